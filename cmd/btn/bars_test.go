@@ -42,7 +42,8 @@ func TestBarsAreAsLongAsProbabilities(t *testing.T) {
 // TestAnswersByName: first the answer, aligned; the machinery when asked for; necessary warnings in any case.
 func TestAnswersByName(t *testing.T) {
 	r := btn.Result{Status: "ok", Method: btn.MethodTruncated, LogZ: number(-1), Log10Z: number(-0.4), Uncertainty: number(0.25),
-		MarginalUncertainty: number(0.03), Ended: "complete", Warnings: []string{"careful"}, Marginals: [][]float64{{0.5, 0, 0.5}, make([]float64, 20)}, Targets: []int{1, 0}}
+		MarginalUncertainty: number(0.03), Ended: "complete", Warnings: []string{"careful"},
+		Marginals: [][]float64{{0.5, 0, 0.5}, make([]float64, 20)}, Targets: []int{1, 0}}
 	r.Marginals[1][7] = 1
 	n := query.Names{Variables: []string{"", "a\nb"}, States: [][]string{nil, {"low", "", "high"}}}
 	got := printed(t, printer{names: n}, r)

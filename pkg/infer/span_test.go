@@ -223,7 +223,8 @@ func (c checkedSpan) ratio(r, over *query.Result, all enumerated) {
 	if over.Zero {
 		return
 	}
-	if want := c.all.sums(nil)[0].LnOver(all.sums(nil)[0]); r.LnRatio == nil || math.Abs(*r.LnRatio-want) > 1e-10+0x1p-48*math.Abs(*over.LogZ) {
+	if want := c.all.sums(nil)[0].LnOver(all.sums(nil)[0]); r.LnRatio == nil ||
+		math.Abs(*r.LnRatio-want) > 1e-10+0x1p-48*math.Abs(*over.LogZ) {
 		c.t.Errorf("%s: ln P is %+v, want %v", c.what, r.LnRatio, want)
 	}
 }
@@ -259,7 +260,8 @@ func (c checkedSpan) assignments(r *query.Result, seed uint64, set []int) {
 		some.domains[k] = c.m.Domains[v]
 	}
 	at, ln, _ = best(c.all.sums(set))
-	if r.Map == nil || !slices.Equal(r.Map.Assignment, some.values(at)) || !r.Map.Exact || math.Abs(r.Map.LnWeight-ln) > 1e-11*(1+math.Abs(ln)) {
+	if r.Map == nil || !slices.Equal(r.Map.Assignment, some.values(at)) || !r.Map.Exact ||
+		math.Abs(r.Map.LnWeight-ln) > 1e-11*(1+math.Abs(ln)) {
 		c.t.Errorf("%s: MAP %+v, want %v with ln %v", c.what, r.Map, some.values(at), ln)
 	}
 	for _, x := range r.Samples {

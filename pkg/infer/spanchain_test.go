@@ -246,7 +246,8 @@ func TestLongModelsThatSpanMoreThanFloat64(t *testing.T) {
 			}
 		}
 		some := c.best(1, len(set))[0]
-		if a := results[1].Map; !a.Exact || !slices.Equal(a.Assignment, some.values) || math.Abs(a.LnWeight-lnBig(some.weight)) > 1e-11*(1+math.Abs(lnBig(some.weight))) {
+		if a := results[1].Map; !a.Exact || !slices.Equal(a.Assignment, some.values) ||
+			math.Abs(a.LnWeight-lnBig(some.weight)) > 1e-11*(1+math.Abs(lnBig(some.weight))) {
 			t.Errorf("seed %d: MAP %v with %v, want %v with %v", seed, a.Assignment, a.LnWeight, some.values, lnBig(some.weight))
 		}
 

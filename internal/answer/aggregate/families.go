@@ -88,10 +88,11 @@ func (g *sequence) judge() {
 }
 
 // besideFew changes the verdicts of belief propagation alone and of sampled components beside it that are not believed. These leave an
-// interval open, from their lower bound (Markov's inequality for their mean is one) up to their mean and its shift, and their mean is mostly
-// too low: few draws miss the largest weights.
+// interval open, from their lower bound (Markov's inequality for their mean is one) up to their mean and its shift, and their mean is
+// mostly too low: few draws miss the largest weights.
 //
-//   - A fixed point above the mean of fewer than ten that count, one of possible beliefs, is better than that: it is uncertain by the distance of the farther end
+//   - A fixed point above the mean of fewer than ten that count, one of possible beliefs, is better than that: it is
+//     uncertain by the distance of the farther end
 //     of the interval, and the mean by so much more than its distance from it.
 //   - Other values inside, and more so than the mean, are uncertain by the distance of the farther end.
 func besideFew(g *sequence, v, sampled verdict) (bethe, mean verdict) {
@@ -147,8 +148,8 @@ func (g *sequence) excluded(v verdict) bool {
 	return ln+*v.uncertainty < below.ln || ln-*v.uncertainty > above.ln
 }
 
-// withinBounds moves an answer outside what is known to bound ln Z to the bound, and is uncertain by how far that was, at least. Inside it
-// is uncertain by the distance of the farther bound at most (reach), where there are both.
+// withinBounds moves an answer outside what is known to bound ln Z to the bound, and is uncertain by how far that was, at least. Inside
+// it is uncertain by the distance of the farther bound at most (reach), where there are both.
 func (g *sequence) withinBounds() {
 	below, above, _ := g.between()
 	lower, upper := below.ln, above.ln
@@ -205,8 +206,8 @@ func (g *sequence) judgeSampled() verdict {
 	return v
 }
 
-// believed reports whether the standard error of sampled components is to be believed: by the tail index of their weights, and if enough of
-// them count. Where most weigh 0 and the rest the same, the tail is thin and says nothing.
+// believed reports whether the standard error of sampled components is to be believed: by the tail index of their weights, and if enough
+// of them count. Where most weigh 0 and the rest the same, the tail is thin and says nothing.
 func (r *estimate) believed() bool {
 	return r.mean.Settled() && r.mean.Effective >= policy.LeastEffective
 }

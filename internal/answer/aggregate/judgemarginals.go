@@ -17,8 +17,8 @@ type probabilities struct {
 
 // judgeMarginals takes the marginals of the answer's family, or of another one with less than half of its uncertainty, which is that of
 // the share of Z by which that family's ln Z is off the answer, at least (beside). The uncertainty of the result is at least the distance
-// of a credible family's marginals minus twice their own uncertainty, since the largest of many errors exceeds two standard errors, and at
-// least the share of Z that may be missing (missed).
+// of a credible family's marginals minus twice their own uncertainty, since the largest of many errors exceeds two standard errors, and
+// at least the share of Z that may be missing (missed).
 func (g *sequence) judgeMarginals() probabilities {
 	best := g.estimates[g.best]
 	if best.lossless() && !g.unsure {
@@ -139,9 +139,9 @@ func (g *sequence) marginalChange(at int, p [][]float64) *float64 {
 	return finite(min(1, change))
 }
 
-// legsChange is marginalChange of truncated legs, before which there are those of other legs and, at the start, of other families. Symmetric
-// truncations repeat belief propagation and each other, so what was discarded counts as well: the share, the root of it where nothing
-// changes, and what no second bond shows (unseen) where only another family is there to compare with.
+// legsChange is marginalChange of truncated legs, before which there are those of other legs and, at the start, of other families.
+// Symmetric truncations repeat belief propagation and each other, so what was discarded counts as well: the share, the root of it where
+// nothing changes, and what no second bond shows (unseen) where only another family is there to compare with.
 func (g *sequence) legsChange(of *estimate, p [][]float64, before, start [][][]float64) *float64 {
 	share := 0.0
 	if of.Discarded != nil {

@@ -11,8 +11,8 @@ import (
 
 // besidePhases returns a verdict beside several phases of belief propagation. Contractions drop a phase that has no weight where they
 // truncate, and chains never cross to some, both without a sign of it. So where the phases together are above an estimate, by as much as
-// some of them weigh, that is uncertain by the distance, but at most by what the others add to the phase that is nearest to it, beside what
-// it states itself, and truncated legs by leastOfPhases.
+// some of them weigh, that is uncertain by the distance, but at most by what the others add to the phase that is nearest to it, beside
+// what it states itself, and truncated legs by leastOfPhases.
 func (g *sequence) besidePhases(v verdict) verdict {
 	p := g.bp
 	if v.best < 0 || v.uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
@@ -37,8 +37,8 @@ func (g *sequence) besidePhases(v verdict) verdict {
 	return v
 }
 
-// leastOfPhases is the least uncertainty of truncated legs beside several phases, 0 beside one: they drop what is below rounding of one phase,
-// also where they say that they drop nothing, and the root of that may be left for another.
+// leastOfPhases is the least uncertainty of truncated legs beside several phases, 0 beside one: they drop what is below rounding of one
+// phase, also where they say that they drop nothing, and the root of that may be left for another.
 func (g *sequence) leastOfPhases() float64 {
 	if g.bp == nil || g.bp.Together == nil {
 		return 0
@@ -49,8 +49,8 @@ func (g *sequence) leastOfPhases() float64 {
 // mostPieces bounds the phases whose subsets are looked through.
 const mostPieces = 12
 
-// weigh reports whether the phases without some of them are lower by about so many nats: by half as much to twice as much. Else the distance is
-// an error of their Bethe values, as all of them are shifted by it.
+// weigh reports whether the phases without some of them are lower by about so many nats: by half as much to twice as much. Else the
+// distance is an error of their Bethe values, as all of them are shifted by it.
 func weigh(p *btn.Propagation, far float64) bool {
 	if !(far > 0) {
 		return false

@@ -66,7 +66,8 @@ func TestRoundingOfAllComponentsDecides(t *testing.T) {
 			}
 			continue
 		}
-		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.stated) > 1e-12*(1+math.Abs(*r.LogZ))+1e-6*c.stated || r.MarginalUncertainty == nil ||
+		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.stated) > 1e-12*(1+math.Abs(*r.LogZ))+1e-6*c.stated ||
+			r.MarginalUncertainty == nil ||
 			*r.Bounds.Lower != *r.LogZ-*r.Uncertainty || *r.Bounds.Upper != *r.LogZ+*r.Uncertainty || r.Bounds.Level != 1 {
 			t.Errorf("%s: want %v: %s", c.name, c.stated, text(t, r))
 		}

@@ -175,10 +175,9 @@ func (g *sequence) signs(best *estimate) float64 {
 // floor returns the error that rounding alone leaves in ln Z.
 func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
 
-// phases returns what other fixed points of belief propagation may add to ln Z, where regions
-// correct the first: at least ln Σ_k exp(ln Z_k − ln Z_1), and ln k for k fixed points, because
-// there may be others between those found. If none of them overlap they are all added already, and another one may be as large as the least of
-// them. It returns 0 for one fixed point.
+// phases returns what other fixed points of belief propagation may add to ln Z, where regions correct the first: at least ln Σ_k exp(ln
+// Z_k − ln Z_1), and ln k for k fixed points, because there may be others between those found. If none of them overlap they are all added
+// already, and another one may be as large as the least of them. It returns 0 for one fixed point.
 func phases(p *btn.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0
@@ -274,8 +273,8 @@ func last(estimates []*estimate, chosen func(*estimate) bool) (last *estimate) {
 	return last
 }
 
-// steadiest returns the position of the estimate of the rule and level of the one at a position whose own track has moved least; the first
-// of equals, that one where none has moved.
+// steadiest returns the position of the estimate of the rule and level of the one at a position whose own track has moved least; the
+// first of equals, that one where none has moved.
 func (g *sequence) steadiest(at int) int {
 	of := g.estimates[at].of
 	least := math.Inf(1)
@@ -303,8 +302,8 @@ func (r *estimate) isLogLinear() bool { return r.of.Rule == btn.LogLinear }
 // isWhole reports whether the estimate is by regions of the whole model, in no slices.
 func (r *estimate) isWhole() bool { return r.isLogLinear() && r.Slices == 1 }
 
-// track returns the values of an estimate's track up to it, and their levels. The same regions as before are left out: their agreement says
-// nothing.
+// track returns the values of an estimate's track up to it, and their levels. The same regions as before are left out: their agreement
+// says nothing.
 func (g *sequence) track(best *estimate) (values, levels []float64) {
 	regions := int64(-1)
 	for _, r := range g.estimates {

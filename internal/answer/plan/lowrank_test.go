@@ -43,8 +43,8 @@ func wideExp(x *big.Float) *big.Float {
 	return sum.SetPrec(digits)
 }
 
-// linear is a model Π_i w_i(x_i) Π_{i<j} e^{Σ_k c_k N_k(i, x_i) N_k(j, x_j)}, N in units: the largest multiples of a statistic are small integers
-// where the units are 1.
+// linear is a model Π_i w_i(x_i) Π_{i<j} e^{Σ_k c_k N_k(i, x_i) N_k(j, x_j)}, N in units: the largest multiples of a statistic are small
+// integers where the units are 1.
 type linear struct {
 	domains  []int
 	coupling []float64
@@ -282,8 +282,8 @@ func drawLinear(rng *rand.Rand, kind string, most int) *linear {
 	return l
 }
 
-// TestLowRankOfEitherSign: ln Z and a marginal of random models by the exact way, and of some by the way that the planner chooses. An exact answer
-// is within its bounds, another within three times what it states, and none is a negative total.
+// TestLowRankOfEitherSign: ln Z and a marginal of random models by the exact way, and of some by the way that the planner chooses. An
+// exact answer is within its bounds, another within three times what it states, and none is a negative total.
 func TestLowRankOfEitherSign(t *testing.T) {
 	const long = 1000
 	rounds, most := nightly.Rounds(4, 170), nightly.Rounds(60, long)

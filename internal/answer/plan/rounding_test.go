@@ -68,7 +68,8 @@ func (f *forest) lnZ() float64 {
 	return oracle.Ln(z)
 }
 
-// TestBoundsOfExactAnswersHold: chains, stars, trees and many parts, with random tables, equal ones and those of conditional probabilities.
+// TestBoundsOfExactAnswersHold: chains, stars, trees and many parts, with random tables, equal ones and those of conditional
+// probabilities.
 func TestBoundsOfExactAnswersHold(t *testing.T) {
 	for _, shape := range []string{"chain", "star", "tree", "parts"} {
 		for _, entries := range []string{"random", "equal", "probabilities", "wide"} {
@@ -125,7 +126,9 @@ func TestBoundsOfExactAnswersHold(t *testing.T) {
 						f.parent, f.tables = append(f.parent, p), append(f.tables, table)
 					}
 					settings := btn.Settings{Method: btn.MethodExact}
-					results, err := stage.Run(t.Context(), stage.Request{Model: f.model(), Queries: []query.Query{{}, {Marginals: true}}, Settings: settings}, kept{})
+					results, err := stage.Run(t.Context(), stage.Request{
+						Model: f.model(), Queries: []query.Query{{}, {Marginals: true}}, Settings: settings,
+					}, kept{})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -21,7 +21,7 @@ func (a *assigner) unsettled(found *btn.Assignment, marginals bool) bool {
 	if !a.Auto() || found.Summed || e.Cost.Flops <= policy.WideFlops {
 		return false
 	}
-	if _, ok := e.Parts[0].(*exact.Slices); !ok {
+	if _, ok := e.Parts[0].(btn.Cut); !ok {
 		return false
 	}
 	p, err := exact.Of(a.Ctx, a.Problem(), marginals, nil)

@@ -24,10 +24,13 @@ func TestLikelihoodsBeyondFloat64(t *testing.T) {
 		Soft: []factorgraph.Likelihood{{Var: 0, Weights: []float64{1e-200, 3e-200}}, {Var: 2, Weights: []float64{1, 0.5, 2}}},
 	}
 	// Z = (1·2 + 2·5)·1/2 and terms of 1e-400 of it
-	far := factorgraph.Evidence{Hard: evidence.Hard, Soft: []factorgraph.Likelihood{{Var: 0, Weights: []float64{1e-300, 3e300}}, evidence.Soft[1]}}
+	far := factorgraph.Evidence{
+		Hard: evidence.Hard, Soft: []factorgraph.Likelihood{{Var: 0, Weights: []float64{1e-300, 3e300}}, evidence.Soft[1]},
+	}
 	// 1e-100·6 + 3e100·(3·2 + 4·5)/2
 	queries := []query.Query{
-		{Evidence: far}, {Evidence: far, Marginals: true}, {Evidence: far, MPE: true, Map: []int{1}, Samples: 3}, {Evidence: far, Joint: []int{0, 1}},
+		{Evidence: far}, {Evidence: far, Marginals: true}, {Evidence: far, MPE: true, Map: []int{1}, Samples: 3},
+		{Evidence: far, Joint: []int{0, 1}},
 		{Evidence: evidence}, {Evidence: far, Gradients: true}, {Evidence: far, Sensitivity: &query.Sensitivity{Variable: 1, Value: 1}},
 	}
 	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
@@ -71,7 +74,8 @@ func TestLikelihoodsBeyondFloat64(t *testing.T) {
 			if queries[q].MPE && (r.MPE.Assignment[0] != 1 || r.MPE.Assignment[1] != 1 || r.Map.Assignment[0] != 1 || len(r.Samples) != 3) {
 				t.Errorf("cores %s: %+v %+v", cores, r.MPE, r.Map)
 			}
-			if queries[q].Gradients && (len(r.Gradients) != 3 || math.Abs(r.Gradients[0][1]*1e-200-1) > 1e-12 || math.Abs(r.Gradients[1][3]*4-20.0/26) > 1e-12) {
+			if queries[q].Gradients && (len(r.Gradients) != 3 || math.Abs(r.Gradients[0][1]*1e-200-1) > 1e-12 ||
+				math.Abs(r.Gradients[1][3]*4-20.0/26) > 1e-12) {
 				t.Errorf("cores %s: gradients %v", cores, r.Gradients)
 			}
 			if queries[q].Sensitivity != nil && (len(r.Sensitivity.Derivatives) != 3 || math.Abs(r.Sensitivity.P-20.0/26) > 1e-12) {

@@ -63,10 +63,10 @@ func Work(e *sumproduct.Expression) float64 {
 	return lookWork * (tries*usual + heated*certain) * (looks + float64(len(e.Dims)))
 }
 
-// Find returns up to Most modes of an expression with entries of at least 0, by falling mass, from ascents that begin at
-// random states, at grown ones (Phases) and at the given ones. Dropped are maxima of weight 0, those near a mode of larger mass, those that
-// do not hold, and small ones beside many, so that the list may be empty. The same input gives the same modes. Errors: unsupported for an entry
-// below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
+// Find returns up to Most modes of an expression with entries of at least 0, by falling mass, from ascents that begin at random states,
+// at grown ones (Phases) and at the given ones. Dropped are maxima of weight 0, those near a mode of larger mass, those that do not hold,
+// and small ones beside many, so that the list may be empty. The same input gives the same modes. Errors: unsupported for an entry below
+// 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
 func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode, error) {
 	r := drawing()
 	grown, err := grownStates(ctx, e)
@@ -93,8 +93,8 @@ func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode,
 	return out, nil
 }
 
-// Below returns a lower bound on ln Z in nats, the largest LnAround of the maxima, and of repaired states where all maxima are forbidden; −Inf
-// where these are, too. Errors and cost: as Find.
+// Below returns a lower bound on ln Z in nats, the largest LnAround of the maxima, and of repaired states where all maxima are forbidden;
+// −Inf where these are, too. Errors and cost: as Find.
 func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 	below := math.Inf(-1)
 	grown, err := grownStates(ctx, e)

@@ -40,9 +40,10 @@ func PhasesWork(e *sumproduct.Expression) float64 {
 	return Work(e)*(1+grown/tries) + lookWork*grown*looks
 }
 
-// Phases returns at most so many kinds of maxima by falling mass, from ascents that begin at random states and at grown ones: the index of
-// most tables has one of its values, and all others, neighbours first, take the most probable value beside those before. Dropped are those
-// whose surroundings are near those of a maximum of larger mass. The same input gives the same phases. Errors: as of Find. Cost: PhasesWork.
+// Phases returns at most so many kinds of maxima by falling mass, from ascents that begin at random states and at grown ones: the index
+// of most tables has one of its values, and all others, neighbours first, take the most probable value beside those before. Dropped are
+// those whose surroundings are near those of a maximum of larger mass. The same input gives the same phases. Errors: as of Find. Cost:
+// PhasesWork.
 func Phases(ctx context.Context, e *sumproduct.Expression, most int) ([]Phase, error) {
 	grown, err := grownStates(ctx, e)
 	if err != nil {

@@ -12,8 +12,8 @@ const (
 	astray  = 0.1 // share of moves to any value
 )
 
-// repair changes the state until no table forbids it: of a table that does, one index moves to the value that leaves the fewest such tables,
-// or anywhere. It returns false where that takes more than repairs moves per index.
+// repair changes the state until no table forbids it: of a table that does, one index moves to the value that leaves the fewest such
+// tables, or anywhere. It returns false where that takes more than repairs moves per index.
 func (c *climber) repair(r *rand.Rand) bool {
 	c.enter()
 	var broken []int // tables

@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestBelowColourings: ascents end with neighbours of one colour, a repair does not, and its bound is below the number of colourings: of a
-// ring of n with q colours these are (q−1)^n + (−1)^n (q−1).
+// TestBelowColourings: ascents end with neighbours of one colour, a repair does not, and its bound is below the number of colourings: of
+// a ring of n with q colours these are (q−1)^n + (−1)^n (q−1).
 func TestBelowColourings(t *testing.T) {
 	for _, c := range []struct{ n, q int }{{9, 3}, {40, 3}, {101, 3}, {30, 4}} {
 		e := &sumproduct.Expression{Scale: scaled.One}
@@ -35,8 +35,8 @@ func TestBelowColourings(t *testing.T) {
 	}
 }
 
-// TestBelowDoesNotClimbIntoConstraints: of two values that exclude each other one table likes what the other forbids by more than an ascent
-// counts.
+// TestBelowDoesNotClimbIntoConstraints: of two values that exclude each other one table likes what the other forbids by more than an
+// ascent counts.
 func TestBelowDoesNotClimbIntoConstraints(t *testing.T) {
 	e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2, 2}}
 	for i := range 3 {
@@ -79,7 +79,9 @@ func TestRepair(t *testing.T) {
 	if repaired == 0 {
 		t.Error("no state was repaired")
 	}
-	c = newClimber(&sumproduct.Expression{Scale: scaled.One, Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{0, 0}}}})
+	c = newClimber(&sumproduct.Expression{
+		Scale: scaled.One, Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{0, 0}}},
+	})
 	if c.repair(r) {
 		t.Error("a contradiction is repaired")
 	}

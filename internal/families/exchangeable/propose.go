@@ -26,8 +26,10 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(j.Net.Variables) < leastVariables {
 		return nil, nil
 	}
-	few, err := proposal.Fact(j.Facts, fewClasses{j.Settings.Memory}, func() (bool, error) { return hasFewClasses(j.Net, j.Settings.Memory), nil })
-	if !few || err != nil {
+	hasFew, err := proposal.Fact(j.Facts, fewClasses{j.Settings.Memory}, func() (bool, error) {
+		return hasFewClasses(j.Net, j.Settings.Memory), nil
+	})
+	if !hasFew || err != nil {
 		return nil, err
 	}
 	plan, hit, err := j.Remember("exchangeable", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {

@@ -237,8 +237,8 @@ func (f *form) marginals(ctx context.Context, threads int, total scaled.Number) 
 	return rows, err
 }
 
-// transform is the terms of the Walsh–Hadamard transform of a sum: term ω is ± e^ln[ω], below 0 if ω and signs have an odd number of bits in
-// common, or an even one if isNegated.
+// transform is the terms of the Walsh–Hadamard transform of a sum: term ω is ± e^ln[ω], below 0 if ω and signs have an odd number of bits
+// in common, or an even one if isNegated.
 type transform struct {
 	ln        []float64
 	signs     uint32

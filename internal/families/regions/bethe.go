@@ -92,8 +92,8 @@ func once(j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
 	return further(j, e, states)
 }
 
-// Witness puts down how belief propagation ends where it has several fixed points: estimates that see one phase alone show nothing of it. It
-// takes a share of what the plan takes, or what is granted to any run.
+// Witness puts down how belief propagation ends where it has several fixed points: estimates that see one phase alone show nothing of it.
+// It takes a share of what the plan takes, or what is granted to any run.
 func Witness(j *proposal.Job, to *btn.Assignment) error {
 	e, err := lower.Build(j.Ctx, j.Conditioned)
 	if err != nil || exact.Decided(e.Hypergraph()) {

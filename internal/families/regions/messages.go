@@ -55,8 +55,8 @@ func passed(j *proposal.Job, e *sumproduct.Expression) (*phased, bool, error) {
 // messagesSlot is the place of the network's messages in a job.
 type messagesSlot struct{}
 
-// ownMessages returns the network's messages where belief propagation comes to them from every start, those near maxima too, through the memo. Whether there are
-// any depends on the network and the settings alone.
+// ownMessages returns the network's messages where belief propagation comes to them from every start, those near maxima too, through the
+// memo. Whether there are any depends on the network and the settings alone.
 func ownMessages(j *proposal.Job) (*modelMessages, error) {
 	m := &modelMessages{remembered: true}
 	shape, err := j.Facts.Shape(j.Ctx, j.Net)

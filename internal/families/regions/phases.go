@@ -85,8 +85,8 @@ func ended(ctx, enough context.Context, err error) error {
 	return err
 }
 
-// together returns ln of the sum of the Bethe values of phases that hardly overlap, nats, and their number. A phase that was reached from near one of several
-// equal maxima counts as often as there are such that are not in it, too, and have reached none.
+// together returns ln of the sum of the Bethe values of phases that hardly overlap, nats, and their number. A phase that was reached from
+// near one of several equal maxima counts as often as there are such that are not in it, too, and have reached none.
 func (p *phased) together() (ln float64, terms int) {
 	phases := bp.Phases(p.states, policy.PhaseOverlap)
 	if len(phases) == 0 {

@@ -232,8 +232,8 @@ func (h *histogram) upTo(ctx context.Context, s *states, from, to int) (*states,
 	return s, nil
 }
 
-// back calls visit for every place below to, the last first, with the partial sum of the variables before it: s is that before from. Partial
-// sums are computed again, range by range, so that few are in memory.
+// back calls visit for every place below to, the last first, with the partial sum of the variables before it: s is that before from.
+// Partial sums are computed again, range by range, so that few are in memory.
 func (h *histogram) back(ctx context.Context, s *states, from, to int, visit func(place int, before *states) error) error {
 	if to-from <= 1 {
 		if to > from {

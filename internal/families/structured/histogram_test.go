@@ -18,7 +18,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// whole draws a model of statistics that are integers in some basis, with fields: domains of two or three values, couplings of either sign.
+// whole draws a model of statistics that are integers in some basis, with fields: domains of two or three values, couplings of either
+// sign.
 func whole(rng *rand.Rand, domains []int, statistics int, strength float64) *factorgraph.Model {
 	m := &factorgraph.Model{Domains: domains}
 	basis := make([]float64, statistics*statistics) // any form Nᵀ G N is one of statistics in a basis that nobody knows
@@ -114,7 +115,8 @@ func TestIntegersAgainstEnumeration(t *testing.T) {
 			exact := oracle.SumOf(m, evidence)
 			off, bound := oracle.RelativeError(v.Z.Mant, v.Z.Exp, exact.Z), v.Rounding.Div(v.Z).Float64()
 			if off > bound || bound > 1e-10 {
-				t.Errorf("%v, %d statistics, strength %v: ln Z %v, off by %.2g, %.2g is stated", c.domains, c.statistics, strength, v.Z.LogAbs(), off, bound)
+				t.Errorf("%v, %d statistics, strength %v: ln Z %v, off by %.2g, %.2g is stated",
+					c.domains, c.statistics, strength, v.Z.LogAbs(), off, bound)
 			}
 			at := 0
 			for u, row := range exact.Marginals() {

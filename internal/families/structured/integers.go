@@ -70,8 +70,8 @@ func (n *Integers) fits(f *Fit) error {
 	return nil
 }
 
-// counted is the fit of an approximation whose statistics are integers; nil where they are none, their sums have too many values, or there are
-// other tables.
+// counted is the fit of an approximation whose statistics are integers; nil where they are none, their sums have too many values, or
+// there are other tables.
 func (m *interactions) counted(ctx context.Context, net *btn.Network, s *spectrum, memory int64) (*Fit, error) {
 	if len(m.leaves)+len(m.hard)+len(m.apart) > 0 {
 		return nil, nil
@@ -95,7 +95,8 @@ func (m *interactions) counted(ctx context.Context, net *btn.Network, s *spectru
 	return &Fit{Domains: m.domains, Field: m.fields(), Integers: n, LnError: worst}, nil
 }
 
-// order chooses the sequence in which variables are added: equal ones together, and short ones first, so that partial sums have few values.
+// order chooses the sequence in which variables are added: equal ones together, and short ones first, so that partial sums have few
+// values.
 func (n *Integers) order(domains []int) {
 	values := 0
 	place := make([]int, len(domains))

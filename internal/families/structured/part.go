@@ -1,5 +1,5 @@
-// Package structured is the family of base tensors whose factors nobody declared to have structure, and that have it: plain
-// tables of two variables whose logarithms, centred, are a symmetric matrix of low rank but for few pairs.
+// Package structured is the family of base tensors whose factors nobody declared to have structure, and that have it: plain tables of two
+// variables whose logarithms, centred, are a symmetric matrix of low rank but for few pairs.
 //
 // Such a base tensor is a function of K linear statistics s_k(x) = Σ_i v_k(i, x_i) times the few other factors C:
 //
@@ -9,8 +9,9 @@
 //
 //	e^{½ λ s²} = Σ_m α_m Π_i e^{√λ y_m v(i, x_i)} · (1 + ε),   y_m = h m,  α_m = h/√(2π) e^{−y_m²/2},  |ε| ≤ 2 e^{−2π²/h²}
 //
-// So B = Σ_m α_m C ∘ R_m with R_m of rank one. The error is relative, entry by entry, and hence one of Z. Where λ < 0 terms cancel, and the sum
-// says what that leaves. Statistics that are integers need no quadrature: the histogram of their sums is a convolution of positive numbers.
+// So B = Σ_m α_m C ∘ R_m with R_m of rank one. The error is relative, entry by entry, and hence one of Z. Where λ < 0 terms cancel, and
+// the sum says what that leaves. Statistics that are integers need no quadrature: the histogram of their sums is a convolution of
+// positive numbers.
 package structured
 
 import (

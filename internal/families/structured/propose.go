@@ -90,8 +90,8 @@ const (
 	all            // as of an exact sum
 )
 
-// known computes the sum of a quadrature with terms of both signs under the evidence, and says what its bound of rounding leaves. A sum that takes
-// long is not computed: nothing is known of it.
+// known computes the sum of a quadrature with terms of both signs under the evidence, and says what its bound of rounding leaves. A sum
+// that takes long is not computed: nothing is known of it.
 func known(j *proposal.Job, ask proposal.Ask, f *Fit, cost *btn.Cost) (certainty, error) {
 	p := j.Problem()
 	form, err := formOf(j.Ctx, p, f, ask.Joint)

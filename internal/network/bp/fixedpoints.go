@@ -58,10 +58,12 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 	return inSequence(found, values), nil
 }
 
-// Further runs from given starts, see Options.Given, and returns the states with those of them that converge to others, in the sequence of
-// FixedPoints. reached says which state each start has come to, nil where it did not converge. Once o.Enough has ended no further start is
-// made. Errors and cost as for Run, times the starts.
-func Further(ctx context.Context, e *sumproduct.Expression, states []*State, starts [][][]float64, o Options) (all, reached []*State, err error) {
+// Further runs from given starts, see Options.Given, and returns the states with those of them that converge to others, in the sequence
+// of FixedPoints. reached says which state each start has come to, nil where it did not converge. Once o.Enough has ended no further
+// start is made. Errors and cost as for Run, times the starts.
+func Further(
+	ctx context.Context, e *sumproduct.Expression, states []*State, starts [][][]float64, o Options,
+) (all, reached []*State, err error) {
 	g, err := newGraph(e)
 	if err != nil {
 		return nil, nil, err
