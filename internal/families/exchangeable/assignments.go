@@ -41,8 +41,7 @@ func (c *counted) best(ctx context.Context) (*btn.Found, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c.outer.vectors(vector/c.inner.size, vectors)
-		c.inner.vectors(vector%c.inner.size, vectors)
+		c.vectors(vector, vectors)
 		values := make([]int, len(c.weights))
 		unique := true
 		for class, l := range c.lists {
@@ -131,8 +130,7 @@ func (c *counted) draw(ctx context.Context, want problem.Want) (*btn.Drawn, erro
 		for c.masses[vector] == 0 {
 			vector--
 		}
-		c.outer.vectors(vector/c.inner.size, to)
-		c.inner.vectors(vector%c.inner.size, to)
+		c.vectors(vector, to)
 	})
 }
 

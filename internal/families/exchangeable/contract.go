@@ -31,9 +31,9 @@ func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want problem.Wa
 		return btn.Value{}, err
 	}
 	split := p.Ask != "" || f.needsSplit(want.Marginals)
-	value := btn.Value{Flops: f.cost(split, j.Memory).Flops}
+	value := btn.Value{Flops: f.cost(split, j.Memory).Flops * float64(p.To-p.From) / float64(WholeShare)}
 	if p.Ask == btn.AskMPE || want.Joint != nil {
-		c, err := f.sum(ctx, split, j.Threads, j.Memory)
+		c, err := f.sum(ctx, split, p, j.Threads, j.Memory)
 		if err != nil {
 			return btn.Value{}, err
 		}
@@ -53,9 +53,15 @@ func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want problem.Wa
 		value.Joint = j.JointValue(cells, value.Z)
 		return value, nil
 	}
-	e, err := f.evaluate(ctx, split, j.Threads, j.Memory)
+	e, err := f.evaluate(ctx, split, p, j.Threads, j.Memory)
 	if err != nil {
 		return btn.Value{}, err
+	}
+	if e == nil { // another share has it
+		if j.M != nil {
+			value.Marginals = j.M.Result(scaled.One)
+		}
+		return btn.Value{Marginals: value.Marginals}, nil
 	}
 	if p.Ask == btn.AskSamples {
 		if value.Drawn, err = e.draw(ctx, want); value.Drawn != nil {
@@ -66,10 +72,13 @@ func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want problem.Wa
 	return value, f.fill(&value, j, e)
 }
 
-// evaluate adds up all terms.
-func (f *form) evaluate(ctx context.Context, split bool, threads int, memory int64) (evaluation, error) {
+// evaluate adds up all terms of a share; nil if it has none.
+func (f *form) evaluate(ctx context.Context, split bool, share *Sum, threads int, memory int64) (evaluation, error) {
 	if f.fits(split, memory) == nil {
-		return f.sum(ctx, split, threads, memory)
+		return f.sum(ctx, split, share, threads, memory)
+	}
+	if share.From > 0 {
+		return nil, nil
 	}
 	if b := f.byValue(); b != nil {
 		return b, b.run(ctx)

@@ -117,6 +117,7 @@ func (e *eliminated) run(ctx context.Context, threads int) error {
 		mine.terms, remaining.terms = parted(remaining.terms, has)
 		mine.forbidden, remaining.forbidden = parted(remaining.forbidden, has)
 		t := &total{lists: e.lists, inner: sideOf([]int{class}, e.lists), outer: sideOf(e.neighbours[k], e.lists)}
+		t.to = t.outer.size
 		var received []message
 		received, messages = parted(messages, func(m message) bool { return slices.Contains(m.outer.classes, class) })
 		sent, weights, err := e.sumOut(ctx, mine, t, received, threads)

@@ -96,7 +96,7 @@ func found(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidence) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes, err := find(t.Context(), problem.New(net, problem.Options{}))
+	classes, _, err := find(t.Context(), problem.New(net, problem.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func found(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidence) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := &Sum{Classes: classes}
+	part := &Sum{Classes: classes, To: WholeShare}
 	if err := part.Fits(conditioned); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func eachWeight(m *factorgraph.Model, evidence factorgraph.Evidence, f func(x []
 // checkBest compares the most probable assignment with enumeration.
 func checkBest(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidence, p *problem.Problem, part *Sum) {
 	t.Helper()
-	value, err := contraction.Part(t.Context(), p, &Sum{Classes: part.Classes, Ask: btn.AskMPE}, problem.Want{})
+	value, err := contraction.Part(t.Context(), p, &Sum{Classes: part.Classes, To: WholeShare, Ask: btn.AskMPE}, problem.Want{})
 	if err != nil {
 		t.Log(err) // maxima over hidden variables need not be the same for all pairs
 		return
@@ -329,7 +329,7 @@ func checkBest(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidence
 func checkDraws(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidence, p *problem.Problem, part *Sum) {
 	t.Helper()
 	const n = 4000
-	value, err := contraction.Part(t.Context(), p, &Sum{Classes: part.Classes, Ask: btn.AskSamples}, problem.Want{Samples: n, Seed: 5})
+	value, err := contraction.Part(t.Context(), p, &Sum{Classes: part.Classes, To: WholeShare, Ask: btn.AskSamples}, problem.Want{Samples: n, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -520,7 +520,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	} {
 		c := *part.Classes
 		c.Of, c.Value, c.Values = slices.Clone(c.Of), slices.Clone(c.Value), slices.Clone(c.Values)
-		wrong := &Sum{Classes: &c}
+		wrong := &Sum{Classes: &c, To: WholeShare}
 		spoil(wrong)
 		if err := wrong.Fits(p.Net); !errors.Is(err, btn.ErrPart) || !strings.Contains(err.Error(), what) {
 			t.Errorf("%q: %v", what, err)
@@ -530,7 +530,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	c := *part.Classes
 	c.Of = slices.Clone(c.Of)
 	c.Of[0], c.Of[12] = c.Of[12], c.Of[0]
-	value, err := contraction.Part(t.Context(), problem.New(p.Net, problem.Options{}), &Sum{Classes: &c}, problem.Want{})
+	value, err := contraction.Part(t.Context(), problem.New(p.Net, problem.Options{}), &Sum{Classes: &c, To: WholeShare}, problem.Want{})
 	if err != nil {
 		return
 	}
@@ -608,6 +608,43 @@ func TestClassesInTurn(t *testing.T) {
 			if drawn[v] > 0 && math.Abs(float64(drawn[v])/samples-row[0]) > 5*math.Sqrt(row[0]*(1-row[0])/samples)+1e-12 {
 				t.Errorf("%v: P(%d = 0): frequency %v, want %v", c, v, float64(drawn[v])/samples, row[0])
 			}
+		}
+	}
+}
+
+// TestSharesAddUp: Z and marginals of three shares of the count vectors are those of all.
+func TestSharesAddUp(t *testing.T) {
+	m := swapped(rand.New(rand.NewPCG(2, 2)), []int{12, 11}, 2, 0, 0.2)
+	evidence := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 2, Weights: []float64{0.3, 1.2}}}}
+	part, p := found(t, m, evidence)
+	if part == nil {
+		t.Fatal("no classes found")
+	}
+	contract := func(from, to int64) btn.Value {
+		share := &Sum{Classes: part.Classes, From: from, To: to}
+		value, err := contraction.Part(t.Context(), p, share, problem.Want{Marginals: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	whole := contract(0, WholeShare)
+	sum := scaled.Number{}
+	marginals := make([]scaled.Number, len(whole.Marginals.Mant))
+	for k := range int64(3) {
+		v := contract(WholeShare*k/3, WholeShare*(k+1)/3)
+		sum = sum.Add(v.Z)
+		for x, mant := range v.Marginals.Mant {
+			marginals[x] = marginals[x].Add(scaled.Make(mant, v.Marginals.Exp))
+		}
+	}
+	if off := math.Abs(sum.Div(whole.Z).Float64() - 1); off > 1e-13 {
+		t.Errorf("the shares' Z are off by %.2g", off)
+	}
+	for x, got := range marginals {
+		want := scaled.Make(whole.Marginals.Mant[x], whole.Marginals.Exp)
+		if math.Abs(got.Sub(want).Div(whole.Z).Float64()) > 1e-13 {
+			t.Errorf("marginal %d: %v, want %v", x, got, want)
 		}
 	}
 }

@@ -314,8 +314,8 @@ func (f *form) makeLists(ctx context.Context, split bool) ([]*list, error) {
 	return lists, nil
 }
 
-// sum adds up all count vectors.
-func (f *form) sum(ctx context.Context, split bool, threads int, memory int64) (*counted, error) {
+// sum adds up the count vectors of a share.
+func (f *form) sum(ctx context.Context, split bool, share *Sum, threads int, memory int64) (*counted, error) {
 	if err := f.fits(split, memory); err != nil {
 		return nil, err
 	}
@@ -323,6 +323,6 @@ func (f *form) sum(ctx context.Context, split bool, threads int, memory int64) (
 	if err != nil {
 		return nil, err
 	}
-	t, err := sumOver(ctx, f.kinds, lists, f.fields.constant, f.maximal, threads)
+	t, err := sumOver(ctx, f, lists, share, threads)
 	return &counted{f, t}, err
 }

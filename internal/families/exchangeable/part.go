@@ -25,9 +25,16 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// Sum is B as a function of the counts of classes.
+// WholeShare is all count vectors.
+const WholeShare = int64(1) << 20
+
+// Sum is B as a function of the counts of classes: some of its count vectors. Sums that are none over all vectors, value by value or class by
+// class, are of the share that begins at 0.
 type Sum struct {
 	Classes *Classes `msgpack:"-"`
+	// From and To are a share of the count vectors, in units of 1/WholeShare: their number is known under evidence only.
+	From int64 `msgpack:"from"`
+	To   int64 `msgpack:"to"`
 	// Ask is empty for a part that Z is the sum of. Otherwise it says which assignments are to be found, MPE or samples.
 	Ask btn.Ask `msgpack:"ask,omitempty"`
 }
@@ -61,6 +68,8 @@ func (p *Sum) Fits(n *btn.Network) error {
 	switch {
 	case c == nil:
 		return btn.Misfit("it has no classes")
+	case p.From < 0 || p.To < p.From || p.To > WholeShare:
+		return btn.Misfit("count vectors from %d to %d of %d", p.From, p.To, WholeShare)
 	case p.Ask != "" && p.Ask != btn.AskMPE && p.Ask != btn.AskSamples:
 		return btn.Misfit("it asks for %.40q", p.Ask)
 	case len(c.Of) != len(n.Variables) || c.Value != nil && len(c.Value) != len(c.Of):

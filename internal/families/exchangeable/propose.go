@@ -14,8 +14,13 @@ import (
 	"github.com/basetensor/basetensor/internal/network/proposal"
 )
 
-// leastVariables is the number of variables below which elimination is cheap.
-const leastVariables = 12
+const (
+	// leastVariables is the number of variables below which elimination is cheap.
+	leastVariables = 12
+	// partFlops is the work of a part, at least, without evidence; mostParts bounds the parts of a plan.
+	partFlops = 2e7
+	mostParts = 64
+)
 
 // fewClasses is the slot of hasFewClasses.
 type fewClasses struct{ memory int64 }
@@ -33,12 +38,16 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, err
 	}
 	plan, hit, err := j.Remember("exchangeable", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		classes, err := find(ctx, j.Problem())
-		plan := &btn.Plan{Method: btn.MethodExact}
-		if classes != nil {
-			plan = proposal.Exact(btn.Cost{}, &Sum{Classes: classes})
+		classes, flops, err := find(ctx, j.Problem())
+		if classes == nil {
+			return &btn.Plan{Method: btn.MethodExact}, err
 		}
-		return plan, err
+		count := int64(max(1, min(mostParts, flops/partFlops)))
+		var parts []btn.Part
+		for k := range count {
+			parts = append(parts, &Sum{Classes: classes, From: WholeShare * k / count, To: WholeShare * (k + 1) / count})
+		}
+		return proposal.Exact(btn.Cost{}, parts...), err
 	})
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
@@ -102,38 +111,44 @@ func (f *form) compresses(split bool) bool {
 	return math.Log2(f.size(split)) <= bits/2
 }
 
-// find returns the classes of a problem's network without evidence; nil if there are too many for a sum over their counts.
-func find(ctx context.Context, of *problem.Problem) (*Classes, error) {
-	f, err := factorsIn(ctx, of)
+// find returns the classes of a problem's network without evidence, and the flops of the sum over all their count vectors. It is nil if there
+// are too many.
+func find(ctx context.Context, p *problem.Problem) (classes *Classes, flops float64, err error) {
+	f, err := factorsIn(ctx, p)
 	if f == nil || err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	m, err := interactionsIn(ctx, of, f, false)
+	m, err := interactionsIn(ctx, p, f, false)
 	if m == nil || err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	p, err := classesOf(ctx, m)
-	if p == nil || err != nil {
-		return nil, err
+	found, err := classesOf(ctx, m)
+	if found == nil || err != nil {
+		return nil, 0, err
 	}
-	k, _, err := kindsOf(ctx, m, p)
+	k, _, err := kindsOf(ctx, m, found)
 	if k == nil || err != nil || k.off > deviation {
-		return nil, err
+		return nil, 0, err
 	}
-	sizes := p.sizes()
-	vectors := make([]float64, len(sizes))
+	sizes := found.sizes()
+	vectors, all := make([]float64, len(sizes)), 1.0
 	for c, n := range sizes {
-		vectors[c] = compositions(n, f.domains[slices.Index(p.class, int32(c))])
+		vectors[c] = compositions(n, f.domains[slices.Index(found.class, int32(c))])
+		all *= vectors[c]
 	}
 	if eliminationOf(k, vectors, nil).largest > mostVectors &&
-		(len(sizes) > 1 || separate(k, sizes[0], f.domains[slices.Index(p.class, 0)]) == nil) {
-		return nil, nil
+		(len(sizes) > 1 || separate(k, sizes[0], f.domains[slices.Index(found.class, 0)]) == nil) {
+		return nil, 0, nil
 	}
-	return &Classes{Count: p.count, Of: p.class, Value: p.value, Values: p.values}, nil
+	if all > mostVectors {
+		all = 1 // they are summed otherwise, in one part
+	}
+	classes = &Classes{Count: found.count, Of: found.class, Value: found.value, Values: found.values}
+	return classes, all * (40 + 12*float64(len(k.terms)+len(k.forbidden))), nil
 }
 
 // Finding implements proposal.Finder.
-func (p *Sum) Finding(j *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+func (p *Sum) Finding(j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
 	if ask != btn.AskMPE && ask != btn.AskSamples {
 		return nil, nil
 	}
@@ -145,5 +160,11 @@ func (p *Sum) Finding(j *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, e
 	if work == 0 || policy.ExactRate*work > proposal.Limit(j.Settings) || ask == btn.AskMPE && f.fits(true, j.Settings.Memory) != nil {
 		return nil, nil
 	}
-	return []btn.Part{&Sum{Classes: p.Classes, Ask: ask}}, nil
+	var list []btn.Part
+	for _, part := range parts {
+		share := *part.(*Sum)
+		share.Ask = ask
+		list = append(list, &share)
+	}
+	return list, nil
 }

@@ -50,6 +50,7 @@ func (s *side) vectors(vector int, to []int) {
 type total struct {
 	lists        []*list
 	outer, inner side
+	from, to     int       // the outer vectors of the share
 	largest      logarithm // −Inf: all terms are 0
 	ln           []logarithm
 	masses       []float64 // e^(ln − largest), outer vector by outer vector
@@ -91,7 +92,7 @@ func basisBytes(k *kinds, inner []int, vectors float64) float64 {
 
 // sumOver computes the terms of all vectors: Π of the lists' weights times the kinds' terms. maximal has the weight of one assignment in
 // place of the sum of all. Cost O(vectors · inner members of terms).
-func sumOver(ctx context.Context, k *kinds, lists []*list, constant logarithm, maximal bool, threads int) (*total, error) {
+func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads int) (*total, error) {
 	t := &total{lists: lists, largest: impossible}
 	sizes := make([]float64, len(lists))
 	for c, l := range lists {
@@ -100,16 +101,17 @@ func sumOver(ctx context.Context, k *kinds, lists []*list, constant logarithm, m
 	}
 	inner, outer := innerClasses(sizes)
 	t.inner, t.outer = sideOf(inner, lists), sideOf(outer, lists)
-	if t.inner.size == 0 || t.outer.size == 0 {
+	t.from, t.to = int(bound(t.outer.size, share.From)), int(bound(t.outer.size, share.To))
+	if t.inner.size == 0 || t.from == t.to {
 		return t, nil
 	}
-	r, err := newSides(ctx, k, t, maximal)
+	r, err := newSides(ctx, f.kinds, t, f.maximal)
 	if err != nil {
 		return nil, err
 	}
-	t.ln = make([]logarithm, t.inner.size*t.outer.size)
+	t.ln = make([]logarithm, t.inner.size*(t.to-t.from))
 	err = t.each(ctx, r, threads, func(w *outerWorker, o int) {
-		w.fill(o, constant, t.ln[o*t.inner.size:(o+1)*t.inner.size])
+		w.fill(t.from+o, f.fields.constant, t.ln[o*t.inner.size:(o+1)*t.inner.size])
 	})
 	if err != nil {
 		return nil, err
@@ -138,11 +140,14 @@ func sumOver(ctx context.Context, k *kinds, lists []*list, constant logarithm, m
 	return t, ctx.Err()
 }
 
-// each calls f for every outer vector, with a worker for each thread.
+// bound is the outer vector at which a share begins.
+func bound(vectors int, share int64) int64 { return int64(vectors) * share / WholeShare }
+
+// each calls f for every outer vector of the share, counted from its first, with a worker for each thread.
 func (t *total) each(ctx context.Context, r *sides, threads int, f func(w *outerWorker, o int)) error {
 	threads = sumproduct.Threads(threads)
 	workers := make([]*outerWorker, threads)
-	return sumproduct.Share(ctx, threads, t.outer.size, func(w, o int) error {
+	return sumproduct.Share(ctx, threads, t.to-t.from, func(w, o int) error {
 		if workers[w] == nil {
 			workers[w] = r.worker(ctx)
 		}
@@ -151,7 +156,13 @@ func (t *total) each(ctx context.Context, r *sides, threads int, f func(w *outer
 	})
 }
 
-// lnZ is ln Z.
+// vectors returns the vector of every class in a term.
+func (t *total) vectors(term int, to []int) {
+	t.outer.vectors(t.from+term/t.inner.size, to)
+	t.inner.vectors(term%t.inner.size, to)
+}
+
+// lnZ is ln of the sum.
 func (t *total) lnZ() logarithm {
 	if t.largest.isImpossible() {
 		return impossible
@@ -334,13 +345,13 @@ func (w *outerWorker) fill(vector int, constant logarithm, to []logarithm) {
 // distributions returns the probabilities of every class's vectors.
 func (t *total) distributions() [][]float64 {
 	inner, outer := make([]float64, t.inner.size), make([]float64, t.outer.size)
-	for o := range outer {
+	for o := range t.to - t.from {
 		sum := 0.0
 		for i, w := range t.masses[o*len(inner) : (o+1)*len(inner)] {
 			inner[i] += w
 			sum += w
 		}
-		outer[o] = sum
+		outer[t.from+o] = sum
 	}
 	out := make([][]float64, len(t.lists))
 	for c, l := range t.lists {
@@ -382,7 +393,7 @@ func (t *total) jointOf(classes []int) []float64 {
 	}
 	inner, outer := places(&t.inner), places(&t.outer)
 	out := make([]float64, size)
-	for o, from := range outer {
+	for o, from := range outer[t.from:t.to] {
 		for i, w := range t.masses[o*len(inner) : (o+1)*len(inner)] {
 			out[from+inner[i]] += w / t.sum
 		}
