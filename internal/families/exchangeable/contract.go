@@ -69,7 +69,8 @@ func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want problem.Wa
 		}
 		return value, err
 	}
-	return value, f.fill(&value, j, e)
+	err = f.fill(&value, j, e)
+	return value, err
 }
 
 // evaluate adds up all terms of a share; nil if it has none.
