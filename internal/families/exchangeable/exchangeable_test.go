@@ -329,7 +329,8 @@ func checkBest(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidence
 func checkDraws(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidence, p *problem.Problem, part *Sum) {
 	t.Helper()
 	const n = 4000
-	value, err := contraction.Part(t.Context(), p, &Sum{Classes: part.Classes, To: WholeShare, Ask: btn.AskSamples}, problem.Want{Samples: n, Seed: 5})
+	drawn := &Sum{Classes: part.Classes, To: WholeShare, Ask: btn.AskSamples}
+	value, err := contraction.Part(t.Context(), p, drawn, problem.Want{Samples: n, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,8 @@ import (
 // WholeShare is all count vectors.
 const WholeShare = int64(1) << 20
 
-// Sum is B as a function of the counts of classes: some of its count vectors. Sums that are none over all vectors, value by value or class by
-// class, are of the share that begins at 0.
+// Sum is B as a function of the counts of classes: some of its count vectors. Sums that are none over all vectors, value by value or
+// class by class, are of the share that begins at 0.
 type Sum struct {
 	Classes *Classes `msgpack:"-"`
 	// From and To are a share of the count vectors, in units of 1/WholeShare: their number is known under evidence only.

@@ -111,8 +111,8 @@ func (f *form) compresses(split bool) bool {
 	return math.Log2(f.size(split)) <= bits/2
 }
 
-// find returns the classes of a problem's network without evidence, and the flops of the sum over all their count vectors. It is nil if there
-// are too many.
+// find returns the classes of a problem's network without evidence, and the flops of the sum over all their count vectors. It is nil if
+// there are too many.
 func find(ctx context.Context, p *problem.Problem) (classes *Classes, flops float64, err error) {
 	f, err := factorsIn(ctx, p)
 	if f == nil || err != nil {
