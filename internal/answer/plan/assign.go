@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families"
+	"github.com/basetensor/basetensor/internal/families/learned"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
@@ -100,6 +101,9 @@ type assigner struct {
 	exactKey string           // of the exact way, once it was needed
 	alone    bool             // the job has one query
 	method   *proposal.Method // nil: exact or auto, the planner's own
+	// hasLikelihoods says that the network has legs of the query's likelihoods: a task's plans are checked against the network without them,
+	// so that no part may have numbers by leg.
+	hasLikelihoods bool
 }
 
 // caution says beforehand why an answer of an exact decomposition may not be exact: the network's
@@ -120,6 +124,10 @@ func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 // assign chooses the way of one query: joint marginals exactly; else by the method, and auto tries the exact way first.
 func (a *assigner) assign(q query.Query) (*btn.Assignment, error) {
 	of, rest, conditioned, err := a.Net.Given(q.Evidence)
+	if err == nil && of != a.Net && a.method == &learned.Method {
+		return nil, fault.New(fault.Unsupported, "plan: likelihoods leave the range of float64 beside the weights of their variables; "+
+			"method %s answers these", btn.MethodExact)
+	}
 	if err == nil && of != a.Net {
 		q.Evidence = rest
 		return a.onto(of).assign(q)

@@ -39,6 +39,9 @@ func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
 	if err != nil && refused != nil {
 		return nil, refused
 	}
+	if err != nil && a.hasLikelihoods {
+		return nil, err
+	}
 	if err != nil {
 		return learned.ProposeClosed(a.Job, err)
 	}
@@ -56,7 +59,7 @@ func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
 	}
 	ask.Again = a.Knows(a.exactKey)
 	plan, hit, err := a.Recall(a.exactKey, func(ctx context.Context) (*btn.Plan, error) {
-		return exactPlan(ctx, a.Net, shape, a.Settings.Memory)
+		return exactPlan(ctx, a.Net, shape, a.Settings.Memory, !a.hasLikelihoods)
 	})
 	if err != nil {
 		return nil, err
@@ -106,9 +109,9 @@ func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error
 // exactPlan is made once per network: an order for C = B, or a closed form. Elimination comes
 // first where it fits, because it adds no terms of both signs; a closed form of one component has none to add
 // either, and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a
-// chain of counters).
+// chain of counters). There is none unless it may be one.
 func exactPlan(
-	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64,
+	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64, mayClose bool,
 ) (*btn.Plan, error) {
 	order, cost, err := exact.MinFill(ctx, shape)
 	if err != nil {
@@ -131,7 +134,7 @@ func exactPlan(
 		most = 1
 	}
 
-	if most > 0 {
+	if most > 0 && mayClose {
 		closed, ok, err := learned.ExactForm(ctx, net, most)
 		if err != nil {
 			return nil, err
