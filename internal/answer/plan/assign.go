@@ -125,8 +125,8 @@ func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 func (a *assigner) assign(q query.Query) (*btn.Assignment, error) {
 	of, rest, conditioned, err := a.Net.Given(q.Evidence)
 	if err == nil && of != a.Net && a.method == &learned.Method {
-		return nil, fault.New(fault.Unsupported, "plan: likelihoods leave the range of float64 beside the weights of their variables; "+
-			"method %s answers these", btn.MethodExact)
+		return nil, fault.New(fault.Unsupported, "plan: likelihoods leave the range of float64 beside the weights of their variables, "+
+			"method exact answers these")
 	}
 	if err == nil && of != a.Net {
 		q.Evidence = rest
