@@ -219,7 +219,7 @@ func swapped(rng *rand.Rand, sizes []int, values, hidden int, zeros float64) *fa
 	for v := range n {
 		for u := range v {
 			scope := []int{u, v}
-			if hidden > 0 && class[u] != class[v] {
+			if hidden > 0 && (class[u] != class[v] || len(sizes) == 1) {
 				scope = append(scope, len(m.Domains))
 				m.Domains = append(m.Domains, hidden)
 			}
@@ -648,4 +648,18 @@ func TestSharesAddUp(t *testing.T) {
 			t.Errorf("marginal %d: %v, want %v", x, got, want)
 		}
 	}
+}
+
+// TestHiddenWithinAClass: hidden variables of pairs of one group, whose marginals need the chance that two of its variables have two values.
+func TestHiddenWithinAClass(t *testing.T) {
+	m := swapped(rand.New(rand.NewPCG(3, 3)), []int{5}, 2, 2, 0)
+	part, p := found(t, m, factorgraph.Evidence{})
+	if part == nil {
+		t.Fatal("no classes found")
+	}
+	value, err := contraction.Part(t.Context(), p, part, problem.Want{Marginals: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkMarginals(t, m, factorgraph.Evidence{}, value)
 }
