@@ -663,3 +663,24 @@ func TestHiddenWithinAClass(t *testing.T) {
 	}
 	checkMarginals(t, m, factorgraph.Evidence{}, value)
 }
+
+// TestAMissingTable: classes of a model of which a table is missing now are no answer, or the right one.
+func TestAMissingTable(t *testing.T) {
+	m := swapped(rand.New(rand.NewPCG(4, 4)), []int{7}, 2, 0, 0)
+	part, _ := found(t, m, factorgraph.Evidence{})
+	if part == nil {
+		t.Fatal("no classes found")
+	}
+	m.Factors = slices.Delete(m.Factors, 9, 10) // of a pair
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := contraction.Part(t.Context(), problem.New(net, problem.Options{}), part, problem.Want{})
+	if err != nil {
+		return
+	}
+	if off := oracle.RelativeError(value.Z.Mant, value.Z.Exp, oracle.Z(m, factorgraph.Evidence{})); !(off <= 1e-13) {
+		t.Errorf("Z is off by %.2g of it", off)
+	}
+}

@@ -100,14 +100,14 @@ func divisions(n int, support []int, counts []int32, f func()) {
 	counts[support[0]] = 0
 }
 
-// lnOfGroup returns ln of the number of assignments with some counts times their weight, and of the weight.
-func (g *group) lnOfGroup(counts []int32, f factorials) (all, one logarithm) {
+// lnOfGroup returns ln of the sum of the weights of all assignments of the group with some counts, and ln of the weight of one of them.
+func (g *group) lnOfGroup(counts []int32, f factorials) (lnSum, lnOne logarithm) {
 	for _, x := range g.support {
-		c := counts[x]
-		one = one.plus(g.field[x].times(float64(c)))
-		all = all.minus(f[c])
+		count := counts[x]
+		lnOne = lnOne.plus(g.field[x].times(float64(count)))
+		lnSum = lnSum.minus(f[count])
 	}
-	return all.plus(one).plus(f[len(g.variables)]), one
+	return lnSum.plus(lnOne).plus(f[len(g.variables)]), lnOne
 }
 
 // splitList lists the vectors of all groups. Cost O(vectors · groups · values).
