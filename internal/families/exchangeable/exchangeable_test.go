@@ -650,7 +650,8 @@ func TestSharesAddUp(t *testing.T) {
 	}
 }
 
-// TestHiddenWithinAClass: hidden variables of pairs of one group, whose marginals need the chance that two of its variables have two values.
+// TestHiddenWithinAClass: hidden variables of pairs of one group, whose marginals need the chance that two of its variables have two
+// values.
 func TestHiddenWithinAClass(t *testing.T) {
 	m := swapped(rand.New(rand.NewPCG(3, 3)), []int{5}, 2, 2, 0)
 	part, p := found(t, m, factorgraph.Evidence{})
