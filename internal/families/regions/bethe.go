@@ -11,7 +11,6 @@ import (
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
@@ -62,7 +61,7 @@ func First(j *proposal.Job, to *btn.Assignment) (*btn.Assignment, error) {
 		return to, Witness(j, to)
 	}
 
-	e, err := lower.Build(j.Ctx, j.Conditioned)
+	e, err := expressionOf(j.Ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +94,7 @@ func once(j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
 // Witness puts down how belief propagation ends where it has several fixed points: estimates that see one phase alone show nothing of it.
 // It takes a share of what the plan takes, or what is granted to any run.
 func Witness(j *proposal.Job, to *btn.Assignment) error {
-	e, err := lower.Build(j.Ctx, j.Conditioned)
+	e, err := expressionOf(j.Ctx, j.Conditioned)
 	if err != nil || exact.Decided(e.Hypergraph()) {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -122,7 +121,7 @@ func clamp(
 		if err != nil {
 			return 0, err
 		}
-		e, err := lower.Build(ctx, net)
+		e, err := expressionOf(ctx, net)
 		if err != nil {
 			return 0, err
 		}

@@ -58,7 +58,7 @@ func groundBy(
 		}
 
 		g := &Ground{problem: p, slice: name}
-		if g.Expression, err = lower.Build(ctx, net); err != nil {
+		if g.Expression, err = expressionOf(ctx, net); err != nil {
 			return nil, err
 		}
 		if g.Expression.Scale.IsZero() {
@@ -71,12 +71,29 @@ func groundBy(
 		if state := states[0]; state.Contradiction < 0 || state.Signed {
 			g.State = state
 			g.LnBethe, _ = state.Z()
+			if math.IsInf(g.LnBethe, 0) {
+				return nil, fault.New(fault.Unsupported, "regions: messages of both signs cancel, and belief propagation has no value")
+			}
 		}
 		if len(states) > 1 {
 			g.Phases = states
 		}
 		return g, nil
 	})
+}
+
+// expressionOf returns the network as belief propagation has it: without numbers below 0 where chains of states have none, because
+// messages of both signs cancel. Errors and cost: those of lower.BuildUnsigned.
+func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
+	star, err := lower.Build(ctx, net)
+	if err != nil || !star.Signed() {
+		return star, err
+	}
+	chains, err := lower.BuildUnsigned(ctx, net, star)
+	if err != nil || chains.Unfit != "" || chains.Signed() {
+		return star, err
+	}
+	return chains, nil
 }
 
 // propagate runs belief propagation, or restores the states that planning ended with, which are those of the whole network.

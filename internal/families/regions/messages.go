@@ -11,7 +11,6 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
@@ -66,7 +65,7 @@ func ownMessages(j *proposal.Job) (*modelMessages, error) {
 	if len(shape.Edges) > policy.PhaseTables {
 		return m, nil
 	}
-	if m.e, err = lower.Build(j.Ctx, j.Net); err != nil {
+	if m.e, err = expressionOf(j.Ctx, j.Net); err != nil {
 		return nil, err
 	}
 	if n := bp.Entries(m.e); m.e.Unfit == "" && n > 0 && n <= policy.MostMessages {

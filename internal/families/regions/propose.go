@@ -15,7 +15,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
-	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -61,7 +60,7 @@ var Method = proposal.Method{Name: btn.MethodRegions, Propose: Propose, Grows: t
 // propagation ended with, so that all parts are computed from the same ones; nil where the exact way is as cheap: there is no cycle, or Z
 // is 0.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	e, err := lower.Build(j.Ctx, j.Conditioned)
+	e, err := expressionOf(j.Ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}

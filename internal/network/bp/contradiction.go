@@ -10,12 +10,63 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// confirm looks at a contradiction between entries ≥ 0 again, with 1 for every entry above 0 and
+// leastAllowed is the least entry of a message of a bounded run, of a sum of 1, for a value that arc consistency allows.
+const leastAllowed = 0x1p-30
+
+// contradictInside marks a contradiction of messages that have not converged: sent once more to all tables, as Restore has them, they
+// leave an index or a table without any value.
+func (s *State) contradictInside() {
+	if s.Converged || s.Contradiction >= 0 || s.Signed || s.g.e.Scale.IsZero() {
+		return
+	}
+	sent := newState(s.g)
+	copy(sent.m, s.m)
+	s.Contradiction = sent.sendAll()
+}
+
+// sendAll computes the messages to all tables. It returns an index without any value, or one of a table without any; −1 for none.
+func (s *State) sendAll() (contradiction int) {
+	c := newKernel(s.g, s.m, s.v)
+	for i := range s.g.e.Dims {
+		if !c.toTables(i) {
+			return i
+		}
+	}
+	for t, table := range s.g.e.Tables {
+		if len(table.Scope) > 0 && c.value(t).IsZero() {
+			return table.Scope[0]
+		}
+	}
+	return -1
+}
+
+// isOfFloat64 reports whether a run ended in a contradiction that may be one of float64 alone.
+func (s *State) isOfFloat64(allowed []float64) bool { return s.Contradiction >= 0 && !s.Signed && allowed != nil }
+
+// bounded runs again, after a contradiction of float64 alone at some index, with messages that exclude no allowed value. Its messages
+// are no fixed point, also on a tree. The error is sumproduct.ErrSpan where they contradict each other all the same.
+func (r *runner) bounded(index int, allowed []float64) error {
+	r.allowed, r.Contradiction, r.due = allowed, -1, nil
+	if err := r.start(r.o); err != nil {
+		return err
+	}
+	if err := r.run(); err != nil {
+		return err
+	}
+	r.Converged, r.Change = false, max(r.Change, leastAllowed)
+	r.contradictInside()
+	if r.Contradiction >= 0 {
+		return fault.New(fault.Unsupported, "%w: messages to index %d exclude all its values", sumproduct.ErrSpan, index)
+	}
+	return nil
+}
+
+// consistent looks at a contradiction between entries ≥ 0 again, with 1 for every entry above 0 and
 // every message rounded to 0 and 1: values excluded by messages then (arc consistency) have no term
-// in Z at all.
-func (s *State) confirm(ctx context.Context) error {
+// in Z at all. It returns the messages of allowed values; nil where an index is left without any.
+func (s *State) consistent(ctx context.Context) (allowed []float64, err error) {
 	if s.Contradiction < 0 || s.Signed {
-		return nil
+		return nil, nil
 	}
 	e := &sumproduct.Expression{
 		Dims:   s.g.e.Dims,
@@ -38,14 +89,10 @@ func (s *State) confirm(ctx context.Context) error {
 	}
 
 	excluded, err := r.arcConsistent()
-	if err != nil {
-		return err
+	if err != nil || excluded {
+		return nil, err
 	}
-	if !excluded {
-		return fault.New(fault.Unsupported, "%w: messages to index %d exclude all its values",
-			sumproduct.ErrSpan, s.Contradiction)
-	}
-	return nil
+	return support.m, nil
 }
 
 // arcConsistent excludes values until nothing changes, and says whether an index is left without

@@ -26,10 +26,11 @@ import (
 // its messages that confirms it.
 //
 // Not converging is a result (State.Converged, State.Change), and so is a contradiction, which for
-// entries ≥ 0 means Z = 0.
+// entries ≥ 0 means Z = 0. A contradiction of float64 alone is no result: a second run keeps the messages of all values that arc
+// consistency allows above 2^−30, and does not converge.
 // Errors: sumproduct.ErrExpression, sumproduct.ErrNotFinite, a Warm of another shape
-// (fault.BadInput); fault.OverBudget for more than 2^31 incidences; sumproduct.ErrSpan where a
-// contradiction is one of float64 only; the context's. Cost of a pair: each table's entries times
+// (fault.BadInput); fault.OverBudget for more than 2^31 incidences; sumproduct.ErrSpan where the second
+// run ends in a contradiction, too; the context's. Cost of a pair: each table's entries times
 // its order; memory about 30 bytes an incidence and 16 an entry of a message.
 func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*State, error) {
 	g, err := newGraph(e)
@@ -60,7 +61,12 @@ func run(ctx context.Context, g *graph, o Options) (*State, error) {
 	if err := r.run(); err != nil {
 		return nil, err
 	}
-	return s, s.confirm(ctx)
+	s.contradictInside()
+	allowed, err := s.consistent(ctx)
+	if err == nil && s.isOfFloat64(allowed) {
+		err = r.bounded(s.Contradiction, allowed)
+	}
+	return s, err
 }
 
 // newState has all messages at 0.
@@ -82,7 +88,9 @@ type runner struct {
 	ctx  context.Context
 	o    Options
 	work int64 // entries read since the context was looked at
-	due  *due  // pending work of sweeps after a warm start; nil: everything
+	// allowed has 1 for every entry of a message that is kept above 0; nil: none is.
+	allowed []float64
+	due     *due // pending work of sweeps after a warm start; nil: everything
 }
 
 // run goes through the phases until one converges; see Run.
@@ -143,11 +151,23 @@ func (r *runner) update(k int32, damping float64) (float64, error) {
 		return math.Inf(1), nil
 	}
 	m, change := r.g.message(r.m, k), 0.0
+	if r.allowed != nil {
+		admit(out, r.g.message(r.allowed, k))
+	}
 	for a, x := range out {
 		change = max(change, math.Abs(x-m[a]))
 		m[a] = x + damping*(m[a]-x)
 	}
 	return change, nil
+}
+
+// admit keeps the allowed entries of a message above leastAllowed.
+func admit(message, allowed []float64) {
+	for a, is := range allowed {
+		if is != 0 {
+			message[a] = max(message[a], leastAllowed)
+		}
+	}
 }
 
 // send computes the messages of index i to its tables.
