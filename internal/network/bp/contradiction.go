@@ -41,7 +41,9 @@ func (s *State) sendAll() (contradiction int) {
 }
 
 // isOfFloat64 reports whether a run ended in a contradiction that may be one of float64 alone.
-func (s *State) isOfFloat64(allowed []float64) bool { return s.Contradiction >= 0 && !s.Signed && allowed != nil }
+func (s *State) isOfFloat64(allowed []float64) bool {
+	return s.Contradiction >= 0 && !s.Signed && allowed != nil
+}
 
 // bounded runs again, after a contradiction of float64 alone at some index, with messages that exclude no allowed value. Its messages
 // are no fixed point, also on a tree. The error is sumproduct.ErrSpan where they contradict each other all the same.
