@@ -142,7 +142,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 func (h *Host) listen(w *Worker) {
 	if !h.listens {
 		h.listens = true
-		w.beside = append(w.beside, h.kinds.listen)
+		w.beside = append(w.beside, h.kinds.listen, h.kinds.review)
 	}
 }
 
@@ -189,6 +189,7 @@ func (h *Host) learn(w *Worker) {
 func (h *Host) contract(w *Worker) {
 	c := &Contract{Loop: w.loop, host: h, checked: memo.LRU[[2]string, bool]{Entries: keepDecoded}}
 	h.listen(w)
+	h.kinds.contracts = true
 	if h.OverflowAt == 0 { // else no job waits for this one's kind
 		w.beside = append(w.beside, h.kinds.say)
 	}

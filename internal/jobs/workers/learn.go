@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -118,7 +119,7 @@ func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, ne
 			tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(chunks)),
 		)
 
-		tasks := w.tasks(m, p, chunks, flops, ends)
+		tasks := w.tasks(d.Subject.Lane, m, p, chunks, flops, ends)
 		other, err := w.publish(ctx, d, tasks, p, begin)
 		if err != nil || other == nil {
 			return err
@@ -165,11 +166,11 @@ const inlinePlan = 16 << 10
 
 // tasks returns one task per chunk.
 func (w *Learn) tasks(
-	m *message.Network, p *planned, chunks [][]btn.Unit, flops []float64, ends []int,
+	lane int, m *message.Network, p *planned, chunks [][]btn.Unit, flops []float64, ends []int,
 ) []*message.Task {
 	kind := "" // of the workers that compute several tasks
 	if len(chunks) > 1 {
-		kind = w.host.kinds.choose(m.Job, "")
+		kind = w.host.kinds.give(lane, m.Job, slices.Max(flops), time.Duration(m.DeadlineMS)*time.Millisecond)
 	}
 	tasks := make([]*message.Task, len(chunks))
 	for k, units := range chunks {
