@@ -6,6 +6,7 @@
 package cache
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -224,11 +226,15 @@ func (c *Cache) open(ctx context.Context, key string, entry []byte) ([]byte, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 	defer cancel()
-	value, err := c.o.Overflow.Get(ctx, string(payload))
-	if err == nil && digest.Of(value) != string(payload) {
-		err = errEntry
+	large, err := c.o.Overflow.Get(ctx, string(payload))
+	if err != nil {
+		return nil, err
 	}
-	return value, err
+	value, ok := bytes.CutSuffix(large, []byte(key))
+	if !ok || digest.Of(large) != string(payload) {
+		return nil, errEntry
+	}
+	return value, nil
 }
 
 // Put stores value under key, here and in Redis, unless there is one that can be trusted: the first
@@ -255,10 +261,12 @@ func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte
 		c.stats.tooLarge.Add(1)
 		return nil, false
 	default:
-		name := digest.Of(value)
+		// With the key behind it, so that the store has it under no other key: an owner's is there for nobody else.
+		large := slices.Concat(value, []byte(key))
+		name := digest.Of(large)
 		ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 		defer cancel()
-		if err := c.o.Overflow.Put(ctx, name, value); err != nil {
+		if err := c.o.Overflow.Put(ctx, name, large); err != nil {
 			c.stats.errors.Add(1)
 			return nil, false
 		}

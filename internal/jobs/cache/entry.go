@@ -18,6 +18,17 @@ func NetworkKey(version, model, settings string) string {
 	return "btn:v1:network:" + version + ":" + model + ":" + digest.Of([]byte(settings))
 }
 
+// KeyOf returns the key of an owner's entry in place of everybody's; without an owner it is everybody's.
+func KeyOf(owner, key string) string {
+	if owner == "" {
+		return key
+	}
+	return key + ":of:" + owner
+}
+
+// Owner returns the owner of a tenant's entries, as which keys have it: it says no name.
+func Owner(tenant string) string { return digest.Of([]byte("owner " + tenant))[:32] }
+
 func writeSized(h hash.Hash, b []byte) {
 	var n [8]byte
 	binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
@@ -30,13 +41,13 @@ type place byte
 
 const (
 	here      place = 0 // the payload is the value
-	elsewhere place = 1 // the payload is the digest of a value in the overflow store
+	elsewhere place = 1 // the payload is the digest of the value in the overflow store, with the key behind it
 )
 
 // The header of an entry:
 //
 //	bytes 0–3   "BTNC"
-//	byte  4     version of this layout, 1
+//	byte  4     version of this layout, 2
 //	byte  5     place
 //	bytes 6–7   zero
 //	bytes 8–15  length of the payload, little-endian
@@ -45,7 +56,7 @@ const (
 // An empty secret makes the HMAC a checksum: it finds rot and mix-ups, not forgery.
 const (
 	magic      = "BTNC"
-	layout     = 1
+	layout     = 2
 	headerSize = 48
 )
 

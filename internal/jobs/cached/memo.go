@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -52,6 +53,26 @@ func (m *Memo) decode(key string, b []byte) (*btn.Plan, error) {
 func (m *Memo) keep(key string, b []byte, plan *btn.Plan) {
 	m.bounds.Do(func() { m.read.Bytes = mostRead })
 	m.read.Put(key, readPlan{b, plan}, int64(len(b)))
+}
+
+// Of returns the memo of an owner: it finds the plans of that one alone. Both share their bounds.
+func (m *Memo) Of(owner string) proposal.Memo {
+	if owner == "" {
+		return m
+	}
+	return ownedPlans{m, owner}
+}
+
+type ownedPlans struct {
+	*Memo
+	owner string
+}
+
+// Do implements proposal.Memo.
+func (o ownedPlans) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
+	return o.Memo.Do(ctx, cache.KeyOf(o.owner, key), compute)
 }
 
 // Do returns the plan under key, and whether it was remembered; else it computes the plan and

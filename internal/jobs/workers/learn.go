@@ -84,13 +84,15 @@ func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) 
 	if w.host.Replan != nil {
 		settings = w.host.Replan(settings)
 	}
-	_, end := w.host.shared.hold()
+	owner := ownerOf(m.Tenant, m.OwnCache)
+	kept := w.host.keptOf(owner)
+	_, end := kept.shared.hold()
 	defer end()
-	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.host.memo, w.host.known)
+	job, err := stage.LearnKnown(planning, net, m.Queries, settings, kept.memo, kept.known)
 	if err != nil {
 		return nil, err
 	}
-	blob, err := message.EncodeAssignments(job)
+	blob, err := message.EncodeAssignmentsOf(owner, job)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
@@ -185,6 +187,7 @@ func (w *Learn) tasks(
 			K:           k,
 			N:           len(chunks),
 			Units:       units,
+			OwnCache:    m.OwnCache,
 			NumericKind: kind,
 			Ends:        ends,
 			Cost:        flops[k] * withMarginals(m.Queries, units),
