@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Limits bound the cost of one job of a class, and the rate at which a tenant may spend. 0 is no
+// Limits bound the cost of one job of a class, and the rate at which a tenant may spend, and say what its jobs find remembered. 0 is no
 // limit.
 type Limits struct {
 	FlopsPerJob      float64 `json:"flops_per_job"`       // of all contractions
