@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -318,6 +319,14 @@ func (c *Cache) ttl() time.Duration {
 	return max(time.Millisecond, time.Duration(float64(c.o.TTL)*(1+c.o.Jitter*(2*c.o.Random()-1))))
 }
 
+// withCluster says how a cluster is addressed.
+const withCluster = "add cluster=true to its URL (redis://HOST:PORT?cluster=true)"
+
+// ofCluster reports whether Redis answered that a key is on another node: it was addressed as one server.
+func ofCluster(reply connect.RedisError) bool {
+	return strings.HasPrefix(reply.Error(), "MOVED ") || strings.HasPrefix(reply.Error(), "ASK ")
+}
+
 // call makes one call to Redis within Timeout, if the breaker lets it, and reports whether Redis has done it. A key that is
 // not there counts as done.
 func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
@@ -340,6 +349,10 @@ func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
 	case errors.As(err, &reply):
 		c.breaker.succeed()
 		c.stats.refused.Add(1)
+		if ofCluster(reply) {
+			c.states.turn("of a cluster", true, "cache: Redis at "+c.address+" is a node of a cluster, and other nodes have most entries: "+withCluster, "", err)
+			return false
+		}
 		c.states.turn("refusing", true, "cache: Redis refuses a command; going on without", "", err)
 		return false
 	case ctx.Err() != nil: // the caller has left: says nothing about Redis
