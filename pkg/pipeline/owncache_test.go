@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A tenant with a cache of its own learns by no answer and no stored network whether another one asked its model, and tells nobody whether
-// it did. Answers have the same bits.
+// A tenant with a cache of its own learns by no answer and no stored network whether another one asked its model, and tells nobody
+// what it asked. Answers have the same bits.
 func TestATenantWithACacheOfItsOwn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tenants.json")
 	text := `{"classes": {"own": {"cache": "own"}}, "tenants": {"acme": "own", "initech": "own"}}`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -60,7 +61,8 @@ func TestSubscribersThatDoNotRead(t *testing.T) {
 	r.must(err)
 	defer deaf.Close()
 	r.must(deaf.(*net.TCPConn).SetReadBuffer(4096))
-	_, err = fmt.Fprintf(deaf, "CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true}\r\nSUB btn.v1.done.> 1\r\nSUB btn.v1.progress.> 2\r\nPING\r\n")
+	_, err = io.WriteString(deaf,
+		"CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true}\r\nSUB btn.v1.done.> 1\r\nSUB btn.v1.progress.> 2\r\n")
 	r.must(err)
 
 	// A subscription whose function does not return before the end.

@@ -350,7 +350,8 @@ func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
 		c.breaker.succeed()
 		c.stats.refused.Add(1)
 		if ofCluster(reply) {
-			c.states.turn("of a cluster", true, "cache: Redis at "+c.address+" is a node of a cluster, and other nodes have most entries: "+withCluster, "", err)
+			c.states.turn("of a cluster", true,
+				"cache: Redis at "+c.address+" is a node of a cluster, and other nodes have most entries: "+withCluster, "", err)
 			return false
 		}
 		c.states.turn("refusing", true, "cache: Redis refuses a command; going on without", "", err)

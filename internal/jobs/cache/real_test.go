@@ -87,7 +87,8 @@ func TestAClusterAddressedAsOneServer(t *testing.T) {
 	for _, node := range admin {
 		for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			info, err := node.Do(ctx, "CLUSTER", "INFO")
-			if text, _ := info.(string); err == nil && strings.Contains(text, "cluster_state:ok") && strings.Contains(text, "cluster_known_nodes:2") {
+			text, _ := info.(string)
+			if err == nil && strings.Contains(text, "cluster_state:ok") && strings.Contains(text, "cluster_known_nodes:2") {
 				break
 			}
 			if time.Now().After(until) {

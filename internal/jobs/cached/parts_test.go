@@ -72,20 +72,15 @@ func TestOwnersFindTheirOwn(t *testing.T) {
 		plans, values := &cached.Memo{Cache: c}, &cached.Parts{Cache: c}
 		for _, owner := range owners {
 			computed := 0
-			entry := problem.Entry{Kind: "circuit", Key: "key", Most: 1 << 20, Decode: func(ctx context.Context, b []byte) (problem.Memorable, error) {
-				return circuit.DecodeCompiled(ctx, b)
-			}}
+			decode := func(ctx context.Context, b []byte) (problem.Memorable, error) { return circuit.DecodeCompiled(ctx, b) }
+			entry := problem.Entry{Kind: "circuit", Key: "key", Most: 1 << 20, Decode: decode}
 			for range 2 {
-				if _, _, err := plans.Of(owner).Do(t.Context(), cache.Prefix+"decomposition:key", func(context.Context) (*btn.Plan, error) {
-					computed++
-					return want, nil
-				}); err != nil {
+				plan := func(context.Context) (*btn.Plan, error) { computed++; return want, nil }
+				if _, _, err := plans.Of(owner).Do(t.Context(), cache.Prefix+"decomposition:key", plan); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := values.Of(owner).Do(t.Context(), entry, func(context.Context) (problem.Memorable, error) {
-					computed++
-					return value, nil
-				}); err != nil {
+				compute := func(context.Context) (problem.Memorable, error) { computed++; return value, nil }
+				if _, err := values.Of(owner).Do(t.Context(), entry, compute); err != nil {
 					t.Fatal(err)
 				}
 			}

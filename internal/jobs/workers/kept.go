@@ -1,7 +1,7 @@
 package workers
 
-// What a process remembers between jobs, of everybody together and of each tenant with a cache of its own: of that one nobody else's time or
-// answer tells anything. Memories under the digest of a blob need no owner, because an owner's blobs have digests of their own.
+// What a process remembers between jobs, of everybody together and of each tenant with a cache of its own: nobody else's time or answer
+// tells anything of that one. Memories under the digest of a blob need no owner, because an owner's blobs have digests of their own.
 
 import (
 	"github.com/basetensor/basetensor/internal/answer/plan"

@@ -168,8 +168,8 @@ func TestStoredWhileTheLeaderDies(t *testing.T) {
 	}
 }
 
-// A leader that stands still keeps its connections, and the others choose a new one when they miss it, after 6 to 9 s (measured). A message
-// that is published meanwhile is stored once: by a publisher that waits, or one that comes again.
+// A leader that stands still keeps its connections, and the others choose a new one when they miss it, after 6 to 9 s (measured). A
+// message that is published meanwhile is stored once: by a publisher that waits, or one that comes again.
 func TestStoredWhileTheLeaderStandsStill(t *testing.T) {
 	t.Parallel()
 	servers, all := cluster(t, 3)

@@ -72,8 +72,8 @@ func (x *exchange) steps(reload func(), done func(step string)) {
 	done("the new authority alone")
 }
 
-// Certificates and their authority are exchanged while a connection to NATS is open: it stays open, new connections show and believe the new
-// ones, and it comes back with them after a restart of the server.
+// Certificates and their authority are exchanged while a connection to NATS is open: it stays open, new connections show and believe
+// the new ones, and it comes back with them after a restart of the server.
 func TestNATSCertificatesAreExchanged(t *testing.T) {
 	t.Parallel()
 	x := newExchange(t)
