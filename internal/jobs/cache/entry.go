@@ -41,13 +41,13 @@ type place byte
 
 const (
 	here      place = 0 // the payload is the value
-	elsewhere place = 1 // the payload is the digest of the value in the overflow store, with the key behind it
+	elsewhere place = 2 // the payload is the digest of the value in the overflow store, with the key behind it
 )
 
 // The header of an entry:
 //
 //	bytes 0–3   "BTNC"
-//	byte  4     version of this layout, 2
+//	byte  4     version of this layout, 1
 //	byte  5     place
 //	bytes 6–7   zero
 //	bytes 8–15  length of the payload, little-endian
@@ -56,7 +56,7 @@ const (
 // An empty secret makes the HMAC a checksum: it finds rot and mix-ups, not forgery.
 const (
 	magic      = "BTNC"
-	layout     = 2
+	layout     = 1
 	headerSize = 48
 )
 
@@ -83,7 +83,7 @@ func unseal(secrets [][]byte, key string, entry []byte) (place, []byte, error) {
 		return 0, nil, errEntry
 	}
 	payload := entry[headerSize:len(entry):len(entry)]
-	if entry[5] > byte(elsewhere) {
+	if where := place(entry[5]); where != here && where != elsewhere {
 		return 0, nil, errEntry
 	}
 	if len(secrets) == 0 {
