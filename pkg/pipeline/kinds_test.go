@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -248,5 +249,65 @@ func TestAKindDies(t *testing.T) {
 	m.submitAll(jobs, jobs+8)
 	if count := m.answered(jobs, jobs+8); count["one"] != 8 {
 		t.Errorf("%v without workers of the other kind", count)
+	}
+}
+
+// A kind that says it has nearly all cores and returns no task delays jobs by seconds, and is given no more of them: all jobs have the
+// bits of the workers that do return tasks, before their deadlines.
+func TestAKindThatReturnsNothing(t *testing.T) {
+	t.Parallel()
+	m := newMixed(t)
+	m.run(m.config, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
+	m.worker("one", mixedTasks, nil)
+	m.heard(1)
+	liar := &message.Serves{Process: "liar", Numeric: "three", Cores: 1 << 30}
+	told, done := make(chan struct{}), make(chan struct{})
+	defer func() { close(told); <-done }()
+	go func() {
+		defer close(done)
+		for tick := time.NewTicker(100 * time.Millisecond); ; {
+			liar.Time = time.Now().UnixMilli()
+			if b, err := wire.Encode(liar); err == nil {
+				m.nc.PublishMsg(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(liar, "", "", ""), Data: b})
+			}
+			select {
+			case <-told:
+				tick.Stop()
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	m.heard(2)
+	tasks, err := m.nc.SubscribeSync(message.Filter(message.KindTask))
+	m.must(err)
+	m.must(m.nc.Flush())
+
+	const jobs = 12
+	for i := range m.wires {
+		m.wires[i].DeadlineMS = (30 * time.Second).Milliseconds()
+	}
+	m.submitAll(0, jobs/2)
+	if count := m.answered(0, jobs/2); count["one"] != jobs/2 {
+		t.Errorf("%v of %d jobs", count, jobs/2)
+	}
+	named := func(from int) string {
+		for {
+			msg, err := tasks.NextMsg(guard)
+			m.must(err)
+			if on, err := message.ParseSubject(msg.Subject); err == nil && on.Job == fmt.Sprintf("job-%d", from) {
+				return msg.Header.Get(message.HeaderKind)
+			}
+		}
+	}
+	if kind := named(0); kind != "three" {
+		t.Errorf("the first job is given to %q: nothing was believed", kind)
+	}
+	m.submitAll(jobs/2, jobs)
+	if count := m.answered(jobs/2, jobs); count["one"] != jobs/2 {
+		t.Errorf("%v of %d more jobs", count, jobs/2)
+	}
+	if kind := named(jobs - 1); kind != "one" {
+		t.Errorf("the last job is given to %q", kind)
 	}
 }

@@ -6,6 +6,7 @@
 package cache
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -13,6 +14,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -224,11 +227,15 @@ func (c *Cache) open(ctx context.Context, key string, entry []byte) ([]byte, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 	defer cancel()
-	value, err := c.o.Overflow.Get(ctx, string(payload))
-	if err == nil && digest.Of(value) != string(payload) {
-		err = errEntry
+	large, err := c.o.Overflow.Get(ctx, string(payload))
+	if err != nil {
+		return nil, err
 	}
-	return value, err
+	value, ok := bytes.CutSuffix(large, []byte(key))
+	if !ok || digest.Of(large) != string(payload) {
+		return nil, errEntry
+	}
+	return value, nil
 }
 
 // Put stores value under key, here and in Redis, unless there is one that can be trusted: the first
@@ -255,10 +262,12 @@ func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte
 		c.stats.tooLarge.Add(1)
 		return nil, false
 	default:
-		name := digest.Of(value)
+		// With the key behind it, so that the store has it under no other key: an owner's is there for nobody else.
+		large := slices.Concat(value, []byte(key))
+		name := digest.Of(large)
 		ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 		defer cancel()
-		if err := c.o.Overflow.Put(ctx, name, value); err != nil {
+		if err := c.o.Overflow.Put(ctx, name, large); err != nil {
 			c.stats.errors.Add(1)
 			return nil, false
 		}
@@ -310,6 +319,14 @@ func (c *Cache) ttl() time.Duration {
 	return max(time.Millisecond, time.Duration(float64(c.o.TTL)*(1+c.o.Jitter*(2*c.o.Random()-1))))
 }
 
+// withCluster says how a cluster is addressed.
+const withCluster = "add cluster=true to its URL (redis://HOST:PORT?cluster=true)"
+
+// ofCluster reports whether Redis answered that a key is on another node: it was addressed as one server.
+func ofCluster(reply connect.RedisError) bool {
+	return strings.HasPrefix(reply.Error(), "MOVED ") || strings.HasPrefix(reply.Error(), "ASK ")
+}
+
 // call makes one call to Redis within Timeout, if the breaker lets it, and reports whether Redis has done it. A key that is
 // not there counts as done.
 func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
@@ -332,6 +349,11 @@ func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
 	case errors.As(err, &reply):
 		c.breaker.succeed()
 		c.stats.refused.Add(1)
+		if ofCluster(reply) {
+			c.states.turn("of a cluster", true,
+				"cache: Redis at "+c.address+" is a node of a cluster, and other nodes have most entries: "+withCluster, "", err)
+			return false
+		}
 		c.states.turn("refusing", true, "cache: Redis refuses a command; going on without", "", err)
 		return false
 	case ctx.Err() != nil: // the caller has left: says nothing about Redis

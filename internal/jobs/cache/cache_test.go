@@ -243,7 +243,13 @@ func TestLargeValuesGoElsewhere(t *testing.T) {
 	if _, ok := without.Get(ctx, "k"); ok {
 		t.Error("found without the store")
 	}
-	s.values[digest.Of(large)] = large[1:]
+	c.Put(ctx, KeyOf(Owner("acme"), "k"), large)
+	if len(s.values) != 2 {
+		t.Errorf("%d values of an owner and of everybody", len(s.values))
+	}
+	for name, value := range s.values {
+		s.values[name] = value[1:]
+	}
 	if _, ok := c.Get(ctx, "k"); ok {
 		t.Error("a changed value was taken")
 	}

@@ -18,6 +18,17 @@ func NetworkKey(version, model, settings string) string {
 	return "btn:v1:network:" + version + ":" + model + ":" + digest.Of([]byte(settings))
 }
 
+// KeyOf returns the key of an owner's entry in place of everybody's; without an owner it is everybody's.
+func KeyOf(owner, key string) string {
+	if owner == "" {
+		return key
+	}
+	return key + ":of:" + owner
+}
+
+// Owner returns the owner of a tenant's entries, as which keys have it: it says no name.
+func Owner(tenant string) string { return digest.Of([]byte("owner " + tenant))[:32] }
+
 func writeSized(h hash.Hash, b []byte) {
 	var n [8]byte
 	binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
@@ -30,7 +41,7 @@ type place byte
 
 const (
 	here      place = 0 // the payload is the value
-	elsewhere place = 1 // the payload is the digest of a value in the overflow store
+	elsewhere place = 2 // the payload is the digest of the value in the overflow store, with the key behind it
 )
 
 // The header of an entry:
@@ -72,7 +83,7 @@ func unseal(secrets [][]byte, key string, entry []byte) (place, []byte, error) {
 		return 0, nil, errEntry
 	}
 	payload := entry[headerSize:len(entry):len(entry)]
-	if entry[5] > byte(elsewhere) {
+	if where := place(entry[5]); where != here && where != elsewhere {
 		return 0, nil, errEntry
 	}
 	if len(secrets) == 0 {

@@ -176,8 +176,12 @@ func (c *Cache) Remove(ctx context.Context, keys ...string) (removed int64, err 
 }
 
 func failed(err error) error {
-	if err == nil {
+	var reply connect.RedisError
+	switch {
+	case err == nil:
 		return nil
+	case errors.As(err, &reply) && ofCluster(reply):
+		return fmt.Errorf("cache: Redis: %w: it is a node of a cluster: "+withCluster, err)
 	}
 	return fmt.Errorf("cache: Redis: %w", err)
 }

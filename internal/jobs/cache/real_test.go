@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 )
 
@@ -48,6 +50,71 @@ func TestAnswersAreTheSameWhateverRedisDoes(t *testing.T) {
 	awaitHit(t, c)
 	if down, up := l.count("does not answer: answers are the same"), l.count("Redis answers again"); down != 2 || up != 2 {
 		t.Errorf("two outages, logged %d times down and %d times up", down, up)
+	}
+}
+
+// A cluster that is addressed as one server keeps the entries of one node. The log says once which setting mends that, and with it all
+// entries are kept.
+func TestAClusterAddressedAsOneServer(t *testing.T) {
+	var nodes []*testserver.RedisServer
+	for range 2 {
+		nodes = append(nodes, testserver.Redis(t, testserver.RedisOptions{Args: []string{
+			"--cluster-enabled", "yes", "--cluster-port", testserver.FreePort(t),
+		}}))
+	}
+	admin := make([]connect.Store, 2)
+	for i, node := range nodes {
+		var err error
+		if admin[i], err = (connect.Redis{}).Client(node.URL, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		defer admin[i].Close()
+		if _, err := admin[i].Do(ctx, "CLUSTER", "ADDSLOTSRANGE", 8192*i, 8192*i+8191); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, port, err := net.SplitHostPort(nodes[1].Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gossip, err := admin[1].Do(ctx, "CONFIG", "GET", "cluster-port")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin[0].Do(ctx, "CLUSTER", "MEET", host, port, gossip.([]any)[1]); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range admin {
+		for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			info, err := node.Do(ctx, "CLUSTER", "INFO")
+			text, _ := info.(string)
+			if err == nil && strings.Contains(text, "cluster_state:ok") && strings.Contains(text, "cluster_known_nodes:2") {
+				break
+			}
+			if time.Now().After(until) {
+				t.Fatalf("no cluster: %v %v", info, err)
+			}
+		}
+	}
+	for url, want := range map[string]int{nodes[0].URL: 0, nodes[0].URL + "?cluster=true": 100} {
+		var l logs
+		c := open(t, url, Options{Logger: l.logger(), Timeout: 5 * time.Second})
+		for i := range 100 {
+			c.Put(ctx, fmt.Sprintf("btn:v1:test:%d:%d", want, i), []byte("value"))
+		}
+		found := 0
+		for i := range 100 {
+			if _, ok := c.Get(ctx, fmt.Sprintf("btn:v1:test:%d:%d", want, i)); ok {
+				found++
+			}
+		}
+		said := l.count("?cluster=true")
+		if want == 100 && (found != 100 || said != 0) {
+			t.Errorf("as a cluster: %d of 100 entries, said %d times", found, said)
+		}
+		if want == 0 && (found == 0 || found == 100 || said != 1 || l.count("refuses") != 0) {
+			t.Errorf("as one server: %d of 100 entries, the setting named %d times", found, said)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -33,8 +34,12 @@ type readPlan struct {
 	plan *btn.Plan
 }
 
-// mostRead bounds the plans that are remembered as such, in bytes of their written form, which takes about as much once more.
-const mostRead = 64 << 20
+// mostRead bounds the plans that are remembered as such, in bytes of the process. A plan takes about as much as its written form once
+// more, and readOverhead beside both: a small one is mostly that.
+const (
+	mostRead     = 64 << 20
+	readOverhead = 768
+)
 
 // decode returns the plan that b is, which the caller has found under key: the one remembered, where it was read from the same bytes.
 func (m *Memo) decode(key string, b []byte) (*btn.Plan, error) {
@@ -51,7 +56,27 @@ func (m *Memo) decode(key string, b []byte) (*btn.Plan, error) {
 // keep remembers a plan.
 func (m *Memo) keep(key string, b []byte, plan *btn.Plan) {
 	m.bounds.Do(func() { m.read.Bytes = mostRead })
-	m.read.Put(key, readPlan{b, plan}, int64(len(b)))
+	m.read.Put(key, readPlan{b, plan}, int64(len(key)+2*len(b))+readOverhead)
+}
+
+// Of returns the memo of an owner: it finds the plans of that one alone. Both share their bounds.
+func (m *Memo) Of(owner string) proposal.Memo {
+	if owner == "" {
+		return m
+	}
+	return ownedPlans{m, owner}
+}
+
+type ownedPlans struct {
+	*Memo
+	owner string
+}
+
+// Do implements proposal.Memo.
+func (o ownedPlans) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
+	return o.Memo.Do(ctx, cache.KeyOf(o.owner, key), compute)
 }
 
 // Do returns the plan under key, and whether it was remembered; else it computes the plan and

@@ -3,7 +3,9 @@ package cached_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
+	"runtime"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -18,6 +20,38 @@ import (
 )
 
 var _ proposal.Memo = &cached.Memo{}
+
+// The plans that a process remembers take about the bounds of the two memories, 64 MiB each, however small they are.
+func TestSmallPlansAreBounded(t *testing.T) {
+	c, err := cache.Open("", cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &cached.Memo{Cache: c}
+	heap := func() int64 {
+		runtime.GC()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	before := heap()
+	for n := range 110_000 {
+		plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+			Rule: btn.Linear, Slices: 1, Alpha: []scaled.Number{{Mant: 1.5, Exp: 7}},
+			Parts:   []btn.Part{&exact.Elimination{Order: make([]int, 37), Flops: 8}},
+			Quality: &btn.Quality{Exact: true, ConditionGram: 1},
+		}}}
+		if _, _, err := m.Do(t.Context(), fmt.Sprintf("%085d", n), func(context.Context) (*btn.Plan, error) { return plan, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grown := (heap() - before) >> 20
+	t.Logf("%d MiB", grown)
+	if grown > 120 {
+		t.Errorf("the plans of 110,000 jobs take %d MiB", grown)
+	}
+	runtime.KeepAlive(m)
+}
 
 func TestMemoRemembersPlans(t *testing.T) {
 	server := miniredis.RunT(t)

@@ -22,9 +22,9 @@ type Network struct {
 	Names   []byte // message.EncodeNames of the model's
 }
 
-// NetworkKey returns the key of a registered model's network: its digest and, hashed, the settings,
+// NetworkKey returns the key of a registered model's network, of an owner or everybody (""): its digest and, hashed, the settings,
 // the arithmetic, and whether a query is parametric.
-func NetworkKey(m *wire.Request) (string, error) {
+func NetworkKey(owner string, m *wire.Request) (string, error) {
 	settings, err := (&wire.Request{Settings: m.Settings}).Digest()
 	if err != nil {
 		return "", fault.Wrap(fault.BadInput, err)
@@ -32,7 +32,7 @@ func NetworkKey(m *wire.Request) (string, error) {
 	if slices.ContainsFunc(m.Queries, btn.Parametric) {
 		settings += "parametric"
 	}
-	return cache.NetworkKey(NetworkVersion, m.ModelDigest, settings+NumericKind()), nil
+	return cache.KeyOf(owner, cache.NetworkKey(NetworkVersion, m.ModelDigest, settings+NumericKind())), nil
 }
 
 // Encode returns p as the cache keeps it: the digest in hexadecimal, the number of domains and the domains as varints, then the names.

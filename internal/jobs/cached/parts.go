@@ -16,6 +16,27 @@ type Parts struct {
 	recent problem.Recent
 }
 
+// Of returns the memo of an owner: it finds the values of that one alone. Both share their bounds.
+func (p *Parts) Of(owner string) problem.Memo {
+	if owner == "" {
+		return p
+	}
+	return ownedParts{p, owner}
+}
+
+type ownedParts struct {
+	*Parts
+	owner string
+}
+
+// Do implements problem.Memo.
+func (o ownedParts) Do(
+	ctx context.Context, e problem.Entry, compute func(context.Context) (problem.Memorable, error),
+) (problem.Memorable, error) {
+	e.Key = cache.KeyOf(o.owner, e.Key)
+	return o.Parts.Do(ctx, e, compute)
+}
+
 // Do implements problem.Memo. A stored value that cannot be decoded is forgotten and computed again.
 func (p *Parts) Do(
 	ctx context.Context, e problem.Entry, compute func(context.Context) (problem.Memorable, error),

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/jobs/cached"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 )
 
@@ -49,5 +50,46 @@ func TestCircuitsOfCubesAreListed(t *testing.T) {
 	}
 	if _, err := cached.Describe(t.Context(), entries[0].Key, value[1:]); err == nil {
 		t.Error("a broken circuit is described")
+	}
+}
+
+// An owner finds the plans and values of its own alone, and nobody else finds them, in the process and in Redis.
+func TestOwnersFindTheirOwn(t *testing.T) {
+	server := miniredis.RunT(t)
+	b := circuit.NewBuilder([]int{2}, 0)
+	made, err := b.Finish(t.Context(), b.Free(0, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, want := circuit.NewCompiled(made, true), &btn.Plan{Method: btn.MethodExact}
+	owners := []string{"", cache.Owner("acme"), cache.Owner("globex")}
+	for process := range 2 {
+		c, err := cache.Open("redis://"+server.Addr(), cache.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		plans, values := &cached.Memo{Cache: c}, &cached.Parts{Cache: c}
+		for _, owner := range owners {
+			computed := 0
+			decode := func(ctx context.Context, b []byte) (problem.Memorable, error) { return circuit.DecodeCompiled(ctx, b) }
+			entry := problem.Entry{Kind: "circuit", Key: "key", Most: 1 << 20, Decode: decode}
+			for range 2 {
+				plan := func(context.Context) (*btn.Plan, error) { computed++; return want, nil }
+				if _, _, err := plans.Of(owner).Do(t.Context(), cache.Prefix+"decomposition:key", plan); err != nil {
+					t.Fatal(err)
+				}
+				compute := func(context.Context) (problem.Memorable, error) { computed++; return value, nil }
+				if _, err := values.Of(owner).Do(t.Context(), entry, compute); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if once := 2 * (1 - process); computed != once { // the second process finds what the first has stored
+				t.Errorf("process %d: owner %q computed %d times, want %d", process, owner, computed, once)
+			}
+		}
+	}
+	if keys := server.Keys(); len(keys) != 2*len(owners) {
+		t.Errorf("entries %v", keys)
 	}
 }

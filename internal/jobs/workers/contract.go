@@ -90,7 +90,8 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	if m.DeadlineMS > 0 {
 		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Since(d.Asked))
 	}
-	of, end := w.host.shared.hold()
+	kept := w.host.keptOf(ownerOf(m.Tenant, m.OwnCache))
+	of, end := kept.shared.hold()
 	defer end()
 	values, err := stage.Contract(
 		ctx, net, assignments, m.Queries, m.Units,
@@ -100,7 +101,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 			Memory:  w.bytes(m.Memory),
 			Threads: w.host.Threads,
 			Shared:  of,
-			Memo:    w.host.parts,
+			Memo:    kept.parts,
 		},
 	)
 	if err != nil {

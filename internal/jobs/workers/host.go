@@ -11,7 +11,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/base/fair"
 	"github.com/basetensor/basetensor/internal/base/memo"
@@ -20,8 +19,6 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/problem"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -61,13 +58,13 @@ type Host struct {
 	Hard    context.Context // ends when the drain is over: work in progress is given up
 	Soft    context.Context // ends when the workers shall: nothing new is begun
 
-	memo     proposal.Memo     // nil: nothing is remembered, and every decomposition says "off"
-	known    *plan.Known       // what the planner keeps of networks between jobs
-	shared   *shared           // of learn-worker and contract-worker: one does not derive again what the other has derived
-	parts    problem.Memo      // of contract-worker
-	free     *admission.Memory // of this process
-	blobs    *storedBlobs      // networks that were found stored a moment ago
-	inline   *inline           // networks of the models that requests carried last
+	plansOf  *cached.Memo             // nil: nothing is remembered, and every decomposition says "off"
+	partsOf  *cached.Parts            // of contract-worker
+	kept     *kept                    // everybody's
+	keptBy   *memo.LRU[string, *kept] // of owners
+	free     *admission.Memory        // of this process
+	blobs    *storedBlobs             // networks that were found stored a moment ago
+	inline   *inline                  // networks of the models that requests carried last
 	networks *decoded[*btn.Network]
 	plans    *decoded[[]btn.Assignment]
 	kinds    *kinds // of contract-workers
@@ -76,15 +73,13 @@ type Host struct {
 
 // NewHost returns a copy of h with its caches made, ready to make workers.
 func NewHost(h Host) *Host {
-	parts := &cached.Parts{}
+	h.partsOf = &cached.Parts{}
 	if h.Redis {
-		h.memo = &cached.Memo{Cache: h.Cache}
-		parts.Cache = h.Cache
+		h.plansOf = &cached.Memo{Cache: h.Cache}
+		h.partsOf.Cache = h.Cache
 	}
-	h.parts = parts
-	h.shared = &shared{}
-	h.known = &plan.Known{Problems: &h.shared.Shared, Options: problem.Options{Threads: h.Threads, Memo: h.parts}}
-
+	h.kept = h.newKept("")
+	h.keptBy = &memo.LRU[string, *kept]{Entries: mostKept}
 	h.blobs = &storedBlobs{Entries: keepStored}
 	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
 	h.networks = newDecoded(decodeNetwork)
@@ -142,7 +137,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 func (h *Host) listen(w *Worker) {
 	if !h.listens {
 		h.listens = true
-		w.beside = append(w.beside, h.kinds.listen)
+		w.beside = append(w.beside, h.kinds.listen, h.kinds.review)
 	}
 }
 
@@ -189,6 +184,7 @@ func (h *Host) learn(w *Worker) {
 func (h *Host) contract(w *Worker) {
 	c := &Contract{Loop: w.loop, host: h, checked: memo.LRU[[2]string, bool]{Entries: keepDecoded}}
 	h.listen(w)
+	h.kinds.contracts = true
 	if h.OverflowAt == 0 { // else no job waits for this one's kind
 		w.beside = append(w.beside, h.kinds.say)
 	}

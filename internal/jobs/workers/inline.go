@@ -24,9 +24,9 @@ const (
 // byte of its bound.
 type inline = memo.LRU[inlineKey, cached.Network]
 
-// inlineKey identifies a network by all it depends on: the bytes of the model in the message, and
-// the settings.
+// inlineKey identifies a network by whose it is and all it depends on: the bytes of the model in the message, and the settings.
 type inlineKey struct {
+	owner    string // "": everybody's
 	model    [sha256.Size]byte
 	text     bool // the model is the text of a file
 	settings btn.Settings
@@ -36,8 +36,8 @@ type inlineKey struct {
 
 // keyOf returns the key of a request that carries its model, where payload is the message that it
 // was read from. It returns false if the payload has no model.
-func keyOf(m *wire.Request, payload []byte) (inlineKey, bool) {
-	k := inlineKey{text: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.Parametric(m.Queries)}
+func keyOf(owner string, m *wire.Request, payload []byte) (inlineKey, bool) {
+	k := inlineKey{owner: owner, text: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.Parametric(m.Queries)}
 
 	model := []byte(m.UAI)
 	if !k.text {

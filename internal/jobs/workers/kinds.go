@@ -57,10 +57,14 @@ type kinds struct {
 	own   string        // kind of this process
 	every time.Duration // pause between announcements of workers
 
-	mu     sync.Mutex
-	heard  map[string]said // by process
-	since  time.Time       // when this process began
-	others bool            // another kind than this process's was ever heard of
+	contracts bool // this process is a contract-worker
+
+	mu       sync.Mutex
+	heard    map[string]said  // by process
+	works    map[string]*work // by kind
+	returned bool             // a task of some kind was seen to return
+	since    time.Time        // when this process began
+	others   bool             // another kind than this process's was ever heard of
 }
 
 // said is the last announcement of a process.
@@ -77,6 +81,7 @@ func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arith
 		own:   cached.NumericKind(),
 		every: saysEvery * heartbeat,
 		heard: map[string]said{},
+		works: map[string]*work{},
 		since: time.Now(),
 	}
 	if fake != nil {
@@ -153,20 +158,44 @@ func (k *kinds) mixed() bool {
 	return k.others || time.Since(k.since) < silentFor*k.every
 }
 
-// choose returns the kind that is to compute a job, "" if none is known. It stays the same while a
-// named one is there, or may be: not heard yet. Every process that hears the same says the same.
-func (k *kinds) choose(job, named string) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// cores returns the cores of each kind that is there. The caller holds k.mu.
+func (k *kinds) cores() map[string]int {
 	k.forget()
 	cores := map[string]int{}
 	for _, s := range k.heard {
 		cores[s.kind] += s.cores
 	}
-	if named != "" && (cores[named] > 0 || time.Since(k.since) < silentFor*k.every) {
+	return cores
+}
+
+// give returns the kind that is to compute the tasks of a new job, the largest of so many flops; "" if none is known.
+func (k *kinds) give(lane int, job string, flops float64, deadline time.Duration) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	cores, kind := k.cores(), ""
+	if deadline == 0 || deadline > trialDeadline {
+		kind = k.trial(cores, time.Now())
+	}
+	if kind == "" {
+		kind = rendezvous(job, k.trusted(cores, func(w *work) bool { return w.believed }))
+	}
+	if len(cores) > 1 { // else no other kind could do it
+		k.wait(kind, lane, job, flops)
+	}
+	return kind
+}
+
+// choose returns the kind that is to compute a job's tasks, where they name one. It stays the same while the named
+// one is there and returns tasks, or may be: not heard yet. Every process that hears and sees the same says the same.
+func (k *kinds) choose(job, named string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	cores, now := k.cores(), time.Now()
+	trusted := k.trusted(cores, func(w *work) bool { return w.believed || now.Sub(w.doubted) > doubtFor })
+	if named != "" && (trusted[named] > 0 || cores[named] == 0 && now.Sub(k.since) < silentFor*k.every) {
 		return named
 	}
-	return rendezvous(job, cores)
+	return rendezvous(job, trusted)
 }
 
 // rendezvous returns a kind for a job: each has a share of the jobs as of the cores, and where one
@@ -194,9 +223,14 @@ func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
 	if err != nil || s.N <= 1 {
 		return 0
 	}
-	if kind := k.choose(s.Job, named); kind == "" || kind == k.own {
+	kind := k.choose(s.Job, named)
+	if kind == "" || kind == k.own {
 		return 0
 	}
+	flops, _ := message.Cost(d.Header)
+	k.mu.Lock()
+	k.wait(kind, s.Lane, s.Job, flops)
+	k.mu.Unlock()
 	most := min(passFirst<<min(d.Attempt-1, 20), passMost)
 	return most/2 + rand.N(most/2) + 1
 }

@@ -31,7 +31,7 @@ func TestLater(t *testing.T) {
 
 // A worker passes tasks of another kind on for pauses that differ, as two workers with equal pauses may pass on each other's for ever.
 func TestPausesDiffer(t *testing.T) {
-	k := &kinds{own: "one", every: time.Hour, since: time.Now(), heard: map[string]said{}, log: slog.New(slog.DiscardHandler)}
+	k := newKinds(nil, slog.New(slog.DiscardHandler), time.Hour, &Arithmetic{Kind: "one"})
 	k.learn(&message.Serves{Process: "p", Numeric: "two", Cores: 1})
 	d := &bus.Delivered{Msg: &nats.Msg{Subject: message.TaskSubject(3, "job", 6, 3)}, Attempt: 40}
 	seen := map[time.Duration]bool{}

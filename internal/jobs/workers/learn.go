@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -83,13 +84,15 @@ func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) 
 	if w.host.Replan != nil {
 		settings = w.host.Replan(settings)
 	}
-	_, end := w.host.shared.hold()
+	owner := ownerOf(m.Tenant, m.OwnCache)
+	kept := w.host.keptOf(owner)
+	_, end := kept.shared.hold()
 	defer end()
-	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.host.memo, w.host.known)
+	job, err := stage.LearnKnown(planning, net, m.Queries, settings, kept.memo, kept.known)
 	if err != nil {
 		return nil, err
 	}
-	blob, err := message.EncodeAssignments(job)
+	blob, err := message.EncodeAssignmentsOf(owner, job)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
@@ -118,7 +121,7 @@ func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, ne
 			tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(chunks)),
 		)
 
-		tasks := w.tasks(m, p, chunks, flops, ends)
+		tasks := w.tasks(d.Subject.Lane, m, p, chunks, flops, ends)
 		other, err := w.publish(ctx, d, tasks, p, begin)
 		if err != nil || other == nil {
 			return err
@@ -165,11 +168,11 @@ const inlinePlan = 16 << 10
 
 // tasks returns one task per chunk.
 func (w *Learn) tasks(
-	m *message.Network, p *planned, chunks [][]btn.Unit, flops []float64, ends []int,
+	lane int, m *message.Network, p *planned, chunks [][]btn.Unit, flops []float64, ends []int,
 ) []*message.Task {
 	kind := "" // of the workers that compute several tasks
 	if len(chunks) > 1 {
-		kind = w.host.kinds.choose(m.Job, "")
+		kind = w.host.kinds.give(lane, m.Job, slices.Max(flops), time.Duration(m.DeadlineMS)*time.Millisecond)
 	}
 	tasks := make([]*message.Task, len(chunks))
 	for k, units := range chunks {
@@ -184,6 +187,7 @@ func (w *Learn) tasks(
 			K:           k,
 			N:           len(chunks),
 			Units:       units,
+			OwnCache:    m.OwnCache,
 			NumericKind: kind,
 			Ends:        ends,
 			Cost:        flops[k] * withMarginals(m.Queries, units),

@@ -25,21 +25,21 @@ import (
 )
 
 // prepare returns the stored network of a request's model, which it builds or
-// remembers, and the request's queries, checked. The request was decoded from payload. For a
+// remembers for an owner or everybody (""), and the request's queries, checked. The request was decoded from payload. For a
 // repeated delivery, which may have failed for lack of the network, it looks whether a remembered
 // one is still stored.
 func (w *Reparam) prepare(
-	ctx context.Context, m *wire.Request, payload []byte, repeated bool,
+	ctx context.Context, owner string, m *wire.Request, payload []byte, repeated bool,
 ) (p cached.Network, queries []query.Query, err error) {
 	if m.ModelDigest != "" {
-		p, err = w.remember(ctx, m, repeated)
+		p, err = w.remember(ctx, owner, m, repeated)
 		if err == nil {
 			queries, err = stage.Queries(p.Domains, labelsOf(p), m.Queries)
 		}
 		return p, queries, err
 	}
 
-	key, named := keyOf(m, payload)
+	key, named := keyOf(owner, m, payload)
 	if p, ok := w.host.inline.Get(key); ok && named {
 		there, err := w.there(ctx, p.Blob, repeated)
 		if err != nil {
@@ -62,7 +62,7 @@ func (w *Reparam) prepare(
 	// A large model is not needed any more.
 	m.Model = nil
 	m.UAI = ""
-	p, err = w.build(ctx, model, m.Settings, m.Queries)
+	p, err = w.build(ctx, owner, model, m.Settings, m.Queries)
 	if err == nil && named {
 		w.host.inline.Add(key, p, int64(len(p.Domains)+len(p.Names)/bytesPerVariable))
 	}
@@ -86,7 +86,7 @@ func labelsOf(p cached.Network) func() (*factorgraph.Labels, error) {
 
 // build makes a model's network for some queries and stores it as a blob.
 func (w *Reparam) build(
-	ctx context.Context, model *factorgraph.Model, s btn.Settings, queries []query.Query,
+	ctx context.Context, owner string, model *factorgraph.Model, s btn.Settings, queries []query.Query,
 ) (cached.Network, error) {
 	domains := model.Domains // the model itself is not kept
 	names, err := message.EncodeNames(query.Names{Variables: model.Names, States: model.States})
@@ -98,7 +98,7 @@ func (w *Reparam) build(
 		return cached.Network{}, err
 	}
 
-	blob, err := message.EncodeNetwork(net)
+	blob, err := message.EncodeNetworkOf(owner, net)
 	if err != nil {
 		return cached.Network{}, fault.Wrap(fault.Internal, err)
 	}
@@ -114,9 +114,9 @@ func (w *Reparam) build(
 // remember returns the network of a registered model: from the cache, if the network is still
 // stored.
 func (w *Reparam) remember(
-	ctx context.Context, m *wire.Request, repeated bool,
+	ctx context.Context, owner string, m *wire.Request, repeated bool,
 ) (cached.Network, error) {
-	key, err := cached.NetworkKey(m)
+	key, err := cached.NetworkKey(owner, m)
 	if err != nil {
 		return cached.Network{}, err
 	}
@@ -126,7 +126,7 @@ func (w *Reparam) remember(
 		if err != nil {
 			return nil, err
 		}
-		p, err := w.build(ctx, model, m.Settings, m.Queries)
+		p, err := w.build(ctx, owner, model, m.Settings, m.Queries)
 		return p.Encode(), err
 	}
 

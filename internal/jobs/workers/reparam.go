@@ -144,7 +144,8 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	}
 	defer free()
 	began := time.Now()
-	known, queries, err := w.prepare(ctx, &m, d.Data, repeated)
+	ownCache := w.host.ownCache(d.Tenant)
+	known, queries, err := w.prepare(ctx, ownerOf(d.Tenant, ownCache), &m, d.Data, repeated)
 	if err != nil {
 		return err
 	}
@@ -157,6 +158,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		Queries:    queries,
 		Settings:   m.Settings,
 		Registered: m.ModelDigest != "",
+		OwnCache:   ownCache,
 		Stored:     d.Asked.UnixMilli(),
 		DeadlineMS: m.DeadlineMS,
 		Timings:    map[string]float64{w.Stage: milliseconds(began)},

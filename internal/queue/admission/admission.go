@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Limits bound the cost of one job of a class, and the rate at which a tenant may spend. 0 is no
+// Limits bound the cost of one job of a class, and the rate at which a tenant may spend, and say what its jobs find remembered. 0 is no
 // limit.
 type Limits struct {
 	FlopsPerJob      float64 `json:"flops_per_job"`       // of all contractions
@@ -26,7 +26,14 @@ type Limits struct {
 	BlobBytes        float64 `json:"blob_bytes"`          // of large messages
 	AnswerBytes      float64 `json:"answer_bytes"`        // of stored answers
 	DeadLetterBytes  float64 `json:"dead_letter_bytes"`   // of dead letters
+	Cache            string  `json:"cache"`               // CacheShared or CacheOwn; "": CacheShared
 }
+
+// Whose plans, networks and values a tenant's jobs find remembered.
+const (
+	CacheShared = "shared" // everybody's but those of tenants with their own
+	CacheOwn    = "own"    // its own alone
+)
 
 // Default is the class of tenants that no file names: nine hours of a core per job, a quarter of each stream, no rate.
 func Default() Limits {
@@ -70,6 +77,9 @@ func (l *Limits) check() error {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return fmt.Errorf("%s is %v: 0 (no limit) or more", f.name, f.value)
 		}
+	}
+	if l.Cache != "" && l.Cache != CacheShared && l.Cache != CacheOwn {
+		return fmt.Errorf("cache is %.80q: %s or %s", l.Cache, CacheShared, CacheOwn)
 	}
 	if l.StreamShare > 1 {
 		return fmt.Errorf("stream_share is %v: a share of 1 at most", l.StreamShare)

@@ -60,7 +60,8 @@ func TestFilesThatAreWrong(t *testing.T) {
 		`{"classes": {}} {}`:                           "follows",
 		`{"classes": {"default": {"wait": 1}}}`:        "wait",
 		`{"classes": {"a": {"stream_share": 1.5}}}`:    "stream_share is 1.5",
-		``: "it ends in the middle",
+		`{"classes": {"a": {"cache": "none"}}}`:        `cache is "none"`,
+		``:                                             "it ends in the middle",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

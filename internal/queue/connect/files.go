@@ -1,12 +1,15 @@
 package connect
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -93,18 +96,20 @@ func (c certificates) pair() (tls.Certificate, error) {
 	return pair, err
 }
 
-// config is the TLS configuration for a server of that name; the name of the server that is dialled where it is empty.
-func (c certificates) config(server string) (*tls.Config, error) {
+// dial connects to a server with TLS, within a timeout. The files are read for every connection.
+func (c certificates) dial(ctx context.Context, network, addr string, timeout time.Duration) (net.Conn, error) {
 	pool, err := c.pool()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s-ca: %w", c.flags, err)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: server}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
 	if c.cert != "" {
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			pair, err := c.pair()
-			return &pair, err
+		pair, err := c.pair()
+		if err != nil {
+			return nil, fmt.Errorf("%s-cert and %s-key: %w", c.flags, c.flags, err)
 		}
+		config.Certificates = []tls.Certificate{pair}
 	}
-	return config, nil
+	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: timeout}, Config: config}
+	return d.DialContext(ctx, network, addr)
 }

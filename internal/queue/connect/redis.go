@@ -69,9 +69,6 @@ func newClient(r Redis, text string, timeout time.Duration) (redis.UniversalClie
 	many.Addrs = append([]string{at.first.Addr}, at.others...)
 	many.MasterName = at.master
 	many.IsClusterMode = at.cluster
-	if many.TLSConfig != nil && len(at.others) > 0 {
-		many.TLSConfig.ServerName = "" // each has a name of its own
-	}
 	if at.master != "" {
 		many.SentinelUsername = r.SentinelUser
 		if r.SentinelPasswordFile != "" {
@@ -138,11 +135,9 @@ func present(r Redis, o *redis.Options) error {
 		return errors.New("--redis-user has its password in --redis-password-file")
 	}
 	if o.TLSConfig != nil {
-		config, err := files.config(o.TLSConfig.ServerName)
-		if err != nil {
-			return err
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return files.dial(ctx, network, addr, o.DialTimeout)
 		}
-		o.TLSConfig = config
 	}
 
 	if r.PasswordFile != "" {

@@ -12,6 +12,7 @@ import (
 type assignmentsBlob struct {
 	Plans       []planBlob   `msgpack:"plans"`
 	Assignments []assignment `msgpack:"assignments"`
+	Owner       string       `msgpack:"owner,omitempty"`
 }
 
 // assignment is a btn.Assignment with its plan by position.
@@ -22,8 +23,12 @@ type assignment struct {
 
 // EncodeAssignments returns the bytes of a job's assignments with their plans. They are stored
 // under the digest of these bytes.
-func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
-	var w assignmentsBlob
+func EncodeAssignments(all []btn.Assignment) ([]byte, error) { return EncodeAssignmentsOf("", all) }
+
+// EncodeAssignmentsOf is EncodeAssignments for an owner, so that the same assignments of others have another digest. DecodeAssignments
+// reads both.
+func EncodeAssignmentsOf(owner string, all []btn.Assignment) ([]byte, error) {
+	w := assignmentsBlob{Owner: owner}
 	places := map[*btn.Plan]int{}
 	for i, a := range all {
 		place := -1

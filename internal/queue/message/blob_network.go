@@ -25,6 +25,7 @@ type networkBlob struct {
 	Choice  string        `msgpack:"choice,omitempty"`
 
 	Warnings []string `msgpack:"warnings,omitempty"`
+	Owner    string   `msgpack:"owner,omitempty"`
 }
 
 // mapBlob is a btn.Map.
@@ -43,8 +44,12 @@ const nameNetwork = "network-blob"
 
 // EncodeNetwork returns the bytes of a network, which is stored under their digest. Time and size
 // are linear in the network's.
-func EncodeNetwork(n *btn.Network) ([]byte, error) {
+func EncodeNetwork(n *btn.Network) ([]byte, error) { return EncodeNetworkOf("", n) }
+
+// EncodeNetworkOf is EncodeNetwork for an owner, so that the same network of others has another digest. DecodeNetwork reads both.
+func EncodeNetworkOf(owner string, n *btn.Network) ([]byte, error) {
 	w := networkBlob{
+		Owner:    owner,
 		Dims:     n.Dims,
 		Cores:    n.Cores,
 		Links:    n.Links,

@@ -19,6 +19,8 @@ type Network struct {
 	Settings btn.Settings  `msgpack:"settings,omitempty"`
 	// The model is registered: more queries of it will come.
 	Registered bool `msgpack:"registered,omitempty"`
+	// What is remembered of the job is remembered for its tenant alone.
+	OwnCache bool `msgpack:"own_cache,omitempty"`
 	// when the model was stored, Unix milliseconds
 	Stored     int64              `msgpack:"stored"`
 	DeadlineMS int64              `msgpack:"deadline_ms,omitempty"` // after Stored, 0: none
@@ -47,6 +49,8 @@ type Task struct {
 	Names  []byte   `msgpack:"names,omitempty"`  // only of the first chunk: as in the network
 	Memory int64    `msgpack:"memory,omitempty"` // bytes for tables
 	Cost   float64  `msgpack:"cost,omitempty"`   // expected flops
+	// As in the network.
+	OwnCache bool `msgpack:"own_cache,omitempty"`
 	// The numeric kind whose workers compute the job's tasks while there are any; empty: they agree.
 	NumericKind string `msgpack:"kind,omitempty"`
 	// Numbers of first chunks with which the job may be answered, ascending.

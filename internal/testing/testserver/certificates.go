@@ -45,7 +45,7 @@ func NewCertificates(t testing.TB) Certificates {
 		}
 		serial++
 		of.SerialNumber = big.NewInt(serial)
-		of.Subject = pkix.Name{CommonName: name}
+		of.Subject = pkix.Name{CommonName: name + " " + rand.Text()} // authorities of one name are mixed up by OpenSSL
 		of.NotBefore, of.NotAfter = time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
 		der, err := x509.CreateCertificate(rand.Reader, of, by, &own.PublicKey, key)
 		if err != nil {
