@@ -34,6 +34,10 @@ func (s *service) kept(r micro.Request) {
 		s.unkept(r, bus.CodeRefused, "nothing is stored under this subject")
 		return
 	}
+	if err := bus.CheckKept(subject, nats.Header(r.Headers()), r.Data()); err != nil {
+		s.unkept(r, bus.CodeRefused, err.Error())
+		return
+	}
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
 	if err := s.Bus.Quotas().Take(ctx, stream, subject, len(r.Data())); err != nil {

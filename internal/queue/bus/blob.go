@@ -310,6 +310,14 @@ func (b *shelves) look(ctx context.Context, in shelf, digest string) (data []byt
 		return nil, 0, err
 	}
 
+	if data, err = b.content(ctx, in, m, digest); err != nil {
+		return nil, m.Sequence, err
+	}
+	return data, m.Sequence, nil
+}
+
+// content returns the bytes that a stored message holds or names. The error wraps ErrLost if they are not those of the digest.
+func (b *shelves) content(ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string) (data []byte, err error) {
 	data = m.Data
 	switch name := m.Header[headerObject]; {
 	case len(m.Header[headerPieces]) > 0:
@@ -318,16 +326,15 @@ func (b *shelves) look(ctx context.Context, in shelf, digest string) (data []byt
 		data, err = b.getObject(ctx, in, name[0])
 	}
 	if err != nil {
-		return nil, m.Sequence, err
+		return nil, err
 	}
-
 	if got := wire.Digest(data); got != digest {
-		return nil, m.Sequence, fault.New(
+		return nil, fault.New(
 			fault.Infrastructure, "%w: %w: %s of %.16s… has the digest %.16s…", ErrLost, ErrDigest,
 			in.stream, digest, got,
 		)
 	}
-	return data, m.Sequence, nil
+	return data, nil
 }
 
 // drop deletes one stored message. If that fails somebody else will find the same.
