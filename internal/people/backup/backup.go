@@ -132,7 +132,7 @@ func each(
 			var data []byte
 			if err != nil { // nobody can name it
 				err = fault.Wrap(fault.BadInput, err)
-			} else {
+			} else if e, err = b.Whole(ctx, stream, e); err == nil {
 				data, err = b.Payload(ctx, s.Owner, e.Header, e.Data)
 			}
 			if err == nil {

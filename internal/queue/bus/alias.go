@@ -71,14 +71,21 @@ func ParseAlias(subject string) (owner, name string, ok bool) {
 // alias reads a name and the sequence of its message, 0 for none.
 func (b *registry) alias(ctx context.Context, owner, name string) (a Alias, at uint64, err error) {
 	a.Owner, a.Name = owner, name
-	m, err := b.Get(ctx, StreamGraph, aliasSubject(owner, name))
+	m, err := b.Raw(ctx, StreamGraph, aliasSubject(owner, name))
 	if errors.Is(err, ErrNotFound) {
 		return a, 0, nil
 	}
 	if err != nil {
 		return a, 0, err
 	}
-	return a, m.Sequence, a.read(m.Data)
+	if err := Intact(m.Subject, m.Header, m.Data); err != nil {
+		return a, m.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, a.full(), err)
+	}
+	data, err := b.Payload(ctx, owner, m.Header, m.Data)
+	if err != nil {
+		return a, m.Sequence, err
+	}
+	return a, m.Sequence, a.read(data)
 }
 
 // read reads the versions of a name. The error has the code bad_input and says how an operator removes what is stored there.

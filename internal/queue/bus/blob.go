@@ -103,9 +103,10 @@ var (
 	ErrLost = errors.New("bus: stored bytes are lost")
 )
 
-// Unreadable reports whether an error is permanent: the stored bytes are lost, too large, or malformed.
+// Unreadable reports whether an error is permanent: the stored bytes are lost, damaged, too large, or malformed.
 func Unreadable(err error) bool {
-	return errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) || err != nil && fault.CodeOf(err) == fault.BadInput
+	code := fault.CodeOf(err)
+	return errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) || err != nil && (code == fault.BadInput || code == fault.Damaged)
 }
 
 // PutBlob stores data under its digest, which it returns. A blob that is stored already is not

@@ -211,6 +211,7 @@ const (
 	CodeQuota   jetstream.ErrorCode = 60001
 	CodeBusy    jetstream.ErrorCode = 60002
 	CodeRefused jetstream.ErrorCode = 60003
+	CodeDamaged jetstream.ErrorCode = 60004
 )
 
 // CodeOf returns the code for an error of Take.
@@ -228,6 +229,8 @@ func refusedFor(subject string, api *jetstream.APIError) error {
 		return fault.New(fault.OverBudget, "%w: %s", ErrQuota, strings.TrimPrefix(api.Description, ErrQuota.Error()+": "))
 	case CodeBusy:
 		return fault.New(fault.Infrastructure, "%w: store %s: %s", ErrFull, subject, api.Description)
+	case CodeDamaged:
+		return fault.New(fault.Damaged, "bus: store %s: %s", subject, api.Description)
 	case CodeRefused:
 		return fault.New(fault.BadInput, "bus: store %s: %s", subject, api.Description)
 	}
