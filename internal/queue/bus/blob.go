@@ -287,10 +287,13 @@ func (b *shelves) getBlob(ctx context.Context, owner, digest string) ([]byte, er
 // so that they can be put again. In a cluster it repeats an unsuccessful search for lostFor: a
 // server that was away, or leads no more, does not know the latest messages yet.
 func (b *shelves) get(ctx context.Context, in shelf, digest string) ([]byte, error) {
-	for until := time.Now().Add(lostFor); ; Pause(ctx, staleFor) {
+	for looks, until := 1, time.Now().Add(lostFor); ; looks++ {
 		data, sequence, err := b.look(ctx, in, digest)
 		if !errors.Is(err, ErrLost) || ctx.Err() != nil {
 			return data, err
+		}
+		if looks < looksAtForged {
+			continue // it may have been damaged on its way
 		}
 		if !b.inCluster() || time.Now().After(until) {
 			if !b.inCluster() || !b.Unsettled(2*lostFor) { // else it may be there still
@@ -298,6 +301,7 @@ func (b *shelves) get(ctx context.Context, in shelf, digest string) ([]byte, err
 			}
 			return nil, err
 		}
+		Pause(ctx, staleFor)
 	}
 }
 
