@@ -131,6 +131,7 @@ _BY_CODE: Dict[str, Type[BasetensorError]] = {
         Deadline,
         Cancelled,
         FailedEstimate,
+        Damaged,
         Infrastructure,
         Internal,
         NotFound,
