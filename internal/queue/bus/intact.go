@@ -14,8 +14,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// unsummed are the kinds of messages without a sum: they are lost or wrong without harm, or are stored under the digest of their bytes.
+// unsummed are the kinds of messages without a sum of their own: they are lost or wrong without harm, are stored under the digest of their
+// bytes, or have the sum of the message that they deliver.
 var unsummed = []message.Kind{
+	message.KindTimer,
 	message.KindProgress, message.KindServes, message.KindHere, message.KindRoom, message.KindBlob, message.KindDone,
 }
 
