@@ -162,7 +162,7 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 
 // modelRmCmd removes registered models.
 type modelRmCmd struct {
-	Digest []string `arg:"" help:"Digests of models, six digits at least; or names, which go with all their versions, and leave the models. TENANT.NAME and TENANT.DIGEST are a tenant's."`
+	Digest []string `arg:"" help:"${model_rm}"`
 	natsFlag
 }
 

@@ -108,12 +108,3 @@ func (c *Client) findByDigits(ctx context.Context, digits string) (ModelVersion,
 	return ModelVersion{}, fault.New(fault.BadInput, "client: the digests of %d registered models begin with %s: give more digits",
 		len(found), digits)
 }
-
-// RemoveName removes a name with all its versions. The models stay. The error wraps ErrNotFound if there is none.
-func (c *Client) RemoveName(ctx context.Context, name string) error {
-	if !bus.IsAlias(name) {
-		return fault.New(fault.BadInput, "client: %.80q is no name of a registered model", name)
-	}
-	_, err := c.removeStored(ctx, "", name)
-	return err
-}

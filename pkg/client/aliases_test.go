@@ -70,10 +70,10 @@ func TestModelsHaveNamesAndVersions(t *testing.T) {
 	if err != nil || len(before) != 3 || before[1].By != "me" || before[1].Time.IsZero() || before[1].Version != 2 {
 		t.Errorf("%+v, %v", before, err)
 	}
-	if err := c.RemoveName(ctx, "coin"); err != nil {
+	if _, err := c.RemoveRegistered(ctx, "coin"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.RemoveName(ctx, "coin"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.RemoveRegistered(ctx, "coin"); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("removed twice: %v", err)
 	}
 	if v, err := c.FindModel(ctx, digests[2]); err != nil || v.Name != "" {

@@ -26,7 +26,7 @@ const (
 	Cancelled Code = "cancelled"
 	// FailedEstimate: the estimate is not a number to be trusted: negative, or all its digits cancelled.
 	FailedEstimate Code = "failed_estimate"
-	// Damaged: a message came with other bits than it was sent with; sent again, under another id where the job has its answer, it may succeed.
+	// Damaged: a message came with other bits than it was sent with. Sent again it may succeed, under another id if the job has its answer.
 	Damaged Code = "damaged"
 	// Infrastructure: NATS, Redis or storage failed; the same job may succeed later.
 	Infrastructure Code = "infrastructure"

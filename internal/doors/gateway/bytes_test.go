@@ -80,7 +80,8 @@ func TestTwoLengths(t *testing.T) {
 			t.Errorf("a length alone: %d %s", status, said)
 		}
 	}
-	if status, said := ask("Content-LENGTH: 17\r\nTransfer-Encoding: chunked\r\n", chunked); status != 400 || !strings.Contains(said, "Content-Length") {
+	status, said := ask("Content-LENGTH: 17\r\nTransfer-Encoding: chunked\r\n", chunked)
+	if status != 400 || !strings.Contains(said, "Content-Length") {
 		t.Errorf("both: %d %s", status, said)
 	}
 }
@@ -96,7 +97,7 @@ func TestStatusOfATenant(t *testing.T) {
 	if lane := wire.Lane("acme"); len(own.Lanes) != 1 || own.Lanes[0] != all.Lanes[lane] {
 		t.Errorf("lanes %+v", own.Lanes)
 	}
-	if len(own.Streams) != 0 || len(own.Stages) != 1 || own.Stages[0].Messages != 0 || own.Stages[0].Working != 0 || own.Stages[0].Workers != 4 {
+	if s := own.Stages; len(own.Streams) != 0 || len(s) != 1 || s[0].Messages != 0 || s[0].Working != 0 || s[0].Workers != 4 {
 		t.Errorf("%+v", own)
 	}
 }

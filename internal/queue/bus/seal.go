@@ -32,8 +32,8 @@ type Guard struct {
 // Guard sets how the Bus takes internal messages, before anything else is done with it.
 func (b *believer) Guard(g Guard) { b.guard = g }
 
-// sign puts its sum into a message that is complete, and its MAC into an internal one. It may be delivered on another subject than the one that it is
-// published on.
+// sign puts its sum into a message that is complete, and its MAC into an internal one. It may be delivered on another subject than the
+// one that it is published on.
 func (b *believer) sign(m *nats.Msg, delivered string) error {
 	b.addSum(m, delivered)
 	kind := message.KindOf(delivered)
