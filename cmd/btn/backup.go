@@ -33,6 +33,7 @@ func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 			n, err = backup.Write(ctx, b, w)
 			return err
 		}
+		defer func() { tellSkipped(t, n.Skipped) }()
 		if c.File == console.StandardInput {
 			out := bufio.NewWriter(t.Out)
 			err := copied(out)
@@ -63,6 +64,7 @@ func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 			return err
 		}
 		n, err := backup.Read(ctx, b, remote, bufio.NewReader(in))
+		tellSkipped(t, n.Skipped)
 		fmt.Fprintf(t.Out, "%s; %d of these were there\n", describeCounts("stored", n), n.Known)
 		return err
 	})

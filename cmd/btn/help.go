@@ -38,6 +38,8 @@ var helpTexts = kong.Vars{
 		"HTTP is not encrypted.",
 	"gateway_rate": "Requests of one key a second, twice as many at once; 0 for any number. Without --keys there is no rate.",
 	"up_gateway":   "Address that serves HTTP and the page; 'off' for none. Without it 127.0.0.1:8080, or a free port where that is taken.",
+	"model_rm": "Digests of models, six digits at least; or names, which go with all their versions, and leave the models; " +
+		"TENANT.NAME and TENANT.DIGEST are a tenant's.",
 	"model_put_file": "Model file, in any format of docs/reference/formats.md, recognised by contents and name; '-' is standard " +
 		"input, .gz is decompressed.",
 	"fit_data": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +

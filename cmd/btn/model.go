@@ -76,20 +76,17 @@ type modelLsCmd struct {
 // Run prints a line per model.
 func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
-		models, err := remote.Models(ctx)
+		all, err := remote.Registered(ctx)
 		if err != nil {
 			return err
 		}
-		versions, err := remote.ModelVersions(ctx)
-		if err != nil {
-			return err
-		}
+		tellSkipped(t, all.Skipped)
 		w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE\tNAME\tBY\tPUT")
-		for _, m := range models {
+		for _, m := range all.Models {
 			line := fmt.Sprintf("%s\t%s\t%s", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339))
 			named := false
-			for _, v := range versions {
+			for _, v := range all.Versions {
 				if v.Digest == m.Digest && v.Owner == m.Owner {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", line, v, v.By, v.Time.UTC().Format(time.RFC3339))
 					named = true
@@ -165,7 +162,7 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 
 // modelRmCmd removes registered models.
 type modelRmCmd struct {
-	Digest []string `arg:"" help:"Digests of models, six digits at least; or names, which go with all their versions, and leave the models."`
+	Digest []string `arg:"" help:"${model_rm}"`
 	natsFlag
 }
 
@@ -173,25 +170,25 @@ type modelRmCmd struct {
 func (c *modelRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
 		for _, d := range c.Digest {
-			found, err := remote.FindModel(ctx, strings.TrimPrefix(d, byDigest))
-			switch {
-			case err != nil:
-			case found.Name != "" && found.Name != d:
-				err = fault.New(fault.BadInput,
-					"%s: a version cannot be removed alone: remove the name %s, or the model %s", d, found.Name, found.Digest)
-			case found.Name != "":
-				err = remote.RemoveName(ctx, found.Name)
-			default:
-				d = found.Digest
-				err = remote.RemoveModel(ctx, d)
-			}
+			removed, err := remote.RemoveRegistered(ctx, strings.TrimPrefix(d, byDigest))
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(t.Out, "%s removed\n", d)
+			fmt.Fprintf(t.Out, "%s removed\n", removed)
 		}
 		return nil
 	})
+}
+
+// tellSkipped says on standard error what a command has passed over.
+func tellSkipped(t *console.Terminal, skipped []client.Skipped) {
+	if len(skipped) == 0 {
+		return
+	}
+	fmt.Fprintf(t.Err, "btn: %d messages cannot be read and were skipped:\n", len(skipped))
+	for _, s := range skipped {
+		fmt.Fprintf(t.Err, "btn: %s\n", s)
+	}
 }
 
 // fetchModel reads a registered model from the server.

@@ -126,7 +126,7 @@ type setupCmd struct {
 	Wait        time.Duration `help:"Keep trying to reach the server for this long." default:"0s"`
 }
 
-// Run creates missing streams and leaves the existing ones.
+// Run creates missing streams and leaves the existing ones. It removes what writers of large messages left behind that died.
 func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	until := time.Now().Add(c.Wait)
@@ -158,6 +158,9 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 		API: b.API, OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
 		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes), Logger: logger,
 	}); err != nil {
+		return "", err
+	}
+	if err := b.DropOrphans(ctx); err != nil {
 		return "", err
 	}
 	sustains, err := streams.Sustains(ctx, b)

@@ -72,10 +72,11 @@ export class Pipeline {
    */
   async submit(request) {
     const mine = digest(request)
-    const message = await this.#fit(toBytes('model', request), header('model', request, mine))
+    const subject = `btn.v1.model.${lane(request.tenant)}.${request.job}`
+    const message = await this.#fit(subject, toBytes('model', request), header('model', request, mine))
     const taken = `btn.v1.model.*.${request.job}` // in whatever lane
     try {
-      await this.js.publish(`btn.v1.model.${lane(request.tenant)}.${request.job}`, message.data, {
+      await this.js.publish(subject, message.data, {
         headers: message.headers,
         expect: { lastSubjectSequence: 0, lastSubjectSequenceSubject: taken },
       })
@@ -107,7 +108,8 @@ export class Pipeline {
         const stored = await this.answer(job)
         if (stored) return stored
         const m = await Promise.race([done, delay(look, null, { signal, ref: false })])
-        if (m) return fromBytes('answer', await this.#payload(m))
+        if (m && intact(`btn.v1.answer.${job}`, m)) return fromBytes('answer', await this.#payload(m))
+        if (m) await delay(look, null, { signal }) // it was damaged on its way: the stored one follows
       }
     } finally {
       sub.unsubscribe()
@@ -123,13 +125,19 @@ export class Pipeline {
   /** Asks that a job end without a result. One that has its answer keeps it: the answer says which it was. */
   async cancel(job, reason) {
     const fields = { job, reason, time: Date.now() }
-    await this.js.publish(`btn.v1.cancel.${job}`, toBytes('cancel', fields), { headers: header('cancel', fields) })
+    const subject = `btn.v1.cancel.${job}`
+    const message = summed(subject, { data: toBytes('cancel', fields), headers: header('cancel', fields) })
+    await this.js.publish(subject, message.data, { headers: message.headers })
   }
 
   // The payload of the last message on a subject, or null.
   async #stored(stream, subject) {
-    const m = await this.jsm.direct.getMessage(stream, { last_by_subj: subject })
-    return m && this.#payload({ data: m.data, headers: m.header })
+    for (let looks = 0; ; looks++) {
+      const m = await this.jsm.direct.getMessage(stream, { last_by_subj: subject })
+      const message = m && { data: m.data, headers: m.header }
+      if (!m || intact(m.subject, message)) return m && this.#payload(message)
+      if (looks > 0) throw new Error(`the message on ${m.subject} is damaged`)
+    }
   }
 
   // What a message carries: its data, or the blob that its header names.
@@ -146,15 +154,15 @@ export class Pipeline {
   }
 
   // The payload with its headers or, if the server would not take as much, the name of a blob that has it.
-  async #fit(data, headers) {
+  async #fit(subject, data, headers) {
     const most = this.nc.info.max_payload
-    if (data.length + envelope <= most) return { data, headers }
+    if (data.length + envelope <= most) return summed(subject, { data, headers })
     const name = sha256(data)
     const object = `${name}-${crypto.randomUUID()}`
     await (await this.#objects()).putBlob({ name: object, options: { max_chunk_size: Math.min(128 << 10, most - envelope) } }, data)
     await this.js.publish(`btn.v1.blob.${name}`, object, { headers: set({ 'Btn-Object': object }) })
     headers.set('Btn-Blob', name)
-    return { data: name, headers }
+    return summed(subject, { data: name, headers })
   }
 
   #objects() {
@@ -175,4 +183,21 @@ function set(values) {
   const h = headers()
   for (const [name, value] of Object.entries(values)) if (value) h.set(name, value)
   return h
+}
+
+// The sum of a message: of its subject, the headers that readers act on, and its data.
+function sumOf(subject, { data, headers }) {
+  const lines = [subject, ...['Btn-Blob', 'Btn-Digest', 'Btn-Status'].map((name) => headers?.get(name) ?? '')]
+  return sha256(Buffer.concat([Buffer.from(lines.map((line) => line + '\n').join('')), Buffer.from(data)]))
+}
+
+function summed(subject, message) {
+  message.headers.set('Btn-Sum', sumOf(subject, message))
+  return message
+}
+
+// Whether a message is as it was sent, as far as it says.
+function intact(subject, message) {
+  const said = message.headers?.get('Btn-Sum')
+  return !said || said === sumOf(subject, message)
 }

@@ -227,6 +227,10 @@ var wireClasses = []*class{
 		every: 500 * time.Millisecond, parallel: 3, strike: onWorker(disorderly(func(g *gate, n int) { g.swap += n })),
 	},
 	{
+		name: "flip", about: "one bit of a message to or from a worker changes: a model, network, task, partial, answer, blob or control",
+		every: 150 * time.Millisecond, parallel: 4, strike: onWorker(flip),
+	},
+	{
 		name: "replay", about: "up to 16 messages of a worker are published again after seconds",
 		every: 700 * time.Millisecond, parallel: 1, strike: replay,
 	},
@@ -268,6 +272,12 @@ func disorderly(set func(g *gate, n int)) func(*batch, *worker) blow {
 		n := 4 + b.draw(17)
 		return blow{fmt.Sprint(", ", n), func() { w.nats.set(func(g *gate) { set(g, n) }) }, 500 * time.Millisecond, nil}
 	}
+}
+
+// flip changes one bit of the next message that a worker sends or gets.
+func flip(_ *batch, w *worker) blow {
+	set := func(flips int) func() { return func() { w.nats.set(func(g *gate) { g.flips = flips }) } }
+	return blow{"", set(1), 400 * time.Millisecond, set(0)}
 }
 
 // replay publishes again a worker's earlier messages, in another order, and over another connection.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
 
@@ -125,4 +126,13 @@ func (f *frame) message() *nats.Msg {
 		}
 	}
 	return m
+}
+
+// carries reports whether the frame has content of a stream: a message that is stored or delivered, the reply to a direct get, or a part of
+// a large one. Questions to the server are none: nothing tells that one was changed, and it may delete a stream.
+func (f *frame) carries(up bool) bool {
+	if up {
+		return (f.op == "PUB" || f.op == "HPUB") && (strings.HasPrefix(f.subject, wire.Prefix) || strings.HasPrefix(f.subject, "$O."))
+	}
+	return f.delivery() || f.op == "HMSG" && bytes.Contains(f.body, []byte("\r\nNats-Sequence: "))
 }

@@ -34,6 +34,7 @@ type gate struct {
 	rate   int           // bytes a second to the worker; 0: all there are
 	twice  int           // frames that are passed on twice
 	swap   int           // frames that change places with the next one
+	flips  int           // messages of which one bit changes
 	rng    *rand.Rand
 
 	armed   point
@@ -186,7 +187,7 @@ func (k *link) pump(from, to net.Conn, up bool) {
 				after()
 				continue
 			}
-			send = k.g.disorder(f, &kept, up)
+			send = k.g.disorder(k.g.flip(f, up), &kept, up)
 		}
 		for i, one := range send {
 			p := parcel{raw: one.raw, at: k.g.due()}
@@ -355,6 +356,23 @@ func (g *gate) disorder(f *frame, kept **frame, up bool) []*frame {
 		list = append(list, f)
 	}
 	return list
+}
+
+// flip returns a frame with one bit of its headers or payload changed, if it is a message of the workers' and one is to be changed.
+func (g *gate) flip(f *frame, up bool) *frame {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.flips == 0 || len(f.body) == 0 || !f.carries(up) {
+		return f
+	}
+	g.flips--
+	changed := *f
+	changed.raw = slices.Clone(f.raw)
+	from := len(f.raw) - len("\r\n") - len(f.body)
+	changed.body = changed.raw[from : from+len(f.body)]
+	bit := g.rng.IntN(8 * len(f.body))
+	changed.body[bit/8] ^= 1 << (bit % 8)
+	return &changed
 }
 
 // set changes how the gate passes frames on.

@@ -26,10 +26,13 @@ type ModelVersion struct {
 	Time    time.Time
 }
 
-// String returns alarm@3, or the digest of a model without a name.
+// String returns alarm@3, alarm for all versions, or the digest of a model without a name.
 func (v ModelVersion) String() string {
-	if v.Name == "" {
+	switch {
+	case v.Name == "":
 		return v.Digest
+	case v.Version == 0:
+		return v.Name
 	}
 	return v.Name + "@" + strconv.Itoa(v.Version)
 }
@@ -42,21 +45,6 @@ func (c *Client) NameModel(ctx context.Context, name, digest, by string) (ModelV
 	}
 	n, err := c.bus.PutAlias(ctx, name, digest, by)
 	return ModelVersion{Owner: c.bus.Owner(), Name: name, Version: n, Digest: digest, By: by}, err
-}
-
-// ModelVersions lists all versions of all names, by name.
-func (c *Client) ModelVersions(ctx context.Context) ([]ModelVersion, error) {
-	all, err := c.bus.Aliases(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var list []ModelVersion
-	for _, a := range all {
-		for i := range a.Versions {
-			list = append(list, versionOf(a, i+1))
-		}
-	}
-	return list, nil
 }
 
 func versionOf(a bus.Alias, n int) ModelVersion {
@@ -100,12 +88,12 @@ func (c *Client) FindModel(ctx context.Context, ref string) (ModelVersion, error
 
 // findByDigits finds the one model whose digest begins so.
 func (c *Client) findByDigits(ctx context.Context, digits string) (ModelVersion, error) {
-	all, err := c.bus.Graphs(ctx)
+	all, err := c.bus.Registered(ctx)
 	if err != nil {
 		return ModelVersion{}, err
 	}
 	var found []string
-	for _, s := range all {
+	for _, s := range all.Models {
 		if strings.HasPrefix(s.Digest, digits) && !slices.Contains(found, s.Digest) {
 			found = append(found, s.Digest)
 		}
@@ -119,16 +107,4 @@ func (c *Client) findByDigits(ctx context.Context, digits string) (ModelVersion,
 	}
 	return ModelVersion{}, fault.New(fault.BadInput, "client: the digests of %d registered models begin with %s: give more digits",
 		len(found), digits)
-}
-
-// RemoveName removes a name with all its versions. The models stay. The error wraps ErrNotFound if there is none.
-func (c *Client) RemoveName(ctx context.Context, name string) error {
-	if !bus.IsAlias(name) {
-		return fault.New(fault.BadInput, "client: %.80q is no name of a registered model", name)
-	}
-	err := c.bus.RemoveAlias(ctx, name)
-	if errors.Is(err, ErrNotFound) {
-		return fault.New(fault.BadInput, "client: no registered model is called %s: %w", name, ErrNotFound)
-	}
-	return err
 }

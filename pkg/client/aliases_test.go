@@ -53,8 +53,8 @@ func TestModelsHaveNamesAndVersions(t *testing.T) {
 			t.Errorf("name %q: %v", name, err)
 		}
 	}
-	if models, err := c.Models(ctx); err != nil || len(models) != 3 {
-		t.Errorf("a name is listed as a model: %+v, %v", models, err)
+	if r, err := c.Registered(ctx); err != nil || len(r.Models) != 3 {
+		t.Errorf("a name is listed as a model: %+v, %v", r, err)
 	}
 
 	b, err := bus.New(nc, "")
@@ -65,14 +65,15 @@ func TestModelsHaveNamesAndVersions(t *testing.T) {
 	if _, err := backup.Write(ctx, b, &copied); err != nil {
 		t.Fatal(err)
 	}
-	before, err := c.ModelVersions(ctx)
+	listed, err := c.Registered(ctx)
+	before := listed.Versions
 	if err != nil || len(before) != 3 || before[1].By != "me" || before[1].Time.IsZero() || before[1].Version != 2 {
 		t.Errorf("%+v, %v", before, err)
 	}
-	if err := c.RemoveName(ctx, "coin"); err != nil {
+	if _, err := c.RemoveRegistered(ctx, "coin"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.RemoveName(ctx, "coin"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.RemoveRegistered(ctx, "coin"); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("removed twice: %v", err)
 	}
 	if v, err := c.FindModel(ctx, digests[2]); err != nil || v.Name != "" {
@@ -81,7 +82,7 @@ func TestModelsHaveNamesAndVersions(t *testing.T) {
 	if _, err := backup.Read(ctx, b, c, &copied); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := c.ModelVersions(ctx); err != nil || fmt.Sprint(after) != fmt.Sprint(before) {
+	if after, err := c.Registered(ctx); err != nil || fmt.Sprint(after.Versions) != fmt.Sprint(before) {
 		t.Errorf("restored %+v, %v, want %+v", after, err, before)
 	}
 }

@@ -6,14 +6,15 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // Ask submits a factor graph with queries, or for its ln Z alone, and waits for the answer, which
 // has one result per query. Its job has an id that nobody else has, and default settings:
-// wire.NewRequest, Submit and Wait leave the choice of them. The end of ctx ends the wait, not the
-// job. The errors are as of wire.NewRequest, Submit and Wait; a query's own error is in its result.
+// wire.NewRequest, Submit and Wait leave the choice of them. A request that was damaged on its way is sent again under another id.
+// The end of ctx ends the wait, not the job. The errors are as of wire.NewRequest, Submit and Wait; a query's own error is in its result.
 func (c *Client) Ask(
 	ctx context.Context, m *factorgraph.Model, queries ...query.Query,
 ) (*wire.Answer, error) {
@@ -21,9 +22,15 @@ func (c *Client) Ask(
 	if err != nil {
 		return nil, err
 	}
-	request.Job = c.newJob()
-	if _, err := c.Submit(ctx, request); err != nil {
-		return nil, err
+	var answer *wire.Answer
+	for range sendings {
+		request.Job = c.newJob()
+		if _, err := c.Submit(ctx, request); err != nil {
+			return nil, err
+		}
+		if answer, err = c.Wait(ctx, request.Job); err != nil || answer.Error == nil || answer.Error.Code != fault.Damaged {
+			break
+		}
 	}
-	return c.Wait(ctx, request.Job)
+	return answer, err
 }

@@ -59,12 +59,15 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]DeadLetter, 
 		if errors.Is(err, ErrNotFound) {
 			continue // expired or replayed since
 		}
-		if err != nil {
+		if err != nil && !bus.Unreadable(err) {
 			return nil, err
 		}
 
 		var l message.DeadLetter
-		if err := wire.Decode(m.Data, &l); err != nil {
+		if err == nil {
+			err = wire.Decode(m.Data, &l)
+		}
+		if err != nil {
 			l = unreadable(m, err)
 		}
 		letters = append(letters, DeadLetter(l))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -38,7 +39,9 @@ const replyAfter = 10 * time.Second
 // *PendingError if it takes longer, wraps ErrJobTaken if the id belongs to another request, and
 // ErrFull if there is no room, or too many wait already. Asking again under the same id is always
 // safe. The end of ctx does not end the job: Cancel does, which needs its id.
-func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error) {
+//
+// A request or reply that was damaged on its way is sent again; if that goes on, the error has the code damaged.
+func (c *Client) Infer(ctx context.Context, m wire.Request) (a *wire.Answer, err error) {
 	if m.Job == "" {
 		m.Job = c.newJob()
 	} else if err := c.checkOwner(m.Job); err != nil {
@@ -49,7 +52,24 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 		return nil, err
 	}
 
-	h := nats.Header(message.Headers(&m, m.Job, "", m.Tenant))
+	digest, err := m.Digest()
+	if err != nil {
+		return nil, err
+	}
+	for range sendings {
+		if a, err = c.infer(ctx, &m, digest, b); fault.CodeOf(err) != fault.Damaged {
+			break
+		}
+	}
+	return a, err
+}
+
+// sendings is how often a request is sent that was damaged on its way.
+const sendings = 3
+
+// infer is one attempt of Infer, with the encoded request.
+func (c *Client) infer(ctx context.Context, m *wire.Request, digest string, b []byte) (*wire.Answer, error) {
+	h := nats.Header(message.Headers(m, m.Job, digest, m.Tenant))
 	addTrace(ctx, h)
 	msg, err := c.bus.Fit(ctx, &nats.Msg{Subject: message.InferSubject(message.Owner(m.Job)), Header: h, Data: b})
 	if err != nil {
@@ -73,6 +93,10 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 		)
 	}
 
+	if err := bus.Intact(reply.Subject, reply.Header, reply.Data); err != nil {
+		return nil, err
+	}
+	delete(reply.Header, wire.HeaderSum) // of the reply, not of the answer in it
 	data, err := c.bus.Payload(ctx, message.Owner(m.Job), reply.Header, reply.Data)
 	if err != nil {
 		return nil, err

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -48,17 +50,33 @@ func (c *Client) Model(ctx context.Context, digest string) (*wire.Graph, error) 
 	return &g, nil
 }
 
-// Models lists the registered models, oldest first.
-func (c *Client) Models(ctx context.Context) ([]RegisteredModel, error) {
-	stored, err := c.bus.Graphs(ctx)
+// Registered is what is registered: models, versions of names, and messages that are neither.
+type Registered struct {
+	Models   []RegisteredModel // oldest first
+	Versions []ModelVersion    // of all names, by name
+	Skipped  []Skipped         // cannot be read: an operator removes them by RemoveRegistered
+}
+
+// Skipped is a stored message that cannot be read as what its subject says.
+type Skipped = bus.Skipped
+
+// Registered lists what is registered. It fetches every model that is no object. A message that cannot be read is in Skipped, and
+// stops nothing.
+func (c *Client) Registered(ctx context.Context) (r Registered, err error) {
+	all, err := c.bus.Registered(ctx)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	list := make([]RegisteredModel, len(stored))
-	for i, s := range stored {
-		list[i] = RegisteredModel(s)
+	r.Skipped = all.Skipped
+	for _, s := range all.Models {
+		r.Models = append(r.Models, RegisteredModel(s))
 	}
-	return list, nil
+	for _, a := range all.Names {
+		for i := range a.Versions {
+			r.Versions = append(r.Versions, versionOf(a, i+1))
+		}
+	}
+	return r, nil
 }
 
 // StatModel describes the model registered under a digest. The error wraps ErrNotFound if there is none.
@@ -77,7 +95,45 @@ func (c *Client) RemoveModel(ctx context.Context, digest string) error {
 	if err := checkModel(digest); err != nil {
 		return err
 	}
-	return unregistered(digest, c.bus.RemoveGraph(ctx, digest))
+	return unregistered(digest, c.bus.Remove(ctx, "", digest))
+}
+
+// RemoveRegistered removes what FindModel finds: a name, which goes with all its versions and leaves the models, or a model. A tenant's
+// is OWNER.NAME or OWNER.DIGEST. It need not be readable. It returns what it removed; the error wraps ErrNotFound if there is nothing.
+func (c *Client) RemoveRegistered(ctx context.Context, ref string) (removed ModelVersion, err error) {
+	if owner, name, owned := strings.Cut(ref, "."); owned {
+		return c.removeStored(ctx, owner, name)
+	}
+	removed, err = c.FindModel(ctx, ref)
+	switch {
+	case errors.Is(err, bus.ErrName):
+		return c.removeStored(ctx, "", ref)
+	case err != nil:
+		return removed, err
+	case removed.Name == "":
+		return removed, c.RemoveModel(ctx, removed.Digest)
+	case removed.Name != ref:
+		return removed, fault.New(fault.BadInput,
+			"%s: a version cannot be removed alone: remove the name %s, or the model %s", ref, removed.Name, removed.Digest)
+	}
+	return c.removeStored(ctx, "", ref)
+}
+
+// removeStored removes whatever is stored under an owner's name or digest.
+func (c *Client) removeStored(ctx context.Context, owner, name string) (removed ModelVersion, err error) {
+	if !form.IsToken(name) || owner != "" && !form.IsToken(owner) {
+		return removed, fault.New(
+			fault.BadInput, "client: %.80q of %.80q is neither a name nor a digest of a registered model", name, owner)
+	}
+	removed = ModelVersion{Owner: owner, Name: name}
+	if form.IsDigest(name) {
+		removed = ModelVersion{Owner: owner, Digest: name}
+	}
+	err = c.bus.Remove(ctx, owner, name)
+	if errors.Is(err, ErrNotFound) {
+		err = fault.New(fault.BadInput, "client: nothing is registered under %s: %w", name, ErrNotFound)
+	}
+	return removed, err
 }
 
 func checkModel(digest string) error {

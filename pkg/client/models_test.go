@@ -29,7 +29,7 @@ func TestModelsComeAndGo(t *testing.T) {
 	if err != nil || one.Digest != digest || one.Bytes < uint64(len(coin)) || one.Time.IsZero() {
 		t.Errorf("%+v %v", one, err)
 	}
-	if list, err := c.Models(ctx); err != nil || len(list) != 1 || list[0] != one {
+	if list, err := c.Registered(ctx); err != nil || len(list.Models) != 1 || list.Models[0] != one {
 		t.Errorf("%+v %v", list, err)
 	}
 	if _, err := c.PutModel(ctx, &wire.Graph{}); fault.CodeOf(err) != fault.BadInput ||
@@ -49,7 +49,7 @@ func TestModelsComeAndGo(t *testing.T) {
 			}
 		}
 	}
-	if list, err := c.Models(ctx); err != nil || len(list) != 0 {
+	if list, err := c.Registered(ctx); err != nil || len(list.Models) != 0 {
 		t.Errorf("%+v %v", list, err)
 	}
 }

@@ -26,6 +26,8 @@ const (
 	Cancelled Code = "cancelled"
 	// FailedEstimate: the estimate is not a number to be trusted: negative, or all its digits cancelled.
 	FailedEstimate Code = "failed_estimate"
+	// Damaged: a message came with other bits than it was sent with. Sent again it may succeed, under another id if the job has its answer.
+	Damaged Code = "damaged"
 	// Infrastructure: NATS, Redis or storage failed; the same job may succeed later.
 	Infrastructure Code = "infrastructure"
 	// Internal: a broken invariant of the program.

@@ -8,6 +8,7 @@ const (
 	HeaderJob           = "Btn-Job"
 	HeaderDigest        = "Btn-Digest" // of the request
 	HeaderTenant        = "Btn-Tenant"
+	HeaderSum           = "Btn-Sum"     // SHA-256 of subject, headers and data; see docs/reference/wire.md
 	HeaderTraceParent   = "traceparent" // W3C trace context, lower case
 	HeaderTraceState    = "tracestate"
 )

@@ -1,8 +1,10 @@
 """What the client does over HTTP, against a server that follows a script: retries, events, cancelled coroutines, errors."""
 
 import asyncio
+import base64
 import collections
 import gzip
+import hashlib
 import json
 import socket
 import threading
@@ -27,6 +29,7 @@ class Server:
         self.script = {}
         self.seen = collections.defaultdict(list)  # path → bodies
         self.headers = []
+        self.right = True  # every body came with its digest
         self.connections = set()
         server = self
 
@@ -37,6 +40,8 @@ class Server:
             def answer(self):
                 path = self.command + " " + self.path
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                digest = "sha-256=:" + base64.b64encode(hashlib.sha256(body).digest()).decode() + ":"
+                server.right = server.right and self.headers.get("Content-Digest") == (digest if body else None)
                 if self.headers.get("Content-Encoding") == "gzip":
                     body = gzip.decompress(body)
                 self.body = json.loads(body) if body else None
@@ -129,6 +134,19 @@ class Sync(Case):
         self.assertEqual(a.job, seen[0]["job"])
         self.assertEqual(seen[0]["queries"], [{"evidence": {"a": "yes"}, "marginals": True}])
         self.assertEqual(self.server.headers[0]["Authorization"], "Bearer secret")
+
+    def test_damaged_on_the_way(self):
+        """A request or a response that came with other bits is sent again, under the same id."""
+        changed = says(200, lambda h: answer(h.body["job"]), Content_Digest="sha-256=:AAAA:")
+        self.script("POST /v1/infer", error(503, "damaged", Retry_After="0"), changed, own)
+        a = self.client.infer("alarm", marginals=True)
+        seen = self.server.seen["POST /v1/infer"]
+        self.assertEqual({b["job"] for b in seen}, {a.job})
+        self.assertGreaterEqual(len(seen), 3)
+        self.assertTrue(self.server.right, "a body came without its digest")
+        self.script("POST /v1/infer", error(503, "damaged", Retry_After="0"))
+        with self.assertRaises(basetensor.Damaged):
+            Client(self.server.url, retries=1).infer("alarm")
 
     def test_two_calls_are_two_jobs_on_one_connection(self):
         self.script("POST /v1/infer", own)

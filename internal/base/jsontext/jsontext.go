@@ -1,4 +1,5 @@
-// Package jsontext reads JSON written by people: one value, with known fields only. Errors give the line and the fault in words of JSON.
+// Package jsontext reads JSON written by people: one value, with known fields only, each once and as it is written. Errors give the line
+// and the fault in words of JSON.
 package jsontext
 
 import (
@@ -11,8 +12,12 @@ import (
 	"strings"
 )
 
-// Strict reads one JSON value into v. Fields unknown to v, and text after the value, are errors.
+// Strict reads one JSON value into v. Fields unknown to v, or of another case, keys that come twice in one object, and text after the
+// value, are errors. A value that has a decoder of its own answers for its keys.
 func Strict(b []byte, v any) error {
+	if err := checkKeys(b, reflect.TypeOf(v)); err != nil {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {

@@ -3,6 +3,7 @@ package jsontext
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -44,5 +45,39 @@ func TestWords(t *testing.T) {
 	}
 	if own := errors.New("own"); Explain(nil, own) != own || Explain(nil, nil) != nil {
 		t.Error("another error is changed")
+	}
+}
+
+// TestKeys: a key that comes twice, or differs from a field's only in case, is named with its place. Keys of maps may differ in case.
+func TestKeys(t *testing.T) {
+	type outer struct {
+		shape
+		ByName map[string]inner `json:"by_name"`
+		Raw    json.RawMessage  `json:"raw"`
+	}
+	for text, want := range map[string]string{
+		`{"text": "a", "text": "b"}`:                              `the key "text" comes twice`,
+		`{"text": "a", "Text": "b"}`:                              `the key "Text" is written "text"`,
+		`{"TEXT": "a"}`:                                           `the key "TEXT" is written "text"`,
+		"{\"list\": [{}, {\"deep\": 1,\n\"deep\": 2}]}":           `line 2: list[1]: the key "deep" comes twice`,
+		`{"by_name": {"a": {}, "a": {}}}`:                         `by_name: the key "a" comes twice`,
+		`{"by_name": {"a": {"Deep": 1}}}`:                         `by_name.a: the key "Deep" is written "deep"`,
+		`{"te\u0078t": "a", "text": "b"}`:                         `the key "text" comes twice`,
+		`{"text": "a", "by_name": {"a": {}, "A": {}}, "raw": {}}`: "",
+	} {
+		err := Strict([]byte(text), &outer{})
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if err := Once([]byte(`{"a": [{"b": 1, "b": 2}]}`)); err == nil || err.Error() != `a[0]: the key "b" comes twice` {
+		t.Error(err)
+	}
+	deep := strings.Repeat("[", 1<<20)
+	if err := Strict([]byte(deep), &outer{}); err == nil {
+		t.Error("a text of brackets is read")
+	}
+	if err := Once([]byte(deep)); err != nil {
+		t.Errorf("no JSON, and none of its keys: %v", err)
 	}
 }

@@ -126,7 +126,7 @@ func TestTenantsAndClients(t *testing.T) {
 		if _, err := c.Wait(ctx, "initech.job"); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%q waits for another's job: %v", who, err)
 		}
-		if _, err := c.Models(ctx); fault.CodeOf(err) != fault.BadInput {
+		if _, err := c.Registered(ctx); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%q lists models: %v", who, err)
 		}
 	}

@@ -4,10 +4,14 @@ package gateway
 
 import (
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"hash"
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -22,7 +26,11 @@ func (c *call) body() ([]byte, error) {
 	if c.r.ContentLength > l.Body {
 		return nil, tooLarge(l.Body)
 	}
-	in, err := c.decompressed(&paced{c: c, in: http.MaxBytesReader(c.w, c.r.Body, l.Body), began: time.Now()})
+	if err := c.framed(); err != nil {
+		return nil, err
+	}
+	raw := &paced{c: c, in: http.MaxBytesReader(c.w, c.r.Body, l.Body), began: time.Now(), sum: sha256.New()}
+	in, err := c.decompressed(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +50,7 @@ func (c *call) body() ([]byte, error) {
 			return nil, tooLarge(l.Body)
 		case err == io.EOF:
 			_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // what follows is no longer the body
-			return all, nil
+			return all, c.undamaged(raw.sum.Sum(nil))
 		case err != nil:
 			return nil, c.unread(err)
 		}
@@ -71,6 +79,7 @@ type paced struct {
 	in    io.Reader
 	began time.Time
 	bytes int64
+	sum   hash.Hash // of the bytes as they came
 }
 
 func (p *paced) Read(b []byte) (int, error) {
@@ -79,7 +88,27 @@ func (p *paced) Read(b []byte) (int, error) {
 	p.c.hurry(min(enough, l.Transfer) - time.Since(p.began))
 	n, err := p.in.Read(b)
 	p.bytes += int64(n)
+	p.sum.Write(b[:n])
 	return n, err
+}
+
+// contentDigest is the header with the SHA-256 of a body as it travels (RFC 9530): sha-256=:BASE64:
+const contentDigest = "Content-Digest"
+
+// contentDigestOf is the header's value for a SHA-256.
+func contentDigestOf(sum []byte) string {
+	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum) + ":"
+}
+
+// undamaged compares the SHA-256 of a body with the request's Content-Digest, if it has one of this algorithm.
+func (c *call) undamaged(sum []byte) error {
+	for said := range strings.SplitSeq(c.r.Header.Get(contentDigest), ",") {
+		if said = strings.TrimSpace(said); strings.HasPrefix(said, "sha-256=") && said != contentDigestOf(sum) {
+			return &refusal{http.StatusServiceUnavailable, fault.New(
+				fault.Damaged, "the body has not the %s that the request says: it was damaged on its way, send it again", contentDigest), retryAfter}
+		}
+	}
+	return nil
 }
 
 // unread is why a body could not be read.

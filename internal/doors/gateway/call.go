@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -242,6 +243,8 @@ func (c *call) json(status int, v any) error {
 // write answers with a body, which the client has to take in time.
 func (c *call) write(status int, b []byte) error {
 	c.status, c.wrote = status, true
+	sum := sha256.Sum256(b)
+	c.w.Header().Set(contentDigest, contentDigestOf(sum[:]))
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(c.g.limits.Transfer)) // a recorder has none
 	c.w.WriteHeader(status)
 	_, err := c.w.Write(b)

@@ -99,7 +99,7 @@ func statusOfCode(code fault.Code) int {
 		return http.StatusConflict
 	case fault.Deadline:
 		return http.StatusGatewayTimeout
-	case fault.Infrastructure:
+	case fault.Infrastructure, fault.Damaged:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

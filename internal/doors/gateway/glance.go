@@ -66,12 +66,12 @@ func (c *call) nameModels(lines []JobLine) error {
 			continue
 		}
 		if names == nil {
-			versions, err := c.g.own.ModelVersions(c.r.Context())
+			registered, err := c.g.own.Registered(c.r.Context())
 			if err != nil {
 				return err
 			}
 			names = map[string]string{}
-			for _, v := range versions {
+			for _, v := range registered.Versions {
 				names[v.Owner+" "+v.Digest] = v.String()
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/network/form"
@@ -125,7 +126,7 @@ func (c *call) digestOf(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	found := ""
-	for _, m := range all {
+	for _, m := range all.Models {
 		if !strings.HasPrefix(m.Digest, name) || m.Digest == found {
 			continue
 		}
@@ -151,14 +152,15 @@ func (c *call) named(ctx context.Context, name string) (string, error) {
 }
 
 // models lists the registered models that the caller may name.
-func (c *call) models(ctx context.Context) (out []client.RegisteredModel, err error) {
-	all, err := c.g.own.Models(ctx)
-	for _, m := range all {
-		if m.Owner == "" || m.Owner == c.who.Tenant || c.who.Tenant == "" {
-			out = append(out, m)
-		}
+func (c *call) models(ctx context.Context) (client.Registered, error) {
+	all, err := c.g.own.Registered(ctx)
+	all.Models = slices.DeleteFunc(all.Models, func(m client.RegisteredModel) bool {
+		return m.Owner != "" && m.Owner != c.who.Tenant && c.who.Tenant != ""
+	})
+	if c.who.Tenant != "" {
+		all.Skipped = nil
 	}
-	return out, err
+	return all, err
 }
 
 // fetch reads a model that an owner's jobs may name.
@@ -186,7 +188,7 @@ func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
 		return c.who.Tenant, nil
 	}
 	all, err := c.models(ctx)
-	for _, m := range all {
+	for _, m := range all.Models {
 		if m.Digest == digest {
 			return m.Owner, err
 		}
@@ -219,7 +221,8 @@ type Model struct {
 
 // Models are the registered ones, oldest first.
 type Models struct {
-	Models []Model `json:"models"`
+	Models  []Model  `json:"models"`
+	Skipped []string `json:"skipped,omitempty"` // stored messages that cannot be read, with the reason: operators see and remove them
 }
 
 // modelList lists the registered models.
@@ -228,14 +231,13 @@ func (g *Gateway) modelList(c *call) error {
 	if err != nil {
 		return err
 	}
-	versions, err := g.own.ModelVersions(c.r.Context())
-	if err != nil {
-		return err
-	}
 	out := Models{Models: []Model{}}
-	for _, m := range all {
+	for _, m := range all.Skipped {
+		out.Skipped = append(out.Skipped, m.String())
+	}
+	for _, m := range all.Models {
 		one, named := Model{Digest: m.Digest, Owner: m.Owner, Bytes: m.Bytes, Time: m.Time.UnixMilli()}, false
-		for _, v := range versions {
+		for _, v := range all.Versions {
 			if v.Digest == m.Digest && v.Owner == m.Owner {
 				one.Name, one.Version, one.By, one.Time, named = v.Name, v.Version, v.By, v.Time.UnixMilli(), true
 				out.Models = append(out.Models, one)
@@ -364,20 +366,9 @@ func (g *Gateway) modelDelete(c *call) error {
 	if c.who.Tenant != "" {
 		return refuse(http.StatusForbidden, fault.BadInput, "a tenant's key may not remove models")
 	}
-	v, err := g.own.FindModel(ctx, strings.TrimPrefix(name, "digest:"))
-	switch {
-	case err != nil:
-		return err
-	case v.Name != "" && v.Name != name:
-		return bad("%s: a version cannot be removed alone: remove the name %s, or the model %s", name, v.Name, v.Digest)
-	case v.Name != "":
-		err = g.own.RemoveName(ctx, name)
-		v.Digest = ""
-	default:
-		err = g.own.RemoveModel(ctx, v.Digest)
-	}
+	v, err := g.own.RemoveRegistered(ctx, strings.TrimPrefix(name, "digest:"))
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, Model{Name: v.Name, Digest: v.Digest})
+	return c.json(http.StatusOK, Model{Name: v.Name, Digest: v.Digest, Owner: v.Owner})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // Status is how the service is.
@@ -90,8 +91,25 @@ func (g *Gateway) status(c *call) error {
 	}
 	s.Stages = g.roll.add(s.Stages, time.Now())
 	s.Version = telemetry.ThisBuild().String()
+	if c.who.Tenant != "" {
+		s = s.of(c.who.Tenant)
+	}
 	s.Access = Access{Keys: g.config.Keys != nil, Tenant: c.who.Tenant, ReadOnly: c.who.ReadOnly}
 	return c.json(http.StatusOK, s)
+}
+
+// of returns what a tenant may see: its lane, and of the stages whether workers are there. Backlogs and rooms are of all tenants together.
+func (s Status) of(tenant string) Status {
+	own := Status{Version: s.Version, Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}
+	for _, stage := range s.Stages {
+		own.Stages = append(own.Stages, StageStatus{Stage: stage.Stage, Workers: stage.Workers, Versions: stage.Versions})
+	}
+	for _, lane := range s.Lanes {
+		if lane.Lane == wire.Lane(tenant) {
+			own.Lanes = append(own.Lanes, lane)
+		}
+	}
+	return own
 }
 
 func (w *watcher) status(ctx context.Context, b *bus.Bus, log *slog.Logger) (Status, error) {

@@ -46,6 +46,8 @@ func Serve(addr string, g *Gateway) (*Server, error) {
 			MaxHeaderBytes:    headerBytes,
 			IdleTimeout:       idleTime,
 			TLSConfig:         g.config.TLS,
+			ConnContext:       withHead,
+			ConnState:         forget,
 			ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug), // failed handshakes are not the gateway's errors
 		},
 		done: make(chan struct{}),
@@ -56,7 +58,7 @@ func Serve(addr string, g *Gateway) (*Server, error) {
 			s.http.ServeTLS(listener, "", "") // returns when Close is called
 			return
 		}
-		s.http.Serve(listener)
+		s.http.Serve(headListener{listener})
 	}()
 	return s, nil
 }

@@ -77,7 +77,7 @@ func (c *call) partials(ctx context.Context, job *Job) ([]*partial, error) {
 	for subject := range subjects {
 		group.Go(func() error {
 			m, err := c.g.bus.Get(ctx, bus.StreamPartial, subject)
-			if errors.Is(err, bus.ErrNotFound) {
+			if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
 				return nil
 			}
 			if err != nil {

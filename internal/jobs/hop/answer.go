@@ -323,7 +323,7 @@ type Submission struct {
 }
 
 // Submitted returns the Submission of the request on a model's subject, which may have wildcards. The error wraps
-// bus.ErrNotFound if there is none. A malformed request has its bytes' digest. A lost one has the digest in its header,
+// bus.ErrNotFound if there is none. A malformed request has its bytes' digest. A lost or damaged one has the digest in its header,
 // or else the digest of its message.
 func (l *Jobs) Submitted(ctx context.Context, subject string) (Submission, error) {
 	stored, err := l.Bus.Raw(ctx, bus.StreamModel, subject)
@@ -332,7 +332,10 @@ func (l *Jobs) Submitted(ctx context.Context, subject string) (Submission, error
 	}
 	s := Submission{Asked: bus.StoredAt(stored.Header, stored.Time)}
 
-	data, err := l.Bus.Payload(ctx, message.OwnerOf(stored.Subject), stored.Header, stored.Data)
+	data, err := stored.Data, bus.Intact(stored.Subject, stored.Header, stored.Data)
+	if err == nil {
+		data, err = l.Bus.Payload(ctx, message.OwnerOf(stored.Subject), stored.Header, stored.Data)
+	}
 	if bus.Unreadable(err) {
 		s.Lost = true
 		if s.Digest = stored.Header.Get(wire.HeaderDigest); !form.IsDigest(s.Digest) {

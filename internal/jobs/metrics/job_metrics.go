@@ -87,7 +87,7 @@ func (j *jobMetrics) start(stage string) {
 	}
 	for _, code := range []fault.Code{
 		fault.BadInput, fault.Unsupported, fault.OverBudget, fault.Deadline, fault.Cancelled,
-		fault.FailedEstimate, fault.Infrastructure, fault.Internal,
+		fault.FailedEstimate, fault.Damaged, fault.Infrastructure, fault.Internal,
 	} {
 		j.job.WithLabelValues(hop.MethodNone, string(code), admission.DefaultClass)
 	}

@@ -34,6 +34,14 @@ func (s *service) kept(r micro.Request) {
 		s.unkept(r, bus.CodeRefused, "nothing is stored under this subject")
 		return
 	}
+	if err := bus.Intact(subject, nats.Header(r.Headers()), r.Data()); err != nil {
+		s.unkept(r, bus.CodeDamaged, err.Error())
+		return
+	}
+	if err := bus.CheckKept(subject, nats.Header(r.Headers()), r.Data()); err != nil {
+		s.unkept(r, bus.CodeRefused, err.Error())
+		return
+	}
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
 	if err := s.Bus.Quotas().Take(ctx, stream, subject, len(r.Data())); err != nil {

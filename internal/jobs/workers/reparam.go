@@ -79,6 +79,9 @@ func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, er
 		return hop.Done, err
 	}
 	d.Silent = false
+	if err := bus.Intact(m.Subject, m.Header, m.Data); err != nil {
+		return hop.Done, err
+	}
 	data, err := w.Bus.Payload(ctx, d.Subject.Owner, m.Header, m.Data)
 	if bus.Unreadable(err) {
 		err = fault.Wrap(

@@ -202,7 +202,10 @@ func (s *service) infer(r micro.Request, began time.Time) {
 	defer span.End()
 	submit, cancel := context.WithTimeout(ctx, hop.WriteTimeout)
 	defer cancel()
-	data, err := s.Bus.Payload(submit, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
+	data, err := r.Data(), bus.Intact(r.Subject(), nats.Header(r.Headers()), r.Data())
+	if err == nil {
+		data, err = s.Bus.Payload(submit, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
+	}
 	if err != nil {
 		s.refuse(r, began, "", replyCode(err), err)
 		return

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/internal/base/jsontext"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -40,6 +41,9 @@ func (a *Ask) Question(l *factorgraph.Labels) (asked *query.Ask, actions []strin
 // utilities reads {"operate": {"no": -5, "yes": 10}, "wait": [0, -20]}, or a list of such lists or objects. Actions of an object come in
 // the order of their names; a value that is not named is worth 0.
 func utilities(text json.RawMessage, l *factorgraph.Labels, target int) (rows [][]float64, actions []string, err error) {
+	if err := jsontext.Once(text); err != nil {
+		return nil, nil, err
+	}
 	byName := map[string]json.RawMessage{}
 	var list []json.RawMessage
 	if json.Unmarshal(text, &list) == nil {

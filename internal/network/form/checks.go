@@ -187,7 +187,7 @@ func CheckErrorInfo(e *btn.ErrorInfo) error {
 	}
 	switch e.Code {
 	case fault.BadInput, fault.Unsupported, fault.OverBudget, fault.Deadline, fault.Cancelled,
-		fault.FailedEstimate, fault.Infrastructure, fault.Internal:
+		fault.FailedEstimate, fault.Damaged, fault.Infrastructure, fault.Internal:
 		return nil
 	}
 	return codec.Invalid("code", "%q is no code of this version", e.Code)

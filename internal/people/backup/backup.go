@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -24,6 +25,17 @@ import (
 type Counts struct {
 	Registered, Jobs, Answers int // Registered: models, and their names
 	Known                     int // of Registered and Answers, and Jobs that have an answer: were there already
+
+	Skipped []bus.Skipped // messages or entries that cannot be read
+}
+
+// skip notes a message or an entry that is passed over, and returns nil if the fault is its own; else it returns the error.
+func (c *Counts) skip(subject string, err error) error {
+	if errors.Is(err, bus.ErrNotFound) && !errors.Is(err, bus.ErrLost) || !bus.Unreadable(err) {
+		return err
+	}
+	c.Skipped = append(c.Skipped, bus.Skipped{Subject: subject, Why: err})
+	return nil
 }
 
 // recordHeaders is the extended header of an entry with the headers of its message.
@@ -38,42 +50,12 @@ const (
 // came in between, so that a job which is answered meanwhile is in the copy as a job, as an answer, or as both.
 func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) {
 	out := tar.NewWriter(to)
-	list, err := b.Graphs(ctx)
-	if err != nil {
+	if err := writeRegistered(ctx, b, out, &c); err != nil {
 		return c, err
 	}
-	for _, g := range list {
-		data, err := b.GetGraph(ctx, g.Owner, g.Digest)
-		if errors.Is(err, bus.ErrNotFound) {
-			continue // removed since
-		}
-		if err != nil {
-			return c, err
-		}
-		if err := put(out, message.Subject{Kind: message.KindGraph, Owner: g.Owner, Digest: g.Digest}.String(), nil, data, g.Time); err != nil {
-			return c, err
-		}
-		c.Registered++
-	}
-
-	aliases, err := b.Aliases(ctx)
-	if err != nil {
-		return c, err
-	}
-	for _, a := range aliases {
-		data, err := json.Marshal(&a)
-		if err != nil {
-			return c, fault.Wrap(fault.Internal, err)
-		}
-		if err := put(out, a.Subject(), nil, data, time.Time{}); err != nil {
-			return c, err
-		}
-		c.Registered++
-	}
-
 	answered := map[string]bool{}
 	answers := func(from uint64) (last uint64, err error) {
-		return each(ctx, b, bus.StreamAnswer, from, func(e bus.Entry, job string, data []byte) error {
+		return each(ctx, b, bus.StreamAnswer, from, &c, func(e bus.Entry, job string, data []byte) error {
 			answered[job] = true
 			c.Answers++
 			return put(out, e.Subject, e.Header, data, time.Time{})
@@ -83,7 +65,7 @@ func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) 
 	if err != nil {
 		return c, err
 	}
-	if _, err = each(ctx, b, bus.StreamModel, 1, func(e bus.Entry, job string, data []byte) error {
+	if _, err = each(ctx, b, bus.StreamModel, 1, &c, func(e bus.Entry, job string, data []byte) error {
 		if answered[job] {
 			return nil
 		}
@@ -98,9 +80,46 @@ func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) 
 	return c, fault.Wrap(fault.Infrastructure, out.Close())
 }
 
-// each calls f with the messages of a stream that can be read, with their payloads, and returns the last sequence that it saw.
+// writeRegistered copies the registered models and their names.
+func writeRegistered(ctx context.Context, b *bus.Bus, out *tar.Writer, c *Counts) error {
+	all, err := b.Registered(ctx)
+	if err != nil {
+		return err
+	}
+	c.Skipped = all.Skipped
+	for _, g := range all.Models {
+		subject := message.Subject{Kind: message.KindGraph, Owner: g.Owner, Digest: g.Digest}.String()
+		data, err := b.GetGraph(ctx, g.Owner, g.Digest)
+		switch {
+		case err == nil:
+			err = put(out, subject, nil, data, g.Time)
+			c.Registered++
+		case errors.Is(err, bus.ErrNotFound) && !errors.Is(err, bus.ErrLost): // removed since
+			err = nil
+		default:
+			err = c.skip(subject, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, a := range all.Names {
+		data, err := json.Marshal(&a)
+		if err != nil {
+			return fault.Wrap(fault.Internal, err)
+		}
+		if err := put(out, a.Subject(), nil, data, time.Time{}); err != nil {
+			return err
+		}
+		c.Registered++
+	}
+	return nil
+}
+
+// each calls f with the messages of a stream that can be read, with their payloads, and returns the last sequence that it saw. The others
+// are skipped.
 func each(
-	ctx context.Context, b *bus.Bus, stream string, from uint64, f func(e bus.Entry, job string, data []byte) error,
+	ctx context.Context, b *bus.Bus, stream string, from uint64, c *Counts, f func(e bus.Entry, job string, data []byte) error,
 ) (last uint64, err error) {
 	for last = from - 1; ; {
 		list, err := b.Batch(ctx, stream, last+1, batch, batchBytes)
@@ -110,17 +129,18 @@ func each(
 		for _, e := range list {
 			last = e.Sequence
 			s, err := message.ParseSubject(e.Subject)
+			var data []byte
+			if err != nil { // nobody can name it
+				err = fault.Wrap(fault.BadInput, err)
+			} else if e, err = b.Whole(ctx, stream, e); err == nil {
+				data, err = b.Payload(ctx, s.Owner, e.Header, e.Data)
+			}
+			if err == nil {
+				err = f(e, s.Job, data)
+			} else {
+				err = c.skip(e.Subject, err)
+			}
 			if err != nil {
-				continue // nobody can name it
-			}
-			data, err := b.Payload(ctx, s.Owner, e.Header, e.Data)
-			if errors.Is(err, bus.ErrNotFound) || errors.Is(err, bus.ErrLost) || errors.Is(err, bus.ErrDigest) {
-				continue // its large payload went, and with it the job
-			}
-			if err != nil {
-				return last, err
-			}
-			if err := f(e, s.Job, data); err != nil {
 				return last, err
 			}
 		}
@@ -149,11 +169,11 @@ const pause = 200 * time.Millisecond
 
 // Read restores a copy. Existing entries stay as they are, so the same copy may be read again after a failure. Jobs are submitted as
 // their clients did: those that have an answer are not computed again, deadlines start again, and Read waits where a lane or a stream
-// is full.
+// is full. An entry whose content is wrong is skipped. Memory is in proportion to the largest entry, and to the bytes that the archive has.
 func Read(ctx context.Context, b *bus.Bus, to *client.Client, from io.Reader) (c Counts, err error) {
 	tail := &tail{Reader: from}
 	in := tar.NewReader(tail)
-	for {
+	for ctx.Err() == nil {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			if tail.zeros >= endBytes {
@@ -161,40 +181,81 @@ func Read(ctx context.Context, b *bus.Bus, to *client.Client, from io.Reader) (c
 			}
 			err = errors.New("the archive has no end: it was cut off")
 		}
-		var s message.Subject
-		var owner, name string
-		alias := false
+		var e *entry
 		if err == nil {
-			if owner, name, alias = bus.ParseAlias(h.Name); !alias {
-				s, err = message.ParseSubject(h.Name)
-			}
-		}
-		var data []byte
-		if err == nil {
-			data, err = io.ReadAll(in)
+			e, err = readEntry(h, in)
 		}
 		if err != nil {
-			return c, fault.New(fault.BadInput, "backup: after %+v: %w", c, err)
+			return c, fault.New(fault.BadInput, "backup: after %d registered models, %d jobs and %d answers: %w",
+				c.Registered, c.Jobs, c.Answers, err)
 		}
-		switch {
-		case alias:
-			var had bool
-			had, err = b.RestoreAlias(ctx, owner, name, data)
-			c.Registered++
-			c.Known += one(had)
-		case s.Kind == message.KindGraph:
-			err = readGraph(ctx, b, s, data, &c)
-		case s.Kind == message.KindAnswer:
-			err = readAnswer(ctx, b, h, data, &c)
-		case s.Kind == message.KindModel:
-			err = readJob(ctx, to, data, &c)
-		default:
-			err = fault.New(fault.BadInput, "backup: %s is nothing that a copy holds", h.Name)
-		}
-		if err != nil {
+		if err := c.skip(h.Name, e.restore(ctx, b, to, &c)); err != nil {
 			return c, fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
+	return c, fault.Wrap(fault.Cancelled, ctx.Err())
+}
+
+// entry is one entry of a copy.
+type entry struct {
+	message.Subject        // of a model, an answer or a job
+	alias           string // the name of registered models, "" for none; Owner is whose it is
+	header          *tar.Header
+	data            []byte
+}
+
+// readEntry reads an entry. It refuses one that is no plain file, whose name is nothing that a copy holds, or that is larger than a message
+// of its kind: an archive of a few bytes may claim terabytes of zeros.
+func readEntry(h *tar.Header, in io.Reader) (*entry, error) {
+	e := &entry{header: h}
+	plain := h.Typeflag == tar.TypeReg
+	for record := range h.PAXRecords {
+		plain = plain && !strings.HasPrefix(record, sparseRecords)
+	}
+	if !plain {
+		return nil, fmt.Errorf("%.200q is no plain file (type %q): a copy has neither sparse files nor others", h.Name, h.Typeflag)
+	}
+	most := int64(wire.MaxMessage)
+	if owner, name, ok := bus.ParseAlias(h.Name); ok {
+		e.Owner, e.alias = owner, name
+	} else {
+		var err error
+		if e.Subject, err = message.ParseSubject(h.Name); err != nil {
+			return nil, err
+		}
+		switch e.Kind {
+		case message.KindGraph, message.KindModel:
+			most = wire.MaxModel
+		case message.KindAnswer:
+		default:
+			return nil, fmt.Errorf("%s is nothing that a copy holds", h.Name)
+		}
+	}
+	if h.Size > most {
+		return nil, fmt.Errorf("%s has %d bytes, at most %d", h.Name, h.Size, most)
+	}
+	var err error
+	e.data, err = io.ReadAll(in)
+	return e, err
+}
+
+// sparseRecords begin the extended headers of a file with holes.
+const sparseRecords = "GNU.sparse."
+
+// restore stores an entry. An error that is Unreadable is about the entry's content.
+func (e *entry) restore(ctx context.Context, b *bus.Bus, to *client.Client, c *Counts) error {
+	switch {
+	case e.alias != "":
+		had, err := b.RestoreAlias(ctx, e.Owner, e.alias, e.data)
+		c.Registered += one(err == nil)
+		c.Known += one(had)
+		return err
+	case e.Kind == message.KindGraph:
+		return readGraph(ctx, b, e.Subject, e.data, c)
+	case e.Kind == message.KindAnswer:
+		return readAnswer(ctx, b, e.header, e.data, c)
+	}
+	return readJob(ctx, to, e.Job, e.data, c)
 }
 
 // endBytes is the number of zero bytes that end an archive; the reader of tar takes any end of file for one.
@@ -218,16 +279,15 @@ func (t *tail) Read(p []byte) (int, error) {
 }
 
 func readGraph(ctx context.Context, b *bus.Bus, s message.Subject, data []byte, c *Counts) error {
-	had, err := b.Has(ctx, bus.StreamGraph, s.String())
-	if err != nil {
-		return err
-	}
-	digest, err := b.PutGraphOf(ctx, s.Owner, data)
-	if err == nil && digest != s.Digest {
+	if digest := wire.Digest(data); digest != s.Digest {
 		return fault.New(fault.BadInput, "backup: the bytes have the digest %s", digest)
 	}
-	c.Registered++
-	c.Known += one(had)
+	had, err := b.Has(ctx, bus.StreamGraph, s.String())
+	if err == nil {
+		_, err = b.PutGraphOf(ctx, s.Owner, data)
+	}
+	c.Registered += one(err == nil)
+	c.Known += one(err == nil && had)
 	return err
 }
 
@@ -239,26 +299,29 @@ func readAnswer(ctx context.Context, b *bus.Bus, h *tar.Header, data []byte, c *
 		}
 	}
 	earlier, err := b.Once(ctx, bus.StreamAnswer, &nats.Msg{Subject: h.Name, Header: headers, Data: data})
-	c.Answers++
-	c.Known += one(earlier != nil)
+	c.Answers += one(err == nil)
+	c.Known += one(err == nil && earlier != nil)
 	return err
 }
 
-func readJob(ctx context.Context, to *client.Client, data []byte, c *Counts) error {
+func readJob(ctx context.Context, to *client.Client, job string, data []byte, c *Counts) error {
 	var r wire.Request
 	if err := wire.Decode(data, &r); err != nil {
 		return err
 	}
+	if r.Job != job {
+		return fault.New(fault.BadInput, "backup: it is of job %s", r.Job)
+	}
 	_, err := to.Answer(ctx, r.Job)
 	if err == nil || !errors.Is(err, client.ErrNotFound) && fault.CodeOf(err) == fault.Infrastructure {
-		c.Jobs++
+		c.Jobs += one(err == nil)
 		c.Known += one(err == nil)
 		return err
 	}
 	for {
 		_, err := to.Submit(ctx, r)
 		if !errors.Is(err, client.ErrFull) {
-			c.Jobs++
+			c.Jobs += one(err == nil)
 			return err
 		}
 		select {

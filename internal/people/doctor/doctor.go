@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -77,6 +80,8 @@ func Examine(ctx context.Context, p Places) []Finding {
 	all = append(all, clock(ctx, p.Bus))
 	all = append(all, streams(ctx, p.Bus)...)
 	all = append(all, lanes(ctx, p.Bus))
+	all = append(all, registered(ctx, p.Bus)...)
+	all = append(all, orphans(ctx, p.Bus)...)
 	return append(all, remembered(ctx, p.Redis)...)
 }
 
@@ -206,6 +211,43 @@ func stream(name string, info *jetstream.StreamInfo, clustered bool) (all []Find
 		if peer.Offline || !peer.Current {
 			add(Warning, fmt.Sprintf("server %s is away or behind by %d", peer.Name, peer.Lag), "look at that server")
 		}
+	}
+	return all
+}
+
+// registered lists the messages among the registered models that cannot be read.
+func registered(ctx context.Context, b *bus.Bus) (all []Finding) {
+	const part = "registered"
+	r, err := b.Registered(ctx)
+	if err != nil {
+		return []Finding{{Unknown, part, err.Error(), ""}}
+	}
+	for _, s := range r.Skipped {
+		name := strings.TrimPrefix(s.Subject, message.GraphSubject(""))
+		all = append(all, Finding{Warning, part, "cannot be read and is skipped: " + s.String(), "btn model rm " + name})
+	}
+	if len(all) == 0 {
+		all = []Finding{{Good, part, fmt.Sprintf("%d models, %d names", len(r.Models), len(r.Names)), ""}}
+	}
+	return all
+}
+
+// orphans reports what writers left behind that died while they stored large bytes.
+func orphans(ctx context.Context, b *bus.Bus) (all []Finding) {
+	const part = "objects"
+	buckets, err := b.Orphans(ctx)
+	if err != nil {
+		return []Finding{{Unknown, part, err.Error(), ""}}
+	}
+	for _, bucket := range slices.Sorted(maps.Keys(buckets)) {
+		if o := buckets[bucket]; o.Chunks+o.Objects > 0 {
+			all = append(all, Finding{Warning, part, fmt.Sprintf(
+				"bucket %s: parts of %d objects whose writers died, and %d whole objects (%d bytes) that no message names",
+				bucket, o.Chunks, o.Objects, o.Bytes), "btn setup removes them"})
+		}
+	}
+	if len(all) == 0 {
+		all = []Finding{{Good, part, "no writer left parts of large messages behind", ""}}
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/jsontext"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -37,6 +38,9 @@ const (
 	mostVersions = 10_000 // of a name: the message stays below every server's limit
 	mostBy       = 64     // bytes of the author
 )
+
+// ErrName: what a registered name stands for cannot be read.
+var ErrName = errors.New("bus: a registered name is damaged")
 
 // IsAlias reports whether a text may be the name of registered models.
 func IsAlias(name string) bool { return form.IsToken(name) && !form.IsDigest(name) }
@@ -67,17 +71,47 @@ func ParseAlias(subject string) (owner, name string, ok bool) {
 // alias reads a name and the sequence of its message, 0 for none.
 func (b *registry) alias(ctx context.Context, owner, name string) (a Alias, at uint64, err error) {
 	a.Owner, a.Name = owner, name
-	m, err := b.Get(ctx, StreamGraph, aliasSubject(owner, name))
+	m, err := b.Raw(ctx, StreamGraph, aliasSubject(owner, name))
 	if errors.Is(err, ErrNotFound) {
 		return a, 0, nil
 	}
 	if err != nil {
 		return a, 0, err
 	}
-	if err := json.Unmarshal(m.Data, &a); err != nil {
-		return a, m.Sequence, fault.New(fault.Internal, "bus: what the name %s stands for: %w", name, err)
+	if err := Intact(m.Subject, m.Header, m.Data); err != nil {
+		return a, m.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, a.full(), err)
 	}
-	return a, m.Sequence, nil
+	data, err := b.Payload(ctx, owner, m.Header, m.Data)
+	if err != nil {
+		return a, m.Sequence, err
+	}
+	return a, m.Sequence, a.read(data)
+}
+
+// read reads the versions of a name. The error has the code bad_input and says how an operator removes what is stored there.
+func (a *Alias) read(data []byte) error {
+	err := jsontext.Strict(data, a)
+	if err == nil && len(a.Versions) > mostVersions {
+		err = fmt.Errorf("%d versions, at most %d", len(a.Versions), mostVersions)
+	}
+	for i, v := range a.Versions {
+		if err == nil && !form.IsDigest(v.Digest) {
+			err = fmt.Errorf("versions[%d].digest %.80q is not 64 lower-case hexadecimal digits", i, v.Digest)
+		}
+	}
+	if err != nil {
+		a.Versions = nil
+		return fault.New(fault.BadInput, "%w: %s (btn model rm %[2]s removes it): %w", ErrName, a.full(), err)
+	}
+	return nil
+}
+
+// full is the name with its owner, as commands take it.
+func (a *Alias) full() string {
+	if a.Owner == "" {
+		return a.Name
+	}
+	return a.Owner + "." + a.Name
 }
 
 // Alias returns the meaning of a name: a tenant's user's own, or else everybody's. The error wraps
@@ -147,53 +181,12 @@ func (b *registry) writeAlias(ctx context.Context, a Alias, at uint64) error {
 // RestoreAlias stores a name as it was, unless there is one.
 func (b *registry) RestoreAlias(ctx context.Context, owner, name string, data []byte) (had bool, err error) {
 	a := Alias{Owner: owner, Name: name}
-	if err := json.Unmarshal(data, &a); err != nil {
-		return false, fault.New(fault.BadInput, "bus: what the name %s stands for: %w", name, err)
+	if err := a.read(data); err != nil {
+		return false, err
 	}
 	err = b.writeAlias(ctx, a, 0)
 	if errors.Is(err, errTaken) {
 		return true, nil
 	}
 	return false, err
-}
-
-// Aliases lists all names, in their order. A tenant's user cannot.
-func (b *registry) Aliases(ctx context.Context) ([]Alias, error) {
-	subjects, err := b.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
-	if err != nil {
-		return nil, err
-	}
-	var all []Alias
-	for subject := range subjects {
-		owner, name, ok := ParseAlias(subject)
-		if !ok {
-			continue
-		}
-		a, _, err := b.alias(ctx, owner, name)
-		if err != nil {
-			return nil, err
-		}
-		if len(a.Versions) > 0 {
-			all = append(all, a)
-		}
-	}
-	slices.SortFunc(all, func(x, y Alias) int { return strings.Compare(x.Owner+"."+x.Name, y.Owner+"."+y.Name) })
-	return all, nil
-}
-
-// RemoveAlias removes everybody's name; the models stay. The error wraps ErrNotFound if there is none. A tenant's user cannot remove
-// anything.
-func (b *registry) RemoveAlias(ctx context.Context, name string) error {
-	if b.owner != "" {
-		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
-	}
-	subject := aliasSubject("", name)
-	had, err := b.Has(ctx, StreamGraph, subject)
-	if err != nil {
-		return err
-	}
-	if !had {
-		return fmt.Errorf("%w: %s", ErrNotFound, subject)
-	}
-	return b.Purge(ctx, StreamGraph, subject, 0)
 }

@@ -103,9 +103,10 @@ var (
 	ErrLost = errors.New("bus: stored bytes are lost")
 )
 
-// Unreadable reports whether an error is permanent: the stored bytes are lost, too large, or malformed.
+// Unreadable reports whether an error is permanent: the stored bytes are lost, damaged, too large, or malformed.
 func Unreadable(err error) bool {
-	return errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) || err != nil && fault.CodeOf(err) == fault.BadInput
+	code := fault.CodeOf(err)
+	return errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) || err != nil && (code == fault.BadInput || code == fault.Damaged)
 }
 
 // PutBlob stores data under its digest, which it returns. A blob that is stored already is not
@@ -286,10 +287,13 @@ func (b *shelves) getBlob(ctx context.Context, owner, digest string) ([]byte, er
 // so that they can be put again. In a cluster it repeats an unsuccessful search for lostFor: a
 // server that was away, or leads no more, does not know the latest messages yet.
 func (b *shelves) get(ctx context.Context, in shelf, digest string) ([]byte, error) {
-	for until := time.Now().Add(lostFor); ; Pause(ctx, staleFor) {
+	for looks, until := 1, time.Now().Add(lostFor); ; looks++ {
 		data, sequence, err := b.look(ctx, in, digest)
 		if !errors.Is(err, ErrLost) || ctx.Err() != nil {
 			return data, err
+		}
+		if looks < looksAtForged {
+			continue // it may have been damaged on its way
 		}
 		if !b.inCluster() || time.Now().After(until) {
 			if !b.inCluster() || !b.Unsettled(2*lostFor) { // else it may be there still
@@ -297,6 +301,7 @@ func (b *shelves) get(ctx context.Context, in shelf, digest string) ([]byte, err
 			}
 			return nil, err
 		}
+		Pause(ctx, staleFor)
 	}
 }
 
@@ -310,6 +315,14 @@ func (b *shelves) look(ctx context.Context, in shelf, digest string) (data []byt
 		return nil, 0, err
 	}
 
+	if data, err = b.content(ctx, in, m, digest); err != nil {
+		return nil, m.Sequence, err
+	}
+	return data, m.Sequence, nil
+}
+
+// content returns the bytes that a stored message holds or names. The error wraps ErrLost if they are not those of the digest.
+func (b *shelves) content(ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string) (data []byte, err error) {
 	data = m.Data
 	switch name := m.Header[headerObject]; {
 	case len(m.Header[headerPieces]) > 0:
@@ -318,16 +331,15 @@ func (b *shelves) look(ctx context.Context, in shelf, digest string) (data []byt
 		data, err = b.getObject(ctx, in, name[0])
 	}
 	if err != nil {
-		return nil, m.Sequence, err
+		return nil, err
 	}
-
 	if got := wire.Digest(data); got != digest {
-		return nil, m.Sequence, fault.New(
+		return nil, fault.New(
 			fault.Infrastructure, "%w: %w: %s of %.16s… has the digest %.16s…", ErrLost, ErrDigest,
 			in.stream, digest, got,
 		)
 	}
-	return data, m.Sequence, nil
+	return data, nil
 }
 
 // drop deletes one stored message. If that fails somebody else will find the same.

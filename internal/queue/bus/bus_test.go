@@ -252,7 +252,8 @@ func TestGraphs(t *testing.T) {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 	}
-	all, err := b.Graphs(ctx)
+	registered, err := b.Registered(ctx)
+	all := registered.Models
 	if err != nil || len(all) != 2 || all[0].Digest != wire.Digest(small) || all[0].Bytes != 5 ||
 		all[1].Bytes != 100000 ||
 		all[1].Time.IsZero() {
@@ -276,8 +277,8 @@ func TestGraphs(t *testing.T) {
 	if got, err := b.GetGraph(ctx, "", wrong); err != nil || string(got) != "wrong" {
 		t.Errorf("%q %v", got, err)
 	}
-	must(t, b.RemoveGraph(ctx, wire.Digest(large)))
-	if err := b.RemoveGraph(ctx, wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
+	must(t, b.Remove(ctx, "", wire.Digest(large)))
+	if err := b.Remove(ctx, "", wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
 		t.Errorf("removed twice: %v", err)
 	}
 	if _, err := b.GetGraph(ctx, "", wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {

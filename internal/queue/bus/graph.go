@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go/jetstream"
@@ -50,38 +52,69 @@ func (b *registry) GetGraph(ctx context.Context, owner, digest string) (data []b
 	return data, err
 }
 
-// Graphs lists the registered models, oldest first. It takes time proportional to all their bytes
-// outside of the object store, because each message is fetched.
-func (b *registry) Graphs(ctx context.Context) ([]Stored, error) {
+// Registered is the content of the stream of registered models.
+type Registered struct {
+	Models  []Stored  // oldest first
+	Names   []Alias   // in their order
+	Skipped []Skipped // messages that are neither, by subject
+}
+
+// Skipped is a stored message that cannot be read as what its subject says. Lists and copies pass it over.
+type Skipped struct {
+	Subject string
+	Why     error
+}
+
+// String returns the subject and the reason in one line.
+func (s Skipped) String() string {
+	return strings.Join(strings.Fields(fmt.Sprintf("%.200q: %.300v", s.Subject, s.Why)), " ")
+}
+
+// Registered lists the registered models and their names. It takes time proportional to all their bytes
+// outside of the object store, because each message is fetched. One that cannot be read stops nothing: it is in Skipped.
+func (b *registry) Registered(ctx context.Context) (r Registered, err error) {
 	subjects, err := b.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
 	if err != nil {
-		return nil, err
+		return r, err
+	}
+	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
+		switch err := b.addRegistered(ctx, &r, subject); {
+		case err == nil || errors.Is(err, ErrNotFound) && !errors.Is(err, ErrLost): // removed since
+		case ctx.Err() == nil && Unreadable(err):
+			r.Skipped = append(r.Skipped, Skipped{subject, err})
+		default:
+			return r, err
+		}
 	}
 
-	all := make([]Stored, 0, len(subjects))
-	for subject := range subjects {
-		s, err := message.ParseSubject(subject)
-		if err != nil {
-			continue // a subject that no request can name
-		}
-
-		one, err := b.describe(ctx, graphs.of(s.Owner), s.Digest)
-		if errors.Is(err, ErrNotFound) {
-			continue // removed since
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-
-	slices.SortFunc(all, func(x, y Stored) int {
+	slices.SortStableFunc(r.Models, func(x, y Stored) int {
 		if c := x.Time.Compare(y.Time); c != 0 {
 			return c
 		}
 		return strings.Compare(x.Digest, y.Digest)
 	})
-	return all, nil
+	slices.SortFunc(r.Names, func(x, y Alias) int { return strings.Compare(x.Owner+"."+x.Name, y.Owner+"."+y.Name) })
+	return r, nil
+}
+
+// addRegistered adds the model or the name of a subject to r. The error of a message that is neither is Unreadable.
+func (b *registry) addRegistered(ctx context.Context, r *Registered, subject string) error {
+	if owner, name, ok := ParseAlias(subject); ok {
+		a, _, err := b.alias(ctx, owner, name)
+		if err == nil && len(a.Versions) > 0 {
+			r.Names = append(r.Names, a)
+		}
+		return err
+	}
+	s, err := message.ParseSubject(subject)
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	one, err := b.describe(ctx, graphs.of(s.Owner), s.Digest)
+	if err == nil {
+		r.Models = append(r.Models, one)
+	}
+	return err
 }
 
 // Graph describes the model registered under a digest for a tenant's user or for everybody. The
@@ -102,17 +135,16 @@ func (b *registry) describe(ctx context.Context, in shelf, digest string) (Store
 		return Stored{}, err
 	}
 
-	s := Stored{Owner: in.owner, Digest: digest, Bytes: uint64(len(m.Data)), Time: m.Time}
-	switch name := m.Header[headerObject]; {
-	case len(m.Header[headerPieces]) > 0:
-		var data []byte
-		data, err = b.getPieces(ctx, in, m.Data)
-		s.Bytes = uint64(len(data))
-	case len(name) > 0:
+	s := Stored{Owner: in.owner, Digest: digest, Time: m.Time}
+	if name := m.Header[headerObject]; len(name) > 0 && len(m.Header[headerPieces]) == 0 {
 		var info *jetstream.ObjectInfo
 		if info, err = b.object(ctx, in, name[0]); err == nil {
 			s.Bytes = info.Size
 		}
+	} else {
+		var data []byte
+		data, err = b.content(ctx, in, m, digest)
+		s.Bytes = uint64(len(data))
 	}
 	if errors.Is(err, ErrLost) { // the model may be registered again
 		return Stored{}, fmt.Errorf("%w: %w: %s", ErrNotFound, err, in.subject(digest))
@@ -120,38 +152,43 @@ func (b *registry) describe(ctx context.Context, in shelf, digest string) (Store
 	return s, err
 }
 
-// RemoveGraph removes a registered model, and every object that was ever written for it. The error
-// wraps ErrNotFound if there is none. A tenant's user cannot remove anything.
-func (b *registry) RemoveGraph(ctx context.Context, digest string) error {
+// Remove removes everybody's registered model or name, or with an owner that owner's, whatever is stored there, and every object that was
+// ever written for it. The error wraps ErrNotFound if nothing is. A tenant's user cannot remove anything.
+func (b *registry) Remove(ctx context.Context, owner, name string) error {
 	if b.owner != "" {
 		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
 	}
-	subject := message.GraphSubject(digest)
+	subject := graphs.of(owner).subject(name)
 	had, err := b.Has(ctx, StreamGraph, subject)
 	if err != nil {
 		return err
 	}
-
 	if err := b.Purge(ctx, StreamGraph, subject, 0); err != nil {
 		return err
 	}
+	if form.IsDigest(name) && owner == "" {
+		if err := b.removeObjectsOf(ctx, name); err != nil {
+			return err
+		}
+	}
+	if !had {
+		return fmt.Errorf("%w: %s", ErrNotFound, subject)
+	}
+	return nil
+}
 
+// removeObjectsOf removes the objects of a registered model: their names begin with its digest.
+func (b *registry) removeObjectsOf(ctx context.Context, digest string) error {
 	objects, err := b.objectsIn(ctx, BucketGraph)
 	if err != nil {
 		return err
 	}
-
-	// An object is named by its digest and a random part.
 	for _, info := range objects {
 		if strings.HasPrefix(info.Name, digest+"-") {
 			if err := b.removeObject(ctx, BucketGraph, info); err != nil {
 				return err
 			}
 		}
-	}
-
-	if !had {
-		return fmt.Errorf("%w: %s", ErrNotFound, subject)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -79,7 +80,7 @@ func (b *shelves) getPieces(ctx context.Context, in shelf, list []byte) ([]byte,
 	g.SetLimit(inFlight)
 	for k, digest := range digests {
 		g.Go(func() error {
-			m, err := b.Raw(gctx, in.stream, in.subject(digest))
+			m, err := b.piece(gctx, in, digest)
 			if errors.Is(err, ErrNotFound) {
 				return fault.New(fault.Infrastructure, "%w: piece %d of %d: %v", ErrLost, k, len(digests), err)
 			}
@@ -109,6 +110,16 @@ func (b *shelves) getPieces(ctx context.Context, in shelf, list []byte) ([]byte,
 		data = append(data, p...)
 	}
 	return data, nil
+}
+
+// piece fetches a piece, again if its bytes have another digest: they may have been damaged on their way.
+func (b *shelves) piece(ctx context.Context, in shelf, digest string) (m *jetstream.RawStreamMsg, err error) {
+	for range looksAtForged {
+		if m, err = b.Raw(ctx, in.stream, in.subject(digest)); err != nil || wire.Digest(m.Data) == digest {
+			break
+		}
+	}
+	return m, err
 }
 
 // hasPieces reports whether all pieces of a list are stored and sound, and renews them.

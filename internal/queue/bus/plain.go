@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
 
@@ -12,7 +13,7 @@ import (
 func Plain(h nats.Header) nats.Header {
 	own := nats.Header{}
 	for name, values := range h {
-		if name != headerBlob && name != headerObject && !strings.HasPrefix(name, "Nats-") {
+		if name != headerBlob && name != wire.HeaderSum && name != headerObject && !strings.HasPrefix(name, "Nats-") {
 			own[name] = values
 		}
 	}

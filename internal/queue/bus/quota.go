@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/memo"
+	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -208,6 +211,7 @@ const (
 	CodeQuota   jetstream.ErrorCode = 60001
 	CodeBusy    jetstream.ErrorCode = 60002
 	CodeRefused jetstream.ErrorCode = 60003
+	CodeDamaged jetstream.ErrorCode = 60004
 )
 
 // CodeOf returns the code for an error of Take.
@@ -225,6 +229,8 @@ func refusedFor(subject string, api *jetstream.APIError) error {
 		return fault.New(fault.OverBudget, "%w: %s", ErrQuota, strings.TrimPrefix(api.Description, ErrQuota.Error()+": "))
 	case CodeBusy:
 		return fault.New(fault.Infrastructure, "%w: store %s: %s", ErrFull, subject, api.Description)
+	case CodeDamaged:
+		return fault.New(fault.Damaged, "bus: store %s: %s", subject, api.Description)
 	case CodeRefused:
 		return fault.New(fault.BadInput, "bus: store %s: %s", subject, api.Description)
 	}
@@ -248,4 +254,46 @@ func Shelf(subject string) (stream string, ok bool) {
 		return StreamGraph, true
 	}
 	return "", false
+}
+
+// CheckKept returns an error, with the code bad_input, for a message on an owner's subject of Shelf that its readers could not
+// read: bytes of another digest, a list of pieces that is none, a name without versions, a header of another kind of message.
+func CheckKept(subject string, h nats.Header, data []byte) error {
+	if len(h[headerObject]) > 0 {
+		return fault.New(fault.BadInput, "bus: header %s: an owner has no objects", headerObject)
+	}
+	if owner, name, ok := ParseAlias(subject); ok {
+		if Apart(h) {
+			return checkNamed(h, data)
+		}
+		a := Alias{Owner: owner, Name: name}
+		if err := a.read(data); err != nil || len(a.Versions) > 0 {
+			return err
+		}
+		return fault.New(fault.BadInput, "bus: the name %s has no versions", a.full())
+	}
+	s, err := message.ParseSubject(subject)
+	switch {
+	case err != nil:
+		return fault.Wrap(fault.BadInput, err)
+	case Apart(h):
+		return fault.New(fault.BadInput, "bus: header %s: bytes under their digest are not elsewhere", headerBlob)
+	case len(h[headerPieces]) > 0:
+		if _, err = piecesOf(data); err != nil {
+			return &fault.Error{Code: fault.BadInput, Err: err}
+		}
+		return nil
+	}
+	if got := wire.Digest(data); got != s.Digest {
+		return fault.New(fault.BadInput, "%w: they have the digest %s", ErrDigest, got)
+	}
+	return nil
+}
+
+// checkNamed checks that a message whose payload is a blob has the blob's digest as its data.
+func checkNamed(h nats.Header, data []byte) error {
+	if name := blobOf(h); !form.IsDigest(name) || name != string(data) {
+		return fault.New(fault.BadInput, "bus: header %s: %.80q, the data are %.80q", headerBlob, name, data)
+	}
+	return nil
 }

@@ -32,9 +32,10 @@ type Guard struct {
 // Guard sets how the Bus takes internal messages, before anything else is done with it.
 func (b *believer) Guard(g Guard) { b.guard = g }
 
-// sign puts its MAC into an internal message that is complete. It may be delivered on another subject than the one that it is
-// published on.
+// sign puts its sum into a message that is complete, and its MAC into an internal one. It may be delivered on another subject than the
+// one that it is published on.
 func (b *believer) sign(m *nats.Msg, delivered string) error {
+	b.addSum(m, delivered)
 	kind := message.KindOf(delivered)
 	if b.guard.Keys != nil && message.Internal(kind) {
 		m.Header[seal.Header] = []string{b.guard.Keys.Sign(delivered, blobOf(m.Header), m.Data)}
@@ -60,7 +61,12 @@ func (b *believer) Say(m *nats.Msg) error {
 // Genuine reports whether a message of a subject may be believed: it is not internal, or signed.
 // Others are reported to Guard.Forged.
 func (b *believer) Genuine(subject string, h nats.Header, data []byte) bool {
-	return b.signed(subject, h, data) || b.forged(subject)
+	return b.sound(subject, h, data) || b.forged(subject)
+}
+
+// sound reports whether a message is as it was sent, by a worker if it is internal.
+func (b *believer) sound(subject string, h nats.Header, data []byte) bool {
+	return b.signed(subject, h, data) && Intact(subject, h, data) == nil
 }
 
 // forged reports a message to Guard.Forged, and returns false.
@@ -88,19 +94,25 @@ func (b *believer) signed(subject string, h nats.Header, data []byte) bool {
 // Verifies reports whether there are keys: then Genuine needs the payload of messages.
 func (b *believer) Verifies() bool { return b.guard.Keys != nil || b.guard.Answers != nil }
 
-// Believed is Genuine for a delivered message. A message that does not verify may have been damaged on its way, so it
-// is fetched again. If the stored bytes are genuine, d takes them.
+// Believed is Genuine for a delivered message. A message that is not sound may have been damaged on its way, so it
+// is fetched again. If the stored bytes are sound, d takes them. A client's message is believed in any case: Intact tells.
 func (b *believer) Believed(ctx context.Context, d *Delivered) bool {
-	if b.signed(d.Subject, d.Header, d.Data) {
+	sound := b.sound(d.Subject, d.Header, d.Data)
+	if sound && (b.guard.Keys != nil && message.Internal(message.KindOf(d.Subject)) || len(d.Header[wire.HeaderSum]) > 0) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
-	m, err := b.direct(ctx, d.Stream, question{Sequence: d.Sequence})
-	if err != nil || m.Subject != d.Subject || !b.signed(d.Subject, m.Header, m.Data) {
-		return b.forged(d.Subject)
+	m, err := b.direct(ctx, d.Stream, question{Sequence: d.Sequence}) // of no sum: perhaps the headers were lost on the way
+	if err != nil || m.Subject != d.Subject || !b.sound(d.Subject, m.Header, m.Data) {
+		return sound || !message.Internal(message.KindOf(d.Subject)) || b.forged(d.Subject)
 	}
-	d.Header, d.Data = bare(m).Header, m.Data
+	if sound && len(m.Header[wire.HeaderSum]) == 0 {
+		return true // it was sent without one
+	}
+	if len(d.Header[headerSize]) == 0 { // else it comes without its payload
+		d.Header, d.Data = bare(m).Header, m.Data
+	}
 	return true
 }
 
@@ -116,7 +128,7 @@ func (b *believer) believed(
 			signedFor = m.Subject
 		}
 		answer := message.KindOf(signedFor) == message.KindAnswer
-		if (!answer || m.Header != nil) && b.signed(signedFor, m.Header, m.Data) { // an answer without headers is forged, see noAnswer
+		if (!answer || m.Header != nil) && b.sound(signedFor, m.Header, m.Data) { // an answer without headers is forged, see noAnswer
 			return m, nil
 		}
 		if looks == looksAtForged {
@@ -125,6 +137,9 @@ func (b *believer) believed(
 		if m, err = b.getOnce(ctx, stream, subject); err != nil {
 			return nil, err
 		}
+	}
+	if !message.Internal(message.KindOf(signedFor)) {
+		return m, nil // a client's: Intact tells
 	}
 	b.forged(signedFor)
 	b.removeForged(ctx, stream, m.Sequence)

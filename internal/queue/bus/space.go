@@ -204,29 +204,14 @@ func (b *chunked) DropObjects(ctx context.Context, before time.Time, most uint64
 	return nil
 }
 
-// chunksAlone is the age at which chunks belong to no object that is still being written.
-const chunksAlone = time.Minute
-
 // dropChunks removes old chunks that belong to none of the objects, because their writer died. It
 // returns the bytes that are left, of chunks of any kind.
 func (b *chunked) dropChunks(ctx context.Context, objects []*jetstream.ObjectInfo) (left uint64, err error) {
-	chunks := "$O." + BucketBlob + ".C."
-	there, err := b.Subjects(ctx, ObjectsBlob, chunks+">")
+	loose, err := b.looseChunks(ctx, blobs, objects)
 	if err != nil {
 		return 0, err
 	}
-	for _, info := range objects {
-		delete(there, chunks+info.NUID)
-	}
-
-	for subject := range there {
-		last, err := b.Raw(ctx, ObjectsBlob, subject)
-		if errors.Is(err, ErrNotFound) || err == nil && b.Since(last.Time) < chunksAlone {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
+	for _, subject := range loose {
 		if err := b.Purge(ctx, ObjectsBlob, subject, 0); err != nil {
 			return 0, err
 		}

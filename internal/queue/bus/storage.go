@@ -217,6 +217,9 @@ func (b *writer) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 	})
 }
 
+// sendings is how often a message is sent that a worker receives damaged.
+const sendings = 3
+
 // publishOnce is one attempt. If the stream skips the message without an answer, its storage has
 // failed; while that is known publishes fail at once, except for one a second.
 func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
@@ -226,7 +229,14 @@ func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream
 	if _, kept := Shelf(m.Subject); kept && b.owner != "" {
 		// A worker stores it, in no sequence, and keeps no condition but that on the subject: a question of watch would
 		// be stored in the place of m.
-		_, err := b.JS.PublishMsg(ctx, m, opts...)
+		var err error
+		for range sendings {
+			_, err = b.JS.PublishMsg(ctx, m, opts...)
+			var api *jetstream.APIError
+			if !errors.As(err, &api) || api.ErrorCode != CodeDamaged {
+				break
+			}
+		}
 		return err
 	}
 	known, err := b.try(m.Subject)

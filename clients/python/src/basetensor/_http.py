@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import contextvars
 import gzip
+import hashlib
 import http.client
 import json
 import random
@@ -231,6 +233,7 @@ class Transport:
             if len(body) > COMPRESS:
                 body = gzip.compress(body, 1)
                 headers["Content-Encoding"] = "gzip"
+            headers["Content-Digest"] = _digest(body)
         return target, headers, body
 
     def _connect(self, timeout: Optional[float]) -> http.client.HTTPConnection:
@@ -278,6 +281,8 @@ class Transport:
             headers = {k.lower(): v for k, v in answer.getheaders()}
             response = Response(answer.status, headers, _whole(answer, sock, budget))
             kept = not answer.will_close
+            if headers.get("content-digest", "").startswith("sha-256=") and headers["content-digest"] != _digest(response.body):
+                raise http.client.HTTPException("the response was damaged on its way")
             return response
         finally:
             if scope:
@@ -294,6 +299,11 @@ class Transport:
             text = response.body[:200].decode("utf-8", "replace").strip()
             info = {"message": f"HTTP status {response.status}" + (f": {text}" if text else "")}
         return errors.from_info(info, response.status, job)
+
+
+def _digest(body: bytes) -> str:
+    """Returns the header Content-Digest of a body as it travels (RFC 9530)."""
+    return "sha-256=:" + base64.b64encode(hashlib.sha256(body).digest()).decode("ascii") + ":"
 
 
 def _whole(answer: http.client.HTTPResponse, sock: Any, budget: Budget) -> bytes:

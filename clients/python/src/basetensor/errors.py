@@ -70,6 +70,12 @@ class FailedEstimate(BasetensorError):
     code = "failed_estimate"
 
 
+class Damaged(BasetensorError):
+    """The request, or its answer, came with other bits than it was sent with; sent again, it may succeed."""
+
+    code = "damaged"
+
+
 class Infrastructure(BasetensorError):
     """NATS, Redis, storage or the gateway failed; the same job may succeed later."""
 
@@ -125,6 +131,7 @@ _BY_CODE: Dict[str, Type[BasetensorError]] = {
         Deadline,
         Cancelled,
         FailedEstimate,
+        Damaged,
         Infrastructure,
         Internal,
         NotFound,

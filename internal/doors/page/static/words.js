@@ -12,6 +12,7 @@ export const errors = {
   deadline: ['too late', 'The deadline passed: it needs a later one.'],
   cancelled: ['cancelled', 'Somebody cancelled it: the same request may succeed.'],
   failed_estimate: ['no estimate', 'The estimate came out negative, or without a digit left: other settings may succeed.'],
+  damaged: ['damaged on its way', 'The request came with other bits than it was sent with: sent again, it may succeed.'],
   infrastructure: ['trouble of the service', 'NATS, Redis or storage failed for long: the same request may succeed.'],
   internal: ['fault of the program', 'A fault of the program.'],
 }

@@ -1,0 +1,88 @@
+package gateway
+
+// Requests whose length is said twice, in two ways: a proxy in front may have believed the other one, and take the rest for a request of
+// somebody else. net/http drops one of the two headers, so the bytes of the connection are looked at.
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// headConn keeps the first bytes of the request that is being read, headerBytes and a buffer of net/http at most.
+type headConn struct {
+	net.Conn
+	mu   sync.Mutex
+	head []byte
+}
+
+// mostHead is the number of bytes that a headConn keeps.
+const mostHead = headerBytes + 8<<10
+
+func (c *headConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.head = append(c.head, b[:min(n, mostHead-len(c.head))]...)
+	return n, err
+}
+
+// CloseWrite ends the connection on this side: net/http does it before it closes one whose client is still sending.
+func (c *headConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// headListener accepts connections that keep the first bytes of requests.
+type headListener struct{ net.Listener }
+
+func (l headListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &headConn{Conn: c}, nil
+}
+
+// headKey is the key of a request's headConn in its context.
+type headKey struct{}
+
+// withHead puts a connection into the context of its requests.
+func withHead(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, headKey{}, c)
+}
+
+// forget drops the bytes of a request that was answered.
+func forget(c net.Conn, now http.ConnState) {
+	if own, ok := c.(*headConn); ok && now == http.StateIdle {
+		own.mu.Lock()
+		own.head = nil
+		own.mu.Unlock()
+	}
+}
+
+// framed refuses a request with both Content-Length and Transfer-Encoding. It also refuses one with Transfer-Encoding whose head came with
+// the end of the request before, where nobody can tell. Over TLS, which no proxy reads on its way, it says nothing.
+func (c *call) framed() error {
+	own, ok := c.r.Context().Value(headKey{}).(*headConn)
+	if !ok || len(c.r.TransferEncoding) == 0 {
+		return nil
+	}
+	own.mu.Lock()
+	head, _, _ := bytes.Cut(own.head, []byte("\r\n\r\n"))
+	head = bytes.ToLower(head)
+	own.mu.Unlock()
+	if !bytes.HasPrefix(head, bytes.ToLower([]byte(c.r.Method+" "))) {
+		return bad("a request with Transfer-Encoding has to wait for the answer to the one before")
+	}
+	for line := range bytes.Lines(head) {
+		if bytes.HasPrefix(line, []byte("content-length:")) {
+			return bad("the request has Content-Length and Transfer-Encoding: one of them")
+		}
+	}
+	return nil
+}

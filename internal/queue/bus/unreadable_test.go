@@ -1,0 +1,95 @@
+package bus_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// Messages among the registered models that cannot be read stop no list, are named, and can be removed.
+func TestUnreadableModelsAreSkipped(t *testing.T) {
+	ctx, b := open(t, embedded.Options{})
+	good, err := b.PutGraph(ctx, []byte("a model"))
+	must(t, err)
+	_, err = b.PutAlias(ctx, "fine", good, "me")
+	must(t, err)
+
+	of := "acme." + wire.Digest([]byte("something else"))
+	bad := map[string]*nats.Msg{
+		"acme.n":                     {Data: []byte("x")},
+		"n":                          {Data: []byte(`{"versions": [{"digest": "x"}]}`)},
+		"acme.two":                   {Data: []byte(`{"versions": [], "versions": []}`)},
+		"blob":                       {Data: []byte("x"), Header: nats.Header{"Btn-Blob": {"x"}}},
+		of:                           {Data: []byte("x")},
+		"globex." + wire.Digest(nil): {Data: []byte("x"), Header: nats.Header{"Btn-Pieces": {"1"}}},
+		wire.Digest([]byte("y")):     {Data: []byte("x"), Header: nats.Header{"Btn-Object": {"x"}}},
+	}
+	for name, m := range bad {
+		m.Subject = message.GraphSubject(name)
+		must(t, b.Put(ctx, m))
+	}
+	r, err := b.Registered(ctx)
+	must(t, err)
+	if len(r.Models) != 1 || r.Models[0].Digest != good || len(r.Names) != 1 || r.Names[0].Name != "fine" {
+		t.Errorf("%+v", r)
+	}
+	if len(r.Skipped) != len(bad) {
+		t.Errorf("%d skipped, want %d: %v", len(r.Skipped), len(bad), r.Skipped)
+	}
+	for _, s := range r.Skipped {
+		name := strings.TrimPrefix(s.Subject, message.GraphSubject(""))
+		if bad[name] == nil || s.Why == nil || strings.Contains(s.String(), "\n") {
+			t.Errorf("%v", s)
+		}
+		owner, rest, owned := strings.Cut(name, ".")
+		if !owned {
+			owner, rest = "", name
+		}
+		must(t, b.Remove(ctx, owner, rest))
+	}
+	if r, err = b.Registered(ctx); err != nil || len(r.Skipped) != 0 || len(r.Models) != 1 || len(r.Names) != 1 {
+		t.Errorf("after their removal: %+v, %v", r, err)
+	}
+}
+
+// What a worker stores for a tenant can be read by others.
+func TestWhatIsKeptForTenantsCanBeRead(t *testing.T) {
+	digest := wire.Digest([]byte("x"))
+	name, model, blob := message.GraphSubject("acme.n"), message.GraphSubject("acme."+digest), message.BlobSubject("acme."+digest)
+	versions := `{"versions": [{"digest": "` + digest + `", "time": "2026-01-02T03:04:05Z"}]}`
+	for _, c := range []struct {
+		says, subject string
+		data          string
+		header        nats.Header
+	}{
+		{"", model, "x", nil},
+		{"", blob, "x", nil},
+		{"", model, digest + digest, nats.Header{"Btn-Pieces": {"2"}}},
+		{"", name, versions, nil},
+		{"", name, digest, nats.Header{"Btn-Blob": {digest}}},
+		{"not those of their digest", model, "y", nil},
+		{"not those of their digest", blob, "y", nil},
+		{"no list of digests", model, "x", nats.Header{"Btn-Pieces": {"1"}}},
+		{"Btn-Object", model, "x", nats.Header{"Btn-Object": {"x"}}},
+		{"Btn-Blob", model, "x", nats.Header{"Btn-Blob": {digest}}},
+		{"Btn-Blob", name, "x", nats.Header{"Btn-Blob": {"x"}}},
+		{"Btn-Blob", name, "x", nats.Header{"Btn-Blob": {digest}}},
+		{"damaged", name, "x", nil},
+		{"no versions", name, `{"versions": []}`, nil},
+		{"versions[0].digest", name, `{"versions": [{"digest": "x"}]}`, nil},
+		{"its place", message.GraphSubject("acme.a.b"), "x", nil},
+	} {
+		err := bus.CheckKept(c.subject, c.header, []byte(c.data))
+		if c.says == "" && err != nil || c.says != "" && (fault.CodeOf(err) != fault.BadInput) {
+			t.Errorf("%s %q %v: %v", c.subject, c.data, c.header, err)
+		} else if c.says != "" && c.says != "its place" && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s %q: %v, want %s", c.subject, c.data, err, c.says)
+		}
+	}
+}
