@@ -136,7 +136,7 @@ export class Pipeline {
   async #payload(m) {
     const name = m.headers?.get('Btn-Blob')
     if (!name) return m.data
-    const blob = await this.jsm.direct.getMessage('BTN_BLOB', { last_by_subj: `btn.v1.blob.${name}` })
+    const blob = await this.jsm.direct.getMessage('BTN_BLOB', { last_by_subj: `btn.v1.blob._.${name}` })
     if (!blob) throw new Error(`blob ${name} is gone`)
     const object = blob.header.get('Btn-Object')
     const bytes = object ? await (await this.#objects()).getBlob(object) : blob.data
@@ -152,7 +152,7 @@ export class Pipeline {
     const name = sha256(data)
     const object = `${name}-${crypto.randomUUID()}`
     await (await this.#objects()).putBlob({ name: object, options: { max_chunk_size: Math.min(128 << 10, most - envelope) } }, data)
-    await this.js.publish(`btn.v1.blob.${name}`, object, { headers: set({ 'Btn-Object': object }) })
+    await this.js.publish(`btn.v1.blob._.${name}`, object, { headers: set({ 'Btn-Object': object }) })
     headers.set('Btn-Blob', name)
     return { data: name, headers }
   }
@@ -163,7 +163,7 @@ export class Pipeline {
 }
 
 // Where an owner's registered models and their names are: its own, then everybody's.
-const shelves = (owner) => [...(owner ? [`btn.v1.graph.${owner}.`] : []), 'btn.v1.graph.']
+const shelves = (owner) => [...(owner ? [`btn.v1.graph.${owner}.`] : []), 'btn.v1.graph._.']
 
 function header(name, { job, tenant }, digest) {
   return set({

@@ -100,7 +100,7 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	}
 	c := On(b)
 	if o.Tenant != "" {
-		if !form.IsToken(o.Tenant) {
+		if !form.IsOwner(o.Tenant) {
 			return nil, fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", o.Tenant)
 		}
 		b.As(o.Tenant)

@@ -146,7 +146,7 @@ func looks() []string {
 func client() Role {
 	r := Role{
 		Name:      Client,
-		Publish:   of("model.*.*", "cancel.*", "timer.*.*", "infer", "room.*", "blob.*", "graph.*"),
+		Publish:   of("model.*.*", "cancel.*", "timer.*.*", "infer", "room.*", "blob._.*", "graph._.*"),
 		Subscribe: of("done.*", "progress.*", "here"),
 	}
 	r.Publish = append(r.Publish, looks()...)
@@ -178,16 +178,16 @@ func Imports(tenant string) []Import {
 	} {
 		all = append(all, Import{Subject: s})
 	}
-	for _, s := range []string{message.BlobSubject(tenant + ".*"), message.GraphSubject(tenant + ".*")} {
+	for _, s := range []string{message.BlobSubject(tenant, "*"), message.GraphSubject(tenant, "*")} {
 		all = append(all, Import{Subject: message.KeepPrefix + strings.TrimPrefix(s, wire.Prefix), Local: s})
 	}
 	for _, read := range []struct{ stream, subject string }{
 		{bus.StreamModel, wire.ModelSubject(lane, tenant+".*")},
 		{bus.StreamAnswer, wire.AnswerSubject(tenant + ".*")},
 		{bus.StreamControl, wire.CancelSubject(tenant + ".*")},
-		{bus.StreamBlob, message.BlobSubject(tenant + ".*")},
-		{bus.StreamGraph, message.GraphSubject(tenant + ".*")},
-		{bus.StreamGraph, message.GraphSubject("*")},
+		{bus.StreamBlob, message.BlobSubject(tenant, "*")},
+		{bus.StreamGraph, message.GraphSubject(tenant, "*")},
+		{bus.StreamGraph, message.GraphSubject("", "*")},
 	} {
 		all = append(all, Import{Subject: fmt.Sprintf("$JS.API.DIRECT.GET.%s.%s", read.stream, read.subject)})
 	}

@@ -144,7 +144,7 @@ func (g *guarded) run(c pipeline.Config, stages ...pipeline.Stage) (stop func())
 	if g.tenant != "" && slices.Contains(stages, pipeline.StageReparam) { // it stores for tenants: wait until it does
 		nc, _ := g.connect(g.tenant)
 		for {
-			_, err := nc.Request(message.GraphSubject(g.tenant+".x"), nil, time.Minute)
+			_, err := nc.Request(message.GraphSubject(g.tenant, "x"), nil, time.Minute)
 			if err == nil {
 				break
 			}
@@ -192,9 +192,9 @@ var publishes = map[string]string{
 	"btn.v1.end.2.acme.job":            "operator " + stages,
 	"btn.v1.dlq.aggregator.job":        "operator aggregator",
 	"btn.v1.dlq.learn-worker.acme.job": "operator learn-worker",
-	"btn.v1.blob.D":                    "operator client " + stages,
+	"btn.v1.blob._.D":                  "operator client " + stages,
 	"btn.v1.blob.acme.D":               "operator acme " + stages,
-	"btn.v1.graph.D":                   "operator client",
+	"btn.v1.graph._.D":                 "operator client",
 	"btn.v1.graph.acme.D":              "operator acme reparam-worker",
 	"btn.v1.keep.graph.acme.D":         "operator", // the server maps acme's models here, from the name above
 	"btn.v1.infer":                     "operator client",
@@ -229,10 +229,10 @@ var publishes = map[string]string{
 	"$JS.API.DIRECT.GET.BTN_MODEL.btn.v1.model.2.acme.job":   "operator client acme " + stages,
 	"$JS.API.DIRECT.GET.BTN_ANSWER.btn.v1.answer.job":        "operator client " + stages,
 	"$JS.API.DIRECT.GET.BTN_ANSWER":                          "operator client " + stages,
-	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph.D":            "operator client acme globex " + stages,
+	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph._.D":          "operator client acme globex " + stages,
 	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph.acme.D":       "operator client acme " + stages,
 	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob.acme.D":         "operator client acme " + stages,
-	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob.D":              "operator client " + stages,
+	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob._.D":            "operator client " + stages,
 	"$JS.API.DIRECT.GET.BTN_CONTROL.btn.v1.cancel.acme.job":  "operator client acme " + stages,
 }
 

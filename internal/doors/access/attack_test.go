@@ -26,7 +26,7 @@ var targets = []string{
 	"btn.v1.answer.acme.%s", "btn.v1.answer.%s", "btn.v1.done.acme.%s", "btn.v1.progress.acme.%s", "btn.v1.cancel.acme.%s",
 	"btn.v1.model.2.acme.%s", "btn.v1.network.2.acme.%s", "btn.v1.task.2.acme.%s.1.0", "btn.v1.partial.2.acme.%s.1.0",
 	"btn.v1.end.2.acme.%s", "btn.v1.redrive.2.acme.%s", "btn.v1.timer.2.acme.%s", "btn.v1.deadline.2.acme.%s",
-	"btn.v1.dlq.aggregator.acme.%s", "btn.v1.blob.acme.%s", "btn.v1.graph.acme.%s", "btn.v1.graph.%s", "btn.v1.infer.%s",
+	"btn.v1.dlq.aggregator.acme.%s", "btn.v1.blob.acme.%s", "btn.v1.graph.acme.%s", "btn.v1.graph._.%s", "btn.v1.infer.%s",
 	"$O.BTN_GRAPH.M.%s", "_INBOX_aggregator.%s", "_INBOX_operator.%s", "_INBOX.%s",
 	"$JS.API.STREAM.PURGE.%s", "$JS.API.STREAM.MSG.DELETE.%s", "$JS.ACK.BTN_TASK.contract-2.1.1.1.1.%s",
 }
@@ -161,7 +161,7 @@ func TestNothingCanBeAimed(t *testing.T) {
 	for _, user := range append(strings.Fields(stages), access.Client, "globex") {
 		nc, _ := g.connect(user)
 		forged := forgery(t, "acme.victim")
-		stored := map[string]string{bus.StreamBlob: "btn.v1.blob.stored" + user}
+		stored := map[string]string{bus.StreamBlob: "btn.v1.blob._.stored" + user}
 		if user == "globex" {
 			stored = map[string]string{
 				bus.StreamBlob: "btn.v1.blob.globex.stored", bus.StreamGraph: "btn.v1.graph.globex.stored",

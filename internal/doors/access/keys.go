@@ -49,7 +49,7 @@ type Settings struct {
 // Only their owner can read seeds and secret keys. Write returns the names of the new users.
 func Write(dir, at string, tenants []string) (fresh []string, err error) {
 	for _, t := range tenants {
-		if !form.IsToken(t) || Reserved(t) {
+		if !form.IsOwner(t) || Reserved(t) {
 			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a name with another meaning", t)
 		}
 	}
@@ -103,7 +103,7 @@ func Tenants(dir string) ([]string, error) {
 	}
 	var all []string
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), seedSuffix); ok && form.IsToken(name) {
+		if name, ok := strings.CutSuffix(e.Name(), seedSuffix); ok && form.IsOwner(name) {
 			all = append(all, name)
 		}
 	}

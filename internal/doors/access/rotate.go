@@ -70,7 +70,7 @@ func keyFile(dir, name string) (file string, fresh func() (string, error), err e
 		return filepath.Join(dir, AnswersSeed), seal.NewAnswersSeed, nil
 	case isRole(name):
 		return filepath.Join(dir, name+seedSuffix), newUserSeed, nil
-	case form.IsToken(name):
+	case form.IsOwner(name):
 		return filepath.Join(dir, tenantsDir, name+seedSuffix), newUserSeed, nil
 	}
 	return "", nil, fault.New(fault.BadInput, "access: %.80q is no user, nor %s or %s", name, Messages, Answers)

@@ -72,7 +72,7 @@ func Apart(h nats.Header) bool { return len(h[headerBlob]) > 0 }
 type shelf struct {
 	stream string
 	bucket string
-	place  func(digest string) string
+	place  func(owner, digest string) string
 	owner  string // the tenant whose it is; "": everybody's
 }
 
@@ -88,12 +88,7 @@ func (s shelf) of(owner string) shelf {
 }
 
 // subject returns where the bytes of a digest are.
-func (s shelf) subject(digest string) string {
-	if s.owner != "" {
-		digest = s.owner + "." + digest
-	}
-	return s.place(digest)
-}
+func (s shelf) subject(digest string) string { return s.place(s.owner, digest) }
 
 var (
 	// ErrDigest: the bytes stored under a digest have another digest.

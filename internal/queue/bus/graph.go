@@ -126,7 +126,7 @@ func (b *registry) RemoveGraph(ctx context.Context, digest string) error {
 	if b.owner != "" {
 		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
 	}
-	subject := message.GraphSubject(digest)
+	subject := message.GraphSubject("", digest)
 	had, err := b.Has(ctx, StreamGraph, subject)
 	if err != nil {
 		return err

@@ -267,7 +267,7 @@ const ProbeEvery = 4 * time.Second
 // stores a small blob again, unless somebody has done so lately. Storage then returns the result.
 func (b *writer) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
-	subject := message.BlobSubject(wire.Digest(data))
+	subject := message.BlobSubject("", wire.Digest(data))
 
 	last, err := b.Raw(ctx, StreamBlob, subject)
 	var sequence uint64 // of the last probe, 0 if there is none

@@ -124,7 +124,7 @@ func (n NATS) check() error {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
 	}
-	if n.Tenant != "" && !form.IsToken(n.Tenant) {
+	if n.Tenant != "" && !form.IsOwner(n.Tenant) {
 		return fmt.Errorf("--nats-tenant: %.80q is not [A-Za-z0-9_-]{1,64}", n.Tenant)
 	}
 	return certificates{n.CA, n.Cert, n.Key, "--nats"}.check()
