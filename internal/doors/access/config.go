@@ -167,7 +167,7 @@ func (r Role) user(public string) string {
 	if len(r.Serves) > 0 {
 		replies = "        allow_responses: {max: 4, expires: \"2m\"}\n"
 	}
-	publish := slices.Concat(r.Publish, r.Says)
+	publish := slices.Concat(r.Publish, r.Keeps, r.Says)
 	subscribe := slices.Concat([]string{Inbox(r.Name) + ".>"}, r.Subscribe, r.Serves, r.Says)
 	return fmt.Sprintf("{nkey: %s, permissions: {  # %s\n"+
 		"        publish: {allow: [\n%s        ]}\n"+
@@ -176,7 +176,13 @@ func (r Role) user(public string) string {
 }
 
 // imports are the subjects that a role takes from other accounts: it publishes on the services, and hears the streams.
-func (r Role) imports() []Import { return subjects(r.Publish, r.Subscribe) }
+func (r Role) imports() []Import {
+	all := subjects(r.Publish, r.Subscribe)
+	for _, s := range r.Keeps {
+		all = append(all, kept(s))
+	}
+	return all
+}
 
 // exports are a role's subjects for the streams' account and all others: requests that it serves, and messages that it
 // says.

@@ -1,6 +1,6 @@
 package bus
 
-// Bytes of an owner that exceed the server's limit: pieces in the same stream, each under its own digest, and in the place of the whole
+// Bytes of users that exceed the server's limit: pieces in the same stream, each under its own digest, and in the place of the whole
 // the list of their digests. An object store has no subjects by which a server could tell tenants apart.
 
 import (
@@ -16,10 +16,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 )
-
-// headerPieces is on a blob that is a list of the digests of its pieces, 64 hexadecimal digits
-// each; its value is their number.
-const headerPieces = "Btn-Pieces"
 
 // inFlight is the number of pieces written or read at the same time.
 const inFlight = 8

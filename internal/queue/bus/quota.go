@@ -210,10 +210,13 @@ const (
 	CodeRefused jetstream.ErrorCode = 60003
 )
 
-// CodeOf returns the code for an error of Take.
+// CodeOf returns the code for an error of Admitted.
 func CodeOf(err error) jetstream.ErrorCode {
-	if errors.Is(err, ErrQuota) {
+	switch {
+	case errors.Is(err, ErrQuota):
 		return CodeQuota
+	case fault.CodeOf(err) == fault.BadInput:
+		return CodeRefused
 	}
 	return CodeBusy
 }
@@ -229,23 +232,4 @@ func refusedFor(subject string, api *jetstream.APIError) error {
 		return fault.New(fault.BadInput, "bus: store %s: %s", subject, api.Description)
 	}
 	return nil
-}
-
-// Shelf returns the stream of an owner's subject for a blob, a registered model or a model's name. ok is false for any
-// other.
-func Shelf(subject string) (stream string, ok bool) {
-	if owner, _, ok := ParseAlias(subject); ok {
-		return StreamGraph, owner != ""
-	}
-	s, err := message.ParseSubject(subject)
-	if err != nil || s.Owner == "" {
-		return "", false
-	}
-	switch s.Kind {
-	case message.KindBlob:
-		return StreamBlob, true
-	case message.KindGraph:
-		return StreamGraph, true
-	}
-	return "", false
 }

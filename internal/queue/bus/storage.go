@@ -223,9 +223,7 @@ func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream
 	if n := len(m.Subject); n > LongestSubject {
 		return fault.New(fault.BadInput, "bus: a subject of %d characters, at most %d", n, LongestSubject)
 	}
-	if _, kept := Shelf(m.Subject); kept && b.owner != "" {
-		// A worker stores it, in no sequence, and keeps no condition but that on the subject: a question of watch would
-		// be stored in the place of m.
+	if b.owner != "" { // a worker stores it, and answers no question of watch
 		_, err := b.JS.PublishMsg(ctx, m, opts...)
 		return err
 	}
