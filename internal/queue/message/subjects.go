@@ -64,13 +64,20 @@ func KindOf(subject string) Kind {
 	return Kind(kind)
 }
 
-// WorksFor returns whom a message is worked on for: the owner that its subject names, else the tenant of its header, which whoever
-// sent it may have made up.
+// WorksFor returns on whose account a message is worked on, by its subject and the tenant of its header; see AccountOf.
 func WorksFor(subject string, header nats.Header) string {
-	if owner := OwnerOf(subject); owner != "" {
+	return account(OwnerOf(subject), header.Get(wire.HeaderTenant))
+}
+
+// AccountOf returns on whose account a job's work goes, its share of workers and its rate: its owner's, or one of all jobs that nobody
+// owns and that name the same tenant. That is another than the tenant's own, because anybody may name it.
+func AccountOf(job, named string) string { return account(Owner(job), named) }
+
+func account(owner, named string) string {
+	if owner != "" || named == "" {
 		return owner
 	}
-	return header.Get(wire.HeaderTenant)
+	return form.Everybody + "." + named
 }
 
 // Owner returns the tenant who owns a job, or "": a job's id is a token, or its owner's name and a token with a dot between them.

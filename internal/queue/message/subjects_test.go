@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 )
 
 func TestSubjects(t *testing.T) {
@@ -139,5 +140,20 @@ func TestNumericKind(t *testing.T) {
 	changed[0] = math.Nextafter(changed[0], 1)
 	if reflect.DeepEqual(numericResults(changed), numericResults(numericInputs)) {
 		t.Error("a different last bit gives the same results")
+	}
+}
+
+// A job that only names a tenant spends nothing of what the tenant's own jobs have.
+func TestNamedTenantsPayNothing(t *testing.T) {
+	named := nats.Header{wire.HeaderTenant: {"acme"}}
+	own := WorksFor(wire.ModelSubject(2, "acme.job"), nil)
+	if claimed := WorksFor(wire.ModelSubject(2, "job"), named); claimed == own || claimed == "" {
+		t.Errorf("a job that names acme is worked on for %q, acme's own for %q", claimed, own)
+	}
+	if own != "acme" || AccountOf("acme.job", "globex") != "acme" || WorksFor(wire.ModelSubject(2, "acme.job"), named) != own {
+		t.Errorf("acme's own: %q", own)
+	}
+	if AccountOf("job", "acme") != WorksFor(wire.ModelSubject(2, "job"), named) || AccountOf("job", "") != "" {
+		t.Errorf("%q, %q", AccountOf("job", "acme"), AccountOf("job", ""))
 	}
 }
