@@ -34,8 +34,13 @@ type guarded struct {
 
 func guard(t *testing.T, tenants ...string) *guarded {
 	t.Helper()
+	return guardWithin(t, access.Limits{}, tenants...)
+}
+
+func guardWithin(t *testing.T, limits access.Limits, tenants ...string) *guarded {
+	t.Helper()
 	dir := t.TempDir()
-	if _, err := access.Write(dir, "", tenants); err != nil {
+	if _, err := access.Write(dir, "", tenants, limits); err != nil {
 		t.Fatal(err)
 	}
 	base, err := os.ReadFile("../../../deploy/nats-server.conf")

@@ -150,6 +150,9 @@ func checkCreds(file string) error {
 // key that it began with, and the file has that one until it is retired.
 func userOf(file, public string) (nkeys.KeyPair, error) {
 	text, err := os.ReadFile(file)
+	if err == nil {
+		err = Private(file)
+	}
 	if err != nil {
 		return nil, err
 	}
