@@ -103,10 +103,14 @@ func (b *Bus) admitBytes(ctx context.Context, in shelf, digest string, m *nats.M
 	case len(stored.Header[headerPieces]) > 0 && bytes.Equal(stored.Data, m.Data):
 		return m, nil
 	}
-	if _, _, err := b.look(ctx, in, digest); errors.Is(err, ErrLost) {
-		return m, nil
-	} else if err != nil {
-		return nil, err
+	right := false
+	if len(stored.Header[headerPieces]) > 0 {
+		right, err = b.rightPieces(ctx, in, stored.Data, digest)
+	} else {
+		right, err = b.intact(ctx, in, stored, digest)
+	}
+	if err != nil || !right {
+		return m, err
 	}
 	again := spared(bare(stored))
 	if last := m.Header[jetstream.ExpectedLastSubjSeqHeader]; len(last) > 0 {

@@ -5,6 +5,8 @@ package bus
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"strconv"
 	"sync"
@@ -105,6 +107,26 @@ func (b *shelves) getPieces(ctx context.Context, in shelf, list []byte) ([]byte,
 		data = append(data, p...)
 	}
 	return data, nil
+}
+
+// rightPieces reports whether the pieces of a list are stored and have, one after the other, a digest. It holds one piece at a time.
+func (b *shelves) rightPieces(ctx context.Context, in shelf, list []byte, digest string) (bool, error) {
+	digests, err := piecesOf(list)
+	if err != nil {
+		return false, nil
+	}
+	sum := sha256.New()
+	for _, piece := range digests {
+		m, err := b.Raw(ctx, in.stream, in.subject(piece))
+		if errors.Is(err, ErrNotFound) || err == nil && wire.Digest(m.Data) != piece {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		sum.Write(m.Data)
+	}
+	return hex.EncodeToString(sum.Sum(nil)) == digest, nil
 }
 
 // hasPieces reports whether all pieces of a list are stored and sound, and renews them.
