@@ -147,12 +147,16 @@ export class Pipeline {
 
   // The payload with its headers or, if the server would not take as much, the name of a blob that has it.
   async #fit(data, headers) {
-    const most = this.nc.info.max_payload
-    if (data.length + envelope <= most) return { data, headers }
+    const most = this.nc.info.max_payload - envelope
+    if (data.length <= most) return { data, headers }
     const name = sha256(data)
-    const object = `${name}-${crypto.randomUUID()}`
-    await (await this.#objects()).putBlob({ name: object, options: { max_chunk_size: Math.min(128 << 10, most - envelope) } }, data)
-    await this.js.publish(`btn.v1.blob._.${name}`, object, { headers: set({ 'Btn-Object': object }) })
+    const pieces = []
+    for (let at = 0; at < data.length; at += most) {
+      const piece = data.subarray(at, at + most)
+      pieces.push(sha256(piece))
+      await this.js.publish(`btn.v1.blob._.${pieces.at(-1)}`, piece)
+    }
+    await this.js.publish(`btn.v1.blob._.${name}`, pieces.join(''), { headers: set({ 'Btn-Pieces': String(pieces.length) }) })
     headers.set('Btn-Blob', name)
     return { data: name, headers }
   }

@@ -97,6 +97,18 @@ func TestTenantsHaveQuotas(t *testing.T) {
 		t.Errorf("a model by hand: %s", reply.Data)
 	}
 
+	// so is the refusal of a request
+	for k, refused := 0, false; !refused; k++ {
+		id := fmt.Sprint("acme.byhand", k)
+		b, err := wire.Encode(&wire.Request{Job: id, UAI: padded(900 << 10), Queries: []query.Query{{}}})
+		must(t, err)
+		reply, err := nc.Request(wire.ModelSubject(wire.Lane("acme"), id), b, 1e11)
+		must(t, err)
+		if refused = strings.Contains(string(reply.Data), "exceed 3000000"); k > 40 {
+			t.Fatalf("%d requests of 900 KiB within 3e6 bytes: %s", k, reply.Data)
+		}
+	}
+
 	// a request above the size of a message counts as a large message
 	for refused := false; !refused; { // blobs that no job needs stay: those of a job go with its answer
 		data := append(data, nuid.Next()...)
