@@ -139,7 +139,12 @@ export class Pipeline {
     const blob = await this.jsm.direct.getMessage('BTN_BLOB', { last_by_subj: `btn.v1.blob._.${name}` })
     if (!blob) throw new Error(`blob ${name} is gone`)
     const object = blob.header.get('Btn-Object')
-    const bytes = object ? await (await this.#objects()).getBlob(object) : blob.data
+    let bytes = object ? await (await this.#objects()).getBlob(object) : blob.data
+    if (blob.header.get('Btn-Pieces')) {
+      const digests = Buffer.from(bytes).toString().match(/.{64}/g)
+      const pieces = await Promise.all(digests.map((d) => this.jsm.direct.getMessage('BTN_BLOB', { last_by_subj: `btn.v1.blob._.${d}` })))
+      bytes = Buffer.concat(pieces.map((piece) => piece?.data ?? Buffer.alloc(0))) // of a piece that is gone the digest tells below
+    }
     if (!bytes || sha256(bytes) !== name) throw new Error(`blob ${name} is not what its name says`)
 
     return bytes

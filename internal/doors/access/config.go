@@ -134,7 +134,8 @@ func (a *account) write(out *strings.Builder) {
 		out.WriteString("    jetstream: enabled\n")
 	}
 	if l := a.limits; l != nil {
-		fmt.Fprintf(out, "    limits: {max_connections: %d, max_subscriptions: %d, max_payload: %d}\n", l.Connections, l.Subscriptions, l.Payload)
+		fmt.Fprintf(out, "    limits: {max_connections: %d, max_subscriptions: %d, max_payload: %d}\n",
+			l.Connections, l.Subscriptions, l.Payload)
 	}
 	out.WriteString("    users: [\n")
 	for _, user := range a.users {

@@ -152,6 +152,10 @@ func TestTenantsAreTold(t *testing.T) {
 	if err := c.Served(ctx, "acme"); !errors.Is(err, client.ErrNoWorkers) {
 		t.Errorf("nobody works: %v", err)
 	}
+	_, err := c.Submit(ctx, wire.Request{Job: "acme.early", UAI: coin, Queries: []query.Query{{}}})
+	if fault.CodeOf(err) != fault.Infrastructure || !strings.Contains(err.Error(), "reparam-worker stores it: does one run?") {
+		t.Errorf("nobody stores a request: %v", err)
+	}
 	nc, _ := g.connect(access.Operator)
 	must(t, pipeline.Setup(ctx, nc, pipeline.Config{Backlog: 8}))
 	js, err := jetstream.New(nc)

@@ -110,7 +110,8 @@ func (b *shelves) InPieces() { b.pieces = true }
 // forbidden returns the error of an object that was not written: bad input if the server forbids it, which a publisher hears of apart.
 func (b *shelves) forbidden(err error, bytes int) error {
 	if last := b.NC.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
-		return fault.New(fault.BadInput, "bus: this user may store no %d bytes for everybody, more than a message holds: an operator may: %w", bytes, last)
+		return fault.New(fault.BadInput,
+			"bus: this user may store no %d bytes for everybody, more than a message holds: an operator may: %w", bytes, last)
 	}
 	return err
 }
