@@ -203,7 +203,7 @@ func (g *guarded) question(user string, victims map[string]map[string]uint64) {
 	inbox := nc.NewInbox()
 	replies, err := nc.Subscribe(inbox+".*", func(m *nats.Msg) {
 		switch body := string(m.Data) + fmt.Sprint(m.Header); {
-		case user != access.Client && (strings.Contains(body, secret) || strings.Contains(body, "globex")):
+		case user != access.Client && (strings.Contains(body, secret) || strings.Contains(body, "globex.victim")):
 			told++
 			t.Errorf("%s\n\ttells %.300s", asked[m.Subject], body)
 		case strings.Contains(body, public):
