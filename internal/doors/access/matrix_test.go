@@ -102,7 +102,7 @@ func (g *guarded) whole(js jetstream.JetStream, victims map[string]map[string]ui
 
 // literals returns the subjects of a right, with each of some tokens for each wildcard.
 func literals(right string) []string {
-	tokens := []string{"*", ">", "victim"}
+	tokens := []string{"*", ">", "victim", "3"} // also a lane
 	if everyForm {
 		tokens = append(tokens, "globex", "_", wire.Digest(nil))
 	}
