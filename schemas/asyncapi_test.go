@@ -23,7 +23,7 @@ func TestAsyncAPI(t *testing.T) {
 	}
 	digest := wire.Digest(nil)
 	fill := strings.NewReplacer("{lane}", "3", "{job}", "job-1", "{n}", "5", "{k}", "4", "{stage}", "learn",
-		"{digest}", digest)
+		"{owner}", "_", "{digest}", digest)
 	documented := map[message.Kind]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^    address: (\S+)$`).FindAllStringSubmatch(doc, -1) {
 		if m[1] == "null" { // a reply's, chosen by the requester

@@ -18,7 +18,8 @@ type keysCmd struct {
 	Rotate []string `help:"A user, 'messages' or 'answers', whose keys get a second one, which is accepted." placeholder:"NAME"`
 	Use    []string `help:"One whose second key is used from now on; the first is accepted." placeholder:"NAME"`
 	Retire []string `help:"One whose other key is not accepted any more." placeholder:"NAME"`
-	At     string   `help:"Where the folder lies on the machines that use it; without it, where it is." placeholder:"PATH"`
+	access.Limits
+	At string `help:"Where the folder lies on the machines that use it; without it, where it is." placeholder:"PATH"`
 }
 
 // Run writes the missing files and prints the steps for their use.
@@ -33,7 +34,7 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 			}
 		}
 	}
-	fresh, err := access.Write(c.Dir, c.At, c.Tenant)
+	fresh, err := access.Write(c.Dir, c.At, c.Tenant, c.Limits)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func TestOneBadMessageStopsNoCommand(t *testing.T) {
 	wrong := "globex." + strings.Repeat("0", 64)
 	for _, m := range []*nats.Msg{
 		{Subject: "btn.v1.graph.acme.n", Data: []byte("x")},
-		{Subject: "btn.v1.graph.damaged", Data: []byte("x")},
+		{Subject: "btn.v1.graph._.damaged", Data: []byte("x")},
 		{Subject: "btn.v1.graph." + wrong, Data: []byte("x")},
 		{Subject: "btn.v1.answer.apart", Header: nats.Header{"Btn-Blob": {"x"}}},
 		{Subject: "btn.v1.dlq.learn-worker.apart", Header: nats.Header{"Btn-Blob": {"x"}}},

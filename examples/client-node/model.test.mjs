@@ -197,14 +197,14 @@ test('conflict', async () => {
 test('registered models', async () => {
   const register = async (fields) => {
     const bytes = toBytes('graph', fields)
-    await pipeline.js.publish(`btn.v1.graph.${sha256(bytes)}`, bytes)
+    await pipeline.js.publish(`btn.v1.graph._.${sha256(bytes)}`, bytes)
     return sha256(bytes)
   }
   const coin = await register({ uai: 'MARKOV\n1\n2\n1\n1 0\n2\n1 3\n' })
   const clinic = await register({ model: wire })
   const name = `clinic-${clinic.slice(0, 4)}`
   const alias = (subject, digests) => pipeline.js.publish(`btn.v1.graph.${subject}`, JSON.stringify({ versions: digests.map((digest) => ({ digest })) }))
-  await alias(name, [coin, clinic])
+  await alias(`_.${name}`, [coin, clinic])
   await alias(`acme.${name}`, [coin])
   for (const [ref, want] of [
     [name, clinic], [`${name}@1`, coin], [`${name}@2`, clinic], [clinic, clinic], [`digest:${coin}`, coin], [clinic.slice(0, 8), clinic],

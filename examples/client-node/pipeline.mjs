@@ -144,10 +144,15 @@ export class Pipeline {
   async #payload(m) {
     const name = m.headers?.get('Btn-Blob')
     if (!name) return m.data
-    const blob = await this.jsm.direct.getMessage('BTN_BLOB', { last_by_subj: `btn.v1.blob.${name}` })
+    const blob = await this.jsm.direct.getMessage('BTN_BLOB', { last_by_subj: `btn.v1.blob._.${name}` })
     if (!blob) throw new Error(`blob ${name} is gone`)
     const object = blob.header.get('Btn-Object')
-    const bytes = object ? await (await this.#objects()).getBlob(object) : blob.data
+    let bytes = object ? await (await this.#objects()).getBlob(object) : blob.data
+    if (blob.header.get('Btn-Pieces')) {
+      const digests = Buffer.from(bytes).toString().match(/.{64}/g)
+      const pieces = await Promise.all(digests.map((d) => this.jsm.direct.getMessage('BTN_BLOB', { last_by_subj: `btn.v1.blob._.${d}` })))
+      bytes = Buffer.concat(pieces.map((piece) => piece?.data ?? Buffer.alloc(0))) // of a piece that is gone the digest tells below
+    }
     if (!bytes || sha256(bytes) !== name) throw new Error(`blob ${name} is not what its name says`)
 
     return bytes
@@ -155,12 +160,16 @@ export class Pipeline {
 
   // The payload with its headers or, if the server would not take as much, the name of a blob that has it.
   async #fit(subject, data, headers) {
-    const most = this.nc.info.max_payload
-    if (data.length + envelope <= most) return summed(subject, { data, headers })
+    const most = this.nc.info.max_payload - envelope
+    if (data.length <= most) return summed(subject, { data, headers })
     const name = sha256(data)
-    const object = `${name}-${crypto.randomUUID()}`
-    await (await this.#objects()).putBlob({ name: object, options: { max_chunk_size: Math.min(128 << 10, most - envelope) } }, data)
-    await this.js.publish(`btn.v1.blob.${name}`, object, { headers: set({ 'Btn-Object': object }) })
+    const pieces = []
+    for (let at = 0; at < data.length; at += most) {
+      const piece = data.subarray(at, at + most)
+      pieces.push(sha256(piece))
+      await this.js.publish(`btn.v1.blob._.${pieces.at(-1)}`, piece)
+    }
+    await this.js.publish(`btn.v1.blob._.${name}`, pieces.join(''), { headers: set({ 'Btn-Pieces': String(pieces.length) }) })
     headers.set('Btn-Blob', name)
     return summed(subject, { data: name, headers })
   }
@@ -171,7 +180,7 @@ export class Pipeline {
 }
 
 // Where an owner's registered models and their names are: its own, then everybody's.
-const shelves = (owner) => [...(owner ? [`btn.v1.graph.${owner}.`] : []), 'btn.v1.graph.']
+const shelves = (owner) => [...(owner ? [`btn.v1.graph.${owner}.`] : []), 'btn.v1.graph._.']
 
 function header(name, { job, tenant }, digest) {
   return set({

@@ -362,7 +362,7 @@ func production(t *testing.T, bin string, how func(pod, []string, map[string]str
 		return path
 	}
 	keys := t.TempDir()
-	if _, err := access.Write(keys, "", nil); err != nil {
+	if _, err := access.Write(keys, "", nil, access.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	files := map[string]string{

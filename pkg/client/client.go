@@ -98,9 +98,10 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.InPieces()
 	c := On(b)
 	if o.Tenant != "" {
-		if !form.IsToken(o.Tenant) {
+		if !form.IsOwner(o.Tenant) {
 			return nil, fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", o.Tenant)
 		}
 		b.As(o.Tenant)

@@ -129,8 +129,8 @@ func (r *rig) tasks(p infer.Request) (tasks []*message.Task, want []btn.Result) 
 	r.must(err)
 	jobBytes, err := message.EncodeAssignments(assignments)
 	r.must(err)
-	r.publish(message.BlobSubject(wire.Digest(netBytes)), netBytes)
-	r.publish(message.BlobSubject(wire.Digest(jobBytes)), jobBytes)
+	r.publish(message.BlobSubject("", wire.Digest(netBytes)), netBytes)
+	r.publish(message.BlobSubject("", wire.Digest(jobBytes)), jobBytes)
 	var units []btn.Unit
 	chunks, _ := stage.Chunks(net, assignments)
 	for _, c := range chunks {

@@ -23,7 +23,7 @@ func (r *rig) lose(request *wire.Request, streams ...string) {
 	r.must(err)
 	blobs, err := r.js.Stream(r.ctx, "BTN_BLOB")
 	r.must(err)
-	r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(message.BlobSubject(wire.Digest(payload)))))
+	r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(message.BlobSubject("", wire.Digest(payload)))))
 	for _, name := range streams {
 		s, err := r.js.Stream(r.ctx, name)
 		r.must(err)
@@ -94,7 +94,7 @@ func TestDamagedAnswerIsMadeAgain(t *testing.T) {
 				}
 				blobs, err := r.js.Stream(r.ctx, "BTN_BLOB")
 				r.must(err)
-				r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(message.BlobSubject(digest))))
+				r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(message.BlobSubject("", digest))))
 			} else {
 				r.must(answers.DeleteMsg(r.ctx, m.Sequence))
 				m.Data[len(m.Data)/2] ^= 1

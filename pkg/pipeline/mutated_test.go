@@ -288,7 +288,7 @@ func (m *mutants) store(seed uint64) {
 		m.kinds[message.KindBlob]++
 		payload := s.of(id, model.Data)
 		digest := wire.Digest(payload)
-		put(&nats.Msg{Subject: message.BlobSubject(digest), Header: nats.Header{}, Data: payload}, true)
+		put(&nats.Msg{Subject: message.BlobSubject("", digest), Header: nats.Header{}, Data: payload}, true)
 		put(&nats.Msg{Subject: model.Subject, Header: nats.Header{"Btn-Blob": {digest}}, Data: []byte(digest)}, false)
 	case s.samples[k].kind == message.KindModel:
 		m.kinds[message.KindModel]++

@@ -91,8 +91,8 @@ func TestUnknownDigest(t *testing.T) {
 	nobody := wire.Digest([]byte("nobody"))
 	broken := wire.Digest([]byte("no graph"))
 	mixed := wire.Digest([]byte("something else"))
-	r.publish(message.GraphSubject(broken), []byte("no graph"))
-	r.publish(message.GraphSubject(mixed), []byte("mixed up"))
+	r.publish(message.GraphSubject("", broken), []byte("no graph"))
+	r.publish(message.GraphSubject("", mixed), []byte("mixed up"))
 	text, err := r.client.PutModel(r.ctx, &wire.Graph{UAI: "MARKOV\n1\n2\n1\n1 0\n"})
 	r.must(err)
 	for digest, says := range map[string]string{

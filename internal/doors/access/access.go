@@ -32,6 +32,7 @@ const progress = "progress.>"
 type Role struct {
 	Name      string
 	Publish   []string // subjects it may publish on
+	Keeps     []string // subjects of messages that reparam-worker checks and stores for it, see message.KeepPrefix
 	Subscribe []string // subjects it hears, beside its own replies
 	Serves    []string // subjects of requests that it answers
 	Says      []string // subjects of its messages to all subscribers, other workers of its stage among them
@@ -46,7 +47,7 @@ func Roles() []Role {
 		{Name: Operator, Publish: []string{">"}, Subscribe: []string{">"}},
 		{
 			Name:      query.StageReparam,
-			Publish:   of("network.>", "model.>", "timer.>", "graph.*.*"),
+			Publish:   of("network.>", "model.>", "timer.>", "graph.*.*", "cancel.>"),
 			Subscribe: of("done.>"),
 			Serves:    append(of("infer", "infer.*", "room.*", "keep.>"), "$SRV.>"),
 		},
@@ -142,11 +143,15 @@ func looks() []string {
 }
 
 // client is the role that submits jobs without an owner, as clients did before jobs had owners: it may look into
-// every stream.
+// every stream, and publishes to none.
 func client() Role {
 	r := Role{
-		Name:      Client,
-		Publish:   of("model.*.*", "cancel.*", "timer.*.*", "infer", "room.*", "blob.*", "graph.*"),
+		Name:    Client,
+		Publish: of("infer", "room.*"),
+		Keeps: []string{
+			wire.Prefix + "model.*.*", wire.CancelSubject("*"), wire.Prefix + "timer.*.*",
+			message.BlobSubject("", "*"), message.GraphSubject("", "*"),
+		},
 		Subscribe: of("done.*", "progress.*", "here"),
 	}
 	r.Publish = append(r.Publish, looks()...)
@@ -156,7 +161,6 @@ func client() Role {
 	} {
 		r.Publish = append(r.Publish, api("STREAM.MSG.GET."+stream)...)
 	}
-	r.Publish = append(r.Publish, "$O."+bus.BucketBlob+".>", "$O."+bus.BucketGraph+".>")
 	return r
 }
 
@@ -167,27 +171,35 @@ type Import struct {
 	Stream  bool   // messages come from there; else they go there, and replies come back
 }
 
-// Imports returns a tenant's rights: to submit and cancel its own jobs in its lane, to hear and read their messages, to
-// have a worker store large messages and models within its quota, to read these and the models that are registered for
-// everybody, and to ask whether its lane has room and workers.
+// kept is the import of a subject whose messages reparam-worker stores for the account.
+func kept(subject string) Import {
+	return Import{Subject: message.KeepPrefix + strings.TrimPrefix(subject, wire.Prefix), Local: subject}
+}
+
+// Imports returns a tenant's rights: to have a worker store its requests in its lane, cancels of its jobs, and large messages and
+// models within its quota, to hear and read its own messages, to read the models that are registered for everybody, and to ask
+// whether its lane has room and workers. It publishes to no stream, because the server takes some headers for questions about
+// messages of others. A server takes * and > in a subject for tokens where it checks a right, and for wildcards where it looks for a
+// message: so a right to read that ends in a wildcard has the owner's token before that.
 func Imports(tenant string) []Import {
 	lane := wire.Lane(tenant)
 	var all []Import
-	for _, s := range []string{
-		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"), message.InferSubject(tenant), message.RoomSubject(lane),
-	} {
+	for _, s := range []string{message.InferSubject(tenant), message.RoomSubject(lane)} {
 		all = append(all, Import{Subject: s})
 	}
-	for _, s := range []string{message.BlobSubject(tenant + ".*"), message.GraphSubject(tenant + ".*")} {
-		all = append(all, Import{Subject: message.KeepPrefix + strings.TrimPrefix(s, wire.Prefix), Local: s})
+	for _, s := range []string{
+		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"),
+		message.BlobSubject(tenant, "*"), message.GraphSubject(tenant, "*"),
+	} {
+		all = append(all, kept(s))
 	}
 	for _, read := range []struct{ stream, subject string }{
 		{bus.StreamModel, wire.ModelSubject(lane, tenant+".*")},
 		{bus.StreamAnswer, wire.AnswerSubject(tenant + ".*")},
 		{bus.StreamControl, wire.CancelSubject(tenant + ".*")},
-		{bus.StreamBlob, message.BlobSubject(tenant + ".*")},
-		{bus.StreamGraph, message.GraphSubject(tenant + ".*")},
-		{bus.StreamGraph, message.GraphSubject("*")},
+		{bus.StreamBlob, message.BlobSubject(tenant, "*")},
+		{bus.StreamGraph, message.GraphSubject(tenant, "*")},
+		{bus.StreamGraph, message.GraphSubject("", "*")},
 	} {
 		all = append(all, Import{Subject: fmt.Sprintf("$JS.API.DIRECT.GET.%s.%s", read.stream, read.subject)})
 	}

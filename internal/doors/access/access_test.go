@@ -34,8 +34,13 @@ type guarded struct {
 
 func guard(t *testing.T, tenants ...string) *guarded {
 	t.Helper()
+	return guardWithin(t, access.Limits{}, tenants...)
+}
+
+func guardWithin(t *testing.T, limits access.Limits, tenants ...string) *guarded {
+	t.Helper()
 	dir := t.TempDir()
-	if _, err := access.Write(dir, "", tenants); err != nil {
+	if _, err := access.Write(dir, "", tenants, limits); err != nil {
 		t.Fatal(err)
 	}
 	base, err := os.ReadFile("../../../deploy/nats-server.conf")
@@ -110,6 +115,13 @@ func (g *guarded) connect(user string) (*nats.Conn, *refusals) {
 	return nc, r
 }
 
+// connectAs is connect without the refusals.
+func (g *guarded) connectAs(user string) *nats.Conn {
+	g.t.Helper()
+	nc, _ := g.connect(user)
+	return nc
+}
+
 // trust gives a stage all keys of the folder. Only the aggregator reads the seed of answers.
 func (g *guarded) trust(c *pipeline.Config) {
 	c.MessageKeys = filepath.Join(g.dir, access.MessageKeys)
@@ -144,7 +156,7 @@ func (g *guarded) run(c pipeline.Config, stages ...pipeline.Stage) (stop func())
 	if g.tenant != "" && slices.Contains(stages, pipeline.StageReparam) { // it stores for tenants: wait until it does
 		nc, _ := g.connect(g.tenant)
 		for {
-			_, err := nc.Request(message.GraphSubject(g.tenant+".x"), nil, time.Minute)
+			_, err := nc.Request(message.GraphSubject(g.tenant, "x"), nil, time.Minute)
 			if err == nil {
 				break
 			}
@@ -164,10 +176,10 @@ const (
 )
 
 // publishes maps each publication to its permitted users; everybody else tries and is refused. Jobs
-// are open, or acme's.
+// are open, or acme's. With a * behind the user it goes to reparam-worker, which checks and stores it.
 var publishes = map[string]string{
-	"btn.v1.model.3.job":               "operator reparam-worker aggregator client",
-	"btn.v1.model.2.acme.job":          "operator reparam-worker aggregator acme",
+	"btn.v1.model.3.job":               "operator reparam-worker aggregator client*",
+	"btn.v1.model.2.acme.job":          "operator reparam-worker aggregator acme*",
 	"btn.v1.model.3.acme.job":          "operator reparam-worker aggregator", // not acme's lane
 	"btn.v1.network.3.job":             "operator reparam-worker",
 	"btn.v1.network.2.acme.job":        "operator reparam-worker",
@@ -182,9 +194,9 @@ var publishes = map[string]string{
 	"btn.v1.progress.job":              "operator " + stages,
 	"btn.v1.here":                      "operator " + stages,
 	"btn.v1.progress.acme.job":         "operator " + stages,
-	"btn.v1.cancel.job":                "operator client",
-	"btn.v1.cancel.acme.job":           "operator acme",
-	"btn.v1.timer.3.job":               "operator reparam-worker client",
+	"btn.v1.cancel.job":                "operator reparam-worker client*",
+	"btn.v1.cancel.acme.job":           "operator reparam-worker acme*",
+	"btn.v1.timer.3.job":               "operator reparam-worker client*",
 	"btn.v1.timer.2.acme.job":          "operator reparam-worker",
 	"btn.v1.deadline.3.job":            "operator",
 	"btn.v1.deadline.2.acme.job":       "operator",
@@ -192,17 +204,17 @@ var publishes = map[string]string{
 	"btn.v1.end.2.acme.job":            "operator " + stages,
 	"btn.v1.dlq.aggregator.job":        "operator aggregator",
 	"btn.v1.dlq.learn-worker.acme.job": "operator learn-worker",
-	"btn.v1.blob.D":                    "operator client " + stages,
-	"btn.v1.blob.acme.D":               "operator acme " + stages,
-	"btn.v1.graph.D":                   "operator client",
-	"btn.v1.graph.acme.D":              "operator acme reparam-worker",
+	"btn.v1.blob._.D":                  "operator client* " + stages,
+	"btn.v1.blob.acme.D":               "operator acme* " + stages,
+	"btn.v1.graph._.D":                 "operator reparam-worker client*",
+	"btn.v1.graph.acme.D":              "operator reparam-worker acme*",
 	"btn.v1.keep.graph.acme.D":         "operator", // the server maps acme's models here, from the name above
 	"btn.v1.infer":                     "operator client",
 	"btn.v1.infer.acme":                "operator acme",
 	"btn.v1.room.2":                    "operator client acme",
 	"btn.v1.serves":                    "operator contract-worker",
-	"$O.BTN_BLOB.C.N":                  "operator client " + stages,
-	"$O.BTN_GRAPH.C.N":                 "operator client reparam-worker",
+	"$O.BTN_BLOB.C.N":                  "operator " + stages,
+	"$O.BTN_GRAPH.C.N":                 "operator reparam-worker",
 	"_INBOX_aggregator.x":              "operator",
 
 	"$JS.API.STREAM.CREATE.NONE":                             "operator",
@@ -229,10 +241,10 @@ var publishes = map[string]string{
 	"$JS.API.DIRECT.GET.BTN_MODEL.btn.v1.model.2.acme.job":   "operator client acme " + stages,
 	"$JS.API.DIRECT.GET.BTN_ANSWER.btn.v1.answer.job":        "operator client " + stages,
 	"$JS.API.DIRECT.GET.BTN_ANSWER":                          "operator client " + stages,
-	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph.D":            "operator client acme globex " + stages,
+	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph._.D":          "operator client acme globex " + stages,
 	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph.acme.D":       "operator client acme " + stages,
 	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob.acme.D":         "operator client acme " + stages,
-	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob.D":              "operator client " + stages,
+	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob._.D":            "operator client " + stages,
 	"$JS.API.DIRECT.GET.BTN_CONTROL.btn.v1.cancel.acme.job":  "operator client acme " + stages,
 }
 
@@ -284,17 +296,24 @@ func TestWhoMayPublish(t *testing.T) {
 			if err := nc.PublishMsg(&nats.Msg{Subject: subject, Data: []byte(token)}); err != nil {
 				t.Fatal(err)
 			}
-			arrived := arrives(t, nc, watcher, seen, token)
-			if may := slices.Contains(strings.Fields(allowed), user); arrived != may {
-				t.Errorf("%s publishes on %s: %v, want %v %q", user, subject, arrived, may, refused.take())
+			want := ""
+			switch may := strings.Fields(allowed); {
+			case slices.Contains(may, user):
+				want = subject
+			case slices.Contains(may, user+"*"):
+				want = message.KeepPrefix + strings.TrimPrefix(subject, wire.Prefix)
+			}
+			if arrived := arrives(t, nc, watcher, seen, token); arrived != want {
+				t.Errorf("%s publishes on %s: it arrives on %q, want %q %q", user, subject, arrived, want, refused.take())
 			}
 		}
 	}
 	t.Logf("%d cells", cells)
 }
 
-// arrives reports whether the watcher has a message with a text after everything that both connections sent was handled.
-func arrives(t *testing.T, from, watcher *nats.Conn, seen *nats.Subscription, text string) (yes bool) {
+// arrives returns the subject on which the watcher has a message with a text, after everything that both connections sent was
+// handled; "": none. Of several it is the first.
+func arrives(t *testing.T, from, watcher *nats.Conn, seen *nats.Subscription, text string) (subject string) {
 	t.Helper()
 	if err := errors.Join(from.Flush(), watcher.Flush()); err != nil {
 		t.Fatal(err)
@@ -305,13 +324,15 @@ func arrives(t *testing.T, from, watcher *nats.Conn, seen *nats.Subscription, te
 			t.Fatal(err)
 		}
 		if n == 0 {
-			return yes
+			return subject
 		}
 		m, err := seen.NextMsg(time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		yes = yes || string(m.Data) == text
+		if string(m.Data) == text && subject == "" { // an answer is republished
+			subject = m.Subject
+		}
 	}
 }
 
@@ -340,10 +361,10 @@ func TestWhoHears(t *testing.T) {
 				t.Fatal(err)
 			}
 			may := slices.Contains(strings.Fields(allowed), user)
-			if heard := arrives(t, speaker, nc, one, token); heard != may {
+			if heard := arrives(t, speaker, nc, one, token) != ""; heard != may {
 				t.Errorf("%s hears %s: %v, want %v", user, subject, heard, may)
 			}
-			if arrives(t, speaker, nc, all, token) && !may {
+			if arrives(t, speaker, nc, all, token) != "" && !may {
 				t.Errorf("%s hears %s by listening to everything", user, subject)
 			}
 			one.Unsubscribe()
@@ -371,7 +392,7 @@ func TestWhoHearsStages(t *testing.T) {
 				must(t, nc.Flush())
 				must(t, speaker.Publish(c.subject, []byte(user)))
 				may := slices.Contains(strings.Fields(c.hearers), user) || user == name
-				if hears := arrives(t, speaker, nc, heard, user); hears != may {
+				if hears := arrives(t, speaker, nc, heard, user) != ""; hears != may {
 					t.Errorf("%s hears %s of %s: %v, want %v", user, c.subject, name, hears, may)
 				}
 			}

@@ -4,6 +4,7 @@ package access_test
 // delivery of a consumer, as the trace or the schedule of a message.
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -26,7 +27,7 @@ var targets = []string{
 	"btn.v1.answer.acme.%s", "btn.v1.answer.%s", "btn.v1.done.acme.%s", "btn.v1.progress.acme.%s", "btn.v1.cancel.acme.%s",
 	"btn.v1.model.2.acme.%s", "btn.v1.network.2.acme.%s", "btn.v1.task.2.acme.%s.1.0", "btn.v1.partial.2.acme.%s.1.0",
 	"btn.v1.end.2.acme.%s", "btn.v1.redrive.2.acme.%s", "btn.v1.timer.2.acme.%s", "btn.v1.deadline.2.acme.%s",
-	"btn.v1.dlq.aggregator.acme.%s", "btn.v1.blob.acme.%s", "btn.v1.graph.acme.%s", "btn.v1.graph.%s", "btn.v1.infer.%s",
+	"btn.v1.dlq.aggregator.acme.%s", "btn.v1.blob.acme.%s", "btn.v1.graph.acme.%s", "btn.v1.graph._.%s", "btn.v1.infer.%s",
 	"$O.BTN_GRAPH.M.%s", "_INBOX_aggregator.%s", "_INBOX_operator.%s", "_INBOX.%s",
 	"$JS.API.STREAM.PURGE.%s", "$JS.API.STREAM.MSG.DELETE.%s", "$JS.ACK.BTN_TASK.contract-2.1.1.1.1.%s",
 }
@@ -60,13 +61,11 @@ func attacks(user string, stored map[string]string) []attack {
 			asks("$JS.API.STREAM.PURGE."+stream, `{"filter": "none"}`),
 			asks("$JS.API.STREAM.MSG.DELETE."+stream, `{"seq": 1000000}`),
 			asks("$JS.API.STREAM.SNAPSHOT."+stream, `{"deliver_subject": "_INBOX.x"}`),
-			attack{subject + " stored", func(to, name string) *nats.Msg {
-				return &nats.Msg{Subject: strings.Replace(subject, "stored", name, 1), Reply: to, Data: []byte("x")}
+			attack{subject + " stored", func(to, _ string) *nats.Msg {
+				return &nats.Msg{Subject: subject, Reply: to, Data: []byte("x")}
 			}},
-			attack{subject + " traced", func(to, name string) *nats.Msg {
-				return &nats.Msg{
-					Subject: strings.Replace(subject, "stored", name, 1), Data: []byte("x"), Header: nats.Header{"Nats-Trace-Dest": {to}},
-				}
+			attack{subject + " traced", func(to, _ string) *nats.Msg {
+				return &nats.Msg{Subject: subject, Data: []byte("x"), Header: nats.Header{"Nats-Trace-Dest": {to}}}
 			}},
 		)
 		for _, call := range []string{"CREATE", "DURABLE.CREATE"} {
@@ -115,13 +114,13 @@ func mayPublish(user, subject string) bool {
 	var filters []string
 	for _, r := range access.Roles() {
 		if r.Name == user {
-			filters = slices.Concat(r.Publish, r.Says)
+			filters = slices.Concat(r.Publish, r.Keeps, r.Says)
 		}
 	}
 	if !access.Reserved(user) {
 		for _, i := range access.Imports(user) {
 			if !i.Stream {
-				filters = append(filters, i.Subject)
+				filters = append(filters, cmp.Or(i.Local, i.Subject))
 			}
 		}
 	}
@@ -161,15 +160,20 @@ func TestNothingCanBeAimed(t *testing.T) {
 	for _, user := range append(strings.Fields(stages), access.Client, "globex") {
 		nc, _ := g.connect(user)
 		forged := forgery(t, "acme.victim")
-		stored := map[string]string{bus.StreamBlob: "btn.v1.blob.stored" + user}
+		digest := wire.Digest(forged.Data)
+		stored := map[string]string{bus.StreamBlob: message.BlobSubject("", digest)}
 		if user == "globex" {
 			stored = map[string]string{
-				bus.StreamBlob: "btn.v1.blob.globex.stored", bus.StreamGraph: "btn.v1.graph.globex.stored",
+				bus.StreamBlob: message.BlobSubject("globex", digest), bus.StreamGraph: message.GraphSubject("globex", "stored"),
 				bus.StreamModel: wire.ModelSubject(wire.Lane("globex"), "globex.stored"),
 			}
 		}
 		for _, subject := range stored {
-			must(t, nc.PublishMsg(&nats.Msg{Subject: subject, Header: forged.Header, Data: forged.Data}))
+			reply, err := nc.RequestMsgWithContext(patience(t), &nats.Msg{Subject: subject, Header: forged.Header, Data: forged.Data})
+			must(t, err)
+			if !strings.Contains(string(reply.Data), `"seq"`) {
+				t.Fatalf("%s stores on %s: %s", user, subject, reply.Data)
+			}
 		}
 		for a, way := range attacks(user, stored) {
 			for i, to := range targets {

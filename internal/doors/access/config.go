@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ const Account = "BASETENSOR"
 type account struct {
 	name    string
 	users   []string
+	limits  *Limits             // nil: none
 	exports map[Import][]string // to the names of accounts
 	imports map[Import][]string // from accounts
 }
@@ -34,9 +36,25 @@ func (all accounts) link(from, to string, i Import) {
 	all.of(to).imports[i] = append(all.of(to).imports[i], from)
 }
 
+// Limits bound what the users of one tenant take of the server. The zero value are the usual ones. Its tags are the tags of the
+// flags of `btn keys`.
+type Limits struct {
+	Connections   int `name:"connections" placeholder:"N" help:"Connections of a tenant at the same time, default 100."`
+	Subscriptions int `name:"subscriptions" placeholder:"N" help:"Subscriptions of a tenant's connection, default 1000."`
+	Payload       int `name:"payload" placeholder:"BYTES" help:"Bytes of a tenant's message, default 8 MiB, within max_payload."`
+}
+
+// withDefaults returns l with the usual limits in the place of zeros.
+func (l Limits) withDefaults() Limits {
+	return Limits{cmp.Or(l.Connections, 100), cmp.Or(l.Subscriptions, 1000), cmp.Or(l.Payload, 8<<20)}
+}
+
+// leastPayload is the least bound on a message that leaves room for its subject and headers.
+const leastPayload = 64 << 10
+
 // Config returns the part of a nats-server's configuration that has the accounts: users by name with their public nkeys, for all roles
-// that have one, and tenants by name with theirs.
-func Config(users, tenants []User) string {
+// that have one, and tenants by name with theirs, within limits.
+func Config(users, tenants []User, limits Limits) string {
 	all := accounts{}
 	keys := map[string][]string{}
 	for _, u := range users {
@@ -58,6 +76,7 @@ func Config(users, tenants []User) string {
 	}
 	for _, t := range tenants {
 		own := all.of(tenantAccount(t.Name))
+		own.limits = &limits
 		for _, public := range t.Public {
 			own.users = append(own.users, fmt.Sprintf("{nkey: %s}  # %s", public, t.Name))
 		}
@@ -114,6 +133,10 @@ func (a *account) write(out *strings.Builder) {
 	if a.name == Account {
 		out.WriteString("    jetstream: enabled\n")
 	}
+	if l := a.limits; l != nil {
+		fmt.Fprintf(out, "    limits: {max_connections: %d, max_subscriptions: %d, max_payload: %d}\n",
+			l.Connections, l.Subscriptions, l.Payload)
+	}
 	out.WriteString("    users: [\n")
 	for _, user := range a.users {
 		fmt.Fprintf(out, "      %s\n", user)
@@ -167,7 +190,7 @@ func (r Role) user(public string) string {
 	if len(r.Serves) > 0 {
 		replies = "        allow_responses: {max: 4, expires: \"2m\"}\n"
 	}
-	publish := slices.Concat(r.Publish, r.Says)
+	publish := slices.Concat(r.Publish, r.Keeps, r.Says)
 	subscribe := slices.Concat([]string{Inbox(r.Name) + ".>"}, r.Subscribe, r.Serves, r.Says)
 	return fmt.Sprintf("{nkey: %s, permissions: {  # %s\n"+
 		"        publish: {allow: [\n%s        ]}\n"+
@@ -176,7 +199,13 @@ func (r Role) user(public string) string {
 }
 
 // imports are the subjects that a role takes from other accounts: it publishes on the services, and hears the streams.
-func (r Role) imports() []Import { return subjects(r.Publish, r.Subscribe) }
+func (r Role) imports() []Import {
+	all := subjects(r.Publish, r.Subscribe)
+	for _, s := range r.Keeps {
+		all = append(all, kept(s))
+	}
+	return all
+}
 
 // exports are a role's subjects for the streams' account and all others: requests that it serves, and messages that it
 // says.

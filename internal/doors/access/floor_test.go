@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// A tenant's models with forged headers of the server, and a flood of its lane while no reparam-worker is there, cost another tenant
-// none of its accepted jobs.
+// Models with forged headers of the server, and a flood of a lane while no reparam-worker is there, cost no tenant an accepted job,
+// whoever published them.
 func TestForgedHeadersLoseNoJob(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
@@ -26,16 +26,12 @@ func TestForgedHeadersLoseNoJob(t *testing.T) {
 	g.run(c, pipeline.StageLearn, pipeline.StageContract, pipeline.StageAggregate)
 	pause := g.run(c, pipeline.StageReparam)
 	acme, globex := g.as("acme"), g.as("globex")
-	users := map[string]*nats.Conn{}
-	for _, tenant := range []string{"acme", "globex"} {
-		users[tenant], _ = g.connect(tenant)
-	}
-	publish := func(job, model string, forged nats.Header) (stored bool) { // by hand, which no room holds back
+	publish := func(job, model string, forged nats.Header) (stored bool) { // with an operator's rights, which no worker holds back
 		tenant := message.Owner(job)
 		b, err := wire.Encode(&wire.Request{Job: job, UAI: model, Queries: []query.Query{{}}})
 		must(t, err)
 		m := &nats.Msg{Subject: wire.ModelSubject(wire.Lane(tenant), job), Data: b, Header: forged}
-		reply, err := users[tenant].RequestMsgWithContext(ctx, m)
+		reply, err := operator.RequestMsgWithContext(ctx, m)
 		must(t, err)
 		return !strings.Contains(string(reply.Data), `"error"`)
 	}

@@ -46,7 +46,7 @@ func (f forger) copied(job string) {
 	m := forgery(f.T, job)
 	m.Header[message.HeaderStatus] = []string{wire.StatusError}
 	at := wire.AnswerSubject(job)
-	m.Subject = message.BlobSubject(strings.ReplaceAll(job, ".", "-"))
+	m.Subject = message.BlobSubject("", strings.ReplaceAll(job, ".", "-"))
 	_, err := f.nc.RequestMsgWithContext(patience(f.T), m)
 	must(f.T, err)
 	must(f.T, f.nc.PublishRequest("$JS.API.DIRECT.GET."+bus.StreamBlob+"."+m.Subject, at, nil))

@@ -46,12 +46,18 @@ type Settings struct {
 // Write makes the missing keys of a folder: an nkey seed for every role and tenant, and the keys that sign messages and
 // answers. Existing keys stay, so that more tenants can be added. It rewrites all users' settings, the public keys of
 // answers, and the server's accounts. The settings name files in the folder at, their place on the machines; "" is dir.
-// Only their owner can read seeds and secret keys. Write returns the names of the new users.
-func Write(dir, at string, tenants []string) (fresh []string, err error) {
+// Only their owner can read seeds and secret keys: a file that everybody may read is an error, and so are two tenants whose names
+// differ in upper and lower case only. Write returns the names of the new users.
+func Write(dir, at string, tenants []string, limits Limits) (fresh []string, err error) {
 	for _, t := range tenants {
-		if !form.IsToken(t) || Reserved(t) {
+		if !form.IsOwner(t) || Reserved(t) {
 			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a name with another meaning", t)
 		}
+	}
+	limits = limits.withDefaults()
+	if limits.Connections < 1 || limits.Subscriptions < 1 || limits.Payload < leastPayload {
+		return nil, fault.New(fault.BadInput,
+			"access: limits of tenants %+v: at least one connection, one subscription and %d bytes of payload", limits, leastPayload)
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
@@ -65,6 +71,9 @@ func Write(dir, at string, tenants []string) (fresh []string, err error) {
 	w := writer{dir: dir, at: at}
 	w.make(MessageKeys, "# The first key signs, all verify.\n", seal.NewKey)
 	w.make(AnswersSeed, "", seal.NewAnswersSeed)
+	if w.err == nil {
+		_, w.err = keysOf(filepath.Join(dir, MessageKeys))
+	}
 	answers := w.public(AnswersSeed, nkeys.IsValidPublicAccountKey)
 	w.write(AnswersKey, []byte(strings.Join(answers, "\n")+"\n"), 0o644)
 
@@ -86,13 +95,33 @@ func Write(dir, at string, tenants []string) (fresh []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	all := slices.Compact(slices.Sorted(slices.Values(append(known, tenants...))))
+	if err := distinct(all); err != nil {
+		return nil, err
+	}
 	var owners []User
-	for _, t := range slices.Compact(slices.Sorted(slices.Values(append(known, tenants...)))) {
+	for _, t := range all {
 		s := Settings{Tenant: t, AnswersKey: strings.Join(answers, ",")}
 		owners = append(owners, User{t, w.user(filepath.Join(tenantsDir, t), s)})
 	}
-	w.write(ConfigFile, []byte(Config(users, owners)), 0o644)
+	w.write(ConfigFile, []byte(Config(users, owners, limits)), 0o644)
 	return w.fresh, w.err
+}
+
+// distinct returns an error if two names differ in upper and lower case only: some disks have one file for both.
+func distinct(tenants []string) error {
+	seen := map[string]string{}
+	for _, t := range tenants {
+		folded := strings.ToLower(t)
+		if other, ok := seen[folded]; ok {
+			return fault.New(fault.BadInput, "access: tenants %s and %s differ in upper and lower case only", other, t)
+		}
+		if Reserved(folded) {
+			return fault.New(fault.BadInput, "access: tenant %s is %s in other case, a name with another meaning", t, folded)
+		}
+		seen[folded] = t
+	}
+	return nil
 }
 
 // Tenants returns the names of the tenants that have a seed in a folder.
@@ -103,7 +132,7 @@ func Tenants(dir string) ([]string, error) {
 	}
 	var all []string
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), seedSuffix); ok && form.IsToken(name) {
+		if name, ok := strings.CutSuffix(e.Name(), seedSuffix); ok && form.IsOwner(name) {
 			all = append(all, name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nkeys"
@@ -70,14 +71,17 @@ func keyFile(dir, name string) (file string, fresh func() (string, error), err e
 		return filepath.Join(dir, AnswersSeed), seal.NewAnswersSeed, nil
 	case isRole(name):
 		return filepath.Join(dir, name+seedSuffix), newUserSeed, nil
-	case form.IsToken(name):
+	case form.IsOwner(name):
 		return filepath.Join(dir, tenantsDir, name+seedSuffix), newUserSeed, nil
 	}
 	return "", nil, fault.New(fault.BadInput, "access: %.80q is no user, nor %s or %s", name, Messages, Answers)
 }
 
-// keysOf returns the keys in a file, one per line.
+// keysOf returns the keys in a file, one per line. A file that everybody may read is an error.
 func keysOf(file string) ([]string, error) {
+	if err := connect.Private(file); err != nil {
+		return nil, fault.New(fault.BadInput, "access: %w", err)
+	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "access: %w", err)

@@ -50,6 +50,9 @@ func TestTenantsAndClients(t *testing.T) {
 	open, _ := g.connect(access.Client)
 	anybody, err := client.New(open, client.Options{})
 	must(t, err)
+	all, _ := g.connect(access.Operator)
+	operator, err := client.New(all, client.Options{})
+	must(t, err)
 
 	for who, c := range map[string]*client.Client{"acme": g.as("acme"), "globex": g.as("globex"), "": anybody} {
 		want := func(what string, a *wire.Answer, err error) {
@@ -103,7 +106,14 @@ func TestTenantsAndClients(t *testing.T) {
 		if m, err := c.Model(ctx, digest); err != nil || m.UAI != coin {
 			t.Errorf("%q reads its model: %+v %v", who, m, err)
 		}
-		_, err = c.NameModel(ctx, "coin", digest, who)
+		name := c
+		if who == "" {
+			if _, err := c.NameModel(ctx, "coin", digest, ""); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "operator") {
+				t.Errorf("a client gives a name to everybody's models: %v", err)
+			}
+			name = operator
+		}
+		_, err = name.NameModel(ctx, "coin", digest, who)
 		must(t, err)
 		if v, err := c.FindModel(ctx, "coin@1"); err != nil || v.Digest != digest || v.Owner != who {
 			t.Errorf("%q finds its model by name: %+v %v", who, v, err)
@@ -142,11 +152,15 @@ func TestTenantsAreTold(t *testing.T) {
 	if err := c.Served(ctx, "acme"); !errors.Is(err, client.ErrNoWorkers) {
 		t.Errorf("nobody works: %v", err)
 	}
+	_, err := c.Submit(ctx, wire.Request{Job: "acme.early", UAI: coin, Queries: []query.Query{{}}})
+	if fault.CodeOf(err) != fault.Infrastructure || !strings.Contains(err.Error(), "reparam-worker stores it: does one run?") {
+		t.Errorf("nobody stores a request: %v", err)
+	}
 	nc, _ := g.connect(access.Operator)
 	must(t, pipeline.Setup(ctx, nc, pipeline.Config{Backlog: 8}))
 	js, err := jetstream.New(nc)
 	must(t, err)
-	for i := range 40 { // a client that does not ask is not held back by the room
+	for i := range 40 { // an operator is not held back by the room
 		m := wire.Request{Job: "acme.flood-" + string(rune('a'+i%26)) + string(rune('a'+i/26)), UAI: coin, Queries: []query.Query{{}}}
 		b, err := wire.Encode(&m)
 		must(t, err)

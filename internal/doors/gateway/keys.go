@@ -68,7 +68,7 @@ func parseKey(words []string) (Key, error) {
 	switch {
 	case one.Tenant == Everybody:
 		one.Tenant = ""
-	case !form.IsToken(one.Tenant) || access.Reserved(one.Tenant):
+	case !form.IsOwner(one.Tenant) || access.Reserved(one.Tenant):
 		return Key{}, fmt.Errorf("tenant %.80q is neither [A-Za-z0-9_-]{1,64} nor *", one.Tenant)
 	}
 	switch {

@@ -67,7 +67,7 @@ func (w *Learn) admit(
 		return time.Time{}, nil
 	}
 	now := time.Now()
-	if begin, err = w.rates.Spend(ctx, now, m.Tenant, class, price.Flops, &limits); err != nil || begin == now {
+	if begin, err = w.rates.Spend(ctx, now, message.AccountOf(m.Job, m.Tenant), class, price.Flops, &limits); err != nil || begin == now {
 		return time.Time{}, err
 	}
 	return begin, nil

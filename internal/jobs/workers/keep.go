@@ -1,10 +1,11 @@
 package workers
 
-// Tenants have no right to publish to the streams of blobs and registered models: reparam-worker stores these for them, within quotas.
+// Tenants and clients have no right to publish to streams: reparam-worker stores their messages for them, within quotas.
 
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
@@ -16,43 +17,64 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// keepAtOne is the maximum number of messages that one process stores for tenants at one time, and of questions about room.
-const keepAtOne = 64
+// The maximum numbers of messages that one process stores for users at one time: for all of them, and for one of them, so that
+// nobody has all places.
+const (
+	keepAtOne   = 256
+	keepForOne  = 64
+	roomsAtOnce = 64 // questions about room
+)
 
-// keep stores a message of a tenant and replies with the stream's reply. It must not block.
+// keep stores a message of a user and replies with the stream's reply. It must not block.
 func (s *service) keep(r micro.Request) {
-	if why := s.begin(s.keeps, func() { s.kept(r) }); why != "" {
+	owner, ok := bus.OwnerOn(storedUnder(r))
+	if !ok {
+		s.unkept(r, bus.CodeRefused, "nothing is stored under this subject")
+		return
+	}
+	if !s.takePlace(owner, 1) {
+		s.unkept(r, bus.CodeBusy, fmt.Sprintf("%d messages of one user wait already: ask again later", keepForOne))
+		return
+	}
+	if why := s.begin(s.keeps, func() { defer s.takePlace(owner, -1); s.store(r) }); why != "" {
+		s.takePlace(owner, -1)
 		s.unkept(r, bus.CodeBusy, why+": ask again later")
 	}
 }
 
-// kept is keep in a goroutine of its own.
-func (s *service) kept(r micro.Request) {
-	subject := wire.Prefix + strings.TrimPrefix(r.Subject(), message.KeepPrefix)
-	stream, ok := bus.Shelf(subject)
-	if !ok || r.Reply() == "" {
-		s.unkept(r, bus.CodeRefused, "nothing is stored under this subject")
+// takePlace takes a place of an owner's, or gives it back with -1, and reports whether there was one.
+func (s *service) takePlace(owner string, n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.places[owner]+n > keepForOne {
+		return false
+	}
+	if s.places[owner] += n; s.places[owner] == 0 {
+		delete(s.places, owner)
+	}
+	return true
+}
+
+// storedUnder returns the subject that a user's message is to be stored on.
+func storedUnder(r micro.Request) string {
+	return wire.Prefix + strings.TrimPrefix(r.Subject(), message.KeepPrefix)
+}
+
+// store is keep in a goroutine of its own. It stores nothing whose sender would not hear of it.
+func (s *service) store(r micro.Request) {
+	if r.Reply() == "" {
 		return
 	}
-	if err := bus.Intact(subject, nats.Header(r.Headers()), r.Data()); err != nil {
+	if err := bus.Intact(storedUnder(r), nats.Header(r.Headers()), r.Data()); err != nil {
 		s.unkept(r, bus.CodeDamaged, err.Error())
-		return
-	}
-	if err := bus.CheckKept(subject, nats.Header(r.Headers()), r.Data()); err != nil {
-		s.unkept(r, bus.CodeRefused, err.Error())
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
-	if err := s.Bus.Quotas().Take(ctx, stream, subject, len(r.Data())); err != nil {
+	m, err := s.Bus.Admitted(ctx, storedUnder(r), nats.Header(r.Headers()), r.Data())
+	if err != nil {
 		s.unkept(r, bus.CodeOf(err), err.Error())
 		return
-	}
-	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: r.Data()}
-	for name, values := range r.Headers() {
-		if strings.HasPrefix(name, "Btn-") || name == jetstream.ExpectedLastSubjSeqHeader { // no other header of the server
-			m.Header[name] = values
-		}
 	}
 	reply, err := s.Bus.NC.RequestMsgWithContext(ctx, m)
 	if err != nil {

@@ -45,11 +45,12 @@ type service struct {
 	metrics *metrics.Metrics
 	client  *client.Client
 	slots   chan struct{} // one per request for an answer that waits
-	keeps   chan struct{} // one per message that is being stored for a tenant
+	keeps   chan struct{} // one per message that is being stored for a user
 	rooms   chan struct{} // one per question about room
 
 	mu      sync.Mutex
 	closed  bool           // under mu: no request is taken any more
+	places  map[string]int // under mu: messages that are being stored, by owner
 	waiting sync.WaitGroup // requests that were taken
 
 	answered, pending, refused atomic.Int64
@@ -63,7 +64,8 @@ func (w *Reparam) serve(ctx context.Context) error {
 		client:  client.On(w.Bus),
 		slots:   make(chan struct{}, w.host.Requests),
 		keeps:   make(chan struct{}, keepAtOne),
-		rooms:   make(chan struct{}, keepAtOne),
+		rooms:   make(chan struct{}, roomsAtOnce),
+		places:  map[string]int{},
 	}
 
 	offered, err := micro.AddService(w.Bus.NC, micro.Config{

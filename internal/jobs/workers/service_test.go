@@ -34,7 +34,7 @@ func TestAStopWaitsForStores(t *testing.T) {
 	}}}}
 
 	stream := make(chan *nats.Msg, 1) // in its place somebody who acknowledges late
-	_, err = nc.ChanSubscribe(message.BlobSubject("acme.*"), stream)
+	_, err = nc.ChanSubscribe(message.BlobSubject("acme", "*"), stream)
 	must(err)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

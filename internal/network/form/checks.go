@@ -53,10 +53,19 @@ func Owner(job string) string {
 	return owner
 }
 
-// IsJob reports whether id is a job's id: a token, or its owner's name and a token with a dot between them.
+// Everybody stands in subjects in the place of an owner's name, where what is there is nobody's.
+const Everybody = "_"
+
+// IsOwner reports whether s may be an owner's name: a token other than Everybody.
+func IsOwner(s string) bool { return IsToken(s) && s != Everybody }
+
+// IsJob reports whether id is a job's id: a token, or its owner's name (IsOwner) and a token with a dot between them.
 func IsJob(id string) bool {
 	owner, name, owned := strings.Cut(id, ".")
-	return IsToken(owner) && (!owned || IsToken(name))
+	if !owned {
+		return IsToken(id)
+	}
+	return IsOwner(owner) && IsToken(name)
 }
 
 func CheckJob(job, tenant string) error {

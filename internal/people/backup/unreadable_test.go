@@ -57,9 +57,9 @@ func TestOneBadMessageStopsNoCopy(t *testing.T) {
 	}
 	elsewhere := nats.Header{"Btn-Blob": {"x"}}
 	bad := []*nats.Msg{
-		{Subject: message.GraphSubject("acme.n"), Data: []byte("x")},
-		{Subject: message.GraphSubject(wire.Digest([]byte("y"))), Data: []byte("x")},
-		{Subject: message.GraphSubject("blob"), Header: elsewhere},
+		{Subject: message.GraphSubject("acme", "n"), Data: []byte("x")},
+		{Subject: message.GraphSubject("", wire.Digest([]byte("y"))), Data: []byte("x")},
+		{Subject: message.GraphSubject("", "blob"), Header: elsewhere},
 		{Subject: wire.ModelSubject(3, "apart"), Header: elsewhere},
 		{Subject: wire.ModelSubject(3, "no-id!"), Data: []byte("x")},
 		{Subject: wire.AnswerSubject("apart"), Header: elsewhere},
@@ -101,10 +101,10 @@ func TestWrongEntriesAreSkipped(t *testing.T) {
 	var copied bytes.Buffer
 	out := tar.NewWriter(&copied)
 	for _, e := range [][2]string{
-		{message.GraphSubject(wire.Digest([]byte("y"))), "x"},
-		{message.GraphSubject("n"), "x"},
+		{message.GraphSubject("", wire.Digest([]byte("y"))), "x"},
+		{message.GraphSubject("", "n"), "x"},
 		{wire.ModelSubject(3, "a"), "x"},
-		{message.GraphSubject(wire.Digest([]byte("x"))), "x"},
+		{message.GraphSubject("", wire.Digest([]byte("x"))), "x"},
 	} {
 		if err := put(out, e[0], nil, []byte(e[1]), time.Time{}); err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestWrongEntriesAreSkipped(t *testing.T) {
 
 // Archives that claim more than they have are refused by the entry's name, and cost no memory.
 func TestArchivesThatClaimMoreAreRefused(t *testing.T) {
-	name := message.GraphSubject(wire.Digest(nil))
+	name := message.GraphSubject("", wire.Digest(nil))
 	gnu := make([]byte, 512)
 	copy(gnu, name)
 	copy(gnu[100:], "0000600\x000000000\x000000000\x00")

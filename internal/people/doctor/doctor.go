@@ -223,7 +223,10 @@ func registered(ctx context.Context, b *bus.Bus) (all []Finding) {
 		return []Finding{{Unknown, part, err.Error(), ""}}
 	}
 	for _, s := range r.Skipped {
-		name := strings.TrimPrefix(s.Subject, message.GraphSubject(""))
+		name, isEverybodys := strings.CutPrefix(s.Subject, message.GraphSubject("", ""))
+		if !isEverybodys {
+			name = strings.TrimPrefix(s.Subject, wire.Prefix+string(message.KindGraph)+".")
+		}
 		all = append(all, Finding{Warning, part, "cannot be read and is skipped: " + s.String(), "btn model rm " + name})
 	}
 	if len(all) == 0 {

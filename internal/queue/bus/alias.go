@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -49,23 +50,17 @@ func IsAlias(name string) bool { return form.IsToken(name) && !form.IsDigest(nam
 func (a Alias) Subject() string { return aliasSubject(a.Owner, a.Name) }
 
 // aliasSubject is where a name is kept.
-func aliasSubject(owner, name string) string {
-	if owner != "" {
-		name = owner + "." + name
-	}
-	return message.GraphSubject(name)
-}
+func aliasSubject(owner, name string) string { return message.GraphSubject(owner, name) }
 
 // ParseAlias returns whose name a subject holds, and the name; false if it holds none.
 func ParseAlias(subject string) (owner, name string, ok bool) {
-	rest, ok := strings.CutPrefix(subject, message.GraphSubject(""))
-	if !ok {
-		return "", "", false
+	rest, ok := strings.CutPrefix(subject, wire.Prefix+string(message.KindGraph)+".")
+	owner, name, _ = strings.Cut(rest, ".")
+	ok = ok && IsAlias(name) && form.IsToken(owner)
+	if owner == form.Everybody {
+		owner = ""
 	}
-	if of, name, owned := strings.Cut(rest, "."); owned {
-		return of, name, form.IsToken(of) && IsAlias(name)
-	}
-	return "", rest, IsAlias(rest)
+	return owner, name, ok
 }
 
 // alias reads a name and the sequence of its message, 0 for none.
@@ -123,7 +118,7 @@ func (b *registry) Alias(ctx context.Context, name string) (Alias, error) {
 			return a, err
 		}
 	}
-	return Alias{}, fmt.Errorf("%w: %s", ErrNotFound, message.GraphSubject(name))
+	return Alias{}, fmt.Errorf("%w: %s", ErrNotFound, aliasSubject("", name))
 }
 
 // PutAlias puts a digest under a name, of everybody or as a tenant's user of the tenant, and

@@ -16,7 +16,8 @@ import (
 
 // Headers of this package.
 const (
-	headerBlob   = "Btn-Blob"   // on a message: its payload is the blob of this digest
+	headerBlob   = message.HeaderBlob
+	headerPieces = message.HeaderPieces
 	headerObject = "Btn-Object" // on a blob: it is the object of this name
 )
 
@@ -72,7 +73,7 @@ func Apart(h nats.Header) bool { return len(h[headerBlob]) > 0 }
 type shelf struct {
 	stream string
 	bucket string
-	place  func(digest string) string
+	place  func(owner, digest string) string
 	owner  string // the tenant whose it is; "": everybody's
 }
 
@@ -88,12 +89,7 @@ func (s shelf) of(owner string) shelf {
 }
 
 // subject returns where the bytes of a digest are.
-func (s shelf) subject(digest string) string {
-	if s.owner != "" {
-		digest = s.owner + "." + digest
-	}
-	return s.place(digest)
-}
+func (s shelf) subject(digest string) string { return s.place(s.owner, digest) }
 
 var (
 	// ErrDigest: the bytes stored under a digest have another digest.
@@ -107,6 +103,18 @@ var (
 func Unreadable(err error) bool {
 	code := fault.CodeOf(err)
 	return errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) || err != nil && (code == fault.BadInput || code == fault.Damaged)
+}
+
+// InPieces has blobs that exceed the server's limit stored in pieces: users other than workers and operators may write no objects.
+func (b *shelves) InPieces() { b.pieces = true }
+
+// forbidden returns the error of an object that was not written: bad input if the server forbids it, which a publisher hears of apart.
+func (b *shelves) forbidden(err error, bytes int) error {
+	if last := b.NC.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+		return fault.New(fault.BadInput,
+			"bus: this user may store no %d bytes for everybody, more than a message holds: an operator may: %w", bytes, last)
+	}
+	return err
 }
 
 // PutBlob stores data under its digest, which it returns. A blob that is stored already is not
@@ -158,14 +166,14 @@ func (b *shelves) putWithin(ctx context.Context, in shelf, data []byte, q *Quota
 	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
 	switch most := b.NC.MaxPayload() - envelope; {
 	case int64(len(data)) <= most:
-	case in.owner != "":
+	case in.owner != "" || b.pieces && in.stream == StreamBlob:
 		if m, err = b.putPieces(ctx, in, m, int(most)); err != nil {
 			return "", err
 		}
 	default:
 		name, err := b.putObject(ctx, in, digest, data)
 		if err != nil {
-			return "", err
+			return "", b.forbidden(err, len(data))
 		}
 		m.Data = []byte(name)
 		m.Header[headerObject] = []string{name}
@@ -226,6 +234,9 @@ func (b *shelves) renew(
 	}
 
 	if name := m.Header[headerObject]; len(name) > 0 {
+		if b.pieces {
+			return false, nil
+		}
 		info, err := b.described(ctx, in.bucket, name[0])
 		if errors.Is(err, ErrNotFound) || err == nil && b.Since(info.ModTime) > c.MaxAge/2 {
 			return false, nil

@@ -114,6 +114,7 @@ type (
 	shelves struct {
 		chunked
 		quotas *Quotas // see Within
+		pieces bool    // see InPieces
 	}
 
 	// registry keeps registered models and their names.

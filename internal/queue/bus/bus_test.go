@@ -188,7 +188,7 @@ func TestBlobs(t *testing.T) {
 		fault.CodeOf(err) != fault.Infrastructure {
 		t.Errorf("missing blob: %v", err)
 	}
-	must(t, b.Put(ctx, msg(message.BlobSubject(missing), "something else")))
+	must(t, b.Put(ctx, msg(message.BlobSubject("", missing), "something else")))
 	if _, err := b.GetBlob(ctx, missing); err == nil ||
 		!strings.Contains(err.Error(), "has the digest") {
 		t.Errorf("a blob that is not what its name says: %v", err)
@@ -220,10 +220,10 @@ func TestBlobInUseDoesNotExpire(t *testing.T) {
 	}
 	for _, data := range blobs {
 		digest := put(data)
-		first, err := s.GetLastMsgForSubject(ctx, message.BlobSubject(digest))
+		first, err := s.GetLastMsgForSubject(ctx, message.BlobSubject("", digest))
 		must(t, err)
 		put(data)
-		if m, err := s.GetLastMsgForSubject(ctx, message.BlobSubject(digest)); err != nil ||
+		if m, err := s.GetLastMsgForSubject(ctx, message.BlobSubject("", digest)); err != nil ||
 			m.Sequence != first.Sequence {
 			t.Errorf("a young blob was written again: %v", err)
 		}
@@ -266,7 +266,7 @@ func TestGraphs(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	wrong := wire.Digest([]byte("wrong"))
-	must(t, b.Put(ctx, msg(message.GraphSubject(wrong), "other")))
+	must(t, b.Put(ctx, msg(message.GraphSubject("", wrong), "other")))
 	if _, err := b.GetGraph(ctx, "", wrong); !errors.Is(err, bus.ErrDigest) {
 		t.Errorf("bytes that are not their digest's: %v", err)
 	}
@@ -302,7 +302,7 @@ func TestHasBlob(t *testing.T) {
 	if has, err := b.HasBlob(ctx, digest); has || err != nil {
 		t.Error(has, err)
 	}
-	must(t, b.Put(ctx, msg(message.BlobSubject(digest), "y")))
+	must(t, b.Put(ctx, msg(message.BlobSubject("", digest), "y")))
 	if has, err := b.HasBlob(ctx, digest); has || err != nil {
 		t.Error("of other bytes:", has, err)
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -142,8 +144,8 @@ func refusal(subject string, err error) error {
 		return err
 	}
 
-	if _, owned := Shelf(subject); owned && errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return fault.New(fault.Infrastructure, "%w: publish %s: for a tenant reparam-worker stores it: does one run? %w",
+	if errors.Is(err, jetstream.ErrNoStreamResponse) && slices.Contains(admittedKinds, message.KindOf(subject)) {
+		return fault.New(fault.Infrastructure, "%w: publish %s: for a tenant or a client reparam-worker stores it: does one run? %w",
 			ErrNoStream, subject, err)
 	}
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {

@@ -1,10 +1,12 @@
 package bus
 
-// Bytes of an owner that exceed the server's limit: pieces in the same stream, each under its own digest, and in the place of the whole
+// Bytes of users that exceed the server's limit: pieces in the same stream, each under its own digest, and in the place of the whole
 // the list of their digests. An object store has no subjects by which a server could tell tenants apart.
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"strconv"
 	"sync"
@@ -17,10 +19,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 )
-
-// headerPieces is on a blob that is a list of the digests of its pieces, 64 hexadecimal digits
-// each; its value is their number.
-const headerPieces = "Btn-Pieces"
 
 // inFlight is the number of pieces written or read at the same time.
 const inFlight = 8
@@ -120,6 +118,26 @@ func (b *shelves) piece(ctx context.Context, in shelf, digest string) (m *jetstr
 		}
 	}
 	return m, err
+}
+
+// rightPieces reports whether the pieces of a list are stored and have, one after the other, a digest. It holds one piece at a time.
+func (b *shelves) rightPieces(ctx context.Context, in shelf, list []byte, digest string) (bool, error) {
+	digests, err := piecesOf(list)
+	if err != nil {
+		return false, nil
+	}
+	sum := sha256.New()
+	for _, piece := range digests {
+		m, err := b.Raw(ctx, in.stream, in.subject(piece))
+		if errors.Is(err, ErrNotFound) || err == nil && wire.Digest(m.Data) != piece {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		sum.Write(m.Data)
+	}
+	return hex.EncodeToString(sum.Sum(nil)) == digest, nil
 }
 
 // hasPieces reports whether all pieces of a list are stored and sound, and renews them.

@@ -214,10 +214,13 @@ const (
 	CodeDamaged jetstream.ErrorCode = 60004
 )
 
-// CodeOf returns the code for an error of Take.
+// CodeOf returns the code for an error of Admitted.
 func CodeOf(err error) jetstream.ErrorCode {
-	if errors.Is(err, ErrQuota) {
+	switch {
+	case errors.Is(err, ErrQuota):
 		return CodeQuota
+	case fault.CodeOf(err) == fault.BadInput:
+		return CodeRefused
 	}
 	return CodeBusy
 }
@@ -237,26 +240,7 @@ func refusedFor(subject string, api *jetstream.APIError) error {
 	return nil
 }
 
-// Shelf returns the stream of an owner's subject for a blob, a registered model or a model's name. ok is false for any
-// other.
-func Shelf(subject string) (stream string, ok bool) {
-	if owner, _, ok := ParseAlias(subject); ok {
-		return StreamGraph, owner != ""
-	}
-	s, err := message.ParseSubject(subject)
-	if err != nil || s.Owner == "" {
-		return "", false
-	}
-	switch s.Kind {
-	case message.KindBlob:
-		return StreamBlob, true
-	case message.KindGraph:
-		return StreamGraph, true
-	}
-	return "", false
-}
-
-// CheckKept returns an error, with the code bad_input, for a message on an owner's subject of Shelf that its readers could not
+// CheckKept returns an error, with the code bad_input, for a message on the subject of a blob, a registered model or a name that its readers could not
 // read: bytes of another digest, a list of pieces that is none, a name without versions, a header of another kind of message.
 func CheckKept(subject string, h nats.Header, data []byte) error {
 	if len(h[headerObject]) > 0 {

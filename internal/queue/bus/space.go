@@ -234,7 +234,7 @@ func (b *chunked) dropObject(
 	}
 
 	digest, _, _ := strings.Cut(info.Name, "-")
-	pointer, err := b.Raw(ctx, StreamBlob, message.BlobSubject(digest))
+	pointer, err := b.Raw(ctx, StreamBlob, message.BlobSubject("", digest))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return false, err
 	}

@@ -226,9 +226,7 @@ func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream
 	if n := len(m.Subject); n > LongestSubject {
 		return fault.New(fault.BadInput, "bus: a subject of %d characters, at most %d", n, LongestSubject)
 	}
-	if _, kept := Shelf(m.Subject); kept && b.owner != "" {
-		// A worker stores it, in no sequence, and keeps no condition but that on the subject: a question of watch would
-		// be stored in the place of m.
+	if b.owner != "" { // a worker stores it, and answers no question of watch
 		var err error
 		for range sendings {
 			_, err = b.JS.PublishMsg(ctx, m, opts...)
@@ -277,7 +275,7 @@ const ProbeEvery = 4 * time.Second
 // stores a small blob again, unless somebody has done so lately. Storage then returns the result.
 func (b *writer) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
-	subject := message.BlobSubject(wire.Digest(data))
+	subject := message.BlobSubject("", wire.Digest(data))
 
 	last, err := b.Raw(ctx, StreamBlob, subject)
 	var sequence uint64 // of the last probe, 0 if there is none

@@ -83,7 +83,7 @@ func TestKeptMessagesAreNotQuestioned(t *testing.T) {
 	})
 	must(t, err)
 	b.As("acme")
-	must(t, b.Put(t.Context(), &nats.Msg{Subject: message.BlobSubject("acme." + wire.Digest(nil))}))
+	must(t, b.Put(t.Context(), &nats.Msg{Subject: message.BlobSubject("acme", wire.Digest(nil))}))
 	if n := came.Load(); n != 1 {
 		t.Errorf("%d messages were published for one", n)
 	}

@@ -19,7 +19,7 @@ const (
 
 // Timer has the server deliver m at its time. A job has one timer: setting it again replaces it.
 func (b *Bus) Timer(ctx context.Context, lane int, m *wire.Deadline) error {
-	msg, err := b.timer(lane, m)
+	msg, err := b.signedTimer(lane, m)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (b *Bus) Timer(ctx context.Context, lane int, m *wire.Deadline) error {
 // FirstTimer is Timer that leaves a timer as it is that the job has already: a worker's is signed,
 // and by the server's clock.
 func (b *Bus) FirstTimer(ctx context.Context, lane int, m *wire.Deadline) error {
-	msg, err := b.timer(lane, m)
+	msg, err := b.signedTimer(lane, m)
 	if err != nil {
 		return err
 	}
@@ -40,22 +40,29 @@ func (b *Bus) FirstTimer(ctx context.Context, lane int, m *wire.Deadline) error 
 	return err
 }
 
-// timer returns the message that has the server deliver m at its time, signed for the subject that
-// it will be delivered on.
+// signedTimer returns a timer that is signed for the subject on which it will be delivered.
+func (b *Bus) signedTimer(lane int, m *wire.Deadline) (*nats.Msg, error) {
+	msg, target, err := timer(lane, m)
+	if err != nil {
+		return nil, err
+	}
+	return msg, b.sign(msg, target)
+}
+
+// timer returns the message that has the server deliver m at its time, and the subject on which it will.
 //
 // The client library's option for schedules is not used: it rounds down to whole seconds, which
 // would fire early.
-func (b *Bus) timer(lane int, m *wire.Deadline) (*nats.Msg, error) {
+func timer(lane int, m *wire.Deadline) (msg *nats.Msg, target string, err error) {
 	data, err := wire.Encode(m)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 
 	h := nats.Header(message.Headers(m, m.Job, m.Digest, m.Tenant))
 	h[headerSchedule] = []string{"@at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano)}
-	target := message.DeadlineSubject(lane, m.Job)
+	target = message.DeadlineSubject(lane, m.Job)
 	h[headerScheduleTarget] = []string{target}
 
-	msg := &nats.Msg{Subject: message.TimerSubject(lane, m.Job), Header: h, Data: data}
-	return msg, b.sign(msg, target)
+	return &nats.Msg{Subject: message.TimerSubject(lane, m.Job), Header: h, Data: data}, target, nil
 }

@@ -22,16 +22,17 @@ func TestUnreadableModelsAreSkipped(t *testing.T) {
 
 	of := "acme." + wire.Digest([]byte("something else"))
 	bad := map[string]*nats.Msg{
-		"acme.n":                     {Data: []byte("x")},
-		"n":                          {Data: []byte(`{"versions": [{"digest": "x"}]}`)},
-		"acme.two":                   {Data: []byte(`{"versions": [], "versions": []}`)},
-		"blob":                       {Data: []byte("x"), Header: nats.Header{"Btn-Blob": {"x"}}},
-		of:                           {Data: []byte("x")},
-		"globex." + wire.Digest(nil): {Data: []byte("x"), Header: nats.Header{"Btn-Pieces": {"1"}}},
-		wire.Digest([]byte("y")):     {Data: []byte("x"), Header: nats.Header{"Btn-Object": {"x"}}},
+		"acme.n":                        {Data: []byte("x")},
+		"_.n":                           {Data: []byte(`{"versions": [{"digest": "x"}]}`)},
+		"acme.two":                      {Data: []byte(`{"versions": [], "versions": []}`)},
+		"_.blob":                        {Data: []byte("x"), Header: nats.Header{"Btn-Blob": {"x"}}},
+		of:                              {Data: []byte("x")},
+		"globex." + wire.Digest(nil):    {Data: []byte("x"), Header: nats.Header{"Btn-Pieces": {"1"}}},
+		"_." + wire.Digest([]byte("y")): {Data: []byte("x"), Header: nats.Header{"Btn-Object": {"x"}}},
 	}
 	for name, m := range bad {
-		m.Subject = message.GraphSubject(name)
+		owner, rest, _ := strings.Cut(name, ".")
+		m.Subject = message.GraphSubject(owner, rest)
 		must(t, b.Put(ctx, m))
 	}
 	r, err := b.Registered(ctx)
@@ -43,15 +44,12 @@ func TestUnreadableModelsAreSkipped(t *testing.T) {
 		t.Errorf("%d skipped, want %d: %v", len(r.Skipped), len(bad), r.Skipped)
 	}
 	for _, s := range r.Skipped {
-		name := strings.TrimPrefix(s.Subject, message.GraphSubject(""))
+		name := strings.TrimPrefix(s.Subject, wire.Prefix+"graph.")
 		if bad[name] == nil || s.Why == nil || strings.Contains(s.String(), "\n") {
 			t.Errorf("%v", s)
 		}
-		owner, rest, owned := strings.Cut(name, ".")
-		if !owned {
-			owner, rest = "", name
-		}
-		must(t, b.Remove(ctx, owner, rest))
+		owner, rest, _ := strings.Cut(name, ".")
+		must(t, b.Remove(ctx, strings.TrimPrefix(owner, "_"), rest))
 	}
 	if r, err = b.Registered(ctx); err != nil || len(r.Skipped) != 0 || len(r.Models) != 1 || len(r.Names) != 1 {
 		t.Errorf("after their removal: %+v, %v", r, err)
@@ -61,7 +59,7 @@ func TestUnreadableModelsAreSkipped(t *testing.T) {
 // What a worker stores for a tenant can be read by others.
 func TestWhatIsKeptForTenantsCanBeRead(t *testing.T) {
 	digest := wire.Digest([]byte("x"))
-	name, model, blob := message.GraphSubject("acme.n"), message.GraphSubject("acme."+digest), message.BlobSubject("acme."+digest)
+	name, model, blob := message.GraphSubject("acme", "n"), message.GraphSubject("acme", digest), message.BlobSubject("acme", digest)
 	versions := `{"versions": [{"digest": "` + digest + `", "time": "2026-01-02T03:04:05Z"}]}`
 	for _, c := range []struct {
 		says, subject string
@@ -83,7 +81,7 @@ func TestWhatIsKeptForTenantsCanBeRead(t *testing.T) {
 		{"damaged", name, "x", nil},
 		{"no versions", name, `{"versions": []}`, nil},
 		{"versions[0].digest", name, `{"versions": [{"digest": "x"}]}`, nil},
-		{"its place", message.GraphSubject("acme.a.b"), "x", nil},
+		{"its place", message.GraphSubject("acme", "a.b"), "x", nil},
 	} {
 		err := bus.CheckKept(c.subject, c.header, []byte(c.data))
 		if c.says == "" && err != nil || c.says != "" && (fault.CodeOf(err) != fault.BadInput) {

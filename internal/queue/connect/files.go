@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -32,6 +33,19 @@ func Serving(flags, cert, key string) (*tls.Config, error) {
 			return &pair, err
 		},
 	}, nil
+}
+
+// Private returns an error for a file of secret keys that everybody on this machine may read or write. A group may: the secrets of
+// Kubernetes have one.
+func Private(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o007 != 0 && runtime.GOOS != "windows" {
+		return fmt.Errorf("%s is open to everybody (mode %#o): chmod 600 %s, and change the key if others use this machine", file, mode, file)
+	}
+	return nil
 }
 
 // Secret reads a password or a token: the file's text without line ends behind it.

@@ -124,7 +124,7 @@ func (n NATS) check() error {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
 	}
-	if n.Tenant != "" && !form.IsToken(n.Tenant) {
+	if n.Tenant != "" && !form.IsOwner(n.Tenant) {
 		return fmt.Errorf("--nats-tenant: %.80q is not [A-Za-z0-9_-]{1,64}", n.Tenant)
 	}
 	return certificates{n.CA, n.Cert, n.Key, "--nats"}.check()
@@ -150,6 +150,9 @@ func checkCreds(file string) error {
 // key that it began with, and the file has that one until it is retired.
 func userOf(file, public string) (nkeys.KeyPair, error) {
 	text, err := os.ReadFile(file)
+	if err == nil {
+		err = Private(file)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +16,9 @@ import (
 // Kind is the third token of a subject: the kind of message on it.
 type Kind string
 
-// The kinds, each with its tokens after btn.v1. A <job> or <digest> that a tenant owns is two tokens, the owner's name first.
+// The kinds, each with its tokens after btn.v1. A <job> that a tenant owns is two tokens, the owner's name first. An <owner> is
+// form.Everybody if it is nobody's: a tenant may read what is everybody's with a wildcard in the last token, and a server takes the
+// tokens * and > of a request for themselves where it checks permissions, and for wildcards where it looks for a message.
 const (
 	KindModel    Kind = "model"    // model.<lane>.<job>
 	KindNetwork  Kind = "network"  // network.<lane>.<job>
@@ -32,8 +35,8 @@ const (
 	KindRedrive  Kind = "redrive"  // redrive.<lane>.<job>
 	KindEnd      Kind = "end"      // end.<lane>.<job>
 	KindDLQ      Kind = "dlq"      // dlq.<stage>.<job>
-	KindBlob     Kind = "blob"     // blob.<digest>
-	KindGraph    Kind = "graph"    // graph.<digest>: a registered model
+	KindBlob     Kind = "blob"     // blob.<owner>.<digest>
+	KindGraph    Kind = "graph"    // graph.<owner>.<digest>: a registered model
 	KindRoom     Kind = "room"     // room.<lane>: request and reply, nothing is stored under it
 	KindServes   Kind = "serves"   // serves: what contract-workers say of themselves, nothing is stored
 	KindHere     Kind = "here"     // here: workers of all stages are alive, with their versions; nothing is stored
@@ -61,13 +64,20 @@ func KindOf(subject string) Kind {
 	return Kind(kind)
 }
 
-// WorksFor returns whom a message is worked on for: the owner that its subject names, else the tenant of its header, which whoever
-// sent it may have made up.
+// WorksFor returns on whose account a message is worked on, by its subject and the tenant of its header; see AccountOf.
 func WorksFor(subject string, header nats.Header) string {
-	if owner := OwnerOf(subject); owner != "" {
+	return account(OwnerOf(subject), header.Get(wire.HeaderTenant))
+}
+
+// AccountOf returns on whose account a job's work goes, its share of workers and its rate: its owner's, or one of all jobs that nobody
+// owns and that name the same tenant. That is another than the tenant's own, because anybody may name it.
+func AccountOf(job, named string) string { return account(Owner(job), named) }
+
+func account(owner, named string) string {
+	if owner != "" || named == "" {
 		return owner
 	}
-	return header.Get(wire.HeaderTenant)
+	return form.Everybody + "." + named
 }
 
 // Owner returns the tenant who owns a job, or "": a job's id is a token, or its owner's name and a token with a dot between them.
@@ -130,10 +140,7 @@ func (s Subject) String() string {
 	case KindRoom:
 		return head + strconv.Itoa(s.Lane)
 	case KindBlob, KindGraph:
-		if s.Owner != "" {
-			head += s.Owner + "."
-		}
-		return head + s.Digest
+		return head + cmp.Or(s.Owner, form.Everybody) + "." + s.Digest
 	case KindInfer:
 		if s.Owner != "" {
 			return wire.InferSubject + "." + s.Owner
@@ -193,9 +200,17 @@ func ParseSubject(subject string) (Subject, error) {
 	if s.Kind == KindInfer {
 		at = 0
 	}
+	always := alwaysOwned(s.Kind)
+	if always && len(tokens) != 2+len(layout) {
+		return bad("%d tokens after the kind, %d expected", len(tokens)-1, 1+len(layout))
+	}
 	if at >= 0 && len(tokens) == 2+len(layout) {
-		if s.Owner = tokens[1+at]; !form.IsToken(s.Owner) {
-			return bad("token %q", s.Owner)
+		switch owner := tokens[1+at]; {
+		case always && owner == form.Everybody:
+		case form.IsOwner(owner):
+			s.Owner = owner
+		default:
+			return bad("token %q", owner)
 		}
 		tokens = slices.Delete(tokens, 1+at, 2+at)
 	}
@@ -229,6 +244,9 @@ func ParseSubject(subject string) (Subject, error) {
 	return s, nil
 }
 
+// alwaysOwned reports whether subjects of a kind have an owner's token also where what is there is nobody's.
+func alwaysOwned(k Kind) bool { return layouts[k] == "d" }
+
 // decimal parses a number, only in the form that String writes.
 func decimal(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
@@ -244,11 +262,15 @@ func TimerSubject(lane int, job string) string { return laned(KindTimer, lane, j
 // DeadlineSubject is where the timer delivers a job's deadline.
 func DeadlineSubject(lane int, job string) string { return laned(KindDeadline, lane, job) }
 
-// BlobSubject is the subject of a payload by digest; a tenant's has the name before the digest, with a dot.
-func BlobSubject(digest string) string { return Subject{Kind: KindBlob, Digest: digest}.String() }
+// BlobSubject is the subject of a payload of an owner, "": of everybody, by digest.
+func BlobSubject(owner, digest string) string {
+	return Subject{Kind: KindBlob, Owner: owner, Digest: digest}.String()
+}
 
-// GraphSubject is the subject of a registered model; a tenant's has the name before the digest, with a dot.
-func GraphSubject(digest string) string { return Subject{Kind: KindGraph, Digest: digest}.String() }
+// GraphSubject is the subject of a registered model of an owner, "": of everybody, by digest; of its name by that.
+func GraphSubject(owner, digest string) string {
+	return Subject{Kind: KindGraph, Owner: owner, Digest: digest}.String()
+}
 
 // FirstSubject returns the subject of a job's first answer.
 func FirstSubject(job string) string { return Subject{Kind: KindFirst, Job: job}.String() }
@@ -296,13 +318,16 @@ func laned(k Kind, lane int, job string) string {
 func Filter(k Kind) string { return wire.Prefix + string(k) + ".>" }
 
 // Served returns the subjects of a kind that a stream takes: for a kind with lanes those of every
-// lane, with as many tokens as ParseSubject expects, without an owner and with one. A message on any
+// lane, with as many tokens as ParseSubject expects, without an owner, if there may be none, and with one. A message on any
 // other subject finds no stream, and its publisher learns that at once.
 func Served(k Kind) []string {
 	layout := layouts[k]
 	rest := strings.Repeat(".*", len(layout))
 	if !strings.HasPrefix(layout, "l") {
 		open := wire.Prefix + string(k) + rest
+		if alwaysOwned(k) {
+			return []string{open + ".*"}
+		}
 		return []string{open, open + ".*"}
 	}
 
@@ -316,7 +341,7 @@ func Served(k Kind) []string {
 
 // OwnedBy returns the filter of everything of a kind that a tenant owns; "" for a name that no owner has.
 func OwnedBy(k Kind, tenant string) string {
-	if !form.IsToken(tenant) {
+	if !form.IsOwner(tenant) {
 		return "" // no owner has such a name
 	}
 	layout := layouts[k]

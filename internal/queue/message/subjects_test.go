@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 )
 
 func TestSubjects(t *testing.T) {
@@ -25,8 +26,8 @@ func TestSubjects(t *testing.T) {
 		EndSubject(2, "a"):            {Kind: KindEnd, Lane: 2, Job: "a"},
 		RedriveSubject(2, "a"):        {Kind: KindRedrive, Lane: 2, Job: "a"},
 		DLQSubject("learn", "a"):      {Kind: KindDLQ, Stage: "learn", Job: "a"},
-		BlobSubject(digestA):          {Kind: KindBlob, Digest: digestA},
-		GraphSubject(digestA):         {Kind: KindGraph, Digest: digestA},
+		BlobSubject("", digestA):      {Kind: KindBlob, Digest: digestA},
+		GraphSubject("", digestA):     {Kind: KindGraph, Digest: digestA},
 		RoomSubject(15):               {Kind: KindRoom, Lane: 15},
 		wire.InferSubject:             {Kind: KindInfer},
 		ServesSubject:                 {Kind: KindServes},
@@ -36,8 +37,8 @@ func TestSubjects(t *testing.T) {
 		TaskSubject(3, "acme.a", 64, 63):        {Kind: KindTask, Lane: 3, Owner: "acme", Job: "acme.a", N: 64, K: 63},
 		wire.AnswerSubject("acme.a"):            {Kind: KindAnswer, Owner: "acme", Job: "acme.a"},
 		DLQSubject("learn", "acme.a"):           {Kind: KindDLQ, Stage: "learn", Owner: "acme", Job: "acme.a"},
-		BlobSubject("acme." + digestA):          {Kind: KindBlob, Owner: "acme", Digest: digestA},
-		GraphSubject("acme." + digestA):         {Kind: KindGraph, Owner: "acme", Digest: digestA},
+		BlobSubject("acme", digestA):            {Kind: KindBlob, Owner: "acme", Digest: digestA},
+		GraphSubject("acme", digestA):           {Kind: KindGraph, Owner: "acme", Digest: digestA},
 		InferSubject("acme"):                    {Kind: KindInfer, Owner: "acme"},
 		DeadlineSubject(2, "acme.a-1"):          {Kind: KindDeadline, Lane: 2, Owner: "acme", Job: "acme.a-1"},
 		PartialSubject(1, "acme.partial", 2, 0): {Kind: KindPartial, Lane: 1, Owner: "acme", Job: "acme.partial", N: 2},
@@ -72,8 +73,12 @@ func TestParseSubjectRefuses(t *testing.T) {
 		"btn.v1.model.1.":                        `token ""`,
 		"btn.v1.task.1.a.2.2":                    `token "2"`,
 		"btn.v1.task.1.a.x.0":                    `token "x"`,
-		"btn.v1.blob.ab":                         `token "ab"`,
-		"btn.v1.graph.ab":                        `token "ab"`,
+		"btn.v1.blob.ab":                         "1 tokens after the kind, 2 expected",
+		"btn.v1.graph." + digestA:                "1 tokens after the kind, 2 expected",
+		"btn.v1.graph._.ab":                      `token "ab"`,
+		"btn.v1.graph._.>":                       `token ">"`,
+		"btn.v1.model.1._.a":                     `token "_"`,
+		"btn.v1.infer._":                         `token "_"`,
 		"btn.v1.infer.a.b":                       "2 tokens after the kind, 0 expected",
 		"btn.v1.task.1.a.99999999999999999999.0": "token",
 	} {
@@ -135,5 +140,20 @@ func TestNumericKind(t *testing.T) {
 	changed[0] = math.Nextafter(changed[0], 1)
 	if reflect.DeepEqual(numericResults(changed), numericResults(numericInputs)) {
 		t.Error("a different last bit gives the same results")
+	}
+}
+
+// A job that only names a tenant spends nothing of what the tenant's own jobs have.
+func TestNamedTenantsPayNothing(t *testing.T) {
+	named := nats.Header{wire.HeaderTenant: {"acme"}}
+	own := WorksFor(wire.ModelSubject(2, "acme.job"), nil)
+	if claimed := WorksFor(wire.ModelSubject(2, "job"), named); claimed == own || claimed == "" {
+		t.Errorf("a job that names acme is worked on for %q, acme's own for %q", claimed, own)
+	}
+	if own != "acme" || AccountOf("acme.job", "globex") != "acme" || WorksFor(wire.ModelSubject(2, "acme.job"), named) != own {
+		t.Errorf("acme's own: %q", own)
+	}
+	if AccountOf("job", "acme") != WorksFor(wire.ModelSubject(2, "job"), named) || AccountOf("job", "") != "" {
+		t.Errorf("%q, %q", AccountOf("job", "acme"), AccountOf("job", ""))
 	}
 }

@@ -228,13 +228,13 @@ func TestNodeExampleTenantNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	for subject, weights := range map[string]string{"": "1 3", "acme.": "1 4"} {
+	for owner, weights := range map[string]string{"": "1 3", "acme": "1 4"} {
 		data, digest, err := wire.EncodeGraph(&wire.Graph{UAI: "MARKOV\n1\n2\n1\n1 0\n2\n" + weights + "\n"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, data := range map[string][]byte{digest: data, "coin": fmt.Appendf(nil, `{"versions":[{"digest":%q}]}`, digest)} {
-			if _, err := s.bus.JS.Publish(t.Context(), message.GraphSubject(subject+name), data); err != nil {
+			if _, err := s.bus.JS.Publish(t.Context(), message.GraphSubject(owner, name), data); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -73,7 +73,7 @@ func TestWireDocNamesEverything(t *testing.T) {
 		bus.StreamAnswer, bus.StreamControl,
 		bus.StreamDeadline, bus.StreamBlob, "btn.v1.model.<lane>.<job>", "btn.v1.answer.<job>",
 		"btn.v1.done.<job>", "btn.v1.progress.<job>",
-		"btn.v1.cancel.<job>", "btn.v1.timer.<lane>.<job>", "btn.v1.blob.<digest>", "btn.v1.graph.<digest>",
+		"btn.v1.cancel.<job>", "btn.v1.timer.<lane>.<job>", "btn.v1.blob.<owner>.<digest>", "btn.v1.graph.<owner>.<digest>",
 		wire.InferSubject,
 		wire.ReplyBadRequest, wire.ReplyTaken, wire.ReplyFailed, wire.ReplyNoRoom, wire.ReplyPending,
 	}
