@@ -9,7 +9,6 @@ package access
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -167,19 +166,21 @@ type Import struct {
 	Stream  bool   // messages come from there; else they go there, and replies come back
 }
 
-// Imports returns a tenant's rights: to submit and cancel its own jobs in its lane, to hear and read their messages, to
-// have a worker store large messages and models within its quota, to read these and the models that are registered for
-// everybody, and to ask whether its lane has room and workers.
+// Imports returns a tenant's rights: to cancel its own jobs, to hear and read their messages, to have a worker store requests in its lane,
+// large messages and models within its quota, to read these and the models that are registered for everybody, and to ask whether its lane
+// has room and workers.
 func Imports(tenant string) []Import {
 	lane := wire.Lane(tenant)
 	var all []Import
 	for _, s := range []string{
-		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"), message.InferSubject(tenant), message.RoomSubject(lane),
+		wire.CancelSubject(tenant + ".*"), message.InferSubject(tenant), message.RoomSubject(lane),
 	} {
 		all = append(all, Import{Subject: s})
 	}
-	for _, s := range []string{message.BlobSubject(tenant + ".*"), message.GraphSubject(tenant + ".*")} {
-		all = append(all, Import{Subject: message.KeepPrefix + strings.TrimPrefix(s, wire.Prefix), Local: s})
+	for _, s := range []string{
+		wire.ModelSubject(lane, tenant+".*"), message.BlobSubject(tenant + ".*"), message.GraphSubject(tenant + ".*"),
+	} {
+		all = append(all, Import{Subject: message.KeepSubject(tenant, s), Local: s})
 	}
 	for _, read := range []struct{ stream, subject string }{
 		{bus.StreamModel, wire.ModelSubject(lane, tenant+".*")},

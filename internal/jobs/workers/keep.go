@@ -1,68 +1,140 @@
 package workers
 
-// Tenants have no right to publish to the streams of blobs and registered models: reparam-worker stores these for them, within quotas.
+// Tenants have no right to publish to the streams of requests, blobs and registered models: reparam-worker stores these for them, within
+// quotas, without headers of the server's, and so that no tenant has all of its time.
 
 import (
 	"context"
 	"encoding/json"
-	"strings"
+	"errors"
+	"strconv"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nats.go/micro"
 )
 
-// keepAtOne is the maximum number of messages that one process stores for tenants at one time, and of questions about room.
-const keepAtOne = 64
+// Bounds of what one process stores for tenants at one time, and of questions about room.
+const (
+	keepBytes  = 128 << 20
+	keepBeside = 16 << 10 // bytes of memory of a message beside its payload
+	roomsAtOne = 64
+)
+
+// door is a connection on which this process hears the tenants of a lane.
+type door struct {
+	*nats.Subscription
+	nc *nats.Conn // nil: the worker's own
+}
+
+// open has this process store for tenants. Each lane has a connection of its own: the server closes a connection that takes messages too
+// slowly, and those of other lanes and of the worker itself go on then. A server in this process has no tenants to fear.
+func (s *service) open() (doors []door, err error) {
+	for lane := range wire.Lanes {
+		d := door{}
+		nc := s.Bus.NC
+		if nc.Opts.InProcessServer == nil {
+			options := nc.Opts
+			options.Name += " lane " + strconv.Itoa(lane)
+			options.ClosedCB = nil
+			if d.nc, err = options.Connect(); err != nil {
+				break
+			}
+			nc = d.nc
+		}
+		if d.Subscription, err = nc.QueueSubscribe(message.KeepFilter(lane, ">"), serviceName, s.keep); err != nil {
+			break
+		}
+		doors = append(doors, d)
+	}
+	if err != nil {
+		for _, d := range doors {
+			d.close()
+		}
+	}
+	return doors, err
+}
+
+// stop ends the hearing: what came is handled when it returns.
+func (d door) stop() {
+	d.Drain()
+	for until := time.Now().Add(hop.WriteTimeout); d.IsValid() && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// close closes the connection, over which replies go.
+func (d door) close() {
+	if d.nc != nil {
+		d.nc.FlushTimeout(hop.WriteTimeout)
+		d.nc.Close()
+	}
+}
 
 // keep stores a message of a tenant and replies with the stream's reply. It must not block.
-func (s *service) keep(r micro.Request) {
-	if why := s.begin(s.keeps, func() { s.kept(r) }); why != "" {
-		s.unkept(r, bus.CodeBusy, why+": ask again later")
+func (s *service) keep(m *nats.Msg) {
+	if m.Reply == "" {
+		return // nobody would know whether it was stored
+	}
+	owner := message.OwnerOf(message.Kept(m.Subject))
+	if why := s.begin(&s.keeps, owner, int64(len(m.Data))+keepBeside, func() { s.kept(m) }); why != "" {
+		s.unkept(m, bus.CodeBusy, why+": ask again later")
 	}
 }
 
 // kept is keep in a goroutine of its own.
-func (s *service) kept(r micro.Request) {
-	subject := wire.Prefix + strings.TrimPrefix(r.Subject(), message.KeepPrefix)
+func (s *service) kept(r *nats.Msg) {
+	subject := message.Kept(r.Subject)
 	stream, ok := bus.Shelf(subject)
-	if !ok || r.Reply() == "" {
+	if !ok {
 		s.unkept(r, bus.CodeRefused, "nothing is stored under this subject")
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
-	if err := s.Bus.Quotas().Take(ctx, stream, subject, len(r.Data())); err != nil {
+	m := &nats.Msg{Subject: subject, Header: bus.KeptHeaders(stream, r.Header), Data: r.Data}
+	err := s.enter(ctx, stream, subject)
+	if err == nil {
+		err = s.Bus.Quotas().Take(ctx, stream, subject, m.Header, len(m.Data))
+	}
+	if err != nil {
 		s.unkept(r, bus.CodeOf(err), err.Error())
 		return
-	}
-	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: r.Data()}
-	for name, values := range r.Headers() {
-		if strings.HasPrefix(name, "Btn-") || name == jetstream.ExpectedLastSubjSeqHeader { // no other header of the server
-			m.Header[name] = values
-		}
 	}
 	reply, err := s.Bus.NC.RequestMsgWithContext(ctx, m)
 	if err != nil {
 		s.unkept(r, bus.CodeBusy, "the server does not answer: "+err.Error())
 		return
 	}
-	s.Bus.NC.Publish(r.Reply(), reply.Data)
+	r.Respond(reply.Data)
+}
+
+// enter takes the place of a request in the backlog of its lane, which must be its tenant's.
+func (s *service) enter(ctx context.Context, stream, subject string) error {
+	if stream != bus.StreamModel {
+		return nil
+	}
+	model, err := message.ParseSubject(subject)
+	if err == nil && model.Lane != wire.Lane(model.Owner) {
+		err = errors.New("the lane is another tenant's")
+	}
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	return s.models.Enter(ctx, model.Lane)
 }
 
 // unkept replies with a refusal in the form of a stream's.
-func (s *service) unkept(r micro.Request, code jetstream.ErrorCode, why string) {
-	if r.Reply() == "" {
-		return
-	}
+func (s *service) unkept(m *nats.Msg, code jetstream.ErrorCode, why string) {
 	b, err := json.Marshal(map[string]any{"error": jetstream.APIError{Code: 400, ErrorCode: code, Description: why}})
 	if err != nil {
 		s.Log.Error("cannot encode a reply", "error", err)
 		return
 	}
-	s.Bus.NC.Publish(r.Reply(), b)
+	m.Respond(b)
 }

@@ -217,6 +217,12 @@ func (b *writer) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 	})
 }
 
+// Attempts, and pauses between them, to have a worker store a message while none runs: it may be restarted.
+const (
+	keptTries = 20
+	keptPause = 250 * time.Millisecond
+)
+
 // publishOnce is one attempt. If the stream skips the message without an answer, its storage has
 // failed; while that is known publishes fail at once, except for one a second.
 func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
@@ -226,6 +232,7 @@ func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream
 	if _, kept := Shelf(m.Subject); kept && b.owner != "" {
 		// A worker stores it, in no sequence, and keeps no condition but that on the subject: a question of watch would
 		// be stored in the place of m.
+		opts = append(opts, jetstream.WithRetryAttempts(keptTries), jetstream.WithRetryWait(keptPause))
 		_, err := b.JS.PublishMsg(ctx, m, opts...)
 		return err
 	}
