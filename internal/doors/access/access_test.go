@@ -34,6 +34,12 @@ type guarded struct {
 
 func guard(t *testing.T, tenants ...string) *guarded {
 	t.Helper()
+	return guardWith(t, "", tenants...)
+}
+
+// guardWith is guard with more lines of the server's configuration.
+func guardWith(t *testing.T, more string, tenants ...string) *guarded {
+	t.Helper()
 	dir := t.TempDir()
 	if _, err := access.Write(dir, "", tenants); err != nil {
 		t.Fatal(err)
@@ -43,7 +49,7 @@ func guard(t *testing.T, tenants ...string) *guarded {
 		t.Fatal(err)
 	}
 	conf := filepath.Join(t.TempDir(), "guarded.conf") // is copied beside the accounts, with the store's folder
-	if err := os.WriteFile(conf, fmt.Appendf(base, "\ninclude %s\n", access.ConfigFile), 0o644); err != nil {
+	if err := os.WriteFile(conf, fmt.Appendf(base, "\ninclude %s\n%s\n", access.ConfigFile, more), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	g := &guarded{t: t, dir: dir, server: testserver.NATS(t, testserver.NATSOptions{Config: conf, StoreDir: dir})}

@@ -181,7 +181,7 @@ func TestRequestsHaveAQuota(t *testing.T) {
 		_, err := c.Submit(ctx, wire.Request{Job: owner + "." + nuid.Next(), UAI: padded(900 << 10), Queries: []query.Query{{}}})
 		return err
 	}
-	if err := submit(acme, "acme"); !errors.Is(err, client.ErrQuota) || !strings.Contains(err.Error(), "requests without an answer") {
+	if err := submit(acme, "acme"); !errors.Is(err, client.ErrQuota) || !strings.Contains(err.Error(), `requests of tenant "acme" take`) {
 		t.Errorf("with the client: %v", err)
 	}
 	must(t, submit(globex, "globex"))

@@ -1,7 +1,7 @@
 package bus
 
 // Quotas of owners per stream. They protect the streams against one owner: what counts is what the server cannot remove yet. Of requests
-// these are the ones without an answer, because an owner's request is removed when its answer is stored (Retire).
+// these are the ones without an answer, because an answered one can be removed (Retire).
 //
 // A server counts the bytes of streams and the messages of subjects, but no bytes of subjects. So sizes are read once and remembered:
 // enough where a subject has the digest of its bytes, or is written once.
@@ -39,7 +39,7 @@ type Quota struct {
 
 // held has the words for the messages of a stream, in errors.
 var held = map[string]string{
-	StreamModel:  "requests without an answer",
+	StreamModel:  "requests",
 	StreamAnswer: "answers",
 	StreamBlob:   "large messages",
 	StreamDead:   "dead letters",
@@ -59,8 +59,11 @@ type Quotas struct {
 	spared map[string]time.Time // by owner, of the last second, under mu: see spare
 }
 
-// hold names the messages of one owner in one stream.
-type hold struct{ stream, owner string }
+// hold names the messages of one owner in one stream: those that count, or all.
+type hold struct {
+	stream, owner string
+	all           bool
+}
 
 // holding is the last known size of a hold.
 type holding struct {
@@ -168,7 +171,7 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more int64) err
 	if err != nil || l.Bytes <= 0 && l.jobs == 0 {
 		return err
 	}
-	h, err := q.holding(ctx, stream, owner)
+	h, err := q.holding(ctx, hold{stream: stream, owner: owner})
 	if err != nil {
 		return err
 	}
@@ -177,7 +180,7 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more int64) err
 	age := time.Since(h.looked)
 	bytes, jobs := l.exceeds(h, more)
 	if age > max(holdsFor, looksRest*h.took) || (bytes || jobs) && (!h.listed || age > max(refusesFor, looksRest*h.took)) {
-		if err := q.look(ctx, stream, owner, l, h, more); err != nil {
+		if err := q.look(ctx, hold{stream: stream, owner: owner}, l, h, more); err != nil {
 			return err
 		}
 	}
@@ -193,9 +196,8 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more int64) err
 	return nil
 }
 
-// holding returns the holding of an owner, which the caller alone has until it releases it.
-func (q *Quotas) holding(ctx context.Context, stream, owner string) (*holding, error) {
-	key := hold{stream, owner}
+// holding returns a holding, which the caller alone has until it releases it.
+func (q *Quotas) holding(ctx context.Context, key hold) (*holding, error) {
 	h, ok := q.holds.Get(key)
 	if !ok {
 		h = q.holds.Add(key, &holding{asking: semaphore.NewWeighted(1)}, 1)
@@ -205,10 +207,10 @@ func (q *Quotas) holding(ctx context.Context, stream, owner string) (*holding, e
 
 // look brings a holding up to date. While the messages of all owners together, or a soft quota's half of the stream, leave room for so
 // many bytes more nothing is listed.
-func (q *Quotas) look(ctx context.Context, stream, owner string, l limit, h *holding, more int64) error {
+func (q *Quotas) look(ctx context.Context, of hold, l limit, h *holding, more int64) error {
 	began := time.Now()
 	defer func() { h.looked, h.took = time.Now(), time.Since(began) }()
-	info, err := q.bus.Info(ctx, stream)
+	info, err := q.bus.Info(ctx, of.stream)
 	if err != nil {
 		return err
 	}
@@ -221,18 +223,18 @@ func (q *Quotas) look(ctx context.Context, stream, owner string, l limit, h *hol
 		return nil
 	}
 
-	subjects, err := q.subjects(ctx, stream, owner)
+	subjects, err := q.subjects(ctx, of.stream, of.owner)
 	if err != nil {
 		return err
 	}
-	if h.bytes, err = q.sum(ctx, stream, subjects); err != nil {
+	if h.bytes, err = q.sum(ctx, of.stream, subjects); err != nil {
 		return err
 	}
 	h.jobs, h.listed = len(subjects), true
-	if bytes, jobs := l.exceeds(h, more); stream != StreamModel || !bytes && !jobs {
+	if bytes, jobs := l.exceeds(h, more); of.stream != StreamModel || of.all || !bytes && !jobs {
 		return nil
 	}
-	answered, err := q.answered(ctx, owner, subjects)
+	answered, err := q.answered(ctx, of.owner, subjects)
 	if err != nil {
 		return err
 	}
@@ -240,7 +242,7 @@ func (q *Quotas) look(ctx context.Context, stream, owner string, l limit, h *hol
 		delete(subjects, subject)
 	}
 	h.jobs = len(subjects)
-	h.bytes, err = q.sum(ctx, stream, subjects)
+	h.bytes, err = q.sum(ctx, of.stream, subjects)
 	return err
 }
 

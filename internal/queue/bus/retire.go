@@ -1,7 +1,7 @@
 package bus
 
-// Room that the owners of messages make themselves: an answered request goes at once, old answers and large messages when their owner
-// needs the room. Only the aggregator may remove them.
+// Room that is made for an owner by its own messages: above half of a quota answered requests go, old answers and old large messages.
+// Only the aggregator may remove them.
 
 import (
 	"context"
@@ -12,49 +12,49 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 )
 
-// Retire removes the request of an owner's job that has its answer. If the owner holds more than half of its quota of answers or of large
-// messages its old ones go too. It costs one request to the server, and two more a second per owner.
+// Retire is told that an owner's job has its answer. Above half of its quota of requests it removes the job's, and above half of that of
+// answers or of large messages the owner's old ones. It costs three requests to the server a second and owner, and one more per job above
+// half.
 func (q *Quotas) Retire(ctx context.Context, job string) error {
 	owner := message.Owner(job)
 	if q == nil || owner == "" {
 		return nil
 	}
-	if err := q.bus.Purge(ctx, StreamModel, message.AnyLane(job), 0); err != nil {
-		return err
-	}
-	for _, stream := range []string{StreamAnswer, StreamBlob} {
+	for _, stream := range []string{StreamModel, StreamAnswer, StreamBlob} {
 		crowded, err := q.crowded(ctx, stream, owner)
+		switch {
+		case err == nil && crowded && stream == StreamModel:
+			err = q.bus.Purge(ctx, StreamModel, message.AnyLane(job), 0)
+		case err == nil && crowded:
+			err = q.spare(ctx, owner)
+		}
 		if err != nil {
 			return err
-		}
-		if crowded {
-			return q.spare(ctx, owner)
 		}
 	}
 	return nil
 }
 
-// crowded reports whether an owner holds more than half of its quota.
+// crowded reports whether an owner holds more than half of its quota, answered requests among it.
 func (q *Quotas) crowded(ctx context.Context, stream, owner string) (bool, error) {
 	l, err := q.limit(ctx, stream, owner)
-	if err != nil || l.Bytes <= 0 {
+	if err != nil || l.Bytes <= 0 && l.jobs == 0 {
 		return false, err
 	}
-	l.Bytes /= 2
-	l.Soft = false
-	h, err := q.holding(ctx, stream, owner)
+	l.Bytes, l.jobs, l.Soft = l.Bytes/2, (l.jobs+1)/2, false
+	key := hold{stream, owner, true}
+	h, err := q.holding(ctx, key)
 	if err != nil {
 		return false, err
 	}
 	defer h.asking.Release(1)
-	bytes, _ := l.exceeds(h, 0)
-	if age := time.Since(h.looked); age > max(holdsFor, looksRest*h.took) || bytes && !h.listed {
-		if err := q.look(ctx, stream, owner, l, h, 0); err != nil {
+	if time.Since(h.looked) > max(holdsFor, looksRest*h.took) {
+		if err := q.look(ctx, key, l, h, 0); err != nil {
 			return false, err
 		}
 	}
-	bytes, _ = l.exceeds(h, 0)
-	return bytes, nil
+	bytes, jobs := l.exceeds(h, 0)
+	return bytes || jobs, nil
 }
 
 // spare removes an owner's old messages, whatever the room in the streams, once a second at most: answers that were kept for their least
@@ -121,11 +121,13 @@ func (q *Quotas) purge(ctx context.Context, stream string, kind message.Kind, ow
 	if err := q.bus.Purge(ctx, stream, message.OwnedBy(kind, owner), below); err != nil {
 		return err
 	}
-	h, err := q.holding(ctx, stream, owner)
-	if err != nil {
-		return err
+	for _, all := range []bool{false, true} {
+		h, err := q.holding(ctx, hold{stream, owner, all})
+		if err != nil {
+			return err
+		}
+		h.looked, h.listed = time.Time{}, false
+		h.asking.Release(1)
 	}
-	h.looked, h.listed = time.Time{}, false
-	h.asking.Release(1)
 	return nil
 }
