@@ -215,6 +215,43 @@ func TestAnsweredRequestsTakeNoQuota(t *testing.T) {
 	}
 }
 
+// Answers and large requests that were kept for their least time make room for a tenant's others, while their streams are nearly empty.
+func TestOldMessagesMakeRoomForTheirOwner(t *testing.T) {
+	t.Parallel()
+	g := guard(t, "acme")
+	ctx := patience(t)
+	operator, _ := g.connect(access.Operator)
+	must(t, pipeline.Setup(ctx, operator, pipeline.Config{KeepAtLeast: time.Second}))
+	g.run(pipeline.Config{Tenants: tenantsOf(t, `{"classes": {"default": {"answer_bytes": 10000, "blob_bytes": 25e6}}}`)})
+	acme := g.as("acme")
+	refused := 0
+	for answered := 0; answered < 5; {
+		id := "acme." + nuid.Next()
+		text := wide(6000) + strings.Repeat("\n", 9<<20) + fmt.Sprint("\n", strings.Repeat(" ", answered+refused))
+		_, err := acme.Submit(ctx, wire.Request{Job: id, UAI: text, Queries: []query.Query{{Marginals: true}}})
+		status := fault.CodeOf(err)
+		if err == nil {
+			a, err := acme.Wait(ctx, id)
+			must(t, err)
+			if a.Error != nil {
+				status = a.Error.Code
+			}
+		}
+		switch {
+		case status == "":
+			answered++
+		case status != fault.OverBudget || ctx.Err() != nil:
+			t.Fatalf("after %d answers and %d refusals: %s", answered, refused, status)
+		default:
+			refused++
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused: the quotas are too large for this test")
+	}
+}
+
 // A tenant may have its share of a lane's backlog waiting, and another one of the same lane is served.
 func TestATenantHasAShareOfTheBacklog(t *testing.T) {
 	t.Parallel()
@@ -236,7 +273,7 @@ func TestATenantHasAShareOfTheBacklog(t *testing.T) {
 			last = reply
 		}
 	}
-	if stored != 16 || !strings.Contains(last, `of tenant \"acme\": 16 of a backlog of 64`) {
+	if stored != 4 || !strings.Contains(last, `of tenant \"acme\": 4 without an answer, at most 4`) {
 		t.Errorf("%d jobs wait: %s", stored, last)
 	}
 	_, err := g.as("acme").Submit(ctx, wire.Request{Job: "acme.more", UAI: coin, Queries: []query.Query{{}}})

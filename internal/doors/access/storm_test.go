@@ -77,7 +77,7 @@ func (d *deaf) Dial(network, address string) (net.Conn, error) {
 // A tenant that takes none of its answers loses its connection, and nothing else: its answers are stored, and another tenant is served.
 func TestASlowConsumerHarmsNobody(t *testing.T) {
 	t.Parallel()
-	g := guardWith(t, "max_pending: 1MB", "acme", "globex")
+	g := guardWith(t, "max_pending: 8388608", "acme", "globex")
 	ctx := patience(t)
 	g.run(pipeline.Config{Tenants: tenantsOf(t, `{}`)})
 	s := g.settings("acme")

@@ -8,7 +8,7 @@ import (
 
 // Quota returns the maximum that a tenant may hold in a stream: its class's share of the stream's room, or its class's bytes if they are
 // fewer. Without a bound on room (0) there is no share. Where old messages make room for others a share is soft. The share is also that of
-// a lane's backlog.
+// a quarter of a lane's backlog.
 func (f *File) Quota(stream, tenant string, room int64) bus.Quota {
 	class, l := f.Tenants().Limits(tenant)
 	var name string

@@ -31,7 +31,7 @@ var ErrQuota = errors.New("quota")
 // Quota is the maximum that an owner may hold in a stream.
 type Quota struct {
 	Bytes int64   // 0: any number
-	Share float64 // of the lane's backlog, as the number of requests without an answer; 0: any number
+	Share float64 // of a quarter of the lane's backlog, as the number of requests without an answer; 0: any number
 	Why   string  // the reason for Bytes, in words
 	// Soft says that Bytes bind only while the stream is more than half full.
 	Soft bool
@@ -141,7 +141,6 @@ func (q *Quotas) Take(ctx context.Context, stream, subject string, h nats.Header
 type limit struct {
 	Quota
 	jobs int // 0: any number
-	busy int // the lane's backlog
 }
 
 // limit returns the quota of an owner.
@@ -152,10 +151,11 @@ func (q *Quotas) limit(ctx context.Context, stream, owner string) (l limit, err 
 	}
 	l.Quota = q.of(stream, owner, s.CachedInfo().Config.MaxBytes)
 	if stream == StreamModel && l.Share > 0 {
-		if l.busy, err = q.bus.Backlog(ctx); err != nil {
+		backlog, err := q.bus.Backlog(ctx)
+		if err != nil {
 			return l, err
 		}
-		l.jobs = max(1, int(l.Share*float64(l.busy)))
+		l.jobs = max(1, int(l.Share*float64(backlog)/4)) // a quarter may wait before each later stage
 	}
 	return l, nil
 }
@@ -189,7 +189,7 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more int64) err
 		return fault.New(fault.OverBudget, "%w: %s of tenant %q take %d bytes of %s, and with %d more they exceed %d: %s",
 			ErrQuota, held[stream], owner, h.bytes, stream, more, l.Bytes, l.Why)
 	case jobs:
-		return fault.New(fault.Infrastructure, "%w of tenant %q: %d of a backlog of %d", ErrBusy, owner, h.jobs, l.busy)
+		return fault.New(fault.Infrastructure, "%w of tenant %q: %d without an answer, at most %d", ErrBusy, owner, h.jobs, l.jobs)
 	}
 	h.bytes += more
 	h.jobs++

@@ -13,19 +13,44 @@ import (
 )
 
 // Retire is told that an owner's job has its answer. Above half of its quota of requests it removes the job's, and above half of that of
-// answers or of large messages the owner's old ones. It costs three requests to the server a second and owner, and one more per job above
-// half.
+// answers the owner's old messages. It costs two requests to the server a second and owner, and one more per job above half.
 func (q *Quotas) Retire(ctx context.Context, job string) error {
 	owner := message.Owner(job)
 	if q == nil || owner == "" {
 		return nil
 	}
-	for _, stream := range []string{StreamModel, StreamAnswer, StreamBlob} {
+	for _, stream := range []string{StreamModel, StreamAnswer} {
 		crowded, err := q.crowded(ctx, stream, owner)
 		switch {
 		case err == nil && crowded && stream == StreamModel:
 			err = q.bus.Purge(ctx, StreamModel, message.AnyLane(job), 0)
 		case err == nil && crowded:
+			err = q.spare(ctx, owner)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Spare removes the old messages of all owners who hold more than half of their quota of large messages. It takes time in proportion to
+// the number of these.
+func (q *Quotas) Spare(ctx context.Context) error {
+	if q == nil {
+		return nil
+	}
+	subjects, err := q.bus.Subjects(ctx, StreamBlob, message.BlobSubject("*.*"))
+	if err != nil {
+		return err
+	}
+	owners := map[string]bool{}
+	for subject := range subjects {
+		owners[message.OwnerOf(subject)] = true
+	}
+	for owner := range owners {
+		crowded, err := q.crowded(ctx, StreamBlob, owner)
+		if err == nil && crowded {
 			err = q.spare(ctx, owner)
 		}
 		if err != nil {
