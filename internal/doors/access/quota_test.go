@@ -229,13 +229,13 @@ func TestOldMessagesMakeRoomForTheirOwner(t *testing.T) {
 		id := "acme." + nuid.Next()
 		text := wide(6000) + strings.Repeat("\n", 9<<20) + fmt.Sprint("\n", strings.Repeat(" ", answered+refused))
 		_, err := acme.Submit(ctx, wire.Request{Job: id, UAI: text, Queries: []query.Query{{Marginals: true}}})
-		status := fault.CodeOf(err)
-		if err == nil {
-			a, err := acme.Wait(ctx, id)
-			must(t, err)
-			if a.Error != nil {
-				status = a.Error.Code
-			}
+		status := fault.Code("")
+		if err != nil {
+			status = fault.CodeOf(err)
+		} else if a, err := acme.Wait(ctx, id); err != nil {
+			t.Fatal(err)
+		} else if a.Error != nil {
+			status = a.Error.Code
 		}
 		switch {
 		case status == "":

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -86,15 +87,15 @@ func TestASlowConsumerHarmsNobody(t *testing.T) {
 	quiet := &deaf{ctx: ctx, now: make(chan struct{})}
 	nc, err := nats.Connect(g.server.URL, append(options, nats.SetCustomDialer(quiet), nats.NoReconnect())...)
 	must(t, err)
-	_, err = nc.Subscribe(wire.DoneSubject("acme.*"), func(*nats.Msg) {})
+	inbox := nc.NewInbox()
+	_, err = nc.Subscribe(inbox, func(*nats.Msg) {})
 	must(t, err)
 	must(t, nc.Flush())
-	close(quiet.now)
 
 	acme, globex := g.as("acme"), g.as("globex")
-	ask := func(c *client.Client, owner string) {
+	ask := func(c *client.Client, owner string) (id string) {
 		t.Helper()
-		id := owner + "." + nuid.Next()
+		id = owner + "." + nuid.Next()
 		_, err := c.Submit(ctx, wire.Request{Job: id, UAI: wide(400_000), Queries: []query.Query{{Marginals: true}}})
 		must(t, err)
 		a, err := c.Wait(ctx, id)
@@ -102,12 +103,18 @@ func TestASlowConsumerHarmsNobody(t *testing.T) {
 		if a.Status != wire.StatusOK {
 			t.Fatalf("%+v", a.Error)
 		}
+		return id
+	}
+	stored := "$JS.API.DIRECT.GET." + bus.StreamAnswer + "." + wire.AnswerSubject(ask(acme, "acme"))
+	close(quiet.now)
+	for range 200 {
+		must(t, nc.PublishRequest(stored, inbox, nil))
 	}
 	for !strings.Contains(g.server.Log(), "Slow Consumer") {
 		if ctx.Err() != nil {
 			t.Fatal("the server has waited for a client that reads nothing")
 		}
-		ask(acme, "acme")
+		time.Sleep(10 * time.Millisecond)
 	}
 	ask(acme, "acme")
 	ask(globex, "globex")
