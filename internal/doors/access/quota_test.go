@@ -298,7 +298,8 @@ func TestRequestsAreStoredWithoutHeadersOfTheServer(t *testing.T) {
 	if reply := publish(t, nc, "acme", "one", coin, forged); !strings.Contains(reply, `"seq"`) {
 		t.Fatal(reply)
 	}
-	if reply := publish(t, nc, "acme", "one", coin, nats.Header{"Nats-Expected-Last-Subject-Sequence": {"1"}}); !strings.Contains(reply, "10071") {
+	forced := nats.Header{"Nats-Expected-Last-Subject-Sequence": {"1"}}
+	if reply := publish(t, nc, "acme", "one", coin, forced); !strings.Contains(reply, "10071") {
 		t.Errorf("again: %s", reply)
 	}
 	operator, _ := g.connect(access.Operator)

@@ -20,7 +20,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 )
 
@@ -41,10 +40,11 @@ type floodCmd struct {
 
 // flooded counts what became of the jobs.
 type flooded struct {
-	mu                sync.Mutex
-	submitted, ended  []time.Duration
-	refused, unusable int
-	first             error // of those
+	mu        sync.Mutex
+	submitted []time.Duration // until it was stored, of each
+	ended     []time.Duration // until its answer
+	refused   int
+	first     error // the reason of the first refusal
 }
 
 // note counts a job.
@@ -98,7 +98,8 @@ func (c *floodCmd) Run(ctx context.Context, t *console.Terminal) error {
 	all.Wait()
 	took := time.Since(began)
 	fmt.Fprintf(t.Out, "%d taken in %.1f s, %d refused, submitted p50 %s p99 %s, answered p50 %s p99 %s",
-		len(f.submitted), took.Seconds(), f.refused, at(f.submitted, 0.5), at(f.submitted, 0.99), at(f.ended, 0.5), at(f.ended, 0.99))
+		len(f.submitted), took.Seconds(), f.refused,
+		quantile(f.submitted, 0.5), quantile(f.submitted, 0.99), quantile(f.ended, 0.5), quantile(f.ended, 0.99))
 	if f.first != nil {
 		fmt.Fprintf(t.Out, "; %.200s", f.first)
 	}
@@ -106,8 +107,8 @@ func (c *floodCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
-// at is a quantile of times.
-func at(times []time.Duration, q float64) string {
+// quantile returns a quantile of times in words.
+func quantile(times []time.Duration, q float64) string {
 	if len(times) == 0 {
 		return "-"
 	}
@@ -157,10 +158,7 @@ func (c *floodCmd) submit(ctx context.Context, remote *client.Client, nc *nats.C
 	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{
 		Subject: wire.ModelSubject(wire.Lane(message.Owner(m.Job)), m.Job), Header: nats.Header(message.Headers(&m, m.Job, "", "")), Data: b,
 	})
-	switch {
-	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		return err
-	case err == nil && strings.Contains(string(reply.Data), `"error"`):
+	if err == nil && strings.Contains(string(reply.Data), `"error"`) {
 		return errors.New(string(reply.Data))
 	}
 	return err
