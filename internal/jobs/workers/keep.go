@@ -82,7 +82,7 @@ func (s *service) keep(m *nats.Msg) {
 		return // nobody would know whether it was stored
 	}
 	owner := message.OwnerOf(message.Kept(m.Subject))
-	if why := s.begin(&s.keeps, owner, int64(len(m.Data))+keepBeside, func() { s.kept(m) }); why != "" {
+	if why := s.begin(&s.keeps, "bytes", owner, int64(len(m.Data))+keepBeside, func() { s.kept(m) }); why != "" {
 		s.unkept(m, bus.CodeBusy, why+": ask again later")
 	}
 }

@@ -142,14 +142,14 @@ func (s *service) stats(*micro.Endpoint) any {
 // take begins a request. It must not block, because the library hands over requests one by one.
 func (s *service) take(r micro.Request) {
 	began := time.Now()
-	if why := s.begin(&s.slots, message.OwnerOf(r.Subject()), 1, func() { s.infer(r, began) }); why != "" {
+	if why := s.begin(&s.slots, "requests", message.OwnerOf(r.Subject()), 1, func() { s.infer(r, began) }); why != "" {
 		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: %s: ask again later", why))
 	}
 }
 
-// begin calls do in a goroutine, for whose end serve waits, if a tenant finds n of a room free. It returns at once, with the reason if
-// there is none.
-func (s *service) begin(room *shares.Room, owner string, n int64, do func()) (why string) {
+// begin calls do in a goroutine, for whose end serve waits, if an owner finds n units of a room free. It returns at once, with the reason
+// if there are none.
+func (s *service) begin(room *shares.Room, unit, owner string, n int64, do func()) (why string) {
 	s.mu.Lock() // so that serve does not begin to wait for none and miss one
 	defer s.mu.Unlock()
 	if s.closed {
@@ -157,9 +157,9 @@ func (s *service) begin(room *shares.Room, owner string, n int64, do func()) (wh
 	}
 	switch full, share := room.Take(owner, n); {
 	case full:
-		return "too many requests wait already"
+		return fmt.Sprintf("%d %s wait already", room.Most, unit)
 	case share:
-		return fmt.Sprintf("too many requests of tenant %q wait already", owner)
+		return fmt.Sprintf("too many %s of %s wait already", unit, owner)
 	}
 	s.waiting.Go(func() {
 		defer room.Give(owner, n)
@@ -177,7 +177,7 @@ func (s *service) room(r micro.Request) {
 		r.Error(wire.ReplyBadRequest, "no such lane", nil)
 		return
 	}
-	if why := s.begin(&s.rooms, name, 1, func() { s.left(r, lane) }); why != "" {
+	if why := s.begin(&s.rooms, "questions", "lane "+name, 1, func() { s.left(r, lane) }); why != "" {
 		r.Error(wire.ReplyNoRoom, why, nil)
 	}
 }
