@@ -21,7 +21,7 @@ import (
 
 // Bounds of what one process stores for tenants at one time, and of questions about room.
 const (
-	keepBytes  = 128 << 20
+	keepBytes  = 16 << 20 // or two of the largest messages; quotas do not count them before they are stored
 	keepBeside = 16 << 10 // bytes of memory of a message beside its payload
 	roomsAtOne = 64
 )

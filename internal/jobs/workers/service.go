@@ -65,7 +65,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 		client:  client.On(w.Bus),
 		models:  w.Bus.ModelRoom(),
 		slots:   shares.Room{Most: int64(w.host.Requests)},
-		keeps:   shares.Room{Most: keepBytes},
+		keeps:   shares.Room{Most: max(keepBytes, 2*(w.Bus.NC.MaxPayload()+keepBeside))},
 		rooms:   shares.Room{Most: roomsAtOne},
 	}
 

@@ -1,6 +1,6 @@
 package bus
 
-// Room that is made for an owner by its own messages: above half of a quota answered requests go, old answers and old large messages.
+// Room that is made for an owner by its own messages: above a quarter of a quota answered requests go, old answers and old large messages.
 // Only the aggregator may remove them.
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 )
 
-// Retire is told that an owner's job has its answer. Above half of its quota of requests it removes the job's, and above half of that of
-// answers the owner's old messages. It costs two requests to the server a second and owner, and one more per job above half.
+// Retire is told that an owner's job has its answer. Above a quarter of its quota of requests it removes the job's, and above a quarter of that of
+// answers the owner's old messages. It costs two requests to the server a second and owner, and one more per job above a quarter.
 func (q *Quotas) Retire(ctx context.Context, job string) error {
 	owner := message.Owner(job)
 	if q == nil || owner == "" {
@@ -34,7 +34,7 @@ func (q *Quotas) Retire(ctx context.Context, job string) error {
 	return nil
 }
 
-// Spare removes the old messages of all owners who hold more than half of their quota of large messages. It takes time in proportion to
+// Spare removes the old messages of all owners who hold more than a quarter of their quota of large messages. It takes time in proportion to
 // the number of these.
 func (q *Quotas) Spare(ctx context.Context) error {
 	if q == nil {
@@ -60,13 +60,13 @@ func (q *Quotas) Spare(ctx context.Context) error {
 	return nil
 }
 
-// crowded reports whether an owner holds more than half of its quota, answered requests among it.
+// crowded reports whether an owner holds more than a quarter of its quota, answered requests among it.
 func (q *Quotas) crowded(ctx context.Context, stream, owner string) (bool, error) {
 	l, err := q.limit(ctx, stream, owner)
 	if err != nil || l.Bytes <= 0 && l.jobs == 0 {
 		return false, err
 	}
-	l.Bytes, l.jobs, l.Soft = l.Bytes/2, (l.jobs+1)/2, false
+	l.Bytes, l.jobs, l.Soft = l.Bytes/4, (l.jobs+3)/4, false
 	key := hold{stream, owner, true}
 	h, err := q.holding(ctx, key)
 	if err != nil {
