@@ -21,9 +21,10 @@ import (
 
 // Bounds of what one process stores for tenants at one time, and of questions about room.
 const (
-	keepBytes  = 16 << 20 // or two of the largest messages; quotas do not count them before they are stored
-	keepBeside = 16 << 10 // bytes of memory of a message beside its payload
-	roomsAtOne = 64
+	keepBytes    = 128 << 20
+	requestBytes = 16 << 20 // or two of the largest messages; quotas do not count them before they are stored
+	keepBeside   = 16 << 10 // bytes of memory of a message beside its payload
+	roomsAtOne   = 64
 )
 
 // door is a connection on which this process hears the tenants of a lane.
@@ -82,7 +83,11 @@ func (s *service) keep(m *nats.Msg) {
 		return // nobody would know whether it was stored
 	}
 	owner := message.OwnerOf(message.Kept(m.Subject))
-	if why := s.begin(&s.keeps, "bytes", owner, int64(len(m.Data))+keepBeside, func() { s.kept(m) }); why != "" {
+	room := &s.keeps
+	if message.KindOf(message.Kept(m.Subject)) == message.KindModel {
+		room = &s.requests
+	}
+	if why := s.begin(room, "bytes", owner, int64(len(m.Data))+keepBeside, func() { s.kept(m) }); why != "" {
 		s.unkept(m, bus.CodeBusy, why+": ask again later")
 	}
 }
@@ -98,9 +103,9 @@ func (s *service) kept(r *nats.Msg) {
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
 	m := &nats.Msg{Subject: subject, Header: bus.KeptHeaders(stream, r.Header), Data: r.Data}
-	err := s.enter(ctx, stream, subject)
-	if err == nil {
-		err = s.Bus.Quotas().Take(ctx, stream, subject, m.Header, len(m.Data))
+	err := s.Bus.Quotas().Take(ctx, stream, subject, m.Header, len(m.Data))
+	if err == nil { // a refused tenant takes no place of its lane
+		err = s.enter(ctx, stream, subject)
 	}
 	if err != nil {
 		s.unkept(r, bus.CodeOf(err), err.Error())

@@ -43,12 +43,13 @@ const (
 // service answers the requests for an immediate answer that come to one process.
 type service struct {
 	*hop.Loop
-	metrics *metrics.Metrics
-	client  *client.Client
-	models  *bus.Room
-	slots   shares.Room // requests for an answer that wait
-	keeps   shares.Room // bytes that are being stored for tenants
-	rooms   shares.Room // questions about room
+	metrics  *metrics.Metrics
+	client   *client.Client
+	models   *bus.Room
+	slots    shares.Room // requests for an answer that wait
+	keeps    shares.Room // bytes that are being stored for tenants
+	requests shares.Room // the same, of requests
+	rooms    shares.Room // questions about room
 
 	mu      sync.Mutex
 	closed  bool           // under mu: no request is taken any more
@@ -60,13 +61,14 @@ type service struct {
 // serve offers the service until ctx ends, then waits for the requests that it has taken.
 func (w *Reparam) serve(ctx context.Context) error {
 	s := &service{
-		Loop:    w.Loop,
-		metrics: w.host.Metrics,
-		client:  client.On(w.Bus),
-		models:  w.Bus.ModelRoom(),
-		slots:   shares.Room{Most: int64(w.host.Requests)},
-		keeps:   shares.Room{Most: max(keepBytes, 2*(w.Bus.NC.MaxPayload()+keepBeside))},
-		rooms:   shares.Room{Most: roomsAtOne},
+		Loop:     w.Loop,
+		metrics:  w.host.Metrics,
+		client:   client.On(w.Bus),
+		models:   w.Bus.ModelRoom(),
+		slots:    shares.Room{Most: int64(w.host.Requests)},
+		keeps:    shares.Room{Most: keepBytes},
+		requests: shares.Room{Most: max(requestBytes, 2*(w.Bus.NC.MaxPayload()+keepBeside))},
+		rooms:    shares.Room{Most: roomsAtOne},
 	}
 
 	offered, err := micro.AddService(w.Bus.NC, micro.Config{

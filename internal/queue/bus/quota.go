@@ -72,6 +72,7 @@ type holding struct {
 	jobs   int
 	listed bool // bytes and jobs are the owner's; else those of all owners together
 	looked time.Time
+	taken  bool          // messages were since
 	took   time.Duration // of the last look
 }
 
@@ -179,7 +180,7 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more int64) err
 
 	age := time.Since(h.looked)
 	bytes, jobs := l.exceeds(h, more)
-	if age > max(holdsFor, looksRest*h.took) || (bytes || jobs) && (!h.listed || age > max(refusesFor, looksRest*h.took)) {
+	if age > max(holdsFor, looksRest*h.took) || (bytes || jobs) && (!h.listed || h.taken || age > max(refusesFor, looksRest*h.took)) {
 		if err := q.look(ctx, hold{stream: stream, owner: owner}, l, h, more); err != nil {
 			return err
 		}
@@ -193,6 +194,7 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more int64) err
 	}
 	h.bytes += more
 	h.jobs++
+	h.taken = true
 	return nil
 }
 
@@ -209,7 +211,7 @@ func (q *Quotas) holding(ctx context.Context, key hold) (*holding, error) {
 // many bytes more nothing is listed.
 func (q *Quotas) look(ctx context.Context, of hold, l limit, h *holding, more int64) error {
 	began := time.Now()
-	defer func() { h.looked, h.took = time.Now(), time.Since(began) }()
+	defer func() { h.looked, h.took, h.taken = time.Now(), time.Since(began), false }()
 	info, err := q.bus.Info(ctx, of.stream)
 	if err != nil {
 		return err
