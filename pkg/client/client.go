@@ -173,9 +173,12 @@ func (c *Client) submit(ctx context.Context, m wire.Request) (digest string, err
 	}
 	lane := message.LaneOf(m.Job, m.Tenant)
 	// A client without room is refused before its model is encoded, because it will ask again and
-	// again.
-	if err := c.room.Closed(lane); err != nil && !c.stored(ctx, m.Job) {
-		return "", err
+	// again. The worker that stores a tenant's request looks for room.
+	owned := c.bus.Owner() != ""
+	if !owned {
+		if err := c.room.Closed(lane); err != nil && !c.stored(ctx, m.Job) {
+			return "", err
+		}
 	}
 
 	b, err := wire.Encode(&m)
@@ -193,8 +196,10 @@ func (c *Client) submit(ctx context.Context, m wire.Request) (digest string, err
 		return digest, err
 	}
 
-	if err := c.room.Enter(ctx, lane); err != nil && !c.stored(ctx, m.Job) {
-		return "", err
+	if !owned {
+		if err := c.room.Enter(ctx, lane); err != nil && !c.stored(ctx, m.Job) {
+			return "", err
+		}
 	}
 
 	msg := &nats.Msg{
@@ -204,6 +209,9 @@ func (c *Client) submit(ctx context.Context, m wire.Request) (digest string, err
 	}
 	addTrace(ctx, msg.Header)
 	earlier, err := c.bus.OnceUnder(ctx, bus.StreamModel, msg, message.AnyLane(m.Job))
+	if owned && errors.Is(err, ErrFull) && c.stored(ctx, m.Job) {
+		earlier, err = c.bus.Get(ctx, bus.StreamModel, message.AnyLane(m.Job))
+	}
 	if err != nil {
 		return "", err
 	}

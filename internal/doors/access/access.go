@@ -9,7 +9,6 @@ package access
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -32,7 +31,7 @@ const progress = "progress.>"
 type Role struct {
 	Name      string
 	Publish   []string // subjects it may publish on
-	Keeps     []string // subjects of messages that reparam-worker checks and stores for it, see message.KeepPrefix
+	Keeps     []string // subjects of messages that reparam-worker checks and stores for it, see message.KeepSubject
 	Subscribe []string // subjects it hears, beside its own replies
 	Serves    []string // subjects of requests that it answers
 	Says      []string // subjects of its messages to all subscribers, other workers of its stage among them
@@ -171,9 +170,9 @@ type Import struct {
 	Stream  bool   // messages come from there; else they go there, and replies come back
 }
 
-// kept is the import of a subject whose messages reparam-worker stores for the account.
-func kept(subject string) Import {
-	return Import{Subject: message.KeepPrefix + strings.TrimPrefix(subject, wire.Prefix), Local: subject}
+// kept is the import of a subject whose messages reparam-worker stores for an owner's account, "": for that of clients.
+func kept(owner, subject string) Import {
+	return Import{Subject: message.KeepSubject(owner, subject), Local: subject}
 }
 
 // Imports returns a tenant's rights: to have a worker store its requests in its lane, cancels of its jobs, and large messages and
@@ -191,7 +190,7 @@ func Imports(tenant string) []Import {
 		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"),
 		message.BlobSubject(tenant, "*"), message.GraphSubject(tenant, "*"),
 	} {
-		all = append(all, kept(s))
+		all = append(all, kept(tenant, s))
 	}
 	for _, read := range []struct{ stream, subject string }{
 		{bus.StreamModel, wire.ModelSubject(lane, tenant+".*")},

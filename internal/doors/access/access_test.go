@@ -34,10 +34,11 @@ type guarded struct {
 
 func guard(t *testing.T, tenants ...string) *guarded {
 	t.Helper()
-	return guardWithin(t, access.Limits{}, tenants...)
+	return guardWith(t, access.Limits{}, "", tenants...)
 }
 
-func guardWithin(t *testing.T, limits access.Limits, tenants ...string) *guarded {
+// guardWith is guard with limits of tenants and more lines of the server's configuration.
+func guardWith(t *testing.T, limits access.Limits, more string, tenants ...string) *guarded {
 	t.Helper()
 	dir := t.TempDir()
 	if _, err := access.Write(dir, "", tenants, limits); err != nil {
@@ -48,7 +49,7 @@ func guardWithin(t *testing.T, limits access.Limits, tenants ...string) *guarded
 		t.Fatal(err)
 	}
 	conf := filepath.Join(t.TempDir(), "guarded.conf") // is copied beside the accounts, with the store's folder
-	if err := os.WriteFile(conf, fmt.Appendf(base, "\ninclude %s\n", access.ConfigFile), 0o644); err != nil {
+	if err := os.WriteFile(conf, fmt.Appendf(base, "\ninclude %s\n%s\n", access.ConfigFile, more), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	g := &guarded{t: t, dir: dir, server: testserver.NATS(t, testserver.NATSOptions{Config: conf, StoreDir: dir})}
@@ -208,7 +209,7 @@ var publishes = map[string]string{
 	"btn.v1.blob.acme.D":               "operator acme* " + stages,
 	"btn.v1.graph._.D":                 "operator reparam-worker client*",
 	"btn.v1.graph.acme.D":              "operator reparam-worker acme*",
-	"btn.v1.keep.graph.acme.D":         "operator", // the server maps acme's models here, from the name above
+	"btn.v1.keep.2.graph.acme.D":       "operator", // the server maps acme's models here, from the name above
 	"btn.v1.infer":                     "operator client",
 	"btn.v1.infer.acme":                "operator acme",
 	"btn.v1.room.2":                    "operator client acme",
@@ -263,7 +264,7 @@ var hears = map[string]string{
 	"btn.v1.partial.2.acme.j.1.0":   "operator",
 	"btn.v1.cancel.acme.job":        "operator",
 	"btn.v1.blob.acme.D":            "operator",
-	"btn.v1.keep.blob.acme.D":       "operator reparam-worker",
+	"btn.v1.keep.2.blob.acme.D":     "operator reparam-worker",
 	"btn.v1.infer.acme":             "operator reparam-worker",
 	"_INBOX_aggregator.x":           "operator", // a reply comes only to a request
 	"_INBOX_client.x":               "operator",
@@ -301,7 +302,11 @@ func TestWhoMayPublish(t *testing.T) {
 			case slices.Contains(may, user):
 				want = subject
 			case slices.Contains(may, user+"*"):
-				want = message.KeepPrefix + strings.TrimPrefix(subject, wire.Prefix)
+				owner := user
+				if user == access.Client {
+					owner = ""
+				}
+				want = message.KeepSubject(owner, subject)
 			}
 			if arrived := arrives(t, nc, watcher, seen, token); arrived != want {
 				t.Errorf("%s publishes on %s: it arrives on %q, want %q %q", user, subject, arrived, want, refused.take())

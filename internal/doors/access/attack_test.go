@@ -169,7 +169,11 @@ func TestNothingCanBeAimed(t *testing.T) {
 			}
 		}
 		for _, subject := range stored {
-			reply, err := nc.RequestMsgWithContext(patience(t), &nats.Msg{Subject: subject, Header: forged.Header, Data: forged.Data})
+			data := forged.Data
+			if subject == message.GraphSubject("globex", "stored") { // a name has versions
+				data = fmt.Appendf(nil, `{"versions": [{"digest": %q, "time": "2026-01-02T03:04:05Z"}]}`, digest)
+			}
+			reply, err := nc.RequestMsgWithContext(patience(t), &nats.Msg{Subject: subject, Header: forged.Header, Data: data})
 			must(t, err)
 			if !strings.Contains(string(reply.Data), `"seq"`) {
 				t.Fatalf("%s stores on %s: %s", user, subject, reply.Data)

@@ -46,7 +46,7 @@ func TestRegisteredBytesStay(t *testing.T) {
 		owner string
 	}{{client, ""}, {tenant, "acme"}} {
 		subject := message.GraphSubject(c.owner, digest)
-		if said := store(c.nc, subject, wrong, nil); !strings.Contains(said, "is not the digest") {
+		if said := store(c.nc, subject, wrong, nil); !strings.Contains(said, "not those of their digest") {
 			t.Errorf("%s: wrong bytes: %s", subject, said)
 		}
 		store(c.nc, message.GraphSubject(c.owner, wire.Digest(wrong)), wrong, nil)

@@ -202,7 +202,7 @@ func (r Role) user(public string) string {
 func (r Role) imports() []Import {
 	all := subjects(r.Publish, r.Subscribe)
 	for _, s := range r.Keeps {
-		all = append(all, kept(s))
+		all = append(all, kept("", s))
 	}
 	return all
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// Models with forged headers of the server, and a flood of a lane while no reparam-worker is there, cost no tenant an accepted job,
-// whoever published them.
+// A tenant's models with forged headers of the server, and a flood of its lane while nobody answers, cost another tenant
+// none of its accepted jobs.
 func TestForgedHeadersLoseNoJob(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
@@ -23,8 +23,9 @@ func TestForgedHeadersLoseNoJob(t *testing.T) {
 	operator, _ := g.connect(access.Operator)
 	c := pipeline.Config{MaxBytes: 512 << 20}
 	must(t, pipeline.Setup(ctx, operator, c))
-	g.run(c, pipeline.StageLearn, pipeline.StageContract, pipeline.StageAggregate)
-	pause := g.run(c, pipeline.StageReparam)
+	answers := []pipeline.Stage{pipeline.StageLearn, pipeline.StageContract, pipeline.StageAggregate}
+	g.run(c, pipeline.StageReparam)
+	pause := g.run(c, answers...)
 	acme, globex := g.as("acme"), g.as("globex")
 	publish := func(job, model string, forged nats.Header) (stored bool) { // with an operator's rights, which no worker holds back
 		tenant := message.Owner(job)
@@ -59,7 +60,7 @@ func TestForgedHeadersLoseNoJob(t *testing.T) {
 		t.Error("a tenant's models fill no stream")
 	}
 	t.Logf("%d models fill the stream", stored)
-	g.run(c, pipeline.StageReparam)
+	g.run(c, answers...)
 	for _, job := range jobs {
 		a, err := acme.Wait(ctx, job)
 		must(t, err)

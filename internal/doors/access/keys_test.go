@@ -58,7 +58,7 @@ func TestSeedsAreNobodyElses(t *testing.T) {
 // A tenant has so many connections, subscriptions and bytes of a message as its limits say, and others have theirs.
 func TestTenantsAreLimited(t *testing.T) {
 	t.Parallel()
-	g := guardWithin(t, access.Limits{Connections: 2, Subscriptions: 5, Payload: 70_000}, "acme", "globex")
+	g := guardWith(t, access.Limits{Connections: 2, Subscriptions: 5, Payload: 70_000}, "", "acme", "globex")
 	one, _ := g.connect("acme")
 	two, _ := g.connect("acme")
 	s := g.settings("acme")

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
 	"github.com/basetensor/basetensor/internal/queue/admission"
@@ -39,9 +41,9 @@ func tenantsOf(t *testing.T, text string) *admission.File {
 	return f
 }
 
-// padded is the coin with that many line ends and a random bit behind it.
+// padded is the coin with another value and that many line ends.
 func padded(bytes int) string {
-	return fmt.Sprintf("%s%s%d\n", coin, strings.Repeat("\n", bytes), rand.IntN(2))
+	return strings.Replace(coin, "1 3", fmt.Sprint("1 ", 1+rand.IntN(1e9)), 1) + strings.Repeat("\n", bytes)
 }
 
 // wide is a model with an answer of about so many bytes, marginals included.
@@ -144,39 +146,181 @@ func TestTenantsHaveQuotas(t *testing.T) {
 	}
 }
 
-// Requests of a tenant above its quota, however they came to be stored, end with an error that names the quota, until it holds
-// less.
-func TestStoredRequestsHaveAQuota(t *testing.T) {
+// publish publishes a request as a tenant does without the client library, and returns the reply.
+func publish(t *testing.T, nc *nats.Conn, tenant, id, text string, more nats.Header) string {
+	t.Helper()
+	m := wire.Request{Job: tenant + "." + id, UAI: text, Queries: []query.Query{{}}}
+	b, err := wire.Encode(&m)
+	must(t, err)
+	h := nats.Header(message.Headers(&m, m.Job, "", ""))
+	maps.Copy(h, more)
+	reply, err := nc.RequestMsg(&nats.Msg{Subject: wire.ModelSubject(wire.Lane(tenant), m.Job), Data: b, Header: h}, 1e11)
+	must(t, err)
+	return string(reply.Data)
+}
+
+// Requests without an answer take a tenant's quota, however they are published, and nobody else's. Cancelled ones take none.
+func TestRequestsHaveAQuota(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
 	ctx := patience(t)
-	nc, _ := g.connect(access.Operator)
-	const many = 6
-	for k := range many {
-		m := wire.Request{Job: fmt.Sprint("acme.flood", k), UAI: padded(900 << 10), Queries: []query.Query{{}}}
-		b, err := wire.Encode(&m)
-		must(t, err)
-		_, err = nc.RequestMsg(&nats.Msg{Subject: wire.ModelSubject(wire.Lane("acme"), m.Job), Data: b,
-			Header: message.Headers(&m, m.Job, "", "")}, 1e11)
-		must(t, err)
+	g.run(pipeline.Config{Tenants: tenantsOf(t, small)}, pipeline.StageReparam, pipeline.StageAggregate) // nobody answers
+	nc, _ := g.connect("acme")
+	for k := range 6 {
+		reply := publish(t, nc, "acme", fmt.Sprint("flood", k), padded(900<<10), nil)
+		if k < 3 && !strings.Contains(reply, `"seq"`) || k >= 3 && !strings.Contains(reply, `request_bytes of class \"small\"`) {
+			t.Errorf("request %d: %s", k, reply)
+		}
 	}
-	g.run(pipeline.Config{Tenants: tenantsOf(t, small)})
 	acme, globex := g.as("acme"), g.as("globex")
-	a, err := acme.Wait(ctx, "acme.flood0")
-	must(t, err)
-	if a.Status != wire.StatusError || a.Error.Code != fault.OverBudget ||
-		!strings.Contains(a.Error.Message, `request_bytes of class "small"`) {
-		t.Errorf("%s %+v", a.Status, a.Error)
+	submit := func(c *client.Client, owner string) error {
+		_, err := c.Submit(ctx, wire.Request{Job: owner + "." + nuid.Next(), UAI: padded(900 << 10), Queries: []query.Query{{}}})
+		return err
 	}
-	id := "globex." + nuid.Next()
-	_, err = globex.Submit(ctx, wire.Request{Job: id, UAI: coin, Queries: []query.Query{{}}})
+	if err := submit(acme, "acme"); !errors.Is(err, client.ErrQuota) || !strings.Contains(err.Error(), `requests of tenant "acme" take`) {
+		t.Errorf("with the client: %v", err)
+	}
+	must(t, submit(globex, "globex"))
+
+	must(t, acme.Cancel(ctx, "acme.flood0", "enough"))
+	_, err := acme.Wait(ctx, "acme.flood0")
 	must(t, err)
-	if a, err := globex.Wait(ctx, id); err != nil || a.Status != wire.StatusOK {
-		t.Errorf("another tenant's: %+v %v", a, err)
+	for err = submit(acme, "acme"); errors.Is(err, client.ErrQuota) && ctx.Err() == nil; {
+		time.Sleep(50 * time.Millisecond)
+		err = submit(acme, "acme")
+	}
+	must(t, err)
+}
+
+// Answered requests take no quota: a tenant may have any number, one after the other.
+func TestAnsweredRequestsTakeNoQuota(t *testing.T) {
+	t.Parallel()
+	g := guard(t, "acme")
+	ctx := patience(t)
+	g.run(pipeline.Config{Tenants: tenantsOf(t, `{"classes": {"default": {"request_bytes": 1e6}}}`)})
+	acme := g.as("acme")
+	for k := range 30 {
+		id := fmt.Sprint("acme.one", k)
+		_, err := acme.Submit(ctx, wire.Request{Job: id, UAI: padded(100 << 10), Queries: []query.Query{{}}})
+		must(t, err)
+		a, err := acme.Wait(ctx, id)
+		must(t, err)
+		if a.Status != wire.StatusOK {
+			t.Fatalf("job %d: %+v", k, a.Error)
+		}
 	}
 }
 
-// The estimate from a look that reads few of many messages is near the true size. Removed messages are free.
+// Answers and large requests that were kept for their least time make room for a tenant's others, while their streams are nearly empty.
+func TestOldMessagesMakeRoomForTheirOwner(t *testing.T) {
+	t.Parallel()
+	g := guard(t, "acme")
+	ctx := patience(t)
+	operator, _ := g.connect(access.Operator)
+	must(t, pipeline.Setup(ctx, operator, pipeline.Config{KeepAtLeast: time.Second}))
+	g.run(pipeline.Config{Tenants: tenantsOf(t, `{"classes": {"default": {"answer_bytes": 10000, "blob_bytes": 25e6}}}`)})
+	acme := g.as("acme")
+	refused := 0
+	for answered := 0; answered < 5; {
+		id := "acme." + nuid.Next()
+		text := wide(6000) + strings.Repeat("\n", 9<<20) + fmt.Sprint("\n", strings.Repeat(" ", answered+refused))
+		_, err := acme.Submit(ctx, wire.Request{Job: id, UAI: text, Queries: []query.Query{{Marginals: true}}})
+		status := fault.Code("")
+		if err != nil {
+			status = fault.CodeOf(err)
+		} else if a, err := acme.Wait(ctx, id); err != nil {
+			t.Fatal(err)
+		} else if a.Error != nil {
+			status = a.Error.Code
+		}
+		switch {
+		case status == "":
+			answered++
+		case status != fault.OverBudget || ctx.Err() != nil:
+			t.Fatalf("after %d answers and %d refusals: %s", answered, refused, status)
+		default:
+			refused++
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused: the quotas are too large for this test")
+	}
+}
+
+// A tenant may have its share of a lane's backlog waiting, and another one of the same lane is served.
+func TestATenantHasAShareOfTheBacklog(t *testing.T) {
+	t.Parallel()
+	other := ""
+	for k := 0; other == "" || wire.Lane(other) != wire.Lane("acme"); k++ {
+		other = fmt.Sprint("other", k)
+	}
+	g := guard(t, "acme", other)
+	ctx := patience(t)
+	operator, _ := g.connect(access.Operator)
+	must(t, pipeline.Setup(ctx, operator, pipeline.Config{Backlog: 64}))
+	g.run(pipeline.Config{Tenants: tenantsOf(t, `{}`)}, pipeline.StageReparam) // nobody answers
+	nc, _ := g.connect("acme")
+	stored, last := 0, ""
+	for k := range 40 {
+		if reply := publish(t, nc, "acme", fmt.Sprint("flood", k), coin, nil); strings.Contains(reply, `"seq"`) {
+			stored++
+		} else {
+			last = reply
+		}
+	}
+	if stored != 4 || !strings.Contains(last, `of tenant \"acme\": 4 without an answer, at most 4`) {
+		t.Errorf("%d jobs wait: %s", stored, last)
+	}
+	_, err := g.as("acme").Submit(ctx, wire.Request{Job: "acme.more", UAI: coin, Queries: []query.Query{{}}})
+	if !errors.Is(err, client.ErrFull) || errors.Is(err, client.ErrQuota) {
+		t.Errorf("with the client: %v", err)
+	}
+	_, err = g.as(other).Submit(ctx, wire.Request{Job: other + ".one", UAI: coin, Queries: []query.Query{{}}})
+	must(t, err)
+}
+
+// A request with a header that a server acts on is refused. Of others none is stored that only workers write; and it replaces no other.
+func TestRequestsAreStoredWithoutHeadersOfTheServer(t *testing.T) {
+	t.Parallel()
+	g := guard(t, "acme")
+	ctx := patience(t)
+	g.run(pipeline.Config{}, pipeline.StageReparam)
+	nc, _ := g.connect("acme")
+	for name, value := range map[string]string{
+		"Nats-Rollup": "all", "Nats-Schedule": "@every 1s", "Nats-TTL": "1s",
+		"Nats-Expected-Last-Subject-Sequence-Subject": "btn.v1.answer.other.job",
+	} {
+		if reply := publish(t, nc, "acme", "zero", coin, nats.Header{name: {value}}); !strings.Contains(reply, "60003") {
+			t.Errorf("%s: %s", name, reply)
+		}
+	}
+	forged := nats.Header{"Btn-Stored": {"1"}, "traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
+	if reply := publish(t, nc, "acme", "one", coin, forged); !strings.Contains(reply, `"seq"`) {
+		t.Fatal(reply)
+	}
+	forced := nats.Header{"Nats-Expected-Last-Subject-Sequence": {"1"}}
+	if reply := publish(t, nc, "acme", "one", coin, forced); !strings.Contains(reply, "10071") {
+		t.Errorf("again: %s", reply)
+	}
+	operator, _ := g.connect(access.Operator)
+	js, err := jetstream.New(operator)
+	must(t, err)
+	s, err := js.Stream(ctx, bus.StreamModel)
+	must(t, err)
+	m, err := s.GetLastMsgForSubject(ctx, wire.ModelSubject(wire.Lane("acme"), "acme.one"))
+	must(t, err)
+	for name := range m.Header {
+		if strings.HasPrefix(name, "Nats-") && m.Header.Get(name) == forged.Get(name) || name == "Btn-Stored" {
+			t.Errorf("%s was stored", name)
+		}
+	}
+	if m.Header.Get("traceparent") == "" || m.Header.Get(wire.HeaderJob) != "acme.one" {
+		t.Errorf("headers are gone: %v", m.Header)
+	}
+}
+
+// What counts is at most what the stream holds, and nearly that. Removed messages are free.
 func TestQuotasCount(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme")
@@ -194,7 +338,7 @@ func TestQuotasCount(t *testing.T) {
 	}
 	at := func(most int64) error {
 		q := bus.NewQuotas(b, func(string, string, int64) bus.Quota { return bus.Quota{Bytes: most, Why: "so it is"} })
-		return q.Take(context.WithoutCancel(ctx), bus.StreamGraph, "btn.v1.graph.acme."+wire.Digest(nil), size)
+		return q.Take(context.WithoutCancel(ctx), bus.StreamGraph, "btn.v1.graph.acme."+wire.Digest(nil), nil, size)
 	}
 	if err := at(size * (many - 1)); !errors.Is(err, bus.ErrQuota) {
 		t.Errorf("below what there is: %v", err)
@@ -206,6 +350,10 @@ func TestQuotasCount(t *testing.T) {
 	must(t, err)
 	s, err := js.Stream(ctx, bus.StreamGraph)
 	must(t, err)
+	all := int64(s.CachedInfo().State.Bytes)
+	if err := at(all + 2*size); err != nil {
+		t.Errorf("above what the server counts: %v", err)
+	}
 	must(t, s.Purge(ctx))
 	if err := at(3 * size); err != nil {
 		t.Errorf("after all is removed: %v", err)

@@ -140,6 +140,6 @@ func (c *call) hold(n int64) error {
 
 // release returns the bytes taken by hold.
 func (c *call) release() {
-	c.g.bodies.give(c.asker(), c.held)
+	c.g.bodies.Give(c.asker(), c.held)
 	c.held = 0
 }

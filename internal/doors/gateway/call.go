@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/shares"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -133,17 +134,17 @@ func (c *call) place(r route) (free func(), err error) {
 	if err := c.share(room, 1, "requests at one time"); err != nil {
 		return nil, err
 	}
-	return func() { room.give(who, 1) }, nil
+	return func() { room.Give(who, 1) }, nil
 }
 
 // share takes n of a room, or returns a refusal.
-func (c *call) share(room *shares, n int64, what string) error {
-	full, share := room.take(c.asker(), n)
+func (c *call) share(room *shares.Room, n int64, what string) error {
+	full, share := room.Take(c.asker(), n)
 	switch {
 	case full:
-		return busy("too many %s: there may be %d", what, room.most)
+		return busy("too many %s: there may be %d", what, room.Most)
 	case share:
-		return tooMany(0, "too many %s from here: there may be %d of all, and as many of one as are left for others", what, room.most)
+		return tooMany(0, "too many %s from here: there may be %d of all, and as many of one as are left for others", what, room.Most)
 	}
 	return nil
 }

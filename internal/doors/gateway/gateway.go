@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/memo"
+	"github.com/basetensor/basetensor/internal/base/shares"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -92,9 +93,9 @@ type Gateway struct {
 	roll     roll
 	metrics  *metrics
 	mux      *http.ServeMux
-	requests shares
-	streams  shares
-	bodies   shares // bytes
+	requests shares.Room
+	streams  shares.Room
+	bodies   shares.Room // bytes
 	rates    rates
 	ended    chan struct{} // closed when the gateway ends
 }
@@ -115,7 +116,7 @@ func New(c Config) (*Gateway, error) {
 	l := c.Limits.withDefaults()
 	g := &Gateway{
 		config: c, limits: l, log: c.Log, bus: b, own: client.On(b), mux: http.NewServeMux(),
-		requests: shares{most: int64(l.Requests)}, streams: shares{most: int64(l.Streams)}, bodies: shares{most: l.Bodies},
+		requests: shares.Room{Most: int64(l.Requests)}, streams: shares.Room{Most: int64(l.Streams)}, bodies: shares.Room{Most: l.Bodies},
 		rates: rates{second: l.Rate}, ended: make(chan struct{}),
 		known:   memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
 		glances: memo.LRU[string, *Glance]{Entries: mostGlances},

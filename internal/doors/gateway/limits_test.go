@@ -44,7 +44,7 @@ func TestTooMany(t *testing.T) {
 		}
 		waits <- err
 	}()
-	for s.gateway.requests.all() == 0 {
+	for s.gateway.requests.Used() == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	r := s.ask("GET", "/v1/jobs", "")
@@ -55,7 +55,7 @@ func TestTooMany(t *testing.T) {
 	if err := <-waits; err == nil {
 		t.Error("the request had an answer")
 	}
-	for s.gateway.requests.all() > 0 { // a client that went away holds no place
+	for s.gateway.requests.Used() > 0 { // a client that went away holds no place
 		time.Sleep(time.Millisecond)
 	}
 	want[Health](s, 200, "GET", "/healthz", "")
@@ -107,7 +107,7 @@ func TestSlowBodies(t *testing.T) {
 	if _, err := s.slow("").Read(answer); err != nil || string(answer) != "HTTP/1.1 408" {
 		t.Errorf("%q, %v", answer, err)
 	}
-	s.waits(func() bool { return s.gateway.bodies.all() == 0 })
+	s.waits(func() bool { return s.gateway.bodies.Used() == 0 })
 }
 
 // TestSlowBodiesThatNobodyReads: the refusal comes though the body does not.
@@ -155,7 +155,7 @@ func TestSlowBodiesOfOneKey(t *testing.T) {
 	for range many {
 		s.slow(keyA)
 	}
-	s.waits(func() bool { return s.gateway.bodies.all() >= many*step })
+	s.waits(func() bool { return s.gateway.bodies.Used() >= many*step })
 	for _, key := range []string{keyB, keyA} {
 		s.key = key
 		want[Submitted](s, 202, "POST", "/v1/infer", `{"job": "j", "async": true, "model": `+rain+`}`)
@@ -174,7 +174,7 @@ func TestSlowBodiesOfOneKey(t *testing.T) {
 			}
 		}()
 	}
-	s.waits(func() bool { return s.gateway.requests.all() == 4 })
+	s.waits(func() bool { return s.gateway.requests.Used() == 4 })
 	s.key = keyA
 	r := s.ask("GET", "/healthz", "")
 	if r.StatusCode != 200 { // needs no key, so takes no place of this one's
@@ -237,7 +237,7 @@ func TestManyQueriesInFewBytes(t *testing.T) {
 	}
 	want[Submitted](s, 202, "POST", "/v1/infer", queries(1000))
 	s.refused(503, "bytes of bodies", "POST", "/v1/infer", queries(300_000))
-	if held := s.gateway.bodies.all(); held != 0 {
+	if held := s.gateway.bodies.Used(); held != 0 {
 		t.Errorf("%d bytes are held", held)
 	}
 }
@@ -270,11 +270,11 @@ func TestLargeEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := events.send("answer", strings.Repeat("x", 2<<20)); err != nil || s.gateway.bodies.all() != 0 {
-		t.Errorf("%v, %d bytes are held", err, s.gateway.bodies.all())
+	if err := events.send("answer", strings.Repeat("x", 2<<20)); err != nil || s.gateway.bodies.Used() != 0 {
+		t.Errorf("%v, %d bytes are held", err, s.gateway.bodies.Used())
 	}
-	if err := events.send("answer", strings.Repeat("x", 9<<20)); err == nil || s.gateway.bodies.all() != 0 {
-		t.Errorf("%v, %d bytes are held", err, s.gateway.bodies.all())
+	if err := events.send("answer", strings.Repeat("x", 9<<20)); err == nil || s.gateway.bodies.Used() != 0 {
+		t.Errorf("%v, %d bytes are held", err, s.gateway.bodies.Used())
 	}
 }
 
@@ -282,7 +282,7 @@ func TestLargeEvents(t *testing.T) {
 func TestPatienceBeyondTransfer(t *testing.T) {
 	s := start(t, false, func(c *Config) { c.Limits.Transfer, c.Limits.Patience = 2*time.Second, 10*time.Minute })
 	go func() {
-		s.waits(func() bool { return s.gateway.requests.all() == 1 })
+		s.waits(func() bool { return s.gateway.requests.Used() == 1 })
 		time.Sleep(3 * time.Second)
 		s.work()
 	}()

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/basetensor/basetensor/internal/base/shares"
 )
 
 // metrics count requests.
@@ -23,10 +25,10 @@ func newMetrics(registry prometheus.Registerer, g *Gateway) *metrics {
 	if registry == nil {
 		return m
 	}
-	gauge := func(name, help string, of *shares) prometheus.Collector {
+	gauge := func(name, help string, of *shares.Room) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "basetensor", Name: name, Help: help,
-		}, func() float64 { return float64(of.all()) })
+		}, func() float64 { return float64(of.Used()) })
 	}
 	registry.MustRegister(m.seconds,
 		gauge("http_requests", "Requests over HTTP under way.", &g.requests),

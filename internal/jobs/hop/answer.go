@@ -149,7 +149,7 @@ func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err 
 	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
 
 	if a.Status == wire.StatusOK {
-		err = l.Bus.Quotas().Take(ctx, bus.StreamAnswer, m.Subject, len(b))
+		err = l.Bus.Quotas().Take(ctx, bus.StreamAnswer, m.Subject, m.Header, len(b))
 	}
 	var first *wire.Answer
 	if err == nil {
@@ -161,6 +161,7 @@ func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err 
 	}
 	if err == nil && first == nil {
 		l.tell(ctx, a, asked)
+		l.Retire(ctx, a)
 	}
 	if err != nil || first == nil {
 		return err
@@ -179,6 +180,16 @@ func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err 
 		)
 	}
 	return nil
+}
+
+// Retire removes the stored request of a tenant's job that has an answer. One that failed by trouble stays: operators may replay it.
+func (l *Jobs) Retire(ctx context.Context, a *wire.Answer) {
+	if a.Error != nil && (a.Error.Code == fault.Infrastructure || a.Error.Code == fault.Internal) {
+		return
+	}
+	if err := l.Bus.Quotas().Retire(ctx, a.Job); err != nil {
+		l.Log.Debug("an answered request is not removed", "job", a.Job, "error", err)
+	}
 }
 
 // first stores an answer and returns nil, or returns the answer that its subject has already. A stored answer that
@@ -406,7 +417,7 @@ func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
 	}
 
 	subject := message.DLQSubject(letter.Stage, letter.Job)
-	if err := l.Bus.Quotas().Take(ctx, bus.StreamDead, subject, len(b)); errors.Is(err, bus.ErrQuota) {
+	if err := l.Bus.Quotas().Take(ctx, bus.StreamDead, subject, nil, len(b)); errors.Is(err, bus.ErrQuota) {
 		l.Log.Warn("a dead letter is not kept", "job", letter.Job, "error", err, "why", info.Message)
 		return nil
 	}

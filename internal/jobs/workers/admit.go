@@ -20,14 +20,10 @@ const headerBegin = "Btn-Begin"
 // mostLater bounds the pause of a task that comes too early; then it is looked at again.
 const mostLater = 10 * time.Minute
 
-// admitRequest refuses a request above its tenant's limits, or of a tenant above its quota of stored requests, before
-// any work on it.
-func (w *Reparam) admitRequest(ctx context.Context, d *hop.Message, m *wire.Request) error {
+// admitRequest refuses a request above its tenant's limits before any work on it.
+func (w *Reparam) admitRequest(d *hop.Message, m *wire.Request) error {
 	if w.host.Tenants == nil {
 		return nil
-	}
-	if err := w.Bus.Quotas().Over(ctx, bus.StreamModel, d.Raw.Subject); err != nil {
-		return err
 	}
 	asked := admission.Asked{Bytes: len(d.Data), Queries: m.Queries, Settings: m.Settings}
 	if m.Model != nil {

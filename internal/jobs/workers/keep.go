@@ -1,77 +1,115 @@
 package workers
 
-// Tenants and clients have no right to publish to streams: reparam-worker stores their messages for them, within quotas.
+// Tenants and clients have no right to publish to streams: reparam-worker stores their messages for them, within quotas, after its checks,
+// and so that no tenant has all of its time.
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
+	"errors"
+	"strconv"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nats.go/micro"
 )
 
-// The maximum numbers of messages that one process stores for users at one time: for all of them, and for one of them, so that
-// nobody has all places.
+// Bounds of what one process stores for users at one time, and of questions about room.
 const (
-	keepAtOne   = 256
-	keepForOne  = 64
-	roomsAtOnce = 64 // questions about room
+	keepBytes    = 128 << 20
+	requestBytes = 16 << 20 // or two of the largest messages; quotas do not count them before they are stored
+	keepBeside   = 16 << 10 // bytes of memory of a message beside its payload
+	roomsAtOnce  = 64
 )
 
-// keep stores a message of a user and replies with the stream's reply. It must not block.
-func (s *service) keep(r micro.Request) {
-	owner, ok := bus.OwnerOn(storedUnder(r))
+// door is a connection on which this process hears the tenants of a lane.
+type door struct {
+	*nats.Subscription
+	nc *nats.Conn // nil: the worker's own
+}
+
+// open has this process store for tenants. Each lane has a connection of its own: the server closes a connection that takes messages too
+// slowly, and those of other lanes and of the worker itself go on then. A server in this process has no tenants to fear.
+func (s *service) open() (doors []door, err error) {
+	for lane := range wire.Lanes {
+		d := door{}
+		nc := s.Bus.NC
+		if nc.Opts.InProcessServer == nil {
+			options := nc.Opts
+			options.Name += " lane " + strconv.Itoa(lane)
+			options.ClosedCB = nil
+			if d.nc, err = options.Connect(); err != nil {
+				break
+			}
+			nc = d.nc
+		}
+		if d.Subscription, err = nc.QueueSubscribe(message.KeepFilter(lane, ">"), serviceName, s.keep); err != nil {
+			break
+		}
+		doors = append(doors, d)
+	}
+	if err != nil {
+		for _, d := range doors {
+			d.close()
+		}
+	}
+	return doors, err
+}
+
+// stop ends the hearing: what came is handled when it returns.
+func (d door) stop() {
+	d.Drain()
+	for until := time.Now().Add(hop.WriteTimeout); d.IsValid() && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// close closes the connection, over which replies go.
+func (d door) close() {
+	if d.nc != nil {
+		d.nc.FlushTimeout(hop.WriteTimeout)
+		d.nc.Close()
+	}
+}
+
+// keep stores a message of a user and replies with the stream's reply. It must not block. It stores nothing whose sender would not hear
+// of it.
+func (s *service) keep(r *nats.Msg) {
+	if r.Reply == "" {
+		return
+	}
+	subject := message.Kept(r.Subject)
+	owner, ok := bus.OwnerOn(subject)
 	if !ok {
 		s.unkept(r, bus.CodeRefused, "nothing is stored under this subject")
 		return
 	}
-	if !s.takePlace(owner, 1) {
-		s.unkept(r, bus.CodeBusy, fmt.Sprintf("%d messages of one user wait already: ask again later", keepForOne))
-		return
+	room := &s.keeps
+	if message.KindOf(subject) == message.KindModel {
+		room = &s.requests
 	}
-	if why := s.begin(s.keeps, func() { defer s.takePlace(owner, -1); s.store(r) }); why != "" {
-		s.takePlace(owner, -1)
+	if why := s.begin(room, "bytes", owner, int64(len(r.Data))+keepBeside, func() { s.store(r, subject) }); why != "" {
 		s.unkept(r, bus.CodeBusy, why+": ask again later")
 	}
 }
 
-// takePlace takes a place of an owner's, or gives it back with -1, and reports whether there was one.
-func (s *service) takePlace(owner string, n int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.places[owner]+n > keepForOne {
-		return false
-	}
-	if s.places[owner] += n; s.places[owner] == 0 {
-		delete(s.places, owner)
-	}
-	return true
-}
-
-// storedUnder returns the subject that a user's message is to be stored on.
-func storedUnder(r micro.Request) string {
-	return wire.Prefix + strings.TrimPrefix(r.Subject(), message.KeepPrefix)
-}
-
-// store is keep in a goroutine of its own. It stores nothing whose sender would not hear of it.
-func (s *service) store(r micro.Request) {
-	if r.Reply() == "" {
-		return
-	}
-	if err := bus.Intact(storedUnder(r), nats.Header(r.Headers()), r.Data()); err != nil {
+// store is keep in a goroutine of its own, for a message that is to be stored on a subject.
+func (s *service) store(r *nats.Msg, subject string) {
+	if err := bus.Intact(subject, r.Header, r.Data); err != nil && message.KindOf(subject) != message.KindTimer { // that is made anew
 		s.unkept(r, bus.CodeDamaged, err.Error())
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
-	m, err := s.Bus.Admitted(ctx, storedUnder(r), nats.Header(r.Headers()), r.Data())
+	m, err := s.Bus.Admitted(ctx, subject, r.Header, r.Data)
+	if err == nil { // a refused tenant takes no place of its lane
+		err = s.enter(ctx, subject)
+	}
 	if err != nil {
 		s.unkept(r, bus.CodeOf(err), err.Error())
 		return
@@ -81,18 +119,30 @@ func (s *service) store(r micro.Request) {
 		s.unkept(r, bus.CodeBusy, "the server does not answer: "+err.Error())
 		return
 	}
-	s.Bus.NC.Publish(r.Reply(), reply.Data)
+	r.Respond(reply.Data)
+}
+
+// enter takes the place of a request in the backlog of its lane, which must be that of its owner, if it has one.
+func (s *service) enter(ctx context.Context, subject string) error {
+	if message.KindOf(subject) != message.KindModel {
+		return nil
+	}
+	model, err := message.ParseSubject(subject)
+	if err == nil && model.Owner != "" && model.Lane != wire.Lane(model.Owner) {
+		err = errors.New("the lane is another tenant's")
+	}
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	return s.models.Enter(ctx, model.Lane)
 }
 
 // unkept replies with a refusal in the form of a stream's.
-func (s *service) unkept(r micro.Request, code jetstream.ErrorCode, why string) {
-	if r.Reply() == "" {
-		return
-	}
+func (s *service) unkept(r *nats.Msg, code jetstream.ErrorCode, why string) {
 	b, err := json.Marshal(map[string]any{"error": jetstream.APIError{Code: 400, ErrorCode: code, Description: why}})
 	if err != nil {
 		s.Log.Error("cannot encode a reply", "error", err)
 		return
 	}
-	s.Bus.NC.Publish(r.Reply(), b)
+	r.Respond(b)
 }

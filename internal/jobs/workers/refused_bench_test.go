@@ -54,7 +54,7 @@ func BenchmarkRefusal(b *testing.B) {
 				if _, err := m.Digest(); err != nil {
 					b.Fatal(err)
 				}
-				if err := w.admitRequest(b.Context(), d, &m); fault.CodeOf(err) != fault.OverBudget {
+				if err := w.admitRequest(d, &m); fault.CodeOf(err) != fault.OverBudget {
 					b.Fatal(err)
 				}
 			}

@@ -125,7 +125,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	if err := identify(d, &m); err != nil {
 		return err
 	}
-	if err := w.admitRequest(ctx, d, &m); err != nil {
+	if err := w.admitRequest(d, &m); err != nil {
 		return err
 	}
 

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/shares"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -42,15 +43,16 @@ const (
 // service answers the requests for an immediate answer that come to one process.
 type service struct {
 	*hop.Loop
-	metrics *metrics.Metrics
-	client  *client.Client
-	slots   chan struct{} // one per request for an answer that waits
-	keeps   chan struct{} // one per message that is being stored for a user
-	rooms   chan struct{} // one per question about room
+	metrics  *metrics.Metrics
+	client   *client.Client
+	models   *bus.Room
+	slots    shares.Room // requests for an answer that wait
+	keeps    shares.Room // bytes that are being stored for tenants
+	requests shares.Room // the same, of requests
+	rooms    shares.Room // questions about room
 
 	mu      sync.Mutex
 	closed  bool           // under mu: no request is taken any more
-	places  map[string]int // under mu: messages that are being stored, by owner
 	waiting sync.WaitGroup // requests that were taken
 
 	answered, pending, refused atomic.Int64
@@ -59,13 +61,14 @@ type service struct {
 // serve offers the service until ctx ends, then waits for the requests that it has taken.
 func (w *Reparam) serve(ctx context.Context) error {
 	s := &service{
-		Loop:    w.Loop,
-		metrics: w.host.Metrics,
-		client:  client.On(w.Bus),
-		slots:   make(chan struct{}, w.host.Requests),
-		keeps:   make(chan struct{}, keepAtOne),
-		rooms:   make(chan struct{}, roomsAtOnce),
-		places:  map[string]int{},
+		Loop:     w.Loop,
+		metrics:  w.host.Metrics,
+		client:   client.On(w.Bus),
+		models:   w.Bus.ModelRoom(),
+		slots:    shares.Room{Most: int64(w.host.Requests)},
+		keeps:    shares.Room{Most: keepBytes},
+		requests: shares.Room{Most: max(requestBytes, 2*(w.Bus.NC.MaxPayload()+keepBeside))},
+		rooms:    shares.Room{Most: roomsAtOnce},
 	}
 
 	offered, err := micro.AddService(w.Bus.NC, micro.Config{
@@ -89,12 +92,11 @@ func (w *Reparam) serve(ctx context.Context) error {
 		}
 	}
 	if err == nil {
-		room := w.Bus.ModelRoom()
-		err = offered.AddEndpoint("room", micro.HandlerFunc(func(r micro.Request) { s.room(r, room) }),
-			micro.WithEndpointSubject(wire.Prefix+"room.*"))
+		err = offered.AddEndpoint("room", micro.HandlerFunc(s.room), micro.WithEndpointSubject(wire.Prefix+"room.*"))
 	}
+	var doors []door
 	if err == nil {
-		err = offered.AddEndpoint("keep", micro.HandlerFunc(s.keep), micro.WithEndpointSubject(message.KeepPrefix+">"))
+		doors, err = s.open()
 	}
 	if err != nil {
 		if offered != nil {
@@ -110,6 +112,10 @@ func (w *Reparam) serve(ctx context.Context) error {
 	// requests that the server sent before it knew are here after this
 	w.Bus.NC.FlushTimeout(hop.WriteTimeout)
 
+	for _, d := range doors {
+		d.stop()
+	}
+
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
@@ -118,6 +124,9 @@ func (w *Reparam) serve(ctx context.Context) error {
 	// closes.
 	s.waiting.Wait()
 	w.Bus.NC.FlushTimeout(hop.WriteTimeout)
+	for _, d := range doors {
+		d.close()
+	}
 	return nil
 }
 
@@ -128,32 +137,34 @@ func (s *service) stats(*micro.Endpoint) any {
 		metrics.Answered: s.answered.Load(),
 		metrics.Pending:  s.pending.Load(),
 		metrics.Refused:  s.refused.Load(),
-		"waiting":        int64(len(s.slots)),
+		"waiting":        s.slots.Used(),
 	}
 }
 
 // take begins a request. It must not block, because the library hands over requests one by one.
 func (s *service) take(r micro.Request) {
 	began := time.Now()
-	if why := s.begin(s.slots, func() { s.infer(r, began) }); why != "" {
+	if why := s.begin(&s.slots, "requests", message.OwnerOf(r.Subject()), 1, func() { s.infer(r, began) }); why != "" {
 		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: %s: ask again later", why))
 	}
 }
 
-// begin calls do in a goroutine, for whose end serve waits, if a slot is free. It returns at once, with the reason where it does not.
-func (s *service) begin(slots chan struct{}, do func()) (why string) {
+// begin calls do in a goroutine, for whose end serve waits, if an owner finds n units of a room free. It returns at once, with the reason
+// if there are none.
+func (s *service) begin(room *shares.Room, unit, owner string, n int64, do func()) (why string) {
 	s.mu.Lock() // so that serve does not begin to wait for none and miss one
 	defer s.mu.Unlock()
 	if s.closed {
 		return "this worker is stopping"
 	}
-	select {
-	case slots <- struct{}{}:
-	default:
-		return fmt.Sprintf("%d requests wait already", cap(slots))
+	switch full, share := room.Take(owner, n); {
+	case full:
+		return fmt.Sprintf("%d %s wait already", room.Most, unit)
+	case share:
+		return fmt.Sprintf("too many %s of %s wait already", unit, owner)
 	}
 	s.waiting.Go(func() {
-		defer func() { <-slots }()
+		defer room.Give(owner, n)
 		do()
 	})
 	return ""
@@ -161,23 +172,24 @@ func (s *service) begin(slots chan struct{}, do func()) (why string) {
 
 // room tells clients without permission to ask the server the room of a lane, and the presence of
 // workers. It must not block.
-func (s *service) room(r micro.Request, models *bus.Room) {
-	lane, err := strconv.Atoi(r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:])
+func (s *service) room(r micro.Request) {
+	name := r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:]
+	lane, err := strconv.Atoi(name)
 	if err != nil || lane < 0 || lane >= wire.Lanes {
 		r.Error(wire.ReplyBadRequest, "no such lane", nil)
 		return
 	}
-	if why := s.begin(s.rooms, func() { s.left(r, models, lane) }); why != "" {
+	if why := s.begin(&s.rooms, "questions", "lane "+name, 1, func() { s.left(r, lane) }); why != "" {
 		r.Error(wire.ReplyNoRoom, why, nil)
 	}
 }
 
 // left is room in a goroutine of its own.
-func (s *service) left(r micro.Request, models *bus.Room, lane int) {
+func (s *service) left(r micro.Request, lane int) {
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
 	var m message.Room
-	m.Left, m.Full = models.Left(ctx, lane)
+	m.Left, m.Full = s.models.Left(ctx, lane)
 	if string(r.Data()) == message.AskServed {
 		if _, err := s.Bus.Served(ctx, lane); err != nil {
 			m.Unserved = s.Info(err).Message

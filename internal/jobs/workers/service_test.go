@@ -54,7 +54,7 @@ func TestAStopWaitsForStores(t *testing.T) {
 	replies, err := nc.SubscribeSync(inbox)
 	must(err)
 	must(nc.PublishMsg(&nats.Msg{
-		Subject: message.KeepPrefix + "blob.acme." + wire.Digest([]byte("bytes")), Reply: inbox, Data: []byte("bytes"),
+		Subject: message.KeepSubject("acme", message.BlobSubject("acme", wire.Digest([]byte("bytes")))), Reply: inbox, Data: []byte("bytes"),
 	}))
 	m := <-stream
 	stop()

@@ -68,6 +68,9 @@ func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes
 	switch ask {
 	case job.AskOver:
 		a, err := w.Stored(ctx, id)
+		if a != nil {
+			w.Retire(ctx, a)
+		}
 		return a != nil, err
 	case job.AskPassed: // the floor of reparam-worker stays at another model of the lane that takes long
 		return w.Bus.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, id))

@@ -31,13 +31,17 @@ func (w *Aggregate) buckets(ctx context.Context) error {
 }
 
 // tidy removes acknowledged messages from work queues: a server that was killed may have lost their
-// removal. Nobody would be given them, and they would count as backlog. It returns when ctx ends.
+// removal. Nobody would be given them, and they would count as backlog. It removes old large messages of tenants who need the room. It
+// returns when ctx ends.
 func (w *Aggregate) tidy(ctx context.Context) error {
 	return every(ctx, tidyEvery, func(bool) {
 		for _, stream := range []string{bus.StreamControl, bus.StreamNetwork, bus.StreamTask} {
 			if err := w.tidyQueue(ctx, stream); err != nil && ctx.Err() == nil {
 				w.Log.Debug("cannot look at a work queue", "stream", stream, "error", err)
 			}
+		}
+		if err := w.Bus.Quotas().Spare(ctx); err != nil && ctx.Err() == nil {
+			w.Log.Debug("cannot make room for a tenant", "error", err)
 		}
 	})
 }

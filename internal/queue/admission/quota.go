@@ -6,8 +6,9 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 )
 
-// Quota returns the maximum number of bytes of a stream for a tenant: its class's share of the stream's room, or its
-// class's bytes if they are fewer. Without a bound on room (0) there is no share.
+// Quota returns the maximum that a tenant may hold in a stream: its class's share of the stream's room, or its class's bytes if they are
+// fewer. Without a bound on room (0) there is no share. Where old messages make room for others a share is soft. The share is also that of
+// a quarter of a lane's backlog.
 func (f *File) Quota(stream, tenant string, room int64) bus.Quota {
 	class, l := f.Tenants().Limits(tenant)
 	var name string
@@ -26,7 +27,10 @@ func (f *File) Quota(stream, tenant string, room int64) bus.Quota {
 	}
 	share := l.StreamShare * float64(max(room, 0))
 	if share > 0 && (bytes == 0 || share < bytes) {
-		return bus.Quota{Bytes: int64(share), Why: fmt.Sprintf("stream_share of class %q is %v", class, l.StreamShare)}
+		return bus.Quota{
+			Bytes: int64(share), Share: l.StreamShare, Why: fmt.Sprintf("stream_share of class %q is %v", class, l.StreamShare),
+			Soft: stream == bus.StreamAnswer || stream == bus.StreamBlob,
+		}
 	}
-	return bus.Quota{Bytes: int64(bytes), Why: fmt.Sprintf("%s of class %q is %.0f", name, class, bytes)}
+	return bus.Quota{Bytes: int64(bytes), Share: l.StreamShare, Why: fmt.Sprintf("%s of class %q is %.0f", name, class, bytes)}
 }

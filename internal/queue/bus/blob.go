@@ -158,7 +158,7 @@ func (b *shelves) putWithin(ctx context.Context, in shelf, data []byte, q *Quota
 		last = stored.Sequence
 	}
 	if last == 0 {
-		if err := q.Take(ctx, in.stream, subject, len(data)); err != nil {
+		if err := q.Take(ctx, in.stream, subject, nil, len(data)); err != nil {
 			return "", err
 		}
 	}

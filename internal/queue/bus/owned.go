@@ -29,17 +29,8 @@ const (
 	staleFor   = 100 * time.Millisecond
 )
 
-// askFor is for how long a worker's word about room and workers is waited for.
+// askFor is for how long a worker's word about workers is waited for.
 const askFor = 2 * time.Second
-
-// askRoom asks the workers for the room left in a lane. Where nobody answers, a few messages are let through.
-func (b *Bus) askRoom(ctx context.Context, lane int) (left int, full string) {
-	room, err := b.ask(ctx, lane, "")
-	if err != nil {
-		return roomAtOdd, ""
-	}
-	return room.Left, room.Full
-}
 
 // askServed is Served by the workers' word. Only reparam-workers answer.
 func (b *Bus) askServed(ctx context.Context, lane int) (nobody bool, err error) {

@@ -1,13 +1,17 @@
 package bus
 
-// Quotas of owners per stream, in bytes. A server counts the bytes of streams and the messages of subjects, but no
-// bytes of subjects. So sizes are read once and remembered: enough where a subject has the digest of its bytes, or is
-// written once.
+// Quotas of owners per stream. They protect the streams against one owner: what counts is what the server cannot remove yet. Of requests
+// these are the ones without an answer, because an answered one can be removed (Retire).
+//
+// A server counts the bytes of streams and the messages of subjects, but no bytes of subjects. So sizes are read once and remembered:
+// enough where a subject has the digest of its bytes, or is written once.
 
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/memo"
@@ -24,10 +28,13 @@ import (
 // ErrQuota: the owner of a message may hold no more bytes of its stream. Errors that wrap it have the code over_budget.
 var ErrQuota = errors.New("quota")
 
-// Quota is the maximum number of bytes for an owner, and the reason in words.
+// Quota is the maximum that an owner may hold in a stream.
 type Quota struct {
-	Bytes int64 // 0: any number
-	Why   string
+	Bytes int64   // 0: any number
+	Share float64 // of a quarter of the lane's backlog, as the number of requests without an answer; 0: any number
+	Why   string  // the reason for Bytes, in words
+	// Soft says that Bytes bind only while the stream is more than half full.
+	Soft bool
 }
 
 // held has the words for the messages of a stream, in errors.
@@ -39,40 +46,54 @@ var held = map[string]string{
 	StreamGraph:  "registered models",
 }
 
-// Quotas bound the bytes of streams per owner. A nil one bounds nothing. Every process counts on its own: it looks at
-// the server before it takes a message that brings an owner above half of its quota.
+// Quotas bound the bytes of streams per owner. A nil one bounds nothing. Every process counts on its own: it looks at the server once a
+// second, and before it refuses a message.
 type Quotas struct {
 	bus *Bus
 	of  func(stream, owner string, room int64) Quota
 
 	holds memo.LRU[hold, *holding]
 	sizes memo.LRU[string, int64] // by subject
+
+	mu     sync.Mutex
+	spared map[string]time.Time // by owner, of the last second, under mu: see spare
 }
 
-// hold names the bytes of one owner in one stream.
-type hold struct{ stream, owner string }
+// hold names the messages of one owner in one stream: those that count, or all.
+type hold struct {
+	stream, owner string
+	all           bool
+}
 
 // holding is the last known size of a hold.
 type holding struct {
 	asking *semaphore.Weighted // of 1, held while the server is asked
 	bytes  int64
+	jobs   int
+	listed bool // bytes and jobs are the owner's; else those of all owners together
 	looked time.Time
+	taken  bool          // messages were since
+	took   time.Duration // of the last look
 }
 
 // Bounds of Quotas.
 const (
 	mostHolds  = 10_000
 	mostSizes  = 1 << 17
-	sizesAtOne = 16          // read by one look; the rest count as average
-	holdsFor   = time.Second // age up to which a size is used, below half of the quota
+	sizesAtOne = 256         // read by one look; others are counted by a later one
+	holdsFor   = time.Second // age up to which a size is used
 	refusesFor = 100 * time.Millisecond
-	besideData = 256 // bytes of a stored message beside its payload, about
+	// A look takes at most 1/looksRest of the time.
+	looksRest = 10
 )
 
 // NewQuotas returns quotas of the streams of a Bus, whose user may look into them. of returns an owner's quota of a
 // stream, given the stream's MaxBytes.
 func NewQuotas(b *Bus, of func(stream, owner string, room int64) Quota) *Quotas {
-	return &Quotas{bus: b, of: of, holds: memo.LRU[hold, *holding]{Entries: mostHolds}, sizes: memo.LRU[string, int64]{Entries: mostSizes}}
+	return &Quotas{
+		bus: b, of: of, holds: memo.LRU[hold, *holding]{Entries: mostHolds}, sizes: memo.LRU[string, int64]{Entries: mostSizes},
+		spared: map[string]time.Time{},
+	}
 }
 
 // Within has b store within quotas. It is called before anything else is done with the Bus.
@@ -81,81 +102,155 @@ func (b *shelves) Within(q *Quotas) { b.quotas = q }
 // Quotas returns the quotas of Within, or nil.
 func (b *shelves) Quotas() *Quotas { return b.quotas }
 
-// Take counts a message of so many bytes that is about to be stored under a subject of its owner. The error wraps ErrQuota if the owner
-// would hold too many.
-func (q *Quotas) Take(ctx context.Context, stream, subject string, bytes int) error {
+// storedBytes is the size of a stored message, or a little less: servers add headers, and files a frame.
+func storedBytes(subject string, h nats.Header, data int) int64 {
+	size := 16 + len(subject) + data
+	for name, values := range h {
+		if strings.HasPrefix(name, "Nats-") {
+			continue
+		}
+		for _, v := range values {
+			size += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	return int64(size)
+}
+
+// Take counts a message that is about to be stored. The error wraps ErrQuota if its owner would hold too many bytes, and ErrBusy if too
+// many of its requests wait for an answer. Where answers would be too many the old ones of the owner are removed first: only the
+// aggregator stores answers, and may remove them.
+func (q *Quotas) Take(ctx context.Context, stream, subject string, h nats.Header, data int) error {
 	owner := message.OwnerOf(subject)
 	if q == nil || owner == "" {
 		return nil
 	}
-	size := int64(bytes + besideData)
-	err := q.take(ctx, stream, owner, size, 0)
+	size := storedBytes(subject, h, data)
+	err := q.take(ctx, stream, owner, size)
+	if stream == StreamAnswer && errors.Is(err, ErrQuota) {
+		if err := q.spare(ctx, owner); err != nil {
+			return err
+		}
+		err = q.take(ctx, stream, owner, size)
+	}
 	if err == nil {
 		q.sizes.Put(subject, size, 1)
 	}
 	return err
 }
 
-// Over returns an error that wraps ErrQuota if the owner of a stored message holds an eighth more than its quota: then
-// messages were stored without Take.
-func (q *Quotas) Over(ctx context.Context, stream, subject string) error {
-	owner := message.OwnerOf(subject)
-	if q == nil || owner == "" {
-		return nil
-	}
-	return q.take(ctx, stream, owner, 0, 8)
+// limit is a quota in a stream as it is now.
+type limit struct {
+	Quota
+	jobs int // 0: any number
 }
 
-// take counts more bytes of an owner, up to its quota and 1/part of it; part 0: the quota alone.
-func (q *Quotas) take(ctx context.Context, stream, owner string, more, part int64) error {
+// limit returns the quota of an owner.
+func (q *Quotas) limit(ctx context.Context, stream, owner string) (l limit, err error) {
 	s, err := q.bus.Stream(ctx, stream)
 	if err != nil {
+		return l, err
+	}
+	l.Quota = q.of(stream, owner, s.CachedInfo().Config.MaxBytes)
+	if stream == StreamModel && l.Share > 0 {
+		backlog, err := q.bus.Backlog(ctx)
+		if err != nil {
+			return l, err
+		}
+		l.jobs = max(1, int(l.Share*float64(backlog)/4)) // a quarter may wait before each later stage
+	}
+	return l, nil
+}
+
+// exceeds reports whether a holding with a message of so many bytes more is above a quota.
+func (l limit) exceeds(h *holding, more int64) (bytes, jobs bool) {
+	return l.Bytes > 0 && h.bytes+more > l.Bytes, l.jobs > 0 && h.jobs >= l.jobs
+}
+
+// take counts a message of so many bytes of an owner.
+func (q *Quotas) take(ctx context.Context, stream, owner string, more int64) error {
+	l, err := q.limit(ctx, stream, owner)
+	if err != nil || l.Bytes <= 0 && l.jobs == 0 {
 		return err
 	}
-	quota := q.of(stream, owner, s.CachedInfo().Config.MaxBytes)
-	most := quota.Bytes
-	if most <= 0 {
-		return nil
-	}
-	if part > 0 {
-		most += most / part
-	}
-	of := hold{stream, owner}
-	h, ok := q.holds.Get(of)
-	if !ok {
-		h = q.holds.Add(of, &holding{asking: semaphore.NewWeighted(1)}, 1)
-	}
-	if err := h.asking.Acquire(ctx, 1); err != nil {
+	h, err := q.holding(ctx, hold{stream: stream, owner: owner})
+	if err != nil {
 		return err
 	}
 	defer h.asking.Release(1)
 
-	good := time.Duration(0)
-	switch {
-	case more == 0 || h.bytes+more <= most/2:
-		good = holdsFor
-	case h.bytes+more > most:
-		good = refusesFor
-	}
-	if time.Since(h.looked) >= good {
-		if h.bytes, err = q.look(ctx, stream, owner); err != nil {
+	age := time.Since(h.looked)
+	bytes, jobs := l.exceeds(h, more)
+	if age > max(holdsFor, looksRest*h.took) || (bytes || jobs) && (!h.listed || h.taken || age > max(refusesFor, looksRest*h.took)) {
+		if err := q.look(ctx, hold{stream: stream, owner: owner}, l, h, more); err != nil {
 			return err
 		}
-		h.looked = time.Now()
 	}
-	if h.bytes+more > most {
+	switch bytes, jobs := l.exceeds(h, more); {
+	case bytes:
 		return fault.New(fault.OverBudget, "%w: %s of tenant %q take %d bytes of %s, and with %d more they exceed %d: %s",
-			ErrQuota, held[stream], owner, h.bytes, stream, more, most, quota.Why)
+			ErrQuota, held[stream], owner, h.bytes, stream, more, l.Bytes, l.Why)
+	case jobs:
+		return fault.New(fault.Infrastructure, "%w of tenant %q: %d without an answer, at most %d", ErrBusy, owner, h.jobs, l.jobs)
 	}
 	h.bytes += more
+	h.jobs++
+	h.taken = true
 	return nil
 }
 
-// look returns the bytes that an owner holds of a stream: known sizes, some that it reads, and the average for the
-// rest.
-func (q *Quotas) look(ctx context.Context, stream, owner string) (bytes int64, err error) {
-	var unknown []string
-	known := int64(0)
+// holding returns a holding, which the caller alone has until it releases it.
+func (q *Quotas) holding(ctx context.Context, key hold) (*holding, error) {
+	h, ok := q.holds.Get(key)
+	if !ok {
+		h = q.holds.Add(key, &holding{asking: semaphore.NewWeighted(1)}, 1)
+	}
+	return h, h.asking.Acquire(ctx, 1)
+}
+
+// look brings a holding up to date. While the messages of all owners together, or a soft quota's half of the stream, leave room for so
+// many bytes more nothing is listed.
+func (q *Quotas) look(ctx context.Context, of hold, l limit, h *holding, more int64) error {
+	began := time.Now()
+	defer func() { h.looked, h.took, h.taken = time.Now(), time.Since(began), false }()
+	info, err := q.bus.Info(ctx, of.stream)
+	if err != nil {
+		return err
+	}
+	all := holding{bytes: int64(info.State.Bytes), jobs: int(info.State.Msgs)}
+	if l.Soft && all.bytes+more <= info.Config.MaxBytes/2 {
+		all.bytes = 0
+	}
+	if bytes, jobs := l.exceeds(&all, more); !bytes && !jobs {
+		h.bytes, h.jobs, h.listed = all.bytes, all.jobs, false
+		return nil
+	}
+
+	subjects, err := q.subjects(ctx, of.stream, of.owner)
+	if err != nil {
+		return err
+	}
+	if h.bytes, err = q.sum(ctx, of.stream, subjects); err != nil {
+		return err
+	}
+	h.jobs, h.listed = len(subjects), true
+	if bytes, jobs := l.exceeds(h, more); of.stream != StreamModel || of.all || !bytes && !jobs {
+		return nil
+	}
+	answered, err := q.answered(ctx, of.owner, subjects)
+	if err != nil {
+		return err
+	}
+	for _, subject := range answered {
+		delete(subjects, subject)
+	}
+	h.jobs = len(subjects)
+	h.bytes, err = q.sum(ctx, of.stream, subjects)
+	return err
+}
+
+// subjects lists the subjects of an owner's messages in a stream.
+func (q *Quotas) subjects(ctx context.Context, stream, owner string) (map[string]uint64, error) {
+	all := map[string]uint64{}
 	for _, kept := range keptKinds {
 		if kept.stream != stream {
 			continue
@@ -163,31 +258,54 @@ func (q *Quotas) look(ctx context.Context, stream, owner string) (bytes int64, e
 		for _, kind := range kept.kinds {
 			subjects, err := q.bus.Subjects(ctx, stream, message.OwnedBy(kind, owner))
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
-			for subject := range subjects {
-				if size, ok := q.sizes.Get(subject); ok {
-					bytes += size
-					known++
-				} else {
-					unknown = append(unknown, subject)
-				}
-			}
+			maps.Copy(all, subjects)
+		}
+	}
+	return all, nil
+}
+
+// answered returns the subjects among those of an owner's requests whose jobs have an answer.
+func (q *Quotas) answered(ctx context.Context, owner string, requests map[string]uint64) (subjects []string, err error) {
+	answers, err := q.subjects(ctx, StreamAnswer, owner)
+	if err != nil {
+		return nil, err
+	}
+	for subject := range requests {
+		s, err := message.ParseSubject(subject)
+		if err != nil {
+			continue
+		}
+		if _, ok := answers[wire.AnswerSubject(s.Job)]; ok {
+			subjects = append(subjects, subject)
+		}
+	}
+	return subjects, nil
+}
+
+// sum returns the bytes of messages. Of those with an unknown size it reads sizesAtOne; others do not count yet.
+func (q *Quotas) sum(ctx context.Context, stream string, subjects map[string]uint64) (bytes int64, err error) {
+	var unknown []string
+	for subject := range subjects {
+		if size, ok := q.sizes.Get(subject); ok {
+			bytes += size
+		} else if len(unknown) < sizesAtOne {
+			unknown = append(unknown, subject)
 		}
 	}
 
-	read := unknown[:min(len(unknown), sizesAtOne)]
-	sizes := make([]int64, len(read))
+	sizes := make([]int64, len(unknown))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(inFlight)
-	for i, subject := range read {
+	for i, subject := range unknown {
 		g.Go(func() error {
 			m, err := q.bus.Raw(gctx, stream, subject)
 			if errors.Is(err, ErrNotFound) {
 				return nil
 			}
 			if err == nil {
-				sizes[i] = int64(len(m.Data) + besideData)
+				sizes[i] = storedBytes(subject, m.Header, len(m.Data))
 				q.sizes.Put(subject, sizes[i], 1)
 			}
 			return err
@@ -198,10 +316,6 @@ func (q *Quotas) look(ctx context.Context, stream, owner string) (bytes int64, e
 	}
 	for _, size := range sizes {
 		bytes += size
-		known++
-	}
-	if rest := int64(len(unknown) - len(read)); rest > 0 {
-		bytes += bytes / known * rest
 	}
 	return bytes, nil
 }
@@ -212,6 +326,7 @@ const (
 	CodeBusy    jetstream.ErrorCode = 60002
 	CodeRefused jetstream.ErrorCode = 60003
 	CodeDamaged jetstream.ErrorCode = 60004
+	CodeWait    jetstream.ErrorCode = 60005
 )
 
 // CodeOf returns the code for an error of Admitted.
@@ -219,6 +334,8 @@ func CodeOf(err error) jetstream.ErrorCode {
 	switch {
 	case errors.Is(err, ErrQuota):
 		return CodeQuota
+	case errors.Is(err, ErrBusy):
+		return CodeWait
 	case fault.CodeOf(err) == fault.BadInput:
 		return CodeRefused
 	}
@@ -230,6 +347,8 @@ func refusedFor(subject string, api *jetstream.APIError) error {
 	switch api.ErrorCode {
 	case CodeQuota:
 		return fault.New(fault.OverBudget, "%w: %s", ErrQuota, strings.TrimPrefix(api.Description, ErrQuota.Error()+": "))
+	case CodeWait:
+		return fault.New(fault.Infrastructure, "%w%s", ErrBusy, strings.TrimPrefix(api.Description, ErrBusy.Error()))
 	case CodeBusy:
 		return fault.New(fault.Infrastructure, "%w: store %s: %s", ErrFull, subject, api.Description)
 	case CodeDamaged:
@@ -240,8 +359,9 @@ func refusedFor(subject string, api *jetstream.APIError) error {
 	return nil
 }
 
-// CheckKept returns an error, with the code bad_input, for a message on the subject of a blob, a registered model or a name that its readers could not
-// read: bytes of another digest, a list of pieces that is none, a name without versions, a header of another kind of message.
+// CheckKept returns an error, with the code bad_input, for a message on the subject of a blob, a registered model or a name that its
+// readers could not read: bytes of another digest, a list of pieces that is none, a name without versions, a header of another kind of
+// message.
 func CheckKept(subject string, h nats.Header, data []byte) error {
 	if len(h[headerObject]) > 0 {
 		return fault.New(fault.BadInput, "bus: header %s: an owner has no objects", headerObject)

@@ -167,7 +167,7 @@ func (r *Room) lane(lane int) *laneRoom {
 	return &r.lanes[lane]
 }
 
-// refresh asks the server, or as a tenant's user a worker, and calls known, unless it is nil, when it has the answer.
+// refresh asks the server, and calls known, unless it is nil, when it has the answer.
 func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -175,16 +175,10 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 		defer known()
 	}
 
-	var left int
-	var full string
-	single := false
-	if r.b.owner != "" {
-		left, full = r.b.askRoom(ctx, lane)
-	} else {
-		left, single = r.inLane(ctx, lane)
-		if full = r.fullNow(ctx); full != "" {
-			left = 0
-		}
+	left, single := r.inLane(ctx, lane)
+	full := r.fullNow(ctx)
+	if full != "" {
+		left = 0
 	}
 
 	r.mu.Lock()

@@ -100,6 +100,16 @@ func (b *reader) From(
 	if sequence == 0 {
 		q.Start = &at
 	}
+	return b.place(ctx, stream, q)
+}
+
+// firstOf returns the first message of a stream with a subject that matches a filter. The error wraps ErrNotFound if there is none.
+func (b *reader) firstOf(ctx context.Context, stream, filter string) (Place, error) {
+	return b.place(ctx, stream, question{Sequence: 1, Next: filter})
+}
+
+// place returns the position of the message that a question selects.
+func (b *reader) place(ctx context.Context, stream string, q question) (Place, error) {
 	m, err := b.direct(ctx, stream, q)
 	if errors.Is(err, ErrNotFound) {
 		return Place{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)

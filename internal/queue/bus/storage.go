@@ -220,6 +220,12 @@ func (b *writer) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 // sendings is how often a message is sent that a worker receives damaged.
 const sendings = 3
 
+// Attempts, and pauses between them, to have a worker store a message while none runs: it may be restarted.
+const (
+	keptTries = 20
+	keptPause = 250 * time.Millisecond
+)
+
 // publishOnce is one attempt. If the stream skips the message without an answer, its storage has
 // failed; while that is known publishes fail at once, except for one a second.
 func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
@@ -227,6 +233,7 @@ func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream
 		return fault.New(fault.BadInput, "bus: a subject of %d characters, at most %d", n, LongestSubject)
 	}
 	if b.owner != "" { // a worker stores it, and answers no question of watch
+		opts = append(opts, jetstream.WithRetryAttempts(keptTries), jetstream.WithRetryWait(keptPause))
 		var err error
 		for range sendings {
 			_, err = b.JS.PublishMsg(ctx, m, opts...)

@@ -287,9 +287,22 @@ const ServesSubject = wire.Prefix + string(KindServes)
 // HereSubject is where workers of all stages say that they are there, for people.
 const HereSubject = wire.Prefix + string(KindHere)
 
-// KeepPrefix begins the subjects of a tenant's requests that a worker store a blob or a model; the rest is as in the subject of the
-// stored message.
-const KeepPrefix = wire.Prefix + "keep."
+// keepPrefix begins the subjects of a tenant's requests that a worker store a request, a blob or a model.
+const keepPrefix = wire.Prefix + "keep."
+
+// KeepSubject returns the subject of a tenant's request that a worker store a message under a subject, which may have wildcards.
+func KeepSubject(tenant, subject string) string {
+	return KeepFilter(wire.Lane(tenant), strings.TrimPrefix(subject, wire.Prefix))
+}
+
+// KeepFilter returns the subjects of KeepSubject of the tenants of a lane that end so.
+func KeepFilter(lane int, end string) string { return keepPrefix + strconv.Itoa(lane) + "." + end }
+
+// Kept returns the subject under which a worker stores what comes on one of KeepSubject.
+func Kept(subject string) string {
+	_, end, _ := strings.Cut(strings.TrimPrefix(subject, keepPrefix), ".")
+	return wire.Prefix + end
+}
 
 // EndSubject returns the subject of the message that asks the aggregator to end a job.
 func EndSubject(lane int, job string) string { return laned(KindEnd, lane, job) }

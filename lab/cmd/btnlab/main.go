@@ -21,6 +21,7 @@ type cli struct {
 	Families familiesCmd `cmd:"" help:"List the families of models that estimates are judged on, or write their models as files."`
 	Faults   faultsCmd   `cmd:"" help:"Strike workers and servers with faults: whether every job is answered once, rightly, and how soon."`
 	Ledger   ledgerCmd   `cmd:"" help:"Compare processor time and memory of two versions of btn, command by command."`
+	Flood    floodCmd    `cmd:"" help:"Submit jobs as a tenant: how many are refused, and how soon the others are answered."`
 	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
 	Bombs    bombsCmd    `cmd:"" help:"Measure the effect of one tenant's cost bombs on the latency of another's small jobs."`
 	Simulate simulateCmd `cmd:"" help:"Predict throughput, latencies and the next bottleneck for numbers of contract workers."`

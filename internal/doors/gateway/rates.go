@@ -1,6 +1,6 @@
 package gateway
 
-// Room for several callers at one time: none of them takes it all.
+// Rates of callers, and their names.
 
 import (
 	"maps"
@@ -8,56 +8,6 @@ import (
 	"sync"
 	"time"
 )
-
-// shares is room of one kind. A caller may hold at most as much as was free before it took the last piece. In small
-// pieces, one caller alone takes half at most, two take three quarters, and a new one finds room.
-type shares struct {
-	most int64
-
-	mu   sync.Mutex
-	used int64
-	held map[string]int64 // by caller
-}
-
-// take takes n of the room, or returns the reason why not: full, there is too little room; share, the caller holds its
-// share already.
-func (s *shares) take(who string, n int64) (full, share bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	free := s.most - s.used
-	switch {
-	case n > free:
-		return true, false
-	case s.held[who]+n > free:
-		return false, true
-	}
-	if s.held == nil {
-		s.held = map[string]int64{}
-	}
-	s.used += n
-	s.held[who] += n
-	return false, false
-}
-
-// give returns n of the room.
-func (s *shares) give(who string, n int64) {
-	if n == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used -= n
-	if s.held[who] -= n; s.held[who] == 0 {
-		delete(s.held, who)
-	}
-}
-
-// all is the room that is taken.
-func (s *shares) all() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.used
-}
 
 // rates bound the requests of a key a second. Twice as many may come at once.
 type rates struct {
