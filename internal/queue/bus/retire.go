@@ -1,7 +1,7 @@
 package bus
 
-// Room that is made for an owner by its own messages: above a quarter of a quota answered requests go, old answers and old large messages.
-// Only the aggregator may remove them.
+// Room that is made for an owner by its own messages: above a quarter of a quota answered requests go, old answers and old large
+// messages. Only the aggregator may remove them.
 
 import (
 	"context"
@@ -12,8 +12,9 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 )
 
-// Retire is told that an owner's job has its answer. Above a quarter of its quota of requests it removes the job's, and above a quarter of that of
-// answers the owner's old messages. It costs two requests to the server a second and owner, and one more per job above a quarter.
+// Retire is told that an owner's job has its answer. Above a quarter of its quota of requests it removes the job's, and above a quarter
+// of that of answers the owner's old messages. It costs two requests to the server a second and owner, and one more per job above a
+// quarter.
 func (q *Quotas) Retire(ctx context.Context, job string) error {
 	owner := message.Owner(job)
 	if q == nil || owner == "" {
@@ -34,8 +35,8 @@ func (q *Quotas) Retire(ctx context.Context, job string) error {
 	return nil
 }
 
-// Spare removes the old messages of all owners who hold more than a quarter of their quota of large messages. It takes time in proportion to
-// the number of these.
+// Spare removes the old messages of all owners who hold more than a quarter of their quota of large messages. It takes time in
+// proportion to the number of these.
 func (q *Quotas) Spare(ctx context.Context) error {
 	if q == nil {
 		return nil
