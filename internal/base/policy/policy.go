@@ -75,11 +75,18 @@ const (
 
 // The exact way: which of its forms, and where it ends.
 const (
-	// ProgramFlops is the work up to which a network is compiled once and run under any evidence: the
-	// overhead of building and contracting an expression, per query, costs as much there.
-	// Measured: above it compiling takes 2.5 contractions (0.8 with marginals) and a program runs no
-	// faster than the expression it replaces, decision 19.
-	ProgramFlops = 1 << 18
+	// JunctionFlops is the work for Z up to which a network has one contraction tree for all evidence, and JunctionBytes what its tables and
+	// those of marginals may take; JunctionOrder is the work along a min-fill order up to which such a tree is looked for, JunctionMoves the
+	// moves of the search, some 50 ms.
+	// Measured: docs/benchmarks/questions.md.
+	JunctionFlops = 2e8
+	JunctionBytes = 256 << 20
+	JunctionOrder = 1e9
+	JunctionMoves = 1 << 24
+
+	// ReasonFlops is the work up to which Z is computed to find a reason why it is 0.
+	// Chosen: a quarter of a millisecond.
+	ReasonFlops = 1 << 18
 
 	// ReplanFlops is the work above which a query's evidence is worth an elimination order of its
 	// own.

@@ -1,6 +1,6 @@
 package exact
 
-// Proposals: elimination orders, programs of small networks, and trees over networks as they are.
+// Proposals: elimination orders, and trees over networks as they are.
 
 import (
 	"context"
@@ -92,48 +92,6 @@ func (o *Order) Propose(j *proposal.Job, to *btn.Assignment, marginals bool) (*b
 	}
 	to.Cost = &cost
 	return to, nil
-}
-
-// Compiled fills the assignment of a query that the network's program answers along the order, and
-// says why Z is 0 where the program finds that. It is false where there is no such program, or where it is
-// seen not to serve the query: the contraction then sees the same.
-func (q *Elimination) Compiled(j *proposal.Job, to *btn.Assignment, marginals bool) (bool, error) {
-	if q.Flops > policy.ProgramFlops {
-		return false, nil
-	}
-	p, ok := programs(j).Of(j.Net, q.Order)
-	if !ok {
-		return false, nil
-	}
-
-	cost := p.Plan(marginals)
-	if cost.Bytes > float64(j.Settings.Memory) {
-		return false, nil
-	}
-	if !p.Above(j.Conditioned) {
-		z, ok := p.Z(j.Conditioned)
-		if !ok {
-			return false, nil
-		}
-		if z.IsZero() {
-			var err error
-			if to.Warnings, err = WhyZero(j); err != nil {
-				return false, err
-			}
-		}
-	}
-
-	to.Cost = &cost
-	return true, nil
-}
-
-// programsSlot is that of the process's programs.
-type programsSlot struct{}
-
-// programs are those of all networks that the process plans for.
-func programs(j *proposal.Job) *einsum.Programs {
-	p, _ := proposal.Fact(j.Facts.Common, programsSlot{}, func() (*einsum.Programs, error) { return new(einsum.Programs), nil })
-	return p
 }
 
 // whole makes an assignment that of a contraction tree over the conditioned network as it is, where one

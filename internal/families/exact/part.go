@@ -12,7 +12,7 @@ import (
 type Elimination struct {
 	// indices of the einsum form of the network, in the order in which they are summed
 	Order []int   `msgpack:"order"`
-	Flops float64 `msgpack:"flops"` // predicted, without evidence: small networks are compiled
+	Flops float64 `msgpack:"flops"` // predicted, without evidence
 }
 
 // Class implements Part.
