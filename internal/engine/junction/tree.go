@@ -99,7 +99,7 @@ func (t *Tree) shape() contractionorder.Hypergraph {
 }
 
 // Price returns the cost of a query along a contraction tree over Shape: the flops of a run that computes every table, with marginals also
-// of its pass back, and the bytes of a tree and a run. It does not depend on the root.
+// of its pass back, and the bytes of a tree and a run. The root of the tree changes no more of it than its last merge.
 func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (forth, both btn.Cost) {
 	p, _ := follow(h, tree)
 	forth = btn.Cost{Flops: p.flops, Log2Table: p.largest, Width: p.width, Slices: 1, Bytes: 2 * 8 * p.entries}
