@@ -94,14 +94,6 @@ const (
 	// +2.5 %, decision 20.
 	ReplanFlops = 1e6
 
-	// WholeFlops is the work along an elimination order, with the way back of marginals, above which a
-	// contraction tree over the network as it is takes its place.
-	// Measured on 10 models of 1e7 to 1e8 flops, decision 25: search and contraction take 0.2 to 0.7
-	// of the order's time with marginals, 0.5 to 1.2 without, the contraction alone 0.05 to 0.4;
-	// below, the search takes the time that it saves. go test -run '^$' -bench Whole ./internal/families/exact
-	// has four of them.
-	WholeFlops = 1e7
-
 	// HeavyFlops is the work above which simplifying the network and searching a tree pays.
 	// Measured: below it simplification and search take 2.2 times the work they replace (0.9 with
 	// marginals), at the median of 34 models, decision 19.

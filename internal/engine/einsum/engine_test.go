@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/testing/enginetest"
 	"github.com/basetensor/basetensor/internal/testing/orders"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // orderFor is min-fill or any order.

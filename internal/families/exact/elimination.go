@@ -196,12 +196,7 @@ func (p *Slices) Contract(ctx context.Context, of *problem.Problem, want problem
 		return btn.Value{}, err
 	}
 
-	var prepared *Prepared
-	if p.Tree.Whole {
-		prepared, err = WholeOf(ctx, of, p.Tree.Marginals)
-	} else {
-		prepared, err = Of(ctx, of, p.Tree.Marginals, j.Joint)
-	}
+	prepared, err := Of(ctx, of, p.Tree.Marginals, j.Joint)
 	if err != nil {
 		return btn.Value{}, err
 	}
