@@ -13,6 +13,7 @@
 //	                    Lemma 4, as Lemma 3
 //	counts              the same for several cores, links joined by tables, and equal ones once
 //	elimination         C = B, exactly, along an elimination order
+//	junction            C = B, exactly, along a contraction tree of the network without evidence, for several queries at a time
 //	slices, groups      C = B, exactly, along trees over the simplified network
 //	circuit             C = B, exactly, as an arithmetic circuit, Σ_x C(x) Π_v w_v(x_v): linear in its edges;
 //	                    with derivatives where all parameters are weights
@@ -92,6 +93,7 @@ func init() {
 		btn.ClassCounts:          func() btn.Part { return new(counts.Counts) },
 		btn.ClassProduct:         func() btn.Part { return new(exact.Product) },
 		btn.ClassElimination:     func() btn.Part { return new(exact.Elimination) },
+		btn.ClassJunction:        func() btn.Part { return new(exact.Junction) },
 		btn.ClassSlices:          func() btn.Part { return new(exact.Slices) },
 		btn.ClassGroups:          func() btn.Part { return new(exact.Groups) },
 		btn.ClassAdjoints:        func() btn.Part { return new(gradients.Adjoints) },

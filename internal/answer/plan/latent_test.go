@@ -453,7 +453,7 @@ func TestLatentStructureIsFound(t *testing.T) {
 			case "curie-weiss", "mattis", "rank", "potts", "hopfield", "blocks", "three-body", "smokers":
 				class = btn.ClassExchangeable
 			case "symmetric", "mixture": // of small width
-				class = btn.ClassElimination
+				class = btn.ClassJunction
 			}
 			if a := assignments[0]; a.Error != nil || a.Plan.Estimates[0].Parts[0].Class() != class {
 				t.Fatalf("not planned by its statistics: %s; %+v", stage.Describe(assignments), a.Error)

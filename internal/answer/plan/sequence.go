@@ -24,7 +24,7 @@ import (
 //   - the nodes of few linear statistics, where tables of two variables are many: package structured;
 //   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one
 //     component and cheaper;
-//   - the elimination order remembered for the network, compiled without evidence where it is a small one;
+//   - the contraction tree remembered for the network without evidence, where it costs little: package junction;
 //   - the circuit of a model that was asked about before, where that order is not cheap;
 //   - that order, or one made for the query's evidence, where it costs little, or a contraction tree over the network as it is, where
 //     that is cheaper;
@@ -59,19 +59,19 @@ func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
 	}
 	ask.Again = a.Knows(a.exactKey)
 	plan, hit, err := a.Recall(a.exactKey, func(ctx context.Context) (*btn.Plan, error) {
-		return exactPlan(ctx, a.Net, shape, a.Settings.Memory, !a.hasLikelihoods)
+		return exactPlan(ctx, a.Net, shape, a.Settings, !a.hasLikelihoods)
 	})
 	if err != nil {
 		return nil, err
 	}
 
 	assignment := proposal.Take(plan, hit)
+	if tree := exact.JunctionOf(plan); tree != nil {
+		return tree.Propose(a.Job, assignment, marginals)
+	}
 	base := exact.OrderOf(plan)
 	if base == nil {
 		return assignment, nil // closed form: no order to adapt, no tables to fit
-	}
-	if ok, err := base.Compiled(a.Job, assignment, marginals); ok || err != nil {
-		return assignment, err
 	}
 
 	ask.Again = ask.Again || hit == btn.CacheHit || proposal.Recurs(a.Ctx)
@@ -106,12 +106,12 @@ func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error
 	return nil, refused
 }
 
-// exactPlan is made once per network: an order for C = B, or a closed form. Elimination comes
+// exactPlan is made once per network: a tree or an order for C = B, or a closed form. Elimination comes
 // first where it fits, because it adds no terms of both signs; a closed form of one component has none to add
 // either, and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a
-// chain of counters). There is none unless it may be one.
+// chain of counters). There is no tree and no closed form of a network that is asked one question alone.
 func exactPlan(
-	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64, mayClose bool,
+	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, s btn.Settings, isAskedAgain bool,
 ) (*btn.Plan, error) {
 	order, cost, err := exact.MinFill(ctx, shape)
 	if err != nil {
@@ -128,13 +128,13 @@ func exactPlan(
 
 	most := 0
 	switch {
-	case cost.Bytes > float64(memory):
+	case cost.Bytes > float64(s.Memory):
 		most = policy.MostClosedFormTerms
 	case cost.Flops > policy.ReplanFlops:
 		most = 1
 	}
 
-	if most > 0 && mayClose {
+	if most > 0 && isAskedAgain {
 		closed, ok, err := learned.ExactForm(ctx, net, most)
 		if err != nil {
 			return nil, err
@@ -144,5 +144,11 @@ func exactPlan(
 		}
 	}
 
+	if isAskedAgain && cost.Flops <= policy.JunctionOrder {
+		tree, ok, err := exact.JunctionPlan(ctx, net, s)
+		if ok || err != nil {
+			return tree, err
+		}
+	}
 	return exact.EliminationPlan(order, cost), nil
 }

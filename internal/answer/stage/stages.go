@@ -5,6 +5,7 @@ package stage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -111,95 +112,183 @@ type ContractOptions struct {
 
 // Contract is the third stage: it computes the values of some units, each under its query's
 // evidence, in the order given. The common parts of successive units of a query, its simplified
-// network above all, are made once. A unit that cannot be computed carries its error; the error
+// network above all, are made once, and queries that have one part in common are contracted
+// together where that takes less time. A unit that cannot be computed carries its error; the error
 // returned is the context's or an infrastructure failure.
 func Contract(
 	ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query,
 	units []btn.Unit, o ContractOptions,
 ) ([]btn.UnitValue, error) {
-	values := make([]btn.UnitValue, len(units))
-	var current *problem.Problem
-	of := -1 // the query of current
 	if o.Until.IsZero() {
 		o.Until, _ = ctx.Deadline()
 	}
-
-	for i, u := range units {
-		values[i].Unit = u
-		q := u.Query - o.First
-		if q < 0 || q >= len(queries) || u.Query < 0 || u.Query >= len(assignments) {
-			return nil, fault.New(
-				fault.Internal, "stage: unit %d names query %d, there are %d from %d", i, u.Query,
-				len(queries), o.First,
-			)
-		}
-
-		a := &assignments[u.Query]
-		var part btn.Part
-		if a.Plan != nil {
-			part, _ = a.Plan.Part(u.Part)
-		}
-		if part == nil {
-			return nil, fault.New(
-				fault.Internal, "stage: unit %d names part %d of query %d, whose plan has none", i,
-				u.Part, u.Query,
-			)
-		}
-
-		if of != u.Query {
-			var err error
-			options := problem.Options{
-				Memory:  o.Memory,
-				Threads: o.Threads,
-				Memo:    o.Memo,
-				Summed:  a.Summed,
-			}
-			if current, err = o.Shared.Problem(
-				net, queries[q].Evidence, a.Messages, options,
-			); err != nil {
-				values[i].Error = errorInfo(err, query.StageContract)
-				of = -1
-				continue
-			}
-			of = u.Query
-		}
-
-		value, err := contraction.Part(
-			ctx, current, part, problem.Want{
-				Marginals:   queries[q].Marginals,
-				Joint:       a.Joint,
-				Derivatives: queries[q].Gradients,
-				Target:      target(a.Sensitivity),
-				Best:        queries[q].Best,
-				Map:         queries[q].Map,
-				Samples:     queries[q].Samples,
-				Seed:        queries[q].Seed,
-				Until:       o.Until,
-			},
-		)
-		if ctxErr := ctx.Err(); ctxErr != nil {
-			return nil, ctxErr
-		}
-
+	c := &contractor{ctx: ctx, net: net, assignments: assignments, queries: queries, o: o, query: -1}
+	values := make([]btn.UnitValue, len(units))
+	for i := 0; i < len(units); {
+		some, err := c.next(units[i:])
 		if err != nil {
-			values[i].Error = errorInfo(err, query.StageContract)
-			continue
+			return nil, fmt.Errorf("unit %d: %w", i, err)
 		}
-
-		if value.Marginals != nil {
-			value.Marginals.Domains = contraction.Domains(net)
-			value.Marginals = value.Marginals.Of(a.Targets)
-		}
-		if queries[q].Conflict && impossible(value, a.Plan) && !queries[q].Evidence.IsEmpty() {
-			c := &conflicts{ctx: ctx, net: net, o: o}
-			value.Conflict = c.conflict(a, queries[q].Evidence)
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-		}
-		values[i].Value = value
+		i += copy(values[i:], some)
 	}
 	return values, nil
+}
+
+// contractor computes values of units.
+type contractor struct {
+	ctx         context.Context
+	net         *btn.Network
+	assignments []btn.Assignment
+	queries     []query.Query // from o.First on
+	o           ContractOptions
+	query       int              // of problem; -1: none
+	problem     *problem.Problem // of the last unit
+}
+
+// asked is what a unit names.
+type asked struct {
+	btn.Unit
+	*btn.Assignment
+	query *query.Query
+	part  btn.Part
+}
+
+// asked finds what a unit names.
+func (c *contractor) asked(u btn.Unit) (asked, error) {
+	q := u.Query - c.o.First
+	if q < 0 || q >= len(c.queries) || u.Query < 0 || u.Query >= len(c.assignments) {
+		return asked{}, fault.New(
+			fault.Internal, "stage: query %d is named, there are %d from %d", u.Query, len(c.queries), c.o.First,
+		)
+	}
+	a := asked{Unit: u, Assignment: &c.assignments[u.Query], query: &c.queries[q]}
+	if a.Plan != nil {
+		a.part, _ = a.Plan.Part(u.Part)
+	}
+	if a.part == nil {
+		return asked{}, fault.New(
+			fault.Internal, "stage: part %d of query %d is named, whose plan has none", u.Part, u.Query,
+		)
+	}
+	return a, nil
+}
+
+// next computes the values of the first units: of one, or of several queries that have its part in common.
+func (c *contractor) next(units []btn.Unit) ([]btn.UnitValue, error) {
+	first, err := c.asked(units[0])
+	if err != nil {
+		return nil, err
+	}
+	batcher, ok := first.part.(contraction.Batcher)
+	if !ok {
+		value, err := c.one(first)
+		return []btn.UnitValue{value}, err
+	}
+	batch := []asked{first}
+	for _, u := range units[1:] {
+		a, err := c.asked(u)
+		if err != nil || len(batch) == mostTogether || a.part != first.part {
+			break
+		}
+		batch = append(batch, a)
+	}
+	return c.together(batcher, batch)
+}
+
+// mostTogether bounds the queries whose networks and values are there at a time.
+const mostTogether = 64
+
+// one computes the value of a unit. The error is the context's.
+func (c *contractor) one(a asked) (btn.UnitValue, error) {
+	value := btn.UnitValue{Unit: a.Unit}
+	p, err := c.problemOf(a)
+	if err != nil {
+		value.Error = errorInfo(err, query.StageContract)
+		return value, nil
+	}
+	v, err := contraction.Part(c.ctx, p, a.part, c.want(a))
+	return c.valueOf(a, v, err)
+}
+
+// together computes the values of units with one part. The error is the context's.
+func (c *contractor) together(part contraction.Batcher, batch []asked) ([]btn.UnitValue, error) {
+	values := make([]btn.UnitValue, len(batch))
+	var problems []*problem.Problem
+	var wants []problem.Want
+	var places []int // of problems in batch
+	for k, a := range batch {
+		p, err := c.problemOf(a)
+		if err != nil {
+			values[k] = btn.UnitValue{Unit: a.Unit, Error: errorInfo(err, query.StageContract)}
+			continue
+		}
+		problems, wants, places = append(problems, p), append(wants, c.want(a)), append(places, k)
+	}
+	if len(problems) == 0 {
+		return values, nil
+	}
+	all, errs, err := contraction.Parts(c.ctx, problems, part, wants)
+	if err != nil {
+		return nil, err
+	}
+	for n, k := range places {
+		if values[k], err = c.valueOf(batch[k], all[n], errs[n]); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// problemOf returns the problem of a unit, the last one where it is of the same query.
+func (c *contractor) problemOf(a asked) (*problem.Problem, error) {
+	if c.query == a.Query {
+		return c.problem, nil
+	}
+	options := problem.Options{Memory: c.o.Memory, Threads: c.o.Threads, Memo: c.o.Memo, Summed: a.Summed}
+	p, err := c.o.Shared.Problem(c.net, a.query.Evidence, a.Messages, options)
+	c.query, c.problem = a.Query, p
+	if err != nil {
+		c.query = -1
+	}
+	return p, err
+}
+
+// want is what a unit's query asks for.
+func (c *contractor) want(a asked) problem.Want {
+	return problem.Want{
+		Marginals:   a.query.Marginals,
+		Targets:     a.Targets,
+		Joint:       a.Joint,
+		Derivatives: a.query.Gradients,
+		Target:      target(a.Sensitivity),
+		Best:        a.query.Best,
+		Map:         a.query.Map,
+		Samples:     a.query.Samples,
+		Seed:        a.query.Seed,
+		Until:       c.o.Until,
+	}
+}
+
+// valueOf makes what a contraction returned the value of a unit. The error is the context's.
+func (c *contractor) valueOf(a asked, v btn.Value, failure error) (btn.UnitValue, error) {
+	value := btn.UnitValue{Unit: a.Unit}
+	if err := c.ctx.Err(); err != nil {
+		return value, err
+	}
+	if failure != nil {
+		value.Error = errorInfo(failure, query.StageContract)
+		return value, nil
+	}
+	if v.Marginals != nil {
+		v.Marginals.Domains = contraction.Domains(c.net)
+		v.Marginals = v.Marginals.Of(a.Targets)
+	}
+	if a.query.Conflict && impossible(v, a.Plan) && !a.query.Evidence.IsEmpty() {
+		search := &conflicts{ctx: c.ctx, net: c.net, o: c.o}
+		v.Conflict = search.conflict(a.Assignment, a.query.Evidence)
+	}
+	value.Value = v
+	return value, c.ctx.Err()
 }
 
 // impossible reports whether a value says that Z is 0. A search has no share of Z: where it finds an assignment Z is not 0.

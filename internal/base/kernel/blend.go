@@ -2,6 +2,8 @@ package kernel
 
 // Sums of products of runs.
 
+import "math"
+
 // blendArgs is a call of the assembly. The generator knows where the fields are.
 type blendArgs struct {
 	out     *float64
@@ -100,6 +102,53 @@ func (x set) blendInGo(out, a, b []float64, atA, atB []int, w []float64, first b
 			addProductFused(out, f, p, q)
 		}
 	}
+}
+
+// Chain computes the sum of products of single entries Σ_k a[atA[k]]·b[atB[k]]: an entry of Blend.
+func Chain(a, b []float64, atA, atB []int) float64 { return active.chain(a, b, atA, atB) }
+
+func (x set) chain(a, b []float64, atA, atB []int) float64 {
+	sum := 0.0
+	atB = atB[:len(atA)]
+	if x == rounded {
+		for k, at := range atA {
+			sum += float64(a[at] * b[atB[k]])
+		}
+		return sum
+	}
+	for k, at := range atA {
+		sum = math.FMA(a[at], b[atB[k]], sum)
+	}
+	return sum
+}
+
+// Chains is Chain for four columns of b: out[c] ← Σ_k a[atA[k]]·b[columns[c]+atB[k]].
+func Chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
+	active.chains(out, a, b, columns, atA, atB)
+}
+
+func (x set) chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
+	atB = atB[:len(atA)]
+	b0, b1, b2, b3 := b[columns[0]:], b[columns[1]:], b[columns[2]:], b[columns[3]:]
+	var s0, s1, s2, s3 float64
+	if x == rounded {
+		for k, at := range atA {
+			f, j := a[at], atB[k]
+			s0 += float64(f * b0[j])
+			s1 += float64(f * b1[j])
+			s2 += float64(f * b2[j])
+			s3 += float64(f * b3[j])
+		}
+	} else {
+		for k, at := range atA {
+			f, j := a[at], atB[k]
+			s0 = math.FMA(f, b0[j], s0)
+			s1 = math.FMA(f, b1[j], s1)
+			s2 = math.FMA(f, b2[j], s2)
+			s3 = math.FMA(f, b3[j], s3)
+		}
+	}
+	*out = [4]float64{s0, s1, s2, s3}
 }
 
 // Add computes out += f·a.

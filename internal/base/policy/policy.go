@@ -75,25 +75,24 @@ const (
 
 // The exact way: which of its forms, and where it ends.
 const (
-	// ProgramFlops is the work up to which a network is compiled once and run under any evidence: the
-	// overhead of building and contracting an expression, per query, costs as much there.
-	// Measured: above it compiling takes 2.5 contractions (0.8 with marginals) and a program runs no
-	// faster than the expression it replaces, decision 19.
-	ProgramFlops = 1 << 18
+	// JunctionFlops is the work for Z up to which a network has one contraction tree for all evidence, and JunctionBytes what its tables and
+	// those of marginals may take; JunctionOrder is the work along a min-fill order up to which such a tree is looked for, JunctionMoves the
+	// moves of the search, some 50 ms.
+	// Measured: docs/benchmarks/questions.md.
+	JunctionFlops = 2e8
+	JunctionBytes = 256 << 20
+	JunctionOrder = 1e9
+	JunctionMoves = 1 << 24
+
+	// ReasonFlops is the work up to which Z is computed to find a reason why it is 0.
+	// Chosen: a quarter of a millisecond.
+	ReasonFlops = 1 << 18
 
 	// ReplanFlops is the work above which a query's evidence is worth an elimination order of its
 	// own.
 	// Measured: a quarter and four times of it change all flops of 280 queries by −0.5 and
 	// +2.5 %, decision 20.
 	ReplanFlops = 1e6
-
-	// WholeFlops is the work along an elimination order, with the way back of marginals, above which a
-	// contraction tree over the network as it is takes its place.
-	// Measured on 10 models of 1e7 to 1e8 flops, decision 25: search and contraction take 0.2 to 0.7
-	// of the order's time with marginals, 0.5 to 1.2 without, the contraction alone 0.05 to 0.4;
-	// below, the search takes the time that it saves. go test -run '^$' -bench Whole ./internal/families/exact
-	// has four of them.
-	WholeFlops = 1e7
 
 	// HeavyFlops is the work above which simplifying the network and searching a tree pays.
 	// Measured: below it simplification and search take 2.2 times the work they replace (0.9 with

@@ -191,7 +191,7 @@ func (p *Prepared) full(v, i int, row []float64) []float64 {
 // fits says whether the contraction was planned for this network under this evidence.
 func (p *Prepared) fits(c *Tree) error {
 	if shape := p.Shape(); shape != c.Shape || c.Marginals != p.marginals ||
-		c.Joint != (p.cells != nil) || c.Whole != p.whole {
+		c.Joint != (p.cells != nil) {
 		return fault.Wrap(fault.Internal,
 			fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, c.Shape))
 	}

@@ -33,8 +33,7 @@ func begin(ctx context.Context, p *problem.Problem, want problem.Want) (run, err
 // Cost implements contraction.Priced.
 func (p *Elimination) Cost(*problem.Problem) btn.Cost { return btn.Cost{Flops: p.Flops} }
 
-// Contract implements contraction.Contractor: compiled where the network is small, table by
-// table otherwise. The order names indices of the network's expression over dense tables, whose
+// Contract implements contraction.Contractor, table by table. The order names indices of the network's expression over dense tables, whose
 // Scale includes the network's; evidence changes their dimensions, never their numbers.
 func (p *Elimination) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
@@ -44,10 +43,11 @@ func (p *Elimination) Contract(ctx context.Context, of *problem.Problem, want pr
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if value, ok := j.compiled(p); ok {
-		return value, nil
-	}
+	return j.eliminate(p.Order)
+}
 
+// eliminate contracts the network along an order, in float64 or, where that leaves a doubt, beyond.
+func (j run) eliminate(order []int) (btn.Value, error) {
 	e, err := lower.Build(j.Ctx, j.Net)
 	if err != nil {
 		return btn.Value{}, err
@@ -57,7 +57,7 @@ func (p *Elimination) Contract(ctx context.Context, of *problem.Problem, want pr
 		return j.wide(btn.Value{Doubt: e.Unfit}, false)
 	}
 
-	value, err := j.ordered(e, p.Order)
+	value, err := j.ordered(e, order)
 	switch {
 	case errors.Is(err, sumproduct.ErrNotFinite):
 		return j.wide(btn.Value{Doubt: err.Error()}, false)
@@ -196,12 +196,7 @@ func (p *Slices) Contract(ctx context.Context, of *problem.Problem, want problem
 		return btn.Value{}, err
 	}
 
-	var prepared *Prepared
-	if p.Tree.Whole {
-		prepared, err = WholeOf(ctx, of, p.Tree.Marginals)
-	} else {
-		prepared, err = Of(ctx, of, p.Tree.Marginals, j.Joint)
-	}
+	prepared, err := Of(ctx, of, p.Tree.Marginals, j.Joint)
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -9,34 +9,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// TestWholeEngine: as it is, along a tree.
-func TestWholeEngine(t *testing.T) {
-	enginetest.Exercise(t, enginetest.Engine{
-		Contract: func(ctx context.Context, p *enginetest.Problem,
-			w enginetest.Want) (v enginetest.Value, err error) {
-			ready, err := exact.Whole(ctx, p.Network, w.Marginals)
-			if err != nil {
-				return v, err
-			}
-			o := exact.PlanOptions{Memory: w.Memory, Seed: p.Seed, Moves: 1 << 24}
-			c, _, err := ready.PlanWithin(ctx, o)
-			if err != nil {
-				return v, err
-			}
-			a, err := ready.Answer(ctx, c, exact.Options{Memory: w.Memory, Threads: w.Threads})
-			if err == nil && a.Doubt != "" {
-				return v, enginetest.ErrDeclined
-			}
-			return enginetest.Value{Z: a.Z, Marginals: a.Rows, Slices: max(1, c.Count)}, err
-		},
-		Lacks: map[enginetest.Property]string{
-			enginetest.Expressions: "it lowers networks itself",
-			enginetest.Joint:       "joint marginals are of simplified networks",
-			enginetest.Slices:      "what needs slices is simplified first",
-		},
-	})
-}
-
 // TestExactEngine: simplified, planned and contracted,
 // within the smallest budget where slices are wanted.
 func TestExactEngine(t *testing.T) {

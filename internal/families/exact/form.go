@@ -10,7 +10,7 @@ import (
 )
 
 // slot keeps apart the forms of a problem for contraction trees.
-type slot struct{ marginals, joint, whole bool }
+type slot struct{ marginals, joint bool }
 
 // Of returns the problem's network simplified for contraction trees, with an index over the cells of the
 // joint marginal of a set where there is one. The problem keeps the forms of one set, the last, and those
@@ -18,12 +18,5 @@ type slot struct{ marginals, joint, whole bool }
 func Of(ctx context.Context, p *problem.Problem, marginals bool, set []int) (*Prepared, error) {
 	return problem.Form(ctx, p, slot{marginals: marginals, joint: len(set) > 0}, fmt.Sprint(set), func() (*Prepared, error) {
 		return PrepareJoint(ctx, p.Net, marginals, set, p.Memory)
-	})
-}
-
-// WholeOf returns the problem's network for contraction trees as it is. Errors: those of Whole.
-func WholeOf(ctx context.Context, p *problem.Problem, marginals bool) (*Prepared, error) {
-	return problem.Form(ctx, p, slot{marginals: marginals, whole: true}, nil, func() (*Prepared, error) {
-		return Whole(ctx, p.Net, marginals)
 	})
 }

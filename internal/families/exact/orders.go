@@ -1,6 +1,6 @@
 package exact
 
-// Proposals: elimination orders, programs of small networks, and trees over networks as they are.
+// Proposals: elimination orders.
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/proposal"
-	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // OrderOf returns the elimination order of a plan, nil for one without.
@@ -67,8 +66,8 @@ type Order struct {
 	under contractionorder.Hypergraph
 }
 
-// Propose fills an assignment of the order with its price: that of a contraction tree over the network as it is where it is cheaper, or
-// over the simplified network where the order does not fit the memory.
+// Propose fills an assignment of the order with its price, or with a contraction tree over the simplified network where the order does not
+// fit the memory.
 func (o *Order) Propose(j *proposal.Job, to *btn.Assignment, marginals bool) (*btn.Assignment, error) {
 	cost := o.Cost
 	if marginals {
@@ -78,106 +77,11 @@ func (o *Order) Propose(j *proposal.Job, to *btn.Assignment, marginals bool) (*b
 		}
 	}
 
-	if cost.Flops > policy.WholeFlops {
-		if err := whole(j, to, cost, marginals); err != nil {
-			return nil, err
-		}
-		if to.Cost != nil {
-			return to, nil
-		}
-	}
-
 	if cost.Bytes > float64(j.Settings.Memory) {
 		return ProposeTree(j, marginals, false)
 	}
 	to.Cost = &cost
 	return to, nil
-}
-
-// Compiled fills the assignment of a query that the network's program answers along the order, and
-// says why Z is 0 where the program finds that. It is false where there is no such program, or where it is
-// seen not to serve the query: the contraction then sees the same.
-func (q *Elimination) Compiled(j *proposal.Job, to *btn.Assignment, marginals bool) (bool, error) {
-	if q.Flops > policy.ProgramFlops {
-		return false, nil
-	}
-	p, ok := programs(j).Of(j.Net, q.Order)
-	if !ok {
-		return false, nil
-	}
-
-	cost := p.Plan(marginals)
-	if cost.Bytes > float64(j.Settings.Memory) {
-		return false, nil
-	}
-	if !p.Above(j.Conditioned) {
-		z, ok := p.Z(j.Conditioned)
-		if !ok {
-			return false, nil
-		}
-		if z.IsZero() {
-			var err error
-			if to.Warnings, err = WhyZero(j); err != nil {
-				return false, err
-			}
-		}
-	}
-
-	to.Cost = &cost
-	return true, nil
-}
-
-// programsSlot is that of the process's programs.
-type programsSlot struct{}
-
-// programs are those of all networks that the process plans for.
-func programs(j *proposal.Job) *einsum.Programs {
-	p, _ := proposal.Fact(j.Facts.Common, programsSlot{}, func() (*einsum.Programs, error) { return new(einsum.Programs), nil })
-	return p
-}
-
-// whole makes an assignment that of a contraction tree over the conditioned network as it is, where one
-// is found that fits the memory, needs no slices and costs less than an order does. Otherwise it
-// leaves the assignment alone. Trees are remembered by the shape, as those of simplified networks.
-func whole(j *proposal.Job, assignment *btn.Assignment, order btn.Cost, marginals bool) error {
-	p, err := WholeOf(j.Ctx, j.Problem(), marginals)
-	if err != nil {
-		return err
-	}
-
-	settings := treeSettings(j, "whole", marginals)
-	plan, hit, err := j.Remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
-		return wholePlan(ctx, p, j.Settings)
-	})
-	if fault.CodeOf(err) == fault.OverBudget {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-
-	cost := plan.Estimates[0].Cost
-	if cost.Slices > 1 || cost.Flops >= order.Flops {
-		return nil
-	}
-	assignment.Plan, assignment.Cache, assignment.Cost = plan, hit, &cost
-	if assignment.Relearned != "" {
-		assignment.Relearned = "contraction tree: for what the evidence leaves"
-	}
-	return nil
-}
-
-// wholePlan searches the tree, as one part.
-func wholePlan(ctx context.Context, p *Prepared, s btn.Settings) (*btn.Plan, error) {
-	tree, cost, err := p.PlanWithin(ctx, PlanOptions{
-		Memory: s.Memory,
-		Seed:   s.Seed,
-		Moves:  proposal.Moves(s),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return proposal.Exact(cost, &Slices{Tree: tree, To: tree.Count}), nil
 }
 
 // Decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look

@@ -12,7 +12,7 @@ import (
 type Elimination struct {
 	// indices of the einsum form of the network, in the order in which they are summed
 	Order []int   `msgpack:"order"`
-	Flops float64 `msgpack:"flops"` // predicted, without evidence: small networks are compiled
+	Flops float64 `msgpack:"flops"` // predicted, without evidence
 }
 
 // Class implements Part.
@@ -28,7 +28,7 @@ func (p *Elimination) Fits(*btn.Network) error {
 }
 
 // Slices are some slices of B, contracted along a tree: the network, conditioned on the query's
-// evidence, is simplified (package preprocess) unless Tree.Whole, and the result is contracted slice by slice. A
+// evidence, is simplified (package preprocess), and the result is contracted slice by slice. A
 // slice fixes some indices to one value each: R is the indicator of those values, α = 1 (Lemma 5).
 type Slices struct {
 	Tree *Tree `msgpack:"-"`
@@ -36,8 +36,7 @@ type Slices struct {
 	To   int64 `msgpack:"to"`
 }
 
-// Tree is how slices are contracted: a contraction tree over a simplified network, or, where that
-// costs more than it saves, over the network as it is.
+// Tree is how slices are contracted: a contraction tree over a simplified network.
 type Tree struct {
 	// digest of the simplified network's hypergraph: the tree fits no other
 	Shape  string `msgpack:"shape"`
@@ -50,8 +49,6 @@ type Tree struct {
 	Joint bool `msgpack:"joint,omitempty"`
 	// simplified so that every variable's marginal can be recovered
 	Marginals bool `msgpack:"marginals,omitempty"`
-	// over the network as it is, not simplified
-	Whole bool `msgpack:"whole,omitempty"`
 }
 
 // Class implements Part.

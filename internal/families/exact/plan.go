@@ -116,7 +116,6 @@ func (p *Prepared) planned(
 		Count:     int64(min(cost.Slices, 1<<62)),
 		Marginals: p.marginals,
 		Joint:     p.cells != nil,
-		Whole:     p.whole,
 	}
 	return tree, btn.Cost{
 		Width:     found.Cost.Width,

@@ -10,7 +10,6 @@ import (
 	"github.com/basetensor/basetensor/internal/base/digest"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
-	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/preprocess"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
@@ -25,7 +24,6 @@ type Prepared struct {
 	simple    *preprocess.Result     // of given
 	marginals bool                   // every variable's can be recovered
 	cells     *cells                 // nil: no joint marginal
-	whole     bool                   // simple is given
 }
 
 // Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies
@@ -33,20 +31,6 @@ type Prepared struct {
 // gives the same bits. Errors and cost: as of lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
 	return PrepareJoint(ctx, net, marginals, nil, 0)
-}
-
-// Whole is Prepare without the simplification: the tables are the network's under any evidence,
-// so that a tree made without evidence serves under any. Cost: one look at every entry.
-func Whole(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
-	given, err := lower.Build(ctx, net)
-	if err != nil {
-		return nil, err
-	}
-	simple, err := preprocess.Run(ctx, given, preprocess.Options{Marginals: marginals, None: true})
-	if err != nil {
-		return nil, err
-	}
-	return &Prepared{net: net, given: given, simple: simple, marginals: marginals, whole: true}, nil
 }
 
 // Hypergraph returns the shape of the tables to contract.

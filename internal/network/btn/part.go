@@ -80,6 +80,7 @@ const (
 	ClassCounts          Class = "counts"
 	ClassProduct         Class = "product"
 	ClassElimination     Class = "elimination"
+	ClassJunction        Class = "junction"
 	ClassSlices          Class = "slices"
 	ClassGroups          Class = "groups"
 	ClassAdjoints        Class = "adjoints"

@@ -49,9 +49,6 @@ type Options struct {
 	// orders do not.
 	Classes bool
 
-	// None applies no rule at all: the result is the expression given, and its indices are their own.
-	None bool
-
 	// Roundings bounds the errors of the tables' entries, as Result.Roundings does. nil: entries of
 	// tables that are Rounded were rounded once, unless they are 0 or powers of two, and others
 	// never.
@@ -115,9 +112,6 @@ func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*Result, err
 	w, err := load(ctx, e, o)
 	if err != nil {
 		return nil, err
-	}
-	if o.None {
-		return w.result(e), w.pace.Err()
 	}
 	best, err := w.simplified(ctx)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/engine/junction"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/exact"
@@ -272,7 +272,7 @@ func TestUnmaskedIsSharedByQueries(t *testing.T) {
 	}
 }
 
-// TestDropForgets: everything but the programs.
+// TestDropForgets: everything but what is lasting.
 func TestDropForgets(t *testing.T) {
 	base, s := ring(t), &problem.Shared{}
 	of := func() (*problem.Problem, any, any) {
@@ -288,7 +288,7 @@ func TestDropForgets(t *testing.T) {
 		unmaskedAgain != unmasked {
 		t.Fatal("nothing is kept")
 	}
-	programs := problem.Lasting[einsum.Programs](p)
+	trees := problem.Lasting[junction.Trees](p)
 	s.Drop()
 	q, exactAgain, unmaskedAgain := of()
 	if q == p || exactAgain == exact || unmaskedAgain == unmasked {
@@ -296,12 +296,12 @@ func TestDropForgets(t *testing.T) {
 			q == p, exactAgain == exact,
 			unmaskedAgain == unmasked)
 	}
-	if programs == nil || problem.Lasting[einsum.Programs](q) != programs {
-		t.Error("the programs were forgotten")
+	if trees == nil || problem.Lasting[junction.Trees](q) != trees {
+		t.Error("the trees were forgotten")
 	}
 	(*problem.Shared)(nil).Drop() // nothing is kept there to begin with
-	if alone := problem.New(base, problem.Options{}); problem.Lasting[einsum.Programs](alone) != nil {
-		t.Error("a problem of its own has programs")
+	if alone := problem.New(base, problem.Options{}); problem.Lasting[junction.Trees](alone) != nil {
+		t.Error("a problem of its own has trees")
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 type Want struct {
 	// Marginals asks for Value.Marginals, at about three times the cost.
 	Marginals bool
+	// Targets are the variables whose marginals are asked for, nil: all. Others may be there, too.
+	Targets []int
 	// Joint asks for Value.Joint, of these variables.
 	Joint []int
 	// Derivatives asks for Value.Derivatives, and Target for Value.Target: of classes that have them.

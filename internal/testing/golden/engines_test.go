@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/engine/junction"
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/engine/sweeps"
@@ -124,9 +125,12 @@ var engines = map[string]engine{
 		r, _, err := einsum.Marginals(ctx, e, order, einsum.Options{Memory: engineBytes, Threads: threads})
 		return value(r.Z, floats(r.Marginals)), err
 	},
-	"compiled": func(ctx context.Context, net *btn.Network, _ *sumproduct.Expression, _ int) ([]string, error) {
-		shape := must(lower.Shape(ctx, net))
-		p, ok := einsum.Compile(net, must(contractionorder.MinFill(ctx, shape)), 1e7)
+	"junction": func(ctx context.Context, net *btn.Network, _ *sumproduct.Expression, _ int) ([]string, error) {
+		h, ok := junction.Shape(net)
+		if !ok {
+			return []string{"declined=true"}, nil
+		}
+		tree, ok := junction.Compile(net, must(contractionorder.FromOrder(h, must(contractionorder.MinFill(ctx, h)))))
 		if !ok {
 			return []string{"declined=true"}, nil
 		}
@@ -135,12 +139,11 @@ var engines = map[string]engine{
 			total += v.Domain
 		}
 		into := make([]scaled.Number, total)
-		z, ok := p.Marginals(net, into)
-		alone, same := p.Z(net)
-		if !ok || !same {
+		answers := must(tree.Run(ctx, []junction.Query{{Net: net, Marginals: into}, {Net: net}}))
+		if !answers[0].OK {
 			return []string{"declined=true"}, nil
 		}
-		return append(value(z, floats([][]scaled.Number{into})), "alone="+bits(alone.LogAbs())), nil
+		return append(value(answers[0].Z, floats([][]scaled.Number{into})), "alone="+bits(answers[1].Z.LogAbs())), nil
 	},
 	"tree": func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, threads int) ([]string, error) {
 		t := must(contractionorder.FromOrder(e.Hypergraph(), must(contractionorder.MinFill(ctx, e.Hypergraph()))))

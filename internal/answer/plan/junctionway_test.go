@@ -18,9 +18,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestTreesTakeThePlaceOfCostlyOrders: marginals of a grid, with and without evidence, come from a
-// tree over the network as it is that costs less than the order, and are those of the order.
-func TestTreesTakeThePlaceOfCostlyOrders(t *testing.T) {
+// TestOneTreeForAllEvidence: marginals of a grid come from one tree, whatever is observed, and are those of an elimination.
+func TestOneTreeForAllEvidence(t *testing.T) {
 	ctx := context.Background()
 	m, err := generate.Grid(15, 15, generate.Ising{Delta: 1, Seed: 5})
 	if err != nil {
@@ -30,33 +29,31 @@ func TestTreesTakeThePlaceOfCostlyOrders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	shape, err := lower.Shape(ctx, net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := &exact.Elimination{Order: orders.Best(shape)}
 
-	memo := kept{}
+	memo, shared := kept{}, &problem.Shared{}
 	for _, evidence := range []factorgraph.Evidence{
 		{},
 		{Hard: []factorgraph.Observation{{Var: 3, Value: 1}, {Var: 180, Value: 0}}},
-		{Hard: []factorgraph.Observation{{Var: 3, Value: 0}, {Var: 180, Value: 0}}},
+		{Hard: []factorgraph.Observation{{Var: 3, Value: 0}, {Var: 181, Value: 0}}},
 	} {
 		q := query.Query{Evidence: evidence, Marginals: true}
 		as, err := Assign(ctx, net, []query.Query{q}, btn.Settings{Method: btn.MethodExact}, memo)
 		if err != nil || as[0].Error != nil {
 			t.Fatal(err, as[0].Error)
 		}
-		part, ok := as[0].Plan.Estimates[0].Parts[0].(*exact.Slices)
-		if !ok || !part.Tree.Whole || !part.Whole() {
-			t.Fatalf("evidence %v: part %+v", evidence, as[0].Plan.Estimates[0].Parts[0])
+		part, ok := as[0].Plan.Estimates[0].Parts[0].(*exact.Junction)
+		if !ok {
+			t.Fatalf("evidence %v: part %T", evidence, as[0].Plan.Estimates[0].Parts[0])
 		}
-
-		conditioned, err := net.Condition(evidence)
+		p, err := shared.Problem(net, evidence, nil, problem.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := problem.New(conditioned, problem.Options{})
-		shape, err := lower.Shape(ctx, net)
-		if err != nil {
-			t.Fatal(err)
-		}
-		order := &exact.Elimination{Order: orders.Best(shape)}
 		want := problem.Want{Marginals: true}
 		tree, err := contraction.Part(ctx, p, part, want)
 		if err != nil {
@@ -66,13 +63,11 @@ func TestTreesTakeThePlaceOfCostlyOrders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-
 		if off := tree.Z.LogAbs() - along.Z.LogAbs(); math.Abs(off) > 1e-11 {
 			t.Errorf("evidence %v: ln Z is off by %g", evidence, off)
 		}
-		if tree.Flops >= along.Flops || math.Abs(tree.Flops-as[0].Cost.Flops) > 1e-6*tree.Flops {
-			t.Errorf("evidence %v: %g flops, %g are planned, the order takes %g",
-				evidence, tree.Flops, as[0].Cost.Flops, along.Flops)
+		if tree.Flops > 1.01*as[0].Cost.Flops {
+			t.Errorf("evidence %v: %g flops, %g are planned", evidence, tree.Flops, as[0].Cost.Flops)
 		}
 		a, b := rows(tree), rows(along)
 		for i := range a {
@@ -81,9 +76,8 @@ func TestTreesTakeThePlaceOfCostlyOrders(t *testing.T) {
 			}
 		}
 	}
-	// One order, one tree without evidence and one for two observations, whatever their values.
-	if len(memo) != 3 {
-		t.Errorf("%d plans are remembered, want 3", len(memo))
+	if len(memo) != 1 {
+		t.Errorf("%d plans are remembered, want 1", len(memo))
 	}
 }
 

@@ -1,0 +1,69 @@
+package junction
+
+// The merges of a tree, their scopes and their price, before anything is laid out.
+
+import (
+	"math"
+	"slices"
+)
+
+// planner adds merges to a list of tables.
+type planner struct {
+	dims    []int
+	scopes  [][]int // by table
+	uses    []int   // by index: tables that have it and are not merged yet
+	merges  []merge
+	flops   float64
+	largest float64 // log2 of the entries of the largest table
+	entries float64 // of all tables
+	width   int     // most indices of a merge, less one
+}
+
+// newPlanner begins with some tables.
+func newPlanner(dims []int, tables [][]int) *planner {
+	p := &planner{dims: dims, uses: make([]int, len(dims))}
+	for _, scope := range tables {
+		p.add(scope)
+	}
+	return p
+}
+
+// add adds a table.
+func (p *planner) add(scope []int) {
+	for _, i := range scope {
+		p.uses[i]++
+	}
+	p.scopes = append(p.scopes, scope)
+	size := 1.0
+	for _, i := range scope {
+		size *= float64(p.dims[i])
+	}
+	p.largest, p.entries = max(p.largest, math.Log2(size)), p.entries+size
+}
+
+// hasOwn reports whether a table has an index that no other has.
+func (p *planner) hasOwn(table int) bool {
+	return slices.ContainsFunc(p.scopes[table], func(i int) bool { return p.uses[i] == 1 })
+}
+
+// merge replaces two tables by their product, without the indices that no other table has, and returns its number.
+func (p *planner) merge(left, right int) int {
+	union := slices.Concat(p.scopes[left], p.scopes[right])
+	for _, i := range union {
+		p.uses[i]--
+	}
+	slices.Sort(union)
+	union = slices.Compact(union)
+	full := 1.0
+	var out []int
+	for _, i := range union {
+		full *= float64(p.dims[i])
+		if p.uses[i] > 0 {
+			out = append(out, i)
+		}
+	}
+	p.flops, p.width = p.flops+2*full, max(p.width, len(union)-1)
+	p.merges = append(p.merges, merge{left: left, right: right})
+	p.add(out)
+	return len(p.scopes) - 1
+}

@@ -1,0 +1,446 @@
+package junction
+
+// Runs: tables forth, for the lanes whose evidence changes them, and derivatives back.
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Query is one query of a run.
+type Query struct {
+	Net *btn.Network // the compiled one, conditioned
+	// Marginals has room for M_v(x) = w_v(x) ∂Z/∂w_v(x), grouped by variable, the variables in their sequence, Σ_v Domain entries; nil:
+	// none are asked for. Σ_x M_v(x) = Z up to rounding.
+	Marginals []scaled.Number
+	// Targets are the variables whose marginals are asked for; nil: all.
+	Targets []int
+}
+
+// Answer is that of a query.
+type Answer struct {
+	Z     scaled.Number
+	Flops float64 // of the tables that its evidence changes, and of its pass back
+	// OK is false where digits may be lost, an entry is not finite, or weights are below 0, and with marginals where Z is 0: package
+	// einsum then contracts the network.
+	OK bool
+}
+
+// run is the memory of a run.
+type run struct {
+	*Tree
+	queries []Query
+	isWide  bool    // all lanes are computed; else the first one alone
+	changed []lanes // by table
+	tables  []table // by table: base where no lane is changed
+	by      []table // by table: the derivative of Z by it, once it is needed
+	needed  []bool  // by table: its derivative is
+	pool    pool
+	widened [2][]float64 // operands that are the same in all lanes
+	factor  [Lanes]scaled.Number
+	lost    lanes
+	list    []float64 // weights of a variable
+}
+
+// keepFree bounds the runs whose memory is kept for the next ones, keepBytes the memory of each.
+const (
+	keepFree  = 2
+	keepBytes = 32 << 20
+)
+
+func (t *Tree) take() *run {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.free); n > 0 {
+		r := t.free[n-1]
+		t.free = t.free[:n-1]
+		return r
+	}
+	tables := len(t.leaves) + len(t.merges)
+	return &run{
+		Tree:    t,
+		changed: make([]lanes, tables),
+		tables:  make([]table, tables),
+		by:      make([]table, tables),
+		needed:  make([]bool, tables),
+	}
+}
+
+func (t *Tree) give(r *run) {
+	r.queries = nil
+	if r.pool.bytes > keepBytes {
+		r.pool = pool{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.free) < keepFree {
+		t.free = append(t.free, r)
+	}
+}
+
+// gain is the ratio of the flops a second of all lanes to those of one.
+// Measured on networks of 20 to 1,000 variables: 2.3 to 6.
+const gain = 3.0
+
+// Run answers queries. The bits of an answer depend on the compiled network, the tree and the query alone. The error is the context's.
+// Time: the flops of the answers, or less.
+func (t *Tree) Run(ctx context.Context, queries []Query) ([]Answer, error) {
+	answers := make([]Answer, 0, len(queries))
+	r := t.take()
+	defer t.give(r)
+	for len(queries) > 0 {
+		n := min(Lanes, len(queries))
+		together := r.begin(queries[:n])
+		for k := 0; !together && k < n; k++ {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			r.begin(queries[k : k+1])
+			answers = append(answers, r.answer()...)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if together {
+			answers = append(answers, r.answer()...)
+		}
+		queries = queries[n:]
+	}
+	return answers, nil
+}
+
+// begin finds the tables that the evidence of some queries changes. It reports whether the queries take less together than one by one.
+func (r *run) begin(queries []Query) (together bool) {
+	r.queries, r.isWide, r.lost = queries, len(queries) > 1, 0
+	r.compare()
+	all, each := 0.0, 0.0
+	for k := range r.merges {
+		m, out := &r.merges[k], len(r.leaves)+k
+		r.changed[out] = r.changed[m.left] | r.changed[m.right]
+		if r.changed[out] != 0 {
+			all += m.forth.flops
+			each += m.forth.flops * float64(bits.OnesCount8(uint8(r.changed[out])))
+		}
+		for _, q := range queries {
+			if q.Marginals != nil {
+				all += (m.toLeft.flops + m.toRight.flops) / float64(len(queries))
+				each += m.toLeft.flops + m.toRight.flops
+			}
+		}
+	}
+	return Lanes*all < gain*each
+}
+
+// answer answers the queries.
+func (r *run) answer() []Answer {
+	answers := make([]Answer, len(r.queries))
+	hasMarginals := slices.ContainsFunc(r.queries, func(q Query) bool { return q.Marginals != nil })
+	r.forward(answers, hasMarginals)
+	for lane := range answers {
+		answers[lane].OK = !r.lost.has(lane) && answers[lane].Z.IsFinite()
+	}
+	if hasMarginals {
+		r.backward(answers)
+		r.certain(answers)
+	}
+	for lane, q := range r.queries {
+		if q.Marginals == nil {
+			continue
+		}
+		answers[lane].OK = answers[lane].OK && !answers[lane].Z.IsZero() && !r.lost.has(lane)
+		if !answers[lane].OK {
+			clear(q.Marginals)
+		}
+	}
+	return answers
+}
+
+// certain fills the marginals of variables with one value.
+func (r *run) certain(answers []Answer) {
+	for lane, q := range r.queries {
+		for v := range r.weights {
+			if w := &r.weights[v]; w.leaf < 0 && q.Marginals != nil {
+				q.Marginals[w.offset+w.value(0)] = answers[lane].Z
+			}
+		}
+	}
+}
+
+// lanes is the number of lanes that are computed.
+func (r *run) lanes() int {
+	if r.isWide {
+		return Lanes
+	}
+	return 1
+}
+
+// forward computes the changed tables and Z, and keeps the tables if there is a way back.
+func (r *run) forward(answers []Answer, keep bool) {
+	for k := range r.leaves {
+		if r.tables[k] = r.base[k]; r.changed[k] != 0 {
+			r.weigh(k)
+		}
+	}
+	for k := range r.merges {
+		m, out := &r.merges[k], len(r.leaves)+k
+		if r.tables[out] = r.base[out]; r.changed[out] == 0 {
+			continue
+		}
+		r.multiply(&r.tables[out], &r.tables[m.left], &r.tables[m.right], &m.forth)
+		for lane := range answers {
+			if r.changed[out].has(lane) {
+				answers[lane].Flops += m.forth.flops
+			}
+		}
+		if !keep {
+			r.release(m.left)
+			r.release(m.right)
+		}
+	}
+	root := len(r.tables) - 1
+	for lane := range answers {
+		answers[lane].Z = r.factor[lane].Mul(scaled.Make(r.tables[root].at(0, lane), r.tables[root].exp[lane]))
+	}
+	if !keep {
+		r.release(root)
+	}
+}
+
+// release gives the memory of a table back that evidence changed.
+func (r *run) release(table int) {
+	if r.changed[table] != 0 {
+		r.pool.give(r.tables[table].data)
+		r.tables[table].data = nil
+	}
+}
+
+// compare finds the leaves that evidence changes, and the factors of Z that are no tables.
+func (r *run) compare() {
+	clear(r.changed)
+	for lane, q := range r.queries {
+		r.factor[lane] = r.scale.Mul(q.Net.Scale)
+		for v := range r.weights {
+			w := &r.weights[v]
+			switch {
+			case w.leaf < 0:
+				r.factor[lane] = r.factor[lane].Mul(scaled.FromFloat(w.in(q.Net)[w.value(0)]))
+			case !w.unchanged(q.Net):
+				r.changed[w.leaf] |= 1 << lane
+			}
+		}
+	}
+}
+
+// multiply makes a table the product of two.
+func (r *run) multiply(out, a, b *table, p *product) {
+	out.isWide = r.isWide
+	out.data = r.pool.take(p.size() * r.lanes())
+	r.lost |= out.bound(a, b, p.terms)
+	if r.isWide {
+		p.multiplyWide(out.data, r.wide(a, 0), r.wide(b, 1))
+	} else {
+		p.multiply(out.data, a.data, b.data)
+	}
+	out.settle()
+}
+
+// wide returns the data of a table in all lanes.
+func (r *run) wide(t *table, operand int) []float64 {
+	if t.isWide {
+		return t.data
+	}
+	if room := &r.widened[operand]; len(*room) < len(t.data)*Lanes {
+		*room = make([]float64, len(t.data)*Lanes)
+	}
+	wide := t.widen(r.widened[operand])
+	return wide.data
+}
+
+// weigh multiplies the weights of variables into a leaf.
+func (r *run) weigh(k int) {
+	l := &r.leaves[k]
+	t := table{data: l.data}
+	for lane := range Lanes {
+		t.low[lane] = l.low
+	}
+	room := r.pool.take(len(l.data) * r.lanes())
+	if r.isWide {
+		t = t.widen(room)
+	} else {
+		t.data = room[:copy(room, l.data)]
+	}
+	for _, v := range l.hosted {
+		r.multiplyWeights(&t, &r.weights[v])
+	}
+	for lane := range Lanes {
+		if t.low[lane] < deepest {
+			r.lost |= 1 << lane
+		}
+	}
+	t.measure()
+	t.rescale()
+	r.tables[k] = t
+}
+
+// multiplyWeights multiplies the weights of one variable into a leaf. Lanes without a query have those without evidence.
+func (r *run) multiplyWeights(t *table, w *weights) {
+	n := r.lanes()
+	r.list = append(r.list[:0], make([]float64, n*w.dim)...)
+	for lane := range n {
+		all := w.without
+		if lane < len(r.queries) {
+			all = w.in(r.queries[lane].Net)
+		}
+		list := r.list[lane*w.dim:][:w.dim]
+		for k := range list {
+			list[k] = all[w.value(k)]
+		}
+		low, exp, ok := inRange(list)
+		if !ok {
+			r.lost |= 1 << lane
+		}
+		t.exp[lane] += exp
+		t.low[lane] += low
+	}
+	for at := 0; at < len(t.data); {
+		for k := range w.dim {
+			for end := at + w.inner*n; at < end; at += n {
+				for lane := range n {
+					t.data[at+lane] *= r.list[lane*w.dim+k]
+				}
+			}
+		}
+	}
+}
+
+// inRange divides weights that are outside the margin by the power of two of the largest, whose exponent it returns with that of the
+// smallest but 0. It is false where they are too far apart or below 0.
+func inRange(list []float64) (low int, exp int64, ok bool) {
+	top, low, isNegative := floats.Extent(list)
+	if isNegative || top-low > spanLimit || top >= 1024 {
+		return 0, 0, false
+	}
+	if top > margin || low < -margin {
+		exp = floats.Normalise(list).Exp
+	}
+	return low - int(exp), exp, true
+}
+
+// backward computes the derivatives by the leaves that have the weights of targets, and the marginals.
+func (r *run) backward(answers []Answer) {
+	r.mark()
+	r.by[len(r.by)-1] = table{data: append(r.pool.take(1)[:0], 1)}
+	for k := len(r.merges) - 1; k >= 0; k-- {
+		m, out := &r.merges[k], len(r.leaves)+k
+		if r.needed[out] {
+			r.differentiate(answers, out, m.left, m.right, &m.toLeft)
+			r.differentiate(answers, out, m.right, m.left, &m.toRight)
+			r.pool.give(r.by[out].data)
+		}
+		r.release(out)
+	}
+	for k := range r.leaves {
+		r.release(k)
+	}
+}
+
+// differentiate computes the derivative by one of the two tables of a merge from that by its output, if it is needed, and the marginals of
+// a leaf.
+func (r *run) differentiate(answers []Answer, out, by, other int, p *product) {
+	if !r.needed[by] {
+		return
+	}
+	r.multiply(&r.by[by], &r.by[out], &r.tables[other], p)
+	for lane, q := range r.queries {
+		if q.Marginals != nil {
+			answers[lane].Flops += p.flops
+		}
+	}
+	if by < len(r.leaves) {
+		r.lost |= new(table).bound(&r.tables[by], &r.by[by], len(r.leaves[by].data))
+		for lane, q := range r.queries {
+			if q.Marginals != nil {
+				r.read(lane, by)
+			}
+		}
+		r.pool.give(r.by[by].data)
+	}
+}
+
+// mark finds the tables whose derivatives are needed.
+func (r *run) mark() {
+	clear(r.needed)
+	for _, q := range r.queries {
+		if q.Marginals == nil {
+			continue
+		}
+		for v := range r.each(q.Targets) {
+			if k := r.weights[v].leaf; k >= 0 {
+				r.needed[k] = true
+			}
+		}
+	}
+	for k := range r.merges {
+		r.needed[len(r.leaves)+k] = r.needed[r.merges[k].left] || r.needed[r.merges[k].right]
+	}
+}
+
+// each yields the variables of a list; nil: all.
+func (t *Tree) each(targets []int) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		if targets == nil {
+			for v := range t.weights {
+				if !yield(v) {
+					return
+				}
+			}
+		}
+		for _, v := range targets {
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// read fills the marginals of a lane that a leaf has: of all its variables, asked for or not.
+func (r *run) read(lane, leaf int) {
+	t, by := &r.tables[leaf], &r.by[leaf]
+	entries := len(r.leaves[leaf].data)
+	for _, v := range r.leaves[leaf].hosted {
+		w := &r.weights[v]
+		for k := range w.dim {
+			sum := 0.0
+			for from := k * w.inner; from < entries; from += w.inner * w.dim {
+				for at := from; at < from+w.inner; at++ {
+					sum = math.FMA(t.at(at, lane), by.at(at, lane), sum)
+				}
+			}
+			r.queries[lane].Marginals[w.offset+w.value(k)] = r.factor[lane].Mul(scaled.Make(sum, t.exp[lane]+by.exp[lane]))
+		}
+	}
+}
+
+// calibrate computes all tables without evidence. It says no where digits may be lost.
+func (t *Tree) calibrate(net *btn.Network) bool {
+	r := t.take()
+	r.queries = []Query{{Net: net}}
+	for k := range t.leaves {
+		r.weigh(k)
+	}
+	for k := range t.merges {
+		m := &t.merges[k]
+		r.multiply(&r.tables[len(t.leaves)+k], &r.tables[m.left], &r.tables[m.right], &m.forth)
+	}
+	t.base = r.tables
+	for k := range t.base {
+		t.base[k].spread()
+	}
+	return r.lost&1 == 0
+}

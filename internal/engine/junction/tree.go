@@ -1,0 +1,148 @@
+// Package junction contracts a network that is asked again and again, each time under other evidence. The network without evidence is
+// compiled once, to a tree of products of two tables. Evidence is a weight on every value of a variable: a run computes only the tables
+// that differ from those without evidence, for eight queries at a time, and marginals by one pass back.
+//
+// The numbers of a query have the same bits whichever queries it runs beside.
+package junction
+
+import (
+	"context"
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/base/kernel"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Lanes is the number of queries that a run computes at a time: one register of the loops.
+const Lanes = kernel.Columns
+
+// Tree is a network along a contraction tree. An excluded value has weight 0 and keeps its place, so that no shape depends on a query. It
+// does not change, and may be used by several goroutines.
+type Tree struct {
+	dims    []int
+	leaves  []leaf
+	merges  []merge
+	weights []weights // by variable
+	scale   scaled.Number
+	above   bool    // all entries are above 0
+	base    []table // by table: without evidence
+
+	mu   sync.Mutex
+	free []*run // that have ended
+}
+
+// merge is a product of two tables, from which indices are summed that no other table has. Table k of a tree is leaf k, or the output of
+// merge k − len(leaves).
+type merge struct {
+	left, right int
+	forth       product // out ← Σ left·right
+	toLeft      product // derivative by left ← Σ derivative by out · right
+	toRight     product // derivative by right ← Σ derivative by out · left
+}
+
+// Shape returns the hypergraph of the tables that a tree of net has as leaves: a contraction tree over it is one for Compile. It says no
+// where Z is 0 by the zeros of net, where entries of a table are further apart than 2^500 or one is below 0, where net has more than 2^14
+// tables, and where it is invalid: other engines then contract the network, or have something to say. Cost: that of lower.Apart.
+func Shape(net *btn.Network) (contractionorder.Hypergraph, bool) {
+	t, ok := begin(net)
+	if !ok {
+		return contractionorder.Hypergraph{}, false
+	}
+	return t.shape(), true
+}
+
+// Compile makes the tree of a network along a contraction tree over its Shape, without the network's own evidence, and computes its tables.
+// It says no where Shape does, where tree is none over it, and where digits may be lost without evidence.
+//
+// Cost: that of Shape, and the flops of Cost(false).
+func Compile(net *btn.Network, tree contractionorder.Tree) (*Tree, bool) {
+	t, ok := begin(net)
+	if !ok || tree.Leaves != len(t.leaves) || tree.Validate() != nil {
+		return nil, false
+	}
+	h := t.shape()
+	p, price := follow(h, tree)
+	p, _ = follow(h, reroot(tree, price, t.leaves))
+	t.leaves = append(t.leaves, leaf{data: []float64{1}})
+	t.merges = p.merges
+	t.connect(p.scopes)
+	return t, t.calibrate(net)
+}
+
+// mostLeaves bounds the leaves of a tree: what is kept for each takes some 1,000 bytes.
+const mostLeaves = 1 << 14
+
+// begin makes the leaves of a tree.
+func begin(net *btn.Network) (*Tree, bool) {
+	apart, ok := lower.Apart(context.Background(), net)
+	if !ok {
+		return nil, false
+	}
+	t := &Tree{dims: apart.Dims, scale: apart.Scale, above: true}
+	if !t.addLeaves(apart) {
+		return nil, false
+	}
+	t.host(apart)
+	return t, len(t.leaves) > 0 && len(t.leaves) <= mostLeaves
+}
+
+// shape is the hypergraph of the leaves.
+func (t *Tree) shape() contractionorder.Hypergraph {
+	h := contractionorder.Hypergraph{Dims: t.dims}
+	for k := range t.leaves {
+		h.Edges = append(h.Edges, t.leaves[k].scope)
+	}
+	return h
+}
+
+// Price returns the cost of a query along a contraction tree over Shape: the flops of a run that computes every table, with marginals also
+// of its pass back, and the bytes of a tree and a run. The root of the tree changes no more of it than its last merge.
+func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (forth, both btn.Cost) {
+	p, _ := follow(h, tree)
+	forth = btn.Cost{Flops: p.flops, Log2Table: p.largest, Width: p.width, Slices: 1, Bytes: 2 * 8 * p.entries}
+	return forth, WithMarginals(forth)
+}
+
+// WithMarginals returns the cost of a query with marginals from that without: each merge forth, and one back to each of its tables.
+func WithMarginals(forth btn.Cost) btn.Cost {
+	forth.Flops *= 3
+	forth.Bytes *= 1.5
+	return forth
+}
+
+// follow lists the merges of a tree over some tables, one more of which has one entry: a table with indices of its own is merged with that first,
+// which sums them. It returns the flops of each of the tree's merges, by table of the tree.
+func follow(h contractionorder.Hypergraph, tree contractionorder.Tree) (p *planner, price []float64) {
+	tables := h.Edges
+	p = newPlanner(h.Dims, tables)
+	place := make([]int, len(tables), len(tables)+len(tree.Merges)) // of the tables of tree
+	one := len(tables)
+	p.add(nil)
+	for k := range tables {
+		place[k] = k
+		if p.hasOwn(k) || len(tables) == 1 {
+			place[k] = p.merge(k, one)
+		}
+	}
+	price = make([]float64, len(tables))
+	for _, m := range tree.Merges {
+		before := p.flops
+		place = append(place, p.merge(place[m[0]], place[m[1]]))
+		price = append(price, p.flops-before)
+	}
+	return p, price
+}
+
+// connect makes the products of the merges.
+func (t *Tree) connect(scopes [][]int) {
+	for k := range t.merges {
+		m := &t.merges[k]
+		left, right, out := scopes[m.left], scopes[m.right], scopes[len(t.leaves)+k]
+		m.forth = newProduct(t.dims, out, left, right)
+		m.toLeft = newProduct(t.dims, left, out, right)
+		m.toRight = newProduct(t.dims, right, out, left)
+	}
+}
