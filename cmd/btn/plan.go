@@ -192,6 +192,7 @@ func (c *planCmd) exactly(
 	assignments, err := c.assign(ctx, until, net, query.Query{
 		Evidence:  q.Evidence,
 		Marginals: q.Marginals || len(q.Targets) > 0,
+		Targets:   q.Targets,
 		Joint:     q.Joint,
 	}, s)
 	if errors.Is(err, errSlow) {
@@ -242,7 +243,7 @@ func (c *planCmd) fillChoice(
 	if s.Method == btn.MethodExact || s.Method == btn.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
 		return nil
 	}
-	assignments, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
+	assignments, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Targets: q.Targets}, s)
 	if errors.Is(err, errSlow) {
 		f.Choice, f.Components, f.Growth = s.Method, 0, "the plan of an estimate was "+err.Error()
 		return nil

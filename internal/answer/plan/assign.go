@@ -35,7 +35,7 @@ func AssignKnown(
 	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo, known *Known,
 ) ([]btn.Assignment, error) {
 	s = s.WithDefaults()
-	a := &assigner{facts: known.factsOf(net), alone: len(queries) == 1}
+	a := &assigner{facts: known.factsOf(net), known: known, alone: len(queries) == 1}
 	a.Job = &proposal.Job{
 		Ctx:      ctx,
 		Net:      net,
@@ -54,13 +54,13 @@ func AssignKnown(
 	a.method = methodOf(s.Method)
 	var assignments []btn.Assignment
 	for _, q := range queries {
-		assignment, err := a.assign(q)
+		assignment, err := a.assignRelevant(q)
 		if err != nil {
 			if ctxErr := ctx.Err(); ctxErr != nil {
 				return nil, ctxErr
 			}
 			assignment = &btn.Assignment{
-				Cache: a.CacheState(),
+				Cache: a.cacheState(),
 				Error: &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
 			}
 		}
@@ -98,12 +98,14 @@ func ReadsMaps(name btn.Method) bool {
 type assigner struct {
 	*proposal.Job
 	facts    *facts
+	known    *Known
 	exactKey string           // of the exact way, once it was needed
 	alone    bool             // the job has one query
 	method   *proposal.Method // nil: exact or auto, the planner's own
 	// hasLikelihoods says that the network has legs of the query's likelihoods: a task's plans are checked against the network without them,
 	// so that no part may have numbers by leg.
 	hasLikelihoods bool
+	parts          map[*btn.Network]*assigner // of parts of the network, each for the queries that depend on it alone
 }
 
 // caution says beforehand why an answer of an exact decomposition may not be exact: the network's
@@ -167,7 +169,7 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 	if of := conditioned.Summed(); of != conditioned && btn.OfSumAlone(q) {
 		a.On(of, true)
 	}
-	exact, err := a.exactInTime(q.Marginals)
+	exact, err := a.exactInTime(q)
 	if err == nil {
 		exact.Summed = a.Options.Summed
 		a.caution(exact, conditioned)
@@ -205,15 +207,15 @@ func (a *assigner) cautioned(found *btn.Assignment, err error) (*btn.Assignment,
 const leastExact = 5 * time.Millisecond
 
 // exactInTime is exact for a share of the time for planning where method auto has something else to answer with.
-func (a *assigner) exactInTime(marginals bool) (found *btn.Assignment, err error) {
+func (a *assigner) exactInTime(q query.Query) (found *btn.Assignment, err error) {
 	if !a.Auto() {
-		return a.exact(marginals)
+		return a.exact(q)
 	}
 	late := a.Ctx
 	a.Ctx = proposal.AtLeast(late, leastExact)
 	defer func() { a.Ctx = late }()
 	err = a.Within(policy.ExactShare, "a plan of the exact way", func() error {
-		found, err = a.exact(marginals)
+		found, err = a.exact(q)
 		return err
 	})
 	return found, err

@@ -119,7 +119,8 @@ func Contract(
 ) ([]btn.UnitValue, error) {
 	values := make([]btn.UnitValue, len(units))
 	var current *problem.Problem
-	of := -1 // the query of current
+	var about query.Query // of current
+	of := -1              // its number
 	if o.Until.IsZero() {
 		o.Until, _ = ctx.Deadline()
 	}
@@ -154,9 +155,9 @@ func Contract(
 				Memo:    o.Memo,
 				Summed:  a.Summed,
 			}
-			if current, err = o.Shared.Problem(
-				net, queries[q].Evidence, a.Messages, options,
-			); err != nil {
+			var on *btn.Network
+			on, about = Planned(net, queries[q], a, o.Shared)
+			if current, err = o.Shared.Problem(on, about.Evidence, a.Messages, options); err != nil {
 				values[i].Error = errorInfo(err, query.StageContract)
 				of = -1
 				continue
@@ -166,14 +167,14 @@ func Contract(
 
 		value, err := contraction.Part(
 			ctx, current, part, problem.Want{
-				Marginals:   queries[q].Marginals,
-				Joint:       a.Joint,
-				Derivatives: queries[q].Gradients,
+				Marginals:   about.Marginals,
+				Joint:       joint(a, about),
+				Derivatives: about.Gradients,
 				Target:      target(a.Sensitivity),
-				Best:        queries[q].Best,
-				Map:         queries[q].Map,
-				Samples:     queries[q].Samples,
-				Seed:        queries[q].Seed,
+				Best:        about.Best,
+				Map:         about.Map,
+				Samples:     about.Samples,
+				Seed:        about.Seed,
 				Until:       o.Until,
 			},
 		)
@@ -187,8 +188,8 @@ func Contract(
 		}
 
 		if value.Marginals != nil {
-			value.Marginals.Domains = contraction.Domains(net)
-			value.Marginals = value.Marginals.Of(a.Targets)
+			value.Marginals.Domains = contraction.Domains(current.Net)
+			value.Marginals = value.Marginals.Of(about.Targets)
 		}
 		if queries[q].Conflict && impossible(value, a.Plan) && !queries[q].Evidence.IsEmpty() {
 			c := &conflicts{ctx: ctx, net: net, o: o}
@@ -200,6 +201,22 @@ func Contract(
 		values[i].Value = value
 	}
 	return values, nil
+}
+
+// Planned returns the network that a query's plan is one for, the whole or its relevant part, and the query about it.
+func Planned(net *btn.Network, q query.Query, a *btn.Assignment, shared *problem.Shared) (*btn.Network, query.Query) {
+	if !a.Relevant {
+		return net, q
+	}
+	return shared.Relevant(net, q)
+}
+
+// joint lists the variables of the joint marginal that an assignment is for, as the query about its network names them.
+func joint(a *btn.Assignment, about query.Query) []int {
+	if len(a.Joint) == 0 {
+		return nil
+	}
+	return about.Joint
 }
 
 // impossible reports whether a value says that Z is 0. A search has no share of Z: where it finds an assignment Z is not 0.

@@ -81,6 +81,10 @@ const (
 	// faster than the expression it replaces, decision 19.
 	ProgramFlops = 1 << 18
 
+	// ProgramTables is the number of tables up to which a directed network is looked at for a program that serves all
+	// questions; larger ones are restricted to what a question depends on.
+	ProgramTables = 128
+
 	// ReplanFlops is the work above which a query's evidence is worth an elimination order of its
 	// own.
 	// Measured: a quarter and four times of it change all flops of 280 queries by −0.5 and
