@@ -17,8 +17,8 @@ import (
 
 var directed = flag.Int("directed", 300, "number of random directed models of TestRelevantEqualsEnumeration")
 
-// directedModel is a random Bayesian network of few variables, whose tables the test enumerates, among many pairs of others, which make it
-// too large for a program of its own. Tables are written with few digits, with zeros, or deterministic.
+// directedModel is a random Bayesian network of few variables, whose tables the test enumerates, among many pairs of others, which
+// make it too large for a program of its own. Tables are written with few digits, with zeros, or deterministic.
 type directedModel struct {
 	*factorgraph.Model
 	few    []int       // the variables that are enumerated, by their numbers in the model
@@ -53,7 +53,8 @@ func newDirected(rng *rand.Rand) *directedModel {
 	for k := range manyPairs {
 		a, b := place[n+2*k], place[n+2*k+1]
 		d.Factors = append(d.Factors,
-			factorgraph.Factor{Scope: []int{a}, Table: uniform(d.Domains[a])}, factorgraph.Factor{Scope: []int{a, b}, Table: uniform(d.Domains[a], d.Domains[b])})
+			factorgraph.Factor{Scope: []int{a}, Table: uniform(d.Domains[a])},
+			factorgraph.Factor{Scope: []int{a, b}, Table: uniform(d.Domains[a], d.Domains[b])})
 	}
 	rng.Shuffle(len(d.Factors), func(i, j int) { d.Factors[i], d.Factors[j] = d.Factors[j], d.Factors[i] })
 	return d
@@ -200,9 +201,9 @@ func (d *directedModel) evidence(rng *rand.Rand) factorgraph.Evidence {
 	return e
 }
 
-// TestRelevantEqualsEnumeration: targets, joint marginals, events and marginal MAP of random Bayesian networks are those of an enumeration
-// of all assignments, whether the model is restricted to what a question depends on or not. Samples ask about all variables, and are the
-// same.
+// TestRelevantEqualsEnumeration: targets, joint marginals, events and marginal MAP of random Bayesian networks are those of an
+// enumeration of all assignments, whether the model is restricted to what a question depends on or not. Samples ask about all
+// variables, and are the same.
 func TestRelevantEqualsEnumeration(t *testing.T) {
 	impossible := 0
 	for seed := range uint64(*directed) {
