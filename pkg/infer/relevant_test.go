@@ -1,4 +1,4 @@
-package infer
+package infer_test
 
 import (
 	"flag"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -220,7 +221,7 @@ func TestRelevantEqualsEnumeration(t *testing.T) {
 			queries[3].Marginals, queries[3].Targets = true, d.some(rng, 2)
 		}
 		s := btn.Settings{Method: []btn.Method{btn.MethodAuto, btn.MethodExact}[rng.IntN(2)]}
-		with, err := Run(t.Context(), Request{Job: "j", Model: d.Model, Queries: queries, Settings: s})
+		with, err := infer.Run(t.Context(), infer.Request{Job: "j", Model: d.Model, Queries: queries, Settings: s})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -234,7 +235,7 @@ func TestRelevantEqualsEnumeration(t *testing.T) {
 		whole, _ := d.Normalised()
 		own := *whole
 		own.Bayes = false
-		without, err := Run(t.Context(), Request{Job: "j", Model: &own, Queries: queries, Settings: s})
+		without, err := infer.Run(t.Context(), infer.Request{Job: "j", Model: &own, Queries: queries, Settings: s})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -242,7 +243,7 @@ func TestRelevantEqualsEnumeration(t *testing.T) {
 		if !slices.EqualFunc(with[5].Samples, without[5].Samples, slices.Equal) {
 			t.Errorf("seed %d: samples %v, of the whole %v", seed, with[5].Samples, without[5].Samples)
 		}
-		alone, err := Run(t.Context(), Request{Job: "j", Model: d.Model, Queries: queries[2:3], Settings: s})
+		alone, err := infer.Run(t.Context(), infer.Request{Job: "j", Model: d.Model, Queries: queries[2:3], Settings: s})
 		if err != nil || !slices.EqualFunc(alone[0].Marginals, with[2].Marginals, slices.Equal) {
 			t.Errorf("seed %d: by itself %v, %v, among others %v", seed, alone[0].Marginals, err, with[2].Marginals)
 		}

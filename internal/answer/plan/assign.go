@@ -35,32 +35,25 @@ func AssignKnown(
 	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo, known *Known,
 ) ([]btn.Assignment, error) {
 	s = s.WithDefaults()
-	a := &assigner{facts: known.factsOf(net), known: known, alone: len(queries) == 1}
-	a.Job = &proposal.Job{
-		Ctx:      ctx,
-		Net:      net,
-		Settings: s,
-		Memo:     memo,
-		Facts:    a.facts.Facts,
-		Problems: known.Problems,
-		Options:  known.Options,
+	as := assigners{
+		ctx: ctx, settings: s, memo: memo, known: known, problems: known.Problems, options: known.Options,
+		alone: len(queries) == 1, method: methodOf(s.Method), of: map[*btn.Network]*assigner{},
 	}
-	if a.Options.Memory == 0 {
-		a.Options.Memory = s.Memory
+	if as.options.Memory == 0 {
+		as.options.Memory = s.Memory
 	}
-	if a.Problems == nil {
-		a.Problems = new(problem.Shared)
+	if as.problems == nil {
+		as.problems = new(problem.Shared)
 	}
-	a.method = methodOf(s.Method)
 	var assignments []btn.Assignment
 	for _, q := range queries {
-		assignment, err := a.assignRelevant(q)
+		assignment, err := as.assign(net, q)
 		if err != nil {
 			if ctxErr := ctx.Err(); ctxErr != nil {
 				return nil, ctxErr
 			}
 			assignment = &btn.Assignment{
-				Cache: a.cacheState(),
+				Cache: as.cacheState(),
 				Error: &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
 			}
 		}
@@ -94,18 +87,16 @@ func ReadsMaps(name btn.Method) bool {
 	return m != nil && m.Maps
 }
 
-// assigner carries one job's decisions.
+// assigner carries one job's decisions on one network.
 type assigner struct {
 	*proposal.Job
 	facts    *facts
-	known    *Known
 	exactKey string           // of the exact way, once it was needed
 	alone    bool             // the job has one query
 	method   *proposal.Method // nil: exact or auto, the planner's own
 	// hasLikelihoods says that the network has legs of the query's likelihoods: a task's plans are checked against the network without them,
 	// so that no part may have numbers by leg.
 	hasLikelihoods bool
-	parts          map[*btn.Network]*assigner // of parts of the network, each for the queries that depend on it alone
 }
 
 // caution says beforehand why an answer of an exact decomposition may not be exact: the network's

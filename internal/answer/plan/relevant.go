@@ -3,30 +3,41 @@ package plan
 // A query costs what it depends on: it is planned on the relevant part of a directed network.
 
 import (
-	"slices"
+	"context"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/learned"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// assignRelevant is assign on the relevant part of a directed network. A network that is small enough for a program of its own is taken
-// as it is: the program serves all evidence, and takes less than planning for a part. So is one whose decomposition is learned.
-// The choice depends on the network, the query and the settings alone.
-func (a *assigner) assignRelevant(q query.Query) (*btn.Assignment, error) {
-	if !a.Net.Directed || a.method == &learned.Method || a.hasProgram() {
-		return a.assign(q)
+// assigners are those of one job: of its network, and of the parts that queries depend on alone, each made when it is first needed.
+type assigners struct {
+	ctx      context.Context
+	settings btn.Settings // with defaults
+	memo     proposal.Memo
+	known    *Known
+	problems *problem.Shared
+	options  problem.Options
+	alone    bool             // the job has one query
+	method   *proposal.Method // nil: the planner's own
+	of       map[*btn.Network]*assigner
+}
+
+// assign chooses the way of one query, on the relevant part of a directed network. A network that is small enough for a program of its
+// own is taken as it is: the program serves all evidence, and takes less than planning for a part. So is one whose decomposition is
+// learned. The choice depends on the network, the query and the settings alone.
+func (as *assigners) assign(net *btn.Network, q query.Query) (*btn.Assignment, error) {
+	if !net.Directed || as.method == &learned.Method || len(net.Cores) <= policy.ProgramTables && as.on(net).hasProgram() {
+		return as.on(net).assign(q)
 	}
-	part, about := a.Problems.Relevant(a.Net, q)
-	if part == a.Net {
-		return a.assign(q)
-	}
-	found, err := a.on(part).assign(about)
-	if err != nil {
-		return nil, err
+	part, about := as.problems.Relevant(net, q)
+	found, err := as.on(part).assign(about)
+	if err != nil || part == net {
+		return found, err
 	}
 	found.Relevant = true
 	if len(found.Joint) > 0 {
@@ -40,11 +51,34 @@ func (a *assigner) assignRelevant(q query.Query) (*btn.Assignment, error) {
 	return found, nil
 }
 
-// hasProgram reports whether the whole network is compiled for any evidence.
-func (a *assigner) hasProgram() bool {
-	if len(a.Net.Cores) > policy.ProgramTables {
-		return false
+// on returns the assigner of queries to a network.
+func (as *assigners) on(net *btn.Network) *assigner {
+	a := as.of[net]
+	if a == nil {
+		facts := as.known.factsOf(net)
+		a = &assigner{facts: facts, alone: as.alone, method: as.method, Job: &proposal.Job{
+			Ctx: as.ctx, Net: net, Settings: as.settings, Memo: as.memo, Facts: facts.Facts, Problems: as.problems, Options: as.options,
+		}}
+		as.of[net] = a
 	}
+	return a
+}
+
+// cacheState reports whether all plans that the job needed were remembered: off without a memo.
+func (as *assigners) cacheState() string {
+	if as.memo == nil {
+		return btn.CacheOff
+	}
+	for _, a := range as.of {
+		if a.CacheState() == btn.CacheMiss {
+			return btn.CacheMiss
+		}
+	}
+	return btn.CacheHit
+}
+
+// hasProgram reports whether the network is compiled for any evidence.
+func (a *assigner) hasProgram() bool {
 	shape, err := a.Facts.Shape(a.Ctx, a.Net)
 	if err != nil {
 		return false
@@ -55,32 +89,4 @@ func (a *assigner) hasProgram() bool {
 	}
 	order := exact.OrderOf(plan)
 	return order != nil && order.Flops <= policy.ProgramFlops
-}
-
-// on returns the assigner of queries to a part of the network: the same one for the same part.
-func (a *assigner) on(part *btn.Network) *assigner {
-	if own := a.parts[part]; own != nil {
-		return own
-	}
-	facts := a.known.factsOf(part)
-	own := &assigner{facts: facts, alone: a.alone, method: a.method, known: a.known, Job: &proposal.Job{
-		Ctx: a.Ctx, Net: part, Settings: a.Settings, Memo: a.Memo, Facts: facts.Facts, Problems: a.Problems, Options: a.Options,
-	}}
-	if a.parts == nil {
-		a.parts = map[*btn.Network]*assigner{}
-	}
-	a.parts[part] = own
-	return own
-}
-
-// cacheState is that of the job and of all parts.
-func (a *assigner) cacheState() string {
-	states := []string{a.CacheState()}
-	for _, own := range a.parts {
-		states = append(states, own.CacheState())
-	}
-	if slices.Contains(states, btn.CacheMiss) {
-		return btn.CacheMiss
-	}
-	return states[0]
 }
