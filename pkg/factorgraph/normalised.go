@@ -7,12 +7,11 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// A row that misses 1 by more than roundedRow was rounded to so few digits that a warning is due. One that misses 1 by more than
+// A row that misses 1 by more than roundedRow was rounded to so few digits that a warning is due. A row that misses 1 by more than
 // mostRounded is wrong, however few digits it has.
 const (
 	roundedRow  = 1e-4
@@ -22,14 +21,12 @@ const (
 // Normalised returns m with each row of its conditional probability tables divided by its sum, if the row misses 1 by no more than
 // rounding: by the slack of Unnormalised, or by half a unit of the last printed digit for each entry, at most 0.02. Rows that are
 // exact to float64 keep their bits. Tables with another kind of row stay as they are, and so do factors in other forms, and models
-// that are not called Bayesian networks. The warning is of rows that miss 1 by more than 1e-4, empty if there are none. m does not
-// change; it is returned itself if no row does. Time linear in the entries.
-func (m *Model) Normalised() (normal *Model, warning string) {
+// that are not called Bayesian networks. m does not change; it is returned itself if no row does. Time linear in the entries.
+func (m *Model) Normalised() (normal *Model, r Rounding) {
 	if !m.Bayes {
-		return m, ""
+		return m, r
 	}
 	normal = m
-	coarse := coarseRows{model: m}
 	for j := range m.Factors {
 		t, ok := m.Factors[j].Table.(*tensor.Dense)
 		if !ok || len(t.Shape) == 0 {
@@ -45,9 +42,9 @@ func (m *Model) Normalised() (normal *Model, warning string) {
 			normal = &own
 		}
 		normal.Factors[j].Table = table
-		coarse.look(j, t)
+		r.add(m, j, t)
 	}
-	return normal, coarse.String()
+	return normal, r
 }
 
 // normalisedRows returns t with rows that sum to 1, or t itself if they do already or are no probabilities.
@@ -107,43 +104,45 @@ func digitSlack(row []float64) float64 {
 	return min(slack, mostRounded) * (1 + 1e-9)
 }
 
-// coarseRows are the rows that miss 1 by more than roundedRow.
-type coarseRows struct {
-	model    *Model
-	rows     int
-	furthest float64 // from 1
-	first    string
+// Rounding is of the rows that were divided by their sums.
+type Rounding struct {
+	Rows     int
+	Furthest float64 // of a sum from 1
+
+	coarse int    // rows that miss 1 by more than roundedRow
+	first  string // of them
 }
 
-// look adds the rows of a factor's table.
-func (c *coarseRows) look(j int, t *tensor.Dense) {
+// add looks at the rows of a factor's table.
+func (r *Rounding) add(m *Model, j int, t *tensor.Dense) {
 	d := t.Shape[len(t.Shape)-1]
-	for r := range len(t.Data) / d {
-		sum := sumOf(t.Data[r*d : (r+1)*d])
+	for row := range len(t.Data) / d {
+		sum := sumOf(t.Data[row*d : (row+1)*d])
+		if isExactly(sum, d) {
+			continue
+		}
+		r.Rows++
 		miss := math.Abs(sum - 1)
+		r.Furthest = max(r.Furthest, miss)
 		if miss <= roundedRow {
 			continue
 		}
-		if c.rows++; c.rows == 1 {
-			parents := c.model.parents(c.model.Factors[j].Scope, t.Shape, r)
-			c.first = fmt.Sprintf("%s: row %d%s sums to %.6g", c.model.describeFactor(j), r, parents, sum)
+		if r.coarse++; r.coarse == 1 {
+			r.first = fmt.Sprintf("%s: row %d%s sums to %.6g", m.describeFactor(j), row, m.parents(m.Factors[j].Scope, t.Shape, row), sum)
 		}
-		c.furthest = max(c.furthest, miss)
 	}
 }
 
-// String is the warning.
-func (c *coarseRows) String() string {
-	if c.rows == 0 {
+// Warning says that rows miss 1 by more than 1e-4; empty if none does.
+func (r Rounding) Warning() string {
+	if r.coarse == 0 {
 		return ""
 	}
-	var b strings.Builder
-	b.WriteString(c.first)
-	if c.rows > 1 {
-		fmt.Fprintf(&b, " (%d rows in all miss 1, by up to %.2g)", c.rows, c.furthest)
+	others := ""
+	if r.coarse > 1 {
+		others = fmt.Sprintf(" (%d rows in all miss 1, by up to %.2g)", r.coarse, r.Furthest)
 	}
-	b.WriteString(": rows whose rounding explains that were divided by their sums")
-	return b.String()
+	return r.first + others + ": rows whose rounding explains that were divided by their sums"
 }
 
 // Directed reports whether m is a Bayesian network by its tables: it is called one; each variable is the last in the scope of

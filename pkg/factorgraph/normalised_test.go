@@ -33,7 +33,8 @@ func TestNormalised(t *testing.T) {
 		table := &tensor.Dense{Shape: []int{2, 2}, Data: c.data}
 		before := slices.Clone(c.data)
 		m := &Model{Bayes: true, Domains: []int{2, 2}, Names: []string{"a", "b"}, Factors: []Factor{{Scope: []int{0, 1}, Table: table}}}
-		normal, warning := m.Normalised()
+		normal, rounding := m.Normalised()
+		warning := rounding.Warning()
 		if !slices.Equal(before, c.data) {
 			t.Errorf("%s: the model has changed", name)
 		}
@@ -46,6 +47,9 @@ func TestNormalised(t *testing.T) {
 		got := normal.Factors[0].Table.(*tensor.Dense).Data
 		if math.Abs(got[0]-c.first) > 1e-15 || math.Abs(got[0]+got[1]-1) > 0x1p-52 {
 			t.Errorf("%s: %v", name, got)
+		}
+		if rounding.Rows == 0 || rounding.Furthest == 0 {
+			t.Errorf("%s: %+v", name, rounding)
 		}
 		if !strings.Contains(warning, c.warning) || (warning == "") != (c.warning == "") {
 			t.Errorf("%s: warning %q", name, warning)

@@ -70,7 +70,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 		return nil, fmt.Errorf("reparam: %w", err)
 	}
 
-	m, warning := m.Normalised()
+	m, rounding := m.Normalised()
 	absorbed := m
 	if o.Parametric {
 		absorbed = &factorgraph.Model{Domains: m.Domains}
@@ -92,7 +92,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	}
 
 	b.net.Directed = o.Cores == btn.CoresAreFactors && b.net.Scale == scaled.One && m.Directed()
-	for _, text := range []string{m.Unnormalised(), warning} {
+	for _, text := range []string{m.Unnormalised(), rounding.Warning()} {
 		if text != "" {
 			b.net.Warnings = append(b.net.Warnings, text)
 		}
