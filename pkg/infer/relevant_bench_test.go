@@ -67,6 +67,8 @@ func BenchmarkRelevant(b *testing.B) {
 			known := &plan.Known{Problems: shared}
 			b.Run(fmt.Sprintf("%d variables/%s/again", n, name), func(b *testing.B) {
 				timed(b, func() { askNetwork(b, net, q, shared, known) })
+				part, _ := shared.Relevant(net, q)
+				b.ReportMetric(float64(len(part.Variables)), "variables")
 			})
 		}
 	}
