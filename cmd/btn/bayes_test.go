@@ -53,7 +53,8 @@ func TestRoundedRows(t *testing.T) {
 			t.Errorf("%s digits: exit code %d, %s", name, code, stdout)
 			continue
 		}
-		warned := strings.Contains(strings.Join(results[0].Warnings, ""), "factor 0: row 0 sums to 0.999 (4 rows in all miss 1, by up to 0.001)")
+		const want = "factor 0: row 0 sums to 0.999 (4 rows in all miss 1, by up to 0.001)"
+		warned := strings.Contains(strings.Join(results[0].Warnings, ""), want)
 		if warned != (name == "three") || len(results[0].Warnings) > 1 {
 			t.Errorf("%s digits: warnings %q", name, results[0].Warnings)
 		}

@@ -140,7 +140,8 @@ func (s shape) String() string {
 	text := fmt.Sprintf("variables   %d, largest domain %d\nfactors     %d, largest arity %d, %d legs\n",
 		s.Variables, s.MaxDomain, s.Factors, s.MaxArity, s.Legs)
 	if s.RoundedRows > 0 {
-		text += fmt.Sprintf("rounded     %s divided by their sums, which miss 1 by %.2g at most\n", count(float64(s.RoundedRows), "row"), s.RoundedBy)
+		rows := count(float64(s.RoundedRows), "row")
+		text += fmt.Sprintf("rounded     %s divided by their sums, which miss 1 by %.2g at most\n", rows, s.RoundedBy)
 	}
 	return text
 }
