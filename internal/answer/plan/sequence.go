@@ -55,7 +55,7 @@ func (a *assigner) exact(q query.Query) (*btn.Assignment, error) {
 			return nil, err
 		}
 	}
-	ask.Again = a.exactKey != "" && a.Knows(a.exactKey)
+	ask.Again, a.asked = a.asked, true
 	plan, hit, err := a.exactly(shape)
 	if err != nil {
 		return nil, err
