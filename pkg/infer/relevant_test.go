@@ -1,7 +1,6 @@
 package infer_test
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,13 +9,12 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
-
-var directed = flag.Int("directed", 300, "number of random directed models of TestRelevantEqualsEnumeration")
 
 // directedModel is a random Bayesian network of few variables, whose tables the test enumerates, among many pairs of others, which
 // make it too large for a program of its own. Tables are written with few digits, with zeros, or deterministic.
@@ -206,8 +204,8 @@ func (d *directedModel) evidence(rng *rand.Rand) factorgraph.Evidence {
 // enumeration of all assignments, whether the model is restricted to what a question depends on or not. Samples ask about all
 // variables, and are the same.
 func TestRelevantEqualsEnumeration(t *testing.T) {
-	impossible := 0
-	for seed := range uint64(*directed) {
+	models, impossible := nightly.Rounds(300, 3000), 0
+	for seed := range uint64(models) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		d := newDirected(rng)
 		given := d.evidence(rng)
@@ -248,8 +246,8 @@ func TestRelevantEqualsEnumeration(t *testing.T) {
 			t.Errorf("seed %d: by itself %v, %v, among others %v", seed, alone[0].Marginals, err, with[2].Marginals)
 		}
 	}
-	if impossible == 0 || impossible > *directed/2 {
-		t.Errorf("%d of %d are impossible", impossible, *directed)
+	if impossible == 0 || impossible > models/2 {
+		t.Errorf("%d of %d are impossible", impossible, models)
 	}
 }
 
