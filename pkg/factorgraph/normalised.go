@@ -207,30 +207,90 @@ func isConditional(t tensor.Tensor) bool {
 	return false
 }
 
-// isConditionalCP looks at the terms that the sum over the last mode leaves: all others of them are constant.
+// mostEntries bounds the operations on the sums of a CP factor: if there are more, a factor counts as conditional only if its sums are
+// constant term by term.
+const mostEntries = 1 << 20
+
+// isConditionalCP sums the last mode out, and looks at each entry that is left.
 func isConditionalCP(t *tensor.CP) bool {
 	last := len(t.Shape) - 1
-	total := 0.0
-	for k, w := range t.Weights {
-		product := w
-		if v := t.Vectors[last]; v == nil {
-			if len(t.Weights) != t.Shape[last] {
-				return false
-			}
-		} else {
-			product *= sumOf(v[k*t.Shape[last] : (k+1)*t.Shape[last]])
-		}
-		if product == 0 {
-			continue
-		}
-		for mode, d := range t.Shape[:last] {
-			v := t.Vectors[mode]
-			if v == nil || slices.ContainsFunc(v[k*d:(k+1)*d], func(x float64) bool { return x != v[k*d] }) {
-				return false
-			}
-			product *= v[k*d]
-		}
-		total += product
+	if t.Vectors[last] == nil && len(t.Weights) != t.Shape[last] {
+		return false
 	}
-	return isExactly(total, 2*len(t.Weights))
+	terms := sumsOfTerms(t)
+	if len(terms) == 0 {
+		return false
+	}
+	entries, varies := 1.0, []int{} // modes on which some term depends
+	for mode, d := range t.Shape[:last] {
+		if slices.ContainsFunc(terms, func(k term) bool { return !k.isConstant(t, mode) }) {
+			entries, varies = entries*float64(d), append(varies, mode)
+		}
+	}
+	if entries*float64(len(terms)) > mostEntries {
+		return false
+	}
+	at := make([]int, len(t.Shape))
+	for range int(entries) {
+		sum := 0.0
+		for _, k := range terms {
+			product := k.weight
+			for mode := range t.Shape[:last] {
+				product *= k.at(t, mode, at[mode])
+			}
+			sum += product
+		}
+		if !isExactly(sum, 2*(len(terms)+len(t.Shape))) {
+			return false
+		}
+		for _, mode := range varies {
+			if at[mode]++; at[mode] < t.Shape[mode] {
+				break
+			}
+			at[mode] = 0
+		}
+	}
+	return true
+}
+
+// term is one of a CP factor, with the sum over the last mode in its weight.
+type term struct {
+	place  int
+	weight float64
+}
+
+// sumsOfTerms lists the terms whose sum over the last mode is not 0.
+func sumsOfTerms(t *tensor.CP) (terms []term) {
+	last := len(t.Shape) - 1
+	d := t.Shape[last]
+	for k, w := range t.Weights {
+		if v := t.Vectors[last]; v != nil {
+			w *= sumOf(v[k*d : (k+1)*d])
+		}
+		if w != 0 {
+			terms = append(terms, term{k, w})
+		}
+	}
+	return terms
+}
+
+// at is the entry of the term's vector of a mode.
+func (k term) at(t *tensor.CP, mode, x int) float64 {
+	switch v := t.Vectors[mode]; {
+	case v != nil:
+		return v[k.place*t.Shape[mode]+x]
+	case k.place == x:
+		return 1
+	}
+	return 0
+}
+
+// isConstant reports whether the entries of the term's vector of a mode are all the same.
+func (k term) isConstant(t *tensor.CP, mode int) bool {
+	for x := range t.Shape[mode] {
+		if k.at(t, mode, x) != k.at(t, mode, 0) {
+			return false
+		}
+	}
+	return true
 }

@@ -103,6 +103,10 @@ func TestDirected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cells := func(fourth float64) tensor.Tensor { // P(2 = 1 | 0, 1) is 1 where 0 and 1 are equal; fourth is the weight of their being 1, 1
+		return &tensor.CP{Shape: []int{2, 2, 2}, Weights: []float64{1, 1, 1, fourth}, Vectors: [][]float64{
+			{1, 0, 1, 0, 0, 1, 0, 1}, {1, 0, 0, 1, 1, 0, 0, 1}, {0, 1, 1, 0, 1, 0, 0, 1}}}
+	}
 	root := func(v int) Factor { return Factor{Scope: []int{v}, Table: half(2)} }
 	for name, c := range map[string]struct {
 		want    bool
@@ -110,6 +114,8 @@ func TestDirected(t *testing.T) {
 	}{
 		"a chain":      {true, []Factor{{Scope: []int{1, 2}, Table: half(2, 2)}, root(0), {Scope: []int{0, 1}, Table: half(2, 2)}}},
 		"noisy-or":     {true, []Factor{root(0), root(1), {Scope: []int{0, 1, 2}, Table: noisy}}},
+		"a function":   {true, []Factor{root(0), root(1), {Scope: []int{0, 1, 2}, Table: cells(1)}}},
+		"half of one":  {false, []Factor{root(0), root(1), {Scope: []int{0, 1, 2}, Table: cells(0.5)}}},
 		"a clause":     {false, []Factor{root(0), root(1), {Scope: []int{0, 1, 2}, Table: Clause(true, true, true)}}},
 		"two tables":   {false, []Factor{root(0), root(0), {Scope: []int{0, 1}, Table: half(2, 2)}}},
 		"too few":      {false, []Factor{root(0), {Scope: []int{0, 1}, Table: half(2, 2)}}},
