@@ -135,7 +135,7 @@ func TestPartsHaveTheSameBits(t *testing.T) {
 		for name, r := range map[string]btn.Result{"cold": cold[k], "hit": hit[k], "by itself": ask(queries[k:k+1], nil)[0]} {
 			same := r.Exact && r.LogZ != nil && *r.LogZ == *first[k].LogZ && slices.EqualFunc(r.Marginals, first[k].Marginals, slices.Equal)
 			if !same {
-				t.Errorf("query %d, %s: %v %v, first %v %v", k, name, r.LogZ, r.Marginals, first[k].LogZ, first[k].Marginals)
+				t.Errorf("query %d, %s: %+v, first %+v", k, name, r, first[k])
 			}
 		}
 	}
