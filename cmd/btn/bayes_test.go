@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -35,6 +36,30 @@ func TestBayesThatIsNone(t *testing.T) {
 	for _, model := range []string{right, markov} {
 		if _, stdout, _ := command(t, "infer", model, "--redis", "off"); strings.Contains(stdout, "warning") {
 			t.Errorf("%s: %s", model, stdout)
+		}
+	}
+}
+
+// TestRoundedRows: rows whose digits explain that they miss 1 are divided by their sums. The forecast tells of them, and answers warn of
+// three digits and not of six.
+func TestRoundedRows(t *testing.T) {
+	folder := t.TempDir()
+	for name, third := range map[string]string{"three": "0.333", "six": "0.333333"} {
+		text := "BAYES\n2\n3 3\n2\n1 0\n2 0 1\n3\n" + strings.Repeat(third+" ", 3) + "\n9\n" + strings.Repeat(third+" ", 9) + "\n"
+		model := write(t, folder, name+".uai", text)
+		code, stdout, _ := command(t, "infer", model, "--redis", "off", "--event", "0=1", "--json")
+		results := decodeResults(t, stdout)
+		if code != 0 || len(results) != 2 || results[1].LogZ == nil || math.Abs(*results[1].LogZ+math.Log(3)) > 1e-15 {
+			t.Errorf("%s digits: exit code %d, %s", name, code, stdout)
+			continue
+		}
+		const want = "factor 0: row 0 sums to 0.999 (4 rows in all miss 1, by up to 0.001)"
+		warned := strings.Contains(strings.Join(results[0].Warnings, ""), want)
+		if warned != (name == "three") || len(results[0].Warnings) > 1 {
+			t.Errorf("%s digits: warnings %q", name, results[0].Warnings)
+		}
+		if _, stdout, _ := command(t, "plan", model); !strings.Contains(stdout, "rounded     4 rows divided by their sums") {
+			t.Errorf("%s digits: no rows in the forecast\n%s", name, stdout)
 		}
 	}
 }

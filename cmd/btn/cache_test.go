@@ -24,7 +24,7 @@ func TestCacheCommands(t *testing.T) {
 	digest := strings.TrimSpace(stdout)
 	run("infer", "digest:"+digest, "--nats", nats)
 	stdout, stderr := run("cache", "ls", "--redis", redis)
-	if !strings.Contains(stdout, "btn:v1:network:2:"+digest+":") ||
+	if !strings.Contains(stdout, "btn:v1:network:3:"+digest+":") ||
 		!strings.Contains(stdout, "btn:v1:decomposition:") ||
 		!strings.Contains(stderr, "network: 1, ") || !strings.Contains(stderr, "decomposition: 1, ") {
 		t.Errorf("%s%s", stdout, stderr)

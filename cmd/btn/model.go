@@ -115,23 +115,32 @@ type registered struct {
 	shape
 }
 
-// shape is the size of a model, as JSON or in two lines.
+// shape is the size of a model, as JSON or in two lines, with a third of rows that answers divide by their sums.
 type shape struct {
 	Variables int `json:"variables"`
 	Factors   int `json:"factors"`
 	Legs      int `json:"legs"`
 	MaxDomain int `json:"max_domain"`
 	MaxArity  int `json:"max_arity"`
+	// RoundedRows are divided by their sums, which miss 1 by RoundedBy at most.
+	RoundedRows int     `json:"rounded_rows,omitempty"`
+	RoundedBy   float64 `json:"rounded_by,omitempty"`
 }
 
 func shapeOf(m *factorgraph.Model) shape {
 	s := m.Stats()
-	return shape{s.Variables, s.Factors, s.Legs, s.MaxDomain, s.MaxArity}
+	_, r := m.Normalised()
+	return shape{s.Variables, s.Factors, s.Legs, s.MaxDomain, s.MaxArity, r.Rows, r.Furthest}
 }
 
 func (s shape) String() string {
-	return fmt.Sprintf("variables   %d, largest domain %d\nfactors     %d, largest arity %d, %d legs\n",
+	text := fmt.Sprintf("variables   %d, largest domain %d\nfactors     %d, largest arity %d, %d legs\n",
 		s.Variables, s.MaxDomain, s.Factors, s.MaxArity, s.Legs)
+	if s.RoundedRows > 0 {
+		rows := count(float64(s.RoundedRows), "row")
+		text += fmt.Sprintf("rounded     %s divided by their sums, which miss 1 by %.2g at most\n", rows, s.RoundedBy)
+	}
+	return text
 }
 
 // Run prints one model.

@@ -189,11 +189,13 @@ func (c *planCmd) exactly(
 ) error {
 	s := c.settings()
 	s.Method = btn.MethodExact // its own cost, though auto may choose otherwise
-	assignments, err := c.assign(ctx, until, net, query.Query{
+	asked := query.Query{
 		Evidence:  q.Evidence,
 		Marginals: q.Marginals || len(q.Targets) > 0,
+		Targets:   q.Targets,
 		Joint:     q.Joint,
-	}, s)
+	}
+	assignments, err := c.assign(ctx, until, net, asked, s)
 	if errors.Is(err, errSlow) {
 		f.Unpriced, f.Why = true, "the exact way was "+err.Error()
 		return nil
@@ -226,7 +228,8 @@ func (c *planCmd) exactly(
 	}
 
 	if f.Exact != nil && a.Plan.Estimates[0].Parts[0].Class() != btn.ClassElimination {
-		f.Simplified, err = before(ctx, until.Add(c.late()), func(ctx context.Context) (string, error) { return simplified(ctx, net, q) })
+		on, about := stage.Planned(net, asked, &a, nil)
+		f.Simplified, err = before(ctx, until.Add(c.late()), func(ctx context.Context) (string, error) { return simplified(ctx, on, about) })
 		if err != nil && !errors.Is(err, errSlow) {
 			return err
 		}
@@ -242,7 +245,7 @@ func (c *planCmd) fillChoice(
 	if s.Method == btn.MethodExact || s.Method == btn.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
 		return nil
 	}
-	assignments, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
+	assignments, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Targets: q.Targets}, s)
 	if errors.Is(err, errSlow) {
 		f.Choice, f.Components, f.Growth = s.Method, 0, "the plan of an estimate was "+err.Error()
 		return nil

@@ -210,11 +210,21 @@ type table struct {
 	data []float64
 }
 
-// conditioned are the tables of a model, zero where they contradict the evidence.
+// conditioned are the tables of a model, their rows divided by their sums, zero where they contradict the evidence.
 func conditioned(m *factorgraph.Model, e factorgraph.Evidence) []table {
 	var list []table
 	for _, f := range m.Factors {
-		list = append(list, table{f.Scope, f.Table.(*tensor.Dense).Data})
+		data := slices.Clone(f.Table.(*tensor.Dense).Data)
+		for row := range slices.Chunk(data, m.Domains[f.Scope[len(f.Scope)-1]]) {
+			sum := 0.0
+			for _, p := range row {
+				sum += p
+			}
+			for x := range row {
+				row[x] /= sum
+			}
+		}
+		list = append(list, table{f.Scope, data})
 	}
 	for _, o := range e.Hard {
 		one := make([]float64, m.Domains[o.Var])

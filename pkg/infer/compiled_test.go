@@ -69,7 +69,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 			}
 		}
 		if !want[q].Exact || want[q].Status != "ok" || want[q].Plan == nil ||
-			want[q].Plan.Flops > policy.ProgramFlops {
+			want[q].Plan.Flops > policy.JunctionFlops {
 			t.Errorf("query %d: %+v", q, want[q])
 		}
 		if want[q].Zero {

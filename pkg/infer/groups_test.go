@@ -52,3 +52,30 @@ func TestMarginalsOfBarrenVariables(t *testing.T) {
 		}
 	}
 }
+
+// TestTargetsHaveThePriceOfTargets: of two targets of an undirected network whose marginals take many groups, one group is planned.
+func TestTargetsHaveThePriceOfTargets(t *testing.T) {
+	rng := rand.New(rand.NewPCG(69, 1909))
+	m := &factorgraph.Model{}
+	for range 60 {
+		prior := &tensor.Dense{Shape: []int{2}, Data: []float64{0.25, 0.75}}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{len(m.Domains)}, Table: prior})
+		m.Domains = append(m.Domains, 2)
+	}
+	for range 200 {
+		pair, v := rng.Perm(60)[:2], len(m.Domains)
+		m.Domains = append(m.Domains, 2)
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{pair[0], pair[1], v},
+			Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: []float64{0.8, 0.2, 0.1, 0.9, 0.3, 0.7, 0.75, 0.25}}})
+	}
+	all := runOne(t, m, query.Query{Marginals: true}, btn.Settings{})
+	some := runOne(t, m, query.Query{Targets: []int{70, 3}}, btn.Settings{})
+	if some.Plan == nil || all.Plan == nil || some.Plan.Groups < 1 || some.Plan.Groups > 2 || some.Plan.Flops > all.Plan.Flops/10 {
+		t.Fatalf("two targets take %+v, all marginals %+v", some.Plan, all.Plan)
+	}
+	for i, v := range some.Targets {
+		if math.Abs(some.Marginals[i][1]-all.Marginals[v][1]) > 1e-12 {
+			t.Errorf("P(x_%d = 1) = %v, among all %v", v, some.Marginals[i][1], all.Marginals[v][1])
+		}
+	}
+}

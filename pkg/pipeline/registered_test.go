@@ -323,7 +323,7 @@ func TestNetworksKeepTheirVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const version, digest = "2", "61187a42ee561e76b5579b012d422fe357e9c4310d7ca509fa61e3ef087cf7b6"
+	const version, digest = "3", "0533615ff7967334f8d217260969c795d937089eee1a7208207651e34c9184b0"
 	if got := wire.Digest(b); got != digest || cached.NetworkVersion != version {
 		t.Errorf(
 			"the network of asia.uai is %s under version %s: a new one needs a new networkVersion, and both belong here",

@@ -35,32 +35,25 @@ func AssignKnown(
 	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo, known *Known,
 ) ([]btn.Assignment, error) {
 	s = s.WithDefaults()
-	a := &assigner{facts: known.factsOf(net), alone: len(queries) == 1}
-	a.Job = &proposal.Job{
-		Ctx:      ctx,
-		Net:      net,
-		Settings: s,
-		Memo:     memo,
-		Facts:    a.facts.Facts,
-		Problems: known.Problems,
-		Options:  known.Options,
+	as := assigners{
+		ctx: ctx, settings: s, memo: memo, known: known, problems: known.Problems, options: known.Options,
+		alone: len(queries) == 1, method: methodOf(s.Method), of: map[*btn.Network]*assigner{},
 	}
-	if a.Options.Memory == 0 {
-		a.Options.Memory = s.Memory
+	if as.options.Memory == 0 {
+		as.options.Memory = s.Memory
 	}
-	if a.Problems == nil {
-		a.Problems = new(problem.Shared)
+	if as.problems == nil {
+		as.problems = new(problem.Shared)
 	}
-	a.method = methodOf(s.Method)
 	var assignments []btn.Assignment
 	for _, q := range queries {
-		assignment, err := a.assign(q)
+		assignment, err := as.assign(net, q)
 		if err != nil {
 			if ctxErr := ctx.Err(); ctxErr != nil {
 				return nil, ctxErr
 			}
 			assignment = &btn.Assignment{
-				Cache: a.CacheState(),
+				Cache: as.cacheState(),
 				Error: &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
 			}
 		}
@@ -94,11 +87,12 @@ func ReadsMaps(name btn.Method) bool {
 	return m != nil && m.Maps
 }
 
-// assigner carries one job's decisions.
+// assigner carries one job's decisions on one network.
 type assigner struct {
 	*proposal.Job
 	facts    *facts
 	exactKey string           // of the exact way, once it was needed
+	asked    bool             // an exact way was looked for before
 	alone    bool             // the job has one query
 	method   *proposal.Method // nil: exact or auto, the planner's own
 	// hasLikelihoods says that the network has legs of the query's likelihoods: a task's plans are checked against the network without them,
@@ -167,7 +161,7 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 	if of := conditioned.Summed(); of != conditioned && btn.OfSumAlone(q) {
 		a.On(of, true)
 	}
-	exact, err := a.exactInTime(q.Marginals)
+	exact, err := a.exactInTime(q)
 	if err == nil {
 		exact.Summed = a.Options.Summed
 		a.caution(exact, conditioned)
@@ -205,15 +199,15 @@ func (a *assigner) cautioned(found *btn.Assignment, err error) (*btn.Assignment,
 const leastExact = 5 * time.Millisecond
 
 // exactInTime is exact for a share of the time for planning where method auto has something else to answer with.
-func (a *assigner) exactInTime(marginals bool) (found *btn.Assignment, err error) {
+func (a *assigner) exactInTime(q query.Query) (found *btn.Assignment, err error) {
 	if !a.Auto() {
-		return a.exact(marginals)
+		return a.exact(q)
 	}
 	late := a.Ctx
 	a.Ctx = proposal.AtLeast(late, leastExact)
 	defer func() { a.Ctx = late }()
 	err = a.Within(policy.ExactShare, "a plan of the exact way", func() error {
-		found, err = a.exact(marginals)
+		found, err = a.exact(q)
 		return err
 	})
 	return found, err

@@ -52,10 +52,10 @@ func (a *assigner) approximate(q query.Query, warnings []string) (*btn.Assignmen
 
 // orExact is a proposal, or the exact way where that is as cheap.
 func (a *assigner) orExact(propose proposal.Proposer, q query.Query) (*btn.Assignment, error) {
-	if found, err := propose(a.Job, proposal.Ask{Marginals: q.Marginals}); found != nil || err != nil {
+	if found, err := propose(a.Job, proposal.Ask{Marginals: q.Marginals, Targets: q.Targets}); found != nil || err != nil {
 		return found, err
 	}
-	return a.exact(q.Marginals)
+	return a.exact(q)
 }
 
 // hasRegions reports whether some estimate of a plan is by regions.

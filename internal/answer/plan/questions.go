@@ -150,7 +150,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	if len(q.Joint) > 0 || btn.Parametric(q) || a.method != nil && a.method.Exact() {
 		assignment, err = a.total(q)
 	} else {
-		assignment, err = a.cautioned(a.exactInTime(q.Marginals))
+		assignment, err = a.cautioned(a.exactInTime(q))
 	}
 	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && explains(q) && a.Ctx.Err() == nil {
 		return a.searched(q, known, "Z is left open, the exact way does not fit: "+err.Error())

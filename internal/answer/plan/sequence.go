@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // exact assigns C = B. The first of these that applies:
@@ -29,8 +30,8 @@ import (
 //   - that order, or one made for the query's evidence, where it costs little, or a contraction tree over the network as it is, where
 //     that is cheaper;
 //   - families.Heavily.
-func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
-	ask := proposal.Ask{Marginals: marginals}
+func (a *assigner) exact(q query.Query) (*btn.Assignment, error) {
+	ask := proposal.Ask{Marginals: q.Marginals, Targets: q.Targets}
 	found, refused := a.first(ask)
 	if found != nil {
 		return found, nil
@@ -54,20 +55,15 @@ func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
 			return nil, err
 		}
 	}
-	if a.exactKey == "" {
-		a.exactKey = a.Key("exact", shape)
-	}
-	ask.Again = a.Knows(a.exactKey)
-	plan, hit, err := a.Recall(a.exactKey, func(ctx context.Context) (*btn.Plan, error) {
-		return exactPlan(ctx, a.Net, shape, a.Settings, !a.hasLikelihoods)
-	})
+	ask.Again, a.asked = a.asked, true
+	plan, hit, err := a.exactly(shape)
 	if err != nil {
 		return nil, err
 	}
 
 	assignment := proposal.Take(plan, hit)
 	if tree := exact.JunctionOf(plan); tree != nil {
-		return tree.Propose(a.Job, assignment, marginals)
+		return tree.Propose(a.Job, assignment, q.Marginals)
 	}
 	base := exact.OrderOf(plan)
 	if base == nil {
@@ -88,7 +84,17 @@ func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
 	if ask.Flops = order.Cost.Flops; ask.Flops > policy.HeavyFlops {
 		return proposal.First(a.Job, ask, families.Heavily...)
 	}
-	return order.Propose(a.Job, assignment, marginals)
+	return order.Propose(a.Job, assignment, ask)
+}
+
+// exactly returns the plan of the exact way that is remembered for the network, of a shape, and the state of the cache for it.
+func (a *assigner) exactly(shape contractionorder.Hypergraph) (*btn.Plan, string, error) {
+	if a.exactKey == "" {
+		a.exactKey = a.Key("exact", shape)
+	}
+	return a.Recall(a.exactKey, func(ctx context.Context) (*btn.Plan, error) {
+		return exactPlan(ctx, a.Net, shape, a.Settings, !a.hasLikelihoods)
+	})
 }
 
 // first returns the first proposal of families.Firstly, or the first reason why there is none; nil and nil where none is for the

@@ -83,8 +83,11 @@ func ChunksAndCosts(
 // unitFlops returns the expected operations of part i: from the cost under the query's evidence
 // where that is known.
 func unitFlops(net *btn.Network, a *btn.Assignment, e *btn.Estimate, i int) float64 {
-	if a.Cost != nil {
+	switch {
+	case a.Cost != nil:
 		return a.Cost.Flops / float64(len(e.Parts))
+	case a.Relevant: // the parts are of a part of the network
+		return e.Cost.Flops / float64(len(e.Parts))
 	}
 	return contraction.Flops(net, e, i)
 }

@@ -71,8 +71,8 @@ func First(
 func firstOf(
 	ctx, enough context.Context, net *btn.Network, queries []query.Query, k int, s btn.Settings,
 ) (*btn.Assignment, []btn.UnitValue, error) {
-	q := queries[k]
-	net, _, conditioned, err := net.Given(q.Evidence)
+	on, q := (*problem.Shared)(nil).Relevant(net, queries[k])
+	_, _, conditioned, err := on.Given(q.Evidence)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,8 +91,8 @@ func firstOf(
 			continue
 		}
 		if v.Marginals != nil {
-			v.Marginals.Domains = contraction.Domains(net)
-			v.Marginals = v.Marginals.Of(a.Targets)
+			v.Marginals.Domains = contraction.Domains(on)
+			v.Marginals = v.Marginals.Of(q.Targets)
 		}
 		values[i].Value = v
 	}

@@ -145,12 +145,14 @@ type contractor struct {
 	problem     *problem.Problem // of the last unit
 }
 
-// asked is what a unit names.
+// asked is what a unit names, and the network that its plan is one for, with the query about that.
 type asked struct {
 	btn.Unit
 	*btn.Assignment
 	query *query.Query
 	part  btn.Part
+	net   *btn.Network
+	about query.Query
 }
 
 // asked finds what a unit names.
@@ -170,6 +172,7 @@ func (c *contractor) asked(u btn.Unit) (asked, error) {
 			fault.Internal, "stage: part %d of query %d is named, whose plan has none", u.Part, u.Query,
 		)
 	}
+	a.net, a.about = Planned(c.net, *a.query, a.Assignment, c.o.Shared)
 	return a, nil
 }
 
@@ -187,7 +190,7 @@ func (c *contractor) next(units []btn.Unit) ([]btn.UnitValue, error) {
 	batch := []asked{first}
 	for _, u := range units[1:] {
 		a, err := c.asked(u)
-		if err != nil || len(batch) == mostTogether || a.part != first.part {
+		if err != nil || len(batch) == mostTogether || a.part != first.part || a.net != first.net {
 			break
 		}
 		batch = append(batch, a)
@@ -245,7 +248,7 @@ func (c *contractor) problemOf(a asked) (*problem.Problem, error) {
 		return c.problem, nil
 	}
 	options := problem.Options{Memory: c.o.Memory, Threads: c.o.Threads, Memo: c.o.Memo, Summed: a.Summed}
-	p, err := c.o.Shared.Problem(c.net, a.query.Evidence, a.Messages, options)
+	p, err := c.o.Shared.Problem(a.net, a.about.Evidence, a.Messages, options)
 	c.query, c.problem = a.Query, p
 	if err != nil {
 		c.query = -1
@@ -256,15 +259,15 @@ func (c *contractor) problemOf(a asked) (*problem.Problem, error) {
 // want is what a unit's query asks for.
 func (c *contractor) want(a asked) problem.Want {
 	return problem.Want{
-		Marginals:   a.query.Marginals,
-		Targets:     a.Targets,
-		Joint:       a.Joint,
-		Derivatives: a.query.Gradients,
+		Marginals:   a.about.Marginals,
+		Targets:     a.about.Targets,
+		Joint:       joint(a.Assignment, a.about),
+		Derivatives: a.about.Gradients,
 		Target:      target(a.Sensitivity),
-		Best:        a.query.Best,
-		Map:         a.query.Map,
-		Samples:     a.query.Samples,
-		Seed:        a.query.Seed,
+		Best:        a.about.Best,
+		Map:         a.about.Map,
+		Samples:     a.about.Samples,
+		Seed:        a.about.Seed,
 		Until:       c.o.Until,
 	}
 }
@@ -280,8 +283,8 @@ func (c *contractor) valueOf(a asked, v btn.Value, failure error) (btn.UnitValue
 		return value, nil
 	}
 	if v.Marginals != nil {
-		v.Marginals.Domains = contraction.Domains(c.net)
-		v.Marginals = v.Marginals.Of(a.Targets)
+		v.Marginals.Domains = contraction.Domains(a.net)
+		v.Marginals = v.Marginals.Of(a.about.Targets)
 	}
 	if a.query.Conflict && impossible(v, a.Plan) && !a.query.Evidence.IsEmpty() {
 		search := &conflicts{ctx: c.ctx, net: c.net, o: c.o}
@@ -289,6 +292,22 @@ func (c *contractor) valueOf(a asked, v btn.Value, failure error) (btn.UnitValue
 	}
 	value.Value = v
 	return value, c.ctx.Err()
+}
+
+// Planned returns the network that a query's plan is one for, the whole or its relevant part, and the query about it.
+func Planned(net *btn.Network, q query.Query, a *btn.Assignment, shared *problem.Shared) (*btn.Network, query.Query) {
+	if !a.Relevant {
+		return net, q
+	}
+	return shared.Relevant(net, q)
+}
+
+// joint lists the variables of the joint marginal that an assignment is for, as the query about its network names them.
+func joint(a *btn.Assignment, about query.Query) []int {
+	if len(a.Joint) == 0 {
+		return nil
+	}
+	return about.Joint
 }
 
 // impossible reports whether a value says that Z is 0. A search has no share of Z: where it finds an assignment Z is not 0.

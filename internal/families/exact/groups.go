@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
@@ -49,10 +50,13 @@ func (p *Prepared) group(ctx context.Context, keep []int) (*Prepared, error) {
 	return &Prepared{net: p.net, given: p.given, simple: simple, marginals: true}, nil
 }
 
-// needed lists the remaining indices whose marginals decide the variables'.
-func (p *Prepared) needed() []bool {
+// needed lists the remaining indices whose marginals decide those of some variables; nil: of all.
+func (p *Prepared) needed(targets []int) []bool {
 	need := make([]bool, len(p.simple.Expression.Dims))
-	for _, i := range p.given.Variables {
+	for v, i := range p.given.Variables {
+		if len(targets) > 0 && !slices.Contains(targets, v) {
+			continue
+		}
 		if o := p.simple.Origin[i]; o.Index >= 0 && p.simple.Expression.Dims[o.Index] > 1 {
 			need[o.Index] = true
 		}
@@ -60,18 +64,18 @@ func (p *Prepared) needed() []bool {
 	return need
 }
 
-// PlanGroups plans marginals group by group: the last index whose marginal is still missing is
+// PlanGroups plans marginals of some variables (nil: of all) group by group: the last index whose marginal is still missing is
 // kept, everything else that need not stay is summed out (barren variables above all), and all
 // indices that are left come out of one pass together. Groups have several indices to keep as long
-// as that is cheap. It returns nil where groups take more than most flops together, by quick
+// as that is cheap. It returns nil where groups take more than o.Flops together, by quick
 // orders; the flops of each group beside its plan. A group's simplified network depends on the
 // network's entries, not on its shape alone.
 //
 // Errors: as Plan. Cost: a simplification per group, and Plan's.
 func (p *Prepared) PlanGroups(
-	ctx context.Context, memory int64, seed uint64, most float64,
+	ctx context.Context, o PlanOptions, targets []int,
 ) (*MarginalGroups, []btn.Cost, error) {
-	missing := p.needed()
+	missing := p.needed(targets)
 	var groups []*Prepared
 	c := &MarginalGroups{Shape: p.Shape()}
 	total := 0.0
@@ -103,7 +107,7 @@ func (p *Prepared) PlanGroups(
 			batch = min(2*batch, policy.MostGroup)
 		}
 
-		if total += flops; total > most {
+		if total += flops; total > o.Flops {
 			return nil, nil, nil
 		}
 
@@ -117,7 +121,7 @@ func (p *Prepared) PlanGroups(
 
 	plans := make([]btn.Cost, len(groups))
 	for k, g := range groups {
-		own, plan, err := g.Plan(ctx, memory, seed)
+		own, plan, err := g.Plan(ctx, o.Memory, o.Seed)
 		if err != nil {
 			return nil, nil, err
 		}

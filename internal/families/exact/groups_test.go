@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -121,7 +120,7 @@ func TestMarginalsGroupByGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, plans, err := p.PlanGroups(ctx, btn.DefaultMemory, 0, math.Inf(1))
+		c, plans, err := p.PlanGroups(ctx, PlanOptions{Flops: math.Inf(1)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +174,7 @@ func TestMarginalsGroupByGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, _, err := p.PlanGroups(ctx, btn.DefaultMemory, 0, -1); c != nil || err != nil {
+	if c, _, err := p.PlanGroups(ctx, PlanOptions{Flops: -1}, nil); c != nil || err != nil {
 		t.Errorf("groups beyond the price: %v, %v", c, err)
 	}
 }

@@ -68,9 +68,9 @@ type Order struct {
 
 // Propose fills an assignment of the order with its price, or with a contraction tree over the simplified network where the order does not
 // fit the memory.
-func (o *Order) Propose(j *proposal.Job, to *btn.Assignment, marginals bool) (*btn.Assignment, error) {
+func (o *Order) Propose(j *proposal.Job, to *btn.Assignment, ask proposal.Ask) (*btn.Assignment, error) {
 	cost := o.Cost
-	if marginals {
+	if ask.Marginals {
 		var err error
 		if cost, err = einsum.PlanMarginals(j.Ctx, o.under, o.order); err != nil {
 			return nil, err
@@ -78,7 +78,7 @@ func (o *Order) Propose(j *proposal.Job, to *btn.Assignment, marginals bool) (*b
 	}
 
 	if cost.Bytes > float64(j.Settings.Memory) {
-		return ProposeTree(j, marginals, false)
+		return ProposeTree(j, ask, false)
 	}
 	to.Cost = &cost
 	return to, nil

@@ -25,7 +25,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	}
 	joint := len(ask.Joint) > 0
 	if ask.Marginals && !joint {
-		if found, err := groups(j, p); found != nil || err != nil {
+		if found, err := groups(j, p, ask.Targets); found != nil || err != nil {
 			return found, err
 		}
 	}
@@ -62,8 +62,8 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // ProposeTree is Propose for a network that simplification decides, and says why Z is 0 if zero says that it is.
-func ProposeTree(j *proposal.Job, marginals, zero bool) (*btn.Assignment, error) {
-	found, err := Propose(j, proposal.Ask{Marginals: marginals})
+func ProposeTree(j *proposal.Job, ask proposal.Ask, zero bool) (*btn.Assignment, error) {
+	found, err := Propose(j, proposal.Ask{Marginals: ask.Marginals, Targets: ask.Targets})
 	if err == nil && zero {
 		found.Warnings, err = WhyZero(j)
 	}
@@ -102,21 +102,28 @@ func treePlan(ctx context.Context, p *Prepared, s btn.Settings) (*btn.Plan, erro
 }
 
 // groups assigns marginals group by group where one pass does not fit, or costs much and groups do not; nil
-// where it does. What is left for a group depends on the entries, so that groups are remembered by the
-// j.Conditioned network and not by its shape.
-func groups(j *proposal.Job, p *Prepared) (*btn.Assignment, error) {
+// where it does. Groups are of the targets alone, if there are some. What is left for a group depends on the entries, so that groups are
+// remembered by the j.Conditioned network and not by its shape.
+func groups(j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error) {
 	flops, bytes, err := p.JointPrice(j.Ctx)
 	if err != nil {
 		return nil, err
 	}
-	if flops <= policy.GroupFlops && bytes <= float64(j.Settings.Memory) {
+	least, gain := policy.GroupFlops, float64(policy.GroupGain)
+	if len(targets) > 0 {
+		least, gain = policy.HeavyFlops, 1
+	}
+	if flops <= least && bytes <= float64(j.Settings.Memory) {
 		return nil, nil
 	}
 
 	var found *btn.Plan
 	settings := fmt.Sprintf("groups seed=%d %x", j.Settings.Seed, j.Conditioned.Digest())
+	if len(targets) > 0 {
+		settings += fmt.Sprintf(" targets=%v", targets)
+	}
 	if !j.Knows(j.Key(settings, contractionorder.Hypergraph{})) {
-		groups, costs, err := p.PlanGroups(j.Ctx, j.Settings.Memory, j.Settings.Seed, flops/policy.GroupGain)
+		groups, costs, err := p.PlanGroups(j.Ctx, PlanOptions{Memory: j.Settings.Memory, Seed: j.Settings.Seed, Flops: flops / gain}, targets)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
@@ -74,7 +75,10 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	if err != nil {
 		return hop.Done, err
 	}
-	if err := w.fits(&m, net, assignments); err != nil {
+	kept := w.host.keptOf(ownerOf(m.Tenant, m.OwnCache))
+	of, end := kept.shared.hold()
+	defer end()
+	if err := w.fits(&m, net, assignments, of); err != nil {
 		d.Broken = true
 		return hop.Done, err
 	}
@@ -90,9 +94,6 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	if m.DeadlineMS > 0 {
 		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Since(d.Asked))
 	}
-	kept := w.host.keptOf(ownerOf(m.Tenant, m.OwnCache))
-	of, end := kept.shared.hold()
-	defer end()
 	values, err := stage.Contract(
 		ctx, net, assignments, m.Queries, m.Units,
 		stage.ContractOptions{
@@ -153,7 +154,7 @@ func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes f
 
 // fits checks that the plans fit the network and that the task's units exist: anybody may have
 // published either.
-func (w *Contract) fits(m *message.Task, net *btn.Network, assignments []btn.Assignment) error {
+func (w *Contract) fits(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	pair := [2]string{m.NetworkBlob, m.JobBlob}
 	if _, known := w.checked.Get(pair); !known {
 		if err := message.CheckAssignments(net, assignments); err != nil {
@@ -176,6 +177,23 @@ func (w *Contract) fits(m *message.Task, net *btn.Network, assignments []btn.Ass
 				"pipeline: task names component %d of query %d, which has no such component",
 				u.Part, u.Query,
 			)
+		}
+	}
+	return fitRelevant(m, net, assignments, shared)
+}
+
+// fitRelevant checks the plans of the task's queries that are for relevant parts of the network.
+func fitRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
+	checked := map[*btn.Plan]bool{}
+	for _, u := range m.Units {
+		a := &assignments[u.Query]
+		if at := u.Query - m.First; !a.Relevant || checked[a.Plan] || at < 0 || at >= len(m.Queries) {
+			continue // Contract refuses a unit without its query
+		}
+		checked[a.Plan] = true
+		part, _ := stage.Planned(net, m.Queries[u.Query-m.First], a, shared)
+		if err := message.CheckPlan(part, a.Plan); err != nil {
+			return fault.Wrap(fault.BadInput, err)
 		}
 	}
 	return nil

@@ -254,6 +254,7 @@ func only(all []query.Query, units []btn.Unit) (first int, queries []query.Query
 		queries[u.Query-first] = query.Query{
 			Evidence:  q.Evidence,
 			Marginals: q.Marginals,
+			Targets:   q.Targets,
 			Joint:     q.Joint,
 			Gradients: q.Gradients,
 			Conflict:  q.Conflict,

@@ -7,6 +7,7 @@ package bayesnet
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
@@ -276,7 +277,8 @@ func (w *written) realName(id, name string) string {
 // noisyMax is P(Y | X_1 … X_n) where Y is the strongest of n + 1 effects that come about independently: links has for every
 // parent and each of its states the distribution of its effect, leak the distribution of the last one, and states of Y are the stronger the
 // earlier they are. Y is weaker than state y − 1 if all effects are, so P(Y = y) is the difference of two products of the
-// distributions' tails: a term for every state, each with one number per state of a parent.
+// distributions' tails: a term for every state, each with one number per state of a parent. Distributions that miss 1 by rounding are
+// divided by their sums, so that the table's rows sum to 1.
 func noisyMax(shape []int, links [][]float64, leak []float64) *tensor.CP {
 	parents, d := shape[:len(shape)-1], shape[len(shape)-1]
 	t := &tensor.CP{Shape: shape, Vectors: make([][]float64, len(shape))}
@@ -306,8 +308,23 @@ func noisyMax(shape []int, links [][]float64, leak []float64) *tensor.CP {
 	return t
 }
 
-// tail is the sum of the last numbers from y on.
-func tail(p []float64, y int) (sum float64) {
+// rounding is how much the sum of a distribution in a noisy-max may miss 1 by rounding.
+const rounding = 1e-5
+
+// tail is the probability of the last values from y on.
+func tail(p []float64, y int) float64 {
+	all := sumFrom(p, 0)
+	switch {
+	case math.Abs(all-1) > rounding:
+		return sumFrom(p, y)
+	case y == 0:
+		return 1
+	}
+	return sumFrom(p, y) / all
+}
+
+// sumFrom is the sum of the last numbers from y on.
+func sumFrom(p []float64, y int) (sum float64) {
 	for _, v := range p[y:] {
 		sum += v
 	}

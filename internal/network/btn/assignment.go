@@ -27,6 +27,8 @@ type Assignment struct {
 	// indices or more): estimates that drop small directions can lose whole branches of such a
 	// model.
 	Hard bool `msgpack:"hard,omitempty"`
+	// Relevant says that the plan is one for the part of the network on which the answer depends (Network.Relevant).
+	Relevant bool `msgpack:"relevant,omitempty"`
 	// Summed says that the plan is one for Network.Summed.
 	Summed  bool  `msgpack:"summed,omitempty"`
 	Joint   []int `msgpack:"joint,omitempty"`   // variables whose joint marginal is wanted; exact way only

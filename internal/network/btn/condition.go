@@ -36,6 +36,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	if n.Variables == nil {
 		return nil, ErrNoVariables
 	}
+	out.Directed = false
 	out.Links = append([]Link(nil), n.Links...)
 	if err := ev.Validate(n.domains()); err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 
 	for _, i := range touched {
 		if err := out.setWeights(i, weights[i]); err != nil {
-			return nil, fmt.Errorf("variable %d: %w", i, err)
+			return nil, fmt.Errorf("variable %d: %w", n.Number(i), err)
 		}
 	}
 	return &out, nil

@@ -18,6 +18,7 @@ func (n *Network) Spread(ev factorgraph.Evidence) (*Network, factorgraph.Evidenc
 		return n, ev
 	}
 	out := *n
+	out.Directed = false
 	out.Dims, out.Maps = slices.Clone(n.Dims), slices.Clone(n.Maps)
 	out.Cores, out.Links = slices.Clone(n.Cores), slices.Clone(n.Links)
 	for _, s := range ev.Soft {

@@ -45,12 +45,26 @@ type Network struct {
 	// Rounded lists the links whose weights Condition has rounded, once per likelihood;
 	// networks that are conditioned once more keep them.
 	Rounded []int
+	// Directed says that the network is a Bayesian one without evidence: each core is the conditional probability table of its last leg's
+	// variable given those of the others; the weights of a variable without such a core are its probabilities, all other weights and
+	// the scale are 1. See Relevant.
+	Directed bool
+	// Numbers are those of the variables in the network that this one is a part of, ascending; nil: it is no part. Messages name them.
+	Numbers []int
 	// Likelihoods is the number of cores, the last ones, that are evidence and no part of the model (Spread).
 	Likelihoods int
 }
 
 // Own returns the cores that are part of the model.
 func (n *Network) Own() []Core { return n.Cores[:len(n.Cores)-n.Likelihoods] }
+
+// Number returns the number of a variable in the network that n is a part of.
+func (n *Network) Number(v int) int {
+	if n.Numbers == nil {
+		return v
+	}
+	return n.Numbers[v]
+}
 
 // Variable places a variable's weights: Links[Link].T is a *tensor.CP whose Weights are w_i(x),
 // one rank-one term per value x (V^(i) itself, or an order-one link with the identity).

@@ -51,6 +51,7 @@ func (n *Network) Summed() *Network {
 			if out == n {
 				own := *n
 				out = &own
+				out.Directed = false
 				out.Cores = slices.Clone(n.Cores)
 			}
 			out.Cores[of.core].T = left

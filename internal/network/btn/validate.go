@@ -46,7 +46,7 @@ func (n *Network) Validate() error {
 	}
 
 	for _, check := range []func() error{
-		n.validateMaps, n.ValidateCores, n.validateLinks, n.validateVariables,
+		n.validateMaps, n.ValidateCores, n.validateLinks, n.validateVariables, n.validateDirected,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -163,6 +163,29 @@ func (n *Network) validateVariables() error {
 				ErrInvalid, i, v.Link)
 		}
 		used[v.Link] = true
+	}
+	return nil
+}
+
+// validateDirected checks that each core of a directed network is the table of another variable. Whether rows sum to 1 is not looked at.
+func (n *Network) validateDirected() error {
+	if !n.Directed {
+		return nil
+	}
+	if len(n.Links) != len(n.Variables) || n.Choice != CoresAreFactors {
+		return fmt.Errorf("%w: it is called directed, and has links that are no variables", ErrInvalid)
+	}
+	of := n.LegLink()
+	child := newOwners(len(n.Links))
+	for c, core := range n.Cores {
+		if len(core.Legs) == 0 {
+			return fmt.Errorf("%w: it is called directed, and core %d has no legs", ErrInvalid, c)
+		}
+		link := of[core.Legs[len(core.Legs)-1]]
+		if child[link] >= 0 {
+			return fmt.Errorf("%w: it is called directed, and cores %d and %d are tables of one variable", ErrInvalid, child[link], c)
+		}
+		child[link] = c
 	}
 	return nil
 }

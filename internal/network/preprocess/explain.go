@@ -21,7 +21,7 @@ var ErrNotZero = errors.New("preprocess: the network is not known to be 0")
 // subsets is known to be impossible. Where all three lists are empty the network's Scale is 0:
 // a factor without variables, or a weight, is.
 type Conflict struct {
-	Variables []int // whose weights take part: evidence and factors of order one
+	Variables []int // whose weights take part, by btn.Network.Number: evidence and factors of order one
 	Cores     []int // for cores "factors": the c-th factor of order two or more, counted from 0
 	Links     []int // other links; for cores "variables" the factors of order two or more
 
@@ -56,7 +56,7 @@ func (c *Conflict) String() string {
 	return strings.Join(parts, "; ") + " contradict each other"
 }
 
-// describe sets observed and scopes for String.
+// describe sets observed and scopes for String, and numbers the variables for people.
 func (c *Conflict) describe(net *btn.Network) {
 	for _, v := range c.Variables {
 		only, positive := -1, 0
@@ -71,6 +71,13 @@ func (c *Conflict) describe(net *btn.Network) {
 		}
 		c.observed = append(c.observed, only)
 	}
+	numbers := make([]int, len(net.Variables))
+	for v := range numbers {
+		numbers[v] = net.Number(v)
+	}
+	for k, v := range c.Variables {
+		c.Variables[k] = numbers[v]
+	}
 	owners := map[int][]int{} // by leg: the variables of the other tensor that has it
 	variable := make([]int, len(net.Links))
 	for i, v := range net.Variables {
@@ -79,7 +86,7 @@ func (c *Conflict) describe(net *btn.Network) {
 	for j, l := range net.Links {
 		for _, leg := range l.Legs {
 			if variable[j] > 0 {
-				owners[leg] = append(owners[leg], variable[j]-1)
+				owners[leg] = append(owners[leg], numbers[variable[j]-1])
 			}
 		}
 	}

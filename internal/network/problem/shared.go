@@ -17,6 +17,7 @@ type Shared struct {
 	mu      sync.Mutex
 	last    *Problem
 	bases   Forms // of the last base, without evidence
+	parts   parts
 	lasting map[reflect.Type]any
 }
 
@@ -113,6 +114,7 @@ func (s *Shared) Drop() {
 	s.last = nil
 	s.mu.Unlock()
 	s.bases.drop()
+	s.parts.drop()
 }
 
 // sameList reports whether a and b are the same piece of memory.

@@ -14,6 +14,7 @@ import (
 // Ask is a question to an exact family.
 type Ask struct {
 	Marginals bool
+	Targets   []int // the variables whose marginals are wanted; none: all, where Marginals asks for them
 	Joint     []int // the variables of a joint marginal; none: no joint marginal
 	// Again says that the network was asked about before, or will be again.
 	Again bool

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/arena"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -55,7 +56,8 @@ type GivenMap struct{ A, Inverse []float64 }
 // A factor whose form cannot take its maps (a large symmetric one under unequal maps, say) keeps its
 // entries, and its legs have identity maps: Maps[ℓ].Kind says so.
 //
-// Warnings of the network are Model.Unnormalised's.
+// Rows of conditional probability tables are divided by their sums (Model.Normalised) first. Warnings of the network are of that, and
+// Model.Unnormalised's.
 //
 // Errors: from Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map,
 // btn.ErrMap), ErrOptions, btn.ErrRange; the context's. Cost: the application of a d×d
@@ -68,6 +70,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 		return nil, fmt.Errorf("reparam: %w", err)
 	}
 
+	m, rounding := m.Normalised()
 	absorbed := m
 	if o.Parametric {
 		absorbed = &factorgraph.Model{Domains: m.Domains}
@@ -88,8 +91,11 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 		b.factorsAsCores(w.Of)
 	}
 
-	if warning := m.Unnormalised(); warning != "" {
-		b.net.Warnings = []string{warning}
+	b.net.Directed = o.Cores == btn.CoresAreFactors && b.net.Scale == scaled.One && m.Directed()
+	for _, text := range []string{m.Unnormalised(), rounding.Warning()} {
+		if text != "" {
+			b.net.Warnings = append(b.net.Warnings, text)
+		}
 	}
 	return b.net, nil
 }

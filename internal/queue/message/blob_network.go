@@ -24,6 +24,7 @@ type networkBlob struct {
 	Scale   scaled.Number `msgpack:"scale"`
 	Choice  string        `msgpack:"choice,omitempty"`
 
+	Directed bool     `msgpack:"directed,omitempty"`
 	Warnings []string `msgpack:"warnings,omitempty"`
 	Owner    string   `msgpack:"owner,omitempty"`
 }
@@ -55,6 +56,7 @@ func EncodeNetworkOf(owner string, n *btn.Network) ([]byte, error) {
 		Links:    n.Links,
 		Scale:    n.Scale,
 		Choice:   string(n.Choice),
+		Directed: n.Directed,
 		Warnings: n.Warnings,
 	}
 
@@ -142,6 +144,7 @@ func (w *networkBlob) decode() (*btn.Network, error) {
 		Links:    w.Links,
 		Scale:    w.Scale,
 		Choice:   btn.CoreChoice(w.Choice),
+		Directed: w.Directed,
 		Warnings: w.Warnings,
 	}
 

@@ -11,7 +11,8 @@ import (
 
 // CheckAssignments checks decoded assignments against the network they belong to, as far as lengths
 // go: no index of a contraction is out of range. Its error wraps ErrInvalid or btn.ErrPart and has
-// the code bad_input. It takes time linear in the size of the plans.
+// the code bad_input. Plans for the relevant part of the network are CheckPlan's, with that part. It takes time linear in the size of the
+// plans.
 func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 	checked := map[*btn.Plan]bool{}
 	for i, a := range all {
@@ -33,7 +34,7 @@ func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 			return fault.Wrap(fault.BadInput, under(place+".descents", err))
 		}
 
-		if a.Plan == nil || checked[a.Plan] {
+		if a.Plan == nil || a.Relevant || checked[a.Plan] {
 			continue
 		}
 		checked[a.Plan] = true

@@ -366,7 +366,7 @@ func (r random) tensor(dims []int) tensor.Tensor {
 }
 
 func (r random) network() *btn.Network {
-	n := &btn.Network{Dims: make([]int, r.IntN(7)), Scale: r.number(), Choice: btn.CoresAreFactors}
+	n := &btn.Network{Dims: make([]int, r.IntN(7)), Scale: r.number(), Choice: btn.CoresAreFactors, Directed: r.IntN(2) == 0}
 	for i := range n.Dims {
 		n.Dims[i] = 1 + r.IntN(3)
 	}

@@ -1,0 +1,91 @@
+package plan
+
+// A query costs what it depends on: it is planned on the relevant part of a directed network.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/learned"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// assigners are those of one job: of its network, and of the parts that queries depend on alone, each made when it is first needed.
+type assigners struct {
+	ctx      context.Context
+	settings btn.Settings // with defaults
+	memo     proposal.Memo
+	known    *Known
+	problems *problem.Shared
+	options  problem.Options
+	alone    bool             // the job has one query
+	method   *proposal.Method // nil: the planner's own
+	of       map[*btn.Network]*assigner
+}
+
+// assign chooses the way of one query, on the relevant part of a directed network. A network with one contraction tree for all evidence is
+// taken as it is where it is small, or the part is not: the tree serves all evidence, and takes less than planning for a part. So is one
+// whose decomposition is learned. The choice depends on the network, the query and the settings alone.
+func (as *assigners) assign(net *btn.Network, q query.Query) (*btn.Assignment, error) {
+	if !net.Directed || as.method == &learned.Method || len(net.Cores) <= policy.PartTables && as.on(net).hasTree() {
+		return as.on(net).assign(q)
+	}
+	part, about := as.problems.Relevant(net, q)
+	if part == net || len(part.Cores) > policy.PartTables && as.on(net).hasTree() {
+		return as.on(net).assign(q)
+	}
+	found, err := as.on(part).assign(about)
+	if err != nil {
+		return nil, err
+	}
+	found.Relevant = true
+	if len(found.Joint) > 0 {
+		found.Joint = q.Joint
+	}
+	if found.Descents != nil {
+		asked := *found.Descents
+		asked.Map = q.Map
+		found.Descents = &asked
+	}
+	return found, nil
+}
+
+// on returns the assigner of queries to a network.
+func (as *assigners) on(net *btn.Network) *assigner {
+	a := as.of[net]
+	if a == nil {
+		facts := as.known.factsOf(net)
+		a = &assigner{facts: facts, alone: as.alone, method: as.method, Job: &proposal.Job{
+			Ctx: as.ctx, Net: net, Settings: as.settings, Memo: as.memo, Facts: facts.Facts, Problems: as.problems, Options: as.options,
+		}}
+		as.of[net] = a
+	}
+	return a
+}
+
+// cacheState reports whether all plans that the job needed were remembered: off without a memo.
+func (as *assigners) cacheState() string {
+	if as.memo == nil {
+		return btn.CacheOff
+	}
+	for _, a := range as.of {
+		if a.CacheState() == btn.CacheMiss {
+			return btn.CacheMiss
+		}
+	}
+	return btn.CacheHit
+}
+
+// hasTree reports whether the network has one contraction tree for all evidence.
+func (a *assigner) hasTree() bool {
+	shape, err := a.Facts.Shape(a.Ctx, a.Net)
+	if err != nil {
+		return false
+	}
+	plan, _, err := a.exactly(shape)
+	return err == nil && exact.JunctionOf(plan) != nil
+}
