@@ -53,7 +53,7 @@ func TestMarginalsOfBarrenVariables(t *testing.T) {
 	}
 }
 
-// TestTargetsHaveThePriceOfTargets: of two targets of an undirected network whose marginals take many groups, one group is planned.
+// TestTargetsHaveThePriceOfTargets: two targets of an undirected network take, and are planned to take, a small part of all marginals.
 func TestTargetsHaveThePriceOfTargets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(69, 1909))
 	m := &factorgraph.Model{}
@@ -70,7 +70,7 @@ func TestTargetsHaveThePriceOfTargets(t *testing.T) {
 	}
 	all := runOne(t, m, query.Query{Marginals: true}, btn.Settings{})
 	some := runOne(t, m, query.Query{Targets: []int{70, 3}}, btn.Settings{})
-	if some.Plan == nil || all.Plan == nil || some.Plan.Groups < 1 || some.Plan.Groups > 2 || some.Plan.Flops > all.Plan.Flops/10 {
+	if some.Plan == nil || all.Plan == nil || some.Plan.Flops > all.Plan.Flops/5 || some.Run.Flops > some.Plan.Flops {
 		t.Fatalf("two targets take %+v, all marginals %+v", some.Plan, all.Plan)
 	}
 	for i, v := range some.Targets {

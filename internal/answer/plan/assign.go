@@ -93,6 +93,7 @@ type assigner struct {
 	facts    *facts
 	exactKey string           // of the exact way, once it was needed
 	asked    bool             // an exact way was looked for before
+	isPart   bool             // the network is what one question depends on
 	alone    bool             // the job has one query
 	method   *proposal.Method // nil: exact or auto, the planner's own
 	// hasLikelihoods says that the network has legs of the query's likelihoods: a task's plans are checked against the network without them,

@@ -38,7 +38,9 @@ func (as *assigners) assign(net *btn.Network, q query.Query) (*btn.Assignment, e
 	if part == net || len(part.Cores) > policy.PartTables && as.on(net).hasTree() {
 		return as.on(net).assign(q)
 	}
-	found, err := as.on(part).assign(about)
+	a := as.on(part)
+	a.isPart = true
+	found, err := a.assign(about)
 	if err != nil {
 		return nil, err
 	}

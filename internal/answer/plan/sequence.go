@@ -63,7 +63,7 @@ func (a *assigner) exact(q query.Query) (*btn.Assignment, error) {
 
 	assignment := proposal.Take(plan, hit)
 	if tree := exact.JunctionOf(plan); tree != nil {
-		return tree.Propose(a.Job, assignment, q.Marginals)
+		return tree.Propose(a.Job, assignment, ask)
 	}
 	base := exact.OrderOf(plan)
 	if base == nil {
@@ -90,10 +90,14 @@ func (a *assigner) exact(q query.Query) (*btn.Assignment, error) {
 // exactly returns the plan of the exact way that is remembered for the network, of a shape, and the state of the cache for it.
 func (a *assigner) exactly(shape contractionorder.Hypergraph) (*btn.Plan, string, error) {
 	if a.exactKey == "" {
-		a.exactKey = a.Key("exact", shape)
+		kind := "exact"
+		if a.isPart {
+			kind = "exact, of a part"
+		}
+		a.exactKey = a.Key(kind, shape)
 	}
 	return a.Recall(a.exactKey, func(ctx context.Context) (*btn.Plan, error) {
-		return exactPlan(ctx, a.Net, shape, a.Settings, !a.hasLikelihoods)
+		return a.exactPlan(ctx, shape)
 	})
 }
 
@@ -115,10 +119,9 @@ func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error
 // exactPlan is made once per network: a tree or an order for C = B, or a closed form. Elimination comes
 // first where it fits, because it adds no terms of both signs; a closed form of one component has none to add
 // either, and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a
-// chain of counters). There is no tree and no closed form of a network that is asked one question alone.
-func exactPlan(
-	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, s btn.Settings, isAskedAgain bool,
-) (*btn.Plan, error) {
+// chain of counters). There is no tree of a network that is asked one question alone, and no closed form of one with legs of likelihoods.
+func (a *assigner) exactPlan(ctx context.Context, shape contractionorder.Hypergraph) (*btn.Plan, error) {
+	net, s := a.Net, a.Settings
 	order, cost, err := exact.MinFill(ctx, shape)
 	if err != nil {
 		return nil, err
@@ -140,7 +143,7 @@ func exactPlan(
 		most = 1
 	}
 
-	if most > 0 && isAskedAgain {
+	if most > 0 && !a.hasLikelihoods {
 		closed, ok, err := learned.ExactForm(ctx, net, most)
 		if err != nil {
 			return nil, err
@@ -150,7 +153,7 @@ func exactPlan(
 		}
 	}
 
-	if isAskedAgain && cost.Flops <= policy.JunctionOrder {
+	if !a.hasLikelihoods && !a.isPart && cost.Flops <= policy.JunctionOrder {
 		tree, ok, err := exact.JunctionPlan(ctx, net, s)
 		if ok || err != nil {
 			return tree, err

@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contraction"
 )
 
-// Chunks groups the units of a job into tasks of about policy.ChunkFlops operations: first the units of the queries that need all their
+// Chunks groups the units of a job into tasks of about policy.ChunkFlops operations, policy.BatchGain times as many of parts that queries
+// have in common: first the units of the queries that need all their
 // values, query by query in the order of parts; then the units of the queries that grow, estimate by estimate. A part whose value is an
 // answer of its own is a chunk before all others. It returns at least one chunk, which may be empty, so that every job reaches the
 // aggregator. ends are the numbers of first chunks that may suffice, ascending: an estimate of every query is complete, or the first or all
@@ -29,9 +30,14 @@ func ChunksAndCosts(
 		each = policy.ChunkFlops
 	}
 
-	c := cutter{each: each, chunks: [][]btn.Unit{nil}, costs: []float64{0}}
+	c := cutter{chunks: [][]btn.Unit{nil}, costs: []float64{0}}
 	unit := func(q, i int) {
-		c.add(btn.Unit{Query: q, Part: i}, unitFlops(net, &assignments[q], &assignments[q].Plan.Estimates[0], i))
+		e := &assignments[q].Plan.Estimates[0]
+		c.each = each
+		if _, ok := e.Parts[i].(contraction.Batcher); ok {
+			c.each *= policy.BatchGain
+		}
+		c.add(btn.Unit{Query: q, Part: i}, unitFlops(net, &assignments[q], e, i))
 	}
 	longest := 0
 	// Answers of their own, a chunk each; then the other parts of queries that need all their values.
@@ -62,6 +68,7 @@ func ChunksAndCosts(
 	ends = nil
 
 	// Queries that grow: estimate k of all of them begins a new chunk.
+	c.each = each
 	first := make([]int, len(assignments)) // part of the next estimate
 	for k := range longest {
 		c.cut()

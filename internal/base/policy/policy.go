@@ -296,6 +296,11 @@ const (
 	// Chosen, not measured: it changes the cut of the work, and no answer.
 	ChunkFlops = 1e8
 
+	// BatchGain is the ratio of the flops of a task whose queries are contracted together: they take a third of the time, and two batches
+	// of eight keep two cores busy.
+	// Measured: docs/benchmarks/questions.md.
+	BatchGain = 16
+
 	// SliceTaskFlops is the target cost of a task of slices: about half a second of one core.
 	// Measured: 4.3e9 flops in 0.59 s, docs/benchmarks/scaling.md.
 	SliceTaskFlops = 4e9

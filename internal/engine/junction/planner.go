@@ -63,7 +63,7 @@ func (p *planner) merge(left, right int) int {
 		}
 	}
 	p.flops, p.width = p.flops+2*full, max(p.width, len(union)-1)
-	p.merges = append(p.merges, merge{left: left, right: right})
+	p.merges = append(p.merges, merge{left: left, right: right, flops: 2 * full})
 	p.add(out)
 	return len(p.scopes) - 1
 }

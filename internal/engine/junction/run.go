@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -50,7 +51,7 @@ type run struct {
 
 // keepFree bounds the runs whose memory is kept for the next ones, keepBytes the memory of each.
 const (
-	keepFree  = 2
+	keepFree  = 4
 	keepBytes = 32 << 20
 )
 
@@ -88,31 +89,46 @@ func (t *Tree) give(r *run) {
 // Measured on networks of 20 to 1,000 variables: 2.3 to 6.
 const gain = 3.0
 
+// Options of a run. The zero value works.
+type Options struct {
+	Threads int   // goroutines; 0: all processors
+	Memory  int64 // bytes of all tables that evidence changes; 0: any number. One query is answered in any case
+}
+
 // Run answers queries. The bits of an answer depend on the compiled network, the tree and the query alone. The error is the context's.
 // Time: the flops of the answers, or less.
-func (t *Tree) Run(ctx context.Context, queries []Query) ([]Answer, error) {
-	answers := make([]Answer, 0, len(queries))
-	r := t.take()
-	defer t.give(r)
-	for len(queries) > 0 {
-		n := min(Lanes, len(queries))
-		together := r.begin(queries[:n])
-		for k := 0; !together && k < n; k++ {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			r.begin(queries[k : k+1])
-			answers = append(answers, r.answer()...)
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if together {
-			answers = append(answers, r.answer()...)
-		}
-		queries = queries[n:]
+func (t *Tree) Run(ctx context.Context, queries []Query, o Options) ([]Answer, error) {
+	answers := make([]Answer, len(queries))
+	batches := (len(queries) + Lanes - 1) / Lanes
+	threads := sumproduct.Threads(o.Threads)
+	each := 2 * Lanes * t.bytes() // of a run of all lanes, with its way back
+	if o.Memory > 0 {
+		threads = max(1, min(threads, int(o.Memory/each)))
 	}
-	return answers, nil
+	mayJoin := o.Memory <= 0 || each <= o.Memory
+	err := sumproduct.Share(ctx, threads, batches, func(_, batch int) error {
+		from, to := batch*Lanes, min((batch+1)*Lanes, len(queries))
+		r := t.take()
+		defer t.give(r)
+		return r.batch(ctx, queries[from:to], answers[from:to], mayJoin)
+	})
+	return answers, err
+}
+
+// batch answers at most Lanes queries, together if they may be and that takes less time, or one by one.
+func (r *run) batch(ctx context.Context, queries []Query, answers []Answer, mayJoin bool) error {
+	if r.begin(queries) && mayJoin {
+		copy(answers, r.answer())
+		return ctx.Err()
+	}
+	for k := range queries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.begin(queries[k : k+1])
+		answers[k] = r.answer()[0]
+	}
+	return nil
 }
 
 // begin finds the tables that the evidence of some queries changes. It reports whether the queries take less together than one by one.

@@ -38,6 +38,7 @@ type Tree struct {
 // merge k − len(leaves).
 type merge struct {
 	left, right int
+	flops       float64
 	forth       product // out ← Σ left·right
 	toLeft      product // derivative by left ← Σ derivative by out · right
 	toRight     product // derivative by right ← Σ derivative by out · left
@@ -54,22 +55,31 @@ func Shape(net *btn.Network) (contractionorder.Hypergraph, bool) {
 	return t.shape(), true
 }
 
-// Compile makes the tree of a network along a contraction tree over its Shape, without the network's own evidence, and computes its tables.
-// It says no where Shape does, where tree is none over it, and where digits may be lost without evidence.
+// Compile makes the tree of a network along a contraction tree over its Shape, without the network's own evidence, and computes its
+// tables. It says no where Shape does, where tree is none over it, and where digits may be lost without evidence.
 //
 // Cost: that of Shape, and the flops of Cost(false).
 func Compile(net *btn.Network, tree contractionorder.Tree) (*Tree, bool) {
-	t, ok := begin(net)
-	if !ok || tree.Leaves != len(t.leaves) || tree.Validate() != nil {
+	t, scopes, ok := lay(net, tree)
+	if !ok {
 		return nil, false
+	}
+	t.connect(scopes)
+	return t, t.calibrate(net)
+}
+
+// lay lists the merges of a tree, and the scopes of all its tables.
+func lay(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [][]int, ok bool) {
+	t, ok = begin(net)
+	if !ok || tree.Leaves != len(t.leaves) || tree.Validate() != nil {
+		return nil, nil, false
 	}
 	h := t.shape()
 	p, price := follow(h, tree)
 	p, _ = follow(h, reroot(tree, price, t.leaves))
 	t.leaves = append(t.leaves, leaf{data: []float64{1}})
 	t.merges = p.merges
-	t.connect(p.scopes)
-	return t, t.calibrate(net)
+	return t, p.scopes, true
 }
 
 // mostLeaves bounds the leaves of a tree: what is kept for each takes some 1,000 bytes.
@@ -98,8 +108,8 @@ func (t *Tree) shape() contractionorder.Hypergraph {
 	return h
 }
 
-// Price returns the cost of a query along a contraction tree over Shape: the flops of a run that computes every table, with marginals also
-// of its pass back, and the bytes of a tree and a run. The root of the tree changes no more of it than its last merge.
+// Price returns the cost of a query along a contraction tree over Shape: the flops of a run that computes every table, with marginals
+// also of its pass back, and the bytes of a tree and a run. The root of the tree changes no more of it than its last merge.
 func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (forth, both btn.Cost) {
 	p, _ := follow(h, tree)
 	forth = btn.Cost{Flops: p.flops, Log2Table: p.largest, Width: p.width, Slices: 1, Bytes: 2 * 8 * p.entries}
@@ -113,8 +123,8 @@ func WithMarginals(forth btn.Cost) btn.Cost {
 	return forth
 }
 
-// follow lists the merges of a tree over some tables, one more of which has one entry: a table with indices of its own is merged with that first,
-// which sums them. It returns the flops of each of the tree's merges, by table of the tree.
+// follow lists the merges of a tree over some tables, one more of which has one entry: a table with indices of its own is merged with
+// that first, which sums them. It returns the flops of each of the tree's merges, by table of the tree.
 func follow(h contractionorder.Hypergraph, tree contractionorder.Tree) (p *planner, price []float64) {
 	tables := h.Edges
 	p = newPlanner(h.Dims, tables)

@@ -63,7 +63,7 @@ func values(m *factorgraph.Model) (n int) {
 // run answers queries.
 func run(t testing.TB, tree *junction.Tree, queries ...junction.Query) []junction.Answer {
 	t.Helper()
-	answers, err := tree.Run(t.Context(), queries)
+	answers, err := tree.Run(t.Context(), queries, junction.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,6 +284,10 @@ func TestEvidenceCostsWhatItChanges(t *testing.T) {
 	if !(forth.Flops > 0 && both.Flops > forth.Flops && both.Bytes > forth.Bytes && forth.Width == 2) {
 		t.Errorf("prices %+v and %+v", forth, both)
 	}
+	prices, ok := junction.NewPrices(net, over)
+	if !ok {
+		t.Fatal("no prices")
+	}
 	some := map[int]int{}
 	for v := range m.Domains {
 		some[v] = 1
@@ -298,7 +302,14 @@ func TestEvidenceCostsWhatItChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mean += run(t, tree, junction.Query{Net: one})[0].Flops / float64(len(m.Domains))
+		target := (7 * v) % len(m.Domains)
+		q := junction.Query{Net: one, Marginals: make([]scaled.Number, values(m)), Targets: []int{target}}
+		with, without := run(t, tree, q)[0].Flops, run(t, tree, junction.Query{Net: one})[0].Flops
+		beside := float64(len(m.Domains))
+		if a, b := prices.Of([]int{v}, nil), prices.Of([]int{v}, []int{target}); a != without+beside || b != with+beside {
+			t.Errorf("variable %d observed: %v and %v flops, prices %v and %v", v, without, with, a-beside, b-beside)
+		}
+		mean += without / beside
 	}
 	answers := run(t, tree, junction.Query{Net: net}, junction.Query{Net: all})
 	if answers[0].Flops != 0 || math.Abs(answers[1].Flops/forth.Flops-1) > 0.01 || !(mean < forth.Flops/3) {
@@ -341,7 +352,7 @@ func TestTreesGiveTheSameBits(t *testing.T) {
 					t.Error("not compiled")
 					return
 				}
-				answers, err := tree.Run(context.Background(), []junction.Query{{Net: under[i]}})
+				answers, err := tree.Run(context.Background(), []junction.Query{{Net: under[i]}}, junction.Options{})
 				if err != nil || answers[0].Z != want[i] {
 					t.Errorf("query %d: %v, alone %v, %v", i, answers, want[i], err)
 				}

@@ -72,11 +72,14 @@ func hash(tree contractionorder.Tree) uint64 {
 	return h
 }
 
+// bytesBeside is what is kept for a table beside its entries, about.
+const bytesBeside = 1000
+
 // bytes is what a tree takes, without the memory of runs.
 func (t *Tree) bytes() int64 {
 	numbers := 0
 	for k := range t.base {
 		numbers += len(t.base[k].data)
 	}
-	return int64(8*numbers + 1000*len(t.base))
+	return int64(8*numbers + bytesBeside*len(t.base))
 }

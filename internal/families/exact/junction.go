@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -79,11 +80,15 @@ func JunctionPlan(ctx context.Context, net *btn.Network, s btn.Settings) (plan *
 	return proposal.Exact(cost, &Junction{Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Flops: cost.Flops}), true, nil
 }
 
-// Propose fills the assignment of a query. Of a small network it says why Z is 0 where it is.
-func (p *Junction) Propose(j *proposal.Job, to *btn.Assignment, marginals bool) (*btn.Assignment, error) {
+// Propose fills the assignment of a query, whose price is that of the tables that its evidence changes and its targets need. Of a small
+// network it says why Z is 0 where it is.
+func (p *Junction) Propose(j *proposal.Job, to *btn.Assignment, ask proposal.Ask) (*btn.Assignment, error) {
 	cost := to.Plan.Estimates[0].Cost
-	if marginals {
+	if ask.Marginals {
 		cost = junction.WithMarginals(cost)
+	}
+	if prices := p.prices(j); prices != nil {
+		cost.Flops = prices.Of(observed(j.Evidence), targets(j.Net, ask))
 	}
 	to.Cost = &cost
 	if p.Flops > policy.ReasonFlops {
@@ -93,11 +98,50 @@ func (p *Junction) Propose(j *proposal.Job, to *btn.Assignment, marginals bool) 
 	if !ok || t.Above(j.Conditioned) {
 		return to, nil
 	}
-	answers, err := t.Run(j.Ctx, []junction.Query{{Net: j.Conditioned}})
+	answers, err := t.Run(j.Ctx, []junction.Query{{Net: j.Conditioned}}, junction.Options{Threads: 1})
 	if err == nil && answers[0].OK && answers[0].Z.IsZero() {
 		to.Warnings, err = WhyZero(j)
 	}
 	return to, err
+}
+
+// pricesSlot is that of the prices of a tree.
+type pricesSlot struct{ first, last, count int }
+
+// prices are those of the tree, nil where the network has none.
+func (p *Junction) prices(j *proposal.Job) *junction.Prices {
+	slot := pricesSlot{count: len(p.Merges)}
+	if slot.count > 0 {
+		slot.first, slot.last = p.Merges[0], p.Merges[slot.count-1]
+	}
+	prices, _ := proposal.Fact(j.Facts, slot, func() (*junction.Prices, error) {
+		prices, _ := junction.NewPrices(j.Net, p.tree())
+		return prices, nil
+	})
+	return prices
+}
+
+// observed lists the variables of evidence.
+func observed(e factorgraph.Evidence) (variables []int) {
+	for _, o := range e.Hard {
+		variables = append(variables, o.Var)
+	}
+	for _, o := range e.Soft {
+		variables = append(variables, o.Var)
+	}
+	return variables
+}
+
+// targets lists the variables whose marginals are asked for.
+func targets(net *btn.Network, ask proposal.Ask) []int {
+	if !ask.Marginals || len(ask.Targets) > 0 {
+		return ask.Targets
+	}
+	all := make([]int, len(net.Variables))
+	for v := range all {
+		all[v] = v
+	}
+	return all
 }
 
 // treesSlot is that of the process's trees.
@@ -117,6 +161,9 @@ func (p *Junction) Contract(ctx context.Context, of *problem.Problem, want probl
 	}
 	return values[0], errs[0]
 }
+
+// Lanes implements contraction.Batcher.
+func (*Junction) Lanes() int { return junction.Lanes }
 
 // ContractAll implements contraction.Batcher. A query whose numbers are beyond the tree's is contracted by itself, along an order of its
 // own.
@@ -163,7 +210,7 @@ func (p *Junction) run(ctx context.Context, of *problem.Problem, queries []junct
 	if !ok {
 		return nil, nil
 	}
-	return t.Run(ctx, queries)
+	return t.Run(ctx, queries, junction.Options{Threads: of.Threads, Memory: of.Memory})
 }
 
 // alone contracts a network along its min-fill order.

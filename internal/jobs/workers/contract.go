@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -142,12 +143,18 @@ func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes f
 		if a.Plan == nil {
 			continue
 		}
-		if _, e := a.Plan.Part(u.Part); e != nil {
-			bytes = max(bytes, e.Cost.Bytes)
+		part, e := a.Plan.Part(u.Part)
+		unit := 0.0
+		if e != nil {
+			unit = e.Cost.Bytes
 		}
 		if a.Cost != nil {
-			bytes = max(bytes, a.Cost.Bytes)
+			unit = max(unit, a.Cost.Bytes)
 		}
+		if batcher, ok := part.(contraction.Batcher); ok && len(m.Units) > 1 {
+			unit *= float64(batcher.Lanes())
+		}
+		bytes = max(bytes, unit)
 	}
 	return min(bytes*float64(max(1, w.host.Threads)), max(bytes, float64(w.bytes(m.Memory))))
 }

@@ -37,6 +37,8 @@ type Contractor interface {
 // one, with the same bits. A problem that fails has its error; err is the context's.
 type Batcher interface {
 	Contractor
+	// Lanes is the number of problems whose tables are held at a time, where there are as many.
+	Lanes() int
 	ContractAll(ctx context.Context, of []*problem.Problem, wants []problem.Want) (values []btn.Value, errs []error, err error)
 }
 

@@ -139,7 +139,7 @@ var engines = map[string]engine{
 			total += v.Domain
 		}
 		into := make([]scaled.Number, total)
-		answers := must(tree.Run(ctx, []junction.Query{{Net: net, Marginals: into}, {Net: net}}))
+		answers := must(tree.Run(ctx, []junction.Query{{Net: net, Marginals: into}, {Net: net}}, junction.Options{Threads: 1}))
 		if !answers[0].OK {
 			return []string{"declined=true"}, nil
 		}

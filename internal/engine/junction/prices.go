@@ -1,0 +1,58 @@
+package junction
+
+// What a query costs before a tree is made.
+
+import (
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+)
+
+// Prices are the flops of the merges of a tree, and which of them a query needs.
+type Prices struct {
+	leaf   []int     // by variable: the table that has its weights, −1 for none
+	parent []int     // by table: the merge that takes it, as a table; −1 for the last
+	flops  []float64 // by table: of the merge that makes it, 0 for a leaf
+}
+
+// NewPrices returns those of the tree that Compile makes; false where it makes none for other reasons than lost digits. Cost: that of
+// Shape.
+func NewPrices(net *btn.Network, tree contractionorder.Tree) (*Prices, bool) {
+	t, scopes, ok := lay(net, tree)
+	if !ok {
+		return nil, false
+	}
+	p := &Prices{parent: make([]int, len(scopes)), flops: make([]float64, len(scopes))}
+	for _, w := range t.weights {
+		p.leaf = append(p.leaf, w.leaf)
+	}
+	for k := range p.parent {
+		p.parent[k] = -1
+	}
+	for k, m := range t.merges {
+		table := len(t.leaves) + k
+		p.parent[m.left], p.parent[m.right], p.flops[table] = table, table, m.flops
+	}
+	return p, true
+}
+
+// Of returns the flops of a run under evidence on some variables, with the marginals of targets: at least one for each variable.
+func (p *Prices) Of(observed, targets []int) float64 {
+	flops := float64(len(p.leaf))
+	changed := make([]bool, len(p.parent))
+	for _, v := range observed {
+		for table := p.leaf[v]; table >= 0 && !changed[table]; table = p.parent[table] {
+			changed[table] = true
+			flops += p.flops[table]
+		}
+	}
+	needed := make([]bool, len(p.parent))
+	for _, v := range targets {
+		for table := p.leaf[v]; table >= 0 && !needed[table]; table = p.parent[table] {
+			needed[table] = true
+			if up := p.parent[table]; up >= 0 {
+				flops += p.flops[up]
+			}
+		}
+	}
+	return flops
+}
