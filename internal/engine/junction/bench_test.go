@@ -22,7 +22,7 @@ import (
 // BenchmarkQueries answers queries of Bayesian networks, each with five observations that were drawn from the network: P(e) and all
 // marginals, one by one and 64 together. An operation is a query.
 func BenchmarkQueries(b *testing.B) {
-	for _, name := range []string{"alarm", "andes", "barley", "hailfinder", "link", "mildew", "munin", "munin1", "pathfinder"} {
+	for _, name := range []string{"alarm", "andes", "barley", "hailfinder", "hepar2", "mildew", "munin", "munin1", "pathfinder"} {
 		m := network(b, name)
 		net := build(b, m, reparam.Options{})
 		h, ok := junction.Shape(net)
