@@ -15,7 +15,7 @@ import (
 // So many trees are remembered, of so many bytes together at most.
 const (
 	keepTrees = 64
-	keepSizes = 512 << 20
+	keepSizes = 256 << 20
 )
 
 // Trees remembers the trees used last. The zero value is empty, nil remembers nothing. It keeps no network alive. It may be used by

@@ -94,7 +94,7 @@ func (p *Junction) Propose(j *proposal.Job, to *btn.Assignment, ask proposal.Ask
 	if p.Flops > policy.ReasonFlops {
 		return to, nil
 	}
-	t, ok := trees(j).Of(j.Net, p.tree())
+	t, ok := trees.Of(j.Net, p.tree())
 	if !ok || t.Above(j.Conditioned) {
 		return to, nil
 	}
@@ -144,14 +144,8 @@ func targets(net *btn.Network, ask proposal.Ask) []int {
 	return all
 }
 
-// treesSlot is that of the process's trees.
-type treesSlot struct{}
-
-// trees are those of all networks that the process plans for.
-func trees(j *proposal.Job) *junction.Trees {
-	t, _ := proposal.Fact(j.Facts.Common, treesSlot{}, func() (*junction.Trees, error) { return new(junction.Trees), nil })
-	return t
-}
+// trees are those of all networks of the process, by identity: nobody finds another's who has not the same network.
+var trees junction.Trees
 
 // Contract implements contraction.Contractor.
 func (p *Junction) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
@@ -206,7 +200,7 @@ func (p *Junction) run(ctx context.Context, of *problem.Problem, queries []junct
 	if of.Base == nil {
 		return nil, nil
 	}
-	t, ok := problem.Lasting[junction.Trees](of).Of(of.Base, p.tree())
+	t, ok := trees.Of(of.Base, p.tree())
 	if !ok {
 		return nil, nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/admission"
 )
 
-// mostKept bounds the owners of which a process keeps more than the cache does: programs of up to 64 MiB each (einsum.Programs).
+// mostKept bounds the owners of which a process keeps more than the cache does.
 const mostKept = 16
 
 // kept is what learn-worker and contract-worker keep between the jobs of an owner.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/engine/junction"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/exact"
@@ -272,7 +271,7 @@ func TestUnmaskedIsSharedByQueries(t *testing.T) {
 	}
 }
 
-// TestDropForgets: everything but what is lasting.
+// TestDropForgets: everything.
 func TestDropForgets(t *testing.T) {
 	base, s := ring(t), &problem.Shared{}
 	of := func() (*problem.Problem, any, any) {
@@ -288,7 +287,6 @@ func TestDropForgets(t *testing.T) {
 		unmaskedAgain != unmasked {
 		t.Fatal("nothing is kept")
 	}
-	trees := problem.Lasting[junction.Trees](p)
 	s.Drop()
 	q, exactAgain, unmaskedAgain := of()
 	if q == p || exactAgain == exact || unmaskedAgain == unmasked {
@@ -296,13 +294,7 @@ func TestDropForgets(t *testing.T) {
 			q == p, exactAgain == exact,
 			unmaskedAgain == unmasked)
 	}
-	if trees == nil || problem.Lasting[junction.Trees](q) != trees {
-		t.Error("the trees were forgotten")
-	}
 	(*problem.Shared)(nil).Drop() // nothing is kept there to begin with
-	if alone := problem.New(base, problem.Options{}); problem.Lasting[junction.Trees](alone) != nil {
-		t.Error("a problem of its own has trees")
-	}
 }
 
 // TestGivenAddsASlice: digits of the values, the last variable fastest,

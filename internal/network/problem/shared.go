@@ -1,7 +1,6 @@
 package problem
 
 import (
-	"reflect"
 	"slices"
 	"sync"
 
@@ -10,15 +9,14 @@ import (
 )
 
 // Shared keeps the last problem for the next task: all tasks of a query are of the same. It keeps
-// forms of the last network without evidence, too (FormOfBase), and what lasts (Lasting): a network
+// forms of the last network without evidence, too (FormOfBase): a network
 // must not change while it is known here. Values have the same bits with
 // it and without. The zero value is empty, nil keeps nothing; it may be used by several goroutines.
 type Shared struct {
-	mu      sync.Mutex
-	last    *Problem
-	bases   Forms // of the last base, without evidence
-	parts   parts
-	lasting map[reflect.Type]any
+	mu    sync.Mutex
+	last  *Problem
+	bases Forms // of the last base, without evidence
+	parts parts
 }
 
 // Problem returns the problem of a query to base: its evidence, and the messages of its assignment.
@@ -86,26 +84,7 @@ func (s *Shared) problem(
 	return p, nil
 }
 
-// Lasting returns what a type keeps for all networks of a Shared: a zero T at first, which Drop does not forget; nil for a problem of its
-// own. T may be used by several goroutines, and is small.
-func Lasting[T any](p *Problem) *T {
-	s := p.shared
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kind := reflect.TypeFor[T]()
-	if s.lasting[kind] == nil {
-		if s.lasting == nil {
-			s.lasting = map[reflect.Type]any{}
-		}
-		s.lasting[kind] = new(T)
-	}
-	return s.lasting[kind].(*T)
-}
-
-// Drop forgets everything but what is lasting.
+// Drop forgets everything.
 func (s *Shared) Drop() {
 	if s == nil {
 		return
