@@ -227,7 +227,11 @@ func (c *planCmd) exactly(
 		}
 	}
 
-	if f.Exact != nil && a.Plan.Estimates[0].Parts[0].Class() != btn.ClassElimination {
+	class := btn.ClassElimination
+	if f.Exact != nil {
+		class = a.Plan.Estimates[0].Parts[0].Class()
+	}
+	if class != btn.ClassElimination && class != btn.ClassJunction {
 		on, about := stage.Planned(net, asked, &a, nil)
 		f.Simplified, err = before(ctx, until.Add(c.late()), func(ctx context.Context) (string, error) { return simplified(ctx, on, about) })
 		if err != nil && !errors.Is(err, errSlow) {

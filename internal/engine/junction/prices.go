@@ -7,11 +7,12 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// Prices are the flops of the merges of a tree, and which of them a query needs.
+// Prices are the flops of the merges of a tree, by which derivatives have their price.
 type Prices struct {
 	leaf   []int     // by variable: the table that has its weights, −1 for none
 	parent []int     // by table: the merge that takes it, as a table; −1 for the last
 	flops  []float64 // by table: of the merge that makes it, 0 for a leaf
+	all    float64   // of all merges
 }
 
 // NewPrices returns those of the tree that Compile makes; false where it makes none for other reasons than lost digits. Cost: that of
@@ -31,20 +32,15 @@ func NewPrices(net *btn.Network, tree contractionorder.Tree) (*Prices, bool) {
 	for k, m := range t.merges {
 		table := len(t.leaves) + k
 		p.parent[m.left], p.parent[m.right], p.flops[table] = table, table, m.flops
+		p.all += m.flops
 	}
 	return p, true
 }
 
-// Of returns the flops of a run under evidence on some variables, with the marginals of targets: at least one for each variable.
-func (p *Prices) Of(observed, targets []int) float64 {
-	flops := float64(len(p.leaf))
-	changed := make([]bool, len(p.parent))
-	for _, v := range observed {
-		for table := p.leaf[v]; table >= 0 && !changed[table]; table = p.parent[table] {
-			changed[table] = true
-			flops += p.flops[table]
-		}
-	}
+// Of returns the flops of a run that computes every table, and derivatives on the way to targets: the most that a query with their
+// marginals takes.
+func (p *Prices) Of(targets []int) float64 {
+	flops := p.all
 	needed := make([]bool, len(p.parent))
 	for _, v := range targets {
 		for table := p.leaf[v]; table >= 0 && !needed[table]; table = p.parent[table] {

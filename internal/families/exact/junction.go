@@ -13,7 +13,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -80,15 +79,15 @@ func JunctionPlan(ctx context.Context, net *btn.Network, s btn.Settings) (plan *
 	return proposal.Exact(cost, &Junction{Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Flops: cost.Flops}), true, nil
 }
 
-// Propose fills the assignment of a query, whose price is that of the tables that its evidence changes and its targets need. Of a small
-// network it says why Z is 0 where it is.
+// Propose fills the assignment of a query, whose price is that of all tables, as if they were not known, and of the derivatives that its
+// targets need. Of a small network it says why Z is 0 where it is.
 func (p *Junction) Propose(j *proposal.Job, to *btn.Assignment, ask proposal.Ask) (*btn.Assignment, error) {
 	cost := to.Plan.Estimates[0].Cost
 	if ask.Marginals {
 		cost = junction.WithMarginals(cost)
 	}
 	if prices := p.prices(j); prices != nil {
-		cost.Flops = prices.Of(observed(j.Evidence), targets(j.Net, ask))
+		cost.Flops = prices.Of(targets(j.Net, ask))
 	}
 	to.Cost = &cost
 	if p.Flops > policy.ReasonFlops {
@@ -119,17 +118,6 @@ func (p *Junction) prices(j *proposal.Job) *junction.Prices {
 		return prices, nil
 	})
 	return prices
-}
-
-// observed lists the variables of evidence.
-func observed(e factorgraph.Evidence) (variables []int) {
-	for _, o := range e.Hard {
-		variables = append(variables, o.Var)
-	}
-	for _, o := range e.Soft {
-		variables = append(variables, o.Var)
-	}
-	return variables
 }
 
 // targets lists the variables whose marginals are asked for.

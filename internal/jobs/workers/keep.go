@@ -43,6 +43,7 @@ func (s *service) open() (doors []door, err error) {
 			options := nc.Opts
 			options.Name += " lane " + strconv.Itoa(lane)
 			options.ClosedCB = nil
+			options.RetryOnFailedConnect = true // a server that is away at this moment ends no worker
 			if d.nc, err = options.Connect(); err != nil {
 				break
 			}

@@ -3,6 +3,7 @@ package acceptance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -109,8 +110,15 @@ func checkBadInputByRawMessage(ctx context.Context, t *testing.T, nc *nats.Conn,
 	t.Helper()
 	publish := func(job string, data []byte) *wire.Answer {
 		t.Helper()
-		if err := nc.Publish(wire.ModelSubject(wire.Lane(""), job), data); err != nil {
-			t.Fatal(err)
+		for {
+			_, err := nc.RequestWithContext(ctx, wire.ModelSubject(wire.Lane(""), job), data)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, nats.ErrNoResponders) { // reparam-worker begins to store for clients a moment after it is there
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
 		answer, err := c.Wait(ctx, job)
 		if err != nil {

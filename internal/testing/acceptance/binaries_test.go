@@ -305,7 +305,7 @@ func TestKilledContractWorkerChangesNothing(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, 3)
 	model := filepath.Join(t.TempDir(), "grid.uai")
-	if out, code := command(t, "btn", "generate", "ising", "grid", "--rows", "14", "--columns", "40",
+	if out, code := command(t, "btn", "generate", "ising", "grid", "--rows", "17", "--columns", "40",
 		"--delta", "0.5", "-o", model); code != 0 {
 		t.Fatalf("generate: exit code %d\n%s", code, out)
 	}

@@ -276,7 +276,7 @@ type stray struct {
 }
 
 func (c stray) Write(b []byte) (int, error) {
-	if at := []byte("$JS.API.STREAM.INFO.OBJ_BTN_BLOB"); bytes.Contains(b, at) && c.lost.CompareAndSwap(false, true) {
+	if at := []byte("$JS.API.STREAM.INFO.OBJ_BTN_GRAPH"); bytes.Contains(b, at) && c.lost.CompareAndSwap(false, true) {
 		_, err := c.Conn.Write(bytes.Replace(b, at, []byte("$NO.API.STREAM.INFO.OBJ_BTN_BLOB"), 1))
 		return len(b), err
 	}
@@ -295,7 +295,7 @@ func (d *strays) Dial(network, address string) (net.Conn, error) {
 	return stray{c, &d.lost}, err
 }
 
-// TestALostQuestionForAnObjectStore is asked again, however long the client would wait.
+// TestALostQuestionForAnObjectStore is asked again while a model is registered, however long the client would wait.
 func TestALostQuestionForAnObjectStore(t *testing.T) {
 	s := &schedule{rates: rates{small: true}}
 	scripted(t, s, func(ctx context.Context, t *testing.T, _ *client.Client) {
@@ -315,10 +315,13 @@ func TestALostQuestionForAnObjectStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := examples()[0].request
-		w.Job = "job-large"
-		_, err = c.Submit(ctx, w)
+		digest, err := c.PutModel(ctx, &wire.Graph{Model: w.Model, UAI: w.UAI})
 		if took := time.Since(s.began); err != nil || !d.lost.Load() || took > time.Minute {
 			t.Errorf("lost: %t, %v, %v", d.lost.Load(), took, err)
+		}
+		w.Job, w.Model, w.UAI, w.ModelDigest = "job-large", nil, "", digest
+		if _, err := c.Submit(ctx, w); err != nil {
+			t.Error(err)
 		}
 		if a, err := c.Wait(ctx, w.Job); err != nil || a.Status != wire.StatusOK {
 			t.Errorf("%+v, %v", a, err)
