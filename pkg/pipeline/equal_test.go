@@ -215,7 +215,7 @@ func TestSeveralChunks(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	r.start(2)
 	m := heavy(t)
-	w, p := request(t, "dear", m, btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 6)...)
+	w, p := request(t, "dear", m, btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 60)...)
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	r.submit(w)

@@ -202,7 +202,7 @@ func TestProgressMetricsAndHealth(t *testing.T) {
 	r.must(r.nc.Flush())
 	w, _ := request(
 		t, "watched", heavy(t), btn.Settings{Method: btn.MethodExact},
-		make([]factorgraph.Evidence, 6)...,
+		make([]factorgraph.Evidence, 60)...,
 	)
 	r.submit(w)
 	r.wait("watched")

@@ -17,7 +17,6 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/orders"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -76,33 +75,6 @@ func agree(t *testing.T, what string, z scaled.Number, want, scale *big.Float) {
 
 func shuffled(rng *rand.Rand) func(contractionorder.Hypergraph) []int {
 	return func(h contractionorder.Hypergraph) []int { return contractionorder.Restrict(rng.Perm(len(h.Dims)), h) }
-}
-
-// absolute returns the model with the absolute values of all its numbers, whose Z bounds the terms of the original.
-func absolute(m *factorgraph.Model, ev factorgraph.Evidence) *big.Float {
-	sum := new(big.Float).SetPrec(200)
-	x := make([]int, len(m.Domains))
-	oracle.Each(m.Domains, func(v []int) {
-		copy(x, v)
-		for _, h := range ev.Hard {
-			if x[h.Var] != h.Value {
-				return
-			}
-		}
-		term := new(big.Float).SetPrec(200).SetInt64(1)
-		for _, f := range m.Factors {
-			at := make([]int, len(f.Scope))
-			for k, i := range f.Scope {
-				at[k] = x[i]
-			}
-			term.Mul(term, oracle.Entry(f.Table, at))
-		}
-		for _, s := range ev.Soft {
-			term.Mul(term, big.NewFloat(s.Weights[x[s.Var]]))
-		}
-		sum.Add(sum, term.Abs(term))
-	})
-	return sum
 }
 
 // TestRandomNetworks: networks that are no factor graph: any form on either side of a leg, links without legs, several

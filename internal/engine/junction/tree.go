@@ -75,8 +75,8 @@ func lay(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [][]int,
 		return nil, nil, false
 	}
 	h := t.shape()
-	p, price := follow(h, tree)
-	p, _ = follow(h, reroot(tree, price, t.leaves))
+	_, price := follow(h, tree)
+	p, _ := follow(h, reroot(tree, price, t.leaves))
 	t.leaves = append(t.leaves, leaf{data: []float64{1}})
 	t.merges = p.merges
 	return t, p.scopes, true
