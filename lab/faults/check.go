@@ -89,6 +89,25 @@ func (s *stack) sizes(ctx context.Context) (map[*worker]size, error) {
 	return all, nil
 }
 
+// idle is sizes once no worker opens files any more: reparam-worker opens a connection for each lane a moment after it is there.
+func (s *stack) idle(ctx context.Context) (all map[*worker]size, err error) {
+	open := -1.0
+	for end := time.Now().Add(startWithin); time.Now().Before(end); pause(ctx, 200*time.Millisecond) {
+		if all, err = s.sizes(ctx); err != nil {
+			return nil, err
+		}
+		sum := 0.0
+		for _, one := range all {
+			sum += one.files
+		}
+		if sum == open {
+			break
+		}
+		open = sum
+	}
+	return all, ctx.Err()
+}
+
 // size reads a worker's metrics; a process that begins just now is waited for.
 func (w *worker) size(ctx context.Context) (one size, err error) {
 	for end := time.Now().Add(startWithin); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, 20*time.Millisecond) {

@@ -142,7 +142,7 @@ func (r *runner) ready(ctx context.Context, c *class) (err error) {
 		return err
 	}
 	r.kind, r.versions = kind, r.s.versions()
-	r.before, err = r.s.sizes(ctx)
+	r.before, err = r.s.idle(ctx)
 	return err
 }
 
