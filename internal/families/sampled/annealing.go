@@ -176,7 +176,7 @@ func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains,
 		}
 		e := prepared.Expression()
 		if e.Signed() {
-			e, err = descent.Unsigned(ctx, e, prepared.Indices(), min(p.Memory, policy.UnsignedBytes))
+			e, err = descent.Unsigned(ctx, e, prepared.Deciding(), min(p.Memory, policy.UnsignedBytes))
 			if fault.CodeOf(err) == fault.OverBudget {
 				e, err = prepared.Expression(), nil // which annealing refuses
 			}

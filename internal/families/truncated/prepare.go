@@ -96,6 +96,17 @@ func (p *Prepared) Index(variable int) int {
 	return -1
 }
 
+// Deciding returns, by variable, the index that decides it, or, with marginals, its probabilities; −1 where none does.
+func (p *Prepared) Deciding() []int {
+	out := p.Indices()
+	for v, i := range p.given.Variables {
+		if o := p.simple.Origin[i]; p.marginals && p.given.Dims[i] > 1 && o.Given != nil {
+			out[v] = o.Index
+		}
+	}
+	return out
+}
+
 // Indices returns Index of every variable.
 func (p *Prepared) Indices() []int {
 	out := make([]int, len(p.given.Variables))
