@@ -47,7 +47,7 @@ func TestEngine(t *testing.T) {
 			enginetest.Threads:     "trees run in one goroutine",
 			enginetest.OverBudget:  "trees are bounded by their flops and bytes before they are made: see exact.JunctionPlan",
 			enginetest.Range:       "products that would lose digits are left to other engines: see TestTreesRefuseWhatTheyWouldLose",
-			enginetest.Cancelled:   "a run looks at its context between queries",
+			enginetest.Cancelled:   "a run looks at its context before long merges: see TestARunEnds",
 		},
 	})
 }

@@ -123,11 +123,11 @@ func (w *weights) value(k int) int {
 	return k
 }
 
-// in returns the weights that a network under evidence has.
-func (w *weights) in(net *btn.Network) []float64 { return lower.WeightsAt(net, w.link) }
+// under returns the weights that the network has under evidence.
+func (w *weights) under(net *btn.Network) []float64 { return lower.WeightsAt(net, w.link) }
 
 // unchanged reports whether a network under evidence has the weights without.
-func (w *weights) unchanged(net *btn.Network) bool { return lower.Same(w.in(net), w.without) }
+func (w *weights) unchanged(net *btn.Network) bool { return lower.Same(w.under(net), w.without) }
 
 // Above reports whether signs alone show that Z is above 0 for a network that is the compiled one under evidence. Time O(variables).
 func (t *Tree) Above(net *btn.Network) bool {
@@ -137,7 +137,7 @@ func (t *Tree) Above(net *btn.Network) bool {
 	for v := range t.weights {
 		w := &t.weights[v]
 		isAny := false
-		all := w.in(net)
+		all := w.under(net)
 		for k := range w.dim {
 			x := all[w.value(k)]
 			if x < 0 {

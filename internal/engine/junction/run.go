@@ -36,6 +36,7 @@ type Answer struct {
 // run is the memory of a run.
 type run struct {
 	*Tree
+	ctx     context.Context // of the batch; calibration has none that ends
 	queries []Query
 	isWide  bool    // all lanes are computed; else the first one alone
 	changed []lanes // by table
@@ -66,6 +67,7 @@ func (t *Tree) take() *run {
 	tables := len(t.leaves) + len(t.merges)
 	return &run{
 		Tree:    t,
+		ctx:     context.Background(),
 		changed: make([]lanes, tables),
 		tables:  make([]table, tables),
 		by:      make([]table, tables),
@@ -74,7 +76,7 @@ func (t *Tree) take() *run {
 }
 
 func (t *Tree) give(r *run) {
-	r.queries = nil
+	r.queries, r.ctx = nil, context.Background()
 	if r.pool.bytes > keepBytes {
 		r.pool = pool{}
 	}
@@ -117,6 +119,7 @@ func (t *Tree) Run(ctx context.Context, queries []Query, o Options) ([]Answer, e
 
 // batch answers at most Lanes queries, together if they may be and that takes less time, or one by one.
 func (r *run) batch(ctx context.Context, queries []Query, answers []Answer, mayJoin bool) error {
+	r.ctx = ctx
 	if r.begin(queries) && mayJoin {
 		copy(answers, r.answer())
 		return ctx.Err()
@@ -158,6 +161,9 @@ func (r *run) answer() []Answer {
 	answers := make([]Answer, len(r.queries))
 	hasMarginals := slices.ContainsFunc(r.queries, func(q Query) bool { return q.Marginals != nil })
 	r.forward(answers, hasMarginals)
+	if r.ctx.Err() != nil {
+		return answers
+	}
 	for lane := range answers {
 		answers[lane].OK = !r.lost.has(lane) && answers[lane].Z.IsFinite()
 	}
@@ -196,6 +202,12 @@ func (r *run) lanes() int {
 	return 1
 }
 
+// longMerge is the flops of a merge from which the context is looked at before it.
+const longMerge = 1 << 16
+
+// over reports whether the context ended before a long merge: what is computed then is void.
+func (r *run) over(m *merge) bool { return m.flops > longMerge && r.ctx.Err() != nil }
+
 // forward computes the changed tables and Z, and keeps the tables if there is a way back.
 func (r *run) forward(answers []Answer, keep bool) {
 	for k := range r.leaves {
@@ -208,6 +220,9 @@ func (r *run) forward(answers []Answer, keep bool) {
 		if r.tables[out] = r.base[out]; r.changed[out] == 0 {
 			continue
 		}
+		if r.over(m) {
+			break
+		}
 		r.multiply(&r.tables[out], &r.tables[m.left], &r.tables[m.right], &m.forth)
 		for lane := range answers {
 			if r.changed[out].has(lane) {
@@ -218,6 +233,9 @@ func (r *run) forward(answers []Answer, keep bool) {
 			r.release(m.left)
 			r.release(m.right)
 		}
+	}
+	if r.ctx.Err() != nil {
+		return
 	}
 	root := len(r.tables) - 1
 	for lane := range answers {
@@ -245,7 +263,7 @@ func (r *run) compare() {
 			w := &r.weights[v]
 			switch {
 			case w.leaf < 0:
-				r.factor[lane] = r.factor[lane].Mul(scaled.FromFloat(w.in(q.Net)[w.value(0)]))
+				r.factor[lane] = r.factor[lane].Mul(scaled.FromFloat(w.under(q.Net)[w.value(0)]))
 			case !w.unchanged(q.Net):
 				r.changed[w.leaf] |= 1 << lane
 			}
@@ -311,7 +329,7 @@ func (r *run) multiplyWeights(t *table, w *weights) {
 	for lane := range n {
 		all := w.without
 		if lane < len(r.queries) {
-			all = w.in(r.queries[lane].Net)
+			all = w.under(r.queries[lane].Net)
 		}
 		list := r.list[lane*w.dim:][:w.dim]
 		for k := range list {
@@ -354,6 +372,9 @@ func (r *run) backward(answers []Answer) {
 	r.by[len(r.by)-1] = table{data: append(r.pool.take(1)[:0], 1)}
 	for k := len(r.merges) - 1; k >= 0; k-- {
 		m, out := &r.merges[k], len(r.leaves)+k
+		if r.over(m) {
+			return
+		}
 		if r.needed[out] {
 			r.differentiate(answers, out, m.left, m.right, &m.toLeft)
 			r.differentiate(answers, out, m.right, m.left, &m.toRight)

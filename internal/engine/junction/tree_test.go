@@ -2,6 +2,7 @@ package junction_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -375,4 +376,41 @@ func TestTreesOverOtherTables(t *testing.T) {
 			t.Errorf("%s: compiled", name)
 		}
 	}
+}
+
+// TestARunEnds with its context, also within a query.
+func TestARunEnds(t *testing.T) {
+	net := build(t, chain(40, 64, func(from, to int) float64 { return float64(1 + from + 2*to) }), reparam.Options{})
+	over, _ := plan(t, rand.New(rand.NewPCG(1, 1)), net)
+	tree, ok := junction.Compile(net, over)
+	if !ok {
+		t.Fatal("not compiled")
+	}
+	under, err := net.Condition(factorgraph.Observe(map[int]int{0: 1, 79: 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := junction.Query{Net: under, Marginals: make([]scaled.Number, 80*64)}
+	ctx := &endsAtLook{Context: t.Context(), looks: 4}
+	if _, err := tree.Run(ctx, []junction.Query{q}, junction.Options{Threads: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	again := run(t, tree, q)[0]
+	if fresh, _ := junction.Compile(net, over); !again.OK || again.Z != run(t, fresh, q)[0].Z {
+		t.Errorf("after a run that ended: %+v", again)
+	}
+}
+
+// endsAtLook is a context that ends when it is looked at so many times.
+type endsAtLook struct {
+	context.Context
+	looks int
+}
+
+// Err implements context.Context.
+func (c *endsAtLook) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
 }

@@ -14,11 +14,11 @@ import (
 // observes, and their ancestors. Sums over all others are 1. All says that there are no others: because the network is not directed, or
 // because the query asks about all variables or by numbers of the model. Cost O(legs + links).
 func (n *Network) Relevant(q query.Query) (variables []int, all bool) {
-	asked, all := askedOf(q)
-	if all || !n.Directed {
+	asked, isAll := variablesOf(q)
+	if isAll || !n.Directed {
 		return nil, true
 	}
-	of, table := n.tables()
+	variable, table := n.tables()
 	relevant := make([]bool, len(n.Variables))
 	visit := func(v int) {
 		if !relevant[v] {
@@ -35,7 +35,7 @@ func (n *Network) Relevant(q query.Query) (variables []int, all bool) {
 	for k := 0; k < len(variables); k++ {
 		if c := table[variables[k]]; c >= 0 {
 			for _, leg := range n.Cores[c].Legs {
-				visit(of[leg])
+				visit(variable[leg])
 			}
 		}
 	}
@@ -43,8 +43,8 @@ func (n *Network) Relevant(q query.Query) (variables []int, all bool) {
 	return variables, len(variables) == len(relevant)
 }
 
-// askedOf lists the variables that a query asks about or observes; all says that it is about all of them.
-func askedOf(q query.Query) (asked []int, all bool) {
+// variablesOf lists the variables that a query asks about or observes; isAll says that it is about all of them.
+func variablesOf(q query.Query) (asked []int, isAll bool) {
 	if q.Marginals && len(q.Targets) == 0 || q.MPE || q.Samples > 0 || Parametric(q) {
 		return nil, true
 	}

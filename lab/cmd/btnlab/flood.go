@@ -86,16 +86,16 @@ func (c *floodCmd) Run(ctx context.Context, t *console.Terminal) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var all sync.WaitGroup
+	var submitters sync.WaitGroup
 	for range c.Outstanding {
-		all.Go(func() {
+		submitters.Go(func() {
 			for ctx.Err() == nil && time.Since(began) < c.Duration && (next.Add(1) <= c.Jobs || c.Jobs == 0) {
 				c.one(ctx, remote, nc, &f)
 				bus.Pause(ctx, c.Pause)
 			}
 		})
 	}
-	all.Wait()
+	submitters.Wait()
 	took := time.Since(began)
 	fmt.Fprintf(t.Out, "%d taken in %.1f s, %d refused, submitted p50 %s p99 %s, answered p50 %s p99 %s",
 		len(f.submitted), took.Seconds(), f.refused,
