@@ -13,13 +13,6 @@ type batchArgs struct {
 	blocks int // of Columns matrices
 }
 
-// Places are where operands and the result of a product have its rows, columns and values of the sum.
-type Places struct {
-	OutRows, OutColumns []int
-	ARows, ASum         []int
-	BColumns, BSum      []int
-}
-
 // Batch computes n products of matrices that lie side by side,
 //
 //	out[OutRows[r]+OutColumns[c]+j] ← Σ_k a[ARows[r]+ASum[k]+j]·b[BColumns[c]+BSum[k]+j], j < n.

@@ -2,6 +2,9 @@ package kernel
 
 // Packing: the operands of Panel in the sequence in which it reads them.
 
+// longSum is the number of values of the sum from which tiles are faster than single entries.
+const longSum = 64
+
 // PackRows writes the left operand S of Panel: entry (r, k) is from[rows[r]+sum[k]]. It takes
 // len(rows)·len(sum) entries, in groups of a few rows, within a group value after value of the sum.
 func PackRows(s, from []float64, rows, sum []int) { active.packRows(s, from, rows, sum) }
@@ -12,7 +15,7 @@ func (x set) packRows(s, from []float64, rows, sum []int) {
 		x.packAcross(s, from, rows, sum)
 		return
 	}
-	tiled := follow(sum, TileSide)
+	tiled := len(sum) >= longSum && follow(sum, TileSide)
 	groups := x.groups(len(rows))
 	for g := range groups {
 		group := rows[g*len(rows)/groups : (g+1)*len(rows)/groups]
@@ -140,7 +143,7 @@ func (x set) packColumns(v, from []float64, sum, run []int) {
 				*(*[Columns]float64)(to[j*len(sum):]) = *(*[Columns]float64)(at[run[j]:])
 			}
 		}
-	case apart && follow(sum, TileSide):
+	case apart && len(sum) >= longSum && follow(sum, TileSide):
 		rest := sum[len(sum)&^(TileSide-1):]
 		for j := 0; j < whole; j += Columns {
 			to := v[j*len(sum):][:step]

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/base/kernel"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -45,6 +46,7 @@ type run struct {
 	needed  []bool  // by table: its derivative is
 	pool    pool
 	widened [2][]float64 // operands that are the same in all lanes
+	matrix  kernel.Product
 	factor  [Lanes]scaled.Number
 	lost    lanes
 	list    []float64 // weights of a variable
@@ -143,13 +145,13 @@ func (r *run) begin(queries []Query) (together bool) {
 		m, out := &r.merges[k], len(r.leaves)+k
 		r.changed[out] = r.changed[m.left] | r.changed[m.right]
 		if r.changed[out] != 0 {
-			all += m.forth.flops
-			each += m.forth.flops * float64(bits.OnesCount8(uint8(r.changed[out])))
+			all += m.flops
+			each += m.flops * float64(bits.OnesCount8(uint8(r.changed[out])))
 		}
 		for _, q := range queries {
 			if q.Marginals != nil {
-				all += (m.toLeft.flops + m.toRight.flops) / float64(len(queries))
-				each += m.toLeft.flops + m.toRight.flops
+				all += 2 * m.flops / float64(len(queries))
+				each += 2 * m.flops
 			}
 		}
 	}
@@ -223,10 +225,10 @@ func (r *run) forward(answers []Answer, keep bool) {
 		if r.over(m) {
 			break
 		}
-		r.multiply(&r.tables[out], &r.tables[m.left], &r.tables[m.right], &m.forth)
+		r.multiply(&r.tables[out], &r.tables[m.left], &r.tables[m.right], &r.products[k].forth)
 		for lane := range answers {
 			if r.changed[out].has(lane) {
-				answers[lane].Flops += m.forth.flops
+				answers[lane].Flops += m.flops
 			}
 		}
 		if !keep {
@@ -273,13 +275,14 @@ func (r *run) compare() {
 
 // multiply makes a table the product of two.
 func (r *run) multiply(out, a, b *table, p *product) {
+	p.laid.Do(p.lay)
 	out.isWide = r.isWide
 	out.data = r.pool.take(p.size() * r.lanes())
 	r.lost |= out.bound(a, b, p.terms)
 	if r.isWide {
 		p.multiplyWide(out.data, r.wide(a, 0), r.wide(b, 1))
 	} else {
-		p.multiply(out.data, a.data, b.data)
+		p.multiply(&r.matrix, out.data, a.data, b.data)
 	}
 	out.settle()
 }
@@ -371,13 +374,13 @@ func (r *run) backward(answers []Answer) {
 	r.mark()
 	r.by[len(r.by)-1] = table{data: append(r.pool.take(1)[:0], 1)}
 	for k := len(r.merges) - 1; k >= 0; k-- {
-		m, out := &r.merges[k], len(r.leaves)+k
+		m, p, out := &r.merges[k], &r.products[k], len(r.leaves)+k
 		if r.over(m) {
 			return
 		}
 		if r.needed[out] {
-			r.differentiate(answers, out, m.left, m.right, &m.toLeft)
-			r.differentiate(answers, out, m.right, m.left, &m.toRight)
+			r.differentiate(answers, m.flops, out, m.left, m.right, &p.toLeft)
+			r.differentiate(answers, m.flops, out, m.right, m.left, &p.toRight)
 			r.pool.give(r.by[out].data)
 		}
 		r.release(out)
@@ -389,14 +392,14 @@ func (r *run) backward(answers []Answer) {
 
 // differentiate computes the derivative by one of the two tables of a merge from that by its output, if it is needed, and the marginals of
 // a leaf.
-func (r *run) differentiate(answers []Answer, out, by, other int, p *product) {
+func (r *run) differentiate(answers []Answer, flops float64, out, by, other int, p *product) {
 	if !r.needed[by] {
 		return
 	}
 	r.multiply(&r.by[by], &r.by[out], &r.tables[other], p)
 	for lane, q := range r.queries {
 		if q.Marginals != nil {
-			answers[lane].Flops += p.flops
+			answers[lane].Flops += flops
 		}
 	}
 	if by < len(r.leaves) {
@@ -473,7 +476,7 @@ func (t *Tree) calibrate(net *btn.Network) bool {
 	}
 	for k := range t.merges {
 		m := &t.merges[k]
-		r.multiply(&r.tables[len(t.leaves)+k], &r.tables[m.left], &r.tables[m.right], &m.forth)
+		r.multiply(&r.tables[len(t.leaves)+k], &r.tables[m.left], &r.tables[m.right], &t.products[k].forth)
 	}
 	t.base = r.tables
 	for k := range t.base {

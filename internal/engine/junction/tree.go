@@ -22,13 +22,14 @@ const Lanes = kernel.Columns
 // Tree is a network along a contraction tree. An excluded value has weight 0 and keeps its place, so that no shape depends on a query. It
 // does not change, and may be used by several goroutines.
 type Tree struct {
-	dims    []int
-	leaves  []leaf
-	merges  []merge
-	weights []weights // by variable
-	scale   scaled.Number
-	above   bool    // all entries are above 0
-	base    []table // by table: without evidence
+	dims     []int
+	leaves   []leaf
+	merges   []merge
+	products []products // by merge
+	weights  []weights  // by variable
+	scale    scaled.Number
+	above    bool    // all entries are above 0
+	base     []table // by table: without evidence
 
 	mu   sync.Mutex
 	free []*run // that have ended
@@ -38,10 +39,14 @@ type Tree struct {
 // merge k − len(leaves).
 type merge struct {
 	left, right int
-	flops       float64
-	forth       product // out ← Σ left·right
-	toLeft      product // derivative by left ← Σ derivative by out · right
-	toRight     product // derivative by right ← Σ derivative by out · left
+	flops       float64 // in one lane: of the product forth, and of each of those back
+}
+
+// products are those of a merge.
+type products struct {
+	forth   product // out ← Σ left·right
+	toLeft  product // derivative by left ← Σ derivative by out · right
+	toRight product // derivative by right ← Σ derivative by out · left
 }
 
 // Shape returns the hypergraph of the tables that a tree of net has as leaves: a contraction tree over it is one for Compile. It says no
@@ -148,11 +153,12 @@ func follow(h contractionorder.Hypergraph, tree contractionorder.Tree) (p *plann
 
 // connect makes the products of the merges.
 func (t *Tree) connect(scopes [][]int) {
-	for k := range t.merges {
-		m := &t.merges[k]
+	t.products = make([]products, len(t.merges))
+	for k, m := range t.merges {
 		left, right, out := scopes[m.left], scopes[m.right], scopes[len(t.leaves)+k]
-		m.forth = newProduct(t.dims, out, left, right)
-		m.toLeft = newProduct(t.dims, left, out, right)
-		m.toRight = newProduct(t.dims, right, out, left)
+		p := &t.products[k]
+		p.forth.dims, p.forth.out, p.forth.a, p.forth.b = t.dims, out, left, right
+		p.toLeft.dims, p.toLeft.out, p.toLeft.a, p.toLeft.b = t.dims, left, out, right
+		p.toRight.dims, p.toRight.out, p.toRight.a, p.toRight.b = t.dims, right, out, left
 	}
 }
