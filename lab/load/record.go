@@ -38,6 +38,7 @@ type record struct {
 	code                   string // of a job without results
 	timings                [len(stages)]float64
 	hits, misses, off      int
+	flops                  float64            // of its contractions
 	errors                 map[fault.Code]int // of queries
 }
 
@@ -64,6 +65,10 @@ func (r *record) note(a *wire.Answer, err error) {
 			for s, name := range stages {
 				r.timings[s] = result.TimingsMS[name]
 			}
+		}
+
+		if result.Run != nil {
+			r.flops += result.Run.Flops
 		}
 
 		switch result.Cache {

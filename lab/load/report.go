@@ -78,7 +78,8 @@ type Report struct {
 	Hits     int       `json:"cache_hits"`  // queries
 	Misses   int       `json:"cache_misses"`
 	Off      int       `json:"cache_off"`
-	CPU      float64   `json:"cpu_s"` // of this process in the measured time, 0 where not known
+	Flops    float64   `json:"flops_per_query"` // of contractions
+	CPU      float64   `json:"cpu_s"`           // of this process in the measured time, 0 where not known
 
 	Tenants  []TenantReport `json:"tenants"`
 	Timeline []Second       `json:"timeline"`
@@ -129,7 +130,7 @@ func (o *Outcome) Report() *Report {
 	var byStage [len(stages)][]float64
 	byTenant := make([][]float64, len(c.Tenants))
 	r.Tenants = make([]TenantReport, len(c.Tenants))
-	inTime := 0
+	inTime, answeredQueries := 0, 0.0
 	for _, rec := range o.records {
 		if rec.state == answered && rec.done >= from && rec.done < to {
 			inTime++
@@ -165,6 +166,8 @@ func (o *Outcome) Report() *Report {
 			for s, ms := range rec.timings {
 				byStage[s] = append(byStage[s], ms)
 			}
+			r.Flops += rec.flops
+			answeredQueries += float64(rec.queries)
 			r.Hits, r.Misses, r.Off = r.Hits+rec.hits, r.Misses+rec.misses, r.Off+rec.off
 			for code, n := range rec.errors {
 				if rec.code == "" {
@@ -175,6 +178,7 @@ func (o *Outcome) Report() *Report {
 	}
 
 	r.OfferedRate, r.AcceptedRate, r.RefusedRate = float64(r.Offered)/r.Seconds, float64(r.Accepted)/r.Seconds, float64(r.Refused)/r.Seconds
+	r.Flops /= max(1, answeredQueries)
 	r.AnsweredRate, r.QueryRate = float64(inTime)/r.Seconds, r.QueryRate/r.Seconds
 	r.Latency, r.Stored, r.Overhead = quantiles(r.latencies), quantiles(stored), quantiles(overhead)
 	for s, name := range stages {

@@ -18,7 +18,8 @@ func (r *Report) WriteText(w io.Writer) error {
 		"answered %d, missing %d\n",
 		r.Offered, r.OfferedRate, r.Accepted, r.AcceptedRate, r.Refused, r.RefusedRate, r.Failed,
 		r.Answered, r.Missing)
-	fmt.Fprintf(&b, "answers  %.1f jobs/s, %.1f queries/s\n", r.AnsweredRate, r.QueryRate)
+	fmt.Fprintf(&b, "answers  %.1f jobs/s, %.1f queries/s, %.3g flops per query, %.3g GFLOP/s\n",
+		r.AnsweredRate, r.QueryRate, r.Flops, r.Flops*r.QueryRate/1e9)
 	fmt.Fprintf(&b, "cache    %d hits, %d misses, %d without\n", r.Hits, r.Misses, r.Off)
 	if r.CPU > 0 && r.AnsweredRate > 0 {
 		fmt.Fprintf(&b, "cpu      %.2f cores, %.3f ms per job\n",
