@@ -1,0 +1,204 @@
+package main
+
+// How an answer was found, and how far to trust it, in words.
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// machinery tells how the result was found.
+func (p *printer) machinery(line func(name, format string, args ...any), r *btn.Result) {
+	if p.names.Any() && r.Log10Z != nil && !isFormula(p.names) {
+		line("log10 Z", "%s", decimals(*r.Log10Z))
+	}
+	line("method", "%s", describeMethod(r))
+	if r.Run != nil {
+		slices := ""
+		if r.Run.Slices > 1 {
+			slices = fmt.Sprintf(", %.0f slices", r.Run.Slices)
+		}
+		line("run", "%.3g flops%s", r.Run.Flops, slices)
+	}
+	for _, e := range r.Estimates {
+		line("estimate", "%s", describeEstimate(&e))
+	}
+	if p := r.Propagation; p != nil {
+		line("bp", "%s", describePropagation(p))
+	}
+	if c := r.Certificate; c != nil {
+		if c.LnLower != nil {
+			line("certificate", "ln Z is in [%.6g, %.6g] nats", *c.LnLower, c.LnUpper)
+		} else {
+			line("certificate", "ln Z ≤ %.6g nats; no lower bound (the bound exceeds the estimate)", c.LnUpper)
+		}
+	}
+	if r.Relearned != "" {
+		line("relearned", "%s", r.Relearned)
+	}
+	if r.Cache != "" {
+		line("cache", "%s", r.Cache)
+	}
+	if total, ok := r.TimingsMS["total"]; ok {
+		line("time", "%s", describeTimings(total, r.TimingsMS))
+	}
+}
+
+// describeMethod names the method of a result, and the cost of its plan.
+func describeMethod(r *btn.Result) string {
+	switch {
+	case r.Plan != nil && r.Plan.Edges > 0:
+		return fmt.Sprintf("%s: circuit, %.0f edges, %s", r.Method, r.Plan.Edges, config.FormatBytes(r.Plan.Bytes))
+	case r.Plan != nil && r.Plan.Counts > 0:
+		return fmt.Sprintf("%s: interchangeable variables found, %.0f count vectors, %.3g flops", r.Method, r.Plan.Counts, r.Plan.Flops)
+	case r.Plan != nil && r.Plan.Nodes > 0:
+		return fmt.Sprintf("%s: linear statistics found, %.0f components, %.3g flops", r.Method, r.Plan.Nodes, r.Plan.Flops)
+	case r.Plan != nil && r.LogZ == nil && (r.MPE != nil && r.MPE.LnBound != nil || r.Map != nil):
+		return fmt.Sprintf("%s: search, %.3g flops at most", r.Method, r.Plan.Flops)
+	case r.Exact && (r.Plan == nil || r.Plan.Bytes == 0 && r.Plan.Width == 0):
+		return fmt.Sprintf("%s: closed form, %s", r.Method, count(float64(r.Components), "component"))
+	case r.Plan != nil && r.Estimates == nil:
+		way := "elimination"
+		if r.Plan.Slices > 0 {
+			way = "contraction tree, " + count(r.Plan.Slices, "slice")
+		}
+		if r.Plan.Groups > 0 {
+			way = "contraction trees, " + count(r.Plan.Groups, "group") + " of marginals"
+		}
+		return fmt.Sprintf("%s: %s, width %d, largest table 2^%.1f entries, %.3g flops, %s",
+			r.Method, way, r.Plan.Width, r.Plan.Log2Table, r.Plan.Flops, config.FormatBytes(r.Plan.Bytes))
+	case r.Method == "":
+		return "none"
+	}
+
+	return fmt.Sprintf("%s: %s", r.Method, count(float64(r.Components), "component"))
+}
+
+// count writes a number of things.
+func count(n float64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%.0f %ss", n, thing)
+}
+
+// describeBounds states the bounds on ln Z, and their probability.
+func describeBounds(b *btn.Bounds) string {
+	side := func(x *float64) string {
+		if x == nil {
+			return "?"
+		}
+		return decimals(*x)
+	}
+	s := fmt.Sprintf("ln Z from %s to %s nats", side(b.Lower), side(b.Upper))
+	if b.Level < 1 {
+		s += fmt.Sprintf(" with probability %.4g", b.Level)
+	}
+	return s + ": " + b.How
+}
+
+// describeTrust states the uncertainty of a result.
+func describeTrust(r *btn.Result) string {
+	if r.Exact {
+		return "exact, up to rounding"
+	}
+	if r.Uncertainty != nil {
+		return fmt.Sprintf("an estimate, uncertain by about %.2g nats%s; %s", *r.Uncertainty, describeMarginalTrust(r), r.Ended)
+	}
+	s := "an estimate of unknown quality" + describeMarginalTrust(r)
+	if r.Residual != nil && r.LnExplained != nil {
+		s += fmt.Sprintf("; residual %.6g, ln explained %.6g", *r.Residual, *r.LnExplained)
+	}
+	if r.CancellationDigits != nil {
+		s += fmt.Sprintf("; %.1f digits cancelled", *r.CancellationDigits)
+	}
+	return s
+}
+
+// describeMarginalTrust states the uncertainty of the marginals of an estimate, empty without any.
+func describeMarginalTrust(r *btn.Result) string {
+	switch {
+	case len(r.Marginals) == 0:
+		return ""
+	case r.MarginalUncertainty == nil:
+		return ", marginals of unknown quality"
+	}
+	return fmt.Sprintf(", marginals by about %.2g", *r.MarginalUncertainty)
+}
+
+// describeEstimate writes one estimate of an approximate answer.
+func describeEstimate(e *btn.EstimateResult) string {
+	s := fmt.Sprintf("%s, bond %d", e.Family, e.Bond)
+	switch e.Family {
+	case btn.FamilyRegions:
+		s = fmt.Sprintf("%s %d", e.Kind, e.Size)
+	case btn.FamilySampled:
+		s = fmt.Sprintf("%s by %s", e.Family, e.Kind)
+		if e.Size > 0 {
+			s += fmt.Sprintf(" over %d rungs", e.Size)
+		}
+		if e.Bond > 0 {
+			s += fmt.Sprintf(", bond %d", e.Bond)
+		}
+	}
+	if e.Slices > 1 {
+		s += ", " + count(float64(e.Slices), "slice")
+	}
+	if e.LogZ == nil {
+		return s + ": failed, " + e.Failed
+	}
+
+	s += ": ln Z " + decimals(*e.LogZ)
+	switch {
+	case e.LogZLinear != nil:
+		s += fmt.Sprintf(" (linear %s)", decimals(*e.LogZLinear))
+	case e.StandardError != nil:
+		s += fmt.Sprintf(" ± %.2g", *e.StandardError)
+	case !e.Truncated:
+		s += ", nothing dropped"
+	case e.Discarded != nil:
+		s += fmt.Sprintf(", discarded %.1e", *e.Discarded)
+	}
+
+	if e.Reused {
+		s += ", projectors reused"
+	}
+	if e.Relearned != "" {
+		s += ", projectors relearned: " + e.Relearned
+	}
+	return s + fmt.Sprintf(", %.2g flops", e.Flops)
+}
+
+// describePropagation states the outcome of belief propagation.
+func describePropagation(p *btn.Propagation) string {
+	s := "converged"
+	if !p.Converged {
+		s = fmt.Sprintf("not converged, last change %.1e", p.Change)
+	}
+	if p.LogZ != nil {
+		s = fmt.Sprintf("ln Z %s, %s", decimals(*p.LogZ), s)
+	}
+	if len(p.Phases) > 1 {
+		s += fmt.Sprintf(", %d fixed points", len(p.Phases))
+	}
+	return s + fmt.Sprintf(", %d updates", p.Updates)
+}
+
+// describeTimings lists the stages' milliseconds in the sequence of the pipeline.
+func describeTimings(total float64, stages map[string]float64) string {
+	s := fmt.Sprintf("%.1f ms", total)
+	var parts []string
+	for _, name := range []string{query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate} {
+		if ms, ok := stages[name]; ok {
+			parts = append(parts, fmt.Sprintf("%s %.1f", strings.TrimSuffix(name, "-worker"), ms))
+		}
+	}
+	if len(parts) > 0 {
+		s += " (" + strings.Join(parts, ", ") + ")"
+	}
+	return s
+}
