@@ -251,6 +251,9 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 		to.Log10Z = nil
 		if len(r.parts) == 1 {
 			to.Conflict = r.parts[0].Conflict
+			if why := r.parts[0].Why; why != "" {
+				to.Warnings = append(to.Warnings, "Z is 0: "+why)
+			}
 		}
 	} else if failed := r.reportMarginals(to, alpha, a); failed != nil {
 		return failed

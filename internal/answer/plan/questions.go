@@ -8,7 +8,6 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families"
 	"github.com/basetensor/basetensor/internal/families/descent"
-	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/sampled"
@@ -45,31 +44,14 @@ func (a *assigner) joint(q query.Query) (*btn.Assignment, error) {
 		return m.Propose(a.Job, proposal.Ask{Joint: q.Joint})
 	}
 
-	found, refused := a.first(proposal.Ask{Joint: q.Joint})
-	if found != nil {
+	if found, _ := a.first(proposal.Ask{Joint: q.Joint}); found != nil {
 		return found, nil
 	}
-
-	under, err := lower.Shape(a.Ctx, a.Conditioned)
-	if err != nil && refused != nil {
-		return nil, refused
-	}
-	if err != nil {
-		return nil, err
-	}
-
-	var warnings []string
-	if exact.Decided(under) {
-		if warnings, err = exact.WhyZero(a.Job); err != nil {
-			return nil, err
-		}
-	}
-
 	assignment, err := proposal.First(a.Job, proposal.Ask{Marginals: q.Marginals, Joint: q.Joint}, families.Heavily...)
 	if err != nil {
 		return nil, err
 	}
-	assignment.Joint, assignment.Warnings = q.Joint, warnings
+	assignment.Joint = q.Joint
 	return assignment, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/aggregate"
@@ -14,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/internal/network/preprocess"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/reparam"
@@ -210,7 +212,7 @@ func (c *contractor) one(a asked) (btn.UnitValue, error) {
 		return value, nil
 	}
 	v, err := contraction.Part(c.ctx, p, a.part, c.want(a))
-	return c.valueOf(a, v, err)
+	return c.valueOf(a, p, v, err)
 }
 
 // together computes the values of units with one part. The error is the context's.
@@ -235,7 +237,7 @@ func (c *contractor) together(part contraction.Batcher, batch []asked) ([]btn.Un
 		return nil, err
 	}
 	for n, k := range places {
-		if values[k], err = c.valueOf(batch[k], all[n], errs[n]); err != nil {
+		if values[k], err = c.valueOf(batch[k], problems[n], all[n], errs[n]); err != nil {
 			return nil, err
 		}
 	}
@@ -273,7 +275,7 @@ func (c *contractor) want(a asked) problem.Want {
 }
 
 // valueOf makes what a contraction returned the value of a unit. The error is the context's.
-func (c *contractor) valueOf(a asked, v btn.Value, failure error) (btn.UnitValue, error) {
+func (c *contractor) valueOf(a asked, p *problem.Problem, v btn.Value, failure error) (btn.UnitValue, error) {
 	value := btn.UnitValue{Unit: a.Unit}
 	if err := c.ctx.Err(); err != nil {
 		return value, err
@@ -286,12 +288,22 @@ func (c *contractor) valueOf(a asked, v btn.Value, failure error) (btn.UnitValue
 		v.Marginals.Domains = contraction.Domains(a.net)
 		v.Marginals = v.Marginals.Of(a.about.Targets)
 	}
-	if a.query.Conflict && impossible(v, a.Plan) && !a.query.Evidence.IsEmpty() {
-		search := &conflicts{ctx: c.ctx, net: c.net, o: c.o}
-		v.Conflict = search.conflict(a.Assignment, a.query.Evidence)
+	if impossible(v, a.Plan) {
+		c.explain(a, p, &v)
 	}
 	value.Value = v
 	return value, c.ctx.Err()
+}
+
+// explain says why Z is 0, if the zeros of the network show that, and which observations contradict each other, if that was asked for.
+func (c *contractor) explain(a asked, p *problem.Problem, v *btn.Value) {
+	if conflict, err := preprocess.Explain(c.ctx, p.Net); err == nil {
+		v.Why = strings.TrimSuffix(conflict.String(), ".")
+	}
+	if a.query.Conflict && !a.query.Evidence.IsEmpty() {
+		search := &conflicts{ctx: c.ctx, net: c.net, o: c.o}
+		v.Conflict = search.conflict(a.Assignment, a.query.Evidence)
+	}
 }
 
 // Planned returns the network that a query's plan is one for, the whole or its relevant part, and the query about it.

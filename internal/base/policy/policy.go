@@ -84,10 +84,6 @@ const (
 	JunctionOrder = 1e9
 	JunctionMoves = 1 << 24
 
-	// ReasonFlops is the work up to which Z is computed to find a reason why it is 0.
-	// Chosen: a quarter of a millisecond.
-	ReasonFlops = 1 << 18
-
 	// PartTables is the number of tables up to which a question to a directed network is answered on the part that it depends on, if
 	// the network has more; of a larger part, and of a smaller network, the tree for all evidence is looked for first.
 	// Measured: a part of so many tables is planned in a millisecond.

@@ -42,9 +42,6 @@ func (t *Tree) addLeaves(apart *lower.Template) bool {
 		if negative || top >= 1024 || top-low > spanLimit {
 			return false
 		}
-		for _, x := range data {
-			t.above = t.above && x > 0
-		}
 		n := floats.Normalise(data)
 		t.scale = t.scale.Mul(n)
 		if len(table.Scope) == 0 {
@@ -128,26 +125,3 @@ func (w *weights) under(net *btn.Network) []float64 { return lower.WeightsAt(net
 
 // unchanged reports whether a network under evidence has the weights without.
 func (w *weights) unchanged(net *btn.Network) bool { return lower.Same(w.under(net), w.without) }
-
-// Above reports whether signs alone show that Z is above 0 for a network that is the compiled one under evidence. Time O(variables).
-func (t *Tree) Above(net *btn.Network) bool {
-	if !t.above || t.scale.Sign()*net.Scale.Sign() <= 0 {
-		return false
-	}
-	for v := range t.weights {
-		w := &t.weights[v]
-		isAny := false
-		all := w.under(net)
-		for k := range w.dim {
-			x := all[w.value(k)]
-			if x < 0 {
-				return false
-			}
-			isAny = isAny || x > 0
-		}
-		if !isAny {
-			return false
-		}
-	}
-	return true
-}

@@ -28,7 +28,6 @@ type Tree struct {
 	products []products // by merge
 	weights  []weights  // by variable
 	scale    scaled.Number
-	above    bool    // all entries are above 0
 	base     []table // by table: without evidence
 
 	mu   sync.Mutex
@@ -96,7 +95,7 @@ func begin(net *btn.Network) (*Tree, bool) {
 	if !ok {
 		return nil, false
 	}
-	t := &Tree{dims: apart.Dims, scale: apart.Scale, above: true}
+	t := &Tree{dims: apart.Dims, scale: apart.Scale}
 	if !t.addLeaves(apart) {
 		return nil, false
 	}

@@ -82,7 +82,7 @@ func contradiction(m *factorgraph.Model) factorgraph.Evidence {
 // TestTreesAgreeWithEnumeration: Z and all marginals under random, empty and impossible evidence, one tree for all, queries alone and
 // together, on all kinds of factors, zeros, both choices of cores and maps.
 func TestTreesAgreeWithEnumeration(t *testing.T) {
-	rounds, compiled, zeros, above := nightly.Rounds(50, 200), 0, 0, 0
+	rounds, compiled, zeros := nightly.Rounds(50, 200), 0, 0
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 31))
 		m := generate.Small(rng, generate.SmallOptions{Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(8),
@@ -134,11 +134,6 @@ func TestTreesAgreeWithEnumeration(t *testing.T) {
 			}
 			want := oracle.Z(m, ev)
 			agree(t, what, z, want, want)
-			if tree.Above(queries[k].Net) {
-				if above++; want.Sign() <= 0 {
-					t.Errorf("%s: above 0, enumeration %v", what, want)
-				}
-			}
 			if again[k].OK == z.IsZero() {
 				t.Errorf("%s: Z = %v, marginals %t", what, z, again[k].OK)
 			}
@@ -164,8 +159,8 @@ func TestTreesAgreeWithEnumeration(t *testing.T) {
 			}
 		}
 	}
-	if compiled < rounds/2 || zeros < rounds/4 || above < rounds/4 {
-		t.Errorf("%d models compiled, %d values of 0, %d seen to be above: too few to say anything", compiled, zeros, above)
+	if compiled < rounds/2 || zeros < rounds/4 {
+		t.Errorf("%d models compiled, %d values of 0: too few to say anything", compiled, zeros)
 	}
 }
 

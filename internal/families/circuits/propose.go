@@ -9,14 +9,11 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
-	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -237,8 +234,8 @@ func circuitGiven(j *proposal.Job, work int64) (*btn.Assignment, error) {
 	return assignment, err
 }
 
-// ProposeKnown is the proposal of the circuit of a model that was asked about before, whatever the evidence leaves, and says why Z is 0
-// where it is; nil where there is none.
+// ProposeKnown is the proposal of the circuit of a model that was asked about before, whatever the evidence leaves; nil where there is
+// none.
 func ProposeKnown(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if !logical(j).some || positive(j.Conditioned) != nil {
 		return nil, nil
@@ -247,11 +244,7 @@ func ProposeKnown(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if known == nil || err != nil {
 		return nil, err
 	}
-	value, err := contraction.Part(j.Ctx, j.Problem(), known.Plan.Estimates[0].Parts[0], problem.Want{})
-	if err == nil && value.Z.IsZero() {
-		known.Warnings, err = exact.WhyZero(j)
-	}
-	return known, err
+	return known, nil
 }
 
 // circuitOf is the assignment of a plan; nil for a plan of nothing, and for errNoCircuit.

@@ -2,13 +2,10 @@ package exact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
-	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/preprocess"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -207,17 +204,4 @@ func options(c *Tree, o Options) pairwise.Options {
 		From:    o.From,
 		To:      o.To,
 	}
-}
-
-// Why returns the reason why a network is 0, in words: variables and factors that
-// contradict each other. It returns "" for a network whose zero only a contraction shows.
-func Why(ctx context.Context, net *btn.Network) (string, error) {
-	conflict, err := preprocess.Explain(ctx, net)
-	switch {
-	case errors.Is(err, preprocess.ErrNotZero):
-		return "", nil
-	case err != nil:
-		return "", err
-	}
-	return conflict.String(), nil
 }

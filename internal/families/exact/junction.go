@@ -80,7 +80,7 @@ func JunctionPlan(ctx context.Context, net *btn.Network, s btn.Settings) (plan *
 }
 
 // Propose fills the assignment of a query, whose price is that of all tables, as if they were not known, and of the derivatives that its
-// targets need. Of a small network it says why Z is 0 where it is.
+// targets need.
 func (p *Junction) Propose(j *proposal.Job, to *btn.Assignment, ask proposal.Ask) (*btn.Assignment, error) {
 	cost := to.Plan.Estimates[0].Cost
 	if ask.Marginals {
@@ -90,18 +90,7 @@ func (p *Junction) Propose(j *proposal.Job, to *btn.Assignment, ask proposal.Ask
 		cost.Flops = prices.Of(targets(j.Net, ask))
 	}
 	to.Cost = &cost
-	if p.Flops > policy.ReasonFlops {
-		return to, nil
-	}
-	t, ok := trees.Of(j.Net, p.tree())
-	if !ok || t.Above(j.Conditioned) {
-		return to, nil
-	}
-	answers, err := t.Run(j.Ctx, []junction.Query{{Net: j.Conditioned}}, junction.Options{Threads: 1})
-	if err == nil && answers[0].OK && answers[0].Z.IsZero() {
-		to.Warnings, err = WhyZero(j)
-	}
-	return to, err
+	return to, nil
 }
 
 // pricesSlot is that of the prices of a tree.

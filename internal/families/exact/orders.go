@@ -5,7 +5,6 @@ package exact
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
@@ -22,8 +21,7 @@ func OrderOf(plan *btn.Plan) *Elimination {
 }
 
 // OrderUnder returns the order for a query's evidence and its price: the network's own, or where evidence takes values from
-// indices and leaves much work a new one, if that is cheaper, which it makes the assignment's. It says why Z is 0 where zeros alone
-// show that.
+// indices and leaves much work a new one, if that is cheaper, which it makes the assignment's.
 func OrderUnder(j *proposal.Job, to *btn.Assignment, base *Elimination) (*Order, error) {
 	shape, err := j.Facts.Shape(j.Ctx, j.Net)
 	if err != nil {
@@ -33,12 +31,6 @@ func OrderUnder(j *proposal.Job, to *btn.Assignment, base *Elimination) (*Order,
 	if err != nil {
 		return nil, err
 	}
-	if Decided(under) {
-		if to.Warnings, err = WhyZero(j); err != nil {
-			return nil, err
-		}
-	}
-
 	o := &Order{under: under, order: base.Order}
 	if o.Cost, err = contractionorder.EvaluateOrderWithin(j.Ctx, under, o.order, policy.OutOfReach); err != nil {
 		return nil, err
@@ -78,7 +70,7 @@ func (o *Order) Propose(j *proposal.Job, to *btn.Assignment, ask proposal.Ask) (
 	}
 
 	if cost.Bytes > float64(j.Settings.Memory) {
-		return ProposeTree(j, ask, false)
+		return ProposeTree(j, ask)
 	}
 	to.Cost = &cost
 	return to, nil
@@ -93,15 +85,6 @@ func Decided(h contractionorder.Hypergraph) bool {
 		}
 	}
 	return true
-}
-
-// WhyZero says in words why a network is 0, if its zeros alone show that it is.
-func WhyZero(j *proposal.Job) ([]string, error) {
-	why, err := Why(j.Ctx, j.Conditioned)
-	if err != nil || why == "" {
-		return nil, err
-	}
-	return []string{"Z is 0: " + strings.TrimSuffix(why, ".")}, nil
 }
 
 // MinFill returns the min-fill order of a shape and its price; beyond policy.OutOfReach some order, and no less than that.

@@ -61,13 +61,9 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	return found, nil
 }
 
-// ProposeTree is Propose for a network that simplification decides, and says why Z is 0 if zero says that it is.
-func ProposeTree(j *proposal.Job, ask proposal.Ask, zero bool) (*btn.Assignment, error) {
-	found, err := Propose(j, proposal.Ask{Marginals: ask.Marginals, Targets: ask.Targets})
-	if err == nil && zero {
-		found.Warnings, err = WhyZero(j)
-	}
-	return found, err
+// ProposeTree is Propose for Z and marginals, without an order for what the evidence leaves.
+func ProposeTree(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	return Propose(j, proposal.Ask{Marginals: ask.Marginals, Targets: ask.Targets})
 }
 
 // treeSettings lists what a tree of some kind depends on beside the shape.

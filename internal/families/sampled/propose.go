@@ -41,7 +41,7 @@ func chosen(j *proposal.Job, ask proposal.Ask, method btn.Method, choose choice)
 		return nil, err
 	}
 	if own.Decided() {
-		return exact.ProposeTree(j, ask, own.Expression().Scale.IsZero())
+		return exact.ProposeTree(j, ask)
 	}
 	chains, err := ChainsOf(j.Ctx, j.Problem(), ask.Marginals)
 	if err != nil {

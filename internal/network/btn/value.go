@@ -28,6 +28,8 @@ type Value struct {
 	Drawn *Drawn `msgpack:"w,omitempty"`
 	// Conflict is which observations contradict each other, where that was asked for, Z is 0, and it was found out.
 	Conflict *query.Conflict `msgpack:"k,omitempty"`
+	// Why says why Z is 0, where the zeros of the network show that it is: what contradicts each other, in words.
+	Why string `msgpack:"y,omitempty"`
 	// Truncation and Region are there for components of those classes.
 	// Z of a region component is Z_BP.
 	Truncation *Truncation `msgpack:"t,omitempty"`

@@ -51,6 +51,9 @@ func (c *Conflict) String() string {
 	case 0:
 		return "the scale is 0"
 	case 1:
+		if len(c.Variables) == 1 && c.observed[0] < 0 {
+			return parts[0] + " are all 0"
+		}
 		return parts[0] + " is impossible"
 	}
 	return strings.Join(parts, "; ") + " contradict each other"

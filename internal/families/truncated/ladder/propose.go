@@ -29,7 +29,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, err
 	}
 	if own.Decided() {
-		return exact.ProposeTree(j, ask, own.Expression().Scale.IsZero())
+		return exact.ProposeTree(j, ask)
 	}
 
 	if err := own.Expression().Fits(); err != nil {
