@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
 // Writer encodes values by their shape. Canonical bytes leave out empty lists of optional fields,
@@ -155,12 +156,7 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 			return err
 		}
 		if p, ok := pointer(v).(*[]int); ok {
-			for _, x := range *p {
-				if err := w.enc.EncodeInt(int64(x)); err != nil {
-					return err
-				}
-			}
-			return nil
+			return w.integers(*p)
 		}
 		for i := range v.Len() {
 			if err := w.enc.EncodeInt(v.Index(i).Int()); err != nil {
@@ -225,7 +221,7 @@ func (w *Writer) object(s *shape, v reflect.Value, name string) error {
 		if _, err := w.to.Write(f.key); err != nil {
 			return err
 		}
-		if err := w.write(f.shape, v.FieldByIndex(f.index)); err != nil {
+		if err := w.write(f.shape, f.of(v)); err != nil {
 			return err
 		}
 	}
@@ -238,7 +234,7 @@ func (w *Writer) absent(f *field, v reflect.Value) bool {
 	if !f.omit {
 		return false
 	}
-	x := v.FieldByIndex(f.index)
+	x := f.of(v)
 	if w.canonical && x.Kind() == reflect.Slice {
 		return x.Len() == 0
 	}
@@ -289,6 +285,41 @@ func (w *Writer) floats(list []float64) error {
 		w.scratch = binary.LittleEndian.AppendUint64(w.scratch, math.Float64bits(x))
 	}
 	return w.enc.EncodeBytes(w.scratch)
+}
+
+// integers encodes the elements of a list.
+func (w *Writer) integers(list []int) error {
+	w.scratch = w.scratch[:0]
+	for _, x := range list {
+		w.scratch = appendInt(w.scratch, int64(x))
+	}
+	_, err := w.to.Write(w.scratch)
+	return err
+}
+
+// appendInt appends an integer in its shortest form.
+func appendInt(b []byte, x int64) []byte {
+	switch {
+	case x >= 0 && x <= math.MaxInt8:
+		return append(b, byte(x))
+	case x >= 0 && x <= math.MaxUint8:
+		return append(b, msgpcode.Uint8, byte(x))
+	case x >= 0 && x <= math.MaxUint16:
+		return binary.BigEndian.AppendUint16(append(b, msgpcode.Uint16), uint16(x))
+	case x >= 0 && x <= math.MaxUint32:
+		return binary.BigEndian.AppendUint32(append(b, msgpcode.Uint32), uint32(x))
+	case x >= 0:
+		return binary.BigEndian.AppendUint64(append(b, msgpcode.Uint64), uint64(x))
+	case x >= -32:
+		return append(b, byte(x))
+	case x >= math.MinInt8:
+		return append(b, msgpcode.Int8, byte(x))
+	case x >= math.MinInt16:
+		return binary.BigEndian.AppendUint16(append(b, msgpcode.Int16), uint16(x))
+	case x >= math.MinInt32:
+		return binary.BigEndian.AppendUint32(append(b, msgpcode.Int32), uint32(x))
+	}
+	return binary.BigEndian.AppendUint64(append(b, msgpcode.Int64), uint64(x))
 }
 
 // pointer returns a pointer to a variable, which no reflection is needed to read if its type is known; nil for other values.
