@@ -52,21 +52,7 @@ type factor struct {
 
 // Encode writes the factors.
 func (l *Factors) Encode(w *codec.Writer) error {
-	if err := w.ArrayLen(len(*l)); err != nil {
-		return err
-	}
-	one := new(factor)
-	for j, f := range *l {
-		table, err := form.NewTensor(f.Table)
-		if err == nil {
-			*one = factor{f.Scope, table}
-			err = w.Value(one)
-		}
-		if err != nil {
-			return codec.Under(fmt.Sprintf("[%d]", j), err)
-		}
-	}
-	return nil
+	return form.WritePieces(w, "scope", len(*l), func(j int) ([]int, tensor.Tensor) { return (*l)[j].Scope, (*l)[j].Table })
 }
 
 // Decode reads n factors. It checks every length of a table against its shape, and that the entries are finite.

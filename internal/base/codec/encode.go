@@ -1,10 +1,8 @@
 package codec
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"math/bits"
 	"reflect"
 	"sort"
@@ -13,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/vmihailenco/msgpack/v5"
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
 // Writer encodes values by their shape. Canonical bytes leave out empty lists of optional fields,
@@ -22,7 +19,7 @@ type Writer struct {
 	to        io.Writer
 	enc       *msgpack.Encoder // writes to it without a buffer
 	canonical bool
-	scratch   []byte // of the last list of floats, for the next one
+	scratch   []byte // of the last list, for the next one
 }
 
 // Marshal returns the encoded struct that v points to, with its name and version.
@@ -55,8 +52,7 @@ var firstChunks = sync.Pool{New: func() any {
 
 // MarshalTo writes the bytes that Marshal returns. to should be an io.ByteWriter as well.
 func MarshalTo(to io.Writer, name string, v any, canonical bool) error {
-	// a nil scratch would be encoded as null
-	w := &Writer{to: to, enc: msgpack.NewEncoder(to), canonical: canonical, scratch: []byte{}}
+	w := &Writer{to: to, enc: msgpack.NewEncoder(to), canonical: canonical}
 	value := reflect.ValueOf(v).Elem()
 	return w.object(shapeOf(value.Type()), value, name)
 }
@@ -152,11 +148,12 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 		}
 		return w.floats(list)
 	case formInts:
+		if p, ok := pointer(v).(*[]int); ok {
+			w.scratch = AppendInts(w.scratch[:0], *p)
+			return w.Raw(w.scratch)
+		}
 		if err := w.enc.EncodeArrayLen(v.Len()); err != nil {
 			return err
-		}
-		if p, ok := pointer(v).(*[]int); ok {
-			return w.integers(*p)
 		}
 		for i := range v.Len() {
 			if err := w.enc.EncodeInt(v.Index(i).Int()); err != nil {
@@ -277,49 +274,8 @@ func (w *Writer) freeMap(s *shape, v reflect.Value) error {
 
 // floats encodes a list of floats as little-endian bytes, nil as null.
 func (w *Writer) floats(list []float64) error {
-	if list == nil {
-		return w.enc.EncodeNil()
-	}
-	w.scratch = w.scratch[:0]
-	for _, x := range list {
-		w.scratch = binary.LittleEndian.AppendUint64(w.scratch, math.Float64bits(x))
-	}
-	return w.enc.EncodeBytes(w.scratch)
-}
-
-// integers encodes the elements of a list.
-func (w *Writer) integers(list []int) error {
-	w.scratch = w.scratch[:0]
-	for _, x := range list {
-		w.scratch = appendInt(w.scratch, int64(x))
-	}
-	_, err := w.to.Write(w.scratch)
-	return err
-}
-
-// appendInt appends an integer in its shortest form.
-func appendInt(b []byte, x int64) []byte {
-	switch {
-	case x >= 0 && x <= math.MaxInt8:
-		return append(b, byte(x))
-	case x >= 0 && x <= math.MaxUint8:
-		return append(b, msgpcode.Uint8, byte(x))
-	case x >= 0 && x <= math.MaxUint16:
-		return binary.BigEndian.AppendUint16(append(b, msgpcode.Uint16), uint16(x))
-	case x >= 0 && x <= math.MaxUint32:
-		return binary.BigEndian.AppendUint32(append(b, msgpcode.Uint32), uint32(x))
-	case x >= 0:
-		return binary.BigEndian.AppendUint64(append(b, msgpcode.Uint64), uint64(x))
-	case x >= -32:
-		return append(b, byte(x))
-	case x >= math.MinInt8:
-		return append(b, msgpcode.Int8, byte(x))
-	case x >= math.MinInt16:
-		return binary.BigEndian.AppendUint16(append(b, msgpcode.Int16), uint16(x))
-	case x >= math.MinInt32:
-		return binary.BigEndian.AppendUint32(append(b, msgpcode.Int32), uint32(x))
-	}
-	return binary.BigEndian.AppendUint64(append(b, msgpcode.Int64), uint64(x))
+	w.scratch = AppendFloats(w.scratch[:0], list)
+	return w.Raw(w.scratch)
 }
 
 // pointer returns a pointer to a variable, which no reflection is needed to read if its type is known; nil for other values.
