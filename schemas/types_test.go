@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/schemas"
 )
@@ -82,6 +83,9 @@ func (w walker) compare(s map[string]any, t reflect.Type) {
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()): // it describes itself
 	case t.Kind() == reflect.Pointer:
 		w.compare(s, t.Elem())
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[codec.Uniform]()):
+		w.place += "[]"
+		w.compare(s["items"].(map[string]any), reflect.TypeOf(reflect.New(t).Interface().(codec.Uniform).Element()).Elem())
 	case t.Kind() == reflect.Slice && (t.Elem().Kind() == reflect.Struct || t.Elem().Kind() == reflect.Pointer):
 		w.place += "[]"
 		w.compare(s["items"].(map[string]any), t.Elem())

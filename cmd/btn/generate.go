@@ -30,10 +30,10 @@ type destination struct {
 
 // isingCmd draws an Ising model.
 type isingCmd struct {
-	Shape       string  `arg:"" help:"grid, complete, bipartite (complete, of two halves) or regular." enum:"grid,complete,bipartite,regular"`
+	Shape       string  `arg:"" help:"grid, tree, complete, bipartite (complete, of two halves) or regular." enum:"grid,tree,complete,bipartite,regular"`
 	Rows        int     `help:"Rows of a grid." default:"10"`
 	Columns     int     `help:"Columns of a grid." default:"10"`
-	Variables   int     `short:"n" help:"Variables of a complete or random regular graph." default:"15"`
+	Variables   int     `short:"n" help:"Variables of a random tree, a complete or a random regular graph." default:"15"`
 	Left        int     `help:"Variables in one half of a bipartite graph." default:"10"`
 	Right       int     `help:"Variables in the other half." default:"10"`
 	Degree      int     `help:"Degree of a random regular graph." default:"3"`
@@ -57,6 +57,8 @@ func (c *isingCmd) model() (*factorgraph.Model, error) {
 		return generate.Grid(c.Rows, c.Columns, o)
 	case "complete":
 		return generate.Complete(c.Variables, o)
+	case "tree":
+		return generate.Tree(c.Variables, o)
 	case "bipartite":
 		return generate.Bipartite(c.Left, c.Right, o)
 	case "regular":

@@ -14,6 +14,7 @@ import (
 func TestGeneratedModels(t *testing.T) {
 	for args, want := range map[string][2]int{ // variables, factors
 		"ising grid --rows 2 --columns 3":                      {6, 13},
+		"ising tree -n 7":                                      {7, 13},
 		"ising bipartite --left 2 --right 3 --attractive":      {5, 11},
 		"ising complete -n 4 --domain 3":                       {4, 10},
 		"constraints -n 9 --constraints 12 --domain 3":         {9, 12},

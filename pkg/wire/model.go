@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"reflect"
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
@@ -14,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // Request is the message that upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is
@@ -35,14 +37,57 @@ type Model struct {
 	Domains []int      `msgpack:"domains"`
 	Names   []string   `msgpack:"names,omitempty"`  // one per variable
 	States  [][]string `msgpack:"states,omitempty"` // per variable one per value, or null
-	Factors []Factor   `msgpack:"factors"`
+	Factors Factors    `msgpack:"factors"`
 	Bayes   bool       `msgpack:"bayes,omitempty"`
 }
 
-// Factor is a factor on the wire.
-type Factor struct {
+// Factors are encoded and decoded one at a time, as a scope and a table each.
+type Factors []factorgraph.Factor
+
+// factor is a factor on the wire.
+type factor struct {
 	Scope []int       `msgpack:"scope"`
 	Table form.Tensor `msgpack:"table"`
+}
+
+// Encode writes the factors.
+func (l *Factors) Encode(w *codec.Writer) error {
+	return form.WritePieces(w, "scope", len(*l), func(j int) ([]int, tensor.Tensor) { return (*l)[j].Scope, (*l)[j].Table })
+}
+
+// Decode reads n factors. It checks every length of a table against its shape, and that the entries are finite.
+func (l *Factors) Decode(r *codec.Reader, n int) error {
+	if err := r.Charge(n, reflect.TypeFor[factorgraph.Factor]()); err != nil {
+		return err
+	}
+	*l = make(Factors, n)
+	one := new(factor)
+	made := new(form.Tensors)
+	for j := range *l {
+		*one = factor{}
+		err := r.Value(one)
+		var t tensor.Tensor
+		if err == nil {
+			t, err = one.table(made)
+		}
+		if err != nil {
+			return codec.Under(fmt.Sprintf("[%d]", j), err)
+		}
+		(*l)[j] = factorgraph.Factor{Scope: one.Scope, Table: t}
+	}
+	return nil
+}
+
+// Element returns a factor as it is encoded.
+func (*Factors) Element() any { return new(factor) }
+
+// table returns the table, one of those in made.
+func (f *factor) table(made *form.Tensors) (tensor.Tensor, error) {
+	t, err := f.Table.Decode(made)
+	if err == nil {
+		err = f.Table.CheckFinite()
+	}
+	return t, codec.Under("table", err)
 }
 
 // Name returns "model".
@@ -93,50 +138,26 @@ func (m *Request) Digest() (string, error) {
 // hashWriters are the buffers of Digest, which every job needs twice.
 var hashWriters = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 
-// NewModel returns m as it goes on the wire. It shares m's slices.
+// NewModel returns m as it goes on the wire. It shares m's slices. The error names a factor without a table of a kind that has a form there.
 func NewModel(m *factorgraph.Model) (*Model, error) {
-	b := &Model{
-		Domains: m.Domains,
-		Names:   m.Names,
-		States:  m.States,
-		Bayes:   m.Bayes,
-		Factors: make([]Factor, len(m.Factors)),
-	}
 	for j, f := range m.Factors {
-		t, err := form.NewTensor(f.Table)
-		if err != nil {
+		if _, err := form.NewTensor(f.Table); err != nil {
 			return nil, codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
 		}
-		b.Factors[j] = Factor{Scope: f.Scope, Table: t}
 	}
-	return b, nil
+	return &Model{Domains: m.Domains, Names: m.Names, States: m.States, Bayes: m.Bayes, Factors: m.Factors}, nil
 }
 
 // Decode returns the factor graph, after checking domains, names, scopes (in range, no repetition),
-// shapes and lengths. It shares b's slices. Entries are checked to be finite.
+// shapes and lengths, and that entries are finite. It shares b's slices.
 func (b *Model) Decode() (*factorgraph.Model, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
-	m := &factorgraph.Model{
-		Domains: b.Domains,
-		Names:   b.Names,
-		States:  b.States,
-		Bayes:   b.Bayes,
-		Factors: make([]factorgraph.Factor, len(b.Factors)),
-	}
-	var made form.Tensors
-	for j := range b.Factors {
-		t, err := b.Factors[j].Table.Decode(&made)
-		if err != nil {
-			return nil, codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
-		}
-		m.Factors[j] = factorgraph.Factor{Scope: b.Factors[j].Scope, Table: t}
-	}
-	return m, nil
+	return &factorgraph.Model{Domains: b.Domains, Names: b.Names, States: b.States, Bayes: b.Bayes, Factors: b.Factors}, nil
 }
 
-// check is Decode without its result.
+// check makes the checks of Decode.
 func (b *Model) check() error {
 	for i, d := range b.Domains {
 		if d < 1 || d > math.MaxInt32 {
@@ -148,7 +169,7 @@ func (b *Model) check() error {
 	}
 	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
 	for j := range b.Factors {
-		if err := b.Factors[j].check(b.Domains, last, j+1); err != nil {
+		if err := checkFactor(&b.Factors[j], b.Domains, last, j+1); err != nil {
 			return codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
 		}
 	}
@@ -184,16 +205,15 @@ func NewRequest(m *factorgraph.Model, queries ...query.Query) (Request, error) {
 	return Request{Model: body, Queries: queries}, nil
 }
 
-// check checks the factor against the domains. mark is unique to the factor; last[i] is the mark of
+// checkFactor checks a factor against the domains. mark is unique to the factor; last[i] is the mark of
 // the last factor that had variable i.
-func (f *Factor) check(domains, last []int, mark int) error {
-	if err := f.Table.Check(); err != nil {
-		return codec.Under("table", err)
+func checkFactor(f *factorgraph.Factor, domains, last []int, mark int) error {
+	if err := tensor.Validate(f.Table); err != nil {
+		return codec.Under("table", fmt.Errorf("%w: %w", codec.ErrInvalid, err))
 	}
-	if len(f.Scope) != len(f.Table.Shape) {
-		return codec.Invalid(
-			"scope", "%d variables, the table has %d", len(f.Scope), len(f.Table.Shape),
-		)
+	shape := f.Table.Dims()
+	if len(f.Scope) != len(shape) {
+		return codec.Invalid("scope", "%d variables, the table has %d", len(f.Scope), len(shape))
 	}
 	for p, i := range f.Scope {
 		switch {
@@ -201,13 +221,10 @@ func (f *Factor) check(domains, last []int, mark int) error {
 			return codec.Invalid("scope", "variable %d of %d", i, len(domains))
 		case last[i] == mark:
 			return codec.Invalid("scope", "variable %d twice", i)
-		case f.Table.Shape[p] != domains[i]:
-			return codec.Invalid(
-				"table", "mode %d has %d values, variable %d has %d", p, f.Table.Shape[p], i,
-				domains[i],
-			)
+		case shape[p] != domains[i]:
+			return codec.Invalid("table", "mode %d has %d values, variable %d has %d", p, shape[p], i, domains[i])
 		}
 		last[i] = mark
 	}
-	return codec.Under("table", f.Table.CheckFinite())
+	return nil
 }

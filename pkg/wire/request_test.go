@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 var digestA = Digest([]byte("a"))
@@ -49,16 +49,7 @@ func TestDigestOfGraph(t *testing.T) {
 			Model: &Model{
 				Domains: []int{1},
 				Names:   names,
-				Factors: []Factor{
-					{
-						Scope: []int{0},
-						Table: form.Tensor{
-							Kind:  form.KindDense,
-							Shape: []int{1},
-							Data:  []float64{entry},
-						},
-					},
-				},
+				Factors: Factors{{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{1}, Data: []float64{entry}}}},
 			},
 		}
 	}
@@ -71,7 +62,7 @@ func TestDigestOfGraph(t *testing.T) {
 		t.Errorf("%s %v, want %s", same, err, want)
 	}
 	var back Graph
-	if err := Decode(b, &back); err != nil || back.Model.Factors[0].Table.Data[0] != 1 {
+	if err := Decode(b, &back); err != nil || back.Model.Factors[0].Table.(*tensor.Dense).Data[0] != 1 {
 		t.Errorf("%+v %v", back, err)
 	}
 	if _, other, _ := EncodeGraph(graph(nil, 2)); other == want {

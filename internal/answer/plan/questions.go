@@ -218,7 +218,7 @@ func (a *assigner) piloted(q query.Query) (*search.Known, error) {
 		return nil, a.Ctx.Err()
 	}
 	little := policy.InsuredShare * a.Settings.Budget
-	_, cost, err := contractionorder.MinFillCost(a.Ctx, p.Hypergraph(), little, policy.MostFill)
+	_, cost, _, err := contractionorder.MinFillCost(a.Ctx, p.Hypergraph(), little, policy.MostFill)
 	if err != nil || cost.Flops < little {
 		return nil, a.Ctx.Err()
 	}

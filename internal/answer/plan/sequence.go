@@ -122,17 +122,12 @@ func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error
 // chain of counters). There is no tree of a network that is asked one question alone, and no closed form of one with legs of likelihoods.
 func (a *assigner) exactPlan(ctx context.Context, shape contractionorder.Hypergraph) (*btn.Plan, error) {
 	net, s := a.Net, a.Settings
-	order, cost, err := exact.MinFill(ctx, shape)
+	order, cost, moves, err := exact.MinFill(ctx, shape)
+	if err == nil && cost.Flops <= policy.HeavyFlops {
+		order, cost, err = contractionorder.BestFrom(ctx, shape, order, cost, moves)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if cost.Flops <= policy.HeavyFlops {
-		if order, err = contractionorder.Best(ctx, shape); err != nil {
-			return nil, err
-		}
-		if cost, err = contractionorder.EvaluateOrder(ctx, shape, order); err != nil {
-			return nil, err
-		}
 	}
 
 	most := 0
@@ -154,7 +149,7 @@ func (a *assigner) exactPlan(ctx context.Context, shape contractionorder.Hypergr
 	}
 
 	if !a.hasLikelihoods && !a.isPart && cost.Flops <= policy.JunctionOrder {
-		tree, ok, err := exact.JunctionPlan(ctx, net, s)
+		tree, ok, err := exact.JunctionPlan(ctx, net, shape, s)
 		if ok || err != nil {
 			return tree, err
 		}

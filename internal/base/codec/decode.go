@@ -408,7 +408,7 @@ func (r *Reader) object(h head, s *shape, v reflect.Value) error {
 		likely = k + 1
 		seen |= 1 << k
 		f := &s.fields[k]
-		if err := r.read(f.shape, v.FieldByIndex(f.index)); err != nil {
+		if err := r.read(f.shape, f.of(v)); err != nil {
 			return Under(f.name, err)
 		}
 	}

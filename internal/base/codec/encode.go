@@ -1,10 +1,8 @@
 package codec
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"math/bits"
 	"reflect"
 	"sort"
@@ -21,7 +19,7 @@ type Writer struct {
 	to        io.Writer
 	enc       *msgpack.Encoder // writes to it without a buffer
 	canonical bool
-	scratch   []byte // of the last list of floats, for the next one
+	scratch   []byte // of the last list, for the next one
 }
 
 // Marshal returns the encoded struct that v points to, with its name and version.
@@ -54,8 +52,7 @@ var firstChunks = sync.Pool{New: func() any {
 
 // MarshalTo writes the bytes that Marshal returns. to should be an io.ByteWriter as well.
 func MarshalTo(to io.Writer, name string, v any, canonical bool) error {
-	// a nil scratch would be encoded as null
-	w := &Writer{to: to, enc: msgpack.NewEncoder(to), canonical: canonical, scratch: []byte{}}
+	w := &Writer{to: to, enc: msgpack.NewEncoder(to), canonical: canonical}
 	value := reflect.ValueOf(v).Elem()
 	return w.object(shapeOf(value.Type()), value, name)
 }
@@ -151,16 +148,12 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 		}
 		return w.floats(list)
 	case formInts:
+		if p, ok := pointer(v).(*[]int); ok {
+			w.scratch = AppendInts(w.scratch[:0], *p)
+			return w.Raw(w.scratch)
+		}
 		if err := w.enc.EncodeArrayLen(v.Len()); err != nil {
 			return err
-		}
-		if p, ok := pointer(v).(*[]int); ok {
-			for _, x := range *p {
-				if err := w.enc.EncodeInt(int64(x)); err != nil {
-					return err
-				}
-			}
-			return nil
 		}
 		for i := range v.Len() {
 			if err := w.enc.EncodeInt(v.Index(i).Int()); err != nil {
@@ -225,7 +218,7 @@ func (w *Writer) object(s *shape, v reflect.Value, name string) error {
 		if _, err := w.to.Write(f.key); err != nil {
 			return err
 		}
-		if err := w.write(f.shape, v.FieldByIndex(f.index)); err != nil {
+		if err := w.write(f.shape, f.of(v)); err != nil {
 			return err
 		}
 	}
@@ -238,7 +231,7 @@ func (w *Writer) absent(f *field, v reflect.Value) bool {
 	if !f.omit {
 		return false
 	}
-	x := v.FieldByIndex(f.index)
+	x := f.of(v)
 	if w.canonical && x.Kind() == reflect.Slice {
 		return x.Len() == 0
 	}
@@ -281,14 +274,8 @@ func (w *Writer) freeMap(s *shape, v reflect.Value) error {
 
 // floats encodes a list of floats as little-endian bytes, nil as null.
 func (w *Writer) floats(list []float64) error {
-	if list == nil {
-		return w.enc.EncodeNil()
-	}
-	w.scratch = w.scratch[:0]
-	for _, x := range list {
-		w.scratch = binary.LittleEndian.AppendUint64(w.scratch, math.Float64bits(x))
-	}
-	return w.enc.EncodeBytes(w.scratch)
+	w.scratch = AppendFloats(w.scratch[:0], list)
+	return w.Raw(w.scratch)
 }
 
 // pointer returns a pointer to a variable, which no reflection is needed to read if its type is known; nil for other values.

@@ -35,6 +35,12 @@ type Streamed interface {
 	Decode(r *Reader, n int) error // n elements
 }
 
+// Uniform is Streamed where all elements have one form.
+type Uniform interface {
+	Streamed
+	Element() any // points to an element as it is encoded
+}
+
 var streamedType = reflect.TypeFor[Streamed]()
 
 // shape is a Go type prepared for encoding and decoding.
@@ -55,6 +61,14 @@ type field struct {
 	omit  bool // may be absent
 }
 
+// of returns the field of a struct.
+func (f *field) of(v reflect.Value) reflect.Value {
+	if len(f.index) == 1 {
+		return v.Field(f.index[0])
+	}
+	return v.FieldByIndex(f.index)
+}
+
 var shapes sync.Map // reflect.Type → *shape
 
 // shapeOf returns the shape of t, which is prepared once. It panics on a type that no message can
@@ -73,6 +87,9 @@ func compile(t reflect.Type, tag string) *shape {
 	s := &shape{typ: t}
 	if reflect.PointerTo(t).Implements(streamedType) {
 		s.form = formStreamed
+		if list, ok := reflect.New(t).Interface().(Uniform); ok {
+			s.elem = compile(reflect.TypeOf(list.Element()).Elem(), tag)
+		}
 		return s
 	}
 	switch t.Kind() {

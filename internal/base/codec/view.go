@@ -152,7 +152,7 @@ func fromView(enc *msgpack.Encoder, s *shape, x any) error {
 		}
 		for _, e := range x {
 			var elem *shape
-			if s != nil && s.form == formSlice {
+			if s != nil && (s.form == formSlice || s.form == formStreamed) {
 				elem = s.elem
 			}
 			if err := fromView(enc, elem, e); err != nil {

@@ -121,20 +121,16 @@ func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goal
 		return none, Stats{}, err
 	}
 	h := e.Hypergraph()
-	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
+	t, plan, err := newTape(ctx, h, order, g, float64(o.memory()))
 	if err != nil {
 		return none, Stats{}, err
 	}
-	if err := o.check(plan, false); err != nil { // the forward pass alone is too much
-		return none, Stats{}, err
-	}
-	t, err := newTape(ctx, h, order, g)
-	if err != nil {
-		return none, Stats{}, err
+	if t == nil { // the forward pass alone is too much
+		return none, Stats{}, sumproduct.OverBudget(plan, o.memory())
 	}
 	if g.back() {
 		plan = t.plan()
-		if err := o.check(plan, true); err != nil {
+		if err := o.check(plan); err != nil {
 			return none, Stats{}, err
 		}
 	}
@@ -168,21 +164,22 @@ func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goal
 	return c.out, stats, nil
 }
 
-// check compares a plan, with the way back or without, with the budget.
-func (o Options) check(plan btn.Cost, both bool) error {
-	memory := o.Memory
-	if memory <= 0 {
-		memory = btn.DefaultMemory
-	}
-	switch {
-	case plan.Bytes <= float64(memory):
-		return nil
-	case both:
+// check compares the plan of both ways with the budget.
+func (o Options) check(plan btn.Cost) error {
+	if memory := o.memory(); plan.Bytes > float64(memory) {
 		return fault.New(fault.OverBudget, "%w: all marginals at once need %.0f bytes of tables and derivatives "+
 			"(width %d, largest table 2^%.1f entries, %.3g flops), the budget is %d bytes",
 			sumproduct.ErrOverBudget, plan.Bytes, plan.Width, plan.Log2Table, plan.Flops, memory)
 	}
-	return sumproduct.OverBudget(plan, memory)
+	return nil
+}
+
+// memory is the number of bytes for tables.
+func (o Options) memory() int64 {
+	if o.Memory <= 0 {
+		return btn.DefaultMemory
+	}
+	return o.Memory
 }
 
 // forward computes Z, and gives up every table that is consumed unless there is a way back.

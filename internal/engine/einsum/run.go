@@ -27,8 +27,8 @@ type run struct {
 	keep    bool              // there is a way back: a zero ends nothing, its cofactors may still be asked for
 
 	depth   []sumproduct.Depth // by table
-	shift   []int64            // by table: exponent of the power of two it was divided by
-	by      []derivative       // by table
+	shift   []int64            // by table: exponent of the power of two it was divided by; nil without a way back
+	by      []derivative       // by table; nil without a way back
 	base    scaled.Number      // a factor of Z
 	exp     int64              // of another one, a power of two
 	factors []scaled.Number    // the others, which are tables of one entry, in sequence
@@ -56,11 +56,10 @@ func newRun(t *tape, of *compiled.Program) run {
 		of:    of,
 		keep:  of != nil,
 		depth: make([]sumproduct.Depth, tables),
-		shift: make([]int64, tables),
-		by:    make([]derivative, tables),
 	}
-	r.Tables, r.Back = make([][]float64, tables), make([][]float64, tables)
+	r.Tables = make([][]float64, tables)
 	if of != nil {
+		r.shift, r.by, r.Back = make([]int64, tables), make([]derivative, tables), make([][]float64, tables)
 		r.Memory = r.Beside(of)
 	}
 	return r
@@ -84,7 +83,9 @@ func (r *run) number(table int, x float64) {
 // power multiplies Z by the power of two that a table was divided by.
 func (r *run) power(table int, exp int64) {
 	r.exp += exp
-	r.shift[table] = exp
+	if r.keep {
+		r.shift[table] = exp
+	}
 }
 
 // vanish makes Z 0. Where there is a way back it becomes so by itself.

@@ -4,6 +4,7 @@ package einsum
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -39,14 +40,24 @@ type tape struct {
 	used   []bool // by index: some table has it
 }
 
-// newTape lists the steps of an order and chooses, for every index, the smallest table of the expression that has it.
-func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals) (*tape, error) {
+// newTape lists the steps of an order and chooses, for every index, the smallest table of the expression that has it. The cost is that of
+// contractionorder.EvaluateOrder. Where it takes more than memory bytes, or has a hopeless table, there is no tape: nobody computes that.
+func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals, memory float64) (*tape, btn.Cost, error) {
 	t := &tape{goals: g, h: h, reader: slices.Repeat([]int{noTable}, len(h.Dims)), used: make([]bool, len(h.Dims))}
+	var m contractionorder.Meter
+	m.Start(h)
+	fits := func() bool { return m.Plan().Bytes <= memory && m.Plan().Log2Table < hopeless }
 	if err := contractionorder.Walk(ctx, h, order, func(s *contractionorder.Step) bool {
+		m.Begin(h, s)
+		m.End(s)
 		t.steps = append(t.steps, s)
-		return true
+		return fits()
 	}); err != nil {
-		return nil, err
+		return nil, btn.Cost{}, err
+	}
+	if !fits() {
+		cost, err := contractionorder.EvaluateOrder(ctx, h, order)
+		return nil, cost, err
 	}
 	least := make([]float64, len(h.Dims))
 	for k, scope := range h.Edges {
@@ -66,7 +77,7 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g 
 		}
 	}
 	t.need = contractionorder.Reach(need, t.steps)
-	return t, nil
+	return t, m.Plan(), nil
 }
 
 // scope returns the indices of a table.
@@ -123,13 +134,9 @@ const hopeless = 1000
 
 // planBack prices a contraction with a way back.
 func planBack(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals) (btn.Cost, error) {
-	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
-	if err != nil || plan.Log2Table >= hopeless {
-		return plan, err // nobody will compute this; the steps need not be listed
-	}
-	t, err := newTape(ctx, h, order, g)
-	if err != nil {
-		return btn.Cost{}, err
+	t, plan, err := newTape(ctx, h, order, g, math.Inf(1))
+	if err != nil || t == nil {
+		return plan, err
 	}
 	return t.plan(), nil
 }

@@ -86,8 +86,8 @@ func lay(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [][]int,
 	return t, p.scopes, true
 }
 
-// mostLeaves bounds the leaves of a tree: what is kept for each takes some 1,000 bytes.
-const mostLeaves = 1 << 14
+// MostLeaves bounds the leaves of a tree: what is kept for each takes some 1,000 bytes.
+const MostLeaves = 1 << 14
 
 // begin makes the leaves of a tree.
 func begin(net *btn.Network) (*Tree, bool) {
@@ -100,7 +100,7 @@ func begin(net *btn.Network) (*Tree, bool) {
 		return nil, false
 	}
 	t.host(apart)
-	return t, len(t.leaves) > 0 && len(t.leaves) <= mostLeaves
+	return t, len(t.leaves) > 0 && len(t.leaves) <= MostLeaves
 }
 
 // shape is the hypergraph of the leaves.

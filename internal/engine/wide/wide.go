@@ -224,19 +224,14 @@ const entryBytes = 24
 // newPlan looks for an order, and refuses networks that are too large.
 func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	h := n.hypergraph()
-	order, err := contractionorder.Best(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	p := &plan{h: h, marginals: o.Marginals, derivatives: o.Derivatives}
-	if o.Marginals {
-		p.cost, err = einsum.PlanMarginals(ctx, h, order)
-	} else {
-		p.cost, err = contractionorder.EvaluateOrder(ctx, h, order)
+	order, cost, err := contractionorder.Best(ctx, h)
+	if err == nil && o.Marginals {
+		cost, err = einsum.PlanMarginals(ctx, h, order)
 	}
 	if err != nil {
 		return nil, err
 	}
+	p := &plan{h: h, marginals: o.Marginals, derivatives: o.Derivatives, cost: cost}
 	memory := float64(o.Memory)
 	if memory <= 0 {
 		memory = float64(btn.DefaultMemory)

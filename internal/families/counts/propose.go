@@ -269,7 +269,7 @@ func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory
 	if err != nil {
 		return false, err
 	}
-	_, cost, err := exact.MinFill(ctx, shape)
+	_, cost, _, err := exact.MinFill(ctx, shape)
 	return err == nil && cost.Flops < flops && cost.Bytes <= float64(memory), err
 }
 

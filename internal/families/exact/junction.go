@@ -53,9 +53,14 @@ func JunctionOf(plan *btn.Plan) *Junction {
 	return p
 }
 
-// JunctionPlan searches a tree for all queries of a network. It says no where there is none (junction.Shape), where it takes more than
-// policy.JunctionFlops, and where its tables or those of marginals take more than policy.JunctionBytes or the memory given.
-func JunctionPlan(ctx context.Context, net *btn.Network, s btn.Settings) (plan *btn.Plan, ok bool, err error) {
+// JunctionPlan searches a tree for all queries of a network, of a shape. It says no where there is none (junction.Shape), where it takes
+// more than policy.JunctionFlops, and where its tables or those of marginals take more than policy.JunctionBytes or the memory given.
+func JunctionPlan(
+	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, s btn.Settings,
+) (plan *btn.Plan, ok bool, err error) {
+	if overOne(shape) > junction.MostLeaves {
+		return nil, false, nil
+	}
 	h, ok := junction.Shape(net)
 	if !ok {
 		return nil, false, nil
@@ -77,6 +82,16 @@ func JunctionPlan(ctx context.Context, net *btn.Network, s btn.Settings) (plan *
 		return nil, false, nil
 	}
 	return proposal.Exact(cost, &Junction{Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Flops: cost.Flops}), true, nil
+}
+
+// overOne counts the tables over more than one index: weights are over one.
+func overOne(shape contractionorder.Hypergraph) (tables int) {
+	for _, scope := range shape.Edges {
+		if len(scope) > 1 {
+			tables++
+		}
+	}
+	return tables
 }
 
 // Propose fills the assignment of a query, whose price is that of all tables, as if they were not known, and of the derivatives that its

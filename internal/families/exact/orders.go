@@ -27,16 +27,23 @@ func OrderUnder(j *proposal.Job, to *btn.Assignment, base *Elimination) (*Order,
 	if err != nil {
 		return nil, err
 	}
-	under, err := lower.Shape(j.Ctx, j.Conditioned)
-	if err != nil {
-		return nil, err
+	without := j.Evidence.IsEmpty() && !j.Options.Summed
+	under := shape
+	if !without {
+		if under, err = lower.Shape(j.Ctx, j.Conditioned); err != nil {
+			return nil, err
+		}
 	}
 	o := &Order{under: under, order: base.Order}
+	if without && base.Flops < policy.OutOfReach { // it was priced to its end
+		o.Cost = to.Plan.Estimates[0].Cost
+		return o, nil
+	}
 	if o.Cost, err = contractionorder.EvaluateOrderWithin(j.Ctx, under, o.order, policy.OutOfReach); err != nil {
 		return nil, err
 	}
 	if o.Cost.Flops > policy.ReplanFlops && !proposal.SameDims(under, shape) {
-		own, c, err := MinFill(j.Ctx, under)
+		own, c, _, err := MinFill(j.Ctx, under)
 		if err != nil {
 			return nil, err
 		}
@@ -87,8 +94,9 @@ func Decided(h contractionorder.Hypergraph) bool {
 	return true
 }
 
-// MinFill returns the min-fill order of a shape and its price; beyond policy.OutOfReach some order, and no less than that.
-func MinFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn.Cost, error) {
+// MinFill returns the min-fill order of a shape, its price and the moves of the search; beyond policy.OutOfReach some order, and no less
+// than that.
+func MinFill(ctx context.Context, shape contractionorder.Hypergraph) (order []int, cost btn.Cost, moves int64, err error) {
 	return contractionorder.MinFillCost(ctx, shape, policy.OutOfReach, policy.MostFill)
 }
 

@@ -87,7 +87,10 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 		return nil
 	}
 	variable := slices.Repeat([]int32{-1}, len(net.Dims))
-	f := &factors{unary: make([][]int32, len(net.Variables)), leaf: make([]*leaf, len(net.Variables))}
+	f := &factors{
+		unary: make([][]int32, len(net.Variables)), leaf: make([]*leaf, len(net.Variables)), domains: make([]int, 0, len(net.Variables)),
+		sequences: make([]scope, 0, len(net.Cores)), list: make([]placed, 0, len(net.Cores)),
+	}
 	for v, place := range net.Variables {
 		link := net.Links[place.Link]
 		cp, ok := link.T.(*tensor.CP)
@@ -132,7 +135,7 @@ func hasFewClasses(net *btn.Network, memory int64) bool {
 	}
 	f.takeLeaves()
 	limit := min(mostClasses, f.members()/2)
-	return f.twins(limit) <= limit
+	return f.twins(firstTwins, limit) <= limit && f.twins(len(f.domains), limit) <= limit
 }
 
 // members counts the variables that are no leaves.
@@ -317,19 +320,22 @@ func (f *factors) takeLeaves() {
 	})
 }
 
-// twins counts sets of variables with the same neighbours, of which no two are variables of one class; it stops beyond most. Cost O(Σ
-// (variables of a table)²).
-func (f *factors) twins(most int) int {
-	n := len(f.domains)
+// firstTwins is the number of variables that show of most networks that there are many classes.
+const firstTwins = 64 * mostClasses
+
+// twins counts sets of variables with the same neighbours among the first n variables, of which no two are variables of one class; it stops
+// beyond most. Cost O(Σ (variables of a table)²).
+func (f *factors) twins(n, most int) int {
+	n = min(n, len(f.domains))
 	seed := maphash.MakeSeed()
-	name := make([]uint64, n)
+	name := make([]uint64, len(f.domains))
 	for v := range name {
 		name[v] = maphash.Comparable(seed, v)
 	}
-	sum := make([]uint64, n)
-	seen := make(map[[2]int32]bool, len(f.list))
+	sum := make([]uint64, len(f.domains))
+	seen := map[[2]int32]bool{}
 	add := func(u, v int32) {
-		if seen[[2]int32{u, v}] {
+		if int(u) >= n && int(v) >= n || seen[[2]int32{u, v}] {
 			return
 		}
 		seen[[2]int32{u, v}] = true

@@ -33,7 +33,7 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, btn.C
 	h.Dims = slices.Clone(h.Dims)
 	search := planning{ctx: ctx, h: h, wanted: p.wanted, options: o}
 	var err error
-	if search.best, err = contractionorder.Best(ctx, h); err != nil {
+	if search.best, _, err = contractionorder.Best(ctx, h); err != nil {
 		return nil, btn.Cost{}, err
 	}
 	if search.cost, err = einsum.PlanDerivatives(ctx, h, search.best, p.wanted, o.Marginals); err != nil {

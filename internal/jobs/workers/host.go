@@ -66,6 +66,7 @@ type Host struct {
 	blobs    *storedBlobs             // networks that were found stored a moment ago
 	inline   *inline                  // networks of the models that requests carried last
 	networks *decoded[*btn.Network]
+	learns   bool // a worker reads the networks that others of this process make
 	plans    *decoded[[]btn.Assignment]
 	kinds    *kinds // of contract-workers
 	listens  bool   // a worker hears of them
@@ -169,6 +170,7 @@ func (h *Host) learn(w *Worker) {
 	if h.Redis {
 		l.rates.Shared = h.Cache
 	}
+	h.learns = true
 	h.listen(w)
 
 	w.intakes = []*intake{

@@ -108,6 +108,9 @@ func (w *Reparam) build(
 		name, err = w.Bus.PutBlob(ctx, blob)
 		return err
 	})
+	if err == nil && w.host.learns {
+		w.host.networks.known.Add(name, net, int64(len(blob)))
+	}
 	return cached.Network{Blob: name, Domains: domains, Names: names}, err
 }
 

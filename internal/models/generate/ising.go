@@ -1,6 +1,6 @@
 package generate
 
-// Pairwise models on grids, complete, complete bipartite and random regular graphs: Ising, and
+// Pairwise models on grids, trees, complete, complete bipartite and random regular graphs: Ising, and
 // tables of any domain.
 
 import (
@@ -88,6 +88,20 @@ func RandomRegular(n, degree int, o Ising) (*factorgraph.Model, error) {
 			ErrOptions, n, degree)
 	}
 	return ising(n, regularGraph(rand.New(rand.NewPCG(o.Seed, 0x7267)), n, degree), o)
+}
+
+// Tree returns the Ising model on a random tree of n variables: each is joined to one of those before it, any with equal probability. Edges
+// by their second variable.
+func Tree(n int, o Ising) (*factorgraph.Model, error) {
+	if n < 1 || n > maxSpins {
+		return nil, fmt.Errorf("%w: a tree of %d variables, 1 to %d are possible", ErrOptions, n, maxSpins)
+	}
+	rng := rand.New(rand.NewPCG(o.Seed, 0x7472))
+	edges := make([][2]int, n-1)
+	for k := range edges {
+		edges[k] = [2]int{rng.IntN(k + 1), k + 1}
+	}
+	return ising(n, edges, o)
 }
 
 // ising draws the fields, then the couplings, from one stream.

@@ -4,6 +4,7 @@ package bp
 
 import (
 	"math"
+	"sync"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -27,6 +28,10 @@ type State struct {
 
 	g    *graph
 	m, v []float64
+
+	valued sync.Once // ln and sign are those of Z
+	ln     float64
+	sign   int
 }
 
 // Z returns the Bethe value, which at a fixed point is
@@ -36,8 +41,14 @@ type State struct {
 //
 // as ln |Z_BP| in nats and its sign; −Inf and 0 for a contradiction. It is Z itself on trees.
 // Logarithms are summed with compensation: the error grows like the rounding of the result.
-// Cost: one pass over tables and messages.
+// Cost: one pass over tables and messages, at the first call.
 func (s *State) Z() (ln float64, sign int) {
+	s.valued.Do(func() { s.ln, s.sign = s.z() })
+	return s.ln, s.sign
+}
+
+// z is Z at its first call.
+func (s *State) z() (ln float64, sign int) {
 	if s.Contradiction >= 0 || s.g.e.Scale.IsZero() {
 		return math.Inf(-1), 0
 	}

@@ -31,7 +31,7 @@ type Link struct {
 // and every leg joins one core and one link. Its value is Z = Scale · Σ_x̄ Π_c B^(c) Π_j L^(j).
 type Network struct {
 	Dims  []int // dimension of every leg
-	Maps  []Map // per leg, as applied by the reparameterisation; nil for a network built directly
+	Maps  []Map // per leg, as applied by the reparameterisation; nil: the identity on all
 	Cores []Core
 	Links []Link
 	// Variables says where the weights of each variable of the factor graph are;

@@ -122,7 +122,7 @@ func TestPlanningEndsWithItsContext(t *testing.T) {
 			return err
 		},
 		"best": func(ctx context.Context) error {
-			_, err := contractionorder.Best(ctx, h)
+			_, _, err := contractionorder.Best(ctx, h)
 			return err
 		},
 		"lower bound": func(ctx context.Context) error {

@@ -42,32 +42,42 @@ func MinFill(ctx context.Context, h Hypergraph) ([]int, error) {
 func MinFillWithin(
 	ctx context.Context, h Hypergraph, log2Table float64, moves int64,
 ) (order []int, within bool, err error) {
-	return MinFillLast(ctx, h, nil, log2Table, moves)
+	order, within, _, err = minFill(ctx, h, nil, log2Table, moves)
+	return order, within, err
 }
 
 // MinFillLast is MinFillWithin with some indices after all others; nil: none.
 func MinFillLast(
 	ctx context.Context, h Hypergraph, last []bool, log2Table float64, moves int64,
 ) (order []int, within bool, err error) {
+	order, within, _, err = minFill(ctx, h, last, log2Table, moves)
+	return order, within, err
+}
+
+// minFill is MinFillLast, with the number of operations that were taken.
+func minFill(
+	ctx context.Context, h Hypergraph, last []bool, log2Table float64, moves int64,
+) (order []int, within bool, taken int64, err error) {
 	g := newFillGraph(h, true, pace.New(ctx))
 	g.last = last
 	g.most, g.limit = int64(min(log2Table*logUnit, math.MaxInt64/2)), moves
-	order, _, err = g.greedy(h, byFill, 0)
-	return order, g.most > 0 && g.moves < moves, err
+	order, taken, err = g.greedy(h, byFill, 0)
+	return order, g.most > 0 && g.moves < moves, taken, err
 }
 
-// MinFillCost returns the min-fill order and its cost; beyond so many flops, or moves operations, some order, and no less than the flops.
-func MinFillCost(ctx context.Context, h Hypergraph, flops float64, moves int64) ([]int, btn.Cost, error) {
+// MinFillCost returns the min-fill order, its cost and the number of operations; beyond so many flops, or moves operations, some order, and
+// no less than the flops.
+func MinFillCost(ctx context.Context, h Hypergraph, flops float64, moves int64) (order []int, cost btn.Cost, taken int64, err error) {
 	log2Table := math.Log2(flops)
-	order, within, err := MinFillWithin(ctx, h, log2Table, moves)
+	order, within, taken, err := minFill(ctx, h, nil, log2Table, moves)
 	if err != nil {
-		return nil, btn.Cost{}, err
+		return nil, btn.Cost{}, taken, err
 	}
 	if !within {
-		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: flops, Bytes: 8 * flops}, nil
+		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: flops, Bytes: 8 * flops}, taken, nil
 	}
-	cost, err := EvaluateOrderWithin(ctx, h, order, flops)
-	return order, cost, err
+	cost, err = EvaluateOrderWithin(ctx, h, order, flops)
+	return order, cost, taken, err
 }
 
 // MinWeight is MinFill with the size of the table touched (the product of the dimensions of the

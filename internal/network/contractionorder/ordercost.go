@@ -46,7 +46,7 @@ func evaluateOrder(
 	var m Meter
 	m.Start(h)
 	within := true
-	err := Walk(ctx, h, order, func(s *Step) bool {
+	err := glance(ctx, h, order, func(s *Step) bool {
 		m.Begin(h, s)
 		m.End(s)
 		within = m.plan.Flops <= limit && m.plan.Log2Table < hopeless

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/arena"
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
@@ -58,36 +59,51 @@ const (
 // the order that no other table has. Memory: the scopes of the live tables. Time: per bucket of k
 // tables O(k²·width).
 func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
-	return walk(ctx, h, order, false, yield)
+	return newWalker(ctx, h, order, yield).walk(h)
 }
 
 // WalkPlainly is Walk with one step per index: all tables that have it, however many, are multiplied
 // in the sequence of their numbers, and it alone is summed.
 func WalkPlainly(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
-	return walk(ctx, h, order, true, yield)
+	w := newWalker(ctx, h, order, yield)
+	w.plain = true
+	return w.walk(h)
 }
 
-func walk(ctx context.Context, h Hypergraph, order []int, plain bool, yield func(*Step) bool) error {
+// glance is Walk whose steps end with their yield: the next one has their memory.
+func glance(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
+	w := newWalker(ctx, h, order, yield)
+	w.passing = new(Step)
+	return w.walk(h)
+}
+
+// newWalker returns a walker before its first step.
+func newWalker(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) *walker {
 	order = Restrict(order, h)
 	w := &walker{
-		plain: plain,
 		pace:  pace.New(ctx),
 		order: order,
 		pos:   make([]int32, len(h.Dims)),
 		dim:   make([]float64, len(order)),
+		first: slices.Repeat([]int32{none}, len(order)),
+		last:  make([]int32, len(order)),
 		next:  len(h.Edges),
+		nodes: make([]node, 0, len(h.Edges)),
+		in:    make([]node, 0, MaxOperands),
 		yield: yield,
 	}
-
 	for v := range w.pos {
-		w.pos[v] = -1
+		w.pos[v] = none
 	}
 	for p, v := range order {
 		w.pos[v] = int32(p)
 		w.dim[p] = float64(h.Dims[v])
 	}
+	return w
+}
 
-	w.buckets = make([][]node, len(order))
+// walk yields the steps.
+func (w *walker) walk(h Hypergraph) error {
 	entries := 0
 	for _, e := range h.Edges {
 		entries += len(e)
@@ -102,14 +118,13 @@ func walk(ctx context.Context, h Hypergraph, order []int, plain bool, yield func
 		}
 		scope := scopes[from:len(scopes):len(scopes)]
 		slices.Sort(scope)
-		if !w.place(node{id: id, scope: scope, size: w.size(scope)}) {
+		if !w.place(node{id: int32(id), scope: scope, size: w.size(scope)}) {
 			return w.pace.Err()
 		}
 	}
 
-	for p := range w.buckets {
-		if b := w.buckets[p]; len(b) > 0 {
-			w.buckets[p] = nil
+	for p := range w.first {
+		if b := w.take(p); len(b) > 0 {
 			if !w.bucket(p, b) {
 				return w.pace.Err()
 			}
@@ -130,7 +145,8 @@ func Reach(marked []bool, steps []*Step) []bool {
 
 // node is a live table: its scope as sorted positions in the order.
 type node struct {
-	id    int
+	id    int32
+	next  int32 // place in nodes of the next table of its bucket; none for the last
 	scope []int32
 	size  float64
 }
@@ -146,16 +162,29 @@ func bySize(x, y node) int {
 
 // walker carries one Walk.
 type walker struct {
-	plain   bool // nothing is merged beforehand
-	pace    *pace.Pace
-	order   []int
-	pos     []int32   // index → position
-	dim     []float64 // dimension by position
-	buckets [][]node  // live tables by the smallest position of their scope
-	scope   []int32   // of a bucket, as it is made
-	rest    []int32   // and its inputs
-	next    int       // number of the next step's output
-	yield   func(*Step) bool
+	plain bool // nothing is merged beforehand
+	pace  *pace.Pace
+	order []int
+	pos   []int32   // index → position
+	dim   []float64 // dimension by position
+	next  int       // number of the next step's output
+	yield func(*Step) bool
+
+	nodes []node  // live tables, and places of others that are free
+	free  []int32 // places in nodes
+	first []int32 // by position: place of the first live table whose smallest position it is; none
+	last  []int32 // and of the last
+
+	batch []node  // the tables of a bucket
+	in    []node  // inputs of a step
+	scope []int32 // of a bucket, as it is made
+	rest  []int32 // and its inputs
+
+	scopes  arena.Slab[int32]
+	passing *Step // the memory of all steps; nil: each has its own
+	list    []int // and of their lists
+	steps   arena.Slab[Step]
+	lists   arena.Slab[int]
 }
 
 func (w *walker) size(scope []int32) float64 {
@@ -177,38 +206,69 @@ func (w *walker) place(n node) bool {
 		return false
 	}
 
-	b := &w.buckets[n.scope[0]]
+	p := n.scope[0]
 	if n.size >= pileUp && !w.plain {
-		for i, t := range *b {
-			if slices.Equal(t.scope, n.scope) {
-				var ok bool
-				(*b)[i], ok = w.emit([]node{t, n}, n.scope, 0)
+		for at := w.first[p]; at != none; at = w.nodes[at].next {
+			if t := w.nodes[at]; slices.Equal(t.scope, n.scope) {
+				product, ok := w.emit(append(w.in[:0], t, n), n.scope, 0)
+				product.next = t.next
+				w.nodes[at] = product
 				return ok
 			}
 		}
 	}
-	if *b == nil {
-		*b = make([]node, 0, 4)
+	n.next = none
+	at := w.keep(n)
+	if w.first[p] == none {
+		w.first[p] = at
+	} else {
+		w.nodes[w.last[p]].next = at
 	}
-	*b = append(*b, n)
+	w.last[p] = at
 	return true
+}
+
+// keep returns the place of a node.
+func (w *walker) keep(n node) int32 {
+	if last := len(w.free) - 1; last >= 0 {
+		at := w.free[last]
+		w.free = w.free[:last]
+		w.nodes[at] = n
+		return at
+	}
+	w.nodes = append(w.nodes, n)
+	return int32(len(w.nodes) - 1)
+}
+
+// take empties the bucket of a position and returns its tables, in the sequence in which they came.
+func (w *walker) take(p int) []node {
+	b := w.batch[:0]
+	for at := w.first[p]; at != none; {
+		n := w.nodes[at]
+		b = append(b, n)
+		w.nodes[at] = node{}
+		w.free = append(w.free, at)
+		at = n.next
+	}
+	w.first[p] = none
+	w.batch = b
+	return b
 }
 
 // emit yields the step that multiplies in and sums out the first sum positions of scope.
 func (w *walker) emit(in []node, scope []int32, sum int) (node, bool) {
-	n := node{id: w.next, scope: scope[sum:]}
+	n := node{id: int32(w.next), scope: scope[sum:]}
 	w.next++
 	n.size = w.size(n.scope)
-	list := make([]int, 0, len(in)+len(scope))
-	for _, t := range in {
-		list = append(list, t.id)
+	s, list := w.step(len(in) + len(scope))
+	for k, t := range in {
+		list[k] = int(t.id)
 	}
-	for _, p := range scope {
-		list = append(list, w.order[p])
-	}
-
 	of := list[len(in):]
-	s := &Step{
+	for k, p := range scope {
+		of[k] = w.order[p]
+	}
+	*s = Step{
 		In:   list[:len(in):len(in)],
 		Sum:  of[:sum:sum],
 		Out:  of[sum:],
@@ -216,6 +276,17 @@ func (w *walker) emit(in []node, scope []int32, sum int) (node, bool) {
 		Size: n.size,
 	}
 	return n, w.yield(s)
+}
+
+// step returns the memory of a step with some tables and indices.
+func (w *walker) step(n int) (*Step, []int) {
+	if w.passing == nil {
+		return &w.steps.Make(1)[0], w.lists.Make(n)
+	}
+	if n > len(w.list) {
+		w.list = make([]int, 2*n)
+	}
+	return w.passing, w.list[:n]
 }
 
 // bucket eliminates position p, and following positions that only its tables have.
@@ -235,7 +306,7 @@ func (w *walker) bucket(p int, b []node) bool {
 		w.scope, w.rest = w.rest, w.scope
 	}
 
-	scope := slices.Clone(w.scope)
+	scope := w.scopes.Copy(w.scope)
 	run := 1
 	if !w.plain {
 		if b, ok = w.mergeSmall(b, w.size(scope)); !ok {
@@ -253,7 +324,7 @@ func (w *walker) run(p int, scope []int32) int {
 	run := 1
 	left := w.size(scope[1:])
 	summed := w.dim[p]
-	for run < len(scope) && int(scope[run]) == p+run && len(w.buckets[p+run]) == 0 {
+	for run < len(scope) && int(scope[run]) == p+run && w.first[p+run] == none {
 		d := w.dim[p+run]
 		if left < minRun*d || summed*d > maxRun {
 			break
@@ -278,7 +349,7 @@ func (w *walker) mergeEqual(b []node) ([]node, bool) {
 		for i = j; len(same) > 0; {
 			k := min(len(same), MaxOperands-1)
 			var ok bool
-			if t, ok = w.emit(append([]node{t}, same[:k]...), t.scope, 0); !ok {
+			if t, ok = w.emit(append(append(w.in[:0], t), same[:k]...), t.scope, 0); !ok {
 				return nil, false
 			}
 			same = same[k:]
@@ -311,7 +382,7 @@ func (w *walker) mergeSmall(b []node, full float64) ([]node, bool) {
 			continue
 		}
 
-		n, ok := w.emit([]node{t, b[best]}, union(t.scope, b[best].scope), 0)
+		n, ok := w.emit(append(w.in[:0], t, b[best]), w.union(t.scope, b[best].scope), 0)
 		if !ok {
 			return nil, false
 		}
@@ -349,7 +420,10 @@ func (w *walker) unionSize(a, b []int32, limit float64) float64 {
 }
 
 // union merges two sorted lists.
-func union(a, b []int32) []int32 { return appendUnion(make([]int32, 0, len(a)+len(b)), a, b) }
+func (w *walker) union(a, b []int32) []int32 {
+	w.rest = appendUnion(w.rest[:0], a, b)
+	return w.scopes.Copy(w.rest)
+}
 
 func appendUnion(out, a, b []int32) []int32 {
 	i, j := 0, 0

@@ -103,7 +103,8 @@ func build(ctx context.Context, net *btn.Network, wide bool, c *chains) (*sumpro
 	e.Unfit = l.unfit
 	e.Tables = make([]sumproduct.Table, 0, len(l.tables))
 	var slab arena.Slab[float64]
-	for _, t := range l.tables {
+	for k, t := range l.tables {
+		l.tables[k] = nil // of a large network the collector takes one while the next is made
 		if t.gone {
 			continue
 		}

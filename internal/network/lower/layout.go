@@ -28,6 +28,7 @@ type raw struct {
 	gone   bool // absorbed into another table
 
 	rounded bool // sumproduct.Table.Rounded
+	waiting bool // to be looked at, in support
 }
 
 // layout is a network as raw tables. Nodes are the legs first,
@@ -53,6 +54,7 @@ type layout struct {
 	ints   arena.Slab[int]
 	scopes arena.Slab[int] // of the tables made of the layout
 	raws   arena.Slab[raw]
+	hit    []bool // of hits
 }
 
 // lay splits every tensor of net into raw tables. The numbering of the indices depends on the

@@ -2,6 +2,8 @@ package lower
 
 // Support: values of indices that no non-zero term has.
 
+import "slices"
+
 // support removes values from indices until every remaining value of every index has, in every
 // table, a non-zero entry over remaining values. Exact: only zeros are left out. It sets zero when
 // an index has no value left.
@@ -13,30 +15,27 @@ func (l *layout) support() {
 	}
 
 	l.alive = make([][]bool, len(l.parent))
-	at := map[int][]*raw{} // by root
-	waiting := map[*raw]bool{}
+	at := l.byRoot(queue)
 	for _, t := range queue {
-		for _, v := range t.nodes {
-			r := l.find(v)
-			at[r] = append(at[r], t)
-		}
-		waiting[t] = true
+		t.waiting = true
 	}
 
 	for len(queue) > 0 && !l.zero && !l.pace.Over(tableWork) {
 		t := queue[0]
 		queue = queue[1:]
-		waiting[t] = false
+		t.waiting = false
 
 		hit := l.hits(t)
 		for k, v := range t.nodes {
 			r := l.find(v)
-			if !l.shrink(r, hit[k]) {
+			var own []bool
+			own, hit = hit[:t.dims[k]], hit[t.dims[k]:]
+			if !l.shrink(r, own) {
 				continue
 			}
 			for _, o := range at[r] {
-				if o != t && !waiting[o] {
-					waiting[o] = true
+				if o != t && !o.waiting {
+					o.waiting = true
 					queue = append(queue, o)
 				}
 			}
@@ -46,6 +45,28 @@ func (l *layout) support() {
 			l.zero = true
 		}
 	}
+}
+
+// byRoot lists the tables that have an index, by its root.
+func (l *layout) byRoot(tables []*raw) [][]*raw {
+	count, all := make([]int, len(l.parent)), 0
+	for _, t := range tables {
+		for _, v := range t.nodes {
+			count[l.find(v)]++
+			all++
+		}
+	}
+	at, room := make([][]*raw, len(l.parent)), make([]*raw, all)
+	for r, n := range count {
+		at[r], room = room[:0:n], room[n:]
+	}
+	for _, t := range tables {
+		for _, v := range t.nodes {
+			r := l.find(v)
+			at[r] = append(at[r], t)
+		}
+	}
+	return at
 }
 
 // withZeros lists the tables that have zeros; false where the time is over.
@@ -101,14 +122,44 @@ func (l *layout) shrink(r int, hit []bool) bool {
 	return changed
 }
 
-// hits returns, per mode, the values that have a non-zero entry over values that are alive.
-func (l *layout) hits(t *raw) [][]bool {
-	hit := make([][]bool, len(t.nodes))
-	for k, d := range t.dims {
-		hit[k] = make([]bool, d)
+// hits says of the values of every mode, mode after mode, which have a non-zero entry over values that are alive. The list is good until the
+// next call.
+func (l *layout) hits(t *raw) []bool {
+	values := 0
+	for _, d := range t.dims {
+		values += d
 	}
+	l.hit = slices.Grow(l.hit[:0], values)[:values]
+	clear(l.hit)
+	if l.plain(t) {
+		l.hitsOfAll(t)
+	} else {
+		l.hitsOfSome(t)
+	}
+	return l.hit
+}
 
-	// Every entry over values that are alive, the last axis fastest.
+// hitsOfAll is hits of a table whose modes are different indices, all values of which are alive.
+func (l *layout) hitsOfAll(t *raw) {
+	for at, x := range t.data {
+		if l.pace.Over(1) {
+			return
+		}
+		if x == 0 {
+			continue
+		}
+		end := len(l.hit)
+		for k := len(t.dims) - 1; k >= 0; k-- {
+			d := t.dims[k]
+			l.hit[end-d+at%d] = true
+			at /= d
+			end -= d
+		}
+	}
+}
+
+// hitsOfSome is hits of any table: every entry over values that are alive, the last axis fastest.
+func (l *layout) hitsOfSome(t *raw) {
 	g := l.gather(t)
 	x := make([]int, len(g.axes))
 	for {
@@ -118,11 +169,13 @@ func (l *layout) hits(t *raw) [][]bool {
 		}
 
 		if l.pace.Over(1) {
-			return hit
+			return
 		}
 		if t.data[at] != 0 {
+			begin := 0
 			for k, a := range g.axis {
-				hit[k][g.axes[a].value[x[a]]] = true
+				l.hit[begin+g.axes[a].value[x[a]]] = true
+				begin += t.dims[k]
 			}
 		}
 
@@ -134,7 +187,7 @@ func (l *layout) hits(t *raw) [][]bool {
 			x[a] = 0
 		}
 		if a < 0 {
-			return hit
+			return
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (w *work) minFill(ctx context.Context) (order []int, flops float64, err err
 	if err := w.pace.Err(); w.zero != nil || err != nil {
 		return nil, 0, err
 	}
-	order, cost, err := contractionorder.MinFillCost(ctx, w.hypergraph(), policy.OutOfReach, policy.MostFill)
+	order, cost, _, err := contractionorder.MinFillCost(ctx, w.hypergraph(), policy.OutOfReach, policy.MostFill)
 	return order, min(cost.Flops, policy.OutOfReach), err
 }
 

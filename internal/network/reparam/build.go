@@ -146,6 +146,7 @@ type builder struct {
 	inverses [][]float64
 	ints     arena.Slab[int]
 	vectors  arena.Slab[[]float64]
+	none     [][]float64 // the identity on as many legs as a variable has at most
 	links    arena.Slab[tensor.CP]
 }
 
@@ -170,7 +171,11 @@ func (b *builder) room() {
 	}
 
 	b.pieces = make([]piece, 0, pieces)
-	b.net.Dims, b.net.Maps = make([]int, 0, legs), make([]btn.Map, 0, legs)
+	b.net.Dims = make([]int, 0, legs)
+	if b.options.Maps != btn.MapIdentity {
+		b.net.Maps = make([]btn.Map, 0, legs)
+	}
+	b.none = make([][]float64, slices.Max(append(degree, 0))+1)
 }
 
 // factorsAsCores makes a core of every piece and a link of every variable.
@@ -199,8 +204,7 @@ func (b *builder) variablesAsCores(weights [][]float64) {
 		var legs []int
 		if len(b.legs[i]) > 0 {
 			extra := len(b.net.Dims)
-			b.net.Dims = append(b.net.Dims, d)
-			b.net.Maps = append(b.net.Maps, btn.Identity())
+			b.leg(d, btn.Identity())
 			all := append(append([]int(nil), b.legs[i]...), extra)
 			b.net.Cores = append(b.net.Cores, btn.Core{Legs: all, T: b.variableTensor(i, ones(d), all)})
 			legs = []int{extra}
@@ -213,12 +217,25 @@ func (b *builder) variablesAsCores(weights [][]float64) {
 // variableTensor returns Σ_x w(x) ⊗_ℓ A_ℓ[x, :] over the given legs.
 func (b *builder) variableTensor(i int, w []float64, legs []int) *tensor.CP {
 	cp := &b.links.Make(1)[0]
-	cp.Shape, cp.Weights, cp.Vectors = b.ints.Make(len(legs)), w, b.vectors.Make(len(legs))
-	for k, l := range legs {
+	cp.Shape, cp.Weights, cp.Vectors = b.ints.Make(len(legs)), w, b.none[:len(legs):len(legs)]
+	for k := range legs {
 		cp.Shape[k] = b.model.Domains[i]
-		cp.Vectors[k] = b.net.Maps[l].A
+	}
+	if b.net.Maps != nil {
+		cp.Vectors = b.vectors.Make(len(legs))
+		for k, l := range legs {
+			cp.Vectors[k] = b.net.Maps[l].A
+		}
 	}
 	return cp
+}
+
+// leg adds a leg.
+func (b *builder) leg(dim int, m btn.Map) {
+	b.net.Dims = append(b.net.Dims, dim)
+	if b.net.Maps != nil {
+		b.net.Maps = append(b.net.Maps, m)
+	}
 }
 
 // ones is the vector of d ones.

@@ -52,8 +52,7 @@ func (b *builder) factors(ctx context.Context) error {
 		for k, i := range f.Scope {
 			legs[k] = len(b.net.Dims)
 			b.legs[i] = append(b.legs[i], legs[k])
-			b.net.Dims = append(b.net.Dims, b.model.Domains[i])
-			b.net.Maps = append(b.net.Maps, maps[k])
+			b.leg(b.model.Domains[i], maps[k])
 		}
 
 		b.pieces = append(b.pieces, piece{legs: legs, t: t})

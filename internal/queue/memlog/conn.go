@@ -16,7 +16,7 @@ import (
 // Bounds of the protocol.
 const (
 	controlLine = 4096    // bytes of a line without its payload
-	keepBuffer  = 1 << 20 // a larger buffer is dropped after its use
+	keepBuffer  = 4 << 20 // a larger buffer is dropped after its use; a batch of an object's chunks is 2 MiB
 )
 
 // conn is the client's end of a connection. What the client writes is interpreted at once, in its own goroutine. Subscriptions are under

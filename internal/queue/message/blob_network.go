@@ -210,8 +210,8 @@ type (
 func (l *coreList) Encode(w *codec.Writer) error {
 	return under(
 		"cores",
-		writePieces(
-			w, len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T },
+		form.WritePieces(
+			w, "legs", len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T },
 		),
 	)
 }
@@ -220,8 +220,8 @@ func (l *coreList) Encode(w *codec.Writer) error {
 func (l *linkList) Encode(w *codec.Writer) error {
 	return under(
 		"links",
-		writePieces(
-			w, len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T },
+		form.WritePieces(
+			w, "legs", len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T },
 		),
 	)
 }
@@ -246,27 +246,6 @@ func (l *linkList) Decode(r *codec.Reader, n int) error {
 	return readPieces(
 		r, n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Link{Legs: legs, T: t} },
 	)
-}
-
-// writePieces writes n pieces, one at a time: the encoded form of all tables together never exists.
-func writePieces(w *codec.Writer, n int, at func(i int) ([]int, tensor.Tensor)) error {
-	if err := w.ArrayLen(n); err != nil {
-		return err
-	}
-
-	p := new(piece)
-	for i := range n {
-		legs, t := at(i)
-		table, err := newTensor(t)
-		if err == nil {
-			*p = piece{legs, table}
-			err = w.Value(p)
-		}
-		if err != nil {
-			return under(fmt.Sprintf("[%d]", i), err)
-		}
-	}
-	return nil
 }
 
 // readPieces reads n pieces, one at a time, and checks each by itself.

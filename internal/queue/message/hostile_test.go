@@ -281,14 +281,37 @@ func TestDecodeNamesTheField(t *testing.T) {
 	}
 }
 
+// factor, graph and received are a request as anybody may write it; Validate is what its reader says.
+type (
+	factor struct {
+		Scope []int       `msgpack:"scope"`
+		Table form.Tensor `msgpack:"table"`
+	}
+	graph struct {
+		Domains []int    `msgpack:"domains"`
+		Factors []factor `msgpack:"factors"`
+	}
+	received struct {
+		Job     string        `msgpack:"job"`
+		Model   graph         `msgpack:"model"`
+		Queries []query.Query `msgpack:"queries"`
+	}
+)
+
+func (*received) Name() string { return "model" }
+
+func (m *received) Validate() error {
+	b, err := codec.Marshal(m.Name(), m, false)
+	if err != nil {
+		return err
+	}
+	return wire.Decode(b, &wire.Request{})
+}
+
 func TestValidateNamesTheField(t *testing.T) {
 	queries := []query.Query{{}}
-	native := func(f ...wire.Factor) *wire.Request {
-		return &wire.Request{
-			Job:     "j",
-			Queries: queries,
-			Model:   &wire.Model{Domains: []int{2, 3}, Factors: f},
-		}
+	native := func(f ...factor) *received {
+		return &received{Job: "j", Queries: queries, Model: graph{[]int{2, 3}, f}}
 	}
 	dense := func(shape []int, n int) form.Tensor {
 		return form.Tensor{Kind: form.KindDense, Shape: shape, Data: make([]float64, n)}
@@ -374,64 +397,64 @@ func TestValidateNamesTheField(t *testing.T) {
 			"2 names for 1 variables",
 		},
 		{
-			native(wire.Factor{Scope: []int{0}, Table: dense([]int{2}, 3)}),
+			native(factor{Scope: []int{0}, Table: dense([]int{2}, 3)}),
 			"model.factors[0].table.data: wire: invalid message: 3 entries do not fill shape [2]",
 		},
 		{
-			native(wire.Factor{Scope: []int{2}, Table: dense([]int{2}, 2)}),
+			native(factor{Scope: []int{2}, Table: dense([]int{2}, 2)}),
 			"factors[0].scope: wire: invalid message: variable 2 of 2",
 		},
-		{native(wire.Factor{Scope: []int{0, 0}, Table: dense([]int{2, 2}, 4)}), "variable 0 twice"},
+		{native(factor{Scope: []int{0, 0}, Table: dense([]int{2, 2}, 4)}), "variable 0 twice"},
 		{
-			native(wire.Factor{Scope: []int{1}, Table: dense([]int{2}, 2)}),
+			native(factor{Scope: []int{1}, Table: dense([]int{2}, 2)}),
 			"mode 0 has 2 values, variable 1 has 3",
 		},
 		{
-			native(wire.Factor{Scope: []int{0}, Table: dense([]int{2, 3}, 6)}),
+			native(factor{Scope: []int{0}, Table: dense([]int{2, 3}, 6)}),
 			"1 variables, the table has 2",
 		},
 		{
-			native(wire.Factor{Scope: []int{0}, Table: form.Tensor{Kind: form.KindDense, Shape: []int{2}, Data: []float64{1, math.Inf(1)}}}),
+			native(factor{Scope: []int{0}, Table: form.Tensor{Kind: form.KindDense, Shape: []int{2}, Data: []float64{1, math.Inf(1)}}}),
 			"entry 1 of a list is +Inf",
 		},
 		{
-			native(wire.Factor{Table: dense([]int{1 << 30, 1 << 30, 1 << 30}, 1)}),
+			native(factor{Table: dense([]int{1 << 30, 1 << 30, 1 << 30}, 1)}),
 			"1 entries do not fill shape",
 		},
-		{native(wire.Factor{Table: dense([]int{-1}, 1)}), "mode 0 has -1 values"},
+		{native(factor{Table: dense([]int{-1}, 1)}), "mode 0 has -1 values"},
 		{
-			native(wire.Factor{Table: form.Tensor{Kind: "sparse"}}),
+			native(factor{Table: form.Tensor{Kind: "sparse"}}),
 			`"sparse" is none of dense, cp, symmetric, symmetry-cp`,
 		},
 		{
-			native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}}}),
+			native(factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}}}),
 			"vectors: wire: invalid message: 0 for 1 modes",
 		},
 		{
-			native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{nil}}}),
+			native(factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{nil}}}),
 			"the identity of 2 values with rank 1",
 		},
 		{
-			native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1}}}}),
+			native(factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1}}}}),
 			"1 entries for rank 1 and 2 values",
 		},
 		{
-			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}}}),
+			native(factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}}}),
 			"table.levels: wire: malformed message: required field is missing",
 		},
 		{
-			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels}}),
+			native(factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels}}),
 			"table.values: wire: malformed message: required field is missing",
 		},
 		{
 			native(
-				wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels, Values: &form.Scaled{Mant: []float64{1}}}},
+				factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels, Values: &form.Scaled{Mant: []float64{1}}}},
 			),
 			"1 entries, the count vectors are 2",
 		},
 		{
 			native(
-				wire.Factor{
+				factor{
 					Table: form.Tensor{
 						Kind:   form.KindSymmetric,
 						Shape:  []int{2},
@@ -443,24 +466,24 @@ func TestValidateNamesTheField(t *testing.T) {
 			"0 exponents for 2 entries",
 		},
 		{
-			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{3}, Levels: levels, Values: &form.Scaled{}}}),
+			native(factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{3}, Levels: levels, Values: &form.Scaled{}}}),
 			"a table of 2 for 3 values",
 		},
 		{
-			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 1, Tables: [][]byte{{0, 1}}}}}),
+			native(factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 1, Tables: [][]byte{{0, 1}}}}}),
 			"value 1 at level 1 of 1",
 		},
 		{
-			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 257}}}),
+			native(factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 257}}}),
 			"257 levels, at most 256",
 		},
 		{
-			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 1, Legs: []int{0}}}}),
+			native(factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 1, Legs: []int{0}}}}),
 			"levels.legs[0]: wire: invalid message: table 0 of 0",
 		},
 		{
 			native(
-				wire.Factor{
+				factor{
 					Table: form.Tensor{
 						Kind:   form.KindSymmetryCP,
 						Shape:  []int{2},
@@ -783,7 +806,7 @@ func TestJointMarginalsAreChecked(t *testing.T) {
 		}
 		m := &wire.Request{
 			Job:     "j",
-			Model:   &wire.Model{Domains: []int{2, 1 << 19, 4}, Factors: []wire.Factor{}},
+			Model:   &wire.Model{Domains: []int{2, 1 << 19, 4}, Factors: wire.Factors{}},
 			Queries: []query.Query{{Joint: c.set}},
 		}
 		if err := m.Validate(); (err == nil) != (c.want == "") || err != nil &&

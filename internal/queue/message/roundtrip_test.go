@@ -203,15 +203,19 @@ func TestTermWithoutVectors(t *testing.T) {
 		Domains: dims,
 		Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: table}},
 	}
-	body, err := wire.NewModel(m)
+	g, err := wire.NewGraph(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := body.Decode()
+	b, _, err := wire.EncodeGraph(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := back.Factors[0].Table.(*tensor.SymmetryCP).Terms[0].R; len(r) != 2 ||
+	var back wire.Graph
+	if err := wire.Decode(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if r := back.Model.Factors[0].Table.(*tensor.SymmetryCP).Terms[0].R; len(r) != 2 ||
 		r[0] != nil || r[1] != nil {
 		t.Errorf("vectors %v", r)
 	}

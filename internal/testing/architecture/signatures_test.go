@@ -20,7 +20,6 @@ var shownStill = map[string]bool{
 	"pipeline.Config.Tenants shows " + module + "internal/queue/admission.File":   true,
 	"pipeline.Config.Metrics shows " + module + "internal/jobs/metrics.Metrics":   true,
 	"pipeline.Config.WithHook shows " + module + "internal/queue/message.Subject": true,
-	"wire.Factor.Table shows " + module + "internal/network/form.Tensor":          true,
 }
 
 // exportData are the files from which the types of the public packages are read, by import path.

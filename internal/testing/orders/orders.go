@@ -21,7 +21,8 @@ func MinWeight(h contractionorder.Hypergraph) []int {
 
 // Best is contractionorder.Best.
 func Best(h contractionorder.Hypergraph) []int {
-	return must(contractionorder.Best(context.Background(), h))
+	order, _, err := contractionorder.Best(context.Background(), h)
+	return must(order, err)
 }
 
 // Evaluate is contractionorder.EvaluateOrder.
