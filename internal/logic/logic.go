@@ -18,10 +18,10 @@ import (
 
 // Options bound a compilation.
 type Options struct {
-	Work    int64 // of the search, counted as package compiler counts; 0: no limit
-	Further int64 // such steps where half of the search is done, if more than Work
-	Memory  int64 // bytes of formula, search and circuit together; 0: btn.DefaultMemory
-	Bytes   int64 // of the circuit; 0: a quarter of the memory
+	Work   int64          // of the search, counted as package compiler counts; 0: no limit
+	Rival  func() float64 // see compiler.Options
+	Memory int64          // bytes of formula, search and circuit together; 0: btn.DefaultMemory
+	Bytes  int64          // of the circuit; 0: a quarter of the memory
 	// NoCircuit has Sum return Z alone, in less than half the time where the search is long.
 	NoCircuit bool
 	// Probes bounds the entries that the simplification before an elimination looks at when it tries values; 0: its own bound.
@@ -111,7 +111,7 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 
 	back := newWayBack(f, reduced, o.Bytes)
 	with := compiler.Options{
-		Work: remainingWork(o.Work, reduced.Work), Further: o.Further, Memory: o.Memory / 2,
+		Work: remainingWork(o.Work, reduced.Work), Rival: o.Rival, Memory: o.Memory / 2,
 		Builder: back.builder, CircuitOnly: weighted == nil, Leaf: back.leaf,
 	}
 	if o.NoCircuit {

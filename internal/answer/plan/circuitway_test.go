@@ -1,13 +1,17 @@
 package plan
 
 import (
+	"compress/gzip"
 	"context"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/circuits"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
@@ -16,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // clauses is a random formula of three-variable clauses, with weights, whose elimination costs more than policy.HeavyFlops.
@@ -126,6 +131,53 @@ func TestShortSearchBeforeATree(t *testing.T) {
 		if most := 2; c.circuit && len(memo) > most {
 			t.Errorf("%d plans were looked for, an order and a circuit are %d", len(memo), most)
 		}
+	}
+}
+
+// TestFormulasHaveNoTreeForAllEvidence: a model of clauses whose order costs much is simplified.
+func TestFormulasHaveNoTreeForAllEvidence(t *testing.T) {
+	net, err := reparam.Build(t.Context(), clauses(1, 44, 92), reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, nil)
+	if err != nil || all[0].Error != nil {
+		t.Fatal(err, all[0].Error)
+	}
+	if _, ok := all[0].Plan.Estimates[0].Parts[0].(*exact.Junction); ok {
+		t.Error("a formula has a tree for all evidence")
+	}
+}
+
+// TestASearchGoesOnWhereATreeIsFar: a planning formula is summed by the search that a short one before a tree begins.
+func TestASearchGoesOnWhereATreeIsFar(t *testing.T) {
+	if os.Getenv("BTN_DATA") == "" {
+		t.Skip("BTN_DATA names no folder of reference models")
+	}
+	f, err := os.Open(filepath.Join(os.Getenv("BTN_DATA"), "logic", "ra.cnf.uai.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := uai.Read(text, uai.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memo := kept{}
+	all, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, memo)
+	if err != nil || all[0].Error != nil {
+		t.Fatal(err, all[0].Error)
+	}
+	if _, ok := all[0].Plan.Estimates[0].Parts[0].(*circuits.Circuit); !ok || len(memo) > 2 {
+		t.Errorf("%T, and %d plans were looked for", all[0].Plan.Estimates[0].Parts[0], len(memo))
 	}
 }
 

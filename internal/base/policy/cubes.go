@@ -55,11 +55,6 @@ const (
 	// Measured: log-5 is summed in 1.9e9 steps; in 32 cubes, which each are simplified and ordered anew, it takes three times as long.
 	WholeWork = 1 << 31
 
-	// WholeFurther is the work of such a search where half of it is done by then: a split would begin anew.
-	// Measured: weighted formula 121 is summed in 4.7e9 steps, of whose decisions more than 0.99 are done in 2e9; in cubes it takes
-	// 70 s of CPU time, 31 s whole.
-	WholeFurther = 1 << 33
-
 	// CubesMargin is the price of cubes by their estimated steps.
 	// Chosen: searches that write circuits take twice the time, and estimates were 0.8 to 7 times the
 	// true work.

@@ -37,7 +37,7 @@ func decode(ctx context.Context, b []byte) (problem.Memorable, error) {
 func (q *Cube) searched(p *problem.Problem) (*btn.Network, logic.Options) {
 	o := logic.Options{Work: q.Of.Work, Memory: p.Memory, Bytes: q.Of.Bytes, Weighted: p.Net, Order: q.Of.Order}
 	if len(q.Of.Cubes) == 1 {
-		o.Further = policy.WholeFurther
+		o.Rival = func() float64 { return 2 * float64(q.Of.Work) }
 	}
 	for _, l := range q.Of.Cubes[q.At] {
 		o.Cube = append(o.Cube, formula.Literal(l))

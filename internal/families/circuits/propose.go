@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
@@ -27,9 +29,10 @@ var errNoCircuit = errors.New("plan: no circuit within the work that the query m
 //
 // A network that was asked about before, or will be again, has its circuit, if there is one: compiling is paid once, and
 // evidence leaves a tree to be looked for each time. On the first time a circuit is taken that an elimination gives, which costs no
-// more than looking for a tree, or a short search, in proportion to the price of the order that is known; else the tree. Where that
-// costs much, or does not fit, some of its cost goes into a search for a circuit, or all of a search that makes none where Z alone is
-// wanted, once. A model that had none, and whose search was split into cubes without evidence, is asked by them from then on.
+// more than looking for a tree, or a search. Where nearly all factors are logic, that begins before a tree is looked for, in proportion to
+// the price of the order that is known, and goes on as long as an elimination along its own tree decomposition would take. Else it is in
+// proportion to the price of the tree. A circuit that would be too large is none where Z alone is wanted, once: the search itself sums. A
+// model that had none, and whose search was split into cubes without evidence, is asked by them from then on.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if !logical(j).some || positive(j.Conditioned) != nil {
 		return nil, nil
@@ -51,7 +54,11 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if spent < policy.CircuitLeast {
 		spent = 0
 	}
-	found, err := modelCircuit(j, spent, ask.Again)
+	plan, hit, why := modelPlan(j, spent, ask.Again)
+	found, err := circuitOf(j, plan, hit, why)
+	if found == nil && err == nil && spent > 0 && once(j) && (!j.Evidence.IsEmpty() || errors.Is(why, logic.ErrCircuit)) {
+		found, err = whole(j, max(spent, int64(rival(j)/2)))
+	}
 	if found != nil || err != nil {
 		return found, err
 	}
@@ -62,14 +69,16 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	}
 	far := refused != nil || tree.Plan.Estimates[0].Cost.Flops > policy.CubesAbove
 	if far && once(j) {
-		found, err = whole(j)
+		if spent == 0 { // else it was searched as a whole
+			found, err = whole(j, policy.WholeWork)
+		}
 		if found == nil && err == nil {
 			found, err = cubes(j)
 		}
-		if found != nil || err != nil {
-			return found, err
-		}
-	} else if found, err = again(j, tree, spent, far); found != nil || err != nil {
+	} else {
+		found, err = again(j, tree, spent, far)
+	}
+	if found != nil || err != nil {
 		return found, err
 	}
 	if refused != nil {
@@ -92,7 +101,11 @@ func again(j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.A
 	if more <= max(spent, policy.CircuitLeast) {
 		return nil, nil
 	}
-	found, err := modelCircuit(j, more, false)
+	var found *btn.Assignment
+	var err error
+	if spent == 0 || !logical(j).wholly || !j.Evidence.IsEmpty() { // else the search has gone as far
+		found, err = modelCircuit(j, more, false)
+	}
 	if found == nil && err == nil && tree == nil {
 		found, err = circuitGiven(j, more)
 	}
@@ -208,14 +221,19 @@ func circuitWork(j *proposal.Job, flops float64) int64 {
 // modelCircuit assigns the model's circuit; nil where there is none, or none within so much work. That there is none is remembered where
 // final says so.
 func modelCircuit(j *proposal.Job, work int64, final bool) (*btn.Assignment, error) {
-	plan, hit, err := j.Remember("circuit", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+	plan, hit, err := modelPlan(j, work, final)
+	return circuitOf(j, plan, hit, err)
+}
+
+// modelPlan is the plan of modelCircuit, and the state of the cache for it. The error is errNoCircuit where there is none.
+func modelPlan(j *proposal.Job, work int64, final bool) (*btn.Plan, string, error) {
+	return j.Remember("circuit", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
 		plan, err := compile(ctx, j, j.Net, work)
 		if errors.Is(err, errNoCircuit) && final {
 			return &btn.Plan{Method: btn.MethodExact}, nil
 		}
 		return plan, err
 	})
-	return circuitOf(j, plan, hit, err)
 }
 
 // circuitGiven assigns a circuit of what evidence leaves of a network; nil where there is none within so much work.
@@ -280,9 +298,28 @@ func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	return circuitOf(j, plan, hit, nil)
 }
 
+// rival is the price of an elimination of the simplified network under the query's evidence, in steps of a search, as far as such a search
+// may go: to policy.WholeWork where Z alone is wanted once, else to its share of the budget.
+func rival(j *proposal.Job) float64 {
+	most := circuitWork(j, math.Inf(1))
+	if once(j) {
+		most = policy.WholeWork
+	}
+	p, err := exact.Of(j.Ctx, j.Problem(), false, nil)
+	if err != nil {
+		return 0
+	}
+	limit := 2 * float64(most)
+	_, cost, _, err := contractionorder.MinFillCost(j.Ctx, p.Hypergraph(), limit*policy.StepCells, policy.MostFill)
+	if err != nil {
+		return 0
+	}
+	return min(cost.Flops/policy.StepCells, limit)
+}
+
 // compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is
 // what circuits are not for. An elimination is tried first; where all is logic, after little simplification, of which a search takes less
-// than the whole.
+// than the whole. Without evidence such a search goes on where an elimination takes longer.
 func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
 	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(policy.CircuitBytes, j.Settings.Memory/4)}
 	ways := []func() (*circuit.Compiled, error){func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }}
@@ -292,6 +329,9 @@ func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64)
 			return of, err
 		})
 		if logical(j).wholly {
+			if j.Evidence.IsEmpty() {
+				o.Rival = func() float64 { return rival(j) }
+			}
 			little := o
 			little.Probes = policy.LittleProbes
 			quick := func() (*circuit.Compiled, error) { return within(logic.Eliminate(ctx, net, little)) }
@@ -373,6 +413,9 @@ func logical(j *proposal.Job) zeros {
 	})
 	return z
 }
+
+// Formula reports whether nearly all factors of the job's network are logic.
+func Formula(j *proposal.Job) bool { return logical(j).wholly }
 
 // Logical reports whether circuits are looked for, see logic.Logical.
 func Logical(j *proposal.Job) bool { return logical(j).some }

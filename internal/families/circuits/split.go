@@ -40,13 +40,13 @@ func cubes(j *proposal.Job) (*btn.Assignment, error) {
 }
 
 // whole assigns the search of what the evidence leaves of the network as one cube, which the plan searches itself, where that ends within
-// policy.WholeWork: for a query for Z alone that no other may follow. nil for others, and where it does not end.
-func whole(j *proposal.Job) (*btn.Assignment, error) {
+// so much work: for a query for Z alone that no other may follow. nil for others, and where it does not end.
+func whole(j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if !once(j) {
 		return nil, nil
 	}
 	given := !j.Evidence.IsEmpty()
-	cube := &Cube{Of: &Split{Cubes: [][]int32{{}}, Given: given, Counted: true, Work: policy.WholeWork, Bytes: policy.CircuitBytes}}
+	cube := &Cube{Of: &Split{Cubes: [][]int32{{}}, Given: given, Counted: true, Work: work, Bytes: policy.CircuitBytes}}
 	_, err := cube.count(j.Ctx, j.Problem())
 	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
 		return nil, nil

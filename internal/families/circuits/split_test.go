@@ -48,11 +48,11 @@ func TestWhole(t *testing.T) {
 		Ctx: t.Context(), Net: net, Conditioned: net, Problems: &problem.Shared{}, Options: problem.Options{Memory: 1 << 31},
 		Settings: btn.Settings{Method: btn.MethodExact, Memory: 1 << 31},
 	}
-	if found, err := whole(j); found != nil || err != nil {
+	if found, err := whole(j, policy.WholeWork); found != nil || err != nil {
 		t.Errorf("others may follow: %v, %v", found, err)
 	}
 	j.Once = true
-	found, err := whole(j)
+	found, err := whole(j, policy.WholeWork)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,10 @@ const defaultMemory = 2 << 30
 
 // Options of a search. The zero value works.
 type Options struct {
-	Work    int64           // counted steps at most, a few nanoseconds each; 0: no limit
-	Further int64           // counted steps at most where half of the search is done, if more than Work
+	Work int64 // counted steps at most, a few nanoseconds each; 0: no limit
+	// Rival returns the steps in the time of another way to the sum. It is asked once, where Work is spent: the search may then take half of
+	// that, or of an elimination along its tree decomposition if that is less, and near its end policy.NearEnd times as much. nil: it ends.
+	Rival   func() float64
 	Memory  int64           // bytes of cache, clauses and stacks together; 0: 2 GiB
 	Weights []scaled.Number // by atom (formula.Literal.Atom), finite and not below 0; nil: all 1
 	// Builder, over the domains of the formula, gets the sums and products of the search: a deterministic circuit for any weights.

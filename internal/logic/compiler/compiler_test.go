@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/logic/formula"
+	"github.com/basetensor/basetensor/internal/logic/sat"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -260,17 +262,6 @@ func TestBudgets(t *testing.T) {
 		!errors.Is(err, ErrBudget) {
 		t.Errorf("little work: %v", err)
 	}
-	short := hard(t, rand.New(rand.NewPCG(3, 6)), 40, 2)
-	all, err := Compile(context.Background(), short, Options{cells: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for further, ends := range map[int64]bool{0: false, 2 * all.Stats.Work: true} {
-		o := Options{Work: all.Stats.Work * 3 / 4, Further: further, cells: -1}
-		if _, err := Compile(context.Background(), short, o); (err == nil) != ends {
-			t.Errorf("three quarters of the work, and %d where half is done: %v", further, err)
-		}
-	}
 	if _, err := Compile(context.Background(), f, Options{Memory: 10000}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("little memory: %v", err)
 	}
@@ -279,6 +270,41 @@ func TestBudgets(t *testing.T) {
 	defer cancel()
 	if _, err := Compile(ctx, f, Options{cells: -1}); fault.CodeOf(err) != fault.Deadline {
 		t.Errorf("deadline: %v", err)
+	}
+}
+
+// TestSearchesThatLead: a search goes on after its work for half of what another way takes, and to four times as much where less is left of
+// it, by what is done, than that takes.
+func TestSearchesThatLead(t *testing.T) {
+	for _, c := range []struct {
+		work         int64
+		progress     float64
+		rival, cells float64
+		leads        bool
+	}{
+		{150, 0, 400, math.Inf(1), true},
+		{150, 0, 200, math.Inf(1), false},
+		{150, 0, math.Inf(1), 200 * policy.StepCells, false},
+		{250, 0.5, 400, math.Inf(1), true},
+		{250, 0.1, 400, math.Inf(1), false},
+		{399, 0.9, 200, math.Inf(1), true},
+		{401, 0.9, 200, math.Inf(1), false},
+	} {
+		s := search{Solver: sat.New([]int32{0}), o: Options{Work: 100}, progress: c.progress, cells: c.cells}
+		s.Work = c.work
+		if s.leads() {
+			t.Errorf("%+v: leads without another way", c)
+		}
+		s.o.Rival = func() float64 { return c.rival }
+		if got := s.leads(); got != c.leads {
+			t.Errorf("%+v: leads %v", c, got)
+		}
+	}
+	wide := hard(t, rand.New(rand.NewPCG(5, 6)), 40, 2)
+	asked := 0
+	o := Options{Work: 1000, cells: -1, Rival: func() float64 { asked++; return math.Inf(1) }}
+	if _, err := Compile(context.Background(), wide, o); err != nil && !errors.Is(err, ErrBudget) || asked != 1 {
+		t.Errorf("asked %d times for the other way: %v", asked, err)
 	}
 }
 

@@ -153,7 +153,7 @@ func (sp *splitter) unpropagated(literals []formula.Literal) float64 {
 			dims[v] = 1
 		}
 	}
-	return sp.tree.cells(contractionorder.Hypergraph{Dims: dims})
+	return sp.tree.cells(dims)
 }
 
 // piece is a cube, and the literal that splits it; −1 where nothing does, or need.
@@ -209,7 +209,7 @@ func (sp *splitter) part(of piece, l formula.Literal, work int64) (*piece, error
 	}
 	known := completed(h, of.order)
 	d, e := decompose(h, order), decompose(h, known)
-	if e.cells(h) <= d.cells(h) {
+	if e.cells(h.Dims) <= d.cells(h.Dims) {
 		d, order = e, known
 	}
 	s.guided(d, order)

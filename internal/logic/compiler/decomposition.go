@@ -60,10 +60,10 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 		return decomposition{}, nil, err
 	}
 	d := s.decompose(h, order)
-	cells := d.cells(h)
+	cells := d.cells(h.Dims)
 	if s.o.Order != nil {
 		given := completed(h, s.o.Order)
-		if e := s.decompose(h, given); e.cells(h) <= cells {
+		if e := s.decompose(h, given); e.cells(h.Dims) <= cells {
 			return e, given, nil
 		}
 		return d, order, nil
@@ -86,7 +86,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	}
 	s.Work += plan.Moves / policy.TreeMovesPerStep
 	other := eliminated(h, plan.Tree)
-	if e := s.decompose(h, other); e.cells(h) < cells {
+	if e := s.decompose(h, other); e.cells(h.Dims) < cells {
 		return e, other, nil
 	}
 	return d, order, nil
@@ -122,12 +122,12 @@ func completed(h contractionorder.Hypergraph, given []int) []int {
 }
 
 // cells is the total number of assignments of the bags.
-func (d decomposition) cells(h contractionorder.Hypergraph) float64 {
+func (d decomposition) cells(dims []int) float64 {
 	sum := 0.0
 	for _, bag := range d.bags {
 		cells := 1.0
 		for _, v := range bag {
-			cells *= float64(h.Dims[v])
+			cells *= float64(dims[v])
 		}
 		sum += cells
 	}

@@ -17,8 +17,12 @@ func prepare(ctx context.Context, p *problem, o Options) (*search, error) {
 	if err != nil || s == nil {
 		return nil, err
 	}
-	_, _, err = s.follow()
-	return s, err
+	d, _, err := s.follow()
+	if err != nil {
+		return nil, err
+	}
+	s.begun, s.cells = s.Work, d.cells(s.dimensions())
+	return s, nil
 }
 
 // root is prepare without a guide.

@@ -56,6 +56,9 @@ type search struct {
 	looks    odds // of looks at the tables of a component: that they are small enough
 	dense    eliminator
 	progress float64 // the finished fraction of the decision tree, both values of a decision taken as alike
+	begun    int64   // work when the search began
+	cells    float64 // assignments of all bags of the tree decomposition
+	rival    float64 // steps in the time of another way; 0: it is not known
 
 	checked int64 // work when the context was last looked at
 	err     error // why the search ends early
@@ -298,12 +301,23 @@ func (s *search) choose(c component) lit {
 // checkEvery is the work between two looks at the context: some milliseconds.
 const checkEvery = 1 << 18
 
+// leads reports whether the search goes on after its work because another way takes longer.
+func (s *search) leads() bool {
+	if s.o.Rival != nil {
+		s.rival = min(s.o.Rival(), s.cells/policy.StepCells)
+		s.o.Rival = nil
+		s.o.Work = max(s.o.Work, int64(s.rival/2))
+	}
+	left := float64(s.Work-s.begun) * (1 - s.progress)
+	return s.Work <= s.o.Work || s.Work <= policy.NearEnd*s.o.Work && left < s.rival*s.progress
+}
+
 // goOn looks at the budgets.
 func (s *search) goOn() bool {
 	switch {
 	case s.err != nil:
 		return false
-	case s.o.Work > 0 && s.Work > s.o.Work && (s.progress < 0.5 || s.Work > s.o.Further):
+	case s.o.Work > 0 && s.Work > s.o.Work && !s.leads():
 		s.err = fault.New(fault.OverBudget,
 			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
 			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
