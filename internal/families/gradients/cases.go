@@ -1,0 +1,441 @@
+package gradients
+
+// C = B for many cases at once: the sum of their ln-likelihoods, and its derivatives.
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/digest"
+	"github.com/basetensor/basetensor/internal/base/memo"
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/engine/junction"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Cases is B under each of a query's cases: Value.Cases. Complete cases are products of entries. The others go eight at a time along a tree
+// of the network without evidence (package junction), or, if digits may be lost there or there is no tree, each by an elimination of its own.
+type Cases struct {
+	Tables int     `msgpack:"tables,omitempty"` // leaves of the tree; 0: there is none
+	Merges []int   `msgpack:"merges,omitempty"` // two tables per merge; merge k makes table Tables+k
+	Flops  float64 `msgpack:"flops"`            // predicted, of a case
+}
+
+// Class implements Part.
+func (*Cases) Class() btn.Class { return btn.ClassCases }
+
+// Fits implements Part. Whether the tree is one over the network's tables is for the contraction to say.
+func (p *Cases) Fits(*btn.Network) error {
+	if !(p.Flops >= 0) || len(p.Merges)%2 != 0 || p.Tables < 0 {
+		return btn.Misfit("a tree of %d tables and %d merged ones, %v flops", p.Tables, len(p.Merges), p.Flops)
+	}
+	return nil
+}
+
+// KeepsRange implements btn.Ranged.
+func (*Cases) KeepsRange() bool { return true }
+
+// Differentiates implements contraction.Differentiator.
+func (*Cases) Differentiates() bool { return true }
+
+// tree is the tree as one of the search.
+func (p *Cases) tree() contractionorder.Tree {
+	t := contractionorder.Tree{Leaves: p.Tables, Merges: make([][2]int, len(p.Merges)/2)}
+	for k := range t.Merges {
+		t.Merges[k] = [2]int{p.Merges[2*k], p.Merges[2*k+1]}
+	}
+	return t
+}
+
+// ProposeCases is the proposal for the cases of a query. Its cost is that of all cases.
+func ProposeCases(j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) {
+	p, err := Of(j.Ctx, j.Problem())
+	if err != nil {
+		return nil, err
+	}
+	plan, hit, err := j.Remember("cases", p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
+		return planCases(ctx, j.Settings, p)
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := proposal.Priced(plan, hit)
+	if n := float64(len(cases.Rows)); found.Cost.Flops > 0 {
+		found.Cost.Flops = min(found.Cost.Flops*n, math.MaxFloat64)
+	}
+	if p.Signed() {
+		found.Warnings = []string{signedDerivatives}
+	}
+	return found, nil
+}
+
+// planCases searches a tree for all cases. Without one that fits, the price is that of an elimination without evidence, if that fits, and not
+// known else: evidence may make it fit.
+func planCases(ctx context.Context, s btn.Settings, p *Prepared) (*btn.Plan, error) {
+	if h, ok := junction.CaseShape(p.numbers()); ok {
+		tree, ok, err := treeOf(ctx, s, h)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			_, cost := junction.Price(h, tree)
+			if cost.Bytes *= 2 * junction.Lanes; cost.Bytes <= float64(s.Memory) && cost.Flops <= proposal.Limit(s) {
+				return proposal.Exact(cost, &Cases{Tables: tree.Leaves, Merges: slices.Concat(pairs(tree.Merges)...), Flops: cost.Flops}), nil
+			}
+		}
+	}
+	_, cost, err := p.Plan(ctx, PlanOptions{Memory: s.Memory, Flops: proposal.Limit(s)})
+	if err != nil && fault.CodeOf(err) != fault.OverBudget {
+		return nil, err
+	}
+	return proposal.Exact(cost, &Cases{Flops: cost.Flops}), nil
+}
+
+// pairs returns merges as lists.
+func pairs(merges [][2]int) [][]int {
+	lists := make([][]int, len(merges))
+	for k := range merges {
+		lists[k] = merges[k][:]
+	}
+	return lists
+}
+
+// shapes remembers the trees of the shapes that were asked for last: tables that are fitted change, and their shapes do not.
+var shapes = memo.LRU[[digest.Size]byte, foundTree]{Entries: 64, Bytes: 16 << 20}
+
+// foundTree is the outcome of a search.
+type foundTree struct {
+	tree contractionorder.Tree
+	ok   bool
+}
+
+// treeOf searches a tree without slices, a function of the shape and the settings alone. ok is false if none fits the memory.
+func treeOf(ctx context.Context, s btn.Settings, h contractionorder.Hypergraph) (contractionorder.Tree, bool, error) {
+	moves := min(policy.JunctionMoves, proposal.Moves(s))
+	d := digest.New()
+	h.Digest(d)
+	d.Raw(binary.AppendVarint(binary.AppendUvarint(nil, s.Seed), moves))
+	key := d.Sum()
+	if known, ok := shapes.Get(key); ok {
+		return known.tree, known.ok, nil
+	}
+	found, err := contractionorder.Search(ctx, h, contractionorder.Options{
+		Seed:    s.Seed,
+		Moves:   moves,
+		Effort:  policy.MarginalRate / policy.MoveCost,
+		Threads: 1,
+	})
+	if err != nil && fault.CodeOf(err) != fault.OverBudget {
+		return contractionorder.Tree{}, false, err
+	}
+	known := foundTree{found.Tree, err == nil && len(found.Slices) == 0}
+	shapes.Put(key, known, int64(16*len(found.Tree.Merges)))
+	return known.tree, known.ok, nil
+}
+
+// numbers is the network as a tree of cases reads it.
+func (p *Prepared) numbers() junction.Numbers {
+	return junction.Numbers{Net: p.net, Expression: p.floats, IsWanted: p.wanted}
+}
+
+// treeSlot is the place of the compiled tree among the forms of a problem.
+type treeSlot struct{}
+
+// compiled returns the tree of a problem's network, nil where it has none.
+func (p *Cases) compiled(ctx context.Context, of *problem.Problem, prepared *Prepared) (*junction.CaseTree, error) {
+	if p.Tables == 0 {
+		return nil, nil
+	}
+	return problem.Form(ctx, of, treeSlot{}, p, func() (*junction.CaseTree, error) {
+		t, _ := junction.CompileCases(prepared.numbers(), p.tree())
+		return t, nil
+	})
+}
+
+// Contract implements contraction.Contractor.
+func (p *Cases) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	if want.Cases == nil {
+		return btn.Value{}, fault.New(fault.BadInput, "the query has no cases")
+	}
+	if err := contraction.NoJoint(want); err != nil {
+		return btn.Value{}, err
+	}
+	prepared, err := Of(ctx, of)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	tree, err := p.compiled(ctx, of, prepared)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	a := &adding{
+		ctx: ctx, Problem: of, prepared: prepared, tree: tree, weights: want.Cases.Weights,
+		sum: casesSum{impossible: -1},
+	}
+	if want.Derivatives {
+		a.by, a.sum.by = make([]float64, prepared.wantedEntries()), make([]float64, prepared.entries)
+	}
+	if err := a.all(want.Cases); err != nil {
+		return btn.Value{}, err
+	}
+	return a.value()
+}
+
+// adding adds up cases.
+type adding struct {
+	ctx context.Context
+	*problem.Problem
+	prepared *Prepared
+	tree     *junction.CaseTree
+	weights  []float64 // nil: ones
+	by       []float64 // derivatives by the entries of the wanted tables, table after table; nil: not asked for
+	sum      casesSum
+}
+
+// casesSum is what is known of cases.
+type casesSum struct {
+	ln         float64
+	weight     float64   // of the cases that by does not have yet
+	by         []float64 // derivatives by parameter
+	impossible int       // the first case of probability 0; −1: none
+	flops      float64
+	doubt      string
+}
+
+// weight is how often a case counts.
+func (a *adding) weight(row int) float64 {
+	if a.weights == nil {
+		return 1
+	}
+	return a.weights[row]
+}
+
+// all adds up all cases: complete ones, those along the tree, and those by themselves.
+func (a *adding) all(cases *query.Cases) error {
+	counter := a.prepared.counter()
+	var along []junction.Case
+	var places []int // of those among all
+	for row := range cases.Rows {
+		values := cases.Values(row, len(a.Net.Variables))
+		if counter != nil && !slices.Contains(values, -1) {
+			a.count(counter, row, values)
+			continue
+		}
+		along, places = append(along, junction.Case{Values: values, Weight: a.weight(row)}), append(places, row)
+	}
+	alone := places
+	if a.tree != nil {
+		s, err := a.tree.Sum(a.ctx, along, a.by != nil, junction.Options{Threads: a.Threads, Memory: a.Memory})
+		if err != nil {
+			return err
+		}
+		a.sum.ln += s.Ln
+		a.sum.flops += s.Flops
+		for k, x := range s.By {
+			a.by[k] += x
+		}
+		for _, k := range s.Impossible {
+			a.exclude(places[k])
+		}
+		alone = nil
+		for _, c := range along {
+			a.sum.weight += c.Weight
+		}
+		for _, k := range s.Beyond {
+			alone = append(alone, places[k])
+			a.sum.weight -= along[k].Weight
+		}
+	}
+	for _, row := range alone {
+		if err := a.alone(row, cases.Values(row, len(a.Net.Variables))); err != nil {
+			return fault.New(fault.CodeOf(err), "case %d: %w", row, err)
+		}
+	}
+	return nil
+}
+
+// exclude notes a case of probability 0.
+func (a *adding) exclude(row int) {
+	if a.sum.impossible < 0 || row < a.sum.impossible {
+		a.sum.impossible = row
+	}
+}
+
+// counter finds the entries of complete cases.
+type counter struct {
+	strides [][]int // by table and variable of its scope
+	of      [][]int // those variables
+	first   []int   // where the derivatives of a table begin; −1: none are wanted
+}
+
+// counter returns nil if a table has an index that is no variable's, two variables have one, or numbers are below 0 or beyond float64.
+func (p *Prepared) counter() *counter {
+	if p.floats.Unfit != "" || p.Signed() {
+		return nil
+	}
+	variable := make(map[int]int, len(p.floats.Variables))
+	for v, i := range p.floats.Variables {
+		if _, twice := variable[i]; twice {
+			return nil
+		}
+		variable[i] = v
+	}
+	c := &counter{}
+	first := 0
+	for t, table := range p.floats.Tables {
+		of, strides := make([]int, len(table.Scope)), make([]int, len(table.Scope))
+		stride := 1
+		for k := len(table.Scope) - 1; k >= 0; k-- {
+			v, ok := variable[table.Scope[k]]
+			if !ok {
+				return nil
+			}
+			of[k], strides[k] = v, stride
+			stride *= p.floats.Dims[table.Scope[k]]
+		}
+		c.of, c.strides = append(c.of, of), append(c.strides, strides)
+		if p.wanted[t] {
+			c.first = append(c.first, first)
+			first += len(table.Data)
+		} else {
+			c.first = append(c.first, -1)
+		}
+	}
+	return c
+}
+
+// count adds a complete case.
+func (a *adding) count(c *counter, row int, values []int) {
+	w := a.weight(row)
+	ln := a.prepared.floats.Scale.LogAbs()
+	entries := make([]int, len(c.of))
+	for t, table := range a.prepared.floats.Tables {
+		for k, v := range c.of[t] {
+			entries[t] += values[v] * c.strides[t][k]
+		}
+		ln += math.Log(table.Data[entries[t]])
+	}
+	a.sum.flops += float64(len(entries))
+	if math.IsInf(ln, -1) {
+		a.exclude(row)
+		return
+	}
+	a.sum.ln, a.sum.weight = a.sum.ln+w*ln, a.sum.weight+w
+	for t, entry := range entries {
+		if a.by != nil && c.first[t] >= 0 {
+			a.by[c.first[t]+entry] += w / a.prepared.floats.Tables[t].Data[entry]
+		}
+	}
+}
+
+// alone adds a case by an elimination of its own.
+func (a *adding) alone(row int, values []int) error {
+	var evidence factorgraph.Evidence
+	for v, x := range values {
+		if x >= 0 {
+			evidence.Hard = append(evidence.Hard, factorgraph.Observation{Var: v, Value: x})
+		}
+	}
+	net, err := a.Net.Condition(evidence)
+	if err != nil {
+		return err
+	}
+	p, err := Prepare(a.ctx, net)
+	if err != nil {
+		return err
+	}
+	plan, _, err := p.Plan(a.ctx, PlanOptions{Memory: a.Memory, Flops: policy.ExactFlops})
+	if err != nil {
+		return err
+	}
+	answer, err := p.Answer(a.ctx, plan, Options{Memory: a.Memory, Threads: a.Threads, To: plan.Count})
+	if err != nil {
+		return err
+	}
+	a.sum.flops += answer.Flops
+	if answer.Doubt != "" {
+		a.sum.doubt = answer.Doubt
+	}
+	switch {
+	case answer.Z.IsZero():
+		a.exclude(row)
+		return nil
+	case answer.Z.Sign() < 0:
+		return fault.New(fault.BadInput, "its weight is below 0: the factors are no probability model")
+	}
+	a.sum.ln += a.weight(row) * answer.Z.LogAbs()
+	for k, x := range answer.By {
+		if a.sum.by != nil {
+			a.sum.by[k] += scaled.FromFloat(a.weight(row)).Mul(x).Div(answer.Z).Float64()
+		}
+	}
+	return nil
+}
+
+// value is what was added up, by the parameters of the cores.
+func (a *adding) value() (btn.Value, error) {
+	value := btn.Value{Flops: a.sum.flops, Doubt: a.sum.doubt, Cases: &btn.CasesValue{Ln: a.sum.ln}}
+	if a.sum.impossible >= 0 {
+		value.Cases = &btn.CasesValue{Impossible: 1 + a.sum.impossible}
+		return value, nil
+	}
+	value.Z = scaled.FromLog(a.sum.ln)
+	if a.by == nil {
+		return value, nil
+	}
+	a.distribute()
+	for _, x := range a.sum.by {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return value, fault.New(fault.Unsupported, "a derivative is beyond float64")
+		}
+	}
+	rest := a.sum.by
+	for _, n := range a.prepared.Sizes() {
+		value.Cases.Gradients = append(value.Cases.Gradients, rest[:n:n])
+		rest = rest[n:]
+	}
+	return value, nil
+}
+
+// distribute adds the derivatives by the entries of tables to those by parameters, also of parameters that are factors of all.
+func (a *adding) distribute() {
+	p := a.prepared
+	first, from := p.firsts(), 0
+	for t, source := range p.given.Sources {
+		if !p.wanted[t] {
+			continue
+		}
+		for k, place := range source.At {
+			if x := a.by[from+k]; place >= 0 && x != 0 {
+				a.sum.by[first[source.Core]+place] += math.Ldexp(x, int(-p.divided[t]))
+			}
+		}
+		from += len(source.At)
+	}
+	for _, s := range p.given.Single {
+		if !s.Value.IsZero() {
+			a.sum.by[first[s.Core]+s.At] += scaled.FromFloat(a.sum.weight).Div(s.Value).Float64()
+		}
+	}
+}
+
+// wantedEntries counts the entries of the tables that have parameters.
+func (p *Prepared) wantedEntries() int {
+	n := 0
+	for t := range p.wanted {
+		if p.wanted[t] {
+			n += len(p.floats.Tables[t].Data)
+		}
+	}
+	return n
+}
