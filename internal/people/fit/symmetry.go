@@ -11,14 +11,19 @@ import (
 )
 
 const (
-	alike    = 1e-6 // relative difference of numbers that EM takes for equal
+	equal    = 1e-6 // relative difference of numbers that EM begins with and does not tell apart
+	near     = 1e-2 // and of those that it leaves too slowly to go on
 	strength = 0.25 // entries are multiplied by 1 ± this, and rows normalised
 )
 
 // perturb multiplies the tables of the children of hidden variables whose states are alike by random numbers. It reports whether there are
 // such variables, and says so. after is the iteration before; −1: none was.
 func (f *fitting) perturb(after int) bool {
-	hidden := f.symmetric()
+	alike := equal
+	if after >= 0 {
+		alike = near
+	}
+	hidden := f.symmetric(alike)
 	if len(hidden) == 0 {
 		return false
 	}
@@ -56,9 +61,9 @@ func (c cpt) perturb(rng *rand.Rand) {
 	c.normalise(numbers)
 }
 
-// symmetric lists the variables that no case observes, with two states that are possible and alike in the tables of all children: what
-// cases expect of them is proportional.
-func (f *fitting) symmetric() (hidden []int) {
+// symmetric lists the variables that no case observes, with two states that are possible and in the tables of all children no further
+// apart than a relative difference: what cases expect of them is proportional.
+func (f *fitting) symmetric(alike float64) (hidden []int) {
 	for _, own := range f.cpts {
 		v := own.variable
 		if _, isObserved := slices.BinarySearch(f.data.variables, v); isObserved || !f.isAbove(v) {
@@ -68,7 +73,7 @@ func (f *fitting) symmetric() (hidden []int) {
 		isAlike := false
 		for x := range own.values {
 			for y := x + 1; y < own.values && !isAlike; y++ {
-				isAlike = possible[x] && possible[y] && f.sameBelow(v, x, y)
+				isAlike = possible[x] && possible[y] && f.sameBelow(v, x, y, alike)
 			}
 		}
 		if isAlike {
@@ -105,7 +110,7 @@ func (c cpt) possible() []bool {
 }
 
 // sameBelow reports whether two values of a variable are alike in the tables of its children.
-func (f *fitting) sameBelow(v, x, y int) bool {
+func (f *fitting) sameBelow(v, x, y int, alike float64) bool {
 	for _, c := range f.cpts {
 		mode := slices.Index(f.model.Factors[c.factor].Scope, v)
 		if mode < 0 || c.variable == v {
