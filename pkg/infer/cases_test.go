@@ -144,17 +144,22 @@ func TestCasesThatAreRefused(t *testing.T) {
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, 5, 6}}},
 	}}
 	both := []int{0, 1}
+	of := func(weights []float64, variables []int, rows ...[]int) query.Query {
+		return query.Query{Cases: &query.Cases{Variables: variables, Rows: rows, Weights: weights}}
+	}
+	beside, evidence := of(nil, both, []int{0, 0}), of(nil, both, []int{0, 0})
+	beside.Marginals, evidence.Evidence = true, factorgraph.Observe(map[int]int{0: 1})
 	for want, q := range map[string]query.Query{
-		"cases: they have the place":                       {Cases: &query.Cases{Variables: both, Rows: [][]int{{0, 0}}}, Marginals: true},
-		"cases.rows: 0 rows":                               {Cases: &query.Cases{Variables: both}},
-		"cases.rows[1]: 1 values of 2 variables":           {Cases: &query.Cases{Variables: both, Rows: [][]int{{0, 0}, {0}}}},
-		"cases.rows[0]: variable 1 = 3 is out of range":    {Cases: &query.Cases{Variables: both, Rows: [][]int{{0, 3}}}},
-		"cases.rows[0]: variable 0 = -2 is out of range":   {Cases: &query.Cases{Variables: both, Rows: [][]int{{-2, 0}}}},
-		"cases.variables: variable 1 twice":                {Cases: &query.Cases{Variables: []int{1, 1}, Rows: [][]int{{0, 0}}}},
-		"cases.weights: 2 weights of 1 rows":               {Cases: &query.Cases{Variables: both, Rows: [][]int{{0, 0}}, Weights: []float64{1, 2}}},
-		"cases.weights[0]: NaN is no number of times":      {Cases: &query.Cases{Variables: both, Rows: [][]int{{0, 0}}, Weights: []float64{math.NaN()}}},
-		"cases.variables: variable 2, the model has 2":     {Cases: &query.Cases{Variables: []int{2}, Rows: [][]int{{0}}}},
-		"cases: they have the place of evidence, and besi": {Cases: &query.Cases{Variables: both, Rows: [][]int{{0, 0}}}, Evidence: factorgraph.Observe(map[int]int{0: 1})},
+		"cases: they have the place":                     beside,
+		"cases: they have the place of evidence":         evidence,
+		"cases.rows: 0 rows":                             of(nil, both),
+		"cases.rows[1]: 1 values of 2 variables":         of(nil, both, []int{0, 0}, []int{0}),
+		"cases.rows[0]: variable 1 = 3 is out of range":  of(nil, both, []int{0, 3}),
+		"cases.rows[0]: variable 0 = -2 is out of range": of(nil, both, []int{-2, 0}),
+		"cases.variables: variable 1 twice":              of(nil, []int{1, 1}, []int{0, 0}),
+		"cases.variables: variable 2, the model has 2":   of(nil, []int{2}, []int{0}),
+		"cases.weights: 2 weights of 1 rows":             of([]float64{1, 2}, both, []int{0, 0}),
+		"cases.weights[0]: NaN is no number of times":    of([]float64{math.NaN()}, both, []int{0, 0}),
 	} {
 		_, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: []query.Query{q}})
 		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
@@ -162,7 +167,7 @@ func TestCasesThatAreRefused(t *testing.T) {
 		}
 	}
 	r, err := Run(t.Context(), Request{Job: "t", Model: m, Settings: btn.Settings{Method: btn.MethodSampled},
-		Queries: []query.Query{{Cases: &query.Cases{Variables: both, Rows: [][]int{{0, 0}}}}}})
+		Queries: []query.Query{of(nil, both, []int{0, 0})}})
 	if err != nil || r[0].Error == nil || r[0].Error.Code != fault.Unsupported {
 		t.Errorf("by samples: %v, %+v", err, r)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 )
 
 // Cases are sets of observations of the same variables, a row each: cases of a data set, of which equal ones are one row with a weight.
@@ -21,16 +20,7 @@ type Cases struct {
 // MaxCells bounds the values of all cases of a query together.
 const MaxCells = 1 << 24
 
-// Values returns the values that a row observes of a model with so many variables, −1 for the others.
-func (c *Cases) Values(row, variables int) []int {
-	values := slices.Repeat([]int{-1}, variables)
-	for k, v := range c.Variables {
-		values[v] = c.Rows[row][k]
-	}
-	return values
-}
-
-// checkCases checks the cases of a query, against the domains if they are known to be the model's, and that nothing else is asked beside them.
+// checkCases checks the cases of a query, against the domains if they are known to be the model's, and that nothing is asked beside them.
 func checkCases(domains []int, known bool, q *Query) (field string, err error) {
 	c := q.Cases
 	beside := *q

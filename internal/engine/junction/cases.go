@@ -13,7 +13,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // Numbers is a network written with its own numbers: entries that are 0 keep their places, because they have derivatives, too.
@@ -33,7 +32,7 @@ type CaseTree struct {
 	total  int     // derivatives
 }
 
-// Case is a case with observations. Values has one per variable of the network, −1 where nothing is observed. Weight is how often it counts.
+// Case is a case with observations. Values has one per variable of the network, −1 if it is not observed. Weight is how often it counts.
 type Case struct {
 	Values []int
 	Weight float64
@@ -45,12 +44,13 @@ type CaseSum struct {
 	// By is Σ weight · ∂ ln Z/∂θ by the entries θ of the wanted tables of Numbers, table after table; nil unless it is asked for.
 	By    []float64
 	Flops float64
-	// Beyond lists the cases that are not in the sums, because digits of their numbers may be lost on the way. Impossible lists those whose Z
-	// is 0, which are in no sum either. Both are in ascending sequence.
+	// Beyond lists the cases that are not in the sums, because digits of their numbers may be lost on the way. Impossible lists those
+	// whose Z is 0, which are in no sum either. Both are in ascending sequence.
 	Beyond, Impossible []int
 }
 
-// CaseShape returns the hypergraph of the leaves of a case tree. It says no where Shape would, and where a variable has weights other than 1.
+// CaseShape returns the hypergraph of the leaves of a case tree. It says no where Shape would, and if a variable has weights other
+// than 1.
 func CaseShape(n Numbers) (contractionorder.Hypergraph, bool) {
 	t, ok := beginCases(n)
 	if !ok {
@@ -145,8 +145,8 @@ func (t *CaseTree) lay(tree contractionorder.Tree) (scopes [][]int) {
 // shareCases is the number of cases that are summed up one after the other: shares do not depend on the number of threads.
 const shareCases = 256
 
-// Sum sums up cases, with their gradients or without. The same cases in the same sequence give the same bits, for any number of threads. The
-// error is the context's. Time: Price of a query with marginals for each case, or less.
+// Sum sums up cases, with their gradients or without. The same cases in the same sequence give the same bits, for any number of threads.
+// The error is the context's. Time: Price of a query with marginals for each case, or less.
 func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o Options) (CaseSum, error) {
 	shares := max(1, min((len(cases)+shareCases-1)/shareCases, mostShares))
 	threads := sumproduct.Threads(o.Threads)
@@ -184,7 +184,7 @@ func (t *CaseTree) add(ctx context.Context, cases []Case, first int, hasGradient
 		to.By, a.by = make([]float64, t.total), make([]float64, t.total)
 	}
 	for k := range a.nets {
-		a.nets[k] = newCaseNetwork(t.net)
+		a.nets[k] = btn.NewObserved(t.net)
 	}
 	for from := 0; from < len(cases); from += Lanes {
 		if err := a.add(first+from, cases[from:min(from+Lanes, len(cases))]); err != nil {
@@ -199,7 +199,7 @@ type adder struct {
 	*run
 	tree   *CaseTree
 	to     *CaseSum
-	nets   [Lanes]caseNetwork
+	nets   [Lanes]*btn.Observed
 	by     []float64 // of a batch
 	weight [Lanes]float64
 }
@@ -242,8 +242,7 @@ func (a *adder) add(first int, batch []Case) error {
 func (a *adder) together(batch []Case) (answers []Answer, isWhole bool, err error) {
 	queries := make([]Query, len(batch))
 	for lane, c := range batch {
-		a.nets[lane].observe(c.Values)
-		queries[lane].Net = a.nets[lane].net
+		queries[lane].Net = a.nets[lane].Observe(c.Values)
 	}
 	a.begin(queries)
 	answers = make([]Answer, len(batch))
@@ -344,51 +343,4 @@ func (a *adder) gather(leaf int, z *[Lanes]scaled.Number) bool {
 			(factor[4]*entry[4] + factor[5]*entry[5] + factor[6]*entry[6] + factor[7]*entry[7])
 	}
 	return isWhole
-}
-
-// caseNetwork is a network whose weights are those of one case after the other.
-type caseNetwork struct {
-	net      *btn.Network
-	free     []tensor.Tensor // by variable: without evidence
-	observed []*tensor.CP    // by variable
-	values   []int           // observed by the case before
-}
-
-// newCaseNetwork copies what evidence changes.
-func newCaseNetwork(net *btn.Network) caseNetwork {
-	c := *net
-	c.Links = slices.Clone(net.Links)
-	n := caseNetwork{net: &c, observed: make([]*tensor.CP, len(net.Variables)), values: slices.Repeat([]int{-1}, len(net.Variables))}
-	for _, place := range net.Variables {
-		n.free = append(n.free, net.Links[place.Link].T)
-	}
-	return n
-}
-
-// observe sets the weights of a case.
-func (n *caseNetwork) observe(values []int) {
-	for v, x := range values {
-		was, link := n.values[v], &n.net.Links[n.net.Variables[v].Link]
-		if x == was {
-			continue
-		}
-		n.values[v] = x
-		if x < 0 {
-			link.T = n.free[v]
-			continue
-		}
-		if n.observed[v] == nil {
-			of := *n.free[v].(*tensor.CP)
-			of.Weights = make([]float64, len(of.Weights))
-			n.observed[v] = &of
-		}
-		weights := n.observed[v].Weights
-		if was >= 0 {
-			weights[was] = 0
-		} else {
-			clear(weights)
-		}
-		weights[x] = 1
-		link.T = n.observed[v]
-	}
 }

@@ -23,8 +23,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Cases is B under each of a query's cases: Value.Cases. Complete cases are products of entries. The others go eight at a time along a tree
-// of the network without evidence (package junction), or, if digits may be lost there or there is no tree, each by an elimination of its own.
+// Cases is B under each of a query's cases: Value.Cases. Complete cases are products of entries. The others go eight at a time along a
+// tree of the network without evidence (package junction), or, if digits may be lost there or there is no tree, each by an elimination of
+// its own.
 type Cases struct {
 	Tables int     `msgpack:"tables,omitempty"` // leaves of the tree; 0: there is none
 	Merges []int   `msgpack:"merges,omitempty"` // two tables per merge; merge k makes table Tables+k
@@ -79,8 +80,8 @@ func ProposeCases(j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) 
 	return found, nil
 }
 
-// planCases searches a tree for all cases. Without one that fits, the price is that of an elimination without evidence, if that fits, and not
-// known else: evidence may make it fit.
+// planCases searches a tree for all cases. Without one that fits, the price is that of an elimination without evidence, if that fits, and
+// not known else: evidence may make it fit.
 func planCases(ctx context.Context, s btn.Settings, p *Prepared) (*btn.Plan, error) {
 	if h, ok := junction.CaseShape(p.numbers()); ok {
 		tree, ok, err := treeOf(ctx, s, h)
@@ -226,7 +227,7 @@ func (a *adding) all(cases *query.Cases) error {
 	var along []junction.Case
 	var places []int // of those among all
 	for row := range cases.Rows {
-		values := cases.Values(row, len(a.Net.Variables))
+		values := a.observed(cases, row)
 		if counter != nil && !slices.Contains(values, -1) {
 			a.count(counter, row, values)
 			continue
@@ -257,11 +258,20 @@ func (a *adding) all(cases *query.Cases) error {
 		}
 	}
 	for _, row := range alone {
-		if err := a.alone(row, cases.Values(row, len(a.Net.Variables))); err != nil {
+		if err := a.alone(row, a.observed(cases, row)); err != nil {
 			return fault.New(fault.CodeOf(err), "case %d: %w", row, err)
 		}
 	}
 	return nil
+}
+
+// observed returns the values of a case by variable, −1 for those that it does not observe.
+func (a *adding) observed(cases *query.Cases, row int) []int {
+	values := slices.Repeat([]int{-1}, len(a.Net.Variables))
+	for k, v := range cases.Variables {
+		values[v] = cases.Rows[row][k]
+	}
+	return values
 }
 
 // exclude notes a case of probability 0.

@@ -263,8 +263,8 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// TestResumedFitsHaveTheSameBits: a fit that is interrupted after every iteration and goes on from the file ends as one that is not; states
-// of other tables are refused.
+// TestResumedFitsHaveTheSameBits: a fit that is interrupted after every iteration and goes on from the file ends as one that is not;
+// states of other tables are refused.
 func TestResumedFitsHaveTheSameBits(t *testing.T) {
 	uniform, _, d := hidden(t)
 	options := Options{Iterations: 40, Tolerance: 1e-6, Starts: 2}

@@ -1,5 +1,5 @@
 // Package fit learns the conditional probability tables of a Bayesian network from cases with missing values, by EM over the workers:
-// the expected counts of an E step are θ · ∂ ln-likelihood/∂θ, the sum of the cases' gradients, which comes in some jobs of many cases each.
+// the expected counts of an E step are θ · ∂ ln-likelihood/∂θ, the sum of the cases' gradients, which comes in jobs of many cases each.
 package fit
 
 import (
