@@ -174,7 +174,8 @@ func hidden(t *testing.T) (uniform, planted *factorgraph.Model, d *Data) {
 }
 
 // TestSymmetricTablesAreLeft: EM from tables in which the states of a hidden variable are alike is perturbed, says so, and ends as likely
-// as EM from the planted tables; so does EM that leaves nearly symmetric ones too slowly. A variable that some case observes is not perturbed.
+// as EM from the planted tables; so does EM that leaves nearly symmetric ones too slowly. A variable that some case observes is not
+// perturbed.
 func TestSymmetricTablesAreLeft(t *testing.T) {
 	uniform, planted, d := hidden(t)
 	run := func(m *factorgraph.Model, d *Data, o Options) (Report, []string) {
