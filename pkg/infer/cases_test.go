@@ -61,6 +61,10 @@ func TestCasesEqualEnumeration(t *testing.T) {
 		if table, ok := m.Factors[0].Table.(*tensor.Dense); ok && seed%7 == 3 {
 			table.Data[0] *= 0x1p-700
 		}
+		settings := btn.Settings{}
+		if seed%11 == 5 { // no tree fits
+			settings.Memory = 8 << 10
+		}
 		c := drawCases(rng, m, 1+rng.IntN(20))
 		first, isSigned := -1, false
 		ln := 0.0
@@ -73,7 +77,9 @@ func TestCasesEqualEnumeration(t *testing.T) {
 				first = row
 			}
 		}
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{Cases: c, Gradients: true}, {Cases: c}}})
+		results, err := Run(context.Background(), Request{
+			Job: "t", Model: m, Settings: settings, Queries: []query.Query{{Cases: c, Gradients: true}, {Cases: c}},
+		})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -142,13 +142,18 @@ func (t *CaseTree) lay(tree contractionorder.Tree) (scopes [][]int) {
 	return p.scopes
 }
 
-// shareCases is the number of cases that are summed up one after the other: shares do not depend on the number of threads.
-const shareCases = 256
+// Shares of cases are summed up apart: as many as have shareCases cases, and shareNumbers derivatives together, whatever the number of
+// threads.
+const (
+	shareCases   = 256
+	shareNumbers = 1 << 21
+	mostShares   = 16
+)
 
 // Sum sums up cases, with their gradients or without. The same cases in the same sequence give the same bits, for any number of threads.
 // The error is the context's. Time: Price of a query with marginals for each case, or less.
 func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o Options) (CaseSum, error) {
-	shares := max(1, min((len(cases)+shareCases-1)/shareCases, mostShares))
+	shares := max(1, min((len(cases)+shareCases-1)/shareCases, shareNumbers/max(1, t.total), mostShares))
 	threads := sumproduct.Threads(o.Threads)
 	if o.Memory > 0 {
 		threads = max(1, min(threads, int(o.Memory/(2*Lanes*t.bytes()))))
@@ -170,9 +175,6 @@ func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o O
 	}
 	return total, err
 }
-
-// mostShares bounds the sums of gradients that are there at a time.
-const mostShares = 16
 
 // add adds up cases, the first of which has a position among all.
 func (t *CaseTree) add(ctx context.Context, cases []Case, first int, hasGradients bool, to *CaseSum) error {

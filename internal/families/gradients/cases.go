@@ -90,7 +90,7 @@ func planCases(ctx context.Context, s btn.Settings, p *Prepared) (*btn.Plan, err
 		}
 		if ok {
 			_, cost := junction.Price(h, tree)
-			if cost.Bytes *= 2 * junction.Lanes; cost.Bytes <= float64(s.Memory) && cost.Flops <= proposal.Limit(s) {
+			if cost.Bytes = 2*junction.Lanes*cost.Bytes + p.bytes(); cost.Bytes <= float64(s.Memory) && cost.Flops <= proposal.Limit(s) {
 				return proposal.Exact(cost, &Cases{Tables: tree.Leaves, Merges: slices.Concat(pairs(tree.Merges)...), Flops: cost.Flops}), nil
 			}
 		}

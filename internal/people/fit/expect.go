@@ -19,7 +19,8 @@ const (
 	jobs       = 8    // of an iteration, unless that makes them shorter or longer than this many cases
 	fewestRows = 64   // of a job
 	mostRows   = 4096 // of a job
-	atOnce     = 8    // jobs under way
+	mostCells  = 1 << 20
+	atOnce     = 8 // jobs under way
 )
 
 // part is the cases of a job.
@@ -88,7 +89,7 @@ func (f *fitting) ask(ctx context.Context, request wire.Request, k int, some []d
 
 // cut cuts the cases into jobs: the same ones for any number of workers.
 func (d *Data) cut() (parts []part) {
-	most := min(mostRows, max(1, query.MaxCells/max(1, len(d.variables))))
+	most := min(mostRows, max(1, mostCells/max(1, len(d.variables))))
 	each := min(most, max(fewestRows, (len(d.distinct)+jobs-1)/jobs))
 	for from := 0; from < len(d.distinct); from += each {
 		parts = append(parts, part{cases: d.distinct[from:min(from+each, len(d.distinct))]})
