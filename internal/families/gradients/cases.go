@@ -23,9 +23,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Cases is B under each of a query's cases: Value.Cases. Complete cases are products of entries. The others go eight at a time along a
-// tree of the network without evidence (package junction), or, if digits may be lost there or there is no tree, each by an elimination of
-// its own.
+// Cases is B under each of a query's cases: Value.Cases. Cases that their observations cut into small components are sums over these, equal
+// ones once. The others go eight at a time along a tree of the network without evidence (package junction), or, if digits may be lost there
+// or there is no tree, each by an elimination of its own.
 type Cases struct {
 	Tables int     `msgpack:"tables,omitempty"` // leaves of the tree; 0: there is none
 	Merges []int   `msgpack:"merges,omitempty"` // two tables per merge; merge k makes table Tables+k
@@ -183,6 +183,9 @@ func (p *Cases) Contract(ctx context.Context, of *problem.Problem, want problem.
 		ctx: ctx, Problem: of, prepared: prepared, tree: tree, weights: want.Cases.Weights,
 		sum: casesSum{impossible: -1},
 	}
+	if tree != nil {
+		a.flops = p.Flops
+	}
 	if want.Derivatives {
 		a.by, a.sum.by = make([]float64, prepared.wantedEntries()), make([]float64, prepared.entries)
 	}
@@ -199,6 +202,7 @@ type adding struct {
 	prepared *Prepared
 	tree     *junction.CaseTree
 	weights  []float64 // nil: ones
+	flops    float64   // of a case along the tree; 0: there is none
 	by       []float64 // derivatives by the entries of the wanted tables, table after table; nil: not asked for
 	sum      casesSum
 }
@@ -221,20 +225,13 @@ func (a *adding) weight(row int) float64 {
 	return a.weights[row]
 }
 
-// all adds up all cases: complete ones, those along the tree, and those by themselves.
+// all adds up all cases: those of small components, those along the tree, and those by themselves.
 func (a *adding) all(cases *query.Cases) error {
-	counter := a.prepared.counter()
-	var along []junction.Case
-	var places []int // of those among all
-	for row := range cases.Rows {
-		values := a.observed(cases, row)
-		if counter != nil && !slices.Contains(values, -1) {
-			a.count(counter, row, values)
-			continue
-		}
-		along, places = append(along, junction.Case{Values: values, Weight: a.weight(row)}), append(places, row)
-	}
+	along, places := a.cut(cases)
 	alone := places
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
 	if a.tree != nil {
 		s, err := a.tree.Sum(a.ctx, along, a.by != nil, junction.Options{Threads: a.Threads, Memory: a.Memory})
 		if err != nil {
@@ -265,6 +262,37 @@ func (a *adding) all(cases *query.Cases) error {
 	return nil
 }
 
+// block is the number of cases whose components are kept at a time.
+const block = 1 << 12
+
+// cut adds up the cases whose components are small, and returns the others with their places.
+func (a *adding) cut(cases *query.Cases) (along []junction.Case, places []int) {
+	cutter := a.prepared.newCutter(a.flops)
+	scale := a.prepared.floats.Scale.LogAbs()
+	for row := range cases.Rows {
+		values, weight := a.observed(cases, row), a.weight(row)
+		impossible, ok := false, false
+		if cutter != nil {
+			impossible, ok = cutter.add(row, values, weight)
+		}
+		if !ok {
+			along, places = append(along, junction.Case{Values: values, Weight: weight}), append(places, row)
+		}
+		if impossible {
+			a.exclude(row)
+		}
+		if cutter != nil && ((row+1)%block == 0 || row+1 == len(cases.Rows)) {
+			a.sum.weight, a.sum.ln = a.sum.weight+cutter.weight, a.sum.ln+cutter.weight*scale
+			ln, flops := cutter.flush(a.by, a.exclude)
+			a.sum.ln, a.sum.flops = a.sum.ln+ln, a.sum.flops+flops
+			if a.ctx.Err() != nil {
+				return nil, nil
+			}
+		}
+	}
+	return along, places
+}
+
 // observed returns the values of a case by variable, −1 for those that it does not observe.
 func (a *adding) observed(cases *query.Cases, row int) []int {
 	values := slices.Repeat([]int{-1}, len(a.Net.Variables))
@@ -278,73 +306,6 @@ func (a *adding) observed(cases *query.Cases, row int) []int {
 func (a *adding) exclude(row int) {
 	if a.sum.impossible < 0 || row < a.sum.impossible {
 		a.sum.impossible = row
-	}
-}
-
-// counter finds the entries of complete cases.
-type counter struct {
-	strides [][]int // by table and variable of its scope
-	of      [][]int // those variables
-	first   []int   // where the derivatives of a table begin; −1: none are wanted
-}
-
-// counter returns nil if a table has an index that is no variable's, two variables have one, or numbers are below 0 or beyond float64.
-func (p *Prepared) counter() *counter {
-	if p.floats.Unfit != "" || p.Signed() {
-		return nil
-	}
-	variable := make(map[int]int, len(p.floats.Variables))
-	for v, i := range p.floats.Variables {
-		if _, twice := variable[i]; twice {
-			return nil
-		}
-		variable[i] = v
-	}
-	c := &counter{}
-	first := 0
-	for t, table := range p.floats.Tables {
-		of, strides := make([]int, len(table.Scope)), make([]int, len(table.Scope))
-		stride := 1
-		for k := len(table.Scope) - 1; k >= 0; k-- {
-			v, ok := variable[table.Scope[k]]
-			if !ok {
-				return nil
-			}
-			of[k], strides[k] = v, stride
-			stride *= p.floats.Dims[table.Scope[k]]
-		}
-		c.of, c.strides = append(c.of, of), append(c.strides, strides)
-		if p.wanted[t] {
-			c.first = append(c.first, first)
-			first += len(table.Data)
-		} else {
-			c.first = append(c.first, -1)
-		}
-	}
-	return c
-}
-
-// count adds a complete case.
-func (a *adding) count(c *counter, row int, values []int) {
-	w := a.weight(row)
-	ln := a.prepared.floats.Scale.LogAbs()
-	entries := make([]int, len(c.of))
-	for t, table := range a.prepared.floats.Tables {
-		for k, v := range c.of[t] {
-			entries[t] += values[v] * c.strides[t][k]
-		}
-		ln += math.Log(table.Data[entries[t]])
-	}
-	a.sum.flops += float64(len(entries))
-	if math.IsInf(ln, -1) {
-		a.exclude(row)
-		return
-	}
-	a.sum.ln, a.sum.weight = a.sum.ln+w*ln, a.sum.weight+w
-	for t, entry := range entries {
-		if a.by != nil && c.first[t] >= 0 {
-			a.by[c.first[t]+entry] += w / a.prepared.floats.Tables[t].Data[entry]
-		}
 	}
 }
 
