@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
@@ -24,10 +25,11 @@ type fitCmd struct {
 	modelFlag
 	Data        string      `arg:"" help:"${fit_data}"`
 	Output      string      `short:"o" help:"${fit_output}" placeholder:"FILE"`
-	Iterations  int         `help:"Iterations at most." default:"100"`
+	Iterations  int         `help:"Iterations at most, of every start." default:"100"`
 	Tolerance   float64     `help:"Converged: an iteration gains less than this share of the ln-likelihood." default:"1e-7"`
 	Pseudocount float64     `help:"Counts added to every entry that is not 0: a Dirichlet prior. 0: maximum likelihood." default:"0"`
 	Seed        uint64      `help:"${fit_seed}"`
+	Starts      int         `help:"${fit_starts}" default:"1"`
 	Ignore      []string    `help:"Columns that are no variables." placeholder:"COLUMN"`
 	Memory      config.Size `help:"${request_memory}" default:"2GiB" placeholder:"SIZE"`
 	placeFlags
@@ -40,6 +42,8 @@ func (c *fitCmd) Validate() error {
 		return fmt.Errorf("standard input can be read once: 2 inputs are %q", console.StandardInput)
 	case c.Iterations < 1:
 		return fmt.Errorf("--iterations must be at least 1, not %d", c.Iterations)
+	case c.Starts < 1:
+		return fmt.Errorf("--starts must be at least 1, not %d", c.Starts)
 	case !(c.Tolerance >= 0) || math.IsInf(c.Tolerance, 1):
 		return fmt.Errorf("--tolerance must be at least 0, not %v", c.Tolerance)
 	case !(c.Pseudocount >= 0) || math.IsInf(c.Pseudocount, 1):
@@ -67,32 +71,46 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	}
 	defer closeRemote()
 
-	say := t.Out
+	r := &fitRun{fitCmd: c, terminal: t, say: t.Out, rows: data.Rows, bar: console.NewBar(t.Err), told: time.Now()}
 	if c.Output == "" {
-		say = t.Err
+		r.say = t.Err
 	}
-	fmt.Fprintf(say, "cases       %d, %d of them distinct\n", data.Rows, data.Distinct())
+	options := fit.Options{
+		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed, Starts: c.Starts,
+		Passed: r.passed, Counted: r.counted, Said: r.said, Ended: r.ended,
+		Tell: c.telling(func(err error) { r.bar.Clear(); t.Say(err) }),
+	}
+	if err := r.resume(&options, m, data); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.say, "cases       %d, %d of them distinct\n", data.Rows, data.Distinct())
+	if s := options.From; s != nil {
+		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", s.Start+1, s.Iteration, r.state)
+	}
 	request := wire.Request{
 		Job:      c.AsNATS.Job(console.NewJob(time.Now())),
 		Settings: query.Settings{Method: query.MethodExact, Memory: tables(c.Memory, m)},
 	}
-	fitted, report, err := fit.Run(ctx, remote, request, m, data, fit.Options{
-		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed,
-		Passed: func(s fit.Step) { c.passed(say, s) }, Tell: c.telling(t.Say),
-	})
+	fitted, report, err := fit.Run(ctx, remote, request, m, data, options)
+	r.bar.Clear()
 	if err != nil {
+		if r.isSaved {
+			fmt.Fprintf(t.Err, "btn: %s has the last iteration: the same command goes on from it\n", r.state)
+		}
 		return err
 	}
-	ended := fmt.Sprintf("not converged after %d iterations: --iterations takes it further", report.Iteration)
-	if report.Converged {
-		ended = fmt.Sprintf("converged after %d iterations", report.Iteration)
+	if len(report.Starts) > 1 {
+		fmt.Fprintf(r.say, "best        start %d, ln likelihood %.6f nats\n", report.Start.Start+1, report.Ln)
 	}
-	fmt.Fprintf(say, "ended       %s\nfitted      %d tables", ended, report.Tables)
+	fmt.Fprintf(r.say, "fitted      %d tables", report.Tables)
 	if report.Fixed > 0 {
-		fmt.Fprintf(say, "; %d factors in other forms stay as they are", report.Fixed)
+		fmt.Fprintf(r.say, "; %d factors in other forms stay as they are", report.Fixed)
 	}
-	fmt.Fprintln(say)
-	return c.write(t, fitted)
+	fmt.Fprintln(r.say)
+	if err := c.write(t, fitted); err != nil {
+		return err
+	}
+	return r.finish()
 }
 
 // read reads the cases.
@@ -117,17 +135,101 @@ func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.M
 	return data, nil
 }
 
+// fitRun is a run of the command: what it prints, and the file with its state.
+type fitRun struct {
+	*fitCmd
+	terminal *console.Terminal
+	say      io.Writer
+	bar      *console.Bar // nil where standard error is no terminal
+	rows     int64
+	told     time.Time // when progress was said last
+	state    string    // file; empty: the model goes to standard output
+	digest   string    // of what the state depends on
+	isSaved  bool
+}
+
+// resume has the state kept in a file beside the output, and goes on from the one that is there.
+func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, data *fit.Data) error {
+	if r.Output == "" {
+		return nil
+	}
+	graph, err := wire.NewGraph(m)
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	_, model, err := wire.EncodeGraph(graph)
+	if err != nil {
+		return err
+	}
+	r.state = r.Output + ".run"
+	r.digest = wire.Digest(fmt.Appendf(nil, "fit 1 %s %s %v %d %d", model, data.Digest(), r.Pseudocount, r.Seed, r.Starts))
+	if o.From, err = fit.LoadState(r.state, r.digest); err != nil {
+		return err
+	}
+	r.isSaved = o.From != nil
+	o.Save = func(s *fit.State) error {
+		err := console.Replace(r.state, 0o666, func(w io.Writer) error { return fit.WriteState(w, r.digest, s) })
+		r.isSaved = r.isSaved || err == nil
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	return nil
+}
+
+// finish removes the state: the model is written.
+func (r *fitRun) finish() error {
+	if err := os.Remove(r.state); r.isSaved && err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	return nil
+}
+
 // passed prints an iteration.
-func (c *fitCmd) passed(to io.Writer, s fit.Step) {
+func (r *fitRun) passed(s fit.Step) {
+	r.bar.Clear()
+	r.told = time.Now()
 	trust := ""
 	if !s.Exact {
 		trust = ", an estimate"
 	}
-	fmt.Fprintf(to, "iteration   %3d  ln likelihood %.6f nats", s.Iteration, s.Ln)
-	if c.Pseudocount > 0 {
-		fmt.Fprintf(to, ", with the prior %.6f", s.Objective)
+	fmt.Fprintf(r.say, "iteration   %3d  ln likelihood %.6f nats", s.Iteration, s.Ln)
+	if r.Pseudocount > 0 {
+		fmt.Fprintf(r.say, ", with the prior %.6f", s.Objective)
 	}
-	fmt.Fprintln(to, trust)
+	fmt.Fprintln(r.say, trust)
+}
+
+// counted shows how many cases of an iteration are done: a bar on a terminal, else a line every ten seconds.
+func (r *fitRun) counted(iteration int, rows int64) {
+	text := fmt.Sprintf("iteration %d: %d of %d cases", iteration, rows, r.rows)
+	if r.bar != nil {
+		r.bar.Draw("", float64(rows), float64(r.rows), text)
+	} else if time.Since(r.told) > 10*time.Second {
+		r.told = time.Now()
+		fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)
+	}
+}
+
+// said passes on what EM does about tables.
+func (r *fitRun) said(text string) {
+	r.bar.Clear()
+	fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)
+}
+
+// ended prints how a start ended.
+func (r *fitRun) ended(s fit.Start) {
+	how := fmt.Sprintf("not converged after %d iterations: --iterations takes it further", s.Iteration)
+	if s.Converged {
+		how = fmt.Sprintf("converged after %d iterations", s.Iteration)
+	}
+	if r.Starts == 1 {
+		fmt.Fprintf(r.say, "ended       %s\n", how)
+		return
+	}
+	from := "the model's tables"
+	if s.Seed != 0 {
+		from = fmt.Sprintf("seed %d", s.Seed)
+	}
+	fmt.Fprintf(r.say, "start       %3d  from %s: ln likelihood %.6f nats, %s\n", s.Start+1, from, s.Ln, how)
 }
 
 // write writes the model.

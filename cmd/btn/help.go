@@ -46,6 +46,8 @@ var helpTexts = kong.Vars{
 		"an empty one is missing; '-' is standard input, .gz is decompressed.",
 	"fit_output": "File to write the model to, in the format that its ending says, replaced once it is whole; " +
 		"without: standard output, native.",
+	"fit_starts": "Starts of EM, of which the most likely end is kept: the first as without, the others with rows drawn by the seeds " +
+		"after --seed.",
 	"fit_seed":     "Begin with rows drawn by this seed, in place of the tables that the model has; 0: with those.",
 	"convert_from": "Model file, in any format of docs/reference/formats.md; '-' is standard input, .gz is decompressed.",
 	"convert_to": "File to write, in the format that its ending says; one that ends in .gz is compressed, and '-' is " +

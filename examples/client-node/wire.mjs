@@ -81,7 +81,8 @@ const model = struct({
     'evid?': leaf, 'named?': optional(struct({ 'joint?': list(leaf), 'targets?': list(leaf), 'map?': list(leaf) })),
     'file?': leaf, 'marginals?': leaf, 'targets?': list(leaf), 'over?': leaf, 'joint?': list(leaf), 'gradients?': leaf,
     'sensitivity?': optional(struct({ v: leaf, x: leaf, 'range?': float, 'top?': leaf })),
-    'mpe?': leaf, 'best?': leaf, 'map?': list(leaf), 'samples?': leaf, 'seed?': leaf, 'weight?': float, 'conflict?': leaf,
+    'mpe?': leaf, 'best?': leaf, 'map?': list(leaf), 'samples?': leaf, 'seed?': leaf,
+    'cases?': optional(struct({ variables: list(leaf), rows: list(list(leaf)), 'weights?': leaf })), 'conflict?': leaf,
     'information?': optional(struct({ target: leaf, 'candidates?': list(leaf), 'utility?': list(leaf) })),
   })),
   'settings?': struct({

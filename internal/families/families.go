@@ -19,6 +19,7 @@
 //	                    with derivatives where all parameters are weights
 //	cube                C = B under a partial assignment, one of those that a search is split into
 //	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
+//	cases               C = B, exactly, under each of many cases: the sum of ln Z, with derivatives by all parameters
 //	descent             C = B: assignments, and no share of Z
 //	search              the most probable assignment and a bound of all, and no share of Z
 //	exchangeable        Σ_c over the counts of classes of variables that may be swapped, found in plain tables (Lemmas 3 and 4)
@@ -97,6 +98,7 @@ func init() {
 		btn.ClassSlices:          func() btn.Part { return new(exact.Slices) },
 		btn.ClassGroups:          func() btn.Part { return new(exact.Groups) },
 		btn.ClassAdjoints:        func() btn.Part { return new(gradients.Adjoints) },
+		btn.ClassCases:           func() btn.Part { return new(gradients.Cases) },
 		btn.ClassDescent:         func() btn.Part { return new(descent.Descent) },
 		btn.ClassCircuit:         func() btn.Part { return new(circuits.Circuit) },
 		btn.ClassCube:            func() btn.Part { return new(circuits.Cube) },

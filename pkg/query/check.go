@@ -103,8 +103,8 @@ func check(domains []int, known bool, queries []Query) error {
 			f.first(q.Named.check(q))
 		}
 		f.first("over", CheckOver(q.Over, i, len(queries)))
-		if math.IsNaN(q.Weight) || math.IsInf(q.Weight, 0) {
-			f.first("weight", fmt.Errorf("%v is no number of times", q.Weight))
+		if q.Cases != nil {
+			f.first(checkCases(domains, known, q))
 		}
 		f.first("sensitivity", checkSensitivity(domains, known, q.Sensitivity))
 		f.first("joint", checkJoint(domains, known, q.Joint))

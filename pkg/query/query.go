@@ -47,9 +47,9 @@ type Query struct {
 	// are more than memory and budget hold, and by method sampled.
 	Samples int    `msgpack:"samples,omitempty"`
 	Seed    uint64 `msgpack:"seed,omitempty"`
-	// Weight is 0, or how often the query counts in the likelihood of the request: Σ Weight · ln Z over all queries that have one, and
-	// its gradient where they ask for Gradients, in the result of the first of them, whose own gradients stand nowhere.
-	Weight float64 `msgpack:"weight,omitempty"`
+	// Cases are many sets of observations in place of Evidence: the result has the sum of their ln Z, and with Gradients that of their
+	// gradients. By exact methods only, and beside no other question; nil: there are none.
+	Cases *Cases `msgpack:"cases,omitempty"`
 	// Conflict asks which observations contradict each other, where they do, Z is moderate work, and the way is exact: see Conflict.
 	Conflict bool `msgpack:"conflict,omitempty"`
 	// Information asks for the value of observing other variables for a target; nil: nothing of the kind. It takes one query

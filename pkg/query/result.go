@@ -43,7 +43,7 @@ type Result struct {
 	Gradients [][]float64 `json:"gradients,omitempty"`
 	// ScaledGradients are there in the place of Gradients where one is beyond float64.
 	ScaledGradients *ScaledGradients `json:"scaled_gradients,omitempty"`
-	// Likelihood sums up all queries with a weight, in the result of the first of them; absent without.
+	// Likelihood sums up the cases of a query; absent without. LogZ is Likelihood.Ln then.
 	Likelihood *Likelihood `json:"likelihood,omitempty"`
 	// Conflict is there where it was asked for, Z is 0, and it was found out.
 	Conflict *Conflict `json:"conflict,omitempty"`
@@ -222,12 +222,12 @@ type Swing struct {
 	High      float64 `json:"high"`
 }
 
-// Likelihood is Σ weight · ln Z over the queries of a request that have a weight.
+// Likelihood is Σ weight · ln Z over the cases of a query.
 type Likelihood struct {
-	Queries   int         `json:"queries"`             // that have one
-	Ln        float64     `json:"ln"`                  // nats
-	Exact     bool        `json:"exact"`               // all of their results are
-	Gradients [][]float64 `json:"gradients,omitempty"` // as of Result, of Ln; absent unless all of them ask for gradients
+	Ln        float64     `json:"ln"`                  // nats; 0 where a case is impossible
+	Gradients [][]float64 `json:"gradients,omitempty"` // as of Result, of Ln; absent unless they are asked for
+	// Impossible is the first case whose Z is 0, a position among the rows; null: there is none.
+	Impossible *int `json:"impossible"`
 }
 
 // Cost is the cost of a contraction. Zero where nothing has to be planned.

@@ -73,7 +73,6 @@ func Results(inputs []Input) []btn.Result {
 			}
 		}
 	}
-	likelihood(inputs, results)
 	return results[:asked]
 }
 

@@ -94,8 +94,7 @@ func TestNoProbabilityIsAboveOne(t *testing.T) {
 	}
 }
 
-// TestExactEventsOverEstimates: an exact answer that an estimate contradicts stays, and the estimate says so. A query that fails for that
-// is no part of a likelihood.
+// TestExactEventsOverEstimates: an exact answer that an estimate contradicts stays, and the estimate says so.
 func TestExactEventsOverEstimates(t *testing.T) {
 	results := Results([]Input{asked(0, false, 1, 0, 0), event(1, true, 1.25, 0, 1)})
 	if r := results[1]; r.Status != "ok" || !r.Exact || r.LnRatio != nil || r.LogZ == nil || len(r.Warnings) == 0 {
@@ -103,16 +102,6 @@ func TestExactEventsOverEstimates(t *testing.T) {
 	}
 	if w := strings.Join(results[0].Warnings, ";"); !strings.Contains(w, "query 1, which restricts this one") {
 		t.Errorf("the other query does not say so: %q", w)
-	}
-
-	weighed := []Input{asked(0, false, 1, 0, 0), event(1, false, 1.25, 0, 1)}
-	for q := range weighed {
-		weighed[q].Assignment.Weight = 1
-	}
-	results = Results(weighed)
-	w := strings.Join(results[0].Warnings, ";")
-	if results[0].Likelihood != nil || !strings.Contains(w, "no likelihood: query 1 has no answer") {
-		t.Errorf("the likelihood of an answer and a failure: %+v, %q", results[0].Likelihood, w)
 	}
 }
 

@@ -243,6 +243,7 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 	if len(r.parts) == 0 { // an assignment alone
 		return r.reportAssignments(to, a.Descents)
 	}
+	r.reportCases(to)
 	if r.z.IsZero() && r.possible() {
 		return failure(fault.Unsupported, "the total came out as 0, and an assignment has a weight above 0: terms are missing")
 	} else if r.z.IsZero() {

@@ -66,7 +66,7 @@ func AssignKnown(
 
 // note writes what a query says beside evidence into its assignment, and the network's warnings.
 func note(to *btn.Assignment, net *btn.Network, queries []query.Query, q query.Query) {
-	to.Over, to.Targets, to.Weight = q.Over, q.Targets, q.Weight
+	to.Over, to.Targets = q.Over, q.Targets
 	to.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
 	to.Warnings = slices.Concat(net.Warnings, to.Warnings)
 }

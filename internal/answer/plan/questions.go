@@ -67,6 +67,12 @@ func (a *assigner) gradients(q query.Query) (*btn.Assignment, error) {
 			"plan: gradients and a joint marginal are two queries of a job")
 	}
 
+	if q.Cases != nil && m != nil {
+		return nil, fault.New(fault.Unsupported, "plan: cases are summed up by methods auto and exact only, not by method %s", m.Name)
+	}
+	if q.Cases != nil {
+		return gradients.ProposeCases(a.Job, q.Cases)
+	}
 	propose := gradients.Propose
 	if m != nil {
 		propose = m.Parametric

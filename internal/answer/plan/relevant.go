@@ -31,7 +31,7 @@ type assigners struct {
 // taken as it is where it is small, or the part is not: the tree serves all evidence, and takes less than planning for a part. So is one
 // whose decomposition is learned. The choice depends on the network, the query and the settings alone.
 func (as *assigners) assign(net *btn.Network, q query.Query) (*btn.Assignment, error) {
-	if !net.Directed || as.method == &learned.Method || len(net.Cores) <= policy.PartTables && as.on(net).hasTree() {
+	if !net.Directed || btn.Parametric(q) || as.method == &learned.Method || len(net.Cores) <= policy.PartTables && as.on(net).hasTree() {
 		return as.on(net).assign(q)
 	}
 	part, about := as.problems.Relevant(net, q)

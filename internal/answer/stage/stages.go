@@ -266,6 +266,7 @@ func (c *contractor) want(a asked) problem.Want {
 		Joint:       joint(a.Assignment, a.about),
 		Derivatives: a.about.Gradients,
 		Target:      target(a.Sensitivity),
+		Cases:       a.about.Cases,
 		Best:        a.about.Best,
 		Map:         a.about.Map,
 		Samples:     a.about.Samples,

@@ -257,6 +257,7 @@ func only(all []query.Query, units []btn.Unit) (first int, queries []query.Query
 			Targets:   q.Targets,
 			Joint:     q.Joint,
 			Gradients: q.Gradients,
+			Cases:     q.Cases,
 			Conflict:  q.Conflict,
 			MPE:       q.MPE,
 			Best:      q.Best,

@@ -12,21 +12,20 @@ import (
 
 // Query is a query as people write it in JSON: over HTTP, and in a file of queries.
 type Query struct {
-	Evidence    Values         `json:"evidence,omitempty"`
-	Marginals   bool           `json:"marginals,omitempty"`
-	Joint       []Variable     `json:"joint,omitempty"`
-	Targets     []Variable     `json:"targets,omitempty"`
-	Gradients   bool           `json:"gradients,omitempty"`
-	MPE         bool           `json:"mpe,omitempty"`
-	Best        int            `json:"best,omitempty"`
-	Map         []Variable     `json:"map,omitempty"`
-	Samples     int            `json:"samples,omitempty"`
-	Seed        uint64         `json:"seed,omitempty"`
-	Weight      decimal.Number `json:"weight,omitempty"`
-	Conflict    bool           `json:"conflict,omitempty"`
-	Information *Ask           `json:"information,omitempty"`
-	Sensitivity *Pair          `json:"sensitivity,omitempty"`
-	Event       Values         `json:"event,omitempty"`
+	Evidence    Values     `json:"evidence,omitempty"`
+	Marginals   bool       `json:"marginals,omitempty"`
+	Joint       []Variable `json:"joint,omitempty"`
+	Targets     []Variable `json:"targets,omitempty"`
+	Gradients   bool       `json:"gradients,omitempty"`
+	MPE         bool       `json:"mpe,omitempty"`
+	Best        int        `json:"best,omitempty"`
+	Map         []Variable `json:"map,omitempty"`
+	Samples     int        `json:"samples,omitempty"`
+	Seed        uint64     `json:"seed,omitempty"`
+	Conflict    bool       `json:"conflict,omitempty"`
+	Information *Ask       `json:"information,omitempty"`
+	Sensitivity *Pair      `json:"sensitivity,omitempty"`
+	Event       Values     `json:"event,omitempty"`
 }
 
 // Queries returns the queries of q, the first of them at position at: with an event there are two:
@@ -37,7 +36,7 @@ func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Qu
 	if err != nil {
 		return nil, fmt.Errorf("evidence: %w", err)
 	}
-	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients, Weight: float64(q.Weight)}
+	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients}
 	if first.Joint, err = Variables(l, q.Joint); err != nil {
 		return nil, fmt.Errorf("joint: %w", err)
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Parametric reports whether a query asks for derivatives by the numbers of the model: its network has
+// Parametric reports whether a query asks for derivatives by the numbers of the model, or for cases: its network has
 // every factor as a core of its own.
-func Parametric(q query.Query) bool { return q.Gradients || q.Sensitivity != nil }
+func Parametric(q query.Query) bool { return q.Gradients || q.Sensitivity != nil || q.Cases != nil }
 
 // Sensitivity is the target event of a sensitivity query, and the model's numbers that its probability may depend on, by core.
 type Sensitivity struct {

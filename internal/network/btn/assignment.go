@@ -37,8 +37,6 @@ type Assignment struct {
 	Descents *Descents `msgpack:"descents,omitempty"`
 	// Sensitivity is the question about a target; nil: nothing.
 	Sensitivity *Sensitivity `msgpack:"sensitivity,omitempty"`
-	// Weight is 0, or the query's weight in the likelihood of its job.
-	Weight float64 `msgpack:"weight,omitempty"`
 	// Ask is the information query that this one serves; the queries for it are Count from First on, one per value of the
 	// target.
 	Ask   *query.Ask `msgpack:"ask,omitempty"`

@@ -84,6 +84,7 @@ const (
 	ClassSlices          Class = "slices"
 	ClassGroups          Class = "groups"
 	ClassAdjoints        Class = "adjoints"
+	ClassCases           Class = "cases"
 	ClassDescent         Class = "descent"
 	ClassCircuit         Class = "circuit"
 	ClassCube            Class = "cube"

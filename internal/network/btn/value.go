@@ -29,7 +29,9 @@ type Value struct {
 	// Conflict is which observations contradict each other, where that was asked for, Z is 0, and it was found out.
 	Conflict *query.Conflict `msgpack:"k,omitempty"`
 	// Why says why Z is 0, where the zeros of the network show that it is: what contradicts each other, in words.
-	Why string `msgpack:"y,omitempty"`
+	Why string `msgpack:"n,omitempty"`
+	// Cases is there for cases: Z is the product of theirs to the power of their weights.
+	Cases *CasesValue `msgpack:"y,omitempty"`
 	// Truncation and Region are there for components of those classes.
 	// Z of a region component is Z_BP.
 	Truncation *Truncation `msgpack:"t,omitempty"`
@@ -108,6 +110,13 @@ func (d *Derivatives) Number(k int) scaled.Number { return scaled.Make(d.Mant[k]
 type TargetValue struct {
 	Z           scaled.Number `msgpack:"z"`
 	Derivatives *Derivatives  `msgpack:"d"`
+}
+
+// CasesValue sums up cases.
+type CasesValue struct {
+	Ln         float64     `msgpack:"n"`           // Σ weight · ln Z, nats
+	Gradients  [][]float64 `msgpack:"g,omitempty"` // of Ln by the parameters of every core, where they were asked for
+	Impossible int         `msgpack:"i,omitempty"` // 0, or 1 + the position of the first case whose Z is 0: the others count for nothing
 }
 
 // ClosedFormRounding bounds the total error of a closed form's cores, relative to the sums of

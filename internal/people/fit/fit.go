@@ -1,111 +1,82 @@
 // Package fit learns the conditional probability tables of a Bayesian network from cases with missing values, by EM over the workers:
-// the expected counts of an E step are θ · ∂ ln-likelihood/∂θ, the likelihood's gradient from jobs of some hundred distinct cases each.
+// the expected counts of an E step are θ · ∂ ln-likelihood/∂θ, the sum of the cases' gradients, which comes in jobs of many cases each.
 package fit
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"sync"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-const (
-	numbersOfJob = 60_000 // derivatives that a job's parts send each other
-	mostCases    = 200    // of a job
-	atOnce       = 8      // jobs under way
-	// the largest relative fall of a likelihood by rounding alone
-	rounding = 1e-9
-)
-
-// Data is cases; those that are equal are one, with a weight.
-type Data struct {
-	Rows     int64
-	distinct []distinct
-}
-
-// distinct is a case and how often it is there.
-type distinct struct {
-	evidence factorgraph.Evidence
-	weight   float64
-	row      int64 // the first
-}
-
-// Distinct is the number of different cases.
-func (d *Data) Distinct() int { return len(d.distinct) }
-
-// Read reads all cases. Its error names the row that is wrong.
-func Read(in *cases.Reader) (*Data, error) {
-	d := &Data{}
-	at := map[string]int{}
-	var key []byte
-	for {
-		c, err := in.Next()
-		if err == io.EOF {
-			break
-		}
-		if err == nil && c.Err != nil {
-			err = fault.New(fault.CodeOf(c.Err), "row %d: %w", c.Number, c.Err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		d.Rows++
-		key = key[:0]
-		for _, o := range c.Evidence.Hard {
-			key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(o.Var)), uint64(o.Value))
-		}
-		if k, known := at[string(key)]; known {
-			d.distinct[k].weight++
-			continue
-		}
-		at[string(key)] = len(d.distinct)
-		d.distinct = append(d.distinct, distinct{evidence: c.Evidence, weight: 1, row: c.Number})
-	}
-	if d.Rows == 0 {
-		return nil, fault.New(fault.BadInput, "there is no case: a row after the header is needed")
-	}
-	return d, nil
-}
+// rounding is the largest relative fall of a likelihood by rounding alone.
+const rounding = 1e-9
 
 // Options say when EM ends. The zero value of Pseudocount is maximum likelihood.
 type Options struct {
-	Iterations  int     // M steps at most
+	Iterations  int     // M steps at most, of every start
 	Tolerance   float64 // it has converged when an iteration gains less than this share of the likelihood
 	Pseudocount float64 // of every entry that is not 0: a Dirichlet prior with this + 1
-	Seed        uint64  // 0: begins with the tables as they are; else with rows drawn by it
+	Seed        uint64  // 0: the first start is with the tables as they are; else with rows drawn by it
+	Starts      int     // the next ones are with rows drawn by Seed + 1 and so on; 0: one
+	From        *State  // nil: the beginning
 	Passed      func(Step)
-	Tell        func(error) // hears that nobody serves a job
+	Counted     func(iteration int, rows int64) // of an iteration; may be nil
+	Said        func(text string)               // hears what EM does about tables; may be nil
+	Ended       func(Start)                     // may be nil
+	Save        func(*State) error              // keeps what an interrupted run goes on from, after every iteration; may be nil
+	Tell        func(error)                     // hears that nobody serves a job
 }
 
 // Step is the progress of EM.
 type Step struct {
+	Start     int // from 0 on
 	Iteration int
 	Ln        float64 // likelihood of all cases, nats
 	Objective float64 // and of the prior; the same without
 	Exact     bool
 }
 
+// Start is how EM ended from one start.
+type Start struct {
+	Step
+	Seed      uint64 // of the rows that it began with; 0: the model's tables
+	Converged bool
+}
+
 // Report says how EM ended.
 type Report struct {
-	Step
-	Converged bool
-	Tables    int // that were fitted
-	Fixed     int // factors in other forms, which stay as they are
+	Start          // the best one
+	Starts []Start // all
+	Tables int     // that were fitted
+	Fixed  int     // factors in other forms, which stay as they are
+}
+
+// fitting is a run of EM.
+type fitting struct {
+	Options
+	pipeline cases.Pipeline
+	request  wire.Request
+	data     *Data
+	model    *factorgraph.Model // whose tables change
+	cpts     []cpt
+	given    [][]float64 // tables of the model, by cpt
+	state    State
 }
 
 // Run fits the tables of m. request has the settings, the tenant and the beginning of the jobs'
 // ids. The likelihood never falls: a step that lowers the objective by more than rounding is an
 // error (fault.Internal). Entries of 0 stay 0, and rows that no case reaches stay as they are. The
-// same data and options give the same bits, for any number of workers.
+// same data and options give the same bits, for any number of workers, interrupted or not. The best of several starts is kept, the first
+// of equal ones.
+//
+// A variable that no case observes may have states that are alike in all tables. EM cannot tell them apart, though it seems to have
+// converged: the tables are perturbed, once before the first iteration and once after convergence, and the better end is kept.
 //
 // Errors: bad_input for a model that is no Bayesian network and for a case of probability 0, with
 // its row; errors of jobs.
@@ -116,150 +87,135 @@ func Run(
 	if err != nil {
 		return nil, Report{}, err
 	}
+	f := &fitting{Options: o, pipeline: p, request: request, data: d, model: model, cpts: cpts}
 	for _, c := range cpts {
 		c.normalise(c.data) // files have six digits
 	}
-	if o.Seed != 0 {
-		rng := rand.New(rand.NewPCG(o.Seed, 1))
-		for _, c := range cpts {
+	f.given = f.copied()
+	if o.From != nil {
+		if err := f.resume(o.From); err != nil {
+			return nil, Report{}, err
+		}
+	}
+	for f.state.Start < max(1, o.Starts) {
+		if err := f.climb(ctx); err != nil {
+			return nil, Report{Tables: len(cpts), Fixed: fixed}, err
+		}
+	}
+	f.write(f.state.Best.Tables)
+	return model, Report{Start: f.state.Best.Start, Starts: f.state.Ended, Tables: len(cpts), Fixed: fixed}, nil
+}
+
+// climb is EM from one start, or from where an interrupted run was.
+func (f *fitting) climb(ctx context.Context) error {
+	s := &f.state
+	if s.Tables == nil {
+		f.begin()
+	}
+	for {
+		f.write(s.Tables)
+		counts, step, err := f.expect(ctx)
+		if err != nil {
+			return err
+		}
+		if f.Passed != nil {
+			f.Passed(step)
+		}
+		gain := math.Inf(1)
+		if s.Last != nil {
+			gain = step.Objective - *s.Last
+		}
+		if gain < -rounding*(1+math.Abs(step.Objective)) {
+			return fault.New(fault.Internal,
+				"iteration %d lowers the likelihood by %.3g nats, from %.12g", step.Iteration, -gain, *s.Last)
+		}
+		converged := gain <= f.Tolerance*(1+math.Abs(step.Objective))
+		if converged && !s.Perturbed && step.Iteration < f.Iterations && f.perturb(step.Iteration) {
+			s.Before = &Outcome{Start: Start{Step: step, Seed: f.seed(), Converged: true}, Tables: s.Tables}
+			s.Perturbed, s.Last = true, nil
+		} else if converged || step.Iteration >= f.Iterations {
+			return f.end(Outcome{Start: Start{Step: step, Seed: f.seed(), Converged: converged}, Tables: s.Tables})
+		} else {
+			s.Last = &step.Objective
+			f.maximise(counts)
+		}
+		s.Tables = f.copied()
+		s.Iteration++
+		if err := f.save(); err != nil {
+			return err
+		}
+	}
+}
+
+// seed is that of the rows that a start begins with; 0: the model's.
+func (f *fitting) seed() uint64 {
+	if f.state.Start == 0 {
+		return f.Seed
+	}
+	return f.Seed + uint64(f.state.Start)
+}
+
+// begin sets the tables that a start begins with.
+func (f *fitting) begin() {
+	f.write(f.given)
+	if seed := f.seed(); seed != 0 {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		for _, c := range f.cpts {
 			c.draw(rng)
 		}
 	}
+	f.perturb(-1)
+	f.state.Tables = f.copied()
+}
 
-	r := Report{Tables: len(cpts), Fixed: fixed}
-	last := math.Inf(-1)
-	for n := 0; ; n++ {
-		counts, step, err := expect(ctx, p, request, model, d, n, o.Tell)
-		if err != nil {
-			return nil, r, err
+// maximise is the M step.
+func (f *fitting) maximise(counts [][]float64) {
+	for _, c := range f.cpts {
+		by := counts[c.factor]
+		for k := range by {
+			by[k] = max(0, by[k]*c.data[k]) + f.Pseudocount
 		}
-		step.Iteration, step.Objective = n, step.Ln
-		for _, c := range cpts {
-			step.Objective += c.lnPrior(o.Pseudocount)
-		}
-		r.Step = step
-		if o.Passed != nil {
-			o.Passed(step)
-		}
-		gain := step.Objective - last
-		if gain < -rounding*(1+math.Abs(step.Objective)) {
-			return nil, r, fault.New(fault.Internal,
-				"iteration %d lowers the likelihood by %.3g nats, from %.12g", n, -gain, last)
-		}
-		r.Converged = gain <= o.Tolerance*(1+math.Abs(step.Objective))
-		if r.Converged || n >= o.Iterations {
-			return model, r, nil
-		}
-		last = step.Objective
-		for _, c := range cpts {
-			by := counts[c.factor]
-			for k := range by {
-				by[k] = max(0, by[k]*c.data[k]) + o.Pseudocount
-			}
-			c.normalise(by)
-		}
+		c.normalise(by)
 	}
 }
 
-// part is the cases of a job.
-type part struct {
-	cases  []distinct
-	answer *wire.Answer
-	err    error
+// end ends a start, and begins the next one.
+func (f *fitting) end(o Outcome) error {
+	s := &f.state
+	if s.Before != nil && s.Before.Objective >= o.Objective {
+		o = *s.Before
+	}
+	s.Ended = append(s.Ended, o.Start)
+	if s.Best == nil || o.Objective > s.Best.Objective {
+		s.Best = &o
+	}
+	if f.Ended != nil {
+		f.Ended(o.Start)
+	}
+	s.Start, s.Iteration, s.Tables, s.Last, s.Before, s.Perturbed = s.Start+1, 0, nil, nil, nil, false
+	return f.save()
 }
 
-// expect returns the gradient of the likelihood of all cases, and the likelihood.
-func expect(
-	ctx context.Context, p cases.Pipeline, request wire.Request, m *factorgraph.Model, d *Data, iteration int, tell func(error),
-) ([][]float64, Step, error) {
-	of, err := wire.NewRequest(m)
-	if err != nil {
-		return nil, Step{}, err
+// save keeps the state.
+func (f *fitting) save() error {
+	if f.Save == nil {
+		return nil
 	}
-	request.Model = of.Model
-
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	parts := cut(d, m)
-	slots := make(chan struct{}, atOnce)
-	var group sync.WaitGroup
-	for k := range parts {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			own := request
-			own.Job = fmt.Sprintf("%s-%d-%d", request.Job, iteration, k)
-			for _, c := range parts[k].cases {
-				own.Queries = append(own.Queries, query.Query{Evidence: c.evidence, Gradients: true, Weight: c.weight})
-			}
-			if parts[k].answer, parts[k].err = cases.Ask(ctx, p, own, tell); parts[k].err != nil {
-				cancel()
-			}
-		})
-	}
-	group.Wait()
-	return sum(parts)
+	return f.Save(&f.state)
 }
 
-// cut cuts the cases into jobs.
-func cut(d *Data, m *factorgraph.Model) (parts []part) {
-	numbers := 1
-	for _, f := range m.Factors {
-		size := 1
-		for _, v := range f.Scope {
-			size *= m.Domains[v]
-		}
-		numbers += size
+// copied returns copies of all tables.
+func (f *fitting) copied() [][]float64 {
+	tables := make([][]float64, len(f.cpts))
+	for k, c := range f.cpts {
+		tables[k] = slices.Clone(c.data)
 	}
-	each := max(1, min(mostCases, numbersOfJob/numbers))
-	for from := 0; from < len(d.distinct); from += each {
-		parts = append(parts, part{cases: d.distinct[from:min(from+each, len(d.distinct))]})
-	}
-	return parts
+	return tables
 }
 
-// sum adds up the likelihoods of the jobs, in their sequence.
-func sum(parts []part) (by [][]float64, step Step, err error) {
-	step.Exact = true
-	for _, p := range parts {
-		if p.err != nil && fault.CodeOf(p.err) != fault.CodeOf(context.Canceled) {
-			return nil, step, p.err
-		}
+// write sets all tables.
+func (f *fitting) write(tables [][]float64) {
+	for k, c := range f.cpts {
+		copy(c.data, tables[k])
 	}
-	for _, p := range parts {
-		if p.err != nil {
-			return nil, step, p.err
-		}
-		if len(p.answer.Results) != len(p.cases) {
-			if e := p.answer.Error; e != nil {
-				return nil, step, fault.New(e.Code, "job %s: %s (%s)", p.answer.Job, e.Message, e.Stage)
-			}
-			return nil, step, fault.New(fault.Internal, "job %s: %d results of %d cases", p.answer.Job, len(p.answer.Results), len(p.cases))
-		}
-		for i := range p.answer.Results {
-			switch r := &p.answer.Results[i]; {
-			case r.Status != query.StatusOK:
-				return nil, step, fault.New(r.Error.Code, "row %d: %s", p.cases[i].row, r.Error.Message)
-			case r.Zero:
-				return nil, step, fault.New(fault.BadInput,
-					"row %d has probability 0 in the model that fitting begins with, and no step changes that", p.cases[i].row)
-			}
-		}
-		l := p.answer.Results[0].Likelihood
-		if l == nil || l.Gradients == nil {
-			return nil, step, fault.New(fault.Internal, "job %s: no gradient of the likelihood: %v", p.answer.Job, p.answer.Results[0].Warnings)
-		}
-		step.Ln += l.Ln
-		step.Exact = step.Exact && l.Exact
-		if by == nil {
-			by = l.Gradients
-			continue
-		}
-		for f, list := range l.Gradients {
-			for k, x := range list {
-				by[f][k] += x
-			}
-		}
-	}
-	return by, step, nil
 }

@@ -155,8 +155,8 @@ func enumerated(m *factorgraph.Model, d *Data) (counts [][]float64, ln float64) 
 		var fit []int
 	next:
 		for s, x := range assignments {
-			for _, o := range c.evidence.Hard {
-				if x[o.Var] != o.Value {
+			for _, o := range c.observed {
+				if x[o.variable] != int(o.value) {
 					continue next
 				}
 			}

@@ -14,10 +14,11 @@ import (
 
 // cpt is a table P(x_c | the others of its scope) of a model.
 type cpt struct {
-	factor int
-	data   []float64 // the model's own
-	values int       // of x_c
-	stride int       // entries between two of its values
+	factor   int
+	variable int       // x_c
+	data     []float64 // the model's own
+	values   int       // of x_c
+	stride   int       // entries between two of its values
 }
 
 // rowSlack is the largest deviation from 1 of a row's sum in a file: the M step makes it 1.
@@ -63,7 +64,7 @@ func tables(m *factorgraph.Model) (of *factorgraph.Model, cpts []cpt, fixed int,
 		}
 		t := copied.Factors[f].Table.(*tensor.Dense)
 		k := slices.Index(copied.Factors[f].Scope, v)
-		cpts = append(cpts, cpt{factor: f, data: t.Data, values: t.Shape[k], stride: stride(t.Shape, k)})
+		cpts = append(cpts, cpt{factor: f, variable: v, data: t.Data, values: t.Shape[k], stride: stride(t.Shape, k)})
 	}
 	if len(cpts) == 0 {
 		return nil, nil, 0, fault.New(fault.BadInput, "the model has no conditional probability table to fit")

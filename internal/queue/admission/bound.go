@@ -20,6 +20,7 @@ func (a Asked) AtLeast() Cost {
 	s := a.Settings
 	numbers := 0.0 // that the answer has
 	values := 0.0
+	work := 0.0  // beside those
 	extra := 0.0 // queries that others take
 	for _, d := range a.Domains {
 		values += float64(d)
@@ -66,10 +67,13 @@ func (a Asked) AtLeast() Cost {
 		if len(q.Joint) > 0 {
 			numbers += joint
 		}
+		if q.Cases != nil {
+			work += float64(len(q.Cases.Rows)) * float64(len(a.Domains))
+		}
 	}
 
 	c := Cost{
-		Flops: numbers,
+		Flops: numbers + work,
 		Bytes: max(float64(a.Bytes), 8*numbers, float64(s.Memory)),
 		Parts: float64(len(a.Queries)) + extra,
 	}

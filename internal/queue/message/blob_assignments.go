@@ -90,9 +90,6 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 		if err := checkSensitivity(a.Sensitivity); err != nil {
 			return nil, under(place+".sensitivity", err)
 		}
-		if !finite(a.Weight) {
-			return nil, invalid(place+".weight", "%v", a.Weight)
-		}
 		if err := checkErrorInfo(a.Error); err != nil {
 			return nil, under(place+".error", err)
 		}

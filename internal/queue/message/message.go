@@ -111,6 +111,9 @@ func checkValue(v btn.UnitValue) error {
 	if err := checkDerivatives(v.Value.Derivatives); err != nil {
 		return under("v.d", err)
 	}
+	if err := checkCases(v.Value.Cases); err != nil {
+		return under("v.y", err)
+	}
 	if t := v.Value.Target; t != nil {
 		if err := checkNumber(t.Z); err != nil {
 			return under("v.s", under("z", err))
@@ -217,6 +220,24 @@ func checkDerivatives(d *btn.Derivatives) error {
 	for k, x := range d.Mant {
 		if !finite(x) {
 			return invalid(fmt.Sprintf("m[%d]", k), "%v", x)
+		}
+	}
+	return nil
+}
+
+// checkCases checks that what cases add up to is finite.
+func checkCases(c *btn.CasesValue) error {
+	if c == nil {
+		return nil
+	}
+	if !finite(c.Ln) || c.Impossible < 0 {
+		return invalid("n", "ln %v, case %d is impossible", c.Ln, c.Impossible-1)
+	}
+	for i, list := range c.Gradients {
+		for k, x := range list {
+			if !finite(x) {
+				return invalid(fmt.Sprintf("g[%d][%d]", i, k), "%v", x)
+			}
 		}
 	}
 	return nil

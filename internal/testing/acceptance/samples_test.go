@@ -76,10 +76,12 @@ func digestSamples(t *testing.T) []wire.Request {
 			Map:       []int{1, 0},
 			Samples:   3,
 			Seed:      1 << 52,
-			Weight:    2.5,
 			Conflict:  true,
 		}, {
 			Sensitivity: &query.Sensitivity{Variable: 1, Value: 2, Range: 0.25, Top: 5},
+		}, {
+			Gradients: true,
+			Cases:     &query.Cases{Variables: []int{1, 0}, Rows: [][]int{{1, -1}, {-1, 0}}, Weights: []float64{2.5, 1}},
 		}, {
 			Information: &query.Ask{Target: 1, Candidates: []int{2, 0}, Utility: [][]float64{{1, 2, 3}, {0, -1, 0.5}}},
 		}, {

@@ -1,0 +1,56 @@
+package btn
+
+// Networks under many sets of observations, one after the other.
+
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Observed is a network whose weights change in place: Condition for many sets of observations, without a copy for each. It is used by one
+// goroutine.
+type Observed struct {
+	net      Network
+	free     []tensor.Tensor // by variable: without evidence
+	observed []*tensor.CP    // by variable
+	values   []int           // that are observed, −1 for none
+}
+
+// NewObserved copies what observations change. The weights of all variables of the network have to be 1.
+func NewObserved(net *Network) *Observed {
+	o := &Observed{net: *net, observed: make([]*tensor.CP, len(net.Variables)), values: slices.Repeat([]int{-1}, len(net.Variables))}
+	o.net.Links = slices.Clone(net.Links)
+	for _, place := range net.Variables {
+		o.free = append(o.free, net.Links[place.Link].T)
+	}
+	return o
+}
+
+// Observe returns the network under observations, a value per variable, −1 for those without: the same network in every call. Time
+// O(variables).
+func (o *Observed) Observe(values []int) *Network {
+	for v, x := range values {
+		was, link := o.values[v], &o.net.Links[o.net.Variables[v].Link]
+		if x == was {
+			continue
+		}
+		o.values[v] = x
+		if x < 0 {
+			clear(o.observed[v].Weights)
+			link.T = o.free[v]
+			continue
+		}
+		if o.observed[v] == nil {
+			t := *o.free[v].(*tensor.CP)
+			t.Weights = make([]float64, len(t.Weights))
+			o.observed[v] = &t
+		}
+		if was >= 0 {
+			o.observed[v].Weights[was] = 0
+		}
+		o.observed[v].Weights[x] = 1
+		link.T = o.observed[v]
+	}
+	return &o.net
+}

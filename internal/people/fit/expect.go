@@ -1,0 +1,166 @@
+package fit
+
+// The E step: jobs of many cases each, whose answers are sums.
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/people/cases"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+const (
+	jobs       = 8    // of an iteration, unless that makes them shorter or longer than this many cases
+	fewestRows = 64   // of a job
+	mostRows   = 4096 // of a job
+	mostCells  = 1 << 20
+	atOnce     = 8 // jobs under way
+)
+
+// part is the cases of a job.
+type part struct {
+	cases  []distinct
+	answer *wire.Answer
+	err    error
+}
+
+// expect returns the gradient of the likelihood of all cases under the model, by factor, and the step that the likelihood is of.
+func (f *fitting) expect(ctx context.Context) ([][]float64, Step, error) {
+	of, err := wire.NewRequest(f.model)
+	if err != nil {
+		return nil, Step{}, err
+	}
+	request := f.request
+	request.Model = of.Model
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	parts := f.data.cut()
+	slots := make(chan struct{}, atOnce)
+	var group sync.WaitGroup
+	var counting sync.Mutex
+	counted := int64(0)
+	for k := range parts {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			p := &parts[k]
+			if p.answer, p.err = f.ask(ctx, request, k, p.cases); p.err != nil {
+				cancel()
+				return
+			}
+			counting.Lock()
+			defer counting.Unlock()
+			for _, c := range p.cases {
+				counted += int64(c.weight)
+			}
+			if f.Counted != nil {
+				f.Counted(f.state.Iteration, counted)
+			}
+		})
+	}
+	group.Wait()
+	by, step, err := sum(parts)
+	if err != nil {
+		return nil, step, err
+	}
+	step.Start, step.Iteration, step.Objective = f.state.Start, f.state.Iteration, step.Ln
+	for _, c := range f.cpts {
+		step.Objective += c.lnPrior(f.Pseudocount)
+	}
+	return by, step, nil
+}
+
+// ask has one job answered.
+func (f *fitting) ask(ctx context.Context, request wire.Request, k int, some []distinct) (*wire.Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	request.Job = fmt.Sprintf("%s-%d-%d-%d", f.request.Job, f.state.Start, f.state.Iteration, k)
+	request.Queries = []query.Query{f.data.query(some)}
+	return cases.Ask(ctx, f.pipeline, request, f.Tell)
+}
+
+// cut cuts the cases into jobs: the same ones for any number of workers.
+func (d *Data) cut() (parts []part) {
+	most := min(mostRows, max(1, mostCells/max(1, len(d.variables))))
+	each := min(most, max(fewestRows, (len(d.distinct)+jobs-1)/jobs))
+	for from := 0; from < len(d.distinct); from += each {
+		parts = append(parts, part{cases: d.distinct[from:min(from+each, len(d.distinct))]})
+	}
+	return parts
+}
+
+// sum adds up the likelihoods of the jobs, in their sequence.
+func sum(parts []part) (by [][]float64, step Step, err error) {
+	step.Exact = true
+	for _, p := range parts {
+		if p.err != nil && fault.CodeOf(p.err) != fault.CodeOf(context.Canceled) {
+			return nil, step, p.err
+		}
+	}
+	for _, p := range parts {
+		if p.err != nil {
+			return nil, step, p.err
+		}
+		l, err := p.likelihood()
+		if err != nil {
+			return nil, step, err
+		}
+		step.Ln += l.Ln
+		step.Exact = step.Exact && p.answer.Results[0].Exact
+		if by == nil {
+			by = l.Gradients
+			continue
+		}
+		for f, list := range l.Gradients {
+			for k, x := range list {
+				by[f][k] += x
+			}
+		}
+	}
+	return by, step, nil
+}
+
+// likelihood returns what a job answers.
+func (p *part) likelihood() (*query.Likelihood, error) {
+	a := p.answer
+	if len(a.Results) != 1 {
+		if e := a.Error; e != nil {
+			return nil, fault.New(e.Code, "job %s: %s (%s)", a.Job, e.Message, e.Stage)
+		}
+		return nil, fault.New(fault.Internal, "job %s: %d results of one query", a.Job, len(a.Results))
+	}
+	r := &a.Results[0]
+	l := r.Likelihood
+	switch {
+	case r.Status != query.StatusOK:
+		return nil, fault.New(r.Error.Code, "%s", p.named(r.Error.Message))
+	case l != nil && l.Impossible != nil && *l.Impossible >= 0 && *l.Impossible < len(p.cases):
+		return nil, fault.New(fault.BadInput,
+			"row %d has probability 0 in the model that fitting begins with, and no step changes that", p.cases[*l.Impossible].row)
+	case l == nil || l.Gradients == nil:
+		return nil, fault.New(fault.Internal, "job %s: no gradient of the likelihood: %v", a.Job, r.Warnings)
+	}
+	return l, nil
+}
+
+// numbered is how a message names a case of a job.
+var numbered = regexp.MustCompile(`\bcase (\d+): `)
+
+// named returns a message with the row of the file in the place of the case of a job.
+func (p *part) named(message string) string {
+	return numbered.ReplaceAllStringFunc(message, func(text string) string {
+		k, err := strconv.Atoi(numbered.FindStringSubmatch(text)[1])
+		if err != nil || k >= len(p.cases) {
+			return text
+		}
+		return fmt.Sprintf("row %d: ", p.cases[k].row)
+	})
+}

@@ -1,0 +1,56 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+)
+
+// Cases are sets of observations of the same variables, a row each: cases of a data set, of which equal ones are one row with a weight.
+type Cases struct {
+	// Variables are those of the columns of Rows, distinct.
+	Variables []int `msgpack:"variables" json:"variables"`
+	// Rows has a value per variable in every row, −1 where it is not observed. At most MaxCells values together.
+	Rows [][]int `msgpack:"rows" json:"rows"`
+	// Weights is how often each row counts; absent: once.
+	Weights []float64 `msgpack:"weights,omitempty" json:"weights,omitempty"`
+}
+
+// MaxCells bounds the values of all cases of a query together.
+const MaxCells = 1 << 24
+
+// checkCases checks the cases of a query, against the domains if they are known to be the model's, and that nothing is asked beside them.
+func checkCases(domains []int, known bool, q *Query) (field string, err error) {
+	c := q.Cases
+	beside := *q
+	beside.Cases, beside.Gradients, beside.EvidenceFile = nil, false, ""
+	if !reflect.ValueOf(beside).IsZero() && (!beside.Evidence.IsEmpty() || beside.Evid != "" || beside.Over != 0 || beside.OfVariables()) {
+		return "cases", errors.New("they have the place of evidence, and beside them gradients alone may be asked for")
+	}
+	if err := checkTargets(domains, known, c.Variables); err != nil {
+		return "cases.variables", err
+	}
+	if len(c.Rows) == 0 || len(c.Rows) > MaxCells/max(1, len(c.Variables)) {
+		return "cases.rows", fmt.Errorf("%d rows of %d variables: 1 to %d values together", len(c.Rows), len(c.Variables), MaxCells)
+	}
+	for i, row := range c.Rows {
+		if len(row) != len(c.Variables) {
+			return fmt.Sprintf("cases.rows[%d]", i), fmt.Errorf("%d values of %d variables", len(row), len(c.Variables))
+		}
+		for k, x := range row {
+			if x < -1 || known && x >= domains[c.Variables[k]] {
+				return fmt.Sprintf("cases.rows[%d]", i), fmt.Errorf("variable %d = %d is out of range", c.Variables[k], x)
+			}
+		}
+	}
+	if len(c.Weights) > 0 && len(c.Weights) != len(c.Rows) {
+		return "cases.weights", fmt.Errorf("%d weights of %d rows", len(c.Weights), len(c.Rows))
+	}
+	for i, w := range c.Weights {
+		if math.IsNaN(w) || math.IsInf(w, 0) {
+			return fmt.Sprintf("cases.weights[%d]", i), fmt.Errorf("%v is no number of times", w)
+		}
+	}
+	return "", nil
+}
