@@ -54,7 +54,8 @@ func TestFitGoesOn(t *testing.T) {
 	}
 	again := &interrupting{after: "never", end: func() {}}
 	code, said = fit(t.Context(), again, output, "--seed", "1")
-	if code != 0 || !strings.Contains(again.String(), "resumed     start 1 at iteration 4") || strings.Contains(again.String(), "iteration     3") {
+	if code != 0 || !strings.Contains(again.String(), "resumed     start 1 at iteration 4") ||
+		strings.Contains(again.String(), "iteration     3") {
 		t.Errorf("exit code %d, %s%s", code, again.String(), said)
 	}
 	want, err := os.ReadFile(whole)
