@@ -168,7 +168,7 @@ func (p *Cases) Contract(ctx context.Context, of *problem.Problem, want problem.
 	if want.Cases == nil {
 		return btn.Value{}, fault.New(fault.BadInput, "the query has no cases")
 	}
-	if err := contraction.NoJoint(want); err != nil {
+	if err := query.Check(contraction.Domains(of.Net), []query.Query{{Cases: want.Cases}}); err != nil {
 		return btn.Value{}, err
 	}
 	prepared, err := Of(ctx, of)

@@ -198,8 +198,8 @@ func (c *cutter) keep(f *component, row int, weight float64) {
 	})
 }
 
-// flush adds all cases that were cut up: their ln-likelihood, and to by, unless it is nil, the derivatives by entries. exclude is called with
-// the first case of a component that is impossible.
+// flush adds all cases that were cut up: their ln-likelihood, and to by, unless it is nil, the derivatives by entries. exclude is called
+// with the first case of a component that is impossible.
 func (c *cutter) flush(by []float64, exclude func(row int)) (ln, flops float64) {
 	for t := range c.tables {
 		table := &c.tables[t]
