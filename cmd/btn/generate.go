@@ -30,7 +30,7 @@ type destination struct {
 
 // isingCmd draws an Ising model.
 type isingCmd struct {
-	Shape       string  `arg:"" help:"grid, tree, complete, bipartite (complete, of two halves) or regular." enum:"grid,tree,complete,bipartite,regular"`
+	Shape       string  `arg:"" help:"grid, tree, complete, bipartite (of two halves) or regular." enum:"grid,tree,complete,bipartite,regular"`
 	Rows        int     `help:"Rows of a grid." default:"10"`
 	Columns     int     `help:"Columns of a grid." default:"10"`
 	Variables   int     `short:"n" help:"Variables of a random tree, a complete or a random regular graph." default:"15"`

@@ -45,8 +45,8 @@ func lnZOfTree(m *factorgraph.Model) float64 {
 	return ln
 }
 
-// TestLargeModelsInLittleMemory: a chain and a tree of 10^5 variables are answered by their recursion's value, with some kilobytes and few
-// allocations a variable from the file to the answer.
+// TestLargeModelsInLittleMemory: a chain and a tree of 10^5 variables are answered by their recursion's value, with some kilobytes and
+// few allocations a variable from the file to the answer.
 func TestLargeModelsInLittleMemory(t *testing.T) {
 	const n = 100000
 	for name, draw := range map[string]func() (*factorgraph.Model, error){

@@ -37,12 +37,12 @@ type Model struct {
 	Domains []int      `msgpack:"domains"`
 	Names   []string   `msgpack:"names,omitempty"`  // one per variable
 	States  [][]string `msgpack:"states,omitempty"` // per variable one per value, or null
-	Factors Factors    `msgpack:"factors"`
+	Factors factors    `msgpack:"factors"`          // a list of factorgraph.Factor
 	Bayes   bool       `msgpack:"bayes,omitempty"`
 }
 
-// Factors are encoded and decoded one at a time, as a scope and a table each.
-type Factors []factorgraph.Factor
+// factors are encoded and decoded one at a time, as a scope and a table each.
+type factors []factorgraph.Factor
 
 // factor is a factor on the wire.
 type factor struct {
@@ -51,16 +51,16 @@ type factor struct {
 }
 
 // Encode writes the factors.
-func (l *Factors) Encode(w *codec.Writer) error {
+func (l *factors) Encode(w *codec.Writer) error {
 	return form.WritePieces(w, "scope", len(*l), func(j int) ([]int, tensor.Tensor) { return (*l)[j].Scope, (*l)[j].Table })
 }
 
 // Decode reads n factors. It checks every length of a table against its shape, and that the entries are finite.
-func (l *Factors) Decode(r *codec.Reader, n int) error {
+func (l *factors) Decode(r *codec.Reader, n int) error {
 	if err := r.Charge(n, reflect.TypeFor[factorgraph.Factor]()); err != nil {
 		return err
 	}
-	*l = make(Factors, n)
+	*l = make(factors, n)
 	one := new(factor)
 	made := new(form.Tensors)
 	for j := range *l {
@@ -79,7 +79,7 @@ func (l *Factors) Decode(r *codec.Reader, n int) error {
 }
 
 // Element returns a factor as it is encoded.
-func (*Factors) Element() any { return new(factor) }
+func (*factors) Element() any { return new(factor) }
 
 // table returns the table, one of those in made.
 func (f *factor) table(made *form.Tensors) (tensor.Tensor, error) {
@@ -138,7 +138,7 @@ func (m *Request) Digest() (string, error) {
 // hashWriters are the buffers of Digest, which every job needs twice.
 var hashWriters = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 
-// NewModel returns m as it goes on the wire. It shares m's slices. The error names a factor without a table of a kind that has a form there.
+// NewModel returns m as it goes on the wire. It shares m's slices. The error names a factor whose table has no form there.
 func NewModel(m *factorgraph.Model) (*Model, error) {
 	for j, f := range m.Factors {
 		if _, err := form.NewTensor(f.Table); err != nil {

@@ -49,7 +49,7 @@ func TestDigestOfGraph(t *testing.T) {
 			Model: &Model{
 				Domains: []int{1},
 				Names:   names,
-				Factors: Factors{{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{1}, Data: []float64{entry}}}},
+				Factors: factors{{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{1}, Data: []float64{entry}}}},
 			},
 		}
 	}

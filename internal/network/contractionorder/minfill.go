@@ -65,8 +65,8 @@ func minFill(
 	return order, g.most > 0 && g.moves < moves, taken, err
 }
 
-// MinFillCost returns the min-fill order, its cost and the number of operations; beyond so many flops, or moves operations, some order, and
-// no less than the flops.
+// MinFillCost returns the min-fill order, its cost and the number of operations; beyond so many flops, or moves operations, some order,
+// and no less than the flops.
 func MinFillCost(ctx context.Context, h Hypergraph, flops float64, moves int64) (order []int, cost btn.Cost, taken int64, err error) {
 	log2Table := math.Log2(flops)
 	order, within, taken, err := minFill(ctx, h, nil, log2Table, moves)

@@ -7,8 +7,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// WritePieces writes n tensors, each as a map of its modes, under a name, and its "table". They are written one at a time: the encoded form
-// of all tables together never exists.
+// WritePieces writes n tensors, each as a map of its modes, under a name, and its "table". They are written one at a time: the encoded
+// form of all tables together never exists.
 func WritePieces(w *codec.Writer, name string, n int, at func(i int) (modes []int, t tensor.Tensor)) error {
 	if err := w.ArrayLen(n); err != nil {
 		return err

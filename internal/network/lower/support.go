@@ -122,8 +122,8 @@ func (l *layout) shrink(r int, hit []bool) bool {
 	return changed
 }
 
-// hits says of the values of every mode, mode after mode, which have a non-zero entry over values that are alive. The list is good until the
-// next call.
+// hits says of the values of every mode, mode after mode, which have a non-zero entry over values that are alive. The list is good until
+// the next call.
 func (l *layout) hits(t *raw) []bool {
 	values := 0
 	for _, d := range t.dims {

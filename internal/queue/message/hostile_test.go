@@ -806,7 +806,7 @@ func TestJointMarginalsAreChecked(t *testing.T) {
 		}
 		m := &wire.Request{
 			Job:     "j",
-			Model:   &wire.Model{Domains: []int{2, 1 << 19, 4}, Factors: wire.Factors{}},
+			Model:   &wire.Model{Domains: []int{2, 1 << 19, 4}, Factors: []factorgraph.Factor{}},
 			Queries: []query.Query{{Joint: c.set}},
 		}
 		if err := m.Validate(); (err == nil) != (c.want == "") || err != nil &&
