@@ -29,8 +29,9 @@ const (
 	// StepCells is the number of entries of all bags that an elimination along the decomposition sums in the time of a step of the search,
 	// and of its flops. A search may take half of the time of that.
 	// Measured in CPU time: ra, of 2^36 entries, is summed in 0.8 s (not in 90 s where a tree is looked for in between), weighted formula
-	// 076, of 2^153, in 2.6 s (13.8 s); 001, of 2^32, whose tree is the better way, takes 1.1 times as long as with the least search.
-	StepCells = 16
+	// 076, of 2^153, in 5 s (13.8 s); 001, of 2^32, whose tree is the better way, takes 1.11 times as long as with the least search, 1.35
+	// times with half of it.
+	StepCells = 32
 
 	// NearEnd is how many times its work a search may take where what is left of it, by the fraction that is done, takes less than the
 	// elimination.
