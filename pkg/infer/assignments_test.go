@@ -332,8 +332,8 @@ func TestExplanationWithoutElimination(t *testing.T) {
 	}
 }
 
-// TestProofWithoutZ: with a deadline, a search that proves its assignment is the whole answer where Z takes more; where marginals are asked
-// for as well, or without a deadline, Z is there, and the assignment is the same.
+// TestProofWithoutZ: a search that proves its assignment is the whole answer where an elimination takes more, with a deadline or without;
+// where marginals are asked for as well, or by method exact, Z is there, and the assignment is the same.
 func TestProofWithoutZ(t *testing.T) {
 	m, err := generate.Grid(16, 16, generate.Ising{Delta: 0.3, Attractive: true, Seed: 2})
 	if err != nil {
@@ -342,15 +342,18 @@ func TestProofWithoutZ(t *testing.T) {
 	hurried := proposal.Until(t.Context(), time.Now().Add(time.Hour))
 	var first []int
 	for _, c := range []struct {
-		ctx   context.Context
-		asked query.Query
-		open  bool
+		ctx    context.Context
+		asked  query.Query
+		method query.Method
+		open   bool
 	}{
-		{t.Context(), query.Query{MPE: true}, false},
-		{hurried, query.Query{MPE: true}, true},
-		{hurried, query.Query{MPE: true, Marginals: true}, false},
+		{t.Context(), query.Query{MPE: true}, query.MethodExact, false},
+		{t.Context(), query.Query{MPE: true}, query.MethodAuto, true},
+		{hurried, query.Query{MPE: true}, query.MethodAuto, true},
+		{hurried, query.Query{MPE: true, Marginals: true}, query.MethodAuto, false},
 	} {
-		results, err := infer.Run(c.ctx, infer.Request{Model: m, Queries: []query.Query{c.asked}, Settings: query.Settings{Budget: 3e8}})
+		settings := query.Settings{Budget: 3e8, Method: c.method}
+		results, err := infer.Run(c.ctx, infer.Request{Model: m, Queries: []query.Query{c.asked}, Settings: settings})
 		if err != nil || results[0].MPE == nil {
 			t.Fatalf("%+v, %v", results, err)
 		}

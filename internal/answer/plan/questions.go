@@ -3,6 +3,7 @@ package plan
 // Questions that are answered exactly alone: joint marginals, derivatives, assignments of values.
 
 import (
+	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
@@ -131,7 +132,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if known != nil && !known.Found.Relaxed && proposal.Timed(a.Ctx) {
+	if known != nil && !known.Found.Relaxed {
 		return a.searched(q, known, btn.ProvedWithoutZ)
 	}
 	var assignment *btn.Assignment
@@ -185,7 +186,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 			assignment.Cache = hit
 		}
 	}
-	if known != nil {
+	if known != nil && a.begins(q) {
 		at := 0
 		if e.Alpha != nil {
 			at = len(e.Parts)
@@ -209,31 +210,37 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	return assignment, nil
 }
 
-// piloted returns what a short search finds where a job with a deadline, or of cubes, asks for the most probable assignment alone, and an
-// elimination for it along the min-fill order takes more than policy.InsuredShare of the budget; nil: nothing.
+// piloted returns what a short search finds where a job asks for the most probable assignment alone, and an elimination for it along the
+// min-fill order takes more than policy.PilotFlops; nil: nothing. The search may take policy.PilotRatio as much as that. With a deadline,
+// which the elimination may miss, and of cubes, the search comes from policy.InsuredShare of the budget on, and takes its share of it.
 func (a *assigner) piloted(q query.Query) (*search.Known, error) {
-	share := policy.PilotSearch
-	if a.cubes(q) > 1 {
-		share = policy.CubesPilot
-	}
-	if !a.Auto() || !q.MPE || !explains(q) || q.Marginals || !proposal.Timed(a.Ctx) && a.cubes(q) < 2 {
+	if !a.Auto() || !q.MPE || !explains(q) || q.Marginals {
 		return nil, nil
 	}
 	p, err := descent.Of(a.Ctx, a.Problem(), btn.AskMPE, nil)
 	if err != nil {
 		return nil, a.Ctx.Err()
 	}
-	little := policy.InsuredShare * a.Settings.Budget
-	_, cost, _, err := contractionorder.MinFillCost(a.Ctx, p.Hypergraph(), little, policy.MostFill)
-	if err != nil || cost.Flops < little {
+	share, least, ratio := policy.PilotSearch, policy.PilotFlops, policy.PilotRatio
+	if a.cubes(q) > 1 {
+		share = policy.CubesPilot
+	}
+	if a.begins(q) {
+		least, ratio = min(least, policy.InsuredShare*a.Settings.Budget), math.Inf(1)
+	}
+	_, cost, _, err := contractionorder.MinFillCost(a.Ctx, p.Hypergraph(), max(share*a.Settings.Budget/ratio, least), policy.MostFill)
+	if err != nil || cost.Flops < least {
 		return nil, a.Ctx.Err()
 	}
-	known, err := search.Try(a.Job, share, q.Best)
+	known, err := search.Try(a.Job, min(share, ratio*cost.Flops/a.Settings.Budget), q.Best)
 	if err != nil {
 		return nil, a.Ctx.Err()
 	}
 	return known, nil
 }
+
+// begins reports whether other parts begin with what a short search has found, proved or not.
+func (a *assigner) begins(q query.Query) bool { return proposal.Timed(a.Ctx) || a.cubes(q) > 1 }
 
 // cubes is the number of cubes that a search for the most probable assignment is to be divided into.
 func (a *assigner) cubes(q query.Query) int {

@@ -454,6 +454,14 @@ func (s *solver) branch() (one, other step) {
 	return step{x, false, values}, step{x, true, values}
 }
 
+// weightOf is the number of conflicts of a function of the network, and 1 for one made on the way, which all count theirs together.
+func (s *solver) weightOf(k int) int64 {
+	if k == len(s.weight)-1 {
+		return 1
+	}
+	return s.weight[k]
+}
+
 // heaviest is the open variable with the fewest values for the weight of its functions.
 func (s *solver) heaviest() int32 {
 	best, least := int32(-1), math.Inf(1)
@@ -466,12 +474,12 @@ func (s *solver) heaviest() int32 {
 		sum := int64(1)
 		for _, id := range v.arcs {
 			if s.mem[s.arcs[id].on] != 0 {
-				sum += s.weight[s.pair(id)]
+				sum += s.weightOf(s.pair(id))
 			}
 		}
 		for _, id := range v.wide {
 			if s.mem[s.wides[id].on] != 0 {
-				sum += s.weight[s.group(id)]
+				sum += s.weightOf(s.group(id))
 			}
 		}
 		if r := float64(s.mem[v.size]) / float64(sum); r < least {
