@@ -323,7 +323,7 @@ func TestNetworksKeepTheirVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const version, digest = "3", "0533615ff7967334f8d217260969c795d937089eee1a7208207651e34c9184b0"
+	const version, digest = "4", "c783ad0a5d448fe10bed6c57bbc95cec90678c9662d6fc13209d65229c43e993"
 	if got := wire.Digest(b); got != digest || cached.NetworkVersion != version {
 		t.Errorf(
 			"the network of asia.uai is %s under version %s: a new one needs a new networkVersion, and both belong here",

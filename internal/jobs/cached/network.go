@@ -13,7 +13,7 @@ import (
 
 // NetworkVersion is part of every key of a network. It changes whenever the same model and settings
 // may give another network, or the same network other bytes.
-const NetworkVersion = "3"
+const NetworkVersion = "4"
 
 // Network is the information that reparam-worker needs about a model whose network is stored.
 type Network struct {
