@@ -45,3 +45,17 @@ func place(out, entries []float64, at []int) {
 		out[at[k]] = entry
 	}
 }
+
+// MultiplyRuns is MultiplyAt where every column that is listed is the first of so many that follow one another, in b and in out. No entry
+// of b is copied.
+func (p *Product) MultiplyRuns(out, a, b []float64, run int, x *Places) {
+	p.s = room(p.s, len(x.ASum))
+	for r, row := range x.ARows {
+		for k, at := range x.ASum {
+			p.s[k] = a[row+at]
+		}
+		for c, column := range x.BColumns {
+			Panel(out[x.OutRows[r]+x.OutColumns[c]:], run, 1, run, p.s, b[column:], x.BSum, Columns, true)
+		}
+	}
+}

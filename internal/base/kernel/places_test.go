@@ -38,3 +38,33 @@ func TestProductsOfScatteredEntries(t *testing.T) {
 		}
 	}
 }
+
+// TestProductsOfRuns: runs of columns that follow one another have the bits of one chain per entry.
+func TestProductsOfRuns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(29, 1))
+	var p Product
+	for _, size := range [][4]int{{1, 1, 1, 2}, {3, 2, 17, 5}, {2, 5, 8, 1}, {1, 3, 1000, 2}} {
+		rows, columns, run, terms := size[0], size[1], size[2], size[3]
+		x := Places{ASum: rng.Perm(terms)}
+		for r := range rows {
+			x.OutRows, x.ARows = append(x.OutRows, r*columns*run), append(x.ARows, r*terms)
+		}
+		for _, c := range rng.Perm(columns) {
+			x.OutColumns, x.BColumns = append(x.OutColumns, c*run), append(x.BColumns, c*run)
+		}
+		for _, k := range rng.Perm(terms) {
+			x.BSum = append(x.BSum, k*columns*run)
+		}
+		a, b, out := random(rng, rows*terms), random(rng, terms*columns*run), make([]float64, rows*columns*run)
+		p.MultiplyRuns(out, a, b, run, &x)
+		for r, row := range x.OutRows {
+			for c, column := range x.OutColumns {
+				for j := range run {
+					if want := Chain(a[x.ARows[r]:], b[x.BColumns[c]+j:], x.ASum, x.BSum); out[row+column+j] != want {
+						t.Fatalf("%v, row %d, column %d of run %d: %v, want %v", size, r, j, c, out[row+column+j], want)
+					}
+				}
+			}
+		}
+	}
+}

@@ -20,9 +20,11 @@ type product struct {
 
 	laid     sync.Once
 	blocks   []block
-	single   kernel.Places // in tables of one lane
+	single   kernel.Places // in tables of one lane, of the first of every run of columns
 	isTurned bool          // a and b are exchanged: b has the rows, which are fewer than the columns
 	terms    int           // of each sum
+	run      int           // columns that follow one another in out and b, from every column on that is listed
+	together int           // blocks that follow one another in all three tables, from every block on that is listed
 
 	laidWide sync.Once
 	wide     kernel.Places // in tables of all lanes
@@ -52,10 +54,15 @@ func (p *product) lay() {
 	if p.isTurned {
 		a, b, rows, columns = b, a, columns, rows
 	}
+	common, p.together = withoutRun(dims, common, out, a, b)
+	p.run = 1
+	if sumproduct.Size(dims, rows) < packs {
+		columns, p.run = withoutRun(dims, columns, out, b)
+	}
 	stride := make([]int, len(dims))
 	places := func(scope, axes []int) []int {
 		sumproduct.Strides(stride, dims, scope)
-		list := sumproduct.Offsets[int](nil, dims, axes, stride)
+		list := sumproduct.Offsets(make([]int, 0, sumproduct.Size(dims, axes)), dims, axes, stride)
 		for _, i := range scope {
 			stride[i] = 0
 		}
@@ -67,32 +74,62 @@ func (p *product) lay() {
 		BColumns: places(b, columns), BSum: places(b, sums),
 	}
 	inOut, inA, inB := places(out, common), places(a, common), places(b, common)
+	p.blocks = make([]block, len(inOut))
 	for k := range inOut {
-		p.blocks = append(p.blocks, block{inOut[k], inA[k], inB[k]})
+		p.blocks[k] = block{inOut[k], inA[k], inB[k]}
 	}
 	p.terms = len(p.single.ASum)
+}
+
+// longRun is the number of entries from which a run of them takes less than they do one by one.
+const longRun = 16
+
+// withoutRun returns indices without those that are the last ones of all scopes, in one sequence, and the number of values of these
+// together; all of the indices, and 1, if that is less than longRun.
+func withoutRun(dims, indices []int, scopes ...[]int) (others []int, run int) {
+	first := scopes[0]
+	run = 1
+	n := 0
+	for ; n < len(first); n++ {
+		last := first[len(first)-1-n]
+		if !slices.Contains(indices, last) || slices.ContainsFunc(scopes, func(s []int) bool {
+			return len(s) <= n || s[len(s)-1-n] != last
+		}) {
+			break
+		}
+		run *= dims[last]
+	}
+	if run < longRun {
+		return indices, 1
+	}
+	inRun := first[len(first)-n:]
+	return slices.DeleteFunc(indices, func(i int) bool { return slices.Contains(inRun, i) }), run
 }
 
 // layWide lists the places in tables of all lanes.
 func (p *product) layWide() {
 	p.wide = kernel.Places{
-		OutRows: lanewise(p.single.OutRows), OutColumns: lanewise(p.single.OutColumns),
-		ARows: lanewise(p.single.ARows), ASum: lanewise(p.single.ASum),
-		BColumns: lanewise(p.single.BColumns), BSum: lanewise(p.single.BSum),
+		OutRows: lanewise(p.single.OutRows, 1), OutColumns: lanewise(p.single.OutColumns, p.run),
+		ARows: lanewise(p.single.ARows, 1), ASum: lanewise(p.single.ASum, 1),
+		BColumns: lanewise(p.single.BColumns, p.run), BSum: lanewise(p.single.BSum, 1),
 	}
 }
 
-// lanewise returns the places of entries in a table of all lanes.
-func lanewise(entries []int) []int {
-	list := make([]int, len(entries))
-	for k, at := range entries {
-		list[k] = at * Lanes
+// lanewise returns the places of runs of entries in a table of all lanes.
+func lanewise(entries []int, run int) []int {
+	list := make([]int, 0, len(entries)*run)
+	for _, at := range entries {
+		for k := range run {
+			list = append(list, (at+k)*Lanes)
+		}
 	}
 	return list
 }
 
 // size is the number of entries of out. The product is laid out.
-func (p *product) size() int { return len(p.blocks) * len(p.single.ARows) * len(p.single.BColumns) }
+func (p *product) size() int {
+	return len(p.blocks) * p.together * len(p.single.ARows) * len(p.single.BColumns) * p.run
+}
 
 // multiplyWide computes the product in all lanes.
 func (p *product) multiplyWide(out, a, b []float64) {
@@ -101,7 +138,7 @@ func (p *product) multiplyWide(out, a, b []float64) {
 		a, b = b, a
 	}
 	for _, at := range p.blocks {
-		kernel.Batch(out[at.out*Lanes:], a[at.a*Lanes:], b[at.b*Lanes:], Lanes, &p.wide)
+		kernel.Batch(out[at.out*Lanes:], a[at.a*Lanes:], b[at.b*Lanes:], p.together*Lanes, &p.wide)
 	}
 }
 
@@ -115,10 +152,16 @@ func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
 	}
 	isPacked := min(len(p.single.ARows), len(p.single.BColumns)) >= packs
 	for _, at := range p.blocks {
-		if isPacked {
-			m.MultiplyAt(out[at.out:], a[at.a:], b[at.b:], &p.single)
-		} else {
-			p.chain(out[at.out:], a[at.a:], b[at.b:])
+		out, a, b := out[at.out:], a[at.a:], b[at.b:]
+		switch {
+		case p.together > 1:
+			kernel.Batch(out, a, b, p.together, &p.single)
+		case p.run > 1:
+			m.MultiplyRuns(out, a, b, p.run, &p.single)
+		case isPacked:
+			m.MultiplyAt(out, a, b, &p.single)
+		default:
+			p.chain(out, a, b)
 		}
 	}
 }
