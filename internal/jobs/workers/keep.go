@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,10 +63,13 @@ func (s *service) open() (doors []door, err error) {
 	return doors, err
 }
 
-// stop ends the hearing: what came is handled when it returns.
-func (d door) stop() {
-	d.Drain()
-	for until := time.Now().Add(hop.WriteTimeout); d.IsValid() && time.Now().Before(until); {
+// stopHearing ends the hearing at all doors together: what came is handled when it returns.
+func stopHearing(doors []door) {
+	for _, d := range doors {
+		d.Drain()
+	}
+	isOpen := func(d door) bool { return d.IsValid() }
+	for until := time.Now().Add(hop.WriteTimeout); slices.ContainsFunc(doors, isOpen) && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 }

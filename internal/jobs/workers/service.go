@@ -111,10 +111,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 	}
 	// requests that the server sent before it knew are here after this
 	w.Bus.NC.FlushTimeout(hop.WriteTimeout)
-
-	for _, d := range doors {
-		d.stop()
-	}
+	stopHearing(doors)
 
 	s.mu.Lock()
 	s.closed = true
