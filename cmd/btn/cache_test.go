@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/jobs/cached"
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
@@ -24,7 +25,7 @@ func TestCacheCommands(t *testing.T) {
 	digest := strings.TrimSpace(stdout)
 	run("infer", "digest:"+digest, "--nats", nats)
 	stdout, stderr := run("cache", "ls", "--redis", redis)
-	if !strings.Contains(stdout, "btn:v1:network:3:"+digest+":") ||
+	if !strings.Contains(stdout, "btn:v1:network:"+cached.NetworkVersion+":"+digest+":") ||
 		!strings.Contains(stdout, "btn:v1:decomposition:") ||
 		!strings.Contains(stderr, "network: 1, ") || !strings.Contains(stderr, "decomposition: 1, ") {
 		t.Errorf("%s%s", stdout, stderr)
