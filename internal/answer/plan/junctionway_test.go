@@ -3,6 +3,8 @@ package plan
 import (
 	"context"
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/exact"
@@ -13,9 +15,12 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/orders"
+	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // TestOneTreeForAllEvidence: marginals of a grid come from one tree, whatever is observed, and are those of an elimination.
@@ -87,4 +92,32 @@ func rows(v btn.Value) (p []float64) {
 		p = append(p, scaled.Make(m, v.Marginals.Exp).Div(v.Z).Float64())
 	}
 	return p
+}
+
+// TestLargeNetworksHaveOneTree: networks whose tables are nearly all logic have it, too.
+func TestLargeNetworksHaveOneTree(t *testing.T) {
+	for _, name := range []string{"munin", "munin1"} {
+		path := strings.TrimSuffix(reference.Path(t, "bn/"+name), ".uai") + ".bif.gz"
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		m, err := formats.Read(file, "", path, uai.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, err := reparam.Build(t.Context(), m, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		as, err := Assign(t.Context(), net, []query.Query{{Marginals: true}}, btn.Settings{}, nil)
+		if err != nil || as[0].Error != nil {
+			t.Fatal(err, as[0].Error)
+		}
+		part := as[0].Plan.Estimates[0].Parts[0]
+		if _, ok := part.(*exact.Junction); !ok {
+			t.Errorf("%s: part %T", name, part)
+		}
+	}
 }

@@ -120,7 +120,8 @@ func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error
 // first where it fits, because it adds no terms of both signs; a closed form of one component has none to add
 // either, and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a
 // chain of counters). There is no tree of a network that is asked one question alone, nor of a
-// formula of more than policy.HeavyFlops, which simplification makes cheaper, and no closed form of one with legs of likelihoods.
+// formula of more than policy.HeavyFlops, which simplification makes cheaper; Bayesian networks have one even if nearly all of their tables
+// are logic. There is no closed form of one with legs of likelihoods.
 func (a *assigner) exactPlan(ctx context.Context, shape contractionorder.Hypergraph) (*btn.Plan, error) {
 	net, s := a.Net, a.Settings
 	order, cost, moves, err := exact.MinFill(ctx, shape)
@@ -150,7 +151,7 @@ func (a *assigner) exactPlan(ctx context.Context, shape contractionorder.Hypergr
 	}
 
 	limit := policy.JunctionOrder
-	if circuits.Formula(a.Job) {
+	if !net.Directed && circuits.Formula(a.Job) {
 		limit = policy.HeavyFlops
 	}
 	if !a.hasLikelihoods && !a.isPart && cost.Flops <= limit {

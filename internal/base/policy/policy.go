@@ -81,7 +81,7 @@ const (
 	// Measured: docs/benchmarks/questions.md.
 	JunctionFlops = 2e8
 	JunctionBytes = 256 << 20
-	JunctionOrder = 4e8
+	JunctionOrder = 1e9
 	JunctionMoves = 1 << 24
 
 	// PartTables is the number of tables up to which a question to a directed network is answered on the part that it depends on, if
