@@ -72,7 +72,7 @@ func TestTwoLengths(t *testing.T) {
 		return r.StatusCode, text.String()
 	}
 	const chunked = "2\r\n{}\r\n0\r\n\r\n"
-	for range 2 {
+	for range 50 { // the next request comes before net/http says that the connection is idle, or after
 		if status, said := ask("Transfer-Encoding: chunked\r\n", chunked); status != 400 || !strings.Contains(said, "exactly one") {
 			t.Errorf("chunked alone: %d %s", status, said)
 		}

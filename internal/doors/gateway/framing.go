@@ -14,8 +14,9 @@ import (
 // headConn keeps the first bytes of the request that is being read, headerBytes and a buffer of net/http at most.
 type headConn struct {
 	net.Conn
-	mu   sync.Mutex
-	head []byte
+	mu      sync.Mutex
+	head    []byte
+	isAhead bool // head begins with the byte that net/http reads ahead while a request is answered: the first of the next one
 }
 
 // mostHead is the number of bytes that a headConn keeps.
@@ -25,6 +26,9 @@ func (c *headConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(b) == 1 && n == 1 { // nothing but that look ahead reads a single byte
+		c.head, c.isAhead = nil, true
+	}
 	c.head = append(c.head, b[:min(n, mostHead-len(c.head))]...)
 	return n, err
 }
@@ -56,11 +60,14 @@ func withHead(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, headKey{}, c)
 }
 
-// forget drops the bytes of a request that was answered.
+// forget drops the bytes of a request that was answered, and keeps what came of the next one.
 func forget(c net.Conn, now http.ConnState) {
 	if own, ok := c.(*headConn); ok && now == http.StateIdle {
 		own.mu.Lock()
-		own.head = nil
+		if !own.isAhead {
+			own.head = nil
+		}
+		own.isAhead = false
 		own.mu.Unlock()
 	}
 }
