@@ -64,6 +64,9 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 		if s.redis, err = startRedis(s.options); err != nil {
 			return s, fault.Wrap(fault.Infrastructure, err)
 		}
+		ticking, stop := context.WithCancel(context.Background())
+		s.cancel = append(s.cancel, stop)
+		s.work.Go(func() { expire(ticking, s.redis) })
 	}
 	nc, err := s.Connect("basetensor-setup")
 	if err != nil {
@@ -74,7 +77,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	return s, pipeline.Setup(ctx, nc, o.Setup)
 }
 
-// startRedis starts a Redis whose entries expire by the clock.
+// startRedis starts a Redis.
 func startRedis(o Options) (*miniredis.Miniredis, error) {
 	m := miniredis.NewMiniRedis()
 	if o.Listen {
@@ -82,8 +85,26 @@ func startRedis(o Options) (*miniredis.Miniredis, error) {
 			return nil, fmt.Errorf("embedded: redis: %w", err)
 		}
 	}
-	m.ClockTTL(true)
 	return m, nil
+}
+
+const (
+	leastTick = 100 * time.Millisecond
+	tickShare = 20 // ticks take at most one part in so many of a core
+)
+
+// expire lets the entries of a Redis expire until ctx ends. miniredis goes through all entries for that, with its own clock at every command.
+func expire(ctx context.Context, m *miniredis.Miniredis) {
+	last, wait := time.Now(), leastTick
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-time.After(wait):
+			m.FastForward(now.Sub(last))
+			last, wait = now, max(leastTick, tickShare*time.Since(now))
+		}
+	}
 }
 
 // Connect returns a connection within the process. Close closes it, if nobody did before.

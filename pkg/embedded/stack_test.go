@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
 
@@ -221,5 +223,31 @@ func TestOpenToOthers(t *testing.T) {
 			known.Close()
 		}
 		stop()
+	}
+}
+
+// TestEntriesExpire: what the embedded Redis holds with a time to live is gone after it, and the rest is not.
+func TestEntriesExpire(t *testing.T) {
+	s, err := embedded.Start(t.Context(), embedded.Options{Listen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	options, err := redis.ParseURL(s.RedisURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(options)
+	defer c.Close()
+	if err := errors.Join(
+		c.Set(t.Context(), "short", 1, 200*time.Millisecond).Err(), c.Set(t.Context(), "long", 1, time.Hour).Err(),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for c.Exists(t.Context(), "short").Val() == 1 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if c.Exists(t.Context(), "long").Val() != 1 {
+		t.Error("an entry that lives for an hour is gone")
 	}
 }
