@@ -93,7 +93,8 @@ const (
 	tickShare = 20 // ticks take at most one part in so many of a core
 )
 
-// expire lets the entries of a Redis expire until ctx ends. miniredis goes through all entries for that, with its own clock at every command.
+// expire lets the entries of a Redis expire until ctx ends. miniredis goes through all entries for that.
+// If it kept time itself, it would do so at every command.
 func expire(ctx context.Context, m *miniredis.Miniredis) {
 	last, wait := time.Now(), leastTick
 	for {
