@@ -12,8 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/basetensor/basetensor/schemas"
 )
@@ -191,7 +191,7 @@ func TestSamplesOfResults(t *testing.T) {
 			if err := validate(t, schema, doc); err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
-			var r btn.Result // the decoded result prints the same
+			var r query.Result // the decoded result prints the same
 			d := json.NewDecoder(bytes.NewReader(doc))
 			d.DisallowUnknownFields()
 			if err := d.Decode(&r); err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/schemas"
 )
 
@@ -29,7 +29,7 @@ func TestSchemasHaveTheFieldsOfTheTypes(t *testing.T) {
 		w.compare(w.load(w.file), reflect.TypeOf(m).Elem())
 	}
 	w := &walker{t: t, file: "result.schema.json", place: "result", tag: "json"}
-	w.compare(w.load(w.file), reflect.TypeFor[btn.Result]())
+	w.compare(w.load(w.file), reflect.TypeFor[query.Result]())
 }
 
 // walker is at one place of a schema and the Go type beside it.

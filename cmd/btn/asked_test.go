@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -46,9 +45,9 @@ func TestProbabilityOfAnEvent(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	var results []btn.Result
+	var results []query.Result
 	for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); {
-		var r btn.Result
+		var r query.Result
 		if err := d.Decode(&r); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +127,7 @@ func TestJointMarginalsOfTheCommand(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	var many strings.Builder
-	writeJoint(&many, &btn.Joint{Variables: []int{3, 5}, Shape: []int{5, 13}, P: make([]float64, 65)}, query.Names{})
+	writeJoint(&many, &query.Joint{Variables: []int{3, 5}, Shape: []int{5, 13}, P: make([]float64, 65)}, query.Names{})
 	if many.String() != "joint       65 cells of 2 variables: --json prints them\n" {
 		t.Errorf("%q", many.String())
 	}

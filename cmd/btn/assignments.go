@@ -7,12 +7,11 @@ import (
 	"math"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // writeAssignments writes the assignments that were asked for.
-func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
+func writeAssignments(b *strings.Builder, r *query.Result, n query.Names) {
 	if r.MPE != nil {
 		writeExplanation(b, r, n)
 	}
@@ -25,7 +24,7 @@ func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 }
 
 // writeExplanation writes the most probable explanation, a line per variable, and a line per next best one.
-func writeExplanation(b *strings.Builder, r *btn.Result, n query.Names) {
+func writeExplanation(b *strings.Builder, r *query.Result, n query.Names) {
 	m := r.MPE
 	unique, rest := "others are as good", "none"
 	if len(m.Others) > 0 {
@@ -74,7 +73,7 @@ func writeMap(b *strings.Builder, m *query.MarginalMap, n query.Names) {
 }
 
 // writeSamples writes a line per sample.
-func writeSamples(b *strings.Builder, r *btn.Result) {
+func writeSamples(b *strings.Builder, r *query.Result) {
 	fmt.Fprintf(b, "%-12s%d, seed %d, a line each, x_0 first", "samples", len(r.Samples), *r.Seed)
 	if r.EffectiveSamples != nil {
 		fmt.Fprintf(b, " after its weight, worth %.4g of the same weight", *r.EffectiveSamples)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -51,7 +50,7 @@ func bar(p float64) string {
 }
 
 // writeBars writes the marginals by name, a line per value.
-func writeBars(b *strings.Builder, r *btn.Result, n query.Names) {
+func writeBars(b *strings.Builder, r *query.Result, n query.Names) {
 	variable, state := 0, 0
 	for i, row := range r.Marginals {
 		v := r.MarginalOf(i)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -41,7 +40,7 @@ func TestBarsAreAsLongAsProbabilities(t *testing.T) {
 
 // TestAnswersByName: first the answer, aligned; the machinery when asked for; necessary warnings in any case.
 func TestAnswersByName(t *testing.T) {
-	r := btn.Result{Status: "ok", Method: btn.MethodTruncated, LogZ: number(-1), Log10Z: number(-0.4), Uncertainty: number(0.25),
+	r := query.Result{Status: "ok", Method: query.MethodTruncated, LogZ: number(-1), Log10Z: number(-0.4), Uncertainty: number(0.25),
 		MarginalUncertainty: number(0.03), Ended: "complete", Warnings: []string{"careful"},
 		Marginals: [][]float64{{0.5, 0, 0.5}, make([]float64, 20)}, Targets: []int{1, 0}}
 	r.Marginals[1][7] = 1

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/jobs/cached"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func TestCacheCommands(t *testing.T) {
@@ -47,7 +47,7 @@ func TestCacheCommands(t *testing.T) {
 				t.Error(shown)
 			}
 		case "decomposition":
-			if h.Method != btn.MethodExact || h.Components != 1 || !h.Exact {
+			if h.Method != query.MethodExact || h.Components != 1 || !h.Exact {
 				t.Error(shown)
 			}
 		default:

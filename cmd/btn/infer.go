@@ -11,7 +11,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
@@ -150,7 +149,7 @@ func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, wh
 // answer loads, submits and waits.
 func (c *answering) answer(
 	ctx context.Context, t *console.Terminal, common *config.Common, job string, what *question,
-) (results []btn.Result, queries []query.Query, err error) {
+) (results []query.Result, queries []query.Query, err error) {
 	message, err := console.Promptly(ctx, func() (wire.Request, error) { return c.ask(ctx, t, job, what) })
 	if err != nil {
 		return nil, nil, err

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -15,7 +14,7 @@ import (
 const mostCells = 64
 
 // writeJoint writes a line per cell: the values, and their probability.
-func writeJoint(b *strings.Builder, j *btn.Joint, n query.Names) {
+func writeJoint(b *strings.Builder, j *query.Joint, n query.Names) {
 	if len(j.P) > mostCells {
 		fmt.Fprintf(b, "%-12s%d cells of %d variables: --json prints them\n", "joint", len(j.P), len(j.Variables))
 		return

@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 const (
@@ -27,7 +27,7 @@ func tables(memory config.Size, m *factorgraph.Model) int64 {
 	if m != nil {
 		model = 8 * int64(m.Stats().Entries)
 	}
-	return max(min(whole, btn.DefaultMemory), whole-whole/garbage-runtimes-copies*model)
+	return max(min(whole, query.DefaultMemory), whole-whole/garbage-runtimes-copies*model)
 }
 
 // limitMemory has the collector run more often before this process takes more than --memory: by itself it lets garbage grow to the size

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 const asia = "../../examples/asia.json"
 
 // withoutTimes removes from results the parts that differ from run to run, and the names of the evidence.
-func withoutTimes(results []btn.Result) []btn.Result {
+func withoutTimes(results []query.Result) []query.Result {
 	for i := range results {
 		results[i].TimingsMS, results[i].EvidenceFile, results[i].Job = nil, nil, ""
 	}
@@ -22,7 +22,7 @@ func withoutTimes(results []btn.Result) []btn.Result {
 // TestNamesMeanPositions: evidence, events and joint marginals in any form give the same results as positions.
 func TestNamesMeanPositions(t *testing.T) {
 	folder := t.TempDir()
-	ask := func(args ...string) []btn.Result {
+	ask := func(args ...string) []query.Result {
 		code, stdout, stderr := command(t, append([]string{"infer", asia, "--redis", "off", "--json", "--mar"}, args...)...)
 		if code != 0 {
 			t.Fatalf("%v: exit code %d: %s", args, code, stderr)

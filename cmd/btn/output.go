@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -28,20 +27,20 @@ type printer struct {
 	names   query.Names
 	labels  *factorgraph.Labels // of the model
 	actions []string            // the names of --utility
-	all     []btn.Result        // every result of the job
+	all     []query.Result      // every result of the job
 	queries []query.Query       // one per result
 	unasked bool                // no query is about variables
-	prior   *btn.Result         // without evidence, for comparison; or nil
+	prior   *query.Result       // without evidence, for comparison; or nil
 }
 
 // printAll writes every result; of a solution file, errors to say. The exit code is that of the first without an answer.
-func (p *printer) printAll(results []btn.Result, say io.Writer) (failed error) {
+func (p *printer) printAll(results []query.Result, say io.Writer) (failed error) {
 	for i := range results {
 		r := &results[i]
 		if err := p.print(r); err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}
-		if r.Status == btn.StatusOK {
+		if r.Status == query.StatusOK {
 			continue
 		}
 		if p.uai {
@@ -55,7 +54,7 @@ func (p *printer) printAll(results []btn.Result, say io.Writer) (failed error) {
 }
 
 // print writes one result.
-func (p *printer) print(r *btn.Result) error {
+func (p *printer) print(r *query.Result) error {
 	switch {
 	case p.json:
 		return json.NewEncoder(p.out).Encode(r) // one line
@@ -67,9 +66,9 @@ func (p *printer) print(r *btn.Result) error {
 
 // solution writes a PR solution file, or a MAR one where there are marginals. Its format cannot say why there is no number, so a failed
 // query is only the exit code and a line on standard error.
-func (p *printer) solution(r *btn.Result) error {
+func (p *printer) solution(r *query.Result) error {
 	switch {
-	case r.Status != btn.StatusOK:
+	case r.Status != query.StatusOK:
 		return nil
 	case r.Zero:
 		_, err := fmt.Fprintf(p.out, "PR\n-inf\n")
@@ -81,7 +80,7 @@ func (p *printer) solution(r *btn.Result) error {
 }
 
 // lines writes a result for people: a few aligned lines.
-func (p *printer) lines(r *btn.Result) error {
+func (p *printer) lines(r *query.Result) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s"+format+"\n", append([]any{name}, args...)...)
@@ -97,7 +96,7 @@ func (p *printer) lines(r *btn.Result) error {
 	}
 
 	switch {
-	case r.Status != btn.StatusOK:
+	case r.Status != query.StatusOK:
 		line("failed", "%s: %s (%s)", r.Error.Code, r.Error.Message, r.Error.Stage)
 	case r.Zero:
 		line("Z", "0: the evidence or the model is impossible")
@@ -157,7 +156,7 @@ func (p *printer) lines(r *btn.Result) error {
 }
 
 // writeMarginals writes the marginals: by name as bars, else a line per variable.
-func (p *printer) writeMarginals(b *strings.Builder, r *btn.Result) {
+func (p *printer) writeMarginals(b *strings.Builder, r *query.Result) {
 	if p.names.Any() && r.Marginals != nil {
 		b.WriteByte('\n')
 		writeBars(b, r, p.names)
@@ -189,14 +188,14 @@ func numbers(lists [][]float64) (n int) {
 }
 
 // event writes the probability of the event given the evidence; "" where there is none.
-func (p *printer) event(r *btn.Result) string {
+func (p *printer) event(r *query.Result) string {
 	if r.LnRatio != nil {
 		return fmt.Sprintf("%.10g (ln %s)", math.Exp(*r.LnRatio), decimals(*r.LnRatio))
 	}
 	if r.Query >= len(p.queries) || p.queries[r.Query].Over == 0 || !r.Zero {
 		return ""
 	}
-	if given := &p.all[p.queries[r.Query].Over-1]; given.Status == btn.StatusOK && !given.Zero {
+	if given := &p.all[p.queries[r.Query].Over-1]; given.Status == query.StatusOK && !given.Zero {
 		return "0: the event is impossible under the evidence"
 	}
 	return ""

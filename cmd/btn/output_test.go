@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func number(x float64) *float64 { return &x }
 
-func printed(t *testing.T, p printer, r btn.Result) string {
+func printed(t *testing.T, p printer, r query.Result) string {
 	t.Helper()
 	var b bytes.Buffer
 	p.out, p.model = &b, "m.uai"
@@ -25,18 +25,18 @@ func printed(t *testing.T, p printer, r btn.Result) string {
 
 func TestResultsForPeople(t *testing.T) {
 	file := "m.uai.evid"
-	exact := btn.Result{Status: "ok", Exact: true, Method: btn.MethodExact, LogZ: number(-1e-16),
+	exact := query.Result{Status: "ok", Exact: true, Method: query.MethodExact, LogZ: number(-1e-16),
 		Log10Z: number(-4e-17), EvidenceFile: &file,
-		Plan: &btn.Cost{
+		Plan: &query.Cost{
 			Width: 3, Log2Table: 5, Flops: 100, Bytes: 2048,
 		}, Marginals: [][]float64{{0.25, 0.75}}, Cache: "hit",
 		TimingsMS: map[string]float64{"total": 3, "learn-worker": 1}}
-	estimate := btn.Result{Status: "ok", Method: btn.MethodSymmetryCP, Components: 4, LogZ: number(12.5),
+	estimate := query.Result{Status: "ok", Method: query.MethodSymmetryCP, Components: 4, LogZ: number(12.5),
 		Log10Z: number(5.4), Residual: number(0.5), LnExplained: number(-0.7),
-		CancellationDigits: number(1.25), Certificate: &btn.Certificate{LnBound: 20, LnUpper: 20.5},
+		CancellationDigits: number(1.25), Certificate: &query.Certificate{LnBound: 20, LnUpper: 20.5},
 		Warnings: []string{"careful"}}
 	for name, c := range map[string]struct {
-		r    btn.Result
+		r    query.Result
 		want []string
 	}{
 		"exact": {
@@ -55,15 +55,15 @@ func TestResultsForPeople(t *testing.T) {
 				"warning     careful",
 			},
 		},
-		"zero": {btn.Result{
+		"zero": {query.Result{
 			Status: "ok",
 			Exact:  true,
 			Zero:   true,
-			Method: btn.MethodExact,
+			Method: query.MethodExact,
 		}, []string{"Z           0: the evidence or the model is impossible"}},
-		"failed": {btn.Result{
+		"failed": {query.Result{
 			Status: "error",
-			Error:  &btn.ErrorInfo{Code: fault.OverBudget, Message: "needs 9 bytes", Stage: "learn-worker"},
+			Error:  &query.ErrorInfo{Code: fault.OverBudget, Message: "needs 9 bytes", Stage: "learn-worker"},
 		},
 			[]string{"failed      over_budget: needs 9 bytes (learn-worker)"}},
 	} {
@@ -77,7 +77,7 @@ func TestResultsForPeople(t *testing.T) {
 }
 
 func TestSolutionFiles(t *testing.T) {
-	r := btn.Result{Status: "ok", LogZ: number(2.302585), Log10Z: number(1)}
+	r := query.Result{Status: "ok", LogZ: number(2.302585), Log10Z: number(1)}
 	if got := printed(t, printer{uai: true}, r); got != "PR\n1\n" {
 		t.Errorf("PR: %q", got)
 	}
@@ -85,16 +85,16 @@ func TestSolutionFiles(t *testing.T) {
 	if got := printed(t, printer{uai: true}, r); !strings.HasPrefix(got, "MAR\n1 2 0.25 0.75") {
 		t.Errorf("MAR: %q", got)
 	}
-	if got := printed(t, printer{uai: true}, btn.Result{Status: "ok", Zero: true}); got != "PR\n-inf\n" {
+	if got := printed(t, printer{uai: true}, query.Result{Status: "ok", Zero: true}); got != "PR\n-inf\n" {
 		t.Errorf("zero: %q", got)
 	}
-	if got := printed(t, printer{uai: true}, btn.Result{Status: "error"}); got != "" {
+	if got := printed(t, printer{uai: true}, query.Result{Status: "error"}); got != "" {
 		t.Errorf("failed: %q", got)
 	}
 }
 
 func TestJSONIsOneLinePerResult(t *testing.T) {
-	got := printed(t, printer{json: true}, btn.Result{Status: "ok", Warnings: []string{}})
+	got := printed(t, printer{json: true}, query.Result{Status: "ok", Warnings: []string{}})
 	if strings.Count(got, "\n") != 1 || !json.Valid([]byte(got)) || !strings.Contains(got, `"log_z":null`) {
 		t.Errorf("got %q", got)
 	}

@@ -38,18 +38,18 @@ type forecast struct {
 	Model    string `json:"model"`
 	Evidence string `json:"evidence_file,omitempty"`
 	shape
-	Exact       *btn.Cost  `json:"exact"` // null: closed form, or none within the budget
-	Memory      int64      `json:"memory"`
-	Fits        bool       `json:"fits"`
-	Unpriced    bool       `json:"unpriced,omitempty"`     // there was no time to price the exact way
-	ClosedForm  int        `json:"closed_form_components"` // 0: none looked for or found
-	LearnFlops  *float64   `json:"learn_flops"`            // null where there was no time to build the network
-	Choice      btn.Method `json:"choice"`
-	Why         string     `json:"why"`
-	Components  int        `json:"components"`
-	Growth      string     `json:"growth,omitempty"`     // the estimates of an approximate answer, and their cost
-	Simplified  string     `json:"simplified,omitempty"` // the effect of simplification, where a tree follows it
-	closed      string     // price of the closed form
+	Exact       *query.Cost  `json:"exact"` // null: closed form, or none within the budget
+	Memory      int64        `json:"memory"`
+	Fits        bool         `json:"fits"`
+	Unpriced    bool         `json:"unpriced,omitempty"`     // there was no time to price the exact way
+	ClosedForm  int          `json:"closed_form_components"` // 0: none looked for or found
+	LearnFlops  *float64     `json:"learn_flops"`            // null where there was no time to build the network
+	Choice      query.Method `json:"choice"`
+	Why         string       `json:"why"`
+	Components  int          `json:"components"`
+	Growth      string       `json:"growth,omitempty"`     // the estimates of an approximate answer, and their cost
+	Simplified  string       `json:"simplified,omitempty"` // the effect of simplification, where a tree follows it
+	closed      string       // price of the closed form
 	description string
 }
 
@@ -147,7 +147,7 @@ func before[T any](ctx context.Context, until time.Time, step func(context.Conte
 
 // assign assigns a query until a time; errSlow if that comes first.
 func (c *planCmd) assign(
-	ctx context.Context, until time.Time, net *btn.Network, q query.Query, s btn.Settings,
+	ctx context.Context, until time.Time, net *btn.Network, q query.Query, s query.Settings,
 ) ([]btn.Assignment, error) {
 	left := time.Until(until)
 	if left <= 0 {
@@ -162,7 +162,7 @@ func (c *planCmd) assign(
 func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until time.Time) (*forecast, error) {
 	s := c.settings()
 	f := &forecast{
-		Model: c.Model, Evidence: q.EvidenceFile, shape: shapeOf(p.model), Memory: s.Memory, Choice: btn.MethodExact,
+		Model: c.Model, Evidence: q.EvidenceFile, shape: shapeOf(p.model), Memory: s.Memory, Choice: query.MethodExact,
 		Components: 1,
 	}
 	if p.net == nil {
@@ -188,7 +188,7 @@ func (c *planCmd) exactly(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {
 	s := c.settings()
-	s.Method = btn.MethodExact // its own cost, though auto may choose otherwise
+	s.Method = query.MethodExact // its own cost, though auto may choose otherwise
 	asked := query.Query{
 		Evidence:  q.Evidence,
 		Marginals: q.Marginals || len(q.Targets) > 0,
@@ -246,7 +246,7 @@ func (c *planCmd) fillChoice(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {
 	s := c.settings()
-	if s.Method == btn.MethodExact || s.Method == btn.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
+	if s.Method == query.MethodExact || s.Method == query.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
 		return nil
 	}
 	assignments, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Targets: q.Targets}, s)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -42,7 +41,7 @@ func (c *answering) posteriors(ctx context.Context, m *factorgraph.Model, querie
 		evidence = evidence || !queries[i].Evidence.IsEmpty()
 	}
 	small := len(m.Domains) <= fewVariables
-	plain := c.Method == string(btn.MethodAuto) && !c.set.NoExact && c.Budget == nil && c.Deadline == 0
+	plain := c.Method == string(query.MethodAuto) && !c.set.NoExact && c.Budget == nil && c.Deadline == 0
 	c.unasked = !isFormula(query.Names{Variables: m.Names, States: m.States})
 	if small && plain || (small || evidence) && c.exactly() && cheap(ctx, m) {
 		for i := range queries {
@@ -58,8 +57,8 @@ func (c *answering) posteriors(ctx context.Context, m *factorgraph.Model, querie
 
 // exactly reports whether the method gives exact answers where they are cheap.
 func (c *answering) exactly() bool {
-	m := btn.Method(c.Method)
-	return m == btn.MethodExact || m == btn.MethodCircuit || m == btn.MethodAuto && !c.set.NoExact
+	m := query.Method(c.Method)
+	return m == query.MethodExact || m == query.MethodCircuit || m == query.MethodAuto && !c.set.NoExact
 }
 
 // cheap reports whether a greedy elimination order of the model is little work.
@@ -77,10 +76,10 @@ func cheap(ctx context.Context, m *factorgraph.Model) bool {
 }
 
 // writePosteriors writes the posteriors that were not asked for, or how to ask for them.
-func (p *printer) writePosteriors(b *strings.Builder, r *btn.Result) {
+func (p *printer) writePosteriors(b *strings.Builder, r *query.Result) {
 	q := &p.queries[r.Query]
 	switch {
-	case r.Status != btn.StatusOK || r.Zero || q.Over > 0 || r.Marginals != nil && p.prior == nil:
+	case r.Status != query.StatusOK || r.Zero || q.Over > 0 || r.Marginals != nil && p.prior == nil:
 	case r.Marginals == nil || p.prior.Marginals == nil:
 		fmt.Fprintf(b, "%-12sof %d variables were not asked for: --mar prints all, --target V,V some\n",
 			"posteriors", len(p.labels.Domains()))
@@ -88,7 +87,7 @@ func (p *printer) writePosteriors(b *strings.Builder, r *btn.Result) {
 		moved := mostMovedBy(q.Evidence, p.prior.Marginals, r.Marginals)
 		fmt.Fprintf(b, "%-12sthe evidence moved these %d of %d variables most: --mar prints all, --target V,V others\n\n",
 			"posteriors", len(moved), len(r.Marginals))
-		of := btn.Result{Targets: moved}
+		of := query.Result{Targets: moved}
 		for _, v := range moved {
 			of.Marginals = append(of.Marginals, r.Marginals[v])
 		}

@@ -8,18 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // rainWet is P(rain, wet) ∝ 1 2 / 3 0, with names.
 const rainWet = `{"basetensor_model": 1, "variables": [{"domain": 2, "name": "rain"}, {"domain": 2, "name": "wet"}],
  "factors": [{"scope": [0, 1], "dense": {"values": [1, 2, 3, 0]}}]}`
 
-func decodeResults(t *testing.T, text string) []btn.Result {
+func decodeResults(t *testing.T, text string) []query.Result {
 	t.Helper()
-	var results []btn.Result
+	var results []query.Result
 	for d := json.NewDecoder(strings.NewReader(text)); d.More(); {
-		var r btn.Result
+		var r query.Result
 		if err := d.Decode(&r); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/basetensor/basetensor/internal/base/cputime"
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/setting"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -40,9 +39,9 @@ type workFlags struct {
 	Accuracy float64        `help:"truncated, regions, sampled: the stated uncertainty to stop growing at, in nats." default:"1e-9"`
 	Seed     uint64         `help:"Seed of samples, and of the starts of learning."`
 
-	set    btn.Settings  // by Set
-	tables int64         // bytes of Memory that tables may have, once the model is there
-	sweep  time.Duration // the time of a first value of the model, once it is there
+	set    query.Settings // by Set
+	tables int64          // bytes of Memory that tables may have, once the model is there
+	sweep  time.Duration  // the time of a first value of the model, once it is there
 }
 
 // requestFlags are those of the commands that ask under evidence.
@@ -97,7 +96,7 @@ func (r *workFlags) Validate() error {
 	case r.Deadline < 0:
 		return fmt.Errorf("--deadline must not be negative, not %s", r.Deadline)
 	}
-	r.set = btn.Settings{Method: btn.Method(r.Method)}
+	r.set = query.Settings{Method: query.Method(r.Method)}
 	if err := setting.Apply(settings(), &r.set, r.Set); err != nil {
 		return fmt.Errorf("--set: %w ('btn methods' lists the settings)", err)
 	}
@@ -105,16 +104,16 @@ func (r *workFlags) Validate() error {
 }
 
 // settings are the flags as the pipeline takes them.
-func (r *workFlags) settings() btn.Settings {
+func (r *workFlags) settings() query.Settings {
 	s := r.set
-	s.Method, s.Seed, s.Memory, s.Budget, s.Accuracy = btn.Method(r.Method), r.Seed, r.tables, r.flops(), r.Accuracy
+	s.Method, s.Seed, s.Memory, s.Budget, s.Accuracy = query.Method(r.Method), r.Seed, r.tables, r.flops(), r.Accuracy
 	return s
 }
 
 // flops is the budget as the pipeline takes it; 0: the default.
 func (r *workFlags) flops() float64 {
 	if r.Budget == nil {
-		return btn.DefaultBudget
+		return query.DefaultBudget
 	}
 	return r.Budget.Seconds() * policy.Rate
 }
@@ -290,7 +289,7 @@ func isRegistered(name string) bool {
 }
 
 // request is a job without queries, as it travels.
-func (r *modelFlag) request(job string, m *factorgraph.Model, s btn.Settings) (wire.Request, error) {
+func (r *modelFlag) request(job string, m *factorgraph.Model, s query.Settings) (wire.Request, error) {
 	if r.digest != "" {
 		return wire.Request{Job: job, Settings: s, ModelDigest: r.digest}, nil
 	}

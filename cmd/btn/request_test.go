@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestDeadlinesOfRequests: a budget is a time limit where no deadline is given, a bond is none, and
@@ -22,7 +22,7 @@ func TestDeadlinesOfRequests(t *testing.T) {
 		"budget":                {workFlags{Budget: &second}, 1200},
 		"deadline before":       {workFlags{Budget: &second, Deadline: 500 * time.Millisecond}, 500},
 		"deadline after":        {workFlags{Budget: &second, Deadline: time.Minute}, 60000},
-		"budget and a bond":     {workFlags{Budget: &second, set: btn.Settings{Bond: 8}}, 0},
+		"budget and a bond":     {workFlags{Budget: &second, set: query.Settings{Bond: 8}}, 0},
 		"budget of two days":    {workFlags{Budget: &long}, 0},
 		"a little over a milli": {workFlags{Deadline: time.Millisecond + 1}, 2},
 	} {

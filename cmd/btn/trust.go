@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // machinery tells how the result was found.
-func (p *printer) machinery(line func(name, format string, args ...any), r *btn.Result) {
+func (p *printer) machinery(line func(name, format string, args ...any), r *query.Result) {
 	if p.names.Any() && r.Log10Z != nil && !isFormula(p.names) {
 		line("log10 Z", "%s", decimals(*r.Log10Z))
 	}
@@ -49,7 +48,7 @@ func (p *printer) machinery(line func(name, format string, args ...any), r *btn.
 }
 
 // describeMethod names the method of a result, and the cost of its plan.
-func describeMethod(r *btn.Result) string {
+func describeMethod(r *query.Result) string {
 	switch {
 	case r.Plan != nil && r.Plan.Edges > 0:
 		return fmt.Sprintf("%s: circuit, %.0f edges, %s", r.Method, r.Plan.Edges, config.FormatBytes(r.Plan.Bytes))
@@ -87,7 +86,7 @@ func count(n float64, thing string) string {
 }
 
 // describeBounds states the bounds on ln Z, and their probability.
-func describeBounds(b *btn.Bounds) string {
+func describeBounds(b *query.Bounds) string {
 	side := func(x *float64) string {
 		if x == nil {
 			return "?"
@@ -102,7 +101,7 @@ func describeBounds(b *btn.Bounds) string {
 }
 
 // describeTrust states the uncertainty of a result.
-func describeTrust(r *btn.Result) string {
+func describeTrust(r *query.Result) string {
 	if r.Exact {
 		return "exact, up to rounding"
 	}
@@ -120,7 +119,7 @@ func describeTrust(r *btn.Result) string {
 }
 
 // describeMarginalTrust states the uncertainty of the marginals of an estimate, empty without any.
-func describeMarginalTrust(r *btn.Result) string {
+func describeMarginalTrust(r *query.Result) string {
 	switch {
 	case len(r.Marginals) == 0:
 		return ""
@@ -131,12 +130,12 @@ func describeMarginalTrust(r *btn.Result) string {
 }
 
 // describeEstimate writes one estimate of an approximate answer.
-func describeEstimate(e *btn.EstimateResult) string {
+func describeEstimate(e *query.EstimateResult) string {
 	s := fmt.Sprintf("%s, bond %d", e.Family, e.Bond)
 	switch e.Family {
-	case btn.FamilyRegions:
+	case query.FamilyRegions:
 		s = fmt.Sprintf("%s %d", e.Kind, e.Size)
-	case btn.FamilySampled:
+	case query.FamilySampled:
 		s = fmt.Sprintf("%s by %s", e.Family, e.Kind)
 		if e.Size > 0 {
 			s += fmt.Sprintf(" over %d rungs", e.Size)
@@ -174,7 +173,7 @@ func describeEstimate(e *btn.EstimateResult) string {
 }
 
 // describePropagation states the outcome of belief propagation.
-func describePropagation(p *btn.Propagation) string {
+func describePropagation(p *query.Propagation) string {
 	s := "converged"
 	if !p.Converged {
 		s = fmt.Sprintf("not converged, last change %.1e", p.Change)

@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -48,8 +49,8 @@ func TestExactPart(t *testing.T) {
 				Negative: seed%2 == 0, Zeros: 0.1, Constant: true})
 		ev := generate.Evidence(rng, m)
 		positive := oracle.Z(m, ev)
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
+		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
+			for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal} {
 				net, err := reparam.Build(context.Background(), m,
 					reparam.Options{Maps: maps, Cores: cores})
 				if err != nil {
@@ -110,7 +111,7 @@ func TestEdgeModels(t *testing.T) {
 		{"negative entries", factorgraph.Model{Domains: []int{2, 2},
 			Factors: []factorgraph.Factor{table([]int{0, 1}, []int{2, 2}, 1, -2, -3, 1)}}, -3},
 	} {
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{Cores: cores})
 			if err != nil {
 				t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -146,8 +147,8 @@ func smallNetwork(t *testing.T, rng *rand.Rand, o generate.SmallOptions) *btn.Ne
 	for {
 		m := generate.Small(rng, o)
 		net, err := reparam.Build(context.Background(), m, reparam.Options{
-			Maps:  []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal}[rng.IntN(2)],
-			Cores: []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)],
+			Maps:  []query.MapKind{query.MapIdentity, query.MapOrthogonal}[rng.IntN(2)],
+			Cores: []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}[rng.IntN(2)],
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -306,8 +307,8 @@ func TestExactMarginals(t *testing.T) {
 		}
 		want := jointWithEvidence(m, ev)
 		probability := oracle.Marginals(m, ev)
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
+		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
+			for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal} {
 				what := fmt.Sprintf("seed %d, cores %s, maps %s", seed, cores, maps)
 				net, err := reparam.Build(context.Background(), m,
 					reparam.Options{Maps: maps, Cores: cores})
@@ -426,7 +427,7 @@ func TestMarginalsOfZeroPartition(t *testing.T) {
 			Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: cancel}}}, []float64{6, -6, 0,
 			0, 0, 0}},
 	} {
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{Cores: cores})
 			if err != nil {
 				t.Fatal(err)
@@ -520,8 +521,8 @@ func TestMarginalsAreDerivatives(t *testing.T) {
 		o                     reparam.Options
 	}{
 		{5, 6, 2, reparam.Options{}},
-		{3, 4, 3, reparam.Options{Maps: btn.MapOrthogonal}},
-		{4, 5, 2, reparam.Options{Cores: btn.CoresAreVariables}},
+		{3, 4, 3, reparam.Options{Maps: query.MapOrthogonal}},
+		{4, 5, 2, reparam.Options{Cores: query.CoresAreVariables}},
 	} {
 		rng := rand.New(rand.NewPCG(uint64(c.rows), 33))
 		net := isingNetwork(t, c.rows, c.columns, c.domain, c.o)
@@ -572,8 +573,8 @@ func TestMarginalsCost(t *testing.T) {
 		{4, 4, 2, false, reparam.Options{}},
 		{8, 8, 2, false, reparam.Options{}},
 		{10, 12, 2, false, reparam.Options{}},
-		{8, 8, 2, false, reparam.Options{Maps: btn.MapOrthogonal}},
-		{8, 8, 2, false, reparam.Options{Cores: btn.CoresAreVariables}},
+		{8, 8, 2, false, reparam.Options{Maps: query.MapOrthogonal}},
+		{8, 8, 2, false, reparam.Options{Cores: query.CoresAreVariables}},
 		{4, 4, 3, true, reparam.Options{}},
 		{3, 3, 4, true, reparam.Options{}},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/logic/formula"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -20,7 +21,7 @@ import (
 type Options struct {
 	Work   int64          // of the search, counted as package compiler counts; 0: no limit
 	Rival  func() float64 // see compiler.Options
-	Memory int64          // bytes of formula, search and circuit together; 0: btn.DefaultMemory
+	Memory int64          // bytes of formula, search and circuit together; 0: query.DefaultMemory
 	Bytes  int64          // of the circuit; 0: a quarter of the memory
 	// NoCircuit has Sum return Z alone, in less than half the time where the search is long.
 	NoCircuit bool
@@ -36,7 +37,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Memory <= 0 {
-		o.Memory = btn.DefaultMemory
+		o.Memory = query.DefaultMemory
 	}
 	if o.Bytes <= 0 {
 		o.Bytes = o.Memory / 4

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // answer is the part of a result (schemas/result.schema.json) that is measured. Fields a version
@@ -70,11 +70,11 @@ func parseAnswer(stdout []byte) (*answer, error) {
 	}
 
 	switch {
-	case a.Status == btn.StatusOK && (a.Log10Z == nil) == !a.Zero:
+	case a.Status == query.StatusOK && (a.Log10Z == nil) == !a.Zero:
 		return nil, errors.New("result: neither log10_z nor zero, or both")
-	case a.Status == btn.StatusError && a.Error == nil:
+	case a.Status == query.StatusError && a.Error == nil:
 		return nil, errors.New("result: an error without its reason")
-	case a.Status != btn.StatusOK && a.Status != btn.StatusError:
+	case a.Status != query.StatusOK && a.Status != query.StatusError:
 		return nil, fmt.Errorf("result: status %q", a.Status)
 	}
 

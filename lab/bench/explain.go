@@ -18,9 +18,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -105,7 +105,7 @@ func (e *Explanation) own(ctx context.Context, program string, budget time.Durat
 	switch err := json.Unmarshal(line, &a); {
 	case err != nil:
 		e.Note = strings.Join(strings.Fields(p.Reason+" "+p.Stderr), " ")
-	case a.Status != btn.StatusOK && a.Error != nil:
+	case a.Status != query.StatusOK && a.Error != nil:
 		e.Note = a.Error.Code
 	case a.MPE != nil && a.MPE.LnWeight != nil:
 		e.Best = *a.MPE.LnWeight

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Status says how a model went. Errors of the program appear under their code, e.g. over_budget.
@@ -85,7 +85,7 @@ func (r *Row) judge(p process, ref reference, mar bool) (Status, string) {
 		return Broken, err.Error() + "; " + p.Reason + " " + p.Stderr
 	}
 	r.take(a)
-	if a.Status == btn.StatusError {
+	if a.Status == query.StatusError {
 		return Status(a.Error.Code), a.Error.Message
 	}
 	if ref.Err != nil {

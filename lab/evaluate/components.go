@@ -9,7 +9,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -38,11 +37,11 @@ func components() Experiment {
 // symmetryCP are all the ways to decompose with so many components, or as many as the work for
 // learning allows.
 func symmetryCP(counts []int) (list []Method) {
-	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
+	for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
+		for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal, query.MapBP} {
 			for _, n := range counts {
-				m := Settings(string(maps)+", "+string(cores), btn.Settings{
-					Method:     btn.MethodSymmetryCP,
+				m := Settings(string(maps)+", "+string(cores), query.Settings{
+					Method:     query.MethodSymmetryCP,
 					Objective:  query.ObjectiveFrobenius,
 					Components: n,
 					Maps:       maps,

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // The families of constraints. Δ is the noise of a parity code's channel, the edges per vertex of a
@@ -38,7 +38,7 @@ var (
 // bonds are truncated legs of bonds 2 to 16 within so many bytes.
 func bonds(bytes int64) (methods []Method) {
 	for _, bond := range []int{2, 4, 8, 16} {
-		s := btn.Settings{Method: btn.MethodTruncated, Bond: bond, Budget: 2e9, Memory: bytes}
+		s := query.Settings{Method: query.MethodTruncated, Bond: bond, Budget: 2e9, Memory: bytes}
 		methods = append(methods, Settings(fmt.Sprintf("bond-%d", bond), s))
 	}
 	return methods

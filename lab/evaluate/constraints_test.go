@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestConstraintsAreWithinWhatIsStated: parity codes and colourings like those that were stated
@@ -15,7 +15,7 @@ func TestConstraintsAreWithinWhatIsStated(t *testing.T) {
 	if testing.Short() {
 		seeds = 2
 	}
-	method := Settings("bond-4", btn.Settings{Method: btn.MethodTruncated, Bond: 4, Memory: 512 << 10})
+	method := Settings("bond-4", query.Settings{Method: query.MethodTruncated, Bond: 4, Memory: 512 << 10})
 	stated := 0
 	for _, x := range []instance{
 		{family: parities, size: 48, strength: 0.06},

@@ -8,12 +8,12 @@ import (
 	"math"
 	"path"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/lab/baseline"
 	"github.com/basetensor/basetensor/lab/families"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // The system's limits for a model: some hundredths of the cost of exact answers.
@@ -42,16 +42,16 @@ const (
 
 // familyMethods are the system's methods, then the ones it is compared with.
 func familyMethods() []asked {
-	within := func(name string, method btn.Method, marginals bool) asked {
-		s := btn.Settings{Method: method, NoExact: method == btn.MethodAuto, Memory: familyMemory, Budget: familyFlops}
-		return asked{Settings(name, s), marginals, method == btn.MethodRegions}
+	within := func(name string, method query.Method, marginals bool) asked {
+		s := query.Settings{Method: method, NoExact: method == query.MethodAuto, Memory: familyMemory, Budget: familyFlops}
+		return asked{Settings(name, s), marginals, method == query.MethodRegions}
 	}
 	return []asked{
-		within(ofAuto, btn.MethodAuto, false),
-		within(ofMarginals, btn.MethodAuto, true),
-		within("truncated", btn.MethodTruncated, false),
-		within("regions", btn.MethodRegions, false),
-		within(ofSampled, btn.MethodSampled, false),
+		within(ofAuto, query.MethodAuto, false),
+		within(ofMarginals, query.MethodAuto, true),
+		within("truncated", query.MethodTruncated, false),
+		within("regions", query.MethodRegions, false),
+		within(ofSampled, query.MethodSampled, false),
 		{Method: onExpression(ofAnnealing, anneal), marginals: true},
 		{Method: only("bp")[0], marginals: true},
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func small(t *testing.T) *factorgraph.Model {
@@ -26,7 +26,7 @@ func small(t *testing.T) *factorgraph.Model {
 // TestStagedEndsWhereTheSystemDoes: the last of the answers stage by stage is the answer.
 func TestStagedEndsWhereTheSystemDoes(t *testing.T) {
 	m := small(t)
-	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e8}
+	s := query.Settings{Method: query.MethodRegions, Budget: 1e8}
 	want, err := Settings("", s).Solve(t.Context(), m, false)
 	if err != nil {
 		t.Fatal(err)

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/lab/baseline"
 	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/lab/families"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // The limits of every method, and the reference's larger ones, with another seed.
@@ -45,11 +45,11 @@ func runLarge(ctx context.Context, o Options) ([]Row, error) {
 		models, scale = families.Large(1)[:largeShort], 1.0/100
 	}
 	sampled := func(name string, flops float64, seed uint64) asked {
-		return asked{Method: Settings(name, btn.Settings{Method: btn.MethodSampled, Budget: flops * scale, Seed: seed, Accuracy: 1e-9})}
+		return asked{Method: Settings(name, query.Settings{Method: query.MethodSampled, Budget: flops * scale, Seed: seed, Accuracy: 1e-9})}
 	}
 	methods := []asked{
 		sampled(ofSampled, largeFlops, 1),
-		{Method: Settings(ofAuto, btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: largeFlops * scale, Seed: 1, Accuracy: 1e-9})},
+		{Method: Settings(ofAuto, query.Settings{Method: query.MethodAuto, NoExact: true, Budget: largeFlops * scale, Seed: 1, Accuracy: 1e-9})},
 		{Method: onExpression(ofAnnealing, func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
 			const temperatures = 1000
 			chains := max(8, int(largeSteps*scale/temperatures/float64(len(e.Dims))))

@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/lab/families"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -33,10 +32,10 @@ func learned() Experiment {
 func learnedMethods() []asked {
 	return []asked{
 		{Method: only("bp")[0]},
-		{Method: Settings(ofPlain, btn.Settings{
-			Method: btn.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, LearnFlops: 2e8,
+		{Method: Settings(ofPlain, query.Settings{
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, LearnFlops: 2e8,
 		})},
-		{Method: Settings(ofVariance, btn.Settings{Method: btn.MethodSymmetryCP, Budget: 3e9, Memory: familyMemory})},
+		{Method: Settings(ofVariance, query.Settings{Method: query.MethodSymmetryCP, Budget: 3e9, Memory: familyMemory})},
 	}
 }
 

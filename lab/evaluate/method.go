@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/network/bp"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
@@ -64,10 +63,10 @@ func timed(ctx context.Context, m Method, model *factorgraph.Model, wantMarginal
 	return o, err
 }
 
-var exactSettings = btn.Settings{Method: btn.MethodExact}
+var exactSettings = query.Settings{Method: query.MethodExact}
 
 // Settings is the system itself under these settings. A failed estimate is an error.
-func Settings(name string, s btn.Settings) Method {
+func Settings(name string, s query.Settings) Method {
 	return Method{Name: name, Step: math.NaN(),
 		Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
 			return answered(ctx, m, query.Query{Marginals: wantMarginals}, s)
@@ -75,7 +74,7 @@ func Settings(name string, s btn.Settings) Method {
 }
 
 // answered is the system's answer to one query.
-func answered(ctx context.Context, m *factorgraph.Model, q query.Query, s btn.Settings) (Outcome, error) {
+func answered(ctx context.Context, m *factorgraph.Model, q query.Query, s query.Settings) (Outcome, error) {
 	results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []query.Query{q}, Settings: s})
 	if err != nil {
 		return unknown(), err
@@ -84,7 +83,7 @@ func answered(ctx context.Context, m *factorgraph.Model, q query.Query, s btn.Se
 }
 
 // outcomeOf turns a result into an outcome. A failed estimate is an error.
-func outcomeOf(r btn.Result) (Outcome, error) {
+func outcomeOf(r query.Result) (Outcome, error) {
 	o := unknown()
 	if r.Error != nil {
 		return o, fault.New(r.Error.Code, "%s", r.Error.Message)
@@ -132,21 +131,21 @@ func Methods() []Method {
 	const flops, tight = 2e9, 256 << 10 // about a second or two; bytes
 	return []Method{
 		onExpression("bp", propagate),
-		Settings("symmetry-cp", btn.Settings{
-			Method: btn.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, LearnFlops: flops / 10,
+		Settings("symmetry-cp", query.Settings{
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, LearnFlops: flops / 10,
 		}),
-		Settings("regions", btn.Settings{Method: btn.MethodRegions, Budget: flops}),
+		Settings("regions", query.Settings{Method: query.MethodRegions, Budget: flops}),
 		// three sizes
-		Settings("few-regions", btn.Settings{Method: btn.MethodRegions, Budget: flops / 20, Components: 3}),
-		Settings("truncated-4", btn.Settings{Method: btn.MethodTruncated, Bond: 4, Budget: flops}),
-		Settings("truncated-8", btn.Settings{Method: btn.MethodTruncated, Bond: 8, Budget: flops}),
-		Settings("truncated-16", btn.Settings{Method: btn.MethodTruncated, Bond: 16, Budget: flops}),
-		Settings("tight-4", btn.Settings{Method: btn.MethodTruncated, Bond: 4, Budget: flops, Memory: tight}),
-		Settings("tight-8", btn.Settings{Method: btn.MethodTruncated, Bond: 8, Budget: flops, Memory: tight}),
-		Settings("tight-16", btn.Settings{Method: btn.MethodTruncated, Bond: 16, Budget: flops, Memory: tight}),
+		Settings("few-regions", query.Settings{Method: query.MethodRegions, Budget: flops / 20, Components: 3}),
+		Settings("truncated-4", query.Settings{Method: query.MethodTruncated, Bond: 4, Budget: flops}),
+		Settings("truncated-8", query.Settings{Method: query.MethodTruncated, Bond: 8, Budget: flops}),
+		Settings("truncated-16", query.Settings{Method: query.MethodTruncated, Bond: 16, Budget: flops}),
+		Settings("tight-4", query.Settings{Method: query.MethodTruncated, Bond: 4, Budget: flops, Memory: tight}),
+		Settings("tight-8", query.Settings{Method: query.MethodTruncated, Bond: 8, Budget: flops, Memory: tight}),
+		Settings("tight-16", query.Settings{Method: query.MethodTruncated, Bond: 16, Budget: flops, Memory: tight}),
 		alongTree("tree-8", 8),
 		alongTree("tree-16", 16),
-		Settings("tight-ladder", btn.Settings{Method: btn.MethodTruncated, Budget: flops / 10, Memory: tight}),
+		Settings("tight-ladder", query.Settings{Method: query.MethodTruncated, Budget: flops / 10, Memory: tight}),
 	}
 }
 

@@ -80,10 +80,10 @@ func runTime(ctx context.Context, o Options) ([]Row, error) {
 			{"tree", bonded(ctx, model, bonds, alongOneTree)},
 			{"sweep", bonded(ctx, model, bonds, sweeping)},
 			{"regions", func(emit func(string, float64, Outcome)) error {
-				return staged(ctx, model, btn.Settings{Method: btn.MethodRegions, Budget: budget}, emit)
+				return staged(ctx, model, query.Settings{Method: query.MethodRegions, Budget: budget}, emit)
 			}},
 			{"system, 256 KiB", func(emit func(string, float64, Outcome)) error {
-				return staged(ctx, model, btn.Settings{NoExact: true, Budget: budget / 10, Memory: 256 << 10}, emit)
+				return staged(ctx, model, query.Settings{NoExact: true, Budget: budget / 10, Memory: 256 << 10}, emit)
 			}},
 		}
 		for _, t := range tracks {
@@ -109,7 +109,7 @@ func runTime(ctx context.Context, o Options) ([]Row, error) {
 
 // staged is the system stage by stage: the answers it would have given as each estimate was complete.
 func staged(
-	ctx context.Context, m *factorgraph.Model, s btn.Settings,
+	ctx context.Context, m *factorgraph.Model, s query.Settings,
 	emit func(suffix string, step float64, o Outcome),
 ) error {
 	net, err := stage.Reparameterise(ctx, m, s)
@@ -144,7 +144,7 @@ func staged(
 			continue
 		}
 		suffix := ""
-		if n := len(result.Estimates); n > 0 && k < n && result.Estimates[k].Family == btn.FamilyRegions &&
+		if n := len(result.Estimates); n > 0 && k < n && result.Estimates[k].Family == query.FamilyRegions &&
 			result.Estimates[k].Slices > 1 {
 			suffix = " in slices"
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/sweeps"
 	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -75,7 +75,7 @@ func alongOneTree(ctx context.Context, p *truncated.Prepared) (contraction, erro
 	plan, err := plannedTree(ctx, p, 32)
 	return func(bond int) (Outcome, bool, error) {
 		cost, err := trees.Evaluate(p.Hypergraph(), plan, bond)
-		if err != nil || cost.Flops > mostFlops || cost.Bytes > float64(btn.DefaultMemory) {
+		if err != nil || cost.Flops > mostFlops || cost.Bytes > float64(query.DefaultMemory) {
 			return unknown(), false, err
 		}
 		v, err := trees.Contract(ctx, p.Expression(), plan, trees.Options{Bond: bond})
@@ -88,7 +88,7 @@ func sweeping(ctx context.Context, p *truncated.Prepared) (contraction, error) {
 	plan, _, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: 32, Moves: searchSites})
 	return func(bond int) (Outcome, bool, error) {
 		cost, err := sweeps.Evaluate(ctx, p.Hypergraph(), plan, bond, false)
-		if err != nil || cost.Flops > mostFlops || cost.Bytes > float64(btn.DefaultMemory) {
+		if err != nil || cost.Flops > mostFlops || cost.Bytes > float64(query.DefaultMemory) {
 			return unknown(), false, err
 		}
 		v, err := sweeps.Contract(ctx, p.Expression(), plan, sweeps.Options{Bond: bond})

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/lab/load"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -62,7 +61,7 @@ type question struct {
 	ask   wire.Request // without its job and tenant
 
 	once sync.Once
-	want []btn.Result
+	want []query.Result
 	err  error
 }
 
@@ -115,18 +114,18 @@ func (q *questions) make(kind string, number uint64) (*question, error) {
 	switch kind {
 	case learned:
 		rows, columns = 2, 2+r.IntN(3)
-		*s = btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1}
+		*s = query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1}
 	case sliced:
 		rows, columns, queries = 6, 6, 1+r.IntN(2)
-		*s = btn.Settings{Method: btn.MethodExact, Memory: 1900}
+		*s = query.Settings{Method: query.MethodExact, Memory: 1900}
 	case patient:
 		made.ask.DeadlineMS = 600_000
 	case late:
 		rows, columns, queries = 12, 12, 1
-		*s = btn.Settings{Method: btn.MethodSymmetryCP, Components: 12, Sweeps: 200, Starts: 8}
+		*s = query.Settings{Method: query.MethodSymmetryCP, Components: 12, Sweeps: 200, Starts: 8}
 		made.ask.DeadlineMS = 200
 	case dropped:
-		*s = btn.Settings{Method: btn.MethodSymmetryCP, Components: 3, Sweeps: 3, Starts: 1}
+		*s = query.Settings{Method: query.MethodSymmetryCP, Components: 3, Sweeps: 3, Starts: 1}
 		rows, columns = 3, 4
 	}
 
@@ -179,7 +178,7 @@ func wideModel(r *rand.Rand) *factorgraph.Model {
 }
 
 // expect computes the answer in this process.
-func (q *question) expect(ctx context.Context) ([]btn.Result, error) {
+func (q *question) expect(ctx context.Context) ([]query.Result, error) {
 	q.once.Do(func() {
 		q.want, q.err = infer.Run(ctx, infer.Request{
 			Job: "expected", Model: q.model, Settings: q.ask.Settings, Queries: q.ask.Queries,
@@ -227,7 +226,7 @@ func (q *question) judge(ctx context.Context, a *wire.Answer) string {
 	if err != nil {
 		return "not computed here: " + err.Error()
 	}
-	got := append([]btn.Result(nil), a.Results...)
+	got := append([]query.Result(nil), a.Results...)
 	for i := range got {
 		got[i].Job = "expected"
 	}

@@ -10,10 +10,10 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -44,25 +44,25 @@ func Bombs(seed uint64) ([]Bomb, error) {
 		return nil, err
 	}
 
-	one := func(name string, m *factorgraph.Model, variants, batch, outstanding int, s btn.Settings) Bomb {
+	one := func(name string, m *factorgraph.Model, variants, batch, outstanding int, s query.Settings) Bomb {
 		return Bomb{name, Config{
 			Models: []Model{{name, m, 1}}, Variants: variants, Batch: batch, Outstanding: outstanding,
 			Observed: 5, Settings: s, Seed: seed, Verify: 0,
 		}}
 	}
 	bombs := []Bomb{
-		one("queries", alarm, 4, 20_000, 4, btn.Settings{}),
-		one("components", alarm, 4, 2_000, 4, btn.Settings{
-			Method: btn.MethodSymmetryCP, Components: 64, Sweeps: 20, LearnFlops: 1e9,
+		one("queries", alarm, 4, 20_000, 4, query.Settings{}),
+		one("components", alarm, 4, 2_000, 4, query.Settings{
+			Method: query.MethodSymmetryCP, Components: 64, Sweeps: 20, LearnFlops: 1e9,
 		}),
-		one("contraction", deep, 8, 1, 8, btn.Settings{Method: btn.MethodExact}),
-		one("learning", wide, 100, 1, 8, btn.Settings{
-			Method: btn.MethodSymmetryCP, Components: 16, LearnMaps: true, LearnFlops: 5e12, Sweeps: 10_000,
+		one("contraction", deep, 8, 1, 8, query.Settings{Method: query.MethodExact}),
+		one("learning", wide, 100, 1, 8, query.Settings{
+			Method: query.MethodSymmetryCP, Components: 16, LearnMaps: true, LearnFlops: 5e12, Sweeps: 10_000,
 		}),
-		one("payload", large(19), 100, 1, 0, btn.Settings{}),
-		one("thousand", alarm, 100_000, 1, 1000, btn.Settings{}),
-		one("truncated", grid, 8, 1, 8, btn.Settings{Method: btn.MethodTruncated, Budget: 1e13}),
-		one("regions", loops, 8, 1, 8, btn.Settings{Method: btn.MethodRegions, Budget: 1e13}),
+		one("payload", large(19), 100, 1, 0, query.Settings{}),
+		one("thousand", alarm, 100_000, 1, 1000, query.Settings{}),
+		one("truncated", grid, 8, 1, 8, query.Settings{Method: query.MethodTruncated, Budget: 1e13}),
+		one("regions", loops, 8, 1, 8, query.Settings{Method: query.MethodRegions, Budget: 1e13}),
 	}
 	bombs[2].Load.Marginals = true
 	bombs[4].Load.Rate = 1

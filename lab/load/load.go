@@ -12,9 +12,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -45,7 +45,7 @@ type Config struct {
 	Observed  int  // observations of a query are 0 to so many, evenly; default 5, negative: none
 
 	Tenants  []Tenant // of the jobs; none: without a tenant
-	Settings btn.Settings
+	Settings query.Settings
 	Deadline time.Duration // of every job, 0: none
 	// ChunkFlops is the value of the loaded learn-workers; for Outcome.Measured, which counts tasks.
 	ChunkFlops float64

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -170,9 +169,9 @@ func TestOpenLoopCountsEverything(t *testing.T) {
 			g.answers[a.Job] = a
 			return nil
 		case 8:
-			a.Status, a.Results, a.Error = wire.StatusDeadline, nil, &btn.ErrorInfo{Code: fault.Deadline}
+			a.Status, a.Results, a.Error = wire.StatusDeadline, nil, &query.ErrorInfo{Code: fault.Deadline}
 		case 9:
-			a.Results[0].Error = &btn.ErrorInfo{Code: fault.OverBudget}
+			a.Results[0].Error = &query.ErrorInfo{Code: fault.OverBudget}
 		}
 		return a
 	}

@@ -70,12 +70,12 @@ func (o *Outcome) Verify(ctx context.Context) (*Verification, error) {
 }
 
 // Same compares results by their bytes, timings and the cache's word left out.
-func Same(a, b []btn.Result) bool {
+func Same(a, b []query.Result) bool {
 	if len(a) == 0 || len(a) != len(b) {
 		return false
 	}
-	bare := func(list []btn.Result) ([]byte, error) {
-		c := append([]btn.Result(nil), list...)
+	bare := func(list []query.Result) ([]byte, error) {
+		c := append([]query.Result(nil), list...)
 		for i := range c {
 			c[i].TimingsMS, c[i].Cache = nil, ""
 		}

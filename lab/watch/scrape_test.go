@@ -16,7 +16,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -119,7 +118,7 @@ func ask(t *testing.T, c *client.Client, name string) {
 			t.Fatal(err)
 		}
 		request.Job = name + "-" + string(method)
-		request.Settings = btn.Settings{Method: method, NoExact: method != query.MethodExact}
+		request.Settings = query.Settings{Method: method, NoExact: method != query.MethodExact}
 		if _, err := c.Submit(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}

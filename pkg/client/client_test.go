@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -52,7 +51,7 @@ func answer(t *testing.T, nc *nats.Conn, job, status, message string) {
 		Job:    job,
 		Digest: wire.Digest(nil),
 		Status: status,
-		Error:  &btn.ErrorInfo{Code: fault.Internal, Message: message},
+		Error:  &query.ErrorInfo{Code: fault.Internal, Message: message},
 	}
 	b, err := wire.Encode(a)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -89,7 +88,7 @@ func unreadable(m *jetstream.RawStreamMsg, err error) message.DeadLetter {
 		Subject: m.Subject,
 		Payload: wire.Digest(m.Data),
 		Time:    m.Time.UnixMilli(),
-		Error: btn.ErrorInfo{
+		Error: query.ErrorInfo{
 			Code:    fault.BadInput,
 			Message: "client: this is no dead letter: " + err.Error(),
 		},

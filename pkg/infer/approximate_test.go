@@ -15,7 +15,7 @@ import (
 )
 
 // ask answers one query of a model.
-func ask(t *testing.T, m *factorgraph.Model, q query.Query, s btn.Settings) btn.Result {
+func ask(t *testing.T, m *factorgraph.Model, q query.Query, s query.Settings) query.Result {
 	t.Helper()
 	results, err := Run(t.Context(),
 		Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: s})
@@ -48,11 +48,11 @@ func TestApproximateAnswersHoldWhatTheyState(t *testing.T) {
 		for _, evidence := range []factorgraph.Evidence{{},
 			factorgraph.Observe(map[int]int{3: 1, 17: 0, 20: 1})} {
 			q := query.Query{Evidence: evidence, Marginals: true}
-			want := ask(t, m, q, btn.Settings{Method: btn.MethodExact})
-			for _, s := range []btn.Settings{
-				{Method: btn.MethodTruncated, Budget: 1e9},
-				{Method: btn.MethodTruncated, Budget: 1e8, Memory: 1 << 18},
-				{Method: btn.MethodRegions, Budget: 2e8},
+			want := ask(t, m, q, query.Settings{Method: query.MethodExact})
+			for _, s := range []query.Settings{
+				{Method: query.MethodTruncated, Budget: 1e9},
+				{Method: query.MethodTruncated, Budget: 1e8, Memory: 1 << 18},
+				{Method: query.MethodRegions, Budget: 2e8},
 			} {
 				r := ask(t, m, q, s)
 				if r.Exact {
@@ -83,9 +83,9 @@ func TestNothingToApproximateIsExact(t *testing.T) {
 		{Scope: []int{1, 2}, Table: &tensor.Dense{Shape: []int{3, 2},
 			Data: []float64{1, 0.5, 2, 1, 1, 3}}},
 	}}
-	want := ask(t, chain, query.Query{}, btn.Settings{Method: btn.MethodExact})
-	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
-		r := ask(t, chain, query.Query{Marginals: true}, btn.Settings{Method: method})
+	want := ask(t, chain, query.Query{}, query.Settings{Method: query.MethodExact})
+	for _, method := range []query.Method{query.MethodTruncated, query.MethodRegions} {
+		r := ask(t, chain, query.Query{Marginals: true}, query.Settings{Method: method})
 		if !r.Exact || math.Abs(*r.LogZ-*want.LogZ) > 1e-12 || r.Marginals == nil {
 			t.Errorf("%s on a chain: %+v", method, r)
 		}
@@ -99,9 +99,9 @@ func TestNothingToApproximateIsExact(t *testing.T) {
 				Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}},
 		)
 	}
-	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
+	for _, method := range []query.Method{query.MethodTruncated, query.MethodRegions} {
 		r := ask(t, equal, query.Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1})},
-			btn.Settings{Method: method})
+			query.Settings{Method: method})
 		if !r.Zero || len(r.Warnings) == 0 {
 			t.Errorf("%s under impossible evidence: %+v", method, r)
 		}
@@ -115,12 +115,12 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 18, Budget: 1e8}
+	s := query.Settings{Method: query.MethodTruncated, Memory: 1 << 18, Budget: 1e8}
 	queries := []query.Query{
 		{}, {Evidence: factorgraph.Observe(map[int]int{44: 1})},
 		{Evidence: factorgraph.Observe(map[int]int{0: 0, 99: 1, 50: 0})},
 	}
-	alone := make([]btn.Result, len(queries))
+	alone := make([]query.Result, len(queries))
 	for i, q := range queries {
 		alone[i] = ask(t, m, q, s)
 	}
@@ -165,13 +165,13 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := query.Query{Evidence: factorgraph.Observe(map[int]int{2: 1}), Marginals: true}
-	want := ask(t, m, q, btn.Settings{Method: btn.MethodExact})
-	net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
+	want := ask(t, m, q, query.Settings{Method: query.MethodExact})
+	net, err := stage.Reparameterise(context.Background(), m, query.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	assignments, err := stage.Learn(
-		t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodTruncated,
+		t.Context(), net, []query.Query{q}, query.Settings{Method: query.MethodTruncated,
 			Memory: 1 << 17, Budget: 1e8}, nil,
 	)
 	if err != nil {

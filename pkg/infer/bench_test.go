@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -48,7 +47,7 @@ func BenchmarkAlarm(b *testing.B) {
 	for _, marginals := range []bool{false, true} {
 		r := Request{Job: "b", Model: m,
 			Queries: observed(rand.New(rand.NewPCG(1, 1)), m, 50, 5,
-				marginals), Settings: btn.Settings{}}
+				marginals), Settings: query.Settings{}}
 		b.Run(fmt.Sprintf("50/marginals=%t", marginals), func(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {

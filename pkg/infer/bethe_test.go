@@ -24,7 +24,7 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := btn.Settings{Method: btn.MethodRegions}
+	s := query.Settings{Method: query.MethodRegions}
 	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e7}
+	s := query.Settings{Method: query.MethodTruncated, Budget: 1e7}
 	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		{Marginals: true}, {Evidence: factorgraph.Observe(map[int]int{3: 1})},
 		{Evidence: factorgraph.Observe(map[int]int{40: 0})},
 	}
-	learned := func(ctx context.Context, s btn.Settings) []btn.Assignment {
+	learned := func(ctx context.Context, s query.Settings) []btn.Assignment {
 		t.Helper()
 		assignments, err := stage.Learn(ctx, net, queries, s, nil)
 		if err != nil {
@@ -90,7 +90,7 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		}
 		return assignments
 	}
-	answers := func(assignments []btn.Assignment, chunks int) []btn.Result {
+	answers := func(assignments []btn.Assignment, chunks int) []query.Result {
 		t.Helper()
 		all, _ := stage.Chunks(net, assignments)
 		var values []btn.UnitValue

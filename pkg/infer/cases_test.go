@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -61,7 +60,7 @@ func TestCasesEqualEnumeration(t *testing.T) {
 		if table, ok := m.Factors[0].Table.(*tensor.Dense); ok && seed%7 == 3 {
 			table.Data[0] *= 0x1p-700
 		}
-		settings := btn.Settings{}
+		settings := query.Settings{}
 		if seed%11 == 5 { // no tree fits
 			settings.Memory = 8 << 10
 		}
@@ -172,7 +171,7 @@ func TestCasesThatAreRefused(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	r, err := Run(t.Context(), Request{Job: "t", Model: m, Settings: btn.Settings{Method: btn.MethodSampled},
+	r, err := Run(t.Context(), Request{Job: "t", Model: m, Settings: query.Settings{Method: query.MethodSampled},
 		Queries: []query.Query{of(nil, both, []int{0, 0})}})
 	if err != nil || r[0].Error == nil || r[0].Error.Code != fault.Unsupported {
 		t.Errorf("by samples: %v, %+v", err, r)

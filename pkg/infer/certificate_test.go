@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/modeljson"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestNoCertificateWhereLinksCancel: the terms ±2^200 of the factor leave 3, which float64 loses when a learned component is contracted
@@ -25,8 +25,8 @@ func TestNoCertificateWhereLinksCancel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := answer(t, m, btn.Settings{
-			Method: btn.MethodSymmetryCP, Components: 2, Cores: btn.CoresAreVariables, Sweeps: 1, Starts: 1, Objective: "frobenius",
+		r := answer(t, m, query.Settings{
+			Method: query.MethodSymmetryCP, Components: 2, Cores: query.CoresAreVariables, Sweeps: 1, Starts: 1, Objective: "frobenius",
 		})
 		if r.Exact || (r.Certificate != nil) != c.certified {
 			t.Errorf("%s: exact %v, certificate %+v, ln Z %v, warnings %q", c.large, r.Exact, r.Certificate, *r.LogZ, r.Warnings)

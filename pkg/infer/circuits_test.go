@@ -10,7 +10,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -33,7 +32,7 @@ func TestCircuitsAnswerEverything(t *testing.T) {
 		joint, gradients := all, all
 		joint.Joint = set
 		gradients.Gradients = true
-		run := func(s btn.Settings, queries ...query.Query) []btn.Result {
+		run := func(s query.Settings, queries ...query.Query) []query.Result {
 			t.Helper()
 			results, err := Run(context.Background(), Request{Job: "c", Model: m, Settings: s, Queries: queries})
 			if err != nil {
@@ -41,13 +40,13 @@ func TestCircuitsAnswerEverything(t *testing.T) {
 			}
 			return results
 		}
-		want := append(run(btn.Settings{Method: btn.MethodExact}, all, joint), run(btn.Settings{Method: btn.MethodExact}, gradients)...)
+		want := append(run(query.Settings{Method: query.MethodExact}, all, joint), run(query.Settings{Method: query.MethodExact}, gradients)...)
 		if want[0].Zero {
 			continue
 		}
 		asked++
-		whole := btn.Settings{Method: btn.MethodCircuit}
-		step := btn.Settings{Method: btn.MethodCircuit, Budget: policy.CircuitFlops}
+		whole := query.Settings{Method: query.MethodCircuit}
+		step := query.Settings{Method: query.MethodCircuit, Budget: policy.CircuitFlops}
 		for k, got := range append(run(whole, all, joint), run(whole, gradients)...) {
 			sameAnswers(t, fmt.Sprintf("seed %d, query %d", seed, k), m, all.Evidence, &got, &want[k])
 		}
@@ -64,7 +63,7 @@ func TestCircuitsAnswerEverything(t *testing.T) {
 }
 
 // sameAnswers compares exact answers; samples have a weight above 0.
-func sameAnswers(t *testing.T, what string, m *factorgraph.Model, ev factorgraph.Evidence, got, want *btn.Result) {
+func sameAnswers(t *testing.T, what string, m *factorgraph.Model, ev factorgraph.Evidence, got, want *query.Result) {
 	t.Helper()
 	if want.Error != nil {
 		t.Fatalf("%s, along a tree: %+v", what, want.Error)
@@ -117,8 +116,8 @@ func TestCircuitsNameTheMethodForNumbersBelow0(t *testing.T) {
 			{Scope: []int{1}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{4, sign[1]}}},
 		}}
 		queries := []query.Query{{}, {Marginals: true}, {Gradients: true}}
-		for method, refused := range map[btn.Method]bool{btn.MethodCircuit: true, btn.MethodExact: false, btn.MethodAuto: false} {
-			results, err := Run(t.Context(), Request{Job: "c", Model: m, Queries: queries, Settings: btn.Settings{Method: method}})
+		for method, refused := range map[query.Method]bool{query.MethodCircuit: true, query.MethodExact: false, query.MethodAuto: false} {
+			results, err := Run(t.Context(), Request{Job: "c", Model: m, Queries: queries, Settings: query.Settings{Method: method}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,7 +28,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	queries := append(observed(rng, m, 30, 37, false), observed(rng, m, 30, 5, true)...)
 	ctx := context.Background()
-	run := func(queries ...query.Query) []btn.Result {
+	run := func(queries ...query.Query) []query.Result {
 		results, err := Run(ctx, Request{Job: "t", Model: m, Queries: queries})
 		if err != nil {
 			t.Fatal(err)
@@ -43,13 +43,13 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	slices.Reverse(backwards)
 	other := run(backwards...)
 	slices.Reverse(other)
-	net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
+	net, err := stage.Reparameterise(context.Background(), m, query.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	known, shared, possible := &plan.Known{}, &problem.Shared{}, 0
 	for q := range queries {
-		assignments, err := stage.LearnKnown(ctx, net, queries[q:q+1], btn.Settings{}, nil, known)
+		assignments, err := stage.LearnKnown(ctx, net, queries[q:q+1], query.Settings{}, nil, known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, got := range map[string]btn.Result{
+		for what, got := range map[string]query.Result{
 			"in another sequence": other[q], "alone": run(queries[q])[0],
 			"by workers that know the network": stage.Aggregate("t", assignments, nil, values)[0],
 		} {
@@ -89,12 +89,12 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 	m := alarm(t)
 	ctx := context.Background()
-	net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
+	net, err := stage.Reparameterise(context.Background(), m, query.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	queries := observed(rand.New(rand.NewPCG(8, 1)), m, 60, 20, true)
-	assignments, err := stage.Learn(ctx, net, queries, btn.Settings{}, nil)
+	assignments, err := stage.Learn(ctx, net, queries, query.Settings{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,18 +169,18 @@ func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
 		m := generate.Small(rng,
 			generate.SmallOptions{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2),
 				Negative: seed%5 == 0})
-		net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
+		net, err := stage.Reparameterise(context.Background(), m, query.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
 			queries := []query.Query{{Evidence: generate.Evidence(rng, m)}, {},
 				{Evidence: generate.Evidence(rng, m), Marginals: true}}
-			want, err := stage.Learn(context.Background(), net, queries, btn.Settings{}, nil)
+			want, err := stage.Learn(context.Background(), net, queries, query.Settings{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := stage.LearnKnown(context.Background(), net, queries, btn.Settings{}, nil,
+			got, err := stage.LearnKnown(context.Background(), net, queries, query.Settings{}, nil,
 				known)
 			if err != nil {
 				t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -144,7 +143,7 @@ func ratioBig(a, b *big.Float) float64 {
 	return f
 }
 
-func runOne(t *testing.T, m *factorgraph.Model, q query.Query, s btn.Settings) btn.Result {
+func runOne(t *testing.T, m *factorgraph.Model, q query.Query, s query.Settings) query.Result {
 	t.Helper()
 	results, err := Run(context.Background(),
 		Request{Job: "counts", Model: m, Queries: []query.Query{q}, Settings: s})
@@ -177,7 +176,7 @@ func TestSymmetricFactorsInCountSpace(t *testing.T) {
 			}
 			return known[key]
 		}
-		for _, method := range []btn.Method{btn.MethodAuto, btn.MethodExact} {
+		for _, method := range []query.Method{query.MethodAuto, query.MethodExact} {
 			name := fmt.Sprintf("%d levels, %v variables, wild %t, %s",
 				c.levels, c.sizes, c.wild, method)
 			q := query.Query{Marginals: true, Joint: []int{last, 0, 2},
@@ -185,7 +184,7 @@ func TestSymmetricFactorsInCountSpace(t *testing.T) {
 					Hard: []factorgraph.Observation{{Var: 1,
 						Value: c.levels - 1}}, Soft: []factorgraph.Likelihood{{Var: 5,
 						Weights: soft[5]}}}}
-			r := runOne(t, m.model, q, btn.Settings{Method: method})
+			r := runOne(t, m.model, q, query.Settings{Method: method})
 			if r.Error != nil || !r.Exact || r.LogZ == nil {
 				t.Fatalf("%s: %+v", name, r)
 			}
@@ -285,7 +284,7 @@ func TestTwoSymmetricFactorsOverTheSameVariables(t *testing.T) {
 	}
 	want := new(big.Float).Add(new(big.Float).Mul(newBig(2), sum(b, r0[0])),
 		new(big.Float).Mul(newBig(0.5), sum(a, r1[0])))
-	r := runOne(t, m, query.Query{Marginals: true}, btn.Settings{})
+	r := runOne(t, m, query.Query{Marginals: true}, query.Settings{})
 	if r.Error != nil || !r.Exact || math.Abs(*r.LogZ-lnBig(want)) > 1e-11 {
 		t.Fatalf("ln Z = %+v, want %v", r, lnBig(want))
 	}
@@ -317,7 +316,7 @@ func TestPartsBesideASymmetricFactor(t *testing.T) {
 		loop += p
 		joint[a] += p
 	}
-	r := runOne(t, m.model, query.Query{Marginals: true, Joint: []int{n, 4}}, btn.Settings{})
+	r := runOne(t, m.model, query.Query{Marginals: true, Joint: []int{n, 4}}, query.Settings{})
 	z := m.z(nil, nil)
 	if want := lnBig(z) + math.Log(3*loop); r.Error != nil || !r.Exact ||
 		math.Abs(*r.LogZ-want) > 1e-11*math.Abs(want) {
@@ -349,7 +348,7 @@ func TestExactlyKOfThousands(t *testing.T) {
 		all[v] = v
 	}
 	m.Factors = []factorgraph.Factor{{Scope: all, Table: f}}
-	r := runOne(t, m, query.Query{Marginals: true}, btn.Settings{})
+	r := runOne(t, m, query.Query{Marginals: true}, query.Settings{})
 	want := lnBig(new(big.Float).SetPrec(bigBits).SetInt(new(big.Int).Binomial(n, k)))
 	if r.Error != nil || !r.Exact || math.Abs(*r.LogZ-want) > 1e-11*want {
 		t.Fatalf("%+v, want ln Z %v", r.Error, want)
@@ -364,7 +363,7 @@ func TestExactlyKOfThousands(t *testing.T) {
 	for v := range k + 1 {
 		ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: 1})
 	}
-	if r := runOne(t, m, query.Query{Evidence: ev}, btn.Settings{}); r.Error != nil || !r.Zero ||
+	if r := runOne(t, m, query.Query{Evidence: ev}, query.Settings{}); r.Error != nil || !r.Zero ||
 		!r.Exact {
 		t.Errorf("%d ones of %d: %+v", k+1, k, r)
 	}
@@ -396,7 +395,7 @@ func TestAssignmentsOfThousands(t *testing.T) {
 	}
 	m.Factors = append(m.Factors, factorgraph.Factor{Scope: all, Table: f})
 
-	r := runOne(t, m, query.Query{Marginals: true, MPE: true, Samples: draws, Seed: 3}, btn.Settings{})
+	r := runOne(t, m, query.Query{Marginals: true, MPE: true, Samples: draws, Seed: 3}, query.Settings{})
 	if r.Error != nil || !r.Exact || r.MPE == nil || !r.MPE.Unique {
 		t.Fatalf("%+v %+v", r.Error, r.MPE)
 	}
@@ -436,7 +435,7 @@ func TestAssignmentsOfThousands(t *testing.T) {
 // A model above the memory bound is refused with the bytes it would take.
 func TestCountSpaceOverTheBudget(t *testing.T) {
 	m := newCounted(rand.New(rand.NewPCG(1, 1)), 3, false, 300)
-	r := runOne(t, m.model, query.Query{}, btn.Settings{Method: btn.MethodExact, Memory: 1 << 20})
+	r := runOne(t, m.model, query.Query{}, query.Settings{Method: query.MethodExact, Memory: 1 << 20})
 	if r.Error == nil || r.Error.Code != fault.OverBudget || !strings.Contains(
 		r.Error.Message, "9.06e+04 count vectors together, which takes 5.8e+06 bytes",
 	) {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -75,9 +74,9 @@ func TestGradientsEqualEnumeration(t *testing.T) {
 		if seed%3 > 0 {
 			ev = generate.Evidence(rng, m)
 		}
-		settings := btn.Settings{}
+		settings := query.Settings{}
 		if seed/2%2 == 1 && seed%5 != 1 { // circuits have no terms below 0
-			settings.Method = btn.MethodCircuit
+			settings.Method = query.MethodCircuit
 		}
 		results, err := Run(context.Background(), Request{
 			Job: "t", Model: m, Settings: settings,

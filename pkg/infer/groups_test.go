@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -36,7 +35,7 @@ func TestMarginalsOfBarrenVariables(t *testing.T) {
 		a, b := p[pair[0]], p[pair[1]]
 		want = append(want, 0.2*(1-a)*(1-b)+0.9*(1-a)*b+0.7*a*(1-b)+0.25*a*b)
 	}
-	r := runOne(t, m, query.Query{Marginals: true}, btn.Settings{})
+	r := runOne(t, m, query.Query{Marginals: true}, query.Settings{})
 	if r.Error != nil || !r.Exact || math.Abs(*r.LogZ) > 1e-12 {
 		t.Fatalf("%+v", r)
 	}
@@ -68,8 +67,8 @@ func TestTargetsHaveThePriceOfTargets(t *testing.T) {
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{pair[0], pair[1], v},
 			Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: []float64{0.8, 0.2, 0.1, 0.9, 0.3, 0.7, 0.75, 0.25}}})
 	}
-	all := runOne(t, m, query.Query{Marginals: true}, btn.Settings{})
-	some := runOne(t, m, query.Query{Targets: []int{70, 3}}, btn.Settings{})
+	all := runOne(t, m, query.Query{Marginals: true}, query.Settings{})
+	some := runOne(t, m, query.Query{Targets: []int{70, 3}}, query.Settings{})
 	if some.Plan == nil || all.Plan == nil || some.Plan.Flops > all.Plan.Flops/2 || some.Run.Flops > some.Plan.Flops {
 		t.Fatalf("two targets take %+v, all marginals %+v", some.Plan, all.Plan)
 	}

@@ -30,13 +30,13 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 				Zeros: 0.1 * float64(seed%3)})
 		queries := []query.Query{{}, {Evidence: generate.Evidence(rng, m)},
 			{Evidence: generate.Evidence(rng, m)}}
-		for _, s := range []btn.Settings{
-			{Method: btn.MethodExact},
-			{Method: btn.MethodAuto, Cores: query.CoresAreVariables},
-			{Method: btn.MethodExact, Maps: btn.MapOrthogonal},
-			{Method: btn.MethodExact, Maps: btn.MapOrthogonal, Cores: query.CoresAreVariables},
-			{Method: btn.MethodExact, Maps: btn.MapBP},
-			{Method: btn.MethodExact, Maps: btn.MapBP, Cores: query.CoresAreVariables},
+		for _, s := range []query.Settings{
+			{Method: query.MethodExact},
+			{Method: query.MethodAuto, Cores: query.CoresAreVariables},
+			{Method: query.MethodExact, Maps: query.MapOrthogonal},
+			{Method: query.MethodExact, Maps: query.MapOrthogonal, Cores: query.CoresAreVariables},
+			{Method: query.MethodExact, Maps: query.MapBP},
+			{Method: query.MethodExact, Maps: query.MapBP, Cores: query.CoresAreVariables},
 		} {
 			results, err := Run(context.Background(),
 				Request{Job: "t", Model: m, Queries: queries, Settings: s})
@@ -69,7 +69,7 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 }
 
 func TestAutoWithoutTheExactWay(t *testing.T) {
-	run := func(variables int, s btn.Settings) btn.Result {
+	run := func(variables int, s query.Settings) query.Result {
 		results, err := Run(context.Background(),
 			Request{Job: "t", Model: ising(variables), Queries: []query.Query{{}},
 				Settings: s})
@@ -80,15 +80,15 @@ func TestAutoWithoutTheExactWay(t *testing.T) {
 		return results[0]
 	}
 	// not even the model's own tables fit
-	small := run(10, btn.Settings{Method: btn.MethodExact, Memory: 1 << 10})
+	small := run(10, query.Settings{Method: query.MethodExact, Memory: 1 << 10})
 	if small.Status != "error" || small.Error.Code != fault.OverBudget ||
 		!strings.Contains(small.Error.Message, "bytes") {
 		t.Fatalf("exact over its budget: %+v", small)
 	}
-	want := run(22, btn.Settings{Method: btn.MethodExact})
+	want := run(22, query.Settings{Method: query.MethodExact})
 	for _, memory := range []int64{1 << 20, 1 << 28} {
-		auto := run(22, btn.Settings{NoExact: true, Memory: memory, Budget: 1e9})
-		if auto.Status != "ok" || auto.Exact || auto.Method != btn.MethodTruncated ||
+		auto := run(22, query.Settings{NoExact: true, Memory: memory, Budget: 1e9})
+		if auto.Status != "ok" || auto.Exact || auto.Method != query.MethodTruncated ||
 			auto.Uncertainty == nil || len(auto.Estimates) == 0 {
 			t.Fatalf("auto: %+v, error %+v", auto, auto.Error)
 		}
@@ -102,7 +102,7 @@ func TestAutoWithoutTheExactWay(t *testing.T) {
 		}
 	}
 	if none := run(
-		22, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 10},
+		22, query.Settings{Method: query.MethodTruncated, Memory: 1 << 10},
 	); none.Status != "error" || none.Error.Code != fault.OverBudget {
 		t.Errorf("no room for anything: %+v", none)
 	}
@@ -148,12 +148,12 @@ func (c *countingMemo) Do(
 func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	m := generate.Small(rng, generate.SmallOptions{Variables: 8, Factors: 10})
-	for _, method := range []btn.Method{btn.MethodExact, btn.MethodSymmetryCP} {
+	for _, method := range []query.Method{query.MethodExact, query.MethodSymmetryCP} {
 		memo := &countingMemo{known: map[string]*btn.Plan{}}
 		for k := range 3 {
 			asked := query.Query{Evidence: generate.Evidence(rng, m)}
 			request := Request{Job: "t", Model: m, Queries: []query.Query{asked},
-				Settings: btn.Settings{Method: method, Components: 2, Sweeps: 20}}
+				Settings: query.Settings{Method: method, Components: 2, Sweeps: 20}}
 			remembered, err := stage.Run(context.Background(), stage.Request(request), memo)
 			if err != nil {
 				t.Fatal(err)
@@ -196,7 +196,7 @@ func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
 		if _, err := stage.Run(
 			context.Background(),
 			stage.Request{Job: "t", Model: m, Queries: []query.Query{{}},
-				Settings: btn.Settings{Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 20}},
+				Settings: query.Settings{Method: query.MethodSymmetryCP, Components: 1, Sweeps: 20}},
 			memo,
 		); err != nil {
 			t.Fatal(err)
@@ -231,7 +231,7 @@ func TestCancelledContextEndsTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := Run(ctx, Request{Model: ising(8), Queries: []query.Query{{}},
-		Settings: btn.Settings{Method: btn.MethodSymmetryCP}})
+		Settings: query.Settings{Method: query.MethodSymmetryCP}})
 
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
@@ -249,7 +249,7 @@ func TestReferenceModels(t *testing.T) {
 			results, err := Run(
 				context.Background(),
 				Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: evidence}},
-					Settings: btn.Settings{Method: btn.MethodExact}})
+					Settings: query.Settings{Method: query.MethodExact}})
 
 			if err != nil {
 				t.Fatal(err)
@@ -265,11 +265,11 @@ func TestReferenceModels(t *testing.T) {
 func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
 	m := ising(18)
 	asked := query.Query{Marginals: true, Evidence: factorgraph.Observe(map[int]int{3: 1})}
-	answer := func(memory int64) btn.Result {
+	answer := func(memory int64) query.Result {
 		results, err := Run(
 			context.Background(),
 			Request{Job: "t", Model: m, Queries: []query.Query{asked},
-				Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}})
+				Settings: query.Settings{Method: query.MethodExact, Memory: memory}})
 
 		if err != nil {
 			t.Fatal(err)
@@ -289,7 +289,7 @@ func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
 	want := oracle.Marginals(m, asked.Evidence)
 	for v := range want {
 		for a := range want[v] {
-			for name, r := range map[string]btn.Result{"whole": whole, "sliced": sliced} {
+			for name, r := range map[string]query.Result{"whole": whole, "sliced": sliced} {
 				if math.Abs(r.Marginals[v][a]-want[v][a]) > 1e-10 {
 					t.Errorf("%s: P(x_%d = %d) = %v, want %v",
 						name, v, a, r.Marginals[v][a], want[v][a])

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -85,7 +84,7 @@ func TestInformationEqualsEnumeration(t *testing.T) {
 				ask.Utility = append(ask.Utility, row)
 			}
 		}
-		s := []btn.Settings{{Method: btn.MethodExact}, {Method: btn.MethodExact, Memory: 8 << 10}, {}}[rng.IntN(3)]
+		s := []query.Settings{{Method: query.MethodExact}, {Method: query.MethodExact, Memory: 8 << 10}, {}}[rng.IntN(3)]
 		asked := []query.Query{{Marginals: true}, {Evidence: ev, Information: ask}, {Evidence: ev}, {Information: &query.Ask{Target: target}}}
 		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: asked, Settings: s})
 		if err != nil {

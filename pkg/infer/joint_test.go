@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -75,7 +74,7 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 			ev.Hard = nil
 		}
 		set := rng.Perm(len(m.Domains))[:1+rng.IntN(len(m.Domains))]
-		for _, s := range []btn.Settings{{Method: btn.MethodExact}, {},
+		for _, s := range []query.Settings{{Method: query.MethodExact}, {},
 			{Cores: query.CoresAreVariables}} {
 			asked := query.Query{Evidence: ev, Joint: set, Marginals: seed%3 == 1}
 			results, err := Run(context.Background(),
@@ -136,7 +135,7 @@ func TestSlicedJointMarginals(t *testing.T) {
 			results, err := Run(
 				context.Background(),
 				Request{Job: "t", Model: m, Queries: []query.Query{asked},
-					Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}})
+					Settings: query.Settings{Method: query.MethodExact, Memory: memory}})
 
 			if err != nil {
 				t.Fatal(err)
@@ -158,14 +157,14 @@ func TestSlicedJointMarginals(t *testing.T) {
 }
 
 func TestJointMarginalsThatCannotBe(t *testing.T) {
-	run := func(s btn.Settings, variables int, set ...int) (btn.Result, error) {
+	run := func(s query.Settings, variables int, set ...int) (query.Result, error) {
 		results, err := Run(
 			context.Background(),
 			Request{Job: "t", Model: ising(variables), Queries: []query.Query{{Joint: set}},
 				Settings: s})
 
 		if err != nil {
-			return btn.Result{}, err
+			return query.Result{}, err
 		}
 		return results[0], nil
 	}
@@ -182,17 +181,17 @@ func TestJointMarginalsThatCannotBe(t *testing.T) {
 		}, "negative": {[]int{-1}, "variable -1"}, "twice": {[]int{2, 3, 2}, "variable 2 twice"},
 		"cells": {all, "more than 1048576 cells with variable 20"},
 	} {
-		if _, err := run(btn.Settings{}, 24, c.set...); fault.CodeOf(err) != fault.BadInput ||
+		if _, err := run(query.Settings{}, 24, c.set...); fault.CodeOf(err) != fault.BadInput ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if r, err := run(btn.Settings{Method: btn.MethodSymmetryCP}, 6, 1, 2); err != nil ||
+	if r, err := run(query.Settings{Method: query.MethodSymmetryCP}, 6, 1, 2); err != nil ||
 		r.Error == nil || r.Error.Code != fault.Unsupported {
 		t.Errorf("symmetry-cp: %v %+v", err, r.Error)
 	}
-	for _, method := range []btn.Method{btn.MethodExact, btn.MethodAuto} {
-		r, err := run(btn.Settings{Method: method, Memory: 1 << 20}, 24, all[:16]...)
+	for _, method := range []query.Method{query.MethodExact, query.MethodAuto} {
+		r, err := run(query.Settings{Method: method, Memory: 1 << 20}, 24, all[:16]...)
 		if err != nil || r.Error == nil || r.Error.Code != fault.OverBudget ||
 			!strings.Contains(r.Error.Message, "65536 cells needs 16777216 bytes") {
 			t.Errorf("%s: %v %+v", method, err, r.Error)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -60,12 +59,12 @@ func Marginals(
 }
 
 // runExact returns the answer to one query by method exact.
-func runExact(ctx context.Context, m *factorgraph.Model, q query.Query) (*btn.Result, error) {
+func runExact(ctx context.Context, m *factorgraph.Model, q query.Query) (*query.Result, error) {
 	results, err := Run(ctx, Request{
 		Job:      "call",
 		Model:    m,
 		Queries:  []query.Query{q},
-		Settings: btn.Settings{Method: btn.MethodExact},
+		Settings: query.Settings{Method: query.MethodExact},
 	})
 
 	if err != nil {

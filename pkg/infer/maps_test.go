@@ -10,7 +10,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/bp"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -37,13 +36,13 @@ func BenchmarkSymmetryCPUnderMaps(b *testing.B) {
 		{"4×4,attractive,Δ=1", ising(generate.Grid(4, 4, generate.Ising{Delta: 1, Attractive: true}))},
 		{"Curie–Weiss,n=8,J=0.1", ising(generate.CurieWeiss(8, 0.1, 1, 1))},
 	} {
-		exact := *answer(b, c.model, btn.Settings{Method: btn.MethodExact}).LogZ
-		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
+		exact := *answer(b, c.model, query.Settings{Method: query.MethodExact}).LogZ
+		for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal, query.MapBP} {
 			for _, components := range []int{1, 4, 8} {
 				b.Run(fmt.Sprintf("%s/%s/r=%d", c.name, maps, components), func(b *testing.B) {
-					var r btn.Result
+					var r query.Result
 					for b.Loop() {
-						r = answer(b, c.model, btn.Settings{Method: btn.MethodSymmetryCP, Maps: maps, Components: components, Sweeps: 20})
+						r = answer(b, c.model, query.Settings{Method: query.MethodSymmetryCP, Maps: maps, Components: components, Sweeps: 20})
 					}
 					if r.LogZ != nil {
 						b.ReportMetric(math.Abs(*r.LogZ-exact), "|ΔlnZ|")
@@ -63,7 +62,7 @@ func TestOneComponentInTheGauge(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := messages(t, m)
-	r := answer(t, m, btn.Settings{Method: btn.MethodSymmetryCP, Maps: btn.MapBP, Components: 1})
+	r := answer(t, m, query.Settings{Method: query.MethodSymmetryCP, Maps: query.MapBP, Components: 1})
 	if r.LogZ == nil || math.Abs(*r.LogZ-state.LnZ()) > 1e-3 {
 		t.Errorf("ln Z = %v, the Bethe value is %v", r.LogZ, state.LnZ())
 	}
@@ -87,7 +86,7 @@ func messages(t *testing.T, m *factorgraph.Model) *bp.State {
 	return state
 }
 
-func answer(t testing.TB, m *factorgraph.Model, s btn.Settings) btn.Result {
+func answer(t testing.TB, m *factorgraph.Model, s query.Settings) query.Result {
 	t.Helper()
 	results, err := Run(context.Background(),
 		Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: s})

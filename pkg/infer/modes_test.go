@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -39,23 +38,23 @@ func TestNarrowModesAreNotMissed(t *testing.T) {
 	narrow, seeds := 0, nightly.Rounds(4, 6)
 	for seed := range uint64(seeds) {
 		m := hidden(t, 40, seed)
-		ask := func(s btn.Settings, q query.Query) btn.Result {
+		ask := func(s query.Settings, q query.Query) query.Result {
 			results, err := infer.Run(t.Context(), infer.Request{Job: "modes", Model: m, Queries: []query.Query{q}, Settings: s})
 			if err != nil || results[0].LogZ == nil || results[0].Marginals == nil {
 				t.Fatalf("seed %d: %v, %+v", seed, err, results)
 			}
 			return results[0]
 		}
-		exact := ask(btn.Settings{Method: btn.MethodExact}, query.Query{Marginals: true})
+		exact := ask(query.Settings{Method: query.MethodExact}, query.Query{Marginals: true})
 		share := exact.Marginals[40][1]
 		if share > 0.05 {
 			narrow++
 		}
-		within := btn.Settings{Method: btn.MethodSampled, Memory: 64 << 10, Budget: 3e8, Seed: seed}
+		within := query.Settings{Method: query.MethodSampled, Memory: 64 << 10, Budget: 3e8, Seed: seed}
 		sampled := ask(within, query.Query{Marginals: true})
 		drawn := ask(within, query.Query{Marginals: true, Samples: 300})
-		within.Method, within.NoExact = btn.MethodAuto, true
-		for name, r := range map[string]btn.Result{"sampled": sampled, "auto": ask(within, query.Query{Marginals: true}), "samples": drawn} {
+		within.Method, within.NoExact = query.MethodAuto, true
+		for name, r := range map[string]query.Result{"sampled": sampled, "auto": ask(within, query.Query{Marginals: true}), "samples": drawn} {
 			if r.Uncertainty == nil || math.Abs(*r.LogZ-*exact.LogZ) > 3**r.Uncertainty || *r.Uncertainty > 0.2 {
 				t.Errorf("seed %d, %s: ln Z %v, uncertain by %v; want %v", seed, name, *r.LogZ, r.Uncertainty, *exact.LogZ)
 			}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -35,8 +34,8 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 		}
 		models = n
 	}
-	ways := []btn.Settings{
-		{}, {Cores: query.CoresAreVariables}, {Maps: btn.MapOrthogonal}, {Maps: btn.MapBP},
+	ways := []query.Settings{
+		{}, {Cores: query.CoresAreVariables}, {Maps: query.MapOrthogonal}, {Maps: query.MapBP},
 		{Memory: 64 << 10}, {Memory: 8 << 10, Seed: 3}, // small budgets: trees, and slices
 	}
 	solved := 0
@@ -50,7 +49,7 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 		})
 		asked := query.Query{Evidence: generate.Evidence(rng, m), Marginals: true}
 		s := ways[rng.IntN(len(ways))]
-		s.Method = btn.MethodExact
+		s.Method = query.MethodExact
 		results, err := Run(context.Background(),
 			Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: s})
 

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/sampling"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -64,8 +63,8 @@ func TestValuesBeyondFloat64(t *testing.T) {
 		{"subnormal entries", two + `{"scope":[0,1],"dense":{"values":[0,4.9406564584124654e-324,9.9999999999999694e-311,0]}},
 			{"scope":[0,1],"dense":{"values":[1e308,4.9406564584124654e-324,9.9999999999999694e-311,1e308]}}]}`, nil, -620 * math.Ln10, 0},
 	} {
-		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
-			for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, query.CoresAreVariables} {
+		for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal, query.MapBP} {
+			for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 				for _, joint := range [][]int{nil, {0}} {
 					m, err := modeljson.Decode(strings.NewReader(c.model), modeljson.Limits{})
 					if err != nil {
@@ -74,7 +73,7 @@ func TestValuesBeyondFloat64(t *testing.T) {
 					r := Request{Job: "t", Model: m,
 						Queries: []query.Query{{Evidence: factorgraph.Observe(c.evidence),
 							Marginals: true, Joint: joint}},
-						Settings: btn.Settings{Method: btn.MethodExact, Maps: maps, Cores: cores}}
+						Settings: query.Settings{Method: query.MethodExact, Maps: maps, Cores: cores}}
 					results, err := Run(context.Background(), r)
 					if err != nil {
 						t.Fatal(err)
@@ -114,14 +113,14 @@ func TestNoisyOr(t *testing.T) {
 	} {
 		m, evidence, want := twoLayers(t, rand.New(rand.NewPCG(8, 8)), c.causes, c.findings,
 			c.positive, c.negative, c.share, c.leak)
-		for _, method := range []btn.Method{btn.MethodExact, btn.MethodAuto} {
+		for _, method := range []query.Method{query.MethodExact, query.MethodAuto} {
 			for _, marginals := range slices.Compact([]bool{false, c.marginals}) {
 				r := Request{
 					Job:   "t",
 					Model: m,
 					Queries: []query.Query{{Evidence: factorgraph.Observe(evidence),
 						Marginals: marginals}},
-					Settings: btn.Settings{Method: method},
+					Settings: query.Settings{Method: method},
 				}
 				results, err := Run(context.Background(), r)
 				if err != nil {
@@ -246,7 +245,7 @@ func TestSignsThatCancelToNothingAreNoZero(t *testing.T) {
 		results, err := Run(
 			context.Background(),
 			Request{Job: "t", Model: m, Queries: []query.Query{{}},
-				Settings: btn.Settings{Method: btn.MethodExact}})
+				Settings: query.Settings{Method: query.MethodExact}})
 
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +295,7 @@ func TestWhatIsTooLargeForWideNumbersIsNotMarkedExact(t *testing.T) {
 		}
 	}
 	r := Request{Job: "t", Model: m, Queries: []query.Query{{}},
-		Settings: btn.Settings{Method: btn.MethodExact, Memory: 64 << 20}}
+		Settings: query.Settings{Method: query.MethodExact, Memory: 64 << 20}}
 	results, err := Run(context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +338,7 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 			Table: &tensor.Symmetric{Shape: m.Domains, Levels: countspace.Levels{D: 2, Of: of},
 				Values: values}},
 	)
-	ask := func(s btn.Settings) btn.Result {
+	ask := func(s query.Settings) query.Result {
 		results, err := Run(
 			context.Background(),
 			Request{Job: "t", Model: m,
@@ -351,13 +350,13 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 		}
 		return results[0]
 	}
-	want := ask(btn.Settings{Method: btn.MethodExact})
+	want := ask(query.Settings{Method: query.MethodExact})
 	if want.Status != "ok" || !want.Exact {
 		t.Fatalf("exact: %+v", want)
 	}
-	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
-		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapBP} {
-			a := ask(btn.Settings{Method: method, Maps: maps})
+	for _, method := range []query.Method{query.MethodTruncated, query.MethodRegions} {
+		for _, maps := range []query.MapKind{query.MapIdentity, query.MapBP} {
+			a := ask(query.Settings{Method: method, Maps: maps})
 			switch {
 			case a.Status == "ok" && a.Exact && math.Abs(*a.LogZ-*want.LogZ) < 1e-9:
 			case a.Error == nil || a.Error.Code != fault.Unsupported:
@@ -397,11 +396,11 @@ func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 			m.Factors = append(m.Factors,
 				factorgraph.Factor{Scope: []int{0}, Table: dense([]int{2}, w...)})
 		}
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, query.CoresAreVariables} {
+		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 			results, err := Run(
 				context.Background(),
 				Request{Job: "t", Model: m, Queries: []query.Query{q},
-					Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}})
+					Settings: query.Settings{Method: query.MethodExact, Cores: cores}})
 
 			if err != nil {
 				t.Fatal(err)
@@ -443,7 +442,7 @@ func TestEstimatesBeyondTheRange(t *testing.T) {
 			all[x] = (squares - sum*sum) / 2 // −Σ_{i<j} a_i a_j x_i x_j
 		}
 		truth := sampling.LnMean(all) + n*math.Ln2
-		s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 3e8, Memory: 64 << 10, Seed: seed}
+		s := query.Settings{Method: query.MethodAuto, NoExact: true, Budget: 3e8, Memory: 64 << 10, Seed: seed}
 		results, err := Run(t.Context(), Request{Model: m, Queries: []query.Query{{Marginals: true}}, Settings: s})
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -34,7 +33,7 @@ func TestConditionalProbabilitiesByRatio(t *testing.T) {
 		results, err := Run(
 			context.Background(),
 			Request{Job: "t", Model: m, Queries: queries,
-				Settings: btn.Settings{Method: btn.MethodExact}})
+				Settings: query.Settings{Method: query.MethodExact}})
 
 		if err != nil {
 			t.Fatal(err)

@@ -56,7 +56,7 @@ func BenchmarkRelevant(b *testing.B) {
 					}
 				})
 			})
-			net, err := stage.Reparameterise(b.Context(), m, btn.Settings{})
+			net, err := stage.Reparameterise(b.Context(), m, query.Settings{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func BenchmarkRelevant(b *testing.B) {
 // askNetwork runs the last three stages.
 func askNetwork(b *testing.B, net *btn.Network, q query.Query, shared *problem.Shared, known *plan.Known) {
 	known.Problems = shared
-	assignments, err := stage.LearnKnown(b.Context(), net, []query.Query{q}, btn.Settings{}, nil, known)
+	assignments, err := stage.LearnKnown(b.Context(), net, []query.Query{q}, query.Settings{}, nil, known)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func askNetwork(b *testing.B, net *btn.Network, q query.Query, shared *problem.S
 		}
 		values = append(values, part...)
 	}
-	if r := stage.Aggregate("j", assignments, nil, values)[0]; r.Status != btn.StatusOK || !r.Exact {
+	if r := stage.Aggregate("j", assignments, nil, values)[0]; r.Status != query.StatusOK || !r.Exact {
 		b.Fatal(r)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -218,7 +217,7 @@ func TestRelevantEqualsEnumeration(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			queries[3].Marginals, queries[3].Targets = true, d.some(rng, 2)
 		}
-		s := btn.Settings{Method: []btn.Method{btn.MethodAuto, btn.MethodExact}[rng.IntN(2)]}
+		s := query.Settings{Method: []query.Method{query.MethodAuto, query.MethodExact}[rng.IntN(2)]}
 		with, err := infer.Run(t.Context(), infer.Request{Job: "j", Model: d.Model, Queries: queries, Settings: s})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -262,13 +261,13 @@ func unobserved(rng *rand.Rand, d *directedModel, e factorgraph.Evidence) []fact
 }
 
 // check compares the results of the queries with sums over all assignments.
-func (d *directedModel) check(t *testing.T, name string, queries []query.Query, results []btn.Result) {
+func (d *directedModel) check(t *testing.T, name string, queries []query.Query, results []query.Result) {
 	t.Helper()
 	for k, q := range queries {
 		r, what := results[k], fmt.Sprintf("%s, query %d", name, k)
 		z, _ := d.sums(q.Evidence, nil)
 		switch {
-		case r.Status != btn.StatusOK || !r.Exact:
+		case r.Status != query.StatusOK || !r.Exact:
 			t.Errorf("%s: %+v", what, r)
 			continue
 		case z == 0:

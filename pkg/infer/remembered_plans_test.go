@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -58,7 +57,7 @@ func TestQueriesOfOneShapeHaveTheirOwnPlans(t *testing.T) {
 			}
 			queries = append(queries, q)
 		}
-		s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e7, Seed: i}
+		s := query.Settings{Method: query.MethodAuto, NoExact: true, Budget: 1e7, Seed: i}
 		results, err := Run(t.Context(), Request{Model: m, Queries: queries, Settings: s})
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +100,7 @@ func TestBoundsBesideMarginalsAreOfTheirOwnNetwork(t *testing.T) {
 	apart := query.Query{Marginals: true}
 	apart.Evidence.Soft = []factorgraph.Likelihood{{Var: n, Weights: []float64{1, 1, 0.25}}}
 	queries := []query.Query{{Marginals: true}, apart}
-	s := btn.Settings{Method: btn.MethodSampled, Budget: 1e7}
+	s := query.Settings{Method: query.MethodSampled, Budget: 1e7}
 	results, err := Run(t.Context(), Request{Model: m, Queries: queries, Settings: s})
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func (m *memory) Do(
 type remembering struct {
 	name     string
 	model    *factorgraph.Model
-	settings btn.Settings
+	settings query.Settings
 }
 
 func rememberingCases(t *testing.T) []remembering {
@@ -69,24 +69,24 @@ func rememberingCases(t *testing.T) []remembering {
 	}
 	return []remembering{
 		{"exact, an order", grid(6, generate.Ising{Delta: 1, Seed: 1}),
-			btn.Settings{Method: btn.MethodExact}},
+			query.Settings{Method: query.MethodExact}},
 		{"exact, a tree", grid(15, generate.Ising{Delta: 1, Seed: 1}),
-			btn.Settings{Method: btn.MethodExact}},
+			query.Settings{Method: query.MethodExact}},
 		{
 			"truncated", grid(10, generate.Ising{Delta: 1, Attractive: true, Seed: 5}),
-			btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 18, Budget: 1e8},
+			query.Settings{Method: query.MethodTruncated, Memory: 1 << 18, Budget: 1e8},
 		},
 		{
 			"truncated, in slices", grid(9, generate.Ising{Delta: 1, Seed: 5}),
-			btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 15, Budget: 1e9},
+			query.Settings{Method: query.MethodTruncated, Memory: 1 << 15, Budget: 1e9},
 		},
 		{"regions, one fixed point", grid(8, generate.Ising{Delta: 0.5, Seed: 2}),
-			btn.Settings{Method: btn.MethodRegions, Budget: 3e6}},
+			query.Settings{Method: query.MethodRegions, Budget: 3e6}},
 		{"regions, phases", grid(8, generate.Ising{Delta: 1.5, Attractive: true, Seed: 1}),
-			btn.Settings{Method: btn.MethodRegions, Budget: 3e6}},
+			query.Settings{Method: query.MethodRegions, Budget: 3e6}},
 		{
 			"symmetry-cp", grid(3, generate.Ising{Delta: 0.5, Seed: 1}),
-			btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 4, Starts: 1},
+			query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 4, Starts: 1},
 		},
 	}
 }
@@ -107,7 +107,7 @@ func questions(n int) []query.Query {
 	}
 }
 
-func answers(t *testing.T, c remembering, queries []query.Query, memo proposal.Memo) []btn.Result {
+func answers(t *testing.T, c remembering, queries []query.Query, memo proposal.Memo) []query.Result {
 	t.Helper()
 	results, err := stage.Run(t.Context(),
 		stage.Request{Job: "t", Model: c.model, Queries: queries, Settings: c.settings}, memo)
@@ -123,7 +123,7 @@ func answers(t *testing.T, c remembering, queries []query.Query, memo proposal.M
 }
 
 // text is all of a result but its cache.
-func text(t *testing.T, r btn.Result) string {
+func text(t *testing.T, r query.Result) string {
 	t.Helper()
 	r.Cache, r.Query = "", 0
 	b, err := json.Marshal(r)
@@ -145,7 +145,7 @@ func TestAnswersDoNotDependOnWhatIsRemembered(t *testing.T) {
 					t.Errorf("query %d: cache %q without one", i, r.Cache)
 				}
 			}
-			check := func(how string, i int, r btn.Result, cached string) {
+			check := func(how string, i int, r query.Result, cached string) {
 				t.Helper()
 				if got := text(t, r); got != want[i] {
 					t.Errorf("query %d, %s:\n%s\nwant\n%s", i, how, got, want[i])
@@ -230,15 +230,15 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 	}
 	for _, c := range []struct {
 		model    *factorgraph.Model
-		settings btn.Settings
+		settings query.Settings
 		few      string // the decomposition after one observation
 		many     string
 	}{
-		{complete, btn.Settings{Method: btn.MethodTruncated, Bond: 48}, "",
+		{complete, query.Settings{Method: query.MethodTruncated, Bond: 48}, "",
 			"plans of truncated legs: the model's takes"},
-		{grid, btn.Settings{Method: btn.MethodRegions, Budget: 1e7}, "regions",
+		{grid, query.Settings{Method: query.MethodRegions, Budget: 1e7}, "regions",
 			"regions"},
-		{grid, btn.Settings{Method: btn.MethodExact}, "contraction tree", ""},
+		{grid, query.Settings{Method: query.MethodExact}, "contraction tree", ""},
 	} {
 		memo := newMemory(t)
 		model := remembering{string(c.settings.Method), c.model, c.settings}

@@ -4,7 +4,6 @@
 package infer
 
 import (
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -13,6 +12,6 @@ import (
 type Request struct {
 	Job      string // [A-Za-z0-9_-]{1,64}, the job of the results
 	Model    *factorgraph.Model
-	Queries  []query.Query // at least one
-	Settings btn.Settings  // zero fields have their defaults
+	Queries  []query.Query  // at least one
+	Settings query.Settings // zero fields have their defaults
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -34,7 +33,7 @@ func TestSampledEventsAndTargets(t *testing.T) {
 		given := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 6, Weights: []float64{0.5, 3}}}}
 		event := factorgraph.Evidence{Soft: given.Soft, Hard: []factorgraph.Observation{{Var: 3, Value: int(seed % 2)}}}
 		results, err := infer.Run(context.Background(), infer.Request{
-			Job: "t", Model: m, Settings: btn.Settings{Method: btn.MethodSampled, Budget: 1e7, Seed: seed},
+			Job: "t", Model: m, Settings: query.Settings{Method: query.MethodSampled, Budget: 1e7, Seed: seed},
 			Queries: []query.Query{
 				{Evidence: given, Marginals: true, Targets: []int{5, 2}}, {Evidence: event, Over: 1}, {Evidence: given, MPE: true, Samples: 3},
 			},

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -26,14 +25,14 @@ func TestSampledAgainstBruteForce(t *testing.T) {
 		}
 		results, err := Run(context.Background(), Request{
 			Job: "t", Model: m, Queries: []query.Query{{Evidence: ev, Marginals: true}},
-			Settings: btn.Settings{Method: btn.MethodSampled, Budget: 1e7, Seed: seed},
+			Settings: query.Settings{Method: query.MethodSampled, Budget: 1e7, Seed: seed},
 		})
 
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := results[0]
-		if r.Status != btn.StatusOK {
+		if r.Status != query.StatusOK {
 			t.Logf("seed %d: %s", seed, r.Error.Message)
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -129,7 +128,7 @@ func TestSensitivityEqualsEnumeration(t *testing.T) {
 			}
 		}
 		share := []float64{0, 0.3}[seed%2]
-		settings := btn.Settings{Method: []query.Method{btn.MethodExact, btn.MethodCircuit}[seed/2%2]}
+		settings := query.Settings{Method: []query.Method{query.MethodExact, query.MethodCircuit}[seed/2%2]}
 		results, err := Run(context.Background(), Request{Job: "s", Model: m, Settings: settings, Queries: []query.Query{{
 			Evidence: factorgraph.Observe(observed), Sensitivity: &query.Sensitivity{Variable: v, Value: x, Range: share, Top: 1000},
 		}}})
@@ -277,7 +276,7 @@ func TestRangesToNearlyNothing(t *testing.T) {
 // TestSensitivityOfNoProbability: of a model with numbers below 0 there is none where the target has no probability, and numbers for which
 // it has none within their ranges are not ranked.
 func TestSensitivityOfNoProbability(t *testing.T) {
-	ask := func(m *factorgraph.Model) btn.Result {
+	ask := func(m *factorgraph.Model) query.Result {
 		results, err := Run(t.Context(), Request{Job: "s", Model: m, Queries: []query.Query{{
 			Sensitivity: &query.Sensitivity{Variable: 0, Value: 0, Range: 1, Top: 1000},
 		}}})

@@ -24,7 +24,7 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 		{}, {Evidence: factorgraph.Observe(map[int]int{3: 1, 40: 0})},
 		{Evidence: factorgraph.Observe(map[int]int{3: 0, 40: 0})},
 	}
-	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
+	s := query.Settings{Method: query.MethodRegions, Budget: 1e9}
 	ctx := context.Background()
 	net, err := stage.Reparameterise(context.Background(), m, s)
 	if err != nil {

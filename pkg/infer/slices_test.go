@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/sampled"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -39,19 +38,19 @@ func TestSlicesAreChosenWhereTheyAreBest(t *testing.T) {
 	for seed := range uint64(3) {
 		m := independentSets(rand.New(rand.NewPCG(seed, 7)), 120, []float64{1, 3}[seed%2])
 		q := []query.Query{{Marginals: true}}
-		exact, err := Run(context.Background(), Request{Job: "e", Model: m, Queries: q, Settings: btn.Settings{Method: btn.MethodExact}})
+		exact, err := Run(context.Background(), Request{Job: "e", Model: m, Queries: q, Settings: query.Settings{Method: query.MethodExact}})
 		if err != nil || !exact[0].Exact {
 			t.Fatalf("seed %d: %v, %+v", seed, err, exact[0].Error)
 		}
 		results, err := Run(context.Background(), Request{
-			Job: "t", Model: m, Queries: q, Settings: btn.Settings{Method: btn.MethodSampled, Budget: 2e9, Seed: seed},
+			Job: "t", Model: m, Queries: q, Settings: query.Settings{Method: query.MethodSampled, Budget: 2e9, Seed: seed},
 		})
 
 		if err != nil {
 			t.Fatal(err)
 		}
 		r, want := results[0], *exact[0].LogZ
-		if r.Status != btn.StatusOK || len(r.Estimates) == 0 {
+		if r.Status != query.StatusOK || len(r.Estimates) == 0 {
 			t.Fatalf("seed %d: %+v", seed, r.Error)
 		}
 		last := r.Estimates[len(r.Estimates)-1]

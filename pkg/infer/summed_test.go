@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -43,7 +42,7 @@ func findings(t *testing.T, diseases, findings, causes int, seed uint64) *factor
 }
 
 // logZ answers one query.
-func logZ(t *testing.T, m *factorgraph.Model, q query.Query) btn.Result {
+func logZ(t *testing.T, m *factorgraph.Model, q query.Query) query.Result {
 	t.Helper()
 	results, err := infer.Run(t.Context(), infer.Request{Job: "summed", Model: m, Queries: []query.Query{q}})
 	if err != nil {

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestTargetsAreRowsOfTheMarginals: by every method a query with targets has those rows of all
 // marginals that it names, in its sequence and to the last bit, and everything else as without.
 func TestTargetsAreRowsOfTheMarginals(t *testing.T) {
-	compared := map[btn.Method]int{}
+	compared := map[query.Method]int{}
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 71))
 		m := generate.Small(rng, generate.SmallOptions{
@@ -24,9 +23,9 @@ func TestTargetsAreRowsOfTheMarginals(t *testing.T) {
 		asked := query.Query{Evidence: generate.Evidence(rng, m), Marginals: true}
 		targets := rng.Perm(len(m.Domains))[:1+rng.IntN(3)]
 		cut := query.Query{Evidence: asked.Evidence, Targets: targets, Marginals: rng.IntN(2) == 0}
-		s := []btn.Settings{
-			{Method: btn.MethodExact}, {Method: btn.MethodExact, Memory: 8 << 10},
-			{Method: btn.MethodTruncated, Bond: 2}, {Method: btn.MethodRegions}, {Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 20},
+		s := []query.Settings{
+			{Method: query.MethodExact}, {Method: query.MethodExact, Memory: 8 << 10},
+			{Method: query.MethodTruncated, Bond: 2}, {Method: query.MethodRegions}, {Method: query.MethodSymmetryCP, Components: 2, Sweeps: 20},
 		}[rng.IntN(5)]
 		results, err := Run(context.Background(),
 			Request{Job: "t", Model: m, Queries: []query.Query{asked, cut}, Settings: s})
@@ -36,7 +35,7 @@ func TestTargetsAreRowsOfTheMarginals(t *testing.T) {
 		}
 		all, some := results[0], results[1]
 		if all.Marginals == nil {
-			if some.Marginals != nil && all.Status == btn.StatusOK && all.Zero {
+			if some.Marginals != nil && all.Status == query.StatusOK && all.Zero {
 				t.Errorf("seed %d, %+v: marginals of Z = 0: %+v", seed, s, some)
 			}
 			continue
@@ -51,7 +50,7 @@ func TestTargetsAreRowsOfTheMarginals(t *testing.T) {
 		}
 		compared[all.Method]++
 	}
-	for _, method := range []btn.Method{btn.MethodExact, btn.MethodTruncated, btn.MethodSymmetryCP} {
+	for _, method := range []query.Method{query.MethodExact, query.MethodTruncated, query.MethodSymmetryCP} {
 		if compared[method] < 5 {
 			t.Errorf("%d answers by %s: %v", compared[method], method, compared)
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -15,7 +14,7 @@ import (
 )
 
 // weighted asks for samples by chains of few rungs, so that weights differ.
-func weighted(t *testing.T, seed uint64, n int, s btn.Settings) (r btn.Result, all enumerated) {
+func weighted(t *testing.T, seed uint64, n int, s query.Settings) (r query.Result, all enumerated) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 31))
 	m := &factorgraph.Model{Domains: []int{2, 2, 2 + int(seed%2), 2, 2, 2 + int(seed/2%2), 2, 2}}
@@ -52,9 +51,9 @@ func TestWeightedSamplesAreOfTheModel(t *testing.T) {
 	const n = 4000
 	tested, cells, off, largest, least := 0, 0, 0.0, 0.0, 1.0
 	for seed := range uint64(24) {
-		s := btn.Settings{Method: btn.MethodSampled, Budget: 1e7}
+		s := query.Settings{Method: query.MethodSampled, Budget: 1e7}
 		if seed%2 > 0 {
-			s.Method, s.NoExact = btn.MethodAuto, true
+			s.Method, s.NoExact = query.MethodAuto, true
 		}
 		r, all := weighted(t, seed, n, s)
 		z := all.sums(nil)[0]
@@ -108,7 +107,7 @@ func TestWeightedSamplesAreOfTheModel(t *testing.T) {
 
 // TestWeightedSamplesAreTheSameBits again, for any number of threads, and others with another seed.
 func TestWeightedSamplesAreTheSameBits(t *testing.T) {
-	s := btn.Settings{Method: btn.MethodSampled, Budget: 1e7}
+	s := query.Settings{Method: query.MethodSampled, Budget: 1e7}
 	one, _ := weighted(t, 4, 100, s)
 	two, _ := weighted(t, 4, 100, s)
 	if one.Status != query.StatusOK || len(one.Samples) != 100 {
@@ -138,7 +137,7 @@ func TestSamplesBeyondTheMemory(t *testing.T) {
 			}
 		}
 		results, err := infer.Run(context.Background(), infer.Request{
-			Job: "t", Model: m, Queries: []query.Query{{Samples: 10}}, Settings: btn.Settings{Budget: 1e8, Memory: 1 << 16},
+			Job: "t", Model: m, Queries: []query.Query{{Samples: 10}}, Settings: query.Settings{Budget: 1e8, Memory: 1 << 16},
 		})
 
 		if err != nil {

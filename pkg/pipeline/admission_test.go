@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -36,7 +35,7 @@ func TestAdmission(t *testing.T) {
 	r.must(err)
 	r.run(c, pipeline.Stages()...)
 
-	ask := func(job, tenant string, size, queries int, s btn.Settings) *wire.Answer {
+	ask := func(job, tenant string, size, queries int, s query.Settings) *wire.Answer {
 		w, _ := request(t, job, grid(t, size, size, 1), s)
 		w.Tenant = tenant
 		for len(w.Queries) < queries {
@@ -49,17 +48,21 @@ func TestAdmission(t *testing.T) {
 		job     string
 		size    int
 		queries int
-		s       btn.Settings
+		s       query.Settings
 		stage   string
 		names   string
 	}{
-		{"fits", 2, 3, btn.Settings{}, "", ""},
-		{"queries", 2, 11, btn.Settings{}, query.StageReparam, `least 11 components (over all queries), parts_per_job of class "small" is 10`},
-		{"components", 2, 4, btn.Settings{Method: btn.MethodSymmetryCP, Components: 3, Sweeps: 1, LearnFlops: 1e5}, query.StageReparam, "12 c"},
-		{"learning", 2, 1, btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 1, LearnFlops: 1e7}, query.StageReparam, "1e+07 flops of learning"},
-		{"memory", 2, 1, btn.Settings{Memory: 1 << 21}, query.StageReparam, `bytes_per_job of class "small" is 1e+06`},
-		{"budget", 2, 1, btn.Settings{Method: btn.MethodRegions, Budget: 1e9}, query.StageReparam, "least 1e+09 flops,"},
-		{"plan", 7, 1, btn.Settings{Method: btn.MethodExact}, query.StageLearn, `flops, flops_per_job of class "small" is 1000`},
+		{"fits", 2, 3, query.Settings{}, "", ""},
+		{"queries", 2, 11, query.Settings{}, query.StageReparam, `least 11 components (over all queries), parts_per_job of class "small" is 10`},
+		{"components", 2, 4, query.Settings{
+			Method: query.MethodSymmetryCP, Components: 3, Sweeps: 1, LearnFlops: 1e5,
+		}, query.StageReparam, "12 c"},
+		{"learning", 2, 1, query.Settings{
+			Method: query.MethodSymmetryCP, Sweeps: 1, LearnFlops: 1e7,
+		}, query.StageReparam, "1e+07 flops of learning"},
+		{"memory", 2, 1, query.Settings{Memory: 1 << 21}, query.StageReparam, `bytes_per_job of class "small" is 1e+06`},
+		{"budget", 2, 1, query.Settings{Method: query.MethodRegions, Budget: 1e9}, query.StageReparam, "least 1e+09 flops,"},
+		{"plan", 7, 1, query.Settings{Method: query.MethodExact}, query.StageLearn, `flops, flops_per_job of class "small" is 1000`},
 	} {
 		a := ask(is.job, "a", is.size, is.queries, is.s)
 		switch {
@@ -70,13 +73,13 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("%s: %s, %+v, want %q", is.job, a.Status, a.Error, is.names)
 		}
 	}
-	if a := ask("default", "c", 7, 11, btn.Settings{Method: btn.MethodExact}); a.Status != wire.StatusOK {
+	if a := ask("default", "c", 7, 11, query.Settings{Method: query.MethodExact}); a.Status != wire.StatusOK {
 		t.Errorf("of the built-in class: %+v", a.Error)
 	}
 
 	began := time.Now()
 	for _, job := range []string{"b1", "b2"} { // each some seconds of the rate
-		if a := ask(job, "b", 7, 1, btn.Settings{Method: btn.MethodExact}); a.Status != wire.StatusOK {
+		if a := ask(job, "b", 7, 1, query.Settings{Method: query.MethodExact}); a.Status != wire.StatusOK {
 			t.Errorf("%s: %+v", job, a.Error)
 		}
 		if took := time.Since(began); job == "b2" && took < time.Second {
@@ -92,8 +95,8 @@ func TestMemoryLimit(t *testing.T) {
 	c := quick
 	c.MemoryLimit = 3 << 20
 	r.run(c, pipeline.Stages()...)
-	large, _ := request(t, "large", grid(t, 20, 20, 1), btn.Settings{Method: btn.MethodExact})
-	small, _ := request(t, "small", grid(t, 3, 3, 1), btn.Settings{})
+	large, _ := request(t, "large", grid(t, 20, 20, 1), query.Settings{Method: query.MethodExact})
+	small, _ := request(t, "small", grid(t, 3, 3, 1), query.Settings{})
 	r.submit(large)
 	r.submit(small)
 	if a := r.wait("small"); a.Status != wire.StatusOK {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -21,7 +20,7 @@ func TestCubesThroughThePipeline(t *testing.T) {
 	_, kill := r.run(calm, pipeline.StageContract)
 	m, err := generate.Random(generate.RandomOptions{Variables: 14, Degree: 30, Arity: 2, MinDomain: 8, MaxDomain: 8, Strength: 1, Seed: 3})
 	r.must(err)
-	w, p := request(t, "cubes", m, btn.Settings{Budget: 5e9, Components: 6}, observe(0))
+	w, p := request(t, "cubes", m, query.Settings{Budget: 5e9, Components: 6}, observe(0))
 	w.Queries[0].MPE, p.Queries[0].MPE = true, true
 	r.submit(w)
 	kill()
@@ -44,7 +43,7 @@ func TestAssignmentsThroughThePipeline(t *testing.T) {
 	r.run(calm, pipeline.Stages()...)
 	for job, memory := range map[string]int64{"whole": 0, "slices": 3 << 10} {
 		m := grid(t, 6, 6, 5)
-		w, p := request(t, job, m, btn.Settings{Memory: memory}, observe(0), observe(1, 0))
+		w, p := request(t, job, m, query.Settings{Memory: memory}, observe(0), observe(1, 0))
 		asked := []query.Query{
 			{MPE: true, Samples: 20, Seed: 3},
 			{MPE: true, Marginals: true, Map: []int{5, 0}, Samples: 1},

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -70,12 +70,12 @@ func TestBacklog(t *testing.T) {
 	const small, large = 12, 5
 	jobs := func(round int) {
 		for i := range small {
-			m, _ := request(t, fmt.Sprintf("small-%d-%d", round, i), grid(t, 3, 3, uint64(i)), btn.Settings{})
+			m, _ := request(t, fmt.Sprintf("small-%d-%d", round, i), grid(t, 3, 3, uint64(i)), query.Settings{})
 			m.Tenant = fmt.Sprint("tenant-", i) // several lanes
 			r.submit(m)
 		}
 		for i := range large {
-			m, _ := request(t, fmt.Sprintf("large-%d-%d", round, i), grid(t, 14, 14, uint64(i)), btn.Settings{})
+			m, _ := request(t, fmt.Sprintf("large-%d-%d", round, i), grid(t, 14, 14, uint64(i)), query.Settings{})
 			r.submit(m)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -59,7 +58,7 @@ func BenchmarkTrivialJob(b *testing.B) {
 					Job:      fmt.Sprintf("b%d", id.Add(1)),
 					Model:    body,
 					Queries:  []query.Query{{}},
-					Settings: btn.Settings{Seed: 1},
+					Settings: query.Settings{Seed: 1},
 				}
 				if _, err := c.Submit(b.Context(), w); err != nil {
 					b.Error(err)

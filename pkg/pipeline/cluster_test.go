@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Each server of a cluster dies in turn while jobs pass, the last one losing recent writes to its disk: every accepted job is answered,
@@ -44,7 +44,7 @@ func TestServersOfAClusterAreKilledUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, p := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+	w, p := request(t, "", grid(t, 2, 2, 1), query.Settings{})
 	want, err := infer.Run(ctx, p)
 	if err != nil {
 		t.Fatal(err)

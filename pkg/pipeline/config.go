@@ -15,7 +15,6 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/streams"
@@ -155,7 +154,7 @@ type Config struct {
 	// arithmetic stands for another processor's, in tests
 	arithmetic *workers.Arithmetic
 	// replan changes the settings of learn-worker's plans, in tests
-	replan func(btn.Settings) btn.Settings
+	replan func(query.Settings) query.Settings
 }
 
 func (c Config) withDefaults() Config {

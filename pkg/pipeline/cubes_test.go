@@ -32,7 +32,7 @@ func clauses(t *testing.T) *factorgraph.Model {
 }
 
 // inCubes are settings under which a search may continue in cubes.
-var inCubes = btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
+var inCubes = query.Settings{Method: query.MethodCircuit, Budget: 60 << 10}
 
 // TestCubesHaveTheSameBits: one, two and three contract-workers give the answer of four functions in a row.
 func TestCubesHaveTheSameBits(t *testing.T) {

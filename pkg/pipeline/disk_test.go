@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -46,7 +46,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "", grid(t, 2, 2, 1), query.Settings{})
 	var accepted []string
 	for i := range 5 { // before
 		w.Job = fmt.Sprintf("before-%d", i)

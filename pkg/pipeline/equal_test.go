@@ -37,20 +37,22 @@ func TestAnswersEqualInfer(t *testing.T) {
 	cases := []struct {
 		name     string
 		model    *factorgraph.Model
-		settings btn.Settings
+		settings query.Settings
 		evidence []factorgraph.Evidence // of each query; those at odd places ask for marginals
 	}{
-		{"exact", grid(t, 4, 4, 1), btn.Settings{Method: btn.MethodExact}, []factorgraph.Evidence{{}, observe(0, 1), observe(1)}},
+		{"exact", grid(t, 4, 4, 1), query.Settings{Method: query.MethodExact}, []factorgraph.Evidence{{}, observe(0, 1), observe(1)}},
 		{
-			"symmetry-cp", grid(t, 3, 3, 2), btn.Settings{Method: btn.MethodSymmetryCP, Components: 3, Seed: 7, Sweeps: 3},
+			"symmetry-cp", grid(t, 3, 3, 2), query.Settings{Method: query.MethodSymmetryCP, Components: 3, Seed: 7, Sweeps: 3},
 			[]factorgraph.Evidence{observe(1), {}},
 		},
-		{"orthogonal", grid(t, 2, 3, 3), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Maps: btn.MapOrthogonal, Sweeps: 3}, nil},
-		{"messages", grid(t, 2, 3, 3), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Maps: btn.MapBP, Sweeps: 3}, nil},
-		{"variables", grid(t, 2, 3, 4), btn.Settings{Cores: query.CoresAreVariables}, nil},
-		{"impossible", &factorgraph.Model{Domains: []int{2}, Factors: []factorgraph.Factor{}}, btn.Settings{},
+		{"orthogonal", grid(t, 2, 3, 3), query.Settings{
+			Method: query.MethodSymmetryCP, Components: 2, Maps: query.MapOrthogonal, Sweeps: 3,
+		}, nil},
+		{"messages", grid(t, 2, 3, 3), query.Settings{Method: query.MethodSymmetryCP, Components: 2, Maps: query.MapBP, Sweeps: 3}, nil},
+		{"variables", grid(t, 2, 3, 4), query.Settings{Cores: query.CoresAreVariables}, nil},
+		{"impossible", &factorgraph.Model{Domains: []int{2}, Factors: []factorgraph.Factor{}}, query.Settings{},
 			[]factorgraph.Evidence{{Soft: []factorgraph.Likelihood{{Var: 0, Weights: []float64{0, 0}}}}}},
-		{"over budget", grid(t, 6, 6, 5), btn.Settings{Method: btn.MethodExact, Memory: 64}, nil},
+		{"over budget", grid(t, 6, 6, 5), query.Settings{Method: query.MethodExact, Memory: 64}, nil},
 	}
 	for _, contract := range workerCounts {
 		r := newRig(t, embedded.Options{NoRedis: true}, calm)
@@ -119,7 +121,7 @@ func TestUAITextAndEvidenceText(t *testing.T) {
 }
 
 // tasks stores the blobs of a request and returns a task per unit: more chunks than its cost would give it.
-func (r *rig) tasks(p infer.Request) (tasks []*message.Task, want []btn.Result) {
+func (r *rig) tasks(p infer.Request) (tasks []*message.Task, want []query.Result) {
 	r.t.Helper()
 	net, err := stage.Reparameterise(context.Background(), p.Model, p.Settings)
 	r.must(err)
@@ -150,7 +152,7 @@ func (r *rig) tasks(p infer.Request) (tasks []*message.Task, want []btn.Result) 
 			N:           len(units),
 			Units:       []btn.Unit{u},
 			Queries:     queries,
-			Memory:      btn.DefaultMemory,
+			Memory:      query.DefaultMemory,
 		})
 	}
 	want, err = infer.Run(r.ctx, p)
@@ -166,7 +168,7 @@ func TestShuffledAndDuplicatedDeliveries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, contract := range workerCounts {
 		r := newRig(t, embedded.Options{NoRedis: true}, calm)
-		_, p := request(t, "shuffled", grid(t, 2, 3, 11), btn.Settings{Method: btn.MethodSymmetryCP, Components: 8, Sweeps: 2, Starts: 1},
+		_, p := request(t, "shuffled", grid(t, 2, 3, 11), query.Settings{Method: query.MethodSymmetryCP, Components: 8, Sweeps: 2, Starts: 1},
 			factorgraph.Evidence{}, observe(1), observe(0, 1))
 		tasks, want := r.tasks(p)
 		if len(tasks) != 24 {
@@ -215,7 +217,7 @@ func TestSeveralChunks(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	r.start(2)
 	m := heavy(t)
-	w, p := request(t, "dear", m, btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 60)...)
+	w, p := request(t, "dear", m, query.Settings{Method: query.MethodExact}, make([]factorgraph.Evidence, 60)...)
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	r.submit(w)

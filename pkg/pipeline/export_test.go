@@ -2,7 +2,7 @@ package pipeline
 
 import (
 	"github.com/basetensor/basetensor/internal/jobs/workers"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // WithArithmetic returns c for a contract-worker on another processor.
@@ -12,7 +12,7 @@ func (c Config) WithArithmetic(a *workers.Arithmetic) Config {
 }
 
 // WithReplan returns c for a learn-worker that plans by other settings than the jobs'.
-func (c Config) WithReplan(replan func(btn.Settings) btn.Settings) Config {
+func (c Config) WithReplan(replan func(query.Settings) query.Settings) Config {
 	c.replan = replan
 	return c
 }

@@ -39,7 +39,7 @@ func (r *rig) failed(job, status string, code fault.Code, text string) *wire.Ans
 // works checks that the workers are alive: a job goes through.
 func (r *rig) works(job string) {
 	r.t.Helper()
-	w, p := request(r.t, job, grid(r.t, 2, 2, 1), btn.Settings{})
+	w, p := request(r.t, job, grid(r.t, 2, 2, 1), query.Settings{})
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	r.submit(w)
@@ -88,7 +88,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 func TestMessageAndSubjectDisagree(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.Stages()...)
-	w, p := request(t, "inside", grid(t, 2, 2, 1), btn.Settings{})
+	w, p := request(t, "inside", grid(t, 2, 2, 1), query.Settings{})
 	r.send(wire.ModelSubject(0, "outside"), &w)
 	r.failed("outside", wire.StatusError, fault.BadInput, "the message says job inside")
 	tasks, _ := r.tasks(p)
@@ -124,7 +124,7 @@ func TestBadModels(t *testing.T) {
 		Job:      "invalid",
 		UAI:      "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n",
 		Queries:  asked,
-		Settings: btn.Settings{Maps: "spiral"},
+		Settings: query.Settings{Maps: "spiral"},
 	}
 	if _, err := r.client.Submit(r.ctx, m); fault.CodeOf(err) != fault.BadInput ||
 		!strings.Contains(err.Error(), "spiral") {
@@ -155,7 +155,7 @@ func TestPanicInAStage(t *testing.T) {
 				}
 			})
 			r.run(c, pipeline.Stages()...)
-			w, p := request(t, "poison", grid(t, 2, 2, 1), btn.Settings{})
+			w, p := request(t, "poison", grid(t, 2, 2, 1), query.Settings{})
 			r.submit(w)
 			r.works("beside") // the worker is alive meanwhile
 			a := r.failed("poison", wire.StatusError, fault.Internal, "panic: poison")
@@ -191,7 +191,7 @@ func TestWorkersThatDie(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
-	w, _ := request(t, "killer", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "killer", grid(t, 2, 2, 1), query.Settings{})
 	r.submit(w)
 	for i := range 5 {
 		began, die := make(chan struct{}), make(chan struct{})
@@ -236,7 +236,7 @@ func TestKilledWorker(t *testing.T) {
 				stage,
 			)
 			w, p := request(
-				t, "survivor", grid(t, 3, 3, 5), btn.Settings{}, factorgraph.Evidence{}, observe(1),
+				t, "survivor", grid(t, 3, 3, 5), query.Settings{}, factorgraph.Evidence{}, observe(1),
 			)
 			want, err := infer.Run(r.ctx, p)
 			r.must(err)
@@ -270,7 +270,7 @@ func TestHeartbeatAndCeiling(t *testing.T) {
 			time.Sleep(3 * c.AckWait)
 		}
 	}), pipeline.Stages()...)
-	w, _ := request(t, "slow", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "slow", grid(t, 2, 2, 1), query.Settings{})
 	r.submit(w)
 	if a := r.wait("slow"); a.Status != wire.StatusOK || runs.Load() != 1 {
 		t.Errorf("status %s after %d runs", a.Status, runs.Load())
@@ -283,7 +283,7 @@ func TestHeartbeatAndCeiling(t *testing.T) {
 		}
 	}), pipeline.Stages()...)
 	w, _ = request(
-		t, "endless", heavy(t), btn.Settings{Method: btn.MethodExact}, factorgraph.Evidence{},
+		t, "endless", heavy(t), query.Settings{Method: query.MethodExact}, factorgraph.Evidence{},
 		factorgraph.Evidence{}, factorgraph.Evidence{}, factorgraph.Evidence{},
 	)
 	r2.submit(w)

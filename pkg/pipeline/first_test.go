@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -31,7 +31,7 @@ func (r *rig) first(job, why string) {
 		r.t.Fatalf("job %s: %s, %+v", job, a.Status, a.Error)
 	}
 	result := a.Results[0]
-	if result.LogZ == nil || result.Exact || result.Method != btn.MethodRegions || result.Bounds == nil || result.Job != job ||
+	if result.LogZ == nil || result.Exact || result.Method != query.MethodRegions || result.Bounds == nil || result.Job != job ||
 		!slices.ContainsFunc(result.Warnings, func(w string) bool {
 			return strings.Contains(w, "belief propagation only") && strings.Contains(w, why)
 		}) {
@@ -43,7 +43,7 @@ func (r *rig) first(job, why string) {
 func hung(t *testing.T, c pipeline.Config) pipeline.Config {
 	over := make(chan struct{})
 	t.Cleanup(func() { close(over) })
-	return c.WithReplan(func(s btn.Settings) btn.Settings {
+	return c.WithReplan(func(s query.Settings) query.Settings {
 		<-over
 		return s
 	})
@@ -54,7 +54,7 @@ func TestThePlannerHangs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(hung(t, quick), pipeline.StageReparam, pipeline.StageLearn)
-	w, _ := request(t, "late", grid(t, 4, 4, 1), btn.Settings{})
+	w, _ := request(t, "late", grid(t, 4, 4, 1), query.Settings{})
 	w.DeadlineMS = 5000
 	r.submit(w)
 	began := time.Now()
@@ -79,7 +79,7 @@ func TestTheFirstAnswerStands(t *testing.T) {
 		panic("poison")
 	}), pipeline.StageContract)
 	for job, deadline := range map[string]time.Duration{"insured": guard, "not": 0} {
-		w, _ := request(t, job, heavy(t), btn.Settings{})
+		w, _ := request(t, job, heavy(t), query.Settings{})
 		w.DeadlineMS = deadline.Milliseconds()
 		r.submit(w)
 	}
@@ -97,7 +97,7 @@ func TestACancelStays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	r.run(calm, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
-	w, _ := request(t, "cancelled", heavy(t), btn.Settings{})
+	w, _ := request(t, "cancelled", heavy(t), query.Settings{})
 	w.DeadlineMS = guard.Milliseconds()
 	r.submit(w)
 	r.eventually("the first answer", func() bool { return r.stored("cancelled") })

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -19,7 +19,7 @@ import (
 func TestDeadlineOfAnotherRequest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	w, _ := request(t, "mine", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "mine", grid(t, 2, 2, 1), query.Settings{})
 	digest := r.submit(w)
 	past := time.Now().Add(-time.Minute).UnixMilli()
 	r.send(

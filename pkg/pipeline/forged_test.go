@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/seal"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
@@ -25,6 +24,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -50,7 +50,7 @@ func keyFile(t testing.TB, file string, of ...byte) string {
 
 // several is a request whose job has several chunks with one operation a task.
 func several(t *testing.T, job string, m *factorgraph.Model) (wire.Request, infer.Request) {
-	return request(t, job, m, btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
+	return request(t, job, m, query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
 }
 
 // forger has the messages of a job of its own, with another model, and writes them in the name of others.
@@ -154,14 +154,14 @@ func (f *forger) messages(job, digest string, kinds ...message.Kind) (forged []*
 	}
 	add(message.DeadlineSubject(lane, job), &wire.Deadline{Job: job, Digest: digest, Time: 1})
 	failed, err := wire.Encode(&wire.Answer{
-		Job: job, Digest: digest, Status: wire.StatusError, Error: &btn.ErrorInfo{Code: fault.Internal, Message: "forged"},
+		Job: job, Digest: digest, Status: wire.StatusError, Error: &query.ErrorInfo{Code: fault.Internal, Message: "forged"},
 	})
 	f.r.must(err)
 	add(message.EndSubject(lane, job), &message.End{Job: job, Answer: failed, Time: 1})
 	add(message.RedriveSubject(lane, job), &message.Redrive{Job: job, Time: 1})
 	add(message.DLQSubject("learn-worker", job), &message.DeadLetter{
 		Job: job, Stage: "learn-worker", Subject: "x", Payload: wire.Digest(nil), Time: 1,
-		Error: btn.ErrorInfo{Code: fault.Internal, Message: "forged"},
+		Error: query.ErrorInfo{Code: fault.Internal, Message: "forged"},
 	})
 	return forged
 }

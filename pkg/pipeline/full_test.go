@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -26,7 +26,7 @@ func TestFullAnswers(t *testing.T) {
 	c.MaxBytes = 20_000
 	_, err = r.js.UpdateStream(r.ctx, c)
 	r.must(err)
-	w, p := request(t, "early", grid(t, 2, 2, 1), btn.Settings{})
+	w, p := request(t, "early", grid(t, 2, 2, 1), query.Settings{})
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	r.submit(w)
@@ -36,7 +36,7 @@ func TestFullAnswers(t *testing.T) {
 				Job:    fmt.Sprintf("old-%d", i),
 				Digest: wire.Digest(nil),
 				Status: wire.StatusError,
-				Error:  &btn.ErrorInfo{Code: fault.Internal, Message: "given up", Stage: "test"},
+				Error:  &query.ErrorInfo{Code: fault.Internal, Message: "given up", Stage: "test"},
 			})
 			r.must(err)
 			if _, err := r.js.Publish(

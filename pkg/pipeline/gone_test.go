@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -40,7 +40,7 @@ func TestLostRequestEnds(t *testing.T) {
 			t.Run(stream+" "+deadline.String(), func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 1 << 13}, quick)
-				w, _ := request(t, "first", grid(t, 12, 12, 3), btn.Settings{Method: btn.MethodExact})
+				w, _ := request(t, "first", grid(t, 12, 12, 3), query.Settings{Method: query.MethodExact})
 				w.DeadlineMS = deadline.Milliseconds()
 				r.submit(w)
 				stop, _ := r.run(quick, stages[:reached+1]...)
@@ -75,7 +75,7 @@ func TestDamagedAnswerIsMadeAgain(t *testing.T) {
 			file := keyFile(t, "", 1)
 			c := sealed(t, file)
 			c.AckWait, c.SweepAfter = calm.AckWait, 2*time.Second
-			w, p := request(t, "job", grid(t, 18, 12, 3), btn.Settings{})
+			w, p := request(t, "job", grid(t, 18, 12, 3), query.Settings{})
 			w.Queries[0].Marginals, p.Queries[0].Marginals = true, true
 			want, err := infer.Run(r.ctx, p)
 			r.must(err)

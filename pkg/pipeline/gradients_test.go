@@ -3,7 +3,6 @@ package pipeline_test
 import (
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -18,7 +17,7 @@ func TestGradientsEqualInfer(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		r := newRig(t, embedded.Options{}, calm)
 		r.start(workers)
-		for job, settings := range map[string]btn.Settings{"whole": {}, "slices": {Memory: 12 << 10}, "again": {}} {
+		for job, settings := range map[string]query.Settings{"whole": {}, "slices": {Memory: 12 << 10}, "again": {}} {
 			w, p := request(t, job, m, settings, observe(0, 1), observe(1), observe(1))
 			for q := range w.Queries {
 				w.Queries[q].Gradients, p.Queries[q].Gradients = q != 1, q != 1

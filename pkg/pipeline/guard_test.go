@@ -12,13 +12,13 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -51,7 +51,7 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 			c.Hung = func(e error) { told.Store(e.(*hop.HungError)) }
 			c, release, _ := hanging(t, c, stage)
 			stop, _ := r.run(c, pipeline.Stages()...)
-			w, _ := request(t, "hang", grid(t, 2, 2, 1), btn.Settings{})
+			w, _ := request(t, "hang", grid(t, 2, 2, 1), query.Settings{})
 			w.Tenant = "ann"
 			r.submit(w)
 			a := r.failed(
@@ -106,7 +106,7 @@ func TestDrainEndsWhatDoesNotReturn(t *testing.T) {
 	c.Hung = func(e error) { hung = e.(*hop.HungError) }
 	c, _, hangs := hanging(t, c, pipeline.StageLearn)
 	stop, _ := r.run(c, pipeline.Stages()...)
-	w, _ := request(t, "hang", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "hang", grid(t, 2, 2, 1), query.Settings{})
 	r.submit(w)
 	r.eventually("it hangs", func() bool { return hangs.Load() == 1 })
 	stop()
@@ -150,7 +150,7 @@ func othersPass(t *testing.T, stage pipeline.Stage, m *factorgraph.Model) {
 	c, _, _ := hanging(t, quick, stage)
 	c.Drain, c.Overdue = 50*time.Millisecond, 50*time.Millisecond
 	r.run(c, pipeline.Stages()...)
-	w, p := request(t, "", m, btn.Settings{})
+	w, p := request(t, "", m, query.Settings{})
 	for i := range 8 {
 		w.Job, w.Tenant = fmt.Sprintf("hang-%d", i), "mallory"
 		r.submit(w)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -23,7 +22,7 @@ func TestCarriedModelsAreToldApart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, calm)
 	r.run(calm, pipeline.Stages()...)
-	ask := func(job string, other bool, s btn.Settings, text bool, value int) {
+	ask := func(job string, other bool, s query.Settings, text bool, value int) {
 		t.Helper()
 		m := grid(t, 3, 3, 5)
 		if other {
@@ -47,20 +46,20 @@ func TestCarriedModelsAreToldApart(t *testing.T) {
 	r.must(err)
 	r.must(b.Probe(r.ctx)) // it is there from now on
 	blobs := func() uint64 { return r.messages(bus.StreamBlob) }
-	ask("first", false, btn.Settings{}, false, 0)
+	ask("first", false, query.Settings{}, false, 0)
 	one := blobs()
 	for k := range 3 {
-		ask(fmt.Sprintf("again-%d", k), false, btn.Settings{}, false, k%2)
+		ask(fmt.Sprintf("again-%d", k), false, query.Settings{}, false, k%2)
 	}
 	if n := blobs(); n != one {
 		t.Errorf("%d blobs after one job, %d after four of the same model", one, n)
 	}
-	ask("entry", true, btn.Settings{}, false, 0)
+	ask("entry", true, query.Settings{}, false, 0)
 	if n := blobs(); n != one+1 {
 		t.Errorf("%d blobs, %d after a job with another model", one, n)
 	}
-	ask("settings", false, btn.Settings{Cores: query.CoresAreVariables}, false, 1)
-	ask("text", false, btn.Settings{}, true, 1)
-	ask("text-entry", true, btn.Settings{}, true, 1)
-	ask("last", false, btn.Settings{}, false, 1)
+	ask("settings", false, query.Settings{Cores: query.CoresAreVariables}, false, 1)
+	ask("text", false, query.Settings{}, true, 1)
+	ask("text-entry", true, query.Settings{}, true, 1)
+	ask("last", false, query.Settings{}, false, 1)
 }

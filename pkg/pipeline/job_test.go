@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,14 +25,14 @@ import (
 
 func TestOneIdOneRequest(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	w, _ := request(t, "same", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "same", grid(t, 2, 2, 1), query.Settings{})
 	digest := r.submit(w)
 	explicit := w
-	explicit.Settings = btn.Settings{}.WithDefaults()
+	explicit.Settings = query.Settings{}.WithDefaults()
 	if again := r.submit(explicit); again != digest { // the same request, its defaults written out
 		t.Errorf("digests %s and %s", digest, again)
 	}
-	other, _ := request(t, "same", grid(t, 2, 2, 2), btn.Settings{})
+	other, _ := request(t, "same", grid(t, 2, 2, 2), query.Settings{})
 	if _, err := r.client.Submit(r.ctx, other); !errors.Is(err, client.ErrJobTaken) ||
 		fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("another model under the same id: %v", err)
@@ -56,7 +57,7 @@ func TestOneIdOneRequest(t *testing.T) {
 			Job:    "same",
 			Digest: digest,
 			Status: wire.StatusCancelled,
-			Error:  &btn.ErrorInfo{Code: fault.Cancelled},
+			Error:  &query.ErrorInfo{Code: fault.Cancelled},
 		},
 	)
 	r.must(err)
@@ -76,7 +77,7 @@ func TestRequestsAreNotMixed(t *testing.T) {
 	for lane, seed := range map[int]uint64{1: 1, 2: 2} {
 		w, p := request(
 			t, "twice", grid(t, 3, 3, seed),
-			btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
+			query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
 		)
 		for i := 0; wire.Lane(w.Tenant) != lane; i++ {
 			w.Tenant = fmt.Sprint("tenant", i)
@@ -107,7 +108,7 @@ func TestDeadline(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	// No contract-worker: the job cannot end but by its deadline.
 	r.run(quick, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
-	w, _ := request(t, "late", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodExact}) // no estimate is an answer
+	w, _ := request(t, "late", grid(t, 2, 2, 1), query.Settings{Method: query.MethodExact}) // no estimate is an answer
 	w.DeadlineMS = 700
 	began := time.Now()
 	r.submit(w)
@@ -142,8 +143,8 @@ func TestDeadlineIsTheTimers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.StageReparam, pipeline.StageLearn)
-	w, _ := request(t, "late", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodExact}) // no estimate is an answer
-	w.DeadlineMS = 10_000                                                               // its task is there by then
+	w, _ := request(t, "late", grid(t, 2, 2, 1), query.Settings{Method: query.MethodExact}) // no estimate is an answer
+	w.DeadlineMS = 10_000                                                                   // its task is there by then
 	r.submit(w)
 	began := time.Now() // not earlier: the deadline counts from when the request was stored
 	r.eventually("there is a task, and its deadline has passed", func() bool {
@@ -167,7 +168,7 @@ func TestDeadlineWithoutWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.StageAggregate)
-	w, _ := request(t, "ignored", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "ignored", grid(t, 2, 2, 1), query.Settings{})
 	w.DeadlineMS = 300
 	r.submit(w)
 	r.failed("ignored", wire.StatusDeadline, fault.Deadline, "deadline passed")
@@ -185,7 +186,7 @@ func TestCancelStopsWork(t *testing.T) {
 		}
 	}), pipeline.Stages()...)
 	w, _ := request(
-		t, "cancelled", heavy(t), btn.Settings{Method: btn.MethodExact},
+		t, "cancelled", heavy(t), query.Settings{Method: query.MethodExact},
 		make([]factorgraph.Evidence, 3)...,
 	)
 	r.submit(w)
@@ -220,7 +221,7 @@ func TestCancelAfterTheAnswer(t *testing.T) {
 func TestSweeper(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	w, p := request(t, "lost", grid(t, 3, 3, 3), btn.Settings{}, factorgraph.Evidence{}, observe(1))
+	w, p := request(t, "lost", grid(t, 3, 3, 3), query.Settings{}, factorgraph.Evidence{}, observe(1))
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	purge := func(name string) {
@@ -264,7 +265,7 @@ func TestSweeper(t *testing.T) {
 func TestSweeperSums(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	w, p := request(t, "orphans", grid(t, 3, 3, 3), btn.Settings{})
+	w, p := request(t, "orphans", grid(t, 3, 3, 3), query.Settings{})
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	for _, s := range pipeline.Stages()[:3] {
@@ -292,7 +293,7 @@ func TestAggregatorRestarts(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	_, p := request(
 		t, "rebuilt", grid(t, 2, 3, 11),
-		btn.Settings{Method: btn.MethodSymmetryCP, Components: 6, Sweeps: 2, Starts: 1},
+		query.Settings{Method: query.MethodSymmetryCP, Components: 6, Sweeps: 2, Starts: 1},
 	)
 	tasks, want := r.tasks(p)
 	r.run(quick, pipeline.StageContract)
@@ -319,7 +320,7 @@ func TestTwoNumericKinds(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	_, p := request(
 		t, "kinds", grid(t, 2, 2, 1),
-		btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
+		query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
 	)
 	tasks, _ := r.tasks(p)
 	if len(tasks) != 2 {
@@ -351,7 +352,7 @@ func TestTwoNumericKinds(t *testing.T) {
 	r.failed("kinds", wire.StatusError, fault.Unsupported, workers.ErrNumericKinds.Error())
 	_, p = request(
 		t, "digests", grid(t, 2, 2, 1),
-		btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
+		query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
 	)
 	tasks, _ = r.tasks(p)
 	other.Job, other.NumericKind, other.Digest = "digests", message.NumericKind(), wire.Digest(
@@ -377,7 +378,7 @@ func TestOversizedNetwork(t *testing.T) {
 			{Scope: []int{0, 1, 2}, Table: &tensor.Dense{Shape: dims, Data: table}},
 		},
 	}
-	w, p := request(t, "large", m, btn.Settings{}, factorgraph.Evidence{}, observe(3))
+	w, p := request(t, "large", m, query.Settings{}, factorgraph.Evidence{}, observe(3))
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	for _, job := range []string{"large", "large-too"} { // the second finds the blobs there
@@ -397,7 +398,7 @@ func TestOversizedNetwork(t *testing.T) {
 			t.Errorf("%d objects after job %s", n, job)
 		}
 	}
-	again, _ := request(t, "large", m, btn.Settings{}, observe(3))
+	again, _ := request(t, "large", m, query.Settings{}, observe(3))
 	if _, err := r.client.Submit(r.ctx, again); !errors.Is(err, client.ErrJobTaken) {
 		t.Errorf("another large request under the same id: %v", err)
 	}
@@ -416,8 +417,8 @@ func TestFullStream(t *testing.T) {
 		r.must(err)
 	}
 	limit("BTN_MODEL", 1)
-	first, p := request(t, "first", grid(t, 2, 2, 1), btn.Settings{})
-	second, _ := request(t, "second", grid(t, 2, 2, 1), btn.Settings{})
+	first, p := request(t, "first", grid(t, 2, 2, 1), query.Settings{})
+	second, _ := request(t, "second", grid(t, 2, 2, 1), query.Settings{})
 	r.submit(first)
 	if _, err := r.client.Submit(r.ctx, second); !errors.Is(err, client.ErrFull) ||
 		fault.CodeOf(err) != fault.Infrastructure {

@@ -57,7 +57,7 @@ func newMixed(t *testing.T) *mixed {
 		}
 	})
 
-	settings := btn.Settings{Method: btn.MethodSymmetryCP, Components: mixedTasks, Sweeps: 1, Starts: 1}
+	settings := query.Settings{Method: query.MethodSymmetryCP, Components: mixedTasks, Sweeps: 1, Starts: 1}
 	for seed := range uint64(4) {
 		w, p := request(t, "model", grid(t, 2, 2, seed), settings)
 		m.models = append(m.models, p)

@@ -4,10 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -20,7 +20,7 @@ func TestLargeGridByRegions(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 1 << 18}, calm)
 	r.run(calm, pipeline.Stages()...)
 	w, p := request(
-		t, "large", grid(t, 30, 300, 3), btn.Settings{Method: btn.MethodRegions, Budget: 2e8},
+		t, "large", grid(t, 30, 300, 3), query.Settings{Method: query.MethodRegions, Budget: 2e8},
 	)
 	if b, err := wire.Encode(&w); err != nil || len(b) < 1<<20 {
 		t.Fatalf("a model of %d bytes, %v", len(b), err)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -56,10 +55,10 @@ func TestLatencies(t *testing.T) {
 
 	// One job waits before there is a worker; another is cancelled there.
 	const waited = 300 * time.Millisecond
-	m, _ := request(t, "exact", grid(t, 3, 3, 1), btn.Settings{})
+	m, _ := request(t, "exact", grid(t, 3, 3, 1), query.Settings{})
 	m.Tenant = "rich"
 	r.submit(m)
-	m, _ = request(t, "cancelled", grid(t, 3, 3, 2), btn.Settings{})
+	m, _ = request(t, "cancelled", grid(t, 3, 3, 2), query.Settings{})
 	r.submit(m)
 	stop, _ := r.run(c, pipeline.StageAggregate)
 	r.must(r.client.Cancel(r.ctx, "cancelled", "not wanted"))
@@ -73,10 +72,10 @@ func TestLatencies(t *testing.T) {
 
 	// Approximate answers state an error, failed ones have a code.
 	began := time.Now()
-	m, _ = request(t, "truncated", grid(t, 8, 8, 3), btn.Settings{Method: query.MethodTruncated, NoExact: true})
+	m, _ = request(t, "truncated", grid(t, 8, 8, 3), query.Settings{Method: query.MethodTruncated, NoExact: true})
 	r.submit(m)
 	answer := r.wait("truncated")
-	m, _ = request(t, "wrong", grid(t, 8, 8, 4), btn.Settings{Method: query.MethodExact, Memory: 64})
+	m, _ = request(t, "wrong", grid(t, 8, 8, 4), query.Settings{Method: query.MethodExact, Memory: 64})
 	r.submit(m)
 	if a := r.wait("wrong"); len(a.Results) != 1 || a.Results[0].Status == query.StatusOK {
 		t.Fatalf("%s, %v: %+v", a.Status, a.Error, a.Results)

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -42,7 +42,7 @@ func TestFairShare(t *testing.T) {
 			}
 			const flood = 200
 			tenants := tenantsOf(2)
-			w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+			w, _ := request(t, "", grid(t, 2, 2, 1), query.Settings{})
 			for i := range flood {
 				w.Job, w.Tenant = fmt.Sprintf("flood-%d", i), tenants[0]
 				r.submit(w)
@@ -92,7 +92,7 @@ func TestNothingIsHoarded(t *testing.T) {
 	for range 2 {
 		r.run(quick.WithHook(hook), pipeline.StageContract)
 	}
-	w, _ := request(t, "", heavy(t), btn.Settings{Method: btn.MethodExact})
+	w, _ := request(t, "", heavy(t), query.Settings{Method: query.MethodExact})
 	jobs := []string{}
 	for i, tenant := range tenantsOf(5) {
 		w.Job, w.Tenant = fmt.Sprintf("dear-%d", i), tenant
@@ -138,7 +138,7 @@ func TestSmallPassesLarge(t *testing.T) {
 		}
 	}), pipeline.StageContract)
 	tenants := tenantsOf(3)
-	large, _ := request(t, "large", heavy(t), btn.Settings{Method: btn.MethodExact})
+	large, _ := request(t, "large", heavy(t), query.Settings{Method: query.MethodExact})
 	large.Tenant = tenants[0]
 	r.submit(large)
 	<-begun
@@ -149,7 +149,7 @@ func TestSmallPassesLarge(t *testing.T) {
 	other.Job, other.Tenant = "second", tenants[1]
 	r.submit(other)
 	for i := range 50 {
-		small, _ := request(t, fmt.Sprintf("small-%d", i), grid(t, 2, 2, 1), btn.Settings{})
+		small, _ := request(t, fmt.Sprintf("small-%d", i), grid(t, 2, 2, 1), query.Settings{})
 		small.Tenant = tenants[2]
 		r.submit(small)
 		if a := r.wait(small.Job); a.Status != wire.StatusOK {
@@ -175,7 +175,7 @@ func TestCrowdedLane(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, narrow)
 	r.must(pipeline.Setup(r.ctx, r.nc, quick)) // leaves the bound
 	tenants := tenantsOf(2)
-	w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "", grid(t, 2, 2, 1), query.Settings{})
 	w.Tenant = tenants[0]
 	var accepted []string
 	var refusal error
@@ -229,7 +229,7 @@ func TestBackpressure(t *testing.T) {
 			time.Sleep(20 * time.Millisecond) // 200 jobs a second
 		}
 	}), pipeline.Stages()...)
-	w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "", grid(t, 2, 2, 1), query.Settings{})
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	refused, answered, most := 0, 0, 0

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -100,8 +100,8 @@ func TestLostObjects(t *testing.T) {
 				r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 1 << 13}, quick)
 				watching := quick
 				watching.SweepAfter = 300 * time.Millisecond
-				settings := btn.Settings{
-					Method:     btn.MethodSymmetryCP,
+				settings := query.Settings{
+					Method:     query.MethodSymmetryCP,
 					Components: 2,
 					Sweeps:     1,
 					Starts:     1,

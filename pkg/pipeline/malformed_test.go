@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -49,7 +48,7 @@ func TestMalformedHeadersAreAnswered(t *testing.T) {
 		t.Errorf("a thousand variables of 2^20 values: %s %+v", a.Status, a.Error)
 	}
 
-	w, _ := request(t, "good", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "good", grid(t, 2, 2, 1), query.Settings{})
 	r.submit(w)
 	if a := r.wait("good"); a.Status != wire.StatusOK {
 		t.Errorf("a good job: %s %v", a.Status, a.Error)

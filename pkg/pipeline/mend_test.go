@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -41,7 +41,7 @@ func TestDeletedUnderLoad(t *testing.T) {
 			c := quick
 			c.SweepAfter = 300 * time.Millisecond
 			r.run(c, pipeline.Stages()...)
-			w, p := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+			w, p := request(t, "", grid(t, 2, 2, 1), query.Settings{})
 			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			const jobs = 40
@@ -89,7 +89,7 @@ func TestBucketsAreMadeAgain(t *testing.T) {
 	c := quick
 	c.SweepAfter = 300 * time.Millisecond
 	r.run(c, pipeline.Stages()...)
-	w, p := request(t, "large", grid(t, 12, 20, 1), btn.Settings{})
+	w, p := request(t, "large", grid(t, 12, 20, 1), query.Settings{})
 	if b, err := wire.Encode(&w); err != nil || len(b) < 1<<15 {
 		t.Fatalf("a model of %d bytes, %v", len(b), err)
 	}
@@ -151,7 +151,7 @@ func TestMadeAnewWithoutReplay(t *testing.T) {
 	c := quick
 	c.SweepAfter = 50 * time.Millisecond
 	stop, _ := r.run(c, pipeline.Stages()...)
-	w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "", grid(t, 2, 2, 1), query.Settings{})
 	const jobs = 300
 	for i := range jobs {
 		w.Job = fmt.Sprintf("old-%d", i)

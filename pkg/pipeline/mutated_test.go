@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -83,7 +82,7 @@ func (r *rig) sampled(id string, queries int) *specimen {
 	r.must(sub.Unsubscribe())
 
 	digest, _ := s.request.Digest()
-	failed := &wire.Answer{Job: id, Digest: digest, Status: wire.StatusError, Error: &btn.ErrorInfo{Code: "internal", Message: "x"}}
+	failed := &wire.Answer{Job: id, Digest: digest, Status: wire.StatusError, Error: &query.ErrorInfo{Code: "internal", Message: "x"}}
 	answer, err := wire.Encode(failed)
 	r.must(err)
 	now := time.Now().UnixMilli()
@@ -350,7 +349,7 @@ func (m *mutants) take(id string, data []byte) {
 func (m *mutants) good() {
 	m.t.Helper()
 	m.goods++
-	w, p := request(m.t, fmt.Sprint("good-", m.goods), grid(m.t, 3, 3, uint64(m.goods)), btn.Settings{}, observe(0), observe(1))
+	w, p := request(m.t, fmt.Sprint("good-", m.goods), grid(m.t, 3, 3, uint64(m.goods)), query.Settings{}, observe(0), observe(1))
 	want, err := infer.Run(m.ctx, p)
 	m.must(err)
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // until there is room

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -100,7 +99,7 @@ func TestNamesChangeNoNumber(t *testing.T) {
 	r.run(calm, pipeline.Stages()...)
 	m := grid(t, 3, 3, 7)
 	ask := func(job string) *wire.Answer {
-		w, _ := request(t, job, m, btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 2, Starts: 1}, observe())
+		w, _ := request(t, job, m, query.Settings{Method: query.MethodSymmetryCP, Sweeps: 2, Starts: 1}, observe())
 		r.submit(w)
 		return r.wait(job)
 	}

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -34,7 +34,7 @@ func TestOverflow(t *testing.T) {
 	want := map[string]string{}
 	for k := range 5 {
 		job := fmt.Sprint("job-", k)
-		w, p := request(t, job, grid(t, 2, 2, 1), btn.Settings{})
+		w, p := request(t, job, grid(t, 2, 2, 1), query.Settings{})
 		results, err := infer.Run(r.ctx, p)
 		r.must(err)
 		want[job] = plain(t, results)

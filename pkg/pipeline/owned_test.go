@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -24,7 +24,7 @@ func TestOwnedJobs(t *testing.T) {
 	jobs := []string{"acme.one", "globex.one", "one", "acme", "acme.acme"}
 	want := map[string]*wire.Answer{}
 	for i, job := range jobs {
-		w, _ := request(t, job, grid(t, 3, 3, uint64(i)), btn.Settings{Components: 3})
+		w, _ := request(t, job, grid(t, 3, 3, uint64(i)), query.Settings{Components: 3})
 		r.submit(w)
 		want[job] = nil
 	}
@@ -39,7 +39,7 @@ func TestOwnedJobs(t *testing.T) {
 		}
 		seen[*a.Results[0].LogZ] = job
 	}
-	w, _ := request(t, "acme.asked", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "acme.asked", grid(t, 2, 2, 1), query.Settings{})
 	if a, err := r.client.Infer(r.ctx, w); err != nil || a.Job != "acme.asked" || a.Tenant != "acme" {
 		t.Errorf("request and reply: %+v %v", a, err)
 	}
@@ -50,7 +50,7 @@ func TestForeignOwners(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	r.run(calm, pipeline.Stages()...)
-	w, _ := request(t, "acme.mine", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "acme.mine", grid(t, 2, 2, 1), query.Settings{})
 	foreign := func(job string, lane int) {
 		b, err := wire.Encode(&w)
 		r.must(err)

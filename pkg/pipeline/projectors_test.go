@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -83,7 +84,7 @@ func TestProjectorsAreRemembered(t *testing.T) {
 
 // along is a plan with one tree for the model and bonds 8 and 16, as a search would make it, in no
 // time.
-func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
+func along(t *testing.T, m *factorgraph.Model, s query.Settings) *btn.Plan {
 	t.Helper()
 	net, err := stage.Reparameterise(context.Background(), m, s)
 	if err != nil {
@@ -108,13 +109,13 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 		merges = append(merges, w[:]...)
 	}
 	along := &truncated.TruncatedPlan{
-		Family:   btn.FamilyTree,
+		Family:   query.FamilyTree,
 		Shape:    p.Shape(),
 		Tree:     [][]int{{tree.Tables}, tree.Hosts, tree.Copies, wires, merges},
 		Masked:   true,
 		Accuracy: s.Accuracy,
 	}
-	plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: s.Accuracy}
+	plan := &btn.Plan{Method: query.MethodTruncated, Accuracy: s.Accuracy}
 	for _, bond := range []int{8, 16} {
 		plan.Estimates = append(plan.Estimates, btn.Estimate{
 			Rule:     btn.Linear,
@@ -123,7 +124,7 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 			Slices:   1,
 			Lossless: true,
 			Parts:    []btn.Part{&truncated.Truncated{Along: along, Bond: bond}},
-			Cost:     btn.Cost{Flops: 1e8, Bytes: 1e6},
+			Cost:     query.Cost{Flops: 1e8, Bytes: 1e6},
 		})
 	}
 	return plan
@@ -149,7 +150,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	t.Parallel()
 	r, remembering := newRig(t, embedded.Options{NoRedis: true}, calm), remembering(t)
 	m := grid(t, 16, 20, 1)
-	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7, Budget: 1e9} // searched where there is no cache
+	s := query.Settings{Method: query.MethodTruncated, Accuracy: 1e-7, Budget: 1e9} // searched where there is no cache
 	few, two, many := observe(1), factorgraph.Observe(map[int]int{100: 1, 200: 0}), observe(
 		1, 0, 0, 1, 1, 0,
 	)
@@ -197,7 +198,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 			r.submit(w)
 			a = r.wait(w.Job)
 			if !slices.ContainsFunc(
-				a.Results, func(x btn.Result) bool { return x.Cache != "hit" },
+				a.Results, func(x query.Result) bool { return x.Cache != "hit" },
 			) {
 				break
 			}
@@ -208,7 +209,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 		for k, q := range order {
 			got, expected := a.Results[k], want[q]
 			got.Job, got.Query = expected.Job, expected.Query
-			if g, e := plain(t, []btn.Result{got}), plain(t, []btn.Result{expected}); g != e {
+			if g, e := plain(t, []query.Result{got}), plain(t, []query.Result{expected}); g != e {
 				t.Errorf("%s, query %d: got\n%s\nwant\n%s", w.Job, k, g, e)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -61,7 +60,7 @@ func TestRandomEvidenceOnAKnownModel(t *testing.T) {
 		for q := range evidence {
 			evidence[q] = random()
 		}
-		w, p := request(t, fmt.Sprintf("q%d", job), m, btn.Settings{}, evidence...)
+		w, p := request(t, fmt.Sprintf("q%d", job), m, query.Settings{}, evidence...)
 		for q := range p.Queries {
 			p.Queries[q].Marginals = (job+q)%4 == 0
 			w.Queries[q].Marginals = p.Queries[q].Marginals

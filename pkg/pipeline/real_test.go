@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -40,7 +40,7 @@ func TestServerIsKilledUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, p := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+	w, p := request(t, "", grid(t, 2, 2, 1), query.Settings{})
 	want, err := infer.Run(ctx, p)
 	if err != nil {
 		t.Fatal(err)

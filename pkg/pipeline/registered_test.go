@@ -12,7 +12,6 @@ import (
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/jobs/cached"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -52,8 +51,8 @@ func TestModelByDigest(t *testing.T) {
 	if again := r.register(m); again != digest {
 		t.Errorf("registered twice: %s and %s", digest, again)
 	}
-	for i, s := range []btn.Settings{
-		{}, {Cores: query.CoresAreVariables}, {Method: btn.MethodSymmetryCP, Maps: btn.MapBP,
+	for i, s := range []query.Settings{
+		{}, {Cores: query.CoresAreVariables}, {Method: query.MethodSymmetryCP, Maps: query.MapBP,
 			Sweeps: 2, Starts: 1,
 		},
 	} {
@@ -78,7 +77,7 @@ func TestModelByDigest(t *testing.T) {
 		}
 	}
 	// One id is one request: by value and by digest are two.
-	w, _ := request(t, "value-0", m, btn.Settings{}, observe(1, 0), observe())
+	w, _ := request(t, "value-0", m, query.Settings{}, observe(1, 0), observe())
 	if _, err := r.client.Submit(r.ctx, byDigest(w, digest)); !errors.Is(err, client.ErrJobTaken) {
 		t.Errorf("the other form under the same id: %v", err)
 	}
@@ -315,7 +314,7 @@ func TestNetworksKeepTheirVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	// no arithmetic: the same on every processor
-	net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
+	net, err := stage.Reparameterise(context.Background(), m, query.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

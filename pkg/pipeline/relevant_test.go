@@ -3,10 +3,10 @@ package pipeline_test
 import (
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -24,7 +24,7 @@ func TestQuestionsToPartsEqualInfer(t *testing.T) {
 	}
 	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	r.start(2)
-	w, p := request(t, "parts", m, btn.Settings{}, observe(1), observe(0, 1), observe(1, 1), observe(), observe(0))
+	w, p := request(t, "parts", m, query.Settings{}, observe(1), observe(0, 1), observe(1, 1), observe(), observe(0))
 	w.Queries[1].Targets, p.Queries[1].Targets = []int{150, 7}, []int{150, 7}
 	w.Queries[2].Joint, p.Queries[2].Joint = []int{99, 3}, []int{99, 3}
 	w.Queries[3].Map, p.Queries[3].Map = []int{120, 5}, []int{120, 5}

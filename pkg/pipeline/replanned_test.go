@@ -9,24 +9,24 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
 
 // seeded returns settings of a plan of so many parts, each a task of its own.
-func seeded(seed uint64, parts int) btn.Settings {
-	return btn.Settings{Method: btn.MethodSymmetryCP, Components: parts, Sweeps: 2, Starts: 1, Seed: seed}
+func seeded(seed uint64, parts int) query.Settings {
+	return query.Settings{Method: query.MethodSymmetryCP, Components: parts, Sweeps: 2, Starts: 1, Seed: seed}
 }
 
 // planner returns c for a learn-worker that makes every plan by these settings.
-func planner(c pipeline.Config, s btn.Settings) pipeline.Config {
+func planner(c pipeline.Config, s query.Settings) pipeline.Config {
 	c.ChunkFlops = 1
-	return c.WithReplan(func(btn.Settings) btn.Settings { return s })
+	return c.WithReplan(func(query.Settings) query.Settings { return s })
 }
 
 // aside removes the messages on subjects from a stream, and returns them for back.
@@ -62,7 +62,7 @@ type crash struct{ stored, contracted int }
 func TestTheFirstPlanStays(t *testing.T) {
 	t.Parallel()
 	const parts = 3
-	for _, next := range []btn.Settings{seeded(2, parts), seeded(2, parts+1), seeded(2, 1)} {
+	for _, next := range []query.Settings{seeded(2, parts), seeded(2, parts+1), seeded(2, 1)} {
 		for _, again := range []bool{false, true} { // begun again, or also delivered again
 			t.Run(fmt.Sprintf("%d parts, again %v", next.Components, again), func(t *testing.T) {
 				t.Parallel()
@@ -72,7 +72,7 @@ func TestTheFirstPlanStays(t *testing.T) {
 	}
 }
 
-func theFirstPlanStays(t *testing.T, plan, next btn.Settings, again bool) {
+func theFirstPlanStays(t *testing.T, plan, next query.Settings, again bool) {
 	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	lane := wire.Lane("")
 	crashes := map[string]crash{}
@@ -86,7 +86,7 @@ func theFirstPlanStays(t *testing.T, plan, next btn.Settings, again bool) {
 	stop, _ := r.run(calm, pipeline.StageReparam)
 	began := time.Now()
 	for job := range crashes {
-		w, _ := request(t, job, grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 20})
+		w, _ := request(t, job, grid(t, 2, 2, 1), query.Settings{Method: query.MethodSymmetryCP, Sweeps: 20})
 		r.submit(w)
 	}
 	r.eventually("the networks", func() bool { return r.messages("BTN_NETWORK") == uint64(len(crashes)) })
@@ -140,7 +140,7 @@ func theFirstPlanStays(t *testing.T, plan, next btn.Settings, again bool) {
 	c.Metrics = metrics.New()
 	r.run(c, pipeline.StageContract, pipeline.StageAggregate)
 
-	inProcess := func(by btn.Settings) []btn.Result {
+	inProcess := func(by query.Settings) []query.Result {
 		_, p := request(t, "", grid(t, 2, 2, 1), by)
 		results, err := infer.Run(r.ctx, p)
 		r.must(err)
@@ -175,7 +175,7 @@ func TestTwoPlansAtATime(t *testing.T) {
 	silent.Heartbeat = time.Hour
 	silent.Metrics = metrics.New()
 	silent.MaxDeliveries = 1000
-	silent = silent.WithReplan(func(btn.Settings) btn.Settings {
+	silent = silent.WithReplan(func(query.Settings) query.Settings {
 		if come.Add(1) == 2*jobs {
 			close(both)
 		}
@@ -189,7 +189,7 @@ func TestTwoPlansAtATime(t *testing.T) {
 	silent.Concurrency = jobs
 
 	for k := range jobs {
-		w, _ := request(t, fmt.Sprint("job-", k), grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 20})
+		w, _ := request(t, fmt.Sprint("job-", k), grid(t, 2, 2, 1), query.Settings{Method: query.MethodSymmetryCP, Sweeps: 20})
 		r.submit(w)
 	}
 	stop, _ := r.run(quick, pipeline.StageReparam)

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -39,7 +39,7 @@ func TestReplayBeforeTheFailedMessageIsGone(t *testing.T) {
 		t.Run(at.consumer, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, embedded.Options{NoRedis: true}, quick)
-			w, p := request(t, "again", grid(t, 2, 2, 1), btn.Settings{})
+			w, p := request(t, "again", grid(t, 2, 2, 1), query.Settings{})
 			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			if len(at.before) > 0 {
@@ -60,7 +60,7 @@ func TestReplayBeforeTheFailedMessageIsGone(t *testing.T) {
 				Job:    "again",
 				Digest: digest,
 				Status: wire.StatusError,
-				Error: &btn.ErrorInfo{
+				Error: &query.ErrorInfo{
 					Code:    fault.Internal,
 					Message: "given up",
 					Stage:   at.consumer,

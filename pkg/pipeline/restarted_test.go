@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -22,7 +22,7 @@ func TestReplayedJobIsLookedAfter(t *testing.T) {
 		t.Run(lost, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, embedded.Options{NoRedis: true}, quick)
-			w, p := request(t, "replayed", grid(t, 2, 2, 1), btn.Settings{})
+			w, p := request(t, "replayed", grid(t, 2, 2, 1), query.Settings{})
 			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			digest := r.submit(w)
@@ -31,7 +31,7 @@ func TestReplayedJobIsLookedAfter(t *testing.T) {
 				Job:    "replayed",
 				Digest: digest,
 				Status: wire.StatusError,
-				Error: &btn.ErrorInfo{
+				Error: &query.ErrorInfo{
 					Code:    fault.Internal,
 					Message: "given up",
 					Stage:   "learn-worker",

@@ -16,7 +16,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -272,7 +271,7 @@ func (r *rig) stands() (text string) {
 
 // request returns a wire.Request and the same request for infer.
 func request(
-	t *testing.T, job string, m *factorgraph.Model, s btn.Settings,
+	t *testing.T, job string, m *factorgraph.Model, s query.Settings,
 	evidence ...factorgraph.Evidence,
 ) (wire.Request, infer.Request) {
 	t.Helper()
@@ -303,9 +302,9 @@ func grid(t *testing.T, rows, cols int, seed uint64) *factorgraph.Model {
 }
 
 // plain returns the results without the parts that differ from run to run. The JSON of a float64 shows its bits.
-func plain(t *testing.T, results []btn.Result) string {
+func plain(t *testing.T, results []query.Result) string {
 	t.Helper()
-	out := make([]btn.Result, len(results))
+	out := make([]query.Result, len(results))
 	for i, r := range results {
 		r.TimingsMS, r.Cache = nil, ""
 		out[i] = r

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
@@ -21,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -76,7 +76,7 @@ func (r *rig) pass(name string, bytes int64, midway func(done float64)) {
 			for i := 0; sent.Load() < bytes; i++ {
 				w, p := request(
 					r.t, fmt.Sprintf("%s-%d-%d", name, sender, i),
-					grid(r.t, 4, 4, uint64(i*4+sender)), btn.Settings{},
+					grid(r.t, 4, 4, uint64(i*4+sender)), query.Settings{},
 				)
 				b, err := wire.Encode(&w)
 				if err != nil {
@@ -164,10 +164,10 @@ func (r *rig) sequence(stream, subject string) uint64 {
 // with the returned configuration.
 func (r *rig) beginLong(
 	c pipeline.Config,
-) (w wire.Request, want []btn.Result, held pipeline.Config, finish func()) {
+) (w wire.Request, want []query.Result, held pipeline.Config, finish func()) {
 	r.t.Helper()
 	w, p := request(
-		r.t, "long", grid(r.t, 4, 4, 1), btn.Settings{}, observe(0), observe(1), observe(0, 1),
+		r.t, "long", grid(r.t, 4, 4, 1), query.Settings{}, observe(0), observe(1), observe(0, 1),
 		observe(1, 1),
 	)
 	want, err := infer.Run(r.ctx, p)
@@ -277,7 +277,7 @@ func TestAnswersStayForTheirTime(t *testing.T) {
 		if info.State.FirstSeq > 100 {
 			break // a hundred have gone
 		}
-		w, _ := request(t, fmt.Sprintf("kept-%d", i), grid(t, 2, 2, 1), btn.Settings{})
+		w, _ := request(t, fmt.Sprintf("kept-%d", i), grid(t, 2, 2, 1), query.Settings{})
 		a, err := r.ask(r.client, w)
 		r.must(err)
 		if a.Status != wire.StatusOK {
@@ -324,7 +324,7 @@ func TestFullBacklogDrains(t *testing.T) {
 	accepted := 0
 	for ; refusal == nil; accepted++ {
 		i := accepted
-		w, p := request(t, fmt.Sprintf("backlog-%d", i), grid(t, 3, 3, uint64(i)), btn.Settings{})
+		w, p := request(t, fmt.Sprintf("backlog-%d", i), grid(t, 3, 3, uint64(i)), query.Settings{})
 		w.Tenant = tenants[i%len(tenants)]
 		want, err := infer.Run(r.ctx, p)
 		r.must(err)
@@ -345,7 +345,7 @@ func TestFullBacklogDrains(t *testing.T) {
 	if n := twice(); n > 0 {
 		t.Errorf("%d jobs were answered twice", n)
 	}
-	w, _ := request(t, "more", grid(t, 3, 3, 1), btn.Settings{})
+	w, _ := request(t, "more", grid(t, 3, 3, 1), query.Settings{})
 	if a, err := r.ask(r.client, w); err != nil || a.Status != wire.StatusOK {
 		t.Errorf("one more: %+v %v", a, err)
 	}
@@ -361,7 +361,7 @@ func TestObjectsMakeRoom(t *testing.T) {
 	most := objects.CachedInfo().Config.MaxBytes
 	passed := uint64(0)
 	for i := 0; passed < 2*uint64(most); i++ {
-		w, p := request(t, fmt.Sprintf("large-%d", i), grid(t, 10, 10, uint64(i)), btn.Settings{})
+		w, p := request(t, fmt.Sprintf("large-%d", i), grid(t, 10, 10, uint64(i)), query.Settings{})
 		a, err := r.ask(r.client, w)
 		r.must(err)
 		want, err := infer.Run(r.ctx, p)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/cache"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/seal"
@@ -19,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/redis/go-redis/v9"
@@ -34,7 +34,7 @@ func TestSignedDeadline(t *testing.T) {
 	r := overReal(t, quick)
 	file := keyFile(t, "", 1)
 	c := sealed(t, file)
-	w, _ := request(t, "late", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "late", grid(t, 2, 2, 1), query.Settings{})
 	w.DeadlineMS = time.Hour.Milliseconds()
 	r.submit(w)
 	timer := func(job string) *nats.Msg {

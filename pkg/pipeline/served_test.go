@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -38,7 +37,7 @@ func TestStreamsTakeWhatIsServed(t *testing.T) {
 	r.publish(wire.Prefix+"model.99.stale", []byte("taken before the upgrade"))
 	r.must(pipeline.Setup(r.ctx, r.nc, calm))
 	r.run(calm, pipeline.Stages()...)
-	w, _ := request(t, "job", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "job", grid(t, 2, 2, 1), query.Settings{})
 	b, err := wire.Encode(&w)
 	r.must(err)
 	for _, subject := range []string{
@@ -79,7 +78,7 @@ func TestModelsUnderNoId(t *testing.T) {
 	sweeping := calm
 	sweeping.SweepAfter = 100 * time.Millisecond
 	r.run(sweeping, pipeline.Stages()...)
-	w, _ := request(t, "job", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "job", grid(t, 2, 2, 1), query.Settings{})
 	b, err := wire.Encode(&w)
 	r.must(err)
 	answers, err := r.js.Stream(r.ctx, "BTN_ANSWER")
@@ -127,7 +126,7 @@ func TestNoStreams(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	r.must(r.js.DeleteStream(r.ctx, "BTN_MODEL"))
-	w, _ := request(t, "job", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "job", grid(t, 2, 2, 1), query.Settings{})
 	if _, err := r.client.Submit(r.ctx, w); fault.CodeOf(err) != fault.Infrastructure ||
 		!strings.Contains(err.Error(), "btn setup") || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("submitted to no stream: %v", err)

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -46,7 +45,7 @@ func TestRequestAndReply(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.Stages()...)
 	m := grid(t, 3, 3, 7)
-	w, p := request(t, "mine", m, btn.Settings{}, observe(1), observe(0, 1))
+	w, p := request(t, "mine", m, query.Settings{}, observe(1), observe(0, 1))
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	digest := r.register(m)
@@ -229,7 +228,7 @@ func TestManyRequests(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	stop, _ := r.run(quick, pipeline.Stages()...)
-	w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{}, observe(1))
+	w, _ := request(t, "", grid(t, 2, 2, 1), query.Settings{}, observe(1))
 	want, err := r.patiently(w)
 	r.must(err)
 	var wait sync.WaitGroup
@@ -355,7 +354,7 @@ func TestLargeRequests(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 16 << 10}, quick)
 	r.run(quick, pipeline.Stages()...)
-	w, p := request(t, "large", grid(t, 2, 700, 3), btn.Settings{}, observe(1))
+	w, p := request(t, "large", grid(t, 2, 700, 3), query.Settings{}, observe(1))
 	w.Queries[0].Marginals, p.Queries[0].Marginals, w.DeadlineMS = true, true, 20000
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
@@ -388,7 +387,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 	r.client = client.On(b)
 	m := grid(t, 3, 3, 7)
 	digest := r.register(m)
-	w, p := request(t, "", m, btn.Settings{}, observe(1), observe(0, 1))
+	w, p := request(t, "", m, query.Settings{}, observe(1), observe(0, 1))
 	want, err := infer.Run(ctx, p)
 	r.must(err)
 	for round := range 3 {

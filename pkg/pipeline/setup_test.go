@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -66,7 +66,7 @@ func TestPerLane(t *testing.T) {
 		}), pipeline.Stages()...)
 	}
 	for lane, tenant := range tenants {
-		w, _ := request(t, "lane-"+tenant, grid(t, 2, 2, 1), btn.Settings{})
+		w, _ := request(t, "lane-"+tenant, grid(t, 2, 2, 1), query.Settings{})
 		w.Tenant = tenant
 		r.submit(w)
 		if a := r.wait(w.Job); a.Status != wire.StatusOK || a.Tenant != tenant {
@@ -126,7 +126,7 @@ func TestDrain(t *testing.T) {
 		pipeline.StageReparam,
 	)
 	jobs := []string{"a", "b", "c", "d", "e"}
-	w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "", grid(t, 2, 2, 1), query.Settings{})
 	for _, job := range jobs {
 		w.Job = job
 		r.submit(w)
@@ -157,7 +157,7 @@ func TestSecondQueryHitsTheCache(t *testing.T) {
 		r.run(quick, s)
 	}
 	m := grid(t, 3, 3, 21)
-	settings := btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 3, Starts: 1}
+	settings := query.Settings{Method: query.MethodSymmetryCP, Sweeps: 3, Starts: 1}
 	for i, want := range []string{"miss", "hit", "hit"} {
 		w, p := request(t, "cached-"+string(rune('0'+i)), m, settings, observe(make([]int, i)...))
 		expected, err := infer.Run(r.ctx, p)
@@ -201,7 +201,7 @@ func TestProgressMetricsAndHealth(t *testing.T) {
 	defer stop()
 	r.must(r.nc.Flush())
 	w, _ := request(
-		t, "watched", heavy(t), btn.Settings{Method: btn.MethodExact},
+		t, "watched", heavy(t), query.Settings{Method: query.MethodExact},
 		make([]factorgraph.Evidence, 60)...,
 	)
 	r.submit(w)
@@ -252,7 +252,7 @@ func TestSweeperTellsNoProgress(t *testing.T) {
 	r.must(err)
 	defer stop()
 	r.must(r.nc.Flush())
-	w, _ := request(t, "swept", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "swept", grid(t, 2, 2, 1), query.Settings{})
 	r.submit(w)
 	time.Sleep(2 * sweeping.SweepAfter)
 	if s := begun.Load(); s != nil {

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -43,7 +43,7 @@ func TestAMessageThatIsNeverDelivered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, _ := request(t, "job", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "job", grid(t, 2, 2, 1), query.Settings{})
 	if _, err := remote.Submit(ctx, w); err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
@@ -25,7 +25,7 @@ func TestTextInAnyFormat(t *testing.T) {
 		r.must(err)
 		m, err := formats.Read(strings.NewReader(string(text)), "", file, uai.Limits{})
 		r.must(err)
-		w, p := request(t, job, m, btn.Settings{}, observe(0), observe(1, 0))
+		w, p := request(t, job, m, query.Settings{}, observe(0), observe(1, 0))
 		w.Model, w.UAI = nil, string(text)
 		r.submit(w)
 		want, err := infer.Run(r.ctx, p)

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/internal/queue/tracing/export"
@@ -77,7 +76,7 @@ func TestTraces(t *testing.T) {
 	c.ChunkFlops = 1e3
 	stop, _ := r.run(c, pipeline.Stages()...)
 	m, _ := request(t, job, grid(t, 6, 6, 1),
-		btn.Settings{Method: query.MethodSymmetryCP, Sweeps: 20}, observe(), observe(1), observe(0, 1), observe(1, 1, 0))
+		query.Settings{Method: query.MethodSymmetryCP, Sweeps: 20}, observe(), observe(1), observe(0, 1), observe(1, 1, 0))
 	m.Tenant = tenant
 
 	ctx, end := tracing.Root(t.Context(), provider, "test")
@@ -271,7 +270,7 @@ func TestTracesPassOn(t *testing.T) {
 	r := newRig(t, embedded.Options{}, calm)
 	r.run(calm, pipeline.StageReparam, pipeline.StageLearn)
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	m, _ := request(t, "named", grid(t, 3, 3, 1), btn.Settings{})
+	m, _ := request(t, "named", grid(t, 3, 3, 1), query.Settings{})
 	_, err := r.client.Submit(client.WithTrace(r.ctx, map[string][]string{"traceparent": {parent}}), m)
 	r.must(err)
 	r.eventually("the job has its task", func() bool { return r.messages("BTN_TASK") == 1 })

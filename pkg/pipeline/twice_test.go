@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -45,7 +46,7 @@ func TestEveryStageTwice(t *testing.T) {
 	r := newRig(t, embedded.Options{}, quick)
 	_, p := request(
 		t, "twice", grid(t, 3, 3, 6),
-		btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 2, Starts: 1},
+		query.Settings{Method: query.MethodSymmetryCP, Sweeps: 2, Starts: 1},
 	)
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestWaitingTellsThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	w, _ := request(t, "alone", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "alone", grid(t, 2, 2, 1), query.Settings{})
 	r.submit(w)
 	told, done := make(chan error, 100), make(chan *wire.Answer, 1)
 	go func() {
@@ -74,7 +74,7 @@ func TestWaitingForNothing(t *testing.T) {
 	if err := wait(); !errors.Is(err, client.ErrUnknownJob) {
 		t.Errorf("an unknown job: %v", err)
 	}
-	w, _ := request(t, "nobody", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "nobody", grid(t, 2, 2, 1), query.Settings{})
 	r.submit(w)
 	s, err := r.js.Stream(r.ctx, "BTN_MODEL")
 	r.must(err)

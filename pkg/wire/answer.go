@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -20,16 +19,16 @@ const (
 
 // Answer ends a job. There is exactly one per job: the first that was stored.
 type Answer struct {
-	Job    string         `msgpack:"job"`
-	Tenant string         `msgpack:"tenant,omitempty"`
-	Digest string         `msgpack:"digest"` // of the request
-	Status string         `msgpack:"status"`
-	Error  *btn.ErrorInfo `msgpack:"error,omitempty"` // unless the status is ok
+	Job    string           `msgpack:"job"`
+	Tenant string           `msgpack:"tenant,omitempty"`
+	Digest string           `msgpack:"digest"` // of the request
+	Status string           `msgpack:"status"`
+	Error  *query.ErrorInfo `msgpack:"error,omitempty"` // unless the status is ok
 	// Names and States of the variables, as the model has them, where a result says something of variables.
 	Names  []string   `msgpack:"names,omitempty"`
 	States [][]string `msgpack:"states,omitempty"`
 	// keyed as in JSON, null where a field does not apply
-	Results []btn.Result `msgpack:"results,omitempty"`
+	Results []query.Result `msgpack:"results,omitempty"`
 }
 
 // Name returns "answer".
@@ -71,7 +70,7 @@ func (m *Answer) Validate() error {
 	return nil
 }
 
-func checkResult(r *btn.Result, job string) error {
+func checkResult(r *query.Result, job string) error {
 	switch {
 	case r.Job != job:
 		return codec.Invalid("job", "%q in an answer to %q", r.Job, job)

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -21,13 +20,13 @@ import (
 // Request is the message that upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is
 // exactly one of Model, UAI, and the digest of a registered Graph.
 type Request struct {
-	Job         string        `msgpack:"job"`
-	Tenant      string        `msgpack:"tenant,omitempty"`
-	Model       *Model        `msgpack:"model,omitempty"`
-	UAI         string        `msgpack:"uai,omitempty"`          // the text of a file in a format of package formats
-	ModelDigest string        `msgpack:"model_digest,omitempty"` // of a registered Graph
-	Queries     []query.Query `msgpack:"queries"`                // at least one
-	Settings    btn.Settings  `msgpack:"settings,omitempty"`
+	Job         string         `msgpack:"job"`
+	Tenant      string         `msgpack:"tenant,omitempty"`
+	Model       *Model         `msgpack:"model,omitempty"`
+	UAI         string         `msgpack:"uai,omitempty"`          // the text of a file in a format of package formats
+	ModelDigest string         `msgpack:"model_digest,omitempty"` // of a registered Graph
+	Queries     []query.Query  `msgpack:"queries"`                // at least one
+	Settings    query.Settings `msgpack:"settings,omitempty"`
 	// milliseconds after the message was stored, 0: none
 	DeadlineMS int64 `msgpack:"deadline_ms,omitempty"`
 }

@@ -4,8 +4,8 @@ package wire
 
 import (
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // The states of a request that has no answer.
@@ -31,9 +31,9 @@ const (
 type Unanswered struct {
 	Job string `msgpack:"job,omitempty"` // absent if the request could not be read
 	// of the request; absent unless the status is pending
-	Digest string        `msgpack:"digest,omitempty"`
-	Status string        `msgpack:"status"`
-	Error  btn.ErrorInfo `msgpack:"error"`
+	Digest string          `msgpack:"digest,omitempty"`
+	Status string          `msgpack:"status"`
+	Error  query.ErrorInfo `msgpack:"error"`
 }
 
 // Name returns "unanswered".

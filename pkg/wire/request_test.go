@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -13,7 +13,7 @@ var digestA = Digest([]byte("a"))
 
 // A message does not read as one of another kind.
 func TestReplies(t *testing.T) {
-	e := btn.ErrorInfo{Code: fault.Deadline}
+	e := query.ErrorInfo{Code: fault.Deadline}
 	answer, err := Encode(&Answer{Job: "j", Digest: digestA, Status: StatusError, Error: &e})
 	if err != nil {
 		t.Fatal(err)

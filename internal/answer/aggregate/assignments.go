@@ -33,7 +33,7 @@ func descents(p *btn.Plan) (n int) {
 }
 
 // reportAssignments fills in what the parts found and drew. Z is not 0.
-func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.ErrorInfo {
+func (r *estimate) reportAssignments(to *query.Result, asked *btn.Descents) *query.ErrorInfo {
 	found := map[btn.Ask]*btn.Found{}
 	var drawn []*btn.Drawn
 	searched := map[btn.Ask][]*btn.Found{}
@@ -58,7 +58,7 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 		return nil
 	}
 
-	missing := func(what string) *btn.ErrorInfo {
+	missing := func(what string) *query.ErrorInfo {
 		bound := math.Inf(-1)
 		for _, f := range searched[btn.Ask(what)] {
 			bound = max(bound, f.Bound)
@@ -138,7 +138,7 @@ func (r *estimate) possible() bool {
 // atLeast returns ln of the heaviest assignment of an answer, of all variables or of some, −Inf without one. ln Z is no less: where
 // assignments are found no term is below 0. A total that is less misses terms: the bound takes its place, and what it was divided by is
 // left out.
-func (r *estimate) atLeast(to *btn.Result) (lower float64) {
+func (r *estimate) atLeast(to *query.Result) (lower float64) {
 	lower = math.Inf(-1)
 	if to.MPE != nil {
 		lower = to.MPE.LnWeight
@@ -160,7 +160,7 @@ func (r *estimate) atLeast(to *btn.Result) (lower float64) {
 // explained is the answer of a query that asks for the most probable assignment alone, of all variables or of some, where a search has
 // proved it, or has found it where values are missing at the deadline. Z is left open, whether its values are there or not: which are is
 // chance.
-func (in *Input) explained(to btn.Result, parts []part, missing bool) (btn.Result, bool) {
+func (in *Input) explained(to query.Result, parts []part, missing bool) (query.Result, bool) {
 	a := in.Assignment
 	e, proved := in.searches(parts)
 	if e == nil || !proved && !(missing && in.Deadline) {
@@ -170,7 +170,7 @@ func (in *Input) explained(to btn.Result, parts []part, missing bool) (btn.Resul
 	if e.reportAssignments(&early, a.Descents) != nil {
 		return to, false
 	}
-	early.Status, early.Components, early.Error = btn.StatusOK, 0, nil
+	early.Status, early.Components, early.Error = query.StatusOK, 0, nil
 	why := btn.ProvedWithoutZ
 	if !proved {
 		early.Ended = EndedDeadline

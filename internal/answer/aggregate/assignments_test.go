@@ -65,7 +65,7 @@ func TestAssignmentsOfParts(t *testing.T) {
 	for s := range int64(3) {
 		parts = append(parts, &descent.Descent{Along: path, From: s, To: s + 1})
 	}
-	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+	plan := &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
 	}}}
 	in := Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Descents: &btn.Descents{MPE: true}}}
@@ -95,7 +95,7 @@ func TestAssignmentsOfParts(t *testing.T) {
 func TestATotalBelowAnAssignment(t *testing.T) {
 	path := &descent.Path{Ask: btn.AskMap, Count: 1}
 	parts := []btn.Part{&exact.Elimination{}, &descent.Descent{Along: path, To: 1}}
-	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+	plan := &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
 	}}}
 	total := btn.Value{Z: scaled.FromLog(800), Doubt: "terms of the total may be missing", Marginals: &btn.Marginals{
@@ -116,7 +116,7 @@ func TestATotalBelowAnAssignment(t *testing.T) {
 		"sure and above":    {sure, light, 800, 800, true},
 		"zero":              {zero, heavy, math.NaN(), 0, false},
 	} {
-		over := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		over := &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 			Rule: btn.Linear, Slices: 1, Parts: parts[:1], Quality: &btn.Quality{Exact: true, ConditionGram: 1},
 		}}}
 		results := Results([]Input{
@@ -180,7 +180,7 @@ func TestCubes(t *testing.T) {
 			slices.Reverse(c.values)
 		}
 	}
-	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+	plan := &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule: btn.Linear, Slices: 1, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
 		Parts: []btn.Part{&search.Search{Work: 1, Cubes: 2}, &search.Search{Work: 1, Cube: 1, Cubes: 2}},
 	}}}
@@ -229,7 +229,7 @@ func TestListsOfSearches(t *testing.T) {
 func TestSearchAtTheDeadline(t *testing.T) {
 	path := &descent.Path{Ask: btn.AskMPE, Count: 1}
 	parts := []btn.Part{&search.Search{Work: 1}, &exact.Elimination{}, &descent.Descent{Along: path, To: 1}}
-	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+	plan := &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
 	}}}
 	searched := &btn.Found{Values: []int{0}, Weight: scaled.FromFloat(2), Close: 1e-14, Bounded: true, Relaxed: true, Bound: 3}

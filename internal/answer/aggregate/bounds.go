@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // bounds are those that follow from the model alone.
@@ -25,7 +26,7 @@ type side struct {
 }
 
 // add takes in the bounds of parts.
-func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
+func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *query.ErrorInfo {
 	for i, v := range parts {
 		if v.Bound == nil {
 			return failure(fault.Internal, "component %d says no bound", i)
@@ -89,9 +90,9 @@ func wide(ln float64) float64 {
 }
 
 // report returns the best bounds of a sequence, nil where there are none: with the level of sampled ones where one of these is the best.
-func (g *sequence) report() *btn.Bounds {
+func (g *sequence) report() *query.Bounds {
 	lower, upper, level := g.between()
-	out := &btn.Bounds{Lower: finite(lower.ln), Upper: finite(upper.ln), Level: level}
+	out := &query.Bounds{Lower: finite(lower.ln), Upper: finite(upper.ln), Level: level}
 	var how []string
 	if out.Upper != nil {
 		how = append(how, "above by "+upper.how)
@@ -110,30 +111,30 @@ func (g *sequence) report() *btn.Bounds {
 func exactRounding(lnZ float64) float64 { return 1e-10 + math.Ldexp(math.Abs(lnZ), -50) }
 
 // reportExact returns bounds of an exact answer: its value, widened by rounding, and by what it may be off relatively.
-func reportExact(lnZ, rounds float64) *btn.Bounds {
+func reportExact(lnZ, rounds float64) *query.Bounds {
 	by := max(wide(lnZ), apart(lnZ, rounds))
-	return &btn.Bounds{Lower: finite(lnZ - by), Upper: finite(lnZ + by), Level: 1, How: "exact, within rounding"}
+	return &query.Bounds{Lower: finite(lnZ - by), Upper: finite(lnZ + by), Level: 1, How: "exact, within rounding"}
 }
 
 // apart is how far ln Z may be from a value that is off by a share of it.
 func apart(lnZ, rounds float64) float64 { return -math.Log1p(-rounds) + floor(lnZ) }
 
 // reportRounding states an answer that is exact on paper and whose error is known: it is more than rounding of an exact answer.
-func (r *estimate) reportRounding(to *btn.Result) {
+func (r *estimate) reportRounding(to *query.Result) {
 	by := apart(*to.LogZ, r.rounds)
 	to.Uncertainty = finite(by)
-	to.Bounds = &btn.Bounds{Lower: finite(*to.LogZ - by), Upper: finite(*to.LogZ + by), Level: 1, How: "the rounding of all terms"}
+	to.Bounds = &query.Bounds{Lower: finite(*to.LogZ - by), Upper: finite(*to.LogZ + by), Level: 1, How: "the rounding of all terms"}
 	if to.Marginals != nil { // a marginal's terms are some of those of Z, and go as far again on the way back
 		to.MarginalUncertainty = finite(min(1, 4*r.rounds/(1-r.rounds)))
 	}
 }
 
 // reportCertified returns the bounds of a certificate, nil where it is nil.
-func reportCertified(c *btn.Certificate) *btn.Bounds {
+func reportCertified(c *query.Certificate) *query.Bounds {
 	if c == nil {
 		return nil
 	}
-	b := &btn.Bounds{Upper: finite(c.LnUpper + wide(c.LnUpper)), Level: 1, How: "Cauchy–Schwarz"}
+	b := &query.Bounds{Upper: finite(c.LnUpper + wide(c.LnUpper)), Level: 1, How: "Cauchy–Schwarz"}
 	if c.LnLower != nil {
 		b.Lower = finite(*c.LnLower - wide(*c.LnLower))
 	}
@@ -141,9 +142,9 @@ func reportCertified(c *btn.Certificate) *btn.Bounds {
 }
 
 // reportHeaviest returns the bound that the heaviest assignment is, nil without one.
-func reportHeaviest(ln float64) *btn.Bounds {
+func reportHeaviest(ln float64) *query.Bounds {
 	if math.IsInf(ln, -1) {
 		return nil
 	}
-	return &btn.Bounds{Lower: finite(ln - wide(ln)), Level: 1, How: "below by the weight of an assignment"}
+	return &query.Bounds{Lower: finite(ln - wide(ln)), Level: 1, How: "below by the weight of an assignment"}
 }

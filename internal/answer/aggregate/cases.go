@@ -1,12 +1,11 @@
 package aggregate
 
 import (
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // reportCases fills in what the cases of a query add up to.
-func (r *estimate) reportCases(to *btn.Result) {
+func (r *estimate) reportCases(to *query.Result) {
 	if len(r.parts) != 1 || r.parts[0].Cases == nil {
 		return
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // The certificate of an estimate: an interval for ln Z by Cauchy–Schwarz.
@@ -16,7 +16,7 @@ import (
 // with lnNormError = ln ‖B − B̃‖ and lnLinks = ln Π_j ‖L^(j)‖ in nats, the network's scale included
 // in one of them; beside it the rounding of Z̃ where digits of it cancelled. The lower end is nil where the bound reaches Z̃. Nil if
 // the bound is not a finite logarithm.
-func certificate(lnZ, lnNormError, lnLinks, digits float64) *btn.Certificate {
+func certificate(lnZ, lnNormError, lnLinks, digits float64) *query.Certificate {
 	bound := lnNormError + lnLinks
 	if !isFinite(bound) || !isFinite(lnZ) || !isFinite(digits) {
 		return nil
@@ -25,7 +25,7 @@ func certificate(lnZ, lnNormError, lnLinks, digits float64) *btn.Certificate {
 	if digits > policy.WithinDigits {
 		bound = logSum(bound, lnZ+math.Log(rounding)+digits*math.Ln10)
 	}
-	c := &btn.Certificate{LnBound: bound, LnUpper: logSum(lnZ, bound)}
+	c := &query.Certificate{LnBound: bound, LnUpper: logSum(lnZ, bound)}
 	if bound < lnZ {
 		c.LnLower = finite(lnZ + log1mExp(bound-lnZ))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // From the values that arrived, in any order and possibly more than once, to one value per part.
@@ -15,14 +16,14 @@ import (
 // part is the value of a part, once it has arrived.
 type part struct {
 	value btn.Value
-	err   *btn.ErrorInfo
+	err   *query.ErrorInfo
 	there bool
 }
 
 // collect returns the sorted values by their parts, of which the plan has n. A value that belongs
 // elsewhere, or contradicts another one, is a failure. Which failure does not depend on the order
 // of arrival, because the values are sorted.
-func collect(query, n int, sorted []btn.UnitValue) ([]part, *btn.ErrorInfo) {
+func collect(query, n int, sorted []btn.UnitValue) ([]part, *query.ErrorInfo) {
 	parts := make([]part, n)
 	for _, u := range sorted {
 		switch c := u.Part; {
@@ -60,7 +61,7 @@ func identical(u btn.UnitValue, p part) bool {
 }
 
 // ownError returns a copy of the error of the query's lowest part that has one.
-func ownError(query int, sorted []btn.UnitValue) *btn.ErrorInfo {
+func ownError(query int, sorted []btn.UnitValue) *query.ErrorInfo {
 	for _, u := range sorted {
 		if u.Query == query && u.Error != nil {
 			e := *u.Error
@@ -98,7 +99,7 @@ func content(v btn.Value) []byte {
 }
 
 // compareErrors orders errors by code, stage and message; no error comes last.
-func compareErrors(a, b *btn.ErrorInfo) int {
+func compareErrors(a, b *query.ErrorInfo) int {
 	switch {
 	case a == nil && b == nil:
 		return 0

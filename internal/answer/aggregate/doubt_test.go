@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // windows returns a query over whole regions of growing size, ln Z less the Bethe value being
@@ -16,7 +16,7 @@ func windows(lnSums ...float64) Input {
 	for k := range lnSums {
 		kinds[k], regions[k] = "windows", int64(10-k)
 	}
-	in := regionLadder(&btn.Propagation{Converged: true}, kinds, lnSums, regions)
+	in := regionLadder(&query.Propagation{Converged: true}, kinds, lnSums, regions)
 	for k := range in.Values {
 		in.Values[k].Value.Region.LnBethe = 10
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/basetensor/basetensor/internal/base/sampling"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // estimate is an estimate of the plan with the values of its parts and what follows from them.
 type estimate struct {
-	btn.EstimateResult
+	query.EstimateResult
 	of     *btn.Estimate
 	z      scaled.Number   // Z̃
 	parts  []btn.Value     // in the order of of.Parts, without those of descents
@@ -29,9 +30,9 @@ type estimate struct {
 	// all of them say so.
 	rounds    float64
 	certified bool
-	err       *btn.ErrorInfo // why there is no z; nil if there is
-	mean      sampling.Mean  // of sampled components
-	shares    []*btn.Weights // those of them that have marginals
+	err       *query.ErrorInfo // why there is no z; nil if there is
+	mean      sampling.Mean    // of sampled components
+	shares    []*btn.Weights   // those of them that have marginals
 }
 
 // evaluate computes an estimate from the values of its parts, and of the sampled ones before it. It
@@ -74,7 +75,7 @@ func (g *sequence) evaluate(e *btn.Estimate, parts []part) (*estimate, bool) {
 }
 
 // sum combines the parts by the estimate's rule.
-func (r *estimate) sum(g *sequence) *btn.ErrorInfo {
+func (r *estimate) sum(g *sequence) *query.ErrorInfo {
 	if r.of.Quality != nil {
 		return r.known(g.unsure)
 	}
@@ -110,7 +111,7 @@ func (r *estimate) sum(g *sequence) *btn.ErrorInfo {
 
 // known is the linear rule Z̃ = Σ_i α_i Z_i where the quality of the estimate is known: a total of
 // 0 and one below 0 can be right then.
-func (r *estimate) known(unsure bool) *btn.ErrorInfo {
+func (r *estimate) known(unsure bool) *query.ErrorInfo {
 	exact := r.of.Quality.Exact
 	r.alpha = r.of.Weights()[:len(r.parts)]
 	alpha := r.alpha

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -33,7 +34,7 @@ func withSampled(in Input, spread float64, parts ...[]float64) Input {
 			from += sampleOf(p).Components
 		}
 	}
-	e := btn.Estimate{Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1}
+	e := btn.Estimate{Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1}
 	var values []btn.Value
 	for _, ln := range parts {
 		e.Parts = append(e.Parts, &sampled.Sampled{Along: along, From: from, To: from + int64(len(ln))})
@@ -181,7 +182,7 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 // from sampled components and one standard error of these; not if they have settled, nor if the components are not credible.
 func TestContractionsBesideModes(t *testing.T) {
 	alone := *Result(legs()).Uncertainty
-	beside := func(legs Input, ln []float64) *btn.Result {
+	beside := func(legs Input, ln []float64) *query.Result {
 		in := withSampled(legs, 0.1, ln)
 		es := in.Assignment.Plan.Estimates
 		es[len(es)-1].Parts[0].(*sampled.Sampled).Along.About().Modes = 1
@@ -189,7 +190,7 @@ func TestContractionsBesideModes(t *testing.T) {
 		return &r
 	}
 	for name, c := range map[string]struct {
-		r *btn.Result
+		r *query.Result
 		u [2]float64
 	}{
 		"further than they state": {beside(legs(), even(10.08, 0.8, 100)), [2]float64{0.079, 0.085}},
@@ -213,7 +214,7 @@ func TestContractionsBesideModes(t *testing.T) {
 // word.
 func TestEqualWeightsSayNothingOfOthers(t *testing.T) {
 	for _, n := range []int{200, 4000} {
-		in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}
+		in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}
 		in = withSampled(in, 0, slices.Repeat([]float64{450}, n))
 		r := Result(in)
 		if least := 3 / float64(n); r.Uncertainty == nil || *r.Uncertainty < least*(1-1e-9) || *r.Uncertainty > 1.1*least {
@@ -230,7 +231,7 @@ func TestEqualWeightsSayNothingOfOthers(t *testing.T) {
 // the lower bound or, where bundles have none, Markov's bound for the mean; and the upper one where nearly all weigh 0.
 func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 	empty := func() Input {
-		return Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-3}}}
+		return Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-3}}}
 	}
 	r := Result(withSampled(empty(), 1, even(5, 0.3, 200)))
 	if r.Uncertainty == nil || *r.Uncertainty > 0.1 || r.Bounds == nil || r.Bounds.Level != 0.999 || !(*r.Bounds.Lower < 5) {
@@ -325,7 +326,7 @@ func TestBoundsAreTheBest(t *testing.T) {
 // TestRangeIsOfContractions: contractions in float64 that may have lost terms state no uncertainty and give way to sampled
 // components. These and bounds are computed in logarithms, so bounds apply to such contractions, too.
 func TestRangeIsOfContractions(t *testing.T) {
-	beyond := func(in Input) btn.Result {
+	beyond := func(in Input) query.Result {
 		in.Assignment.Unsure = true
 		return Result(in)
 	}
@@ -366,7 +367,7 @@ func TestBoundsOfExactAnswers(t *testing.T) {
 
 // TestPooledEstimatesOfWhatHasArrived: at a deadline those components that are there are the estimate, and no other rung is.
 func TestPooledEstimatesOfWhatHasArrived(t *testing.T) {
-	in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}
+	in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}
 	in = withSampled(in, 0.1, even(1, 0.1, 50), even(2, 0.1, 50), even(3, 0.1, 50))
 	in = withSampled(in, 0.1, even(4, 0.1, 50))
 	whole := Result(in)
@@ -381,7 +382,7 @@ func TestPooledEstimatesOfWhatHasArrived(t *testing.T) {
 		t.Errorf("what has arrived: %s", text(t, r))
 	}
 	one := in
-	one.Assignment = &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9, Estimates: in.Assignment.Plan.Estimates[:1]}}
+	one.Assignment = &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9, Estimates: in.Assignment.Plan.Estimates[:1]}}
 	if r := Result(one); *r.LogZ != *Result(in).LogZ || r.Ended != "deadline" {
 		t.Errorf("what has arrived of the only estimate: %s", text(t, r))
 	}
@@ -406,8 +407,8 @@ func pooledWeights(in Input) (ln []float64) {
 
 // TestMarginalsOfFewComponents: one of 200 carries all the weight, and agrees with itself.
 func TestMarginalsOfFewComponents(t *testing.T) {
-	marginals := func(ln []float64, hard bool) btn.Result {
-		in := withSampled(Input{Assignment: &btn.Assignment{Hard: hard, Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}, 1, ln)
+	marginals := func(ln []float64, hard bool) query.Result {
+		in := withSampled(Input{Assignment: &btn.Assignment{Hard: hard, Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}, 1, ln)
 		w := in.Values[0].Value.Weights
 		w.Domains, w.Share, w.Squares, w.Top = []int{2}, make([]float64, 2), make([]float64, 2), 5
 		for k, l := range ln {
@@ -443,7 +444,7 @@ func TestValuesThatWereNeverDrawn(t *testing.T) {
 
 // bethe is the value of belief propagation alone.
 func bethe(ln float64) Input {
-	in := regionLadder(&btn.Propagation{Converged: true, LogZ: &ln}, []string{btn.KindBethe}, []float64{0}, []int64{0})
+	in := regionLadder(&query.Propagation{Converged: true, LogZ: &ln}, []string{btn.KindBethe}, []float64{0}, []int64{0})
 	in.Assignment.Plan.Estimates[0].Level = -1
 	in.Values[0].Value.Region.LnBethe = ln
 	return in

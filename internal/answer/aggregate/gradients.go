@@ -15,7 +15,7 @@ import (
 
 // reportGradients fills in ∂ ln Z/∂θ = Σ_i α_i ∂Z_i/∂θ / Z for every parameter, as far as the parts have
 // derivatives.
-func (r *estimate) reportGradients(to *btn.Result, alpha []scaled.Number, s *btn.Sensitivity) *btn.ErrorInfo {
+func (r *estimate) reportGradients(to *query.Result, alpha []scaled.Number, s *btn.Sensitivity) *query.ErrorInfo {
 	each := make([]*btn.Derivatives, len(r.parts))
 	for i := range r.parts {
 		each[i] = r.parts[i].Derivatives

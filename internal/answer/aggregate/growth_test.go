@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -24,7 +25,7 @@ type step struct {
 
 // ladder returns a query that grows, with the values of all its parts.
 func ladder(accuracy float64, steps ...step) Input {
-	plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: accuracy}
+	plan := &btn.Plan{Method: query.MethodTruncated, Accuracy: accuracy}
 	in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: plan}}
 	for _, s := range steps {
 		e := btn.Estimate{
@@ -33,7 +34,7 @@ func ladder(accuracy float64, steps ...step) Input {
 			Slices: int64(len(s.lnZ)),
 			Level:  math.Log2(float64(s.bond)) + math.Log2(float64(len(s.lnZ))),
 		}
-		along := &truncated.TruncatedPlan{Family: btn.FamilySweep, Number: s.plan}
+		along := &truncated.TruncatedPlan{Family: query.FamilySweep, Number: s.plan}
 		for slice, x := range s.lnZ {
 			in.Values = append(
 				in.Values,
@@ -263,7 +264,7 @@ func TestFailedEstimatesAreLeftOut(t *testing.T) {
 	}
 	in.Values[2] = btn.UnitValue{
 		Unit:  in.Values[2].Unit,
-		Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "no room", Stage: "contract-worker"},
+		Error: &query.ErrorInfo{Code: fault.OverBudget, Message: "no room", Stage: "contract-worker"},
 	}
 	if r := Result(in); *r.LogZ != 1 || r.Estimates[2].Failed != "no room" {
 		t.Errorf("%s", text(t, r))
@@ -280,7 +281,7 @@ func TestRegionEstimates(t *testing.T) {
 	e := btn.Estimate{Rule: btn.LogLinear, Slices: 2}
 	in := Input{
 		Assignment: &btn.Assignment{
-			Propagation: &btn.Propagation{Converged: true, Phases: []float64{3, 2}},
+			Propagation: &query.Propagation{Converged: true, Phases: []float64{3, 2}},
 		},
 	}
 	for i, v := range []btn.RegionPart{
@@ -299,7 +300,7 @@ func TestRegionEstimates(t *testing.T) {
 			},
 		)
 	}
-	in.Assignment.Plan = &btn.Plan{Method: btn.MethodRegions, Estimates: []btn.Estimate{e}}
+	in.Assignment.Plan = &btn.Plan{Method: query.MethodRegions, Estimates: []btn.Estimate{e}}
 	r := Result(in)
 	if want := math.Log(math.Exp(2.75) + math.Exp(0.5)); math.Abs(*r.LogZ-want) > 1e-14 {
 		t.Errorf("ln Z %v, want %v", *r.LogZ, want)
@@ -317,8 +318,8 @@ func TestRegionEstimates(t *testing.T) {
 }
 
 // regionLadder returns a query whose estimates are families of one part each.
-func regionLadder(bp *btn.Propagation, kinds []string, lnSums []float64, regions []int64) Input {
-	plan := &btn.Plan{Method: btn.MethodRegions, Accuracy: 1e-9}
+func regionLadder(bp *query.Propagation, kinds []string, lnSums []float64, regions []int64) Input {
+	plan := &btn.Plan{Method: query.MethodRegions, Accuracy: 1e-9}
 	in := Input{Assignment: &btn.Assignment{Plan: plan, Propagation: bp}}
 	for i, x := range lnSums {
 		plan.Estimates = append(plan.Estimates, btn.Estimate{
@@ -342,7 +343,7 @@ func TestTheSameRegionsAgainAreNoEvidence(t *testing.T) {
 	for _, kinds := range [][]string{{"balls", "balls", "balls"}, {"balls", "loops", "balls"}} {
 		r := Result(
 			regionLadder(
-				&btn.Propagation{Converged: true}, kinds, []float64{0.5, 0.5, 0.5},
+				&query.Propagation{Converged: true}, kinds, []float64{0.5, 0.5, 0.5},
 				[]int64{7, 7, 7},
 			),
 		)
@@ -358,7 +359,7 @@ func TestUnconvergedMessagesAreInTheUncertainty(t *testing.T) {
 	z := 1.0
 	r := Result(
 		regionLadder(
-			&btn.Propagation{LogZ: &z}, []string{"balls", "balls"}, []float64{0.5, 0.5 + 1e-12},
+			&query.Propagation{LogZ: &z}, []string{"balls", "balls"}, []float64{0.5, 0.5 + 1e-12},
 			[]int64{7, 9},
 		),
 	)
@@ -390,8 +391,8 @@ func TestRoundingsOfSlicesAddUp(t *testing.T) {
 		}
 		r := Result(in)
 		switch {
-		case c.want == 1 && r.Status == btn.StatusError && r.Error.Code == fault.FailedEstimate:
-		case c.want == 1 || r.Status != btn.StatusOK || math.Abs(*r.Uncertainty+math.Log1p(-c.want)) > 1e-12:
+		case c.want == 1 && r.Status == query.StatusError && r.Error.Code == fault.FailedEstimate:
+		case c.want == 1 || r.Status != query.StatusOK || math.Abs(*r.Uncertainty+math.Log1p(-c.want)) > 1e-12:
 			t.Errorf("%s: %s", name, text(t, r))
 		}
 	}

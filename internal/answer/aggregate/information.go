@@ -19,8 +19,8 @@ import (
 //
 // With utilities U the gain of C is Σ_c max_a Σ_t P(t, c) U_a(t) − max_a Σ_t P(t) U_a(t). Where one of the queries has no answer there
 // is a warning instead.
-func inform(r *btn.Result, a *btn.Assignment, results []btn.Result, z []scaled.Number) {
-	if r.Status != btn.StatusOK || r.Zero {
+func inform(r *query.Result, a *btn.Assignment, results []query.Result, z []scaled.Number) {
+	if r.Status != query.StatusOK || r.Zero {
 		return
 	}
 	p := scaledShares(z)
@@ -33,7 +33,7 @@ func inform(r *btn.Result, a *btn.Assignment, results []btn.Result, z []scaled.N
 		}
 		why := ""
 		switch {
-		case extra.Status != btn.StatusOK:
+		case extra.Status != query.StatusOK:
 			why = extra.Error.Message
 		case p == nil:
 			why = "the queries with the target observed have no positive total"
@@ -98,7 +98,7 @@ func inform(r *btn.Result, a *btn.Assignment, results []btn.Result, z []scaled.N
 }
 
 // valuesOf returns how many values candidate i has, from a result that is possible.
-func valuesOf(results []btn.Result, i int) int {
+func valuesOf(results []query.Result, i int) int {
 	for t := range results {
 		if !results[t].Zero {
 			return len(results[t].Marginals[i])

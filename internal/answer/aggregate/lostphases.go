@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // besidePhases returns a verdict beside several phases of belief propagation. Contractions drop a phase that has no weight where they
@@ -51,7 +51,7 @@ const mostPieces = 12
 
 // weigh reports whether the phases without some of them are lower by about so many nats: by half as much to twice as much. Else the
 // distance is an error of their Bethe values, as all of them are shifted by it.
-func weigh(p *btn.Propagation, far float64) bool {
+func weigh(p *query.Propagation, far float64) bool {
 	if !(far > 0) {
 		return false
 	}

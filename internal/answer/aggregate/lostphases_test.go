@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestLostPhases: legs whose statement is 7e-12 had dropped a phase of 0.62 of the first one's weight, with all that would show it.
@@ -31,7 +31,7 @@ func TestLostPhases(t *testing.T) {
 			in.Values[k].Value.Truncation.Discarded = 0
 		}
 		alone := *Result(in).Uncertainty
-		in.Assignment.Propagation = &btn.Propagation{Converged: true, LogZ: &c.phases[0], Phases: c.phases, Together: &c.together}
+		in.Assignment.Propagation = &query.Propagation{Converged: true, LogZ: &c.phases[0], Phases: c.phases, Together: &c.together}
 		r := Result(in)
 		if want := max(1e-6, c.lost); alone > 1e-9 || math.Abs(*r.Uncertainty-want) > 2e-6 || r.Ended == "settled" {
 			t.Errorf("%s: want %v: %s", name, want, text(t, r))
@@ -45,7 +45,7 @@ func TestLostPhasesOfOneFamily(t *testing.T) {
 	lesser := together - math.Log1p(math.Exp(0.1))
 	in := withSampled(legs(), 0.1, even(lesser-0.0005, 0.01, 1000))
 	alone := *Result(legs()).Uncertainty
-	in.Assignment.Propagation = &btn.Propagation{
+	in.Assignment.Propagation = &query.Propagation{
 		Converged: true, LogZ: finite(lesser + 0.1), Phases: []float64{lesser + 0.1, lesser}, Together: &together,
 	}
 	if r := Result(in); math.Abs(*r.LogZ-10) > 1e-9 || *r.Uncertainty > 2*alone {

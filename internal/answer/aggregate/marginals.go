@@ -70,7 +70,7 @@ func marginals(
 // all cells.
 func joint(
 	alpha []scaled.Number, parts []*btn.Marginals, set []int,
-) (p *btn.Joint, warning string, err error) {
+) (p *query.Joint, warning string, err error) {
 	if len(parts) == 0 || len(set) == 0 {
 		return nil, "", nil
 	}
@@ -98,7 +98,7 @@ func joint(
 	case wrong >= 0:
 		return nil, fmt.Sprintf("no joint marginal: cell %d is %.3g", wrong, q[wrong]), nil
 	}
-	return &btn.Joint{Variables: set, Shape: shape, P: q}, "", nil
+	return &query.Joint{Variables: set, Shape: shape, P: q}, "", nil
 }
 
 // sumMarginals returns Σ_i α_i M^(i)[at] for the size entries of the components' unnormalised

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestBoundsOfPools: both bounds of bounded weights hold about as often as they say, over the rungs of a pool, and are better than the
@@ -83,7 +84,7 @@ func TestSampledBoundsThatFail(t *testing.T) {
 func TestBoundsHoldForAllQueriesOfAJob(t *testing.T) {
 	const n = 128
 	for _, queries := range []int{0, 1, 2, 40} {
-		in := Input{Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}
+		in := Input{Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}
 		in = withSampled(in, 0, make([]float64, n))
 		in.Sampling = queries
 		want := -math.Log(2*2*float64(max(queries, 1))/1e-3) / n
@@ -103,8 +104,8 @@ func TestBoundsHoldForAllQueriesOfAJob(t *testing.T) {
 // TestWeightsThatAreNoNumbers: their mean is a failure with a reason.
 func TestWeightsThatAreNoNumbers(t *testing.T) {
 	for _, x := range []float64{math.Inf(1), math.NaN()} {
-		in := Input{Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}
-		if r := Result(withSampled(in, 0, []float64{0, x, 1, 2})); r.Status != btn.StatusError || r.Error == nil {
+		in := Input{Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}
+		if r := Result(withSampled(in, 0, []float64{0, x, 1, 2})); r.Status != query.StatusError || r.Error == nil {
 			t.Errorf("a weight of %v: %s", x, text(t, r))
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -22,8 +22,8 @@ import (
 // state is 1, with a warning; one above that is a failed estimate, for at least one of both
 // statements is wrong; an exact answer over an estimate stays, without a ratio. Queries that were not asked but are for another's
 // information have no result. Cost: one Result per query.
-func Results(inputs []Input) []btn.Result {
-	results := make([]btn.Result, len(inputs))
+func Results(inputs []Input) []query.Result {
+	results := make([]query.Result, len(inputs))
 	z := make([]scaled.Number, len(inputs))
 	for q, in := range inputs {
 		results[q], z[q] = answer(in)
@@ -43,7 +43,7 @@ func Results(inputs []Input) []btn.Result {
 	}
 
 	for q, in := range inputs[:asked] {
-		if in.Assignment == nil || in.Assignment.Over == 0 || results[q].Status != btn.StatusOK {
+		if in.Assignment == nil || in.Assignment.Over == 0 || results[q].Status != query.StatusOK {
 			continue
 		}
 		r := &results[q]
@@ -57,7 +57,7 @@ func Results(inputs []Input) []btn.Result {
 		switch {
 		case over < 0 || over >= len(results):
 			warn("no ratio: query %d is not in this job", over)
-		case results[over].Status != btn.StatusOK:
+		case results[over].Status != query.StatusOK:
 			warn("no ratio: query %d, which this one is asked over, has no answer", over)
 		case results[over].Zero:
 			warn("no ratio: Z of query %d, which this one is asked over, is 0", over)
@@ -67,7 +67,7 @@ func Results(inputs []Input) []btn.Result {
 			if in.Assignment.Event {
 				improbable(r, &results[over])
 			}
-			if r.Status == btn.StatusOK && r.Exact && !results[over].Exact {
+			if r.Status == query.StatusOK && r.Exact && !results[over].Exact {
 				warn("the ratio is an estimate of unknown quality: "+
 					"query %d, which this one is asked over, has only an estimate", over)
 			}
@@ -82,7 +82,7 @@ const surely = 1e-9
 // improbable makes a probability above 1 either 1, where the uncertainties of both answers allow
 // it, or none where r alone is exact, or an error; the other answer is then uncertain by what is missing in it. r is the result whose
 // ratio over the result over is too large.
-func improbable(r, over *btn.Result) {
+func improbable(r, over *query.Result) {
 	if r.LnRatio == nil || *r.LnRatio <= 0 {
 		return
 	}
@@ -119,7 +119,7 @@ func improbable(r, over *btn.Result) {
 		))
 		return
 	}
-	r.Status = btn.StatusError
+	r.Status = query.StatusError
 	r.Error = failure(
 		fault.FailedEstimate,
 		"P(event | given) came out as exp(%.3g), above 1 by more than the estimates state (%.2g nats)",
@@ -134,7 +134,7 @@ func improbable(r, over *btn.Result) {
 }
 
 // stated returns the uncertainty of an answer in nats, 0 where it has none.
-func stated(r *btn.Result) float64 {
+func stated(r *query.Result) float64 {
 	if r.Uncertainty == nil {
 		return 0
 	}

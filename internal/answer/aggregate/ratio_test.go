@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -21,7 +22,7 @@ func asked(q int, exact bool, z float64, exp int64, over int) Input {
 
 func TestRatiosOfQueries(t *testing.T) {
 	failed := asked(5, true, 1, 0, 1)
-	failed.Assignment.Error = &btn.ErrorInfo{
+	failed.Assignment.Error = &query.ErrorInfo{
 		Code:    fault.OverBudget,
 		Message: "too wide",
 		Stage:   "learn-worker",
@@ -106,12 +107,12 @@ func TestExactEventsOverEstimates(t *testing.T) {
 }
 
 func TestProbabilitiesWithinWhatIsStated(t *testing.T) {
-	result := func(lnZ, stated float64) *btn.Result {
-		return &btn.Result{
+	result := func(lnZ, stated float64) *query.Result {
+		return &query.Result{
 			Status:      "ok",
 			LogZ:        finite(lnZ),
 			Uncertainty: finite(stated),
-			Bounds:      &btn.Bounds{Upper: finite(lnZ + 1)},
+			Bounds:      &query.Bounds{Upper: finite(lnZ + 1)},
 			LnRatio:     finite(lnZ),
 		}
 	}

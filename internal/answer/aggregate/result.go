@@ -51,17 +51,17 @@ type Input struct {
 //   - the assignment's or a unit's own error (of the lowest component, if several failed).
 //
 // The same input gives the same result whatever the order of Values.
-func Result(in Input) btn.Result {
+func Result(in Input) query.Result {
 	r, _ := answer(in)
 	return r
 }
 
 // answer is Result, and Z where the result is ok.
-func answer(in Input) (btn.Result, scaled.Number) {
+func answer(in Input) (query.Result, scaled.Number) {
 	r := start(in)
 	none := scaled.Number{}
-	fail := func(e *btn.ErrorInfo) (btn.Result, scaled.Number) {
-		r.Status = btn.StatusError
+	fail := func(e *query.ErrorInfo) (query.Result, scaled.Number) {
+		r.Status = query.StatusError
 		r.Error = e
 		return r, none
 	}
@@ -134,13 +134,13 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		s.z = best.z
 	}
 
-	r.Status = btn.StatusOK
+	r.Status = query.StatusOK
 	return r, s.z
 }
 
 // values returns the values of the plan's parts that have arrived, or why there is no answer; both where values are missing of a plan that
 // does not grow.
-func values(in Input) ([]part, *btn.ErrorInfo) {
+func values(in Input) ([]part, *query.ErrorInfo) {
 	a := in.Assignment
 	switch {
 	case a == nil:
@@ -188,8 +188,8 @@ func values(in Input) ([]part, *btn.ErrorInfo) {
 }
 
 // took fills in what the complete estimates cost.
-func (g *sequence) took(r *btn.Result) {
-	r.Run = &btn.Run{}
+func (g *sequence) took(r *query.Result) {
+	r.Run = &query.Run{}
 	r.Components = 0
 	for _, e := range g.estimates {
 		r.Run.Flops += e.Flops
@@ -206,7 +206,7 @@ func (g *sequence) took(r *btn.Result) {
 
 // reportJudged fills in what the sequence says about its best estimate, whose quality is not known:
 // uncertainty and marginals.
-func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
+func (g *sequence) reportJudged(r *query.Result, a *btn.Assignment) {
 	r.Uncertainty = g.uncertainty
 	r.Bounds = g.report()
 	if best := g.estimates[g.best]; best.isPooled() {
@@ -237,7 +237,7 @@ func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 
 // reportKnown fills in what follows for an estimate whose quality is known: its marginals, and
 // whether it is exact, or else its certificate.
-func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo {
+func (r *estimate) reportKnown(to *query.Result, a *btn.Assignment) *query.ErrorInfo {
 	quality := r.of.Quality
 	alpha := r.alpha
 	if len(r.parts) == 0 { // an assignment alone
@@ -288,8 +288,8 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 // reportMarginals fills in marginals and the joint marginal of a set, as far as the parts have
 // them.
 func (r *estimate) reportMarginals(
-	to *btn.Result, alpha []scaled.Number, a *btn.Assignment,
-) *btn.ErrorInfo {
+	to *query.Result, alpha []scaled.Number, a *btn.Assignment,
+) *query.ErrorInfo {
 	each := make([]*btn.Marginals, len(r.parts))
 	together := make([]*btn.Marginals, len(r.parts))
 	for i, v := range r.parts {
@@ -321,7 +321,7 @@ func (r *estimate) reportMarginals(
 // doubts returns why a total is not known to be exact, or "": what its components say that they are off all together, where all say so;
 // else the doubt of the first component that has one, or the digits that cancelled between the components on top of those that
 // cancelled in them.
-func (r *estimate) doubts(to *btn.Result) string {
+func (r *estimate) doubts(to *query.Result) string {
 	if to.LogZ != nil && r.rounds > exactRounding(*to.LogZ) {
 		return fmt.Sprintf("by rounding and the fit of its components ln Z may be off by %.1g", r.rounds)
 	}
@@ -366,8 +366,8 @@ func cancelled(alpha []scaled.Number, parts []btn.Value) (between, all float64) 
 }
 
 // start fills in what does not depend on the values.
-func start(in Input) btn.Result {
-	r := btn.Result{
+func start(in Input) query.Result {
+	r := query.Result{
 		Job:       in.Job,
 		Query:     in.Query,
 		Warnings:  []string{},
@@ -404,7 +404,7 @@ func start(in Input) btn.Result {
 
 // quality fills in how well an estimate fits B: the residual ρ, and ln(1−ρ). An exact one has 0 for
 // both by definition.
-func quality(r *btn.Result, q *btn.Quality) {
+func quality(r *query.Result, q *btn.Quality) {
 	if q.Exact {
 		r.Residual = finite(0)
 		r.LnExplained = finite(0)
@@ -420,7 +420,7 @@ func overflown(z scaled.Number) bool { return math.IsInf(z.Mant, 0) }
 
 // finiteCost returns a copy that JSON can hold: a cost beyond float64 becomes the largest float64.
 // It returns nil if one is NaN.
-func finiteCost(p *btn.Cost) *btn.Cost {
+func finiteCost(p *query.Cost) *query.Cost {
 	if p == nil {
 		return nil
 	}
@@ -437,7 +437,7 @@ func finiteCost(p *btn.Cost) *btn.Cost {
 
 // finitePropagation returns a copy that JSON can hold: a change beyond float64 becomes the largest
 // float64, and values that are not finite are left out.
-func finitePropagation(p *btn.Propagation) *btn.Propagation {
+func finitePropagation(p *query.Propagation) *query.Propagation {
 	if p == nil {
 		return nil
 	}
@@ -461,6 +461,6 @@ func finitePropagation(p *btn.Propagation) *btn.Propagation {
 }
 
 // failure returns an error of this stage.
-func failure(code fault.Code, format string, args ...any) *btn.ErrorInfo {
-	return &btn.ErrorInfo{Code: code, Message: fmt.Sprintf(format, args...), Stage: stage}
+func failure(code fault.Code, format string, args ...any) *query.ErrorInfo {
+	return &query.ErrorInfo{Code: code, Message: fmt.Sprintf(format, args...), Stage: stage}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -26,9 +27,9 @@ func input(exact bool, alpha, z []float64) Input {
 	for range alpha {
 		e.Parts = append(e.Parts, &closed.RankOne{Frame: &btn.Frame{}})
 	}
-	plan := &btn.Plan{Method: btn.MethodExact}
+	plan := &btn.Plan{Method: query.MethodExact}
 	if !exact {
-		plan.Method = btn.MethodSymmetryCP
+		plan.Method = query.MethodSymmetryCP
 		*e.Quality = btn.Quality{
 			Residual:      0.25,
 			LnExplained:   math.Log(0.75),
@@ -53,7 +54,7 @@ func input(exact bool, alpha, z []float64) Input {
 }
 
 // text returns the result as JSON; a NaN or Inf anywhere fails the test.
-func text(t *testing.T, r btn.Result) string {
+func text(t *testing.T, r query.Result) string {
 	t.Helper()
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -65,9 +66,9 @@ func text(t *testing.T, r btn.Result) string {
 func TestExactResult(t *testing.T) {
 	in := input(true, []float64{1, 1}, []float64{5, 3})
 	in.EvidenceFile = "a.evid"
-	in.Assignment.Cost = &btn.Cost{Width: 4, Log2Table: 5, Flops: 100, Bytes: 800}
+	in.Assignment.Cost = &query.Cost{Width: 4, Log2Table: 5, Flops: 100, Bytes: 800}
 	r := Result(in)
-	if r.Status != "ok" || r.Error != nil || !r.Exact || r.Method != btn.MethodExact || r.Zero ||
+	if r.Status != "ok" || r.Error != nil || !r.Exact || r.Method != query.MethodExact || r.Zero ||
 		r.Components != 2 ||
 		r.Job != "j-1" || r.Query != 3 {
 		t.Fatalf("%s", text(t, r))
@@ -148,8 +149,8 @@ func TestFailures(t *testing.T) {
 		return in
 	}
 	ok := func() Input { return input(true, []float64{1, 1}, []float64{5, 3}) }
-	budget := &btn.ErrorInfo{Code: fault.OverBudget, Message: "needs 3 TiB", Stage: "learn-worker"}
-	late := &btn.ErrorInfo{Code: fault.Deadline, Message: "too late", Stage: "contract-worker"}
+	budget := &query.ErrorInfo{Code: fault.OverBudget, Message: "needs 3 TiB", Stage: "learn-worker"}
+	late := &query.ErrorInfo{Code: fault.Deadline, Message: "too late", Stage: "contract-worker"}
 	for _, c := range []struct {
 		name string
 		in   Input
@@ -246,7 +247,7 @@ func TestResultDoesNotDependOnArrival(t *testing.T) {
 		for i, z := range anyNumbers(rng, n, 80) {
 			in.Values[i].Value.Z = z
 			if trial%4 == 3 && rng.IntN(3) == 0 {
-				in.Values[i].Error = &btn.ErrorInfo{
+				in.Values[i].Error = &query.ErrorInfo{
 					Code:    fault.Internal,
 					Message: "broken",
 					Stage:   string(rune('a' + i)),
@@ -269,7 +270,7 @@ func TestResultDoesNotDependOnArrival(t *testing.T) {
 
 func TestPlanFitsJSON(t *testing.T) {
 	in := input(true, []float64{1}, []float64{5})
-	in.Assignment.Cost = &btn.Cost{
+	in.Assignment.Cost = &query.Cost{
 		Width:     3000,
 		Log2Table: 3000,
 		Flops:     math.Inf(1),

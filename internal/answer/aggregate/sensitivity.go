@@ -18,8 +18,8 @@ import (
 // reportSensitivity fills in the sensitivity, from the derivatives of Z and those of the parts with the
 // target.
 func (r *estimate) reportSensitivity(
-	to *btn.Result, alpha, by []scaled.Number, s *btn.Sensitivity,
-) *btn.ErrorInfo {
+	to *query.Result, alpha, by []scaled.Number, s *btn.Sensitivity,
+) *query.ErrorInfo {
 	z := make([]scaled.Number, len(r.parts))
 	each := make([]*btn.Derivatives, len(r.parts))
 	for i := range r.parts {

@@ -6,6 +6,7 @@ package aggregate
 import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -40,15 +41,15 @@ type sequence struct {
 	bounded     []*estimate // those that are bounds alone
 	refused     *estimate   // one whose quality would be known, without a value and with others behind it; nil: none
 	ended       string
-	best        int              // position of the estimate that is the answer, −1 for none
-	uncertainty *float64         // of the best estimate's ln Z in nats; nil: not known
-	moved       bool             // the best estimate has a predecessor in its own track
-	verdicts    []verdict        // of the families, where none of their estimates is exact
-	bp          *btn.Propagation // nil where belief propagation was not run
-	hard        bool             // tables forbid combinations of values
-	unsure      bool             // contractions in float64 may have lost entries; sampled components are in logarithms
-	targets     []int            // variables whose marginals are wanted; nil: all
-	pool        pool             // weights of sampled components
+	best        int                // position of the estimate that is the answer, −1 for none
+	uncertainty *float64           // of the best estimate's ln Z in nats; nil: not known
+	moved       bool               // the best estimate has a predecessor in its own track
+	verdicts    []verdict          // of the families, where none of their estimates is exact
+	bp          *query.Propagation // nil where belief propagation was not run
+	hard        bool               // tables forbid combinations of values
+	unsure      bool               // contractions in float64 may have lost entries; sampled components are in logarithms
+	targets     []int              // variables whose marginals are wanted; nil: all
+	pool        pool               // weights of sampled components
 	bounds      bounds
 	z           scaled.Number // of the answer: that of the best estimate, or a bound that it is outside of
 	outside     float64       // how far the best estimate is outside of the bounds where that is beyond what it states, nats

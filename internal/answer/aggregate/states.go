@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // piece is the state of what one part has of a bundle.
@@ -21,7 +22,7 @@ type piece struct {
 
 // reportStates fills in the samples that were asked for, with their weights: one of each bundle, drawn by weight where several parts have a
 // share in it. Bundles without a weight, or that have not arrived, have no sample.
-func (r *estimate) reportStates(to *btn.Result, asked *btn.Descents) {
+func (r *estimate) reportStates(to *query.Result, asked *btn.Descents) {
 	if asked == nil || asked.Samples == 0 {
 		return
 	}
@@ -115,7 +116,7 @@ func chosen(of []piece, r *rand.Rand) piece {
 
 // sampleDoubt is how far a probability may be off that weighted samples give: two standard errors of a half by as many as count, and the
 // share of Z by which it may be off, as all of that may have one value. 0 without weighted samples.
-func sampleDoubt(r *btn.Result) float64 {
+func sampleDoubt(r *query.Result) float64 {
 	if len(r.SampleWeights) == 0 || r.EffectiveSamples == nil {
 		return 0
 	}

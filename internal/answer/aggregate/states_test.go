@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // drawn1 is an estimate whose parts have drawn states of one variable.
@@ -28,7 +29,7 @@ func TestStatesOfABundleAreOne(t *testing.T) {
 	const seeds = 4000
 	second := 0
 	for seed := range uint64(seeds) {
-		var r btn.Result
+		var r query.Result
 		e.reportStates(&r, &btn.Descents{Samples: 3, Seed: seed})
 		if len(r.Samples) != 2 || r.Samples[0][0] != 10 || *r.Seed != seed {
 			t.Fatalf("samples %v", r.Samples)
@@ -60,13 +61,13 @@ func TestStatesThatContradictEachOther(t *testing.T) {
 		"no weight":      drawn1(&btn.Picked{Ln: []float64{math.Inf(-1)}, Values: []int{1}}),
 		"none":           drawn1(nil),
 	} {
-		var r btn.Result
+		var r query.Result
 		e.reportStates(&r, &btn.Descents{Samples: 2})
 		if r.Samples != nil || r.SampleWeights != nil || len(r.Warnings) != 1 {
 			t.Errorf("%s: samples %v, warnings %q", name, r.Samples, r.Warnings)
 		}
 	}
-	var r btn.Result
+	var r query.Result
 	drawn1(&btn.Picked{Ln: []float64{0}, Values: []int{1}}).reportStates(&r, nil)
 	if !slices.Equal(r.Warnings, nil) || r.Samples != nil {
 		t.Errorf("samples %v that nobody asked for", r.Samples)
@@ -87,7 +88,7 @@ func TestDoubtOfSamples(t *testing.T) {
 		"nothing known of Z":   {100, 100, nil, 1},
 		"as good as they look": {1000, 400, finite(1e-3), 0.05},
 	} {
-		r := btn.Result{SampleWeights: make([]float64, c.weights), EffectiveSamples: &c.effective, Uncertainty: c.uncertainty}
+		r := query.Result{SampleWeights: make([]float64, c.weights), EffectiveSamples: &c.effective, Uncertainty: c.uncertainty}
 		if got := sampleDoubt(&r); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // rounding is the error of an estimate that truncated nothing, per nat of ln Z and one nat, as
@@ -178,7 +179,7 @@ func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
 // phases returns what other fixed points of belief propagation may add to ln Z, where regions correct the first: at least ln Σ_k exp(ln
 // Z_k − ln Z_1), and ln k for k fixed points, because there may be others between those found. If none of them overlap they are all added
 // already, and another one may be as large as the least of them. It returns 0 for one fixed point.
-func phases(p *btn.Propagation) float64 {
+func phases(p *query.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0
 	}
@@ -241,7 +242,7 @@ func (g *sequence) decay(best *estimate) (float64, bool) {
 
 // unconverged returns the distance of regions from a Bethe value whose messages still change; 0 at
 // a fixed point.
-func unconverged(p *btn.Propagation, lnZ float64) float64 {
+func unconverged(p *query.Propagation, lnZ float64) float64 {
 	if p == nil || p.Converged || p.LogZ == nil {
 		return 0
 	}

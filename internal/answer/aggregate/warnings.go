@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // DeadlineCame is the warning of an answer that the deadline ended.
@@ -101,7 +102,7 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 }
 
 // propagationWarnings says what belief propagation found that the estimate does not show.
-func propagationWarnings(p *btn.Propagation, best *estimate) []string {
+func propagationWarnings(p *query.Propagation, best *estimate) []string {
 	var out []string
 	if !p.Converged && best.isLogLinear() {
 		out = append(

@@ -25,14 +25,14 @@ import (
 // grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
 // needs.
 func Assign(
-	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo,
+	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo,
 ) ([]btn.Assignment, error) {
 	return AssignKnown(ctx, net, queries, s, memo, &Known{})
 }
 
 // AssignKnown is Assign for networks that may be known from earlier calls.
 func AssignKnown(
-	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo, known *Known,
+	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo, known *Known,
 ) ([]btn.Assignment, error) {
 	s = s.WithDefaults()
 	as := assigners{
@@ -54,7 +54,7 @@ func AssignKnown(
 			}
 			assignment = &btn.Assignment{
 				Cache: as.cacheState(),
-				Error: &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
+				Error: &query.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
 			}
 		}
 		note(assignment, net, queries, q)
@@ -72,7 +72,7 @@ func note(to *btn.Assignment, net *btn.Network, queries []query.Query, q query.Q
 }
 
 // methodOf returns a method of a family, nil for others.
-func methodOf(name btn.Method) *proposal.Method {
+func methodOf(name query.Method) *proposal.Method {
 	for _, m := range families.Methods {
 		if m.Name == name {
 			return m
@@ -82,7 +82,7 @@ func methodOf(name btn.Method) *proposal.Method {
 }
 
 // ReadsMaps reports whether a method reads maps on the legs of a network.
-func ReadsMaps(name btn.Method) bool {
+func ReadsMaps(name query.Method) bool {
 	m := methodOf(name)
 	return m != nil && m.Maps
 }

@@ -23,9 +23,9 @@ import (
 )
 
 // chosenFor is what method auto assigns without the exact way.
-func chosenFor(t *testing.T, m *factorgraph.Model, s btn.Settings) btn.Assignment {
+func chosenFor(t *testing.T, m *factorgraph.Model, s query.Settings) btn.Assignment {
 	t.Helper()
-	s.Method, s.NoExact = btn.MethodAuto, true
+	s.Method, s.NoExact = query.MethodAuto, true
 	net, err := reparam.Build(t.Context(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestFamiliesByWhatTheyAreWorth(t *testing.T) {
 		main btn.Rule
 	}{"grid": {grid, btn.Linear}, "complete": {dense, btn.Pooled}, "3-regular": {regular, btn.Pooled}} {
 		const budget = 3e9
-		p := chosenFor(t, c.m, btn.Settings{Budget: budget, Memory: 1 << 28}).Plan
+		p := chosenFor(t, c.m, query.Settings{Budget: budget, Memory: 1 << 28}).Plan
 		of, total := shares(p)
 		if of[c.main] < 0.5 || of[btn.Linear] == 0 || of[btn.Pooled] == 0 {
 			t.Errorf("%s: %v of the work", name, of)
@@ -99,7 +99,7 @@ func TestResolvedModelsHaveBoundsUnderEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	memo := &counting{}
-	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 3e9, Memory: 1 << 28}
+	s := query.Settings{Method: query.MethodAuto, NoExact: true, Budget: 3e9, Memory: 1 << 28}
 	for k, ev := range []map[int]int{{55: 0, 211: 1}, {55: 0, 211: 1}, {55: 1, 211: 1}, {57: 1, 128: 0, 340: 1}} {
 		list, err := Assign(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(ev)}}, s, memo)
 		if err != nil || list[0].Error != nil {
@@ -130,7 +130,7 @@ func TestOneFamilyWhereItIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []btn.Settings{{Bond: 4}, {Components: 3}} {
+	for _, s := range []query.Settings{{Bond: 4}, {Components: 3}} {
 		s.Budget = 1e8
 		if of, _ := shares(chosenFor(t, dense, s).Plan); of[btn.Linear] != 1 {
 			t.Errorf("%+v: %v of the work", s, of)
@@ -145,14 +145,14 @@ func TestOfOneFamilyWhereTheOtherHasNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	signed.Factors[0].Table.(*tensor.Dense).Data[0] *= -1
-	if of, _ := shares(chosenFor(t, signed, btn.Settings{Budget: 1e8}).Plan); of[btn.Pooled] != 0 {
+	if of, _ := shares(chosenFor(t, signed, query.Settings{Budget: 1e8}).Plan); of[btn.Pooled] != 0 {
 		t.Errorf("signed: %v of the work", of)
 	}
 	wide, err := generate.Complete(60, generate.Ising{Delta: 0.1, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if of, _ := shares(chosenFor(t, wide, btn.Settings{Budget: 1e6}).Plan); of[btn.Linear] != 0 {
+	if of, _ := shares(chosenFor(t, wide, query.Settings{Budget: 1e6}).Plan); of[btn.Linear] != 0 {
 		t.Errorf("wide: %v of the work", of)
 	}
 }
@@ -167,7 +167,7 @@ func TestExactWouldBeCheaper(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := chosenFor(t, m, btn.Settings{Budget: 1e9, Memory: 1 << 28})
+		a := chosenFor(t, m, query.Settings{Budget: 1e9, Memory: 1 << 28})
 		if !a.Plan.Grows() {
 			t.Fatalf("%d: nothing grows", c.n)
 		}
@@ -184,7 +184,7 @@ func TestMerged(t *testing.T) {
 		var of [2][]btn.Estimate
 		for k := range of {
 			for range rng.IntN(6) {
-				of[k] = append(of[k], btn.Estimate{Slices: int64(k), Cost: btn.Cost{Flops: 1 + rng.Float64()}})
+				of[k] = append(of[k], btn.Estimate{Slices: int64(k), Cost: query.Cost{Flops: 1 + rng.Float64()}})
 			}
 		}
 		var at [2]int
@@ -216,8 +216,8 @@ func TestMerged(t *testing.T) {
 // alone are asked for, and without one it does not.
 func TestNoTimeForSamples(t *testing.T) {
 	net := isingGrid(t, 12, generate.Ising{Delta: 1.5, Seed: 3})
-	for _, method := range []btn.Method{btn.MethodAuto, btn.MethodSampled} {
-		s := btn.Settings{Method: method, NoExact: method == btn.MethodAuto, Budget: 1e8, Memory: 1 << 17}
+	for _, method := range []query.Method{query.MethodAuto, query.MethodSampled} {
+		s := query.Settings{Method: method, NoExact: method == query.MethodAuto, Budget: 1e8, Memory: 1 << 17}
 		memo := &counting{}
 		for _, c := range []struct {
 			name            string
@@ -236,7 +236,7 @@ func TestNoTimeForSamples(t *testing.T) {
 			if !draws(a.Plan) || !bounded(a.Plan) || searched != c.searched {
 				t.Errorf("%s, %s: components %v, bounds %v, by search %v", method, c.name, draws(a.Plan), bounded(a.Plan), searched)
 			}
-			if method == btn.MethodAuto {
+			if method == query.MethodAuto {
 				continue
 			}
 			first := hasRegions(&btn.Plan{Estimates: a.Plan.Estimates[:1]})
@@ -273,7 +273,7 @@ func withoutMessages(estimates []btn.Estimate) []btn.Estimate {
 // cut short alone: then it is that without a deadline.
 func TestWhateverTheTimeForPlanning(t *testing.T) {
 	net := isingGrid(t, 12, generate.Ising{Delta: 1.5, Seed: 3})
-	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e8, Memory: 1 << 17}
+	s := query.Settings{Method: query.MethodAuto, NoExact: true, Budget: 1e8, Memory: 1 << 17}
 	want := assigned(t, t.Context(), net, s, nil)
 	for left := 100 * time.Microsecond; ; left *= 2 {
 		memo := &counting{}

@@ -61,7 +61,7 @@ func TestModelsThatComeAgainHaveACircuit(t *testing.T) {
 	memo := kept{}
 	ask := func(q query.Query, memo proposal.Memo) (btn.Assignment, btn.Value) {
 		t.Helper()
-		all, err := Assign(t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodExact}, memo)
+		all, err := Assign(t.Context(), net, []query.Query{q}, query.Settings{Method: query.MethodExact}, memo)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestShortSearchBeforeATree(t *testing.T) {
 			t.Fatal(err)
 		}
 		memo := kept{}
-		all, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, memo)
+		all, err := Assign(t.Context(), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, memo)
 		if err != nil || all[0].Error != nil {
 			t.Fatal(err, all[0].Error)
 		}
@@ -140,7 +140,7 @@ func TestFormulasHaveNoTreeForAllEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, nil)
+	all, err := Assign(t.Context(), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, nil)
 	if err != nil || all[0].Error != nil {
 		t.Fatal(err, all[0].Error)
 	}
@@ -172,7 +172,7 @@ func TestASearchGoesOnWhereATreeIsFar(t *testing.T) {
 		t.Fatal(err)
 	}
 	memo := kept{}
-	all, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, memo)
+	all, err := Assign(t.Context(), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, memo)
 	if err != nil || all[0].Error != nil {
 		t.Fatal(err, all[0].Error)
 	}
@@ -190,7 +190,7 @@ func TestRecurringModelsHaveACircuitAtOnce(t *testing.T) {
 	}
 	memo := kept{}
 	for k, cache := range []string{btn.CacheMiss, btn.CacheHit} {
-		all, err := Assign(proposal.Recurring(t.Context()), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, memo)
+		all, err := Assign(proposal.Recurring(t.Context()), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, memo)
 		if err != nil || all[0].Error != nil {
 			t.Fatal(err, all[0].Error)
 		}
@@ -212,7 +212,7 @@ func TestNoShortSearchAmongTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	memo := kept{}
-	all, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, memo)
+	all, err := Assign(t.Context(), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, memo)
 	if err != nil || all[0].Error != nil {
 		t.Fatal(err, all[0].Error)
 	}

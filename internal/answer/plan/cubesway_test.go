@@ -51,10 +51,10 @@ func TestCubes(t *testing.T) {
 		{},
 		{Marginals: true, Evidence: factorgraph.Observe(map[int]int{5: 1})},
 	}
-	few := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
+	few := query.Settings{Method: query.MethodCircuit, Budget: 60 << 10}
 	got, parts := contracted(t, m, queries, few, true)
 	again, _ := contracted(t, m, queries[:1], few, false)
-	want, _ := contracted(t, m, queries, btn.Settings{Method: btn.MethodExact}, false)
+	want, _ := contracted(t, m, queries, query.Settings{Method: query.MethodExact}, false)
 
 	for q := range queries {
 		if n := parts[q]; n < 8 {
@@ -80,7 +80,7 @@ func TestCubes(t *testing.T) {
 // TestPriceOfCubes: cubes cost what they are estimated to take, with a margin, and may take no more than all together.
 func TestPriceOfCubes(t *testing.T) {
 	m := clauses(44, 95, 1)
-	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 20}
+	s := query.Settings{Method: query.MethodCircuit, Budget: 60 << 20}
 	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestPriceOfCubes(t *testing.T) {
 // TestCubesThatAreOnlyCounted: a cube whose circuit is larger than allowed has the same Z, and no marginals.
 func TestCubesThatAreOnlyCounted(t *testing.T) {
 	m := clauses(44, 95, 1)
-	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
+	s := query.Settings{Method: query.MethodCircuit, Budget: 60 << 10}
 	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func (p plans) Do(ctx context.Context, key string, compute func(context.Context)
 // after it, or wants more, or comes with others, makes circuits, as does a registered model.
 func TestFirstQueryForZMakesNoCircuits(t *testing.T) {
 	m := clauses(44, 95, 1)
-	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
+	s := query.Settings{Method: query.MethodCircuit, Budget: 60 << 10}
 	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ type sums struct {
 }
 
 // contracted plans queries and contracts the parts of each, one by one.
-func contracted(t *testing.T, m *factorgraph.Model, queries []query.Query, s btn.Settings, backwards bool) (out []sums, parts []int) {
+func contracted(t *testing.T, m *factorgraph.Model, queries []query.Query, s query.Settings, backwards bool) (out []sums, parts []int) {
 	t.Helper()
 	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // messages on its problem until enough ends: every one of them once at least. net is the network without evidence. It is nil where
 // estimates are no answer to the query, or belief propagation has no value. Linear time.
 func First(
-	ctx, enough context.Context, net *btn.Network, p *problem.Problem, queries []query.Query, k int, s btn.Settings,
+	ctx, enough context.Context, net *btn.Network, p *problem.Problem, queries []query.Query, k int, s query.Settings,
 ) (*btn.Assignment, error) {
 	s = s.WithDefaults()
 	q := queries[k]
@@ -47,7 +47,7 @@ const (
 )
 
 // Insure returns the insurance that plans need.
-func Insure(assignments []btn.Assignment, s btn.Settings) Insurance {
+func Insure(assignments []btn.Assignment, s query.Settings) Insurance {
 	insurance := Uninsured
 	for _, a := range assignments {
 		if a.Plan == nil || a.Plan.Grows() {

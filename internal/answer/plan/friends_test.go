@@ -6,7 +6,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -30,7 +29,7 @@ func BenchmarkPlanFriends(b *testing.B) {
 		}
 		b.Run(b.Name(), func(b *testing.B) {
 			for b.Loop() {
-				a, err := plan.Assign(context.Background(), net, []query.Query{{Evidence: ev}}, btn.Settings{}, nil)
+				a, err := plan.Assign(context.Background(), net, []query.Query{{Evidence: ev}}, query.Settings{}, nil)
 				if err != nil || a[0].Error != nil {
 					b.Fatal(err, a[0].Error)
 				}

@@ -20,9 +20,9 @@ import (
 // first, each in a task of its own, and nothing that is searched for. The messages of a very large one are passed where it is contracted,
 // once, and four times the network allocates four times the bytes.
 func TestLargeNetworksWithoutTime(t *testing.T) {
-	for _, s := range []btn.Settings{
-		{Method: btn.MethodAuto, Budget: 2e9},
-		{Method: btn.MethodAuto, Budget: 2e9, NoExact: true},
+	for _, s := range []query.Settings{
+		{Method: query.MethodAuto, Budget: 2e9},
+		{Method: query.MethodAuto, Budget: 2e9, NoExact: true},
 	} {
 		for _, n := range []int{3000, policy.PhaseTables} {
 			bytes, larger := hastily(t, n, s), hastily(t, 4*n, s)
@@ -34,13 +34,13 @@ func TestLargeNetworksWithoutTime(t *testing.T) {
 }
 
 // hastily plans for a 3-regular graph of n spins, of more tables than policy.MostHasty, and returns the bytes that took.
-func hastily(t *testing.T, n int, s btn.Settings) (bytes uint64) {
+func hastily(t *testing.T, n int, s query.Settings) (bytes uint64) {
 	t.Helper()
 	m, err := generate.RandomRegular(n, 3, generate.Ising{Delta: 1, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := reparam.Build(t.Context(), m, reparam.Options{Maps: btn.MapIdentity})
+	net, err := reparam.Build(t.Context(), m, reparam.Options{Maps: query.MapIdentity})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,14 +79,14 @@ func TestNoClockOfAPhaseEndsAQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := reparam.Build(t.Context(), m, reparam.Options{Maps: btn.MapIdentity})
+	net, err := reparam.Build(t.Context(), m, reparam.Options{Maps: query.MapIdentity})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, left := range []time.Duration{-time.Second, 20 * time.Millisecond, 100 * time.Millisecond, time.Second, 2 * time.Second} {
 		for _, marginals := range []bool{false, true} {
 			planning := proposal.Until(t.Context(), time.Now().Add(left))
-			assignments, err := Assign(planning, net, []query.Query{{Marginals: marginals}}, btn.Settings{Budget: 6e9}, nil)
+			assignments, err := Assign(planning, net, []query.Query{{Marginals: marginals}}, query.Settings{Budget: 6e9}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,7 +47,7 @@ func TestOneTreeForAllEvidence(t *testing.T) {
 		{Hard: []factorgraph.Observation{{Var: 3, Value: 0}, {Var: 181, Value: 0}}},
 	} {
 		q := query.Query{Evidence: evidence, Marginals: true}
-		as, err := Assign(ctx, net, []query.Query{q}, btn.Settings{Method: btn.MethodExact}, memo)
+		as, err := Assign(ctx, net, []query.Query{q}, query.Settings{Method: query.MethodExact}, memo)
 		if err != nil || as[0].Error != nil {
 			t.Fatal(err, as[0].Error)
 		}
@@ -111,7 +111,7 @@ func TestLargeNetworksHaveOneTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		as, err := Assign(t.Context(), net, []query.Query{{Marginals: true}}, btn.Settings{}, nil)
+		as, err := Assign(t.Context(), net, []query.Query{{Marginals: true}}, query.Settings{}, nil)
 		if err != nil || as[0].Error != nil {
 			t.Fatal(err, as[0].Error)
 		}

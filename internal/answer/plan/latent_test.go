@@ -439,7 +439,7 @@ func TestLatentStructureIsFound(t *testing.T) {
 				evidences[1+e] = someEvidence(rng, m, p)
 			}
 			memo := kept{}
-			settings := btn.Settings{Method: btn.MethodAuto}
+			settings := query.Settings{Method: query.MethodAuto}
 			net, err := stage.Reparameterise(t.Context(), m, settings)
 			if err != nil {
 				t.Fatal(err)
@@ -510,7 +510,7 @@ func TestOneFriendshipDiffers(t *testing.T) {
 			p.Field[2*14+x] += sign * ln
 		}
 		p.Sparse = append(p.Sparse, generate.Coupled{I: 6, J: 14, Coupling: -ln})
-		settings := btn.Settings{Method: btn.MethodAuto}
+		settings := query.Settings{Method: query.MethodAuto}
 		results, err := stage.Run(t.Context(), stage.Request{Model: m, Queries: []query.Query{{}}, Settings: settings}, kept{})
 		if err != nil {
 			t.Fatal(err)
@@ -563,12 +563,12 @@ func BenchmarkLatent(b *testing.B) {
 			for b.Loop() {
 				memo := kept{}
 				q := []query.Query{{Marginals: true}}
-				net, err := stage.Reparameterise(b.Context(), m, btn.Settings{})
+				net, err := stage.Reparameterise(b.Context(), m, query.Settings{})
 				if err != nil {
 					b.Fatal(err)
 				}
 				begun := time.Now()
-				if _, err := stage.Learn(b.Context(), net, q, btn.Settings{}, memo); err != nil {
+				if _, err := stage.Learn(b.Context(), net, q, query.Settings{}, memo); err != nil {
 					b.Fatal(err)
 				}
 				b.ReportMetric(time.Since(begun).Seconds(), "s-found")

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -312,11 +311,11 @@ func TestLowRankOfEitherSign(t *testing.T) {
 				} else {
 					want, share = l.counted(given)
 				}
-				for _, method := range []query.Method{btn.MethodExact, btn.MethodAuto} {
-					if method == btn.MethodAuto && seed%8 > 0 {
+				for _, method := range []query.Method{query.MethodExact, query.MethodAuto} {
+					if method == query.MethodAuto && seed%8 > 0 {
 						continue
 					}
-					settings := btn.Settings{Method: method, Seed: seed}
+					settings := query.Settings{Method: method, Seed: seed}
 					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 					results, err := stage.Run(ctx, stage.Request{
 						Model: m, Queries: []query.Query{{Evidence: evidence}, {Evidence: evidence, Marginals: true}}, Settings: settings,
@@ -329,7 +328,7 @@ func TestLowRankOfEitherSign(t *testing.T) {
 						name := fmt.Sprintf("seed %d, n = %d, couplings %.3v, %s, query %d", seed, len(l.domains), l.coupling, method, q)
 						if r.Error != nil {
 							none[string(r.Error.Code)]++
-							if method == btn.MethodAuto || r.Error.Code != "over_budget" {
+							if method == query.MethodAuto || r.Error.Code != "over_budget" {
 								t.Errorf("%s: %+v", name, r.Error)
 							}
 							continue

@@ -60,7 +60,7 @@ func isingGrid(t *testing.T, n int, o generate.Ising) *btn.Network {
 	return net
 }
 
-var regionSettings = btn.Settings{Method: btn.MethodRegions, Budget: 3e6}
+var regionSettings = query.Settings{Method: query.MethodRegions, Budget: 3e6}
 
 func assignOne(t *testing.T, net *btn.Network, values map[int]int, memo proposal.Memo) btn.Assignment {
 	t.Helper()
@@ -152,7 +152,7 @@ func TestMessagesOfAModelWithPhases(t *testing.T) {
 // The most messages that are learned fit what a cache takes of one value.
 func TestMostMessagesFitTheCache(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	g := &btn.Plan{Method: btn.MethodRegions, Messages: make([]float64, policy.MostMessages)}
+	g := &btn.Plan{Method: query.MethodRegions, Messages: make([]float64, policy.MostMessages)}
 	for k := range g.Messages {
 		g.Messages[k] = rng.Float64()
 	}

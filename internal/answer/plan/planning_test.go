@@ -38,7 +38,7 @@ func wide(t *testing.T, n int) *btn.Network {
 // TestWhatCannotFitIsRefusedWithoutASearch: by the lower bound, with its figure, for method exact and for auto.
 func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 	net := wide(t, 70)
-	assignments, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, nil)
+	assignments, err := Assign(t.Context(), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 		!strings.Contains(e.Message, "every order has a table of at least 2^70.0 entries") {
 		t.Errorf("method exact: %+v", e)
 	}
-	assignments, err = Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Budget: 1e8}, nil)
+	assignments, err = Assign(t.Context(), net, []query.Query{{}}, query.Settings{Budget: 1e8}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 // nothing of that where the caller has gone.
 func TestNoTimeForPlanning(t *testing.T) {
 	net := wide(t, 40)
-	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
+	s := query.Settings{Method: query.MethodTruncated, Budget: 1e9}
 	assignments, err := Assign(proposal.Until(t.Context(), time.Now().Add(-time.Second)), net, []query.Query{{}}, s, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,8 @@ func TestNoTimeForPlanning(t *testing.T) {
 func TestSmallNetworksAreExactLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // computation takes no time
 		net := isingGrid(t, 3, generate.Ising{Delta: 1, Seed: 1})
-		a := assigned(t, proposal.Until(t.Context(), time.Now().Add(-time.Second)), net, btn.Settings{Method: btn.MethodAuto, Budget: 1e9}, nil)
+		late := proposal.Until(t.Context(), time.Now().Add(-time.Second))
+		a := assigned(t, late, net, query.Settings{Method: query.MethodAuto, Budget: 1e9}, nil)
 		if a.Error != nil || !a.Plan.Exact() {
 			t.Errorf("%+v, %v", a.Plan, a.Error)
 		}
@@ -97,7 +98,7 @@ func TestSmallNetworksAreExactLate(t *testing.T) {
 // another job waited for it.
 func TestHastyPlansAreNotRemembered(t *testing.T) {
 	net := wide(t, 30)
-	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
+	s := query.Settings{Method: query.MethodTruncated, Budget: 1e9}
 	memo := &counting{}
 	plan := func(ctx context.Context, memo proposal.Memo) ([]*truncated.TruncatedPlan, string) {
 		t.Helper()
@@ -140,7 +141,7 @@ func sweeps(p *btn.Plan) (out []*truncated.TruncatedPlan) {
 }
 
 // assigned is the assignment of one query without evidence.
-func assigned(t *testing.T, ctx context.Context, net *btn.Network, s btn.Settings, memo proposal.Memo) btn.Assignment {
+func assigned(t *testing.T, ctx context.Context, net *btn.Network, s query.Settings, memo proposal.Memo) btn.Assignment {
 	t.Helper()
 	assignments, err := Assign(ctx, net, []query.Query{{}}, s, memo)
 	if err != nil {
@@ -169,7 +170,7 @@ func (w *waited) Do(
 // thing.
 func TestNoTimeForRegions(t *testing.T) {
 	net := wide(t, 8)
-	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
+	s := query.Settings{Method: query.MethodRegions, Budget: 1e9}
 	kinds := func(ctx context.Context, memo proposal.Memo) (kinds []string) {
 		t.Helper()
 		a := assigned(t, ctx, net, s, memo)
@@ -229,11 +230,11 @@ func (c *counting) Do(
 // alone is beyond the budget.
 func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 	net := wide(t, 24)
-	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e4}
+	s := query.Settings{Method: query.MethodAuto, NoExact: true, Budget: 1e4}
 	for _, c := range []struct {
 		ctx  context.Context
-		want btn.Method
-	}{{t.Context(), btn.MethodTruncated}, {proposal.Until(t.Context(), time.Now().Add(time.Hour)), btn.MethodRegions}} {
+		want query.Method
+	}{{t.Context(), query.MethodTruncated}, {proposal.Until(t.Context(), time.Now().Add(time.Hour)), query.MethodRegions}} {
 		assignments, err := Assign(c.ctx, net, []query.Query{{}}, s, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -250,10 +251,10 @@ func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 
 // TestSearchesGrowWithTheBudget: they are counted, and a quarter of it at most.
 func TestSearchesGrowWithTheBudget(t *testing.T) {
-	if got := proposal.Moves(btn.Settings{Budget: 3 * policy.Rate}); got != 750_000_000 {
+	if got := proposal.Moves(query.Settings{Budget: 3 * policy.Rate}); got != 750_000_000 {
 		t.Errorf("3 s: %d moves", got)
 	}
-	if got := proposal.Moves(btn.Settings{}); got != policy.MostMoves {
+	if got := proposal.Moves(query.Settings{}); got != policy.MostMoves {
 		t.Errorf("by default: %d moves", got)
 	}
 }
@@ -262,7 +263,7 @@ func TestSearchesGrowWithTheBudget(t *testing.T) {
 // time.
 func TestExactPlansThatMissTheDeadline(t *testing.T) {
 	net := isingGrid(t, 12, generate.Ising{Delta: 1, Seed: 1})
-	s := btn.Settings{Method: btn.MethodAuto, Budget: 1e9}
+	s := query.Settings{Method: query.MethodAuto, Budget: 1e9}
 	timed := proposal.Until(t.Context(), time.Now().Add(time.Hour))
 	plain := assigned(t, timed, net, s, nil)
 	if plain.Error != nil || !plain.Plan.Exact() {
@@ -271,13 +272,13 @@ func TestExactPlansThatMissTheDeadline(t *testing.T) {
 	longest := plain.Plan.Estimates[0].Cost.Flops / float64(len(plain.Plan.Estimates[0].Parts))
 	for name, c := range map[string]struct {
 		flops  float64
-		method btn.Method
+		method query.Method
 		exact  bool
 	}{
-		"in time":            {1.01 * longest / policy.FastExact, btn.MethodAuto, true},
-		"late":               {0.99 * longest / policy.FastExact, btn.MethodAuto, false},
-		"late, asked for":    {0.99 * longest / policy.FastExact, btn.MethodExact, true},
-		"a worth of nothing": {0, btn.MethodAuto, true},
+		"in time":            {1.01 * longest / policy.FastExact, query.MethodAuto, true},
+		"late":               {0.99 * longest / policy.FastExact, query.MethodAuto, false},
+		"late, asked for":    {0.99 * longest / policy.FastExact, query.MethodExact, true},
+		"a worth of nothing": {0, query.MethodAuto, true},
 	} {
 		s.Method = c.method
 		a := assigned(t, proposal.Worth(timed, c.flops), net, s, nil)

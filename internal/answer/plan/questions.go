@@ -151,7 +151,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	plan := *assignment.Plan
 	e := plan.Estimates[0]
 	e.Parts = slices.Clone(e.Parts)
-	var cost btn.Cost
+	var cost query.Cost
 	if assignment.Cost != nil {
 		cost = *assignment.Cost
 	}
@@ -262,7 +262,7 @@ func (a *assigner) searched(q query.Query, known *search.Known, why string) (*bt
 	var plan *btn.Plan
 	hit := a.CacheState()
 	if known != nil && !known.Found.Relaxed {
-		plan = proposal.Exact(btn.Cost{Flops: known.Flops})
+		plan = proposal.Exact(query.Cost{Flops: known.Flops})
 	} else {
 		var err error
 		if plan, hit, err = a.searching(asks(q)[0], q, known)(1); err != nil {

@@ -17,7 +17,7 @@ import (
 // assigners are those of one job: of its network, and of the parts that queries depend on alone, each made when it is first needed.
 type assigners struct {
 	ctx      context.Context
-	settings btn.Settings // with defaults
+	settings query.Settings // with defaults
 	memo     proposal.Memo
 	known    *Known
 	problems *problem.Shared

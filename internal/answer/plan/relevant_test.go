@@ -62,7 +62,7 @@ func (m *memory) Do(ctx context.Context, key string, compute func(context.Contex
 // TestQuestionsArePlannedOnTheirPart: of a network too wide for exact answers, a question about variables with few ancestors has an exact
 // plan, whose price is that of its part. Two sets of observations that leave the same part have one plan. A small network stays whole.
 func TestQuestionsArePlannedOnTheirPart(t *testing.T) {
-	net, err := stage.Reparameterise(t.Context(), wideNetwork(200), btn.Settings{})
+	net, err := stage.Reparameterise(t.Context(), wideNetwork(200), query.Settings{})
 	if err != nil || !net.Directed {
 		t.Fatalf("%v, directed %t", err, net.Directed)
 	}
@@ -73,7 +73,7 @@ func TestQuestionsArePlannedOnTheirPart(t *testing.T) {
 		{Joint: []int{4, 1}},
 		{Map: []int{3}},
 	}
-	assignments, err := plan.Assign(t.Context(), net, queries, btn.Settings{}, nil)
+	assignments, err := plan.Assign(t.Context(), net, queries, query.Settings{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,11 +92,11 @@ func TestQuestionsArePlannedOnTheirPart(t *testing.T) {
 		t.Errorf("the assignment is of %v", got)
 	}
 
-	small, err := stage.Reparameterise(t.Context(), wideNetwork(12), btn.Settings{})
+	small, err := stage.Reparameterise(t.Context(), wideNetwork(12), query.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if assignments, err = plan.Assign(t.Context(), small, queries, btn.Settings{}, nil); err != nil {
+	if assignments, err = plan.Assign(t.Context(), small, queries, query.Settings{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for k, a := range assignments {
@@ -116,9 +116,9 @@ func TestPartsHaveTheSameBits(t *testing.T) {
 		queries = append(queries, query.Query{Evidence: e, Targets: rng.Perm(8)[:2]})
 	}
 	memo := &memory{plans: map[string]*btn.Plan{}}
-	ask := func(queries []query.Query, memo *memory) []btn.Result {
+	ask := func(queries []query.Query, memo *memory) []query.Result {
 		request := stage.Request{Job: "j", Model: m, Queries: queries}
-		var results []btn.Result
+		var results []query.Result
 		var err error
 		if memo == nil {
 			results, err = stage.Run(t.Context(), request, nil)
@@ -132,7 +132,7 @@ func TestPartsHaveTheSameBits(t *testing.T) {
 	}
 	first, cold, hit := ask(queries, nil), ask(queries, memo), ask(queries, memo)
 	for k := range queries {
-		for name, r := range map[string]btn.Result{"cold": cold[k], "hit": hit[k], "by itself": ask(queries[k:k+1], nil)[0]} {
+		for name, r := range map[string]query.Result{"cold": cold[k], "hit": hit[k], "by itself": ask(queries[k:k+1], nil)[0]} {
 			same := r.Exact && r.LogZ != nil && *r.LogZ == *first[k].LogZ && slices.EqualFunc(r.Marginals, first[k].Marginals, slices.Equal)
 			if !same {
 				t.Errorf("query %d, %s: %+v, first %+v", k, name, r, first[k])

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -125,7 +124,7 @@ func TestBoundsOfExactAnswersHold(t *testing.T) {
 						}
 						f.parent, f.tables = append(f.parent, p), append(f.tables, table)
 					}
-					settings := btn.Settings{Method: btn.MethodExact}
+					settings := query.Settings{Method: query.MethodExact}
 					results, err := stage.Run(t.Context(), stage.Request{
 						Model: f.model(), Queries: []query.Query{{}, {Marginals: true}}, Settings: settings,
 					}, kept{})

@@ -20,10 +20,10 @@ import (
 )
 
 // answerLearned runs a network through the stages after the first, by learned components.
-func answerLearned(t *testing.T, net *btn.Network, s btn.Settings) btn.Result {
+func answerLearned(t *testing.T, net *btn.Network, s query.Settings) query.Result {
 	t.Helper()
 	queries := []query.Query{{}}
-	s.Method = btn.MethodSymmetryCP
+	s.Method = query.MethodSymmetryCP
 	assignments, err := Learn(t.Context(), net, queries, s, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func answerLearned(t *testing.T, net *btn.Network, s btn.Settings) btn.Result {
 }
 
 // holds compares a result with the truth: its certificate, its value if it is exact, and its warning if nothing is known.
-func holds(t *testing.T, name string, z *big.Float, r btn.Result) {
+func holds(t *testing.T, name string, z *big.Float, r query.Result) {
 	t.Helper()
 	if r.Error != nil || z.Sign() <= 0 {
 		return
@@ -67,18 +67,18 @@ func TestCertificatesHoldUnderMaps(t *testing.T) {
 	for trial := range nightly.Rounds(200, 400) {
 		m := generate.Small(r, generate.SmallOptions{Variables: 3, Factors: 3, Negative: trial%2 == 1})
 		extreme(r, m, trial%5)
-		o := reparam.Options{Maps: btn.MapOrthogonal, Cores: btn.CoresAreFactors}
+		o := reparam.Options{Maps: query.MapOrthogonal, Cores: query.CoresAreFactors}
 		if trial%3 == 0 {
-			o.Cores = btn.CoresAreVariables
+			o.Cores = query.CoresAreVariables
 		}
 		if trial%4 != 0 {
-			o.Maps, o.Given = btn.MapGiven, skewed(r, m, math.Pow(10, 7*r.Float64()))
+			o.Maps, o.Given = query.MapGiven, skewed(r, m, math.Pow(10, 7*r.Float64()))
 		}
 		net, err := reparam.Build(t.Context(), m, o)
 		if err != nil {
 			continue // a number beyond float64 in a form that keeps no exponent
 		}
-		s := btn.Settings{Components: 1 + trial%3, Sweeps: 3, Starts: 1, LearnMaps: trial%7 == 0, Seed: uint64(trial)}
+		s := query.Settings{Components: 1 + trial%3, Sweeps: 3, Starts: 1, LearnMaps: trial%7 == 0, Seed: uint64(trial)}
 		holds(t, fmt.Sprintf("%d: %s, %s", trial, o.Maps, o.Cores), oracle.Z(m, factorgraph.Evidence{}), answerLearned(t, net, s))
 	}
 }
@@ -130,12 +130,12 @@ func TestCertificatesHoldWhereTermsCancel(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 2))
 	for trial := range 30 {
 		m, z := cancelling(r, 17)
-		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
+		for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal} {
 			net, err := reparam.Build(t.Context(), m, reparam.Options{Maps: maps})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := btn.Settings{Components: 1 + trial%2, Sweeps: 2, Starts: 1}
+			s := query.Settings{Components: 1 + trial%2, Sweeps: 2, Starts: 1}
 			holds(t, fmt.Sprintf("%d: %s", trial, maps), z, answerLearned(t, net, s))
 		}
 	}
@@ -173,13 +173,13 @@ func TestLearnedComponentsOfSmallGraphs(t *testing.T) {
 			}
 			z := oracle.Z(m, factorgraph.Evidence{})
 			for _, components := range []int{1, 3} {
-				s := btn.Settings{Components: components, Sweeps: 3, Starts: 1}
-				net, err := bp.Network(t.Context(), m, btn.CoresAreFactors, bp.Options{})
+				s := query.Settings{Components: components, Sweeps: 3, Starts: 1}
+				net, err := bp.Network(t.Context(), m, query.CoresAreFactors, bp.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				holds(t, fmt.Sprintf("bp, %v, %d, %d", delta, seed, components), z, answerLearned(t, net, s))
-				if net, err = reparam.Build(t.Context(), m, reparam.Options{Maps: btn.MapOrthogonal}); err != nil {
+				if net, err = reparam.Build(t.Context(), m, reparam.Options{Maps: query.MapOrthogonal}); err != nil {
 					t.Fatal(err)
 				}
 				holds(t, fmt.Sprintf("orthogonal, %v, %d, %d", delta, seed, components), z, answerLearned(t, net, s))

@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/search"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -23,7 +24,7 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 			},
 		)
 	}
-	net, err := Reparameterise(t.Context(), m, btn.Settings{})
+	net, err := Reparameterise(t.Context(), m, query.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,9 +37,9 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 			{Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{}},
 		},
 	}
-	heavy := &btn.Cost{Flops: 5 * policy.ChunkFlops} // of all five parts
+	heavy := &query.Cost{Flops: 5 * policy.ChunkFlops} // of all five parts
 	chunks, _ := Chunks(
-		net, []btn.Assignment{{Plan: plan}, {Error: &btn.ErrorInfo{}}, {Plan: plan, Cost: heavy}},
+		net, []btn.Assignment{{Plan: plan}, {Error: &query.ErrorInfo{}}, {Plan: plan, Cost: heavy}},
 	)
 	var units []btn.Unit
 	for _, c := range chunks {
@@ -58,7 +59,7 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 // TestChunksOfSearches: a search is a chunk before all others, and the first and the last of them may suffice.
 func TestChunksOfSearches(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2}}
-	net, err := Reparameterise(t.Context(), m, btn.Settings{})
+	net, err := Reparameterise(t.Context(), m, query.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func (c *conflicts) zero(in []bool) (zero, ok bool) {
 		}
 	}
 	queries := []query.Query{{Evidence: e}}
-	s := btn.Settings{Method: btn.MethodExact, Memory: c.o.Memory}
+	s := query.Settings{Method: query.MethodExact, Memory: c.o.Memory}
 	assignments, err := LearnKnown(c.ctx, c.net, queries, s, nil, &c.known)
 	if err != nil || assignments[0].Error != nil || assignments[0].Plan.Len() > conflictTests {
 		return false, false
@@ -147,7 +147,7 @@ func (c *conflicts) zero(in []bool) (zero, ok bool) {
 		return false, false
 	}
 	r := Aggregate("", assignments, nil, values)[0]
-	if r.Status != btn.StatusOK || !r.Exact {
+	if r.Status != query.StatusOK || !r.Exact {
 		return false, false
 	}
 	if !r.Zero {

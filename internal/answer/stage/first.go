@@ -36,8 +36,8 @@ func half(left time.Duration) time.Duration {
 // half of policy.FirstTime holds of the time left, and one at least. The rest fails with code deadline. It plans nothing. Its errors are
 // the context's.
 func First(
-	ctx context.Context, job string, net *btn.Network, queries []query.Query, s btn.Settings, left time.Duration,
-) ([]btn.Result, error) {
+	ctx context.Context, job string, net *btn.Network, queries []query.Query, s query.Settings, left time.Duration,
+) ([]query.Result, error) {
 	enough, cancel := context.WithTimeout(ctx, half(left))
 	defer cancel()
 	late := errorInfo(fault.New(fault.Deadline, "stage: no time was left for a first value"), query.StageLearn)
@@ -69,7 +69,7 @@ func First(
 
 // firstOf returns the assignment and the values of a query's first answer; nil where it has none.
 func firstOf(
-	ctx, enough context.Context, net *btn.Network, queries []query.Query, k int, s btn.Settings,
+	ctx, enough context.Context, net *btn.Network, queries []query.Query, k int, s query.Settings,
 ) (*btn.Assignment, []btn.UnitValue, error) {
 	on, q := (*problem.Shared)(nil).Relevant(net, queries[k])
 	_, _, conditioned, err := on.Given(q.Evidence)
@@ -100,19 +100,19 @@ func firstOf(
 }
 
 // Answered reports whether some query has an answer.
-func Answered(results []btn.Result) bool {
-	return slices.ContainsFunc(results, func(r btn.Result) bool { return r.Status == btn.StatusOK })
+func Answered(results []query.Result) bool {
+	return slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK })
 }
 
 // OrFirst puts the results of First in the place of those that failed, and says why they stand there. Where the model or the question is at
 // fault, or somebody cancelled, the failure stays.
-func OrFirst(results, first []btn.Result) []btn.Result {
+func OrFirst(results, first []query.Result) []query.Result {
 	if len(results) != len(first) {
 		return results
 	}
 	out := slices.Clone(results)
 	for q, r := range results {
-		if r.Status == btn.StatusOK || first[q].Status != btn.StatusOK || r.Error == nil {
+		if r.Status == query.StatusOK || first[q].Status != query.StatusOK || r.Error == nil {
 			continue
 		}
 		switch r.Error.Code {

@@ -53,7 +53,7 @@ func TestThePlannerHangs(t *testing.T) {
 	t.Parallel()
 	m := weak(t)
 	want := lnZ(m, factorgraph.Evidence{})
-	for _, method := range []btn.Method{btn.MethodAuto, btn.MethodTruncated, btn.MethodSampled, btn.MethodRegions} {
+	for _, method := range []query.Method{query.MethodAuto, query.MethodTruncated, query.MethodSampled, query.MethodRegions} {
 		for _, deaf := range []bool{false, true} {
 			t.Run(string(method), func(t *testing.T) {
 				t.Parallel()
@@ -65,13 +65,13 @@ func TestThePlannerHangs(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
-				r := Request{Job: "j", Model: m, Settings: btn.Settings{Method: method}, Queries: []query.Query{{Marginals: true}}}
+				r := Request{Job: "j", Model: m, Settings: query.Settings{Method: method}, Queries: []query.Query{{Marginals: true}}}
 				results, err := Run(ctx, r, h)
 				if err != nil {
 					t.Fatal(err)
 				}
 				a := results[0]
-				if a.Status != btn.StatusOK || a.Exact || a.Ended != "deadline" || a.Method != btn.MethodRegions || a.Job != "j" {
+				if a.Status != query.StatusOK || a.Exact || a.Ended != "deadline" || a.Method != query.MethodRegions || a.Job != "j" {
 					t.Fatalf("%+v, %+v", a, a.Error)
 				}
 				if math.Abs(*a.LogZ-want) > 0.01 || a.Bounds == nil || a.Bounds.Upper == nil || *a.Bounds.Upper < want {
@@ -90,24 +90,24 @@ func TestThePlannerHangs(t *testing.T) {
 
 // TestNoFirstAnswer to questions that no estimate answers: the failure is the answer.
 func TestNoFirstAnswer(t *testing.T) {
-	net, err := Reparameterise(t.Context(), weak(t), btn.Settings{})
+	net, err := Reparameterise(t.Context(), weak(t), query.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		method btn.Method
+		method query.Method
 		q      query.Query
 		is     bool
 	}{
-		{btn.MethodAuto, query.Query{}, true},
-		{btn.MethodExact, query.Query{}, false},
-		{btn.MethodCircuit, query.Query{}, false},
-		{btn.MethodAuto, query.Query{MPE: true}, false},
-		{btn.MethodAuto, query.Query{Joint: []int{0, 1}}, false},
-		{btn.MethodAuto, query.Query{Gradients: true}, false},
-		{btn.MethodAuto, query.Query{Samples: 3}, false},
+		{query.MethodAuto, query.Query{}, true},
+		{query.MethodExact, query.Query{}, false},
+		{query.MethodCircuit, query.Query{}, false},
+		{query.MethodAuto, query.Query{MPE: true}, false},
+		{query.MethodAuto, query.Query{Joint: []int{0, 1}}, false},
+		{query.MethodAuto, query.Query{Gradients: true}, false},
+		{query.MethodAuto, query.Query{Samples: 3}, false},
 	} {
-		results, err := First(t.Context(), "", net, []query.Query{c.q}, btn.Settings{Method: c.method}, time.Hour)
+		results, err := First(t.Context(), "", net, []query.Query{c.q}, query.Settings{Method: c.method}, time.Hour)
 		if err != nil || Answered(results) != c.is {
 			t.Errorf("%s, %+v: %+v, %v", c.method, c.q, results, err)
 		}
@@ -117,19 +117,19 @@ func TestNoFirstAnswer(t *testing.T) {
 // TestFirstIsOneSweepAtLeast of every query's messages where there is time, and of the first one's where there is none.
 func TestFirstIsOneSweepAtLeast(t *testing.T) {
 	m := weak(t)
-	net, err := Reparameterise(t.Context(), m, btn.Settings{})
+	net, err := Reparameterise(t.Context(), m, query.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	queries := []query.Query{{}, {Evidence: factorgraph.Observe(map[int]int{0: 1})}}
-	results, err := First(t.Context(), "", net, queries, btn.Settings{}, 0)
-	if err != nil || results[0].Status != btn.StatusOK || results[1].Error.Code != fault.Deadline {
+	results, err := First(t.Context(), "", net, queries, query.Settings{}, 0)
+	if err != nil || results[0].Status != query.StatusOK || results[1].Error.Code != fault.Deadline {
 		t.Fatalf("%+v, %v", results, err)
 	}
 	if want := lnZ(m, factorgraph.Evidence{}); math.Abs(*results[0].LogZ-want) > 0.5 {
 		t.Errorf("after one sweep %v, want %v", *results[0].LogZ, want)
 	}
-	results, err = First(t.Context(), "", net, queries, btn.Settings{}, time.Hour)
+	results, err = First(t.Context(), "", net, queries, query.Settings{}, time.Hour)
 	for q := range queries {
 		if want := lnZ(m, queries[q].Evidence); err != nil || math.Abs(*results[q].LogZ-want) > 0.01 {
 			t.Errorf("query %d: %+v, %v, want %v", q, results[q], err, want)
@@ -140,19 +140,19 @@ func TestFirstIsOneSweepAtLeast(t *testing.T) {
 // TestOrFirst: the first answer stands for whatever failed but the model, the question and a cancel.
 func TestOrFirst(t *testing.T) {
 	z := 1.5
-	first := []btn.Result{
-		{Status: btn.StatusOK, LogZ: &z, Ended: "complete", Warnings: []string{"w"}},
-		{Status: btn.StatusError, Error: &btn.ErrorInfo{}},
+	first := []query.Result{
+		{Status: query.StatusOK, LogZ: &z, Ended: "complete", Warnings: []string{"w"}},
+		{Status: query.StatusError, Error: &query.ErrorInfo{}},
 	}
 	other := 2.5
 	for _, code := range []fault.Code{
 		fault.Deadline, fault.OverBudget, fault.Unsupported, fault.FailedEstimate, fault.Internal, fault.Infrastructure,
 		fault.BadInput, fault.Cancelled,
 	} {
-		failed := btn.Result{Status: btn.StatusError, Error: &btn.ErrorInfo{Code: code, Message: "why"}}
-		got := OrFirst([]btn.Result{failed, failed}, first)
+		failed := query.Result{Status: query.StatusError, Error: &query.ErrorInfo{Code: code, Message: "why"}}
+		got := OrFirst([]query.Result{failed, failed}, first)
 		stays := code == fault.BadInput || code == fault.Cancelled
-		if stays != (got[0].Status == btn.StatusError) || got[1].Error.Code != code {
+		if stays != (got[0].Status == query.StatusError) || got[1].Error.Code != code {
 			t.Errorf("%s: %+v", code, got)
 		}
 		if stays {
@@ -162,11 +162,11 @@ func TestOrFirst(t *testing.T) {
 			(got[0].Ended == "deadline") != (code == fault.Deadline) {
 			t.Errorf("%s: %+v", code, got[0])
 		}
-		answered := btn.Result{Status: btn.StatusOK, LogZ: &other}
-		if got := OrFirst([]btn.Result{answered, failed}, first); *got[0].LogZ != other {
+		answered := query.Result{Status: query.StatusOK, LogZ: &other}
+		if got := OrFirst([]query.Result{answered, failed}, first); *got[0].LogZ != other {
 			t.Errorf("%s: an answer gave way: %+v", code, got[0])
 		}
-		if got := OrFirst([]btn.Result{failed}, first); got[0].Status != btn.StatusError {
+		if got := OrFirst([]query.Result{failed}, first); got[0].Status != query.StatusError {
 			t.Errorf("%s: results of another job: %+v", code, got)
 		}
 	}
@@ -175,10 +175,10 @@ func TestOrFirst(t *testing.T) {
 // TestInsure: small exact plans need no first value.
 func TestInsure(t *testing.T) {
 	exact := func(flops float64) btn.Assignment {
-		return btn.Assignment{Plan: &btn.Plan{Estimates: []btn.Estimate{{Quality: &btn.Quality{Exact: true}, Cost: btn.Cost{Flops: flops}}}}}
+		return btn.Assignment{Plan: &btn.Plan{Estimates: []btn.Estimate{{Quality: &btn.Quality{Exact: true}, Cost: query.Cost{Flops: flops}}}}}
 	}
 	under := exact(1e12)
-	under.Cost = &btn.Cost{Flops: 10}
+	under.Cost = &query.Cost{Flops: 10}
 	grows := btn.Assignment{Plan: &btn.Plan{Estimates: []btn.Estimate{{}}}}
 	for _, c := range []struct {
 		of   []btn.Assignment
@@ -188,9 +188,9 @@ func TestInsure(t *testing.T) {
 		{[]btn.Assignment{exact(10), exact(1e6)}, plan.InsuredBySweep},
 		{[]btn.Assignment{exact(1e6), exact(1e10)}, plan.Insured},
 		{[]btn.Assignment{exact(10), grows}, plan.Insured},
-		{[]btn.Assignment{exact(10), {Error: &btn.ErrorInfo{}}}, plan.Insured},
+		{[]btn.Assignment{exact(10), {Error: &query.ErrorInfo{}}}, plan.Insured},
 	} {
-		if got := plan.Insure(c.of, btn.Settings{Budget: 3e9}); got != c.want {
+		if got := plan.Insure(c.of, query.Settings{Budget: 3e9}); got != c.want {
 			t.Errorf("%+v: %v, want %v", c.of, got, c.want)
 		}
 	}

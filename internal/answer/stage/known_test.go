@@ -34,16 +34,16 @@ func lnWeight(m *factorgraph.Model, values []int) (ln float64) {
 func TestWhatPlanningKnows(t *testing.T) {
 	for name, c := range map[string]struct {
 		until    time.Duration // of planning, from now; 0: there is no deadline
-		settings btn.Settings
+		settings query.Settings
 		best     int
 		searches int // that follow, −1: as many as there are
 	}{
-		"the exact way fits":         {time.Hour, btn.Settings{Budget: 1e5}, 0, -1},
-		"the exact way does not fit": {time.Hour, btn.Settings{Budget: 1e4}, 0, 1},
-		"no time":                    {-time.Second, btn.Settings{Budget: 1e5}, 0, 1},
-		"of three":                   {time.Hour, btn.Settings{Budget: 1e4}, 3, 1},
-		"cubes":                      {0, btn.Settings{Budget: 1e4, Components: 4}, 0, 4},
-		"time for a proof":           {time.Hour, btn.Settings{Budget: 1.6e6}, 0, 0},
+		"the exact way fits":         {time.Hour, query.Settings{Budget: 1e5}, 0, -1},
+		"the exact way does not fit": {time.Hour, query.Settings{Budget: 1e4}, 0, 1},
+		"no time":                    {-time.Second, query.Settings{Budget: 1e5}, 0, 1},
+		"of three":                   {time.Hour, query.Settings{Budget: 1e4}, 3, 1},
+		"cubes":                      {0, query.Settings{Budget: 1e4, Components: 4}, 0, 4},
+		"time for a proof":           {time.Hour, query.Settings{Budget: 1.6e6}, 0, 0},
 	} {
 		m, err := generate.Complete(14, generate.Ising{Delta: 2, Seed: 1})
 		if err != nil {
@@ -110,7 +110,7 @@ func TestWhatPlanningKnows(t *testing.T) {
 			t.Errorf("%s: the evidence of an assignment that was found is said to be impossible", name)
 		}
 		r := AggregateNow("t", assignments, nil, values)[0]
-		if r.Status != btn.StatusOK || r.MPE == nil || r.MPE.LnBound == nil {
+		if r.Status != query.StatusOK || r.MPE == nil || r.MPE.LnBound == nil {
 			t.Fatalf("%s: %+v, %+v at the deadline", name, r.MPE, r.Error)
 		}
 		proved := *r.MPE.Optimal
@@ -126,7 +126,7 @@ func TestWhatPlanningKnows(t *testing.T) {
 		}
 		slices.Reverse(values)
 		r = Aggregate("t", assignments, nil, values)[0]
-		if r.Status != btn.StatusOK || r.MPE.LnWeight < early || r.MPE.LnWeight > most+slack ||
+		if r.Status != query.StatusOK || r.MPE.LnWeight < early || r.MPE.LnWeight > most+slack ||
 			r.MPE.Optimal != nil && *r.MPE.Optimal && r.MPE.LnWeight < most-slack {
 			t.Errorf("%s: ln weight %v after %v, the largest is %v: %+v", name, r.MPE, early, most, r.Error)
 		}

@@ -21,7 +21,7 @@ func TestALateExactPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, marginals := range []bool{false, true} {
-		s := btn.Settings{Budget: 1e5}
+		s := query.Settings{Budget: 1e5}
 		queries := []query.Query{{Marginals: marginals}}
 		want, err := Run(t.Context(), Request{Model: m, Queries: queries, Settings: s}, nil)
 		if err != nil || !want[0].Exact {
@@ -49,7 +49,7 @@ func TestALateExactPlan(t *testing.T) {
 
 		late := OrFirst(AggregateNow("", assignments, nil, nil), first)[0]
 		switch {
-		case late.Status != btn.StatusOK || late.Exact || late.Ended != "deadline" || late.Method != btn.MethodRegions:
+		case late.Status != query.StatusOK || late.Exact || late.Ended != "deadline" || late.Method != query.MethodRegions:
 			t.Errorf("late: %+v, %+v", late, late.Error)
 		case math.Abs(*late.LogZ-*want[0].LogZ) > 5 || late.Bounds == nil || late.Bounds.Upper == nil || *late.Bounds.Upper < *want[0].LogZ:
 			t.Errorf("late: ln Z %v, bounds %+v, want %v", *late.LogZ, late.Bounds, *want[0].LogZ)
@@ -58,8 +58,8 @@ func TestALateExactPlan(t *testing.T) {
 		}
 
 		values[0].Value = btn.Value{}
-		values[0].Error = &btn.ErrorInfo{Code: fault.Unsupported, Message: "it failed", Stage: query.StageContract}
-		if r := OrFirst(Aggregate("", assignments, nil, values), first)[0]; r.Status != btn.StatusOK || *r.LogZ != *late.LogZ {
+		values[0].Error = &query.ErrorInfo{Code: fault.Unsupported, Message: "it failed", Stage: query.StageContract}
+		if r := OrFirst(Aggregate("", assignments, nil, values), first)[0]; r.Status != query.StatusOK || *r.LogZ != *late.LogZ {
 			t.Errorf("after a failure: %+v, %+v", r, r.Error)
 		}
 	}

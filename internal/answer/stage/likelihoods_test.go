@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -33,10 +32,10 @@ func TestLikelihoodsBeyondFloat64(t *testing.T) {
 		{Evidence: far, Joint: []int{0, 1}},
 		{Evidence: evidence}, {Evidence: far, Gradients: true}, {Evidence: far, Sensitivity: &query.Sensitivity{Variable: 1, Value: 1}},
 	}
-	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-		s := btn.Settings{Cores: cores}
+	for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
+		s := query.Settings{Cores: cores}
 		queries := queries
-		if cores == btn.CoresAreVariables {
+		if cores == query.CoresAreVariables {
 			queries = queries[:5]
 		}
 		net, err := ReparameteriseFor(t.Context(), m, s, queries)

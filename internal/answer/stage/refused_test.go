@@ -25,7 +25,7 @@ func TestEstimatesBehindAnExactPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := []query.Query{{}}
-	s := btn.Settings{NoExact: true, Budget: 1e6}
+	s := query.Settings{NoExact: true, Budget: 1e6}
 	net, err := Reparameterise(t.Context(), m, s)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestEstimatesBehindAnExactPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exactly, err := Learn(t.Context(), net, queries, btn.Settings{Method: btn.MethodExact}, nil)
+	exactly, err := Learn(t.Context(), net, queries, query.Settings{Method: query.MethodExact}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestEstimatesBehindAnExactPlan(t *testing.T) {
 	for i := range values {
 		if values[i].Part == at {
 			values[i].Value = btn.Value{}
-			values[i].Error = &btn.ErrorInfo{Code: fault.OverBudget, Message: "no digit is known", Stage: query.StageContract}
+			values[i].Error = &query.ErrorInfo{Code: fault.OverBudget, Message: "no digit is known", Stage: query.StageContract}
 		}
 	}
 	r := Aggregate("", assignments, nil, values)[0]
@@ -85,7 +85,7 @@ func contracted(t *testing.T, net *btn.Network, assignments []btn.Assignment, qu
 	t.Helper()
 	chunks, _ := Chunks(net, assignments)
 	for _, units := range chunks {
-		some, err := Contract(t.Context(), net, assignments, queries, units, ContractOptions{Memory: btn.DefaultMemory})
+		some, err := Contract(t.Context(), net, assignments, queries, units, ContractOptions{Memory: query.DefaultMemory})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestSampledFormulas(t *testing.T) {
 	m := formula(rand.New(rand.NewPCG(1, 5)), 12, 9)
 	z, _ := oracle.Z(m, factorgraph.Evidence{}).Float64()
 	results, err := Run(t.Context(), Request{Model: m, Queries: []query.Query{{}},
-		Settings: btn.Settings{Method: btn.MethodSampled, Budget: 1e7}}, nil)
+		Settings: query.Settings{Method: query.MethodSampled, Budget: 1e7}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestNoNumberWithoutADigit(t *testing.T) {
 	none := 0
 	for memory := int64(1 << 8); memory <= 1<<22; memory += memory / 4 {
 		results, err := Run(t.Context(), Request{Model: m, Queries: []query.Query{{}},
-			Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}}, nil)
+			Settings: query.Settings{Method: query.MethodExact, Memory: memory}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,14 +22,14 @@ type Request struct {
 	Job      string
 	Model    *factorgraph.Model
 	Queries  []query.Query
-	Settings btn.Settings
+	Settings query.Settings
 }
 
 // Run answers a request by the four stages in a row: reparameterise, learn, contract chunk by chunk
 // until the answer has settled, aggregate. memo remembers plans between calls and may be nil. Where
 // ctx has a deadline, planning leaves time for the answer, which is the best estimate so far, or else that of First, as in the pipeline.
 // Failures of single queries are in their results; the error returned is the whole request's.
-func Run(ctx context.Context, r Request, memo proposal.Memo) ([]btn.Result, error) {
+func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, error) {
 	if r.Model == nil {
 		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
 	}
@@ -53,7 +53,7 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]btn.Result, erro
 
 // outcome is what a run returns, or how it panics.
 type outcome struct {
-	results  []btn.Result
+	results  []query.Result
 	err      error
 	panicked any
 }
@@ -62,9 +62,9 @@ type outcome struct {
 const lastMoment = 250 * time.Millisecond
 
 // runInsured is run with so much time left until the deadline, and with the results of First where it fails or does not return.
-func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, left time.Duration) ([]btn.Result, error) {
+func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, left time.Duration) ([]query.Result, error) {
 	planning := proposal.PriceUntil(ctx, time.Now().Add(PlanningTime(left, len(net.Cores))))
-	var first []btn.Result
+	var first []query.Result
 	head := HeadStart(left, len(net.Cores))
 	if head == 0 {
 		var err error
@@ -124,12 +124,12 @@ func within(done <-chan outcome, over <-chan struct{}, d time.Duration) (o outco
 }
 
 // allAnswered reports whether every query has an answer.
-func allAnswered(results []btn.Result) bool {
-	return !slices.ContainsFunc(results, func(r btn.Result) bool { return r.Status != btn.StatusOK })
+func allAnswered(results []query.Result) bool {
+	return !slices.ContainsFunc(results, func(r query.Result) bool { return r.Status != query.StatusOK })
 }
 
 // run is Run from a network on.
-func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) ([]btn.Result, error) {
+func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) ([]query.Result, error) {
 	shared := &problem.Shared{}
 	options := problem.Options{
 		Memory: r.Settings.WithDefaults().Memory,
@@ -167,14 +167,14 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 // partialResults returns the results that the finished values allow, where the context's deadline ended the contraction; else it fails.
 func partialResults(
 	ctx context.Context, r Request, assignments []btn.Assignment, values []btn.UnitValue, err error,
-) ([]btn.Result, error) {
+) ([]query.Result, error) {
 	if len(values) == 0 || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, err
 	}
 
 	results := AggregateNow(r.Job, assignments, files(r.Queries), values)
 	for i := range results {
-		if results[i].Status == btn.StatusOK {
+		if results[i].Status == query.StatusOK {
 			return results, nil
 		}
 	}

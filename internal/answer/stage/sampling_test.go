@@ -6,6 +6,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -13,11 +14,11 @@ import (
 // independent of the one without them.
 func TestSampledBoundsShareTheirLevel(t *testing.T) {
 	const n = 64
-	plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9, Estimates: []btn.Estimate{{
+	plan := &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9, Estimates: []btn.Estimate{{
 		Rule: btn.Pooled, Slices: 1, Parts: []btn.Part{&sampled.Sampled{Along: &sampled.Annealing{Rungs: 2}, To: n}},
 	}}}
 	lower := func(queries int) float64 {
-		assignments := []btn.Assignment{{Error: &btn.ErrorInfo{Code: "unsupported"}}}
+		assignments := []btn.Assignment{{Error: &query.ErrorInfo{Code: "unsupported"}}}
 		var values []btn.UnitValue
 		for q := range queries {
 			assignments = append(assignments, btn.Assignment{Plan: plan})

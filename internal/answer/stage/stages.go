@@ -32,7 +32,7 @@ import (
 // where the model is wrong, and fault.Unsupported where its numbers are beyond the range of this
 // version.
 func Reparameterise(
-	ctx context.Context, m *factorgraph.Model, s btn.Settings,
+	ctx context.Context, m *factorgraph.Model, s query.Settings,
 ) (*btn.Network, error) {
 	return ReparameteriseFor(ctx, m, s, nil)
 }
@@ -40,15 +40,15 @@ func Reparameterise(
 // ReparameteriseFor is Reparameterise for some queries: where one of them is parametric, every factor
 // of the model is a core, in their sequence.
 func ReparameteriseFor(
-	ctx context.Context, m *factorgraph.Model, s btn.Settings, queries []query.Query,
+	ctx context.Context, m *factorgraph.Model, s query.Settings, queries []query.Query,
 ) (*btn.Network, error) {
 	s = s.WithDefaults()
 	parametric := Parametric(queries)
 	if !plan.ReadsMaps(s.Method) || parametric {
-		s.Maps = btn.MapIdentity
+		s.Maps = query.MapIdentity
 	}
 	if parametric {
-		s.Cores = btn.CoresAreFactors
+		s.Cores = query.CoresAreFactors
 	}
 
 	net, err := reparameterise(ctx, m, s, parametric)
@@ -66,9 +66,9 @@ func ReparameteriseFor(
 
 // reparameterise builds the network with the maps of the settings.
 func reparameterise(
-	ctx context.Context, m *factorgraph.Model, s btn.Settings, parametric bool,
+	ctx context.Context, m *factorgraph.Model, s query.Settings, parametric bool,
 ) (*btn.Network, error) {
-	if s.Maps == btn.MapBP {
+	if s.Maps == query.MapBP {
 		return bp.Network(ctx, m, s.Cores, bp.Options{})
 	}
 	return reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores, Parametric: parametric})
@@ -77,14 +77,14 @@ func reparameterise(
 // Learn is the second stage: it assigns each query the plan that answers it, learned or taken from
 // memo (nil: no memo).
 func Learn(
-	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo,
+	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo,
 ) ([]btn.Assignment, error) {
 	return LearnKnown(ctx, net, queries, s, memo, &plan.Known{})
 }
 
 // LearnKnown is Learn, of queries as Expand returns them, for networks that may be known from earlier calls.
 func LearnKnown(
-	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo,
+	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo,
 	known *plan.Known,
 ) ([]btn.Assignment, error) {
 	assignments, err := plan.AssignKnown(ctx, net, queries, s, memo, known)
@@ -97,7 +97,7 @@ func LearnKnown(
 // ContractOptions are the bounds of one worker's contraction, and the memories that it may reuse.
 type ContractOptions struct {
 	First   int   // position in the request of the first of the queries given
-	Memory  int64 // bytes for tables, 0 means btn.DefaultMemory
+	Memory  int64 // bytes for tables, 0 means query.DefaultMemory
 	Threads int   // 0 means all processors
 
 	// Until is when parts end that have an answer at any time; zero: the context's deadline.
@@ -337,8 +337,8 @@ func target(s *btn.Sensitivity) *factorgraph.Observation {
 }
 
 // errorInfo returns an error as it stands in results.
-func errorInfo(err error, stage string) *btn.ErrorInfo {
-	return &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: stage}
+func errorInfo(err error, stage string) *query.ErrorInfo {
+	return &query.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: stage}
 }
 
 // Aggregate is the last stage: it computes one result per query from the values of all units, in
@@ -346,7 +346,7 @@ func errorInfo(err error, stage string) *btn.ErrorInfo {
 // evidenceFiles may be nil, or has one name per query, empty for none.
 func Aggregate(
 	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
-) []btn.Result {
+) []query.Result {
 	return aggregate.Results(inputs(job, assignments, evidenceFiles, values))
 }
 
@@ -354,7 +354,7 @@ func Aggregate(
 // with these.
 func AggregateNow(
 	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
-) []btn.Result {
+) []query.Result {
 	in := inputs(job, assignments, evidenceFiles, values)
 	for q := range in {
 		in[q].Deadline = true
@@ -365,7 +365,7 @@ func AggregateNow(
 // SoFar is AggregateNow for a job that goes on: no deadline ended it.
 func SoFar(
 	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
-) []btn.Result {
+) []query.Result {
 	results := AggregateNow(job, assignments, evidenceFiles, values)
 	for i := range results {
 		r := &results[i]
@@ -408,8 +408,8 @@ func inputs(
 }
 
 // Failed returns the results of a job none of whose queries has an answer, all for the same reason.
-func Failed(job string, queries int, err error, stage string) []btn.Result {
-	results := make([]btn.Result, queries)
+func Failed(job string, queries int, err error, stage string) []query.Result {
+	results := make([]query.Result, queries)
 	for q := range results {
 		a := btn.Assignment{Error: errorInfo(err, stage), Cache: btn.CacheOff}
 		results[q] = aggregate.Result(aggregate.Input{Job: job, Query: q, Assignment: &a})

@@ -10,10 +10,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Step makes one table out of live ones, which it consumes:
@@ -120,7 +120,7 @@ func AlongTree(
 
 // Price is the cost of steps over indices of these dimensions: an operation per input and
 // entry touched, and the bytes of all tables made, which stay.
-func Price(dims []int, steps []Step) btn.Cost {
+func Price(dims []int, steps []Step) query.Cost {
 	size := func(scope []int) float64 {
 		n := 1.0
 		for _, i := range scope {
@@ -129,7 +129,7 @@ func Price(dims []int, steps []Step) btn.Cost {
 		return n
 	}
 
-	var c btn.Cost
+	var c query.Cost
 	for _, s := range steps {
 		out, drop := size(s.Out), size(s.Drop)
 		c.Flops += float64(len(s.In)) * out * drop

@@ -14,17 +14,17 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/arena"
 	"github.com/basetensor/basetensor/internal/base/floats"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/compiled"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Options bound a contraction. The zero value works.
 type Options struct {
-	Memory  int64 // bytes for tables, the expression's included; 0: btn.DefaultMemory, 2 GiB
+	Memory  int64 // bytes for tables, the expression's included; 0: query.DefaultMemory, 2 GiB
 	Threads int   // goroutines on one large step; 0: GOMAXPROCS. The result does not depend on it
 }
 
@@ -165,7 +165,7 @@ func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goal
 }
 
 // check compares the plan of both ways with the budget.
-func (o Options) check(plan btn.Cost) error {
+func (o Options) check(plan query.Cost) error {
 	if memory := o.memory(); plan.Bytes > float64(memory) {
 		return fault.New(fault.OverBudget, "%w: all marginals at once need %.0f bytes of tables and derivatives "+
 			"(width %d, largest table 2^%.1f entries, %.3g flops), the budget is %d bytes",
@@ -177,7 +177,7 @@ func (o Options) check(plan btn.Cost) error {
 // memory is the number of bytes for tables.
 func (o Options) memory() int64 {
 	if o.Memory <= 0 {
-		return btn.DefaultMemory
+		return query.DefaultMemory
 	}
 	return o.Memory
 }

@@ -7,11 +7,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/compiled"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // noTable is the table of a number that is the dimension of an index without tables.
@@ -42,7 +42,7 @@ type tape struct {
 
 // newTape lists the steps of an order and chooses, for every index, the smallest table of the expression that has it. The cost is that of
 // contractionorder.EvaluateOrder. Where it takes more than memory bytes, or has a hopeless table, there is no tape: nobody computes that.
-func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals, memory float64) (*tape, btn.Cost, error) {
+func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals, memory float64) (*tape, query.Cost, error) {
 	t := &tape{goals: g, h: h, reader: slices.Repeat([]int{noTable}, len(h.Dims)), used: make([]bool, len(h.Dims))}
 	var m contractionorder.Meter
 	m.Start(h)
@@ -53,7 +53,7 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g 
 		t.steps = append(t.steps, s)
 		return fits()
 	}); err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
 	if !fits() {
 		cost, err := contractionorder.EvaluateOrder(ctx, h, order)
@@ -118,14 +118,14 @@ func (t *tape) addressable() error {
 
 // PlanMarginals prices Marginals as contractionorder.EvaluateOrder prices Contract: the flops of both passes, and the peak of the
 // tables and derivatives that live together, 8 bytes an entry, with the lists of offsets of large steps. The only error is the context's.
-func PlanMarginals(ctx context.Context, h contractionorder.Hypergraph, order []int) (btn.Cost, error) {
+func PlanMarginals(ctx context.Context, h contractionorder.Hypergraph, order []int) (query.Cost, error) {
 	return planBack(ctx, h, order, goals{marginals: true})
 }
 
 // PlanDerivatives prices Differentiate, except for its result. The only error is the context's.
 func PlanDerivatives(
 	ctx context.Context, h contractionorder.Hypergraph, order []int, wanted []bool, marginals bool,
-) (btn.Cost, error) {
+) (query.Cost, error) {
 	return planBack(ctx, h, order, goals{marginals, wanted})
 }
 
@@ -133,7 +133,7 @@ func PlanDerivatives(
 const hopeless = 1000
 
 // planBack prices a contraction with a way back.
-func planBack(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals) (btn.Cost, error) {
+func planBack(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals) (query.Cost, error) {
 	t, plan, err := newTape(ctx, h, order, g, math.Inf(1))
 	if err != nil || t == nil {
 		return plan, err
@@ -155,7 +155,7 @@ func (t *tape) backFlops(s *contractionorder.Step) float64 {
 
 // plan adds the way back to the plan of the way forth. Tables live until the way back has passed the step that made them,
 // derivatives from the step that consumed the table to the one that made it.
-func (t *tape) plan() btn.Cost {
+func (t *tape) plan() query.Cost {
 	var m contractionorder.Meter
 	m.Start(t.h)
 	for _, s := range t.steps {

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -114,14 +115,14 @@ func (t *Tree) shape() contractionorder.Hypergraph {
 
 // Price returns the cost of a query along a contraction tree over Shape: the flops of a run that computes every table, with marginals
 // also of its pass back, and the bytes of a tree and a run. The root of the tree changes no more of it than its last merge.
-func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (forth, both btn.Cost) {
+func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (forth, both query.Cost) {
 	p, _ := follow(h, tree)
-	forth = btn.Cost{Flops: p.flops, Log2Table: p.largest, Width: p.width, Slices: 1, Bytes: 2 * 8 * p.entries}
+	forth = query.Cost{Flops: p.flops, Log2Table: p.largest, Width: p.width, Slices: 1, Bytes: 2 * 8 * p.entries}
 	return forth, WithMarginals(forth)
 }
 
 // WithMarginals returns the cost of a query with marginals from that without: each merge forth, and one back to each of its tables.
-func WithMarginals(forth btn.Cost) btn.Cost {
+func WithMarginals(forth query.Cost) query.Cost {
 	forth.Flops *= 3
 	forth.Bytes *= 1.5
 	return forth

@@ -21,6 +21,7 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/orders"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -89,8 +90,8 @@ func TestTreesAgreeWithEnumeration(t *testing.T) {
 			MinDomain: 1 + rng.IntN(2), MaxDomain: 4,
 			MaxArity: 4, MaxStates: 1 << 9, Constant: seed%2 == 0, Zeros: []float64{0, 0.15, 0.4}[seed%3]})
 		net := build(t, m, reparam.Options{
-			Maps:  []btn.MapKind{btn.MapIdentity, btn.MapIdentity, btn.MapOrthogonal}[rng.IntN(3)],
-			Cores: []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)],
+			Maps:  []query.MapKind{query.MapIdentity, query.MapIdentity, query.MapOrthogonal}[rng.IntN(3)],
+			Cores: []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}[rng.IntN(2)],
 		})
 		over, ok := plan(t, rng, net)
 		if !ok {

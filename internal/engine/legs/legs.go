@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -98,10 +98,10 @@ func Flat(dims []int) [][]float64 {
 	return out
 }
 
-// Memory is a budget of bytes: btn.DefaultMemory unless it is stated.
+// Memory is a budget of bytes: query.DefaultMemory unless it is stated.
 func Memory(bytes int64) float64 {
 	if bytes <= 0 {
-		return float64(btn.DefaultMemory)
+		return float64(query.DefaultMemory)
 	}
 	return float64(bytes)
 }

@@ -5,9 +5,9 @@ package pairwise
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -109,7 +109,7 @@ func PlanMarginals(
 // budget is the memory of an option, in bytes.
 func budget(memory int64) float64 {
 	if memory <= 0 {
-		memory = btn.DefaultMemory
+		memory = query.DefaultMemory
 	}
 	return float64(memory)
 }

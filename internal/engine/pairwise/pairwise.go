@@ -28,7 +28,7 @@ import (
 
 // Options bound a contraction. The zero value works.
 type Options struct {
-	Memory int64 // bytes for tables, the expression's included; 0: btn.DefaultMemory, 2 GiB
+	Memory int64 // bytes for tables, the expression's included; 0: query.DefaultMemory, 2 GiB
 	// Threads is the number of goroutines, on slices where Contract has several and the memory
 	// allows it, else on one large merge; 0: GOMAXPROCS. The result does not depend on it.
 	Threads int

@@ -16,7 +16,7 @@ import (
 // SearchOptions are the purpose of a plan and the length of a search.
 type SearchOptions struct {
 	Bond   int    // χ ≥ 1, for which plans are compared
-	Memory int64  // bytes; 0: btn.DefaultMemory
+	Memory int64  // bytes; 0: query.DefaultMemory
 	Seed   uint64 // other seeds give other plans of about the same cost, in part from other starts
 	Moves  int64  // sites that pricing may look at; 0: 2^24, about a second's worth
 }

@@ -36,7 +36,7 @@ const DefaultCutoff = 1e-15
 type Options struct {
 	Bond      int     // χ ≥ 1, the largest bond that compression leaves
 	Cutoff    float64 // singular values below Cutoff times the largest are dropped; 0: DefaultCutoff
-	Memory    int64   // bytes for states and temporaries; 0: btn.DefaultMemory, 2 GiB
+	Memory    int64   // bytes for states and temporaries; 0: query.DefaultMemory, 2 GiB
 	Marginals bool    // compute Value.Marginals too, at less accuracy than Z: see marginals.go
 }
 

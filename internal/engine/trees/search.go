@@ -14,7 +14,7 @@ import (
 // SearchOptions of a search. The zero value works.
 type SearchOptions struct {
 	Bond   int     // largest bond that the plan is to be used with; 0: 32
-	Memory int64   // bytes of Cost.Bytes at that bond; 0: btn.DefaultMemory, 2 GiB
+	Memory int64   // bytes of Cost.Bytes at that bond; 0: query.DefaultMemory, 2 GiB
 	Flops  float64 // of a contraction that truncates nothing, at most; 0: 2e9
 	Seed   uint64  // of everything random
 	Moves  int64   // elementary operations of about a nanosecond; 0: 2^30, about a second

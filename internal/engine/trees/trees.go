@@ -45,7 +45,7 @@ type Options struct {
 	Bond       int     // largest dimension of a wire after truncation; 0: 32
 	Cutoff     float64 // singular values below Cutoff times the largest are dropped; 0: 1e-12
 	Gauge      int     // distance of the surroundings that a truncation looks at, 1 to 3; 0: 3; below 0: none
-	Memory     int64   // bytes, as Cost.Bytes counts them; 0: btn.DefaultMemory, 2 GiB
+	Memory     int64   // bytes, as Cost.Bytes counts them; 0: query.DefaultMemory, 2 GiB
 	Marginals  bool
 	Projectors *Projectors // of an earlier contraction along the same plan: they are applied, and none are learned
 	Keep       bool        // return the projectors

@@ -11,10 +11,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -27,7 +27,7 @@ const (
 
 // Options bound a contraction. The zero value works.
 type Options struct {
-	Memory    int64 // bytes for tables; 0: btn.DefaultMemory
+	Memory    int64 // bytes for tables; 0: query.DefaultMemory
 	Marginals bool  // marginals of every index as well
 	// Derivatives asks for ∂Z by every entry of the expression's tables.
 	Derivatives bool
@@ -216,7 +216,7 @@ type plan struct {
 	steps       []*contractionorder.Step
 	marginals   bool
 	derivatives bool
-	cost        btn.Cost
+	cost        query.Cost
 }
 
 const entryBytes = 24
@@ -234,7 +234,7 @@ func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	p := &plan{h: h, marginals: o.Marginals, derivatives: o.Derivatives, cost: cost}
 	memory := float64(o.Memory)
 	if memory <= 0 {
-		memory = float64(btn.DefaultMemory)
+		memory = float64(query.DefaultMemory)
 	}
 	factor := entryBytes / 8.0
 	if o.Marginals {

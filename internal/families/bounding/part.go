@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Parts that are no share of Z, but bound it.
@@ -64,7 +65,7 @@ func (p *Bound) Fits(*btn.Network) error {
 }
 
 // Describe implements btn.Described.
-func (p *Bound) Describe(r *btn.EstimateResult) { r.Kind = string(p.Kind) }
+func (p *Bound) Describe(r *query.EstimateResult) { r.Kind = string(p.Kind) }
 
 // Rule implements btn.Ruled.
 func (*Bound) Rule() btn.Rule { return btn.Bounding }

@@ -17,11 +17,12 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/ising"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Propose returns an estimate whose parts bound Z, for a share of the budget that they divide equally; none where tables have entries
 // below 0.
-func Propose(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]btn.Estimate, error) {
+func Propose(ctx context.Context, own *truncated.Prepared, s query.Settings) ([]btn.Estimate, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
@@ -104,7 +105,7 @@ func determinant(n int, work, memory float64) (rounds, slices int) {
 // Buckets returns the plan of the largest mini-buckets of which so many runs, one of them for a bound from above, take so many flops at
 // most, with its order and the entries of a product; nil where none fits the memory.
 func Buckets(
-	ctx context.Context, h contractionorder.Hypergraph, work, runs float64, s btn.Settings,
+	ctx context.Context, h contractionorder.Hypergraph, work, runs float64, s query.Settings,
 ) (order []int, best *minibuckets.Plan, entries float64, err error) {
 	most := int64(min(policy.MostFill, policy.FillShare*s.Budget))
 	if order, _, err = contractionorder.MinFillWithin(ctx, h, math.MaxInt64, most); err != nil {

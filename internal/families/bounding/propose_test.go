@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -43,7 +44,7 @@ func TestStartIsABound(t *testing.T) {
 	p, own := simple(t, m)
 	flops, _ := isingbounds.DeterminantCost(14, 0, 1)
 	for _, budget := range []float64{1.5e7, 1.4 * flops / policy.BoundsShare} {
-		list, err := Propose(t.Context(), own, btn.Settings{Budget: budget, Memory: 64 << 20})
+		list, err := Propose(t.Context(), own, query.Settings{Budget: budget, Memory: 64 << 20})
 		if err != nil || len(list) == 0 {
 			t.Fatal(list, err)
 		}
@@ -106,7 +107,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 		truth, _ := oracle.LogZ(m, factorgraph.Evidence{})
 		wider := 0
 		var before *btn.Estimate
-		for _, s := range []btn.Settings{{Budget: 3e8, Memory: 64 << 10}, {Budget: 3e9, Memory: 64 << 20}} {
+		for _, s := range []query.Settings{{Budget: 3e8, Memory: 64 << 10}, {Budget: 3e9, Memory: 64 << 20}} {
 			list, err := Propose(t.Context(), own, s)
 			if err != nil {
 				t.Fatal(err)

@@ -33,12 +33,12 @@ func (p *Circuit) Asks() btn.Ask { return p.Ask }
 func (p *Circuit) Differentiates() bool { return p.Of.Parametric }
 
 // Cost implements contraction.Priced: an operation per edge.
-func (p *Circuit) Cost(*problem.Problem) btn.Cost {
+func (p *Circuit) Cost(*problem.Problem) query.Cost {
 	c, err := p.Of.Circuit(context.Background())
 	if err != nil {
-		return btn.Cost{}
+		return query.Cost{}
 	}
-	return btn.Cost{Flops: float64(c.Edges())}
+	return query.Cost{Flops: float64(c.Edges())}
 }
 
 // Contract implements contraction.Contractor. Its sums have no terms below 0, and its numbers carry exponents: values are right up to

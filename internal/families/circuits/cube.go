@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -21,8 +22,8 @@ import (
 func (p *Cube) Asks() btn.Ask { return p.Ask }
 
 // Cost implements contraction.Priced: what the search may take.
-func (p *Cube) Cost(*problem.Problem) btn.Cost {
-	return btn.Cost{Flops: float64(p.Of.Work) * policy.CircuitFlops}
+func (p *Cube) Cost(*problem.Problem) query.Cost {
+	return query.Cost{Flops: float64(p.Of.Work) * policy.CircuitFlops}
 }
 
 // mostCircuit bounds the bytes of a cube's circuit that is remembered outside of a process.

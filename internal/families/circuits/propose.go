@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -95,7 +96,7 @@ func again(j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.A
 		worth = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
 	}
 	more := circuitWork(j, policy.CircuitShare*worth)
-	if j.Settings.Method == btn.MethodExact && !far {
+	if j.Settings.Method == query.MethodExact && !far {
 		more = int64(policy.SearchShare * worth / policy.CircuitFlops) // there is no budget, and there will be no cubes
 	}
 	if more <= max(spent, policy.CircuitLeast) {
@@ -127,7 +128,7 @@ func instead(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // Method is method circuit.
-var Method = proposal.Method{Name: btn.MethodCircuit, Propose: unsigned(answer), Parametric: unsigned(parametric)}
+var Method = proposal.Method{Name: query.MethodCircuit, Propose: unsigned(answer), Parametric: unsigned(parametric)}
 
 // unsigned is a proposal whose refusal of numbers below 0 names the method that has answers for them.
 func unsigned(propose proposal.Proposer) proposal.Proposer {
@@ -230,7 +231,7 @@ func modelPlan(j *proposal.Job, work int64, final bool) (*btn.Plan, string, erro
 	return j.Remember("circuit", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
 		plan, err := compile(ctx, j, j.Net, work)
 		if errors.Is(err, errNoCircuit) && final {
-			return &btn.Plan{Method: btn.MethodExact}, nil
+			return &btn.Plan{Method: query.MethodExact}, nil
 		}
 		return plan, err
 	})
@@ -390,7 +391,7 @@ func circuitPlan(j *proposal.Job, of *circuit.Compiled) (*btn.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	cost := btn.Cost{Flops: float64(c.Edges()), Bytes: float64(c.Bytes() + 2*c.PassBytes()), Edges: float64(c.Edges())}
+	cost := query.Cost{Flops: float64(c.Edges()), Bytes: float64(c.Bytes() + 2*c.PassBytes()), Edges: float64(c.Edges())}
 	if cost.Bytes > float64(j.Settings.Memory) {
 		return nil, fmt.Errorf("%w: %w", errNoCircuit, fault.New(fault.OverBudget,
 			"plan: a circuit of %d edges takes %.0f bytes with its passes, the budget is %d", c.Edges(), cost.Bytes, j.Settings.Memory))

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -27,7 +27,7 @@ func TestLogicIsSearchedBeforeItIsSimplified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &proposal.Job{Ctx: t.Context(), Net: net, Settings: btn.Settings{Memory: 1 << 31}, Facts: proposal.NewFacts(net, nil)}
+	j := &proposal.Job{Ctx: t.Context(), Net: net, Settings: query.Settings{Memory: 1 << 31}, Facts: proposal.NewFacts(net, nil)}
 	simplified := func() bool { // the slot has a value that this does not make
 		known := true
 		proposal.Fact(j.Facts, wide{policy.CircuitBytes}, func() (bool, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // errNoCubes says that a network was not split yet. It is not remembered.
@@ -55,13 +56,13 @@ func whole(j *proposal.Job, work int64) (*btn.Assignment, error) {
 		return nil, err
 	}
 	j.Missed()
-	cost := btn.Cost{Flops: policy.CircuitFlops * policy.WholeWork, Bytes: float64(j.Settings.Memory)}
+	cost := query.Cost{Flops: policy.CircuitFlops * policy.WholeWork, Bytes: float64(j.Settings.Memory)}
 	return proposal.Priced(proposal.Exact(cost, cube), btn.CacheMiss), nil
 }
 
 // once reports whether a query is for Z alone, and method exact searches for it, and no other query of the model may follow.
 func once(j *proposal.Job) bool {
-	return j.Once && j.Settings.Method == btn.MethodExact && !proposal.Recurs(j.Ctx)
+	return j.Once && j.Settings.Method == query.MethodExact && !proposal.Recurs(j.Ctx)
 }
 
 // splitting are the settings under which splits are remembered, and the options of a split.
@@ -77,7 +78,7 @@ func splitting(j *proposal.Job) (string, logic.Options) {
 
 // split assigns a split that is remembered, or computed.
 func split(j *proposal.Job, settings string, compute func(context.Context) (*btn.Plan, error)) (*btn.Assignment, error) {
-	if j.Settings.Method == btn.MethodAuto {
+	if j.Settings.Method == query.MethodAuto {
 		return nil, nil
 	}
 	plan, hit, err := j.Remember(settings, contractionorder.Hypergraph{}, compute)
@@ -127,7 +128,7 @@ func cubesPlan(ctx context.Context, net *btn.Network, given bool, o logic.Option
 		parts[i] = &Cube{Of: split, At: i}
 	}
 	steps := min(policy.CubesMargin*cubes.Steps, policy.CubesWork)
-	return proposal.Exact(btn.Cost{Flops: policy.CircuitFlops * steps, Bytes: float64(o.Memory)}, parts...), nil
+	return proposal.Exact(query.Cost{Flops: policy.CircuitFlops * steps, Bytes: float64(o.Memory)}, parts...), nil
 }
 
 // words are literals as parts have them.

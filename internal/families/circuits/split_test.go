@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -46,7 +46,7 @@ func TestWhole(t *testing.T) {
 
 	j := &proposal.Job{
 		Ctx: t.Context(), Net: net, Conditioned: net, Problems: &problem.Shared{}, Options: problem.Options{Memory: 1 << 31},
-		Settings: btn.Settings{Method: btn.MethodExact, Memory: 1 << 31},
+		Settings: query.Settings{Method: query.MethodExact, Memory: 1 << 31},
 	}
 	if found, err := whole(j, policy.WholeWork); found != nil || err != nil {
 		t.Errorf("others may follow: %v, %v", found, err)

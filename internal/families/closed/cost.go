@@ -10,25 +10,26 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // Cost implements contraction.Priced: dense links by their entries, links in CP form by their terms. It takes O(legs + links).
-func (p *RankOne) Cost(of *problem.Problem) btn.Cost {
+func (p *RankOne) Cost(of *problem.Problem) query.Cost {
 	net := of.Net
-	return btn.Cost{Flops: 2 * (rotationCost(net, p.Frame) + linksCost(net, oneLevel))}
+	return query.Cost{Flops: 2 * (rotationCost(net, p.Frame) + linksCost(net, oneLevel))}
 }
 
 // Cost implements contraction.Priced: as of RankOne, for every term.
-func (p *CP) Cost(of *problem.Problem) btn.Cost {
+func (p *CP) Cost(of *problem.Problem) query.Cost {
 	terms, net := float64(len(p.Tensor.Weights)), of.Net
-	return btn.Cost{Flops: 2 * terms * (rotationCost(net, p.Frame) + linksCost(net, oneLevel))}
+	return query.Cost{Flops: 2 * terms * (rotationCost(net, p.Frame) + linksCost(net, oneLevel))}
 }
 
 // Cost implements contraction.Priced: products in count space by their boxes.
-func (p *SymmetryRankOne) Cost(of *problem.Problem) btn.Cost {
+func (p *SymmetryRankOne) Cost(of *problem.Problem) query.Cost {
 	net := of.Net
-	return btn.Cost{Flops: 2*rotationCost(net, p.Frame) + CountFlops(net, p.Frame.Levels)}
+	return query.Cost{Flops: 2*rotationCost(net, p.Frame) + CountFlops(net, p.Frame.Levels)}
 }
 
 // CountFlops predicts what a part over count space takes, of whatever S and R, before there is one.

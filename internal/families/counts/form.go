@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -137,7 +138,7 @@ func (f *Form) fill(ctx context.Context, ops *countspace.Ops) error {
 
 // Cost bounds the work of the value, without computing any of it: flops of the value alone, and with
 // all marginals, and the bytes at the peak. A multiply-add is two flops.
-func (f *Form) Cost(marginals bool) btn.Cost {
+func (f *Form) Cost(marginals bool) query.Cost {
 	muladds, wired, bytes := 0.0, 0.0, 0.0
 	for k := range f.kinds {
 		if f.kinds[k].wired == nil {
@@ -153,7 +154,7 @@ func (f *Form) Cost(marginals bool) btn.Cost {
 		muladds = 3*m + 4*wired
 		bytes *= 2
 	}
-	return btn.Cost{Flops: 2 * muladds, Bytes: bytes + b}
+	return query.Cost{Flops: 2 * muladds, Bytes: bytes + b}
 }
 
 // productCost is the multiply-adds and bytes of the product of all kinds.

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -47,14 +48,14 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 
 // costUnder is the price of an estimate in count space under the query's evidence, which may tell equal legs apart:
 // looked at where the network is so large that this matters.
-func costUnder(j *proposal.Job, e *btn.Estimate, marginals bool) (btn.Cost, error) {
+func costUnder(j *proposal.Job, e *btn.Estimate, marginals bool) (query.Cost, error) {
 	part, ok := e.Parts[0].(*Counts)
 	if n := float64(len(j.Net.Dims)); !ok || j.Evidence.IsEmpty() && !marginals || n*n < policy.CountFlops {
 		return e.Cost, nil
 	}
 	form, err := Of(j.Ctx, j.Problem(), part)
 	if err != nil {
-		return btn.Cost{}, err
+		return query.Cost{}, err
 	}
 	cost, err := countCost(j.Ctx, form, marginals)
 	cost.Flops *= float64(len(e.Parts))
@@ -88,7 +89,7 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, er
 		long = append(long, rest)
 	}
 	product := &exact.Product{}
-	cost := btn.Cost{}
+	cost := query.Cost{}
 	for _, links := range long {
 		part, _ := net.Sub(links)
 		form, err := partForm(ctx, part, memory)
@@ -250,7 +251,7 @@ func unlessForm(err error) error {
 }
 
 // countCost is what a form takes, in windows where the whole takes long.
-func countCost(ctx context.Context, form *Form, marginals bool) (btn.Cost, error) {
+func countCost(ctx context.Context, form *Form, marginals bool) (query.Cost, error) {
 	cost := form.Cost(marginals)
 	if cost.Flops <= policy.CountFlops {
 		return cost, nil
@@ -274,7 +275,7 @@ func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory
 }
 
 // countPlan lists a component for every choice of a term in every core, the last core's fastest.
-func countPlan(net *btn.Network, part *Counts, cost btn.Cost) *btn.Plan {
+func countPlan(net *btn.Network, part *Counts, cost query.Cost) *btn.Plan {
 	forms := make([][]tensor.SymmetryRankOne, len(part.Cores))
 	for k, c := range part.Cores {
 		forms[k] = Terms(net.Cores[c].T).Terms

@@ -11,12 +11,13 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/buckets"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Options bound a descent.
 type Options struct {
-	Memory   int64 // bytes for tables; 0: btn.DefaultMemory
+	Memory   int64 // bytes for tables; 0: query.DefaultMemory
 	Threads  int   // 0: all processors; results have the same bits for any number
 	From, To int64 // slices, From ≤ s < To
 	Best     int   // assignments that Best lists; 0: one
@@ -30,7 +31,7 @@ func (p *Prepared) run(
 	ctx context.Context, path *Path, steps []buckets.Step, at int64, values []int, o Options,
 ) (*buckets.Run, error) {
 	if o.Memory <= 0 {
-		o.Memory = btn.DefaultMemory
+		o.Memory = query.DefaultMemory
 	}
 	return buckets.Eliminate(ctx, p.slice(path, at, values), steps, p.ask == btn.AskMPE,
 		buckets.Options{Memory: o.Memory, Threads: o.Threads})

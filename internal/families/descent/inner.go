@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/engine/buckets"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Free lists the indices of p's Terms that the set of a marginal MAP assignment has a choice of.
@@ -31,7 +31,7 @@ func Constrained(ctx context.Context, p *Prepared, moves int64) ([]int, error) {
 
 // Inner sums Terms out beside values of the set.
 type Inner struct {
-	Cost    btn.Cost
+	Cost    query.Cost
 	p       *Prepared
 	fixed   sumproduct.Expression
 	steps   []buckets.Step

@@ -13,22 +13,23 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // planMap finds an order that sums before it maximises. Where that does not fit memory and flops,
 // the path is one of any order, along which the total is a bound: Σ_y max_x ≥ max_x Σ_y. It is not
 // sliced.
-func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, btn.Cost, error) {
+func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {
 	h := p.Hypergraph()
 	order, within, err := contractionorder.MinFillLast(ctx, h, p.maximal, 1+math.Log2(float64(o.Memory)/8), policy.MostFill)
 	if err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
 	if within {
 		steps, err := buckets.AlongOrder(ctx, h, order, p.maximal)
 		if err != nil {
-			return nil, btn.Cost{}, err
+			return nil, query.Cost{}, err
 		}
 		cost := buckets.Price(h.Dims, steps)
 		if cost.Bytes <= float64(o.Memory) && cost.Flops <= o.Flops {
@@ -41,7 +42,7 @@ func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, btn.Cost,
 		err = sumproduct.OverBudget(cost, o.Memory)
 	}
 	if err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
 	cost.Flops += policy.MapSearchFlops
 	path.Ask, path.Shape, path.Relaxed = p.ask, p.Shape(), true
@@ -138,7 +139,7 @@ func (p *Prepared) climb(
 ) (*btn.Found, error) {
 	memory := o.Memory
 	if memory <= 0 {
-		memory = btn.DefaultMemory
+		memory = query.DefaultMemory
 	}
 	starts, err := p.starts(ctx, r, memory, o.Threads)
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // PlanOptions bound a plan and the search for it. The zero value of every field is its default.
 type PlanOptions struct {
-	Memory int64 // bytes for tables, default btn.DefaultMemory
+	Memory int64 // bytes for tables, default query.DefaultMemory
 	Seed   uint64
 	Moves  int64   // of one search, default as in contractionorder
 	Flops  float64 // limit, more is refused; 0: none
@@ -26,9 +27,9 @@ type PlanOptions struct {
 // Shape and the options alone. For marginal MAP assignments see planMap.
 //
 // Errors: over budget, with the figure; the context's.
-func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, btn.Cost, error) {
+func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {
 	if o.Memory <= 0 {
-		o.Memory = btn.DefaultMemory
+		o.Memory = query.DefaultMemory
 	}
 	if o.Flops <= 0 {
 		o.Flops = math.MaxFloat64
@@ -39,7 +40,7 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, btn.Cost, er
 
 	path, cost, err := route(ctx, p.Hypergraph(), p.maximal, o)
 	if err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
 	path.Ask, path.Shape = p.ask, p.Shape()
 	return path, cost, o.refuse(cost)
@@ -48,16 +49,16 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, btn.Cost, er
 // route finds a path through tables of this shape.
 func route(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, o PlanOptions,
-) (*Path, btn.Cost, error) {
+) (*Path, query.Cost, error) {
 	path := &Path{Count: 1}
 	order, within, err := contractionorder.MinFillWithin(ctx, h, math.Log2(policy.OutOfReach), policy.MostFill)
 	if err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
-	best := btn.Cost{Bytes: math.MaxFloat64, Flops: math.MaxFloat64}
+	best := query.Cost{Bytes: math.MaxFloat64, Flops: math.MaxFloat64}
 	if path.Order = order; within {
 		if best, err = price(ctx, h, maximal, path); err != nil {
-			return nil, btn.Cost{}, err
+			return nil, query.Cost{}, err
 		}
 	}
 	memory := float64(o.Memory)
@@ -79,7 +80,7 @@ func route(
 	}
 	if within && best.Bytes > memory {
 		if err := try(narrow(ctx, h, maximal, path, memory)); err != nil {
-			return nil, btn.Cost{}, err
+			return nil, query.Cost{}, err
 		}
 	}
 	for budget := o.Memory; budget >= o.Memory/64 && budget > 0 && len(h.Edges) > 1; budget /= 2 {
@@ -87,7 +88,7 @@ func route(
 			Seed: o.Seed, Memory: budget, Threads: searchThreads, Moves: o.Moves,
 		})
 		if ctxErr := ctx.Err(); ctxErr != nil {
-			return nil, btn.Cost{}, ctxErr
+			return nil, query.Cost{}, ctxErr
 		}
 		if err != nil {
 			break
@@ -97,17 +98,17 @@ func route(
 			tree.Merges = append(tree.Merges, m[0], m[1])
 		}
 		if err := try(tree); err != nil {
-			return nil, btn.Cost{}, err
+			return nil, query.Cost{}, err
 		}
 		if best.Bytes <= memory {
 			break
 		}
 		if err := try(narrow(ctx, h, maximal, tree, memory)); err != nil {
-			return nil, btn.Cost{}, err
+			return nil, query.Cost{}, err
 		}
 	}
 	if best.Bytes > memory {
-		return nil, btn.Cost{}, sumproduct.OverBudget(best, o.Memory)
+		return nil, query.Cost{}, sumproduct.OverBudget(best, o.Memory)
 	}
 	return path, best, nil
 }
@@ -129,10 +130,10 @@ func slicesOf(h contractionorder.Hypergraph, indices []int) int64 {
 // price is the cost of all slices of a path.
 func price(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *Path,
-) (btn.Cost, error) {
+) (query.Cost, error) {
 	steps, err := along(ctx, h, maximal, path)
 	if err != nil {
-		return btn.Cost{}, err
+		return query.Cost{}, err
 	}
 	cost := buckets.Price(h.Dims, steps)
 	if cost.Flops = min(cost.Flops*float64(path.Count), math.MaxFloat64); len(path.Slices) > 0 {
@@ -207,7 +208,7 @@ func along(
 }
 
 // refuse returns an error for a cost beyond the flops allowed.
-func (o PlanOptions) refuse(cost btn.Cost) error {
+func (o PlanOptions) refuse(cost query.Cost) error {
 	if cost.Flops <= o.Flops {
 		return nil
 	}

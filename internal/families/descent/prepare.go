@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/preprocess"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Prepared is a network, conditioned on its query's evidence, as tables of terms.
@@ -37,12 +38,12 @@ type Prepared struct {
 // maxima all but counters, are summed out within their factors, which become dense tables.
 //
 // Errors: from lower.Build; bad_input for a factor with an entry below 0, which is named;
-// over_budget for a factor whose dense table does not fit memory bytes (0: btn.DefaultMemory).
+// over_budget for a factor whose dense table does not fit memory bytes (0: query.DefaultMemory).
 func Prepare(
 	ctx context.Context, net *btn.Network, ask btn.Ask, set []int, memory int64,
 ) (*Prepared, error) {
 	if memory <= 0 {
-		memory = btn.DefaultMemory
+		memory = query.DefaultMemory
 	}
 	given, err := lower.Build(ctx, net)
 	if err == nil && given.Unfit != "" {

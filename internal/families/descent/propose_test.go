@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // memory remembers all plans.
@@ -42,17 +43,17 @@ func TestPathsAreRememberedByTheirLimit(t *testing.T) {
 		set[v] = v
 	}
 	net, known := network(t, m), memory{}
-	for _, method := range []btn.Method{btn.MethodAuto, btn.MethodExact} {
-		s := btn.Settings{Method: method, Budget: 3e8, Memory: 1 << 40}.WithDefaults()
+	for _, method := range []query.Method{query.MethodAuto, query.MethodExact} {
+		s := query.Settings{Method: method, Budget: 3e8, Memory: 1 << 40}.WithDefaults()
 		j := &proposal.Job{
 			Ctx: t.Context(), Net: net, Settings: s, Memo: known, Facts: proposal.NewFacts(net, nil), Problems: new(problem.Shared),
 		}
 		j.On(net, false)
 		plan, _, err := descent.Propose(j, btn.AskMap, set)
 		switch {
-		case method == btn.MethodExact && (err != nil || descent.Relaxed(plan)):
+		case method == query.MethodExact && (err != nil || descent.Relaxed(plan)):
 			t.Errorf("method exact: %+v, %v", plan, err)
-		case method == btn.MethodAuto && (err != nil || !descent.Relaxed(plan)):
+		case method == query.MethodAuto && (err != nil || !descent.Relaxed(plan)):
 			t.Fatalf("method auto: %+v, %v", plan, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // Options bound a contraction.
 type Options struct {
-	Memory   int64 // bytes for tables; 0 means btn.DefaultMemory
+	Memory   int64 // bytes for tables; 0 means query.DefaultMemory
 	Threads  int   // 0 means all processors; the value has the same bits for any number
 	From, To int64 // slices, From ≤ s < To; To = 0 means all
 }

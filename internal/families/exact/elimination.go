@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -31,7 +32,7 @@ func begin(ctx context.Context, p *problem.Problem, want problem.Want) (run, err
 }
 
 // Cost implements contraction.Priced.
-func (p *Elimination) Cost(*problem.Problem) btn.Cost { return btn.Cost{Flops: p.Flops} }
+func (p *Elimination) Cost(*problem.Problem) query.Cost { return query.Cost{Flops: p.Flops} }
 
 // Contract implements contraction.Contractor, table by table. The order names indices of the network's expression over dense tables, whose
 // Scale includes the network's; evidence changes their dimensions, never their numbers.

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -28,7 +29,7 @@ func network(t *testing.T, seed uint64) (*factorgraph.Model, factorgraph.Evidenc
 		Zeros: 0.1 * float64(rng.IntN(3)),
 	})
 	evidence := generate.Evidence(rng, m)
-	choice := []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)]
+	choice := []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}[rng.IntN(2)]
 	net, err := reparam.Build(context.Background(), m, reparam.Options{Cores: choice})
 	if err != nil {
 		t.Fatal(err)

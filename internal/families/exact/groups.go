@@ -12,9 +12,9 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/preprocess"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -74,7 +74,7 @@ func (p *Prepared) needed(targets []int) []bool {
 // Errors: as Plan. Cost: a simplification per group, and Plan's.
 func (p *Prepared) PlanGroups(
 	ctx context.Context, o PlanOptions, targets []int,
-) (*MarginalGroups, []btn.Cost, error) {
+) (*MarginalGroups, []query.Cost, error) {
 	missing := p.needed(targets)
 	var groups []*Prepared
 	c := &MarginalGroups{Shape: p.Shape()}
@@ -119,7 +119,7 @@ func (p *Prepared) PlanGroups(
 		return nil, nil, nil
 	}
 
-	plans := make([]btn.Cost, len(groups))
+	plans := make([]query.Cost, len(groups))
 	for k, g := range groups {
 		own, plan, err := g.Plan(ctx, o.Memory, o.Seed)
 		if err != nil {

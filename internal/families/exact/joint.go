@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/preprocess"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // cells says where the values of the index of cells are in the table of the joint marginal.
@@ -37,7 +38,7 @@ type cells struct {
 // CP tensors with signs are chains without (lower.BuildUnsigned) where that does not take much longer.
 //
 // Errors: from Prepare; over budget before anything is built, where the selectors do not
-// fit memory bytes (0: btn.DefaultMemory); bad_input for a network without variables.
+// fit memory bytes (0: query.DefaultMemory); bad_input for a network without variables.
 func PrepareJoint(
 	ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64,
 ) (*Prepared, error) {
@@ -89,7 +90,7 @@ func prepare(
 
 	if len(set) > 0 {
 		if memory <= 0 {
-			memory = btn.DefaultMemory
+			memory = query.DefaultMemory
 		}
 		if err := p.addCells(set, memory); err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -40,7 +41,7 @@ func (p *Junction) Fits(*btn.Network) error {
 func (*Junction) KeepsRange() bool { return true }
 
 // Cost implements contraction.Priced.
-func (p *Junction) Cost(*problem.Problem) btn.Cost { return btn.Cost{Flops: p.Flops} }
+func (p *Junction) Cost(*problem.Problem) query.Cost { return query.Cost{Flops: p.Flops} }
 
 // tree is the tree as one of the search.
 func (p *Junction) tree() contractionorder.Tree {
@@ -56,7 +57,7 @@ func JunctionOf(plan *btn.Plan) *Junction {
 // JunctionPlan searches a tree for all queries of a network, of a shape. It says no where there is none (junction.Shape), where it takes
 // more than policy.JunctionFlops, and where its tables or those of marginals take more than policy.JunctionBytes or the memory given.
 func JunctionPlan(
-	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, s btn.Settings,
+	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, s query.Settings,
 ) (plan *btn.Plan, ok bool, err error) {
 	if overOne(shape) > junction.MostLeaves {
 		return nil, false, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // OrderOf returns the elimination order of a plan, nil for one without.
@@ -60,7 +61,7 @@ func OrderUnder(j *proposal.Job, to *btn.Assignment, base *Elimination) (*Order,
 
 // Order is an elimination order under a query's evidence and its price, for Z alone.
 type Order struct {
-	Cost  btn.Cost
+	Cost  query.Cost
 	order []int
 	under contractionorder.Hypergraph
 }
@@ -96,11 +97,11 @@ func Decided(h contractionorder.Hypergraph) bool {
 
 // MinFill returns the min-fill order of a shape, its price and the moves of the search; beyond policy.OutOfReach some order, and no less
 // than that.
-func MinFill(ctx context.Context, shape contractionorder.Hypergraph) (order []int, cost btn.Cost, moves int64, err error) {
+func MinFill(ctx context.Context, shape contractionorder.Hypergraph) (order []int, cost query.Cost, moves int64, err error) {
 	return contractionorder.MinFillCost(ctx, shape, policy.OutOfReach, policy.MostFill)
 }
 
 // EliminationPlan is B along an elimination order.
-func EliminationPlan(order []int, cost btn.Cost) *btn.Plan {
+func EliminationPlan(order []int, cost query.Cost) *btn.Plan {
 	return proposal.Exact(cost, &Elimination{Order: order, Flops: cost.Flops})
 }

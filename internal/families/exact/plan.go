@@ -7,14 +7,14 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Plan searches a contraction tree of the simplified tables within memory bytes (0:
-// btn.DefaultMemory): a tree and, where a table would not fit, indices to slice. The search is
+// query.DefaultMemory): a tree and, where a table would not fit, indices to slice. The search is
 // counted in moves, grows with the cost of the contraction, and is a function of Hypergraph,
 // memory and seed alone. The plan's flops are the work of one task that computes all slices,
 // its bytes the peak of live tables.
@@ -22,13 +22,13 @@ import (
 // Errors wrap contractionorder.ErrMemory (fault.OverBudget) where no slices fit, and the context's.
 func (p *Prepared) Plan(
 	ctx context.Context, memory int64, seed uint64,
-) (*Tree, btn.Cost, error) {
+) (*Tree, query.Cost, error) {
 	return p.PlanWithin(ctx, PlanOptions{Memory: memory, Seed: seed})
 }
 
 // PlanOptions bound a plan and the search for it. The zero value of every field is its default.
 type PlanOptions struct {
-	Memory int64 // bytes for tables, default btn.DefaultMemory
+	Memory int64 // bytes for tables, default query.DefaultMemory
 	Seed   uint64
 	Moves  int64 // of one search, default as in contractionorder
 	// Flops: a contraction that takes more for certain, or seems to by far,
@@ -42,15 +42,15 @@ var ErrHopeless = errors.New("exact: out of reach")
 // PlanWithin is Plan with bounds on the work. Over budget is reported without a search, with
 // the figure, where the graph has a minor that no order contracts within o.Flops
 // (contractionorder.LowerBound), and where the min-fill order has a table 2^30 times as large.
-func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, btn.Cost, error) {
+func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.Cost, error) {
 	memory := o.Memory
 	if memory <= 0 {
-		memory = btn.DefaultMemory
+		memory = query.DefaultMemory
 	}
 
 	h := p.Hypergraph()
 	if err := o.possible(ctx, h); err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
 
 	search := contractionorder.Options{
@@ -68,10 +68,10 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, btn.Co
 	for {
 		found, err := contractionorder.Search(ctx, h, search)
 		if over != nil && errors.Is(err, contractionorder.ErrMemory) {
-			return nil, btn.Cost{}, over
+			return nil, query.Cost{}, over
 		}
 		if err != nil {
-			return nil, btn.Cost{}, err
+			return nil, query.Cost{}, err
 		}
 		tree, cost, err := p.planned(h, found, memory)
 		if err != nil || cost.Bytes <= float64(memory) && cost.Slices < math.MaxInt64 {
@@ -84,7 +84,7 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, btn.Co
 		search.Memory = min(search.Memory/2, int64(fit))
 		over = sumproduct.OverBudget(cost, memory)
 		if search.Memory < max(memory/leastShare, 1) {
-			return nil, btn.Cost{}, over
+			return nil, query.Cost{}, over
 		}
 	}
 }
@@ -99,13 +99,13 @@ func (p *Prepared) needsMarginals() bool { return p.marginals || p.cells != nil 
 // planned returns a plan of the search as one of the network, and its cost.
 func (p *Prepared) planned(
 	h contractionorder.Hypergraph, found contractionorder.Plan, memory int64,
-) (*Tree, btn.Cost, error) {
+) (*Tree, query.Cost, error) {
 	cost, err := pairwise.Plan(h, found.Tree, found.Slices)
 	if err == nil && p.needsMarginals() {
 		cost, err = pairwise.PlanMarginals(h, found.Tree, found.Slices, memory)
 	}
 	if err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
 
 	tree := &Tree{
@@ -117,7 +117,7 @@ func (p *Prepared) planned(
 		Marginals: p.marginals,
 		Joint:     p.cells != nil,
 	}
-	return tree, btn.Cost{
+	return tree, query.Cost{
 		Width:     found.Cost.Width,
 		Log2Table: found.Cost.Log2Table,
 		Flops:     cost.Flops(cost.Slices),

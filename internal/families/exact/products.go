@@ -15,11 +15,12 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Cost implements contraction.Priced.
-func (p *Product) Cost(*problem.Problem) (cost btn.Cost) {
+func (p *Product) Cost(*problem.Problem) (cost query.Cost) {
 	for _, factor := range p.Factors {
 		cost.Flops += factor.Estimate.Cost.Flops
 		cost.Bytes = max(cost.Bytes, factor.Estimate.Cost.Bytes)

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Propose is the proposal of a contraction tree over the network simplified under the query's evidence, or of marginals group by
@@ -76,7 +77,7 @@ func treeSettings(j *proposal.Job, kind string, marginals bool) string {
 }
 
 // treePlan searches the tree and cuts its slices into parts: chunks of about SliceTaskFlops, α = 1 (Lemma 5).
-func treePlan(ctx context.Context, p *Prepared, s btn.Settings) (*btn.Plan, error) {
+func treePlan(ctx context.Context, p *Prepared, s query.Settings) (*btn.Plan, error) {
 	tree, cost, err := p.PlanWithin(ctx, PlanOptions{
 		Memory: s.Memory,
 		Seed:   s.Seed,
@@ -127,7 +128,7 @@ func groups(j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error
 			return nil, nil
 		}
 		found = groupsPlan(groups, costs)
-		if j.Settings.Method == btn.MethodAuto && found.Estimates[0].Cost.Flops > proposal.AutoLimit(j.Settings) {
+		if j.Settings.Method == query.MethodAuto && found.Estimates[0].Cost.Flops > proposal.AutoLimit(j.Settings) {
 			return nil, nil
 		}
 	}
@@ -142,8 +143,8 @@ func groups(j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error
 }
 
 // groupsPlan cuts groups into parts of about SliceTaskFlops.
-func groupsPlan(groups *MarginalGroups, costs []btn.Cost) *btn.Plan {
-	total := btn.Cost{Groups: float64(len(costs))}
+func groupsPlan(groups *MarginalGroups, costs []query.Cost) *btn.Plan {
+	total := query.Cost{Groups: float64(len(costs))}
 	var parts []btn.Part
 	from, flops := 0, 0.0
 	for k, cost := range costs {

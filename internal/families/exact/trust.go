@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -76,7 +77,7 @@ func Wide(
 		return Answer{}, err
 	}
 	if memory <= 0 {
-		memory = btn.DefaultMemory
+		memory = query.DefaultMemory
 	}
 
 	p := &Prepared{net: net, given: given, marginals: marginals}

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // unsigned contracts the network with chains of states in the place of terms of both signs, where
@@ -46,10 +47,10 @@ func (j run) unsigned(value btn.Value) (btn.Value, bool, error) {
 
 // alongChains is the order that sweeps over the variables in the sequence in which chains have them,
 // that of star's min-fill order: before a variable goes every state that comes before it.
-func (j run) alongChains(star, chains *sumproduct.Expression) ([]int, btn.Cost, error) {
+func (j run) alongChains(star, chains *sumproduct.Expression) ([]int, query.Cost, error) {
 	along, err := contractionorder.MinFill(j.Ctx, star.Hypergraph())
 	if err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
 	place := make([]int, len(star.Dims))
 	for at, i := range along {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -83,7 +84,7 @@ type leaf struct {
 // scopesOf returns the sets of variables that a network has cores over: numbers of cores stand for their tables. It is nil if the network
 // is none of factors over variables as they are, or has more cores than memory has room for. Linear time.
 func scopesOf(net *btn.Network, memory int64) *factors {
-	if net.Choice != btn.CoresAreFactors || float64(len(net.Cores))*scopeBytes > float64(memory)/4 {
+	if net.Choice != query.CoresAreFactors || float64(len(net.Cores))*scopeBytes > float64(memory)/4 {
 		return nil
 	}
 	variable := slices.Repeat([]int32{-1}, len(net.Dims))

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 const (
@@ -40,14 +41,14 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	plan, hit, err := j.Remember("exchangeable", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
 		classes, flops, err := find(ctx, j.Problem())
 		if classes == nil {
-			return &btn.Plan{Method: btn.MethodExact}, err
+			return &btn.Plan{Method: query.MethodExact}, err
 		}
 		count := int64(max(1, min(mostParts, flops/partFlops)))
 		var parts []btn.Part
 		for k := range count {
 			parts = append(parts, &Sum{Classes: classes, From: WholeShare * k / count, To: WholeShare * (k + 1) / count})
 		}
-		return proposal.Exact(btn.Cost{}, parts...), err
+		return proposal.Exact(query.Cost{}, parts...), err
 	})
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
@@ -77,21 +78,21 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // cost is that of a sum over all count vectors, value by value, or class by class, whichever is taken; no flops if none can be.
-func (f *form) cost(split bool, memory int64) btn.Cost {
+func (f *form) cost(split bool, memory int64) query.Cost {
 	if f.fits(split, memory) == nil {
 		n := f.size(split)
-		return btn.Cost{Flops: max(1, f.work(split)), Bytes: vectorBytes * n, Counts: math.Round(n)}
+		return query.Cost{Flops: max(1, f.work(split)), Bytes: vectorBytes * n, Counts: math.Round(n)}
 	}
 	if b := f.byValue(); b != nil {
 		states := float64(len(b.functions) * b.states)
-		return btn.Cost{Flops: b.work(), Bytes: 32 * states, Counts: states}
+		return query.Cost{Flops: b.work(), Bytes: 32 * states, Counts: states}
 	}
 	e := f.inTurn(split, memory)
 	if e == nil {
-		return btn.Cost{}
+		return query.Cost{}
 	}
 	each := 60 + 12*float64(len(f.kinds.terms)+len(f.kinds.forbidden))/float64(len(e.order))
-	return btn.Cost{Flops: f.listWork(split) + each*e.size, Bytes: vectorBytes * e.size, Counts: math.Round(e.size)}
+	return query.Cost{Flops: f.listWork(split) + each*e.size, Bytes: vectorBytes * e.size, Counts: math.Round(e.size)}
 }
 
 // compresses reports whether the count vectors are at most the root of the number of assignments.

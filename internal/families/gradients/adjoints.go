@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // slot is the place of the network with its own numbers among the forms of a problem.
@@ -22,8 +23,8 @@ func Of(ctx context.Context, p *problem.Problem) (*Prepared, error) {
 func (p *Adjoints) Differentiates() bool { return true }
 
 // Cost implements contraction.Priced.
-func (p *Adjoints) Cost(*problem.Problem) btn.Cost {
-	return btn.Cost{Flops: p.Plan.Flops * float64(p.To-p.From)}
+func (p *Adjoints) Cost(*problem.Problem) query.Cost {
+	return query.Cost{Flops: p.Plan.Flops * float64(p.To-p.From)}
 }
 
 // Contract implements contraction.Contractor: slices of the network as it is, forth and back.

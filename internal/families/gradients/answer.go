@@ -15,7 +15,7 @@ import (
 
 // Options bound a contraction and choose its results beside Z and its derivatives.
 type Options struct {
-	Memory    int64 // bytes for tables; 0: btn.DefaultMemory
+	Memory    int64 // bytes for tables; 0: query.DefaultMemory
 	Threads   int
 	From, To  int64                    // slices, From ≤ s < To
 	Marginals bool                     // of all variables

@@ -82,7 +82,7 @@ func ProposeCases(j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) 
 
 // planCases searches a tree for all cases. Without one that fits, the price is that of an elimination without evidence, if that fits, and
 // not known else: evidence may make it fit.
-func planCases(ctx context.Context, s btn.Settings, p *Prepared) (*btn.Plan, error) {
+func planCases(ctx context.Context, s query.Settings, p *Prepared) (*btn.Plan, error) {
 	if h, ok := junction.CaseShape(p.numbers()); ok {
 		tree, ok, err := treeOf(ctx, s, h)
 		if err != nil {
@@ -121,7 +121,7 @@ type foundTree struct {
 }
 
 // treeOf searches a tree without slices, a function of the shape and the settings alone. ok is false if none fits the memory.
-func treeOf(ctx context.Context, s btn.Settings, h contractionorder.Hypergraph) (contractionorder.Tree, bool, error) {
+func treeOf(ctx context.Context, s query.Settings, h contractionorder.Hypergraph) (contractionorder.Tree, bool, error) {
 	moves := min(policy.JunctionMoves, proposal.Moves(s))
 	d := digest.New()
 	h.Digest(d)

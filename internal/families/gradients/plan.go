@@ -7,14 +7,14 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // PlanOptions bound a plan.
 type PlanOptions struct {
-	Memory    int64 // bytes, 0: btn.DefaultMemory
+	Memory    int64 // bytes, 0: query.DefaultMemory
 	Flops     float64
 	Marginals bool
 }
@@ -25,24 +25,24 @@ type PlanOptions struct {
 //
 // Errors: fault.OverBudget, with the figures, where no slices fit or they take more than o.Flops; the
 // context's.
-func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, btn.Cost, error) {
+func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, query.Cost, error) {
 	if o.Memory <= 0 {
-		o.Memory = btn.DefaultMemory
+		o.Memory = query.DefaultMemory
 	}
 	h := p.Hypergraph()
 	h.Dims = slices.Clone(h.Dims)
 	search := planning{ctx: ctx, h: h, wanted: p.wanted, options: o}
 	var err error
 	if search.best, _, err = contractionorder.Best(ctx, h); err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
 	if search.cost, err = einsum.PlanDerivatives(ctx, h, search.best, p.wanted, o.Marginals); err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
 
 	plan := &AdjointPlan{Order: search.best, Count: 1}
 	count := 1.0
-	total := func() btn.Cost {
+	total := func() query.Cost {
 		c := search.cost
 		c.Bytes += p.bytes()
 		c.Flops = min(c.Flops*count, math.MaxFloat64)
@@ -52,10 +52,10 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, btn.C
 	for total().Bytes > float64(o.Memory) {
 		i, err := search.slice()
 		if err != nil {
-			return nil, btn.Cost{}, err
+			return nil, query.Cost{}, err
 		}
 		if i < 0 || count*float64(p.floats.Dims[i]) > maxSlices {
-			return nil, btn.Cost{}, sumproduct.OverBudget(total(), o.Memory)
+			return nil, query.Cost{}, sumproduct.OverBudget(total(), o.Memory)
 		}
 		plan.Slices = append(plan.Slices, i)
 		count *= float64(p.floats.Dims[i])
@@ -64,7 +64,7 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, btn.C
 	plan.Flops = search.cost.Flops
 	cost := total()
 	if o.Flops > 0 && cost.Flops > o.Flops {
-		return nil, btn.Cost{}, sumproduct.OverBudget(cost, o.Memory)
+		return nil, query.Cost{}, sumproduct.OverBudget(cost, o.Memory)
 	}
 	return plan, cost, nil
 }
@@ -81,7 +81,7 @@ type planning struct {
 	wanted  []bool
 	options PlanOptions
 	best    []int
-	cost    btn.Cost
+	cost    query.Cost
 }
 
 // slice fixes one more index, and returns it; −1 where none lowers the bytes.

@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // signedDerivatives warns of the exactness of derivatives whose terms have both signs: they may cancel further than Z does.
@@ -36,7 +37,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // plan cuts the slices of a plan into parts.
-func plan(ctx context.Context, s btn.Settings, p *Prepared, marginals bool) (*btn.Plan, error) {
+func plan(ctx context.Context, s query.Settings, p *Prepared, marginals bool) (*btn.Plan, error) {
 	of, cost, err := p.Plan(ctx, PlanOptions{
 		Memory:    s.Memory,
 		Flops:     proposal.Limit(s),

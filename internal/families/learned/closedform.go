@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -21,7 +22,7 @@ import (
 func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (*btn.Plan, bool, error) {
 	plan, ok, err := ClosedForm(ctx, n, maxTerms)
 	if ok {
-		plan.Method = btn.MethodExact
+		plan.Method = query.MethodExact
 	}
 	return plan, ok, err
 }
@@ -54,7 +55,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 			if err != nil {
 				return nil, false, err
 			}
-			plan.Method = btn.MethodExact
+			plan.Method = query.MethodExact
 			return plan, true, nil
 		}
 	}
@@ -74,7 +75,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 		frame.Levels = spread(net, symmetric)
 	}
 	parts, alpha := expand(net, factors, frame)
-	plan := proposal.Exact(btn.Cost{}, parts...)
+	plan := proposal.Exact(query.Cost{}, parts...)
 	e := &plan.Estimates[0]
 	e.Alpha = alpha
 	e.Quality.LnNormB = norm2.LogAbs() / 2

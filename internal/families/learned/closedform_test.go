@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -101,7 +102,7 @@ func TestClosedFormsAreExact(t *testing.T) {
 		}
 		q := d.Estimates[0].Quality
 		if !q.Exact || q.Residual != 0 || q.LnExplained != 0 || !math.IsInf(q.LnNormError, -1) ||
-			d.Method != btn.MethodExact {
+			d.Method != query.MethodExact {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 		if first := d.Estimates[0].Parts[0]; d.Len() != c.terms || first.Class() != c.class {

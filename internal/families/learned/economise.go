@@ -7,11 +7,12 @@ import (
 
 	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // afford is Economise; where one component that counts is too much even so, it is one of rank one, whose sweeps take
 // time in proportion to the legs.
-func afford(net *btn.Network, settings btn.Settings) (frobenius.Options, string) {
+func afford(net *btn.Network, settings query.Settings) (frobenius.Options, string) {
 	s, warning := Economise(net, settings)
 	o := frobenius.Options{Settings: s}
 	if frobenius.Cost(net, s) > s.LearnFlops {
@@ -25,7 +26,7 @@ func afford(net *btn.Network, settings btn.Settings) (frobenius.Options, string)
 // Economise returns settings under which learning costs at most settings.LearnFlops by Cost: one start, then
 // fewer sweeps, then fewer components, each halved until it fits, and a sentence that says so (empty if
 // nothing was reduced). One component with one start and one sweep remains whatever it costs.
-func Economise(net *btn.Network, settings btn.Settings) (affordable btn.Settings, warning string) {
+func Economise(net *btn.Network, settings query.Settings) (affordable query.Settings, warning string) {
 	s := frobenius.Settings(settings)
 	for _, field := range []*int{&s.Starts, &s.Sweeps, &s.Components} {
 		for frobenius.Cost(net, s) > s.LearnFlops && *field > 1 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func TestEconomiseReducesStartsThenSweepsThenComponents(t *testing.T) {
@@ -14,16 +15,16 @@ func TestEconomiseReducesStartsThenSweepsThenComponents(t *testing.T) {
 	for i := range dims {
 		dims[i] = 2
 	}
-	full := btn.Settings{Components: 8, Sweeps: 16, Starts: 4}
+	full := query.Settings{Components: 8, Sweeps: 16, Starts: 4}
 	enough := frobenius.Cost(net, full)
 	for _, c := range []struct {
 		flops float64
-		check func(s btn.Settings) bool
+		check func(s query.Settings) bool
 	}{
-		{enough, func(s btn.Settings) bool { return s.Starts == 4 && s.Sweeps == 16 && s.Components == 8 }},
-		{enough / 2, func(s btn.Settings) bool { return s.Starts == 2 && s.Sweeps == 16 && s.Components == 8 }},
-		{enough / 4.5, func(s btn.Settings) bool { return s.Starts == 1 && s.Sweeps < 16 && s.Components == 8 }},
-		{1, func(s btn.Settings) bool { return s.Starts == 1 && s.Sweeps == 1 && s.Components == 1 }},
+		{enough, func(s query.Settings) bool { return s.Starts == 4 && s.Sweeps == 16 && s.Components == 8 }},
+		{enough / 2, func(s query.Settings) bool { return s.Starts == 2 && s.Sweeps == 16 && s.Components == 8 }},
+		{enough / 4.5, func(s query.Settings) bool { return s.Starts == 1 && s.Sweeps < 16 && s.Components == 8 }},
+		{1, func(s query.Settings) bool { return s.Starts == 1 && s.Sweeps == 1 && s.Components == 1 }},
 	} {
 		s := full
 		s.LearnFlops = c.flops

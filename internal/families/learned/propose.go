@@ -18,7 +18,7 @@ import (
 )
 
 // Method is method symmetry-cp.
-var Method = proposal.Method{Name: btn.MethodSymmetryCP, Propose: Propose, Maps: true}
+var Method = proposal.Method{Name: query.MethodSymmetryCP, Propose: Propose, Maps: true}
 
 // Propose is the proposal of a learned decomposition by its objective; a closed form with few enough terms is used where B has one.
 // Entries below 0 and indices of more than 256 values leave the plain objective alone.
@@ -30,7 +30,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		func(ctx context.Context) (*btn.Plan, error) {
 			closed, ok, err := ClosedForm(ctx, j.Net, j.Settings.Components)
 			if !ok {
-				closed = &btn.Plan{Method: btn.MethodSymmetryCP} // none
+				closed = &btn.Plan{Method: query.MethodSymmetryCP} // none
 			}
 			return closed, err
 		})
@@ -53,7 +53,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // Cost returns the flops of learning by the objective of the settings: an estimate for the plain one, a bound for the other.
-func Cost(net *btn.Network, s btn.Settings) float64 {
+func Cost(net *btn.Network, s query.Settings) float64 {
 	if s = s.WithDefaults(); s.Objective == query.ObjectiveFrobenius {
 		return frobenius.Cost(net, s)
 	}
@@ -96,7 +96,7 @@ func certified(j *proposal.Job, found *btn.Assignment) (*btn.Assignment, error) 
 }
 
 // settingsKey lists what a learned decomposition depends on beside the network.
-func settingsKey(s btn.Settings) string {
+func settingsKey(s query.Settings) string {
 	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d flops=%g",
 		s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts, s.LearnFlops)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -71,7 +72,7 @@ type splits struct {
 // hasParities reports whether the factors of a network are functions of parities, as far as their tables of three variables and more say.
 // long says that there is such a table. Linear time.
 func hasParities(net *btn.Network) (ok, long bool) {
-	if net.Choice != btn.CoresAreFactors || len(net.Variables) > mostVariables || len(net.Cores) > mostFactors {
+	if net.Choice != query.CoresAreFactors || len(net.Variables) > mostVariables || len(net.Cores) > mostFactors {
 		return false, false
 	}
 	for _, v := range net.Variables {

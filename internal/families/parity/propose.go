@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 const (
@@ -41,7 +42,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if f == nil || err != nil {
 		return nil, j.Ctx.Err()
 	}
-	cost := btn.Cost{Flops: f.work(ask.Marginals), Bytes: 16 * float64(f.states()), Log2Table: float64(len(f.dependent))}
+	cost := query.Cost{Flops: f.work(ask.Marginals), Bytes: 16 * float64(f.states()), Log2Table: float64(len(f.dependent))}
 	switch {
 	case policy.ExactRate*cost.Flops > proposal.Limit(j.Settings) || cost.Bytes > float64(j.Settings.Memory):
 		return nil, nil
@@ -49,7 +50,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, nil
 	}
 	plan, hit, err := j.Remember("parity", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
-		return proposal.Exact(btn.Cost{}, &Parities{}), nil
+		return proposal.Exact(query.Cost{}, &Parities{}), nil
 	})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // betheEstimate is the value of belief propagation.
@@ -23,15 +24,15 @@ func betheEstimate() btn.Estimate {
 
 // betheUnseen is a plan of that value alone for a large network whose time for planning is over: messages are passed where it is
 // contracted, once.
-func betheUnseen(s btn.Settings) *btn.Plan {
+func betheUnseen(s query.Settings) *btn.Plan {
 	e := betheEstimate()
 	e.Parts[0].(*Regions).Updates = 1
-	return &btn.Plan{Method: btn.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
+	return &btn.Plan{Method: query.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 }
 
 // Unplanned assigns the value of belief propagation, nothing else, and passes its messages on the problem, on which the parts of the
 // plan find them: until enough ends, and every message once at least. It is nil where there is no such value.
-func Unplanned(ctx, enough context.Context, p *problem.Problem, s btn.Settings) (*btn.Assignment, error) {
+func Unplanned(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
 	var passed []*bp.State
 	g, err := groundBy(ctx, p, btn.Slice{}, func(e *sumproduct.Expression) (states []*bp.State, err error) {
 		passed, err = first(ctx, enough, e, s)
@@ -48,7 +49,7 @@ func Unplanned(ctx, enough context.Context, p *problem.Problem, s btn.Settings) 
 }
 
 // first passes messages from one start until enough ends, for a small part of the budget.
-func first(ctx, enough context.Context, e *sumproduct.Expression, s btn.Settings) ([]*bp.State, error) {
+func first(ctx, enough context.Context, e *sumproduct.Expression, s query.Settings) ([]*bp.State, error) {
 	s.Budget *= policy.BetheShare / policy.MessageShare
 	return bp.Propagate(ctx, e, bp.PropagateOptions{Seed: s.Seed, Updates: updatesFor(e, s), Starts: 1, Enough: enough})
 }

@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestBoundsAreNoFirstValue: what a plan takes until there is a value is with the bounds before it, without those behind.
 func TestBoundsAreNoFirstValue(t *testing.T) {
 	estimate := func(rule btn.Rule, flops float64) btn.Estimate {
-		return btn.Estimate{Rule: rule, Cost: btn.Cost{Flops: flops}}
+		return btn.Estimate{Rule: rule, Cost: query.Cost{Flops: flops}}
 	}
 	bounds, components := estimate(btn.Bounding, 3), estimate(btn.Pooled, 50)
 	for _, c := range []struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // modelMessages are the network's messages without evidence.
@@ -95,7 +96,7 @@ func learnMessages(j *proposal.Job, e *sumproduct.Expression) (messages []float6
 			return nil, proposal.ErrNoTime // not what depends on the network alone: it shall not be remembered
 		}
 
-		p := &btn.Plan{Method: btn.MethodRegions}
+		p := &btn.Plan{Method: query.MethodRegions}
 		if s != nil {
 			all, err := further(j, e, []*bp.State{s})
 			if err != nil {
@@ -151,14 +152,14 @@ func messagesKey(e *sumproduct.Expression, seed uint64, updates int64) string {
 
 // ownUpdates bounds the updates of each start that looks for a network's own messages: by policy.OnlyUpdates, and all starts together by
 // half of what belief propagation may take of the budget.
-func ownUpdates(e *sumproduct.Expression, s btn.Settings) int64 {
+func ownUpdates(e *sumproduct.Expression, s query.Settings) int64 {
 	most := max(policy.MessageShare/2*s.WithDefaults().Budget/policy.UpdateFlops, policy.LeastUpdates) / policy.PhaseStarts
 	return int64(max(2*float64(bp.Entries(e)), min(policy.OnlyUpdates*float64(bp.Entries(e)), most)))
 }
 
 // updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message
 // is updated twice at least, so that there is something to answer with.
-func updatesFor(e *sumproduct.Expression, s btn.Settings) int64 {
+func updatesFor(e *sumproduct.Expression, s query.Settings) int64 {
 	incidences := incidencesOf(e)
 	most := policy.MessageShare * s.WithDefaults().Budget / policy.UpdateFlops
 	if most >= policy.MessageUpdates*float64(incidences) {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/bp"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -85,7 +85,7 @@ func TestPhasesFromMaxima(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := &proposal.Job{Ctx: t.Context(), Settings: btn.Settings{Budget: 20 * policy.Rate}}
+		j := &proposal.Job{Ctx: t.Context(), Settings: query.Settings{Budget: 20 * policy.Rate}}
 		all, err := further(j, e, first)
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,10 @@
 // contractions of regions around it. It proposes regions of growing size; package engine/region contracts them.
 package regions
 
-import "github.com/basetensor/basetensor/internal/network/btn"
+import (
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
+)
 
 // Parts that are regions of a slice.
 
@@ -36,8 +39,8 @@ func (p *Regions) Fits(n *btn.Network) error {
 }
 
 // Describe implements btn.Described.
-func (p *Regions) Describe(r *btn.EstimateResult) {
-	r.Family, r.Kind, r.Size = btn.FamilyRegions, p.Kind, p.Size
+func (p *Regions) Describe(r *query.EstimateResult) {
+	r.Family, r.Kind, r.Size = query.FamilyRegions, p.Kind, p.Size
 }
 
 // Rule implements btn.Ruled.

@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // seeds are the families tried on graphs without a lattice and on lattices, in the sequence of their accuracy.
@@ -54,7 +55,7 @@ type family struct {
 }
 
 // Method is method regions.
-var Method = proposal.Method{Name: btn.MethodRegions, Propose: Propose, Grows: true}
+var Method = proposal.Method{Name: query.MethodRegions, Propose: Propose, Grows: true}
 
 // Propose is the proposal of a growing family of regions under the query's evidence, with the messages that belief
 // propagation ended with, so that all parts are computed from the same ones; nil where the exact way is as cheap: there is no cycle, or Z
@@ -145,10 +146,10 @@ func forest(h contractionorder.Hypergraph) bool {
 }
 
 // report says how belief propagation ended.
-func (o *phased) report() *btn.Propagation {
+func (o *phased) report() *query.Propagation {
 	states := o.states
 	s := states[0]
-	p := &btn.Propagation{Converged: s.Converged, Updates: s.Updates, Change: math.MaxFloat64, Signed: s.Signed, Impossible: s.Impossible()}
+	p := &query.Propagation{Converged: s.Converged, Updates: s.Updates, Change: math.MaxFloat64, Signed: s.Signed, Impossible: s.Impossible()}
 	if s.Change < math.MaxFloat64 { // messages that overflow are not a number, and no number in JSON
 		p.Change = s.Change
 	}
@@ -175,9 +176,9 @@ func (o *phased) report() *btn.Propagation {
 // value of belief propagation, which is there at once. Planning, which whoever contracts does again, takes the share of the budget for
 // searches at most, a family half of what is left of it. whole is false where the time for planning ended first.
 func planOf(
-	ctx context.Context, h contractionorder.Hypergraph, s btn.Settings, marginals bool,
+	ctx context.Context, h contractionorder.Hypergraph, s query.Settings, marginals bool,
 ) (plan *btn.Plan, whole bool, err error) {
-	plan = &btn.Plan{Method: btn.MethodRegions, Accuracy: s.Accuracy}
+	plan = &btn.Plan{Method: query.MethodRegions, Accuracy: s.Accuracy}
 	left := s.Budget
 	seeds, everything := latticeSeeds, false
 	bethe := 0
@@ -198,7 +199,7 @@ func planOf(
 			continue
 		}
 		moves := min(policy.RegionMoves, max(searches/2, 1))
-		if s.Method == btn.MethodRegions && k == 0 { // nothing else would answer
+		if s.Method == query.MethodRegions && k == 0 { // nothing else would answer
 			moves = policy.RegionMoves
 		}
 		if over[r.kind] {
@@ -253,7 +254,7 @@ func planOf(
 			shares = max(1, int(min(math.Ceil(f.Flops/policy.RegionTaskFlops), policy.MostRegionParts)))
 		}
 		e := estimate(n, r, nil, 1, shares)
-		e.Cost = btn.Cost{Flops: flops, Bytes: float64(f.Bytes)}
+		e.Cost = query.Cost{Flops: flops, Bytes: float64(f.Bytes)}
 		plan.Estimates = append(plan.Estimates, e)
 	}
 
@@ -318,7 +319,7 @@ func sliced(j *proposal.Job, plan *btn.Plan, e *sumproduct.Expression, states []
 		for _, part := range next.Parts {
 			part.(*Regions).Updates = updates
 		}
-		next.Cost = btn.Cost{Flops: flops, Bytes: base.Cost.Bytes}
+		next.Cost = query.Cost{Flops: flops, Bytes: base.Cost.Bytes}
 		further.Estimates = append(further.Estimates, next)
 	}
 
@@ -355,7 +356,7 @@ func estimate(level int, f family, fixed []int, slices int64, shares int) btn.Es
 		Rule:   btn.LogLinear,
 		Level:  float64(level),
 		Slices: slices,
-		Track:  string(btn.FamilyRegions) + " " + f.kind,
+		Track:  string(query.FamilyRegions) + " " + f.kind,
 	}
 	if slices > 1 { // these grow by slices, at one size
 		e.Track += fmt.Sprintf(" of size %d, in slices", f.size)

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestPlanningRegionsTakesItsShare: what planning takes is counted, and all families of a plan together take the part of a budget that
@@ -28,7 +29,7 @@ func TestPlanningRegionsTakesItsShare(t *testing.T) {
 		_, e := lowered(t, m)
 		h := e.Hypergraph()
 		for _, budget := range []float64{1e7, 1e8, 1e9} {
-			plan, _, err := planOf(t.Context(), h, btn.Settings{Budget: budget}, false)
+			plan, _, err := planOf(t.Context(), h, query.Settings{Budget: budget}, false)
 			if err != nil {
 				if name == "3-regular" {
 					t.Errorf("%s, %g flops: %v", name, budget, err)

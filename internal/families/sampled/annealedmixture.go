@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/mixture"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // ByAnnealedMixture is the kind of AnnealedMixture.
@@ -60,7 +61,7 @@ func (s *AnnealedMixture) Draw(ctx context.Context, p *problem.Problem, from, to
 // annealed returns such chains with the steps of others, and their rungs and spread by a pilot of their own; nil where that would take
 // more than policy.PilotShare of the budget.
 func annealed(
-	ctx context.Context, c *Chains, of *Annealing, learned *mixture.Mixture, s btn.Settings,
+	ctx context.Context, c *Chains, of *Annealing, learned *mixture.Mixture, s query.Settings,
 ) (*AnnealedMixture, error) {
 	const first = 16 * policy.ProductChains // other chains than those the mixture was learned from
 	found := &AnnealedMixture{Annealing: *of, Learned: learned}

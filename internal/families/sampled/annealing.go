@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -72,7 +73,7 @@ func rising(knots []float64) bool {
 }
 
 // Describe implements Sampling.
-func (s *Annealing) Describe(r *btn.EstimateResult) { r.Size = s.Rungs }
+func (s *Annealing) Describe(r *query.EstimateResult) { r.Size = s.Rungs }
 
 // Takes implements Sampling.
 func (s *Annealing) Takes(c *Chains) (each, setup float64) { return s.flops(c.Model) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestEndsSeeWhatDrawsDoNot: a tenth of the states that weighs far more than the draws counts, and none where all weigh their mean.
@@ -37,7 +37,7 @@ func TestDrawsThatMissAModeAreNotChosen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	along, _, err := Choose(t.Context(), chainsOf(t, m), btn.Settings{Budget: 2e10, Memory: 1 << 31, Seed: 2})
+	along, _, err := Choose(t.Context(), chainsOf(t, m), query.Settings{Budget: 2e10, Memory: 1 << 31, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

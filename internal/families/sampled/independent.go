@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -129,7 +130,7 @@ func propose(ctx context.Context, prepared *truncated.Prepared, s independent, m
 type trial struct {
 	beside
 	given Independent // what all kinds have
-	s     btn.Settings
+	s     query.Settings
 	work  float64 // that the choice may take
 	spent float64
 	least float64     // variance of the mean
@@ -138,7 +139,7 @@ type trial struct {
 }
 
 // newTrial makes the mini-buckets of a trial within so much work; nil where nothing can be drawn from.
-func newTrial(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (*trial, error) {
+func newTrial(ctx context.Context, own *truncated.Prepared, s query.Settings, work float64, ends *ends) (*trial, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
@@ -163,7 +164,7 @@ func newTrial(ctx context.Context, own *truncated.Prepared, s btn.Settings, work
 // among chooses between the kinds of independent draws within so much work; nil where nothing can be drawn from. The weights that draws
 // would have at the ends of some chains count, too: draws never see what their density leaves out. With an error comes the best one
 // before it.
-func among(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (Sampling, error) {
+func among(ctx context.Context, own *truncated.Prepared, s query.Settings, work float64, ends *ends) (Sampling, error) {
 	c, err := newTrial(ctx, own, s, work, ends)
 	if err != nil || c == nil {
 		return nil, err

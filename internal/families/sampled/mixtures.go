@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // ByMixture is the kind of Mixture.
@@ -34,7 +35,7 @@ func (s *Mixture) Fits(n *btn.Network, end int64) error {
 }
 
 // Describe implements Sampling.
-func (s *Mixture) Describe(r *btn.EstimateResult) { r.Size = len(s.Learned.Components) }
+func (s *Mixture) Describe(r *query.EstimateResult) { r.Size = len(s.Learned.Components) }
 
 // Missed implements Sampling.
 func (s *Mixture) Missed() float64 { return 2 * s.Defence }
@@ -55,7 +56,7 @@ func (s *Mixture) proposal(_ context.Context, b beside) (*importance.Proposal, e
 
 // Learn learns mixtures from the ends of chains of the kind that a pilot chooses, and takes the one with the least error at the rest of the
 // budget, by draws from it or by chains from its components; where no chain is alive, mini-buckets alone. It is a choice as Choose is.
-func Learn(ctx context.Context, c *Chains, s btn.Settings) (along Sampling, whole bool, err error) {
+func Learn(ctx context.Context, c *Chains, s query.Settings) (along Sampling, whole bool, err error) {
 	chains, whole, err := Pilot(ctx, c.Model, s)
 	if err != nil {
 		return nil, false, err
@@ -81,10 +82,10 @@ func Learn(ctx context.Context, c *Chains, s btn.Settings) (along Sampling, whol
 }
 
 // LearningWork returns the flops that learning mixtures may take.
-func LearningWork(s btn.Settings) float64 { return min(s.LearnFlops, policy.MixtureShare*s.Budget) }
+func LearningWork(s query.Settings) float64 { return min(s.LearnFlops, policy.MixtureShare*s.Budget) }
 
 // learn returns the trial of draws from mixtures, nil where nothing can be drawn from, and the mixtures of rank one.
-func learn(ctx context.Context, c *Chains, chains *Annealing, s btn.Settings) (t *trial, learned []*mixture.Mixture, err error) {
+func learn(ctx context.Context, c *Chains, chains *Annealing, s query.Settings) (t *trial, learned []*mixture.Mixture, err error) {
 	ends, err := endsOf(ctx, c.Model, chains, s)
 	if err != nil {
 		return nil, nil, err

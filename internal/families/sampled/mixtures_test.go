@@ -9,16 +9,16 @@ import (
 	"github.com/basetensor/basetensor/internal/base/sampling"
 	"github.com/basetensor/basetensor/internal/engine/mixture"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // few are settings of a small budget.
-func few(seed uint64) btn.Settings {
-	return btn.Settings{Method: btn.MethodSymmetryCP, Budget: 4e7, Memory: 1 << 22, Seed: seed}.WithDefaults()
+func few(seed uint64) query.Settings {
+	return query.Settings{Method: query.MethodSymmetryCP, Budget: 4e7, Memory: 1 << 22, Seed: seed}.WithDefaults()
 }
 
 // problemOf is the problem of a model without evidence.
@@ -32,7 +32,7 @@ func problemOf(t *testing.T, m *factorgraph.Model) *problem.Problem {
 }
 
 // learnt are draws from a mixture that is learned for a problem, or chains from the components of the largest of rank one.
-func learnt(t *testing.T, p *problem.Problem, s btn.Settings, byChains bool) Sampling {
+func learnt(t *testing.T, p *problem.Problem, s query.Settings, byChains bool) Sampling {
 	t.Helper()
 	c, err := ChainsOf(t.Context(), p, true)
 	if err != nil {

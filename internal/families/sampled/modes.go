@@ -9,7 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // seek searches for modes and sets along.Modes, the number of starts beside the chains' own: the largest n such that chains
@@ -18,7 +18,7 @@ import (
 // where that is larger. Nothing changes if the search and 3·policy.ModesChains chains of few rungs exceed policy.ModesShare
 // of the budget.
 func seek(
-	ctx context.Context, m *annealing.Model, s btn.Settings, along *Annealing, few int, variance float64,
+	ctx context.Context, m *annealing.Model, s query.Settings, along *Annealing, few int, variance float64,
 ) (float64, error) {
 	work := policy.ModesShare*s.Budget - m.ModesFlops()
 	p := along.Path()

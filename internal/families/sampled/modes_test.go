@@ -7,8 +7,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -48,7 +48,7 @@ func TestChainsBeginFromModesThatTheyMiss(t *testing.T) {
 		{"a small budget", of(pulled(50, 2)), 1e6, false},
 		{"a warm glass", chainsOf(t, glass).Model, 1e9, false},
 	} {
-		along, _, err := Pilot(t.Context(), c.model, btn.Settings{Budget: c.budget, Memory: 1 << 20, Seed: 3})
+		along, _, err := Pilot(t.Context(), c.model, query.Settings{Budget: c.budget, Memory: 1 << 20, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

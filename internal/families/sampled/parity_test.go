@@ -5,7 +5,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestParityCodesAreDrawnFromBeliefs: their messages say almost which word was sent, and mini-buckets have a larger share where tables
@@ -16,7 +16,7 @@ func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
 		t.Fatal(err)
 	}
 	chains := chainsOf(t, m)
-	chosen, _, err := Choose(t.Context(), chains, btn.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
+	chosen, _, err := Choose(t.Context(), chains, query.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

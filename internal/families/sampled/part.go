@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // kinds are the ways of drawing components. The independent ones are tried by a pilot in this sequence, after mini-buckets. A new kind is
@@ -41,7 +42,7 @@ type Sampling interface {
 	// Fits checks the kind's own fields for parts whose last component is before end. See btn.Part.
 	Fits(n *btn.Network, end int64) error
 	// Describe fills in what the kind says of an estimate beside its name.
-	Describe(*btn.EstimateResult)
+	Describe(*query.EstimateResult)
 	// Takes returns the flops of a component, and before the first of a part.
 	Takes(*Chains) (each, setup float64)
 	// Bytes returns the memory of a part of so many components on one thread.
@@ -73,7 +74,7 @@ const MostModes = 32
 func (b *Base) About() *Base { return b }
 
 // Describe implements Sampling.
-func (*Base) Describe(*btn.EstimateResult) {}
+func (*Base) Describe(*query.EstimateResult) {}
 
 // Missed implements Sampling.
 func (*Base) Missed() float64 { return 0 }
@@ -125,8 +126,8 @@ func (p *Sampled) Fits(n *btn.Network) error {
 }
 
 // Describe implements btn.Described.
-func (p *Sampled) Describe(r *btn.EstimateResult) {
-	r.Family, r.Kind, r.Truncated = btn.FamilySampled, string(p.Along.About().Kind), true
+func (p *Sampled) Describe(r *query.EstimateResult) {
+	r.Family, r.Kind, r.Truncated = query.FamilySampled, string(p.Along.About().Kind), true
 	p.Along.Describe(r)
 }
 

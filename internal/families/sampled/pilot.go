@@ -13,11 +13,12 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Choose chooses how components are drawn where s.Budget is what they may take: by the error at that work that pilots of the kinds promise,
 // which is the variance of a weight times its work. Where the time for planning is over it takes what is best so far, and whole is false.
-func Choose(ctx context.Context, c *Chains, s btn.Settings) (along Sampling, whole bool, err error) {
+func Choose(ctx context.Context, c *Chains, s query.Settings) (along Sampling, whole bool, err error) {
 	chains, whole, err := Pilot(ctx, c.Model, s)
 	if err != nil {
 		return nil, false, err
@@ -51,7 +52,7 @@ func promise(along Sampling, c *Chains, budget float64) float64 {
 // Components divides what s.Budget leaves after the pilot into components: estimates of a sixteenth of it or less, an eighth and so on,
 // each of the components of those before it and as many again. What comes before the first component takes policy.SetupShare of a part
 // at most.
-func Components(c *Chains, along Sampling, s btn.Settings, marginals bool) (out []btn.Estimate, err error) {
+func Components(c *Chains, along Sampling, s query.Settings, marginals bool) (out []btn.Estimate, err error) {
 	each, setup := along.Takes(c)
 	work := s.Budget * (1 - policy.PilotShare)
 	least := groups(setup / each / policy.SetupShare)
@@ -74,8 +75,8 @@ func Components(c *Chains, along Sampling, s btn.Settings, marginals bool) (out 
 		}
 		own := min(part, max(least, groups(float64(to-from)/2)))
 		e := btn.Estimate{
-			Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1, Level: math.Log2(float64(to)),
-			Cost: btn.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(own)), Bytes: bytes(own)},
+			Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1, Level: math.Log2(float64(to)),
+			Cost: query.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(own)), Bytes: bytes(own)},
 		}
 		for ; from < to; from += own {
 			e.Parts = append(e.Parts, &Sampled{Along: along, From: from, To: min(from+own, to)})
@@ -102,7 +103,7 @@ func groups(n float64) int64 {
 // Pilot chooses steps, rungs and where chains begin by how far the weights of some chains spread, none of which is a component. The
 // logarithm's variance falls as one over the rungs. Where the time for planning is over after the first, the others have no say, and
 // whole is false.
-func Pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *Annealing, whole bool, err error) {
+func Pilot(ctx context.Context, m *annealing.Model, s query.Settings) (along *Annealing, whole bool, err error) {
 	few := policy.PilotRungs
 	chains := int64(policy.PilotChains)
 	for ; few > 4 && m.Flops(annealing.HeatBath, few)*float64(2*chains) > policy.PilotShare*s.Budget; few /= 2 {
@@ -127,7 +128,7 @@ func Pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *Anne
 }
 
 // ladder sets the number of rungs and the spread of weights by the variance of log-weights over few rungs.
-func (s *Annealing) ladder(m *annealing.Model, of btn.Settings, few int, variance float64) {
+func (s *Annealing) ladder(m *annealing.Model, of query.Settings, few int, variance float64) {
 	most := max(float64(few), s.rungs(m, of.Budget/policy.LeastSampled))
 	least := max(2, policy.OnceRungs*m.Once(s.Path().Step))
 	s.Rungs = int(max(2, min(max(least, float64(few)*variance/policy.WeightVariance), most, 1<<24)))
@@ -137,7 +138,7 @@ func (s *Annealing) ladder(m *annealing.Model, of btn.Settings, few int, varianc
 // others tries steps other than single ones of the heat bath, and chains that begin with beliefs, against those of this variance. It notes
 // in along what is better, and returns the variance and the gains of that; with an error, those of what was better before it.
 func others(
-	ctx context.Context, m *annealing.Model, s btn.Settings, along *Annealing,
+	ctx context.Context, m *annealing.Model, s query.Settings, along *Annealing,
 	rungs int, chains int64, variance float64, gains [][]float64,
 ) (float64, [][]float64, error) {
 	if m.Binary() {
@@ -226,7 +227,7 @@ type ends struct {
 
 // endsOf returns the last states of about policy.PilotChains chains of the chosen kind, which have fewer rungs where
 // policy.PilotShare of the budget asks for it; nil where all weigh 0.
-func endsOf(ctx context.Context, m *annealing.Model, along *Annealing, s btn.Settings) (*ends, error) {
+func endsOf(ctx context.Context, m *annealing.Model, along *Annealing, s query.Settings) (*ends, error) {
 	const first = 2 * policy.ProductChains // other chains than the pilot's
 	p := along.Path()
 	components := groups(policy.PilotChains / p.Starts())

@@ -9,13 +9,13 @@ import (
 
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/internal/testing/enginetest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -63,7 +63,7 @@ func TestChainsBeginWithBeliefsWhereThatHelps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		along, _, err := Pilot(t.Context(), m, btn.Settings{Budget: 1e10, Seed: 3})
+		along, _, err := Pilot(t.Context(), m, query.Settings{Budget: 1e10, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestForestsAreDrawnWhereModelsAreSparse(t *testing.T) {
 		{"a small budget", sparse, 1e7, 1 << 30, false}, {"a small memory", sparse, 1e10, 1 << 17, false},
 	} {
 		chains := chainsOf(t, c.model)
-		along, _, err := Pilot(t.Context(), chains.Model, btn.Settings{Budget: c.budget, Memory: c.memory, Seed: 3})
+		along, _, err := Pilot(t.Context(), chains.Model, query.Settings{Budget: c.budget, Memory: c.memory, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestPilotsThatAreCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chains, s := chainsOf(t, m), btn.Settings{Budget: 1e8, Memory: 1 << 20, Seed: 2}
+	chains, s := chainsOf(t, m), query.Settings{Budget: 1e8, Memory: 1 << 20, Seed: 2}
 	want, whole, err := Choose(t.Context(), chains, s)
 	if err != nil || !whole {
 		t.Fatal(whole, err)

@@ -13,29 +13,30 @@ import (
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Method is method sampled.
-var Method = proposal.Method{Name: btn.MethodSampled, Propose: Propose, Grows: true, Weighs: true}
+var Method = proposal.Method{Name: query.MethodSampled, Propose: Propose, Grows: true, Weighs: true}
 
 // Propose is the proposal of components of a random decomposition, as many as the budget holds. How long the chains are depends on a pilot
 // of the first query whose evidence leaves this shape; what they weigh is unbiased for any length. Where the time for planning is over, a
 // small pilot has to do.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	return chosen(j, ask, btn.MethodSampled, Choose)
+	return chosen(j, ask, query.MethodSampled, Choose)
 }
 
 // ProposeLearned is the proposal of draws from a mixture that is learned for the network under the query's evidence: see Learn. Errors:
 // unsupported where entries are below 0, or an index has more than 256 values.
 func ProposeLearned(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	return chosen(j, ask, btn.MethodSymmetryCP, Learn)
+	return chosen(j, ask, query.MethodSymmetryCP, Learn)
 }
 
 // choice chooses how components are drawn within a budget; whole is false where the time for it ended first.
-type choice func(context.Context, *Chains, btn.Settings) (along Sampling, whole bool, err error)
+type choice func(context.Context, *Chains, query.Settings) (along Sampling, whole bool, err error)
 
 // chosen is the proposal of components that are drawn as a choice says.
-func chosen(j *proposal.Job, ask proposal.Ask, method btn.Method, choose choice) (*btn.Assignment, error) {
+func chosen(j *proposal.Job, ask proposal.Ask, method query.Method, choose choice) (*btn.Assignment, error) {
 	own, err := truncated.Of(j.Ctx, j.Problem(), ask.Marginals)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func chosen(j *proposal.Job, ask proposal.Ask, method btn.Method, choose choice)
 	if err != nil {
 		return nil, err
 	}
-	if method == btn.MethodSymmetryCP { // what is learned depends on the values of the evidence, not on its shape alone
+	if method == query.MethodSymmetryCP { // what is learned depends on the values of the evidence, not on its shape alone
 		beside += fmt.Sprintf(" flops=%g under %v", j.Settings.LearnFlops, j.Evidence)
 	}
 	plan, hit, err := j.RememberWhole(j.GrowthKey(string(method)+beside, ask.Marginals), own.Hypergraph(),
@@ -74,7 +75,7 @@ func chosen(j *proposal.Job, ask proposal.Ask, method btn.Method, choose choice)
 
 // planOf is a plan of sampled components and bounds alone; whole is false where the time for planning ended first.
 func planOf(
-	ctx context.Context, j *proposal.Job, c *Chains, marginals bool, method btn.Method, choose choice,
+	ctx context.Context, j *proposal.Job, c *Chains, marginals bool, method query.Method, choose choice,
 ) (plan *btn.Plan, whole bool, err error) {
 	along, whole, err := choose(ctx, c, j.Settings)
 	if err != nil {

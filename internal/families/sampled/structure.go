@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -45,7 +46,7 @@ func (s *Structure) Fits(n *btn.Network, _ int64) error {
 }
 
 // Describe implements Sampling.
-func (s *Structure) Describe(r *btn.EstimateResult) { r.Size = s.Rungs }
+func (s *Structure) Describe(r *query.EstimateResult) { r.Size = s.Rungs }
 
 // Takes implements Sampling.
 func (s *Structure) Takes(*Chains) (each, setup float64) { return s.Each, s.Setup }
@@ -88,12 +89,12 @@ func ProposeStructure(j *proposal.Job, marginals bool) (*btn.Assignment, error) 
 			defer cancel()
 			path, spread, each, setup, err := structured.Near(planning, j.Problem(), j.Settings.Seed, policy.ProposalShare*j.Settings.Budget)
 			if proposal.OutOfTime(ctx, err) {
-				return &btn.Plan{Method: btn.MethodSampled}, false, nil
+				return &btn.Plan{Method: query.MethodSampled}, false, nil
 			}
 			if err != nil || path == nil {
-				return &btn.Plan{Method: btn.MethodSampled}, true, err
+				return &btn.Plan{Method: query.MethodSampled}, true, err
 			}
-			plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: j.Settings.Accuracy}
+			plan := &btn.Plan{Method: query.MethodSampled, Accuracy: j.Settings.Accuracy}
 			plan.Estimates, err = Components(nil, &Structure{
 				Base:  Base{Kind: ByStructure, Seed: j.Settings.Seed, Spread: spread},
 				Rungs: path.Rungs, Each: each, Setup: setup, Path: path,

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // BySweep is the kind of Sweep.
@@ -27,14 +28,14 @@ type Sweep struct {
 
 // Fits implements Sampling.
 func (s *Sweep) Fits(n *btn.Network, end int64) error {
-	if s.Sweep == nil || s.Sweep.Family != btn.FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1) {
+	if s.Sweep == nil || s.Sweep.Family != query.FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1) {
 		return btn.Misfit("a sweep of bond %d with a defence of %v, or none", s.Bond, s.Defence)
 	}
 	return s.Independent.Fits(n, end)
 }
 
 // Describe implements Sampling.
-func (s *Sweep) Describe(r *btn.EstimateResult) { r.Bond = s.Bond }
+func (s *Sweep) Describe(r *query.EstimateResult) { r.Bond = s.Bond }
 
 // Missed implements Sampling.
 func (s *Sweep) Missed() float64 { return 2 * s.Defence }

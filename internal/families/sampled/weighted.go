@@ -18,7 +18,7 @@ import (
 )
 
 // weightedPlan divides a budget into chains whose states are drawn.
-func weightedPlan(m *annealing.Model, along *Annealing, s btn.Settings, samples int64, variables int) (*btn.Plan, error) {
+func weightedPlan(m *annealing.Model, along *Annealing, s query.Settings, samples int64, variables int) (*btn.Plan, error) {
 	budget := s.Budget * (1 - policy.PilotShare)
 	_, setup := along.flops(m)
 	budget -= setup
@@ -35,13 +35,13 @@ func weightedPlan(m *annealing.Model, along *Annealing, s btn.Settings, samples 
 		return nil, fault.New(fault.OverBudget, "plan: chains need %.3g bytes, %d are allowed", bytes(part), s.Memory)
 	}
 	e := btn.Estimate{
-		Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1, Level: math.Log2(float64(along.Of)),
-		Cost: btn.Cost{Flops: each * float64(along.Of), Bytes: bytes(part)},
+		Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1, Level: math.Log2(float64(along.Of)),
+		Cost: query.Cost{Flops: each * float64(along.Of), Bytes: bytes(part)},
 	}
 	for from := int64(0); from < along.Of; from += part {
 		e.Parts = append(e.Parts, &Sampled{Along: along, From: from, To: min(from+part, along.Of)})
 	}
-	plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
+	plan := &btn.Plan{Method: query.MethodSampled, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 	if along.Of < samples {
 		plan.Warnings = append(plan.Warnings, fmt.Sprintf("the budget holds %d chains: there are no more samples than that", along.Of))
 	}

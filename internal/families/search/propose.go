@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // MostCubes bounds the cubes of a search: more are as many.
@@ -54,7 +55,7 @@ func Propose(j *proposal.Job, share float64, cubes int, known *Known) (*btn.Plan
 	for k := range p.Terms().Tables {
 		entries += len(p.Terms().Tables[k].Data)
 	}
-	cost := btn.Cost{Flops: share * j.Settings.Budget, Bytes: search.EntryBytes * float64(entries)}
+	cost := query.Cost{Flops: share * j.Settings.Budget, Bytes: search.EntryBytes * float64(entries)}
 	if entries > search.MostEntries || cost.Bytes > float64(j.Settings.Memory) {
 		return nil, "", fault.New(fault.OverBudget, "search: tables of %d entries take %.3g bytes, %d are allowed",
 			entries, cost.Bytes, j.Settings.Memory)
@@ -83,7 +84,7 @@ func ProposeMap(j *proposal.Job, share float64, set []int) (*btn.Plan, string, e
 	if err != nil {
 		return nil, "", err
 	}
-	cost := btn.Cost{Flops: share * j.Settings.Budget}
+	cost := query.Cost{Flops: share * j.Settings.Budget}
 	work := steps(cost.Flops)
 	memory := float64(j.Settings.Memory)
 	return j.Remember(fmt.Sprintf("search map work=%d memory=%g %s", work, memory, p.Shape()), p.Hypergraph(),

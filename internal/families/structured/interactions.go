@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -51,7 +52,7 @@ type interactions struct {
 // read returns the interactions of a network of plain tables, with leaves summed out or without; nil where it is of another kind, too
 // sparse, or the matrix takes more bytes than memory. Cost O(entries of all tables · d). Its errors are the context's.
 func read(ctx context.Context, net *btn.Network, memory int64, sum bool) (*interactions, error) {
-	if net.Choice != btn.CoresAreFactors || !Worth(net) {
+	if net.Choice != query.CoresAreFactors || !Worth(net) {
 		return nil, nil
 	}
 	for _, m := range net.Maps {

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -86,7 +87,7 @@ func TestLeavesAgainstEnumeration(t *testing.T) {
 			if err != nil || plan == nil {
 				t.Fatalf("%+v, %v", plan, err)
 			}
-			bytes, err := message.EncodePlan(&btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{*plan}})
+			bytes, err := message.EncodePlan(&btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{*plan}})
 			if err != nil {
 				t.Fatal(err)
 			}

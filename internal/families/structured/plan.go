@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 const (
@@ -54,7 +55,7 @@ func (f *Fit) countedEstimate() *btn.Estimate {
 	return &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-		Cost:    btn.Cost{Flops: f.Integers.flops(true), Bytes: f.Integers.bytes()},
+		Cost:    query.Cost{Flops: f.Integers.flops(true), Bytes: f.Integers.bytes()},
 		Parts:   []btn.Part{&Nodes{Of: f, To: WholeShare}},
 	}
 }
@@ -92,7 +93,7 @@ func (f *Fit) estimate(ctx context.Context, most float64) (*btn.Estimate, error)
 	estimate := &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-		Cost:    btn.Cost{Flops: flops, Nodes: nodes, Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 32*int(nodes))},
+		Cost:    query.Cost{Flops: flops, Nodes: nodes, Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 32*int(nodes))},
 	}
 	for k := range parts {
 		estimate.Parts = append(estimate.Parts, &Nodes{Of: f, From: WholeShare * k / parts, To: WholeShare * (k + 1) / parts})

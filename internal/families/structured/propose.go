@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -36,7 +37,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		if err != nil {
 			return nil, err
 		}
-		none := &btn.Plan{Method: btn.MethodExact}
+		none := &btn.Plan{Method: query.MethodExact}
 		if e != nil {
 			none.Estimates = []btn.Estimate{*e}
 		}
@@ -92,7 +93,7 @@ const (
 
 // known computes the sum of a quadrature with terms of both signs under the evidence, and says what its bound of rounding leaves. A sum
 // that takes long is not computed: nothing is known of it.
-func known(j *proposal.Job, ask proposal.Ask, f *Fit, cost *btn.Cost) (certainty, error) {
+func known(j *proposal.Job, ask proposal.Ask, f *Fit, cost *query.Cost) (certainty, error) {
 	p := j.Problem()
 	form, err := formOf(j.Ctx, p, f, ask.Joint)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -25,7 +26,7 @@ type Answer struct {
 	Truncation btn.Truncation
 }
 
-// Contract contracts the network along a plan with at most bond values kept on a leg, within memory bytes (0: btn.DefaultMemory).
+// Contract contracts the network along a plan with at most bond values kept on a leg, within memory bytes (0: query.DefaultMemory).
 // Marginals are there if the network was prepared for them and they are asked for. Errors: over budget with the bytes, before anything is
 // computed; the context's.
 func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, memory int64, marginals bool) (Answer, error) {
@@ -33,7 +34,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	if e.Scale.IsZero() {
 		return Answer{}, nil
 	}
-	if plan.Family == btn.FamilyTree {
+	if plan.Family == query.FamilyTree {
 		whole, err := p.whole(ctx, plan, bond, memory)
 		if err != nil {
 			return Answer{}, err
@@ -77,7 +78,7 @@ func value(
 	if p.signed {
 		cutoff = math.SmallestNonzeroFloat64
 	}
-	if plan.Family == btn.FamilySweep {
+	if plan.Family == query.FamilySweep {
 		return sweeps.Contract(ctx, e, sweepPlan(plan).Restrict(e.Dims),
 			sweeps.Options{Bond: bond, Memory: memory, Marginals: marginals, Cutoff: cutoff})
 	}
@@ -116,10 +117,10 @@ func answer(v legs.Value) Answer {
 	}}
 }
 
-// Sampler returns the sampler of states along a sweep, within memory bytes (0: btn.DefaultMemory). Errors: as sweeps.NewSampler, and
+// Sampler returns the sampler of states along a sweep, within memory bytes (0: query.DefaultMemory). Errors: as sweeps.NewSampler, and
 // internal for the plan of a tree.
 func (p *Prepared) Sampler(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (*sweeps.Sampler, error) {
-	if plan.Family != btn.FamilySweep {
+	if plan.Family != query.FamilySweep {
 		return nil, fault.New(fault.Internal, "truncated: states are drawn along a sweep, the plan is a %s", plan.Family)
 	}
 	return sweeps.NewSampler(ctx, p.simple.Expression, sweepPlan(plan).Restrict(p.simple.Expression.Dims),

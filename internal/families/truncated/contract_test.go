@@ -8,11 +8,11 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Along both families, with room for everything, Z and all marginals of random models are exact, zeros and all: also where
@@ -50,7 +50,7 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 		if want.Sign() <= 0 {
 			continue
 		}
-		o := SearchOptions{Bond: 4, Memory: btn.DefaultMemory, Seed: 1, Marginals: true}
+		o := SearchOptions{Bond: 4, Memory: query.DefaultMemory, Seed: 1, Marginals: true}
 		tree, err := p.tree(t.Context(), o, policy.TruncatedLeast)
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 		}
 		for _, plan := range []TruncatedPlan{tree.plan, sweep.plan, reversed(sweep.plan)} {
 			bond := 1 << 12
-			if plan.Family == btn.FamilyTree {
+			if plan.Family == query.FamilyTree {
 				bond = 2 // for marginals trees truncate nothing, whatever the bond
 			}
 			a, err := p.Contract(t.Context(), &plan, bond, 0, true)

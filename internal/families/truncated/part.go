@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Parts with truncated legs.
@@ -17,8 +18,8 @@ type Truncated struct {
 
 // TruncatedPlan is a tree or a pair of orders, held fixed while the bond grows.
 type TruncatedPlan struct {
-	Family btn.Family `msgpack:"family"`           // mps or tree
-	Number int        `msgpack:"number,omitempty"` // among the plan's trees and sweeps
+	Family query.Family `msgpack:"family"`           // mps or tree
+	Number int          `msgpack:"number,omitempty"` // among the plan's trees and sweeps
 	// digest of the simplified network's hypergraph: it fits no other
 	Shape    string `msgpack:"shape"`
 	Order    []int  `msgpack:"order,omitempty"`    // mps: indices in the order they are summed
@@ -43,7 +44,7 @@ func (p *Truncated) Fits(n *btn.Network) error {
 	switch {
 	case p.Along == nil:
 		return btn.Misfit("it has no tree and no sweep")
-	case p.Along.Family != btn.FamilySweep && p.Along.Family != btn.FamilyTree:
+	case p.Along.Family != query.FamilySweep && p.Along.Family != query.FamilyTree:
 		return btn.Misfit("%.40q is no family of this version", p.Along.Family)
 	case !(p.Along.Accuracy >= 0) || math.IsInf(p.Along.Accuracy, 1):
 		return btn.Misfit("accuracy %v nats", p.Along.Accuracy)
@@ -54,6 +55,6 @@ func (p *Truncated) Fits(n *btn.Network) error {
 }
 
 // Describe implements btn.Described.
-func (p *Truncated) Describe(r *btn.EstimateResult) {
+func (p *Truncated) Describe(r *query.EstimateResult) {
 	r.Family, r.Plan, r.Bond = p.Along.Family, p.Along.Number, p.Bond
 }

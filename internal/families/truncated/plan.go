@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/internal/engine/sweeps"
 	"github.com/basetensor/basetensor/internal/engine/trees"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // SearchOptions of Search. Bond is the one that plans are compared at.
@@ -129,7 +129,7 @@ func (f priced) known() bool { return len(f.plan.Order) > 0 || len(f.plan.Tree) 
 func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
 	found, cost, err := sweeps.Search(ctx, p.Hypergraph(),
 		sweeps.SearchOptions{Bond: o.Bond, Memory: p.absolute.room(o.Memory), Seed: seed, Moves: max(moves/policy.SweepMove, 1)})
-	plan := TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}
+	plan := TruncatedPlan{Family: query.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}
 	return priced{plan: plan, flops: cost.Flops}, p.absolute.beside(err)
 }
 
@@ -139,7 +139,7 @@ func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (pric
 	if err = p.absolute.beside(err); err != nil && found.Tables == 0 {
 		return priced{}, err
 	}
-	plan := TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}
+	plan := TruncatedPlan{Family: query.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}
 	return priced{plan: plan, flops: policy.TreeRate * cost.Flops, loss: cost.Loss}, err
 }
 
@@ -160,7 +160,7 @@ type Cost struct {
 // context's.
 func (p *Prepared) Price(ctx context.Context, plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	h := p.Hypergraph()
-	if plan.Family == btn.FamilySweep {
+	if plan.Family == query.FamilySweep {
 		along := sweepPlan(plan).Restrict(h.Dims)
 		c, err := sweeps.Evaluate(ctx, h, along, bond, marginals)
 		alone := c

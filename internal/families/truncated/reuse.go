@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/internal/engine/trees"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Reuse says how Under may use projectors of the network without evidence.
@@ -33,7 +33,7 @@ type Reuse struct {
 func (p *Prepared) Under(ctx context.Context, plan *TruncatedPlan, bond int, memory int64,
 	ev factorgraph.Evidence, o Reuse) (Answer, error) {
 	why := ""
-	if plan.Family == btn.FamilyTree && o.Projectors != nil && !ev.IsEmpty() {
+	if plan.Family == query.FamilyTree && o.Projectors != nil && !ev.IsEmpty() {
 		a, refused, err := p.reuse(ctx, plan, bond, memory, ev, o)
 		if err != nil || refused == "" && a.Truncation.Reused {
 			return a, err

@@ -11,10 +11,10 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/orders"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // remembered is a memo without bounds, and how often it computed.
@@ -56,7 +56,7 @@ func model(t *testing.T, rows, cols int, o generate.Ising, bond int) (*factorgra
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := p.Tree(t.Context(), truncated.SearchOptions{Bond: bond, Memory: btn.DefaultMemory, Seed: 1}, 1<<22)
+	plan, err := p.Tree(t.Context(), truncated.SearchOptions{Bond: bond, Memory: query.DefaultMemory, Seed: 1}, 1<<22)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,14 @@
 package truncated
 
 import (
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/setting"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Named are the options of a request that truncated legs read.
 var Named = []setting.Setting{
 	setting.New("truncated.bond", "0", "Bond to grow to, whatever the budget; 0: up to the budget.",
-		setting.Int(func(s *btn.Settings) *int { return &s.Bond }, 0, 1<<20), btn.MethodAuto, btn.MethodTruncated),
+		setting.Int(func(s *query.Settings) *int { return &s.Bond }, 0, 1<<20), query.MethodAuto, query.MethodTruncated),
 	setting.New("truncated.components", "0", "Components at most, under auto of regions, too; 0: no limit.",
-		setting.Int(func(s *btn.Settings) *int { return &s.Components }, 0, 100_000), btn.MethodAuto, btn.MethodTruncated),
+		setting.Int(func(s *query.Settings) *int { return &s.Components }, 0, 100_000), query.MethodAuto, query.MethodTruncated),
 }

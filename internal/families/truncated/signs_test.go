@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -67,7 +67,7 @@ func signed(t *testing.T, rng *rand.Rand, marginals bool) (*factorgraph.Model, *
 	if !p.simple.Expression.Signed() {
 		t.Fatal("no entry is below 0")
 	}
-	o := SearchOptions{Bond: 4, Memory: btn.DefaultMemory, Seed: 1, Marginals: marginals}
+	o := SearchOptions{Bond: 4, Memory: query.DefaultMemory, Seed: 1, Marginals: marginals}
 	tree, err := p.tree(t.Context(), o, policy.TruncatedLeast)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestBothContractionsArePriced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if least := once.Flops + second.Flops*(1-1e-9); plan.Family == btn.FamilySweep && c.Flops < least || c.Flops <= once.Flops {
+			if least := once.Flops + second.Flops*(1-1e-9); plan.Family == query.FamilySweep && c.Flops < least || c.Flops <= once.Flops {
 				t.Errorf("%s: %v flops for both contractions, one takes %v", plan.Family, c.Flops, once.Flops)
 			}
 			tables := 0.0
@@ -168,7 +168,7 @@ func TestBothContractionsArePriced(t *testing.T) {
 				t.Errorf("%s: %v bytes of both, %v of absolute values alone, tables %v",
 					plan.Family, both.Truncation.Bytes, alone.Truncation.Bytes, tables)
 			}
-			if room := p.absolute.room(0); float64(room) != float64(btn.DefaultMemory)-tables || p.absolute.room(8) != 1 {
+			if room := p.absolute.room(0); float64(room) != float64(query.DefaultMemory)-tables || p.absolute.room(8) != 1 {
 				t.Errorf("room of %d bytes beside tables of %v", room, tables)
 			}
 			_, err = p.Sweep(t.Context(), SearchOptions{Bond: bond, Memory: int64(tables), Seed: 1, Moves: 100})

@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Memo remembers plans in a cache, as bytes, and the plans it has read last, decoded: a circuit
@@ -118,11 +119,11 @@ func (m *Memo) Do(
 // Value describes a value of the cache, for people.
 type Value struct {
 	// Of a plan.
-	Method     btn.Method `json:"method,omitempty"`
-	Exact      bool       `json:"exact,omitempty"`
-	Components int        `json:"components,omitempty"`
-	Plan       *btn.Cost  `json:"plan,omitempty"` // the cost of the first estimate
-	Warnings   []string   `json:"warnings,omitempty"`
+	Method     query.Method `json:"method,omitempty"`
+	Exact      bool         `json:"exact,omitempty"`
+	Components int          `json:"components,omitempty"`
+	Plan       *query.Cost  `json:"plan,omitempty"` // the cost of the first estimate
+	Warnings   []string     `json:"warnings,omitempty"`
 
 	// Of circuits, in a plan or of a cube of a search.
 	Circuit *Circuit `json:"circuit,omitempty"`
@@ -173,7 +174,7 @@ func Describe(ctx context.Context, key string, value []byte) (*Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		var cost *btn.Cost
+		var cost *query.Cost
 		if len(d.Estimates) > 0 {
 			cost = &d.Estimates[0].Cost
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -36,7 +37,7 @@ func TestSmallPlansAreBounded(t *testing.T) {
 	}
 	before := heap()
 	for n := range 110_000 {
-		plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		plan := &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 			Rule: btn.Linear, Slices: 1, Alpha: []scaled.Number{{Mant: 1.5, Exp: 7}},
 			Parts:   []btn.Part{&exact.Elimination{Order: make([]int, 37), Flops: 8}},
 			Quality: &btn.Quality{Exact: true, ConditionGram: 1},
@@ -64,7 +65,7 @@ func TestMemoRemembersPlans(t *testing.T) {
 		return &cached.Memo{Cache: c}
 	}
 	along := func(order ...int) *btn.Plan {
-		return &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		return &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 			Rule:    btn.Linear,
 			Slices:  1,
 			Alpha:   []scaled.Number{{Mant: 1.5, Exp: 7}},

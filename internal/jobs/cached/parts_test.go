@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestCircuitsOfCubesAreListed: a cube's circuit is stored under its key, and listed with its size.
@@ -61,7 +62,7 @@ func TestOwnersFindTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, want := circuit.NewCompiled(made, true), &btn.Plan{Method: btn.MethodExact}
+	value, want := circuit.NewCompiled(made, true), &btn.Plan{Method: query.MethodExact}
 	owners := []string{"", cache.Owner("acme"), cache.Owner("globex")}
 	for process := range 2 {
 		c, err := cache.Open("redis://"+server.Addr(), cache.Options{})

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/redact"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/trace"
@@ -87,7 +87,7 @@ func (l *Jobs) Over(ctx context.Context, lane int, job, digest string, asked tim
 // orFirst returns an answer with its first one in the place of what failed, if somebody stored that in time.
 func (l *Jobs) orFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 	failed := a.Status == wire.StatusError || a.Status == wire.StatusDeadline ||
-		slices.ContainsFunc(a.Results, func(r btn.Result) bool { return r.Status != btn.StatusOK })
+		slices.ContainsFunc(a.Results, func(r query.Result) bool { return r.Status != query.StatusOK })
 	if !failed || a.Status == wire.StatusCancelled || l.OrFirst == nil {
 		return a
 	}
@@ -107,7 +107,7 @@ func (l *Jobs) orFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 		results = l.Results(a.Job, len(first.Results), fault.New(a.Error.Code, "%s", a.Error.Message), a.Error.Stage)
 	}
 	results = l.OrFirst(results, first.Results)
-	if !slices.ContainsFunc(results, func(r btn.Result) bool { return r.Status == btn.StatusOK }) {
+	if !slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK }) {
 		return a
 	}
 	out := *a
@@ -211,8 +211,8 @@ func (l *Jobs) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 }
 
 // sameResults compares the computed results, without durations and cache hits.
-func sameResults(a, b []btn.Result) bool {
-	bare := func(results []btn.Result) *wire.Answer {
+func sameResults(a, b []query.Result) bool {
+	bare := func(results []query.Result) *wire.Answer {
 		out := &wire.Answer{Digest: wire.Digest(nil), Status: wire.StatusOK, Results: slices.Clone(results)}
 		for i := range out.Results {
 			out.Job = out.Results[i].Job
@@ -308,8 +308,8 @@ func (l *Jobs) End(
 }
 
 // Info returns an error in the form for clients, without credentials.
-func (l *Jobs) Info(err error) btn.ErrorInfo {
-	return btn.ErrorInfo{Code: CodeOf(err), Message: redact.Text(err.Error()), Stage: l.Stage}
+func (l *Jobs) Info(err error) query.ErrorInfo {
+	return query.ErrorInfo{Code: CodeOf(err), Message: redact.Text(err.Error()), Stage: l.Stage}
 }
 
 // digestOf returns the digest of the request of a message that does not carry it: the stored

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -18,7 +17,7 @@ type Ended struct {
 	Outcome string        // OutcomeOK, OutcomePartly, or the code of the error, of all its queries
 	Took    time.Duration // since its model was stored
 	Timed   bool          // it is known when that was
-	Results []btn.Result
+	Results []query.Result
 	Trace   string // id of the trace; "" where nobody records one
 }
 
@@ -35,7 +34,7 @@ const (
 )
 
 // methodOf returns by which method queries were answered.
-func methodOf(results []btn.Result) string {
+func methodOf(results []query.Result) string {
 	method := MethodNone
 	for i := range results {
 		r := &results[i]

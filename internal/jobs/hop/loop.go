@@ -22,10 +22,10 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/fair"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -39,10 +39,10 @@ type Jobs struct {
 	Soft    context.Context // ends when the worker is to stop: nothing new is begun
 
 	// Results returns the results of a job that fails with err in a stage, one per query.
-	Results func(job string, queries int, err error, stage string) []btn.Result
+	Results func(job string, queries int, err error, stage string) []query.Result
 
 	// OrFirst returns the results of a job, those of its first answer in the place of those that failed.
-	OrFirst func(results, first []btn.Result) []btn.Result
+	OrFirst func(results, first []query.Result) []query.Result
 
 	// Answers: this stage writes the answers of jobs; the others ask it to.
 	Answers bool

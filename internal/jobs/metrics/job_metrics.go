@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -156,7 +155,7 @@ func (m *Metrics) Answered(e hop.Ended) {
 }
 
 // result counts one result.
-func (j *jobMetrics) result(r *btn.Result, trace string) {
+func (j *jobMetrics) result(r *query.Result, trace string) {
 	kind := resultUnstated
 	switch {
 	case r.Status != query.StatusOK:

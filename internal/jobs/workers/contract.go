@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -209,7 +210,7 @@ func fitRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment
 // bytes returns the memory for tables: the limit of the request, and at most this worker's.
 func (w *Contract) bytes(asked int64) int64 {
 	if asked == 0 {
-		asked = btn.DefaultMemory
+		asked = query.DefaultMemory
 	}
 
 	if w.host.Memory > 0 {

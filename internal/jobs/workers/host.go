@@ -43,7 +43,7 @@ type Settings struct {
 	Hop         hop.Options
 	Arithmetic  *Arithmetic // of contract-worker, in tests; nil: this processor's
 	// Replan changes the settings of learn-worker's plans, in tests; nil: the job's settings.
-	Replan func(btn.Settings) btn.Settings
+	Replan func(query.Settings) query.Settings
 }
 
 // Host has the resources that the stages of one process share.

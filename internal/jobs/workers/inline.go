@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/jobs/cached"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -29,7 +29,7 @@ type inlineKey struct {
 	owner    string // "": everybody's
 	model    [sha256.Size]byte
 	text     bool // the model is the text of a file
-	settings btn.Settings
+	settings query.Settings
 	// parametric networks have every factor as a core
 	parametric bool
 }

@@ -148,7 +148,7 @@ func withTiming(before map[string]float64, stage string, began time.Time) map[st
 // inTime fits the planning of a job to its deadline. The budget depends on the requested deadline
 // and not on the clock, so that every worker makes the same plan; the clock only ends the search
 // for plans.
-func (w *Learn) inTime(ctx context.Context, m *message.Network, tables int) (context.Context, btn.Settings) {
+func (w *Learn) inTime(ctx context.Context, m *message.Network, tables int) (context.Context, query.Settings) {
 	s := m.Settings
 	if m.DeadlineMS == 0 {
 		return ctx, s

@@ -13,7 +13,6 @@ import (
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/jobs/cached"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -86,7 +85,7 @@ func labelsOf(p cached.Network) func() (*factorgraph.Labels, error) {
 
 // build makes a model's network for some queries and stores it as a blob.
 func (w *Reparam) build(
-	ctx context.Context, owner string, model *factorgraph.Model, s btn.Settings, queries []query.Query,
+	ctx context.Context, owner string, model *factorgraph.Model, s query.Settings, queries []query.Query,
 ) (cached.Network, error) {
 	domains := model.Domains // the model itself is not kept
 	names, err := message.EncodeNames(query.Names{Variables: model.Names, States: model.States})

@@ -16,13 +16,13 @@ import (
 	"github.com/basetensor/basetensor/internal/base/shares"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/seal"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -265,7 +265,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		Job:    m.Job,
 		Digest: digest,
 		Status: wire.StatusPending,
-		Error:  btn.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: s.Stage},
+		Error:  query.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: s.Stage},
 	})
 }
 

@@ -186,7 +186,7 @@ func valuesOf(partials []*message.Partial) []btn.UnitValue {
 
 // finish stores the results of a job as its answer.
 func (w *sums) finish(
-	ctx context.Context, partials []*message.Partial, began time.Time, results []btn.Result,
+	ctx context.Context, partials []*message.Partial, began time.Time, results []query.Result,
 ) error {
 	first := partials[0]
 	ctx, span := w.summing(ctx, partials)

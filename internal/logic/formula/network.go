@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -30,11 +31,11 @@ import (
 //
 // Errors: from Network.Validate; unsupported for a network without variables or with maps, and, with the factor's variables, for an
 // entry below 0, a sum of terms of both signs that is too large for a table, or a large table whose zeros are no logic; over_budget
-// where the formula takes more than memory bytes (0: btn.DefaultMemory); the context's. Cost: linear in the tensors' sizes times
+// where the formula takes more than memory bytes (0: query.DefaultMemory); the context's. Cost: linear in the tensors' sizes times
 // the variables of a factor, and a bounded search for the clauses of each table.
 func FromNetwork(ctx context.Context, net *btn.Network, memory int64) (*Formula, error) {
 	if memory <= 0 {
-		memory = btn.DefaultMemory
+		memory = query.DefaultMemory
 	}
 	if err := net.Validate(); err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
@@ -89,7 +90,7 @@ func readNetwork(net *btn.Network) (*reading, error) {
 	}
 
 	for _, core := range net.Cores {
-		if net.Choice != btn.CoresAreVariables {
+		if net.Choice != query.CoresAreVariables {
 			r.factors = append(r.factors, factor{core.Legs, core.T})
 			continue
 		}

@@ -17,12 +17,13 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // network is a model's, with identity maps.
-func network(t *testing.T, m *factorgraph.Model, cores btn.CoreChoice) *btn.Network {
+func network(t *testing.T, m *factorgraph.Model, cores query.CoreChoice) *btn.Network {
 	t.Helper()
 	net, err := reparam.Build(context.Background(), m, reparam.Options{Cores: cores})
 	if err != nil {
@@ -70,7 +71,7 @@ func compare(t *testing.T, m *factorgraph.Model, net *btn.Network, f *Formula, e
 	}
 }
 
-var bothChoices = []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}
+var bothChoices = []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}
 
 // TestFormulasOfRandomNetworks: all forms, zeros and signs, both choices of cores. One with an entry below 0 may be refused.
 func TestFormulasOfRandomNetworks(t *testing.T) {
@@ -203,7 +204,7 @@ func TestNoisyMaxOfManyValues(t *testing.T) {
 		m := &factorgraph.Model{Domains: dims, Factors: []factorgraph.Factor{
 			{Scope: []int{0, 1, 2, 3, 4}, Table: noisyMax(rng, dims, seed%3 == 0)},
 		}}
-		net := network(t, m, btn.CoresAreFactors)
+		net := network(t, m, query.CoresAreFactors)
 		f, err := FromNetwork(context.Background(), net, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -247,7 +248,7 @@ func TestSizesOfFormulas(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(mapKeys(most)) {
 		m := &factorgraph.Model{Domains: dims, Factors: []factorgraph.Factor{{Scope: rng.Perm(n), Table: list[name]}}}
-		f, err := FromNetwork(context.Background(), network(t, m, btn.CoresAreFactors), 0)
+		f, err := FromNetwork(context.Background(), network(t, m, query.CoresAreFactors), 0)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -279,7 +280,7 @@ func TestTablesAreSplit(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{3, 2, 2, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1, 2, 3}, Table: &tensor.Dense{Shape: []int{3, 2, 2, 2}, Data: data}},
 	}}
-	net := network(t, m, btn.CoresAreFactors)
+	net := network(t, m, query.CoresAreFactors)
 	f, err := FromNetwork(context.Background(), net, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +300,7 @@ func TestClausesOfFunctions(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{3, 3, 4}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1, 2}, Table: &tensor.Dense{Shape: []int{3, 3, 4}, Data: data}},
 	}}
-	net := network(t, m, btn.CoresAreFactors)
+	net := network(t, m, query.CoresAreFactors)
 	f, err := FromNetwork(context.Background(), net, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +323,7 @@ func TestNetworksThatAreNoFormulas(t *testing.T) {
 	if fault.CodeOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "variables 1, 0 has the entry -2") {
 		t.Errorf("an entry below 0: %v", err)
 	}
-	maps, err := reparam.Build(context.Background(), table(1, 2, 1, 1), reparam.Options{Maps: btn.MapOrthogonal})
+	maps, err := reparam.Build(context.Background(), table(1, 2, 1, 1), reparam.Options{Maps: query.MapOrthogonal})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // rebuilding maps the variables of a formula to the rebuilt one's.
@@ -29,7 +29,7 @@ func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	for i, v := range order {
 		domains[i] = len(g.alive[v])
 	}
-	g.b = newBuilder(ctx, domains, btn.DefaultMemory)
+	g.b = newBuilder(ctx, domains, query.DefaultMemory)
 	g.b.f.Links, g.b.f.Functional = links, g.functional(order[links:])
 	g.b.scale(g.f.Scale)
 

@@ -6,8 +6,8 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/base/pace"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Reduced is a formula G that stands for another one, F, over fewer variables. With weights λ of
@@ -53,7 +53,7 @@ const (
 // Pure literals stay: without them there would be other assignments. Where no assignment is left, Formula has an empty clause.
 //
 // Work bounds the steps of propagation (0: DefaultWork); all that was found by then is used. The same f gives the same result.
-// Errors: over_budget for tables that would not fit btn.DefaultMemory; the context's.
+// Errors: over_budget for tables that would not fit query.DefaultMemory; the context's.
 func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	if work <= 0 {
 		work = DefaultWork
@@ -194,5 +194,5 @@ func nothing(f *Formula) result {
 
 // overBudget is the error of tables that have become too large.
 func overBudget() error {
-	return fault.New(fault.OverBudget, "formula: simplified tables take more than %d bytes", btn.DefaultMemory)
+	return fault.New(fault.OverBudget, "formula: simplified tables take more than %d bytes", query.DefaultMemory)
 }

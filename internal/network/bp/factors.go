@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -188,7 +189,7 @@ func (n *factors) chain(ctx context.Context, at []incidence, f factorgraph.Facto
 // alone is the network of one tensor: a core, and a variable of weight 1 on each of its legs.
 func alone(t tensor.Tensor) *btn.Network {
 	dims := t.Dims()
-	net := &btn.Network{Scale: scaled.One, Dims: dims, Choice: btn.CoresAreFactors}
+	net := &btn.Network{Scale: scaled.One, Dims: dims, Choice: query.CoresAreFactors}
 	core := btn.Core{Legs: make([]int, len(dims)), T: t}
 	for k, d := range dims {
 		core.Legs[k] = k

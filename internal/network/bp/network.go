@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -42,13 +43,13 @@ const sameMessages = 1e-10
 // Errors: from reparam.Build and Run; messages that float64 cannot hold are no error, all maps are
 // the identity then. Cost: the sum of both.
 func Network(
-	ctx context.Context, m *factorgraph.Model, cores btn.CoreChoice, o Options,
+	ctx context.Context, m *factorgraph.Model, cores query.CoreChoice, o Options,
 ) (*btn.Network, error) {
 	g, err := newGauge(ctx, m, o)
 	if err != nil && !errors.Is(err, sumproduct.ErrSpan) {
 		return nil, err
 	}
-	return reparam.Build(ctx, m, reparam.Options{Maps: btn.MapBP, Cores: cores, Given: g.maps})
+	return reparam.Build(ctx, m, reparam.Options{Maps: query.MapBP, Cores: cores, Given: g.maps})
 }
 
 // gauge holds the messages of every incidence of a model.

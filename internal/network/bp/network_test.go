@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -23,7 +24,7 @@ const gaugeTolerance = 1e-8
 // gauged calls f with random models of any form of factor, arity and domain whose messages
 // converged, and their networks. Zeros are few, so that most models have a fixed point.
 func gauged(
-	t *testing.T, cores btn.CoreChoice,
+	t *testing.T, cores query.CoreChoice,
 	f func(trial int, m *factorgraph.Model, net *btn.Network, state *bp.State),
 ) {
 	const seed = 30
@@ -54,9 +55,9 @@ func gauged(
 }
 
 // allBP says that every incidence has a map made of messages.
-func allBP(net *btn.Network, cores btn.CoreChoice) bool {
+func allBP(net *btn.Network, cores query.CoreChoice) bool {
 	for _, l := range incidences(net, cores) {
-		if net.Maps[l].Kind != btn.MapBP {
+		if net.Maps[l].Kind != query.MapBP {
 			return false
 		}
 	}
@@ -64,9 +65,9 @@ func allBP(net *btn.Network, cores btn.CoreChoice) bool {
 }
 
 // incidences are the legs of the factors.
-func incidences(net *btn.Network, cores btn.CoreChoice) []int {
+func incidences(net *btn.Network, cores query.CoreChoice) []int {
 	var legs []int
-	if cores == btn.CoresAreFactors {
+	if cores == query.CoresAreFactors {
 		for _, c := range net.Cores {
 			legs = append(legs, c.Legs...)
 		}
@@ -80,7 +81,7 @@ func incidences(net *btn.Network, cores btn.CoreChoice) []int {
 
 // TestBetheValueIsTheEntryAtZero: B_0…0 with the links at 0 is the Bethe value at a fixed point.
 func TestBetheValueIsTheEntryAtZero(t *testing.T) {
-	gauged(t, btn.CoresAreFactors, func(trial int, _ *factorgraph.Model, net *btn.Network, state *bp.State) {
+	gauged(t, query.CoresAreFactors, func(trial int, _ *factorgraph.Model, net *btn.Network, state *bp.State) {
 		got := net.Scale
 		for _, c := range net.Cores {
 			got = got.Mul(tensor.At(c.T, make([]int, len(c.Legs))))
@@ -97,7 +98,7 @@ func TestBetheValueIsTheEntryAtZero(t *testing.T) {
 // TestNoTensorHasExactlyOneExcitedLeg: every entry of a core or a link with one leg at a value other
 // than 0 is 0.
 func TestNoTensorHasExactlyOneExcitedLeg(t *testing.T) {
-	gauged(t, btn.CoresAreFactors, func(trial int, _ *factorgraph.Model, net *btn.Network, _ *bp.State) {
+	gauged(t, query.CoresAreFactors, func(trial int, _ *factorgraph.Model, net *btn.Network, _ *bp.State) {
 		for n, c := range net.Cores {
 			if worst := singleExcitation(c.T); worst > gaugeTolerance {
 				t.Errorf("trial %d: core %d has %g of its entry at 0…0", trial, n, worst)
@@ -126,7 +127,7 @@ func singleExcitation(t tensor.Tensor) float64 {
 
 // TestGaugeOfVariablesAsCores: both statements hold once the legs to the weights are summed.
 func TestGaugeOfVariablesAsCores(t *testing.T) {
-	gauged(t, btn.CoresAreVariables, func(trial int, m *factorgraph.Model, net *btn.Network, state *bp.State) {
+	gauged(t, query.CoresAreVariables, func(trial int, m *factorgraph.Model, net *btn.Network, state *bp.State) {
 		got := net.Scale
 		links := net.Links[:len(net.Links)-len(m.Domains)]
 		for n, l := range links {
@@ -266,11 +267,11 @@ func TestSymmetricFactorKeepsFormInTheGauge(t *testing.T) {
 			Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 0.3}},
 		})
 	}
-	net, err := bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{})
+	net, err := bp.Network(context.Background(), m, query.CoresAreFactors, bp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := net.Cores[0].T.(*tensor.Symmetric); !ok || !allBP(net, btn.CoresAreFactors) {
+	if _, ok := net.Cores[0].T.(*tensor.Symmetric); !ok || !allBP(net, query.CoresAreFactors) {
 		t.Errorf("the core is %T, its first map %q", net.Cores[0].T, net.Maps[0].Kind)
 	}
 	// One factor and unary ones are a tree: Z_BP = Z = Σ_{k ≤ 3} C(60, k) 0.3^k.
@@ -287,11 +288,11 @@ func TestFallbackToIdentity(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 1e-9, 1e-9}}},
 		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-9, 1}}}}}
-	net, err := bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{})
+	net, err := bp.Network(context.Background(), m, query.CoresAreFactors, bp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if net.Maps[0].Kind != btn.MapIdentity || net.Maps[1].Kind != btn.MapBP {
+	if net.Maps[0].Kind != query.MapIdentity || net.Maps[1].Kind != query.MapBP {
 		t.Errorf("maps %q, %q", net.Maps[0].Kind, net.Maps[1].Kind)
 	}
 	z, _ := oracle.NetworkZ(net)
@@ -299,8 +300,8 @@ func TestFallbackToIdentity(t *testing.T) {
 		t.Errorf("Z = %v, want 4e-9", got)
 	}
 	m.Factors[1].Table = &tensor.Dense{Shape: []int{2}, Data: []float64{0, 0}}
-	if net, err = bp.Network(context.Background(), m, btn.CoresAreFactors,
-		bp.Options{}); err != nil || net.Maps[1].Kind != btn.MapIdentity {
+	if net, err = bp.Network(context.Background(), m, query.CoresAreFactors,
+		bp.Options{}); err != nil || net.Maps[1].Kind != query.MapIdentity {
 		t.Errorf("Z = 0: %v", err)
 	}
 	// Messages that float64 cannot hold leave identity maps as well.
@@ -310,7 +311,7 @@ func TestFallbackToIdentity(t *testing.T) {
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, small}}},
 		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 1}}},
 		{Scope: []int{1}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 1}}}}}
-	if net, err = bp.Network(context.Background(), deep, btn.CoresAreFactors, bp.Options{}); err != nil {
+	if net, err = bp.Network(context.Background(), deep, query.CoresAreFactors, bp.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := net.Validate(); err != nil || net.Scale == (scaled.Number{}) {

@@ -6,11 +6,11 @@ import "github.com/basetensor/basetensor/pkg/query"
 
 // Assignment says how one query is answered.
 type Assignment struct {
-	Plan     *Plan    `msgpack:"-"`                  // shared by the queries that it serves; nil when Error is set
-	Cache    string   `msgpack:"cache"`              // CacheHit, CacheMiss or CacheOff
-	LnLinks  float64  `msgpack:"ln_links"`           // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
-	Cost     *Cost    `msgpack:"cost,omitempty"`     // under the query's evidence; of the exact way only
-	Warnings []string `msgpack:"warnings,omitempty"` // for this answer, the network's among them
+	Plan     *Plan       `msgpack:"-"`                  // shared by the queries that it serves; nil when Error is set
+	Cache    string      `msgpack:"cache"`              // CacheHit, CacheMiss or CacheOff
+	LnLinks  float64     `msgpack:"ln_links"`           // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
+	Cost     *query.Cost `msgpack:"cost,omitempty"`     // under the query's evidence; of the exact way only
+	Warnings []string    `msgpack:"warnings,omitempty"` // for this answer, the network's among them
 	// Relearned names the structure learned for this query's evidence, where
 	// the model's own does not serve; else empty.
 	Relearned string `msgpack:"relearned,omitempty"`
@@ -47,9 +47,9 @@ type Assignment struct {
 
 	// Propagation is how belief propagation ended, where it was run;
 	// Messages restart it where the regions are contracted.
-	Propagation *Propagation `msgpack:"bp,omitempty"`
-	Messages    []float64    `msgpack:"messages,omitempty"`
-	Error       *ErrorInfo   `msgpack:"error,omitempty"` // why this query cannot be answered, or nil
+	Propagation *query.Propagation `msgpack:"bp,omitempty"`
+	Messages    []float64          `msgpack:"messages,omitempty"`
+	Error       *query.ErrorInfo   `msgpack:"error,omitempty"` // why this query cannot be answered, or nil
 }
 
 // Descents are assignments of values that a query asks for.
@@ -79,6 +79,6 @@ type Unit struct {
 // UnitValue is the outcome of a unit: a value, or the error that its query fails with.
 type UnitValue struct {
 	Unit
-	Value Value      `msgpack:"v"`
-	Error *ErrorInfo `msgpack:"x,omitempty"`
+	Value Value            `msgpack:"v"`
+	Error *query.ErrorInfo `msgpack:"x,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -30,7 +31,7 @@ func (n *Network) Spread(ev factorgraph.Evidence) (*Network, factorgraph.Evidenc
 		legs := []int{leg}
 		own := &tensor.Dense{Shape: []int{len(s.Weights)}, Data: s.Weights}
 		link := &out.Links[n.Variables[s.Var].Link]
-		if n.Choice == CoresAreVariables && len(link.Legs) > 0 {
+		if n.Choice == query.CoresAreVariables && len(link.Legs) > 0 {
 			out.Links = append(out.Links, Link{Legs: legs, T: own})
 			c := slices.IndexFunc(n.Cores, func(c Core) bool { return slices.Contains(c.Legs, link.Legs[0]) })
 			out.Cores[c].Legs, out.Cores[c].T = joined(out.Cores[c].Legs, out.Cores[c].T, leg, len(s.Weights))

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/base/linalg"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // MaxCondition is the largest 2-norm condition number of a map that is inverted. Lemma 1 applies an
@@ -22,7 +23,7 @@ var ErrIllConditioned = errors.New("btn: map is singular or ill-conditioned")
 var ErrMap = errors.New("btn: map")
 
 // Identity is the map that changes nothing.
-func Identity() Map { return Map{Kind: MapIdentity} }
+func Identity() Map { return Map{Kind: query.MapIdentity} }
 
 // Orthogonal returns the orthogonal map used for dimension d:
 // the identity for d ≤ 1, Hadamard for 2, DCT-II above.
@@ -40,7 +41,7 @@ func Orthogonal(d int) Map {
 // It is its own inverse, and turns parity factors into tensors of rank one.
 func Hadamard() Map {
 	h := math.Sqrt2 / 2
-	return Map{Kind: MapOrthogonal, A: []float64{h, h, h, -h}}
+	return Map{Kind: query.MapOrthogonal, A: []float64{h, h, h, -h}}
 }
 
 // DCT returns the orthogonal DCT-II map of dimension d ≥ 1,
@@ -59,7 +60,7 @@ func DCT(d int) Map {
 			a[x*d+k] = math.Sqrt(2/float64(d)) * math.Cos(math.Pi*float64(turns)/float64(2*d))
 		}
 	}
-	return Map{Kind: MapOrthogonal, A: a}
+	return Map{Kind: query.MapOrthogonal, A: a}
 }
 
 // Inverse returns A⁻¹ for a leg of dimension d, row-major (rows x̄, columns x), and nil for the
@@ -80,7 +81,7 @@ func (m Map) Inverse(d int) ([]float64, error) {
 		}
 	}
 
-	if m.Kind == MapOrthogonal {
+	if m.Kind == query.MapOrthogonal {
 		return m.transposed(d)
 	}
 
@@ -153,7 +154,7 @@ func MapRounding(n *Network) float64 {
 	kappas, largest := make([]float64, len(n.Dims)), 1.0
 	for l := range n.Dims {
 		kappas[l] = 1
-		if l >= len(n.Maps) || n.Maps[l].A == nil || n.Maps[l].Kind == MapOrthogonal {
+		if l >= len(n.Maps) || n.Maps[l].A == nil || n.Maps[l].Kind == query.MapOrthogonal {
 			continue
 		}
 		kappa, err := condition(n.Maps[l].A, n.Dims[l])

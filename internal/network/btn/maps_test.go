@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func maxDeviation(a, b []float64, d int) float64 { // of a·b from the identity
@@ -43,7 +44,7 @@ func TestOrthogonalMaps(t *testing.T) {
 			}
 		}
 	}
-	if m := btn.Orthogonal(1); m.A != nil || m.Kind != btn.MapIdentity {
+	if m := btn.Orthogonal(1); m.A != nil || m.Kind != query.MapIdentity {
 		t.Errorf("dimension 1: %+v", m)
 	}
 	h, dct := btn.Hadamard(), btn.DCT(2)
@@ -76,7 +77,7 @@ func TestMapInverse(t *testing.T) {
 				a[k] += 3
 			}
 		}
-		inv, err := btn.Map{Kind: btn.MapGiven, A: a}.Inverse(d)
+		inv, err := btn.Map{Kind: query.MapGiven, A: a}.Inverse(d)
 		if err != nil {
 			t.Fatalf("%v: %v", a, err)
 		}
@@ -90,7 +91,7 @@ func TestMapInverse(t *testing.T) {
 }
 
 func TestMapInverseRefuses(t *testing.T) {
-	given := func(a ...float64) btn.Map { return btn.Map{Kind: btn.MapGiven, A: a} }
+	given := func(a ...float64) btn.Map { return btn.Map{Kind: query.MapGiven, A: a} }
 	for _, c := range []struct {
 		name string
 		m    btn.Map
@@ -103,7 +104,7 @@ func TestMapInverseRefuses(t *testing.T) {
 			"condition number 1e+09, at most 1e+08"},
 		{"size", given(1, 2, 3), btn.ErrMap, "3 entries, dimension 2"},
 		{"entry", given(1, 0, math.NaN(), 1), btn.ErrMap, "entry (1, 0) is NaN"},
-		{"not orthogonal", btn.Map{Kind: btn.MapOrthogonal, A: []float64{1, 0.5, 0, 1}}, btn.ErrMap,
+		{"not orthogonal", btn.Map{Kind: query.MapOrthogonal, A: []float64{1, 0.5, 0, 1}}, btn.ErrMap,
 			"columns 0 and 1 are off by 0.5"},
 	} {
 		_, err := c.m.Inverse(2)

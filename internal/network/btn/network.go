@@ -4,6 +4,7 @@
 package btn
 
 import (
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -11,7 +12,7 @@ import (
 // Map is the invertible matrix A on one leg:
 // Dim × Dim, row-major, rows x (the variable), columns x̄ (the leg).
 type Map struct {
-	Kind MapKind
+	Kind query.MapKind
 	A    []float64 // nil means the identity
 }
 
@@ -40,8 +41,8 @@ type Network struct {
 	// Scale is the product of the factors of order zero,
 	// and of the common factors of the weights.
 	Scale    scaled.Number
-	Choice   CoreChoice // empty for a network built directly
-	Warnings []string   // about the model, for every answer; no part of the digests
+	Choice   query.CoreChoice // empty for a network built directly
+	Warnings []string         // about the model, for every answer; no part of the digests
 	// Rounded lists the links whose weights Condition has rounded, once per likelihood;
 	// networks that are conditioned once more keep them.
 	Rounded []int

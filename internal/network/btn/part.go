@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // ErrPart says that a part does not fit the network: its levels, shapes or numbers are wrong.
@@ -25,11 +27,11 @@ type Part interface {
 type Described interface {
 	Part
 	// Describe fills the answer's fields about an estimate made of such parts.
-	Describe(*EstimateResult)
+	Describe(*query.EstimateResult)
 }
 
 // Describe returns what a part says of an estimate that it is of.
-func Describe(p Part) (r EstimateResult) {
+func Describe(p Part) (r query.EstimateResult) {
 	if d, ok := p.(Described); ok {
 		d.Describe(&r)
 	}

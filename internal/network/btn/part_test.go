@@ -13,6 +13,7 @@ import (
 	truncatedparts "github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -61,7 +62,7 @@ func fitProduct() *exact.Product {
 }
 
 func fitTruncated() *truncatedparts.Truncated {
-	along := &truncatedparts.TruncatedPlan{Family: btn.FamilyTree, Number: 3, Shape: "x", Accuracy: 1e-9}
+	along := &truncatedparts.TruncatedPlan{Family: query.FamilyTree, Number: 3, Shape: "x", Accuracy: 1e-9}
 	return &truncatedparts.Truncated{Along: along, Bond: 4, Slice: btn.Slice{Variables: []int{1, 0}, At: 5}}
 }
 
@@ -105,7 +106,7 @@ func TestPartsThatFit(t *testing.T) {
 		btn.ClassTruncated: {
 			fitTruncated(),
 			spoilt(fitTruncated, func(p *truncatedparts.Truncated) {
-				p.Along.Family, p.Along.Accuracy, p.Along.Masked = btn.FamilySweep, 0, true
+				p.Along.Family, p.Along.Accuracy, p.Along.Masked = query.FamilySweep, 0, true
 			}),
 			spoilt(fitTruncated, func(p *truncatedparts.Truncated) { p.Bond, p.Slice = 1, btn.Slice{} }),
 		},
@@ -248,7 +249,7 @@ func TestPartsThatDoNotFit(t *testing.T) {
 		add(spoilt(fitTruncated, spoil), want)
 	}
 	truncated(func(p *truncatedparts.Truncated) { p.Along = nil }, "it has no tree and no sweep")
-	truncated(func(p *truncatedparts.Truncated) { p.Along.Family = btn.FamilyRegions },
+	truncated(func(p *truncatedparts.Truncated) { p.Along.Family = query.FamilyRegions },
 		`"regions" is no family`)
 	truncated(func(p *truncatedparts.Truncated) { p.Along.Family = "" }, `"" is no family`)
 	truncated(func(p *truncatedparts.Truncated) { p.Along.Accuracy = -1 }, "accuracy -1 nats")
@@ -313,15 +314,15 @@ func TestSharersShare(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	for _, c := range []struct {
 		part btn.Part
-		want btn.EstimateResult
+		want query.EstimateResult
 	}{
-		{fitTruncated(), btn.EstimateResult{Family: btn.FamilyTree, Plan: 3, Bond: 4}},
-		{fitRegions(), btn.EstimateResult{Family: btn.FamilyRegions, Kind: "loops", Size: 4}},
-		{fitRankOne(), btn.EstimateResult{}}, {fitCP(), btn.EstimateResult{}}, {fitSymmetric(),
-			btn.EstimateResult{}},
-		{fitElimination(), btn.EstimateResult{}},
-		{fitSlices(), btn.EstimateResult{}}, {fitGroups(), btn.EstimateResult{}}, {fitProduct(),
-			btn.EstimateResult{}},
+		{fitTruncated(), query.EstimateResult{Family: query.FamilyTree, Plan: 3, Bond: 4}},
+		{fitRegions(), query.EstimateResult{Family: query.FamilyRegions, Kind: "loops", Size: 4}},
+		{fitRankOne(), query.EstimateResult{}}, {fitCP(), query.EstimateResult{}}, {fitSymmetric(),
+			query.EstimateResult{}},
+		{fitElimination(), query.EstimateResult{}},
+		{fitSlices(), query.EstimateResult{}}, {fitGroups(), query.EstimateResult{}}, {fitProduct(),
+			query.EstimateResult{}},
 	} {
 		if got := btn.Describe(c.part); got != c.want {
 			t.Errorf("class %s: %+v, want %+v", c.part.Class(), got, c.want)

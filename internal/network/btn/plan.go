@@ -5,6 +5,7 @@ package btn
 import (
 	"slices"
 
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -12,8 +13,8 @@ import (
 // handed out at once; the answer takes the shortest sequence of estimates that has settled and
 // cancels the others. Exact ways have one estimate.
 type Plan struct {
-	Method    Method     `msgpack:"method"` // the method used, never auto; see By
-	Estimates []Estimate `msgpack:"-"`
+	Method    query.Method `msgpack:"method"` // the method used, never auto; see By
+	Estimates []Estimate   `msgpack:"-"`
 	// Accuracy is in nats: a sequence has settled when its stated uncertainty is at most this;
 	// 0 where nothing grows.
 	Accuracy float64  `msgpack:"accuracy"`
@@ -57,7 +58,7 @@ type Estimate struct {
 	// Quality is the fit of the estimate, known before contraction; nil: it
 	// is judged by the sequence that it is in.
 	Quality *Quality
-	Cost    Cost // predicted, of all parts together; Bytes is the peak of one
+	Cost    query.Cost // predicted, of all parts together; Bytes is the peak of one
 }
 
 // KeepsRange reports whether all parts of an estimate are Ranged and keep their range.
@@ -89,16 +90,16 @@ type Quality struct {
 func (p *Plan) Grows() bool { return len(p.Estimates) > 0 && p.Estimates[0].Quality == nil }
 
 // By is the method that one of the plan's estimates is by: those that judge each other may be of several.
-func (p *Plan) By(e *Estimate) Method {
+func (p *Plan) By(e *Estimate) query.Method {
 	switch {
-	case e.Quality != nil || e.Rule == Pooled && p.Method == MethodSymmetryCP:
+	case e.Quality != nil || e.Rule == Pooled && p.Method == query.MethodSymmetryCP:
 		return p.Method
 	case e.Rule == Pooled:
-		return MethodSampled
+		return query.MethodSampled
 	case e.Rule == LogLinear:
-		return MethodRegions
+		return query.MethodRegions
 	}
-	return MethodTruncated
+	return query.MethodTruncated
 }
 
 // Exact reports whether the plan's one estimate is exact.

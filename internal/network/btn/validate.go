@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -36,7 +37,7 @@ func (n *Network) Validate() error {
 	}
 
 	switch n.Choice {
-	case "", CoresAreFactors, CoresAreVariables:
+	case "", query.CoresAreFactors, query.CoresAreVariables:
 	default:
 		return fmt.Errorf("%w: choice of cores %q is unknown", ErrInvalid, n.Choice)
 	}
@@ -172,7 +173,7 @@ func (n *Network) validateDirected() error {
 	if !n.Directed {
 		return nil
 	}
-	if len(n.Links) != len(n.Variables) || n.Choice != CoresAreFactors {
+	if len(n.Links) != len(n.Variables) || n.Choice != query.CoresAreFactors {
 		return fmt.Errorf("%w: it is called directed, and has links that are no variables", ErrInvalid)
 	}
 	of := n.LegLink()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -37,7 +38,7 @@ func small() *btn.Network {
 		},
 		Variables: []btn.Variable{{Domain: 2, Link: 0}, {Domain: 3, Link: 1}, {Domain: 2, Link: 2}},
 		Scale:     scaled.FromFloat(2),
-		Choice:    btn.CoresAreFactors,
+		Choice:    query.CoresAreFactors,
 	}
 }
 
@@ -157,7 +158,7 @@ func TestBaseDigest(t *testing.T) {
 		"order of cores": {func(n *btn.Network) {
 			n.Cores[0], n.Cores[1] = n.Cores[1], n.Cores[0]
 		}, false},
-		"choice": {func(n *btn.Network) { n.Choice = btn.CoresAreVariables },
+		"choice": {func(n *btn.Network) { n.Choice = query.CoresAreVariables },
 			false},
 		"dims":    {func(n *btn.Network) { n.Dims[0] = 4 }, false},
 		"no maps": {func(n *btn.Network) { n.Maps = nil }, false},
@@ -190,10 +191,10 @@ func TestBaseDigest(t *testing.T) {
 func TestBaseDigestIsPinned(t *testing.T) {
 	n := &btn.Network{
 		Dims: []int{2, 2},
-		Maps: []btn.Map{{Kind: btn.MapGiven, A: []float64{1, 1, 1, -1}}, btn.Identity()},
+		Maps: []btn.Map{{Kind: query.MapGiven, A: []float64{1, 1, 1, -1}}, btn.Identity()},
 		Cores: []btn.Core{{Legs: []int{1, 0},
 			T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}}},
-		Choice: btn.CoresAreFactors,
+		Choice: query.CoresAreFactors,
 	}
 	const want = "453cc42ce0fa812b12580c1d8c740e70e0711afa63575766d8f49e5a23edae2a"
 	if got := fmt.Sprintf("%x", n.BaseDigest()); got != want {
@@ -220,7 +221,7 @@ func TestDigestIsPinned(t *testing.T) {
 				Vectors: [][]float64{nil, {}}}}},
 		Variables: []btn.Variable{{Domain: 2, Link: 0}},
 		Scale:     scaled.Number{Mant: 1.5, Exp: -7},
-		Choice:    btn.CoresAreVariables,
+		Choice:    query.CoresAreVariables,
 	}
 	const want = "7c94c8f9a33ab5260f962af15f417de233e6b79599669d25a035fdd40c452020"
 	if got := fmt.Sprintf("%x", n.Digest()); got != want {

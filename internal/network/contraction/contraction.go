@@ -45,7 +45,7 @@ type Batcher interface {
 // Priced is a part whose cost for Z alone is known beforehand, without any of the work. Its flops are within a small factor of
 // Value.Flops and grow like them. The cost of other parts is a share of their estimate's.
 type Priced interface {
-	Cost(p *problem.Problem) btn.Cost
+	Cost(p *problem.Problem) query.Cost
 }
 
 // Differentiator is a part that may have derivatives by parameters.

@@ -5,7 +5,7 @@ package contractionorder
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 const (
@@ -18,17 +18,17 @@ const (
 // more than 10^7 flops, up to 64 min-fill runs with seeded tie-breaks. The work spent on them is
 // counted in moves, bounded by a 32nd of the flops they try to save and by 2^27, so that the same
 // hypergraph gives the same order everywhere. The cost is that of EvaluateOrder. The only error is the context's.
-func Best(ctx context.Context, h Hypergraph) ([]int, btn.Cost, error) {
+func Best(ctx context.Context, h Hypergraph) ([]int, query.Cost, error) {
 	s, err := newGreedySearch(ctx, h)
 	if err != nil {
-		return nil, btn.Cost{}, err
+		return nil, query.Cost{}, err
 	}
 	err = s.improve(retryMoves)
 	return s.best, s.cost, err
 }
 
 // BestFrom is Best where MinFillCost has returned an order, its cost and the number of moves, and was not at its bounds.
-func BestFrom(ctx context.Context, h Hypergraph, order []int, cost btn.Cost, moves int64) ([]int, btn.Cost, error) {
+func BestFrom(ctx context.Context, h Hypergraph, order []int, cost query.Cost, moves int64) ([]int, query.Cost, error) {
 	s := &greedySearch{ctx: ctx, h: h, best: order, cost: cost, first: moves, moves: moves}
 	err := s.improve(retryMoves)
 	return s.best, s.cost, err
@@ -49,7 +49,7 @@ type greedySearch struct {
 	ctx   context.Context
 	h     Hypergraph
 	best  []int
-	cost  btn.Cost
+	cost  query.Cost
 	first int64 // moves of the first order
 	moves int64 // of all orders so far
 }
@@ -94,7 +94,7 @@ func (s *greedySearch) try(r rule, seed uint64) error {
 	order, moves, err := greedyOrder(s.ctx, s.h, r, seed)
 	s.moves += moves
 	if err == nil {
-		var cost btn.Cost
+		var cost query.Cost
 		var within bool
 		if cost, within, err = evaluateOrder(s.ctx, s.h, order, s.cost.Flops); within && cost.Flops < s.cost.Flops {
 			s.best, s.cost = order, cost

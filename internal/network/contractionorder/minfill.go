@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/pace"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // maxMoves bounds the elementary operations of one greedy run. A graph that needs more has
@@ -67,14 +67,14 @@ func minFill(
 
 // MinFillCost returns the min-fill order, its cost and the number of operations; beyond so many flops, or moves operations, some order,
 // and no less than the flops.
-func MinFillCost(ctx context.Context, h Hypergraph, flops float64, moves int64) (order []int, cost btn.Cost, taken int64, err error) {
+func MinFillCost(ctx context.Context, h Hypergraph, flops float64, moves int64) (order []int, cost query.Cost, taken int64, err error) {
 	log2Table := math.Log2(flops)
 	order, within, taken, err := minFill(ctx, h, nil, log2Table, moves)
 	if err != nil {
-		return nil, btn.Cost{}, taken, err
+		return nil, query.Cost{}, taken, err
 	}
 	if !within {
-		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: flops, Bytes: 8 * flops}, taken, nil
+		return order, query.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: flops, Bytes: 8 * flops}, taken, nil
 	}
 	cost, err = EvaluateOrderWithin(ctx, h, order, flops)
 	return order, cost, taken, err

@@ -6,7 +6,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // hopeless is log2 of a table at which EvaluateOrder stops: nobody can compute it
@@ -25,7 +25,7 @@ const hopeless = 1000
 // All in float64: a table of 2^46 entries, or of 2^900, is reported. Beyond a table of 2^1000
 // entries the walk stops and the figures are lower bounds. A network of numbers only has width 0.
 // The only error is the context's.
-func EvaluateOrder(ctx context.Context, h Hypergraph, order []int) (btn.Cost, error) {
+func EvaluateOrder(ctx context.Context, h Hypergraph, order []int) (query.Cost, error) {
 	plan, _, err := evaluateOrder(ctx, h, order, math.Inf(1))
 	return plan, err
 }
@@ -34,7 +34,7 @@ func EvaluateOrder(ctx context.Context, h Hypergraph, order []int) (btn.Cost, er
 // with the figures so far.
 func EvaluateOrderWithin(
 	ctx context.Context, h Hypergraph, order []int, flops float64,
-) (btn.Cost, error) {
+) (query.Cost, error) {
 	plan, _, err := evaluateOrder(ctx, h, order, flops)
 	return plan, err
 }
@@ -42,7 +42,7 @@ func EvaluateOrderWithin(
 // evaluateOrder stops once the flops exceed limit, and says whether it went to the end.
 func evaluateOrder(
 	ctx context.Context, h Hypergraph, order []int, limit float64,
-) (btn.Cost, bool, error) {
+) (query.Cost, bool, error) {
 	var m Meter
 	m.Start(h)
 	within := true
@@ -58,7 +58,7 @@ func evaluateOrder(
 // Meter adds up the cost of steps in sequence.
 // EvaluateOrder and the contraction itself use the same one.
 type Meter struct {
-	plan  btn.Cost
+	plan  query.Cost
 	live  float64   // entries of all live tables
 	sizes []float64 // entries by table number; 0 for tensors of the network, which stay live
 }
@@ -105,6 +105,6 @@ func (m *Meter) End(s *Step) {
 }
 
 // Plan returns the figures so far.
-func (m *Meter) Plan() btn.Cost { return m.plan }
+func (m *Meter) Plan() query.Cost { return m.plan }
 
 func (m *Meter) peak() { m.plan.Bytes = max(m.plan.Bytes, finite(8*m.live)) }

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // ErrMemory is wrapped by the error of a search that found no slices
@@ -21,7 +21,7 @@ var ErrMemory = errors.New("contractionorder: over the memory budget")
 // Options of a search. The zero value works.
 type Options struct {
 	Seed   uint64  // of everything random
-	Memory int64   // bytes of Cost.PeakBytes; 0: btn.DefaultMemory, 2 GiB
+	Memory int64   // bytes of Cost.PeakBytes; 0: query.DefaultMemory, 2 GiB
 	Moves  int64   // elementary operations at most, roughly; 0: 2^32, some four seconds of one core
 	Effort float64 // moves that are worth a flop that they save; 0: 1/policy.MoveCost
 	// WriteCost is the cost of writing and reading back an entry of a result,
@@ -66,7 +66,7 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	if o.Memory <= 0 {
-		o.Memory = btn.DefaultMemory
+		o.Memory = query.DefaultMemory
 	}
 	if o.Moves <= 0 {
 		o.Moves = defaultMoves

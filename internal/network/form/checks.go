@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -123,13 +122,13 @@ func CheckTimes(stored, deadline int64, timings map[string]float64) error {
 }
 
 // CheckSettings checks names and ranges. Maps that are given have no place in a message.
-func CheckSettings(s btn.Settings) error {
+func CheckSettings(s query.Settings) error {
 	if s.Method != "" && !slices.Contains(query.Methods, s.Method) {
 		names := strings.Fields(strings.Trim(fmt.Sprint(query.Methods), "[]"))
 		return codec.Invalid("settings.method", "%.40q is none of %s", s.Method, strings.Join(names, ", "))
 	}
 	switch s.Maps {
-	case "", btn.MapIdentity, btn.MapOrthogonal, btn.MapBP:
+	case "", query.MapIdentity, query.MapOrthogonal, query.MapBP:
 	default:
 		return codec.Invalid("settings.maps", "%.40q is none of identity, orthogonal, bp", s.Maps)
 	}
@@ -139,7 +138,7 @@ func CheckSettings(s btn.Settings) error {
 		return codec.Invalid("settings.objective", "%.40q is neither variance nor frobenius", s.Objective)
 	}
 	switch s.Cores {
-	case "", btn.CoresAreFactors, query.CoresAreVariables:
+	case "", query.CoresAreFactors, query.CoresAreVariables:
 	default:
 		return codec.Invalid("settings.cores", "%.40q is neither factors nor variables", s.Cores)
 	}
@@ -190,7 +189,7 @@ func NotFinite(x []float64) int {
 	return -1
 }
 
-func CheckErrorInfo(e *btn.ErrorInfo) error {
+func CheckErrorInfo(e *query.ErrorInfo) error {
 	if e == nil {
 		return nil
 	}

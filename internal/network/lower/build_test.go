@@ -21,6 +21,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -50,8 +51,8 @@ func build(t *testing.T, m *factorgraph.Model, o reparam.Options) *btn.Network {
 // again, index i being variable i, with the factors' own entries up to a power of two and rounding.
 func TestIndicesAreVariables(t *testing.T) {
 	m := paper()
-	for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+	for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal} {
+		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 			e, err := lower.Build(context.Background(),
 				build(t, m, reparam.Options{Maps: maps, Cores: cores}))
 			if err != nil {
@@ -72,7 +73,7 @@ func TestIndicesAreVariables(t *testing.T) {
 				}
 			}
 			// hidden indices of the order-one links come first, one per variable
-			if cores == btn.CoresAreVariables {
+			if cores == query.CoresAreVariables {
 				slices.SortFunc(scopes, slices.Compare)
 			}
 			if !slices.Equal(e.Dims, m.Domains) || len(scopes) != 2 || !slices.Equal(scopes[0],
@@ -325,7 +326,7 @@ func TestZerosSurviveMaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	mapped, err := lower.Build(context.Background(),
-		build(t, m, reparam.Options{Maps: btn.MapOrthogonal}))
+		build(t, m, reparam.Options{Maps: query.MapOrthogonal}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -90,7 +91,7 @@ func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error)
 	if err != nil {
 		return nil, err
 	}
-	if net.Choice == btn.CoresAreVariables || slices.ContainsFunc(net.Maps, func(m btn.Map) bool { return m.A != nil }) {
+	if net.Choice == query.CoresAreVariables || slices.ContainsFunc(net.Maps, func(m btn.Map) bool { return m.A != nil }) {
 		return nil, fault.New(fault.Unsupported,
 			"lower: derivatives by parameters need the factors as cores, without maps")
 	}

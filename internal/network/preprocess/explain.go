@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -188,7 +189,7 @@ func partsOf(net *btn.Network) []part {
 		parts = append(parts, part{core: -1, link: j, variable: variable[j]})
 	}
 
-	if net.Choice != btn.CoresAreVariables {
+	if net.Choice != query.CoresAreVariables {
 		for c := range net.Cores {
 			parts = append(parts, part{core: c, link: -1, variable: -1})
 		}

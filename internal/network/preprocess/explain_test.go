@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -42,7 +43,7 @@ func TestExplainNamesTheContradiction(t *testing.T) {
 	}
 	ev := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 1},
 		{Var: 3, Value: 1}, {Var: 6, Value: 0}, {Var: 9, Value: 0}}}
-	for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
+	for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal} {
 		c, err := preprocess.Explain(context.Background(),
 			network(t, m, ev, reparam.Options{Maps: maps}))
 		if err != nil {
@@ -78,14 +79,14 @@ func TestExplainIsMinimal(t *testing.T) {
 			continue
 		}
 		explained++
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 			c, err := preprocess.Explain(context.Background(),
 				network(t, m, ev, reparam.Options{Cores: cores}))
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			factors := c.Cores
-			if cores == btn.CoresAreVariables {
+			if cores == query.CoresAreVariables {
 				factors = c.Links
 			}
 			if !impossible(m, ev, c.Variables, factors) {

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestGroundIsMadeOnce for tasks that ask for it at the same time. One whose context has ended does not wait.
@@ -21,7 +22,7 @@ func TestGroundIsMadeOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := stage.Reparameterise(t.Context(), m, btn.Settings{})
+	net, err := stage.Reparameterise(t.Context(), m, query.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,14 +24,14 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		settings btn.Settings
+		settings query.Settings
 		query    query.Query
 	}{
-		"slices": {btn.Settings{Method: btn.MethodExact, Memory: 1 << 16}, query.Query{}},
-		"slices, evidence": {btn.Settings{Method: btn.MethodExact, Memory: 1 << 16},
+		"slices": {query.Settings{Method: query.MethodExact, Memory: 1 << 16}, query.Query{}},
+		"slices, evidence": {query.Settings{Method: query.MethodExact, Memory: 1 << 16},
 			query.Query{Evidence: factorgraph.Observe(map[int]int{5: 1})}},
-		"truncated": {btn.Settings{Method: btn.MethodTruncated, Bond: 4}, query.Query{}},
-		"masked": {btn.Settings{Method: btn.MethodTruncated, Bond: 4},
+		"truncated": {query.Settings{Method: query.MethodTruncated, Bond: 4}, query.Query{}},
+		"masked": {query.Settings{Method: query.MethodTruncated, Bond: 4},
 			query.Query{Evidence: factorgraph.Observe(map[int]int{5: 1})}},
 	} {
 		net, err := stage.Reparameterise(t.Context(), m, c.settings)

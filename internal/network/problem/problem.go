@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Problem is a network under evidence. Its fields do not change. It may be used by several
@@ -21,18 +22,18 @@ type Problem struct {
 
 	shared *Shared
 	forms  Forms
-	asked  query // for which it was made
+	asked  source // for which it was made
 }
 
-// query is a network and its evidence, as they were given.
-type query struct {
+// source is a network and its evidence, as they were given.
+type source struct {
 	base     *btn.Network
 	evidence factorgraph.Evidence
 }
 
 // Options bound the contractions of a problem. The zero value works.
 type Options struct {
-	Memory int64 // bytes for tables and count polynomials; 0 means btn.DefaultMemory
+	Memory int64 // bytes for tables and count polynomials; 0 means query.DefaultMemory
 	// Threads is the number of goroutines that work on one part, 0 means all processors;
 	// values have the same bits for any number.
 	Threads int
@@ -45,7 +46,7 @@ type Options struct {
 // New returns the problem of a conditioned network by itself.
 func New(net *btn.Network, o Options) *Problem {
 	if o.Memory == 0 {
-		o.Memory = btn.DefaultMemory
+		o.Memory = query.DefaultMemory
 	}
 	return &Problem{Net: net, Options: o}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // ring is the network of a ring of four variables.
@@ -179,7 +180,7 @@ func TestSharedKeepsTheLastProblem(t *testing.T) {
 		}
 		made := f.of(t, first)
 		again := of(base, factorgraph.Observe(map[int]int{0: 1}), messages,
-			problem.Options{Memory: btn.DefaultMemory})
+			problem.Options{Memory: query.DefaultMemory})
 		if again != first || f.of(t, again) != made {
 			t.Errorf("%s was made again for the same query", f.name)
 		}

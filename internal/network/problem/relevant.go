@@ -9,7 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	questions "github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // So many parts are kept, of about so many bytes together without their tables, which are the network's.
@@ -33,7 +33,7 @@ type partKey struct {
 
 // Relevant returns the part of a network on which the answer to a query depends (btn.Network.Relevant), and the query about it; the
 // network and the query themselves if that is all of it. Queries that depend on the same variables have one part as long as it is known.
-func (s *Shared) Relevant(net *btn.Network, q questions.Query) (*btn.Network, questions.Query) {
+func (s *Shared) Relevant(net *btn.Network, q query.Query) (*btn.Network, query.Query) {
 	variables, all := net.Relevant(q)
 	if all {
 		return net, q

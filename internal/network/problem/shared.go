@@ -6,6 +6,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Shared keeps the last problem for the next task: all tasks of a query are of the same. It keeps
@@ -41,7 +42,7 @@ func (s *Shared) problem(
 	base, net *btn.Network, evidence factorgraph.Evidence, messages []float64, o Options,
 ) (*Problem, error) {
 	if o.Memory == 0 {
-		o.Memory = btn.DefaultMemory
+		o.Memory = query.DefaultMemory
 	}
 	if s != nil {
 		s.mu.Lock()
@@ -55,7 +56,7 @@ func (s *Shared) problem(
 		s.mu.Unlock()
 	}
 
-	asked := query{base, evidence}
+	asked := source{base, evidence}
 	if net == nil {
 		var err error
 		if base, evidence, net, err = base.Given(evidence); err != nil {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	questions "github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Want says what a contraction shall give beside Z.
@@ -19,7 +19,7 @@ type Want struct {
 	Derivatives bool
 	Target      *factorgraph.Observation
 	// Cases asks for Value.Cases, and Derivatives for those of the sum: of the class that has them.
-	Cases *questions.Cases
+	Cases *query.Cases
 	// Best is the number of most probable assignments, 0 for one.
 	Best int
 	// Map lists the variables of a marginal MAP assignment, Samples is how many are drawn, Seed that

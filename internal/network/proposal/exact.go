@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Ask is a question to an exact family.
@@ -66,8 +67,8 @@ func Approximate(plan *btn.Plan, hit string, e *sumproduct.Expression) *btn.Assi
 }
 
 // Exact returns the plan of an exact contraction, B = Σ parts: all α = 1. cost is that of all parts together, with the peak of one.
-func Exact(cost btn.Cost, parts ...btn.Part) *btn.Plan {
-	return &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+func Exact(cost query.Cost, parts ...btn.Part) *btn.Plan {
+	return &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule:    btn.Linear,
 		Slices:  1,
 		Parts:   parts,
@@ -80,20 +81,20 @@ func Exact(cost btn.Cost, parts ...btn.Part) *btn.Plan {
 func Bound(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
 
 // Auto reports whether the planner chooses the way of a query.
-func (j *Job) Auto() bool { return j.Settings.Method == btn.MethodAuto }
+func (j *Job) Auto() bool { return j.Settings.Method == query.MethodAuto }
 
 // Planned reports whether the method is the planner's own: exact or auto.
-func (j *Job) Planned() bool { return j.Auto() || j.Settings.Method == btn.MethodExact }
+func (j *Job) Planned() bool { return j.Auto() || j.Settings.Method == query.MethodExact }
 
 // AutoLimit is the work in flops above which method auto does not take the exact way: the worth of the budget, at
 // most policy.AutoFlops.
-func AutoLimit(s btn.Settings) float64 {
+func AutoLimit(s query.Settings) float64 {
 	return min(policy.AutoFlops, policy.ExactRate*s.WithDefaults().Budget)
 }
 
 // Limit is the work in flops above which the exact way is not taken.
-func Limit(s btn.Settings) float64 {
-	if s.Method == btn.MethodAuto {
+func Limit(s query.Settings) float64 {
+	if s.Method == query.MethodAuto {
 		return AutoLimit(s)
 	}
 	return policy.ExactFlops
@@ -101,7 +102,7 @@ func Limit(s btn.Settings) float64 {
 
 // Moves bounds the moves of all searches of one query together: policy.PlanningShare of the budget, so
 // that the plan is the same everywhere.
-func Moves(s btn.Settings) int64 {
+func Moves(s query.Settings) int64 {
 	return max(1, int64(min(policy.PlanningShare*s.WithDefaults().Budget/policy.MoveFlops, float64(policy.MostMoves))))
 }
 

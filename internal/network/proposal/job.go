@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Job is the planning of one job's queries, one after the other. Plans are made at most once per job and key. It is used by one
@@ -18,7 +19,7 @@ import (
 type Job struct {
 	Ctx      context.Context // of the search under way, see Within
 	Net      *btn.Network    // without evidence
-	Settings btn.Settings    // with defaults
+	Settings query.Settings  // with defaults
 	Memo     Memo            // nil: nothing is remembered
 	Facts    *Facts          // of Net
 	Problems *problem.Shared

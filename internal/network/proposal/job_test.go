@@ -11,11 +11,12 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestTheKeyOfPlansStays: they are cached under it.
 func TestTheKeyOfPlansStays(t *testing.T) {
-	j := &Job{Settings: btn.Settings{Memory: 1 << 31}, Facts: &Facts{digest: [32]byte{1, 2, 3}}}
+	j := &Job{Settings: query.Settings{Memory: 1 << 31}, Facts: &Facts{digest: [32]byte{1, 2, 3}}}
 	shape := contractionorder.Hypergraph{Dims: []int{2, 3, 300}, Edges: [][]int{{0, 1}, {}, {2, 0}}}
 	if got := j.Key("exact seed=7", shape); got != "btn:v1:decomposition:"+AlgorithmVersion+":"+
 		"fd1a5fd69de075360a42a3b180294004d4c3362fa582e8eb9efbaf65ac168bb1" {

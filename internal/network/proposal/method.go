@@ -1,10 +1,10 @@
 package proposal
 
-import "github.com/basetensor/basetensor/internal/network/btn"
+import "github.com/basetensor/basetensor/pkg/query"
 
 // Method is how a family answers the method of a request that it is asked for by name.
 type Method struct {
-	Name    btn.Method
+	Name    query.Method
 	Propose Proposer // nil, nil: the exact way is as cheap
 	// Parametric is the proposal for derivatives by the numbers of a model. A method with it is exact: it answers joint marginals and finds
 	// assignments, too.

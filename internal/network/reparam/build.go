@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/arena"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -23,8 +24,8 @@ var ErrOptions = errors.New("reparam: options")
 // Options choose among the networks of one model. The zero value is identity maps with the factors
 // as cores.
 type Options struct {
-	Maps  btn.MapKind    // default identity
-	Cores btn.CoreChoice // default factors
+	Maps  query.MapKind    // default identity
+	Cores query.CoreChoice // default factors
 	// Given returns the maps of a factor's incidences, along its scope. It is called once per factor
 	// of order ≥ 2, and only for maps "given" and "bp"; bp.Network makes the latter.
 	Given func(factor int) []GivenMap
@@ -85,13 +86,13 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	if err := b.factors(ctx); err != nil {
 		return nil, err
 	}
-	if o.Cores == btn.CoresAreVariables {
+	if o.Cores == query.CoresAreVariables {
 		b.variablesAsCores(w.Of)
 	} else {
 		b.factorsAsCores(w.Of)
 	}
 
-	b.net.Directed = o.Cores == btn.CoresAreFactors && b.net.Scale == scaled.One && m.Directed()
+	b.net.Directed = o.Cores == query.CoresAreFactors && b.net.Scale == scaled.One && m.Directed()
 	for _, text := range []string{m.Unnormalised(), rounding.Warning()} {
 		if text != "" {
 			b.net.Warnings = append(b.net.Warnings, text)
@@ -104,9 +105,9 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 func (o *Options) fill() error {
 	switch o.Maps {
 	case "":
-		o.Maps = btn.MapIdentity
-	case btn.MapIdentity, btn.MapOrthogonal:
-	case btn.MapGiven, btn.MapBP:
+		o.Maps = query.MapIdentity
+	case query.MapIdentity, query.MapOrthogonal:
+	case query.MapGiven, query.MapBP:
 		if o.Given == nil {
 			return fmt.Errorf("%w: maps are %q, but none are given", ErrOptions, o.Maps)
 		}
@@ -116,8 +117,8 @@ func (o *Options) fill() error {
 
 	switch o.Cores {
 	case "":
-		o.Cores = btn.CoresAreFactors
-	case btn.CoresAreFactors, btn.CoresAreVariables:
+		o.Cores = query.CoresAreFactors
+	case query.CoresAreFactors, query.CoresAreVariables:
 	default:
 		return fmt.Errorf("%w: unknown cores %q (factors, variables)", ErrOptions, o.Cores)
 	}
@@ -172,7 +173,7 @@ func (b *builder) room() {
 
 	b.pieces = make([]piece, 0, pieces)
 	b.net.Dims = make([]int, 0, legs)
-	if b.options.Maps != btn.MapIdentity {
+	if b.options.Maps != query.MapIdentity {
 		b.net.Maps = make([]btn.Map, 0, legs)
 	}
 	b.none = make([][]float64, slices.Max(append(degree, 0))+1)

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -81,7 +82,7 @@ func TestLemma1FactorReparameterisation(t *testing.T) {
 			table := generate.Tensor(rng, kind, m.Domains, generate.SmallOptions{Negative: true})
 			m.Factors = []factorgraph.Factor{{Scope: scope, Table: table}}
 			net, err := reparam.Build(context.Background(), m, reparam.Options{
-				Maps:  btn.MapGiven,
+				Maps:  query.MapGiven,
 				Given: randomMaps(rng, m),
 			})
 			if err != nil {
@@ -107,9 +108,9 @@ func TestLemma1FactorReparameterisation(t *testing.T) {
 
 // build is reparam.Build, and bp.Network for maps "bp".
 func build(
-	m *factorgraph.Model, cores btn.CoreChoice, maps btn.MapKind, given func(int) []reparam.GivenMap,
+	m *factorgraph.Model, cores query.CoreChoice, maps query.MapKind, given func(int) []reparam.GivenMap,
 ) (*btn.Network, error) {
-	if maps == btn.MapBP {
+	if maps == query.MapBP {
 		return bp.Network(context.Background(), m, cores, bp.Options{})
 	}
 	return reparam.Build(context.Background(), m, reparam.Options{Maps: maps, Cores: cores, Given: given})
@@ -137,8 +138,8 @@ func TestZUnchangedUnderMaps(t *testing.T) {
 		m := drawModel(rng, o)
 		ev := generate.Evidence(rng, m)
 		want := oracle.Z(m, ev)
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP, btn.MapGiven} {
+		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
+			for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal, query.MapBP, query.MapGiven} {
 				net, err := build(m, cores, maps, randomMaps(rng, m))
 				if err != nil {
 					t.Fatalf("seed %d, trial %d, %s, %s: %v", seed, trial, cores, maps, err)
@@ -181,13 +182,13 @@ func TestUnaryFactorsStayOutsideB(t *testing.T) {
 		Scope: []int{},
 		Table: &tensor.Dense{Shape: []int{}, Data: []float64{7}},
 	})
-	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-		a, err := reparam.Build(context.Background(), m, reparam.Options{Cores: cores, Maps: btn.MapOrthogonal})
+	for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
+		a, err := reparam.Build(context.Background(), m, reparam.Options{Cores: cores, Maps: query.MapOrthogonal})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b, err := reparam.Build(context.Background(), other, reparam.Options{
-			Cores: cores, Maps: btn.MapOrthogonal,
+			Cores: cores, Maps: query.MapOrthogonal,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -213,7 +214,7 @@ func TestParityIsSparseUnderHadamard(t *testing.T) {
 		Domains: []int{2, 2, 2, 2},
 		Factors: []factorgraph.Factor{{Scope: []int{0, 1, 2, 3}, Table: parity}},
 	}
-	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapOrthogonal})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: query.MapOrthogonal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +239,7 @@ func TestSymmetricFactorKeepsForm(t *testing.T) {
 		m.Domains = append(m.Domains, 2)
 	}
 	m.Factors = []factorgraph.Factor{{Scope: scope, Table: factor}}
-	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapOrthogonal})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: query.MapOrthogonal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,14 +247,14 @@ func TestSymmetricFactorKeepsForm(t *testing.T) {
 		t.Errorf("the core has become %T", net.Cores[0].T)
 	}
 	for l, m := range net.Maps {
-		if m.Kind != btn.MapOrthogonal {
+		if m.Kind != query.MapOrthogonal {
 			t.Errorf("map of leg %d is %q", l, m.Kind)
 		}
 	}
 	// Different maps cannot be taken, which is no error: the factor keeps its entries.
 	rng := rand.New(rand.NewPCG(4, 4))
 	net, err = reparam.Build(context.Background(), m, reparam.Options{
-		Maps:  btn.MapGiven,
+		Maps:  query.MapGiven,
 		Given: randomMaps(rng, m),
 	})
 	if err != nil {
@@ -263,7 +264,7 @@ func TestSymmetricFactorKeepsForm(t *testing.T) {
 		t.Error("the core is not the factor itself")
 	}
 	for l, m := range net.Maps {
-		if m.Kind != btn.MapIdentity || m.A != nil {
+		if m.Kind != query.MapIdentity || m.A != nil {
 			t.Errorf("map of leg %d is %q, not recorded as the identity", l, m.Kind)
 		}
 	}
@@ -302,9 +303,9 @@ func TestEdgeModels(t *testing.T) {
 			Factors: []factorgraph.Factor{table([]int{0, 1}, []int{2, 2}, 1, -2, -3, 1)},
 		}, 2, -3},
 	} {
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{
-				Maps: btn.MapOrthogonal, Cores: cores,
+				Maps: query.MapOrthogonal, Cores: cores,
 			})
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
@@ -313,7 +314,7 @@ func TestEdgeModels(t *testing.T) {
 			if err := net.Validate(); err != nil {
 				t.Errorf("%s, cores %s: %v", c.name, cores, err)
 			}
-			if cores == btn.CoresAreFactors && len(net.Dims) != c.legs {
+			if cores == query.CoresAreFactors && len(net.Dims) != c.legs {
 				t.Errorf("%s: %d legs, want %d", c.name, len(net.Dims), c.legs)
 			}
 			big, _ := oracle.NetworkZ(net)
@@ -363,12 +364,12 @@ func TestBuildErrors(t *testing.T) {
 	}{
 		{m, reparam.Options{Maps: "fourier"}, reparam.ErrOptions, `unknown maps "fourier"`},
 		{m, reparam.Options{Cores: "all"}, reparam.ErrOptions, `unknown cores "all"`},
-		{m, reparam.Options{Maps: btn.MapGiven}, reparam.ErrOptions, "none are given"},
+		{m, reparam.Options{Maps: query.MapGiven}, reparam.ErrOptions, "none are given"},
 		{
-			m, reparam.Options{Maps: btn.MapGiven, Given: singular}, btn.ErrIllConditioned,
+			m, reparam.Options{Maps: query.MapGiven, Given: singular}, btn.ErrIllConditioned,
 			"factor 0, variable 0: ",
 		},
-		{m, reparam.Options{Maps: btn.MapGiven, Given: short}, btn.ErrMap, "factor 0, variable 1: "},
+		{m, reparam.Options{Maps: query.MapGiven, Given: short}, btn.ErrMap, "factor 0, variable 1: "},
 		{&factorgraph.Model{Domains: []int{0}}, reparam.Options{}, factorgraph.ErrModel, ""},
 	} {
 		_, err := reparam.Build(context.Background(), c.m, c.o)
@@ -392,7 +393,7 @@ func TestFactorsOfOrderOneThatDoNotFitHaveLegs(t *testing.T) {
 		Scope: []int{0, 1},
 		Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 0, 0}},
 	})
-	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+	for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 		net, err := reparam.Build(context.Background(), m, reparam.Options{Cores: cores})
 		if err != nil {
 			t.Fatal(err)

@@ -79,7 +79,7 @@ func TestRelevant(t *testing.T) {
 	if net, err := reparam.Build(t.Context(), m, reparam.Options{}); err != nil || net.Directed {
 		t.Errorf("not called a Bayesian network: %v, directed %t", err, net.Directed)
 	}
-	if net, err := reparam.Build(t.Context(), tree(), reparam.Options{Cores: btn.CoresAreVariables}); err != nil || net.Directed {
+	if net, err := reparam.Build(t.Context(), tree(), reparam.Options{Cores: query.CoresAreVariables}); err != nil || net.Directed {
 		t.Errorf("variables as cores: %v, directed %t", err, net.Directed)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -33,7 +33,7 @@ func paperExample() *factorgraph.Model {
 
 // The paper's example: six incidences become six legs; X_0 is in both factors and links them.
 func ExampleBuild() {
-	net, err := reparam.Build(context.Background(), paperExample(), reparam.Options{Maps: btn.MapOrthogonal})
+	net, err := reparam.Build(context.Background(), paperExample(), reparam.Options{Maps: query.MapOrthogonal})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -58,8 +58,8 @@ func ExampleBuild() {
 
 // TestPaperExample: Z = Σ_{x0} (Σ φ_0(x0, ·, ·)) (Σ φ_1(x0, ·, ·)) = 10·26 + 26·10.
 func TestPaperExample(t *testing.T) {
-	for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+	for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal} {
+		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 			net, err := reparam.Build(context.Background(), paperExample(),
 				reparam.Options{Maps: maps, Cores: cores})
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -182,7 +183,7 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, e
 // mapOf returns the map of an incidence of dimension d; given is the map in the cases "given" and "bp".
 func (b *builder) mapOf(d int, given GivenMap) (mapPair, error) {
 	switch b.options.Maps {
-	case btn.MapOrthogonal: // one pair per dimension, so that equal maps are the same slice
+	case query.MapOrthogonal: // one pair per dimension, so that equal maps are the same slice
 		if p, ok := b.shared[d]; ok {
 			return p, nil
 		}
@@ -192,7 +193,7 @@ func (b *builder) mapOf(d int, given GivenMap) (mapPair, error) {
 		}
 		b.shared[d] = p
 		return p, err
-	case btn.MapGiven, btn.MapBP:
+	case query.MapGiven, query.MapBP:
 		m := btn.Map{Kind: b.options.Maps, A: given.A}
 		switch {
 		case given.A != nil && given.Inverse != nil:

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // OverBudget is the error of a plan that needs more than memory bytes.
-func OverBudget(plan btn.Cost, memory int64) error {
+func OverBudget(plan query.Cost, memory int64) error {
 	bytes := fmt.Sprintf("%.0f bytes", plan.Bytes)
 	if plan.Bytes > 1e15 {
 		bytes = fmt.Sprintf("2^%.1f bytes", math.Log2(plan.Bytes))

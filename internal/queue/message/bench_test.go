@@ -5,6 +5,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -17,10 +18,10 @@ func chainNetwork(n int) *btn.Network {
 		Dims:   make([]int, 2*n),
 		Maps:   make([]btn.Map, 2*n),
 		Scale:  scaled.One,
-		Choice: btn.CoresAreFactors,
+		Choice: query.CoresAreFactors,
 	}
 	for i := range net.Dims {
-		net.Dims[i], net.Maps[i].Kind = 2, btn.MapIdentity
+		net.Dims[i], net.Maps[i].Kind = 2, query.MapIdentity
 	}
 	for j := range n {
 		net.Cores = append(

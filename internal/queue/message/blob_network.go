@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -143,7 +144,7 @@ func (w *networkBlob) decode() (*btn.Network, error) {
 		Cores:    w.Cores,
 		Links:    w.Links,
 		Scale:    w.Scale,
-		Choice:   btn.CoreChoice(w.Choice),
+		Choice:   query.CoreChoice(w.Choice),
 		Directed: w.Directed,
 		Warnings: w.Warnings,
 	}
@@ -189,7 +190,7 @@ func (w *networkBlob) decodeMaps(n *btn.Network) error {
 				fmt.Sprintf("leg_maps[%d]", leg), "a map of %d entries for %d values", len(m.A), d,
 			)
 		}
-		n.Maps[leg] = btn.Map{Kind: btn.MapKind(m.Kind), A: m.A}
+		n.Maps[leg] = btn.Map{Kind: query.MapKind(m.Kind), A: m.A}
 	}
 	return nil
 }

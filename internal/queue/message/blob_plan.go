@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -36,7 +37,7 @@ type estimateBlob struct {
 	AlphaExp  []int64      `msgpack:"alpha_e,omitempty"`
 	Parts     partList     `msgpack:"parts"`
 	Quality   *btn.Quality `msgpack:"quality,omitempty"`
-	Cost      btn.Cost     `msgpack:"cost"`
+	Cost      query.Cost   `msgpack:"cost"`
 }
 
 // partBlob is an encoded part.

@@ -3,19 +3,19 @@ package message
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // DeadLetter records a message that a stage gave up, and the error.
 type DeadLetter struct {
-	Stage      string        `msgpack:"stage"`
-	Job        string        `msgpack:"job"`
-	Tenant     string        `msgpack:"tenant,omitempty"`
-	Subject    string        `msgpack:"subject"` // of the message
-	Error      btn.ErrorInfo `msgpack:"error"`
-	Deliveries int           `msgpack:"deliveries"` // of the message until then
-	Payload    string        `msgpack:"payload"`    // digest of the message's bytes
-	Time       int64         `msgpack:"time"`       // of the record, Unix milliseconds
+	Stage      string          `msgpack:"stage"`
+	Job        string          `msgpack:"job"`
+	Tenant     string          `msgpack:"tenant,omitempty"`
+	Subject    string          `msgpack:"subject"` // of the message
+	Error      query.ErrorInfo `msgpack:"error"`
+	Deliveries int             `msgpack:"deliveries"` // of the message until then
+	Payload    string          `msgpack:"payload"`    // digest of the message's bytes
+	Time       int64           `msgpack:"time"`       // of the record, Unix milliseconds
 }
 
 // Redrive asks reparam-worker to start a stored job again, which has no answer and of which nothing

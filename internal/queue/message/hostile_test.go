@@ -317,15 +317,15 @@ func TestValidateNamesTheField(t *testing.T) {
 		return form.Tensor{Kind: form.KindDense, Shape: shape, Data: make([]float64, n)}
 	}
 	levels := &form.Levels{D: 2, Tables: [][]byte{{0, 1}}, Legs: []int{0}}
-	ok := btn.Result{Job: "j", Status: "ok"}
-	answer := func(change func(*btn.Result)) *wire.Answer {
+	ok := query.Result{Job: "j", Status: "ok"}
+	answer := func(change func(*query.Result)) *wire.Answer {
 		r := ok
 		change(&r)
 		return &wire.Answer{
 			Job:     "j",
 			Digest:  digestA,
 			Status:  wire.StatusOK,
-			Results: []btn.Result{r},
+			Results: []query.Result{r},
 		}
 	}
 	partial := func(v btn.UnitValue) *Partial {
@@ -349,13 +349,13 @@ func TestValidateNamesTheField(t *testing.T) {
 		},
 		{&wire.Request{Job: "j", UAI: "x"}, "queries: wire: invalid message: there is none"},
 		{&wire.Request{Job: "j", UAI: "x", Queries: queries, DeadlineMS: -1}, "deadline_ms"},
-		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Components: -1}}, "settings.components"},
+		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: query.Settings{Components: -1}}, "settings.components"},
 		{
-			&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Method: "magic"}},
+			&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: query.Settings{Method: "magic"}},
 			`settings.method: wire: invalid message: "magic" is none of`,
 		},
-		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Maps: btn.MapGiven}}, "settings.maps"},
-		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Cores: "all"}}, "settings.cores"},
+		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: query.Settings{Maps: query.MapGiven}}, "settings.maps"},
+		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: query.Settings{Cores: "all"}}, "settings.cores"},
 		{
 			&wire.Request{Job: "j", UAI: "x", Queries: []query.Query{{Joint: []int{0}, Named: &query.ByName{Joint: []string{"a"}}}}},
 			"queries[0].named.joint: wire: invalid message: both named.joint and joint",
@@ -504,19 +504,19 @@ func TestValidateNamesTheField(t *testing.T) {
 		},
 		{partial(btn.UnitValue{Value: btn.Value{Flops: math.NaN()}}), "values[0].v.f"},
 		{
-			partial(btn.UnitValue{Error: &btn.ErrorInfo{Code: "oops"}}),
+			partial(btn.UnitValue{Error: &query.ErrorInfo{Code: "oops"}}),
 			`values[0].x.code: wire: invalid message: "oops" is no code`,
 		},
 		{
 			&Partial{Job: "j", Digest: digestA, JobBlob: digestA, N: 1},
 			`kind: wire: invalid message: "" is no numeric kind`,
 		},
-		{answer(func(r *btn.Result) { r.Job = "k" }), `results[0].job: wire: invalid message: "k" in an answer to "j"`},
-		{answer(func(r *btn.Result) { r.Status = "cancelled" }), "results[0].status"},
-		{answer(func(r *btn.Result) { r.Status = "error" }), "results[0].error"},
-		{answer(func(r *btn.Result) { r.LogZ = pointer(math.Inf(-1)) }), "results[0].log_z: wire: invalid message: -Inf is not finite"},
-		{answer(func(r *btn.Result) { r.Plan = &btn.Cost{Flops: math.Inf(1)} }), "results[0].plan.flops"},
-		{answer(func(r *btn.Result) { r.TimingsMS = map[string]float64{"x": math.NaN()} }), "results[0].timings_ms.x"},
+		{answer(func(r *query.Result) { r.Job = "k" }), `results[0].job: wire: invalid message: "k" in an answer to "j"`},
+		{answer(func(r *query.Result) { r.Status = "cancelled" }), "results[0].status"},
+		{answer(func(r *query.Result) { r.Status = "error" }), "results[0].error"},
+		{answer(func(r *query.Result) { r.LogZ = pointer(math.Inf(-1)) }), "results[0].log_z: wire: invalid message: -Inf is not finite"},
+		{answer(func(r *query.Result) { r.Plan = &query.Cost{Flops: math.Inf(1)} }), "results[0].plan.flops"},
+		{answer(func(r *query.Result) { r.TimingsMS = map[string]float64{"x": math.NaN()} }), "results[0].timings_ms.x"},
 		{
 			&wire.Answer{Job: "j", Digest: digestA, Status: wire.StatusOK},
 			"results: wire: invalid message: an answer that is ok has at least one",
@@ -532,7 +532,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&wire.Progress{Job: "j", Stage: "a b"}, `stage: wire: invalid message: "a b" is no stage`},
 		{&wire.Cancel{Job: "j", Digest: "x"}, "digest"},
 		{
-			&DeadLetter{Job: "j", Stage: "learn", Error: btn.ErrorInfo{Code: fault.Internal}},
+			&DeadLetter{Job: "j", Stage: "learn", Error: query.ErrorInfo{Code: fault.Internal}},
 			"subject: wire: invalid message: is empty",
 		},
 		{&Redrive{Job: "j", Time: -1}, "time"},
@@ -560,7 +560,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		},
 		{&wire.Unanswered{Status: wire.StatusPending, Job: "j"}, "digest"},
 		{
-			&wire.Unanswered{Status: wire.StatusRefused, Error: btn.ErrorInfo{Code: "x"}},
+			&wire.Unanswered{Status: wire.StatusRefused, Error: query.ErrorInfo{Code: "x"}},
 			"error.code",
 		},
 	} {
@@ -669,7 +669,7 @@ func TestCheckAssignments(t *testing.T) {
 			Tensor: &tensor.CP{Shape: shape, Weights: []float64{1, 2}, Vectors: vectors},
 		}
 	}
-	truncated := func(family btn.Family, accuracy float64, bond int, slice btn.Slice) btn.Part {
+	truncated := func(family query.Family, accuracy float64, bond int, slice btn.Slice) btn.Part {
 		return &truncatedparts.Truncated{
 			Along: &truncatedparts.TruncatedPlan{Family: family, Accuracy: accuracy},
 			Bond:  bond,
@@ -707,22 +707,22 @@ func TestCheckAssignments(t *testing.T) {
 		"groups 0 to 2 of 1":                    &exact.Groups{Of: &exact.MarginalGroups{Groups: make([]exact.MarginalGroup, 1)}, To: 2},
 		"it has no tree and no sweep":           &truncatedparts.Truncated{Bond: 1},
 		`"regions" is no family`: truncated(
-			btn.FamilyRegions, 0, 1, btn.Slice{},
+			query.FamilyRegions, 0, 1, btn.Slice{},
 		),
 		"accuracy -1 nats": truncated(
-			btn.FamilyTree, -1, 1, btn.Slice{},
+			query.FamilyTree, -1, 1, btn.Slice{},
 		),
 		"bond 0": truncated(
-			btn.FamilySweep, 0, 0, btn.Slice{},
+			query.FamilySweep, 0, 0, btn.Slice{},
 		),
 		"it fixes variable 1 of 1": truncated(
-			btn.FamilyTree, 0, 1, btn.Slice{Variables: []int{1}},
+			query.FamilyTree, 0, 1, btn.Slice{Variables: []int{1}},
 		),
 		"slice 2 of 2": truncated(
-			btn.FamilyTree, 0, 1, btn.Slice{Variables: []int{0}, At: 2},
+			query.FamilyTree, 0, 1, btn.Slice{Variables: []int{0}, At: 2},
 		),
 		"slice -1 of 1": truncated(
-			btn.FamilyTree, 0, 1, btn.Slice{At: -1},
+			query.FamilyTree, 0, 1, btn.Slice{At: -1},
 		),
 		"0 of 2 indices are summed out": &sampled.Sampled{Along: &sampled.Slices{Independent: drawn(sampled.BySlices, 1, 0)}, To: 1},
 		"3 of 2 indices are summed out": &sampled.Sampled{
@@ -763,7 +763,7 @@ func TestCheckAssignments(t *testing.T) {
 
 // An assignment's ratio names another assignment, or none.
 func TestDecodeAssignmentsRefusesRatiosOverNothing(t *testing.T) {
-	failed := btn.Assignment{Error: &btn.ErrorInfo{Code: fault.OverBudget}}
+	failed := btn.Assignment{Error: &query.ErrorInfo{Code: fault.OverBudget}}
 	for over, want := range map[int]string{-1: "assignments[1].over", 2: "the query itself", 3: "assignments[1].over", 0: "", 1: ""} {
 		second := failed
 		second.Over, second.Joint = over, []int{3, 0}
@@ -785,7 +785,7 @@ func TestDecodeAssignmentsRefusesRatiosOverNothing(t *testing.T) {
 // their domains are known, and as far as possible where not.
 func TestJointMarginalsAreChecked(t *testing.T) {
 	n := &btn.Network{Variables: []btn.Variable{{Domain: 2}, {Domain: 1 << 19}, {Domain: 4}}}
-	failed := &btn.ErrorInfo{Code: fault.OverBudget}
+	failed := &query.ErrorInfo{Code: fault.OverBudget}
 	for _, c := range []struct {
 		set        []int
 		want       string

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -25,7 +26,7 @@ func twoParts() (*btn.Network, *btn.Plan, *exact.Product) {
 	net := &btn.Network{
 		Dims:      []int{2, 2, 2, 2},
 		Scale:     scaled.One,
-		Choice:    btn.CoresAreFactors,
+		Choice:    query.CoresAreFactors,
 		Variables: []btn.Variable{},
 	}
 	factor := func(links ...int) btn.ProductFactor {
@@ -40,7 +41,7 @@ func twoParts() (*btn.Network, *btn.Plan, *exact.Product) {
 			Alpha:   []scaled.Number{scaled.One},
 			Parts:   []btn.Part{&closed.SymmetryRankOne{Frame: frame, S: s}},
 			Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-			Cost:    btn.Cost{Flops: 7, Bytes: 192},
+			Cost:    query.Cost{Flops: 7, Bytes: 192},
 		}}
 	}
 	for c := range 2 {
@@ -61,7 +62,7 @@ func twoParts() (*btn.Network, *btn.Plan, *exact.Product) {
 		)
 	}
 	product := &exact.Product{Factors: []btn.ProductFactor{factor(0, 1), factor(2, 3)}}
-	return net, &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+	return net, &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule:    btn.Linear,
 		Slices:  1,
 		Parts:   []btn.Part{product},
@@ -83,7 +84,7 @@ func TestCircuitsTravelOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := circuit.NewCompiled(c, true)
-	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+	plan := &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule: btn.Linear, Slices: 1, Parts: []btn.Part{&circuits.Circuit{Of: of}, &circuits.Circuit{Of: of, Ask: btn.AskMPE}},
 	}}}
 	bytes, err := EncodePlan(plan)

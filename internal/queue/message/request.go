@@ -3,7 +3,6 @@ package message
 import (
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -12,14 +11,14 @@ import (
 
 // looseModel is a wire.Request that may lack the job's id.
 type looseModel struct {
-	Job         string        `msgpack:"job,omitempty"`
-	Tenant      string        `msgpack:"tenant,omitempty"`
-	Model       *wire.Model   `msgpack:"model,omitempty"`
-	UAI         string        `msgpack:"uai,omitempty"`
-	ModelDigest string        `msgpack:"model_digest,omitempty"`
-	Queries     []query.Query `msgpack:"queries"`
-	Settings    btn.Settings  `msgpack:"settings,omitempty"`
-	DeadlineMS  int64         `msgpack:"deadline_ms,omitempty"`
+	Job         string         `msgpack:"job,omitempty"`
+	Tenant      string         `msgpack:"tenant,omitempty"`
+	Model       *wire.Model    `msgpack:"model,omitempty"`
+	UAI         string         `msgpack:"uai,omitempty"`
+	ModelDigest string         `msgpack:"model_digest,omitempty"`
+	Queries     []query.Query  `msgpack:"queries"`
+	Settings    query.Settings `msgpack:"settings,omitempty"`
+	DeadlineMS  int64          `msgpack:"deadline_ms,omitempty"`
 }
 
 // Patience returns for how long a request on wire.InferSubject waits for the answer: a second; with

@@ -229,7 +229,7 @@ func TestSharedTablesAreWrittenOnce(t *testing.T) {
 	all := make([]int, legs)
 	for i := range n.Dims {
 		n.Dims[i], all[i] = 2+i%2, i
-		n.Maps[i] = btn.Map{Kind: btn.MapOrthogonal, A: make([]float64, n.Dims[i]*n.Dims[i])}
+		n.Maps[i] = btn.Map{Kind: query.MapOrthogonal, A: make([]float64, n.Dims[i]*n.Dims[i])}
 	}
 	levels := countspace.TwoLevels(n.Dims)
 	n.Cores = []btn.Core{{Legs: all, T: &tensor.Symmetric{Shape: n.Dims, Levels: levels}}}
@@ -371,7 +371,7 @@ func TestDigest(t *testing.T) {
 	}
 	want := digest(base())
 	same := base()
-	same.Settings = btn.Settings{}.WithDefaults()
+	same.Settings = query.Settings{}.WithDefaults()
 	same.Queries[0].Evidence.Hard = same.Queries[0].Evidence.Hard[:0:0]
 	if digest(same) != want {
 		t.Error("defaults written out, or an empty list for none, change the digest")
@@ -392,7 +392,7 @@ func TestDigest(t *testing.T) {
 		"native":    func(m *wire.Request) { m.UAI, m.Model = "", &wire.Model{Domains: []int{2}} },
 		"deadline":  func(m *wire.Request) { m.DeadlineMS = 1 },
 		"seed":      func(m *wire.Request) { m.Settings.Seed = 1 },
-		"method":    func(m *wire.Request) { m.Settings.Method = btn.MethodExact },
+		"method":    func(m *wire.Request) { m.Settings.Method = query.MethodExact },
 		"queries":   func(m *wire.Request) { m.Queries = append(m.Queries, query.Query{}) },
 		"evid":      func(m *wire.Request) { m.Queries[0].Evid = "1 0 1" },
 		"evid file": func(m *wire.Request) { m.Queries[0].EvidenceFile = "f" },

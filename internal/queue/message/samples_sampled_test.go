@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // drawn is what kinds of independent draws have.
@@ -18,7 +19,7 @@ func drawn(kind sampled.Kind, order ...int) sampled.Independent {
 
 // components is an estimate of sampled components of each kind, two parts each, and one of bounds of each kind.
 func (r random) components(sweep *truncated.TruncatedPlan) []btn.Estimate {
-	pool := btn.Estimate{Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1, Cost: r.cost()}
+	pool := btn.Estimate{Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1, Cost: r.cost()}
 	chains := func() sampled.Base { return sampled.Base{Kind: sampled.ByAnnealing} }
 	buckets := func(kind sampled.Kind) sampled.Independent {
 		d := drawn(kind, r.Perm(3)...)

@@ -31,11 +31,11 @@ func sampleMessages() []wire.Message {
 	}
 	queries := []query.Query{{}, {Evidence: evidence, EvidenceFile: "a.evid"}}
 	timings := map[string]float64{"reparam": 1.5, "learn": 0, "queue": 1e6}
-	settings := btn.Settings{
-		Method:      btn.MethodExact,
+	settings := query.Settings{
+		Method:      query.MethodExact,
 		Components:  3,
-		Maps:        btn.MapOrthogonal,
-		Cores:       btn.CoresAreVariables,
+		Maps:        query.MapOrthogonal,
+		Cores:       query.CoresAreVariables,
 		Seed:        math.MaxUint64,
 		Memory:      1 << 40,
 		NonNegative: true,
@@ -47,38 +47,38 @@ func sampleMessages() []wire.Message {
 	if err != nil {
 		panic(err)
 	}
-	result := btn.Result{
+	result := query.Result{
 		Job:                "job-1",
 		Query:              1,
 		Status:             "ok",
 		Exact:              true,
-		Method:             btn.MethodExact,
+		Method:             query.MethodExact,
 		LogZ:               pointer(-3.25),
 		Log10Z:             pointer(-1.5),
 		Components:         1,
 		Residual:           pointer(0.0),
 		LnExplained:        pointer(0.0),
 		ConditionGram:      pointer(1.0),
-		Certificate:        &btn.Certificate{LnBound: -20, LnLower: pointer(-3.5), LnUpper: -3},
+		Certificate:        &query.Certificate{LnBound: -20, LnLower: pointer(-3.5), LnUpper: -3},
 		CancellationDigits: pointer(0.5),
 		EvidenceFile:       pointer("a.evid"),
 		Warnings:           []string{"an estimate"},
 		Cache:              "miss",
-		Plan:               &btn.Cost{Width: 3, Log2Table: 4, Flops: 1e3, Bytes: 128},
+		Plan:               &query.Cost{Width: 3, Log2Table: 4, Flops: 1e3, Bytes: 128},
 		TimingsMS:          timings,
 	}
-	failed := btn.Result{
+	failed := query.Result{
 		Job:    "job-1",
 		Status: "error",
-		Error:  &btn.ErrorInfo{Code: fault.FailedEstimate, Message: "negative", Stage: "aggregate"},
+		Error:  &query.ErrorInfo{Code: fault.FailedEstimate, Message: "negative", Stage: "aggregate"},
 		Cache:  "off",
 	}
-	sampled := btn.Result{
-		Job: "job-1", Query: 2, Status: "ok", Method: btn.MethodSampled, LogZ: pointer(-3.25), Log10Z: pointer(-1.5), Components: 1024,
-		Bounds:      &btn.Bounds{Lower: pointer(-3.5), Level: 0.999, How: "below by means"},
+	sampled := query.Result{
+		Job: "job-1", Query: 2, Status: "ok", Method: query.MethodSampled, LogZ: pointer(-3.25), Log10Z: pointer(-1.5), Components: 1024,
+		Bounds:      &query.Bounds{Lower: pointer(-3.5), Level: 0.999, How: "below by means"},
 		Uncertainty: pointer(0.25), Warnings: []string{}, Cache: "miss", Ended: "complete",
-		Estimates: []btn.EstimateResult{{
-			Family: btn.FamilySampled, Kind: "annealing", LogZ: pointer(-3.25), Components: 1024, StandardError: pointer(0.1),
+		Estimates: []query.EstimateResult{{
+			Family: query.FamilySampled, Kind: "annealing", LogZ: pointer(-3.25), Components: 1024, StandardError: pointer(0.1),
 			EffectiveSamples: pointer(100.5), TailIndex: pointer(0.25), LnLower: pointer(-3.5),
 		}},
 	}
@@ -144,7 +144,7 @@ func sampleMessages() []wire.Message {
 				},
 				{
 					Unit: btn.Unit{Query: 0, Part: 2},
-					Error: &btn.ErrorInfo{
+					Error: &query.ErrorInfo{
 						Code:    fault.OverBudget,
 						Message: "needs 3 GiB",
 						Stage:   "contract",
@@ -166,14 +166,14 @@ func sampleMessages() []wire.Message {
 			Job:     "job-1",
 			Digest:  digestA,
 			Status:  wire.StatusOK,
-			Results: []btn.Result{failed, result, sampled},
+			Results: []query.Result{failed, result, sampled},
 		},
 		&wire.Answer{
 			Job:    "job-1",
 			Tenant: "t",
 			Digest: digestA,
 			Status: wire.StatusDeadline,
-			Error:  &btn.ErrorInfo{Code: fault.Deadline, Message: "passed", Stage: "learn"},
+			Error:  &query.ErrorInfo{Code: fault.Deadline, Message: "passed", Stage: "learn"},
 		},
 		&wire.Progress{
 			Job:   "job-1",
@@ -190,7 +190,7 @@ func sampleMessages() []wire.Message {
 			Job:     "job-1",
 			Tenant:  "t",
 			Subject: NetworkSubject(3, "job-1"),
-			Error: btn.ErrorInfo{
+			Error: query.ErrorInfo{
 				Code:    fault.Internal,
 				Message: "m",
 				Stage:   "learn",
@@ -206,7 +206,7 @@ func sampleMessages() []wire.Message {
 			Job:    "job-1",
 			Digest: digestA,
 			Status: wire.StatusPending,
-			Error:  btn.ErrorInfo{Code: fault.Deadline, Message: "later", Stage: "reparam-worker"},
+			Error:  query.ErrorInfo{Code: fault.Deadline, Message: "later", Stage: "reparam-worker"},
 		},
 		&End{Job: "job-1", Tenant: "t", Answer: []byte{0x80}, Under: "job$1", Stored: 1767225599000, Time: 1767225600000},
 		&Serves{Process: "p1", Numeric: "0123456789abcdef-avx2", Cores: 4, Gone: true, Time: 1767225600000},
@@ -366,16 +366,16 @@ func (r random) tensor(dims []int) tensor.Tensor {
 }
 
 func (r random) network() *btn.Network {
-	n := &btn.Network{Dims: make([]int, r.IntN(7)), Scale: r.number(), Choice: btn.CoresAreFactors, Directed: r.IntN(2) == 0}
+	n := &btn.Network{Dims: make([]int, r.IntN(7)), Scale: r.number(), Choice: query.CoresAreFactors, Directed: r.IntN(2) == 0}
 	for i := range n.Dims {
 		n.Dims[i] = 1 + r.IntN(3)
 	}
 	if r.IntN(3) > 0 {
 		n.Maps = make([]btn.Map, len(n.Dims))
 		for i, d := range n.Dims {
-			n.Maps[i].Kind = btn.MapIdentity
+			n.Maps[i].Kind = query.MapIdentity
 			if r.IntN(2) == 0 {
-				n.Maps[i] = btn.Map{Kind: btn.MapGiven, A: r.floats(d * d)}
+				n.Maps[i] = btn.Map{Kind: query.MapGiven, A: r.floats(d * d)}
 			}
 		}
 	}
@@ -425,8 +425,8 @@ func box(l countspace.Levels) (shape []int, n int) {
 	return l.Shape(), n
 }
 
-func (r random) cost() btn.Cost {
-	return btn.Cost{
+func (r random) cost() query.Cost {
+	return query.Cost{
 		Width:     r.IntN(9),
 		Log2Table: r.float(),
 		Flops:     math.Abs(r.float()),
@@ -440,7 +440,7 @@ func (r random) cost() btn.Cost {
 // plan has one estimate whose quality is known, or several that judge each other. Parts of every
 // class occur.
 func (r random) plan(n *btn.Network) *btn.Plan {
-	p := &btn.Plan{Method: btn.MethodSymmetryCP}
+	p := &btn.Plan{Method: query.MethodSymmetryCP}
 	if r.IntN(2) == 0 {
 		p.Warnings = []string{"ä warning"}
 	}
@@ -450,7 +450,7 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 	}
 	p.Accuracy, p.Messages = r.Float64(), r.floats(3)
 	tree := &truncated.TruncatedPlan{
-		Family:   btn.FamilyTree,
+		Family:   query.FamilyTree,
 		Number:   2,
 		Shape:    digestA,
 		Tree:     [][]int{{3}, {0, 1}, nil},
@@ -458,7 +458,7 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 		Accuracy: 1e-3,
 	}
 	sweep := &truncated.TruncatedPlan{
-		Family:   btn.FamilySweep,
+		Family:   query.FamilySweep,
 		Shape:    digestB,
 		Order:    r.Perm(3),
 		Position: r.Perm(3),
@@ -604,7 +604,7 @@ func (r random) assignments(n *btn.Network) []btn.Assignment {
 			a.Cost, a.Warnings = pointer(r.cost()), []string{}
 		}
 		if r.IntN(4) == 0 {
-			a.Plan, a.Error = nil, &btn.ErrorInfo{
+			a.Plan, a.Error = nil, &query.ErrorInfo{
 				Code:    fault.OverBudget,
 				Message: "too wide",
 				Stage:   "learn",

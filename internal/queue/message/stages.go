@@ -10,13 +10,13 @@ import (
 // Network goes from reparam-worker to learn-worker. It names the base tensor network by the digest
 // of its blob, and has the queries.
 type Network struct {
-	Job      string        `msgpack:"job"`
-	Tenant   string        `msgpack:"tenant,omitempty"`
-	Digest   string        `msgpack:"digest"` // of the request
-	Blob     string        `msgpack:"blob"`   // of the stored network
-	Queries  []query.Query `msgpack:"queries"`
-	Names    []byte        `msgpack:"names,omitempty"` // EncodeNames of the model's, where the answer has them
-	Settings btn.Settings  `msgpack:"settings,omitempty"`
+	Job      string         `msgpack:"job"`
+	Tenant   string         `msgpack:"tenant,omitempty"`
+	Digest   string         `msgpack:"digest"` // of the request
+	Blob     string         `msgpack:"blob"`   // of the stored network
+	Queries  []query.Query  `msgpack:"queries"`
+	Names    []byte         `msgpack:"names,omitempty"` // EncodeNames of the model's, where the answer has them
+	Settings query.Settings `msgpack:"settings,omitempty"`
 	// The model is registered: more queries of it will come.
 	Registered bool `msgpack:"registered,omitempty"`
 	// What is remembered of the job is remembered for its tenant alone.

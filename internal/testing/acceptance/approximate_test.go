@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // generated writes a model with btn generate and returns its path.
@@ -111,7 +111,7 @@ func TestDeadlineAnswersWithTheBestEstimateSoFar(t *testing.T) {
 	}
 	model := generated(t, "complete", "-n", "50", "--delta", "0.3", "--seed", "6")
 	r := (*deployment)(nil).infer(t, model, "--method", "truncated", "--set", "truncated.bond=128", "--deadline", "20s")[0]
-	if r.Status != btn.StatusOK || r.Ended != "deadline" || len(r.Estimates) == 0 {
+	if r.Status != query.StatusOK || r.Ended != "deadline" || len(r.Estimates) == 0 {
 		t.Errorf("%+v, error %+v", r, r.Error)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -135,7 +135,7 @@ func (d *deployment) start(t *testing.T, program, name string) {
 }
 
 // infer runs `btn infer` against the deployment, or embedded if d is nil.
-func (d *deployment) infer(t *testing.T, args ...string) []btn.Result {
+func (d *deployment) infer(t *testing.T, args ...string) []query.Result {
 	t.Helper()
 	args = append([]string{"infer", "--json"}, args...)
 	switch {
@@ -152,7 +152,7 @@ func (d *deployment) infer(t *testing.T, args ...string) []btn.Result {
 }
 
 // sameBits compares the numbers of two answers to the same request.
-func sameBits(t *testing.T, name string, got, want []btn.Result) {
+func sameBits(t *testing.T, name string, got, want []query.Result) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d results, want %d", name, len(got), len(want))

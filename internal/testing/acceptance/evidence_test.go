@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -52,7 +51,7 @@ func TestOnePlanForAllEvidence(t *testing.T) {
 		}
 	}
 	m, _ := reference.Model(t, evidenceModel) // skips without BTN_DATA
-	ask := pipelineFor(t, m, btn.Settings{NoExact: true})
+	ask := pipelineFor(t, m, query.Settings{NoExact: true})
 	exact := exactly(t, m)
 	rng := rand.New(rand.NewPCG(15, 1))
 	var seconds []float64
@@ -85,7 +84,7 @@ func TestOnePlanForAllEvidence(t *testing.T) {
 		for _, e := range r.Estimates {
 			switch {
 			case e.Reused && (len(values) == 0 || len(values) > mostReused || e.Relearned != "" ||
-				e.Family != btn.FamilyTree):
+				e.Family != query.FamilyTree):
 				t.Errorf("%d observations: projectors are reused: %+v", len(values), e)
 			case e.Reused:
 				reused++
@@ -104,8 +103,8 @@ func TestOnePlanForAllEvidence(t *testing.T) {
 
 // pipelineFor returns a function that asks a pipeline in this process for one query per job.
 func pipelineFor(
-	t *testing.T, m *factorgraph.Model, s btn.Settings,
-) func(job string, ev factorgraph.Evidence) (btn.Result, time.Duration) {
+	t *testing.T, m *factorgraph.Model, s query.Settings,
+) func(job string, ev factorgraph.Evidence) (query.Result, time.Duration) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -123,7 +122,7 @@ func pipelineFor(
 	must(err)
 	body, err := wire.NewModel(m)
 	must(err)
-	return func(job string, ev factorgraph.Evidence) (btn.Result, time.Duration) {
+	return func(job string, ev factorgraph.Evidence) (query.Result, time.Duration) {
 		t.Helper()
 		ctx, begin := t.Context(), time.Now()
 		_, err := c.Submit(ctx, wire.Request{
@@ -151,7 +150,7 @@ func exactly(t *testing.T, m *factorgraph.Model) func(factorgraph.Evidence) floa
 			Job:      "exact",
 			Model:    m,
 			Queries:  []query.Query{{Evidence: ev}},
-			Settings: btn.Settings{Method: btn.MethodExact},
+			Settings: query.Settings{Method: query.MethodExact},
 		})
 
 		if err != nil || r[0].LogZ == nil || !r[0].Exact {

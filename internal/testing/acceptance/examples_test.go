@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
@@ -185,7 +184,7 @@ func (s served) request(t *testing.T, job string) (wire.Request, nats.Header) {
 }
 
 // computed returns the results of infer.Run for a request.
-func computed(t *testing.T, m wire.Request) []btn.Result {
+func computed(t *testing.T, m wire.Request) []query.Result {
 	t.Helper()
 	r := infer.Request{Job: m.Job, Settings: m.Settings}
 	var err error
@@ -215,7 +214,7 @@ func computed(t *testing.T, m wire.Request) []btn.Result {
 }
 
 // bare is a result as JSON, with all digits of its numbers, but without names, duration and cache hits.
-func bare(t *testing.T, r btn.Result) string {
+func bare(t *testing.T, r query.Result) string {
 	t.Helper()
 	r.TimingsMS, r.Cache, r.Named = nil, "", nil
 	b, err := json.Marshal(r)
@@ -227,7 +226,7 @@ func bare(t *testing.T, r btn.Result) string {
 
 // check compares the output of an example for a job with the results of infer.Run on the stored
 // request.
-func (s served) check(t *testing.T, job, stdout string) []btn.Result {
+func (s served) check(t *testing.T, job, stdout string) []query.Result {
 	t.Helper()
 	m, header := s.request(t, job)
 	digest, err := m.Digest()

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/commands"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // bin is the folder of the built commands.
@@ -62,11 +62,11 @@ func command(t *testing.T, name string, args ...string) (stdout string, code int
 }
 
 // results parses the output of --json, one object per line.
-func results(t *testing.T, out string) []btn.Result {
+func results(t *testing.T, out string) []query.Result {
 	t.Helper()
-	var list []btn.Result
+	var list []query.Result
 	for line := range strings.Lines(out) {
-		var r btn.Result
+		var r query.Result
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/schemas"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -164,11 +164,11 @@ func TestResultsMatchTheirSchema(t *testing.T) {
 			if err := schema.Validate(value); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			var r btn.Result
+			var r query.Result
 			if err := json.Unmarshal([]byte(line), &r); err != nil {
 				t.Fatal(err)
 			}
-			if name == "zero" && (!r.Zero || r.LogZ != nil || r.Log10Z != nil || r.Status != btn.StatusOK) {
+			if name == "zero" && (!r.Zero || r.LogZ != nil || r.Log10Z != nil || r.Status != query.StatusOK) {
 				t.Errorf("impossible evidence: %s", line)
 			}
 		}

@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -167,7 +167,7 @@ func testExampleQuestions(t *testing.T, prepare func(*testing.T) program) {
 }
 
 // checkQuestions compares a result about burglary with enumeration under the same observations.
-func checkQuestions(t *testing.T, r *btn.Result, at map[int]int) {
+func checkQuestions(t *testing.T, r *query.Result, at map[int]int) {
 	t.Helper()
 	near := func(what string, got, want float64) {
 		if math.Abs(got-want) > 1e-12*max(1, math.Abs(want)) {

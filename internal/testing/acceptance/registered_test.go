@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
@@ -61,7 +60,7 @@ func TestRegisteredModelsAreHits(t *testing.T) {
 			first.stop()
 
 			misses := 0
-			for _, a := range [][]btn.Result{plain, marginals} {
+			for _, a := range [][]query.Result{plain, marginals} {
 				for i, r := range a {
 					if r.Cache != "hit" {
 						misses++
@@ -120,11 +119,11 @@ func observedSamples(t *testing.T, m *factorgraph.Model, count int) []factorgrap
 }
 
 // freshly answers a query exactly with marginals, with nothing remembered.
-func freshly(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) btn.Result {
+func freshly(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) query.Result {
 	t.Helper()
 	r, err := infer.Run(t.Context(), infer.Request{
 		Job: "fresh", Model: m, Queries: []query.Query{{Evidence: ev, Marginals: true}},
-		Settings: btn.Settings{Method: btn.MethodExact},
+		Settings: query.Settings{Method: query.MethodExact},
 	})
 
 	if err != nil || r[0].LogZ == nil || !r[0].Exact {
@@ -170,9 +169,9 @@ func register(t *testing.T, m *factorgraph.Model, redis string) *registered {
 }
 
 // ask asks query after query, each as a job, logs their times, and returns their results.
-func (r *registered) ask(list []factorgraph.Evidence, marginals bool) []btn.Result {
+func (r *registered) ask(list []factorgraph.Evidence, marginals bool) []query.Result {
 	r.t.Helper()
-	var results []btn.Result
+	var results []query.Result
 	var wall, used []float64 // milliseconds
 	for _, ev := range list {
 		r.asked++

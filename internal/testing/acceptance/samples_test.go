@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -62,8 +61,8 @@ func digestSamples(t *testing.T) []wire.Request {
 			DeadlineMS: 1 << 33,
 		},
 		{Job: "named", ModelDigest: wire.Digest([]byte(coin)), Queries: []query.Query{{}}},
-		{Job: "cp", UAI: coin, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}},
-		{Job: "plain", UAI: coin, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP, Starts: 3}},
+		{Job: "cp", UAI: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP}},
+		{Job: "plain", UAI: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP, Starts: 3}},
 		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []query.Query{{}, {
 			Evidence:  evidence,
 			Marginals: true,
@@ -88,8 +87,8 @@ func digestSamples(t *testing.T) []wire.Request {
 			Evid:  "rain=yes",
 			Named: &query.ByName{Joint: []string{"rain"}, Targets: []string{"wet", "2"}, Map: []string{"one"}},
 		}}, DeadlineMS: 60000,
-			Settings: btn.Settings{Method: btn.MethodTruncated, Objective: query.ObjectiveVariance, Components: 3, Maps: btn.MapOrthogonal,
-				Cores: btn.CoresAreVariables, Seed: 1 << 52,
+			Settings: query.Settings{Method: query.MethodTruncated, Objective: query.ObjectiveVariance, Components: 3, Maps: query.MapOrthogonal,
+				Cores: query.CoresAreVariables, Seed: 1 << 52,
 				Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1, LearnFlops: 1e9,
 				NoExact: true, Bond: 300, Budget: 2.5, Accuracy: 1e-3}},
 	}

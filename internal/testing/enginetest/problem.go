@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -101,8 +102,8 @@ func (e Engine) draw(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 // options draws the options of a network.
 func options(rng *rand.Rand) reparam.Options {
 	return reparam.Options{
-		Maps:  []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal}[rng.IntN(2)],
-		Cores: []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)],
+		Maps:  []query.MapKind{query.MapIdentity, query.MapOrthogonal}[rng.IntN(2)],
+		Cores: []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}[rng.IntN(2)],
 	}
 }
 

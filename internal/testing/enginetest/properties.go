@@ -14,12 +14,12 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -196,9 +196,9 @@ func maps(t *testing.T, e Engine) {
 	e.each(t, 7, func(rng *rand.Rand, what string) error {
 		m := e.draw(rng, false, false)
 		ev := generate.Evidence(rng, m)
-		cores := []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)]
+		cores := []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}[rng.IntN(2)]
 		var z [2]scaled.Number
-		for k, kind := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
+		for k, kind := range []query.MapKind{query.MapIdentity, query.MapOrthogonal} {
 			got, err := e.Contract(context.Background(), New(t, m, ev, reparam.Options{Maps: kind, Cores: cores}, 1), Want{})
 			if err != nil {
 				return err

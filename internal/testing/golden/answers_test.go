@@ -28,7 +28,7 @@ func newAnswers() *answers { return &answers{newGoldens(), newGoldens()} }
 
 // ask answers a request. Settings bound work by counts alone and the context has no deadline: no
 // clock takes part.
-func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s btn.Settings) {
+func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s query.Settings) {
 	t.Helper()
 	memo := &recorder{}
 	results, err := stage.Run(context.Background(), stage.Request{
@@ -60,7 +60,7 @@ func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries [
 
 // askAgain repeats a request under another setting that must change nothing.
 func (a *answers) askAgain(
-	t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s btn.Settings,
+	t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s query.Settings,
 ) {
 	t.Helper()
 	again := newAnswers()
@@ -104,9 +104,9 @@ func (r *recorder) Do(
 
 // fieldsOfResult are ln Z and the ratio in full, digests of long lists, of the other numbers (rest)
 // and of the texts for people. told is the text behind the last two.
-func fieldsOfResult(t *testing.T, r *btn.Result) (fields []string, told string) {
+func fieldsOfResult(t *testing.T, r *query.Result) (fields []string, told string) {
 	t.Helper()
-	if r.Status != btn.StatusOK {
+	if r.Status != query.StatusOK {
 		return []string{"code=" + string(r.Error.Code), "stage=" + r.Error.Stage}, r.Error.Message
 	}
 	fields = []string{fmt.Sprintf("exact=%t", r.Exact)}
@@ -127,7 +127,7 @@ func fieldsOfResult(t *testing.T, r *btn.Result) (fields []string, told string) 
 	if r.Joint != nil {
 		fields = append(fields, "joint="+many(r.Joint.P))
 	}
-	said, rest := btn.Result{Warnings: r.Warnings, Relearned: r.Relearned, Plan: r.Plan, Run: r.Run}, *r
+	said, rest := query.Result{Warnings: r.Warnings, Relearned: r.Relearned, Plan: r.Plan, Run: r.Run}, *r
 	rest.Job, rest.Query, rest.Cache, rest.EvidenceFile, rest.TimingsMS = "", 0, "", nil, nil
 	rest.LogZ, rest.Log10Z, rest.LnRatio, rest.Uncertainty, rest.Marginals, rest.Joint = nil, nil, nil, nil, nil, nil
 	rest.Warnings, rest.Relearned, rest.Plan, rest.Run = nil, "", nil, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -74,7 +75,7 @@ func (w *writer) plan(p *btn.Plan) {
 		w.parts(k, &p.Estimates[k])
 	}
 	w.shared(p.Estimates)
-	if !p.Grows() && p.Messages == nil && p.Method != btn.MethodRegions {
+	if !p.Grows() && p.Messages == nil && p.Method != query.MethodRegions {
 		return
 	}
 	masked := false
@@ -110,7 +111,7 @@ func (w *writer) plan(p *btn.Plan) {
 }
 
 // head is the common beginning of parts of an estimate, and its quality.
-func (w *writer) head(method btn.Method, q *btn.Quality, estimates []btn.Estimate) {
+func (w *writer) head(method query.Method, q *btn.Quality, estimates []btn.Estimate) {
 	w.line("%s exact %t ρ %s explained %s |B| %s |error| %s condition %s", method, q.Exact,
 		bits(q.Residual), bits(q.LnExplained), bits(q.LnNormB), bits(q.LnNormError), bits(q.ConditionGram))
 	frame := &btn.Frame{}
@@ -191,7 +192,7 @@ func (w *writer) shared(estimates []btn.Estimate) {
 			w.line("part %v", f.Links)
 			own := []btn.Estimate{*f.Estimate}
 			w.indent += " "
-			w.head(btn.MethodExact, f.Estimate.Quality, own)
+			w.head(query.MethodExact, f.Estimate.Quality, own)
 			w.parts(0, f.Estimate)
 			w.shared(own)
 			w.indent = w.indent[1:]

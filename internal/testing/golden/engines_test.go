@@ -31,6 +31,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -61,12 +62,12 @@ func engineNetworks(ctx context.Context) map[string]*btn.Network {
 		"grid": build(grid, reparam.Options{}),
 		"grid-observed": must(build(grid,
 			reparam.Options{}).Condition(factorgraph.Observe(map[int]int{0: 1, 40: 0, 77: 1}))),
-		"grid-bp":      must(bp.Network(ctx, grid, btn.CoresAreFactors, bp.Options{})),
+		"grid-bp":      must(bp.Network(ctx, grid, query.CoresAreFactors, bp.Options{})),
 		"complete":     build(must(generate.Complete(17, generate.Ising{Delta: 0.5, Seed: 23})), reparam.Options{}),
-		"regular":      build(regular, reparam.Options{Cores: btn.CoresAreVariables}),
+		"regular":      build(regular, reparam.Options{Cores: query.CoresAreVariables}),
 		"mixed":        build(mixed, reparam.Options{}),
-		"mixed-given":  build(mixed, reparam.Options{Maps: btn.MapGiven, Given: given}),
-		"mixed-turned": build(mixed, reparam.Options{Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables}),
+		"mixed-given":  build(mixed, reparam.Options{Maps: query.MapGiven, Given: given}),
+		"mixed-turned": build(mixed, reparam.Options{Maps: query.MapOrthogonal, Cores: query.CoresAreVariables}),
 		"signed": build(random(25, generate.SmallOptions{
 			Variables: 10,
 			Factors:   14,

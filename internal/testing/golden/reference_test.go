@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/modeljson"
@@ -25,24 +24,24 @@ import (
 )
 
 // referenceSettings are the settings of the requests on every reference model.
-var referenceSettings = map[string]btn.Settings{
-	"auto":           {Method: btn.MethodAuto, Budget: 1e9},
-	"auto-variables": {Method: btn.MethodAuto, Budget: 1e8, Cores: btn.CoresAreVariables},
-	"truncated":      {Method: btn.MethodTruncated, Budget: 2e8, Bond: 8},
-	"regions":        {Method: btn.MethodRegions, Budget: 1e9},
-	"symmetry-cp":    {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8},
+var referenceSettings = map[string]query.Settings{
+	"auto":           {Method: query.MethodAuto, Budget: 1e9},
+	"auto-variables": {Method: query.MethodAuto, Budget: 1e8, Cores: query.CoresAreVariables},
+	"truncated":      {Method: query.MethodTruncated, Budget: 2e8, Bond: 8},
+	"regions":        {Method: query.MethodRegions, Budget: 1e9},
+	"symmetry-cp":    {Method: query.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8},
 	"symmetry-cp-bp": {
-		Method:     btn.MethodSymmetryCP,
+		Method:     query.MethodSymmetryCP,
 		Components: 1,
 		Sweeps:     1,
 		Starts:     1,
 		LearnFlops: 1e8,
-		Maps:       btn.MapBP,
+		Maps:       query.MapBP,
 	},
-	"symmetry-cp-variables": {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1,
-		LearnFlops: 1e8, Maps: btn.MapOrthogonal,
-		Cores: btn.CoresAreVariables},
-	"exact": {Method: btn.MethodExact, Memory: 1 << 30},
+	"symmetry-cp-variables": {Method: query.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1,
+		LearnFlops: 1e8, Maps: query.MapOrthogonal,
+		Cores: query.CoresAreVariables},
+	"exact": {Method: query.MethodExact, Memory: 1 << 30},
 }
 
 var otherEvidence = map[string]string{"truth/orth_min2": "truth/om2.evid"}

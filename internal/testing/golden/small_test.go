@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/testing/truth"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -208,15 +207,15 @@ func weights(n int) []float64 {
 
 // methods are the ways to answer, with budgets in counted work that make something of each on a
 // small model.
-var methods = map[string]btn.Settings{
-	"exact":       {Method: btn.MethodExact},
-	"exact-small": {Method: btn.MethodExact, Memory: 2 << 10},
-	"auto":        {Method: btn.MethodAuto},
-	"auto-small":  {Method: btn.MethodAuto, Memory: 1 << 10, Budget: 1e5},
-	"auto-not":    {Method: btn.MethodAuto, NoExact: true, Bond: 4, Budget: 1e7},
-	"truncated":   {Method: btn.MethodTruncated, Bond: 3, Budget: 1e7},
-	"regions":     {Method: btn.MethodRegions, Budget: 1e6},
-	"symmetry-cp": {Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1, LearnFlops: 1e7},
+var methods = map[string]query.Settings{
+	"exact":       {Method: query.MethodExact},
+	"exact-small": {Method: query.MethodExact, Memory: 2 << 10},
+	"auto":        {Method: query.MethodAuto},
+	"auto-small":  {Method: query.MethodAuto, Memory: 1 << 10, Budget: 1e5},
+	"auto-not":    {Method: query.MethodAuto, NoExact: true, Bond: 4, Budget: 1e7},
+	"truncated":   {Method: query.MethodTruncated, Bond: 3, Budget: 1e7},
+	"regions":     {Method: query.MethodRegions, Budget: 1e6},
+	"symmetry-cp": {Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1, LearnFlops: 1e7},
 }
 
 // quick are the methods that are asked under every maps, which are for symmetry-cp alone: the
@@ -224,15 +223,15 @@ var methods = map[string]btn.Settings{
 var quick = map[string]bool{"exact": true, "auto": true, "truncated": true}
 
 // refused are settings that no model is answered with.
-var refused = map[string]btn.Settings{
+var refused = map[string]query.Settings{
 	"method": {Method: "none"},
-	"maps":   {Method: btn.MethodSymmetryCP, Maps: "none"},
+	"maps":   {Method: query.MethodSymmetryCP, Maps: "none"},
 	"cores":  {Cores: "none"},
-	"memory": {Method: btn.MethodExact, Memory: 1},
+	"memory": {Method: query.MethodExact, Memory: 1},
 }
 
-var mapKinds = []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP, btn.MapGiven}
-var coreChoices = []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}
+var mapKinds = []query.MapKind{query.MapIdentity, query.MapOrthogonal, query.MapBP, query.MapGiven}
+var coreChoices = []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}
 
 // small are the answers of all small models, which two tests share.
 var small = sync.OnceValue(func() func(*testing.T) *answers {
@@ -261,9 +260,9 @@ func answerSmall(t *testing.T) *answers {
 					for _, s.Maps = range mapKinds {
 						name := fmt.Sprintf("%s %s %s", model, method, s.Cores)
 						switch {
-						case s.Method == btn.MethodSymmetryCP:
+						case s.Method == query.MethodSymmetryCP:
 							a.ask(t, name+" "+string(s.Maps), m, smallQueries(m), s)
-						case s.Maps == btn.MapIdentity:
+						case s.Maps == query.MapIdentity:
 							a.ask(t, name, m, smallQueries(m), s)
 						case quick[method]:
 							a.askAgain(t, name, m, smallQueries(m), s)

@@ -5,8 +5,8 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // MinFill is contractionorder.MinFill.
@@ -26,7 +26,7 @@ func Best(h contractionorder.Hypergraph) []int {
 }
 
 // Evaluate is contractionorder.EvaluateOrder.
-func Evaluate(h contractionorder.Hypergraph, order []int) btn.Cost {
+func Evaluate(h contractionorder.Hypergraph, order []int) query.Cost {
 	return must(contractionorder.EvaluateOrder(context.Background(), h, order))
 }
 
@@ -39,6 +39,6 @@ func must[T any](x T, err error) T {
 }
 
 // PlanMarginals is einsum.PlanMarginals.
-func PlanMarginals(h contractionorder.Hypergraph, order []int) btn.Cost {
+func PlanMarginals(h contractionorder.Hypergraph, order []int) query.Cost {
 	return must(einsum.PlanMarginals(context.Background(), h, order))
 }

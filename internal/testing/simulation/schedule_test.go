@@ -21,10 +21,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/memlog"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -434,7 +434,7 @@ func (s *schedule) disturb(ctx context.Context, ended chan struct{}) {
 }
 
 // job submits a job until it is accepted, waits for its answer, and returns a violation.
-func (s *schedule) job(ctx context.Context, w wire.Request, cancelled time.Duration, want []btn.Result) error {
+func (s *schedule) job(ctx context.Context, w wire.Request, cancelled time.Duration, want []query.Result) error {
 	c := s.client
 	for {
 		_, err := c.Submit(ctx, w)
@@ -481,7 +481,7 @@ func (s *schedule) job(ctx context.Context, w wire.Request, cancelled time.Durat
 }
 
 // early returns a violation by the answer of a job with a deadline. It may be an estimate, or none; a number that is called exact is.
-func early(a *wire.Answer, want []btn.Result) error {
+func early(a *wire.Answer, want []query.Result) error {
 	const rounding = 1e-9 // nats
 	for i, r := range a.Results {
 		if r.Exact && math.Abs(*r.LogZ-*want[i].LogZ) > rounding {
@@ -538,8 +538,8 @@ func (s *schedule) left(ctx context.Context, nc *nats.Conn) (wrong []string) {
 }
 
 // plain writes results without the fields that differ from run to run.
-func plain(results []btn.Result) string {
-	out := make([]btn.Result, len(results))
+func plain(results []query.Result) string {
+	out := make([]query.Result, len(results))
 	for i, r := range results {
 		r.Job, r.TimingsMS, r.Cache = "", nil, ""
 		out[i] = r

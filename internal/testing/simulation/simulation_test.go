@@ -16,7 +16,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/memlog"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -44,12 +43,12 @@ func TestMain(m *testing.M) {
 // example is a request with the results of infer.Run.
 type example struct {
 	request wire.Request
-	want    []btn.Result
+	want    []query.Result
 }
 
 // examples returns requests of several kinds, each of several tasks.
 var examples = sync.OnceValue(func() (all []example) {
-	for seed, s := range []btn.Settings{{}, {}, {Method: query.MethodTruncated}, {}} {
+	for seed, s := range []query.Settings{{}, {}, {Method: query.MethodTruncated}, {}} {
 		side := 3
 		s.Budget = 1e6 // a late job's plan, of many tasks, has no more work for all its time
 		if seed == 0 { // one that is larger than messages of 8 KiB

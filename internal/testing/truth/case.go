@@ -15,7 +15,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -37,7 +36,7 @@ type Case struct {
 	Name     string             `json:"name"`
 	Model    *factorgraph.Model `json:"-"` // written in the native format
 	Queries  []query.Query      `json:"queries"`
-	Settings btn.Settings       `json:"settings"`
+	Settings query.Settings     `json:"settings"`
 	Route    Route              `json:"route"`
 	Timeout  time.Duration      `json:"timeout_ns,omitempty"` // of the context; 0: the harness's own
 }
@@ -79,26 +78,26 @@ func Named(name string) (*Case, []Truth, error) {
 
 // settings draws method, maps, cores and budgets. Work is kept small: a run has tens of thousands of
 // cases.
-func (d *drawer) settings() btn.Settings {
-	s := btn.Settings{
-		Method: generate.Pick(d.Rand, btn.MethodAuto, btn.MethodAuto, btn.MethodAuto, btn.MethodExact,
-			btn.MethodExact, btn.MethodExact,
-			btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions),
-		Maps:   generate.Pick(d.Rand, btn.MapIdentity, btn.MapIdentity, btn.MapOrthogonal, btn.MapBP),
-		Cores:  generate.Pick(d.Rand, btn.CoresAreFactors, btn.CoresAreFactors, btn.CoresAreVariables),
+func (d *drawer) settings() query.Settings {
+	s := query.Settings{
+		Method: generate.Pick(d.Rand, query.MethodAuto, query.MethodAuto, query.MethodAuto, query.MethodExact,
+			query.MethodExact, query.MethodExact,
+			query.MethodSymmetryCP, query.MethodTruncated, query.MethodRegions),
+		Maps:   generate.Pick(d.Rand, query.MapIdentity, query.MapIdentity, query.MapOrthogonal, query.MapBP),
+		Cores:  generate.Pick(d.Rand, query.CoresAreFactors, query.CoresAreFactors, query.CoresAreVariables),
 		Memory: generate.Pick[int64](d.Rand, 0, 0, 0, 1<<20, 64<<10, 8<<10, 2<<10, 512),
 		Seed:   d.Rand.Uint64N(3),
 	}
 
-	if s.Method == btn.MethodAuto {
+	if s.Method == query.MethodAuto {
 		s.NoExact = d.Chance(0.3)
 	}
 	switch s.Method {
-	case btn.MethodSymmetryCP:
+	case query.MethodSymmetryCP:
 		s.Components, s.Sweeps, s.Starts = 1+d.Rand.IntN(4), 1+d.Rand.IntN(4), 1
 		s.LearnFlops = generate.Pick(d.Rand, 1e6, 1e7)
 		s.NonNegative, s.LearnMaps = d.Chance(0.2), d.Chance(0.2)
-	case btn.MethodTruncated, btn.MethodRegions, btn.MethodAuto:
+	case query.MethodTruncated, query.MethodRegions, query.MethodAuto:
 		s.Bond = generate.Pick(d.Rand, 0, 1, 2, 3, 4, 8)
 		s.Budget = generate.Pick(d.Rand, 1e5, 1e6, 1e7)
 		if d.Chance(0.2) {
@@ -110,19 +109,19 @@ func (d *drawer) settings() btn.Settings {
 }
 
 // sampled turns some questions to other estimates into questions to sampled components. It comes last, as circuits does.
-func (d *drawer) sampled(s *btn.Settings) {
-	if (s.Method == btn.MethodTruncated || s.Method == btn.MethodRegions) && d.Chance(0.4) {
-		s.Method = btn.MethodSampled
+func (d *drawer) sampled(s *query.Settings) {
+	if (s.Method == query.MethodTruncated || s.Method == query.MethodRegions) && d.Chance(0.4) {
+		s.Method = query.MethodSampled
 	}
 }
 
 // circuits turns some exact questions into questions to circuits, at times with so little work that
 // a search is split into cubes. It comes last, so that models are drawn as before.
-func (d *drawer) circuits(s *btn.Settings) {
-	if s.Method != btn.MethodExact || !d.Chance(0.4) {
+func (d *drawer) circuits(s *query.Settings) {
+	if s.Method != query.MethodExact || !d.Chance(0.4) {
 		return
 	}
-	s.Method, s.Memory = btn.MethodCircuit, generate.Pick(d.Rand, 0, 0, s.Memory)
+	s.Method, s.Memory = query.MethodCircuit, generate.Pick(d.Rand, 0, 0, s.Memory)
 	s.Budget = generate.Pick[float64](d.Rand, 0, 0, oneStep, 40*oneStep)
 }
 
@@ -130,10 +129,10 @@ func (d *drawer) circuits(s *btn.Settings) {
 const oneStep = policy.CircuitFlops
 
 // queries draws a query, at times a second one, at times an event asked over the first.
-func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []query.Query {
+func (d *drawer) queries(m *factorgraph.Model, s query.Settings) []query.Query {
 	first := query.Query{Evidence: d.evidence(m), Marginals: d.Chance(0.5)}
 	if n := len(m.Domains); n > 0 && d.Chance(0.15) &&
-		(s.Method == btn.MethodAuto || s.Method == btn.MethodExact) &&
+		(s.Method == query.MethodAuto || s.Method == query.MethodExact) &&
 		!s.NoExact {
 		first.Joint = d.Shuffled(generate.UpTo(n))[:min(n, 1+d.Rand.IntN(3))]
 	}

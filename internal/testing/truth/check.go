@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Tolerance bounds the error of results called exact: of ln Z and ln ratios in nats or relative to
@@ -112,7 +112,7 @@ func (k *checker) small() bool {
 }
 
 // result checks one result against the truth: value, zero, certificate, marginals, joint.
-func (k *checker) result(q int, t *Truth, r *btn.Result) {
+func (k *checker) result(q int, t *Truth, r *query.Result) {
 	if _, err := json.Marshal(r); err != nil {
 		k.add(NotFinite, q, "%v", err)
 		return
@@ -120,7 +120,7 @@ func (k *checker) result(q int, t *Truth, r *btn.Result) {
 	if r.Query != q {
 		k.add(Incomplete, q, "the result is of query %d", r.Query)
 	}
-	if r.Status != btn.StatusOK {
+	if r.Status != query.StatusOK {
 		if r.Error == nil {
 			k.add(Untyped, q, "status %q without an error", r.Status)
 			return
@@ -167,7 +167,7 @@ func show(x *float64) string {
 
 // certificate checks that the interval has the truth in it. Z = 0 needs a bound that reaches the
 // estimate.
-func (k *checker) certificate(q int, t *Truth, r *btn.Result) {
+func (k *checker) certificate(q int, t *Truth, r *query.Result) {
 	c := r.Certificate
 	if c == nil {
 		return
@@ -180,7 +180,7 @@ func (k *checker) certificate(q int, t *Truth, r *btn.Result) {
 }
 
 // bounds checks that bounds which follow from the model alone have the truth between them.
-func (k *checker) bounds(q int, t *Truth, r *btn.Result) {
+func (k *checker) bounds(q int, t *Truth, r *query.Result) {
 	b := r.Bounds
 	if b == nil || b.Level < 1 {
 		return
@@ -206,7 +206,7 @@ func (k *checker) probability(class string, q int, what string, p, truth float64
 }
 
 // marginals checks that rows are complete, sum to 1, and are right where that is promised.
-func (k *checker) marginals(q int, t *Truth, r *btn.Result) {
+func (k *checker) marginals(q int, t *Truth, r *query.Result) {
 	if r.Marginals == nil {
 		if k.c.Queries[q].Marginals && r.Exact && !said(r, "no marginals") {
 			k.add(Incomplete, q, "no marginals")
@@ -244,12 +244,12 @@ func (k *checker) marginals(q int, t *Truth, r *btn.Result) {
 }
 
 // said reports whether a warning begins so: a result withheld with a reason is no violation.
-func said(r *btn.Result, what string) bool {
+func said(r *query.Result, what string) bool {
 	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, what) })
 }
 
 // joint checks the joint marginal likewise.
-func (k *checker) joint(q int, t *Truth, r *btn.Result) {
+func (k *checker) joint(q int, t *Truth, r *query.Result) {
 	set := k.c.Queries[q].Joint
 	if r.Joint == nil {
 		if set != nil && r.Exact && !said(r, "no joint") {
@@ -274,13 +274,13 @@ func (k *checker) joint(q int, t *Truth, r *btn.Result) {
 }
 
 // ratio checks ln P(event | given) of query q relative to the query it is over.
-func (k *checker) ratio(q int, truth []Truth, results []btn.Result) {
+func (k *checker) ratio(q int, truth []Truth, results []query.Result) {
 	r, over := &results[q], k.c.Queries[q].Over-1
-	if over < 0 || r.Status != btn.StatusOK {
+	if over < 0 || r.Status != query.StatusOK {
 		return
 	}
 	given := &results[over]
-	exact := r.Exact && given.Status == btn.StatusOK && given.Exact
+	exact := r.Exact && given.Status == query.StatusOK && given.Exact
 	if r.LnRatio == nil {
 		if exact && !r.Zero && !given.Zero {
 			k.add(Incomplete, q, "no ratio of two exact values")
@@ -300,7 +300,7 @@ func (k *checker) ratio(q int, truth []Truth, results []btn.Result) {
 }
 
 // stated is the uncertainty of an answer, 0 where it has none.
-func stated(r *btn.Result) float64 {
+func stated(r *query.Result) float64 {
 	if r.Uncertainty == nil {
 		return 0
 	}

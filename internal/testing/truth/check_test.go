@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -20,7 +19,7 @@ import (
 )
 
 // sound is a case with everything in it, and its right answers.
-func sound(t *testing.T) (*Case, []Truth, []btn.Result) {
+func sound(t *testing.T) (*Case, []Truth, []query.Result) {
 	t.Helper()
 	c := &Case{Name: "sound", Route: RoutePlain,
 		Model: &factorgraph.Model{Domains: []int{2, 3}, Factors: []factorgraph.Factor{
@@ -53,64 +52,64 @@ func TestDoctoredAnswersAreCaught(t *testing.T) {
 	if !right[0].Exact || !right[2].Zero || right[1].LnRatio == nil || right[0].Joint == nil {
 		t.Fatalf("the case has not everything in it: %+v", right)
 	}
-	estimate := func(r *btn.Result) { r.Exact = false }
+	estimate := func(r *query.Result) { r.Exact = false }
 	for name, d := range map[string]struct {
 		want   string
-		doctor func(r []btn.Result)
+		doctor func(r []query.Result)
 	}{
-		"ln Z off by 1e-8": {WrongValue, func(r []btn.Result) { r[0].LogZ = number(*r[0].LogZ + 1e-8) }},
-		"false zero":       {FalseZero, func(r []btn.Result) { r[0].Zero, r[0].LogZ = true, nil }},
-		"false zero, estimated": {FalseZero, func(r []btn.Result) {
+		"ln Z off by 1e-8": {WrongValue, func(r []query.Result) { r[0].LogZ = number(*r[0].LogZ + 1e-8) }},
+		"false zero":       {FalseZero, func(r []query.Result) { r[0].Zero, r[0].LogZ = true, nil }},
+		"false zero, estimated": {FalseZero, func(r []query.Result) {
 			estimate(&r[0])
 			r[0].Zero, r[0].LogZ = true, nil
 		}},
-		"missed zero": {MissedZero, func(r []btn.Result) { r[2].Zero, r[2].LogZ = false, number(-700) }},
-		"a marginal": {WrongMar, func(r []btn.Result) {
+		"missed zero": {MissedZero, func(r []query.Result) { r[2].Zero, r[2].LogZ = false, number(-700) }},
+		"a marginal": {WrongMar, func(r []query.Result) {
 			r[0].Marginals[0] = []float64{0.4 + 1e-8, 0.6 - 1e-8}
 		}},
-		"P > 1": {Improbable, func(r []btn.Result) { r[0].Marginals[0] = []float64{1.25, -0.25} }},
-		"P > 1, estimated": {Improbable, func(r []btn.Result) {
+		"P > 1": {Improbable, func(r []query.Result) { r[0].Marginals[0] = []float64{1.25, -0.25} }},
+		"P > 1, estimated": {Improbable, func(r []query.Result) {
 			estimate(&r[0])
 			r[0].Marginals[0] = []float64{1 + 1e-12, 0}
 		}},
-		"P < 0": {Improbable, func(r []btn.Result) {
+		"P < 0": {Improbable, func(r []query.Result) {
 			estimate(&r[0])
 			r[0].Marginals[0] = []float64{1, -1e-300}
 		}},
-		"marginals sum to 0.9": {Improbable, func(r []btn.Result) {
+		"marginals sum to 0.9": {Improbable, func(r []query.Result) {
 			estimate(&r[0])
 			r[0].Marginals[0] = []float64{0.5, 0.4}
 		}},
-		"a joint cell": {WrongJoint, func(r []btn.Result) { r[0].Joint.P[0] += 1e-8 }},
-		"a ratio":      {WrongRatio, func(r []btn.Result) { r[1].LnRatio = number(*r[1].LnRatio - 1e-8) }},
-		"± rounding": {Misstated, func(r []btn.Result) {
+		"a joint cell": {WrongJoint, func(r []query.Result) { r[0].Joint.P[0] += 1e-8 }},
+		"a ratio":      {WrongRatio, func(r []query.Result) { r[1].LnRatio = number(*r[1].LnRatio - 1e-8) }},
+		"± rounding": {Misstated, func(r []query.Result) {
 			estimate(&r[0])
 			r[0].LogZ, r[0].Uncertainty = number(truth[0].LnZ+1e-8), number(1e-12)
 		}},
-		"± rounding, Z = 0": {Misstated, func(r []btn.Result) {
+		"± rounding, Z = 0": {Misstated, func(r []query.Result) {
 			estimate(&r[2])
 			r[2].Zero, r[2].LogZ, r[2].Uncertainty = false, number(-700), number(1e-12)
 		}},
-		"a ratio above 1": {RatioAbove, func(r []btn.Result) { estimate(&r[1]); r[1].LnRatio = number(0.22) }},
-		"a bound": {BrokenBound, func(r []btn.Result) {
+		"a ratio above 1": {RatioAbove, func(r []query.Result) { estimate(&r[1]); r[1].LnRatio = number(0.22) }},
+		"a bound": {BrokenBound, func(r []query.Result) {
 			estimate(&r[0])
-			r[0].Certificate = &btn.Certificate{LnUpper: truth[0].LnZ - 1e-6}
+			r[0].Certificate = &query.Certificate{LnUpper: truth[0].LnZ - 1e-6}
 		}},
-		"a lower bound": {BrokenBound, func(r []btn.Result) {
+		"a lower bound": {BrokenBound, func(r []query.Result) {
 			estimate(&r[0])
-			r[0].Certificate = &btn.Certificate{LnLower: number(truth[0].LnZ + 1e-6), LnUpper: truth[0].LnZ + 1}
+			r[0].Certificate = &query.Certificate{LnLower: number(truth[0].LnZ + 1e-6), LnUpper: truth[0].LnZ + 1}
 		}},
-		"NaN":           {NotFinite, func(r []btn.Result) { r[0].Residual = number(math.NaN()) }},
-		"no marginals":  {Incomplete, func(r []btn.Result) { r[0].Marginals = nil }},
-		"no joint":      {Incomplete, func(r []btn.Result) { r[0].Joint = nil }},
-		"no ratio":      {Incomplete, func(r []btn.Result) { r[1].LnRatio = nil }},
-		"no ln Z":       {Incomplete, func(r []btn.Result) { r[0].LogZ = nil }},
-		"another query": {Incomplete, func(r []btn.Result) { r[0].Query = 1 }},
-		"internal": {Untyped, func(r []btn.Result) {
-			r[0].Status, r[0].Error = "error", &btn.ErrorInfo{Code: fault.Internal, Message: "broken"}
+		"NaN":           {NotFinite, func(r []query.Result) { r[0].Residual = number(math.NaN()) }},
+		"no marginals":  {Incomplete, func(r []query.Result) { r[0].Marginals = nil }},
+		"no joint":      {Incomplete, func(r []query.Result) { r[0].Joint = nil }},
+		"no ratio":      {Incomplete, func(r []query.Result) { r[1].LnRatio = nil }},
+		"no ln Z":       {Incomplete, func(r []query.Result) { r[0].LogZ = nil }},
+		"another query": {Incomplete, func(r []query.Result) { r[0].Query = 1 }},
+		"internal": {Untyped, func(r []query.Result) {
+			r[0].Status, r[0].Error = "error", &query.ErrorInfo{Code: fault.Internal, Message: "broken"}
 		}},
-		"blamed": {BlamedInput, func(r []btn.Result) {
-			r[0].Status, r[0].Error = "error", &btn.ErrorInfo{Code: fault.BadInput, Message: "your fault"}
+		"blamed": {BlamedInput, func(r []query.Result) {
+			r[0].Status, r[0].Error = "error", &query.ErrorInfo{Code: fault.BadInput, Message: "your fault"}
 		}},
 	} {
 		_, _, results := sound(t)
@@ -127,24 +126,24 @@ func TestBrokenCallsAreCaught(t *testing.T) {
 	limits := Limits{Timeout: time.Millisecond, Grace: 20 * time.Millisecond}
 	stop := make(chan struct{})
 	defer close(stop)
-	for want, call := range map[string]func(context.Context) ([]btn.Result, error){
-		DidNotReturn: func(context.Context) ([]btn.Result, error) { <-stop; return nil, nil },
-		Panicked:     func(context.Context) ([]btn.Result, error) { panic("broken") },
-		Untyped:      func(context.Context) ([]btn.Result, error) { return nil, errors.New("something") },
-		BlamedInput: func(context.Context) ([]btn.Result, error) {
+	for want, call := range map[string]func(context.Context) ([]query.Result, error){
+		DidNotReturn: func(context.Context) ([]query.Result, error) { <-stop; return nil, nil },
+		Panicked:     func(context.Context) ([]query.Result, error) { panic("broken") },
+		Untyped:      func(context.Context) ([]query.Result, error) { return nil, errors.New("something") },
+		BlamedInput: func(context.Context) ([]query.Result, error) {
 			return nil, fault.New(fault.BadInput, "your fault")
 		},
-		WrongFormat: func(context.Context) ([]btn.Result, error) {
+		WrongFormat: func(context.Context) ([]query.Result, error) {
 			return nil, formatError{errors.New("other entries")}
 		},
-		Incomplete: func(context.Context) ([]btn.Result, error) { return nil, nil },
+		Incomplete: func(context.Context) ([]query.Result, error) { return nil, nil },
 	} {
 		found := Check(c, truth, watch(limits, 0, call))
 		if len(found) != 1 || found[0].Class != want {
 			t.Errorf("found %v, want %q", found, want)
 		}
 	}
-	late := watch(limits, 0, func(ctx context.Context) ([]btn.Result, error) {
+	late := watch(limits, 0, func(ctx context.Context) ([]query.Result, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})

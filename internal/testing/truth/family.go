@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -81,11 +80,11 @@ func (d *drawer) size(least, most, few int) int {
 }
 
 // largeSettings are the settings that a large model can be asked with.
-func (d *drawer) largeSettings() btn.Settings {
+func (d *drawer) largeSettings() query.Settings {
 	s := d.settings()
 	s.Memory = generate.Pick[int64](d.Rand, 0, 0, 1<<20)
 	if d.Chance(0.5) {
-		s.Method, s.NoExact = generate.Pick(d.Rand, btn.MethodAuto, btn.MethodExact), false
+		s.Method, s.NoExact = generate.Pick(d.Rand, query.MethodAuto, query.MethodExact), false
 	}
 	return s
 }

@@ -7,7 +7,6 @@ import (
 	"math/big"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -79,7 +78,7 @@ func (d *drawer) classes(c *Case) Truth {
 	m.drawTables(decades, generate.Pick(d.Rand, 0, 0, 0.05, 0.2))
 	m.drawMembers(decades)
 	c.Model = m.model(c)
-	c.Settings = btn.Settings{Method: generate.Pick(d.Rand, btn.MethodAuto, btn.MethodAuto, btn.MethodExact), Seed: c.Settings.Seed}
+	c.Settings = query.Settings{Method: generate.Pick(d.Rand, query.MethodAuto, query.MethodAuto, query.MethodExact), Seed: c.Settings.Seed}
 	q := query.Query{Marginals: d.Chance(0.7)}
 	m.observe(&q)
 	c.Queries = []query.Query{q}

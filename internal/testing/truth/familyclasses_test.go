@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestClassesAreExact: sums over counts are exact, for any sign of coupling and any range of weights, and no further off than an exact ln Z
@@ -27,7 +27,7 @@ func TestClassesAreExact(t *testing.T) {
 			continue
 		}
 		switch r := o.Results[0]; {
-		case r.Status != btn.StatusOK:
+		case r.Status != query.StatusOK:
 			t.Errorf("%s: %s", c.Name, r.Error.Message)
 		case !r.Exact:
 			t.Logf("%s is not exact: %v", c.Name, r.Warnings)

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -83,7 +82,7 @@ func (d *drawer) latent(c *Case) Truth {
 			z = z.Add(own.Mul(e).Mul(a[like]).Mul(b[unlike]))
 		}
 	}
-	c.Settings = btn.Settings{Method: generate.Pick(d.Rand, btn.MethodAuto, btn.MethodExact), Seed: c.Settings.Seed}
+	c.Settings = query.Settings{Method: generate.Pick(d.Rand, query.MethodAuto, query.MethodExact), Seed: c.Settings.Seed}
 	c.Queries = []query.Query{{Marginals: d.Chance(0.5)}}
 	return Truth{Z: z}
 }

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -25,7 +24,7 @@ import (
 type formatError struct{ error }
 
 // answer sends a case along its route.
-func answer(ctx context.Context, c *Case) ([]btn.Result, error) {
+func answer(ctx context.Context, c *Case) ([]query.Result, error) {
 	m, queries := c.Model, c.Queries
 	var err error
 	switch c.Route {

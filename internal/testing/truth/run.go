@@ -9,12 +9,12 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Outcome is the result of a case.
 type Outcome struct {
-	Results []btn.Result
+	Results []query.Result
 	Err     error  // of the whole request
 	Panic   string // with its stack
 	Hung    bool   // the call had not returned Grace after its context ended
@@ -32,12 +32,12 @@ var DefaultLimits = Limits{Timeout: 20 * time.Second, Grace: 10 * time.Second}
 
 // Run answers a case. It returns also where the call does not: the goroutine is then lost.
 func Run(c *Case, l Limits) Outcome {
-	return watch(l, c.Timeout, func(ctx context.Context) ([]btn.Result, error) { return answer(ctx, c) })
+	return watch(l, c.Timeout, func(ctx context.Context) ([]query.Result, error) { return answer(ctx, c) })
 }
 
 // watch runs a call with a time limit, and notes its return, a panic, or that it hangs beyond the
 // grace.
-func watch(l Limits, timeout time.Duration, call func(context.Context) ([]btn.Result, error)) Outcome {
+func watch(l Limits, timeout time.Duration, call func(context.Context) ([]query.Result, error)) Outcome {
 	if timeout == 0 {
 		timeout = l.Timeout
 	}

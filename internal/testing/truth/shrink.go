@@ -5,7 +5,6 @@ package truth
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -93,12 +92,12 @@ func plainer(c *Case) []*Case {
 	plain(func(n *Case) bool { n.Settings.Memory = 0; return c.Settings.Memory != 0 })
 	plain(func(n *Case) bool { n.Settings.Seed = 0; return c.Settings.Seed != 0 })
 	plain(func(n *Case) bool {
-		n.Settings.Maps = btn.MapIdentity
-		return c.Settings.Maps != btn.MapIdentity
+		n.Settings.Maps = query.MapIdentity
+		return c.Settings.Maps != query.MapIdentity
 	})
 	plain(func(n *Case) bool {
-		n.Settings.Cores = btn.CoresAreFactors
-		return c.Settings.Cores != btn.CoresAreFactors
+		n.Settings.Cores = query.CoresAreFactors
+		return c.Settings.Cores != query.CoresAreFactors
 	})
 	plain(func(n *Case) bool { n.Settings.NonNegative = false; return c.Settings.NonNegative })
 	plain(func(n *Case) bool { n.Settings.LearnMaps = false; return c.Settings.LearnMaps })

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -19,7 +18,7 @@ func TestRoundingOfBothSignsIsStated(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 17))
 		c := &Case{Name: fmt.Sprint("signs-", seed), Route: RoutePlain, Model: cancelling(rng), Queries: []query.Query{{}},
-			Settings: btn.Settings{Method: btn.MethodTruncated, Bond: 2 + rng.IntN(7), Budget: 1e6}}
+			Settings: query.Settings{Method: query.MethodTruncated, Bond: 2 + rng.IntN(7), Budget: 1e6}}
 		truth := Solve(c.Model, c.Queries)
 		o := Run(c, DefaultLimits)
 		if o.Err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // throughWire does the work of infer.Run, with everything between the stages through its bytes.
-func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
+func throughWire(ctx context.Context, c *Case) ([]query.Result, error) {
 	request, err := wireRequest(c)
 	if err != nil {
 		return nil, formatError{err}
@@ -63,7 +63,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 // worker is the memory of the pipeline's workers about one model.
 type worker struct {
 	net      *btn.Network
-	settings btn.Settings
+	settings query.Settings
 	memo     memory
 	known    plan.Known
 }
@@ -90,7 +90,7 @@ func (m memory) Do(
 }
 
 // answer does the work of learn-worker, contract-worker and aggregator.
-func (w *worker) answer(ctx context.Context, queries []query.Query) ([]btn.Result, error) {
+func (w *worker) answer(ctx context.Context, queries []query.Query) ([]query.Result, error) {
 	net := w.net
 	assignments, err := stage.LearnKnown(ctx, net, queries, w.settings, w.memo, &w.known)
 	if err != nil {
@@ -197,7 +197,7 @@ func contracted(
 	return values, nil
 }
 
-func wireAnswer(results []btn.Result) ([]btn.Result, error) {
+func wireAnswer(results []query.Result) ([]query.Result, error) {
 	var back wire.Answer
 	if err := carried(&wire.Answer{
 		Job:     "truth",

@@ -10,8 +10,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Tally counts the results of cases. The zero value is ready.
@@ -64,9 +64,9 @@ func (y *Tally) Count(c *Case, truth []Truth, o Outcome, found []Violation) {
 }
 
 // result counts one result.
-func (y *Tally) result(c *Case, t *Truth, r *btn.Result) {
+func (y *Tally) result(c *Case, t *Truth, r *query.Result) {
 	switch {
-	case r.Status != btn.StatusOK:
+	case r.Status != query.StatusOK:
 		if r.Error != nil {
 			y.Refused[fmt.Sprintf("%s: %s", c.Settings.Method, r.Error.Code)]++
 		}
@@ -93,7 +93,7 @@ func (y *Tally) result(c *Case, t *Truth, r *btn.Result) {
 }
 
 // estimate counts an estimate, and whether the truth is within its stated uncertainty.
-func (y *Tally) estimate(t *Truth, r *btn.Result) {
+func (y *Tally) estimate(t *Truth, r *query.Result) {
 	s := y.Estimates[string(r.Method)]
 	if s == nil {
 		s = &share{}

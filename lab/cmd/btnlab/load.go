@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
@@ -25,6 +24,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 type loadCmd struct {
@@ -133,7 +133,7 @@ func (c *loadCmd) config(open console.Opener) (load.Config, error) {
 	}
 	settings := load.Config{
 		Variants: c.Variants, Zipf: c.Zipf, Registered: c.Registered, Batch: c.Batch, Marginals: c.Mar,
-		Observed: c.Observed, Settings: btn.Settings{Method: btn.Method(c.Method)},
+		Observed: c.Observed, Settings: query.Settings{Method: query.Method(c.Method)},
 		Deadline: c.Deadline, ChunkFlops: c.ChunkFlops, Rate: c.Rate, Outstanding: c.Outstanding,
 		Duration: c.Duration, WarmUp: c.WarmUp, Drain: c.Drain, Seed: c.Seed,
 		Prefix: console.NewJob(time.Now()), Verify: verify,

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // contracted is Σ_i α_i Z(T^{Q^(i)}).
@@ -32,7 +33,7 @@ func TestLemma5OnLearnedPlans(t *testing.T) {
 	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {
 		for name, opts := range map[string]Options{
 			"default": {}, "mixed": {Classes: mixed}, "maps": {
-				Settings: btn.Settings{LearnMaps: true}, Classes: mixed,
+				Settings: query.Settings{LearnMaps: true}, Classes: mixed,
 			},
 		} {
 			opts.Components, opts.Sweeps, opts.Starts = 3, 3, 1

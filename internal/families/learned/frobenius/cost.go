@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -16,7 +17,7 @@ import (
 //
 // plus the cores' own polynomials. It is an upper bound in practice: sweeps end early when they stop
 // paying.
-func Cost(net *btn.Network, settings btn.Settings) float64 {
+func Cost(net *btn.Network, settings query.Settings) float64 {
 	s := Settings(settings)
 	levels := NetworkLevels(net)
 	box := 1.0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -26,7 +27,7 @@ func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 			LnNormError:   math.Inf(-1),
 		},
 	}
-	plan := &btn.Plan{Method: btn.MethodSymmetryCP, Estimates: []btn.Estimate{e}}
+	plan := &btn.Plan{Method: query.MethodSymmetryCP, Estimates: []btn.Estimate{e}}
 	if norm2.IsZero() {
 		return plan, nil
 	}
@@ -50,7 +51,7 @@ func onesOf(dims []int, frame *btn.Frame) btn.Part {
 
 // plan writes the model out. Parts of weight zero are left out, if that leaves any.
 func (m *model) plan() *btn.Plan {
-	plan := &btn.Plan{Method: btn.MethodSymmetryCP}
+	plan := &btn.Plan{Method: query.MethodSymmetryCP}
 	quality := &btn.Quality{
 		Residual:      m.fit.Residual,
 		LnExplained:   m.fit.LnExplained(),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -26,7 +27,7 @@ func twoFactors() *btn.Network {
 func ExampleLearn() {
 	for _, r := range []int{1, 2} {
 		d, err := frobenius.Learn(context.Background(), twoFactors(),
-			frobenius.Options{Settings: btn.Settings{Components: r, Sweeps: 100}})
+			frobenius.Options{Settings: query.Settings{Components: r, Sweeps: 100}})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -20,7 +21,7 @@ const unbalanced = 1e-6
 func gaugeWarnings(net *btn.Network) []string {
 	gauged, worst := 0, 0.0
 	for _, m := range net.Maps {
-		if m.Kind == btn.MapBP {
+		if m.Kind == query.MapBP {
 			gauged++
 		}
 	}
@@ -40,7 +41,7 @@ func gaugeWarnings(net *btn.Network) []string {
 				worst))
 	}
 
-	if rest := len(net.Maps) - gauged; rest > 0 && net.Choice != btn.CoresAreVariables {
+	if rest := len(net.Maps) - gauged; rest > 0 && net.Choice != query.CoresAreVariables {
 		warnings = append(warnings,
 			fmt.Sprintf("%d of %d legs keep the identity map: their messages make no well-conditioned "+
 				"one, or their factor is too large",
@@ -54,7 +55,7 @@ func gaugeWarnings(net *btn.Network) []string {
 // a tensor with a leg that is not in the gauge.
 func singleExcitation(net *btn.Network, legs []int, t tensor.Tensor) float64 {
 	for _, l := range legs {
-		if net.Maps[l].Kind != btn.MapBP {
+		if net.Maps[l].Kind != query.MapBP {
 			return 0
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/bp"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestGaugeHasTwoLevels: in the gauge of belief propagation symmetric parts tell value 0 from the
@@ -22,16 +22,16 @@ func TestGaugeHasTwoLevels(t *testing.T) {
 		Factors:   3,
 		Kinds:     []generate.Kind{generate.Dense},
 	})
-	for maps, want := range map[btn.MapKind]int{btn.MapIdentity: 3, btn.MapBP: 2} {
+	for maps, want := range map[query.MapKind]int{query.MapIdentity: 3, query.MapBP: 2} {
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
-		if maps == btn.MapBP {
-			net, err = bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{})
+		if maps == query.MapBP {
+			net, err = bp.Network(context.Background(), m, query.CoresAreFactors, bp.Options{})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		d, err := Learn(context.Background(), net,
-			Options{Settings: btn.Settings{Components: 1, Sweeps: 1, Starts: 1}})
+			Options{Settings: query.Settings{Components: 1, Sweeps: 1, Starts: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestGaugeWarnings(t *testing.T) {
 		updates int64
 		want    string
 	}{{0, ""}, {1, "belief propagation did not converge"}} {
-		net, err := bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{Updates: c.updates})
+		net, err := bp.Network(context.Background(), m, query.CoresAreFactors, bp.Options{Updates: c.updates})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -27,11 +28,11 @@ func TestLearnedPlans(t *testing.T) {
 		z := partition(net, b)
 		for name, opts := range map[string]Options{
 			"default":      {},
-			"maps":         {Settings: btn.Settings{LearnMaps: true, Starts: 1}},
+			"maps":         {Settings: query.Settings{LearnMaps: true, Starts: 1}},
 			"mixed":        {Classes: mixed},
 			"rank-one":     {Classes: []btn.Class{btn.ClassRankOne}},
 			"symmetric":    {Classes: []btn.Class{btn.ClassSymmetric}},
-			"non-negative": {Settings: btn.Settings{NonNegative: true}, Classes: mixed},
+			"non-negative": {Settings: query.Settings{NonNegative: true}, Classes: mixed},
 		} {
 			opts.Components, opts.Sweeps = 3, 8
 			last := map[int]float64{}
@@ -83,7 +84,7 @@ func TestResidualFallsWithComponents(t *testing.T) {
 	net := complete(4, 1)
 	last := 1.0
 	for r := 1; r <= 6; r++ {
-		d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{Components: r, Starts: 1}})
+		d, err := Learn(context.Background(), net, Options{Settings: query.Settings{Components: r, Starts: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestManyLegs(t *testing.T) {
 		want += 2*math.Log(math.Max(e+f, math.Abs(e-f))) - math.Log(2*e*e+2*f*f)
 	}
 	opts := Options{
-		Settings:  btn.Settings{Components: 1, Sweeps: 8, Starts: 1},
+		Settings:  query.Settings{Components: 1, Sweeps: 8, Starts: 1},
 		Classes:   []btn.Class{btn.ClassRankOne},
 		Tolerance: 1e-12,
 	}
@@ -171,7 +172,7 @@ func TestK4WithTwentyFourComponents(t *testing.T) {
 		r           int
 		above, most float64
 	}{{1, 0.3, 0.9}, {24, 0, 0.03}} {
-		d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{
+		d, err := Learn(context.Background(), net, Options{Settings: query.Settings{
 			Components: c.r, Starts: 1, Sweeps: 10,
 		}})
 		if err != nil {
@@ -223,7 +224,7 @@ func TestPlantedSymmetryCPIsRecovered(t *testing.T) {
 					core = &tensor.Dense{Shape: net.Dims, Data: materialise(net)}
 				}
 				net.Cores[0].T = core
-				d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{
+				d, err := Learn(context.Background(), net, Options{Settings: query.Settings{
 					Components: c.rank,
 					Sweeps:     300,
 					Starts:     24,
@@ -266,7 +267,7 @@ func TestPlantedRotationsAreFound(t *testing.T) {
 		net := randomNetwork(rng, dims, []int{5}, 0)
 		net.Cores[0] = btn.Core{Legs: []int{0, 1, 2, 3, 4}, T: &tensor.Dense{Shape: dims, Data: table}}
 		opts := Options{
-			Settings: btn.Settings{Components: 1, Sweeps: 200, Starts: 8, Seed: seed},
+			Settings: query.Settings{Components: 1, Sweeps: 200, Starts: 8, Seed: seed},
 			Classes:  []btn.Class{btn.ClassSymmetric},
 		}
 		without, err := Learn(context.Background(), net, opts)
@@ -303,7 +304,7 @@ func TestCertificateIsTight(t *testing.T) {
 			{Legs: []int{1}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 2}}},
 		}}
 	d, err := Learn(context.Background(), net, Options{
-		Settings: btn.Settings{Components: 1, Sweeps: 200},
+		Settings: query.Settings{Components: 1, Sweeps: 200},
 		Classes:  []btn.Class{btn.ClassRankOne},
 	})
 	if err != nil {
@@ -341,7 +342,7 @@ func TestTrivialBaseTensors(t *testing.T) {
 		exact bool
 	}{{"no cores", empty, 1, true}, {"numbers", number, -6, true}, {"zero", zero, 0, true},
 		{"one value", single, 5, false}} {
-		d, err := Learn(context.Background(), c.net, Options{Settings: btn.Settings{}})
+		d, err := Learn(context.Background(), c.net, Options{Settings: query.Settings{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +360,7 @@ func TestRedundantComponents(t *testing.T) {
 	net := complete(3, 1)
 	opts := Options{
 		Classes:  []btn.Class{btn.ClassSymmetric},
-		Settings: btn.Settings{Components: 3, Starts: 1},
+		Settings: query.Settings{Components: 3, Starts: 1},
 	}
 	d, err := Learn(context.Background(), net, opts)
 	if err != nil {
@@ -385,7 +386,7 @@ func TestRedundantComponents(t *testing.T) {
 func TestSameSeedSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	net := randomNetwork(rng, []int{2, 3, 2, 2, 3, 2}, []int{3, 2, 1}, 1)
-	s := btn.Settings{Components: 3, Sweeps: 4, Seed: 9, LearnMaps: true}
+	s := query.Settings{Components: 3, Sweeps: 4, Seed: 9, LearnMaps: true}
 	a, err := Learn(context.Background(), net, Options{Settings: s})
 	if err != nil {
 		t.Fatal(err)
@@ -418,8 +419,8 @@ func TestLearningStopsWithItsContext(t *testing.T) {
 
 func TestOptionsThatMakeNoSense(t *testing.T) {
 	for _, o := range []Options{
-		{Settings: btn.Settings{Components: -1}}, {Settings: btn.Settings{Sweeps: -1}},
-		{Settings: btn.Settings{Starts: -2}},
+		{Settings: query.Settings{Components: -1}}, {Settings: query.Settings{Sweeps: -1}},
+		{Settings: query.Settings{Starts: -2}},
 		{Tolerance: math.NaN()}, {Tolerance: -1}, {Classes: []btn.Class{btn.ClassElimination}},
 		{Levels: &countspace.Levels{D: 2}},
 	} {
@@ -451,9 +452,9 @@ func repeated(d, n int) []int {
 
 // TestCostGrowsAsItSays: quadratic in the legs, and in the components.
 func TestCostGrowsAsItSays(t *testing.T) {
-	small, large := Cost(pairwise(1000), btn.Settings{}), Cost(pairwise(2000), btn.Settings{})
+	small, large := Cost(pairwise(1000), query.Settings{}), Cost(pairwise(2000), query.Settings{})
 	near(t, "twice the legs", large/small, 4, 0.1, 1)
-	many := Cost(pairwise(1000), btn.Settings{Components: 8})
+	many := Cost(pairwise(1000), query.Settings{Components: 8})
 	if many < 3*small || many > 10*small {
 		t.Errorf("twice the components: %v times the cost", many/small)
 	}

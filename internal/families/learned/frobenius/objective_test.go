@@ -12,6 +12,7 @@ import (
 	exactparts "github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -296,7 +297,7 @@ func TestNetworksThatDoNotFit(t *testing.T) {
 		}, "core 0"},
 		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}}}}, "core 0"},
 	} {
-		if _, err := Learn(context.Background(), c.net, Options{Settings: btn.Settings{}}); err == nil ||
+		if _, err := Learn(context.Background(), c.net, Options{Settings: query.Settings{}}); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}

@@ -14,7 +14,7 @@ import (
 // Options extend a request's settings for users of the library. The zero value of every field is its
 // default.
 type Options struct {
-	btn.Settings
+	query.Settings
 	// Classes are the classes of the dictionary: component i is of class Classes[i mod len].
 	// Rank-one, symmetric and symmetry-rank-one can be learned. Default: symmetry-rank-one only.
 	Classes []btn.Class
@@ -38,8 +38,8 @@ const defaultTolerance = 1e-5
 
 // Settings returns the settings that symmetry-cp is learned with, for every requested method:
 // defaults in the place of zeros.
-func Settings(s btn.Settings) btn.Settings {
-	s.Method, s.Objective = btn.MethodSymmetryCP, query.ObjectiveFrobenius
+func Settings(s query.Settings) query.Settings {
+	s.Method, s.Objective = query.MethodSymmetryCP, query.ObjectiveFrobenius
 	return s.WithDefaults()
 }
 
@@ -101,7 +101,7 @@ func DefaultLevels(dims []int) countspace.Levels {
 // other values of a leg are a basis without a meaning of their own; else DefaultLevels.
 func NetworkLevels(net *btn.Network) countspace.Levels {
 	for _, m := range net.Maps {
-		if m.Kind == btn.MapBP {
+		if m.Kind == query.MapBP {
 			return countspace.TwoLevels(net.Dims)
 		}
 	}

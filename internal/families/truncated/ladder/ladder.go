@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // price is what a contraction takes at a bond: flops, and bytes at its peak.
@@ -34,7 +35,7 @@ func (p price) once() price {
 // shows both how a plan's estimates move and how far plans are apart. The ladder ends where the first plan
 // would change no more, at s.Bond if that is set, and else where the next rungs do not fit what is left of
 // s.Budget; then the largest bond that does has the last word. It ends at a price that came late, too, where it has rungs.
-func bonds(prices []price, s btn.Settings) ([]rung, error) {
+func bonds(prices []price, s query.Settings) ([]rung, error) {
 	l := steps{prices: prices, s: s, left: s.Budget}
 	if s.Bond > 0 {
 		l.left = math.Inf(1)
@@ -91,7 +92,7 @@ func (l *steps) roomFor(bond int) bool {
 // steps are a sequence of estimates under construction.
 type steps struct {
 	prices []price
-	s      btn.Settings
+	s      query.Settings
 	left   float64 // flops
 	rungs  []rung
 }
@@ -116,7 +117,7 @@ func (l *steps) add(bond int) (bool, error) {
 			return false, nil
 		}
 		total += flops
-		rungs = append(rungs, rung{plan: k, bond: bond, cost: btn.Cost{Flops: flops, Bytes: bytes}})
+		rungs = append(rungs, rung{plan: k, bond: bond, cost: query.Cost{Flops: flops, Bytes: bytes}})
 	}
 
 	l.left -= total
@@ -150,8 +151,8 @@ func (l *steps) largest(low, high int) error {
 type rung struct {
 	plan   int // which of the plans
 	bond   int
-	sliced []int    // variables that are fixed
-	cost   btn.Cost // of all slices together
+	sliced []int      // variables that are fixed
+	cost   query.Cost // of all slices together
 }
 
 // estimate writes a rung out: a part per slice.
@@ -161,7 +162,7 @@ func (r rung) estimate(plans []truncated.TruncatedPlan, domains []int) btn.Estim
 		Rule:     btn.Linear,
 		Track:    fmt.Sprintf("%s %d", along.Family, along.Number),
 		Slices:   sliceCount(r.sliced, domains),
-		Lossless: along.Family == btn.FamilyTree,
+		Lossless: along.Family == query.FamilyTree,
 		Cost:     r.cost,
 	}
 	e.Level = math.Log2(float64(r.bond)) + math.Log2(float64(e.Slices))

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // cubic is the price of a plan whose flops grow like the cube of the bond, up to a bond that is large enough
@@ -23,7 +23,7 @@ func TestLadderStaysWithinTheBudget(t *testing.T) {
 	for _, budget := range []float64{1e3, 1e4, 1e5, 1e6, 1e8} {
 		rungs, err := bonds([]price{
 			cubic(1, policy.MostBond), cubic(2, policy.MostBond),
-		}, btn.Settings{Budget: budget, Memory: 1 << 40})
+		}, query.Settings{Budget: budget, Memory: 1 << 40})
 		if err != nil || len(rungs) == 0 {
 			t.Fatal(rungs, err)
 		}
@@ -44,7 +44,7 @@ func TestLadderStaysWithinTheBudget(t *testing.T) {
 func cubicAt(bond int) float64 { return math.Pow(float64(bond), 3) }
 
 func TestLadderEndsWhereGrowthMeansNothing(t *testing.T) {
-	rungs, err := bonds([]price{cubic(1, 20), cubic(1, 20)}, btn.Settings{Budget: 1e12, Memory: 1 << 40})
+	rungs, err := bonds([]price{cubic(1, 20), cubic(1, 20)}, query.Settings{Budget: 1e12, Memory: 1 << 40})
 	if err != nil || len(rungs) != 6 || rungs[5].bond != 32 {
 		t.Errorf("%v, %v: want bonds 8, 16, 32, twice each", rungs, err)
 	}
@@ -53,11 +53,11 @@ func TestLadderEndsWhereGrowthMeansNothing(t *testing.T) {
 func TestLadderUpToABondThatWasAskedFor(t *testing.T) {
 	rungs, err := bonds([]price{
 		cubic(1e9, policy.MostBond), cubic(1, policy.MostBond),
-	}, btn.Settings{Bond: 32, Budget: 1, Memory: 1 << 40})
+	}, query.Settings{Bond: 32, Budget: 1, Memory: 1 << 40})
 	if err != nil || len(rungs) != 6 || rungs[0].bond != 8 || rungs[5].bond != 32 || rungs[5].plan != 1 {
 		t.Errorf("%v, %v", rungs, err)
 	}
-	if rungs, err := bonds([]price{cubic(1, policy.MostBond)}, btn.Settings{Bond: 1, Memory: 1 << 40}); err != nil ||
+	if rungs, err := bonds([]price{cubic(1, policy.MostBond)}, query.Settings{Bond: 1, Memory: 1 << 40}); err != nil ||
 		len(rungs) != 1 || rungs[0].bond != 1 {
 		t.Errorf("%v, %v", rungs, err)
 	}
@@ -66,7 +66,7 @@ func TestLadderUpToABondThatWasAskedFor(t *testing.T) {
 func TestLadderStaysWithinTheMemory(t *testing.T) {
 	rungs, err := bonds([]price{
 		cubic(1, policy.MostBond), cubic(1e-3, policy.MostBond),
-	}, btn.Settings{Budget: 1e30, Memory: 8 * 40 * 40})
+	}, query.Settings{Budget: 1e30, Memory: 8 * 40 * 40})
 	if err != nil || rungs[len(rungs)-1].bond != 40 {
 		t.Errorf("%v, %v: want the largest bond that fits, 40", rungs, err)
 	}
@@ -87,7 +87,7 @@ func TestALatePriceEndsTheLadder(t *testing.T) {
 			}
 			return cubic(1, policy.MostBond)(bond)
 		})
-		rungs, err := bonds([]price{late.once()}, btn.Settings{Budget: 1e12, Memory: 1 << 40})
+		rungs, err := bonds([]price{late.once()}, query.Settings{Budget: 1e12, Memory: 1 << 40})
 		if !errors.Is(err, context.DeadlineExceeded) || len(rungs) != max(asked-1, 0) && len(rungs) != asked {
 			t.Errorf("%d prices: %v, %v", asked, rungs, err)
 		}
@@ -97,7 +97,7 @@ func TestALatePriceEndsTheLadder(t *testing.T) {
 		calls++
 		return cubic(1, 20)(bond)
 	}).once()
-	rungs, err := bonds([]price{once}, btn.Settings{Budget: 1e12, Memory: 1 << 40})
+	rungs, err := bonds([]price{once}, query.Settings{Budget: 1e12, Memory: 1 << 40})
 	if err != nil || len(rungs) != 3 || calls != 4 {
 		t.Errorf("%v, %v: %d prices of four bonds", rungs, err, calls)
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Plan searches plans and builds the ladder along them. whole is false where the time for planning
 // ended first.
 func Plan(
-	ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool,
+	ctx context.Context, p *truncated.Prepared, s query.Settings, masked, marginals bool,
 ) (plan *btn.Plan, whole bool, err error) {
 	bond := s.Bond
 	if bond == 0 {
@@ -46,7 +47,7 @@ func Plan(
 	var rungs []rung
 	if c, err := p.Price(pricing, &plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
 		(c.Flops <= s.Budget || s.Bond > 0) {
-		rungs = []rung{{bond: bond, cost: btn.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
+		rungs = []rung{{bond: bond, cost: query.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
 	} else if rungs, err = bonds(prices, s); err != nil {
 		late := proposal.OutOfTime(ctx, err)
 		switch {
@@ -62,7 +63,7 @@ func Plan(
 	if len(rungs) == 0 {
 		return nil, false, fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
 	}
-	if first := rungs[0]; s.Method == btn.MethodAuto && s.Bond == 0 && proposal.Timed(ctx) && first.cost.Flops > s.Budget {
+	if first := rungs[0]; s.Method == query.MethodAuto && s.Bond == 0 && proposal.Timed(ctx) && first.cost.Flops > s.Budget {
 		return nil, false, fault.New(fault.OverBudget,
 			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
 			first.bond, first.cost.Flops, s.Budget)
@@ -71,7 +72,7 @@ func Plan(
 		rungs = append(rungs, r)
 	}
 	whole = whole && pricing.Err() == nil
-	plan = &btn.Plan{Method: btn.MethodTruncated, Accuracy: s.Accuracy}
+	plan = &btn.Plan{Method: query.MethodTruncated, Accuracy: s.Accuracy}
 	parts, domains := int64(0), p.Domains()
 	for k, r := range rungs {
 		parts += sliceCount(r.sliced, domains)
@@ -87,7 +88,7 @@ func Plan(
 // searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for
 // planning is over it takes what is found, or greedy ones for the least bond.
 func searchPlans(
-	ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool,
+	ctx context.Context, p *truncated.Prepared, s query.Settings, bond int, marginals bool,
 ) (plans []truncated.TruncatedPlan, planned int, whole bool, err error) {
 	share := 1.0
 	if len(p.Expression().Tables) > policy.MostHasty { // prices take time, too
@@ -105,7 +106,7 @@ func searchPlans(
 
 	if proposal.OutOfTime(ctx, err) {
 		whole = false
-		if n := len(p.Expression().Tables); s.Method == btn.MethodAuto && n > policy.MostHasty {
+		if n := len(p.Expression().Tables); s.Method == query.MethodAuto && n > policy.MostHasty {
 			return nil, 0, false, fault.New(fault.OverBudget,
 				"plan: truncated legs: no plan was found in the time that the deadline leaves, %d tables are left", n)
 		}
@@ -124,9 +125,9 @@ const hastyTime = 250 * time.Millisecond
 
 // greedy returns greedy plans. Method auto has other families where they take long.
 func greedy(
-	ctx context.Context, p *truncated.Prepared, s btn.Settings, o truncated.SearchOptions,
+	ctx context.Context, p *truncated.Prepared, s query.Settings, o truncated.SearchOptions,
 ) ([]truncated.TruncatedPlan, error) {
-	if s.Method != btn.MethodAuto {
+	if s.Method != query.MethodAuto {
 		return p.Greedy(ctx, o)
 	}
 	hasty, cancel := proposal.Planning(proposal.AtLeast(ctx, hastyTime), 1)
@@ -140,7 +141,7 @@ func greedy(
 
 // slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
 func slicedRung(
-	ctx context.Context, p *truncated.Prepared, plans []truncated.TruncatedPlan, rungs []rung, s btn.Settings, marginals bool,
+	ctx context.Context, p *truncated.Prepared, plans []truncated.TruncatedPlan, rungs []rung, s query.Settings, marginals bool,
 ) (rung, bool) {
 	left := s.Budget
 	for _, r := range rungs {
@@ -161,7 +162,7 @@ func slicedRung(
 	if sliced == nil {
 		return rung{}, false
 	}
-	r := rung{plan: last.plan, bond: bond, sliced: sliced, cost: btn.Cost{Bytes: cost.Bytes}}
+	r := rung{plan: last.plan, bond: bond, sliced: sliced, cost: query.Cost{Bytes: cost.Bytes}}
 	r.cost.Flops = cost.Flops * float64(sliceCount(sliced, domains))
 	return r, r.cost.Flops <= left
 }

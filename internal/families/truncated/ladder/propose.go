@@ -14,10 +14,11 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Method is method truncated.
-var Method = proposal.Method{Name: btn.MethodTruncated, Propose: Propose, Grows: true}
+var Method = proposal.Method{Name: query.MethodTruncated, Propose: Propose, Grows: true}
 
 // Propose is the proposal of the model's own plans, under which evidence enters as masks, or plans for what the
 // query's evidence leaves where those are cheaper by far. A network that simplification decides is contracted
