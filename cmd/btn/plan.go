@@ -145,16 +145,16 @@ func before[T any](ctx context.Context, until time.Time, step func(context.Conte
 	return value, err
 }
 
-// assign assigns a query until a time; errSlow if that comes first.
+// assign assigns a demand until a time; errSlow if that comes first.
 func (c *planCmd) assign(
-	ctx context.Context, until time.Time, net *btn.Network, q query.Query, s query.Settings,
+	ctx context.Context, until time.Time, net *btn.Network, d btn.Demand, s query.Settings,
 ) ([]btn.Assignment, error) {
 	left := time.Until(until)
 	if left <= 0 {
 		return nil, errSlow
 	}
 	return before(ctx, until, func(ctx context.Context) ([]btn.Assignment, error) {
-		return plan.Assign(proposal.PriceUntil(ctx, time.Now().Add(left*3/4)), net, []query.Query{q}, s, nil)
+		return plan.Assign(proposal.PriceUntil(ctx, time.Now().Add(left*3/4)), net, []btn.Demand{d}, s, nil)
 	})
 }
 
@@ -189,12 +189,11 @@ func (c *planCmd) exactly(
 ) error {
 	s := c.settings()
 	s.Method = query.MethodExact // its own cost, though auto may choose otherwise
-	asked := query.Query{
-		Evidence:  q.Evidence,
+	asked := btn.Demand{Evidence: q.Evidence, Want: btn.Want{
 		Marginals: q.Marginals || len(q.Targets) > 0,
 		Targets:   q.Targets,
 		Joint:     q.Joint,
-	}
+	}}
 	assignments, err := c.assign(ctx, until, net, asked, s)
 	if errors.Is(err, errSlow) {
 		f.Unpriced, f.Why = true, "the exact way was "+err.Error()
@@ -249,7 +248,8 @@ func (c *planCmd) fillChoice(
 	if s.Method == query.MethodExact || s.Method == query.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
 		return nil
 	}
-	assignments, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Targets: q.Targets}, s)
+	asked := btn.Demand{Evidence: q.Evidence, Want: btn.Want{Marginals: q.Marginals, Targets: q.Targets}}
+	assignments, err := c.assign(ctx, until, net, asked, s)
 	if errors.Is(err, errSlow) {
 		f.Choice, f.Components, f.Growth = s.Method, 0, "the plan of an estimate was "+err.Error()
 		return nil
@@ -270,12 +270,12 @@ func (c *planCmd) fillChoice(
 }
 
 // simplified describes the rest of a network under the query's evidence before its contraction tree is searched.
-func simplified(ctx context.Context, net *btn.Network, q query.Query) (string, error) {
-	conditioned, err := net.Condition(q.Evidence)
+func simplified(ctx context.Context, net *btn.Network, d btn.Demand) (string, error) {
+	conditioned, err := net.Condition(d.Evidence)
 	if err != nil {
 		return "", err
 	}
-	p, err := exact.Prepare(ctx, conditioned, q.Marginals)
+	p, err := exact.Prepare(ctx, conditioned, d.Marginals)
 	if err != nil {
 		return "", err
 	}

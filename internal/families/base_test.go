@@ -151,7 +151,7 @@ func TestExactOverBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = contraction.Part(context.Background(), problem.New(net, problem.Options{Memory: 1 << 20}),
-		exact(t, net), problem.Want{})
+		exact(t, net), btn.Want{})
 	if !errors.Is(err, sumproduct.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("got %v", err)
 	}
@@ -177,7 +177,7 @@ func ExamplePart() {
 	}
 	part := &exactparts.Elimination{Order: []int{4, 3, 2, 1, 0}}
 	v, err := contraction.Part(context.Background(), problem.New(net, problem.Options{}), part,
-		problem.Want{})
+		btn.Want{})
 	if err != nil {
 		fmt.Println(err)
 		return

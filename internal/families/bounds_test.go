@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/problem"
@@ -82,7 +83,7 @@ func TestBoundsHold(t *testing.T) {
 			{Kind: bounding.Messages},
 		} {
 			b.Shape = prepared.Shape()
-			v, err := contraction.Part(t.Context(), p, b, problem.Want{})
+			v, err := contraction.Part(t.Context(), p, b, btn.Want{})
 			if fault.CodeOf(err) == fault.Unsupported && (b.Kind == bounding.Determinant || b.Kind == bounding.Bethe) {
 				continue // no positive tables over spins
 			}
@@ -101,7 +102,7 @@ func TestBoundsHold(t *testing.T) {
 			}
 		}
 		other := &bounding.Bound{Kind: bounding.Determinant, Rounds: 1, Shape: "other"}
-		if _, err := contraction.Part(t.Context(), p, other, problem.Want{}); fault.CodeOf(err) != fault.Internal {
+		if _, err := contraction.Part(t.Context(), p, other, btn.Want{}); fault.CodeOf(err) != fault.Internal {
 			t.Fatalf("a bound for another network: %v", err)
 		}
 	}
@@ -145,7 +146,7 @@ func TestBoundsHoldUnderMasks(t *testing.T) {
 			{Kind: bounding.Bethe, Rounds: 40},
 		} {
 			b.Shape, b.Masked = prepared.Shape(), true
-			v, err := contraction.Part(t.Context(), p, b, problem.Want{})
+			v, err := contraction.Part(t.Context(), p, b, btn.Want{})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, b.Kind, err)
 			}

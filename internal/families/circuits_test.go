@@ -113,7 +113,7 @@ func compiled(ctx context.Context, p *enginetest.Problem) (*circuit.Compiled, er
 
 // circuitPart contracts a part of a circuit.
 func circuitPart(
-	ctx context.Context, net *btn.Network, of *circuit.Compiled, ask btn.Ask, want problem.Want, memory int64,
+	ctx context.Context, net *btn.Network, of *circuit.Compiled, ask btn.Ask, want btn.Want, memory int64,
 ) (btn.Value, error) {
 	return contraction.Part(ctx, problem.New(net, problem.Options{Memory: memory}), &circuits.Circuit{Of: of, Ask: ask}, want)
 }
@@ -154,7 +154,7 @@ func circuitEngine(
 			if err != nil {
 				return out, err
 			}
-			v, err := circuitPart(ctx, net, of, "", problem.Want{Marginals: w.Marginals, Joint: w.Joint}, w.Memory)
+			v, err := circuitPart(ctx, net, of, "", btn.Want{Marginals: w.Marginals, Joint: w.Joint}, w.Memory)
 			if err != nil {
 				return out, err
 			}
@@ -167,14 +167,14 @@ func circuitEngine(
 			if err != nil {
 				return out, err
 			}
-			best, err := circuitPart(ctx, net, of, btn.AskMPE, problem.Want{}, 0)
+			best, err := circuitPart(ctx, net, of, btn.AskMPE, btn.Want{}, 0)
 			if fault.CodeOf(err) == fault.Unsupported && err != nil {
 				return out, enginetest.ErrDeclined
 			}
 			if err != nil {
 				return out, err
 			}
-			drawn, err := circuitPart(ctx, net, of, btn.AskSamples, problem.Want{Samples: samples, Seed: p.Seed}, 0)
+			drawn, err := circuitPart(ctx, net, of, btn.AskSamples, btn.Want{Samples: samples, Seed: p.Seed}, 0)
 			if err != nil || best.Found == nil || drawn.Drawn == nil {
 				return out, err
 			}
@@ -255,7 +255,7 @@ func TestParametricCircuitEngine(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := circuitPart(ctx, net, of, "", problem.Want{Derivatives: true}, w.Memory)
+		v, err := circuitPart(ctx, net, of, "", btn.Want{Derivatives: true}, w.Memory)
 		if err != nil {
 			return nil, err
 		}
@@ -278,10 +278,10 @@ func TestCircuitMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := circuitPart(t.Context(), p.Network, of, "", problem.Want{}, 16); fault.CodeOf(err) != fault.OverBudget || err == nil {
+	if _, err := circuitPart(t.Context(), p.Network, of, "", btn.Want{}, 16); fault.CodeOf(err) != fault.OverBudget || err == nil {
 		t.Errorf("got %v, want over_budget", err)
 	}
-	if _, err := circuitPart(t.Context(), p.Network, of, "", problem.Want{Derivatives: true}, 0); fault.CodeOf(err) != fault.Unsupported {
+	if _, err := circuitPart(t.Context(), p.Network, of, "", btn.Want{Derivatives: true}, 0); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("derivatives: got %v, want unsupported", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // cubesOf splits a problem's search, and contracts all cubes with a question.
-func cubesOf(ctx context.Context, p *enginetest.Problem, ask btn.Ask, want problem.Want, memory int64) ([]btn.Value, error) {
+func cubesOf(ctx context.Context, p *enginetest.Problem, ask btn.Ask, want btn.Want, memory int64) ([]btn.Value, error) {
 	given := p.Seed%2 == 0
 	net := p.Base
 	if given {
@@ -58,7 +58,7 @@ func TestCubeEngine(t *testing.T) {
 	split := 0
 	enginetest.Exercise(t, enginetest.Engine{
 		Contract: func(ctx context.Context, p *enginetest.Problem, w enginetest.Want) (out enginetest.Value, err error) {
-			values, err := cubesOf(ctx, p, "", problem.Want{Marginals: w.Marginals, Joint: w.Joint}, w.Memory)
+			values, err := cubesOf(ctx, p, "", btn.Want{Marginals: w.Marginals, Joint: w.Joint}, w.Memory)
 			if err != nil {
 				return out, err
 			}
@@ -103,7 +103,7 @@ func TestCubeEngine(t *testing.T) {
 		Assign: func(
 			ctx context.Context, p *enginetest.Problem, samples int, w enginetest.Want,
 		) (out enginetest.Assigned, err error) {
-			values, err := cubesOf(ctx, p, btn.AskMPE, problem.Want{}, w.Memory)
+			values, err := cubesOf(ctx, p, btn.AskMPE, btn.Want{}, w.Memory)
 			if err != nil {
 				return out, err
 			}
@@ -116,7 +116,7 @@ func TestCubeEngine(t *testing.T) {
 			}
 			out.Best, out.Ln = best.Values, best.Weight.LogAbs()
 
-			if values, err = cubesOf(ctx, p, btn.AskSamples, problem.Want{Samples: samples, Seed: p.Seed}, w.Memory); err != nil {
+			if values, err = cubesOf(ctx, p, btn.AskSamples, btn.Want{Samples: samples, Seed: p.Seed}, w.Memory); err != nil {
 				return out, err
 			}
 			var total scaled.Number
@@ -159,18 +159,18 @@ func TestCubeWithoutCircuit(t *testing.T) {
 	p := clausesProblem(t)
 	split := &circuits.Split{Functional: true, Work: 1 << 30, Bytes: 1, Cubes: [][]int32{{}}}
 	own := problem.New(p.Network, problem.Options{})
-	whole, err := contraction.Part(t.Context(), own, &circuits.Cube{Of: split}, problem.Want{})
+	whole, err := contraction.Part(t.Context(), own, &circuits.Cube{Of: split}, btn.Want{})
 	if err != nil || whole.Z.IsZero() {
 		t.Fatalf("%v, %v", whole.Z, err)
 	}
 	for _, c := range []struct {
 		ask  btn.Ask
-		want problem.Want
+		want btn.Want
 	}{
-		{"", problem.Want{Marginals: true}},
-		{"", problem.Want{Joint: []int{0, 1}}},
-		{btn.AskMPE, problem.Want{}},
-		{btn.AskSamples, problem.Want{Samples: 3}},
+		{"", btn.Want{Marginals: true}},
+		{"", btn.Want{Joint: []int{0, 1}}},
+		{btn.AskMPE, btn.Want{}},
+		{btn.AskSamples, btn.Want{Samples: 3}},
 	} {
 		if _, err := contraction.Part(t.Context(), own, &circuits.Cube{Of: split, Ask: c.ask}, c.want); fault.CodeOf(err) != fault.OverBudget {
 			t.Errorf("%q, %+v: %v", c.ask, c.want, err)

@@ -52,7 +52,7 @@ func TestReferenceMarginals(t *testing.T) {
 			forth := time.Since(start)
 			start = time.Now()
 			v, err := contraction.Part(context.Background(), problem.New(net, problem.Options{}), part,
-				problem.Want{Marginals: true})
+				btn.Want{Marginals: true})
 			if err != nil {
 				t.Fatal(err)
 			}

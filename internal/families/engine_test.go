@@ -58,7 +58,7 @@ func TestCountEngine(t *testing.T) {
 			own := problem.New(p.Network, problem.Options{Memory: w.Memory})
 			for i, part := range e.Parts {
 				v, err := contraction.Part(ctx, own, part,
-					problem.Want{Marginals: w.Marginals, Joint: w.Joint})
+					btn.Want{Marginals: w.Marginals, Joint: w.Joint})
 				if err != nil {
 					return out, err
 				}

@@ -127,7 +127,7 @@ func TestMemoryBudget(t *testing.T) {
 	net, e := largeNetwork(100, 1, btn.ClassSymmetric)
 	within := func(bytes int64) error {
 		_, err := contraction.Part(context.Background(),
-			problem.New(net, problem.Options{Memory: bytes}), e.Parts[0], problem.Want{})
+			problem.New(net, problem.Options{Memory: bytes}), e.Parts[0], btn.Want{})
 		return err
 	}
 	err := within(1000)
@@ -160,7 +160,7 @@ func TestContextIsLookedAtBetweenPieces(t *testing.T) {
 		net, e := largeNetwork(300, 1, class)
 		for looks := 0; ; looks++ {
 			_, err := contraction.Part(&stopping{context.Background(), looks},
-				problem.New(net, problem.Options{}), e.Parts[0], problem.Want{})
+				problem.New(net, problem.Options{}), e.Parts[0], btn.Want{})
 			if err == nil {
 				if looks < len(net.Links) {
 					t.Errorf("class %s: the context was looked at %d times for %d links",

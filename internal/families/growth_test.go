@@ -213,7 +213,7 @@ func TestFlopsOfJointMarginals(t *testing.T) {
 			S:     countspace.Poly{Shape: core.Levels.Shape(), Coef: core.Values},
 		}
 		v, err := contraction.Part(t.Context(), problem.New(net, problem.Options{}), part,
-			problem.Want{Joint: joint})
+			btn.Want{Joint: joint})
 		if err != nil {
 			t.Fatal(err)
 		}

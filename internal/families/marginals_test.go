@@ -32,11 +32,11 @@ import (
 func withMarginals(t *testing.T, net *btn.Network, part btn.Part, o problem.Options) btn.Value {
 	t.Helper()
 	v, err := contraction.Part(context.Background(), problem.New(net, o), part,
-		problem.Want{Marginals: true})
+		btn.Want{Marginals: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	without, err := contraction.Part(context.Background(), problem.New(net, o), part, problem.Want{})
+	without, err := contraction.Part(context.Background(), problem.New(net, o), part, btn.Want{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -588,7 +588,7 @@ func TestMarginalsCost(t *testing.T) {
 				t.Fatal(err)
 			}
 			all, err := contraction.Part(context.Background(), problem.New(net, problem.Options{}), q,
-				problem.Want{Marginals: true})
+				btn.Want{Marginals: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -631,7 +631,7 @@ func TestMarginalsInLittleMemory(t *testing.T) {
 	for memory := int64(4 << 20); ; memory = memory * 9 / 10 {
 		v, err := contraction.Part(context.Background(),
 			problem.New(net, problem.Options{Memory: memory}), symmetric,
-			problem.Want{Marginals: true})
+			btn.Want{Marginals: true})
 		if errors.Is(err, contraction.ErrMemory) && fault.CodeOf(err) == fault.OverBudget {
 			break
 		}
@@ -655,7 +655,7 @@ func TestMarginalsInLittleMemory(t *testing.T) {
 func TestMarginalsNeedVariables(t *testing.T) {
 	net, e := largeNetwork(6, 1, btn.ClassSymmetryRankOne)
 	_, err := contraction.Part(context.Background(), problem.New(net, problem.Options{}), e.Parts[0],
-		problem.Want{Marginals: true})
+		btn.Want{Marginals: true})
 	if !errors.Is(err, contraction.ErrNoVariables) || fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("got %v", err)
 	}
@@ -678,7 +678,7 @@ func TestMarginalsStop(t *testing.T) {
 			for looks := 0; ; looks++ {
 				_, err := contraction.Part(&stopping{context.Background(), looks},
 					problem.New(net, problem.Options{Threads: 1}), part,
-					problem.Want{Marginals: true})
+					btn.Want{Marginals: true})
 				if err == nil {
 					if looks < 2*len(net.Variables) {
 						t.Errorf("class %s: %d looks", part.Class(), looks)

@@ -67,7 +67,7 @@ func mixedDims(rng *rand.Rand, n, low, high int) []int {
 // plain contracts a part of a network for Z alone, with no bounds.
 func plain(net *btn.Network, part btn.Part) (btn.Value, error) {
 	return contraction.Part(context.Background(), problem.New(net, problem.Options{}), part,
-		problem.Want{})
+		btn.Want{})
 }
 
 // sum returns Σ_i α_i Z(T^{Q^(i)}).

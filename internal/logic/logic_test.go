@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
@@ -63,7 +64,7 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 		asked++
 		checkCircuit(t, of)
 		part := &circuits.Circuit{Of: of}
-		v, err := contraction.Part(t.Context(), problem.New(p.Network, problem.Options{}), part, problem.Want{Marginals: true})
+		v, err := contraction.Part(t.Context(), problem.New(p.Network, problem.Options{}), part, btn.Want{Marginals: true})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

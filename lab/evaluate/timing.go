@@ -130,7 +130,7 @@ func staged(
 	from := 0
 	for k, end := range ends {
 		for _, units := range chunks[from:end] {
-			more, err := stage.Contract(ctx, net, job, queries, units, stage.ContractOptions{Memory: s.Memory})
+			more, err := stage.Contract(ctx, net, job, stage.Demands(net, queries), units, stage.ContractOptions{Memory: s.Memory})
 			if err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func staged(
 		}
 
 		from = end
-		result := stage.AggregateNow("evaluate", job, nil, values)[0]
+		result := stage.AggregateNow("evaluate", job, values)[0]
 		o, err := outcomeOf(result)
 		if err != nil {
 			continue

@@ -190,12 +190,12 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	}
 	p.Estimates = []btn.Estimate{e}
 	assignments[0].Plan = &p
-	values, err := stage.Contract(t.Context(), net, assignments, []query.Query{q}, units,
+	values, err := stage.Contract(t.Context(), net, assignments, stage.Demands(net, []query.Query{q}), units,
 		stage.ContractOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := stage.Aggregate("t", assignments, nil, values)[0]
+	got := stage.Aggregate("t", assignments, values)[0]
 	if got.Status != "ok" || math.Abs(*got.LogZ-*want.LogZ) > 1e-9 {
 		t.Fatalf("ln Z %v, want %v: %+v", got.LogZ, *want.LogZ, got.Error)
 	}

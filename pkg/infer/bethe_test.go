@@ -36,12 +36,12 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 		t.Fatal(err)
 	}
 	chunks, _ := stage.Chunks(net, assignments)
-	values, err := stage.Contract(t.Context(), net, assignments, queries, slices.Concat(chunks...),
+	values, err := stage.Contract(t.Context(), net, assignments, stage.Demands(net, queries), slices.Concat(chunks...),
 		stage.ContractOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := stage.Aggregate("j", assignments, nil, values)[0]
+	r := stage.Aggregate("j", assignments, values)[0]
 	if r.Status != "ok" || r.LogZ == nil || r.Propagation == nil ||
 		*r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil || r.Exact {
 		t.Fatalf("%+v", r)
@@ -95,14 +95,14 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		all, _ := stage.Chunks(net, assignments)
 		var values []btn.UnitValue
 		for _, units := range all[:min(chunks, len(all))] {
-			v, err := stage.Contract(t.Context(), net, assignments, queries, units,
+			v, err := stage.Contract(t.Context(), net, assignments, stage.Demands(net, queries), units,
 				stage.ContractOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			values = append(values, v...)
 		}
-		return stage.AggregateNow("j", assignments, nil, values)
+		return stage.AggregateNow("j", assignments, values)
 	}
 	timed := proposal.Until(t.Context(), time.Now().Add(time.Hour))
 	assignments := learned(timed, s)

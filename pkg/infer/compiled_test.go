@@ -54,7 +54,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		values, err := stage.Contract(
-			ctx, net, assignments, queries[q:q+1], []btn.Unit{{}},
+			ctx, net, assignments, stage.Demands(net, queries[q:q+1]), []btn.Unit{{}},
 			stage.ContractOptions{Shared: shared, Threads: 1 + q%3},
 		)
 		if err != nil {
@@ -62,7 +62,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 		}
 		for what, got := range map[string]query.Result{
 			"in another sequence": other[q], "alone": run(queries[q])[0],
-			"by workers that know the network": stage.Aggregate("t", assignments, nil, values)[0],
+			"by workers that know the network": stage.Aggregate("t", assignments, values)[0],
 		} {
 			if !reflect.DeepEqual(got, want[q]) {
 				t.Errorf("query %d %s: %+v, want %+v", q, what, got, want[q])
@@ -106,7 +106,7 @@ func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 		}
 		// A problem of a network by itself has no program.
 		plain, err := contraction.Part(ctx, problem.New(under, problem.Options{}), part,
-			problem.Want{Marginals: true})
+			btn.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := contraction.Part(ctx, whole, part, problem.Want{Marginals: true})
+		got, err := contraction.Part(ctx, whole, part, btn.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}

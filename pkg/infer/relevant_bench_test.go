@@ -67,7 +67,7 @@ func BenchmarkRelevant(b *testing.B) {
 			known := &plan.Known{Problems: shared}
 			b.Run(fmt.Sprintf("%d variables/%s/again", n, name), func(b *testing.B) {
 				timed(b, func() { askNetwork(b, net, q, shared, known) })
-				part, _ := shared.Relevant(net, q)
+				part, _ := shared.Relevant(net, stage.Demands(net, []query.Query{q})[0])
 				b.ReportMetric(float64(len(part.Variables)), "variables")
 			})
 		}
@@ -84,13 +84,14 @@ func askNetwork(b *testing.B, net *btn.Network, q query.Query, shared *problem.S
 	chunks, _ := stage.Chunks(net, assignments)
 	var values []btn.UnitValue
 	for _, units := range chunks {
-		part, err := stage.Contract(b.Context(), net, assignments, []query.Query{q}, units, stage.ContractOptions{Shared: shared})
+		demands := stage.Demands(net, []query.Query{q})
+		part, err := stage.Contract(b.Context(), net, assignments, demands, units, stage.ContractOptions{Shared: shared})
 		if err != nil {
 			b.Fatal(err)
 		}
 		values = append(values, part...)
 	}
-	if r := stage.Aggregate("j", assignments, nil, values)[0]; r.Status != query.StatusOK || !r.Exact {
+	if r := stage.Aggregate("j", assignments, values)[0]; r.Status != query.StatusOK || !r.Exact {
 		b.Fatal(r)
 	}
 }

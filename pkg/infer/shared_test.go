@@ -49,13 +49,13 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 		t.Fatalf("%d units", len(units))
 	}
 	shared := &problem.Shared{}
-	with, err := stage.Contract(ctx, net, assignments, queries, units,
+	with, err := stage.Contract(ctx, net, assignments, stage.Demands(net, queries), units,
 		stage.ContractOptions{Shared: shared})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, u := range units {
-		alone, err := stage.Contract(ctx, net, assignments, queries, []btn.Unit{u},
+		alone, err := stage.Contract(ctx, net, assignments, stage.Demands(net, queries), []btn.Unit{u},
 			stage.ContractOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -138,10 +138,6 @@ func (r *rig) tasks(p infer.Request) (tasks []*message.Task, want []query.Result
 	for _, c := range chunks {
 		units = append(units, c...)
 	}
-	queries := make([]query.Query, len(p.Queries))
-	for i, q := range p.Queries {
-		queries[i] = query.Query{Evidence: q.Evidence}
-	}
 	for k, u := range units {
 		tasks = append(tasks, &message.Task{
 			Job:         p.Job,
@@ -151,7 +147,7 @@ func (r *rig) tasks(p infer.Request) (tasks []*message.Task, want []query.Result
 			K:           k,
 			N:           len(units),
 			Units:       []btn.Unit{u},
-			Queries:     queries,
+			Demands:     stage.Demands(net, p.Queries),
 			Memory:      query.DefaultMemory,
 		})
 	}

@@ -93,10 +93,10 @@ func (m *mixed) inProcess(p infer.Request, round func([]btn.UnitValue)) string {
 	if len(units) != mixedTasks {
 		m.t.Fatalf("%d components, want %d", len(units), mixedTasks)
 	}
-	values, err := stage.Contract(m.ctx, net, job, []query.Query(p.Queries), units, stage.ContractOptions{})
+	values, err := stage.Contract(m.ctx, net, job, stage.Demands(net, p.Queries), units, stage.ContractOptions{})
 	m.must(err)
 	round(values)
-	return plain(m.t, stage.Aggregate(p.Job, job, nil, values))
+	return plain(m.t, stage.Aggregate(p.Job, job, values))
 }
 
 // worker starts contract-workers of a kind, which hold values of the components from one on until their channel is closed.

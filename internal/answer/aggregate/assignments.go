@@ -32,102 +32,80 @@ func descents(p *btn.Plan) (n int) {
 	return n
 }
 
-// reportAssignments fills in what the parts found and drew. Z is not 0.
-func (r *estimate) reportAssignments(to *query.Result, asked *btn.Descents) *query.ErrorInfo {
-	found := map[btn.Ask]*btn.Found{}
+// reportAssignments fills in the assignments that the parts found, and the draws. Z is not 0.
+func (r *estimate) reportAssignments(to *Total, want *btn.Want) *query.ErrorInfo {
+	found, searched := r.best()
+	for _, ask := range want.Asks() {
+		if ask == btn.AskSamples {
+			continue
+		}
+		f := found[ask]
+		if f == nil || ask == btn.AskMap && (len(f.Values) != len(want.Map) || f.Weight.IsZero()) {
+			return missing(ask, searched[ask])
+		}
+		if !f.Bounded {
+			continue
+		}
+		if f.Relaxed {
+			to.Result.Ended = endedComplete
+		} else if to.Result.Ended == "" {
+			to.Result.Ended = endedSettled
+		}
+	}
+	to.Found = found
+	if want.Samples == 0 {
+		return nil
+	}
+
 	var drawn []*btn.Drawn
-	searched := map[btn.Ask][]*btn.Found{}
-	exact := map[btn.Ask]bool{}
+	for _, d := range r.found {
+		if d.value.Drawn != nil {
+			drawn = append(drawn, d.value.Drawn)
+		}
+	}
+	list, err := mixed(drawn, want.Samples, want.Seed)
+	if err != nil {
+		return failure(fault.Internal, "%v", err)
+	}
+	if list == nil {
+		return missing(btn.AskSamples, nil)
+	}
+	to.Samples = list
+	return nil
+}
+
+// best returns the best assignments that the parts found, by kind, and what searches found of each kind. A search counts only if no
+// elimination has found the best: it was there for a deadline.
+func (r *estimate) best() (found map[btn.Ask]*btn.Found, searched map[btn.Ask][]*btn.Found) {
+	found, searched = map[btn.Ask]*btn.Found{}, map[btn.Ask][]*btn.Found{}
+	eliminated := map[btn.Ask]bool{}
 	for _, d := range r.found {
 		if bounded(d.value.Found) {
 			searched[d.ask] = append(searched[d.ask], d.value.Found)
 			continue
 		}
-		exact[d.ask] = true // a search was there for a deadline
+		eliminated[d.ask] = true
 		found[d.ask] = found[d.ask].Or(d.value.Found)
-		if d.value.Drawn != nil {
-			drawn = append(drawn, d.value.Drawn)
-		}
 	}
 	for ask, list := range searched {
-		if !exact[ask] {
+		if !eliminated[ask] {
 			found[ask] = btn.Searched(list)
 		}
 	}
-	if asked == nil {
-		return nil
-	}
+	return found, searched
+}
 
-	missing := func(what string) *query.ErrorInfo {
-		bound := math.Inf(-1)
-		for _, f := range searched[btn.Ask(what)] {
-			bound = max(bound, f.Bound)
-		}
-		if !math.IsInf(bound, -1) {
-			return failure(fault.OverBudget, "%s: no possible assignment was found; none is above %.6g nats", what, bound)
-		}
-		return failure(fault.Unsupported,
-			"%s: Z is not 0, and no assignment of a weight above 0 was found: its terms are beyond float64", what)
+// missing says why there is no assignment of a kind.
+func missing(ask btn.Ask, searched []*btn.Found) *query.ErrorInfo {
+	bound := math.Inf(-1)
+	for _, f := range searched {
+		bound = max(bound, f.Bound)
 	}
-	proof := func(f *btn.Found) (optimal *bool) {
-		optimal = new(bool)
-		if *optimal = !f.Relaxed; f.Relaxed {
-			to.Ended = endedComplete
-		} else if to.Ended == "" {
-			to.Ended = endedSettled
-		}
-		return optimal
+	if !math.IsInf(bound, -1) {
+		return failure(fault.OverBudget, "%s: no possible assignment was found; none is above %.6g nats", ask, bound)
 	}
-	if asked.MPE {
-		f := found[btn.AskMPE]
-		if f == nil {
-			return missing("mpe")
-		}
-		to.MPE = &query.Explanation{Assignment: f.Values, LnWeight: f.Weight.LogAbs(), Unique: f.Unique}
-		if f.Bounded {
-			to.MPE.LnBound, to.MPE.Gap, to.MPE.Optimal = finite(f.Bound), finite(f.Bound-f.Last().LogAbs()), proof(f)
-		}
-		if asked.Best > 1 {
-			list := *f
-			list.Keep(asked.Best)
-			to.MPE.All = list.All
-			for _, o := range list.Others {
-				to.MPE.Others = append(to.MPE.Others, query.Alternative{Assignment: o.Values, LnWeight: o.Weight.LogAbs()})
-			}
-		}
-	}
-	if len(asked.Map) > 0 {
-		f := found[btn.AskMap]
-		if f == nil || len(f.Values) != len(asked.Map) || f.Weight.IsZero() {
-			return missing("map")
-		}
-		to.Map = &query.MarginalMap{
-			Variables:  asked.Map,
-			Assignment: f.Values,
-			LnWeight:   f.Weight.LogAbs(),
-			Exact:      !f.Relaxed,
-		}
-		if f.Relaxed || f.Bounded {
-			to.Map.LnBound = finite(f.Bound)
-		}
-		if f.Bounded {
-			to.Map.Gap, to.Map.Optimal = finite(f.Bound-to.Map.LnWeight), proof(f)
-		}
-		if f.Upper != 0 {
-			to.Map.LnUpper = finite(f.Upper)
-		}
-	}
-	if asked.Samples > 0 {
-		list, err := mixed(drawn, asked.Samples, asked.Seed)
-		if err != nil {
-			return failure(fault.Internal, "%v", err)
-		}
-		if list == nil {
-			return missing("samples")
-		}
-		to.Samples, to.Seed = list, &asked.Seed
-	}
-	return nil
+	return failure(fault.Unsupported,
+		"%s: Z is not 0, and no assignment of a weight above 0 was found: its terms are beyond float64", ask)
 }
 
 // possible reports whether an assignment was found, which has a weight above 0.
@@ -138,13 +116,13 @@ func (r *estimate) possible() bool {
 // atLeast returns ln of the heaviest assignment of an answer, of all variables or of some, −Inf without one. ln Z is no less: where
 // assignments are found no term is below 0. A total that is less misses terms: the bound takes its place, and what it was divided by is
 // left out.
-func (r *estimate) atLeast(to *query.Result) (lower float64) {
+func (r *estimate) atLeast(t *Total) (lower float64) {
+	to := &t.Result
 	lower = math.Inf(-1)
-	if to.MPE != nil {
-		lower = to.MPE.LnWeight
-	}
-	if to.Map != nil {
-		lower = max(lower, to.Map.LnWeight)
+	for _, f := range t.Found {
+		if f != nil {
+			lower = max(lower, f.Weight.LogAbs())
+		}
 	}
 	if to.LogZ == nil || lower <= *to.LogZ+wide(lower) {
 		return lower
@@ -153,23 +131,24 @@ func (r *estimate) atLeast(to *query.Result) (lower float64) {
 		"ln Z is given as that weight, without marginals and derivatives", lower-*to.LogZ))
 	r.z = scaled.FromLog(lower)
 	to.LogZ, to.Log10Z, to.Exact = finite(r.z.LogAbs()), finite(r.z.Log10Abs()), false
-	to.Marginals, to.Targets, to.Joint, to.Gradients, to.ScaledGradients, to.Sensitivity = nil, nil, nil, nil, nil, nil
+	t.Marginals, t.Joint, t.Derivatives, t.TargetDerivatives = nil, nil, nil, nil
 	return lower
 }
 
-// explained is the answer of a query that asks for the most probable assignment alone, of all variables or of some, where a search has
-// proved it, or has found it where values are missing at the deadline. Z is left open, whether its values are there or not: which are is
+// explained is the total of a demand for the most probable assignment alone, of all variables or of some, if a search has
+// proved it, or has found it and values are missing at the deadline. Z is left open, whether its values are there or not: which are is
 // chance.
-func (in *Input) explained(to query.Result, parts []part, missing bool) (query.Result, bool) {
+func (in *Input) explained(to Total, parts []part, missing bool) (Total, bool) {
 	a := in.Assignment
 	e, proved := in.searches(parts)
 	if e == nil || !proved && !(missing && in.Deadline) {
 		return to, false
 	}
-	early := to
-	if e.reportAssignments(&early, a.Descents) != nil {
+	total := to
+	if e.reportAssignments(&total, &a.Want) != nil {
 		return to, false
 	}
+	early := &total.Result
 	early.Status, early.Components, early.Error = query.StatusOK, 0, nil
 	why := btn.ProvedWithoutZ
 	if !proved {
@@ -177,7 +156,7 @@ func (in *Input) explained(to query.Result, parts []part, missing bool) (query.R
 		why = "Z is left open: the deadline came before it"
 	}
 	early.Warnings = append(early.Warnings, why)
-	return early, true
+	return total, true
 }
 
 // proved reports whether the searches that have ended are the answer of a query that asks for their assignment alone.
@@ -193,15 +172,12 @@ func (in *Input) searches(parts []part) (found *estimate, proved bool) {
 	if parts == nil {
 		return nil, false
 	}
-	a, d := in.Assignment, in.Assignment.Descents
-	if d == nil || d.MPE == (len(d.Map) > 0) || d.Samples > 0 {
+	a := in.Assignment
+	asks := a.Want.Asks()
+	if len(asks) != 1 || asks[0] == btn.AskSamples {
 		return nil, false
 	}
-	e := estimate{of: &a.Plan.Estimates[0]}
-	ask := btn.AskMPE
-	if len(d.Map) > 0 {
-		ask = btn.AskMap
-	}
+	e, ask := estimate{of: &a.Plan.Estimates[0]}, asks[0]
 	var list []*btn.Found
 	for _, p := range parts {
 		if p.there && p.err == nil && bounded(p.value.Found) {
@@ -213,7 +189,7 @@ func (in *Input) searches(parts []part) (found *estimate, proved bool) {
 		return nil, false
 	}
 	best := btn.Searched(list)
-	return &e, d.Alone && best != nil && !best.Relaxed
+	return &e, a.Alone && best != nil && !best.Relaxed
 }
 
 // mixed takes each of n assignments from the draws of one of several parts, chosen with a stream of

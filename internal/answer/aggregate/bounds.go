@@ -120,12 +120,13 @@ func reportExact(lnZ, rounds float64) *query.Bounds {
 func apart(lnZ, rounds float64) float64 { return -math.Log1p(-rounds) + floor(lnZ) }
 
 // reportRounding states an answer that is exact on paper and whose error is known: it is more than rounding of an exact answer.
-func (r *estimate) reportRounding(to *query.Result) {
+func (r *estimate) reportRounding(t *Total) {
+	to := &t.Result
 	by := apart(*to.LogZ, r.rounds)
 	to.Uncertainty = finite(by)
 	to.Bounds = &query.Bounds{Lower: finite(*to.LogZ - by), Upper: finite(*to.LogZ + by), Level: 1, How: "the rounding of all terms"}
-	if to.Marginals != nil { // a marginal's terms are some of those of Z, and go as far again on the way back
-		to.MarginalUncertainty = finite(min(1, 4*r.rounds/(1-r.rounds)))
+	if t.Marginals != nil { // a marginal's terms are some of those of Z, and go as far again on the way back
+		t.MarginalUncertainty = finite(min(1, 4*r.rounds/(1-r.rounds)))
 	}
 }
 

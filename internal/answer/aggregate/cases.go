@@ -1,20 +1,14 @@
 package aggregate
 
-import (
-	"github.com/basetensor/basetensor/pkg/query"
-)
+// The sum over many cases.
 
-// reportCases fills in what the cases of a query add up to.
-func (r *estimate) reportCases(to *query.Result) {
+// reportCases fills in what the cases of a demand add up to: their ln Z stands in the place of ln Z.
+func (r *estimate) reportCases(to *Total) {
 	if len(r.parts) != 1 || r.parts[0].Cases == nil {
 		return
 	}
-	c := r.parts[0].Cases
-	to.Likelihood = &query.Likelihood{Ln: c.Ln, Gradients: c.Gradients}
-	if c.Impossible > 0 {
-		at := c.Impossible - 1
-		to.Likelihood.Impossible = &at
-		return
+	to.Cases = r.parts[0].Cases
+	if to.Cases.Impossible == 0 {
+		to.Result.LogZ = finite(to.Cases.Ln)
 	}
-	to.LogZ = finite(c.Ln)
 }

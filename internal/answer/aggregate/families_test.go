@@ -86,7 +86,7 @@ func deadwood(ln float64, n int) []float64 {
 }
 
 func TestFamiliesAreJudgedTogether(t *testing.T) {
-	alone := *Result(legs()).Uncertainty
+	alone := *Add(legs()).Uncertainty
 	if math.Abs(alone-0.02) > 1e-12 {
 		t.Fatalf("truncated legs alone are uncertain by %v", alone)
 	}
@@ -161,14 +161,14 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 			withBounds(legs(), kinds, btn.BoundValue{Lower: 9.999, Upper: some}), 10, [2]float64{alone, alone}, "",
 		},
 	} {
-		r := Result(c.in)
+		r := Add(c.in)
 		if r.LogZ == nil || r.Uncertainty == nil || math.Abs(*r.LogZ-c.lnZ) > 2e-3 || *r.Uncertainty < c.u[0]-1e-9 ||
 			*r.Uncertainty > c.u[1]+1e-9 {
-			t.Errorf("%s: %s", name, text(t, r))
+			t.Errorf("%s: %s", name, text(t, r.Result))
 			continue
 		}
 		if got := math.Abs(*r.Log10Z*math.Ln10 - *r.LogZ); got > 1e-12 {
-			t.Errorf("%s: log10 Z is another number: %s", name, text(t, r))
+			t.Errorf("%s: log10 Z is another number: %s", name, text(t, r.Result))
 		}
 		said := strings.Join(r.Warnings, "; ")
 		if c.warning != "" && !strings.Contains(said, c.warning) ||
@@ -181,16 +181,16 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 // TestContractionsBesideModes: beside modes that other chains would have missed, contractions state at least their distance
 // from sampled components and one standard error of these; not if they have settled, nor if the components are not credible.
 func TestContractionsBesideModes(t *testing.T) {
-	alone := *Result(legs()).Uncertainty
-	beside := func(legs Input, ln []float64) *query.Result {
+	alone := *Add(legs()).Uncertainty
+	beside := func(legs Input, ln []float64) *Total {
 		in := withSampled(legs, 0.1, ln)
 		es := in.Assignment.Plan.Estimates
 		es[len(es)-1].Parts[0].(*sampled.Sampled).Along.About().Modes = 1
-		r := Result(in)
+		r := Add(in)
 		return &r
 	}
 	for name, c := range map[string]struct {
-		r *query.Result
+		r *Total
 		u [2]float64
 	}{
 		"further than they state": {beside(legs(), even(10.08, 0.8, 100)), [2]float64{0.079, 0.085}},
@@ -199,7 +199,7 @@ func TestContractionsBesideModes(t *testing.T) {
 		"nobody believes them":    {beside(legs(), deadwood(9, 100)), [2]float64{alone, alone}},
 	} {
 		if u := c.r.Uncertainty; u == nil || *u < c.u[0]-1e-9 || *u > c.u[1]+1e-9 {
-			t.Errorf("%s: %s", name, text(t, *c.r))
+			t.Errorf("%s: %s", name, text(t, c.r.Result))
 		}
 	}
 	along := &sampled.Annealing{Base: sampled.Base{Modes: 1}}
@@ -216,13 +216,13 @@ func TestEqualWeightsSayNothingOfOthers(t *testing.T) {
 	for _, n := range []int{200, 4000} {
 		in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}
 		in = withSampled(in, 0, slices.Repeat([]float64{450}, n))
-		r := Result(in)
+		r := Add(in)
 		if least := 3 / float64(n); r.Uncertainty == nil || *r.Uncertainty < least*(1-1e-9) || *r.Uncertainty > 1.1*least {
-			t.Errorf("%d equal weights: %s", n, text(t, r))
+			t.Errorf("%d equal weights: %s", n, text(t, r.Result))
 		}
-		r = Result(withBounds(in, []bounding.Kind{bounding.Bethe}, btn.BoundValue{Lower: 450 - 4.5e-5, Upper: 450}))
+		r = Add(withBounds(in, []bounding.Kind{bounding.Bethe}, btn.BoundValue{Lower: 450 - 4.5e-5, Upper: 450}))
 		if r.Uncertainty == nil || *r.Uncertainty < 4.5e-5 || *r.Uncertainty > 4.6e-5 {
-			t.Errorf("%d equal weights between bounds: %s", n, text(t, r))
+			t.Errorf("%d equal weights between bounds: %s", n, text(t, r.Result))
 		}
 	}
 }
@@ -233,15 +233,15 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 	empty := func() Input {
 		return Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-3}}}
 	}
-	r := Result(withSampled(empty(), 1, even(5, 0.3, 200)))
+	r := Add(withSampled(empty(), 1, even(5, 0.3, 200)))
 	if r.Uncertainty == nil || *r.Uncertainty > 0.1 || r.Bounds == nil || r.Bounds.Level != 0.999 || !(*r.Bounds.Lower < 5) {
-		t.Fatalf("weights that hardly differ: %s", text(t, r))
+		t.Fatalf("weights that hardly differ: %s", text(t, r.Result))
 	}
 
-	r = Result(withSampled(empty(), 1, deadwood(5, 200)))
+	r = Add(withSampled(empty(), 1, deadwood(5, 200)))
 	if r.Uncertainty == nil || r.Bounds == nil || *r.Uncertainty < *r.LogZ-*r.Bounds.Lower ||
 		!strings.Contains(strings.Join(r.Warnings, ";"), "not settled: 1.0 of 200") {
-		t.Errorf("one weight carries all: %s", text(t, r))
+		t.Errorf("one weight carries all: %s", text(t, r.Result))
 	}
 
 	zeros := make([]float64, 200)
@@ -249,14 +249,14 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 		zeros[k] = math.Inf(-1)
 	}
 	zeros[7] = 5
-	r = Result(withSampled(empty(), 0, zeros))
+	r = Add(withSampled(empty(), 0, zeros))
 	if r.LogZ == nil || r.Uncertainty != nil || r.Bounds != nil ||
 		!strings.Contains(strings.Join(r.Warnings, ";"), "not settled: 1.0 of 200") {
-		t.Errorf("all but one weigh 0: %s", text(t, r))
+		t.Errorf("all but one weigh 0: %s", text(t, r.Result))
 	}
 	above := withBounds(withSampled(empty(), 0, zeros), []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: math.Inf(-1), Upper: 70})
-	if r = Result(above); r.Uncertainty == nil || math.Abs(*r.LogZ+*r.Uncertainty-70) > 1e-9 {
-		t.Errorf("all but one weigh 0, with an upper bound: %s", text(t, r))
+	if r = Add(above); r.Uncertainty == nil || math.Abs(*r.LogZ+*r.Uncertainty-70) > 1e-9 {
+		t.Errorf("all but one weigh 0, with an upper bound: %s", text(t, r.Result))
 	}
 	// The positive weights spread over decades, and the mean rests on the largest: the shift is half of the logarithms' variance.
 	for k := range zeros {
@@ -264,8 +264,8 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 			zeros[k] = 5 - 0.4*float64(k)
 		}
 	}
-	if r = Result(withSampled(empty(), 1, zeros)); r.Uncertainty == nil || *r.Uncertainty < 200 {
-		t.Errorf("half weigh 0: %s", text(t, r))
+	if r = Add(withSampled(empty(), 1, zeros)); r.Uncertainty == nil || *r.Uncertainty < 200 {
+		t.Errorf("half weigh 0: %s", text(t, r.Result))
 	}
 	// Equal weights are not settled as long as there are few.
 	in := withSampled(empty(), 0, make([]float64, 8))
@@ -282,8 +282,8 @@ func TestBoundsSettle(t *testing.T) {
 	if !Settled(in) {
 		t.Error("bounds within the accuracy do not settle")
 	}
-	if r := Result(in); r.Ended != "settled" || *r.Uncertainty > 1.1e-7 {
-		t.Errorf("%s", text(t, r))
+	if r := Add(in); r.Ended != "settled" || *r.Uncertainty > 1.1e-7 {
+		t.Errorf("%s", text(t, r.Result))
 	}
 
 	// The least weight of a state bounds ln Z only if Z is not 0.
@@ -301,67 +301,67 @@ func TestBoundsAreTheBest(t *testing.T) {
 	bounds := []btn.BoundValue{
 		{Lower: 8, Upper: 14}, {Lower: math.Inf(-1), Upper: 12}, {Lower: 9.5, Upper: math.Inf(1)},
 	}
-	r := Result(withBounds(legs(), kinds, bounds...))
+	r := Add(withBounds(legs(), kinds, bounds...))
 	b := r.Bounds
 	if b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || *b.Lower >= 9.5 || math.Abs(*b.Upper-12) > 1e-9 || *b.Upper <= 12 || b.Level != 1 ||
 		!strings.Contains(b.How, "above by "+string(bounding.Determinant)) || !strings.Contains(b.How, "below by "+string(bounding.Bethe)) {
-		t.Errorf("%s", text(t, r))
+		t.Errorf("%s", text(t, r.Result))
 	}
-	r = Result(withSampled(withBounds(legs(), kinds, bounds...), 1e-3, even(10.001, 0.01, 400)))
+	r = Add(withSampled(withBounds(legs(), kinds, bounds...), 1e-3, even(10.001, 0.01, 400)))
 	if b := r.Bounds; b == nil || !(*b.Lower > 9.9 && *b.Lower < 10.001) || *b.Upper <= 12 || b.Level != 0.999 ||
 		strings.Contains(b.How, string(bounding.Bethe)) {
-		t.Errorf("with samples: %s", text(t, r))
+		t.Errorf("with samples: %s", text(t, r.Result))
 	}
-	r = Result(withSampled(withBounds(legs(), kinds, bounds...), 1, even(9.6, 0.5, 8)))
+	r = Add(withSampled(withBounds(legs(), kinds, bounds...), 1, even(9.6, 0.5, 8)))
 	if b := r.Bounds; b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || b.Level != 1 || !strings.Contains(b.How, string(bounding.Bethe)) {
-		t.Errorf("with few samples: %s", text(t, r))
+		t.Errorf("with few samples: %s", text(t, r.Result))
 	}
 	broken := withBounds(legs(), kinds, bounds...)
 	broken.Values[len(broken.Values)-1].Value.Bound = nil
-	if r := Result(broken); r.Status != "ok" || len(r.Estimates) != 4 || *r.Bounds.Upper <= 12 {
-		t.Errorf("a part that says no bound: %s", text(t, r))
+	if r := Add(broken); r.Status != "ok" || len(r.Estimates) != 4 || *r.Bounds.Upper <= 12 {
+		t.Errorf("a part that says no bound: %s", text(t, r.Result))
 	}
 }
 
 // TestRangeIsOfContractions: contractions in float64 that may have lost terms state no uncertainty and give way to sampled
 // components. These and bounds are computed in logarithms, so bounds apply to such contractions, too.
 func TestRangeIsOfContractions(t *testing.T) {
-	beyond := func(in Input) query.Result {
+	beyond := func(in Input) Total {
 		in.Assignment.Unsure = true
-		return Result(in)
+		return Add(in)
 	}
 	kinds := []bounding.Kind{bounding.MiniBuckets}
-	if r := beyond(legs()); r.Uncertainty != nil || !strings.Contains(text(t, r), "nothing is known") {
-		t.Errorf("alone: %s", text(t, r))
+	if r := beyond(legs()); r.Uncertainty != nil || !strings.Contains(text(t, r.Result), "nothing is known") {
+		t.Errorf("alone: %s", text(t, r.Result))
 	}
 	r := beyond(withBounds(legs(), kinds, btn.BoundValue{Lower: 1, Upper: 7}))
 	if math.Abs(*r.LogZ-7) > 1e-9 || r.Uncertainty == nil || math.Abs(*r.Uncertainty-6) > 1e-9 || r.Bounds == nil {
-		t.Errorf("above a bound: %s", text(t, r))
+		t.Errorf("above a bound: %s", text(t, r.Result))
 	}
 	r = beyond(withSampled(legs(), 0.1, even(4, 0.1, 400)))
-	if math.Abs(*r.LogZ-4) > 0.01 || r.Uncertainty == nil || *r.Uncertainty > 0.02 || strings.Contains(text(t, r), "float64") {
-		t.Errorf("beside samples: %s", text(t, r))
+	if math.Abs(*r.LogZ-4) > 0.01 || r.Uncertainty == nil || *r.Uncertainty > 0.02 || strings.Contains(text(t, r.Result), "float64") {
+		t.Errorf("beside samples: %s", text(t, r.Result))
 	}
 }
 
 // TestBoundsOfExactAnswers: exact ones are within rounding, a certificate is the same interval; impossible evidence has none.
 func TestBoundsOfExactAnswers(t *testing.T) {
-	r := Result(input(true, []float64{1, 1}, []float64{5, 3}))
+	r := Add(input(true, []float64{1, 1}, []float64{5, 3}))
 	if b := r.Bounds; b == nil || b.Level != 1 || !(*b.Lower < math.Log(8) && *b.Lower > math.Log(8)-1e-9) ||
 		!(*b.Upper > math.Log(8) && *b.Upper < math.Log(8)+1e-9) {
-		t.Errorf("exact: %s", text(t, r))
+		t.Errorf("exact: %s", text(t, r.Result))
 	}
-	r = Result(input(false, []float64{1, 1}, []float64{5, 3}))
+	r = Add(input(false, []float64{1, 1}, []float64{5, 3}))
 	if b := r.Bounds; b == nil || r.Certificate == nil || math.Abs(*b.Lower-*r.Certificate.LnLower) > 1e-9 ||
 		math.Abs(*b.Upper-r.Certificate.LnUpper) > 1e-9 || !(*b.Lower < math.Log(8) && *b.Upper > math.Log(8)) {
-		t.Errorf("certified: %s", text(t, r))
+		t.Errorf("certified: %s", text(t, r.Result))
 	}
-	r = Result(input(false, []float64{1, 1}, []float64{0.5, 0.3}))
+	r = Add(input(false, []float64{1, 1}, []float64{0.5, 0.3}))
 	if b := r.Bounds; b == nil || b.Lower != nil || b.Upper == nil {
-		t.Errorf("a certificate above Z: %s", text(t, r))
+		t.Errorf("a certificate above Z: %s", text(t, r.Result))
 	}
-	if r = Result(input(true, []float64{1, 1}, []float64{0, 0})); !r.Zero || r.Bounds != nil {
-		t.Errorf("Z = 0: %s", text(t, r))
+	if r = Add(input(true, []float64{1, 1}, []float64{0, 0})); !r.Zero || r.Bounds != nil {
+		t.Errorf("Z = 0: %s", text(t, r.Result))
 	}
 }
 
@@ -370,30 +370,30 @@ func TestPooledEstimatesOfWhatHasArrived(t *testing.T) {
 	in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}
 	in = withSampled(in, 0.1, even(1, 0.1, 50), even(2, 0.1, 50), even(3, 0.1, 50))
 	in = withSampled(in, 0.1, even(4, 0.1, 50))
-	whole := Result(in)
+	whole := Add(in)
 	if want := sampling.LnMean(pooledWeights(in)); math.Abs(*whole.LogZ-want) > 1e-12 || whole.Ended != "complete" {
-		t.Errorf("all: %s", text(t, whole))
+		t.Errorf("all: %s", text(t, whole.Result))
 	}
 	in.Deadline = true
 	in.Values = append(in.Values[:1:1], in.Values[2])
-	r := Result(in)
+	r := Add(in)
 	if want := sampling.LnMean(pooledWeights(in)); math.Abs(*r.LogZ-want) > 1e-12 || r.Ended != "deadline" || r.Components != 2 ||
 		len(r.Estimates) != 1 {
-		t.Errorf("what has arrived: %s", text(t, r))
+		t.Errorf("what has arrived: %s", text(t, r.Result))
 	}
 	one := in
 	one.Assignment = &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9, Estimates: in.Assignment.Plan.Estimates[:1]}}
-	if r := Result(one); *r.LogZ != *Result(in).LogZ || r.Ended != "deadline" {
-		t.Errorf("what has arrived of the only estimate: %s", text(t, r))
+	if r := Add(one); *r.LogZ != *Add(in).LogZ || r.Ended != "deadline" {
+		t.Errorf("what has arrived of the only estimate: %s", text(t, r.Result))
 	}
 	in.Deadline = false
-	if r := Result(in); r.Status != "error" {
-		t.Errorf("without a deadline the others are waited for: %s", text(t, r))
+	if r := Add(in); r.Status != "error" {
+		t.Errorf("without a deadline the others are waited for: %s", text(t, r.Result))
 	}
 	in.Deadline = true
 	in.Values[0].Value.Weights = &btn.Weights{Ln: []float64{1}}
-	if r := Result(in); r.Status != "error" || !strings.Contains(r.Error.Message, "what was drawn") {
-		t.Errorf("a part with too few weights: %s", text(t, r))
+	if r := Add(in); r.Status != "error" || !strings.Contains(r.Error.Message, "what was drawn") {
+		t.Errorf("a part with too few weights: %s", text(t, r.Result))
 	}
 }
 
@@ -407,7 +407,7 @@ func pooledWeights(in Input) (ln []float64) {
 
 // TestMarginalsOfFewComponents: one of 200 carries all the weight, and agrees with itself.
 func TestMarginalsOfFewComponents(t *testing.T) {
-	marginals := func(ln []float64, hard bool) query.Result {
+	marginals := func(ln []float64, hard bool) Total {
 		in := withSampled(Input{Assignment: &btn.Assignment{Hard: hard, Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}, 1, ln)
 		w := in.Values[0].Value.Weights
 		w.Domains, w.Share, w.Squares, w.Top = []int{2}, make([]float64, 2), make([]float64, 2), 5
@@ -415,19 +415,19 @@ func TestMarginalsOfFewComponents(t *testing.T) {
 			w.Share[k%2] += math.Exp(l - 5)
 			w.Squares[k%2] += math.Exp(2 * (l - 5))
 		}
-		return Result(in)
+		return Add(in)
 	}
 	r := marginals(even(5, 0.1, 200), false)
 	if u := r.MarginalUncertainty; u == nil || math.Abs(*u-1/math.Sqrt(200)) > 1e-3 || math.Abs(r.Marginals[0][0]-0.5) > 1e-3 {
-		t.Errorf("even weights: %s", text(t, r))
+		t.Errorf("even weights: %s", text(t, r.Result))
 	}
 	r = marginals(deadwood(5, 200), false)
 	if u := r.MarginalUncertainty; u == nil || *u < 0.99 || *u > 1 || r.Marginals[0][0] < 0.99 {
-		t.Errorf("one weight: %s", text(t, r))
+		t.Errorf("one weight: %s", text(t, r.Result))
 	}
 	r = marginals(even(5, 0.9, 200), true) // those of a value that none of them has
 	if u := r.MarginalUncertainty; u == nil || *u != *r.Uncertainty || *u < 0.12 {
-		t.Errorf("constraints: %s", text(t, r))
+		t.Errorf("constraints: %s", text(t, r.Result))
 	}
 }
 
@@ -457,10 +457,10 @@ func TestBeliefPropagationBesideFewComponents(t *testing.T) {
 	for k := range few {
 		few[k] = -50 + 60*float64(k)/float64(len(few)-1)
 	}
-	alone := Result(withSampled(ladder(1e-9), 30, few))
+	alone := Add(withSampled(ladder(1e-9), 30, few))
 	mean, u, lower := *alone.LogZ, *alone.Uncertainty, *alone.Bounds.Lower
 	if u < 10 || mean-lower > u {
-		t.Fatalf("alone: %s", text(t, alone))
+		t.Fatalf("alone: %s", text(t, alone.Result))
 	}
 	for name, c := range map[string]struct {
 		bethe       float64
@@ -489,15 +489,15 @@ func TestBeliefPropagationBesideFewComponents(t *testing.T) {
 		if c.high > 0 {
 			in, end = withBounds(in, []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: c.below, Upper: c.high}), c.high
 		}
-		r := Result(in)
+		r := Add(in)
 		if got := math.Abs(*r.LogZ-c.bethe) < 1e-9; got != c.chosen {
-			t.Errorf("%s (%v): %s", name, c.bethe, text(t, r))
+			t.Errorf("%s (%v): %s", name, c.bethe, text(t, r.Result))
 			continue
 		}
 		said := strings.Contains(strings.Join(r.Warnings, "\n"), "within what they leave open")
 		far := max(c.bethe-max(*r.Bounds.Lower, mean-math.Log(1000)), end-c.bethe)
 		if said != c.chosen || c.chosen && (math.Abs(*r.Uncertainty-far) > 1e-9) {
-			t.Errorf("%s (%v): %s, want ± %v", name, c.bethe, text(t, r), far)
+			t.Errorf("%s (%v): %s, want ± %v", name, c.bethe, text(t, r.Result), far)
 		}
 	}
 }

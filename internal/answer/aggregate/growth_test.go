@@ -65,10 +65,10 @@ func TestGrowthThatDropsNothingSettlesAtOnce(t *testing.T) {
 	if !Settled(Input{Assignment: in.Assignment, Values: in.Values[:1]}) {
 		t.Error("not settled after an estimate that dropped nothing")
 	}
-	r := Result(in)
+	r := Add(in)
 	if *r.LogZ != 2 || r.Ended != "settled" || len(r.Estimates) != 1 || r.Exact ||
 		*r.Uncertainty > 1e-9 {
-		t.Errorf("%s", text(t, r))
+		t.Errorf("%s", text(t, r.Result))
 	}
 }
 
@@ -105,18 +105,18 @@ func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
 			[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true},
 				{1, 16, []float64{4.1}, true}}, 6},
 	} {
-		r := Result(ladder(1e-9, c.steps...))
+		r := Add(ladder(1e-9, c.steps...))
 		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {
-			t.Errorf("%s: %s", name, text(t, r))
+			t.Errorf("%s: %s", name, text(t, r.Result))
 		}
 		if r.Ended != "complete" || !strings.Contains(strings.Join(r.Warnings, " "), "still move") {
-			t.Errorf("%s: an unsettled sequence is not told in words: %s", name, text(t, r))
+			t.Errorf("%s: an unsettled sequence is not told in words: %s", name, text(t, r.Result))
 		}
 	}
-	single := Result(ladder(1e-9, step{0, 8, []float64{1}, true}))
+	single := Add(ladder(1e-9, step{0, 8, []float64{1}, true}))
 	if single.Uncertainty != nil ||
 		!strings.Contains(strings.Join(single.Warnings, " "), "nothing is known") {
-		t.Errorf("a single estimate: %s", text(t, single))
+		t.Errorf("a single estimate: %s", text(t, single.Result))
 	}
 }
 
@@ -132,8 +132,8 @@ func TestLaterRungsDoNotChangeASettledAnswer(t *testing.T) {
 		{0, 32, other, true},
 	}
 	in := dropping(1e-20, ladder(1e-9, steps...))
-	want := text(t, Result(in))
-	if r := Result(in); len(r.Estimates) != 4 || r.Ended != "settled" ||
+	want := text(t, Add(in).Result)
+	if r := Add(in); len(r.Estimates) != 4 || r.Ended != "settled" ||
 		math.Abs(*r.LogZ-math.Log(math.E+math.E*math.E)) > 1e-15 {
 		t.Fatalf("%s", want)
 	}
@@ -143,13 +143,13 @@ func TestLaterRungsDoNotChangeASettledAnswer(t *testing.T) {
 			len(in.Values),
 			func(a, b int) { in.Values[a], in.Values[b] = in.Values[b], in.Values[a] },
 		)
-		if got := text(t, Result(in)); got != want {
+		if got := text(t, Add(in).Result); got != want {
 			t.Fatalf("another order of arrival: %s, want %s", got, want)
 		}
 	}
 	fewer := dropping(1e-20, ladder(1e-9, steps...))
 	fewer.Values = fewer.Values[:8]
-	if got := text(t, Result(fewer)); got != want {
+	if got := text(t, Add(fewer).Result); got != want {
 		t.Errorf("without the later rungs: %s, want %s", got, want)
 	}
 }
@@ -173,21 +173,21 @@ func TestAPlateauIsNoConvergence(t *testing.T) {
 		),
 	)
 	in.Values[1].Value.Z = scaled.Number{}
-	r := Result(in)
+	r := Add(in)
 	if r.Ended == "settled" || r.Uncertainty == nil || *r.Uncertainty < 4.1e-3 {
-		t.Errorf("%s", text(t, r))
+		t.Errorf("%s", text(t, r.Result))
 	}
 	both := dropping(0.03,
 		ladder(
 			1e-9, step{0, 1, plateau, true}, step{1, 1, plateau, true}, step{0, 2, plateau, true},
 			step{1, 2, plateau, true},
 		))
-	if r := Result(both); r.Ended == "settled" || *r.Uncertainty < 4.1e-3 {
-		t.Errorf("two plans on one plateau: %s", text(t, r))
+	if r := Add(both); r.Ended == "settled" || *r.Uncertainty < 4.1e-3 {
+		t.Errorf("two plans on one plateau: %s", text(t, r.Result))
 	}
 	one := dropping(0, ladder(1e-9, step{0, 1, plateau, true}, step{0, 2, plateau, true}))
-	if r := Result(one); r.Ended == "settled" {
-		t.Errorf("settled on one plan: %s", text(t, r))
+	if r := Add(one); r.Ended == "settled" {
+		t.Errorf("settled on one plan: %s", text(t, r.Result))
 	}
 }
 
@@ -209,8 +209,8 @@ func TestWhatWidensAStatement(t *testing.T) {
 			step{1, 4, []float64{0.628}, true},
 		)
 	}
-	sure := Result(dropping(1e-12, colours()))
-	dropped := Result(dropping(0.2, colours()))
+	sure := Add(dropping(1e-12, colours()))
+	dropped := Add(dropping(0.2, colours()))
 	if e := math.Abs(*dropped.LogZ); e > 3**dropped.Uncertainty ||
 		*dropped.Uncertainty < 2**sure.Uncertainty {
 		t.Errorf(
@@ -220,13 +220,13 @@ func TestWhatWidensAStatement(t *testing.T) {
 	}
 	in := dropping(0.2, colours())
 	in.Assignment.Hard = true
-	if r := Result(in); *r.Uncertainty != policy.Branches**dropped.Uncertainty {
+	if r := Add(in); *r.Uncertainty != policy.Branches**dropped.Uncertainty {
 		t.Errorf("with forbidden combinations %v, without %v", *r.Uncertainty, *dropped.Uncertainty)
 	}
 	in = dropping(1e-12, colours())
 	in.Values[4].Value.Z = scaled.FromFloat(-1)
-	if r := Result(in); *r.Uncertainty < 1 {
-		t.Errorf("a total below 0 beside the best one: %s", text(t, r))
+	if r := Add(in); *r.Uncertainty < 1 {
+		t.Errorf("a total below 0 beside the best one: %s", text(t, r.Result))
 	}
 }
 
@@ -236,18 +236,18 @@ func TestGrowthAtTheDeadline(t *testing.T) {
 		step{0, 32, []float64{3}, true},
 	)
 	in.Values = []btn.UnitValue{in.Values[0], in.Values[1], in.Values[3]} // rung 1 lacks a slice
-	if r := Result(in); r.Status != "error" || r.Error.Code != fault.Internal {
-		t.Errorf("values are missing: %s", text(t, r))
+	if r := Add(in); r.Status != "error" || r.Error.Code != fault.Internal {
+		t.Errorf("values are missing: %s", text(t, r.Result))
 	}
 	in.Deadline = true
-	r := Result(in)
+	r := Add(in)
 	if r.Ended != "deadline" || *r.LogZ != 3 || len(r.Estimates) != 2 ||
 		!strings.Contains(strings.Join(r.Warnings, " "), "deadline") {
-		t.Errorf("%s", text(t, r))
+		t.Errorf("%s", text(t, r.Result))
 	}
 	in.Values = nil
-	if r := Result(in); r.Status != "error" || r.Error.Code != fault.Deadline {
-		t.Errorf("no estimate at all: %s", text(t, r))
+	if r := Add(in); r.Status != "error" || r.Error.Code != fault.Deadline {
+		t.Errorf("no estimate at all: %s", text(t, r.Result))
 	}
 }
 
@@ -257,21 +257,21 @@ func TestFailedEstimatesAreLeftOut(t *testing.T) {
 		step{0, 32, []float64{2.5}, true},
 	)
 	in.Values[1].Value.Z = scaled.FromFloat(-3)
-	r := Result(in)
+	r := Add(in)
 	if r.Status != "ok" || *r.LogZ != 2.5 || r.Estimates[1].LogZ != nil ||
 		r.Estimates[1].Failed == "" {
-		t.Errorf("%s", text(t, r))
+		t.Errorf("%s", text(t, r.Result))
 	}
 	in.Values[2] = btn.UnitValue{
 		Unit:  in.Values[2].Unit,
 		Error: &query.ErrorInfo{Code: fault.OverBudget, Message: "no room", Stage: "contract-worker"},
 	}
-	if r := Result(in); *r.LogZ != 1 || r.Estimates[2].Failed != "no room" {
-		t.Errorf("%s", text(t, r))
+	if r := Add(in); *r.LogZ != 1 || r.Estimates[2].Failed != "no room" {
+		t.Errorf("%s", text(t, r.Result))
 	}
 	in.Values[0].Value.Z = scaled.Number{}
-	if r := Result(in); r.Status != "error" || r.Error.Code != fault.OverBudget {
-		t.Errorf("every estimate failed: %s", text(t, r))
+	if r := Add(in); r.Status != "error" || r.Error.Code != fault.OverBudget {
+		t.Errorf("every estimate failed: %s", text(t, r.Result))
 	}
 }
 
@@ -301,7 +301,7 @@ func TestRegionEstimates(t *testing.T) {
 		)
 	}
 	in.Assignment.Plan = &btn.Plan{Method: query.MethodRegions, Estimates: []btn.Estimate{e}}
-	r := Result(in)
+	r := Add(in)
 	if want := math.Log(math.Exp(2.75) + math.Exp(0.5)); math.Abs(*r.LogZ-want) > 1e-14 {
 		t.Errorf("ln Z %v, want %v", *r.LogZ, want)
 	}
@@ -313,7 +313,7 @@ func TestRegionEstimates(t *testing.T) {
 	words := strings.Join(r.Warnings, " ")
 	if r.Estimates[0].Regions != 12 || !strings.Contains(words, "1 regions were left out") ||
 		!strings.Contains(words, "competing phases") {
-		t.Errorf("%s", text(t, r))
+		t.Errorf("%s", text(t, r.Result))
 	}
 }
 
@@ -341,14 +341,14 @@ func regionLadder(bp *query.Propagation, kinds []string, lnSums []float64, regio
 // settled.
 func TestTheSameRegionsAgainAreNoEvidence(t *testing.T) {
 	for _, kinds := range [][]string{{"balls", "balls", "balls"}, {"balls", "loops", "balls"}} {
-		r := Result(
+		r := Add(
 			regionLadder(
 				&query.Propagation{Converged: true}, kinds, []float64{0.5, 0.5, 0.5},
 				[]int64{7, 7, 7},
 			),
 		)
 		if r.Uncertainty != nil || r.Ended == "settled" {
-			t.Errorf("%v: %s", kinds, text(t, r))
+			t.Errorf("%v: %s", kinds, text(t, r.Result))
 		}
 	}
 }
@@ -357,14 +357,14 @@ func TestTheSameRegionsAgainAreNoEvidence(t *testing.T) {
 // Bethe value.
 func TestUnconvergedMessagesAreInTheUncertainty(t *testing.T) {
 	z := 1.0
-	r := Result(
+	r := Add(
 		regionLadder(
 			&query.Propagation{LogZ: &z}, []string{"balls", "balls"}, []float64{0.5, 0.5 + 1e-12},
 			[]int64{7, 9},
 		),
 	)
 	if r.Uncertainty == nil || math.Abs(*r.Uncertainty-0.5) > 1e-9 || r.Ended == "settled" {
-		t.Errorf("%s", text(t, r))
+		t.Errorf("%s", text(t, r.Result))
 	}
 }
 
@@ -389,11 +389,11 @@ func TestRoundingsOfSlicesAddUp(t *testing.T) {
 			v, rounding := &in.Values[k].Value, scaled.FromFloat(c.rounding[k])
 			v.Z, v.Truncation.Rounding = scaled.FromFloat(c.z[k]), &rounding
 		}
-		r := Result(in)
+		r := Add(in)
 		switch {
 		case c.want == 1 && r.Status == query.StatusError && r.Error.Code == fault.FailedEstimate:
 		case c.want == 1 || r.Status != query.StatusOK || math.Abs(*r.Uncertainty+math.Log1p(-c.want)) > 1e-12:
-			t.Errorf("%s: %s", name, text(t, r))
+			t.Errorf("%s: %s", name, text(t, r.Result))
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 // Marginals from the unnormalised marginals of the components, which add up as Z does (Lemma 5).
 
-// negativeMarginal is how far below 0 or above 1 rounding may put a marginal. One further off is no
+// ProbabilityRounding is how far below 0 or above 1 rounding may put a probability. One further off is no
 // probability, and the marginals are not returned.
-const negativeMarginal = 1e-9
+const ProbabilityRounding = 1e-9
 
 // marginals returns P(x_v = a) = Σ_i α_i M^(i)_v(a) / Σ_a Σ_i α_i M^(i)_v(a) for every variable v,
 // or for every one of the targets where there are any, from the unnormalised marginals M^(i) of the
@@ -49,7 +49,7 @@ func marginals(
 		if targets != nil {
 			v = targets[i]
 		}
-		q, wrong := distribution(sums[at:at+d], all[at:at+d:at+d])
+		q, wrong := Distribution(sums[at:at+d], all[at:at+d:at+d])
 		at += d
 		switch {
 		case q == nil:
@@ -70,35 +70,35 @@ func marginals(
 // all cells.
 func joint(
 	alpha []scaled.Number, parts []*btn.Marginals, set []int,
-) (p *query.Joint, warning string, err error) {
+) (p []float64, shape []int, warning string, err error) {
 	if len(parts) == 0 || len(set) == 0 {
-		return nil, "", nil
+		return nil, nil, "", nil
 	}
 	if parts[0] == nil || len(parts[0].Domains) != len(set) {
-		return nil, "", fmt.Errorf("component 0 has no joint marginal of %d variables", len(set))
+		return nil, nil, "", fmt.Errorf("component 0 has no joint marginal of %d variables", len(set))
 	}
-	shape := parts[0].Domains
+	shape = parts[0].Domains
 	size := 1
 	for _, d := range shape {
 		if d < 1 || d > query.MaxJointCells/size {
-			return nil, "", fmt.Errorf("a joint marginal of shape %v", shape)
+			return nil, nil, "", fmt.Errorf("a joint marginal of shape %v", shape)
 		}
 		size *= d
 	}
 
 	sums, err := sumMarginals(alpha, parts, shape, size)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 
-	q, wrong := distribution(sums, make([]float64, size))
+	q, wrong := Distribution(sums, make([]float64, size))
 	switch {
 	case q == nil:
-		return nil, "no joint marginal: its cells have no positive total", nil
+		return nil, nil, "no joint marginal: its cells have no positive total", nil
 	case wrong >= 0:
-		return nil, fmt.Sprintf("no joint marginal: cell %d is %.3g", wrong, q[wrong]), nil
+		return nil, nil, fmt.Sprintf("no joint marginal: cell %d is %.3g", wrong, q[wrong]), nil
 	}
-	return &query.Joint{Variables: set, Shape: shape, P: q}, "", nil
+	return q, shape, "", nil
 }
 
 // sumMarginals returns Σ_i α_i M^(i)[at] for the size entries of the components' unnormalised
@@ -128,10 +128,10 @@ func sumMarginals(
 	return sums, nil
 }
 
-// distribution writes the sums divided by their total to q, which it returns. It returns nil if the
+// Distribution writes the sums divided by their total to q, which it returns. It returns nil if the
 // total is not positive. wrong is the first position with a quotient that is no probability, even
 // allowing for rounding; −1 for none.
-func distribution(sums []scaled.Number, q []float64) (_ []float64, wrong int) {
+func Distribution(sums []scaled.Number, q []float64) (_ []float64, wrong int) {
 	total := scaled.Sum(sums)
 	if total.Sign() <= 0 {
 		return nil, -1
@@ -139,7 +139,7 @@ func distribution(sums []scaled.Number, q []float64) (_ []float64, wrong int) {
 
 	for a := range q {
 		q[a] = sums[a].Div(total).Float64()
-		if q[a] < -negativeMarginal || q[a] > 1+negativeMarginal {
+		if q[a] < -ProbabilityRounding || q[a] > 1+ProbabilityRounding {
 			return q, a
 		}
 		q[a] = math.Min(1, math.Max(0, q[a]))

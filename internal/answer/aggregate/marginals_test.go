@@ -80,21 +80,21 @@ func TestMarginalsThatAreNoneSayWhy(t *testing.T) {
 func TestJointMarginalsAddUpOverComponents(t *testing.T) {
 	parts := []*btn.Marginals{{Domains: []int{2, 2}, Mant: []float64{3, 1, 0, 2}, Exp: 5000},
 		{Domains: []int{2, 2}, Mant: []float64{1, 1, 2, 0}, Exp: 4999}}
-	p, warning, err := joint(weights(1, 2), parts, []int{7, 4})
-	if err != nil || warning != "" || p.Variables[0] != 7 || p.Shape[1] != 2 {
+	p, shape, warning, err := joint(weights(1, 2), parts, []int{7, 4})
+	if err != nil || warning != "" || len(shape) != 2 || shape[1] != 2 {
 		t.Fatal(p, warning, err)
 	}
 	for x, want := range []float64{0.4, 0.2, 0.2, 0.2} {
-		if math.Abs(p.P[x]-want) > 1e-15 {
-			t.Errorf("cell %d is %v, want %v", x, p.P[x], want)
+		if math.Abs(p[x]-want) > 1e-15 {
+			t.Errorf("cell %d is %v, want %v", x, p[x], want)
 		}
 	}
-	if p, warning, err := joint(weights(1, 1), parts, nil); p != nil ||
+	if p, _, warning, err := joint(weights(1, 1), parts, nil); p != nil ||
 		warning != "" || err != nil {
 		t.Errorf("nobody asked: %v %q %v", p, warning, err)
 	}
 	negative := []*btn.Marginals{{Domains: []int{2}, Mant: []float64{-1, 3}}}
-	if p, warning, err := joint(weights(1), negative, []int{0}); p != nil || err != nil ||
+	if p, _, warning, err := joint(weights(1), negative, []int{0}); p != nil || err != nil ||
 		!strings.Contains(warning, "cell 0 is -0.5") {
 		t.Errorf("negative: %v %q %v", p, warning, err)
 	}
@@ -108,7 +108,7 @@ func TestJointMarginalsAddUpOverComponents(t *testing.T) {
 			Mant:    make([]float64, 3),
 		}}, "huge": {{Domains: []int{1 << 40, 1 << 40}}}, "variables": {{Domains: []int{4}, Mant: make([]float64, 4)}},
 	} {
-		if p, _, err := joint(weights(1, 1)[:len(broken)], broken, []int{7, 4}); err == nil {
+		if p, _, _, err := joint(weights(1, 1)[:len(broken)], broken, []int{7, 4}); err == nil {
 			t.Errorf("%s: %v", name, p)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// The answer to one query.
+// The total of one demand.
 
 // stage is the name of this stage in errors.
 const stage = query.StageAggregate
@@ -21,23 +21,53 @@ const stage = query.StageAggregate
 const unknownQuality = "this is an estimate of unknown quality: neither the residual nor the " +
 	"explained fraction says how far ln Z is off, and the certificate's interval is usually vacuous"
 
-// Input is what is known about one query when its values have arrived.
+// Input is what is known about one demand when its values have arrived.
 type Input struct {
-	Job          string
-	Query        int
-	Assignment   *btn.Assignment // of this query
-	Values       []btn.UnitValue // of this query, in any order; identical duplicates are fine
-	EvidenceFile string          // empty if there was none
+	Job        string
+	Query      int             // position of the demand among those of the job
+	Assignment *btn.Assignment // of this demand
+	Values     []btn.UnitValue // of this demand, in any order; identical duplicates are fine
 
-	// Sampling is how many queries of the job have sampled components: their bounds hold together. 0 is taken for 1.
+	// Sampling is how many demands of the job have sampled components: their bounds hold together. 0 is taken for 1.
 	Sampling int
 
-	// Deadline says that no more values will come: a query that grows is answered with those that
+	// Deadline says that no more values will come: a demand that grows is answered with those that
 	// are there.
 	Deadline bool
 }
 
-// Result answers a query: Z̃ = Σ_i α_i Z_i (Lemma 5) with its measures of trust, or the reason why
+// Total is what the values of a demand add up to: Z, and what is wanted beside it, as far as it is there.
+type Total struct {
+	// Result has what all answers share: status, ln Z, trust, method, work. It answers no question.
+	query.Result
+	Z    scaled.Number // where the status is ok and Z is not left open
+	Want *btn.Want     // what was wanted
+
+	// Marginals are P(x_v = a | evidence) of the variables wanted. MarginalUncertainty is the largest error of one.
+	// It is nil if it is 0 or not known.
+	Marginals           [][]float64
+	MarginalUncertainty *float64
+	// Joint are the cells of the joint marginal, the last variable fastest, and Shape the domains of its variables.
+	Joint []float64
+	Shape []int
+	// Derivatives are ∂Z/∂θ, core by core, of Sizes numbers each. Target is the sum of the terms of Z that have the target value, and
+	// TargetDerivatives are its derivatives.
+	Derivatives, TargetDerivatives []scaled.Number
+	Sizes                          []int
+	Target                         scaled.Number
+	// Found are the most probable assignments, by kind.
+	Found map[btn.Ask]*btn.Found
+	// Samples are draws, a value per variable. Weights are theirs if they do not all have the same; they sum to 1. Effective is 1/Σ w² then.
+	Samples   [][]int
+	Weights   []float64
+	Effective *float64
+	// Cases is what cases add up to.
+	Cases *btn.CasesValue
+	// Conflict has observations that contradict each other, if Z is 0 and it was found out.
+	Conflict *query.Conflict
+}
+
+// Add adds up the values of a demand: Z̃ = Σ_i α_i Z_i (Lemma 5) with its measures of trust, or the reason why
 // there is no number. It never fails; everything that goes wrong is in the result, and no field
 // holds NaN or Inf. TimingsMS is empty, for the caller to fill.
 //
@@ -51,25 +81,19 @@ type Input struct {
 //   - the assignment's or a unit's own error (of the lowest component, if several failed).
 //
 // The same input gives the same result whatever the order of Values.
-func Result(in Input) query.Result {
-	r, _ := answer(in)
-	return r
-}
-
-// answer is Result, and Z where the result is ok.
-func answer(in Input) (query.Result, scaled.Number) {
-	r := start(in)
-	none := scaled.Number{}
-	fail := func(e *query.ErrorInfo) (query.Result, scaled.Number) {
+func Add(in Input) Total {
+	t := start(in)
+	r := &t.Result
+	fail := func(e *query.ErrorInfo) Total {
 		r.Status = query.StatusError
 		r.Error = e
-		return r, none
+		return Total{Result: *r, Want: t.Want}
 	}
 
 	// The values, and the estimates that are complete.
 	parts, failed := values(in)
-	if r, ok := in.explained(r, parts, failed != nil); ok {
-		return r, none
+	if early, ok := in.explained(t, parts, failed != nil); ok {
+		return early
 	}
 	if failed != nil {
 		return fail(failed)
@@ -83,7 +107,7 @@ func answer(in Input) (query.Result, scaled.Number) {
 		)
 	}
 
-	s.took(&r)
+	s.took(r)
 	var last *estimate
 	if n := len(s.estimates); n > 0 {
 		last = s.estimates[n-1]
@@ -95,7 +119,7 @@ func answer(in Input) (query.Result, scaled.Number) {
 	switch {
 	case !in.Assignment.Plan.Grows():
 	case known: // as if it had been alone
-		quality(&r, last.of.Quality)
+		quality(r, last.of.Quality)
 		r.Components, r.Propagation = last.Components, nil
 	default:
 		r.Ended = s.ended
@@ -125,8 +149,8 @@ func answer(in Input) (query.Result, scaled.Number) {
 	r.Log10Z = finite(s.z.Log10Abs())
 	r.CancellationDigits = finite(best.digits)
 	if best.of.Quality == nil {
-		s.reportJudged(&r, in.Assignment)
-	} else if failed := best.reportKnown(&r, in.Assignment); failed != nil {
+		s.reportJudged(&t, in.Assignment)
+	} else if failed := best.reportKnown(&t, in.Assignment); failed != nil {
 		r.LogZ = nil
 		r.Log10Z = nil
 		return fail(failed)
@@ -135,7 +159,8 @@ func answer(in Input) (query.Result, scaled.Number) {
 	}
 
 	r.Status = query.StatusOK
-	return r, s.z
+	t.Z = s.z
+	return t
 }
 
 // values returns the values of the plan's parts that have arrived, or why there is no answer; both where values are missing of a plan that
@@ -206,15 +231,16 @@ func (g *sequence) took(r *query.Result) {
 
 // reportJudged fills in what the sequence says about its best estimate, whose quality is not known:
 // uncertainty and marginals.
-func (g *sequence) reportJudged(r *query.Result, a *btn.Assignment) {
+func (g *sequence) reportJudged(to *Total, a *btn.Assignment) {
+	r := &to.Result
 	r.Uncertainty = g.uncertainty
 	r.Bounds = g.report()
 	if best := g.estimates[g.best]; best.isPooled() {
-		best.reportStates(r, a.Descents)
-		if off := sampleDoubt(r); off > policy.DoubtedSamples {
+		best.reportStates(to, &a.Want)
+		if off := sampleDoubt(to); off > policy.DoubtedSamples {
 			r.Warnings = append(r.Warnings, fmt.Sprintf(
 				"the samples count as %.0f of one weight, and some states may be missing: a probability from them may be off by %.2g",
-				*r.EffectiveSamples, off))
+				*to.Effective, off))
 		}
 	}
 
@@ -225,8 +251,8 @@ func (g *sequence) reportJudged(r *query.Result, a *btn.Assignment) {
 	if m.p == nil {
 		return
 	}
-	r.Marginals, r.MarginalUncertainty, r.Targets = m.p, m.uncertainty, a.Targets
-	if r.MarginalUncertainty == nil {
+	to.Marginals, to.MarginalUncertainty = m.p, m.uncertainty
+	if to.MarginalUncertainty == nil {
 		why := "no other estimate has marginals: nothing is known of their quality, and they need larger bonds than Z"
 		if r.Uncertainty == nil {
 			why = "nothing is known of the quality of the marginals, as of ln Z"
@@ -235,15 +261,14 @@ func (g *sequence) reportJudged(r *query.Result, a *btn.Assignment) {
 	}
 }
 
-// reportKnown fills in what follows for an estimate whose quality is known: its marginals, and
+// reportKnown fills in what follows for an estimate whose quality is known: what was wanted beside Z, and
 // whether it is exact, or else its certificate.
-func (r *estimate) reportKnown(to *query.Result, a *btn.Assignment) *query.ErrorInfo {
-	quality := r.of.Quality
-	alpha := r.alpha
+func (r *estimate) reportKnown(t *Total, a *btn.Assignment) *query.ErrorInfo {
+	quality, to := r.of.Quality, &t.Result
 	if len(r.parts) == 0 { // an assignment alone
-		return r.reportAssignments(to, a.Descents)
+		return r.reportAssignments(t, &a.Want)
 	}
-	r.reportCases(to)
+	r.reportCases(t)
 	if r.z.IsZero() && r.possible() {
 		return failure(fault.Unsupported, "the total came out as 0, and an assignment has a weight above 0: terms are missing")
 	} else if r.z.IsZero() {
@@ -251,16 +276,16 @@ func (r *estimate) reportKnown(to *query.Result, a *btn.Assignment) *query.Error
 		to.LogZ = nil
 		to.Log10Z = nil
 		if len(r.parts) == 1 {
-			to.Conflict = r.parts[0].Conflict
+			t.Conflict = r.parts[0].Conflict
 			if why := r.parts[0].Why; why != "" {
 				to.Warnings = append(to.Warnings, "Z is 0: "+why)
 			}
 		}
-	} else if failed := r.reportMarginals(to, alpha, a); failed != nil {
+	} else if failed := r.reportMarginals(t, &a.Want); failed != nil {
 		return failed
-	} else if failed := r.reportGradients(to, alpha, a.Sensitivity); failed != nil {
+	} else if failed := r.reportDerivatives(t, &a.Want); failed != nil {
 		return failed
-	} else if failed := r.reportAssignments(to, a.Descents); failed != nil {
+	} else if failed := r.reportAssignments(t, &a.Want); failed != nil {
 		return failed
 	} else if !quality.Exact && first(r.parts) == "" {
 		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks, r.digits)
@@ -272,10 +297,10 @@ func (r *estimate) reportKnown(to *query.Result, a *btn.Assignment) *query.Error
 		to.Warnings = append(to.Warnings, "not marked exact: "+doubt)
 	}
 
-	lower := r.atLeast(to)
+	lower := r.atLeast(t)
 	switch {
 	case !to.Exact && r.certified && quality.Exact && !a.Unsure && !to.Zero:
-		r.reportRounding(to)
+		r.reportRounding(t)
 	case !to.Exact:
 		to.Warnings = append(to.Warnings, unknownQuality)
 		to.Bounds = cmp.Or(reportCertified(to.Certificate), reportHeaviest(lower))
@@ -287,9 +312,7 @@ func (r *estimate) reportKnown(to *query.Result, a *btn.Assignment) *query.Error
 
 // reportMarginals fills in marginals and the joint marginal of a set, as far as the parts have
 // them.
-func (r *estimate) reportMarginals(
-	to *query.Result, alpha []scaled.Number, a *btn.Assignment,
-) *query.ErrorInfo {
+func (r *estimate) reportMarginals(to *Total, want *btn.Want) *query.ErrorInfo {
 	each := make([]*btn.Marginals, len(r.parts))
 	together := make([]*btn.Marginals, len(r.parts))
 	for i, v := range r.parts {
@@ -297,23 +320,21 @@ func (r *estimate) reportMarginals(
 		together[i] = v.Joint
 	}
 
-	p, warning, err := marginals(alpha, each, a.Targets)
+	p, warning, err := marginals(r.alpha, each, want.Targets)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
 	}
-	if to.Marginals = p; p != nil {
-		to.Targets = a.Targets
-	}
+	to.Marginals = p
 	if warning != "" {
-		to.Warnings = append(to.Warnings, warning)
+		to.Result.Warnings = append(to.Result.Warnings, warning)
 	}
 
-	to.Joint, warning, err = joint(alpha, together, a.Joint)
+	to.Joint, to.Shape, warning, err = joint(r.alpha, together, want.Joint)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
 	}
 	if warning != "" {
-		to.Warnings = append(to.Warnings, warning)
+		to.Result.Warnings = append(to.Result.Warnings, warning)
 	}
 	return nil
 }
@@ -366,7 +387,7 @@ func cancelled(alpha []scaled.Number, parts []btn.Value) (between, all float64) 
 }
 
 // start fills in what does not depend on the values.
-func start(in Input) query.Result {
+func start(in Input) Total {
 	r := query.Result{
 		Job:       in.Job,
 		Query:     in.Query,
@@ -374,13 +395,9 @@ func start(in Input) query.Result {
 		Cache:     btn.CacheOff,
 		TimingsMS: map[string]float64{},
 	}
-	if in.EvidenceFile != "" {
-		r.EvidenceFile = &in.EvidenceFile
-	}
-
 	a := in.Assignment
 	if a == nil {
-		return r
+		return Total{Result: r, Want: &btn.Want{}}
 	}
 
 	if p := a.Plan; p != nil {
@@ -399,7 +416,7 @@ func start(in Input) query.Result {
 	if a.Cache != "" {
 		r.Cache = a.Cache
 	}
-	return r
+	return Total{Result: r, Want: &a.Want}
 }
 
 // quality fills in how well an estimate fits B: the residual ρ, and ln(1−ρ). An exact one has 0 for

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -65,13 +66,12 @@ func text(t *testing.T, r query.Result) string {
 
 func TestExactResult(t *testing.T) {
 	in := input(true, []float64{1, 1}, []float64{5, 3})
-	in.EvidenceFile = "a.evid"
 	in.Assignment.Cost = &query.Cost{Width: 4, Log2Table: 5, Flops: 100, Bytes: 800}
-	r := Result(in)
+	r := Add(in)
 	if r.Status != "ok" || r.Error != nil || !r.Exact || r.Method != query.MethodExact || r.Zero ||
 		r.Components != 2 ||
 		r.Job != "j-1" || r.Query != 3 {
-		t.Fatalf("%s", text(t, r))
+		t.Fatalf("%s", text(t, r.Result))
 	}
 	if math.Abs(*r.LogZ-math.Log(8)) > 1e-15 || math.Abs(*r.Log10Z-math.Log10(8)) > 1e-15 ||
 		*r.CancellationDigits != 0 {
@@ -82,14 +82,14 @@ func TestExactResult(t *testing.T) {
 	}
 	if *r.Residual != 0 || *r.LnExplained != 0 || r.ConditionGram != nil || r.Certificate != nil ||
 		len(r.Warnings) != 0 {
-		t.Errorf("an exact answer has measures of an estimate: %s", text(t, r))
+		t.Errorf("an exact answer has measures of an estimate: %s", text(t, r.Result))
 	}
-	if *r.EvidenceFile != "a.evid" || r.Cache != "hit" || *r.Plan != *in.Assignment.Cost ||
+	if r.Cache != "hit" || *r.Plan != *in.Assignment.Cost ||
 		r.Plan == in.Assignment.Cost {
-		t.Errorf("evidence file, cache or plan not copied: %s", text(t, r))
+		t.Errorf("evidence file, cache or plan not copied: %s", text(t, r.Result))
 	}
 	for _, part := range []string{`"warnings":[]`, `"timings_ms":{}`, `"certificate":null`, `"error":null`} {
-		if s := text(t, r); !strings.Contains(s, part) {
+		if s := text(t, r.Result); !strings.Contains(s, part) {
 			t.Errorf("%s is not in %s", part, s)
 		}
 	}
@@ -98,42 +98,42 @@ func TestExactResult(t *testing.T) {
 func TestEstimate(t *testing.T) {
 	in := input(false, []float64{1, -1}, []float64{5, 2}) // Z̃ = 3, bound ½·2 = 1
 	in.Assignment.Plan.Warnings, in.Assignment.Warnings = []string{"first"}, []string{"second"}
-	r := Result(in)
+	r := Add(in)
 	if r.Status != "ok" || r.Exact || math.Abs(*r.LogZ-math.Log(3)) > 1e-15 ||
 		math.Abs(*r.CancellationDigits-math.Log10(7.0/3)) > 1e-15 {
-		t.Fatalf("%s", text(t, r))
+		t.Fatalf("%s", text(t, r.Result))
 	}
 	if *r.Residual != 0.25 || *r.LnExplained != math.Log(0.75) || *r.ConditionGram != 12 {
-		t.Errorf("quality of the decomposition: %s", text(t, r))
+		t.Errorf("quality of the decomposition: %s", text(t, r.Result))
 	}
 	c := r.Certificate
 	if math.Abs(c.LnBound) > 1e-12 || math.Abs(*c.LnLower-math.Log(2)) > 1e-12 || math.Abs(c.LnUpper-math.Log(4)) > 1e-12 {
-		t.Errorf("certificate of 3 ± 1: %s", text(t, r))
+		t.Errorf("certificate of 3 ± 1: %s", text(t, r.Result))
 	}
 	if !slices.Equal(r.Warnings[:2], []string{"first", "second"}) ||
 		!strings.Contains(r.Warnings[2], "estimate of unknown quality") {
 		t.Errorf("warnings: %q", r.Warnings)
 	}
-	if r.EvidenceFile != nil || r.Plan != nil {
-		t.Errorf("no evidence file and no plan: %s", text(t, r))
+	if r.Plan != nil {
+		t.Errorf("no evidence file and no plan: %s", text(t, r.Result))
 	}
 	q := in.Assignment.Plan.Estimates[0].Quality
 	q.LnExplained, q.ConditionGram, q.LnNormError = math.Inf(-1), math.Inf(1), math.NaN()
-	if r := Result(in); r.LnExplained != nil || r.ConditionGram != nil || r.Certificate != nil ||
+	if r := Add(in); r.LnExplained != nil || r.ConditionGram != nil || r.Certificate != nil ||
 		r.Status != "ok" {
-		t.Errorf("numbers that are not finite are not null: %s", text(t, r))
+		t.Errorf("numbers that are not finite are not null: %s", text(t, r.Result))
 	}
 }
 
 func TestZero(t *testing.T) {
-	r := Result(input(true, []float64{1, 2}, []float64{0, 0}))
+	r := Add(input(true, []float64{1, 2}, []float64{0, 0}))
 	if r.Status != "ok" || !r.Zero || r.LogZ != nil || r.Log10Z != nil || !r.Exact {
-		t.Errorf("an exact 0: %s", text(t, r))
+		t.Errorf("an exact 0: %s", text(t, r.Result))
 	}
 	in := input(true, []float64{1}, []float64{1e-300})
 	in.Values[0].Value.Z.Exp = -1 << 40 // far below what float64 holds, and still not 0
-	if r := Result(in); r.Zero || r.LogZ == nil || *r.LogZ > -7e11 {
-		t.Errorf("a tiny number is taken for 0: %s", text(t, r))
+	if r := Add(in); r.Zero || r.LogZ == nil || *r.LogZ > -7e11 {
+		t.Errorf("a tiny number is taken for 0: %s", text(t, r.Result))
 	}
 }
 
@@ -222,14 +222,14 @@ func TestFailures(t *testing.T) {
 		{"lowest unit's error", with(ok(), func(in *Input) { in.Values[1].Error, in.Values[0].Error = late, budget }),
 			fault.OverBudget, "needs 3 TiB"},
 	} {
-		r := Result(c.in)
+		r := Add(c.in)
 		if r.Status != "error" || r.Error == nil || r.Error.Code != c.code ||
 			!strings.Contains(r.Error.Message, c.text) {
-			t.Errorf("%s: %s, want %s: %q", c.name, text(t, r), c.code, c.text)
+			t.Errorf("%s: %s, want %s: %q", c.name, text(t, r.Result), c.code, c.text)
 			continue
 		}
 		if r.LogZ != nil || r.Log10Z != nil || r.Zero || r.Exact || r.Certificate != nil {
-			t.Errorf("%s: a failed query has a number: %s", c.name, text(t, r))
+			t.Errorf("%s: a failed query has a number: %s", c.name, text(t, r.Result))
 		}
 		if own := r.Error.Stage == "aggregator"; own == (c.code == fault.OverBudget || c.code == fault.Deadline) {
 			t.Errorf("%s: stage %q", c.name, r.Error.Stage)
@@ -254,14 +254,14 @@ func TestResultDoesNotDependOnArrival(t *testing.T) {
 				}
 			}
 		}
-		want := text(t, Result(in))
+		want := text(t, Add(in).Result)
 		for range 5 {
 			in.Values = append(in.Values, in.Values[rng.IntN(len(in.Values))])
 			rng.Shuffle(
 				len(in.Values),
 				func(i, j int) { in.Values[i], in.Values[j] = in.Values[j], in.Values[i] },
 			)
-			if got := text(t, Result(in)); got != want {
+			if got := text(t, Add(in).Result); got != want {
 				t.Fatalf("trial %d:\n%s\nafter shuffling\n%s", trial, want, got)
 			}
 		}
@@ -276,12 +276,31 @@ func TestPlanFitsJSON(t *testing.T) {
 		Flops:     math.Inf(1),
 		Bytes:     math.Inf(1),
 	}
-	if r := Result(in); r.Plan == nil || r.Plan.Flops != math.MaxFloat64 ||
+	if r := Add(in); r.Plan == nil || r.Plan.Flops != math.MaxFloat64 ||
 		r.Plan.Log2Table != 3000 {
-		t.Errorf("a plan beyond float64: %s", text(t, r))
+		t.Errorf("a plan beyond float64: %s", text(t, r.Result))
 	}
 	in.Assignment.Cost.Flops = math.NaN()
-	if r := Result(in); r.Plan != nil {
-		t.Errorf("a plan of NaN: %s", text(t, r))
+	if r := Add(in); r.Plan != nil {
+		t.Errorf("a plan of NaN: %s", text(t, r.Result))
+	}
+}
+
+func TestRunSumsTheComponents(t *testing.T) {
+	in := input(true, []float64{1, 1}, []float64{5, 3})
+	if r := Add(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 0 {
+		t.Errorf("run %+v of components of 0 and 10 flops", r.Run)
+	}
+	tree := &exact.Tree{Count: 9}
+	in.Assignment.Plan.Estimates[0].Parts = []btn.Part{
+		&exact.Slices{Tree: tree, To: 4},
+		&exact.Slices{Tree: tree, From: 4, To: 9},
+	}
+	if r := Add(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 9 {
+		t.Errorf("run %+v of 9 slices", r.Run)
+	}
+	in.Values = in.Values[:1]
+	if r := Add(in); r.Run != nil || r.Status != "error" {
+		t.Errorf("run %+v though a value is missing", r.Run)
 	}
 }

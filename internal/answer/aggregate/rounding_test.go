@@ -43,33 +43,33 @@ func TestRoundingOfAllComponentsDecides(t *testing.T) {
 				v.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{v.Z.Float64() / 4, v.Z.Float64() * 3 / 4}}
 			}
 		}
-		r := Result(in)
+		r := Add(in)
 		if c.failed != "" {
 			if r.Error == nil || r.Error.Code != c.failed || r.LogZ != nil {
-				t.Errorf("%s: want %s: %s", c.name, c.failed, text(t, r))
+				t.Errorf("%s: want %s: %s", c.name, c.failed, text(t, r.Result))
 			}
 			continue
 		}
 		if r.Error != nil || r.Exact != c.exact {
-			t.Errorf("%s: %s", c.name, text(t, r))
+			t.Errorf("%s: %s", c.name, text(t, r.Result))
 			continue
 		}
 		if r.Exact {
 			if r.Uncertainty != nil || r.Bounds == nil || !(*r.Bounds.Upper-*r.LogZ >= 6e-11) {
-				t.Errorf("%s: %s", c.name, text(t, r))
+				t.Errorf("%s: %s", c.name, text(t, r.Result))
 			}
 			continue
 		}
 		if math.IsNaN(c.stated) {
 			if r.Uncertainty != nil {
-				t.Errorf("%s: %s", c.name, text(t, r))
+				t.Errorf("%s: %s", c.name, text(t, r.Result))
 			}
 			continue
 		}
 		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.stated) > 1e-12*(1+math.Abs(*r.LogZ))+1e-6*c.stated ||
 			r.MarginalUncertainty == nil ||
 			*r.Bounds.Lower != *r.LogZ-*r.Uncertainty || *r.Bounds.Upper != *r.LogZ+*r.Uncertainty || r.Bounds.Level != 1 {
-			t.Errorf("%s: want %v: %s", c.name, c.stated, text(t, r))
+			t.Errorf("%s: want %v: %s", c.name, c.stated, text(t, r.Result))
 		}
 		if w := strings.Join(r.Warnings, ";"); !strings.Contains(w, "not marked exact") || strings.Contains(w, "unknown quality") {
 			t.Errorf("%s: %q", c.name, w)

@@ -61,7 +61,7 @@ type sequence struct {
 // settled. Estimates after an incomplete one count only if no more values will come (last).
 func climb(in Input, parts []part, last bool) *sequence {
 	a := in.Assignment
-	s := &sequence{best: -1, bp: a.Propagation, hard: a.Hard, unsure: a.Unsure, targets: a.Targets}
+	s := &sequence{best: -1, bp: a.Propagation, hard: a.Hard, unsure: a.Unsure, targets: a.Want.Targets}
 	s.pool.delta = policy.BoundsDelta / float64(max(in.Sampling, 1))
 	whole := true
 	for k := range a.Plan.Estimates {

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // piece is the state of what one part has of a bundle.
@@ -20,15 +19,15 @@ type piece struct {
 	values []int
 }
 
-// reportStates fills in the samples that were asked for, with their weights: one of each bundle, drawn by weight where several parts have a
+// reportStates fills in the samples that are wanted, with their weights: one of each bundle, drawn by weight where several parts have a
 // share in it. Bundles without a weight, or that have not arrived, have no sample.
-func (r *estimate) reportStates(to *query.Result, asked *btn.Descents) {
-	if asked == nil || asked.Samples == 0 {
+func (r *estimate) reportStates(to *Total, want *btn.Want) {
+	if want.Samples == 0 {
 		return
 	}
-	pieces, err := r.pieces(int64(asked.Samples))
+	pieces, err := r.pieces(int64(want.Samples))
 	if err != "" {
-		to.Warnings = append(to.Warnings, "there are no samples: "+err)
+		to.Result.Warnings = append(to.Result.Warnings, "there are no samples: "+err)
 		return
 	}
 	top := math.Inf(-1)
@@ -38,27 +37,26 @@ func (r *estimate) reportStates(to *query.Result, asked *btn.Descents) {
 		for end < len(pieces) && pieces[end].bundle == k {
 			end++
 		}
-		one := chosen(pieces[at:end], rand.New(rand.NewPCG(asked.Seed, math.MaxUint64-uint64(k))))
+		one := chosen(pieces[at:end], rand.New(rand.NewPCG(want.Seed, math.MaxUint64-uint64(k))))
 		to.Samples = append(to.Samples, one.values)
-		to.SampleWeights = append(to.SampleWeights, one.ln)
+		to.Weights = append(to.Weights, one.ln)
 		top = max(top, one.ln)
 		at = end
 	}
 
 	total := 0.0
-	for k, l := range to.SampleWeights {
-		to.SampleWeights[k] = math.Exp(l - top)
-		total += to.SampleWeights[k]
+	for k, l := range to.Weights {
+		to.Weights[k] = math.Exp(l - top)
+		total += to.Weights[k]
 	}
 	squares := 0.0
-	for k := range to.SampleWeights {
-		to.SampleWeights[k] /= total
-		squares += to.SampleWeights[k] * to.SampleWeights[k]
+	for k := range to.Weights {
+		to.Weights[k] /= total
+		squares += to.Weights[k] * to.Weights[k]
 	}
-	to.EffectiveSamples = finite(1 / squares)
-	to.Seed = &asked.Seed
-	if n := len(to.Samples); n < asked.Samples {
-		to.Warnings = append(to.Warnings, fmt.Sprintf("%d of %d samples: there are no more with a weight", n, asked.Samples))
+	to.Effective = finite(1 / squares)
+	if n := len(to.Samples); n < want.Samples {
+		to.Result.Warnings = append(to.Result.Warnings, fmt.Sprintf("%d of %d samples: there are no more with a weight", n, want.Samples))
 	}
 }
 
@@ -116,13 +114,13 @@ func chosen(of []piece, r *rand.Rand) piece {
 
 // sampleDoubt is how far a probability may be off that weighted samples give: two standard errors of a half by as many as count, and the
 // share of Z by which it may be off, as all of that may have one value. 0 without weighted samples.
-func sampleDoubt(r *query.Result) float64 {
-	if len(r.SampleWeights) == 0 || r.EffectiveSamples == nil {
+func sampleDoubt(t *Total) float64 {
+	if len(t.Weights) == 0 || t.Effective == nil {
 		return 0
 	}
-	off := 1 / math.Sqrt(*r.EffectiveSamples)
-	if r.Uncertainty == nil {
+	off := 1 / math.Sqrt(*t.Effective)
+	if t.Result.Uncertainty == nil {
 		return 1
 	}
-	return min(1, max(off, -math.Expm1(-*r.Uncertainty)))
+	return min(1, max(off, -math.Expm1(-*t.Result.Uncertainty)))
 }

@@ -8,7 +8,44 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
+
+// draws of one value, n times, for parts of some weight.
+func draws(weight float64, value, n int) *btn.Drawn {
+	return &btn.Drawn{Weight: scaled.Make(weight, 5000), Values: slices.Repeat([]int{value, value}, n)}
+}
+
+// TestDrawsAreOfPartsByTheirWeights: one in four is of the part with a quarter of Z, and the same seed
+// chooses the same.
+func TestDrawsAreOfPartsByTheirWeights(t *testing.T) {
+	const n = 20_000
+	parts := []*btn.Drawn{draws(1, 0, n), draws(3, 1, n)}
+	list, err := mixed(parts, n, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ones := 0
+	for _, x := range list {
+		if x[0] != x[1] || len(x) != 2 {
+			t.Fatalf("assignment %v", x)
+		}
+		ones += x[0]
+	}
+	if off := math.Abs(float64(ones) - 0.75*n); off > 5*math.Sqrt(n*0.75*0.25) {
+		t.Errorf("%d of %d are of the second part", ones, n)
+	}
+	again, err := mixed(parts, n, 7)
+	if err != nil || !slices.EqualFunc(list, again, slices.Equal[[]int]) {
+		t.Errorf("another choice, %v", err)
+	}
+	if other, _ := mixed(parts, n, 8); slices.EqualFunc(list, other, slices.Equal[[]int]) {
+		t.Error("seed 8 chooses as seed 7")
+	}
+	if _, err := mixed([]*btn.Drawn{draws(1, 0, 3), draws(1, 0, 2)}, 3, 1); err == nil {
+		t.Error("parts with different numbers of draws are mixed")
+	}
+}
 
 // drawn1 is an estimate whose parts have drawn states of one variable.
 func drawn1(parts ...*btn.Picked) *estimate {
@@ -29,16 +66,16 @@ func TestStatesOfABundleAreOne(t *testing.T) {
 	const seeds = 4000
 	second := 0
 	for seed := range uint64(seeds) {
-		var r query.Result
-		e.reportStates(&r, &btn.Descents{Samples: 3, Seed: seed})
-		if len(r.Samples) != 2 || r.Samples[0][0] != 10 || *r.Seed != seed {
+		var r Total
+		e.reportStates(&r, &btn.Want{Samples: 3, Seed: seed})
+		if len(r.Samples) != 2 || r.Samples[0][0] != 10 {
 			t.Fatalf("samples %v", r.Samples)
 		}
-		if math.Abs(r.SampleWeights[0]-1.0/3) > 1e-12 || math.Abs(r.SampleWeights[1]-2.0/3) > 1e-12 {
-			t.Fatalf("weights %v", r.SampleWeights)
+		if math.Abs(r.Weights[0]-1.0/3) > 1e-12 || math.Abs(r.Weights[1]-2.0/3) > 1e-12 {
+			t.Fatalf("weights %v", r.Weights)
 		}
-		if math.Abs(*r.EffectiveSamples-9.0/5) > 1e-12 {
-			t.Fatalf("%v effective samples", *r.EffectiveSamples)
+		if math.Abs(*r.Effective-9.0/5) > 1e-12 {
+			t.Fatalf("%v effective samples", *r.Effective)
 		}
 		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "2 of 3 samples") {
 			t.Fatalf("warnings %q", r.Warnings)
@@ -61,14 +98,14 @@ func TestStatesThatContradictEachOther(t *testing.T) {
 		"no weight":      drawn1(&btn.Picked{Ln: []float64{math.Inf(-1)}, Values: []int{1}}),
 		"none":           drawn1(nil),
 	} {
-		var r query.Result
-		e.reportStates(&r, &btn.Descents{Samples: 2})
-		if r.Samples != nil || r.SampleWeights != nil || len(r.Warnings) != 1 {
+		var r Total
+		e.reportStates(&r, &btn.Want{Samples: 2})
+		if r.Samples != nil || r.Weights != nil || len(r.Warnings) != 1 {
 			t.Errorf("%s: samples %v, warnings %q", name, r.Samples, r.Warnings)
 		}
 	}
-	var r query.Result
-	drawn1(&btn.Picked{Ln: []float64{0}, Values: []int{1}}).reportStates(&r, nil)
+	var r Total
+	drawn1(&btn.Picked{Ln: []float64{0}, Values: []int{1}}).reportStates(&r, &btn.Want{})
 	if !slices.Equal(r.Warnings, nil) || r.Samples != nil {
 		t.Errorf("samples %v that nobody asked for", r.Samples)
 	}
@@ -88,7 +125,7 @@ func TestDoubtOfSamples(t *testing.T) {
 		"nothing known of Z":   {100, 100, nil, 1},
 		"as good as they look": {1000, 400, finite(1e-3), 0.05},
 	} {
-		r := query.Result{SampleWeights: make([]float64, c.weights), EffectiveSamples: &c.effective, Uncertainty: c.uncertainty}
+		r := Total{Result: query.Result{Uncertainty: c.uncertainty}, Weights: make([]float64, c.weights), Effective: &c.effective}
 		if got := sampleDoubt(&r); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Assign decides for every query which decomposition of net's base tensor answers it, learning what is not in memo
+// Assign decides for every demand which decomposition of net's base tensor provides what it wants, learning what is not in memo
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
 // C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
@@ -25,19 +25,19 @@ import (
 // grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
 // needs.
 func Assign(
-	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo,
+	ctx context.Context, net *btn.Network, demands []btn.Demand, s query.Settings, memo proposal.Memo,
 ) ([]btn.Assignment, error) {
-	return AssignKnown(ctx, net, queries, s, memo, &Known{})
+	return AssignKnown(ctx, net, demands, s, memo, &Known{})
 }
 
 // AssignKnown is Assign for networks that may be known from earlier calls.
 func AssignKnown(
-	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo, known *Known,
+	ctx context.Context, net *btn.Network, demands []btn.Demand, s query.Settings, memo proposal.Memo, known *Known,
 ) ([]btn.Assignment, error) {
 	s = s.WithDefaults()
 	as := assigners{
 		ctx: ctx, settings: s, memo: memo, known: known, problems: known.Problems, options: known.Options,
-		alone: len(queries) == 1, method: methodOf(s.Method), of: map[*btn.Network]*assigner{},
+		alone: len(demands) == 1, method: methodOf(s.Method), of: map[*btn.Network]*assigner{},
 	}
 	if as.options.Memory == 0 {
 		as.options.Memory = s.Memory
@@ -46,8 +46,8 @@ func AssignKnown(
 		as.problems = new(problem.Shared)
 	}
 	var assignments []btn.Assignment
-	for _, q := range queries {
-		assignment, err := as.assign(net, q)
+	for _, d := range demands {
+		assignment, err := as.assign(net, d)
 		if err != nil {
 			if ctxErr := ctx.Err(); ctxErr != nil {
 				return nil, ctxErr
@@ -57,17 +57,16 @@ func AssignKnown(
 				Error: &query.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
 			}
 		}
-		note(assignment, net, queries, q)
+		note(assignment, net, d)
 		assignments = append(assignments, *assignment)
 	}
 
 	return assignments, nil
 }
 
-// note writes what a query says beside evidence into its assignment, and the network's warnings.
-func note(to *btn.Assignment, net *btn.Network, queries []query.Query, q query.Query) {
-	to.Over, to.Targets = q.Over, q.Targets
-	to.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
+// note writes what is wanted into an assignment, and the network's warnings.
+func note(to *btn.Assignment, net *btn.Network, d btn.Demand) {
+	to.Want = d.Want
 	to.Warnings = slices.Concat(net.Warnings, to.Warnings)
 }
 
@@ -117,15 +116,15 @@ func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 }
 
 // assign chooses the way of one query: joint marginals exactly; else by the method, and auto tries the exact way first.
-func (a *assigner) assign(q query.Query) (*btn.Assignment, error) {
-	of, rest, conditioned, err := a.Net.Given(q.Evidence)
+func (a *assigner) assign(d btn.Demand) (*btn.Assignment, error) {
+	of, rest, conditioned, err := a.Net.Given(d.Evidence)
 	if err == nil && of != a.Net && a.method == &learned.Method {
 		return nil, fault.New(fault.Unsupported, "plan: likelihoods leave the range of float64 beside the weights of their variables, "+
 			"method exact answers these")
 	}
 	if err == nil && of != a.Net {
-		q.Evidence = rest
-		return a.onto(of).assign(q)
+		d.Evidence = rest
+		return a.onto(of).assign(d)
 	}
 	switch {
 	case errors.Is(err, btn.ErrRange):
@@ -137,32 +136,32 @@ func (a *assigner) assign(q query.Query) (*btn.Assignment, error) {
 	}
 
 	a.On(conditioned, false)
-	a.Evidence = q.Evidence
-	a.Once = a.alone && !q.Marginals && len(q.Joint) == 0 && !q.Descends() && !btn.Parametric(q)
-	if q.Descends() {
-		return a.descents(q)
+	a.Evidence = d.Evidence
+	a.Once = a.alone && d.IsTotal()
+	if d.Descends() {
+		return a.descents(d)
 	}
-	return a.total(q)
+	return a.total(d)
 }
 
 // total assigns what Z and its marginals are computed by.
-func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
+func (a *assigner) total(d btn.Demand) (*btn.Assignment, error) {
 	conditioned, m := a.Conditioned, a.method
 	switch {
-	case btn.Parametric(q):
-		return a.gradients(q)
-	case len(q.Joint) > 0:
-		return a.cautioned(a.joint(q))
+	case d.IsParametric():
+		return a.gradients(d)
+	case len(d.Joint) > 0:
+		return a.cautioned(a.joint(d))
 	case m != nil && !m.Grows:
-		return a.cautioned(a.approximate(q, nil))
+		return a.cautioned(a.approximate(d, nil))
 	case m != nil || a.Auto() && a.Settings.NoExact:
-		return a.approximate(q, nil)
+		return a.approximate(d, nil)
 	}
 
-	if of := conditioned.Summed(); of != conditioned && btn.OfSumAlone(q) {
+	if of := conditioned.Summed(); of != conditioned && d.IsTotal() {
 		a.On(of, true)
 	}
-	exact, err := a.exactInTime(q)
+	exact, err := a.exactInTime(d)
 	if err == nil {
 		exact.Summed = a.Options.Summed
 		a.caution(exact, conditioned)
@@ -172,8 +171,8 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 				e.Cost.Flops, len(e.Parts), worth)
 		}
 	}
-	if err == nil && a.unsettled(exact, q.Marginals) {
-		return a.orElse(q, exact)
+	if err == nil && a.unsettled(exact, d.Marginals) {
+		return a.orElse(d, exact)
 	}
 	if err == nil || !a.Auto() || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
@@ -181,7 +180,7 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 	if a.Options.Summed {
 		a.On(conditioned, false)
 	}
-	found, refused := a.approximate(q, []string{"the exact way does not fit: " + err.Error()})
+	found, refused := a.approximate(d, []string{"the exact way does not fit: " + err.Error()})
 	if refused != nil && exact != nil && a.Ctx.Err() == nil {
 		return exact, nil
 	}
@@ -200,15 +199,15 @@ func (a *assigner) cautioned(found *btn.Assignment, err error) (*btn.Assignment,
 const leastExact = 5 * time.Millisecond
 
 // exactInTime is exact for a share of the time for planning where method auto has something else to answer with.
-func (a *assigner) exactInTime(q query.Query) (found *btn.Assignment, err error) {
+func (a *assigner) exactInTime(d btn.Demand) (found *btn.Assignment, err error) {
 	if !a.Auto() {
-		return a.exact(q)
+		return a.exact(d)
 	}
 	late := a.Ctx
 	a.Ctx = proposal.AtLeast(late, leastExact)
 	defer func() { a.Ctx = late }()
 	err = a.Within(policy.ExactShare, "a plan of the exact way", func() error {
-		found, err = a.exact(q)
+		found, err = a.exact(d)
 		return err
 	})
 	return found, err

@@ -18,34 +18,33 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // chosen assigns what grows, of one family or of two: contractions are truncated legs, or regions where those do not fit; what a
 // trial of the first truncation leaves out and how far the weights of a pilot spread say how much of the budget goes to components that
 // are sampled. Networks that cannot be sampled have contractions alone, and those that cannot be contracted samples.
-func (a *assigner) chosen(q query.Query) (*btn.Assignment, error) {
+func (a *assigner) chosen(d btn.Demand) (*btn.Assignment, error) {
 	whole := a.Settings
 	if whole.Bond > 0 || whole.Components > 0 {
-		return a.contractions(q)
+		return a.contractions(d)
 	}
 
-	if near, err := sampled.ProposeStructure(a.Job, q.Marginals); near != nil || err != nil {
+	if near, err := sampled.ProposeStructure(a.Job, d.Marginals); near != nil || err != nil {
 		return near, err
 	}
-	chains, refused := sampled.ChainsInTime(a.Job, q.Marginals)
+	chains, refused := sampled.ChainsInTime(a.Job, d.Marginals)
 	if err := a.Ctx.Err(); err != nil {
 		return nil, err
 	}
 	if refused != nil || chains.Prepared.Decided() {
-		return a.contractions(q)
+		return a.contractions(d)
 	}
 
 	a.Settings.Budget *= 1 - policy.LeastShare
 	a.Short = false
 	ctx := a.Ctx
 	a.Ctx = proposal.Earlier(ctx, policy.ContractionTime)
-	of, err := a.contractions(q)
+	of, err := a.contractions(d)
 	short := a.Short
 	a.Settings, a.Ctx = whole, ctx
 	switch {
@@ -54,7 +53,7 @@ func (a *assigner) chosen(q query.Query) (*btn.Assignment, error) {
 	case err == nil && !of.Plan.Grows():
 		return of, nil
 	case err != nil:
-		samples, refused := sampled.Propose(a.Job, proposal.Ask{Marginals: q.Marginals})
+		samples, refused := sampled.Propose(a.Job, proposal.Ask{Marginals: d.Marginals})
 		if refused != nil {
 			return of, err
 		}
@@ -64,7 +63,7 @@ func (a *assigner) chosen(q query.Query) (*btn.Assignment, error) {
 
 	from := of.Plan
 	// The model's own plans are for all evidence: those that resolve it are not divided anew under each, which would not be remembered.
-	under := ladder.Masked(from) && !q.Evidence.IsEmpty()
+	under := ladder.Masked(from) && !d.Evidence.IsEmpty()
 	var made *btn.Plan
 	mix := func(ctx context.Context) (*btn.Plan, bool, error) {
 		if made != nil {
@@ -72,10 +71,10 @@ func (a *assigner) chosen(q query.Query) (*btn.Assignment, error) {
 		}
 		planning, cancel := proposal.Planning(ctx, 1)
 		defer cancel()
-		mixed, whole, err := a.mixed(planning, from, chains, q, under)
+		mixed, whole, err := a.mixed(planning, from, chains, d, under)
 		if proposal.OutOfTime(ctx, err) {
 			whole = false
-			mixed, err = a.hasty(ctx, from, chains, q)
+			mixed, err = a.hasty(ctx, from, chains, d)
 		}
 		made, short = mixed, short || !whole
 		return made, !short, err
@@ -85,7 +84,7 @@ func (a *assigner) chosen(q query.Query) (*btn.Assignment, error) {
 		if err != nil {
 			return nil, err
 		}
-		key := a.GrowthKey("families under evidence"+describe(from), q.Marginals)
+		key := a.GrowthKey("families under evidence"+describe(from), d.Marginals)
 		plan, hit, err := a.RememberWhole(key, unmasked.Hypergraph(), mix)
 		if err != nil {
 			return nil, err
@@ -97,12 +96,12 @@ func (a *assigner) chosen(q query.Query) (*btn.Assignment, error) {
 			return of, nil
 		}
 	}
-	without, err := bounding.Key(a.Job, q.Marginals)
+	without, err := bounding.Key(a.Job, d.Marginals)
 	if err != nil {
 		return nil, err
 	}
 	key := fmt.Sprintf("families %s masked=%t indices %v%s", describe(from), ladder.Masked(from), chains.Prepared.Indices(), without)
-	plan, hit, err := a.RememberWhole(a.GrowthKey(key, q.Marginals), chains.Prepared.Hypergraph(), mix)
+	plan, hit, err := a.RememberWhole(a.GrowthKey(key, d.Marginals), chains.Prepared.Hypergraph(), mix)
 	if err != nil {
 		return nil, err
 	}
@@ -129,12 +128,12 @@ func describe(p *btn.Plan) string {
 }
 
 // contractions assigns truncated legs, or regions where they do not fit.
-func (a *assigner) contractions(q query.Query) (*btn.Assignment, error) {
-	found, legs := ladder.Propose(a.Job, proposal.Ask{Marginals: q.Marginals})
+func (a *assigner) contractions(d btn.Demand) (*btn.Assignment, error) {
+	found, legs := ladder.Propose(a.Job, proposal.Ask{Marginals: d.Marginals})
 	if fault.CodeOf(legs) != fault.OverBudget {
 		return found, legs
 	}
-	found, err := a.orExact(regions.Propose, q)
+	found, err := a.orExact(regions.Propose, d)
 	if err != nil && a.Ctx.Err() == nil {
 		err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
 	}
@@ -144,10 +143,10 @@ func (a *assigner) contractions(q query.Query) (*btn.Assignment, error) {
 // mixed divides the budget between the contractions of a plan, components that are sampled, and bounds; not where a trial says that the
 // contractions resolve the model and alone is set. Where the time for planning ends before all is known, whole is false.
 func (a *assigner) mixed(
-	ctx context.Context, from *btn.Plan, c *sampled.Chains, q query.Query, alone bool,
+	ctx context.Context, from *btn.Plan, c *sampled.Chains, d btn.Demand, alone bool,
 ) (plan *btn.Plan, whole bool, err error) {
 	s := a.Settings
-	legs, err := ladder.Trial(ctx, a.Job, from, q.Marginals)
+	legs, err := ladder.Trial(ctx, a.Job, from, d.Marginals)
 	if err != nil || legs.Lossless {
 		return from, true, err
 	}
@@ -178,7 +177,7 @@ func (a *assigner) mixed(
 	}
 	rest := s
 	rest.Budget = max(share*s.Budget, s.Budget-spent)
-	components, err := sampled.Components(c, along, rest, q.Marginals)
+	components, err := sampled.Components(c, along, rest, d.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
 		return from, whole, nil
 	}
@@ -193,8 +192,8 @@ func (a *assigner) mixed(
 }
 
 // hasty is mixed without a trial, proposals and bounds: chains from a small pilot have half of the budget.
-func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *sampled.Chains, q query.Query) (*btn.Plan, error) {
-	components, err := sampled.Hasty(ctx, a.Job, c, q.Marginals)
+func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *sampled.Chains, d btn.Demand) (*btn.Plan, error) {
+	components, err := sampled.Hasty(ctx, a.Job, c, d.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
 		return from, nil
 	}
@@ -250,8 +249,8 @@ func merged(a, b []btn.Estimate) []btn.Estimate {
 
 // cheaperExactly says so where the exact way along a quick order fits the memory and takes less than what a query is assigned without it;
 // empty where it does not, or where that takes long to find out.
-func (a *assigner) cheaperExactly(q query.Query, assigned *btn.Plan) (string, error) {
-	own, err := truncated.Of(a.Ctx, a.Problem(), q.Marginals)
+func (a *assigner) cheaperExactly(d btn.Demand, assigned *btn.Plan) (string, error) {
+	own, err := truncated.Of(a.Ctx, a.Problem(), d.Marginals)
 	if err != nil {
 		return "", err
 	}
@@ -273,7 +272,7 @@ func (a *assigner) cheaperExactly(q query.Query, assigned *btn.Plan) (string, er
 		return "", nil // nobody waits for either
 	}
 	exact := cost.Flops
-	if q.Marginals {
+	if d.Marginals {
 		exact *= policy.MarginalRate
 	}
 	if exact >= planned {

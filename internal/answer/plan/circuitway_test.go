@@ -59,21 +59,21 @@ func TestModelsThatComeAgainHaveACircuit(t *testing.T) {
 		t.Fatal(err)
 	}
 	memo := kept{}
-	ask := func(q query.Query, memo proposal.Memo) (btn.Assignment, btn.Value) {
+	ask := func(d btn.Demand, memo proposal.Memo) (btn.Assignment, btn.Value) {
 		t.Helper()
-		all, err := Assign(t.Context(), net, []query.Query{q}, query.Settings{Method: query.MethodExact}, memo)
+		all, err := Assign(t.Context(), net, []btn.Demand{d}, query.Settings{Method: query.MethodExact}, memo)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if all[0].Error != nil {
 			t.Fatal(all[0].Error.Message)
 		}
-		under, err := net.Condition(q.Evidence)
+		under, err := net.Condition(d.Evidence)
 		if err != nil {
 			t.Fatal(err)
 		}
 		part := all[0].Plan.Estimates[0].Parts[0]
-		value, err := contraction.Part(t.Context(), problem.New(under, problem.Options{}), part, problem.Want{})
+		value, err := contraction.Part(t.Context(), problem.New(under, problem.Options{}), part, btn.Want{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,18 +88,18 @@ func TestModelsThatComeAgainHaveACircuit(t *testing.T) {
 		circuit bool
 		cache   string
 	}{{false, btn.CacheMiss}, {true, btn.CacheMiss}, {true, btn.CacheHit}, {true, btn.CacheHit}} {
-		var q query.Query
+		var d btn.Demand
 		if k > 0 {
-			q.Evidence = factorgraph.Observe(map[int]int{k: 1})
+			d.Evidence = factorgraph.Observe(map[int]int{k: 1})
 		}
-		got, value := ask(q, memo)
+		got, value := ask(d, memo)
 		if isCircuit(got) != want.circuit || got.Cache != want.cache {
 			t.Errorf("query %d: circuit %v, cache %q", k, isCircuit(got), got.Cache)
 		}
 		if k != 1 {
 			continue
 		}
-		tree, exact := ask(q, nil)
+		tree, exact := ask(d, nil)
 		if isCircuit(tree) {
 			t.Fatal("a query of its own has a circuit: there is nothing to compare with")
 		}
@@ -121,7 +121,7 @@ func TestShortSearchBeforeATree(t *testing.T) {
 			t.Fatal(err)
 		}
 		memo := kept{}
-		all, err := Assign(t.Context(), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, memo)
+		all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo)
 		if err != nil || all[0].Error != nil {
 			t.Fatal(err, all[0].Error)
 		}
@@ -140,7 +140,7 @@ func TestFormulasHaveNoTreeForAllEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Assign(t.Context(), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, nil)
+	all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, nil)
 	if err != nil || all[0].Error != nil {
 		t.Fatal(err, all[0].Error)
 	}
@@ -172,7 +172,7 @@ func TestASearchGoesOnWhereATreeIsFar(t *testing.T) {
 		t.Fatal(err)
 	}
 	memo := kept{}
-	all, err := Assign(t.Context(), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, memo)
+	all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo)
 	if err != nil || all[0].Error != nil {
 		t.Fatal(err, all[0].Error)
 	}
@@ -190,7 +190,7 @@ func TestRecurringModelsHaveACircuitAtOnce(t *testing.T) {
 	}
 	memo := kept{}
 	for k, cache := range []string{btn.CacheMiss, btn.CacheHit} {
-		all, err := Assign(proposal.Recurring(t.Context()), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, memo)
+		all, err := Assign(proposal.Recurring(t.Context()), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo)
 		if err != nil || all[0].Error != nil {
 			t.Fatal(err, all[0].Error)
 		}
@@ -212,7 +212,7 @@ func TestNoShortSearchAmongTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	memo := kept{}
-	all, err := Assign(t.Context(), net, []query.Query{{}}, query.Settings{Method: query.MethodExact}, memo)
+	all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo)
 	if err != nil || all[0].Error != nil {
 		t.Fatal(err, all[0].Error)
 	}

@@ -126,7 +126,7 @@ func TestCubesThatAreOnlyCounted(t *testing.T) {
 	}
 	var compiled made
 	value := func(q int) btn.UnitValue {
-		values, err := stage.Contract(t.Context(), net, assignments, queries, []btn.Unit{{Query: q, Part: 0}},
+		values, err := stage.Contract(t.Context(), net, assignments, stage.Demands(net, queries), []btn.Unit{{Query: q, Part: 0}},
 			stage.ContractOptions{Memo: &compiled})
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +203,8 @@ func TestFirstQueryForZMakesNoCircuits(t *testing.T) {
 			t.Fatal(err)
 		}
 		var compiled made
-		values, err := stage.Contract(t.Context(), net, assignments, c.queries, []btn.Unit{{}}, stage.ContractOptions{Memo: &compiled})
+		demands := stage.Demands(net, c.queries)
+		values, err := stage.Contract(t.Context(), net, assignments, demands, []btn.Unit{{}}, stage.ContractOptions{Memo: &compiled})
 		if err != nil || values[0].Error != nil {
 			t.Fatalf("%s: %v, %+v", c.name, err, values[0].Error)
 		}
@@ -257,7 +258,7 @@ func contracted(t *testing.T, m *factorgraph.Model, queries []query.Query, s que
 			if backwards {
 				i = n - 1 - i
 			}
-			values, err := stage.Contract(t.Context(), net, assignments, queries, []btn.Unit{{Query: q, Part: i}},
+			values, err := stage.Contract(t.Context(), net, assignments, stage.Demands(net, queries), []btn.Unit{{Query: q, Part: i}},
 				stage.ContractOptions{Memory: known.Options.Memory})
 			if err != nil {
 				t.Fatal(err)

@@ -14,18 +14,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// First assigns query k of some the value of belief propagation and the bound by its messages, without any planning, and passes the
-// messages on its problem until enough ends: every one of them once at least. net is the network without evidence. It is nil where
-// estimates are no answer to the query, or belief propagation has no value. Linear time.
+// First assigns a demand the value of belief propagation and the bound by its messages, without any planning, and passes the messages on
+// its problem until enough ends: every one of them once at least. net is the network without evidence. It returns nil if estimates do not
+// provide what is wanted, or if belief propagation has no value. Linear time.
 func First(
-	ctx, enough context.Context, net *btn.Network, p *problem.Problem, queries []query.Query, k int, s query.Settings,
+	ctx, enough context.Context, net *btn.Network, p *problem.Problem, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, error) {
 	s = s.WithDefaults()
-	q := queries[k]
 	if m := methodOf(s.Method); m == nil && !(&proposal.Job{Settings: s}).Auto() || m != nil && !m.Grows {
 		return nil, nil
 	}
-	if q.Descends() || btn.Parametric(q) || len(q.Joint) > 0 || q.Information != nil {
+	if d.Descends() || d.IsParametric() || len(d.Joint) > 0 {
 		return nil, nil
 	}
 	found, err := regions.Unplanned(ctx, enough, p, s)
@@ -33,7 +32,7 @@ func First(
 		return nil, err
 	}
 	found.Plan = bounding.ByMessages(found.Plan)
-	note(found, net, queries, q)
+	note(found, net, d)
 	return found, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -29,7 +30,7 @@ func BenchmarkPlanFriends(b *testing.B) {
 		}
 		b.Run(b.Name(), func(b *testing.B) {
 			for b.Loop() {
-				a, err := plan.Assign(context.Background(), net, []query.Query{{Evidence: ev}}, query.Settings{}, nil)
+				a, err := plan.Assign(context.Background(), net, []btn.Demand{{Evidence: ev}}, query.Settings{}, nil)
 				if err != nil || a[0].Error != nil {
 					b.Fatal(err, a[0].Error)
 				}

@@ -11,17 +11,16 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // approximate assigns estimates that grow, of the method's family or of those that auto chooses: see chosen. warnings say why the exact way
 // was not taken. Under a deadline the value of belief propagation is first, and a bound by its messages.
-func (a *assigner) approximate(q query.Query, warnings []string) (*btn.Assignment, error) {
+func (a *assigner) approximate(d btn.Demand, warnings []string) (*btn.Assignment, error) {
 	propose := a.chosen
 	if m := a.method; m != nil {
-		propose = func(q query.Query) (*btn.Assignment, error) { return a.orExact(m.Propose, q) }
+		propose = func(d btn.Demand) (*btn.Assignment, error) { return a.orExact(m.Propose, d) }
 	}
-	found, err := propose(q)
+	found, err := propose(d)
 	err = proposal.InBudget(a.Ctx, "estimates", err)
 	if err == nil && proposal.Timed(a.Ctx) && found.Plan.Grows() && !hasRegions(found.Plan) {
 		found, err = regions.First(a.Job, found)
@@ -37,7 +36,7 @@ func (a *assigner) approximate(q query.Query, warnings []string) (*btn.Assignmen
 	if a.Settings.NoExact && a.Auto() && found.Plan.Grows() {
 		cheaper := ""
 		err := a.Within(policy.ExactShare, "the price of the exact way", func() (err error) {
-			cheaper, err = a.cheaperExactly(q, found.Plan)
+			cheaper, err = a.cheaperExactly(d, found.Plan)
 			return err
 		})
 		if err != nil && fault.CodeOf(err) != fault.OverBudget {
@@ -51,11 +50,11 @@ func (a *assigner) approximate(q query.Query, warnings []string) (*btn.Assignmen
 }
 
 // orExact is a proposal, or the exact way where that is as cheap.
-func (a *assigner) orExact(propose proposal.Proposer, q query.Query) (*btn.Assignment, error) {
-	if found, err := propose(a.Job, proposal.Ask{Marginals: q.Marginals, Targets: q.Targets}); found != nil || err != nil {
+func (a *assigner) orExact(propose proposal.Proposer, d btn.Demand) (*btn.Assignment, error) {
+	if found, err := propose(a.Job, proposal.Ask{Marginals: d.Marginals, Targets: d.Targets}); found != nil || err != nil {
 		return found, err
 	}
-	return a.exact(q)
+	return a.exact(d)
 }
 
 // hasRegions reports whether some estimate of a plan is by regions.

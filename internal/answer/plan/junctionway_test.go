@@ -46,8 +46,8 @@ func TestOneTreeForAllEvidence(t *testing.T) {
 		{Hard: []factorgraph.Observation{{Var: 3, Value: 1}, {Var: 180, Value: 0}}},
 		{Hard: []factorgraph.Observation{{Var: 3, Value: 0}, {Var: 181, Value: 0}}},
 	} {
-		q := query.Query{Evidence: evidence, Marginals: true}
-		as, err := Assign(ctx, net, []query.Query{q}, query.Settings{Method: query.MethodExact}, memo)
+		d := btn.Demand{Evidence: evidence, Want: btn.Want{Marginals: true}}
+		as, err := Assign(ctx, net, []btn.Demand{d}, query.Settings{Method: query.MethodExact}, memo)
 		if err != nil || as[0].Error != nil {
 			t.Fatal(err, as[0].Error)
 		}
@@ -59,7 +59,7 @@ func TestOneTreeForAllEvidence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := problem.Want{Marginals: true}
+		want := btn.Want{Marginals: true}
 		tree, err := contraction.Part(ctx, p, part, want)
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestLargeNetworksHaveOneTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		as, err := Assign(t.Context(), net, []query.Query{{Marginals: true}}, query.Settings{}, nil)
+		as, err := Assign(t.Context(), net, []btn.Demand{{Want: btn.Want{Marginals: true}}}, query.Settings{}, nil)
 		if err != nil || as[0].Error != nil {
 			t.Fatal(err, as[0].Error)
 		}

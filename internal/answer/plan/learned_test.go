@@ -20,7 +20,7 @@ func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
 	class := func(ctx context.Context, s query.Settings) (btn.Class, int, string) {
 		t.Helper()
 		s.Method, s.Objective = query.MethodSymmetryCP, query.ObjectiveFrobenius
-		assignments, err := Assign(ctx, net, []query.Query{{}}, s, nil)
+		assignments, err := Assign(ctx, net, []btn.Demand{{}}, s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

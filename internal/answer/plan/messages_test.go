@@ -64,7 +64,7 @@ var regionSettings = query.Settings{Method: query.MethodRegions, Budget: 3e6}
 
 func assignOne(t *testing.T, net *btn.Network, values map[int]int, memo proposal.Memo) btn.Assignment {
 	t.Helper()
-	assignments, err := Assign(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(values)}},
+	assignments, err := Assign(t.Context(), net, []btn.Demand{{Evidence: factorgraph.Observe(values)}},
 		regionSettings, memo)
 	if err != nil {
 		t.Fatal(err)

@@ -25,15 +25,7 @@ import (
 // joint assigns the form in count space where exact would, else the first proposal of families.Heavily, as a rule a contraction
 // tree with an index over the cells of the joint marginal. There is no other way to one: methods that are not exact are refused, and
 // method auto does not fall back to them.
-func (a *assigner) joint(q query.Query) (*btn.Assignment, error) {
-	domains := make([]int, len(a.Net.Variables))
-	for v := range domains {
-		domains[v] = a.Net.Variables[v].Domain
-	}
-	if err := query.CheckJoint(domains, q.Joint); err != nil {
-		return nil, err
-	}
-
+func (a *assigner) joint(d btn.Demand) (*btn.Assignment, error) {
 	switch m := a.method; {
 	case m != nil && !m.Exact():
 		code := fault.Unsupported
@@ -42,58 +34,57 @@ func (a *assigner) joint(q query.Query) (*btn.Assignment, error) {
 		}
 		return nil, fault.New(code, "plan: joint marginals are computed exactly only, not by method %s", m.Name)
 	case m != nil:
-		return m.Propose(a.Job, proposal.Ask{Joint: q.Joint})
+		return m.Propose(a.Job, proposal.Ask{Joint: d.Joint})
 	}
 
-	if found, _ := a.first(proposal.Ask{Joint: q.Joint}); found != nil {
+	if found, _ := a.first(proposal.Ask{Joint: d.Joint}); found != nil {
 		return found, nil
 	}
-	assignment, err := proposal.First(a.Job, proposal.Ask{Marginals: q.Marginals, Joint: q.Joint}, families.Heavily...)
+	assignment, err := proposal.First(a.Job, proposal.Ask{Marginals: d.Marginals, Joint: d.Joint}, families.Heavily...)
 	if err != nil {
 		return nil, err
 	}
-	assignment.Joint = q.Joint
 	return assignment, nil
 }
 
 // gradients assigns an elimination with a pass back to every number of the network, or by method circuit a circuit whose leaves
 // they are. There is no other way to them: methods that are not exact are unsupported, and method auto does not fall back to them.
-func (a *assigner) gradients(q query.Query) (*btn.Assignment, error) {
+func (a *assigner) gradients(d btn.Demand) (*btn.Assignment, error) {
 	m := a.method
 	if m != nil && !m.Exact() {
 		return nil, fault.New(fault.Unsupported, "plan: gradients are computed exactly only, not by method %s", m.Name)
 	}
-	if len(q.Joint) > 0 {
+	if len(d.Joint) > 0 {
 		return nil, fault.New(fault.Unsupported,
 			"plan: gradients and a joint marginal are two queries of a job")
 	}
 
-	if q.Cases != nil && m != nil {
+	if d.Cases != nil && m != nil {
 		return nil, fault.New(fault.Unsupported, "plan: cases are summed up by methods auto and exact only, not by method %s", m.Name)
 	}
-	if q.Cases != nil {
-		return gradients.ProposeCases(a.Job, q.Cases)
+	if d.Cases != nil {
+		return gradients.ProposeCases(a.Job, d.Cases)
 	}
 	propose := gradients.Propose
 	if m != nil {
 		propose = m.Parametric
 	}
-	assignment, err := propose(a.Job, proposal.Ask{Marginals: q.Marginals})
+	assignment, err := propose(a.Job, proposal.Ask{Marginals: d.Marginals})
 	if err != nil {
 		return nil, err
 	}
-	if q.Sensitivity != nil {
-		assignment.Sensitivity = &btn.Sensitivity{Target: *q.Sensitivity, Alone: !q.Gradients, Cores: lower.Numbers(a.Net)}
+	if d.Target != nil {
+		assignment.Numbers = lower.Numbers(a.Net)
 	}
 	return assignment, nil
 }
 
 // descents assigns the exact way, and beside its parts those that find the assignments asked for. Samples have weights where that is
 // more than the budget and by method sampled; there is no other way to the rest.
-func (a *assigner) descents(q query.Query) (*btn.Assignment, error) {
+func (a *assigner) descents(d btn.Demand) (*btn.Assignment, error) {
 	switch m := a.method; {
-	case weighs(q) && (m != nil && m.Weighs || a.Auto() && a.Settings.NoExact):
-		return a.weighted(q)
+	case weighs(d) && (m != nil && m.Weighs || a.Auto() && a.Settings.NoExact):
+		return a.weighted(d)
 	case m != nil && !m.Exact():
 		return nil, fault.New(fault.Unsupported,
 			"plan: assignments (mpe, map, samples) are found exactly only (samples by method sampled, too), not by method %s", m.Name)
@@ -102,47 +93,47 @@ func (a *assigner) descents(q query.Query) (*btn.Assignment, error) {
 			"plan: assignments (mpe, map) are found exactly only, and the exact way is switched off")
 	}
 
-	assignment, err := a.exactDescents(q)
-	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && weighs(q) && a.Ctx.Err() == nil {
-		return a.weighted(q)
+	assignment, err := a.exactDescents(d)
+	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && weighs(d) && a.Ctx.Err() == nil {
+		return a.weighted(d)
 	}
 	return assignment, err
 }
 
 // weighs reports whether what a query asks for may be answered by weighted samples: samples, and beside them Z and marginals alone.
-func weighs(q query.Query) bool {
-	return q.Samples > 0 && !q.MPE && len(q.Map) == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
+func weighs(d btn.Demand) bool {
+	return d.Samples > 0 && d.Best == 0 && len(d.Map) == 0 && len(d.Joint) == 0 && !d.IsParametric()
 }
 
 // weighted assigns weighted samples, exact ones where nothing is left to draw for.
-func (a *assigner) weighted(q query.Query) (*btn.Assignment, error) {
-	found, err := sampled.ProposeStates(a.Job, q)
+func (a *assigner) weighted(d btn.Demand) (*btn.Assignment, error) {
+	found, err := sampled.ProposeStates(a.Job, d)
 	if found != nil && err == nil && proposal.Timed(a.Ctx) {
 		err = regions.Witness(a.Job, found)
 	}
 	if found != nil || err != nil {
 		return found, err
 	}
-	return a.exactDescents(q)
+	return a.exactDescents(d)
 }
 
 // exactDescents is descents by exact methods.
-func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
-	known, err := a.piloted(q)
+func (a *assigner) exactDescents(d btn.Demand) (*btn.Assignment, error) {
+	known, err := a.piloted(d)
 	if err != nil {
 		return nil, err
 	}
 	if known != nil && !known.Found.Relaxed {
-		return a.searched(q, known, btn.ProvedWithoutZ)
+		return a.searched(d, known, btn.ProvedWithoutZ)
 	}
 	var assignment *btn.Assignment
-	if len(q.Joint) > 0 || btn.Parametric(q) || a.method != nil && a.method.Exact() {
-		assignment, err = a.total(q)
+	if len(d.Joint) > 0 || d.IsParametric() || a.method != nil && a.method.Exact() {
+		assignment, err = a.total(d)
 	} else {
-		assignment, err = a.cautioned(a.exactInTime(q))
+		assignment, err = a.cautioned(a.exactInTime(d))
 	}
-	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && explains(q) && a.Ctx.Err() == nil {
-		return a.searched(q, known, "Z is left open, the exact way does not fit: "+err.Error())
+	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && d.Explains() && a.Ctx.Err() == nil {
+		return a.searched(d, known, "Z is left open, the exact way does not fit: "+err.Error())
 	}
 	if err != nil {
 		return nil, err
@@ -156,8 +147,8 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 		cost = *assignment.Cost
 	}
 	heavy := cost.Flops > policy.InsuredShare*a.Settings.Budget // to be left out behind a search that has proved its assignment
-	for _, ask := range asks(q) {
-		if of, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok && (ask != btn.AskMPE || q.Best < 2) {
+	for _, ask := range d.Asks() {
+		if of, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok && (ask != btn.AskMPE || d.Best < 2) {
 			parts, err := of.Finding(a.Job, assignment.Plan.Estimates[0].Parts, ask)
 			if err != nil {
 				return nil, err
@@ -167,7 +158,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 				continue
 			}
 		}
-		found, hit, err := a.descent(ask, q, known, cost.Flops)
+		found, hit, err := a.descent(ask, d, known, cost.Flops)
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +177,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 			assignment.Cache = hit
 		}
 	}
-	if known != nil && a.begins(q) {
+	if known != nil && a.begins(d) {
 		at := 0
 		if e.Alpha != nil {
 			at = len(e.Parts)
@@ -204,17 +195,15 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	}
 	plan.Estimates = []btn.Estimate{e}
 	assignment.Plan = &plan
-	assignment.Descents = &btn.Descents{
-		MPE: q.MPE, Best: q.Best, Map: q.Map, Samples: q.Samples, Seed: q.Seed, Alone: heavy && explains(q) && !q.Marginals,
-	}
+	assignment.Alone = heavy && d.Explains() && !d.Marginals
 	return assignment, nil
 }
 
 // piloted returns what a short search finds where a job asks for the most probable assignment alone, and an elimination for it along the
 // min-fill order takes more than policy.PilotFlops; nil: nothing. The search may take policy.PilotRatio as much as that. With a deadline,
 // which the elimination may miss, and of cubes, the search comes from policy.InsuredShare of the budget on, and takes its share of it.
-func (a *assigner) piloted(q query.Query) (*search.Known, error) {
-	if !a.Auto() || !q.MPE || !explains(q) || q.Marginals {
+func (a *assigner) piloted(d btn.Demand) (*search.Known, error) {
+	if !a.Auto() || d.Best == 0 || !d.Explains() || d.Marginals {
 		return nil, nil
 	}
 	p, err := descent.Of(a.Ctx, a.Problem(), btn.AskMPE, nil)
@@ -222,17 +211,17 @@ func (a *assigner) piloted(q query.Query) (*search.Known, error) {
 		return nil, a.Ctx.Err()
 	}
 	share, least, ratio := policy.PilotSearch, policy.PilotFlops, policy.PilotRatio
-	if a.cubes(q) > 1 {
+	if a.cubes(d) > 1 {
 		share = policy.CubesPilot
 	}
-	if a.begins(q) {
+	if a.begins(d) {
 		least, ratio = min(least, policy.InsuredShare*a.Settings.Budget), math.Inf(1)
 	}
 	_, cost, _, err := contractionorder.MinFillCost(a.Ctx, p.Hypergraph(), max(share*a.Settings.Budget/ratio, least), policy.MostFill)
 	if err != nil || cost.Flops < least {
 		return nil, a.Ctx.Err()
 	}
-	known, err := search.Try(a.Job, min(share, ratio*cost.Flops/a.Settings.Budget), q.Best)
+	known, err := search.Try(a.Job, min(share, ratio*cost.Flops/a.Settings.Budget), d.Best)
 	if err != nil {
 		return nil, a.Ctx.Err()
 	}
@@ -240,32 +229,26 @@ func (a *assigner) piloted(q query.Query) (*search.Known, error) {
 }
 
 // begins reports whether other parts begin with what a short search has found, proved or not.
-func (a *assigner) begins(q query.Query) bool { return proposal.Timed(a.Ctx) || a.cubes(q) > 1 }
+func (a *assigner) begins(d btn.Demand) bool { return proposal.Timed(a.Ctx) || a.cubes(d) > 1 }
 
 // cubes is the number of cubes that a search for the most probable assignment is to be divided into.
-func (a *assigner) cubes(q query.Query) int {
-	if q.Best > 1 {
+func (a *assigner) cubes(d btn.Demand) int {
+	if d.Best > 1 {
 		return 0
 	}
 	return a.Settings.Components
 }
 
-// explains reports whether a query asks for the most probable assignment, of all variables or of some, and for nothing else that a search
-// leaves open.
-func explains(q query.Query) bool {
-	return q.MPE != (len(q.Map) > 0) && q.Samples == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
-}
-
 // searched assigns a search for the most probable assignment, after what is known; that alone where it is proved. Z is left open, of which
 // why says the reason.
-func (a *assigner) searched(q query.Query, known *search.Known, why string) (*btn.Assignment, error) {
+func (a *assigner) searched(d btn.Demand, known *search.Known, why string) (*btn.Assignment, error) {
 	var plan *btn.Plan
 	hit := a.CacheState()
 	if known != nil && !known.Found.Relaxed {
 		plan = proposal.Exact(query.Cost{Flops: known.Flops})
 	} else {
 		var err error
-		if plan, hit, err = a.searching(asks(q)[0], q, known)(1); err != nil {
+		if plan, hit, err = a.searching(d.Asks()[0], d, known)(1); err != nil {
 			return nil, err
 		}
 	}
@@ -274,23 +257,22 @@ func (a *assigner) searched(q query.Query, known *search.Known, why string) (*bt
 		e.Parts = slices.Insert(e.Parts, 0, known.Part())
 	}
 	found := proposal.Priced(plan, hit)
-	found.Descents = &btn.Descents{MPE: q.MPE, Best: q.Best, Map: q.Map}
 	found.Warnings = []string{why}
-	if q.Marginals {
+	if d.Marginals {
 		found.Warnings = append(found.Warnings, "so are the marginals")
 	}
 	return found, nil
 }
 
 // searching proposes a search that answers a question with a share of the budget; in cubes where it is all there is.
-func (a *assigner) searching(ask btn.Ask, q query.Query, known *search.Known) func(share float64) (*btn.Plan, string, error) {
+func (a *assigner) searching(ask btn.Ask, d btn.Demand, known *search.Known) func(share float64) (*btn.Plan, string, error) {
 	if ask == btn.AskMap {
-		return func(share float64) (*btn.Plan, string, error) { return search.ProposeMap(a.Job, share, q.Map) }
+		return func(share float64) (*btn.Plan, string, error) { return search.ProposeMap(a.Job, share, d.Map) }
 	}
 	return func(share float64) (*btn.Plan, string, error) {
 		cubes := 0
 		if share == 1 {
-			cubes = a.cubes(q)
+			cubes = a.cubes(d)
 		}
 		return search.Propose(a.Job, share, cubes, known)
 	}
@@ -298,15 +280,15 @@ func (a *assigner) searching(ask btn.Ask, q query.Query, known *search.Known) fu
 
 // descent proposes an elimination that finds assignments, beside Z in so many flops. By method auto it is insured, and looked for until the
 // end of the time for planning.
-func (a *assigner) descent(ask btn.Ask, q query.Query, known *search.Known, flops float64) (plan *btn.Plan, hit string, err error) {
+func (a *assigner) descent(ask btn.Ask, d btn.Demand, known *search.Known, flops float64) (plan *btn.Plan, hit string, err error) {
 	if ask == btn.AskSamples || !a.Auto() {
-		return descent.Propose(a.Job, ask, q.Map)
+		return descent.Propose(a.Job, ask, d.Map)
 	}
 	err = a.Within(1, "a plan of an elimination", func() error {
-		plan, hit, err = descent.Propose(a.Job, ask, q.Map)
+		plan, hit, err = descent.Propose(a.Job, ask, d.Map)
 		return err
 	})
-	return a.insured(plan, hit, err, flops, a.searching(ask, q, known))
+	return a.insured(plan, hit, err, flops, a.searching(ask, d, known))
 }
 
 // insured adds a search to a plan for a most probable assignment that may not be done by the deadline, with Z in so many flops, and takes
@@ -337,18 +319,4 @@ func (a *assigner) insured(
 	both := *plan
 	both.Estimates = []btn.Estimate{e}
 	return &both, hit, nil
-}
-
-// asks lists the questions for assignments of a query.
-func asks(q query.Query) (list []btn.Ask) {
-	if q.MPE {
-		list = append(list, btn.AskMPE)
-	}
-	if len(q.Map) > 0 {
-		list = append(list, btn.AskMap)
-	}
-	if q.Samples > 0 {
-		list = append(list, btn.AskSamples)
-	}
-	return list
 }

@@ -30,13 +30,13 @@ type assigners struct {
 // assign chooses the way of one query, on the relevant part of a directed network. A network with one contraction tree for all evidence is
 // taken as it is where it is small, or the part is not: the tree serves all evidence, and takes less than planning for a part. So is one
 // whose decomposition is learned. The choice depends on the network, the query and the settings alone.
-func (as *assigners) assign(net *btn.Network, q query.Query) (*btn.Assignment, error) {
-	if !net.Directed || btn.Parametric(q) || as.method == &learned.Method || len(net.Cores) <= policy.PartTables && as.on(net).hasTree() {
-		return as.on(net).assign(q)
+func (as *assigners) assign(net *btn.Network, d btn.Demand) (*btn.Assignment, error) {
+	if !net.Directed || d.IsParametric() || as.method == &learned.Method || len(net.Cores) <= policy.PartTables && as.on(net).hasTree() {
+		return as.on(net).assign(d)
 	}
-	part, about := as.problems.Relevant(net, q)
+	part, about := as.problems.Relevant(net, d)
 	if part == net || len(part.Cores) > policy.PartTables && as.on(net).hasTree() {
-		return as.on(net).assign(q)
+		return as.on(net).assign(d)
 	}
 	a := as.on(part)
 	a.isPart = true
@@ -45,14 +45,6 @@ func (as *assigners) assign(net *btn.Network, q query.Query) (*btn.Assignment, e
 		return nil, err
 	}
 	found.Relevant = true
-	if len(found.Joint) > 0 {
-		found.Joint = q.Joint
-	}
-	if found.Descents != nil {
-		asked := *found.Descents
-		asked.Map = q.Map
-		found.Descents = &asked
-	}
 	return found, nil
 }
 

@@ -73,7 +73,7 @@ func TestQuestionsArePlannedOnTheirPart(t *testing.T) {
 		{Joint: []int{4, 1}},
 		{Map: []int{3}},
 	}
-	assignments, err := plan.Assign(t.Context(), net, queries, query.Settings{}, nil)
+	assignments, err := plan.Assign(t.Context(), net, stage.Demands(net, queries), query.Settings{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +85,10 @@ func TestQuestionsArePlannedOnTheirPart(t *testing.T) {
 	if assignments[0].Plan != assignments[1].Plan {
 		t.Error("another evidence on the same part has another plan")
 	}
-	if got := assignments[3].Joint; !slices.Equal(got, []int{4, 1}) {
+	if got := assignments[3].Want.Joint; !slices.Equal(got, []int{4, 1}) {
 		t.Errorf("the joint marginal is of %v", got)
 	}
-	if got := assignments[4].Descents.Map; !slices.Equal(got, []int{3}) {
+	if got := assignments[4].Want.Map; !slices.Equal(got, []int{3}) {
 		t.Errorf("the assignment is of %v", got)
 	}
 
@@ -96,7 +96,7 @@ func TestQuestionsArePlannedOnTheirPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if assignments, err = plan.Assign(t.Context(), small, queries, query.Settings{}, nil); err != nil {
+	if assignments, err = plan.Assign(t.Context(), small, stage.Demands(small, queries), query.Settings{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for k, a := range assignments {

@@ -16,7 +16,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // exact assigns C = B. The first of these that applies:
@@ -30,8 +29,8 @@ import (
 //   - that order, or one made for the query's evidence, where it costs little, or a contraction tree over the network as it is, where
 //     that is cheaper;
 //   - families.Heavily.
-func (a *assigner) exact(q query.Query) (*btn.Assignment, error) {
-	ask := proposal.Ask{Marginals: q.Marginals, Targets: q.Targets}
+func (a *assigner) exact(d btn.Demand) (*btn.Assignment, error) {
+	ask := proposal.Ask{Marginals: d.Marginals, Targets: d.Targets}
 	found, refused := a.first(ask)
 	if found != nil {
 		return found, nil

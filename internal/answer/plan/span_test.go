@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -38,12 +39,12 @@ func TestSpanWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		assignments, err := Assign(context.Background(), net, []query.Query{{}},
+		assignments, err := Assign(context.Background(), net, []btn.Demand{{}},
 			query.Settings{Method: query.MethodSymmetryCP, Sweeps: 20}.WithDefaults(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		base, err := Assign(context.Background(), net, []query.Query{{}, {Joint: []int{0, 3}}},
+		base, err := Assign(context.Background(), net, []btn.Demand{{}, {Want: btn.Want{Joint: []int{0, 3}}}},
 			query.Settings{}.WithDefaults(), nil)
 		if err != nil || base[0].Unsure || base[1].Unsure {
 			t.Errorf("%s: C = B is unsure beforehand, %v", c.name, err)

@@ -11,7 +11,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // unsettled reports whether a plan of method auto contracts terms of both signs at a cost beyond wide numbers: where all digits
@@ -30,8 +29,8 @@ func (a *assigner) unsettled(found *btn.Assignment, marginals bool) bool {
 
 // orElse puts an exact plan among the estimates of the query, behind the first of them: it is the answer if it has one, and else they
 // go on.
-func (a *assigner) orElse(q query.Query, found *btn.Assignment) (*btn.Assignment, error) {
-	estimates, err := a.approximate(q, nil)
+func (a *assigner) orElse(d btn.Demand, found *btn.Assignment) (*btn.Assignment, error) {
+	estimates, err := a.approximate(d, nil)
 	if err != nil || !estimates.Plan.Grows() {
 		return found, a.Ctx.Err()
 	}

@@ -34,11 +34,11 @@ func answerLearned(t *testing.T, net *btn.Network, s query.Settings) query.Resul
 			units = append(units, btn.Unit{Part: part})
 		}
 	}
-	values, err := Contract(t.Context(), net, assignments, queries, units, ContractOptions{})
+	values, err := Contract(t.Context(), net, assignments, Demands(net, queries), units, ContractOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Aggregate("", assignments, nil, values)[0]
+	return Aggregate("", assignments, values)[0]
 }
 
 // holds compares a result with the truth: its certificate, its value if it is exact, and its warning if nothing is known.

@@ -140,13 +140,14 @@ func (c *conflicts) zero(in []bool) (zero, ok bool) {
 	if err != nil || assignments[0].Error != nil || assignments[0].Plan.Len() > conflictTests {
 		return false, false
 	}
+	demands := Demands(c.net, queries)
 	chunks, _ := Chunks(c.net, assignments)
-	values, err := Contract(c.ctx, c.net, assignments, queries, slices.Concat(chunks...),
+	values, err := Contract(c.ctx, c.net, assignments, demands, slices.Concat(chunks...),
 		ContractOptions{Memory: c.o.Memory, Threads: c.o.Threads})
 	if err != nil {
 		return false, false
 	}
-	r := Aggregate("", assignments, nil, values)[0]
+	r := Aggregate("", assignments, values)[0]
 	if r.Status != query.StatusOK || !r.Exact {
 		return false, false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/aggregate"
 	"github.com/basetensor/basetensor/internal/answer/plan"
+	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
@@ -32,7 +33,7 @@ func half(left time.Duration) time.Duration {
 	return time.Duration(policy.FirstTime / 2 * float64(left))
 }
 
-// First answers queries, as Expand returns them, by the value of belief propagation and the bound by its messages: as many as the other
+// First answers queries by the value of belief propagation and the bound by its messages: as many as the other
 // half of policy.FirstTime holds of the time left, and one at least. The rest fails with code deadline. It plans nothing. Its errors are
 // the context's.
 func First(
@@ -41,14 +42,15 @@ func First(
 	enough, cancel := context.WithTimeout(ctx, half(left))
 	defer cancel()
 	late := errorInfo(fault.New(fault.Deadline, "stage: no time was left for a first value"), query.StageLearn)
-	assignments := make([]btn.Assignment, len(queries))
-	values := make([]btn.UnitValue, 0, 2*len(queries))
-	for k := range queries {
+	demands, asked := questions.Demands(contraction.Domains(net), queries)
+	assignments := make([]btn.Assignment, len(demands))
+	values := make([]btn.UnitValue, 0, 2*len(demands))
+	for k := range demands {
 		assignments[k] = btn.Assignment{Error: late, Cache: btn.CacheOff}
-		if enough.Err() != nil && len(values) > 0 {
+		if enough.Err() != nil && len(values) > 0 || k < len(asked) && asked[k].Extra > 0 {
 			continue
 		}
-		a, own, err := firstOf(ctx, enough, net, queries, k, s)
+		a, own, err := firstOf(ctx, enough, net, demands[k], s)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -61,23 +63,21 @@ func First(
 			values = append(values, v)
 		}
 	}
-	if err := expanded(net, queries, assignments); err != nil {
-		return nil, err
-	}
-	return AggregateNow(job, assignments, files(queries), values), nil
+	note(assignments, asked)
+	return AggregateNow(job, assignments, values), nil
 }
 
-// firstOf returns the assignment and the values of a query's first answer; nil where it has none.
+// firstOf returns the assignment and the values of a demand's first answer; nil if it has none.
 func firstOf(
-	ctx, enough context.Context, net *btn.Network, queries []query.Query, k int, s query.Settings,
+	ctx, enough context.Context, net *btn.Network, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, []btn.UnitValue, error) {
-	on, q := (*problem.Shared)(nil).Relevant(net, queries[k])
-	_, _, conditioned, err := on.Given(q.Evidence)
+	on, about := (*problem.Shared)(nil).Relevant(net, d)
+	_, _, conditioned, err := on.Given(about.Evidence)
 	if err != nil {
 		return nil, nil, err
 	}
 	p := problem.New(conditioned, problem.Options{Memory: s.WithDefaults().Memory, Threads: 1})
-	a, err := plan.First(ctx, enough, net, p, queries, k, s)
+	a, err := plan.First(ctx, enough, net, p, d, s)
 	if err != nil || a == nil {
 		return nil, nil, err
 	}
@@ -85,14 +85,14 @@ func firstOf(
 	for i := range values {
 		values[i].Part = i
 		part, _ := a.Plan.Part(i)
-		v, err := contraction.Part(ctx, p, part, problem.Want{Marginals: q.Marginals})
+		v, err := contraction.Part(ctx, p, part, btn.Want{Marginals: about.Marginals})
 		if err != nil {
 			values[i].Error = errorInfo(err, query.StageContract)
 			continue
 		}
 		if v.Marginals != nil {
 			v.Marginals.Domains = contraction.Domains(on)
-			v.Marginals = v.Marginals.Of(q.Targets)
+			v.Marginals = v.Marginals.Of(about.Targets)
 		}
 		values[i].Value = v
 	}
@@ -128,15 +128,6 @@ func OrFirst(results, first []query.Result) []query.Result {
 		out[q].Warnings = append(slices.Clone(first[q].Warnings), "there is the value of belief propagation only: "+r.Error.Message)
 	}
 	return out
-}
-
-// files are the names of the evidence files of queries.
-func files(queries []query.Query) []string {
-	names := make([]string, len(queries))
-	for q := range queries {
-		names[q] = queries[q].EvidenceFile
-	}
-	return names
 }
 
 // PlanningTime returns the time from the request to the end of planning. It leaves a part of the deadline, and the time of the first

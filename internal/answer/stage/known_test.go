@@ -99,7 +99,7 @@ func TestWhatPlanningKnows(t *testing.T) {
 
 		chunks, _ := Chunks(net, assignments)
 		value := func(units []btn.Unit) []btn.UnitValue {
-			values, err := Contract(t.Context(), net, assignments, queries, units, ContractOptions{})
+			values, err := Contract(t.Context(), net, assignments, Demands(net, queries), units, ContractOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestWhatPlanningKnows(t *testing.T) {
 		if impossible(values[0].Value, assignments[0].Plan) {
 			t.Errorf("%s: the evidence of an assignment that was found is said to be impossible", name)
 		}
-		r := AggregateNow("t", assignments, nil, values)[0]
+		r := AggregateNow("t", assignments, values)[0]
 		if r.Status != query.StatusOK || r.MPE == nil || r.MPE.LnBound == nil {
 			t.Fatalf("%s: %+v, %+v at the deadline", name, r.MPE, r.Error)
 		}
@@ -125,7 +125,7 @@ func TestWhatPlanningKnows(t *testing.T) {
 			values = append(values, value(units)...)
 		}
 		slices.Reverse(values)
-		r = Aggregate("t", assignments, nil, values)[0]
+		r = Aggregate("t", assignments, values)[0]
 		if r.Status != query.StatusOK || r.MPE.LnWeight < early || r.MPE.LnWeight > most+slack ||
 			r.MPE.Optimal != nil && *r.MPE.Optimal && r.MPE.LnWeight < most-slack {
 			t.Errorf("%s: ln weight %v after %v, the largest is %v: %+v", name, r.MPE, early, most, r.Error)

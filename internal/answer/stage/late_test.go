@@ -39,15 +39,16 @@ func TestALateExactPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values, err := Contract(t.Context(), net, assignments, queries, everything(assignments), ContractOptions{Memory: s.WithDefaults().Memory})
+		options := ContractOptions{Memory: s.WithDefaults().Memory}
+		values, err := Contract(t.Context(), net, assignments, Demands(net, queries), everything(assignments), options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := OrFirst(Aggregate("", assignments, nil, values), first)[0]; !got.Exact || *got.LogZ != *want[0].LogZ {
+		if got := OrFirst(Aggregate("", assignments, values), first)[0]; !got.Exact || *got.LogZ != *want[0].LogZ {
 			t.Errorf("in time: %+v, want %+v", got, want[0])
 		}
 
-		late := OrFirst(AggregateNow("", assignments, nil, nil), first)[0]
+		late := OrFirst(AggregateNow("", assignments, nil), first)[0]
 		switch {
 		case late.Status != query.StatusOK || late.Exact || late.Ended != "deadline" || late.Method != query.MethodRegions:
 			t.Errorf("late: %+v, %+v", late, late.Error)
@@ -59,7 +60,7 @@ func TestALateExactPlan(t *testing.T) {
 
 		values[0].Value = btn.Value{}
 		values[0].Error = &query.ErrorInfo{Code: fault.Unsupported, Message: "it failed", Stage: query.StageContract}
-		if r := OrFirst(Aggregate("", assignments, nil, values), first)[0]; r.Status != query.StatusOK || *r.LogZ != *late.LogZ {
+		if r := OrFirst(Aggregate("", assignments, values), first)[0]; r.Status != query.StatusOK || *r.LogZ != *late.LogZ {
 			t.Errorf("after a failure: %+v, %+v", r, r.Error)
 		}
 	}

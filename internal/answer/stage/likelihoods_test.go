@@ -56,7 +56,7 @@ func TestLikelihoodsBeyondFloat64(t *testing.T) {
 		if err := message.CheckAssignments(net, assignments); err != nil {
 			t.Fatal(err)
 		}
-		for q, r := range Aggregate("", assignments, nil, contracted(t, net, assignments, queries)) {
+		for q, r := range Aggregate("", assignments, contracted(t, net, assignments, queries)) {
 			want := math.Log(3e100 * 13)
 			if q == 4 {
 				want = math.Log(6)

@@ -1,19 +1,14 @@
 package stage
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/models/named"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
-
-// Parametric reports whether one of the queries is: see btn.Parametric.
-func Parametric(queries []query.Query) bool { return slices.ContainsFunc(queries, btn.Parametric) }
 
 // Queries returns the queries with names turned into positions and textual evidence parsed, and
 // checked by query.Check. Targets ask for marginals. It does not change asked. It calls labels, if

@@ -48,14 +48,14 @@ func TestEstimatesBehindAnExactPlan(t *testing.T) {
 	chunks, _ := Chunks(net, assignments)
 	var values []btn.UnitValue
 	for _, units := range chunks {
-		some, err := Contract(t.Context(), net, assignments, queries, units, ContractOptions{Memory: s.WithDefaults().Memory})
+		some, err := Contract(t.Context(), net, assignments, Demands(net, queries), units, ContractOptions{Memory: s.WithDefaults().Memory})
 		if err != nil {
 			t.Fatal(err)
 		}
 		values = append(values, some...)
 	}
-	want := *Aggregate("", exactly, nil, contracted(t, net, exactly, queries))[0].LogZ
-	if r := Aggregate("", assignments, nil, values)[0]; !r.Exact || *r.LogZ != want || !Settled(assignments, values) {
+	want := *Aggregate("", exactly, contracted(t, net, exactly, queries))[0].LogZ
+	if r := Aggregate("", assignments, values)[0]; !r.Exact || *r.LogZ != want || !Settled(assignments, values) {
 		t.Errorf("ln Z %v, want %v: %+v", r.LogZ, want, r)
 	}
 
@@ -66,7 +66,7 @@ func TestEstimatesBehindAnExactPlan(t *testing.T) {
 			values[i].Error = &query.ErrorInfo{Code: fault.OverBudget, Message: "no digit is known", Stage: query.StageContract}
 		}
 	}
-	r := Aggregate("", assignments, nil, values)[0]
+	r := Aggregate("", assignments, values)[0]
 	if r.Error != nil || r.Exact || math.Abs(*r.LogZ-want) > 1 || !strings.Contains(strings.Join(r.Warnings, "\n"), "no digit is known") {
 		t.Errorf("without a value: %+v, ln Z %v, want %v, %q", r.Error, r.LogZ, want, r.Warnings)
 	}
@@ -75,7 +75,7 @@ func TestEstimatesBehindAnExactPlan(t *testing.T) {
 			values[i].Error.Code = fault.BadInput
 		}
 	}
-	if r := Aggregate("", assignments, nil, values)[0]; r.Error == nil || r.Error.Code != fault.BadInput {
+	if r := Aggregate("", assignments, values)[0]; r.Error == nil || r.Error.Code != fault.BadInput {
 		t.Errorf("a model at fault: %+v", r)
 	}
 }
@@ -85,7 +85,7 @@ func contracted(t *testing.T, net *btn.Network, assignments []btn.Assignment, qu
 	t.Helper()
 	chunks, _ := Chunks(net, assignments)
 	for _, units := range chunks {
-		some, err := Contract(t.Context(), net, assignments, queries, units, ContractOptions{Memory: query.DefaultMemory})
+		some, err := Contract(t.Context(), net, assignments, Demands(net, queries), units, ContractOptions{Memory: query.DefaultMemory})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, er
 		return nil, err
 	}
 
-	r.Queries = Expand(net, queries)
+	r.Queries = queries
 	deadline, timed := ctx.Deadline()
 	if !timed {
 		return run(ctx, net, r, memo)
@@ -142,10 +142,11 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 	}
 
 	var values []btn.UnitValue
+	demands := Demands(net, r.Queries)
 	chunks, ends := Chunks(net, assignments)
 	for k, units := range chunks {
 		part, err := Contract(
-			ctx, net, assignments, r.Queries, units,
+			ctx, net, assignments, demands, units,
 			ContractOptions{
 				Memory: options.Memory,
 				Shared: shared,
@@ -161,7 +162,7 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 		}
 	}
 
-	return Aggregate(r.Job, assignments, files(r.Queries), values), nil
+	return Aggregate(r.Job, assignments, values), nil
 }
 
 // partialResults returns the results that the finished values allow, where the context's deadline ended the contraction; else it fails.
@@ -172,7 +173,7 @@ func partialResults(
 		return nil, err
 	}
 
-	results := AggregateNow(r.Job, assignments, files(r.Queries), values)
+	results := AggregateNow(r.Job, assignments, values)
 	for i := range results {
 		if results[i].Status == query.StatusOK {
 			return results, nil

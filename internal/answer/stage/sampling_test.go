@@ -26,7 +26,7 @@ func TestSampledBoundsShareTheirLevel(t *testing.T) {
 				Unit: btn.Unit{Query: q + 1}, Value: btn.Value{Z: scaled.FromLog(0), Weights: &btn.Weights{Ln: make([]float64, n)}},
 			})
 		}
-		return *Aggregate("j-1", assignments, nil, values)[1].Bounds.Lower
+		return *Aggregate("j-1", assignments, values)[1].Bounds.Lower
 	}
 	if got, want := lower(1)-lower(4), math.Log(4)/n; math.Abs(got-want) > 1e-12 {
 		t.Errorf("bounds of one query and of four are %v apart, not %v", got, want)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/aggregate"
 	"github.com/basetensor/basetensor/internal/answer/plan"
+	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
@@ -43,7 +44,7 @@ func ReparameteriseFor(
 	ctx context.Context, m *factorgraph.Model, s query.Settings, queries []query.Query,
 ) (*btn.Network, error) {
 	s = s.WithDefaults()
-	parametric := Parametric(queries)
+	parametric := AreParametric(queries)
 	if !plan.ReadsMaps(s.Method) || parametric {
 		s.Maps = query.MapIdentity
 	}
@@ -74,24 +75,53 @@ func reparameterise(
 	return reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores, Parametric: parametric})
 }
 
-// Learn is the second stage: it assigns each query the plan that answers it, learned or taken from
-// memo (nil: no memo).
+// Learn is the second stage: it assigns each demand of the queries, as Demands returns them, the plan that provides it, learned or
+// taken from memo (nil: no memo).
 func Learn(
 	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo,
 ) ([]btn.Assignment, error) {
 	return LearnKnown(ctx, net, queries, s, memo, &plan.Known{})
 }
 
-// LearnKnown is Learn, of queries as Expand returns them, for networks that may be known from earlier calls.
+// Demands returns what queries need of a network: see questions.Demands.
+func Demands(net *btn.Network, queries []query.Query) []btn.Demand {
+	demands, _ := questions.Demands(contraction.Domains(net), queries)
+	return demands
+}
+
+// AreParametric reports whether one of the queries needs every factor of the model as a core of its own.
+func AreParametric(queries []query.Query) bool { return questions.AreParametric(queries) }
+
+// LearnKnown is Learn for networks that may be known from earlier calls.
 func LearnKnown(
 	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo,
 	known *plan.Known,
 ) ([]btn.Assignment, error) {
-	assignments, err := plan.AssignKnown(ctx, net, queries, s, memo, known)
+	demands, asked := questions.Demands(contraction.Domains(net), queries)
+	assignments, err := plan.AssignKnown(ctx, net, demands, s, memo, known)
 	if err != nil {
 		return nil, err
 	}
-	return assignments, expanded(net, queries, assignments)
+	note(assignments, asked)
+	return assignments, nil
+}
+
+// note writes the queries into the assignments whose results answer them.
+func note(assignments []btn.Assignment, asked []btn.Asked) {
+	for i := range asked {
+		assignments[i].Asked = &asked[i]
+	}
+}
+
+// CountAsked returns how many of the assignments have results: those of the queries.
+func CountAsked(assignments []btn.Assignment) int {
+	n := 0
+	for i := range assignments {
+		if assignments[i].Asked != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // ContractOptions are the bounds of one worker's contraction, and the memories that it may reuse.
@@ -112,19 +142,19 @@ type ContractOptions struct {
 	Memo problem.Memo
 }
 
-// Contract is the third stage: it computes the values of some units, each under its query's
-// evidence, in the order given. The common parts of successive units of a query, its simplified
-// network above all, are made once, and queries that have one part in common are contracted
+// Contract is the third stage: it computes the values of some units, each under its demand's
+// evidence, in the order given. The common parts of successive units of a demand, its simplified
+// network above all, are made once, and demands that have one part in common are contracted
 // together where that takes less time. A unit that cannot be computed carries its error; the error
 // returned is the context's or an infrastructure failure.
 func Contract(
-	ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query,
+	ctx context.Context, net *btn.Network, assignments []btn.Assignment, demands []btn.Demand,
 	units []btn.Unit, o ContractOptions,
 ) ([]btn.UnitValue, error) {
 	if o.Until.IsZero() {
 		o.Until, _ = ctx.Deadline()
 	}
-	c := &contractor{ctx: ctx, net: net, assignments: assignments, queries: queries, o: o, query: -1}
+	c := &contractor{ctx: ctx, net: net, assignments: assignments, demands: demands, o: o, query: -1}
 	values := make([]btn.UnitValue, len(units))
 	for i := 0; i < len(units); {
 		some, err := c.next(units[i:])
@@ -141,31 +171,31 @@ type contractor struct {
 	ctx         context.Context
 	net         *btn.Network
 	assignments []btn.Assignment
-	queries     []query.Query // from o.First on
+	demands     []btn.Demand // from o.First on
 	o           ContractOptions
 	query       int              // of problem; -1: none
 	problem     *problem.Problem // of the last unit
 }
 
-// asked is what a unit names, and the network that its plan is one for, with the query about that.
+// asked is what a unit names, and the network that its plan is one for, with the demand on that.
 type asked struct {
 	btn.Unit
 	*btn.Assignment
-	query *query.Query
-	part  btn.Part
-	net   *btn.Network
-	about query.Query
+	demand *btn.Demand
+	part   btn.Part
+	net    *btn.Network
+	about  btn.Demand
 }
 
 // asked finds what a unit names.
 func (c *contractor) asked(u btn.Unit) (asked, error) {
 	q := u.Query - c.o.First
-	if q < 0 || q >= len(c.queries) || u.Query < 0 || u.Query >= len(c.assignments) {
+	if q < 0 || q >= len(c.demands) || u.Query < 0 || u.Query >= len(c.assignments) {
 		return asked{}, fault.New(
-			fault.Internal, "stage: query %d is named, there are %d from %d", u.Query, len(c.queries), c.o.First,
+			fault.Internal, "stage: query %d is named, there are %d from %d", u.Query, len(c.demands), c.o.First,
 		)
 	}
-	a := asked{Unit: u, Assignment: &c.assignments[u.Query], query: &c.queries[q]}
+	a := asked{Unit: u, Assignment: &c.assignments[u.Query], demand: &c.demands[q]}
 	if a.Plan != nil {
 		a.part, _ = a.Plan.Part(u.Part)
 	}
@@ -174,7 +204,7 @@ func (c *contractor) asked(u btn.Unit) (asked, error) {
 			fault.Internal, "stage: part %d of query %d is named, whose plan has none", u.Part, u.Query,
 		)
 	}
-	a.net, a.about = Planned(c.net, *a.query, a.Assignment, c.o.Shared)
+	a.net, a.about = Planned(c.net, *a.demand, a.Assignment, c.o.Shared)
 	return a, nil
 }
 
@@ -219,7 +249,7 @@ func (c *contractor) one(a asked) (btn.UnitValue, error) {
 func (c *contractor) together(part contraction.Batcher, batch []asked) ([]btn.UnitValue, error) {
 	values := make([]btn.UnitValue, len(batch))
 	var problems []*problem.Problem
-	var wants []problem.Want
+	var wants []btn.Want
 	var places []int // of problems in batch
 	for k, a := range batch {
 		p, err := c.problemOf(a)
@@ -258,21 +288,11 @@ func (c *contractor) problemOf(a asked) (*problem.Problem, error) {
 	return p, err
 }
 
-// want is what a unit's query asks for.
-func (c *contractor) want(a asked) problem.Want {
-	return problem.Want{
-		Marginals:   a.about.Marginals,
-		Targets:     a.about.Targets,
-		Joint:       joint(a.Assignment, a.about),
-		Derivatives: a.about.Gradients,
-		Target:      target(a.Sensitivity),
-		Cases:       a.about.Cases,
-		Best:        a.about.Best,
-		Map:         a.about.Map,
-		Samples:     a.about.Samples,
-		Seed:        a.about.Seed,
-		Until:       c.o.Until,
-	}
+// want is what a unit's demand wants.
+func (c *contractor) want(a asked) btn.Want {
+	want := a.about.Want
+	want.Until = c.o.Until
+	return want
 }
 
 // valueOf makes what a contraction returned the value of a unit. The error is the context's.
@@ -301,39 +321,23 @@ func (c *contractor) explain(a asked, p *problem.Problem, v *btn.Value) {
 	if conflict, err := preprocess.Explain(c.ctx, p.Net); err == nil {
 		v.Why = strings.TrimSuffix(conflict.String(), ".")
 	}
-	if a.query.Conflict && !a.query.Evidence.IsEmpty() {
+	if a.demand.Conflict && !a.demand.Evidence.IsEmpty() {
 		search := &conflicts{ctx: c.ctx, net: c.net, o: c.o}
-		v.Conflict = search.conflict(a.Assignment, a.query.Evidence)
+		v.Conflict = search.conflict(a.Assignment, a.demand.Evidence)
 	}
 }
 
-// Planned returns the network that a query's plan is one for, the whole or its relevant part, and the query about it.
-func Planned(net *btn.Network, q query.Query, a *btn.Assignment, shared *problem.Shared) (*btn.Network, query.Query) {
+// Planned returns the network that an assignment's plan is one for, the whole or its relevant part, and the demand on it.
+func Planned(net *btn.Network, d btn.Demand, a *btn.Assignment, shared *problem.Shared) (*btn.Network, btn.Demand) {
 	if !a.Relevant {
-		return net, q
+		return net, d
 	}
-	return shared.Relevant(net, q)
-}
-
-// joint lists the variables of the joint marginal that an assignment is for, as the query about its network names them.
-func joint(a *btn.Assignment, about query.Query) []int {
-	if len(a.Joint) == 0 {
-		return nil
-	}
-	return about.Joint
+	return shared.Relevant(net, d)
 }
 
 // impossible reports whether a value says that Z is 0. A search has no share of Z: where it finds an assignment Z is not 0.
 func impossible(v btn.Value, p *btn.Plan) bool {
 	return v.Z.IsZero() && v.Found == nil && v.Doubt == "" && p.Len() == 1
-}
-
-// target is the observation that a sensitivity is of; nil: none is asked for.
-func target(s *btn.Sensitivity) *factorgraph.Observation {
-	if s == nil {
-		return nil
-	}
-	return &factorgraph.Observation{Var: s.Target.Variable, Value: s.Target.Value}
 }
 
 // errorInfo returns an error as it stands in results.
@@ -343,30 +347,23 @@ func errorInfo(err error, stage string) *query.ErrorInfo {
 
 // Aggregate is the last stage: it computes one result per query from the values of all units, in
 // any order (Lemma 5). A query that grows needs only the values with which it has settled.
-// evidenceFiles may be nil, or has one name per query, empty for none.
-func Aggregate(
-	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
-) []query.Result {
-	return aggregate.Results(inputs(job, assignments, evidenceFiles, values))
+func Aggregate(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
+	return questions.Results(inputs(job, assignments, values))
 }
 
 // AggregateNow is Aggregate for values that no more will follow: queries that grow are answered
 // with these.
-func AggregateNow(
-	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
-) []query.Result {
-	in := inputs(job, assignments, evidenceFiles, values)
+func AggregateNow(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
+	in := inputs(job, assignments, values)
 	for q := range in {
 		in[q].Deadline = true
 	}
-	return aggregate.Results(in)
+	return questions.Results(in)
 }
 
 // SoFar is AggregateNow for a job that goes on: no deadline ended it.
-func SoFar(
-	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
-) []query.Result {
-	results := AggregateNow(job, assignments, evidenceFiles, values)
+func SoFar(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
+	results := AggregateNow(job, assignments, values)
 	for i := range results {
 		r := &results[i]
 		r.Ended = ""
@@ -375,9 +372,9 @@ func SoFar(
 	return results
 }
 
-// Settled reports whether the values suffice: no query needs any more.
+// Settled reports whether the values suffice: no demand needs any more.
 func Settled(assignments []btn.Assignment, values []btn.UnitValue) bool {
-	for _, in := range inputs("", assignments, nil, values) {
+	for _, in := range inputs("", assignments, values) {
 		if !aggregate.Settled(in) {
 			return false
 		}
@@ -385,34 +382,29 @@ func Settled(assignments []btn.Assignment, values []btn.UnitValue) bool {
 	return true
 }
 
-// inputs distributes the values to their queries.
-func inputs(
-	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
-) []aggregate.Input {
-	byQuery := make([][]btn.UnitValue, len(assignments))
+// inputs distributes the values to their demands.
+func inputs(job string, assignments []btn.Assignment, values []btn.UnitValue) []aggregate.Input {
+	byDemand := make([][]btn.UnitValue, len(assignments))
 	for _, v := range values {
-		if v.Query >= 0 && v.Query < len(byQuery) {
-			byQuery[v.Query] = append(byQuery[v.Query], v)
+		if v.Query >= 0 && v.Query < len(byDemand) {
+			byDemand[v.Query] = append(byDemand[v.Query], v)
 		}
 	}
 
 	in := make([]aggregate.Input, len(assignments))
 	sampling := aggregate.Sampling(assignments)
 	for q := range assignments {
-		in[q] = aggregate.Input{Job: job, Query: q, Assignment: &assignments[q], Values: byQuery[q], Sampling: sampling}
-		if q < len(evidenceFiles) {
-			in[q].EvidenceFile = evidenceFiles[q]
-		}
+		in[q] = aggregate.Input{Job: job, Query: q, Assignment: &assignments[q], Values: byDemand[q], Sampling: sampling}
 	}
 	return in
 }
 
 // Failed returns the results of a job none of whose queries has an answer, all for the same reason.
 func Failed(job string, queries int, err error, stage string) []query.Result {
-	results := make([]query.Result, queries)
-	for q := range results {
+	in := make([]aggregate.Input, queries)
+	for q := range in {
 		a := btn.Assignment{Error: errorInfo(err, stage), Cache: btn.CacheOff}
-		results[q] = aggregate.Result(aggregate.Input{Job: job, Query: q, Assignment: &a})
+		in[q] = aggregate.Input{Job: job, Query: q, Assignment: &a}
 	}
-	return results
+	return questions.Results(in)
 }

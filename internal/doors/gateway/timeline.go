@@ -129,7 +129,7 @@ func (c *call) soFar(ctx context.Context, id string, partials []*partial) []quer
 	if err != nil {
 		return nil
 	}
-	results := stage.SoFar(id, plan, first.Files, values)
+	results := stage.SoFar(id, plan, values)
 	for i := range results {
 		results[i].Name(names)
 	}

@@ -24,7 +24,7 @@ import (
 var bucketWeights = []float64{0.1, 1}
 
 // Contract implements contraction.Contractor. There is no Z, and nothing else that is wanted.
-func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ problem.Want) (btn.Value, error) {
+func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (btn.Value, error) {
 	if q.Kind == Messages {
 		return byMessages(ctx, p, q)
 	}

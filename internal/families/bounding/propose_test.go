@@ -54,7 +54,7 @@ func TestStartIsABound(t *testing.T) {
 			continue
 		}
 		b := list[0].Parts[at].(*Bound)
-		v, err := contraction.Part(t.Context(), p, b, problem.Want{})
+		v, err := contraction.Part(t.Context(), p, b, btn.Want{})
 		truth, _ := oracle.LogZ(m, factorgraph.Evidence{})
 		if err != nil || !b.Start || v.Flops != flops || v.Bound.Upper < truth || v.Bound.Upper > truth+10 {
 			t.Errorf("%+v: %+v of %g flops, ln Z %v; %v", b, v.Bound, v.Flops, truth, err)
@@ -130,7 +130,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 					}
 					wider += b.Slices - less.Slices
 				}
-				v, err := contraction.Part(t.Context(), p, b, problem.Want{})
+				v, err := contraction.Part(t.Context(), p, b, btn.Want{})
 				if err != nil || b.Fits(p.Net) != nil {
 					t.Fatalf("%s, %s: %v, %v", c.name, b.Kind, err, b.Fits(p.Net))
 				}

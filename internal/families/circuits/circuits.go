@@ -43,7 +43,7 @@ func (p *Circuit) Cost(*problem.Problem) query.Cost {
 
 // Contract implements contraction.Contractor. Its sums have no terms below 0, and its numbers carry exponents: values are right up to
 // rounding.
-func (p *Circuit) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Circuit) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	c, err := p.Of.Circuit(ctx)
 	if ctx.Err() != nil {
 		return btn.Value{}, ctx.Err()
@@ -220,7 +220,7 @@ func (e evaluation) best() (btn.Value, error) {
 }
 
 // drawn returns assignments, each drawn with a stream of its own.
-func (e evaluation) drawn(want problem.Want) (btn.Value, error) {
+func (e evaluation) drawn(want btn.Want) (btn.Value, error) {
 	value := e.passes(1)
 	if err := query.CheckSamples(len(e.Net.Variables), want.Samples); err != nil {
 		return btn.Value{}, err

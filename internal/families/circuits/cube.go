@@ -65,7 +65,7 @@ func (q *Cube) count(ctx context.Context, p *problem.Problem) (scaled.Number, er
 // Contract implements contraction.Contractor. A cube's circuit is remembered where it is small enough, and then evaluated; else the
 // search itself sums, and gives Z alone: marginals, joint marginals and assignments need the circuit. Where Z alone is wanted, no circuit
 // is made that nobody remembers, or that the plan says is not worth it.
-func (q *Cube) Contract(ctx context.Context, p *problem.Problem, want problem.Want) (btn.Value, error) {
+func (q *Cube) Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error) {
 	zAlone := !want.Marginals && want.Joint == nil && q.Ask == ""
 	if zAlone && (q.Of.Counted || p.Memo == nil) {
 		z, err := q.count(ctx, p)

@@ -7,7 +7,6 @@ import (
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
-	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -42,7 +41,7 @@ func (e *evaluation) numbers() error {
 }
 
 // derivatives returns Z, its derivatives, and both with the target observed if there is one: two passes each.
-func (e *evaluation) derivatives(want problem.Want) (btn.Value, error) {
+func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}

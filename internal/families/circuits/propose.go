@@ -210,7 +210,7 @@ func jointly(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Ass
 		return nil, fault.New(fault.OverBudget, "plan: the joint marginal takes %.3g flops in passes over a circuit, "+
 			"at most %.0g", passes, float64(policy.MostEnumerated))
 	}
-	assignment.Cost, assignment.Joint = &cost, joint
+	assignment.Cost = &cost
 	return assignment, nil
 }
 

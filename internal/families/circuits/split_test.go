@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/reparam"
@@ -68,7 +69,7 @@ func TestWhole(t *testing.T) {
 	if err != nil {
 		t.Errorf("the search is to be made again: %v", err)
 	}
-	value, err := cube.Contract(t.Context(), j.Problem(), problem.Want{})
+	value, err := cube.Contract(t.Context(), j.Problem(), btn.Want{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func formOf(j contraction.Contraction, part btn.Part) form {
 }
 
 // Contract implements contraction.Contractor.
-func (p *RankOne) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *RankOne) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, of, want)
 	if err != nil {
 		return btn.Value{}, err
@@ -63,7 +63,7 @@ func (p *RankOne) Contract(ctx context.Context, of *problem.Problem, want proble
 }
 
 // Contract implements contraction.Contractor.
-func (p *CP) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *CP) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, of, want)
 	if err == nil {
 		err = contraction.NoJoint(want)
@@ -75,7 +75,7 @@ func (p *CP) Contract(ctx context.Context, of *problem.Problem, want problem.Wan
 }
 
 // Contract implements contraction.Contractor.
-func (p *SymmetryRankOne) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *SymmetryRankOne) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, of, want)
 	if err != nil {
 		return btn.Value{}, err

@@ -36,7 +36,7 @@ func (p *Counts) Asks() btn.Ask { return p.Ask }
 type contracted struct{ contraction.Contraction }
 
 // Contract implements contraction.Contractor.
-func (p *Counts) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Counts) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	own, err := contraction.Begin(ctx, of, want)
 	if err != nil {
 		return btn.Value{}, err
@@ -81,7 +81,7 @@ func (p *Counts) Contract(ctx context.Context, of *problem.Problem, want problem
 }
 
 // inCounts finds assignments in count space, of a network whose one symmetric core is a term times its weight.
-func (j contracted) inCounts(form *Form, part *Counts, want problem.Want) (value btn.Value, err error) {
+func (j contracted) inCounts(form *Form, part *Counts, want btn.Want) (value btn.Value, err error) {
 	scale := j.Net.Scale
 	for k, c := range part.Cores {
 		scale = scale.Mul(scaled.FromFloat(Terms(j.Net.Cores[c].T).Terms[part.Terms[k]].Alpha))

@@ -41,9 +41,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := proposal.Take(plan, hit)
-	found.Joint = ask.Joint
-	return found, nil
+	return proposal.Take(plan, hit), nil
 }
 
 // costUnder is the price of an estimate in count space under the query's evidence, which may tell equal legs apart:

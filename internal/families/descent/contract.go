@@ -38,7 +38,7 @@ func (p *Descent) Asks() btn.Ask {
 }
 
 // Contract implements contraction.Contractor: it eliminates slices along a path and goes back through them. Z is 0.
-func (p *Descent) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Descent) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := query.CheckSet(contraction.Domains(of.Net), want.Map); err != nil {
 		return btn.Value{}, err
 	}

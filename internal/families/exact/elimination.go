@@ -26,7 +26,7 @@ import (
 type run struct{ contraction.Contraction }
 
 // begin returns the contraction of a part of a problem.
-func begin(ctx context.Context, p *problem.Problem, want problem.Want) (run, error) {
+func begin(ctx context.Context, p *problem.Problem, want btn.Want) (run, error) {
 	j, err := contraction.Begin(ctx, p, want)
 	return run{j}, err
 }
@@ -36,7 +36,7 @@ func (p *Elimination) Cost(*problem.Problem) query.Cost { return query.Cost{Flop
 
 // Contract implements contraction.Contractor, table by table. The order names indices of the network's expression over dense tables, whose
 // Scale includes the network's; evidence changes their dimensions, never their numbers.
-func (p *Elimination) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Elimination) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}
@@ -191,7 +191,7 @@ func (j run) answer(a Answer) btn.Value {
 }
 
 // Contract implements contraction.Contractor. A doubt of all slices together is settled in wide numbers; one of some of them stays.
-func (p *Slices) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Slices) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := begin(ctx, of, want)
 	if err != nil {
 		return btn.Value{}, err
@@ -212,11 +212,11 @@ func (p *Slices) Contract(ctx context.Context, of *problem.Problem, want problem
 }
 
 // Contract implements contraction.Contractor.
-func (p *Groups) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Groups) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	j, err := begin(ctx, of, problem.Want{Marginals: true})
+	j, err := begin(ctx, of, btn.Want{Marginals: true})
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -141,8 +141,8 @@ func targets(net *btn.Network, ask proposal.Ask) []int {
 var trees junction.Trees
 
 // Contract implements contraction.Contractor.
-func (p *Junction) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
-	values, errs, err := p.ContractAll(ctx, []*problem.Problem{of}, []problem.Want{want})
+func (p *Junction) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
+	values, errs, err := p.ContractAll(ctx, []*problem.Problem{of}, []btn.Want{want})
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -155,7 +155,7 @@ func (*Junction) Lanes() int { return junction.Lanes }
 // ContractAll implements contraction.Batcher. A query whose numbers are beyond the tree's is contracted by itself, along an order of its
 // own.
 func (p *Junction) ContractAll(
-	ctx context.Context, of []*problem.Problem, wants []problem.Want,
+	ctx context.Context, of []*problem.Problem, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {
 	values, errs = make([]btn.Value, len(of)), make([]error, len(of))
 	runs := make([]run, len(of))

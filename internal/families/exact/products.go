@@ -30,7 +30,7 @@ func (p *Product) Cost(*problem.Problem) (cost query.Cost) {
 
 // Contract implements contraction.Contractor: Scale · Π_f Z_f. A marginal is that of its factor times all other Z_f; the joint
 // marginal is the product of the factors' own, for they are independent. Nothing is divided by.
-func (p *Product) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Product) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := begin(ctx, of, want)
 	if err != nil {
 		return btn.Value{}, err
@@ -135,7 +135,7 @@ func (j run) factor(factor *btn.ProductFactor) (factorValue, float64, error) {
 		}
 	}
 
-	want := problem.Want{Marginals: j.M != nil && len(v.variables) > 0}
+	want := btn.Want{Marginals: j.M != nil && len(v.variables) > 0}
 
 	// An elimination order has no joint marginals: they are contracted cell by cell.
 	enumerated := false
@@ -157,7 +157,7 @@ func (j run) factor(factor *btn.ProductFactor) (factorValue, float64, error) {
 
 // sumFactor adds the parts of a factor's estimate up.
 func (j run) sumFactor(
-	v *factorValue, net *btn.Network, e *btn.Estimate, want problem.Want,
+	v *factorValue, net *btn.Network, e *btn.Estimate, want btn.Want,
 ) (float64, error) {
 	own := problem.New(net, problem.Options{Memory: j.Memory, Threads: j.Threads})
 	values := make([]btn.Value, len(e.Parts))
@@ -239,7 +239,7 @@ func (j run) enumerate(
 		}
 
 		var c factorValue
-		took, err := j.sumFactor(&c, given, e, problem.Want{})
+		took, err := j.sumFactor(&c, given, e, btn.Want{})
 		if err != nil {
 			return flops, err
 		}

@@ -10,7 +10,6 @@ import (
 	"sort"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -114,7 +113,7 @@ func (f *form) maximiseLeaves(values []int, slack float64) (unique bool) {
 }
 
 // draw returns assignments, each drawn with a stream of its own.
-func (c *counted) draw(ctx context.Context, want problem.Want) (*btn.Drawn, error) {
+func (c *counted) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	if c.largest.isImpossible() {
 		return nil, query.CheckSamples(len(c.weights), want.Samples)
 	}
@@ -135,7 +134,7 @@ func (c *counted) draw(ctx context.Context, want problem.Want) (*btn.Drawn, erro
 }
 
 // draw returns assignments, each drawn with a stream of its own.
-func (e *eliminated) draw(ctx context.Context, want problem.Want) (*btn.Drawn, error) {
+func (e *eliminated) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	if e.ln.isImpossible() {
 		return nil, query.CheckSamples(len(e.weights), want.Samples)
 	}
@@ -144,7 +143,7 @@ func (e *eliminated) draw(ctx context.Context, want problem.Want) (*btn.Drawn, e
 
 // drawAll draws assignments: the vectors of all classes by draw, then the members of each group that have a value, then the leaves.
 func (f *form) drawAll(
-	ctx context.Context, want problem.Want, lists []*list, ln logarithm, draw func(stream *rand.Rand, to []int),
+	ctx context.Context, want btn.Want, lists []*list, ln logarithm, draw func(stream *rand.Rand, to []int),
 ) (*btn.Drawn, error) {
 	n := len(f.weights)
 	if err := query.CheckSamples(n, want.Samples); err != nil {

@@ -17,11 +17,11 @@ type evaluation interface {
 	lnZ() logarithm
 	certified() float64 // bounds the error of ln Z, nats
 	marginals(ctx context.Context) ([][]float64, error)
-	draw(ctx context.Context, want problem.Want) (*btn.Drawn, error)
+	draw(ctx context.Context, want btn.Want) (*btn.Drawn, error)
 }
 
 // Contract implements contraction.Contractor.
-func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, of, want)
 	if err != nil {
 		return btn.Value{}, err

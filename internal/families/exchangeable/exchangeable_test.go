@@ -143,7 +143,7 @@ func againstEnumeration(ctx context.Context, t *testing.T, d, order, classes int
 	if part == nil {
 		t.Fatal("no classes found")
 	}
-	value, err := contraction.Part(ctx, p, part, problem.Want{Marginals: true, Joint: []int{2, 7}})
+	value, err := contraction.Part(ctx, p, part, btn.Want{Marginals: true, Joint: []int{2, 7}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func TestPairsAgainstEnumeration(t *testing.T) {
 			if part == nil {
 				t.Fatal("no classes found")
 			}
-			value, err := contraction.Part(t.Context(), p, part, problem.Want{Marginals: true})
+			value, err := contraction.Part(t.Context(), p, part, btn.Want{Marginals: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -304,7 +304,7 @@ func eachWeight(m *factorgraph.Model, evidence factorgraph.Evidence, f func(x []
 // checkBest compares the most probable assignment with enumeration.
 func checkBest(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidence, p *problem.Problem, part *Sum) {
 	t.Helper()
-	value, err := contraction.Part(t.Context(), p, &Sum{Classes: part.Classes, To: WholeShare, Ask: btn.AskMPE}, problem.Want{})
+	value, err := contraction.Part(t.Context(), p, &Sum{Classes: part.Classes, To: WholeShare, Ask: btn.AskMPE}, btn.Want{})
 	if err != nil {
 		t.Log(err) // maxima over hidden variables need not be the same for all pairs
 		return
@@ -330,7 +330,7 @@ func checkDraws(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidenc
 	t.Helper()
 	const n = 4000
 	drawn := &Sum{Classes: part.Classes, To: WholeShare, Ask: btn.AskSamples}
-	value, err := contraction.Part(t.Context(), p, drawn, problem.Want{Samples: n, Seed: 5})
+	value, err := contraction.Part(t.Context(), p, drawn, btn.Want{Samples: n, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,7 +426,7 @@ func TestValuesAgainstEnumeration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		drawn, err := b.draw(t.Context(), problem.Want{Samples: 4000, Seed: 1})
+		drawn, err := b.draw(t.Context(), btn.Want{Samples: 4000, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -531,7 +531,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	c := *part.Classes
 	c.Of = slices.Clone(c.Of)
 	c.Of[0], c.Of[12] = c.Of[12], c.Of[0]
-	value, err := contraction.Part(t.Context(), problem.New(p.Net, problem.Options{}), &Sum{Classes: &c, To: WholeShare}, problem.Want{})
+	value, err := contraction.Part(t.Context(), problem.New(p.Net, problem.Options{}), &Sum{Classes: &c, To: WholeShare}, btn.Want{})
 	if err != nil {
 		return
 	}
@@ -590,7 +590,7 @@ func TestClassesInTurn(t *testing.T) {
 		const samples = 4000
 		drawn := make([]int, len(m.Domains)) // how often variables have value 0
 		if split || f.size(true) == f.size(false) {
-			d, err := e.draw(t.Context(), problem.Want{Samples: samples, Seed: 3})
+			d, err := e.draw(t.Context(), btn.Want{Samples: samples, Seed: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -623,7 +623,7 @@ func TestSharesAddUp(t *testing.T) {
 	}
 	contract := func(from, to int64) btn.Value {
 		share := &Sum{Classes: part.Classes, From: from, To: to}
-		value, err := contraction.Part(t.Context(), p, share, problem.Want{Marginals: true})
+		value, err := contraction.Part(t.Context(), p, share, btn.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -658,7 +658,7 @@ func TestHiddenWithinAClass(t *testing.T) {
 	if part == nil {
 		t.Fatal("no classes found")
 	}
-	value, err := contraction.Part(t.Context(), p, part, problem.Want{Marginals: true})
+	value, err := contraction.Part(t.Context(), p, part, btn.Want{Marginals: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -677,7 +677,7 @@ func TestAMissingTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, err := contraction.Part(t.Context(), problem.New(net, problem.Options{}), part, problem.Want{})
+	value, err := contraction.Part(t.Context(), problem.New(net, problem.Options{}), part, btn.Want{})
 	if err != nil {
 		return
 	}

@@ -73,7 +73,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, nil
 	}
 	found := proposal.Take(plan, hit)
-	found.Cost, found.Joint = &cost, ask.Joint
+	found.Cost = &cost
 	return found, nil
 }
 

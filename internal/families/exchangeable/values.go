@@ -10,7 +10,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -320,7 +319,7 @@ func (b *valueSum) assign(stream *rand.Rand, values []int) {
 }
 
 // draw returns assignments, each drawn with a stream of its own.
-func (b *valueSum) draw(ctx context.Context, want problem.Want) (*btn.Drawn, error) {
+func (b *valueSum) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	n := len(b.weights)
 	if err := query.CheckSamples(n, want.Samples); err != nil || b.lnZ().isImpossible() {
 		return nil, err

@@ -28,7 +28,7 @@ func (p *Adjoints) Cost(*problem.Problem) query.Cost {
 }
 
 // Contract implements contraction.Contractor: slices of the network as it is, forth and back.
-func (p *Adjoints) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Adjoints) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}

@@ -164,7 +164,7 @@ func (p *Cases) compiled(ctx context.Context, of *problem.Problem, prepared *Pre
 }
 
 // Contract implements contraction.Contractor.
-func (p *Cases) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Cases) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	if want.Cases == nil {
 		return btn.Value{}, fault.New(fault.BadInput, "the query has no cases")
 	}

@@ -24,7 +24,7 @@ func TestForgedCasesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	value := func(part *gradients.Cases, c *query.Cases) (btn.Value, error) {
-		return contraction.Part(t.Context(), problem.New(net, problem.Options{}), part, problem.Want{Cases: c, Derivatives: true})
+		return contraction.Part(t.Context(), problem.New(net, problem.Options{}), part, btn.Want{Cases: c, Derivatives: true})
 	}
 	for name, c := range map[string]*query.Cases{
 		"none":             nil,

@@ -208,7 +208,7 @@ func TestLemma5OnClosedForms(t *testing.T) {
 		}
 		sum := 0.0
 		for i, part := range d.Estimates[0].Parts {
-			v, err := contraction.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{})
+			v, err := contraction.Part(context.Background(), problem.New(net, problem.Options{}), part, btn.Want{})
 			if err != nil {
 				t.Fatal(err)
 			}

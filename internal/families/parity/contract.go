@@ -64,7 +64,7 @@ func (f *form) work(marginals bool) float64 {
 }
 
 // Contract implements contraction.Contractor.
-func (p *Parities) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Parities) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, of, want)
 	if err != nil {
 		return btn.Value{}, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
@@ -75,7 +76,7 @@ func TestAgainstEnumeration(t *testing.T) {
 		if ok, _ := hasParities(net); !ok {
 			t.Fatal("parities are not recognised")
 		}
-		value, err := contraction.Part(t.Context(), problem.New(conditioned, problem.Options{}), &Parities{}, problem.Want{Marginals: true})
+		value, err := contraction.Part(t.Context(), problem.New(conditioned, problem.Options{}), &Parities{}, btn.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +132,7 @@ func TestFrustratedRing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		value, err := contraction.Part(t.Context(), problem.New(net, problem.Options{}), &Parities{}, problem.Want{Marginals: true})
+		value, err := contraction.Part(t.Context(), problem.New(net, problem.Options{}), &Parities{}, btn.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +180,7 @@ func checkWithin(t *testing.T, m *factorgraph.Model, evidence factorgraph.Eviden
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, err := contraction.Part(t.Context(), problem.New(conditioned, problem.Options{}), &Parities{}, problem.Want{Marginals: true})
+	value, err := contraction.Part(t.Context(), problem.New(conditioned, problem.Options{}), &Parities{}, btn.Want{Marginals: true})
 	if err != nil {
 		t.Fatal(err)
 	}

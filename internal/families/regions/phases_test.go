@@ -98,11 +98,11 @@ func corrected(t *testing.T, net *btn.Network, messages []float64) (lnZ float64,
 	p := problem.New(net, problem.Options{})
 	p.Messages = messages
 	q := &Regions{Kind: region.Balls, Size: 2, To: WholeShare}
-	v, err := q.Contract(t.Context(), p, problem.Want{})
+	v, err := q.Contract(t.Context(), p, btn.Want{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := q.Contract(t.Context(), p, problem.Want{Marginals: true})
+	m, err := q.Contract(t.Context(), p, btn.Want{Marginals: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type run struct{ contraction.Contraction }
 
 // Contract implements contraction.Contractor. With marginals it contracts all regions of the slice,
 // and Value.Marginals are those of the log-linear estimate; times the slice's Z they add up.
-func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want problem.Want) (btn.Value, error) {
+func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}

@@ -47,7 +47,7 @@ func (s *AnnealedMixture) Bytes(c *Chains, components int64, marginals bool) flo
 }
 
 // Draw implements Sampling.
-func (s *AnnealedMixture) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+func (s *AnnealedMixture) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	chains, err := ChainsOf(ctx, p, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err

@@ -114,7 +114,7 @@ func (s *Annealing) rungs(m *annealing.Model, flops float64) float64 {
 }
 
 // Draw implements Sampling.
-func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	if s.Of > 0 {
 		return s.states(ctx, p, from, to, want)
 	}

@@ -39,7 +39,7 @@ func (s *Beliefs) Fits(n *btn.Network, end int64) error {
 func (s *Beliefs) Missed() float64 { return 2 * s.Defence }
 
 // Draw implements Sampling.
-func (s *Beliefs) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+func (s *Beliefs) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	return draw(ctx, p, s, from, to, want)
 }
 

@@ -69,7 +69,7 @@ func (*Independent) Bytes(c *Chains, components int64, marginals bool) float64 {
 type proposalSlot struct{ marginals bool }
 
 // draw is Draw of a kind of independent draws.
-func draw(ctx context.Context, p *problem.Problem, s independent, from, to int64, want problem.Want) (btn.Value, error) {
+func draw(ctx context.Context, p *problem.Problem, s independent, from, to int64, want btn.Want) (btn.Value, error) {
 	prepared, err := truncated.Of(ctx, p, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err

@@ -17,7 +17,7 @@ const ByMiniBuckets Kind = "mini-buckets"
 type MiniBuckets struct{ Independent }
 
 // Draw implements Sampling.
-func (s *MiniBuckets) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+func (s *MiniBuckets) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	return draw(ctx, p, s, from, to, want)
 }
 

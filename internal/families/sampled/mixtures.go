@@ -41,7 +41,7 @@ func (s *Mixture) Describe(r *query.EstimateResult) { r.Size = len(s.Learned.Com
 func (s *Mixture) Missed() float64 { return 2 * s.Defence }
 
 // Draw implements Sampling.
-func (s *Mixture) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+func (s *Mixture) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	return draw(ctx, p, s, from, to, want)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/sampling"
 	"github.com/basetensor/basetensor/internal/engine/mixture"
 	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
@@ -86,7 +87,7 @@ func unbiased(t *testing.T, p *problem.Problem, byChains bool, lnZ float64, marg
 	pooled, far, sum := 0.0, 0.0, 0.0
 	for seed := uint64(100); seed < 100+seeds; seed++ {
 		along := learnt(t, p, few(seed), byChains)
-		v, err := along.Draw(t.Context(), p, 0, draws, problem.Want{Marginals: true})
+		v, err := along.Draw(t.Context(), p, 0, draws, btn.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,7 @@ func unbiased(t *testing.T, p *problem.Problem, byChains bool, lnZ float64, marg
 			}
 		}
 		if seed == 100 {
-			again, err := learnt(t, p, few(seed), byChains).Draw(t.Context(), p, 0, draws, problem.Want{Marginals: true})
+			again, err := learnt(t, p, few(seed), byChains).Draw(t.Context(), p, 0, draws, btn.Want{Marginals: true})
 			if err != nil || !reflect.DeepEqual(again.Weights, v.Weights) {
 				t.Errorf("other weights from the same seed, error %v", err)
 			}
@@ -132,7 +133,7 @@ func TestMixturesSeeHiddenModes(t *testing.T) {
 		lnZ, _ := oracle.LogZ(model, factorgraph.Evidence{})
 		p := problemOf(t, model)
 		along := learnt(t, p, few(seed), false).(*Mixture)
-		v, err := along.Draw(t.Context(), p, 0, 1024, problem.Want{})
+		v, err := along.Draw(t.Context(), p, 0, 1024, btn.Want{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ type Sampling interface {
 	Missed() float64
 	// Draw weighs the components from ≤ c < to: Value.Weights. Errors: internal where it was chosen for another network; over budget;
 	// those of the engine; the context's.
-	Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error)
+	Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error)
 }
 
 // Base is what all kinds of Sampling have.
@@ -141,7 +141,7 @@ func (p *Sampled) Sample() btn.Sample {
 }
 
 // Contract implements contraction.Contractor. Z is the mean of the weights.
-func (p *Sampled) Contract(ctx context.Context, on *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Sampled) Contract(ctx context.Context, on *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}

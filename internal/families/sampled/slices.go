@@ -32,7 +32,7 @@ func (s *Slices) Fits(n *btn.Network, end int64) error {
 }
 
 // Draw implements Sampling.
-func (s *Slices) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+func (s *Slices) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	return draw(ctx, p, s, from, to, want)
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // states weighs chains over all variables, and draws one of each bundle of them by weight.
-func (s *Annealing) states(ctx context.Context, p *problem.Problem, begin, stop int64, want problem.Want) (btn.Value, error) {
+func (s *Annealing) states(ctx context.Context, p *problem.Problem, begin, stop int64, want btn.Want) (btn.Value, error) {
 	terms, model, err := WalkOf(ctx, p)
 	if err != nil {
 		return btn.Value{}, err

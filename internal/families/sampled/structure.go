@@ -57,7 +57,7 @@ func (s *Structure) Bytes(_ *Chains, components int64, marginals bool) float64 {
 }
 
 // Draw implements Sampling.
-func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	w, flops, err := structured.Draw(ctx, p, s.Path, s.Seed, from, to, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err

@@ -41,7 +41,7 @@ func (s *Sweep) Describe(r *query.EstimateResult) { r.Bond = s.Bond }
 func (s *Sweep) Missed() float64 { return 2 * s.Defence }
 
 // Draw implements Sampling.
-func (s *Sweep) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+func (s *Sweep) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	return draw(ctx, p, s, from, to, want)
 }
 

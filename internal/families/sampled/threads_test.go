@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
@@ -38,7 +39,7 @@ func TestChainsRunOnTheThreadsThatTheMemoryHolds(t *testing.T) {
 
 	var want []float64
 	for _, o := range []problem.Options{{Threads: 1}, {Threads: 8}, {Threads: 8, Memory: one}} {
-		v, err := contraction.Part(t.Context(), problem.New(net, o), part, problem.Want{})
+		v, err := contraction.Part(t.Context(), problem.New(net, o), part, btn.Want{})
 		if err != nil {
 			t.Fatalf("%d threads, %d bytes: %v", o.Threads, o.Memory, err)
 		}
@@ -49,7 +50,7 @@ func TestChainsRunOnTheThreadsThatTheMemoryHolds(t *testing.T) {
 			t.Errorf("%d threads, %d bytes: other weights", o.Threads, o.Memory)
 		}
 	}
-	_, err = contraction.Part(t.Context(), problem.New(net, problem.Options{Threads: 8, Memory: one - 2}), part, problem.Want{})
+	_, err = contraction.Part(t.Context(), problem.New(net, problem.Options{Threads: 8, Memory: one - 2}), part, btn.Want{})
 	if fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("without room for one thread: %v", err)
 	}

@@ -50,7 +50,7 @@ func weightedPlan(m *annealing.Model, along *Annealing, s query.Settings, sample
 
 // ProposeStates is the proposal of chains over all variables, as many as the budget holds and at least one a sample, and bounds; nil where
 // nothing is left to draw for. There is one estimate: samples are of all chains.
-func ProposeStates(j *proposal.Job, q query.Query) (*btn.Assignment, error) {
+func ProposeStates(j *proposal.Job, d btn.Demand) (*btn.Assignment, error) {
 	terms, model, err := WalkOf(j.Ctx, j.Problem())
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func ProposeStates(j *proposal.Job, q query.Query) (*btn.Assignment, error) {
 	if own.Decided() {
 		return nil, nil
 	}
-	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+own.Shape(), q.Marginals), q.Samples)
+	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+own.Shape(), d.Marginals), d.Samples)
 	plan, hit, err := j.RememberWhole(key, terms.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
 		planning, cancel := proposal.Planning(ctx, 1)
 		defer cancel()
@@ -74,7 +74,7 @@ func ProposeStates(j *proposal.Job, q query.Query) (*btn.Assignment, error) {
 			return nil, false, err
 		}
 		along.Shape = terms.Shape()
-		plan, err := weightedPlan(model, along, j.Settings, int64(q.Samples), len(j.Net.Variables))
+		plan, err := weightedPlan(model, along, j.Settings, int64(d.Samples), len(j.Net.Variables))
 		if err != nil {
 			return nil, false, err
 		}
@@ -84,6 +84,5 @@ func ProposeStates(j *proposal.Job, q query.Query) (*btn.Assignment, error) {
 		return nil, err
 	}
 	found := proposal.Approximate(plan, hit, terms.Terms())
-	found.Descents = &btn.Descents{Samples: q.Samples, Seed: q.Seed}
 	return found, nil
 }

@@ -28,7 +28,7 @@ import (
 const inTime = 0.8
 
 // Contract implements contraction.Contractor: it searches, within its work and until shortly before the end of its time. Z is 0.
-func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Search) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	if p.Work == 0 {
 		found := *p.Known.Found
 		return btn.Value{Found: &found, Flops: p.Known.Flops}, nil

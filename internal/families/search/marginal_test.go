@@ -72,7 +72,7 @@ func TestMarginalEqualToEnumeration(t *testing.T) {
 			if err := part.Fits(net); err != nil {
 				t.Fatal(err)
 			}
-			value, err := part.Contract(ctx, p, problem.Want{Map: set})
+			value, err := part.Contract(ctx, p, btn.Want{Map: set})
 			whole := work == 1<<30
 			if err != nil {
 				t.Fatalf("seed %d, work %d: %v", seed, work, err)
@@ -135,7 +135,7 @@ func TestMarginalEndsInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := &search.Search{Shape: tables.Shape(), Work: 1 << 40, Map: &search.Marginal{Order: order, Entries: 256}}
-	value, err := part.Contract(context.Background(), p, problem.Want{Map: set, Until: time.Now().Add(500 * time.Millisecond)})
+	value, err := part.Contract(context.Background(), p, btn.Want{Map: set, Until: time.Now().Add(500 * time.Millisecond)})
 	if err != nil && fault.CodeOf(err) != fault.OverBudget || err == nil && value.Found == nil {
 		t.Fatalf("%+v, %v", value.Found, err)
 	}
@@ -143,11 +143,11 @@ func TestMarginalEndsInTime(t *testing.T) {
 		t.Errorf("ended after all its work")
 	}
 	part.Work = 100_000
-	first, err := part.Contract(context.Background(), p, problem.Want{Map: set})
+	first, err := part.Contract(context.Background(), p, btn.Want{Map: set})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := part.Contract(context.Background(), p, problem.Want{Map: set})
+	again, err := part.Contract(context.Background(), p, btn.Want{Map: set})
 	if err != nil || fmt.Sprint(*first.Found) != fmt.Sprint(*again.Found) || first.Flops != again.Flops {
 		t.Errorf("%+v, then %+v: %v", first.Found, again.Found, err)
 	}
@@ -156,7 +156,7 @@ func TestMarginalEndsInTime(t *testing.T) {
 	}
 	part.Map.Entries = 256
 	part.Map.Order = append([]int{set[0]}, part.Map.Order...)
-	if _, err := part.Contract(context.Background(), p, problem.Want{Map: set}); err == nil {
+	if _, err := part.Contract(context.Background(), p, btn.Want{Map: set}); err == nil {
 		t.Error("an order with an index twice")
 	}
 }

@@ -47,7 +47,7 @@ func both(t *testing.T, net *btn.Network, parts ...search.Search) (exact, found 
 		if err := part.Fits(net); err != nil {
 			t.Fatal(err)
 		}
-		value, err := part.Contract(ctx, p, problem.Want{})
+		value, err := part.Contract(ctx, p, btn.Want{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,13 +148,13 @@ func TestEndsInTime(t *testing.T) {
 	m, err := generate.Random(generate.RandomOptions{Variables: 200, Degree: 3, Arity: 3, MinDomain: 2, MaxDomain: 3, Strength: 2, Seed: 1})
 	p, part := whole(t, m, err)
 	part.Work = math.MaxInt64
-	late := problem.Want{Until: time.Now()}
+	late := btn.Want{Until: time.Now()}
 	value, err := part.Contract(context.Background(), p, late)
 	if err != nil || value.Found == nil || value.Found.Bound < value.Found.Weight.LogAbs() {
 		t.Fatalf("%+v, %v", value.Found, err)
 	}
 	part.Shape = "another"
-	if _, err := part.Contract(context.Background(), p, problem.Want{}); fault.CodeOf(err) != fault.Internal {
+	if _, err := part.Contract(context.Background(), p, btn.Want{}); fault.CodeOf(err) != fault.Internal {
 		t.Errorf("another network: %v", err)
 	}
 	if part.Work = 0; part.Fits(p.Net) == nil {
@@ -167,7 +167,7 @@ func TestNothingFound(t *testing.T) {
 	m, err := generate.Constraints(generate.ConstraintOptions{Variables: 100, Constraints: 350, Seed: 1})
 	p, part := whole(t, m, err)
 	part.Work = 1
-	value, err := part.Contract(context.Background(), p, problem.Want{})
+	value, err := part.Contract(context.Background(), p, btn.Want{})
 	if f := value.Found; err != nil || f == nil || len(f.Values) > 0 || !f.Bounded || !f.Relaxed || math.IsInf(f.Bound, 0) {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -196,7 +196,7 @@ func lists(t *testing.T, net *btn.Network, best int, sliced bool, work int64) (e
 		if at == 0 && path.Count > 1 {
 			part.To = path.Count / 2
 		}
-		value, err := part.Contract(ctx, p, problem.Want{Best: best})
+		value, err := part.Contract(ctx, p, btn.Want{Best: best})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func lists(t *testing.T, net *btn.Network, best int, sliced bool, work int64) (e
 	if exact != nil {
 		exact.Keep(best)
 	}
-	value, err := (&search.Search{Shape: tables.Shape(), Work: work}).Contract(ctx, p, problem.Want{Best: best})
+	value, err := (&search.Search{Shape: tables.Shape(), Work: work}).Contract(ctx, p, btn.Want{Best: best})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/structured"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 )
@@ -48,7 +49,7 @@ func BenchmarkFind(b *testing.B) {
 		b.Run("contract/"+name, func(b *testing.B) {
 			for b.Loop() {
 				part := &structured.Nodes{Of: fit, To: structured.WholeShare}
-				v, err := part.Contract(context.Background(), problem.New(net, problem.Options{}), problem.Want{Marginals: true})
+				v, err := part.Contract(context.Background(), problem.New(net, problem.Options{}), btn.Want{Marginals: true})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -89,7 +89,7 @@ func weightsOf(net *btn.Network) ([][]float64, error) {
 
 // Contract implements contraction.Contractor. The sum over the nodes of a share is exact up to rounding and Fit.LnError; where a
 // statistic has λ < 0 terms cancel, which is counted.
-func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, of, want)
 	if err != nil {
 		return btn.Value{}, err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
-	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -19,7 +18,7 @@ import (
 
 // counted is Contract for integer statistics. All terms are positive: the value is exact up to rounding and Fit.LnError, whatever the
 // signs of the form.
-func (p *Nodes) counted(ctx context.Context, j contraction.Contraction, memory int64, want problem.Want) (value btn.Value, err error) {
+func (p *Nodes) counted(ctx context.Context, j contraction.Contraction, memory int64, want btn.Want) (value btn.Value, err error) {
 	weights, err := weightsOf(j.Net)
 	if err != nil {
 		return value, err
@@ -162,7 +161,7 @@ func (h *histogram) marginals(ctx context.Context, all *states, tails []float, t
 }
 
 // drawn draws assignments: a sum by its share, then the variables on the way back.
-func (h *histogram) drawn(j contraction.Contraction, all *states, tails []float, value btn.Value, want problem.Want) (btn.Value, error) {
+func (h *histogram) drawn(j contraction.Contraction, all *states, tails []float, value btn.Value, want btn.Want) (btn.Value, error) {
 	if j.Net.Scale.Sign() < 0 {
 		return value, fault.New(fault.BadInput,
 			"structured: the product of the factors without variables is below 0: weights of assignments are no probabilities then")

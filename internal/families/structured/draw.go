@@ -10,14 +10,13 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
-	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // drawn returns assignments, each drawn with a stream of its own: exact up to rounding.
-func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (value btn.Value, err error) {
+func (p *Nodes) drawn(j contraction.Contraction, f *form, want btn.Want) (value btn.Value, err error) {
 	if f.complex {
 		return value, fault.New(fault.Unsupported, "structured: a component with a phase cannot be drawn")
 	}

@@ -108,7 +108,7 @@ func TestIntegersAgainstEnumeration(t *testing.T) {
 			}
 			p := problem.New(conditioned, problem.Options{})
 			joint := []int{0, 8}
-			v, err := contraction.Part(ctx, p, part, problem.Want{Marginals: true, Joint: joint})
+			v, err := contraction.Part(ctx, p, part, btn.Want{Marginals: true, Joint: joint})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +141,7 @@ func TestIntegersAgainstEnumeration(t *testing.T) {
 			}
 			const samples = 2000
 			asked := structured.Asked(plan.Parts, btn.AskSamples)
-			drawn, err := asked[0].(*structured.Nodes).Contract(ctx, p, problem.Want{Samples: samples, Seed: 1})
+			drawn, err := asked[0].(*structured.Nodes).Contract(ctx, p, btn.Want{Samples: samples, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestIntegersAgainstEnumeration(t *testing.T) {
 				t.Errorf("20 bytes: %+v, %v", own, err)
 			}
 			small := problem.New(conditioned, problem.Options{Memory: 200})
-			if _, err := contraction.Part(ctx, small, part, problem.Want{}); fault.CodeOf(err) != fault.OverBudget {
+			if _, err := contraction.Part(ctx, small, part, btn.Want{}); fault.CodeOf(err) != fault.OverBudget {
 				t.Errorf("200 bytes: %v", err)
 			}
 		}

@@ -106,13 +106,13 @@ func TestLeavesAgainstEnumeration(t *testing.T) {
 				}
 				p := problem.New(conditioned, problem.Options{})
 				joint := []int{2, first + 1, first + 3}
-				z, bound, shares, cells := total(t, p, fit, 2, problem.Want{Marginals: true, Joint: joint})
+				z, bound, shares, cells := total(t, p, fit, 2, btn.Want{Marginals: true, Joint: joint})
 				exact := oracle.SumOf(m, e)
 				if off := oracle.RelativeError(z.Mant, z.Exp, exact.Z); off > 1e-11 || off > bound {
 					t.Errorf("evidence %d: ln Z %v, off by %.2g", k, z.LogAbs(), off)
 				}
 				// Without the joint marginal leaves stay summed out.
-				_, _, without, _ := total(t, p, fit, 1, problem.Want{Marginals: true})
+				_, _, without, _ := total(t, p, fit, 1, btn.Want{Marginals: true})
 				for v, row := range exact.Marginals() {
 					for x, q := range row {
 						for _, got := range []float64{shares[2*v+x].Div(z).Float64(), without[2*v+x].Div(z).Float64()} {
@@ -150,7 +150,7 @@ func drawnLike(t *testing.T, p *problem.Problem, fit *structured.Fit, joint []in
 	t.Helper()
 	const samples = 4000
 	draws := &structured.Nodes{Of: fit, To: structured.WholeShare, Ask: btn.AskSamples}
-	drawn, err := draws.Contract(t.Context(), p, problem.Want{Samples: samples, Seed: 1})
+	drawn, err := draws.Contract(t.Context(), p, btn.Want{Samples: samples, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,6 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 			cells *= float64(j.Net.Variables[v].Domain)
 		}
 		found.Cost.Flops *= 1 + cells
-		found.Joint = ask.Joint
 	}
 	return found, nil
 }

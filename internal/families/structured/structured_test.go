@@ -136,7 +136,7 @@ func TestFoundAgainstEnumeration(t *testing.T) {
 				exact := oracle.SumOf(m, evidence)
 				want, rows := exact.Z, exact.Marginals()
 				p := problem.New(conditioned, problem.Options{})
-				z, bound, shares, joint := total(t, p, fit, 3, problem.Want{Marginals: true, Joint: []int{2, 7}})
+				z, bound, shares, joint := total(t, p, fit, 3, btn.Want{Marginals: true, Joint: []int{2, 7}})
 				if off := oracle.RelativeError(z.Mant, z.Exp, want); off > 1e-11 || off > bound {
 					t.Errorf("seed %d: ln Z %v, off by %.2g, want ln %v", seed, z.LogAbs(), off, oracle.Ln(want))
 				}
@@ -163,7 +163,7 @@ func TestFoundAgainstEnumeration(t *testing.T) {
 
 // total is the sum over all parts of a fit.
 func total(
-	t *testing.T, p *problem.Problem, fit *structured.Fit, parts int64, want problem.Want,
+	t *testing.T, p *problem.Problem, fit *structured.Fit, parts int64, want btn.Want,
 ) (z scaled.Number, bound float64, shares, joint []scaled.Number) {
 	t.Helper()
 	rounding := scaled.Number{}
@@ -220,7 +220,7 @@ func TestLargerThanEnumeration(t *testing.T) {
 				if err != nil || fit == nil {
 					t.Fatal(fit, err)
 				}
-				z, bound, _, _ := total(t, problem.New(net, problem.Options{}), fit, 2, problem.Want{})
+				z, bound, _, _ := total(t, problem.New(net, problem.Options{}), fit, 2, btn.Want{})
 				lnW, sum := math.Log(w), scaled.Number{}
 				for c := range n + 1 {
 					a, _ := math.Lgamma(float64(n + 1))
@@ -285,7 +285,7 @@ func TestGroupsAreSummedOneByOne(t *testing.T) {
 	}
 	p := problem.New(conditioned, problem.Options{})
 	pair := []int{each - 1, each + 2}
-	z, bound, shares, joint := total(t, p, fit, 2, problem.Want{Marginals: true, Joint: pair})
+	z, bound, shares, joint := total(t, p, fit, 2, btn.Want{Marginals: true, Joint: pair})
 	exact := oracle.SumOf(m, evidence)
 	if off := oracle.RelativeError(z.Mant, z.Exp, exact.Z); off > 1e-11 || off > bound {
 		t.Errorf("ln Z %v, off by %.2g", z.LogAbs(), off)
@@ -299,7 +299,7 @@ func TestGroupsAreSummedOneByOne(t *testing.T) {
 	}
 	const samples = 4000
 	draws := &structured.Nodes{Of: fit, To: structured.WholeShare, Ask: btn.AskSamples}
-	drawn, err := draws.Contract(ctx, p, problem.Want{Samples: samples, Seed: 1})
+	drawn, err := draws.Contract(ctx, p, btn.Want{Samples: samples, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func OfBase(ctx context.Context, p *problem.Problem) (*Prepared, error) {
 type run struct{ contraction.Contraction }
 
 // Contract implements contraction.Contractor. Marginals are probabilities; times Z they add up.
-func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want problem.Want) (btn.Value, error) {
+func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}

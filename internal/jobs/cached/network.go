@@ -2,10 +2,9 @@ package cached
 
 import (
 	"encoding/binary"
-	"slices"
 
+	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/jobs/cache"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -29,7 +28,7 @@ func NetworkKey(owner string, m *wire.Request) (string, error) {
 	if err != nil {
 		return "", fault.Wrap(fault.BadInput, err)
 	}
-	if slices.ContainsFunc(m.Queries, btn.Parametric) {
+	if stage.AreParametric(m.Queries) {
 		settings += "parametric"
 	}
 	return cache.KeyOf(owner, cache.NetworkKey(NetworkVersion, m.ModelDigest, settings+NumericKind())), nil

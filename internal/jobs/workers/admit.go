@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/admission"
@@ -25,9 +26,13 @@ func (w *Reparam) admitRequest(d *hop.Message, m *wire.Request) error {
 	if w.host.Tenants == nil {
 		return nil
 	}
-	asked := admission.Asked{Bytes: len(d.Data), Queries: m.Queries, Settings: m.Settings}
+	var domains []int
 	if m.Model != nil {
-		asked.Domains = m.Model.Domains
+		domains = m.Model.Domains
+	}
+	size := questions.SizeOf(domains, m.Queries)
+	asked := admission.Asked{
+		Bytes: len(d.Data), Demands: size.Demands, Numbers: size.Numbers, Cases: size.Cases, Settings: m.Settings,
 	}
 	class, limits := w.host.Tenants.Tenants().Limits(d.Tenant)
 	return limits.Admit(class, asked.AtLeast(), admission.ByRequest)
@@ -44,7 +49,7 @@ func (w *Learn) admit(
 	}
 	var price admission.Cost
 	for k, units := range chunks {
-		price.Flops += flops[k] * withMarginals(m.Queries, units)
+		price.Flops += flops[k] * withMarginals(job, units)
 		price.Parts += float64(len(units))
 	}
 	for _, a := range job {

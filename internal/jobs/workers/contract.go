@@ -85,7 +85,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, err
 	}
 
-	d.Queries = stage.Asked(assignments)
+	d.Queries = stage.CountAsked(assignments)
 	free, err := w.host.free.Hold(ctx, w.needs(&m, assignments))
 	if err != nil {
 		return hop.Done, err
@@ -97,7 +97,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Since(d.Asked))
 	}
 	values, err := stage.Contract(
-		ctx, net, assignments, m.Queries, m.Units,
+		ctx, net, assignments, m.Demands, m.Units,
 		stage.ContractOptions{
 			First:   m.First,
 			Until:   until,
@@ -127,7 +127,6 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		N:           m.N,
 		Values:      values,
 		NumericKind: w.host.kinds.own,
-		Files:       m.Files,
 		Names:       m.Names,
 		Ends:        m.Ends,
 		Stored:      m.Stored,
@@ -187,19 +186,24 @@ func (w *Contract) fits(m *message.Task, net *btn.Network, assignments []btn.Ass
 			)
 		}
 	}
+	for i := range m.Demands {
+		if err := m.Demands[i].Want.Check(contraction.Domains(net)); err != nil {
+			return fault.New(fault.BadInput, "pipeline: demand %d of the task: %w", m.First+i, err)
+		}
+	}
 	return fitRelevant(m, net, assignments, shared)
 }
 
-// fitRelevant checks the plans of the task's queries that are for relevant parts of the network.
+// fitRelevant checks the plans of the task's demands that are for relevant parts of the network.
 func fitRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	checked := map[*btn.Plan]bool{}
 	for _, u := range m.Units {
 		a := &assignments[u.Query]
-		if at := u.Query - m.First; !a.Relevant || checked[a.Plan] || at < 0 || at >= len(m.Queries) {
-			continue // Contract refuses a unit without its query
+		if place := u.Query - m.First; !a.Relevant || checked[a.Plan] || place < 0 || place >= len(m.Demands) {
+			continue // Contract refuses a unit without its demand
 		}
 		checked[a.Plan] = true
-		part, _ := stage.Planned(net, m.Queries[u.Query-m.First], a, shared)
+		part, _ := stage.Planned(net, m.Demands[u.Query-m.First], a, shared)
 		if err := message.CheckPlan(part, a.Plan); err != nil {
 			return fault.Wrap(fault.BadInput, err)
 		}

@@ -37,7 +37,7 @@ type inlineKey struct {
 // keyOf returns the key of a request that carries its model, where payload is the message that it
 // was read from. It returns false if the payload has no model.
 func keyOf(owner string, m *wire.Request, payload []byte) (inlineKey, bool) {
-	k := inlineKey{owner: owner, text: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.Parametric(m.Queries)}
+	k := inlineKey{owner: owner, text: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.AreParametric(m.Queries)}
 
 	model := []byte(m.UAI)
 	if !k.text {

@@ -54,7 +54,6 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, err
 	}
 
-	m.Queries = stage.Expand(net, m.Queries)
 	began := time.Now()
 	var p *planned
 	if d.Attempt > 1 || w.Bus.Since(d.Asked) > plannedBefore {
@@ -102,6 +101,7 @@ func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) 
 // pass cuts the contraction of a job into tasks and stores them. If an earlier run has passed on
 // another plan, pass completes the tasks of that plan in place of p's.
 func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *planned) error {
+	demands := stage.Demands(net, m.Queries)
 	for range mostPlans {
 		chunks, flops, ends := stage.ChunksAndCosts(net, p.job, w.host.ChunkFlops)
 		begin, err := w.admit(ctx, d, m, p.job, chunks, flops)
@@ -121,7 +121,7 @@ func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, ne
 			tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(chunks)),
 		)
 
-		tasks := w.tasks(d.Subject.Lane, m, p, chunks, flops, ends)
+		tasks := w.tasks(d.Subject.Lane, m, p, demands, chunks, flops, ends)
 		other, err := w.publish(ctx, d, tasks, p, begin)
 		if err != nil || other == nil {
 			return err
@@ -168,7 +168,7 @@ const inlinePlan = 16 << 10
 
 // tasks returns one task per chunk.
 func (w *Learn) tasks(
-	lane int, m *message.Network, p *planned, chunks [][]btn.Unit, flops []float64, ends []int,
+	lane int, m *message.Network, p *planned, demands []btn.Demand, chunks [][]btn.Unit, flops []float64, ends []int,
 ) []*message.Task {
 	kind := "" // of the workers that compute several tasks
 	if len(chunks) > 1 {
@@ -176,7 +176,7 @@ func (w *Learn) tasks(
 	}
 	tasks := make([]*message.Task, len(chunks))
 	for k, units := range chunks {
-		first, queries := only(m.Queries, units)
+		first, named := only(demands, units)
 		tasks[k] = &message.Task{
 			Job:         m.Job,
 			Tenant:      m.Tenant,
@@ -190,8 +190,8 @@ func (w *Learn) tasks(
 			OwnCache:    m.OwnCache,
 			NumericKind: kind,
 			Ends:        ends,
-			Cost:        flops[k] * withMarginals(m.Queries, units),
-			Queries:     queries,
+			Cost:        flops[k] * withMarginals(p.job, units),
+			Demands:     named,
 			First:       first,
 			Memory:      m.Settings.WithDefaults().Memory,
 			Stored:      m.Stored,
@@ -199,7 +199,6 @@ func (w *Learn) tasks(
 			Timings:     m.Timings,
 		}
 	}
-	tasks[0].Files = files(m.Queries)
 	tasks[0].Names = m.Names
 	return tasks
 }
@@ -224,20 +223,20 @@ func taskMessages(d *hop.Message, tasks []*message.Task, begin time.Time) ([]*na
 }
 
 // withMarginals returns the factor by which the cost of a chunk's units exceeds the cost of their
-// values alone: 4 if one of their queries wants marginals.
-func withMarginals(all []query.Query, units []btn.Unit) float64 {
+// values alone: 4 if marginals are wanted of one of them.
+func withMarginals(job []btn.Assignment, units []btn.Unit) float64 {
 	for _, u := range units {
-		if u.Query >= 0 && u.Query < len(all) && all[u.Query].Marginals {
+		if u.Query >= 0 && u.Query < len(job) && job[u.Query].Want.Marginals {
 			return 4
 		}
 	}
 	return 1
 }
 
-// only returns the queries that units name, from the first to the last of them, and the position of
-// the first. Queries between them that no unit names are left empty: a task carries only the
-// queries that it needs.
-func only(all []query.Query, units []btn.Unit) (first int, queries []query.Query) {
+// only returns the demands that units name, from the first to the last of them, and the position of
+// the first. Demands between them that no unit names are left empty: a task carries only the
+// demands that it needs.
+func only(all []btn.Demand, units []btn.Unit) (first int, named []btn.Demand) {
 	if len(units) == 0 {
 		return 0, nil
 	}
@@ -248,37 +247,9 @@ func only(all []query.Query, units []btn.Unit) (first int, queries []query.Query
 		last = max(last, u.Query)
 	}
 
-	queries = make([]query.Query, last+1-first)
+	named = make([]btn.Demand, last+1-first)
 	for _, u := range units {
-		q := all[u.Query]
-		queries[u.Query-first] = query.Query{
-			Evidence:  q.Evidence,
-			Marginals: q.Marginals,
-			Targets:   q.Targets,
-			Joint:     q.Joint,
-			Gradients: q.Gradients,
-			Cases:     q.Cases,
-			Conflict:  q.Conflict,
-			MPE:       q.MPE,
-			Best:      q.Best,
-			Map:       q.Map,
-			Samples:   q.Samples,
-			Seed:      q.Seed,
-		}
+		named[u.Query-first] = all[u.Query]
 	}
-	return first, queries
-}
-
-// files returns the evidence file per query, or nil if no query has one.
-func files(q []query.Query) []string {
-	out := make([]string, len(q))
-	any := false
-	for i := range q {
-		out[i] = q[i].EvidenceFile
-		any = any || out[i] != ""
-	}
-	if !any {
-		return nil
-	}
-	return out
+	return first, named
 }

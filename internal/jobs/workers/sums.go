@@ -113,7 +113,7 @@ func (w *sums) sum(ctx context.Context, partials []*message.Partial) error {
 
 	began := time.Now()
 	return w.finish(
-		ctx, partials, began, stage.Aggregate(first.Job, job, first.Files, valuesOf(partials)),
+		ctx, partials, began, stage.Aggregate(first.Job, job, valuesOf(partials)),
 	)
 }
 
@@ -166,7 +166,7 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (answe
 	}
 
 	began := time.Now()
-	results := stage.AggregateNow(jobID, job, partials[0].Files, valuesOf(partials))
+	results := stage.AggregateNow(jobID, job, valuesOf(partials))
 	for _, r := range results {
 		if r.Status == query.StatusOK {
 			return true, at, w.finish(ctx, partials, began, results)

@@ -17,12 +17,6 @@ type Assignment struct {
 	// Unsure says that the total may miss terms although every step is exact on paper:
 	// the answer is not marked exact.
 	Unsure bool `msgpack:"unsure,omitempty"`
-	// Over is 0, or 1 + the query whose Z this one's is divided by:
-	// P(event | given) = Z(given ∧ event)/Z(given).
-	Over int `msgpack:"over,omitempty"`
-	// Event says that this query's evidence is the other's and more of it,
-	// so that its Z is at most the other's.
-	Event bool `msgpack:"event,omitempty"`
 	// Hard says that tables of the simplified network forbid values together (entries of 0 over two
 	// indices or more): estimates that drop small directions can lose whole branches of such a
 	// model.
@@ -30,20 +24,14 @@ type Assignment struct {
 	// Relevant says that the plan is one for the part of the network on which the answer depends (Network.Relevant).
 	Relevant bool `msgpack:"relevant,omitempty"`
 	// Summed says that the plan is one for Network.Summed.
-	Summed  bool  `msgpack:"summed,omitempty"`
-	Joint   []int `msgpack:"joint,omitempty"`   // variables whose joint marginal is wanted; exact way only
-	Targets []int `msgpack:"targets,omitempty"` // variables whose marginals are wanted; nil: of all
-	// Descents are the assignments of values that are wanted; exact way only, nil for none.
-	Descents *Descents `msgpack:"descents,omitempty"`
-	// Sensitivity is the question about a target; nil: nothing.
-	Sensitivity *Sensitivity `msgpack:"sensitivity,omitempty"`
-	// Ask is the information query that this one serves; the queries for it are Count from First on, one per value of the
-	// target.
-	Ask   *query.Ask `msgpack:"ask,omitempty"`
-	First int        `msgpack:"first,omitempty"`
-	Count int        `msgpack:"count,omitempty"`
-	// Extra says that the query was not asked but is for another one's information: it has no result of its own.
-	Extra bool `msgpack:"extra,omitempty"`
+	Summed bool `msgpack:"summed,omitempty"`
+	Want   Want `msgpack:"want,omitempty"` // what the plan has to provide, in the variables of the whole network
+	// Alone says that an assignment that a search has proved is the whole answer: nothing that is wanted waits for Z.
+	Alone bool `msgpack:"alone,omitempty"`
+	// Numbers are those of the model, by core, if derivatives are wanted of the terms with a target.
+	Numbers []CoreNumbers `msgpack:"numbers,omitempty"`
+	// Asked is the query that results answer; nil if the demand only serves another query.
+	Asked *Asked `msgpack:"asked,omitempty"`
 
 	// Propagation is how belief propagation ended, where it was run;
 	// Messages restart it where the regions are contracted.
@@ -52,15 +40,13 @@ type Assignment struct {
 	Error       *query.ErrorInfo   `msgpack:"error,omitempty"` // why this query cannot be answered, or nil
 }
 
-// Descents are assignments of values that a query asks for.
-type Descents struct {
-	MPE     bool   `msgpack:"mpe,omitempty"`
-	Best    int    `msgpack:"best,omitempty"` // most probable ones; 0: one
-	Map     []int  `msgpack:"map,omitempty"`
-	Samples int    `msgpack:"samples,omitempty"`
-	Seed    uint64 `msgpack:"seed,omitempty"`
-	// Alone says that nothing is asked for that waits for Z: an assignment that a search has proved is the whole answer.
-	Alone bool `msgpack:"alone,omitempty"`
+// Asked is a query as its answer needs it.
+type Asked struct {
+	Query query.Query `msgpack:"query"` // without cases
+	// Extra is how many demands serve this query alone. They follow the demands of all queries, in the sequence of the queries.
+	Extra int `msgpack:"extra,omitempty"`
+	// IsEvent says that the evidence is that of the query in Over and more of it, so that this Z is at most the other one.
+	IsEvent bool `msgpack:"event,omitempty"`
 }
 
 // Cache states of an answer.

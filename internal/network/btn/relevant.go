@@ -5,16 +5,14 @@ package btn
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Relevant returns the variables of a directed network on which the answer to a query depends, ascending: those that it asks about or
+// Relevant returns the variables of a directed network on which the values of a demand depend, ascending: those that it names or
 // observes, and their ancestors. Sums over all others are 1. All says that there are no others: because the network is not directed, or
-// because the query asks about all variables or by numbers of the model. Cost O(legs + links).
-func (n *Network) Relevant(q query.Query) (variables []int, all bool) {
-	asked, isAll := variablesOf(q)
+// because all variables or numbers of the model are asked about. Cost O(legs + links).
+func (n *Network) Relevant(d Demand) (variables []int, all bool) {
+	asked, isAll := d.variables()
 	if isAll || !n.Directed {
 		return nil, true
 	}
@@ -28,7 +26,7 @@ func (n *Network) Relevant(q query.Query) (variables []int, all bool) {
 	}
 	for _, v := range asked {
 		if v < 0 || v >= len(relevant) {
-			return nil, true // whoever conditions the network refuses the query
+			return nil, true // whoever conditions the network refuses the demand
 		}
 		visit(v)
 	}
@@ -41,21 +39,6 @@ func (n *Network) Relevant(q query.Query) (variables []int, all bool) {
 	}
 	slices.Sort(variables)
 	return variables, len(variables) == len(relevant)
-}
-
-// variablesOf lists the variables that a query asks about or observes; isAll says that it is about all of them.
-func variablesOf(q query.Query) (asked []int, isAll bool) {
-	if q.Marginals && len(q.Targets) == 0 || q.MPE || q.Samples > 0 || Parametric(q) {
-		return nil, true
-	}
-	asked = slices.Concat(q.Targets, q.Joint, q.Map)
-	for _, o := range q.Evidence.Hard {
-		asked = append(asked, o.Var)
-	}
-	for _, s := range q.Evidence.Soft {
-		asked = append(asked, s.Var)
-	}
-	return asked, false
 }
 
 // tables returns, by leg, its variable, and by variable, the core that is its table, −1 for none, of a directed network.
@@ -125,30 +108,10 @@ func restricted(link *Link, number []int) Link {
 	return Link{Legs: legs, T: cp}
 }
 
-// On returns a query about a network as the same query about a part of it, which has all variables that the query is about.
-func (n *Network) On(part *Network, q query.Query) query.Query {
-	place := func(v int) int {
-		at, _ := slices.BinarySearch(part.Numbers, n.Number(v))
-		return at
-	}
-	places := func(list []int) []int {
-		if list == nil {
-			return nil
-		}
-		out := make([]int, len(list))
-		for k, v := range list {
-			out[k] = place(v)
-		}
-		return out
-	}
-	q.Targets, q.Joint, q.Map = places(q.Targets), places(q.Joint), places(q.Map)
-	evidence := factorgraph.Evidence{}
-	for _, o := range q.Evidence.Hard {
-		evidence.Hard = append(evidence.Hard, factorgraph.Observation{Var: place(o.Var), Value: o.Value})
-	}
-	for _, s := range q.Evidence.Soft {
-		evidence.Soft = append(evidence.Soft, factorgraph.Likelihood{Var: place(s.Var), Weights: s.Weights})
-	}
-	q.Evidence = evidence
-	return q
+// On returns a demand on a network as the same demand on a part of it, which has all variables that the demand names.
+func (n *Network) On(part *Network, d Demand) Demand {
+	return d.Renumber(func(v int) int {
+		place, _ := slices.BinarySearch(part.Numbers, n.Number(v))
+		return place
+	})
 }

@@ -3,15 +3,9 @@ package btn
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
-
-// OfSumAlone reports whether a query asks for Z and nothing about variables, so that Summed serves it.
-func OfSumAlone(q query.Query) bool {
-	return !q.Marginals && len(q.Joint) == 0 && !q.Descends() && !Parametric(q)
-}
 
 // Summed returns n without the terms of CP cores that vanish when a variable of that core alone is
 // summed out:

@@ -30,7 +30,7 @@ var ErrNoDerivatives = errors.New("contract: derivatives need an elimination of 
 type Contractor interface {
 	btn.Part
 	// Contract returns Z(T^Q) · Scale, without the part's weight α, and what is wanted. The part fits the network.
-	Contract(ctx context.Context, p *problem.Problem, want problem.Want) (btn.Value, error)
+	Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error)
 }
 
 // Batcher is a part that contracts itself for several problems, all of one network without evidence, in less time together than one by
@@ -39,7 +39,7 @@ type Batcher interface {
 	Contractor
 	// Lanes is the number of problems whose tables are held at a time, where there are as many.
 	Lanes() int
-	ContractAll(ctx context.Context, of []*problem.Problem, wants []problem.Want) (values []btn.Value, errs []error, err error)
+	ContractAll(ctx context.Context, of []*problem.Problem, wants []btn.Want) (values []btn.Value, errs []error, err error)
 }
 
 // Priced is a part whose cost for Z alone is known beforehand, without any of the work. Its flops are within a small factor of
@@ -57,7 +57,7 @@ type Loader interface{ Load(context.Context) }
 // Part returns the value of a part of a plan. The network is valid, and
 // conditioned on the query's evidence already. The classes and their costs are listed in package families.
 //
-// With problem.Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value,
+// With btn.Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value,
 // by one pass back over what gave Z: products without one link for the classes of rank one,
 // correlations down the product tree for the symmetric ones, derivatives step by step for exact
 // contractions. Nothing is divided by.
@@ -67,7 +67,7 @@ type Loader interface{ Load(context.Context) }
 // to have marginals, ErrNoJoint, ErrMemory (with the bytes needed; fault.OverBudget), those of
 // tensor.CountPoly, and ctx's.
 func Part(
-	ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want,
+	ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want,
 ) (btn.Value, error) {
 	want, err := check(ctx, p, part, want)
 	if err != nil {
@@ -82,7 +82,7 @@ func Part(
 
 // Parts returns the values of one part for several problems of one network without evidence, as Part does for each. err is the context's.
 func Parts(
-	ctx context.Context, of []*problem.Problem, part Batcher, wants []problem.Want,
+	ctx context.Context, of []*problem.Problem, part Batcher, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {
 	for k, p := range of {
 		if wants[k], err = check(ctx, p, part, wants[k]); err != nil {
@@ -113,7 +113,7 @@ func failed(part btn.Part, err error) error {
 }
 
 // check refuses a part that does not fit a problem or has not what is wanted. It returns what is wanted of the part.
-func check(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (problem.Want, error) {
+func check(ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want) (btn.Want, error) {
 	if part == nil {
 		return want, fault.New(fault.BadInput, "contract: there is no part")
 	}
@@ -185,7 +185,7 @@ type Contraction struct {
 }
 
 // Begin returns the contraction of a part of a problem.
-func Begin(ctx context.Context, p *problem.Problem, want problem.Want) (Contraction, error) {
+func Begin(ctx context.Context, p *problem.Problem, want btn.Want) (Contraction, error) {
 	j := Contraction{
 		Ctx:     ctx,
 		Problem: p,
@@ -209,7 +209,7 @@ func Begin(ctx context.Context, p *problem.Problem, want problem.Want) (Contract
 }
 
 // NoJoint refuses joint marginals.
-func NoJoint(w problem.Want) error {
+func NoJoint(w btn.Want) error {
 	if len(w.Joint) == 0 {
 		return nil
 	}

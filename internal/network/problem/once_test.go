@@ -59,7 +59,7 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		}
 		contract := func(with *problem.Shared) {
 			t.Helper()
-			values, err := stage.Contract(t.Context(), net, assignments, queries, units,
+			values, err := stage.Contract(t.Context(), net, assignments, stage.Demands(net, queries), units,
 				stage.ContractOptions{Memory: known.Options.Memory, Shared: with})
 			if err != nil {
 				t.Fatal(err)

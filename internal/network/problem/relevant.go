@@ -9,7 +9,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // So many parts are kept, of about so many bytes together without their tables, which are the network's.
@@ -31,15 +30,15 @@ type partKey struct {
 	variables string
 }
 
-// Relevant returns the part of a network on which the answer to a query depends (btn.Network.Relevant), and the query about it; the
-// network and the query themselves if that is all of it. Queries that depend on the same variables have one part as long as it is known.
-func (s *Shared) Relevant(net *btn.Network, q query.Query) (*btn.Network, query.Query) {
-	variables, all := net.Relevant(q)
+// Relevant returns the part of a network on which the values of a demand depend (btn.Network.Relevant), and the demand on it; the
+// network and the demand themselves if that is all of it. Demands that depend on the same variables have one part as long as it is known.
+func (s *Shared) Relevant(net *btn.Network, d btn.Demand) (*btn.Network, btn.Demand) {
+	variables, all := net.Relevant(d)
 	if all {
-		return net, q
+		return net, d
 	}
 	part := s.part(net, variables)
-	return part, net.On(part, q)
+	return part, net.On(part, d)
 }
 
 // part returns the part of a network that variables make up, the known one if there is one.

@@ -34,21 +34,20 @@ func TestRelevant(t *testing.T) {
 		t.Fatalf("%v, %+v", err, net)
 	}
 	for name, c := range map[string]struct {
-		q    query.Query
+		q    btn.Demand
 		want []int // nil: all
 	}{
-		"nothing":       {query.Query{}, []int{}},
-		"a root":        {query.Query{Targets: []int{2}, Marginals: true}, []int{2}},
-		"a leaf":        {query.Query{Targets: []int{4}, Marginals: true}, []int{1, 3, 4}},
-		"an event":      {query.Query{Evidence: factorgraph.Observe(map[int]int{0: 1})}, []int{0, 3}},
-		"a joint":       {query.Query{Joint: []int{2, 1}}, []int{1, 2, 3}},
-		"a map":         {query.Query{Map: []int{3}}, []int{3}},
-		"all":           {query.Query{Marginals: true}, nil},
-		"samples":       {query.Query{Samples: 1}, nil},
-		"mpe":           {query.Query{MPE: true}, nil},
-		"derivatives":   {query.Query{Gradients: true}, nil},
-		"sensitivity":   {query.Query{Sensitivity: &query.Sensitivity{}}, nil},
-		"a wrong query": {query.Query{Targets: []int{5}, Marginals: true}, nil},
+		"nothing":       {btn.Demand{}, []int{}},
+		"a root":        {btn.Demand{Want: btn.Want{Targets: []int{2}, Marginals: true}}, []int{2}},
+		"a leaf":        {btn.Demand{Want: btn.Want{Targets: []int{4}, Marginals: true}}, []int{1, 3, 4}},
+		"an event":      {btn.Demand{Evidence: factorgraph.Observe(map[int]int{0: 1})}, []int{0, 3}},
+		"a joint":       {btn.Demand{Want: btn.Want{Joint: []int{2, 1}}}, []int{1, 2, 3}},
+		"a map":         {btn.Demand{Want: btn.Want{Map: []int{3}}}, []int{3}},
+		"all":           {btn.Demand{Want: btn.Want{Marginals: true}}, nil},
+		"samples":       {btn.Demand{Want: btn.Want{Samples: 1}}, nil},
+		"mpe":           {btn.Demand{Want: btn.Want{Best: 1}}, nil},
+		"derivatives":   {btn.Demand{Want: btn.Want{Derivatives: true}}, nil},
+		"a wrong query": {btn.Demand{Want: btn.Want{Targets: []int{5}, Marginals: true}}, nil},
 	} {
 		got, all := net.Relevant(c.q)
 		if all != (c.want == nil) || !all && !slices.Equal(got, c.want) {
@@ -90,7 +89,7 @@ func TestPartsNameVariablesOfTheWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := query.Query{Evidence: factorgraph.Observe(map[int]int{1: 0, 4: 1})}
+	q := btn.Demand{Evidence: factorgraph.Observe(map[int]int{1: 0, 4: 1})}
 	variables, _ := net.Relevant(q)
 	part := net.Restrict(variables)
 	under, err := part.Condition(net.On(part, q).Evidence)

@@ -103,39 +103,35 @@ func TestRatesHoldWhereTheLedgerIsOutOfReach(t *testing.T) {
 
 // Lower bounds of a request: numbers of its answer, its own size, and its declared cost.
 func TestBounds(t *testing.T) {
-	many := make([]query.Query, 100)
-	for i := range many {
-		many[i].Marginals = true
-	}
 	for name, is := range map[string]struct {
 		asked Asked
 		want  Cost
 	}{
-		"one":       {Asked{Queries: many[:1], Bytes: 500}, Cost{Flops: 1, Bytes: 500, Parts: 1}},
-		"marginals": {Asked{Queries: many, Domains: []int{2, 3}}, Cost{Flops: 600, Bytes: 4800, Parts: 100}},
+		"one":       {Asked{Demands: 1, Numbers: 1, Bytes: 500}, Cost{Flops: 1, Bytes: 500, Parts: 1}},
+		"marginals": {Asked{Demands: 100, Numbers: 600}, Cost{Flops: 600, Bytes: 4800, Parts: 100}},
 		"joint": {
-			Asked{Queries: []query.Query{{Joint: []int{0, 1}}}, Domains: []int{20, 30}},
+			Asked{Demands: 1, Numbers: 601},
 			Cost{Flops: 601, Bytes: 8 * 601, Parts: 1},
 		},
-		"memory": {Asked{Queries: many[:1], Settings: query.Settings{Memory: 1 << 40}}, Cost{Flops: 1, Bytes: 1 << 40, Parts: 1}},
+		"memory": {Asked{Demands: 1, Numbers: 1, Settings: query.Settings{Memory: 1 << 40}}, Cost{Flops: 1, Bytes: 1 << 40, Parts: 1}},
 		"drawn": {
-			Asked{Queries: many[:2], Settings: query.Settings{
+			Asked{Demands: 2, Numbers: 2, Settings: query.Settings{
 				Method: query.MethodSymmetryCP, Components: 7, LearnFlops: 1e12, Budget: 1e20,
 			}},
 			Cost{Flops: 1e20, Bytes: 16, Parts: 2, LearnFlops: 1e12},
 		},
 		"learned": {
-			Asked{Queries: many[:2], Settings: query.Settings{
+			Asked{Demands: 2, Numbers: 2, Settings: query.Settings{
 				Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 7, LearnFlops: 1e12, Budget: 1e20,
 			}},
 			Cost{Flops: 2, Bytes: 16, Parts: 14, LearnFlops: 1e12},
 		},
 		"budget": {
-			Asked{Queries: many[:2], Settings: query.Settings{Method: query.MethodRegions, Budget: 1e20, LearnFlops: 1e30}},
+			Asked{Demands: 2, Numbers: 2, Settings: query.Settings{Method: query.MethodRegions, Budget: 1e20, LearnFlops: 1e30}},
 			Cost{Flops: 1e20, Bytes: 16, Parts: 2},
 		},
 		"not spent": {
-			Asked{Queries: many[:1], Settings: query.Settings{Budget: 1e20, LearnFlops: 1e30, Components: 9}},
+			Asked{Demands: 1, Numbers: 1, Settings: query.Settings{Budget: 1e20, LearnFlops: 1e30, Components: 9}},
 			Cost{Flops: 1, Bytes: 8, Parts: 1},
 		},
 	} {

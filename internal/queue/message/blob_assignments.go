@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // assignmentsBlob is the output of learning: the plans of a job, each written once, and per query
@@ -84,11 +85,8 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			return nil, invalid(place, "plan %d and an error", a.Plan)
 		}
 
-		if err := checkOver(a.Over, i, len(all)); err != nil {
-			return nil, under(place, err)
-		}
-		if err := checkSensitivity(a.Sensitivity); err != nil {
-			return nil, under(place+".sensitivity", err)
+		if err := checkNumbers(a.Numbers); err != nil {
+			return nil, under(place+".numbers", err)
 		}
 		if err := checkErrorInfo(a.Error); err != nil {
 			return nil, under(place+".error", err)
@@ -99,16 +97,49 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			all[i].Plan = plans[a.Plan]
 		}
 	}
-	return all, nil
+	return all, checkAsked(all)
 }
 
-// checkSensitivity checks that the numbers of cores are as many as their shapes and groups say; nil is none.
-func checkSensitivity(s *btn.Sensitivity) error {
-	if s == nil {
-		return nil
+// checkAsked checks that the first assignments have the queries that are answered, and as many others follow as
+// these need. Their names are resolved.
+func checkAsked(all []btn.Assignment) error {
+	queries, extra := asked(all)
+	for i := range all[len(queries):] {
+		if extra >= 0 && all[len(queries)+i].Asked != nil {
+			return invalid(fmt.Sprintf("assignments[%d].asked", len(queries)+i), "a query after a demand that serves another")
+		}
 	}
-	for c, core := range s.Cores {
-		place := fmt.Sprintf("cores[%d]", c)
+	switch {
+	case extra < 0:
+		return invalid(fmt.Sprintf("assignments[%d].asked.extra", len(queries)), "it is below 0")
+	case len(queries) == 0: // of a job that asks for nothing
+		return nil
+	case extra != len(all)-len(queries):
+		return invalid("assignments", "%d follow the queries, %d serve them", len(all)-len(queries), extra)
+	}
+	return under("asked", checkQueries(queries))
+}
+
+// asked returns the queries that assignments answer, and how many demands serve them besides.
+// If a query has fewer than no demands, extra is below 0, and the queries end before it.
+func asked(all []btn.Assignment) (queries []query.Query, extra int) {
+	for i := range all {
+		if all[i].Asked == nil {
+			break
+		}
+		if all[i].Asked.Extra < 0 {
+			return queries, -1
+		}
+		queries = append(queries, all[i].Asked.Query)
+		extra = min(extra+all[i].Asked.Extra, len(all)+1)
+	}
+	return queries, extra
+}
+
+// checkNumbers checks that the numbers of cores are as many as their shapes and groups say.
+func checkNumbers(cores []btn.CoreNumbers) error {
+	for c, core := range cores {
+		place := fmt.Sprintf("[%d]", c)
 		if core.Row < 0 || core.Row > len(core.Shape) || len(core.Scope) != len(core.Shape) {
 			return invalid(place, "rows over mode %d of %d, %d variables", core.Row-1, len(core.Shape), len(core.Scope))
 		}

@@ -15,23 +15,19 @@ import (
 // plans.
 func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 	checked := map[*btn.Plan]bool{}
+	domains := domainsOf(n)
+	if queries, _ := asked(all); len(queries) > 0 {
+		if err := query.Check(domains, queries); err != nil {
+			return fault.Wrap(fault.BadInput, invalid("assignments", "%v", err))
+		}
+	}
 	for i, a := range all {
 		place := fmt.Sprintf("assignments[%d]", i)
 		if a.Error == nil && a.Plan == nil {
 			return fault.Wrap(fault.BadInput, invalid(place, "it has neither a plan nor an error"))
 		}
-		if s := a.Sensitivity; s != nil && (s.Target.Variable < 0 || s.Target.Variable >= len(n.Variables) ||
-			s.Target.Value < 0 || s.Target.Value >= n.Variables[s.Target.Variable].Domain) {
-			return fault.Wrap(fault.BadInput, under(place, invalid("sensitivity", "variable %d = %d", s.Target.Variable, s.Target.Value)))
-		}
-		if err := checkJointOf(n, a.Joint); err != nil {
-			return fault.Wrap(fault.BadInput, under(place, err))
-		}
-		if err := checkQuestions(n, &a, len(all)); err != nil {
-			return fault.Wrap(fault.BadInput, under(place, err))
-		}
-		if err := checkDescents(n, a.Descents); err != nil {
-			return fault.Wrap(fault.BadInput, under(place+".descents", err))
+		if err := a.Want.Check(domains); err != nil {
+			return fault.Wrap(fault.BadInput, under(place, invalid("want", "%v", err)))
 		}
 
 		if a.Plan == nil || a.Relevant || checked[a.Plan] {
@@ -41,52 +37,6 @@ func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 		if err := CheckPlan(n, a.Plan); err != nil {
 			return fault.Wrap(fault.BadInput, under(place+".plan", err))
 		}
-	}
-	return nil
-}
-
-// checkQuestions checks the variables and queries that an assignment names beside its plan's.
-func checkQuestions(n *btn.Network, a *btn.Assignment, queries int) error {
-	for _, v := range a.Targets {
-		if v < 0 || v >= len(n.Variables) {
-			return invalid("targets", "variable %d of %d", v, len(n.Variables))
-		}
-	}
-	if a.Ask == nil {
-		return nil
-	}
-	for _, v := range append([]int{a.Ask.Target}, a.Ask.Candidates...) {
-		if v < 0 || v >= len(n.Variables) {
-			return invalid("ask", "variable %d of %d", v, len(n.Variables))
-		}
-	}
-	if a.Count != n.Variables[a.Ask.Target].Domain || a.First < 1 || a.First > queries-a.Count {
-		return invalid("first", "%d queries from %d, there are %d", a.Count, a.First, queries)
-	}
-	return nil
-}
-
-// checkJointOf checks the variables of a joint marginal against those of a network.
-func checkJointOf(n *btn.Network, set []int) error {
-	if len(set) == 0 {
-		return nil
-	}
-	return checkJoint(set, domainsOf(n))
-}
-
-// checkDescents checks the assignments that are asked for likewise.
-func checkDescents(n *btn.Network, d *btn.Descents) error {
-	if d == nil {
-		return nil
-	}
-	if err := query.CheckSet(domainsOf(n), d.Map); err != nil {
-		return invalid("map", "%v", err)
-	}
-	if d.Best < 0 || d.Best > query.MaxBest {
-		return invalid("best", "%d assignments", d.Best)
-	}
-	if err := query.CheckSamples(len(n.Variables), d.Samples); err != nil {
-		return invalid("samples", "%v", err)
 	}
 	return nil
 }

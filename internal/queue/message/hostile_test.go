@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -166,7 +166,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 			"k":            0,
 			"n":            1,
 			"units":        []any{object{"q": 0, "c": 0}},
-			"queries":      []any{object{}},
+			"demands":      []any{object{}},
 			"stored":       5,
 		}
 		for k, v := range change {
@@ -234,7 +234,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		},
 		{
 			object{"units": []any{object{"q": 1, "c": 0}}}, wire.ErrInvalid,
-			"task.units[0].q: wire: invalid message: query 1, the task has 1 from 0",
+			"task.units[0].q: wire: invalid message: demand 1, the task has 1 from 0",
 		},
 		{
 			object{"units": []any{object{"q": 0}}}, wire.ErrMalformed,
@@ -242,18 +242,17 @@ func TestDecodeNamesTheField(t *testing.T) {
 		},
 		{object{"units": []any{object{"q": 0, "c": -1}}}, wire.ErrInvalid, "task.units[0].c"},
 		{object{"units": object{}}, wire.ErrMalformed, "array expected, not map"},
-		{object{"queries": []any{object{"evid": "0"}}}, wire.ErrInvalid, "task.queries[0].evid"},
 		{
-			object{"queries": []any{object{"evidence": object{"h": []any{object{"v": 1, "x": 0}, object{"v": 1, "x": 0}}}}}},
-			wire.ErrInvalid, "task.queries[0].evidence.h[1]",
+			object{"demands": []any{object{"evidence": object{"h": []any{object{"v": 1, "x": 0}, object{"v": 1, "x": 0}}}}}},
+			wire.ErrInvalid, "task.demands[0].evidence.h[1]",
 		},
 		{
-			object{"queries": []any{soft([]float64{1, math.NaN()})}}, wire.ErrInvalid,
+			object{"demands": []any{soft([]float64{1, math.NaN()})}}, wire.ErrInvalid,
 			"weight 1 of variable 0 is NaN",
 		},
-		{object{"queries": []any{soft(nil)}}, wire.ErrMalformed, "task.queries[0].evidence.s[0].w"},
+		{object{"demands": []any{soft(nil)}}, wire.ErrMalformed, "task.demands[0].evidence.s[0].w"},
 		{
-			object{"queries": []any{object{"evidence": object{"s": []any{object{"v": 0, "w": []byte{1, 2, 3}}}}}}},
+			object{"demands": []any{object{"evidence": object{"s": []any{object{"v": 0, "w": []byte{1, 2, 3}}}}}}},
 			wire.ErrMalformed, "a bin of 3 bytes cannot be a list of float64",
 		},
 		{object{"cost": math.Inf(1)}, wire.ErrInvalid, "task.cost"},
@@ -265,7 +264,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 	} {
 		err := wire.Decode(pack(task(c.change)), new(Task))
 		// an absent bin is packed as null: no weights
-		if c.says == "task.queries[0].evidence.s[0].w" {
+		if c.says == "task.demands[0].evidence.s[0].w" {
 			c.is, c.says = wire.ErrInvalid, "variable 0 has no weights"
 		}
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
@@ -761,22 +760,43 @@ func TestCheckAssignments(t *testing.T) {
 	}
 }
 
-// An assignment's ratio names another assignment, or none.
-func TestDecodeAssignmentsRefusesRatiosOverNothing(t *testing.T) {
+// TestAssignmentsNameWhatTheyAnswer: the queries come first, a ratio names another one or none, and as many demands follow as serve them.
+func TestAssignmentsNameWhatTheyAnswer(t *testing.T) {
 	failed := btn.Assignment{Error: &query.ErrorInfo{Code: fault.OverBudget}}
-	for over, want := range map[int]string{-1: "assignments[1].over", 2: "the query itself", 3: "assignments[1].over", 0: "", 1: ""} {
-		second := failed
-		second.Over, second.Joint = over, []int{3, 0}
-		b, err := EncodeAssignments([]btn.Assignment{failed, second})
+	answers := func(q query.Query, extra int) btn.Assignment {
+		a := failed
+		a.Asked = &btn.Asked{Query: q, Extra: extra}
+		return a
+	}
+	over := func(k int) []btn.Assignment {
+		return []btn.Assignment{answers(query.Query{}, 0), answers(query.Query{Over: k, Joint: []int{3, 0}}, 0)}
+	}
+	for name, c := range map[string]struct {
+		all  []btn.Assignment
+		want string
+	}{
+		"no ratio":             {over(0), ""},
+		"a ratio":              {over(1), ""},
+		"over nothing":         {over(3), "over"},
+		"over itself":          {over(2), "the query itself"},
+		"below 0":              {over(-1), "over"},
+		"served":               {[]btn.Assignment{answers(query.Query{}, 2), failed, failed}, ""},
+		"one is missing":       {[]btn.Assignment{answers(query.Query{}, 2), failed}, "1 follow the queries"},
+		"one too many":         {[]btn.Assignment{answers(query.Query{}, 0), failed}, "1 follow the queries"},
+		"fewer than none":      {[]btn.Assignment{answers(query.Query{}, -1), answers(query.Query{}, 1)}, "assignments[0]"},
+		"a query after others": {[]btn.Assignment{answers(query.Query{}, 1), failed, answers(query.Query{}, 0)}, "assignments[2].asked"},
+		"names":                {[]btn.Assignment{answers(query.Query{Evid: "a=b"}, 0)}, "evid"},
+	} {
+		b, err := EncodeAssignments(c.all)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := DecodeAssignments(b)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("over %d: %v, want %q", over, err, want)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if err == nil && (got[1].Over != over || !slices.Equal(got[1].Joint, second.Joint)) {
-			t.Errorf("decoded %+v, encoded %+v", got[1], second)
+		if err == nil && !reflect.DeepEqual(got, c.all) {
+			t.Errorf("%s: decoded %+v, encoded %+v", name, got, c.all)
 		}
 	}
 }
@@ -798,9 +818,9 @@ func TestJointMarginalsAreChecked(t *testing.T) {
 		{[]int{2, 2}, "variable 2", true},
 		{[]int{1, 2}, "cells", false},
 	} {
-		err := CheckAssignments(n, []btn.Assignment{{Error: failed, Joint: c.set}})
+		err := CheckAssignments(n, []btn.Assignment{{Error: failed, Want: btn.Want{Joint: c.set}}})
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(
-			err.Error(), "assignments[0].joint",
+			err.Error(), "assignments[0].want",
 		) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: %v, want %q", c.set, err, c.want)
 		}

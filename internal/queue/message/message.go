@@ -3,6 +3,7 @@
 package message
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -286,18 +287,23 @@ func checkQueries(queries []query.Query) error {
 	return form.CheckQueries(nil, false, queries)
 }
 
-// checkOver checks the query that assignment i of so many is asked over.
-func checkOver(over, i, assignments int) error {
-	if err := query.CheckOver(over, i, assignments); err != nil {
-		return invalid("over", "%v", err)
-	}
-	return nil
-}
-
-// checkJoint checks the variables of a joint marginal against the domains.
-func checkJoint(set, domains []int) error {
-	if err := query.CheckJoint(domains, set); err != nil {
-		return invalid("joint", "%v", err)
+// checkDemands checks the form of demands, as checkQueries does that of queries.
+func checkDemands(demands []btn.Demand) error {
+	for i := range demands {
+		d := &demands[i]
+		q := query.Query{
+			Evidence: d.Evidence, Targets: d.Targets, Joint: d.Joint, MPE: d.Best > 0, Best: d.Best, Map: d.Map, Samples: d.Samples,
+		}
+		if d.Cases != nil {
+			q = query.Query{Cases: d.Cases, Gradients: d.Derivatives}
+		}
+		var wrong interface {
+			Field() (query int, field string, reason error)
+		}
+		if errors.As(query.CheckForm([]query.Query{q}), &wrong) {
+			_, field, reason := wrong.Field()
+			return under(fmt.Sprintf("demands[%d]", i), invalid(field, "%v", reason))
+		}
 	}
 	return nil
 }

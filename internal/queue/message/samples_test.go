@@ -30,6 +30,10 @@ func sampleMessages() []wire.Message {
 		Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{0.25, 4, 1e300}}},
 	}
 	queries := []query.Query{{}, {Evidence: evidence, EvidenceFile: "a.evid"}}
+	demands := []btn.Demand{{}, {Evidence: evidence, Want: btn.Want{
+		Marginals: true, Targets: []int{2}, Joint: []int{2, 3}, Best: 2, Map: []int{3}, Samples: 4, Seed: 5, Conflict: true, Derivatives: true,
+		Target: &factorgraph.Observation{Var: 2, Value: 1},
+	}}, {Want: btn.Want{Cases: &query.Cases{Variables: []int{1}, Rows: [][]int{{0}}}}}}
 	timings := map[string]float64{"reparam": 1.5, "learn": 0, "queue": 1e6}
 	settings := query.Settings{
 		Method:      query.MethodExact,
@@ -118,7 +122,7 @@ func sampleMessages() []wire.Message {
 			Units: []btn.Unit{
 				{Query: 1, Part: 70000}, {},
 			},
-			Queries:    queries,
+			Demands:    demands,
 			Memory:     1 << 31,
 			Cost:       1e9,
 			Stored:     1767225600000,
@@ -132,11 +136,8 @@ func sampleMessages() []wire.Message {
 			K:           0,
 			N:           1,
 			NumericKind: "0123456789abcdef",
-			Files: []string{
-				"", "a.evid",
-			},
-			Stored:  1,
-			Timings: timings,
+			Stored:      1,
+			Timings:     timings,
 			Values: []btn.UnitValue{
 				{
 					Unit:  btn.Unit{Query: 1, Part: 2},
@@ -152,7 +153,7 @@ func sampleMessages() []wire.Message {
 				}},
 		},
 		&Partial{
-			Job: "job-1", Digest: digestA, JobBlob: digestB, N: 2, NumericKind: "0123456789abcdef", Files: []string{""}, Stored: 1, Timings: timings,
+			Job: "job-1", Digest: digestA, JobBlob: digestB, N: 2, NumericKind: "0123456789abcdef", Stored: 1, Timings: timings,
 			Values: []btn.UnitValue{
 				{Unit: btn.Unit{Part: 1}, Value: btn.Value{Z: scaled.Make(2, -9), Flops: 12, Weights: &btn.Weights{
 					Ln: []float64{1, math.Inf(-1)}, LnMost: pointer(3.5), Top: 1,
@@ -600,7 +601,6 @@ func (r random) assignments(n *btn.Network) []btn.Assignment {
 	for q := range all {
 		a := btn.Assignment{Plan: plans[r.IntN(len(plans))], Cache: "hit", LnLinks: r.float()}
 		if q%2 == 1 {
-			a.Over = q
 			a.Cost, a.Warnings = pointer(r.cost()), []string{}
 		}
 		if r.IntN(4) == 0 {
@@ -625,8 +625,8 @@ func (r random) samplePlan() *btn.Plan {
 func (r random) sampleAssignments() []btn.Assignment {
 	all := r.assignments(sampleNet)
 	for q := range all {
-		all[q].Joint = []int{q, 7}
-		all[q].Targets = []int{7, q}
+		all[q].Want = btn.Want{Joint: []int{q, 7}, Marginals: true, Targets: []int{7, q}}
+		all[q].Asked = &btn.Asked{Query: query.Query{Joint: []int{q, 7}, Targets: []int{7, q}, Over: q}}
 	}
 	return all
 }

@@ -29,7 +29,7 @@ func TestNumbersOfCores(t *testing.T) {
 		{btn.CoreNumbers{Numbers: three, Scope: []int{4}, Shape: []int{3}, Row: 2}, false},
 		{btn.CoreNumbers{Numbers: []float64{math.NaN()}}, false},
 	} {
-		if err := checkSensitivity(&btn.Sensitivity{Cores: []btn.CoreNumbers{c.core}}); (err == nil) != c.ok {
+		if err := checkNumbers([]btn.CoreNumbers{c.core}); (err == nil) != c.ok {
 			t.Errorf("%+v: %v", c.core, err)
 		}
 	}

@@ -40,15 +40,13 @@ type Task struct {
 	K     int        `msgpack:"k"`
 	N     int        `msgpack:"n"`
 	Units []btn.Unit `msgpack:"units"`
-	// The request's queries from First on, as far as the units name them; others may be empty.
-	Queries []query.Query `msgpack:"queries"`
-	// Position in the request of the first of Queries.
-	First int `msgpack:"first,omitempty"`
-	// Only of the first chunk: the evidence file per query of the request, if any query has one.
-	Files  []string `msgpack:"files,omitempty"`
-	Names  []byte   `msgpack:"names,omitempty"`  // only of the first chunk: as in the network
-	Memory int64    `msgpack:"memory,omitempty"` // bytes for tables
-	Cost   float64  `msgpack:"cost,omitempty"`   // expected flops
+	// The job's demands from First on, as far as the units name them; others may be empty.
+	Demands []btn.Demand `msgpack:"demands"`
+	// Position in the job of the first of Demands.
+	First  int     `msgpack:"first,omitempty"`
+	Names  []byte  `msgpack:"names,omitempty"`  // only of the first chunk: as in the network
+	Memory int64   `msgpack:"memory,omitempty"` // bytes for tables
+	Cost   float64 `msgpack:"cost,omitempty"`   // expected flops
 	// As in the network.
 	OwnCache bool `msgpack:"own_cache,omitempty"`
 	// The numeric kind whose workers compute the job's tasks while there are any; empty: they agree.
@@ -71,7 +69,6 @@ type Partial struct {
 	N           int             `msgpack:"n"`
 	Values      []btn.UnitValue `msgpack:"values"`
 	NumericKind string          `msgpack:"kind"`            // of the worker, see NumericKind
-	Files       []string        `msgpack:"files,omitempty"` // as in the task
 	Names       []byte          `msgpack:"names,omitempty"` // as in the task
 	// As in the task.
 	Ends    []int              `msgpack:"ends,omitempty"`
@@ -124,7 +121,7 @@ func (m *Network) Validate() error {
 	return checkTimes(m.Stored, m.DeadlineMS, m.Timings)
 }
 
-// Validate checks ids, digests, that 0 ≤ K < N, that every unit names a query of the task, evidence
+// Validate checks ids, digests, that 0 ≤ K < N, that every unit names a demand of the task, evidence
 // and times.
 func (m *Task) Validate() error {
 	if err := checkRequest(m.Job, m.Tenant, m.Digest); err != nil {
@@ -144,15 +141,15 @@ func (m *Task) Validate() error {
 		if err := checkUnit(u); err != nil {
 			return under(fmt.Sprintf("units[%d]", i), err)
 		}
-		if u.Query < m.First || u.Query-m.First >= len(m.Queries) {
+		if u.Query < m.First || u.Query-m.First >= len(m.Demands) {
 			return invalid(
-				fmt.Sprintf("units[%d].q", i), "query %d, the task has %d from %d", u.Query,
-				len(m.Queries), m.First,
+				fmt.Sprintf("units[%d].q", i), "demand %d, the task has %d from %d", u.Query,
+				len(m.Demands), m.First,
 			)
 		}
 	}
 
-	if err := checkQueries(m.Queries); err != nil {
+	if err := checkDemands(m.Demands); err != nil {
 		return err
 	}
 

@@ -107,7 +107,7 @@ func (w *worker) answer(ctx context.Context, queries []query.Query) ([]query.Res
 	if err != nil {
 		return nil, err
 	}
-	return stage.Aggregate("truth", assignments, nil, values), nil
+	return stage.Aggregate("truth", assignments, values), nil
 }
 
 // coded returns x encoded and decoded.
@@ -165,9 +165,10 @@ func contracted(
 ) ([]btn.UnitValue, error) {
 	var values []btn.UnitValue
 	chunks, ends := stage.Chunks(net, assignments)
+	demands := stage.Demands(net, queries)
 	shared, memo := &problem.Shared{}, &problem.Recent{}
 	for k, units := range chunks {
-		part, err := stage.Contract(ctx, net, assignments, queries, units, stage.ContractOptions{
+		part, err := stage.Contract(ctx, net, assignments, demands, units, stage.ContractOptions{
 			Memory: memory,
 			Shared: shared,
 			Memo:   memo,

@@ -19,7 +19,7 @@ func contracted(t *testing.T, net *btn.Network, e *btn.Estimate) float64 {
 	t.Helper()
 	sum := 0.0
 	for i, part := range e.Parts {
-		v, err := contraction.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{})
+		v, err := contraction.Part(context.Background(), problem.New(net, problem.Options{}), part, btn.Want{})
 		if err != nil {
 			t.Fatal(err)
 		}

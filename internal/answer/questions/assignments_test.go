@@ -1,10 +1,11 @@
-package aggregate
+package questions
 
 import (
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/answer/aggregate"
 	"github.com/basetensor/basetensor/internal/families/descent"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/search"
@@ -13,42 +14,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
-
-// draws of one value, n times, for parts of some weight.
-func draws(weight float64, value, n int) *btn.Drawn {
-	return &btn.Drawn{Weight: scaled.Make(weight, 5000), Values: slices.Repeat([]int{value, value}, n)}
-}
-
-// TestDrawsAreOfPartsByTheirWeights: one in four is of the part with a quarter of Z, and the same seed
-// chooses the same.
-func TestDrawsAreOfPartsByTheirWeights(t *testing.T) {
-	const n = 20_000
-	parts := []*btn.Drawn{draws(1, 0, n), draws(3, 1, n)}
-	list, err := mixed(parts, n, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ones := 0
-	for _, x := range list {
-		if x[0] != x[1] || len(x) != 2 {
-			t.Fatalf("assignment %v", x)
-		}
-		ones += x[0]
-	}
-	if off := math.Abs(float64(ones) - 0.75*n); off > 5*math.Sqrt(n*0.75*0.25) {
-		t.Errorf("%d of %d are of the second part", ones, n)
-	}
-	again, err := mixed(parts, n, 7)
-	if err != nil || !slices.EqualFunc(list, again, slices.Equal[[]int]) {
-		t.Errorf("another choice, %v", err)
-	}
-	if other, _ := mixed(parts, n, 8); slices.EqualFunc(list, other, slices.Equal[[]int]) {
-		t.Error("seed 8 chooses as seed 7")
-	}
-	if _, err := mixed([]*btn.Drawn{draws(1, 0, 3), draws(1, 0, 2)}, 3, 1); err == nil {
-		t.Error("parts with different numbers of draws are mixed")
-	}
-}
 
 // TestAssignmentsOfParts: the best assignment of all slices, whatever the order in which they come, is
 // in the result; Z and the number of components are those of the other parts.
@@ -68,13 +33,13 @@ func TestAssignmentsOfParts(t *testing.T) {
 	plan := &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
 	}}}
-	in := Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Descents: &btn.Descents{MPE: true}}}
+	in := aggregate.Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Want: btn.Want{Best: 1}}}
 	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}} {
 		in.Values = nil
 		for _, k := range order {
 			in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Part: k}, Value: values[k]})
 		}
-		r := Result(in)
+		r := answerOf(in)
 		if r.Status != query.StatusOK || r.MPE == nil || !slices.Equal(r.MPE.Assignment, []int{1, 0}) || r.MPE.Unique ||
 			math.Abs(r.MPE.LnWeight-math.Log(4)) > 1e-14 || math.Abs(*r.LogZ-math.Log(9)) > 1e-14 || r.Components != 1 || !r.Exact {
 			t.Errorf("order %v: %+v, %+v", order, r, r.MPE)
@@ -85,7 +50,7 @@ func TestAssignmentsOfParts(t *testing.T) {
 	for k := 1; k < len(values); k++ {
 		in.Values[slices.IndexFunc(in.Values, func(u btn.UnitValue) bool { return u.Part == k })].Value = btn.Value{}
 	}
-	if r := Result(in); r.Status != query.StatusError || r.MPE != nil {
+	if r := answerOf(in); r.Status != query.StatusError || r.MPE != nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -119,11 +84,11 @@ func TestATotalBelowAnAssignment(t *testing.T) {
 		over := &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 			Rule: btn.Linear, Slices: 1, Parts: parts[:1], Quality: &btn.Quality{Exact: true, ConditionGram: 1},
 		}}}
-		results := Results([]Input{
+		results := Results([]aggregate.Input{
 			{Assignment: &btn.Assignment{Plan: over}, Values: []btn.UnitValue{{Value: btn.Value{Z: scaled.FromLog(1331)}}}},
 			{
 				Query:      1,
-				Assignment: &btn.Assignment{Plan: plan, Over: 1, Descents: &btn.Descents{Map: []int{0}}},
+				Assignment: &btn.Assignment{Plan: plan, Want: btn.Want{Map: []int{0}}, Asked: &btn.Asked{Query: query.Query{Over: 1}}},
 				Values: []btn.UnitValue{
 					{Unit: btn.Unit{Query: 1}, Value: c.total}, {Unit: btn.Unit{Query: 1, Part: 1}, Value: c.found},
 				},
@@ -184,17 +149,17 @@ func TestCubes(t *testing.T) {
 		Rule: btn.Linear, Slices: 1, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
 		Parts: []btn.Part{&search.Search{Work: 1, Cubes: 2}, &search.Search{Work: 1, Cube: 1, Cubes: 2}},
 	}}}
-	in := Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Descents: &btn.Descents{MPE: true}}, Values: []btn.UnitValue{
+	in := aggregate.Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Want: btn.Want{Best: 1}}, Values: []btn.UnitValue{
 		{Value: found(0, 0, math.Inf(-1), 2)}, {Unit: btn.Unit{Part: 1}, Value: found(0, 0, 1, 2)},
 	}}
-	if r := Result(in); r.Status != query.StatusError || r.Error.Code != fault.OverBudget {
+	if r := answerOf(in); r.Status != query.StatusError || r.Error.Code != fault.OverBudget {
 		t.Errorf("nothing found: %+v, %+v", r, r.Error)
 	}
 
 	// The deadline comes before a cube.
 	in.Values, in.Deadline = []btn.UnitValue{{Value: found(7, 2, 3, 2)}}, true
-	r := Result(in)
-	if r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 7 || r.MPE.LnBound != nil || r.Ended != EndedDeadline {
+	r := answerOf(in)
+	if r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 7 || r.MPE.LnBound != nil || r.Ended != aggregate.EndedDeadline {
 		t.Errorf("one of two cubes: %+v, %+v", r, r.Error)
 	}
 }
@@ -239,14 +204,14 @@ func TestSearchAtTheDeadline(t *testing.T) {
 		{Unit: btn.Unit{Part: 1}, Value: btn.Value{Z: scaled.FromFloat(9)}},
 		{Unit: btn.Unit{Part: 2}, Value: btn.Value{Found: best}},
 	}
-	in := Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Descents: &btn.Descents{MPE: true}}, Values: values}
-	r := Result(in)
+	in := aggregate.Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Want: btn.Want{Best: 1}}, Values: values}
+	r := answerOf(in)
 	if r.Status != query.StatusOK || r.LogZ == nil || r.MPE == nil || r.MPE.Assignment[0] != 1 || !r.MPE.Unique || r.MPE.LnBound != nil {
 		t.Errorf("all: %+v, %+v", r, r.MPE)
 	}
 
 	in.Values, in.Deadline = values[:1], true
-	r = Result(in)
+	r = answerOf(in)
 	if r.Status != query.StatusOK || r.LogZ != nil || r.Zero || r.MPE == nil || r.MPE.Assignment[0] != 0 ||
 		*r.MPE.LnBound != 3 || *r.MPE.Optimal || math.Abs(*r.MPE.Gap-(3-math.Log(2))) > 1e-14 {
 		t.Errorf("at the deadline: %+v, %+v", r, r.MPE)
@@ -259,12 +224,12 @@ func TestSearchAtTheDeadline(t *testing.T) {
 		in.Values = slices.Clone(values[:n])
 		in.Values[0].Value.Found = &proved
 		for _, alone := range []bool{false, true} {
-			in.Deadline, in.Assignment.Descents.Alone = false, alone
-			r, settled := Result(in), Settled(in)
+			in.Deadline, in.Assignment.Alone = false, alone
+			r, settled := answerOf(in), aggregate.Settled(in)
 			if settled != (alone || n == 3) || (r.Status == query.StatusOK) != settled {
 				t.Errorf("%d of 3 parts, alone %v: settled %v, %+v", n, alone, settled, r)
 			}
-			if alone && (r.LogZ != nil || r.MPE == nil || !*r.MPE.Optimal || r.Ended != endedSettled) {
+			if alone && (r.LogZ != nil || r.MPE == nil || !*r.MPE.Optimal || r.Ended != "settled") {
 				t.Errorf("%d of 3 parts, proved: %+v", n, r)
 			}
 			if !alone && n == 3 && (r.LogZ == nil || r.Ended != "") {
@@ -272,9 +237,9 @@ func TestSearchAtTheDeadline(t *testing.T) {
 			}
 		}
 	}
-	in.Assignment.Descents.Alone, in.Deadline = true, false
+	in.Assignment.Alone, in.Deadline = true, false
 	in.Values = values[:1]
-	if r := Result(in); Settled(in) || r.Status == query.StatusOK {
+	if r := answerOf(in); aggregate.Settled(in) || r.Status == query.StatusOK {
 		t.Errorf("not proved, not at the deadline: %+v", r)
 	}
 	in.Deadline = true
@@ -283,36 +248,37 @@ func TestSearchAtTheDeadline(t *testing.T) {
 	better := *searched
 	better.Values, better.Weight = []int{2}, scaled.FromFloat(3)
 	in.Values = []btn.UnitValue{values[0], {Value: btn.Value{Found: &better}}}
-	if r := Result(in); r.MPE == nil || r.MPE.Assignment[0] != 2 {
+	if r := answerOf(in); r.MPE == nil || r.MPE.Assignment[0] != 2 {
 		t.Errorf("two runs: %+v", r.MPE)
 	}
 	in.Values = values[1:2]
-	if r := Result(in); r.Status != query.StatusError || r.Error.Code != fault.Deadline {
+	if r := answerOf(in); r.Status != query.StatusError || r.Error.Code != fault.Deadline {
 		t.Errorf("without the search: %+v", r)
 	}
 
 	// A search that has found nothing leaves the answer to the elimination, and is none at the deadline.
 	nothing := slices.Clone(values)
 	nothing[0].Value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: 3}
-	in.Values, in.Deadline, in.Assignment.Descents.Alone = nothing, false, false
-	if r := Result(in); r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 1 || r.LogZ == nil {
+	in.Values, in.Deadline, in.Assignment.Alone = nothing, false, false
+	if r := answerOf(in); r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 1 || r.LogZ == nil {
 		t.Errorf("nothing found by the search: %+v, %+v", r.MPE, r.Error)
 	}
 	in.Values, in.Deadline = nothing[:1], true
-	if r := Result(in); r.Status != query.StatusError || r.Error.Code != fault.Deadline {
+	if r := answerOf(in); r.Status != query.StatusError || r.Error.Code != fault.Deadline {
 		t.Errorf("nothing found by the deadline: %+v", r)
 	}
 
 	// Of one variable: the elimination counts where it is there, the search where the deadline came, with bounds of its weight.
 	parts[0], path.Ask = &search.Search{Work: 1, Map: &search.Marginal{Entries: 1}}, btn.AskMap
 	searched.Upper = 1
-	in.Assignment.Descents = &btn.Descents{Map: []int{0}}
+	in.Assignment.Want = btn.Want{Map: []int{0}}
 	in.Values, in.Deadline = values, false
-	if r := Result(in); r.LogZ == nil || r.Map == nil || r.Map.Assignment[0] != 1 || !r.Map.Exact || r.Map.LnBound != nil || r.Map.Gap != nil {
+	r = answerOf(in)
+	if r.LogZ == nil || r.Map == nil || r.Map.Assignment[0] != 1 || !r.Map.Exact || r.Map.LnBound != nil || r.Map.Gap != nil {
 		t.Errorf("marginal MAP, all: %+v, %+v", r, r.Map)
 	}
 	in.Values, in.Deadline = values[:1], true
-	if r := Result(in); r.Status != query.StatusOK || r.LogZ != nil || r.Map == nil || r.Map.Assignment[0] != 0 || r.Map.Exact ||
+	if r := answerOf(in); r.Status != query.StatusOK || r.LogZ != nil || r.Map == nil || r.Map.Assignment[0] != 0 || r.Map.Exact ||
 		*r.Map.LnBound != 3 || *r.Map.Optimal || *r.Map.LnUpper != 1 || *r.Map.Gap != 3-r.Map.LnWeight {
 		t.Errorf("marginal MAP at the deadline: %+v, %+v", r, r.Map)
 	}

@@ -1,4 +1,4 @@
-package aggregate
+package questions
 
 import (
 	"cmp"
@@ -6,8 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/answer/aggregate"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -15,69 +16,63 @@ import (
 // Sensitivity: how P(target | evidence) = Z_t/Z depends on the numbers of the model. Both are linear in
 // every one of them, so that P is their ratio, exactly, however far a number varies.
 
-// reportSensitivity fills in the sensitivity, from the derivatives of Z and those of the parts with the
-// target.
-func (r *estimate) reportSensitivity(
-	to *query.Result, alpha, by []scaled.Number, s *btn.Sensitivity,
-) *query.ErrorInfo {
-	z := make([]scaled.Number, len(r.parts))
-	each := make([]*btn.Derivatives, len(r.parts))
-	for i := range r.parts {
-		t := r.parts[i].Target
-		if t == nil {
-			return failure(fault.Internal, "component %d has no value with the target", i)
+// sensitivity is how the probability of a target depends on the numbers of the model.
+var sensitivity = kind{
+	want: func(q *query.Query, w *btn.Want) {
+		if q.Sensitivity != nil {
+			w.Derivatives, w.Target = true, &factorgraph.Observation{Var: q.Sensitivity.Variable, Value: q.Sensitivity.Value}
 		}
-		z[i], each[i] = t.Z, t.Derivatives
-	}
-	with, err := sumDerivatives(alpha, each)
-	if err != nil {
-		return failure(fault.Internal, "with the target: %v", err)
-	}
-	if len(with) != len(by) {
-		return failure(fault.Internal, "%d derivatives with the target, %d without", len(with), len(by))
-	}
+	},
+	answer: vary,
+}
 
-	target := s.Target
+// vary writes the sensitivity that a query asks for, from the derivatives of Z and those of its terms with the target.
+func vary(a *answer) {
+	if a.asked.Query.Sensitivity == nil || a.total.TargetDerivatives == nil {
+		return
+	}
+	target := *a.asked.Query.Sensitivity
 	target.Range = cmp.Or(target.Range, query.DefaultRange)
 	target.Top = cmp.Or(target.Top, query.DefaultTop)
 	out := &query.SensitivityResult{Sensitivity: target, Tornado: []query.Swing{}}
-	share := scaled.SumProducts(alpha, z).Div(r.z).Float64()
-	if out.P = min(1, max(0, share)); !(math.Abs(share-out.P) <= negativeMarginal) {
-		to.Warnings = append(to.Warnings, fmt.Sprintf("no sensitivity: the estimate of the target's probability is %.3g", share))
-		return nil
+	by, with, z, cores := a.total.Derivatives, a.total.TargetDerivatives, a.total.Z, a.numbers
+	share := a.total.Target.Div(z).Float64()
+	if out.P = min(1, max(0, share)); !(math.Abs(share-out.P) <= aggregate.ProbabilityRounding) {
+		a.warn(fmt.Sprintf("no sensitivity: the estimate of the target's probability is %.3g", share))
+		return
 	}
 	unknown := 0
-	beyond, difference := false, differences(by, with, r.z, out.P)
-	for c := range s.Cores {
-		n := len(s.Cores[c].Numbers)
+	beyond, difference := false, differences(by, with, z, out.P)
+	for c := range cores {
+		n := len(cores[c].Numbers)
 		if n > len(by) {
-			return failure(fault.Internal, "%d derivatives, the factors have more numbers", len(by))
+			a.warn(fmt.Sprintf("no sensitivity: %d derivatives are left, and a factor has %d numbers", len(by), n))
+			return
 		}
-		theta := s.Cores[c].Numbers
-		f := numbersOf{core: &s.Cores[c], factor: c, p: out.P}
-		f.total, f.target = f.over(by[:n], nil, r.z), f.over(with[:n], nil, r.z)
-		f.totalShare, f.targetShare = f.over(by[:n], theta, r.z), f.over(with[:n], theta, r.z)
+		theta := cores[c].Numbers
+		f := numbersOf{core: &cores[c], factor: c, p: out.P}
+		f.total, f.target = f.over(by[:n], nil, z), f.over(with[:n], nil, z)
+		f.totalShare, f.targetShare = f.over(by[:n], theta, z), f.over(with[:n], theta, z)
 		f.report(out)
 		beyond = beyond || f.beyond
 		unknown += f.unknown
 		by, with = by[n:], with[n:]
 	}
 	if beyond {
-		sizes := make([]int, len(s.Cores))
+		sizes := make([]int, len(cores))
 		for c := range sizes {
-			sizes[c] = len(s.Cores[c].Numbers)
+			sizes[c] = len(cores[c].Numbers)
 		}
 		out.Derivatives, out.ScaledDerivatives = [][]float64{}, scaledGradients(difference(), sizes, scaled.One)
-		to.Warnings = append(to.Warnings, "a derivative is beyond float64: scaled_derivatives has all of them, as mantissas and exponents")
+		a.warn("a derivative is beyond float64: scaled_derivatives has all of them, as mantissas and exponents")
 	}
 	if unknown > 0 {
-		to.Warnings = append(to.Warnings,
+		a.warn(
 			fmt.Sprintf("%d numbers are not ranked: in their ranges Z cancels as far as rounding or leaves float64, or P leaves 0 to 1", unknown))
 	}
-	slices.SortStableFunc(out.Tornado, func(a, b query.Swing) int { return cmp.Compare(b.High-b.Low, a.High-a.Low) })
+	slices.SortStableFunc(out.Tornado, func(x, y query.Swing) int { return cmp.Compare(y.High-y.Low, x.High-x.Low) })
 	out.Tornado = slices.Clip(out.Tornado[:min(len(out.Tornado), target.Top)])
-	to.Sensitivity = out
-	return nil
+	a.to.Sensitivity = out
 }
 
 // differences returns a function that makes the derivatives of P for numbers of any range.

@@ -1,0 +1,72 @@
+package questions
+
+// Questions about the numbers of the model: gradients of ln Z, and likelihoods of cases.
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// gradients are ∂ ln Z/∂θ by every number θ of every factor.
+var gradients = kind{
+	want: func(q *query.Query, w *btn.Want) { w.Derivatives = w.Derivatives || q.Gradients },
+	answer: func(a *answer) {
+		if !a.asked.Query.Gradients || a.total.Derivatives == nil {
+			return
+		}
+		a.to.Gradients, a.to.ScaledGradients = quotients(a.total.Derivatives, a.total.Sizes, a.total.Z)
+		if a.to.ScaledGradients != nil {
+			a.warn("a gradient is beyond float64: scaled_gradients has all of them, as mantissas and exponents")
+		}
+	},
+}
+
+// likelihood is the sum of ln Z over cases.
+var likelihood = kind{
+	want:     func(q *query.Query, w *btn.Want) { w.Cases = q.Cases },
+	isOfZero: true,
+	answer: func(a *answer) {
+		c := a.total.Cases
+		if c == nil {
+			return
+		}
+		a.to.Likelihood = &query.Likelihood{Ln: c.Ln, Gradients: c.Gradients}
+		if c.Impossible > 0 {
+			row := c.Impossible - 1
+			a.to.Likelihood.Impossible = &row
+		}
+	},
+}
+
+// quotients divides derivatives by Z, core by core: into numbers with exponents where one is beyond float64.
+func quotients(by []scaled.Number, sizes []int, z scaled.Number) ([][]float64, *query.ScaledGradients) {
+	out := make([][]float64, len(sizes))
+	at := 0
+	for c, n := range sizes {
+		out[c] = make([]float64, n)
+		for k := range n {
+			if out[c][k] = by[at].Div(z).Float64(); math.IsInf(out[c][k], 0) {
+				return nil, scaledGradients(by, sizes, z)
+			}
+			at++
+		}
+	}
+	return out, nil
+}
+
+// scaledGradients is gradients for numbers of any range.
+func scaledGradients(by []scaled.Number, sizes []int, z scaled.Number) *query.ScaledGradients {
+	out := &query.ScaledGradients{Mantissas: make([][]float64, len(sizes)), Exponents: make([][]int64, len(sizes))}
+	for c, n := range sizes {
+		out.Mantissas[c], out.Exponents[c] = make([]float64, n), make([]int64, n)
+		for k := range n {
+			x := by[k].Div(z)
+			out.Mantissas[c][k], out.Exponents[c][k] = x.Mant, x.Exp
+		}
+		by = by[n:]
+	}
+	return out
+}

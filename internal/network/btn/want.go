@@ -1,0 +1,173 @@
+package btn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Demand is evidence, and what is wanted under it. Variables are those of the network that it is about.
+type Demand struct {
+	Evidence factorgraph.Evidence `msgpack:"evidence,omitempty"`
+	Want
+}
+
+// Want says what a plan has to provide beside Z. It is the union of what the questions of a query need.
+type Want struct {
+	// Marginals asks for the marginals of Targets, or of all variables if there are no Targets, at about three times the cost of Z.
+	Marginals bool  `msgpack:"marginals,omitempty"`
+	Targets   []int `msgpack:"targets,omitempty"`
+	// Joint lists the variables of a joint marginal.
+	Joint []int `msgpack:"joint,omitempty"`
+	// Derivatives asks for ∂Z/∂θ of every number θ of the model, and with Target for those of the terms of Z that have this value, too.
+	Derivatives bool                     `msgpack:"derivatives,omitempty"`
+	Target      *factorgraph.Observation `msgpack:"target,omitempty"`
+	// Cases are in the place of evidence: Value.Cases is asked for, and Derivatives are those of the sum.
+	Cases *query.Cases `msgpack:"cases,omitempty"`
+	// Best is how many of the most probable assignments of all variables are asked for; 0: none.
+	Best int `msgpack:"best,omitempty"`
+	// Map lists the variables whose most probable assignment is asked for, the others summed out.
+	Map []int `msgpack:"map,omitempty"`
+	// Samples is how many assignments are to be drawn, with Seed.
+	Samples int    `msgpack:"samples,omitempty"`
+	Seed    uint64 `msgpack:"seed,omitempty"`
+	// Conflict asks which observations contradict each other, if Z is 0.
+	Conflict bool `msgpack:"conflict,omitempty"`
+	// Until is when a part ends that has an answer at any time; zero: its work alone ends it. Whoever contracts sets it.
+	Until time.Time `msgpack:"-"`
+}
+
+// IsParametric reports whether derivatives by the numbers of the model, or cases, are wanted: every factor is a core of its own then.
+func (w *Want) IsParametric() bool { return w.Derivatives || w.Cases != nil }
+
+// Descends reports whether assignments of values are wanted.
+func (w *Want) Descends() bool { return w.Best > 0 || len(w.Map) > 0 || w.Samples > 0 }
+
+// IsTotal reports whether Z alone is wanted.
+func (w *Want) IsTotal() bool {
+	return !w.Marginals && len(w.Joint) == 0 && !w.Descends() && !w.IsParametric()
+}
+
+// Explains reports whether the most probable assignment, of all variables or of some, is all that is wanted beside Z and marginals.
+func (w *Want) Explains() bool {
+	return (w.Best > 0) != (len(w.Map) > 0) && w.Samples == 0 && len(w.Joint) == 0 && !w.IsParametric()
+}
+
+// Asks lists the kinds of assignments that are wanted.
+func (w *Want) Asks() (list []Ask) {
+	if w.Best > 0 {
+		list = append(list, AskMPE)
+	}
+	if len(w.Map) > 0 {
+		list = append(list, AskMap)
+	}
+	if w.Samples > 0 {
+		list = append(list, AskSamples)
+	}
+	return list
+}
+
+// variables lists the variables that a demand names or observes. isAll says that what it wants depends on all variables.
+func (d *Demand) variables() (named []int, isAll bool) {
+	if d.Marginals && len(d.Targets) == 0 || d.Best > 0 || d.Samples > 0 || d.IsParametric() {
+		return nil, true
+	}
+	named = slices.Concat(d.Targets, d.Joint, d.Map)
+	for _, o := range d.Evidence.Hard {
+		named = append(named, o.Var)
+	}
+	for _, s := range d.Evidence.Soft {
+		named = append(named, s.Var)
+	}
+	return named, false
+}
+
+// Renumber returns the demand with the variables that it names replaced by others. What it wants may not depend on all variables.
+func (d Demand) Renumber(number func(v int) int) Demand {
+	list := func(variables []int) []int {
+		if variables == nil {
+			return nil
+		}
+		out := make([]int, len(variables))
+		for k, v := range variables {
+			out[k] = number(v)
+		}
+		return out
+	}
+	d.Targets, d.Joint, d.Map = list(d.Targets), list(d.Joint), list(d.Map)
+	evidence := factorgraph.Evidence{}
+	for _, o := range d.Evidence.Hard {
+		evidence.Hard = append(evidence.Hard, factorgraph.Observation{Var: number(o.Var), Value: o.Value})
+	}
+	for _, s := range d.Evidence.Soft {
+		evidence.Soft = append(evidence.Soft, factorgraph.Likelihood{Var: number(s.Var), Weights: s.Weights})
+	}
+	d.Evidence = evidence
+	return d
+}
+
+// Numbers returns how many numbers are wanted of a model with these domains, at least. Derivatives are counted as one per value
+// of a variable. Variables out of range count nothing.
+func (w *Want) Numbers(domains []int) float64 {
+	domain := func(v int) float64 {
+		if v < 0 || v >= len(domains) {
+			return 0
+		}
+		return float64(domains[v])
+	}
+	all := 0.0
+	for v := range domains {
+		all += domain(v)
+	}
+
+	numbers := 1.0 // Z
+	switch {
+	case len(w.Targets) > 0:
+		for _, v := range w.Targets {
+			numbers += domain(v)
+		}
+	case w.Marginals:
+		numbers += all
+	}
+	if len(w.Joint) > 0 {
+		cells := 1.0
+		for _, v := range w.Joint {
+			cells *= max(1, domain(v))
+		}
+		numbers += cells
+	}
+	if w.IsParametric() {
+		numbers += all
+	}
+	variables := float64(len(domains))
+	return numbers + float64(w.Best)*variables + float64(len(w.Map)) + float64(w.Samples)*max(1, variables)
+}
+
+// Check checks what is wanted against the domains of a model: variables are in range, and numbers within the bounds of package query.
+func (w *Want) Check(domains []int) error {
+	for _, v := range w.Targets {
+		if v < 0 || v >= len(domains) {
+			return fmt.Errorf("targets: variable %d of %d", v, len(domains))
+		}
+	}
+	if t := w.Target; t != nil && (t.Var < 0 || t.Var >= len(domains) || t.Value < 0 || t.Value >= domains[t.Var]) {
+		return fmt.Errorf("target: variable %d = %d", t.Var, t.Value)
+	}
+	if w.Best < 0 || w.Best > query.MaxBest || w.Samples < 0 || w.Samples > math.MaxInt32 {
+		return fmt.Errorf("best: %d assignments, %d samples", w.Best, w.Samples)
+	}
+	if err := query.CheckJoint(domains, w.Joint); err != nil {
+		return fmt.Errorf("joint: %w", err)
+	}
+	if err := query.CheckSet(domains, w.Map); err != nil {
+		return fmt.Errorf("map: %w", err)
+	}
+	if err := query.CheckSamples(len(domains), w.Samples); err != nil {
+		return fmt.Errorf("samples: %w", err)
+	}
+	return nil
+}
