@@ -113,7 +113,7 @@ func sum(parts []part) (by [][]float64, step Step, err error) {
 		if err != nil {
 			return nil, step, err
 		}
-		step.Ln += l.Ln
+		step.Ln += *l.Ln
 		step.Exact = step.Exact && p.answer.Results[0].Exact
 		if by == nil {
 			by = l.Gradients
@@ -145,8 +145,8 @@ func (p *part) likelihood() (*query.Likelihood, error) {
 	case l != nil && l.Impossible != nil && *l.Impossible >= 0 && *l.Impossible < len(p.cases):
 		return nil, fault.New(fault.BadInput,
 			"row %d has probability 0 in the model that fitting begins with, and no step changes that", p.cases[*l.Impossible].row)
-	case l == nil || l.Gradients == nil:
-		return nil, fault.New(fault.Internal, "job %s: no gradient of the likelihood: %v", a.Job, r.Warnings)
+	case l == nil || l.Ln == nil || l.Gradients == nil:
+		return nil, fault.New(fault.Internal, "job %s: no likelihood with its gradient: %v", a.Job, r.Warnings)
 	}
 	return l, nil
 }
