@@ -57,7 +57,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	plan, hit, why := modelPlan(j, spent, ask.Again)
 	found, err := circuitOf(j, plan, hit, why)
 	if found == nil && err == nil && spent > 0 && once(j) && (!j.Evidence.IsEmpty() || errors.Is(why, logic.ErrCircuit)) {
-		found, err = whole(j, max(spent, int64(rival(j)/2)))
+		found, err = oneCube(j, max(spent, int64(rival(j)/2)))
 	}
 	if found != nil || err != nil {
 		return found, err
@@ -70,7 +70,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	far := refused != nil || tree.Plan.Estimates[0].Cost.Flops > policy.CubesAbove
 	if far && once(j) {
 		if spent == 0 { // else it was searched as a whole
-			found, err = whole(j, policy.WholeWork)
+			found, err = oneCube(j, policy.WholeWork)
 		}
 		if found == nil && err == nil {
 			found, err = cubes(j)
