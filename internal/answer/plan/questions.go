@@ -116,24 +116,24 @@ func weighs(q query.Query) bool {
 
 // weighted assigns weighted samples, exact ones where nothing is left to draw for.
 func (a *assigner) weighted(q query.Query) (*btn.Assignment, error) {
-	found, err := sampled.ProposeStates(a.Job, q)
-	if found != nil && err == nil && proposal.Timed(a.Ctx) {
-		err = regions.Witness(a.Job, found)
+	assignment, err := sampled.ProposeStates(a.Job, q)
+	if assignment != nil && err == nil && proposal.Timed(a.Ctx) {
+		err = regions.Witness(a.Job, assignment)
 	}
-	if found != nil || err != nil {
-		return found, err
+	if assignment != nil || err != nil {
+		return assignment, err
 	}
 	return a.exactDescents(q)
 }
 
 // exactDescents is descents by exact methods.
 func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
-	known, err := a.piloted(q)
+	solution, err := a.pilot(q)
 	if err != nil {
 		return nil, err
 	}
-	if known != nil && !known.Found.Relaxed {
-		return a.searched(q, known, btn.ProvedWithoutZ)
+	if solution != nil && !solution.Found.Relaxed {
+		return a.searched(q, solution, btn.ProvedWithoutZ)
 	}
 	var assignment *btn.Assignment
 	if len(q.Joint) > 0 || btn.Parametric(q) || a.method != nil && a.method.Exact() {
@@ -142,7 +142,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 		assignment, err = a.cautioned(a.exactInTime(q))
 	}
 	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && explains(q) && a.Ctx.Err() == nil {
-		return a.searched(q, known, "Z is left open, the exact way does not fit: "+err.Error())
+		return a.searched(q, solution, "Z is left open, the exact way does not fit: "+err.Error())
 	}
 	if err != nil {
 		return nil, err
@@ -157,8 +157,8 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	}
 	heavy := cost.Flops > policy.InsuredShare*a.Settings.Budget // to be left out behind a search that has proved its assignment
 	for _, ask := range asks(q) {
-		if of, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok && (ask != btn.AskMPE || q.Best < 2) {
-			parts, err := of.Finding(a.Job, assignment.Plan.Estimates[0].Parts, ask)
+		if finder, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok && (ask != btn.AskMPE || q.Best < 2) {
+			parts, err := finder.Finding(a.Job, assignment.Plan.Estimates[0].Parts, ask)
 			if err != nil {
 				return nil, err
 			}
@@ -167,31 +167,31 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 				continue
 			}
 		}
-		found, hit, err := a.descent(ask, q, known, cost.Flops)
+		descent, hit, err := a.descent(ask, q, solution, cost.Flops)
 		if err != nil {
 			return nil, err
 		}
-		own := &found.Estimates[0]
-		heavy = heavy || btn.IsInterim(own.Parts[0]) && len(own.Parts) > 1
-		if e.Alpha == nil && btn.IsInterim(own.Parts[0]) { // it is done first
-			e.Parts = slices.Concat(own.Parts, e.Parts)
+		estimate := &descent.Estimates[0]
+		heavy = heavy || btn.IsInterim(estimate.Parts[0]) && len(estimate.Parts) > 1
+		if e.Alpha == nil && btn.IsInterim(estimate.Parts[0]) { // it is done first
+			e.Parts = slices.Concat(estimate.Parts, e.Parts)
 		} else {
-			e.Parts = append(e.Parts, own.Parts...)
+			e.Parts = append(e.Parts, estimate.Parts...)
 		}
-		cost.Flops += own.Cost.Flops
-		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
-		e.Cost.Flops += own.Cost.Flops
-		e.Cost.Bytes = max(e.Cost.Bytes, own.Cost.Bytes)
+		cost.Flops += estimate.Cost.Flops
+		cost.Bytes = max(cost.Bytes, estimate.Cost.Bytes)
+		e.Cost.Flops += estimate.Cost.Flops
+		e.Cost.Bytes = max(e.Cost.Bytes, estimate.Cost.Bytes)
 		if hit == btn.CacheMiss {
 			assignment.Cache = hit
 		}
 	}
-	if known != nil && a.begins(q) {
-		at := 0
+	if solution != nil && a.begins(q) {
+		place := 0
 		if e.Alpha != nil {
-			at = len(e.Parts)
+			place = len(e.Parts)
 		}
-		e.Parts = slices.Insert(e.Parts, at, known.Part())
+		e.Parts = slices.Insert(e.Parts, place, solution.Part())
 	}
 	if assignment.Cost != nil {
 		assignment.Cost = &cost
@@ -210,10 +210,11 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	return assignment, nil
 }
 
-// piloted returns what a short search finds where a job asks for the most probable assignment alone, and an elimination for it along the
-// min-fill order takes more than policy.PilotFlops; nil: nothing. The search may take policy.PilotRatio as much as that. With a deadline,
-// which the elimination may miss, and of cubes, the search comes from policy.InsuredShare of the budget on, and takes its share of it.
-func (a *assigner) piloted(q query.Query) (*search.Known, error) {
+// pilot makes a short search for the most probable assignment, and returns what it finds. The result is nil if the job asks for anything
+// else, or if an elimination along the min-fill order takes at most policy.PilotFlops. The search may take policy.PilotRatio times the work
+// of that elimination. If there is a deadline, which the elimination may miss, or the search is divided into cubes, it is made from
+// policy.InsuredShare of the budget on, and takes its share of the budget.
+func (a *assigner) pilot(q query.Query) (*search.Known, error) {
 	if !a.Auto() || !q.MPE || !explains(q) || q.Marginals {
 		return nil, nil
 	}
@@ -232,11 +233,11 @@ func (a *assigner) piloted(q query.Query) (*search.Known, error) {
 	if err != nil || cost.Flops < least {
 		return nil, a.Ctx.Err()
 	}
-	known, err := search.Try(a.Job, min(share, ratio*cost.Flops/a.Settings.Budget), q.Best)
+	solution, err := search.Try(a.Job, min(share, ratio*cost.Flops/a.Settings.Budget), q.Best)
 	if err != nil {
 		return nil, a.Ctx.Err()
 	}
-	return known, nil
+	return solution, nil
 }
 
 // begins reports whether other parts begin with what a short search has found, proved or not.
@@ -256,34 +257,34 @@ func explains(q query.Query) bool {
 	return q.MPE != (len(q.Map) > 0) && q.Samples == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
 }
 
-// searched assigns a search for the most probable assignment, after what is known; that alone where it is proved. Z is left open, of which
-// why says the reason.
-func (a *assigner) searched(q query.Query, known *search.Known, why string) (*btn.Assignment, error) {
+// searched assigns a search for the most probable assignment, after the solution of a short search. If that solution is proved, no
+// further search is made. Z is left open, and why is the reason.
+func (a *assigner) searched(q query.Query, solution *search.Known, why string) (*btn.Assignment, error) {
 	var plan *btn.Plan
 	hit := a.CacheState()
-	if known != nil && !known.Found.Relaxed {
-		plan = proposal.Exact(btn.Cost{Flops: known.Flops})
+	if solution != nil && !solution.Found.Relaxed {
+		plan = proposal.Exact(btn.Cost{Flops: solution.Flops})
 	} else {
 		var err error
-		if plan, hit, err = a.searching(asks(q)[0], q, known)(1); err != nil {
+		if plan, hit, err = a.searching(asks(q)[0], q, solution)(1); err != nil {
 			return nil, err
 		}
 	}
-	if known != nil {
+	if solution != nil {
 		e := &plan.Estimates[0]
-		e.Parts = slices.Insert(e.Parts, 0, known.Part())
+		e.Parts = slices.Insert(e.Parts, 0, solution.Part())
 	}
-	found := proposal.Priced(plan, hit)
-	found.Descents = &btn.Descents{MPE: q.MPE, Best: q.Best, Map: q.Map}
-	found.Warnings = []string{why}
+	assignment := proposal.Priced(plan, hit)
+	assignment.Descents = &btn.Descents{MPE: q.MPE, Best: q.Best, Map: q.Map}
+	assignment.Warnings = []string{why}
 	if q.Marginals {
-		found.Warnings = append(found.Warnings, "so are the marginals")
+		assignment.Warnings = append(assignment.Warnings, "so are the marginals")
 	}
-	return found, nil
+	return assignment, nil
 }
 
 // searching proposes a search that answers a question with a share of the budget; in cubes where it is all there is.
-func (a *assigner) searching(ask btn.Ask, q query.Query, known *search.Known) func(share float64) (*btn.Plan, string, error) {
+func (a *assigner) searching(ask btn.Ask, q query.Query, solution *search.Known) func(share float64) (*btn.Plan, string, error) {
 	if ask == btn.AskMap {
 		return func(share float64) (*btn.Plan, string, error) { return search.ProposeMap(a.Job, share, q.Map) }
 	}
@@ -292,13 +293,13 @@ func (a *assigner) searching(ask btn.Ask, q query.Query, known *search.Known) fu
 		if share == 1 {
 			cubes = a.cubes(q)
 		}
-		return search.Propose(a.Job, share, cubes, known)
+		return search.Propose(a.Job, share, cubes, solution)
 	}
 }
 
 // descent proposes an elimination that finds assignments, beside Z in so many flops. By method auto it is insured, and looked for until the
 // end of the time for planning.
-func (a *assigner) descent(ask btn.Ask, q query.Query, known *search.Known, flops float64) (plan *btn.Plan, hit string, err error) {
+func (a *assigner) descent(ask btn.Ask, q query.Query, solution *search.Known, flops float64) (plan *btn.Plan, hit string, err error) {
 	if ask == btn.AskSamples || !a.Auto() {
 		return descent.Propose(a.Job, ask, q.Map)
 	}
@@ -306,7 +307,7 @@ func (a *assigner) descent(ask btn.Ask, q query.Query, known *search.Known, flop
 		plan, hit, err = descent.Propose(a.Job, ask, q.Map)
 		return err
 	})
-	return a.insured(plan, hit, err, flops, a.searching(ask, q, known))
+	return a.insured(plan, hit, err, flops, a.searching(ask, q, solution))
 }
 
 // insured adds a search to a plan for a most probable assignment that may not be done by the deadline, with Z in so many flops, and takes
@@ -330,13 +331,13 @@ func (a *assigner) insured(
 	if err != nil {
 		return plan, hit, nil
 	}
-	e, own := plan.Estimates[0], &other.Estimates[0]
-	e.Parts = slices.Concat(own.Parts, e.Parts)
-	e.Cost.Flops += own.Cost.Flops
-	e.Cost.Bytes = max(e.Cost.Bytes, own.Cost.Bytes)
-	both := *plan
-	both.Estimates = []btn.Estimate{e}
-	return &both, hit, nil
+	e, estimate := plan.Estimates[0], &other.Estimates[0]
+	e.Parts = slices.Concat(estimate.Parts, e.Parts)
+	e.Cost.Flops += estimate.Cost.Flops
+	e.Cost.Bytes = max(e.Cost.Bytes, estimate.Cost.Bytes)
+	combined := *plan
+	combined.Estimates = []btn.Estimate{e}
+	return &combined, hit, nil
 }
 
 // asks lists the questions for assignments of a query.

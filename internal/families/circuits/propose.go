@@ -301,15 +301,15 @@ func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 // rival is the price of an elimination of the simplified network under the query's evidence, in steps of a search, as far as such a search
 // may go: to policy.WholeWork where Z alone is wanted once, else to its share of the budget.
 func rival(j *proposal.Job) float64 {
-	most := circuitWork(j, math.Inf(1))
+	work := circuitWork(j, math.Inf(1))
 	if once(j) {
-		most = policy.WholeWork
+		work = policy.WholeWork
 	}
 	p, err := exact.Of(j.Ctx, j.Problem(), false, nil)
 	if err != nil {
 		return 0
 	}
-	limit := 2 * float64(most)
+	limit := 2 * float64(work)
 	_, cost, _, err := contractionorder.MinFillCost(j.Ctx, p.Hypergraph(), limit*policy.StepCells, policy.MostFill)
 	if err != nil {
 		return 0

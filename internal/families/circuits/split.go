@@ -40,8 +40,8 @@ func cubes(j *proposal.Job) (*btn.Assignment, error) {
 }
 
 // oneCube assigns the search of what the evidence leaves of the network as one cube. It makes that search to know whether it ends; a
-// contraction in the same process takes the number that it found. The assignment is nil if the search does not end within so many steps of work, and if the
-// query is not for Z alone or another one may follow. Its price is that of all these steps.
+// contraction in the same process takes the number that it found. The assignment is nil if the search does not end within so many steps
+// of work, and if the query is not for Z alone or another one may follow. Its price is that of all these steps.
 func oneCube(j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if !once(j) {
 		return nil, nil
