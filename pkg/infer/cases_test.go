@@ -33,17 +33,6 @@ func drawCases(rng *rand.Rand, m *factorgraph.Model, rows int) *query.Cases {
 	return c
 }
 
-// observedIn is a row as evidence.
-func observedIn(c *query.Cases, row int) factorgraph.Evidence {
-	values := map[int]int{}
-	for k, x := range c.Rows[row] {
-		if x >= 0 {
-			values[c.Variables[k]] = x
-		}
-	}
-	return factorgraph.Observe(values)
-}
-
 // TestCasesEqualEnumeration: the sums of ln Z and of its derivatives over cases, for models in any form, with zeros, with numbers below 0
 // and with entries further apart than a tree takes; and the first case that is impossible.
 func TestCasesEqualEnumeration(t *testing.T) {
@@ -69,7 +58,7 @@ func TestCasesEqualEnumeration(t *testing.T) {
 		first, isSigned := -1, false
 		ln := 0.0
 		for row := range c.Rows {
-			z := oracle.Z(m, observedIn(c, row))
+			z := oracle.Z(m, oracle.Observed(c.Variables, c.Rows[row]))
 			switch isSigned = isSigned || z.Sign() < 0; {
 			case z.Sign() > 0:
 				ln += c.Weights[row] * oracle.Ln(z)
@@ -109,7 +98,7 @@ func TestCasesEqualEnumeration(t *testing.T) {
 			for k, n := range numbers(m.Factors[f].Table) {
 				want, size := 0.0, 0.0
 				for row := range c.Rows {
-					ev := observedIn(c, row)
+					ev := oracle.Observed(c.Variables, c.Rows[row])
 					by, each := enumerated(m, ev, n, oracle.Z(m, ev))
 					want, size = want+c.Weights[row]*by, size+math.Abs(c.Weights[row])*each
 				}
