@@ -26,9 +26,9 @@ func writeAssignments(b *strings.Builder, r *query.Result, n query.Names) {
 // writeExplanation writes the most probable explanation, a line per variable, and a line per next best one.
 func writeExplanation(b *strings.Builder, r *query.Result, n query.Names) {
 	m := r.MPE
-	unique, rest := "others are as good", "none"
+	unique, unlisted := "others are as good", "none"
 	if len(m.Others) > 0 {
-		rest = "none that is not listed"
+		unlisted = "none that is not listed"
 	}
 	switch {
 	case m.Unique:
@@ -36,7 +36,7 @@ func writeExplanation(b *strings.Builder, r *query.Result, n query.Names) {
 	case m.Optimal != nil && *m.Optimal:
 		unique = fmt.Sprintf("none is better by more than %.2g", *m.Gap)
 	case m.LnBound != nil:
-		unique = fmt.Sprintf("the best found, %s is above %s (gap %.4g)", rest, decimals(*m.LnBound), *m.Gap)
+		unique = fmt.Sprintf("the best found, %s is above %s (gap %.4g)", unlisted, decimals(*m.LnBound), *m.Gap)
 	}
 	fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "mpe", decimals(m.LnWeight), unique)
 	if r.Exact && r.LogZ != nil {

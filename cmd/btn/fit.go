@@ -225,11 +225,11 @@ func (r *fitRun) ended(s fit.Start) {
 		fmt.Fprintf(r.say, "ended       %s\n", how)
 		return
 	}
-	from := "the model's tables"
+	origin := "the model's tables"
 	if s.Seed != 0 {
-		from = fmt.Sprintf("seed %d", s.Seed)
+		origin = fmt.Sprintf("seed %d", s.Seed)
 	}
-	fmt.Fprintf(r.say, "start       %3d  from %s: ln likelihood %.6f nats, %s\n", s.Start+1, from, s.Ln, how)
+	fmt.Fprintf(r.say, "start       %3d  from %s: ln likelihood %.6f nats, %s\n", s.Start+1, origin, s.Ln, how)
 }
 
 // write writes the model.

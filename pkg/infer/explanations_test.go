@@ -3,8 +3,6 @@ package infer_test
 import (
 	"context"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +11,9 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // explained are the reference models whose most probable explanations are held against a second way.
@@ -32,17 +28,7 @@ func referenceModel(t testing.TB, name string) (*factorgraph.Model, factorgraph.
 	if strings.HasPrefix(name, "uai/") {
 		return reference.Model(t, name)
 	}
-	path := strings.TrimSuffix(reference.Path(t, name), ".uai") + ".bif.gz"
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	m, err := formats.Read(f, "", filepath.Base(path), uai.Limits{})
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return m, factorgraph.Evidence{}
+	return reference.Read(t, name+".bif.gz"), factorgraph.Evidence{}
 }
 
 // logTable has ln of the weights of some variables, the last fastest.

@@ -20,7 +20,8 @@ type Cases struct {
 // MaxCells bounds the values of all cases of a query together.
 const MaxCells = 1 << 24
 
-// checkCases checks the cases of a query, against the domains if they are known to be the model's, and that nothing is asked beside them.
+// checkCases checks the cases of a query, and returns the first field that is wrong, with the reason. Variables and values are checked
+// against domains if known is true: domains are the model's. Beside cases a query may ask for gradients only, and may have no evidence.
 func checkCases(domains []int, known bool, q *Query) (field string, err error) {
 	c := q.Cases
 	beside := *q

@@ -43,7 +43,7 @@ type Result struct {
 	Gradients [][]float64 `json:"gradients,omitempty"`
 	// ScaledGradients are there in the place of Gradients where one is beyond float64.
 	ScaledGradients *ScaledGradients `json:"scaled_gradients,omitempty"`
-	// Likelihood sums up the cases of a query; absent without. LogZ is Likelihood.Ln then.
+	// Likelihood sums up the cases of a query; absent without. LogZ is Likelihood.Ln then, null if that is.
 	Likelihood *Likelihood `json:"likelihood,omitempty"`
 	// Conflict is there where it was asked for, Z is 0, and it was found out.
 	Conflict *Conflict `json:"conflict,omitempty"`
@@ -224,7 +224,7 @@ type Swing struct {
 
 // Likelihood is Σ weight · ln Z over the cases of a query.
 type Likelihood struct {
-	Ln        float64     `json:"ln"`                  // nats; 0 where a case is impossible
+	Ln        *float64    `json:"ln"`                  // nats; null if a case is impossible
 	Gradients [][]float64 `json:"gradients,omitempty"` // as of Result, of Ln; absent unless they are asked for
 	// Impossible is the first case whose Z is 0, a position among the rows; null: there is none.
 	Impossible *int `json:"impossible"`

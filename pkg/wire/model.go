@@ -61,13 +61,13 @@ func (l *factors) Decode(r *codec.Reader, n int) error {
 	}
 	*l = make(factors, n)
 	one := new(factor)
-	made := new(form.Tensors)
+	tensors := new(form.Tensors)
 	for j := range *l {
 		*one = factor{}
 		err := r.Value(one)
 		var t tensor.Tensor
 		if err == nil {
-			t, err = one.table(made)
+			t, err = one.table(tensors)
 		}
 		if err != nil {
 			return codec.Under(fmt.Sprintf("[%d]", j), err)
@@ -80,9 +80,9 @@ func (l *factors) Decode(r *codec.Reader, n int) error {
 // Element returns a factor as it is encoded.
 func (*factors) Element() any { return new(factor) }
 
-// table returns the table, one of those in made.
-func (f *factor) table(made *form.Tensors) (tensor.Tensor, error) {
-	t, err := f.Table.Decode(made)
+// table returns the table, one of those in tensors.
+func (f *factor) table(tensors *form.Tensors) (tensor.Tensor, error) {
+	t, err := f.Table.Decode(tensors)
 	if err == nil {
 		err = f.Table.CheckFinite()
 	}

@@ -1,12 +1,9 @@
 package plan
 
 import (
-	"compress/gzip"
 	"context"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -17,10 +14,10 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // clauses is a random formula of three-variable clauses, with weights, whose elimination costs more than policy.HeavyFlops.
@@ -151,23 +148,7 @@ func TestFormulasHaveNoTreeForAllEvidence(t *testing.T) {
 
 // TestASearchGoesOnWhereATreeIsFar: a planning formula is summed by the search that a short one before a tree begins.
 func TestASearchGoesOnWhereATreeIsFar(t *testing.T) {
-	if os.Getenv("BTN_DATA") == "" {
-		t.Skip("BTN_DATA names no folder of reference models")
-	}
-	f, err := os.Open(filepath.Join(os.Getenv("BTN_DATA"), "logic", "ra.cnf.uai.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	text, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := uai.Read(text, uai.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	net, err := reparam.Build(t.Context(), reference.Read(t, "logic/ra.cnf.uai.gz"), reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

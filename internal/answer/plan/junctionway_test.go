@@ -3,8 +3,6 @@ package plan
 import (
 	"context"
 	"math"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/exact"
@@ -17,10 +15,8 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/orders"
 	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // TestOneTreeForAllEvidence: marginals of a grid come from one tree, whatever is observed, and are those of an elimination.
@@ -97,17 +93,7 @@ func rows(v btn.Value) (p []float64) {
 // TestLargeNetworksHaveOneTree: networks whose tables are nearly all logic have it, too.
 func TestLargeNetworksHaveOneTree(t *testing.T) {
 	for _, name := range []string{"munin", "munin1"} {
-		path := strings.TrimSuffix(reference.Path(t, "bn/"+name), ".uai") + ".bif.gz"
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		m, err := formats.Read(file, "", path, uai.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		net, err := reparam.Build(t.Context(), m, reparam.Options{})
+		net, err := reparam.Build(t.Context(), reference.Read(t, "bn/"+name+".bif.gz"), reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,24 +107,24 @@ func weighs(d btn.Demand) bool {
 
 // weighted assigns weighted samples, exact ones where nothing is left to draw for.
 func (a *assigner) weighted(d btn.Demand) (*btn.Assignment, error) {
-	found, err := sampled.ProposeStates(a.Job, d)
-	if found != nil && err == nil && proposal.Timed(a.Ctx) {
-		err = regions.Witness(a.Job, found)
+	assignment, err := sampled.ProposeStates(a.Job, d)
+	if assignment != nil && err == nil && proposal.Timed(a.Ctx) {
+		err = regions.Witness(a.Job, assignment)
 	}
-	if found != nil || err != nil {
-		return found, err
+	if assignment != nil || err != nil {
+		return assignment, err
 	}
 	return a.exactDescents(d)
 }
 
 // exactDescents is descents by exact methods.
 func (a *assigner) exactDescents(d btn.Demand) (*btn.Assignment, error) {
-	known, err := a.piloted(d)
+	solution, err := a.pilot(d)
 	if err != nil {
 		return nil, err
 	}
-	if known != nil && !known.Found.Relaxed {
-		return a.searched(d, known, btn.ProvedWithoutZ)
+	if solution != nil && !solution.Found.Relaxed {
+		return a.searched(d, solution, btn.ProvedWithoutZ)
 	}
 	var assignment *btn.Assignment
 	if len(d.Joint) > 0 || d.IsParametric() || a.method != nil && a.method.Exact() {
@@ -133,7 +133,7 @@ func (a *assigner) exactDescents(d btn.Demand) (*btn.Assignment, error) {
 		assignment, err = a.cautioned(a.exactInTime(d))
 	}
 	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && d.Explains() && a.Ctx.Err() == nil {
-		return a.searched(d, known, "Z is left open, the exact way does not fit: "+err.Error())
+		return a.searched(d, solution, "Z is left open, the exact way does not fit: "+err.Error())
 	}
 	if err != nil {
 		return nil, err
@@ -148,8 +148,8 @@ func (a *assigner) exactDescents(d btn.Demand) (*btn.Assignment, error) {
 	}
 	heavy := cost.Flops > policy.InsuredShare*a.Settings.Budget // to be left out behind a search that has proved its assignment
 	for _, ask := range d.Asks() {
-		if of, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok && (ask != btn.AskMPE || d.Best < 2) {
-			parts, err := of.Finding(a.Job, assignment.Plan.Estimates[0].Parts, ask)
+		if finder, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok && (ask != btn.AskMPE || d.Best < 2) {
+			parts, err := finder.Finding(a.Job, assignment.Plan.Estimates[0].Parts, ask)
 			if err != nil {
 				return nil, err
 			}
@@ -158,31 +158,31 @@ func (a *assigner) exactDescents(d btn.Demand) (*btn.Assignment, error) {
 				continue
 			}
 		}
-		found, hit, err := a.descent(ask, d, known, cost.Flops)
+		descent, hit, err := a.descent(ask, d, solution, cost.Flops)
 		if err != nil {
 			return nil, err
 		}
-		own := &found.Estimates[0]
-		heavy = heavy || btn.IsInterim(own.Parts[0]) && len(own.Parts) > 1
-		if e.Alpha == nil && btn.IsInterim(own.Parts[0]) { // it is done first
-			e.Parts = slices.Concat(own.Parts, e.Parts)
+		estimate := &descent.Estimates[0]
+		heavy = heavy || btn.IsInterim(estimate.Parts[0]) && len(estimate.Parts) > 1
+		if e.Alpha == nil && btn.IsInterim(estimate.Parts[0]) { // it is done first
+			e.Parts = slices.Concat(estimate.Parts, e.Parts)
 		} else {
-			e.Parts = append(e.Parts, own.Parts...)
+			e.Parts = append(e.Parts, estimate.Parts...)
 		}
-		cost.Flops += own.Cost.Flops
-		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
-		e.Cost.Flops += own.Cost.Flops
-		e.Cost.Bytes = max(e.Cost.Bytes, own.Cost.Bytes)
+		cost.Flops += estimate.Cost.Flops
+		cost.Bytes = max(cost.Bytes, estimate.Cost.Bytes)
+		e.Cost.Flops += estimate.Cost.Flops
+		e.Cost.Bytes = max(e.Cost.Bytes, estimate.Cost.Bytes)
 		if hit == btn.CacheMiss {
 			assignment.Cache = hit
 		}
 	}
-	if known != nil && a.begins(d) {
-		at := 0
+	if solution != nil && a.begins(d) {
+		place := 0
 		if e.Alpha != nil {
-			at = len(e.Parts)
+			place = len(e.Parts)
 		}
-		e.Parts = slices.Insert(e.Parts, at, known.Part())
+		e.Parts = slices.Insert(e.Parts, place, solution.Part())
 	}
 	if assignment.Cost != nil {
 		assignment.Cost = &cost
@@ -199,10 +199,11 @@ func (a *assigner) exactDescents(d btn.Demand) (*btn.Assignment, error) {
 	return assignment, nil
 }
 
-// piloted returns what a short search finds where a job asks for the most probable assignment alone, and an elimination for it along the
-// min-fill order takes more than policy.PilotFlops; nil: nothing. The search may take policy.PilotRatio as much as that. With a deadline,
-// which the elimination may miss, and of cubes, the search comes from policy.InsuredShare of the budget on, and takes its share of it.
-func (a *assigner) piloted(d btn.Demand) (*search.Known, error) {
+// pilot makes a short search for the most probable assignment, and returns what it finds. The result is nil if the job asks for anything
+// else, or if an elimination along the min-fill order takes at most policy.PilotFlops. The search may take policy.PilotRatio times the work
+// of that elimination. If there is a deadline, which the elimination may miss, or the search is divided into cubes, it is made from
+// policy.InsuredShare of the budget on, and takes its share of the budget.
+func (a *assigner) pilot(d btn.Demand) (*search.Known, error) {
 	if !a.Auto() || d.Best == 0 || !d.Explains() || d.Marginals {
 		return nil, nil
 	}
@@ -221,11 +222,11 @@ func (a *assigner) piloted(d btn.Demand) (*search.Known, error) {
 	if err != nil || cost.Flops < least {
 		return nil, a.Ctx.Err()
 	}
-	known, err := search.Try(a.Job, min(share, ratio*cost.Flops/a.Settings.Budget), d.Best)
+	solution, err := search.Try(a.Job, min(share, ratio*cost.Flops/a.Settings.Budget), d.Best)
 	if err != nil {
 		return nil, a.Ctx.Err()
 	}
-	return known, nil
+	return solution, nil
 }
 
 // begins reports whether other parts begin with what a short search has found, proved or not.
@@ -239,33 +240,33 @@ func (a *assigner) cubes(d btn.Demand) int {
 	return a.Settings.Components
 }
 
-// searched assigns a search for the most probable assignment, after what is known; that alone where it is proved. Z is left open, of which
-// why says the reason.
-func (a *assigner) searched(d btn.Demand, known *search.Known, why string) (*btn.Assignment, error) {
+// searched assigns a search for the most probable assignment, after the solution of a short search. If that solution is proved, no
+// further search is made. Z is left open, and why is the reason.
+func (a *assigner) searched(d btn.Demand, solution *search.Known, why string) (*btn.Assignment, error) {
 	var plan *btn.Plan
 	hit := a.CacheState()
-	if known != nil && !known.Found.Relaxed {
-		plan = proposal.Exact(query.Cost{Flops: known.Flops})
+	if solution != nil && !solution.Found.Relaxed {
+		plan = proposal.Exact(query.Cost{Flops: solution.Flops})
 	} else {
 		var err error
-		if plan, hit, err = a.searching(d.Asks()[0], d, known)(1); err != nil {
+		if plan, hit, err = a.searching(d.Asks()[0], d, solution)(1); err != nil {
 			return nil, err
 		}
 	}
-	if known != nil {
+	if solution != nil {
 		e := &plan.Estimates[0]
-		e.Parts = slices.Insert(e.Parts, 0, known.Part())
+		e.Parts = slices.Insert(e.Parts, 0, solution.Part())
 	}
-	found := proposal.Priced(plan, hit)
-	found.Warnings = []string{why}
+	assignment := proposal.Priced(plan, hit)
+	assignment.Warnings = []string{why}
 	if d.Marginals {
-		found.Warnings = append(found.Warnings, "so are the marginals")
+		assignment.Warnings = append(assignment.Warnings, "so are the marginals")
 	}
-	return found, nil
+	return assignment, nil
 }
 
 // searching proposes a search that answers a question with a share of the budget; in cubes where it is all there is.
-func (a *assigner) searching(ask btn.Ask, d btn.Demand, known *search.Known) func(share float64) (*btn.Plan, string, error) {
+func (a *assigner) searching(ask btn.Ask, d btn.Demand, solution *search.Known) func(share float64) (*btn.Plan, string, error) {
 	if ask == btn.AskMap {
 		return func(share float64) (*btn.Plan, string, error) { return search.ProposeMap(a.Job, share, d.Map) }
 	}
@@ -274,13 +275,13 @@ func (a *assigner) searching(ask btn.Ask, d btn.Demand, known *search.Known) fun
 		if share == 1 {
 			cubes = a.cubes(d)
 		}
-		return search.Propose(a.Job, share, cubes, known)
+		return search.Propose(a.Job, share, cubes, solution)
 	}
 }
 
 // descent proposes an elimination that finds assignments, beside Z in so many flops. By method auto it is insured, and looked for until the
 // end of the time for planning.
-func (a *assigner) descent(ask btn.Ask, d btn.Demand, known *search.Known, flops float64) (plan *btn.Plan, hit string, err error) {
+func (a *assigner) descent(ask btn.Ask, d btn.Demand, solution *search.Known, flops float64) (plan *btn.Plan, hit string, err error) {
 	if ask == btn.AskSamples || !a.Auto() {
 		return descent.Propose(a.Job, ask, d.Map)
 	}
@@ -288,7 +289,7 @@ func (a *assigner) descent(ask btn.Ask, d btn.Demand, known *search.Known, flops
 		plan, hit, err = descent.Propose(a.Job, ask, d.Map)
 		return err
 	})
-	return a.insured(plan, hit, err, flops, a.searching(ask, d, known))
+	return a.insured(plan, hit, err, flops, a.searching(ask, d, solution))
 }
 
 // insured adds a search to a plan for a most probable assignment that may not be done by the deadline, with Z in so many flops, and takes
@@ -312,11 +313,11 @@ func (a *assigner) insured(
 	if err != nil {
 		return plan, hit, nil
 	}
-	e, own := plan.Estimates[0], &other.Estimates[0]
-	e.Parts = slices.Concat(own.Parts, e.Parts)
-	e.Cost.Flops += own.Cost.Flops
-	e.Cost.Bytes = max(e.Cost.Bytes, own.Cost.Bytes)
-	both := *plan
-	both.Estimates = []btn.Estimate{e}
-	return &both, hit, nil
+	e, estimate := plan.Estimates[0], &other.Estimates[0]
+	e.Parts = slices.Concat(estimate.Parts, e.Parts)
+	e.Cost.Flops += estimate.Cost.Flops
+	e.Cost.Bytes = max(e.Cost.Bytes, estimate.Cost.Bytes)
+	combined := *plan
+	combined.Estimates = []btn.Estimate{e}
+	return &combined, hit, nil
 }

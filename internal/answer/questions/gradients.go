@@ -33,11 +33,13 @@ var likelihood = kind{
 		if c == nil {
 			return
 		}
-		a.to.Likelihood = &query.Likelihood{Ln: c.Ln, Gradients: c.Gradients}
+		a.to.Likelihood = &query.Likelihood{Gradients: c.Gradients}
 		if c.Impossible > 0 {
 			row := c.Impossible - 1
 			a.to.Likelihood.Impossible = &row
+			return
 		}
+		a.to.Likelihood.Ln = finite(c.Ln)
 	},
 }
 

@@ -24,7 +24,7 @@ func (p *Product) MultiplyAt(out, a, b []float64, x *Places) {
 	height := max(12, min(blockRows, packedEntries/depth))
 	for j := 0; j < len(x.BColumns); j += width {
 		columns := x.BColumns[j:min(j+width, len(x.BColumns))]
-		to := x.OutColumns[j:]
+		places := x.OutColumns[j:]
 		p.v = room(p.v, PackedColumns(len(columns), depth))
 		PackColumns(p.v, b, x.BSum, columns)
 		for i := 0; i < len(x.ARows); i += height {
@@ -33,16 +33,16 @@ func (p *Product) MultiplyAt(out, a, b []float64, x *Places) {
 			PackRows(p.s, a, rows, x.ASum)
 			Panel(p.tile, len(columns), len(rows), len(columns), p.s, p.v, p.at, depth*Columns, true)
 			for r := range rows {
-				place(out[x.OutRows[i+r]:], p.tile[r*len(columns):][:len(columns)], to)
+				place(out[x.OutRows[i+r]:], p.tile[r*len(columns):][:len(columns)], places)
 			}
 		}
 	}
 }
 
 // place copies entries to their places.
-func place(out, entries []float64, at []int) {
+func place(out, entries []float64, places []int) {
 	for k, entry := range entries {
-		out[at[k]] = entry
+		out[places[k]] = entry
 	}
 }
 
@@ -51,8 +51,8 @@ func place(out, entries []float64, at []int) {
 func (p *Product) MultiplyRuns(out, a, b []float64, run int, x *Places) {
 	p.s = room(p.s, len(x.ASum))
 	for r, row := range x.ARows {
-		for k, at := range x.ASum {
-			p.s[k] = a[row+at]
+		for k, offset := range x.ASum {
+			p.s[k] = a[row+offset]
 		}
 		for c, column := range x.BColumns {
 			Panel(out[x.OutRows[r]+x.OutColumns[c]:], run, 1, run, p.s, b[column:], x.BSum, Columns, true)

@@ -2,8 +2,6 @@ package junction_test
 
 import (
 	"math/rand/v2"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/junction"
@@ -12,18 +10,16 @@ import (
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // BenchmarkQueries answers queries of Bayesian networks, each with five observations that were drawn from the network: P(e) and all
 // marginals, one by one and 64 together. An operation is a query.
 func BenchmarkQueries(b *testing.B) {
 	for _, name := range []string{"alarm", "andes", "barley", "hailfinder", "hepar2", "mildew", "munin", "munin1", "pathfinder"} {
-		m := network(b, name)
+		m := reference.Read(b, "bn/"+name+".bif.gz")
 		net := build(b, m, reparam.Options{})
 		h, ok := junction.Shape(net)
 		if !ok {
@@ -67,21 +63,6 @@ func BenchmarkQueries(b *testing.B) {
 			})
 		}
 	}
-}
-
-// network reads a Bayesian network of the reference models.
-func network(b *testing.B, name string) *factorgraph.Model {
-	b.Helper()
-	file, err := os.Open(strings.TrimSuffix(reference.Path(b, "bn/"+name), ".uai") + ".bif.gz")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer file.Close()
-	m, err := formats.Read(file, "", file.Name(), uai.Limits{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return m
 }
 
 // observed conditions a network on five variables of each of 64 samples.

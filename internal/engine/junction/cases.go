@@ -85,11 +85,11 @@ func beginCases(n Numbers) (*CaseTree, bool) {
 	}
 	template := &lower.Template{Dims: e.Dims, Scale: e.Scale}
 	for v, place := range n.Net.Variables {
-		own := lower.WeightsAt(n.Net, place.Link)
-		if slices.ContainsFunc(own, func(w float64) bool { return w != 1 }) {
+		weights := lower.WeightsAt(n.Net, place.Link)
+		if slices.ContainsFunc(weights, func(w float64) bool { return w != 1 }) {
 			return nil, false
 		}
-		template.Weights = append(template.Weights, lower.Weights{Link: place.Link, Own: own, Index: e.Variables[v]})
+		template.Weights = append(template.Weights, lower.Weights{Link: place.Link, Own: weights, Index: e.Variables[v]})
 	}
 	t := &CaseTree{net: n.Net}
 	isUsed := make([]bool, len(e.Dims))
@@ -160,8 +160,8 @@ func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o O
 	}
 	sums := make([]CaseSum, shares)
 	err := sumproduct.Share(ctx, threads, shares, func(_, k int) error {
-		from, to := len(cases)*k/shares, len(cases)*(k+1)/shares
-		return t.add(ctx, cases[from:to], from, hasGradients, &sums[k])
+		first, end := len(cases)*k/shares, len(cases)*(k+1)/shares
+		return t.add(ctx, cases[first:end], first, hasGradients, &sums[k])
 	})
 	total := sums[0]
 	for _, s := range sums[1:] {
@@ -188,8 +188,8 @@ func (t *CaseTree) add(ctx context.Context, cases []Case, first int, hasGradient
 	for k := range a.nets {
 		a.nets[k] = btn.NewObserved(t.net)
 	}
-	for from := 0; from < len(cases); from += Lanes {
-		if err := a.add(first+from, cases[from:min(from+Lanes, len(cases))]); err != nil {
+	for start := 0; start < len(cases); start += Lanes {
+		if err := a.add(first+start, cases[start:min(start+Lanes, len(cases))]); err != nil {
 			return err
 		}
 	}

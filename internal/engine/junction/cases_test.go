@@ -125,13 +125,7 @@ func TestCaseSumsEqualEnumeration(t *testing.T) {
 
 // enumeratedZ is Z under the observations of a case.
 func enumeratedZ(m *factorgraph.Model, values []int) *big.Float {
-	observed := map[int]int{}
-	for v, x := range values {
-		if x >= 0 {
-			observed[v] = x
-		}
-	}
-	return oracle.Z(m, factorgraph.Observe(observed))
+	return oracle.Z(m, oracle.Observed(generate.UpTo(len(values)), values))
 }
 
 // derivative is Σ weight · ∂ ln Z/∂ of an entry over the cases that are possible: Z is linear in it.

@@ -106,7 +106,7 @@ func withoutRun(dims, indices []int, scopes ...[]int) (others []int, run int) {
 	return slices.DeleteFunc(indices, func(i int) bool { return slices.Contains(inRun, i) }), run
 }
 
-// layWide lists the places in tables of all lanes.
+// layWide lists the places of the product's entries in tables of all lanes, from those in tables of one lane. The product is laid out.
 func (p *product) layWide() {
 	p.wide = kernel.Places{
 		OutRows: lanewise(p.single.OutRows, 1), OutColumns: lanewise(p.single.OutColumns, p.run),
@@ -115,12 +115,13 @@ func (p *product) layWide() {
 	}
 }
 
-// lanewise returns the places of runs of entries in a table of all lanes.
+// lanewise returns the places of entries in a table of all lanes, from those in a table of one lane: every entry listed, and the run-1
+// entries after it.
 func lanewise(entries []int, run int) []int {
 	list := make([]int, 0, len(entries)*run)
-	for _, at := range entries {
+	for _, entry := range entries {
 		for k := range run {
-			list = append(list, (at+k)*Lanes)
+			list = append(list, (entry+k)*Lanes)
 		}
 	}
 	return list
@@ -137,8 +138,8 @@ func (p *product) multiplyWide(out, a, b []float64) {
 	if p.isTurned {
 		a, b = b, a
 	}
-	for _, at := range p.blocks {
-		kernel.Batch(out[at.out*Lanes:], a[at.a*Lanes:], b[at.b*Lanes:], p.together*Lanes, &p.wide)
+	for _, start := range p.blocks {
+		kernel.Batch(out[start.out*Lanes:], a[start.a*Lanes:], b[start.b*Lanes:], p.together*Lanes, &p.wide)
 	}
 }
 
@@ -151,8 +152,8 @@ func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
 		a, b = b, a
 	}
 	isPacked := min(len(p.single.ARows), len(p.single.BColumns)) >= packs
-	for _, at := range p.blocks {
-		out, a, b := out[at.out:], a[at.a:], b[at.b:]
+	for _, start := range p.blocks {
+		out, a, b := out[start.out:], a[start.a:], b[start.b:]
 		switch {
 		case p.together > 1:
 			kernel.Batch(out, a, b, p.together, &p.single)
@@ -169,8 +170,8 @@ func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
 // chain computes a block in one lane entry after entry.
 func (p *product) chain(out, a, b []float64) {
 	s := &p.single
-	for r, from := range s.ARows {
-		out, a := out[s.OutRows[r]:], a[from:]
+	for r, row := range s.ARows {
+		out, a := out[s.OutRows[r]:], a[row:]
 		c := 0
 		for ; c+4 <= len(s.BColumns); c += 4 {
 			var four [4]float64

@@ -58,7 +58,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	plan, hit, why := modelPlan(j, spent, ask.Again)
 	found, err := circuitOf(j, plan, hit, why)
 	if found == nil && err == nil && spent > 0 && once(j) && (!j.Evidence.IsEmpty() || errors.Is(why, logic.ErrCircuit)) {
-		found, err = whole(j, max(spent, int64(rival(j)/2)))
+		found, err = oneCube(j, max(spent, int64(rival(j)/2)))
 	}
 	if found != nil || err != nil {
 		return found, err
@@ -71,7 +71,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	far := refused != nil || tree.Plan.Estimates[0].Cost.Flops > policy.CubesAbove
 	if far && once(j) {
 		if spent == 0 { // else it was searched as a whole
-			found, err = whole(j, policy.WholeWork)
+			found, err = oneCube(j, policy.WholeWork)
 		}
 		if found == nil && err == nil {
 			found, err = cubes(j)
@@ -302,15 +302,15 @@ func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 // rival is the price of an elimination of the simplified network under the query's evidence, in steps of a search, as far as such a search
 // may go: to policy.WholeWork where Z alone is wanted once, else to its share of the budget.
 func rival(j *proposal.Job) float64 {
-	most := circuitWork(j, math.Inf(1))
+	work := circuitWork(j, math.Inf(1))
 	if once(j) {
-		most = policy.WholeWork
+		work = policy.WholeWork
 	}
 	p, err := exact.Of(j.Ctx, j.Problem(), false, nil)
 	if err != nil {
 		return 0
 	}
-	limit := 2 * float64(most)
+	limit := 2 * float64(work)
 	_, cost, _, err := contractionorder.MinFillCost(j.Ctx, p.Hypergraph(), limit*policy.StepCells, policy.MostFill)
 	if err != nil {
 		return 0

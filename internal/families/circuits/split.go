@@ -40,9 +40,10 @@ func cubes(j *proposal.Job) (*btn.Assignment, error) {
 	return split(j, settings, func(ctx context.Context) (*btn.Plan, error) { return cubesPlan(ctx, net, given, o) })
 }
 
-// whole assigns the search of what the evidence leaves of the network as one cube, which the plan searches itself, where that ends within
-// so much work: for a query for Z alone that no other may follow. nil for others, and where it does not end.
-func whole(j *proposal.Job, work int64) (*btn.Assignment, error) {
+// oneCube assigns the search of what the evidence leaves of the network as one cube. It makes that search to know whether it ends; a
+// contraction in the same process takes the number that it found. The assignment is nil if the search does not end within so many steps
+// of work, and if the query is not for Z alone or another one may follow. Its price is that of all these steps.
+func oneCube(j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if !once(j) {
 		return nil, nil
 	}
@@ -56,7 +57,7 @@ func whole(j *proposal.Job, work int64) (*btn.Assignment, error) {
 		return nil, err
 	}
 	j.Missed()
-	cost := query.Cost{Flops: policy.CircuitFlops * policy.WholeWork, Bytes: float64(j.Settings.Memory)}
+	cost := query.Cost{Flops: policy.CircuitFlops * float64(work), Bytes: float64(j.Settings.Memory)}
 	return proposal.Priced(proposal.Exact(cost, cube), btn.CacheMiss), nil
 }
 

@@ -1,7 +1,6 @@
 package exact_test
 
 import (
-	"compress/gzip"
 	"context"
 	"math"
 	"os"
@@ -16,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
-	"github.com/basetensor/basetensor/pkg/uai"
+	"github.com/basetensor/basetensor/internal/testing/reference"
 )
 
 // TestProteinsByTwoWays: side-chain models under BTN_DATA, simplified and written over classes of
@@ -29,7 +28,7 @@ func TestProteinsByTwoWays(t *testing.T) {
 	}
 	for _, file := range files[:nightly.Rounds(1, len(files))] { // all of them: make nightly
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".uai.gz"), func(t *testing.T) {
-			twoWays(t, protein(t, file))
+			twoWays(t, protein(t, filepath.Base(file)))
 		})
 	}
 }
@@ -37,20 +36,7 @@ func TestProteinsByTwoWays(t *testing.T) {
 // protein reads a model as a network.
 func protein(t *testing.T, file string) *btn.Network {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	text, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := uai.Read(text, uai.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := reparam.Build(context.Background(), m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), reference.Read(t, "protein/"+file), reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -334,12 +334,12 @@ func (f *factors) twins(n, most int) int {
 		name[v] = maphash.Comparable(seed, v)
 	}
 	sum := make([]uint64, len(f.domains))
-	seen := map[[2]int32]bool{}
+	isAdded := map[[2]int32]bool{}
 	add := func(u, v int32) {
-		if int(u) >= n && int(v) >= n || seen[[2]int32{u, v}] {
+		if int(u) >= n && int(v) >= n || isAdded[[2]int32{u, v}] {
 			return
 		}
-		seen[[2]int32{u, v}] = true
+		isAdded[[2]int32{u, v}] = true
 		sum[u] += name[v]
 		sum[v] += name[u]
 	}

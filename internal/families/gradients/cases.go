@@ -70,14 +70,14 @@ func ProposeCases(j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) 
 	if err != nil {
 		return nil, err
 	}
-	found := proposal.Priced(plan, hit)
-	if n := float64(len(cases.Rows)); found.Cost.Flops > 0 {
-		found.Cost.Flops = min(found.Cost.Flops*n, math.MaxFloat64)
+	assignment := proposal.Priced(plan, hit)
+	if n := float64(len(cases.Rows)); assignment.Cost.Flops > 0 {
+		assignment.Cost.Flops = min(assignment.Cost.Flops*n, math.MaxFloat64)
 	}
 	if p.Signed() {
-		found.Warnings = []string{signedDerivatives}
+		assignment.Warnings = []string{signedDerivatives}
 	}
-	return found, nil
+	return assignment, nil
 }
 
 // planCases searches a tree for all cases. Without one that fits, the price is that of an elimination without evidence, if that fits, and
@@ -127,10 +127,10 @@ func treeOf(ctx context.Context, s query.Settings, h contractionorder.Hypergraph
 	h.Digest(d)
 	d.Raw(binary.AppendVarint(binary.AppendUvarint(nil, s.Seed), moves))
 	key := d.Sum()
-	if known, ok := shapes.Get(key); ok {
-		return known.tree, known.ok, nil
+	if outcome, ok := shapes.Get(key); ok {
+		return outcome.tree, outcome.ok, nil
 	}
-	found, err := contractionorder.Search(ctx, h, contractionorder.Options{
+	result, err := contractionorder.Search(ctx, h, contractionorder.Options{
 		Seed:    s.Seed,
 		Moves:   moves,
 		Effort:  policy.MarginalRate / policy.MoveCost,
@@ -139,9 +139,9 @@ func treeOf(ctx context.Context, s query.Settings, h contractionorder.Hypergraph
 	if err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return contractionorder.Tree{}, false, err
 	}
-	known := foundTree{found.Tree, err == nil && len(found.Slices) == 0}
-	shapes.Put(key, known, int64(16*len(found.Tree.Merges)))
-	return known.tree, known.ok, nil
+	outcome := foundTree{result.Tree, err == nil && len(result.Slices) == 0}
+	shapes.Put(key, outcome, int64(16*len(result.Tree.Merges)))
+	return outcome.tree, outcome.ok, nil
 }
 
 // numbers is the network as a tree of cases reads it.
@@ -370,10 +370,10 @@ func (a *adding) value() (btn.Value, error) {
 			return value, fault.New(fault.Unsupported, "a derivative is beyond float64")
 		}
 	}
-	rest := a.sum.by
+	derivatives := a.sum.by
 	for _, n := range a.prepared.Sizes() {
-		value.Cases.Gradients = append(value.Cases.Gradients, rest[:n:n])
-		rest = rest[n:]
+		value.Cases.Gradients = append(value.Cases.Gradients, derivatives[:n:n])
+		derivatives = derivatives[n:]
 	}
 	return value, nil
 }
@@ -381,17 +381,17 @@ func (a *adding) value() (btn.Value, error) {
 // distribute adds the derivatives by the entries of tables to those by parameters, also of parameters that are factors of all.
 func (a *adding) distribute() {
 	p := a.prepared
-	first, from := p.firsts(), 0
+	first, offset := p.firsts(), 0
 	for t, source := range p.given.Sources {
 		if !p.wanted[t] {
 			continue
 		}
 		for k, place := range source.At {
-			if x := a.by[from+k]; place >= 0 && x != 0 {
+			if x := a.by[offset+k]; place >= 0 && x != 0 {
 				a.sum.by[first[source.Core]+place] += math.Ldexp(x, int(-p.divided[t]))
 			}
 		}
-		from += len(source.At)
+		offset += len(source.At)
 	}
 	for _, s := range p.given.Single {
 		if !s.Value.IsZero() {

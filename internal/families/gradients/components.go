@@ -187,8 +187,8 @@ func (c *cutter) keep(f *component, row int, weight float64) {
 	for k, t := range f.tables {
 		c.key = binary.AppendUvarint(binary.AppendUvarint(c.key, uint64(t)), uint64(f.entries[k]))
 	}
-	if at, ok := c.known[string(c.key)]; ok {
-		c.all[at].weight += weight
+	if index, ok := c.known[string(c.key)]; ok {
+		c.all[index].weight += weight
 		return
 	}
 	c.known[string(c.key)] = len(c.all)

@@ -308,8 +308,8 @@ func (s *search) leads() bool {
 		s.o.Rival = nil
 		s.o.Work = max(s.o.Work, int64(s.rival/2))
 	}
-	left := float64(s.Work-s.begun) * (1 - s.progress)
-	return s.Work <= s.o.Work || s.Work <= policy.NearEnd*s.o.Work && left < s.rival*s.progress
+	remaining := float64(s.Work-s.begun) * (1 - s.progress)
+	return s.Work <= s.o.Work || s.Work <= policy.NearEnd*s.o.Work && remaining < s.rival*s.progress
 }
 
 // goOn looks at the budgets.

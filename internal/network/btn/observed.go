@@ -17,7 +17,10 @@ type Observed struct {
 	values   []int           // that are observed, −1 for none
 }
 
-// NewObserved copies what observations change. The weights of all variables of the network have to be 1.
+// NewObserved returns the network without observations. It copies the list of links, which observations change, and shares all else with
+// net. The weights of every variable have to be 1: an observation puts 0 and 1 in their place, whatever they are. They have to be a
+// *tensor.CP, as Variable says: Observe panics at the first observation of a variable whose weights have another form. Time
+// O(variables + links).
 func NewObserved(net *Network) *Observed {
 	o := &Observed{net: *net, observed: make([]*tensor.CP, len(net.Variables)), values: slices.Repeat([]int{-1}, len(net.Variables))}
 	o.net.Links = slices.Clone(net.Links)

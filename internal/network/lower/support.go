@@ -15,7 +15,7 @@ func (l *layout) support() {
 	}
 
 	l.alive = make([][]bool, len(l.parent))
-	at := l.byRoot(queue)
+	tables := l.byRoot(queue)
 	for _, t := range queue {
 		t.waiting = true
 	}
@@ -28,12 +28,12 @@ func (l *layout) support() {
 		hit := l.hits(t)
 		for k, v := range t.nodes {
 			r := l.find(v)
-			var own []bool
-			own, hit = hit[:t.dims[k]], hit[t.dims[k]:]
-			if !l.shrink(r, own) {
+			var modeHits []bool
+			modeHits, hit = hit[:t.dims[k]], hit[t.dims[k]:]
+			if !l.shrink(r, modeHits) {
 				continue
 			}
-			for _, o := range at[r] {
+			for _, o := range tables[r] {
 				if o != t && !o.waiting {
 					o.waiting = true
 					queue = append(queue, o)
@@ -56,17 +56,17 @@ func (l *layout) byRoot(tables []*raw) [][]*raw {
 			all++
 		}
 	}
-	at, room := make([][]*raw, len(l.parent)), make([]*raw, all)
+	lists, room := make([][]*raw, len(l.parent)), make([]*raw, all)
 	for r, n := range count {
-		at[r], room = room[:0:n], room[n:]
+		lists[r], room = room[:0:n], room[n:]
 	}
 	for _, t := range tables {
 		for _, v := range t.nodes {
 			r := l.find(v)
-			at[r] = append(at[r], t)
+			lists[r] = append(lists[r], t)
 		}
 	}
-	return at
+	return lists
 }
 
 // withZeros lists the tables that have zeros; false where the time is over.
@@ -108,17 +108,17 @@ func (l *layout) shrink(r int, hit []bool) bool {
 		}
 	}
 
-	left, changed := 0, false
+	alive, changed := 0, false
 	for x, h := range hit {
 		if l.alive[r][x] && !h {
 			l.alive[r][x] = false
 			changed = true
 		}
 		if l.alive[r][x] {
-			left++
+			alive++
 		}
 	}
-	l.zero = l.zero || left == 0
+	l.zero = l.zero || alive == 0
 	return changed
 }
 
@@ -141,7 +141,7 @@ func (l *layout) hits(t *raw) []bool {
 
 // hitsOfAll is hits of a table whose modes are different indices, all values of which are alive.
 func (l *layout) hitsOfAll(t *raw) {
-	for at, x := range t.data {
+	for place, x := range t.data {
 		if l.pace.Over(1) {
 			return
 		}
@@ -151,8 +151,8 @@ func (l *layout) hitsOfAll(t *raw) {
 		end := len(l.hit)
 		for k := len(t.dims) - 1; k >= 0; k-- {
 			d := t.dims[k]
-			l.hit[end-d+at%d] = true
-			at /= d
+			l.hit[end-d+place%d] = true
+			place /= d
 			end -= d
 		}
 	}
@@ -163,15 +163,15 @@ func (l *layout) hitsOfSome(t *raw) {
 	g := l.gather(t)
 	x := make([]int, len(g.axes))
 	for {
-		at := 0
+		place := 0
 		for a, i := range x {
-			at += g.axes[a].offset[i]
+			place += g.axes[a].offset[i]
 		}
 
 		if l.pace.Over(1) {
 			return
 		}
-		if t.data[at] != 0 {
+		if t.data[place] != 0 {
 			begin := 0
 			for k, a := range g.axis {
 				l.hit[begin+g.axes[a].value[x[a]]] = true

@@ -32,12 +32,12 @@ type part struct {
 
 // expect returns the gradient of the likelihood of all cases under the model, by factor, and the step that the likelihood is of.
 func (f *fitting) expect(ctx context.Context) ([][]float64, Step, error) {
-	of, err := wire.NewRequest(f.model)
+	base, err := wire.NewRequest(f.model)
 	if err != nil {
 		return nil, Step{}, err
 	}
 	request := f.request
-	request.Model = of.Model
+	request.Model = base.Model
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,7 +66,7 @@ func (f *fitting) expect(ctx context.Context) ([][]float64, Step, error) {
 		})
 	}
 	group.Wait()
-	by, step, err := sum(parts)
+	gradient, step, err := sum(parts)
 	if err != nil {
 		return nil, step, err
 	}
@@ -74,7 +74,7 @@ func (f *fitting) expect(ctx context.Context) ([][]float64, Step, error) {
 	for _, c := range f.cpts {
 		step.Objective += c.lnPrior(f.Pseudocount)
 	}
-	return by, step, nil
+	return gradient, step, nil
 }
 
 // ask has one job answered.
@@ -89,10 +89,10 @@ func (f *fitting) ask(ctx context.Context, request wire.Request, k int, some []d
 
 // cut cuts the cases into jobs: the same ones for any number of workers.
 func (d *Data) cut() (parts []part) {
-	most := min(mostRows, max(1, mostCells/max(1, len(d.variables))))
-	each := min(most, max(fewestRows, (len(d.distinct)+jobs-1)/jobs))
-	for from := 0; from < len(d.distinct); from += each {
-		parts = append(parts, part{cases: d.distinct[from:min(from+each, len(d.distinct))]})
+	maxCases := min(mostRows, max(1, mostCells/max(1, len(d.variables))))
+	size := min(maxCases, max(fewestRows, (len(d.distinct)+jobs-1)/jobs))
+	for first := 0; first < len(d.distinct); first += size {
+		parts = append(parts, part{cases: d.distinct[first:min(first+size, len(d.distinct))]})
 	}
 	return parts
 }
@@ -113,7 +113,7 @@ func sum(parts []part) (by [][]float64, step Step, err error) {
 		if err != nil {
 			return nil, step, err
 		}
-		step.Ln += l.Ln
+		step.Ln += *l.Ln
 		step.Exact = step.Exact && p.answer.Results[0].Exact
 		if by == nil {
 			by = l.Gradients
@@ -145,8 +145,8 @@ func (p *part) likelihood() (*query.Likelihood, error) {
 	case l != nil && l.Impossible != nil && *l.Impossible >= 0 && *l.Impossible < len(p.cases):
 		return nil, fault.New(fault.BadInput,
 			"row %d has probability 0 in the model that fitting begins with, and no step changes that", p.cases[*l.Impossible].row)
-	case l == nil || l.Gradients == nil:
-		return nil, fault.New(fault.Internal, "job %s: no gradient of the likelihood: %v", a.Job, r.Warnings)
+	case l == nil || l.Ln == nil || l.Gradients == nil:
+		return nil, fault.New(fault.Internal, "job %s: no likelihood with its gradient: %v", a.Job, r.Warnings)
 	}
 	return l, nil
 }

@@ -34,16 +34,16 @@ type Outcome struct {
 
 // resume goes on from a state.
 func (f *fitting) resume(s *State) error {
-	of := []*[][]float64{}
+	sets := []*[][]float64{}
 	if s.Tables != nil {
-		of = append(of, &s.Tables)
+		sets = append(sets, &s.Tables)
 	}
 	for _, o := range []*Outcome{s.Before, s.Best} {
 		if o != nil {
-			of = append(of, &o.Tables)
+			sets = append(sets, &o.Tables)
 		}
 	}
-	for _, tables := range of {
+	for _, tables := range sets {
 		if !slices.EqualFunc(*tables, f.given, func(a, b []float64) bool { return len(a) == len(b) }) {
 			return fault.New(fault.BadInput, "the state of the unfinished run has other tables than the model")
 		}

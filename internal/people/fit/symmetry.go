@@ -64,15 +64,15 @@ func (c cpt) perturb(rng *rand.Rand) {
 // symmetric lists the variables that no case observes, with two states that are possible and in the tables of all children no further
 // apart than a relative difference: what cases expect of them is proportional.
 func (f *fitting) symmetric(alike float64) (hidden []int) {
-	for _, own := range f.cpts {
-		v := own.variable
+	for _, table := range f.cpts {
+		v := table.variable
 		if _, isObserved := slices.BinarySearch(f.data.variables, v); isObserved || !f.isAbove(v) {
 			continue
 		}
-		possible := own.possible()
+		possible := table.possible()
 		isAlike := false
-		for x := range own.values {
-			for y := x + 1; y < own.values && !isAlike; y++ {
+		for x := range table.values {
+			for y := x + 1; y < table.values && !isAlike; y++ {
 				isAlike = possible[x] && possible[y] && f.sameBelow(v, x, y, alike)
 			}
 		}

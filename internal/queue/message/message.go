@@ -226,7 +226,8 @@ func checkDerivatives(d *btn.Derivatives) error {
 	return nil
 }
 
-// checkCases checks that what cases add up to is finite.
+// checkCases checks what cases add up to. The ln-likelihood and all derivatives have to be finite, and the position of the impossible case
+// must not be below 0. nil is valid: the value has no cases.
 func checkCases(c *btn.CasesValue) error {
 	if c == nil {
 		return nil

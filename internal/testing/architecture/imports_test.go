@@ -37,7 +37,7 @@ var wings = map[string]string{
 	"embedded": "values queue jobs client pipeline",
 	"doors":    "values base data models formats network answer wire queue client jobs pipeline schemas",
 	"people":   "values base data formats wire queue client jobs pipeline embedded doors",
-	"testing":  "values base data models network engine answer infer wire queue",
+	"testing":  "values base data models formats network engine answer infer wire queue",
 	"schemas":  "",
 	"examples": "values data formats wire client",
 	"cmd":      "values base data models formats network families answer wire queue client jobs pipeline embedded doors people",

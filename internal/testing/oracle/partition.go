@@ -13,6 +13,17 @@ import (
 // observed variables are not enumerated and do not count).
 func Z(m *factorgraph.Model, ev factorgraph.Evidence) *big.Float { return SumOf(m, ev).Z }
 
+// Observed is a case as evidence: a value for each of the variables, −1 if it is not observed.
+func Observed(variables, values []int) factorgraph.Evidence {
+	observed := map[int]int{}
+	for k, x := range values {
+		if x >= 0 {
+			observed[variables[k]] = x
+		}
+	}
+	return factorgraph.Observe(observed)
+}
+
 // LogZ returns ln |Z| in nats, −Inf for 0, and the sign of Z.
 func LogZ(m *factorgraph.Model, ev factorgraph.Evidence) (float64, int) {
 	z := Z(m, ev)

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
@@ -23,11 +24,27 @@ const Tolerance = 1e-5
 // Path returns the model file of a name such as "uai/Grids_11", or skips the test.
 func Path(t testing.TB, name string) string {
 	t.Helper()
+	return file(t, name+".uai")
+}
+
+// file returns the path of a file in the folder, or skips the test.
+func file(t testing.TB, name string) string {
+	t.Helper()
 	data := os.Getenv("BTN_DATA")
 	if data == "" {
 		t.Skip("BTN_DATA names no folder of reference models")
 	}
-	return filepath.Join(data, filepath.FromSlash(name)+".uai")
+	return filepath.Join(data, filepath.FromSlash(name))
+}
+
+// Read reads the model of a file such as "bn/munin.bif.gz", in the format that its name or its text tells, or skips the test.
+func Read(t testing.TB, name string) *factorgraph.Model {
+	t.Helper()
+	m, err := formats.Read(bytes.NewReader(read(t, file(t, name))), "", name, uai.Limits{})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return m
 }
 
 // Names returns the names of all models in a folder such as "ising", or skips the test.
