@@ -223,7 +223,7 @@ func TestNothingCanBeAimed(t *testing.T) {
 func want(t *testing.T, c *client.Client, job string) {
 	t.Helper()
 	ctx := patience(t)
-	_, err := c.Submit(ctx, wire.Request{Job: job, UAI: coin, Queries: []query.Query{{}}})
+	_, err := c.Submit(ctx, wire.Request{Job: job, Text: coin, Queries: []query.Query{{}}})
 	must(t, err)
 	a, err := c.Wait(ctx, job)
 	must(t, err)
@@ -241,7 +241,7 @@ func right(t *testing.T, a *wire.Answer) {
 // forgery returns an answer to a job's request that no aggregator wrote.
 func forgery(t *testing.T, job string) *nats.Msg {
 	t.Helper()
-	request := wire.Request{Job: job, UAI: coin, Queries: []query.Query{{}}}
+	request := wire.Request{Job: job, Text: coin, Queries: []query.Query{{}}}
 	digest, err := request.Digest()
 	must(t, err)
 	z := 42.0

@@ -102,7 +102,7 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	stop := first.work(t)
 	for _, text := range []string{model, large} { // the second one is an object
 		var err error
-		if digest, err = first.client.PutModel(ctx, &wire.Graph{UAI: text}); err != nil {
+		if digest, err = first.client.PutModel(ctx, &wire.Graph{Text: text}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,13 +115,13 @@ func TestWhatIsLostComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	submit(first, wire.Request{Job: "done", Tenant: "ann", UAI: model, Queries: []query.Query{{}}})
+	submit(first, wire.Request{Job: "done", Tenant: "ann", Text: model, Queries: []query.Query{{}}})
 	want := map[string][]query.Result{"done": first.results(t, "done")}
 	stop()
 	open := []wire.Request{
-		{Job: "open", Tenant: "ann", UAI: model, DeadlineMS: 600_000, Queries: []query.Query{{}}},
+		{Job: "open", Tenant: "ann", Text: model, DeadlineMS: 600_000, Queries: []query.Query{{}}},
 		{Job: "named", Tenant: "bob", ModelDigest: digest, Queries: []query.Query{{}}},
-		{Job: "bob.large", Tenant: "bob", UAI: large, Queries: []query.Query{{Marginals: true}}},
+		{Job: "bob.large", Tenant: "bob", Text: large, Queries: []query.Query{{Marginals: true}}},
 	}
 	for _, r := range open {
 		submit(first, r)

@@ -314,11 +314,11 @@ func TestALostQuestionForAnObjectStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := examples()[0].request
-		digest, err := c.PutModel(ctx, &wire.Graph{Model: w.Model, UAI: w.UAI})
+		digest, err := c.PutModel(ctx, &wire.Graph{Model: w.Model, Text: w.Text})
 		if took := time.Since(s.began); err != nil || !d.lost.Load() || took > time.Minute {
 			t.Errorf("lost: %t, %v, %v", d.lost.Load(), took, err)
 		}
-		w.Job, w.Model, w.UAI, w.ModelDigest = "job-large", nil, "", digest
+		w.Job, w.Model, w.Text, w.ModelDigest = "job-large", nil, "", digest
 		if _, err := c.Submit(ctx, w); err != nil {
 			t.Error(err)
 		}
