@@ -33,7 +33,7 @@ func TestModelsComeAndGo(t *testing.T) {
 		t.Errorf("%+v %v", list, err)
 	}
 	if _, err := c.PutModel(ctx, &wire.Graph{}); fault.CodeOf(err) != fault.BadInput ||
-		!strings.Contains(err.Error(), "neither model nor uai") {
+		!strings.Contains(err.Error(), "neither model nor text") {
 		t.Errorf("a model that is none: %v", err)
 	}
 	if err := c.RemoveModel(ctx, digest); err != nil {

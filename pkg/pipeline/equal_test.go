@@ -115,7 +115,7 @@ func TestUAITextAndEvidenceText(t *testing.T) {
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	r.submit(w)
-	if got, want := plain(t, r.wait("uai").Results), plain(t, want); got != want {
+	if got, want := plain(t, r.wait("text").Results), plain(t, want); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
