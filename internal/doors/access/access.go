@@ -138,8 +138,7 @@ func looks() []string {
 	return api("INFO", "STREAM.INFO.*", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.INFO.*.*", "CONSUMER.NAMES.*", "CONSUMER.LIST.*")
 }
 
-// client is the role that submits jobs without an owner, as clients did before jobs had owners: it may look into
-// every stream, and publishes to none.
+// client is the role that submits jobs without an owner: it may look into every stream, and publishes to none.
 func client() Role {
 	r := Role{
 		Name:    Client,
