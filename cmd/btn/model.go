@@ -207,7 +207,7 @@ func fetchModel(ctx context.Context, remote *client.Client, digest string) (*fac
 		return nil, err
 	}
 	if g.Model == nil {
-		return formats.Read(strings.NewReader(g.UAI), "", "", uai.Limits{})
+		return formats.Read(strings.NewReader(g.Text), "", "", uai.Limits{})
 	}
 	m, err := g.Model.Decode()
 	if err != nil {

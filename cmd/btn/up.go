@@ -160,9 +160,6 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 	}); err != nil {
 		return "", err
 	}
-	if err := b.DropOrphans(ctx); err != nil {
-		return "", err
-	}
 	sustains, err := streams.Sustains(ctx, b)
 	return streams.SustainedText(sustains) + doctor.Version(b.NC.ConnectedServerVersion()).Advice(), err
 }

@@ -1,6 +1,6 @@
 // Command client-go is an upstream service in Go: it asks the pipeline about a model and prints the answer.
 //
-//	go run ./examples/client-go [--nats URL] [--job ID] [--uai FILE | --model FILE|NAME|NAME@V|DIGEST]
+//	go run ./examples/client-go [--nats URL] [--job ID] [--text FILE | --model FILE|NAME|NAME@V|DIGEST]
 //	    [--evid FILE|ASSIGNMENTS]... [--target V,V] [--joint V,V] [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients]
 //	    [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict]
 //	    [--method M [--accuracy NATS] [--flops N]] [--deadline D] [--patience D] [--json]
@@ -29,7 +29,7 @@ import (
 
 // options are the command line.
 type options struct {
-	nats, job, tenant, uai, model string
+	nats, job, tenant, text, model string
 	evid                          []string
 	ask                           query.Query // of every evidence
 	sensitivity, information      string      // V=X of --sensitivity, and V of --ask
@@ -46,7 +46,7 @@ func main() {
 	flag.StringVar(&o.job, "job", fmt.Sprintf("go-%d", time.Now().UnixMilli()),
 		"id of the job: the same id and the same request are one job")
 	flag.StringVar(&o.tenant, "tenant", "", "tenant of the job")
-	flag.StringVar(&o.uai, "uai", "", "model file, sent as text")
+	flag.StringVar(&o.text, "text", "", "model file, sent as text")
 	flag.StringVar(&o.model, "model", "", "model file of any format, or the name or digest of a registered model")
 	flag.Func("evid", "evidence, a query each: a file, or smoke=yes,xray=abnormal",
 		func(text string) error { o.evid = append(o.evid, text); return nil })

@@ -25,12 +25,12 @@ func (o options) request(ctx context.Context, c *client.Client) (m wire.Request,
 	m = wire.Request{Job: o.job, Tenant: o.tenant, DeadlineMS: o.deadline.Milliseconds(), Settings: o.settings}
 	var model func() (*factorgraph.Model, error) // questions by position take its names
 	switch {
-	case o.uai != "":
+	case o.text != "":
 		var text []byte
-		text, err = os.ReadFile(o.uai)
-		m.UAI = string(text)
+		text, err = os.ReadFile(o.text)
+		m.Text = string(text)
 		model = func() (*factorgraph.Model, error) {
-			return formats.Read(bytes.NewReader(text), "", o.uai, uai.Limits{})
+			return formats.Read(bytes.NewReader(text), "", o.text, uai.Limits{})
 		}
 	case o.model != "":
 		model, err = o.find(ctx, c, &m)
@@ -76,7 +76,7 @@ func registered(ctx context.Context, c *client.Client, digest string) (*factorgr
 		return nil, err
 	}
 	if g.Model == nil {
-		return formats.Read(strings.NewReader(g.UAI), "", "", uai.Limits{})
+		return formats.Read(strings.NewReader(g.Text), "", "", uai.Limits{})
 	}
 	return g.Model.Decode()
 }

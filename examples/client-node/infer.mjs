@@ -1,6 +1,6 @@
 // An upstream service in Node.js: asks the pipeline about a model and prints the answer.
 //
-//   node infer.mjs [--nats URL] [--job ID] [--uai FILE | --model NAME|NAME@V|DIGEST] [--evid FILE|ASSIGNMENTS]...
+//   node infer.mjs [--nats URL] [--job ID] [--text FILE | --model NAME|NAME@V|DIGEST] [--evid FILE|ASSIGNMENTS]...
 //       [--target V,V] [--joint V,V] [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients]
 //       [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict]
 //       [--method M [--accuracy NATS] [--flops N]] [--deadline MS] [--patience MS] [--json]
@@ -20,7 +20,7 @@ const { values: flag } = parseArgs({
     nats: { type: 'string', default: process.env.BTN_NATS ?? 'nats://127.0.0.1:4222' },
     job: { type: 'string', default: `node-${Date.now()}` },
     tenant: { type: 'string' },
-    uai: { type: 'string' },
+    text: { type: 'string' },
     model: { type: 'string' },
     evid: { type: 'string', multiple: true, default: [] },
     target: { type: 'string' },
@@ -128,7 +128,7 @@ function print(answer) {
 }
 
 async function main() {
-  const uai = flag.uai && await readFile(flag.uai, 'utf8')
+  const text = flag.text && await readFile(flag.text, 'utf8')
   const nc = await connect({ servers: flag.nats, name: 'client-node', maxReconnectAttempts: -1 }).catch((error) => {
     throw new Error(`connect to ${flag.nats}: ${error.message}`)
   })
@@ -144,7 +144,7 @@ async function main() {
       const settings = { method: flag.method, accuracy: Number(flag.accuracy) || undefined, budget: Number(flag.flops) || undefined }
       const common = { tenant: flag.tenant, deadline_ms: Number(flag.deadline) || undefined, settings }
       const owner = flag.job.includes('.') ? flag.job.split('.')[0] : undefined
-      const source = uai ? { uai } : flag.model && { model_digest: await pipeline.find(flag.model, owner) }
+      const source = text ? { text } : flag.model && { model_digest: await pipeline.find(flag.model, owner) }
       const asked = source
         ? { ...source, queries: await queries(new Model(pipeline, source, { ...common, owner, signal: impatience.signal })) }
         : grass()

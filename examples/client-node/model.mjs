@@ -61,7 +61,7 @@ const impossible = { code: 'impossible', message: 'the evidence has probability 
 
 export class Model {
   /**
-   * source is one of {model_digest}, {uai}, {model}, as fields of a model message. Jobs are the owner's where there is one; an aborted
+   * source is one of {model_digest}, {text}, {model}, as fields of a model message. Jobs are the owner's where there is one; an aborted
    * signal cancels what is waited for.
    */
   constructor(pipeline, source, { owner, signal, ...request } = {}) {

@@ -200,7 +200,7 @@ test('registered models', async () => {
     await pipeline.js.publish(`btn.v1.graph._.${sha256(bytes)}`, bytes)
     return sha256(bytes)
   }
-  const coin = await register({ uai: 'MARKOV\n1\n2\n1\n1 0\n2\n1 3\n' })
+  const coin = await register({ text: 'MARKOV\n1\n2\n1\n1 0\n2\n1 3\n' })
   const clinic = await register({ model: wire })
   const name = `clinic-${clinic.slice(0, 4)}`
   const alias = (subject, digests) => pipeline.js.publish(`btn.v1.graph.${subject}`, JSON.stringify({ versions: digests.map((digest) => ({ digest })) }))

@@ -1,7 +1,6 @@
 // A client of the pipeline: submit, wait, watch, cancel. It knows subjects, streams and headers; see docs/reference/wire.md.
 import { setTimeout as delay } from 'node:timers/promises'
 import { jetstream } from '@nats-io/jetstream'
-import { Objm } from '@nats-io/obj'
 import { connect, headers } from '@nats-io/transport-node'
 import { Model } from './model.mjs'
 import { digest, fromBytes, lane, sha256, toBytes } from './wire.mjs'
@@ -146,8 +145,7 @@ export class Pipeline {
     if (!name) return m.data
     const blob = await this.jsm.direct.getMessage('BTN_BLOB', { last_by_subj: `btn.v1.blob._.${name}` })
     if (!blob) throw new Error(`blob ${name} is gone`)
-    const object = blob.header.get('Btn-Object')
-    let bytes = object ? await (await this.#objects()).getBlob(object) : blob.data
+    let bytes = blob.data
     if (blob.header.get('Btn-Pieces')) {
       const digests = Buffer.from(bytes).toString().match(/.{64}/g)
       const pieces = await Promise.all(digests.map((d) => this.jsm.direct.getMessage('BTN_BLOB', { last_by_subj: `btn.v1.blob._.${d}` })))
@@ -172,10 +170,6 @@ export class Pipeline {
     await this.js.publish(`btn.v1.blob._.${name}`, pieces.join(''), { headers: set({ 'Btn-Pieces': String(pieces.length) }) })
     headers.set('Btn-Blob', name)
     return summed(subject, { data: name, headers })
-  }
-
-  #objects() {
-    return new Objm(this.js).open('BTN_BLOB')
   }
 }
 

@@ -75,7 +75,7 @@ const model = struct({
   'model?': optional(struct({
     domains: list(leaf), 'names?': list(leaf), 'states?': list(list(leaf)), factors: list(struct({ scope: list(leaf), table: tensor })), 'bayes?': leaf,
   })),
-  'uai?': leaf, 'model_digest?': leaf,
+  'text?': leaf, 'model_digest?': leaf,
   queries: list(struct({
     'evidence?': struct({ 'h?': list(struct({ v: leaf, x: leaf })), 's?': list(struct({ v: leaf, w: leaf })) }),
     'evid?': leaf, 'named?': optional(struct({ 'joint?': list(leaf), 'targets?': list(leaf), 'map?': list(leaf) })),

@@ -34,7 +34,6 @@ type class struct {
 	answers bool   // answers may be deleted
 	models  bool   // models may be deleted
 	retold  bool   // an answer may be told again: servers that all restart apply their log again
-	bucket  bool   // whole buckets may be deleted
 	// requests: large requests may be deleted, and their jobs end with an error that says so
 	requests bool
 	prepare  func(folder string) error

@@ -128,11 +128,11 @@ func (f *frame) message() *nats.Msg {
 	return m
 }
 
-// carries reports whether the frame has content of a stream: a message that is stored or delivered, the reply to a direct get, or a part of
-// a large one. Questions to the server are none: nothing tells that one was changed, and it may delete a stream.
+// carries reports whether the frame has content of a stream: a message that is stored or delivered, or the reply to a direct get.
+// Questions to the server are none: nothing tells that one was changed, and it may delete a stream.
 func (f *frame) carries(up bool) bool {
 	if up {
-		return (f.op == "PUB" || f.op == "HPUB") && (strings.HasPrefix(f.subject, wire.Prefix) || strings.HasPrefix(f.subject, "$O."))
+		return (f.op == "PUB" || f.op == "HPUB") && strings.HasPrefix(f.subject, wire.Prefix)
 	}
 	return f.delivery() || f.op == "HMSG" && bytes.Contains(f.body, []byte("\r\nNats-Sequence: "))
 }

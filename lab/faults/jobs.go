@@ -136,7 +136,7 @@ func (q *questions) make(kind string, number uint64) (*question, error) {
 		return nil, err
 	}
 	if kind == wrong {
-		made.ask.UAI = fmt.Sprintf("MARKOV\n2\n2 2\n1\n2 0 %d\n4\n1 1 1\n", 2+number)
+		made.ask.Text = fmt.Sprintf("MARKOV\n2\n2 2\n1\n2 0 %d\n4\n1 1 1\n", 2+number)
 	} else if made.ask.Model, err = wire.NewModel(made.model); err != nil {
 		return nil, err
 	}

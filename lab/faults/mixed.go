@@ -44,7 +44,7 @@ func init() { // strike looks at all classes, and this is one of them
 // common are the classes that each strikes with.
 func common(o Options) []*class {
 	return slices.DeleteFunc(slices.Clone(classes), func(c *class) bool {
-		return c == each || c.cluster || c.alone || c.answers || c.models || c.bucket || c.two && o.Old == "" || c.clock && len(o.Helper) == 0
+		return c == each || c.cluster || c.alone || c.answers || c.models || c.two && o.Old == "" || c.clock && len(o.Helper) == 0
 	})
 }
 

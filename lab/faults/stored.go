@@ -1,13 +1,16 @@
 package faults
 
-// Stored state is deleted: streams, consumers, buckets, objects.
+// Stored state is deleted: streams, consumers, large payloads.
 
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -20,12 +23,8 @@ var storedClasses = []*class{
 		name: "no-consumers", about: "all consumers of a stage are deleted", every: 4 * time.Second, worth: 4, strike: deleteConsumers,
 	},
 	{
-		name: "no-objects", about: "some large networks, plans and requests are deleted", every: 2 * time.Second, worth: 4,
-		requests: true, strike: deleteObjects,
-	},
-	{
-		name: "no-bucket", about: "the bucket of large payloads or of large registered models is deleted", every: 4 * time.Second, worth: 4,
-		bucket: true, requests: true, strike: deleteBucket,
+		name: "no-pieces", about: "some large networks, plans and requests, and pieces of them, are deleted", every: 2 * time.Second, worth: 4,
+		requests: true, strike: deletePieces,
 	},
 	{
 		name: "no-answers", about: "the stream of answers is deleted: jobs under way are answered, perhaps again",
@@ -76,35 +75,26 @@ func deleteConsumers(ctx context.Context, b *batch) error {
 	})
 }
 
-// deleteObjects deletes some of the large payloads. Large requests among them that nobody has read yet are lost, and their jobs'
-// answers say so; workers make their own payloads again.
-func deleteObjects(ctx context.Context, b *batch) error {
-	store, err := b.s.js.ObjectStore(ctx, bus.BucketBlob)
+// deletePieces deletes some of the stored large payloads, or pieces of them. Large requests among them that nobody has read yet are
+// lost, and their jobs' answers say so; workers make their own payloads again.
+func deletePieces(ctx context.Context, b *batch) error {
+	stream, err := b.s.js.Stream(ctx, bus.StreamBlob)
 	if err != nil {
 		return err
 	}
-	list, err := store.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(message.Filter(message.KindBlob)))
+	if err != nil {
 		return err
 	}
-	s := b.begin("some of %d objects", len(list))
+	subjects := slices.Sorted(maps.Keys(info.State.Subjects))
+	s := b.begin("some of %d blobs", len(subjects))
 	defer func() { b.l.during(s, s.at, s.at.Add(100*time.Millisecond)) }()
-	for _, one := range list {
+	for _, subject := range subjects {
 		if b.draw(2) == 0 {
-			if err := store.Delete(ctx, one.Name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+			if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func deleteBucket(ctx context.Context, b *batch) error {
-	name := []string{bus.BucketBlob, bus.BucketGraph}[b.draw(2)]
-	s := b.begin("%s", name)
-	if err := b.s.js.DeleteObjectStore(ctx, name); err != nil {
-		return err
-	}
-	defer func() { b.l.during(s, s.at, s.at.Add(100*time.Millisecond)) }()
-	return until(ctx, startWithin, func(ctx context.Context) error { _, err := b.s.js.ObjectStore(ctx, name); return err })
 }

@@ -20,7 +20,7 @@ import (
 func TestModelsHaveNamesAndVersions(t *testing.T) {
 	ctx, _, nc, c := open(t)
 	put := func(k int) string {
-		digest, err := c.PutModel(ctx, &wire.Graph{UAI: strings.Replace(coin, "0.5 0.5", fmt.Sprintf("0.%d 0.5", k), 1)})
+		digest, err := c.PutModel(ctx, &wire.Graph{Text: strings.Replace(coin, "0.5 0.5", fmt.Sprintf("0.%d 0.5", k), 1)})
 		if err != nil {
 			t.Fatal(err)
 		}

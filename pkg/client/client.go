@@ -98,7 +98,6 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.InPieces()
 	c := On(b)
 	if o.Tenant != "" {
 		if !form.IsOwner(o.Tenant) {

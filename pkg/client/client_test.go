@@ -105,7 +105,7 @@ func TestJobIds(t *testing.T) {
 		for what, err := range map[string]error{
 			"submit": func() error {
 				_, err := c.Submit(
-					ctx, wire.Request{Job: job, UAI: coin, Queries: []query.Query{{}}},
+					ctx, wire.Request{Job: job, Text: coin, Queries: []query.Query{{}}},
 				)
 				return err
 			}(),
@@ -158,7 +158,7 @@ func Example() {
 	}
 	model := "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n"
 	if _, err := c.Submit(
-		ctx, wire.Request{Job: "example", UAI: model, Queries: []query.Query{{}, {Evid: "1 0 1"}}},
+		ctx, wire.Request{Job: "example", Text: model, Queries: []query.Query{{}, {Evid: "1 0 1"}}},
 	); err != nil {
 		fmt.Println(err)
 		return

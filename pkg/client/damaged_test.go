@@ -67,7 +67,7 @@ func TestDamagedRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := wire.Request{UAI: string(wrong.text) + "\n", Queries: []query.Query{{}}}
+	r := wire.Request{Text: string(wrong.text) + "\n", Queries: []query.Query{{}}}
 	right := func(a *wire.Answer, err error) {
 		t.Helper()
 		if err != nil || a.Status != wire.StatusOK || math.Abs(*a.Results[0].LogZ-math.Log(4)) > 1e-12 {

@@ -17,12 +17,12 @@ import (
 
 func TestModelsComeAndGo(t *testing.T) {
 	ctx, _, _, c := open(t)
-	digest, err := c.PutModel(ctx, &wire.Graph{UAI: coin})
+	digest, err := c.PutModel(ctx, &wire.Graph{Text: coin})
 	if err != nil {
 		t.Fatal(err)
 	}
 	g, err := c.Model(ctx, digest)
-	if err != nil || g.UAI != coin {
+	if err != nil || g.Text != coin {
 		t.Errorf("%+v %v", g, err)
 	}
 	one, err := c.StatModel(ctx, digest)
@@ -33,7 +33,7 @@ func TestModelsComeAndGo(t *testing.T) {
 		t.Errorf("%+v %v", list, err)
 	}
 	if _, err := c.PutModel(ctx, &wire.Graph{}); fault.CodeOf(err) != fault.BadInput ||
-		!strings.Contains(err.Error(), "neither model nor uai") {
+		!strings.Contains(err.Error(), "neither model nor text") {
 		t.Errorf("a model that is none: %v", err)
 	}
 	if err := c.RemoveModel(ctx, digest); err != nil {
@@ -56,7 +56,7 @@ func TestModelsComeAndGo(t *testing.T) {
 
 func TestInferWithoutWorkers(t *testing.T) {
 	ctx, _, _, c := open(t)
-	m := wire.Request{UAI: coin, Queries: []query.Query{{}}}
+	m := wire.Request{Text: coin, Queries: []query.Query{{}}}
 	if _, err := c.Infer(ctx, m); fault.CodeOf(err) != fault.Infrastructure ||
 		!strings.Contains(err.Error(), "no reparam-worker offers btn.v1.infer") {
 		t.Errorf("%v", err)
@@ -86,7 +86,7 @@ func ExampleClient_Infer() {
 		fmt.Println(err)
 		return
 	}
-	digest, err := c.PutModel(ctx, &wire.Graph{UAI: "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n"})
+	digest, err := c.PutModel(ctx, &wire.Graph{Text: "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n"})
 	if err != nil {
 		fmt.Println(err)
 		return

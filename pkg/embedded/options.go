@@ -16,7 +16,7 @@ import (
 )
 
 // DefaultMaxPayload is the largest message of an embedded server by default: 8 MiB, the largest that
-// nats-server takes without a warning. Larger payloads go through the object store.
+// nats-server takes without a warning. Larger payloads travel in pieces.
 const DefaultMaxPayload = 8 << 20
 
 // Options configure a Stack. The zero value keeps everything in memory and opens no port.

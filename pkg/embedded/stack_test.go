@@ -31,7 +31,7 @@ func ask(t *testing.T, c *client.Client, job string) *wire.Answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if _, err := c.Submit(ctx, wire.Request{Job: job, UAI: model, Queries: []query.Query{{}}}); err != nil {
+	if _, err := c.Submit(ctx, wire.Request{Job: job, Text: model, Queries: []query.Query{{}}}); err != nil {
 		t.Fatal(err)
 	}
 	a, err := c.Wait(ctx, job)
@@ -158,7 +158,7 @@ func TestUnfinishedJobSurvivesRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := inProcess(t, s)
-	if _, err := c.Submit(t.Context(), wire.Request{Job: "waiting", UAI: model, Queries: []query.Query{{}}}); err != nil {
+	if _, err := c.Submit(t.Context(), wire.Request{Job: "waiting", Text: model, Queries: []query.Query{{}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -110,12 +110,12 @@ func TestUAITextAndEvidenceText(t *testing.T) {
 	r.must(uai.WriteEvidence(&evid, observe(1, 0)))
 	back, err := uai.Read(strings.NewReader(text.String()), uai.Limits{})
 	r.must(err)
-	w := wire.Request{Job: "uai", UAI: text.String(), Queries: []query.Query{{Evid: evid.String(), EvidenceFile: "grid.uai.evid"}, {}}}
-	p := infer.Request{Job: "uai", Model: back, Queries: []query.Query{{Evidence: observe(1, 0), EvidenceFile: "grid.uai.evid"}, {}}}
+	w := wire.Request{Job: "text", Text: text.String(), Queries: []query.Query{{Evid: evid.String(), EvidenceFile: "grid.uai.evid"}, {}}}
+	p := infer.Request{Job: "text", Model: back, Queries: []query.Query{{Evidence: observe(1, 0), EvidenceFile: "grid.uai.evid"}, {}}}
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	r.submit(w)
-	if got, want := plain(t, r.wait("uai").Results), plain(t, want); got != want {
+	if got, want := plain(t, r.wait("text").Results), plain(t, want); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

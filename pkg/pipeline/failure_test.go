@@ -110,8 +110,8 @@ func TestBadModels(t *testing.T) {
 		m    wire.Request
 		text string
 	}{
-		"syntax":   {wire.Request{UAI: "MARKOV\n2\n2 x\n", Queries: asked}, "line 3"},
-		"evidence": {wire.Request{UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: []query.Query{{}, {Evid: "1 0 5"}}}, "query 1"},
+		"syntax":   {wire.Request{Text: "MARKOV\n2\n2 x\n", Queries: asked}, "line 3"},
+		"evidence": {wire.Request{Text: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: []query.Query{{}, {Evid: "1 0 5"}}}, "query 1"},
 	} {
 		c.m.Job = job
 		r.submit(c.m)
@@ -122,7 +122,7 @@ func TestBadModels(t *testing.T) {
 	}
 	m := wire.Request{
 		Job:      "invalid",
-		UAI:      "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n",
+		Text:     "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n",
 		Queries:  asked,
 		Settings: query.Settings{Maps: "spiral"},
 	}

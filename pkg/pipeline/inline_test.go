@@ -33,7 +33,7 @@ func TestCarriedModelsAreToldApart(t *testing.T) {
 		if text {
 			var b strings.Builder
 			r.must(uai.Write(&b, m))
-			w.Model, w.UAI = nil, b.String()
+			w.Model, w.Text = nil, b.String()
 		}
 		r.submit(w)
 		want, err := infer.Run(r.ctx, p)

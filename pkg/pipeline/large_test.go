@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A grid whose model and network both go through the object store, by regions: the rungs' tasks share
+// A grid whose model and network both travel in pieces, by regions: the rungs' tasks share
 // their common ground, and the answer equals the four functions in a row, bit for bit.
 func TestLargeGridByRegions(t *testing.T) {
 	if testing.Short() {

@@ -1,8 +1,6 @@
 package pipeline_test
 
 import (
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,79 +13,67 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// objects are the names of the objects behind live pointers.
-func (r *rig) objects() (names []string) {
+// lists are the lists of pieces, by the subjects of their blobs.
+func (r *rig) lists() map[string][]string {
 	r.t.Helper()
 	s, err := r.js.Stream(r.ctx, "BTN_BLOB")
 	r.must(err)
 	info, err := s.Info(r.ctx, jetstream.WithSubjectFilter(message.Filter(message.KindBlob)))
 	r.must(err)
+	all := map[string][]string{}
 	for subject := range info.State.Subjects {
 		m, err := s.GetLastMsgForSubject(r.ctx, subject)
 		r.must(err)
-		if name := m.Header.Get("Btn-Object"); name != "" {
-			names = append(names, name)
+		if m.Header.Get("Btn-Pieces") == "" {
+			continue
+		}
+		for digests := string(m.Data); digests != ""; digests = digests[64:] {
+			all[subject] = append(all[subject], message.BlobSubject("", digests[:64]))
 		}
 	}
-	slices.Sort(names)
-	return names
+	return all
 }
 
-// damages are the faults of an object under a pointer that stays.
-var damages = map[string]func(
-	r *rig, o jetstream.ObjectStore, chunks jetstream.Stream, name string,
-){
-	"deleted": func(
-		r *rig, o jetstream.ObjectStore, _ jetstream.Stream, name string,
-	) {
-		r.must(o.Delete(r.ctx, name))
+// damages are the faults of the last of the pieces of a list that stays.
+var damages = map[string]func(r *rig, blobs jetstream.Stream, pieces []string){
+	"deleted": func(r *rig, blobs jetstream.Stream, pieces []string) {
+		for _, piece := range pieces {
+			r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(piece)))
+		}
 	},
-	"without a chunk": func(r *rig, o jetstream.ObjectStore, chunks jetstream.Stream, name string) {
-		info, err := o.GetInfo(r.ctx, name)
-		r.must(err)
-		last, err := chunks.GetLastMsgForSubject(r.ctx, "$O.BTN_BLOB.C."+info.NUID)
-		r.must(err)
-		r.must(chunks.DeleteMsg(r.ctx, last.Sequence))
+	"without a piece": func(r *rig, blobs jetstream.Stream, pieces []string) {
+		r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(pieces[len(pieces)-1])))
 	},
-	"with another chunk": func(
-		r *rig, o jetstream.ObjectStore, chunks jetstream.Stream, name string,
-	) {
-		info, err := o.GetInfo(r.ctx, name)
+	"with another piece": func(r *rig, blobs jetstream.Stream, pieces []string) {
+		last := pieces[len(pieces)-1]
+		m, err := blobs.GetLastMsgForSubject(r.ctx, last)
 		r.must(err)
-		subject := "$O.BTN_BLOB.C." + info.NUID
-		last, err := chunks.GetLastMsgForSubject(r.ctx, subject)
-		r.must(err)
-		r.must(chunks.DeleteMsg(r.ctx, last.Sequence))
-		last.Data[0] ^= 1
-		r.publish(subject, last.Data)
+		m.Data[0] ^= 1
+		r.publish(last, m.Data)
 	},
 }
 
-// damage does one of them to every object except the request's, which only its sender can make again.
+// damage does one of them to all large payloads except the request's, which only its sender can make again.
 func (r *rig) damage(kind string, request *wire.Request) {
 	r.t.Helper()
 	payload, err := wire.Encode(request)
 	r.must(err)
-	o, err := r.js.ObjectStore(r.ctx, "BTN_BLOB")
+	blobs, err := r.js.Stream(r.ctx, "BTN_BLOB")
 	r.must(err)
-	chunks, err := r.js.Stream(r.ctx, "OBJ_BTN_BLOB")
-	r.must(err)
-	names := slices.DeleteFunc(
-		r.objects(),
-		func(name string) bool { return strings.HasPrefix(name, wire.Digest(payload)) },
-	)
-	if len(names) == 0 {
-		r.t.Fatal("nothing is in the object store")
+	lists := r.lists()
+	delete(lists, message.BlobSubject("", wire.Digest(payload)))
+	if len(lists) == 0 {
+		r.t.Fatal("nothing is in pieces")
 	}
-	for _, name := range names {
-		damages[kind](r, o, chunks, name)
+	for _, pieces := range lists {
+		damages[kind](r, blobs, pieces)
 	}
 }
 
-// An object that is lost or damaged under a live pointer costs the time to make it again: the job
+// Large bytes of which a piece is lost or damaged cost the time to make it again: the job
 // in whose way it is, at whichever stage, and every later one of the same model are answered, with
 // the same bits.
-func TestLostObjects(t *testing.T) {
+func TestLostPieces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("large models")
 	}

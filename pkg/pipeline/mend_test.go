@@ -26,7 +26,7 @@ func TestDeletedUnderLoad(t *testing.T) {
 	t.Parallel()
 	deletions := []string{
 		"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL",
-		"BTN_DEADLINE", "BTN_GRAPH", "OBJ_BTN_BLOB",
+		"BTN_DEADLINE", "BTN_GRAPH",
 	}
 	lane := fmt.Sprintf("-%d", wire.Lane(""))
 	deletions = append(
@@ -81,9 +81,9 @@ func TestDeletedUnderLoad(t *testing.T) {
 	}
 }
 
-// A bucket that somebody deleted is made again while nothing large is under way: then large jobs are answered, and large models
-// registered.
-func TestBucketsAreMadeAgain(t *testing.T) {
+// A stream of large bytes that somebody deleted is made again while nothing large is under way: then large jobs are answered, and
+// large models registered.
+func TestStoresAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 1 << 14}, quick)
 	c := quick
@@ -111,8 +111,8 @@ func TestBucketsAreMadeAgain(t *testing.T) {
 	}
 	large("before")
 	for _, name := range []string{"BTN_BLOB", "BTN_GRAPH"} {
-		r.must(r.js.DeleteObjectStore(r.ctx, name))
-		r.eventually("made again", func() bool { _, err := r.js.ObjectStore(r.ctx, name); return err == nil })
+		r.must(r.js.DeleteStream(r.ctx, name))
+		r.eventually("made again", func() bool { _, err := r.js.Stream(r.ctx, name); return err == nil })
 	}
 	large("after")
 }

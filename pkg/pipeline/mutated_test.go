@@ -119,7 +119,7 @@ func (r *rig) sampled(id string, queries int) *specimen {
 
 // headerNames are header names of this program, of the server, and of the client library.
 var headerNames = []string{
-	"Btn-Blob", "Btn-Object", "Btn-Pieces", "Btn-Stored", "Btn-Spare", "Btn-Begin", "Btn-Passed", "Btn-Status", message.HeaderWork,
+	"Btn-Blob", "Btn-Pieces", "Btn-Stored", "Btn-Spare", "Btn-Begin", "Btn-Passed", "Btn-Status", message.HeaderWork,
 	message.HeaderCost, message.HeaderKind, wire.HeaderContentType, wire.HeaderSchema, wire.HeaderSchemaVersion, wire.HeaderJob,
 	wire.HeaderDigest, wire.HeaderTenant, "traceparent", "Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp",
 	"Nats-Num-Pending", "Nats-Last-Sequence", "Status", "Description", "Nats-Pending-Messages", "Nats-Schedule", "Nats-TTL",

@@ -36,7 +36,7 @@ func TestATenantWithACacheOfItsOwn(t *testing.T) {
 	r.must(err)
 	defer entries.Close()
 
-	registered, err := r.client.PutModel(r.ctx, &wire.Graph{UAI: loopy(2)})
+	registered, err := r.client.PutModel(r.ctx, &wire.Graph{Text: loopy(2)})
 	r.must(err)
 	bits := map[string]string{}
 	jobs := 0
@@ -47,8 +47,8 @@ func TestATenantWithACacheOfItsOwn(t *testing.T) {
 			Job: fmt.Sprintf("job-%d", jobs), Tenant: tenant,
 			Queries: []query.Query{{Marginals: true}},
 		}
-		if m.UAI = model; model == "registered" {
-			m.UAI, m.ModelDigest = "", registered
+		if m.Text = model; model == "registered" {
+			m.Text, m.ModelDigest = "", registered
 		}
 		r.submit(m)
 		a := r.wait(m.Job)

@@ -92,7 +92,7 @@ func TestUnknownDigest(t *testing.T) {
 	mixed := wire.Digest([]byte("something else"))
 	r.publish(message.GraphSubject("", broken), []byte("no graph"))
 	r.publish(message.GraphSubject("", mixed), []byte("mixed up"))
-	text, err := r.client.PutModel(r.ctx, &wire.Graph{UAI: "MARKOV\n1\n2\n1\n1 0\n"})
+	text, err := r.client.PutModel(r.ctx, &wire.Graph{Text: "MARKOV\n1\n2\n1\n1 0\n"})
 	r.must(err)
 	for digest, says := range map[string]string{
 		nobody: "no model is registered under the digest " + nobody,
@@ -109,7 +109,7 @@ func TestUnknownDigest(t *testing.T) {
 		}
 	}
 	// The missing model may come: a failure is not remembered.
-	g := &wire.Graph{UAI: coinText}
+	g := &wire.Graph{Text: coinText}
 	_, digest, err := wire.EncodeGraph(g)
 	r.must(err)
 	r.submit(wire.Request{Job: "early", ModelDigest: digest, Queries: []query.Query{{}}})
@@ -148,7 +148,7 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	t.Parallel()
 	r, remembering := newRig(t, embedded.Options{NoRedis: true}, calm), remembering(t)
 	stop, _ := r.run(remembering, pipeline.Stages()...)
-	digest, err := r.client.PutModel(r.ctx, &wire.Graph{UAI: coinText})
+	digest, err := r.client.PutModel(r.ctx, &wire.Graph{Text: coinText})
 	r.must(err)
 	ask := func(job, status string) {
 		t.Helper()
@@ -199,7 +199,7 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	stop()
 	stop, _ = r.run(remembering, pipeline.Stages()...)
 	ask("gone", wire.StatusError)
-	_, err = r.client.PutModel(r.ctx, &wire.Graph{UAI: coinText})
+	_, err = r.client.PutModel(r.ctx, &wire.Graph{Text: coinText})
 	r.must(err)
 	ask("back", wire.StatusOK)
 	r.must(blobs.Purge(r.ctx))
@@ -283,7 +283,7 @@ func TestAnotherEntryIsAnotherModel(t *testing.T) {
 	z := map[float64]bool{}
 	for i, entry := range []string{"0.75", "0.7500000000000001"} {
 		digest, err := r.client.PutModel(
-			r.ctx, &wire.Graph{UAI: strings.Replace(coinText, "0.75", entry, 1)},
+			r.ctx, &wire.Graph{Text: strings.Replace(coinText, "0.75", entry, 1)},
 		)
 		r.must(err)
 		job := fmt.Sprintf("job-%d", i)

@@ -112,7 +112,7 @@ func TestModelsUnderNoId(t *testing.T) {
 	r.eventually("the cancels are gone", func() bool { return r.messages("BTN_CONTROL") == 0 })
 	r.works("after")
 	if _, err := r.client.Submit(
-		r.ctx, wire.Request{Job: "j$b", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{}}},
+		r.ctx, wire.Request{Job: "j$b", Text: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{}}},
 	); fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("submitted under no id: %v", err)
 	}

@@ -78,7 +78,7 @@ func TestRequestAndReply(t *testing.T) {
 		t.Errorf("another request under the same id: %v", err)
 	}
 	// A model that is wrong has an answer that says so, as it has on the job's path.
-	a, err := r.client.Infer(r.ctx, wire.Request{UAI: "MARKOV x", Queries: []query.Query{{}}})
+	a, err := r.client.Infer(r.ctx, wire.Request{Text: "MARKOV x", Queries: []query.Query{{}}})
 	if err != nil || a.Status != wire.StatusError || a.Error.Code != fault.BadInput {
 		t.Errorf("%+v %v", a, err)
 	}
@@ -95,10 +95,10 @@ func TestRequestsPassTheirTraceOn(t *testing.T) {
 	}
 	plain := r.ctx
 	r.ctx = client.WithTrace(plain, trace)
-	_, err := r.patiently(wire.Request{Job: "traced", UAI: coinText, Queries: []query.Query{{}}})
+	_, err := r.patiently(wire.Request{Job: "traced", Text: coinText, Queries: []query.Query{{}}})
 	r.must(err)
 	_, err = r.client.Submit(
-		r.ctx, wire.Request{Job: "traced-too", UAI: coinText, Queries: []query.Query{{}}},
+		r.ctx, wire.Request{Job: "traced-too", Text: coinText, Queries: []query.Query{{}}},
 	)
 	r.must(err)
 	s, err := r.js.Stream(plain, "BTN_MODEL")
@@ -118,7 +118,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.Stages()...)
-	_, err := r.patiently(wire.Request{Job: "good", UAI: coinText, Queries: []query.Query{{}}})
+	_, err := r.patiently(wire.Request{Job: "good", Text: coinText, Queries: []query.Query{{}}})
 	r.must(err)
 	for says, data := range map[string]string{
 		"malformed message":                 "nothing",
@@ -159,7 +159,7 @@ func TestRequestThatTakesLonger(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	release := r.blocked(quick)
-	_, err := r.patiently(wire.Request{UAI: coinText, Queries: []query.Query{{}}})
+	_, err := r.patiently(wire.Request{Text: coinText, Queries: []query.Query{{}}})
 	var pending *client.PendingError
 	if !errors.As(err, &pending) || !wire.ValidJob(pending.Job) || !form.IsDigest(pending.Digest) ||
 		fault.CodeOf(err) != fault.Deadline ||
@@ -171,7 +171,7 @@ func TestRequestThatTakesLonger(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	a, err := r.client.Infer(
-		r.ctx, wire.Request{Job: pending.Job, UAI: coinText, Queries: []query.Query{{}}},
+		r.ctx, wire.Request{Job: pending.Job, Text: coinText, Queries: []query.Query{{}}},
 	)
 	if err != nil || a.Status != wire.StatusOK {
 		t.Errorf("asked again: %v %v", a, err)
@@ -186,7 +186,7 @@ func TestDeadlineAndCancelOfRequests(t *testing.T) {
 	r.blocked(quick)
 	began := time.Now()
 	a, err := r.patiently(
-		wire.Request{Job: "hurry", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 1500},
+		wire.Request{Job: "hurry", Text: coinText, Queries: []query.Query{{}}, DeadlineMS: 1500},
 	)
 	if took := time.Since(began); err != nil || a.Status != wire.StatusDeadline ||
 		took < 1400*time.Millisecond {
@@ -202,7 +202,7 @@ func TestDeadlineAndCancelOfRequests(t *testing.T) {
 			r.ctx,
 			wire.Request{
 				Job:        "unwanted",
-				UAI:        coinText,
+				Text:       coinText,
 				Queries:    []query.Query{{}},
 				DeadlineMS: 20000,
 			},
@@ -280,7 +280,7 @@ func TestManyRequests(t *testing.T) {
 			_, err := r.patiently(
 				wire.Request{
 					Job:     fmt.Sprintf("crowd-%d", i),
-					UAI:     coinText,
+					Text:    coinText,
 					Queries: []query.Query{{}},
 				},
 			)
@@ -320,7 +320,7 @@ func TestServiceDrains(t *testing.T) {
 		_, err := r.patiently(
 			wire.Request{
 				Job:        "taken",
-				UAI:        coinText,
+				Text:       coinText,
 				Queries:    []query.Query{{}},
 				DeadlineMS: 20000,
 			},
@@ -343,7 +343,7 @@ func TestServiceDrains(t *testing.T) {
 		t.Error(err)
 	}
 	<-stopped
-	if a, err := r.patiently(wire.Request{UAI: coinText, Queries: []query.Query{{}}}); err != nil ||
+	if a, err := r.patiently(wire.Request{Text: coinText, Queries: []query.Query{{}}}); err != nil ||
 		a.Status != wire.StatusOK {
 		t.Errorf("%v %v", a, err)
 	}

@@ -23,7 +23,7 @@ func TestSetupIsIdempotent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true, Dir: t.TempDir()}, quick)
 	sizes := func() (out []int64) {
-		for _, name := range []string{"BTN_MODEL", "BTN_TASK", "BTN_ANSWER", "OBJ_BTN_BLOB"} {
+		for _, name := range []string{"BTN_MODEL", "BTN_TASK", "BTN_ANSWER", "BTN_BLOB"} {
 			s, err := r.js.Stream(r.ctx, name)
 			r.must(err)
 			out = append(out, s.CachedInfo().Config.MaxBytes)
@@ -267,7 +267,7 @@ func TestSetupFitsTheServer(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	for _, name := range []string{
 		"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL",
-		"BTN_DEADLINE", "BTN_GRAPH", "OBJ_BTN_BLOB", "OBJ_BTN_GRAPH",
+		"BTN_DEADLINE", "BTN_GRAPH",
 	} {
 		r.must(r.js.DeleteStream(r.ctx, name))
 	}

@@ -106,7 +106,7 @@ func TestSubscribersThatDoNotRead(t *testing.T) {
 			t.Fatalf("after %d jobs the connection that nobody reads is still there", jobs)
 		}
 		job := fmt.Sprintf("job-%d", jobs)
-		r.submit(wire.Request{Job: job, UAI: model.String(), Queries: []query.Query{{Marginals: true}}})
+		r.submit(wire.Request{Job: job, Text: model.String(), Queries: []query.Query{{Marginals: true}}})
 		if a := r.wait(job); a.Status != wire.StatusOK || len(a.Results[0].Marginals) != variables {
 			t.Fatalf("job %d: %s %+v", jobs, a.Status, a.Error)
 		}

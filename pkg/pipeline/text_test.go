@@ -26,7 +26,7 @@ func TestTextInAnyFormat(t *testing.T) {
 		m, err := formats.Read(strings.NewReader(string(text)), "", file, uai.Limits{})
 		r.must(err)
 		w, p := request(t, job, m, query.Settings{}, observe(0), observe(1, 0))
-		w.Model, w.UAI = nil, string(text)
+		w.Model, w.Text = nil, string(text)
 		r.submit(w)
 		want, err := infer.Run(r.ctx, p)
 		r.must(err)

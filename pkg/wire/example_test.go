@@ -11,7 +11,7 @@ import (
 func Example() {
 	m := &wire.Request{
 		Job:     "agree-1",
-		UAI:     "MARKOV 2 2 2 1 2 0 1 4 2 1 1 2",
+		Text:    "MARKOV 2 2 2 1 2 0 1 4 2 1 1 2",
 		Queries: []query.Query{{}, {Evid: "1 0 1"}},
 	}
 	payload, err := wire.Encode(m)
@@ -26,7 +26,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(got.UAI, got.Queries[1].Evid)
+	fmt.Println(got.Text, got.Queries[1].Evid)
 	fmt.Println(wire.Decode(payload[:20], new(wire.Request)))
 	// Output:
 	// btn.v1.model.3.agree-1

@@ -12,10 +12,10 @@ import (
 )
 
 // Graph is a registered model: a factor graph without a job, kept under the SHA-256 of its bytes,
-// which requests then name. The graph is either Model or UAI, never both.
+// which requests then name. The graph is either Model or Text, never both.
 type Graph struct {
 	Model *Model `msgpack:"model,omitempty"`
-	UAI   string `msgpack:"uai,omitempty"` // the text of a file in a format of package formats
+	Text  string `msgpack:"text,omitempty"` // the text of a file in a format of package formats
 }
 
 // NewGraph returns m as it is registered. It shares m's slices.
@@ -28,7 +28,7 @@ func NewGraph(m *factorgraph.Model) (*Graph, error) {
 func (g *Graph) Name() string { return "graph" }
 
 // Validate checks the graph as Request.Validate does.
-func (g *Graph) Validate() error { return checkSource(g.Model, g.UAI, nil) }
+func (g *Graph) Validate() error { return checkSource(g.Model, g.Text, nil) }
 
 // EncodeGraph returns the bytes to register and their digest. Lists that are empty are taken as
 // absent. The error has the code bad_input.
@@ -47,16 +47,16 @@ func EncodeGraph(g *Graph) (b []byte, digest string, err error) {
 
 // checkSource checks that exactly one of the sources of a factor graph is given, and a native one's
 // scopes, shapes and lengths. A nil digest is a source that the message does not have.
-func checkSource(m *Model, uai string, digest *string) error {
+func checkSource(m *Model, text string, digest *string) error {
 	named := digest != nil && *digest != ""
 	switch {
-	case m == nil && uai == "" && digest == nil:
-		return codec.Invalid("model", "neither model nor uai is given")
-	case m == nil && uai == "" && !named:
-		return codec.Invalid("model", "none of model, uai and model_digest is given")
-	case m != nil && uai != "":
-		return codec.Invalid("uai", "both model and uai are given")
-	case named && (m != nil || uai != ""):
+	case m == nil && text == "" && digest == nil:
+		return codec.Invalid("model", "neither model nor text is given")
+	case m == nil && text == "" && !named:
+		return codec.Invalid("model", "none of model, text and model_digest is given")
+	case m != nil && text != "":
+		return codec.Invalid("text", "both model and text are given")
+	case named && (m != nil || text != ""):
 		return codec.Invalid("model_digest", "the model is given as well")
 	case named:
 		return form.CheckDigest("model_digest", *digest)

@@ -18,12 +18,12 @@ import (
 )
 
 // Request is the message that upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is
-// exactly one of Model, UAI, and the digest of a registered Graph.
+// exactly one of Model, Text, and the digest of a registered Graph.
 type Request struct {
 	Job         string         `msgpack:"job"`
 	Tenant      string         `msgpack:"tenant,omitempty"`
 	Model       *Model         `msgpack:"model,omitempty"`
-	UAI         string         `msgpack:"uai,omitempty"`          // the text of a file in a format of package formats
+	Text        string         `msgpack:"text,omitempty"`         // the text of a file in a format of package formats
 	ModelDigest string         `msgpack:"model_digest,omitempty"` // of a registered Graph
 	Queries     []query.Query  `msgpack:"queries"`                // at least one
 	Settings    query.Settings `msgpack:"settings,omitempty"`
@@ -93,7 +93,7 @@ func (f *factor) table(tensors *form.Tensors) (tensor.Tensor, error) {
 func (m *Request) Name() string { return "model" }
 
 // Validate checks the job's id, the queries and, of a model in Model, scopes, shapes and lengths.
-// The UAI text is checked by its reader.
+// The text of a file is checked by its reader.
 func (m *Request) Validate() error {
 	if err := form.CheckJob(m.Job, m.Tenant); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (m *Request) Validate() error {
 	case len(m.Queries) == 0:
 		return codec.Invalid("queries", "there is none")
 	}
-	if err := checkSource(m.Model, m.UAI, &m.ModelDigest); err != nil {
+	if err := checkSource(m.Model, m.Text, &m.ModelDigest); err != nil {
 		return err
 	}
 	if m.Model == nil {

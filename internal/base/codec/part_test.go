@@ -10,15 +10,15 @@ import (
 )
 
 func TestPart(t *testing.T) {
-	b, err := wire.Encode(&wire.Request{Job: "j", UAI: "MARKOV 0 0", Queries: []query.Query{{}}})
+	b, err := wire.Encode(&wire.Request{Job: "j", Text: "MARKOV 0 0", Queries: []query.Query{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text string
-	if err := msgpack.Unmarshal(codec.Part(b, "uai"), &text); err != nil || text != "MARKOV 0 0" {
+	if err := msgpack.Unmarshal(codec.Part(b, "text"), &text); err != nil || text != "MARKOV 0 0" {
 		t.Errorf("%q, %v", text, err)
 	}
-	for _, bytes := range [][]byte{nil, {0xc0}, {0x81}, b[:len(b)/2], codec.Part(b, "uai")} {
+	for _, bytes := range [][]byte{nil, {0xc0}, {0x81}, b[:len(b)/2], codec.Part(b, "text")} {
 		if p := codec.Part(bytes, "model"); p != nil {
 			t.Errorf("%x has a part %x", bytes, p)
 		}

@@ -106,8 +106,7 @@ func (r *Role) asStage() {
 	r.Publish = append(r.Publish, of("blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
 	r.Publish = append(r.Publish, looks()...)
 	r.Publish = append(r.Publish, api("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
-	r.Publish = append(r.Publish, "$O."+bus.BucketBlob+".>")
-	r.Publish = append(r.Publish, api("STREAM.PURGE.OBJ_"+bus.BucketBlob, "STREAM.MSG.DELETE."+bus.StreamBlob)...)
+	r.Publish = append(r.Publish, api("STREAM.MSG.DELETE."+bus.StreamBlob)...)
 	for _, stream := range removes[r.Name] {
 		r.Publish = append(r.Publish, api("STREAM.MSG.DELETE."+stream)...)
 	}
@@ -124,8 +123,6 @@ func (r *Role) asStage() {
 	}
 
 	switch r.Name {
-	case query.StageReparam:
-		r.Publish = append(r.Publish, "$O."+bus.BucketGraph+".>")
 	case query.StageAggregate: // makes room, and purges undeliverable messages from queues
 		for _, stream := range []string{
 			bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline,
@@ -141,8 +138,7 @@ func looks() []string {
 	return api("INFO", "STREAM.INFO.*", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.INFO.*.*", "CONSUMER.NAMES.*", "CONSUMER.LIST.*")
 }
 
-// client is the role that submits jobs without an owner, as clients did before jobs had owners: it may look into
-// every stream, and publishes to none.
+// client is the role that submits jobs without an owner: it may look into every stream, and publishes to none.
 func client() Role {
 	r := Role{
 		Name:    Client,
@@ -156,7 +152,7 @@ func client() Role {
 	r.Publish = append(r.Publish, looks()...)
 	r.Publish = append(r.Publish, api("DIRECT.GET.>")...)
 	for _, stream := range []string{
-		bus.StreamModel, bus.StreamAnswer, bus.StreamBlob, bus.StreamGraph, bus.ObjectsBlob, "OBJ_" + bus.BucketGraph,
+		bus.StreamModel, bus.StreamAnswer, bus.StreamBlob, bus.StreamGraph,
 	} {
 		r.Publish = append(r.Publish, api("STREAM.MSG.GET."+stream)...)
 	}

@@ -28,7 +28,7 @@ var targets = []string{
 	"btn.v1.model.2.acme.%s", "btn.v1.network.2.acme.%s", "btn.v1.task.2.acme.%s.1.0", "btn.v1.partial.2.acme.%s.1.0",
 	"btn.v1.end.2.acme.%s", "btn.v1.redrive.2.acme.%s", "btn.v1.timer.2.acme.%s", "btn.v1.deadline.2.acme.%s",
 	"btn.v1.dlq.aggregator.acme.%s", "btn.v1.blob.acme.%s", "btn.v1.graph.acme.%s", "btn.v1.graph._.%s", "btn.v1.infer.%s",
-	"$O.BTN_GRAPH.M.%s", "_INBOX_aggregator.%s", "_INBOX_operator.%s", "_INBOX.%s",
+	"_INBOX_aggregator.%s", "_INBOX_operator.%s", "_INBOX.%s",
 	"$JS.API.STREAM.PURGE.%s", "$JS.API.STREAM.MSG.DELETE.%s", "$JS.ACK.BTN_TASK.contract-2.1.1.1.1.%s",
 }
 
@@ -69,10 +69,7 @@ func attacks(user string, stored map[string]string) []attack {
 			}},
 		)
 		for _, call := range []string{"CREATE", "DURABLE.CREATE"} {
-			for _, subject := range []string{
-				"$JS.API.CONSUMER." + call + "." + stream + ".", "$JS.API.CONSUMER." + call + ".OBJ_BTN_BLOB.",
-				"$JS.API.CONSUMER." + call + ".OBJ_BTN_GRAPH.",
-			} {
+			for _, subject := range []string{"$JS.API.CONSUMER." + call + "." + stream + "."} {
 				all = append(all, attack{subject, func(to, name string) *nats.Msg {
 					of := strings.Split(subject, ".")
 					body, _ := json.Marshal(map[string]any{"stream_name": of[len(of)-2], "config": map[string]any{
@@ -84,7 +81,7 @@ func attacks(user string, stored map[string]string) []attack {
 		}
 	}
 	for _, feed := range []string{
-		"BTN_MODEL.reparam-2", "BTN_NETWORK.learn-2", "BTN_TASK.contract-2", "BTN_PARTIAL.aggregate-2", "OBJ_BTN_BLOB.x", "BTN_CONTROL.end",
+		"BTN_MODEL.reparam-2", "BTN_NETWORK.learn-2", "BTN_TASK.contract-2", "BTN_PARTIAL.aggregate-2", "BTN_CONTROL.end",
 	} {
 		all = append(all, asks("$JS.API.CONSUMER.MSG.NEXT."+feed, `{"batch": 1, "no_wait": true}`),
 			asks("$JS.API.CONSUMER.MSG.NEXT."+feed, `{"batch": 1, "expires": 1000000}`),
@@ -104,7 +101,7 @@ func attacks(user string, stored map[string]string) []attack {
 		asks("$JS.API.CONSUMER.NAMES.BTN_TASK", ""), asks("$JS.API.CONSUMER.LIST.BTN_TASK", ""),
 		asks("$SRV.PING", ""), asks("$SRV.INFO.btn", ""), asks("$SRV.STATS", ""),
 		asks(strings.TrimSuffix("btn.v1.infer."+own, "."), "no request"), asks("btn.v1.room.2", ""),
-		asks("$O.BTN_BLOB.C.x", "chunk"), attack{"schedule", schedule},
+		attack{"schedule", schedule},
 		attack{"published", func(to, _ string) *nats.Msg { return &nats.Msg{Subject: to, Data: []byte("x")} }},
 	)
 }
@@ -223,7 +220,7 @@ func TestNothingCanBeAimed(t *testing.T) {
 func want(t *testing.T, c *client.Client, job string) {
 	t.Helper()
 	ctx := patience(t)
-	_, err := c.Submit(ctx, wire.Request{Job: job, UAI: coin, Queries: []query.Query{{}}})
+	_, err := c.Submit(ctx, wire.Request{Job: job, Text: coin, Queries: []query.Query{{}}})
 	must(t, err)
 	a, err := c.Wait(ctx, job)
 	must(t, err)
@@ -241,7 +238,7 @@ func right(t *testing.T, a *wire.Answer) {
 // forgery returns an answer to a job's request that no aggregator wrote.
 func forgery(t *testing.T, job string) *nats.Msg {
 	t.Helper()
-	request := wire.Request{Job: job, UAI: coin, Queries: []query.Query{{}}}
+	request := wire.Request{Job: job, Text: coin, Queries: []query.Query{{}}}
 	digest, err := request.Digest()
 	must(t, err)
 	z := 42.0

@@ -29,7 +29,7 @@ func TestForgedHeadersLoseNoJob(t *testing.T) {
 	acme, globex := g.as("acme"), g.as("globex")
 	publish := func(job, model string, forged nats.Header) (stored bool) { // with an operator's rights, which no worker holds back
 		tenant := message.Owner(job)
-		b, err := wire.Encode(&wire.Request{Job: job, UAI: model, Queries: []query.Query{{}}})
+		b, err := wire.Encode(&wire.Request{Job: job, Text: model, Queries: []query.Query{{}}})
 		must(t, err)
 		m := &nats.Msg{Subject: wire.ModelSubject(wire.Lane(tenant), job), Data: b, Header: forged}
 		reply, err := operator.RequestMsgWithContext(ctx, m)

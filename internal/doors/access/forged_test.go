@@ -138,7 +138,7 @@ func TestForgedAnswersGiveWay(t *testing.T) {
 			lie(job)
 			unknown(job)
 		}
-		_, err := acme.Submit(ctx, wire.Request{Job: job, UAI: coin, Queries: []query.Query{{}}})
+		_, err := acme.Submit(ctx, wire.Request{Job: job, Text: coin, Queries: []query.Query{{}}})
 		must(t, err)
 		forge.computed(job)
 		if i >= 2 {

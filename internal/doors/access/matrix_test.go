@@ -57,7 +57,7 @@ func (g *guarded) victims(js jetstream.JetStream) map[string]map[string]uint64 {
 	all := map[string]map[string]uint64{}
 	list := js.ListStreams(ctx)
 	for info := range list.Info() {
-		if c := info.Config; c.AllowRollup && !c.AllowMsgSchedules && !strings.HasPrefix(c.Name, "OBJ_") { // these need them
+		if c := info.Config; c.AllowRollup && !c.AllowMsgSchedules { // these need them
 			g.t.Errorf("%s lets a message replace all others of the stream", c.Name)
 		}
 		stored := map[string]uint64{}

@@ -77,12 +77,12 @@ func TestTenantsHaveQuotas(t *testing.T) {
 	var last error
 	for k := range 24 {
 		text := strings.Replace(coin, "1 3", fmt.Sprint("1 ", 3+k), 1) + strings.Repeat("\n", 900<<10)
-		if _, err := acme.PutModel(ctx, &wire.Graph{UAI: text}); err == nil {
+		if _, err := acme.PutModel(ctx, &wire.Graph{Text: text}); err == nil {
 			stored++
 		} else {
 			last = err
 		}
-		_, err := globex.PutModel(ctx, &wire.Graph{UAI: text})
+		_, err := globex.PutModel(ctx, &wire.Graph{Text: text})
 		must(t, err)
 	}
 	if stored != 4 {
@@ -102,7 +102,7 @@ func TestTenantsHaveQuotas(t *testing.T) {
 	// so is the refusal of a request
 	for k, refused := 0, false; !refused; k++ {
 		id := fmt.Sprint("acme.byhand", k)
-		b, err := wire.Encode(&wire.Request{Job: id, UAI: padded(900 << 10), Queries: []query.Query{{}}})
+		b, err := wire.Encode(&wire.Request{Job: id, Text: padded(900 << 10), Queries: []query.Query{{}}})
 		must(t, err)
 		reply, err := nc.Request(wire.ModelSubject(wire.Lane("acme"), id), b, 1e11)
 		must(t, err)
@@ -118,7 +118,7 @@ func TestTenantsHaveQuotas(t *testing.T) {
 		must(t, err)
 		refused = strings.Contains(string(reply.Data), "exceed 12000000")
 	}
-	_, err = acme.Submit(ctx, wire.Request{Job: "acme." + nuid.Next(), UAI: padded(9 << 20), Queries: []query.Query{{}}})
+	_, err = acme.Submit(ctx, wire.Request{Job: "acme." + nuid.Next(), Text: padded(9 << 20), Queries: []query.Query{{}}})
 	quota("a large request", err, "large messages", `blob_bytes of class "small"`)
 
 	// answers: those of the requests by hand, as many as were answered meanwhile, go first
@@ -131,7 +131,7 @@ func TestTenantsHaveQuotas(t *testing.T) {
 	ask := func(c *client.Client, owner string) *wire.Answer {
 		t.Helper()
 		id := owner + "." + nuid.Next()
-		_, err := c.Submit(ctx, wire.Request{Job: id, UAI: wide(6000), Queries: []query.Query{{Marginals: true}}})
+		_, err := c.Submit(ctx, wire.Request{Job: id, Text: wide(6000), Queries: []query.Query{{Marginals: true}}})
 		must(t, err)
 		a, err := c.Wait(ctx, id)
 		must(t, err)
@@ -155,7 +155,7 @@ func TestTenantsHaveQuotas(t *testing.T) {
 // publish publishes a request as a tenant does without the client library, and returns the reply.
 func publish(t *testing.T, nc *nats.Conn, tenant, id, text string, more nats.Header) string {
 	t.Helper()
-	m := wire.Request{Job: tenant + "." + id, UAI: text, Queries: []query.Query{{}}}
+	m := wire.Request{Job: tenant + "." + id, Text: text, Queries: []query.Query{{}}}
 	b, err := wire.Encode(&m)
 	must(t, err)
 	h := nats.Header(message.Headers(&m, m.Job, "", ""))
@@ -180,7 +180,7 @@ func TestRequestsHaveAQuota(t *testing.T) {
 	}
 	acme, globex := g.as("acme"), g.as("globex")
 	submit := func(c *client.Client, owner string) error {
-		_, err := c.Submit(ctx, wire.Request{Job: owner + "." + nuid.Next(), UAI: padded(900 << 10), Queries: []query.Query{{}}})
+		_, err := c.Submit(ctx, wire.Request{Job: owner + "." + nuid.Next(), Text: padded(900 << 10), Queries: []query.Query{{}}})
 		return err
 	}
 	if err := submit(acme, "acme"); !errors.Is(err, client.ErrQuota) || !strings.Contains(err.Error(), `requests of tenant "acme" take`) {
@@ -207,7 +207,7 @@ func TestAnsweredRequestsTakeNoQuota(t *testing.T) {
 	acme := g.as("acme")
 	for k := range 30 {
 		id := fmt.Sprint("acme.one", k)
-		_, err := acme.Submit(ctx, wire.Request{Job: id, UAI: padded(100 << 10), Queries: []query.Query{{}}})
+		_, err := acme.Submit(ctx, wire.Request{Job: id, Text: padded(100 << 10), Queries: []query.Query{{}}})
 		must(t, err)
 		a, err := acme.Wait(ctx, id)
 		must(t, err)
@@ -230,7 +230,7 @@ func TestOldMessagesMakeRoomForTheirOwner(t *testing.T) {
 	for answered := 0; answered < 5; {
 		id := "acme." + nuid.Next()
 		text := wide(6000) + strings.Repeat("\n", 9<<20) + fmt.Sprint("\n", strings.Repeat(" ", answered+refused))
-		_, err := acme.Submit(ctx, wire.Request{Job: id, UAI: text, Queries: []query.Query{{Marginals: true}}})
+		_, err := acme.Submit(ctx, wire.Request{Job: id, Text: text, Queries: []query.Query{{Marginals: true}}})
 		status := fault.Code("")
 		if err != nil {
 			status = fault.CodeOf(err)
@@ -278,11 +278,11 @@ func TestATenantHasAShareOfTheBacklog(t *testing.T) {
 	if stored != 4 || !strings.Contains(last, `of tenant \"acme\": 4 without an answer, at most 4`) {
 		t.Errorf("%d jobs wait: %s", stored, last)
 	}
-	_, err := g.as("acme").Submit(ctx, wire.Request{Job: "acme.more", UAI: coin, Queries: []query.Query{{}}})
+	_, err := g.as("acme").Submit(ctx, wire.Request{Job: "acme.more", Text: coin, Queries: []query.Query{{}}})
 	if !errors.Is(err, client.ErrFull) || errors.Is(err, client.ErrQuota) {
 		t.Errorf("with the client: %v", err)
 	}
-	_, err = g.as(other).Submit(ctx, wire.Request{Job: other + ".one", UAI: coin, Queries: []query.Query{{}}})
+	_, err = g.as(other).Submit(ctx, wire.Request{Job: other + ".one", Text: coin, Queries: []query.Query{{}}})
 	must(t, err)
 }
 

@@ -71,7 +71,7 @@ func TestTenantsAndClients(t *testing.T) {
 		must(t, err)
 		defer stop()
 
-		m := wire.Request{Job: job(), UAI: coin, Queries: []query.Query{{Marginals: true}}, DeadlineMS: 60_000}
+		m := wire.Request{Job: job(), Text: coin, Queries: []query.Query{{Marginals: true}}, DeadlineMS: 60_000}
 		_, err = c.Submit(ctx, m)
 		must(t, err)
 		a, err := c.Wait(ctx, m.Job)
@@ -84,26 +84,26 @@ func TestTenantsAndClients(t *testing.T) {
 		if _, err := c.Submit(ctx, m); err != nil {
 			t.Errorf("%q submits again: %v", who, err)
 		}
-		m.UAI = strings.Replace(coin, "1 3", "1 4", 1)
+		m.Text = strings.Replace(coin, "1 3", "1 4", 1)
 		if _, err := c.Submit(ctx, m); !errors.Is(err, client.ErrJobTaken) {
 			t.Errorf("%q submits another request: %v", who, err)
 		}
 		must(t, c.Cancel(ctx, m.Job, "too late"))
 
-		a, err = c.Infer(ctx, wire.Request{UAI: coin, Queries: []query.Query{{}}})
+		a, err = c.Infer(ctx, wire.Request{Text: coin, Queries: []query.Query{{}}})
 		want("asks", a, err)
 		if err := c.Served(ctx, who); err != nil {
 			t.Errorf("%q is not served: %v", who, err)
 		}
 
-		digest, err := c.PutModel(ctx, &wire.Graph{UAI: coin})
+		digest, err := c.PutModel(ctx, &wire.Graph{Text: coin})
 		must(t, err)
-		_, err = c.PutModel(ctx, &wire.Graph{UAI: coin})
+		_, err = c.PutModel(ctx, &wire.Graph{Text: coin})
 		must(t, err)
 		if s, err := c.StatModel(ctx, digest); err != nil || s.Bytes == 0 || s.Owner != who {
 			t.Errorf("%q describes its model: %+v %v", who, s, err)
 		}
-		if m, err := c.Model(ctx, digest); err != nil || m.UAI != coin {
+		if m, err := c.Model(ctx, digest); err != nil || m.Text != coin {
 			t.Errorf("%q reads its model: %+v %v", who, m, err)
 		}
 		name := c
@@ -122,7 +122,7 @@ func TestTenantsAndClients(t *testing.T) {
 		want("asks about a registered model", a, err)
 
 		// 8 MiB are the server's limit for a message: the request and the answer are in pieces, or objects
-		large := wire.Request{Job: job(), UAI: strings.Replace(coin, "1 3", "1 3"+strings.Repeat(" ", 9<<20), 1)}
+		large := wire.Request{Job: job(), Text: strings.Replace(coin, "1 3", "1 3"+strings.Repeat(" ", 9<<20), 1)}
 		for range 4 {
 			large.Queries = append(large.Queries, query.Query{Marginals: true})
 		}
@@ -152,7 +152,7 @@ func TestTenantsAreTold(t *testing.T) {
 	if err := c.Served(ctx, "acme"); !errors.Is(err, client.ErrNoWorkers) {
 		t.Errorf("nobody works: %v", err)
 	}
-	_, err := c.Submit(ctx, wire.Request{Job: "acme.early", UAI: coin, Queries: []query.Query{{}}})
+	_, err := c.Submit(ctx, wire.Request{Job: "acme.early", Text: coin, Queries: []query.Query{{}}})
 	if fault.CodeOf(err) != fault.Infrastructure || !strings.Contains(err.Error(), "reparam-worker stores it: does one run?") {
 		t.Errorf("nobody stores a request: %v", err)
 	}
@@ -161,7 +161,7 @@ func TestTenantsAreTold(t *testing.T) {
 	js, err := jetstream.New(nc)
 	must(t, err)
 	for i := range 40 { // an operator is not held back by the room
-		m := wire.Request{Job: "acme.flood-" + string(rune('a'+i%26)) + string(rune('a'+i/26)), UAI: coin, Queries: []query.Query{{}}}
+		m := wire.Request{Job: "acme.flood-" + string(rune('a'+i%26)) + string(rune('a'+i/26)), Text: coin, Queries: []query.Query{{}}}
 		b, err := wire.Encode(&m)
 		must(t, err)
 		_, err = js.Publish(ctx, wire.ModelSubject(wire.Lane("acme"), m.Job), b)
@@ -177,7 +177,7 @@ func TestTenantsAreTold(t *testing.T) {
 		ended <- pipeline.Run(work, c, pipeline.StageReparam)
 	}()
 	for {
-		_, err := c.Submit(ctx, wire.Request{Job: "acme." + nuid.Next(), UAI: coin, Queries: []query.Query{{}}})
+		_, err := c.Submit(ctx, wire.Request{Job: "acme." + nuid.Next(), Text: coin, Queries: []query.Query{{}}})
 		if errors.Is(err, client.ErrBusy) {
 			break
 		}

@@ -97,7 +97,7 @@ func TestASlowConsumerHarmsNobody(t *testing.T) {
 	ask := func(c *client.Client, owner string) (id string) {
 		t.Helper()
 		id = owner + "." + nuid.Next()
-		_, err := c.Submit(ctx, wire.Request{Job: id, UAI: wide(400_000), Queries: []query.Query{{Marginals: true}}})
+		_, err := c.Submit(ctx, wire.Request{Job: id, Text: wide(400_000), Queries: []query.Query{{Marginals: true}}})
 		must(t, err)
 		a, err := c.Wait(ctx, id)
 		must(t, err)

@@ -144,7 +144,6 @@ func (c Connection) bus(tenant string) (*bus.Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.InPieces()
 	b.Guard(c.Guard)
 	b.Within(c.quotas)
 	if tenant != "" {

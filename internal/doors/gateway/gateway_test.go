@@ -21,6 +21,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/basetensor/basetensor/schemas"
 )
@@ -495,6 +496,23 @@ probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
 		s.refused(400, words, "POST", path, bif)
 	}
 	want[Model](s, 200, "PUT", "/v1/models/weather", bif)
+
+	// A client of NATS sends the file itself, as a request and as a registered model.
+
+	if _, err := s.gateway.own.Submit(t.Context(), wire.Request{Job: "file", Text: bif, Queries: []query.Query{{}}}); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := s.gateway.own.PutModel(t.Context(), &wire.Graph{Text: bif})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range []Graph{
+		want[JobModel](s, 200, "GET", "/v1/jobs/file/model", "").Graph, want[Graph](s, 200, "GET", "/v1/models/"+digest+"?format=graph", ""),
+	} {
+		if len(g.Variables) != 2 || g.Variables[1].Name != "wet" {
+			t.Errorf("%+v", g)
+		}
+	}
 	wet(want[Answer](s, 200, "POST", "/v1/infer", `{"model": "weather", "evidence": {"wet": "yes"}, "marginals": true}`))
 	s.refused(404, "wether", "POST", "/v1/infer", `{"model": "wether"}`)
 	s.refused(400, "one is enough", "POST", "/v1/infer", `{"model": "weather", "model_name": "weather"}`)

@@ -122,7 +122,7 @@ func (g *Gateway) jobModel(c *call) error {
 	if r.ModelDigest != "" {
 		m, err = c.fetch(ctx, message.Owner(id), r.ModelDigest)
 	} else {
-		m, err = decode(r.Model, r.UAI)
+		m, err = decode(r.Model, r.Text)
 	}
 	if err != nil {
 		return err

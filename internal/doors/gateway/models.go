@@ -179,7 +179,7 @@ func (c *call) fetch(ctx context.Context, owner, digest string) (*factorgraph.Mo
 	if err := wire.Decode(b, &g); err != nil {
 		return nil, err
 	}
-	return decode(g.Model, g.UAI)
+	return decode(g.Model, g.Text)
 }
 
 // ownerOf returns the owner of a model: a caller that may see everybody's models finds each.
@@ -199,7 +199,7 @@ func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
 // decode reads a model that travelled.
 func decode(native *wire.Model, text string) (*factorgraph.Model, error) {
 	if native == nil {
-		return parse([]byte(text), string(formats.UAI), 0)
+		return parse([]byte(text), "", 0)
 	}
 	m, err := native.Decode()
 	if err == nil {

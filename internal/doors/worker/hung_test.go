@@ -76,7 +76,7 @@ func TestWorkerEndsWhenAHandlerHangs(t *testing.T) {
 		return cmd, &said
 	}
 	ask := func(job string) *wire.Answer {
-		m := wire.Request{Job: job, Tenant: "ann", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n", Queries: []query.Query{{}}}
+		m := wire.Request{Job: job, Tenant: "ann", Text: "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n", Queries: []query.Query{{}}}
 		if _, err := remote.Submit(ctx, m); err != nil {
 			t.Fatal(err)
 		}

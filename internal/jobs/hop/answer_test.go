@@ -35,7 +35,7 @@ func TestDigestOfAJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := wire.Request{
-		Job: "stored", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n", Queries: []query.Query{{}},
+		Job: "stored", Text: "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n", Queries: []query.Query{{}},
 	}
 	if _, err := remote.Submit(t.Context(), w); err != nil {
 		t.Fatal(err)

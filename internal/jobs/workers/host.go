@@ -240,7 +240,7 @@ func (h *Host) aggregate(w *Worker) {
 		SweepAfter: h.SweepAfter,
 		Tell:       h.Metrics.Rooms,
 	}
-	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.buckets)
+	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.stores)
 	if h.Metrics != nil {
 		backlog := &streams.Backlog{
 			Bus:   h.Bus,

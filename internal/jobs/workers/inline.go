@@ -39,7 +39,7 @@ type inlineKey struct {
 func keyOf(owner string, m *wire.Request, payload []byte) (inlineKey, bool) {
 	k := inlineKey{owner: owner, text: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.AreParametric(m.Queries)}
 
-	model := []byte(m.UAI)
+	model := []byte(m.Text)
 	if !k.text {
 		model = codec.Part(payload, "model")
 	}

@@ -50,7 +50,7 @@ func (w *Reparam) prepare(
 		}
 	}
 
-	model, err := readModel(m.Model, m.UAI, len(payload))
+	model, err := readModel(m.Model, m.Text, len(payload))
 	if err != nil {
 		return p, nil, fault.Wrap(fault.BadInput, err)
 	}
@@ -60,7 +60,7 @@ func (w *Reparam) prepare(
 
 	// A large model is not needed any more.
 	m.Model = nil
-	m.UAI = ""
+	m.Text = ""
 	p, err = w.build(ctx, owner, model, m.Settings, m.Queries)
 	if err == nil && named {
 		w.host.inline.Add(key, p, int64(len(p.Domains)+len(p.Names)/bytesPerVariable))
@@ -174,7 +174,7 @@ func (w *Reparam) registered(ctx context.Context, owner, digest string) (*factor
 	var g wire.Graph
 	if err = wire.Decode(data, &g); err == nil {
 		var model *factorgraph.Model
-		if model, err = readModel(g.Model, g.UAI, len(data)); err == nil {
+		if model, err = readModel(g.Model, g.Text, len(data)); err == nil {
 			return model, nil
 		}
 	}

@@ -10,17 +10,17 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Intervals at which work queues are looked at, and buckets.
+// Intervals at which work queues are looked at, and the streams of large bytes.
 const (
-	tidyEvery   = 10 * time.Second
-	bucketEvery = 4 * time.Second
+	tidyEvery  = 10 * time.Second
+	storeEvery = 4 * time.Second
 )
 
-// buckets recreates deleted buckets of large bytes: clients need them, and cannot create them. It returns when ctx ends.
-func (w *Aggregate) buckets(ctx context.Context) error {
-	return every(ctx, bucketEvery, func(bool) {
-		for _, name := range []string{bus.BucketBlob, bus.BucketGraph} {
-			if _, err := w.Bus.JS.ObjectStore(ctx, name); !errors.Is(err, jetstream.ErrBucketNotFound) {
+// stores makes the streams of large bytes again that were deleted: clients need them, and cannot create them. It returns when ctx ends.
+func (w *Aggregate) stores(ctx context.Context) error {
+	return every(ctx, storeEvery, func(bool) {
+		for _, name := range []string{bus.StreamBlob, bus.StreamGraph} {
+			if _, err := w.Bus.JS.Stream(ctx, name); !errors.Is(err, jetstream.ErrStreamNotFound) {
 				continue
 			}
 			if err := w.Mend(ctx); err != nil && ctx.Err() == nil {

@@ -100,13 +100,13 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	large := "MARKOV\n14\n" + strings.Repeat("2 ", 14) + "\n1\n14 0 1 2 3 4 5 6 7 8 9 10 11 12 13\n16384\n" + strings.Repeat("0.25 ", 16384)
 	var digest string
 	stop := first.work(t)
-	for _, text := range []string{model, large} { // the second one is an object
+	for _, text := range []string{model, large} { // the second one is in pieces
 		var err error
-		if digest, err = first.client.PutModel(ctx, &wire.Graph{UAI: text}); err != nil {
+		if digest, err = first.client.PutModel(ctx, &wire.Graph{Text: text}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := first.bus.PutGraphOf(ctx, "bob", []byte("what bob registered")); err != nil {
+	if _, err := first.bus.PutGraphOf(ctx, "bob", []byte("\xb3what bob registered")); err != nil {
 		t.Fatal(err)
 	}
 	submit := func(s *service, r wire.Request) {
@@ -115,13 +115,13 @@ func TestWhatIsLostComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	submit(first, wire.Request{Job: "done", Tenant: "ann", UAI: model, Queries: []query.Query{{}}})
+	submit(first, wire.Request{Job: "done", Tenant: "ann", Text: model, Queries: []query.Query{{}}})
 	want := map[string][]query.Result{"done": first.results(t, "done")}
 	stop()
 	open := []wire.Request{
-		{Job: "open", Tenant: "ann", UAI: model, DeadlineMS: 600_000, Queries: []query.Query{{}}},
+		{Job: "open", Tenant: "ann", Text: model, DeadlineMS: 600_000, Queries: []query.Query{{}}},
 		{Job: "named", Tenant: "bob", ModelDigest: digest, Queries: []query.Query{{}}},
-		{Job: "bob.large", Tenant: "bob", UAI: large, Queries: []query.Query{{Marginals: true}}},
+		{Job: "bob.large", Tenant: "bob", Text: large, Queries: []query.Query{{Marginals: true}}},
 	}
 	for _, r := range open {
 		submit(first, r)
@@ -145,7 +145,7 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	if err != nil || len(registered.Models) != 3 {
 		t.Errorf("registered: %v %v", registered, err)
 	}
-	if own, err := second.bus.GetGraph(ctx, "bob", wire.Digest([]byte("what bob registered"))); err != nil || len(own) == 0 {
+	if own, err := second.bus.GetGraph(ctx, "bob", wire.Digest([]byte("\xb3what bob registered"))); err != nil || len(own) == 0 {
 		t.Errorf("bob's: %v", err)
 	}
 	done := second.results(t, "done") // nobody is at work

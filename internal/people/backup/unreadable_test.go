@@ -45,14 +45,14 @@ func light(t *testing.T) *service {
 func TestOneBadMessageStopsNoCopy(t *testing.T) {
 	ctx, first := t.Context(), light(t)
 	const model = "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n"
-	digest, err := first.client.PutModel(ctx, &wire.Graph{UAI: model})
+	digest, err := first.client.PutModel(ctx, &wire.Graph{Text: model})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.client.NameModel(ctx, "coin", digest, "me"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := first.client.Submit(ctx, wire.Request{Job: "open", UAI: model, Queries: []query.Query{{}}}); err != nil {
+	if _, err := first.client.Submit(ctx, wire.Request{Job: "open", Text: model, Queries: []query.Query{{}}}); err != nil {
 		t.Fatal(err)
 	}
 	elsewhere := nats.Header{"Btn-Blob": {"x"}}

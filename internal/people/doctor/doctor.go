@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -81,7 +79,6 @@ func Examine(ctx context.Context, p Places) []Finding {
 	all = append(all, streams(ctx, p.Bus)...)
 	all = append(all, lanes(ctx, p.Bus))
 	all = append(all, registered(ctx, p.Bus)...)
-	all = append(all, orphans(ctx, p.Bus)...)
 	return append(all, remembered(ctx, p.Redis)...)
 }
 
@@ -161,7 +158,7 @@ func clock(ctx context.Context, b *bus.Bus) Finding {
 // names are the streams of a deployment.
 var names = []string{
 	bus.StreamModel, bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamGraph, bus.StreamDead,
-	bus.StreamControl, bus.StreamDeadline, bus.ObjectsBlob, "OBJ_" + bus.BucketGraph,
+	bus.StreamControl, bus.StreamDeadline,
 }
 
 // kept are the streams whose loss loses jobs or answers; the others are made again.
@@ -231,26 +228,6 @@ func registered(ctx context.Context, b *bus.Bus) (all []Finding) {
 	}
 	if len(all) == 0 {
 		all = []Finding{{Good, part, fmt.Sprintf("%d models, %d names", len(r.Models), len(r.Names)), ""}}
-	}
-	return all
-}
-
-// orphans reports what writers left behind that died while they stored large bytes.
-func orphans(ctx context.Context, b *bus.Bus) (all []Finding) {
-	const part = "objects"
-	buckets, err := b.Orphans(ctx)
-	if err != nil {
-		return []Finding{{Unknown, part, err.Error(), ""}}
-	}
-	for _, bucket := range slices.Sorted(maps.Keys(buckets)) {
-		if o := buckets[bucket]; o.Chunks+o.Objects > 0 {
-			all = append(all, Finding{Warning, part, fmt.Sprintf(
-				"bucket %s: parts of %d objects whose writers died, and %d whole objects (%d bytes) that no message names",
-				bucket, o.Chunks, o.Objects, o.Bytes), "btn setup removes them"})
-		}
-	}
-	if len(all) == 0 {
-		all = []Finding{{Good, part, "no writer left parts of large messages behind", ""}}
 	}
 	return all
 }

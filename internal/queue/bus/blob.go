@@ -18,7 +18,6 @@ import (
 const (
 	headerBlob   = message.HeaderBlob
 	headerPieces = message.HeaderPieces
-	headerObject = "Btn-Object" // on a blob: it is the object of this name
 )
 
 // envelope is the number of bytes left for subject, headers and the server's own additions in a
@@ -68,18 +67,16 @@ func (b *shelves) Payload(ctx context.Context, owner string, h nats.Header, data
 // Apart reports whether a message has its payload in a blob.
 func Apart(h nats.Header) bool { return len(h[headerBlob]) > 0 }
 
-// shelf is a place for bytes under their digest: a stream with a message per digest and, for bytes
-// above the server's limit, an object store; of an owner's shelf pieces in the same stream.
+// shelf is a place for bytes under their digest: a stream with a message per digest. Bytes above the server's limit are pieces there.
 type shelf struct {
 	stream string
-	bucket string
 	place  func(owner, digest string) string
 	owner  string // the tenant whose it is; "": everybody's
 }
 
 var (
-	blobs  = shelf{StreamBlob, BucketBlob, message.BlobSubject, ""}    // are purged when no job needs them
-	graphs = shelf{StreamGraph, BucketGraph, message.GraphSubject, ""} // are kept until they are removed
+	blobs  = shelf{StreamBlob, message.BlobSubject, ""}   // are purged when no job needs them
+	graphs = shelf{StreamGraph, message.GraphSubject, ""} // are kept until they are removed
 )
 
 // of returns an owner's shelf.
@@ -105,24 +102,10 @@ func Unreadable(err error) bool {
 	return errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) || err != nil && (code == fault.BadInput || code == fault.Damaged)
 }
 
-// InPieces has blobs that exceed the server's limit stored in pieces: users other than workers and operators may write no objects.
-func (b *shelves) InPieces() { b.pieces = true }
-
-// forbidden returns the error of an object that was not written: bad input if the server forbids it, which a publisher hears of apart.
-func (b *shelves) forbidden(err error, bytes int) error {
-	if last := b.NC.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
-		return fault.New(fault.BadInput,
-			"bus: this user may store no %d bytes for everybody, more than a message holds: an operator may: %w", bytes, last)
-	}
-	return err
-}
-
 // PutBlob stores data under its digest, which it returns. A blob that is stored already is not
 // stored again, but moves to the end of its stream if it is old: the blobs of a job must be younger
 // than the job, or not much older, to be kept until the job is answered. It is stored again if the
-// stored bytes have another digest or their object is gone, because every job that needs it would
-// fail. Data above the server's limit goes to the object store, under a new name each time: writing
-// an existing name again was seen to hang its readers.
+// stored bytes have another digest or a piece of them is gone, because every job that needs it would fail.
 func (b *shelves) PutBlob(ctx context.Context, data []byte) (digest string, err error) {
 	return b.put(ctx, blobs, data)
 }
@@ -164,19 +147,13 @@ func (b *shelves) putWithin(ctx context.Context, in shelf, data []byte, q *Quota
 	}
 
 	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
-	switch most := b.NC.MaxPayload() - envelope; {
-	case int64(len(data)) <= most:
-	case in.owner != "" || b.pieces && in.stream == StreamBlob:
+	if most := b.NC.MaxPayload() - envelope; int64(len(data)) > most {
+		if err = b.hasRoom(ctx, in, len(data)); err != nil {
+			return "", err
+		}
 		if m, err = b.putPieces(ctx, in, m, int(most)); err != nil {
 			return "", err
 		}
-	default:
-		name, err := b.putObject(ctx, in, digest, data)
-		if err != nil {
-			return "", b.forbidden(err, len(data))
-		}
-		m.Data = []byte(name)
-		m.Header[headerObject] = []string{name}
 	}
 
 	// If the stored message has been purged meanwhile, to make room perhaps, the subject is empty.
@@ -186,36 +163,25 @@ func (b *shelves) putWithin(ctx context.Context, in shelf, data []byte, q *Quota
 		err = refusal(subject, err)
 	}
 
-	// If somebody else has stored it meanwhile, an object of this call is left to expire, or to
-	// Remove.
+	// Somebody else may have stored it meanwhile.
 	if err != nil && !errors.Is(err, errTaken) {
 		return "", err
 	}
 	return digest, nil
 }
 
-// intact reports whether the bytes of a stored blob have its digest. Of an object it only checks
-// that all chunks are there; damage is found when it is read. Pieces are renewed, too.
+// intact reports whether the bytes of a stored blob have its digest. Of pieces it only checks that all are there, which a tenant's user
+// cannot but read; damage is found when they are read.
 func (b *shelves) intact(
 	ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string,
 ) (bool, error) {
 	if len(m.Header[headerPieces]) > 0 {
 		return b.hasPieces(ctx, in, m.Data)
 	}
-	name := m.Header[headerObject]
-	if len(name) == 0 {
-		return wire.Digest(m.Data) == digest, nil
-	}
-
-	_, err := b.object(ctx, in, name[0])
-	if errors.Is(err, ErrLost) {
-		return false, nil
-	}
-	return err == nil, err
+	return wire.Digest(m.Data) == digest, nil
 }
 
-// renew makes a blob younger than its stream's Times.Renew by moving it to the end of the stream.
-// An object moves with the message that names it, but only in the first half of the object's life:
+// renew makes a blob younger than its stream's Times.Renew by moving it to the end of the stream, its pieces first.
 // fresh is false if it has to be written again. Registered models do not expire.
 func (b *shelves) renew(
 	ctx context.Context, in shelf, m *jetstream.RawStreamMsg,
@@ -233,15 +199,8 @@ func (b *shelves) renew(
 		return true, nil
 	}
 
-	if name := m.Header[headerObject]; len(name) > 0 {
-		if b.pieces {
-			return false, nil
-		}
-		info, err := b.described(ctx, in.bucket, name[0])
-		if errors.Is(err, ErrNotFound) || err == nil && b.Since(info.ModTime) > c.MaxAge/2 {
-			return false, nil
-		}
-		if err != nil {
+	if len(m.Header[headerPieces]) > 0 {
+		if fresh, err := b.renewPieces(ctx, in, m.Data); err != nil || !fresh {
 			return false, err
 		}
 	}
@@ -335,14 +294,10 @@ func (b *shelves) look(ctx context.Context, in shelf, digest string) (data []byt
 // content returns the bytes that a stored message holds or names. The error wraps ErrLost if they are not those of the digest.
 func (b *shelves) content(ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string) (data []byte, err error) {
 	data = m.Data
-	switch name := m.Header[headerObject]; {
-	case len(m.Header[headerPieces]) > 0:
-		data, err = b.getPieces(ctx, in, m.Data)
-	case len(name) > 0:
-		data, err = b.getObject(ctx, in, name[0])
-	}
-	if err != nil {
-		return nil, err
+	if len(m.Header[headerPieces]) > 0 {
+		if data, err = b.getPieces(ctx, in, m.Data); err != nil {
+			return nil, err
+		}
 	}
 	if got := wire.Digest(data); got != digest {
 		return nil, fault.New(

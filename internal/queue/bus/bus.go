@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Names of the streams and object stores.
+// Names of the streams.
 const (
 	StreamModel    = "BTN_MODEL"
 	StreamNetwork  = "BTN_NETWORK"
@@ -30,8 +30,6 @@ const (
 	StreamControl  = "BTN_CONTROL"  // cancel, redrive
 	StreamDeadline = "BTN_DEADLINE" // timers and the messages that they deliver
 	StreamGraph    = "BTN_GRAPH"    // registered models
-	BucketBlob     = "BTN_BLOB"     // object store for payloads above the server's limit
-	BucketGraph    = "BTN_GRAPH"    // the same for registered models
 )
 
 // ErrNotFound: there is no message on the subject.
@@ -57,7 +55,7 @@ func Missing(err error) bool {
 // Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.
 //
 // It is a tower of layers, each of which uses the ones below it alone: a connection and its patience, the server's clock, questions to
-// streams, which stored messages are believed, reading, writing, objects, bytes under their digest, registered models.
+// streams, which stored messages are believed, reading, writing, bytes under their digest, registered models.
 type Bus struct{ registry }
 
 // The layers below registry.
@@ -103,18 +101,11 @@ type (
 		storage storage
 	}
 
-	// chunked keeps bytes above the server's limit as objects.
-	chunked struct {
-		writer
-		objects map[string]jetstream.ObjectStore // handles by bucket, under mu
-		bulk    bulk
-	}
-
 	// shelves keep bytes under their digest, within quotas, and payloads that are too large for a message.
 	shelves struct {
-		chunked
+		writer
 		quotas *Quotas // see Within
-		pieces bool    // see InPieces
+		bulk   bulk
 	}
 
 	// registry keeps registered models and their names.
@@ -134,7 +125,7 @@ func New(nc *nats.Conn, api string) (*Bus, error) {
 	}
 	b := &Bus{}
 	b.NC, b.JS, b.API = nc, js, api
-	b.streams, b.objects = map[string]jetstream.Stream{}, map[string]jetstream.ObjectStore{}
+	b.streams = map[string]jetstream.Stream{}
 	b.inCluster() // for the time when the connection is lost
 	return b, nil
 }

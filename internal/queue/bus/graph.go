@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -57,6 +59,8 @@ type Registered struct {
 	Models  []Stored  // oldest first
 	Names   []Alias   // in their order
 	Skipped []Skipped // messages that are neither, by subject
+
+	pieces map[string]int // by the subjects of pieces the number of models that have them
 }
 
 // Skipped is a stored message that cannot be read as what its subject says. Lists and copies pass it over.
@@ -70,23 +74,31 @@ func (s Skipped) String() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%.200q: %.300v", s.Subject, s.Why)), " ")
 }
 
-// Registered lists the registered models and their names. It takes time proportional to all their bytes
-// outside of the object store, because each message is fetched. One that cannot be read stops nothing: it is in Skipped.
+// Registered lists the registered models and their names. It takes time proportional to all their bytes,
+// because each message is fetched. One that cannot be read stops nothing: it is in Skipped.
 func (b *registry) Registered(ctx context.Context) (r Registered, err error) {
 	subjects, err := b.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
 	if err != nil {
 		return r, err
 	}
+	r.pieces = map[string]int{}
+	var skipped []Skipped // pieces too
 	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
 		switch err := b.addRegistered(ctx, &r, subject); {
 		case err == nil || errors.Is(err, ErrNotFound) && !errors.Is(err, ErrLost): // removed since
 		case ctx.Err() == nil && Unreadable(err):
-			r.Skipped = append(r.Skipped, Skipped{subject, err})
+			skipped = append(skipped, Skipped{subject, err})
 		default:
 			return r, err
 		}
 	}
 
+	for _, s := range skipped {
+		if r.pieces[s.Subject] == 0 {
+			r.Skipped = append(r.Skipped, s)
+		}
+	}
+	r.Models = slices.DeleteFunc(r.Models, func(m Stored) bool { return r.pieces[message.GraphSubject(m.Owner, m.Digest)] > 0 })
 	slices.SortStableFunc(r.Models, func(x, y Stored) int {
 		if c := x.Time.Compare(y.Time); c != 0 {
 			return c
@@ -110,7 +122,24 @@ func (b *registry) addRegistered(ctx context.Context, r *Registered, subject str
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
-	one, err := b.describe(ctx, graphs.of(s.Owner), s.Digest)
+	in := graphs.of(s.Owner)
+	m, err := b.Raw(ctx, in.stream, subject)
+	if err != nil {
+		return err
+	}
+	if len(m.Header[headerPieces]) > 0 {
+		digests, err := piecesOf(m.Data)
+		if err != nil {
+			return err
+		}
+		for _, digest := range distinct(digests) {
+			r.pieces[in.subject(digest)]++
+		}
+	} else if wire.Digest(m.Data) == s.Digest && codec.Scan(m.Data, wire.MaxModel) != nil {
+		return fault.New(fault.BadInput, "bus: these %d bytes are no message: perhaps a piece of a model that was never stored as a whole",
+			len(m.Data))
+	}
+	one, err := b.described(ctx, in, m, s.Digest)
 	if err == nil {
 		r.Models = append(r.Models, one)
 	}
@@ -134,26 +163,21 @@ func (b *registry) describe(ctx context.Context, in shelf, digest string) (Store
 	if err != nil {
 		return Stored{}, err
 	}
+	return b.described(ctx, in, m, digest)
+}
 
-	s := Stored{Owner: in.owner, Digest: digest, Time: m.Time}
-	if name := m.Header[headerObject]; len(name) > 0 && len(m.Header[headerPieces]) == 0 {
-		var info *jetstream.ObjectInfo
-		if info, err = b.object(ctx, in, name[0]); err == nil {
-			s.Bytes = info.Size
-		}
-	} else {
-		var data []byte
-		data, err = b.content(ctx, in, m, digest)
-		s.Bytes = uint64(len(data))
-	}
+// described describes the model that a stored message holds, or lists the pieces of.
+func (b *registry) described(ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string) (Stored, error) {
+	data, err := b.content(ctx, in, m, digest)
+	s := Stored{Owner: in.owner, Digest: digest, Time: m.Time, Bytes: uint64(len(data))}
 	if errors.Is(err, ErrLost) { // the model may be registered again
 		return Stored{}, fmt.Errorf("%w: %w: %s", ErrNotFound, err, in.subject(digest))
 	}
 	return s, err
 }
 
-// Remove removes everybody's registered model or name, or with an owner that owner's, whatever is stored there, and every object that was
-// ever written for it. The error wraps ErrNotFound if nothing is. A tenant's user cannot remove anything.
+// Remove removes everybody's registered model or name, or with an owner that owner's, whatever is stored there, and pieces that no
+// other model has. The error wraps ErrNotFound if nothing is. A tenant's user cannot remove anything.
 func (b *registry) Remove(ctx context.Context, owner, name string) error {
 	if b.owner != "" {
 		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
@@ -163,13 +187,13 @@ func (b *registry) Remove(ctx context.Context, owner, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := b.Purge(ctx, StreamGraph, subject, 0); err != nil {
-		return err
-	}
-	if form.IsDigest(name) && owner == "" {
-		if err := b.removeObjectsOf(ctx, name); err != nil {
+	if had && form.IsDigest(name) {
+		if err := b.removePieces(ctx, graphs.of(owner), name); err != nil {
 			return err
 		}
+	}
+	if err := b.Purge(ctx, StreamGraph, subject, 0); err != nil {
+		return err
 	}
 	if !had {
 		return fmt.Errorf("%w: %s", ErrNotFound, subject)
@@ -177,18 +201,36 @@ func (b *registry) Remove(ctx context.Context, owner, name string) error {
 	return nil
 }
 
-// removeObjectsOf removes the objects of a registered model: their names begin with its digest.
-func (b *registry) removeObjectsOf(ctx context.Context, digest string) error {
-	objects, err := b.objectsIn(ctx, BucketGraph)
+// removePieces removes the pieces of a registered model that no other model has. It looks at every model, if there are pieces.
+func (b *registry) removePieces(ctx context.Context, in shelf, digest string) error {
+	m, err := b.Raw(ctx, in.stream, in.subject(digest))
+	if err != nil || len(m.Header[headerPieces]) == 0 {
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	digests, err := piecesOf(m.Data)
+	if err != nil {
+		return nil // there is nothing to find
+	}
+	r, err := b.Registered(ctx)
 	if err != nil {
 		return err
 	}
-	for _, info := range objects {
-		if strings.HasPrefix(info.Name, digest+"-") {
-			if err := b.removeObject(ctx, BucketGraph, info); err != nil {
-				return err
-			}
+	for _, piece := range distinct(digests) {
+		subject := in.subject(piece)
+		if r.pieces[subject]--; r.pieces[subject] > 0 {
+			continue
+		}
+		if err := b.Purge(ctx, in.stream, subject, 0); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// distinct returns each of the digests once.
+func distinct(digests []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(digests)))
 }

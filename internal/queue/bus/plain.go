@@ -13,7 +13,7 @@ import (
 func Plain(h nats.Header) nats.Header {
 	own := nats.Header{}
 	for name, values := range h {
-		if name != headerBlob && name != wire.HeaderSum && name != headerObject && !strings.HasPrefix(name, "Nats-") {
+		if name != headerBlob && name != wire.HeaderSum && !strings.HasPrefix(name, "Nats-") {
 			own[name] = values
 		}
 	}

@@ -297,7 +297,7 @@ func (q *Quotas) sum(ctx context.Context, stream string, subjects map[string]uin
 
 	sizes := make([]int64, len(unknown))
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(inFlight)
+	g.SetLimit(piecesAtOnce)
 	for i, subject := range unknown {
 		g.Go(func() error {
 			m, err := q.bus.Raw(gctx, stream, subject)
@@ -363,9 +363,6 @@ func refusedFor(subject string, api *jetstream.APIError) error {
 // readers could not read: bytes of another digest, a list of pieces that is none, a name without versions, a header of another kind of
 // message.
 func CheckKept(subject string, h nats.Header, data []byte) error {
-	if len(h[headerObject]) > 0 {
-		return fault.New(fault.BadInput, "bus: header %s: an owner has no objects", headerObject)
-	}
 	if owner, name, ok := ParseAlias(subject); ok {
 		if Apart(h) {
 			return checkNamed(h, data)

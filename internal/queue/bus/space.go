@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/network/form"
-	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -170,9 +169,6 @@ func bare(m *jetstream.RawStreamMsg) *nats.Msg {
 	return &nats.Msg{Subject: m.Subject, Header: h, Data: slices.Clone(m.Data)}
 }
 
-// ObjectsBlob is the stream behind BucketBlob.
-const ObjectsBlob = "OBJ_" + BucketBlob
-
 // RenewPayload renews the blob that is a message's payload, if it has one: the blob of its job's
 // owner.
 func (b *shelves) RenewPayload(ctx context.Context, owner string, h nats.Header) error {
@@ -181,83 +177,4 @@ func (b *shelves) RenewPayload(ctx context.Context, owner string, h nats.Header)
 	}
 	_, err := b.has(ctx, blobs.of(owner), h[headerBlob][0])
 	return err
-}
-
-// DropObjects removes chunks that belong to no object, and objects of blobs, the oldest first, until their stream has at most that
-// many bytes. It keeps those whose blob was stored or renewed since a time.
-func (b *chunked) DropObjects(ctx context.Context, before time.Time, most uint64) error {
-	objects, err := b.objectsIn(ctx, BucketBlob)
-	if err != nil {
-		return err
-	}
-
-	all, err := b.dropChunks(ctx, objects)
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(
-		objects, func(x, y *jetstream.ObjectInfo) int { return x.ModTime.Compare(y.ModTime) },
-	)
-
-	for _, info := range objects {
-		if all <= most {
-			return nil
-		}
-		dropped, err := b.dropObject(ctx, info, before)
-		if err != nil {
-			return err
-		}
-		if dropped {
-			all -= min(all, info.Size)
-		}
-	}
-	return nil
-}
-
-// dropChunks removes old chunks that belong to none of the objects, because their writer died. It
-// returns the bytes that are left, of chunks of any kind.
-func (b *chunked) dropChunks(ctx context.Context, objects []*jetstream.ObjectInfo) (left uint64, err error) {
-	loose, err := b.looseChunks(ctx, blobs, objects)
-	if err != nil {
-		return 0, err
-	}
-	for _, subject := range loose {
-		if err := b.Purge(ctx, ObjectsBlob, subject, 0); err != nil {
-			return 0, err
-		}
-	}
-
-	info, err := b.Info(ctx, ObjectsBlob)
-	if err != nil {
-		return 0, err
-	}
-	return info.State.Bytes, nil
-}
-
-// dropObject removes an object and the blob that names it, unless one of them is younger than a
-// time.
-func (b *chunked) dropObject(
-	ctx context.Context, info *jetstream.ObjectInfo, before time.Time,
-) (bool, error) {
-	if !info.ModTime.Before(before) {
-		return false, nil
-	}
-
-	digest, _, _ := strings.Cut(info.Name, "-")
-	pointer, err := b.Raw(ctx, StreamBlob, message.BlobSubject("", digest))
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return false, err
-	}
-
-	if err == nil && slices.Contains(pointer.Header[headerObject], info.Name) {
-		if !pointer.Time.Before(before) {
-			return false, nil
-		}
-		// It fails if the blob was renewed just now; or else the server will say so again.
-		if err := b.Delete(ctx, StreamBlob, pointer.Sequence); err != nil {
-			return false, nil
-		}
-	}
-
-	return true, b.removeObject(ctx, BucketBlob, info)
 }

@@ -63,13 +63,8 @@ type stall struct {
 
 // group returns the part of a subject that identifies its stream.
 func group(subject string) string {
-	if rest, ours := strings.CutPrefix(subject, wire.Prefix); ours {
-		kind, _, _ := strings.Cut(rest, ".")
-		return kind
-	}
-
-	parts := strings.SplitN(subject, ".", 3)
-	return strings.Join(parts[:min(2, len(parts))], ".") // of an object store: $O and the bucket
+	kind, _, _ := strings.Cut(strings.TrimPrefix(subject, wire.Prefix), ".")
+	return kind
 }
 
 // stalls returns the streams that store nothing. A reconnection, as after a restart of the server,

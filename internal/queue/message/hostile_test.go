@@ -341,22 +341,22 @@ func TestValidateNamesTheField(t *testing.T) {
 		m    wire.Message
 		says string
 	}{
-		{&wire.Request{Job: "j", Queries: queries}, "none of model, uai and model_digest"},
+		{&wire.Request{Job: "j", Queries: queries}, "none of model, text and model_digest"},
 		{
-			&wire.Request{Job: "j", Queries: queries, UAI: "x", Model: &wire.Model{}},
-			"both model and uai",
+			&wire.Request{Job: "j", Queries: queries, Text: "x", Model: &wire.Model{}},
+			"both model and text",
 		},
-		{&wire.Request{Job: "j", UAI: "x"}, "queries: wire: invalid message: there is none"},
-		{&wire.Request{Job: "j", UAI: "x", Queries: queries, DeadlineMS: -1}, "deadline_ms"},
-		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: query.Settings{Components: -1}}, "settings.components"},
+		{&wire.Request{Job: "j", Text: "x"}, "queries: wire: invalid message: there is none"},
+		{&wire.Request{Job: "j", Text: "x", Queries: queries, DeadlineMS: -1}, "deadline_ms"},
+		{&wire.Request{Job: "j", Text: "x", Queries: queries, Settings: query.Settings{Components: -1}}, "settings.components"},
 		{
-			&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: query.Settings{Method: "magic"}},
+			&wire.Request{Job: "j", Text: "x", Queries: queries, Settings: query.Settings{Method: "magic"}},
 			`settings.method: wire: invalid message: "magic" is none of`,
 		},
-		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: query.Settings{Maps: query.MapGiven}}, "settings.maps"},
-		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: query.Settings{Cores: "all"}}, "settings.cores"},
+		{&wire.Request{Job: "j", Text: "x", Queries: queries, Settings: query.Settings{Maps: query.MapGiven}}, "settings.maps"},
+		{&wire.Request{Job: "j", Text: "x", Queries: queries, Settings: query.Settings{Cores: "all"}}, "settings.cores"},
 		{
-			&wire.Request{Job: "j", UAI: "x", Queries: []query.Query{{Joint: []int{0}, Named: &query.ByName{Joint: []string{"a"}}}}},
+			&wire.Request{Job: "j", Text: "x", Queries: []query.Query{{Joint: []int{0}, Named: &query.ByName{Joint: []string{"a"}}}}},
 			"queries[0].named.joint: wire: invalid message: both named.joint and joint",
 		},
 		{
@@ -366,7 +366,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{
 			&wire.Request{
 				Job:     "j",
-				UAI:     "x",
+				Text:    "x",
 				Queries: []query.Query{{Evid: "0", Evidence: factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1)}}},
 			},
 			"both evid and evidence",
@@ -546,10 +546,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&Here{Process: "p", Stage: "s"}, "version"},
 		{&Here{Process: "p", Stage: "s", Version: "1", Messages: -1}, "messages"},
 		{&End{Job: "j$"}, "job"},
-		{&wire.Graph{}, "model: wire: invalid message: neither model nor uai is given"},
+		{&wire.Graph{}, "model: wire: invalid message: neither model nor text is given"},
 		{&wire.Graph{Model: &wire.Model{Domains: []int{0}}}, "model.domains[0]"},
 		{
-			&wire.Request{Job: "j", UAI: "x", ModelDigest: digestA, Queries: []query.Query{{}}},
+			&wire.Request{Job: "j", Text: "x", ModelDigest: digestA, Queries: []query.Query{{}}},
 			"model_digest: wire: invalid message: the model is given as well",
 		},
 		{&wire.Request{Job: "j", ModelDigest: "A", Queries: []query.Query{{}}}, "model_digest"},
@@ -833,9 +833,9 @@ func TestJointMarginalsAreChecked(t *testing.T) {
 			!strings.Contains(err.Error(), "queries[0].joint") {
 			t.Errorf("native model, %v: %v", c.set, err)
 		}
-		m = &wire.Request{Job: "j", UAI: "MARKOV", Queries: []query.Query{{Joint: c.set}}}
+		m = &wire.Request{Job: "j", Text: "MARKOV", Queries: []query.Query{{Joint: c.set}}}
 		if err := m.Validate(); (err != nil) != c.everywhere {
-			t.Errorf("model in UAI, %v: %v", c.set, err)
+			t.Errorf("model as text, %v: %v", c.set, err)
 		}
 	}
 }

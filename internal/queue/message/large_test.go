@@ -13,12 +13,12 @@ import (
 // Models may be larger than what stages send each other.
 func TestBoundsOfMessages(t *testing.T) {
 	long := strings.Repeat(" ", wire.MaxMessage)
-	b, err := wire.Encode(&wire.Request{Job: "a", UAI: long, Queries: []query.Query{{}}})
+	b, err := wire.Encode(&wire.Request{Job: "a", Text: long, Queries: []query.Query{{}}})
 	if err != nil || len(b) <= wire.MaxMessage {
 		t.Fatalf("%d bytes, %v", len(b), err)
 	}
 	var m wire.Request
-	if err := wire.Decode(b, &m); err != nil || m.UAI != long {
+	if err := wire.Decode(b, &m); err != nil || m.Text != long {
 		t.Errorf("a model of %d bytes: %v", len(b), err)
 	}
 	n := &Network{

@@ -14,7 +14,7 @@ type looseModel struct {
 	Job         string         `msgpack:"job,omitempty"`
 	Tenant      string         `msgpack:"tenant,omitempty"`
 	Model       *wire.Model    `msgpack:"model,omitempty"`
-	UAI         string         `msgpack:"uai,omitempty"`
+	Text        string         `msgpack:"text,omitempty"`
 	ModelDigest string         `msgpack:"model_digest,omitempty"`
 	Queries     []query.Query  `msgpack:"queries"`
 	Settings    query.Settings `msgpack:"settings,omitempty"`

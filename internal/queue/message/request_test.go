@@ -13,7 +13,7 @@ import (
 // A request may come without a job's id, and is otherwise held to what a model message is held to.
 func TestRequestWithoutJob(t *testing.T) {
 	request := func(fields map[string]any) []byte {
-		fields["t"], fields["v"], fields["uai"], fields["queries"] = "model", 1, "MARKOV", []any{
+		fields["t"], fields["v"], fields["text"], fields["queries"] = "model", 1, "MARKOV", []any{
 			map[string]any{},
 		}
 		b, err := msgpack.Marshal(fields)
@@ -27,7 +27,7 @@ func TestRequestWithoutJob(t *testing.T) {
 		"made": request(map[string]any{}), "mine": request(map[string]any{"job": "mine"}),
 	} {
 		var m wire.Request
-		if err := DecodeRequest(b, &m, made); err != nil || m.Job != want || m.UAI != "MARKOV" ||
+		if err := DecodeRequest(b, &m, made); err != nil || m.Job != want || m.Text != "MARKOV" ||
 			len(m.Queries) != 1 {
 			t.Errorf("%+v, %v", m, err)
 		}
@@ -39,8 +39,8 @@ func TestRequestWithoutJob(t *testing.T) {
 	}
 	for says, b := range map[string][]byte{
 		`model.job: wire: invalid message: "a.b.c"`: request(map[string]any{"job": "a.b.c"}),
-		"model.uai: wire: malformed message": {
-			0x83, 0xa1, 't', 0xa5, 'm', 'o', 'd', 'e', 'l', 0xa1, 'v', 1, 0xa3, 'u', 'a', 'i', 1,
+		"model.text: wire: malformed message": {
+			0x83, 0xa1, 't', 0xa5, 'm', 'o', 'd', 'e', 'l', 0xa1, 'v', 1, 0xa4, 't', 'e', 'x', 't', 1,
 		},
 		"model.queries: wire: malformed message: required field is": {
 			0x82, 0xa1, 't', 0xa5, 'm', 'o', 'd', 'e', 'l', 0xa1, 'v', 1,

@@ -359,7 +359,7 @@ func TestViewsRoundTrip(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	base := func() *wire.Request {
-		return &wire.Request{Job: "j", UAI: "MARKOV", Queries: []query.Query{{}}}
+		return &wire.Request{Job: "j", Text: "MARKOV", Queries: []query.Query{{}}}
 	}
 	digest := func(m *wire.Request) string {
 		d, err := m.Digest()
@@ -387,8 +387,8 @@ func TestDigest(t *testing.T) {
 	for name, change := range map[string]func(*wire.Request){
 		"job":       func(m *wire.Request) { m.Job = "k" },
 		"tenant":    func(m *wire.Request) { m.Tenant = "k" },
-		"uai":       func(m *wire.Request) { m.UAI += " " },
-		"native":    func(m *wire.Request) { m.UAI, m.Model = "", &wire.Model{Domains: []int{2}} },
+		"text":      func(m *wire.Request) { m.Text += " " },
+		"native":    func(m *wire.Request) { m.Text, m.Model = "", &wire.Model{Domains: []int{2}} },
 		"deadline":  func(m *wire.Request) { m.DeadlineMS = 1 },
 		"seed":      func(m *wire.Request) { m.Settings.Seed = 1 },
 		"method":    func(m *wire.Request) { m.Settings.Method = query.MethodExact },
@@ -442,7 +442,7 @@ func TestEncodeRefuses(t *testing.T) {
 func TestTextThatIsNotUTF8(t *testing.T) {
 	m := &wire.Request{
 		Job:     "j",
-		UAI:     "MARKOV \xe9 2",
+		Text:    "MARKOV \xe9 2",
 		Queries: []query.Query{{EvidenceFile: "\xff.evid"}},
 	}
 	b, err := wire.Encode(m)
@@ -453,8 +453,8 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	if err := wire.Decode(b, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.UAI != "MARKOV \uFFFD 2" || got.Queries[0].EvidenceFile != "\uFFFD.evid" {
-		t.Errorf("%q, %q", got.UAI, got.Queries[0].EvidenceFile)
+	if got.Text != "MARKOV \uFFFD 2" || got.Queries[0].EvidenceFile != "\uFFFD.evid" {
+		t.Errorf("%q, %q", got.Text, got.Queries[0].EvidenceFile)
 	}
 	sent, err := m.Digest()
 	if err != nil {

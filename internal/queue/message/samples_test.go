@@ -89,7 +89,7 @@ func sampleMessages() []wire.Message {
 	return []wire.Message{
 		&wire.Request{
 			Job:     "job-1",
-			UAI:     "MARKOV\n1\n2\n0\n",
+			Text:    "MARKOV\n1\n2\n0\n",
 			Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}},
 		},
 		&wire.Request{
@@ -201,7 +201,7 @@ func sampleMessages() []wire.Message {
 			Time:       1767225600000,
 		},
 		&wire.Graph{Model: body},
-		&wire.Graph{UAI: "MARKOV\n0\n0\n"},
+		&wire.Graph{Text: "MARKOV\n0\n0\n"},
 		&wire.Request{Job: "job-1", ModelDigest: digestA, Queries: []query.Query{{Evid: "0"}}},
 		&wire.Unanswered{
 			Job:    "job-1",

@@ -288,13 +288,10 @@ func (k *Backlog) fill(ctx context.Context) error {
 	return nil
 }
 
-// bounded lists all streams, those behind the object stores too.
+// bounded lists all streams.
 func bounded() (names []string) {
 	for _, s := range topology(Config{}) {
 		names = append(names, s.Name)
-	}
-	for _, o := range objectStores(Config{}) {
-		names = append(names, o.stream)
 	}
 	return names
 }

@@ -72,12 +72,6 @@ func (m *Mender) Mend(ctx context.Context) error {
 		)
 	}
 
-	for _, o := range objectStores(c) {
-		if _, err := setupObjects(ctx, m.Bus.JS, c, o, room, false); err != nil {
-			return fault.New(fault.Infrastructure, "pipeline: %w", err)
-		}
-	}
-
 	// Without the answers the sweeper's acknowledgements say nothing: it looks at every stored job
 	// again.
 	if !have[bus.StreamAnswer] {

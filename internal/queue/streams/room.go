@@ -44,7 +44,6 @@ var grown = []string{
 	bus.StreamAnswer,
 	bus.StreamBlob,
 	bus.StreamDeadline,
-	bus.ObjectsBlob,
 }
 
 // Keeper makes room in the streams. It runs in an aggregator.
@@ -192,7 +191,7 @@ func (w watermark) frees(stream string) time.Time {
 		if keep := w.asked.Add(-w.times.Answers); keep.Before(before) {
 			return keep
 		}
-	case bus.StreamBlob, bus.ObjectsBlob:
+	case bus.StreamBlob:
 		return before.Add(-w.times.Renew)
 	}
 	return before
@@ -306,14 +305,7 @@ func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 			return err
 		}
 	}
-
-	if spaces[bus.ObjectsBlob].used <= roomPressed {
-		return nil
-	}
-	objects := spaces[bus.ObjectsBlob]
-	return k.Bus.DropObjects(
-		ctx, w.frees(bus.ObjectsBlob), uint64(float64(objects.Config.MaxBytes)*roomLow),
-	)
+	return nil
 }
 
 // purgeAnswers removes answers that were kept for long enough and whose models are gone, that is

@@ -218,22 +218,10 @@ func noPeers(err error) bool {
 // as with those of an attempt with more room.
 func noFolder(err error) bool { return refused(err, 10049, "") }
 
-// setupStreams sets up all streams and object stores, and returns the names of those that it
-// created.
+// setupStreams sets up all streams, and returns the names of those that it created.
 func setupStreams(
 	ctx context.Context, js jetstream.JetStream, c Config, room int64,
 ) (created []string, err error) {
-	// First the object stores: the ones that shrink make room for the ones that grow.
-	for _, o := range objectStores(c) {
-		fresh, err := setupObjects(ctx, js, c, o, room, c.MaxBytes > 0)
-		if err != nil {
-			return created, err
-		}
-		if fresh {
-			created = append(created, o.stream)
-		}
-	}
-
 	for _, want := range topology(c) {
 		want.MaxBytes = bytesOf(want, room)
 		fresh, err := setupStream(ctx, js, want, c.MaxBytes > 0)
@@ -245,34 +233,6 @@ func setupStreams(
 		}
 	}
 	return created, nil
-}
-
-// setupObjects creates an object store if it is missing, or changes its replicas, and its size if resize says so.
-func setupObjects(
-	ctx context.Context, js jetstream.JetStream, c Config, o objectStore, room int64, resize bool,
-) (fresh bool, err error) {
-	s, err := js.Stream(ctx, o.stream)
-	if err == nil {
-		have := s.CachedInfo().Config
-		if resize {
-			have.MaxBytes = o.MaxBytes * (room / shares)
-		}
-		if resize || have.Replicas != o.Replicas {
-			have.Replicas = o.Replicas
-			_, err = js.UpdateStream(ctx, have)
-		}
-	}
-
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		fresh = true
-		o.MaxBytes *= room / shares
-		_, err = js.CreateOrUpdateObjectStore(ctx, o.ObjectStoreConfig)
-	}
-
-	if err != nil {
-		return false, fmt.Errorf("object store %s: %w", o.Bucket, err)
-	}
-	return fresh, nil
 }
 
 // setupStream creates a stream, or updates the options that may be updated: an existing one keeps

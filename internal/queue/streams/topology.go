@@ -22,42 +22,11 @@ const sweepAckWait = 3
 // deadFor is for how long dead letters are kept at least.
 const deadFor = 7 * 24 * time.Hour
 
-// shares is the number of shares into which the room for all streams is divided; topology and
-// objectStores have the share of each.
+// shares is the number of shares into which the room for all streams is divided; topology has the share of each.
 const shares = 48
 
 // replicatedRoom bounds the memory of a stream with replicas that can be made again.
 const replicatedRoom = 256 << 20
-
-// objectStore is an object store with the name of the stream behind it. Its MaxBytes is in shares.
-type objectStore struct {
-	jetstream.ObjectStoreConfig
-	stream string
-}
-
-// objectStores returns the object stores of large payloads.
-func objectStores(c Config) []objectStore {
-	of := func(bucket, description string, share int64, age time.Duration) objectStore {
-		o := objectStore{
-			jetstream.ObjectStoreConfig{
-				Bucket:      bucket,
-				Description: description,
-				TTL:         age,
-				MaxBytes:    share,
-				Replicas:    c.Replicas,
-			},
-			"OBJ_" + bucket,
-		}
-		if c.InMemory {
-			o.Storage = jetstream.MemoryStorage
-		}
-		return o
-	}
-	return []objectStore{
-		of(bus.BucketBlob, "networks and job plans above the server's max payload", 7, blobAge(c)),
-		of(bus.BucketGraph, "registered models above the server's max payload", 3, 0),
-	}
-}
 
 // topology returns the streams, with their MaxBytes in shares.
 //
@@ -129,13 +98,13 @@ func topology(c Config) []jetstream.StreamConfig {
 	partials.DiscardNewPerSubject = false // partials of a job that takes long move to the end
 
 	// A blob that is needed again is written again at the end, in the place of the old one.
-	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 12, message.KindBlob)
+	blobs := kept(bus.StreamBlob, "large messages, networks and job plans under their digest", 19, message.KindBlob)
 	blobs.DiscardNewPerSubject = false
 	blobs.MaxAge = blobAge(c)
 
 	// Registered models stay until they are removed: a full stream refuses new ones. A message
 	// whose bytes do not have the digest of its subject can be replaced by one whose bytes have it.
-	graphs := kept(bus.StreamGraph, "registered models under their digest", 2, message.KindGraph)
+	graphs := kept(bus.StreamGraph, "registered models under their digest", 5, message.KindGraph)
 	graphs.DiscardNewPerSubject = false
 	graphs.MaxAge = 0
 

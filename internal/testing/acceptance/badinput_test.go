@@ -140,7 +140,7 @@ func checkBadInputByRawMessage(ctx context.Context, t *testing.T, nc *nats.Conn,
 	for i, b := range badInputs {
 		job := fmt.Sprintf("bad-%d-%d", id, i)
 		// The client would refuse nothing here: the text is parsed by reparam-worker.
-		data, err := wire.Encode(&wire.Request{Job: job, UAI: b.model, Queries: []query.Query{{Evid: b.evid}}})
+		data, err := wire.Encode(&wire.Request{Job: job, Text: b.model, Queries: []query.Query{{Evid: b.evid}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func checkBadInputByRawMessage(ctx context.Context, t *testing.T, nc *nats.Conn,
 	}
 	data, err := wire.Encode(&wire.Request{
 		Job:     fmt.Sprintf("good-%d", id),
-		UAI:     "MARKOV\n1\n2\n1\n1 0\n2 1 2\n",
+		Text:    "MARKOV\n1\n2\n1\n1 0\n2 1 2\n",
 		Queries: []query.Query{{}},
 	})
 	if err != nil {

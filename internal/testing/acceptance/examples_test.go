@@ -188,8 +188,8 @@ func computed(t *testing.T, m wire.Request) []query.Result {
 	t.Helper()
 	r := infer.Request{Job: m.Job, Settings: m.Settings}
 	var err error
-	if m.UAI != "" {
-		r.Model, err = uai.Read(strings.NewReader(m.UAI), uai.Limits{})
+	if m.Text != "" {
+		r.Model, err = uai.Read(strings.NewReader(m.Text), uai.Limits{})
 	} else {
 		r.Model, err = m.Model.Decode()
 	}
@@ -266,7 +266,7 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 		return stdout, stderr
 	}
 	alarm := []string{
-		"--uai", examples + "alarm.uai", "--evid", examples + "alarm-low-pressure.evid", "--evid",
+		"--text", examples + "alarm.uai", "--evid", examples + "alarm-low-pressure.evid", "--evid",
 		examples + "alarm-no-breath.evid",
 	}
 
@@ -329,7 +329,7 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 	t.Run("error answer", func(t *testing.T) {
 		bad := filepath.Join(t.TempDir(), "bad.uai")
 		write(t, bad, "MARKOV\n2\n2 x\n")
-		if _, stderr := ask(t, 1, "--job", "bad", "--uai", bad); !strings.Contains(stderr, "bad_input") ||
+		if _, stderr := ask(t, 1, "--job", "bad", "--text", bad); !strings.Contains(stderr, "bad_input") ||
 			!strings.Contains(stderr, "line 3") {
 			t.Errorf("%s", stderr)
 		}
@@ -337,7 +337,7 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 	t.Run("a query that is impossible", func(t *testing.T) {
 		evid := filepath.Join(t.TempDir(), "no.evid")
 		write(t, evid, "2 1 1 5 0\n") // tuberculosis, and neither tuberculosis nor cancer
-		stdout, _ := ask(t, 0, "--job", "impossible", "--uai", examples+"asia.uai", "--evid", evid)
+		stdout, _ := ask(t, 0, "--job", "impossible", "--text", examples+"asia.uai", "--evid", evid)
 		if r := s.check(t, "impossible", stdout); !r[1].Zero || r[0].Zero {
 			t.Errorf("%s", stdout)
 		}
@@ -347,12 +347,12 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 		write(t, model,
 			"MARKOV\n12\n"+strings.Repeat("2 ",
 				12)+"\n1\n12 "+numbers(12)+"\n4096\n"+strings.Repeat("0.125000\n", 1<<12))
-		stdout, _ := ask(t, 0, "--job", "wide", "--uai", model)
-		if again, _ := ask(t, 0, "--job", "wide", "--uai", model); again != stdout {
+		stdout, _ := ask(t, 0, "--job", "wide", "--text", model)
+		if again, _ := ask(t, 0, "--job", "wide", "--text", model); again != stdout {
 			t.Errorf("the same request again is another answer:\n%s\n%s", stdout, again)
 		}
-		if m, header := s.request(t, "wide"); len(m.UAI) < maxPayload || header.Get("Btn-Blob") == "" {
-			t.Errorf("a model of %d bytes, headers %v", len(m.UAI), header)
+		if m, header := s.request(t, "wide"); len(m.Text) < maxPayload || header.Get("Btn-Blob") == "" {
+			t.Errorf("a model of %d bytes, headers %v", len(m.Text), header)
 		}
 		s.check(t, "wide", stdout)
 		args := append([]string{"--job", "long"}, alarm[:2]...)
@@ -367,7 +367,7 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 		s.check(t, "long", stdout)
 	})
 	t.Run("sampled components", func(t *testing.T) {
-		args := []string{"--job", "sampled", "--uai", examples + "grid8x8.uai", "--method", "sampled", "--accuracy", "0.05", "--flops", "3e8"}
+		args := []string{"--job", "sampled", "--text", examples + "grid8x8.uai", "--method", "sampled", "--accuracy", "0.05", "--flops", "3e8"}
 		stdout, _ := ask(t, 0, args...)
 		r := s.check(t, "sampled", stdout)[0]
 		last := r.Estimates[len(r.Estimates)-1]

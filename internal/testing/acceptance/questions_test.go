@@ -81,7 +81,7 @@ func testExampleQuestions(t *testing.T, prepare func(*testing.T) program) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	coin, err := c.PutModel(t.Context(), &wire.Graph{UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n"})
+	coin, err := c.PutModel(t.Context(), &wire.Graph{Text: "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestNodeExampleTenantNames(t *testing.T) {
 	}
 	defer nc.Close()
 	for owner, weights := range map[string]string{"": "1 3", "acme": "1 4"} {
-		data, digest, err := wire.EncodeGraph(&wire.Graph{UAI: "MARKOV\n1\n2\n1\n1 0\n2\n" + weights + "\n"})
+		data, digest, err := wire.EncodeGraph(&wire.Graph{Text: "MARKOV\n1\n2\n1\n1 0\n2\n" + weights + "\n"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestNodeExampleTenantNames(t *testing.T) {
 func TestNodeExampleEndsWithoutNames(t *testing.T) {
 	t.Parallel()
 	s := serve(t, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
-	stdout, stderr, code := nodeClient(t).run(t, s, nil, "--job", "names", "--uai", examples+"asia.uai", "--sensitivity", "2=1",
+	stdout, stderr, code := nodeClient(t).run(t, s, nil, "--job", "names", "--text", examples+"asia.uai", "--sensitivity", "2=1",
 		"--patience", "1000")
 	if code != 2 || stdout != "" || !strings.Contains(stderr, "aborted") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)

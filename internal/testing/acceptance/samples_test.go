@@ -51,18 +51,18 @@ func digestSamples(t *testing.T) []wire.Request {
 		many[i].Over = (i + 2) % 17
 	}
 	return []wire.Request{
-		{Job: "least", UAI: coin, Queries: []query.Query{{}}},
-		{Job: "least", UAI: coin, Queries: []query.Query{{Marginals: true}}},
-		{Job: "many", UAI: coin, Queries: many},
+		{Job: "least", Text: coin, Queries: []query.Query{{}}},
+		{Job: "least", Text: coin, Queries: []query.Query{{Marginals: true}}},
+		{Job: "many", Text: coin, Queries: many},
 		{
 			Job:        "text",
-			UAI:        coin,
+			Text:       coin,
 			Queries:    []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}},
 			DeadlineMS: 1 << 33,
 		},
 		{Job: "named", ModelDigest: wire.Digest([]byte(coin)), Queries: []query.Query{{}}},
-		{Job: "cp", UAI: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP}},
-		{Job: "plain", UAI: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP, Starts: 3}},
+		{Job: "cp", Text: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP}},
+		{Job: "plain", Text: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP, Starts: 3}},
 		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []query.Query{{}, {
 			Evidence:  evidence,
 			Marginals: true,

@@ -121,7 +121,7 @@ func (c *floodCmd) one(ctx context.Context, remote *client.Client, nc *nats.Conn
 	id := nuid.Next()
 	model := fmt.Sprintf("MARKOV\n1\n2\n1\n1 0\n2\n1 %d.%d\n", 1+id[0]%7, nuidNumber(id))
 	model += strings.Repeat("\n", max(0, int(c.Bytes)-len(model)))
-	m := wire.Request{Job: c.AsNATS.Job(id), UAI: model, Queries: []query.Query{{}}}
+	m := wire.Request{Job: c.AsNATS.Job(id), Text: model, Queries: []query.Query{{}}}
 	began := time.Now()
 	for {
 		err := c.submit(ctx, remote, nc, m)

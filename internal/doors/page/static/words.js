@@ -28,6 +28,5 @@ export const modelOf = name => /^[0-9a-f]{6,64}$/.test(name) ? 'without a name, 
 // stores are what streams hold.
 export const stores = {
   BTN_MODEL: 'jobs', BTN_NETWORK: 'prepared jobs', BTN_TASK: 'tasks', BTN_PARTIAL: 'results of tasks', BTN_ANSWER: 'answers', BTN_BLOB: 'large messages',
-  OBJ_BTN_BLOB: 'very large messages', BTN_DLQ: 'what was given up', BTN_CONTROL: 'cancels and restarts', BTN_DEADLINE: 'deadlines', BTN_GRAPH: 'registered models',
-  OBJ_BTN_GRAPH: 'large registered models',
+  BTN_DLQ: 'what was given up', BTN_CONTROL: 'cancels and restarts', BTN_DEADLINE: 'deadlines', BTN_GRAPH: 'registered models',
 }
