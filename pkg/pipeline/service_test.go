@@ -382,9 +382,10 @@ func TestRequestsOnARealServer(t *testing.T) {
 	defer cancel()
 	r := &rig{t: t, ctx: ctx, nc: nc}
 	r.must(pipeline.Setup(ctx, nc, quick))
+	r.client, err = client.New(nc, client.Options{})
+	r.must(err)
 	b, err := bus.New(nc, "")
 	r.must(err)
-	r.client = client.On(b)
 	m := grid(t, 3, 3, 7)
 	digest := r.register(m)
 	w, p := request(t, "", m, query.Settings{}, observe(1), observe(0, 1))

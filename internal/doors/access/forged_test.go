@@ -81,9 +81,8 @@ func (f forger) computed(job string) {
 func (g *guarded) serve() (read func(path string, into any)) {
 	g.t.Helper()
 	nc, _ := g.connect(access.Operator)
-	trust, err := seal.Flags{AnswersKey: g.settings(access.Operator).AnswersKey}.Open("", nil)
-	must(g.t, err)
-	gate, err := gateway.New(gateway.Config{Connect: gateway.Connection{NC: nc, Guard: bus.Guard{Trust: trust}}})
+	keys := seal.Flags{AnswersKey: g.settings(access.Operator).AnswersKey}
+	gate, err := gateway.New(gateway.Config{Connect: gateway.Connection{NC: nc, Keys: keys}})
 	must(g.t, err)
 	server, err := gateway.Serve("127.0.0.1:0", gate)
 	must(g.t, err)

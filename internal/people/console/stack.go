@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/cache"
-	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -76,21 +75,15 @@ func StartStack(
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
 
-	nc, err := servers.Connect("btn")
+	own, err := servers.Client()
 	if err != nil {
 		servers.Close()
 		return nil, err
 	}
-
-	b, err := bus.New(nc, "")
-	if err != nil {
-		servers.Close()
-		return nil, err
-	}
-	s := &Stack{Stack: servers, Client: client.On(b), Failed: make(chan error, 1), logger: logger}
+	s := &Stack{Stack: servers, Client: own, Failed: make(chan error, 1), logger: logger}
 	go func() { s.Failed <- servers.Run(context.WithoutCancel(ctx), c) }() // Close ends the workers
 	if o.Listen {
-		await(ctx, b)
+		await(ctx, own)
 	}
 	return s, nil
 }
@@ -99,11 +92,11 @@ func StartStack(
 const awaitFor = 10 * time.Second
 
 // await returns when workers of every stage ask for messages, or after awaitFor.
-func await(ctx context.Context, b *bus.Bus) {
+func await(ctx context.Context, c *client.Client) {
 	ctx, cancel := context.WithTimeout(ctx, awaitFor)
 	defer cancel()
 	for ctx.Err() == nil {
-		if nobody, _ := b.Served(ctx, 0); !nobody {
+		if c.Served(ctx, "") == nil {
 			return
 		}
 		select {

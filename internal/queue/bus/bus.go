@@ -114,6 +114,7 @@ type (
 	shelves struct {
 		chunked
 		quotas *Quotas // see Within
+		admit  Admit   // see Admit
 		pieces bool    // see InPieces
 	}
 

@@ -16,7 +16,6 @@ import (
 
 // shownStill are the internal types that are public yet, each with the place that shows it. None may be added.
 var shownStill = map[string]bool{
-	"client.On shows " + module + "internal/queue/bus.Bus":                        true,
 	"pipeline.Config.Tenants shows " + module + "internal/queue/admission.File":   true,
 	"pipeline.Config.Metrics shows " + module + "internal/jobs/metrics.Metrics":   true,
 	"pipeline.Config.WithHook shows " + module + "internal/queue/message.Subject": true,
