@@ -6,10 +6,10 @@ import (
 	"os"
 
 	"github.com/basetensor/basetensor/internal/doors/worker"
-	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func main() {
-	os.Exit(worker.Main(pipeline.StageAggregate,
+	os.Exit(worker.Main(query.StageAggregate,
 		"aggregator sums the weighted values of a job's components and publishes its one answer (Lemma 5)."))
 }

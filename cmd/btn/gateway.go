@@ -15,7 +15,6 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/gateway"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/admission"
-	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
@@ -113,10 +112,6 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 	if err != nil {
 		return err
 	}
-	signing, err := c.Signing.Open("", logger)
-	if err != nil {
-		return err
-	}
 	b, err := c.link("btn-gateway", logger)
 	if err != nil {
 		return err
@@ -126,7 +121,7 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 	registry.MustRegister(telemetry.BuildInfo(), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g, err := c.gateway(gateway.Connection{
-		NC: b.NC, API: b.API, Tenant: c.AsNATS.Tenant, Guard: bus.Guard{Trust: signing},
+		NC: b.NC, API: b.API, Tenant: c.AsNATS.Tenant, Keys: c.Signing,
 	}, tenants, logger, registry)
 	if err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/jobs/service"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
@@ -166,7 +168,7 @@ func (c *answering) answer(
 	defer flush()
 	ctx, end := tracing.Root(ctx, provider, "infer")
 	defer func() { end(err) }()
-	ctx, remote, closeRemote, err := c.connect(ctx, t, logger, provider, c.Memory, pipeline.Config{})
+	ctx, remote, closeRemote, err := c.connect(ctx, t, logger, provider, c.Memory, pipeline.Streams{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -250,7 +252,7 @@ func (c *placeFlags) telling(say func(error)) func(error) {
 // ends, with the reason as its cause, when the workers of the stack do.
 func (c *placeFlags) connect(
 	ctx context.Context, t *console.Terminal, logger *slog.Logger, provider trace.TracerProvider,
-	memory config.Size, room pipeline.Config,
+	memory config.Size, room pipeline.Streams,
 ) (context.Context, *client.Client, func(), error) {
 	if c.server().address() != "" {
 		remote, err := c.server().dial()
@@ -277,7 +279,7 @@ func (c *placeFlags) connect(
 }
 
 // sweepRoom is for the streams of a process that sweeps: its answers are soon forgotten.
-var sweepRoom = pipeline.Config{MaxBytes: 512 << 20, KeepAtLeast: 5 * time.Second}
+var sweepRoom = pipeline.Streams{MaxBytes: 512 << 20, KeepAtLeast: 5 * time.Second}
 
 // connectToSweep is connect for many jobs one after the other, traced until the returned function is called.
 func (c *placeFlags) connectToSweep(
@@ -300,14 +302,15 @@ func (c *placeFlags) connectToSweep(
 // machine with much else to do may leave a heartbeat waiting for seconds.
 const ownAckWait = time.Minute
 
-// stack starts the embedded stack, with the room for streams of the settings. Nobody else has jobs there, so that its consumers are
+// stack starts the embedded stack, with room for streams. Nobody else has jobs there, so that its consumers are
 // nine, over all lanes: 84 take longer than a small model.
 func (c *placeFlags) stack(
-	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider, settings pipeline.Config,
+	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider, room pipeline.Streams,
 ) (*console.Stack, error) {
-	settings.Redis, settings.Threads, settings.Tracing = c.Redis, c.Threads, provider
-	settings.Drain, settings.OneConsumer, settings.AckWait = console.Drain, true, ownAckWait
-	return console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, settings)
+	room.OneConsumer, room.AckWait = true, ownAckWait
+	return console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != "", Setup: room}, service.Config{
+		Redis: c.Redis, Tracing: provider, Drain: console.Drain, Settings: workers.Settings{Threads: c.Threads},
+	})
 }
 
 // watch shows the progress of a job, as a bar where out is a terminal, and the messages of its stages. A nil out shows nothing.

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/jobs/service"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/embedded"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 
 // up starts a stack that listens, and returns its URLs.
@@ -17,7 +18,7 @@ func up(t *testing.T) (nats, redis string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := console.StartStack(ctx, telemetry.Logger(t.Output(), "error", "text"),
-		embedded.Options{Listen: true, Host: "127.0.0.1"}, pipeline.Config{Threads: 1, Drain: console.Drain})
+		embedded.Options{Listen: true, Host: "127.0.0.1"}, service.Config{Settings: workers.Settings{Threads: 1}, Drain: console.Drain})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
+	"github.com/basetensor/basetensor/internal/jobs/service"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/people/doctor"
 	"github.com/basetensor/basetensor/internal/queue/admission"
@@ -70,11 +72,11 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		embedded.Options{
 			Dir: c.Dir, Sync: c.Sync, Listen: true, Host: c.Host, Port: c.Port, Token: token, Insecure: c.Insecure,
 			RedisPort: c.RedisPort, NoRedis: c.Redis != "",
+			Setup: pipeline.Streams{MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast},
 		},
-		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast,
-			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics, Tenants: tenants,
-			MemoryLimit: admission.LimitProcess(int64(c.MemoryLimit)), Tracing: provider})
-
+		service.Config{Redis: c.Redis, Metrics: metrics, Tracing: provider, Settings: workers.Settings{
+			Concurrency: c.Concurrency, Threads: c.Threads, Tenants: tenants, MemoryLimit: admission.LimitProcess(int64(c.MemoryLimit)),
+		}})
 	if err != nil {
 		return err
 	}
@@ -154,9 +156,9 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 		return "", err
 	}
 	defer b.NC.Close()
-	if err := pipeline.Setup(ctx, b.NC, pipeline.Config{
+	if err := streams.Setup(ctx, b.NC, streams.Config{
 		API: b.API, OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
-		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes), Logger: logger,
+		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes), Log: logger,
 	}); err != nil {
 		return "", err
 	}

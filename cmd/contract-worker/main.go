@@ -5,10 +5,10 @@ import (
 	"os"
 
 	"github.com/basetensor/basetensor/internal/doors/worker"
-	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func main() {
-	os.Exit(worker.Main(pipeline.StageContract,
+	os.Exit(worker.Main(query.StageContract,
 		"contract-worker contracts components, independently of each other. Scale this one."))
 }

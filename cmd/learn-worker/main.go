@@ -5,10 +5,10 @@ import (
 	"os"
 
 	"github.com/basetensor/basetensor/internal/doors/worker"
-	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func main() {
-	os.Exit(worker.Main(pipeline.StageLearn,
+	os.Exit(worker.Main(query.StageLearn,
 		"learn-worker decomposes base tensors into tractable components and caches them."))
 }

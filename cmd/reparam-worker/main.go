@@ -5,10 +5,10 @@ import (
 	"os"
 
 	"github.com/basetensor/basetensor/internal/doors/worker"
-	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func main() {
-	os.Exit(worker.Main(pipeline.StageReparam,
+	os.Exit(worker.Main(query.StageReparam,
 		"reparam-worker turns factor graphs into base tensor networks (Lemma 1)."))
 }

@@ -14,12 +14,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
+	"github.com/basetensor/basetensor/internal/jobs/service"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/prometheus/prometheus/model/labels"
@@ -73,15 +76,22 @@ func workers(t *testing.T) (before, after map[string]float64) {
 	}
 	t.Cleanup(func() { stack.Close() })
 	var urls []string
-	for _, stage := range pipeline.Stages() {
-		m := metrics.New(string(stage))
+	for _, name := range stage.Names() {
+		m := metrics.New(name)
 		server, err := telemetry.Serve("127.0.0.1:0", m.Registry(), m.Ready)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(server.Close)
 		urls = append(urls, server.URL)
-		go stack.Run(t.Context(), pipeline.Config{Metrics: m, Logger: quiet, ChunkFlops: 1e4}, stage)
+		nc, err := stack.Connect(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go service.Run(t.Context(), service.Config{
+			NC: nc, RedisClient: connect.RedisWithin(stack.DialRedis), RedisTimeout: connect.OwnRedisTimeout, Metrics: m, Logger: quiet,
+			Settings: workers.Settings{ChunkFlops: 1e4},
+		}, name)
 	}
 	c, err := stack.Client()
 	if err != nil {

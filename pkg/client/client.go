@@ -6,15 +6,13 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
-	"sync"
-	"time"
 
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/redact"
 	"github.com/basetensor/basetensor/internal/queue/seal"
+	"github.com/basetensor/basetensor/internal/queue/submit"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -25,7 +23,7 @@ import (
 
 var (
 	// ErrJobTaken: the job's id belongs to a request with another content.
-	ErrJobTaken = errors.New("client: the job's id is taken by another request")
+	ErrJobTaken = submit.ErrJobTaken
 	// ErrNotFound: there is no such answer, job or dead letter.
 	ErrNotFound = bus.ErrNotFound
 	// ErrFull: the server has no room for the job. It may have later.
@@ -43,13 +41,8 @@ var (
 type Client struct {
 	nc    *nats.Conn
 	bus   *bus.Bus
-	room  *bus.Room
-	trust seal.Trust
-	owned bool
-
-	mu    sync.Mutex
-	looks int // for refused jobs, in the second that began then
-	since time.Time
+	jobs  *submit.Submitter
+	owned bool // by the client, which closes nc
 }
 
 // Options say who a client is, and which answers it believes. The zero value is anybody, who believes every answer.
@@ -66,6 +59,9 @@ type Options struct {
 	AnswersKey string
 	// API is the prefix of the subjects of JetStream's API, default $JS.API: a domain D has $JS.D.API, an import of another account its own.
 	API string
+	// Admit, if it is set, is asked before so many bytes are stored on a subject of a stream. Its error refuses them: a server that serves
+	// several tenants over one connection bounds by it what each of them stores.
+	Admit func(ctx context.Context, stream, subject string, header nats.Header, bytes int) error
 }
 
 // Connect connects to NATS at url; those of several servers of a cluster with commas. The options of NATS have the credentials and
@@ -98,36 +94,19 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := On(b)
 	if o.Tenant != "" {
 		if !form.IsOwner(o.Tenant) {
 			return nil, fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", o.Tenant)
 		}
 		b.As(o.Tenant)
 	}
-	if o.MessageKeys != "" {
-		if c.trust.Keys, err = seal.Open(o.MessageKeys, nil); err != nil {
-			return nil, err
-		}
+	trust, err := seal.Flags{MessageKeys: o.MessageKeys, AnswersKey: o.AnswersKey}.Open("", nil)
+	if err != nil {
+		return nil, err
 	}
-	if o.AnswersKey != "" {
-		if c.trust.Answers, err = seal.OpenAnswers(o.AnswersKey, "", nil); err != nil {
-			return nil, err
-		}
-	}
-	if c.trust != (seal.Trust{}) {
-		b.Guard(bus.Guard{Trust: c.trust})
-	}
-	return c, nil
-}
-
-// On returns a Client over a bus, which workers of this module already have of their connection.
-func On(b *bus.Bus) *Client {
-	return &Client{
-		nc:   b.NC,
-		bus:  b,
-		room: b.ModelRoom(),
-	}
+	b.Guard(bus.Guard{Trust: trust})
+	b.Admit(o.Admit)
+	return &Client{nc: nc, bus: b, jobs: submit.On(b)}, nil
 }
 
 // newJob returns a job's id that nobody else has, of the tenant of Options.
@@ -162,94 +141,10 @@ func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err
 		ctx, "submit", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(tracing.Job.String(m.Job)),
 	)
 	defer func() { tracing.End(span, err) }()
-	return c.submit(ctx, m)
-}
-
-// submit is Submit within its span.
-func (c *Client) submit(ctx context.Context, m wire.Request) (digest string, err error) {
 	if err := c.checkOwner(m.Job); err != nil {
 		return "", err
 	}
-	lane := message.LaneOf(m.Job, m.Tenant)
-	// A client without room is refused before its model is encoded, because it will ask again and
-	// again. The worker that stores a tenant's request looks for room.
-	owned := c.bus.Owner() != ""
-	if !owned {
-		if err := c.room.Closed(lane); err != nil && !c.stored(ctx, m.Job) {
-			return "", err
-		}
-	}
-
-	b, err := wire.Encode(&m)
-	if err != nil {
-		if errors.Is(err, wire.ErrInvalid) || errors.Is(err, wire.ErrTooLarge) {
-			err = &fault.Error{Code: fault.BadInput, Err: err}
-		}
-		return "", err
-	}
-
-	if digest, err = m.Digest(); err != nil {
-		return "", err
-	}
-	if done, err := c.answered(ctx, m.Job, digest); err != nil || done {
-		return digest, err
-	}
-
-	if !owned {
-		if err := c.room.Enter(ctx, lane); err != nil && !c.stored(ctx, m.Job) {
-			return "", err
-		}
-	}
-
-	msg := &nats.Msg{
-		Subject: wire.ModelSubject(lane, m.Job),
-		Header:  message.Headers(&m, m.Job, digest, m.Tenant),
-		Data:    b,
-	}
-	addTrace(ctx, msg.Header)
-	earlier, err := c.bus.OnceUnder(ctx, bus.StreamModel, msg, message.AnyLane(m.Job))
-	if owned && errors.Is(err, ErrFull) && c.stored(ctx, m.Job) {
-		earlier, err = c.bus.Get(ctx, bus.StreamModel, message.AnyLane(m.Job))
-	}
-	if err != nil {
-		return "", err
-	}
-
-	if earlier == nil {
-		return digest, c.startTimer(ctx, lane, &m, digest)
-	}
-
-	var first wire.Request
-	if err := wire.Decode(earlier.Data, &first); err == nil {
-		if d, err := first.Digest(); err == nil && d == digest {
-			return digest, nil
-		}
-	}
-	return "", fault.New(fault.BadInput, "%w: %s", ErrJobTaken, m.Job)
-}
-
-// answered reports whether the same request has its answer, and returns an error that wraps
-// ErrJobTaken if another has. An answer outlives its model, and its job's id is not free before it
-// is gone.
-func (c *Client) answered(ctx context.Context, job, digest string) (bool, error) {
-	m, err := c.bus.Raw(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if of := m.Header.Get(wire.HeaderDigest); of != "" {
-		if of == digest {
-			return true, nil
-		}
-		return false, fault.New(fault.BadInput, "%w: %s", ErrJobTaken, job)
-	}
-	a, err := decodeAnswer(m.Data)
-	if err == nil && a.Digest != digest {
-		err = fault.New(fault.BadInput, "%w: %s", ErrJobTaken, job)
-	}
-	return err == nil, err
+	return c.jobs.Submit(ctx, m, func(h nats.Header) { addTrace(ctx, h) })
 }
 
 type traceKey struct{}
@@ -266,45 +161,6 @@ func addTrace(ctx context.Context, h nats.Header) {
 	tracing.Copy(h, from)
 	tracing.Into(h, trace.SpanContextFromContext(ctx))
 }
-
-// mostLooks bounds the server's look-ups of refused jobs in a second.
-const mostLooks = 100
-
-// stored reports whether a job that would be refused is stored already: submitting it again is no new job. So that refusals are no load
-// it does not look for all of them; a client refused for that reason asks again, as after any refusal.
-func (c *Client) stored(ctx context.Context, job string) bool {
-	c.mu.Lock()
-	if time.Since(c.since) > time.Second {
-		c.since = time.Now()
-		c.looks = 0
-	}
-	c.looks++
-	look := c.looks <= mostLooks && wire.ValidJob(job)
-	c.mu.Unlock()
-	if !look {
-		return false
-	}
-	has, err := c.bus.Has(ctx, bus.StreamModel, message.AnyLane(job))
-	return err == nil && has
-}
-
-// startTimer sets the timer of a job with a deadline. The first worker sets it again, by the
-// server's clock; until then this one ends the job even if there is no such worker.
-func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Request, digest string) error {
-	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() || c.bus.Owner() != "" {
-		return nil // a tenant's user sets no timers; the worker knows the times of storage and refuses deadlines that are too long
-	}
-	if !c.bus.Synchronized() {
-		_ = c.bus.Synchronize(ctx) // else by this machine's clock; the first worker corrects it
-	}
-	at := c.bus.Now().UnixMilli() + m.DeadlineMS
-	return c.bus.FirstTimer(
-		ctx, lane, &wire.Deadline{Job: m.Job, Tenant: m.Tenant, Digest: digest, Time: at},
-	)
-}
-
-// longestTimer is longer than any pipeline keeps its jobs.
-const longestTimer = 366 * 24 * time.Hour
 
 // Answer returns the job's answer. The error wraps ErrNotFound while there is none.
 func (c *Client) Answer(ctx context.Context, job string) (*wire.Answer, error) {

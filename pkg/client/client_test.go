@@ -199,3 +199,35 @@ func TestWaitSaysThatAnswersDoNotVerify(t *testing.T) {
 		}
 	}
 }
+
+// TestAdmit: Admit hears of requests and registered models before they are stored, and nothing that it refuses is.
+func TestAdmit(t *testing.T) {
+	ctx, _, nc, _ := open(t)
+	refusal := errors.New("no more")
+	var asked []string
+	c, err := client.New(nc, client.Options{Admit: func(_ context.Context, stream, subject string, _ nats.Header, bytes int) error {
+		if asked = append(asked, stream+" "+subject); bytes < len(coin) {
+			t.Errorf("%s: %d bytes, the model has %d", subject, bytes, len(coin))
+		}
+		return refusal
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Submit(ctx, wire.Request{Job: "ann.j", Text: coin, Queries: []query.Query{{}}}); !errors.Is(err, refusal) {
+		t.Errorf("submitted: %v", err)
+	}
+	if _, err := c.PutModel(ctx, &wire.Graph{Text: coin}); !errors.Is(err, refusal) {
+		t.Errorf("registered: %v", err)
+	}
+	if len(asked) != 2 || !strings.HasPrefix(asked[0], "BTN_MODEL ") || !strings.HasSuffix(asked[0], ".ann.j") ||
+		!strings.HasPrefix(asked[1], "BTN_GRAPH ") {
+		t.Errorf("asked about %q", asked)
+	}
+	if all, err := c.Registered(ctx); err != nil || len(all.Models) > 0 {
+		t.Errorf("registered are %v, %v", all, err)
+	}
+	if _, err := c.Answer(ctx, "ann.j"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("an answer: %v", err)
+	}
+}

@@ -43,7 +43,7 @@ type Options struct {
 	// NoRedis starts no Redis: every job learns its decompositions.
 	NoRedis bool
 	// Setup are the settings of the streams. InMemory follows Dir.
-	Setup pipeline.Config
+	Setup pipeline.Streams
 	// Logger receives the server's warnings; nil drops them.
 	Logger *slog.Logger
 }

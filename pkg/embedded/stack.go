@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -127,6 +128,14 @@ func (s *Stack) Connect(name string) (*nats.Conn, error) {
 	return nc, nil
 }
 
+// DialRedis returns a connection to Redis within the process. The error says that there is none, with Options.NoRedis.
+func (s *Stack) DialRedis() (net.Conn, error) {
+	if s.redis == nil {
+		return nil, fault.New(fault.Infrastructure, "embedded: there is no Redis")
+	}
+	return s.redis.Dial()
+}
+
 // Client returns a client within the process. Close closes it.
 func (s *Stack) Client() (*client.Client, error) {
 	nc, err := s.Connect("client")
@@ -175,11 +184,8 @@ func (s *Stack) Run(ctx context.Context, c pipeline.Config, stages ...pipeline.S
 	s.mu.Unlock()
 	defer s.work.Done()
 
-	if len(stages) == 0 {
-		stages = pipeline.Stages()
-	}
 	if c.Redis == "" && c.RedisClient == nil && s.redis != nil {
-		c.RedisClient, c.RedisTimeout = connect.RedisWithin(s.redis.Dial), cmp.Or(c.RedisTimeout, connect.OwnRedisTimeout)
+		c.RedisClient, c.RedisTimeout = connect.RedisWithin(s.DialRedis), cmp.Or(c.RedisTimeout, connect.OwnRedisTimeout)
 	}
 	if c.NC == nil {
 		nc, err := s.Connect("basetensor-workers")
@@ -193,13 +199,7 @@ func (s *Stack) Run(ctx context.Context, c pipeline.Config, stages ...pipeline.S
 }
 
 // Close stops the workers and waits for them, then the servers, then removes the folder if it was a temporary one.
-func (s *Stack) Close() error { return s.close(nil) }
-
-// CloseWithin is Close for a process that is about to end: where workers have not ended after a while, they and the
-// servers are left behind.
-func (s *Stack) CloseWithin(d time.Duration) error { return s.close(time.After(d)) }
-
-func (s *Stack) close(enough <-chan time.Time) error {
+func (s *Stack) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	for _, cancel := range s.cancel {
@@ -207,16 +207,7 @@ func (s *Stack) close(enough <-chan time.Time) error {
 	}
 	s.cancel = nil
 	s.mu.Unlock()
-	ended := make(chan struct{})
-	go func() { s.work.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-enough:
-		if s.temporary {
-			return removeFolder(s.dir)
-		}
-		return nil
-	}
+	s.work.Wait()
 	s.mu.Lock()
 	conns := s.conns
 	s.conns = nil

@@ -46,7 +46,7 @@ func ask(t *testing.T, c *client.Client, job string) *wire.Answer {
 
 func TestMoreRoomThanUsual(t *testing.T) {
 	const room = 10 << 30
-	s, err := embedded.Start(t.Context(), embedded.Options{Setup: pipeline.Config{MaxBytes: room}})
+	s, err := embedded.Start(t.Context(), embedded.Options{Setup: pipeline.Streams{MaxBytes: room}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/jobs/service"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
-	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -57,7 +61,7 @@ func guardWith(t *testing.T, limits access.Limits, more string, tenants ...strin
 		g.tenant = tenants[0]
 	}
 	nc, _ := g.connect(access.Operator)
-	if err := pipeline.Setup(t.Context(), nc, pipeline.Config{}); err != nil {
+	if err := streams.Setup(t.Context(), nc, streams.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	return g
@@ -124,29 +128,28 @@ func (g *guarded) connectAs(user string) *nats.Conn {
 }
 
 // trust gives a stage all keys of the folder. Only the aggregator reads the seed of answers.
-func (g *guarded) trust(c *pipeline.Config) {
+func (g *guarded) trust(c *service.Config) {
 	c.MessageKeys = filepath.Join(g.dir, access.MessageKeys)
 	c.AnswersKey = filepath.Join(g.dir, access.AnswersKey)
 	c.AnswersSeed = filepath.Join(g.dir, access.AnswersSeed)
 }
 
 // run starts workers, all four unless stages are named, each as the user of its stage, with its keys. stop ends them.
-func (g *guarded) run(c pipeline.Config, stages ...pipeline.Stage) (stop func()) {
+func (g *guarded) run(settings workers.Settings, stages ...string) (stop func()) {
 	g.t.Helper()
 	if len(stages) == 0 {
-		stages = pipeline.Stages()
+		stages = stage.Names()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	stop = func() { cancel(); all.Wait() }
 	defer g.t.Cleanup(stop) // before the connections are closed
 	for _, stage := range stages {
-		c := c
-		nc, refused := g.connect(string(stage))
-		c.NC = nc
+		nc, refused := g.connect(stage)
+		c := service.Config{NC: nc, Settings: settings}
 		g.trust(&c)
 		all.Go(func() {
-			if err := pipeline.Run(ctx, c, stage); err != nil {
+			if err := service.Run(ctx, c, stage); err != nil {
 				g.t.Errorf("%s: %v", stage, err)
 			}
 			for _, r := range refused.take() {
@@ -154,7 +157,7 @@ func (g *guarded) run(c pipeline.Config, stages ...pipeline.Stage) (stop func())
 			}
 		})
 	}
-	if g.tenant != "" && slices.Contains(stages, pipeline.StageReparam) { // it stores for tenants: wait until it does
+	if g.tenant != "" && slices.Contains(stages, query.StageReparam) { // it stores for tenants: wait until it does
 		nc, _ := g.connect(g.tenant)
 		for {
 			_, err := nc.Request(message.GraphSubject(g.tenant, "x"), nil, time.Minute)

@@ -13,10 +13,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/client"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -140,7 +140,7 @@ func mayPublish(user, subject string) bool {
 func TestNothingCanBeAimed(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
-	g.run(pipeline.Config{})
+	g.run(workers.Settings{})
 	acme := g.as("acme")
 	want(t, acme, "acme.before")
 

@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
-	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -17,7 +18,7 @@ import (
 func TestRegisteredBytesStay(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme")
-	g.run(pipeline.Config{}, pipeline.StageReparam)
+	g.run(workers.Settings{}, query.StageReparam)
 	ctx := patience(t)
 	all, _ := g.connect(access.Operator)
 	operator, err := bus.New(all, "")

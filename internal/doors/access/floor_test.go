@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/message"
-	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -21,11 +22,10 @@ func TestForgedHeadersLoseNoJob(t *testing.T) {
 	g := guard(t, "acme", "globex")
 	ctx := patience(t)
 	operator, _ := g.connect(access.Operator)
-	c := pipeline.Config{MaxBytes: 512 << 20}
-	must(t, pipeline.Setup(ctx, operator, c))
-	answers := []pipeline.Stage{pipeline.StageLearn, pipeline.StageContract, pipeline.StageAggregate}
-	g.run(c, pipeline.StageReparam)
-	pause := g.run(c, answers...)
+	must(t, streams.Setup(ctx, operator, streams.Config{MaxBytes: 512 << 20}))
+	answers := []string{query.StageLearn, query.StageContract, query.StageAggregate}
+	g.run(workers.Settings{}, query.StageReparam)
+	pause := g.run(workers.Settings{}, answers...)
 	acme, globex := g.as("acme"), g.as("globex")
 	publish := func(job, model string, forged nats.Header) (stored bool) { // with an operator's rights, which no worker holds back
 		tenant := message.Owner(job)
@@ -60,7 +60,7 @@ func TestForgedHeadersLoseNoJob(t *testing.T) {
 		t.Error("a tenant's models fill no stream")
 	}
 	t.Logf("%d models fill the stream", stored)
-	g.run(c, answers...)
+	g.run(workers.Settings{}, answers...)
 	for _, job := range jobs {
 		a, err := acme.Wait(ctx, job)
 		must(t, err)

@@ -12,11 +12,11 @@ import (
 
 	"github.com/basetensor/basetensor/internal/doors/access"
 	"github.com/basetensor/basetensor/internal/doors/gateway"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/seal"
 	"github.com/basetensor/basetensor/pkg/client"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -81,9 +81,8 @@ func (f forger) computed(job string) {
 func (g *guarded) serve() (read func(path string, into any)) {
 	g.t.Helper()
 	nc, _ := g.connect(access.Operator)
-	trust, err := seal.Flags{AnswersKey: g.settings(access.Operator).AnswersKey}.Open("", nil)
-	must(g.t, err)
-	gate, err := gateway.New(gateway.Config{Connect: gateway.Connection{NC: nc, Guard: bus.Guard{Trust: trust}}})
+	keys := seal.Flags{AnswersKey: g.settings(access.Operator).AnswersKey}
+	gate, err := gateway.New(gateway.Config{Connect: gateway.Connection{NC: nc, Keys: keys}})
 	must(g.t, err)
 	server, err := gateway.Serve("127.0.0.1:0", gate)
 	must(g.t, err)
@@ -103,7 +102,7 @@ func (g *guarded) serve() (read func(path string, into any)) {
 func TestForgedAnswersGiveWay(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme")
-	g.run(pipeline.Config{}, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract)
+	g.run(workers.Settings{}, query.StageReparam, query.StageLearn, query.StageContract)
 	nc, _ := g.connect(access.Operator)
 	b, err := bus.New(nc, "")
 	must(t, err)
@@ -160,7 +159,7 @@ func TestForgedAnswersGiveWay(t *testing.T) {
 		t.Error("the gateway lists a forged answer")
 	}
 
-	g.run(pipeline.Config{}, pipeline.StageAggregate)
+	g.run(workers.Settings{}, query.StageAggregate)
 	believer, err := client.New(nc, client.Options{}) // has no key, and believes any stored answer
 	must(t, err)
 	for _, job := range jobs {

@@ -15,9 +15,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
-	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -275,7 +276,7 @@ func TestNoMessageActsOnOthers(t *testing.T) {
 	operator, _ := g.connect(access.Operator)
 	js, err := jetstream.New(operator)
 	must(t, err)
-	g.run(pipeline.Config{Lanes: []int{attackedLane}}, pipeline.StageReparam)
+	g.run(workers.Settings{Lanes: []int{attackedLane}}, query.StageReparam)
 	victims := g.victims(js)
 
 	ours := map[string]bool{}
@@ -343,7 +344,7 @@ func TestConditionsTellNothing(t *testing.T) {
 	operator, _ := g.connect(access.Operator)
 	js, err := jetstream.New(operator)
 	must(t, err)
-	g.run(pipeline.Config{Lanes: []int{attackedLane}}, pipeline.StageReparam)
+	g.run(workers.Settings{Lanes: []int{attackedLane}}, query.StageReparam)
 	victims := g.victims(js)
 	nc, _ := g.connect("acme")
 	for stream, own := range map[string]string{

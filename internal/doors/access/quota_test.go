@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -57,7 +58,7 @@ func wide(bytes int) string {
 func TestTenantsHaveQuotas(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
-	g.run(pipeline.Config{Tenants: tenantsOf(t, small)})
+	g.run(workers.Settings{Tenants: tenantsOf(t, small)})
 	ctx := patience(t)
 	acme, globex := g.as("acme"), g.as("globex")
 
@@ -170,7 +171,7 @@ func TestRequestsHaveAQuota(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
 	ctx := patience(t)
-	g.run(pipeline.Config{Tenants: tenantsOf(t, small)}, pipeline.StageReparam, pipeline.StageAggregate) // nobody answers
+	g.run(workers.Settings{Tenants: tenantsOf(t, small)}, query.StageReparam, query.StageAggregate) // nobody answers
 	nc, _ := g.connect("acme")
 	for k := range 6 {
 		reply := publish(t, nc, "acme", fmt.Sprint("flood", k), padded(900<<10), nil)
@@ -203,7 +204,7 @@ func TestAnsweredRequestsTakeNoQuota(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme")
 	ctx := patience(t)
-	g.run(pipeline.Config{Tenants: tenantsOf(t, `{"classes": {"default": {"request_bytes": 1e6}}}`)})
+	g.run(workers.Settings{Tenants: tenantsOf(t, `{"classes": {"default": {"request_bytes": 1e6}}}`)})
 	acme := g.as("acme")
 	for k := range 30 {
 		id := fmt.Sprint("acme.one", k)
@@ -223,8 +224,8 @@ func TestOldMessagesMakeRoomForTheirOwner(t *testing.T) {
 	g := guard(t, "acme")
 	ctx := patience(t)
 	operator, _ := g.connect(access.Operator)
-	must(t, pipeline.Setup(ctx, operator, pipeline.Config{KeepAtLeast: time.Second}))
-	g.run(pipeline.Config{Tenants: tenantsOf(t, `{"classes": {"default": {"answer_bytes": 10000, "blob_bytes": 25e6}}}`)})
+	must(t, streams.Setup(ctx, operator, streams.Config{KeepAtLeast: time.Second}))
+	g.run(workers.Settings{Tenants: tenantsOf(t, `{"classes": {"default": {"answer_bytes": 10000, "blob_bytes": 25e6}}}`)})
 	acme := g.as("acme")
 	refused := 0
 	for answered := 0; answered < 5; {
@@ -264,8 +265,8 @@ func TestATenantHasAShareOfTheBacklog(t *testing.T) {
 	g := guard(t, "acme", other)
 	ctx := patience(t)
 	operator, _ := g.connect(access.Operator)
-	must(t, pipeline.Setup(ctx, operator, pipeline.Config{Backlog: 64}))
-	g.run(pipeline.Config{Tenants: tenantsOf(t, `{}`)}, pipeline.StageReparam) // nobody answers
+	must(t, streams.Setup(ctx, operator, streams.Config{Backlog: 64}))
+	g.run(workers.Settings{Tenants: tenantsOf(t, `{}`)}, query.StageReparam) // nobody answers
 	nc, _ := g.connect("acme")
 	stored, last := 0, ""
 	for k := range 40 {
@@ -291,7 +292,7 @@ func TestRequestsAreStoredWithoutHeadersOfTheServer(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme")
 	ctx := patience(t)
-	g.run(pipeline.Config{}, pipeline.StageReparam)
+	g.run(workers.Settings{}, query.StageReparam)
 	nc, _ := g.connect("acme")
 	for name, value := range map[string]string{
 		"Nats-Rollup": "all", "Nats-Schedule": "@every 1s", "Nats-TTL": "1s",

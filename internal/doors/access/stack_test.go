@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/jobs/service"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
+	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
@@ -45,7 +47,7 @@ func patience(t *testing.T) context.Context {
 func TestTenantsAndClients(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
-	g.run(pipeline.Config{})
+	g.run(workers.Settings{})
 	ctx := patience(t)
 	open, _ := g.connect(access.Client)
 	anybody, err := client.New(open, client.Options{})
@@ -157,7 +159,7 @@ func TestTenantsAreTold(t *testing.T) {
 		t.Errorf("nobody stores a request: %v", err)
 	}
 	nc, _ := g.connect(access.Operator)
-	must(t, pipeline.Setup(ctx, nc, pipeline.Config{Backlog: 8}))
+	must(t, streams.Setup(ctx, nc, streams.Config{Backlog: 8}))
 	js, err := jetstream.New(nc)
 	must(t, err)
 	for i := range 40 { // an operator is not held back by the room
@@ -172,9 +174,9 @@ func TestTenantsAreTold(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { // it serves another lane, so that acme's stays full
-		c := pipeline.Config{NC: reparam, Lanes: []int{(wire.Lane("acme") + 1) % wire.Lanes}}
+		c := service.Config{NC: reparam, Settings: workers.Settings{Lanes: []int{(wire.Lane("acme") + 1) % wire.Lanes}}}
 		g.trust(&c)
-		ended <- pipeline.Run(work, c, pipeline.StageReparam)
+		ended <- service.Run(work, c, query.StageReparam)
 	}()
 	for {
 		_, err := c.Submit(ctx, wire.Request{Job: "acme." + nuid.Next(), Text: coin, Queries: []query.Query{{}}})

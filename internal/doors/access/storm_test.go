@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/pkg/client"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -25,7 +26,7 @@ func TestAStormOfDeliveriesEnds(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
 	ctx := patience(t)
-	g.run(pipeline.Config{Tenants: tenantsOf(t, `{}`), MaxDeliveries: 3})
+	g.run(workers.Settings{Tenants: tenantsOf(t, `{}`), Options: hop.Options{MaxDeliveries: 3}})
 	nc, _ := g.connect("acme")
 	acme, globex := g.as("acme"), g.as("globex")
 	const storm = 100
@@ -81,7 +82,7 @@ func TestASlowConsumerHarmsNobody(t *testing.T) {
 	t.Parallel()
 	g := guardWith(t, access.Limits{}, "max_pending: 8388608", "acme", "globex")
 	ctx := patience(t)
-	g.run(pipeline.Config{Tenants: tenantsOf(t, `{}`)})
+	g.run(workers.Settings{Tenants: tenantsOf(t, `{}`)})
 	s := g.settings("acme")
 	options, err := connect.NATS{NKey: s.NKey, Inbox: s.Inbox}.Options()
 	must(t, err)

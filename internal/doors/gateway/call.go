@@ -220,7 +220,7 @@ func (c *call) client() (*client.Client, error) {
 	if c.who.Tenant == "" {
 		return c.g.own, nil
 	}
-	return c.g.tenants.of(c.g.config.Connect, c.who.Tenant)
+	return c.g.tenants.of(c.g.config.Connect.NC, c.who.Tenant)
 }
 
 // largeResponse is the size in bytes from which a response counts among Limits.Bodies.

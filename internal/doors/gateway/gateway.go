@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/seal"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -70,11 +71,9 @@ type Config struct {
 // Connection is a connection to NATS and how it is used.
 type Connection struct {
 	NC     *nats.Conn
-	API    string    // prefix of the subjects of JetStream's API, "" for $JS.API
-	Tenant string    // whose user the connection is, if it is a tenant's
-	Guard  bus.Guard // with keys answers have to be signed
-
-	quotas *bus.Quotas
+	API    string     // prefix of the subjects of JetStream's API, "" for $JS.API
+	Tenant string     // whose user the connection is, if it is a tenant's
+	Keys   seal.Flags // with keys answers have to be signed
 }
 
 // Gateway answers requests. Its methods may be called from any goroutine.
@@ -84,7 +83,7 @@ type Gateway struct {
 	log      *slog.Logger
 	bus      *bus.Bus
 	own      *client.Client
-	tenants  tenants
+	tenants  *tenants
 	known    memo.LRU[string, *factorgraph.Labels] // of registered models
 	index    index
 	glances  memo.LRU[string, *Glance]
@@ -102,20 +101,26 @@ type Gateway struct {
 
 // New returns a Gateway over a connection, which the caller closes after Close.
 func New(c Config) (*Gateway, error) {
-	b, err := c.Connect.bus(c.Connect.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	if c.Tenants != nil && c.Connect.Tenant == "" { // a tenant's user cannot list streams: a worker refuses it
-		c.Connect.quotas = bus.NewQuotas(b, c.Tenants.Quota)
-		b.Within(c.Connect.quotas)
-	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	b, err := c.Connect.bus(c.Log)
+	if err != nil {
+		return nil, err
+	}
+	t := tenants{options: client.Options{
+		Tenant: c.Connect.Tenant, MessageKeys: c.Connect.Keys.MessageKeys, AnswersKey: c.Connect.Keys.AnswersKey, API: c.Connect.API,
+	}}
+	if c.Tenants != nil && c.Connect.Tenant == "" { // a tenant's user cannot list streams: a worker refuses it
+		t.options.Admit = bus.NewQuotas(b, c.Tenants.Quota).Take
+	}
+	own, err := client.New(c.Connect.NC, t.options)
+	if err != nil {
+		return nil, err
+	}
 	l := c.Limits.withDefaults()
 	g := &Gateway{
-		config: c, limits: l, log: c.Log, bus: b, own: client.On(b), mux: http.NewServeMux(),
+		config: c, limits: l, log: c.Log, bus: b, own: own, tenants: &t, mux: http.NewServeMux(),
 		requests: shares.Room{Most: int64(l.Requests)}, streams: shares.Room{Most: int64(l.Streams)}, bodies: shares.Room{Most: l.Bodies},
 		rates: rates{second: l.Rate}, ended: make(chan struct{}),
 		known:   memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
@@ -138,17 +143,18 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// bus returns a Bus for a tenant, "" for everybody.
-func (c Connection) bus(tenant string) (*bus.Bus, error) {
+// bus returns a Bus with the permissions of the connection, to read by.
+func (c Connection) bus(log *slog.Logger) (*bus.Bus, error) {
 	b, err := bus.New(c.NC, c.API)
 	if err != nil {
 		return nil, err
 	}
-	b.Guard(c.Guard)
-	b.Within(c.quotas)
-	if tenant != "" {
-		b.As(tenant)
+	trust, err := c.Keys.Open("", log)
+	if err != nil {
+		return nil, err
 	}
+	b.Guard(bus.Guard{Trust: trust})
+	b.As(c.Tenant)
 	return b, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/watched"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
 )
 
 // Key is the permission of a caller.
@@ -116,24 +117,28 @@ func (k *Keys) Of(authorization string) (Key, error) {
 
 // tenants are the clients of the tenants with keys.
 type tenants struct {
+	options client.Options // of the gateway's own client
+
 	mu  sync.Mutex
-	all map[string]*client.Client
+	all map[string]*client.Client // under mu
 }
 
 // of returns a client with the permissions of the tenant.
-func (t *tenants) of(c Connection, tenant string) (*client.Client, error) {
+func (t *tenants) of(nc *nats.Conn, tenant string) (*client.Client, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if one := t.all[tenant]; one != nil {
 		return one, nil
 	}
-	b, err := c.bus(tenant)
+	o := t.options
+	o.Tenant = tenant
+	one, err := client.New(nc, o)
 	if err != nil {
 		return nil, err
 	}
 	if t.all == nil {
 		t.all = map[string]*client.Client{}
 	}
-	t.all[tenant] = client.On(b)
-	return t.all[tenant], nil
+	t.all[tenant] = one
+	return one, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/jobs/service"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
@@ -26,14 +27,15 @@ const workerEnv = "BTN_TEST_WORKER"
 
 func TestMain(m *testing.M) {
 	if stage := os.Getenv(workerEnv); stage != "" {
-		configure = func(c pipeline.Config) pipeline.Config {
-			return c.WithHook(func(_ pipeline.Stage, s message.Subject) {
+		configure = func(c service.Config) service.Config {
+			c.Hook = func(_ string, s message.Subject) {
 				if s.Job == "hang" {
 					select {}
 				}
-			})
+			}
+			return c
 		}
-		os.Exit(Main(pipeline.Stage(stage), "A worker that hangs."))
+		os.Exit(Main(stage, "A worker that hangs."))
 	}
 	os.Exit(m.Run())
 }
@@ -52,7 +54,7 @@ func TestWorkerEndsWhenAHandlerHangs(t *testing.T) {
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if err := pipeline.Setup(ctx, nc, pipeline.Config{MaxBytes: 1 << 30}); err != nil {
+	if err := pipeline.Setup(ctx, nc, pipeline.Streams{MaxBytes: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
 	remote, err := client.New(nc, client.Options{})
@@ -67,7 +69,7 @@ func TestWorkerEndsWhenAHandlerHangs(t *testing.T) {
 			ctx, os.Args[0], "--nats", server.URL, "--redis", "off", "--ceiling", "1ms", "--overdue", "200ms", "--drain",
 			"1s",
 		)
-		cmd.Env = append(os.Environ(), workerEnv+"="+string(pipeline.StageLearn))
+		cmd.Env = append(os.Environ(), workerEnv+"="+query.StageLearn)
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &said, &said
 		if err := cmd.Start(); err != nil {

@@ -19,11 +19,13 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
+	"github.com/basetensor/basetensor/internal/jobs/service"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/internal/queue/tracing/export"
-	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/nats-io/nats.go"
 )
 
@@ -61,19 +63,19 @@ var helpTexts = kong.Vars{
 }
 
 // onlyOf are the flags that change something in some stages only.
-var onlyOf = map[string][]pipeline.Stage{
-	"redis":         {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract}, // networks, decompositions, projectors
-	"redis-timeout": {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract},
-	"chunk-flops":   {pipeline.StageLearn},
-	"tenants":       {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate}, // whose latencies are by class
-	"overflow":      {pipeline.StageContract},
-	"threads":       {pipeline.StageContract},
-	"memory":        {pipeline.StageContract},
-	"answers-seed":  {pipeline.StageAggregate},
+var onlyOf = map[string][]string{
+	"redis":         {query.StageReparam, query.StageLearn, query.StageContract}, // networks, decompositions, projectors
+	"redis-timeout": {query.StageReparam, query.StageLearn, query.StageContract},
+	"chunk-flops":   {query.StageLearn},
+	"tenants":       {query.StageReparam, query.StageLearn, query.StageAggregate}, // whose latencies are by class
+	"overflow":      {query.StageContract},
+	"threads":       {query.StageContract},
+	"memory":        {query.StageContract},
+	"answers-seed":  {query.StageAggregate},
 }
 
 // matters hides the flags that change nothing in a stage.
-func matters(stage pipeline.Stage) kong.Option {
+func matters(stage string) kong.Option {
 	return kong.PostBuild(func(k *kong.Kong) error {
 		for _, flag := range k.Model.Flags {
 			stages, some := onlyOf[flag.Name]
@@ -84,28 +86,28 @@ func matters(stage pipeline.Stage) kong.Option {
 }
 
 // concurrency describes --concurrency 0.
-func concurrency(stage pipeline.Stage) kong.Vars {
-	if stage == pipeline.StageContract {
+func concurrency(stage string) kong.Vars {
+	if stage == query.StageContract {
 		return kong.Vars{"concurrency": "a few small ones, any other alone"}
 	}
 	return kong.Vars{"concurrency": "4, or a processor each where there are more"}
 }
 
 // configure is the last word on a worker's settings; tests make a stage hang.
-var configure = func(c pipeline.Config) pipeline.Config { return c }
+var configure = func(c service.Config) service.Config { return c }
 
 // Main runs one stage until SIGINT or SIGTERM and returns the exit code.
-func Main(stage pipeline.Stage, description string) int {
+func Main(stage string, description string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return run(ctx, stage, description, os.Args[1:], os.Stdout, os.Stderr)
 }
 
-func run(ctx context.Context, stage pipeline.Stage, description string, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, stage string, description string, args []string, stdout, stderr io.Writer) int {
 	var f flags
 	exited := false
 	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true },
-		kong.Name(string(stage)), kong.Description(description), concurrency(stage), helpTexts, matters(stage))
+		kong.Name(stage), kong.Description(description), concurrency(stage), helpTexts, matters(stage))
 	if exited {
 		return config.ExitOK
 	}
@@ -113,8 +115,8 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		fmt.Fprintf(stderr, "%s: %s (--help shows the settings)\n", stage, config.Message(err))
 		return config.ExitCode(err)
 	}
-	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", string(stage))
-	metrics := metrics.New(string(stage))
+	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", stage)
+	metrics := metrics.New(stage)
 	if f.HTTP != "" {
 		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready, metrics.Room, metrics.Outdated)
 		if err != nil {
@@ -130,7 +132,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	if f.Signing.MessageKeys == "" {
 		logger.Warn("messages are not signed (--message-keys): whoever may write to NATS can forge answers")
 	}
-	provider, flush, err := export.Traces(ctx, "basetensor-"+string(stage), logger)
+	provider, flush, err := export.Traces(ctx, "basetensor-"+stage, logger)
 	if err != nil {
 		logger.Error("cannot start", "error", err)
 		return config.ExitCode(err)
@@ -150,24 +152,29 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	defer nc.Close()
 	ctx, hang := context.WithCancelCause(ctx)
 	defer hang(nil)
-	err = pipeline.Run(ctx, configure(pipeline.Config{
+	err = service.Run(ctx, configure(service.Config{
 		NC:           nc,
 		API:          api,
 		Redis:        f.Redis,
 		RedisClient:  store,
 		RedisTimeout: f.RedisTimeout,
-		MessageKeys:  f.Signing.MessageKeys,
-		AnswersKey:   f.Signing.AnswersKey, AnswersSeed: f.AnswersSeed,
-		Lanes:       f.Lanes,
-		Concurrency: f.Concurrency,
-		OverflowAt:  f.Overflow,
-		Threads:     f.Threads,
-		Memory:      int64(f.Memory),
-		ChunkFlops:  f.ChunkFlops,
-		Tenants:     tenants,
-		MemoryLimit: admission.LimitProcess(int64(f.MemoryLimit)),
-		Drain:       f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e error) { hang(e) },
-		Logger: logger, Metrics: metrics, Tracing: provider,
+		Flags:        f.Signing,
+		AnswersSeed:  f.AnswersSeed,
+		Logger:       logger,
+		Metrics:      metrics,
+		Tracing:      provider,
+		Drain:        f.Drain,
+		Settings: workers.Settings{
+			Lanes:       f.Lanes,
+			Concurrency: f.Concurrency,
+			OverflowAt:  f.Overflow,
+			Threads:     f.Threads,
+			Memory:      int64(f.Memory),
+			ChunkFlops:  f.ChunkFlops,
+			Tenants:     tenants,
+			MemoryLimit: admission.LimitProcess(int64(f.MemoryLimit)),
+			Options:     hop.Options{Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) }},
+		},
 	}), stage)
 	var hung *hop.HungError
 	if errors.As(context.Cause(ctx), &hung) { // only the end of the process ends its computation
@@ -183,7 +190,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 }
 
 // dial connects to NATS, and makes a client of Redis, nil where there is none.
-func (f *flags) dial(stage pipeline.Stage, logger *slog.Logger) (nc *nats.Conn, api string, store cache.Redis, err error) {
+func (f *flags) dial(stage string, logger *slog.Logger) (nc *nats.Conn, api string, store cache.Redis, err error) {
 	options, err := f.AsNATS.Options()
 	if err != nil {
 		return nil, "", nil, err
@@ -193,7 +200,7 @@ func (f *flags) dial(stage pipeline.Stage, logger *slog.Logger) (nc *nats.Conn, 
 			return nil, "", nil, err
 		}
 	}
-	nc, api, err = bus.Connect(bus.Server(f.NATS, f.AsNATS.Context), "basetensor-"+string(stage), logger, options...)
+	nc, api, err = bus.Connect(bus.Server(f.NATS, f.AsNATS.Context), "basetensor-"+stage, logger, options...)
 	if err != nil {
 		return nil, "", nil, err
 	}

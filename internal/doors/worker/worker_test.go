@@ -10,18 +10,19 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestHelpShowsWhatMatters: every worker's help has the flags that change something in it, and no others.
 func TestHelpShowsWhatMatters(t *testing.T) {
 	all := []string{"--config", "--log-level", "--log-format", "--version", "--nats", "--lanes", "--concurrency", "--drain", "--http"}
-	some := map[pipeline.Stage][]string{
-		pipeline.StageReparam:   {"--redis"},
-		pipeline.StageLearn:     {"--redis", "--chunk-flops"},
-		pipeline.StageContract:  {"--redis", "--threads", "--memory"},
-		pipeline.StageAggregate: nil,
+	some := map[string][]string{
+		query.StageReparam:   {"--redis"},
+		query.StageLearn:     {"--redis", "--chunk-flops"},
+		query.StageContract:  {"--redis", "--threads", "--memory"},
+		query.StageAggregate: nil,
 	}
 	for stage, more := range some {
 		var out, log bytes.Buffer
@@ -47,13 +48,13 @@ func TestSharedSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	parse := func(stage pipeline.Stage, args ...string) (flags, error) {
+	parse := func(stage string, args ...string) (flags, error) {
 		var f flags
 		var out bytes.Buffer
-		_, err := config.Parse(&f, args, &out, &out, func(int) {}, kong.Name(string(stage)), helpTexts, concurrency(stage), matters(stage))
+		_, err := config.Parse(&f, args, &out, &out, func(int) {}, kong.Name(stage), helpTexts, concurrency(stage), matters(stage))
 		return f, err
 	}
-	for _, stage := range pipeline.Stages() {
+	for _, stage := range stage.Names() {
 		write(`{"chunk-flops": 3e7, "threads": 2, "memory": "1GiB", "redis": "off"}`)
 		if f, err := parse(stage, "--config", file); err != nil || f.ChunkFlops != 3e7 || f.Threads != 2 || f.Memory != 1<<30 ||
 			f.Redis != "off" {
@@ -72,11 +73,11 @@ func TestSharedSettings(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for _, stage := range pipeline.Stages() {
+	for _, stage := range stage.Names() {
 		var out, log bytes.Buffer
 		if code := run(
 			context.Background(), stage, "it works.", []string{"--version"}, &out, &log,
-		); code != config.ExitOK || !strings.HasPrefix(out.String(), string(stage)+" ") {
+		); code != config.ExitOK || !strings.HasPrefix(out.String(), stage+" ") {
 			t.Errorf("%s: exit code %d, printed %q, %s", stage, code, &out, &log)
 		}
 	}

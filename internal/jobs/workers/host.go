@@ -27,21 +27,22 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Settings are the options of the stages of a process. pipeline.Config has their defaults and
-// units.
+// Settings are the options of the stages of a process. Package service has their defaults.
 type Settings struct {
-	Lanes       []int
-	Concurrency int
-	OverflowAt  int
-	Threads     int
-	Requests    int
-	Memory      int64
-	ChunkFlops  float64
-	Tenants     *admission.File // limits of their jobs; nil: none
-	MemoryLimit int64           // bytes of this process; 0: none
-	SweepAfter  time.Duration
-	Hop         hop.Options
-	Arithmetic  *Arithmetic // of contract-worker, in tests; nil: this processor's
+	Lanes       []int   // to serve; empty: all
+	Concurrency int     // messages of one stage processed at a time; 0: see intake
+	OverflowAt  int     // contract takes tasks of a lane only while so many wait, or nobody else takes them; 0: always
+	Threads     int     // of one contraction
+	Requests    int     // for an immediate answer, that wait at a time
+	Memory      int64   // bytes of tables of one message, a cap on the request's own limit; 0: the request decides
+	ChunkFlops  float64 // operations that learn-worker gives one task, about; 0: some 100 ms of one core
+	MemoryLimit int64   // bytes of this process; 0: any number
+
+	Tenants    *admission.File // limits of their jobs; nil: none
+	SweepAfter time.Duration   // the age at which a job without answer is looked after; negative: never
+	hop.Options
+
+	Arithmetic *Arithmetic // of contract-worker, in tests; nil: this processor's
 	// Replan changes the settings of learn-worker's plans, in tests; nil: the job's settings.
 	Replan func(query.Settings) query.Settings
 }
@@ -84,10 +85,10 @@ func NewHost(h Host) *Host {
 	h.blobs = &storedBlobs{Entries: keepStored}
 	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
 	h.networks = newDecoded(decodeNetwork)
-	h.Hop.Processors = fair.New()
+	h.Processors = fair.New()
 	h.free = admission.NewMemory(h.MemoryLimit)
 	h.plans = newDecoded(message.DecodeAssignments)
-	h.kinds = newKinds(h.Bus, h.Log, h.Hop.Heartbeat, h.Arithmetic)
+	h.kinds = newKinds(h.Bus, h.Log, h.Heartbeat, h.Arithmetic)
 
 	if h.Tenants != nil {
 		h.Bus.Within(bus.NewQuotas(h.Bus, h.Tenants.Quota))
@@ -112,7 +113,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 			OrFirst: stage.OrFirst,
 			Answers: name == query.StageAggregate,
 		},
-		Options:     h.Hop,
+		Options:     h.Options,
 		Mend:        streams.NewMender(h.Bus, log).Mend,
 		FromClients: name == query.StageReparam,
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/seal"
+	"github.com/basetensor/basetensor/internal/queue/submit"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
-	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -44,7 +44,7 @@ const (
 type service struct {
 	*hop.Loop
 	metrics  *metrics.Metrics
-	client   *client.Client
+	jobs     *submit.Submitter
 	models   *bus.Room
 	slots    shares.Room // requests for an answer that wait
 	keeps    shares.Room // bytes that are being stored for tenants
@@ -63,7 +63,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 	s := &service{
 		Loop:     w.Loop,
 		metrics:  w.host.Metrics,
-		client:   client.On(w.Bus),
+		jobs:     submit.On(w.Bus),
 		models:   w.Bus.ModelRoom(),
 		slots:    shares.Room{Most: int64(w.host.Requests)},
 		keeps:    shares.Room{Most: keepBytes},
@@ -211,11 +211,11 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		)
 	}
 	defer span.End()
-	submit, cancel := context.WithTimeout(ctx, hop.WriteTimeout)
+	write, cancel := context.WithTimeout(ctx, hop.WriteTimeout)
 	defer cancel()
 	data, err := r.Data(), bus.Intact(r.Subject(), nats.Header(r.Headers()), r.Data())
 	if err == nil {
-		data, err = s.Bus.Payload(submit, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
+		data, err = s.Bus.Payload(write, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
 	}
 	if err != nil {
 		s.refuse(r, began, "", replyCode(err), err)
@@ -228,7 +228,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		return
 	}
 
-	digest, err := s.client.Submit(client.WithTrace(submit, r.Headers()), m)
+	digest, err := s.jobs.Submit(write, m, func(h nats.Header) { tracing.Copy(h, r.Headers()) })
 	if err != nil {
 		s.refuse(r, began, m.Job, replyCode(err), err)
 		return
@@ -291,9 +291,9 @@ func requestOf(subject string, data []byte) (m wire.Request, err error) {
 // replyCode returns the service error code of a request that was not submitted.
 func replyCode(err error) string {
 	switch {
-	case errors.Is(err, client.ErrJobTaken):
+	case errors.Is(err, submit.ErrJobTaken):
 		return wire.ReplyTaken
-	case errors.Is(err, client.ErrFull):
+	case errors.Is(err, bus.ErrFull):
 		return wire.ReplyNoRoom
 	case hop.CodeOf(err) == fault.BadInput, hop.CodeOf(err) == fault.Unsupported:
 		return wire.ReplyBadRequest

@@ -43,7 +43,7 @@ func start(t *testing.T) *service {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	if err := pipeline.Setup(t.Context(), nc, pipeline.Config{MaxBytes: 1 << 30}); err != nil {
+	if err := pipeline.Setup(t.Context(), nc, pipeline.Streams{MaxBytes: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := bus.New(nc, "")

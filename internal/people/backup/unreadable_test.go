@@ -38,7 +38,11 @@ func light(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &service{bus: b, client: client.On(b)}
+	c, err := client.New(nc, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &service{bus: b, client: c}
 }
 
 // Messages that cannot be read stop no copy: each is named, and the others are in it.

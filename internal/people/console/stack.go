@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/cache"
-	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/jobs/service"
+	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 
 // NoCache as the value of --redis turns the cache off.
@@ -29,6 +29,8 @@ type Stack struct {
 	Failed chan error // the error that ended the workers
 
 	logger *slog.Logger
+	stop   func()
+	ended  chan struct{} // is closed when the workers have ended
 }
 
 // probePatience is how long a Redis has to answer before it is called away.
@@ -50,9 +52,10 @@ func (t *Terminal) CheckRedis(ctx context.Context, url string) {
 	}
 }
 
-// StartStack starts everything. On an error nothing is left running.
+// StartStack starts everything. A thread of a contraction has every processor, unless c says how many there are. On an error nothing is
+// left running.
 func StartStack(
-	ctx context.Context, logger *slog.Logger, o embedded.Options, c pipeline.Config,
+	ctx context.Context, logger *slog.Logger, o embedded.Options, c service.Config,
 ) (*Stack, error) {
 	o.Logger, c.Logger = logger, logger
 	if c.Redis == NoCache {
@@ -64,33 +67,31 @@ func StartStack(
 	if o.Listen {
 		widen()
 	}
-	o.Setup = pipeline.Config{
-		MaxBytes:    c.MaxBytes,
-		Keep:        c.Keep,
-		KeepAtLeast: c.KeepAtLeast,
-		OneConsumer: c.OneConsumer,
-		AckWait:     c.AckWait,
-	}
 	servers, err := embedded.Start(ctx, o)
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
 
-	nc, err := servers.Connect("btn")
+	own, err := servers.Client()
 	if err != nil {
 		servers.Close()
 		return nil, err
 	}
-
-	b, err := bus.New(nc, "")
-	if err != nil {
+	if c.NC, err = servers.Connect("basetensor-workers"); err != nil {
 		servers.Close()
 		return nil, err
 	}
-	s := &Stack{Stack: servers, Client: client.On(b), Failed: make(chan error, 1), logger: logger}
-	go func() { s.Failed <- servers.Run(context.WithoutCancel(ctx), c) }() // Close ends the workers
+	if c.Redis == "" && !o.NoRedis {
+		c.RedisClient, c.RedisTimeout = connect.RedisWithin(servers.DialRedis), connect.OwnRedisTimeout
+	}
+	work, stop := context.WithCancel(context.WithoutCancel(ctx)) // Close ends the workers
+	s := &Stack{Stack: servers, Client: own, Failed: make(chan error, 1), logger: logger, stop: stop, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		s.Failed <- service.Run(work, c)
+	}()
 	if o.Listen {
-		await(ctx, b)
+		await(ctx, own)
 	}
 	return s, nil
 }
@@ -99,11 +100,11 @@ func StartStack(
 const awaitFor = 10 * time.Second
 
 // await returns when workers of every stage ask for messages, or after awaitFor.
-func await(ctx context.Context, b *bus.Bus) {
+func await(ctx context.Context, c *client.Client) {
 	ctx, cancel := context.WithTimeout(ctx, awaitFor)
 	defer cancel()
 	for ctx.Err() == nil {
-		if nobody, _ := b.Served(ctx, 0); !nobody {
+		if c.Served(ctx, "") == nil {
 			return
 		}
 		select {
@@ -114,14 +115,26 @@ func await(ctx context.Context, b *bus.Bus) {
 }
 
 // Close ends all of it, and waits.
-func (s *Stack) Close() { s.closed(s.Stack.Close()) }
+func (s *Stack) Close() {
+	s.stop()
+	<-s.ended
+	s.close()
+}
 
-// Leave is Close for a process that is about to end: parts that end too slowly are left behind.
-func (s *Stack) Leave(d time.Duration) { s.closed(s.CloseWithin(d)) }
+// Leave is Close for a stack in memory whose process is about to end: if the workers have not ended after a while, everything is left
+// behind.
+func (s *Stack) Leave(d time.Duration) {
+	s.stop()
+	select {
+	case <-s.ended:
+		s.close()
+	case <-time.After(d):
+	}
+}
 
-// closed logs parts that could not be closed.
-func (s *Stack) closed(err error) {
-	if err != nil {
+// close ends the servers, and logs an error.
+func (s *Stack) close() {
+	if err := s.Stack.Close(); err != nil {
 		s.logger.Warn("the embedded stack did not close cleanly", "error", err)
 	}
 }

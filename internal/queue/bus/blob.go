@@ -112,11 +112,11 @@ func (b *shelves) PutBlob(ctx context.Context, data []byte) (digest string, err 
 
 // put is PutBlob for a shelf, within the quota of its owner.
 func (b *shelves) put(ctx context.Context, in shelf, data []byte) (digest string, err error) {
-	return b.putWithin(ctx, in, data, b.quotas)
+	return b.putWithin(ctx, in, data, b.admit)
 }
 
-// putWithin is put within other quotas: none for a piece, because the whole was counted.
-func (b *shelves) putWithin(ctx context.Context, in shelf, data []byte, q *Quotas) (digest string, err error) {
+// putWithin is put with another admission: nil for a piece, because the whole was counted.
+func (b *shelves) putWithin(ctx context.Context, in shelf, data []byte, admit Admit) (digest string, err error) {
 	digest = wire.Digest(data)
 	subject := in.subject(digest)
 
@@ -141,7 +141,7 @@ func (b *shelves) putWithin(ctx context.Context, in shelf, data []byte, q *Quota
 		last = stored.Sequence
 	}
 	if last == 0 {
-		if err := q.Take(ctx, in.stream, subject, nil, len(data)); err != nil {
+		if err := admit.ask(ctx, in.stream, subject, nil, len(data)); err != nil {
 			return "", err
 		}
 	}

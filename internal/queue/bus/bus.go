@@ -106,6 +106,7 @@ type (
 		writer
 		quotas *Quotas // see Within
 		bulk   bulk
+		admit  Admit // see Admit
 	}
 
 	// registry keeps registered models and their names.

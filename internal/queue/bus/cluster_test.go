@@ -36,7 +36,7 @@ func cluster(t *testing.T, n int) (*testserver.Cluster, []*bus.Bus) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := pipeline.Setup(ctx, all[0].NC, pipeline.Config{Replicas: 3, MaxBytes: 1 << 30, InMemory: true, OneConsumer: true}); err != nil {
+	if err := pipeline.Setup(ctx, all[0].NC, pipeline.Streams{Replicas: 3, MaxBytes: 1 << 30, InMemory: true, OneConsumer: true}); err != nil {
 		t.Fatal(err)
 	}
 	return servers, all

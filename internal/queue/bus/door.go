@@ -56,7 +56,7 @@ func (b *Bus) Admitted(ctx context.Context, subject string, h nats.Header, data 
 		if err := CheckKept(subject, headers, data); err != nil {
 			return nil, err
 		}
-		return m, b.quotas.Take(ctx, StreamGraph, subject, m.Header, len(data))
+		return m, b.admit.ask(ctx, StreamGraph, subject, m.Header, len(data))
 	}
 	if unparsed != nil {
 		return nil, fault.Wrap(fault.BadInput, unparsed)
@@ -80,7 +80,7 @@ func (b *Bus) Admitted(ctx context.Context, subject string, h nats.Header, data 
 		return nil, fault.New(fault.BadInput, "nobody may store messages on %s", subject)
 	}
 	if err == nil {
-		err = b.quotas.Take(ctx, stream, subject, m.Header, len(data))
+		err = b.admit.ask(ctx, stream, subject, m.Header, len(data))
 	}
 	return m, err
 }

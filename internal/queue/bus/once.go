@@ -47,7 +47,7 @@ func (b *Bus) OnceUnder(
 	}
 
 	if stream == StreamModel {
-		if err := b.quotas.Take(ctx, stream, m.Subject, m.Header, len(m.Data)); err != nil {
+		if err := b.admit.ask(ctx, stream, m.Subject, m.Header, len(m.Data)); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"log/slog"
 	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Config are the options of streams and consumers. The zero value has every default.
@@ -30,6 +32,23 @@ type Config struct {
 	AckWait time.Duration
 	// Log is told of each obstacle that setup waits for; nil: nobody is.
 	Log *slog.Logger
+}
+
+// check refuses settings below 0.
+func (c Config) check() error {
+	for what, value := range map[string]int64{
+		"room":                 c.MaxBytes,
+		"backlog":              int64(c.Backlog),
+		"time to keep":         int64(c.Keep),
+		"least time to keep":   int64(c.KeepAtLeast),
+		"replicas":             int64(c.Replicas),
+		"acknowledgement wait": int64(c.AckWait),
+	} {
+		if value < 0 {
+			return fault.New(fault.BadInput, "pipeline: %s is negative", what)
+		}
+	}
+	return nil
 }
 
 // WithDefaults returns c with Keep, Replicas and AckWait at their defaults where they are 0. The

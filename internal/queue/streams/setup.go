@@ -30,8 +30,11 @@ const (
 // server reserves it.
 //
 // A cluster that is choosing a leader, or that misses servers, is waited for, half a minute at most, and asked again where an answer is
-// lost. An interrupted setup is finished by the next call.
+// lost. An interrupted setup is finished by the next call. Settings below 0 are bad input.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	each, end := withoutDeadline(ctx)
 	defer end()
 	said := ""

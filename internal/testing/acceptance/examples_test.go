@@ -106,13 +106,12 @@ func serve(t *testing.T, stages ...pipeline.Stage) served {
 	if s.bus, err = bus.New(nc, ""); err != nil {
 		t.Fatal(err)
 	}
-	c := pipeline.Config{NC: nc, InMemory: true, MaxBytes: 512 << 20}
-	if err := pipeline.Setup(t.Context(), nc, c); err != nil {
+	if err := pipeline.Setup(t.Context(), nc, pipeline.Streams{InMemory: true, MaxBytes: 512 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- pipeline.Run(ctx, c, stages...) }()
+	go func() { ended <- pipeline.Run(ctx, pipeline.Config{NC: nc}, stages...) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -72,6 +72,41 @@ func TestBothModulesAreImported(t *testing.T) {
 	}
 }
 
+// TestTheExampleIsAModule: examples/client-go builds as a module of its own, which may import nothing of internal/.
+func TestTheExampleIsAModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the example: not with -short")
+	}
+	root, err := filepath.Abs(modules[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, main := t.TempDir(), strings.TrimSuffix(module, "/")
+	if err := os.CopyFS(user, os.DirFS(filepath.Join(root, "examples/client-go"))); err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"go.mod": "module example.com/user\n\ngo 1.26.0\n\nrequire " + main + " v0.0.0\n\nreplace " + main + " => " + root + "\n",
+		"go.sum": string(sums),
+	} {
+		if err := os.WriteFile(filepath.Join(user, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"build", "-o", os.DevNull, "."}, {"vet", "."}} {
+		command := exec.Command("go", args...)
+		command.Dir = user
+		command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOSUMDB=off", "GOWORK=off")
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("go %v: %v: %s", args, err, out)
+		}
+	}
+}
+
 // publish writes a version of a module as a proxy has it.
 func publish(t *testing.T, proxy, path, root string, files []string) {
 	t.Helper()

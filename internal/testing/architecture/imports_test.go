@@ -32,11 +32,11 @@ var wings = map[string]string{
 	"wire":     "values base data network",
 	"queue":    "values base data network wire",
 	"client":   "values data network wire queue",
-	"jobs":     "values base data formats network logic families answer wire queue client",
-	"pipeline": "values data wire queue jobs",
+	"jobs":     "values base data formats network logic families answer wire queue",
+	"pipeline": "values data queue jobs",
 	"embedded": "values queue jobs client pipeline",
-	"doors":    "values base data models formats network answer wire queue client jobs pipeline schemas",
-	"people":   "values base data formats wire queue client jobs pipeline embedded doors",
+	"doors":    "values base data models formats network answer wire queue client jobs schemas",
+	"people":   "values base data formats wire queue client jobs embedded doors",
 	"testing":  "values base data models formats network engine answer infer wire queue",
 	"schemas":  "",
 	"examples": "values data formats wire client",
@@ -178,7 +178,7 @@ func TestPureWings(t *testing.T) {
 
 // surface is the number of functions, methods and types that the public packages export. It may fall; a
 // commit that raises it gives the reason.
-const surface = 306
+const surface = 305
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

@@ -21,9 +21,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/jobs/service"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/memlog"
+	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/pkg/client"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -44,7 +48,9 @@ const (
 )
 
 // settings are the workers' settings. How often a message may be tried bounds faults, and nothing here is meant to reach that.
-var settings = pipeline.Config{ChunkFlops: 1, Threads: 1, MaxDeliveries: 1000, SweepAfter: 3 * time.Second, Drain: time.Second}
+var settings = service.Config{Drain: time.Second, Settings: workers.Settings{
+	ChunkFlops: 1, Threads: 1, SweepAfter: 3 * time.Second, Options: hop.Options{MaxDeliveries: 1000},
+}}
 
 // rates are the probabilities of a schedule's faults, by event.
 type rates struct {
@@ -261,7 +267,7 @@ func (s *schedule) start(i int) {
 	}
 	go func() {
 		defer close(h.done)
-		if err := pipeline.Run(ctx, c, pipeline.Stages()...); err != nil {
+		if err := service.Run(ctx, c, stage.Names()...); err != nil {
 			s.note("host %d ends: %v", i, err)
 		}
 	}()
@@ -303,9 +309,7 @@ func (s *schedule) begin(ctx context.Context, t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.like == nil {
-		setup := settings
-		setup.InMemory, setup.OneConsumer = true, true
-		if err := pipeline.Setup(ctx, s.own, setup); err != nil {
+		if err := streams.Setup(ctx, s.own, streams.Config{InMemory: true, OneConsumer: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

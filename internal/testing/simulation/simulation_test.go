@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -19,7 +20,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -33,7 +33,7 @@ var (
 
 func TestMain(m *testing.M) {
 	bus.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	workers.SpareHeap(len(pipeline.Stages())) // one for all schedules, which would else clear theirs
+	workers.SpareHeap(len(stage.Names())) // one for all schedules, which would else clear theirs
 	os.Exit(m.Run())
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/jobs/service"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
@@ -187,16 +189,12 @@ func (c *loadCmd) connect(
 
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	t.CheckRedis(ctx, c.Redis)
-	s, err := console.StartStack(ctx, logger, embedded.Options{Dir: c.Dir, Sync: c.Sync, NoRedis: c.Redis != ""},
-		pipeline.Config{
-			Redis:       c.Redis,
-			MaxBytes:    int64(c.MaxBytes),
-			Concurrency: c.Concurrency,
-			Threads:     c.Threads,
-			ChunkFlops:  c.ChunkFlops,
-			Drain:       console.Drain,
-		})
-
+	s, err := console.StartStack(ctx, logger, embedded.Options{
+		Dir: c.Dir, Sync: c.Sync, NoRedis: c.Redis != "", Setup: pipeline.Streams{MaxBytes: int64(c.MaxBytes)},
+	}, service.Config{
+		Redis: c.Redis, Drain: console.Drain,
+		Settings: workers.Settings{Concurrency: c.Concurrency, Threads: c.Threads, ChunkFlops: c.ChunkFlops},
+	})
 	if err != nil {
 		return nil, nil, err
 	}

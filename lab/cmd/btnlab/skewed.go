@@ -6,7 +6,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/doors/worker"
 	"github.com/basetensor/basetensor/internal/queue/bus"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 
 // skewedWorker is the word in the place of a command with which this program is a worker whose clock is wrong: the stage and by how
@@ -21,5 +20,5 @@ func runSkewed(stage, by string) int {
 	}
 	bus.Clock = func() time.Time { return time.Now().Add(skew) }
 	os.Args = os.Args[:1]
-	return worker.Main(pipeline.Stage(stage), "A worker whose clock is wrong.")
+	return worker.Main(stage, "A worker whose clock is wrong.")
 }
