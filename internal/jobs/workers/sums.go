@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -210,6 +211,7 @@ func (w *sums) finish(
 	if err != nil {
 		return err
 	}
+	questions.Name(results, names)
 	a := &wire.Answer{
 		Job:     first.Job,
 		Tenant:  first.Tenant,
