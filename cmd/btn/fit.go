@@ -31,7 +31,7 @@ type fitCmd struct {
 	Seed        uint64      `help:"${fit_seed}"`
 	Starts      int         `help:"${fit_starts}" default:"1"`
 	Ignore      []string    `help:"Columns that are no variables." placeholder:"COLUMN"`
-	Memory      config.Size `help:"${request_memory}" default:"2GiB" placeholder:"SIZE"`
+	Memory      config.Size `help:"${request_memory}" default:"${default_memory}" placeholder:"SIZE"`
 	placeFlags
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/network/setting"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -42,6 +44,23 @@ func TestFlagsAreFew(t *testing.T) {
 				t.Errorf("%s: %d flags in group %q", command.FullPath(), n, group)
 			}
 		}
+	}
+}
+
+// TestFlagsHaveTheDefaultsOfSettings: commands that compute an answer begin with the accuracy and the memory of a request without settings.
+func TestFlagsHaveTheDefaultsOfSettings(t *testing.T) {
+	want := query.Settings{}.WithDefaults()
+	var c cli
+	for _, args := range [][]string{{"infer", "model.uai"}, {"fit", "model.uai", "cases.csv"}} {
+		if _, err := config.Parse(&c, args, io.Discard, io.Discard, func(int) {}, helpTexts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.Infer.Accuracy; got != want.Accuracy {
+		t.Errorf("--accuracy is %v, the settings have %v", got, want.Accuracy)
+	}
+	if infer, fit := int64(c.Infer.Memory), int64(c.Fit.Memory); infer != want.Memory || fit != want.Memory {
+		t.Errorf("--memory is %d, of fit %d, the settings have %d", infer, fit, want.Memory)
 	}
 }
 

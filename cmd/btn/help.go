@@ -3,15 +3,20 @@ package main
 // Help texts that are too long for a struct tag.
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// helpTexts are the texts that tags name as ${name}.
+// helpTexts are the texts, and the defaults, that tags name as ${name}.
 var helpTexts = kong.Vars{
+	"default_accuracy": fmt.Sprint(query.DefaultAccuracy),
+	"default_memory":   config.Size(query.DefaultMemory).String(),
 	"generate_ising": "An Ising model: E(x) = Σ J x_i x_j + Σ h x_i, x = ±1 (value 0 is −1), h ~ U(−0.1, 0.1), J ~ U(−Δ, Δ) or its absolute " +
 		"value.",
 	"generate_constraints": "Random constraints: some entries of every factor are 0, for one assignment of all variables none. " +
@@ -69,6 +74,7 @@ var helpTexts = kong.Vars{
 		"too wide, the best found and a bound. Without it all variables (MPE), by exact methods only.",
 	"sample_count": "Assignments to draw from P(x | evidence), with --seed; with weights where exact draws are more than memory and " +
 		"budget hold.",
+	"request_accuracy": "truncated, regions, sampled: the stated uncertainty to stop growing at, in nats.",
 	"request_joint": "Variables whose joint marginal is asked for as well, e.g. smoke,bronc or 3,7,9: at most 2^20 cells, by " +
 		"exact methods only.",
 	"ask_utility": "JSON file of what actions are worth by the variable's value, {\"treat\": {\"no\": -5, \"yes\": 10}, " +

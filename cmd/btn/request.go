@@ -35,8 +35,8 @@ type workFlags struct {
 	Set      []string       `help:"${request_set}" placeholder:"NAME=VALUE"`
 	Budget   *time.Duration `help:"${request_budget}" placeholder:"D"`
 	Deadline time.Duration  `help:"${request_deadline}" placeholder:"D"`
-	Memory   config.Size    `help:"${request_memory}" default:"2GiB" placeholder:"SIZE"`
-	Accuracy float64        `help:"truncated, regions, sampled: the stated uncertainty to stop growing at, in nats." default:"1e-9"`
+	Memory   config.Size    `help:"${request_memory}" default:"${default_memory}" placeholder:"SIZE"`
+	Accuracy float64        `help:"${request_accuracy}" default:"${default_accuracy}"`
 	Seed     uint64         `help:"Seed of samples, and of the starts of learning."`
 
 	set    query.Settings // by Set

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -34,19 +35,19 @@ import (
 type flags struct {
 	config.Common
 	config.Servers
-	RedisTimeout time.Duration `help:"The longest that one call to Redis may take; later it counts as not there." default:"100ms"`
+	RedisTimeout time.Duration `help:"The longest that one call to Redis may take; later it counts as not there." default:"${redis_timeout}"`
 	Lanes        []int         `help:"Lanes to serve, 0 to 15; all without it. Not after 'btn setup --one-consumer'." placeholder:"N,…"`
 	Concurrency  int           `help:"Messages worked on at a time; 0: ${concurrency}." default:"0"`
 	Overflow     int           `help:"Take tasks of a lane only while so many wait, or nobody else takes them; 0: always." default:"0"`
-	Threads      int           `help:"Threads of one contraction." default:"1"`
+	Threads      int           `help:"Threads of one contraction." default:"${threads}"`
 	Memory       config.Size   `help:"${memory_help}" placeholder:"SIZE"`
 	ChunkFlops   float64       `help:"About how many operations a task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
 	MemoryLimit  config.Size   `help:"${memory_limit_help}" placeholder:"SIZE"`
 	Tenants      string        `help:"${tenants_help}" placeholder:"FILE"`
 	AnswersSeed  string        `help:"File with the seed that signs answers (SA…), one of --answers-key." placeholder:"FILE"`
-	Drain        time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
-	Ceiling      time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"15m"`
-	Overdue      time.Duration `help:"${overdue_help}" default:"10s"`
+	Drain        time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"${drain}"`
+	Ceiling      time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"${ceiling}"`
+	Overdue      time.Duration `help:"${overdue_help}" default:"${overdue}"`
 	HTTP         string        `name:"http" help:"${http_help}" placeholder:"ADDR"`
 }
 
@@ -93,6 +94,15 @@ func concurrency(stage string) kong.Vars {
 	return kong.Vars{"concurrency": "4, or a processor each where there are more"}
 }
 
+// defaults are the defaults of the flags that the service has, too.
+func defaults() kong.Vars {
+	d := service.Defaults()
+	return kong.Vars{
+		"redis_timeout": d.RedisTimeout.String(), "threads": strconv.Itoa(d.Threads), "drain": d.Drain.String(), "ceiling": d.Ceiling.String(),
+		"overdue": d.Overdue.String(),
+	}
+}
+
 // configure is the last word on a worker's settings; tests make a stage hang.
 var configure = func(c service.Config) service.Config { return c }
 
@@ -107,7 +117,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	var f flags
 	exited := false
 	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true },
-		kong.Name(stage), kong.Description(description), concurrency(stage), helpTexts, matters(stage))
+		kong.Name(stage), kong.Description(description), concurrency(stage), defaults(), helpTexts, matters(stage))
 	if exited {
 		return config.ExitOK
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/jobs/service"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -40,6 +42,24 @@ func TestHelpShowsWhatMatters(t *testing.T) {
 	}
 }
 
+// TestFlagsHaveTheDefaultsOfTheService: a worker without flags runs as a service without settings.
+func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
+	var f flags
+	stage := query.StageContract
+	if _, err := config.Parse(&f, nil, io.Discard, io.Discard, func(int) {}, helpTexts, defaults(), concurrency(stage)); err != nil {
+		t.Fatal(err)
+	}
+	want := service.Defaults()
+	for name, pair := range map[string][2]any{
+		"redis-timeout": {f.RedisTimeout, want.RedisTimeout}, "threads": {f.Threads, want.Threads}, "drain": {f.Drain, want.Drain},
+		"ceiling": {f.Ceiling, want.Ceiling}, "overdue": {f.Overdue, want.Overdue},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("--%s is %v, the service has %v", name, pair[0], pair[1])
+		}
+	}
+}
+
 // TestSharedSettings: one settings file, and one command line, serve all four workers; a key that none has is an error.
 func TestSharedSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "btn.json")
@@ -51,7 +71,7 @@ func TestSharedSettings(t *testing.T) {
 	parse := func(stage string, args ...string) (flags, error) {
 		var f flags
 		var out bytes.Buffer
-		_, err := config.Parse(&f, args, &out, &out, func(int) {}, kong.Name(stage), helpTexts, concurrency(stage), matters(stage))
+		_, err := config.Parse(&f, args, &out, &out, func(int) {}, kong.Name(stage), helpTexts, defaults(), concurrency(stage), matters(stage))
 		return f, err
 	}
 	for _, stage := range stage.Names() {
