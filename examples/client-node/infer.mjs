@@ -11,7 +11,7 @@
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { connect } from '@nats-io/transport-node'
-import { Model, results, samples } from './model.mjs'
+import { Model, results } from './model.mjs'
 import { Pipeline } from './pipeline.mjs'
 import { floats } from './wire.mjs'
 
@@ -112,7 +112,7 @@ function print(answer) {
     else for (const [v, of] of Object.entries(r.named.posteriors ?? {})) console.log(`  ${v}  ${Object.entries(of).map(([s, p]) => `${s} ${p.toFixed(6)}`).join(' ')}`)
     const list = (a) => Object.entries(a).map(([v, s]) => `${answer.names ? '' : 'x_'}${v}=${s}`).join(' ')
     for (const a of [r.named.mpe, r.named.map]) if (a) console.log(`  likeliest  ${list(a)}`)
-    for (const a of samples(r)) console.log(`  sample  ${list(a)}`)
+    for (const a of r.named.samples ?? []) console.log(`  sample  ${list(a)}`)
     const { conflict, information, sensitivity } = r.named
     const called = (v) => `${answer.names ? '' : 'x_'}${v}`
     if (conflict) console.log(`  contradict each other  ${Object.entries(conflict).map(([v, s]) => (s === null ? called(v) : `${called(v)}=${s}`)).join(' ')}`)

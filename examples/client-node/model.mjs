@@ -10,36 +10,37 @@ export class Fault extends Error {
   }
 }
 
-/** The results of an answer, each with `named`: what it says of variables, by their names. A model without names has none: positions then. */
+/** The results of an answer, each with `named`: what it says of variables, by their names. */
 export function results(answer) {
-  return (answer.results ?? []).map((r) => ({ ...r, named: r.named ?? positions(r) }))
-}
-
-// What a result of a model without names says of variables, as `named` of others has it, by positions.
-function positions(r) {
-  const assignment = (a, variables) => a && Object.fromEntries(a.map((x, i) => [String(variables?.[i] ?? i), String(x)]))
-  const posterior = (v, p) => [String(v), Object.fromEntries(p.map((y, x) => [String(x), y]))]
-  return {
-    posteriors: r.marginals && Object.fromEntries(r.marginals.map((p, i) => posterior(r.targets?.[i] ?? i, p))),
-    joint: r.joint && {
-      variables: r.joint.variables.map(String), states: r.joint.shape.map((n) => Array.from({ length: n }, (_, x) => String(x))),
+  const { names = [], states = [] } = answer
+  const variable = (v) => names?.[v] || String(v)
+  const value = (v, x) => states?.[v]?.[x] || String(x)
+  const assignment = (a, of) => a && Object.fromEntries(a.map((x, i) => [variable(of?.[i] ?? i), value(of?.[i] ?? i, x)]))
+  const posterior = (v, p) => [variable(v), Object.fromEntries(p.map((y, x) => [value(v, x), y]))]
+  return (answer.results ?? []).map((r) => ({
+    ...r,
+    named: {
+      posteriors: r.marginals && Object.fromEntries(r.marginals.map((p, i) => posterior(r.targets?.[i] ?? i, p))),
+      joint: r.joint && {
+        variables: r.joint.variables.map(variable),
+        states: r.joint.variables.map((v, k) => Array.from({ length: r.joint.shape[k] }, (_, x) => value(v, x))),
+      },
+      mpe: assignment(r.mpe?.assignment),
+      map: assignment(r.map?.assignment, r.map?.variables),
+      samples: r.samples?.map((a) => assignment(a)),
+      conflict: r.conflict && Object.fromEntries(r.conflict.observations.map((o) => [variable(o.variable), o.value === null ? null : value(o.variable, o.value)])),
+      information: r.information && {
+        target: variable(r.information.target), candidates: r.information.candidates.map((c) => variable(c.variable)),
+      },
+      sensitivity: r.sensitivity && {
+        variable: variable(r.sensitivity.variable), value: value(r.sensitivity.variable, r.sensitivity.value),
+        // Where the numbers stand: in the table over the variables of at; of is the variable whose probabilities they are.
+        tornado: r.sensitivity.tornado.map((n) => ({
+          of: n.of === undefined ? undefined : variable(n.of), at: assignment(n.values, n.variables),
+        })),
+      },
     },
-    mpe: assignment(r.mpe?.assignment),
-    map: assignment(r.map?.assignment, r.map?.variables),
-    conflict: r.conflict && Object.fromEntries(r.conflict.observations.map((o) => [String(o.variable), o.value === null ? null : String(o.value)])),
-    information: r.information && { target: String(r.information.target), candidates: r.information.candidates.map((c) => String(c.variable)) },
-    sensitivity: r.sensitivity && {
-      variable: String(r.sensitivity.variable), value: String(r.sensitivity.value),
-      // Where the numbers stand: in the table over the variables of at; of is the variable whose probabilities they are.
-      tornado: r.sensitivity.tornado.map((n) => ({ of: n.of === undefined ? undefined : String(n.of), at: assignment(n.values, n.variables) })),
-    },
-  }
-}
-
-/** The samples of a result, each an object of variables and values, by name where there are names. */
-export function samples(r) {
-  const { variables = [], states = [] } = r.named?.samples ?? {}
-  return (r.samples ?? []).map((a) => Object.fromEntries(a.map((x, v) => [variables[v] ?? String(v), states[v]?.[x] ?? String(x)])))
+  }))
 }
 
 // The position of what is called so in a list of names, or is at this position of it in digits: a name wins.
@@ -141,7 +142,7 @@ export class Model {
   /** n independent samples {variable: state}: the same ones for the same seed. */
   async sample(n, evidence = {}, seed = 0) {
     const r = await this.#one(evidence, { samples: n, seed })
-    return samples(r)
+    return r.named.samples
   }
 
   /** ∂ ln Z/∂θ: a list per factor. */

@@ -178,4 +178,11 @@ func TestNamesInTexts(t *testing.T) {
 	if text := "variable 0"; (query.Names{}).Text(text) != text {
 		t.Error("names of none")
 	}
+	e := &query.ErrorInfo{Message: "variable 0"}
+	r := query.Result{Error: e, Warnings: []string{"x_0"}}
+	w := r.Warnings
+	r.Name(n)
+	if r.Error.Message != `"smoke"` || r.Warnings[0] != `"smoke"` || e.Message != "variable 0" || w[0] != "x_0" {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
 }

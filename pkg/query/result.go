@@ -77,7 +77,7 @@ type Result struct {
 	MarginalUncertainty *float64         `json:"marginal_uncertainty"` // largest error of a probability, at most 1; null as Uncertainty
 	Estimates           []EstimateResult `json:"estimates"`            // of an approximate answer, in sequence; null without
 	Propagation         *Propagation     `json:"bp"`                   // belief propagation, where it was used
-	// Named has names beside positions, if the model has names and the result says something of variables.
+	// Named has names beside positions, where the model has names: readers of an answer make it with Name. Absent in messages.
 	Named *Named `json:"named,omitempty"`
 	// Ended says why an approximate answer stopped growing: settled, complete (the budget was spent), deadline; empty otherwise.
 	Ended     string             `json:"ended"`

@@ -35,16 +35,6 @@ var explanation = kind{
 		}
 		a.to.MPE = e
 	},
-	name: func(r *query.Result, n query.Names, named *query.Named) bool {
-		if r.MPE == nil {
-			return false
-		}
-		named.MPE = label(n, nil, r.MPE.Assignment)
-		for _, o := range r.MPE.Others {
-			named.Others = append(named.Others, label(n, nil, o.Assignment))
-		}
-		return true
-	},
 }
 
 // marginalMAP is the most probable assignment of some variables, the others summed out.
@@ -67,13 +57,6 @@ var marginalMAP = kind{
 		}
 		a.to.Map = m
 	},
-	name: func(r *query.Result, n query.Names, named *query.Named) bool {
-		if r.Map == nil {
-			return false
-		}
-		named.Map = label(n, r.Map.Variables, r.Map.Assignment)
-		return true
-	},
 }
 
 // samples are draws from P(x | evidence).
@@ -85,22 +68,6 @@ var samples = kind{
 		}
 		a.to.Samples, a.to.SampleWeights, a.to.EffectiveSamples = a.total.Samples, a.total.Weights, a.total.Effective
 		a.to.Seed = &a.total.Want.Seed
-	},
-	name: func(r *query.Result, n query.Names, named *query.Named) bool {
-		if len(r.Samples) == 0 {
-			return false
-		}
-		named.Samples = &query.NamedJoint{}
-		for v := range r.Samples[0] {
-			states := []string{}
-			if v < len(n.States) {
-				for x := range n.States[v] {
-					states = append(states, n.Value(v, x))
-				}
-			}
-			named.Samples.Variables, named.Samples.States = append(named.Samples.Variables, n.Variable(v)), append(named.Samples.States, states)
-		}
-		return true
 	},
 }
 

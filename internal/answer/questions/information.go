@@ -39,18 +39,6 @@ var information = kind{
 		}
 	},
 	answer: inform,
-	name: func(r *query.Result, n query.Names, named *query.Named) bool {
-		if r.Information == nil {
-			return false
-		}
-		named.Information = &query.NamedAsk{
-			Target: n.Variable(r.Information.Target), Candidates: make([]string, len(r.Information.Candidates)),
-		}
-		for k, c := range r.Information.Candidates {
-			named.Information.Candidates[k] = n.Variable(c.Variable)
-		}
-		return true
-	},
 }
 
 // observe returns evidence with one more observation, of a variable that is not observed.

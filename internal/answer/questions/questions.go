@@ -20,8 +20,6 @@ type kind struct {
 	// answer writes the answer into the result of a query whose status is ok, and whose Z is not 0 unless isOfZero.
 	answer   func(a *answer)
 	isOfZero bool
-	// name writes the names of what the answer says into named, and reports whether there is an answer; nil: it says nothing of variables.
-	name func(r *query.Result, n query.Names, named *query.Named) bool
 	// compare writes what follows from the totals of several queries, when all other answers are there; nil: nothing does.
 	compare func(all []answer, a *answer)
 }

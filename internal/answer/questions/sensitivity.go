@@ -24,25 +24,6 @@ var sensitivity = kind{
 		}
 	},
 	answer: vary,
-	name: func(r *query.Result, n query.Names, named *query.Named) bool {
-		s := r.Sensitivity
-		if s == nil {
-			return false
-		}
-		named.Sensitivity = &query.NamedSensitivity{
-			Variable: n.Variable(s.Variable), Value: n.Value(s.Variable, s.Value), Tornado: make([]query.NamedNumber, len(s.Tornado)),
-		}
-		for k, swing := range s.Tornado {
-			number := &named.Sensitivity.Tornado[k]
-			if swing.Of != nil {
-				number.Of = n.Variable(*swing.Of)
-			}
-			if len(swing.Variables) > 0 {
-				number.At = label(n, swing.Variables, swing.Values)
-			}
-		}
-		return true
-	},
 }
 
 // vary writes the sensitivity that a query asks for, from the derivatives of Z and those of its terms with the target.

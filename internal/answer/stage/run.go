@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
-	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
@@ -45,14 +44,11 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, er
 	}
 
 	r.Queries = queries
-	var results []query.Result
-	if deadline, timed := ctx.Deadline(); timed {
-		results, err = runInsured(ctx, net, r, memo, time.Until(deadline))
-	} else {
-		results, err = run(ctx, net, r, memo)
+	deadline, timed := ctx.Deadline()
+	if !timed {
+		return run(ctx, net, r, memo)
 	}
-	questions.Name(results, query.Names{Variables: r.Model.Names, States: r.Model.States})
-	return results, err
+	return runInsured(ctx, net, r, memo, time.Until(deadline))
 }
 
 // outcome is what a run returns, or how it panics.

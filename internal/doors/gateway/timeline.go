@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -131,7 +130,9 @@ func (c *call) soFar(ctx context.Context, id string, partials []*partial) []quer
 		return nil
 	}
 	results := stage.SoFar(id, plan, values)
-	questions.Name(results, names)
+	for i := range results {
+		results[i].Name(names)
+	}
 	return slices.DeleteFunc(results, func(r query.Result) bool { return r.Status != query.StatusOK })
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
-	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -81,7 +80,6 @@ func (w *Learn) storeFirst(ctx context.Context, d *hop.Message, net *btn.Network
 	if err != nil {
 		return
 	}
-	questions.Name(results, names)
 	first := &wire.Answer{
 		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusOK,
 		Names: names.Variables, States: names.States, Results: results,

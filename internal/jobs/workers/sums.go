@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -211,7 +210,6 @@ func (w *sums) finish(
 	if err != nil {
 		return err
 	}
-	questions.Name(results, names)
 	a := &wire.Answer{
 		Job:     first.Job,
 		Tenant:  first.Tenant,
