@@ -30,14 +30,14 @@ import (
 // options are the command line.
 type options struct {
 	nats, job, tenant, text, model string
-	evid                          []string
-	ask                           query.Query // of every evidence
-	sensitivity, information      string      // V=X of --sensitivity, and V of --ask
-	candidates                    []string
-	vary                          query.Sensitivity // its range and top
-	settings                      query.Settings    // how the answer is found
-	deadline, patience            time.Duration
-	json                          bool
+	evid                           []string
+	ask                            query.Query // of every evidence
+	sensitivity, information       string      // V=X of --sensitivity, and V of --ask
+	candidates                     []string
+	vary                           query.Sensitivity // its range and top
+	settings                       query.Settings    // how the answer is found
+	deadline, patience             time.Duration
+	json                           bool
 }
 
 func main() {

@@ -15,7 +15,9 @@ try {
   const answer = decode(reply.data)
   const error = answer.error ?? answer.results[0].error // of the job, or of this one query
   if (error) throw new Error(`${error.code}: ${error.message}`)
-  console.log('P(lung = yes) =', answer.results[0].named.posteriors.lung.yes)
+  const { targets, marginals } = answer.results[0] // by positions: answer.names and answer.states say what is there
+  const yes = answer.states[targets[0]].indexOf('yes')
+  console.log(`P(${answer.names[targets[0]]} = yes) =`, marginals[0][yes])
 } finally {
   await nc.close()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -111,5 +113,34 @@ func TestNamesChangeNoNumber(t *testing.T) {
 	}
 	if a, b := plain(t, first.Results), plain(t, second.Results); a != b {
 		t.Errorf("without names\n%s\nwith\n%s", a, b)
+	}
+}
+
+// TestNamesOfManyVariables: a map in a message has at most 64 keys, and a model more variables than that: all of them have their marginals
+// by name.
+func TestNamesOfManyVariables(t *testing.T) {
+	t.Parallel()
+	const n = 300
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r.run(quick, allStages()...)
+	m := &factorgraph.Model{Domains: slices.Repeat([]int{2}, n)}
+	for v := range n {
+		m.Names = append(m.Names, fmt.Sprintf("variable-%d", v))
+		m.States = append(m.States, []string{"no", "yes"})
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 3}}})
+	}
+	w, err := wire.NewRequest(m, query.Query{Marginals: true, MPE: true})
+	r.must(err)
+	w.Job = "many"
+	r.submit(w)
+	a := r.wait(w.Job)
+	if a.Status != wire.StatusOK || a.Results[0].Named == nil {
+		t.Fatalf("%s: %+v", a.Status, a.Error)
+	}
+	named := a.Results[0].Named
+	for _, name := range m.Names {
+		if math.Abs(named.Posteriors[name]["yes"]-0.75) > 1e-12 || named.MPE[name] != "yes" {
+			t.Errorf("%s: %v, %q", name, named.Posteriors[name], named.MPE[name])
+		}
 	}
 }
