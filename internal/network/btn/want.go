@@ -119,9 +119,11 @@ func (w *Want) Numbers(domains []int) float64 {
 		}
 		return float64(domains[v])
 	}
-	all := 0.0
-	for v := range domains {
-		all += domain(v)
+	everything := func() (total float64) { // only if it is needed: there may be many demands of a large model
+		for v := range domains {
+			total += domain(v)
+		}
+		return total
 	}
 
 	numbers := 1.0 // Z
@@ -131,7 +133,7 @@ func (w *Want) Numbers(domains []int) float64 {
 			numbers += domain(v)
 		}
 	case w.Marginals:
-		numbers += all
+		numbers += everything()
 	}
 	if len(w.Joint) > 0 {
 		cells := 1.0
@@ -141,7 +143,7 @@ func (w *Want) Numbers(domains []int) float64 {
 		numbers += cells
 	}
 	if w.IsParametric() {
-		numbers += all
+		numbers += everything()
 	}
 	variables := float64(len(domains))
 	return numbers + float64(w.Best)*variables + float64(len(w.Map)) + float64(w.Samples)*max(1, variables)
