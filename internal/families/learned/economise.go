@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// afford returns the settings of Economise, and its warning. If learning one symmetry-rank-one component still takes more than LearnFlops, the
+// afford returns the settings of Economise, and its warning. If one symmetry-rank-one component still takes more than LearnFlops, the
 // component is one of rank one, whose sweeps take time in proportion to the legs.
 func afford(net *btn.Network, settings query.Settings) (frobenius.Options, string) {
 	s, warning := Economise(net, settings)
