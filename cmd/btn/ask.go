@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
@@ -75,18 +77,22 @@ func unobserved(l *factorgraph.Labels, q query.Query) error {
 }
 
 // writeInformation writes the ranking of the candidates to observe next.
-func writeInformation(b *strings.Builder, l *factorgraph.Labels, info *query.Information, actions []string) {
-	fmt.Fprintf(b, "%-12sentropy of %s: %.6g nats\n", "ask next", l.OfVariable(info.Target), info.Entropy)
+func writeInformation(p *printer, b *strings.Builder, r *query.Result) {
+	info := r.Information
+	if info == nil {
+		return
+	}
+	fmt.Fprintf(b, "%-12sentropy of %s: %.6g nats\n", "ask next", label(info.Name, info.Target), info.Entropy)
 	if info.Action != nil {
 		action := fmt.Sprint(*info.Action)
-		if *info.Action < len(actions) {
-			action = actions[*info.Action]
+		if *info.Action < len(p.actions) {
+			action = p.actions[*info.Action]
 		}
 		fmt.Fprintf(b, "%-12sbest now: %s, worth %.6g\n", "", action, *info.ExpectedUtility)
 	}
 	width := len("variable")
 	for _, o := range info.Candidates {
-		width = max(width, len([]rune(l.OfVariable(o.Variable))))
+		width = max(width, len([]rune(label(o.Name, o.Variable))))
 	}
 	gain := ""
 	if info.Action != nil {
@@ -94,7 +100,7 @@ func writeInformation(b *strings.Builder, l *factorgraph.Labels, info *query.Inf
 	}
 	fmt.Fprintf(b, "%-12s%-*s  information  entropy left%s\n", "", width, "variable", gain)
 	for _, o := range info.Candidates {
-		fmt.Fprintf(b, "%-12s%-*s  %11.6f  %12.6f", "", width, l.OfVariable(o.Variable), o.MutualInfo, o.ExpectedEntropy)
+		fmt.Fprintf(b, "%-12s%-*s  %11.6f  %12.6f", "", width, label(o.Name, o.Variable), o.MutualInfo, o.ExpectedEntropy)
 		if o.UtilityGain != nil {
 			fmt.Fprintf(b, "  %15.6g", *o.UtilityGain)
 		}
@@ -104,3 +110,6 @@ func writeInformation(b *strings.Builder, l *factorgraph.Labels, info *query.Inf
 		fmt.Fprintf(b, "%-12sfrom estimates that are not all exact\n", "")
 	}
 }
+
+// label is the name of a variable, or its position.
+func label(name string, v int) string { return cmp.Or(name, strconv.Itoa(v)) }

@@ -58,12 +58,13 @@ func TestProbabilityOfAnEvent(t *testing.T) {
 	}
 	// P(x_1 = 1 | x_0 = 0) = 2/3, P(x_1 = 1) = 2/6, P(x_1 = 1 | x_0 = 1) = 0
 	for q, want := range map[int]float64{3: math.Log(2. / 3), 4: math.Log(1. / 3)} {
-		if r := results[q]; r.LnRatio == nil || math.Abs(*r.LnRatio-want) > 1e-12 || r.Marginals != nil ||
+		if r := results[q]; r.Ratio == nil || math.Abs(*r.Ratio.Ln-want) > 1e-12 || r.Marginals != nil ||
 			!strings.HasSuffix(*r.EvidenceFile, last) {
 			t.Errorf("query %d: %+v, want ln %v", q, r, want)
 		}
 	}
-	if results[0].LnRatio != nil || results[0].Marginals == nil || results[5].LnRatio != nil || !results[5].Zero {
+	if r := results[5].Ratio; results[0].Ratio != nil || results[0].Marginals == nil || r == nil || r.Ln != nil || *r.P != 0 ||
+		!results[5].Zero {
 		t.Errorf("%s", stdout)
 	}
 	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--evid", one, "--evid",
@@ -127,7 +128,8 @@ func TestJointMarginalsOfTheCommand(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	var many strings.Builder
-	writeJoint(&many, &query.Joint{Variables: []int{3, 5}, Shape: []int{5, 13}, P: make([]float64, 65)}, query.Names{})
+	joint := query.Joint{Variables: []int{3, 5}, Shape: []int{5, 13}, P: make([]float64, 65)}
+	writeJoint(nil, &many, &query.Result{Answers: query.Answers{Joint: &joint}})
 	if many.String() != "joint       65 cells of 2 variables: --json prints them\n" {
 		t.Errorf("%q", many.String())
 	}

@@ -5,27 +5,18 @@ package main
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// writeAssignments writes the assignments that were asked for.
-func writeAssignments(b *strings.Builder, r *query.Result, n query.Names) {
-	if r.MPE != nil {
-		writeExplanation(b, r, n)
-	}
-	if r.Map != nil {
-		writeMap(b, r.Map, n)
-	}
-	if r.Samples != nil {
-		writeSamples(b, r)
-	}
-}
-
 // writeExplanation writes the most probable explanation, a line per variable, and a line per next best one.
-func writeExplanation(b *strings.Builder, r *query.Result, n query.Names) {
+func writeExplanation(_ *printer, b *strings.Builder, r *query.Result) {
 	m := r.MPE
+	if m == nil {
+		return
+	}
 	unique, unlisted := "others are as good", "none"
 	if len(m.Others) > 0 {
 		unlisted = "none that is not listed"
@@ -42,9 +33,7 @@ func writeExplanation(b *strings.Builder, r *query.Result, n query.Names) {
 	if r.Exact && r.LogZ != nil {
 		fmt.Fprintf(b, "%-12sP(mpe | evidence) %.10g\n", "", math.Exp(m.LnWeight-*r.LogZ))
 	}
-	for v, x := range m.Assignment {
-		fmt.Fprintf(b, "%-12s %s\n", called(n, v), shown(n.Value(v, x)))
-	}
+	writeAssignment(b, nil, m.Assignment, m.Names, m.States)
 	if len(m.Others) > 0 || m.All {
 		end := map[bool]string{true: "; no further one is possible"}[m.All]
 		fmt.Fprintf(b, "%-12s%d, a line each, x_0 first after the ln weight%s\n", "next best", len(m.Others), end)
@@ -55,7 +44,11 @@ func writeExplanation(b *strings.Builder, r *query.Result, n query.Names) {
 }
 
 // writeMap writes the most probable assignment of some variables, a line for each.
-func writeMap(b *strings.Builder, m *query.MarginalMap, n query.Names) {
+func writeMap(_ *printer, b *strings.Builder, r *query.Result) {
+	m := r.Map
+	if m == nil {
+		return
+	}
 	trust, weight := "the best", decimals(m.LnWeight)
 	switch {
 	case m.Optimal != nil && *m.Optimal:
@@ -67,23 +60,39 @@ func writeMap(b *strings.Builder, m *query.MarginalMap, n query.Names) {
 		weight += " to " + decimals(*m.LnUpper)
 	}
 	fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "map", weight, trust)
-	for k, x := range m.Assignment {
-		fmt.Fprintf(b, "%-12s %s\n", called(n, m.Variables[k]), shown(n.Value(m.Variables[k], x)))
+	writeAssignment(b, m.Variables, m.Assignment, m.Names, m.States)
+}
+
+// writeAssignment writes a line per variable: its value. nil variables are all.
+func writeAssignment(b *strings.Builder, variables, values []int, names, states []string) {
+	for k, x := range values {
+		name, state := fmt.Sprintf("x_%d", k), strconv.Itoa(x)
+		if variables != nil {
+			name = fmt.Sprintf("x_%d", variables[k])
+		}
+		if names != nil {
+			name, state = shown(names[k]), shown(states[k])
+		}
+		fmt.Fprintf(b, "%-12s %s\n", name, state)
 	}
 }
 
 // writeSamples writes a line per sample.
-func writeSamples(b *strings.Builder, r *query.Result) {
-	fmt.Fprintf(b, "%-12s%d, seed %d, a line each, x_0 first", "samples", len(r.Samples), *r.Seed)
-	if r.EffectiveSamples != nil {
-		fmt.Fprintf(b, " after its weight, worth %.4g of the same weight", *r.EffectiveSamples)
+func writeSamples(_ *printer, b *strings.Builder, r *query.Result) {
+	s := r.Samples
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(b, "%-12s%d, seed %d, a line each, x_0 first", "samples", len(s.Assignments), s.Seed)
+	if s.Effective != nil {
+		fmt.Fprintf(b, " after its weight, worth %.4g of the same weight", *s.Effective)
 	}
 	b.WriteByte('\n')
-	for k, s := range r.Samples {
-		if r.SampleWeights != nil {
-			fmt.Fprintf(b, "%.6f ", r.SampleWeights[k])
+	for k, x := range s.Assignments {
+		if s.Weights != nil {
+			fmt.Fprintf(b, "%.6f ", s.Weights[k])
 		}
-		fmt.Fprintln(b, row(s))
+		fmt.Fprintln(b, row(x))
 	}
 }
 

@@ -36,15 +36,15 @@ func TestAssignments(t *testing.T) {
 		t.Fatalf("exit code %d, %d results: %s", code, len(results), stderr)
 	}
 	if r := results[0]; r.MPE == nil || !slices.Equal(r.MPE.Assignment, []int{1, 0}) || !r.MPE.Unique ||
-		math.Abs(r.MPE.LnWeight-math.Log(3)) > 1e-14 || r.Map != nil || len(r.Samples) != 3 || *r.Seed != 5 {
+		math.Abs(r.MPE.LnWeight-math.Log(3)) > 1e-14 || r.Map != nil || len(r.Samples.Assignments) != 3 || r.Samples.Seed != 5 {
 		t.Errorf("%+v", r)
 	}
 	if r := results[1]; r.MPE != nil || r.Map == nil || !slices.Equal(r.Map.Variables, []int{1, 0}) || !r.Map.Exact ||
-		!slices.Equal(r.Map.Assignment, []int{1, 0}) || r.Map.LnBound != nil || len(r.Samples) != 50 || *r.Seed != 9 {
+		!slices.Equal(r.Map.Assignment, []int{1, 0}) || r.Map.LnBound != nil || len(r.Samples.Assignments) != 50 || r.Samples.Seed != 9 {
 		t.Errorf("%+v", r)
 	}
 	wet := 0
-	for _, x := range results[1].Samples {
+	for _, x := range results[1].Samples.Assignments {
 		if x[0] != 0 {
 			t.Fatalf("sample %v, and rain is 0", x)
 		}
@@ -53,7 +53,7 @@ func TestAssignments(t *testing.T) {
 	if wet < 20 || wet > 45 { // two thirds of 50 are expected
 		t.Errorf("%d of 50 samples are wet", wet)
 	}
-	if r := results[2]; !r.Zero || r.MPE != nil || r.Samples != nil || r.Seed != nil {
+	if r := results[2]; !r.Zero || r.MPE != nil || r.Samples != nil {
 		t.Errorf("%+v", r)
 	}
 

@@ -50,34 +50,32 @@ func bar(p float64) string {
 }
 
 // writeBars writes the marginals by name, a line per value.
-func writeBars(b *strings.Builder, r *query.Result, n query.Names) {
+func writeBars(b *strings.Builder, posteriors []query.Posterior) {
 	variable, state := 0, 0
-	for i, row := range r.Marginals {
-		v := r.MarginalOf(i)
-		variable = max(variable, utf8.RuneCountInString(shown(n.Variable(v))))
-		for x := range row {
-			state = max(state, utf8.RuneCountInString(shown(n.Value(v, x))))
+	for _, m := range posteriors {
+		variable = max(variable, utf8.RuneCountInString(shown(m.Name)))
+		for x := range m.P {
+			state = max(state, utf8.RuneCountInString(shown(query.Label(m.States, x))))
 		}
 	}
-	for i, row := range r.Marginals {
-		v := r.MarginalOf(i)
-		values := make([]int, len(row))
+	for _, m := range posteriors {
+		values := make([]int, len(m.P))
 		for x := range values {
 			values[x] = x
 		}
 		if len(values) > mostShown {
-			slices.SortStableFunc(values, func(x, y int) int { return cmp.Compare(row[y], row[x]) })
+			slices.SortStableFunc(values, func(x, y int) int { return cmp.Compare(m.P[y], m.P[x]) })
 			values = values[:fewShown]
 		}
 		for k, x := range values {
 			name := ""
 			if k == 0 {
-				name = shown(n.Variable(v))
+				name = shown(m.Name)
 			}
-			text := fmt.Sprintf("%-*s  %-*s  %.6f %s", variable, name, state, shown(n.Value(v, x)), row[x], bar(row[x]))
+			text := fmt.Sprintf("%-*s  %-*s  %.6f %s", variable, name, state, shown(query.Label(m.States, x)), m.P[x], bar(m.P[x]))
 			b.WriteString(strings.TrimRight(text, " ") + "\n")
 		}
-		if rest := len(row) - len(values); rest > 0 {
+		if rest := len(m.P) - len(values); rest > 0 {
 			fmt.Fprintf(b, "%*s  and %d less probable values\n", variable, "", rest)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,7 +14,8 @@ import (
 // TestNumbersThatMoveNothing are drawn, too: their bars have no length to be divided by.
 func TestNumbersThatMoveNothing(t *testing.T) {
 	var b strings.Builder
-	writeTornado(&b, &query.SensitivityResult{P: 0.5, Tornado: []query.Swing{{Low: 0.5, High: 0.5}}}, nil)
+	s := query.SensitivityResult{P: 0.5, Tornado: []query.Swing{{Low: 0.5, High: 0.5}}}
+	writeTornado(nil, &b, &query.Result{Answers: query.Answers{Sensitivity: &s}})
 	if !strings.Contains(b.String(), "0.500000 █") {
 		t.Error(b.String())
 	}
@@ -42,9 +44,10 @@ func TestBarsAreAsLongAsProbabilities(t *testing.T) {
 func TestAnswersByName(t *testing.T) {
 	r := query.Result{Status: "ok", Method: query.MethodTruncated, LogZ: number(-1), Log10Z: number(-0.4), Uncertainty: number(0.25),
 		MarginalUncertainty: number(0.03), Ended: "complete", Warnings: []string{"careful"},
-		Marginals: [][]float64{{0.5, 0, 0.5}, make([]float64, 20)}, Targets: []int{1, 0}}
-	r.Marginals[1][7] = 1
+		Answers: query.Answers{Marginals: []query.Posterior{{Variable: 1, P: []float64{0.5, 0, 0.5}}, {Variable: 0, P: make([]float64, 20)}}}}
+	r.Marginals[1].P[7] = 1
 	n := query.Names{Variables: []string{"", "a\nb"}, States: [][]string{nil, {"low", "", "high"}}}
+	r.Name(n)
 	got := printed(t, printer{names: n}, r)
 	want := "ln Z        -1.0000000000 nats\n" +
 		"trust       an estimate, uncertain by about 0.25 nats, marginals by about 0.03; complete\n" +
@@ -128,15 +131,14 @@ func TestPosteriorsOfSmallModels(t *testing.T) {
 		!strings.Contains(stdout, "flops") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	if _, stdout, _ := command(t, "infer", asia, "--redis", "off", "--json"); !strings.Contains(stdout, `"marginals":null`) ||
-		strings.Contains(stdout, `"named"`) {
+	if _, stdout, _ := command(t, "infer", asia, "--redis", "off", "--json"); strings.Contains(stdout, `"marginals":`) {
 		t.Errorf("%s", stdout)
 	}
 	_, stdout, _ = command(t, "infer", asia, "--redis", "off", "--json", "--target", "lung",
 		"--queries", write(t, t.TempDir(), "queries", `{"mpe": true}`))
 	r := decodeResults(t, stdout)[0]
-	if r.Named == nil || len(r.Named.Posteriors) != 1 || math.Abs(r.Named.Posteriors["lung"]["yes"]-0.055) > 1e-12 ||
-		len(r.Named.MPE) != 8 || r.Named.MPE["xray"] != "normal" {
-		t.Errorf("%+v", r.Named)
+	if r.MPE == nil || len(r.Marginals) != 1 || math.Abs(r.Posteriors()["lung"]["yes"]-0.055) > 1e-12 || len(r.MPE.States) != 8 ||
+		r.MPE.States[slices.Index(r.MPE.Names, "xray")] != "normal" {
+		t.Errorf("%+v, %+v", r.Marginals, r.MPE)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/testing/testserver"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // staying runs a command that stays, and returns its first lines by their first word, up to and with the one of last.
@@ -70,12 +71,12 @@ func TestGateway(t *testing.T) {
 		}
 		defer response.Body.Close()
 		var answer struct {
-			Results []struct{ Marginals [][]float64 }
+			Results []struct{ Marginals []query.Posterior }
 		}
 		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode != 200 {
 			t.Fatalf("%s: %s, %v", url, response.Status, err)
 		}
-		if p := answer.Results[0].Marginals[0][1]; math.Abs(p-0.75) > 1e-12 { // 3 of 1 and 3
+		if p := answer.Results[0].Marginals[0].P[1]; math.Abs(p-0.75) > 1e-12 { // 3 of 1 and 3
 			t.Errorf("%s: P(rain) = %v", url, p)
 		}
 	}

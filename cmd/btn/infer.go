@@ -80,7 +80,7 @@ type answering struct {
 	Verbose bool `help:"${infer_verbose}" group:"output"`
 	placeFlags
 
-	names   query.Names // of the answer
+	names   query.Names // of the model
 	unasked bool        // no query is about variables: posteriors are shown where they are cheap
 	prior   bool        // the last query has no evidence, for comparison
 }
@@ -109,7 +109,7 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 		results = stage.Failed(job, asked, err, "btn") // --json prints an object in any case
 	}
 
-	p.all, p.queries, p.labels, p.actions, p.unasked = results, queries, c.labels, ask.actions, c.unasked
+	p.queries, p.labels, p.actions, p.unasked = queries, c.labels, ask.actions, c.unasked
 	if c.prior {
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
 	}
@@ -145,6 +145,7 @@ func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, wh
 	if err != nil {
 		return wire.Request{}, err
 	}
+	c.names = query.Names{Variables: m.Names, States: m.States}
 	return c.message(job, m, c.posteriors(ctx, m, queries, what))
 }
 
@@ -218,7 +219,6 @@ func (c *answering) answer(
 		return nil, nil, err
 	}
 	results = answer.Results
-	c.names = answer.Named()
 	if e := answer.Error; answer.Status != wire.StatusOK && len(results) == 0 {
 		results = stage.Failed(job, len(queries), fault.New(e.Code, "%s", e.Message), e.Stage)
 	}

@@ -13,21 +13,31 @@ import (
 // mostCells bounds the cells of a joint marginal that people get to see.
 const mostCells = 64
 
-// writeJoint writes a line per cell: the values, and their probability.
-func writeJoint(b *strings.Builder, j *query.Joint, n query.Names) {
-	if len(j.P) > mostCells {
+// writeJoint writes a line per cell of a joint marginal: the values, and their probability.
+func writeJoint(_ *printer, b *strings.Builder, r *query.Result) {
+	j := r.Joint
+	switch {
+	case j == nil:
+		return
+	case len(j.P) > mostCells:
 		fmt.Fprintf(b, "%-12s%d cells of %d variables: --json prints them\n", "joint", len(j.P), len(j.Variables))
 		return
 	}
+	heads, states := make([]string, len(j.Variables)), make([][]string, len(j.Variables))
 	width := make([]int, len(j.Variables))
 	fmt.Fprintf(b, "%-12s", "joint")
 	for k, v := range j.Variables {
-		name := called(n, v)
-		width[k] = utf8.RuneCountInString(name)
-		for x := range j.Shape[k] {
-			width[k] = max(width[k], utf8.RuneCountInString(shown(n.Value(v, x))))
+		heads[k], states[k] = fmt.Sprintf("x_%d", v), make([]string, j.Shape[k])
+		var names []string
+		if j.Names != nil {
+			heads[k], names = shown(j.Names[k]), j.States[k]
 		}
-		fmt.Fprintf(b, "%*s ", width[k], name)
+		width[k] = utf8.RuneCountInString(heads[k])
+		for x := range states[k] {
+			states[k][x] = shown(query.Label(names, x))
+			width[k] = max(width[k], utf8.RuneCountInString(states[k][x]))
+		}
+		fmt.Fprintf(b, "%*s ", width[k], heads[k])
 	}
 
 	b.WriteByte('\n')
@@ -39,7 +49,7 @@ func writeJoint(b *strings.Builder, j *query.Joint, n query.Names) {
 		}
 		fmt.Fprintf(b, "%-12s", "")
 		for k, value := range values {
-			fmt.Fprintf(b, "%*s ", width[k], shown(n.Value(j.Variables[k], value)))
+			fmt.Fprintf(b, "%*s ", width[k], states[k][value])
 		}
 		fmt.Fprintf(b, "%.6f\n", x)
 	}

@@ -59,7 +59,7 @@ func TestRegisteredModels(t *testing.T) {
 	value, named := ok("infer", model, "--evid", zero, "--mar", "--json"), ok("infer", "digest:"+digest,
 		"--evid", zero, "--mar", "--json")
 	if v, n := decodeResults(t, value)[0], decodeResults(t, named)[0]; *v.LogZ != *n.LogZ ||
-		v.Marginals[1][0] != n.Marginals[1][0] {
+		v.Marginals[1].P[0] != n.Marginals[1].P[0] {
 		t.Errorf("by value %s by digest %s", value, named)
 	}
 	job := strings.TrimSpace(ok("submit", "digest:"+digest, "--event", zero))

@@ -30,7 +30,7 @@ func TestNamesMeanPositions(t *testing.T) {
 		return withoutTimes(decodeResults(t, stdout))
 	}
 	want := ask("--evid", write(t, folder, "positions", "2 2 1 6 1"), "--joint", "3,4", "--event", write(t, folder, "event", "1 7 1"))
-	if len(want) != 2 || want[0].Marginals == nil || want[0].Joint == nil || want[1].LnRatio == nil {
+	if len(want) != 2 || want[0].Marginals == nil || want[0].Joint == nil || want[1].Ratio == nil {
 		t.Fatalf("%+v", want)
 	}
 	object := `{"smoke": "yes", "xray": "abnormal"}`

@@ -27,7 +27,6 @@ type printer struct {
 	names   query.Names
 	labels  *factorgraph.Labels // of the model
 	actions []string            // the names of --utility
-	all     []query.Result      // every result of the job
 	queries []query.Query       // one per result
 	unasked bool                // no query is about variables
 	prior   *query.Result       // without evidence, for comparison; or nil
@@ -74,7 +73,7 @@ func (p *printer) solution(r *query.Result) error {
 		_, err := fmt.Fprintf(p.out, "PR\n-inf\n")
 		return err
 	case r.Marginals != nil:
-		return uai.WriteMAR(p.out, r.Marginals)
+		return uai.WriteMAR(p.out, query.Probabilities(r.Marginals))
 	}
 	return uai.WritePR(p.out, *r.Log10Z)
 }
@@ -100,8 +99,8 @@ func (p *printer) lines(r *query.Result) error {
 		line("failed", "%s: %s (%s)", r.Error.Code, r.Error.Message, r.Error.Stage)
 	case r.Zero:
 		line("Z", "0: the evidence or the model is impossible")
-		if r.Conflict != nil && p.labels != nil {
-			line("impossible", "%s", cases.Impossible(p.labels, r.Conflict))
+		if r.Conflict != nil {
+			line("impossible", "%s", cases.Impossible(r.Conflict))
 		}
 	case r.LogZ != nil:
 		line("ln Z", "%s nats", decimals(*r.LogZ))
@@ -113,8 +112,8 @@ func (p *printer) lines(r *query.Result) error {
 		}
 	}
 
-	if text := p.event(r); text != "" {
-		line("P(event)", "%s", text)
+	if r.Ratio != nil {
+		line("P(event)", "%s", describeEvent(r.Ratio))
 	}
 	if r.LogZ != nil || r.Zero {
 		line("trust", "%s", describeTrust(r))
@@ -128,26 +127,9 @@ func (p *printer) lines(r *query.Result) error {
 	if p.unasked {
 		p.writePosteriors(&b, r)
 	}
-	if p.prior == nil {
-		p.writeMarginals(&b, r)
+	for _, write := range texts {
+		write(p, &b, r)
 	}
-	if r.Gradients != nil {
-		line("gradients", "by %d numbers of %d factors: --json prints them", numbers(r.Gradients), len(r.Gradients))
-	}
-	if g := r.ScaledGradients; g != nil {
-		line("gradients", "by %d numbers of %d factors, beyond float64: --json prints mantissas and exponents",
-			numbers(g.Mantissas), len(g.Mantissas))
-	}
-	if r.Information != nil && p.labels != nil {
-		writeInformation(&b, p.labels, r.Information, p.actions)
-	}
-	if r.Sensitivity != nil {
-		writeTornado(&b, r.Sensitivity, p.labels)
-	}
-	if r.Joint != nil {
-		writeJoint(&b, r.Joint, p.names)
-	}
-	writeAssignments(&b, r, p.names)
 	if p.verbose || !p.names.Any() {
 		p.machinery(line, r)
 	}
@@ -155,28 +137,50 @@ func (p *printer) lines(r *query.Result) error {
 	return err
 }
 
+// texts write the answers to the questions of a query for people, in the sequence in which they are printed. Each writes nothing if its
+// question is not answered.
+var texts = []func(p *printer, b *strings.Builder, r *query.Result){
+	writeMarginals, writeGradients, writeInformation, writeTornado, writeJoint, writeExplanation, writeMap, writeSamples,
+}
+
 // writeMarginals writes the marginals: by name as bars, else a line per variable.
-func (p *printer) writeMarginals(b *strings.Builder, r *query.Result) {
-	if p.names.Any() && r.Marginals != nil {
+func writeMarginals(p *printer, b *strings.Builder, r *query.Result) {
+	switch {
+	case len(r.Marginals) == 0 || p.prior != nil: // of several writePosteriors shows some
+		return
+	case r.Marginals[0].Name != "":
 		b.WriteByte('\n')
-		writeBars(b, r, p.names)
+		writeBars(b, r.Marginals)
 		return
 	}
-	for i, row := range r.Marginals {
-		fmt.Fprintf(b, "x_%-10d", r.MarginalOf(i))
-		for _, x := range row {
+	for _, m := range r.Marginals {
+		fmt.Fprintf(b, "x_%-10d", m.Variable)
+		for _, x := range m.P {
 			fmt.Fprintf(b, " %.6f", x)
 		}
 		b.WriteByte('\n')
 	}
 }
 
+// writeGradients says how many derivatives there are.
+func writeGradients(_ *printer, b *strings.Builder, r *query.Result) {
+	g := r.Gradients
+	switch {
+	case g == nil:
+	case g.By != nil:
+		fmt.Fprintf(b, "%-12sby %d numbers of %d factors: --json prints them\n", "gradients", numbers(g.By), len(g.By))
+	default:
+		fmt.Fprintf(b, "%-12sby %d numbers of %d factors, beyond float64: --json prints mantissas and exponents\n",
+			"gradients", numbers(g.Mantissas), len(g.Mantissas))
+	}
+}
+
 // called is the variable in a line for people.
-func called(n query.Names, v int) string {
-	if !n.Any() {
+func called(name string, v int) string {
+	if name == "" {
 		return fmt.Sprintf("x_%d", v)
 	}
-	return shown(n.Variable(v))
+	return shown(name)
 }
 
 // numbers counts the numbers of all lists together.
@@ -187,18 +191,12 @@ func numbers(lists [][]float64) (n int) {
 	return n
 }
 
-// event writes the probability of the event given the evidence; "" where there is none.
-func (p *printer) event(r *query.Result) string {
-	if r.LnRatio != nil {
-		return fmt.Sprintf("%.10g (ln %s)", math.Exp(*r.LnRatio), decimals(*r.LnRatio))
-	}
-	if r.Query >= len(p.queries) || p.queries[r.Query].Over == 0 || !r.Zero {
-		return ""
-	}
-	if given := &p.all[p.queries[r.Query].Over-1]; given.Status == query.StatusOK && !given.Zero {
+// describeEvent is the probability of an event under the evidence.
+func describeEvent(r *query.Ratio) string {
+	if r.Ln == nil {
 		return "0: the event is impossible under the evidence"
 	}
-	return ""
+	return fmt.Sprintf("%.10g (ln %s)", math.Exp(*r.Ln), decimals(*r.Ln))
 }
 
 // decimals writes a logarithm with ten digits after the point; a value that rounds to 0 has no sign.

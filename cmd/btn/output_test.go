@@ -29,7 +29,7 @@ func TestResultsForPeople(t *testing.T) {
 		Log10Z: number(-4e-17), EvidenceFile: &file,
 		Plan: &query.Cost{
 			Width: 3, Log2Table: 5, Flops: 100, Bytes: 2048,
-		}, Marginals: [][]float64{{0.25, 0.75}}, Cache: "hit",
+		}, Answers: query.Answers{Marginals: []query.Posterior{{P: []float64{0.25, 0.75}}}}, Cache: "hit",
 		TimingsMS: map[string]float64{"total": 3, "learn-worker": 1}}
 	estimate := query.Result{Status: "ok", Method: query.MethodSymmetryCP, Components: 4, LogZ: number(12.5),
 		Log10Z: number(5.4), Residual: number(0.5), LnExplained: number(-0.7),
@@ -81,7 +81,7 @@ func TestSolutionFiles(t *testing.T) {
 	if got := printed(t, printer{uai: true}, r); got != "PR\n1\n" {
 		t.Errorf("PR: %q", got)
 	}
-	r.Marginals = [][]float64{{0.25, 0.75}}
+	r.Marginals = []query.Posterior{{P: []float64{0.25, 0.75}}}
 	if got := printed(t, printer{uai: true}, r); !strings.HasPrefix(got, "MAR\n1 2 0.25 0.75") {
 		t.Errorf("MAR: %q", got)
 	}

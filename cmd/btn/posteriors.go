@@ -87,21 +87,21 @@ func (p *printer) writePosteriors(b *strings.Builder, r *query.Result) {
 		moved := mostMovedBy(q.Evidence, p.prior.Marginals, r.Marginals)
 		fmt.Fprintf(b, "%-12sthe evidence moved these %d of %d variables most: --mar prints all, --target V,V others\n\n",
 			"posteriors", len(moved), len(r.Marginals))
-		of := query.Result{Targets: moved}
-		for _, v := range moved {
-			of.Marginals = append(of.Marginals, r.Marginals[v])
+		shown := make([]query.Posterior, len(moved))
+		for i, v := range moved {
+			shown[i] = r.Marginals[v]
 		}
-		writeBars(b, &of, p.names)
+		writeBars(b, shown)
 	}
 }
 
 // mostMovedBy returns the unobserved variables with the largest changes of distribution (total variation), the largest first.
-func mostMovedBy(e factorgraph.Evidence, before, after [][]float64) []int {
+func mostMovedBy(e factorgraph.Evidence, before, after []query.Posterior) []int {
 	far := make([]float64, len(after))
 	moved := make([]int, 0, len(after))
 	for v := range after {
-		for x := range after[v] {
-			far[v] += math.Abs(after[v][x]-before[v][x]) / 2
+		for x, p := range after[v].P {
+			far[v] += math.Abs(p-before[v].P[x]) / 2
 		}
 		observed := slices.ContainsFunc(e.Hard, func(o factorgraph.Observation) bool { return o.Var == v })
 		if !observed && far[v] > 1e-9 { // less is rounding

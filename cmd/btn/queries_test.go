@@ -2,12 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -54,13 +54,13 @@ func TestFileOfQueries(t *testing.T) {
 		{0, ":6 event", 0}} {
 		r := results[i]
 		if r.Query != i || !strings.HasSuffix(*r.EvidenceFile, queries+want.label) ||
-			(r.LnRatio != nil) != (want.ratio > 0) || r.Zero != (want.z == 0) ||
+			(r.Ratio != nil && r.Ratio.Ln != nil) != (want.ratio > 0) || r.Zero != (want.z == 0) ||
 			want.z > 0 && math.Abs(*r.LogZ-math.Log(want.z)) > 1e-12 || want.ratio > 0 &&
-			math.Abs(*r.LnRatio-math.Log(want.ratio)) > 1e-12 {
+			math.Abs(*r.Ratio.Ln-math.Log(want.ratio)) > 1e-12 {
 			t.Errorf("result %d: %+v, want %+v", i, r, want)
 		}
 	}
-	if r := results[1]; r.Marginals == nil || math.Abs(r.Marginals[1][1]-2./3) > 1e-12 ||
+	if r := results[1]; r.Marginals == nil || math.Abs(r.Marginals[1].P[1]-2./3) > 1e-12 ||
 		results[0].Marginals != nil {
 		t.Errorf("%+v", r)
 	}
@@ -68,7 +68,7 @@ func TestFileOfQueries(t *testing.T) {
 		results[2].Joint == nil || results[3].Joint != nil {
 		t.Errorf("%+v", j)
 	}
-	if r := results[7]; len(r.Marginals) != 1 || math.Abs(r.Marginals[0][1]-2./3) > 1e-12 || !slices.Equal(r.Targets, []int{1}) {
+	if r := results[7]; len(r.Marginals) != 1 || math.Abs(r.Marginals[0].P[1]-2./3) > 1e-12 || r.Marginals[0].Variable != 1 {
 		t.Errorf("targets: %+v", r)
 	}
 	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--target", "wet")
@@ -101,7 +101,7 @@ func TestQuestionsInAFileByName(t *testing.T) {
 	}
 	results := decodeResults(t, stdout)
 
-	s, named := results[0].Sensitivity, results[0].Named
+	s := results[0].Sensitivity
 	if s == nil || math.Abs(s.P-0.125) > 1e-12 || s.Range != 0.2 || len(s.Tornado) != 1 {
 		t.Fatalf("%+v", s)
 	}
@@ -109,9 +109,9 @@ func TestQuestionsInAFileByName(t *testing.T) {
 	if n := s.Tornado[0]; math.Abs(n.Low-0.125) > 1e-12 || math.Abs(n.High-0.275) > 1e-12 {
 		t.Errorf("%+v", n)
 	}
-	if n := named.Sensitivity; n.Variable != "starts" || n.Value != "no" || len(n.Tornado) != 1 ||
-		!maps.Equal(n.Tornado[0].At, map[string]string{"cold": "no", "starts": "yes"}) || n.Tornado[0].Of != "starts" {
-		t.Errorf("%+v", n)
+	if n := s.Tornado[0]; s.Name != "starts" || s.State != "no" || !slices.Equal(n.Names, []string{"cold", "starts"}) ||
+		!slices.Equal(n.States, []string{"no", "yes"}) || *n.Of != n.Variables[1] {
+		t.Errorf("%+v", s)
 	}
 
 	i := results[1].Information
@@ -121,13 +121,13 @@ func TestQuestionsInAFileByName(t *testing.T) {
 		math.Abs(i.Candidates[0].ExpectedEntropy-after) > 1e-12 {
 		t.Errorf("%+v", i)
 	}
-	if n := results[1].Named.Information; n.Target != "cold" || !slices.Equal(n.Candidates, []string{"starts"}) {
-		t.Errorf("%+v", n)
+	if i.Name != "cold" || i.Candidates[0].Name != "starts" {
+		t.Errorf("%+v", i)
 	}
 
 	last := results[len(results)-1]
-	if c := last.Named.Conflict; !last.Zero || len(c) != 2 || *c["cold"] != "no" || *c["starts"] != "no" {
-		t.Errorf("%+v", c)
+	if !last.Zero || cases.Impossible(last.Conflict) != "cold=no with starts=no" {
+		t.Errorf("%+v", last.Conflict)
 	}
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
@@ -60,14 +62,12 @@ func (c *sensitivityCmd) sensitivity(l *factorgraph.Labels) (*query.Sensitivity,
 const tornadoWidth = 40
 
 // writeTornado writes a line per number: the range of P when it varies, as a bar, and the number's place.
-func writeTornado(b *strings.Builder, s *query.SensitivityResult, l *factorgraph.Labels) {
-	pair := func(v, x int) string {
-		if l == nil {
-			return fmt.Sprintf("x_%d=%d", v, x)
-		}
-		return l.OfVariable(v) + "=" + l.OfValue(v, x)
+func writeTornado(_ *printer, b *strings.Builder, r *query.Result) {
+	s := r.Sensitivity
+	if s == nil {
+		return
 	}
-	target := pair(s.Variable, s.Value)
+	target := label(s.Name, s.Variable) + "=" + cmp.Or(s.State, strconv.Itoa(s.Value))
 	fmt.Fprintf(b, "%-12sP(%s) = %.6g when a number varies by %.4g %% of itself\n", "sensitivity", target, s.P, 100*s.Range)
 	if len(s.Tornado) == 0 {
 		fmt.Fprintf(b, "%-12sno number moves it\n", "")
@@ -91,22 +91,26 @@ func writeTornado(b *strings.Builder, s *query.SensitivityResult, l *factorgraph
 		if mid := at(s.P); bar[mid] == ' ' {
 			bar[mid] = '│'
 		}
-		fmt.Fprintf(b, "  %.6f %s %.6f  %s = %.4g\n", w.Low, string(bar), w.High, describeNumber(w, pair), w.Theta)
+		fmt.Fprintf(b, "  %.6f %s %.6f  %s = %.4g\n", w.Low, string(bar), w.High, describeNumber(w), w.Theta)
 	}
 }
 
 // describeNumber names a number: P(child | parents), an entry of a table, or its place.
-func describeNumber(w query.Swing, pair func(v, x int) string) string {
+func describeNumber(w query.Swing) string {
 	if w.Variables == nil {
 		return fmt.Sprintf("number %d of factor %d", w.Number, w.Factor)
 	}
 	var child string
 	var others []string
 	for k, v := range w.Variables {
+		pair := fmt.Sprintf("%d=%d", v, w.Values[k])
+		if w.Names != nil {
+			pair = w.Names[k] + "=" + w.States[k]
+		}
 		if w.Of != nil && v == *w.Of {
-			child = pair(v, w.Values[k])
+			child = pair
 		} else {
-			others = append(others, pair(v, w.Values[k]))
+			others = append(others, pair)
 		}
 	}
 	switch {

@@ -3,9 +3,9 @@ package main
 // The output of an answer.
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 
@@ -22,25 +22,31 @@ func show(a *wire.Answer, asJSON bool) {
 		}
 		fmt.Printf("query %d: %s\n", r.Query, number(r))
 		trust(r)
-		names := a.Named()
-		for i, p := range r.Marginals {
-			v := r.MarginalOf(i)
-			fmt.Printf("  %s ", called(names, v))
-			for x, p := range p {
-				fmt.Printf(" %s%.6f", state(names, v, x), p)
+		for _, m := range r.Marginals {
+			fmt.Printf("  %s ", called(m.Name, m.Variable))
+			for x, p := range m.P {
+				fmt.Printf(" %s%.6f", state(m.States, x), p)
 			}
 			fmt.Println()
 		}
-		if r.MPE != nil {
-			fmt.Printf("  likeliest  %s\n", assignment(names, nil, r.MPE.Assignment))
+		if m := r.MPE; m != nil {
+			fmt.Printf("  likeliest  %s\n", assignment(nil, m.Assignment, m.Names, m.States))
 		}
-		if r.Map != nil {
-			fmt.Printf("  likeliest  %s\n", assignment(names, r.Map.Variables, r.Map.Assignment))
+		if m := r.Map; m != nil {
+			fmt.Printf("  likeliest  %s\n", assignment(m.Variables, m.Assignment, m.Names, m.States))
 		}
-		for _, x := range r.Samples {
-			fmt.Printf("  sample  %s\n", assignment(names, nil, x))
+		if s := r.Samples; s != nil {
+			for _, values := range s.Assignments {
+				states := make([]string, len(values))
+				for v, x := range values {
+					if v < len(s.States) {
+						states[v] = query.Label(s.States[v], x)
+					}
+				}
+				fmt.Printf("  sample  %s\n", assignment(nil, values, s.Names, states))
+			}
 		}
-		questions(names, r)
+		questions(r)
 	}
 	if e := a.Error; e != nil {
 		fmt.Fprintf(os.Stderr, "job %s: %s: %s: %s (%s)\n", a.Job, a.Status, e.Code, e.Message, e.Stage)
@@ -70,59 +76,60 @@ func nats(x *float64) string {
 }
 
 // questions prints conflicting observations, the candidates to observe next, and the numbers that a probability depends on.
-func questions(names query.Names, r query.Result) {
+func questions(r query.Result) {
 	if r.Conflict != nil {
 		fmt.Print("  contradict each other ")
 		for _, o := range r.Conflict.Observations {
-			fmt.Print(" ", called(names, o.Variable))
+			fmt.Print(" ", called(o.Name, o.Variable))
 			if o.Value != nil { // else it is weights
-				fmt.Print("=", names.Value(o.Variable, *o.Value))
+				fmt.Print("=", cmp.Or(o.State, fmt.Sprint(*o.Value)))
 			}
 		}
 		fmt.Println()
 	}
 	if i := r.Information; i != nil {
 		for _, c := range i.Candidates {
-			fmt.Printf("  %s tells %.6f nats about %s\n", called(names, c.Variable), c.MutualInfo, called(names, i.Target))
+			fmt.Printf("  %s tells %.6f nats about %s\n", called(c.Name, c.Variable), c.MutualInfo, called(i.Name, i.Target))
 		}
 	}
 	if s := r.Sensitivity; s != nil {
-		target := assignment(names, []int{s.Variable}, []int{s.Value})
+		target := called(s.Name, s.Variable) + "=" + cmp.Or(s.State, fmt.Sprint(s.Value))
 		for _, n := range s.Tornado {
-			at := fmt.Sprintf("%d of factor %d", n.Number, n.Factor)
+			place := fmt.Sprintf("%d of factor %d", n.Number, n.Factor)
 			if len(n.Variables) > 0 {
-				at = assignment(names, n.Variables, n.Values)
+				place = assignment(n.Variables, n.Values, n.Names, n.States)
 			}
-			fmt.Printf("  P(%s) from %.6f to %.6f by %.6f at %s\n", target, n.Low, n.High, n.Theta, at)
+			fmt.Printf("  P(%s) from %.6f to %.6f by %.6f at %s\n", target, n.Low, n.High, n.Theta, place)
 		}
 	}
 }
 
 // called returns the name of a variable: x_3 without a name.
-func called(names query.Names, v int) string {
-	if len(names.Variables) == 0 {
-		return fmt.Sprintf("x_%d", v)
-	}
-	return names.Variable(v)
+func called(name string, v int) string {
+	return cmp.Or(name, fmt.Sprintf("x_%d", v))
 }
 
 // state precedes the probability of a value: its name, where it has one.
-func state(names query.Names, v, x int) string {
-	if len(names.States) == 0 {
+func state(names []string, x int) string {
+	if len(names) == 0 {
 		return ""
 	}
-	return names.Value(v, x) + " "
+	return names[x] + " "
 }
 
-// assignment is the values of variables; of all where none are listed.
-func assignment(names query.Names, variables, values []int) string {
+// assignment is the values of variables, which are all if none are listed, by name if they have names.
+func assignment(variables, values []int, names, states []string) string {
 	var all []string
 	for i, x := range values {
 		v := i
 		if variables != nil {
 			v = variables[i]
 		}
-		all = append(all, called(names, v)+"="+names.Value(v, x))
+		name, state := fmt.Sprintf("x_%d", v), fmt.Sprint(x)
+		if len(names) > 0 {
+			name, state = names[i], cmp.Or(states[i], state)
+		}
+		all = append(all, name+"="+state)
 	}
 	return strings.Join(all, " ")
 }
@@ -139,8 +146,8 @@ func number(r query.Result) string {
 	if !r.Exact {
 		s += " (an estimate)"
 	}
-	if r.LnRatio != nil {
-		s += fmt.Sprintf(", P = %.10f", math.Exp(*r.LnRatio))
+	if r.Ratio != nil && r.Ratio.P != nil {
+		s += fmt.Sprintf(", P = %.10f", *r.Ratio.P)
 	}
 	return s
 }

@@ -15,9 +15,7 @@ try {
   const answer = decode(reply.data)
   const error = answer.error ?? answer.results[0].error // of the job, or of this one query
   if (error) throw new Error(`${error.code}: ${error.message}`)
-  const { targets, marginals } = answer.results[0] // by positions: answer.names and answer.states say what is there
-  const yes = answer.states[targets[0]].indexOf('yes')
-  console.log(`P(${answer.names[targets[0]]} = yes) =`, marginals[0][yes])
+  for (const { name, states, p } of answer.results[0].marginals) console.log(`P(${name} = yes) =`, p[states.indexOf('yes')])
 } finally {
   await nc.close()
 }

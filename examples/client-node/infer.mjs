@@ -11,7 +11,7 @@
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { connect } from '@nats-io/transport-node'
-import { Model, results } from './model.mjs'
+import { assignment, pair, samples } from './model.mjs'
 import { Pipeline } from './pipeline.mjs'
 import { floats } from './wire.mjs'
 
@@ -70,20 +70,20 @@ function grass() {
 }
 
 // What is asked without evidence, and of every evidence: a file, or assignments by name.
-async function queries(model) {
+async function queries() {
   const names = (list) => list?.split(',')
   const named = { joint: names(flag.joint), targets: names(flag.target), map: names(flag.map) }
+  if (flag.sensitivity) {
+    const [, variable, value] = /^(.*?)=(.*)$/.exec(flag.sensitivity) ?? []
+    if (variable === undefined) throw new Error('--sensitivity: VARIABLE=VALUE is needed')
+    named.sensitivity = { ...pair({ [variable]: value }), range: Number(flag.range) || undefined, top: Number(flag.top) || undefined }
+  }
+  if (flag.ask) named.information = { target: flag.ask, candidates: names(flag.candidates) }
   const ask = {
     marginals: true, mpe: flag.mpe, samples: Number(flag.samples), seed: Number(flag.seed), gradients: flag.gradients,
     conflict: flag.conflict,
     named: Object.values(named).some((x) => x) ? named : undefined,
   }
-  if (flag.sensitivity) {
-    const [, v, x] = /^(.*?)=(.*)$/.exec(flag.sensitivity) ?? []
-    if (v === undefined) throw new Error('--sensitivity: VARIABLE=VALUE is needed')
-    ask.sensitivity = await model.sensitivityOf({ [v]: x }, { range: Number(flag.range) || undefined, top: Number(flag.top) || undefined })
-  }
-  if (flag.ask) ask.information = await model.informationOf(flag.ask, { candidates: names(flag.candidates) })
   const evid = await Promise.all(flag.evid.map((text) => (/[={]/.test(text) ? text : readFile(text, 'utf8'))))
   return [ask, ...evid.map((text, i) => ({ ...ask, evid: text, file: flag.evid[i] }))]
 }
@@ -100,29 +100,36 @@ function trust({ bounds, uncertainty, estimates }) {
 }
 
 function print(answer) {
-  for (const [i, r] of results(answer).entries()) {
+  const called = ({ name, variable }) => name ?? `x_${variable}`
+  const list = (of) => Object.entries(assignment(of)).map(([v, x]) => `${of.names ? '' : 'x_'}${v}=${x}`).join(' ')
+  for (const r of answer.results ?? []) {
     if (flag.json) {
-      console.log(JSON.stringify(answer.results[i]))
+      console.log(JSON.stringify(r))
       continue
     }
     const z = r.error ? `${r.error.code}: ${r.error.message}` : r.zero ? 'impossible' : `ln Z = ${r.log_z.toFixed(10)}${r.exact ? '' : ' (an estimate)'}`
-    console.log(`query ${r.query}: ${z}${r.ln_ratio === null ? '' : `, P = ${Math.exp(r.ln_ratio).toFixed(10)}`}`)
+    console.log(`query ${r.query}: ${z}${r.ratio?.p == null ? '' : `, P = ${r.ratio.p.toFixed(10)}`}`)
     if (!r.exact) trust(r)
-    if (!answer.names) r.marginals?.forEach((p, i) => console.log(`  x_${r.targets?.[i] ?? i}  ${p.map((x) => x.toFixed(6)).join(' ')}`))
-    else for (const [v, of] of Object.entries(r.named.posteriors ?? {})) console.log(`  ${v}  ${Object.entries(of).map(([s, p]) => `${s} ${p.toFixed(6)}`).join(' ')}`)
-    const list = (a) => Object.entries(a).map(([v, s]) => `${answer.names ? '' : 'x_'}${v}=${s}`).join(' ')
-    for (const a of [r.named.mpe, r.named.map]) if (a) console.log(`  likeliest  ${list(a)}`)
-    for (const a of r.named.samples ?? []) console.log(`  sample  ${list(a)}`)
-    const { conflict, information, sensitivity } = r.named
-    const called = (v) => `${answer.names ? '' : 'x_'}${v}`
-    if (conflict) console.log(`  contradict each other  ${Object.entries(conflict).map(([v, s]) => (s === null ? called(v) : `${called(v)}=${s}`)).join(' ')}`)
-    information?.candidates.forEach((v, i) =>
-      console.log(`  ${called(v)} tells ${r.information.candidates[i].mutual_information.toFixed(6)} nats about ${called(information.target)}`))
-    sensitivity?.tornado.forEach(({ at }, i) => {
-      const { factor, number, theta, low, high } = r.sensitivity.tornado[i]
-      const target = `P(${list({ [sensitivity.variable]: sensitivity.value })})`
-      console.log(`  ${target} from ${low.toFixed(6)} to ${high.toFixed(6)} by ${theta.toFixed(6)} at ${at ? list(at) : `${number} of factor ${factor}`}`)
-    })
+    for (const m of r.marginals ?? []) {
+      console.log(`  ${called(m)}  ${m.p.map((p, x) => `${m.states ? `${m.states[x]} ` : ''}${p.toFixed(6)}`).join(' ')}`)
+    }
+    for (const best of [r.mpe, r.map]) if (best) console.log(`  likeliest  ${list(best)}`)
+    for (const values of r.samples ? samples(r) : []) {
+      console.log(`  sample  ${Object.entries(values).map(([v, x]) => `${r.samples.names ? '' : 'x_'}${v}=${x}`).join(' ')}`)
+    }
+    if (r.conflict) {
+      const observed = r.conflict.observations.map((o) => called(o) + (o.value === null ? '' : `=${o.state ?? o.value}`))
+      console.log(`  contradict each other  ${observed.join(' ')}`)
+    }
+    const { information, sensitivity } = r
+    for (const c of information?.candidates ?? []) {
+      console.log(`  ${called(c)} tells ${c.mutual_information.toFixed(6)} nats about ${called({ name: information.name, variable: information.target })}`)
+    }
+    for (const n of sensitivity?.tornado ?? []) {
+      const target = `P(${called(sensitivity)}=${sensitivity.state ?? sensitivity.value})`
+      const place = n.values ? list({ ...n, assignment: n.values }) : `${n.number} of factor ${n.factor}`
+      console.log(`  ${target} from ${n.low.toFixed(6)} to ${n.high.toFixed(6)} by ${n.theta.toFixed(6)} at ${place}`)
+    }
   }
   if (answer.error) console.error(`job ${answer.job}: ${answer.status}: ${answer.error.code}: ${answer.error.message} (${answer.error.stage})`)
 }
@@ -146,7 +153,7 @@ async function main() {
       const owner = flag.job.includes('.') ? flag.job.split('.')[0] : undefined
       const source = text ? { text } : flag.model && { model_digest: await pipeline.find(flag.model, owner) }
       const asked = source
-        ? { ...source, queries: await queries(new Model(pipeline, source, { ...common, owner, signal: impatience.signal })) }
+        ? { ...source, queries: await queries() }
         : grass()
       await pipeline.submit({ job: flag.job, ...common, ...asked })
       submitted = true

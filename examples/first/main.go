@@ -44,6 +44,6 @@ func run(ctx context.Context) error {
 	case answer.Results[0].Error != nil: // of this one query
 		return fmt.Errorf("%s: %s", answer.Results[0].Error.Code, answer.Results[0].Error.Message)
 	}
-	fmt.Println("P(lung = yes) =", answer.Results[0].Named.Posteriors["lung"]["yes"])
+	fmt.Println("P(lung = yes) =", answer.Results[0].Posteriors()["lung"]["yes"])
 	return nil
 }

@@ -54,5 +54,5 @@ func run(path string) error {
 	case answer.Results[0].Error != nil:
 		return fmt.Errorf("%s: %s", answer.Results[0].Error.Code, answer.Results[0].Error.Message)
 	}
-	return json.NewEncoder(os.Stdout).Encode(map[string]any{"posteriors": answer.Results[0].Named.Posteriors})
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{"posteriors": answer.Results[0].Posteriors()})
 }

@@ -104,7 +104,7 @@ func outcomeOf(r query.Result) (Outcome, error) {
 	if r.Run != nil {
 		o.Flops = r.Run.Flops
 	}
-	o.Marginals, o.MarginalStated = r.Marginals, known(r.MarginalUncertainty)
+	o.Marginals, o.MarginalStated = query.Probabilities(r.Marginals), known(r.MarginalUncertainty)
 	if r.Bounds != nil {
 		o.Lower, o.Upper = known(r.Bounds.Lower), known(r.Bounds.Upper)
 	}

@@ -44,7 +44,7 @@ func TestObserve(t *testing.T) {
 			if x, ok := evidence[v]; ok {
 				label += "observed " + m.States[v][x] + ". "
 			}
-			for x, of := range row {
+			for x, of := range row.P {
 				if x > 0 {
 					label += ", "
 				}

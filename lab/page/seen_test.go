@@ -46,7 +46,7 @@ func (p *tab) says(m *factorgraph.Model, q query.Query) {
 	p.must(err)
 	for v, row := range r[0].Marginals {
 		var text []string
-		for x, chance := range row {
+		for x, chance := range row.P {
 			text = append(text, m.States[v][x]+" "+shown(chance))
 		}
 		end := ""

@@ -179,16 +179,7 @@ func decodeAnswer(b []byte) (*wire.Answer, error) {
 	if err := wire.Decode(b, &a); err != nil {
 		return nil, fault.New(fault.Internal, "client: stored answer: %w", err)
 	}
-	return byName(&a), nil
-}
-
-// byName fills the results' names, where the model has names.
-func byName(a *wire.Answer) *wire.Answer {
-	names := a.Named()
-	for i := range a.Results {
-		a.Results[i].Name(names)
-	}
-	return a
+	return &a, nil
 }
 
 // Wait returns the job's answer as soon as there is one. A deadline of ctx ends the wait, not the

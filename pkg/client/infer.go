@@ -110,7 +110,7 @@ func (c *Client) infer(ctx context.Context, m *wire.Request, digest string, b []
 		if !c.bus.GenuineAnswer(m.Job, reply.Header, reply.Data) {
 			return c.Wait(inner, m.Job) // the true one is stored, or will be
 		}
-		return byName(&a), nil
+		return &a, nil
 	case wire.Decode(data, &u) != nil:
 		return nil, fault.Wrap(fault.Internal, err)
 	}

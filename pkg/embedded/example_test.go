@@ -39,7 +39,7 @@ func Example() {
 		return
 	}
 	fmt.Printf("Z = %.0f\n", math.Exp(*answer.Results[0].LogZ))
-	fmt.Printf("P(x_1 = 1 | x_0 = 1) = %.3f\n", answer.Results[1].Marginals[1][1])
+	fmt.Printf("P(x_1 = 1 | x_0 = 1) = %.3f\n", answer.Results[1].Marginals[1].P[1])
 	// Output:
 	// Z = 6
 	// P(x_1 = 1 | x_0 = 1) = 0.667

@@ -183,7 +183,7 @@ func marginals(t *testing.T, m *factorgraph.Model, evidence []factorgraph.Eviden
 		if result.Status != query.StatusOK || !result.Exact || result.Zero {
 			t.Fatalf("query %d: %s, exact %v, zero %v: %+v", q, result.Status, result.Exact, result.Zero, result.Error)
 		}
-		list = append(list, result.Marginals)
+		list = append(list, query.Probabilities(result.Marginals))
 	}
 	return list
 }

@@ -63,10 +63,10 @@ func TestApproximateAnswersHoldWhatTheyState(t *testing.T) {
 						name, s, *r.LogZ, *want.LogZ, r.Uncertainty, r.Estimates)
 				}
 				for v := range r.Marginals {
-					for a, p := range r.Marginals[v] {
-						if math.Abs(p-want.Marginals[v][a]) > 0.02 {
+					for a, p := range r.Marginals[v].P {
+						if math.Abs(p-want.Marginals[v].P[a]) > 0.02 {
 							t.Errorf("%s, %+v: P(x_%d = %d) is %v, want %v",
-								name, s, v, a, p, want.Marginals[v][a])
+								name, s, v, a, p, want.Marginals[v].P[a])
 						}
 					}
 				}
@@ -200,10 +200,10 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 		t.Fatalf("ln Z %v, want %v: %+v", got.LogZ, *want.LogZ, got.Error)
 	}
 	for v := range want.Marginals {
-		for a := range want.Marginals[v] {
-			if math.Abs(got.Marginals[v][a]-want.Marginals[v][a]) > 1e-8 {
+		for a := range want.Marginals[v].P {
+			if math.Abs(got.Marginals[v].P[a]-want.Marginals[v].P[a]) > 1e-8 {
 				t.Errorf("P(x_%d = %d) is %v in slices, %v exactly",
-					v, a, got.Marginals[v][a], want.Marginals[v][a])
+					v, a, got.Marginals[v].P[a], want.Marginals[v].P[a])
 			}
 		}
 	}

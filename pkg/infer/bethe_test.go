@@ -57,9 +57,9 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 		t.Errorf("ln Z is off by %v", d)
 	}
 	for v, row := range exact[0].Marginals {
-		for x, p := range row {
-			if math.Abs(p-r.Marginals[v][x]) > 0.01 {
-				t.Errorf("P(x_%d = %d) = %v, exactly %v", v, x, r.Marginals[v][x], p)
+		for x, p := range row.P {
+			if math.Abs(p-r.Marginals[v].P[x]) > 0.01 {
+				t.Errorf("P(x_%d = %d) = %v, exactly %v", v, x, r.Marginals[v].P[x], p)
 			}
 		}
 	}

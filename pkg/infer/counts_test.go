@@ -200,7 +200,7 @@ func TestSymmetricFactorsInCountSpace(t *testing.T) {
 						given := map[int]int{1: c.levels - 1, v: x}
 						want = ratioBig(zOf(given), z)
 					}
-					if got := r.Marginals[v][x]; math.Abs(got-want) > 1e-11 || want > 1e-300 &&
+					if got := r.Marginals[v].P[x]; math.Abs(got-want) > 1e-11 || want > 1e-300 &&
 						math.Abs(got/want-1) > 1e-9 {
 						t.Errorf("%s: P(x_%d = %d) = %v, want %v", name, v, x, got, want)
 					}
@@ -323,7 +323,7 @@ func TestPartsBesideASymmetricFactor(t *testing.T) {
 		t.Fatalf("%+v, want ln Z %v", r, want)
 	}
 	for a := range 2 {
-		if got, want := r.Marginals[n][a], joint[a]/loop; math.Abs(got-want) > 1e-13 {
+		if got, want := r.Marginals[n].P[a], joint[a]/loop; math.Abs(got-want) > 1e-13 {
 			t.Errorf("P(x_%d = %d) = %v, want %v", n, a, got, want)
 		}
 		for b := range 2 {
@@ -354,8 +354,8 @@ func TestExactlyKOfThousands(t *testing.T) {
 		t.Fatalf("%+v, want ln Z %v", r.Error, want)
 	}
 	for v, p := range r.Marginals {
-		if math.Abs(p[1]-k/float64(n)) > 1e-12 {
-			t.Fatalf("P(x_%d = 1) = %v, want %v", v, p[1], k/float64(n))
+		if math.Abs(p.P[1]-k/float64(n)) > 1e-12 {
+			t.Fatalf("P(x_%d = 1) = %v, want %v", v, p.P[1], k/float64(n))
 		}
 	}
 	// All observed but one, and one too many: an impossible event is exactly 0.
@@ -414,7 +414,7 @@ func TestAssignmentsOfThousands(t *testing.T) {
 	}
 
 	size := make([]float64, n)
-	for _, x := range r.Samples {
+	for _, x := range r.Samples.Assignments {
 		ones := 0
 		for v := range n {
 			ones += x[v]
@@ -425,7 +425,7 @@ func TestAssignmentsOfThousands(t *testing.T) {
 		}
 	}
 	for v := range n {
-		q := r.Marginals[v][1]
+		q := r.Marginals[v].P[1]
 		if math.Abs(size[v]-draws*q) > 6*math.Sqrt(draws*q*(1-q))+1 {
 			t.Errorf("variable %d is 1 in %v of %d draws, with probability %v", v, size[v], draws, q)
 		}

@@ -101,23 +101,23 @@ func TestGradientsEqualEnumeration(t *testing.T) {
 		if want := *results[1].LogZ; math.Abs(*r.LogZ-want) > 1e-10 {
 			t.Errorf("seed %d: ln Z %v, without gradients %v", seed, *r.LogZ, want)
 		}
-		if len(r.Gradients) != len(m.Factors) {
-			t.Fatalf("seed %d: gradients of %d factors, there are %d", seed, len(r.Gradients), len(m.Factors))
+		if len(r.Gradients.By) != len(m.Factors) {
+			t.Fatalf("seed %d: gradients of %d factors, there are %d", seed, len(r.Gradients.By), len(m.Factors))
 		}
 		if r.Marginals != nil {
-			near(t, fmt.Sprint("seed ", seed), r.Marginals, results[1].Marginals)
+			near(t, fmt.Sprint("seed ", seed), query.Probabilities(r.Marginals), query.Probabilities(results[1].Marginals))
 		}
 		for f := range m.Factors {
 			all := numbers(m.Factors[f].Table)
-			if len(all) != len(r.Gradients[f]) {
-				t.Fatalf("seed %d, factor %d: %d gradients of %d numbers", seed, f, len(r.Gradients[f]), len(all))
+			if len(all) != len(r.Gradients.By[f]) {
+				t.Fatalf("seed %d, factor %d: %d gradients of %d numbers", seed, f, len(r.Gradients.By[f]), len(all))
 			}
 			kinds[fmt.Sprintf("%T", m.Factors[f].Table)] += len(all)
 			for k, n := range all {
 				want, size := enumerated(m, ev, n, z)
-				if asked++; math.Abs(r.Gradients[f][k]-want) > 1e-9*(size+math.Abs(want)) {
+				if asked++; math.Abs(r.Gradients.By[f][k]-want) > 1e-9*(size+math.Abs(want)) {
 					t.Errorf("seed %d, factor %d (%T), number %d: %v, enumeration %v",
-						seed, f, m.Factors[f].Table, k, r.Gradients[f][k], want)
+						seed, f, m.Factors[f].Table, k, r.Gradients.By[f][k], want)
 				}
 			}
 		}
@@ -165,7 +165,7 @@ func TestSignedGradientsSaySo(t *testing.T) {
 		}
 		r := results[0]
 		z := 0.3*(0.1+sign*0.1) + 0.7*5
-		if want := (0.1 + sign*0.1) / z; r.Gradients == nil || math.Abs(r.Gradients[0][0]-want) > 1e-11*0.2/z {
+		if want := (0.1 + sign*0.1) / z; r.Gradients == nil || math.Abs(r.Gradients.By[0][0]-want) > 1e-11*0.2/z {
 			t.Errorf("sign %v: %v, want %v", sign, r.Gradients, want)
 		}
 		if said := strings.Contains(strings.Join(r.Warnings, "\n"), "both signs"); said != (sign < 0) {

@@ -290,9 +290,9 @@ func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
 	for v := range want {
 		for a := range want[v] {
 			for name, r := range map[string]query.Result{"whole": whole, "sliced": sliced} {
-				if math.Abs(r.Marginals[v][a]-want[v][a]) > 1e-10 {
+				if math.Abs(r.Marginals[v].P[a]-want[v][a]) > 1e-10 {
 					t.Errorf("%s: P(x_%d = %d) = %v, want %v",
-						name, v, a, r.Marginals[v][a], want[v][a])
+						name, v, a, r.Marginals[v].P[a], want[v][a])
 				}
 			}
 		}

@@ -113,9 +113,9 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 			if asked.Marginals {
 				for v, row := range oracle.Marginals(m, ev) {
 					for a := range row {
-						if math.Abs(r.Marginals[v][a]-row[a]) > 1e-12 {
+						if math.Abs(r.Marginals[v].P[a]-row[a]) > 1e-12 {
 							t.Errorf("seed %d: P(x_%d = %d) = %v, want %v",
-								seed, v, a, r.Marginals[v][a], row[a])
+								seed, v, a, r.Marginals[v].P[a], row[a])
 						}
 					}
 				}

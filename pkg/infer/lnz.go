@@ -55,7 +55,7 @@ func Marginals(
 	case r.Zero:
 		return nil, fault.Wrap(fault.BadInput, ErrImpossible)
 	}
-	return r.Marginals, nil
+	return query.Probabilities(r.Marginals), nil
 }
 
 // runExact returns the answer to one query by method exact.

@@ -73,7 +73,7 @@ func ExampleRun() {
 	for _, r := range results {
 		fmt.Printf("ln Z = %.4f, exact %v\n", *r.LogZ, r.Exact)
 	}
-	fmt.Printf("P(rain | wet) = %.4f\n", math.Exp(*results[1].LnRatio))
+	fmt.Printf("P(rain | wet) = %.4f\n", math.Exp(*results[1].Ratio.Ln))
 	// Output:
 	// ln Z = -0.8021, exact true
 	// ln Z = -1.8302, exact true

@@ -50,7 +50,7 @@ func TestLowRankFactors(t *testing.T) {
 		for u, x := range observed {
 			with[u] = x
 		}
-		if got, want := results[1].Marginals[k][1], math.Exp(total(with)-total(observed)); math.Abs(got-want) > 1e-9 {
+		if got, want := results[1].Marginals[k].P[1], math.Exp(total(with)-total(observed)); math.Abs(got-want) > 1e-9 {
 			t.Errorf("variable %d is up with %v, want %v", v, got, want)
 		}
 	}

@@ -46,7 +46,7 @@ func TestNarrowModesAreNotMissed(t *testing.T) {
 			return results[0]
 		}
 		exact := ask(query.Settings{Method: query.MethodExact}, query.Query{Marginals: true})
-		share := exact.Marginals[40][1]
+		share := exact.Marginals[40].P[1]
 		if share > 0.05 {
 			narrow++
 		}
@@ -58,15 +58,16 @@ func TestNarrowModesAreNotMissed(t *testing.T) {
 			if r.Uncertainty == nil || math.Abs(*r.LogZ-*exact.LogZ) > 3**r.Uncertainty || *r.Uncertainty > 0.2 {
 				t.Errorf("seed %d, %s: ln Z %v, uncertain by %v; want %v", seed, name, *r.LogZ, r.Uncertainty, *exact.LogZ)
 			}
-			off := math.Abs(r.Marginals[40][1] - share)
+			off := math.Abs(r.Marginals[40].P[1] - share)
 			if r.MarginalUncertainty == nil || off > 3**r.MarginalUncertainty || off > 0.05 {
-				t.Errorf("seed %d, %s: the narrow mode has %v, uncertain by %v; want %v", seed, name, r.Marginals[40][1], r.MarginalUncertainty, share)
+				t.Errorf("seed %d, %s: the narrow mode has %v, uncertain by %v; want %v",
+					seed, name, r.Marginals[40].P[1], r.MarginalUncertainty, share)
 			}
 		}
 		weight, total := 0.0, 0.0
-		for k, w := range drawn.SampleWeights {
+		for k, w := range drawn.Samples.Weights {
 			total += w
-			if drawn.Samples[k][40] == 1 {
+			if drawn.Samples.Assignments[k][40] == 1 {
 				weight += w
 			}
 		}

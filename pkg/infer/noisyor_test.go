@@ -60,8 +60,8 @@ func TestRareDiseases(t *testing.T) {
 	}
 	for v, row := range oracle.Marginals(m, q.Evidence) {
 		for x, p := range row {
-			if math.Abs(r.Marginals[v][x]-p) > 1e-13 {
-				t.Errorf("P(x_%d = %d) is %v, want %v", v, x, r.Marginals[v][x], p)
+			if math.Abs(r.Marginals[v].P[x]-p) > 1e-13 {
+				t.Errorf("P(x_%d = %d) is %v, want %v", v, x, r.Marginals[v].P[x], p)
 			}
 		}
 	}

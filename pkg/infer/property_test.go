@@ -78,9 +78,9 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 		solved++
 		for v, row := range oracle.Marginals(m, asked.Evidence) {
 			for a, p := range row {
-				if math.Abs(r.Marginals[v][a]-p) > rounding {
+				if math.Abs(r.Marginals[v].P[a]-p) > rounding {
 					t.Errorf("seed %d, %+v: P(x_%d = %d) = %v, want %v",
-						seed, s, v, a, r.Marginals[v][a], p)
+						seed, s, v, a, r.Marginals[v].P[a], p)
 				}
 			}
 		}

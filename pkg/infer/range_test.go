@@ -83,11 +83,11 @@ func TestValuesBeyondFloat64(t *testing.T) {
 						t.Fatalf("%s, maps %s, cores %s: ln Z %v, %+v",
 							c.name, maps, cores, deref(a.LogZ), a)
 					}
-					if p := a.Marginals[0][0]; math.Abs(p-c.p0) > 1e-9+1e-2*c.p0*(1-c.p0) {
+					if p := a.Marginals[0].P[0]; math.Abs(p-c.p0) > 1e-9+1e-2*c.p0*(1-c.p0) {
 						t.Errorf("%s, maps %s, cores %s: P(x_0 = 0) = %v, want %v",
 							c.name, maps, cores, p, c.p0)
 					}
-					if joint != nil && math.Abs(a.Joint.P[0]-a.Marginals[0][0]) > 1e-9 {
+					if joint != nil && math.Abs(a.Joint.P[0]-a.Marginals[0].P[0]) > 1e-9 {
 						t.Errorf("%s: joint %v, marginals %v", c.name, a.Joint.P, a.Marginals[0])
 					}
 				}
@@ -455,8 +455,8 @@ func TestEstimatesBeyondTheRange(t *testing.T) {
 			t.Errorf("seed %d: ln Z %v ± %v, truth %v", seed, *r.LogZ, *r.Uncertainty, truth)
 		}
 		for v, p := range r.Marginals { // flipping all spins leaves the model unchanged
-			if math.Abs(p[0]-0.5) > 3**r.MarginalUncertainty {
-				t.Errorf("seed %d: P(x_%d = 0) is %v ± %v, truth 1/2", seed, v, p[0], *r.MarginalUncertainty)
+			if math.Abs(p.P[0]-0.5) > 3**r.MarginalUncertainty {
+				t.Errorf("seed %d: P(x_%d = 0) is %v ± %v, truth 1/2", seed, v, p.P[0], *r.MarginalUncertainty)
 			}
 		}
 	}

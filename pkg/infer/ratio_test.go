@@ -43,22 +43,22 @@ func TestConditionalProbabilitiesByRatio(t *testing.T) {
 			r := results[q]
 			switch {
 			case zGiven.Sign() == 0:
-				if r.LnRatio != nil ||
+				if r.Ratio != nil ||
 					!strings.Contains(strings.Join(r.Warnings, ";"), "Z of query 1") {
-					t.Errorf("seed %d: ratio %v over 0, warnings %q", seed, r.LnRatio, r.Warnings)
+					t.Errorf("seed %d: ratio %v over 0, warnings %q", seed, r.Ratio, r.Warnings)
 				}
 			case zBoth.Sign() == 0:
-				if r.LnRatio != nil || !r.Zero {
-					t.Errorf("seed %d: ratio %v of 0", seed, r.LnRatio)
+				if r.Ratio == nil || r.Ratio.Ln != nil || !r.Zero {
+					t.Errorf("seed %d: ratio %v of 0", seed, r.Ratio)
 				}
-			case r.LnRatio == nil ||
-				math.Abs(*r.LnRatio-(oracle.Ln(zBoth)-oracle.Ln(zGiven))) > 1e-12:
+			case r.Ratio == nil ||
+				math.Abs(*r.Ratio.Ln-(oracle.Ln(zBoth)-oracle.Ln(zGiven))) > 1e-12:
 				t.Errorf("seed %d: ratio %v, want %v",
-					seed, r.LnRatio, oracle.Ln(zBoth)-oracle.Ln(zGiven))
+					seed, r.Ratio, oracle.Ln(zBoth)-oracle.Ln(zGiven))
 			}
-			if r.Run == nil || results[1].LnRatio != nil {
+			if r.Run == nil || results[1].Ratio != nil {
 				t.Errorf("seed %d: run %v, ratio of the query asked over nothing %v",
-					seed, r.Run, results[1].LnRatio)
+					seed, r.Run, results[1].Ratio)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/testing/oracle"
@@ -43,25 +42,26 @@ func TestSampledEventsAndTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, over := results[0], results[1]
-		if r.Status != query.StatusOK || over.Status != query.StatusOK || over.LnRatio == nil || *over.LnRatio > 0 {
-			t.Fatalf("seed %d: %+v, %+v, ratio %v", seed, r.Error, over.Error, over.LnRatio)
+		if r.Status != query.StatusOK || over.Status != query.StatusOK || over.Ratio == nil || *over.Ratio.Ln > 0 {
+			t.Fatalf("seed %d: %+v, %+v, ratio %v", seed, r.Error, over.Error, over.Ratio)
 		}
 		if e := results[2].Error; e == nil || e.Code != "unsupported" {
 			t.Fatalf("seed %d: the most probable explanation: %+v", seed, e)
 		}
-		if !slices.Equal(r.Targets, []int{5, 2}) || len(r.Marginals) != 2 || r.MarginalUncertainty == nil || *r.MarginalUncertainty > 1 {
-			t.Fatalf("seed %d: targets %v, %d marginals, uncertainty %v", seed, r.Targets, len(r.Marginals), r.MarginalUncertainty)
+		if len(r.Marginals) != 2 ||
+			r.Marginals[0].Variable != 5 || r.Marginals[1].Variable != 2 || r.MarginalUncertainty == nil || *r.MarginalUncertainty > 1 {
+			t.Fatalf("seed %d: marginals %+v, uncertainty %v", seed, r.Marginals, r.MarginalUncertainty)
 		}
 		tested += 2
 		all := oracle.Marginals(m, given)
 		p := all[3][seed%2]
-		if math.Abs(*over.LnRatio-math.Log(p)) > 1.5*(*r.Uncertainty+*over.Uncertainty) {
+		if math.Abs(*over.Ratio.Ln-math.Log(p)) > 1.5*(*r.Uncertainty+*over.Uncertainty) {
 			wrong++
 		}
 		worst := 0.0
-		for k, v := range r.Targets {
-			for x := range all[v] {
-				worst = max(worst, math.Abs(r.Marginals[k][x]-all[v][x]))
+		for _, posterior := range r.Marginals {
+			for x, p := range all[posterior.Variable] {
+				worst = max(worst, math.Abs(posterior.P[x]-p))
 			}
 		}
 		if worst > 1.5**r.MarginalUncertainty {

@@ -51,7 +51,7 @@ func TestSampledAgainstBruteForce(t *testing.T) {
 		worst := 0.0
 		for v := range exact {
 			for x := range exact[v] {
-				worst = max(worst, math.Abs(exact[v][x]-r.Marginals[v][x]))
+				worst = max(worst, math.Abs(exact[v][x]-r.Marginals[v].P[x]))
 			}
 		}
 		if r.MarginalUncertainty == nil || worst > 3**r.MarginalUncertainty || *r.MarginalUncertainty > 1 {

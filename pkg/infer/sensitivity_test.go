@@ -167,7 +167,7 @@ func TestSensitivityEqualsEnumeration(t *testing.T) {
 			}
 			for k, theta := range m.Factors[f].Table.(*tensor.Dense).Data {
 				const h = 1e-5
-				differences(t, seed, s.Derivatives[f][k], p, probability(varied(m, f, k, theta+h, false), observed, v, x), h)
+				differences(t, seed, s.Derivatives.By[f][k], p, probability(varied(m, f, k, theta+h, false), observed, v, x), h)
 				from, to := theta*(1-share), theta*(1+share)
 				if row {
 					to = min(1, to)

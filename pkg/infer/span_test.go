@@ -223,9 +223,9 @@ func (c checkedSpan) ratio(r, over *query.Result, all enumerated) {
 	if over.Zero {
 		return
 	}
-	if want := c.all.sums(nil)[0].LnOver(all.sums(nil)[0]); r.LnRatio == nil ||
-		math.Abs(*r.LnRatio-want) > 1e-10+0x1p-48*math.Abs(*over.LogZ) {
-		c.t.Errorf("%s: ln P is %+v, want %v", c.what, r.LnRatio, want)
+	if want := c.all.sums(nil)[0].LnOver(all.sums(nil)[0]); r.Ratio == nil ||
+		math.Abs(*r.Ratio.Ln-want) > 1e-10+0x1p-48*math.Abs(*over.LogZ) {
+		c.t.Errorf("%s: ln P is %+v, want %v", c.what, r.Ratio, want)
 	}
 }
 
@@ -233,7 +233,7 @@ func (c checkedSpan) marginals(r *query.Result) {
 	z := c.all.sums(nil)[0]
 	for v := range c.m.Domains {
 		for x, part := range c.all.sums([]int{v}) {
-			if r.Marginals == nil || math.Abs(r.Marginals[v][x]-part.Over(z)) > 1e-11 {
+			if r.Marginals == nil || math.Abs(r.Marginals[v].P[x]-part.Over(z)) > 1e-11 {
 				c.t.Errorf("%s, query %d: P(%d = %d) is %v, want %v", c.what, r.Query, v, x, r.Marginals, part.Over(z))
 			}
 		}
@@ -264,7 +264,7 @@ func (c checkedSpan) assignments(r *query.Result, seed uint64, set []int) {
 		math.Abs(r.Map.LnWeight-ln) > 1e-11*(1+math.Abs(ln)) {
 		c.t.Errorf("%s: MAP %+v, want %v with ln %v", c.what, r.Map, some.values(at), ln)
 	}
-	for _, x := range r.Samples {
+	for _, x := range samples(r) {
 		k := 0
 		for v, a := range x {
 			k = k*c.m.Domains[v] + a
@@ -277,8 +277,8 @@ func (c checkedSpan) assignments(r *query.Result, seed uint64, set []int) {
 
 // gradients compares a few, each the difference of two enumerations, and reports whether they have exponents.
 func (c checkedSpan) gradients(r *query.Result, ev factorgraph.Evidence, rng *rand.Rand) bool {
-	if (r.Gradients == nil) == (r.ScaledGradients == nil) {
-		c.t.Fatalf("%s: gradients %v, with exponents %v", c.what, r.Gradients, r.ScaledGradients)
+	if r.Gradients == nil || (r.Gradients.By == nil) == (r.Gradients.Mantissas == nil) {
+		c.t.Fatalf("%s: gradients %+v", c.what, r.Gradients)
 	}
 	z := c.all.sums(nil)[0]
 	for range 2 {
@@ -292,15 +292,15 @@ func (c checkedSpan) gradients(r *query.Result, ev factorgraph.Evidence, rng *ra
 		want := one.Add(enumerate(c.m, ev).sums(nil)[0].Neg())
 		*list[k] = was
 		var got oracle.Number
-		if r.Gradients != nil {
-			got = oracle.FromFloat(r.Gradients[f][k], exps[k])
+		if r.Gradients.By != nil {
+			got = oracle.FromFloat(r.Gradients.By[f][k], exps[k])
 		} else {
-			got = oracle.FromFloat(r.ScaledGradients.Mantissas[f][k], r.ScaledGradients.Exponents[f][k]+exps[k])
+			got = oracle.FromFloat(r.Gradients.Mantissas[f][k], r.Gradients.Exponents[f][k]+exps[k])
 		}
 		got = got.Mul(z)
-		if least := z.Mul(oracle.FromFloat(1, exps[k]-1074)); r.Gradients != nil && want.Over(least) < 1e16 {
+		if least := z.Mul(oracle.FromFloat(1, exps[k]-1074)); r.Gradients.By != nil && want.Over(least) < 1e16 {
 			if got.Over(least) > 1e16 {
-				c.t.Errorf("%s: the gradient by number %d of factor %d is %v, and below float64", c.what, k, f, r.Gradients[f][k])
+				c.t.Errorf("%s: the gradient by number %d of factor %d is %v, and below float64", c.what, k, f, r.Gradients.By[f][k])
 			}
 			continue
 		}
@@ -308,13 +308,13 @@ func (c checkedSpan) gradients(r *query.Result, ev factorgraph.Evidence, rng *ra
 			c.t.Errorf("%s: the gradient by number %d of factor %d is off by %v", c.what, k, f, got.Over(want))
 		}
 	}
-	return r.ScaledGradients != nil
+	return r.Gradients.By == nil
 }
 
 // sensitivity compares a few derivatives of P, each of two pairs of enumerations, and a swing.
 func (c checkedSpan) sensitivity(r *query.Result, ev factorgraph.Evidence, rng *rand.Rand) {
 	s := r.Sensitivity
-	if s == nil || (len(s.Derivatives) > 0) == (s.ScaledDerivatives != nil) {
+	if s == nil || (s.Derivatives.By != nil) == (s.Derivatives.Mantissas != nil) {
 		c.t.Fatalf("%s: sensitivity %+v, %q", c.what, s, r.Warnings)
 	}
 	z, target := c.all.sums(nil)[0], c.all.sums([]int{s.Variable})[0]
@@ -341,10 +341,10 @@ func (c checkedSpan) sensitivity(r *query.Result, ev factorgraph.Evidence, rng *
 	want, size := part.Mul(z).Add(target.Mul(total).Neg()), part.Mul(z).Add(target.Mul(total))
 	unit := z.Mul(z).Mul(oracle.FromFloat(1, exps[k]))
 	var got oracle.Number
-	if len(s.Derivatives) > 0 {
-		got = oracle.FromFloat(s.Derivatives[f][k], 0)
+	if s.Derivatives.By != nil {
+		got = oracle.FromFloat(s.Derivatives.By[f][k], 0)
 	} else {
-		got = oracle.FromFloat(s.ScaledDerivatives.Mantissas[f][k], s.ScaledDerivatives.Exponents[f][k])
+		got = oracle.FromFloat(s.Derivatives.Mantissas[f][k], s.Derivatives.Exponents[f][k])
 	}
 	off := got.Mul(unit).Add(want.Neg())
 	if !off.IsZero() && (size.IsZero() || math.Abs(off.Over(size)) > 1e-10) && math.Abs(off.Over(unit)) > 1e-300 {

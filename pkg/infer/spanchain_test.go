@@ -224,7 +224,7 @@ func TestLongModelsThatSpanMoreThanFloat64(t *testing.T) {
 			if err == nil {
 				want, _ = new(big.Float).Quo(newChained(m, given, -1, nil).z(), z).Float64()
 			}
-			if got := results[0].Marginals[v][x]; math.Abs(got-want) > 1e-11 {
+			if got := results[0].Marginals[v].P[x]; math.Abs(got-want) > 1e-11 {
 				t.Errorf("seed %d: P(%d = %d) is %v, want %v", seed, v, x, got, want)
 			}
 		}
@@ -263,12 +263,12 @@ func TestLongModelsThatSpanMoreThanFloat64(t *testing.T) {
 			want := newChained(m, ev, f, one).z()
 			var mant float64
 			var exp int64
-			if r := results[2]; r.Gradients != nil {
-				mant = r.Gradients[f][k]
+			if r := results[2]; r.Gradients.By != nil {
+				mant = r.Gradients.By[f][k]
 			} else {
-				mant, exp = r.ScaledGradients.Mantissas[f][k], r.ScaledGradients.Exponents[f][k]
+				mant, exp = r.Gradients.Mantissas[f][k], r.Gradients.Exponents[f][k]
 			}
-			if want.Sign() == 0 || results[2].Gradients != nil && lnBig(want)-lnBig(z) < -700 {
+			if want.Sign() == 0 || results[2].Gradients.By != nil && lnBig(want)-lnBig(z) < -700 {
 				continue
 			}
 			if ln := math.Log(mant) + float64(exp)*math.Ln2; math.Abs(ln-(lnBig(want)-lnBig(z))) > 1e-10+0x1p-50*math.Abs(lnBig(z)) {

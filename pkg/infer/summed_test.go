@@ -105,8 +105,8 @@ func TestEffectsThatAreSummedOut(t *testing.T) {
 			}
 			for v, p := range oracle.Marginals(m, e) {
 				for x := range p {
-					if math.Abs(got.Marginals[v][x]-p[x]) > 1e-10 {
-						t.Errorf("seed %d: P(%d = %d) is %v, want %v", seed, v, x, got.Marginals[v][x], p[x])
+					if math.Abs(got.Marginals[v].P[x]-p[x]) > 1e-10 {
+						t.Errorf("seed %d: P(%d = %d) is %v, want %v", seed, v, x, got.Marginals[v].P[x], p[x])
 					}
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -61,27 +62,27 @@ func TestWeightedSamplesAreOfTheModel(t *testing.T) {
 			continue
 		}
 		tested++
-		if len(r.Samples) < n/3 || len(r.Samples) < n && len(r.Warnings) == 0 ||
-			len(r.SampleWeights) != len(r.Samples) || r.EffectiveSamples == nil || *r.Seed != seed+1 {
-			t.Fatalf("seed %d: %d samples, %d weights, %v effective", seed, len(r.Samples), len(r.SampleWeights), r.EffectiveSamples)
+		if len(r.Samples.Assignments) < n/3 || len(r.Samples.Assignments) < n && len(r.Warnings) == 0 ||
+			len(r.Samples.Weights) != len(r.Samples.Assignments) || r.Samples.Effective == nil || r.Samples.Seed != seed+1 {
+			t.Fatalf("seed %d: %d samples, %d weights, %v effective", seed, len(r.Samples.Assignments), len(r.Samples.Weights), r.Samples.Effective)
 		}
 		share, squares := make([]float64, len(all.weights)), make([]float64, len(all.weights))
 		total, square := 0.0, 0.0
-		for i, x := range r.Samples {
+		for i, x := range r.Samples.Assignments {
 			k := 0
 			for v, a := range x {
 				k = k*all.domains[v] + a
 			}
-			w := r.SampleWeights[i]
+			w := r.Samples.Weights[i]
 			share[k] += w
 			squares[k] += w * w
 			total += w
 			square += w * w
 		}
-		if math.Abs(total-1) > 1e-9 || math.Abs(*r.EffectiveSamples*square-1) > 1e-9 {
-			t.Errorf("seed %d: weights sum to %v, %v effective of %v", seed, total, *r.EffectiveSamples, 1/square)
+		if math.Abs(total-1) > 1e-9 || math.Abs(*r.Samples.Effective*square-1) > 1e-9 {
+			t.Errorf("seed %d: weights sum to %v, %v effective of %v", seed, total, *r.Samples.Effective, 1/square)
 		}
-		least = min(least, *r.EffectiveSamples/float64(len(r.Samples)))
+		least = min(least, *r.Samples.Effective/float64(len(r.Samples.Assignments)))
 		for k, w := range all.weights {
 			p := 0.0
 			if !w.IsZero() {
@@ -90,7 +91,7 @@ func TestWeightedSamplesAreOfTheModel(t *testing.T) {
 			if p == 0 && share[k] > 0 {
 				t.Fatalf("seed %d: %v was drawn and has weight 0", seed, all.values(k))
 			}
-			if p**r.EffectiveSamples < 20 {
+			if p**r.Samples.Effective < 20 {
 				continue
 			}
 			cells++
@@ -110,13 +111,13 @@ func TestWeightedSamplesAreTheSameBits(t *testing.T) {
 	s := query.Settings{Method: query.MethodSampled, Budget: 1e7}
 	one, _ := weighted(t, 4, 100, s)
 	two, _ := weighted(t, 4, 100, s)
-	if one.Status != query.StatusOK || len(one.Samples) != 100 {
+	if one.Status != query.StatusOK || len(one.Samples.Assignments) != 100 {
 		t.Fatalf("%+v", one.Error)
 	}
-	if !slices.Equal(one.SampleWeights, two.SampleWeights) || !slices.EqualFunc(one.Samples, two.Samples, slices.Equal[[]int]) {
+	if !reflect.DeepEqual(one.Samples, two.Samples) {
 		t.Error("the same samples have other bits")
 	}
-	for _, x := range one.SampleWeights {
+	for _, x := range one.Samples.Weights {
 		if !(x > 0) {
 			t.Errorf("a weight of %v", x)
 		}
@@ -144,8 +145,9 @@ func TestSamplesBeyondTheMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := results[0]
-		if r.Status != query.StatusOK || len(r.Samples) != 10 || (r.SampleWeights != nil) != c.weights || r.Exact == c.weights {
-			t.Errorf("%d variables: %+v, %d samples, weights %v, exact %v", c.variables, r.Error, len(r.Samples), r.SampleWeights, r.Exact)
+		if r.Status != query.StatusOK || len(r.Samples.Assignments) != 10 || (r.Samples.Weights != nil) != c.weights || r.Exact == c.weights {
+			t.Errorf("%d variables: %+v, %d samples, weights %v, exact %v",
+				c.variables, r.Error, len(r.Samples.Assignments), r.Samples.Weights, r.Exact)
 		}
 	}
 }

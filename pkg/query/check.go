@@ -132,6 +132,10 @@ func (n *ByName) check(q *Query) (field string, err error) {
 		return "named.targets", errors.New("both named.targets and targets are given")
 	case len(n.Map) > 0 && len(q.Map) > 0:
 		return "named.map", errors.New("both named.map and map are given")
+	case n.Sensitivity != nil && q.Sensitivity != nil:
+		return "named.sensitivity", errors.New("both named.sensitivity and sensitivity are given")
+	case n.Information != nil && q.Information != nil:
+		return "named.information", errors.New("both named.information and information are given")
 	}
 	return "", nil
 }

@@ -10,6 +10,18 @@ type Conflict struct {
 
 // Observed is an observation of a conflict.
 type Observed struct {
-	Variable int  `json:"variable" msgpack:"v"`
-	Value    *int `json:"value" msgpack:"x,omitempty"` // null for a likelihood with weights of 0
+	Variable int    `json:"variable" msgpack:"v"`
+	Name     string `json:"name,omitempty" msgpack:"-"`
+	Value    *int   `json:"value" msgpack:"x,omitempty"`           // null for a likelihood with weights of 0
+	State    string `json:"state,omitempty" msgpack:"-"` // the name of the value
+}
+
+func (c *Conflict) name(n Names) {
+	for i := range c.Observations {
+		o := &c.Observations[i]
+		o.Name = n.Variable(o.Variable)
+		if o.Value != nil {
+			o.State = n.Value(o.Variable, *o.Value)
+		}
+	}
 }

@@ -23,6 +23,7 @@ type Ask struct {
 // Information is the value of observing each of some variables for a target, on average over their outcomes.
 type Information struct {
 	Target          int          `json:"target"`
+	Name            string       `json:"name,omitempty"`             // of the target
 	Entropy         float64      `json:"entropy"`                    // of the target under the evidence, nats
 	Exact           bool         `json:"exact"`                      // everything was computed exactly, up to rounding
 	Action          *int         `json:"action,omitempty"`           // the best under the evidence alone; with a utility
@@ -33,9 +34,17 @@ type Information struct {
 // Observable is a variable that could be observed next.
 type Observable struct {
 	Variable        int      `json:"variable"`
+	Name            string   `json:"name,omitempty"`
 	MutualInfo      float64  `json:"mutual_information"`     // nats: entropy less expected entropy
 	ExpectedEntropy float64  `json:"expected_entropy"`       // of the target once this is observed, nats
 	UtilityGain     *float64 `json:"utility_gain,omitempty"` // of the best action then over the best now
+}
+
+func (i *Information) name(n Names) {
+	i.Name = n.Variable(i.Target)
+	for k := range i.Candidates {
+		i.Candidates[k].Name = n.Variable(i.Candidates[k].Variable)
+	}
 }
 
 // checkAsk checks the Ask of a query: variables that are not observed, and a utility per action and value.

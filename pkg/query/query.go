@@ -87,11 +87,30 @@ const MaxSampled = 1 << 24
 // MaxBest bounds the most probable assignments of a query, MaxSampled their values together.
 const MaxBest = 1000
 
-// ByName lists variables by their names, or positions in decimal digits where they have none.
+// ByName asks by the names of variables and values, or positions in decimal digits where they have none, in place of the fields of Query
+// that are called the same.
 type ByName struct {
-	Joint   []string `msgpack:"joint,omitempty"`   // in place of Query.Joint
-	Targets []string `msgpack:"targets,omitempty"` // in place of Query.Targets
-	Map     []string `msgpack:"map,omitempty"`     // in place of Query.Map
+	Joint       []string     `msgpack:"joint,omitempty"`
+	Targets     []string     `msgpack:"targets,omitempty"`
+	Map         []string     `msgpack:"map,omitempty"`
+	Sensitivity *NamedTarget `msgpack:"sensitivity,omitempty"`
+	Information *NamedAsk    `msgpack:"information,omitempty"`
+}
+
+// NamedTarget is a Sensitivity by name.
+type NamedTarget struct {
+	Variable string  `msgpack:"variable"`
+	Value    string  `msgpack:"value"`
+	Range    float64 `msgpack:"range,omitempty"`
+	Top      int     `msgpack:"top,omitempty"`
+}
+
+// NamedAsk is an Ask by name. Utility is a JSON text, {"operate": {"no": -5, "yes": 10}, "wait": [0, -20]}: the worth of each action by the
+// values of the target, or in their sequence; what is not named is worth 0. Actions are numbered in the sequence of their names.
+type NamedAsk struct {
+	Target     string   `msgpack:"target"`
+	Candidates []string `msgpack:"candidates,omitempty"`
+	Utility    string   `msgpack:"utility,omitempty"`
 }
 
 // OfVariables reports whether something is asked that is said of variables, and not of evidence alone.

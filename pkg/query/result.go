@@ -18,7 +18,7 @@ const (
 	StatusError = "error"
 )
 
-// Result answers one query. Its JSON form is the output of `btn infer --json`; null where a field does not apply.
+// Result answers one query: what all answers share, and the answers to its questions. Its JSON form is the output of `btn infer --json`.
 type Result struct {
 	Job                string       `json:"job"`
 	Query              int          `json:"query"`  // position in the request
@@ -35,36 +35,9 @@ type Result struct {
 	ConditionGram      *float64     `json:"condition_gram"`
 	Certificate        *Certificate `json:"certificate"`
 	CancellationDigits *float64     `json:"cancellation_digits"`
-	Marginals          [][]float64  `json:"marginals"` // P(x_i = a) per variable and value; null unless asked for
-	// Targets are the variables that Marginals are of, in sequence, where the query named them; absent: of all.
-	Targets []int  `json:"targets,omitempty"`
-	Joint   *Joint `json:"joint"` // of the set of variables that was asked for; null without one
-	// Gradients are ∂ ln Z/∂θ in nats, by factor of the model a list of its numbers in their sequence; absent unless asked for.
-	Gradients [][]float64 `json:"gradients,omitempty"`
-	// ScaledGradients are there in the place of Gradients where one is beyond float64.
-	ScaledGradients *ScaledGradients `json:"scaled_gradients,omitempty"`
-	// Likelihood sums up the cases of a query; absent without. LogZ is Likelihood.Ln then, null if that is.
-	Likelihood *Likelihood `json:"likelihood,omitempty"`
-	// Conflict is there where it was asked for, Z is 0, and it was found out.
-	Conflict *Conflict `json:"conflict,omitempty"`
-	// Information is there where it was asked for and the evidence is possible.
-	Information *Information `json:"information,omitempty"`
-	// Sensitivity belongs to the requested target; absent without, and where Z is 0.
-	Sensitivity *SensitivityResult `json:"sensitivity,omitempty"`
-	// LnRatio is ln P(event | given) in nats: ln Z of this query less ln Z of the one that it is asked over.
-	LnRatio      *float64 `json:"ln_ratio"`
-	EvidenceFile *string  `json:"evidence_file"`
-	// MPE, Map, Samples and Seed are there where they were asked for, and Z is not 0: samples have a value per variable.
-	MPE     *Explanation `json:"mpe,omitempty"`
-	Map     *MarginalMap `json:"map,omitempty"`
-	Samples [][]int      `json:"samples,omitempty"`
-	// SampleWeights are there where samples do not have the same weight: they sum to 1, and Σ w f(x) is an estimate of the mean of f.
-	// EffectiveSamples is 1/Σ w² then: the number of equally weighted samples that they are worth.
-	SampleWeights    []float64 `json:"sample_weights,omitempty"`
-	EffectiveSamples *float64  `json:"effective_samples,omitempty"`
-	Seed             *uint64   `json:"seed,omitempty"`
-	Warnings         []string  `json:"warnings"`
-	Cache            string    `json:"cache"` // "hit", "miss" or "off"
+	EvidenceFile       *string      `json:"evidence_file"` // the name of the evidence in the request
+	Warnings           []string     `json:"warnings"`
+	Cache              string       `json:"cache"` // "hit", "miss" or "off"
 	// Relearned names the parts that were learned for this evidence, where the model's own parts do not serve; else empty.
 	Relearned string `json:"relearned,omitempty"`
 	Plan      *Cost  `json:"plan"`
@@ -77,11 +50,26 @@ type Result struct {
 	MarginalUncertainty *float64         `json:"marginal_uncertainty"` // largest error of a probability, at most 1; null as Uncertainty
 	Estimates           []EstimateResult `json:"estimates"`            // of an approximate answer, in sequence; null without
 	Propagation         *Propagation     `json:"bp"`                   // belief propagation, where it was used
-	// Named has names beside positions, where the model has names: readers of an answer make it with Name. Absent in messages.
-	Named *Named `json:"named,omitempty"`
 	// Ended says why an approximate answer stopped growing: settled, complete (the budget was spent), deadline; empty otherwise.
 	Ended     string             `json:"ended"`
 	TimingsMS map[string]float64 `json:"timings_ms"`
+	Answers
+}
+
+// Answers has one answer for each question of a query beside ln Z: nil if it is not asked, or there is none, as for most if Z is 0. Answers
+// about variables have their positions and, if the model has names, these too.
+type Answers struct {
+	Marginals   []Posterior        `json:"marginals,omitempty"`
+	Joint       *Joint             `json:"joint,omitempty"`
+	Ratio       *Ratio             `json:"ratio,omitempty"`
+	MPE         *Explanation       `json:"mpe,omitempty"`
+	Map         *MarginalMap       `json:"map,omitempty"`
+	Samples     *Samples           `json:"samples,omitempty"`
+	Gradients   *Gradients         `json:"gradients,omitempty"`
+	Sensitivity *SensitivityResult `json:"sensitivity,omitempty"`
+	Information *Information       `json:"information,omitempty"`
+	Likelihood  *Likelihood        `json:"likelihood,omitempty"`
+	Conflict    *Conflict          `json:"conflict,omitempty"`
 }
 
 // Run is the work of a query's contractions, summed over its components.
@@ -139,95 +127,6 @@ type EstimateResult struct {
 	EffectiveSamples *float64 `json:"effective_samples,omitempty"`
 	TailIndex        *float64 `json:"tail_index,omitempty"`
 	LnLower          *float64 `json:"ln_lower,omitempty"`
-}
-
-// Joint is P(x_v, v in Variables | evidence).
-type Joint struct {
-	Variables []int     `json:"variables"` // as they were asked for
-	Shape     []int     `json:"shape"`     // their domains
-	P         []float64 `json:"p"`         // Π Shape probabilities, the last variable fastest
-}
-
-// Explanation is the assignment of all variables with the largest weight.
-type Explanation struct {
-	Assignment []int   `json:"assignment"` // a value per variable
-	LnWeight   float64 `json:"ln_weight"`  // nats: the product of the factors, and of the evidence's weights, there
-	// Unique says that no other assignment is as good, up to the rounding of the factors' entries. Of a
-	// search it is true where the list proves it: with Best above 1.
-	Unique bool `json:"unique"`
-	// LnBound, Gap and Optimal are a search's, absent where an elimination has found the best: no assignment is above LnBound, by Gap nats
-	// above this one, and Optimal says that the search is complete: the gap is rounding, at most 1e-6.
-	LnBound *float64 `json:"ln_bound,omitempty"`
-	Gap     *float64 `json:"gap,omitempty"`
-	Optimal *bool    `json:"optimal,omitempty"`
-	// Others are the next best ones in sequence, where the query has Best above 1. LnBound, Gap and Optimal are of the list then: no
-	// assignment that is not listed is above LnBound, by Gap nats above the last one.
-	Others []Alternative `json:"others,omitempty"`
-	// All says that no further assignment has a weight above 0, where fewer than Best are listed or as many as there are.
-	All bool `json:"all,omitempty"`
-}
-
-// Alternative is an assignment beside the most probable one.
-type Alternative struct {
-	Assignment []int   `json:"assignment"`
-	LnWeight   float64 `json:"ln_weight"` // nats
-}
-
-// MarginalMap is the most probable assignment of some variables.
-type MarginalMap struct {
-	Variables  []int   `json:"variables"`  // as they were asked for
-	Assignment []int   `json:"assignment"` // a value for each
-	LnWeight   float64 `json:"ln_weight"`  // nats: ln of the sum over all others
-	Exact      bool    `json:"exact"`      // none is better
-	// LnBound is no less than the ln_weight of any assignment; null where an elimination has found the best.
-	LnBound *float64 `json:"ln_bound"`
-	// Gap and Optimal are a search's: LnBound less LnWeight, nats, and whether it is complete: the gap is rounding, at most 1e-6. LnUpper
-	// is there where the sum over the others does not fit: LnWeight is a bound from below then, LnUpper one from above.
-	Gap     *float64 `json:"gap,omitempty"`
-	Optimal *bool    `json:"optimal,omitempty"`
-	LnUpper *float64 `json:"ln_upper,omitempty"`
-}
-
-// ScaledGradients are gradients of any range: number k of factor f has Mantissas[f][k]·2^Exponents[f][k].
-type ScaledGradients struct {
-	Mantissas [][]float64 `json:"mantissas"`
-	Exponents [][]int64   `json:"exponents"`
-}
-
-// SensitivityResult says how a probability depends on the numbers of a model.
-type SensitivityResult struct {
-	Sensitivity
-	P float64 `json:"p"` // of the target, given the evidence
-	// Derivatives are ∂P/∂θ by factor, as Result.Gradients are, all other numbers held fixed. Covaried are those where the rest of a
-	// number's row in a conditional probability table keeps its proportions, so that the row still sums to 1; null for other factors.
-	Derivatives [][]float64 `json:"derivatives"`
-	// ScaledDerivatives are there where one is beyond float64; Derivatives are empty then, and Covaried null for a factor with such.
-	ScaledDerivatives *ScaledGradients `json:"scaled_derivatives,omitempty"`
-	Covaried          [][]float64      `json:"covaried"`
-	// Tornado ranks the numbers by the movement of P when they vary, the largest first: their rows covary where there are rows.
-	Tornado []Swing `json:"tornado"`
-}
-
-// Swing is where P is when one number of the model varies.
-type Swing struct {
-	Factor    int     `json:"factor"`
-	Number    int     `json:"number"`              // position in the lists of the factor
-	Variables []int   `json:"variables,omitempty"` // of a table: its scope, and the values at which the number stands
-	Values    []int   `json:"values,omitempty"`
-	Of        *int    `json:"of,omitempty"` // of a conditional probability table: the variable that its rows are over
-	Theta     float64 `json:"theta"`        // the number
-	From      float64 `json:"from"`         // the range of θ
-	To        float64 `json:"to"`
-	Low       float64 `json:"low"` // the range of P
-	High      float64 `json:"high"`
-}
-
-// Likelihood is Σ weight · ln Z over the cases of a query.
-type Likelihood struct {
-	Ln        *float64    `json:"ln"`                  // nats; null if a case is impossible
-	Gradients [][]float64 `json:"gradients,omitempty"` // as of Result, of Ln; absent unless they are asked for
-	// Impossible is the first case whose Z is 0, a position among the rows; null: there is none.
-	Impossible *int `json:"impossible"`
 }
 
 // Cost is the cost of a contraction. Zero where nothing has to be planned.

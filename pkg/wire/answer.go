@@ -24,18 +24,12 @@ type Answer struct {
 	Digest string           `msgpack:"digest"` // of the request
 	Status string           `msgpack:"status"`
 	Error  *query.ErrorInfo `msgpack:"error,omitempty"` // unless the status is ok
-	// Names and States of the variables, as the model has them, where a result says something of variables.
-	Names  []string   `msgpack:"names,omitempty"`
-	States [][]string `msgpack:"states,omitempty"`
 	// keyed as in JSON, null where a field does not apply
 	Results []query.Result `msgpack:"results,omitempty"`
 }
 
 // Name returns "answer".
 func (*Answer) Name() string { return "answer" }
-
-// Named returns the names of the results' variables and values; nothing of a model without names.
-func (m *Answer) Named() query.Names { return query.Names{Variables: m.Names, States: m.States} }
 
 // Validate checks ids, digest and status; that an error is there exactly when the status is not ok;
 // and that every result can be printed as JSON: it belongs to the job, its status is "ok" or

@@ -326,8 +326,8 @@ class Sync(Case):
         self.assertIsNone(exact.bounds)
 
     def test_weighted_samples(self):
-        weighted = dict(RESULT, samples=[[1, 0], [0, 0]], sample_weights=[0.75, 0.25], effective_samples=1.6)
-        self.script("POST /v1/infer", says(200, lambda h: answer(h.body["job"], weighted, dict(RESULT, samples=[[1]]))))
+        weighted = dict(RESULT, samples={"assignments": [[1, 0], [0, 0]], "weights": [0.75, 0.25], "effective": 1.6, "seed": 0})
+        self.script("POST /v1/infer", says(200, lambda h: answer(h.body["job"], weighted, dict(RESULT, samples={"assignments": [[1]], "seed": 0}))))
         weighted, plain = self.client.infer("alarm", queries=[{}, {}])
         self.assertEqual(weighted.samples, [{"0": "1", "1": "0"}, {"0": "0", "1": "0"}])
         self.assertEqual((weighted.samples.weights, weighted.samples.effective), ([0.75, 0.25], 1.6))

@@ -132,8 +132,9 @@ class Conversion(unittest.TestCase):
 
     def test_the_next_best_are_read_by_name(self):
         mpe = {"assignment": [1], "ln_weight": -1, "unique": True, "others": [{"assignment": [0], "ln_weight": -2.5}]}
-        for named, best, other in (({}, {"0": "1"}, {"0": "0"}), ({"mpe": {"a": "y"}, "others": [{"a": "n"}]}, {"a": "y"}, {"a": "n"})):
-            read = _results.result({"mpe": mpe, "named": named}).mpe
+        named = {**mpe, "names": ["a"], "states": ["y"], "others": [{**mpe["others"][0], "states": ["n"]}]}
+        for raw, best, other in ((mpe, {"0": "1"}, {"0": "0"}), (named, {"a": "y"}, {"a": "n"})):
+            read = _results.result({"mpe": raw}).mpe
             self.assertEqual((read.assignment, read.unique), (best, True))
             self.assertEqual([(o.assignment, o.ln_weight) for o in read.others], [(other, -2.5)])
 

@@ -358,8 +358,8 @@ func TestLowRankOfEitherSign(t *testing.T) {
 							continue
 						}
 						for a, p := range share {
-							if off := math.Abs(r.Marginals[0][a] - p); off > share3+2*l.apart {
-								t.Errorf("%s: P(0 = %d) = %v, exact %v, off by %.2g, %.2g is allowed", name, a, r.Marginals[0][a], r.Exact, off, share3)
+							if off := math.Abs(r.Marginals[0].P[a] - p); off > share3+2*l.apart {
+								t.Errorf("%s: P(0 = %d) = %v, exact %v, off by %.2g, %.2g is allowed", name, a, r.Marginals[0].P[a], r.Exact, off, share3)
 							}
 						}
 					}

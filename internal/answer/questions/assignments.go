@@ -66,8 +66,9 @@ var samples = kind{
 		if a.total.Samples == nil {
 			return
 		}
-		a.to.Samples, a.to.SampleWeights, a.to.EffectiveSamples = a.total.Samples, a.total.Weights, a.total.Effective
-		a.to.Seed = &a.total.Want.Seed
+		a.to.Samples = &query.Samples{
+			Assignments: a.total.Samples, Weights: a.total.Weights, Effective: a.total.Effective, Seed: a.total.Want.Seed,
+		}
 	},
 }
 

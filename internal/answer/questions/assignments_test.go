@@ -103,8 +103,8 @@ func TestATotalBelowAnAssignment(t *testing.T) {
 		case r.Status != query.StatusOK || r.Exact != c.exact || math.Abs(*r.LogZ-c.ln) > 1e-9 || r.Map == nil ||
 			(r.Marginals == nil) != (c.ln > 1000):
 			t.Errorf("%s: %+v, ln Z %v", name, r, *r.LogZ)
-		case r.Bounds == nil || math.Abs(*r.Bounds.Lower-c.lower) > 1e-8 || *r.Bounds.Lower > c.lower || math.Abs(*r.LnRatio+1331-c.ln) > 1e-9:
-			t.Errorf("%s: bounds %+v, ratio %v", name, r.Bounds, *r.LnRatio)
+		case r.Bounds == nil || math.Abs(*r.Bounds.Lower-c.lower) > 1e-8 || *r.Bounds.Lower > c.lower || math.Abs(*r.Ratio.Ln+1331-c.ln) > 1e-9:
+			t.Errorf("%s: bounds %+v, ratio %v", name, r.Bounds, *r.Ratio.Ln)
 		}
 	}
 }

@@ -12,10 +12,9 @@ import (
 
 // event is ln P(event | given): with Over a query names another one, and
 //
-//	LnRatio = ln (Z / Z_over) in nats, ln P(event | given) if Z is of given ∧ event and Z_over of given,
+//	Ratio.Ln = ln (Z / Z_over) in nats, ln P(event | given) if Z is of given ∧ event and Z_over of given,
 //
-// from the quotient and not the difference of logarithms. It is nil if either query has no
-// answer or either Z is 0; a warning says so unless the query's own error or Zero does.
+// from the quotient and not the difference of logarithms. There is none if the other query has no answer or its Z is 0; a warning says so.
 // If it is a probability (IsEvent), one above 1 within what both queries
 // state is 1, with a warning; one above that is a failed estimate, for at least one of both
 // statements is wrong; an exact answer over an estimate stays, without a ratio.
@@ -32,11 +31,14 @@ var event = kind{compare: func(all []answer, a *answer) {
 		a.warn(fmt.Sprintf("no ratio: query %d, which this one is asked over, has no answer", given))
 	case all[given].to.Zero:
 		a.warn(fmt.Sprintf("no ratio: Z of query %d, which this one is asked over, is 0", given))
-	case r.Zero: // the probability is 0, and its logarithm is not finite
 	default:
-		r.LnRatio = finite(a.total.Z.Div(all[given].total.Z).LogAbs())
+		r.Ratio = &query.Ratio{}
+		if !r.Zero {
+			r.Ratio.Ln = finite(a.total.Z.Div(all[given].total.Z).LogAbs())
+		}
 		if a.asked.IsEvent {
 			limit(r, all[given].to)
+			setProbability(r.Ratio)
 		}
 		if r.Status == query.StatusOK && r.Exact && !all[given].to.Exact {
 			a.warn(fmt.Sprintf("the ratio is an estimate of unknown quality: "+
@@ -54,28 +56,21 @@ func isEvent(queries []query.Query, i int) bool {
 // surely is how far rounding alone may put a probability above 1, per nat of ln Z and one nat.
 const surely = 1e-9
 
-// limit makes a probability above 1 either 1, if the uncertainties of both answers allow
-// it, or none if r alone is exact, or an error; the other answer is then uncertain by what is missing in it. r is the result whose
-// ratio over the result over may be too large.
+// limit makes a probability above 1 either 1, if the uncertainties of both answers allow it, or none if r alone is exact, or an error; the
+// other answer is then uncertain by what is missing in it. r is the result whose ratio over the result over may be too large.
 func limit(r, over *query.Result) {
-	if r.LnRatio == nil || *r.LnRatio <= 0 {
+	if r.Ratio.Ln == nil || *r.Ratio.Ln <= 0 {
 		return
 	}
 
-	above := *r.LnRatio
+	above := *r.Ratio.Ln
 	allowed := surely*(1+math.Abs(*r.LogZ)) + stated(r) + stated(over)
 
 	if above <= allowed {
-		r.LnRatio = finite(0)
+		r.Ratio.Ln = finite(0)
 		if above > surely {
-			r.Warnings = append(
-				r.Warnings,
-				fmt.Sprintf(
-					"P(event | given) came out as exp(%.2g), within the stated uncertainties: "+
-						"it is given as 1",
-					above,
-				),
-			)
+			r.Warnings = append(r.Warnings,
+				fmt.Sprintf("P(event | given) came out as exp(%.2g), within the stated uncertainties: it is given as 1", above))
 		}
 		return
 	}
@@ -88,7 +83,7 @@ func limit(r, over *query.Result) {
 		over.Uncertainty = finite(max(*over.Uncertainty, above-stated(r))) // Z is at least that of the event
 	}
 	if r.Exact && !over.Exact {
-		r.LnRatio = nil
+		r.Ratio = nil
 		r.Warnings = append(r.Warnings, fmt.Sprintf(
 			"no ratio: query %d, which this one is asked over, has an estimate that is smaller by %.2g nats", over.Query, above,
 		))
@@ -100,10 +95,21 @@ func limit(r, over *query.Result) {
 	)}
 	r.Exact = false
 	r.Zero = false
-	r.LogZ, r.Log10Z, r.LnRatio = nil, nil, nil
-	r.Uncertainty, r.Certificate, r.Bounds = nil, nil, nil
-	r.Marginals, r.Targets, r.MarginalUncertainty, r.Joint = nil, nil, nil, nil
-	r.Gradients, r.ScaledGradients = nil, nil
+	r.LogZ, r.Log10Z = nil, nil
+	r.Uncertainty, r.MarginalUncertainty, r.Certificate, r.Bounds = nil, nil, nil, nil
+	r.Answers = query.Answers{}
+}
+
+// setProbability writes the probability beside its logarithm; nil of nil.
+func setProbability(ratio *query.Ratio) {
+	if ratio == nil {
+		return
+	}
+	p := 0.0
+	if ratio.Ln != nil {
+		p = math.Exp(*ratio.Ln)
+	}
+	ratio.P = &p
 }
 
 // stated returns the uncertainty of an answer in nats, 0 where it has none.

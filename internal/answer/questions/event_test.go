@@ -80,16 +80,19 @@ func TestRatiosOfQueries(t *testing.T) {
 		askedOver(10, true, 16, 1<<40, 2), // of two later and earlier ones
 	})
 	for q, want := range map[int]float64{1: math.Log(0.25), 8: math.Log(0.5), 10: math.Log(8)} {
-		if r := results[q]; r.LnRatio == nil || math.Abs(*r.LnRatio-want) > 1e-15 {
-			t.Errorf("query %d: ratio %v, want %v: %s", q, r.LnRatio, want, text(t, r))
+		if r := results[q]; r.Ratio == nil || math.Abs(*r.Ratio.Ln-want) > 1e-15 {
+			t.Errorf("query %d: ratio %v, want %v: %s", q, r.Ratio, want, text(t, r))
 		}
 	}
-	for q, want := range map[int]string{0: "", 2: "", 3: "Z of query 2, which this one is asked over, is 0", 4: "Z of query 2",
+	if r := results[2].Ratio; r == nil || r.Ln != nil || r.P != nil { // Z is 0, and it is no event of the other query
+		t.Errorf("an impossible query: ratio %+v", r)
+	}
+	for q, want := range map[int]string{0: "", 3: "Z of query 2, which this one is asked over, is 0", 4: "Z of query 2",
 		5: "", 6: "query 5, which this one is asked over, has no answer", 9: "query 98 is not in this job"} {
 		r := results[q]
 		warnings := strings.Join(r.Warnings, "; ")
-		if r.LnRatio != nil || want == "" && warnings != "" || !strings.Contains(warnings, want) {
-			t.Errorf("query %d: ratio %v, warnings %q, want %q", q, r.LnRatio, warnings, want)
+		if r.Ratio != nil || want == "" && warnings != "" || !strings.Contains(warnings, want) {
+			t.Errorf("query %d: ratio %v, warnings %q, want %q", q, r.Ratio, warnings, want)
 		}
 	}
 	if !results[2].Zero ||
@@ -117,7 +120,7 @@ func TestNoProbabilityIsAboveOne(t *testing.T) {
 		askedOver(6, true, 2, 2000, 5),       // no event: whatever it is
 	})
 	if r := results[1]; r.Status != "error" || r.Error.Code != fault.FailedEstimate ||
-		r.LnRatio != nil || r.LogZ != nil || r.Exact {
+		r.Ratio != nil || r.LogZ != nil || r.Exact {
 		t.Errorf("a probability of 1.25: %s", text(t, r))
 	}
 	if w := strings.Join(results[0].Warnings, ";"); !strings.Contains(
@@ -126,8 +129,8 @@ func TestNoProbabilityIsAboveOne(t *testing.T) {
 		t.Errorf("the other query does not say so: %q", w)
 	}
 	for q, want := range map[int]float64{2: 0, 3: math.Log(0.5), 5: 0, 6: math.Ln2} {
-		if r := results[q]; r.Status != "ok" || r.LnRatio == nil ||
-			math.Abs(*r.LnRatio-want) > 1e-15 {
+		if r := results[q]; r.Status != "ok" || r.Ratio == nil ||
+			math.Abs(*r.Ratio.Ln-want) > 1e-15 {
 			t.Errorf("query %d: %s, want %v", q, text(t, r), want)
 		}
 	}
@@ -136,7 +139,7 @@ func TestNoProbabilityIsAboveOne(t *testing.T) {
 // TestExactEventsOverEstimates: an exact answer that an estimate contradicts stays, and the estimate says so.
 func TestExactEventsOverEstimates(t *testing.T) {
 	results := Results([]aggregate.Input{askedOver(0, false, 1, 0, 0), eventOver(1, true, 1.25, 0, 1)})
-	if r := results[1]; r.Status != "ok" || !r.Exact || r.LnRatio != nil || r.LogZ == nil || len(r.Warnings) == 0 {
+	if r := results[1]; r.Status != "ok" || !r.Exact || r.Ratio != nil || r.LogZ == nil || len(r.Warnings) == 0 {
 		t.Errorf("exact: %s", text(t, r))
 	}
 	if w := strings.Join(results[0].Warnings, ";"); !strings.Contains(w, "query 1, which restricts this one") {
@@ -151,15 +154,15 @@ func TestProbabilitiesWithinWhatIsStated(t *testing.T) {
 			LogZ:        finite(lnZ),
 			Uncertainty: finite(stated),
 			Bounds:      &query.Bounds{Upper: finite(lnZ + 1)},
-			LnRatio:     finite(lnZ),
+			Answers:     query.Answers{Ratio: &query.Ratio{Ln: finite(lnZ)}},
 		}
 	}
 	r, over := result(0.1, 0.08), result(0, 0.03)
-	if limit(r, over); r.Status != "ok" || *r.LnRatio != 0 || len(r.Warnings) != 1 {
+	if limit(r, over); r.Status != "ok" || *r.Ratio.Ln != 0 || len(r.Warnings) != 1 {
 		t.Errorf("within: %s", text(t, *r))
 	}
 	r = result(0.1, 0.05)
-	if limit(r, over); r.Status != "error" || r.LnRatio != nil || r.Bounds != nil {
+	if limit(r, over); r.Status != "error" || r.Ratio != nil || r.Bounds != nil {
 		t.Errorf("beyond: %s", text(t, *r))
 	}
 	if u := over.Uncertainty; u == nil || math.Abs(*u-0.05) > 1e-15 || len(over.Warnings) != 1 {

@@ -17,9 +17,9 @@ var gradients = kind{
 		if !a.asked.Query.Gradients || a.total.Derivatives == nil {
 			return
 		}
-		a.to.Gradients, a.to.ScaledGradients = quotients(a.total.Derivatives, a.total.Sizes, a.total.Z)
-		if a.to.ScaledGradients != nil {
-			a.warn("a gradient is beyond float64: scaled_gradients has all of them, as mantissas and exponents")
+		g := quotients(a.total.Derivatives, a.total.Sizes, a.total.Z)
+		if a.to.Gradients = &g; g.By == nil {
+			a.warn("a gradient is beyond float64: all of them are given as mantissas and exponents")
 		}
 	},
 }
@@ -44,24 +44,24 @@ var likelihood = kind{
 }
 
 // quotients divides derivatives by Z, core by core: into numbers with exponents where one is beyond float64.
-func quotients(by []scaled.Number, sizes []int, z scaled.Number) ([][]float64, *query.ScaledGradients) {
+func quotients(by []scaled.Number, sizes []int, z scaled.Number) query.Gradients {
 	out := make([][]float64, len(sizes))
 	at := 0
 	for c, n := range sizes {
 		out[c] = make([]float64, n)
 		for k := range n {
 			if out[c][k] = by[at].Div(z).Float64(); math.IsInf(out[c][k], 0) {
-				return nil, scaledGradients(by, sizes, z)
+				return scaledGradients(by, sizes, z)
 			}
 			at++
 		}
 	}
-	return out, nil
+	return query.Gradients{By: out}
 }
 
 // scaledGradients is gradients for numbers of any range.
-func scaledGradients(by []scaled.Number, sizes []int, z scaled.Number) *query.ScaledGradients {
-	out := &query.ScaledGradients{Mantissas: make([][]float64, len(sizes)), Exponents: make([][]int64, len(sizes))}
+func scaledGradients(by []scaled.Number, sizes []int, z scaled.Number) query.Gradients {
+	out := query.Gradients{Mantissas: make([][]float64, len(sizes)), Exponents: make([][]int64, len(sizes))}
 	for c, n := range sizes {
 		out.Mantissas[c], out.Exponents[c] = make([]float64, n), make([]int64, n)
 		for k := range n {

@@ -63,8 +63,8 @@ func vary(a *answer) {
 		for c := range sizes {
 			sizes[c] = len(cores[c].Numbers)
 		}
-		out.Derivatives, out.ScaledDerivatives = [][]float64{}, scaledGradients(difference(), sizes, scaled.One)
-		a.warn("a derivative is beyond float64: scaled_derivatives has all of them, as mantissas and exponents")
+		out.Derivatives = scaledGradients(difference(), sizes, scaled.One)
+		a.warn("a derivative is beyond float64: all of them are given as mantissas and exponents")
 	}
 	if unknown > 0 {
 		a.warn(
@@ -130,7 +130,7 @@ func (f *numbersOf) report(out *query.SensitivityResult) {
 			}
 		}
 	}
-	out.Derivatives = append(out.Derivatives, plain)
+	out.Derivatives.By = append(out.Derivatives.By, plain)
 	out.Covaried = append(out.Covaried, covaried)
 	for k, theta := range f.core.Numbers {
 		if s, moves := f.swing(k, theta, &total[k], &target[k], out.Range); moves {

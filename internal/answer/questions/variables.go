@@ -13,8 +13,17 @@ var marginals = kind{
 		w.Marginals, w.Targets = q.Marginals || len(q.Targets) > 0, q.Targets
 	},
 	answer: func(a *answer) {
-		if a.total.Marginals != nil {
-			a.to.Marginals, a.to.MarginalUncertainty, a.to.Targets = a.total.Marginals, a.total.MarginalUncertainty, a.total.Want.Targets
+		if a.total.Marginals == nil {
+			return
+		}
+		a.to.MarginalUncertainty = a.total.MarginalUncertainty
+		a.to.Marginals = make([]query.Posterior, len(a.total.Marginals))
+		for i, p := range a.total.Marginals {
+			v := i
+			if targets := a.total.Want.Targets; len(targets) > 0 {
+				v = targets[i]
+			}
+			a.to.Marginals[i] = query.Posterior{Variable: v, P: p}
 		}
 	},
 }

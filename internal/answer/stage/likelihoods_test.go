@@ -64,20 +64,21 @@ func TestLikelihoodsBeyondFloat64(t *testing.T) {
 			if r.Error != nil || !r.Exact || math.Abs(*r.LogZ-want) > 1e-11 {
 				t.Fatalf("cores %s, query %d: ln Z %v, want %v: %+v", cores, q, r.LogZ, want, r.Error)
 			}
-			if p := r.Marginals; p != nil && (math.Abs(p[0][1]-1) > 1e-12 || math.Abs(p[1][1]-20.0/26) > 1e-12) {
+			if p := r.Marginals; p != nil && (math.Abs(p[0].P[1]-1) > 1e-12 || math.Abs(p[1].P[1]-20.0/26) > 1e-12) {
 				t.Errorf("cores %s: marginals %v", cores, p)
 			}
 			if r.Joint != nil && math.Abs(r.Joint.P[3]-20.0/26) > 1e-12 {
 				t.Errorf("cores %s: %v", cores, r.Joint)
 			}
-			if queries[q].MPE && (r.MPE.Assignment[0] != 1 || r.MPE.Assignment[1] != 1 || r.Map.Assignment[0] != 1 || len(r.Samples) != 3) {
+			if queries[q].MPE && (r.MPE.Assignment[0] != 1 || r.MPE.Assignment[1] != 1 || r.Map.Assignment[0] != 1 ||
+				len(r.Samples.Assignments) != 3) {
 				t.Errorf("cores %s: %+v %+v", cores, r.MPE, r.Map)
 			}
-			if queries[q].Gradients && (len(r.Gradients) != 3 || math.Abs(r.Gradients[0][1]*1e-200-1) > 1e-12 ||
-				math.Abs(r.Gradients[1][3]*4-20.0/26) > 1e-12) {
+			if queries[q].Gradients && (len(r.Gradients.By) != 3 || math.Abs(r.Gradients.By[0][1]*1e-200-1) > 1e-12 ||
+				math.Abs(r.Gradients.By[1][3]*4-20.0/26) > 1e-12) {
 				t.Errorf("cores %s: gradients %v", cores, r.Gradients)
 			}
-			if queries[q].Sensitivity != nil && (len(r.Sensitivity.Derivatives) != 3 || math.Abs(r.Sensitivity.P-20.0/26) > 1e-12) {
+			if queries[q].Sensitivity != nil && (len(r.Sensitivity.Derivatives.By) != 3 || math.Abs(r.Sensitivity.P-20.0/26) > 1e-12) {
 				t.Errorf("cores %s: %+v", cores, r.Sensitivity)
 			}
 		}

@@ -65,25 +65,6 @@ func (r *resolver) resolve(domains []int, q *query.Query) (field string, err err
 	if err := r.need(); err != nil {
 		return "named", err
 	}
-	for _, list := range []struct {
-		field string
-		names []string
-		to    *[]int
-	}{
-		{"named.joint", q.Named.Joint, &q.Joint},
-		{"named.targets", q.Named.Targets, &q.Targets},
-		{"named.map", q.Named.Map, &q.Map},
-	} {
-		if len(list.names) == 0 {
-			continue
-		}
-		if len(*list.to) > 0 {
-			return list.field, fault.New(fault.BadInput, "both names and positions are given")
-		}
-		if *list.to, err = named.Variables(r.known, list.names); err != nil {
-			return list.field, err
-		}
-	}
-	q.Named = nil
-	return "", nil
+	field, err = named.Resolve(r.known, q)
+	return "named." + field, err
 }

@@ -44,11 +44,16 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, er
 	}
 
 	r.Queries = queries
-	deadline, timed := ctx.Deadline()
-	if !timed {
-		return run(ctx, net, r, memo)
+	var results []query.Result
+	if deadline, timed := ctx.Deadline(); timed {
+		results, err = runInsured(ctx, net, r, memo, time.Until(deadline))
+	} else {
+		results, err = run(ctx, net, r, memo)
 	}
-	return runInsured(ctx, net, r, memo, time.Until(deadline))
+	for i := range results {
+		results[i].Name(query.Names{Variables: r.Model.Names, States: r.Model.States})
+	}
+	return results, err
 }
 
 // outcome is what a run returns, or how it panics.

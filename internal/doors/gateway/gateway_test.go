@@ -158,13 +158,13 @@ func TestInferByName(t *testing.T) {
 	if a.Status != "ok" || len(a.Results) != 5 {
 		t.Fatalf("%+v", a)
 	}
-	if p := a.Results[0].Marginals[0][1]; !near(p, wetRain) {
+	if p := a.Results[0].Marginals[0].P[1]; !near(p, wetRain) {
 		t.Errorf("P(rain | wet) = %v, want %v", p, wetRain)
 	}
-	if n := a.Results[0].Named; n == nil || !near(n.Posteriors["rain"]["yes"], wetRain) {
-		t.Errorf("by name: %+v", n)
+	if p := a.Results[0].Posteriors(); !near(p["rain"]["yes"], wetRain) {
+		t.Errorf("by name: %+v", p)
 	}
-	if r := a.Results[2].LnRatio; r == nil || !near(math.Exp(*r), wetRain) {
+	if r := a.Results[2].Ratio; r == nil || !near(*r.P, wetRain) {
 		t.Errorf("P(rain | wet) as an event: %v, want %v", r, wetRain)
 	}
 	// P(wet, rain | weights): 0.8·0.9·0.1, 0.2·0.2·0.1, 0.8·0.1·0.4, 0.2·0.8·0.4, their sum is Z
@@ -181,7 +181,7 @@ func TestInferByName(t *testing.T) {
 	flat := `{"text": "BAYES 2 2 2 2 1 0 2 0 1 2 0.8 0.2 4 0.9 0.1 0.2 0.8", "evid": "1 1 1", "marginals": true, "job": "flat-1"}`
 	for range 2 { // the same request is the same job
 		b := want[Answer](s, http.StatusOK, "POST", "/v1/infer", flat)
-		if b.Job != "flat-1" || !near(b.Results[0].Marginals[0][1], wetRain) {
+		if b.Job != "flat-1" || !near(b.Results[0].Marginals[0].P[1], wetRain) {
 			t.Errorf("%+v", b)
 		}
 	}
@@ -205,7 +205,7 @@ func TestModels(t *testing.T) {
 	name := m.Digest[:8]
 	a := want[Answer](s, 200, "POST", "/v1/infer",
 		`{"model_name": "`+name+`", "evidence": {"wet": "yes"}, "targets": ["rain"], "job": "named"}`)
-	if p := a.Results[0].Marginals; len(p) != 1 || !near(p[0][1], wetRain) {
+	if p := a.Results[0].Marginals; len(p) != 1 || !near(p[0].P[1], wetRain) {
 		t.Errorf("%v, want %v", p, wetRain)
 	}
 	s.refused(400, `did you mean "wet"`, "POST", "/v1/infer", `{"model_name": "`+name+`", "evidence": {"weet": "yes"}}`)
@@ -249,7 +249,7 @@ func TestModels(t *testing.T) {
 	}
 	for of, p := range map[string]float64{"weather@1": wetRain, "weather": 0.3 * 0.8 / (0.3*0.8 + 0.7*0.1)} {
 		a := want[Answer](s, 200, "POST", "/v1/infer", `{"model_name": "`+of+`", "evidence": {"wet": "yes"}, "targets": ["rain"]}`)
-		if got := a.Results[0].Marginals[0][1]; !near(got, p) {
+		if got := a.Results[0].Marginals[0].P[1]; !near(got, p) {
 			t.Errorf("%s: %v, want %v", of, got, p)
 		}
 	}
@@ -470,7 +470,7 @@ probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
 `
 	wet := func(a Answer) {
 		t.Helper()
-		if a.Status != "ok" || len(a.Results) != 1 || !near(a.Results[0].Named.Posteriors["rain"]["yes"], wetRain) {
+		if a.Status != "ok" || len(a.Results) != 1 || !near(a.Results[0].Posteriors()["rain"]["yes"], wetRain) {
 			t.Errorf("%+v", a)
 		}
 	}
@@ -485,7 +485,7 @@ probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
 	if len(a.Results[0].Marginals) != 1 || a.Job != "by-hand" {
 		t.Errorf("%+v", a)
 	}
-	if a := want[Answer](s, 200, "POST", "/v1/infer?mpe=true", bif); a.Results[0].Named.MPE["rain"] != "no" || a.Results[0].Marginals != nil {
+	if a := want[Answer](s, 200, "POST", "/v1/infer?mpe=true", bif); a.Results[0].MPE.States[0] != "no" || a.Results[0].Marginals != nil {
 		t.Errorf("%+v", a.Results[0])
 	}
 	for path, words := range map[string]string{

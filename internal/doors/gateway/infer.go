@@ -119,15 +119,6 @@ func answerOf(a *wire.Answer) Answer {
 	if out.Results == nil {
 		out.Results = []query.Result{}
 	}
-	names := a.Named()
-	for i := range out.Results {
-		out.Results[i].Name(names)
-	}
-	if out.Error != nil {
-		named := *out.Error
-		named.Message = names.Text(named.Message)
-		out.Error = &named
-	}
 	return out
 }
 

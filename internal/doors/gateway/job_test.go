@@ -169,7 +169,7 @@ func TestEvents(t *testing.T) {
 		if last = event; event != "answer" {
 			continue
 		}
-		if p := job.Results[0].Marginals[0][1]; job.Status != "ok" || !near(p, wetRain) {
+		if p := job.Results[0].Marginals[0].P[1]; job.Status != "ok" || !near(p, wetRain) {
 			t.Errorf("%+v", job)
 		}
 		break

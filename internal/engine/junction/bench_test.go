@@ -72,7 +72,7 @@ func observed(b *testing.B, m *factorgraph.Model, net *btn.Network) (under []*bt
 		b.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, sample := range results[0].Samples {
+	for _, sample := range results[0].Samples.Assignments {
 		some := map[int]int{}
 		for len(some) < 5 {
 			v := rng.IntN(len(m.Domains))

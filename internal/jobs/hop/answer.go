@@ -112,9 +112,6 @@ func (l *Jobs) orFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 	}
 	out := *a
 	out.Status, out.Error, out.Results = wire.StatusOK, nil, results
-	if len(out.Names) == 0 && len(out.States) == 0 {
-		out.Names, out.States = first.Names, first.States
-	}
 	return &out
 }
 

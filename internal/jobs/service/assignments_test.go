@@ -58,7 +58,7 @@ func TestAssignmentsThroughThePipeline(t *testing.T) {
 		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		for k := range want {
-			if want[k].MPE == nil || len(want[k].Samples) != asked[k].Samples {
+			if want[k].MPE == nil || len(want[k].Samples.Assignments) != asked[k].Samples {
 				t.Fatalf("%s, query %d: %+v", job, k, want[k].Error)
 			}
 		}

@@ -85,7 +85,7 @@ func TestAnswersEqualInfer(t *testing.T) {
 			if len(a.Results) > 1 && (a.Results[0].Marginals != nil || a.Results[1].Marginals == nil) {
 				t.Errorf("%s: marginals of the wrong query: %v", c.name, a.Results)
 			}
-			if len(a.Results) > 1 && !a.Results[1].Zero && a.Results[1].LnRatio == nil {
+			if len(a.Results) > 1 && !a.Results[1].Zero && a.Results[1].Ratio == nil {
 				t.Errorf("%s: no ratio: %v", c.name, a.Results)
 			}
 			if len(a.Results) > 2 && (a.Results[1].Joint != nil || a.Results[2].Joint == nil || len(a.Results[2].Joint.P) != 4) {

@@ -50,7 +50,7 @@ func TestGradientsEqualInfer(t *testing.T) {
 			}
 			first, second := a.Results[0], a.Results[1]
 			if !first.Exact || second.Gradients != nil || (first.Gradients != nil) != (job != "again") {
-				t.Errorf("%s: gradients of %d factors, exact %t", job, len(first.Gradients), first.Exact)
+				t.Errorf("%s: gradients %+v, exact %t", job, first.Gradients, first.Exact)
 			}
 			last := a.Results[len(a.Results)-1]
 			if l := last.Likelihood; (l != nil) != (job == "whole") || l != nil && len(l.Gradients) != len(m.Factors) {

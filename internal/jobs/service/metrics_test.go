@@ -1,9 +1,10 @@
 package service_test
 
 import (
-	"github.com/basetensor/basetensor/pkg/query"
 	"runtime"
 	"testing"
+
+	"github.com/basetensor/basetensor/pkg/query"
 
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
 )

@@ -18,7 +18,7 @@ import (
 )
 
 // TestNamesTravel: questions by name are answered with names, whether the request has the model or names it, first and later; the
-// numbers equal the ones by position and the ones of the model without names. Requests for ln Z alone get no names.
+// numbers equal the ones by position and the ones of the model without names.
 func TestNamesTravel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, calm)
@@ -44,44 +44,29 @@ func TestNamesTravel(t *testing.T) {
 		}
 		r.submit(w)
 		a := r.wait(w.Job)
-		if !reflect.DeepEqual(a.Names, m.Names) || !reflect.DeepEqual(a.States, m.States) || len(a.Results) != 2 {
-			t.Fatalf("%s: names %q, states %q, %d results, %v", w.Job, a.Names, a.States, len(a.Results), a.Error)
+		if len(a.Results) != 2 {
+			t.Fatalf("%s: %d results, %v", w.Job, len(a.Results), a.Error)
 		}
 		for q := range bare {
 			bare[q].Job = w.Job
-		}
-		for q := range a.Results {
-			a.Results[q].Named = nil // which the client adds
+			bare[q].Name(query.Names{Variables: m.Names, States: m.States})
 		}
 		if got, want := plain(t, a.Results), plain(t, bare); got != want {
 			t.Errorf("%s:\ngot\n%s\nwant\n%s", w.Job, got, want)
 		}
 		one := &a.Results[0]
-		one.Name(a.Named())
 		want := map[string]map[string]float64{
-			"2": {"0": one.Marginals[0][0], "1": one.Marginals[0][1]},
-			"a": {"no": one.Marginals[1][0], "yes": one.Marginals[1][1]},
+			"2": {"0": one.Marginals[0].P[0], "1": one.Marginals[0].P[1]},
+			"a": {"no": one.Marginals[1].P[0], "yes": one.Marginals[1].P[1]},
 		}
-		if !reflect.DeepEqual(one.Named.Posteriors, want) || !reflect.DeepEqual(one.Named.Joint.Variables, []string{"d", "a"}) ||
-			!reflect.DeepEqual(one.Named.Joint.States, [][]string{{"cold", "warm"}, {"no", "yes"}}) {
-			t.Errorf("%s: %+v %+v", w.Job, one.Named, one.Named.Joint)
+		posteriors := one.Posteriors()
+		if !reflect.DeepEqual(posteriors, want) || !reflect.DeepEqual(one.Joint.Names, []string{"d", "a"}) ||
+			!reflect.DeepEqual(one.Joint.States, [][]string{{"cold", "warm"}, {"no", "yes"}}) {
+			t.Errorf("%s: %+v %+v", w.Job, one.Marginals, one.Joint)
 		}
 		sum := one.Joint.P[1] + one.Joint.P[3] // a = yes
-		if p := one.Named.Posteriors["a"]["yes"]; math.Abs(sum-p) > 1e-12 {
+		if p := posteriors["a"]["yes"]; math.Abs(sum-p) > 1e-12 {
 			t.Errorf("%s: P(a = yes) is %v by its joint marginal and %v by its own", w.Job, sum, p)
-		}
-		if a.Results[1].Name(a.Named()); a.Results[1].Named != nil {
-			t.Errorf("%s: ln Z is said of %+v", w.Job, a.Results[1].Named)
-		}
-
-		// Warnings name variables of the evidence; without any, nothing is named.
-		for i, evid := range []string{"b=yes", ""} {
-			w.Job = fmt.Sprintf("alone-%d-%d", k, i)
-			w.Queries = []query.Query{{Evid: evid}}
-			r.submit(w)
-			if a := r.wait(w.Job); a.Status != wire.StatusOK || (a.Names != nil) != (evid != "") || (a.States != nil) != (evid != "") {
-				t.Errorf("%s: %v, names %q, states %q", w.Job, a.Error, a.Names, a.States)
-			}
 		}
 		w.Job = fmt.Sprintf("wrong-%d", k)
 		w.Queries = []query.Query{{}, {Evid: `{"d": "warn"}`}}
@@ -116,8 +101,7 @@ func TestNamesChangeNoNumber(t *testing.T) {
 	}
 }
 
-// TestNamesOfManyVariables: a map in a message has at most 64 keys, and a model more variables than that: all of them have their marginals
-// by name.
+// TestNamesOfManyVariables: all variables of a model have their marginals by name, in the sequence of the model.
 func TestNamesOfManyVariables(t *testing.T) {
 	t.Parallel()
 	const n = 300
@@ -134,13 +118,13 @@ func TestNamesOfManyVariables(t *testing.T) {
 	w.Job = "many"
 	r.submit(w)
 	a := r.wait(w.Job)
-	if a.Status != wire.StatusOK || a.Results[0].Named == nil {
+	if a.Status != wire.StatusOK || len(a.Results[0].Marginals) != n || a.Results[0].MPE == nil {
 		t.Fatalf("%s: %+v", a.Status, a.Error)
 	}
-	named := a.Results[0].Named
-	for _, name := range m.Names {
-		if math.Abs(named.Posteriors[name]["yes"]-0.75) > 1e-12 || named.MPE[name] != "yes" {
-			t.Errorf("%s: %v, %q", name, named.Posteriors[name], named.MPE[name])
+	mpe := a.Results[0].MPE
+	for v, p := range a.Results[0].Marginals {
+		if p.Name != m.Names[v] || p.States[1] != "yes" || math.Abs(p.P[1]-0.75) > 1e-12 || mpe.Names[v] != p.Name || mpe.States[v] != "yes" {
+			t.Errorf("%+v, %q=%q", p, mpe.Names[v], mpe.States[v])
 		}
 	}
 }

@@ -80,10 +80,10 @@ func (w *Learn) storeFirst(ctx context.Context, d *hop.Message, net *btn.Network
 	if err != nil {
 		return
 	}
-	first := &wire.Answer{
-		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusOK,
-		Names: names.Variables, States: names.States, Results: results,
+	for i := range results {
+		results[i].Name(names)
 	}
+	first := &wire.Answer{Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusOK, Results: results}
 	msg, err := hop.NewMsg(subject, first, d)
 	if err != nil {
 		return

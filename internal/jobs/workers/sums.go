@@ -198,25 +198,23 @@ func (w *sums) finish(
 	if first.Stored > 0 {
 		timings["total"] = max(0, milliseconds(time.UnixMilli(first.Stored)))
 	}
+	names, err := message.DecodeNames(first.Names)
+	if err != nil {
+		return err
+	}
 	for i := range results {
 		results[i].TimingsMS = timings
+		results[i].Name(names)
 	}
 
 	if first.N > 1 {
 		w.Progress(first.Job, w.Stage, 1, 1)
-	}
-
-	names, err := message.DecodeNames(first.Names)
-	if err != nil {
-		return err
 	}
 	a := &wire.Answer{
 		Job:     first.Job,
 		Tenant:  first.Tenant,
 		Digest:  first.Digest,
 		Status:  wire.StatusOK,
-		Names:   names.Variables,
-		States:  names.States,
 		Results: results,
 	}
 	return w.WithRoom(ctx, func() error { return w.Answer(ctx, a, storedAt(first.Stored)) })

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -61,10 +62,10 @@ func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
 	case r.Zero:
 		reason, lnP, exact = "impossible evidence", "-inf", strconv.FormatBool(r.Exact)
 		if r.Conflict != nil {
-			reason = "impossible: " + Impossible(t.labels, r.Conflict)
+			reason = "impossible: " + Impossible(r.Conflict)
 		}
 	default:
-		p, lnP, exact = r.Marginals, decimal(*r.LogZ-t.lnZ0), strconv.FormatBool(r.Exact)
+		p, lnP, exact = query.Probabilities(r.Marginals), decimal(*r.LogZ-t.lnZ0), strconv.FormatBool(r.Exact)
 		if len(p) != len(t.targets) && len(t.targets) > 0 {
 			p, reason = nil, "no marginals"
 			if n := len(r.Warnings); n > 0 {
@@ -85,7 +86,7 @@ func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
 }
 
 // Impossible says which observations contradict each other.
-func Impossible(l *factorgraph.Labels, c *query.Conflict) string {
+func Impossible(c *query.Conflict) string {
 	if len(c.Observations) == 0 {
 		return "the model without any evidence"
 	}
@@ -93,9 +94,9 @@ func Impossible(l *factorgraph.Labels, c *query.Conflict) string {
 	for i, o := range c.Observations {
 		value := "its weights"
 		if o.Value != nil {
-			value = l.OfValue(o.Variable, *o.Value)
+			value = cmp.Or(o.State, strconv.Itoa(*o.Value))
 		}
-		said[i] = l.OfVariable(o.Variable) + "=" + value
+		said[i] = cmp.Or(o.Name, strconv.Itoa(o.Variable)) + "=" + value
 	}
 	last := len(said) - 1
 	if last == 0 {

@@ -54,8 +54,8 @@ func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 			t.Errorf("%s: other estimates here and there: %+v and %+v", name, here[0].Estimates, r.Estimates)
 		}
 		for v := range r.Marginals {
-			for a := range r.Marginals[v] {
-				if math.Float64bits(r.Marginals[v][a]) != math.Float64bits(here[0].Marginals[v][a]) {
+			for a := range r.Marginals[v].P {
+				if math.Float64bits(r.Marginals[v].P[a]) != math.Float64bits(here[0].Marginals[v].P[a]) {
 					t.Errorf("%s: P(x_%d = %d) has other bits here and there", name, v, a)
 				}
 			}
@@ -65,8 +65,8 @@ func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 			t.Errorf("%s: ln Z is off by %.2g, stated %.2g: %+v", name, off, *r.Uncertainty, r.Estimates)
 		}
 		for v := range r.Marginals {
-			for a := range r.Marginals[v] {
-				if off := math.Abs(r.Marginals[v][a] - truth.Marginals[v][a]); off > 0.05 {
+			for a := range r.Marginals[v].P {
+				if off := math.Abs(r.Marginals[v].P[a] - truth.Marginals[v].P[a]); off > 0.05 {
 					t.Errorf("%s: P(x_%d = %d) is off by %v", name, v, a, off)
 				}
 			}

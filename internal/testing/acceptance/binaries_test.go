@@ -170,7 +170,8 @@ func sameBits(t *testing.T, name string, got, want []query.Result) {
 			}
 		}
 		bits := func(p, q float64) bool { return math.Float64bits(p) == math.Float64bits(q) }
-		if !slices.EqualFunc(got[q].Marginals, want[q].Marginals, func(p, q []float64) bool { return slices.EqualFunc(p, q, bits) }) {
+		same := func(p, q query.Posterior) bool { return slices.EqualFunc(p.P, q.P, bits) }
+		if !slices.EqualFunc(got[q].Marginals, want[q].Marginals, same) {
 			t.Errorf("%s, query %d: marginals differ", name, q)
 		}
 		if got[q].LogZ == nil {
@@ -272,12 +273,12 @@ func TestSlicesOverThreeContractWorkers(t *testing.T) {
 		t.Errorf("ln Z %v in slices, %v whole", *r.LogZ, *whole.LogZ)
 	}
 	for v := range whole.Marginals {
-		for a := range whole.Marginals[v] {
-			if math.Float64bits(here[0].Marginals[v][a]) != math.Float64bits(r.Marginals[v][a]) {
+		for a := range whole.Marginals[v].P {
+			if math.Float64bits(here[0].Marginals[v].P[a]) != math.Float64bits(r.Marginals[v].P[a]) {
 				t.Errorf("P(x_%d = %d) has other bits here and there", v, a)
 			}
-			if math.Abs(whole.Marginals[v][a]-r.Marginals[v][a]) > 1e-10 {
-				t.Errorf("P(x_%d = %d) = %v in slices, %v whole", v, a, r.Marginals[v][a], whole.Marginals[v][a])
+			if math.Abs(whole.Marginals[v].P[a]-r.Marginals[v].P[a]) > 1e-10 {
+				t.Errorf("P(x_%d = %d) = %v in slices, %v whole", v, a, r.Marginals[v].P[a], whole.Marginals[v].P[a])
 			}
 		}
 	}

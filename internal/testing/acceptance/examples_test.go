@@ -212,10 +212,10 @@ func computed(t *testing.T, m wire.Request) []query.Result {
 	return want
 }
 
-// bare is a result as JSON, with all digits of its numbers, but without names, duration and cache hits.
+// bare is a result as JSON, with all digits of its numbers, but without duration and cache hits.
 func bare(t *testing.T, r query.Result) string {
 	t.Helper()
-	r.TimingsMS, r.Cache, r.Named = nil, "", nil
+	r.TimingsMS, r.Cache = nil, ""
 	b, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -276,9 +276,9 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 		// P(rain, wet).
 		both := 0.2 * (0.99*0.8 + 0.01*0.99)
 		wet := 0.8*0.4*0.9 + both
-		if math.Abs(*r[1].LogZ-math.Log(wet)) > 1e-12 || math.Abs(math.Exp(*r[2].LnRatio)-both/wet) > 1e-12 {
+		if math.Abs(*r[1].LogZ-math.Log(wet)) > 1e-12 || math.Abs(math.Exp(*r[2].Ratio.Ln)-both/wet) > 1e-12 {
 			t.Errorf("ln P(wet) %v, want %v; P(rain | wet) %v, want %v",
-				*r[1].LogZ, math.Log(wet), math.Exp(*r[2].LnRatio), both/wet)
+				*r[1].LogZ, math.Log(wet), math.Exp(*r[2].Ratio.Ln), both/wet)
 		}
 		if !strings.Contains(stderr, "reparam-worker 1/1") {
 			t.Errorf("no progress was shown: %s", stderr)

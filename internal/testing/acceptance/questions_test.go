@@ -103,7 +103,7 @@ func testExampleQuestions(t *testing.T, prepare func(*testing.T) program) {
 				t.Fatalf("%s: exit code %d\n%s%s", ref, code, stdout, stderr)
 			}
 			want, _, _ := given(burglar(burglary, alarmed, called), map[int]int{1: 1})
-			if got := results(t, stdout)[1].Marginals[0][1]; math.Abs(got-want) > 1e-12 {
+			if got := results(t, stdout)[1].Marginals[0].P[1]; math.Abs(got-want) > 1e-12 {
 				t.Errorf("%s: %v, want %v", ref, got, want)
 			}
 			if m, _ := s.request(t, fmt.Sprint("ref-", i)); m.ModelDigest != digest {
@@ -111,7 +111,7 @@ func testExampleQuestions(t *testing.T, prepare func(*testing.T) program) {
 			}
 		}
 		stdout, _, _ := p.run(t, s, nil, "--job", "coin", "--model", "house@1", "--sensitivity", "0=1")
-		if r := results(t, stdout); len(r) != 1 || r[0].Marginals[0][1] != 0.75 || r[0].Sensitivity.P != 0.75 {
+		if r := results(t, stdout); len(r) != 1 || r[0].Marginals[0].P[1] != 0.75 || r[0].Sensitivity.P != 0.75 {
 			t.Errorf("house@1: %s", stdout)
 		}
 		for ref, says := range map[string]string{
@@ -202,7 +202,7 @@ func checkQuestions(t *testing.T, r *query.Result, at map[int]int) {
 			other[f] = slices.Clone(tables[f])
 			other[f][k]++
 			q, _, y := given(burglar(other[0], other[1], other[2]), at)
-			near(fmt.Sprintf("the derivative by number %d of factor %d", k, f), r.Sensitivity.Derivatives[f][k], (q*y-p*z-p*(y-z))/z)
+			near(fmt.Sprintf("the derivative by number %d of factor %d", k, f), r.Sensitivity.Derivatives.By[f][k], (q*y-p*z-p*(y-z))/z)
 		}
 	}
 	for _, n := range r.Sensitivity.Tornado {

@@ -78,8 +78,8 @@ func TestRegisteredModelsAreHits(t *testing.T) {
 				want := freshly(t, m, evidence[i])
 				worst = max(worst, math.Abs(*plain[i].LogZ-*want.LogZ), math.Abs(*marginals[i].LogZ-*want.LogZ))
 				for v, p := range want.Marginals {
-					for a := range p {
-						worst = max(worst, math.Abs(p[a]-marginals[i].Marginals[v][a]))
+					for a := range p.P {
+						worst = max(worst, math.Abs(p.P[a]-marginals[i].Marginals[v].P[a]))
 					}
 				}
 			}
@@ -105,10 +105,10 @@ func observedSamples(t *testing.T, m *factorgraph.Model, count int) []factorgrap
 		Job: "samples", Model: m, Queries: []query.Query{{Samples: count, Seed: 5}},
 	})
 
-	if err != nil || r[0].Status != query.StatusOK || len(r[0].Samples) != count {
+	if err != nil || r[0].Status != query.StatusOK || len(r[0].Samples.Assignments) != count {
 		t.Fatalf("samples: %v, %+v", err, r)
 	}
-	for _, x := range r[0].Samples {
+	for _, x := range r[0].Samples.Assignments {
 		values := map[int]int{}
 		for _, v := range rng.Perm(len(x))[:1+rng.IntN(5)] {
 			values[v] = x[v]

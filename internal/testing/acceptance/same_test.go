@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/formats"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -87,8 +88,8 @@ type posteriors = map[string]map[string]float64
 func posteriorsIn(t *testing.T, out []byte) posteriors {
 	t.Helper()
 	type result struct {
-		Posteriors posteriors
-		Named      struct{ Posteriors posteriors }
+		query.Answers
+		ByName posteriors `json:"posteriors"`
 	}
 	var said struct {
 		result
@@ -98,11 +99,11 @@ func posteriorsIn(t *testing.T, out []byte) posteriors {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, r := range append(said.Results, said.result) {
-		if r.Posteriors != nil {
-			return r.Posteriors
+		if r.ByName != nil {
+			return r.ByName
 		}
-		if r.Named.Posteriors != nil {
-			return r.Named.Posteriors
+		if r.Marginals != nil {
+			return r.Posteriors()
 		}
 	}
 	t.Fatalf("no posteriors: %s", out)

@@ -58,7 +58,7 @@ func TestWireDocBytes(t *testing.T) {
 			t.Errorf("it is %s, which is not there", want)
 		}
 	}
-	if r := computed(t, m)[0]; r.Marginals[0][1] != 0.75 {
+	if r := computed(t, m)[0]; r.Marginals[0].P[1] != 0.75 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -113,23 +113,27 @@ func fieldsOfResult(t *testing.T, r *query.Result) (fields []string, told string
 	if r.Zero {
 		fields = append(fields, "zero=true")
 	}
+	ratio := r.Ratio
+	if ratio == nil {
+		ratio = &query.Ratio{}
+	}
 	for _, f := range []struct {
 		name  string
 		value *float64
-	}{{"lnz", r.LogZ}, {"ratio", r.LnRatio}, {"unsure", r.Uncertainty}} {
+	}{{"lnz", r.LogZ}, {"ratio", ratio.Ln}, {"unsure", r.Uncertainty}} {
 		if f.value != nil {
 			fields = append(fields, f.name+"="+bits(*f.value))
 		}
 	}
 	if r.Marginals != nil {
-		fields = append(fields, "mar="+many(r.Marginals...))
+		fields = append(fields, "mar="+many(query.Probabilities(r.Marginals)...))
 	}
 	if r.Joint != nil {
 		fields = append(fields, "joint="+many(r.Joint.P))
 	}
 	said, rest := query.Result{Warnings: r.Warnings, Relearned: r.Relearned, Plan: r.Plan, Run: r.Run}, *r
 	rest.Job, rest.Query, rest.Cache, rest.EvidenceFile, rest.TimingsMS = "", 0, "", nil, nil
-	rest.LogZ, rest.Log10Z, rest.LnRatio, rest.Uncertainty, rest.Marginals, rest.Joint = nil, nil, nil, nil, nil, nil
+	rest.LogZ, rest.Log10Z, rest.Ratio, rest.Uncertainty, rest.Marginals, rest.Joint = nil, nil, nil, nil, nil, nil
 	rest.Warnings, rest.Relearned, rest.Plan, rest.Run = nil, "", nil, nil
 	numbers, words := asJSON(t, rest), asJSON(t, said)
 	told = fmt.Sprintf("%s; %s", short(numbers), short(words))

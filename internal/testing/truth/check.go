@@ -220,12 +220,12 @@ func (k *checker) marginals(q int, t *Truth, r *query.Result) {
 		return
 	}
 	for v, row := range r.Marginals {
-		if len(row) != k.c.Model.Domains[v] {
-			k.add(Incomplete, q, "%d marginals of variable %d", len(row), v)
+		if len(row.P) != k.c.Model.Domains[v] {
+			k.add(Incomplete, q, "%d marginals of variable %d", len(row.P), v)
 			return
 		}
 		sum := 0.0
-		for a, p := range row {
+		for a, p := range row.P {
 			truth := math.NaN()
 			if t.Marginals != nil {
 				truth = t.Marginals[v][a]
@@ -281,7 +281,7 @@ func (k *checker) ratio(q int, truth []Truth, results []query.Result) {
 	}
 	given := &results[over]
 	exact := r.Exact && given.Status == query.StatusOK && given.Exact
-	if r.LnRatio == nil {
+	if r.Ratio == nil || r.Ratio.Ln == nil {
 		if exact && !r.Zero && !given.Zero {
 			k.add(Incomplete, q, "no ratio of two exact values")
 		}
@@ -290,12 +290,12 @@ func (k *checker) ratio(q int, truth []Truth, results []query.Result) {
 
 	t := &truth[q]
 	switch {
-	case t.Event && *r.LnRatio > stated(r)+stated(given)+Tolerance:
-		k.add(RatioAbove, q, "ln P = %v, stated within %v", *r.LnRatio, stated(r)+stated(given))
+	case t.Event && *r.Ratio.Ln > stated(r)+stated(given)+Tolerance:
+		k.add(RatioAbove, q, "ln P = %v, stated within %v", *r.Ratio.Ln, stated(r)+stated(given))
 	case exact && !t.HasRatio:
-		k.add(WrongRatio, q, "ln P = %v is claimed, one of both is 0", *r.LnRatio)
-	case exact && !Close(*r.LnRatio, t.LnRatio):
-		k.add(WrongRatio, q, "ln P = %v is claimed, truth %v", *r.LnRatio, t.LnRatio)
+		k.add(WrongRatio, q, "ln P = %v is claimed, one of both is 0", *r.Ratio.Ln)
+	case exact && !Close(*r.Ratio.Ln, t.LnRatio):
+		k.add(WrongRatio, q, "ln P = %v is claimed, truth %v", *r.Ratio.Ln, t.LnRatio)
 	}
 }
 

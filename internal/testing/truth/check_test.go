@@ -49,7 +49,7 @@ func TestDoctoredAnswersAreCaught(t *testing.T) {
 	if found := Check(c, truth, Outcome{Results: right}); len(found) > 0 {
 		t.Fatalf("right answers are called wrong: %v", found)
 	}
-	if !right[0].Exact || !right[2].Zero || right[1].LnRatio == nil || right[0].Joint == nil {
+	if !right[0].Exact || !right[2].Zero || right[1].Ratio == nil || right[0].Joint == nil {
 		t.Fatalf("the case has not everything in it: %+v", right)
 	}
 	estimate := func(r *query.Result) { r.Exact = false }
@@ -65,23 +65,23 @@ func TestDoctoredAnswersAreCaught(t *testing.T) {
 		}},
 		"missed zero": {MissedZero, func(r []query.Result) { r[2].Zero, r[2].LogZ = false, number(-700) }},
 		"a marginal": {WrongMar, func(r []query.Result) {
-			r[0].Marginals[0] = []float64{0.4 + 1e-8, 0.6 - 1e-8}
+			r[0].Marginals[0].P = []float64{0.4 + 1e-8, 0.6 - 1e-8}
 		}},
-		"P > 1": {Improbable, func(r []query.Result) { r[0].Marginals[0] = []float64{1.25, -0.25} }},
+		"P > 1": {Improbable, func(r []query.Result) { r[0].Marginals[0].P = []float64{1.25, -0.25} }},
 		"P > 1, estimated": {Improbable, func(r []query.Result) {
 			estimate(&r[0])
-			r[0].Marginals[0] = []float64{1 + 1e-12, 0}
+			r[0].Marginals[0].P = []float64{1 + 1e-12, 0}
 		}},
 		"P < 0": {Improbable, func(r []query.Result) {
 			estimate(&r[0])
-			r[0].Marginals[0] = []float64{1, -1e-300}
+			r[0].Marginals[0].P = []float64{1, -1e-300}
 		}},
 		"marginals sum to 0.9": {Improbable, func(r []query.Result) {
 			estimate(&r[0])
-			r[0].Marginals[0] = []float64{0.5, 0.4}
+			r[0].Marginals[0].P = []float64{0.5, 0.4}
 		}},
 		"a joint cell": {WrongJoint, func(r []query.Result) { r[0].Joint.P[0] += 1e-8 }},
-		"a ratio":      {WrongRatio, func(r []query.Result) { r[1].LnRatio = number(*r[1].LnRatio - 1e-8) }},
+		"a ratio":      {WrongRatio, func(r []query.Result) { r[1].Ratio.Ln = number(*r[1].Ratio.Ln - 1e-8) }},
 		"± rounding": {Misstated, func(r []query.Result) {
 			estimate(&r[0])
 			r[0].LogZ, r[0].Uncertainty = number(truth[0].LnZ+1e-8), number(1e-12)
@@ -90,7 +90,7 @@ func TestDoctoredAnswersAreCaught(t *testing.T) {
 			estimate(&r[2])
 			r[2].Zero, r[2].LogZ, r[2].Uncertainty = false, number(-700), number(1e-12)
 		}},
-		"a ratio above 1": {RatioAbove, func(r []query.Result) { estimate(&r[1]); r[1].LnRatio = number(0.22) }},
+		"a ratio above 1": {RatioAbove, func(r []query.Result) { estimate(&r[1]); r[1].Ratio.Ln = number(0.22) }},
 		"a bound": {BrokenBound, func(r []query.Result) {
 			estimate(&r[0])
 			r[0].Certificate = &query.Certificate{LnUpper: truth[0].LnZ - 1e-6}
@@ -102,7 +102,7 @@ func TestDoctoredAnswersAreCaught(t *testing.T) {
 		"NaN":           {NotFinite, func(r []query.Result) { r[0].Residual = number(math.NaN()) }},
 		"no marginals":  {Incomplete, func(r []query.Result) { r[0].Marginals = nil }},
 		"no joint":      {Incomplete, func(r []query.Result) { r[0].Joint = nil }},
-		"no ratio":      {Incomplete, func(r []query.Result) { r[1].LnRatio = nil }},
+		"no ratio":      {Incomplete, func(r []query.Result) { r[1].Ratio = nil }},
 		"no ln Z":       {Incomplete, func(r []query.Result) { r[0].LogZ = nil }},
 		"another query": {Incomplete, func(r []query.Result) { r[0].Query = 1 }},
 		"internal": {Untyped, func(r []query.Result) {

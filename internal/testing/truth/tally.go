@@ -81,7 +81,7 @@ func (y *Tally) result(c *Case, t *Truth, r *query.Result) {
 		y.estimate(t, r)
 	}
 
-	if r.LnRatio != nil {
+	if r.Ratio != nil {
 		y.Ratios++
 	}
 	if r.Marginals != nil {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 from . import errors
@@ -106,7 +105,8 @@ class Result:
     log_z: Optional[float]
     uncertainty: Optional[float]
     bounds: Optional[Bounds]  # None where nothing bounds ln Z
-    ln_probability: Optional[float]  # of the event, given the evidence
+    probability: Optional[float]  # of the event, given the evidence
+    ln_probability: Optional[float]  # None where it is 0
     posteriors: Optional[Posteriors]
     joint: Optional[Joint]
     mpe: Optional[MPE]
@@ -114,22 +114,16 @@ class Result:
     samples: Optional[Samples]
     warnings: Tuple[str, ...]
 
-    @property
-    def probability(self) -> Optional[float]:
-        """P(event | evidence), where an event was asked for."""
-        return None if self.ln_probability is None else math.exp(self.ln_probability)
-
     def __getitem__(self, field: str) -> Any:
-        """Returns a field of ``raw``, by name where the service gives it by name."""
-        named = self.raw.get("named") or {}
-        return named[field] if field in named else self.raw[field]
+        """Returns a field of ``raw``."""
+        return self.raw[field]
 
     def check(self) -> "Result":
         """Returns the result, or raises its error, or Impossible where the evidence has probability 0."""
         if self.error is not None:
             raise self.error
         if self.zero:
-            conflict = (self.raw.get("named") or {}).get("conflict") or self.raw.get("conflict")
+            conflict = _conflict(self.raw.get("conflict"))
             raise errors.Impossible(
                 "the evidence has probability 0" + (f": {conflict}" if conflict else ""),
                 conflict=conflict,
@@ -173,7 +167,6 @@ class Answer(Sequence[Result]):
 
 def result(raw: Mapping[str, Any]) -> Result:
     """Reads a result as the service sends it."""
-    named = raw.get("named") or {}
     info = raw.get("error")
     mpe, best, bounds = raw.get("mpe"), raw.get("map"), raw.get("bounds")
     return Result(
@@ -188,28 +181,24 @@ def result(raw: Mapping[str, Any]) -> Result:
         bounds=None
         if bounds is None
         else Bounds(_float(bounds.get("lower")), _float(bounds.get("upper")), float(bounds["level"]), str(bounds["how"])),
-        ln_probability=_float(raw.get("ln_ratio")),
-        posteriors=_posteriors(raw, named),
-        joint=_joint(raw.get("joint"), named.get("joint")),
+        probability=_float((raw.get("ratio") or {}).get("p")),
+        ln_probability=_float((raw.get("ratio") or {}).get("ln")),
+        posteriors=_posteriors(raw.get("marginals")),
+        joint=_joint(raw.get("joint")),
         mpe=None
         if mpe is None
         else MPE(
-            _assignment(mpe, named.get("mpe")),
+            _assignment(mpe),
             float(mpe["ln_weight"]),
             bool(mpe["unique"]),
             tuple(
-                MPE(_assignment(o, of), float(o["ln_weight"]), False)
-                for o, of in itertools.zip_longest(mpe.get("others") or (), named.get("others") or ())
+                MPE(_assignment({**o, "names": mpe.get("names")}), float(o["ln_weight"]), False) for o in mpe.get("others") or ()
             ),
         ),
         map=None
         if best is None
-        else MAP(
-            _assignment(best, named.get("map")), float(best["ln_weight"]), bool(best.get("exact")), _float(best.get("ln_bound"))
-        ),
-        samples=_samples(
-            raw.get("samples"), named.get("samples"), raw.get("sample_weights"), _float(raw.get("effective_samples"))
-        ),
+        else MAP(_assignment(best), float(best["ln_weight"]), bool(best.get("exact")), _float(best.get("ln_bound"))),
+        samples=_samples(raw.get("samples")),
         warnings=tuple(raw.get("warnings") or ()),
     )
 
@@ -218,42 +207,47 @@ def _float(x: Any) -> Optional[float]:
     return None if x is None else float(x)  # JSON may write 0 for 0.0
 
 
-def _by_position(values: Sequence[float]) -> Dict[str, float]:
-    return {str(x): float(p) for x, p in enumerate(values)}
+def _labels(names: Optional[Sequence[str]], positions: Iterable[int]) -> List[str]:
+    return list(names) if names is not None else [str(x) for x in positions]
 
 
-def _posteriors(raw: Mapping[str, Any], named: Mapping[str, Any]) -> Optional[Posteriors]:
-    if named.get("posteriors") is not None:
-        return Posteriors({v: {s: float(p) for s, p in of.items()} for v, of in named["posteriors"].items()})
-    if raw.get("marginals") is None:
-        return None
-    targets = raw.get("targets") or range(len(raw["marginals"]))
-    return Posteriors({str(v): _by_position(p) for v, p in zip(targets, raw["marginals"])})
-
-
-def _joint(raw: Optional[Mapping[str, Any]], named: Optional[Mapping[str, Any]]) -> Optional[Joint]:
+def _posteriors(raw: Optional[Sequence[Mapping[str, Any]]]) -> Optional[Posteriors]:
     if raw is None:
         return None
-    variables = [str(v) for v in (named or raw)["variables"]]
-    states = named["states"] if named else [[str(x) for x in range(n)] for n in raw["shape"]]
-    cells: List[Tuple[str, ...]] = [()]
-    for of in states:  # the last variable fastest
-        cells = [(*cell, str(s)) for cell in cells for s in of]
-    return Joint(variables, zip(cells, map(float, raw["p"])))
+    return Posteriors(
+        {m.get("name", str(m["variable"])): dict(zip(_labels(m.get("states"), range(len(m["p"]))), map(float, m["p"]))) for m in raw}
+    )
 
 
-def _assignment(raw: Mapping[str, Any], named: Optional[Mapping[str, str]]) -> Dict[str, str]:
-    if named is not None:
-        return dict(named)
+def _joint(raw: Optional[Mapping[str, Any]]) -> Optional[Joint]:
+    if raw is None:
+        return None
+    states = raw.get("states") or [[str(x) for x in range(n)] for n in raw["shape"]]
+    cells = itertools.product(*states)  # the last variable fastest
+    return Joint(_labels(raw.get("names"), raw["variables"]), zip(cells, map(float, raw["p"])))
+
+
+def _assignment(raw: Mapping[str, Any]) -> Dict[str, str]:
     values = raw["assignment"]
-    return {str(v): str(x) for v, x in zip(raw.get("variables") or range(len(values)), values)}
+    variables = _labels(raw.get("names"), raw.get("variables") or range(len(values)))
+    return dict(zip(variables, _labels(raw.get("states"), values)))
 
 
-def _samples(raw: Any, named: Any, weights: Optional[List[float]], effective: Optional[float]) -> Optional[Samples]:
+def _samples(raw: Optional[Mapping[str, Any]]) -> Optional[Samples]:
     if raw is None:
         return None
-    names = named or {"variables": range(len(raw[0]) if raw else 0), "states": ()}
-    of = [(str(v), s) for v, s in itertools.zip_longest(names["variables"], names["states"])]
-    samples = Samples({v: states[x] if states else str(x) for (v, states), x in zip(of, row)} for row in raw)
-    samples.weights, samples.effective = weights, effective
+    rows = raw["assignments"]
+    variables = _labels(raw.get("names"), range(len(rows[0]) if rows else 0))
+    states: Sequence[Sequence[str]] = raw.get("states") or [()] * len(variables)
+    samples = Samples({v: s[x] if s else str(x) for v, s, x in zip(variables, states, row)} for row in rows)
+    samples.weights, samples.effective = raw.get("weights"), _float(raw.get("effective"))
     return samples
+
+
+def _conflict(raw: Optional[Mapping[str, Any]]) -> Optional[Dict[str, Optional[str]]]:
+    """Returns the observations that contradict each other: variable → state, None for weights."""
+    if raw is None:
+        return None
+    return {
+        o.get("name", str(o["variable"])): None if o["value"] is None else o.get("state", str(o["value"])) for o in raw["observations"]
+    }

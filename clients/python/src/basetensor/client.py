@@ -227,9 +227,7 @@ class Client:
         last = answer[-1]
         if last.error is not None:
             raise last.error
-        if last.zero:
-            return 0.0
-        return math.exp(_need(last.ln_probability, last, "probability"))
+        return _need(last.probability, last, "probability")
 
     def mpe(self, model: Model, evidence: Optional[Evidence] = None, *, timeout: Seconds = DEFAULT) -> MPE:
         """Returns the likeliest states of all variables given the evidence."""
@@ -264,7 +262,7 @@ class Client:
     def gradients(self, model: Model, evidence: Optional[Evidence] = None, *, timeout: Seconds = DEFAULT) -> List[List[float]]:
         """Returns ∂ ln Z/∂θ for every number θ of every factor: by factor a list in the order of its table."""
         r = self.infer(model, evidence, gradients=True, timeout=timeout)
-        return _need(r[0].check().raw.get("gradients"), r[0], "gradients")
+        return _need((r[0].check().raw.get("gradients") or {}).get("by"), r[0], "gradients")
 
     def sensitivity(
         self,

@@ -144,7 +144,7 @@ export async function graphView({ main, parts, query, signal }) {
   }
 
   function update() {
-    const marginals = result?.status === 'ok' && !result.zero ? result.marginals : null
+    const marginals = result?.status === 'ok' && !result.zero ? result.marginals?.map(m => m.p) : null
     const exact = !!result?.exact
     const best = mpe && result?.status === 'ok' && result.mpe || null
     picture?.update({ evidence, marginals, exact, picked, best: best?.assignment })

@@ -1,5 +1,11 @@
 // What the variables of a model and their values are called, on the page and in requests.
 
+// labelled names variables and values that an answer speaks of: as the answer does, and x_i or the position without names.
+export const labelled = {
+  variable: (name, v) => name ?? 'x_' + v,
+  value: (state, x) => state ?? String(x),
+}
+
 // named tells what is shown: names, and x_i or the position without one.
 export function named(graph) {
   return {

@@ -3,16 +3,10 @@
 import { estimates } from './chart.js'
 import { h, put } from './dom.js'
 import { bytes, count, decimals, digits, duration, probability, rounded, whole } from './format.js'
-import { named } from './names.js'
+import { labelled, named } from './names.js'
 import { during, errorOf, stages } from './words.js'
 
 const most = { variables: 60, cells: 64, samples: 50 }
-
-// labels tells names from positions: as the model has them where that is known, and x_i without.
-function labels(graph) {
-  const of = named(graph || { variables: [] })
-  return { known: !!graph, variable: of.name, value: of.state }
-}
 
 // results shows results in an element; the one that was picked stays.
 export function results(element) {
@@ -47,25 +41,24 @@ export function results(element) {
   }
 
   function result(r, about) {
-    const name = labels(about.graph)
     if (r.status !== 'ok') {
       return [h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', { title: r.error.code }, errorOf(r.error.code)), during(r.error.stage)),
         h('p', { class: 'message' }, r.error.message))]
     }
     return [
       headline(r),
-      r.ln_ratio !== null && r.ln_ratio !== undefined ? h('p', { class: 'event' }, 'P(event | evidence) ', r.exact ? '= ' : '≈ ',
-        h('strong', {}, digits(Math.exp(r.ln_ratio), 10)), ' (ln ' + decimals(r.ln_ratio) + ')') : null,
+      r.ratio?.p !== null && r.ratio?.p !== undefined ? h('p', { class: 'event' }, 'P(event | evidence) ', r.exact ? '= ' : '≈ ',
+        h('strong', {}, digits(r.ratio.p, 10)), r.ratio.ln === null ? ', impossible' : ' (ln ' + decimals(r.ratio.ln) + ')') : null,
       (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), w)),
       r.estimates?.length ? estimates(r) : null,
-      conflict(r, name), explanation(r, name), marginals(r, name), joint(r, name), information(r, name), samples(r, name),
+      conflict(r), explanation(r), marginals(r), joint(r), information(r), samples(r),
       machinery(r),
     ]
   }
 
   // marginals are bars by name.
-  function marginals(r, name) {
-    const rows = posteriors(r, name)
+  function marginals(r) {
+    const rows = posteriors(r)
     if (!rows) return null
     const box = h('div', { class: 'posteriors' + (r.exact ? '' : ' estimate') })
     const more = h('p', { class: 'more' })
@@ -149,25 +142,18 @@ export function trust(r) {
 }
 
 // conflict says which observations cannot be together.
-export function conflict(r, name) {
+function conflict(r) {
   if (!r.conflict) return null
   const all = r.conflict.observations
   return h('div', { class: 'warning' }, h('p', {}, h('strong', {}, 'Conflict '), all.length
     ? ['These cannot be together', r.conflict.smallest ? ', and no fewer are in conflict: ' : ', and could without any one of them: ',
-      all.map((o, i) => [i ? ', ' : '', name.variable(o.variable), ' = ', h('strong', {}, o.value === null ? 'its weights' : name.value(o.variable, o.value))])]
+      all.map((o, i) => [i ? ', ' : '', labelled.variable(o.name, o.variable), ' = ', h('strong', {}, o.value === null ? 'its weights' : labelled.value(o.state, o.value))])]
     : 'The model is impossible without evidence.'))
 }
 
 // posteriors are pairs of a variable and its pairs of value and probability; null without.
-export function posteriors(r, name) {
-  if (!r.marginals) return null
-  if (r.named?.posteriors && !name.known) {
-    return Object.entries(r.named.posteriors).map(([variable, values]) => [variable, Object.entries(values)])
-  }
-  return r.marginals.map((row, k) => {
-    const i = r.targets ? r.targets[k] : k
-    return [name.variable(i), row.map((p, x) => [name.value(i, x), p])]
-  })
+export function posteriors(r) {
+  return r.marginals?.map(m => [labelled.variable(m.name, m.variable), m.p.map((p, x) => [labelled.value(m.states?.[x], x), p])])
 }
 
 // posterior is one variable's bars.
@@ -178,17 +164,18 @@ export function posterior(variable, values, exact) {
 }
 
 // explanation is the most probable assignment, of all variables or of some.
-function explanation(r, name) {
+function explanation(r) {
+  const pairs = ({ assignment, variables, names, states }) =>
+    assignment.map((x, k) => [labelled.variable(names?.[k], variables ? variables[k] : k), labelled.value(states?.[k], x)])
   const tables = []
   if (r.mpe) {
-    const named = r.named?.mpe ? Object.entries(r.named.mpe) : r.mpe.assignment.map((x, i) => [name.variable(i), name.value(i, x)])
-    tables.push(assignment('mpe', 'Most probable explanation', named, r.mpe.ln_weight, true,
+    tables.push(assignment('mpe', 'Most probable explanation', pairs(r.mpe), r.mpe.ln_weight, true,
       r.mpe.unique === false ? 'another assignment is exactly as good' : r.mpe.unique ? 'no other is as good' : ''))
   }
   if (r.map) {
-    const named = r.named?.map ? Object.entries(r.named.map) : r.map.variables.map((i, k) => [name.variable(i), name.value(i, r.map.assignment[k])])
     const bound = r.map.ln_bound === null || r.map.ln_bound === undefined ? '' : 'none is above ' + decimals(r.map.ln_bound) + ' nats'
-    tables.push(assignment('map', 'Most probable values of some', named, r.map.ln_weight, r.map.exact, r.map.exact ? 'none is better' : 'the best that was found; ' + bound))
+    tables.push(assignment('map', 'Most probable values of some', pairs(r.map), r.map.ln_weight, r.map.exact,
+      r.map.exact ? 'none is better' : 'the best that was found; ' + bound))
   }
   return tables
 }
@@ -200,14 +187,14 @@ function assignment(id, title, pairs, weight, exact, text) {
 }
 
 // joint is a table of cells, the most probable first where there are too many.
-function joint(r, name) {
+function joint(r) {
   if (!r.joint) return null
-  const { variables, shape, p } = r.joint
-  const heads = r.named?.joint?.variables || variables.map(name.variable)
+  const { variables, names, states, shape, p } = r.joint
+  const heads = variables.map((v, k) => labelled.variable(names?.[k], v))
   let cells = p.map((x, cell) => {
     const values = []
     for (let k = shape.length - 1; k >= 0; k--) {
-      values[k] = r.named?.joint ? r.named.joint.states[k][cell % shape[k]] : name.value(variables[k], cell % shape[k])
+      values[k] = labelled.value(states?.[k][cell % shape[k]], cell % shape[k])
       cell = Math.floor(cell / shape[k])
     }
     return [values, x]
@@ -223,35 +210,37 @@ function joint(r, name) {
 }
 
 // information ranks what to observe next.
-function information(r, name) {
+function information(r) {
   const i = r.information
   if (!i) return null
   const gains = i.candidates.some(c => c.utility_gain !== undefined)
   const largest = Math.max(1e-300, ...i.candidates.map(c => gains ? c.utility_gain || 0 : c.mutual_information))
   const number = x => h('td', { class: 'number' }, x === undefined ? '' : (i.exact ? '' : '≈ ') + digits(x, 6))
   return h('section', { 'aria-labelledby': 'information-title' }, h('h3', { id: 'information-title' }, 'What to observe next'),
-    h('p', {}, h('span', { class: 'mark ' + (i.exact ? 'exact' : 'estimate') }, i.exact ? 'exact' : 'estimate'), ' entropy of ', h('strong', {}, name.variable(i.target)), ' now: ',
+    h('p', {}, h('span', { class: 'mark ' + (i.exact ? 'exact' : 'estimate') }, i.exact ? 'exact' : 'estimate'), ' entropy of ', h('strong', {}, labelled.variable(i.name, i.target)), ' now: ',
       digits(i.entropy, 6), ' nats', i.action === undefined ? '' : `; the best action now is ${i.action}, of expected utility ${digits(i.expected_utility, 6)}`),
     h('div', { class: 'scroll' }, h('table', { class: 'list' + (i.exact ? '' : ' estimate') }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Variable'),
       h('th', { scope: 'col' }, gains ? 'Gain' : 'Information'), gains ? h('th', { scope: 'col', class: 'number' }, 'Gain of utility') : null,
       h('th', { scope: 'col', class: 'number' }, 'Information, nats'), h('th', { scope: 'col', class: 'number' }, 'Entropy then, nats'))),
-    h('tbody', {}, i.candidates.slice(0, most.cells).map(c => h('tr', {}, h('th', { scope: 'row' }, name.variable(c.variable)),
+    h('tbody', {}, i.candidates.slice(0, most.cells).map(c => h('tr', {}, h('th', { scope: 'row' }, labelled.variable(c.name, c.variable)),
       h('td', { class: 'bar wide' }, h('span', { class: 'fill', 'width%': 100 * (gains ? c.utility_gain || 0 : c.mutual_information) / largest })),
       gains ? number(c.utility_gain) : null, number(c.mutual_information), number(c.expected_entropy)))))),
     i.candidates.length > most.cells ? h('p', { class: 'hint' }, `The first ${most.cells} of ${whole(i.candidates.length)}.`) : null)
 }
 
-function samples(r, name) {
+function samples(r) {
   if (!r.samples) return null
-  const used = r.samples[0] ? r.samples[0].map((_, i) => i).slice(0, most.variables) : []
+  const { assignments, names, states, weights, effective, seed } = r.samples
+  const used = assignments[0] ? assignments[0].map((_, i) => i).slice(0, most.variables) : []
   return h('section', { 'aria-labelledby': 'samples-title' }, h('h3', { id: 'samples-title' }, 'Samples'),
-    h('p', { class: 'hint' }, `${count(r.samples.length, 'sample')}, independent, from seed ${r.seed ?? 0}`
-      + (r.sample_weights ? `, with weights: worth ${digits(r.effective_samples, 4)} of the same weight` : '')
-      + (r.samples.length > most.samples ? `; the first ${most.samples}` : '')),
+    h('p', { class: 'hint' }, `${count(assignments.length, 'sample')}, independent, from seed ${seed}`
+      + (weights ? `, with weights: worth ${digits(effective, 4)} of the same weight` : '')
+      + (assignments.length > most.samples ? `; the first ${most.samples}` : '')),
     h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Samples' }, h('table', { class: 'list samples' },
-      h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, '#'), r.sample_weights ? h('th', { scope: 'col' }, 'weight') : null, used.map(i => h('th', { scope: 'col' }, name.variable(i))))),
-      h('tbody', {}, r.samples.slice(0, most.samples).map((row, k) => h('tr', {}, h('th', { scope: 'row' }, String(k + 1)), r.sample_weights ? h('td', {}, digits(r.sample_weights[k], 4)) : null,
-        used.map(i => h('td', {}, name.value(i, row[i])))))))))
+      h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, '#'), weights ? h('th', { scope: 'col' }, 'weight') : null,
+        used.map(i => h('th', { scope: 'col' }, labelled.variable(names?.[i], i))))),
+      h('tbody', {}, assignments.slice(0, most.samples).map((row, k) => h('tr', {}, h('th', { scope: 'row' }, String(k + 1)),
+        weights ? h('td', {}, digits(weights[k], 4)) : null, used.map(i => h('td', {}, labelled.value(states?.[i]?.[row[i]], row[i])))))))))
 }
 
 // machinery is how the result came about.

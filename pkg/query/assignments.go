@@ -1,0 +1,94 @@
+package query
+
+// Answers that are assignments of values to variables: the most probable ones, and draws.
+
+// Explanation is the assignment of all variables with the largest weight.
+type Explanation struct {
+	Assignment []int    `json:"assignment"`       // a value per variable
+	Names      []string `json:"names,omitempty"`  // of the variables
+	States     []string `json:"states,omitempty"` // the names of the values
+	LnWeight   float64  `json:"ln_weight"`        // nats: the product of the factors, and of the evidence's weights, there
+	// Unique says that no other assignment is as good, up to the rounding of the factors' entries. Of a
+	// search it is true where the list proves it: with Best above 1.
+	Unique bool `json:"unique"`
+	// LnBound, Gap and Optimal are a search's, absent where an elimination has found the best: no assignment is above LnBound, by Gap nats
+	// above this one, and Optimal says that the search is complete: the gap is rounding, at most 1e-6.
+	LnBound *float64 `json:"ln_bound,omitempty"`
+	Gap     *float64 `json:"gap,omitempty"`
+	Optimal *bool    `json:"optimal,omitempty"`
+	// Others are the next best ones in sequence, where the query has Best above 1. LnBound, Gap and Optimal are of the list then: no
+	// assignment that is not listed is above LnBound, by Gap nats above the last one.
+	Others []Alternative `json:"others,omitempty"`
+	// All says that no further assignment has a weight above 0, where fewer than Best are listed or as many as there are.
+	All bool `json:"all,omitempty"`
+}
+
+// Alternative is an assignment beside the most probable one.
+type Alternative struct {
+	Assignment []int    `json:"assignment"`
+	States     []string `json:"states,omitempty"` // the names of the values
+	LnWeight   float64  `json:"ln_weight"`        // nats
+}
+
+// MarginalMap is the most probable assignment of some variables.
+type MarginalMap struct {
+	Variables  []int    `json:"variables"`        // as they were asked for
+	Assignment []int    `json:"assignment"`       // a value for each
+	Names      []string `json:"names,omitempty"`  // of the variables
+	States     []string `json:"states,omitempty"` // the names of the values
+	LnWeight   float64  `json:"ln_weight"`        // nats: ln of the sum over all others
+	Exact      bool     `json:"exact"`            // none is better
+	// LnBound is no less than the ln_weight of any assignment; null where an elimination has found the best.
+	LnBound *float64 `json:"ln_bound"`
+	// Gap and Optimal are a search's: LnBound less LnWeight, nats, and whether it is complete: the gap is rounding, at most 1e-6. LnUpper
+	// is there where the sum over the others does not fit: LnWeight is a bound from below then, LnUpper one from above.
+	Gap     *float64 `json:"gap,omitempty"`
+	Optimal *bool    `json:"optimal,omitempty"`
+	LnUpper *float64 `json:"ln_upper,omitempty"`
+}
+
+// Samples are draws from P(x | evidence).
+type Samples struct {
+	Assignments [][]int    `json:"assignments"` // a value per variable in each
+	Names       []string   `json:"names,omitempty"`
+	States      [][]string `json:"states,omitempty"` // for each variable the names of its values; empty: they have none
+	// Weights are there if samples do not have the same weight: they sum to 1, and Σ w f(x) is an estimate of the mean of f.
+	// Effective is 1/Σ w² then: the number of equally weighted samples that they are worth.
+	Weights   []float64 `json:"weights,omitempty"`
+	Effective *float64  `json:"effective,omitempty"`
+	Seed      uint64    `json:"seed"`
+}
+
+func (e *Explanation) name(n Names) {
+	e.Names, e.States = n.variables(positions(len(e.Assignment))), n.assignment(nil, e.Assignment)
+	for i := range e.Others {
+		e.Others[i].States = n.assignment(nil, e.Others[i].Assignment)
+	}
+}
+
+func (m *MarginalMap) name(n Names) {
+	m.Names, m.States = n.variables(m.Variables), n.assignment(m.Variables, m.Assignment)
+}
+
+func (s *Samples) name(n Names) {
+	if len(s.Assignments) == 0 {
+		return
+	}
+	s.Names = n.variables(positions(len(s.Assignments[0])))
+	s.States = make([][]string, len(s.Names))
+	for v := range s.States {
+		s.States[v] = []string{}
+		if v < len(n.States) {
+			s.States[v] = n.values(v, len(n.States[v]))
+		}
+	}
+}
+
+// positions returns 0, 1, …, n−1.
+func positions(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
