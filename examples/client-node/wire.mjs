@@ -78,7 +78,11 @@ const model = struct({
   'text?': leaf, 'model_digest?': leaf,
   queries: list(struct({
     'evidence?': struct({ 'h?': list(struct({ v: leaf, x: leaf })), 's?': list(struct({ v: leaf, w: leaf })) }),
-    'evid?': leaf, 'named?': optional(struct({ 'joint?': list(leaf), 'targets?': list(leaf), 'map?': list(leaf) })),
+    'evid?': leaf, 'named?': optional(struct({
+      'joint?': list(leaf), 'targets?': list(leaf), 'map?': list(leaf),
+      'sensitivity?': optional(struct({ variable: leaf, value: leaf, 'range?': float, 'top?': leaf })),
+      'information?': optional(struct({ target: leaf, 'candidates?': list(leaf), 'utility?': leaf })),
+    })),
     'file?': leaf, 'marginals?': leaf, 'targets?': list(leaf), 'over?': leaf, 'joint?': list(leaf), 'gradients?': leaf,
     'sensitivity?': optional(struct({ v: leaf, x: leaf, 'range?': float, 'top?': leaf })),
     'mpe?': leaf, 'best?': leaf, 'map?': list(leaf), 'samples?': leaf, 'seed?': leaf,

@@ -76,10 +76,13 @@ func sameAnswers(t *testing.T, what string, m *factorgraph.Model, ev factorgraph
 		fmt.Sprint(got.MPE.Assignment) != fmt.Sprint(want.MPE.Assignment) {
 		t.Errorf("%s: MPE %+v, want %+v", what, got.MPE, want.MPE)
 	}
-	if len(samples(got)) != len(samples(want)) {
-		t.Errorf("%s: %d samples", what, len(samples(got)))
+	if got.Samples == nil || want.Samples == nil {
+		t.Fatalf("%s: samples %v, want %v", what, got.Samples, want.Samples)
 	}
-	for _, x := range samples(got) {
+	if len(got.Samples.Assignments) != len(want.Samples.Assignments) {
+		t.Errorf("%s: %d samples", what, len(got.Samples.Assignments))
+	}
+	for _, x := range got.Samples.Assignments {
 		at := map[int]int{}
 		for v, a := range x {
 			at[v] = a

@@ -12,7 +12,7 @@ type Conflict struct {
 type Observed struct {
 	Variable int    `json:"variable" msgpack:"v"`
 	Name     string `json:"name,omitempty" msgpack:"-"`
-	Value    *int   `json:"value" msgpack:"x,omitempty"`           // null for a likelihood with weights of 0
+	Value    *int   `json:"value" msgpack:"x,omitempty"` // null for a likelihood with weights of 0
 	State    string `json:"state,omitempty" msgpack:"-"` // the name of the value
 }
 

@@ -41,7 +41,7 @@ type answer struct {
 // warn adds a warning to the result.
 func (a *answer) warn(text string) { a.to.Warnings = append(a.to.Warnings, text) }
 
-// Demand returns what a query needs under its evidence. Names are resolved.
+// Demand returns what a query needs under its evidence. Of what is asked by name it says alone whether that is parametric.
 func Demand(q *query.Query) btn.Demand {
 	d := btn.Demand{Evidence: q.Evidence}
 	for _, k := range kinds {
@@ -105,7 +105,7 @@ func SizeOf(domains []int, queries []query.Query) (size Size) {
 	return size
 }
 
-// AreParametric reports whether one of the queries needs every factor as a core of its own.
+// AreParametric reports whether one of the queries needs every factor as a core of its own. Names need not be resolved.
 func AreParametric(queries []query.Query) bool {
 	return slices.ContainsFunc(queries, func(q query.Query) bool {
 		d := Demand(&q)

@@ -19,6 +19,9 @@ import (
 // sensitivity is how the probability of a target depends on the numbers of the model.
 var sensitivity = kind{
 	want: func(q *query.Query, w *btn.Want) {
+		if q.Named != nil && q.Named.Sensitivity != nil {
+			w.Derivatives = true // the target follows when the names are resolved
+		}
 		if q.Sensitivity != nil {
 			w.Derivatives, w.Target = true, &factorgraph.Observation{Var: q.Sensitivity.Variable, Value: q.Sensitivity.Value}
 		}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -246,35 +245,6 @@ func TestNodeExampleTenantNames(t *testing.T) {
 		}
 		if got := results(t, stdout)[0].Sensitivity.P; math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", job, got, want)
-		}
-	}
-}
-
-// When patience is over, the client in Node.js also cancels its requests for names, which precede the
-// job.
-func TestNodeExampleEndsWithoutNames(t *testing.T) {
-	t.Parallel()
-	s := serve(t, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
-	stdout, stderr, code := nodeClient(t).run(t, s, nil, "--job", "names", "--text", examples+"asia.uai", "--sensitivity", "2=1",
-		"--patience", "1000")
-	if code != 2 || stdout != "" || !strings.Contains(stderr, "aborted") {
-		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
-	}
-	models, err := s.bus.Subjects(t.Context(), bus.StreamModel, wire.Prefix+"model.*.*")
-	if err != nil || len(models) != 1 {
-		t.Fatalf("stored: %v, %v", models, err)
-	}
-	for subject := range models {
-		job := subject[strings.LastIndex(subject, ".")+1:]
-		c, err := client.Connect(s.url, client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if a, err := c.Wait(ctx, job); err != nil || a.Status != wire.StatusCancelled {
-			t.Errorf("%s: %+v, %v", job, a, err)
 		}
 	}
 }

@@ -84,8 +84,12 @@ func digestSamples(t *testing.T) []wire.Request {
 		}, {
 			Information: &query.Ask{Target: 1, Candidates: []int{2, 0}, Utility: [][]float64{{1, 2, 3}, {0, -1, 0.5}}},
 		}, {
-			Evid:  "rain=yes",
-			Named: &query.ByName{Joint: []string{"rain"}, Targets: []string{"wet", "2"}, Map: []string{"one"}},
+			Evid: "rain=yes",
+			Named: &query.ByName{
+				Joint: []string{"rain"}, Targets: []string{"wet", "2"}, Map: []string{"one"},
+				Sensitivity: &query.NamedTarget{Variable: "rain", Value: "yes", Range: 0.5, Top: 3},
+				Information: &query.NamedAsk{Target: "wet", Candidates: []string{"rain"}, Utility: `{"wait": [0, 1, 2]}`},
+			},
 		}}, DeadlineMS: 60000,
 			Settings: query.Settings{Method: query.MethodTruncated, Objective: query.ObjectiveVariance, Components: 3, Maps: query.MapOrthogonal,
 				Cores: query.CoresAreVariables, Seed: 1 << 52,
