@@ -3,9 +3,11 @@ package gateway
 // Models as graphs to draw.
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 
+	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -84,20 +86,33 @@ type JobModel struct {
 
 // JobQuery is a query of a job, by position.
 type JobQuery struct {
-	Hard      []factorgraph.Observation `json:"hard"`
-	Soft      []factorgraph.Likelihood  `json:"soft"`
-	Evid      string                    `json:"evid,omitempty"`
-	Label     string                    `json:"label,omitempty"`
-	Marginals bool                      `json:"marginals"`
-	Joint     []int                     `json:"joint,omitempty"`
-	Targets   []int                     `json:"targets,omitempty"`
-	MPE       bool                      `json:"mpe,omitempty"`
-	Best      int                       `json:"best,omitempty"`
-	Map       []int                     `json:"map,omitempty"`
-	Samples   int                       `json:"samples,omitempty"`
-	Seed      uint64                    `json:"seed,omitempty"`
-	Gradients bool                      `json:"gradients,omitempty"`
-	Over      int                       `json:"over,omitempty"` // 1 + the query over which ln_ratio is, 0: none
+	Hard  []factorgraph.Observation `json:"hard"`
+	Soft  []factorgraph.Likelihood  `json:"soft"`
+	Evid  string                    `json:"evid,omitempty"`
+	Label string                    `json:"label,omitempty"`
+	Over  int                       `json:"over,omitempty"` // 1 + the query over which ratio is, 0: none
+	Asked map[string]any            `json:"asked"`          // the questions, as a model message has them
+}
+
+// jobQuery returns a query of a request. Many cases are left out.
+func jobQuery(q query.Query) (JobQuery, error) {
+	out := JobQuery{
+		Hard: append([]factorgraph.Observation{}, q.Evidence.Hard...), Soft: append([]factorgraph.Likelihood{}, q.Evidence.Soft...),
+		Evid: q.Evid, Label: q.EvidenceFile, Over: q.Over,
+	}
+	q.Evidence, q.Evid, q.EvidenceFile, q.Over, q.Cases = factorgraph.Evidence{}, "", "", 0, nil
+	message, err := codec.Marshal("query", &q, true)
+	if err != nil {
+		return out, err
+	}
+	text, err := codec.View(message)
+	if err != nil {
+		return out, err
+	}
+	err = json.Unmarshal(text, &out.Asked)
+	delete(out.Asked, "t") // the name and the version of a message
+	delete(out.Asked, "v")
+	return out, err
 }
 
 // jobModel answers with the model of a job, which is there until the job is answered, and as long as there is room then.
@@ -135,11 +150,12 @@ func (g *Gateway) jobModel(c *call) error {
 		return err
 	}
 	out := JobModel{Graph: of, ModelDigest: r.ModelDigest, Queries: []JobQuery{}, Settings: r.Settings, DeadlineMS: r.DeadlineMS}
-	for _, q := range r.Queries {
-		out.Queries = append(out.Queries, JobQuery{
-			append([]factorgraph.Observation{}, q.Evidence.Hard...), append([]factorgraph.Likelihood{}, q.Evidence.Soft...), q.Evid,
-			q.EvidenceFile, q.Marginals, q.Joint, q.Targets, q.MPE, q.Best, q.Map, q.Samples, q.Seed, q.Gradients, q.Over,
-		})
+	for i := range r.Queries {
+		q, err := jobQuery(r.Queries[i])
+		if err != nil {
+			return err
+		}
+		out.Queries = append(out.Queries, q)
 	}
 	return c.json(http.StatusOK, out)
 }

@@ -46,7 +46,7 @@ async function ofJob(id, signal) {
     graph, evidence, title: 'Model of job ', name: id, href: '#/jobs/' + segment(id), load,
     body: async () => graph.model_digest ? { model_name: graph.model_digest } : { model: await load() },
     // the job's own answer, where that has all posteriors under the evidence that is shown
-    first: asked?.marginals && !asked.targets && !asked.evid ? async signal => {
+    first: asked?.asked.marginals && !asked.asked.targets && !asked.evid ? async signal => {
       for await (const { event, data } of events(path + '/events', signal)) if (event === 'answer') return data
       throw new Error('the answer of the job did not come')
     } : null,
