@@ -1,5 +1,12 @@
 package query
 
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
 // Answers that are assignments of values to variables: the most probable ones, and draws.
 
 // Explanation is the assignment of all variables with the largest weight.
@@ -59,29 +66,91 @@ type Samples struct {
 	Seed      uint64    `json:"seed"`
 }
 
-func (e *Explanation) name(n Names) {
-	e.Names, e.States = n.variables(positions(len(e.Assignment))), n.assignment(nil, e.Assignment)
-	for i := range e.Others {
-		e.Others[i].States = n.assignment(nil, e.Others[i].Assignment)
-	}
-}
-
-func (m *MarginalMap) name(n Names) {
-	m.Names, m.States = n.variables(m.Variables), n.assignment(m.Variables, m.Assignment)
-}
-
-func (s *Samples) name(n Names) {
-	if len(s.Assignments) == 0 {
-		return
-	}
-	s.Names = n.variables(positions(len(s.Assignments[0])))
-	s.States = make([][]string, len(s.Names))
-	for v := range s.States {
-		s.States[v] = []string{}
-		if v < len(n.States) {
-			s.States[v] = n.values(v, len(n.States[v]))
+// explanation is the most probable assignment of all variables, or the best few.
+var explanation = kind{
+	field: "best",
+	check: func(domains []int, _ bool, q *Query) (string, error) { return "best", checkBest(len(domains), q) },
+	name: func(a *Answers, n Names) {
+		e := a.MPE
+		if e == nil {
+			return
 		}
+		e.Names, e.States = n.variables(positions(len(e.Assignment))), n.assignment(nil, e.Assignment)
+		for i := range e.Others {
+			e.Others[i].States = n.assignment(nil, e.Others[i].Assignment)
+		}
+	},
+}
+
+// marginalMAP is the most probable assignment of some variables, the others summed out.
+var marginalMAP = kind{
+	field: "map",
+	check: func(domains []int, known bool, q *Query) (string, error) {
+		return "map", checkDistinct(domains, known, q.Map)
+	},
+	isTwice: func(q *Query, n *ByName) bool { return len(n.Map) > 0 && len(q.Map) > 0 },
+	name: func(a *Answers, n Names) {
+		if m := a.Map; m != nil {
+			m.Names, m.States = n.variables(m.Variables), n.assignment(m.Variables, m.Assignment)
+		}
+	},
+}
+
+// samples are draws from P(x | evidence).
+var samples = kind{
+	field: "samples",
+	check: func(domains []int, _ bool, q *Query) (string, error) {
+		return "samples", checkSamples(len(domains), q.Samples)
+	},
+	name: func(a *Answers, n Names) {
+		s := a.Samples
+		if s == nil || len(s.Assignments) == 0 {
+			return
+		}
+		s.Names = n.variables(positions(len(s.Assignments[0])))
+		s.States = make([][]string, len(s.Names))
+		for v := range s.States {
+			s.States[v] = []string{}
+			if v < len(n.States) {
+				s.States[v] = n.values(v, len(n.States[v]))
+			}
+		}
+	},
+}
+
+// MaxSampled bounds the values of all samples of a query together: samples times variables.
+const MaxSampled = 1 << 24
+
+// MaxBest bounds the most probable assignments of a query, MaxSampled their values together.
+const MaxBest = 1000
+
+// CheckSet checks the variables of a marginal MAP assignment: in range, each once. Errors have the code bad_input and name the variable.
+func CheckSet(domains, set []int) error {
+	return fault.Wrap(fault.BadInput, checkDistinct(domains, true, set))
+}
+
+// CheckSamples checks a number of assignments to draw of some variables: at least 0, at most MaxSampled values together.
+func CheckSamples(variables, samples int) error {
+	return fault.Wrap(fault.BadInput, checkSamples(variables, samples))
+}
+
+func checkSamples(variables, samples int) error {
+	if samples < 0 || samples > MaxSampled/max(1, variables) {
+		return fmt.Errorf("%d samples of %d variables: 0 to %d values together", samples, variables, MaxSampled)
 	}
+	return nil
+}
+
+// checkBest checks the number of most probable assignments of some variables.
+func checkBest(variables int, q *Query) error {
+	switch {
+	case q.Best == 0:
+	case !q.MPE:
+		return errors.New("it lists the most probable explanations of all variables: mpe is needed beside it")
+	case q.Best < 1 || q.Best > MaxBest || q.Best > max(1, MaxSampled/max(1, variables)):
+		return fmt.Errorf("%d assignments of %d variables: 1 to %d, of %d values together", q.Best, variables, MaxBest, MaxSampled)
+	}
+	return nil
 }
 
 // positions returns 0, 1, …, n−1.

@@ -20,6 +20,17 @@ type Cases struct {
 // MaxCells bounds the values of all cases of a query together.
 const MaxCells = 1 << 24
 
+// cases are many sets of observations, whose likelihood is asked for.
+var cases = kind{
+	field: "cases",
+	check: func(domains []int, known bool, q *Query) (string, error) {
+		if q.Cases == nil {
+			return "", nil
+		}
+		return checkCases(domains, known, q)
+	},
+}
+
 // checkCases checks the cases of a query, and returns the first field that is wrong, with the reason. Variables and values are checked
 // against domains if known is true: domains are the model's. Beside cases a query may ask for gradients only, and may have no evidence.
 func checkCases(domains []int, known bool, q *Query) (field string, err error) {
@@ -29,7 +40,7 @@ func checkCases(domains []int, known bool, q *Query) (field string, err error) {
 	if !reflect.ValueOf(beside).IsZero() && (!beside.Evidence.IsEmpty() || beside.Evid != "" || beside.Over != 0 || beside.OfVariables()) {
 		return "cases", errors.New("they have the place of evidence, and beside them gradients alone may be asked for")
 	}
-	if err := checkTargets(domains, known, c.Variables); err != nil {
+	if err := checkDistinct(domains, known, c.Variables); err != nil {
 		return "cases.variables", err
 	}
 	if len(c.Rows) == 0 || len(c.Rows) > MaxCells/max(1, len(c.Variables)) {

@@ -16,12 +16,19 @@ type Observed struct {
 	State    string `json:"state,omitempty" msgpack:"-"` // the name of the value
 }
 
-func (c *Conflict) name(n Names) {
-	for i := range c.Observations {
-		o := &c.Observations[i]
-		o.Name = n.Variable(o.Variable)
-		if o.Value != nil {
-			o.State = n.Value(o.Variable, *o.Value)
+// conflict is which observations contradict each other.
+var conflict = kind{
+	field: "conflict",
+	name: func(a *Answers, n Names) {
+		if a.Conflict == nil {
+			return
 		}
-	}
+		for i := range a.Conflict.Observations {
+			o := &a.Conflict.Observations[i]
+			o.Name = n.Variable(o.Variable)
+			if o.Value != nil {
+				o.State = n.Value(o.Variable, *o.Value)
+			}
+		}
+	},
 }

@@ -20,6 +20,14 @@ type Ask struct {
 	Utility [][]float64 `msgpack:"utility,omitempty"`
 }
 
+// NamedAsk is an Ask by name. Utility is a JSON text, {"operate": {"no": -5, "yes": 10}, "wait": [0, -20]}: the worth of each action by the
+// values of the target, or in their sequence; what is not named is worth 0. Actions are numbered in the sequence of their names.
+type NamedAsk struct {
+	Target     string   `msgpack:"target"`
+	Candidates []string `msgpack:"candidates,omitempty"`
+	Utility    string   `msgpack:"utility,omitempty"`
+}
+
 // Information is the value of observing each of some variables for a target, on average over their outcomes.
 type Information struct {
 	Target          int          `json:"target"`
@@ -40,11 +48,26 @@ type Observable struct {
 	UtilityGain     *float64 `json:"utility_gain,omitempty"` // of the best action then over the best now
 }
 
-func (i *Information) name(n Names) {
-	i.Name = n.Variable(i.Target)
-	for k := range i.Candidates {
-		i.Candidates[k].Name = n.Variable(i.Candidates[k].Variable)
-	}
+// information is the value of observing other variables for a target.
+var information = kind{
+	field: "information",
+	check: func(domains []int, known bool, q *Query) (string, error) {
+		if q.Information == nil {
+			return "", nil
+		}
+		return checkAsk(domains, known, q)
+	},
+	isTwice: func(q *Query, n *ByName) bool { return n.Information != nil && q.Information != nil },
+	name: func(a *Answers, n Names) {
+		i := a.Information
+		if i == nil {
+			return
+		}
+		i.Name = n.Variable(i.Target)
+		for k := range i.Candidates {
+			i.Candidates[k].Name = n.Variable(i.Candidates[k].Variable)
+		}
+	},
 }
 
 // checkAsk checks the Ask of a query: variables that are not observed, and a utility per action and value.
@@ -54,7 +77,7 @@ func checkAsk(domains []int, known bool, q *Query) (field string, err error) {
 		return "information.target", err
 	}
 	field = "information.candidates"
-	if err := checkTargets(domains, known, a.Candidates); err != nil {
+	if err := checkDistinct(domains, known, a.Candidates); err != nil {
 		return field, err
 	}
 	values := 0

@@ -107,32 +107,10 @@ func (r *Result) Name(n Names) {
 	for i := range r.Warnings {
 		r.Warnings[i] = n.Text(r.Warnings[i])
 	}
-	r.Answers.name(n)
-}
-
-// name writes names into every answer that is about variables.
-func (a *Answers) name(n Names) {
-	namePosteriors(a.Marginals, n)
-	if a.Joint != nil {
-		a.Joint.name(n)
-	}
-	if a.MPE != nil {
-		a.MPE.name(n)
-	}
-	if a.Map != nil {
-		a.Map.name(n)
-	}
-	if a.Samples != nil {
-		a.Samples.name(n)
-	}
-	if a.Sensitivity != nil {
-		a.Sensitivity.name(n)
-	}
-	if a.Information != nil {
-		a.Information.name(n)
-	}
-	if a.Conflict != nil {
-		a.Conflict.name(n)
+	for _, k := range kinds {
+		if k.name != nil {
+			k.name(&r.Answers, n)
+		}
 	}
 }
 

@@ -1,6 +1,37 @@
 package query
 
-// Answers about the numbers of the model.
+import "fmt"
+
+// Questions about the numbers of the model.
+
+// MaxGradients bounds the numbers of a model whose gradients are asked for.
+const MaxGradients = 1 << 22
+
+// Sensitivity is the target P(Variable = Value | evidence), and the ranges over which the numbers of the model vary.
+type Sensitivity struct {
+	Variable int `msgpack:"v" json:"variable"`
+	Value    int `msgpack:"x" json:"value"`
+	// Range is the relative variation of a number θ, from (1 − Range)·θ to (1 + Range)·θ, in conditional probability tables to 1
+	// at most; above 0 to 1, 0: DefaultRange.
+	Range float64 `msgpack:"range,omitempty" json:"range,omitempty"`
+	// Top is the number of ranked numbers in the result; 0: DefaultTop, at most MaxTop.
+	Top int `msgpack:"top,omitempty" json:"top,omitempty"`
+}
+
+// Defaults and bounds of a Sensitivity.
+const (
+	DefaultRange = 0.1
+	DefaultTop   = 20
+	MaxTop       = 1 << 16
+)
+
+// NamedTarget is a Sensitivity by name.
+type NamedTarget struct {
+	Variable string  `msgpack:"variable"`
+	Value    string  `msgpack:"value"`
+	Range    float64 `msgpack:"range,omitempty"`
+	Top      int     `msgpack:"top,omitempty"`
+}
 
 // Gradients are derivatives by the numbers of a model, by factor of the model a list of its numbers in their sequence. If one of them is
 // beyond float64, By is absent, and number k of factor f is Mantissas[f][k]·2^Exponents[f][k].
@@ -49,12 +80,38 @@ type Likelihood struct {
 	Impossible *int `json:"impossible"`
 }
 
-func (s *SensitivityResult) name(n Names) {
-	s.Name, s.State = n.Variable(s.Variable), n.Value(s.Variable, s.Value)
-	for i := range s.Tornado {
-		w := &s.Tornado[i]
-		if len(w.Variables) > 0 {
-			w.Names, w.States = n.variables(w.Variables), n.assignment(w.Variables, w.Values)
+// sensitivity is how the probability of a target depends on the numbers of the model.
+var sensitivity = kind{
+	field: "sensitivity",
+	check: func(domains []int, known bool, q *Query) (string, error) {
+		return "sensitivity", checkSensitivity(domains, known, q.Sensitivity)
+	},
+	isTwice: func(q *Query, n *ByName) bool { return n.Sensitivity != nil && q.Sensitivity != nil },
+	name: func(a *Answers, n Names) {
+		s := a.Sensitivity
+		if s == nil {
+			return
 		}
+		s.Name, s.State = n.Variable(s.Variable), n.Value(s.Variable, s.Value)
+		for i := range s.Tornado {
+			w := &s.Tornado[i]
+			if len(w.Variables) > 0 {
+				w.Names, w.States = n.variables(w.Variables), n.assignment(w.Variables, w.Values)
+			}
+		}
+	},
+}
+
+// checkSensitivity checks the target of a sensitivity and its bounds; nil is none.
+func checkSensitivity(domains []int, known bool, s *Sensitivity) error {
+	switch {
+	case s == nil:
+	case s.Variable < 0 || s.Value < 0 || known && (s.Variable >= len(domains) || s.Value >= domains[s.Variable]):
+		return fmt.Errorf("variable %d = %d is out of range", s.Variable, s.Value)
+	case !(s.Range >= 0 && s.Range <= 1):
+		return fmt.Errorf("numbers vary by a share of themselves between 0 and 1, not %v", s.Range)
+	case s.Top < 0 || s.Top > MaxTop:
+		return fmt.Errorf("%d numbers ranked, at most %d are", s.Top, MaxTop)
 	}
+	return nil
 }

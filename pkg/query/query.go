@@ -7,6 +7,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
+// The questions side by side: the fields that ask, the fields that answer, and the list of kinds. Each kind has a file for the rest.
+
 // Query asks for the partition function of a model under evidence, and for further results with it. The zero Query asks for ln Z
 // alone. The tags are the names that the fields have in a message.
 type Query struct {
@@ -24,8 +26,8 @@ type Query struct {
 	// Targets lists the variables whose marginals are wanted, distinct, in any order: the result has theirs alone. Empty: all, where
 	// Marginals asks for them.
 	Targets []int `msgpack:"targets,omitempty"`
-	// Over is 0, or 1 + the position of another query of the request. The result then has LnRatio = ln Z of this query less ln Z of
-	// the other one: ln P(event | given), where the other query's evidence is the given part, and this one's is the given part and
+	// Over is 0, or 1 + the position of another query of the request. The result then has Ratio, Z of this query over Z of
+	// the other one: P(event | given), where the other query's evidence is the given part, and this one's is the given part and
 	// the event.
 	Over int `msgpack:"over,omitempty"`
 	// Joint lists variables whose joint marginal is wanted as well: distinct, at most MaxJointCells cells, by exact methods only. It
@@ -57,35 +59,8 @@ type Query struct {
 	Information *Ask `msgpack:"information,omitempty"`
 }
 
-// Sensitivity is the target P(Variable = Value | evidence), and the ranges over which the numbers of the model vary.
-type Sensitivity struct {
-	Variable int `msgpack:"v" json:"variable"`
-	Value    int `msgpack:"x" json:"value"`
-	// Range is the relative variation of a number θ, from (1 − Range)·θ to (1 + Range)·θ, in conditional probability tables to 1
-	// at most; above 0 to 1, 0: DefaultRange.
-	Range float64 `msgpack:"range,omitempty" json:"range,omitempty"`
-	// Top is the number of ranked numbers in the result; 0: DefaultTop, at most MaxTop.
-	Top int `msgpack:"top,omitempty" json:"top,omitempty"`
-}
-
-// Defaults and bounds of a Sensitivity.
-const (
-	DefaultRange = 0.1
-	DefaultTop   = 20
-	MaxTop       = 1 << 16
-)
-
-// MaxGradients bounds the numbers of a model whose gradients are asked for.
-const MaxGradients = 1 << 22
-
 // Descends reports whether assignments are asked for.
 func (q *Query) Descends() bool { return q.MPE || len(q.Map) > 0 || q.Samples > 0 }
-
-// MaxSampled bounds the values of all samples of a query together: samples times variables.
-const MaxSampled = 1 << 24
-
-// MaxBest bounds the most probable assignments of a query, MaxSampled their values together.
-const MaxBest = 1000
 
 // ByName asks by the names of variables and values, or positions in decimal digits where they have none, in place of the fields of Query
 // that are called the same.
@@ -97,22 +72,6 @@ type ByName struct {
 	Information *NamedAsk    `msgpack:"information,omitempty"`
 }
 
-// NamedTarget is a Sensitivity by name.
-type NamedTarget struct {
-	Variable string  `msgpack:"variable"`
-	Value    string  `msgpack:"value"`
-	Range    float64 `msgpack:"range,omitempty"`
-	Top      int     `msgpack:"top,omitempty"`
-}
-
-// NamedAsk is an Ask by name. Utility is a JSON text, {"operate": {"no": -5, "yes": 10}, "wait": [0, -20]}: the worth of each action by the
-// values of the target, or in their sequence; what is not named is worth 0. Actions are numbered in the sequence of their names.
-type NamedAsk struct {
-	Target     string   `msgpack:"target"`
-	Candidates []string `msgpack:"candidates,omitempty"`
-	Utility    string   `msgpack:"utility,omitempty"`
-}
-
 // OfVariables reports whether something is asked that is said of variables, and not of evidence alone.
 func (q *Query) OfVariables() bool {
 	rest := *q
@@ -120,5 +79,32 @@ func (q *Query) OfVariables() bool {
 	return !reflect.ValueOf(rest).IsZero()
 }
 
-// MaxJointCells bounds the table of a joint marginal: twenty binary variables.
-const MaxJointCells = 1 << 20
+// Answers has one answer for each question of a query beside ln Z: nil if it is not asked, or there is none, as for most if Z is 0. Answers
+// about variables have their positions and, if the model has names, these too.
+type Answers struct {
+	Marginals   []Posterior        `json:"marginals,omitempty"`
+	Joint       *Joint             `json:"joint,omitempty"`
+	Ratio       *Ratio             `json:"ratio,omitempty"`
+	MPE         *Explanation       `json:"mpe,omitempty"`
+	Map         *MarginalMap       `json:"map,omitempty"`
+	Samples     *Samples           `json:"samples,omitempty"`
+	Gradients   *Gradients         `json:"gradients,omitempty"`
+	Sensitivity *SensitivityResult `json:"sensitivity,omitempty"`
+	Information *Information       `json:"information,omitempty"`
+	Likelihood  *Likelihood        `json:"likelihood,omitempty"`
+	Conflict    *Conflict          `json:"conflict,omitempty"`
+}
+
+// kind is a kind of question that is asked beside ln Z. Functions that it does not need are nil.
+type kind struct {
+	field string // of Query
+	// check returns the first field of a query that is wrong, and why; domains are the model's if known is true.
+	check func(domains []int, known bool, q *Query) (field string, err error)
+	// isTwice reports whether a query asks both by name and by position.
+	isTwice func(q *Query, n *ByName) bool
+	// name writes names beside positions in the answer, if there is one.
+	name func(a *Answers, n Names)
+}
+
+// kinds lists all kinds of questions, in the sequence in which they are checked.
+var kinds = []kind{cases, sensitivity, joint, marginals, marginalMAP, samples, explanation, information, conflict}

@@ -56,22 +56,6 @@ type Result struct {
 	Answers
 }
 
-// Answers has one answer for each question of a query beside ln Z: nil if it is not asked, or there is none, as for most if Z is 0. Answers
-// about variables have their positions and, if the model has names, these too.
-type Answers struct {
-	Marginals   []Posterior        `json:"marginals,omitempty"`
-	Joint       *Joint             `json:"joint,omitempty"`
-	Ratio       *Ratio             `json:"ratio,omitempty"`
-	MPE         *Explanation       `json:"mpe,omitempty"`
-	Map         *MarginalMap       `json:"map,omitempty"`
-	Samples     *Samples           `json:"samples,omitempty"`
-	Gradients   *Gradients         `json:"gradients,omitempty"`
-	Sensitivity *SensitivityResult `json:"sensitivity,omitempty"`
-	Information *Information       `json:"information,omitempty"`
-	Likelihood  *Likelihood        `json:"likelihood,omitempty"`
-	Conflict    *Conflict          `json:"conflict,omitempty"`
-}
-
 // Run is the work of a query's contractions, summed over its components.
 type Run struct {
 	Flops  float64 `json:"flops"`  // multiplications and additions

@@ -2,7 +2,10 @@ package query
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
+
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Answers about the distribution of variables.
@@ -57,16 +60,87 @@ func Probabilities(posteriors []Posterior) [][]float64 {
 	return rows
 }
 
-func namePosteriors(posteriors []Posterior, n Names) {
-	for i := range posteriors {
-		m := &posteriors[i]
-		m.Name, m.States = n.Variable(m.Variable), n.values(m.Variable, len(m.P))
-	}
+// marginals are P(x = a | evidence) of every variable, or of the targets.
+var marginals = kind{
+	field: "targets",
+	check: func(domains []int, known bool, q *Query) (string, error) {
+		return "targets", checkDistinct(domains, known, q.Targets)
+	},
+	isTwice: func(q *Query, n *ByName) bool { return len(n.Targets) > 0 && len(q.Targets) > 0 },
+	name: func(a *Answers, n Names) {
+		for i := range a.Marginals {
+			m := &a.Marginals[i]
+			m.Name, m.States = n.Variable(m.Variable), n.values(m.Variable, len(m.P))
+		}
+	},
 }
 
-func (j *Joint) name(n Names) {
-	j.Names, j.States = n.variables(j.Variables), make([][]string, len(j.Variables))
-	for k, v := range j.Variables {
-		j.States[k] = n.values(v, j.Shape[k])
+// joint is P(x_v, v in a set | evidence).
+var joint = kind{
+	field: "joint",
+	check: func(domains []int, known bool, q *Query) (string, error) {
+		return "joint", checkJoint(domains, known, q.Joint)
+	},
+	isTwice: func(q *Query, n *ByName) bool { return len(n.Joint) > 0 && len(q.Joint) > 0 },
+	name: func(a *Answers, n Names) {
+		j := a.Joint
+		if j == nil {
+			return
+		}
+		j.Names, j.States = n.variables(j.Variables), make([][]string, len(j.Variables))
+		for k, v := range j.Variables {
+			j.States[k] = n.values(v, j.Shape[k])
+		}
+	},
+}
+
+// MaxJointCells bounds the table of a joint marginal: twenty binary variables.
+const MaxJointCells = 1 << 20
+
+// CheckJoint checks the variables of a joint marginal against the domains of a model: in range, each once, at most MaxJointCells cells.
+// Errors have the code bad_input and name the variable. Linear time.
+func CheckJoint(domains, set []int) error {
+	return fault.Wrap(fault.BadInput, checkJoint(domains, true, set))
+}
+
+// checkJoint checks the variables of a joint marginal, against the domains where known says that they are the model's.
+func checkJoint(domains []int, known bool, set []int) error {
+	if len(set) == 0 {
+		return nil
 	}
+	seen := make(map[int]bool, len(set))
+	cells := 1
+	for _, v := range set {
+		switch {
+		case v < 0 || known && v >= len(domains):
+			return fmt.Errorf("joint marginal: variable %d, the model has %d", v, len(domains))
+		case seen[v]:
+			return fmt.Errorf("joint marginal: variable %d twice", v)
+		case known && domains[v] > MaxJointCells/cells:
+			return fmt.Errorf("joint marginal: more than %d cells with variable %d", MaxJointCells, v)
+		}
+		seen[v] = true
+		if known {
+			cells *= domains[v]
+		}
+	}
+	return nil
+}
+
+// checkDistinct checks that variables are distinct, and the model's where known says that the domains are.
+func checkDistinct(domains []int, known bool, set []int) error {
+	if len(set) == 0 {
+		return nil
+	}
+	seen := make(map[int]bool, len(set))
+	for _, v := range set {
+		switch {
+		case v < 0 || known && v >= len(domains):
+			return fmt.Errorf("variable %d, the model has %d", v, len(domains))
+		case seen[v]:
+			return fmt.Errorf("variable %d twice", v)
+		}
+		seen[v] = true
+	}
+	return nil
 }
