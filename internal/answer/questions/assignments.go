@@ -11,6 +11,7 @@ import (
 
 // explanation is the most probable assignment of all variables, or the best few.
 var explanation = kind{
+	name: "explanation",
 	want: func(q *query.Query, w *btn.Want) {
 		if q.MPE {
 			w.Best = max(1, q.Best)
@@ -39,6 +40,7 @@ var explanation = kind{
 
 // marginalMAP is the most probable assignment of some variables, the others summed out.
 var marginalMAP = kind{
+	name: "marginalMAP",
 	want: func(q *query.Query, w *btn.Want) { w.Map = q.Map },
 	answer: func(a *answer) {
 		f := a.total.Found[btn.AskMap]
@@ -61,6 +63,7 @@ var marginalMAP = kind{
 
 // samples are draws from P(x | evidence).
 var samples = kind{
+	name: "samples",
 	want: func(q *query.Query, w *btn.Want) { w.Samples, w.Seed = q.Samples, q.Seed },
 	answer: func(a *answer) {
 		if a.total.Samples == nil {

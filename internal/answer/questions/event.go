@@ -18,7 +18,7 @@ import (
 // If it is a probability (IsEvent), one above 1 within what both queries
 // state is 1, with a warning; one above that is a failed estimate, for at least one of both
 // statements is wrong; an exact answer over an estimate stays, without a ratio.
-var event = kind{compare: func(all []answer, a *answer) {
+var event = kind{name: "event", compare: func(all []answer, a *answer) {
 	r := a.to
 	if a.asked.Query.Over == 0 || r.Status != query.StatusOK {
 		return

@@ -169,3 +169,22 @@ func TestProbabilitiesWithinWhatIsStated(t *testing.T) {
 		t.Errorf("what it is over: %s, want an uncertainty of 0.05", text(t, *over))
 	}
 }
+
+// TestDemandsOfSeveralKinds: every kind gets the totals of its own demands, and no others.
+func TestDemandsOfSeveralKinds(t *testing.T) {
+	totals := make([]aggregate.Total, 5)
+	for i := range totals {
+		totals[i].Result.Query = i
+	}
+	a := answer{served: totals, asked: &btn.Asked{Extra: []btn.Extra{{Kind: "x", Demands: 2}, {Kind: "y", Demands: 3}}}}
+	if x, y := a.servedTo("x"), a.servedTo("y"); len(x) != 2 || len(y) != 3 || x[0].Query != 0 || y[0].Query != 2 || a.servedTo("z") != nil {
+		t.Errorf("x gets %d totals, y %d, z %d", len(x), len(y), len(a.servedTo("z")))
+	}
+	seen := map[string]bool{}
+	for _, k := range kinds {
+		if k.name == "" || seen[k.name] {
+			t.Errorf("the name %q of a kind", k.name)
+		}
+		seen[k.name] = true
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 // gradients are ∂ ln Z/∂θ by every number θ of every factor.
 var gradients = kind{
+	name: "gradients",
 	want: func(q *query.Query, w *btn.Want) { w.Derivatives = w.Derivatives || q.Gradients },
 	answer: func(a *answer) {
 		if !a.asked.Query.Gradients || a.total.Derivatives == nil {
@@ -26,6 +27,7 @@ var gradients = kind{
 
 // likelihood is the sum of ln Z over cases.
 var likelihood = kind{
+	name:     "likelihood",
 	want:     func(q *query.Query, w *btn.Want) { w.Cases = q.Cases },
 	isOfZero: true,
 	answer: func(a *answer) {

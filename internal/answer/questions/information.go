@@ -23,6 +23,7 @@ import (
 // With utilities U the gain of C is Σ_c max_a Σ_t P(t, c) U_a(t) − max_a Σ_t P(t) U_a(t). If one of the demands has no total there
 // is a warning instead.
 var information = kind{
+	name: "information",
 	demands: func(domains []int, q *query.Query) iter.Seq[btn.Demand] {
 		return func(yield func(btn.Demand) bool) {
 			ask := q.Information

@@ -13,6 +13,7 @@ import (
 
 // kind is a kind of question. Its functions are called for every query, and do nothing if the query does not ask it.
 type kind struct {
+	name string // that no other kind has
 	// want adds what the question needs of a plan under the query's evidence.
 	want func(q *query.Query, w *btn.Want)
 	// demands yields further demands on a model with these domains, which serve this question alone; nil: there are never any.
@@ -34,7 +35,8 @@ type answer struct {
 	asked   *btn.Asked
 	numbers []btn.CoreNumbers // of the model, if derivatives of the terms with a target are wanted
 	total   *aggregate.Total
-	extra   []aggregate.Total // of the demands that serve this query alone
+	served  []aggregate.Total // of the demands that serve this query alone
+	extra   []aggregate.Total // those of served that serve the kind whose function is called
 	to      *query.Result
 }
 
@@ -65,9 +67,12 @@ func Demands(domains []int, queries []query.Query) (demands []btn.Demand, asked 
 			if k.demands == nil {
 				continue
 			}
+			before := len(demands)
 			for d := range k.demands(domains, q) {
 				demands = append(demands, d)
-				asked[i].Extra++
+			}
+			if n := len(demands) - before; n > 0 {
+				asked[i].Extra = append(asked[i].Extra, btn.Extra{Kind: k.name, Demands: n})
 			}
 		}
 	}
@@ -136,8 +141,8 @@ func Results(inputs []aggregate.Input) []query.Result {
 			continue
 		}
 		all[i].asked, all[i].numbers = asked, inputs[i].Assignment.Numbers
-		end := min(len(totals), next+asked.Extra)
-		all[i].extra, next = totals[next:end], end
+		end := min(len(totals), next+asked.Served())
+		all[i].served, next = totals[next:end], end
 		all[i].write()
 	}
 	for _, k := range kinds {
@@ -166,7 +171,21 @@ func (a *answer) write() {
 	}
 	for _, k := range kinds {
 		if k.answer != nil && a.to.Status == query.StatusOK && (!a.to.Zero || k.isOfZero) {
+			a.extra = a.servedTo(k.name)
 			k.answer(a)
 		}
 	}
+}
+
+// servedTo returns the totals of the demands that serve one kind alone.
+func (a *answer) servedTo(kind string) []aggregate.Total {
+	totals := a.served
+	for _, extra := range a.asked.Extra {
+		n := min(extra.Demands, len(totals))
+		if extra.Kind == kind {
+			return totals[:n]
+		}
+		totals = totals[n:]
+	}
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 // sensitivity is how the probability of a target depends on the numbers of the model.
 var sensitivity = kind{
+	name: "sensitivity",
 	want: func(q *query.Query, w *btn.Want) {
 		if q.Named != nil && q.Named.Sensitivity != nil {
 			w.Derivatives = true // the target follows when the names are resolved

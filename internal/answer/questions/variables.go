@@ -9,6 +9,7 @@ import (
 
 // marginals are P(x_v = a | evidence) of every variable, or of some.
 var marginals = kind{
+	name: "marginals",
 	want: func(q *query.Query, w *btn.Want) {
 		w.Marginals, w.Targets = q.Marginals || len(q.Targets) > 0, q.Targets
 	},
@@ -30,6 +31,7 @@ var marginals = kind{
 
 // joint is P(x_v, v in a set | evidence).
 var joint = kind{
+	name: "joint",
 	want: func(q *query.Query, w *btn.Want) { w.Joint = q.Joint },
 	answer: func(a *answer) {
 		if a.total.Joint != nil {

@@ -47,7 +47,7 @@ func First(
 	values := make([]btn.UnitValue, 0, 2*len(demands))
 	for k := range demands {
 		assignments[k] = btn.Assignment{Error: late, Cache: btn.CacheOff}
-		if enough.Err() != nil && len(values) > 0 || k < len(asked) && asked[k].Extra > 0 {
+		if enough.Err() != nil && len(values) > 0 || k < len(asked) && len(asked[k].Extra) > 0 {
 			continue
 		}
 		a, own, err := firstOf(ctx, enough, net, demands[k], s)

@@ -43,10 +43,24 @@ type Assignment struct {
 // Asked is a query as its answer needs it.
 type Asked struct {
 	Query query.Query `msgpack:"query"` // without cases
-	// Extra is how many demands serve this query alone. They follow the demands of all queries, in the sequence of the queries.
-	Extra int `msgpack:"extra,omitempty"`
+	// Extra says which demands serve this query alone. They follow the demands of all queries, in the sequence of the queries.
+	Extra []Extra `msgpack:"extra,omitempty"`
 	// IsEvent says that the evidence is that of the query in Over and more of it, so that this Z is at most the other one.
 	IsEvent bool `msgpack:"event,omitempty"`
+}
+
+// Extra are demands that serve one kind of question of a query alone.
+type Extra struct {
+	Kind    string `msgpack:"kind"`
+	Demands int    `msgpack:"n"`
+}
+
+// Served returns the number of demands that serve this query alone.
+func (a *Asked) Served() (n int) {
+	for _, extra := range a.Extra {
+		n += extra.Demands
+	}
+	return n
 }
 
 // Cache states of an answer.

@@ -127,11 +127,13 @@ func asked(all []btn.Assignment) (queries []query.Query, extra int) {
 		if all[i].Asked == nil {
 			break
 		}
-		if all[i].Asked.Extra < 0 {
-			return queries, -1
+		for _, e := range all[i].Asked.Extra {
+			if e.Demands < 0 {
+				return queries, -1
+			}
+			extra = min(extra+min(e.Demands, len(all)+1), len(all)+1)
 		}
 		queries = append(queries, all[i].Asked.Query)
-		extra = min(extra+all[i].Asked.Extra, len(all)+1)
 	}
 	return queries, extra
 }

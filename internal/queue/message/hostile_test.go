@@ -765,7 +765,7 @@ func TestAssignmentsNameWhatTheyAnswer(t *testing.T) {
 	failed := btn.Assignment{Error: &query.ErrorInfo{Code: fault.OverBudget}}
 	answers := func(q query.Query, extra int) btn.Assignment {
 		a := failed
-		a.Asked = &btn.Asked{Query: q, Extra: extra}
+		a.Asked = &btn.Asked{Query: q, Extra: []btn.Extra{{Kind: "information", Demands: extra}}}
 		return a
 	}
 	over := func(k int) []btn.Assignment {
