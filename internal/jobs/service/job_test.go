@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"testing"
 	"time"
 
@@ -172,15 +173,18 @@ func TestDeadlineWithoutWorkers(t *testing.T) {
 	r.failed("ignored", wire.StatusDeadline, fault.Deadline, "deadline passed")
 }
 
-// A cancel ends a job at once, and stops the contraction at the next heartbeat.
+// A cancel ends a job at once, while a contraction is under way, and the contraction's task is disposed of.
 func TestCancelStopsWork(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	c := quick
-	began := make(chan struct{})
+	began, ended := make(chan struct{}), make(chan struct{})
+	end := sync.OnceFunc(func() { close(ended) })
+	t.Cleanup(end)
 	r.run(c.WithHook(func(s string, _ message.Subject) {
 		if s == query.StageContract {
 			close(began)
+			<-ended
 		}
 	}), allStages()...)
 	w, _ := request(
@@ -191,6 +195,7 @@ func TestCancelStopsWork(t *testing.T) {
 	<-began
 	r.must(r.client.Cancel(r.ctx, "cancelled", "changed my mind"))
 	a := r.failed("cancelled", wire.StatusCancelled, fault.Cancelled, "changed my mind")
+	end()
 	if len(a.Results) != 0 {
 		t.Errorf("results %v", a.Results)
 	}
