@@ -12,16 +12,19 @@ import (
 // Carry returns the messages of a run on the expression of a network (State.Messages) as
 // Options.Warm for the expression of the same network under evidence: each message restricted to
 // the remaining values, scaled to sum 1. Messages that from does not have, or that exclude all
-// remaining values, are uniform. Indices of the two are the same, tables in the same sequence.
+// remaining values, are uniform. Tables are in the same sequence. If the two have other indices, because a table of
+// vectors is smaller as a dense one under the evidence, nothing can be carried: it returns nil, a cold start.
 //
 // Errors: messages of another shape than from (fault.BadInput), the errors of Run for
 // invalid expressions. Linear time.
 func Carry(from, to *sumproduct.Expression, messages []float64) ([]float64, error) {
 	size := Entries(from)
-	if len(messages) != size || len(from.Dims) != len(to.Dims) {
+	if len(messages) != size {
 		return nil, fault.New(fault.BadInput,
-			"bp: %d numbers in messages over %d indices, the expressions have %d over %d and %d",
-			len(messages), len(from.Dims), size, len(from.Dims), len(to.Dims))
+			"bp: %d numbers in messages over %d indices, the expression has %d", len(messages), len(from.Dims), size)
+	}
+	if len(from.Dims) != len(to.Dims) {
+		return nil, nil
 	}
 
 	out := make([]float64, 0, Entries(to))
