@@ -21,10 +21,12 @@ type casesCmd struct {
 	Cases     string `arg:"" name:"file" help:"${cases_file}"`
 	workFlags `embed:"" group:"work"`
 	placeFlags
-	Target []string `help:"${request_target}" placeholder:"V,V"`
-	Output string   `short:"o" help:"${cases_output}" placeholder:"FILE"`
-	ID     []string `name:"id" help:"Columns that are carried over." placeholder:"COLUMN"`
-	Ignore []string `help:"Columns that are left out." placeholder:"COLUMN"`
+	Target  []string `help:"${cases_target}" placeholder:"V,V"`
+	Output  string   `short:"o" help:"${cases_output}" placeholder:"FILE"`
+	ID      []string `name:"id" help:"Columns that are carried over." placeholder:"COLUMN"`
+	Ignore  []string `help:"Columns that are left out." placeholder:"COLUMN"`
+	Missing []string `help:"${cases_missing}" placeholder:"WORD"`
+	Weight  string   `help:"${cases_weight}" placeholder:"COLUMN"`
 }
 
 // Validate refuses inputs and outputs that do not go together; kong calls it.
@@ -58,7 +60,9 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		return err
 	}
 	defer file.Close()
-	in, err := cases.NewReader(file, labels, cases.Columns{IDs: c.ID, Ignore: c.Ignore})
+	in, err := cases.NewReader(file, labels, cases.Columns{
+		IDs: c.ID, Ignore: c.Ignore, Weight: c.Weight, Missing: c.Missing, Advice: "; --id carries a column over, --ignore leaves it out",
+	})
 	if err != nil {
 		return fault.New(fault.CodeOf(err), "%s: %w", console.Called(c.Cases), err)
 	}

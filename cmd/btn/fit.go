@@ -31,6 +31,8 @@ type fitCmd struct {
 	Seed        uint64      `help:"${fit_seed}"`
 	Starts      int         `help:"${fit_starts}" default:"1"`
 	Ignore      []string    `help:"Columns that are no variables." placeholder:"COLUMN"`
+	Missing     []string    `help:"${cases_missing}" placeholder:"WORD"`
+	Weight      string      `help:"${fit_weight}" placeholder:"COLUMN"`
 	Memory      config.Size `help:"${request_memory}" default:"${default_memory}" placeholder:"SIZE"`
 	placeFlags
 }
@@ -71,7 +73,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	}
 	defer closeRemote()
 
-	r := &fitRun{fitCmd: c, terminal: t, say: t.Out, rows: data.Rows, bar: console.NewBar(t.Err), told: time.Now()}
+	r := &fitRun{fitCmd: c, terminal: t, say: t.Out, weight: data.Weight, bar: console.NewBar(t.Err), told: time.Now()}
 	if c.Output == "" {
 		r.say = t.Err
 	}
@@ -83,7 +85,11 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	if err := r.resume(&options, m, data); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.say, "cases       %d, %d of them distinct\n", data.Rows, data.Distinct())
+	fmt.Fprintf(r.say, "cases       %d, %d of them distinct", data.Rows, data.Distinct())
+	if data.Weight != float64(data.Rows) {
+		fmt.Fprintf(r.say, ", of weight %g together", data.Weight)
+	}
+	fmt.Fprintln(r.say)
 	if s := options.From; s != nil {
 		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", s.Start+1, s.Iteration, r.state)
 	}
@@ -124,13 +130,21 @@ func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.M
 		return nil, err
 	}
 	defer file.Close()
-	in, err := cases.NewReader(file, labels, cases.Columns{Ignore: c.Ignore})
+	in, err := cases.NewReader(file, labels, cases.Columns{
+		Ignore: c.Ignore, Weight: c.Weight, Missing: c.Missing, Advice: "; --ignore leaves a column out",
+	})
 	var data *fit.Data
 	if err == nil {
 		data, err = fit.Read(in)
 	}
 	if err != nil {
 		return nil, fault.New(fault.CodeOf(err), "%s: %w", console.Called(c.Data), err)
+	}
+	if data.Left > 0 {
+		for _, wrong := range data.Wrong {
+			fmt.Fprintf(t.Err, "btn: %s: %v\n", console.Called(c.Data), wrong)
+		}
+		fmt.Fprintf(t.Err, "btn: %s: %d of %d rows are no cases and left out\n", console.Called(c.Data), data.Left, data.Left+data.Rows)
 	}
 	return data, nil
 }
@@ -141,10 +155,10 @@ type fitRun struct {
 	terminal *console.Terminal
 	say      io.Writer
 	bar      *console.Bar // nil where standard error is no terminal
-	rows     int64
-	told     time.Time // when progress was said last
-	state    string    // file; empty: the model goes to standard output
-	digest   string    // of what the state depends on
+	weight   float64      // of all cases
+	told     time.Time    // when progress was said last
+	state    string       // file; empty: the model goes to standard output
+	digest   string       // of what the state depends on
 	isSaved  bool
 }
 
@@ -198,11 +212,11 @@ func (r *fitRun) passed(s fit.Step) {
 	fmt.Fprintln(r.say, trust)
 }
 
-// counted shows how many cases of an iteration are done: a bar on a terminal, else a line every ten seconds.
-func (r *fitRun) counted(iteration int, rows int64) {
-	text := fmt.Sprintf("iteration %d: %d of %d cases", iteration, rows, r.rows)
+// counted shows the weight of the cases of an iteration that are done: a bar on a terminal, else a line every ten seconds.
+func (r *fitRun) counted(iteration int, weight float64) {
+	text := fmt.Sprintf("iteration %d: %.0f of %.0f cases", iteration, weight, r.weight)
 	if r.bar != nil {
-		r.bar.Draw("", float64(rows), float64(r.rows), text)
+		r.bar.Draw("", weight, r.weight, text)
 	} else if time.Since(r.told) > 10*time.Second {
 		r.told = time.Now()
 		fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)

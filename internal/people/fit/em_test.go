@@ -335,13 +335,13 @@ func TestAJobAnswersWithOneSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &direct{}
-	var counted int64
+	var counted float64
 	if _, _, err := Run(context.Background(), p, wire.Request{Job: "j"}, m, d,
-		Options{Iterations: 1, Counted: func(_ int, rows int64) { counted = max(counted, rows) }}); err != nil {
+		Options{Iterations: 1, Counted: func(_ int, weight float64) { counted = max(counted, weight) }}); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.jobs) != 2*jobs || counted != 3000 {
-		t.Errorf("%d jobs of two iterations, %d rows counted", len(p.jobs), counted)
+		t.Errorf("%d jobs of two iterations, %v rows counted", len(p.jobs), counted)
 	}
 	for id, job := range p.jobs {
 		if len(job.Queries) != 1 || len(job.Queries[0].Cases.Rows) > d.Distinct()/jobs+1 {

@@ -45,7 +45,7 @@ func (f *fitting) expect(ctx context.Context) ([][]float64, Step, error) {
 	slots := make(chan struct{}, atOnce)
 	var group sync.WaitGroup
 	var counting sync.Mutex
-	counted := int64(0)
+	counted := 0.0
 	for k := range parts {
 		slots <- struct{}{}
 		group.Go(func() {
@@ -58,7 +58,7 @@ func (f *fitting) expect(ctx context.Context) ([][]float64, Step, error) {
 			counting.Lock()
 			defer counting.Unlock()
 			for _, c := range p.cases {
-				counted += int64(c.weight)
+				counted += c.weight
 			}
 			if f.Counted != nil {
 				f.Counted(f.state.Iteration, counted)

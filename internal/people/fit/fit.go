@@ -26,11 +26,11 @@ type Options struct {
 	Starts      int     // the next ones are with rows drawn by Seed + 1 and so on; 0: one
 	From        *State  // nil: the beginning
 	Passed      func(Step)
-	Counted     func(iteration int, rows int64) // of an iteration; may be nil
-	Said        func(text string)               // hears what EM does about tables; may be nil
-	Ended       func(Start)                     // may be nil
-	Save        func(*State) error              // keeps what an interrupted run goes on from, after every iteration; may be nil
-	Tell        func(error)                     // hears that nobody serves a job
+	Counted     func(iteration int, weight float64) // of the cases that are done; may be nil
+	Said        func(text string)                   // hears what EM does about tables; may be nil
+	Ended       func(Start)                         // may be nil
+	Save        func(*State) error                  // keeps what an interrupted run goes on from, after every iteration; may be nil
+	Tell        func(error)                         // hears that nobody serves a job
 }
 
 // Step is the progress of EM.
