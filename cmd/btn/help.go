@@ -93,7 +93,7 @@ var helpTexts = kong.Vars{
 	"request_target": "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",
 	"sensitivity_of": "The probability P(V = X), e.g. lung=yes. Numbers vary by --range of themselves; rows of conditional probability " +
 		"tables are kept at 1.",
-	"request_gradients": "The derivatives of ln Z by every number of every factor as well, exactly: --json prints them.",
+	"request_gradients": "The derivatives of ln Z by every number of every factor as well, exactly: they are in the answer's JSON.",
 	"up_memory_limit": "Memory limit of this process: messages wait until there is room for their tables. Without it " +
 		"GOMEMLIMIT, or the limit of the cgroup.",
 	"request_memory": "Memory of the process, above 3GiB; tables may have it without the model and the rest, or, up to 2GiB, all of it.",
