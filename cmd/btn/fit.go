@@ -58,9 +58,15 @@ func (c *fitCmd) Validate() error {
 
 // Run fits and writes the model; the summary goes to standard error where the model goes to standard output.
 func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	var unknown []string
+	c.limits.Unknown = func(node string) { unknown = append(unknown, node) }
 	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
 	if err != nil {
 		return err
+	}
+	if n := len(unknown); n > 0 {
+		fmt.Fprintf(t.Err, "btn: tables of %d variables are unknown, as of %.80q: their rows are uniform at the start, or drawn with --seed\n",
+			n, unknown[0])
 	}
 	data, err := c.read(ctx, t, m)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
@@ -25,6 +27,8 @@ type network struct {
 	domain int              // most states of a node
 	left   int              // entries that tables may still have
 	most   int              // entries that they may have together
+
+	unknown func(node string) // hears of tables that are unknown; nil: they are errors
 }
 
 // spare bounds the entries of tables beyond the bytes of their file.
@@ -42,7 +46,7 @@ func newNetwork(l lexicon, r io.Reader, limits uai.Limits) (*network, error) {
 	domain = cmp.Or(domain, 1<<20)
 	return &network{
 		source: s, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
-		index: map[string]int{}, domain: domain, left: most, most: most,
+		index: map[string]int{}, domain: domain, left: most, most: most, unknown: limits.Unknown,
 	}, nil
 }
 
@@ -170,6 +174,52 @@ func (n *network) row(scope []int, r int) string {
 	return "(" + strings.Join(values, ", ") + ")"
 }
 
+// isUnknown notes that a table has no numbers.
+func (n *network) isUnknown(t *tensor.Dense) {
+	n.hasUnknown = true
+	for k := range t.Data {
+		t.Data[k] = math.NaN()
+	}
+}
+
+// complete makes unknown rows of tables uniform, and tells their nodes. It is an error if nobody hears that, or if a row is half known.
+func (n *network) complete() {
+	for _, f := range n.m.Factors {
+		t, isDense := f.Table.(*tensor.Dense)
+		if !isDense || n.err != nil || !slices.ContainsFunc(t.Data, math.IsNaN) {
+			continue
+		}
+		child := f.Scope[len(f.Scope)-1]
+		if n.unknown == nil {
+			n.fail(n.places[child], uai.ErrModel, "the table of %s is unknown: btn fit learns it", n.called(child))
+			return
+		}
+		for row := range slices.Chunk(t.Data, n.m.Domains[child]) {
+			n.completeRow(child, row)
+		}
+		n.unknown(n.m.Names[child])
+	}
+}
+
+// completeRow makes a row of a table uniform if it is unknown.
+func (n *network) completeRow(child int, row []float64) {
+	unknown := 0
+	for _, p := range row {
+		if math.IsNaN(p) {
+			unknown++
+		}
+	}
+	if unknown != 0 && unknown != len(row) {
+		n.fail(n.places[child], uai.ErrModel, "node %s: a row has %d unknown entries of %d: all are to be known, or none",
+			n.called(child), unknown, len(row))
+	}
+	for x := range row {
+		if unknown != 0 {
+			row[x] = 1 / float64(len(row))
+		}
+	}
+}
+
 // finish returns the model: every node has a table, and none is its own ancestor.
 func (n *network) finish() (*factorgraph.Model, error) {
 	if n.err == nil && len(n.m.Domains) == 0 {
@@ -184,6 +234,9 @@ func (n *network) finish() (*factorgraph.Model, error) {
 		if _, v := ancestorsFirst(n.m); v >= 0 {
 			n.fail(n.places[v], uai.ErrModel, "node %s is its own ancestor", n.called(v))
 		}
+	}
+	if n.err == nil && n.hasUnknown {
+		n.complete()
 	}
 	if n.err != nil {
 		return nil, n.err

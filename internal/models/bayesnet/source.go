@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,8 @@ type source struct {
 	text string
 	at   int
 	err  error
+
+	hasUnknown bool // an entry of a table is unknown
 }
 
 // lexicon is the form of words in a format.
@@ -207,7 +210,7 @@ func (s *source) nameTo(stops string) string {
 	return ""
 }
 
-// probability reads a number of at least 0; −0 is 0.
+// probability reads an entry of a table: a number of at least 0, or NaN for an unknown one; −0 is 0.
 func (s *source) probability(where string, args ...any) float64 {
 	s.peek()
 	at := s.at
@@ -216,7 +219,16 @@ func (s *source) probability(where string, args ...any) float64 {
 		s.wanted("a number", where, args...)
 		return 0
 	}
-	return s.number(at, word, fmt.Sprintf(where, args...))
+	return s.entry(at, word, fmt.Sprintf(where, args...))
+}
+
+// entry is a word of the text as an entry of a table: a number, or NaN if it is -1 or ?, which stand for one that is unknown.
+func (s *source) entry(at int, word, where string) float64 {
+	if word == "?" || word == "-1" || word == "-1.0" {
+		s.hasUnknown = true
+		return math.NaN()
+	}
+	return s.number(at, word, where)
 }
 
 // number is a word of the text as a number of at least 0.

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/formats"
+	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// planted is P(a), P(b | a) and P(c | a, b) of variables with 2, 3 and 2 states.
+var planted = [][]float64{
+	{0.3, 0.7},
+	{0.2, 0.5, 0.3, 0.6, 0.1, 0.3},
+	{0.9, 0.1, 0.4, 0.6, 0.25, 0.75, 0.05, 0.95, 0.5, 0.5, 0.7, 0.3},
+}
+
+// structure is their network without numbers; the first table is -1, the second ?, the third not there.
+const structure = `network planted { }
+variable a { type discrete [ 2 ] { a0, a1 }; }
+variable b { type discrete [ 3 ] { b0, b1, b2 }; }
+variable c { type discrete [ 2 ] { c0, c1 }; }
+probability ( a ) { table -1, -1; }
+probability ( b | a ) { (a0) ?, ?, ?; (a1) ?, ?, ?; }
+probability ( c | a, b ) { }
+`
+
+// drawn returns rows that are drawn from the planted tables, and how often each entry of a table is in them.
+func drawn(rows int, seed uint64) (text string, counts [][]float64) {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	pick := func(p []float64) int {
+		u := rng.Float64()
+		for x := range p {
+			if u -= p[x]; u < 0 {
+				return x
+			}
+		}
+		return len(p) - 1
+	}
+	for _, table := range planted {
+		counts = append(counts, make([]float64, len(table)))
+	}
+	var out strings.Builder
+	for range rows {
+		a := pick(planted[0])
+		b := pick(planted[1][3*a : 3*a+3])
+		row := 2 * (3*a + b)
+		c := pick(planted[2][row : row+2])
+		counts[0][a]++
+		counts[1][3*a+b]++
+		counts[2][row+c]++
+		fmt.Fprintf(&out, "a%d,b%d,c%d\n", a, b, c)
+	}
+	return out.String(), counts
+}
+
+// shares divides every row of a table by its sum.
+func shares(counts []float64, values int) []float64 {
+	list := make([]float64, len(counts))
+	for from := 0; from < len(counts); from += values {
+		sum := 0.0
+		for _, n := range counts[from : from+values] {
+			sum += n
+		}
+		for x := range values {
+			list[from+x] = counts[from+x] / sum
+		}
+	}
+	return list
+}
+
+// fitTables runs btn fit, and returns its tables and everything that it says.
+func fitTables(t *testing.T, output string, args ...string) (tables [][]float64, said string) {
+	t.Helper()
+	code, stdout, stderr := command(t, append([]string{"fit", "--redis", "off", "-o", output}, args...)...)
+	if code != 0 {
+		t.Fatalf("%q: exit code %d: %s%s", args, code, stdout, stderr)
+	}
+	return tablesOf(t, output).tables, stdout + stderr
+}
+
+// fitted is a model that was written.
+type fitted struct {
+	*factorgraph.Model
+	tables [][]float64
+}
+
+func tablesOf(t *testing.T, path string) fitted {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m, err := formats.Read(f, "", path, uai.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := fitted{Model: m}
+	for _, factor := range m.Factors {
+		model.tables = append(model.tables, factor.Table.(*tensor.Dense).Data)
+	}
+	return model
+}
+
+// TestFitFromStructureAlone: from a network without numbers and 10,000 rows the tables are the shares of counting, and the planted ones
+// within five standard deviations. Questions refuse the network with the reason.
+func TestFitFromStructureAlone(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "structure.bif", structure)
+	rows, counts := drawn(10_000, 1)
+	tables, said := fitTables(t, filepath.Join(folder, "out.bif"), model, write(t, folder, "rows.csv", "a,b,c\n"+rows))
+	if !strings.Contains(said, `tables of 3 variables are unknown, as of "a"`) {
+		t.Error(said)
+	}
+	for f, values := range []int{2, 3, 2} {
+		want := shares(counts[f], values)
+		for k, p := range tables[f] {
+			if math.Abs(p-want[k]) > 1e-12 {
+				t.Errorf("table %d, entry %d: %v, counting %v", f, k, p, want[k])
+			}
+			sum := 0.0
+			for _, n := range counts[f][k/values*values : (k/values+1)*values] {
+				sum += n
+			}
+			if deviation := math.Sqrt(planted[f][k] * (1 - planted[f][k]) / sum); math.Abs(p-planted[f][k]) > 5*deviation {
+				t.Errorf("table %d, entry %d: %v, planted %v", f, k, p, planted[f][k])
+			}
+		}
+	}
+	for _, question := range []string{"infer", "convert"} {
+		args := []string{question, model}
+		if question == "convert" {
+			args = append(args, filepath.Join(folder, "x.uai"))
+		}
+		code, _, stderr := command(t, args...)
+		if code != 3 || !strings.Contains(stderr, `the table of "a" is unknown: btn fit learns it`) {
+			t.Errorf("%s: exit code %d, %s", question, code, stderr)
+		}
+	}
+}
+
+// TestUnknownTablesOfTheField: with three rows and maximum likelihood P(Hypo = True) is 1/3, and P(Press = Low | True) 1.
+func TestUnknownTablesOfTheField(t *testing.T) {
+	data := os.Getenv("BTN_DATA")
+	if data == "" {
+		t.Skip("BTN_DATA names no folder of reference data")
+	}
+	folder := filepath.Join(data, "field/46-unknown-table")
+	for _, model := range []string{"m.bif", "notables.bif"} {
+		tables, _ := fitTables(t, filepath.Join(t.TempDir(), "out.bif"), filepath.Join(folder, model), filepath.Join(folder, "d.csv"))
+		if math.Abs(tables[0][0]-1./3) > 1e-9 || math.Abs(tables[1][0]-1) > 1e-9 {
+			t.Errorf("%s: %v", model, tables)
+		}
+	}
+}
