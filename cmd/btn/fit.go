@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/people/fit"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -28,6 +27,11 @@ type fitCmd struct {
 	Iterations  int         `help:"Iterations at most, of every start." default:"100"`
 	Tolerance   float64     `help:"Converged: an iteration gains less than this share of the ln-likelihood." default:"1e-7"`
 	Pseudocount float64     `help:"Counts added to every entry that is not 0: a Dirichlet prior. 0: maximum likelihood." default:"0"`
+	Prior       string      `help:"${fit_prior}" placeholder:"MODEL"`
+	Equivalent  float64     `name:"equivalent-size" help:"${fit_equivalent}" placeholder:"CASES"`
+	Update      string      `help:"${fit_update}" placeholder:"FILE"`
+	Forget      float64     `help:"${fit_forget}" default:"1" placeholder:"SHARE"`
+	HeldOut     string      `name:"held-out" help:"${fit_held_out}" placeholder:"FILE"`
 	Seed        uint64      `help:"${fit_seed}"`
 	Starts      int         `help:"${fit_starts}" default:"1"`
 	Ignore      []string    `help:"Columns that are no variables." placeholder:"COLUMN"`
@@ -39,9 +43,18 @@ type fitCmd struct {
 
 // Validate refuses values that the flag types let through; kong calls it.
 func (c *fitCmd) Validate() error {
+	if err := once(c.Model, c.Data, c.Prior, c.HeldOut); err != nil {
+		return err
+	}
 	switch {
-	case c.Model == console.StandardInput && c.Data == console.StandardInput:
-		return fmt.Errorf("standard input can be read once: 2 inputs are %q", console.StandardInput)
+	case (c.Prior == "") != (c.Equivalent == 0):
+		return errors.New("--prior and --equivalent-size belong together")
+	case !(c.Equivalent >= 0) || math.IsInf(c.Equivalent, 1):
+		return fmt.Errorf("--equivalent-size must be above 0, not %v", c.Equivalent)
+	case !(c.Forget >= 0 && c.Forget <= 1):
+		return fmt.Errorf("--forget must be 0 to 1, not %v", c.Forget)
+	case c.Forget != 1 && c.Update == "":
+		return errors.New("--forget is about the counts of --update")
 	case c.Iterations < 1:
 		return fmt.Errorf("--iterations must be at least 1, not %d", c.Iterations)
 	case c.Starts < 1:
@@ -68,10 +81,11 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		fmt.Fprintf(t.Err, "btn: tables of %d variables are unknown, as of %.80q: their rows are uniform at the start, or drawn with --seed\n",
 			n, unknown[0])
 	}
-	data, err := c.read(ctx, t, m)
+	in, err := c.readInputs(ctx, t, m)
 	if err != nil {
 		return err
 	}
+	data := in.data
 
 	ctx, remote, closeRemote, err := c.connectToSweep(ctx, t, common, c.Memory)
 	if err != nil {
@@ -83,12 +97,16 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	if c.Output == "" {
 		r.say = t.Err
 	}
+	if in.heldOut != nil {
+		r.heldOut = in.heldOut.Weight
+	}
 	options := fit.Options{
 		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed, Starts: c.Starts,
+		Prior: in.prior, Counts: in.counts, Count: c.Update != "", HeldOut: in.heldOut,
 		Passed: r.passed, Counted: r.counted, Said: r.said, Ended: r.ended,
 		Tell: c.telling(func(err error) { r.bar.Clear(); t.Say(err) }),
 	}
-	if err := r.resume(&options, m, data); err != nil {
+	if err := r.resume(&options, m, in); err != nil {
 		return err
 	}
 	fmt.Fprintf(r.say, "cases       %d, %d of them distinct", data.Rows, data.Distinct())
@@ -96,6 +114,9 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		fmt.Fprintf(r.say, ", of weight %g together", data.Weight)
 	}
 	fmt.Fprintln(r.say)
+	if in.counts != nil {
+		fmt.Fprintf(r.say, "earlier     %g cases, from %s\n", in.counts.Weight, c.Update)
+	}
 	if s := options.From; s != nil {
 		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", s.Start+1, s.Iteration, r.state)
 	}
@@ -119,40 +140,18 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		fmt.Fprintf(r.say, "; %d factors in other forms stay as they are", report.Fixed)
 	}
 	fmt.Fprintln(r.say)
+	r.judged(&report)
+	if err := c.unchanged(in); err != nil {
+		return err
+	}
 	if err := c.write(t, fitted); err != nil {
 		return err
 	}
-	return r.finish()
-}
-
-// read reads the cases.
-func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.Model) (*fit.Data, error) {
-	labels, err := m.Labels()
-	if err != nil {
-		return nil, err
+	// the state goes before the counts are there: the command after a kill counts the cases once
+	if err := r.finish(); err != nil {
+		return err
 	}
-	file, _, err := t.Stream(ctx, c.Data)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	in, err := cases.NewReader(file, labels, cases.Columns{
-		Ignore: c.Ignore, Weight: c.Weight, Missing: c.Missing, Advice: "; --ignore leaves a column out",
-	})
-	var data *fit.Data
-	if err == nil {
-		data, err = fit.Read(in)
-	}
-	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "%s: %w", console.Called(c.Data), err)
-	}
-	if data.Left > 0 {
-		for _, wrong := range data.Wrong {
-			fmt.Fprintf(t.Err, "btn: %s: %v\n", console.Called(c.Data), wrong)
-		}
-		fmt.Fprintf(t.Err, "btn: %s: %d of %d rows are no cases and left out\n", console.Called(c.Data), data.Left, data.Left+data.Rows)
-	}
-	return data, nil
+	return c.keep(report.Counts)
 }
 
 // fitRun is a run of the command: what it prints, and the file with its state.
@@ -162,6 +161,7 @@ type fitRun struct {
 	say      io.Writer
 	bar      *console.Bar // nil where standard error is no terminal
 	weight   float64      // of all cases
+	heldOut  float64      // weight of the cases that are held out
 	told     time.Time    // when progress was said last
 	state    string       // file; empty: the model goes to standard output
 	digest   string       // of what the state depends on
@@ -169,7 +169,7 @@ type fitRun struct {
 }
 
 // resume has the state kept in a file beside the output, and goes on from the one that is there.
-func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, data *fit.Data) error {
+func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, in fitInputs) error {
 	if r.Output == "" {
 		return nil
 	}
@@ -182,7 +182,19 @@ func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, data *fit.Data) er
 		return err
 	}
 	r.state = r.Output + ".run"
-	r.digest = wire.Digest(fmt.Appendf(nil, "fit 1 %s %s %v %d %d", model, data.Digest(), r.Pseudocount, r.Seed, r.Starts))
+	text := fmt.Appendf(nil, "fit 1 %s %s %v %d %d", model, in.data.Digest(), r.Pseudocount, r.Seed, r.Starts)
+	if in.prior != nil {
+		graph, err := wire.NewGraph(in.prior.Model)
+		if err != nil {
+			return fault.Wrap(fault.BadInput, err)
+		}
+		_, prior, err := wire.EncodeGraph(graph)
+		if err != nil {
+			return err
+		}
+		text = fmt.Appendf(text, " prior %s %v", prior, in.prior.Size)
+	}
+	r.digest = wire.Digest(fmt.Appendf(text, " counts %s %v", in.stored, r.Forget))
 	if o.From, err = fit.LoadState(r.state, r.digest); err != nil {
 		return err
 	}
@@ -212,8 +224,8 @@ func (r *fitRun) passed(s fit.Step) {
 		trust = ", an estimate"
 	}
 	fmt.Fprintf(r.say, "iteration   %3d  ln likelihood %.6f nats", s.Iteration, s.Ln)
-	if r.Pseudocount > 0 {
-		fmt.Fprintf(r.say, ", with the prior %.6f", s.Objective)
+	if s.Objective != s.Ln {
+		fmt.Fprintf(r.say, ", with the prior and earlier counts %.6f", s.Objective)
 	}
 	fmt.Fprintln(r.say, trust)
 }
@@ -233,6 +245,24 @@ func (r *fitRun) counted(iteration int, weight float64) {
 func (r *fitRun) said(text string) {
 	r.bar.Clear()
 	fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)
+}
+
+// judged prints how good the tables are.
+func (r *fitRun) judged(report *fit.Report) {
+	fmt.Fprintf(r.say, "criteria    BIC %.6f, AIC %.6f, of %d parameters: lower is better\n", report.BIC(), report.AIC(), report.Parameters)
+	h := report.HeldOut
+	if h == nil {
+		return
+	}
+	if h.Impossible > 0 {
+		fmt.Fprintf(r.say, "held out    ln likelihood -inf: row %d of %s is impossible\n", h.Impossible, console.Called(r.HeldOut))
+		return
+	}
+	trust := ""
+	if !h.Exact {
+		trust = ", an estimate"
+	}
+	fmt.Fprintf(r.say, "held out    ln likelihood %.6f nats, %.6f a case%s\n", h.Ln, h.Ln/r.heldOut, trust)
 }
 
 // ended prints how a start ended.

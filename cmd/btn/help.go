@@ -55,6 +55,13 @@ var helpTexts = kong.Vars{
 		"without: standard output, native.",
 	"fit_starts": "Starts of EM, of which the most likely end is kept: the first as without, the others with rows drawn by the seeds " +
 		"after --seed.",
+	"fit_prior": "Model with the same variables, values and parents that counts as --equivalent-size cases drawn from it: a Dirichlet prior " +
+		"for every table.",
+	"fit_equivalent": "Number of cases that --prior counts as.",
+	"fit_update": "File of counts beside the model: those of earlier cases are added, and after the fit it has these cases, too. Without " +
+		"missing values that is a fit to all cases together.",
+	"fit_forget":   "Share of the counts in --update that stays, from 0 to 1.",
+	"fit_held_out": "CSV file of cases whose ln-likelihood under the fitted tables is printed; nothing is learned from them.",
 	"fit_seed":     "Begin with rows drawn by this seed, in place of the tables that the model has; 0: with those.",
 	"convert_from": "Model file, in any format of docs/reference/formats.md; '-' is standard input, .gz is decompressed.",
 	"convert_to": "File to write, in the format that its ending says; one that ends in .gz is compressed, and '-' is " +

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/people/fit"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -158,6 +159,104 @@ func TestUnknownTablesOfTheField(t *testing.T) {
 		tables, _ := fitTables(t, filepath.Join(t.TempDir(), "out.bif"), filepath.Join(folder, model), filepath.Join(folder, "d.csv"))
 		if math.Abs(tables[0][0]-1./3) > 1e-9 || math.Abs(tables[1][0]-1) > 1e-9 {
 			t.Errorf("%s: %v", model, tables)
+		}
+	}
+}
+
+// TestFitUpdatesCounts: two files after each other give the tables of both together, also from the fitted model, and the file of counts is
+// that of counting. A share may be forgotten. Rows that are held out change nothing.
+func TestFitUpdatesCounts(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "structure.bif", structure)
+	first, firstCounts := drawn(9, 2) // some values of c are not there
+	second, secondCounts := drawn(300, 3)
+	one, two := write(t, folder, "one.csv", "a,b,c\n"+first), write(t, folder, "two.csv", "a,b,c\n"+second)
+	output, counts := filepath.Join(folder, "out.bif"), filepath.Join(folder, "counts.json")
+
+	want, _ := fitTables(t, filepath.Join(folder, "both.bif"), model, write(t, folder, "both.csv", "a,b,c\n"+first+second))
+	fitTables(t, output, model, one, "--update", counts)
+	once, err := os.ReadFile(counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := write(t, folder, "held.csv", "a,b,c\na0,b0,c0\na1,,NA\n")
+	got, said := fitTables(t, output, output, two, "--update", counts, "--held-out", held)
+	ln := (math.Log(got[0][0]*got[1][0]*got[2][0]) + math.Log(got[0][1])) / 2
+	for _, text := range []string{
+		"earlier     9 cases, from " + counts, ", of 11 parameters: lower is better", fmt.Sprintf("%.6f nats, %.6f a case\n", 2*ln, ln),
+	} {
+		if !strings.Contains(said, text) {
+			t.Errorf("no %q in\n%s", text, said)
+		}
+	}
+	for f := range want {
+		for k := range want[f] {
+			if math.Abs(got[f][k]-want[f][k]) > 1e-12 {
+				t.Errorf("table %d, entry %d: %v after two files, %v of both together", f, k, got[f][k], want[f][k])
+			}
+		}
+	}
+	after, err := fit.LoadCounts(counts)
+	if err != nil || after.Weight != 309 {
+		t.Fatalf("%+v, %v", after, err)
+	}
+
+	if err := os.WriteFile(counts, once, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, _ = fitTables(t, output, model, two, "--update", counts, "--forget", "0.25")
+	for f, values := range []int{2, 3, 2} {
+		weighted := make([]float64, len(planted[f]))
+		for k := range weighted {
+			if n := firstCounts[f][k] + secondCounts[f][k]; math.Abs(after.Tables[f][k]-n) > 1e-9 {
+				t.Errorf("table %d, entry %d: the file counts %v, counting %v", f, k, after.Tables[f][k], n)
+			}
+			weighted[k] = 0.25*firstCounts[f][k] + secondCounts[f][k]
+		}
+		for k, p := range shares(weighted, values) {
+			if math.Abs(got[f][k]-p) > 1e-12 {
+				t.Errorf("table %d, entry %d: %v, a quarter kept %v", f, k, got[f][k], p)
+			}
+		}
+	}
+	if left, err := filepath.Glob(folder + "/*.run"); len(left) > 0 || err != nil {
+		t.Errorf("files of unfinished runs are left: %q, %v", left, err)
+	}
+
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"standard input can be read once: 2 inputs", []string{"-", "--held-out", "-"}},
+		{"--prior and --equivalent-size belong together", []string{one, "--prior", output}},
+		{"--prior and --equivalent-size belong together", []string{one, "--equivalent-size", "3"}},
+		{"--forget must be 0 to 1, not 1.5", []string{one, "--update", counts, "--forget", "1.5"}},
+		{"--forget is about the counts of --update", []string{one, "--forget", "0.5"}},
+		{"no file of counts", []string{one, "--update", model}},
+		{"the prior is a network with other variables", []string{one, "--prior", "testdata/missing-values/m.bif", "--equivalent-size", "3"}},
+		{`the table of "a" is unknown`, []string{one, "--prior", model, "--equivalent-size", "3"}},
+	} {
+		code, _, stderr := command(t, append([]string{"fit", "--redis", "off", model}, c.args...)...)
+		if code == 0 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%q: exit code %d, %s, want %s", c.args, code, stderr, c.want)
+		}
+	}
+}
+
+// TestFitWithAPrior: no case at all of some rows leaves them to the prior, and others are between prior and counting.
+func TestFitWithAPrior(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "structure.bif", structure)
+	prior := write(t, folder, "prior.bif", strings.NewReplacer("-1, -1", "0.5, 0.5", "?, ?, ?", "0.2, 0.2, 0.6", "b ) { }",
+		"b ) { default 0.25, 0.75; }").Replace(structure))
+	rows := write(t, folder, "rows.csv", "a,b,c\na0,b0,c0\na0,b0,c0\n")
+	got, _ := fitTables(t, filepath.Join(folder, "out.bif"), model, rows, "--prior", prior, "--equivalent-size", "10")
+	// counts of the prior: a0 5, a0 b0 1, a0 b1 1, a0 b2 3, a0 b0 c0 0.25; two cases have a0 b0 c0
+	for k, want := range [][]float64{{7. / 12, 5. / 12}, {3. / 7, 1. / 7, 3. / 7, 0.2, 0.2, 0.6}, {2.25 / 3, 0.75 / 3, 0.25, 0.75}} {
+		for i, p := range want {
+			if math.Abs(got[k][i]-p) > 1e-12 {
+				t.Errorf("table %d, entry %d: %v, want %v", k, i, got[k][i], p)
+			}
 		}
 	}
 }
