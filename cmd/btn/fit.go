@@ -71,21 +71,14 @@ func (c *fitCmd) Validate() error {
 
 // Run fits and writes the model; the summary goes to standard error where the model goes to standard output.
 func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
-	var unknown []string
-	c.limits.Unknown = func(node string) { unknown = append(unknown, node) }
-	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
+	m, err := c.loadStructure(ctx, t)
 	if err != nil {
 		return err
-	}
-	if n := len(unknown); n > 0 {
-		fmt.Fprintf(t.Err, "btn: tables of %d variables are unknown, as of %.80q: their rows are uniform at the start, or drawn with --seed\n",
-			n, unknown[0])
 	}
 	in, err := c.readInputs(ctx, t, m)
 	if err != nil {
 		return err
 	}
-	data := in.data
 
 	ctx, remote, closeRemote, err := c.connectToSweep(ctx, t, common, c.Memory)
 	if err != nil {
@@ -93,13 +86,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	}
 	defer closeRemote()
 
-	r := &fitRun{fitCmd: c, terminal: t, say: t.Out, weight: data.Weight, bar: console.NewBar(t.Err), told: time.Now()}
-	if c.Output == "" {
-		r.say = t.Err
-	}
-	if in.heldOut != nil {
-		r.heldOut = in.heldOut.Weight
-	}
+	r := newFitRun(c, t, in)
 	options := fit.Options{
 		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed, Starts: c.Starts,
 		Prior: in.prior, Counts: in.counts, Count: c.Update != "", HeldOut: in.heldOut,
@@ -109,22 +96,12 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	if err := r.resume(&options, m, in); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.say, "cases       %d, %d of them distinct", data.Rows, data.Distinct())
-	if data.Weight != float64(data.Rows) {
-		fmt.Fprintf(r.say, ", of weight %g together", data.Weight)
-	}
-	fmt.Fprintln(r.say)
-	if in.counts != nil {
-		fmt.Fprintf(r.say, "earlier     %g cases, from %s\n", in.counts.Weight, c.Update)
-	}
-	if s := options.From; s != nil {
-		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", s.Start+1, s.Iteration, r.state)
-	}
+	r.begins(in, options.From)
 	request := wire.Request{
 		Job:      c.AsNATS.Job(console.NewJob(time.Now())),
 		Settings: query.Settings{Method: query.MethodExact, Memory: tables(c.Memory, m)},
 	}
-	fitted, report, err := fit.Run(ctx, remote, request, m, data, options)
+	fitted, report, err := fit.Run(ctx, remote, request, m, in.data, options)
 	r.bar.Clear()
 	if err != nil {
 		if r.isSaved {
@@ -132,14 +109,6 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		}
 		return err
 	}
-	if len(report.Starts) > 1 {
-		fmt.Fprintf(r.say, "best        start %d, ln likelihood %.6f nats\n", report.Start.Start+1, report.Ln)
-	}
-	fmt.Fprintf(r.say, "fitted      %d tables", report.Tables)
-	if report.Fixed > 0 {
-		fmt.Fprintf(r.say, "; %d factors in other forms stay as they are", report.Fixed)
-	}
-	fmt.Fprintln(r.say)
 	r.judged(&report)
 	if err := c.unchanged(in); err != nil {
 		return err
@@ -166,6 +135,33 @@ type fitRun struct {
 	state    string       // file; empty: the model goes to standard output
 	digest   string       // of what the state depends on
 	isSaved  bool
+}
+
+// newFitRun returns a run of the command on inputs.
+func newFitRun(c *fitCmd, t *console.Terminal, in fitInputs) *fitRun {
+	r := &fitRun{fitCmd: c, terminal: t, say: t.Out, weight: in.data.Weight, bar: console.NewBar(t.Err), told: time.Now()}
+	if c.Output == "" {
+		r.say = t.Err
+	}
+	if in.heldOut != nil {
+		r.heldOut = in.heldOut.Weight
+	}
+	return r
+}
+
+// begins prints how many cases there are, and the place that an unfinished run goes on from.
+func (r *fitRun) begins(in fitInputs, from *fit.State) {
+	fmt.Fprintf(r.say, "cases       %d, %d of them distinct", in.data.Rows, in.data.Distinct())
+	if in.data.Weight != float64(in.data.Rows) {
+		fmt.Fprintf(r.say, ", of weight %g together", in.data.Weight)
+	}
+	fmt.Fprintln(r.say)
+	if in.counts != nil {
+		fmt.Fprintf(r.say, "earlier     %g cases, from %s\n", in.counts.Weight, r.Update)
+	}
+	if from != nil {
+		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", from.Start+1, from.Iteration, r.state)
+	}
 }
 
 // resume has the state kept in a file beside the output, and goes on from the one that is there.
@@ -247,8 +243,16 @@ func (r *fitRun) said(text string) {
 	fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)
 }
 
-// judged prints how good the tables are.
+// judged prints which tables were fitted, and how good they are.
 func (r *fitRun) judged(report *fit.Report) {
+	if len(report.Starts) > 1 {
+		fmt.Fprintf(r.say, "best        start %d, ln likelihood %.6f nats\n", report.Start.Start+1, report.Ln)
+	}
+	fmt.Fprintf(r.say, "fitted      %d tables", report.Tables)
+	if report.Fixed > 0 {
+		fmt.Fprintf(r.say, "; %d factors in other forms stay as they are", report.Fixed)
+	}
+	fmt.Fprintln(r.say)
 	fmt.Fprintf(r.say, "criteria    BIC %.6f, AIC %.6f, of %d parameters: lower is better\n", report.BIC(), report.AIC(), report.Parameters)
 	h := report.HeldOut
 	if h == nil {

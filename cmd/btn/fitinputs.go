@@ -16,12 +16,24 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// fitInputs is what a model is fitted to.
+// fitInputs are the inputs beside the model.
 type fitInputs struct {
 	data, heldOut *fit.Data
 	prior         *fit.Prior
-	counts        *fit.Counts // of earlier cases, without what is forgotten; nil: none
+	counts        *fit.Counts // of earlier cases, after forgetting; nil: none
 	stored        string      // digest of the file of counts
+}
+
+// loadStructure reads the model, and says which of its tables are unknown.
+func (c *fitCmd) loadStructure(ctx context.Context, t *console.Terminal) (*factorgraph.Model, error) {
+	var unknown []string
+	c.limits.Unknown = func(node string) { unknown = append(unknown, node) }
+	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
+	if n := len(unknown); n > 0 && err == nil {
+		fmt.Fprintf(t.Err, "btn: tables of %d variables are unknown, as of %.80q: their rows are uniform at the start, or drawn with --seed\n",
+			n, unknown[0])
+	}
+	return m, err
 }
 
 // readInputs reads all inputs but the model.

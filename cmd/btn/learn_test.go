@@ -163,6 +163,28 @@ func TestUnknownTablesOfTheField(t *testing.T) {
 	}
 }
 
+// TestHiddenVariableOfTheField: from uniform tables EM says that the start is symmetric and names --seed, and ends as likely as from the
+// planted ones.
+func TestHiddenVariableOfTheField(t *testing.T) {
+	data := os.Getenv("BTN_DATA")
+	if data == "" {
+		t.Skip("BTN_DATA names no folder of reference data")
+	}
+	folder := filepath.Join(data, "field/27-em-latent")
+	for _, args := range [][]string{{"m.bif"}, {"uniform.bif"}, {"uniform.bif", "--seed", "1"}} {
+		args[0] = filepath.Join(folder, args[0])
+		tables, said := fitTables(t, filepath.Join(t.TempDir(), "out.bif"), append(args, filepath.Join(folder, "d.csv"))...)
+		smokers := min(tables[0][0], tables[0][1])
+		if smokers < 0.297 || smokers > 0.302 || !strings.Contains(said, "ln likelihood -15835.97") {
+			t.Errorf("%q: P(smoker) is %v: %s", args, smokers, said)
+		}
+		isSymmetric := strings.HasSuffix(args[0], "uniform.bif") && len(args) == 1
+		if warns := strings.Contains(said, "EM cannot tell them apart") && strings.Contains(said, "--seed draws others"); warns != isSymmetric {
+			t.Errorf("%q: it says %s", args, said)
+		}
+	}
+}
+
 // TestFitUpdatesCounts: two files after each other give the tables of both together, also from the fitted model, and the file of counts is
 // that of counting. A share may be forgotten. Rows that are held out change nothing.
 func TestFitUpdatesCounts(t *testing.T) {

@@ -29,7 +29,7 @@ type Prior struct {
 // Counts are how often cases had each entry of each table, or are expected to have had it if values were missing.
 type Counts struct {
 	Network string      `json:"network"` // Network of the model
-	Weight  float64     `json:"cases"`   // of all cases, less by what was forgotten
+	Weight  float64     `json:"cases"`   // of all cases, after forgetting
 	Tables  [][]float64 `json:"tables"`  // by table, in the order of the variables; notPossible for an entry that is 0 in the model
 }
 

@@ -194,7 +194,7 @@ func TestSymmetricTablesAreLeft(t *testing.T) {
 		t.Errorf("from the planted tables: %q", said)
 	}
 	got, said := run(uniform, d, Options{})
-	if len(said) != 1 || !strings.Contains(said[0], `"class"`) {
+	if len(said) != 1 || !strings.Contains(said[0], `"class"`) || !strings.Contains(said[0], "--seed") {
 		t.Errorf("it says %q", said)
 	}
 	if math.Abs(got.Ln-want.Ln) > 0.05 {
