@@ -110,7 +110,7 @@ func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.M
 	})
 	var data *fit.Data
 	if err == nil {
-		data, err = fit.Read(in)
+		data, err = fit.Read(ctx, in)
 	}
 	if err != nil {
 		return nil, fault.New(fault.CodeOf(err), "%s: %w", console.Called(name), err)

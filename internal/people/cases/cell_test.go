@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +61,8 @@ func TestCells(t *testing.T) {
 		{"level", "low:-1|normal:2", `"-1" is no weight: a number of at least 0 is needed`},
 		{"level", "low:x|normal:2", `"x" is no weight`},
 	} {
-		in, err := NewReader(strings.NewReader("id,"+c.column+"\n7,\""+c.cell+"\"\n"), states(), Columns{IDs: []string{"id"}, Missing: []string{"none"}})
+		columns := Columns{IDs: []string{"id"}, Missing: []string{"none"}}
+		in, err := NewReader(strings.NewReader("id,"+c.column+"\n7,\""+c.cell+"\"\n"), states(), columns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +102,10 @@ func TestTablesAsPeopleWriteThem(t *testing.T) {
 		{",level,flag\n0,normal,0.0\n1,,1.0\n2,low,\n", want, Columns{}},
 		{"Unnamed: 0,level,flag\n0,normal,0.0\n1,,1.0\n2,low,\n", want, Columns{}},
 		{"\"level\", \"flag\"\n\"normal\", \"0\"\n, \"1\"\n\"low\",\n", want, Columns{}},
-		{"// ~->[CASE-1]->~\n// made today; by nobody, at all\n\nIDnum\tlevel\tflag\n1\tnormal\t0\n// the second\n2\t*\t1\n3\tlow\t*\n", want, Columns{}},
+		{
+			"// ~->[CASE-1]->~\n// made today; by nobody, at all\n\nIDnum\tlevel\tflag\n1\tnormal\t0\n// the second\n2\t*\t1\n3\tlow\t*\n",
+			want, Columns{},
+		},
 		{"IDnum level flag NumCases\n1 normal 0 2\n2 * 1 0.5\n3 low * 0\n", weighted, Columns{}},
 		{"level,flag,n\nnormal,0,2\n,1,.5\nlow,,0\n", weighted, Columns{Weight: "n"}},
 		{"level;n;flag\nnormal;2,0;0\n;0,5;1\nlow;0;\n", weighted, Columns{Weight: "n", Ignore: []string{"n"}}},
@@ -149,6 +154,27 @@ func TestTablesAsPeopleWriteThem(t *testing.T) {
 		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.want)
 		}
+	}
+}
+
+// TestLongHeader: the separator of a header that no buffer holds is found by its beginning.
+func TestLongHeader(t *testing.T) {
+	const columns = 40_000
+	labels, err := factorgraph.NewLabels(slices.Repeat([]int{2}, columns), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, cells := make([]string, columns), make([]string, columns)
+	for v := range names {
+		names[v], cells[v] = fmt.Sprint(v), fmt.Sprint(v%2)
+	}
+	in, err := NewReader(strings.NewReader(strings.Join(names, ";")+"\n"+strings.Join(cells, ";")), labels, Columns{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := in.Next()
+	if err != nil || row.Err != nil || len(row.Evidence.Hard) != columns || row.Evidence.Hard[columns-1].Value != 1 {
+		t.Errorf("%d cells, %v, %v", len(row.Evidence.Hard), err, row.Err)
 	}
 }
 

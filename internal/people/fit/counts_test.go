@@ -230,7 +230,8 @@ func TestCriteria(t *testing.T) {
 	equals(t, "ln L, k, n, AIC, BIC, held out",
 		[]float64{r.Ln, float64(r.Parameters), r.Weight, r.AIC(), r.BIC(), r.HeldOut.Ln},
 		[]float64{ln, 4, 8, 8 - 2*ln, 4*math.Log(8) - 2*ln, math.Log(0.25) + math.Log(0.25) + math.Log(0.25+0.25)})
-	_, r, err = Run(context.Background(), &direct{}, wire.Request{Job: "c"}, m, d, Options{Iterations: 9, HeldOut: read("coin,die\nh,3\nt,2\n")})
+	held = read("coin,die\nh,3\nt,2\n")
+	_, r, err = Run(context.Background(), &direct{}, wire.Request{Job: "c"}, m, d, Options{Iterations: 9, HeldOut: held})
 	if err != nil || r.HeldOut.Impossible != 2 || !math.IsInf(r.HeldOut.Ln, -1) {
 		t.Errorf("%+v, %v", r.HeldOut, err)
 	}

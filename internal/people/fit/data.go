@@ -3,6 +3,7 @@ package fit
 // The cases that a model is fitted to.
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -44,10 +45,13 @@ type cell struct{ variable, value int32 }
 func (d *Data) Distinct() int { return len(d.distinct) }
 
 // Read reads all cases. Rows that are none are left out, counted, and the first of them kept as errors. It is an error if no case is left.
-func Read(in *cases.Reader) (*Data, error) {
+func Read(ctx context.Context, in *cases.Reader) (*Data, error) {
 	d := &Data{}
 	place := map[string]int{}
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		c, err := in.Next()
 		if err == io.EOF {
 			break

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -323,6 +324,24 @@ func TestResumedFitsHaveTheSameBits(t *testing.T) {
 	}
 	if s, err := LoadState(path+".none", "digest"); s != nil || err != nil {
 		t.Errorf("no file: %v, %v", s, err)
+	}
+}
+
+// TestReadingEndsWithItsContext: cases are read no further once nobody wants them.
+func TestReadingEndsWithItsContext(t *testing.T) {
+	m := asia(t)
+	labels, err := m.Labels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cases.NewReader(strings.NewReader(m.Names[0]+"\n"+strings.Repeat("no\n", 10)), labels, cases.Columns{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	if d, err := Read(ctx, in); !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
 

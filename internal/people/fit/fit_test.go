@@ -72,7 +72,7 @@ func data(t *testing.T, m *factorgraph.Model, text string) (*Data, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Read(in)
+	return Read(t.Context(), in)
 }
 
 // sample draws so many rows of a network whose factors are tables of the last variable of their scope, and hides cells.
