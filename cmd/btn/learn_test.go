@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -280,5 +282,46 @@ func TestFitWithAPrior(t *testing.T) {
 				t.Errorf("table %d, entry %d: %v, want %v", k, i, got[k][i], p)
 			}
 		}
+	}
+}
+
+// TestInterruptedUpdatesCountOnce: an interrupted fit leaves the file of counts as it was, and the same command then counts its cases once. A
+// file that another run has written meanwhile is not overwritten.
+func TestInterruptedUpdatesCountOnce(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "structure.bif", structure)
+	rows, want := drawn(50, 4)
+	data := write(t, folder, "rows.csv", "a,b,c\n"+rows)
+	output, counts := filepath.Join(folder, "out.bif"), filepath.Join(folder, "counts.json")
+	args := []string{"fit", "--redis", "off", "-o", output, "--update", counts, model, data}
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	var stderr bytes.Buffer
+	if code := run(ctx, args, &interrupting{after: "iteration     1", end: end}, &stderr); code != 130 {
+		t.Fatalf("interrupted: exit code %d, %s", code, stderr.String())
+	}
+	if c, err := fit.LoadCounts(counts); c != nil || err != nil {
+		t.Errorf("after an interruption the file has %+v, %v", c, err)
+	}
+	fitTables(t, output, args[5:]...)
+	c, err := fit.LoadCounts(counts)
+	if err != nil || c.Weight != 50 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	for f, table := range want {
+		for k, n := range table {
+			if math.Abs(c.Tables[f][k]-n) > 1e-9 {
+				t.Errorf("table %d, entry %d: %v, counting %v", f, k, c.Tables[f][k], n)
+			}
+		}
+	}
+
+	command := &fitCmd{Update: counts}
+	_, stored, err := command.stored()
+	if err != nil || command.unchanged(fitInputs{stored: stored}) != nil {
+		t.Errorf("%v", err)
+	}
+	if err := command.unchanged(fitInputs{}); err == nil || !strings.Contains(err.Error(), "was written by another run meanwhile") {
+		t.Errorf("a file of another run: %v", err)
 	}
 }
