@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
@@ -19,6 +17,8 @@ import (
 // network is a file's nodes and tables, as far as they were read.
 type network struct {
 	*source
+	unknown func(node string) // hears of tables that are unknown; nil: they are errors
+
 	m      *factorgraph.Model
 	index  map[string]int   // variables by name
 	values []map[string]int // by name, per variable
@@ -27,8 +27,6 @@ type network struct {
 	domain int              // most states of a node
 	left   int              // entries that tables may still have
 	most   int              // entries that they may have together
-
-	unknown func(node string) // hears of tables that are unknown; nil: they are errors
 }
 
 // spare bounds the entries of tables beyond the bytes of their file.
@@ -45,8 +43,8 @@ func newNetwork(l lexicon, r io.Reader, limits uai.Limits) (*network, error) {
 	domain := limits.Domain
 	domain = cmp.Or(domain, 1<<20)
 	return &network{
-		source: s, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
-		index: map[string]int{}, domain: domain, left: most, most: most, unknown: limits.Unknown,
+		source: s, unknown: limits.Unknown, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
+		index: map[string]int{}, domain: domain, left: most, most: most,
 	}, nil
 }
 
@@ -172,52 +170,6 @@ func (n *network) row(scope []int, r int) string {
 		r /= d
 	}
 	return "(" + strings.Join(values, ", ") + ")"
-}
-
-// isUnknown notes that a table has no numbers.
-func (n *network) isUnknown(t *tensor.Dense) {
-	n.hasUnknown = true
-	for k := range t.Data {
-		t.Data[k] = math.NaN()
-	}
-}
-
-// complete makes unknown rows of tables uniform, and tells their nodes. It is an error if nobody hears that, or if a row is half known.
-func (n *network) complete() {
-	for _, f := range n.m.Factors {
-		t, isDense := f.Table.(*tensor.Dense)
-		if !isDense || n.err != nil || !slices.ContainsFunc(t.Data, math.IsNaN) {
-			continue
-		}
-		child := f.Scope[len(f.Scope)-1]
-		if n.unknown == nil {
-			n.fail(n.places[child], uai.ErrModel, "the table of %s is unknown: btn fit learns it", n.called(child))
-			return
-		}
-		for row := range slices.Chunk(t.Data, n.m.Domains[child]) {
-			n.completeRow(child, row)
-		}
-		n.unknown(n.m.Names[child])
-	}
-}
-
-// completeRow makes a row of a table uniform if it is unknown.
-func (n *network) completeRow(child int, row []float64) {
-	unknown := 0
-	for _, p := range row {
-		if math.IsNaN(p) {
-			unknown++
-		}
-	}
-	if unknown != 0 && unknown != len(row) {
-		n.fail(n.places[child], uai.ErrModel, "node %s: a row has %d unknown entries of %d: all are to be known, or none",
-			n.called(child), unknown, len(row))
-	}
-	for x := range row {
-		if unknown != 0 {
-			row[x] = 1 / float64(len(row))
-		}
-	}
 }
 
 // finish returns the model: every node has a table, and none is its own ancestor.

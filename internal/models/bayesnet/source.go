@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +19,11 @@ import (
 // source is the text of a file with the position of its reader. The first error stays, and ends the text.
 type source struct {
 	lexicon
+	hasUnknown bool // an entry of a table is unknown
+
 	text string
 	at   int
 	err  error
-
-	hasUnknown bool // an entry of a table is unknown
 }
 
 // lexicon is the form of words in a format.
@@ -220,15 +219,6 @@ func (s *source) probability(where string, args ...any) float64 {
 		return 0
 	}
 	return s.entry(at, word, fmt.Sprintf(where, args...))
-}
-
-// entry is a word of the text as an entry of a table: a number, or NaN if it is -1 or ?, which stand for one that is unknown.
-func (s *source) entry(at int, word, where string) float64 {
-	if word == "?" || word == "-1" || word == "-1.0" {
-		s.hasUnknown = true
-		return math.NaN()
-	}
-	return s.number(at, word, where)
 }
 
 // number is a word of the text as a number of at least 0.
