@@ -55,8 +55,8 @@ var helpTexts = kong.Vars{
 		"without: standard output, native.",
 	"fit_starts": "Starts of EM, of which the most likely end is kept: the first as without, the others with rows drawn by the seeds " +
 		"after --seed.",
-	"fit_prior": "Model with the same variables, values and parents that counts as --equivalent-size cases drawn from it: a Dirichlet prior " +
-		"for every table.",
+	"fit_prior": "Model with the same variables, values and parents that counts as --equivalent-size cases drawn from it: a Dirichlet " +
+		"prior for every table.",
 	"fit_equivalent": "Number of cases that --prior counts as.",
 	"fit_update": "File of counts beside the model: those of earlier cases are added, and after the fit it has these cases, too. Without " +
 		"missing values that is a fit to all cases together.",
@@ -92,8 +92,8 @@ var helpTexts = kong.Vars{
 		"empty, ?, *, NaN, NA, N/A or null is not observed; low|normal is a set, low:0.2|normal:0.8 weights. The separator is found; " +
 		"'-' is standard input. Writes a CSV file with a row per case: the posteriors of --target, " +
 		"ln P(evidence), and the error of the row.",
-	"cases_target": "Variables whose posteriors are asked for, by name or position, comma-separated or repeated; without it ln P(evidence) " +
-		"alone.",
+	"cases_target": "Variables whose posteriors are asked for, by name or position, comma-separated or repeated; without it " +
+		"ln P(evidence) alone.",
 	"cases_missing":  "More words for a missing value. A state of the variable with that name wins.",
 	"cases_weight":   "Column of how often a case counts, which is carried over; without it Netica's NumCases, if it is there.",
 	"cases_output":   "File to write, in place of standard output. An unfinished one is resumed.",

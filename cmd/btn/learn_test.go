@@ -187,8 +187,8 @@ func TestHiddenVariableOfTheField(t *testing.T) {
 	}
 }
 
-// TestFitUpdatesCounts: two files after each other give the tables of both together, also from the fitted model, and the file of counts is
-// that of counting. A share may be forgotten. Rows that are held out change nothing.
+// TestFitUpdatesCounts: two files after each other give the tables of both together, also from the fitted model, and the file of
+// counts is that of counting. A share may be forgotten. Rows that are held out change nothing.
 func TestFitUpdatesCounts(t *testing.T) {
 	folder := t.TempDir()
 	model := write(t, folder, "structure.bif", structure)
@@ -285,8 +285,8 @@ func TestFitWithAPrior(t *testing.T) {
 	}
 }
 
-// TestInterruptedUpdatesCountOnce: an interrupted fit leaves the file of counts as it was, and the same command then counts its cases once. A
-// file that another run has written meanwhile is not overwritten.
+// TestInterruptedUpdatesCountOnce: an interrupted fit leaves the file of counts as it was, and the same command then counts its cases once.
+// A file that another run has written meanwhile is not overwritten.
 func TestInterruptedUpdatesCountOnce(t *testing.T) {
 	folder := t.TempDir()
 	model := write(t, folder, "structure.bif", structure)

@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// TestUnknownTables: in every format a table of -1, of ? or of nothing is uniform for a caller that asks for the names of its node, and an
-// error with this word for others; rows that are known stay.
+// TestUnknownTables: in every format a table of -1, of ? or of nothing is uniform for a caller that asks for the names of its node, and
+// an error with this word for others; rows that are known stay.
 func TestUnknownTables(t *testing.T) {
 	type read = func(io.Reader, uai.Limits) (*factorgraph.Model, error)
 	const (
@@ -33,7 +33,10 @@ func TestUnknownTables(t *testing.T) {
 		{ReadBIF, fmt.Sprintf(bif, "") + "probability (b | a) { table 0.1 0.2 0.9 0.8; }", "[a] [0.5 0.5] [0.1 0.9 0.2 0.8]"},
 		{ReadDSC, fmt.Sprintf(dsc, "-1, -1;") + "probability (b | a) { (0): 0.1, 0.9; (1): -1.0, -1.0; }", "[a b] [0.5 0.5] [0.1 0.9 0.5 0.5]"},
 		{ReadDSC, fmt.Sprintf(dsc, "") + "probability (b | a) { }", "[a b] [0.5 0.5] [0.5 0.5 0.5 0.5]"},
-		{ReadNET, fmt.Sprintf(net, "data = (-1 -1);") + "potential (b | a) { data = ((-1 -1) (0.2 0.8)); }", "[a b] [0.5 0.5] [0.5 0.5 0.2 0.8]"},
+		{
+			ReadNET, fmt.Sprintf(net, "data = (-1 -1);") + "potential (b | a) { data = ((-1 -1) (0.2 0.8)); }",
+			"[a b] [0.5 0.5] [0.5 0.5 0.2 0.8]",
+		},
 		{ReadNET, fmt.Sprintf(net, "") + "potential (b | a) { }", "[a b] [0.5 0.5] [0.5 0.5 0.5 0.5]"},
 		{
 			ReadXMLBIF, fmt.Sprintf(xml, "<TABLE>-1 -1</TABLE>") +

@@ -29,7 +29,7 @@ func states() *factorgraph.Labels {
 	return l
 }
 
-// TestCells: every form of a cell, with the value, the weights or the error that it is. The name of a value wins over every other meaning.
+// TestCells: every form of a cell, with the value, the weights or the error that it is. The name of a value wins over other meanings.
 func TestCells(t *testing.T) {
 	for _, c := range []struct{ column, cell, want string }{
 		{"level", "normal", "1 []"},

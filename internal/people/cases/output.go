@@ -108,8 +108,8 @@ func Impossible(l *factorgraph.Labels, c *query.Conflict) string {
 // write appends a row.
 func (t *Table) write(row []string) error { return t.out.Write(row) }
 
-// inert returns cells that a spreadsheet or a terminal does not run. If a cell begins as a formula does and is no number, it is text behind
-// an apostrophe. Control characters but tabs and ends of lines are replaced.
+// inert returns cells that a spreadsheet or a terminal does not run. If a cell begins as a formula does and is no number, it is text
+// behind an apostrophe. Control characters but tabs and ends of lines are replaced.
 func inert(row []string) []string {
 	for i, cell := range row {
 		if strings.ContainsFunc(cell, isCommand) {

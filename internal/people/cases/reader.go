@@ -56,8 +56,8 @@ type Reader struct {
 // observed is a column of a variable.
 type observed struct{ column, variable int }
 
-// NewReader reads the header, and finds the separator by it: comma, semicolon, tab or white space. A column is a variable's by its name or
-// position, unless columns says that it is none. Errors carry bad_input and name the column.
+// NewReader reads the header, and finds the separator by it: comma, semicolon, tab or white space. A column is a variable's by its name
+// or position, unless columns says that it is none. Errors carry bad_input and name the column.
 func NewReader(r io.Reader, labels *factorgraph.Labels, columns Columns) (*Reader, error) {
 	limited := &counter{r: r}
 	buffered := bufio.NewReaderSize(limited, 1<<16)

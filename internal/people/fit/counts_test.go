@@ -119,7 +119,8 @@ func TestPriorsOfOtherNetworksAreRefused(t *testing.T) {
 }
 
 // TestUpdatesContinue: without missing values, a fit to a file and then to another one from its counts is the fit to both, whether the
-// second begins with the first model or with the fitted one, in which values that nobody had are 0. Forgetting weighs the first file less.
+// second begins with the first model or with the fitted one, in which values that nobody had are 0. Forgetting weighs the first file
+// less.
 // With missing values the counts are the expected ones of the fitted tables, by enumeration.
 func TestUpdatesContinue(t *testing.T) {
 	for seed := range uint64(12) {

@@ -44,7 +44,8 @@ type cell struct{ variable, value int32 }
 // Distinct is the number of different cases.
 func (d *Data) Distinct() int { return len(d.distinct) }
 
-// Read reads all cases. Rows that are none are left out, counted, and the first of them kept as errors. It is an error if no case is left.
+// Read reads all cases. Rows that are none are left out and counted, and the first of them are kept as errors. It is an error if there is
+// no case.
 func Read(ctx context.Context, in *cases.Reader) (*Data, error) {
 	d := &Data{}
 	place := map[string]int{}
@@ -90,8 +91,8 @@ func usable(c *cases.Case, in *cases.Reader) error {
 	if c.Err != nil || len(c.Evidence.Soft) == 0 {
 		return c.Err
 	}
-	return fault.New(fault.BadInput, "line %d: variable %q has several values or weights in one cell: a model is fitted to one value or none",
-		c.Line, in.Variable(c.Evidence.Soft[0].Var))
+	return fault.New(fault.BadInput,
+		"line %d: variable %q has several values or weights in one cell: a model is fitted to one value or none", c.Line, in.Variable(c.Evidence.Soft[0].Var))
 }
 
 // add adds a case. place has the positions of the distinct ones.

@@ -54,8 +54,8 @@ func (f *fitting) expect(ctx context.Context) (counts [][]float64, step Step, er
 	return counts, step, nil
 }
 
-// count returns the expected counts of cases under the model, by table, and their likelihood. counted hears of the weight of the cases that
-// are done. The jobs' ids have the name.
+// count returns the expected counts of cases under the model, by table, and their likelihood. counted hears of the weight of the cases
+// that are done. The jobs' ids have the name.
 func (f *fitting) count(ctx context.Context, name string, d *Data, counted func(weight float64)) ([][]float64, Step, error) {
 	base, err := wire.NewRequest(f.model)
 	if err != nil {
