@@ -92,7 +92,8 @@ func usable(c *cases.Case, in *cases.Reader) error {
 		return c.Err
 	}
 	return fault.New(fault.BadInput,
-		"line %d: variable %q has several values or weights in one cell: a model is fitted to one value or none", c.Line, in.Variable(c.Evidence.Soft[0].Var))
+		"line %d: variable %q has several values or weights in one cell: a model is fitted to one value or none",
+		c.Line, in.Variable(c.Evidence.Soft[0].Var))
 }
 
 // add adds a case. place has the positions of the distinct ones.
