@@ -103,15 +103,17 @@ func (d *Data) add(c *cases.Case, place map[string]int) {
 	if c.Weight == 0 {
 		return
 	}
-	var key []byte
-	var observed []cell
+	key := make([]byte, 0, 128)
 	for _, o := range c.Evidence.Hard {
 		key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(o.Var)), uint64(o.Value))
-		observed = append(observed, cell{int32(o.Var), int32(o.Value)})
 	}
 	if k, isKnown := place[string(key)]; isKnown {
 		d.distinct[k].weight += c.Weight
 		return
+	}
+	observed := make([]cell, len(c.Evidence.Hard))
+	for i, o := range c.Evidence.Hard {
+		observed[i] = cell{int32(o.Var), int32(o.Value)}
 	}
 	place[string(key)] = len(d.distinct)
 	d.distinct = append(d.distinct, distinct{observed: observed, weight: c.Weight, row: c.Number})
