@@ -106,6 +106,7 @@ func TestTablesAsPeopleWriteThem(t *testing.T) {
 			"// ~->[CASE-1]->~\n// made today; by nobody, at all\n\nIDnum\tlevel\tflag\n1\tnormal\t0\n// the second\n2\t*\t1\n3\tlow\t*\n",
 			want, Columns{},
 		},
+		{"\"level\" \"flag\"\n\"1\" \"normal\" 0\n\"2\" NA 1\n\"3\" \"low\" NA\n", want, Columns{}},
 		{"IDnum level flag NumCases\n1 normal 0 2\n2 * 1 0.5\n3 low * 0\n", weighted, Columns{}},
 		{"level,flag,n\nnormal,0,2\n,1,.5\nlow,,0\n", weighted, Columns{Weight: "n"}},
 		{"level;n;flag\nnormal;2,0;0\n;0,5;1\nlow;0;\n", weighted, Columns{Weight: "n", Ignore: []string{"n"}}},
@@ -140,6 +141,8 @@ func TestTablesAsPeopleWriteThem(t *testing.T) {
 		{"level,NumCases\nlow,-1\n", `line 2: column "NumCases": "-1" is no weight`, Columns{}},
 		{"level,NumCases\nlow,\n", `line 2: column "NumCases": "" is no weight`, Columns{}},
 		{"level,n,NumCases\n", `column 3: no variable "NumCases"`, Columns{Weight: "n"}},
+		{"level flag\nlow 1 1 0\n", "line 2: 4 cells, the header has 2", Columns{}},
+		{"level,flag\n1,low,1\n", "line 2: 3 cells, the header has 2", Columns{}},
 		{"\xff\xfel\x00e\x00", "the text is UTF-16", Columns{}},
 		{"// nothing but a comment\n", "there is no header", Columns{}},
 	} {

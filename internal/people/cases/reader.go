@@ -51,6 +51,8 @@ type Reader struct {
 	observe []observed // columns of variables, by variable
 	weight  int        // column; −1: none
 	rows    int64
+
+	hasRowNames bool // rows begin with a name that the header has no column for, as R writes them between blanks
 }
 
 // observed is a column of a variable.
@@ -205,7 +207,7 @@ func (r *Reader) Next() (Case, error) {
 		return c, inputError(err)
 	}
 	c.Line, _ = r.in.FieldPos(0)
-	record = r.cells(record)
+	record = r.withoutName(r.cells(record))
 	for i, column := range r.ids {
 		if column < len(record) {
 			c.IDs[i] = record[column]
@@ -220,6 +222,17 @@ func (r *Reader) Next() (Case, error) {
 		c.Err = fault.New(fault.BadInput, "line %d: %w", line, err)
 	}
 	return c, nil
+}
+
+// withoutName returns the cells of a row without its name, if the first row says that there are names.
+func (r *Reader) withoutName(record []string) []string {
+	if r.rows == 1 {
+		r.hasRowNames = r.separator == ' ' && len(record) == len(r.header)+1
+	}
+	if r.hasRowNames {
+		return record[1:]
+	}
+	return record
 }
 
 // fill reads weight and evidence of a case. With its error comes the column.
