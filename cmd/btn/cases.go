@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,10 +22,12 @@ type casesCmd struct {
 	Cases     string `arg:"" name:"file" help:"${cases_file}"`
 	workFlags `embed:"" group:"work"`
 	placeFlags
-	Target []string `help:"${request_target}" placeholder:"V,V"`
-	Output string   `short:"o" help:"${cases_output}" placeholder:"FILE"`
-	ID     []string `name:"id" help:"Columns that are carried over." placeholder:"COLUMN"`
-	Ignore []string `help:"Columns that are left out." placeholder:"COLUMN"`
+	Target  []string `help:"${cases_target}" placeholder:"V,V"`
+	Output  string   `short:"o" help:"${cases_output}" placeholder:"FILE"`
+	ID      []string `name:"id" help:"Columns that are carried over." placeholder:"COLUMN"`
+	Ignore  []string `help:"Columns that are left out." placeholder:"COLUMN"`
+	Missing []string `help:"${cases_missing}" placeholder:"WORD"`
+	Weight  string   `help:"${cases_weight}" placeholder:"COLUMN"`
 }
 
 // Validate refuses inputs and outputs that do not go together; kong calls it.
@@ -58,7 +61,9 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		return err
 	}
 	defer file.Close()
-	in, err := cases.NewReader(file, labels, cases.Columns{IDs: c.ID, Ignore: c.Ignore})
+	in, err := cases.NewReader(file, labels, cases.Columns{
+		IDs: c.ID, Ignore: c.Ignore, Weight: c.Weight, Missing: c.Missing, Advice: "; --id carries a column over, --ignore leaves it out",
+	})
 	if err != nil {
 		return fault.New(fault.CodeOf(err), "%s: %w", console.Called(c.Cases), err)
 	}
@@ -98,7 +103,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	}
 
 	bar := console.NewBar(t.Err)
-	p := &sweepProgress{bar: bar, size: size, read: &file.Count, began: time.Now()}
+	p := &sweepProgress{bar: bar, log: t.Err, size: size, read: &file.Count, began: time.Now(), shown: time.Now()}
 	s.Tell = c.telling(func(err error) { bar.Clear(); t.Say(err) })
 	s.Passed = p.show
 	done, err := s.Run(ctx, remote, in, t.Out, journal)
@@ -113,24 +118,33 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	return nil
 }
 
-// sweepProgress draws the progress of a sweep.
+// sweepProgress shows the progress of a sweep: a bar on a terminal, else a line every ten seconds.
 type sweepProgress struct {
-	bar   *console.Bar
+	bar   *console.Bar // nil where standard error is no terminal
+	log   io.Writer
 	size  int64 // bytes of the input; 0: not known
 	read  *atomic.Int64
 	began time.Time
-	drawn time.Time
+	shown time.Time
 }
 
-// show draws the bar, a few times a second.
+// show shows how many rows are done.
 func (p *sweepProgress) show(d cases.Done) {
-	if p.bar == nil || time.Since(p.drawn) < 200*time.Millisecond {
+	pause := 10 * time.Second
+	if p.bar != nil {
+		pause = 200 * time.Millisecond
+	}
+	if time.Since(p.shown) < pause {
 		return
 	}
-	p.drawn = time.Now()
+	p.shown = time.Now()
 	read, size, text := float64(p.read.Load()), float64(p.size), p.sum(d)
 	if size > 0 {
 		text = fmt.Sprintf("%.0f %% %s", 100*min(1, read/size), text)
+	}
+	if p.bar == nil {
+		fmt.Fprintf(p.log, "btn: %s\n", text)
+		return
 	}
 	p.bar.Draw("", read, size, text)
 }

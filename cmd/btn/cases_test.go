@@ -14,8 +14,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/basetensor/basetensor/internal/people/cases"
 )
 
 // states is P(rain, wet) ∝ 1 2 / 3 0, with names of the values.
@@ -130,5 +133,20 @@ func TestKilledCasesGoOn(t *testing.T) {
 	}
 	if got, err := os.ReadFile(killed); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v: %d bytes, want %d", err, len(got), len(want))
+	}
+}
+
+// TestProgressOfCasesInALog: without a terminal a line says how far the rows are, and the next one waits for its time.
+func TestProgressOfCasesInALog(t *testing.T) {
+	var log bytes.Buffer
+	var read atomic.Int64
+	read.Store(25)
+	p := &sweepProgress{log: &log, size: 100, read: &read, began: time.Now().Add(-20 * time.Second)}
+	p.show(cases.Done{Rows: 400, Failed: 2})
+	p.shown = time.Now().Add(time.Hour)
+	p.show(cases.Done{Rows: 450})
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "btn: 25 % 400 rows in 2") ||
+		!strings.HasSuffix(got, " a second; 2 with an error\n") {
+		t.Errorf("%q", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // convertCmd writes a model in another format.
@@ -27,7 +28,7 @@ func (c *convertCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
-	m, err := console.LoadModelAs(t.Opener(ctx), c.Model, from)
+	m, err := console.LoadModelAs(t.Opener(ctx), c.Model, from, uai.Limits{})
 	if err != nil {
 		return err
 	}

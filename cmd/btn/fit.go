@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/people/fit"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -28,18 +27,34 @@ type fitCmd struct {
 	Iterations  int         `help:"Iterations at most, of every start." default:"100"`
 	Tolerance   float64     `help:"Converged: an iteration gains less than this share of the ln-likelihood." default:"1e-7"`
 	Pseudocount float64     `help:"Counts added to every entry that is not 0: a Dirichlet prior. 0: maximum likelihood." default:"0"`
+	Prior       string      `help:"${fit_prior}" placeholder:"MODEL"`
+	Equivalent  float64     `name:"equivalent-size" help:"${fit_equivalent}" placeholder:"CASES"`
+	Update      string      `help:"${fit_update}" placeholder:"FILE"`
+	Forget      float64     `help:"${fit_forget}" default:"1" placeholder:"SHARE"`
+	HeldOut     string      `name:"held-out" help:"${fit_held_out}" placeholder:"FILE"`
 	Seed        uint64      `help:"${fit_seed}"`
 	Starts      int         `help:"${fit_starts}" default:"1"`
 	Ignore      []string    `help:"Columns that are no variables." placeholder:"COLUMN"`
+	Missing     []string    `help:"${cases_missing}" placeholder:"WORD"`
+	Weight      string      `help:"${fit_weight}" placeholder:"COLUMN"`
 	Memory      config.Size `help:"${request_memory}" default:"${default_memory}" placeholder:"SIZE"`
 	placeFlags
 }
 
 // Validate refuses values that the flag types let through; kong calls it.
 func (c *fitCmd) Validate() error {
+	if err := once(c.Model, c.Data, c.Prior, c.HeldOut); err != nil {
+		return err
+	}
 	switch {
-	case c.Model == console.StandardInput && c.Data == console.StandardInput:
-		return fmt.Errorf("standard input can be read once: 2 inputs are %q", console.StandardInput)
+	case (c.Prior == "") != (c.Equivalent == 0):
+		return errors.New("--prior and --equivalent-size belong together")
+	case !(c.Equivalent >= 0) || math.IsInf(c.Equivalent, 1):
+		return fmt.Errorf("--equivalent-size must be above 0, not %v", c.Equivalent)
+	case !(c.Forget >= 0 && c.Forget <= 1):
+		return fmt.Errorf("--forget must be 0 to 1, not %v", c.Forget)
+	case c.Forget != 1 && c.Update == "":
+		return errors.New("--forget is about the counts of --update")
 	case c.Iterations < 1:
 		return fmt.Errorf("--iterations must be at least 1, not %d", c.Iterations)
 	case c.Starts < 1:
@@ -56,11 +71,11 @@ func (c *fitCmd) Validate() error {
 
 // Run fits and writes the model; the summary goes to standard error where the model goes to standard output.
 func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
-	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
+	m, err := c.loadStructure(ctx, t)
 	if err != nil {
 		return err
 	}
-	data, err := c.read(ctx, t, m)
+	in, err := c.readInputs(ctx, t, m)
 	if err != nil {
 		return err
 	}
@@ -71,27 +86,22 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	}
 	defer closeRemote()
 
-	r := &fitRun{fitCmd: c, terminal: t, say: t.Out, rows: data.Rows, bar: console.NewBar(t.Err), told: time.Now()}
-	if c.Output == "" {
-		r.say = t.Err
-	}
+	r := newFitRun(c, t, in)
 	options := fit.Options{
 		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed, Starts: c.Starts,
+		Prior: in.prior, Counts: in.counts, Count: c.Update != "", HeldOut: in.heldOut,
 		Passed: r.passed, Counted: r.counted, Said: r.said, Ended: r.ended,
 		Tell: c.telling(func(err error) { r.bar.Clear(); t.Say(err) }),
 	}
-	if err := r.resume(&options, m, data); err != nil {
+	if err := r.resume(&options, m, in); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.say, "cases       %d, %d of them distinct\n", data.Rows, data.Distinct())
-	if s := options.From; s != nil {
-		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", s.Start+1, s.Iteration, r.state)
-	}
+	r.begins(in, options.From)
 	request := wire.Request{
 		Job:      c.AsNATS.Job(console.NewJob(time.Now())),
 		Settings: query.Settings{Method: query.MethodExact, Memory: tables(c.Memory, m)},
 	}
-	fitted, report, err := fit.Run(ctx, remote, request, m, data, options)
+	fitted, report, err := fit.Run(ctx, remote, request, m, in.data, options)
 	r.bar.Clear()
 	if err != nil {
 		if r.isSaved {
@@ -99,40 +109,18 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		}
 		return err
 	}
-	if len(report.Starts) > 1 {
-		fmt.Fprintf(r.say, "best        start %d, ln likelihood %.6f nats\n", report.Start.Start+1, report.Ln)
+	r.judged(&report)
+	if err := c.unchanged(in); err != nil {
+		return err
 	}
-	fmt.Fprintf(r.say, "fitted      %d tables", report.Tables)
-	if report.Fixed > 0 {
-		fmt.Fprintf(r.say, "; %d factors in other forms stay as they are", report.Fixed)
-	}
-	fmt.Fprintln(r.say)
 	if err := c.write(t, fitted); err != nil {
 		return err
 	}
-	return r.finish()
-}
-
-// read reads the cases.
-func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.Model) (*fit.Data, error) {
-	labels, err := m.Labels()
-	if err != nil {
-		return nil, err
+	// the state goes before the counts are there: the command after a kill counts the cases once
+	if err := r.finish(); err != nil {
+		return err
 	}
-	file, _, err := t.Stream(ctx, c.Data)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	in, err := cases.NewReader(file, labels, cases.Columns{Ignore: c.Ignore})
-	var data *fit.Data
-	if err == nil {
-		data, err = fit.Read(in)
-	}
-	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "%s: %w", console.Called(c.Data), err)
-	}
-	return data, nil
+	return c.keep(report.Counts)
 }
 
 // fitRun is a run of the command: what it prints, and the file with its state.
@@ -141,15 +129,43 @@ type fitRun struct {
 	terminal *console.Terminal
 	say      io.Writer
 	bar      *console.Bar // nil where standard error is no terminal
-	rows     int64
-	told     time.Time // when progress was said last
-	state    string    // file; empty: the model goes to standard output
-	digest   string    // of what the state depends on
+	weight   float64      // of all cases
+	heldOut  float64      // weight of the cases that are held out
+	told     time.Time    // when progress was said last
+	state    string       // file; empty: the model goes to standard output
+	digest   string       // of what the state depends on
 	isSaved  bool
 }
 
+// newFitRun returns a run of the command on inputs.
+func newFitRun(c *fitCmd, t *console.Terminal, in fitInputs) *fitRun {
+	r := &fitRun{fitCmd: c, terminal: t, say: t.Out, weight: in.data.Weight, bar: console.NewBar(t.Err), told: time.Now()}
+	if c.Output == "" {
+		r.say = t.Err
+	}
+	if in.heldOut != nil {
+		r.heldOut = in.heldOut.Weight
+	}
+	return r
+}
+
+// begins prints how many cases there are, and the place that an unfinished run goes on from.
+func (r *fitRun) begins(in fitInputs, from *fit.State) {
+	fmt.Fprintf(r.say, "cases       %d, %d of them distinct", in.data.Rows, in.data.Distinct())
+	if in.data.Weight != float64(in.data.Rows) {
+		fmt.Fprintf(r.say, ", of weight %g together", in.data.Weight)
+	}
+	fmt.Fprintln(r.say)
+	if in.counts != nil {
+		fmt.Fprintf(r.say, "earlier     %g cases, from %s\n", in.counts.Weight, r.Update)
+	}
+	if from != nil {
+		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", from.Start+1, from.Iteration, r.state)
+	}
+}
+
 // resume has the state kept in a file beside the output, and goes on from the one that is there.
-func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, data *fit.Data) error {
+func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, in fitInputs) error {
 	if r.Output == "" {
 		return nil
 	}
@@ -162,7 +178,19 @@ func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, data *fit.Data) er
 		return err
 	}
 	r.state = r.Output + ".run"
-	r.digest = wire.Digest(fmt.Appendf(nil, "fit 1 %s %s %v %d %d", model, data.Digest(), r.Pseudocount, r.Seed, r.Starts))
+	text := fmt.Appendf(nil, "fit 1 %s %s %v %d %d", model, in.data.Digest(), r.Pseudocount, r.Seed, r.Starts)
+	if in.prior != nil {
+		graph, err := wire.NewGraph(in.prior.Model)
+		if err != nil {
+			return fault.Wrap(fault.BadInput, err)
+		}
+		_, prior, err := wire.EncodeGraph(graph)
+		if err != nil {
+			return err
+		}
+		text = fmt.Appendf(text, " prior %s %v", prior, in.prior.Size)
+	}
+	r.digest = wire.Digest(fmt.Appendf(text, " counts %s %v", in.stored, r.Forget))
 	if o.From, err = fit.LoadState(r.state, r.digest); err != nil {
 		return err
 	}
@@ -192,17 +220,17 @@ func (r *fitRun) passed(s fit.Step) {
 		trust = ", an estimate"
 	}
 	fmt.Fprintf(r.say, "iteration   %3d  ln likelihood %.6f nats", s.Iteration, s.Ln)
-	if r.Pseudocount > 0 {
-		fmt.Fprintf(r.say, ", with the prior %.6f", s.Objective)
+	if s.Objective != s.Ln {
+		fmt.Fprintf(r.say, ", with the prior and earlier counts %.6f", s.Objective)
 	}
 	fmt.Fprintln(r.say, trust)
 }
 
-// counted shows how many cases of an iteration are done: a bar on a terminal, else a line every ten seconds.
-func (r *fitRun) counted(iteration int, rows int64) {
-	text := fmt.Sprintf("iteration %d: %d of %d cases", iteration, rows, r.rows)
+// counted shows the weight of the cases of an iteration that are done: a bar on a terminal, else a line every ten seconds.
+func (r *fitRun) counted(iteration int, weight float64) {
+	text := fmt.Sprintf("iteration %d: %.0f of %.0f cases", iteration, weight, r.weight)
 	if r.bar != nil {
-		r.bar.Draw("", float64(rows), float64(r.rows), text)
+		r.bar.Draw("", weight, r.weight, text)
 	} else if time.Since(r.told) > 10*time.Second {
 		r.told = time.Now()
 		fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)
@@ -213,6 +241,32 @@ func (r *fitRun) counted(iteration int, rows int64) {
 func (r *fitRun) said(text string) {
 	r.bar.Clear()
 	fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)
+}
+
+// judged prints which tables were fitted, and how good they are.
+func (r *fitRun) judged(report *fit.Report) {
+	if len(report.Starts) > 1 {
+		fmt.Fprintf(r.say, "best        start %d, ln likelihood %.6f nats\n", report.Start.Start+1, report.Ln)
+	}
+	fmt.Fprintf(r.say, "fitted      %d tables", report.Tables)
+	if report.Fixed > 0 {
+		fmt.Fprintf(r.say, "; %d factors in other forms stay as they are", report.Fixed)
+	}
+	fmt.Fprintln(r.say)
+	fmt.Fprintf(r.say, "criteria    BIC %.6f, AIC %.6f, of %d parameters: lower is better\n", report.BIC(), report.AIC(), report.Parameters)
+	h := report.HeldOut
+	if h == nil {
+		return
+	}
+	if h.Impossible > 0 {
+		fmt.Fprintf(r.say, "held out    ln likelihood -inf: row %d of %s is impossible\n", h.Impossible, console.Called(r.HeldOut))
+		return
+	}
+	trust := ""
+	if !h.Exact {
+		trust = ", an estimate"
+	}
+	fmt.Fprintf(r.say, "held out    ln likelihood %.6f nats, %.6f a case%s\n", h.Ln, h.Ln/r.heldOut, trust)
 }
 
 // ended prints how a start ended.

@@ -17,19 +17,49 @@ import (
 // mostFlags bounds the flags of a command, and those of a group that commands share.
 const mostFlags = 20
 
-// TestFlagsAreFew: no command has more flags of its own than people read, and no group.
-func TestFlagsAreFew(t *testing.T) {
+// commands returns all commands.
+func commands(t *testing.T) []*kong.Node {
+	t.Helper()
 	texts := kong.Vars{}
 	maps.Copy(texts, helpTexts)
-	c := &cli{}
-	parser, err := kong.New(c, texts, kong.Vars{
+	parser, err := kong.New(&cli{}, texts, kong.Vars{
 		"config_help": "", "log_level_help": "", "log_format_help": "", "log_level": "info", "log_format": "text", "nats_help": "",
 		"message_keys_help": "", "answers_key_help": "", "redis_help": "",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range parser.Model.Leaves(false) {
+	return parser.Model.Leaves(false)
+}
+
+// TestHelpNamesFlagsOfItsCommand: the help of flags and arguments advises no flag that the command does not have.
+func TestHelpNamesFlagsOfItsCommand(t *testing.T) {
+	named := regexp.MustCompile(`--([a-z][a-z-]*[a-z])`)
+	for _, command := range commands(t) {
+		has := map[string]bool{}
+		texts := map[string]string{}
+		for _, flags := range command.AllFlags(false) {
+			for _, flag := range flags {
+				has[flag.Name] = true
+				texts["--"+flag.Name] = flag.Help
+			}
+		}
+		for _, argument := range command.Positional {
+			texts[argument.Name] = argument.Help
+		}
+		for of, text := range texts {
+			for _, found := range named.FindAllStringSubmatch(text, -1) {
+				if !has[found[1]] {
+					t.Errorf("%s %s: the help names --%s, which is no flag of this command: %s", command.FullPath(), of, found[1], text)
+				}
+			}
+		}
+	}
+}
+
+// TestFlagsAreFew: no command has more flags of its own than people read, and no group.
+func TestFlagsAreFew(t *testing.T) {
+	for _, command := range commands(t) {
 		of := map[string]int{}
 		for _, flag := range command.Flags {
 			group := ""

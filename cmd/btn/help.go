@@ -48,11 +48,20 @@ var helpTexts = kong.Vars{
 	"model_put_file": "Model file, in any format of docs/reference/formats.md, recognised by contents and name; '-' is standard " +
 		"input, .gz is decompressed.",
 	"fit_data": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +
-		"an empty one is missing; '-' is standard input, .gz is decompressed.",
+		"empty, ?, *, NaN, NA, N/A or null is missing. Rows that are no cases are named and left out. The separator is found; " +
+		"'-' is standard input, .gz is decompressed.",
+	"fit_weight": "Column of how often a case counts; without it Netica's NumCases, if it is there.",
 	"fit_output": "File to write the model to, in the format that its ending says, replaced once it is whole; " +
 		"without: standard output, native.",
 	"fit_starts": "Starts of EM, of which the most likely end is kept: the first as without, the others with rows drawn by the seeds " +
 		"after --seed.",
+	"fit_prior": "Model with the same variables, values and parents that counts as --equivalent-size cases drawn from it: a Dirichlet " +
+		"prior for every table.",
+	"fit_equivalent": "Number of cases that --prior counts as.",
+	"fit_update": "File of counts beside the model: those of earlier cases are added, and after the fit it has these cases, too. Without " +
+		"missing values that is a fit to all cases together.",
+	"fit_forget":   "Share of the counts in --update that stays, from 0 to 1.",
+	"fit_held_out": "CSV file of cases whose ln-likelihood under the fitted tables is printed; nothing is learned from them.",
 	"fit_seed":     "Begin with rows drawn by this seed, in place of the tables that the model has; 0: with those.",
 	"convert_from": "Model file, in any format of docs/reference/formats.md; '-' is standard input, .gz is decompressed.",
 	"convert_to": "File to write, in the format that its ending says; one that ends in .gz is compressed, and '-' is " +
@@ -80,13 +89,18 @@ var helpTexts = kong.Vars{
 	"ask_utility": "JSON file of what actions are worth by the variable's value, {\"treat\": {\"no\": -5, \"yes\": 10}, " +
 		"\"wait\": {\"yes\": -20}}: ranks by the gain of the decision; a value that is not named is worth 0.",
 	"cases_file": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +
-		"empty is not observed; '-' is standard input. Writes a CSV file with a row per case: the posteriors of --target, " +
+		"empty, ?, *, NaN, NA, N/A or null is not observed; low|normal is a set, low:0.2|normal:0.8 weights. The separator is found; " +
+		"'-' is standard input. Writes a CSV file with a row per case: the posteriors of --target, " +
 		"ln P(evidence), and the error of the row.",
+	"cases_target": "Variables whose posteriors are asked for, by name or position, comma-separated or repeated; without it " +
+		"ln P(evidence) alone.",
+	"cases_missing":  "More words for a missing value. A state of the variable with that name wins.",
+	"cases_weight":   "Column of how often a case counts, which is carried over; without it Netica's NumCases, if it is there.",
 	"cases_output":   "File to write, in place of standard output. An unfinished one is resumed.",
 	"request_target": "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",
 	"sensitivity_of": "The probability P(V = X), e.g. lung=yes. Numbers vary by --range of themselves; rows of conditional probability " +
 		"tables are kept at 1.",
-	"request_gradients": "The derivatives of ln Z by every number of every factor as well, exactly: --json prints them.",
+	"request_gradients": "The derivatives of ln Z by every number of every factor as well, exactly: they are in the answer's JSON.",
 	"up_memory_limit": "Memory limit of this process: messages wait until there is room for their tables. Without it " +
 		"GOMEMLIMIT, or the limit of the cgroup.",
 	"request_memory": "Memory of the process, above 3GiB; tables may have it without the model and the rest, or, up to 2GiB, all of it.",

@@ -19,6 +19,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -26,7 +27,8 @@ import (
 type modelFlag struct {
 	Model string `arg:"" help:"${request_model}"`
 
-	digest string // of a registered model, once it is found
+	digest string     // of a registered model, once it is found
+	limits uai.Limits // of a model file
 }
 
 // workFlags say how an answer is computed, and at which expense.
@@ -258,7 +260,7 @@ func (r *modelFlag) loadModel(
 ) (*factorgraph.Model, error) {
 	ref, registered := strings.CutPrefix(r.Model, byDigest)
 	if !registered && !(server.address() != "" && isRegistered(r.Model)) {
-		return console.LoadModel(open, r.Model)
+		return console.LoadModelAs(open, r.Model, "", r.limits)
 	}
 	if server.address() == "" {
 		return nil, fault.New(fault.BadInput, "%s: a registered model is on a server: --nats says on which", r.Model)

@@ -32,6 +32,10 @@ type Limits struct {
 	Domain    int   // values of one variable; default 2^20
 	Legs      int   // variables in all scopes together; default 2^26
 	Entries   int   // numbers in all tables together; default 2^27, a GiB of float64
+
+	// Unknown hears of the nodes of a Bayesian network whose tables are unknown in the file (-1, ? or none, in BIF, XMLBIF, NET, DSC and
+	// XDSL). Their unknown rows are uniform in the model. If it is nil, such a table is an error.
+	Unknown func(node string)
 }
 
 func (l Limits) withDefaults() Limits {

@@ -8,6 +8,7 @@ package bayesnet
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -334,6 +335,10 @@ func (r *rows) fallback(at int) {
 // close fills missing rows, or reports one.
 func (r *rows) close(at int) {
 	d := r.t.Shape[len(r.t.Shape)-1]
+	if r.other == nil && r.function == "" && !slices.Contains(r.there, true) {
+		r.n.isUnknown(r.t)
+		return
+	}
 	for row, there := range r.there {
 		switch {
 		case r.n.err != nil:
@@ -342,8 +347,6 @@ func (r *rows) close(at int) {
 		case r.other == nil && r.function != "":
 			r.n.failAs(fault.Unsupported, r.stated, uai.ErrModel, "node %s is given by the function %s, rows of numbers are read",
 				r.n.called(r.child()), quoted(r.function))
-		case r.other == nil && len(r.scope) == 1:
-			r.n.fail(at, uai.ErrModel, "node %s has no numbers", r.n.called(r.child()))
 		case r.other == nil:
 			r.n.fail(at, uai.ErrModel, "node %s: no row for %s", r.n.called(r.child()), r.n.row(r.scope, row))
 		default:

@@ -128,7 +128,7 @@ func TestBIFErrors(t *testing.T) {
 		{head + a + "probability ( b ) { table 0.5 -0.5; }", `invalid model: node "b": "-0.5" is not a probability`},
 		{head + a + "probability ( b ) { table 0.5 0x1p-1; }", `syntax error: node "b": "0x1p-1" is not a number`},
 		{head + a + "probability ( b ) { table 0.5 1e999; }", `invalid model: node "b": "1e999" is beyond the range of float64`},
-		{head + a + "probability ( b ) { }", `node "b" has no numbers`},
+		{head + a + "probability ( b ) { }", `line 4, column 1: invalid model: the table of "b" is unknown: btn fit learns it`},
 		{head + a + "probability ( b ) { default 1 0; default 1 0; }", `node "b" has two defaults`},
 		{head + a + "probability ( b ) { default 1 0; table 1 0; }", `node "b" has a default and a table`},
 		{head + a + "probability ( b ) { table 0.5, 0.5", `node "b", after 2 numbers: the file ends where ';' is needed`},

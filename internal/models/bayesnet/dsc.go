@@ -139,7 +139,7 @@ func (p *dsc) distribution(at int) {
 			if p.err == nil {
 				rows.fill(from, r)
 			}
-		case len(rows.scope) == 1 && (c >= '0' && c <= '9' || c == '.'):
+		case len(rows.scope) == 1 && strings.IndexByte("0123456789.-?", c) >= 0:
 			rows.fill(from, 0)
 		default:
 			switch word := p.word(); word {

@@ -199,7 +199,7 @@ func (p *net) potential(at int) {
 		}
 	}
 	if !there {
-		p.fail(at, uai.ErrModel, "%s has no data", where)
+		p.isUnknown(t)
 	}
 }
 

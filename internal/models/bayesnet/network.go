@@ -17,6 +17,8 @@ import (
 // network is a file's nodes and tables, as far as they were read.
 type network struct {
 	*source
+	unknown func(node string) // hears of tables that are unknown; nil: they are errors
+
 	m      *factorgraph.Model
 	index  map[string]int   // variables by name
 	values []map[string]int // by name, per variable
@@ -41,7 +43,7 @@ func newNetwork(l lexicon, r io.Reader, limits uai.Limits) (*network, error) {
 	domain := limits.Domain
 	domain = cmp.Or(domain, 1<<20)
 	return &network{
-		source: s, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
+		source: s, unknown: limits.Unknown, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
 		index: map[string]int{}, domain: domain, left: most, most: most,
 	}, nil
 }
@@ -184,6 +186,9 @@ func (n *network) finish() (*factorgraph.Model, error) {
 		if _, v := ancestorsFirst(n.m); v >= 0 {
 			n.fail(n.places[v], uai.ErrModel, "node %s is its own ancestor", n.called(v))
 		}
+	}
+	if n.err == nil && n.hasUnknown {
+		n.complete()
 	}
 	if n.err != nil {
 		return nil, n.err

@@ -19,6 +19,8 @@ import (
 // source is the text of a file with the position of its reader. The first error stays, and ends the text.
 type source struct {
 	lexicon
+	hasUnknown bool // an entry of a table is unknown
+
 	text string
 	at   int
 	err  error
@@ -207,7 +209,7 @@ func (s *source) nameTo(stops string) string {
 	return ""
 }
 
-// probability reads a number of at least 0; −0 is 0.
+// probability reads an entry of a table: a number of at least 0, or NaN for an unknown one; −0 is 0.
 func (s *source) probability(where string, args ...any) float64 {
 	s.peek()
 	at := s.at
@@ -216,7 +218,7 @@ func (s *source) probability(where string, args ...any) float64 {
 		s.wanted("a number", where, args...)
 		return 0
 	}
-	return s.number(at, word, fmt.Sprintf(where, args...))
+	return s.entry(at, word, fmt.Sprintf(where, args...))
 }
 
 // number is a word of the text as a number of at least 0.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
@@ -105,7 +106,11 @@ func (p *xdsl) definition(e *element) {
 	scope = append(scope, child)
 	switch e.name {
 	case "cpt":
-		if t := p.table(e.at, scope); t != nil {
+		if t := p.table(e.at, scope); t == nil {
+			return
+		} else if len(e.all("probabilities")) == 0 {
+			p.isUnknown(t)
+		} else {
 			p.list(e, "probabilities", where, t.Data)
 		}
 	case "deterministic":
@@ -174,6 +179,9 @@ func (p *xdsl) noisyMax(e *element, scope []int, where string) {
 	p.left -= d * (columns + d)
 	read := make([]float64, columns*d)
 	p.list(e, "parameters", where, read)
+	if slices.ContainsFunc(read, math.IsNaN) {
+		p.fail(e.at, uai.ErrModel, "%s: parameters of a noisy-max are unknown, and only tables are learned", where)
+	}
 	order, ok := p.strengths(e, parents, where)
 	if !ok || p.err != nil {
 		return

@@ -245,7 +245,7 @@ func TestXDSLErrors(t *testing.T) {
 		{`<smile><nodes>` + a + a + `</nodes></smile>`, `node "a" is there twice`},
 		{`<smile><nodes>` + a + `</nodes><dynamic numslices="3"><cpt id="a" order="1"/></dynamic></smile>`, `the network is a dynamic one`},
 		{`<smile><nodes><cpt id="a"><state id="x"/><state id="x"/></cpt></nodes></smile>`, `node "a": state "x" is there twice`},
-		{`<smile><nodes><cpt id="a">` + two + `</cpt></nodes></smile>`, `node "a" needs one element probabilities`},
+		{`<smile><nodes><cpt id="a">` + two + `</cpt></nodes></smile>`, `the table of "a" is unknown: btn fit learns it`},
 		{`<smile><nodes><cpt id="a">` + two + `<probabilities>1</probabilities></cpt></nodes></smile>`, `node "a": 1 numbers, 2 are needed`},
 		{`<smile><nodes><cpt id="a">` + two + `<probabilities>1 0 0</probabilities></cpt></nodes></smile>`, `node "a": more than 2 numbers`},
 		{`<smile><nodes><cpt id="a">` + two + `<probabilities>1 x</probabilities></cpt></nodes></smile>`, `number 2: "x" is not a number`},

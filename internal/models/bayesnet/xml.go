@@ -128,7 +128,7 @@ func (s *source) element(d *xml.Decoder, start xml.StartElement, at int, left *i
 // numbers reads the words of an element into a list: as many as there are places.
 func (n *network) numbers(e *element, what string, into []float64) {
 	n.words(e, what, "numbers", len(into), func(i int, word string) {
-		into[i] = n.number(e.at, word, fmt.Sprintf("%s: number %d", what, i+1))
+		into[i] = n.entry(e.at, word, fmt.Sprintf("%s: number %d", what, i+1))
 	})
 }
 

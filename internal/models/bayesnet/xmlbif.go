@@ -74,8 +74,12 @@ func (p *xmlbif) definition(e *element) {
 		return
 	}
 	list, once := e.only("table")
-	if list == nil || !once {
-		p.fail(e.at, uai.ErrSyntax, "node %s: a DEFINITION needs one TABLE", quoted(node.text))
+	if !once {
+		p.fail(e.at, uai.ErrSyntax, "node %s: a DEFINITION has two TABLEs", quoted(node.text))
+		return
+	}
+	if list == nil {
+		p.isUnknown(t)
 		return
 	}
 	p.numbers(list, "node "+quoted(node.text), t.Data)

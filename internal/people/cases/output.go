@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -44,7 +45,7 @@ func (t *Table) header() []string {
 			row = append(row, fmt.Sprintf("P(%s=%s)", t.labels.OfVariable(v), t.labels.OfValue(v, x)))
 		}
 	}
-	return append(row, "ln_p_evidence", "exact", "error")
+	return inert(append(row, "ln_p_evidence", "exact", "error"))
 }
 
 // row returns the row of a case; r is nil where the case was not asked.
@@ -65,7 +66,7 @@ func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
 			reason = "impossible: " + Impossible(r.Conflict)
 		}
 	default:
-		p, lnP, exact = query.Probabilities(r.Marginals), decimal(*r.LogZ-t.lnZ0), strconv.FormatBool(r.Exact)
+		p, lnP, exact = query.Probabilities(r.Marginals), shortest(*r.LogZ-t.lnZ0), strconv.FormatBool(r.Exact)
 		if len(p) != len(t.targets) && len(t.targets) > 0 {
 			p, reason = nil, "no marginals"
 			if n := len(r.Warnings); n > 0 {
@@ -77,12 +78,12 @@ func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
 		for x := range d {
 			cell := ""
 			if p != nil {
-				cell = decimal(p[i][x])
+				cell = shortest(p[i][x])
 			}
 			row = append(row, cell)
 		}
 	}
-	return append(row, lnP, exact, reason), reason != ""
+	return inert(append(row, lnP, exact, reason)), reason != ""
 }
 
 // Impossible says which observations contradict each other.
@@ -108,6 +109,31 @@ func Impossible(c *query.Conflict) string {
 // write appends a row.
 func (t *Table) write(row []string) error { return t.out.Write(row) }
 
+// inert returns cells that a spreadsheet or a terminal does not run. If a cell begins as a formula does and is no number, it is text
+// behind an apostrophe. Control characters but tabs and ends of lines are replaced.
+func inert(row []string) []string {
+	for i, cell := range row {
+		if strings.ContainsFunc(cell, isCommand) {
+			cell = strings.Map(func(c rune) rune {
+				if isCommand(c) {
+					return unicode.ReplacementChar
+				}
+				return c
+			}, cell)
+		}
+		if cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0 {
+			if _, err := strconv.ParseFloat(cell, 64); err != nil {
+				cell = "'" + cell
+			}
+		}
+		row[i] = cell
+	}
+	return row
+}
+
+// isCommand reports whether a character is a command to a terminal, and no part of a text.
+func isCommand(c rune) bool { return unicode.IsControl(c) && c != '\t' && c != '\n' && c != '\r' }
+
 // flush writes out the complete rows.
 func (t *Table) flush() error {
 	t.out.Flush()
@@ -117,8 +143,8 @@ func (t *Table) flush() error {
 	return t.buffer.Flush()
 }
 
-// decimal writes a number so that it is read back to the last bit.
-func decimal(x float64) string {
+// shortest writes a number so that it is read back to the last bit.
+func shortest(x float64) string {
 	if x == 0 || math.IsNaN(x) {
 		x = math.Abs(x)
 	}
@@ -127,5 +153,5 @@ func decimal(x float64) string {
 
 // same reports whether a written row belongs to a case.
 func (t *Table) same(row []string, c *Case) bool {
-	return row[0] == strconv.FormatInt(c.Number, 10) && slices.Equal(row[1:1+len(t.ids)], c.IDs)
+	return row[0] == strconv.FormatInt(c.Number, 10) && slices.Equal(row[1:1+len(t.ids)], inert(slices.Clone(c.IDs)))
 }

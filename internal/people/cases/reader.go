@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -23,41 +24,55 @@ const mostRow = 16 << 20
 // Case is one row of the input.
 type Case struct {
 	Number   int64    // of the row, from 1, without the header
+	Line     int      // of the file, that the row begins in
 	IDs      []string // cells that are carried over
+	Weight   float64  // of the column of weights; 1 if there is none
 	Evidence factorgraph.Evidence
-	Err      error // why the row cannot be asked
+	Err      error // why the row cannot be asked; it names the line
 }
 
-// Columns says which columns are no variables. Columns without a name are carried over.
+// Columns says which columns are no variables, and which cells are missing. Columns without a name are carried over, and so are Netica's
+// IDnum and the unnamed ones of pandas.
 type Columns struct {
-	IDs    []string // carried over
-	Ignore []string // left out
+	IDs     []string // carried over
+	Ignore  []string // left out
+	Weight  string   // the column of how often a case counts, carried over too; empty: Netica's NumCases, if it is there
+	Missing []string // words for a missing value, beside the usual ones
+	Advice  string   // the end of the error for a column that is no variable's
 }
 
 // Reader reads cases.
 type Reader struct {
-	labels  *factorgraph.Labels
+	reading
 	in      *csv.Reader
 	bytes   *counter
 	header  []string
 	ids     []int      // columns that are carried over
 	observe []observed // columns of variables, by variable
+	weight  int        // column; −1: none
 	rows    int64
+
+	hasRowNames bool // rows begin with a name that the header has no column for, as R writes them between blanks
 }
 
 // observed is a column of a variable.
 type observed struct{ column, variable int }
 
-// NewReader reads the header. A column is a variable's by its name or position, unless columns says that it is none. Errors carry
-// bad_input and name the column.
+// NewReader reads the header, and finds the separator by it: comma, semicolon, tab or white space. A column is a variable's by its name
+// or position, unless columns says that it is none. Errors carry bad_input and name the column.
 func NewReader(r io.Reader, labels *factorgraph.Labels, columns Columns) (*Reader, error) {
 	limited := &counter{r: r}
-	buffered := bufio.NewReader(limited)
+	buffered := bufio.NewReaderSize(limited, 1<<16)
 	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
 		buffered.Discard(3)
 	}
-	in := &Reader{labels: labels, in: csv.NewReader(buffered), bytes: limited}
-	in.in.FieldsPerRecord = -1
+	form, err := find(buffered, columns.known(labels))
+	if err != nil {
+		return nil, err
+	}
+	in := &Reader{in: form.reader(buffered), bytes: limited, weight: -1, reading: reading{
+		dialect: form, labels: labels, missing: slices.Concat(missing, columns.Missing), known: make([]map[string]int, len(labels.Domains())),
+	}}
 	in.in.ReuseRecord = true
 	header, err := in.in.Read()
 	if err == io.EOF {
@@ -66,48 +81,94 @@ func NewReader(r io.Reader, labels *factorgraph.Labels, columns Columns) (*Reade
 	if err != nil {
 		return nil, inputError(err)
 	}
-	if err := in.assign(header, columns); err != nil {
+	if err := in.assign(in.cells(header), columns); err != nil {
 		return nil, err
 	}
 	return in, nil
 }
 
+// known returns a function that reports whether a column is a variable's or has a role.
+func (c *Columns) known(labels *factorgraph.Labels) func(name string) bool {
+	names := map[string]bool{numCases: true, idNum: true, c.Weight: true}
+	for _, name := range slices.Concat(c.IDs, c.Ignore) {
+		names[name] = true
+	}
+	for v := range labels.Domains() {
+		names[labels.OfVariable(v)] = true
+	}
+	delete(names, "")
+	return func(name string) bool { return names[name] }
+}
+
 // assign decides the role of every column.
 func (r *Reader) assign(header []string, columns Columns) error {
-	of := map[int]int{} // column of a variable
-	named := map[string]bool{}
-	for c, name := range header {
-		name = strings.TrimSpace(name)
-		r.header = append(r.header, name)
-		if slices.Contains(columns.IDs, name) && slices.Contains(columns.Ignore, name) {
-			return fault.New(fault.BadInput, "column %q cannot be both carried over and left out", name)
-		}
-		if slices.Contains(columns.IDs, name) || slices.Contains(columns.Ignore, name) || name == "" {
-			if named[name] && name != "" {
-				return fault.New(fault.BadInput, "two columns are called %q", name)
-			}
-			named[name] = true
-			if !slices.Contains(columns.Ignore, name) {
+	for _, name := range header {
+		r.header = append(r.header, strings.TrimSpace(name))
+	}
+	if err := columns.check(r.header); err != nil {
+		return err
+	}
+	columnOf := map[int]int{} // by variable
+	for c, name := range r.header {
+		isIgnored := name != "" && slices.Contains(columns.Ignore, name)
+		switch {
+		case name != "" && name == columns.Weight:
+			r.weight = c
+			if !isIgnored {
 				r.ids = append(r.ids, c)
 			}
-			continue
-		}
-		v, err := r.labels.Variable(name)
-		if err != nil {
-			return fault.New(fault.BadInput, "column %d: %w; --id carries a column over, --ignore leaves it out", c+1, err)
-		}
-		if first, twice := of[v]; twice {
-			return fault.New(fault.BadInput, "columns %d and %d are both variable %q", first+1, c+1, r.labels.OfVariable(v))
-		}
-		of[v] = c
-		r.observe = append(r.observe, observed{c, v})
-	}
-	for _, name := range slices.Concat(columns.IDs, columns.Ignore) {
-		if !named[name] {
-			return fault.New(fault.BadInput, "there is no column called %q", name)
+		case isIgnored:
+		case slices.Contains(columns.IDs, name):
+			r.ids = append(r.ids, c)
+		default:
+			if err := r.assignOther(c, columns, columnOf); err != nil {
+				return err
+			}
 		}
 	}
 	slices.SortFunc(r.observe, func(a, b observed) int { return cmp.Compare(a.variable, b.variable) })
+	return nil
+}
+
+// check returns an error unless every column that has a role by its name is there once, and has one role.
+func (c *Columns) check(header []string) error {
+	for _, name := range slices.Concat(c.IDs, c.Ignore, []string{c.Weight}) {
+		first := slices.Index(header, name)
+		switch {
+		case name == "":
+		case first < 0:
+			return fault.New(fault.BadInput, "there is no column called %q", name)
+		case slices.Contains(header[first+1:], name):
+			return fault.New(fault.BadInput, "two columns are called %q", name)
+		case slices.Contains(c.IDs, name) && slices.Contains(c.Ignore, name):
+			return fault.New(fault.BadInput, "column %q cannot be both carried over and left out", name)
+		}
+	}
+	return nil
+}
+
+// assignOther decides the role of a column that columns give none. columnOf has the columns of the variables before.
+func (r *Reader) assignOther(c int, columns Columns, columnOf map[int]int) error {
+	name := r.header[c]
+	isWeight := name == numCases && columns.Weight == "" && r.weight < 0
+	v, err := 0, error(nil)
+	if name != "" {
+		v, err = r.labels.Variable(name)
+	}
+	switch first, isTwice := columnOf[v]; {
+	case name == "" || err != nil && (isWeight || isAdded(name)):
+		r.ids = append(r.ids, c)
+		if isWeight {
+			r.weight = c
+		}
+	case err != nil:
+		return fault.New(fault.BadInput, "column %d: %w%s", c+1, err, columns.Advice)
+	case isTwice:
+		return fault.New(fault.BadInput, "columns %d and %d are both variable %q", first+1, c+1, r.labels.OfVariable(v))
+	default:
+		columnOf[v] = c
+		r.observe = append(r.observe, observed{c, v})
+	}
 	return nil
 }
 
@@ -120,6 +181,9 @@ func (r *Reader) IDs() []string {
 	return names
 }
 
+// Variable is the name of a variable.
+func (r *Reader) Variable(v int) string { return r.labels.OfVariable(v) }
+
 // Next returns the next case, io.EOF after the last. An error in one row is in its Err; the error returned ends the file.
 func (r *Reader) Next() (Case, error) {
 	r.bytes.since = 0
@@ -128,43 +192,71 @@ func (r *Reader) Next() (Case, error) {
 		return Case{}, io.EOF
 	}
 	r.rows++
-	c := Case{Number: r.rows, IDs: make([]string, len(r.ids))}
+	c := Case{Number: r.rows, IDs: make([]string, len(r.ids)), Weight: 1}
 	var parse *csv.ParseError
 	switch {
 	case errors.As(err, &parse):
-		at := fmt.Sprintf("line %d", parse.StartLine)
+		place := fmt.Sprintf("line %d", parse.StartLine)
 		if parse.Line != parse.StartLine {
-			at = fmt.Sprintf("lines %d to %d", parse.StartLine, parse.Line)
+			place = fmt.Sprintf("lines %d to %d", parse.StartLine, parse.Line)
 		}
-		c.Err = fault.New(fault.BadInput, "%s: %w", at, parse.Err)
+		c.Line = parse.StartLine
+		c.Err = fault.New(fault.BadInput, "%s: %w", place, parse.Err)
 		return c, nil
 	case err != nil:
 		return c, inputError(err)
 	}
+	c.Line, _ = r.in.FieldPos(0)
+	record = r.withoutName(r.cells(record))
 	for i, column := range r.ids {
 		if column < len(record) {
 			c.IDs[i] = record[column]
 		}
 	}
 	if len(record) != len(r.header) {
-		line, _ := r.in.FieldPos(0)
-		c.Err = fault.New(fault.BadInput, "line %d: %d cells, the header has %d", line, len(record), len(r.header))
+		c.Err = fault.New(fault.BadInput, "line %d: %d cells, the header has %d", c.Line, len(record), len(r.header))
 		return c, nil
 	}
-	for _, o := range r.observe {
-		cell := strings.TrimSpace(record[o.column])
-		if cell == "" {
-			continue
-		}
-		x, err := r.labels.Value(o.variable, cell)
-		if err != nil {
-			line, _ := r.in.FieldPos(o.column)
-			c.Err = fault.New(fault.BadInput, "line %d: %w", line, err)
-			return c, nil
-		}
-		c.Evidence.Hard = append(c.Evidence.Hard, factorgraph.Observation{Var: o.variable, Value: x})
+	if column, err := r.fill(&c, record); err != nil {
+		line, _ := r.in.FieldPos(column)
+		c.Err = fault.New(fault.BadInput, "line %d: %w", line, err)
 	}
 	return c, nil
+}
+
+// withoutName returns the cells of a row without its name, if the first row says that there are names.
+func (r *Reader) withoutName(record []string) []string {
+	if r.rows == 1 {
+		r.hasRowNames = r.separator == ' ' && len(record) == len(r.header)+1
+	}
+	if r.hasRowNames {
+		return record[1:]
+	}
+	return record
+}
+
+// fill reads weight and evidence of a case. With its error comes the column.
+func (r *Reader) fill(c *Case, record []string) (column int, err error) {
+	if r.weight >= 0 {
+		text := strings.TrimSpace(record[r.weight])
+		c.Weight, err = decimal.Parse(r.number(text))
+		if err != nil || c.Weight < 0 {
+			return r.weight, fault.New(fault.BadInput, "column %q: %.40q is no weight: a number of at least 0 is needed", r.header[r.weight], text)
+		}
+	}
+	for _, o := range r.observe {
+		x, weights, err := r.cell(o.variable, strings.TrimSpace(record[o.column]))
+		switch {
+		case err != nil:
+			c.Evidence = factorgraph.Evidence{}
+			return o.column, err
+		case weights != nil:
+			c.Evidence.Soft = append(c.Evidence.Soft, factorgraph.Likelihood{Var: o.variable, Weights: weights})
+		case x != notObserved:
+			c.Evidence.Hard = append(c.Evidence.Hard, factorgraph.Observation{Var: o.variable, Value: x})
+		}
+	}
+	return 0, nil
 }
 
 // inputError is an error of reading, with its code.
@@ -197,5 +289,5 @@ func (r *Reader) String() string {
 	for _, o := range r.observe {
 		fmt.Fprintf(&b, "%d:%d ", o.column, o.variable)
 	}
-	return fmt.Sprintf("%q %v %s", r.header, r.ids, b.String())
+	return fmt.Sprintf("%q %v %q %d %s", r.header, r.ids, r.missing, r.weight, b.String())
 }

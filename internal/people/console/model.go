@@ -14,17 +14,17 @@ const Zipped = ".gz"
 
 // LoadModel reads a model in any format that package formats knows. Errors name the file.
 func LoadModel(open Opener, name string) (*factorgraph.Model, error) {
-	return LoadModelAs(open, name, "")
+	return LoadModelAs(open, name, "", uai.Limits{})
 }
 
 // LoadModelAs reads a model in a format; for an empty one it is recognised.
-func LoadModelAs(open Opener, name string, as formats.Format) (*factorgraph.Model, error) {
+func LoadModelAs(open Opener, name string, as formats.Format, limits uai.Limits) (*factorgraph.Model, error) {
 	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	m, err := formats.Read(f, as, name, uai.Limits{})
+	m, err := formats.Read(f, as, name, limits)
 	if err != nil {
 		return nil, fault.Wrap(CodeOfInput(err), fmt.Errorf("%s: %w", Called(name), err))
 	}

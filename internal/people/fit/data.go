@@ -3,11 +3,13 @@ package fit
 // The cases that a model is fitted to.
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -18,8 +20,11 @@ import (
 
 // Data is cases; those that are equal are one, with a weight.
 type Data struct {
-	Rows      int64
-	variables []int // that some case observes, ascending
+	Rows      int64   // that are cases
+	Weight    float64 // of all rows; their number if there is no column of weights
+	Wrong     []error // the first rows that are no cases, with their lines
+	Left      int64   // rows that are no cases
+	variables []int   // that some case observes, ascending
 	distinct  []distinct
 }
 
@@ -30,52 +35,88 @@ type distinct struct {
 	row      int64 // the first
 }
 
+// mostWrong bounds the errors of rows that are kept.
+const mostWrong = 10
+
 // cell is an observation.
 type cell struct{ variable, value int32 }
 
 // Distinct is the number of different cases.
 func (d *Data) Distinct() int { return len(d.distinct) }
 
-// Read reads all cases. Its error names the row that is wrong.
-func Read(in *cases.Reader) (*Data, error) {
+// Read reads all cases. Rows that are none are left out and counted, and the first of them are kept as errors. It is an error if there is
+// no case.
+func Read(ctx context.Context, in *cases.Reader) (*Data, error) {
 	d := &Data{}
 	place := map[string]int{}
-	isObserved := map[int]bool{}
-	var key []byte
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		c, err := in.Next()
 		if err == io.EOF {
 			break
 		}
-		if err == nil && c.Err != nil {
-			err = fault.New(fault.CodeOf(c.Err), "row %d: %w", c.Number, c.Err)
-		}
 		if err != nil {
 			return nil, err
 		}
-		d.Rows++
-		key = key[:0]
-		var observed []cell
-		for _, o := range c.Evidence.Hard {
-			key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(o.Var)), uint64(o.Value))
-			observed = append(observed, cell{int32(o.Var), int32(o.Value)})
-			isObserved[o.Var] = true
-		}
-		if k, known := place[string(key)]; known {
-			d.distinct[k].weight++
+		if err := usable(&c, in); err != nil {
+			if d.Left++; len(d.Wrong) < mostWrong {
+				d.Wrong = append(d.Wrong, fault.New(fault.CodeOf(err), "row %d: %w", c.Number, err))
+			}
 			continue
 		}
-		place[string(key)] = len(d.distinct)
-		d.distinct = append(d.distinct, distinct{observed: observed, weight: 1, row: c.Number})
+		d.add(&c, place)
 	}
-	if d.Rows == 0 {
+	switch {
+	case d.Rows == 0 && d.Left > 0:
+		return nil, fault.New(fault.CodeOf(d.Wrong[0]), "none of %d rows is a case: %w", d.Left, d.Wrong[0])
+	case d.Rows == 0:
 		return nil, fault.New(fault.BadInput, "there is no case: a row after the header is needed")
+	case d.Weight == 0:
+		return nil, fault.New(fault.BadInput, "all of %d rows have the weight 0", d.Rows)
 	}
-	for v := range isObserved {
-		d.variables = append(d.variables, v)
+	isObserved := map[int]bool{}
+	for _, c := range d.distinct {
+		for _, o := range c.observed {
+			isObserved[int(o.variable)] = true
+		}
 	}
-	slices.Sort(d.variables)
+	d.variables = slices.Sorted(maps.Keys(isObserved))
 	return d, nil
+}
+
+// usable returns an error unless a case has a value or none in every cell.
+func usable(c *cases.Case, in *cases.Reader) error {
+	if c.Err != nil || len(c.Evidence.Soft) == 0 {
+		return c.Err
+	}
+	return fault.New(fault.BadInput,
+		"line %d: variable %q has several values or weights in one cell: a model is fitted to one value or none",
+		c.Line, in.Variable(c.Evidence.Soft[0].Var))
+}
+
+// add adds a case. place has the positions of the distinct ones.
+func (d *Data) add(c *cases.Case, place map[string]int) {
+	d.Rows++
+	d.Weight += c.Weight
+	if c.Weight == 0 {
+		return
+	}
+	key := make([]byte, 0, 128)
+	for _, o := range c.Evidence.Hard {
+		key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(o.Var)), uint64(o.Value))
+	}
+	if k, isKnown := place[string(key)]; isKnown {
+		d.distinct[k].weight += c.Weight
+		return
+	}
+	observed := make([]cell, len(c.Evidence.Hard))
+	for i, o := range c.Evidence.Hard {
+		observed[i] = cell{int32(o.Var), int32(o.Value)}
+	}
+	place[string(key)] = len(d.distinct)
+	d.distinct = append(d.distinct, distinct{observed: observed, weight: c.Weight, row: c.Number})
 }
 
 // Digest identifies the cases.

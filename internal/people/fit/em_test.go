@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -194,7 +195,7 @@ func TestSymmetricTablesAreLeft(t *testing.T) {
 		t.Errorf("from the planted tables: %q", said)
 	}
 	got, said := run(uniform, d, Options{})
-	if len(said) != 1 || !strings.Contains(said[0], `"class"`) {
+	if len(said) != 1 || !strings.Contains(said[0], `"class"`) || !strings.Contains(said[0], "--seed") {
 		t.Errorf("it says %q", said)
 	}
 	if math.Abs(got.Ln-want.Ln) > 0.05 {
@@ -326,6 +327,24 @@ func TestResumedFitsHaveTheSameBits(t *testing.T) {
 	}
 }
 
+// TestReadingEndsWithItsContext: cases are read no further once nobody wants them.
+func TestReadingEndsWithItsContext(t *testing.T) {
+	m := asia(t)
+	labels, err := m.Labels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cases.NewReader(strings.NewReader(m.Names[0]+"\n"+strings.Repeat("no\n", 10)), labels, cases.Columns{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	if d, err := Read(ctx, in); !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 // TestAJobAnswersWithOneSum: an iteration is a few jobs of one query each, whose answers do not grow with the cases.
 func TestAJobAnswersWithOneSum(t *testing.T) {
 	m := asia(t)
@@ -335,13 +354,13 @@ func TestAJobAnswersWithOneSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &direct{}
-	var counted int64
+	var counted float64
 	if _, _, err := Run(context.Background(), p, wire.Request{Job: "j"}, m, d,
-		Options{Iterations: 1, Counted: func(_ int, rows int64) { counted = max(counted, rows) }}); err != nil {
+		Options{Iterations: 1, Counted: func(_ int, weight float64) { counted = max(counted, weight) }}); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.jobs) != 2*jobs || counted != 3000 {
-		t.Errorf("%d jobs of two iterations, %d rows counted", len(p.jobs), counted)
+		t.Errorf("%d jobs of two iterations, %v rows counted", len(p.jobs), counted)
 	}
 	for id, job := range p.jobs {
 		if len(job.Queries) != 1 || len(job.Queries[0].Cases.Rows) > d.Distinct()/jobs+1 {

@@ -4,6 +4,7 @@ package fit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -30,8 +31,32 @@ type part struct {
 	err    error
 }
 
-// expect returns the gradient of the likelihood of all cases under the model, by factor, and the step that the likelihood is of.
-func (f *fitting) expect(ctx context.Context) ([][]float64, Step, error) {
+// expect returns the expected counts of all cases under the model, by table, and the step that the likelihood is of.
+func (f *fitting) expect(ctx context.Context) (counts [][]float64, step Step, err error) {
+	name := fmt.Sprintf("%d-%d", f.state.Start, f.state.Iteration)
+	counts, step, err = f.count(ctx, name, f.data, func(weight float64) {
+		if f.Counted != nil {
+			f.Counted(f.state.Iteration, weight)
+		}
+	})
+	var row *impossible
+	if errors.As(err, &row) {
+		err = fault.New(fault.BadInput,
+			"row %d has probability 0 in the model that fitting begins with, and no step changes that", row.row)
+	}
+	if err != nil {
+		return nil, step, err
+	}
+	step.Start, step.Iteration, step.Objective = f.state.Start, f.state.Iteration, step.Ln
+	for k, c := range f.cpts {
+		step.Objective += c.lnPrior(f.prior[k])
+	}
+	return counts, step, nil
+}
+
+// count returns the expected counts of cases under the model, by table, and their likelihood. counted hears of the weight of the cases
+// that are done. The jobs' ids have the name.
+func (f *fitting) count(ctx context.Context, name string, d *Data, counted func(weight float64)) ([][]float64, Step, error) {
 	base, err := wire.NewRequest(f.model)
 	if err != nil {
 		return nil, Step{}, err
@@ -41,28 +66,26 @@ func (f *fitting) expect(ctx context.Context) ([][]float64, Step, error) {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	parts := f.data.cut()
+	parts := d.cut()
 	slots := make(chan struct{}, atOnce)
 	var group sync.WaitGroup
 	var counting sync.Mutex
-	counted := int64(0)
+	done := 0.0
 	for k := range parts {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
 			p := &parts[k]
-			if p.answer, p.err = f.ask(ctx, request, k, p.cases); p.err != nil {
+			if p.answer, p.err = f.ask(ctx, request, fmt.Sprintf("%s-%d", name, k), d.query(p.cases)); p.err != nil {
 				cancel()
 				return
 			}
 			counting.Lock()
 			defer counting.Unlock()
 			for _, c := range p.cases {
-				counted += int64(c.weight)
+				done += c.weight
 			}
-			if f.Counted != nil {
-				f.Counted(f.state.Iteration, counted)
-			}
+			counted(done)
 		})
 	}
 	group.Wait()
@@ -70,20 +93,20 @@ func (f *fitting) expect(ctx context.Context) ([][]float64, Step, error) {
 	if err != nil {
 		return nil, step, err
 	}
-	step.Start, step.Iteration, step.Objective = f.state.Start, f.state.Iteration, step.Ln
-	for _, c := range f.cpts {
-		step.Objective += c.lnPrior(f.Pseudocount)
+	counts := make([][]float64, len(f.cpts))
+	for k, c := range f.cpts {
+		counts[k] = c.expected(gradient[c.factor])
 	}
-	return gradient, step, nil
+	return counts, step, nil
 }
 
-// ask has one job answered.
-func (f *fitting) ask(ctx context.Context, request wire.Request, k int, some []distinct) (*wire.Answer, error) {
+// ask has one job answered, with the name at the end of its id.
+func (f *fitting) ask(ctx context.Context, request wire.Request, name string, q query.Query) (*wire.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	request.Job = fmt.Sprintf("%s-%d-%d-%d", f.request.Job, f.state.Start, f.state.Iteration, k)
-	request.Queries = []query.Query{f.data.query(some)}
+	request.Job = fmt.Sprintf("%s-%s", f.request.Job, name)
+	request.Queries = []query.Query{q}
 	return cases.Ask(ctx, f.pipeline, request, f.Tell)
 }
 
@@ -143,13 +166,18 @@ func (p *part) likelihood() (*query.Likelihood, error) {
 	case r.Status != query.StatusOK:
 		return nil, fault.New(r.Error.Code, "%s", p.named(r.Error.Message))
 	case l != nil && l.Impossible != nil && *l.Impossible >= 0 && *l.Impossible < len(p.cases):
-		return nil, fault.New(fault.BadInput,
-			"row %d has probability 0 in the model that fitting begins with, and no step changes that", p.cases[*l.Impossible].row)
+		return nil, &impossible{p.cases[*l.Impossible].row}
 	case l == nil || l.Ln == nil || l.Gradients == nil:
 		return nil, fault.New(fault.Internal, "job %s: no likelihood with its gradient: %v", a.Job, r.Warnings)
 	}
 	return l, nil
 }
+
+// impossible is the error for a row of probability 0.
+type impossible struct{ row int64 }
+
+// Error names the row.
+func (e *impossible) Error() string { return fmt.Sprintf("row %d has probability 0", e.row) }
 
 // numbered is how a message names a case of a job.
 var numbered = regexp.MustCompile(`\bcase (\d+): `)

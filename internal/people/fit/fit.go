@@ -4,6 +4,7 @@ package fit
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -22,15 +23,19 @@ type Options struct {
 	Iterations  int     // M steps at most, of every start
 	Tolerance   float64 // it has converged when an iteration gains less than this share of the likelihood
 	Pseudocount float64 // of every entry that is not 0: a Dirichlet prior with this + 1
+	Prior       *Prior  // adds counts, too; nil: none
+	Counts      *Counts // of earlier cases, which are added; nil: none
+	Count       bool    // Report has the counts after these cases
+	HeldOut     *Data   // cases whose likelihood is reported; nil: none
 	Seed        uint64  // 0: the first start is with the tables as they are; else with rows drawn by it
 	Starts      int     // the next ones are with rows drawn by Seed + 1 and so on; 0: one
 	From        *State  // nil: the beginning
 	Passed      func(Step)
-	Counted     func(iteration int, rows int64) // of an iteration; may be nil
-	Said        func(text string)               // hears what EM does about tables; may be nil
-	Ended       func(Start)                     // may be nil
-	Save        func(*State) error              // keeps what an interrupted run goes on from, after every iteration; may be nil
-	Tell        func(error)                     // hears that nobody serves a job
+	Counted     func(iteration int, weight float64) // of the cases that are done; may be nil
+	Said        func(text string)                   // hears what EM does about tables; may be nil
+	Ended       func(Start)                         // may be nil
+	Save        func(*State) error                  // keeps what an interrupted run goes on from, after every iteration; may be nil
+	Tell        func(error)                         // hears that nobody serves a job
 }
 
 // Step is the progress of EM.
@@ -55,6 +60,24 @@ type Report struct {
 	Starts []Start // all
 	Tables int     // that were fitted
 	Fixed  int     // factors in other forms, which stay as they are
+
+	Parameters int      // free numbers of the tables: entries that are not 0, less one for each row
+	Weight     float64  // of the cases
+	Counts     *Counts  // if they are asked for
+	HeldOut    *HeldOut // if there are such cases
+}
+
+// AIC is Akaike's criterion 2k − 2 ln L, with k parameters: lower is better.
+func (r *Report) AIC() float64 { return 2*float64(r.Parameters) - 2*r.Ln }
+
+// BIC is the Bayesian criterion k ln n − 2 ln L of Schwarz, with k parameters and n the weight of the cases: lower is better.
+func (r *Report) BIC() float64 { return float64(r.Parameters)*math.Log(r.Weight) - 2*r.Ln }
+
+// HeldOut is the likelihood of cases that nothing is learned from.
+type HeldOut struct {
+	Ln         float64 // nats; −∞ if a case is impossible
+	Impossible int64   // its row; 0: none
+	Exact      bool
 }
 
 // fitting is a run of EM.
@@ -66,6 +89,7 @@ type fitting struct {
 	model    *factorgraph.Model // whose tables change
 	cpts     []cpt
 	given    [][]float64 // tables of the model, by cpt
+	prior    [][]float64 // counts that are added to those of the cases, by cpt
 	state    State
 }
 
@@ -91,6 +115,9 @@ func Run(
 	for _, c := range cpts {
 		c.normalise(c.data) // files have six digits
 	}
+	if err := f.addPrior(ctx, m); err != nil {
+		return nil, Report{}, err
+	}
 	f.given = f.copied()
 	if o.From != nil {
 		if err := f.resume(o.From); err != nil {
@@ -102,8 +129,46 @@ func Run(
 			return nil, Report{Tables: len(cpts), Fixed: fixed}, err
 		}
 	}
+	report := Report{Start: f.state.Best.Start, Starts: f.state.Ended, Tables: len(cpts), Fixed: fixed, Weight: d.Weight}
+	f.write(f.given)
+	for _, c := range cpts {
+		report.Parameters += c.parameters()
+	}
 	f.write(f.state.Best.Tables)
-	return model, Report{Start: f.state.Best.Start, Starts: f.state.Ended, Tables: len(cpts), Fixed: fixed}, nil
+	if err := f.judge(ctx, &report); err != nil {
+		return nil, report, err
+	}
+	return model, report, nil
+}
+
+// judge adds to a report how the tables do with other cases, and the counts of these.
+func (f *fitting) judge(ctx context.Context, report *Report) (err error) {
+	if f.HeldOut != nil {
+		if report.HeldOut, err = f.holdOut(ctx); err != nil {
+			return err
+		}
+	}
+	if f.Count {
+		counts, _, err := f.count(ctx, "counts", f.data, func(float64) {})
+		if err != nil {
+			return err
+		}
+		report.Counts = f.added(counts)
+	}
+	return nil
+}
+
+// holdOut returns the likelihood of the cases that are held out.
+func (f *fitting) holdOut(ctx context.Context) (*HeldOut, error) {
+	_, step, err := f.count(ctx, "held-out", f.HeldOut, func(float64) {})
+	var row *impossible
+	switch {
+	case errors.As(err, &row):
+		return &HeldOut{Ln: math.Inf(-1), Impossible: row.row, Exact: true}, nil
+	case err != nil:
+		return nil, err
+	}
+	return &HeldOut{Ln: step.Ln, Exact: step.Exact}, nil
 }
 
 // climb is EM from one start, or from where an interrupted run was.
@@ -170,12 +235,11 @@ func (f *fitting) begin() {
 
 // maximise is the M step.
 func (f *fitting) maximise(counts [][]float64) {
-	for _, c := range f.cpts {
-		by := counts[c.factor]
-		for k := range by {
-			by[k] = max(0, by[k]*c.data[k]) + f.Pseudocount
+	for k, c := range f.cpts {
+		for i, n := range f.prior[k] {
+			counts[k][i] += n
 		}
-		c.normalise(by)
+		c.normalise(counts[k])
 	}
 }
 

@@ -72,7 +72,7 @@ func data(t *testing.T, m *factorgraph.Model, text string) (*Data, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Read(in)
+	return Read(t.Context(), in)
 }
 
 // sample draws so many rows of a network whose factors are tables of the last variable of their scope, and hides cells.
@@ -278,9 +278,9 @@ func TestRecoversPlantedTables(t *testing.T) {
 func TestWhatCannotBeFitted(t *testing.T) {
 	m := asia(t)
 	header := strings.Join(m.Names, ",") + "\n"
-	_, err := data(t, m, header+"no,,,,,,,\n,,maybe,,,,,\n")
-	if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "row 2") {
-		t.Errorf("a value that is none: %v", err)
+	left, err := data(t, m, header+"no,,,,,,,\n,,maybe,,,,,\n")
+	if err != nil || left.Rows != 1 || left.Left != 1 || !strings.Contains(left.Wrong[0].Error(), "row 2: line 3") {
+		t.Errorf("a value that is none: %+v, %v", left, err)
 	}
 	if _, err := data(t, m, header); fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("no row: %v", err)

@@ -41,7 +41,7 @@ func (f *fitting) perturb(after int) bool {
 			when = fmt.Sprintf("after iteration %d", after)
 		}
 		f.Said(fmt.Sprintf("no case observes %s, and its states are alike %s: EM cannot tell them apart, which is no maximum; "+
-			"the tables under it are perturbed by seed %d", strings.Join(names, ", "), when, seed))
+			"the tables under it are perturbed by seed %d; --seed draws others", strings.Join(names, ", "), when, seed))
 	}
 	rng := rand.New(rand.NewPCG(seed, 2+uint64(f.state.Start)))
 	for _, c := range f.cpts {

@@ -152,13 +152,37 @@ func (c cpt) draw(rng *rand.Rand) {
 	c.normalise(numbers)
 }
 
-// lnPrior is Σ a·ln θ over the entries that are not 0.
-func (c cpt) lnPrior(a float64) float64 {
+// lnPrior is Σ aᵢ·ln θᵢ over the entries that are not 0.
+func (c cpt) lnPrior(counts []float64) float64 {
 	sum := 0.0
-	for _, p := range c.data {
-		if a > 0 && p > 0 {
-			sum += a * math.Log(p)
+	for k, p := range c.data {
+		if counts[k] > 0 && p > 0 {
+			sum += counts[k] * math.Log(p)
 		}
 	}
 	return sum
+}
+
+// expected is how often the cases have each entry, θ · ∂ ln-likelihood/∂θ.
+func (c cpt) expected(gradient []float64) []float64 {
+	counts := make([]float64, len(c.data))
+	for k, p := range c.data {
+		counts[k] = max(0, gradient[k]*p)
+	}
+	return counts
+}
+
+// parameters is the number of free numbers: in every row one less than its entries that are not 0.
+func (c cpt) parameters() int {
+	free := 0
+	c.rows(func(from int) {
+		possible := 0
+		for x := range c.values {
+			if c.data[from+x*c.stride] > 0 {
+				possible++
+			}
+		}
+		free += max(0, possible-1)
+	})
+	return free
 }

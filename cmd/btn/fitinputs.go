@@ -1,0 +1,125 @@
+package main
+
+// Cases, prior and counts of btn fit.
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/basetensor/basetensor/internal/people/cases"
+	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/internal/people/fit"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// fitInputs are the inputs beside the model.
+type fitInputs struct {
+	data, heldOut *fit.Data
+	prior         *fit.Prior
+	counts        *fit.Counts // of earlier cases, after forgetting; nil: none
+	stored        string      // digest of the file of counts
+}
+
+// loadStructure reads the model, and says which of its tables are unknown.
+func (c *fitCmd) loadStructure(ctx context.Context, t *console.Terminal) (*factorgraph.Model, error) {
+	var unknown []string
+	c.limits.Unknown = func(node string) { unknown = append(unknown, node) }
+	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
+	if n := len(unknown); n > 0 && err == nil {
+		fmt.Fprintf(t.Err, "btn: tables of %d variables are unknown, as of %.80q: their rows are uniform at the start, or drawn with --seed\n",
+			n, unknown[0])
+	}
+	return m, err
+}
+
+// readInputs reads all inputs but the model.
+func (c *fitCmd) readInputs(ctx context.Context, t *console.Terminal, m *factorgraph.Model) (in fitInputs, err error) {
+	if in.data, err = c.read(ctx, t, m, c.Data); err != nil {
+		return in, err
+	}
+	if c.HeldOut != "" {
+		if in.heldOut, err = c.read(ctx, t, m, c.HeldOut); err != nil {
+			return in, err
+		}
+	}
+	if c.Prior != "" {
+		model, err := console.LoadModel(t.Opener(ctx), c.Prior)
+		if err != nil {
+			return in, err
+		}
+		in.prior = &fit.Prior{Model: model, Size: c.Equivalent}
+	}
+	if c.Update != "" {
+		if in.counts, in.stored, err = c.stored(); err != nil || in.counts == nil {
+			return in, err
+		}
+		in.counts.Forget(c.Forget)
+	}
+	return in, nil
+}
+
+// stored reads the file of counts, nil if there is none, and its digest.
+func (c *fitCmd) stored() (*fit.Counts, string, error) {
+	counts, err := fit.LoadCounts(c.Update)
+	if err != nil || counts == nil {
+		return nil, "", err
+	}
+	var b bytes.Buffer
+	err = fit.WriteCounts(&b, counts)
+	return counts, wire.Digest(b.Bytes()), err
+}
+
+// unchanged returns an error if another run has written the file of counts meanwhile.
+func (c *fitCmd) unchanged(in fitInputs) error {
+	if c.Update == "" {
+		return nil
+	}
+	_, now, err := c.stored()
+	if err == nil && now != in.stored {
+		err = fault.New(fault.BadInput, "%s was written by another run meanwhile: the same command goes on from its counts", c.Update)
+	}
+	return err
+}
+
+// keep writes the counts after this run.
+func (c *fitCmd) keep(counts *fit.Counts) error {
+	if c.Update == "" {
+		return nil
+	}
+	err := console.Replace(c.Update, 0o666, func(w io.Writer) error { return fit.WriteCounts(w, counts) })
+	return fault.Wrap(fault.Infrastructure, err)
+}
+
+// read reads the cases of a file.
+func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.Model, name string) (*fit.Data, error) {
+	labels, err := m.Labels()
+	if err != nil {
+		return nil, err
+	}
+	file, _, err := t.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	in, err := cases.NewReader(file, labels, cases.Columns{
+		Ignore: c.Ignore, Weight: c.Weight, Missing: c.Missing, Advice: "; --ignore leaves a column out",
+	})
+	var data *fit.Data
+	if err == nil {
+		data, err = fit.Read(ctx, in)
+	}
+	if err != nil {
+		return nil, fault.New(fault.CodeOf(err), "%s: %w", console.Called(name), err)
+	}
+	if data.Left > 0 {
+		for _, wrong := range data.Wrong {
+			fmt.Fprintf(t.Err, "btn: %s: %v\n", console.Called(name), wrong)
+		}
+		fmt.Fprintf(t.Err, "btn: %s: %d of %d rows are no cases and left out\n", console.Called(name), data.Left, data.Left+data.Rows)
+	}
+	return data, nil
+}

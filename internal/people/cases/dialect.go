@@ -1,0 +1,147 @@
+package cases
+
+// The form of a table of cases: separators, comments, and the columns that programs add.
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+const (
+	numCases = "NumCases" // Netica's column of weights
+	idNum    = "IDnum"    // and of the cases' numbers
+)
+
+// unnamed is the name that pandas gives a column without a name when it reads one.
+var unnamed = regexp.MustCompile(`^Unnamed: \d+$`)
+
+// dialect is the form of a table.
+type dialect struct {
+	separator   rune
+	hasComments bool // lines that begin with / are passed over, as in Netica's files
+}
+
+// separators are those that a header is tried with, the usual one first. A blank stands for any white space.
+var separators = []rune{',', ';', '\t', ' '}
+
+// find finds the dialect that divides the header into the most names that are known. If no name is known, it is the one with the most
+// cells, white space apart.
+func find(in *bufio.Reader, isKnown func(name string) bool) (dialect, error) {
+	begin := beginning(in)
+	if bytes.HasPrefix(begin, []byte("\xff\xfe")) || bytes.HasPrefix(begin, []byte("\xfe\xff")) {
+		return dialect{}, fault.New(fault.BadInput, "the text is UTF-16: UTF-8 is read")
+	}
+	found := dialect{hasComments: bytes.HasPrefix(bytes.TrimLeft(begin, " \t\r\n"), []byte("//"))}
+	best := -1
+	for _, separator := range separators {
+		tried := dialect{separator, found.hasComments}
+		in := tried.reader(bytes.NewReader(begin))
+		in.LazyQuotes = true // the buffer may end within a cell
+		header, _ := in.Read()
+		names := 0
+		for _, cell := range header {
+			if isKnown(strings.TrimSpace(cell)) {
+				names++
+			}
+		}
+		score := names * len(begin) // more than any number of cells
+		if separator != ' ' {
+			score += len(header)
+		}
+		if score > best {
+			best, found = score, tried
+		}
+	}
+	return found, nil
+}
+
+// beginning returns the text up to the header's end or further, or all that the buffer holds.
+func beginning(in *bufio.Reader) []byte {
+	for {
+		begin, _ := in.Peek(in.Buffered())
+		if hasHeader(begin) {
+			return begin
+		}
+		if _, err := in.Peek(len(begin) + 1); err != nil {
+			return begin
+		}
+	}
+}
+
+// hasHeader reports whether a text has a complete row after comments and empty lines.
+func hasHeader(text []byte) bool {
+	quotes := 0
+	for line := range bytes.Lines(text) {
+		if start := bytes.TrimSpace(line); quotes%2 == 0 && (len(start) == 0 || bytes.HasPrefix(start, []byte("//"))) {
+			continue
+		}
+		quotes += bytes.Count(line, []byte(`"`))
+		if quotes%2 == 0 && bytes.HasSuffix(line, []byte("\n")) {
+			return true
+		}
+	}
+	return false
+}
+
+// reader returns a reader of rows.
+func (d dialect) reader(r io.Reader) *csv.Reader {
+	if d.separator == ' ' {
+		r = blanks{r}
+	}
+	in := csv.NewReader(r)
+	in.Comma = d.separator
+	in.FieldsPerRecord = -1
+	in.TrimLeadingSpace = d.separator != '\t' // an empty cell is a blank there
+	if d.hasComments {
+		in.Comment = '/'
+	}
+	return in
+}
+
+// cells returns the cells of a row: after white space at its end there is none.
+func (d dialect) cells(record []string) []string {
+	if n := len(record); d.separator == ' ' && n > 1 && record[n-1] == "" {
+		return record[:n-1]
+	}
+	return record
+}
+
+// number returns the text of a number with a decimal point: a comma is one if it separates nothing.
+func (d dialect) number(text string) string {
+	if d.separator == ',' {
+		return text
+	}
+	return strings.Replace(text, ",", ".", 1)
+}
+
+// isAdded reports whether a column that is no variable's is one that programs add by themselves.
+func isAdded(name string) bool { return name == idNum || unnamed.MatchString(name) }
+
+// blanks reads tabs as blanks.
+type blanks struct{ io.Reader }
+
+// Read reads.
+func (b blanks) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	for i, c := range p[:n] {
+		if c == '\t' {
+			p[i] = ' '
+		}
+	}
+	return n, err
+}
+
+// words is a set of words, whatever their case.
+type words []string
+
+// has reports whether a text is one of the words.
+func (w words) has(text string) bool {
+	return slices.ContainsFunc(w, func(word string) bool { return strings.EqualFold(word, text) })
+}
