@@ -205,14 +205,18 @@ func isTurned(t *tensor.Dense, mode int) bool {
 	return sumsToOne(slowest, 0) || sumsToOne(fastest, 1)
 }
 
-// describeFactor is a factor in a sentence: by the variable whose table it is, at a mode, where that has a name.
+// describeFactor is a factor in a sentence: by the variable whose table it is, at a mode, if that has a name, and by its line.
 func (m *Model) describeFactor(j, mode int) string {
+	text := fmt.Sprintf("factor %d", j)
 	if mode >= 0 {
 		if v := m.Factors[j].Scope[mode]; v < len(m.Names) && m.Names[v] != "" {
-			return fmt.Sprintf("the table of %q", nearest.Short(m.Names[v]))
+			text = fmt.Sprintf("the table of %q", nearest.Short(m.Names[v]))
 		}
 	}
-	return fmt.Sprintf("factor %d", j)
+	if j < len(m.Lines) && m.Lines[j] > 0 {
+		text += fmt.Sprintf(" (line %d)", m.Lines[j])
+	}
+	return text
 }
 
 // parents writes the values of all variables of factor j's scope but the one at a mode, in a row.

@@ -38,6 +38,7 @@ type Model struct {
 	States  [][]string `msgpack:"states,omitempty"` // per variable one per value, or null
 	Factors factors    `msgpack:"factors"`          // a list of factorgraph.Factor
 	Bayes   bool       `msgpack:"bayes,omitempty"`
+	Lines   []int      `msgpack:"lines,omitempty"` // per factor the line of its file, for warnings; 0 for none
 }
 
 // factors are encoded and decoded one at a time, as a scope and a table each.
@@ -144,7 +145,7 @@ func NewModel(m *factorgraph.Model) (*Model, error) {
 			return nil, codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
 		}
 	}
-	return &Model{Domains: m.Domains, Names: m.Names, States: m.States, Bayes: m.Bayes, Factors: m.Factors}, nil
+	return &Model{Domains: m.Domains, Names: m.Names, States: m.States, Bayes: m.Bayes, Lines: m.Lines, Factors: m.Factors}, nil
 }
 
 // Decode returns the factor graph, after checking domains, names, scopes (in range, no repetition),
@@ -153,7 +154,7 @@ func (b *Model) Decode() (*factorgraph.Model, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
-	return &factorgraph.Model{Domains: b.Domains, Names: b.Names, States: b.States, Bayes: b.Bayes, Factors: b.Factors}, nil
+	return &factorgraph.Model{Domains: b.Domains, Names: b.Names, States: b.States, Bayes: b.Bayes, Lines: b.Lines, Factors: b.Factors}, nil
 }
 
 // check makes the checks of Decode.
@@ -165,6 +166,9 @@ func (b *Model) check() error {
 	}
 	if err := checkNames(b.Domains, b.Names, b.States); err != nil {
 		return err
+	}
+	if len(b.Lines) != 0 && len(b.Lines) != len(b.Factors) {
+		return codec.Invalid("lines", "%d lines for %d factors", len(b.Lines), len(b.Factors))
 	}
 	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
 	for j := range b.Factors {

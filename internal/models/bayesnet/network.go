@@ -115,6 +115,7 @@ func (n *network) factor(at int, scope []int) bool {
 		seen[v] = true
 	}
 	n.m.Factors = append(n.m.Factors, factorgraph.Factor{Scope: scope})
+	n.m.Lines = append(n.m.Lines, n.line(at))
 	return true
 }
 

@@ -22,6 +22,19 @@ type source struct {
 	text string
 	at   int
 	err  error
+
+	counted int // bytes whose lines are counted, and their ends of lines
+	ends    int
+}
+
+// line is the number of the line of a place, from 1. Places that only increase are counted in one walk.
+func (s *source) line(at int) int {
+	if at < s.counted {
+		s.counted, s.ends = 0, 0
+	}
+	s.ends += strings.Count(s.text[s.counted:at], "\n")
+	s.counted = at
+	return 1 + s.ends
 }
 
 // lexicon is the form of words in a format.
@@ -76,7 +89,7 @@ func (s *source) fail(at int, sentinel error, format string, args ...any) {
 func (s *source) failAs(code fault.Code, at int, sentinel error, format string, args ...any) {
 	if s.err == nil {
 		before := s.text[:at]
-		line, column := 1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(before[1+strings.LastIndexByte(before, '\n'):])
+		line, column := s.line(at), 1+utf8.RuneCountInString(before[1+strings.LastIndexByte(before, '\n'):])
 		s.err = fault.New(code, "%s: line %d, column %d: %w: "+format,
 			append([]any{s.format, line, column, sentinel}, args...)...)
 	}
