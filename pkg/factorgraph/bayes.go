@@ -219,18 +219,23 @@ func (m *Model) describeFactor(j, mode int) string {
 	return text
 }
 
+// values writes the values of all variables of factor j's scope at an entry.
+func (m *Model) values(j, entry int) string {
+	return m.parents(j, m.Factors[j].Table.Dims(), -1, entry)
+}
+
 // parents writes the values of all variables of factor j's scope but the one at a mode, in a row.
 func (m *Model) parents(j int, shape []int, mode, row int) string {
 	scope := m.Factors[j].Scope
-	if len(scope) < 2 {
-		return ""
-	}
 	var values []string
 	for k := len(scope) - 1; k >= 0; k-- {
 		if k != mode {
 			values = append(values, m.observed(scope[k], row%shape[k]))
 			row /= shape[k]
 		}
+	}
+	if len(values) == 0 {
+		return ""
 	}
 	slices.Reverse(values)
 	return " (" + strings.Join(values, ", ") + ")"

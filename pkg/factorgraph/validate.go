@@ -5,6 +5,7 @@ package factorgraph
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -20,7 +21,8 @@ func modelError(format string, args ...any) error {
 
 // Validate checks that m is a factor graph: every domain has at least one value, names (if any) pass NewLabels, every scope is
 // within range and without repetition, and every table is a valid tensor whose dimensions are its scope's domains. Negative entries are
-// allowed: the algebra does not mind them. Time linear in the size of the model.
+// allowed, the algebra does not mind them, unless the model is called a Bayesian network and the factor is a dense table: they are no
+// probabilities. Time linear in the size of the model.
 //
 // Errors wrap ErrModel, carry fault.BadInput and name the variable or the factor.
 func (m *Model) Validate() error {
@@ -39,6 +41,24 @@ func (m *Model) Validate() error {
 	for j := range m.Factors {
 		if err := m.validateFactor(j, seen); err != nil {
 			return err
+		}
+	}
+	return m.validateProbabilities()
+}
+
+// validateProbabilities refuses negative entries of dense tables in a Bayesian network. Scopes and tables are valid.
+func (m *Model) validateProbabilities() error {
+	if !m.Bayes {
+		return nil
+	}
+	for j := range m.Factors {
+		t, ok := m.Factors[j].Table.(*tensor.Dense)
+		if !ok {
+			continue
+		}
+		if i := slices.IndexFunc(t.Data, func(p float64) bool { return p < 0 }); i >= 0 {
+			mode := nodeMode(t, m.nodes(), j)
+			return modelError("%s: entry %d%s is %v, and a probability is at least 0", m.describeFactor(j, mode), i, m.values(j, i), t.Data[i])
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func TestEncodeDecodeIsTheIdentity(t *testing.T) {
 			MaxDomain: 4,
 			MaxArity:  4,
 			Zeros:     0.1,
-			Negative:  true,
+			Negative:  seed%2 == 1,
 			Constant:  true,
 		})
 		m.Bayes = seed%2 == 0
