@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/basetensor/basetensor/internal/base/jsontext"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -46,6 +47,9 @@ func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 	if int64(len(data)) > l.Bytes {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrLimit, l.Bytes)
 	}
+	if i := invalidUTF8(data); i >= 0 {
+		return nil, syntaxError("%s: the text is not in UTF-8", position(data, i))
+	}
 	passed := quick(data)
 	if !passed {
 		if err := scan(data); err != nil {
@@ -74,6 +78,25 @@ func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 		)
 	}
 	return m, nil
+}
+
+// invalidUTF8 is the place of the first byte that is no UTF-8, −1 if there is none.
+func invalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	i := 0
+	for r, size := utf8.DecodeRune(data); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(data[i:]) {
+		i += size
+	}
+	return i
+}
+
+// position is a place in words.
+func position(data []byte, i int) string {
+	before := data[:i]
+	line, column := 1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):])
+	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
 func (f *file) model(l Limits) (*factorgraph.Model, error) {

@@ -179,13 +179,6 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 }
 
-func TestLatin1(t *testing.T) {
-	m, err := ReadBIF(strings.NewReader("variable s\xf8 { type discrete [1] { \xe5r }; } probability (s\xf8) { table 1; }"), uai.Limits{})
-	if err != nil || m.Names[0] != "sø" || m.States[0][0] != "år" {
-		t.Error(m, err)
-	}
-}
-
 // TestWhatIsPassedOverIsBounded: an unclosed block is refused long before the end of the file, and lists take no memory.
 func TestWhatIsPassedOverIsBounded(t *testing.T) {
 	braces, names := strings.Repeat("{", mostSkipped+2), strings.Repeat("a ", 2<<20)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -56,6 +57,14 @@ func (n *network) node(at int, name string, states []string) {
 		n.fail(at, uai.ErrModel, "node %s is there twice", quoted(name))
 		return
 	}
+	if n.garbled(at, name, "name") {
+		return
+	}
+	for _, state := range states {
+		if n.garbled(at, state, "state") {
+			return
+		}
+	}
 	if len(states) == 0 || len(states) > n.domain {
 		n.fail(at, uai.ErrModel, "node %s has %d states, 1 to %d are read", quoted(name), len(states), n.domain)
 		return
@@ -75,6 +84,15 @@ func (n *network) node(at int, name string, states []string) {
 	n.m.Domains = append(n.m.Domains, len(states))
 	n.m.Names = append(n.m.Names, name)
 	n.values, n.places, n.tables = append(n.values, values), append(n.places, at), append(n.tables, false)
+}
+
+// garbled is an error where a name is not ASCII and the encoding of the text is not known.
+func (n *network) garbled(at int, name, what string) bool {
+	if n.undeclared && strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		n.fail(at, uai.ErrSyntax, "the %s %s is not in UTF-8, and the file does not say in which encoding it is: save it as UTF-8",
+			what, quoted(name))
+	}
+	return n.err != nil
 }
 
 // variable returns the position of a node that was there before.

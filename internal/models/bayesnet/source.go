@@ -3,6 +3,7 @@ package bayesnet
 // The text of a file, the position in it, and the words that all formats but XML have in common.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,8 @@ type source struct {
 	text string
 	at   int
 	err  error
+
+	undeclared bool // the text is not UTF-8, and nothing says what it is: names are ASCII only
 
 	counted int // bytes whose lines are counted, and their ends of lines
 	ends    int
@@ -45,13 +48,10 @@ type lexicon struct {
 	blocks   bool     // comments between /* and */ as well
 }
 
-// newSource reads all of r. Text that is not UTF-8 is taken for Latin-1.
+// newSource reads all of r, in UTF-8 or, if a declaration of XML says so, in another encoding. Of other text names must be ASCII: see node.
 func newSource(l lexicon, r io.Reader, limits uai.Limits) (*source, error) {
 	format := l.format
-	most := limits.Bytes
-	if most == 0 {
-		most = mostBytes
-	}
+	most := cmp.Or(limits.Bytes, mostBytes)
 	var b strings.Builder
 	n, err := io.Copy(&b, io.LimitReader(r, most+1))
 	switch {
@@ -60,25 +60,20 @@ func newSource(l lexicon, r io.Reader, limits uai.Limits) (*source, error) {
 	case n > most:
 		return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes", format, uai.ErrLimit, most)
 	}
-	text := strings.TrimPrefix(b.String(), "\ufeff")
-	if !utf8.ValidString(text) {
-		if text = latin1(text); int64(len(text)) > most {
+	s := &source{lexicon: l, text: b.String()}
+	if !utf8.ValidString(s.text) {
+		if err := s.decode(); err != nil {
+			return nil, fault.New(fault.BadInput, "%s: %w: %w", format, uai.ErrSyntax, err)
+		}
+		if int64(len(s.text)) > most {
 			return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes in UTF-8", format, uai.ErrLimit, most)
 		}
 	}
-	return &source{lexicon: l, text: text}, nil
+	return s, nil
 }
 
 // mostBytes bounds a file where the caller does not.
 const mostBytes = 256 << 20
-
-func latin1(text string) string {
-	var b strings.Builder
-	for i := range len(text) {
-		b.WriteRune(rune(text[i]))
-	}
-	return b.String()
-}
 
 // fail notes an error at a place of the text, unless there is one already, and ends the text.
 func (s *source) fail(at int, sentinel error, format string, args ...any) {

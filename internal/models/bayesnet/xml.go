@@ -57,13 +57,7 @@ func (e *element) only(name string) (*element, bool) {
 // is in it. Elements elsewhere are passed.
 func (s *source) elements(path []string, do func(*element)) {
 	d := xml.NewDecoder(strings.NewReader(s.text))
-	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
-		switch strings.ToLower(label) { // the text is UTF-8 by now
-		case "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252":
-			return in, nil
-		}
-		return nil, fmt.Errorf("the encoding %s is not read", label)
-	}
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // the text is UTF-8 by now
 	for depth := 0; s.err == nil; {
 		at := int(d.InputOffset())
 		token, err := d.Token()
