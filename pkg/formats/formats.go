@@ -209,7 +209,7 @@ func detectXML(text []byte) Format {
 		}
 		if first, ok := token.(xml.StartElement); ok {
 			switch strings.ToLower(first.Name.Local) {
-			case "bif":
+			case "bif", "network":
 				return XMLBIF
 			case "smile":
 				return XDSL

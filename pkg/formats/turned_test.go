@@ -1,15 +1,10 @@
 package formats_test
 
 import (
-	"context"
-	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -30,46 +25,6 @@ func TestTurnedTables(t *testing.T) {
 		r := answer(t, m, query.Query{})
 		if len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], want) {
 			t.Errorf("%s: %q, want %s…", file, r.Warnings, want)
-		}
-	}
-}
-
-// answer is the result of one query.
-func answer(t *testing.T, m *factorgraph.Model, q query.Query) query.Result {
-	t.Helper()
-	results, err := infer.Run(context.Background(), infer.Request{Job: "a", Model: m, Queries: []query.Query{q}})
-	if err != nil || results[0].Error != nil {
-		t.Fatal(err, results)
-	}
-	return results[0]
-}
-
-// field are the cases of files that others met, each in a folder that says what is right.
-func field(t *testing.T, name string) string {
-	t.Helper()
-	data := os.Getenv("BTN_DATA")
-	if data == "" {
-		t.Skip("BTN_DATA names no folder of reference models")
-	}
-	folder := filepath.Join(data, "field", name)
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip(err)
-	}
-	return folder
-}
-
-// TestFieldTurnedTables: P(rain = yes | wet = yes) is 0.5 by the numbers as they are read: 0.2·0.8/(0.2·0.8 + 0.8·0.2).
-func TestFieldTurnedTables(t *testing.T) {
-	folder := field(t, "11-bif-table-transposed")
-	for _, file := range []string{"m.bif", "m.net", "m.xdsl"} {
-		m := load(t, filepath.Join(folder, file))
-		evidence, err := factorgraph.NewEvidence([]factorgraph.Observation{{Var: 1, Value: 1}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := answer(t, m, query.Query{Evidence: evidence, Marginals: true})
-		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], `"wet"`) || math.Abs(r.Marginals[0][1]-0.5) > 1e-15 {
-			t.Errorf("%s: %v, %q", file, r.Marginals, r.Warnings)
 		}
 	}
 }

@@ -53,11 +53,31 @@ func (e *element) only(name string) (*element, bool) {
 	return list[0], len(list) == 1
 }
 
+// root is the name of the first element, in lower case; empty if there is none.
+func (s *source) root() string {
+	d := s.decoder()
+	for {
+		token, err := d.RawToken()
+		if err != nil {
+			return ""
+		}
+		if first, ok := token.(xml.StartElement); ok {
+			return strings.ToLower(first.Name.Local)
+		}
+	}
+}
+
+// decoder reads the text, which is UTF-8 whatever its declaration says.
+func (s *source) decoder() *xml.Decoder {
+	d := xml.NewDecoder(strings.NewReader(s.text))
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
+	return d
+}
+
 // elements gives every element that lies directly below a path, such as bif, network, to do, one after the other, each with all that
 // is in it. Elements elsewhere are passed.
 func (s *source) elements(path []string, do func(*element)) {
-	d := xml.NewDecoder(strings.NewReader(s.text))
-	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // the text is UTF-8 by now
+	d := s.decoder()
 	for depth := 0; s.err == nil; {
 		at := int(d.InputOffset())
 		token, err := d.Token()
