@@ -183,7 +183,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{``, true, ErrSyntax, "not a model file: at byte 0: unexpected EOF"},
 		{`{"basetensor_model":1`, true, ErrSyntax, "not a model file: at byte 21: unexpected EOF"},
 		{`[]`, true, ErrSyntax, "not a model file: a list, where an object is needed"},
-		{with(two, "") + ` {}`, true, ErrSyntax, "not a model file: at byte 77: something after the document"},
+		{with(two, "") + ` {}`, true, ErrModel, "invalid model: line 1, column 77: a second model begins here, and a file has one"},
 		{`{"variables":[],"factors":[]}`, true, ErrSyntax, "not a model file: the field basetensor_model is missing"},
 		{
 			`{"basetensor_model":2,"variables":[],"factors":[]}`, true, ErrVersion,

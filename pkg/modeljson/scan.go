@@ -44,7 +44,10 @@ func scan(data []byte) error {
 			return syntaxError("at byte %d: %w", d.InputOffset(), unexpected(err))
 		}
 		if started && len(stack) == 1 {
-			return syntaxError("at byte %d: something after the document", d.InputOffset())
+			if t == json.Delim('{') {
+				return modelError("%s: a second model begins here, and a file has one", position(data, int(d.InputOffset())-1))
+			}
+			return syntaxError("%s: something after the document", position(data, int(d.InputOffset())))
 		}
 		if n, ok := t.(json.Number); ok {
 			if _, err := decimal.Parse(n.String()); err != nil {

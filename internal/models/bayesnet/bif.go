@@ -27,6 +27,7 @@ func ReadBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		at := p.at
 		switch word := p.word(); word {
 		case "network":
+			p.begin(at, "network")
 			p.name()
 			p.expect('{', "after network")
 			for !p.take('}') && p.err == nil {

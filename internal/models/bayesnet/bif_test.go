@@ -116,7 +116,7 @@ func TestBIFErrors(t *testing.T) {
 			`node "b" is given by the function "noisy max", rows of numbers are read`,
 		},
 		{head + a + "probability ( b | c ) {", `line 6, column 19: invalid model: no node has the name "c"`},
-		{head + a + a, `line 6, column 1: invalid model: node "a" has a table already`},
+		{head + a + a, `line 6, column 1: invalid model: node "a" has two tables, the first on line 5`},
 		{head + a + "probability ( b | b ) { table 1 0 0 1; }", `node "b": "b" is twice among the node and its parents`},
 		{
 			head + a + "probability ( b ) { table 0.5; }",

@@ -25,6 +25,7 @@ func ReadDSC(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		at := p.at
 		switch word := p.word(); word {
 		case "belief":
+			p.begin(at, "belief network")
 			if p.word() != "network" {
 				p.wanted("network", "after belief")
 			}

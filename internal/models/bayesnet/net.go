@@ -31,11 +31,13 @@ func ReadNET(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		at := p.at
 		switch word := p.word(); {
 		case word == "net" && !open:
+			p.begin(at, "net")
 			p.expect('{', "after net")
 			for !p.take('}') && p.err == nil {
 				p.attribute("net", nil)
 			}
 		case word == "class" && !open:
+			p.begin(at, "class")
 			p.name()
 			p.expect('{', "after class")
 			open = true
@@ -152,8 +154,9 @@ func (p *net) declaration(at int) {
 	} else if !stated {
 		states = make([]string, len(values))
 	}
-	if _, twice := p.ids[id]; twice {
-		p.fail(at, uai.ErrModel, "%s is there twice", where)
+	if v, twice := p.ids[id]; twice {
+		p.twice(at, id, v)
+		return
 	}
 	p.ids[id] = len(p.m.Domains)
 	if subtype == "number" && len(values) == len(states) && strings.Join(states, "") == "" {

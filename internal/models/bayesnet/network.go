@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,6 +27,7 @@ type network struct {
 	domain int              // most states of a node
 	left   int              // entries that tables may still have
 	most   int              // entries that they may have together
+	begun  bool             // the word that begins a model was there
 }
 
 // spare bounds the entries of tables beyond the bytes of their file.
@@ -53,8 +55,8 @@ func (n *network) node(at int, name string, states []string) {
 		n.fail(at, uai.ErrModel, "a node without a name")
 		return
 	}
-	if _, twice := n.index[name]; twice {
-		n.fail(at, uai.ErrModel, "node %s is there twice", quoted(name))
+	if v, twice := n.index[name]; twice {
+		n.twice(at, name, v)
 		return
 	}
 	if n.garbled(at, name, "name") {
@@ -84,6 +86,20 @@ func (n *network) node(at int, name string, states []string) {
 	n.m.Domains = append(n.m.Domains, len(states))
 	n.m.Names = append(n.m.Names, name)
 	n.values, n.places, n.tables = append(n.values, values), append(n.places, at), append(n.tables, false)
+}
+
+// twice is the error for a node that was there before as variable v.
+func (n *network) twice(at int, name string, v int) {
+	first := 1 + strings.Count(n.text[:n.places[v]], "\n")
+	n.fail(at, uai.ErrModel, "node %s is there twice, first on line %d", quoted(name), first)
+}
+
+// begin notes that a model begins at a place: a file has one.
+func (n *network) begin(at int, what string) {
+	if n.begun {
+		n.fail(at, uai.ErrModel, "%s: a second model begins here, and a file has one", what)
+	}
+	n.begun = true
 }
 
 // garbled is an error where a name is not ASCII and the encoding of the text is not known.
@@ -120,7 +136,8 @@ func (n *network) factor(at int, scope []int) bool {
 	}
 	child := scope[len(scope)-1]
 	if n.tables[child] {
-		n.fail(at, uai.ErrModel, "node %s has a table already", n.called(child))
+		first := slices.IndexFunc(n.m.Factors, func(f factorgraph.Factor) bool { return f.Scope[len(f.Scope)-1] == child })
+		n.fail(at, uai.ErrModel, "node %s has two tables, the first on line %d", n.called(child), n.m.Lines[first])
 		return false
 	}
 	n.tables[child] = true

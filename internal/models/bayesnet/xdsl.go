@@ -54,8 +54,8 @@ func (p *xdsl) declaration(e *element) {
 		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is of the kind %s: cpt, deterministic and noisymax are read", quoted(id), e.name)
 		return
 	}
-	if _, twice := p.ids[id]; twice {
-		p.fail(e.at, uai.ErrModel, "node %s is there twice", quoted(id))
+	if v, twice := p.ids[id]; twice {
+		p.twice(e.at, id, v)
 		return
 	}
 	p.ids[id] = len(p.m.Domains)

@@ -75,9 +75,10 @@ func (s *source) decoder() *xml.Decoder {
 }
 
 // elements gives every element that lies directly below a path, such as bif, network, to do, one after the other, each with all that
-// is in it. Elements elsewhere are passed.
+// is in it. The path is there once. Elements elsewhere are passed.
 func (s *source) elements(path []string, do func(*element)) {
 	d := s.decoder()
+	entered := false
 	for depth := 0; s.err == nil; {
 		at := int(d.InputOffset())
 		token, err := d.Token()
@@ -89,7 +90,13 @@ func (s *source) elements(path []string, do func(*element)) {
 				left := mostKids
 				do(s.element(d, t, at, &left, 0))
 			case name == path[depth]:
-				depth++
+				if depth++; depth < len(path) {
+					break
+				}
+				if entered {
+					s.fail(at, uai.ErrModel, "a second element %s: a second model begins here, and a file has one", quoted(t.Name.Local))
+				}
+				entered = true
 			case depth == 0:
 				s.fail(at, uai.ErrSyntax, "the element %s where %s is needed", quoted(t.Name.Local), path[0])
 			default:
