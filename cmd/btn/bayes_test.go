@@ -17,7 +17,7 @@ func TestBayesThatIsNone(t *testing.T) {
 		`{"basetensor_model": 1, "bayes": true, "variables": [{"domain": 2}, {"domain": 2}], "factors":
 		[{"scope": [0], "dense": {"values": [0.5, 0.5]}}, {"scope": [0, 1], "dense": {"values": [0.2, 0.8, 0.5, 0.4]}}]}`)
 	for model, want := range map[string]string{
-		wrong: "factor 1 (line 9): row 1 (x_0 = 1) sums to 0.9", native: "factor 1: row 1 (x_0 = 1) sums to 0.9",
+		wrong: "factor 1 (line 9): row 1 (x_0 = 1) sums to 0.9", native: "factor 1 (line 2): row 1 (x_0 = 1) sums to 0.9",
 	} {
 		for _, method := range []string{"auto", "exact", "truncated", "regions", "symmetry-cp"} {
 			code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--method", method)

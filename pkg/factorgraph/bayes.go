@@ -207,16 +207,23 @@ func isTurned(t *tensor.Dense, mode int) bool {
 
 // describeFactor is a factor in a sentence: by the variable whose table it is, at a mode, if that has a name, and by its line.
 func (m *Model) describeFactor(j, mode int) string {
-	text := fmt.Sprintf("factor %d", j)
 	if mode >= 0 {
 		if v := m.Factors[j].Scope[mode]; v < len(m.Names) && m.Names[v] != "" {
-			text = fmt.Sprintf("the table of %q", nearest.Short(m.Names[v]))
+			return fmt.Sprintf("the table of %q%s", nearest.Short(m.Names[v]), m.line(j))
 		}
 	}
+	return m.called(j)
+}
+
+// called is a factor in an error, by its position and its line.
+func (m *Model) called(j int) string { return fmt.Sprintf("factor %d%s", j, m.line(j)) }
+
+// line is the line of factor j in parentheses, if it is known.
+func (m *Model) line(j int) string {
 	if j < len(m.Lines) && m.Lines[j] > 0 {
-		text += fmt.Sprintf(" (line %d)", m.Lines[j])
+		return fmt.Sprintf(" (line %d)", m.Lines[j])
 	}
-	return text
+	return ""
 }
 
 // values writes the values of all variables of factor j's scope at an entry.

@@ -82,27 +82,27 @@ func (m *Model) validateFactor(j int, seen []int) error {
 	f := &m.Factors[j]
 	for pos, v := range f.Scope {
 		if v < 0 || v >= len(m.Domains) {
-			return modelError("factor %d: scope position %d: variable %d, the model has %d", j, pos, v, len(m.Domains))
+			return modelError("%s: scope position %d: variable %d, the model has %d", m.called(j), pos, v, len(m.Domains))
 		}
 		if seen[v] == j+1 {
-			return modelError("factor %d: variable %d is twice in the scope", j, v)
+			return modelError("%s: variable %d is twice in the scope", m.called(j), v)
 		}
 		seen[v] = j + 1
 	}
 	if f.Table == nil {
-		return modelError("factor %d: no table", j)
+		return modelError("%s: no table", m.called(j))
 	}
 	if err := tensor.Validate(f.Table); err != nil {
-		return modelError("factor %d: %w", j, err)
+		return modelError("%s: %w", m.called(j), err)
 	}
 	dims := f.Table.Dims()
 	if len(dims) != len(f.Scope) {
-		return modelError("factor %d: table of order %d over a scope of %d variables", j, len(dims), len(f.Scope))
+		return modelError("%s: table of order %d over a scope of %d variables", m.called(j), len(dims), len(f.Scope))
 	}
 	for pos, v := range f.Scope {
 		if dims[pos] != m.Domains[v] {
-			return modelError("factor %d: dimension %d at scope position %d, variable %d has a domain of %d",
-				j, dims[pos], pos, v, m.Domains[v])
+			return modelError("%s: dimension %d at scope position %d, variable %d has a domain of %d",
+				m.called(j), dims[pos], pos, v, m.Domains[v])
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ probability ( rain ) { 0.8, 0.2; }`
 			}
 			place := "line "
 			if file == "m.json" && strings.HasPrefix(number, "-") && number != "-Infinity" {
-				place = `the table of "rain": entry 1 ("rain" = "yes") is ` + number
+				place = `the table of "rain" (line 4): entry 1 ("rain" = "yes") is ` + number
 			} else if file == "m.json" {
 				place = "modeljson: " // JSON has no such number
 			}
