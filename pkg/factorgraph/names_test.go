@@ -46,7 +46,7 @@ func TestNamesAreFound(t *testing.T) {
 		{"-1", "", -1, 0, `no variable "-1"`},
 		{"", "", -1, 0, `no variable ""`},
 		{"unlike", "", -1, 0, `no variable "unlike"`},
-		{"smoke", "ye", 0, -1, `variable "smoke" has no value "ye": did you mean "yes"?`},
+		{"smoke", "ye", 0, -1, `variable "smoke" has no value "ye": did you mean "yes"? There are "no" and "yes"`},
 		{"smoke", "maybe", 0, -1, `has no value "maybe": there are "no" and "yes"`},
 		{"smoke", "2", 0, -1, `variable "smoke" has no value "2": there are "no" and "yes"`},
 		{"1", "yes", 1, -1, `variable 1 has no value "yes": its values have no names, only positions from 0 to 2`},

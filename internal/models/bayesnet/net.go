@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -170,7 +171,7 @@ func (p *net) potential(at int) {
 	scope, t := p.opened(at, "potential", func(at int, name string) int {
 		v, ok := p.ids[name]
 		if !ok {
-			p.fail(at, uai.ErrModel, "no node has the name %s", quoted(name))
+			p.fail(at, uai.ErrModel, "no node has the name %s%s", quoted(name), nearest.Suggest(name, p.m.Names, nil))
 		}
 		return v
 	})

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -115,7 +116,7 @@ func (n *network) garbled(at int, name, what string) bool {
 func (n *network) variable(at int, name string) int {
 	v, ok := n.index[name]
 	if !ok {
-		n.fail(at, uai.ErrModel, "no node has the name %s", quoted(name))
+		n.fail(at, uai.ErrModel, "no node has the name %s%s", quoted(name), nearest.Suggest(name, n.m.Names, nil))
 	}
 	return v
 }
@@ -124,7 +125,8 @@ func (n *network) variable(at int, name string) int {
 func (n *network) state(at, v int, name string) int {
 	x, ok := n.values[v][name]
 	if !ok {
-		n.fail(at, uai.ErrModel, "node %s has no state %s", quoted(n.m.Names[v]), quoted(name))
+		states := n.m.States[v]
+		n.fail(at, uai.ErrModel, "node %s has no state %s%s", quoted(n.m.Names[v]), quoted(name), nearest.Suggest(name, states, states))
 	}
 	return x
 }
@@ -217,8 +219,9 @@ func (n *network) finish() (*factorgraph.Model, error) {
 		}
 	}
 	if n.err == nil {
-		if _, v := ancestorsFirst(n.m); v >= 0 {
-			n.fail(n.places[v], uai.ErrModel, "node %s is its own ancestor", n.called(v))
+		if _, cycle := ancestorsFirst(n.m); cycle != nil {
+			v := cycle[0]
+			n.fail(n.places[v], uai.ErrModel, "node %s is its own ancestor: %s", n.called(v), n.path(cycle))
 		}
 	}
 	if n.err != nil {
@@ -230,12 +233,29 @@ func (n *network) finish() (*factorgraph.Model, error) {
 	return n.m, nil
 }
 
-// ancestorsFirst are the factors, the tables of a node's ancestors before its own, else in their order, and a variable on a directed cycle;
-// −1: there is none. Scopes end with their node.
-func ancestorsFirst(m *factorgraph.Model) (order []int, own int) {
+// mostArcs bounds the arcs of a cycle that an error shows.
+const mostArcs = 12
+
+// path shows a cycle as nodes and arrows; of a long one the first nodes and the last.
+func (n *network) path(cycle []int) string {
+	names := make([]string, 0, mostArcs+2)
+	for k, v := range cycle {
+		switch {
+		case k < mostArcs || k == len(cycle)-1:
+			names = append(names, nearest.Short(n.m.Names[v]))
+		case k == mostArcs:
+			names = append(names, "…")
+		}
+	}
+	return strings.Join(names, " → ")
+}
+
+// ancestorsFirst are the factors, the tables of a node's ancestors before its own, else in their order, and a directed cycle of
+// variables, the first again at its end; nil: there is none. Scopes end with their node.
+func ancestorsFirst(m *factorgraph.Model) (order, cycle []int) {
 	table := make([]int, len(m.Domains))
-	for j, f := range m.Factors {
-		table[f.Scope[len(f.Scope)-1]] = j
+	for j := range m.Factors {
+		table[child(m, j)] = j
 	}
 	const unseen, placed = 0, -1
 	next := make([]int, len(m.Factors)) // 1 + the parent to look at: such factors are on the stack
@@ -254,11 +274,18 @@ func ancestorsFirst(m *factorgraph.Model) (order []int, own int) {
 			next[top]++
 			switch parent := table[scope[at]]; {
 			case next[parent] > 0:
-				return nil, scope[at]
+				cycle = []int{scope[at]}
+				for k := len(stack) - 1; stack[k] != parent; k-- {
+					cycle = append(cycle, child(m, stack[k]))
+				}
+				return nil, append(cycle, scope[at])
 			case next[parent] == unseen:
 				next[parent], stack = 1, append(stack, parent)
 			}
 		}
 	}
-	return order, -1
+	return order, nil
 }
+
+// child is the variable whose table factor j is.
+func child(m *factorgraph.Model, j int) int { return m.Factors[j].Scope[len(m.Factors[j].Scope)-1] }
