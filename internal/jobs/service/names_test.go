@@ -31,6 +31,7 @@ func TestNamesTravel(t *testing.T) {
 	r.must(err)
 	m.Names = []string{"a", "b", "", "d"}
 	m.States = [][]string{{"no", "yes"}, {"no", "yes"}, nil, {"cold", "warm"}}
+	m.Aliases = []string{"", "Is it so?", "", "Weather"}
 	body, err := wire.NewRequest(m, query.Query{
 		Evid: "b=yes", Named: &query.ByName{Targets: []string{"2", "a"}, Joint: []string{"d", "a"}},
 	}, query.Query{})
@@ -82,6 +83,12 @@ func TestNamesTravel(t *testing.T) {
 			if a := r.wait(w.Job); a.Status != wire.StatusOK || (a.Names != nil) != (evid != "") || (a.States != nil) != (evid != "") {
 				t.Errorf("%s: %v, names %q, states %q", w.Job, a.Error, a.Names, a.States)
 			}
+		}
+		w.Job = fmt.Sprintf("aliases-%d", k)
+		w.Queries = []query.Query{{Evid: "Is it so?=yes", Named: &query.ByName{Targets: []string{"Weather"}}}}
+		r.submit(w)
+		if a := r.wait(w.Job); a.Status != wire.StatusOK || !slices.Equal(a.Results[0].Targets, []int{3}) || !reflect.DeepEqual(a.Names, m.Names) {
+			t.Errorf("%s: %v, %+v", w.Job, a.Error, a.Results)
 		}
 		w.Job = fmt.Sprintf("wrong-%d", k)
 		w.Queries = []query.Query{{}, {Evid: `{"d": "warn"}`}}

@@ -129,7 +129,7 @@ func (p *net) value(where string, list *[]string) {
 // declaration reads a node.
 func (p *net) declaration(at int) {
 	id := p.name()
-	name, where := id, "node "+quoted(id)
+	name, label, where := id, "", "node "+quoted(id)
 	var states, values []string
 	stated, subtype := false, ""
 	p.expect('{', "%s", where)
@@ -145,6 +145,8 @@ func (p *net) declaration(at int) {
 				values = list
 			case "subtype":
 				subtype = strings.Join(list, " ")
+			case "label":
+				label = strings.Join(list, " ")
 			case named:
 				name = strings.Join(list, " ")
 			}
@@ -164,6 +166,7 @@ func (p *net) declaration(at int) {
 		states = values // labels are optional: without them numbers are names
 	}
 	p.node(at, name, states)
+	p.alias(at, len(p.m.Domains)-1, label)
 }
 
 // potential reads the table of a node.
@@ -256,8 +259,11 @@ func WriteNET(to io.Writer, m *factorgraph.Model) error {
 	w.WriteString("net\n{\n}\n")
 	for v, id := range ids {
 		fmt.Fprintf(w, "node %s\n{\n", id)
+		if label := w.display(v); label != id {
+			fmt.Fprintf(w, "  label = %s;\n", inQuotes(label))
+		}
 		if id != w.names[v] {
-			fmt.Fprintf(w, "  label = %s;\n  %s = %s;\n", inQuotes(w.names[v]), named, inQuotes(w.names[v]))
+			fmt.Fprintf(w, "  %s = %s;\n", named, inQuotes(w.names[v]))
 		}
 		fmt.Fprintf(w, "  states = (%s);\n}\n", strings.Join(each(inQuotes, w.states[v]), " "))
 	}

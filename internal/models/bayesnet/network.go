@@ -112,6 +112,17 @@ func (n *network) garbled(at int, name, what string) bool {
 	return n.err != nil
 }
 
+// alias gives variable v its display name as a second name. It is optional in files, so an empty one is none.
+func (n *network) alias(at, v int, name string) {
+	if n.err != nil || name == "" || name == n.m.Names[v] || n.garbled(at, name, "display name") {
+		return
+	}
+	if missing := v + 1 - len(n.m.Aliases); missing > 0 {
+		n.m.Aliases = append(n.m.Aliases, make([]string, missing)...)
+	}
+	n.m.Aliases[v] = name
+}
+
 // variable returns the position of a node that was there before.
 func (n *network) variable(at int, name string) int {
 	v, ok := n.index[name]
@@ -226,6 +237,9 @@ func (n *network) finish() (*factorgraph.Model, error) {
 	}
 	if n.err != nil {
 		return nil, n.err
+	}
+	if n.m.Aliases != nil {
+		n.m.Aliases = append(n.m.Aliases, make([]string, len(n.m.Domains)-len(n.m.Aliases))...)
 	}
 	if err := n.m.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", n.format, err)

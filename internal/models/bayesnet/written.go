@@ -122,6 +122,14 @@ func (w *written) call() error {
 	return nil
 }
 
+// display is the display name of a variable, its name if it has none.
+func (w *written) display(v int) string {
+	if v < len(w.m.Aliases) && w.m.Aliases[v] != "" {
+		return w.m.Aliases[v]
+	}
+	return w.names[v]
+}
+
 // table returns factor j as a table of probabilities.
 func (w *written) table(j int) (*tensor.Dense, error) {
 	t, ok := w.m.Factors[j].Table.(*tensor.Dense)
