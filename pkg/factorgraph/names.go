@@ -63,15 +63,15 @@ func (m *Model) Labels() (*Labels, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Alias(m.Aliases); err != nil {
+	if err := l.alias(m.Aliases); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// Alias adds second names of the variables, one for each or none at all; an empty one is none. It is called before the labels are used.
+// alias adds second names of the variables, one for each or none at all; an empty one is none. It is called before the labels are used.
 // The error wraps ErrModel.
-func (l *Labels) Alias(aliases []string) error {
+func (l *Labels) alias(aliases []string) error {
 	if len(aliases) == 0 {
 		return nil
 	}

@@ -191,7 +191,8 @@ func TestNegativeProbabilities(t *testing.T) {
 	}
 	m.Bayes = true
 	const want = `the table of "Rain" (line 5): entry 3 ("Cloud" = 1, "Rain" = "no") is -0.8, and a probability is at least 0`
-	if err := m.Validate(); !errors.Is(err, factorgraph.ErrModel) || fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
+	err := m.Validate()
+	if !errors.Is(err, factorgraph.ErrModel) || fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
 		t.Error(err)
 	}
 }

@@ -30,7 +30,8 @@ node a { label = "Visit to Asia?"; states = ("no" "yes"); }
 node b { states = ("no" "yes"); label = "Tuberculosis"; }
 node c { label = "Same"; states = ("no" "yes"); }
 node d { label = "Same"; states = ("no" "yes"); }
-potential (a) { data = (0.5 0.5); } potential (b) { data = (0.5 0.5); } potential (c) { data = (0.5 0.5); } potential (d) { data = (0.5 0.5); }`,
+potential (a) { data = (0.5 0.5); } potential (b) { data = (0.5 0.5); }
+potential (c) { data = (0.5 0.5); } potential (d) { data = (0.5 0.5); }`,
 	"m.dsc": `belief network "t"
 node a { name: "Visit to Asia?"; type: discrete[2] = { "no", "yes" }; }
 node b { type: discrete[2] = { "no", "yes" }; name: "Tuberculosis"; }

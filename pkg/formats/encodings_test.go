@@ -37,7 +37,8 @@ func spellings(text string) map[string]string {
 func TestSpellings(t *testing.T) {
 	texts := map[string]string{
 		"m.cnf": "c a comment\np cnf 2 1\nc p weight 1 0.25 0\n1 2 0\n",
-		"m.dsc": "// a comment\nbelief network \"t\"\nnode rain { type : discrete[2] = { \"né\", \"yes\" }; }\nprobability ( rain ) { 0.8, 0.2; }\n",
+		"m.dsc": "// a comment\nbelief network \"t\"\nnode rain { type : discrete[2] = { \"né\", \"yes\" }; }\n" +
+			"probability ( rain ) { 0.8, 0.2; }\n",
 	}
 	for _, file := range []string{"m.bif", "m.net", "m.xdsl", "m.xml", "m.uai", "m.json"} {
 		text, err := os.ReadFile(filepath.Join("testdata", "turned", file))

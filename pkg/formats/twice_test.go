@@ -1,6 +1,7 @@
 package formats_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,9 @@ func TestTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := string(data)
-		for what, part := range map[string]string{`node "rain" has two tables, the first on line `: c.table, `node "rain" is there twice, first on line `: c.node} {
+		for what, part := range map[string]string{
+			`node "rain" has two tables, the first on line `: c.table, `node "rain" is there twice, first on line `: c.node,
+		} {
 			if part == "" {
 				continue
 			}
@@ -66,8 +69,8 @@ func TestTwice(t *testing.T) {
 			}
 			first := 1 + strings.Count(text[:at], "\n")
 			_, err := formats.Read(strings.NewReader(text[:at]+part+text[at:]), "", file, uai.Limits{})
-			want := what + string(rune('0'+first))
-			if fault.CodeOf(err) != fault.BadInput || !strings.HasSuffix(err.Error(), want) || !strings.Contains(err.Error(), "line "+string(rune('1'+first))+",") {
+			want, place := fmt.Sprint(what, first), fmt.Sprintf("line %d,", first+1)
+			if fault.CodeOf(err) != fault.BadInput || !strings.HasSuffix(err.Error(), want) || !strings.Contains(err.Error(), place) {
 				t.Errorf("%s: %v, want %s", file, err, want)
 			}
 		}

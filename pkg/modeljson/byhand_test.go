@@ -56,7 +56,8 @@ func TestByHandRefuses(t *testing.T) {
 		{`"rain"`, "[1, 2]", "factor 0 (line 3, column 3): not a model file: scope is a list of names or positions of variables"},
 		{`["rain", "wind"]`, "[1, 2, 3, 4, 5]", `factor 0 over "rain", "wind" (line 3, column 3): invalid model: ` +
 			`values are 5 numbers, needed are 6 (2 of "rain" times 3 of "wind"), ` + needs},
-		{`["rain", "wind"]`, "[[1, 2], [3, 4], [5, 6]]", `values are lists of 3 times 2 numbers, needed are 6 (2 of "rain" times 3 of "wind"), ` + needs},
+		{`["rain", "wind"]`, "[[1, 2], [3, 4], [5, 6]]",
+			`values are lists of 3 times 2 numbers, needed are 6 (2 of "rain" times 3 of "wind"), ` + needs},
 		{`["rain", "wind"]`, "[[1, 2, 3], [4, 5]]", "not a model file: values: a list of 2 where another one has 3"},
 		{`["rain", "wind"]`, "[[1, 2, 3], 4, 5, 6]", "not a model file: values: number 3 stands in 1 lists, others in 2"},
 		{`["rain", "wind"]`, `[[1, 2, 3], [4, 5, "6"]]`, `values are a list of numbers, of rows or of nested lists: "\"6\"]]" is no number`},

@@ -166,7 +166,7 @@ func TestDecodeMeaning(t *testing.T) {
 
 // placed puts the places of the factors and variables of a text of one line into an error.
 func placed(text string) *strings.Replacer {
-	var list []string
+	list := []string{"invalid model: variable 0:", "invalid model: variable 0:"} // by position alone
 	for key, item := range map[string]string{"factors": "factor", "variables": "variable"} {
 		_, items, found := strings.Cut(text, `"`+key+`":[`)
 		if !found {
@@ -174,8 +174,9 @@ func placed(text string) *strings.Replacer {
 		}
 		first := len(text) - len(items) + 1
 		second := first + 1 + strings.Index(items, "]}},{") + len("]}}")
-		list = append(list, "invalid model: variable 0:", "invalid model: variable 0:", item+" 0:", fmt.Sprintf("%s 0 (line 1, column %d):", item, first), item+" 1:",
-			fmt.Sprintf("%s 1 (line 1, column %d):", item, second))
+		for k, column := range []int{first, second} {
+			list = append(list, fmt.Sprintf("%s %d:", item, k), fmt.Sprintf("%s %d (line 1, column %d):", item, k, column))
+		}
 	}
 	return strings.NewReplacer(list...)
 }
@@ -214,11 +215,13 @@ func TestDecodeRefuses(t *testing.T) {
 			"not a model file: line 1, column 51: null, which only lists of vectors and of log_values may hold"},
 		{
 			`{"basetensor_model":1,"Variables":[],"factors":[]}`, true, ErrSyntax,
-			`not a model file: line 1, column 23: unknown field "Variables": there are "basetensor_model", "description", "bayes", "variables" and "factors"`,
+			`not a model file: line 1, column 23: unknown field "Variables": there are "basetensor_model", "description", ` +
+				`"bayes", "variables" and "factors"`,
 		},
 		{`{"basetensor_model":1,"variables":[],"factors":[],"factors":[]}`, false, ErrSyntax,
 			`not a model file: line 1, column 51: field "factors" twice in one object`},
-		{with(`{"domain":2,"alpha":1}`, ""), true, ErrSyntax, `not a model file: line 1, column 48: unknown field "alpha": there are "name", "domain" and "states"`},
+		{with(`{"domain":2,"alpha":1}`, ""), true, ErrSyntax,
+			`not a model file: line 1, column 48: unknown field "alpha": there are "name", "domain" and "states"`},
 		{with(`{"domain":0}`, ""), true, ErrModel, "variable 0: invalid model: domain of size 0, at least 1 is needed"},
 		{
 			with(`{"domain":1000000000}`, ""), false, ErrLimit,
@@ -253,7 +256,8 @@ func TestDecodeRefuses(t *testing.T) {
 			"invalid model: line 1, column 108: 1e999 is beyond the range of float64: the largest is 1.8e+308"},
 		{factor(`{"scope":[0],"dense":{"values":[1,1e-400]}}`), false, ErrModel,
 			"invalid model: line 1, column 108: 1e-400 is beyond the range of float64: the smallest with all digits is 2.23e-308"},
-		{factor(`{"scope":[0],"dense":{"values":[1,0.` + strings.Repeat("0", 250) + `1e-99]}}`), false, ErrModel, "invalid model: line 1, column 108: …"},
+		{factor(`{"scope":[0],"dense":{"values":[1,0.` + strings.Repeat("0", 250) + `1e-99]}}`), false, ErrModel,
+			"invalid model: line 1, column 108: …"},
 		{factor(`{"scope":[0],"dense":{"values":[1]}}`), false, ErrModel, "factor 0: invalid model: values are 1 number, needed are 2 (2 of " +
 			"variable 0), in one list, in rows over the last variable, or nested in the scope's order"},
 		{

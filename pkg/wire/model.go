@@ -146,7 +146,9 @@ func NewModel(m *factorgraph.Model) (*Model, error) {
 			return nil, codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
 		}
 	}
-	return &Model{Domains: m.Domains, Names: m.Names, States: m.States, Bayes: m.Bayes, Aliases: m.Aliases, Lines: m.Lines, Factors: m.Factors}, nil
+	return &Model{
+		Domains: m.Domains, Names: m.Names, States: m.States, Factors: m.Factors, Bayes: m.Bayes, Aliases: m.Aliases, Lines: m.Lines,
+	}, nil
 }
 
 // Decode returns the factor graph, after checking domains, names, scopes (in range, no repetition),
@@ -155,7 +157,9 @@ func (b *Model) Decode() (*factorgraph.Model, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
-	return &factorgraph.Model{Domains: b.Domains, Names: b.Names, States: b.States, Bayes: b.Bayes, Aliases: b.Aliases, Lines: b.Lines, Factors: b.Factors}, nil
+	return &factorgraph.Model{
+		Domains: b.Domains, Names: b.Names, States: b.States, Factors: b.Factors, Bayes: b.Bayes, Aliases: b.Aliases, Lines: b.Lines,
+	}, nil
 }
 
 // check makes the checks of Decode.

@@ -81,8 +81,12 @@ func TestLines(t *testing.T) {
 		lines   []int
 		aliases []string
 		wrong   string
-	}{{}, {[]int{7}, []string{"a"}, ""}, {[]int{7, 8}, nil, "2 lines for 1 factors"}, {nil, []string{"a", "b"}, "2 aliases for 1 variables"}} {
-		graph := &Graph{Model: &Model{Domains: []int{1}, Bayes: true, Lines: c.lines, Aliases: c.aliases, Factors: factors{{Scope: []int{0}, Table: table}}}}
+	}{
+		{}, {[]int{7}, []string{"a"}, ""}, {[]int{7, 8}, nil, "2 lines for 1 factors"}, {nil, []string{"a", "b"}, "2 aliases for 1 variables"},
+	} {
+		graph := &Graph{Model: &Model{
+			Domains: []int{1}, Bayes: true, Lines: c.lines, Aliases: c.aliases, Factors: factors{{Scope: []int{0}, Table: table}},
+		}}
 		data, _, err := EncodeGraph(graph)
 		if err == nil {
 			graph = new(Graph)

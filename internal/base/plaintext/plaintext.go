@@ -13,9 +13,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Reader returns a text in UTF-8 without a byte-order mark, in which a lone carriage return is a line feed. UTF-16 is decoded if it begins
-// with a byte-order mark; other encodings of two or four bytes are an error with code bad_input, by their name. Other bytes stay as they
-// are. Errors of r pass.
+// Reader returns a text in UTF-8 without a byte-order mark, in which a lone carriage return is a line feed. UTF-16 is decoded if it
+// begins with a byte-order mark; other encodings of two or four bytes are an error with code bad_input, by their name. Other bytes stay
+// as they are. Errors of r pass.
 func Reader(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	begin, err := in.Peek(4)

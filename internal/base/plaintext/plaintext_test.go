@@ -35,7 +35,9 @@ func TestReader(t *testing.T) {
 		"long":                 {strings.Repeat("abc\r", 1<<16), strings.Repeat("abc\n", 1<<16)},
 		"long CRLF":            {strings.Repeat("a\r\n", 1<<16), strings.Repeat("a\r\n", 1<<16)},
 	} {
-		for way, in := range map[string]io.Reader{"": strings.NewReader(c.text), "byte by byte": iotest.OneByteReader(strings.NewReader(c.text))} {
+		for way, in := range map[string]io.Reader{
+			"": strings.NewReader(c.text), "byte by byte": iotest.OneByteReader(strings.NewReader(c.text)),
+		} {
 			r, err := Reader(in)
 			if err != nil {
 				t.Fatal(name, way, err)

@@ -2,8 +2,9 @@ package bayesnet
 
 // BIF, the interchange format of JavaBayes, as bnlearn, pgmpy and aGrUM write it.
 //
-// Rows name the states of the parents. States may be intervals without quotes, as (0,20] and [0;20[. A list after `table` has the node slowest and the last parent fastest (JavaBayes, pgmpy,
-// aGrUM agree), and for a node without parents that is its distribution. `default` stands for the rows that are not there.
+// Rows name the states of the parents. States may be intervals without quotes, as (0,20] and [0;20[. A list after `table` has the node
+// slowest and the last parent fastest (JavaBayes, pgmpy, aGrUM agree), and for a node without parents that is its distribution. `default`
+// stands for the rows that are not there.
 
 import (
 	"fmt"
@@ -150,7 +151,8 @@ func (p *bif) distribution(at int) {
 		from := p.at
 		if p.take('(') {
 			if states, ok := p.labels(')', len(rows.scope)-1, rows.isState); !ok {
-				p.fail(from, uai.ErrModel, "node %s: a row names %d states, it has %d parents", p.called(rows.child()), len(states), len(rows.scope)-1)
+				p.fail(from, uai.ErrModel, "node %s: a row names %d states, it has %d parents",
+					p.called(rows.child()), len(states), len(rows.scope)-1)
 			} else if r := rows.named(from, states); p.err == nil {
 				rows.fill(from, r)
 			}

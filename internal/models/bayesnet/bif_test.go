@@ -135,7 +135,8 @@ func TestBIFErrors(t *testing.T) {
 		{head + a + "probability ( b ) { table 0.5, 0.5", `node "b", after 2 numbers: the file ends where ';' is needed`},
 		{head + "/* " + a, `line 5, column 1: syntax error: a comment without end`},
 		{head + "variable \"c", `line 5, column 10: syntax error: a quote without end`},
-		{head + "probability (a | b) { default 1 0; } probability (b | a) { default 1 0; }", `line 3, column 1: invalid model: node "a" is its own ancestor: a → b → a`},
+		{head + "probability (a | b) { default 1 0; } probability (b | a) { default 1 0; }",
+			`line 3, column 1: invalid model: node "a" is its own ancestor: a → b → a`},
 	} {
 		text, want := c[0], c[1]
 		_, err := ReadBIF(strings.NewReader(text), uai.Limits{})
@@ -218,7 +219,8 @@ func TestCyclesAreShown(t *testing.T) {
 		long += node(fmt.Sprintf("n%d", k), fmt.Sprintf("n%d", (k+19)%20))
 	}
 	for text, want := range map[string]string{
-		declared("r", "a", "b", "c", "d") + node("r") + node("a", "r", "c") + node("b", "r", "a") + node("c", "b") + node("d", "a", "c"): "a → b → c → a",
+		declared("r", "a", "b", "c", "d") + node("r") + node("a", "r", "c") + node("b", "r", "a") + node("c", "b") +
+			node("d", "a", "c"): "a → b → c → a",
 		declared("a") + node("a", "a"): "is twice among the node and its parents",
 		declared(names...) + long:      "n0 → n1 → n2 → n3 → n4 → n5 → n6 → n7 → n8 → n9 → n10 → n11 → … → n0",
 	} {

@@ -48,8 +48,8 @@ func stopsOf(end byte) string {
 	return ",;\"{}"
 }
 
-// plainLabels reads names up to the closing character: between commas if these make n of them, else word by word. So a name may have blanks in
-// it if commas divide.
+// plainLabels reads names up to the closing character: between commas if these make n of them, else word by word. So a name may have
+// blanks in it if commas divide.
 func (p *network) plainLabels(end byte, n int) ([]string, bool) {
 	var parts [][]string
 	words := 0

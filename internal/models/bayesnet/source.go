@@ -48,7 +48,8 @@ type lexicon struct {
 	blocks   bool     // comments between /* and */ as well
 }
 
-// newSource reads all of r, in UTF-8 or, if a declaration of XML says so, in another encoding. Of other text names must be ASCII: see node.
+// newSource reads all of r, in UTF-8 or, if a declaration of XML says so, in another encoding. In other text names must be ASCII: see
+// node.
 func newSource(l lexicon, r io.Reader, limits uai.Limits) (*source, error) {
 	format := l.format
 	most := cmp.Or(limits.Bytes, mostBytes)
