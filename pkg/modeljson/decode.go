@@ -147,7 +147,7 @@ func (f *file) model(data []byte, l Limits) (*factorgraph.Model, error) {
 func (f *file) tables(m *factorgraph.Model, data []byte, l Limits) error {
 	labels, err := m.Labels()
 	if err != nil {
-		return err
+		return f.names(data, err)
 	}
 	m.Lines = lines(data, f.places.factors)
 	left := room{l.Levels, tensor.MostStatistic}
@@ -175,6 +175,23 @@ func over(m *factorgraph.Model, scope []int) string {
 		return ""
 	}
 	return " over " + strings.Join(describeScope(m, scope), ", ")
+}
+
+// names is an error of the labels of a model, with the place of the variable whose name or states are there twice.
+func (f *file) names(data []byte, err error) error {
+	seen := map[string]int{}
+	for i, v := range f.Variables {
+		first, twice := seen[v.Name]
+		if twice && v.Name != "" {
+			return fmt.Errorf("variable %d (%s): %w, first at %s", i, position(data, f.places.variables[i]), err,
+				position(data, f.places.variables[first]))
+		}
+		seen[v.Name] = i
+		if _, wrong := factorgraph.NewLabels([]int{len(v.States)}, nil, [][]string{v.States}); wrong != nil {
+			return fmt.Errorf("variable %s (%s): %w", called(i, v.Name), position(data, f.places.variables[i]), err)
+		}
+	}
+	return err
 }
 
 // lines are the lines of places that increase.

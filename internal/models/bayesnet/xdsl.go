@@ -8,11 +8,14 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -129,7 +132,8 @@ func (p *xdsl) definition(e *element) {
 		for word, rest := cutWord(parents.text); word != ""; word, rest = cutWord(rest) {
 			v, ok := p.ids[word]
 			if !ok {
-				p.fail(parents.at, uai.ErrModel, "%s: no node has the id %s", where, quoted(word))
+				p.fail(parents.at, uai.ErrModel, "%s: no node has the id %s%s", where, quoted(word),
+					nearest.Suggest(word, slices.Sorted(maps.Keys(p.ids)), nil))
 				return
 			}
 			scope = append(scope, v)
