@@ -16,8 +16,9 @@ func TestBayesThatIsNone(t *testing.T) {
 	native := write(t, folder, "wrong.json",
 		`{"basetensor_model": 1, "bayes": true, "variables": [{"domain": 2}, {"domain": 2}], "factors":
 		[{"scope": [0], "dense": {"values": [0.5, 0.5]}}, {"scope": [0, 1], "dense": {"values": [0.2, 0.8, 0.5, 0.4]}}]}`)
-	const want = "factor 1: row 1 (x_0 = 1) sums to 0.9"
-	for _, model := range []string{wrong, native} {
+	for model, want := range map[string]string{
+		wrong: "factor 1 (line 9): row 1 (x_0 = 1) sums to 0.9", native: "factor 1 (line 2): row 1 (x_0 = 1) sums to 0.9",
+	} {
 		for _, method := range []string{"auto", "exact", "truncated", "regions", "symmetry-cp"} {
 			code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--method", method)
 			if code != 0 || strings.Count(stdout, "warning     "+want) != 1 {
@@ -53,7 +54,7 @@ func TestRoundedRows(t *testing.T) {
 			t.Errorf("%s digits: exit code %d, %s", name, code, stdout)
 			continue
 		}
-		const want = "factor 0: row 0 sums to 0.999 (4 rows in all miss 1, by up to 0.001)"
+		const want = "factor 0 (line 7): row 0 sums to 0.999 (4 rows in all miss 1, by up to 0.001)"
 		warned := strings.Contains(strings.Join(results[0].Warnings, ""), want)
 		if warned != (name == "three") || len(results[0].Warnings) > 1 {
 			t.Errorf("%s digits: warnings %q", name, results[0].Warnings)

@@ -4,9 +4,12 @@ package factorgraph
 
 import (
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -18,23 +21,24 @@ const (
 	rowSlackEach = 1e-6
 )
 
-// Unnormalised returns "" or, of a model that is called a Bayesian network, which of its tables are no
-// conditional probability tables: P of one variable of the scope, the last as a rule, given the others. Each
-// of their rows sums to 1, to the digits that files have. It names the first factor and row that does not,
-// and counts the others. ln Z of such a model is not ln P(evidence), so people want to know; nothing is
-// computed in another way. Factors in other forms than tables are not looked at. Linear time.
+// Unnormalised returns "" or, of a model that is called a Bayesian network, which of its tables are no conditional probability tables.
+// The rows of such a table sum to 1, to the digits that files have. Which variable a table is of follows from the scopes (see nodes);
+// if it does not, a table may be of any variable of its scope. The text names the first factor and row with another sum, says if all
+// rows would sum to 1 with the numbers the other way round, and counts the other factors. ln Z of such a model is not ln P(evidence),
+// so people want to know; nothing is computed in another way. Factors in other forms than tables are not looked at. Linear time.
 func (m *Model) Unnormalised() string {
 	if !m.Bayes {
 		return ""
 	}
+	nodes := m.nodes()
 	first, factors := "", 0
 	for j := range m.Factors {
 		t, ok := m.Factors[j].Table.(*tensor.Dense)
-		if !ok || conditional(t) {
+		if !ok || isTableOf(t, nodes, j) {
 			continue
 		}
 		if factors++; factors == 1 {
-			first = m.firstRow(j, t)
+			first = m.describeRows(j, t, nodeMode(t, nodes, j))
 		}
 	}
 	switch factors {
@@ -50,54 +54,197 @@ func (m *Model) Unnormalised() string {
 	return fmt.Sprintf("%s, and %s like it%s", first, others, notProbability)
 }
 
-const notProbability = ": the model is called BAYES, but ln Z is not the ln P of the evidence"
+const notProbability = ": the numbers are used as they are, and ln Z is not the ln P of the evidence"
 
-// firstRow names the first row of factor j that does not sum to 1, and counts them. There is one.
-func (m *Model) firstRow(j int, t *tensor.Dense) string {
-	scope := m.Factors[j].Scope
-	rows, rest := 1, 1
-	if n := len(t.Shape); n > 0 {
-		rows, rest = len(t.Data)/t.Shape[n-1], t.Shape[n-1]
+// nodes returns the position in each factor's scope of the variable whose table the factor is, and nil if the scopes do not tell. It is
+// the last one if no two scopes end with the same variable. Else the scopes tell it in every network in which each variable has one
+// table and none is its own ancestor: one variable of some scope has no table yet while all others there have theirs, and so on to the
+// last factor, in one way only. Time linear in the scopes.
+func (m *Model) nodes() []int {
+	if len(m.Factors) != len(m.Domains) {
+		return nil
 	}
-	text, bad := "", 0
-	for r := range rows {
-		sum := 0.0
-		for _, x := range t.Data[r*rest : (r+1)*rest] {
-			sum += x
+	if nodes := m.lastNodes(); nodes != nil {
+		return nodes
+	}
+	factors := make([][]int, len(m.Domains)) // that have the variable in their scope
+	missing := make([]int, len(m.Factors))   // variables of the scope without a table so far
+	var ready []int                          // factors with one such variable
+	for j, f := range m.Factors {
+		for _, v := range f.Scope {
+			factors[v] = append(factors[v], j)
 		}
-		if isOne(sum, rest) {
-			continue
+		if missing[j] = len(f.Scope); missing[j] == 1 {
+			ready = append(ready, j)
 		}
-		if bad++; bad == 1 {
-			text = fmt.Sprintf("%s: row %d%s sums to %.6g", m.describeFactor(j), r, m.parents(scope, t.Shape, r), sum)
+	}
+	nodes := make([]int, len(m.Factors))
+	hasTable := make([]bool, len(m.Domains))
+	for k := 0; k < len(ready); k++ {
+		scope := m.Factors[ready[k]].Scope
+		mode := slices.IndexFunc(scope, func(v int) bool { return !hasTable[v] })
+		if mode < 0 {
+			return nil // two tables of one variable
 		}
+		nodes[ready[k]], hasTable[scope[mode]] = mode, true
+		for _, j := range factors[scope[mode]] {
+			if missing[j]--; missing[j] == 1 {
+				ready = append(ready, j)
+			}
+		}
+	}
+	if len(ready) != len(m.Factors) {
+		return nil
+	}
+	return nodes
+}
+
+// lastNodes is the last position of each scope, and nil if two scopes end with the same variable or one is empty.
+func (m *Model) lastNodes() []int {
+	nodes, hasTable := make([]int, len(m.Factors)), make([]bool, len(m.Domains))
+	for j, f := range m.Factors {
+		last := len(f.Scope) - 1
+		if last < 0 || hasTable[f.Scope[last]] {
+			return nil
+		}
+		nodes[j], hasTable[f.Scope[last]] = last, true
+	}
+	return nodes
+}
+
+// isTableOf reports whether the rows of factor j's table sum to 1: over its node, or over any one variable where nodes are unknown.
+func isTableOf(t *tensor.Dense, nodes []int, j int) bool {
+	if nodes == nil || len(t.Shape) == 0 {
+		return conditional(t)
+	}
+	return sumsToOne(t, nodes[j])
+}
+
+// nodeMode is the mode of factor j's node: the last one where nodes are unknown.
+func nodeMode(t *tensor.Dense, nodes []int, j int) int {
+	if nodes == nil {
+		return len(t.Shape) - 1
+	}
+	return nodes[j]
+}
+
+// strideOf is the number of entries between two values of a mode.
+func strideOf(t *tensor.Dense, mode int) int { return decimal.Entries(t.Shape[mode+1:]) }
+
+// describeRows names the first row of factor j that does not sum to 1 over a mode, and counts them. There is one.
+func (m *Model) describeRows(j int, t *tensor.Dense, mode int) string {
+	text, bad, rows := "", 0, 0
+	for sum := range rowSums(t, mode) {
+		if !isOne(sum, rowLength(t, mode)) {
+			if bad++; bad == 1 {
+				text = fmt.Sprintf("%s: row %d%s sums to %.6g", m.describeFactor(j, mode), rows, m.parents(j, t.Shape, mode, rows), sum)
+			}
+		}
+		rows++
 	}
 	if bad > 1 {
 		text += fmt.Sprintf(" (and %d more of its %d rows not to 1)", bad-1, rows)
 	}
+	if bad > 0 && isTurned(t, mode) {
+		text += "; with its numbers the other way round all rows would sum to 1"
+	}
 	return text
 }
 
-// describeFactor is a factor in a sentence: by the variable whose table it is, where that has a name.
-func (m *Model) describeFactor(j int) string {
-	if n := len(m.Factors[j].Scope); n > 0 {
-		if v := m.Factors[j].Scope[n-1]; v < len(m.Names) && m.Names[v] != "" {
-			return fmt.Sprintf("the table of %q", nearest.Short(m.Names[v]))
-		}
+// rowLength is the number of entries of a row over a mode; a constant is a row of one.
+func rowLength(t *tensor.Dense, mode int) int {
+	if mode < 0 {
+		return 1
 	}
-	return fmt.Sprintf("factor %d", j)
+	return t.Shape[mode]
 }
 
-// parents writes the values of all variables of a scope but the last, in row r.
-func (m *Model) parents(scope, shape []int, r int) string {
-	if len(scope) < 2 {
+// rowSums yields the sums over a mode, the last of the other modes fastest; of a constant, itself.
+func rowSums(t *tensor.Dense, mode int) iter.Seq[float64] {
+	d, stride := rowLength(t, mode), 1
+	if mode >= 0 {
+		stride = strideOf(t, mode)
+	}
+	return func(yield func(float64) bool) {
+		for block := 0; block < len(t.Data); block += d * stride {
+			for first := block; first < block+stride; first++ {
+				sum := 0.0
+				for x := range d {
+					sum += t.Data[first+x*stride]
+				}
+				if !yield(sum) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// isTurned reports whether a table whose rows do not sum to 1 is one whose numbers were written the other way round: the node slowest
+// where it is to be fastest, or the reverse, or as a table of another variable of the scope.
+func isTurned(t *tensor.Dense, mode int) bool {
+	d := rowLength(t, mode)
+	if mode < 0 || d == len(t.Data) {
+		return false
+	}
+	if conditional(t) {
+		return true
+	}
+	if mode != len(t.Shape)-1 {
+		return false
+	}
+	rows := len(t.Data) / d
+	turned := make([]float64, 0, len(t.Data))
+	for x := range d {
+		for row := range rows {
+			turned = append(turned, t.Data[row*d+x])
+		}
+	}
+	slowest := &tensor.Dense{Shape: []int{d, rows}, Data: t.Data}
+	fastest := &tensor.Dense{Shape: []int{rows, d}, Data: turned}
+	return sumsToOne(slowest, 0) || sumsToOne(fastest, 1)
+}
+
+// describeFactor is a factor in a sentence: by the variable whose table it is, at a mode, if that has a name, and by its line.
+func (m *Model) describeFactor(j, mode int) string {
+	if mode >= 0 {
+		if v := m.Factors[j].Scope[mode]; v < len(m.Names) && m.Names[v] != "" {
+			return fmt.Sprintf("the table of %q%s", nearest.Short(m.Names[v]), m.line(j))
+		}
+	}
+	return m.called(j)
+}
+
+// called is a factor in an error, by its position and its line.
+func (m *Model) called(j int) string { return fmt.Sprintf("factor %d%s", j, m.line(j)) }
+
+// line is the line of factor j in parentheses, if it is known.
+func (m *Model) line(j int) string {
+	if j < len(m.Lines) && m.Lines[j] > 0 {
+		return fmt.Sprintf(" (line %d)", m.Lines[j])
+	}
+	return ""
+}
+
+// values writes the values of all variables of factor j's scope at an entry.
+func (m *Model) values(j, entry int) string {
+	return m.parents(j, m.Factors[j].Table.Dims(), -1, entry)
+}
+
+// parents writes the values of all variables of factor j's scope but the one at a mode, in a row.
+func (m *Model) parents(j int, shape []int, mode, row int) string {
+	scope := m.Factors[j].Scope
+	var values []string
+	for k := len(scope) - 1; k >= 0; k-- {
+		if k != mode {
+			values = append(values, m.observed(scope[k], row%shape[k]))
+			row /= shape[k]
+		}
+	}
+	if len(values) == 0 {
 		return ""
 	}
-	values := make([]string, len(scope)-1)
-	for k := len(values) - 1; k >= 0; k-- {
-		values[k] = m.observed(scope[k], r%shape[k])
-		r /= shape[k]
-	}
+	slices.Reverse(values)
 	return " (" + strings.Join(values, ", ") + ")"
 }
 
@@ -118,27 +265,19 @@ func conditional(t *tensor.Dense) bool {
 	if len(t.Shape) == 0 {
 		return isOne(t.Data[0], 1)
 	}
-	stride := 1
 	for mode := len(t.Shape) - 1; mode >= 0; mode-- {
-		if sumsToOne(t.Data, t.Shape[mode], stride) {
+		if sumsToOne(t, mode) {
 			return true
 		}
-		stride *= t.Shape[mode]
 	}
 	return false
 }
 
-// sumsToOne sums over a mode of d values that are stride entries apart.
-func sumsToOne(data []float64, d, stride int) bool {
-	for from := 0; from < len(data); from += d * stride {
-		for at := from; at < from+stride; at++ {
-			sum := 0.0
-			for x := range d {
-				sum += data[at+x*stride]
-			}
-			if !isOne(sum, d) {
-				return false
-			}
+// sumsToOne reports whether the sums over a mode are all 1.
+func sumsToOne(t *tensor.Dense, mode int) bool {
+	for sum := range rowSums(t, mode) {
+		if !isOne(sum, t.Shape[mode]) {
+			return false
 		}
 	}
 	return true

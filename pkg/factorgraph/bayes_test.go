@@ -3,6 +3,7 @@ package factorgraph
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,10 +36,19 @@ func TestUnnormalised(t *testing.T) {
 		"a constant":   {true, []Factor{{Table: dense(t, nil, 3)}}, []string{"factor 0: row 0 sums to 3:"}},
 		"a row": {true, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)},
 			{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}},
-			[]string{"factor 1: row 1 (x_0 = 1) sums to 0.9:", "called BAYES"}},
+			[]string{"factor 1: row 1 (x_0 = 1) sums to 0.9:", "used as they are"}},
 		"all rows": {true, []Factor{{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 1, 1, 1, 1, 1, 1)},
 			{Scope: []int{0}, Table: dense(t, []int{2}, 0.5, 0.4)}},
-			[]string{"factor 0: row 0 (x_1 = 0) sums to 2 (and 2 more of its 3 rows not to 1), and 1 more factor is like it:"}},
+			[]string{"factor 0: row 0 (x_0 = 0) sums to 3 (and 1 more of its 2 rows not to 1), and 1 more factor is like it:"}},
+		"no network": {true, []Factor{{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 1, 1, 1, 1, 1, 1)}},
+			[]string{"factor 0: row 0 (x_1 = 0) sums to 2 (and 2 more of its 3 rows not to 1):"}},
+		"turned": {true, []Factor{{Scope: []int{1}, Table: dense(t, []int{3}, 0.5, 0.25, 0.25)},
+			{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 0.9, 0.3, 0.5, 0.1, 0.7, 0.5)}},
+			[]string{"factor 1: row 0 (x_1 = 0) sums to 1.2 (and 2 more of its 3 rows not to 1); " +
+				"with its numbers the other way round all rows would sum to 1:"}},
+		"turned, the child first": {true, []Factor{{Scope: []int{1}, Table: dense(t, []int{3}, 0.5, 0.25, 0.25)},
+			{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 0.2, 0.3, 0.5, 0.5, 0.4, 0.1)}},
+			[]string{"factor 1: row 0 (x_1 = 0) sums to 0.7 (and 2 more of its 3 rows not to 1); with"}},
 	} {
 		m := &Model{Domains: []int{2, 3}, Bayes: c.bayes, Factors: c.factors}
 		got := m.Unnormalised()
@@ -59,6 +69,46 @@ func TestUnnormalisedByName(t *testing.T) {
 		Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}}}
 	if got := m.Unnormalised(); !strings.HasPrefix(got, `the table of "lung": row 1 ("smoke" = "yes") sums to 0.9`) {
 		t.Error(got)
+	}
+}
+
+// TestNodes: the node of each table follows from the scopes of a network, in whichever order a scope has them.
+func TestNodes(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := 1; n < 12; n++ {
+		for range 20 {
+			order := r.Perm(n) // of ancestors
+			m := &Model{Domains: slices.Repeat([]int{2}, n), Factors: make([]Factor, n)}
+			want := make([]int, n)
+			for place, j := range r.Perm(n) {
+				scope := []int{order[place]}
+				for _, parent := range order[:place] {
+					if r.IntN(3) == 0 {
+						scope = append(scope, parent)
+					}
+				}
+				r.Shuffle(len(scope), func(a, b int) { scope[a], scope[b] = scope[b], scope[a] })
+				m.Factors[j].Scope, want[j] = scope, slices.Index(scope, order[place])
+			}
+			if got := m.nodes(); !slices.Equal(got, want) {
+				lasts := m.lastNodes()
+				t.Errorf("%v: nodes at %v, want %v (last %v)", m.Factors, got, want, lasts)
+			}
+		}
+	}
+	for name, scopes := range map[string][][]int{
+		"two tables of one": {{0}, {0}}, "a circle": {{0, 1, 2}, {0, 1, 2}, {2, 1, 0}}, "a constant": {{0}, {}}, "too few": {{0}, {1}},
+	} {
+		m := &Model{Domains: []int{2, 2, 2}[:max(len(scopes), 2)]}
+		if name == "too few" {
+			m.Domains = []int{2, 2, 2}
+		}
+		for _, scope := range scopes {
+			m.Factors = append(m.Factors, Factor{Scope: scope})
+		}
+		if got := m.nodes(); got != nil {
+			t.Errorf("%s: nodes at %v", name, got)
+		}
 	}
 }
 

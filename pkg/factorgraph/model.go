@@ -10,11 +10,15 @@ type Model struct {
 	Domains []int    // Domains[i] ≥ 1 is the number of values of variable i
 	Names   []string // optional: a name per variable, empty for none, or nil; see Labels
 	// States are optional: per variable a name per value, or nil for a variable whose values have none.
-	States  [][]string
+	States [][]string
+	// Aliases are optional: per variable a second name under which it is found, as the display name of its file; empty for none, or nil.
+	Aliases []string
 	Factors []Factor
 	// Bayes says that the file called the factors conditional probability tables. It is never relied on for correctness;
 	// Unnormalised says where it is not so.
 	Bayes bool
+	// Lines are optional: per factor the line of the file on which its table begins, 0 for none. Only warnings and errors read them.
+	Lines []int
 }
 
 // Factor is a function of the variables in Scope, in that order.

@@ -4,6 +4,7 @@ package factorgraph
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,13 +14,14 @@ import (
 )
 
 // Labels identify the variables of a model and their values: by name, or by position in decimal digits where there is no
-// name. Labels of one model are distinct. They may be used from any goroutine.
+// name. Labels of one model are distinct; aliases, under which variables are found too, need not be. They may be used from any goroutine.
 type Labels struct {
 	domains []int
 	names   []string
 	states  [][]string
 	at      map[string]int   // by name
 	values  []map[string]int // by variable, of more than fewNames values: by name
+	aliases map[string][]int // variables by alias
 	strict  bool             // a name is a number and not its own position: anything with a name cannot be looked up by position
 }
 
@@ -56,7 +58,52 @@ func NewLabels(domains []int, names []string, states [][]string) (*Labels, error
 }
 
 // Labels returns the labels of m. Errors as NewLabels.
-func (m *Model) Labels() (*Labels, error) { return NewLabels(m.Domains, m.Names, m.States) }
+func (m *Model) Labels() (*Labels, error) {
+	l, err := NewLabels(m.Domains, m.Names, m.States)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.alias(m.Aliases); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// alias adds second names of the variables, one for each or none at all; an empty one is none. It is called before the labels are used.
+// The error wraps ErrModel.
+func (l *Labels) alias(aliases []string) error {
+	if len(aliases) == 0 {
+		return nil
+	}
+	if len(aliases) != len(l.domains) {
+		return modelError("%d aliases for %d variables", len(aliases), len(l.domains))
+	}
+	l.aliases = map[string][]int{}
+	for v, alias := range aliases {
+		if alias != "" {
+			l.aliases[alias] = append(l.aliases[alias], v)
+		}
+	}
+	return nil
+}
+
+// aliased is the variable with an alias; false: there is none. An alias of several is an error that names two of them.
+func (l *Labels) aliased(alias string) (v int, ok bool, err error) {
+	switch list := l.aliases[alias]; len(list) {
+	case 0:
+		return 0, false, nil
+	case 1:
+		return list[0], true, nil
+	default:
+		return 0, true, nameError("%q is a display name of %d variables, %s and %s among them", nearest.Short(alias), len(list),
+			l.describe(list[0]), l.describe(list[1]))
+	}
+}
+
+// everyName lists names and aliases.
+func (l *Labels) everyName() []string {
+	return slices.Concat(l.names, slices.Sorted(maps.Keys(l.aliases)))
+}
 
 // Named reports whether any variable or value has a name.
 func (l *Labels) Named() bool {
@@ -90,8 +137,9 @@ func (l *Labels) stateNames(v int) []string {
 	return l.states[v]
 }
 
-// Variable returns the variable with this name, or at this position in decimal digits. A name wins over a position; where a name is a
-// number other than its position, only variables without a name are found by position. Errors carry bad_input and list the nearest names.
+// Variable returns the variable with this name, at this position in decimal digits, or with this alias. A name wins over a position, and
+// both over an alias; where a name is a number other than its position, only variables without a name are found by position. Errors carry
+// bad_input and list the nearest names, or two variables with one alias.
 func (l *Labels) Variable(name string) (int, error) {
 	if v, ok := l.at[name]; ok {
 		return v, nil
@@ -101,6 +149,11 @@ func (l *Labels) Variable(name string) (int, error) {
 		if known && (!l.strict || l.names[v] == "") {
 			return v, nil
 		}
+	}
+	if v, ok, err := l.aliased(name); ok {
+		return v, err
+	}
+	if _, ok := digits(name); ok {
 		if !l.strict {
 			return 0, nameError("variable %s, the model has %d", name, len(l.domains))
 		}
@@ -108,7 +161,7 @@ func (l *Labels) Variable(name string) (int, error) {
 	if len(l.at) == 0 {
 		return 0, nameError("no variable %q: the variables have no names, only positions from 0 to %d", nearest.Short(name), len(l.domains)-1)
 	}
-	return 0, nameError("no variable %q%s", nearest.Short(name), nearest.Suggest(name, l.names, nil))
+	return 0, nameError("no variable %q%s", nearest.Short(name), nearest.Suggest(name, l.everyName(), nil))
 }
 
 // Value returns the value of variable v that is called name, or of one without a name the position in decimal digits. Errors carry

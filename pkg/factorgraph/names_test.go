@@ -46,7 +46,7 @@ func TestNamesAreFound(t *testing.T) {
 		{"-1", "", -1, 0, `no variable "-1"`},
 		{"", "", -1, 0, `no variable ""`},
 		{"unlike", "", -1, 0, `no variable "unlike"`},
-		{"smoke", "ye", 0, -1, `variable "smoke" has no value "ye": did you mean "yes"?`},
+		{"smoke", "ye", 0, -1, `variable "smoke" has no value "ye": did you mean "yes"? There are "no" and "yes"`},
 		{"smoke", "maybe", 0, -1, `has no value "maybe": there are "no" and "yes"`},
 		{"smoke", "2", 0, -1, `variable "smoke" has no value "2": there are "no" and "yes"`},
 		{"1", "yes", 1, -1, `variable 1 has no value "yes": its values have no names, only positions from 0 to 2`},
@@ -228,5 +228,36 @@ func TestNearestNamesAreSuggested(t *testing.T) {
 		if err == nil || err.Error() != said {
 			t.Errorf("%q of %q: %v, want %s", asked, names, err, said)
 		}
+	}
+}
+
+// TestAliasesAreFound: a variable is found under its second name, unless that is the name or the position of another, or of several.
+func TestAliasesAreFound(t *testing.T) {
+	m := &factorgraph.Model{Domains: []int{2, 2, 2, 2}, Names: []string{"smoke", "lung", "xray", "dysp"},
+		Aliases: []string{"Does the patient smoke?", "A picture", "A picture", "lung"}}
+	l, err := m.Labels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]int{"Does the patient smoke?": 0, "smoke": 0, "lung": 1, "xray": 2, "2": 2, "dysp": 3} {
+		if got, err := l.Variable(name); err != nil || got != v {
+			t.Errorf("%s: %d, %v", name, got, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"A picture":               `"A picture" is a display name of 2 variables, variable "lung" and variable "xray" among them`,
+		"Does the patient smoke ": `no variable "Does the patient smoke ": did you mean "Does the patient smoke?"?`,
+		"":                        `no variable ""`,
+	} {
+		if _, err := l.Variable(name); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if l.OfVariable(0) != "smoke" {
+		t.Error(l.OfVariable(0))
+	}
+	m.Aliases = m.Aliases[:3]
+	if err := m.Validate(); err == nil || !strings.Contains(err.Error(), "3 aliases for 4 variables") {
+		t.Error(err)
 	}
 }

@@ -20,16 +20,18 @@ const (
 
 // Normalised returns m with each row of its conditional probability tables divided by its sum, if the row misses 1 by no more than
 // rounding: by the slack of Unnormalised, or by half a unit of the last printed digit for each entry, at most 0.02. Rows that are
-// exact to float64 keep their bits. Tables with another kind of row stay as they are, and so do factors in other forms, and models
-// that are not called Bayesian networks. m does not change; it is returned itself if no row does. Time linear in the entries.
+// exact to float64 keep their bits. Tables with another kind of row, or of another variable than the last of their scope, stay as they
+// are, and so do factors in other forms, and models that are not called Bayesian networks. m does not change; it is returned itself if
+// no row does. Time linear in the entries.
 func (m *Model) Normalised() (normal *Model, r Rounding) {
 	if !m.Bayes {
 		return m, r
 	}
 	normal = m
+	nodes := m.nodes()
 	for j := range m.Factors {
 		t, ok := m.Factors[j].Table.(*tensor.Dense)
-		if !ok || len(t.Shape) == 0 {
+		if !ok || len(t.Shape) == 0 || nodeMode(t, nodes, j) != len(t.Shape)-1 {
 			continue
 		}
 		table := normalisedRows(t)
@@ -128,7 +130,8 @@ func (r *Rounding) add(m *Model, j int, t *tensor.Dense) {
 			continue
 		}
 		if r.coarse++; r.coarse == 1 {
-			r.first = fmt.Sprintf("%s: row %d%s sums to %.6g", m.describeFactor(j), row, m.parents(m.Factors[j].Scope, t.Shape, row), sum)
+			last := len(t.Shape) - 1
+			r.first = fmt.Sprintf("%s: row %d%s sums to %.6g", m.describeFactor(j, last), row, m.parents(j, t.Shape, last, row), sum)
 		}
 	}
 }

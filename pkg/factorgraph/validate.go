@@ -5,6 +5,7 @@ package factorgraph
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -20,7 +21,8 @@ func modelError(format string, args ...any) error {
 
 // Validate checks that m is a factor graph: every domain has at least one value, names (if any) pass NewLabels, every scope is
 // within range and without repetition, and every table is a valid tensor whose dimensions are its scope's domains. Negative entries are
-// allowed: the algebra does not mind them. Time linear in the size of the model.
+// allowed, the algebra does not mind them, unless the model is called a Bayesian network and the factor is a dense table: they are no
+// probabilities. Time linear in the size of the model.
 //
 // Errors wrap ErrModel, carry fault.BadInput and name the variable or the factor.
 func (m *Model) Validate() error {
@@ -39,6 +41,24 @@ func (m *Model) Validate() error {
 	for j := range m.Factors {
 		if err := m.validateFactor(j, seen); err != nil {
 			return err
+		}
+	}
+	return m.validateProbabilities()
+}
+
+// validateProbabilities refuses negative entries of dense tables in a Bayesian network. Scopes and tables are valid.
+func (m *Model) validateProbabilities() error {
+	if !m.Bayes {
+		return nil
+	}
+	for j := range m.Factors {
+		t, ok := m.Factors[j].Table.(*tensor.Dense)
+		if !ok {
+			continue
+		}
+		if i := slices.IndexFunc(t.Data, func(p float64) bool { return p < 0 }); i >= 0 {
+			mode := nodeMode(t, m.nodes(), j)
+			return modelError("%s: entry %d%s is %v, and a probability is at least 0", m.describeFactor(j, mode), i, m.values(j, i), t.Data[i])
 		}
 	}
 	return nil
@@ -62,27 +82,27 @@ func (m *Model) validateFactor(j int, seen []int) error {
 	f := &m.Factors[j]
 	for pos, v := range f.Scope {
 		if v < 0 || v >= len(m.Domains) {
-			return modelError("factor %d: scope position %d: variable %d, the model has %d", j, pos, v, len(m.Domains))
+			return modelError("%s: scope position %d: variable %d, the model has %d", m.called(j), pos, v, len(m.Domains))
 		}
 		if seen[v] == j+1 {
-			return modelError("factor %d: variable %d is twice in the scope", j, v)
+			return modelError("%s: variable %d is twice in the scope", m.called(j), v)
 		}
 		seen[v] = j + 1
 	}
 	if f.Table == nil {
-		return modelError("factor %d: no table", j)
+		return modelError("%s: no table", m.called(j))
 	}
 	if err := tensor.Validate(f.Table); err != nil {
-		return modelError("factor %d: %w", j, err)
+		return modelError("%s: %w", m.called(j), err)
 	}
 	dims := f.Table.Dims()
 	if len(dims) != len(f.Scope) {
-		return modelError("factor %d: table of order %d over a scope of %d variables", j, len(dims), len(f.Scope))
+		return modelError("%s: table of order %d over a scope of %d variables", m.called(j), len(dims), len(f.Scope))
 	}
 	for pos, v := range f.Scope {
 		if dims[pos] != m.Domains[v] {
-			return modelError("factor %d: dimension %d at scope position %d, variable %d has a domain of %d",
-				j, dims[pos], pos, v, m.Domains[v])
+			return modelError("%s: dimension %d at scope position %d, variable %d has a domain of %d",
+				m.called(j), dims[pos], pos, v, m.Domains[v])
 		}
 	}
 	return nil

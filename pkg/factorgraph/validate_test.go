@@ -176,3 +176,23 @@ func check(t *testing.T, err error, want string, sentinel error) {
 		t.Errorf("%q does not carry %q and bad_input", err, sentinel)
 	}
 }
+
+// TestNegativeProbabilities: a negative entry is refused in a Bayesian network, by names and line, and in no other model.
+func TestNegativeProbabilities(t *testing.T) {
+	m := &factorgraph.Model{
+		Domains: []int{2, 2}, Names: []string{"Cloud", "Rain"}, States: [][]string{nil, {"yes", "no"}}, Lines: []int{3, 5},
+		Factors: []factorgraph.Factor{
+			{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{0.5, 0.5}}},
+			{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{0.5, 0.5, 1.8, -0.8}}},
+		},
+	}
+	if err := m.Validate(); err != nil {
+		t.Error(err)
+	}
+	m.Bayes = true
+	const want = `the table of "Rain" (line 5): entry 3 ("Cloud" = 1, "Rain" = "no") is -0.8, and a probability is at least 0`
+	err := m.Validate()
+	if !errors.Is(err, factorgraph.ErrModel) || fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
+		t.Error(err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/base/plaintext"
 	"github.com/basetensor/basetensor/internal/base/zipped"
 	"github.com/basetensor/basetensor/internal/models/bayesnet"
 	"github.com/basetensor/basetensor/internal/models/dimacs"
@@ -85,7 +86,8 @@ func Of(file string) Format {
 	return ""
 }
 
-// Read reads a model and validates it, decompressed where it is compressed with gzip. An empty format is recognised by
+// Read reads a model and validates it, decompressed if it is compressed with gzip. Text is in UTF-8, or in UTF-16 with a byte-order mark,
+// and lines end with LF, CR LF or CR. An empty format is recognised by
 // the beginning of the text, else by the file's name, which may be empty, else it is UAI. Errors carry fault.BadInput, or
 // fault.Unsupported, and name the place; errors of r pass.
 func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.Model, error) {
@@ -93,10 +95,10 @@ func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.
 	if err != nil {
 		return nil, err
 	}
-	in := bufio.NewReaderSize(plain, sniffLength)
-	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
-		_, _ = in.Discard(3) // a byte-order mark
+	if plain, err = plaintext.Reader(plain); err != nil {
+		return nil, ofContent(err)
 	}
+	in := bufio.NewReaderSize(plain, sniffLength)
 	if as == "" {
 		begins, _ := in.Peek(sniffLength)
 		if err := foreign(begins); err != nil {
@@ -117,15 +119,20 @@ func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.
 		return nil, err
 	}
 	m, err := f.read(in, limits)
-	for _, broken := range []error{io.ErrUnexpectedEOF, gzip.ErrChecksum, gzip.ErrHeader} {
-		if errors.Is(err, broken) {
-			err = fault.Wrap(fault.BadInput, err)
-		}
-	}
 	if err != nil {
-		return nil, err
+		return nil, ofContent(err)
 	}
 	return m, m.Validate()
+}
+
+// ofContent is an error with the code bad_input if the compressed content is damaged.
+func ofContent(err error) error {
+	for _, broken := range []error{io.ErrUnexpectedEOF, gzip.ErrChecksum, gzip.ErrHeader} {
+		if errors.Is(err, broken) {
+			return fault.Wrap(fault.BadInput, err)
+		}
+	}
+	return err
 }
 
 // Write writes a model in a format. A model beyond the format is an error with a code and the reason.
@@ -202,7 +209,7 @@ func detectXML(text []byte) Format {
 		}
 		if first, ok := token.(xml.StartElement); ok {
 			switch strings.ToLower(first.Name.Local) {
-			case "bif":
+			case "bif", "network":
 				return XMLBIF
 			case "smile":
 				return XDSL

@@ -48,6 +48,9 @@ func TestTold(t *testing.T) {
 					continue // nothing may come before the declaration of XML
 				}
 				got, err := formats.Read(bytes.NewReader(content), "", name, uai.Limits{})
+				if err == nil {
+					got.Lines, want.Lines = nil, nil // white space in front
+				}
 				if err != nil || !reflect.DeepEqual(got, want) {
 					t.Errorf("%s as %q: %v", file, name, err)
 				}

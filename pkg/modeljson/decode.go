@@ -9,8 +9,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/basetensor/basetensor/internal/base/jsontext"
+	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -46,25 +50,29 @@ func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 	if int64(len(data)) > l.Bytes {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrLimit, l.Bytes)
 	}
-	passed := quick(data)
+	if i := invalidUTF8(data); i >= 0 {
+		return nil, syntaxError("%s: the text is not in UTF-8", position(data, i))
+	}
+	places, passed := quick(data)
 	if !passed {
-		if err := scan(data); err != nil {
+		var err error
+		if places, err = scan(data); err != nil {
 			return nil, err
 		}
 	}
-	var f file
+	f := file{places: places}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err := d.Decode(&f)
 	if err != nil && passed { // scan says where
-		if err := scan(data); err != nil {
+		if _, err := scan(data); err != nil {
 			return nil, err
 		}
 	}
 	if err != nil {
-		return nil, syntaxError("%w", jsontext.Explain(data, err))
+		return nil, explain(data, err)
 	}
-	m, err := f.model(l)
+	m, err := f.model(data, l)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +84,35 @@ func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 	return m, nil
 }
 
-func (f *file) model(l Limits) (*factorgraph.Model, error) {
+// invalidUTF8 is the place of the first byte that is no UTF-8, −1 if there is none.
+func invalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	i := 0
+	for r, size := utf8.DecodeRune(data); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(data[i:]) {
+		i += size
+	}
+	return i
+}
+
+// position is a place in words.
+func position(data []byte, i int) string {
+	before := data[:i]
+	line, column := 1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):])
+	return fmt.Sprintf("line %d, column %d", line, column)
+}
+
+// explain is an error of encoding/json, with its place.
+func explain(data []byte, err error) error {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) && kind.Offset > 0 {
+		return syntaxError("%s: %w", position(data, int(kind.Offset)-1), jsontext.Explain(nil, err))
+	}
+	return syntaxError("%w", jsontext.Explain(data, err))
+}
+
+func (f *file) model(data []byte, l Limits) (*factorgraph.Model, error) {
 	switch {
 	case f.Version == nil:
 		return nil, syntaxError("the field basetensor_model is missing")
@@ -92,22 +128,85 @@ func (f *file) model(l Limits) (*factorgraph.Model, error) {
 		Domains: make([]int, len(f.Variables)),
 		Factors: make([]factorgraph.Factor, len(f.Factors)),
 	}
-	if err := f.variables(m, l); err != nil {
+	if err := f.variables(m, data, l); err != nil {
 		return nil, err
 	}
+	if err := f.tables(m, data, l); err != nil {
+		return nil, err
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	if !m.Bayes {
+		m.Lines = nil // no warning names them
+	}
+	return m, nil
+}
+
+// tables reads the factors into m.
+func (f *file) tables(m *factorgraph.Model, data []byte, l Limits) error {
+	labels, err := m.Labels()
+	if err != nil {
+		return f.names(data, err)
+	}
+	m.Lines = lines(data, f.places.factors)
 	left := room{l.Levels, tensor.MostStatistic}
 	for j := range f.Factors {
-		t, err := f.Factors[j].table(m.Domains, &left)
-		if err != nil {
-			return nil, fmt.Errorf("factor %d: %w", j, err)
+		item := &f.Factors[j]
+		if item.Scope == nil {
+			err = syntaxError("the field scope is missing")
+		} else {
+			err = item.Scope.resolve(labels)
 		}
-		m.Factors[j] = factorgraph.Factor{Scope: f.Factors[j].Scope, Table: t}
+		if err == nil {
+			m.Factors[j].Scope = item.Scope.positions
+			m.Factors[j].Table, err = item.table(m, &left)
+		}
+		if err != nil {
+			return fmt.Errorf("factor %d%s (%s): %w", j, over(m, m.Factors[j].Scope), position(data, f.places.factors[j]), err)
+		}
 	}
-	return m, m.Validate()
+	return nil
+}
+
+// over names the variables of a scope that is known, if they have names.
+func over(m *factorgraph.Model, scope []int) string {
+	if len(scope) == 0 || m.Names == nil {
+		return ""
+	}
+	return " over " + strings.Join(describeScope(m, scope), ", ")
+}
+
+// names is an error of the labels of a model, with the place of the variable whose name or states are there twice.
+func (f *file) names(data []byte, err error) error {
+	seen := map[string]int{}
+	for i, v := range f.Variables {
+		first, twice := seen[v.Name]
+		if twice && v.Name != "" {
+			return fmt.Errorf("variable %d (%s): %w, first at %s", i, position(data, f.places.variables[i]), err,
+				position(data, f.places.variables[first]))
+		}
+		seen[v.Name] = i
+		if _, wrong := factorgraph.NewLabels([]int{len(v.States)}, nil, [][]string{v.States}); wrong != nil {
+			return fmt.Errorf("variable %s (%s): %w", called(i, v.Name), position(data, f.places.variables[i]), err)
+		}
+	}
+	return err
+}
+
+// lines are the lines of places that increase.
+func lines(data []byte, places []int) []int {
+	list := make([]int, len(places))
+	line, counted := 1, 0
+	for k, place := range places {
+		line += bytes.Count(data[counted:place], []byte("\n"))
+		list[k], counted = line, place
+	}
+	return list
 }
 
 // variables reads the variables' domains and names into m.
-func (f *file) variables(m *factorgraph.Model, l Limits) error {
+func (f *file) variables(m *factorgraph.Model, data []byte, l Limits) error {
 	if slices.ContainsFunc(f.Variables, func(v variable) bool { return v.Name != "" }) {
 		m.Names = make([]string, len(f.Variables))
 	}
@@ -115,28 +214,44 @@ func (f *file) variables(m *factorgraph.Model, l Limits) error {
 		m.States = make([][]string, len(f.Variables))
 	}
 	for i, v := range f.Variables {
-		switch {
-		case v.Domain == nil && v.States == nil:
-			return modelError("variable %d: neither a domain nor states", i)
-		case v.Domain == nil:
-			m.Domains[i] = len(v.States)
-		default:
-			m.Domains[i] = *v.Domain
-		}
-		switch d := m.Domains[i]; {
-		case d < 1:
-			return modelError("variable %d: domain of size %d, at least 1 is needed", i, d)
-		case d > l.Domain:
-			return fmt.Errorf("%w: variable %d: domain of size %d, at most %d is read", ErrLimit, i, d, l.Domain)
-		case v.States != nil && len(v.States) != d:
-			return modelError("variable %d: %d states, the domain is of size %d", i, len(v.States), d)
-		}
 		if m.Names != nil {
 			m.Names[i] = v.Name
 		}
-		if m.States != nil {
-			m.States[i] = v.States
+		if err := v.values(m, i, l); err != nil {
+			return fmt.Errorf("variable %s (%s): %w", called(i, v.Name), position(data, f.places.variables[i]), err)
 		}
+	}
+	return nil
+}
+
+// called is a variable in a sentence.
+func called(i int, name string) string {
+	if name == "" {
+		return strconv.Itoa(i)
+	}
+	return strconv.Quote(nearest.Short(name))
+}
+
+// values reads the domain and the states of variable i into m.
+func (v *variable) values(m *factorgraph.Model, i int, l Limits) error {
+	switch {
+	case v.Domain == nil && v.States == nil:
+		return modelError("neither a domain nor states")
+	case v.Domain == nil:
+		m.Domains[i] = len(v.States)
+	default:
+		m.Domains[i] = *v.Domain
+	}
+	switch d := m.Domains[i]; {
+	case d < 1:
+		return modelError("domain of size %d, at least 1 is needed", d)
+	case d > l.Domain:
+		return fmt.Errorf("%w: domain of size %d, at most %d is read", ErrLimit, d, l.Domain)
+	case v.States != nil && len(v.States) != d:
+		return modelError("%d states, the domain is of size %d", len(v.States), d)
+	}
+	if m.States != nil {
+		m.States[i] = v.States
 	}
 	return nil
 }

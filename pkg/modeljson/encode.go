@@ -64,13 +64,10 @@ func line(b *bufio.Writer, i int, v any) error {
 }
 
 func encodeFactor(f factorgraph.Factor) factor {
-	out := factor{Scope: f.Scope}
-	if out.Scope == nil {
-		out.Scope = []int{}
-	}
+	out := factor{Scope: &scope{positions: append([]int{}, f.Scope...)}}
 	switch t := f.Table.(type) {
 	case *tensor.Dense:
-		out.Dense = &dense{Values: t.Data}
+		out.Dense = &dense{Values: &table{values: append([]float64{}, t.Data...)}}
 	case *tensor.CP:
 		out.CP = &cp{Weights: append([]float64{}, t.Weights...), Vectors: make([][]decimal.Floats, len(t.Vectors))}
 		for pos, v := range t.Vectors {

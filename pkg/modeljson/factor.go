@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -17,17 +18,14 @@ type room struct {
 	numbers int // of factors of low rank, which are written out
 }
 
-// table decodes the one form a factor has, and takes its room from left.
-func (f *factor) table(domains []int, left *room) (tensor.Tensor, error) {
-	if f.Scope == nil {
-		return nil, syntaxError("the field scope is missing")
-	}
-	dims := make([]int, len(f.Scope))
-	for pos, v := range f.Scope {
-		if v < 0 || v >= len(domains) {
-			return nil, modelError("scope position %d: variable %d, the model has %d", pos, v, len(domains))
+// table decodes the one form a factor of m has, and takes its room from left.
+func (f *factor) table(m *factorgraph.Model, left *room) (tensor.Tensor, error) {
+	dims := make([]int, len(f.Scope.positions))
+	for pos, v := range f.Scope.positions {
+		if v < 0 || v >= len(m.Domains) {
+			return nil, modelError("scope position %d: variable %d, the model has %d", pos, v, len(m.Domains))
 		}
-		dims[pos] = domains[v]
+		dims[pos] = m.Domains[v]
 	}
 	forms := 0
 	for _, have := range []bool{f.Dense != nil, f.CP != nil, f.Symmetric != nil, f.SymmetryCP != nil, f.LowRank != nil} {
@@ -42,7 +40,10 @@ func (f *factor) table(domains []int, left *room) (tensor.Tensor, error) {
 		if f.Dense.Values == nil {
 			return nil, syntaxError("the field values is missing")
 		}
-		return &tensor.Dense{Shape: dims, Data: f.Dense.Values}, nil
+		if err := f.Dense.Values.fit(dims, describeScope(m, f.Scope.positions)); err != nil {
+			return nil, err
+		}
+		return &tensor.Dense{Shape: dims, Data: f.Dense.Values.values}, nil
 	case f.CP != nil:
 		return f.CP.tensor(dims)
 	case f.LowRank != nil:

@@ -48,7 +48,12 @@ type file struct {
 	Bayes       bool       `json:"bayes,omitempty"`
 	Variables   []variable `json:"variables"`
 	Factors     []factor   `json:"factors"`
+
+	places places
 }
+
+// places are where the items of the two lists begin in the text.
+type places struct{ variables, factors []int }
 
 type variable struct {
 	Name   string   `json:"name,omitempty"`
@@ -58,7 +63,7 @@ type variable struct {
 
 // factor has exactly one of the five forms.
 type factor struct {
-	Scope      []int       `json:"scope"`
+	Scope      *scope      `json:"scope"`
 	Dense      *dense      `json:"dense,omitempty"`
 	CP         *cp         `json:"cp,omitempty"`
 	Symmetric  *symmetric  `json:"symmetric,omitempty"`
@@ -67,7 +72,7 @@ type factor struct {
 }
 
 type dense struct {
-	Values decimal.Floats `json:"values"` // last scope variable fastest
+	Values *table `json:"values"` // last scope variable fastest
 }
 
 type cp struct {

@@ -18,22 +18,33 @@ type walker struct {
 	data  []byte
 	at    int
 	stack []place
+	found places
 }
 
-// quick reports whether scan accepts a document. False decides nothing: scan then finds the error, or none. A document
-// that is not JSON at all may pass: decoding it fails.
-func quick(data []byte) bool {
+// quick reports whether scan accepts a document, and returns the same places. False decides nothing: scan then finds the error, or none.
+// A document that is not JSON at all may pass: decoding it fails.
+func quick(data []byte) (places, bool) {
 	w := walker{data: data, stack: append(make([]place, 0, maxDepth+2), place{key: -1, depth: -1})}
 	started := false
 	for {
 		w.blanks()
 		if w.at == len(data) {
-			return started && len(w.stack) == 1
+			return w.found, started && len(w.stack) == 1
 		}
 		if started && len(w.stack) == 1 || !w.token() || len(w.stack) > maxDepth {
-			return false
+			return places{}, false
 		}
 		started = true
+	}
+}
+
+// note keeps the place of an item of one of the two lists.
+func (p *places) note(at int, variable, factor bool) {
+	if variable {
+		p.variables = append(p.variables, at)
+	}
+	if factor {
+		p.factors = append(p.factors, at)
 	}
 }
 
@@ -63,6 +74,9 @@ func (w *walker) token() bool {
 	top.value = false
 	switch c {
 	case '{':
+		if !top.object && top.depth == 1 && len(w.stack) == 3 {
+			w.found.note(w.at-1, top.key == keyNumbers["variables"], top.key == keyNumbers["factors"])
+		}
 		w.stack = append(w.stack, place{object: true, key: -1})
 	case '[':
 		inner := place{key: top.key, depth: 1}
@@ -131,8 +145,12 @@ func (w *walker) word(from int) bool {
 // keyNumbers numbers the names of the format.
 var keyNumbers = func() map[string]int {
 	out := map[string]int{}
-	for name := range keys {
-		out[name] = len(out)
+	for _, list := range fields {
+		for _, name := range list {
+			if _, known := out[name]; !known {
+				out[name] = len(out)
+			}
+		}
 	}
 	return out
 }()

@@ -70,7 +70,11 @@ func TestCompetitionFiles(t *testing.T) {
 		if err := Write(&b, m); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if back, err := Read(&b, Limits{}); err != nil || !reflect.DeepEqual(back, m) {
+		back, err := Read(&b, Limits{})
+		if err == nil {
+			back.Lines, m.Lines = nil, nil
+		}
+		if err != nil || !reflect.DeepEqual(back, m) {
 			t.Errorf("%s: not the same after writing and reading: %v", name, err)
 		}
 		checkBeside(t, path, m.Domains)

@@ -42,6 +42,9 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		back, err := Read(&b, Limits{})
+		if err == nil {
+			back.Lines, m.Lines = nil, nil
+		}
 		if err != nil || !reflect.DeepEqual(back, m) {
 			t.Fatalf("%+v came back as %+v, %v", m, back, err)
 		}

@@ -152,28 +152,33 @@ func (p *modelReader) contents() error {
 		for pos, v := range f.Scope {
 			shape[pos] = p.m.Domains[v]
 		}
-		data, err := p.table(j, shape)
+		data, line, err := p.table(j, shape)
 		if err != nil {
 			return err
 		}
 		t := &p.tables.Make(1)[0]
 		t.Shape, t.Data = shape, data
 		f.Table = t
+		if p.m.Bayes {
+			p.m.Lines = append(p.m.Lines, line)
+		}
 	}
 	return nil
 }
 
-func (p *modelReader) table(j int, shape []int) ([]float64, error) {
+// table reads the entries of a factor, and the line on which it begins.
+func (p *modelReader) table(j int, shape []int) (entries []float64, line int, err error) {
 	said, err := p.s.integer(place{"the length of factor %d's table", j, 0})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	line = p.s.line
 	size := decimal.Entries(shape)
 	switch {
 	case said != size && size < math.MaxInt:
-		return nil, p.s.fail(ErrModel, "factor %d: %d entries, its scope needs %d", j, said, size)
+		return nil, 0, p.s.fail(ErrModel, "factor %d: %d entries, its scope needs %d", j, said, size)
 	case size > p.left:
-		return nil, p.s.fail(ErrLimit, "factor %d: its scope needs %s entries, at most %d are read in all tables together",
+		return nil, 0, p.s.fail(ErrLimit, "factor %d: its scope needs %s entries, at most %d are read in all tables together",
 			j, decimal.EntriesText(size), p.l.Entries)
 	}
 	p.left -= size
@@ -183,15 +188,15 @@ func (p *modelReader) table(j int, shape []int) ([]float64, error) {
 		v, err := p.s.number(what)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, 0, err
 		case v < 0:
-			return nil, p.s.fail(ErrModel, "factor %d: entry %d is %v, a probability model needs at least 0", j, i, v)
+			return nil, 0, p.s.fail(ErrModel, "factor %d: entry %d is %v, a probability model needs at least 0", j, i, v)
 		}
 		zero = zero && v == 0
 		data = append(data, v)
 	}
 	if zero {
-		return nil, p.s.fail(ErrModel, "factor %d: all entries are 0", j)
+		return nil, 0, p.s.fail(ErrModel, "factor %d: all entries are 0", j)
 	}
-	return slices.Clip(data), nil
+	return slices.Clip(data), line, nil
 }

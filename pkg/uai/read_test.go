@@ -36,7 +36,7 @@ func TestReadAccepts(t *testing.T) {
 		}
 	}
 	bayes, err := Read(strings.NewReader("BAYES 1 2 1 1 0 2 0.25 0.75"), Limits{})
-	if err != nil || !bayes.Bayes {
+	if err != nil || !bayes.Bayes || !reflect.DeepEqual(bayes.Lines, []int{1}) {
 		t.Errorf("BAYES: %+v, %v", bayes, err)
 	}
 	empty, err := Read(strings.NewReader("MARKOV 0 0"), Limits{})

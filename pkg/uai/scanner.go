@@ -165,6 +165,9 @@ func (s *scanner) end() error {
 	case err != nil:
 		return err
 	}
+	if word := string(s.word); strings.EqualFold(word, "MARKOV") || strings.EqualFold(word, "BAYES") {
+		return s.fail(ErrModel, "%s after the end: a second model begins here, and a file has one", s.quoted())
+	}
 	return s.fail(ErrSyntax, "%s after the end", s.quoted())
 }
 

@@ -38,6 +38,8 @@ type Model struct {
 	States  [][]string `msgpack:"states,omitempty"` // per variable one per value, or null
 	Factors factors    `msgpack:"factors"`          // a list of factorgraph.Factor
 	Bayes   bool       `msgpack:"bayes,omitempty"`
+	Aliases []string   `msgpack:"aliases,omitempty"` // per variable a second name under which it is found, "" for none
+	Lines   []int      `msgpack:"lines,omitempty"`   // per factor the line of its file, for warnings; 0 for none
 }
 
 // factors are encoded and decoded one at a time, as a scope and a table each.
@@ -144,7 +146,9 @@ func NewModel(m *factorgraph.Model) (*Model, error) {
 			return nil, codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
 		}
 	}
-	return &Model{Domains: m.Domains, Names: m.Names, States: m.States, Bayes: m.Bayes, Factors: m.Factors}, nil
+	return &Model{
+		Domains: m.Domains, Names: m.Names, States: m.States, Factors: m.Factors, Bayes: m.Bayes, Aliases: m.Aliases, Lines: m.Lines,
+	}, nil
 }
 
 // Decode returns the factor graph, after checking domains, names, scopes (in range, no repetition),
@@ -153,7 +157,9 @@ func (b *Model) Decode() (*factorgraph.Model, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
-	return &factorgraph.Model{Domains: b.Domains, Names: b.Names, States: b.States, Bayes: b.Bayes, Factors: b.Factors}, nil
+	return &factorgraph.Model{
+		Domains: b.Domains, Names: b.Names, States: b.States, Factors: b.Factors, Bayes: b.Bayes, Aliases: b.Aliases, Lines: b.Lines,
+	}, nil
 }
 
 // check makes the checks of Decode.
@@ -165,6 +171,12 @@ func (b *Model) check() error {
 	}
 	if err := checkNames(b.Domains, b.Names, b.States); err != nil {
 		return err
+	}
+	if len(b.Aliases) != 0 && len(b.Aliases) != len(b.Domains) {
+		return codec.Invalid("aliases", "%d aliases for %d variables", len(b.Aliases), len(b.Domains))
+	}
+	if len(b.Lines) != 0 && len(b.Lines) != len(b.Factors) {
+		return codec.Invalid("lines", "%d lines for %d factors", len(b.Lines), len(b.Factors))
 	}
 	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
 	for j := range b.Factors {

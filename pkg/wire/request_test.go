@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,5 +71,36 @@ func TestDigestOfGraph(t *testing.T) {
 	}
 	if _, _, err := EncodeGraph(&Graph{}); fault.CodeOf(err) != fault.BadInput {
 		t.Error(err)
+	}
+}
+
+// TestLines: the lines of a model's tables arrive, one for each factor or none, and so do aliases of its variables.
+func TestLines(t *testing.T) {
+	table := &tensor.Dense{Shape: []int{1}, Data: []float64{1}}
+	for _, c := range []struct {
+		lines   []int
+		aliases []string
+		wrong   string
+	}{
+		{}, {[]int{7}, []string{"a"}, ""}, {[]int{7, 8}, nil, "2 lines for 1 factors"}, {nil, []string{"a", "b"}, "2 aliases for 1 variables"},
+	} {
+		graph := &Graph{Model: &Model{
+			Domains: []int{1}, Bayes: true, Lines: c.lines, Aliases: c.aliases, Factors: factors{{Scope: []int{0}, Table: table}},
+		}}
+		data, _, err := EncodeGraph(graph)
+		if err == nil {
+			graph = new(Graph)
+			err = Decode(data, graph)
+		}
+		if c.wrong == "" && err == nil {
+			m, err := graph.Model.Decode()
+			if err != nil || !slices.Equal(m.Lines, c.lines) || !slices.Equal(m.Aliases, c.aliases) {
+				t.Errorf("%v became %v, %v", c.lines, m, err)
+			}
+			continue
+		}
+		if c.wrong == "" || err == nil || !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%v: %v", c.lines, err)
+		}
 	}
 }

@@ -14,10 +14,13 @@ const (
 	longName        = 80 // bytes of a name that are repeated
 )
 
-// Suggest is the end of an error about a name: the nearest of the names, or else a list, whole if it is short.
+// Suggest is the end of an error about a name: the nearest of the names, and the list if it is short; without a near name the list, or
+// its beginning.
 func Suggest(name string, names, list []string) string {
 	near := nearest(name, names)
 	switch {
+	case len(near) > 0 && len(list) > 0 && len(list) <= mostListed:
+		return ": did you mean " + enumerate(near, "or") + "? There are " + enumerate(list, "and")
 	case len(near) > 0:
 		return ": did you mean " + enumerate(near, "or") + "?"
 	case len(list) > mostListed:

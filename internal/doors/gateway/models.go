@@ -98,7 +98,7 @@ func (c *call) registered(ctx context.Context, name string, request *wire.Reques
 // labelBytes estimates the memory of the labels of a model.
 func labelBytes(m *factorgraph.Model) int64 {
 	n := int64(8 * len(m.Domains))
-	for _, name := range m.Names {
+	for _, name := range slices.Concat(m.Names, m.Aliases) {
 		n += 64 + int64(len(name))
 	}
 	for _, of := range m.States {

@@ -31,6 +31,7 @@ func TestNamesTravel(t *testing.T) {
 	r.must(err)
 	m.Names = []string{"a", "b", "", "d"}
 	m.States = [][]string{{"no", "yes"}, {"no", "yes"}, nil, {"cold", "warm"}}
+	m.Aliases = []string{"", "Is it so?", "", "Weather"}
 	body, err := wire.NewRequest(m, query.Query{
 		Evid: "b=yes", Named: &query.ByName{Targets: []string{"2", "a"}, Joint: []string{"d", "a"}},
 	}, query.Query{})
@@ -67,6 +68,12 @@ func TestNamesTravel(t *testing.T) {
 		sum := one.Joint.P[1] + one.Joint.P[3] // a = yes
 		if p := posteriors["a"]["yes"]; math.Abs(sum-p) > 1e-12 {
 			t.Errorf("%s: P(a = yes) is %v by its joint marginal and %v by its own", w.Job, sum, p)
+		}
+		w.Job = fmt.Sprintf("aliases-%d", k)
+		w.Queries = []query.Query{{Evid: "Is it so?=yes", Named: &query.ByName{Targets: []string{"Weather"}}}}
+		r.submit(w)
+		if a := r.wait(w.Job); a.Status != wire.StatusOK || len(a.Results[0].Marginals) != 1 || a.Results[0].Marginals[0].Name != "d" {
+			t.Errorf("%s: %v, %+v", w.Job, a.Error, a.Results)
 		}
 		w.Job = fmt.Sprintf("wrong-%d", k)
 		w.Queries = []query.Query{{}, {Evid: `{"d": "warn"}`}}

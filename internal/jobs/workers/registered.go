@@ -74,13 +74,7 @@ const bytesPerVariable = 16
 
 // labelsOf returns the function that makes the labels of a model whose network is known.
 func labelsOf(p cached.Network) func() (*factorgraph.Labels, error) {
-	return func() (*factorgraph.Labels, error) {
-		n, err := message.DecodeNames(p.Names)
-		if err != nil {
-			return nil, err
-		}
-		return factorgraph.NewLabels(p.Domains, n.Variables, n.States)
-	}
+	return func() (*factorgraph.Labels, error) { return message.DecodeLabels(p.Names, p.Domains) }
 }
 
 // build makes a model's network for some queries and stores it as a blob.
@@ -88,7 +82,7 @@ func (w *Reparam) build(
 	ctx context.Context, owner string, model *factorgraph.Model, s query.Settings, queries []query.Query,
 ) (cached.Network, error) {
 	domains := model.Domains // the model itself is not kept
-	names, err := message.EncodeNames(query.Names{Variables: model.Names, States: model.States})
+	names, err := message.EncodeNames(model)
 	if err != nil {
 		return cached.Network{}, fault.Wrap(fault.Internal, err)
 	}

@@ -2,8 +2,9 @@ package bayesnet
 
 // BIF, the interchange format of JavaBayes, as bnlearn, pgmpy and aGrUM write it.
 //
-// Rows name the states of the parents. A list after `table` has the node slowest and the last parent fastest (JavaBayes, pgmpy,
-// aGrUM agree), and for a node without parents that is its distribution. `default` stands for the rows that are not there.
+// Rows name the states of the parents. States may be intervals without quotes, as (0,20] and [0;20[. A list after `table` has the node
+// slowest and the last parent fastest (JavaBayes, pgmpy, aGrUM agree), and for a node without parents that is its distribution. `default`
+// stands for the rows that are not there.
 
 import (
 	"fmt"
@@ -28,6 +29,7 @@ func ReadBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		at := p.at
 		switch word := p.word(); word {
 		case "network":
+			p.begin(at, "network")
 			p.name()
 			p.expect('{', "after network")
 			for !p.take('}') && p.err == nil {
@@ -115,7 +117,7 @@ func (p *network) discrete(what, name string, code fault.Code) int {
 func (p *network) list(what, name string, said int) []string {
 	p.peek()
 	at := p.at
-	states, ok := p.labels('}', said)
+	states, ok := p.labels('}', said, nil)
 	if !ok {
 		p.fail(at, uai.ErrModel, "%s %s has %d states, %d are announced", what, quoted(name), len(states), said)
 	}
@@ -139,48 +141,6 @@ func (p *network) count(name string) int {
 	return n
 }
 
-// labels reads names up to the closing character: between commas, where these make n of them, else word by word. So a
-// name may have blanks in it where commas divide.
-func (p *network) labels(end byte, n int) ([]string, bool) {
-	stops := ",;\"{}"
-	if end == ')' {
-		stops = ",;\")"
-	}
-	var parts [][]string
-	words := 0
-	for open := false; !p.take(end) && p.err == nil; {
-		if p.take(',') {
-			open = false
-			continue
-		}
-		if !open {
-			parts, open = append(parts, nil), true
-		}
-		c := p.peek()
-		at := p.at
-		name := p.nameTo(stops)
-		if name == "" && c != '"' {
-			p.wanted("a name", "in a list of states")
-			return nil, true
-		}
-		if words >= n+p.domain {
-			p.fail(at, uai.ErrLimit, "a list of more than %d names", p.domain)
-			return nil, true
-		}
-		parts[len(parts)-1] = append(parts[len(parts)-1], name)
-		words++
-	}
-	list := make([]string, 0, words)
-	for _, part := range parts {
-		if len(parts) == n {
-			list = append(list, strings.Join(part, " "))
-		} else {
-			list = append(list, part...)
-		}
-	}
-	return list, len(list) == n
-}
-
 // distribution reads the table of a node.
 func (p *bif) distribution(at int) {
 	rows := p.rows(at)
@@ -191,8 +151,9 @@ func (p *bif) distribution(at int) {
 		p.peek()
 		from := p.at
 		if p.take('(') {
-			if states, ok := p.labels(')', len(rows.scope)-1); !ok {
-				p.fail(from, uai.ErrModel, "node %s: a row names %d states, it has %d parents", p.called(rows.child()), len(states), len(rows.scope)-1)
+			if states, ok := p.labels(')', len(rows.scope)-1, rows.isState); !ok {
+				p.fail(from, uai.ErrModel, "node %s: a row names %d states, it has %d parents",
+					p.called(rows.child()), len(states), len(rows.scope)-1)
 			} else if r := rows.named(from, states); p.err == nil {
 				rows.fill(from, r)
 			}
@@ -266,6 +227,12 @@ type rows struct {
 }
 
 func (r *rows) child() int { return r.scope[len(r.scope)-1] }
+
+// isState reports whether a parent has a state of this name.
+func (r *rows) isState(parent int, name string) bool {
+	_, ok := r.n.values[r.scope[parent]][name]
+	return ok
+}
 
 // named is the row of these states of the parents.
 func (r *rows) named(at int, states []string) (row int) {

@@ -2,6 +2,7 @@ package bayesnet
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -116,7 +117,7 @@ func TestBIFErrors(t *testing.T) {
 			`node "b" is given by the function "noisy max", rows of numbers are read`,
 		},
 		{head + a + "probability ( b | c ) {", `line 6, column 19: invalid model: no node has the name "c"`},
-		{head + a + a, `line 6, column 1: invalid model: node "a" has a table already`},
+		{head + a + a, `line 6, column 1: invalid model: node "a" has two tables, the first on line 5`},
 		{head + a + "probability ( b | b ) { table 1 0 0 1; }", `node "b": "b" is twice among the node and its parents`},
 		{
 			head + a + "probability ( b ) { table 0.5; }",
@@ -134,7 +135,8 @@ func TestBIFErrors(t *testing.T) {
 		{head + a + "probability ( b ) { table 0.5, 0.5", `node "b", after 2 numbers: the file ends where ';' is needed`},
 		{head + "/* " + a, `line 5, column 1: syntax error: a comment without end`},
 		{head + "variable \"c", `line 5, column 10: syntax error: a quote without end`},
-		{head + "probability (a | b) { default 1 0; } probability (b | a) { default 1 0; }", `is its own ancestor`},
+		{head + "probability (a | b) { default 1 0; } probability (b | a) { default 1 0; }",
+			`line 3, column 1: invalid model: node "a" is its own ancestor: a → b → a`},
 	} {
 		text, want := c[0], c[1]
 		_, err := ReadBIF(strings.NewReader(text), uai.Limits{})
@@ -179,13 +181,6 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 }
 
-func TestLatin1(t *testing.T) {
-	m, err := ReadBIF(strings.NewReader("variable s\xf8 { type discrete [1] { \xe5r }; } probability (s\xf8) { table 1; }"), uai.Limits{})
-	if err != nil || m.Names[0] != "sø" || m.States[0][0] != "år" {
-		t.Error(m, err)
-	}
-}
-
 // TestWhatIsPassedOverIsBounded: an unclosed block is refused long before the end of the file, and lists take no memory.
 func TestWhatIsPassedOverIsBounded(t *testing.T) {
 	braces, names := strings.Repeat("{", mostSkipped+2), strings.Repeat("a ", 2<<20)
@@ -199,6 +194,53 @@ func TestWhatIsPassedOverIsBounded(t *testing.T) {
 	} {
 		if _, err := read(strings.NewReader(text), uai.Limits{}); !errors.Is(err, uai.ErrLimit) || fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+}
+
+// TestCyclesAreShown: a cycle is shown as a path along its arcs, from a parent to its child, without nodes beside it.
+func TestCyclesAreShown(t *testing.T) {
+	node := func(name string, parents ...string) string {
+		text := "probability ( " + name
+		for k, parent := range parents {
+			text += []string{" | ", ", "}[min(k, 1)] + parent
+		}
+		return text + " ) { default 1; }\n"
+	}
+	declared := func(names ...string) (text string) {
+		for _, name := range names {
+			text += "variable " + name + " { type discrete [ 1 ] { x }; }\n"
+		}
+		return text
+	}
+	long, names := "", []string{}
+	for k := range 20 {
+		names = append(names, fmt.Sprintf("n%d", k))
+		long += node(fmt.Sprintf("n%d", k), fmt.Sprintf("n%d", (k+19)%20))
+	}
+	for text, want := range map[string]string{
+		declared("r", "a", "b", "c", "d") + node("r") + node("a", "r", "c") + node("b", "r", "a") + node("c", "b") +
+			node("d", "a", "c"): "a → b → c → a",
+		declared("a") + node("a", "a"): "is twice among the node and its parents",
+		declared(names...) + long:      "n0 → n1 → n2 → n3 → n4 → n5 → n6 → n7 → n8 → n9 → n10 → n11 → … → n0",
+	} {
+		_, err := ReadBIF(strings.NewReader(text), uai.Limits{})
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestStatesAreListed: an error about a state that there is not lists all if they are few.
+func TestStatesAreListed(t *testing.T) {
+	const head = "variable a { type discrete [ 3 ] { low, mid, high }; }\nvariable b { type discrete [ 2 ] { no, yes }; }\n"
+	for text, want := range map[string]string{
+		head + "probability ( b | a ) { (lov) 1, 0; }": `node "a" has no state "lov": did you mean "low"? There are "low", "mid" and "high"`,
+		head + "probability ( b | a ) { (xxx) 1, 0; }": `node "a" has no state "xxx": there are "low", "mid" and "high"`,
+		head + "probability ( b | aa ) { (x) 1, 0; }":  `no node has the name "aa": did you mean "a"?`,
+	} {
+		if _, err := ReadBIF(strings.NewReader(text), uai.Limits{}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

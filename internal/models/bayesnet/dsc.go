@@ -25,6 +25,7 @@ func ReadDSC(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		at := p.at
 		switch word := p.word(); word {
 		case "belief":
+			p.begin(at, "belief network")
 			if p.word() != "network" {
 				p.wanted("network", "after belief")
 			}
@@ -79,10 +80,15 @@ func (p *dsc) declaration(at int) {
 	name := p.name()
 	p.expect('{', "after node %s", quoted(name))
 	var states []string
+	display := ""
 	for !p.take('}') && p.err == nil {
 		p.peek()
 		from := p.at
 		switch p.word() {
+		case "name":
+			p.assigned()
+			display = p.name()
+			p.skip(';', "node %s", quoted(name))
 		case "type":
 			if states != nil {
 				p.fail(from, uai.ErrSyntax, "node %s has two types", quoted(name))
@@ -99,6 +105,7 @@ func (p *dsc) declaration(at int) {
 		}
 	}
 	p.node(at, name, states)
+	p.alias(at, len(p.m.Domains)-1, display)
 }
 
 // assigned passes a colon or an equals sign, if one is there.
@@ -206,7 +213,11 @@ func WriteDSC(to io.Writer, m *factorgraph.Model) error {
 	names := each(dscName, w.names)
 	for v, name := range names {
 		states := strings.Join(each(inQuotes, w.states[v]), ", ")
-		fmt.Fprintf(w, "node %s {\n  type : discrete [ %d ] = { %s };\n}\n", name, len(w.states[v]), states)
+		fmt.Fprintf(w, "node %s {\n", name)
+		if display := w.display(v); display != w.names[v] {
+			fmt.Fprintf(w, "  name : %s;\n", inQuotes(display))
+		}
+		fmt.Fprintf(w, "  type : discrete [ %d ] = { %s };\n}\n", len(w.states[v]), states)
 	}
 	w.distributions(names, "", ") : ", func(_, x int) string { return strconv.Itoa(x) })
 	return w.close()

@@ -142,7 +142,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{ReadXMLBIF, vars + `<DEFINITION><FOR>a</FOR><TABLE>1</TABLE></DEFINITION></NETWORK></BIF>`, `node "a": 1 numbers, 2 are needed`},
 		{ReadXMLBIF, `<BIF><NETWORK><VARIABLE TYPE="decision"><NAME>d</NAME></VARIABLE></NETWORK></BIF>`, `"d" is of the kind decision`},
 		{ReadXMLBIF, `<BIF><NETWORK><VARIABLE></VARIABLE></NETWORK></BIF>`, `a VARIABLE needs one NAME`},
-		{ReadXMLBIF, `<?xml version="1.0" encoding="UTF-16"?><BIF/>`, `the encoding UTF-16 is not read`},
+		{ReadXMLBIF, `<?xml version="1.0" encoding="Shift_JIS"?><BIF>` + "\xe4</BIF>", `its encoding "Shift_JIS" is not read`},
 		{ReadXMLBIF, `<smile/>`, `the element "smile" where bif is needed`},
 		{ReadDSC, types, `dsc: line 2, column 1: invalid model: node "b" has no table`},
 		{ReadDSC, types + "probability(b | a) { (0): 0.5, 0.5; }", `line 4, column 1: invalid model: node "b": no row for (a = y)`},

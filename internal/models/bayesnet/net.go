@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -31,11 +32,13 @@ func ReadNET(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		at := p.at
 		switch word := p.word(); {
 		case word == "net" && !open:
+			p.begin(at, "net")
 			p.expect('{', "after net")
 			for !p.take('}') && p.err == nil {
 				p.attribute("net", nil)
 			}
 		case word == "class" && !open:
+			p.begin(at, "class")
 			p.name()
 			p.expect('{', "after class")
 			open = true
@@ -126,7 +129,7 @@ func (p *net) value(where string, list *[]string) {
 // declaration reads a node.
 func (p *net) declaration(at int) {
 	id := p.name()
-	name, where := id, "node "+quoted(id)
+	name, label, where := id, "", "node "+quoted(id)
 	var states, values []string
 	stated, subtype := false, ""
 	p.expect('{', "%s", where)
@@ -142,6 +145,8 @@ func (p *net) declaration(at int) {
 				values = list
 			case "subtype":
 				subtype = strings.Join(list, " ")
+			case "label":
+				label = strings.Join(list, " ")
 			case named:
 				name = strings.Join(list, " ")
 			}
@@ -152,14 +157,16 @@ func (p *net) declaration(at int) {
 	} else if !stated {
 		states = make([]string, len(values))
 	}
-	if _, twice := p.ids[id]; twice {
-		p.fail(at, uai.ErrModel, "%s is there twice", where)
+	if v, twice := p.ids[id]; twice {
+		p.twice(at, id, v)
+		return
 	}
 	p.ids[id] = len(p.m.Domains)
 	if subtype == "number" && len(values) == len(states) && strings.Join(states, "") == "" {
 		states = values // labels are optional: without them numbers are names
 	}
 	p.node(at, name, states)
+	p.alias(at, len(p.m.Domains)-1, label)
 }
 
 // potential reads the table of a node.
@@ -167,7 +174,7 @@ func (p *net) potential(at int) {
 	scope, t := p.opened(at, "potential", func(at int, name string) int {
 		v, ok := p.ids[name]
 		if !ok {
-			p.fail(at, uai.ErrModel, "no node has the name %s", quoted(name))
+			p.fail(at, uai.ErrModel, "no node has the name %s%s", quoted(name), nearest.Suggest(name, p.m.Names, nil))
 		}
 		return v
 	})
@@ -252,8 +259,11 @@ func WriteNET(to io.Writer, m *factorgraph.Model) error {
 	w.WriteString("net\n{\n}\n")
 	for v, id := range ids {
 		fmt.Fprintf(w, "node %s\n{\n", id)
+		if label := w.display(v); label != id {
+			fmt.Fprintf(w, "  label = %s;\n", inQuotes(label))
+		}
 		if id != w.names[v] {
-			fmt.Fprintf(w, "  label = %s;\n  %s = %s;\n", inQuotes(w.names[v]), named, inQuotes(w.names[v]))
+			fmt.Fprintf(w, "  %s = %s;\n", named, inQuotes(w.names[v]))
 		}
 		fmt.Fprintf(w, "  states = (%s);\n}\n", strings.Join(each(inQuotes, w.states[v]), " "))
 	}

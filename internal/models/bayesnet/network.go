@@ -6,9 +6,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -27,6 +30,7 @@ type network struct {
 	domain int              // most states of a node
 	left   int              // entries that tables may still have
 	most   int              // entries that they may have together
+	begun  bool             // the word that begins a model was there
 }
 
 // spare bounds the entries of tables beyond the bytes of their file.
@@ -54,9 +58,17 @@ func (n *network) node(at int, name string, states []string) {
 		n.fail(at, uai.ErrModel, "a node without a name")
 		return
 	}
-	if _, twice := n.index[name]; twice {
-		n.fail(at, uai.ErrModel, "node %s is there twice", quoted(name))
+	if v, twice := n.index[name]; twice {
+		n.twice(at, name, v)
 		return
+	}
+	if n.garbled(at, name, "name") {
+		return
+	}
+	for _, state := range states {
+		if n.garbled(at, state, "state") {
+			return
+		}
 	}
 	if len(states) == 0 || len(states) > n.domain {
 		n.fail(at, uai.ErrModel, "node %s has %d states, 1 to %d are read", quoted(name), len(states), n.domain)
@@ -79,11 +91,45 @@ func (n *network) node(at int, name string, states []string) {
 	n.values, n.places, n.tables = append(n.values, values), append(n.places, at), append(n.tables, false)
 }
 
+// twice is the error for a node that was there before as variable v.
+func (n *network) twice(at int, name string, v int) {
+	first := 1 + strings.Count(n.text[:n.places[v]], "\n")
+	n.fail(at, uai.ErrModel, "node %s is there twice, first on line %d", quoted(name), first)
+}
+
+// begin notes that a model begins at a place: a file has one.
+func (n *network) begin(at int, what string) {
+	if n.begun {
+		n.fail(at, uai.ErrModel, "%s: a second model begins here, and a file has one", what)
+	}
+	n.begun = true
+}
+
+// garbled is an error where a name is not ASCII and the encoding of the text is not known.
+func (n *network) garbled(at int, name, what string) bool {
+	if n.undeclared && strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		n.fail(at, uai.ErrSyntax, "the %s %s is not in UTF-8, and the file does not say in which encoding it is: save it as UTF-8",
+			what, quoted(name))
+	}
+	return n.err != nil
+}
+
+// alias gives variable v its display name as a second name. It is optional in files, so an empty one is none.
+func (n *network) alias(at, v int, name string) {
+	if n.err != nil || name == "" || name == n.m.Names[v] || n.garbled(at, name, "display name") {
+		return
+	}
+	if missing := v + 1 - len(n.m.Aliases); missing > 0 {
+		n.m.Aliases = append(n.m.Aliases, make([]string, missing)...)
+	}
+	n.m.Aliases[v] = name
+}
+
 // variable returns the position of a node that was there before.
 func (n *network) variable(at int, name string) int {
 	v, ok := n.index[name]
 	if !ok {
-		n.fail(at, uai.ErrModel, "no node has the name %s", quoted(name))
+		n.fail(at, uai.ErrModel, "no node has the name %s%s", quoted(name), nearest.Suggest(name, n.m.Names, nil))
 	}
 	return v
 }
@@ -92,7 +138,8 @@ func (n *network) variable(at int, name string) int {
 func (n *network) state(at, v int, name string) int {
 	x, ok := n.values[v][name]
 	if !ok {
-		n.fail(at, uai.ErrModel, "node %s has no state %s", quoted(n.m.Names[v]), quoted(name))
+		states := n.m.States[v]
+		n.fail(at, uai.ErrModel, "node %s has no state %s%s", quoted(n.m.Names[v]), quoted(name), nearest.Suggest(name, states, states))
 	}
 	return x
 }
@@ -104,7 +151,8 @@ func (n *network) factor(at int, scope []int) bool {
 	}
 	child := scope[len(scope)-1]
 	if n.tables[child] {
-		n.fail(at, uai.ErrModel, "node %s has a table already", n.called(child))
+		first := slices.IndexFunc(n.m.Factors, func(f factorgraph.Factor) bool { return f.Scope[len(f.Scope)-1] == child })
+		n.fail(at, uai.ErrModel, "node %s has two tables, the first on line %d", n.called(child), n.m.Lines[first])
 		return false
 	}
 	n.tables[child] = true
@@ -117,6 +165,7 @@ func (n *network) factor(at int, scope []int) bool {
 		seen[v] = true
 	}
 	n.m.Factors = append(n.m.Factors, factorgraph.Factor{Scope: scope})
+	n.m.Lines = append(n.m.Lines, n.line(at))
 	return true
 }
 
@@ -183,8 +232,9 @@ func (n *network) finish() (*factorgraph.Model, error) {
 		}
 	}
 	if n.err == nil {
-		if _, v := ancestorsFirst(n.m); v >= 0 {
-			n.fail(n.places[v], uai.ErrModel, "node %s is its own ancestor", n.called(v))
+		if _, cycle := ancestorsFirst(n.m); cycle != nil {
+			v := cycle[0]
+			n.fail(n.places[v], uai.ErrModel, "node %s is its own ancestor: %s", n.called(v), n.path(cycle))
 		}
 	}
 	if n.err == nil && n.hasUnknown {
@@ -193,18 +243,38 @@ func (n *network) finish() (*factorgraph.Model, error) {
 	if n.err != nil {
 		return nil, n.err
 	}
+	if n.m.Aliases != nil {
+		n.m.Aliases = append(n.m.Aliases, make([]string, len(n.m.Domains)-len(n.m.Aliases))...)
+	}
 	if err := n.m.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", n.format, err)
 	}
 	return n.m, nil
 }
 
-// ancestorsFirst are the factors, the tables of a node's ancestors before its own, else in their order, and a variable on a directed cycle;
-// −1: there is none. Scopes end with their node.
-func ancestorsFirst(m *factorgraph.Model) (order []int, own int) {
+// mostArcs bounds the arcs of a cycle that an error shows.
+const mostArcs = 12
+
+// path shows a cycle as nodes and arrows; of a long one the first nodes and the last.
+func (n *network) path(cycle []int) string {
+	names := make([]string, 0, mostArcs+2)
+	for k, v := range cycle {
+		switch {
+		case k < mostArcs || k == len(cycle)-1:
+			names = append(names, nearest.Short(n.m.Names[v]))
+		case k == mostArcs:
+			names = append(names, "…")
+		}
+	}
+	return strings.Join(names, " → ")
+}
+
+// ancestorsFirst are the factors, the tables of a node's ancestors before its own, else in their order, and a directed cycle of
+// variables, the first again at its end; nil: there is none. Scopes end with their node.
+func ancestorsFirst(m *factorgraph.Model) (order, cycle []int) {
 	table := make([]int, len(m.Domains))
-	for j, f := range m.Factors {
-		table[f.Scope[len(f.Scope)-1]] = j
+	for j := range m.Factors {
+		table[child(m, j)] = j
 	}
 	const unseen, placed = 0, -1
 	next := make([]int, len(m.Factors)) // 1 + the parent to look at: such factors are on the stack
@@ -223,11 +293,18 @@ func ancestorsFirst(m *factorgraph.Model) (order []int, own int) {
 			next[top]++
 			switch parent := table[scope[at]]; {
 			case next[parent] > 0:
-				return nil, scope[at]
+				cycle = []int{scope[at]}
+				for k := len(stack) - 1; stack[k] != parent; k-- {
+					cycle = append(cycle, child(m, stack[k]))
+				}
+				return nil, append(cycle, scope[at])
 			case next[parent] == unseen:
 				next[parent], stack = 1, append(stack, parent)
 			}
 		}
 	}
-	return order, -1
+	return order, nil
 }
+
+// child is the variable whose table factor j is.
+func child(m *factorgraph.Model, j int) int { return m.Factors[j].Scope[len(m.Factors[j].Scope)-1] }

@@ -3,6 +3,7 @@ package bayesnet
 // The text of a file, the position in it, and the words that all formats but XML have in common.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,21 @@ type source struct {
 	text string
 	at   int
 	err  error
+
+	undeclared bool // the text is not UTF-8, and nothing says what it is: names are ASCII only
+
+	counted int // bytes whose lines are counted, and their ends of lines
+	ends    int
+}
+
+// line is the number of the line of a place, from 1. Places that only increase are counted in one walk.
+func (s *source) line(at int) int {
+	if at < s.counted {
+		s.counted, s.ends = 0, 0
+	}
+	s.ends += strings.Count(s.text[s.counted:at], "\n")
+	s.counted = at
+	return 1 + s.ends
 }
 
 // lexicon is the form of words in a format.
@@ -34,13 +50,11 @@ type lexicon struct {
 	blocks   bool     // comments between /* and */ as well
 }
 
-// newSource reads all of r. Text that is not UTF-8 is taken for Latin-1.
+// newSource reads all of r, in UTF-8 or, if a declaration of XML says so, in another encoding. In other text names must be ASCII: see
+// node.
 func newSource(l lexicon, r io.Reader, limits uai.Limits) (*source, error) {
 	format := l.format
-	most := limits.Bytes
-	if most == 0 {
-		most = mostBytes
-	}
+	most := cmp.Or(limits.Bytes, mostBytes)
 	var b strings.Builder
 	n, err := io.Copy(&b, io.LimitReader(r, most+1))
 	switch {
@@ -49,25 +63,20 @@ func newSource(l lexicon, r io.Reader, limits uai.Limits) (*source, error) {
 	case n > most:
 		return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes", format, uai.ErrLimit, most)
 	}
-	text := strings.TrimPrefix(b.String(), "\ufeff")
-	if !utf8.ValidString(text) {
-		if text = latin1(text); int64(len(text)) > most {
+	s := &source{lexicon: l, text: b.String()}
+	if !utf8.ValidString(s.text) {
+		if err := s.decode(); err != nil {
+			return nil, fault.New(fault.BadInput, "%s: %w: %w", format, uai.ErrSyntax, err)
+		}
+		if int64(len(s.text)) > most {
 			return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes in UTF-8", format, uai.ErrLimit, most)
 		}
 	}
-	return &source{lexicon: l, text: text}, nil
+	return s, nil
 }
 
 // mostBytes bounds a file where the caller does not.
 const mostBytes = 256 << 20
-
-func latin1(text string) string {
-	var b strings.Builder
-	for i := range len(text) {
-		b.WriteRune(rune(text[i]))
-	}
-	return b.String()
-}
 
 // fail notes an error at a place of the text, unless there is one already, and ends the text.
 func (s *source) fail(at int, sentinel error, format string, args ...any) {
@@ -78,7 +87,7 @@ func (s *source) fail(at int, sentinel error, format string, args ...any) {
 func (s *source) failAs(code fault.Code, at int, sentinel error, format string, args ...any) {
 	if s.err == nil {
 		before := s.text[:at]
-		line, column := 1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(before[1+strings.LastIndexByte(before, '\n'):])
+		line, column := s.line(at), 1+utf8.RuneCountInString(before[1+strings.LastIndexByte(before, '\n'):])
 		s.err = fault.New(code, "%s: line %d, column %d: %w: "+format,
 			append([]any{s.format, line, column, sentinel}, args...)...)
 	}

@@ -83,9 +83,9 @@ func (w *written) network() error {
 			return w.not("variable %d is the last one of no factor, and has no table", v)
 		}
 	}
-	var own int
-	if w.order, own = ancestorsFirst(w.m); own >= 0 {
-		return w.not("variable %d is its own ancestor", own)
+	var cycle []int
+	if w.order, cycle = ancestorsFirst(w.m); cycle != nil {
+		return w.not("variable %d is its own ancestor", cycle[0])
 	}
 	return nil
 }
@@ -122,6 +122,14 @@ func (w *written) call() error {
 	return nil
 }
 
+// display is the display name of a variable, its name if it has none.
+func (w *written) display(v int) string {
+	if v < len(w.m.Aliases) && w.m.Aliases[v] != "" {
+		return w.m.Aliases[v]
+	}
+	return w.names[v]
+}
+
 // table returns factor j as a table of probabilities.
 func (w *written) table(j int) (*tensor.Dense, error) {
 	t, ok := w.m.Factors[j].Table.(*tensor.Dense)
@@ -156,7 +164,7 @@ func notOne(t *tensor.Dense) int {
 }
 
 // child is the node whose table factor j is, parents are its parents.
-func (w *written) child(j int) int     { return w.m.Factors[j].Scope[len(w.m.Factors[j].Scope)-1] }
+func (w *written) child(j int) int     { return child(w.m, j) }
 func (w *written) parents(j int) []int { return w.m.Factors[j].Scope[:len(w.m.Factors[j].Scope)-1] }
 
 // cannot notes a name that the format has no way to write.

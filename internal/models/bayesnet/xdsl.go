@@ -5,20 +5,24 @@ package bayesnet
 // itself, and one for none. Nodes of other kinds are refused.
 
 import (
+	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// ReadXDSL reads an XDSL file. Nodes are called by their ids.
+// ReadXDSL reads an XDSL file. Nodes are called by their ids, and found by the names that GeNIe shows, too.
 func ReadXDSL(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	n, err := newNetwork(lexicon{format: "xdsl"}, r, limits)
 	if err != nil {
@@ -32,7 +36,38 @@ func ReadXDSL(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 			p.failAs(fault.Unsupported, e.at, uai.ErrModel, "the network is a dynamic one: unroll it first")
 		}
 	})
+	p.displayNames()
 	return p.finish()
+}
+
+// displayNames reads the names that GeNIe shows, in the element node of each id below extensions: they are second names.
+func (p *xdsl) displayNames() {
+	d := p.decoder()
+	var open []string // elements
+	v, known := 0, false
+	var text strings.Builder
+	for p.err == nil {
+		at := int(d.InputOffset())
+		token, err := d.Token()
+		if err != nil {
+			return // elements has read the text to its end before
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			open = append(open, strings.ToLower(t.Name.Local))
+			text.Reset()
+			if len(open) > 2 && open[1] == "extensions" && open[len(open)-1] == "node" {
+				v, known = p.ids[(&element{attr: t.Attr}).attribute("id")]
+			}
+		case xml.CharData:
+			text.Write(t)
+		case xml.EndElement:
+			if n := len(open); n > 2 && known && open[1] == "extensions" && open[n-1] == "name" && open[n-2] == "node" {
+				p.alias(at, v, strings.Join(strings.Fields(text.String()), " "))
+			}
+			open = open[:len(open)-1]
+		}
+	}
 }
 
 // xdsl reads an XDSL file.
@@ -55,8 +90,8 @@ func (p *xdsl) declaration(e *element) {
 		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is of the kind %s: cpt, deterministic and noisymax are read", quoted(id), e.name)
 		return
 	}
-	if _, twice := p.ids[id]; twice {
-		p.fail(e.at, uai.ErrModel, "node %s is there twice", quoted(id))
+	if v, twice := p.ids[id]; twice {
+		p.twice(e.at, id, v)
 		return
 	}
 	p.ids[id] = len(p.m.Domains)
@@ -97,7 +132,8 @@ func (p *xdsl) definition(e *element) {
 		for word, rest := cutWord(parents.text); word != ""; word, rest = cutWord(rest) {
 			v, ok := p.ids[word]
 			if !ok {
-				p.fail(parents.at, uai.ErrModel, "%s: no node has the id %s", where, quoted(word))
+				p.fail(parents.at, uai.ErrModel, "%s: no node has the id %s%s", where, quoted(word),
+					nearest.Suggest(word, slices.Sorted(maps.Keys(p.ids)), nil))
 				return
 			}
 			scope = append(scope, v)
@@ -268,7 +304,7 @@ func WriteXDSL(to io.Writer, m *factorgraph.Model) error {
 	for v, id := range ids { // GeNIe shows no node without a place
 		row, column := v/10, v%10
 		fmt.Fprintf(w, "      <node id=\"%s\">\n        <name>%s</name>\n        <position>%d %d %d %d</position>\n      </node>\n",
-			id, w.escaped(w.names[v]), 20+150*column, 20+90*row, 140+150*column, 80+90*row)
+			id, w.escaped(w.display(v)), 20+150*column, 20+90*row, 140+150*column, 80+90*row)
 	}
 	w.WriteString("    </genie>\n  </extensions>\n</smile>\n")
 	return w.close()

@@ -53,17 +53,32 @@ func (e *element) only(name string) (*element, bool) {
 	return list[0], len(list) == 1
 }
 
-// elements gives every element that lies directly below a path, such as bif, network, to do, one after the other, each with all that
-// is in it. Elements elsewhere are passed.
-func (s *source) elements(path []string, do func(*element)) {
-	d := xml.NewDecoder(strings.NewReader(s.text))
-	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
-		switch strings.ToLower(label) { // the text is UTF-8 by now
-		case "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252":
-			return in, nil
+// root is the name of the first element, in lower case; empty if there is none.
+func (s *source) root() string {
+	d := s.decoder()
+	for {
+		token, err := d.RawToken()
+		if err != nil {
+			return ""
 		}
-		return nil, fmt.Errorf("the encoding %s is not read", label)
+		if first, ok := token.(xml.StartElement); ok {
+			return strings.ToLower(first.Name.Local)
+		}
 	}
+}
+
+// decoder reads the text, which is UTF-8 whatever its declaration says.
+func (s *source) decoder() *xml.Decoder {
+	d := xml.NewDecoder(strings.NewReader(s.text))
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
+	return d
+}
+
+// elements gives every element that lies directly below a path, such as bif, network, to do, one after the other, each with all that
+// is in it. The path is there once. Elements elsewhere are passed.
+func (s *source) elements(path []string, do func(*element)) {
+	d := s.decoder()
+	entered := false
 	for depth := 0; s.err == nil; {
 		at := int(d.InputOffset())
 		token, err := d.Token()
@@ -75,7 +90,13 @@ func (s *source) elements(path []string, do func(*element)) {
 				left := mostKids
 				do(s.element(d, t, at, &left, 0))
 			case name == path[depth]:
-				depth++
+				if depth++; depth < len(path) {
+					break
+				}
+				if entered {
+					s.fail(at, uai.ErrModel, "a second element %s: a second model begins here, and a file has one", quoted(t.Name.Local))
+				}
+				entered = true
 			case depth == 0:
 				s.fail(at, uai.ErrSyntax, "the element %s where %s is needed", quoted(t.Name.Local), path[0])
 			default:

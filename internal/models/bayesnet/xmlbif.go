@@ -1,11 +1,12 @@
 package bayesnet
 
-// XMLBIF 0.3, as JavaBayes defined it and Weka, pgmpy and aGrUM (bifxml) write it. The numbers of a definition have the node
-// fastest, then the last of the given ones.
+// XMLBIF 0.3, as JavaBayes defined it and Weka, pgmpy and aGrUM (bifxml) write it, with the element
+// BIF around NETWORK or without. The numbers of a definition have the node fastest, then the last of the given ones.
 
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -20,7 +21,11 @@ func ReadXMLBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		return nil, err
 	}
 	p := &xmlbif{n}
+	p.text = malformedComment.ReplaceAllStringFunc(p.text, blank)
 	path := []string{"bif", "network"}
+	if p.root() == "network" {
+		path = path[1:]
+	}
 	p.elements(path, func(e *element) {
 		if e.name == "variable" && p.err == nil {
 			p.variable(e)
@@ -32,6 +37,19 @@ func ReadXMLBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		}
 	})
 	return p.finish()
+}
+
+// malformedComment is a comment that is none in XML, as pyAgrum 2.1.0 to 2.2.1 writes it into every variable.
+var malformedComment = regexp.MustCompile(`<!- [^<>]*->`)
+
+// blank is white space of the same length and lines.
+func blank(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' {
+			return r
+		}
+		return ' '
+	}, text)
 }
 
 // xmlbif reads an XMLBIF file.

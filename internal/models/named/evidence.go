@@ -14,6 +14,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/internal/base/jsontext"
+	"github.com/basetensor/basetensor/internal/base/plaintext"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -47,15 +48,15 @@ func Inline(text string) bool {
 	return strings.HasPrefix(text, "{") || strings.Contains(text, "=") || isLiterals(text)
 }
 
-// trim leaves out white space and a byte-order mark.
-func trim(text string) string { return strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")) }
+// trim leaves out white space and a byte-order mark; UTF-16 becomes UTF-8.
+func trim(text string) string { return strings.TrimSpace(plaintext.String(text)) }
 
 // Evidence returns the evidence in a text on the variables with these labels. The text is a JSON
 // object, as Values; or assignments, smoke=yes,xray=abnormal, with commas or on lines of their own;
 // or literals of a formula, 3,-7; or the observations of a .uai.evid file. Errors carry bad_input.
 func Evidence(l *factorgraph.Labels, text string) (factorgraph.Evidence, error) {
 	if !Inline(text) {
-		return uai.ReadEvidence(strings.NewReader(text), l.Domains())
+		return uai.ReadEvidence(strings.NewReader(plaintext.String(text)), l.Domains())
 	}
 	v, err := Parse(text)
 	if err != nil {

@@ -86,6 +86,11 @@ func TestCells(t *testing.T) {
 	}
 }
 
+// utf16 is ASCII text in UTF-16 with a byte-order mark.
+func utf16(text string) string {
+	return "\xff\xfe" + strings.Join(strings.Split(text, ""), "\x00") + "\x00"
+}
+
 // TestTablesAsPeopleWriteThem: the same three cases with every separator, the columns that programs add, comments and weights.
 func TestTablesAsPeopleWriteThem(t *testing.T) {
 	want := "1 [{0 1} {1 0}] | 1 [{1 1}] | 1 [{0 0}]"
@@ -99,6 +104,8 @@ func TestTablesAsPeopleWriteThem(t *testing.T) {
 		{"level;flag\r\nnormal;0,0\r\n;1,00\r\nlow;\r\n", want, Columns{}},
 		{"level\tflag\nnormal\t0\n\t1\nlow\t\n", want, Columns{}},
 		{"  level  flag \n normal\t 0\n*  1  \n  low ?\n", want, Columns{}},
+		{"level;flag\rnormal;0\r;1\rlow;\r", want, Columns{}},
+		{utf16("level\tflag\r\nnormal\t0\r\n\t1\r\nlow\t\r\n"), want, Columns{}}, // "Unicode text" of Excel
 		{",level,flag\n0,normal,0.0\n1,,1.0\n2,low,\n", want, Columns{}},
 		{"Unnamed: 0,level,flag\n0,normal,0.0\n1,,1.0\n2,low,\n", want, Columns{}},
 		{"\"level\", \"flag\"\n\"normal\", \"0\"\n, \"1\"\n\"low\",\n", want, Columns{}},
@@ -143,7 +150,7 @@ func TestTablesAsPeopleWriteThem(t *testing.T) {
 		{"level,n,NumCases\n", `column 3: no variable "NumCases"`, Columns{Weight: "n"}},
 		{"level flag\nlow 1 1 0\n", "line 2: 4 cells, the header has 2", Columns{}},
 		{"level,flag\n1,low,1\n", "line 2: 3 cells, the header has 2", Columns{}},
-		{"\xff\xfel\x00e\x00", "the text is UTF-16", Columns{}},
+		{"l\x00e\x00", "the text is in UTF-16 without a byte-order mark", Columns{}},
 		{"// nothing but a comment\n", "there is no header", Columns{}},
 	} {
 		in, err := NewReader(strings.NewReader(c.text), states(), c.columns)

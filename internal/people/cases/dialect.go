@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 const (
@@ -33,11 +31,8 @@ var separators = []rune{',', ';', '\t', ' '}
 
 // find finds the dialect that divides the header into the most names that are known. If no name is known, it is the one with the most
 // cells, white space apart.
-func find(in *bufio.Reader, isKnown func(name string) bool) (dialect, error) {
+func find(in *bufio.Reader, isKnown func(name string) bool) dialect {
 	begin := beginning(in)
-	if bytes.HasPrefix(begin, []byte("\xff\xfe")) || bytes.HasPrefix(begin, []byte("\xfe\xff")) {
-		return dialect{}, fault.New(fault.BadInput, "the text is UTF-16: UTF-8 is read")
-	}
 	found := dialect{hasComments: bytes.HasPrefix(bytes.TrimLeft(begin, " \t\r\n"), []byte("//"))}
 	best := -1
 	for _, separator := range separators {
@@ -59,7 +54,7 @@ func find(in *bufio.Reader, isKnown func(name string) bool) (dialect, error) {
 			best, found = score, tried
 		}
 	}
-	return found, nil
+	return found
 }
 
 // beginning returns the text up to the header's end or further, or all that the buffer holds.

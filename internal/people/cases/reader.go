@@ -4,7 +4,6 @@ package cases
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/internal/base/plaintext"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -62,14 +62,12 @@ type observed struct{ column, variable int }
 // or position, unless columns says that it is none. Errors carry bad_input and name the column.
 func NewReader(r io.Reader, labels *factorgraph.Labels, columns Columns) (*Reader, error) {
 	limited := &counter{r: r}
-	buffered := bufio.NewReaderSize(limited, 1<<16)
-	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
-		buffered.Discard(3)
-	}
-	form, err := find(buffered, columns.known(labels))
+	text, err := plaintext.Reader(limited)
 	if err != nil {
 		return nil, err
 	}
+	buffered := bufio.NewReaderSize(text, 1<<16)
+	form := find(buffered, columns.known(labels))
 	in := &Reader{in: form.reader(buffered), bytes: limited, weight: -1, reading: reading{
 		dialect: form, labels: labels, missing: slices.Concat(missing, columns.Missing), known: make([]map[string]int, len(labels.Domains())),
 	}}
