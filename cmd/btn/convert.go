@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/basetensor/basetensor/internal/models/costs"
+	"github.com/basetensor/basetensor/internal/models/libdai"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -81,6 +83,12 @@ func losses(to formats.Format, m *factorgraph.Model) (list []string) {
 			list = append(list, "names of variables and values are lost: the format has numbers from 1 on")
 		}
 		return list
+	case to == formats.CFN:
+		list = costs.Lost(m)
+	case to == formats.FG:
+		if _, all := libdai.Labels(m); !all {
+			list = append(list, "names of variables and values are lost: the format has numbers from 0 on")
+		}
 	case to == formats.UAI && named:
 		list = append(list, "names of variables and values are lost: the format has none")
 	}

@@ -26,6 +26,7 @@ var one = map[formats.Format]string{
 	formats.NET: "net { }\nnode a { states = (\"x\" \"y\"); }\npotential (a) { data = (%s %s); }",
 	formats.DSC: "belief network \"n\"\nnode a { type : discrete [ 2 ] = { \"x\", \"y\" }; }\nprobability ( a ) { %s, %s; }",
 	formats.CNF: "p cnf 1 0\nc p weight 1 %s 0\nc p weight -1 %s 0\n",
+	formats.FG:  "1\n1 0 2 2\n0 %s 1 %s\n",
 }
 
 // TestNumbersBeyondFloat64: no format reads a number beyond float64 as 0 or with fewer digits.
