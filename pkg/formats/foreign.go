@@ -20,10 +20,7 @@ type foreignFormat struct {
 
 // foreign has formats that people have and that are not read.
 var foreign = []foreignFormat{
-	{name: "GeNIe's DSL", begins: regexp.MustCompile(`^net\s+[^{%/\s]`), ends: []string{".dsl"}, remedy: "GeNIe saves a network as XDSL"},
-	{name: "Netica's DNE", begins: regexp.MustCompile(`^bnet\s`), ends: []string{".dne", ".dnet"},
-		remedy: "Netica saves a network as XDSL, NET or DSC"},
-	{name: "Netica's binary format", ends: []string{".neta"}, remedy: "Netica saves a network as XDSL, NET or DSC"},
+	{name: "Netica's binary format", ends: []string{".neta"}, remedy: "Netica saves a network as DNE"},
 	{name: "Hugin's binary format", ends: []string{".hkb"}, remedy: "Hugin saves a network as NET"},
 	{name: "Markov logic", ends: []string{".mln", ".db"}},
 	{name: "ProbLog", ends: []string{".pl", ".problog"}, begins: regexp.MustCompile(`^[0-9.]+\s*::`)},

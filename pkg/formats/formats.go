@@ -35,6 +35,9 @@ const (
 	DSC    Format = "dsc"    // Microsoft's, as GeNIe and bnlearn write it
 	XDSL   Format = "xdsl"   // GeNIe's
 	CNF    Format = "cnf"    // weighted formulas in conjunctive normal form, as the model counting competitions have them
+	DNE    Format = "dne"    // Netica's text format
+	DSL    Format = "dsl"    // GeNIe's older text format
+	PGMX   Format = "pgmx"   // OpenMarkov's ProbModelXML
 	FG     Format = "fg"     // libDAI's factor graphs
 	WCSP   Format = "wcsp"   // toulbar2's cost function networks
 	CFN    Format = "cfn"    // the same in JSON, with names and decimals
@@ -58,6 +61,9 @@ var table = []format{
 	{DSC, []string{".dsc"}, bayesnet.ReadDSC, bayesnet.WriteDSC},
 	{XDSL, []string{".xdsl"}, bayesnet.ReadXDSL, bayesnet.WriteXDSL},
 	{CNF, []string{".cnf", ".wcnf", ".dimacs"}, dimacs.Read, dimacs.Write},
+	{DNE, []string{".dne", ".dnet"}, bayesnet.ReadDNE, nil},
+	{DSL, []string{".dsl"}, bayesnet.ReadDSL, nil},
+	{PGMX, []string{".pgmx"}, bayesnet.ReadPGMX, nil},
 	{FG, []string{".fg"}, libdai.Read, libdai.Write},
 	{WCSP, []string{".wcsp"}, costs.ReadWCSP, nil},
 	{CFN, []string{".cfn"}, costs.ReadCFN, costs.WriteCFN},

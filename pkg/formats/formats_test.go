@@ -16,10 +16,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
+// testdata is the folder of files that are no examples, from there.
+const testdata = "../internal/models/bayesnet/testdata/"
+
 // examples are a file of every format.
 var examples = map[formats.Format]string{
 	formats.UAI: "asia.uai", formats.JSON: "asia.json", formats.BIF: "heating.bif", formats.XMLBIF: "parcel.xml",
 	formats.NET: "orchard.net", formats.DSC: "mailserver.dsc", formats.XDSL: "engine.xdsl",
+	formats.DNE: testdata + "coat.dne", formats.DSL: testdata + "chest.dsl", formats.PGMX: testdata + "fever.pgmx",
 	formats.CNF: "doors.cnf", formats.FG: "ferry.fg", formats.WCSP: "rota.wcsp", formats.CFN: "menu.cfn",
 }
 
@@ -70,19 +74,22 @@ func TestBeginnings(t *testing.T) {
 		"<?xml version=\"1.0\"?><!-- <smile> --><BIF></BIF>":         "xmlbif: ",
 		"<!DOCTYPE BIF [ <!ELEMENT BIF (x)> ]>\n<bif></bif>":         "xmlbif: ",
 		"<!-- a BIF once --><smile version=\"1.0\"><nodes/></smile>": "xdsl: ",
-		"{}":                            "modeljson: ",
-		"bayes":                         "uai: ",
-		"c t wmc\np":                    "cnf: ",
-		"p cnf":                         "cnf: ",
-		"what is it":                    "no format that is read: there are uai, json, bif",
-		"":                              "the model is empty: there are uai, json, bif",
-		"<html>":                        "no format that is read: there are uai, json, bif",
-		"five 1 2 3 4\n":                "wcsp: ",
-		"# a comment\n3\n\n1":           "fg: ",
-		"7\n":                           "fg: ",
-		"{\n \"problem\": {\"name\": 1": "cfn: ",
-		"# a comment\n{problem [p <3]":  "cfn: ",
-		"{\"problems\": 1}":             "modeljson: ",
+		"{}":                              "modeljson: ",
+		"bayes":                           "uai: ",
+		"c t wmc\np":                      "cnf: ",
+		"p cnf":                           "cnf: ",
+		"what is it":                      "no format that is read: there are uai, json, bif",
+		"":                                "the model is empty: there are uai, json, bif",
+		"// ~->[DNET-1]->~\nbnet asia {}": "dne: ",
+		"net asia\n{\n}":                  "dsl: ",
+		"<ProbModelXML></ProbModelXML>":   "pgmx: ",
+		"<html>":                          "no format that is read: there are uai, json, bif",
+		"five 1 2 3 4\n":                  "wcsp: ",
+		"# a comment\n3\n\n1":             "fg: ",
+		"7\n":                             "fg: ",
+		"{\n \"problem\": {\"name\": 1":   "cfn: ",
+		"# a comment\n{problem [p <3]":    "cfn: ",
+		"{\"problems\": 1}":               "modeljson: ",
 	} {
 		_, err := formats.Read(strings.NewReader(text), "", "", uai.Limits{})
 		if err == nil || !strings.Contains(err.Error(), want) || fault.CodeOf(err) != fault.BadInput {
@@ -104,11 +111,9 @@ func TestBeginnings(t *testing.T) {
 // file's name, and the error lists the formats that are read. No error asks for MARKOV or BAYES.
 func TestForeignFormats(t *testing.T) {
 	for text, want := range map[string]string{
-		"net asia\n{\n HEADER = \n  {\n   ID = asia;\n  };\n}": "GeNIe's DSL, which is not read. GeNIe saves a network as XDSL. ",
-		"// ~->[DNET-1]->~\nbnet asia {}":                      "Netica's DNE, which is not read. Netica saves",
-		"% coins\n0.4::heads(1).\n":                            "ProbLog",
-		"LIMID\n3\n2 2 2\n":                                    "an influence diagram (LIMID)",
-		"CREDAL\n3\n":                                          "a credal network",
+		"% coins\n0.4::heads(1).\n": "ProbLog",
+		"LIMID\n3\n2 2 2\n":         "an influence diagram (LIMID)",
+		"CREDAL\n3\n":               "a credal network",
 		"<?xml version=\"1.0\"?>\n<instance format=\"XCSP3\" type=\"CSP\">": "XCSP",
 		"<ANALYSISNOTEBOOK NAME=\"n\">":                                     "Microsoft's XBN",
 		"<PMML version=\"4.3\">":                                            "PMML",
@@ -145,7 +150,7 @@ func TestUnknownFormats(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	_, err := formats.Parse("odt")
-	const want = `"odt" is no format: there are uai, json, bif, xmlbif, net, dsc, xdsl, cnf, fg, wcsp, cfn`
+	const want = `"odt" is no format: there are uai, json, bif, xmlbif, net, dsc, xdsl, cnf, dne, dsl, pgmx, fg, wcsp, cfn`
 	if err == nil || err.Error() != want || fault.CodeOf(err) != fault.BadInput {
 		t.Error(err)
 	}

@@ -52,6 +52,10 @@ func detect(text []byte) Format {
 		return detectXML(text)
 	case first == "belief":
 		return DSC
+	case first == "bnet":
+		return DNE
+	case namedNet.Match(text):
+		return DSL
 	case first == "network" || first == "variable":
 		return BIF
 	case first == "c" || first == "p":
@@ -66,8 +70,10 @@ func detect(text []byte) Format {
 	return ""
 }
 
-// The beginnings of cost function networks and of libDAI's files, behind lines with a comment.
+// The beginnings of cost function networks and of libDAI's files, behind lines with a comment, and of GeNIe's DSL: it has a name between
+// net and its brace, and Hugin's NET has none.
 var (
+	namedNet    = regexp.MustCompile(`^net\s+[^{%/\s]`)
 	costNetwork = regexp.MustCompile(`^(#[^\n]*\n\s*)*[{[]\s*"?problem\b`)
 	costHeader  = regexp.MustCompile(`^\S+[ \t]+\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\s`)
 	factorCount = regexp.MustCompile(`^(#[^\n]*\n\s*)*\d+\s*(\n|$)`)
@@ -80,6 +86,8 @@ func detectXML(text []byte) Format {
 		return XMLBIF
 	case "smile":
 		return XDSL
+	case "probmodelxml":
+		return PGMX
 	}
 	return ""
 }
