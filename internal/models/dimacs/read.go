@@ -35,11 +35,15 @@ const (
 // literals are false and 1 elsewhere, a table up to eight literals and a CP tensor of two terms beyond. Literals that are there twice
 // count once, and a clause with a literal and its negation is left out.
 //
-// Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction; of a variable with one of them, w in [0, 1], the other is 1 − w, and of
-// one without both are 1. "w VARIABLE WEIGHT" is Cachet's, −1 standing for 1 and 1.
+// Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction. Of a variable without any both are 1. Of a variable with one of them,
+// w, the other is 1 − w as long as all such weights of the file are probabilities, from 0 to 1; if any is not, the other is 1 for all.
+// "w VARIABLE WEIGHT" is Cachet's, −1 standing for 1 and 1.
 //
-// Errors carry bad_input and the line; unsupported for other problems: projected counting (c p show, or c ind, of some variables),
-// p wcnf and the like, XOR clauses. Memory grows with the input.
+// Where "c p show" or "c ind" name some of the variables, Z is the projected count: of their assignments, each once, for which the others
+// have a solution. The others are eliminated by resolution, and the model has the shown variables alone, called by their numbers.
+//
+// Errors carry bad_input and the line; unsupported for other problems: p wcnf and the like, XOR clauses, and projected counting
+// where a hidden variable has a weight, or their elimination takes more than mostWork steps. Memory grows with the input.
 func Read(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	limits.Bytes = cmp.Or(limits.Bytes, 1<<30)
 	limits.Variables = cmp.Or(limits.Variables, 1<<22)
@@ -51,6 +55,9 @@ func Read(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	}
 	if f.Err == nil {
 		f.finish()
+	}
+	if f.Err == nil {
+		f.project()
 	}
 	if f.Err != nil {
 		return nil, f.Err
@@ -68,7 +75,7 @@ type reader struct {
 	ends      []int // of the clauses, in literals
 	open      int   // line of the clause that has not ended; 0 for none
 	weights   []weight
-	shown     []int32 // of c p show and c ind
+	shown     []int32 // of c p show and c ind; the model's variables once the file is read
 	shows     int     // the line of the last of these; 0 for none
 	over      bool    // behind %
 }
@@ -160,30 +167,34 @@ func (f *reader) finish() {
 	f.checkShown()
 }
 
-// checkShown refuses projected counting.
+// checkShown sorts the variables that are shown: all of them if the file names none.
 func (f *reader) checkShown() {
-	if f.shows == 0 || f.Err != nil {
+	if f.Err != nil {
 		return
 	}
-	f.Line = f.shows
+	if f.shows == 0 {
+		for v := range f.variables {
+			f.shown = append(f.shown, int32(v+1))
+		}
+		return
+	}
 	slices.Sort(f.shown)
 	f.shown = slices.Compact(f.shown)
 	if n := len(f.shown); n > 0 && int(f.shown[n-1]) > f.variables {
+		f.Line = f.shows
 		f.Bad(uai.ErrModel, "a variable that is shown: %d, there are %d variables", f.shown[n-1], f.variables)
-	} else if n < f.variables {
-		f.Fail(fault.Unsupported, uai.ErrModel, "projected counting: %d of %d variables are shown", len(f.shown), f.variables)
 	}
 }
 
 // model returns the formula that was read, as a factor graph.
 func (f *reader) model() *factorgraph.Model {
-	m := &factorgraph.Model{Domains: make([]int, f.variables)}
-	for v := range m.Domains {
+	m := &factorgraph.Model{Domains: make([]int, len(f.shown))}
+	weights, positions := f.byVariable(), make([]int, f.variables)
+	for v, n := range f.shown {
 		m.Domains[v] = 2
-		m.Names = append(m.Names, strconv.Itoa(v+1))
-	}
-	for v, w := range f.byVariable() {
-		if w != [2]float64{1, 1} {
+		m.Names = append(m.Names, strconv.Itoa(int(n)))
+		positions[n-1] = v
+		if w := weights[n-1]; w != [2]float64{1, 1} {
 			t := &tensor.Dense{Shape: []int{2}, Data: []float64{w[0], w[1]}}
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: t})
 		}
@@ -191,6 +202,9 @@ func (f *reader) model() *factorgraph.Model {
 	from, entries := 0, int64(0)
 	for _, to := range f.ends {
 		if scope, positive, ok := clause(f.literals[from:to]); ok {
+			for k, v := range scope {
+				scope[k] = positions[v]
+			}
 			table := len(scope) <= longestTable && entries+1<<len(scope) <= f.Read+spareEntries
 			if table {
 				entries += 1 << len(scope)

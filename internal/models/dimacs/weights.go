@@ -138,7 +138,7 @@ func (f *reader) decimal(text string) float64 {
 	return x
 }
 
-// checkWeights refuses weights of unknown variables, duplicates, and weights whose opposite cannot be inferred.
+// checkWeights refuses weights of unknown variables, and duplicates.
 func (f *reader) checkWeights() {
 	if f.Err != nil {
 		return
@@ -160,14 +160,6 @@ func (f *reader) checkWeights() {
 				return
 			}
 			at[l] = w.line
-		}
-	}
-	for _, w := range f.weights {
-		if !w.both && at[-w.literal] == 0 && (w.w < 0 || w.w > 1) {
-			f.Line = w.line
-			f.Bad(uai.ErrModel, "literal %d has the weight %v and literal %d has none: that is 1 less a weight of 0 to 1",
-				w.literal, w.w, -w.literal)
-			return
 		}
 	}
 }
@@ -192,9 +184,16 @@ func (f *reader) byVariable() [][2]float64 {
 			given[v] = [2]bool{true, true}
 		}
 	}
+	probabilities := true // all weights that stand alone
 	for v, g := range given {
 		for side := range 2 {
-			if g[side] && !g[1-side] {
+			w := list[v][side]
+			probabilities = probabilities && (!g[side] || g[1-side] || w >= 0 && w <= 1)
+		}
+	}
+	for v, g := range given {
+		for side := range 2 {
+			if probabilities && g[side] && !g[1-side] {
 				list[v][1-side] = 1 - list[v][side]
 			}
 		}
