@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/basetensor/basetensor/internal/models/costs"
 	"github.com/basetensor/basetensor/internal/models/libdai"
@@ -79,7 +80,8 @@ func losses(to formats.Format, m *factorgraph.Model) (list []string) {
 	case to == formats.JSON:
 		return nil
 	case to == formats.CNF:
-		if named && !isFormula(query.Names{Variables: m.Names, States: m.States}) {
+		numbered := isFormula(query.Names{Variables: m.Names, States: m.States}) && m.Names[len(m.Names)-1] == strconv.Itoa(len(m.Names))
+		if named && !numbered {
 			list = append(list, "names of variables and values are lost: the format has numbers from 1 on")
 		}
 		return list
