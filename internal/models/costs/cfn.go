@@ -258,13 +258,13 @@ func (p *cfn) dense(called, name string, scope []int) {
 		return
 	}
 	p.tables[name] = t
-	i := 0
-	for p.open("the costs of " + called); p.more("the costs of " + called); i++ {
+	i, list, cost := 0, "the costs of "+called, "a cost of "+called
+	for p.open(list); p.more(list); i++ {
 		if i == len(t.Data) {
 			p.Bad(uai.ErrModel, "%s: more than %d costs", called, i)
 			return
 		}
-		t.Data[i] = p.cost("a cost of " + called)
+		t.Data[i] = p.cost(cost)
 	}
 	if i < len(t.Data) {
 		p.Bad(uai.ErrModel, "%s: %d costs, its scope needs %d", called, i, len(t.Data))

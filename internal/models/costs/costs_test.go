@@ -436,7 +436,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		"a 1 2 1 9 9999999":                              "over the limit: variable 0 has 9999999 values",
 		"a 1 2 1 9 2 1 0 x 1":                            `the default cost of cost function 0: "x" is not a number`,
 		"a 1 2 1 9 2 1 0 -2 1":                           "the default cost of cost function 0 is -2",
-		"a 1 2 1 9 2 1 0 0 1 2 0":                        "cost function 0: value 2 of variable 0 of its scope, which has 2",
+		"a 1 2 1 9 2 1 0 0 1 2 0":                        "a value of cost function 0: 2 of variable 0 of its scope, which has 2",
 		"a 2 2 1 9 2 2 2 0 0 0 0":                        "cost function 0: variable 0 is twice in the scope",
 		"a 2 2 1 9 2 2 3 0 1 0 0 0":                      "3 variables in the scope, there are 2",
 		"a 1 2 1 9 2 1 0 0 -1":                           "shared cost function 1, there are 0 by now",

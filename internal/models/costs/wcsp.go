@@ -130,9 +130,10 @@ func (p *wcsp) table(called string, scope []int, cost float64, size int, share b
 		return
 	}
 	given := make([]bool, len(t.Data))
+	value, entry := "a value of "+called, "a cost of "+called
 	for range size {
-		at := p.combination(called, t.Shape)
-		c := p.cost("a cost of " + called)
+		at := p.combination(value, t.Shape)
+		c := p.cost(entry)
 		if p.Err == nil && given[at] {
 			p.Bad(uai.ErrModel, "%s: a combination of values is there twice", called)
 		}
@@ -165,20 +166,19 @@ func (p *wcsp) share(called string, number int, t *tensor.Dense) {
 }
 
 // combination reads a value for every variable of a shape, and returns the place in the table.
-func (p *wcsp) combination(called string, shape []int) int {
-	values := make([]int, len(shape))
-	for k := range shape {
-		if !p.Need("a value of " + called) {
+func (p *wcsp) combination(what string, shape []int) (at int) {
+	for k, size := range shape {
+		if !p.Need(what) {
 			return 0
 		}
-		x := p.Integer(p.Word, "a value of "+called)
-		if x < 0 || x >= shape[k] {
-			p.Bad(uai.ErrModel, "%s: value %d of variable %d of its scope, which has %d", called, x, k, shape[k])
+		x := p.Integer(p.Word, what)
+		if x < 0 || x >= size {
+			p.Bad(uai.ErrModel, "%s: %d of variable %d of its scope, which has %d", what, x, k, size)
 			return 0
 		}
-		values[k] = x
+		at = at*size + x
 	}
-	return position(shape, values)
+	return at
 }
 
 // keyword reads a function that is no table.

@@ -150,13 +150,15 @@ func (p *graph) table(j int, shape []int) *tensor.Dense {
 	t := &tensor.Dense{Shape: shape, Data: make([]float64, size)}
 	given := make([]bool, size)
 	said := p.count(fmt.Sprintf("entries of factor %d", j), size)
+	entry := fmt.Sprintf("factor %d: an entry", j)
+	place := fmt.Sprintf("the position of an entry of factor %d", j)
 	for i := 0; i < said && p.Err == nil; i++ {
-		at := p.integer(fmt.Sprintf("the position of an entry of factor %d", j))
+		at := p.integer(place)
 		if at >= size || given[at] {
 			p.Bad(uai.ErrModel, "factor %d: position %d is there twice, or not within %d", j, at, size)
 			return nil
 		}
-		given[at], t.Data[at] = true, p.entry(j, at)
+		given[at], t.Data[at] = true, p.entry(entry)
 	}
 	if p.Err != nil {
 		return nil
@@ -165,8 +167,7 @@ func (p *graph) table(j int, shape []int) *tensor.Dense {
 }
 
 // entry reads a number of at least 0.
-func (p *graph) entry(j, at int) float64 {
-	what := fmt.Sprintf("factor %d: entry %d", j, at)
+func (p *graph) entry(what string) float64 {
 	if !p.next() {
 		p.Bad(uai.ErrSyntax, "the file ends where %s is needed", what)
 		return 0
@@ -303,7 +304,8 @@ func write(w *bufio.Writer, labels, scope []int, t *tensor.Dense) {
 	fmt.Fprintf(w, "\n%d\n", len(t.Data)-zeros)
 	for i, v := range t.Data {
 		if v != 0 {
-			fmt.Fprintf(w, "%d %s\n", i, decimal.Append(nil, v))
+			line := append(strconv.AppendInt(w.AvailableBuffer(), int64(i), 10), ' ')
+			_, _ = w.Write(append(decimal.Append(line, v), '\n'))
 		}
 	}
 }

@@ -152,7 +152,7 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 		"twice.fg":    "fg: line 3: invalid model: factor 0: variable 0 is twice among its labels",
 		"position.fg": "fg: line 7: invalid model: factor 0: position 0 is there twice, or not within 2",
 		"short.fg":    "fg: line 6: syntax error: the file ends where the position of an entry of factor 0 is needed",
-		"negative.fg": "fg: line 6: invalid model: factor 0: entry 1 is -0.5",
+		"negative.fg": "fg: line 6: invalid model: factor 0: an entry is -0.5",
 	} {
 		_, err := open(t, file)
 		refused(t, file, err, want)
@@ -167,8 +167,8 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 		"1\n2\n0 1\n9000 9000\n": "line 4: over the limit: factor 0: its table needs 81000000 entries",
 		"1\n1\n0\n2\n3":          "line 5: over the limit: 3 entries of factor 0, at most 2",
 		"1\n1\n0\n2\n1\n5 1":     "line 6: invalid model: factor 0: position 5",
-		"1\n1\n0\n2\n1\n1 nan":   "line 6: invalid model: factor 0: entry 1: \"nan\" is not finite",
-		"1\n1\n0\n2\n1\n1":       "line 6: syntax error: the file ends where factor 0: entry 1 is needed",
+		"1\n1\n0\n2\n1\n1 nan":   "line 6: invalid model: factor 0: an entry: \"nan\" is not finite",
+		"1\n1\n0\n2\n1\n1":       "line 6: syntax error: the file ends where factor 0: an entry is needed",
 		"0\n\n7":                 `line 3: syntax error: "7" after the last of 0 factors`,
 	} {
 		_, err := libdai.Read(strings.NewReader(text), uai.Limits{})

@@ -4,6 +4,7 @@ package words
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -95,25 +96,63 @@ func (s *Scanner) Begin() {
 func (s *Scanner) Next() bool {
 	var few [64]byte
 	word := few[:0]
-	for {
-		if next, ok := s.Peek(); ok && len(word) == 0 && !IsSpace(next) {
-			s.Begin()
+	for s.Err == nil {
+		ahead := s.buffered()
+		if len(ahead) == 0 {
+			break
 		}
-		b, ok := s.Byte()
-		switch {
-		case !ok:
-			s.Word = string(word)
-			return s.Err == nil && len(word) > 0
-		case IsSpace(b) && len(word) > 0:
-			s.Word = string(word)
-			return true
-		case IsSpace(b):
-			continue
+		begin := 0
+		if len(word) == 0 {
+			for begin < len(ahead) && IsSpace(ahead[begin]) {
+				begin++
+			}
+			s.pass(ahead[:begin])
+			if begin < len(ahead) {
+				s.Begin()
+			}
 		}
-		if word = append(word, b); len(word) > MaxWord {
+		end := begin
+		for end < len(ahead) && !IsSpace(ahead[end]) {
+			end++
+		}
+		if word = append(word, ahead[begin:end]...); len(word) > MaxWord {
 			s.Bad(uai.ErrSyntax, "a word of more than %d characters: %q…", MaxWord, word[:20])
 			return false
 		}
+		if s.pass(ahead[begin:end]); end < len(ahead) && len(word) > 0 {
+			s.pass(ahead[end : end+1])
+			break
+		}
+	}
+	s.Word = string(word)
+	return s.Err == nil && len(word) > 0
+}
+
+// buffered returns the next bytes, at least one; none at the end, and after an error. More than the limit are an error.
+func (s *Scanner) buffered() []byte {
+	if _, err := s.r.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+		s.Err = fmt.Errorf("%s: line %d: %w", s.format, s.cursor, err)
+	}
+	if s.Err != nil {
+		return nil
+	}
+	ahead, _ := s.r.Peek(s.r.Buffered())
+	if room := s.limit - s.Read; int64(len(ahead)) > room {
+		if ahead = ahead[:room]; room == 0 {
+			s.Line = s.cursor
+			s.Bad(uai.ErrLimit, "more than %d bytes", s.limit)
+		}
+	}
+	return ahead
+}
+
+// pass passes bytes that are buffered: a word, or white space.
+func (s *Scanner) pass(ahead []byte) {
+	_, _ = s.r.Discard(len(ahead))
+	s.Read += int64(len(ahead))
+	if lines := bytes.Count(ahead, []byte("\n")); lines > 0 {
+		s.cursor += lines
+		s.fresh = true
 	}
 }
 
