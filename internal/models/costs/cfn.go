@@ -129,7 +129,7 @@ func (p *cfn) problem() {
 	} else if text, maximal = strings.CutPrefix(bound, "<"); !maximal && p.Err == nil {
 		p.Bad(uai.ErrSyntax, "mustbe is %.40q: < or > and a number is needed", bound)
 	}
-	if p.Err == nil {
+	if p.Err == nil && strings.TrimLeft(text, "+-") != "inf" {
 		p.top = p.sign * p.Number(text, "mustbe")
 	}
 	if p.more("problem") {

@@ -496,6 +496,14 @@ func refused(t *testing.T, what string, err error, want string) {
 	}
 }
 
+// TestNoBound: a problem may have none.
+func TestNoBound(t *testing.T) {
+	m, err := costs.ReadCFN(strings.NewReader("{problem: {p, >-inf}, variables: {a: 3}, functions: {f: {[a] costs: [1 -600 inf]}}}"), uai.Limits{})
+	if err != nil || !slices.Equal(m.Factors[0].Table.(*tensor.Dense).Data, []float64{math.E, math.Exp(-600), 0}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 // TestLimits: every limit is one.
 func TestLimits(t *testing.T) {
 	for _, file := range []string{"colours.wcsp", "team.cfn"} {
