@@ -27,10 +27,13 @@ func recognise(text []byte, file string) (Format, error) {
 	if err := refuse(nil, ending(file)); err != nil {
 		return "", err
 	}
-	if text = start(text); len(text) == 0 {
+	begins := start(text)
+	if len(begins) == 0 {
 		return "", fault.New(fault.BadInput, "the model is empty: there are %s", names())
 	}
-	return "", fault.New(fault.BadInput, "%.40q is the beginning of no format that is read: there are %s", text, names())
+	line := 1 + bytes.Count(text[:len(text)-len(begins)], []byte("\n"))
+	first, _, _ := bytes.Cut(begins, []byte("\n"))
+	return "", fault.New(fault.BadInput, "line %d: %.40q begins no format that is read: there are %s", line, first, names())
 }
 
 // sniffLength bounds the bytes of a file that are searched for the format: comments may stand in front.
