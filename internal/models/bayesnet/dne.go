@@ -92,7 +92,7 @@ func (p *dne) states(e *field) []string {
 			p.fail(number.at, uai.ErrModel, "node %s has %s states, 1 to %d are read", quoted(e.label), quoted(p.wordOf(number)), p.domain)
 			return nil
 		}
-		return make([]string, n)
+		return p.unnamed(number.at, e.label, n)
 	}
 	return nil
 }

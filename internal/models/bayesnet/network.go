@@ -23,6 +23,7 @@ type network struct {
 	places []int            // where the nodes are in the text
 	tables []bool           // per variable, whether its table was there
 	domain int              // most states of a node
+	states int              // of nodes that have no names for them
 	left   int              // entries that tables may still have
 	most   int              // entries that they may have together
 }
@@ -75,6 +76,16 @@ func (n *network) node(at int, name string, states []string) {
 	n.m.Domains = append(n.m.Domains, len(states))
 	n.m.Names = append(n.m.Names, name)
 	n.values, n.places, n.tables = append(n.values, values), append(n.places, at), append(n.tables, false)
+}
+
+// unnamed returns states without names, for a node that has only their number. All nodes together have at most as many as the file has
+// bytes, and 2^20 more: its cost follows its bytes, not a number in it.
+func (n *network) unnamed(at int, name string, states int) []string {
+	if n.states += states; n.states > spare+len(n.text) {
+		n.fail(at, uai.ErrLimit, "node %s: the nodes have more than %d states without names together", quoted(name), spare+len(n.text))
+		return nil
+	}
+	return make([]string, states)
 }
 
 // variable returns the position of a node that was there before.

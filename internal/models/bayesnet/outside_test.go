@@ -3,6 +3,8 @@ package bayesnet
 // Formats of other programs that are read and not written: DNE, DSL and ProbModelXML.
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -201,6 +203,29 @@ func refusedOutside(t *testing.T, what string, err error, want string) {
 	}
 	if err == nil || !strings.Contains(err.Error(), want) || fault.CodeOf(err) != code {
 		t.Errorf("%.80q: %v (%s), want %q (%s)", what, err, fault.CodeOf(err), want, code)
+	}
+}
+
+// TestStatesWithoutNames: their number is bounded by the bytes of the file, before anything is made of it.
+func TestStatesWithoutNames(t *testing.T) {
+	for _, c := range []struct {
+		read             func(io.Reader, uai.Limits) (*factorgraph.Model, error)
+		head, node, tail string
+	}{
+		{ReadDNE, "bnet x { ", "node n%d { numstates = 1000000; probs = (1); };\n", "}"},
+		{ReadDSC, "belief network \"x\" ", "node n%d { type : discrete [ 1000000 ]; }\n", ""},
+	} {
+		var text strings.Builder
+		text.WriteString(c.head)
+		for i := range 1000 {
+			fmt.Fprintf(&text, c.node, i)
+		}
+		text.WriteString(c.tail)
+		_, err := c.read(strings.NewReader(text.String()), uai.Limits{})
+		if !errors.Is(err, uai.ErrLimit) || !strings.Contains(err.Error(), `line 2, column `) ||
+			!strings.Contains(err.Error(), `node "n1": the nodes have more than `) {
+			t.Error(err)
+		}
 	}
 }
 
