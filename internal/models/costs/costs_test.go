@@ -498,7 +498,8 @@ func refused(t *testing.T, what string, err error, want string) {
 
 // TestNoBound: a problem may have none.
 func TestNoBound(t *testing.T) {
-	m, err := costs.ReadCFN(strings.NewReader("{problem: {p, >-inf}, variables: {a: 3}, functions: {f: {[a] costs: [1 -600 inf]}}}"), uai.Limits{})
+	const text = "{problem: {p, >-inf}, variables: {a: 3}, functions: {f: {[a] costs: [1 -600 inf]}}}"
+	m, err := costs.ReadCFN(strings.NewReader(text), uai.Limits{})
 	if err != nil || !slices.Equal(m.Factors[0].Table.(*tensor.Dense).Data, []float64{math.E, math.Exp(-600), 0}) {
 		t.Errorf("%+v, %v", m, err)
 	}
