@@ -55,9 +55,9 @@ type cfn struct {
 
 // pending is a function that shares the table of a later one.
 type pending struct {
-	called, of string
-	line       int
-	table      *tensor.Dense
+	called, source string
+	line           int
+	table          *tensor.Dense
 }
 
 // wanted is an error: something else is next.
@@ -71,9 +71,9 @@ func (p *cfn) wanted(what string) {
 }
 
 // open passes an opening brace or bracket.
-func (p *cfn) open(of string) {
+func (p *cfn) open(block string) {
 	if p.kind != openToken {
-		p.wanted("the brace or bracket of " + of)
+		p.wanted("the brace or bracket of " + block)
 		return
 	}
 	p.advance()
@@ -89,7 +89,7 @@ func (p *cfn) member(name string) bool {
 }
 
 // more reports whether a list has another item, and passes its end.
-func (p *cfn) more(of string) bool {
+func (p *cfn) more(list string) bool {
 	switch {
 	case p.Err != nil:
 		return false
@@ -97,7 +97,7 @@ func (p *cfn) more(of string) bool {
 		p.advance()
 		return false
 	case p.kind == endToken:
-		p.wanted("the end of " + of)
+		p.wanted("the end of " + list)
 		return false
 	}
 	return true
@@ -288,15 +288,15 @@ func (p *cfn) sparse(called, name string, scope []int, cost float64) {
 	}
 	given := make([]bool, len(t.Data))
 	for p.open("the costs of " + called); p.more("the costs of " + called); {
-		at := p.combination(called, scope, t.Shape)
+		index := p.combination(called, scope, t.Shape)
 		c := p.cost("a cost of " + called)
-		if p.Err == nil && given[at] {
+		if p.Err == nil && given[index] {
 			p.Bad(uai.ErrModel, "%s: a combination of values is there twice", called)
 		}
 		if p.Err != nil {
 			return
 		}
-		given[at], t.Data[at] = true, c
+		given[index], t.Data[index] = true, c
 	}
 }
 
@@ -354,11 +354,11 @@ func (p *cfn) resolve() {
 		if p.Err != nil {
 			return
 		}
-		t := p.tables[f.of]
+		t := p.tables[f.source]
 		if p.Line = f.line; t == nil {
-			p.Bad(uai.ErrModel, "%s shares the costs of %.40q, and no function of this name has any", f.called, f.of)
+			p.Bad(uai.ErrModel, "%s shares the costs of %.40q, and no function of this name has any", f.called, f.source)
 		} else if !slices.Equal(t.Shape, f.table.Shape) {
-			p.Bad(uai.ErrModel, "%s: its variables have %v values, those of %.40q have %v", f.called, f.table.Shape, f.of, t.Shape)
+			p.Bad(uai.ErrModel, "%s: its variables have %v values, those of %.40q have %v", f.called, f.table.Shape, f.source, t.Shape)
 		} else {
 			copy(f.table.Data, t.Data)
 		}

@@ -104,10 +104,10 @@ func (n *network) function(called string, scope []int, cost float64) *tensor.Den
 		shape[k] = n.domains[v]
 	}
 	size := decimal.Entries(shape)
-	most := min(int64(n.limits.Entries), n.Read+spare)
-	if int64(size) > most-int64(n.entries) {
+	room := min(int64(n.limits.Entries), n.Read+spare)
+	if int64(size) > room-int64(n.entries) {
 		n.Bad(uai.ErrLimit, "%s: its table needs %s entries, this file may have %d in all tables together", called,
-			decimal.EntriesText(size), most)
+			decimal.EntriesText(size), room)
 		return nil
 	}
 	n.entries += size
@@ -120,18 +120,18 @@ func (n *network) function(called string, scope []int, cost float64) *tensor.Den
 }
 
 // position is the place of a combination of values in a table.
-func position(shape, values []int) (at int) {
+func position(shape, values []int) (index int) {
 	for k, x := range values {
-		at = at*shape[k] + x
+		index = index*shape[k] + x
 	}
-	return at
+	return index
 }
 
 // model returns the network as a factor graph.
 func (n *network) model() (*factorgraph.Model, error) {
 	m := &factorgraph.Model{Domains: n.domains, Names: n.names, States: n.states}
-	if all, most := m.Values(n.Read); all > most {
-		n.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, most)
+	if all, limit := m.Values(n.Read); all > limit {
+		n.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, limit)
 	}
 	if n.Err != nil {
 		return nil, n.Err

@@ -132,15 +132,15 @@ func (p *wcsp) table(called string, scope []int, cost float64, size int, share b
 	given := make([]bool, len(t.Data))
 	value, entry := "a value of "+called, "a cost of "+called
 	for range size {
-		at := p.combination(value, t.Shape)
+		index := p.combination(value, t.Shape)
 		c := p.cost(entry)
-		if p.Err == nil && given[at] {
+		if p.Err == nil && given[index] {
 			p.Bad(uai.ErrModel, "%s: a combination of values is there twice", called)
 		}
 		if p.Err != nil {
 			return
 		}
-		given[at], t.Data[at] = true, c
+		given[index], t.Data[index] = true, c
 	}
 	if share {
 		p.shared = append(p.shared, shared{t, given})
@@ -166,7 +166,7 @@ func (p *wcsp) share(called string, number int, t *tensor.Dense) {
 }
 
 // combination reads a value for every variable of a shape, and returns the place in the table.
-func (p *wcsp) combination(what string, shape []int) (at int) {
+func (p *wcsp) combination(what string, shape []int) (index int) {
 	for k, size := range shape {
 		if !p.Need(what) {
 			return 0
@@ -176,9 +176,9 @@ func (p *wcsp) combination(what string, shape []int) (at int) {
 			p.Bad(uai.ErrModel, "%s: %d of variable %d of its scope, which has %d", what, x, k, size)
 			return 0
 		}
-		at = at*size + x
+		index = index*size + x
 	}
-	return at
+	return index
 }
 
 // keyword reads a function that is no table.

@@ -80,10 +80,10 @@ func (p *graph) integer(what string) int {
 }
 
 // count reads a number of things within a limit; 0 after an error.
-func (p *graph) count(what string, most int) int {
+func (p *graph) count(what string, limit int) int {
 	n := p.integer("the number of " + what)
-	if n > most {
-		p.Bad(uai.ErrLimit, "%d %s, at most %d are read", n, what, most)
+	if n > limit {
+		p.Bad(uai.ErrLimit, "%d %s, at most %d are read", n, what, limit)
 	}
 	if p.Err != nil {
 		return 0
@@ -141,9 +141,9 @@ func (p *graph) size(j, label, size int) {
 // table reads the entries that are not 0.
 func (p *graph) table(j int, shape []int) *tensor.Dense {
 	size := decimal.Entries(shape)
-	if most := min(int64(p.limits.Entries), p.Read+spare); int64(size) > most-int64(p.entries) {
+	if room := min(int64(p.limits.Entries), p.Read+spare); int64(size) > room-int64(p.entries) {
 		p.Bad(uai.ErrLimit, "factor %d: its table needs %s entries, this file may have %d in all tables together", j,
-			decimal.EntriesText(size), most)
+			decimal.EntriesText(size), room)
 		return nil
 	}
 	p.entries += size
@@ -153,12 +153,12 @@ func (p *graph) table(j int, shape []int) *tensor.Dense {
 	entry := fmt.Sprintf("factor %d: an entry", j)
 	place := fmt.Sprintf("the position of an entry of factor %d", j)
 	for i := 0; i < said && p.Err == nil; i++ {
-		at := p.integer(place)
-		if at >= size || given[at] {
-			p.Bad(uai.ErrModel, "factor %d: position %d is there twice, or not within %d", j, at, size)
+		index := p.integer(place)
+		if index >= size || given[index] {
+			p.Bad(uai.ErrModel, "factor %d: position %d is there twice, or not within %d", j, index, size)
 			return nil
 		}
-		given[at], t.Data[at] = true, p.entry(entry)
+		given[index], t.Data[index] = true, p.entry(entry)
 	}
 	if p.Err != nil {
 		return nil
@@ -201,8 +201,8 @@ func (p *graph) model() (*factorgraph.Model, error) {
 			f.Scope[k] = position[label]
 		}
 	}
-	if all, most := m.Values(p.Read); all > most {
-		p.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, most)
+	if all, limit := m.Values(p.Read); all > limit {
+		p.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, limit)
 	}
 	if p.Err != nil {
 		return nil, p.Err

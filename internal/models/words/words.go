@@ -168,8 +168,8 @@ func (s *Scanner) Need(what string) bool {
 func IsSpace(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' }
 
 // Rest returns the words that are left of the current word's line, at most that many.
-func (s *Scanner) Rest(most int) (words []string) {
-	for s.cursor == s.Line && len(words) < most && s.Ahead() && s.Next() {
+func (s *Scanner) Rest(limit int) (words []string) {
+	for s.cursor == s.Line && len(words) < limit && s.Ahead() && s.Next() {
 		words = append(words, s.Word)
 	}
 	return words
@@ -215,8 +215,8 @@ func (s *Scanner) Integer(word, what string) int {
 	return 0
 }
 
-// Count reads the next word as a number of things from 0 to most; 0 after an error.
-func (s *Scanner) Count(what string, most int) int {
+// Count reads the next word as a number of things from 0 to a limit; 0 after an error.
+func (s *Scanner) Count(what string, limit int) int {
 	if !s.Need("the number of " + what) {
 		return 0
 	}
@@ -225,8 +225,8 @@ func (s *Scanner) Count(what string, most int) int {
 	case s.Err != nil:
 	case n < 0:
 		s.Bad(uai.ErrModel, "%d %s", n, what)
-	case n > most:
-		s.Bad(uai.ErrLimit, "%d %s, at most %d are read", n, what, most)
+	case n > limit:
+		s.Bad(uai.ErrLimit, "%d %s, at most %d are read", n, what, limit)
 	default:
 		return n
 	}
