@@ -22,11 +22,11 @@ type foreignFormat struct {
 var foreign = []foreignFormat{
 	{name: "Netica's binary format", ends: []string{".neta"}, remedy: "Netica saves a network as DNE"},
 	{name: "Hugin's binary format", ends: []string{".hkb"}, remedy: "Hugin saves a network as NET"},
-	{name: "Markov logic", ends: []string{".mln", ".db"}},
+	{name: "Markov logic", ends: []string{".mln"}},
 	{name: "ProbLog", ends: []string{".pl", ".problog"}, begins: regexp.MustCompile(`^[0-9.]+\s*::`)},
 	{name: "aGrUM's O3PRM", ends: []string{".o3prm"}, remedy: "aGrUM saves the network of a system as BIF, XMLBIF, NET or UAI"},
 	{name: "a pedigree in LINKAGE format", ends: []string{".pre", ".ped"}},
-	{name: "an influence diagram (LIMID)", ends: []string{".limid", ".uaiid", ".id"}, begins: regexp.MustCompile(`^(LIMID|ID)\s`)},
+	{name: "an influence diagram (LIMID)", ends: []string{".limid", ".uaiid"}, begins: regexp.MustCompile(`^(LIMID|ID)\s`)},
 	{name: "a credal network", begins: regexp.MustCompile(`^(CREDAL|INTERVAL)\s`)},
 	{name: "XCSP", root: "instance"},
 	{name: "Microsoft's XBN", ends: []string{".xbn"}, root: "analysisnotebook"},

@@ -12,10 +12,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// recognise returns the format of a text, by its beginning, else by the file's name. The error says which other format it is, where that is
-// known, and lists the formats that are read.
+// recognise returns the format of a text, by its beginning, else by the file's name. The error says which other format it is, by either, and
+// lists the formats that are read.
 func recognise(text []byte, file string) (Format, error) {
-	if err := refuse(text, ""); err != nil {
+	if err := refuse(text, ending(file)); err != nil {
 		return "", err
 	}
 	if as := detect(text); as != "" {
@@ -23,9 +23,6 @@ func recognise(text []byte, file string) (Format, error) {
 	}
 	if as := Of(file); as != "" {
 		return as, nil
-	}
-	if err := refuse(nil, ending(file)); err != nil {
-		return "", err
 	}
 	begins := start(text)
 	if len(begins) == 0 {
