@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// recognise returns the format of a text, by its beginning, else by the file's name. The error says which other format it is, by either, and
-// lists the formats that are read.
+// recognise returns the format of a text, by its beginning, else by the file's name. The error says which other format it is, by either,
+// and lists the formats that are read.
 func recognise(text []byte, file string) (Format, error) {
 	if err := refuse(text, ending(file)); err != nil {
 		return "", err
