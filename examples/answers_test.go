@@ -82,6 +82,7 @@ func TestNamesAddNothing(t *testing.T) {
 		t.Fatalf("names %q, states %q", with.Names, with.States)
 	}
 	with.Names, with.States = nil, nil
+	with.Lines, without.Lines = nil, nil
 	if !reflect.DeepEqual(with, without) {
 		t.Errorf("%+v and %+v", with, without)
 	}

@@ -27,6 +27,7 @@ func TestNetworks(t *testing.T) {
 		{"parcel.xml", "depot = lost", "last scan = > 3 days ago"},
 		{"mailserver.dsc", "Disk = full", "Complaints = some, Queue = stuck"},
 		{"doors.cnf", "1 = 1", "3 = 1, 2 = 0"},
+		{"ferry.fg", "1 = 2", "3 = 0"},
 	} {
 		f, err := os.Open(c.file)
 		if err != nil {
@@ -61,6 +62,33 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
+// TestCosts: the least costs of README.md, by enumeration of all states.
+func TestCosts(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"rota.wcsp", "menu.cfn"} {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := formats.Read(f, "", file, uai.Limits{})
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := 0.0
+		states(m, func(_ []int, p float64) { best = max(best, p) })
+		_, row, found := strings.Cut(string(readme), "| `"+file+"` |")
+		row, _, _ = strings.Cut(row, "\n")
+		want, ok := answer(row, "least cost")
+		if !found || !ok || math.Abs(-math.Log(best)-want) > 1e-9 {
+			t.Errorf("%s: the least cost is %v, README.md says %v", file, -math.Log(best), want)
+		}
+	}
+}
+
 // state finds `variable = state`.
 func state(t *testing.T, m *factorgraph.Model, text string) (v, x int) {
 	t.Helper()
@@ -70,8 +98,10 @@ func state(t *testing.T, m *factorgraph.Model, text string) (v, x int) {
 	case v < 0:
 	case m.States != nil:
 		x = slices.Index(m.States[v], value)
-	default: // a formula's: 0 and 1
-		x = slices.Index([]string{"0", "1"}, value)
+	default: // positions
+		if _, err := fmt.Sscan(value, &x); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if v < 0 || x < 0 {
 		t.Fatalf("%s: %v", text, m.Names)

@@ -81,12 +81,15 @@ func writeBars(b *strings.Builder, posteriors []query.Posterior) {
 	}
 }
 
-// isFormula reports whether variables are called by their numbers from 1 on, as in a CNF file.
+// isFormula reports whether variables are called by their numbers in a CNF file: from 1 on and rising, with gaps where some are not shown.
 func isFormula(n query.Names) bool {
-	for v, name := range n.Variables {
-		if name != strconv.Itoa(v+1) {
+	last := 0
+	for _, name := range n.Variables {
+		number, err := strconv.Atoi(name)
+		if err != nil || number <= last || name != strconv.Itoa(number) {
 			return false
 		}
+		last = number
 	}
 	return len(n.Variables) > 0 && len(n.States) == 0
 }

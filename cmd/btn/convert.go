@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 
+	"github.com/basetensor/basetensor/internal/models/costs"
+	"github.com/basetensor/basetensor/internal/models/libdai"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -78,10 +81,17 @@ func losses(to formats.Format, m *factorgraph.Model) (list []string) {
 	case to == formats.JSON:
 		return nil
 	case to == formats.CNF:
-		if named && !isFormula(query.Names{Variables: m.Names, States: m.States}) {
+		numbered := isFormula(query.Names{Variables: m.Names, States: m.States}) && m.Names[len(m.Names)-1] == strconv.Itoa(len(m.Names))
+		if named && !numbered {
 			list = append(list, "names of variables and values are lost: the format has numbers from 1 on")
 		}
 		return list
+	case to == formats.CFN:
+		list = costs.Lost(m)
+	case to == formats.FG:
+		if _, all := libdai.Labels(m); !all {
+			list = append(list, "names of variables and values are lost: the format has numbers from 0 on")
+		}
 	case to == formats.UAI && named:
 		list = append(list, "names of variables and values are lost: the format has none")
 	}

@@ -41,6 +41,23 @@ func TestConvert(t *testing.T) {
 		t.Errorf("exit %d: %s", code, said)
 	}
 
+	for from, want := range map[string]string{
+		"menu.cfn " + at("m.cfn.gz"): "",
+		"rota.wcsp " + at("r.cfn"):   "",
+		"ferry.fg " + at("f.fg"):     "",
+		"ferry.fg " + at("f.cfn"):    "f.cfn: names that were changed, since the format holds no blanks and no digit in front: 3\n",
+		"asia.json " + at("a.fg"):    "a.fg: names of variables and values are lost: the format has numbers from 0 on\n",
+		"asia.json " + at("a.cfn"):   "a.cfn: entries are costs of 9 decimals, −ln of the entries\n",
+	} {
+		_, said, code := convert(strings.Fields("../../examples/" + from)...)
+		if code != 0 || want == "" && said != "" || !strings.Contains(said, want) {
+			t.Errorf("%s: exit %d: %s, want %s", from, code, said, want)
+		}
+	}
+	if same, err := os.ReadFile(at("f.fg")); err != nil || !strings.HasPrefix(string(same), "3\n\n1\n1 \n3 \n3\n0 0.5\n") {
+		t.Errorf("%v: %s", err, same)
+	}
+
 	before, err := os.ReadFile(at("1.bif"))
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +69,7 @@ func TestConvert(t *testing.T) {
 		{example + " - --to doc", `--to: "doc" is no format: there are uai, json, bif, xmlbif, net, dsc, xdsl`},
 		{example + " " + at("a.net") + " --from dsc", "dsc: line 2, column 1: syntax error"},
 		{example + " " + at("no/folder.net"), "no such file"},
+		{example + " " + at("a.wcsp"), "wcsp is not written"},
 		{at("none.bif") + " " + at("a.net"), "no such file"},
 	} {
 		_, said, code := convert(strings.Fields(c.args)...)

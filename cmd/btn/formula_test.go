@@ -21,6 +21,8 @@ func TestFormulas(t *testing.T) {
 	}
 	plain := write("plain.cnf", "c t mc\np cnf 3 2\n1 2 0\n-1 3 0\n")
 	weighted := write("weighted", "p cnf 3 2\n1 2 0\n-1 3 0\nc p weight 2 0.25 0\n")
+	projected := write("projected.cnf", "c t pmc\np cnf 4 3\nc p show 4 2 0\n1 2 0\n-1 3 0\n-3 4 0\n")
+	none := write("none.cnf", "c t mc\np cnf 1 2\n1 0\n-1 0\n")
 	for _, c := range []struct {
 		args  []string
 		want  []string
@@ -31,6 +33,9 @@ func TestFormulas(t *testing.T) {
 		{[]string{plain, "--evid=-2"}, []string{"count       1\n"}, ""},
 		{[]string{plain, "--evid", "3=1,1=0"}, []string{"count       1\n"}, ""},
 		{[]string{plain, "--event", "2,-3"}, []string{"P(event)    0.25 "}, ""},
+		{[]string{projected}, []string{"count       3\n", "\n2  0  0.333333 "}, "\n1  "},
+		{[]string{projected, "--evid=-4"}, []string{"count       1\n"}, ""},
+		{[]string{none}, []string{"Z           0: ", "no value of \"1\" has a weight above 0"}, "are all 0"},
 		{[]string{weighted, "--evid", "2"}, []string{"ln Z        -0.28768207"}, "count"},
 	} {
 		var out, said bytes.Buffer

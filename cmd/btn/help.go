@@ -68,8 +68,8 @@ var helpTexts = kong.Vars{
 		"standard output, for which --to says the format.",
 	"model_ref":   "The model: its digest, or six digits of it at least, or a name, alarm or alarm@3.",
 	"plan_within": "Planning takes about this long at most, half of it for the exact way; parts without a price by then are marked.",
-	"request_model": "Model file: BIF, XMLBIF, XDSL, Hugin NET, DSC, UAI, CNF or native JSON, recognised by contents and name " +
-		"(docs/reference/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or, with --nats, " +
+	"request_model": "Model file: BIF, XMLBIF, XDSL, Hugin NET, DSC, DNE, DSL, PGMX, UAI, CNF, FG, WCSP, CFN or native JSON, recognised by " +
+		"contents and name (docs/reference/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or, with --nats, " +
 		"a model that 'btn model put' registered there: its name (alarm, or a version alarm@3), or digest:HEX, six digits at least.",
 	"request_evid": "Evidence: a file, or smoke=yes,xray=abnormal, or 3,-7 of a formula, or a JSON object {\"smoke\": \"yes\", " +
 		"\"xray\": [0.2, 0.8]}, by names, or positions where there are none. A file has one of these, or is in either UAI dialect. " +

@@ -109,7 +109,7 @@ func TestInputsThatAreWrong(t *testing.T) {
 		{"", []string{model, "--evid", "-", "--event", "-"}, config.ExitUsage, "standard input can be read once"},
 		{
 			"", []string{"-"}, config.ExitBadInput,
-			"standard input: uai: line 1: syntax error: the file ends where MARKOV",
+			"standard input: the model is empty: there are uai, json",
 		},
 		{"{", []string{"-"}, config.ExitBadInput, "standard input: modeljson:"},
 		{"1 7 0", []string{model, "--evid", "-"}, config.ExitBadInput, "standard input: uai: line 1"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,11 +16,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
+// testdata is the folder of files that are no examples, from there.
+const testdata = "../internal/models/bayesnet/testdata/"
+
 // examples are a file of every format.
 var examples = map[formats.Format]string{
 	formats.UAI: "asia.uai", formats.JSON: "asia.json", formats.BIF: "heating.bif", formats.XMLBIF: "parcel.xml",
 	formats.NET: "orchard.net", formats.DSC: "mailserver.dsc", formats.XDSL: "engine.xdsl",
-	formats.CNF: "doors.cnf",
+	formats.DNE: testdata + "coat.dne", formats.DSL: testdata + "chest.dsl", formats.PGMX: testdata + "fever.pgmx",
+	formats.CNF: "doors.cnf", formats.FG: "ferry.fg", formats.WCSP: "rota.wcsp", formats.CFN: "menu.cfn",
 }
 
 // TestTold: the name determines the format, and the contents do, under any name, compressed or not.
@@ -72,24 +77,25 @@ func TestBeginnings(t *testing.T) {
 		"<?xml version=\"1.0\"?><!-- <smile> --><BIF></BIF>":         "xmlbif: ",
 		"<!DOCTYPE BIF [ <!ELEMENT BIF (x)> ]>\n<bif></bif>":         "xmlbif: ",
 		"<!-- a BIF once --><smile version=\"1.0\"><nodes/></smile>": "xdsl: ",
-		"{}":         "modeljson: ",
-		"bayes":      "uai: ",
-		"c t wmc\np": "cnf: ",
-		"p cnf":      "cnf: ",
-		"what is it": "uai: ",
-		"<html>":     "is no format of models",
+		"{}":                              "modeljson: ",
+		"bayes":                           "uai: ",
+		"c t wmc\np":                      "cnf: ",
+		"p cnf":                           "cnf: ",
+		"what is it":                      "line 1: \"what is it\" begins no format that is read: there are uai, json, bif",
+		"":                                "the model is empty: there are uai, json, bif",
+		"// ~->[DNET-1]->~\nbnet asia {}": "dne: ",
+		"net asia\n{\n}":                  "dsl: ",
+		"<ProbModelXML></ProbModelXML>":   "pgmx: ",
+		"\n\n<html>\n<p>":                 "line 3: \"<html>\" begins no format that is read: there are uai, json, bif",
+		"five 1 2 3 4\n":                  "wcsp: ",
+		"# a comment\n3\n\n1":             "fg: ",
+		"7\n":                             "fg: ",
+		"{\n \"problem\": {\"name\": 1":   "cfn: ",
+		"# a comment\n{problem [p <3]":    "cfn: ",
+		"{\"problems\": 1}":               "modeljson: ",
 	} {
 		_, err := formats.Read(strings.NewReader(text), "", "", uai.Limits{})
 		if err == nil || !strings.Contains(err.Error(), want) || fault.CodeOf(err) != fault.BadInput {
-			t.Errorf("%.40q: %v, want %s", text, err, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"net asia\n{\n HEADER = \n  {\n   ID = asia;\n  };\n}": "this is GeNIe's DSL (net asia), which is not read",
-		"// ~->[DNET-1]->~\nbnet asia {}":                      "this is Netica's DNE (bnet asia), which is not read",
-	} {
-		_, err := formats.Read(strings.NewReader(text), "", "asia.dsl", uai.Limits{})
-		if err == nil || !strings.Contains(err.Error(), want) || fault.CodeOf(err) != fault.Unsupported {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
 	}
@@ -104,12 +110,52 @@ func TestBeginnings(t *testing.T) {
 	}
 }
 
+// TestForeignFormats: a format that is known and not read is refused by its name, by its beginning under any name or by the ending of its
+// file's name, and the error lists the formats that are read. No error asks for MARKOV or BAYES.
+func TestForeignFormats(t *testing.T) {
+	for text, want := range map[string]string{
+		"% coins\n0.4::heads(1).\n": "ProbLog",
+		"LIMID\n3\n2 2 2\n":         "an influence diagram (LIMID)",
+		"CREDAL\n3\n":               "a credal network",
+		"<?xml version=\"1.0\"?>\n<instance format=\"XCSP3\" type=\"CSP\">": "XCSP",
+		"<ANALYSISNOTEBOOK NAME=\"n\">":                                     "Microsoft's XBN",
+		"<PMML version=\"4.3\">":                                            "PMML",
+		"* #variable= 3 #constraint= 1\n":                                   "a pseudo-Boolean problem (OPB)",
+		"model {\n x ~ dnorm(0, 1)\n}":                                      "a program of BUGS or JAGS",
+		"nnf 15 17 4\n":                                                     "a circuit (NNF)",
+		"\xfd7zXZ\x00\x00":                                                  "a file compressed with xz",
+	} {
+		for _, file := range []string{"", "a.uai", "a.dsl", "a.xml"} {
+			_, err := formats.Read(strings.NewReader(text), "", file, uai.Limits{})
+			foreign(t, text, err, want)
+		}
+	}
+	for file, want := range map[string]string{
+		"a.mln": "Markov logic", "a.pl": "ProbLog", "A.O3PRM": "aGrUM's O3PRM", "a.pre": "a pedigree in LINKAGE format", "a.limid.gz": "LIMID",
+		"a.neta": "Netica's binary format", "a.hkb": "Hugin's binary format", "a.lp": "a linear program", "a.stan": "a program of Stan",
+	} {
+		for _, text := range []string{"what is it", "class x { }"} { // Hugin's NET and O3PRM begin alike
+			_, err := formats.Read(strings.NewReader(text), "", file, uai.Limits{})
+			foreign(t, file, err, want)
+		}
+	}
+}
+
+func foreign(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	said := fmt.Sprint(err)
+	named := strings.HasPrefix(said, "this is ") && strings.Contains(said, want)
+	if !named || !strings.Contains(said, "There are uai, json, bif") || fault.CodeOf(err) != fault.Unsupported {
+		t.Errorf("%.40q: %v, want %s", what, err, want)
+	}
+}
+
 func TestUnknownFormats(t *testing.T) {
 	if got := formats.Of("model.odt"); got != "" {
 		t.Errorf("%q", got)
 	}
 	_, err := formats.Parse("odt")
-	const want = `"odt" is no format: there are uai, json, bif, xmlbif, net, dsc, xdsl, cnf`
+	const want = `"odt" is no format: there are uai, json, bif, xmlbif, net, dsc, xdsl, cnf, dne, dsl, pgmx, fg, wcsp, cfn`
 	if err == nil || err.Error() != want || fault.CodeOf(err) != fault.BadInput {
 		t.Error(err)
 	}

@@ -26,6 +26,13 @@ var one = map[formats.Format]string{
 	formats.NET: "net { }\nnode a { states = (\"x\" \"y\"); }\npotential (a) { data = (%s %s); }",
 	formats.DSC: "belief network \"n\"\nnode a { type : discrete [ 2 ] = { \"x\", \"y\" }; }\nprobability ( a ) { %s, %s; }",
 	formats.CNF: "p cnf 1 0\nc p weight 1 %s 0\nc p weight -1 %s 0\n",
+	formats.DNE: "bnet n {\nnode a { states = (x, y);\nprobs = (%s, %s); }; };",
+	formats.DSL: "net n {\nnode a { TYPE = CPT; DEFINITION = { NAMESTATES = (x, y);\nPROBABILITIES = (%s, %s); }; }; };",
+	formats.PGMX: "<ProbModelXML><ProbNet type=\"BayesianNetwork\"><Variables><Variable name=\"a\">\n" +
+		"<States><State name=\"x\"/><State name=\"y\"/></States></Variable></Variables>" +
+		"<Potentials><Potential type=\"Table\"><Variables><Variable name=\"a\"/></Variables>\n" +
+		"<Values>%s %s</Values></Potential></Potentials></ProbNet></ProbModelXML>",
+	formats.FG: "1\n1 0 2 2\n0 %s 1 %s\n",
 }
 
 // TestNumbersBeyondFloat64: no format reads a number beyond float64 as 0 or with fewer digits.
@@ -54,7 +61,11 @@ func TestSmallNumbersComeBack(t *testing.T) {
 		m := &factorgraph.Model{Domains: []int{2}, Names: []string{"1"}, Bayes: true, Factors: []factorgraph.Factor{
 			{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 5e-324}}}}}
 		var b bytes.Buffer
-		if err := formats.Write(&b, as, m); err != nil {
+		err := formats.Write(&b, as, m)
+		if err != nil && strings.Contains(err.Error(), "is not written") {
+			continue
+		}
+		if err != nil {
 			t.Fatalf("%s: %v", as, err)
 		}
 		back, err := formats.Read(&b, as, "", uai.Limits{})

@@ -1,4 +1,5 @@
-// Package bayesnet reads and writes the files of Bayesian networks: BIF, XMLBIF, XDSL, Hugin NET and DSC.
+// Package bayesnet reads the files of Bayesian networks: BIF, XMLBIF, XDSL, Hugin NET and DSC, which it writes as well, Netica's DNE,
+// GeNIe's DSL and OpenMarkov's ProbModelXML.
 //
 // A node becomes a variable with its name and the names of its states, and its table a factor whose scope is the node's
 // parents in the file's order and the node itself last, so that a row of the table is a distribution. Variables and factors

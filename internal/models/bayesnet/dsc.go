@@ -121,9 +121,12 @@ func (p *dsc) states(name string) []string {
 	if said == 0 {
 		return nil
 	}
-	states := make([]string, said)
+	var states []string
+	at := p.at
 	if p.take('='); p.take('{') {
 		states = p.list("node", name, said)
+	} else {
+		states = p.unnamed(at, name, said)
 	}
 	p.expect(';', "after the type of node %s", quoted(name))
 	return states

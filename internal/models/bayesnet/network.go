@@ -28,6 +28,7 @@ type network struct {
 	places []int            // where the nodes are in the text
 	tables []bool           // per variable, whether its table was there
 	domain int              // most states of a node
+	states int              // of nodes that have no names for them
 	left   int              // entries that tables may still have
 	most   int              // entries that they may have together
 	begun  bool             // the word that begins a model was there
@@ -123,6 +124,16 @@ func (n *network) alias(at, v int, name string) {
 		n.m.Aliases = append(n.m.Aliases, make([]string, missing)...)
 	}
 	n.m.Aliases[v] = name
+}
+
+// unnamed returns states without names, for a node that has only their number. All nodes together have at most as many as the file has
+// bytes, and 2^20 more: its cost follows its bytes, not a number in it.
+func (n *network) unnamed(at int, name string, states int) []string {
+	if n.states += states; n.states > spare+len(n.text) {
+		n.fail(at, uai.ErrLimit, "node %s: the nodes have more than %d states without names together", quoted(name), spare+len(n.text))
+		return nil
+	}
+	return make([]string, states)
 }
 
 // variable returns the position of a node that was there before.

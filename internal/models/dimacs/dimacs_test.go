@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -52,6 +53,18 @@ func TestCountsByHand(t *testing.T) {
 		"p cnf 7 3\nc p weight -4 0 0\n1 -2 3 -4 5 6 7 0\n-1 0 2 0\n":          16 - 1,
 		"p cnf 1 0\nc p weight 1 0.5e0 0":                                      1,
 		"c p weight 1 2 0 \ncp weight 1 7 0\np cnf 1 0\n  c p weight -1 1 0":   3,
+		"p cnf 2 0\nc p weight 1 1.5 0\n":                                      2.5 * 2,
+		"p cnf 2 0\nc p weight 1 1.5 0\nc p weight -2 0.25 0\n":                2.5 * 1.25, // they are no probabilities: the others are 1
+		"p cnf 2 0\nw 1 3\nw 2 1\n":                                            4 * 2,
+		"p cnf 2 0\nw 1 0.25\nw 2 1\n":                                         1,
+		"p cnf 1 0\nc p weight -1 -2 0\n":                                      -1,
+		"p cnf 2 0\nc p weight -1 -2 0\nc p weight 1 3 0\nw 2 0.5\n":           1,
+		"p cnf 1 2\n1 0\n-1 0\n":                                               0,
+		"p cnf 2 1\nc p show 1 0\n1 2 0\n":                                     2,
+		"c ind 1 0\np cnf 2 1\n1 2 0\n":                                        2,
+		"p cnf 3 2\nc p show 0\n1 2 0\n-2 3 0\n":                               1,
+		"p cnf 1 2\nc p show 0\n1 0\n-1 0\n":                                   0,
+		"p cnf 3 3\nc p show 2 3 0\n1 2 0\n-1 3 0\n-1 -2 0\nw 3 0.25\n":        0.75 + 0.25 + 0.25,
 	} {
 		m := read(t, text)
 		if got, _ := oracle.Z(m, factorgraph.Evidence{}).Float64(); math.Abs(got-want) > 1e-12 {
@@ -143,6 +156,87 @@ func TestRandomFormulas(t *testing.T) {
 	}
 }
 
+// TestProjectedCounts: every assignment of the shown variables counts once, with its weight, if the hidden ones have a solution; the model
+// has the shown ones alone, under their numbers.
+func TestProjectedCounts(t *testing.T) {
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		n := 2 + rng.IntN(9)
+		var clauses [][]int
+		var text strings.Builder
+		fmt.Fprintf(&text, "p cnf %d %d\n", n, 2*n)
+		for range 2 * n {
+			var c []int
+			for range 1 + rng.IntN(4) {
+				c = append(c, (1+rng.IntN(n))*(1-2*rng.IntN(2)))
+			}
+			clauses = append(clauses, c)
+			fmt.Fprintf(&text, "%s 0\n", strings.Trim(fmt.Sprint(c), "[]"))
+		}
+		shown := rng.Perm(n)[:rng.IntN(n)]
+		text.WriteString("c p show")
+		weights := make([]float64, n)
+		for _, v := range shown {
+			fmt.Fprintf(&text, " %d", v+1)
+		}
+		text.WriteString(" 0\n")
+		for _, v := range shown {
+			weights[v] = float64(1 + rng.IntN(5))
+			fmt.Fprintf(&text, "c p weight %d %v 0\nc p weight %d 1 0\n", v+1, weights[v], -v-1)
+		}
+		counted := map[int]bool{}
+		want := 0.0
+		for x := range 1 << n {
+			key, weight := 0, 1.0
+			for _, v := range shown {
+				if x>>v&1 == 1 {
+					key |= 1 << v
+					weight *= weights[v]
+				}
+			}
+			if !counted[key] && solves(clauses, x) {
+				counted[key] = true
+				want += weight
+			}
+		}
+		m := read(t, text.String())
+		slices.Sort(shown)
+		for v, name := range m.Names {
+			if name != fmt.Sprint(shown[v]+1) {
+				t.Fatalf("seed %d: variables %v, shown are %v from 0 on", seed, m.Names, shown)
+			}
+		}
+		if got, _ := oracle.Z(m, factorgraph.Evidence{}).Float64(); len(m.Domains) != len(shown) || math.Abs(got-want) > 1e-9 {
+			t.Fatalf("seed %d: %v, want %v\n%s", seed, got, want, &text)
+		}
+	}
+}
+
+// solves reports whether an assignment, a bit for every variable, meets all clauses.
+func solves(clauses [][]int, x int) bool {
+	return !slices.ContainsFunc(clauses, func(c []int) bool {
+		return !slices.ContainsFunc(c, func(l int) bool { return (x>>(max(l, -l)-1)&1 == 1) == (l > 0) })
+	})
+}
+
+// TestHardProjection: an elimination that grows beyond its bounds is refused by its word, and ends soon.
+func TestHardProjection(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 6))
+	var text strings.Builder
+	text.WriteString("p cnf 300 1000\nc p show 1 2 3 0\n")
+	for range 1000 {
+		for _, v := range rng.Perm(300)[:3] {
+			fmt.Fprintf(&text, "%d ", (v+1)*(1-2*rng.IntN(2)))
+		}
+		text.WriteString("0\n")
+	}
+	_, err := Read(strings.NewReader(text.String()), uai.Limits{})
+	const want = "line 2: invalid model: projected counting: 3 of 300 variables are shown"
+	if fault.CodeOf(err) != fault.Unsupported || !strings.Contains(err.Error(), want) {
+		t.Error(err)
+	}
+}
+
 // TestMistakesHaveTheirLine: a mistake is reported with its line and its code.
 func TestMistakesHaveTheirLine(t *testing.T) {
 	for text, want := range map[string]string{
@@ -154,17 +248,17 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 		"p cnf 99999999999999999999 1\n": "over the limit: 99999999999999999999 variables",
 		"p cnf 4000000 0\n":              "over the limit: 4000000 variables in a file of 16 bytes",
 		"p cnf 1048576 1\n" + strings.Repeat("1 ", 150) + "0\n": "over the limit: 1048576 variables in a file of 318 bytes",
-		"p cnf 4115 1\n1 0\n":                      "over the limit: 4115 variables in a file of 17 bytes, at most its bytes and 4096",
-		"p cnf 2 1\np cnf 2 1\n":                   "line 2: syntax error: a second line",
-		"p wcnf 2 1 10\n":                          "unsupported line 1:",
-		"p cnf 2 1\n1 3 0\n":                       "line 2: invalid model: a literal: 3, there are 2 variables",
-		"p cnf 2 1\n1 x 0\n":                       "line 2: syntax error: a literal: \"x\" is no integer",
-		"p cnf 2 1\n1\n2":                          "line 3: syntax error: the file ends within the clause that begins in line 2",
-		"p cnf 2 2\n1 2 0\n":                       "line 2: invalid model: 1 clauses, the header says 2",
-		"p cnf 2 1\n1 0\n2 0\n":                    "line 3: invalid model: more clauses than the header says: 1",
-		"p cnf 2 1\nx1 2 0\n":                      "unsupported line 2: invalid model: clauses that are exclusive",
-		"p cnf 2 1\nc p show 1 0\n1 2 0\n":         "unsupported line 2: invalid model: projected counting: 1 of 2",
-		"c ind 1 0\np cnf 2 1\n1 2 0\n":            "unsupported line 1: invalid model: projected counting",
+		"p cnf 4115 1\n1 0\n":    "over the limit: 4115 variables in a file of 17 bytes, at most its bytes and 4096",
+		"p cnf 2 1\np cnf 2 1\n": "line 2: syntax error: a second line",
+		"p wcnf 2 1 10\n":        "unsupported line 1:",
+		"p cnf 2 1\n1 3 0\n":     "line 2: invalid model: a literal: 3, there are 2 variables",
+		"p cnf 2 1\n1 x 0\n":     "line 2: syntax error: a literal: \"x\" is no integer",
+		"p cnf 2 1\n1\n2":        "line 3: syntax error: the file ends within the clause that begins in line 2",
+		"p cnf 2 2\n1 2 0\n":     "line 2: invalid model: 1 clauses, the header says 2",
+		"p cnf 2 1\n1 0\n2 0\n":  "line 3: invalid model: more clauses than the header says: 1",
+		"p cnf 2 1\nx1 2 0\n":    "unsupported line 2: invalid model: clauses that are exclusive",
+		"p cnf 2 1\nc p show 1 0\nc p weight 2 3 0\n1 2 0\n": "unsupported line 2: invalid model: projected counting: variable 2 is not shown " +
+			"and has the weights 3 and 1",
 		"c p show 1 5 0\np cnf 2 0\n":              "line 1: invalid model: a variable that is shown: 5, there are 2",
 		"p cnf 2 0\nc p weight 1 0.5\n":            "line 2: syntax error: c p weight LITERAL WEIGHT 0",
 		"p cnf 2 0\nc p weight 0 0.5 0\n":          "line 2: invalid model: 0 is no literal",
@@ -177,7 +271,6 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 		"p cnf 2 0\nc p weight 1 1e-160/1e150 0\n": "line 2: invalid model: the weight \"1e-160/1e150\" is beyond",
 		"p cnf 2 0\nc p weight 1 1e200/1e-200 0\n": "line 2: invalid model: the weight \"1e200/1e-200\" is beyond",
 		"p cnf 2 0\nc p weight 1 1/0 0\n":          "line 2: invalid model: \"1/0\" is no number",
-		"p cnf 2 0\nc p weight 1 1.5 0\n":          "line 2: invalid model: literal 1 has the weight 1.5 and literal -1 has none",
 		"p cnf 2 0\nw 1 .1\nw 2 .1\nw 1 -1\n":      "line 4: invalid model: literal 1 has a weight in line 2 already",
 		"p cnf 2 0\nc p gweight 3 0\n":             "unsupported line 2: invalid model: \"c p gweight\" is not read",
 		"p cnf 1 1\n" + strings.Repeat("1", 3000):  "line 2: syntax error: a word of more than 2048 characters",
@@ -238,6 +331,7 @@ func FuzzRead(f *testing.F) {
 		text, _, _ := random(rand.New(rand.NewPCG(seed, 2)))
 		f.Add(text)
 	}
+	f.Add("p cnf 3 2\nc p show 3 1 0\nw 3 7\n1 2 0\n-2 3 0\n")
 	f.Add("c t wmc\np cnf 3 1\nc p weight 1 1/3 0\nc p show 1 2 3 0\n1 -2 3 0\n%\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := Read(strings.NewReader(text), uai.Limits{Bytes: 1 << 16, Variables: 1000})
@@ -255,8 +349,12 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		back, err := Read(&out, uai.Limits{})
-		if err != nil || !reflect.DeepEqual(back, m) {
-			t.Fatalf("%+v (%v), want %+v", back, err, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back.Names = m.Names // shown variables are numbered from 1 on in the new file
+		if !reflect.DeepEqual(back, m) {
+			t.Fatalf("%+v, want %+v", back, m)
 		}
 	})
 }

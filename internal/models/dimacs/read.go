@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/models/words"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -34,32 +35,39 @@ const (
 // literals are false and 1 elsewhere, a table up to eight literals and a CP tensor of two terms beyond. Literals that are there twice
 // count once, and a clause with a literal and its negation is left out.
 //
-// Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction; of a variable with one of them, w in [0, 1], the other is 1 − w, and of
-// one without both are 1. "w VARIABLE WEIGHT" is Cachet's, −1 standing for 1 and 1.
+// Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction. Of a variable without any both are 1. Of a variable with one of them,
+// w, the other is 1 − w as long as all such weights of the file are probabilities, from 0 to 1; if any is not, the other is 1 for all.
+// "w VARIABLE WEIGHT" is Cachet's, −1 standing for 1 and 1.
 //
-// Errors carry bad_input and the line; unsupported for other problems: projected counting (c p show, or c ind, of some variables),
-// p wcnf and the like, XOR clauses. Memory grows with the input.
+// Where "c p show" or "c ind" name some of the variables, Z is the projected count: of their assignments, each once, for which the others
+// have a solution. The others are eliminated by resolution, and the model has the shown variables alone, called by their numbers.
+//
+// Errors carry bad_input and the line; unsupported for other problems: p wcnf and the like, XOR clauses, and projected counting
+// where a hidden variable has a weight, or their elimination takes more than mostWork steps. Memory grows with the input.
 func Read(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	limits.Bytes = cmp.Or(limits.Bytes, 1<<30)
 	limits.Variables = cmp.Or(limits.Variables, 1<<22)
 	limits.Factors = cmp.Or(limits.Factors, 1<<23)
 	limits.Legs = cmp.Or(limits.Legs, 1<<26)
-	f := &reader{scanner: newScanner(r, limits.Bytes), limits: limits, variables: -1}
-	for f.err == nil && f.next() {
+	f := &reader{Scanner: words.New("cnf", r, limits.Bytes), limits: limits, variables: -1}
+	for f.Err == nil && f.Next() {
 		f.item()
 	}
-	if f.err == nil {
+	if f.Err == nil {
 		f.finish()
 	}
-	if f.err != nil {
-		return nil, f.err
+	if f.Err == nil {
+		f.project()
+	}
+	if f.Err != nil {
+		return nil, f.Err
 	}
 	return f.model(), nil
 }
 
 // reader is a file as far as it is read.
 type reader struct {
-	*scanner
+	*words.Scanner
 	limits    uai.Limits
 	variables int // −1 before the header
 	clauses   int // as the header says
@@ -67,7 +75,7 @@ type reader struct {
 	ends      []int // of the clauses, in literals
 	open      int   // line of the clause that has not ended; 0 for none
 	weights   []weight
-	shown     []int32 // of c p show and c ind
+	shown     []int32 // of c p show and c ind; the model's variables once the file is read
 	shows     int     // the line of the last of these; 0 for none
 	over      bool    // behind %
 }
@@ -76,18 +84,18 @@ type reader struct {
 func (f *reader) item() {
 	switch {
 	case f.over:
-		f.skip()
-	case f.opens && strings.HasPrefix(f.word, "c"):
+		f.Skip()
+	case f.Opens && strings.HasPrefix(f.Word, "c"):
 		f.comment()
-	case f.opens && f.word == "p":
+	case f.Opens && f.Word == "p":
 		f.header()
-	case f.opens && f.word == "w" && f.open == 0:
+	case f.Opens && f.Word == "w" && f.open == 0:
 		f.cachet()
-	case f.opens && f.word == "%" && f.open == 0: // SATLIB's files end so
+	case f.Opens && f.Word == "%" && f.open == 0: // SATLIB's files end so
 		f.over = true
-		f.skip()
-	case f.opens && strings.HasPrefix(f.word, "x"):
-		f.fail(fault.Unsupported, uai.ErrModel, "clauses that are exclusive disjunctions (x) are not read")
+		f.Skip()
+	case f.Opens && strings.HasPrefix(f.Word, "x"):
+		f.Fail(fault.Unsupported, uai.ErrModel, "clauses that are exclusive disjunctions (x) are not read")
 	default:
 		f.literal()
 	}
@@ -95,15 +103,15 @@ func (f *reader) item() {
 
 // header reads "p cnf VARIABLES CLAUSES".
 func (f *reader) header() {
-	words := f.rest(4)
+	words := f.Rest(4)
 	switch {
-	case f.err != nil:
+	case f.Err != nil:
 	case f.variables >= 0:
-		f.bad(uai.ErrSyntax, "a second line with p")
+		f.Bad(uai.ErrSyntax, "a second line with p")
 	case len(words) > 0 && words[0] != "cnf":
-		f.fail(fault.Unsupported, uai.ErrModel, "%.40q is another problem: p cnf is read", "p "+words[0])
+		f.Fail(fault.Unsupported, uai.ErrModel, "%.40q is another problem: p cnf is read", "p "+words[0])
 	case len(words) != 3:
-		f.bad(uai.ErrSyntax, "p cnf VARIABLES CLAUSES is needed")
+		f.Bad(uai.ErrSyntax, "p cnf VARIABLES CLAUSES is needed")
 	default:
 		f.variables = f.count(words[1], "variables", f.limits.Variables)
 		f.clauses = f.count(words[2], "clauses", f.limits.Factors)
@@ -114,9 +122,9 @@ func (f *reader) header() {
 func (f *reader) count(word, what string, most int) int {
 	n, err := strconv.ParseUint(word, 10, 63)
 	if err != nil && !strings.Contains(err.Error(), "range") {
-		f.bad(uai.ErrSyntax, "%.40q is no number of %s", word, what)
+		f.Bad(uai.ErrSyntax, "%.40q is no number of %s", word, what)
 	} else if err != nil || n > uint64(most) {
-		f.bad(uai.ErrLimit, "%.40s %s, at most %d", word, what, most)
+		f.Bad(uai.ErrLimit, "%.40s %s, at most %d", word, what, most)
 	}
 	return int(n)
 }
@@ -124,21 +132,21 @@ func (f *reader) count(word, what string, most int) int {
 // literal reads a literal of a clause, or its end.
 func (f *reader) literal() {
 	if f.variables < 0 {
-		f.bad(uai.ErrSyntax, "%.40q where p cnf VARIABLES CLAUSES is needed", f.word)
+		f.Bad(uai.ErrSyntax, "%.40q where p cnf VARIABLES CLAUSES is needed", f.Word)
 		return
 	}
-	n := f.integer(f.word, "a literal", f.variables)
+	n := f.integer(f.Word, "a literal", f.variables)
 	switch {
-	case f.err != nil:
+	case f.Err != nil:
 	case n != 0:
-		f.open = cmp.Or(f.open, f.line)
+		f.open = cmp.Or(f.open, f.Line)
 		if f.literals = append(f.literals, int32(n)); len(f.literals) > f.limits.Legs {
-			f.bad(uai.ErrLimit, "more than %d literals", f.limits.Legs)
+			f.Bad(uai.ErrLimit, "more than %d literals", f.limits.Legs)
 		}
 	default:
 		f.open = 0
 		if f.ends = append(f.ends, len(f.literals)); len(f.ends) > f.clauses {
-			f.bad(uai.ErrModel, "more clauses than the header says: %d", f.clauses)
+			f.Bad(uai.ErrModel, "more clauses than the header says: %d", f.clauses)
 		}
 	}
 }
@@ -147,42 +155,46 @@ func (f *reader) literal() {
 func (f *reader) finish() {
 	switch {
 	case f.variables < 0:
-		f.bad(uai.ErrSyntax, "the file ends without p cnf VARIABLES CLAUSES")
+		f.Bad(uai.ErrSyntax, "the file ends without p cnf VARIABLES CLAUSES")
 	case f.open != 0:
-		f.bad(uai.ErrSyntax, "the file ends within the clause that begins in line %d: no 0", f.open)
+		f.Bad(uai.ErrSyntax, "the file ends within the clause that begins in line %d: no 0", f.open)
 	case len(f.ends) < f.clauses:
-		f.bad(uai.ErrModel, "%d clauses, the header says %d", len(f.ends), f.clauses)
-	case int64(f.variables) > f.read+spareVariables:
-		f.bad(uai.ErrLimit, "%d variables in a file of %d bytes, at most its bytes and %d", f.variables, f.read, spareVariables)
+		f.Bad(uai.ErrModel, "%d clauses, the header says %d", len(f.ends), f.clauses)
+	case int64(f.variables) > f.Read+spareVariables:
+		f.Bad(uai.ErrLimit, "%d variables in a file of %d bytes, at most its bytes and %d", f.variables, f.Read, spareVariables)
 	}
 	f.checkWeights()
 	f.checkShown()
 }
 
-// checkShown refuses projected counting.
+// checkShown sorts the variables that are shown: all of them if the file names none.
 func (f *reader) checkShown() {
-	if f.shows == 0 || f.err != nil {
+	if f.Err != nil {
 		return
 	}
-	f.line = f.shows
+	if f.shows == 0 {
+		for v := range f.variables {
+			f.shown = append(f.shown, int32(v+1))
+		}
+		return
+	}
 	slices.Sort(f.shown)
 	f.shown = slices.Compact(f.shown)
 	if n := len(f.shown); n > 0 && int(f.shown[n-1]) > f.variables {
-		f.bad(uai.ErrModel, "a variable that is shown: %d, there are %d variables", f.shown[n-1], f.variables)
-	} else if n < f.variables {
-		f.fail(fault.Unsupported, uai.ErrModel, "projected counting: %d of %d variables are shown", len(f.shown), f.variables)
+		f.Line = f.shows
+		f.Bad(uai.ErrModel, "a variable that is shown: %d, there are %d variables", f.shown[n-1], f.variables)
 	}
 }
 
 // model returns the formula that was read, as a factor graph.
 func (f *reader) model() *factorgraph.Model {
-	m := &factorgraph.Model{Domains: make([]int, f.variables)}
-	for v := range m.Domains {
+	m := &factorgraph.Model{Domains: make([]int, len(f.shown))}
+	weights, positions := f.byVariable(), make([]int, f.variables)
+	for v, n := range f.shown {
 		m.Domains[v] = 2
-		m.Names = append(m.Names, strconv.Itoa(v+1))
-	}
-	for v, w := range f.byVariable() {
-		if w != [2]float64{1, 1} {
+		m.Names = append(m.Names, strconv.Itoa(int(n)))
+		positions[n-1] = v
+		if w := weights[n-1]; w != [2]float64{1, 1} {
 			t := &tensor.Dense{Shape: []int{2}, Data: []float64{w[0], w[1]}}
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: t})
 		}
@@ -190,7 +202,10 @@ func (f *reader) model() *factorgraph.Model {
 	from, entries := 0, int64(0)
 	for _, to := range f.ends {
 		if scope, positive, ok := clause(f.literals[from:to]); ok {
-			table := len(scope) <= longestTable && entries+1<<len(scope) <= f.read+spareEntries
+			for k, v := range scope {
+				scope[k] = positions[v]
+			}
+			table := len(scope) <= longestTable && entries+1<<len(scope) <= f.Read+spareEntries
 			if table {
 				entries += 1 << len(scope)
 			}
@@ -234,4 +249,14 @@ func disjunction(positive []bool, table bool) tensor.Tensor {
 	}
 	t.Data[falsified] = 0
 	return t
+}
+
+// integer is a word as a number in ±most; 0 after an error.
+func (f *reader) integer(word, what string, most int) int {
+	n := f.Integer(word, what)
+	if n > most || -n > most {
+		f.Bad(uai.ErrModel, "%s: %d, there are %d variables", what, n, most)
+		return 0
+	}
+	return n
 }

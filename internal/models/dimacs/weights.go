@@ -23,31 +23,31 @@ type weight struct {
 // comment reads a line that begins with c: "c p weight" and "c p show" mean something, "c ind" does to some counters, and "c t" says
 // which problem the file is. All others are passed.
 func (f *reader) comment() {
-	if f.word != "c" {
-		f.skip()
+	if f.Word != "c" {
+		f.Skip()
 		return
 	}
-	words := f.rest(2)
+	words := f.Rest(2)
 	switch what := strings.Join(words, " "); {
 	case what == "p weight":
-		f.weight(f.rest(4))
+		f.weight(f.Rest(4))
 	case what == "p show":
-		f.shows = f.line
+		f.shows = f.Line
 		f.show()
 	case len(words) == 2 && words[0] == "ind":
-		f.shows = f.line
+		f.shows = f.Line
 		f.shownAs(words[1])
 		f.show()
 	case len(words) == 2 && words[0] == "p":
-		f.fail(fault.Unsupported, uai.ErrModel, "%.40q is not read", "c "+what)
+		f.Fail(fault.Unsupported, uai.ErrModel, "%.40q is not read", "c "+what)
 	}
-	f.skip()
+	f.Skip()
 }
 
 // show notes the variables that a projected count is over, to the end of the line.
 func (f *reader) show() {
-	for f.ahead() && f.next() {
-		f.shownAs(f.word)
+	for f.Ahead() && f.Next() {
+		f.shownAs(f.Word)
 	}
 }
 
@@ -55,13 +55,13 @@ func (f *reader) show() {
 func (f *reader) shownAs(word string) {
 	n := f.integer(word, "a variable that is shown", f.known())
 	if n < 0 {
-		f.bad(uai.ErrModel, "%d is no variable that is shown", n)
+		f.Bad(uai.ErrModel, "%d is no variable that is shown", n)
 	}
 	if n > 0 {
 		f.shown = append(f.shown, int32(n))
 	}
 	if len(f.shown) > f.limits.Legs {
-		f.bad(uai.ErrLimit, "more than %d variables are shown", f.limits.Legs)
+		f.Bad(uai.ErrLimit, "more than %d variables are shown", f.limits.Legs)
 	}
 }
 
@@ -76,7 +76,7 @@ func (f *reader) known() int {
 // weight reads "LITERAL WEIGHT 0".
 func (f *reader) weight(words []string) {
 	if len(words) != 3 || words[2] != "0" {
-		f.bad(uai.ErrSyntax, "c p weight LITERAL WEIGHT 0 is needed")
+		f.Bad(uai.ErrSyntax, "c p weight LITERAL WEIGHT 0 is needed")
 		return
 	}
 	f.keep(words[0], words[1])
@@ -84,18 +84,18 @@ func (f *reader) weight(words []string) {
 
 // cachet reads "w VARIABLE WEIGHT", with a 0 behind it or not.
 func (f *reader) cachet() {
-	words := f.rest(4)
+	words := f.Rest(4)
 	switch {
 	case len(words) == 2 && words[1] == "-1":
 		if n := f.integer(words[0], "a variable with a weight", f.known()); n > 0 {
-			f.weights = append(f.weights, weight{literal: int32(n), w: 1, line: f.line, both: true})
+			f.weights = append(f.weights, weight{literal: int32(n), w: 1, line: f.Line, both: true})
 		} else {
-			f.bad(uai.ErrModel, "%q is no variable", words[0])
+			f.Bad(uai.ErrModel, "%q is no variable", words[0])
 		}
 	case len(words) == 2, len(words) == 3 && words[2] == "0":
 		f.keep(words[0], words[1])
 	default:
-		f.bad(uai.ErrSyntax, "w VARIABLE WEIGHT is needed")
+		f.Bad(uai.ErrSyntax, "w VARIABLE WEIGHT is needed")
 	}
 }
 
@@ -103,10 +103,10 @@ func (f *reader) cachet() {
 func (f *reader) keep(literal, text string) {
 	n := f.integer(literal, "a literal with a weight", f.known())
 	if n == 0 {
-		f.bad(uai.ErrModel, "0 is no literal")
+		f.Bad(uai.ErrModel, "0 is no literal")
 		return
 	}
-	f.weights = append(f.weights, weight{literal: int32(n), w: f.number(text), line: f.line})
+	f.weights = append(f.weights, weight{literal: int32(n), w: f.number(text), line: f.Line})
 }
 
 // number is a decimal number or a fraction of two.
@@ -118,11 +118,11 @@ func (f *reader) number(text string) float64 {
 	}
 	d := f.decimal(below)
 	switch q := math.Abs(x / d); {
-	case f.err != nil:
+	case f.Err != nil:
 	case d == 0:
-		f.bad(uai.ErrModel, "%.40q is no number", text)
+		f.Bad(uai.ErrModel, "%.40q is no number", text)
 	case x != 0 && (q < decimal.Least || math.IsInf(q, 0)):
-		f.bad(uai.ErrModel, "the weight %.40q %w", text, decimal.ErrRange)
+		f.Bad(uai.ErrModel, "the weight %.40q %w", text, decimal.ErrRange)
 	}
 	return x / d
 }
@@ -131,23 +131,23 @@ func (f *reader) decimal(text string) float64 {
 	x, err := decimal.Parse(text)
 	switch {
 	case errors.Is(err, decimal.ErrSyntax):
-		f.bad(uai.ErrSyntax, "%.40q %w", text, err)
+		f.Bad(uai.ErrSyntax, "%.40q %w", text, err)
 	case err != nil:
-		f.bad(uai.ErrModel, "the weight %.40q %w", text, err)
+		f.Bad(uai.ErrModel, "the weight %.40q %w", text, err)
 	}
 	return x
 }
 
-// checkWeights refuses weights of unknown variables, duplicates, and weights whose opposite cannot be inferred.
+// checkWeights refuses weights of unknown variables, and duplicates.
 func (f *reader) checkWeights() {
-	if f.err != nil {
+	if f.Err != nil {
 		return
 	}
 	at := map[int32]int{} // line by literal
 	for _, w := range f.weights {
-		f.line = w.line
+		f.Line = w.line
 		if int(max(w.literal, -w.literal)) > f.variables {
-			f.bad(uai.ErrModel, "a literal with a weight: %d, there are %d variables", w.literal, f.variables)
+			f.Bad(uai.ErrModel, "a literal with a weight: %d, there are %d variables", w.literal, f.variables)
 			return
 		}
 		of := []int32{w.literal, -w.literal}[:1]
@@ -156,18 +156,10 @@ func (f *reader) checkWeights() {
 		}
 		for _, l := range of {
 			if at[l] != 0 {
-				f.bad(uai.ErrModel, "literal %d has a weight in line %d already", l, at[l])
+				f.Bad(uai.ErrModel, "literal %d has a weight in line %d already", l, at[l])
 				return
 			}
 			at[l] = w.line
-		}
-	}
-	for _, w := range f.weights {
-		if !w.both && at[-w.literal] == 0 && (w.w < 0 || w.w > 1) {
-			f.line = w.line
-			f.bad(uai.ErrModel, "literal %d has the weight %v and literal %d has none: that is 1 less a weight of 0 to 1",
-				w.literal, w.w, -w.literal)
-			return
 		}
 	}
 }
@@ -192,9 +184,16 @@ func (f *reader) byVariable() [][2]float64 {
 			given[v] = [2]bool{true, true}
 		}
 	}
+	probabilities := true // all weights that stand alone
 	for v, g := range given {
 		for side := range 2 {
-			if g[side] && !g[1-side] {
+			w := list[v][side]
+			probabilities = probabilities && (!g[side] || g[1-side] || w >= 0 && w <= 1)
+		}
+	}
+	for v, g := range given {
+		for side := range 2 {
+			if probabilities && g[side] && !g[1-side] {
 				list[v][1-side] = 1 - list[v][side]
 			}
 		}

@@ -201,7 +201,8 @@ func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 		if err != nil {
 			return factorgraph.Evidence{}, err
 		}
-		if one.literal && (l.OfVariable(i) != strconv.Itoa(i+1) || l.Domains()[i] != 2) {
+		formula := l.OfVariable(i) == one.of && one.of != strconv.Itoa(i) && l.Domains()[i] == 2 // formulas begin at 1
+		if one.literal && !formula {
 			return factorgraph.Evidence{}, fault.New(fault.BadInput,
 				"%.80q is a literal of a formula, and the model is none: VARIABLE=VALUE is needed", one.of)
 		}

@@ -50,10 +50,10 @@ func (c *Conflict) String() string {
 
 	switch len(parts) {
 	case 0:
-		return "the scale is 0"
+		return "a factor without variables, or a weight, is 0"
 	case 1:
 		if len(c.Variables) == 1 && c.observed[0] < 0 {
-			return parts[0] + " are all 0"
+			return fmt.Sprintf("no value of variable %d has a weight above 0", c.Variables[0])
 		}
 		return parts[0] + " is impossible"
 	}

@@ -1,0 +1,4 @@
+net one {
+node A { TYPE = CPT; HEADER = { ID = A; }; PARENTS = (); DEFINITION = { NAMESTATES = (u, v);
+PROBABILITIES = (0.25, 0.75); }; };
+};

@@ -1,0 +1,3 @@
+net open {
+node A { TYPE = CPT; HEADER = { ID = A; }; PARENTS = (); DEFINITION = { NAMESTATES = (u, v);
+PROBABILITIES = (0.25, 0.75); }; };

@@ -1,0 +1,129 @@
+package costs
+
+import (
+	"unicode/utf8"
+
+	"github.com/basetensor/basetensor/internal/models/words"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// The kinds of tokens.
+type kind int
+
+const (
+	endToken   kind = iota // the end of the file, or an error
+	openToken              // { or [
+	closeToken             // } or ]
+	wordToken              // a word, between quotes or not
+)
+
+// lexer reads the tokens of a CFN file. Commas and colons separate as blanks do, and a line that begins with # is a comment.
+type lexer struct {
+	in   *words.Scanner
+	kind kind // of the current token
+	text string
+	line int
+	key  bool // a colon follows the word
+}
+
+// advance reads the next token.
+func (l *lexer) advance() {
+	l.kind, l.text, l.key = endToken, "", false
+	for {
+		b, ok := l.in.Peek()
+		if !ok {
+			l.in.Byte() // keeps an error of the reader
+			return
+		}
+		if words.IsSpace(b) || b == ',' || b == ':' {
+			l.in.Byte()
+			continue
+		}
+		l.in.Begin()
+		l.line = l.in.Line
+		switch {
+		case b == '#' && l.in.Opens:
+			l.comment()
+			continue
+		case b == '{' || b == '[':
+			l.kind = openToken
+		case b == '}' || b == ']':
+			l.kind = closeToken
+		case b == '"':
+			l.quoted()
+			l.colon()
+			return
+		default:
+			l.bare()
+			l.colon()
+			return
+		}
+		l.text = string(b)
+		l.in.Byte()
+		return
+	}
+}
+
+// comment passes a line.
+func (l *lexer) comment() {
+	for {
+		if b, ok := l.in.Byte(); !ok || b == '\n' {
+			return
+		}
+	}
+}
+
+// quoted reads a word between quotes.
+func (l *lexer) quoted() {
+	l.in.Byte()
+	l.take(func(b byte) bool { return b == '"' })
+	if _, ok := l.in.Byte(); !ok {
+		l.in.Bad(uai.ErrSyntax, "a quote without end")
+	}
+}
+
+// bare reads a word without quotes.
+func (l *lexer) bare() {
+	l.take(func(b byte) bool {
+		return words.IsSpace(b) || b == ',' || b == ':' || b == '{' || b == '}' || b == '[' || b == ']' || b == '"'
+	})
+}
+
+// take reads a word up to a byte.
+func (l *lexer) take(ends func(byte) bool) {
+	var word []byte
+	for {
+		b, ok := l.in.Peek()
+		if !ok || ends(b) {
+			break
+		}
+		if word = append(word, b); len(word) > words.MaxWord {
+			l.in.Bad(uai.ErrSyntax, "a word of more than %d characters: %q…", words.MaxWord, word[:20])
+			return
+		}
+		l.in.Byte()
+	}
+	l.kind, l.text = wordToken, string(word)
+	if !utf8.Valid(word) {
+		l.text = latin1(word)
+	}
+}
+
+// latin1 is a text that is not UTF-8.
+func latin1(text []byte) string {
+	runes := make([]rune, len(text))
+	for i, b := range text {
+		runes[i] = rune(b)
+	}
+	return string(runes)
+}
+
+// colon notes whether a colon is next.
+func (l *lexer) colon() {
+	b, ok := l.in.Peek()
+	for ok && (b == ' ' || b == '\t') {
+		l.in.Byte()
+		b, ok = l.in.Peek()
+	}
+	l.key = b == ':'
+}

@@ -1,0 +1,191 @@
+// Package costs reads and writes cost function networks, the problems of toulbar2: WCSP and CFN. The cost of an assignment is a sum of
+// functions, and an assignment of least cost is sought.
+//
+// A function of costs becomes the factor e^(−cost/U), 0 for a forbidden combination of values. So the most probable assignment has the
+// least cost, −U times its ln weight. The unit U is 1 as long as no cost of a function is beyond 700, else the smallest power of ten for
+// which none is beyond 700 U: e^−700 is among the least numbers that a float64 holds with all digits. Where a CFN asks for the largest
+// value, the factor is e^(value/U).
+//
+// A problem's bound applies to single entries: one that is at least the bound, even if all other functions were at their least negative
+// costs, is forbidden. A sum of entries below the bound may reach it; an optimum there says that the problem has no solution.
+package costs
+
+import (
+	"cmp"
+	"io"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/internal/models/words"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// network is a cost function network as far as it is read.
+type network struct {
+	*words.Scanner
+	limits    uai.Limits
+	domains   []int
+	names     []string   // nil for none
+	states    [][]string // nil for none
+	functions []function
+	top       float64 // costs from it on are forbidden
+	entries   int     // of all tables
+	legs      int     // variables in all scopes
+}
+
+// function is a table of costs: +∞ for a forbidden combination of values.
+type function struct {
+	scope []int
+	table *tensor.Dense
+}
+
+// spare bounds the entries of tables beyond the bytes of their file.
+const spare = 1 << 20
+
+// mostNats bounds a cost of one entry, in units.
+const mostNats = 700
+
+func newNetwork(format string, r io.Reader, l uai.Limits) *network {
+	l.Bytes = cmp.Or(l.Bytes, 256<<20)
+	l.Variables = cmp.Or(l.Variables, 1<<22)
+	l.Factors = cmp.Or(l.Factors, 1<<23)
+	l.Domain = cmp.Or(l.Domain, 1<<20)
+	l.Legs = cmp.Or(l.Legs, 1<<26)
+	l.Entries = cmp.Or(l.Entries, 1<<27)
+	return &network{Scanner: words.New(format, r, l.Bytes), limits: l, top: math.Inf(1)}
+}
+
+// variable adds a variable of so many values.
+func (n *network) variable(called string, size int) {
+	switch {
+	case n.Err != nil:
+	case size < 1:
+		n.Bad(uai.ErrModel, "variable %s has %d values, at least 1 is needed", called, size)
+	case size > n.limits.Domain:
+		n.Bad(uai.ErrLimit, "variable %s has %d values, at most %d are read", called, size, n.limits.Domain)
+	case len(n.domains) == n.limits.Variables:
+		n.Bad(uai.ErrLimit, "more than %d variables", n.limits.Variables)
+	default:
+		n.domains = append(n.domains, size)
+	}
+}
+
+// scoped refuses a scope that has a variable twice, and one beyond the limits.
+func (n *network) scoped(called string, scope []int) bool {
+	if n.legs += len(scope); n.legs > n.limits.Legs {
+		n.Bad(uai.ErrLimit, "%s: more than %d variables in all scopes together", called, n.limits.Legs)
+	}
+	seen := make(map[int]bool, len(scope))
+	for _, v := range scope {
+		if seen[v] {
+			n.Bad(uai.ErrModel, "%s: variable %s is twice in the scope", called, n.called(v))
+		}
+		seen[v] = true
+	}
+	return n.Err == nil
+}
+
+// called is a variable in an error.
+func (n *network) called(v int) string {
+	labels := factorgraph.Model{Domains: n.domains, Names: n.names}
+	if l, err := labels.Labels(); err == nil {
+		return l.OfVariable(v)
+	}
+	return ""
+}
+
+// function adds a function with all entries at a cost; nil after an error.
+func (n *network) function(called string, scope []int, cost float64) *tensor.Dense {
+	shape := make([]int, len(scope))
+	for k, v := range scope {
+		shape[k] = n.domains[v]
+	}
+	size := decimal.Entries(shape)
+	room := min(int64(n.limits.Entries), n.Read+spare)
+	if int64(size) > room-int64(n.entries) {
+		n.Bad(uai.ErrLimit, "%s: its table needs %s entries, this file may have %d in all tables together", called,
+			decimal.EntriesText(size), room)
+		return nil
+	}
+	n.entries += size
+	t := &tensor.Dense{Shape: shape, Data: make([]float64, size)}
+	for i := range t.Data {
+		t.Data[i] = cost
+	}
+	n.functions = append(n.functions, function{scope, t})
+	return t
+}
+
+// position is the place of a combination of values in a table.
+func position(shape, values []int) (index int) {
+	for k, x := range values {
+		index = index*shape[k] + x
+	}
+	return index
+}
+
+// model returns the network as a factor graph.
+func (n *network) model() (*factorgraph.Model, error) {
+	m := &factorgraph.Model{Domains: n.domains, Names: n.names, States: n.states}
+	if all, limit := m.Values(n.Read); all > limit {
+		n.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, limit)
+	}
+	if n.Err != nil {
+		return nil, n.Err
+	}
+	n.forbid()
+	unit := n.unit()
+	for _, f := range n.functions {
+		for i, c := range f.table.Data {
+			f.table.Data[i] = math.Exp(-c / unit)
+		}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: f.scope, Table: f.table})
+	}
+	return m, nil
+}
+
+// forbid makes costs infinite that no other functions bring below the bound.
+func (n *network) forbid() {
+	least := make([]float64, len(n.functions)) // the negative part of a function's least cost
+	sum := 0.0
+	for j, f := range n.functions {
+		for _, c := range f.table.Data {
+			least[j] = min(least[j], c)
+		}
+		sum += least[j]
+	}
+	for j, f := range n.functions {
+		others := sum - least[j]
+		for i, c := range f.table.Data {
+			if c+others >= n.top {
+				f.table.Data[i] = math.Inf(1)
+			}
+		}
+	}
+}
+
+// unit is the cost whose factor is 1/e.
+func (n *network) unit() float64 {
+	worst := 0.0
+	for _, f := range n.functions {
+		for _, c := range f.table.Data {
+			if c = math.Abs(c); !math.IsInf(c, 0) {
+				worst = max(worst, c)
+			}
+		}
+	}
+	unit := 1.0
+	for worst/unit > mostNats {
+		unit *= 10
+	}
+	return unit
+}
+
+// refuse is the error for a function that is no table.
+func (n *network) refuse(called, kind string) {
+	n.Fail(fault.Unsupported, uai.ErrModel, "%s is %.40q, a cost function without a table: tables of costs are read, and the binary %s",
+		called, kind, arithmeticNames)
+}

@@ -1,0 +1,311 @@
+// Package libdai reads and writes libDAI's factor graphs (.fg).
+//
+// A file lists factors: the labels of their variables, the numbers of their values, and the entries that are not 0 with their positions,
+// the first variable fastest. Variables are in the sequence of their labels; where these are not 0, 1, … they are names.
+package libdai
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/internal/models/words"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// spare bounds the entries of tables beyond the bytes of their file.
+const spare = 1 << 20
+
+// Read reads a factor graph. A factor's scope is the file's in reverse, so that its table has the file's sequence. Errors name line, factor
+// and reason, wrap uai's sentinels and carry fault.BadInput; those of r pass.
+func Read(r io.Reader, l uai.Limits) (*factorgraph.Model, error) {
+	l.Bytes = cmp.Or(l.Bytes, 256<<20)
+	l.Variables = cmp.Or(l.Variables, 1<<22)
+	l.Factors = cmp.Or(l.Factors, 1<<23)
+	l.Domain = cmp.Or(l.Domain, 1<<20)
+	l.Legs = cmp.Or(l.Legs, 1<<26)
+	l.Entries = cmp.Or(l.Entries, 1<<27)
+	p := &graph{Scanner: words.New("fg", r, l.Bytes), limits: l, sizes: map[int]int{}}
+	factors := p.count("factors", l.Factors)
+	for j := 0; j < factors && p.Err == nil; j++ {
+		p.factor(j)
+	}
+	if p.Err == nil && p.next() {
+		p.Bad(uai.ErrSyntax, "%.40q after the last of %d factors", p.Word, factors)
+	}
+	return p.model()
+}
+
+// graph is a file as far as it is read.
+type graph struct {
+	*words.Scanner
+	limits  uai.Limits
+	sizes   map[int]int // of domains, by label
+	factors []factorgraph.Factor
+	entries int
+	legs    int
+}
+
+// next reads the next word that is in no comment.
+func (p *graph) next() bool {
+	for p.Next() {
+		if !p.Opens || !strings.HasPrefix(p.Word, "#") {
+			return true
+		}
+		p.Skip()
+	}
+	return false
+}
+
+// integer reads an integer from 0 on.
+func (p *graph) integer(what string) int {
+	if !p.next() {
+		p.Bad(uai.ErrSyntax, "the file ends where %s is needed", what)
+		return 0
+	}
+	n := p.Integer(p.Word, what)
+	if n < 0 {
+		p.Bad(uai.ErrModel, "%s is %d", what, n)
+		return 0
+	}
+	return n
+}
+
+// count reads a number of things within a limit; 0 after an error.
+func (p *graph) count(what string, limit int) int {
+	n := p.integer("the number of " + what)
+	if n > limit {
+		p.Bad(uai.ErrLimit, "%d %s, at most %d are read", n, what, limit)
+	}
+	if p.Err != nil {
+		return 0
+	}
+	return n
+}
+
+// factor reads a factor. Its scope has labels until model knows the variables.
+func (p *graph) factor(j int) {
+	labels, seen := make([]int, 0, 4), map[int]bool{}
+	order := p.count(fmt.Sprintf("variables of factor %d", j), p.limits.Legs-p.legs)
+	p.legs += order
+	for k := 0; k < order && p.Err == nil; k++ {
+		label := p.integer(fmt.Sprintf("a label of factor %d", j))
+		if seen[label] && p.Err == nil {
+			p.Bad(uai.ErrModel, "factor %d: variable %d is twice among its labels", j, label)
+		}
+		seen[label] = true
+		labels = append(labels, label)
+	}
+	for _, label := range labels {
+		p.size(j, label, p.integer(fmt.Sprintf("the number of values of variable %d of factor %d", label, j)))
+	}
+	if p.Err != nil {
+		return
+	}
+	slices.Reverse(labels)
+	shape := make([]int, len(labels))
+	for k, label := range labels {
+		shape[k] = p.sizes[label]
+	}
+	if t := p.table(j, shape); t != nil {
+		p.factors = append(p.factors, factorgraph.Factor{Scope: labels, Table: t})
+	}
+}
+
+// size notes the number of values of a variable.
+func (p *graph) size(j, label, size int) {
+	known, ok := p.sizes[label]
+	switch {
+	case p.Err != nil:
+	case size < 1:
+		p.Bad(uai.ErrModel, "factor %d: variable %d has %d values, at least 1 is needed", j, label, size)
+	case size > p.limits.Domain:
+		p.Bad(uai.ErrLimit, "factor %d: variable %d has %d values, at most %d are read", j, label, size, p.limits.Domain)
+	case ok && known != size:
+		p.Bad(uai.ErrModel, "factor %d: variable %d has %d values, in an earlier factor it has %d", j, label, size, known)
+	case !ok && len(p.sizes) == p.limits.Variables:
+		p.Bad(uai.ErrLimit, "more than %d variables", p.limits.Variables)
+	default:
+		p.sizes[label] = size
+	}
+}
+
+// table reads the entries that are not 0.
+func (p *graph) table(j int, shape []int) *tensor.Dense {
+	size := decimal.Entries(shape)
+	if room := min(int64(p.limits.Entries), p.Read+spare); int64(size) > room-int64(p.entries) {
+		p.Bad(uai.ErrLimit, "factor %d: its table needs %s entries, this file may have %d in all tables together", j,
+			decimal.EntriesText(size), room)
+		return nil
+	}
+	p.entries += size
+	t := &tensor.Dense{Shape: shape, Data: make([]float64, size)}
+	given := make([]bool, size)
+	said := p.count(fmt.Sprintf("entries of factor %d", j), size)
+	entry := fmt.Sprintf("factor %d: an entry", j)
+	place := fmt.Sprintf("the position of an entry of factor %d", j)
+	for i := 0; i < said && p.Err == nil; i++ {
+		index := p.integer(place)
+		if index >= size || given[index] {
+			p.Bad(uai.ErrModel, "factor %d: position %d is there twice, or not within %d", j, index, size)
+			return nil
+		}
+		given[index], t.Data[index] = true, p.entry(entry)
+	}
+	if p.Err != nil {
+		return nil
+	}
+	return t
+}
+
+// entry reads a number of at least 0.
+func (p *graph) entry(what string) float64 {
+	if !p.next() {
+		p.Bad(uai.ErrSyntax, "the file ends where %s is needed", what)
+		return 0
+	}
+	v := p.Number(p.Word, what)
+	if v < 0 {
+		p.Bad(uai.ErrModel, "%s is %v, a probability model needs at least 0", what, v)
+	}
+	return v
+}
+
+// model returns the factor graph, its variables in the sequence of their labels.
+func (p *graph) model() (*factorgraph.Model, error) {
+	labels := make([]int, 0, len(p.sizes))
+	for label := range p.sizes {
+		labels = append(labels, label)
+	}
+	slices.Sort(labels)
+	m := &factorgraph.Model{Factors: p.factors}
+	position := make(map[int]int, len(labels))
+	for v, label := range labels {
+		position[label] = v
+		m.Domains = append(m.Domains, p.sizes[label])
+		m.Names = append(m.Names, strconv.Itoa(label))
+	}
+	if len(labels) == 0 || labels[len(labels)-1] == len(labels)-1 {
+		m.Names = nil
+	}
+	for _, f := range m.Factors {
+		for k, label := range f.Scope {
+			f.Scope[k] = position[label]
+		}
+	}
+	if all, limit := m.Values(p.Read); all > limit {
+		p.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, limit)
+	}
+	if p.Err != nil {
+		return nil, p.Err
+	}
+	return m, nil
+}
+
+// mostWritten bounds the table that a factor of another form is written out as.
+const mostWritten = 1 << 20
+
+// Write writes a model; labels are the names where all of these are numbers, else positions. Factors that are not tables are written as
+// tables of at most 2^20 entries, and a variable in no factor gets one of ones. A negative entry is refused with fault.Unsupported.
+func Write(to io.Writer, m *factorgraph.Model) error {
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("fg: %w", err)
+	}
+	w := bufio.NewWriterSize(to, 1<<16)
+	labels, _ := Labels(m)
+	alone := alone(m)
+	fmt.Fprintf(w, "%d\n", len(m.Factors)+len(alone))
+	for j, f := range m.Factors {
+		t, ok := f.Table.(*tensor.Dense)
+		if !ok {
+			var err error
+			if t, err = tensor.ToDense(f.Table, mostWritten); err != nil {
+				return fault.New(fault.Unsupported, "fg: factor %d: the format holds tables only: %w", j, err)
+			}
+		}
+		if i := slices.IndexFunc(t.Data, func(v float64) bool { return v < 0 }); i >= 0 {
+			return fault.New(fault.Unsupported, "fg: %w: factor %d: entry %d is %v, at least 0 is needed", uai.ErrModel, j, i, t.Data[i])
+		}
+		write(w, labels, f.Scope, t)
+	}
+	for _, v := range alone {
+		write(w, labels, []int{v}, &tensor.Dense{Shape: []int{m.Domains[v]}, Data: slices.Repeat([]float64{1}, m.Domains[v])})
+	}
+	return w.Flush()
+}
+
+// alone are the variables in no factor.
+func alone(m *factorgraph.Model) (list []int) {
+	seen := make([]bool, len(m.Domains))
+	for _, f := range m.Factors {
+		for _, v := range f.Scope {
+			seen[v] = true
+		}
+	}
+	for v := range seen {
+		if !seen[v] {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// Labels returns the labels of a model's variables in a file, and whether they say all that its names do.
+func Labels(m *factorgraph.Model) (labels []int, all bool) {
+	labels, all = make([]int, len(m.Domains)), !slices.ContainsFunc(m.States, func(s []string) bool { return len(s) > 0 })
+	numbered := true
+	for v := range labels {
+		labels[v] = v
+		numbered = numbered && m.Names != nil && number(m.Names[v]) && (v == 0 || value(m.Names[v-1]) < value(m.Names[v]))
+	}
+	if numbered {
+		for v := range labels {
+			labels[v] = value(m.Names[v])
+		}
+	}
+	return labels, all && (numbered || strings.Join(m.Names, "") == "")
+}
+
+// number reports whether a name is a number as labels are written.
+func number(name string) bool { return name == strconv.Itoa(value(name)) }
+
+// value is a name as a number; −1 for none.
+func value(name string) int {
+	if n, err := strconv.Atoi(name); err == nil && n >= 0 {
+		return n
+	}
+	return -1
+}
+
+// write writes a factor.
+func write(w *bufio.Writer, labels, scope []int, t *tensor.Dense) {
+	fmt.Fprintf(w, "\n%d\n", len(scope))
+	for k := len(scope) - 1; k >= 0; k-- {
+		fmt.Fprintf(w, "%d ", labels[scope[k]])
+	}
+	w.WriteByte('\n')
+	for k := len(scope) - 1; k >= 0; k-- {
+		fmt.Fprintf(w, "%d ", t.Shape[k])
+	}
+	zeros := 0
+	for _, v := range t.Data {
+		if v == 0 {
+			zeros++
+		}
+	}
+	fmt.Fprintf(w, "\n%d\n", len(t.Data)-zeros)
+	for i, v := range t.Data {
+		if v != 0 {
+			line := append(strconv.AppendInt(w.AvailableBuffer(), int64(i), 10), ' ')
+			_, _ = w.Write(append(decimal.Append(line, v), '\n'))
+		}
+	}
+}
