@@ -23,6 +23,9 @@ type casesCmd struct {
 	workFlags `embed:"" group:"work"`
 	placeFlags
 	Target  []string `help:"${cases_target}" placeholder:"V,V"`
+	Do      []string `help:"${request_do}" placeholder:"V=X" sep:"none"`
+	Believe []string `help:"${request_believe}" placeholder:"V=P/P" sep:"none"`
+	Soft    string   `help:"${cases_soft}" enum:"likelihood,belief" default:"likelihood"`
 	Output  string   `short:"o" help:"${cases_output}" placeholder:"FILE"`
 	ID      []string `name:"id" help:"Columns that are carried over." placeholder:"COLUMN"`
 	Ignore  []string `help:"Columns that are left out." placeholder:"COLUMN"`
@@ -81,7 +84,12 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	if err != nil {
 		return err
 	}
-	s := &cases.Sweep{Request: request, Model: digest, Domains: m.Domains, Labels: labels, Targets: asked}
+	s := &cases.Sweep{
+		Request: request, Model: digest, Domains: m.Domains, Labels: labels, Targets: asked, CellsAreBeliefs: c.Soft == "belief",
+	}
+	if err := suppose(labels, c.Do, c.Believe, &s.Suppose); err != nil {
+		return err
+	}
 	var journal *cases.Journal
 	if c.Output != "" {
 		if journal, err = cases.OpenJournal(c.Output, s.Digest(in)); err != nil {

@@ -152,7 +152,7 @@ func withEvent(open console.Opener, queries []query.Query, file string, l *facto
 		if given.EvidenceFile != "" {
 			label = given.EvidenceFile + " and " + file
 		}
-		queries = append(queries, query.Query{Evidence: both, EvidenceFile: label, Over: q + 1})
+		queries = append(queries, query.Query{Evidence: both, EvidenceFile: label, Over: q + 1, Do: given.Do, Believe: given.Believe})
 	}
 
 	return queries, nil

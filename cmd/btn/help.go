@@ -74,6 +74,10 @@ var helpTexts = kong.Vars{
 	"request_evid": "Evidence: a file, or smoke=yes,xray=abnormal, or 3,-7 of a formula, or a JSON object {\"smoke\": \"yes\", " +
 		"\"xray\": [0.2, 0.8]}, by names, or positions where there are none. A file has one of these, or is in either UAI dialect. " +
 		"Repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off.",
+	"request_do": "Variables of a Bayesian network that are set from outside, e.g. smoke=no: their own tables are cut out, so that nothing " +
+		"follows for their causes.",
+	"request_believe": "Posteriors that variables have in the answer, e.g. smoke=0.2/0.8, by Jeffrey's rule. As evidence the same numbers " +
+		"are a likelihood, and the posterior is another one.",
 	"request_event": "Evidence, as --evid has it, that is an event: also asks for P(event | evidence), by one more query per " +
 		"evidence with both. --mar and --joint are of the evidence alone.",
 	"request_queries": "File with many queries, a JSON object per line: {\"evidence\": {\"smoke\": \"yes\"}, \"marginals\": true, " +
@@ -95,6 +99,7 @@ var helpTexts = kong.Vars{
 	"cases_target": "Variables whose posteriors are asked for, by name or position, comma-separated or repeated; without it " +
 		"ln P(evidence) alone.",
 	"cases_missing":  "More words for a missing value. A state of the variable with that name wins.",
+	"cases_soft":     "Meaning of a cell yes:0.8|no:0.2: a likelihood, or the belief that the posterior becomes.",
 	"cases_weight":   "Column of how often a case counts, which is carried over; without it Netica's NumCases, if it is there.",
 	"cases_output":   "File to write, in place of standard output. An unfinished one is resumed.",
 	"request_target": "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",

@@ -94,6 +94,10 @@ func (p *printer) lines(r *query.Result) error {
 		line("evidence", "none")
 	}
 
+	if r.Query < len(p.queries) && p.labels != nil {
+		p.writeSupposed(&b, &p.queries[r.Query])
+	}
+
 	switch {
 	case r.Status != query.StatusOK:
 		line("failed", "%s: %s (%s)", r.Error.Code, r.Error.Message, r.Error.Stage)
@@ -137,10 +141,53 @@ func (p *printer) lines(r *query.Result) error {
 	return err
 }
 
+// writeSupposed writes which variables a query sets, and which posteriors it believes.
+func (p *printer) writeSupposed(b *strings.Builder, q *query.Query) {
+	var set, believed []string
+	for _, o := range q.Do {
+		set = append(set, p.labels.OfVariable(o.Var)+"="+p.labels.OfValue(o.Var, o.Value))
+	}
+	for _, l := range q.Believe {
+		numbers := make([]string, len(l.Weights))
+		for x, w := range l.Weights {
+			numbers[x] = strconv.FormatFloat(w, 'g', -1, 64)
+		}
+		believed = append(believed, p.labels.OfVariable(l.Var)+"="+strings.Join(numbers, "/"))
+	}
+	if set != nil {
+		fmt.Fprintf(b, "%-12s%s\n", "do", strings.Join(set, ","))
+	}
+	if believed != nil {
+		fmt.Fprintf(b, "%-12s%s\n", "believe", strings.Join(believed, ","))
+	}
+}
+
+// writeBelief says which weights would have the effect of the beliefs.
+func writeBelief(_ *printer, b *strings.Builder, r *query.Result) {
+	belief := r.Belief
+	if belief == nil {
+		return
+	}
+	for k, v := range belief.Variables {
+		name := strconv.Itoa(v)
+		if belief.Names != nil {
+			name = belief.Names[k]
+		}
+		numbers := make([]string, len(belief.Likelihoods[k]))
+		for x, w := range belief.Likelihoods[k] {
+			numbers[x] = strconv.FormatFloat(w, 'g', 6, 64)
+		}
+		fmt.Fprintf(b, "%-12sthe belief in %s acts as the evidence %s=%s\n", "", shown(name), shown(name), strings.Join(numbers, "/"))
+	}
+	if belief.Rounds > 1 {
+		fmt.Fprintf(b, "%-12sfitted in %d rounds, beliefs are missed by %.1g\n", "", belief.Rounds, belief.Missed)
+	}
+}
+
 // texts write the answers to the questions of a query for people, in the sequence in which they are printed. Each writes nothing if its
 // question is not answered.
 var texts = []func(p *printer, b *strings.Builder, r *query.Result){
-	writeMarginals, writeGradients, writeInformation, writeTornado, writeJoint, writeExplanation, writeMap, writeSamples,
+	writeMarginals, writeBelief, writeGradients, writeInformation, writeTornado, writeJoint, writeExplanation, writeMap, writeSamples,
 }
 
 // writeMarginals writes the marginals: by name as bars, else a line per variable.

@@ -71,6 +71,12 @@ func complete(queries []query.Query, asked query.Query, l *factorgraph.Labels) e
 		}
 		q.Marginals = q.Marginals || asked.Marginals
 		q.Gradients = q.Gradients || asked.Gradients
+		if q.Do == nil {
+			q.Do = asked.Do
+		}
+		if q.Believe == nil {
+			q.Believe = asked.Believe
+		}
 		if q.Joint == nil {
 			q.Joint = asked.Joint
 		}

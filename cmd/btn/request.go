@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/cputime"
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/models/named"
 	"github.com/basetensor/basetensor/internal/network/setting"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -50,6 +51,8 @@ type workFlags struct {
 type requestFlags struct {
 	modelFlag
 	Evid       []string `help:"${request_evid}" placeholder:"EVIDENCE" sep:"none"`
+	Do         []string `help:"${request_do}" placeholder:"V=X" sep:"none"`
+	Believe    []string `help:"${request_believe}" placeholder:"V=P/P" sep:"none"`
 	NoConflict bool     `help:"Impossible evidence: do not look for which observations contradict each other."`
 	workFlags  `embed:"" group:"work"`
 
@@ -226,6 +229,9 @@ func (r *requestFlags) load(
 	}
 	r.labels = l
 	asked, err := ask.query(open, l)
+	if err == nil {
+		err = suppose(l, r.Do, r.Believe, &asked)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -252,6 +258,21 @@ func (r *requestFlags) load(
 		queries, err = withEvent(open, queries, ask.event, l)
 	}
 	return m, queries, err
+}
+
+// suppose adds to a query which variables are set, and which posteriors are believed.
+func suppose(l *factorgraph.Labels, do, believe []string, q *query.Query) (err error) {
+	if len(do) > 0 {
+		if q.Do, err = named.Do(l, strings.Join(do, ",")); err != nil {
+			return fault.New(fault.BadInput, "--do: %w", err)
+		}
+	}
+	if len(believe) > 0 {
+		if q.Believe, err = named.Believe(l, strings.Join(believe, ",")); err != nil {
+			return fault.New(fault.BadInput, "--believe: %w", err)
+		}
+	}
+	return nil
 }
 
 // loadModel reads the model from its file, or fetches a registered one from the server.
@@ -311,7 +332,7 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query
 	message.Queries = slices.Clone(queries)
 	for i := range message.Queries {
 		q := &message.Queries[i]
-		q.Conflict = !r.NoConflict && !q.Evidence.IsEmpty()
+		q.Conflict = !r.NoConflict && !q.Evidence.IsEmpty() && len(q.Believe) == 0
 	}
 	return message, nil
 }

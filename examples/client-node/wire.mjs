@@ -74,6 +74,7 @@ const model = struct({
   job: leaf, 'tenant?': leaf,
   'model?': optional(struct({
     domains: list(leaf), 'names?': list(leaf), 'states?': list(list(leaf)), factors: list(struct({ scope: list(leaf), table: tensor })), 'bayes?': leaf,
+    'aliases?': list(leaf), 'lines?': list(leaf),
   })),
   'text?': leaf, 'model_digest?': leaf,
   queries: list(struct({
@@ -81,13 +82,15 @@ const model = struct({
     'evid?': leaf, 'named?': optional(struct({
       'joint?': list(leaf), 'targets?': list(leaf), 'map?': list(leaf),
       'sensitivity?': optional(struct({ variable: leaf, value: leaf, 'range?': float, 'top?': leaf })),
-      'information?': optional(struct({ target: leaf, 'candidates?': list(leaf), 'utility?': leaf })),
+      'information?': optional(struct({ target: leaf, 'candidates?': list(leaf), 'utility?': leaf })), 'do?': leaf, 'believe?': leaf,
     })),
     'file?': leaf, 'marginals?': leaf, 'targets?': list(leaf), 'over?': leaf, 'joint?': list(leaf), 'gradients?': leaf,
     'sensitivity?': optional(struct({ v: leaf, x: leaf, 'range?': float, 'top?': leaf })),
     'mpe?': leaf, 'best?': leaf, 'map?': list(leaf), 'samples?': leaf, 'seed?': leaf,
     'cases?': optional(struct({ variables: list(leaf), rows: list(list(leaf)), 'weights?': leaf })), 'conflict?': leaf,
     'information?': optional(struct({ target: leaf, 'candidates?': list(leaf), 'utility?': list(leaf) })),
+    'do?': list(struct({ v: leaf, x: leaf })), 'believe?': list(struct({ v: leaf, w: leaf })),
+    'switches?': list(struct({ v: leaf, x: leaf, n: leaf, of: leaf })),
   })),
   'settings?': struct({
     'method?': leaf, 'objective?': leaf, 'components?': leaf, 'maps?': leaf, 'cores?': leaf, 'seed?': leaf, 'memory?': leaf, 'non_negative?': leaf,

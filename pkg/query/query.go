@@ -57,6 +57,14 @@ type Query struct {
 	// Information asks for the value of observing other variables for a target; nil: nothing of the kind. It takes one query
 	// with marginals per value of that variable.
 	Information *Ask `msgpack:"information,omitempty"`
+	// Do sets variables of a Bayesian network to values, ascending: their own tables are cut out, so that nothing follows for their causes.
+	Do []factorgraph.Observation `msgpack:"do,omitempty"`
+	// Believe gives variables, ascending, the posteriors that they have in the answers, whatever the evidence says of them. The marginals,
+	// the joint marginal and the ratio are those of Σ_b r(b) P(x | b, evidence): r is the distribution of these variables with the given
+	// marginals that is nearest to P(b | evidence). It takes a query for each combination b of their values, at most MaxBeliefs.
+	Believe []factorgraph.Likelihood `msgpack:"believe,omitempty"`
+	// Switches say in a network what Do says of the model. Only reparam-worker writes them.
+	Switches []Switch `msgpack:"switches,omitempty"`
 }
 
 // Descends reports whether assignments are asked for.
@@ -70,12 +78,15 @@ type ByName struct {
 	Map         []string     `msgpack:"map,omitempty"`
 	Sensitivity *NamedTarget `msgpack:"sensitivity,omitempty"`
 	Information *NamedAsk    `msgpack:"information,omitempty"`
+	Do          string       `msgpack:"do,omitempty"`      // a text as Evid: smoke=no
+	Believe     string       `msgpack:"believe,omitempty"` // a text as Evid, of weights: {"smoke": [0.2, 0.8]} or smoke=0.2/0.8
 }
 
 // OfVariables reports whether something is asked that is said of variables, and not of evidence alone.
 func (q *Query) OfVariables() bool {
 	rest := *q
 	rest.Evidence, rest.Evid, rest.EvidenceFile, rest.Over = factorgraph.Evidence{}, "", "", 0
+	rest.Do, rest.Believe, rest.Switches = nil, nil, nil
 	return !reflect.ValueOf(rest).IsZero()
 }
 
@@ -93,6 +104,7 @@ type Answers struct {
 	Information *Information       `json:"information,omitempty"`
 	Likelihood  *Likelihood        `json:"likelihood,omitempty"`
 	Conflict    *Conflict          `json:"conflict,omitempty"`
+	Belief      *Belief            `json:"belief,omitempty"`
 }
 
 // kind is a kind of question that is asked beside ln Z. Functions that it does not need are nil.
@@ -107,4 +119,4 @@ type kind struct {
 }
 
 // kinds lists all kinds of questions, in the sequence in which they are checked.
-var kinds = []kind{cases, sensitivity, joint, marginals, marginalMAP, samples, explanation, information, conflict}
+var kinds = []kind{cases, sensitivity, joint, marginals, marginalMAP, samples, explanation, information, conflict, doing, believed}

@@ -22,7 +22,7 @@ var explanation = kind{
 		if f == nil || a.total.Want.Best == 0 {
 			return
 		}
-		e := &query.Explanation{Assignment: f.Values, LnWeight: f.Weight.LogAbs(), Unique: f.Unique}
+		e := &query.Explanation{Assignment: withoutSwitches(&a.asked.Query, f.Values), LnWeight: f.Weight.LogAbs(), Unique: f.Unique}
 		if f.Bounded {
 			e.LnBound, e.Gap, e.Optimal = finite(f.Bound), finite(f.Bound-f.Last().LogAbs()), isProved(f)
 		}
@@ -31,7 +31,7 @@ var explanation = kind{
 			list.Keep(a.total.Want.Best)
 			e.All = list.All
 			for _, o := range list.Others {
-				e.Others = append(e.Others, query.Alternative{Assignment: o.Values, LnWeight: o.Weight.LogAbs()})
+				e.Others = append(e.Others, query.Alternative{Assignment: withoutSwitches(&a.asked.Query, o.Values), LnWeight: o.Weight.LogAbs()})
 			}
 		}
 		a.to.MPE = e
@@ -69,8 +69,12 @@ var samples = kind{
 		if a.total.Samples == nil {
 			return
 		}
+		draws := make([][]int, len(a.total.Samples))
+		for k, values := range a.total.Samples {
+			draws[k] = withoutSwitches(&a.asked.Query, values)
+		}
 		a.to.Samples = &query.Samples{
-			Assignments: a.total.Samples, Weights: a.total.Weights, Effective: a.total.Effective, Seed: a.total.Want.Seed,
+			Assignments: draws, Weights: a.total.Weights, Effective: a.total.Effective, Seed: a.total.Want.Seed,
 		}
 	},
 }

@@ -33,6 +33,17 @@ var event = kind{name: "event", compare: func(all []answer, a *answer) {
 		a.warn(fmt.Sprintf("no ratio: Z of query %d, which this one is asked over, is 0", given))
 	default:
 		r.Ratio = &query.Ratio{}
+		if len(a.asked.Query.Believe) > 0 {
+			p, why := believedRatio(a, &all[given])
+			if why != "" {
+				r.Ratio = nil
+				a.warn("no ratio: " + why)
+				return
+			}
+			r.Ratio.P = &p
+			r.Ratio.Ln = finite(math.Log(p))
+			return
+		}
 		if !r.Zero {
 			r.Ratio.Ln = finite(a.total.Z.Div(all[given].total.Z).LogAbs())
 		}
@@ -50,7 +61,7 @@ var event = kind{name: "event", compare: func(all []answer, a *answer) {
 // isEvent reports whether a query's evidence is that of the query in its field Over and more of it.
 func isEvent(queries []query.Query, i int) bool {
 	over := queries[i].Over
-	return over > 0 && over <= len(queries) && restricts(queries[i].Evidence, queries[over-1].Evidence)
+	return over > 0 && over <= len(queries) && restricts(evidenceOf(&queries[i]), evidenceOf(&queries[over-1]))
 }
 
 // surely is how far rounding alone may put a probability above 1, per nat of ln Z and one nat.

@@ -30,10 +30,10 @@ var information = kind{
 			if ask == nil || ask.Target < 0 || ask.Target >= len(domains) {
 				return
 			}
-			candidates := ask.Of(domains, q.Evidence)
+			candidates := ask.Of(domains, evidenceOf(q))
 			want := btn.Want{Marginals: len(candidates) > 0, Targets: candidates}
 			for x := range domains[ask.Target] {
-				if !yield(btn.Demand{Evidence: observe(q.Evidence, ask.Target, x), Want: want}) {
+				if !yield(btn.Demand{Evidence: observe(evidenceOf(q), ask.Target, x), Want: want}) {
 					return
 				}
 			}

@@ -27,7 +27,7 @@ type kind struct {
 
 // kinds lists all kinds, in the sequence in which they are answered.
 var kinds = []kind{
-	marginals, joint, gradients, sensitivity, explanation, marginalMAP, samples, likelihood, conflict, information, event,
+	marginals, joint, belief, gradients, sensitivity, explanation, marginalMAP, samples, likelihood, conflict, information, event,
 }
 
 // answer is a query with what was computed for it, and its result.
@@ -45,7 +45,7 @@ func (a *answer) warn(text string) { a.to.Warnings = append(a.to.Warnings, text)
 
 // Demand returns what a query needs under its evidence. Of what is asked by name it says alone whether that is parametric.
 func Demand(q *query.Query) btn.Demand {
-	d := btn.Demand{Evidence: q.Evidence}
+	d := btn.Demand{Evidence: evidenceOf(q)}
 	for _, k := range kinds {
 		if k.want != nil {
 			k.want(q, &d.Want)

@@ -18,6 +18,9 @@ func Queries(domains []int, labels func() (*factorgraph.Labels, error), asked []
 	queries := make([]query.Query, len(asked))
 	r := resolver{labels: labels}
 	for i, q := range asked {
+		if len(q.Switches) > 0 {
+			return nil, fault.New(fault.BadInput, "query %d: switches: they follow from do, and are not asked for", i)
+		}
 		if field, err := r.resolve(domains, &q); err != nil {
 			return nil, fault.New(fault.CodeOf(err), "query %d: %s: %w", i, field, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
+	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
@@ -38,7 +39,11 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, er
 		return nil, err
 	}
 
-	net, err := ReparameteriseFor(ctx, r.Model, r.Settings, queries)
+	model, queries, err := questions.Intervene(r.Model, queries)
+	if err != nil {
+		return nil, err
+	}
+	net, err := ReparameteriseFor(ctx, model, r.Settings, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +56,7 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, er
 		results, err = run(ctx, net, r, memo)
 	}
 	for i := range results {
-		results[i].Name(query.Names{Variables: r.Model.Names, States: r.Model.States})
+		results[i].Name(query.Names{Variables: model.Names, States: model.States})
 	}
 	return results, err
 }

@@ -29,7 +29,7 @@ import (
 )
 
 // small gives acme a class with small quotas.
-const small = `{"classes": {"small": {"model_bytes": 4e6, "blob_bytes": 12e6, "answer_bytes": 10000, "dead_letter_bytes": 2000,
+const small = `{"classes": {"small": {"model_bytes": 4e6, "blob_bytes": 12e6, "answer_bytes": 20000, "dead_letter_bytes": 2000,
 	"request_bytes": 3e6}}, "tenants": {"acme": "small"}}`
 
 // tenantsOf opens a file of tenants.
@@ -144,7 +144,7 @@ func TestTenantsHaveQuotas(t *testing.T) {
 			t.Errorf("the first answer: %+v", a.Error)
 		}
 		if k == 2 && (a.Status != wire.StatusError || a.Error.Code != fault.OverBudget ||
-			!strings.Contains(a.Error.Message, `answer_bytes of class "small" is 10000`)) {
+			!strings.Contains(a.Error.Message, `answer_bytes of class "small" is 20000`)) {
 			t.Errorf("the last answer: %s %+v", a.Status, a.Error)
 		}
 		if a := ask(globex, "globex"); a.Status != wire.StatusOK {
@@ -225,7 +225,7 @@ func TestOldMessagesMakeRoomForTheirOwner(t *testing.T) {
 	ctx := patience(t)
 	operator, _ := g.connect(access.Operator)
 	must(t, streams.Setup(ctx, operator, streams.Config{KeepAtLeast: time.Second}))
-	g.run(workers.Settings{Tenants: tenantsOf(t, `{"classes": {"default": {"answer_bytes": 10000, "blob_bytes": 25e6}}}`)})
+	g.run(workers.Settings{Tenants: tenantsOf(t, `{"classes": {"default": {"answer_bytes": 20000, "blob_bytes": 25e6}}}`)})
 	acme := g.as("acme")
 	refused := 0
 	for answered := 0; answered < 5; {

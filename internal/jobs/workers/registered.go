@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/jobs/cached"
@@ -30,6 +31,9 @@ import (
 func (w *Reparam) prepare(
 	ctx context.Context, owner string, m *wire.Request, payload []byte, repeated bool,
 ) (p cached.Network, queries []query.Query, err error) {
+	if questions.Intervenes(m.Queries) {
+		return w.intervened(ctx, owner, m, len(payload))
+	}
 	if m.ModelDigest != "" {
 		p, err = w.remember(ctx, owner, m, repeated)
 		if err == nil {
@@ -65,6 +69,30 @@ func (w *Reparam) prepare(
 	if err == nil && named {
 		w.host.inline.Add(key, p, int64(len(p.Domains)+len(p.Names)/bytesPerVariable))
 	}
+	return p, queries, err
+}
+
+// intervened is prepare for queries that set variables: the network is that of the model with their switches, and it is not remembered.
+func (w *Reparam) intervened(
+	ctx context.Context, owner string, m *wire.Request, payload int,
+) (p cached.Network, queries []query.Query, err error) {
+	var model *factorgraph.Model
+	if m.ModelDigest != "" {
+		model, err = w.registered(ctx, message.Owner(m.Job), m.ModelDigest)
+	} else {
+		model, err = readModel(m.Model, m.Text, payload)
+		err = fault.Wrap(fault.BadInput, err)
+	}
+	if err != nil {
+		return p, nil, err
+	}
+	if queries, err = stage.Queries(model.Domains, model.Labels, m.Queries); err != nil {
+		return p, nil, err
+	}
+	if model, queries, err = questions.Intervene(model, queries); err != nil {
+		return p, nil, err
+	}
+	p, err = w.build(ctx, owner, model, m.Settings, queries)
 	return p, queries, err
 }
 

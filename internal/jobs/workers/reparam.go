@@ -169,7 +169,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 
 	// Results about variables, and reasons for impossible evidence, need the names.
 	if slices.ContainsFunc(queries, func(q query.Query) bool {
-		return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft) > 0
+		return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft)+len(q.Do)+len(q.Believe) > 0
 	}) {
 		out.Names = known.Names
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // Values is evidence on variables, in the order of the text: {"smoke": "yes"} observes a value,
-// {"smoke": [0.2, 0.8]} and {"smoke": {"no": 0.2, "yes": 0.8}} multiply the weights of all values.
+// {"smoke": [0.2, 0.8]}, {"smoke": {"no": 0.2, "yes": 0.8}} and smoke=0.2/0.8 multiply the weights of all values.
 // A variable may come twice. For a formula a list of literals is the same: [3, -7] is {"3": 1, "7":
 // 0}. A JSON number is a position where it is no name; elsewhere variables and values with names go
 // by them.
@@ -207,6 +207,9 @@ func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 				"%.80q is a literal of a formula, and the model is none: VARIABLE=VALUE is needed", one.of)
 		}
 		if one.weights == nil && one.by == nil {
+			one.weights = one.slashed(l, i)
+		}
+		if one.weights == nil && one.by == nil {
 			s := said{i, one.at, one.number}
 			if known[s] {
 				continue
@@ -229,6 +232,24 @@ func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 		soft = append(soft, factorgraph.Likelihood{Var: i, Weights: w})
 	}
 	return Normal(l, hard, soft)
+}
+
+// slashed returns the weights in 0.2/0.8, nil if the text is no list of numbers, or the name of a value.
+func (v value) slashed(l *factorgraph.Labels, i int) (weights []float64) {
+	if !strings.Contains(v.at, "/") {
+		return nil
+	}
+	if _, err := l.Value(i, v.at); err == nil {
+		return nil
+	}
+	for part := range strings.SplitSeq(v.at, "/") {
+		w, err := decimal.Parse(strings.TrimSpace(part))
+		if err != nil {
+			return nil
+		}
+		weights = append(weights, w)
+	}
+	return weights
 }
 
 // value returns the position of the observed value of variable i. A name wins; a JSON number without a value of that name is a position,

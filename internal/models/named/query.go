@@ -28,6 +28,8 @@ type Query struct {
 	Information *Ask       `json:"information,omitempty"`
 	Sensitivity *Pair      `json:"sensitivity,omitempty"`
 	Event       Values     `json:"event,omitempty"`
+	Do          Values     `json:"do,omitempty"`
+	Believe     Values     `json:"believe,omitempty"`
 }
 
 // Queries returns the queries of q, the first of them at position at: with an event there are two:
@@ -58,6 +60,12 @@ func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Qu
 	if first.Map, err = Variables(l, q.Map); err != nil {
 		return nil, fmt.Errorf("map: %w", err)
 	}
+	if first.Do, err = observations(l, q.Do); err != nil {
+		return nil, fmt.Errorf("do: %w", err)
+	}
+	if first.Believe, err = beliefs(l, q.Believe); err != nil {
+		return nil, fmt.Errorf("believe: %w", err)
+	}
 	first.MPE, first.Best, first.Samples, first.Seed, first.Conflict = q.MPE, q.Best, q.Samples, q.Seed, q.Conflict
 
 	if q.Event == nil {
@@ -73,7 +81,7 @@ func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Qu
 	if label != "" {
 		label += " event"
 	}
-	return []query.Query{first, {Evidence: both, EvidenceFile: label, Over: at + 1}}, nil
+	return []query.Query{first, {Evidence: both, EvidenceFile: label, Over: at + 1, Do: first.Do, Believe: first.Believe}}, nil
 }
 
 // Pair is a value of a variable, whose probability depends on the numbers of the model, and how they vary.
@@ -138,6 +146,22 @@ func Resolve(l *factorgraph.Labels, q *query.Query) (field string, err error) {
 		}
 		if q.Information, _, err = ask.Question(l); err != nil {
 			return "information", err
+		}
+	}
+	if n.Do != "" {
+		if len(q.Do) > 0 {
+			return "do", errTwice
+		}
+		if q.Do, err = Do(l, n.Do); err != nil {
+			return "do", err
+		}
+	}
+	if n.Believe != "" {
+		if len(q.Believe) > 0 {
+			return "believe", errTwice
+		}
+		if q.Believe, err = Believe(l, n.Believe); err != nil {
+			return "believe", err
 		}
 	}
 	q.Named = nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/client"
@@ -34,9 +35,12 @@ type Sweep struct {
 	Model   string       // digest of the model
 	Domains []int
 	Labels  *factorgraph.Labels
-	Targets []int            // variables whose posteriors are wanted; none: ln P(evidence) alone
-	Tell    func(error)      // called when nobody serves a job; may be nil
-	Passed  func(cases Done) // called with the progress; may be nil
+	Targets []int // variables whose posteriors are wanted; none: ln P(evidence) alone
+	// Suppose is asked for every case: Do and Believe. If CellsAreBeliefs, the soft cells of a row are further beliefs, and no likelihoods.
+	Suppose         query.Query
+	CellsAreBeliefs bool
+	Tell            func(error)      // called when nobody serves a job; may be nil
+	Passed          func(cases Done) // called with the progress; may be nil
 }
 
 // Done counts rows.
@@ -44,7 +48,9 @@ type Done struct{ Rows, Resumed, Failed int64 }
 
 // Digest identifies everything that rows of the output depend on beside the rows of the input.
 func (s *Sweep) Digest(in *Reader) string {
-	b, err := json.Marshal([]any{"cases 1", s.Model, s.Request.Settings, s.Targets, in.String()})
+	b, err := json.Marshal([]any{
+		"cases 1", s.Model, s.Request.Settings, s.Targets, in.String(), s.Suppose.Do, s.Suppose.Believe, s.CellsAreBeliefs,
+	})
 	if err != nil {
 		panic(err) // settings, numbers and texts have a JSON form
 	}
@@ -180,7 +186,7 @@ func (r *run) read(ctx context.Context) error {
 					continue
 				}
 			}
-			b.add(c, r.Targets)
+			b.add(c, r.Sweep)
 		}
 		if len(b.cases) > 0 {
 			select {
@@ -211,14 +217,26 @@ func (r *run) resumed(n int64) {
 }
 
 // add appends a case, and its query.
-func (b *batch) add(c Case, targets []int) {
+func (b *batch) add(c Case, s *Sweep) {
 	of := -1
 	if c.Err == nil {
 		of = len(b.queries)
-		b.queries = append(b.queries, query.Query{Evidence: c.Evidence, Targets: targets, Conflict: true})
+		b.queries = append(b.queries, s.query(c.Evidence))
 	}
 	b.cases = append(b.cases, c)
 	b.of = append(b.of, of)
+}
+
+// query asks for a case.
+func (s *Sweep) query(e factorgraph.Evidence) query.Query {
+	q := query.Query{Evidence: e, Targets: s.Targets, Do: s.Suppose.Do, Believe: s.Suppose.Believe}
+	if s.CellsAreBeliefs && len(e.Soft) > 0 {
+		q.Believe = slices.Concat(q.Believe, e.Soft)
+		slices.SortFunc(q.Believe, func(a, b factorgraph.Likelihood) int { return a.Var - b.Var })
+		q.Evidence.Soft = nil
+	}
+	q.Conflict = len(q.Believe) == 0
+	return q
 }
 
 // write appends the rows of a batch.

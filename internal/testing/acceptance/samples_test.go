@@ -20,7 +20,8 @@ func digestSamples(t *testing.T) []wire.Request {
 	levels := countspace.TwoLevels(dims)
 	scope := []int{0, 1}
 	body, err := wire.NewModel(&factorgraph.Model{Domains: []int{2, 3, 1},
-		Names: []string{"rain", "wet", "one"}, States: [][]string{{"no", "yes"}, nil, {"only"}}, Bayes: true, Factors: []factorgraph.Factor{
+		Names: []string{"rain", "wet", "one"}, States: [][]string{{"no", "yes"}, nil, {"only"}}, Bayes: true,
+		Aliases: []string{"", "Wet grass", ""}, Lines: []int{1, 2, 0, 7, 8}, Factors: []factorgraph.Factor{
 			{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{2.5}}},
 			{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, 5e-324}}},
 			{
@@ -84,10 +85,15 @@ func digestSamples(t *testing.T) []wire.Request {
 		}, {
 			Information: &query.Ask{Target: 1, Candidates: []int{2, 0}, Utility: [][]float64{{1, 2, 3}, {0, -1, 0.5}}},
 		}, {
+			Do:      []factorgraph.Observation{{Var: 0, Value: 1}},
+			Believe: []factorgraph.Likelihood{{Var: 1, Weights: []float64{0.5, 0.25, 0.25}}},
+			Joint:   []int{2, 0}, Switches: []query.Switch{{Var: 3, Value: 1, Values: 2, Of: 1}},
+		}, {
 			Evid: "rain=yes",
 			Named: &query.ByName{
 				Joint: []string{"rain"}, Targets: []string{"wet", "2"}, Map: []string{"one"},
 				Sensitivity: &query.NamedTarget{Variable: "rain", Value: "yes", Range: 0.5, Top: 3},
+				Do:          "one=only", Believe: "wet=0.5/0.25/0.25",
 				Information: &query.NamedAsk{Target: "wet", Candidates: []string{"rain"}, Utility: `{"wait": [0, 1, 2]}`},
 			},
 		}}, DeadlineMS: 60000,

@@ -23,6 +23,8 @@ FIELDS = (
     "targets",
     "joint",
     "event",
+    "do",
+    "believe",
     "mpe",
     "best",
     "map",
@@ -41,7 +43,7 @@ def build(source: Source, given: Query) -> Dict[str, Any]:
     if unknown:
         raise BadInput(f"a query has no field {sorted(unknown)[0]!r}: it has {', '.join(FIELDS)}")
     q: Dict[str, Any] = {}
-    for field in ("evidence", "event"):
+    for field in ("evidence", "event", "do", "believe"):
         if given.get(field):
             q[field] = _evidence(source, given[field], field)
     for field in ("marginals", "mpe", "gradients", "conflict"):

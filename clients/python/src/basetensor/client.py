@@ -88,6 +88,8 @@ class Client:
         sensitivity: Any = None,
         information: Any = None,
         conflict: bool = False,
+        do: Optional[Evidence] = None,
+        believe: Optional[Evidence] = None,
         queries: Optional[Sequence[Query]] = None,
         settings: Optional[Mapping[str, Any]] = None,
         format: Optional[str] = None,
@@ -101,8 +103,10 @@ class Client:
         model:     a path, a text or bytes (of any format the gateway reads), a native dictionary, the name of a registered model
                    ("alarm", "alarm@3", a digest or its prefix), or a model of pgmpy or pyAgrum.
         evidence:  variable → state's name, position, or a weight per state ([0.8, 0.2] or {"yes": 0.8, "no": 0.2}).
+        do:        variable → the state that it is set to: of a Bayesian network, whose tables of these variables are cut out.
+        believe:   variable → the posterior that it has in the answer, whatever the evidence says of it ([0.8, 0.2], or by state).
         best:      with mpe: so many most probable assignments, the first as mpe, the next ones as its others.
-        queries:   dictionaries with the arguments from evidence to conflict, in place of these: many queries of one job.
+        queries:   dictionaries with the arguments from evidence to believe, in place of these: many queries of one job.
         settings:  how to compute, as docs/reference/wire.md lists it.
         deadline:  seconds after which the job ends without an answer.
         progress:  is called with what the service says of the job while it works.
@@ -126,6 +130,8 @@ class Client:
                 sensitivity=sensitivity,
                 information=information,
                 conflict=conflict,
+                do=do,
+                believe=believe,
             ),
             queries,
             settings,
@@ -153,6 +159,8 @@ class Client:
         sensitivity: Any = None,
         information: Any = None,
         conflict: bool = False,
+        do: Optional[Evidence] = None,
+        believe: Optional[Evidence] = None,
         queries: Optional[Sequence[Query]] = None,
         settings: Optional[Mapping[str, Any]] = None,
         format: Optional[str] = None,
@@ -178,6 +186,8 @@ class Client:
                 sensitivity=sensitivity,
                 information=information,
                 conflict=conflict,
+                do=do,
+                believe=believe,
             ),
             queries,
             settings,

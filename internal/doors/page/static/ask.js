@@ -125,6 +125,8 @@ export async function askForm({ main, parts, query, signal }) {
     if (value('ask-samples')) put('samples', Number(value('ask-samples')))
     if (query.samples && value('ask-seed')) put('seed', Number(value('ask-seed')))
     if (checked('ask-conflict')) put('conflict', true)
+    if (value('ask-do')) put('do', assignmentsOf(value('ask-do')))
+    if (value('ask-believe')) put('believe', assignmentsOf(value('ask-believe')))
 
     const settings = { method: value('ask-method') }
     if (value('ask-budget')) settings.budget = Number(value('ask-budget')) * perSecond
@@ -173,6 +175,8 @@ export async function askForm({ main, parts, query, signal }) {
     option('mpe', 'Most probable explanation'),
     known.has('map') ? h('p', {}, text('ask-map', 'Most probable values of', { placeholder: 'some variables', list: 'variables' })) : null,
     known.has('samples') ? h('p', { class: 'row' }, text('ask-samples', 'Samples', number({ step: 1 })), text('ask-seed', 'seed', number({ step: 1 }))) : null,
+    known.has('do') ? h('p', {}, text('ask-do', 'Set from outside', { placeholder: 'smoke=no: doing, not seeing' })) : null,
+    known.has('believe') ? h('p', {}, text('ask-believe', 'Believe of the posterior', { placeholder: 'smoke=0.2/0.8' })) : null,
     option('conflict', 'If the evidence is impossible: a smallest part of it that is'),
     h('div', { class: 'event-of' }, h('span', {}, 'P(event | evidence) of '), events,
       h('button', { type: 'button', id: 'more-event', onclick: () => row(events).focus() }, 'Add to the event'))),
@@ -190,6 +194,17 @@ export async function askForm({ main, parts, query, signal }) {
     say(err.message)
     return h('div', { class: 'error' }, h('p', {}, h('strong', { title: err.code }, err.code ? errorOf(err.code) : 'not asked'), during(err.stage)), h('p', { class: 'message' }, err.message))
   }
+}
+
+// assignmentsOf reads smoke=no,age=0.2/0.8 as requests have it: values, and lists of probabilities.
+function assignmentsOf(text) {
+  return Object.fromEntries(text.split(',').map(part => {
+    const at = part.indexOf('=')
+    if (at < 1) throw new Error(`${part.trim()} is no assignment: VARIABLE=VALUE is needed`)
+    const value = part.slice(at + 1).trim()
+    const numbers = value.split('/').map(Number)
+    return [part.slice(0, at).trim(), numbers.length > 1 && numbers.every(x => x >= 0) ? numbers : value]
+  }))
 }
 
 // fields are those of a query that this gateway takes.
