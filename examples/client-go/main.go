@@ -31,10 +31,9 @@ import (
 type options struct {
 	nats, job, tenant, text, model string
 	evid                           []string
-	ask                            query.Query // of every evidence
-	sensitivity, information       string      // V=X of --sensitivity, and V of --ask
-	candidates                     []string
-	vary                           query.Sensitivity // its range and top
+	ask                            query.Query       // of every evidence
+	vary                           query.NamedTarget // of --sensitivity
+	information                    query.NamedAsk    // of --ask
 	settings                       query.Settings    // how the answer is found
 	deadline, patience             time.Duration
 	json                           bool
@@ -61,11 +60,22 @@ func main() {
 	flag.IntVar(&o.ask.Samples, "samples", 0, "number of samples to draw")
 	flag.Uint64Var(&o.ask.Seed, "seed", 0, "of the samples")
 	flag.BoolVar(&o.ask.Gradients, "gradients", false, "the derivatives of ln Z (with --json)")
-	flag.StringVar(&o.sensitivity, "sensitivity", "", "how P(V=X | evidence) depends on the numbers of the model")
+	flag.StringVar(&o.ask.Named.Do, "do", "", "variables of a Bayesian network that are set: V=X")
+	flag.StringVar(&o.ask.Named.Believe, "believe", "", "posteriors that are believed: V=0.2/0.8")
+	flag.Func("sensitivity", "how P(V=X | evidence) depends on the numbers of the model", func(text string) error {
+		variable, value, ok := strings.Cut(text, "=")
+		if o.vary.Variable, o.vary.Value, o.ask.Named.Sensitivity = variable, value, &o.vary; !ok {
+			return errors.New("VARIABLE=VALUE is needed")
+		}
+		return nil
+	})
 	flag.Float64Var(&o.vary.Range, "range", 0, "with --sensitivity: by which share of itself a number varies; 0: the default")
 	flag.IntVar(&o.vary.Top, "top", 0, "with --sensitivity: the number of ranked numbers; 0: the default")
-	flag.StringVar(&o.information, "ask", "", "variable about which something is to be found out by observing others")
-	flag.Func("candidates", "with --ask: the variables that could be observed", names(&o.candidates))
+	flag.Func("ask", "variable about which something is to be found out by observing others", func(text string) error {
+		o.information.Target, o.ask.Named.Information = text, &o.information
+		return nil
+	})
+	flag.Func("candidates", "with --ask: the variables that could be observed", names(&o.information.Candidates))
 	flag.BoolVar(&o.ask.Conflict, "conflict", false, "which observations contradict each other, where they do")
 	flag.Func("method", "how the answer is found: auto, exact, truncated, regions, sampled, …",
 		func(text string) error { o.settings.Method = query.Method(text); return nil })

@@ -3,10 +3,8 @@ package main
 // The question: a model as text, or in the native form.
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -23,23 +21,16 @@ import (
 // request returns the message to submit.
 func (o options) request(ctx context.Context, c *client.Client) (m wire.Request, err error) {
 	m = wire.Request{Job: o.job, Tenant: o.tenant, DeadlineMS: o.deadline.Milliseconds(), Settings: o.settings}
-	var model func() (*factorgraph.Model, error) // questions by position take its names
 	switch {
 	case o.text != "":
 		var text []byte
 		text, err = os.ReadFile(o.text)
 		m.Text = string(text)
-		model = func() (*factorgraph.Model, error) {
-			return formats.Read(bytes.NewReader(text), "", o.text, uai.Limits{})
-		}
 	case o.model != "":
-		model, err = o.find(ctx, c, &m)
+		err = o.find(ctx, c, &m)
 	default:
 		m.Model, m.Queries, err = grass()
 		return m, err
-	}
-	if err == nil {
-		err = o.position(model)
 	}
 	if err != nil {
 		return m, err
@@ -48,81 +39,24 @@ func (o options) request(ctx context.Context, c *client.Client) (m wire.Request,
 	return m, err
 }
 
-// find reads a model file, of any format that package formats knows; any other name is a registered model. It returns a function
-// that gets the model.
-func (o options) find(ctx context.Context, c *client.Client, m *wire.Request) (func() (*factorgraph.Model, error), error) {
+// find reads a model file, of any format that package formats knows; any other name is a registered model.
+func (o options) find(ctx context.Context, c *client.Client, m *wire.Request) error {
 	f, err := os.Open(o.model)
 	if errors.Is(err, fs.ErrNotExist) && formats.Of(o.model) == "" {
 		found, err := c.FindModel(ctx, strings.TrimPrefix(o.model, "digest:"))
 		m.ModelDigest = found.Digest
-		return func() (*factorgraph.Model, error) { return registered(ctx, c, found.Digest) }, err
+		return err
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	model, err := formats.Read(f, "", o.model, uai.Limits{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m.Model, err = wire.NewModel(model)
-	return func() (*factorgraph.Model, error) { return model, nil }, err
-}
-
-// registered fetches a registered model, which is there in the native form or as the text of a file.
-func registered(ctx context.Context, c *client.Client, digest string) (*factorgraph.Model, error) {
-	g, err := c.Model(ctx, digest)
-	if err != nil {
-		return nil, err
-	}
-	if g.Model == nil {
-		return formats.Read(strings.NewReader(g.Text), "", "", uai.Limits{})
-	}
-	return g.Model.Decode()
-}
-
-// position puts into o.ask the questions about variables that a message has by position alone.
-func (o *options) position(model func() (*factorgraph.Model, error)) error {
-	if o.sensitivity == "" && o.information == "" {
-		return nil
-	}
-	m, err := model()
-	if err != nil {
-		return err
-	}
-	labels, err := m.Labels()
-	if err != nil {
-		return err
-	}
-	if o.sensitivity != "" {
-		of, value, ok := strings.Cut(o.sensitivity, "=")
-		if !ok {
-			return fmt.Errorf("--sensitivity: %q is not VARIABLE=VALUE", o.sensitivity)
-		}
-		s := o.vary
-		if s.Variable, err = labels.Variable(of); err == nil {
-			s.Value, err = labels.Value(s.Variable, value)
-		}
-		if err != nil {
-			return fmt.Errorf("--sensitivity: %w", err)
-		}
-		o.ask.Sensitivity = &s
-	}
-	if o.information != "" {
-		var a query.Ask
-		if a.Target, err = labels.Variable(o.information); err != nil {
-			return fmt.Errorf("--ask: %w", err)
-		}
-		for _, name := range o.candidates {
-			v, err := labels.Variable(name)
-			if err != nil {
-				return fmt.Errorf("--candidates: %w", err)
-			}
-			a.Candidates = append(a.Candidates, v)
-		}
-		o.ask.Information = &a
-	}
-	return nil
+	return err
 }
 
 // queries returns the questions without evidence, and under every evidence.

@@ -2,7 +2,7 @@
 //
 //   node infer.mjs [--nats URL] [--job ID] [--text FILE | --model NAME|NAME@V|DIGEST] [--evid FILE|ASSIGNMENTS]...
 //       [--target V,V] [--joint V,V] [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients]
-//       [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict]
+//       [--do V=X] [--believe V=P/P] [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict]
 //       [--method M [--accuracy NATS] [--flops N]] [--deadline MS] [--patience MS] [--json]
 //
 // --model is a registered model; of a digest the first six digits do where no other begins so. Without a model it asks about one of its
@@ -36,6 +36,8 @@ const { values: flag } = parseArgs({
     ask: { type: 'string' },
     candidates: { type: 'string' },
     conflict: { type: 'boolean', default: false },
+    do: { type: 'string' },
+    believe: { type: 'string' },
     method: { type: 'string' },
     accuracy: { type: 'string', default: '0' },
     flops: { type: 'string', default: '0' },
@@ -78,6 +80,7 @@ async function queries() {
     if (variable === undefined) throw new Error('--sensitivity: VARIABLE=VALUE is needed')
     named.sensitivity = { ...pair({ [variable]: value }), range: Number(flag.range) || undefined, top: Number(flag.top) || undefined }
   }
+  Object.assign(named, { do: flag.do, believe: flag.believe })
   if (flag.ask) named.information = { target: flag.ask, candidates: names(flag.candidates) }
   const ask = {
     marginals: true, mpe: flag.mpe, samples: Number(flag.samples), seed: Number(flag.seed), gradients: flag.gradients,

@@ -51,7 +51,7 @@ export function results(element) {
         h('strong', {}, digits(r.ratio.p, 10)), r.ratio.ln === null ? ', impossible' : ' (ln ' + decimals(r.ratio.ln) + ')') : null,
       (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), w)),
       r.estimates?.length ? estimates(r) : null,
-      conflict(r), explanation(r), marginals(r), joint(r), information(r), samples(r),
+      conflict(r), explanation(r), marginals(r), belief(r), joint(r), information(r), samples(r),
       machinery(r),
     ]
   }
@@ -226,6 +226,14 @@ function information(r) {
       h('td', { class: 'bar wide' }, h('span', { class: 'fill', 'width%': 100 * (gains ? c.utility_gain || 0 : c.mutual_information) / largest })),
       gains ? number(c.utility_gain) : null, number(c.mutual_information), number(c.expected_entropy)))))),
     i.candidates.length > most.cells ? h('p', { class: 'hint' }, `The first ${most.cells} of ${whole(i.candidates.length)}.`) : null)
+}
+
+// belief says which evidence has the effect of the beliefs.
+function belief(r) {
+  if (!r.belief) return null
+  const { variables, names, likelihoods, rounds, missed } = r.belief
+  return h('p', { class: 'hint' }, 'Under beliefs: these act as the evidence ', variables.map((v, k) => [k ? ', ' : '', h('strong', {}, labelled.variable(names?.[k], v)),
+    ' = ' + likelihoods[k].map(w => digits(w, 4)).join(' / ')]), rounds > 1 ? `; fitted in ${rounds} rounds, missed by ${digits(missed, 2)}` : '', '.')
 }
 
 function samples(r) {
