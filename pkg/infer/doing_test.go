@@ -224,6 +224,12 @@ func TestDoingNeedsCauses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for _, other := range []query.Query{{Gradients: true}, {Cases: &query.Cases{Variables: []int{1}, Rows: [][]int{{0}}}}} {
+		_, err := infer.Run(context.Background(), infer.Request{Model: w.model, Queries: []query.Query{{Do: set}, other}})
+		if fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("beside a query that sets variables: %+v: %v", other, err)
+		}
+	}
 }
 
 // TestBelievingEqualsEnumeration: by Jeffrey's rule, and by proportional fitting if several posteriors are believed.

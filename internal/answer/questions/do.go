@@ -20,8 +20,9 @@ func Intervenes(queries []query.Query) bool {
 // Intervene returns a model in which every variable X that a query sets has a switch S as a further parent, behind all variables of the
 // model (Pearl's augmented network): at S = 0 X has its own table, at S = k it has the k-th of the values that queries set it to, for
 // certain. The queries say in Switches at which value each switch is. Switches have 2^p values with probability 2^−p; evidenceOf makes up
-// for that, so that Z is P(evidence | do(…)). Errors: the model is no Bayesian network (bad_input), its table is too large or of a form that
-// is not set (unsupported). Linear time in the tables of the variables that are set, times their values.
+// for that, so that Z is P(evidence | do(…)). Errors: the model is no Bayesian network, or a query is about the numbers of its tables
+// (bad_input); a table is too large or of a form without switches (unsupported). Linear time in the tables of the variables that are set,
+// times their values.
 func Intervene(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
 	values := map[int][]int{} // by the variable that is set
 	for i := range queries {
@@ -33,6 +34,12 @@ func Intervene(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model,
 	}
 	if len(values) == 0 {
 		return m, queries, nil
+	}
+	for i := range queries {
+		if d := Demand(&queries[i]); d.IsParametric() {
+			return nil, nil, fault.New(fault.BadInput, "query %d: gradients, sensitivity and cases are about the tables of the model, and another "+
+				"query of the job sets variables, which changes tables: they are jobs of their own", i)
+		}
 	}
 	out := *m
 	out.Domains, out.Factors = slices.Clone(m.Domains), slices.Clone(m.Factors)
