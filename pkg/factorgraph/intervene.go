@@ -71,8 +71,8 @@ func (m *Model) tooLarge(v int) error {
 func (m *Model) tableOf(v int) (factor, mode int, err error) {
 	nodes := m.nodes()
 	if !m.Bayes || nodes == nil || !m.isAcyclic(nodes) {
-		return 0, 0, fault.New(fault.BadInput, "do: the model is no Bayesian network, in which every variable has one table given its parents: "+
-			"nothing says what causes what")
+		return 0, 0, fault.New(fault.BadInput, "do: the model is no Bayesian network, in which every variable has one table given its "+
+			"parents: nothing says what causes what")
 	}
 	for j, f := range m.Factors {
 		if f.Scope[nodes[j]] == v {

@@ -104,8 +104,8 @@ func believe(a *answer) (f fitted, why string) {
 	return f, why
 }
 
-// Proportional fitting ends when no marginal misses its belief by more than fittedTo, or after mostRounds; beliefs that are missed by more than
-// mostMissed contradict each other.
+// Proportional fitting ends when no marginal misses its belief by more than fittedTo, or after mostRounds; beliefs that are missed by
+// more than mostMissed contradict each other.
 const (
 	fittedTo   = 1e-13
 	mostRounds = 10_000
