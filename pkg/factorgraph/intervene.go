@@ -64,7 +64,9 @@ func (m *Model) AddSwitch(v int, values []int, size int) error {
 
 // tooLarge is the error for a table that has too many numbers with a switch.
 func (m *Model) tooLarge(v int) error {
-	return fault.New(fault.Unsupported, "do: the table of %s has more than %d numbers with the values that are set", m.variable(v), maxSwitched)
+	return fault.New(
+		fault.Unsupported, "do: the table of %s has more than %d numbers with the values that are set", m.variable(v), maxSwitched,
+	)
 }
 
 // tableOf returns the factor that is the conditional probability table of variable v, and the place of v in its scope.

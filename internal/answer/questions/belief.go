@@ -104,11 +104,12 @@ func believe(a *answer) (f fitted, why string) {
 	return f, why
 }
 
-// Proportional fitting ends when no marginal misses its belief by more than fittedTo, or after mostRounds; beliefs that are missed by
-// more than mostMissed contradict each other.
+// Proportional fitting ends when no marginal misses its belief by more than fittedTo, or after mostRounds or mostScaled steps; beliefs
+// that are missed by more than mostMissed contradict each other.
 const (
 	fittedTo   = 1e-13
 	mostRounds = 10_000
+	mostScaled = 1 << 27
 	mostMissed = 1e-6
 )
 
@@ -130,8 +131,8 @@ func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 			want[k][x], f.belief.Likelihoods[k][x] = w/sum, 1
 		}
 	}
-	missed := math.Inf(1)
-	for missed > fittedTo && f.belief.Rounds < mostRounds {
+	missed, rounds := math.Inf(1), min(mostRounds, mostScaled/(len(p)*len(beliefs)))
+	for missed > fittedTo && f.belief.Rounds < rounds {
 		f.belief.Rounds++
 		for k := range beliefs {
 			have := marginal(f.shares, beliefs, k)
