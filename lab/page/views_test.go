@@ -66,7 +66,9 @@ func (s *service) fill() (asia, alarm string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	request.Job, request.Queries = "next", []query.Query{{Information: &query.Ask{Target: 3}}} // lung
+	request.Job, request.Queries = "next", []query.Query{{
+		Information: &query.Ask{Target: 3}, Sensitivity: &query.Sensitivity{Variable: 3, Value: 1, Top: 6}, // lung
+	}}
 	c, err := s.stack.Client()
 	if err != nil {
 		s.Fatal(err)
@@ -136,8 +138,9 @@ func TestViews(t *testing.T) {
 	}
 	p.look("job-descent", "#/jobs/descent", `document.getElementById('mpe-title') && document.getElementById('map-title')
 		&& document.getElementById('samples-title')`)
-	p.look("job-next", "#/jobs/next", `document.querySelector('#information-title') &&
-		document.querySelector('table.list tbody th').textContent === 'either'`)
+	p.look("job-next", "#/jobs/next", `document.querySelector('#information-title') && document.querySelectorAll('.tornado tbody tr').length === 6 &&
+		document.querySelector('.tornado tbody th').textContent.startsWith('P(') && document.querySelector('.tornado .here') &&
+		[...document.querySelectorAll('table.list tbody th')].some(th => th.textContent === 'either')`)
 	p.look("job-estimate", "#/jobs/grid", `document.querySelector('svg.estimates') && document.querySelector('.timeline')`)
 	text = eval[string](p, "document.querySelector('.headline').innerText")
 	if !strings.Contains(text, "estimate") || !strings.Contains(text, "≈") {

@@ -125,6 +125,11 @@ export async function askForm({ main, parts, query, signal }) {
     if (value('ask-samples')) put('samples', Number(value('ask-samples')))
     if (query.samples && value('ask-seed')) put('seed', Number(value('ask-seed')))
     if (checked('ask-conflict')) put('conflict', true)
+    if (value('ask-sensitivity')) {
+      const [[variable, state]] = Object.entries(assignmentsOf(value('ask-sensitivity')))
+      put('sensitivity', { variable, value: state })
+    }
+    if (value('ask-information')) put('information', { target: value('ask-information') })
     if (value('ask-do')) put('do', assignmentsOf(value('ask-do')))
     if (value('ask-believe')) put('believe', assignmentsOf(value('ask-believe')))
 
@@ -175,8 +180,10 @@ export async function askForm({ main, parts, query, signal }) {
     option('mpe', 'Most probable explanation'),
     known.has('map') ? h('p', {}, text('ask-map', 'Most probable values of', { placeholder: 'some variables', list: 'variables' })) : null,
     known.has('samples') ? h('p', { class: 'row' }, text('ask-samples', 'Samples', number({ step: 1 })), text('ask-seed', 'seed', number({ step: 1 }))) : null,
-    known.has('do') ? h('p', {}, text('ask-do', 'Set from outside', { placeholder: 'smoke=no: doing, not seeing' })) : null,
+    known.has('do') ? h('p', {}, text('ask-do', 'Set from outside', { placeholder: 'smoke=no' })) : null,
     known.has('believe') ? h('p', {}, text('ask-believe', 'Believe of the posterior', { placeholder: 'smoke=0.2/0.8' })) : null,
+    known.has('sensitivity') ? h('p', {}, text('ask-sensitivity', 'Which numbers of the model move the probability of', { placeholder: 'lung=yes' })) : null,
+    known.has('information') ? h('p', {}, text('ask-information', 'What to observe next to learn about', { placeholder: 'a variable', list: 'variables' })) : null,
     option('conflict', 'If the evidence is impossible: a smallest part of it that is'),
     h('div', { class: 'event-of' }, h('span', {}, 'P(event | evidence) of '), events,
       h('button', { type: 'button', id: 'more-event', onclick: () => row(events).focus() }, 'Add to the event'))),

@@ -18,6 +18,8 @@ function fill(e, properties, children) {
     if (name.startsWith('on')) e.addEventListener(name.slice(2), value)
     else if (name === 'value' && 'value' in e) e.value = value
     else if (name === 'width%') e.style.width = value + '%' // attributes style are refused
+    else if (name === 'left%') e.style.left = value + '%'
+    else if (name === 'margin-left%') e.style.marginLeft = value + '%'
     else e.setAttribute(name, value === true ? '' : value)
   }
   e.append(...nodes(children))

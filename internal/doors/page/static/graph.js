@@ -150,7 +150,7 @@ export async function graphView({ main, parts, query, signal }) {
     picture?.update({ evidence, marginals, exact, picked, best: best?.assignment })
     put(state, asking ? h('p', { class: 'hint' }, 'asking…') : null,
       failed ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', { title: failed.code }, errorOf(failed.code)), during(failed.stage)),
-        h('p', { class: 'message' }, failed.message)) : result ? headline(result) : null,
+        h('p', { class: 'message' }, failed.message)) : result ? headline(result, graph.bayes) : null,
       result?.warnings?.map(w => h('p', { class: 'warning' }, w)),
       best ? h('p', { class: 'most-probable' }, h('span', { class: 'best' }, '▸ '), `The most probable explanation: ln weight ${decimals(best.ln_weight)} nats`
         + (best.unique ? ', no other is as good' : best.unique === false ? ', another is exactly as good' : '') + '.') : null,

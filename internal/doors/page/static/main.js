@@ -133,7 +133,7 @@ async function enter(key) {
 
 async function start() {
   await learnAccess()
-  accessButton.textContent = access.change ? (access.tenant || 'all tenants') : access.keys && !hasKey() ? 'no key' : 'read-only'
+  accessButton.textContent = access.change ? (access.tenant || 'all tenants') : access.keys && !hasKey() ? 'no key' : access.ask ? 'look and ask' : 'read-only'
   accessButton.title = access.change ? describeAccess() : access.why
   document.documentElement.dataset.change = access.change
   await show()

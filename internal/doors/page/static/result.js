@@ -46,12 +46,12 @@ export function results(element) {
         h('p', { class: 'message' }, r.error.message))]
     }
     return [
-      headline(r),
+      headline(r, about.graph?.bayes),
       r.ratio?.p !== null && r.ratio?.p !== undefined ? h('p', { class: 'event' }, 'P(event | evidence) ', r.exact ? '= ' : '≈ ',
         h('strong', {}, digits(r.ratio.p, 10)), r.ratio.ln === null ? ', impossible' : ' (ln ' + decimals(r.ratio.ln) + ')') : null,
       (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), w)),
       r.estimates?.length ? estimates(r) : null,
-      conflict(r), explanation(r), marginals(r), belief(r), joint(r), information(r), samples(r),
+      conflict(r), explanation(r), marginals(r), belief(r), tornado(r), joint(r), information(r), samples(r),
       machinery(r),
     ]
   }
@@ -103,7 +103,7 @@ function asked({ queries, graph }, k) {
 }
 
 // headline is ln Z with its trust.
-export function headline(r) {
+export function headline(r, bayes) {
   if (r.zero) {
     return h('div', { class: 'headline' }, h('p', { class: 'value' }, r.exact ? 'Z = 0' : 'Z ≈ 0'), h('p', { class: 'trust' },
       h('span', { class: r.exact ? 'mark exact' : 'mark guess' }, r.exact ? 'exact' : 'not certain'), ' the evidence or the model is impossible'))
@@ -111,7 +111,9 @@ export function headline(r) {
   if (r.log_z === null) return null
   const [value, mark, text] = trust(r)
   return h('div', { class: 'headline' + (r.exact ? '' : ' estimate') },
-    h('p', { class: 'value' }, h('span', { class: 'of' }, 'ln Z '), value, h('span', { class: 'of' }, ' nats')),
+    bayes ? h('p', { class: 'value' }, h('span', { class: 'of' }, 'P(evidence) '), (r.exact ? '= ' : '≈ ') + digits(Math.exp(r.log_z), 6),
+      h('span', { class: 'of' }, ' (ln ', value, ')'))
+      : h('p', { class: 'value' }, h('span', { class: 'of' }, 'ln Z '), value, h('span', { class: 'of' }, ' nats')),
     h('p', { class: 'trust' }, mark, ' ', text), r.bounds && !r.exact ? h('p', { class: 'hint' }, between(r.bounds)) : null)
 }
 
@@ -226,6 +228,31 @@ function information(r) {
       h('td', { class: 'bar wide' }, h('span', { class: 'fill', 'width%': 100 * (gains ? c.utility_gain || 0 : c.mutual_information) / largest })),
       gains ? number(c.utility_gain) : null, number(c.mutual_information), number(c.expected_entropy)))))),
     i.candidates.length > most.cells ? h('p', { class: 'hint' }, `The first ${most.cells} of ${whole(i.candidates.length)}.`) : null)
+}
+
+// tornado shows how far numbers of the model move a probability, the farthest first.
+function tornado(r) {
+  const s = r.sensitivity
+  if (!s) return null
+  const target = `P(${labelled.variable(s.name, s.variable)} = ${labelled.value(s.state, s.value)})`
+  const low = Math.min(s.p, ...s.tornado.map(n => n.low))
+  const span = Math.max(s.p, ...s.tornado.map(n => n.high)) - low || 1
+  const place = n => {
+    if (!n.values) return `number ${n.number} of factor ${n.factor}`
+    const pairs = n.values.map((x, k) => [n.variables[k] === n.of, `${labelled.variable(n.names?.[k], n.variables[k])} = ${labelled.value(n.states?.[k], x)}`])
+    const child = pairs.filter(([is]) => is).map(([, text]) => text)
+    const others = pairs.filter(([is]) => !is).map(([, text]) => text).join(', ')
+    return child.length ? `P(${child[0]}${others ? ' | ' + others : ''})` : others
+  }
+  return h('section', { 'aria-labelledby': 'tornado-title' }, h('h3', { id: 'tornado-title' }, 'What moves ' + target),
+    h('p', { class: 'hint' }, `${target} is ${probability(s.p)}; each number of the model varies by ${digits(100 * s.range, 3)} % of itself, and its row keeps summing to 1.`),
+    s.tornado.length ? h('div', { class: 'scroll' }, h('table', { class: 'list tornado' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Number'), h('th', { scope: 'col', class: 'number' }, 'is'),
+      h('th', { scope: 'col', class: 'number' }, 'from'), h('th', { scope: 'col' }, 'probability'), h('th', { scope: 'col', class: 'number' }, 'to'))),
+    h('tbody', {}, s.tornado.slice(0, most.cells).map(n => h('tr', {}, h('th', { scope: 'row' }, place(n)), h('td', { class: 'number' }, digits(n.theta, 4)),
+      h('td', { class: 'number' }, probability(n.low)), h('td', { class: 'bar' }, h('span', { class: 'swing' }, h('span', {
+        class: 'fill', 'margin-left%': 100 * (n.low - low) / span, 'width%': Math.max(0.5, 100 * (n.high - n.low) / span) }),
+      h('span', { class: 'here', 'left%': 100 * (s.p - low) / span }))), h('td', { class: 'number' }, probability(n.high)))))))
+      : h('p', {}, 'No number moves it.'))
 }
 
 // belief says which evidence has the effect of the beliefs.
