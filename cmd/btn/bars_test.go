@@ -49,8 +49,9 @@ func TestAnswersByName(t *testing.T) {
 	n := query.Names{Variables: []string{"", "a\nb"}, States: [][]string{nil, {"low", "", "high"}}}
 	r.Name(n)
 	got := printed(t, printer{names: n}, r)
-	want := "ln Z        -1.0000000000 nats\n" +
-		"trust       an estimate, uncertain by about 0.25 nats, marginals by about 0.03; complete\n" +
+	want := "Z           0.367879 (ln -1.0000000000)\n" +
+		"trust       an estimate: ln Z is within ±0.75, Z within a factor of 2.12, probabilities within ±0.09, " +
+		"in 95 of 100 such answers; the budget is spent (--budget)\n" +
 		"warning     careful\n" +
 		"\n" +
 		"a�b  low   0.500000 ███████████████\n" +
@@ -105,7 +106,7 @@ func TestLargeModelsShowWhatTheEvidenceMoved(t *testing.T) {
 		strings.Index(stdout, "\nv11 ") > strings.Index(stdout, "\nv12 ") || strings.Contains(stdout, "\n\nmodel") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	const note = "\nposteriors  of 60 variables were not asked for: --mar prints all, --target V,V some\n"
+	const note = "\nposteriors  of 60 variables are not shown, with --evid those that it moves most are: --mar prints all, --target V,V some\n"
 	if _, stdout, _ := command(t, "infer", model, "--redis", "off"); !strings.Contains(stdout, note) {
 		t.Errorf("without evidence:\n%s", stdout)
 	}
