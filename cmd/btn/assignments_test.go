@@ -15,7 +15,8 @@ func TestAssignments(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"explain", model}, "best        probability 0.5 (ln weight 1.0986122887), no other is as good\nrain         1\nwet          0\n"},
+		{[]string{"explain", model},
+			"best        probability 0.5 (ln weight 1.0986122887), no other is as good\nrain         1\nwet          0\n"},
 		{[]string{"explain", model, "--best", "3"}, "next best   2, a line each with what differs from the best; no further one is possible\n" +
 			"   2  probability 0.333333 (ln weight 0.6931471806)  rain=0, wet=1\n"},
 		{[]string{"explain", model, "--best", "2"}, "next best   1, a line each with what differs from the best\n   2  probability 0.333333 "},

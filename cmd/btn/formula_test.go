@@ -28,8 +28,9 @@ func TestFormulas(t *testing.T) {
 		want  []string
 		never string
 	}{
-		{[]string{plain}, []string{"count       4 (ln 1.3862943611, log10 0.6020599913)\n", "\n1  0  0.500000 "}, "x_0"},
-		{[]string{plain, "--evid", "2,-3"}, []string{"count       1 (ln 0.0000000000, log10 0.0000000000)\n", "\n1  0  certain\n2  1  observed\n"}, ""},
+		{[]string{plain},
+			[]string{"count       4 (ln 1.3862943611, log10 0.6020599913)\n", "\n1  0  0.500000 "}, "x_0"},
+		{[]string{plain, "--evid", "2,-3"}, []string{"count       1 (ln 0.0000000000, ", "\n1  0  certain\n2  1  observed\n"}, ""},
 		{[]string{plain, "--evid=-2"}, []string{"count       1 (ln 0.0000000000, log10 0.0000000000)\n"}, ""},
 		{[]string{plain, "--evid", "3=1,1=0"}, []string{"count       1 (ln 0.0000000000, log10 0.0000000000)\n"}, ""},
 		{[]string{plain, "--event", "2,-3"}, []string{"P(2, -3) = 0.25 (ln -1.3862943611)\n"}, ""},

@@ -319,8 +319,8 @@ func (c *placeFlags) stack(
 	})
 }
 
-// watch shows the progress of a job, and the messages of its stages: as a bar if out is a terminal; else news, which may be nil, is told. A nil
-// out shows nothing.
+// watch shows the progress of a job, and the messages of its stages: as a bar if out is a terminal; else news, which may be nil, is told.
+// A nil out shows nothing.
 func watch(c *client.Client, job string, out io.Writer, news func(wire.Progress)) (stop func(), bar *console.Bar, err error) {
 	if out == nil {
 		return func() {}, nil, nil

@@ -19,7 +19,7 @@ import (
 type sampleCmd struct {
 	answering
 	Count  int    `arg:"" help:"${sample_count}"`
-	Format string `help:"text for people; csv for a case per row, which btn cases and btn fit read." enum:"text,csv" default:"text" group:"output"`
+	Format string `help:"text, or csv, which btn cases and btn fit read." enum:"text,csv" default:"text" group:"output"`
 }
 
 // Validate refuses to draw nothing, and files of two kinds of rows; kong calls it.

@@ -11,7 +11,8 @@ import (
 
 // odd is a network whose names need care in a CSV file: commas, formulas, words for a missing value, positions.
 const odd = `{"basetensor_model": 1, "bayes": true, "variables": [
- {"name": "sky, above", "states": ["clear, blue", "=grey"]}, {"name": "=wind", "states": ["NA", "low|high", "1"]}, {"name": "rain", "states": ["no", "yes"]}],
+ {"name": "sky, above", "states": ["clear, blue", "=grey"]}, {"name": "=wind", "states": ["NA", "low|high", "1"]},
+ {"name": "rain", "states": ["no", "yes"]}],
  "factors": [{"scope": [0], "dense": {"values": [0.7, 0.3]}}, {"scope": [0, 1], "dense": {"values": [0.5, 0.3, 0.2, 0.1, 0.3, 0.6]}},
  {"scope": [0, 1, 2], "dense": {"values": [0.9, 0.1, 0.8, 0.2, 0.6, 0.4, 0.5, 0.5, 0.3, 0.7, 0.1, 0.9]}}]}`
 
@@ -36,7 +37,8 @@ func TestSamplesFitTheirModel(t *testing.T) {
 			}
 		}
 	}
-	code, stdout, stderr = command(t, "cases", model, write(t, folder, "few.csv", strings.Join(strings.SplitAfter(stdout, "\n")[:4], "")), "--redis", "off")
+	few := write(t, folder, "few.csv", strings.Join(strings.SplitAfter(stdout, "\n")[:4], ""))
+	code, stdout, stderr = command(t, "cases", model, few, "--redis", "off")
 	if code != 0 || strings.Count(stdout, ",true,\n") != 3 {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
@@ -47,7 +49,7 @@ func TestSamplesByName(t *testing.T) {
 	s := &query.Samples{Assignments: [][]int{{0, 1}, {1, 0}}, Weights: []float64{0.25, 0.75}, Effective: number(1.6), Seed: 3}
 	r := query.Result{Status: "ok", Answers: query.Answers{Samples: s}}
 	for want, names := range map[string]query.Names{
-		"weight    x_0  x_1\n0.250000  0    1\n0.750000  1    0\n": {},
+		"weight    x_0  x_1\n0.250000  0    1\n0.750000  1    0\n":  {},
 		"weight    rain  w\n0.250000  no    1\n0.750000  yes   0\n": {Variables: []string{"rain", "w"}, States: [][]string{{"no", "yes"}, nil}},
 	} {
 		r.Name(names)

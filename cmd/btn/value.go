@@ -136,10 +136,14 @@ func (p *printer) eventOf(r *query.Result) *query.Result {
 	return nil
 }
 
-// isTold reports whether all that a result says is told with the evidence that it is asked over: it is exact, and has no warning of its own.
+// isTold reports whether all that a result says is told with the evidence that it is asked over: it is exact, and has no warning of its
+// own.
 func (p *printer) isTold(event *query.Result) bool {
 	q := p.query(event)
-	if q == nil || q.Over == 0 || q.Over > len(p.results) || event.Status != query.StatusOK || event.Ratio == nil || event.Ratio.P == nil {
+	if q == nil || q.Over == 0 || q.Over > len(p.results) {
+		return false
+	}
+	if event.Status != query.StatusOK || event.Ratio == nil || event.Ratio.P == nil {
 		return false
 	}
 	given := &p.results[q.Over-1]

@@ -33,8 +33,8 @@ func TestMagnitudes(t *testing.T) {
 	}
 }
 
-// TestImpossibleEvidence: P = 0 is an answer. A command that leaves nothing else to say ends with 1. Each says which observations contradict
-// each other.
+// TestImpossibleEvidence: P = 0 is an answer. A command that leaves nothing else to say ends with 1. Each says which observations
+// contradict each other.
 func TestImpossibleEvidence(t *testing.T) {
 	model := write(t, t.TempDir(), "model.json", states+" ")
 	for _, c := range []struct {
@@ -61,7 +61,8 @@ func TestImpossibleEvidence(t *testing.T) {
 	if code != 1 || stdout != "" || stderr != "btn: no sample: the evidence is impossible\n" {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	const three = `{"basetensor_model": 1, "variables": [{"domain": 2, "name": "rain"}, {"domain": 2, "name": "wet"}, {"domain": 2, "name": "far"}],
+	const three = `{"basetensor_model": 1,
+		"variables": [{"domain": 2, "name": "rain"}, {"domain": 2, "name": "wet"}, {"domain": 2, "name": "far"}],
 		"factors": [{"scope": [0, 1], "dense": {"values": [1, 2, 3, 0]}}, {"scope": [1, 2], "dense": {"values": [1, 2, 3, 1]}}]}`
 	model = write(t, t.TempDir(), "three.json", three)
 	for _, args := range [][]string{{"ask", model, "far"}, {"sensitivity", model, "far=1"}} {
@@ -152,7 +153,8 @@ func TestUnitsOfLogarithms(t *testing.T) {
 		Bounds: &query.Bounds{Lower: number(0), Upper: number(2 * math.Ln2), Level: 1, How: "how"}}
 	got := printed(t, printer{bits: true, queries: []query.Query{{}}}, r)
 	for _, want := range []string{
-		"Z           2 (log2 1.0000000000, ", "log2 Z is within ±3, Z within a factor of 8, in 95 of 100 such answers; it was cut short by the deadline\n",
+		"Z           2 (log2 1.0000000000, ",
+		"log2 Z is within ±3, Z within a factor of 8, in 95 of 100 such answers; it was cut short by the deadline\n",
 		"bounds      log2 Z from 0.0000000000 to 2.0000000000: how\n",
 	} {
 		if !strings.Contains(got, want) {

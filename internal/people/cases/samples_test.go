@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestSamplesComeBack: every value of every variable is read as it was written, whatever it is called, with the weights of the rows. Nothing
-// begins as a formula does.
+// TestSamplesComeBack: every value of every variable is read as it was written, whatever it is called, with the weights of the rows.
+// Nothing begins as a formula does.
 func TestSamplesComeBack(t *testing.T) {
 	names := []string{"level", "=1+1", "a, b", " wide ", "NumBer", "", "semi;colon"}
 	values := [][]string{{"low|high", "[0.2,0.8]", "NA"}, {"=cmd|x", "+1", "-1"}, {"yes, no", "say \"no\"", "two\nlines"}, {" a", "a", "-b"},
