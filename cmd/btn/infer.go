@@ -329,7 +329,7 @@ func watch(c *client.Client, job string, out io.Writer, news func(wire.Progress)
 	stop, err = c.Watch(job, func(p wire.Progress) {
 		if p.Text != "" {
 			bar.Clear()
-			fmt.Fprintf(out, "btn: %s\n", strings.ReplaceAll(p.Text, "\n", "\nbtn: "))
+			fmt.Fprintf(out, "btn: %s\n", strings.ReplaceAll(plain(p.Text), "\n", "\nbtn: "))
 		}
 		if bar == nil && news != nil {
 			news(p)

@@ -118,7 +118,7 @@ func (p *printer) lines(r *query.Result) error {
 	}
 	for _, w := range r.Warnings {
 		if r.Conflict == nil || !strings.HasPrefix(w, "Z is 0: ") { // the conflict is said already
-			line("warning", "%s", w)
+			line("warning", "%s", plain(w))
 		}
 	}
 	if p.unasked {

@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"regexp"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
@@ -121,8 +123,8 @@ func (p *printer) trust(r *query.Result) string {
 		return "exact, up to rounding"
 	case r.Uncertainty != nil:
 		within := holdsWithin * *r.Uncertainty
-		s := fmt.Sprintf("an estimate: %s is within ±%.2g, Z within a factor of %s%s, in %d of 100 such answers",
-			p.logZ(), p.unit(within), factor(within), describeMarginalTrust(r), holdsIn)
+		s := fmt.Sprintf("an estimate: %s is within ±%.2g, Z within %s%s, in %d of 100 such answers",
+			p.logZ(), p.unit(within), ratio(within), describeMarginalTrust(r), holdsIn)
 		return s + ended[r.Ended]
 	}
 	s := "an estimate of unknown quality" + describeMarginalTrust(r)
@@ -134,6 +136,20 @@ func (p *printer) trust(r *query.Result) string {
 	}
 	return s + ended[r.Ended]
 }
+
+// ratio writes by how much e^x differs from 1: by a share, or by a factor.
+func ratio(x float64) string {
+	if x < 0.1 {
+		return fmt.Sprintf("±%.2g %%", 100*math.Expm1(x))
+	}
+	return "a factor of " + factor(x)
+}
+
+// unitOfLogarithms is what stages write behind differences of ln Z, and people take for the server.
+var unitOfLogarithms = regexp.MustCompile(`(\d) nats\b`)
+
+// plain is a text of the stages for people.
+func plain(text string) string { return unitOfLogarithms.ReplaceAllString(text, "$1 in ln Z") }
 
 // ended says what would make an estimate better.
 var ended = map[string]string{

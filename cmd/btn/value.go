@@ -88,7 +88,7 @@ func (p *printer) value(b *strings.Builder, line func(name, format string, args 
 	}
 	switch {
 	case r.Status != query.StatusOK:
-		line("failed", "%s: %s (%s)", r.Error.Code, r.Error.Message, r.Error.Stage)
+		line("failed", "%s: %s (%s)", r.Error.Code, plain(r.Error.Message), r.Error.Stage)
 	case r.Zero:
 		line(p.called(r), "0: %s", impossible(r))
 		if r.Conflict != nil {

@@ -198,3 +198,22 @@ func TestNewsOfStages(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestNoUnitIsTakenForTheServer: differences of ln Z are called that.
+func TestNoUnitIsTakenForTheServer(t *testing.T) {
+	r := query.Result{Status: "ok", LogZ: number(1), Log10Z: number(0.4), Uncertainty: number(0.001), Ended: "settled",
+		Warnings: []string{"the estimates still move: by about 0.0059 nats, more than the accuracy asked for (1e-09)", "nats://a is there"}}
+	got := printed(t, printer{queries: []query.Query{{}}}, r)
+	for _, want := range []string{
+		"ln Z is within ±0.003, Z within ±0.3 %, in 95 of 100 such answers\n",
+		"warning     the estimates still move: by about 0.0059 in ln Z, more", "warning     nats://a is there\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	r = query.Result{Status: "error", Error: &query.ErrorInfo{Code: "failed_estimate", Message: "above 1 by more (0.3 nats)", Stage: "s"}}
+	if got := printed(t, printer{}, r); !strings.Contains(got, "by more (0.3 in ln Z)") {
+		t.Error(got)
+	}
+}
