@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -133,6 +134,9 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 			return err
 		}
 		defer stop()
+		if _, err := remote.Answer(ctx, c.Job); bar == nil && errors.Is(err, client.ErrNotFound) {
+			fmt.Fprintf(t.Err, "btn: %s: no answer yet\n", c.Job)
+		}
 		wait, cancel := ctx, context.CancelFunc(func() {})
 		if c.Timeout > 0 {
 			wait, cancel = context.WithTimeout(ctx, c.Timeout)
