@@ -154,7 +154,8 @@ func TestMuninShowsWhatTheEvidenceMoved(t *testing.T) {
 	}
 	model := filepath.Join(data, "bn/munin.bif.gz")
 	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--evid", "DIFFN_SENS_SEV=MILD")
-	if code != 0 || !strings.Contains(stdout, "these 12 of 1041 variables") || !strings.Contains(stdout, "\nDIFFN_SEV             MILD   certain\n") {
+	if code != 0 || !strings.Contains(stdout, "these 12 of 1041 variables") ||
+		!strings.Contains(stdout, "\nDIFFN_SEV             MILD   certain\n") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }

@@ -175,7 +175,7 @@ func (c *watchCmd) news(out io.Writer) func(wire.Progress) {
 	}
 }
 
-// read takes what the job asks from its request, if that is stored and can be read: names, and the evidence by them.
+// read takes queries and names from the job's request, if it is stored and can be read.
 func (p *printer) read(ctx context.Context, remote *client.Client) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

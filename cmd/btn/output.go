@@ -25,7 +25,7 @@ type printer struct {
 	verbose bool   // of a model with names: the machinery as well
 	bits    bool   // logarithms are to the base 2
 	top     int    // observations that are ranked; 0: mostRanked
-	needs   string // what impossible evidence leaves nothing of, which is a failure; empty: P = 0 is an answer
+	needs   string // the thing that impossible evidence has none of, which is a failure; empty: P = 0 is an answer
 	names   query.Names
 	labels  *factorgraph.Labels // of the model
 	isBayes bool                // Z is P(evidence)
@@ -36,8 +36,8 @@ type printer struct {
 	results []query.Result      // of printAll
 }
 
-// printAll writes every result, and errors that the form of the output has no place for to say. The exit code is that of the first without
-// an answer.
+// printAll writes every result, and errors that the form of the output has no place for to say. The first result without an answer
+// decides the exit code.
 func (p *printer) printAll(results []query.Result, say io.Writer) (failed error) {
 	p.results = results
 	for i := range results {
@@ -91,7 +91,7 @@ func (p *printer) solution(r *query.Result) error {
 	return uai.WritePR(p.out, *r.Log10Z)
 }
 
-// lines writes a result for people: a few aligned lines, what was asked first. The probability of an event stands with its evidence.
+// lines writes a result for people: a few aligned lines, the answer first. The probability of an event stands with its evidence.
 func (p *printer) lines(r *query.Result) error {
 	if p.isTold(r) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// odd is a network whose names need care in a CSV file: commas, formulas, words for a missing value, positions.
-const odd = `{"basetensor_model": 1, "bayes": true, "variables": [
+// awkward is a network whose names need care in a CSV file: commas, formulas, words for a missing value, positions.
+const awkward = `{"basetensor_model": 1, "bayes": true, "variables": [
  {"name": "sky, above", "states": ["clear, blue", "=grey"]}, {"name": "=wind", "states": ["NA", "low|high", "1"]},
  {"name": "rain", "states": ["no", "yes"]}],
  "factors": [{"scope": [0], "dense": {"values": [0.7, 0.3]}}, {"scope": [0, 1], "dense": {"values": [0.5, 0.3, 0.2, 0.1, 0.3, 0.6]}},
@@ -20,7 +20,7 @@ const odd = `{"basetensor_model": 1, "bayes": true, "variables": [
 // row; and the probability of the samples' cases is asked as of any other.
 func TestSamplesFitTheirModel(t *testing.T) {
 	folder := t.TempDir()
-	model := write(t, folder, "odd.json", odd)
+	model := write(t, folder, "names.json", awkward)
 	const count = 20000
 	code, stdout, stderr := command(t, "sample", model, "20000", "--seed", "7", "--redis", "off", "--format", "csv")
 	if code != 0 || stderr != "" || strings.Count(stdout, "\n") != count+1 {

@@ -145,13 +145,13 @@ func ratio(x float64) string {
 	return "a factor of " + factor(x)
 }
 
-// unitOfLogarithms is what stages write behind differences of ln Z, and people take for the server.
+// unitOfLogarithms is the unit that stages write behind differences of ln Z, and people take for the server.
 var unitOfLogarithms = regexp.MustCompile(`(\d) nats\b`)
 
 // plain is a text of the stages for people.
 func plain(text string) string { return unitOfLogarithms.ReplaceAllString(text, "$1 in ln Z") }
 
-// ended says what would make an estimate better.
+// ended gives the reason why an estimate is not better.
 var ended = map[string]string{
 	"settled":  "",
 	"complete": "; the budget is spent (--budget)",

@@ -39,7 +39,7 @@ func (p *printer) observed(r *query.Result) map[int]bool {
 	return all
 }
 
-// evidence is what a result is given: by the name that the request has for it, and the observations unless they are the name.
+// evidence is the evidence of a result: the name that the request has for it, and the observations unless they are the name.
 func (p *printer) evidence(r *query.Result) string {
 	q := p.query(r)
 	switch {
@@ -60,7 +60,7 @@ func (p *printer) evidence(r *query.Result) string {
 }
 
 // observations lists evidence as --evid takes it, up to a number of observations.
-func (p *printer) observations(e factorgraph.Evidence, most int) string {
+func (p *printer) observations(e factorgraph.Evidence, listed int) string {
 	var said []string
 	for _, o := range e.Hard {
 		said = append(said, p.observation(o))
@@ -72,8 +72,8 @@ func (p *printer) observations(e factorgraph.Evidence, most int) string {
 		}
 		said = append(said, p.variable(s.Var)+"=["+strings.Join(weights, ", ")+"]")
 	}
-	if n := len(said) - most; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(said[:most], ", "), n)
+	if n := len(said) - listed; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(said[:listed], ", "), n)
 	}
 	return strings.Join(said, ", ")
 }
@@ -110,7 +110,7 @@ func (p *printer) value(b *strings.Builder, line func(name, format string, args 
 // isNormalised reports whether Z of a model is P(evidence).
 func isNormalised(m *factorgraph.Model) bool { return m.Bayes && m.Unnormalised() == "" }
 
-// called is what Z of a result is.
+// called is the name of Z of a result.
 func (p *printer) called(r *query.Result) string {
 	if q := p.query(r); p.isBayes && q != nil && q.Cases == nil && (!q.Evidence.IsEmpty() || q.Evid != "") {
 		return "P(evidence)"
@@ -118,7 +118,7 @@ func (p *printer) called(r *query.Result) string {
 	return "Z"
 }
 
-// impossible is what Z = 0 says.
+// impossible is the meaning of Z = 0.
 func impossible(r *query.Result) string {
 	if r.Conflict != nil && len(r.Conflict.Observations) > 0 {
 		return "the evidence is impossible"
@@ -192,20 +192,20 @@ func (p *printer) conditional(r *query.Result) string {
 			event.Hard = append(event.Hard, o)
 		}
 	}
-	left, right := p.observations(event, mostGiven), p.observations(given, mostGiven)
+	asked, condition := p.observations(event, mostGiven), p.observations(given, mostGiven)
 	if len(event.Hard) == 0 || len(event.Hard) > mostGiven || len(both.Soft) != len(given.Soft) {
-		left = "event"
+		asked = "event"
 	}
 	if len(given.Hard)+len(given.Soft) > mostGiven {
-		right = "evidence"
+		condition = "evidence"
 	}
-	if right != "" {
-		left += " | " + right
+	if condition != "" {
+		asked += " | " + condition
 	}
-	return "P(" + left + ")"
+	return "P(" + asked + ")"
 }
 
-// magnitude writes e^ln with six digits, also far beyond float64; what is below 1 by less does not look like 1.
+// magnitude writes e^ln with six digits, also far beyond float64; a probability below 1 does not look like 1.
 func magnitude(ln float64) string {
 	x := math.Exp(ln)
 	switch {

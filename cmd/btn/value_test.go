@@ -15,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// TestMagnitudes: e^ln in six digits, also where float64 ends; what is below 1 does not look like 1.
+// TestMagnitudes: e^ln in six digits, also where float64 ends; a probability below 1 does not look like 1.
 func TestMagnitudes(t *testing.T) {
 	for ln, want := range map[float64]string{
 		0: "1", math.Log(0.25): "0.25", math.Log(268337): "268337", -1e-16: "1", math.Log1p(-1e-9): "1 - 1e-09", math.Log(1e-20): "1e-20",
@@ -86,7 +86,7 @@ func answers(text string) string {
 	return strings.Join(kept, "")
 }
 
-// TestWatchPrintsWhatOthersPrint: the answer to a job is printed as that of infer, with names and evidence, also if the request has no name
+// TestWatchPrintsWhatOthersPrint: the answer to a job is printed as infer prints it, with names and evidence, also if the request has no name
 // for the evidence. Before the answer a line says in which stage the job is.
 func TestWatchPrintsWhatOthersPrint(t *testing.T) {
 	url, _ := up(t)
@@ -163,7 +163,7 @@ func TestUnitsOfLogarithms(t *testing.T) {
 	}
 }
 
-// TestRankingsAreAsLongAsAsked: by ask --top, and what is not listed is counted.
+// TestRankingsAreAsLongAsAsked: by ask --top, and the others are counted.
 func TestRankingsAreAsLongAsAsked(t *testing.T) {
 	code, stdout, stderr := command(t, "ask", asia, "lung", "--redis", "off", "--top", "2")
 	if code != 0 || !strings.Contains(stdout, "            and 5 that say less: --top 7 lists all\n") ||

@@ -174,7 +174,7 @@ func (c *Client) Answer(ctx context.Context, job string) (*wire.Answer, error) {
 	return decodeAnswer(m.Data)
 }
 
-// Request returns what a job asks. It is stored until the job's answer, and after that as long as there is room. The error wraps
+// Request returns the request of a job. It is stored until the job's answer, and after that as long as there is room. The error wraps
 // ErrNotFound if it is not. Users of tenants may not read it: the error has the code unsupported.
 func (c *Client) Request(ctx context.Context, job string) (*wire.Request, error) {
 	if err := c.checkJob(job); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestSamplesComeBack: every value of every variable is read as it was written, whatever it is called, with the weights of the rows.
+// TestSamplesComeBack: every value of every variable is read as it was written, by any name, with the weights of the rows.
 // Nothing begins as a formula does.
 func TestSamplesComeBack(t *testing.T) {
 	names := []string{"level", "=1+1", "a, b", " wide ", "NumBer", "", "semi;colon"}
