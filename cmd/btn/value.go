@@ -110,12 +110,18 @@ func (p *printer) value(b *strings.Builder, line func(name, format string, args 
 // isNormalised reports whether Z of a model is P(evidence).
 func isNormalised(m *factorgraph.Model) bool { return m.Bayes && m.Unnormalised() == "" }
 
-// called is the name of Z of a result.
+// called is the name of Z of a result. Likelihoods above 1 are no probabilities.
 func (p *printer) called(r *query.Result) string {
-	if q := p.query(r); p.isBayes && q != nil && q.Cases == nil && (!q.Evidence.IsEmpty() || q.Evid != "") {
-		return "P(evidence)"
+	q := p.query(r)
+	if !p.isBayes || q == nil || q.Cases != nil || q.Evidence.IsEmpty() {
+		return "Z"
 	}
-	return "Z"
+	for _, s := range q.Evidence.Soft {
+		if slices.Max(s.Weights) > 1 {
+			return "Z"
+		}
+	}
+	return "P(evidence)"
 }
 
 // impossible is the meaning of Z = 0.

@@ -217,3 +217,21 @@ func TestNoUnitIsTakenForTheServer(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestProbabilitiesAreCalledThat: Z of a network is P(evidence), unless nothing is observed or a likelihood is above 1; Z of other models is
+// none.
+func TestProbabilitiesAreCalledThat(t *testing.T) {
+	tables := "\n2\n2 2\n2\n1 0\n2 0 1\n2\n0.5 0.5\n4\n0.25 0.75 0.5 0.5\n"
+	folder := t.TempDir()
+	network, field := write(t, folder, "bayes.uai", "BAYES"+tables), write(t, folder, "markov.uai", "MARKOV"+tables)
+	other := write(t, folder, "other.uai", "BAYES"+strings.Replace(tables, "0.75", "0.5", 1))
+	for _, c := range []struct{ model, evidence, want string }{
+		{network, "1=1", "P(evidence) 0.625 (ln "}, {network, "none", "Z           1 (ln "}, {network, `{"1": [1, 0.2]}`, "P(evidence) 0.5 (ln "},
+		{network, `{"1": [2, 0]}`, "Z           0.75 (ln "}, {field, "1=1", "Z           0.625 (ln "}, {other, "1=1", "Z           0.5 (ln "},
+	} {
+		code, stdout, stderr := command(t, "infer", c.model, "--redis", "off", "--evid", c.evidence)
+		if code != 0 || !strings.Contains(stdout, c.want) {
+			t.Errorf("%s, %s: exit code %d, no %q in\n%s%s", c.model, c.evidence, code, c.want, stdout, stderr)
+		}
+	}
+}
