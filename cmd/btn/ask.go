@@ -23,6 +23,7 @@ type askCmd struct {
 	About      string   `arg:"" name:"variable" help:"The variable to find out about."`
 	Candidates []string `help:"The variables that could be observed; without it all that are not observed." placeholder:"V,V"`
 	Utility    string   `help:"${ask_utility}" placeholder:"FILE"`
+	Top        int      `help:"Observations that are listed; --json has all." default:"10" group:"output"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.
@@ -30,11 +31,15 @@ func (c *askCmd) Validate() error {
 	if err := once(append(c.Evid, c.Model, c.Utility)...); err != nil {
 		return err
 	}
+	if c.Top < 1 {
+		return fmt.Errorf("--top must be at least 1, not %d", c.Top)
+	}
 	return c.requestFlags.Validate()
 }
 
 // Run prints one result per evidence.
 func (c *askCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	c.needs, c.top = "observation says anything about "+c.About, c.Top
 	ask := &question{check: unobserved}
 	ask.query = func(open console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
 		q.Information, ask.actions, err = c.information(open, l)
@@ -76,13 +81,20 @@ func unobserved(l *factorgraph.Labels, q query.Query) error {
 	return nil
 }
 
+// mostRanked is the number of observations that are listed where no other is asked for.
+const mostRanked = 10
+
 // writeInformation writes the ranking of the candidates to observe next.
 func writeInformation(p *printer, b *strings.Builder, r *query.Result) {
 	info := r.Information
 	if info == nil {
 		return
 	}
-	fmt.Fprintf(b, "%-12sentropy of %s: %.6g nats\n", "ask next", label(info.Name, info.Target), info.Entropy)
+	unit := "natural logarithms; --bits: bits"
+	if p.bits {
+		unit = "bits"
+	}
+	fmt.Fprintf(b, "%-12sentropy of %s: %.6g (%s)\n", "ask next", label(info.Name, info.Target), p.unit(info.Entropy), unit)
 	if info.Action != nil {
 		action := fmt.Sprint(*info.Action)
 		if *info.Action < len(p.actions) {
@@ -90,8 +102,9 @@ func writeInformation(p *printer, b *strings.Builder, r *query.Result) {
 		}
 		fmt.Fprintf(b, "%-12sbest now: %s, worth %.6g\n", "", action, *info.ExpectedUtility)
 	}
+	listed := info.Candidates[:min(len(info.Candidates), cmp.Or(p.top, mostRanked))]
 	width := len("variable")
-	for _, o := range info.Candidates {
+	for _, o := range listed {
 		width = max(width, len([]rune(label(o.Name, o.Variable))))
 	}
 	gain := ""
@@ -99,12 +112,15 @@ func writeInformation(p *printer, b *strings.Builder, r *query.Result) {
 		gain = "  gain in utility"
 	}
 	fmt.Fprintf(b, "%-12s%-*s  information  entropy left%s\n", "", width, "variable", gain)
-	for _, o := range info.Candidates {
-		fmt.Fprintf(b, "%-12s%-*s  %11.6f  %12.6f", "", width, label(o.Name, o.Variable), o.MutualInfo, o.ExpectedEntropy)
+	for _, o := range listed {
+		fmt.Fprintf(b, "%-12s%-*s  %11.6f  %12.6f", "", width, label(o.Name, o.Variable), p.unit(o.MutualInfo), p.unit(o.ExpectedEntropy))
 		if o.UtilityGain != nil {
 			fmt.Fprintf(b, "  %15.6g", *o.UtilityGain)
 		}
 		b.WriteByte('\n')
+	}
+	if n := len(info.Candidates); n > len(listed) {
+		fmt.Fprintf(b, "%-12sand %d that say less: --top %d lists all\n", "", n-len(listed), n)
 	}
 	if !info.Exact {
 		fmt.Fprintf(b, "%-12sfrom estimates that are not all exact\n", "")

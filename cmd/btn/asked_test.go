@@ -70,8 +70,8 @@ func TestProbabilityOfAnEvent(t *testing.T) {
 	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--evid", one, "--evid",
 		"none", "--event", last)
 	for _, want := range []string{
-		"P(event)    0: the event is impossible under the evidence\n",
-		"P(event)    0.3333333333 (ln -1.0986122887)\n", "run ",
+		"P(x_1=1 | x_0=1) = 0: the event is impossible under the evidence\n",
+		"P(x_1=1) = 0.333333 (ln -1.0986122887)\n", "run ",
 	} {
 		if code != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)
@@ -158,7 +158,7 @@ func TestWhatToAskNext(t *testing.T) {
 	utility := write(t, folder, "utility.json", `{"umbrella": {"no": -1, "yes": 2}, "none": [0, -6]}`)
 	code, stdout, stderr := command(t, "ask", model, "rain", "--redis", "off", "--utility", utility)
 	for _, want := range []string{
-		"ask next    entropy of rain: 0.693147 nats\n",
+		"ask next    entropy of rain: 0.693147 (natural logarithms; --bits: bits)\n",
 		"            best now: umbrella, worth 0.5\n",
 		"            variable  information  entropy left  gain in utility\n",
 		// wet: rain is no, 2/6; dry: rain is yes with 3/4, 4/6. Then none, worth 0, and umbrella, worth 5/4.

@@ -7,12 +7,13 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // writeExplanation writes the most probable explanation, a line per variable, and a line per next best one.
-func writeExplanation(_ *printer, b *strings.Builder, r *query.Result) {
+func writeExplanation(p *printer, b *strings.Builder, r *query.Result) {
 	m := r.MPE
 	if m == nil {
 		return
@@ -25,46 +26,75 @@ func writeExplanation(_ *printer, b *strings.Builder, r *query.Result) {
 	case m.Unique:
 		unique = "no other is as good"
 	case m.Optimal != nil && *m.Optimal:
-		unique = fmt.Sprintf("none is better by more than %.2g", *m.Gap)
+		unique = "none is better by more than a factor of " + factor(*m.Gap)
 	case m.LnBound != nil:
-		unique = fmt.Sprintf("the best found, %s is above %s (gap %.4g)", unlisted, decimals(*m.LnBound), *m.Gap)
+		unique = fmt.Sprintf("the best found, %s is better than the last by more than a factor of %s", unlisted, factor(*m.Gap))
 	}
-	fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "mpe", decimals(m.LnWeight), unique)
-	if r.Exact && r.LogZ != nil {
-		fmt.Fprintf(b, "%-12sP(mpe | evidence) %.10g\n", "", math.Exp(m.LnWeight-*r.LogZ))
-	}
+	fmt.Fprintf(b, "%-12s%s, %s\n", "best", p.share(m.LnWeight, r), unique)
 	writeAssignment(b, nil, m.Assignment, m.Names, m.States)
 	if len(m.Others) > 0 || m.All {
 		end := map[bool]string{true: "; no further one is possible"}[m.All]
-		fmt.Fprintf(b, "%-12s%d, a line each, x_0 first after the ln weight%s\n", "next best", len(m.Others), end)
+		fmt.Fprintf(b, "%-12s%d, a line each with what differs from the best%s\n", "next best", len(m.Others), end)
 	}
-	for _, o := range m.Others {
-		fmt.Fprintln(b, decimals(o.LnWeight), row(o.Assignment))
+	for k, o := range m.Others {
+		fmt.Fprintf(b, "%4d  %s  %s\n", k+2, p.share(o.LnWeight, r), differences(m, &o))
 	}
 }
 
+// share is the probability of an assignment, if it is known, or its weight.
+func (p *printer) share(lnWeight float64, r *query.Result) string {
+	name, ln := "weight", lnWeight
+	if r.Exact && r.LogZ != nil {
+		name, ln = "probability", min(0, lnWeight-*r.LogZ)
+	}
+	return fmt.Sprintf("%s %s (%s)", name, magnitude(ln), p.log("weight", lnWeight))
+}
+
+// differences lists the values of an assignment that differ from the best one.
+func differences(best *query.Explanation, o *query.Alternative) string {
+	var all []string
+	for v, x := range o.Assignment {
+		if x == best.Assignment[v] {
+			continue
+		}
+		name, state := fmt.Sprintf("x_%d", v), strconv.Itoa(x)
+		if best.Names != nil {
+			name, state = shown(best.Names[v]), shown(o.States[v])
+		}
+		all = append(all, name+"="+state)
+	}
+	return strings.Join(all, ", ")
+}
+
+// factor writes e^ln as a factor.
+func factor(ln float64) string { return strconv.FormatFloat(math.Exp(ln), 'g', 3, 64) }
+
 // writeMap writes the most probable assignment of some variables, a line for each.
-func writeMap(_ *printer, b *strings.Builder, r *query.Result) {
+func writeMap(p *printer, b *strings.Builder, r *query.Result) {
 	m := r.Map
 	if m == nil {
 		return
 	}
-	trust, weight := "the best", decimals(m.LnWeight)
+	trust, share := "the best", p.share(m.LnWeight, r)
 	switch {
 	case m.Optimal != nil && *m.Optimal:
-		trust = fmt.Sprintf("none is better by more than %.2g", *m.Gap)
+		trust = "none is better by more than a factor of " + factor(*m.Gap)
 	case !m.Exact && m.LnBound != nil:
-		trust = "the best found, none is above " + decimals(*m.LnBound)
+		trust = "the best found, none is above " + p.share(*m.LnBound, r)
 	}
 	if m.LnUpper != nil {
-		weight += " to " + decimals(*m.LnUpper)
+		share += " to " + p.share(*m.LnUpper, r)
 	}
-	fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "map", weight, trust)
+	fmt.Fprintf(b, "%-12s%s, %s\n", "best", share, trust)
 	writeAssignment(b, m.Variables, m.Assignment, m.Names, m.States)
 }
 
 // writeAssignment writes a line per variable: its value. nil variables are all.
 func writeAssignment(b *strings.Builder, variables, values []int, names, states []string) {
+	width := 12
+	for _, name := range names {
+		width = max(width, utf8.RuneCountInString(shown(name)))
+	}
 	for k, x := range values {
 		name, state := fmt.Sprintf("x_%d", k), strconv.Itoa(x)
 		if variables != nil {
@@ -73,28 +103,6 @@ func writeAssignment(b *strings.Builder, variables, values []int, names, states 
 		if names != nil {
 			name, state = shown(names[k]), shown(states[k])
 		}
-		fmt.Fprintf(b, "%-12s %s\n", name, state)
+		fmt.Fprintf(b, "%-*s %s\n", width, name, state)
 	}
 }
-
-// writeSamples writes a line per sample.
-func writeSamples(_ *printer, b *strings.Builder, r *query.Result) {
-	s := r.Samples
-	if s == nil {
-		return
-	}
-	fmt.Fprintf(b, "%-12s%d, seed %d, a line each, x_0 first", "samples", len(s.Assignments), s.Seed)
-	if s.Effective != nil {
-		fmt.Fprintf(b, " after its weight, worth %.4g of the same weight", *s.Effective)
-	}
-	b.WriteByte('\n')
-	for k, x := range s.Assignments {
-		if s.Weights != nil {
-			fmt.Fprintf(b, "%.6f ", s.Weights[k])
-		}
-		fmt.Fprintln(b, row(x))
-	}
-}
-
-// row writes values, the first variable's first.
-func row(values []int) string { return strings.Trim(fmt.Sprint(values), "[]") }

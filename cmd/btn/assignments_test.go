@@ -15,11 +15,13 @@ func TestAssignments(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"explain", model}, "mpe         ln weight 1.0986122887 nats, no other is as good\n            P(mpe | evidence) 0.5\n"},
-		{[]string{"explain", model, "--best", "3"}, "next best   2, a line each, x_0 first after the ln weight; no further one is possible\n0."},
-		{[]string{"explain", model, "--best", "2"}, "next best   1, a line each, x_0 first after the ln weight\n0."},
-		{[]string{"explain", model, "--map", "wet"}, "map         ln weight 1.3862943611 nats, the best\n"},
-		{[]string{"sample", model, "2", "--seed", "4"}, "samples     2, seed 4, a line each, "},
+		{[]string{"explain", model},
+			"best        probability 0.5 (ln weight 1.0986122887), no other is as good\nrain         1\nwet          0\n"},
+		{[]string{"explain", model, "--best", "3"}, "next best   2, a line each with what differs from the best; no further one is possible\n" +
+			"   2  probability 0.333333 (ln weight 0.6931471806)  rain=0, wet=1\n"},
+		{[]string{"explain", model, "--best", "2"}, "next best   1, a line each with what differs from the best\n   2  probability 0.333333 "},
+		{[]string{"explain", model, "--map", "wet"}, "best        probability 0.666667 (ln weight 1.3862943611), the best\nwet          0\n"},
+		{[]string{"sample", model, "2", "--seed", "4"}, "samples     2, seed 4, a line each\nrain  wet\n"},
 	} {
 		code, stdout, stderr := command(t, append(c.args, "--redis", "off")...)
 		if code != 0 || !strings.Contains(stdout, c.want) {

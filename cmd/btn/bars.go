@@ -18,7 +18,7 @@ const (
 	longestBar = 30
 	mostShown  = 16 // values of a variable that are all shown; of more only the most probable
 	fewShown   = 8
-	mostName   = 28 // letters of a name
+	mostName   = 48 // letters of a name
 )
 
 // shown is a name as a terminal may have it: one line, of bounded length.
@@ -49,8 +49,9 @@ func bar(p float64) string {
 	return text
 }
 
-// writeBars writes the marginals by name, a line per value.
-func writeBars(b *strings.Builder, posteriors []query.Posterior) {
+// writeBars writes the marginals by name, a line per value. Of an observed variable, and of one that an exact answer leaves a single value,
+// there is that value alone.
+func writeBars(b *strings.Builder, posteriors []query.Posterior, observed map[int]bool, exact bool) {
 	variable, state := 0, 0
 	for _, m := range posteriors {
 		variable = max(variable, utf8.RuneCountInString(shown(m.Name)))
@@ -59,6 +60,14 @@ func writeBars(b *strings.Builder, posteriors []query.Posterior) {
 		}
 	}
 	for _, m := range posteriors {
+		if x := certain(m.P); x >= 0 && (exact || observed[m.Variable]) {
+			word := "certain"
+			if observed[m.Variable] {
+				word = "observed"
+			}
+			fmt.Fprintf(b, "%-*s  %-*s  %s\n", variable, shown(m.Name), state, shown(query.Label(m.States, x)), word)
+			continue
+		}
 		values := make([]int, len(m.P))
 		for x := range values {
 			values[x] = x
@@ -79,6 +88,21 @@ func writeBars(b *strings.Builder, posteriors []query.Posterior) {
 			fmt.Fprintf(b, "%*s  and %d less probable values\n", variable, "", rest)
 		}
 	}
+}
+
+// certain returns the only value with a probability above 0; -1: there are several, or none.
+func certain(p []float64) int {
+	only := -1
+	for x, share := range p {
+		switch {
+		case share == 0:
+		case only >= 0:
+			return -1
+		default:
+			only = x
+		}
+	}
+	return only
 }
 
 // isFormula reports whether variables are called by their numbers in a CNF file: from 1 on and rising, with gaps where some are not shown.

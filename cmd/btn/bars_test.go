@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -49,8 +51,9 @@ func TestAnswersByName(t *testing.T) {
 	n := query.Names{Variables: []string{"", "a\nb"}, States: [][]string{nil, {"low", "", "high"}}}
 	r.Name(n)
 	got := printed(t, printer{names: n}, r)
-	want := "ln Z        -1.0000000000 nats\n" +
-		"trust       an estimate, uncertain by about 0.25 nats, marginals by about 0.03; complete\n" +
+	want := "Z           0.367879 (ln -1.0000000000)\n" +
+		"trust       an estimate: ln Z is within ±0.75, Z within a factor of 2.12, probabilities within ±0.09, " +
+		"in 95 of 100 such answers; the budget is spent (--budget)\n" +
 		"warning     careful\n" +
 		"\n" +
 		"a�b  low   0.500000 ███████████████\n" +
@@ -105,7 +108,7 @@ func TestLargeModelsShowWhatTheEvidenceMoved(t *testing.T) {
 		strings.Index(stdout, "\nv11 ") > strings.Index(stdout, "\nv12 ") || strings.Contains(stdout, "\n\nmodel") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	const note = "\nposteriors  of 60 variables were not asked for: --mar prints all, --target V,V some\n"
+	const note = "\nposteriors  of 60 variables are not shown, with --evid those that it moves most are: --mar prints all, --target V,V some\n"
 	if _, stdout, _ := command(t, "infer", model, "--redis", "off"); !strings.Contains(stdout, note) {
 		t.Errorf("without evidence:\n%s", stdout)
 	}
@@ -140,5 +143,43 @@ func TestPosteriorsOfSmallModels(t *testing.T) {
 	if r.MPE == nil || len(r.Marginals) != 1 || math.Abs(r.Posteriors()["lung"]["yes"]-0.055) > 1e-12 || len(r.MPE.States) != 8 ||
 		r.MPE.States[slices.Index(r.MPE.Names, "xray")] != "normal" {
 		t.Errorf("%+v, %+v", r.Marginals, r.MPE)
+	}
+}
+
+// TestMuninShowsWhatTheEvidenceMoved: 1,041 variables, whose exact marginals take half a second.
+func TestMuninShowsWhatTheEvidenceMoved(t *testing.T) {
+	data := os.Getenv("BTN_DATA")
+	if data == "" {
+		t.Skip("BTN_DATA names no folder of reference data")
+	}
+	model := filepath.Join(data, "bn/munin.bif.gz")
+	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--evid", "DIFFN_SENS_SEV=MILD")
+	if code != 0 || !strings.Contains(stdout, "these 12 of 1041 variables") ||
+		!strings.Contains(stdout, "\nDIFFN_SEV             MILD   certain\n") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// TestValuesThatAreSure: an observed variable has its value alone; so has one with a single possible value, if the answer is exact.
+func TestValuesThatAreSure(t *testing.T) {
+	posteriors := []query.Posterior{
+		{Variable: 0, Name: "Fault", States: []string{"none", "Tuberculosis"}, P: []float64{0, 1}},
+		{Variable: 1, Name: "a name of more than twenty-eight letters", States: []string{"no", "yes"}, P: []float64{1, 0}},
+		{Variable: 2, Name: "x", States: []string{"no", "yes"}, P: []float64{0.5, 0.5}},
+	}
+	for exact, fault := range map[bool]string{
+		true:  "Fault                                     Tuberculosis  certain\n",
+		false: "Fault                                     none          0.000000\n",
+	} {
+		var b strings.Builder
+		writeBars(&b, posteriors, map[int]bool{1: true}, exact)
+		for _, want := range []string{
+			fault, "a name of more than twenty-eight letters  no            observed\n",
+			"x                                         no            0.500000 ███████████████\n",
+		} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("exact %v: no %q in\n%s", exact, want, b.String())
+			}
+		}
 	}
 }

@@ -219,7 +219,7 @@ func (r *fitRun) passed(s fit.Step) {
 	if !s.Exact {
 		trust = ", an estimate"
 	}
-	fmt.Fprintf(r.say, "iteration   %3d  ln likelihood %.6f nats", s.Iteration, s.Ln)
+	fmt.Fprintf(r.say, "iteration   %3d  ln likelihood %.6f", s.Iteration, s.Ln)
 	if s.Objective != s.Ln {
 		fmt.Fprintf(r.say, ", with the prior and earlier counts %.6f", s.Objective)
 	}
@@ -246,7 +246,7 @@ func (r *fitRun) said(text string) {
 // judged prints which tables were fitted, and how good they are.
 func (r *fitRun) judged(report *fit.Report) {
 	if len(report.Starts) > 1 {
-		fmt.Fprintf(r.say, "best        start %d, ln likelihood %.6f nats\n", report.Start.Start+1, report.Ln)
+		fmt.Fprintf(r.say, "best        start %d, ln likelihood %.6f\n", report.Start.Start+1, report.Ln)
 	}
 	fmt.Fprintf(r.say, "fitted      %d tables", report.Tables)
 	if report.Fixed > 0 {
@@ -266,7 +266,7 @@ func (r *fitRun) judged(report *fit.Report) {
 	if !h.Exact {
 		trust = ", an estimate"
 	}
-	fmt.Fprintf(r.say, "held out    ln likelihood %.6f nats, %.6f a case%s\n", h.Ln, h.Ln/r.heldOut, trust)
+	fmt.Fprintf(r.say, "held out    ln likelihood %.6f, %.6f a case%s\n", h.Ln, h.Ln/r.heldOut, trust)
 }
 
 // ended prints how a start ended.
@@ -283,7 +283,7 @@ func (r *fitRun) ended(s fit.Start) {
 	if s.Seed != 0 {
 		origin = fmt.Sprintf("seed %d", s.Seed)
 	}
-	fmt.Fprintf(r.say, "start       %3d  from %s: ln likelihood %.6f nats, %s\n", s.Start+1, origin, s.Ln, how)
+	fmt.Fprintf(r.say, "start       %3d  from %s: ln likelihood %.6f, %s\n", s.Start+1, origin, s.Ln, how)
 }
 
 // write writes the model.

@@ -28,15 +28,16 @@ func TestFormulas(t *testing.T) {
 		want  []string
 		never string
 	}{
-		{[]string{plain}, []string{"log10 Z     0.6020599913\n", "count       4\n", "\n1  0  0.500000 "}, "x_0"},
-		{[]string{plain, "--evid", "2,-3"}, []string{"count       1\n", "\n1  0  1.000000 "}, ""},
-		{[]string{plain, "--evid=-2"}, []string{"count       1\n"}, ""},
-		{[]string{plain, "--evid", "3=1,1=0"}, []string{"count       1\n"}, ""},
-		{[]string{plain, "--event", "2,-3"}, []string{"P(event)    0.25 "}, ""},
-		{[]string{projected}, []string{"count       3\n", "\n2  0  0.333333 "}, "\n1  "},
-		{[]string{projected, "--evid=-4"}, []string{"count       1\n"}, ""},
+		{[]string{plain},
+			[]string{"count       4 (ln 1.3862943611, log10 0.6020599913)\n", "\n1  0  0.500000 "}, "x_0"},
+		{[]string{plain, "--evid", "2,-3"}, []string{"count       1 (ln 0.0000000000, ", "\n1  0  certain\n2  1  observed\n"}, ""},
+		{[]string{plain, "--evid=-2"}, []string{"count       1 (ln 0.0000000000, log10 0.0000000000)\n"}, ""},
+		{[]string{plain, "--evid", "3=1,1=0"}, []string{"count       1 (ln 0.0000000000, log10 0.0000000000)\n"}, ""},
+		{[]string{plain, "--event", "2,-3"}, []string{"P(2, -3) = 0.25 (ln -1.3862943611)\n"}, ""},
+		{[]string{projected}, []string{"count       3 (", "\n2  0  0.333333 "}, "\n1  "},
+		{[]string{projected, "--evid=-4"}, []string{"count       1 (ln 0.0000000000, log10 0.0000000000)\n"}, ""},
 		{[]string{none}, []string{"Z           0: ", "no value of \"1\" has a weight above 0"}, "are all 0"},
-		{[]string{weighted, "--evid", "2"}, []string{"ln Z        -0.28768207"}, "count"},
+		{[]string{weighted, "--evid", "2"}, []string{"Z           0.75 (ln -0.28768207"}, "count"},
 	} {
 		var out, said bytes.Buffer
 		code := run(t.Context(), append([]string{"infer"}, c.args...), &out, &said)

@@ -78,9 +78,14 @@ type answering struct {
 	requestFlags
 	JSON    bool `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)." group:"output"`
 	Verbose bool `help:"${infer_verbose}" group:"output"`
+	Bits    bool `help:"Logarithms to the base 2, in bits, and not natural ones." group:"output"`
 	placeFlags
 
+	needs   string      // as of the printer
+	csv     bool        // samples as a CSV file
+	top     int         // observations that are ranked; 0: as many as usual
 	names   query.Names // of the model
+	isBayes bool        // Z is P(evidence)
 	unasked bool        // no query is about variables: posteriors are shown where they are cheap
 	prior   bool        // the last query has no evidence, for comparison
 }
@@ -113,7 +118,8 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 	if c.prior {
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
 	}
-	p.names, p.verbose, p.model = c.names, c.Verbose, c.Model
+	p.names, p.isBayes, p.verbose, p.model = c.names, c.isBayes, c.Verbose, c.Model
+	p.bits, p.needs, p.csv, p.top = c.Bits, c.needs, c.csv, c.top
 	return p.printAll(results, t.Err)
 }
 
@@ -145,7 +151,7 @@ func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, wh
 	if err != nil {
 		return wire.Request{}, err
 	}
-	c.names = query.Names{Variables: m.Names, States: m.States}
+	c.names, c.isBayes = query.Names{Variables: m.Names, States: m.States}, isNormalised(m)
 	return c.message(job, m, c.posteriors(ctx, m, queries, what))
 }
 
@@ -179,7 +185,7 @@ func (c *answering) answer(
 	if !c.JSON {
 		say = t.Err
 	}
-	stop, bar, err := watch(remote, job, say)
+	stop, bar, err := watch(remote, job, say, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -313,8 +319,9 @@ func (c *placeFlags) stack(
 	})
 }
 
-// watch shows the progress of a job, as a bar where out is a terminal, and the messages of its stages. A nil out shows nothing.
-func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *console.Bar, err error) {
+// watch shows the progress of a job, and the messages of its stages: as a bar if out is a terminal; else news, which may be nil, is told.
+// A nil out shows nothing.
+func watch(c *client.Client, job string, out io.Writer, news func(wire.Progress)) (stop func(), bar *console.Bar, err error) {
 	if out == nil {
 		return func() {}, nil, nil
 	}
@@ -322,7 +329,10 @@ func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *conso
 	stop, err = c.Watch(job, func(p wire.Progress) {
 		if p.Text != "" {
 			bar.Clear()
-			fmt.Fprintf(out, "btn: %s\n", strings.ReplaceAll(p.Text, "\n", "\nbtn: "))
+			fmt.Fprintf(out, "btn: %s\n", strings.ReplaceAll(plain(p.Text), "\n", "\nbtn: "))
+		}
+		if bar == nil && news != nil {
+			news(p)
 		}
 		draw(bar, p)
 	})

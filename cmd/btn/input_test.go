@@ -88,7 +88,7 @@ func TestEvidenceBesidePackedModels(t *testing.T) {
 	for _, name := range []string{"m.uai.evid.gz", "m.uai.evid", "m.uai.gz.evid"} { // the later ones are preferred
 		write(t, folder, name, gz(t, "1 0 0"))
 		code, stdout, stderr := command(t, "infer", model, "--redis", "off")
-		if code != 0 || !strings.Contains(stdout, name+"\n") || !strings.Contains(stderr, name) {
+		if code != 0 || !strings.Contains(stdout, name+": x_0=0\n") || !strings.Contains(stderr, name) {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, stdout, stderr)
 		}
 	}

@@ -2,17 +2,22 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/models/named"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
 	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -113,20 +118,25 @@ type watchCmd struct {
 	natsFlag
 	Timeout time.Duration `help:"Stop watching after this long; the job goes on. 0: never." placeholder:"D"`
 	JSON    bool          `name:"json" help:"One JSON object per query."`
+	Verbose bool          `help:"${infer_verbose}"`
+	Bits    bool          `help:"Logarithms to the base 2, in bits, and not natural ones."`
 }
 
 // Run waits for the answer and prints it as infer does.
 func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
-		bar := console.NewBar(t.Err)
-		if bar != nil {
-			stop, err := remote.Watch(c.Job, func(p wire.Progress) { draw(bar, p) })
-			if err != nil {
-				return err
-			}
-			defer stop()
+		p := &printer{out: t.Out, job: c.Job, json: c.JSON, verbose: c.Verbose, bits: c.Bits}
+		if !c.JSON {
+			p.read(ctx, remote)
 		}
-
+		stop, bar, err := watch(remote, c.Job, t.Err, c.news(t.Err))
+		if err != nil {
+			return err
+		}
+		defer stop()
+		if _, err := remote.Answer(ctx, c.Job); bar == nil && errors.Is(err, client.ErrNotFound) {
+			fmt.Fprintf(t.Err, "btn: %s: no answer yet\n", c.Job)
+		}
 		wait, cancel := ctx, context.CancelFunc(func() {})
 		if c.Timeout > 0 {
 			wait, cancel = context.WithTimeout(ctx, c.Timeout)
@@ -145,8 +155,53 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 			fmt.Fprintf(t.Err, "btn: %s: %s (%s)\n", answer.Error.Code, answer.Error.Message, answer.Error.Stage)
 			return console.Exit(config.ExitCodeOf(answer.Error.Code))
 		}
-		return (&printer{out: t.Out, model: "job " + c.Job, json: c.JSON}).printAll(answer.Results, t.Err)
+		return p.printAll(answer.Results, t.Err)
 	})
+}
+
+// news returns a listener that says in which stage the job is, a line per stage.
+func (c *watchCmd) news(out io.Writer) func(wire.Progress) {
+	last := ""
+	return func(p wire.Progress) {
+		if p.Stage == last {
+			return
+		}
+		last = p.Stage
+		done := ""
+		if p.Total > 0 {
+			done = fmt.Sprintf(", %d of %d done", p.Done, p.Total)
+		}
+		fmt.Fprintf(out, "btn: %s: %s%s\n", c.Job, p.Stage, done)
+	}
+}
+
+// read takes queries and names from the job's request, if it is stored and can be read.
+func (p *printer) read(ctx context.Context, remote *client.Client) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := remote.Request(ctx, p.job)
+	if err != nil {
+		return
+	}
+	var m *factorgraph.Model
+	if request.ModelDigest != "" {
+		m, err = fetchModel(ctx, remote, request.ModelDigest)
+	} else {
+		m, err = readModel(request.Model, request.Text)
+	}
+	if err == nil {
+		p.labels, err = m.Labels()
+	}
+	if err != nil {
+		return
+	}
+	p.names, p.isBayes, p.queries = query.Names{Variables: m.Names, States: m.States}, isNormalised(m), request.Queries
+	for i := range p.queries {
+		q := &p.queries[i]
+		if e, err := named.Evidence(p.labels, q.Evid); q.Evid != "" && err == nil {
+			q.Evidence = e
+		}
+	}
 }
 
 // cancelCmd cancels a job.

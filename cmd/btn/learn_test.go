@@ -207,7 +207,7 @@ func TestFitUpdatesCounts(t *testing.T) {
 	got, said := fitTables(t, output, output, two, "--update", counts, "--held-out", held)
 	ln := (math.Log(got[0][0]*got[1][0]*got[2][0]) + math.Log(got[0][1])) / 2
 	for _, text := range []string{
-		"earlier     9 cases, from " + counts, ", of 11 parameters: lower is better", fmt.Sprintf("%.6f nats, %.6f a case\n", 2*ln, ln),
+		"earlier     9 cases, from " + counts, ", of 11 parameters: lower is better", fmt.Sprintf("%.6f, %.6f a case\n", 2*ln, ln),
 	} {
 		if !strings.Contains(said, text) {
 			t.Errorf("no %q in\n%s", text, said)

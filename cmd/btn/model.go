@@ -206,10 +206,15 @@ func fetchModel(ctx context.Context, remote *client.Client, digest string) (*fac
 	if err != nil {
 		return nil, err
 	}
-	if g.Model == nil {
-		return formats.Read(strings.NewReader(g.Text), "", "", uai.Limits{})
+	return readModel(g.Model, g.Text)
+}
+
+// readModel reads a model as it travels: native, or the text of a file.
+func readModel(native *wire.Model, text string) (*factorgraph.Model, error) {
+	if native == nil {
+		return formats.Read(strings.NewReader(text), "", "", uai.Limits{})
 	}
-	m, err := g.Model.Decode()
+	m, err := native.Decode()
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func TestRegisteredModels(t *testing.T) {
 		"pair": "pair@1", "pair@1": "pair@1", "digest:pair": "pair@1", "digest:" + digest[:6]: "digest:" + digest[:6],
 	} {
 		if said := ok("infer", ref, "--evid", zero); !strings.Contains(said, "model       "+called+"\n") ||
-			!strings.Contains(said, "ln Z        1.0986122887 nats") {
+			!strings.Contains(said, "Z           3 (ln 1.0986122887, log10 0.4771212547)") {
 			t.Errorf("%s:\n%s", ref, said)
 		}
 	}

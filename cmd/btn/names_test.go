@@ -52,7 +52,7 @@ func TestNamesMeanPositions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--evid", "0=1"); code != 0 ||
-		!strings.Contains(stdout, "ln Z        1.0986122887 nats") {
+		!strings.Contains(stdout, "Z           3 (ln 1.0986122887, log10 0.4771212547)") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -20,33 +18,47 @@ import (
 // printer writes the results of one job in the form the user asked for.
 type printer struct {
 	out     io.Writer
-	model   string
+	model   string // its name
+	job     string // the job that was watched, whose model has no name; else empty
 	json    bool
 	uai     bool
-	verbose bool // of a model with names: the machinery as well
+	csv     bool   // samples as a CSV file
+	verbose bool   // of a model with names: the machinery as well
+	bits    bool   // logarithms are to the base 2
+	top     int    // observations that are ranked; 0: mostRanked
+	needs   string // the thing that impossible evidence has none of, which is a failure; empty: P = 0 is an answer
 	names   query.Names
 	labels  *factorgraph.Labels // of the model
+	isBayes bool                // Z is P(evidence)
 	actions []string            // the names of --utility
-	queries []query.Query       // one per result
+	queries []query.Query       // one per result; nil if the request is not known
 	unasked bool                // no query is about variables
 	prior   *query.Result       // without evidence, for comparison; or nil
+	results []query.Result      // of printAll
 }
 
-// printAll writes every result; of a solution file, errors to say. The exit code is that of the first without an answer.
+// printAll writes every result, and errors that the form of the output has no place for to say. The first result without an answer
+// decides the exit code.
 func (p *printer) printAll(results []query.Result, say io.Writer) (failed error) {
+	p.results = results
 	for i := range results {
 		r := &results[i]
 		if err := p.print(r); err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}
-		if r.Status == query.StatusOK {
-			continue
+		code := config.ExitOK
+		switch {
+		case r.Status != query.StatusOK:
+			code = config.ExitCodeOf(r.Error.Code)
+			if p.uai || p.csv {
+				fmt.Fprintf(say, "btn: query %d: %s\n", r.Query, r.Error.Message)
+			}
+		case r.Zero && p.needs != "":
+			code = config.ExitFailedEstimate
+			fmt.Fprintf(say, "btn: no %s: %s\n", p.needs, impossible(r))
 		}
-		if p.uai {
-			fmt.Fprintf(say, "btn: query %d: %s\n", r.Query, r.Error.Message)
-		}
-		if failed == nil {
-			failed = console.Exit(config.ExitCodeOf(r.Error.Code))
+		if failed == nil && code != config.ExitOK {
+			failed = console.Exit(code)
 		}
 	}
 	return failed
@@ -59,6 +71,8 @@ func (p *printer) print(r *query.Result) error {
 		return json.NewEncoder(p.out).Encode(r) // one line
 	case p.uai:
 		return p.solution(r)
+	case p.csv:
+		return p.cases(r)
 	}
 	return p.lines(r)
 }
@@ -78,8 +92,11 @@ func (p *printer) solution(r *query.Result) error {
 	return uai.WritePR(p.out, *r.Log10Z)
 }
 
-// lines writes a result for people: a few aligned lines.
+// lines writes a result for people: a few aligned lines, the answer first. The probability of an event stands with its evidence.
 func (p *printer) lines(r *query.Result) error {
+	if p.isTold(r) {
+		return nil
+	}
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s"+format+"\n", append([]any{name}, args...)...)
@@ -87,46 +104,26 @@ func (p *printer) lines(r *query.Result) error {
 	if r.Query > 0 {
 		b.WriteByte('\n')
 	}
-	line("model", "%s", p.model)
-	if r.EvidenceFile != nil {
-		line("evidence", "%s", *r.EvidenceFile)
+	if p.job != "" {
+		line("job", "%s", p.job)
 	} else {
-		line("evidence", "none")
+		line("model", "%s", p.model)
 	}
-
+	line("evidence", "%s", p.evidence(r))
 	if r.Query < len(p.queries) && p.labels != nil {
 		p.writeSupposed(&b, &p.queries[r.Query])
 	}
-
-	switch {
-	case r.Status != query.StatusOK:
-		line("failed", "%s: %s (%s)", r.Error.Code, r.Error.Message, r.Error.Stage)
-	case r.Zero:
-		line("Z", "0: the evidence or the model is impossible")
-		if r.Conflict != nil {
-			line("impossible", "%s", cases.Impossible(r.Conflict))
-		}
-	case r.LogZ != nil:
-		line("ln Z", "%s nats", decimals(*r.LogZ))
-		if !p.names.Any() || isFormula(p.names) {
-			line("log10 Z", "%s", decimals(*r.Log10Z))
-		}
-		if n, ok := wholeCount(*r.LogZ); ok && r.Exact && isFormula(p.names) {
-			line("count", "%d", n)
-		}
-	}
-
-	if r.Ratio != nil {
-		line("P(event)", "%s", describeEvent(r.Ratio))
-	}
+	p.value(&b, line, r)
 	if r.LogZ != nil || r.Zero {
-		line("trust", "%s", describeTrust(r))
+		line("trust", "%s", p.trust(r))
 	}
-	if b := r.Bounds; b != nil && !r.Exact {
-		line("bounds", "%s", describeBounds(b))
+	if bounds := r.Bounds; bounds != nil && !r.Exact {
+		line("bounds", "%s", p.bounds(bounds))
 	}
 	for _, w := range r.Warnings {
-		line("warning", "%s", w)
+		if r.Conflict == nil || !strings.HasPrefix(w, "Z is 0: ") { // the conflict is said already
+			line("warning", "%s", plain(w))
+		}
 	}
 	if p.unasked {
 		p.writePosteriors(&b, r)
@@ -197,7 +194,7 @@ func writeMarginals(p *printer, b *strings.Builder, r *query.Result) {
 		return
 	case r.Marginals[0].Name != "":
 		b.WriteByte('\n')
-		writeBars(b, r.Marginals)
+		writeBars(b, r.Marginals, p.observed(r), r.Exact)
 		return
 	}
 	for _, m := range r.Marginals {
@@ -222,35 +219,10 @@ func writeGradients(_ *printer, b *strings.Builder, r *query.Result) {
 	}
 }
 
-// called is the variable in a line for people.
-func called(name string, v int) string {
-	if name == "" {
-		return fmt.Sprintf("x_%d", v)
-	}
-	return shown(name)
-}
-
 // numbers counts the numbers of all lists together.
 func numbers(lists [][]float64) (n int) {
 	for _, list := range lists {
 		n += len(list)
 	}
 	return n
-}
-
-// describeEvent is the probability of an event under the evidence.
-func describeEvent(r *query.Ratio) string {
-	if r.Ln == nil {
-		return "0: the event is impossible under the evidence"
-	}
-	return fmt.Sprintf("%.10g (ln %s)", math.Exp(*r.Ln), decimals(*r.Ln))
-}
-
-// decimals writes a logarithm with ten digits after the point; a value that rounds to 0 has no sign.
-func decimals(x float64) string {
-	s := strconv.FormatFloat(x, 'f', 10, 64)
-	if strings.Trim(s, "-0.") == "" {
-		return strings.TrimPrefix(s, "-")
-	}
-	return s
 }

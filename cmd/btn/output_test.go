@@ -42,7 +42,7 @@ func TestResultsForPeople(t *testing.T) {
 		"exact": {
 			exact,
 			[]string{
-				"ln Z        0.0000000000 nats\n", "evidence    m.uai.evid\n",
+				"Z           1 (ln 0.0000000000, log10 0.0000000000)\n", "evidence    m.uai.evid\n",
 				"width 3, largest table 2^5.0 entries, 100 flops, 2 KiB", "trust       exact",
 				"x_0          0.250000 0.750000\n", "time        3.0 ms (learn 1.0)",
 			},
@@ -50,7 +50,7 @@ func TestResultsForPeople(t *testing.T) {
 		"estimate": {
 			estimate,
 			[]string{
-				"ln Z        12.5000000000 nats\n", "4 components",
+				"Z           268337 (ln 12.5000000000, log10 5.4000000000)\n", "4 components",
 				"an estimate of unknown quality; residual 0.5", "1.2 digits cancelled", "no lower bound",
 				"warning     careful",
 			},

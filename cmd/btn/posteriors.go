@@ -19,9 +19,9 @@ const (
 	fewVariables = 50 // variables of a model at most whose posteriors are all shown
 	mostMoved    = 12 // variables of a larger model that are shown
 
-	// Exact marginals that take no more than a part of a second.
-	cheapTable = 20 // log2 of the entries of the largest table
-	cheapFlops = 1e8
+	// Exact marginals that take no more than some seconds.
+	cheapTable = 24 // log2 of the entries of the largest table
+	cheapFlops = 5e9
 	cheapMoves = 1 << 26 // of the search for an order
 )
 
@@ -81,17 +81,25 @@ func (p *printer) writePosteriors(b *strings.Builder, r *query.Result) {
 	switch {
 	case r.Status != query.StatusOK || r.Zero || q.Over > 0 || r.Marginals != nil && p.prior == nil:
 	case r.Marginals == nil || p.prior.Marginals == nil:
-		fmt.Fprintf(b, "%-12sof %d variables were not asked for: --mar prints all, --target V,V some\n",
-			"posteriors", len(p.labels.Domains()))
+		why := "were not asked for"
+		if q.Evidence.IsEmpty() && len(p.labels.Domains()) > fewVariables {
+			why = "are not shown, with --evid those that it moves most are"
+		}
+		fmt.Fprintf(b, "%-12sof %d variables %s: --mar prints all, --target V,V some\n",
+			"posteriors", len(p.labels.Domains()), why)
 	default:
 		moved := mostMovedBy(q.Evidence, p.prior.Marginals, r.Marginals)
+		if len(moved) == 0 {
+			fmt.Fprintf(b, "%-12sthe evidence moves no other variable: --mar prints all, --target V,V some\n", "posteriors")
+			return
+		}
 		fmt.Fprintf(b, "%-12sthe evidence moved these %d of %d variables most: --mar prints all, --target V,V others\n\n",
 			"posteriors", len(moved), len(r.Marginals))
 		shown := make([]query.Posterior, len(moved))
 		for i, v := range moved {
 			shown[i] = r.Marginals[v]
 		}
-		writeBars(b, shown)
+		writeBars(b, shown, nil, r.Exact)
 	}
 }
 

@@ -27,6 +27,7 @@ type sensitivityCmd struct {
 
 // Run prints one result per evidence.
 func (c *sensitivityCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	c.needs = "sensitivity"
 	return c.run(ctx, t, common, &question{query: func(_ console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
 		if q.Sensitivity, err = c.sensitivity(l); err != nil {
 			return q, fault.New(fault.BadInput, "sensitivity: %w", err)

@@ -62,7 +62,7 @@ func spellings(t *testing.T, folder string, number int) {
 		}
 		code, _, stderr = command(t, "fit", model, file, "--redis", "off", "--iterations", "1")
 		_, after, _ := strings.Cut(stderr, "iteration     0  ln likelihood ")
-		text, _, _ := strings.Cut(after, " ")
+		text, _, _ := strings.Cut(after, "\n")
 		if got, err := strconv.ParseFloat(text, 64); code != 0 || err != nil || math.Abs(got-ln) > 1e-6 {
 			t.Errorf("%s: exit code %d, fit begins at %q, want %v: %s", file, code, text, ln, stderr)
 		}

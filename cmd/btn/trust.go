@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"regexp"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
@@ -24,16 +26,16 @@ func (p *printer) machinery(line func(name, format string, args ...any), r *quer
 		line("run", "%.3g flops%s", r.Run.Flops, slices)
 	}
 	for _, e := range r.Estimates {
-		line("estimate", "%s", describeEstimate(&e))
+		line("estimate", "%s", p.estimate(&e))
 	}
-	if p := r.Propagation; p != nil {
-		line("bp", "%s", describePropagation(p))
+	if r.Propagation != nil {
+		line("bp", "%s", p.propagation(r.Propagation))
 	}
 	if c := r.Certificate; c != nil {
 		if c.LnLower != nil {
-			line("certificate", "ln Z is in [%.6g, %.6g] nats", *c.LnLower, c.LnUpper)
+			line("certificate", "%s is in [%.6g, %.6g]", p.logZ(), p.unit(*c.LnLower), p.unit(c.LnUpper))
 		} else {
-			line("certificate", "ln Z ≤ %.6g nats; no lower bound (the bound exceeds the estimate)", c.LnUpper)
+			line("certificate", "%s ≤ %.6g; no lower bound (the bound exceeds the estimate)", p.logZ(), p.unit(c.LnUpper))
 		}
 	}
 	if r.Relearned != "" {
@@ -85,28 +87,45 @@ func count(n float64, thing string) string {
 	return fmt.Sprintf("%.0f %ss", n, thing)
 }
 
-// describeBounds states the bounds on ln Z, and their probability.
-func describeBounds(b *query.Bounds) string {
+// logZ is the name of the logarithm of Z.
+func (p *printer) logZ() string {
+	if p.bits {
+		return "log2 Z"
+	}
+	return "ln Z"
+}
+
+// bounds states the bounds on ln Z, and their probability.
+func (p *printer) bounds(b *query.Bounds) string {
 	side := func(x *float64) string {
 		if x == nil {
 			return "?"
 		}
-		return decimals(*x)
+		return decimals(p.unit(*x))
 	}
-	s := fmt.Sprintf("ln Z from %s to %s nats", side(b.Lower), side(b.Upper))
+	s := fmt.Sprintf("%s from %s to %s", p.logZ(), side(b.Lower), side(b.Upper))
 	if b.Level < 1 {
 		s += fmt.Sprintf(" with probability %.4g", b.Level)
 	}
 	return s + ": " + b.How
 }
 
-// describeTrust states the uncertainty of a result.
-func describeTrust(r *query.Result) string {
-	if r.Exact {
+// A stated uncertainty is held to holdsWithin times itself in holdsIn of 100 answers: docs/evaluation/README.md.
+const (
+	holdsWithin = 3
+	holdsIn     = 95
+)
+
+// trust states the uncertainty of a result.
+func (p *printer) trust(r *query.Result) string {
+	switch {
+	case r.Exact:
 		return "exact, up to rounding"
-	}
-	if r.Uncertainty != nil {
-		return fmt.Sprintf("an estimate, uncertain by about %.2g nats%s; %s", *r.Uncertainty, describeMarginalTrust(r), r.Ended)
+	case r.Uncertainty != nil:
+		within := holdsWithin * *r.Uncertainty
+		s := fmt.Sprintf("an estimate: %s is within ±%.2g, Z within %s%s, in %d of 100 such answers",
+			p.logZ(), p.unit(within), ratio(within), describeMarginalTrust(r), holdsIn)
+		return s + ended[r.Ended]
 	}
 	s := "an estimate of unknown quality" + describeMarginalTrust(r)
 	if r.Residual != nil && r.LnExplained != nil {
@@ -115,7 +134,28 @@ func describeTrust(r *query.Result) string {
 	if r.CancellationDigits != nil {
 		s += fmt.Sprintf("; %.1f digits cancelled", *r.CancellationDigits)
 	}
-	return s
+	return s + ended[r.Ended]
+}
+
+// ratio writes by how much e^x differs from 1: by a share, or by a factor.
+func ratio(x float64) string {
+	if x < 0.1 {
+		return fmt.Sprintf("±%.2g %%", 100*math.Expm1(x))
+	}
+	return "a factor of " + factor(x)
+}
+
+// unitOfLogarithms is the unit that stages write behind differences of ln Z, and people take for the server.
+var unitOfLogarithms = regexp.MustCompile(`(\d) nats\b`)
+
+// plain is a text of the stages for people.
+func plain(text string) string { return unitOfLogarithms.ReplaceAllString(text, "$1 in ln Z") }
+
+// ended gives the reason why an estimate is not better.
+var ended = map[string]string{
+	"settled":  "",
+	"complete": "; the budget is spent (--budget)",
+	"deadline": "; it was cut short by the deadline",
 }
 
 // describeMarginalTrust states the uncertainty of the marginals of an estimate, empty without any.
@@ -124,13 +164,13 @@ func describeMarginalTrust(r *query.Result) string {
 	case len(r.Marginals) == 0:
 		return ""
 	case r.MarginalUncertainty == nil:
-		return ", marginals of unknown quality"
+		return ", probabilities of unknown quality"
 	}
-	return fmt.Sprintf(", marginals by about %.2g", *r.MarginalUncertainty)
+	return fmt.Sprintf(", probabilities within ±%.2g", min(1, holdsWithin**r.MarginalUncertainty))
 }
 
-// describeEstimate writes one estimate of an approximate answer.
-func describeEstimate(e *query.EstimateResult) string {
+// estimate writes one estimate of an approximate answer.
+func (p *printer) estimate(e *query.EstimateResult) string {
 	s := fmt.Sprintf("%s, bond %d", e.Family, e.Bond)
 	switch e.Family {
 	case query.FamilyRegions:
@@ -151,12 +191,12 @@ func describeEstimate(e *query.EstimateResult) string {
 		return s + ": failed, " + e.Failed
 	}
 
-	s += ": ln Z " + decimals(*e.LogZ)
+	s += ": " + p.log("Z", *e.LogZ)
 	switch {
 	case e.LogZLinear != nil:
-		s += fmt.Sprintf(" (linear %s)", decimals(*e.LogZLinear))
+		s += fmt.Sprintf(" (linear %s)", decimals(p.unit(*e.LogZLinear)))
 	case e.StandardError != nil:
-		s += fmt.Sprintf(" ± %.2g", *e.StandardError)
+		s += fmt.Sprintf(" ± %.2g", p.unit(*e.StandardError))
 	case !e.Truncated:
 		s += ", nothing dropped"
 	case e.Discarded != nil:
@@ -172,32 +212,37 @@ func describeEstimate(e *query.EstimateResult) string {
 	return s + fmt.Sprintf(", %.2g flops", e.Flops)
 }
 
-// describePropagation states the outcome of belief propagation.
-func describePropagation(p *query.Propagation) string {
+// propagation states the outcome of belief propagation.
+func (p *printer) propagation(bp *query.Propagation) string {
 	s := "converged"
-	if !p.Converged {
-		s = fmt.Sprintf("not converged, last change %.1e", p.Change)
+	if !bp.Converged {
+		s = fmt.Sprintf("not converged, last change %.1e", bp.Change)
 	}
-	if p.LogZ != nil {
-		s = fmt.Sprintf("ln Z %s, %s", decimals(*p.LogZ), s)
+	if bp.LogZ != nil {
+		s = fmt.Sprintf("%s, %s", p.log("Z", *bp.LogZ), s)
 	}
-	if len(p.Phases) > 1 {
-		s += fmt.Sprintf(", %d fixed points", len(p.Phases))
+	if len(bp.Phases) > 1 {
+		s += fmt.Sprintf(", %d fixed points", len(bp.Phases))
 	}
-	return s + fmt.Sprintf(", %d updates", p.Updates)
+	return s + fmt.Sprintf(", %d updates", bp.Updates)
 }
 
 // describeTimings lists the stages' milliseconds in the sequence of the pipeline.
 func describeTimings(total float64, stages map[string]float64) string {
 	s := fmt.Sprintf("%.1f ms", total)
 	var parts []string
+	sum := 0.0
 	for _, name := range []string{query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate} {
 		if ms, ok := stages[name]; ok {
+			sum += ms
 			parts = append(parts, fmt.Sprintf("%s %.1f", strings.TrimSuffix(name, "-worker"), ms))
 		}
 	}
 	if len(parts) > 0 {
 		s += " (" + strings.Join(parts, ", ") + ")"
+	}
+	if sum > total {
+		s += ", of stages the sum over their workers"
 	}
 	return s
 }

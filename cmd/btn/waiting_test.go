@@ -59,6 +59,10 @@ func TestNoSilentWait(t *testing.T) {
 	}
 	says("no reparam-worker is running", "infer", model)
 	says("unknown", "watch", "nobody")
+	if code, _, said := command(t, "submit", model, "--job", "monday", "--nats", s.NATSURL()); code != 0 {
+		t.Fatal(said)
+	}
+	says("btn: monday: no answer yet\n", "watch", "monday")
 	nc, err := s.Connect("test")
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ row() {
   shift
   command time -f '%U %S %M' -o "$dir/took" "$dir/btn" "$@" >"$dir/answer"
   awk -v name="$name" 'NR == FNR { cpu = $1 + $2; peak = $3 / 1024; next }
-    /^ln Z/ { z = $3 } /^trust/ { exact = $2; sub(",", "", exact) }
+    /^(Z|count|P.evidence.) / { z = $4; sub(/[,)]/, "", z) } /^trust/ { exact = $2; sub(",", "", exact) }
     END { printf "| %s | %.1f | %.0f | %s | %s |\n", name, cpu, peak, z, exact }' "$dir/took" "$dir/answer"
 }
 

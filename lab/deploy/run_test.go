@@ -254,7 +254,7 @@ func (n node) serve(overlay string, infer *exec.Cmd) {
 		r.ready(t, c.ReadinessProbe)
 	}
 	out, err := infer.CombinedOutput()
-	if err != nil || !bytes.Contains(out, []byte("ln Z")) {
+	if err != nil || !bytes.Contains(out, []byte("(ln ")) {
 		t.Fatalf("%v: %v\n%s", infer.Args, err, out)
 	}
 	for _, r := range workers {

@@ -174,6 +174,26 @@ func (c *Client) Answer(ctx context.Context, job string) (*wire.Answer, error) {
 	return decodeAnswer(m.Data)
 }
 
+// Request returns the request of a job. It is stored until the job's answer, and after that as long as there is room. The error wraps
+// ErrNotFound if it is not. Users of tenants may not read it: the error has the code unsupported.
+func (c *Client) Request(ctx context.Context, job string) (*wire.Request, error) {
+	if err := c.checkJob(job); err != nil {
+		return nil, err
+	}
+	if owner := c.bus.Owner(); owner != "" {
+		return nil, fault.New(fault.Unsupported, "client: the user of tenant %s may not read requests", owner)
+	}
+	m, err := c.bus.Get(ctx, bus.StreamModel, message.AnyLane(job))
+	if err != nil {
+		return nil, err
+	}
+	var r wire.Request
+	if err := wire.Decode(m.Data, &r); err != nil {
+		return nil, fault.New(fault.Internal, "client: stored request: %w", err)
+	}
+	return &r, nil
+}
+
 func decodeAnswer(b []byte) (*wire.Answer, error) {
 	var a wire.Answer
 	if err := wire.Decode(b, &a); err != nil {

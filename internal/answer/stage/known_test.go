@@ -106,7 +106,8 @@ func TestWhatPlanningKnows(t *testing.T) {
 			return values
 		}
 		values := value(chunks[0])
-		if impossible(values[0].Value, assignments[0].Plan) {
+		part, _ := assignments[0].Plan.Part(values[0].Part)
+		if first := (asked{Assignment: &assignments[0], part: part}); first.isImpossible(values[0].Value) {
 			t.Errorf("%s: the evidence of an assignment that was found is said to be impossible", name)
 		}
 		r := AggregateNow("t", assignments, values)[0]

@@ -309,7 +309,7 @@ func (c *contractor) valueOf(a asked, p *problem.Problem, v btn.Value, failure e
 		v.Marginals.Domains = contraction.Domains(a.net)
 		v.Marginals = v.Marginals.Of(a.about.Targets)
 	}
-	if impossible(v, a.Plan) {
+	if a.isImpossible(v) {
 		c.explain(a, p, &v)
 	}
 	value.Value = v
@@ -335,9 +335,21 @@ func Planned(net *btn.Network, d btn.Demand, a *btn.Assignment, shared *problem.
 	return shared.Relevant(net, d)
 }
 
-// impossible reports whether a value says that Z is 0. A search has no share of Z: where it finds an assignment Z is not 0.
-func impossible(v btn.Value, p *btn.Plan) bool {
-	return v.Z.IsZero() && v.Found == nil && v.Doubt == "" && p.Len() == 1
+// isImpossible reports whether the value of a unit says that Z is 0: the unit is the only term of Z. A search has no share of Z: where it finds
+// an assignment Z is not 0.
+func (a *asked) isImpossible(v btn.Value) bool {
+	if !v.Z.IsZero() || v.Found != nil || v.Doubt != "" || btn.AskOf(a.part) != "" {
+		return false
+	}
+	terms := 0
+	for _, e := range a.Plan.Estimates {
+		for _, part := range e.Parts {
+			if btn.AskOf(part) == "" {
+				terms++
+			}
+		}
+	}
+	return terms == 1
 }
 
 // errorInfo returns an error as it stands in results.

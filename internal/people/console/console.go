@@ -29,9 +29,8 @@ func (t *Terminal) Say(err error) {
 	fmt.Fprintf(t.Err, "%s: %s; waiting\n", t.Name, config.Message(err))
 }
 
-const exitCodes = "Exit codes: 0 answer, 1 failed estimate, 2 bad usage, 3 bad input, 4 " +
-	"infrastructure, " +
-	"5 over a budget or deadline, 130 interrupted."
+const exitCodes = "Exit codes: 0 answer, 1 failed estimate, or nothing to explain or to draw as the evidence is impossible, " +
+	"2 bad usage, 3 bad input, 4 infrastructure, 5 over a budget or deadline, 130 interrupted."
 
 // exitError ends a command with a code whose reason has been printed already.
 type exitError struct{ code int }

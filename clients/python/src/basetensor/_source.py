@@ -16,15 +16,26 @@ Model = Union[str, bytes, "os.PathLike[str]", Mapping[str, Any], Any]
 
 # The formats of files by their extension; for others the gateway looks at the content.
 FORMATS = {
+    ".uai": "uai",
+    ".json": "json",
     ".bif": "bif",
-    ".bifxml": "xmlbif",
     ".xmlbif": "xmlbif",
-    ".xdsl": "xdsl",
+    ".bifxml": "xmlbif",
+    ".xml": "xmlbif",
     ".net": "net",
     ".hugin": "net",
     ".dsc": "dsc",
-    ".uai": "uai",
-    ".json": "json",
+    ".xdsl": "xdsl",
+    ".cnf": "cnf",
+    ".wcnf": "cnf",
+    ".dimacs": "cnf",
+    ".dne": "dne",
+    ".dnet": "dne",
+    ".dsl": "dsl",
+    ".pgmx": "pgmx",
+    ".fg": "fg",
+    ".wcsp": "wcsp",
+    ".cfn": "cfn",
 }
 
 

@@ -3,9 +3,12 @@
 import { access, ask, segment } from './api.js'
 import { alarm, h, say } from './dom.js'
 
-const endings = { json: 'json', uai: 'uai', bif: 'bif', xmlbif: 'xmlbif', xml: 'xmlbif', xdsl: 'xdsl', net: 'net', hugin: 'net', dsc: 'dsc', cnf: 'cnf', wcnf: 'cnf' }
+const endings = {
+  uai: 'uai', json: 'json', bif: 'bif', xmlbif: 'xmlbif', bifxml: 'xmlbif', xml: 'xmlbif', net: 'net', hugin: 'net', dsc: 'dsc', xdsl: 'xdsl',
+  cnf: 'cnf', wcnf: 'cnf', dimacs: 'cnf', dne: 'dne', dnet: 'dne', dsl: 'dsl', pgmx: 'pgmx', fg: 'fg', wcsp: 'wcsp', cfn: 'cfn',
+}
 
-export const kinds = 'BIF, XMLBIF, XDSL, NET, DSC, UAI, CNF or native JSON; .gz too.'
+export const kinds = 'BIF, XMLBIF, XDSL, NET, DSC, DNE, DSL, PGMX, UAI, CNF, FG, WCSP, CFN or native JSON; .gz too.'
 
 // formatOf is the format that the ending of a file's name says; undefined without.
 export const formatOf = name => endings[name.replace(/\.gz$/, '').split('.').pop().toLowerCase()]

@@ -1,0 +1,285 @@
+package main
+
+// The first lines of an answer: the evidence, P(evidence) or Z, and P(event | evidence).
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/models/named"
+	"github.com/basetensor/basetensor/internal/people/cases"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+const (
+	mostObserved = 12 // observations that are listed
+	mostGiven    = 3  // observations on one side of P( | )
+)
+
+// query returns the query of a result; nil if it is not known.
+func (p *printer) query(r *query.Result) *query.Query {
+	if r.Query < 0 || r.Query >= len(p.queries) {
+		return nil
+	}
+	return &p.queries[r.Query]
+}
+
+// observed returns the observed variables of a result.
+func (p *printer) observed(r *query.Result) map[int]bool {
+	all := map[int]bool{}
+	if q := p.query(r); q != nil {
+		for _, o := range q.Evidence.Hard {
+			all[o.Var] = true
+		}
+	}
+	return all
+}
+
+// evidence is the evidence of a result: the name that the request has for it, and the observations unless they are the name.
+func (p *printer) evidence(r *query.Result) string {
+	q := p.query(r)
+	switch {
+	case r.EvidenceFile != nil && (q == nil || q.Evidence.IsEmpty() || named.Inline(*r.EvidenceFile)):
+		return *r.EvidenceFile
+	case r.EvidenceFile != nil:
+		return *r.EvidenceFile + ": " + p.observations(q.Evidence, mostObserved)
+	case q == nil:
+		return "not known: the request is not stored, or not any more"
+	case q.Cases != nil:
+		return fmt.Sprintf("%d cases", len(q.Cases.Rows))
+	case q.Evid != "":
+		return q.Evid
+	case q.Evidence.IsEmpty():
+		return "none"
+	}
+	return p.observations(q.Evidence, mostObserved)
+}
+
+// observations lists evidence as --evid takes it, up to a number of observations.
+func (p *printer) observations(e factorgraph.Evidence, listed int) string {
+	var said []string
+	for _, o := range e.Hard {
+		said = append(said, p.observation(o))
+	}
+	for _, s := range e.Soft {
+		weights := make([]string, len(s.Weights))
+		for x, w := range s.Weights {
+			weights[x] = strconv.FormatFloat(w, 'g', 4, 64)
+		}
+		said = append(said, p.variable(s.Var)+"=["+strings.Join(weights, ", ")+"]")
+	}
+	if n := len(said) - listed; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(said[:listed], ", "), n)
+	}
+	return strings.Join(said, ", ")
+}
+
+// value writes the probability of an event, then P(evidence) or Z.
+func (p *printer) value(b *strings.Builder, line func(name, format string, args ...any), r *query.Result) {
+	if event := p.eventOf(r); event != nil && p.isTold(event) {
+		b.WriteString(p.event(event) + "\n")
+	}
+	if r.Status == query.StatusOK && r.Ratio != nil {
+		b.WriteString(p.event(r) + "\n")
+	}
+	switch {
+	case r.Status != query.StatusOK:
+		line("failed", "%s: %s (%s)", r.Error.Code, plain(r.Error.Message), r.Error.Stage)
+	case r.Zero:
+		line(p.called(r), "0: %s", impossible(r))
+		if r.Conflict != nil {
+			line("impossible", "%s", cases.Impossible(r.Conflict))
+		}
+	case r.LogZ == nil:
+	default:
+		name, value, log10 := p.called(r), magnitude(*r.LogZ), ""
+		if !p.names.Any() || isFormula(p.names) {
+			log10 = ", log10 " + decimals(*r.Log10Z)
+		}
+		if n, ok := wholeCount(*r.LogZ); ok && r.Exact && isFormula(p.names) {
+			name, value = "count", strconv.FormatInt(n, 10)
+		}
+		line(name, "%s (%s%s)", value, p.log("", *r.LogZ), log10)
+	}
+}
+
+// isNormalised reports whether Z of a model is P(evidence).
+func isNormalised(m *factorgraph.Model) bool { return m.Bayes && m.Unnormalised() == "" }
+
+// called is the name of Z of a result. Likelihoods above 1 are no probabilities.
+func (p *printer) called(r *query.Result) string {
+	q := p.query(r)
+	if !p.isBayes || q == nil || q.Cases != nil || q.Evidence.IsEmpty() {
+		return "Z"
+	}
+	for _, s := range q.Evidence.Soft {
+		if slices.Max(s.Weights) > 1 {
+			return "Z"
+		}
+	}
+	return "P(evidence)"
+}
+
+// impossible is the meaning of Z = 0.
+func impossible(r *query.Result) string {
+	if r.Conflict != nil && len(r.Conflict.Observations) > 0 {
+		return "the evidence is impossible"
+	}
+	return "the evidence or the model is impossible"
+}
+
+// eventOf returns the result whose event is asked over the evidence of r; nil if there is none.
+func (p *printer) eventOf(r *query.Result) *query.Result {
+	for i := range p.results {
+		if q := p.query(&p.results[i]); q != nil && q.Over == r.Query+1 {
+			return &p.results[i]
+		}
+	}
+	return nil
+}
+
+// isTold reports whether all that a result says is told with the evidence that it is asked over: it is exact, and has no warning of its
+// own.
+func (p *printer) isTold(event *query.Result) bool {
+	q := p.query(event)
+	if q == nil || q.Over == 0 || q.Over > len(p.results) {
+		return false
+	}
+	if event.Status != query.StatusOK || event.Ratio == nil || event.Ratio.P == nil {
+		return false
+	}
+	given := &p.results[q.Over-1]
+	for _, w := range event.Warnings {
+		if !slices.Contains(given.Warnings, w) && !strings.HasPrefix(w, "Z is 0: ") {
+			return false
+		}
+	}
+	return event.Exact && given.Exact && given.Status == query.StatusOK && !p.verbose && p.eventOf(given) == event
+}
+
+// event is the probability of an event under the evidence, in one line.
+func (p *printer) event(r *query.Result) string {
+	equals := "="
+	if !r.Exact {
+		equals = "≈"
+	}
+	name := fmt.Sprintf("Z over Z of query %d", max(1, p.over(r))-1)
+	if r.Ratio.P != nil {
+		name = p.conditional(r)
+	}
+	if r.Ratio.Ln == nil {
+		return name + " = 0: the event is impossible under the evidence"
+	}
+	return fmt.Sprintf("%s %s %s (%s)", name, equals, magnitude(*r.Ratio.Ln), p.log("", *r.Ratio.Ln))
+}
+
+// over is the query that a result is asked over, from 1 on; 0: none is known.
+func (p *printer) over(r *query.Result) int {
+	if q := p.query(r); q != nil {
+		return q.Over
+	}
+	return 0
+}
+
+// conditional writes P(event | evidence) with the names of a few observations.
+func (p *printer) conditional(r *query.Result) string {
+	over := p.over(r)
+	if over == 0 || over > len(p.queries) {
+		return "P(event | evidence)"
+	}
+	both, given := p.queries[r.Query].Evidence, p.queries[over-1].Evidence
+	event := factorgraph.Evidence{}
+	for _, o := range both.Hard {
+		if !slices.Contains(given.Hard, o) {
+			event.Hard = append(event.Hard, o)
+		}
+	}
+	asked, condition := p.observations(event, mostGiven), p.observations(given, mostGiven)
+	if len(event.Hard) == 0 || len(event.Hard) > mostGiven || len(both.Soft) != len(given.Soft) {
+		asked = "event"
+	}
+	if len(given.Hard)+len(given.Soft) > mostGiven {
+		condition = "evidence"
+	}
+	if condition != "" {
+		asked += " | " + condition
+	}
+	return "P(" + asked + ")"
+}
+
+// magnitude writes e^ln with six digits, also far beyond float64; a probability below 1 does not look like 1.
+func magnitude(ln float64) string {
+	x := math.Exp(ln)
+	switch {
+	case ln == 0:
+		return "1"
+	case math.IsInf(x, 1) || x < 1e-300:
+		exponent, digits := math.Modf(ln / math.Ln10)
+		if digits < 0 {
+			exponent, digits = exponent-1, digits+1
+		}
+		return fmt.Sprintf("%.5fe%+.0f", math.Pow(10, digits), exponent)
+	}
+	return probability(x, -math.Expm1(ln))
+}
+
+// surely is the distance to 1 that is rounding.
+const surely = 1e-12
+
+// probability writes x with six digits, given 1 − x.
+func probability(x, below float64) string {
+	text := strconv.FormatFloat(x, 'g', 6, 64)
+	if text == "1" && below > surely {
+		return fmt.Sprintf("1 - %.2g", below)
+	}
+	return text
+}
+
+// log writes a natural logarithm of something in the unit that was asked for, with ten digits after the point.
+func (p *printer) log(thing string, ln float64) string {
+	base := "ln"
+	if p.bits {
+		base = "log2"
+	}
+	if thing != "" {
+		base += " " + thing
+	}
+	return base + " " + decimals(p.unit(ln))
+}
+
+// unit is a natural logarithm in the unit that was asked for.
+func (p *printer) unit(ln float64) float64 {
+	if p.bits {
+		return ln / math.Ln2
+	}
+	return ln
+}
+
+// decimals writes a logarithm with ten digits after the point; a value that rounds to 0 has no sign.
+func decimals(x float64) string {
+	s := strconv.FormatFloat(x, 'f', 10, 64)
+	if strings.Trim(s, "-0.") == "" {
+		return strings.TrimPrefix(s, "-")
+	}
+	return s
+}
+
+// variable is a variable in a line for people.
+func (p *printer) variable(v int) string {
+	if len(p.names.Variables) == 0 {
+		return fmt.Sprintf("x_%d", v)
+	}
+	return shown(p.names.Variable(v))
+}
+
+// observation is an observation in a line for people: of a formula a literal.
+func (p *printer) observation(o factorgraph.Observation) string {
+	if isFormula(p.names) {
+		return strings.Repeat("-", 1-o.Value) + p.names.Variable(o.Var)
+	}
+	return p.variable(o.Var) + "=" + shown(p.names.Value(o.Var, o.Value))
+}
