@@ -49,8 +49,8 @@ func bar(p float64) string {
 	return text
 }
 
-// writeBars writes the marginals by name, a line per value. Of an observed variable, and of one that an exact answer leaves a single value,
-// there is that value alone.
+// writeBars writes the marginals by name, a line per value. Of an observed variable, and of one that an exact answer leaves a single
+// value, there is that value alone.
 func writeBars(b *strings.Builder, posteriors []query.Posterior, observed map[int]bool, exact bool) {
 	variable, state := 0, 0
 	for _, m := range posteriors {
@@ -105,7 +105,8 @@ func certain(p []float64) int {
 	return only
 }
 
-// isFormula reports whether variables are called by their numbers in a CNF file: from 1 on and rising, with gaps where some are not shown.
+// isFormula reports whether variables are called by their numbers in a CNF file: from 1 on and rising, with gaps where some are not
+// shown.
 func isFormula(n query.Names) bool {
 	last := 0
 	for _, name := range n.Variables {

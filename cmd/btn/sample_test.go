@@ -16,8 +16,8 @@ const awkward = `{"basetensor_model": 1, "bayes": true, "variables": [
  "factors": [{"scope": [0], "dense": {"values": [0.7, 0.3]}}, {"scope": [0, 1], "dense": {"values": [0.5, 0.3, 0.2, 0.1, 0.3, 0.6]}},
  {"scope": [0, 1, 2], "dense": {"values": [0.9, 0.1, 0.8, 0.2, 0.6, 0.4, 0.5, 0.5, 0.3, 0.7, 0.1, 0.9]}}]}`
 
-// TestSamplesFitTheirModel: the tables fitted to samples are the model's, within five standard deviations of a share among the draws of its
-// row; and the probability of the samples' cases is asked as of any other.
+// TestSamplesFitTheirModel: the tables fitted to samples are the model's, within five standard deviations of a share among the draws of
+// its row; and the probability of the samples' cases is asked as of any other.
 func TestSamplesFitTheirModel(t *testing.T) {
 	folder := t.TempDir()
 	model := write(t, folder, "names.json", awkward)

@@ -86,8 +86,8 @@ func answers(text string) string {
 	return strings.Join(kept, "")
 }
 
-// TestWatchPrintsWhatOthersPrint: the answer to a job is printed as infer prints it, with names and evidence, also if the request has no name
-// for the evidence. Before the answer a line says in which stage the job is.
+// TestWatchPrintsWhatOthersPrint: the answer to a job is printed as infer prints it, with names and evidence, also if the request has no
+// name for the evidence. Before the answer a line says in which stage the job is.
 func TestWatchPrintsWhatOthersPrint(t *testing.T) {
 	url, _ := up(t)
 	ok := func(args ...string) (stdout, stderr string) {
@@ -218,8 +218,8 @@ func TestNoUnitIsTakenForTheServer(t *testing.T) {
 	}
 }
 
-// TestProbabilitiesAreCalledThat: Z of a network is P(evidence), unless nothing is observed or a likelihood is above 1; Z of other models is
-// none.
+// TestProbabilitiesAreCalledThat: Z of a network is P(evidence), unless nothing is observed or a likelihood is above 1; Z of other models
+// is none.
 func TestProbabilitiesAreCalledThat(t *testing.T) {
 	tables := "\n2\n2 2\n2\n1 0\n2 0 1\n2\n0.5 0.5\n4\n0.25 0.75 0.5 0.5\n"
 	folder := t.TempDir()

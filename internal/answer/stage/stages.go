@@ -335,8 +335,8 @@ func Planned(net *btn.Network, d btn.Demand, a *btn.Assignment, shared *problem.
 	return shared.Relevant(net, d)
 }
 
-// isImpossible reports whether the value of a unit says that Z is 0: the unit is the only term of Z. A search has no share of Z: where it finds
-// an assignment Z is not 0.
+// isImpossible reports whether the value of a unit says that Z is 0: the unit is the only term of Z. A search has no share of Z: where it
+// finds an assignment Z is not 0.
 func (a *asked) isImpossible(v btn.Value) bool {
 	if !v.Z.IsZero() || v.Found != nil || v.Doubt != "" || btn.AskOf(a.part) != "" {
 		return false

@@ -11,8 +11,8 @@ import (
 )
 
 // WriteSamples writes samples as a CSV file with a case per row, which Reader reads back. Columns and cells have names. A name that
-// a reader or a spreadsheet takes for something else is written by its position: a variable 3, a value #3. Samples with weights have a column
-// NumCases: the weight times the number of samples.
+// a reader or a spreadsheet takes for something else is written by its position: a variable 3, a value #3. Samples with weights have a
+// column NumCases: the weight times the number of samples.
 func WriteSamples(w io.Writer, labels *factorgraph.Labels, s *query.Samples) error {
 	out := csv.NewWriter(w)
 	variables := len(labels.Domains())
