@@ -142,7 +142,7 @@ func (p *printer) lines(r *query.Result) error {
 func (p *printer) writeSupposed(b *strings.Builder, q *query.Query) {
 	var set, believed []string
 	for _, o := range q.Do {
-		set = append(set, p.labels.OfVariable(o.Var)+"="+p.labels.OfValue(o.Var, o.Value))
+		set = append(set, p.observation(o))
 	}
 	for _, l := range q.Believe {
 		numbers := make([]string, len(l.Weights))

@@ -205,8 +205,18 @@ func (p *printer) conditional(r *query.Result) string {
 	if len(given.Hard)+len(given.Soft) > mostGiven {
 		condition = "evidence"
 	}
+	var conditions []string
 	if condition != "" {
-		asked += " | " + condition
+		conditions = append(conditions, condition)
+	}
+	for _, o := range p.queries[over-1].Do {
+		conditions = append(conditions, "do("+p.observation(o)+")")
+	}
+	if len(p.queries[over-1].Believe) > 0 {
+		conditions = append(conditions, "beliefs")
+	}
+	if conditions != nil {
+		asked += " | " + strings.Join(conditions, ", ")
 	}
 	return "P(" + asked + ")"
 }

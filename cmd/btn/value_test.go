@@ -235,3 +235,17 @@ func TestProbabilitiesAreCalledThat(t *testing.T) {
 		}
 	}
 }
+
+// TestSuppositionsAreSaid: variables that are set and posteriors that are believed stand with the evidence, and with the probability.
+func TestSuppositionsAreSaid(t *testing.T) {
+	for _, c := range []struct{ flag, text, line, probability string }{
+		{"--do", "smoke=no", "do          smoke=no\n", "P(lung=yes | dysp=yes, do(smoke=no)) = 0.0238145 "},
+		{"--believe", "smoke=0.3/0.7", "believe     smoke=0.3/0.7\n", "P(lung=yes | dysp=yes, beliefs) = "},
+	} {
+		code, stdout, stderr := command(t, "infer", "../../examples/asia.json", "--redis", "off", "--evid", "dysp=yes", "--event", "lung=yes",
+			c.flag, c.text)
+		if code != 0 || !strings.Contains(stdout, c.line) || !strings.Contains(stdout, c.probability) {
+			t.Errorf("%s: exit code %d\n%s%s", c.flag, code, stdout, stderr)
+		}
+	}
+}
