@@ -2,6 +2,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,11 +12,13 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/basetensor/basetensor/internal/base/fair"
+	"github.com/basetensor/basetensor/internal/doors/access"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
@@ -24,6 +27,7 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/redact"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/internal/queue/tracing/export"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -127,8 +131,16 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	}
 	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", stage)
 	metrics := metrics.New(stage)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	role, _ := access.Find(stage)
+	url, user := bus.Server(f.NATS, f.AsNATS.Context), f.AsNATS.Who(f.NATS)
+	refusals := &refusals{role: role, user: user, end: end}
+	logger.Info("starting", "server", redact.URL(url), "user", user, "version", telemetry.ThisBuild().String(),
+		"lanes", workers.Settings{Lanes: f.Lanes}.Served())
 	if f.HTTP != "" {
-		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready, metrics.Room, metrics.Outdated)
+		ready := func() error { return cmp.Or(refusals.err(), metrics.Ready()) }
+		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), ready, metrics.Room, metrics.Outdated)
 		if err != nil {
 			logger.Error("cannot serve metrics and health", "error", err)
 			return config.ExitInfrastructure
@@ -160,8 +172,9 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		return config.ExitCode(err)
 	}
 	defer nc.Close()
-	ctx, hang := context.WithCancelCause(ctx)
-	defer hang(nil)
+	refusals.inbox = cmp.Or(nc.Opts.InboxPrefix, strings.TrimSuffix(nats.InboxPrefix, ".")) + "."
+	refusals.api = cmp.Or(strings.TrimSuffix(api, "."), strings.TrimSuffix(usualAPI, ".")) + "."
+	refusals.watch(nc)
 	err = service.Run(ctx, configure(service.Config{
 		NC:           nc,
 		API:          api,
@@ -183,13 +196,18 @@ func run(ctx context.Context, stage string, description string, args []string, s
 			ChunkFlops:  f.ChunkFlops,
 			Tenants:     tenants,
 			MemoryLimit: admission.LimitProcess(int64(f.MemoryLimit)),
-			Options:     hop.Options{Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) }},
+			Options:     hop.Options{Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { end(e) }},
 		},
 	}), stage)
 	var hung *hop.HungError
 	if errors.As(context.Cause(ctx), &hung) { // only the end of the process ends its computation
 		logger.Error("stopped, to be started again", "error", hung)
 		return config.ExitCode(hung)
+	}
+	var denied *refusedError
+	if errors.As(context.Cause(ctx), &denied) {
+		logger.Error("stopped", "error", denied)
+		return config.ExitCode(denied)
 	}
 	if err != nil && ctx.Err() == nil {
 		logger.Error("stopped", "error", err)

@@ -47,6 +47,14 @@ type Settings struct {
 	Replan func(query.Settings) query.Settings
 }
 
+// Served says which lanes are served, for people.
+func (s Settings) Served() string {
+	if len(s.Lanes) == 0 {
+		return "all"
+	}
+	return fmt.Sprint(s.Lanes)
+}
+
 // Host has the resources that the stages of one process share.
 type Host struct {
 	Settings
