@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -37,6 +38,7 @@ type modelPutCmd struct {
 	Name string `help:"Name to put it under: prints NAME@VERSION as well." placeholder:"NAME"`
 	By   string `help:"Name of the writer, for the list." env:"USER" placeholder:"WHO"`
 	natsFlag
+	auditFlag
 }
 
 // Run registers and prints the digest.
@@ -51,7 +53,11 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 	}
 
 	return c.withClient(func(remote *client.Client) error {
-		digest, err := remote.PutModel(ctx, g)
+		var digest string
+		err := c.audited(c.serverFlags, telemetry.ActPut, c.File, func() (err error) {
+			digest, err = remote.PutModel(ctx, g)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -59,7 +65,11 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 			fmt.Fprintln(t.Out, digest)
 			return nil
 		}
-		v, err := remote.NameModel(ctx, c.Name, digest, c.By)
+		var v client.ModelVersion
+		err = c.audited(c.serverFlags, telemetry.ActName, c.Name+" "+digest, func() (err error) {
+			v, err = remote.NameModel(ctx, c.Name, digest, c.By)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -173,13 +183,18 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 type modelRmCmd struct {
 	Digest []string `arg:"" help:"${model_rm}"`
 	natsFlag
+	auditFlag
 }
 
 // Run removes models, up to the first that is not there.
 func (c *modelRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
 		for _, d := range c.Digest {
-			removed, err := remote.RemoveRegistered(ctx, strings.TrimPrefix(d, byDigest))
+			var removed client.ModelVersion
+			err := c.audited(c.serverFlags, telemetry.ActRemove, d, func() (err error) {
+				removed, err = remote.RemoveRegistered(ctx, strings.TrimPrefix(d, byDigest))
+				return err
+			})
 			if err != nil {
 				return err
 			}

@@ -48,6 +48,7 @@ type flags struct {
 	ChunkFlops   float64       `help:"About how many operations a task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
 	MemoryLimit  config.Size   `help:"${memory_limit_help}" placeholder:"SIZE"`
 	Tenants      string        `help:"${tenants_help}" placeholder:"FILE"`
+	Audit        string        `help:"File to which a line is appended for what tenants and clients register and cancel; else the log has it." placeholder:"FILE"`
 	AnswersSeed  string        `help:"File with the seed that signs answers (SA…), one of --answers-key." placeholder:"FILE"`
 	Drain        time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"${drain}"`
 	Ceiling      time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"${ceiling}"`
@@ -77,6 +78,7 @@ var onlyOf = map[string][]string{
 	"threads":       {query.StageContract},
 	"memory":        {query.StageContract},
 	"answers-seed":  {query.StageAggregate},
+	"audit":         {query.StageReparam},
 }
 
 // matters hides the flags that change nothing in a stage.
@@ -166,6 +168,11 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		logger.Error("cannot start", "error", err)
 		return config.ExitCode(err)
 	}
+	audit, err := telemetry.OpenAudit(f.Audit, logger)
+	if err != nil {
+		logger.Error("cannot start", "error", err)
+		return config.ExitCode(err)
+	}
 	nc, api, store, err := f.dial(stage, logger)
 	if err != nil {
 		logger.Error("cannot start", "error", err)
@@ -194,6 +201,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 			Threads:     f.Threads,
 			Memory:      int64(f.Memory),
 			ChunkFlops:  f.ChunkFlops,
+			Audit:       audit,
 			Tenants:     tenants,
 			MemoryLimit: admission.LimitProcess(int64(f.MemoryLimit)),
 			Options:     hop.Options{Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { end(e) }},

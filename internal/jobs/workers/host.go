@@ -24,6 +24,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/pull"
 	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -38,8 +39,9 @@ type Settings struct {
 	ChunkFlops  float64 // operations that learn-worker gives one task, about; 0: some 100 ms of one core
 	MemoryLimit int64   // bytes of this process; 0: any number
 
-	Tenants    *admission.File // limits of their jobs; nil: none
-	SweepAfter time.Duration   // the age at which a job without answer is looked after; negative: never
+	Audit      *telemetry.Audit // of what tenants and clients have stored; nil: none
+	Tenants    *admission.File  // limits of their jobs; nil: none
+	SweepAfter time.Duration    // the age at which a job without answer is looked after; negative: never
 	hop.Options
 
 	Arithmetic *Arithmetic // of contract-worker, in tests; nil: this processor's
