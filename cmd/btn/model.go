@@ -3,6 +3,7 @@ package main
 // Registered models: stored once on the server, named by digest afterwards.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -92,9 +93,10 @@ func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		tellSkipped(t, all.Skipped)
 		w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE\tNAME\tBY\tPUT")
+		fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE\tOWNER\tNAME\tBY\tPUT")
 		for _, m := range all.Models {
-			line := fmt.Sprintf("%s\t%s\t%s", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339))
+			line := fmt.Sprintf("%s\t%s\t%s\t%s", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339),
+				cmp.Or(m.Owner, "everybody"))
 			named := false
 			for _, v := range all.Versions {
 				if v.Digest == m.Digest && v.Owner == m.Owner {
