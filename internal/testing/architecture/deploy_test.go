@@ -2,6 +2,8 @@ package architecture
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -17,4 +19,21 @@ func TestServersOfSingle(t *testing.T) {
 			t.Errorf("deploy/kubernetes/single/%s is not deploy/%[1]s: copy it (%v)", name, err)
 		}
 	}
+}
+
+// TestUnitSyncs: the service of one machine loses no acknowledged job when the power is cut, as the tutorial says of --sync.
+func TestUnitSyncs(t *testing.T) {
+	text, err := os.ReadFile("../../../deploy/basetensor.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if settings, ok := strings.CutPrefix(line, "Environment="); ok && strings.Contains(settings, "BTN_DIR=") {
+			if !slices.Contains(strings.Fields(settings), "BTN_SYNC=true") {
+				t.Errorf("files that are not synced: %s", line)
+			}
+			return
+		}
+	}
+	t.Error("the unit keeps no files")
 }
