@@ -122,8 +122,12 @@ func Main(stage string, description string) int {
 func run(ctx context.Context, stage string, description string, args []string, stdout, stderr io.Writer) int {
 	var f flags
 	exited := false
-	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true },
-		kong.Name(stage), kong.Description(description), concurrency(stage), defaults(), helpTexts, matters(stage))
+	parse := func(f *flags, out, log io.Writer) error {
+		_, err := config.Parse(f, args, out, log, func(int) { exited = true },
+			kong.Name(stage), kong.Description(description), concurrency(stage), defaults(), helpTexts, matters(stage))
+		return err
+	}
+	err := parse(&f, stdout, stderr)
 	if exited {
 		return config.ExitOK
 	}
@@ -131,13 +135,18 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		fmt.Fprintf(stderr, "%s: %s (--help shows the settings)\n", stage, config.Message(err))
 		return config.ExitCode(err)
 	}
-	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", stage)
+	logger, adjust := telemetry.Adjustable(stderr, f.LogLevel, f.LogFormat)
+	logger = logger.With("worker", stage)
 	metrics := metrics.New(stage)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	role, _ := access.Find(stage)
 	url, user := bus.Server(f.NATS, f.AsNATS.Context), f.AsNATS.Who(f.NATS)
 	refusals := &refusals{role: role, user: user, end: end}
+	go f.reload(ctx, func() (now flags, err error) {
+		err = parse(&now, io.Discard, io.Discard)
+		return now, err
+	}, adjust, logger)
 	logger.Info("starting", "server", redact.URL(url), "user", user, "version", telemetry.ThisBuild().String(),
 		"lanes", workers.Settings{Lanes: f.Lanes}.Served())
 	if f.HTTP != "" {
