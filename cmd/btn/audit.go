@@ -17,7 +17,7 @@ func (f auditFlag) audited(server serverFlags, action, what string, do func() er
 	if err != nil {
 		return err
 	}
-	who := "NATS user " + server.AsNATS.Who(server.NATS)
+	who := "NATS user " + server.AsNATS.Identity(server.NATS)
 	if me, err := user.Current(); err == nil {
 		who = me.Username + ", " + who
 	}

@@ -89,7 +89,7 @@ func TestStatusAndJobs(t *testing.T) {
 	}
 }
 
-// btn status says how many workers there are, their version, and the rate of answers; as a tenant it says whose command it is.
+// btn status gives the number of workers, their version, and the rate of answers; a tenant learns that it is the operator's command.
 func TestStatusOfWorkers(t *testing.T) {
 	up := staying(t, "ready;", "up", "--port", "0", "--redis", "off", "--gateway", "off")
 	model := write(t, t.TempDir(), "pair.uai", pair)

@@ -1,6 +1,6 @@
 package main
 
-// What tenants have used, from the metrics of the workers.
+// The usage of tenants, from the metrics of the workers.
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ type usageCmd struct {
 	JSON bool     `name:"json" help:"One JSON object per tenant."`
 }
 
-// tenantUsage is what a tenant has used since the processes began.
+// tenantUsage is the usage of a tenant since the processes began.
 type tenantUsage struct {
 	Tenant string  `json:"tenant"`
 	Jobs   float64 `json:"jobs"`

@@ -14,7 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// btn usage adds up what the workers count, each of them its part, with the tenant of the most flops first.
+// btn usage adds up the counts of the workers, each of them its part, with the tenant of the most flops first.
 func TestUsage(t *testing.T) {
 	var urls []string
 	for _, count := range []func(*metrics.Metrics){

@@ -55,7 +55,7 @@ func rendered(t *testing.T, values map[string]any) []object {
 	return list
 }
 
-// plain returns objects by kind and name, typed by Kubernetes' own schemas, without what Helm and kustomize do in ways of their own: the
+// plain returns objects by kind and name, typed by Kubernetes' own schemas, without the ways of Helm and of kustomize: the
 // namespace, the hash in the name of the settings and in an annotation, the hooks of Helm, and the order of variables.
 func plain(t *testing.T, all []object) map[string]any {
 	t.Helper()
@@ -133,7 +133,7 @@ func TestChartIsTheBase(t *testing.T) {
 	}
 }
 
-// Values change what they name.
+// Values change the fields that they name.
 func TestChartTakesValues(t *testing.T) {
 	text := ""
 	for _, o := range rendered(t, map[string]any{

@@ -226,7 +226,7 @@ func TestAlerts(t *testing.T) {
 // failing are the hours between which jobs fail, and the share of jobs that do.
 type failing struct{ begins, ends, share float64 }
 
-// TestBurnRates: the alerts of the budget fire by how fast it is used up, whatever the time scale, and stop when the failures have.
+// TestBurnRates: the alerts of the budget fire by the speed at which it is used up, at any scale of time, and stop when the failures have.
 func TestBurnRates(t *testing.T) {
 	const fast, slowly = "BasetensorBudgetBurnsFast", "BasetensorBudgetBurnsSlowly"
 	for name, c := range map[string]struct {

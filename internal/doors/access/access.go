@@ -37,7 +37,7 @@ type Role struct {
 	Says      []string // subjects of its messages to all subscribers, other workers of its stage among them
 }
 
-// vital are the requests that a stage makes whatever messages come: it looks at its streams, and asks for messages.
+// vital are the requests that a stage makes for any messages: it looks at its streams, and asks for messages.
 var vital = api("STREAM.INFO.*", "CONSUMER.INFO.*.*", "CONSUMER.MSG.NEXT.>")
 
 // NeedsToPublish reports whether a role publishes on a subject, and whether it can do nothing at all without.

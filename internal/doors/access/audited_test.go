@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// What tenants' users have stored is in the audit log of the worker that stores it.
+// Models, names and cancellations of tenants' users are in the audit log of the worker that stores them.
 func TestTenantsAreRecorded(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme")

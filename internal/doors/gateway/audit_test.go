@@ -32,7 +32,7 @@ func (j *journal) String() string {
 	return j.out.String()
 }
 
-// Changes over HTTP are in the audit log, with who did what, also those that were refused; reading is not. A job has a line in the log.
+// Changes over HTTP are in the audit log, with their authors, also refused ones; reading is not. A job has a line in the log.
 func TestChangesAreRecorded(t *testing.T) {
 	file, log := filepath.Join(t.TempDir(), "audit"), &journal{}
 	audit, err := telemetry.OpenAudit(file, nil)

@@ -33,8 +33,8 @@ type call struct {
 	wrote  bool
 	status int
 
-	failed error  // what the caller was told
-	what   string // was changed, for the audit log; "": the path says it
+	failed error  // the error that the caller was told
+	what   string // the thing changed, in the audit log; "": the one in the path
 	model  string // that a job asks about, for the log
 	job    Answer // that the response says, for the log
 }
@@ -234,7 +234,7 @@ func (c *call) client() (*client.Client, error) {
 // largeResponse is the size in bytes from which a response counts among Limits.Bodies.
 const largeResponse = 1 << 20
 
-// record writes what a request has changed into the audit log, and a line about a job that was asked into the log.
+// record writes the change of a request into the audit log, and a line about a job that was asked into the log.
 func (c *call) record(r route, took time.Duration) {
 	if r.Act != "" {
 		c.g.config.Audit.Note(c.identity(), r.Act, cmp.Or(c.what, c.r.PathValue("model"), c.r.PathValue("job")), c.failed)
@@ -253,7 +253,7 @@ func (c *call) record(r route, took time.Duration) {
 		"ms", took.Milliseconds())
 }
 
-// identity says who asks, without the key.
+// identity names the caller, without the key.
 func (c *call) identity() string {
 	who := "everybody"
 	if c.who.Tenant != "" {

@@ -174,7 +174,7 @@ type route struct {
 	Body         bool   // it takes one, read before the request takes its place
 	Open         bool   // without a key as well
 	Stream       bool   // it has no end of its own
-	Act          string // what it does, in the audit log; "": nothing that is recorded
+	Act          string // its action in the audit log; "": none
 	handle       func(*call) error
 }
 

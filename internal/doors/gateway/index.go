@@ -238,7 +238,7 @@ func (x *index) answerStored(m jetstream.Msg, of message.Subject, sequence uint6
 	}
 }
 
-// describe takes what the headers of a model or an answer say about the request.
+// describe takes the description of the request from the headers of a model or an answer.
 func (l *JobLine) describe(h nats.Header) {
 	about := message.AboutIn(h)
 	l.Model, l.Question = cmp.Or(about.Model, l.Model), cmp.Or(about.Question, l.Question)

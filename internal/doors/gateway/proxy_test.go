@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// signedIn stands in the test for the part of a proxy that knows who a person is: their tenant's key, by their session.
+// signedIn stands in the test for the part of a proxy that knows people: their tenant's key, by their session.
 var signedIn = map[string]string{"session-of-ann": "acme-key-0123456789", "session-of-bob": "globex-key-0123456789"}
 
-// proxy is a proxy in front of a gateway, as docs/how-to/oidc.md has it: it lets nobody in without a session, takes away what the caller says
-// of themselves, and says who they are by the key of their tenant.
+// proxy is a proxy in front of a gateway, as docs/how-to/oidc.md has it: it lets nobody in without a session, and replaces the caller's key by
+// their tenant's.
 func proxy(t *testing.T, gateway string) string {
 	t.Helper()
 	target, err := url.Parse(gateway)
@@ -42,7 +42,7 @@ func proxy(t *testing.T, gateway string) string {
 	return server.URL
 }
 
-// Behind a proxy that knows people, each sees their tenant's jobs alone, whatever key they send themselves; pages of the proxy's address may
+// Behind a proxy that knows people, each sees their tenant's jobs alone, with any key of their own; pages of the proxy's address may
 // change things, others may not; events come as they happen.
 func TestBehindAProxy(t *testing.T) {
 	s := start(t, true, keys(t, "acme acme-key-0123456789\nglobex globex-key-0123456789\n* everybody-key-0123456789\n"))

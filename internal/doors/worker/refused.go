@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// refusals watch what the server refuses to a worker's user. Where that is a subject without which the stage can do nothing the worker
-// ends; a subject that some messages need leaves it working, and not ready until it connects again. Any other subject is somebody's who
-// asked for a reply there.
+// refusals watch the server's refusals to a worker's user. Where it refuses a subject without which the stage can do nothing the worker
+// ends; a subject that some messages need leaves it working, and not ready until it connects again. Any other one was
+// chosen by somebody else, for a reply.
 type refusals struct {
 	role   access.Role
 	inbox  string // where its replies come, with a dot at its end
@@ -31,7 +31,7 @@ var refused = regexp.MustCompile(`Permissions Violation for (Publish|Subscriptio
 // usualAPI is the prefix of JetStream's subjects in roles.
 const usualAPI = "$JS.API."
 
-// watch has r hear the errors of a connection, after what hears them already.
+// watch has r hear the errors of a connection, after the handler that hears them already.
 func (r *refusals) watch(nc *nats.Conn) {
 	before := nc.ErrorHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, s *nats.Subscription, err error) {
@@ -83,7 +83,7 @@ func (r *refusals) hear(err error) {
 	}
 }
 
-// err returns what the user may not do and needs for some messages, or nil.
+// err returns the refusal of a right that some messages need, or nil.
 func (r *refusals) err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -119,7 +119,7 @@ func (s *site) settings(user string, changes map[string]string) string {
 	return path
 }
 
-// journal is what a worker logs.
+// journal is the log of a worker.
 type journal struct {
 	mu  sync.Mutex
 	out bytes.Buffer
@@ -305,7 +305,7 @@ func TestWorkerWithoutCredentialsOrStreams(t *testing.T) {
 	waiting.until("it is ready", func() bool { status, _ := waiting.ready(); return status == http.StatusOK })
 }
 
-// The first line of a worker's log says who it is and where; a stop that somebody asked for is no reason for a warning.
+// The first line of a worker's log names its user and server; a stop that somebody asked for is no reason for a warning.
 func TestLogOfAWorker(t *testing.T) {
 	s := newSite(t, unchanged)
 	s.setUp()

@@ -141,7 +141,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	role, _ := access.Find(stage)
-	url, user := bus.Server(f.NATS, f.AsNATS.Context), f.AsNATS.Who(f.NATS)
+	url, user := bus.Server(f.NATS, f.AsNATS.Context), f.AsNATS.Identity(f.NATS)
 	refusals := &refusals{role: role, user: user, end: end}
 	go f.reload(ctx, func() (now flags, err error) {
 		err = parse(&now, io.Discard, io.Discard)

@@ -27,7 +27,7 @@ func aboutOf(ctx context.Context) message.About {
 	return message.About{}
 }
 
-// about returns the description of the request of a message: what the stage found in the request, or what the message carries.
+// about returns the description of the request of a message: the stage's own, where it has read the request, or the one in the headers.
 func (d *Message) about() message.About {
 	if d.About == (message.About{}) && d.Raw != nil {
 		return message.AboutIn(d.Raw.Header)

@@ -12,10 +12,10 @@ const (
 	otherTenants = "other" // of the tenants after the first mostTenants of this process
 )
 
-// mostTenants bounds the tenants with series of their own: anybody may send jobs of any tenant who has no key.
+// mostTenants bounds the tenants with series of their own: jobs without an owner may name any tenant.
 const mostTenants = 200
 
-// usage counts what tenants have used of this process.
+// usage counts the work of this process by tenant.
 type usage struct {
 	jobs, flops, bytes *prometheus.CounterVec
 

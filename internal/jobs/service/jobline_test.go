@@ -46,7 +46,7 @@ func (j *journal) lines(t *testing.T, text string) (all []map[string]any) {
 	return all
 }
 
-// The log has a line a job at level info, with what a person looks for, and the answer says about which model and what was asked.
+// The log has a line a job at level info, with its facts, and the answer has the model and the question in its headers.
 func TestALineAJob(t *testing.T) {
 	r := newRig(t, embedded.Options{}, calm)
 	log := &journal{}

@@ -39,7 +39,7 @@ type Settings struct {
 	ChunkFlops  float64 // operations that learn-worker gives one task, about; 0: some 100 ms of one core
 	MemoryLimit int64   // bytes of this process; 0: any number
 
-	Audit      *telemetry.Audit // of what tenants and clients have stored; nil: none
+	Audit      *telemetry.Audit // of models, names and cancellations of tenants and clients; nil: none
 	Tenants    *admission.File  // limits of their jobs; nil: none
 	SweepAfter time.Duration    // the age at which a job without answer is looked after; negative: never
 	hop.Options

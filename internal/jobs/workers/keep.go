@@ -130,7 +130,7 @@ func (s *service) store(r *nats.Msg, subject string) {
 	s.note(subject, reply.Data)
 }
 
-// note records what a user has had stored, by the stream's reply: a registered model, a name, a cancellation.
+// note records a user's message that was stored, by the stream's reply: a registered model, a name, a cancellation.
 func (s *service) note(subject string, reply []byte) {
 	var said struct{ Error *jetstream.APIError }
 	if json.Unmarshal(reply, &said) != nil || said.Error != nil {

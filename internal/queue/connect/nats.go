@@ -43,8 +43,8 @@ func (n NATS) Job(name string) string {
 	return name
 }
 
-// Who says as which user a process connects, without secrets: the kind of its credentials, and the public key or the name.
-func (n NATS) Who(url string) string {
+// Identity names the user of a process, without secrets: the kind of its credentials, and the public key or the name.
+func (n NATS) Identity(url string) string {
 	switch {
 	case n.Creds != "":
 		return "credentials " + n.Creds

@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Headers of requests, of the messages that follow from them and of answers, for lists of jobs and logs: about which model, and what is
-// asked of it. They are no part of the contract that they describe.
+// Headers of requests, of the messages that follow from them and of answers, for lists of jobs and logs: the model and the question. Nothing
+// relies on them.
 const (
 	HeaderModel    = "Btn-Model"
 	HeaderQuestion = "Btn-Question"
@@ -44,7 +44,7 @@ func AboutOf(r *wire.Request) About {
 	return a
 }
 
-// question names what a query asks for.
+// question names the parts of a query.
 func question(q *query.Query) string {
 	named := query.ByName{}
 	if q.Named != nil {

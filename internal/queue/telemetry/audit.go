@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Audit records who changed what: in a file, or else in a log. The methods of a nil *Audit do nothing.
+// Audit records changes and their authors: in a file, or else in a log. The methods of a nil *Audit do nothing.
 type Audit struct {
 	path string
 	log  *slog.Logger
