@@ -62,8 +62,9 @@ func TestStatusAndJobs(t *testing.T) {
 	}
 	status := ok("status", "--now")
 	idle := regexp.MustCompile(`(?m)^\S+ +0 +\d+ +\S+ +\S+ s +ready$`) // messages are acknowledged a moment after the answer
-	for end := time.Now().Add(5 * time.Minute); len(idle.FindAllString(status, -1)) < 4 && time.Now().Before(end); status = ok("status", "--now") {
+	for end := time.Now().Add(5 * time.Minute); len(idle.FindAllString(status, -1)) < 4 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
+		status = ok("status", "--now")
 	}
 	for _, stage := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
 		if !regexp.MustCompile(`(?m)^` + stage + ` +0 +\d+ +\S+ +\S+ s +ready$`).MatchString(status) {
@@ -99,7 +100,9 @@ func TestStatusOfWorkers(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := command(t, "status", "--nats", up["nats"])
-	for _, want := range []string{`(?m)^learn-worker +0 +\d+ +\S+ +\S+ s +1 ready, \S+, \S+ messages/s$`, `(?m)^0\.1 jobs/s were answered`, `nats-server 2\.`} {
+	for _, want := range []string{
+		`(?m)^learn-worker +0 +\d+ +\S+ +\S+ s +1 ready, \S+, \S+ messages/s$`, `(?m)^0\.1 jobs/s were answered`, `nats-server 2\.`,
+	} {
 		if code != 0 || !regexp.MustCompile(want).MatchString(stdout) {
 			t.Errorf("exit code %d, no %s in\n%s%s", code, want, stdout, stderr)
 		}

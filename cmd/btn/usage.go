@@ -24,7 +24,7 @@ import (
 
 // usageCmd adds up the usage of tenants over processes.
 type usageCmd struct {
-	URL  []string `arg:"" help:"Addresses of the workers' metrics, http://HOST:PORT, of all workers: each counts its own work." placeholder:"URL"`
+	URL  []string `arg:"" help:"Addresses of the metrics, http://HOST:PORT, of all workers: each counts its own work." placeholder:"URL"`
 	JSON bool     `name:"json" help:"One JSON object per tenant."`
 }
 

@@ -12,7 +12,8 @@ import (
 // signedIn stands in the test for the part of a proxy that knows people: their tenant's key, by their session.
 var signedIn = map[string]string{"session-of-ann": "acme-key-0123456789", "session-of-bob": "globex-key-0123456789"}
 
-// proxy is a proxy in front of a gateway, as docs/how-to/oidc.md has it: it lets nobody in without a session, and replaces the caller's key by
+// proxy is a proxy in front of a gateway, as docs/how-to/oidc.md has it: it lets nobody in without a session, and
+// replaces the caller's key by
 // their tenant's.
 func proxy(t *testing.T, gateway string) string {
 	t.Helper()
@@ -64,7 +65,8 @@ func TestBehindAProxy(t *testing.T) {
 	if r := s.ask("GET", "/v1/jobs", ""); r.StatusCode != http.StatusUnauthorized {
 		t.Errorf("nobody lists jobs: %s", r.Status)
 	}
-	if r := s.ask("DELETE", "/v1/jobs/acme.one", "", with(ann, "Origin", "https://elsewhere.example")...); r.StatusCode != http.StatusForbidden {
+	foreign := with(ann, "Origin", "https://elsewhere.example")
+	if r := s.ask("DELETE", "/v1/jobs/acme.one", "", foreign...); r.StatusCode != http.StatusForbidden {
 		t.Errorf("a page of another site cancels: %s", r.Status)
 	}
 	events := s.ask("GET", "/v1/jobs/acme.one/events", "", ann...)

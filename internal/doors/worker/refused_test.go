@@ -292,7 +292,8 @@ func TestWorkerWithoutCredentialsOrStreams(t *testing.T) {
 	if _, err := access.Write(other, "", nil, access.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	p := s.start(query.StageContract, s.settings(query.StageContract, map[string]string{"nats-nkey": filepath.Join(other, query.StageContract+".nk")}))
+	unknown := map[string]string{"nats-nkey": filepath.Join(other, query.StageContract+".nk")}
+	p := s.start(query.StageContract, s.settings(query.StageContract, unknown))
 	if code := p.ended(); code != config.ExitInfrastructure || !strings.Contains(p.log.String(), "Authorization Violation") {
 		t.Errorf("unknown to the server: exit code %d\n%s", code, p.log)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// SIGHUP has a worker read its settings again: the level of the log changes while it runs, of others it says that they take a restart, and a
-// file that cannot be read changes nothing.
+// SIGHUP has a worker read its settings again: the level of the log changes while it runs, of others it says that they take a
+// restart, and a file that cannot be read changes nothing.
 func TestSettingsAreReadAgain(t *testing.T) {
 	s := newSite(t, unchanged)
 	s.setUp()

@@ -48,7 +48,7 @@ type flags struct {
 	ChunkFlops   float64       `help:"About how many operations a task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
 	MemoryLimit  config.Size   `help:"${memory_limit_help}" placeholder:"SIZE"`
 	Tenants      string        `help:"${tenants_help}" placeholder:"FILE"`
-	Audit        string        `help:"File to which a line is appended for what tenants and clients register and cancel; else the log has it." placeholder:"FILE"`
+	Audit        string        `help:"${audit_help}" placeholder:"FILE"`
 	AnswersSeed  string        `help:"File with the seed that signs answers (SA…), one of --answers-key." placeholder:"FILE"`
 	Drain        time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"${drain}"`
 	Ceiling      time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"${ceiling}"`
@@ -60,6 +60,7 @@ type flags struct {
 var helpTexts = kong.Vars{
 	"memory_limit_help": "What this process may take, everything included: messages wait until there is room for what they take. " +
 		"Without it GOMEMLIMIT, or the limit of the cgroup.",
+	"audit_help":   "File to which a line is appended for all that tenants and clients register and cancel; else the log has it.",
 	"tenants_help": "JSON file of classes of tenants and what their jobs may take; without it one class has the defaults.",
 	"memory_help":  "Most memory for the tables of one message, whatever the request allows; without it the request decides.",
 	"overdue_help": "How long a message may be worked on after its ceiling, deadline, cancellation or the end of the drain. " +

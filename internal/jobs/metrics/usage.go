@@ -27,7 +27,7 @@ func newUsage() *usage {
 	return &usage{
 		jobs:  newCounter("tenant_jobs_total", "Jobs of a tenant whose answer this process stored.", "tenant"),
 		flops: newCounter("tenant_flops_total", "Flops of a tenant's tasks that this process contracted, as they were expected.", "tenant"),
-		bytes: newCounter("tenant_bytes_total", "Bytes of a tenant's requests and answers at this process, without what is stored apart.", "tenant"),
+		bytes: newCounter("tenant_bytes_total", "Bytes of a tenant's requests and answers at this process, without blobs.", "tenant"),
 		known: map[string]bool{},
 	}
 }

@@ -76,7 +76,8 @@ func dialContext(name string, options []nats.Option) (nc *nats.Conn, api string,
 	return nc, "", nil
 }
 
-// Connect is Dial as workers need it: it reconnects without end, and logs that. Errors of the server are logged as Trouble. log may be nil. The options carry its credentials.
+// Connect is Dial as workers need it: it reconnects without end, and logs that and the server's errors. log may be nil. The
+// options carry its credentials.
 func Connect(url, name string, log *slog.Logger, options ...nats.Option) (nc *nats.Conn, api string, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

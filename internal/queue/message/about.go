@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Headers of requests, of the messages that follow from them and of answers, for lists of jobs and logs: the model and the question. Nothing
-// relies on them.
+// Headers of requests, of the messages that follow from them and of answers, for lists of jobs and logs: the model and the
+// question. Nothing relies on them.
 const (
 	HeaderModel    = "Btn-Model"
 	HeaderQuestion = "Btn-Question"
@@ -79,7 +79,8 @@ func question(q *query.Query) string {
 // AboutIn reads the description in headers. Values that are no short printable text count as absent.
 func AboutIn(h map[string][]string) About {
 	read := func(name string) string {
-		if len(h[name]) != 1 || len(h[name][0]) > mostAbout || strings.ContainsFunc(h[name][0], func(c rune) bool { return c < ' ' || c > '~' }) {
+		hidden := func(c rune) bool { return c < ' ' || c > '~' }
+		if len(h[name]) != 1 || len(h[name][0]) > mostAbout || strings.ContainsFunc(h[name][0], hidden) {
 			return ""
 		}
 		return h[name][0]

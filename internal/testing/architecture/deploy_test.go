@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestServersOfSingle: the overlay for trying has the configurations of deploy/, byte by byte: kustomize reads no file outside of its folder.
+// TestServersOfSingle: the overlay for trying has the configurations of deploy/, byte by byte: kustomize reads no file
+// outside of its folder.
 func TestServersOfSingle(t *testing.T) {
 	for _, name := range []string{"nats-server.conf", "redis.conf"} {
 		want, err := os.ReadFile("../../../deploy/" + name)
