@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/people/backup"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -74,13 +75,18 @@ func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 type forgetCmd struct {
 	Tenant string `arg:"" help:"Whose jobs, answers, models and dead letters are erased."`
 	natsFlag
+	auditFlag
 }
 
 // Run erases it and prints its size.
 func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withBus("btn-forget", nil, func(b *bus.Bus) error {
 		b.As(c.AsNATS.Tenant)
-		f, err := b.Forget(ctx, c.Tenant)
+		var f bus.Forgotten
+		err := c.audited(c.serverFlags, telemetry.ActForget, c.Tenant, func() (err error) {
+			f, err = b.Forget(ctx, c.Tenant)
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -84,12 +85,14 @@ func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 type dlqReplayCmd struct {
 	Job string `arg:"" help:"Id of the job."`
 	natsFlag
+	auditFlag
 }
 
 // Run starts the job again.
 func (c *dlqReplayCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
-		if err := remote.Replay(ctx, c.Job); err != nil {
+		err := c.audited(c.serverFlags, telemetry.ActReplay, c.Job, func() error { return remote.Replay(ctx, c.Job) })
+		if err != nil {
 			return unknownJob(err)
 		}
 		fmt.Fprintf(t.Out, "%s runs again; btn watch %s follows it\n", c.Job, c.Job)

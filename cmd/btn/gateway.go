@@ -33,6 +33,7 @@ type gatewayFlags struct {
 	MaxBody  config.Size   `help:"Most bytes of a request over HTTP, after decompression too." default:"64MiB" placeholder:"SIZE"`
 	Patience time.Duration `help:"How long a request over HTTP waits for its answer at most." default:"1m" placeholder:"D"`
 	Rate     float64       `help:"${gateway_rate}" default:"200" placeholder:"N"`
+	Audit    string        `help:"File to which a line is appended for every change over HTTP; else the log has it." placeholder:"FILE"`
 	Insecure bool          `help:"Listen where other machines reach it although nobody has to identify themselves."`
 }
 
@@ -62,7 +63,12 @@ func (f gatewayFlags) gateway(
 	if err != nil {
 		return nil, err
 	}
+	audit, err := telemetry.OpenAudit(f.Audit, logger)
+	if err != nil {
+		return nil, err
+	}
 	return gateway.New(gateway.Config{
+		Audit:   audit,
 		Connect: c, Keys: keys, Tenants: tenants, Hosts: f.HostName, Log: logger, Metrics: registry, TLS: shown,
 		Limits: gateway.Limits{Body: int64(f.MaxBody), Patience: f.Patience, Rate: f.Rate},
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -208,13 +209,15 @@ func (p *printer) read(ctx context.Context, remote *client.Client) {
 type cancelCmd struct {
 	Job string `arg:"" help:"Id of the job."`
 	natsFlag
+	auditFlag
 	Reason string `help:"Why, for the answer." default:"cancelled by a person"`
 }
 
 // Run cancels and prints how the job ended: a job that had its answer keeps it.
 func (c *cancelCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
-		if err := remote.Cancel(ctx, c.Job, c.Reason); err != nil {
+		err := c.audited(c.serverFlags, telemetry.ActCancel, c.Job, func() error { return remote.Cancel(ctx, c.Job, c.Reason) })
+		if err != nil {
 			return err
 		}
 		wait, cancel := context.WithTimeout(ctx, 10*time.Second)

@@ -31,6 +31,7 @@ type cli struct {
 	Status      statusCmd      `cmd:"" help:"Say what waits before every stage, and whether workers are there."`
 	Doctor      doctorCmd      `cmd:"" help:"Examine a deployment from outside: what may lose jobs, refuse them or leave them waiting."`
 	Jobs        jobsCmd        `cmd:"" help:"List jobs, newest first, after what waits before every stage."`
+	Usage       usageCmd       `cmd:"" help:"Say what every tenant has used: jobs, flops and bytes."`
 	Submit      submitCmd      `cmd:"" help:"Submit a job to running workers and print its id."`
 	Watch       watchCmd       `cmd:"" help:"Follow a job until its answer."`
 	Cancel      cancelCmd      `cmd:"" help:"Cancel a job."`

@@ -3,6 +3,7 @@ package main
 // Registered models: stored once on the server, named by digest afterwards.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -37,6 +39,7 @@ type modelPutCmd struct {
 	Name string `help:"Name to put it under: prints NAME@VERSION as well." placeholder:"NAME"`
 	By   string `help:"Name of the writer, for the list." env:"USER" placeholder:"WHO"`
 	natsFlag
+	auditFlag
 }
 
 // Run registers and prints the digest.
@@ -51,7 +54,11 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 	}
 
 	return c.withClient(func(remote *client.Client) error {
-		digest, err := remote.PutModel(ctx, g)
+		var digest string
+		err := c.audited(c.serverFlags, telemetry.ActPut, c.File, func() (err error) {
+			digest, err = remote.PutModel(ctx, g)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -59,7 +66,11 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 			fmt.Fprintln(t.Out, digest)
 			return nil
 		}
-		v, err := remote.NameModel(ctx, c.Name, digest, c.By)
+		var v client.ModelVersion
+		err = c.audited(c.serverFlags, telemetry.ActName, c.Name+" "+digest, func() (err error) {
+			v, err = remote.NameModel(ctx, c.Name, digest, c.By)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -82,9 +93,10 @@ func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		tellSkipped(t, all.Skipped)
 		w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE\tNAME\tBY\tPUT")
+		fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE\tOWNER\tNAME\tBY\tPUT")
 		for _, m := range all.Models {
-			line := fmt.Sprintf("%s\t%s\t%s", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339))
+			line := fmt.Sprintf("%s\t%s\t%s\t%s", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339),
+				cmp.Or(m.Owner, "everybody"))
 			named := false
 			for _, v := range all.Versions {
 				if v.Digest == m.Digest && v.Owner == m.Owner {
@@ -173,13 +185,18 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 type modelRmCmd struct {
 	Digest []string `arg:"" help:"${model_rm}"`
 	natsFlag
+	auditFlag
 }
 
 // Run removes models, up to the first that is not there.
 func (c *modelRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
 		for _, d := range c.Digest {
-			removed, err := remote.RemoveRegistered(ctx, strings.TrimPrefix(d, byDigest))
+			var removed client.ModelVersion
+			err := c.audited(c.serverFlags, telemetry.ActRemove, d, func() (err error) {
+				removed, err = remote.RemoveRegistered(ctx, strings.TrimPrefix(d, byDigest))
+				return err
+			})
 			if err != nil {
 				return err
 			}

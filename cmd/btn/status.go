@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,12 +15,14 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/gateway"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 )
 
 // statusCmd shows the backlog of every stage.
 type statusCmd struct {
 	natsFlag
+	Now  bool `help:"Do not listen to the workers for six seconds: without their number, versions and rates."`
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
@@ -27,12 +30,24 @@ type statusCmd struct {
 func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	return c.withBus("btn", logger, func(b *bus.Bus) error {
-		s, err := gateway.StatusOf(ctx, b, logger)
+		b.As(c.AsNATS.Tenant)
+		listen := listenFor
+		if c.Now {
+			listen = 0
+		}
+		s, err := gateway.StatusOf(ctx, b, logger, listen)
+		if err != nil {
+			return err
+		}
+		answered, err := gateway.AnsweredSince(ctx, b, time.Now().Add(-time.Minute))
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return json.NewEncoder(t.Out).Encode(map[string]any{"stages": s.Stages, "lanes": s.Lanes, "streams": s.Streams})
+			return json.NewEncoder(t.Out).Encode(map[string]any{
+				"version": telemetry.ThisBuild().Version, "nats_server": b.NC.ConnectedServerVersion(), "answered_last_minute": answered,
+				"stages": s.Stages, "lanes": s.Lanes, "streams": s.Streams,
+			})
 		}
 		if err := writeStages(t.Out, s.Stages); err != nil {
 			return err
@@ -46,14 +61,18 @@ func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Stream, config.FormatBytes(f.Bytes), room)
 		}
+		fmt.Fprintf(w, "\n%.3g jobs/s were answered in the last minute; nats-server %s\n", float64(answered)/60, b.NC.ConnectedServerVersion())
 		return w.Flush()
 	})
 }
 
+// listenFor is how long workers are listened to: each says that it is there every HereEvery, and two of these give a rate.
+const listenFor = message.HereEvery + time.Second
+
 // writeStages writes a line per stage, summed over its consumers.
 func writeStages(out io.Writer, stages []gateway.StageStatus) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "stage\twaiting\thanded out\texpected\tworkers")
+	fmt.Fprintln(w, "stage\twaiting\thanded out\tflops\texpected\tworkers")
 	for _, s := range stages {
 		workers := "none"
 		switch {
@@ -62,7 +81,11 @@ func writeStages(out io.Writer, stages []gateway.StageStatus) error {
 		case s.Working > 0:
 			workers = "busy"
 		}
-		fmt.Fprintf(w, "%s\t%.0f\t%d\t%.3g s\t%s\n", s.Stage, max(0, s.Messages-float64(s.Working)), s.Working, s.Seconds, workers)
+		if s.Workers > 0 {
+			workers = fmt.Sprintf("%d %s, %s, %.3g messages/s", s.Workers, workers, strings.Join(s.Versions, " and "), s.Rate)
+		}
+		fmt.Fprintf(w, "%s\t%.0f\t%d\t%.3g\t%.3g s\t%s\n",
+			s.Stage, max(0, s.Messages-float64(s.Working)), s.Working, s.Flops, s.Seconds, workers)
 	}
 	return w.Flush()
 }
@@ -79,12 +102,13 @@ type jobsCmd struct {
 func (c *jobsCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	return c.withBus("btn", logger, func(b *bus.Bus) error {
+		b.As(c.AsNATS.Tenant)
 		all, err := gateway.JobsOf(ctx, b)
 		if err != nil {
 			return err
 		}
 		if !c.JSON {
-			s, err := gateway.StatusOf(ctx, b, logger)
+			s, err := gateway.StatusOf(ctx, b, logger, 0)
 			if err != nil {
 				return err
 			}
@@ -100,7 +124,7 @@ func (c *jobsCmd) Run(ctx context.Context, t *console.Terminal, common *config.C
 func (c *jobsCmd) list(out io.Writer, all []*gateway.JobLine) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !c.JSON {
-		fmt.Fprintln(w, "\njob\tstatus\ttenant\tsubmitted\ttook")
+		fmt.Fprintln(w, "\njob\tstatus\ttenant\tsubmitted\ttook\tmodel\tquestion")
 	}
 	listed := 0
 	for _, j := range all {
@@ -121,7 +145,7 @@ func (c *jobsCmd) list(out io.Writer, all []*gateway.JobLine) error {
 		if j.Submitted > 0 && j.Answered > 0 {
 			took = time.Duration(max(0, j.Answered-j.Submitted) * int64(time.Millisecond)).String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", j.Job, j.Status, j.Tenant, submitted, took)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.16s\t%s\n", j.Job, j.Status, j.Tenant, submitted, took, j.Model, j.Question)
 	}
 	return w.Flush()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -29,9 +30,9 @@ func TestStatusSumsTheConsumersOfAStage(t *testing.T) {
 	if len(lanes) < 2 {
 		t.Fatalf("%d lanes", len(lanes))
 	}
-	all := regexp.MustCompile(`(?m)^reparam-worker +5 +0 +\S+ s +none$`)
+	all := regexp.MustCompile(`(?m)^reparam-worker +5 +0 +\S+ +\S+ s +none$`)
 	for try := 1; ; try++ { // a consumer of a busy server may not have counted the last message yet
-		code, stdout, stderr := command(t, "status", "--nats", s.NATSURL())
+		code, stdout, stderr := command(t, "status", "--now", "--nats", s.NATSURL())
 		if code == 0 && all.MatchString(stdout) {
 			return
 		}
@@ -59,13 +60,14 @@ func TestStatusAndJobs(t *testing.T) {
 		ok("submit", model, "--job", fmt.Sprint("job-", k), "--tenant", fmt.Sprint("tenant-", k))
 		ok("watch", fmt.Sprint("job-", k))
 	}
-	status := ok("status")
-	idle := regexp.MustCompile(`(?m)^\S+ +0 +\d+ +\S+ s +ready$`) // messages are acknowledged a moment after the answer
-	for end := time.Now().Add(5 * time.Minute); len(idle.FindAllString(status, -1)) < 4 && time.Now().Before(end); status = ok("status") {
+	status := ok("status", "--now")
+	idle := regexp.MustCompile(`(?m)^\S+ +0 +\d+ +\S+ +\S+ s +ready$`) // messages are acknowledged a moment after the answer
+	for end := time.Now().Add(5 * time.Minute); len(idle.FindAllString(status, -1)) < 4 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
+		status = ok("status", "--now")
 	}
 	for _, stage := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
-		if !regexp.MustCompile(`(?m)^` + stage + ` +0 +\d+ +\S+ s +ready$`).MatchString(status) {
+		if !regexp.MustCompile(`(?m)^` + stage + ` +0 +\d+ +\S+ +\S+ s +ready$`).MatchString(status) {
 			t.Errorf("%s is not ready in\n%s", stage, status)
 		}
 	}
@@ -83,7 +85,64 @@ func TestStatusAndJobs(t *testing.T) {
 	if jobs := ok("jobs", "--status", "pending", "--json"); jobs != "" {
 		t.Errorf("got\n%s", jobs)
 	}
-	if text := ok("status", "--json"); !strings.Contains(text, `"stage":"contract-worker"`) {
+	if text := ok("status", "--now", "--json"); !strings.Contains(text, `"stage":"contract-worker"`) {
 		t.Errorf("got %s", text)
+	}
+}
+
+// btn status gives the number of workers, their version, and the rate of answers; a tenant learns that it is the operator's command.
+func TestStatusOfWorkers(t *testing.T) {
+	up := staying(t, "ready;", "up", "--port", "0", "--redis", "off", "--gateway", "off")
+	model := write(t, t.TempDir(), "pair.uai", pair)
+	for range 6 {
+		if code, _, stderr := command(t, "infer", model, "--nats", up["nats"]); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	code, stdout, stderr := command(t, "status", "--nats", up["nats"])
+	for _, want := range []string{
+		`(?m)^learn-worker +0 +\d+ +\S+ +\S+ s +1 ready, \S+, \S+ messages/s$`, `(?m)^0\.1 jobs/s were answered`, `nats-server 2\.`,
+	} {
+		if code != 0 || !regexp.MustCompile(want).MatchString(stdout) {
+			t.Errorf("exit code %d, no %s in\n%s%s", code, want, stdout, stderr)
+		}
+	}
+	for _, name := range []string{"status", "jobs"} {
+		code, _, stderr := command(t, name, "--nats", up["nats"], "--nats-tenant", "acme")
+		if code != 3 || !strings.Contains(stderr, "takes the operator's user") {
+			t.Errorf("%s as a tenant: exit code %d: %s", name, code, stderr)
+		}
+	}
+}
+
+// btn jobs shows model and question, also of answers that were restored, whose models are gone; btn model ls shows the owner.
+func TestJobsAreDescribed(t *testing.T) {
+	url, _ := up(t)
+	other, _ := up(t)
+	folder := t.TempDir()
+	model, file := write(t, folder, "pair.uai", pair), filepath.Join(folder, "copy.tar")
+	ok := func(args ...string) string {
+		t.Helper()
+		code, stdout, stderr := command(t, args...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d: %s", args, code, stderr)
+		}
+		return stdout
+	}
+	digest := strings.TrimSpace(ok("model", "put", model, "--nats", url))
+	ok("submit", "digest:"+digest, "--mar", "--job", "named", "--nats", url)
+	ok("watch", "named", "--nats", url)
+	ok("backup", file, "--nats", url)
+	ok("restore", file, "--nats", other)
+	for _, nats := range []string{url, other} {
+		line := regexp.MustCompile(`(?m)^named +ok .* ` + digest[:16] + ` +marginals$`)
+		if jobs := ok("jobs", "--nats", nats); !line.MatchString(jobs) {
+			t.Errorf("no model and question in\n%s", jobs)
+		}
+	}
+	ok("model", "put", model, "--nats", url, "--nats-tenant", "acme")
+	if list := ok("model", "ls", "--nats", url); !regexp.MustCompile(digest+` .* everybody`).MatchString(list) ||
+		!regexp.MustCompile(digest+` .* acme`).MatchString(list) {
+		t.Errorf("no owners in\n%s", list)
 	}
 }

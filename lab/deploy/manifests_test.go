@@ -25,7 +25,6 @@ import (
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
 	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/yaml"
@@ -83,8 +82,7 @@ func build(t *testing.T, overlay string) []object {
 			t.Fatal(err)
 		}
 	}
-	options := krusty.MakeDefaultOptions()
-	options.LoadRestrictions = types.LoadRestrictionsNone // the servers' files are in deploy/
+	options := krusty.MakeDefaultOptions() // as kubectl apply -k has them: nothing is read outside of the folders
 	all, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), path)
 	if err != nil {
 		t.Fatalf("%s: %v", overlay, err)

@@ -119,7 +119,7 @@ func healthy(s float64) map[string]float64 {
 		`basetensor_job_seconds_count{method="exact",outcome="ok",class="default"}`:            50 * s,
 		`basetensor_job_seconds_count{method="none",outcome="bad_input",class="default"}`:      5 * s,
 		`basetensor_job_seconds_count{method="none",outcome="internal",class="default"}`:       0,
-		`basetensor_job_seconds_count{method="none",outcome="infrastructure",class="default"}`: 0.1 * s,
+		`basetensor_job_seconds_count{method="none",outcome="infrastructure",class="default"}`: 0.04 * s,
 		`basetensor_storage_stalled`:                                                           0,
 		`basetensor_room_seconds{stream="BTN_MODEL"}`:                                          7200,
 		`basetensor_stream_fill_ratio{stream="BTN_MODEL"}`:                                     0.5,
@@ -199,6 +199,9 @@ func TestAlerts(t *testing.T) {
 				disturb(s, series)
 				p.add(at, series)
 				firing := p.evaluate(at)
+				if alert == "BasetensorJobsFail" && s >= begins { // uses up the budget, too: see TestBurnRates
+					firing = slices.DeleteFunc(firing, func(name string) bool { return strings.HasPrefix(name, "BasetensorBudget") })
+				}
 				switch {
 				case len(firing) == 0:
 					if s == ends-600 && alert != "" && !strings.Contains(name, "Conflicts") && !strings.Contains(name, "Forged") &&
@@ -215,6 +218,61 @@ func TestAlerts(t *testing.T) {
 			}
 			if fired != (alert != "") {
 				t.Errorf("fired: %v", fired)
+			}
+		})
+	}
+}
+
+// failing are the hours between which jobs fail, and the share of jobs that do.
+type failing struct{ begins, ends, share float64 }
+
+// TestBurnRates: the alerts of the budget fire by the speed at which it is used up, at any scale of time, and stop when the failures have.
+func TestBurnRates(t *testing.T) {
+	const fast, slowly = "BasetensorBudgetBurnsFast", "BasetensorBudgetBurnsSlowly"
+	for name, c := range map[string]struct {
+		fails         failing
+		fires, silent string  // an alert that fires, and one that does not
+		within        float64 // hours after the beginning
+	}{
+		"two per cent for two hours":        {failing{73, 75, 0.02}, fast, "", 1.2},
+		"0.8 per cent for eight hours":      {failing{73, 81, 0.008}, fast, "", 6},
+		"0.2 per cent for four days":        {failing{73, 169, 0.002}, slowly, fast, 73},
+		"0.08 per cent, within the budget":  {failing{73, 169, 0.0008}, "", slowly, 0},
+		"two per cent for two minutes only": {failing{73, 73.04, 0.02}, "", fast, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPrometheus(t)
+			start, failed, all := time.Unix(1_800_000_000, 0), 0.0, 0.0
+			first, last := 0.0, 0.0
+			const each = 1.0 / 30 // hours between two scrapes
+			for h := 0.0; h < c.fails.ends+8; h += each {
+				if all += 180_000 * each; h >= c.fails.begins && h < c.fails.ends {
+					failed += c.fails.share * 180_000 * each
+				}
+				at := start.Add(time.Duration(h * float64(time.Hour)))
+				p.add(at, map[string]float64{
+					`basetensor_oldest_job_seconds`:                                                        1,
+					`basetensor_job_seconds_count{method="exact",outcome="ok",class="default"}`:            all - failed,
+					`basetensor_job_seconds_count{method="none",outcome="infrastructure",class="default"}`: failed,
+				})
+				for _, alert := range p.evaluate(at) {
+					switch alert {
+					case c.silent:
+						t.Fatalf("%s fires at hour %.1f", alert, h)
+					case c.fires:
+						if last = h; first == 0 {
+							first = h
+						}
+					}
+				}
+			}
+			switch {
+			case (first > 0) != (c.fires != ""):
+				t.Errorf("fired first at hour %.1f", first)
+			case c.fires != "" && first > c.fails.begins+c.within:
+				t.Errorf("fired at hour %.1f, later than %.1f hours after it began", first, c.within)
+			case last > c.fails.ends+6.5:
+				t.Errorf("fires still at hour %.1f", last)
 			}
 		})
 	}

@@ -65,9 +65,9 @@ func scrape(t *testing.T, url string) map[string]float64 {
 	}
 }
 
-// workers runs the four stages as four workers would, each with metrics and a server of its own, has them answer jobs, and
+// scraped runs the four stages as four workers would, each with metrics and a server of its own, has them answer jobs, and
 // returns two scrapes of all with jobs in between.
-func workers(t *testing.T) (before, after map[string]float64) {
+func scraped(t *testing.T) (before, after map[string]float64) {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	stack, err := embedded.Start(t.Context(), embedded.Options{})
@@ -177,7 +177,7 @@ var rare = []string{"annotations"}
 // TestAgainstWorkers: every metric that rules and board name is one that workers show, or a rule makes; every panel has
 // something to show after jobs of all methods; no alert fires.
 func TestAgainstWorkers(t *testing.T) {
-	before, after := workers(t)
+	before, after := scraped(t)
 	p := newPrometheus(t)
 	known := names(after)
 	for _, g := range p.groups {

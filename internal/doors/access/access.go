@@ -37,6 +37,25 @@ type Role struct {
 	Says      []string // subjects of its messages to all subscribers, other workers of its stage among them
 }
 
+// vital are the requests that a stage makes for any messages: it looks at its streams, and asks for messages.
+var vital = api("STREAM.INFO.*", "CONSUMER.INFO.*.*", "CONSUMER.MSG.NEXT.>")
+
+// NeedsToPublish reports whether a role publishes on a subject, and whether it can do nothing at all without.
+func (r Role) NeedsToPublish(subject string) (needed, always bool) {
+	needed = matched(subject, r.Publish) || matched(subject, r.Keeps) || matched(subject, r.Says)
+	return needed, needed && matched(subject, vital)
+}
+
+// NeedsToHear reports whether a role subscribes to a subject, which may be a pattern.
+func (r Role) NeedsToHear(subject string) bool {
+	return matched(subject, r.Subscribe) || matched(subject, r.Serves)
+}
+
+// matched reports whether one of the patterns has all subjects of a subject.
+func matched(subject string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return within(subject, p) })
+}
+
 // Inbox returns where the replies to a user come: nobody else may subscribe there.
 func Inbox(user string) string { return "_INBOX_" + user }
 
@@ -204,10 +223,23 @@ func Imports(tenant string) []Import {
 	return all
 }
 
+// Find returns the role with a name.
+func Find(name string) (r Role, ok bool) {
+	all := Roles()
+	i := slices.IndexFunc(all, func(r Role) bool { return r.Name == name })
+	if i < 0 {
+		return r, false
+	}
+	return all[i], true
+}
+
 // Reserved reports whether a name is a role's or a key's, so that no tenant can have it.
-func Reserved(name string) bool { return isRole(name) || name == Messages || name == Answers }
+func Reserved(name string) bool {
+	return isRole(name) || name == Messages || name == Answers
+}
 
 // isRole reports whether a role has the name.
 func isRole(name string) bool {
-	return slices.ContainsFunc(Roles(), func(r Role) bool { return r.Name == name })
+	_, ok := Find(name)
+	return ok
 }

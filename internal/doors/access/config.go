@@ -110,10 +110,22 @@ func (all accounts) join(to string, i Import) {
 	}
 }
 
-// within reports whether all subjects of one pattern are subjects of another, which may end in ">".
+// within reports whether all subjects of one pattern are subjects of another.
 func within(subject, pattern string) bool {
-	start, open := strings.CutSuffix(pattern, ">")
-	return subject == pattern || open && strings.HasPrefix(subject, start)
+	tokens := strings.Split(subject, ".")
+	for i, p := range strings.Split(pattern, ".") {
+		switch {
+		case i >= len(tokens):
+			return false
+		case p == ">":
+			return true
+		case p != tokens[i] && (p != "*" || tokens[i] == ">"):
+			return false
+		case i == len(tokens)-1:
+			return i == strings.Count(pattern, ".")
+		}
+	}
+	return false
 }
 
 // tenantAccount returns the name of a tenant's account.

@@ -3,9 +3,11 @@ package gateway
 // One request, and the rules for all requests.
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -30,6 +32,11 @@ type call struct {
 	held   int64  // bytes of Limits.Bodies
 	wrote  bool
 	status int
+
+	failed error  // the error that the caller was told
+	what   string // the thing changed, in the audit log; "": the one in the path
+	model  string // that a job asks about, for the log
+	job    Answer // that the response says, for the log
 }
 
 // serve answers a request: one without a route gets an error with a reason.
@@ -90,6 +97,7 @@ func (g *Gateway) guarded(r route) http.Handler {
 			c.release()
 			took := time.Since(began)
 			g.metrics.count(r.Method, r.Path, c.status, took)
+			c.record(r, took)
 			g.log.Debug("request", "method", r.Method, "route", r.Path, "status", c.status, "took", took)
 		}()
 		if err := c.admit(r); err != nil {
@@ -226,8 +234,45 @@ func (c *call) client() (*client.Client, error) {
 // largeResponse is the size in bytes from which a response counts among Limits.Bodies.
 const largeResponse = 1 << 20
 
+// record writes the change of a request into the audit log, and a line about a job that was asked into the log.
+func (c *call) record(r route, took time.Duration) {
+	if r.Act != "" {
+		c.g.config.Audit.Note(c.identity(), r.Act, cmp.Or(c.what, c.r.PathValue("model"), c.r.PathValue("job")), c.failed)
+	}
+	if r.Path != inferPath || c.job.Job == "" {
+		return
+	}
+	method, outcome := "none", c.job.Status
+	if c.job.Error != nil {
+		outcome = string(c.job.Error.Code)
+	}
+	if len(c.job.Results) > 0 && c.job.Results[0].Method != "" {
+		method = string(c.job.Results[0].Method)
+	}
+	c.g.log.Info("job", "job", c.job.Job, "tenant", cmp.Or(c.job.Tenant, c.who.Tenant), "model", c.model, "outcome", outcome, "method", method,
+		"ms", took.Milliseconds())
+}
+
+// identity names the caller, without the key.
+func (c *call) identity() string {
+	who := "everybody"
+	if c.who.Tenant != "" {
+		who = "tenant " + c.who.Tenant
+	}
+	if c.who.sum != (Key{}).sum {
+		who += fmt.Sprintf(", key sha256:%x…", c.who.sum[:4])
+	}
+	return who + ", from " + c.r.RemoteAddr
+}
+
 // json answers with a value.
 func (c *call) json(status int, v any) error {
+	switch v := v.(type) {
+	case Answer:
+		c.job = v
+	case Submitted:
+		c.job = Answer{Job: v.Job, Status: v.Status}
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)

@@ -123,6 +123,7 @@ func (c *call) fail(err error) {
 		c.status = statusGone
 		return // nobody reads
 	}
+	c.failed = err
 	status, after := statusOf(err)
 	if after > 0 {
 		c.w.Header().Set("Retry-After", strconv.Itoa(after))

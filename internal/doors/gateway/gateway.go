@@ -19,6 +19,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/seal"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -65,6 +66,7 @@ type Config struct {
 	Limits  Limits
 	TLS     *tls.Config // of Serve; nil: HTTP without TLS
 	Log     *slog.Logger
+	Audit   *telemetry.Audit      // of changes; nil: none
 	Metrics prometheus.Registerer // gets the gateway's metrics, unless it is nil
 }
 
@@ -168,30 +170,34 @@ func (g *Gateway) Close() {
 // route is one operation.
 type route struct {
 	Method, Path string
-	Changes      bool // it changes something, or makes workers work
-	Body         bool // it takes one, read before the request takes its place
-	Open         bool // without a key as well
-	Stream       bool // it has no end of its own
+	Changes      bool   // it changes something, or makes workers work
+	Body         bool   // it takes one, read before the request takes its place
+	Open         bool   // without a key as well
+	Stream       bool   // it has no end of its own
+	Act          string // its action in the audit log; "": none
 	handle       func(*call) error
 }
+
+// inferPath is the path of questions.
+const inferPath = "/v1/infer"
 
 // routes are all operations. schemas/openapi.json has the same.
 func (g *Gateway) routes() []route {
 	return []route{
-		{Method: "POST", Path: "/v1/infer", Changes: true, Body: true, handle: g.infer},
+		{Method: "POST", Path: inferPath, Changes: true, Body: true, handle: g.infer},
 		{Method: "GET", Path: "/v1/jobs", handle: g.jobs},
 		{Method: "GET", Path: "/v1/jobs/{job}", handle: g.job},
-		{Method: "DELETE", Path: "/v1/jobs/{job}", Changes: true, handle: g.cancel},
+		{Method: "DELETE", Path: "/v1/jobs/{job}", Changes: true, Act: telemetry.ActCancel, handle: g.cancel},
 		{Method: "GET", Path: "/v1/jobs/{job}/events", Stream: true, handle: g.events},
 		{Method: "GET", Path: "/v1/jobs/{job}/model", handle: g.jobModel},
 		{Method: "GET", Path: "/v1/models", handle: g.modelList},
-		{Method: "POST", Path: "/v1/models", Changes: true, Body: true, handle: g.modelPost},
+		{Method: "POST", Path: "/v1/models", Changes: true, Body: true, Act: telemetry.ActPut, handle: g.modelPost},
 		{Method: "GET", Path: "/v1/models/{model}", handle: g.modelGet},
-		{Method: "PUT", Path: "/v1/models/{model}", Changes: true, Body: true, handle: g.modelPut},
-		{Method: "DELETE", Path: "/v1/models/{model}", Changes: true, handle: g.modelDelete},
+		{Method: "PUT", Path: "/v1/models/{model}", Changes: true, Body: true, Act: telemetry.ActName, handle: g.modelPut},
+		{Method: "DELETE", Path: "/v1/models/{model}", Changes: true, Act: telemetry.ActRemove, handle: g.modelDelete},
 		{Method: "GET", Path: "/v1/status", handle: g.status},
 		{Method: "GET", Path: "/v1/dead-letters", handle: g.deadLetters},
-		{Method: "POST", Path: "/v1/dead-letters/{job}/replay", Changes: true, handle: g.replay},
+		{Method: "POST", Path: "/v1/dead-letters/{job}/replay", Changes: true, Act: telemetry.ActReplay, handle: g.replay},
 		{Method: "GET", Path: "/openapi.json", Open: true, handle: g.openAPI},
 		{Method: "GET", Path: "/model.schema.json", Open: true, handle: g.schemaFile},
 		{Method: "GET", Path: "/result.schema.json", Open: true, handle: g.schemaFile},

@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -28,6 +29,9 @@ type JobLine struct {
 	Status    string `json:"status"`              // pending, ok, error, cancelled, deadline; answered: not said
 	Submitted int64  `json:"submitted,omitempty"` // Unix milliseconds; absent where the model is gone
 	Answered  int64  `json:"answered,omitempty"`  // Unix milliseconds
+
+	Model    string `json:"model,omitempty"`    // the digest of a registered one, or a size; absent: no header says it
+	Question string `json:"question,omitempty"` // that was asked; absent: no header says it
 
 	Glance *Glance `json:"glance,omitempty"` // where it was asked for
 
@@ -73,6 +77,11 @@ type place struct {
 // JobsOf returns the jobs in the streams of b, newest first, for one call without HTTP.
 func JobsOf(ctx context.Context, b *bus.Bus) ([]*JobLine, error) { return (&index{bus: b}).list(ctx) }
 
+// errNotTenants: streams are of all tenants together.
+var errNotTenants = refuse(http.StatusUnprocessableEntity, fault.Unsupported,
+	"a tenant's user of NATS may look at no stream and list no jobs: that takes the operator's user; "+
+		"a gateway with one lists a tenant's own jobs over HTTP, GET /v1/jobs with the tenant's key")
+
 // list returns the jobs, newest first. They are not changed any more.
 func (x *index) list(ctx context.Context) ([]*JobLine, error) {
 	x.mu.Lock()
@@ -81,8 +90,7 @@ func (x *index) list(ctx context.Context) ([]*JobLine, error) {
 		return x.sorted, nil
 	}
 	if x.bus.Owner() != "" {
-		return nil, refuse(http.StatusUnprocessableEntity, fault.Unsupported,
-			"a tenant's user of NATS may not list jobs: the gateway needs an operator's for that")
+		return nil, errNotTenants
 	}
 	if x.jobs == nil {
 		x.jobs = map[string]*JobLine{}
@@ -214,6 +222,7 @@ func (x *index) job(m jetstream.Msg, id string) *JobLine {
 func (x *index) modelStored(m jetstream.Msg, of message.Subject, sequence uint64, at int64) {
 	l := x.job(m, of.Job)
 	l.model, l.Submitted = sequence, at
+	l.describe(m.Headers())
 }
 
 // answerStored notes an answer, unless it is forged.
@@ -223,9 +232,16 @@ func (x *index) answerStored(m jetstream.Msg, of message.Subject, sequence uint6
 	}
 	l := x.job(m, of.Job)
 	l.answer, l.Answered = sequence, at
+	l.describe(m.Headers())
 	if l.Status = m.Headers().Get(message.HeaderStatus); l.Status == "" {
 		l.Status = StatusAnswered
 	}
+}
+
+// describe takes the description of the request from the headers of a model or an answer.
+func (l *JobLine) describe(h nats.Header) {
+	about := message.AboutIn(h)
+	l.Model, l.Question = cmp.Or(about.Model, l.Model), cmp.Or(about.Question, l.Question)
 }
 
 // Jobs is a page of a list of jobs, newest first.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,6 +52,7 @@ func (c *call) modelOf(ctx context.Context, in *Infer, request *wire.Request) (*
 		return nil, err
 	}
 	request.Model = of.Model
+	c.model = fmt.Sprintf("%d variables", len(m.Domains))
 	return m.Labels()
 }
 
@@ -79,7 +81,7 @@ func (c *call) registered(ctx context.Context, name string, request *wire.Reques
 	if err != nil {
 		return nil, err
 	}
-	request.ModelDigest = digest
+	request.ModelDigest, c.model = digest, digest
 	key := c.who.Tenant + "." + digest
 	if l, ok := c.g.known.Get(key); ok {
 		return l, nil
@@ -256,6 +258,7 @@ func (g *Gateway) modelPost(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.what = m.Digest
 	c.w.Header().Set("Location", "/v1/models/"+m.Digest)
 	return c.json(http.StatusCreated, m)
 }
@@ -278,6 +281,7 @@ func (g *Gateway) modelPut(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.what = v.String() + " " + v.Digest
 	return c.json(http.StatusOK, Model{Name: v.Name, Version: v.Version, By: v.By, Digest: v.Digest, Owner: v.Owner})
 }
 

@@ -15,8 +15,10 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Status is how the service is.
@@ -78,9 +80,46 @@ type watcher struct {
 // statusEvery is for how long a status is as it was.
 const statusEvery = time.Second
 
-// StatusOf returns the state of the service behind b, for one call without HTTP.
-func StatusOf(ctx context.Context, b *bus.Bus, log *slog.Logger) (Status, error) {
-	return new(watcher).status(ctx, b, log)
+// StatusOf returns the state of the service behind b, for one call without HTTP. It listens for so long to workers that say that they are
+// there; 0: their number is not known. A tenant's user may not look.
+func StatusOf(ctx context.Context, b *bus.Bus, log *slog.Logger, listen time.Duration) (Status, error) {
+	if b.Owner() != "" {
+		return Status{}, errNotTenants
+	}
+	var r roll
+	if listen > 0 {
+		if err := r.listen(b.NC); err != nil {
+			return Status{}, err
+		}
+		defer r.rest()
+	}
+	s, err := new(watcher).status(ctx, b, log)
+	if err != nil || listen == 0 {
+		return s, err
+	}
+	select {
+	case <-ctx.Done():
+		return s, ctx.Err()
+	case <-time.After(listen):
+	}
+	s.Stages = r.add(s.Stages, time.Now())
+	return s, nil
+}
+
+// AnsweredSince returns the number of answers that were stored since a time. It makes a consumer for a moment, as operators may.
+func AnsweredSince(ctx context.Context, b *bus.Bus, since time.Time) (uint64, error) {
+	consumer, err := b.JS.CreateConsumer(ctx, bus.StreamAnswer, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since, AckPolicy: jetstream.AckNonePolicy, HeadersOnly: true,
+		InactiveThreshold: time.Minute, MemoryStorage: true, Replicas: 1,
+	})
+	if err != nil {
+		return 0, fault.New(fault.Infrastructure, "status: stream %s: %w", bus.StreamAnswer, err)
+	}
+	info := consumer.CachedInfo()
+	if err := b.JS.DeleteConsumer(ctx, bus.StreamAnswer, info.Name); err != nil {
+		return 0, fault.New(fault.Infrastructure, "status: stream %s: %w", bus.StreamAnswer, err)
+	}
+	return info.NumPending, nil
 }
 
 // status answers with how the service is.

@@ -2,6 +2,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,11 +12,13 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/basetensor/basetensor/internal/base/fair"
+	"github.com/basetensor/basetensor/internal/doors/access"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
@@ -24,6 +27,7 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/redact"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/internal/queue/tracing/export"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -44,6 +48,7 @@ type flags struct {
 	ChunkFlops   float64       `help:"About how many operations a task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
 	MemoryLimit  config.Size   `help:"${memory_limit_help}" placeholder:"SIZE"`
 	Tenants      string        `help:"${tenants_help}" placeholder:"FILE"`
+	Audit        string        `help:"${audit_help}" placeholder:"FILE"`
 	AnswersSeed  string        `help:"File with the seed that signs answers (SA…), one of --answers-key." placeholder:"FILE"`
 	Drain        time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"${drain}"`
 	Ceiling      time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"${ceiling}"`
@@ -55,6 +60,7 @@ type flags struct {
 var helpTexts = kong.Vars{
 	"memory_limit_help": "What this process may take, everything included: messages wait until there is room for what they take. " +
 		"Without it GOMEMLIMIT, or the limit of the cgroup.",
+	"audit_help":   "File to which a line is appended for all that tenants and clients register and cancel; else the log has it.",
 	"tenants_help": "JSON file of classes of tenants and what their jobs may take; without it one class has the defaults.",
 	"memory_help":  "Most memory for the tables of one message, whatever the request allows; without it the request decides.",
 	"overdue_help": "How long a message may be worked on after its ceiling, deadline, cancellation or the end of the drain. " +
@@ -73,6 +79,7 @@ var onlyOf = map[string][]string{
 	"threads":       {query.StageContract},
 	"memory":        {query.StageContract},
 	"answers-seed":  {query.StageAggregate},
+	"audit":         {query.StageReparam},
 }
 
 // matters hides the flags that change nothing in a stage.
@@ -116,8 +123,12 @@ func Main(stage string, description string) int {
 func run(ctx context.Context, stage string, description string, args []string, stdout, stderr io.Writer) int {
 	var f flags
 	exited := false
-	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true },
-		kong.Name(stage), kong.Description(description), concurrency(stage), defaults(), helpTexts, matters(stage))
+	parse := func(f *flags, out, log io.Writer) error {
+		_, err := config.Parse(f, args, out, log, func(int) { exited = true },
+			kong.Name(stage), kong.Description(description), concurrency(stage), defaults(), helpTexts, matters(stage))
+		return err
+	}
+	err := parse(&f, stdout, stderr)
 	if exited {
 		return config.ExitOK
 	}
@@ -125,10 +136,23 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		fmt.Fprintf(stderr, "%s: %s (--help shows the settings)\n", stage, config.Message(err))
 		return config.ExitCode(err)
 	}
-	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", stage)
+	logger, adjust := telemetry.Adjustable(stderr, f.LogLevel, f.LogFormat)
+	logger = logger.With("worker", stage)
 	metrics := metrics.New(stage)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	role, _ := access.Find(stage)
+	url, user := bus.Server(f.NATS, f.AsNATS.Context), f.AsNATS.Identity(f.NATS)
+	refusals := &refusals{role: role, user: user, end: end}
+	go f.reload(ctx, func() (now flags, err error) {
+		err = parse(&now, io.Discard, io.Discard)
+		return now, err
+	}, adjust, logger)
+	logger.Info("starting", "server", redact.URL(url), "user", user, "version", telemetry.ThisBuild().String(),
+		"lanes", workers.Settings{Lanes: f.Lanes}.Served())
 	if f.HTTP != "" {
-		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready, metrics.Room, metrics.Outdated)
+		ready := func() error { return cmp.Or(refusals.err(), metrics.Ready()) }
+		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), ready, metrics.Room, metrics.Outdated)
 		if err != nil {
 			logger.Error("cannot serve metrics and health", "error", err)
 			return config.ExitInfrastructure
@@ -154,14 +178,20 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		logger.Error("cannot start", "error", err)
 		return config.ExitCode(err)
 	}
+	audit, err := telemetry.OpenAudit(f.Audit, logger)
+	if err != nil {
+		logger.Error("cannot start", "error", err)
+		return config.ExitCode(err)
+	}
 	nc, api, store, err := f.dial(stage, logger)
 	if err != nil {
 		logger.Error("cannot start", "error", err)
 		return config.ExitCode(err)
 	}
 	defer nc.Close()
-	ctx, hang := context.WithCancelCause(ctx)
-	defer hang(nil)
+	refusals.inbox = cmp.Or(nc.Opts.InboxPrefix, strings.TrimSuffix(nats.InboxPrefix, ".")) + "."
+	refusals.api = cmp.Or(strings.TrimSuffix(api, "."), strings.TrimSuffix(usualAPI, ".")) + "."
+	refusals.watch(nc)
 	err = service.Run(ctx, configure(service.Config{
 		NC:           nc,
 		API:          api,
@@ -181,15 +211,21 @@ func run(ctx context.Context, stage string, description string, args []string, s
 			Threads:     f.Threads,
 			Memory:      int64(f.Memory),
 			ChunkFlops:  f.ChunkFlops,
+			Audit:       audit,
 			Tenants:     tenants,
 			MemoryLimit: admission.LimitProcess(int64(f.MemoryLimit)),
-			Options:     hop.Options{Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) }},
+			Options:     hop.Options{Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { end(e) }},
 		},
 	}), stage)
 	var hung *hop.HungError
 	if errors.As(context.Cause(ctx), &hung) { // only the end of the process ends its computation
 		logger.Error("stopped, to be started again", "error", hung)
 		return config.ExitCode(hung)
+	}
+	var denied *refusedError
+	if errors.As(context.Cause(ctx), &denied) {
+		logger.Error("stopped", "error", denied)
+		return config.ExitCode(denied)
 	}
 	if err != nil && ctx.Err() == nil {
 		logger.Error("stopped", "error", err)

@@ -143,6 +143,7 @@ func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err 
 		Data:    b,
 	}
 	m.Header[message.HeaderStatus] = []string{a.Status}
+	aboutOf(ctx).Into(m.Header)
 	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
 
 	if a.Status == wire.StatusOK {
@@ -157,7 +158,7 @@ func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err 
 		return l.store(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
 	}
 	if err == nil && first == nil {
-		l.tell(ctx, a, asked)
+		l.tell(ctx, a, asked, len(b))
 		l.Retire(ctx, a)
 	}
 	if err != nil || first == nil {
@@ -285,6 +286,7 @@ func (l *Jobs) End(
 			Data:    b,
 		}
 		tracing.Into(msg.Header, trace.SpanContextFromContext(ctx))
+		aboutOf(ctx).Into(msg.Header)
 		_, err = l.Bus.Once(ctx, bus.StreamControl, msg)
 		return err
 	}

@@ -2,6 +2,7 @@ package hop
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/tracing"
@@ -18,6 +19,7 @@ type Ended struct {
 	Took    time.Duration // since its model was stored
 	Timed   bool          // it is known when that was
 	Results []query.Result
+	Bytes   int    // of the answer
 	Trace   string // id of the trace; "" where nobody records one
 }
 
@@ -72,15 +74,24 @@ func outcomeOf(a *wire.Answer) string {
 	return OutcomePartly
 }
 
-// tell tells that this process stored an answer, of a job whose model was stored at that time.
-func (l *Jobs) tell(ctx context.Context, a *wire.Answer, asked time.Time) {
-	l.Metrics.Answered(Ended{
+// tell logs and counts that this process stored an answer of so many bytes, of a job whose model was stored at that time.
+func (l *Jobs) tell(ctx context.Context, a *wire.Answer, asked time.Time, bytes int) {
+	e := Ended{
 		Tenant:  a.Tenant,
 		Method:  methodOf(a.Results),
 		Outcome: outcomeOf(a),
 		Took:    max(0, time.Since(asked)),
 		Timed:   !asked.IsZero(),
 		Results: a.Results,
+		Bytes:   bytes,
 		Trace:   tracing.ID(trace.SpanContextFromContext(ctx)),
-	})
+	}
+	l.Metrics.Answered(e)
+	ms := int64(-1) // not known
+	if e.Timed {
+		ms = e.Took.Milliseconds()
+	}
+	about := aboutOf(ctx)
+	l.Log.LogAttrs(ctx, slog.LevelInfo, "job", slog.String("job", a.Job), slog.String("tenant", a.Tenant), slog.String("model", about.Model),
+		slog.String("question", about.Question), slog.String("outcome", e.Outcome), slog.String("method", e.Method), slog.Int64("ms", ms))
 }

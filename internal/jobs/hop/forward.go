@@ -24,6 +24,7 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 
 	h := message.Headers(m, d.Subject.Job, d.Digest, d.Tenant)
 	d.carry(h)
+	d.about().Into(h)
 	if d.stamp != "" {
 		h[message.HeaderWork] = []string{d.stamp}
 	}

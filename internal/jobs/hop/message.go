@@ -34,13 +34,14 @@ type Message struct {
 
 	Digest  string // of the request, as soon as it is known
 	Tenant  string
-	Queries int         // number of the request's queries, 0 if it is not known
-	Broken  bool        // the message could not be decoded, or contradicts its subject
-	Silent  bool        // an error of the message does not end the job
-	Flops   float64     // of the work that was done, as they were expected
-	span    trace.Span  // of the work; nil where nobody records it
-	trace   nats.Header // has the trace in place of Raw's headers; may be nil
-	stamp   string      // costs of messages at this stage and those before, for the outputs' headers
+	About   message.About // of the request, in the stage that reads it
+	Queries int           // number of the request's queries, 0 if it is not known
+	Broken  bool          // the message could not be decoded, or contradicts its subject
+	Silent  bool          // an error of the message does not end the job
+	Flops   float64       // of the work that was done, as they were expected
+	span    trace.Span    // of the work; nil where nobody records it
+	trace   nats.Header   // has the trace in place of Raw's headers; may be nil
+	stamp   string        // costs of messages at this stage and those before, for the outputs' headers
 }
 
 // Decode decodes the payload into m. A payload that cannot be decoded is the sender's error, and is

@@ -12,6 +12,8 @@ type Work struct {
 	Waited  time.Duration // from when the stream stored it to its delivery; of a first delivery
 	First   bool          // this was its first delivery
 	Took    time.Duration // from its delivery until its output was stored
+	Tenant  string        // whose work it was
+	Bytes   int           // of the message
 	Flops   float64       // as they were expected, of work that came to an end
 	Charged float64       // seconds of this process, see Meter
 	Trace   string        // id of the trace; "" where nobody records one
@@ -63,6 +65,8 @@ func (m *metered) end(began time.Time, worked bool) {
 		Waited:  m.waited,
 		First:   m.d.Attempt == 1,
 		Took:    time.Since(began),
+		Tenant:  m.d.Tenant,
+		Bytes:   len(m.d.Raw.Data),
 		Flops:   flops,
 		Charged: m.l.Meter.end(m.begun, flops, worked),
 		Trace:   m.d.traceID(),

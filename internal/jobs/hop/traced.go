@@ -18,8 +18,9 @@ const (
 	spanAnswer = "answer"
 )
 
-// follow returns ctx with the trace that a message belongs to, and begins a span of proper work.
+// follow returns ctx with the description and the trace that a message belongs to, and begins a span of proper work.
 func (l *Loop) follow(ctx context.Context, d *Message, in *Intake) context.Context {
+	ctx = withAbout(ctx, d)
 	if l.Tracer == nil {
 		return ctx
 	}
@@ -99,8 +100,9 @@ func (d *Message) traceID() string {
 	return tracing.ID(d.span.SpanContext())
 }
 
-// within returns ctx with the span of the work on a message.
+// within returns ctx with the description and the span of the work on a message.
 func (d *Message) within(ctx context.Context) context.Context {
+	ctx = withAbout(ctx, d)
 	if d.span == nil {
 		return ctx
 	}

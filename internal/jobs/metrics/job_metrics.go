@@ -124,8 +124,12 @@ func (m *Metrics) Worked(stage string, w hop.Work) {
 	if m == nil {
 		return
 	}
-	if stage == streams.Priced {
+	switch stage {
+	case streams.Priced:
 		m.jobs.flops.WithLabelValues(stage).Add(w.Flops)
+		m.usage.flops.WithLabelValues(m.usage.label(w.Tenant)).Add(w.Flops)
+	case query.StageReparam:
+		m.usage.bytes.WithLabelValues(m.usage.label(w.Tenant)).Add(float64(w.Bytes))
 	}
 	m.jobs.busy.WithLabelValues(stage).Add(w.Charged)
 	observe(m.jobs.work.WithLabelValues(stage), w.Took.Seconds(), w.Trace)
@@ -149,6 +153,9 @@ func (m *Metrics) Answered(e hop.Ended) {
 	if e.Timed {
 		observe(m.jobs.job.WithLabelValues(e.Method, e.Outcome, class), e.Took.Seconds(), e.Trace)
 	}
+	tenant := m.usage.label(e.Tenant)
+	m.usage.jobs.WithLabelValues(tenant).Inc()
+	m.usage.bytes.WithLabelValues(tenant).Add(float64(e.Bytes))
 	for i := range e.Results {
 		m.jobs.result(&e.Results[i], e.Trace)
 	}

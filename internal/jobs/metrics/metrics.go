@@ -49,6 +49,7 @@ type Metrics struct {
 	rooms      roomMetrics
 	loads      loadMetrics
 	jobs       *jobMetrics
+	usage      *usage
 
 	mu     sync.Mutex
 	ready  []func() error // under mu
@@ -75,7 +76,8 @@ func New(stages ...string) *Metrics {
 			"Handlers that were given up because they did not return after their context had ended.",
 			"stage",
 		),
-		jobs: newJobMetrics(),
+		jobs:  newJobMetrics(),
+		usage: newUsage(),
 		forged: newCounter(
 			"forged_total",
 			"Messages of workers that no worker signed, or for another subject or time.", "kind",
@@ -118,6 +120,7 @@ func New(stages ...string) *Metrics {
 	)
 
 	m.jobs.register(m.registry)
+	m.usage.register(m.registry)
 
 	if len(stages) == 0 {
 		stages = stage.Names()

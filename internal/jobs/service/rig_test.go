@@ -183,7 +183,10 @@ func (r *rig) run(c config, stages ...string) (stop, kill func()) {
 		nc, _, err = bus.Connect(r.url, "worker", logger())
 	}
 	r.must(err)
-	c.NC, c.Logger = nc, logger()
+	c.NC = nc
+	if c.Logger == nil {
+		c.Logger = logger()
+	}
 	if r.redis && c.Redis == "" {
 		c.RedisClient, c.RedisTimeout = connect.RedisWithin(r.stack.DialRedis), cmp.Or(c.RedisTimeout, connect.OwnRedisTimeout)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/pull"
 	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -38,13 +39,22 @@ type Settings struct {
 	ChunkFlops  float64 // operations that learn-worker gives one task, about; 0: some 100 ms of one core
 	MemoryLimit int64   // bytes of this process; 0: any number
 
-	Tenants    *admission.File // limits of their jobs; nil: none
-	SweepAfter time.Duration   // the age at which a job without answer is looked after; negative: never
+	Audit      *telemetry.Audit // of models, names and cancellations of tenants and clients; nil: none
+	Tenants    *admission.File  // limits of their jobs; nil: none
+	SweepAfter time.Duration    // the age at which a job without answer is looked after; negative: never
 	hop.Options
 
 	Arithmetic *Arithmetic // of contract-worker, in tests; nil: this processor's
 	// Replan changes the settings of learn-worker's plans, in tests; nil: the job's settings.
 	Replan func(query.Settings) query.Settings
+}
+
+// Served says which lanes are served, for people.
+func (s Settings) Served() string {
+	if len(s.Lanes) == 0 {
+		return "all"
+	}
+	return fmt.Sprint(s.Lanes)
 }
 
 // Host has the resources that the stages of one process share.

@@ -9,11 +9,13 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -125,6 +127,32 @@ func (s *service) store(r *nats.Msg, subject string) {
 		return
 	}
 	r.Respond(reply.Data)
+	s.note(subject, reply.Data)
+}
+
+// note records a user's message that was stored, by the stream's reply: a registered model, a name, a cancellation.
+func (s *service) note(subject string, reply []byte) {
+	var said struct{ Error *jetstream.APIError }
+	if json.Unmarshal(reply, &said) != nil || said.Error != nil {
+		return
+	}
+	owner, _ := bus.OwnerOn(subject)
+	who := "a client"
+	if owner != "" {
+		who = "tenant " + owner
+	}
+	action, what := "", subject[strings.LastIndexByte(subject, '.')+1:]
+	switch message.KindOf(subject) {
+	case message.KindGraph:
+		if action = telemetry.ActPut; bus.IsAlias(what) {
+			action = telemetry.ActName
+		}
+	case message.KindCancel:
+		action, what = telemetry.ActCancel, strings.TrimPrefix(subject, wire.CancelSubject(""))
+	default:
+		return
+	}
+	s.audit.Note(who, action, what, nil)
 }
 
 // enter takes the place of a request in the backlog of its lane, which must be that of its owner, if it has one.

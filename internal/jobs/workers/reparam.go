@@ -113,6 +113,7 @@ func identify(d *hop.Message, m *wire.Request) error {
 	d.Digest = digest
 	d.Tenant = message.TenantOf(m.Job, m.Tenant)
 	d.Queries = len(m.Queries)
+	d.About = message.AboutOf(m)
 	if lane := wire.Lane(d.Tenant); lane != d.Subject.Lane {
 		return d.Mismatch("lane", lane, d.Subject.Lane)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/seal"
 	"github.com/basetensor/basetensor/internal/queue/submit"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -44,6 +45,7 @@ const (
 type service struct {
 	*hop.Loop
 	metrics  *metrics.Metrics
+	audit    *telemetry.Audit
 	jobs     *submit.Submitter
 	models   *bus.Room
 	slots    shares.Room // requests for an answer that wait
@@ -63,6 +65,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 	s := &service{
 		Loop:     w.Loop,
 		metrics:  w.host.Metrics,
+		audit:    w.host.Audit,
 		jobs:     submit.On(w.Bus),
 		models:   w.Bus.ModelRoom(),
 		slots:    shares.Room{Most: int64(w.host.Requests)},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -189,6 +190,9 @@ func (w *sums) finish(
 	ctx context.Context, partials []*message.Partial, began time.Time, results []query.Result,
 ) error {
 	first := partials[0]
+	if first.Header != nil {
+		ctx = hop.WithHeaders(ctx, first.Header)
+	}
 	ctx, span := w.summing(ctx, partials)
 	defer span.End()
 

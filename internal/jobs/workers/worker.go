@@ -52,7 +52,7 @@ func (w *Worker) Run() error {
 		g.Go(func() error { return run(ctx) })
 	}
 
-	w.loop.Log.Info("running", "lanes", w.host.Lanes)
+	w.loop.Log.Info("running", "lanes", w.host.Served(), "nats-server", w.loop.Bus.NC.ConnectedServerVersion())
 	return g.Wait()
 }
 
@@ -94,6 +94,9 @@ func (w *Worker) Ready() error {
 	ctx, cancel := context.WithTimeout(w.loop.Hard, 2*time.Second)
 	defer cancel()
 
+	if err := w.loop.Bus.Trusted(); err != nil {
+		return err
+	}
 	if err := w.loop.Bus.Storage(); err != nil {
 		return err
 	}

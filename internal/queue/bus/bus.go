@@ -90,6 +90,8 @@ type (
 	believer struct {
 		asker
 		guard Guard // set before anything else is done
+
+		heard, doubted atomic.Int64 // delivered internal messages that keys here verify, and that none does
 	}
 
 	// reader reads stored messages that are genuine.

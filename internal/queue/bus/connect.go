@@ -76,12 +76,14 @@ func dialContext(name string, options []nats.Option) (nc *nats.Conn, api string,
 	return nc, "", nil
 }
 
-// Connect is Dial as workers need it: it reconnects without end, and logs that. log may be nil. The options carry its credentials.
+// Connect is Dial as workers need it: it reconnects without end, and logs that and the server's errors. log may be nil. The
+// options carry its credentials.
 func Connect(url, name string, log *slog.Logger, options ...nats.Option) (nc *nats.Conn, api string, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 
+	var trouble Trouble
 	options = append(options,
 		nats.Name(name),
 		nats.MaxReconnects(-1),
@@ -89,13 +91,15 @@ func Connect(url, name string, log *slog.Logger, options ...nats.Option) (nc *na
 		nats.PingInterval(pingEvery),
 		nats.MaxPingsOutstanding(mostPings),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			log.Warn("disconnected from NATS", "error", redact.Error(err, url))
+			if err != nil { // else this process closed it
+				log.Warn("disconnected from NATS", "error", redact.Error(err, url))
+			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			log.Info("reconnected to NATS", "url", redact.URL(nc.ConnectedUrl()))
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			log.Warn("NATS", "error", redact.Error(err, url))
+			trouble.Warn(log, "NATS", "error", redact.Error(err, url))
 		}),
 	)
 	nc, api, err = Dial(url, options...)

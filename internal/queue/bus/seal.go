@@ -97,6 +97,31 @@ func (b *believer) Verifies() bool { return b.guard.Keys != nil || b.guard.Answe
 // Believed is Genuine for a delivered message. A message that is not sound may have been damaged on its way, so it
 // is fetched again. If the stored bytes are sound, d takes them. A client's message is believed in any case: Intact tells.
 func (b *believer) Believed(ctx context.Context, d *Delivered) bool {
+	believed := b.believes(ctx, d)
+	switch {
+	case b.guard.Keys == nil || !message.Internal(message.KindOf(d.Subject)):
+	case believed:
+		b.heard.Add(1)
+	default:
+		b.doubted.Add(1)
+	}
+	return believed
+}
+
+// doubtsMatter is the number of messages that do not verify from which on the keys of this process are to blame, if none verifies.
+const doubtsMatter = 3
+
+// Trusted returns nil, or an error if none of the messages that came from other workers verifies by the keys here.
+func (b *believer) Trusted() error {
+	if n := b.doubted.Load(); n >= doubtsMatter && b.heard.Load() == 0 {
+		return fault.New(fault.Infrastructure,
+			"bus: none of the %d messages of other workers is signed by a key of --message-keys: do they have the same file?", n)
+	}
+	return nil
+}
+
+// believes is Believed, uncounted.
+func (b *believer) believes(ctx context.Context, d *Delivered) bool {
 	sound := b.sound(d.Subject, d.Header, d.Data)
 	if sound && (b.guard.Keys != nil && message.Internal(message.KindOf(d.Subject)) || len(d.Header[wire.HeaderSum]) > 0) {
 		return true

@@ -6,6 +6,7 @@ package connect
 import (
 	"errors"
 	"fmt"
+	neturl "net/url"
 	"os"
 	"strings"
 
@@ -40,6 +41,35 @@ func (n NATS) Job(name string) string {
 		return n.Tenant + "." + name
 	}
 	return name
+}
+
+// Identity names the user of a process, without secrets: the kind of its credentials, and the public key or the name.
+func (n NATS) Identity(url string) string {
+	switch {
+	case n.Creds != "":
+		return "credentials " + n.Creds
+	case n.NKey != "":
+		if pair, err := userOf(n.NKey, ""); err == nil {
+			if public, err := pair.PublicKey(); err == nil {
+				return "nkey " + public
+			}
+		}
+		return "nkey " + n.NKey
+	case n.User != "":
+		return n.User
+	case n.TokenFile != "":
+		return "token " + n.TokenFile
+	case n.Context != "":
+		return "context " + n.Context
+	}
+	server, _, _ := strings.Cut(url, ",")
+	if at, err := neturl.Parse(server); err == nil && at.User != nil {
+		if _, both := at.User.Password(); both {
+			return at.User.Username()
+		}
+		return "token of the URL"
+	}
+	return "none"
 }
 
 // Options returns the options of nats.Connect. Errors are fault.BadInput, name the flag and its

@@ -70,6 +70,7 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 		Header:  message.Headers(&m, m.Job, digest, m.Tenant),
 		Data:    b,
 	}
+	message.AboutOf(&m).Into(msg.Header)
 	trace(msg.Header)
 	earlier, err := s.bus.OnceUnder(ctx, bus.StreamModel, msg, message.AnyLane(m.Job))
 	if owned && errors.Is(err, bus.ErrFull) && s.stored(ctx, m.Job) {

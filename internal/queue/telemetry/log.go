@@ -13,15 +13,26 @@ import (
 // above level ("debug", "info", "warn", "error"; anything else is info) to w. Its output has no
 // password of a URL, even if an error quotes one.
 func Logger(w io.Writer, level, format string) *slog.Logger {
-	var least slog.Level
-	if err := least.UnmarshalText([]byte(level)); err != nil {
-		least = slog.LevelInfo
+	logger, _ := Adjustable(w, level, format)
+	return logger
+}
+
+// Adjustable is Logger, with the function that changes its level.
+func Adjustable(w io.Writer, level, format string) (logger *slog.Logger, adjust func(level string)) {
+	least := &slog.LevelVar{}
+	adjust = func(level string) {
+		var l slog.Level
+		if err := l.UnmarshalText([]byte(level)); err != nil {
+			l = slog.LevelInfo
+		}
+		least.Set(l)
 	}
+	adjust(level)
 	options := &slog.HandlerOptions{Level: least, ReplaceAttr: withoutSecrets}
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		return slog.New(slog.NewJSONHandler(w, options)), adjust
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return slog.New(slog.NewTextHandler(w, options)), adjust
 }
 
 // withoutSecrets takes the passwords of URLs out of texts, errors and all other printed values.

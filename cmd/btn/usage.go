@@ -1,0 +1,119 @@
+package main
+
+// The usage of tenants, from the metrics of the workers.
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// usageCmd adds up the usage of tenants over processes.
+type usageCmd struct {
+	URL  []string `arg:"" help:"Addresses of the metrics, http://HOST:PORT, of all workers: each counts its own work." placeholder:"URL"`
+	JSON bool     `name:"json" help:"One JSON object per tenant."`
+}
+
+// tenantUsage is the usage of a tenant since the processes began.
+type tenantUsage struct {
+	Tenant string  `json:"tenant"`
+	Jobs   float64 `json:"jobs"`
+	Flops  float64 `json:"flops"`
+	Bytes  float64 `json:"bytes"`
+}
+
+// Bounds of the reading of metrics.
+const (
+	usageWithin = 10 * time.Second
+	mostMetrics = 32 << 20 // bytes of a process
+)
+
+// Run prints a line per tenant, those with the most flops first.
+func (c *usageCmd) Run(ctx context.Context, t *console.Terminal) error {
+	ctx, cancel := context.WithTimeout(ctx, usageWithin)
+	defer cancel()
+	all := map[string]*tenantUsage{}
+	for _, url := range c.URL {
+		if err := addUsage(ctx, url, all); err != nil {
+			return err
+		}
+	}
+	sorted := slices.SortedFunc(maps.Values(all), func(a, b *tenantUsage) int {
+		return cmp.Or(cmp.Compare(b.Flops, a.Flops), cmp.Compare(b.Jobs, a.Jobs), strings.Compare(a.Tenant, b.Tenant))
+	})
+	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
+	if !c.JSON {
+		fmt.Fprintln(w, "tenant\tjobs\tflops\tbytes")
+	}
+	for _, u := range sorted {
+		if c.JSON {
+			if err := json.NewEncoder(w).Encode(u); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%.0f\t%.3g\t%s\n", u.Tenant, u.Jobs, u.Flops, config.FormatBytes(u.Bytes))
+	}
+	return w.Flush()
+}
+
+// addUsage adds the usage that a process tells.
+func addUsage(ctx context.Context, url string, all map[string]*tenantUsage) error {
+	if !strings.Contains(url, "://") {
+		url = "http://" + url
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/metrics", nil)
+	if err != nil {
+		return fault.New(fault.BadInput, "usage: %w", err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return fault.New(fault.Infrastructure, "usage: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fault.New(fault.Infrastructure, "usage: %s: %s", r.URL, response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(io.LimitReader(response.Body, mostMetrics))
+	if err != nil {
+		return fault.New(fault.Infrastructure, "usage: %s: %w", r.URL, err)
+	}
+	if families["basetensor_build_info"] == nil {
+		return fault.New(fault.BadInput, "usage: %s shows no metrics of basetensor: is it the --http of a worker?", r.URL)
+	}
+	for name, add := range map[string]func(*tenantUsage, float64){
+		"basetensor_tenant_jobs_total":  func(u *tenantUsage, n float64) { u.Jobs += n },
+		"basetensor_tenant_flops_total": func(u *tenantUsage, n float64) { u.Flops += n },
+		"basetensor_tenant_bytes_total": func(u *tenantUsage, n float64) { u.Bytes += n },
+	} {
+		for _, series := range families[name].GetMetric() {
+			for _, l := range series.GetLabel() {
+				if l.GetName() != "tenant" {
+					continue
+				}
+				u := all[l.GetValue()]
+				if u == nil {
+					u = &tenantUsage{Tenant: l.GetValue()}
+					all[l.GetValue()] = u
+				}
+				add(u, series.GetCounter().GetValue())
+			}
+		}
+	}
+	return nil
+}

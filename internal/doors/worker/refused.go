@@ -1,0 +1,97 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+)
+
+// refusals watch the server's refusals to a worker's user. Where it refuses a subject without which the stage can do nothing the worker
+// ends; a subject that some messages need leaves it working, and not ready until it connects again. Any other one was
+// chosen by somebody else, for a reply.
+type refusals struct {
+	role   access.Role
+	inbox  string // where its replies come, with a dot at its end
+	api    string // prefix of JetStream's subjects, with a dot at its end
+	user   string
+	end    func(error) // ends the worker
+	mu     sync.Mutex
+	reason error // under mu
+}
+
+// refused is the server's word on a subject.
+var refused = regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "(\S+)"`)
+
+// usualAPI is the prefix of JetStream's subjects in roles.
+const usualAPI = "$JS.API."
+
+// watch has r hear the errors of a connection, after the handler that hears them already.
+func (r *refusals) watch(nc *nats.Conn) {
+	before := nc.ErrorHandler()
+	nc.SetErrorHandler(func(nc *nats.Conn, s *nats.Subscription, err error) {
+		before(nc, s, err)
+		r.hear(err)
+	})
+	again := nc.ReconnectHandler()
+	nc.SetReconnectHandler(func(nc *nats.Conn) {
+		r.mu.Lock()
+		r.reason = nil
+		r.mu.Unlock()
+		again(nc)
+	})
+}
+
+// hear takes an error of the connection.
+func (r *refusals) hear(err error) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return
+	}
+	parts := refused.FindStringSubmatch(err.Error())
+	if parts == nil {
+		return
+	}
+	subject := parts[2]
+	verb, needed, always := "publish on", false, false
+	if parts[1] == "Publish" {
+		known := subject
+		if rest, ok := strings.CutPrefix(subject, r.api); ok {
+			known = usualAPI + rest
+		}
+		needed, always = r.role.NeedsToPublish(known)
+	} else {
+		verb, always = "subscribe to", strings.HasPrefix(subject, r.inbox) || r.role.NeedsToHear(subject)
+		needed = always
+	}
+	if !needed {
+		return
+	}
+	reason := fault.New(fault.Infrastructure, "the server says that this user (%s) may not %s %s: "+
+		"it needs the permissions of %s, which btn keys writes", r.user, verb, subject, r.role.Name)
+	r.mu.Lock()
+	if r.reason == nil {
+		r.reason = reason
+	}
+	r.mu.Unlock()
+	if always {
+		r.end(&refusedError{reason})
+	}
+}
+
+// err returns the refusal of a right that some messages need, or nil.
+func (r *refusals) err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reason
+}
+
+// refusedError ends a worker.
+type refusedError struct{ reason error }
+
+func (e *refusedError) Error() string { return fmt.Sprint(e.reason) }
+func (e *refusedError) Unwrap() error { return e.reason }

@@ -1,0 +1,36 @@
+package hop
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/queue/message"
+)
+
+// aboutKey is the key of a context's message.
+type aboutKey struct{}
+
+// withAbout returns ctx with the message that is worked on, whose description the outputs and the answer get.
+func withAbout(ctx context.Context, d *Message) context.Context {
+	return context.WithValue(ctx, aboutKey{}, d)
+}
+
+// WithHeaders returns ctx with the description in a message's headers, for an answer that follows from that message.
+func WithHeaders(ctx context.Context, h map[string][]string) context.Context {
+	return withAbout(ctx, &Message{About: message.AboutIn(h)})
+}
+
+// aboutOf returns the description of the request that ctx belongs to, as far as it is known.
+func aboutOf(ctx context.Context) message.About {
+	if d, ok := ctx.Value(aboutKey{}).(*Message); ok {
+		return d.about()
+	}
+	return message.About{}
+}
+
+// about returns the description of the request of a message: the stage's own, where it has read the request, or the one in the headers.
+func (d *Message) about() message.About {
+	if d.About == (message.About{}) && d.Raw != nil {
+		return message.AboutIn(d.Raw.Header)
+	}
+	return d.About
+}
