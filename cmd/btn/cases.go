@@ -24,8 +24,8 @@ type casesCmd struct {
 	placeFlags
 	Target  []string `help:"${cases_target}" placeholder:"V,V"`
 	Output  string   `short:"o" help:"${cases_output}" placeholder:"FILE"`
-	ID      []string `name:"id" help:"Columns that are carried over." placeholder:"COLUMN"`
-	Ignore  []string `help:"Columns that are left out." placeholder:"COLUMN"`
+	ID      []string `name:"id" help:"Columns to copy to the output." placeholder:"COLUMN"`
+	Ignore  []string `help:"Columns to ignore." placeholder:"COLUMN"`
 	Missing []string `help:"${cases_missing}" placeholder:"WORD"`
 	Weight  string   `help:"${cases_weight}" placeholder:"COLUMN"`
 }
