@@ -21,7 +21,7 @@ import (
 type askCmd struct {
 	answering
 	About      string   `arg:"" name:"variable" help:"The variable to find out about."`
-	Candidates []string `help:"Variables that can be observed, separated by commas. Without it all that are not observed yet." placeholder:"V,V"`
+	Candidates []string `help:"Variables that can be observed. Without it all that are not observed yet." placeholder:"V,V"`
 	Utility    string   `help:"${ask_utility}" placeholder:"FILE"`
 }
 

@@ -39,7 +39,7 @@ type isingCmd struct {
 	Degree      int     `help:"Neighbours of each variable of a regular graph." default:"3"`
 	Delta       float64 `help:"Largest coupling Δ." default:"1"`
 	Attractive  bool    `help:"Take the absolute values of all couplings."`
-	Domain      int     `help:"Number of values of every variable, each with couplings and fields of its own. 0: two, as in the Ising model." default:"0"`
+	Domain      int     `help:"${generate_domain}" default:"0"`
 	Seed        uint64  `help:"Seed of the random numbers."`
 	destination `embed:""`
 }
@@ -172,11 +172,11 @@ func (c *leavesCmd) Run(t *console.Terminal) error {
 type latentCmd struct {
 	Family      string  `arg:"" help:"The hidden structure: ${latent_families}."`
 	Variables   int     `short:"n" help:"Number of variables, or of people in smokers." default:"100"`
-	Rank        int     `short:"k" help:"Number of statistics, patterns, groups or products, up to 6. 0: one or two, as the structure needs." default:"0"`
+	Rank        int     `short:"k" help:"${generate_rank}" default:"0"`
 	Values      int     `short:"q" help:"Number of values of a variable of potts." default:"3"`
 	Coupling    float64 `help:"Sum of the absolute couplings of a variable." default:"1.2"`
 	Field       float64 `help:"Fields are drawn from −FIELD to FIELD." default:"0.1"`
-	Noise       float64 `help:"Standard deviation of further random couplings of all pairs, times the root of the number of variables." default:"0"`
+	Noise       float64 `help:"${generate_noise}" default:"0"`
 	Seed        uint64  `help:"Seed of the random numbers."`
 	destination `embed:""`
 }

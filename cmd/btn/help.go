@@ -15,8 +15,13 @@ import (
 
 // helpTexts are the texts, and the defaults, that tags name as ${name}.
 var helpTexts = kong.Vars{
-	"completion_shell":     "The shell: bash, zsh or fish.",
-	"show_within":          "Time to predict the cost of questions. Parts that are not predicted by then are marked.",
+	"completion_shell": "The shell: bash, zsh or fish.",
+	"show_within":      "Time to predict the cost of questions. Parts that are not predicted by then are marked.",
+	"generate_domain":  "Number of values of every variable, each with couplings and fields of its own. 0: two, as in the Ising model.",
+	"generate_rank":    "Number of statistics, patterns, groups or products, up to 6. 0: one or two, as the structure needs.",
+	"generate_noise":   "Standard deviation of further random couplings of all pairs, times the root of the number of variables.",
+	"sensitivity_range": "Each number is varied by this share of itself. The other numbers of its row of probabilities change, so that the " +
+		"sum stays 1.",
 	"show_nats":            "NATS server of a registered model.",
 	"default_accuracy":     fmt.Sprint(query.DefaultAccuracy),
 	"default_memory":       config.Size(query.DefaultMemory).String(),

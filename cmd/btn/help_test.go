@@ -26,7 +26,8 @@ func TestHelpHasFiveGroups(t *testing.T) {
 	_, help, _ := command(t, "help")
 	at := -1
 	for _, text := range []string{
-		"    btn infer", "    btn show", "    btn up", "Ask a model:\n  infer ", "Make and look at models:\n  show ", "Jobs on a running service:\n  submit ",
+		"    btn infer", "    btn show", "    btn up",
+		"Ask a model:\n  infer ", "Make and look at models:\n  show ", "Jobs on a running service:\n  submit ",
 		"Run a service:\n  up ", "Help:\n  help ",
 	} {
 		next := strings.Index(help, text)
@@ -37,7 +38,7 @@ func TestHelpHasFiveGroups(t *testing.T) {
 	}
 }
 
-// TestHelpOfACommand is that of its flag; another word is a usage error that suggests one.
+// TestHelpOfACommand: the command and its flag print the same; another word is a usage error that suggests one.
 func TestHelpOfACommand(t *testing.T) {
 	for _, words := range [][]string{{"infer"}, {"model", "put"}, {"generate"}} {
 		_, flag, _ := command(t, append(words, "--help")...)
@@ -125,7 +126,7 @@ func TestErrorsNameFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"explain", asia, "--best", "2", "--map", "smoke"}, "btn: --best: it lists assignments of all variables, and --map asks for some"},
+		{[]string{"explain", asia, "--best", "2", "--map", "smoke"}, "btn: --best: it lists assignments of all variables, and --map"},
 		{[]string{"explain", asia, "--best", "2000"}, "btn: --best: 2000 assignments"},
 		{[]string{"ask", asia, "lung", "--candidates", "lung"}, "btn: --candidates: the variable that is asked about"},
 		{[]string{"infer", asia, "--queries", queries}, "btn: --queries: query 1: best: "},

@@ -25,11 +25,11 @@ const description = `Probabilities of discrete models: Bayesian networks, factor
 type cli struct {
 	config.Common
 
-	Infer       inferCmd       `cmd:"" group:"ask" help:"Compute probabilities: of the evidence (ln Z), and of the values of variables given it."`
+	Infer       inferCmd       `cmd:"" group:"ask" help:"Compute probabilities: of the evidence (ln Z), and of variables given it."`
 	Explain     explainCmd     `cmd:"" group:"ask" help:"Find the most probable assignment of all variables, or of some (marginal MAP)."`
 	Sample      sampleCmd      `cmd:"" group:"ask" help:"Draw random assignments given the evidence."`
 	Sensitivity sensitivityCmd `cmd:"" group:"ask" help:"Rank the numbers of the model by their influence on a probability."`
-	Ask         askCmd         `cmd:"" group:"ask" help:"Rank the variables that are worth observing next, for another variable or for a decision."`
+	Ask         askCmd         `cmd:"" group:"ask" help:"Rank the variables that are worth observing next, or before a decision."`
 	Cases       casesCmd       `cmd:"" group:"ask" help:"Compute probabilities for each row of a CSV file."`
 	Plan        planCmd        `cmd:"" group:"ask" help:"Predict the time and memory of an answer, without computing it."`
 	Methods     methodsCmd     `cmd:"" group:"ask" help:"List the methods of computation, and their settings."`

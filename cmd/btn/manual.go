@@ -40,7 +40,7 @@ func (c *helpCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return console.Exit(runOn(ctx, append(c.Topic, "--help"), t))
 }
 
-// showConnect prints the flags of connections, with those of both servers.
+// showConnect prints the flags of connections to both servers.
 func showConnect(t *console.Terminal) error {
 	var flags struct{ config.Servers }
 	options := append(t.ParserOptions(""), kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {

@@ -22,7 +22,7 @@ type sensitivityCmd struct {
 	answering
 	Of    string  `arg:"" name:"V=X" help:"${sensitivity_of}"`
 	Top   int     `help:"How many numbers are listed." default:"20"`
-	Range float64 `help:"Each number is varied by this share of itself. The other numbers of a row of probabilities change so that its sum stays 1." default:"0.1"`
+	Range float64 `help:"${sensitivity_range}" default:"0.1"`
 }
 
 // Run prints one result per evidence.

@@ -61,7 +61,8 @@ func commandPage(app *kong.Application, command *kong.Node, name, version string
 
 // begin writes the head of a page.
 func begin(b *strings.Builder, name, about, version string) {
-	fmt.Fprintf(b, ".TH %q 1 \"\" %q\n.SH NAME\n%s \\- %s\n", strings.ToUpper(name), version, escaped(name), escaped(strings.TrimSuffix(about, ".")))
+	about = escaped(strings.TrimSuffix(about, "."))
+	fmt.Fprintf(b, ".TH %q 1 \"\" %q\n.SH NAME\n%s \\- %s\n", strings.ToUpper(name), version, escaped(name), about)
 }
 
 // writeFlags writes the flags of a node, group by group.

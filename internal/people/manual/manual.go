@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 )
 
-// Help is a printer of help that leaves the flags of connections, and those of every command, to pages of their own.
+// Help is a printer of help that leaves the flags that many commands share to pages of their own.
 func Help(options kong.HelpOptions, ctx *kong.Context) error {
 	node := ctx.Selected()
 	options.NoExpandSubcommands = true
@@ -47,7 +47,7 @@ func inGroup(flag *kong.Flag, key string) bool { return flag.Group != nil && fla
 // commands returns the commands that can be run, with those that have commands of their own replaced by these.
 func commands(app *kong.Application) []*kong.Node { return app.Leaves(true) }
 
-// flagsOf returns the flags of a node that people see, without those of the program.
+// flagsOf returns the flags of a node that people see, without the flags of the program.
 func flagsOf(node *kong.Node) (list []*kong.Flag) {
 	for _, flag := range node.Flags {
 		if !flag.Hidden {

@@ -109,7 +109,7 @@ func TestPages(t *testing.T) {
 	pages := Pages(parser(t).Model, "prog v1")
 	for name, texts := range map[string][]string{
 		"prog.1": {"Asks models.", "ask", "store put", "--log-level"}, "prog-store-put.1": {"Store it", "<file>"},
-		"prog-ask.1": {"--method=\"auto\"", "-o, --output", `All \ of −1`, "--creds", "PROG(1)", "Way. It is one of several"},
+		"prog-ask.1":          {"--method=\"auto\"", "-o, --output", `All \ of −1`, "--creds", "PROG(1)", "Way. It is one of several"},
 		"prog-store-remove.1": {".Remove it"}, "prog-finish.1": {"Shell."},
 	} {
 		page, ok := pages[name]

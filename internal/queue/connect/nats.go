@@ -19,17 +19,17 @@ import (
 // given; without them the URL has the credentials. Its tags are the tags of the commands' flags.
 type NATS struct {
 	Creds        string `name:"nats-creds" placeholder:"FILE" help:"File with a user's JWT and seed, as nsc writes it."`
-	Context      string `name:"context" placeholder:"NAME" help:"Take server and user from this context (or its file) of the nats command, in place of --nats."`
+	Context      string `name:"context" placeholder:"NAME" help:"Context of the nats command, or its file, in place of --nats."`
 	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seed; of several lines the first is used."`
 	User         string `name:"nats-user" placeholder:"NAME" help:"User name; the password is in --nats-password-file."`
 	PasswordFile string `name:"nats-password-file" placeholder:"FILE" help:"File with the password of --nats-user."`
 	TokenFile    string `name:"nats-token-file" placeholder:"FILE" help:"File with the token of a server that asks for one."`
-	Inbox        string `name:"nats-inbox" placeholder:"PREFIX" help:"Prefix of the subjects of replies, for a user who may subscribe to no others."`
+	Inbox        string `name:"nats-inbox" placeholder:"PREFIX" help:"Prefix of the subjects that the user may read replies on."`
 
 	Tenant string `name:"nats-tenant" placeholder:"NAME" help:"Tenant whose user this is. Ids of its jobs are NAME.ID."`
 
 	TLS  bool   `name:"nats-tls" help:"Refuse connections without TLS. The three flags below imply it."`
-	CA   string `name:"nats-ca" placeholder:"FILE" help:"Certificates (PEM) of authorities that sign the server's. Without it those of the system."`
+	CA   string `name:"nats-ca" placeholder:"FILE" help:"Certificates (PEM) of authorities. Without it those of the system."`
 	Cert string `name:"nats-cert" placeholder:"FILE" help:"Certificate (PEM) of this client."`
 	Key  string `name:"nats-key" placeholder:"FILE" help:"Private key (PEM) of --nats-cert."`
 }

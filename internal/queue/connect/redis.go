@@ -22,7 +22,7 @@ type Redis struct {
 	SentinelUser         string `name:"redis-sentinel-user" placeholder:"NAME" help:"User name for the sentinels."`
 	SentinelPasswordFile string `name:"redis-sentinel-password-file" placeholder:"FILE" help:"File with the password for the sentinels."`
 
-	CA   string `name:"redis-ca" placeholder:"FILE" help:"Certificates (PEM) of authorities that sign the server's. Without it those of the system."`
+	CA   string `name:"redis-ca" placeholder:"FILE" help:"Certificates (PEM) of authorities. Without it those of the system."`
 	Cert string `name:"redis-cert" placeholder:"FILE" help:"Certificate (PEM) of this client."`
 	Key  string `name:"redis-key" placeholder:"FILE" help:"Private key (PEM) of --redis-cert."`
 }

@@ -73,8 +73,8 @@ func TestGoPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(folder)
-	write(t, filepath.Join(folder, "main.go"), fmt.Sprintf("package main\n\nimport (\n%s\n)\n\nfunc main() {\n\tctx := context.Background()\n%s}\n\n%s",
-		strings.Join(slices.Compact(imports), "\n"), calls.String(), functions.String()))
+	const frame = "package main\n\nimport (\n%s\n)\n\nfunc main() {\n\tctx := context.Background()\n%s}\n\n%s"
+	write(t, filepath.Join(folder, "main.go"), fmt.Sprintf(frame, strings.Join(slices.Compact(imports), "\n"), &calls, &functions))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "run", "./"+strings.TrimPrefix(folder, root))

@@ -31,7 +31,8 @@ func main() {
 %s}
 `
 
-// TestReadmePrograms: the fragments in Go, Python and the shell print P(lung = yes | smoke = yes, xray = abnormal), and have five lines at most.
+// TestReadmePrograms: the fragments in Go, Python and the shell have five lines at most, and print P(lung = yes | smoke = yes,
+// xray = abnormal).
 func TestReadmePrograms(t *testing.T) {
 	t.Parallel()
 	up := startUp(t)
