@@ -122,10 +122,14 @@ func TestMisspeltFlags(t *testing.T) {
 // TestErrorsNameFlags: questions that a message cannot have are refused in the words of the command line.
 func TestErrorsNameFlags(t *testing.T) {
 	queries := write(t, t.TempDir(), "queries", `{"evidence": {"smoke": "yes"}, "best": 3}`)
+	url, _ := up(t)
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
+		{[]string{"submit", asia, "--job", "a,b", "--nats", url}, `btn: --job: "a,b" is not`},
+		{[]string{"watch", "a,b", "--nats", url}, `btn: job "a,b" is not`},
+		{[]string{"show", "nobody", "--nats", url}, `btn: not found: no registered model is called "nobody"`},
 		{[]string{"explain", asia, "--best", "2", "--map", "smoke"}, "btn: --best: it lists assignments of all variables, and --map"},
 		{[]string{"explain", asia, "--best", "2000"}, "btn: --best: 2000 assignments"},
 		{[]string{"ask", asia, "lung", "--candidates", "lung"}, "btn: --candidates: the variable that is asked about"},
