@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	mostListed  = 20 // variables that are listed, and values, parents or tables of one of them
-	widestList  = 60 // letters of a list of names in a line
-	mostEntries = 64 // entries of a table that are printed
-	showMemory  = query.DefaultMemory
+	mostListed  = 20      // variables that are listed, and values, parents or tables of one of them
+	widestList  = 60      // letters of a list of names in a line
+	mostEntries = 64      // entries of a table that are printed
+	mostPairs   = 1 << 22 // neighbours of all variables together that are printed as JSON
 )
 
 // showCmd prints a model, or one of its variables.
@@ -83,7 +83,7 @@ func (c *showCmd) Run(ctx context.Context, t *console.Terminal) error {
 // prices are the forecasts of two questions without evidence: ln Z, and all marginals.
 func (c *showCmd) prices(ctx context.Context, m *factorgraph.Model, until time.Time) ([]*forecast, error) {
 	p := planCmd{Within: c.Within}
-	p.Model, p.Memory, p.Accuracy, p.Method = c.Model, config.Size(showMemory), query.DefaultAccuracy, string(query.MethodAuto)
+	p.Model, p.Memory, p.Accuracy, p.Method = c.Model, config.Size(query.DefaultMemory), query.DefaultAccuracy, string(query.MethodAuto)
 	if err := p.workFlags.Validate(); err != nil {
 		return nil, err
 	}
@@ -110,10 +110,11 @@ type graph struct {
 	labels   *factorgraph.Labels
 	directed bool
 	factors  [][]int // of each variable, the factors over it
+	listed   []int   // of each variable, 1 + the last one that it was listed as a neighbour of
 }
 
 func newGraph(m *factorgraph.Model, l *factorgraph.Labels) *graph {
-	g := &graph{model: m, labels: l, directed: m.Directed(), factors: make([][]int, len(m.Domains))}
+	g := &graph{model: m, labels: l, directed: m.Directed(), factors: make([][]int, len(m.Domains)), listed: make([]int, len(m.Domains))}
 	for i, f := range m.Factors {
 		for _, v := range f.Scope {
 			g.factors[v] = append(g.factors[v], i)
@@ -178,12 +179,25 @@ func (g *graph) parents(v int) []int {
 // neighbours returns the variables that are in a factor with this one, in increasing order.
 func (g *graph) neighbours(v int) []int {
 	var list []int
+	g.listed[v] = v + 1
 	for _, i := range g.factors[v] {
-		list = append(list, g.model.Factors[i].Scope...)
+		for _, w := range g.model.Factors[i].Scope {
+			if g.listed[w] != v+1 {
+				g.listed[w] = v + 1
+				list = append(list, w)
+			}
+		}
 	}
 	slices.Sort(list)
-	list = slices.Compact(list)
-	return slices.DeleteFunc(list, func(w int) bool { return w == v })
+	return list
+}
+
+// pairs bounds the number of neighbours of all variables together.
+func (g *graph) pairs() (n int) {
+	for _, f := range g.model.Factors {
+		n += len(f.Scope) * len(f.Scope)
+	}
+	return n
 }
 
 func last(scope []int) int { return scope[len(scope)-1] }
@@ -199,11 +213,16 @@ type shownModel struct {
 	List      []shownVariable `json:"list"`
 }
 
-// summary is the model as JSON, with all of its variables.
+// summary is the model as JSON, with all of its variables; without their neighbours, if these are more than mostPairs.
 func (g *graph) summary(name string, prices []*forecast) shownModel {
 	s := shownModel{Model: name, Kind: g.kind(), Named: g.labels.Named(), shape: shapeOf(g.model), LnZ: prices[0], Marginals: prices[1]}
+	crowded := !g.directed && g.pairs() > mostPairs
 	for v := range g.model.Domains {
-		s.List = append(s.List, g.variable(v))
+		one := shownVariable{Variable: v, Name: g.labels.OfVariable(v), Values: g.values(v), Factors: g.factors[v]}
+		if !crowded {
+			one = g.variable(v)
+		}
+		s.List = append(s.List, one)
 	}
 	return s
 }
@@ -263,21 +282,21 @@ func (g *graph) describe(v int) string {
 	fmt.Fprintf(&b, "variable    %s, number %d of %d\nvalues      %s\n",
 		shown(g.labels.OfVariable(v)), v, len(g.model.Domains), listed(g.values(v), "value"))
 	s := g.variable(v)
-	var tables []int
+	var factors []int
 	if g.directed {
 		fmt.Fprintf(&b, "parents     %s\nchildren    %s\n", listed(s.Parents, "variable"), listed(s.Children, "variable"))
 		for _, i := range g.factors[v] {
 			if last(g.model.Factors[i].Scope) == v {
-				tables = append(tables, i)
+				factors = append(factors, i)
 			}
 		}
 	} else {
 		fmt.Fprintf(&b, "neighbours  %s\n", listed(s.Together, "variable"))
-		tables = g.factors[v]
+		factors = g.factors[v]
 	}
-	for k, i := range tables {
+	for k, i := range factors {
 		if k == mostListed {
-			fmt.Fprintf(&b, "\n… and %s\n", count(float64(len(tables)-k), "more table"))
+			fmt.Fprintf(&b, "\n… and %s\n", count(float64(len(factors)-k), "more table"))
 			break
 		}
 		g.writeTable(&b, i)
@@ -321,9 +340,9 @@ func (g *graph) writeTable(b *strings.Builder, i int) {
 	}
 	for row := range entries / columns {
 		cells := make([]string, len(rows))
-		for k, left := len(rows)-1, row; k >= 0; k-- {
-			cells[k] = shown(g.labels.OfValue(f.Scope[k], left%rows[k]))
-			left /= rows[k]
+		for k, index := len(rows)-1, row; k >= 0; k-- {
+			cells[k] = shown(g.labels.OfValue(f.Scope[k], index%rows[k]))
+			index /= rows[k]
 		}
 		for _, p := range dense.Data[row*columns : (row+1)*columns] {
 			cells = append(cells, fmt.Sprintf("%.6g", p))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -64,6 +65,21 @@ func TestShowALargeModel(t *testing.T) {
 	_, stdout, _ = command(t, "show", symmetric, "7")
 	if !strings.Contains(stdout, "factor 0 over 200 variables: symmetric\n") || !strings.Contains(stdout, "neighbours  199 variables\n") {
 		t.Error(stdout)
+	}
+}
+
+// TestShowACrowdedModel: of 3,000 variables in one factor the neighbours are not printed as JSON, of 200 they are.
+func TestShowACrowdedModel(t *testing.T) {
+	for n, neighbours := range map[string]int{"200": 199, "3000": 0} {
+		model := filepath.Join(t.TempDir(), "potts.json")
+		if code, _, stderr := command(t, "generate", "potts", "-n", n, "-q", "2", "-o", model); code != 0 {
+			t.Fatal(stderr)
+		}
+		_, stdout, stderr := command(t, "show", model, "--json")
+		var all shownModel
+		if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all.List[1].Together) != neighbours {
+			t.Errorf("%s variables: %v, %s", n, err, stderr)
+		}
 	}
 }
 
