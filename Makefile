@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test commands build image release lint deadcode fuzz bench bench-kernel bench-models bench-counting race acceptance faults simulate truth goldens nightly deps figures help
+.PHONY: test commands build laboratory man image release lint deadcode fuzz bench bench-kernel bench-models bench-counting race acceptance faults simulate truth goldens nightly deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -28,9 +28,14 @@ commands: ## the six commands as the tests run them, without symbols, into bin/t
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
 	$(GO) run ./internal/testing/testserver/install
 
-build: ## the six commands, into bin/
+build: ## btn and the four workers, into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
+
+laboratory: ## btnlab, which measures, into bin/
 	$(GO) build -C lab -trimpath -o ../bin/ ./cmd/...
+
+man: ## the manual pages of btn, into bin/man/
+	$(GO) run ./cmd/btn help --man bin/man
 
 VERSION ?= devel
 image: ## the container image, as an OCI layout in bin/image, with its bill of materials bin/image.cdx.json (VERSION=v1.2.3); no engine needed

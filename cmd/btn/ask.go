@@ -21,7 +21,7 @@ import (
 type askCmd struct {
 	answering
 	About      string   `arg:"" name:"variable" help:"The variable to find out about."`
-	Candidates []string `help:"The variables that could be observed; without it all that are not observed." placeholder:"V,V"`
+	Candidates []string `help:"Variables that can be observed. Without it all that are not observed yet." placeholder:"V,V"`
 	Utility    string   `help:"${ask_utility}" placeholder:"FILE"`
 	Top        int      `help:"Observations that are listed; --json has all." default:"10" group:"output"`
 }

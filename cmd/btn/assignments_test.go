@@ -65,7 +65,7 @@ func TestAssignments(t *testing.T) {
 	}{
 		{[]string{"explain", model, "--map", "wett"}, "wet"},
 		{[]string{"explain", model, "--map", "0,rain"}, "twice"},
-		{[]string{"explain", model, "--best", "2", "--map", "wet"}, "mpe is needed"},
+		{[]string{"explain", model, "--best", "2", "--map", "wet"}, "--best: it lists assignments of all variables"},
 		{[]string{"explain", model, "--best", "1001"}, "1 to 1000"},
 		{[]string{"sample", model, "--", "-1"}, "at least one sample"},
 		{[]string{"sample", model, "100000000"}, "samples"},

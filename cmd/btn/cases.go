@@ -27,8 +27,8 @@ type casesCmd struct {
 	Believe []string `help:"${request_believe}" placeholder:"V=P/P" sep:"none"`
 	Soft    string   `help:"${cases_soft}" enum:"likelihood,belief" default:"likelihood"`
 	Output  string   `short:"o" help:"${cases_output}" placeholder:"FILE"`
-	ID      []string `name:"id" help:"Columns that are carried over." placeholder:"COLUMN"`
-	Ignore  []string `help:"Columns that are left out." placeholder:"COLUMN"`
+	ID      []string `name:"id" help:"Columns to copy to the output." placeholder:"COLUMN"`
+	Ignore  []string `help:"Columns to ignore." placeholder:"COLUMN"`
 	Missing []string `help:"${cases_missing}" placeholder:"WORD"`
 	Weight  string   `help:"${cases_weight}" placeholder:"COLUMN"`
 }

@@ -21,8 +21,8 @@ import (
 type convertCmd struct {
 	Model string `arg:"" help:"${convert_from}"`
 	File  string `arg:"" help:"${convert_to}"`
-	From  string `help:"Format of the model, in place of the recognised one." placeholder:"FORMAT"`
-	To    string `help:"Format to write, in place of the one of the file name." placeholder:"FORMAT"`
+	From  string `help:"Format of the model. Without it the format is recognised." placeholder:"FORMAT"`
+	To    string `help:"Format to write. Without it the ending of the file says it." placeholder:"FORMAT"`
 }
 
 // Run converts. A file that is there already is replaced once all of the new one is written.

@@ -24,9 +24,9 @@ type fitCmd struct {
 	modelFlag
 	Data        string      `arg:"" help:"${fit_data}"`
 	Output      string      `short:"o" help:"${fit_output}" placeholder:"FILE"`
-	Iterations  int         `help:"Iterations at most, of every start." default:"100"`
-	Tolerance   float64     `help:"Converged: an iteration gains less than this share of the ln-likelihood." default:"1e-7"`
-	Pseudocount float64     `help:"Counts added to every entry that is not 0: a Dirichlet prior. 0: maximum likelihood." default:"0"`
+	Iterations  int         `help:"Most iterations of a run." default:"100"`
+	Tolerance   float64     `help:"Stop once an iteration changes the ln-likelihood by less than this share of it." default:"1e-7"`
+	Pseudocount float64     `help:"Count added to every entry that is not 0 (a Dirichlet prior). 0 gives the maximum likelihood." default:"0"`
 	Prior       string      `help:"${fit_prior}" placeholder:"MODEL"`
 	Equivalent  float64     `name:"equivalent-size" help:"${fit_equivalent}" placeholder:"CASES"`
 	Update      string      `help:"${fit_update}" placeholder:"FILE"`
@@ -34,7 +34,7 @@ type fitCmd struct {
 	HeldOut     string      `name:"held-out" help:"${fit_held_out}" placeholder:"FILE"`
 	Seed        uint64      `help:"${fit_seed}"`
 	Starts      int         `help:"${fit_starts}" default:"1"`
-	Ignore      []string    `help:"Columns that are no variables." placeholder:"COLUMN"`
+	Ignore      []string    `help:"Columns that are not variables of the model." placeholder:"COLUMN"`
 	Missing     []string    `help:"${cases_missing}" placeholder:"WORD"`
 	Weight      string      `help:"${fit_weight}" placeholder:"COLUMN"`
 	Memory      config.Size `help:"${request_memory}" default:"${default_memory}" placeholder:"SIZE"`

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/network/setting"
+	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -20,16 +20,11 @@ const mostFlags = 20
 // commands returns all commands.
 func commands(t *testing.T) []*kong.Node {
 	t.Helper()
-	texts := kong.Vars{}
-	maps.Copy(texts, helpTexts)
-	parser, err := kong.New(&cli{}, texts, kong.Vars{
-		"config_help": "", "log_level_help": "", "log_format_help": "", "log_level": "info", "log_format": "text", "nats_help": "",
-		"message_keys_help": "", "answers_key_help": "", "redis_help": "",
-	})
+	all, err := parser(&console.Terminal{Name: "btn", Options: []kong.Option{helpTexts}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parser.Model.Leaves(false)
+	return all.Model.Leaves(false)
 }
 
 // TestHelpNamesFlagsOfItsCommand: the help of flags and arguments advises no flag that the command does not have.

@@ -25,7 +25,7 @@ type generateCmd struct {
 
 // destination is where a generated model goes.
 type destination struct {
-	Out string `short:"o" help:"File to write; standard output without it." placeholder:"FILE"`
+	Out string `short:"o" help:"File to write. Without it standard output." placeholder:"FILE"`
 }
 
 // isingCmd draws an Ising model.
@@ -33,14 +33,14 @@ type isingCmd struct {
 	Shape       string  `arg:"" help:"grid, tree, complete, bipartite (of two halves) or regular." enum:"grid,tree,complete,bipartite,regular"`
 	Rows        int     `help:"Rows of a grid." default:"10"`
 	Columns     int     `help:"Columns of a grid." default:"10"`
-	Variables   int     `short:"n" help:"Variables of a random tree, a complete or a random regular graph." default:"15"`
+	Variables   int     `short:"n" help:"Number of variables of a tree, a complete or a regular graph." default:"15"`
 	Left        int     `help:"Variables in one half of a bipartite graph." default:"10"`
 	Right       int     `help:"Variables in the other half." default:"10"`
-	Degree      int     `help:"Degree of a random regular graph." default:"3"`
+	Degree      int     `help:"Neighbours of each variable of a regular graph." default:"3"`
 	Delta       float64 `help:"Largest coupling Δ." default:"1"`
-	Attractive  bool    `help:"Couplings |J| instead of J."`
-	Domain      int     `help:"Values of every variable; J and h are then drawn for every (pair of) values on its own. 0: Ising." default:"0"`
-	Seed        uint64  `help:"Seed."`
+	Attractive  bool    `help:"Take the absolute values of all couplings."`
+	Domain      int     `help:"${generate_domain}" default:"0"`
+	Seed        uint64  `help:"Seed of the random numbers."`
 	destination `embed:""`
 }
 
@@ -69,13 +69,13 @@ func (c *isingCmd) model() (*factorgraph.Model, error) {
 
 // randomCmd draws random factors.
 type randomCmd struct {
-	Variables   int     `short:"n" help:"Variables." default:"20"`
-	Degree      int     `help:"Factors per variable." default:"2"`
-	Arity       int     `help:"Variables per factor." default:"3"`
-	MinDomain   int     `help:"Smallest domain." default:"2"`
-	MaxDomain   int     `help:"Largest domain." default:"5"`
-	Strength    float64 `help:"Largest |ln| of an entry." default:"1"`
-	Seed        uint64  `help:"Seed."`
+	Variables   int     `short:"n" help:"Number of variables." default:"20"`
+	Degree      int     `help:"Number of factors per variable." default:"2"`
+	Arity       int     `help:"Number of variables per factor." default:"3"`
+	MinDomain   int     `help:"Smallest number of values of a variable." default:"2"`
+	MaxDomain   int     `help:"Largest number of values of a variable." default:"5"`
+	Strength    float64 `help:"Largest absolute logarithm of an entry." default:"1"`
+	Seed        uint64  `help:"Seed of the random numbers."`
 	destination `embed:""`
 }
 
@@ -89,13 +89,13 @@ func (c *randomCmd) Run(t *console.Terminal) error {
 
 // constraintsCmd draws constraint satisfaction problems.
 type constraintsCmd struct {
-	Variables   int     `short:"n" help:"Variables." default:"20"`
-	Constraints int     `help:"Constraints." default:"40"`
-	Domain      int     `help:"Values of every variable." default:"2"`
-	Arity       int     `help:"Variables per constraint." default:"3"`
-	Forbidden   float64 `help:"Share of the entries of a constraint that are 0, at least one; 0: one, a clause." default:"0"`
-	Strength    float64 `help:"Largest |ln| of the other entries." default:"0"`
-	Seed        uint64  `help:"Seed."`
+	Variables   int     `short:"n" help:"Number of variables." default:"20"`
+	Constraints int     `help:"Number of constraints." default:"40"`
+	Domain      int     `help:"Number of values of every variable." default:"2"`
+	Arity       int     `help:"Number of variables per constraint." default:"3"`
+	Forbidden   float64 `help:"Share of the entries of a constraint that are 0. One entry always is, as in a clause." default:"0"`
+	Strength    float64 `help:"Largest absolute logarithm of the other entries." default:"0"`
+	Seed        uint64  `help:"Seed of the random numbers."`
 	destination `embed:""`
 }
 
@@ -110,11 +110,11 @@ func (c *constraintsCmd) Run(t *console.Terminal) error {
 // friendsCmd writes friends and smokers.
 type friendsCmd struct {
 	People      int     `short:"n" help:"Number of people." default:"1000"`
-	Mean        float64 `help:"Friends that everybody has on average." default:"5"`
-	Peers       float64 `help:"Weight of: friends of smokers smoke." default:"1.1"`
-	Evidence    string  `help:"Write observations to this file, too: of some people, whether they smoke or have cancer." placeholder:"FILE"`
-	Known       float64 `help:"Share of the people of whom something is observed." default:"0.1"`
-	Seed        uint64  `help:"Seed of the observations."`
+	Mean        float64 `help:"Average number of friends." default:"5"`
+	Peers       float64 `help:"Weight of the rule that friends of smokers smoke." default:"1.1"`
+	Evidence    string  `help:"Also write evidence to this file: whether some people smoke or have cancer." placeholder:"FILE"`
+	Known       float64 `help:"Share of the people about whom there is evidence." default:"0.1"`
+	Seed        uint64  `help:"Seed of the evidence."`
 	destination `embed:""`
 }
 
@@ -139,13 +139,13 @@ func (c *friendsCmd) Run(t *console.Terminal) error {
 
 // pottsCmd writes Curie–Potts models.
 type pottsCmd struct {
-	Size        int     `short:"n" help:"Variables of a group." default:"100"`
-	Values      int     `short:"q" help:"Values of a variable; with two it is the Curie–Weiss model." default:"3"`
-	Groups      int     `help:"Groups, each with a factor of its own." default:"1"`
-	Shared      int     `help:"Variables that a group shares with the next one." default:"0"`
-	Coupling    float64 `help:"J: a group has the factor exp(J/n Σ c²) over its counts." default:"1"`
-	Field       float64 `help:"Standard deviation of ln of random unary weights; 0: none." default:"0"`
-	Seed        uint64  `help:"Seed of these."`
+	Size        int     `short:"n" help:"Number of variables of a group." default:"100"`
+	Values      int     `short:"q" help:"Number of values of a variable. With two it is the Curie–Weiss model." default:"3"`
+	Groups      int     `help:"Number of groups, each with a factor of its own." default:"1"`
+	Shared      int     `help:"Number of variables that a group shares with the next one." default:"0"`
+	Coupling    float64 `help:"J in the factor exp(J/n Σ c²) of a group, over the counts c of its values." default:"1"`
+	Field       float64 `help:"Standard deviation of the logarithms of a random factor on each variable. 0: no such factors." default:"0"`
+	Seed        uint64  `help:"Seed of the factors on single variables."`
 	destination `embed:""`
 }
 
@@ -170,14 +170,14 @@ func (c *leavesCmd) Run(t *console.Terminal) error {
 
 // latentCmd draws models of dense tables with structure that the file does not declare.
 type latentCmd struct {
-	Family      string  `arg:"" help:"${latent_families}."`
-	Variables   int     `short:"n" help:"Variables, persons of smokers." default:"100"`
-	Rank        int     `short:"k" help:"Statistics, patterns, groups, products of mixture, up to 6; 0: one, or two." default:"0"`
-	Values      int     `short:"q" help:"Values of a variable of potts." default:"3"`
-	Coupling    float64 `help:"J: Σ |J_ij| over the neighbours of a spin." default:"1.2"`
-	Field       float64 `help:"h ~ U(−FIELD, FIELD)." default:"0.1"`
-	Noise       float64 `help:"ε: every pair is coupled by ε/√n · N(0, 1) more." default:"0"`
-	Seed        uint64  `help:"Seed."`
+	Family      string  `arg:"" help:"The hidden structure: ${latent_families}."`
+	Variables   int     `short:"n" help:"Number of variables, or of people in smokers." default:"100"`
+	Rank        int     `short:"k" help:"${generate_rank}" default:"0"`
+	Values      int     `short:"q" help:"Number of values of a variable of potts." default:"3"`
+	Coupling    float64 `help:"Sum of the absolute couplings of a variable." default:"1.2"`
+	Field       float64 `help:"Fields are drawn from −FIELD to FIELD." default:"0.1"`
+	Noise       float64 `help:"${generate_noise}" default:"0"`
+	Seed        uint64  `help:"Seed of the random numbers."`
 	destination `embed:""`
 }
 

@@ -26,8 +26,8 @@ import (
 type modelCmd struct {
 	Put  modelPutCmd  `cmd:"" help:"Register a model and print its digest. The same model again changes nothing."`
 	Ls   modelLsCmd   `cmd:"" aliases:"list" help:"List the registered models, oldest first."`
-	Show modelShowCmd `cmd:"" help:"Show one: its size and shape."`
-	Rm   modelRmCmd   `cmd:"" aliases:"remove" help:"Remove models, or names. Workers that remember one answer for it a while longer."`
+	Show modelShowCmd `cmd:"" help:"Show the digest, the size and the shape of a model."`
+	Rm   modelRmCmd   `cmd:"" aliases:"remove" help:"Remove models, or names. Workers that have a model in memory go on using it for a while."`
 }
 
 // byDigest begins a model argument that is no file.
@@ -36,8 +36,8 @@ const byDigest = "digest:"
 // modelPutCmd registers a model.
 type modelPutCmd struct {
 	File string `arg:"" help:"${model_put_file}"`
-	Name string `help:"Name to put it under: prints NAME@VERSION as well." placeholder:"NAME"`
-	By   string `help:"Name of the writer, for the list." env:"USER" placeholder:"WHO"`
+	Name string `help:"Also give the model this name, as the next version of it." placeholder:"NAME"`
+	By   string `help:"Your name, for the list of models." env:"USER" placeholder:"WHO"`
 	natsFlag
 	auditFlag
 }
@@ -116,7 +116,7 @@ func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 type modelShowCmd struct {
 	Digest string `arg:"" help:"${model_ref}"`
 	natsFlag
-	JSON bool `name:"json" help:"One JSON object."`
+	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
 // registered is a model as show prints it.

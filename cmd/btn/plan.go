@@ -28,7 +28,7 @@ type planCmd struct {
 	questionFlags
 	Within time.Duration `help:"${plan_within}" default:"8s" placeholder:"D"`
 	NATS   string        `name:"nats" help:"NATS server of a registered model." placeholder:"URL"`
-	JSON   bool          `name:"json" help:"One JSON object per query."`
+	JSON   bool          `name:"json" help:"Print one JSON object per query."`
 
 	AsNATS connect.NATS `embed:"" group:"connection"`
 }
@@ -106,18 +106,24 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 		return p, err
 	}
 
-	p.net, err = before(ctx, until, func(ctx context.Context) (*btn.Network, error) {
-		return stage.Reparameterise(ctx, p.model, c.settings())
-	})
-	if errors.Is(err, errSlow) {
-		return p, nil
-	}
-	if err == nil {
+	p.net, err = c.network(ctx, p.model, until)
+	if p.net != nil {
 		for _, w := range p.net.Warnings {
 			fmt.Fprintf(t.Err, "btn: %s\n", w)
 		}
 	}
 	return p, err
+}
+
+// network makes a model's network until a time; nil if that comes first.
+func (c *planCmd) network(ctx context.Context, m *factorgraph.Model, until time.Time) (*btn.Network, error) {
+	net, err := before(ctx, until, func(ctx context.Context) (*btn.Network, error) {
+		return stage.Reparameterise(ctx, m, c.settings())
+	})
+	if errors.Is(err, errSlow) {
+		return nil, nil
+	}
+	return net, err
 }
 
 // late is the extra time beyond --within of an unfinished command.

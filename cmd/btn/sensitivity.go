@@ -21,8 +21,8 @@ import (
 type sensitivityCmd struct {
 	answering
 	Of    string  `arg:"" name:"V=X" help:"${sensitivity_of}"`
-	Top   int     `help:"Numbers that are ranked." default:"20"`
-	Range float64 `help:"Numbers vary by this share of themselves." default:"0.1"`
+	Top   int     `help:"How many numbers are listed." default:"20"`
+	Range float64 `help:"${sensitivity_range}" default:"0.1"`
 }
 
 // Run prints one result per evidence.

@@ -25,13 +25,19 @@ import (
 // EnvPrefix starts the environment variable of every flag: --log-level is BTN_LOG_LEVEL.
 const EnvPrefix = "BTN"
 
+// Groups of flags that the help of a command may leave to another page.
+const (
+	CommonGroup     = "common"
+	ConnectionGroup = "connection"
+)
+
 // Common holds the flags of every command.
 type Common struct {
-	Config    string `help:"${config_help}" placeholder:"FILE" env:"BTN_CONFIG"`
-	LogLevel  string `help:"${log_level_help}" enum:"debug,info,warn,error" default:"${log_level}" env:"BTN_LOG_LEVEL"`
-	LogFormat string `help:"${log_format_help}" enum:"text,json" default:"${log_format}" env:"BTN_LOG_FORMAT"`
+	Config    string `help:"${config_help}" placeholder:"FILE" env:"BTN_CONFIG" group:"common"`
+	LogLevel  string `help:"${log_level_help}" enum:"debug,info,warn,error" default:"${log_level}" env:"BTN_LOG_LEVEL" group:"common"`
+	LogFormat string `help:"${log_format_help}" enum:"text,json" default:"${log_format}" env:"BTN_LOG_FORMAT" group:"common"`
 
-	Version kong.VersionFlag `help:"Print the version, the revision and the Go version, and exit." env:"-"`
+	Version kong.VersionFlag `help:"Print the version, the revision and the Go version, and exit." env:"-" group:"common"`
 }
 
 // Servers holds the flags of commands that talk to running servers.
@@ -46,36 +52,34 @@ type Servers struct {
 
 // helpTexts are the help of flags whose tags would be long.
 var helpTexts = kong.Vars{
-	"config_help":     `JSON file of settings: flag names as keys, e.g. {"log-level": "debug"}. Flags and environment win over it.`,
-	"log_level_help":  "Least level that is logged: debug, info, warn or error.",
-	"log_format_help": "Form of the log lines on standard error: text or json.",
-	"nats_help":       "URL of the NATS server; those of several servers of a cluster with commas.",
-	"redis_help": "URL of the Redis server that caches decompositions; 'off' for none. Sentinels: ?master_name=NAME&addr=HOST:PORT; " +
-		"a cluster: ?cluster=true.",
+	"config_help":     `JSON file of settings, with names of flags as keys: {"log-level": "debug"}. Flags and environment win over it.`,
+	"log_level_help":  "Log messages of this level and above: debug, info, warn or error.",
+	"log_format_help": "Format of log messages on standard error: text or json.",
+	"nats_help":       "URL of the NATS server. Separate the servers of a cluster by commas.",
+	"redis_help": "URL of the Redis server that is the cache, or 'off' for none. With sentinels it ends in " +
+		"?master_name=NAME&addr=HOST:PORT, of a cluster in ?cluster=true.",
 }
 
-// groups are the flags that several commands share.
+// groups have the titles of the groups of commands and flags.
 var groups = []kong.Group{
-	{Key: "work", Title: "The way to the answer, and its expense:"},
+	{Key: "ask", Title: "Ask a model:"},
+	{Key: "models", Title: "Make and look at models:"},
+	{Key: "jobs", Title: "Jobs on a running service:"},
+	{Key: "serve", Title: "Run a service:"},
+	{Key: "help", Title: "Help:"},
+
+	{Key: CommonGroup, Title: "Flags of every command:"},
+	{Key: "work", Title: "Method, time and memory:"},
 	{Key: "output", Title: "Output:"},
 	{Key: "place", Title: "Where it is computed:"},
 	{Key: "gateway", Title: "HTTP:"},
-	{Key: "connection", Title: "Identity of this process to the servers, and the answers that it believes:"},
+	{Key: ConnectionGroup, Title: "Connections to servers:"},
 }
 
 // Parse fills cli from args, the environment and the file that --config or BTN_CONFIG names. It returns a *UsageError
 // for anything the user wrote wrongly. --help and --version print and call exit(0).
 func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), options ...kong.Option) (*kong.Context, error) {
-	options = append([]kong.Option{
-		kong.DefaultEnvars(EnvPrefix),
-		kong.Vars{"log_level": "info", "log_format": "text"},
-		helpTexts,
-		kong.Vars(seal.Help),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.ExplicitGroups(groups),
-		kong.Writers(stdout, stderr),
-		kong.Exit(exit),
-	}, options...)
+	options = append(options, kong.Writers(stdout, stderr), kong.Exit(exit))
 	file, err := configFile(args)
 	if err != nil {
 		return nil, err
@@ -83,12 +87,11 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 	if file != nil {
 		options = append(options, kong.Resolvers(file))
 	}
-	options = written(options)
 	parsed, back := cli, func() {}
 	if file == nil { // else the file may have settings of other commands, which are to be told from misspelt ones
 		parsed, back = narrowed(cli, args)
 	}
-	parser, err := kong.New(parsed, options...)
+	parser, err := Parser(parsed, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +99,25 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 	ctx, err := parser.Parse(args)
 	back()
 	if err != nil {
-		return nil, &UsageError{Err: err}
+		return nil, &UsageError{Err: withHint(err), Command: commandOf(parser, err)}
 	}
 	if arg := withPassword(args); arg != "" {
 		fmt.Fprintf(stderr, "%s: whoever lists processes sees the password in %s: give it in the environment, in a settings file "+
 			"or in a file of its own\n", parser.Model.Name, redact.Text(arg))
 	}
 	return ctx, nil
+}
+
+// Parser returns the parser of all of a program's commands and flags, with their texts.
+func Parser(cli any, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(cli, written(append([]kong.Option{
+		kong.DefaultEnvars(EnvPrefix),
+		kong.Vars{"log_level": "info", "log_format": "text"},
+		helpTexts,
+		kong.Vars(seal.Help),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.ExplicitGroups(groups),
+	}, options...))...)
 }
 
 // narrowed returns cli with one command alone, if args begin with its name, and a function that copies what was parsed into cli. To

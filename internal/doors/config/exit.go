@@ -20,7 +20,10 @@ const (
 )
 
 // UsageError is a command line, environment or settings file that cannot be understood.
-type UsageError struct{ Err error }
+type UsageError struct {
+	Err     error
+	Command string // the command whose help says more, with the name of the program; "" for none
+}
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }

@@ -17,8 +17,9 @@ import (
 
 // Terminal is where a command reads and writes: '-' from In, answers to Out, everything else to Err.
 type Terminal struct {
-	Name     string    // of the program
-	Help     kong.Vars // texts that the tags of its flags name as ${name}
+	Name     string            // of the program
+	Options  []kong.Option     // of its parser, as the texts that the tags of its flags name as ${name}
+	Reword   func(error) error // says an error in the words of the command line; nil: as it is
 	In       io.Reader
 	Out, Err io.Writer
 	Began    time.Time // when the command began, from which its time counts
@@ -49,18 +50,18 @@ func (t *Terminal) Run(
 		args = []string{"--help"}
 	}
 	exited := false
-	kctx, err := config.Parse(commands, args, t.Out, t.Err, func(int) { exited = true },
-		kong.Name(t.Name),
-		kong.Description(description+"\n\n"+exitCodes),
-		kong.Vars{"log_level": "error"},
-		t.Help,
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(t))
+	options := append(t.ParserOptions(description), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t))
+	kctx, err := config.Parse(commands, args, t.Out, t.Err, func(int) { exited = true }, options...)
 	if exited {
 		return config.ExitOK
 	}
 	if err != nil {
-		fmt.Fprintf(t.Err, "%s: %s (%s --help shows what there is)\n", t.Name, config.Message(err), t.Name)
+		command := t.Name
+		var usage *config.UsageError
+		if errors.As(err, &usage) && usage.Command != "" {
+			command = usage.Command
+		}
+		fmt.Fprintf(t.Err, "%s: %s (%s --help shows what there is)\n", t.Name, config.Message(err), command)
 		return config.ExitCode(err)
 	}
 
@@ -74,10 +75,21 @@ func (t *Terminal) Run(
 			fmt.Fprintf(t.Err, "%s: interrupted\n", t.Name)
 			return config.ExitInterrupted
 		}
-		fmt.Fprintf(t.Err, "%s: %s\n", t.Name, config.Message(err))
+		said := err
+		if t.Reword != nil {
+			said = t.Reword(err)
+		}
+		fmt.Fprintf(t.Err, "%s: %s\n", t.Name, config.Message(said))
 	}
 
 	return config.ExitCode(err)
+}
+
+// ParserOptions are the options by which the program's commands are parsed.
+func (t *Terminal) ParserOptions(description string) []kong.Option {
+	return append([]kong.Option{
+		kong.Name(t.Name), kong.Description(description + "\n\n" + exitCodes), kong.Vars{"log_level": "error"},
+	}, t.Options...)
 }
 
 // NewJob makes a job id that nobody else has: time first, so that lists sort.

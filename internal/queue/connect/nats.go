@@ -19,20 +19,20 @@ import (
 // NATS is how a process presents itself to NATS. At most one of Creds, NKey, User and TokenFile is
 // given; without them the URL has the credentials. Its tags are the tags of the commands' flags.
 type NATS struct {
-	Creds        string `name:"nats-creds" placeholder:"FILE" help:"A user's JWT and seed, in one file as nsc writes it."`
-	Context      string `name:"context" placeholder:"NAME" help:"In place of --nats: a context of the nats command, or its file."`
-	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seeds, one per line; the first is used."`
-	User         string `name:"nats-user" placeholder:"NAME" help:"User of NATS, whose password is in --nats-password-file."`
-	PasswordFile string `name:"nats-password-file" placeholder:"FILE" help:"File with that password."`
-	TokenFile    string `name:"nats-token-file" placeholder:"FILE" help:"File with a token."`
-	Inbox        string `name:"nats-inbox" placeholder:"PREFIX" help:"Start of the subjects of replies, where permissions want one."`
+	Creds        string `name:"nats-creds" placeholder:"FILE" help:"File with a user's JWT and seed, as nsc writes it."`
+	Context      string `name:"context" placeholder:"NAME" help:"Context of the nats command, or its file, in place of --nats."`
+	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seed; of several lines the first is used."`
+	User         string `name:"nats-user" placeholder:"NAME" help:"User name; the password is in --nats-password-file."`
+	PasswordFile string `name:"nats-password-file" placeholder:"FILE" help:"File with the password of --nats-user."`
+	TokenFile    string `name:"nats-token-file" placeholder:"FILE" help:"File with the token of a server that asks for one."`
+	Inbox        string `name:"nats-inbox" placeholder:"PREFIX" help:"Prefix of the subjects that the user may read replies on."`
 
-	Tenant string `name:"nats-tenant" placeholder:"NAME" help:"The tenant whose user this is: its jobs have ids NAME.ID."`
+	Tenant string `name:"nats-tenant" placeholder:"NAME" help:"Tenant whose user this is. Ids of its jobs are NAME.ID."`
 
-	TLS  bool   `name:"nats-tls" help:"Refuse a connection without TLS. The files below imply it."`
-	CA   string `name:"nats-ca" placeholder:"FILE" help:"Certificates (PEM) that sign the server's; without it the system's."`
-	Cert string `name:"nats-cert" placeholder:"FILE" help:"This client's certificate (PEM)."`
-	Key  string `name:"nats-key" placeholder:"FILE" help:"The key of --nats-cert (PEM)."`
+	TLS  bool   `name:"nats-tls" help:"Refuse connections without TLS. The three flags below imply it."`
+	CA   string `name:"nats-ca" placeholder:"FILE" help:"Certificates (PEM) of authorities. Without it those of the system."`
+	Cert string `name:"nats-cert" placeholder:"FILE" help:"Certificate (PEM) of this client."`
+	Key  string `name:"nats-key" placeholder:"FILE" help:"Private key (PEM) of --nats-cert."`
 }
 
 // Job returns the id of a tenant's job, whose name may be without the tenant's.

@@ -17,14 +17,14 @@ import (
 // Redis is how a process presents itself to Redis. The zero value presents the credentials of the
 // URL. Its tags are the tags of the commands' flags.
 type Redis struct {
-	User                 string `name:"redis-user" placeholder:"NAME" help:"User of Redis (ACL); the default user without it."`
-	PasswordFile         string `name:"redis-password-file" placeholder:"FILE" help:"File with the password."`
-	SentinelUser         string `name:"redis-sentinel-user" placeholder:"NAME" help:"User of the sentinels."`
-	SentinelPasswordFile string `name:"redis-sentinel-password-file" placeholder:"FILE" help:"File with the sentinels' password."`
+	User                 string `name:"redis-user" placeholder:"NAME" help:"User name (ACL). Without it the default user."`
+	PasswordFile         string `name:"redis-password-file" placeholder:"FILE" help:"File with the password of --redis-user."`
+	SentinelUser         string `name:"redis-sentinel-user" placeholder:"NAME" help:"User name for the sentinels."`
+	SentinelPasswordFile string `name:"redis-sentinel-password-file" placeholder:"FILE" help:"File with the password for the sentinels."`
 
-	CA   string `name:"redis-ca" placeholder:"FILE" help:"Certificates (PEM) that sign the server's; without it the system's."`
-	Cert string `name:"redis-cert" placeholder:"FILE" help:"This client's certificate (PEM)."`
-	Key  string `name:"redis-key" placeholder:"FILE" help:"The key of --redis-cert (PEM)."`
+	CA   string `name:"redis-ca" placeholder:"FILE" help:"Certificates (PEM) of authorities. Without it those of the system."`
+	Cert string `name:"redis-cert" placeholder:"FILE" help:"Certificate (PEM) of this client."`
+	Key  string `name:"redis-key" placeholder:"FILE" help:"Private key (PEM) of --redis-cert."`
 }
 
 // Client returns a client of the Redis at a URL, without connecting, whose calls end within a timeout, 0 for RedisTimeout:

@@ -18,10 +18,10 @@ type Flags struct {
 
 // Help are the help texts of Flags.
 var Help = map[string]string{
-	"message_keys_help": "Keys that sign what workers write for each other: one per line, at least 32 bytes in base64, # for comments. " +
-		"The first signs, all verify.",
-	"answers_key_help": "Public keys of the aggregators, with commas, or a file of them, one per line: answers that none of them signed " +
-		"are not believed.",
+	"message_keys_help": "File of keys by which workers sign their messages, one per line: at least 32 bytes in base64. " +
+		"The first signs, all are accepted.",
+	"answers_key_help": "Public keys of the aggregators, separated by commas, or a file of them. Answers that none of them signed " +
+		"are refused.",
 }
 
 // Trust has the keys by which a process verifies and signs messages. A nil field stands for no such keys.

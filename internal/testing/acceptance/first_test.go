@@ -31,15 +31,18 @@ func TestWireDocPrograms(t *testing.T) {
 	}
 }
 
+// pLung is P(lung = yes | smoke = yes, xray = abnormal), by hand from the tables of asia.json. Tuberculosis or cancer has an abnormal X-ray
+// with 0.98, neither with 0.05.
+const (
+	cancer, tuberculosis = 0.1, 0.99*0.01 + 0.01*0.05
+	either               = 1 - (1-cancer)*(1-tuberculosis)
+	pLung                = 0.98 * cancer / (0.98*either + 0.05*(1-either))
+)
+
 // TestFirstPrograms: each program prints P(lung = yes | smoke = yes, xray = abnormal).
 func TestFirstPrograms(t *testing.T) {
 	t.Parallel()
 	up := startUp(t)
-
-	// By hand, from the tables of asia.json. Tuberculosis or cancer has an abnormal X-ray with 0.98, neither with 0.05.
-	const cancer, tuberculosis = 0.1, 0.99*0.01 + 0.01*0.05
-	const either = 1 - (1-cancer)*(1-tuberculosis)
-	const want = 0.98 * cancer / (0.98*either + 0.05*(1-either))
 
 	for language, start := range map[string]func(*testing.T) []string{
 		"js":     func(t *testing.T) []string { return nodeClient(t).argv[:1] },
@@ -63,8 +66,8 @@ func TestFirstPrograms(t *testing.T) {
 			}
 			printed, named := strings.CutPrefix(strings.TrimSpace(string(out)), "P(lung = yes) = ")
 			got, err := strconv.ParseFloat(printed, 64)
-			if err != nil || !named || math.Abs(got-want) > 1e-12 {
-				t.Errorf("%v prints %q, and by hand it is %v", argv, out, want)
+			if err != nil || !named || math.Abs(got-pLung) > 1e-12 {
+				t.Errorf("%v prints %q, and by hand it is %v", argv, out, pLung)
 			}
 		})
 	}

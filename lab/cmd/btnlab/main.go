@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/alecthomas/kong"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
 )
@@ -39,6 +40,6 @@ func main() {
 // run parses args, runs one command and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	var c cli
-	t := &console.Terminal{Name: "btnlab", Help: helpTexts, In: os.Stdin, Out: stdout, Err: stderr}
+	t := &console.Terminal{Name: "btnlab", Options: []kong.Option{helpTexts}, In: os.Stdin, Out: stdout, Err: stderr}
 	return t.Run(ctx, "Measurements of basetensor, and their pictures.", &c, &c.Common, args)
 }

@@ -1,0 +1,55 @@
+package main
+
+// Errors of messages, in the words of the command line.
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// messageError is the error of a field of a request: the position of its query, if it is of one, the field and the reason.
+var messageError = regexp.MustCompile(`^model\.(?:queries\[(\d+)\]\.)?([a-z_]+(?:\.[a-z_]+)?)\S*: wire: invalid message: (.*)$`)
+
+// packages begin errors of packages that people at a command line know nothing about.
+var packages = regexp.MustCompile(`^(?:(?:client|bus): )+`)
+
+// flagOf is the flag or argument of a query's field.
+var flagOf = map[string]string{
+	"best": "--best", "map": "--map", "joint": "--joint", "targets": "--target", "gradients": "--gradients",
+	"evidence.h": "--evid", "evidence.s": "--evid", "samples": "COUNT",
+	"information": "VARIABLE", "information.target": "VARIABLE", "information.candidates": "--candidates", "information.utility": "--utility",
+	"sensitivity": "VARIABLE=VALUE", "over": "--event", "job": "--job", "tenant": "--tenant", "deadline_ms": "--deadline",
+}
+
+// reasons are reasons that name fields of messages, with those for people.
+var reasons = []struct {
+	of     *regexp.Regexp
+	reason string
+}{
+	{regexp.MustCompile(`^it lists .* mpe is needed beside it$`),
+		"it lists assignments of all variables, and --map asks for some of them: leave one out"},
+	{regexp.MustCompile(`^variable \d+ is the target$`), "the variable that is asked about is no candidate"},
+}
+
+// reword returns an error of a message with the flag in the place of its field, and others without the names of packages. Fields of a file
+// of queries are left, with the position of the query.
+func reword(err error, hasFile bool) error {
+	found := messageError.FindStringSubmatch(err.Error())
+	if found == nil {
+		return errors.New(packages.ReplaceAllString(err.Error(), ""))
+	}
+	position, _ := strconv.Atoi(found[1]) // digits
+	field, reason := found[2], found[3]
+	if hasFile && found[1] != "" {
+		return fmt.Errorf("--queries: query %d: %s: %s", position+1, field, reason)
+	}
+	for _, r := range reasons {
+		reason = r.of.ReplaceAllString(reason, r.reason)
+	}
+	if flag, ok := flagOf[field]; ok {
+		field = flag
+	}
+	return errors.New(field + ": " + reason)
+}

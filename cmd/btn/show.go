@@ -1,0 +1,385 @@
+package main
+
+// A model at a glance: its variables, its tables, and the price of a question.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/internal/queue/connect"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+const (
+	mostListed  = 20      // variables that are listed, and values, parents or tables of one of them
+	widestList  = 60      // letters of a list of names in a line
+	mostEntries = 64      // entries of a table that are printed
+	mostPairs   = 1 << 22 // neighbours of all variables together that are printed as JSON
+)
+
+// showCmd prints a model, or one of its variables.
+type showCmd struct {
+	modelFlag
+	Variable string        `arg:"" optional:"" help:"Show this variable alone: its values, its parents or neighbours, and its tables."`
+	Within   time.Duration `help:"${show_within}" default:"2s" placeholder:"D"`
+	NATS     string        `name:"nats" help:"${show_nats}" placeholder:"URL"`
+	JSON     bool          `name:"json" help:"Print one JSON object."`
+
+	AsNATS connect.NATS `embed:"" group:"connection"`
+}
+
+// Validate refuses values that the flag types let through; kong calls it.
+func (c *showCmd) Validate() error {
+	if c.Within <= 0 {
+		return fmt.Errorf("--within must be above 0, not %s", c.Within)
+	}
+	return nil
+}
+
+// Run prints the model.
+func (c *showCmd) Run(ctx context.Context, t *console.Terminal) error {
+	m, err := c.loadModel(ctx, t.Opener(ctx), natsFlag{serverFlags: serverFlags{c.NATS, c.AsNATS}})
+	if err != nil {
+		return err
+	}
+	labels, err := m.Labels()
+	if err != nil {
+		return err
+	}
+	g := newGraph(m, labels)
+	if c.Variable != "" {
+		v, err := labels.Variable(c.Variable)
+		if err != nil {
+			return fault.New(fault.BadInput, "%s: %w", c.Model, err)
+		}
+		if c.JSON {
+			return json.NewEncoder(t.Out).Encode(g.variable(v))
+		}
+		_, err = fmt.Fprint(t.Out, g.describe(v))
+		return err
+	}
+
+	prices, err := c.prices(ctx, m, t.Began.Add(c.Within))
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(t.Out).Encode(g.summary(c.Model, prices))
+	}
+	_, err = fmt.Fprint(t.Out, g.overview(c.Model, prices))
+	return err
+}
+
+// prices are the forecasts of two questions without evidence: ln Z, and all marginals.
+func (c *showCmd) prices(ctx context.Context, m *factorgraph.Model, until time.Time) ([]*forecast, error) {
+	p := planCmd{Within: c.Within}
+	p.Model, p.Memory, p.Accuracy, p.Method = c.Model, config.Size(query.DefaultMemory), query.DefaultAccuracy, string(query.MethodAuto)
+	if err := p.workFlags.Validate(); err != nil {
+		return nil, err
+	}
+	p.tables = tables(p.Memory, m)
+	net, err := p.network(ctx, m, until)
+	if err != nil {
+		return nil, err
+	}
+	var list []*forecast
+	for i, q := range []query.Query{{}, {Marginals: true}} {
+		part := until.Add(-time.Until(until) * time.Duration(1-i) / 2) // half of the time for each
+		f, err := p.forecast(ctx, planned{model: m, net: net}, q, part)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// graph is a model with its variables' neighbours.
+type graph struct {
+	model    *factorgraph.Model
+	labels   *factorgraph.Labels
+	directed bool
+	factors  [][]int // of each variable, the factors over it
+	listed   []int   // of each variable, 1 + the last one that it was listed as a neighbour of
+}
+
+func newGraph(m *factorgraph.Model, l *factorgraph.Labels) *graph {
+	g := &graph{model: m, labels: l, directed: m.Directed(), factors: make([][]int, len(m.Domains)), listed: make([]int, len(m.Domains))}
+	for i, f := range m.Factors {
+		for _, v := range f.Scope {
+			g.factors[v] = append(g.factors[v], i)
+		}
+	}
+	return g
+}
+
+// shownVariable is a variable as JSON.
+type shownVariable struct {
+	Variable int      `json:"variable"`
+	Name     string   `json:"name"`
+	Values   []string `json:"values"`
+	Parents  []string `json:"parents,omitempty"`    // of a Bayesian network
+	Children []string `json:"children,omitempty"`   // of a Bayesian network
+	Together []string `json:"neighbours,omitempty"` // of another model: the variables in a factor with this one
+	Factors  []int    `json:"factors"`              // positions of the factors over it
+}
+
+func (g *graph) variable(v int) shownVariable {
+	s := shownVariable{Variable: v, Name: g.labels.OfVariable(v), Values: g.values(v), Factors: g.factors[v]}
+	if !g.directed {
+		s.Together = g.names(g.neighbours(v))
+		return s
+	}
+	s.Parents = g.names(g.parents(v))
+	for _, i := range g.factors[v] {
+		if child := last(g.model.Factors[i].Scope); child != v {
+			s.Children = append(s.Children, g.labels.OfVariable(child))
+		}
+	}
+	return s
+}
+
+// values returns the names of a variable's values.
+func (g *graph) values(v int) []string {
+	names := make([]string, g.model.Domains[v])
+	for x := range names {
+		names[x] = g.labels.OfValue(v, x)
+	}
+	return names
+}
+
+func (g *graph) names(variables []int) []string {
+	names := make([]string, len(variables))
+	for i, v := range variables {
+		names[i] = g.labels.OfVariable(v)
+	}
+	return names
+}
+
+// parents returns the parents of a variable of a Bayesian network: the others of the table whose last variable it is.
+func (g *graph) parents(v int) []int {
+	for _, i := range g.factors[v] {
+		if scope := g.model.Factors[i].Scope; last(scope) == v {
+			return scope[:len(scope)-1]
+		}
+	}
+	return nil
+}
+
+// neighbours returns the variables that are in a factor with this one, in increasing order.
+func (g *graph) neighbours(v int) []int {
+	var list []int
+	g.listed[v] = v + 1
+	for _, i := range g.factors[v] {
+		for _, w := range g.model.Factors[i].Scope {
+			if g.listed[w] != v+1 {
+				g.listed[w] = v + 1
+				list = append(list, w)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// pairs bounds the number of neighbours of all variables together.
+func (g *graph) pairs() (n int) {
+	for _, f := range g.model.Factors {
+		n += len(f.Scope) * len(f.Scope)
+	}
+	return n
+}
+
+func last(scope []int) int { return scope[len(scope)-1] }
+
+// shownModel is a model as JSON.
+type shownModel struct {
+	Model string `json:"model"`
+	Kind  string `json:"kind"`
+	Named bool   `json:"named"`
+	shape
+	LnZ       *forecast       `json:"ln_z"`
+	Marginals *forecast       `json:"marginals"`
+	List      []shownVariable `json:"list"`
+}
+
+// summary is the model as JSON, with all of its variables; without their neighbours, if these are more than mostPairs.
+func (g *graph) summary(name string, prices []*forecast) shownModel {
+	s := shownModel{Model: name, Kind: g.kind(), Named: g.labels.Named(), shape: shapeOf(g.model), LnZ: prices[0], Marginals: prices[1]}
+	crowded := !g.directed && g.pairs() > mostPairs
+	for v := range g.model.Domains {
+		one := shownVariable{Variable: v, Name: g.labels.OfVariable(v), Values: g.values(v), Factors: g.factors[v]}
+		if !crowded {
+			one = g.variable(v)
+		}
+		s.List = append(s.List, one)
+	}
+	return s
+}
+
+// kind names the kind of the model.
+func (g *graph) kind() string {
+	if g.directed {
+		return "Bayesian network"
+	}
+	return "factor graph"
+}
+
+// overview is the model for people: its size, the price of questions, and its first variables.
+func (g *graph) overview(name string, prices []*forecast) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "model       %s, a %s\n%s", name, g.kind(), shapeOf(g.model))
+	fmt.Fprintf(&b, "ln Z        %s\nmarginals   %s\n\n", prices[0].price(), prices[1].price())
+
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	related := "neighbours"
+	if g.directed {
+		related = "parents"
+	}
+	fmt.Fprintf(w, "variable\tvalues\t%s\n", related)
+	for v := range min(mostListed, len(g.model.Domains)) {
+		around := g.neighbours(v)
+		if g.directed {
+			around = g.parents(v)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", shown(g.labels.OfVariable(v)), listed(g.values(v), "value"), listed(g.names(around), "variable"))
+	}
+	w.Flush()
+	if n := len(g.model.Domains) - mostListed; n > 0 {
+		fmt.Fprintf(&b, "… and %s: btn show MODEL VARIABLE shows one, --json all\n", count(float64(n), "more variable"))
+	}
+	return trimmed(b.String())
+}
+
+// price is the forecast in a line.
+func (f *forecast) price() string {
+	switch {
+	case f.Unpriced:
+		return f.Why + ": see btn plan"
+	case f.Choice == query.MethodExact && f.Exact != nil:
+		return fmt.Sprintf("exact, %.2g flops, %s", f.Exact.Flops, config.FormatBytes(f.Exact.Bytes))
+	case f.Choice == query.MethodExact && f.ClosedForm > 0:
+		return "exact, in closed form" + f.closed
+	case f.Choice == query.MethodExact:
+		return "not within the budget: " + f.Why
+	}
+	return fmt.Sprintf("an estimate, by method %s: %s", f.Choice, f.Why)
+}
+
+// describe is a variable for people, with its tables.
+func (g *graph) describe(v int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "variable    %s, number %d of %d\nvalues      %s\n",
+		shown(g.labels.OfVariable(v)), v, len(g.model.Domains), listed(g.values(v), "value"))
+	s := g.variable(v)
+	var factors []int
+	if g.directed {
+		fmt.Fprintf(&b, "parents     %s\nchildren    %s\n", listed(s.Parents, "variable"), listed(s.Children, "variable"))
+		for _, i := range g.factors[v] {
+			if last(g.model.Factors[i].Scope) == v {
+				factors = append(factors, i)
+			}
+		}
+	} else {
+		fmt.Fprintf(&b, "neighbours  %s\n", listed(s.Together, "variable"))
+		factors = g.factors[v]
+	}
+	for k, i := range factors {
+		if k == mostListed {
+			fmt.Fprintf(&b, "\n… and %s\n", count(float64(len(factors)-k), "more table"))
+			break
+		}
+		g.writeTable(&b, i)
+	}
+	return trimmed(b.String())
+}
+
+// writeTable writes a factor: of conditional probabilities a row for each assignment of the parents, of others a row for each entry.
+func (g *graph) writeTable(b *strings.Builder, i int) {
+	f := g.model.Factors[i]
+	dims := f.Table.Dims()
+	entries, err := tensor.Size(dims)
+	dense, isTable := f.Table.(*tensor.Dense)
+	form := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", f.Table), "*tensor."))
+	if err != nil || entries > mostEntries || !isTable {
+		fmt.Fprintf(b, "\nfactor %d over %s: %s", i, listed(g.names(f.Scope), "variable"), form)
+		if err == nil {
+			fmt.Fprintf(b, ", %d entries", entries)
+		}
+		fmt.Fprintln(b)
+		return
+	}
+
+	fmt.Fprintln(b)
+	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
+	columns := 1
+	head := g.names(f.Scope)
+	if g.directed {
+		columns = dims[len(dims)-1]
+		head = append(head[:len(head)-1:len(head)-1], prefixed(g.labels.OfVariable(last(f.Scope))+"=", g.values(last(f.Scope)))...)
+	} else {
+		head = append(head, "weight")
+	}
+	for k, name := range head {
+		head[k] = shown(name)
+	}
+	fmt.Fprintln(w, strings.Join(head, "\t"))
+	rows := dims
+	if g.directed {
+		rows = dims[:len(dims)-1]
+	}
+	for row := range entries / columns {
+		cells := make([]string, len(rows))
+		for k, index := len(rows)-1, row; k >= 0; k-- {
+			cells[k] = shown(g.labels.OfValue(f.Scope[k], index%rows[k]))
+			index /= rows[k]
+		}
+		for _, p := range dense.Data[row*columns : (row+1)*columns] {
+			cells = append(cells, fmt.Sprintf("%.6g", p))
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	w.Flush()
+}
+
+func prefixed(prefix string, names []string) []string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = prefix + name
+	}
+	return list
+}
+
+// listed joins names for a line; of many it gives the number.
+func listed(names []string, thing string) string {
+	for i := range names {
+		names[i] = shown(names[i])
+	}
+	text := strings.Join(names, " ")
+	switch {
+	case len(names) == 0:
+		return "none"
+	case len([]rune(text)) > widestList:
+		return count(float64(len(names)), thing)
+	}
+	return text
+}
+
+// trimmed is a text without spaces at the ends of its lines.
+func trimmed(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
