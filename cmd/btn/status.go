@@ -81,6 +81,9 @@ func writeStages(out io.Writer, stages []gateway.StageStatus) error {
 		case s.Working > 0:
 			workers = "busy"
 		}
+		if s.Workers > 0 && workers == "none" { // between two requests for messages
+			workers = "ready"
+		}
 		if s.Workers > 0 {
 			workers = fmt.Sprintf("%d %s, %s, %.3g messages/s", s.Workers, workers, strings.Join(s.Versions, " and "), s.Rate)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,12 +100,17 @@ func TestStatusOfWorkers(t *testing.T) {
 			t.Fatal(stderr)
 		}
 	}
-	code, stdout, stderr := command(t, "status", "--nats", up["nats"])
-	for _, want := range []string{
-		`(?m)^learn-worker +0 +\d+ +\S+ +\S+ s +1 ready, \S+, \S+ messages/s$`, `(?m)^0\.1 jobs/s were answered`, `nats-server 2\.`,
-	} {
-		if code != 0 || !regexp.MustCompile(want).MatchString(stdout) {
-			t.Errorf("exit code %d, no %s in\n%s%s", code, want, stdout, stderr)
+	wants := []string{
+		`(?m)^learn-worker +0 +\d+ +\S+ +\S+ s +1 (ready|busy), \S+, \S+ messages/s$`, `(?m)^0\.1 jobs/s were answered`, `nats-server 2\.`,
+	}
+	for try := 1; ; try++ { // on a busy machine a worker may say later than every five seconds that it is there
+		code, stdout, stderr := command(t, "status", "--nats", up["nats"])
+		missing := slices.DeleteFunc(slices.Clone(wants), func(want string) bool { return regexp.MustCompile(want).MatchString(stdout) })
+		if code == 0 && len(missing) == 0 {
+			break
+		}
+		if try == 8 {
+			t.Fatalf("exit code %d, no %q in\n%s%s", code, missing, stdout, stderr)
 		}
 	}
 	for _, name := range []string{"status", "jobs"} {
