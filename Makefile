@@ -55,9 +55,8 @@ release: ## btn for every one of PLATFORMS, and the Python client, into bin/rele
 	@cd bin/release && { command -v sha256sum > /dev/null && sha256sum * || shasum -a 256 *; } > ../SHA256SUMS && mv ../SHA256SUMS . && cat SHA256SUMS
 
 VET ?= $(GO) vet
-lint: ## gofmt, plain words, go vet, staticcheck (checks and reasons in staticcheck.conf)
+lint: ## gofmt, go vet, staticcheck (checks and reasons in staticcheck.conf)
 	@test -z "$$(gofmt -l cmd pkg internal lab schemas examples)" || { gofmt -l cmd pkg internal lab schemas examples; echo "not gofmt'ed"; exit 1; }
-	.ci/words
 	$(VET) ./...
 	$(VET) -C lab ./...
 	$(GO) tool staticcheck ./...

@@ -3,6 +3,8 @@ package query
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -88,6 +90,33 @@ func (q *Query) OfVariables() bool {
 	rest.Evidence, rest.Evid, rest.EvidenceFile, rest.Over = factorgraph.Evidence{}, "", "", 0
 	rest.Do, rest.Believe, rest.Switches = nil, nil, nil
 	return !reflect.ValueOf(rest).IsZero()
+}
+
+// Asked names the fields that ask for more than ln Z, by position or by name, in the sequence of Query.
+func (q *Query) Asked() []string {
+	own := *q
+	own.Evidence, own.Evid, own.EvidenceFile, own.Over, own.Seed, own.Best = factorgraph.Evidence{}, "", "", 0, 0, 0
+	own.Named, own.Switches = nil, nil
+	asked := namesOfFields(reflect.ValueOf(own))
+	if q.Named != nil {
+		for _, name := range namesOfFields(reflect.ValueOf(*q.Named)) {
+			if !slices.Contains(asked, name) {
+				asked = append(asked, name)
+			}
+		}
+	}
+	return asked
+}
+
+// namesOfFields returns the names in messages of the fields of a struct that are not zero.
+func namesOfFields(v reflect.Value) (names []string) {
+	for i := range v.NumField() {
+		if !v.Field(i).IsZero() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("msgpack"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Answers has one answer for each question of a query beside ln Z: nil if it is not asked, or there is none, as for most if Z is 0. Answers

@@ -44,36 +44,12 @@ func AboutOf(r *wire.Request) About {
 	return a
 }
 
-// question names the parts of a query.
+// question names what a query asks beside ln Z.
 func question(q *query.Query) string {
-	named := query.ByName{}
-	if q.Named != nil {
-		named = *q.Named
+	if asked := q.Asked(); len(asked) > 0 {
+		return strings.Join(asked, ", ")
 	}
-	var all []string
-	for _, part := range []struct {
-		name  string
-		asked bool
-	}{
-		{"marginals", q.Marginals || len(q.Targets)+len(named.Targets) > 0},
-		{"joint", len(q.Joint)+len(named.Joint) > 0},
-		{"gradients", q.Gradients},
-		{"sensitivity", q.Sensitivity != nil || named.Sensitivity != nil},
-		{"mpe", q.MPE},
-		{"map", len(q.Map)+len(named.Map) > 0},
-		{"samples", q.Samples > 0},
-		{"cases", q.Cases != nil},
-		{"conflict", q.Conflict},
-		{"information", q.Information != nil || named.Information != nil},
-	} {
-		if part.asked {
-			all = append(all, part.name)
-		}
-	}
-	if len(all) == 0 {
-		return "ln Z"
-	}
-	return strings.Join(all, ", ")
+	return "ln Z"
 }
 
 // AboutIn reads the description in headers. Values that are no short printable text count as absent.
