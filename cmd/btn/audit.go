@@ -8,7 +8,7 @@ import (
 
 // auditFlag is where a command that changes something records that.
 type auditFlag struct {
-	Audit string `help:"File to which a line of JSON is appended: who changed what, and when." placeholder:"FILE" group:"connection"`
+	Audit string `help:"File to which a line of JSON is appended: who changed what, and when." placeholder:"FILE" group:"output"`
 }
 
 // audited does something as a user of the server, and records it.

@@ -20,9 +20,10 @@ type Glance struct {
 	Model     string           `json:"model,omitempty"`     // of a registered one its name, or without one its digest
 	Variables int              `json:"variables,omitempty"` // of a model that came with the request
 	Queries   int              `json:"queries,omitempty"`
-	Method    query.Method     `json:"method,omitempty"` // that the first answer came by; before, that was asked for
-	First     *First           `json:"first,omitempty"`  // of the answers to the queries
-	Error     *query.ErrorInfo `json:"error,omitempty"`  // of the job
+	Question  string           `json:"question,omitempty"` // the names of what is asked, of the first query
+	Method    query.Method     `json:"method,omitempty"`   // that the first answer came by; before, that was asked for
+	First     *First           `json:"first,omitempty"`    // of the answers to the queries
+	Error     *query.ErrorInfo `json:"error,omitempty"`    // of the job
 }
 
 // First is the answer to the first query, without marginals and other long fields.
@@ -127,6 +128,7 @@ func (g *Gateway) readWhole(ctx context.Context, stream, subject string, into wi
 // ask adds the request.
 func (of *Glance) ask(r *wire.Request) {
 	of.Queries, of.Method = len(r.Queries), r.Settings.WithDefaults().Method
+	of.Question = message.AboutOf(r).Question
 	switch {
 	case form.IsDigest(r.ModelDigest):
 		of.Model = r.ModelDigest

@@ -2,6 +2,7 @@ package page
 
 import (
 	"io/fs"
+	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -36,6 +37,21 @@ func TestFilesAreWholeAndAlone(t *testing.T) {
 		if !used[name] {
 			t.Errorf("nothing refers to %s", name)
 		}
+	}
+}
+
+// TestTheExampleIsThatOfTheExamples: the page opens the network of examples/asia.json.
+func TestTheExampleIsThatOfTheExamples(t *testing.T) {
+	want, err := os.ReadFile("../../../examples/asia.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := fs.ReadFile(Files(), "example.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, got, _ := strings.Cut(string(module), "export default "); got != string(want) {
+		t.Error("example.js is another model than examples/asia.json")
 	}
 }
 

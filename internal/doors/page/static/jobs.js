@@ -1,8 +1,9 @@
 // Jobs: a list with search, page by page.
 
-import { get, segment } from './api.js'
+import { access, get, segment } from './api.js'
 import { every, h, later, put, say } from './dom.js'
 import { ago, clock, count, duration, whole } from './format.js'
+import { exampleOpener, kinds, opener } from './open.js'
 import { written } from './result.js'
 import { errorOf, modelOf } from './words.js'
 
@@ -25,9 +26,9 @@ export async function jobs({ main, params, signal }) {
   const looks = h('input', { type: 'checkbox', id: 'jobs-looks', checked: filters.looks === 'true', onchange: changed })
   const body = h('tbody')
   const table = h('table', { class: 'list jobs' }, h('caption', { class: 'unseen' }, 'Jobs, newest first'),
-    h('thead', {}, h('tr', {}, ['State', 'Job', 'Model', 'Method', 'Answer', 'Tenant', 'Submitted', 'Took'].map(t =>
+    h('thead', {}, h('tr', {}, ['State', 'Job', 'Model and question', 'Method', 'Answer', 'Tenant', 'Submitted', 'Took'].map(t =>
       h('th', { scope: 'col', class: { Took: 'number', Tenant: 'tenant' }[t] }, t)))), body)
-  const none = h('p', { class: 'empty', hidden: true })
+  const none = h('div', { class: 'empty', hidden: true })
   const where = h('span', { class: 'where' })
   const newer = h('button', { type: 'button', id: 'jobs-newer' }, '← Newer')
   const older = h('button', { type: 'button', id: 'jobs-older' }, 'Older →')
@@ -65,7 +66,10 @@ export async function jobs({ main, params, signal }) {
     fill(list.jobs)
     table.classList.toggle('of-nobody', !list.jobs.some(one => one.tenant))
     none.hidden = list.jobs.length > 0
-    none.textContent = filters.job || filters.tenant || filters.state ? 'No job is like that.' : 'No jobs yet. Ask something.'
+    if (none.hidden || none.dataset.filters === JSON.stringify(filters)) return told && say(`${list.total} jobs`)
+    none.dataset.filters = JSON.stringify(filters)
+    if (filters.job || filters.tenant || filters.state) put(none, 'No job is like that.')
+    else put(none, h('p', {}, 'No jobs yet.'), access.ask ? [h('p', {}, opener(), ' ', exampleOpener()), h('p', { class: 'hint' }, kinds + ' A file may be dropped anywhere on the page.')] : null)
     if (told) say(`${list.total} jobs`)
   }
 
@@ -146,7 +150,7 @@ function makeRow(one) {
       const now = JSON.stringify([one.status, one.glance])
       if (shown !== now) {
         put(state, badge(one.status))
-        put(model, modelText(one.glance || {}))
+        put(model, modelText(one.glance || {}), one.glance?.question ? h('span', { class: 'hint' }, ' ' + one.glance.question) : null)
         put(method, one.glance?.method || '')
         put(answer, answerText(one.glance || {}))
       }

@@ -2,6 +2,7 @@
 
 import { access, ask, segment } from './api.js'
 import { alarm, h, say } from './dom.js'
+import example from './example.js'
 
 const endings = {
   uai: 'uai', json: 'json', bif: 'bif', xmlbif: 'xmlbif', bifxml: 'xmlbif', xml: 'xmlbif', net: 'net', hugin: 'net', dsc: 'dsc', xdsl: 'xdsl',
@@ -26,13 +27,22 @@ export async function openFile(file) {
   if (!access.ask) return alarm('A file cannot be opened: ' + (access.why || 'the key may read only'))
   say('opening ' + file.name)
   try {
-    const text = await (await unpacked(file)).text()
-    const job = (plainName(file.name).slice(0, 48) || 'file') + '-' + Math.floor(Math.random() * 36 ** 6).toString(36).padStart(6, '0')
-    const asked = await ask('POST', 'v1/infer', { body: { job, text, format: formatOf(file.name), marginals: true, async: true, deadline_ms: 30000 } })
-    location.hash = '#/graph/job/' + segment(asked.job)
+    await show(file.name, await (await unpacked(file)).text())
   } catch (err) {
     alarm(file.name + ': ' + err.message)
   }
+}
+
+// show asks a model for all posteriors, and shows it as a graph.
+async function show(name, text) {
+  const job = (plainName(name).slice(0, 48) || 'file') + '-' + Math.floor(Math.random() * 36 ** 6).toString(36).padStart(6, '0')
+  const asked = await ask('POST', 'v1/infer', { body: { job, text, format: formatOf(name), marginals: true, async: true, deadline_ms: 30000 } })
+  location.hash = '#/graph/job/' + segment(asked.job)
+}
+
+// exampleOpener is a button that opens a small network.
+export function exampleOpener() {
+  return h('button', { type: 'button', id: 'open-example', onclick: () => show('asia.json', JSON.stringify(example)).catch(err => alarm(err.message)) }, 'Open an example')
 }
 
 // opener is a button for a file.
