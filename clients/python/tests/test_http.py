@@ -135,6 +135,10 @@ class Sync(Case):
         self.assertEqual(seen[0]["queries"], [{"evidence": {"a": "yes"}, "marginals": True}])
         self.assertEqual(self.server.headers[0]["Authorization"], "Bearer secret")
 
+    def test_clients_say_whose_they_are(self):
+        self.assertEqual(repr(self.client), f"Client({self.server.url!r})")
+        self.assertEqual(repr(AsyncClient(self.server.url, key="0123456789abcdef")), f"AsyncClient({self.server.url!r})")  # and no key
+
     def test_damaged_on_the_way(self):
         """A request or a response that came with other bits is sent again, under the same id."""
         changed = says(200, lambda h: answer(h.body["job"]), Content_Digest="sha-256=:AAAA:")

@@ -74,6 +74,9 @@ class AsyncClient:
         self._threads = _Threads(concurrency)
         self.models = AsyncModels(self)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._sync._http.url!r})"
+
     async def close(self) -> None:
         """Closes the connections and the threads. The client may not be used after it."""
         self._threads.close()

@@ -58,6 +58,9 @@ class Client:
         self._timeout = timeout
         self.models = Models(self)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._http.url!r})"
+
     def close(self) -> None:
         """Closes the connections that are open. The client may be used again."""
         self._http.close()
