@@ -138,7 +138,8 @@ func TestViews(t *testing.T) {
 	}
 	p.look("job-descent", "#/jobs/descent", `document.getElementById('mpe-title') && document.getElementById('map-title')
 		&& document.getElementById('samples-title')`)
-	p.look("job-next", "#/jobs/next", `document.querySelector('#information-title') && document.querySelectorAll('.tornado tbody tr').length === 6 &&
+	p.look("job-next", "#/jobs/next", `document.querySelector('#information-title') &&
+		document.querySelectorAll('.tornado tbody tr').length === 6 &&
 		document.querySelector('.tornado tbody th').textContent.startsWith('P(') && document.querySelector('.tornado .here') &&
 		[...document.querySelectorAll('table.list tbody th')].some(th => th.textContent === 'either')`)
 	p.look("job-estimate", "#/jobs/grid", `document.querySelector('svg.estimates') && document.querySelector('.timeline')`)
