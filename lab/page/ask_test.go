@@ -52,7 +52,7 @@ func TestObserve(t *testing.T) {
 			}
 			p.wait(`document.querySelector('.node[data-variable="'+$1+'"]').getAttribute('aria-label') === $2`, v, label)
 		}
-		z := strings.Replace(fmt.Sprintf("= %.10f nats", *r[0].LogZ), "-0.0000000000", "0.0000000000", 1)
+		z := strings.Replace(fmt.Sprintf("= %.10f", *r[0].LogZ), "-0.0000000000", "0.0000000000", 1)
 		p.wait(`document.querySelector('.headline .value').textContent.includes($1)`, z)
 	}
 	p.open("#/graph/model/" + put.Digest[:10])

@@ -46,6 +46,10 @@ func TestOpenAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := b.tab(t, s.url)
+	p.open("#/jobs") // without a job it offers a file and an example
+	p.wait(`document.getElementById('open-button')`)
+	p.click("#open-example")
+	p.wait(`document.querySelectorAll('.node .p').length === 8`)
 	p.open("#/jobs")
 	p.drop("heating.bif", text)
 	p.wait(`/^#\/graph\/job\/heating-[a-z0-9]{6}$/.test(location.hash)`)
@@ -116,7 +120,8 @@ func TestJobsAtAGlance(t *testing.T) {
 		t.Helper()
 		p.wait(`[...document.querySelectorAll('.jobs tbody tr')].some(r => r.querySelector('.id').textContent === $1)`, job)
 		return eval[string](p, `[...[...document.querySelectorAll('.jobs tbody tr')].find(r => r.querySelector('.id').textContent === $1)
-			.querySelectorAll('.model, .method, .answer')].map(c => c.textContent).join('; ')`, job)
+			.querySelectorAll('.model, .method, .answer')]
+			.map(c => (c.matches('.model') ? c.firstChild : c).textContent).join('; ')`, job)
 	}
 	for job, want := range map[string]string{
 		"named":     fmt.Sprintf("small@1; exact; ln Z = %.10f", *exact.Results[0].LogZ),
@@ -131,6 +136,8 @@ func TestJobsAtAGlance(t *testing.T) {
 	if got := row("asia-two"); !strings.HasSuffix(got, " and 2 more") {
 		t.Errorf("asia-two: %q", got)
 	}
+	p.wait(`[...document.querySelectorAll('.jobs tbody tr')].some(r => r.querySelector('.id').textContent === 'asia' &&
+		r.querySelector('.question').textContent.includes('marginals'))`)
 	r := estimate.Results[0]
 	var value, off float64
 	got := row("grid")

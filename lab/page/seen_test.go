@@ -56,7 +56,7 @@ func (p *tab) says(m *factorgraph.Model, q query.Query) {
 		p.wait(`document.querySelector('.node[data-variable="'+$1+'"]').getAttribute('aria-label').endsWith($2)`,
 			v, strings.Join(text, ", ")+end)
 	}
-	z := strings.Replace(fmt.Sprintf("= %.10f nats", *r[0].LogZ), "-0.0000000000", "0.0000000000", 1)
+	z := strings.Replace(fmt.Sprintf("= %.10f", *r[0].LogZ), "-0.0000000000", "0.0000000000", 1)
 	p.wait(`document.querySelector('.headline .value').textContent.includes($1)`, z)
 }
 

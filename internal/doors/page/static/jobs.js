@@ -150,7 +150,7 @@ function makeRow(one) {
       const now = JSON.stringify([one.status, one.glance])
       if (shown !== now) {
         put(state, badge(one.status))
-        put(model, modelText(one.glance || {}), one.glance?.question ? h('span', { class: 'hint' }, ' ' + one.glance.question) : null)
+        put(model, modelText(one.glance || {}), one.glance?.question ? h('span', { class: 'hint question' }, ' ' + one.glance.question) : null)
         put(method, one.glance?.method || '')
         put(answer, answerText(one.glance || {}))
       }
