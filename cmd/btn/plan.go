@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
+	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/families/exact"
@@ -96,7 +97,9 @@ type planned struct {
 func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time) (p planned, err error) {
 	until = until.Add(c.late())
 	p, err = before(ctx, until, func(ctx context.Context) (p planned, err error) {
-		p.model, p.queries, err = c.load(ctx, t, natsFlag{serverFlags: serverFlags{c.NATS, c.AsNATS}}, c.question())
+		if p.model, p.queries, err = c.load(ctx, t, natsFlag{serverFlags: serverFlags{c.NATS, c.AsNATS}}, c.question()); err == nil {
+			p.model, p.queries, err = questions.Intervene(p.model, p.queries)
+		}
 		return p, err
 	})
 	if errors.Is(err, errSlow) {

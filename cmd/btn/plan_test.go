@@ -41,3 +41,15 @@ func TestPlanPricesTheObjective(t *testing.T) {
 		t.Errorf("the plain objective: %g flops of five sweeps, %g of ten", few, many)
 	}
 }
+
+// TestPlansOfInterventions: a plan is for the network in which variables are set; a model without causes is refused.
+func TestPlansOfInterventions(t *testing.T) {
+	code, stdout, stderr := command(t, "plan", "../../examples/asia.json", "--do", "smoke=no")
+	if code != 0 || !strings.Contains(stdout, "variables   9") { // one is the switch of smoke
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	code, _, stderr = command(t, "plan", "../../examples/grid8x8.uai", "--do", "0=1")
+	if code != 3 || !strings.Contains(stderr, "no Bayesian network") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
