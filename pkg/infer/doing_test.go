@@ -384,3 +384,65 @@ func TestBelievingEqualsEnumeration(t *testing.T) {
 		t.Errorf("%d contradict each other, %d of several beliefs", contradictions, several)
 	}
 }
+
+// TestBeliefsOfTwoQueries: a probability of an event is under one set of beliefs, and of an event.
+func TestBeliefsOfTwoQueries(t *testing.T) {
+	w := randomNetwork(rand.New(rand.NewPCG(3, 3)))
+	believe := func(v int, p float64) []factorgraph.Likelihood {
+		weights := make([]float64, w.model.Domains[v])
+		weights[0], weights[1] = p, 1-p
+		return []factorgraph.Likelihood{{Var: v, Weights: weights}}
+	}
+	seen, other := factorgraph.Observe(map[int]int{2: 0}), factorgraph.Observe(map[int]int{2: 1})
+	for name, queries := range map[string][]query.Query{
+		"other variables": {{Believe: believe(0, 0.3)}, {Evidence: seen, Over: 1, Believe: believe(1, 0.3)}},
+		"other numbers":   {{Believe: believe(0, 0.3)}, {Evidence: seen, Over: 1, Believe: believe(0, 0.4)}},
+		"one alone":       {{Believe: believe(0, 0.3)}, {Evidence: seen, Over: 1}},
+		"the other alone": {{}, {Evidence: seen, Over: 1, Believe: believe(0, 0.3)}},
+		"no event":        {{Evidence: seen, Believe: believe(0, 0.3)}, {Evidence: other, Over: 1, Believe: believe(0, 0.3)}},
+	} {
+		results, err := infer.Run(context.Background(), infer.Request{Model: w.model, Queries: queries})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if r := results[1]; r.Ratio != nil || len(r.Warnings) == 0 {
+			t.Errorf("%s: ratio %+v, warnings %q", name, r.Ratio, r.Warnings)
+		}
+	}
+}
+
+// TestEstimatesUnderBeliefs: what is not exact says so, and is a distribution.
+func TestEstimatesUnderBeliefs(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 58))
+		w := randomNetwork(rng)
+		weights := make([]float64, w.model.Domains[0])
+		weights[0], weights[1] = 0.5, 0.5
+		believe := []factorgraph.Likelihood{{Var: 0, Weights: weights}}
+		results, err := infer.Run(context.Background(), infer.Request{
+			Model: w.model, Settings: query.Settings{Method: query.MethodSampled, Budget: 1e6},
+			Queries: []query.Query{
+				{Believe: believe, Marginals: true}, {Evidence: factorgraph.Observe(map[int]int{2: 0}), Over: 1, Believe: believe},
+			},
+		})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		r, event := results[0], results[1]
+		if r.Belief != nil && !r.Belief.Exact && len(r.Warnings) == 0 {
+			t.Errorf("seed %d: estimates under beliefs without a word", seed)
+		}
+		for _, m := range r.Marginals {
+			sum := 0.0
+			for _, p := range m.P {
+				sum += p
+			}
+			if math.Abs(sum-1) > 1e-9 {
+				t.Errorf("seed %d: the marginals of x_%d sum to %v", seed, m.Variable, sum)
+			}
+		}
+		if event.Ratio != nil && (!(*event.Ratio.P >= 0 && *event.Ratio.P <= 1) || !r.Belief.Exact && len(event.Warnings) == 0) {
+			t.Errorf("seed %d: P(event) %v, %q", seed, *event.Ratio.P, event.Warnings)
+		}
+	}
+}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"reflect"
 
+	"github.com/basetensor/basetensor/internal/answer/aggregate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -49,6 +51,9 @@ var belief = kind{
 		}
 		a.to.Belief = f.belief
 		a.mix(f.shares)
+		if !f.belief.Exact {
+			a.warn("under the beliefs not everything was computed exactly: their answers are estimates of unknown quality")
+		}
 	},
 }
 
@@ -228,25 +233,54 @@ func (a *answer) mix(weights []float64) {
 	a.to.Marginals = posteriorsOf(rows, a.asked.Query.Targets)
 }
 
-// believedRatio returns P(event) under the beliefs of the given query, Σ_b r(b) Z_b(event and given) / Z_b(given); why says why there is
-// none.
-func believedRatio(event, given *answer) (p float64, why string) {
-	f, why := believe(given)
+// answerUnderBeliefs writes P(event) under the beliefs of the query that it is asked over, or why there is none.
+func answerUnderBeliefs(event, over *answer) {
+	p, exact, why := believedProbability(event, over)
+	if why == "" && p > 1 {
+		if exceeds := p - 1; exceeds > aggregate.ProbabilityRounding {
+			why = fmt.Sprintf("the estimates give the event a probability of %.6g", p)
+		}
+		p = 1
+	}
 	if why != "" {
-		return 0, why
+		event.warn("no ratio: " + why)
+		return
 	}
-	with, without := event.servedTo("belief"), given.servedTo("belief")
+	event.to.Ratio = &query.Ratio{P: &p, Ln: finite(math.Log(p))}
+	if !exact {
+		event.warn("the probability of the event is an estimate of unknown quality: under the beliefs not everything was computed exactly")
+	}
+}
+
+// believedProbability returns Σ_b r(b) Z_b(event and evidence) / Z_b(evidence), and whether every term is exact; why says why there is none.
+func believedProbability(event, over *answer) (p float64, exact bool, why string) {
+	switch {
+	case !reflect.DeepEqual(event.asked.Query.Believe, over.asked.Query.Believe):
+		return 0, false, "the two queries do not believe the same"
+	case !event.asked.IsEvent:
+		return 0, false, "the query does not observe all that the one does which it is asked over"
+	}
+	f, why := believe(over)
+	if why != "" {
+		return 0, false, why
+	}
+	with, without := event.servedTo("belief"), over.servedTo("belief")
 	if len(with) != len(without) {
-		return 0, "the event and the query that it is asked over do not believe the same"
+		return 0, false, "a query with the believed variables observed is missing"
 	}
+	exact = f.belief.Exact
 	for b, share := range f.shares {
 		if share == 0 {
 			continue
 		}
 		if r := &with[b].Result; r.Status != query.StatusOK {
-			return 0, r.Error.Message
+			return 0, false, r.Error.Message
 		}
+		exact = exact && with[b].Result.Exact
 		p += share * with[b].Z.Div(without[b].Z).Float64()
 	}
-	return p, ""
+	if !(p >= 0) {
+		return 0, false, fmt.Sprintf("the estimates give the event a probability of %.6g", p)
+	}
+	return p, exact, ""
 }

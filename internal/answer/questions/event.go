@@ -32,18 +32,11 @@ var event = kind{name: "event", compare: func(all []answer, a *answer) {
 	case all[given].to.Zero:
 		a.warn(fmt.Sprintf("no ratio: Z of query %d, which this one is asked over, is 0", given))
 	default:
-		r.Ratio = &query.Ratio{}
-		if len(a.asked.Query.Believe) > 0 {
-			p, why := believedRatio(a, &all[given])
-			if why != "" {
-				r.Ratio = nil
-				a.warn("no ratio: " + why)
-				return
-			}
-			r.Ratio.P = &p
-			r.Ratio.Ln = finite(math.Log(p))
+		if len(a.asked.Query.Believe)+len(all[given].asked.Query.Believe) > 0 {
+			answerUnderBeliefs(a, &all[given])
 			return
 		}
+		r.Ratio = &query.Ratio{}
 		if !r.Zero {
 			r.Ratio.Ln = finite(a.total.Z.Div(all[given].total.Z).LogAbs())
 		}
