@@ -252,7 +252,8 @@ func answerUnderBeliefs(event, over *answer) {
 	}
 }
 
-// believedProbability returns Σ_b r(b) Z_b(event and evidence) / Z_b(evidence), and whether every term is exact; why says why there is none.
+// believedProbability returns Σ_b r(b) Z_b(event and evidence) / Z_b(evidence), and whether every term is exact. If there is none, why
+// says why.
 func believedProbability(event, over *answer) (p float64, exact bool, why string) {
 	switch {
 	case !reflect.DeepEqual(event.asked.Query.Believe, over.asked.Query.Believe):
