@@ -237,6 +237,21 @@ func TestHardProjection(t *testing.T) {
 	}
 }
 
+// TestManyClausesOfOneVariable: clauses that share a hidden variable are as many as the file has; comparing each two of them would reach
+// the bound of the work.
+func TestManyClausesOfOneVariable(t *testing.T) {
+	const clauses = 100_000
+	var text strings.Builder
+	fmt.Fprintf(&text, "p cnf %d %d\nc p show 2 0\n", clauses+1, clauses)
+	for k := range clauses {
+		fmt.Fprintf(&text, "1 %d 0\n", k+2)
+	}
+	m, err := Read(strings.NewReader(text.String()), uai.Limits{})
+	if err != nil || len(m.Domains) != 1 || len(m.Factors) != 0 { // every clause holds if 1 does
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 // TestMistakesHaveTheirLine: a mistake is reported with its line and its code.
 func TestMistakesHaveTheirLine(t *testing.T) {
 	for text, want := range map[string]string{

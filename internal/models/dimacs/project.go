@@ -39,12 +39,12 @@ func (f *reader) project() {
 		}
 	}
 	p := newProjection(f, hidden)
-	for p.next.Len() > 0 {
-		v := heap.Pop(&p.next).(candidate)
+	for p.queue.Len() > 0 {
+		v := heap.Pop(&p.queue).(candidate)
 		if v.cost != p.cost(v.variable) {
 			continue // a newer one is there
 		}
-		if p.eliminate(v.variable); p.work > mostWork || p.room < 0 {
+		if p.eliminate(v.variable); p.isExhausted() {
 			f.Line = f.shows
 			f.Fail(fault.Unsupported, uai.ErrModel, "projected counting: %d of %d variables are shown, and to eliminate the others takes more than "+
 				"%d steps, or clauses of more than %d literals", len(f.shown), f.variables, mostWork, f.Read+spareLiterals)
@@ -63,12 +63,13 @@ func (f *reader) project() {
 // projection is a set of clauses from which variables are eliminated.
 type projection struct {
 	clauses [][]int32 // nil for one that is gone, and empty, not nil, for the one that never holds
-	with    [][]int   // by side: the clauses with a literal, some of them gone
-	hidden  []bool
-	next    candidates
-	marked  []bool // by side, for comparisons
-	work    int
-	room    int64 // for literals
+	// clausesWith has the clauses with a literal, by its side, some of them gone.
+	clausesWith  [][]int
+	hidden       []bool // by variable, from 1 on; an eliminated one is not hidden any more
+	queue        candidates
+	marked       []bool // by side, for comparisons
+	work         int    // literals that were looked at
+	literalsLeft int64  // that may be added
 }
 
 // candidate is a variable with the number of pairs of clauses that its elimination resolves.
@@ -104,45 +105,39 @@ func side(l int32) int {
 	return 1 - 2*int(l)
 }
 
+// newProjection returns the clauses of a file, and its hidden variables, which are numbered from 1, by the cost of their elimination.
+// Linear time: clauses that follow from others stay until they are resolved.
 func newProjection(f *reader, hidden []bool) *projection {
-	p := &projection{hidden: hidden, with: make([][]int, 2*f.variables+2), marked: make([]bool, 2*f.variables+2)}
-	p.room = f.Read + spareLiterals
-	from := 0
-	for _, to := range f.ends {
-		if scope, positive, ok := clause(f.literals[from:to]); ok {
-			c := make([]int32, len(scope))
-			for k, v := range scope {
-				if c[k] = int32(v) + 1; !positive[k] {
-					c[k] = -c[k]
-				}
-			}
-			p.add(c)
+	sides := 2*f.variables + 2
+	p := &projection{hidden: hidden, clausesWith: make([][]int, sides), marked: make([]bool, sides), literalsLeft: f.Read + spareLiterals}
+	for literals := range f.eachClause() {
+		if clause, isTautology := distinctLiterals(literals); !isTautology {
+			p.add(clause)
 		}
-		from = to
 	}
-	for n := range hidden {
+	for n := int32(1); int(n) < len(hidden); n++ {
 		if hidden[n] {
-			p.next = append(p.next, candidate{int32(n), p.cost(int32(n))})
+			p.queue = append(p.queue, candidate{variable: n, cost: p.cost(n)})
 		}
 	}
-	heap.Init(&p.next)
+	heap.Init(&p.queue)
 	return p
 }
 
-// add adds a clause, unless another one has some of its literals and no others.
-func (p *projection) add(c []int32) {
-	if p.implied(c) {
-		return
+// add adds a clause.
+func (p *projection) add(clause []int32) {
+	p.literalsLeft -= int64(len(clause))
+	for _, l := range clause {
+		p.clausesWith[side(l)] = append(p.clausesWith[side(l)], len(p.clauses))
 	}
-	p.room -= int64(len(c))
-	for _, l := range c {
-		p.with[side(l)] = append(p.with[side(l)], len(p.clauses))
-	}
-	p.clauses = append(p.clauses, c)
+	p.clauses = append(p.clauses, clause)
 }
 
-// implied reports whether a clause follows from another one.
-func (p *projection) implied(c []int32) bool {
+// isExhausted reports whether the elimination has reached a bound of its work or of its literals.
+func (p *projection) isExhausted() bool { return p.work > mostWork || p.literalsLeft < 0 }
+
+// isImplied reports whether a clause follows from another one.
+func (p *projection) isImplied(c []int32) bool {
 	for _, l := range c {
 		p.marked[side(l)] = true
 	}
@@ -152,7 +147,7 @@ func (p *projection) implied(c []int32) bool {
 		}
 	}()
 	for _, l := range c {
-		for _, j := range p.with[side(l)] {
+		for _, j := range p.clausesWith[side(l)] {
 			other := p.clauses[j]
 			p.work += 1 + len(other)
 			if other != nil && len(other) <= len(c) && !slices.ContainsFunc(other, func(m int32) bool { return !p.marked[side(m)] }) {
@@ -166,9 +161,9 @@ func (p *projection) implied(c []int32) bool {
 // live returns the clauses with a literal.
 func (p *projection) live(l int32) []int {
 	s := side(l)
-	p.work += len(p.with[s])
-	p.with[s] = slices.DeleteFunc(p.with[s], func(j int) bool { return p.clauses[j] == nil })
-	return p.with[s]
+	p.work += len(p.clausesWith[s])
+	p.clausesWith[s] = slices.DeleteFunc(p.clausesWith[s], func(j int) bool { return p.clauses[j] == nil })
+	return p.clausesWith[s]
 }
 
 // cost is the number of pairs of clauses that the elimination of a variable resolves.
@@ -180,10 +175,10 @@ func (p *projection) eliminate(n int32) {
 	affected := map[int32]bool{}
 	for _, i := range positive {
 		for _, j := range negative {
-			if c, ok := p.resolvent(p.clauses[i], p.clauses[j], n); ok {
-				p.add(c)
+			if clause, isTautology := p.resolvent(p.clauses[i], p.clauses[j], n); !isTautology && !p.isImplied(clause) {
+				p.add(clause)
 			}
-			if p.work > mostWork || p.room < 0 {
+			if p.isExhausted() {
 				return
 			}
 		}
@@ -198,7 +193,7 @@ func (p *projection) eliminate(n int32) {
 	p.hidden[n] = false
 	for _, v := range sorted(affected) {
 		if p.hidden[v] {
-			heap.Push(&p.next, candidate{v, p.cost(v)})
+			heap.Push(&p.queue, candidate{v, p.cost(v)})
 		}
 	}
 }
@@ -212,24 +207,24 @@ func sorted(set map[int32]bool) []int32 {
 	return list
 }
 
-// resolvent is the clause that follows from two that disagree in a variable; false where it always holds.
-func (p *projection) resolvent(a, b []int32, n int32) (c []int32, ok bool) {
+// resolvent is the clause that follows from two that disagree in variable n, of which a has n itself and b its negation.
+func (p *projection) resolvent(a, b []int32, n int32) (clause []int32, isTautology bool) {
 	p.work += len(a) + len(b)
-	c = make([]int32, 0, len(a)+len(b)-2)
+	clause = make([]int32, 0, len(a)+len(b)-2)
 	for _, l := range a {
 		if l != n {
-			c = append(c, l)
+			clause = append(clause, l)
 			p.marked[side(l)] = true
 		}
 	}
-	ok = true
 	for _, l := range b {
-		if ok = ok && !p.marked[side(-l)]; l != -n && !p.marked[side(l)] {
-			c = append(c, l)
+		isTautology = isTautology || p.marked[side(-l)]
+		if l != -n && !p.marked[side(l)] {
+			clause = append(clause, l)
 		}
 	}
 	for _, l := range a {
 		p.marked[side(l)] = false
 	}
-	return c, ok
+	return clause, isTautology
 }

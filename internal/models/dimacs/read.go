@@ -7,6 +7,7 @@ package dimacs
 import (
 	"cmp"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -199,39 +200,52 @@ func (f *reader) model() *factorgraph.Model {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: t})
 		}
 	}
-	from, entries := 0, int64(0)
-	for _, to := range f.ends {
-		if scope, positive, ok := clause(f.literals[from:to]); ok {
-			for k, v := range scope {
-				scope[k] = positions[v]
-			}
-			table := len(scope) <= longestTable && entries+1<<len(scope) <= f.Read+spareEntries
-			if table {
-				entries += 1 << len(scope)
-			}
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: disjunction(positive, table)})
+	entries := int64(0)
+	for literals := range f.eachClause() {
+		clause, isTautology := distinctLiterals(literals)
+		if isTautology {
+			continue
 		}
-		from = to
+		scope, positive := make([]int, len(clause)), make([]bool, len(clause))
+		for k, l := range clause {
+			scope[k], positive[k] = positions[max(l, -l)-1], l > 0
+		}
+		table := len(scope) <= longestTable && entries+1<<len(scope) <= f.Read+spareEntries
+		if table {
+			entries += 1 << len(scope)
+		}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: disjunction(positive, table)})
 	}
 	return m
 }
 
-// clause returns a clause's variables and which of them are positive; false where it always holds.
-func clause(literals []int32) (scope []int, positive []bool, ok bool) {
-	scope, positive = []int{}, []bool{}
-	seen := map[int32]bool{}
-	for _, l := range literals {
-		if seen[-l] {
-			return nil, nil, false
+// eachClause yields the literals of each clause, as the file has them.
+func (f *reader) eachClause() iter.Seq[[]int32] {
+	return func(yield func([]int32) bool) {
+		start := 0
+		for _, end := range f.ends {
+			if !yield(f.literals[start:end]) {
+				return
+			}
+			start = end
 		}
-		if seen[l] {
-			continue
-		}
-		seen[l] = true
-		scope = append(scope, int(max(l, -l))-1)
-		positive = append(positive, l > 0)
 	}
-	return scope, positive, true
+}
+
+// distinctLiterals returns the literals of a clause, each once. A tautology, which has a literal and its negation, always holds.
+func distinctLiterals(literals []int32) (clause []int32, isTautology bool) {
+	clause = make([]int32, 0, len(literals))
+	set := make(map[int32]bool, len(literals))
+	for _, l := range literals {
+		switch {
+		case set[-l]:
+			return nil, true
+		case !set[l]:
+			set[l] = true
+			clause = append(clause, l)
+		}
+	}
+	return clause, false
 }
 
 // disjunction is the factor of a clause.
