@@ -43,8 +43,8 @@ func bar(p float64) string {
 	}
 	eighths = min(max(eighths, 0), longestBar*8)
 	text := strings.Repeat("█", eighths/8)
-	if rest := eighths % 8; rest > 0 {
-		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	if remainder := eighths % 8; remainder > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[remainder-1])
 	}
 	return text
 }
@@ -52,20 +52,20 @@ func bar(p float64) string {
 // writeBars writes the marginals by name, a line per value. Of an observed variable, and of one that an exact answer leaves a single
 // value, there is that value alone.
 func writeBars(b *strings.Builder, posteriors []query.Posterior, observed map[int]bool, exact bool) {
-	variable, state := 0, 0
+	nameWidth, stateWidth := 0, 0
 	for _, m := range posteriors {
-		variable = max(variable, utf8.RuneCountInString(shown(m.Name)))
+		nameWidth = max(nameWidth, utf8.RuneCountInString(shown(m.Name)))
 		for x := range m.P {
-			state = max(state, utf8.RuneCountInString(shown(query.Label(m.States, x))))
+			stateWidth = max(stateWidth, utf8.RuneCountInString(shown(query.Label(m.States, x))))
 		}
 	}
 	for _, m := range posteriors {
-		if x := certain(m.P); x >= 0 && (exact || observed[m.Variable]) {
+		if x := soleValue(m.P); x >= 0 && (exact || observed[m.Variable]) {
 			word := "certain"
 			if observed[m.Variable] {
 				word = "observed"
 			}
-			fmt.Fprintf(b, "%-*s  %-*s  %s\n", variable, shown(m.Name), state, shown(query.Label(m.States, x)), word)
+			fmt.Fprintf(b, "%-*s  %-*s  %s\n", nameWidth, shown(m.Name), stateWidth, shown(query.Label(m.States, x)), word)
 			continue
 		}
 		values := make([]int, len(m.P))
@@ -81,28 +81,28 @@ func writeBars(b *strings.Builder, posteriors []query.Posterior, observed map[in
 			if k == 0 {
 				name = shown(m.Name)
 			}
-			text := fmt.Sprintf("%-*s  %-*s  %.6f %s", variable, name, state, shown(query.Label(m.States, x)), m.P[x], bar(m.P[x]))
+			text := fmt.Sprintf("%-*s  %-*s  %.6f %s", nameWidth, name, stateWidth, shown(query.Label(m.States, x)), m.P[x], bar(m.P[x]))
 			b.WriteString(strings.TrimRight(text, " ") + "\n")
 		}
-		if rest := len(m.P) - len(values); rest > 0 {
-			fmt.Fprintf(b, "%*s  and %d less probable values\n", variable, "", rest)
+		if hidden := len(m.P) - len(values); hidden > 0 {
+			fmt.Fprintf(b, "%*s  and %d less probable values\n", nameWidth, "", hidden)
 		}
 	}
 }
 
-// certain returns the only value with a probability above 0; -1: there are several, or none.
-func certain(p []float64) int {
-	only := -1
-	for x, share := range p {
-		switch {
-		case share == 0:
-		case only >= 0:
-			return -1
-		default:
-			only = x
+// soleValue returns the only value with a probability above 0; -1: there are several, or none.
+func soleValue(p []float64) int {
+	sole := -1
+	for x, probability := range p {
+		if probability <= 0 {
+			continue
 		}
+		if sole >= 0 {
+			return -1
+		}
+		sole = x
 	}
-	return only
+	return sole
 }
 
 // isFormula reports whether variables are called by their numbers in a CNF file: from 1 on and rising, with gaps where some are not

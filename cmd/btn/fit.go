@@ -110,7 +110,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		return err
 	}
 	r.judged(&report)
-	if err := c.unchanged(in); err != nil {
+	if err := c.checkCounts(in); err != nil {
 		return err
 	}
 	if err := c.write(t, fitted); err != nil {
@@ -120,7 +120,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	if err := r.finish(); err != nil {
 		return err
 	}
-	return c.keep(report.Counts)
+	return c.saveCounts(report.Counts)
 }
 
 // fitRun is a run of the command: what it prints, and the file with its state.
@@ -190,7 +190,7 @@ func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, in fitInputs) erro
 		}
 		text = fmt.Appendf(text, " prior %s %v", prior, in.prior.Size)
 	}
-	r.digest = wire.Digest(fmt.Appendf(text, " counts %s %v", in.stored, r.Forget))
+	r.digest = wire.Digest(fmt.Appendf(text, " counts %s %v", in.countsDigest, r.Forget))
 	if o.From, err = fit.LoadState(r.state, r.digest); err != nil {
 		return err
 	}

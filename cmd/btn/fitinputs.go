@@ -21,7 +21,7 @@ type fitInputs struct {
 	data, heldOut *fit.Data
 	prior         *fit.Prior
 	counts        *fit.Counts // of earlier cases, after forgetting; nil: none
-	stored        string      // digest of the file of counts
+	countsDigest  string      // of the counts in the file, before forgetting; "": there is no file
 }
 
 // loadStructure reads the model, and says which of its tables are unknown.
@@ -54,7 +54,7 @@ func (c *fitCmd) readInputs(ctx context.Context, t *console.Terminal, m *factorg
 		in.prior = &fit.Prior{Model: model, Size: c.Equivalent}
 	}
 	if c.Update != "" {
-		if in.counts, in.stored, err = c.stored(); err != nil || in.counts == nil {
+		if in.counts, in.countsDigest, err = c.loadCounts(); err != nil || in.counts == nil {
 			return in, err
 		}
 		in.counts.Forget(c.Forget)
@@ -62,31 +62,37 @@ func (c *fitCmd) readInputs(ctx context.Context, t *console.Terminal, m *factorg
 	return in, nil
 }
 
-// stored reads the file of counts, nil if there is none, and its digest.
-func (c *fitCmd) stored() (*fit.Counts, string, error) {
+// loadCounts reads the file of counts, and the digest of the counts. If there is no file they are nil and "".
+func (c *fitCmd) loadCounts() (*fit.Counts, string, error) {
 	counts, err := fit.LoadCounts(c.Update)
 	if err != nil || counts == nil {
 		return nil, "", err
 	}
 	var b bytes.Buffer
-	err = fit.WriteCounts(&b, counts)
-	return counts, wire.Digest(b.Bytes()), err
+	if err := fit.WriteCounts(&b, counts); err != nil {
+		return nil, "", err
+	}
+	return counts, wire.Digest(b.Bytes()), nil
 }
 
-// unchanged returns an error if another run has written the file of counts meanwhile.
-func (c *fitCmd) unchanged(in fitInputs) error {
+// checkCounts returns an error if the file of counts has other content than in was read from: another run wrote or removed it. A run that
+// writes between this check and saveCounts is not noticed.
+func (c *fitCmd) checkCounts(in fitInputs) error {
 	if c.Update == "" {
 		return nil
 	}
-	_, now, err := c.stored()
-	if err == nil && now != in.stored {
-		err = fault.New(fault.BadInput, "%s was written by another run meanwhile: the same command goes on from its counts", c.Update)
+	_, digest, err := c.loadCounts()
+	if err != nil {
+		return err
 	}
-	return err
+	if digest != in.countsDigest {
+		return fault.New(fault.BadInput, "%s was changed by another run meanwhile: the same command goes on from its counts", c.Update)
+	}
+	return nil
 }
 
-// keep writes the counts after this run.
-func (c *fitCmd) keep(counts *fit.Counts) error {
+// saveCounts writes the counts after this run.
+func (c *fitCmd) saveCounts(counts *fit.Counts) error {
 	if c.Update == "" {
 		return nil
 	}

@@ -317,11 +317,11 @@ func TestInterruptedUpdatesCountOnce(t *testing.T) {
 	}
 
 	command := &fitCmd{Update: counts}
-	_, stored, err := command.stored()
-	if err != nil || command.unchanged(fitInputs{stored: stored}) != nil {
+	_, digest, err := command.loadCounts()
+	if err != nil || command.checkCounts(fitInputs{countsDigest: digest}) != nil {
 		t.Errorf("%v", err)
 	}
-	if err := command.unchanged(fitInputs{}); err == nil || !strings.Contains(err.Error(), "was written by another run meanwhile") {
+	if err := command.checkCounts(fitInputs{}); err == nil || !strings.Contains(err.Error(), "was changed by another run meanwhile") {
 		t.Errorf("a file of another run: %v", err)
 	}
 }

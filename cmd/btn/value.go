@@ -17,7 +17,7 @@ import (
 
 const (
 	mostObserved = 12 // observations that are listed
-	mostGiven    = 3  // observations on one side of P( | )
+	mostNamed    = 3  // observations on one side of P( | )
 )
 
 // query returns the query of a result; nil if it is not known.
@@ -30,13 +30,13 @@ func (p *printer) query(r *query.Result) *query.Query {
 
 // observed returns the observed variables of a result.
 func (p *printer) observed(r *query.Result) map[int]bool {
-	all := map[int]bool{}
+	variables := map[int]bool{}
 	if q := p.query(r); q != nil {
 		for _, o := range q.Evidence.Hard {
-			all[o.Var] = true
+			variables[o.Var] = true
 		}
 	}
-	return all
+	return variables
 }
 
 // evidence is the evidence of a result: the name that the request has for it, and the observations unless they are the name.
@@ -61,21 +61,21 @@ func (p *printer) evidence(r *query.Result) string {
 
 // observations lists evidence as --evid takes it, up to a number of observations.
 func (p *printer) observations(e factorgraph.Evidence, listed int) string {
-	var said []string
+	var terms []string
 	for _, o := range e.Hard {
-		said = append(said, p.observation(o))
+		terms = append(terms, p.observation(o))
 	}
 	for _, s := range e.Soft {
 		weights := make([]string, len(s.Weights))
 		for x, w := range s.Weights {
 			weights[x] = strconv.FormatFloat(w, 'g', 4, 64)
 		}
-		said = append(said, p.variable(s.Var)+"=["+strings.Join(weights, ", ")+"]")
+		terms = append(terms, p.variable(s.Var)+"=["+strings.Join(weights, ", ")+"]")
 	}
-	if n := len(said) - listed; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(said[:listed], ", "), n)
+	if n := len(terms) - listed; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(terms[:listed], ", "), n)
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(terms, ", ")
 }
 
 // value writes the probability of an event, then P(evidence) or Z.
@@ -152,13 +152,13 @@ func (p *printer) isTold(event *query.Result) bool {
 	if event.Status != query.StatusOK || event.Ratio == nil || event.Ratio.P == nil {
 		return false
 	}
-	given := &p.results[q.Over-1]
+	condition := &p.results[q.Over-1]
 	for _, w := range event.Warnings {
-		if !slices.Contains(given.Warnings, w) && !strings.HasPrefix(w, "Z is 0: ") {
+		if !slices.Contains(condition.Warnings, w) && !strings.HasPrefix(w, "Z is 0: ") {
 			return false
 		}
 	}
-	return event.Exact && given.Exact && given.Status == query.StatusOK && !p.verbose && p.eventOf(given) == event
+	return event.Exact && condition.Exact && condition.Status == query.StatusOK && !p.verbose && p.eventOf(condition) == event
 }
 
 // event is the probability of an event under the evidence, in one line.
@@ -167,58 +167,68 @@ func (p *printer) event(r *query.Result) string {
 	if !r.Exact {
 		equals = "≈"
 	}
-	name := fmt.Sprintf("Z over Z of query %d", max(1, p.over(r))-1)
-	if r.Ratio.P != nil {
-		name = p.conditional(r)
-	}
+	name := p.ratio(r)
 	if r.Ratio.Ln == nil {
 		return name + " = 0: the event is impossible under the evidence"
 	}
 	return fmt.Sprintf("%s %s %s (%s)", name, equals, magnitude(*r.Ratio.Ln), p.log("", *r.Ratio.Ln))
 }
 
-// over is the query that a result is asked over, from 1 on; 0: none is known.
-func (p *printer) over(r *query.Result) int {
-	if q := p.query(r); q != nil {
-		return q.Over
-	}
-	return 0
-}
-
-// conditional writes P(event | evidence) with the names of a few observations.
-func (p *printer) conditional(r *query.Result) string {
-	over := p.over(r)
-	if over == 0 || over > len(p.queries) {
+// ratio is the name of the ratio of a result: P(event | condition) if that is a probability.
+func (p *printer) ratio(r *query.Result) string {
+	condition, number := p.condition(r)
+	switch {
+	case r.Ratio.P == nil:
+		return fmt.Sprintf("Z over Z of query %d", number)
+	case condition == nil:
 		return "P(event | evidence)"
 	}
-	both, given := p.queries[r.Query].Evidence, p.queries[over-1].Evidence
+	name := p.eventName(p.query(r), condition)
+	if terms := p.conditionTerms(condition); len(terms) > 0 {
+		name += " | " + strings.Join(terms, ", ")
+	}
+	return "P(" + name + ")"
+}
+
+// condition returns the query that a result is asked over, and its number; nil if it is not known.
+func (p *printer) condition(r *query.Result) (*query.Query, int) {
+	q := p.query(r)
+	if q == nil || q.Over == 0 || q.Over > len(p.queries) {
+		return nil, 0
+	}
+	return &p.queries[q.Over-1], q.Over - 1
+}
+
+// eventName lists the observations of a query that its condition does not have: "event" if they are many, or likelihoods are among them.
+func (p *printer) eventName(asked, condition *query.Query) string {
 	event := factorgraph.Evidence{}
-	for _, o := range both.Hard {
-		if !slices.Contains(given.Hard, o) {
+	for _, o := range asked.Evidence.Hard {
+		if !slices.Contains(condition.Evidence.Hard, o) {
 			event.Hard = append(event.Hard, o)
 		}
 	}
-	asked, condition := p.observations(event, mostGiven), p.observations(given, mostGiven)
-	if len(event.Hard) == 0 || len(event.Hard) > mostGiven || len(both.Soft) != len(given.Soft) {
-		asked = "event"
+	if n := len(event.Hard); n == 0 || n > mostNamed || len(asked.Evidence.Soft) != len(condition.Evidence.Soft) {
+		return "event"
 	}
-	if len(given.Hard)+len(given.Soft) > mostGiven {
-		condition = "evidence"
+	return p.observations(event, mostNamed)
+}
+
+// conditionTerms are the evidence of a query, "evidence" if it is long, what it does and whether it has beliefs.
+func (p *printer) conditionTerms(q *query.Query) []string {
+	var terms []string
+	switch n := len(q.Evidence.Hard) + len(q.Evidence.Soft); {
+	case n > mostNamed:
+		terms = append(terms, "evidence")
+	case n > 0:
+		terms = append(terms, p.observations(q.Evidence, mostNamed))
 	}
-	var conditions []string
-	if condition != "" {
-		conditions = append(conditions, condition)
+	for _, o := range q.Do {
+		terms = append(terms, "do("+p.observation(o)+")")
 	}
-	for _, o := range p.queries[over-1].Do {
-		conditions = append(conditions, "do("+p.observation(o)+")")
+	if len(q.Believe) > 0 {
+		terms = append(terms, "beliefs")
 	}
-	if len(p.queries[over-1].Believe) > 0 {
-		conditions = append(conditions, "beliefs")
-	}
-	if conditions != nil {
-		asked += " | " + strings.Join(conditions, ", ")
-	}
-	return "P(" + asked + ")"
+	return terms
 }
 
 // magnitude writes e^ln with six digits, also far beyond float64; a probability below 1 does not look like 1.

@@ -566,3 +566,12 @@ func fuzz(f *testing.F, ending string) {
 
 func FuzzReadWCSP(f *testing.F) { fuzz(f, ".wcsp") }
 func FuzzReadCFN(f *testing.F)  { fuzz(f, ".cfn") }
+
+// TestLatin1: a name that is not in UTF-8 is in Latin-1, beside others that are.
+func TestLatin1(t *testing.T) {
+	text := `{"problem":{"name":"p","mustbe":"<9"},"variables":{"caf` + "\xe9" + `":["x","y"],"thé":["x","y"]},"functions":{}}`
+	m, err := costs.ReadCFN(strings.NewReader(text), uai.Limits{})
+	if err != nil || !slices.Equal(m.Names, []string{"café", "thé"}) {
+		t.Errorf("%v, %v", m, err)
+	}
+}

@@ -3,6 +3,8 @@ package costs
 import (
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/charmap"
+
 	"github.com/basetensor/basetensor/internal/models/words"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -104,18 +106,9 @@ func (l *lexer) take(ends func(byte) bool) {
 		l.in.Byte()
 	}
 	l.kind, l.text = wordToken, string(word)
-	if !utf8.Valid(word) {
-		l.text = latin1(word)
+	if !utf8.Valid(word) { // a name in Latin-1; the other words of the file may be UTF-8
+		l.text, _ = charmap.ISO8859_1.NewDecoder().String(l.text) // of any bytes
 	}
-}
-
-// latin1 is a text that is not UTF-8.
-func latin1(text []byte) string {
-	runes := make([]rune, len(text))
-	for i, b := range text {
-		runes[i] = rune(b)
-	}
-	return string(runes)
 }
 
 // colon notes whether a colon is next.
