@@ -52,6 +52,7 @@ var belief = kind{
 		a.to.Belief = f.belief
 		a.mix(f.shares)
 		if !f.belief.Exact {
+			a.to.Exact = false
 			a.warn("under the beliefs not everything was computed exactly: their answers are estimates of unknown quality")
 		}
 	},
@@ -248,6 +249,7 @@ func answerUnderBeliefs(event, over *answer) {
 	}
 	event.to.Ratio = &query.Ratio{P: &p, Ln: finite(math.Log(p))}
 	if !exact {
+		event.to.Exact = false
 		event.warn("the probability of the event is an estimate of unknown quality: under the beliefs not everything was computed exactly")
 	}
 }
