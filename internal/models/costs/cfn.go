@@ -62,12 +62,12 @@ type pending struct {
 
 // wanted is an error: something else is next.
 func (p *cfn) wanted(what string) {
-	found := "the file ends"
+	token := "the file ends"
 	if p.kind != endToken {
-		found = fmt.Sprintf("%.40q", p.text)
+		token = fmt.Sprintf("%.40q", p.text)
 	}
 	p.Line = p.line
-	p.Bad(uai.ErrSyntax, "%s where %s is needed", found, what)
+	p.Bad(uai.ErrSyntax, "%s where %s is needed", token, what)
 }
 
 // open passes an opening brace or bracket.
@@ -129,8 +129,8 @@ func (p *cfn) problem() {
 	} else if text, maximal = strings.CutPrefix(bound, "<"); !maximal && p.Err == nil {
 		p.Bad(uai.ErrSyntax, "mustbe is %.40q: < or > and a number is needed", bound)
 	}
-	if p.Err == nil && strings.TrimLeft(text, "+-") != "inf" {
-		p.top = p.sign * p.Number(text, "mustbe")
+	if p.Err == nil {
+		p.top = p.value(text, "mustbe")
 	}
 	if p.more("problem") {
 		p.wanted("the end of problem")
@@ -243,12 +243,18 @@ func (p *cfn) definition(called, name string, scope []int) {
 }
 
 // cost reads a cost: a number, or inf for a forbidden combination.
-func (p *cfn) cost(what string) float64 {
-	word := p.word(what)
-	if strings.TrimLeft(word, "+-") == "inf" {
-		return math.Inf(1)
+func (p *cfn) cost(what string) float64 { return p.value(p.word(what), what) }
+
+// value is a word as a cost. Infinity without a sign forbids; with one it must not be the best of all.
+func (p *cfn) value(word, what string) float64 {
+	switch sign := strings.TrimSuffix(word, "inf"); {
+	case word == sign || sign != "" && sign != "+" && sign != "-":
+		return p.sign * p.Number(word, what)
+	case sign != "" && (sign == "-") == (p.sign > 0):
+		p.Bad(uai.ErrModel, "%s is %s, better than anything: costs are finite, or inf for what is forbidden", what, word)
+		return 0
 	}
-	return p.sign * p.Number(word, what)
+	return math.Inf(1)
 }
 
 // dense reads the cost of every combination of values.
@@ -286,17 +292,17 @@ func (p *cfn) sparse(called, name string, scope []int, cost float64) {
 		p.Fail(fault.Unsupported, uai.ErrModel, "%s has a default cost and shares the table of %.40q", called, p.text)
 		return
 	}
-	given := make([]bool, len(t.Data))
+	isListed := make([]bool, len(t.Data))
 	for p.open("the costs of " + called); p.more("the costs of " + called); {
 		index := p.combination(called, scope, t.Shape)
 		c := p.cost("a cost of " + called)
-		if p.Err == nil && given[index] {
-			p.Bad(uai.ErrModel, "%s: a combination of values is there twice", called)
+		if p.Err == nil && isListed[index] {
+			p.Bad(uai.ErrModel, "%s: the combination of values at place %d of its table is there twice", called, index)
 		}
 		if p.Err != nil {
 			return
 		}
-		given[index], t.Data[index] = true, c
+		isListed[index], t.Data[index] = true, c
 	}
 }
 

@@ -415,7 +415,7 @@ func spaced(list []int) string { return strings.Trim(fmt.Sprint(list), "[]") }
 func TestMistakesHaveTheirPlace(t *testing.T) {
 	for file, want := range map[string]string{
 		"global.wcsp":   `unsupported wcsp: line 4: invalid model: cost function 1 is "salldiff", a cost function without a table`,
-		"twice.wcsp":    "wcsp: line 5: invalid model: cost function 0: a combination of values is there twice",
+		"twice.wcsp":    "wcsp: line 5: invalid model: cost function 0: the combination of values at place 1 of its table is there twice",
 		"short.wcsp":    "wcsp: line 4: syntax error: the file ends where a value of cost function 0 is needed",
 		"scope.wcsp":    "wcsp: line 3: invalid model: cost function 0: variable 2, there are 2",
 		"negative.wcsp": "wcsp: line 4: invalid model: a cost of cost function 0 is -3, costs are at least 0",
@@ -428,18 +428,21 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		refused(t, file, err, want)
 	}
 	for text, want := range map[string]string{
-		"":                                               "the file ends where the problem's name is needed",
-		"a 1":                                            "the file ends where the largest number of values is needed",
-		"a 1 x 1 1":                                      `the largest number of values: "x" is no integer`,
-		"a 9999999999 2 1 1":                             "over the limit: 9999999999 variables",
-		"a 1 2 1 1 0":                                    "variable 0 has 0 values",
-		"a 1 2 1 9 9999999":                              "over the limit: variable 0 has 9999999 values",
-		"a 1 2 1 9 2 1 0 x 1":                            `the default cost of cost function 0: "x" is not a number`,
-		"a 1 2 1 9 2 1 0 -2 1":                           "the default cost of cost function 0 is -2",
-		"a 1 2 1 9 2 1 0 0 1 2 0":                        "a value of cost function 0: 2 of variable 0 of its scope, which has 2",
-		"a 2 2 1 9 2 2 2 0 0 0 0":                        "cost function 0: variable 0 is twice in the scope",
-		"a 2 2 1 9 2 2 3 0 1 0 0 0":                      "3 variables in the scope, there are 2",
-		"a 1 2 1 9 2 1 0 0 -1":                           "shared cost function 1, there are 0 by now",
+		"":                                       "the file ends where the problem's name is needed",
+		"a 1":                                    "the file ends where the largest number of values is needed",
+		"a 1 x 1 1":                              `the largest number of values: "x" is no integer`,
+		"a 9999999999 2 1 1":                     "over the limit: 9999999999 variables",
+		"a 1 2 1 1 0":                            "variable 0 has 0 values",
+		"a 1 2 1 9 9999999":                      "over the limit: variable 0 has 9999999 values",
+		"a 1 2 1 9 2 1 0 x 1":                    `the default cost of cost function 0: "x" is not a number`,
+		"a 1 2 1 9 2 1 0 -2 1":                   "the default cost of cost function 0 is -2",
+		"a 1 2 1 9 2 1 0 0 1 2 0":                "a value of cost function 0: 2 of variable 0 of its scope, which has 2",
+		"a 2 2 1 9 2 2 2 0 0 0 0":                "cost function 0: variable 0 is twice in the scope",
+		"a 2 2 1 9 2 2 3 0 1 0 0 0":              "3 variables in the scope, there are 2",
+		"a 1 2 1 9 2 1 0 0 -1":                   "shared cost function -1, there are 0 by now",
+		"a 1 2 1 9 2 1 0 0 -9223372036854775808": "shared cost function -9223372036854775808, there are 0 by now",
+		"a 1 2 1 9 2 -9223372036854775808 0 0 0": "-9223372036854775808 variables in the scope, there are 1",
+		"a 2 2 2 1e30 2 2 1 0 0 1 0 5 1 0 0 1 1 1e19":    "costs of 5 and of 1e+19 need more digits together than a float64 has",
 		"a 2 2 2 9 2 3 -1 0 0 0 1 1 0 -1":                "its variables have [3] values, shared cost function 1 has [2]",
 		"a 1 2 0 9 2 7":                                  `"7" after the last of 0 cost functions`,
 		"a 3 9 1 9 9000 9000 9 2 0 1 0 0":                "its table needs 81000000 entries",
@@ -459,26 +462,29 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		"":                        "the file ends where the brace or bracket of the problem is needed",
 		"{problem: {p, <x}":       `mustbe: "x" is not a number`,
 		"{problem: {p, <9, more}": `"more" where the end of problem is needed`,
-		"{problem: {p, <9}, variables: {a: 2, a: 2}":                   `variable "a" is there twice`,
-		"{problem: {p, <9}, variables: {a: [u u]}":                     `value "u" is there twice`,
-		"{problem: {p, <9}, variables: {a: [1 2]}":                     `a value is called "1"`,
-		"{problem: {p, <9}, variables: {a: 0}":                         "variable a has 0 values",
-		"{problem: {p, <9}, variables: {a: []}":                        "variable a has 0 values",
-		"{problem: {p, <9}, variables: {a: 2":                          "the file ends where the end of variables is needed",
-		"{problem: {p, \"<9}, variables: {a: 2":                        "a quote without end",
-		head + "f: {scope: [c] costs: [1 2]}":                          `function "f": there is no variable "c"`,
-		head + "f: {scope: [a a] costs: [1 2 3 4]}":                    `function "f": variable a is twice in the scope`,
-		head + "f: {scope: [a] costs: [1]}":                            `function "f": 1 costs, its scope needs 2`,
-		head + "f: {scope: [a] costs: g}}}":                            `shares the costs of "g"`,
-		head + "f: {scope: [a] costs: g} g: {[] costs [1]}}}":          "its variables have [2] values",
-		head + "f: {scope: [a] defaultcost: 1 costs: g}":               "unsupported cfn: line 1: invalid model: function \"f\" has a default",
-		head + "f: {scope: [a] defaultcost: 1 costs: [u 1 u 2]}":       "is there twice",
-		head + "f: {scope: [a] defaultcost: 1 costs: [u 1 v]}":         `"]" where a cost of function "f" is needed`,
-		head + "f: {scope: [a b] type: >= params: [1]}}}":              ">= has 2 parameters, not 1",
-		head + "f: {scope: [a b] type: >= params: [1 2 3 4]}}}":        "the end of the parameters",
-		head + "f: {scope: [a] values: [1]}}}":                         "costs, defaultcost or type",
-		head + "f: {scope: [a] costs: [1 2]}}} x":                      `"x" where the end of the file is needed`,
-		head + "f: {scope: [a] costs: [1 " + strings.Repeat("2", 3000): "a word of more than 2048 characters",
+		"{problem: {p, <9}, variables: {a: 2, a: 2}":                                   `variable "a" is there twice`,
+		"{problem: {p, <9}, variables: {a: [u u]}":                                     `value "u" is there twice`,
+		"{problem: {p, <9}, variables: {a: [1 2]}":                                     `a value is called "1"`,
+		"{problem: {p, <9}, variables: {a: 0}":                                         "variable a has 0 values",
+		"{problem: {p, <9}, variables: {a: []}":                                        "variable a has 0 values",
+		"{problem: {p, <9}, variables: {a: 2":                                          "the file ends where the end of variables is needed",
+		"{problem: {p, \"<9}, variables: {a: 2":                                        "a quote without end",
+		head + "f: {scope: [c] costs: [1 2]}":                                          `function "f": there is no variable "c"`,
+		head + "f: {scope: [a a] costs: [1 2 3 4]}":                                    `function "f": variable a is twice in the scope`,
+		head + "f: {scope: [a] costs: [1]}":                                            `function "f": 1 costs, its scope needs 2`,
+		head + "f: {scope: [a] costs: g}}}":                                            `shares the costs of "g"`,
+		head + "f: {scope: [a] costs: g} g: {[] costs [1]}}}":                          "its variables have [2] values",
+		head + "f: {scope: [a] defaultcost: 1 costs: g}":                               "unsupported cfn: line 1: invalid model: function \"f\" has a default",
+		head + "f: {scope: [a] defaultcost: 1 costs: [u 1 u 2]}":                       "is there twice",
+		head + "f: {scope: [a] costs: [-inf 2]}":                                       "a cost of function \"f\" is -inf, better than anything",
+		head + "f: {scope: [a] costs: [+-inf 2]}":                                      `"+-inf" is not a number`,
+		"{problem: {p, >1}, variables: {a: 2}, functions: {f: {[a] costs: [1 +inf]}}}": "is +inf, better than anything",
+		head + "f: {scope: [a] defaultcost: 1 costs: [u 1 v]}":                         `"]" where a cost of function "f" is needed`,
+		head + "f: {scope: [a b] type: >= params: [1]}}}":                              ">= has 2 parameters, not 1",
+		head + "f: {scope: [a b] type: >= params: [1 2 3 4]}}}":                        "the end of the parameters",
+		head + "f: {scope: [a] values: [1]}}}":                                         "costs, defaultcost or type",
+		head + "f: {scope: [a] costs: [1 2]}}} x":                                      `"x" where the end of the file is needed`,
+		head + "f: {scope: [a] costs: [1 " + strings.Repeat("2", 3000):                 "a word of more than 2048 characters",
 	} {
 		_, err := costs.ReadCFN(strings.NewReader(text), uai.Limits{})
 		refused(t, text, err, want)
@@ -498,7 +504,7 @@ func refused(t *testing.T, what string, err error, want string) {
 
 // TestNoBound: a problem may have none.
 func TestNoBound(t *testing.T) {
-	const text = "{problem: {p, >-inf}, variables: {a: 3}, functions: {f: {[a] costs: [1 -600 inf]}}}"
+	const text = "{problem: {p, >-inf}, variables: {a: 3}, functions: {f: {[a] costs: [1 -600 inf]} g: {[a] costs: [0 0 -inf]}}}"
 	m, err := costs.ReadCFN(strings.NewReader(text), uai.Limits{})
 	if err != nil || !slices.Equal(m.Factors[0].Table.(*tensor.Dense).Data, []float64{math.E, math.Exp(-600), 0}) {
 		t.Errorf("%+v, %v", m, err)

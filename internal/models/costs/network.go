@@ -45,8 +45,11 @@ type function struct {
 // spare bounds the entries of tables beyond the bytes of their file.
 const spare = 1 << 20
 
-// mostNats bounds a cost of one entry, in units.
-const mostNats = 700
+// mostNats bounds a cost of one entry, in units. leastNats is one whose factor, 1 − 10^-12, has the digits for its sum with thousands of others.
+const (
+	mostNats  = 700
+	leastNats = 1e-12
+)
 
 func newNetwork(format string, r io.Reader, l uai.Limits) *network {
 	l.Bytes = cmp.Or(l.Bytes, 256<<20)
@@ -78,12 +81,12 @@ func (n *network) scoped(called string, scope []int) bool {
 	if n.legs += len(scope); n.legs > n.limits.Legs {
 		n.Bad(uai.ErrLimit, "%s: more than %d variables in all scopes together", called, n.limits.Legs)
 	}
-	seen := make(map[int]bool, len(scope))
+	inScope := make(map[int]bool, len(scope))
 	for _, v := range scope {
-		if seen[v] {
+		if inScope[v] {
 			n.Bad(uai.ErrModel, "%s: variable %s is twice in the scope", called, n.called(v))
 		}
-		seen[v] = true
+		inScope[v] = true
 	}
 	return n.Err == nil
 }
@@ -130,14 +133,17 @@ func position(shape, values []int) (index int) {
 // model returns the network as a factor graph.
 func (n *network) model() (*factorgraph.Model, error) {
 	m := &factorgraph.Model{Domains: n.domains, Names: n.names, States: n.states}
-	if all, limit := m.Values(n.Read); all > limit {
-		n.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, limit)
+	if values, limit := m.Values(n.Read); values > limit {
+		n.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", values, limit)
 	}
 	if n.Err != nil {
 		return nil, n.Err
 	}
 	n.forbid()
 	unit := n.unit()
+	if n.Err != nil {
+		return nil, n.Err
+	}
 	for _, f := range n.functions {
 		for i, c := range f.table.Data {
 			f.table.Data[i] = math.Exp(-c / unit)
@@ -149,16 +155,16 @@ func (n *network) model() (*factorgraph.Model, error) {
 
 // forbid makes costs infinite that no other functions bring below the bound.
 func (n *network) forbid() {
-	least := make([]float64, len(n.functions)) // the negative part of a function's least cost
+	negative := make([]float64, len(n.functions)) // the negative part of a function's least cost
 	sum := 0.0
 	for j, f := range n.functions {
 		for _, c := range f.table.Data {
-			least[j] = min(least[j], c)
+			negative[j] = min(negative[j], c)
 		}
-		sum += least[j]
+		sum += negative[j]
 	}
 	for j, f := range n.functions {
-		others := sum - least[j]
+		others := sum - negative[j]
 		for i, c := range f.table.Data {
 			if c+others >= n.top {
 				f.table.Data[i] = math.Inf(1)
@@ -167,19 +173,23 @@ func (n *network) forbid() {
 	}
 }
 
-// unit is the cost whose factor is 1/e.
+// unit is the cost whose factor is 1/e. If it is not 1, a cost that its factor has no digits for is an error.
 func (n *network) unit() float64 {
-	worst := 0.0
+	highest, lowest := 0.0, math.Inf(1) // costs that are not 0, without their signs
 	for _, f := range n.functions {
 		for _, c := range f.table.Data {
-			if c = math.Abs(c); !math.IsInf(c, 0) {
-				worst = max(worst, c)
+			if c = math.Abs(c); c > 0 && !math.IsInf(c, 0) {
+				highest, lowest = max(highest, c), min(lowest, c)
 			}
 		}
 	}
 	unit := 1.0
-	for worst/unit > mostNats {
+	for highest/unit > mostNats {
 		unit *= 10
+	}
+	if unit > 1 && lowest < leastNats*unit {
+		n.Bad(uai.ErrLimit, "costs of %g and of %g need more digits together than a float64 has: what is forbidden costs inf or the upper bound",
+			lowest, highest)
 	}
 	return unit
 }

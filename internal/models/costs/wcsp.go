@@ -51,8 +51,8 @@ type wcsp struct {
 
 // shared is a function that later ones take.
 type shared struct {
-	table *tensor.Dense
-	given []bool // the combinations that are listed
+	table    *tensor.Dense
+	isListed []bool // of each combination
 }
 
 // sharesTable is the largest order of a function that is shared with its default cost.
@@ -76,7 +76,7 @@ func (p *wcsp) next(called string) {
 		return
 	}
 	order := p.Integer(p.Word, "the order of "+called)
-	share := order < 0
+	isShared := order < 0
 	scope := p.scope(called, max(order, -order))
 	if !p.scoped(called, scope) || !p.Need("the default cost of "+called) {
 		return
@@ -98,13 +98,13 @@ func (p *wcsp) next(called string) {
 		p.Bad(uai.ErrModel, "the default cost of %s is %v, costs are at least 0", called, cost)
 	}
 	if p.Err == nil {
-		p.table(called, scope, cost, size, share)
+		p.table(called, scope, cost, size, isShared)
 	}
 }
 
 // scope reads that many variables.
 func (p *wcsp) scope(called string, order int) []int {
-	if order > len(p.domains) {
+	if order < 0 || order > len(p.domains) { // −order of the least integer is below 0
 		p.Bad(uai.ErrModel, "%s: %d variables in the scope, there are %d", called, order, len(p.domains))
 	}
 	scope := []int{}
@@ -120,46 +120,46 @@ func (p *wcsp) scope(called string, order int) []int {
 }
 
 // table reads the combinations of a function, or takes those of an earlier one where their number is negative.
-func (p *wcsp) table(called string, scope []int, cost float64, size int, share bool) {
+func (p *wcsp) table(called string, scope []int, cost float64, size int, isShared bool) {
 	t := p.function(called, scope, cost)
 	if t == nil {
 		return
 	}
 	if size < 0 {
-		p.share(called, -size, t)
+		p.share(called, size, t)
 		return
 	}
-	given := make([]bool, len(t.Data))
+	isListed := make([]bool, len(t.Data))
 	value, entry := "a value of "+called, "a cost of "+called
 	for range size {
 		index := p.combination(value, t.Shape)
 		c := p.cost(entry)
-		if p.Err == nil && given[index] {
-			p.Bad(uai.ErrModel, "%s: a combination of values is there twice", called)
+		if p.Err == nil && isListed[index] {
+			p.Bad(uai.ErrModel, "%s: the combination of values at place %d of its table is there twice", called, index)
 		}
 		if p.Err != nil {
 			return
 		}
-		given[index], t.Data[index] = true, c
+		isListed[index], t.Data[index] = true, c
 	}
-	if share {
-		p.shared = append(p.shared, shared{t, given})
+	if isShared {
+		p.shared = append(p.shared, shared{t, isListed})
 	}
 }
 
-// share fills a table from an earlier function, by its number among the shared ones, from 1 on.
+// share fills a table from an earlier function, by its number among the shared ones: from −1 on downwards.
 func (p *wcsp) share(called string, number int, t *tensor.Dense) {
-	if number > len(p.shared) {
+	if number < -len(p.shared) {
 		p.Bad(uai.ErrModel, "%s: shared cost function %d, there are %d by now", called, number, len(p.shared))
 		return
 	}
-	s := p.shared[number-1]
+	s := p.shared[-number-1]
 	if !slices.Equal(s.table.Shape, t.Shape) {
-		p.Bad(uai.ErrModel, "%s: its variables have %v values, shared cost function %d has %v", called, t.Shape, number, s.table.Shape)
+		p.Bad(uai.ErrModel, "%s: its variables have %v values, shared cost function %d has %v", called, t.Shape, -number, s.table.Shape)
 		return
 	}
-	for i, given := range s.given {
-		if given || len(t.Shape) <= sharesTable {
+	for i, isListed := range s.isListed {
+		if isListed || len(t.Shape) <= sharesTable {
 			t.Data[i] = s.table.Data[i]
 		}
 	}
