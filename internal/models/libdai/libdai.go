@@ -93,15 +93,15 @@ func (p *graph) count(what string, limit int) int {
 
 // factor reads a factor. Its scope has labels until model knows the variables.
 func (p *graph) factor(j int) {
-	labels, seen := make([]int, 0, 4), map[int]bool{}
+	labels, inScope := make([]int, 0, 4), map[int]bool{}
 	order := p.count(fmt.Sprintf("variables of factor %d", j), p.limits.Legs-p.legs)
 	p.legs += order
 	for k := 0; k < order && p.Err == nil; k++ {
 		label := p.integer(fmt.Sprintf("a label of factor %d", j))
-		if seen[label] && p.Err == nil {
+		if inScope[label] && p.Err == nil {
 			p.Bad(uai.ErrModel, "factor %d: variable %d is twice among its labels", j, label)
 		}
-		seen[label] = true
+		inScope[label] = true
 		labels = append(labels, label)
 	}
 	for _, label := range labels {
@@ -122,15 +122,15 @@ func (p *graph) factor(j int) {
 
 // size notes the number of values of a variable.
 func (p *graph) size(j, label, size int) {
-	known, ok := p.sizes[label]
+	earlier, ok := p.sizes[label]
 	switch {
 	case p.Err != nil:
 	case size < 1:
 		p.Bad(uai.ErrModel, "factor %d: variable %d has %d values, at least 1 is needed", j, label, size)
 	case size > p.limits.Domain:
 		p.Bad(uai.ErrLimit, "factor %d: variable %d has %d values, at most %d are read", j, label, size, p.limits.Domain)
-	case ok && known != size:
-		p.Bad(uai.ErrModel, "factor %d: variable %d has %d values, in an earlier factor it has %d", j, label, size, known)
+	case ok && earlier != size:
+		p.Bad(uai.ErrModel, "factor %d: variable %d has %d values, in an earlier factor it has %d", j, label, size, earlier)
 	case !ok && len(p.sizes) == p.limits.Variables:
 		p.Bad(uai.ErrLimit, "more than %d variables", p.limits.Variables)
 	default:
@@ -148,17 +148,21 @@ func (p *graph) table(j int, shape []int) *tensor.Dense {
 	}
 	p.entries += size
 	t := &tensor.Dense{Shape: shape, Data: make([]float64, size)}
-	given := make([]bool, size)
-	said := p.count(fmt.Sprintf("entries of factor %d", j), size)
+	isListed := make([]bool, size)
+	entries := p.count(fmt.Sprintf("entries of factor %d", j), size)
 	entry := fmt.Sprintf("factor %d: an entry", j)
 	place := fmt.Sprintf("the position of an entry of factor %d", j)
-	for i := 0; i < said && p.Err == nil; i++ {
+	for i := 0; i < entries && p.Err == nil; i++ {
 		index := p.integer(place)
-		if index >= size || given[index] {
-			p.Bad(uai.ErrModel, "factor %d: position %d is there twice, or not within %d", j, index, size)
+		if index >= size {
+			p.Bad(uai.ErrModel, "factor %d: position %d, its table has %d entries", j, index, size)
 			return nil
 		}
-		given[index], t.Data[index] = true, p.entry(entry)
+		if isListed[index] {
+			p.Bad(uai.ErrModel, "factor %d: position %d is there twice", j, index)
+			return nil
+		}
+		isListed[index], t.Data[index] = true, p.entry(entry)
 	}
 	if p.Err != nil {
 		return nil
@@ -201,8 +205,8 @@ func (p *graph) model() (*factorgraph.Model, error) {
 			f.Scope[k] = position[label]
 		}
 	}
-	if all, limit := m.Values(p.Read); all > limit {
-		p.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, limit)
+	if values, limit := m.Values(p.Read); values > limit {
+		p.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", values, limit)
 	}
 	if p.Err != nil {
 		return nil, p.Err
@@ -244,14 +248,14 @@ func Write(to io.Writer, m *factorgraph.Model) error {
 
 // alone are the variables in no factor.
 func alone(m *factorgraph.Model) (list []int) {
-	seen := make([]bool, len(m.Domains))
+	hasFactor := make([]bool, len(m.Domains))
 	for _, f := range m.Factors {
 		for _, v := range f.Scope {
-			seen[v] = true
+			hasFactor[v] = true
 		}
 	}
-	for v := range seen {
-		if !seen[v] {
+	for v := range hasFactor {
+		if !hasFactor[v] {
 			list = append(list, v)
 		}
 	}
@@ -259,23 +263,23 @@ func alone(m *factorgraph.Model) (list []int) {
 }
 
 // Labels returns the labels of a model's variables in a file, and whether they say all that its names do.
-func Labels(m *factorgraph.Model) (labels []int, all bool) {
-	labels, all = make([]int, len(m.Domains)), !slices.ContainsFunc(m.States, func(s []string) bool { return len(s) > 0 })
+func Labels(m *factorgraph.Model) (labels []int, isComplete bool) {
+	labels, isComplete = make([]int, len(m.Domains)), !slices.ContainsFunc(m.States, func(s []string) bool { return len(s) > 0 })
 	numbered := true
 	for v := range labels {
 		labels[v] = v
-		numbered = numbered && m.Names != nil && number(m.Names[v]) && (v == 0 || value(m.Names[v-1]) < value(m.Names[v]))
+		numbered = numbered && m.Names != nil && isLabel(m.Names[v]) && (v == 0 || value(m.Names[v-1]) < value(m.Names[v]))
 	}
 	if numbered {
 		for v := range labels {
 			labels[v] = value(m.Names[v])
 		}
 	}
-	return labels, all && (numbered || strings.Join(m.Names, "") == "")
+	return labels, isComplete && (numbered || strings.Join(m.Names, "") == "")
 }
 
-// number reports whether a name is a number as labels are written.
-func number(name string) bool { return name == strconv.Itoa(value(name)) }
+// isLabel reports whether a name is a number as labels are written.
+func isLabel(name string) bool { return value(name) >= 0 && name == strconv.Itoa(value(name)) }
 
 // value is a name as a number; −1 for none.
 func value(name string) int {

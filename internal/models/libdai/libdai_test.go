@@ -135,8 +135,12 @@ func TestOtherModels(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Names: []string{"a", "b"},
 		Factors: []factorgraph.Factor{{Scope: []int{1, 0}, Table: factorgraph.Clause(true, false)}}}
 	back := through(t, m)
-	if _, all := libdai.Labels(m); all || weight(back, 1, 0) != 0 || weight(back, 0, 0) != 1 || back.Names != nil {
+	if _, isComplete := libdai.Labels(m); isComplete || weight(back, 1, 0) != 0 || weight(back, 0, 0) != 1 || back.Names != nil {
 		t.Errorf("%+v", back)
+	}
+	m.Names = []string{"-1", "0"}
+	if back := through(t, m); back.Names != nil || weight(back, 1, 0) != 0 {
+		t.Errorf("a negative number as a name: %+v", back)
 	}
 	m.Factors[0].Table = &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, -3, 4}}
 	err := libdai.Write(io.Discard, m)
@@ -150,7 +154,7 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 	for file, want := range map[string]string{
 		"sizes.fg":    "fg: line 10: invalid model: factor 1: variable 0 has 3 values, in an earlier factor it has 2",
 		"twice.fg":    "fg: line 3: invalid model: factor 0: variable 0 is twice among its labels",
-		"position.fg": "fg: line 7: invalid model: factor 0: position 0 is there twice, or not within 2",
+		"position.fg": "fg: line 7: invalid model: factor 0: position 0 is there twice",
 		"short.fg":    "fg: line 6: syntax error: the file ends where the position of an entry of factor 0 is needed",
 		"negative.fg": "fg: line 6: invalid model: factor 0: an entry is -0.5",
 	} {
@@ -166,7 +170,7 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 		"1\n1\n0\n9999999":       "line 4: over the limit: factor 0: variable 0 has 9999999 values",
 		"1\n2\n0 1\n9000 9000\n": "line 4: over the limit: factor 0: its table needs 81000000 entries",
 		"1\n1\n0\n2\n3":          "line 5: over the limit: 3 entries of factor 0, at most 2",
-		"1\n1\n0\n2\n1\n5 1":     "line 6: invalid model: factor 0: position 5",
+		"1\n1\n0\n2\n1\n5 1":     "line 6: invalid model: factor 0: position 5, its table has 2 entries",
 		"1\n1\n0\n2\n1\n1 nan":   "line 6: invalid model: factor 0: an entry: \"nan\" is not finite",
 		"1\n1\n0\n2\n1\n1":       "line 6: syntax error: the file ends where factor 0: an entry is needed",
 		"0\n\n7":                 `line 3: syntax error: "7" after the last of 0 factors`,
