@@ -52,7 +52,7 @@ func (p *printer) share(lnWeight float64, r *query.Result) string {
 
 // differences lists the values of an assignment that differ from the best one.
 func differences(best *query.Explanation, o *query.Alternative) string {
-	var all []string
+	var changes []string
 	for v, x := range o.Assignment {
 		if x == best.Assignment[v] {
 			continue
@@ -61,9 +61,9 @@ func differences(best *query.Explanation, o *query.Alternative) string {
 		if best.Names != nil {
 			name, state = shown(best.Names[v]), shown(o.States[v])
 		}
-		all = append(all, name+"="+state)
+		changes = append(changes, name+"="+state)
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(changes, ", ")
 }
 
 // factor writes e^ln as a factor.

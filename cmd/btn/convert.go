@@ -12,7 +12,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/formats"
-	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -81,7 +80,7 @@ func losses(to formats.Format, m *factorgraph.Model) (list []string) {
 	case to == formats.JSON:
 		return nil
 	case to == formats.CNF:
-		numbered := isFormula(query.Names{Variables: m.Names, States: m.States}) && m.Names[len(m.Names)-1] == strconv.Itoa(len(m.Names))
+		numbered := isFormula(m) && m.Names[len(m.Names)-1] == strconv.Itoa(len(m.Names))
 		if named && !numbered {
 			list = append(list, "names of variables and values are lost: the format has numbers from 1 on")
 		}
@@ -89,7 +88,7 @@ func losses(to formats.Format, m *factorgraph.Model) (list []string) {
 	case to == formats.CFN:
 		list = costs.Lost(m)
 	case to == formats.FG:
-		if _, all := libdai.Labels(m); !all {
+		if _, isComplete := libdai.Labels(m); !isComplete {
 			list = append(list, "names of variables and values are lost: the format has numbers from 0 on")
 		}
 	case to == formats.UAI && named:

@@ -86,3 +86,12 @@ func TestWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestNumberedVariables: variables that are called by numbers and have three values are no formula's.
+func TestNumberedVariables(t *testing.T) {
+	file := write(t, t.TempDir(), "three.fg", "1\n\n2\n2 5\n3 3\n9\n0 1\n1 1\n2 1\n3 1\n4 1\n5 1\n6 1\n7 1\n8 1\n")
+	code, out, stderr := command(t, "infer", file, "--event", "5=2", "--redis", "off")
+	if code != 0 || !strings.Contains(out, "P(5=2) = 0.333333 ") || strings.Contains(out, "count") {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
+}

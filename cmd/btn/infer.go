@@ -81,13 +81,14 @@ type answering struct {
 	Bits    bool `help:"Logarithms to the base 2, in bits, and not natural ones." group:"output"`
 	placeFlags
 
-	needs   string      // as of the printer
-	csv     bool        // samples as a CSV file
-	top     int         // observations that are ranked; 0: as many as usual
-	names   query.Names // of the model
-	isBayes bool        // Z is P(evidence)
-	unasked bool        // no query is about variables: posteriors are shown where they are cheap
-	prior   bool        // the last query has no evidence, for comparison
+	needs     string      // as of the printer
+	csv       bool        // samples as a CSV file
+	top       int         // observations that are ranked; 0: as many as usual
+	names     query.Names // of the model
+	isBayes   bool        // Z is P(evidence)
+	isFormula bool        // of the model
+	unasked   bool        // no query is about variables: posteriors are shown where they are cheap
+	prior     bool        // the last query has no evidence, for comparison
 }
 
 // run answers the model and prints one result per query.
@@ -118,7 +119,7 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 	if c.prior {
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
 	}
-	p.names, p.isBayes, p.verbose, p.model = c.names, c.isBayes, c.Verbose, c.Model
+	p.names, p.isBayes, p.isFormula, p.verbose, p.model = c.names, c.isBayes, c.isFormula, c.Verbose, c.Model
 	p.bits, p.needs, p.csv, p.top = c.Bits, c.needs, c.csv, c.top
 	return p.printAll(results, t.Err)
 }
@@ -151,7 +152,7 @@ func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, wh
 	if err != nil {
 		return wire.Request{}, err
 	}
-	c.names, c.isBayes = query.Names{Variables: m.Names, States: m.States}, isNormalised(m)
+	c.names, c.isBayes, c.isFormula = query.Names{Variables: m.Names, States: m.States}, isNormalised(m), isFormula(m)
 	return c.message(job, m, c.posteriors(ctx, m, queries, what))
 }
 

@@ -196,7 +196,8 @@ func (p *printer) read(ctx context.Context, remote *client.Client) {
 	if err != nil {
 		return
 	}
-	p.names, p.isBayes, p.queries = query.Names{Variables: m.Names, States: m.States}, isNormalised(m), request.Queries
+	p.names, p.queries = query.Names{Variables: m.Names, States: m.States}, request.Queries
+	p.isBayes, p.isFormula = isNormalised(m), isFormula(m)
 	for i := range p.queries {
 		q := &p.queries[i]
 		if e, err := named.Evidence(p.labels, q.Evid); q.Evid != "" && err == nil {

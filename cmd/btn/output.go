@@ -17,24 +17,25 @@ import (
 
 // printer writes the results of one job in the form the user asked for.
 type printer struct {
-	out     io.Writer
-	model   string // its name
-	job     string // the job that was watched, whose model has no name; else empty
-	json    bool
-	uai     bool
-	csv     bool   // samples as a CSV file
-	verbose bool   // of a model with names: the machinery as well
-	bits    bool   // logarithms are to the base 2
-	top     int    // observations that are ranked; 0: mostRanked
-	needs   string // the thing that impossible evidence has none of, which is a failure; empty: P = 0 is an answer
-	names   query.Names
-	labels  *factorgraph.Labels // of the model
-	isBayes bool                // Z is P(evidence)
-	actions []string            // the names of --utility
-	queries []query.Query       // one per result; nil if the request is not known
-	unasked bool                // no query is about variables
-	prior   *query.Result       // without evidence, for comparison; or nil
-	results []query.Result      // of printAll
+	out       io.Writer
+	model     string // its name
+	job       string // the job that was watched, whose model has no name; else empty
+	json      bool
+	uai       bool
+	csv       bool   // samples as a CSV file
+	verbose   bool   // of a model with names: the machinery as well
+	bits      bool   // logarithms are to the base 2
+	top       int    // observations that are ranked; 0: mostRanked
+	needs     string // the thing that impossible evidence has none of, which is a failure; empty: P = 0 is an answer
+	names     query.Names
+	labels    *factorgraph.Labels // of the model
+	isBayes   bool                // Z is P(evidence)
+	isFormula bool                // Z counts, and evidence is literals
+	actions   []string            // the names of --utility
+	queries   []query.Query       // one per result; nil if the request is not known
+	unasked   bool                // no query is about variables
+	prior     *query.Result       // without evidence, for comparison; or nil
+	results   []query.Result      // of printAll
 }
 
 // printAll writes every result, and errors that the form of the output has no place for to say. The first result without an answer

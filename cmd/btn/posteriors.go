@@ -42,7 +42,7 @@ func (c *answering) posteriors(ctx context.Context, m *factorgraph.Model, querie
 	}
 	small := len(m.Domains) <= fewVariables
 	plain := c.Method == string(query.MethodAuto) && !c.set.NoExact && c.Budget == nil && c.Deadline == 0
-	c.unasked = !isFormula(query.Names{Variables: m.Names, States: m.States})
+	c.unasked = !isFormula(m)
 	if small && plain || (small || evidence) && c.exactly() && cheap(ctx, m) {
 		for i := range queries {
 			queries[i].Marginals = queries[i].Over == 0 && (small || !queries[i].Evidence.IsEmpty())

@@ -14,7 +14,7 @@ import (
 
 // machinery tells how the result was found.
 func (p *printer) machinery(line func(name, format string, args ...any), r *query.Result) {
-	if p.names.Any() && r.Log10Z != nil && !isFormula(p.names) {
+	if p.names.Any() && r.Log10Z != nil && !p.isFormula {
 		line("log10 Z", "%s", decimals(*r.Log10Z))
 	}
 	line("method", "%s", describeMethod(r))
@@ -128,10 +128,10 @@ func (p *printer) trust(r *query.Result) string {
 		return s + ended[r.Ended]
 	}
 	s := "an estimate of unknown quality" + describeMarginalTrust(r)
-	if r.Residual != nil && r.LnExplained != nil {
+	if r.Residual != nil && *r.Residual > 0 && r.LnExplained != nil {
 		s += fmt.Sprintf("; residual %.6g, ln explained %.6g", *r.Residual, *r.LnExplained)
 	}
-	if r.CancellationDigits != nil {
+	if r.CancellationDigits != nil && *r.CancellationDigits > 0 {
 		s += fmt.Sprintf("; %.1f digits cancelled", *r.CancellationDigits)
 	}
 	return s + ended[r.Ended]

@@ -97,10 +97,10 @@ func (p *printer) value(b *strings.Builder, line func(name, format string, args 
 	case r.LogZ == nil:
 	default:
 		name, value, log10 := p.called(r), magnitude(*r.LogZ), ""
-		if !p.names.Any() || isFormula(p.names) {
+		if !p.names.Any() || p.isFormula {
 			log10 = ", log10 " + decimals(*r.Log10Z)
 		}
-		if n, ok := wholeCount(*r.LogZ); ok && r.Exact && isFormula(p.names) {
+		if n, ok := wholeCount(*r.LogZ); ok && r.Exact && p.isFormula {
 			name, value = "count", strconv.FormatInt(n, 10)
 		}
 		line(name, "%s (%s%s)", value, p.log("", *r.LogZ), log10)
@@ -298,7 +298,7 @@ func (p *printer) variable(v int) string {
 
 // observation is an observation in a line for people: of a formula a literal.
 func (p *printer) observation(o factorgraph.Observation) string {
-	if isFormula(p.names) {
+	if p.isFormula {
 		return strings.Repeat("-", 1-o.Value) + p.names.Variable(o.Var)
 	}
 	return p.variable(o.Var) + "=" + shown(p.names.Value(o.Var, o.Value))
