@@ -146,11 +146,7 @@ func (p *printer) writeSupposed(b *strings.Builder, q *query.Query) {
 		set = append(set, p.observation(o))
 	}
 	for _, l := range q.Believe {
-		numbers := make([]string, len(l.Weights))
-		for x, w := range l.Weights {
-			numbers[x] = strconv.FormatFloat(w, 'g', -1, 64)
-		}
-		believed = append(believed, p.labels.OfVariable(l.Var)+"="+strings.Join(numbers, "/"))
+		believed = append(believed, p.likelihood(l, -1))
 	}
 	if set != nil {
 		fmt.Fprintf(b, "%-12s%s\n", "do", strings.Join(set, ","))

@@ -78,7 +78,7 @@ func TestFileOfQueries(t *testing.T) {
 	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--queries", queries, "--mar")
 	for _, want := range []string{
 		"P(wet=0 | rain=1) = 1 (ln 0.0000000000)\n", "P(rain=1, wet=1) = 0: the event is impossible under the evidence\n",
-		"evidence    " + queries + ":5: wet=[0.5, 0]\n",
+		"evidence    " + queries + ":5: wet=0.5/0\n",
 	} {
 		if code != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)

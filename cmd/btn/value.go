@@ -65,17 +65,22 @@ func (p *printer) observations(e factorgraph.Evidence, listed int) string {
 	for _, o := range e.Hard {
 		terms = append(terms, p.observation(o))
 	}
-	for _, s := range e.Soft {
-		weights := make([]string, len(s.Weights))
-		for x, w := range s.Weights {
-			weights[x] = strconv.FormatFloat(w, 'g', 4, 64)
-		}
-		terms = append(terms, p.variable(s.Var)+"=["+strings.Join(weights, ", ")+"]")
+	for _, l := range e.Soft {
+		terms = append(terms, p.likelihood(l, 4))
 	}
 	if n := len(terms) - listed; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(terms[:listed], ", "), n)
 	}
 	return strings.Join(terms, ", ")
+}
+
+// likelihood writes weights of a variable's values as --evid and --believe take them, with so many digits; -1: all.
+func (p *printer) likelihood(l factorgraph.Likelihood, digits int) string {
+	weights := make([]string, len(l.Weights))
+	for x, w := range l.Weights {
+		weights[x] = strconv.FormatFloat(w, 'g', digits, 64)
+	}
+	return p.variable(l.Var) + "=" + strings.Join(weights, "/")
 }
 
 // value writes the probability of an event, then P(evidence) or Z.

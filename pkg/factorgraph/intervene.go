@@ -14,13 +14,22 @@ import (
 const maxSwitched = 1 << 26
 
 // AddSwitch adds a variable S with size values of the same probability behind all others, as a parent of variable v: at S = 0 v has its own
-// table, at S = k the value values[k−1] for certain, and above that its own table again. There are fewer values than size. Errors: m is
-// no Bayesian network (bad_input); the table of v is of a form that has no switch, or too large with one (unsupported). Linear time in
-// the table that is made.
-func (m *Model) AddSwitch(v int, values []int, size int) error {
+// table if isLeft, at S = k the value values[k−1] for certain. At all other S, which are not used, it has values[0]. There are values, and
+// fewer than size. Errors: m is no Bayesian network (bad_input); the table of v is of a form that has no switch, or too large with one
+// (unsupported). Linear time in the table that is made.
+func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
 	j, mode, err := m.tableOf(v)
 	if err != nil {
 		return err
+	}
+	positions := make([]int, size) // in values for every S, −1 for the own table
+	for s := range positions {
+		if 1 <= s && s <= len(values) {
+			positions[s] = s - 1
+		}
+	}
+	if isLeft {
+		positions[0] = -1
 	}
 	f := m.Factors[j]
 	var table tensor.Tensor
@@ -29,12 +38,12 @@ func (m *Model) AddSwitch(v int, values []int, size int) error {
 		if len(t.Data) > maxSwitched/size {
 			return m.tooLarge(v)
 		}
-		table = switchedTable(t, mode, values, size)
+		table = switchedTable(t, mode, values, positions)
 	case *tensor.CP:
 		if terms := len(t.Weights) + len(values); terms > maxSwitched/(size+sumOfShape(t.Shape)) {
 			return m.tooLarge(v)
 		}
-		table = switchedCP(t, mode, values, size)
+		table = switchedCP(t, mode, values, positions)
 	default:
 		return fault.New(fault.Unsupported, "do: %s has a factor that is no table", m.variable(v))
 	}
@@ -104,44 +113,39 @@ func (m *Model) variable(v int) string {
 	return "variable " + strconv.Itoa(v)
 }
 
-// switchedTable puts a switch before all modes of a table.
-func switchedTable(t *tensor.Dense, mode int, values []int, size int) *tensor.Dense {
-	out := &tensor.Dense{Shape: slices.Concat([]int{size}, t.Shape), Data: make([]float64, 0, size*len(t.Data))}
+// switchedTable puts a switch before all modes of a table. positions are those of the values at every value of the switch, −1 for the table.
+func switchedTable(t *tensor.Dense, mode int, values, positions []int) *tensor.Dense {
+	out := &tensor.Dense{Shape: slices.Concat([]int{len(positions)}, t.Shape), Data: make([]float64, 0, len(positions)*len(t.Data))}
 	stride := strideOf(t, mode)
-	for s := range size {
-		if s == 0 || s > len(values) {
+	for _, k := range positions {
+		if k < 0 {
 			out.Data = append(out.Data, t.Data...)
 			continue
 		}
 		for entry := range t.Data {
-			p := 0.0
-			if entry/stride%t.Shape[mode] == values[s-1] {
-				p = 1
-			}
-			out.Data = append(out.Data, p)
+			out.Data = append(out.Data, unit(entry/stride%t.Shape[mode] == values[k]))
 		}
 	}
 	return out
 }
 
-// switchedCP puts a switch before all modes of a CP factor: its terms are there at the values that leave v alone, and a term for each value
-// that is set.
-func switchedCP(t *tensor.CP, mode int, values []int, size int) *tensor.CP {
+// switchedCP puts a switch before all modes of a CP factor: its terms are there if the position is −1, and a term for each value that is set.
+func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 	terms := len(t.Weights) + len(values)
 	out := &tensor.CP{
-		Shape:   slices.Concat([]int{size}, t.Shape),
+		Shape:   slices.Concat([]int{len(positions)}, t.Shape),
 		Weights: slices.Concat(t.Weights, slices.Repeat([]float64{1}, len(values))),
 		Vectors: make([][]float64, 1+len(t.Shape)),
 	}
-	first := make([]float64, 0, terms*size)
+	first := make([]float64, 0, terms*len(positions))
 	for range t.Weights {
-		for s := range size {
-			first = append(first, unit(s == 0 || s > len(values)))
+		for _, k := range positions {
+			first = append(first, unit(k < 0))
 		}
 	}
-	for k := range values {
-		for s := range size {
-			first = append(first, unit(s == k+1))
+	for value := range values {
+		for _, k := range positions {
+			first = append(first, unit(k == value))
 		}
 	}
 	out.Vectors[0] = first

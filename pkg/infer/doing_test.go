@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -443,6 +444,45 @@ func TestEstimatesUnderBeliefs(t *testing.T) {
 		}
 		if event.Ratio != nil && (!(*event.Ratio.P >= 0 && *event.Ratio.P <= 1) || !r.Belief.Exact && (len(event.Warnings) == 0 || event.Exact)) {
 			t.Errorf("seed %d: P(event) %v, %q", seed, *event.Ratio.P, event.Warnings)
+		}
+	}
+}
+
+// TestTablesThatDoingReplaces: if every query sets a variable, its table has no say, and its sums no warning.
+func TestTablesThatDoingReplaces(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 59))
+		w := randomNetwork(rng)
+		v := rng.IntN(len(w.parents))
+		table := &w.model.Factors[v].Table
+		if dense, ok := (*table).(*tensor.Dense); ok {
+			dense.Data = slices.Repeat([]float64{0.4}, len(dense.Data))
+		}
+		value := rng.IntN(w.model.Domains[v])
+		results, err := infer.Run(context.Background(), infer.Request{Model: w.model, Queries: []query.Query{
+			{Do: []factorgraph.Observation{{Var: v, Value: value}}, Marginals: true},
+			{Do: []factorgraph.Observation{{Var: v, Value: 1 - min(value, 1)}}},
+		}})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		sums := make([]float64, len(w.parents))
+		w.each(map[int]int{v: value}, func(x []int, weight float64) {
+			for u := range sums {
+				if x[u] == 0 {
+					sums[u] += weight
+				}
+			}
+		})
+		for _, r := range results {
+			if r.LogZ == nil || math.Abs(*r.LogZ) > 1e-12 || len(r.Warnings) > 0 {
+				t.Errorf("seed %d: ln Z %v, warnings %q", seed, r.LogZ, r.Warnings)
+			}
+		}
+		for _, m := range results[0].Marginals {
+			if math.Abs(m.P[0]-sums[m.Variable]) > 1e-12 {
+				t.Errorf("seed %d: P(x_%d = 0) is %v, want %v", seed, m.Variable, m.P[0], sums[m.Variable])
+			}
 		}
 	}
 }

@@ -18,15 +18,17 @@ func Intervenes(queries []query.Query) bool {
 }
 
 // Intervene returns a model in which every variable X that a query sets has a switch S as a further parent, behind all variables of the
-// model (Pearl's augmented network): at S = 0 X has its own table, at S = k it has the k-th of the values that queries set it to, for
-// certain. The queries say in Switches at which value each switch is. Switches have 2^p values with probability 2^−p; evidenceOf makes up
+// model (Pearl's augmented network): at S = 0 X has its own table if a query leaves X alone, at S = k it has the k-th of the values that
+// queries set it to, for certain. The queries say in Switches at which value each switch is. Switches have 2^p values with probability 2^−p; evidenceOf makes up
 // for that, so that Z is P(evidence | do(…)). Errors: the model is no Bayesian network, or a query is about the numbers of its tables
 // (bad_input); a table is too large or of a form without switches (unsupported). Linear time in the tables of the variables that are set,
 // times their values.
 func Intervene(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
 	values := map[int][]int{} // by the variable that is set
+	setters := map[int]int{}  // queries, by the variable
 	for i := range queries {
 		for _, set := range queries[i].Do {
+			setters[set.Var]++
 			if !slices.Contains(values[set.Var], set.Value) {
 				values[set.Var] = append(values[set.Var], set.Value)
 			}
@@ -52,7 +54,7 @@ func Intervene(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model,
 	slices.Sort(set)
 	for _, v := range set {
 		slices.Sort(values[v])
-		if err := out.AddSwitch(v, values[v], 1<<bits.Len(uint(len(values[v])))); err != nil {
+		if err := out.AddSwitch(v, values[v], 1<<bits.Len(uint(len(values[v]))), setters[v] < len(queries)); err != nil {
 			return nil, nil, fault.Wrap(fault.CodeOf(err), err)
 		}
 	}

@@ -40,21 +40,27 @@ func Believe(l *factorgraph.Labels, text string) ([]factorgraph.Likelihood, erro
 
 // beliefs returns distributions of variables.
 func beliefs(l *factorgraph.Labels, v Values) ([]factorgraph.Likelihood, error) {
+	isBelieved := make(map[int]bool, len(v))
+	for _, statement := range v {
+		i, err := l.Variable(statement.of)
+		if err != nil {
+			return nil, err
+		}
+		if isBelieved[i] {
+			return nil, fault.New(fault.BadInput, "two beliefs in %q", l.OfVariable(i))
+		}
+		isBelieved[i] = true
+	}
 	e, err := v.Evidence(l)
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Clone(e.Soft)
+	list := slices.Clone(e.Soft)
 	for _, o := range e.Hard {
 		certain := make([]float64, l.Domains()[o.Var])
 		certain[o.Value] = 1
-		all = append(all, factorgraph.Likelihood{Var: o.Var, Weights: certain})
+		list = append(list, factorgraph.Likelihood{Var: o.Var, Weights: certain})
 	}
-	slices.SortFunc(all, func(a, b factorgraph.Likelihood) int { return a.Var - b.Var })
-	for k := 1; k < len(all); k++ {
-		if all[k].Var == all[k-1].Var {
-			return nil, fault.New(fault.BadInput, "two beliefs in %q", l.OfVariable(all[k].Var))
-		}
-	}
-	return all, nil
+	slices.SortFunc(list, func(a, b factorgraph.Likelihood) int { return a.Var - b.Var })
+	return list, nil
 }
