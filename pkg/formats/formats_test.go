@@ -88,6 +88,8 @@ func TestBeginnings(t *testing.T) {
 		"<ProbModelXML></ProbModelXML>":   "pgmx: ",
 		"\n\n<html>\n<p>":                 "line 3: \"<html>\" begins no format that is read: there are uai, json, bif",
 		"five 1 2 3 4\n":                  "wcsp: ",
+		"p 1 2 3 4\n":                     "wcsp: ",
+		"net 1 2 3 4\n":                   "wcsp: ",
 		"# a comment\n3\n\n1":             "fg: ",
 		"7\n":                             "fg: ",
 		"{\n \"problem\": {\"name\": 1":   "cfn: ",

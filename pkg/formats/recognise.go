@@ -50,6 +50,8 @@ func detect(text []byte) Format {
 		return UAI
 	case strings.HasPrefix(line, "<"):
 		return detectXML(text)
+	case first != "c" && costHeader.Match(text): // whatever the problem is called
+		return WCSP
 	case first == "belief":
 		return DSC
 	case first == "bnet":
@@ -62,8 +64,6 @@ func detect(text []byte) Format {
 		return CNF
 	case strings.HasPrefix(first, "net{") || first == "net" || first == "class" || first == "node":
 		return NET
-	case costHeader.Match(text):
-		return WCSP
 	case factorCount.Match(text):
 		return FG
 	}

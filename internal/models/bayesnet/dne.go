@@ -5,6 +5,7 @@ package bayesnet
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,26 +67,30 @@ func (p *dne) unsupported(e *field, why string, args ...any) {
 	p.failAs(fault.Unsupported, e.at, uai.ErrModel, "node %s "+why, append([]any{quoted(e.label)}, args...)...)
 }
 
-// states returns the names of a node's states, empty ones where there are none: a node that is not discrete has one state between each
-// two levels.
+// states returns the names of a node's states, empty ones where there are none. Without a name a state is called by its level, and as "0 to
+// 10" between each two levels if the node is not discrete: so a number is never taken for its position.
 func (p *dne) states(e *field) []string {
 	if list := p.wordsOf(e.attribute("states")); len(list) > 0 {
 		return list
 	}
 	titles := p.wordsOf(e.attribute("statetitles"))
-	levels := len(p.wordsOf(e.attribute("levels")))
+	levels := p.wordsOf(e.attribute("levels"))
 	number := e.attribute("numstates")
 	discrete := strings.ToUpper(p.wordOf(e.attribute("discrete"))) != "FALSE"
 	switch {
-	case !discrete && levels > 1:
-		return make([]string, levels-1)
+	case !discrete && len(levels) > 1:
+		intervals := make([]string, len(levels)-1)
+		for k := range intervals {
+			intervals[k] = levels[k] + " to " + levels[k+1]
+		}
+		return distinct(intervals)
 	case !discrete:
 		p.unsupported(e, "is continuous and has no levels: a model has discrete chance nodes only")
 		return nil
 	case len(titles) > 0:
 		return titles
-	case levels > 0:
-		return make([]string, levels)
+	case len(levels) > 0:
+		return distinct(levels)
 	case number != nil:
 		n, err := strconv.Atoi(p.wordOf(number))
 		if err != nil || n < 1 || n > p.domain {
@@ -95,6 +100,14 @@ func (p *dne) states(e *field) []string {
 		return p.unnamed(number.at, e.label, n)
 	}
 	return nil
+}
+
+// distinct returns names, empty ones if two are the same.
+func distinct(names []string) []string {
+	if sorted := slices.Sorted(slices.Values(names)); len(slices.Compact(sorted)) < len(names) {
+		return make([]string, len(names))
+	}
+	return names
 }
 
 // definition reads a node's distribution.

@@ -47,10 +47,10 @@ var networksOutside = map[string][]node{
 		{"Late", []string{"no", "yes"}, []string{"Coat", "Rain"}, [][]float64{{1, 0}, {0.8, 0.2}, {0.7, 0.3}, {0.6, 0.4}, {0, 1}, {0.25, 0.75}}},
 	},
 	"levels.dne": {
-		{"Heat", nil, nil, [][]float64{{0.25, 0.5, 0.25}}},
+		{"Heat", []string{"-INFINITY to 10", "10 to 20.5", "20.5 to INFINITY"}, nil, [][]float64{{0.25, 0.5, 0.25}}},
 		{"Year", []string{"Year 1", "Year 5"}, nil, [][]float64{{0, 1}}},
 		{"Flow", []string{"low", "high"}, []string{"Heat"}, [][]float64{{1, 0}, {1, 0}, {0, 1}}},
-		{"Code", nil, []string{"Year", "Flow"}, [][]float64{{1, 0}, {0, 1}, {0, 1}, {1, 0}}},
+		{"Code", []string{"3", "7"}, []string{"Year", "Flow"}, [][]float64{{1, 0}, {0, 1}, {0, 1}, {1, 0}}},
 		{"Plain", nil, nil, [][]float64{{0.5, 0.25, 0.25}}},
 	},
 	"single.dne": {
@@ -247,3 +247,21 @@ func fuzzOutside(f *testing.F, ending string) {
 func FuzzDNE(f *testing.F)  { fuzzOutside(f, ".dne") }
 func FuzzDSL(f *testing.F)  { fuzzOutside(f, ".dsl") }
 func FuzzPGMX(f *testing.F) { fuzzOutside(f, ".pgmx") }
+
+// TestTypeInOtherEncodings: the type of a network is checked, and unknown numbers are refused, whatever the encoding of the file.
+func TestTypeInOtherEncodings(t *testing.T) {
+	text, err := os.ReadFile("testdata/fever.pgmx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, mistake, want string }{
+		{`"BayesianNetwork"`, `"MarkovNetwork"`, `the network is of the type "MarkovNetwork"`},
+		{">0.9 0.1<", ">0.9 \xe9<", `"é" is not a number`},
+		{"0.95 0.04 0.01", "-1 -1 -1", "numbers of a subpotential are unknown"},
+	} {
+		latin := strings.NewReplacer("UTF-8", "ISO-8859-1", c.old, c.mistake).Replace(string(text))
+		if _, err := ReadPGMX(strings.NewReader(latin), uai.Limits{Unknown: func(string) {}}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.mistake, err, c.want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ package bayesnet
 import (
 	"encoding/xml"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -43,9 +44,9 @@ type pgmx struct{ *network }
 
 // kind refuses other networks than Bayesian ones, by the type of the first ProbNet.
 func (p *pgmx) kind() {
-	d := xml.NewDecoder(strings.NewReader(p.text))
+	d := p.decoder()
 	for p.err == nil {
-		at := int(d.InputOffset())
+		offset := int(d.InputOffset())
 		token, err := d.RawToken()
 		if err != nil {
 			return // elements says it, or that there is none
@@ -53,7 +54,7 @@ func (p *pgmx) kind() {
 		if e, ok := token.(xml.StartElement); ok && strings.EqualFold(e.Name.Local, "probnet") {
 			node := element{attr: e.Attr}
 			if kind := node.attribute("type"); !strings.EqualFold(kind, "BayesianNetwork") {
-				p.failAs(fault.Unsupported, at, uai.ErrModel, "the network is of the type %s: BayesianNetwork is read", quoted(kind))
+				p.failAs(fault.Unsupported, offset, uai.ErrModel, "the network is of the type %s: BayesianNetwork is read", quoted(kind))
 			}
 			return
 		}
@@ -203,6 +204,10 @@ func (p *pgmx) effects(list *element, scope, shape []int, largest bool, where st
 		}
 		table := make([]float64, size)
 		p.values(e, where, table)
+		if slices.ContainsFunc(table, math.IsNaN) {
+			p.fail(e.at, uai.ErrModel, "%s: numbers of a subpotential are unknown, and only tables are learned", where)
+			return nil, nil, false
+		}
 		if largest {
 			reverseRows(table, d)
 		}
