@@ -4,7 +4,6 @@ package cases
 
 import (
 	"encoding/json"
-	"math"
 	"strconv"
 	"strings"
 
@@ -26,7 +25,7 @@ type reading struct {
 	dialect
 	labels  *factorgraph.Labels
 	missing words
-	known   []map[string]int // values of texts, by variable
+	valueOf []map[string]int // of texts, by variable
 }
 
 // cell returns the value in a cell of variable v, notObserved for none, or the weights of all values. A cell is
@@ -41,7 +40,7 @@ func (r *reading) cell(v int, text string) (value int, weights []float64, err er
 	if text == "" {
 		return notObserved, nil, nil
 	}
-	if x, ok := r.known[v][text]; ok {
+	if x, ok := r.valueOf[v][text]; ok {
 		return x, nil, nil
 	}
 	x, err := r.labels.Value(v, text)
@@ -68,22 +67,22 @@ func (r *reading) cell(v int, text string) (value int, weights []float64, err er
 
 // remember keeps the value of a text, up to a number of texts.
 func (r *reading) remember(v int, text string, x int) {
-	if r.known[v] == nil {
-		r.known[v] = map[string]int{}
+	if r.valueOf[v] == nil {
+		r.valueOf[v] = map[string]int{}
 	}
-	if len(r.known[v]) < mostKnown {
-		r.known[v][strings.Clone(text)] = x
+	if len(r.valueOf[v]) < mostKnown {
+		r.valueOf[v][strings.Clone(text)] = x
 	}
 }
 
 // numbered returns the one value of v whose name is the same number as a text, or the value at position k for the text #k.
-func (r *reading) numbered(v int, text string) (value int, found bool) {
+func (r *reading) numbered(v int, text string) (value int, isNumber bool) {
 	domain := r.labels.Domains()[v]
 	if position, isPosition := strings.CutPrefix(text, "#"); isPosition {
 		x, err := strconv.Atoi(position)
 		return x, err == nil && x >= 0 && x < domain
 	}
-	number, err := decimal.Parse(r.number(text))
+	number, err := r.number(text)
 	if err != nil {
 		return 0, false
 	}
@@ -149,12 +148,8 @@ func (r *reading) alternative(v int, text string) (value int, weight float64, ha
 	if x, err = r.value(v, strings.TrimSpace(text[:colon])); err != nil {
 		return 0, 0, false, err
 	}
-	number := strings.TrimSpace(text[colon+1:])
-	weight, err = decimal.Parse(r.number(number))
-	if err != nil || weight < 0 || math.IsInf(weight, 1) {
-		return 0, 0, false, fault.New(fault.BadInput, "%.40q is no weight: a number of at least 0 is needed", number)
-	}
-	return x, weight, true, nil
+	weight, err = r.weight(strings.TrimSpace(text[colon+1:]))
+	return x, weight, err == nil, err
 }
 
 // value returns the value of v with a name, or with a number that equals the text.

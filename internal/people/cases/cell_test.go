@@ -58,7 +58,7 @@ func TestCells(t *testing.T) {
 		{"level", "low|", `has no value ""`},
 		{"level", "low|normal:0.3", "some values have a weight, others have none"},
 		{"level", "low|normal|low", `"low" is there twice`},
-		{"level", "low:-1|normal:2", `"-1" is no weight: a number of at least 0 is needed`},
+		{"level", "low:-1|normal:2", `"-1" is no weight, a number of at least 0: is negative`},
 		{"level", "low:x|normal:2", `"x" is no weight`},
 	} {
 		columns := Columns{IDs: []string{"id"}, Missing: []string{"none"}}
@@ -113,6 +113,8 @@ func TestTablesAsPeopleWriteThem(t *testing.T) {
 			"// ~->[CASE-1]->~\n// made today; by nobody, at all\n\nIDnum\tlevel\tflag\n1\tnormal\t0\n// the second\n2\t*\t1\n3\tlow\t*\n",
 			want, Columns{},
 		},
+		{"// a comment\npath,level,flag\n/a,normal,0\n//b,low,1\n/c,,1\n/,low,\n", want, Columns{IDs: []string{"path"}}},
+		{"level;n;flag\nnormal;2,000;0\n;0,5;1\nlow;0;\n", weighted, Columns{Weight: "n", Ignore: []string{"n"}}},
 		{"\"level\" \"flag\"\n\"1\" \"normal\" 0\n\"2\" NA 1\n\"3\" \"low\" NA\n", want, Columns{}},
 		{"IDnum level flag NumCases\n1 normal 0 2\n2 * 1 0.5\n3 low * 0\n", weighted, Columns{}},
 		{"level,flag,n\nnormal,0,2\n,1,.5\nlow,,0\n", weighted, Columns{Weight: "n"}},
@@ -146,6 +148,7 @@ func TestTablesAsPeopleWriteThem(t *testing.T) {
 		{"level;flag;note\n", `column 3: no variable "note"; advice`, Columns{Advice: "; advice"}},
 		{"level,n\n", `there is no column called "weight"`, Columns{Weight: "weight"}},
 		{"level,NumCases\nlow,-1\n", `line 2: column "NumCases": "-1" is no weight`, Columns{}},
+		{"level\tNumCases\nlow\t1,000\n", `"1,000" is no weight, a number of at least 0: its comma may be a decimal one or one of thousands`, Columns{}},
 		{"level,NumCases\nlow,\n", `line 2: column "NumCases": "" is no weight`, Columns{}},
 		{"level,n,NumCases\n", `column 3: no variable "NumCases"`, Columns{Weight: "n"}},
 		{"level flag\nlow 1 1 0\n", "line 2: 4 cells, the header has 2", Columns{}},

@@ -6,10 +6,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 const (
@@ -23,7 +27,7 @@ var unnamed = regexp.MustCompile(`^Unnamed: \d+$`)
 // dialect is the form of a table.
 type dialect struct {
 	separator   rune
-	hasComments bool // lines that begin with / are passed over, as in Netica's files
+	hasComments bool // lines that begin with // are passed over, as in Netica's files
 }
 
 // separators are those that a header is tried with, the usual one first. A blank stands for any white space.
@@ -33,10 +37,11 @@ var separators = []rune{',', ';', '\t', ' '}
 // cells, white space apart.
 func find(in *bufio.Reader, isKnown func(name string) bool) dialect {
 	begin := beginning(in)
-	found := dialect{hasComments: bytes.HasPrefix(bytes.TrimLeft(begin, " \t\r\n"), []byte("//"))}
-	best := -1
+	hasComments := bytes.HasPrefix(bytes.TrimLeft(begin, " \t\r\n"), []byte("//"))
+	var best dialect
+	highest := -1
 	for _, separator := range separators {
-		tried := dialect{separator, found.hasComments}
+		tried := dialect{separator, hasComments}
 		in := tried.reader(bytes.NewReader(begin))
 		in.LazyQuotes = true // the buffer may end within a cell
 		header, _ := in.Read()
@@ -50,11 +55,11 @@ func find(in *bufio.Reader, isKnown func(name string) bool) dialect {
 		if separator != ' ' {
 			score += len(header)
 		}
-		if score > best {
-			best, found = score, tried
+		if score > highest {
+			highest, best = score, tried
 		}
 	}
-	return found
+	return best
 }
 
 // beginning returns the text up to the header's end or further, or all that the buffer holds.
@@ -90,12 +95,15 @@ func (d dialect) reader(r io.Reader) *csv.Reader {
 	if d.separator == ' ' {
 		r = blanks{r}
 	}
+	if d.hasComments {
+		r = &comments{in: bufio.NewReader(r)}
+	}
 	in := csv.NewReader(r)
 	in.Comma = d.separator
 	in.FieldsPerRecord = -1
 	in.TrimLeadingSpace = d.separator != '\t' // an empty cell is a blank there
 	if d.hasComments {
-		in.Comment = '/'
+		in.Comment = commentMark
 	}
 	return in
 }
@@ -108,12 +116,31 @@ func (d dialect) cells(record []string) []string {
 	return record
 }
 
-// number returns the text of a number with a decimal point: a comma is one if it separates nothing.
-func (d dialect) number(text string) string {
+// thousands is a number whose comma may group its digits.
+var thousands = regexp.MustCompile(`^[+-]?[1-9]\d{0,2},\d{3}$`)
+
+// number reads a number: a comma is a decimal one if it separates no cells. Between tabs and blanks 1,000 may be one or a thousand, and is an
+// error.
+func (d dialect) number(text string) (float64, error) {
 	if d.separator == ',' {
-		return text
+		return decimal.Parse(text)
 	}
-	return strings.Replace(text, ",", ".", 1)
+	if d.separator != ';' && thousands.MatchString(text) {
+		return 0, errors.New("its comma may be a decimal one or one of thousands")
+	}
+	return decimal.Parse(strings.Replace(text, ",", ".", 1))
+}
+
+// weight reads a number of at least 0.
+func (d dialect) weight(text string) (float64, error) {
+	w, err := d.number(text)
+	if err == nil && w < 0 {
+		err = errors.New("is negative")
+	}
+	if err != nil {
+		return 0, fault.New(fault.BadInput, "%.40q is no weight, a number of at least 0: %w", text, err)
+	}
+	return w, nil
 }
 
 // isAdded reports whether a column that is no variable's is one that programs add by themselves.
@@ -131,6 +158,41 @@ func (b blanks) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// commentMark stands for the first character of a comment: encoding/csv has comments of one, and /path is none.
+const commentMark = '\x01'
+
+// comments reads // at the beginning of a line as commentMark and /.
+type comments struct {
+	in     *bufio.Reader
+	inLine bool // the next byte does not begin a line
+}
+
+// Read reads up to the end of a line.
+func (c *comments) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if begin, _ := c.in.Peek(2); !c.inLine && string(begin) == "//" {
+		_, _ = c.in.Discard(1)
+		p[0], n, c.inLine = commentMark, 1, true
+	}
+	for n < len(p) {
+		b, err := c.in.ReadByte()
+		if err != nil {
+			if n > 0 {
+				return n, nil // the error comes again
+			}
+			return 0, err
+		}
+		p[n] = b
+		n++
+		if c.inLine = b != '\n'; !c.inLine {
+			break
+		}
+	}
+	return n, nil
 }
 
 // words is a set of words, whatever their case.

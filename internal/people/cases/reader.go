@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/internal/base/plaintext"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -69,7 +68,7 @@ func NewReader(r io.Reader, labels *factorgraph.Labels, columns Columns) (*Reade
 	buffered := bufio.NewReaderSize(text, 1<<16)
 	form := find(buffered, columns.known(labels))
 	in := &Reader{in: form.reader(buffered), bytes: limited, weight: -1, reading: reading{
-		dialect: form, labels: labels, missing: slices.Concat(missing, columns.Missing), known: make([]map[string]int, len(labels.Domains())),
+		dialect: form, labels: labels, missing: slices.Concat(missing, columns.Missing), valueOf: make([]map[string]int, len(labels.Domains())),
 	}}
 	in.in.ReuseRecord = true
 	header, err := in.in.Read()
@@ -236,10 +235,8 @@ func (r *Reader) withoutName(record []string) []string {
 // fill reads weight and evidence of a case. With its error comes the column.
 func (r *Reader) fill(c *Case, record []string) (column int, err error) {
 	if r.weight >= 0 {
-		text := strings.TrimSpace(record[r.weight])
-		c.Weight, err = decimal.Parse(r.number(text))
-		if err != nil || c.Weight < 0 {
-			return r.weight, fault.New(fault.BadInput, "column %q: %.40q is no weight: a number of at least 0 is needed", r.header[r.weight], text)
+		if c.Weight, err = r.dialect.weight(strings.TrimSpace(record[r.weight])); err != nil {
+			return r.weight, fault.New(fault.BadInput, "column %q: %w", r.header[r.weight], err)
 		}
 	}
 	for _, o := range r.observe {
