@@ -247,7 +247,11 @@ func magnitude(ln float64) string {
 		if digits < 0 {
 			exponent, digits = exponent-1, digits+1
 		}
-		return fmt.Sprintf("%.5fe%+.0f", math.Pow(10, digits), exponent)
+		mantissa := math.Pow(10, digits)
+		if mantissa >= 10-5e-6 { // it would print as 10.00000
+			mantissa, exponent = 1, exponent+1
+		}
+		return fmt.Sprintf("%.5fe%+.0f", mantissa, exponent)
 	}
 	return probability(x, -math.Expm1(ln))
 }

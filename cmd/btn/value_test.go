@@ -19,7 +19,7 @@ import (
 func TestMagnitudes(t *testing.T) {
 	for ln, want := range map[float64]string{
 		0: "1", math.Log(0.25): "0.25", math.Log(268337): "268337", -1e-16: "1", math.Log1p(-1e-9): "1 - 1e-09", math.Log(1e-20): "1e-20",
-		2000: "3.88118e+868", -2000: "2.57654e-869",
+		2000: "3.88118e+868", -2000: "2.57654e-869", 1000 * math.Ln10 * (1 - 1e-12): "1.00000e+1000",
 	} {
 		if got := magnitude(ln); got != want {
 			t.Errorf("%v: %q, want %q", ln, got, want)
