@@ -70,12 +70,17 @@ func (f *fitting) count(ctx context.Context, name string, d *Data, counted func(
 	slots := make(chan struct{}, atOnce)
 	var group sync.WaitGroup
 	var counting sync.Mutex
-	done := 0.0
+	weight := 0.0 // of the cases that are done
 	for k := range parts {
-		slots <- struct{}{}
+		p := &parts[k]
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			p.err = ctx.Err()
+			continue
+		}
 		group.Go(func() {
 			defer func() { <-slots }()
-			p := &parts[k]
 			if p.answer, p.err = f.ask(ctx, request, fmt.Sprintf("%s-%d", name, k), d.query(p.cases)); p.err != nil {
 				cancel()
 				return
@@ -83,9 +88,9 @@ func (f *fitting) count(ctx context.Context, name string, d *Data, counted func(
 			counting.Lock()
 			defer counting.Unlock()
 			for _, c := range p.cases {
-				done += c.weight
+				weight += c.weight
 			}
-			counted(done)
+			counted(weight)
 		})
 	}
 	group.Wait()
@@ -166,7 +171,7 @@ func (p *part) likelihood() (*query.Likelihood, error) {
 	case r.Status != query.StatusOK:
 		return nil, fault.New(r.Error.Code, "%s", p.named(r.Error.Message))
 	case l != nil && l.Impossible != nil && *l.Impossible >= 0 && *l.Impossible < len(p.cases):
-		return nil, &impossible{p.cases[*l.Impossible].row}
+		return nil, &impossible{p.cases[*l.Impossible].row, r.Exact}
 	case l == nil || l.Ln == nil || l.Gradients == nil:
 		return nil, fault.New(fault.Internal, "job %s: no likelihood with its gradient: %v", a.Job, r.Warnings)
 	}
@@ -174,7 +179,10 @@ func (p *part) likelihood() (*query.Likelihood, error) {
 }
 
 // impossible is the error for a row of probability 0.
-type impossible struct{ row int64 }
+type impossible struct {
+	row   int64
+	exact bool // the answer that says so
+}
 
 // Error names the row.
 func (e *impossible) Error() string { return fmt.Sprintf("row %d has probability 0", e.row) }

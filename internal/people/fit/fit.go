@@ -164,7 +164,7 @@ func (f *fitting) holdOut(ctx context.Context) (*HeldOut, error) {
 	var row *impossible
 	switch {
 	case errors.As(err, &row):
-		return &HeldOut{Ln: math.Inf(-1), Impossible: row.row, Exact: true}, nil
+		return &HeldOut{Ln: math.Inf(-1), Impossible: row.row, Exact: row.exact}, nil
 	case err != nil:
 		return nil, err
 	}
