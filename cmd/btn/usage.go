@@ -3,6 +3,7 @@ package main
 // The usage of tenants, from the metrics of the workers.
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -46,13 +47,14 @@ const (
 func (c *usageCmd) Run(ctx context.Context, t *console.Terminal) error {
 	ctx, cancel := context.WithTimeout(ctx, usageWithin)
 	defer cancel()
-	all := map[string]*tenantUsage{}
-	for _, url := range c.URL {
-		if err := addUsage(ctx, url, all); err != nil {
+	usages := map[string]*tenantUsage{}
+	slices.Sort(c.URL)
+	for _, url := range slices.Compact(c.URL) { // each process counts once
+		if err := addUsage(ctx, url, usages); err != nil {
 			return err
 		}
 	}
-	sorted := slices.SortedFunc(maps.Values(all), func(a, b *tenantUsage) int {
+	sorted := slices.SortedFunc(maps.Values(usages), func(a, b *tenantUsage) int {
 		return cmp.Or(cmp.Compare(b.Flops, a.Flops), cmp.Compare(b.Jobs, a.Jobs), strings.Compare(a.Tenant, b.Tenant))
 	})
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
@@ -72,7 +74,7 @@ func (c *usageCmd) Run(ctx context.Context, t *console.Terminal) error {
 }
 
 // addUsage adds the usage that a process tells.
-func addUsage(ctx context.Context, url string, all map[string]*tenantUsage) error {
+func addUsage(ctx context.Context, url string, usages map[string]*tenantUsage) error {
 	if !strings.Contains(url, "://") {
 		url = "http://" + url
 	}
@@ -88,8 +90,15 @@ func addUsage(ctx context.Context, url string, all map[string]*tenantUsage) erro
 	if response.StatusCode != http.StatusOK {
 		return fault.New(fault.Infrastructure, "usage: %s: %s", r.URL, response.Status)
 	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, mostMetrics+1))
+	if err != nil {
+		return fault.New(fault.Infrastructure, "usage: %s: %w", r.URL, err)
+	}
+	if len(text) > mostMetrics {
+		return fault.New(fault.Infrastructure, "usage: %s: more than %d bytes of metrics", r.URL, mostMetrics)
+	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(io.LimitReader(response.Body, mostMetrics))
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
 		return fault.New(fault.Infrastructure, "usage: %s: %w", r.URL, err)
 	}
@@ -106,10 +115,10 @@ func addUsage(ctx context.Context, url string, all map[string]*tenantUsage) erro
 				if l.GetName() != "tenant" {
 					continue
 				}
-				u := all[l.GetValue()]
+				u := usages[l.GetValue()]
 				if u == nil {
 					u = &tenantUsage{Tenant: l.GetValue()}
-					all[l.GetValue()] = u
+					usages[l.GetValue()] = u
 				}
 				add(u, series.GetCounter().GetValue())
 			}

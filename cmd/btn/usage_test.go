@@ -38,12 +38,12 @@ func TestUsage(t *testing.T) {
 		t.Cleanup(server.Close)
 		urls = append(urls, server.URL)
 	}
-	code, stdout, stderr := command(t, "usage", urls[0], urls[1])
+	code, stdout, stderr := command(t, "usage", urls[0], urls[1], urls[0])
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	if code != 0 || len(lines) != 4 {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	for i, want := range []string{"tenant jobs flops bytes", "globex 1 3e+09 1000 B", "acme 2 0 1000 B", "none 1 0 0 B"} {
+	for i, want := range []string{"tenant jobs flops bytes", "globex 1 3e+09 1000 B", "acme 2 0 1000 B", "(none) 1 0 0 B"} {
 		if have := strings.Join(strings.Fields(lines[i]), " "); have != want {
 			t.Errorf("line %d: %q, want %q", i, have, want)
 		}

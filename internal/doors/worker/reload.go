@@ -24,16 +24,16 @@ func (f flags) reload(ctx context.Context, read func() (flags, error), adjust fu
 			return
 		case <-hup:
 		}
-		now, err := read()
+		settings, err := read()
 		if err != nil {
 			logger.Warn("cannot read the settings again: the old ones stay", "error", config.Message(err))
 			continue
 		}
-		before := f.LogLevel
-		f.LogLevel = now.LogLevel
-		adjust(now.LogLevel)
-		logger.Info("the settings were read again", "log-level", now.LogLevel, "before", before)
-		if names := differing("", reflect.ValueOf(f), reflect.ValueOf(now)); len(names) > 0 {
+		oldLevel := f.LogLevel
+		f.LogLevel = settings.LogLevel
+		adjust(settings.LogLevel)
+		logger.Info("the settings were read again", "log-level", settings.LogLevel, "before", oldLevel)
+		if names := differing("", reflect.ValueOf(f), reflect.ValueOf(settings)); len(names) > 0 {
 			logger.Warn("settings have changed that take a restart", "settings", strings.Join(names, ", "))
 		}
 	}
@@ -45,10 +45,11 @@ func differing(within string, a, b reflect.Value) (names []string) {
 		field := a.Type().Field(i)
 		switch {
 		case field.Type.Kind() == reflect.Struct:
+			inner := within
 			if !field.Anonymous {
-				within = field.Name + "."
+				inner += field.Name + "."
 			}
-			names = append(names, differing(within, a.Field(i), b.Field(i))...)
+			names = append(names, differing(inner, a.Field(i), b.Field(i))...)
 		case !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()):
 			names = append(names, within+field.Name)
 		}

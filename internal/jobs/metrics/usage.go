@@ -6,10 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Names of series of usage that are no tenant's.
+// Names of series of usage that are no tenant's, and cannot be one's.
 const (
-	noTenant     = "none"  // of jobs without a tenant
-	otherTenants = "other" // of the tenants after the first mostTenants of this process
+	noTenant     = "(none)"  // of jobs without a tenant
+	otherTenants = "(other)" // of the tenants after the first mostTenants of this process
 )
 
 // mostTenants bounds the tenants with series of their own: jobs without an owner may name any tenant.
@@ -19,16 +19,16 @@ const mostTenants = 200
 type usage struct {
 	jobs, flops, bytes *prometheus.CounterVec
 
-	mu    sync.Mutex
-	known map[string]bool // under mu
+	mu      sync.Mutex
+	tenants map[string]bool // with series of their own, under mu
 }
 
 func newUsage() *usage {
 	return &usage{
-		jobs:  newCounter("tenant_jobs_total", "Jobs of a tenant whose answer this process stored.", "tenant"),
-		flops: newCounter("tenant_flops_total", "Flops of a tenant's tasks that this process contracted, as they were expected.", "tenant"),
-		bytes: newCounter("tenant_bytes_total", "Bytes of a tenant's requests and answers at this process, without blobs.", "tenant"),
-		known: map[string]bool{},
+		jobs:    newCounter("tenant_jobs_total", "Jobs of a tenant whose answer this process stored.", "tenant"),
+		flops:   newCounter("tenant_flops_total", "Flops of a tenant's tasks that this process contracted, as they were expected.", "tenant"),
+		bytes:   newCounter("tenant_bytes_total", "Bytes of a tenant's requests and answers at this process, without blobs.", "tenant"),
+		tenants: map[string]bool{},
 	}
 }
 
@@ -37,14 +37,14 @@ func (u *usage) register(to *prometheus.Registry) { to.MustRegister(u.jobs, u.fl
 
 // label returns under which name a tenant is counted.
 func (u *usage) label(tenant string) string {
-	if tenant == "" || tenant == noTenant {
+	if tenant == "" {
 		return noTenant
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.known[tenant] && len(u.known) >= mostTenants {
+	if !u.tenants[tenant] && len(u.tenants) >= mostTenants {
 		return otherTenants
 	}
-	u.known[tenant] = true
+	u.tenants[tenant] = true
 	return tenant
 }
