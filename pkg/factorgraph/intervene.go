@@ -113,7 +113,8 @@ func (m *Model) variable(v int) string {
 	return "variable " + strconv.Itoa(v)
 }
 
-// switchedTable puts a switch before all modes of a table. positions are those of the values at every value of the switch, −1 for the table.
+// switchedTable puts a switch before all modes of a table. positions are those of the values at every value of the switch, −1 for the
+// table.
 func switchedTable(t *tensor.Dense, mode int, values, positions []int) *tensor.Dense {
 	out := &tensor.Dense{Shape: slices.Concat([]int{len(positions)}, t.Shape), Data: make([]float64, 0, len(positions)*len(t.Data))}
 	stride := strideOf(t, mode)
@@ -129,7 +130,8 @@ func switchedTable(t *tensor.Dense, mode int, values, positions []int) *tensor.D
 	return out
 }
 
-// switchedCP puts a switch before all modes of a CP factor: its terms are there if the position is −1, and a term for each value that is set.
+// switchedCP puts a switch before all modes of a CP factor: its terms are there if the position is −1, and a term for each value that is
+// set.
 func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 	terms := len(t.Weights) + len(values)
 	out := &tensor.CP{

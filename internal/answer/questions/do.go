@@ -19,10 +19,10 @@ func Intervenes(queries []query.Query) bool {
 
 // Intervene returns a model in which every variable X that a query sets has a switch S as a further parent, behind all variables of the
 // model (Pearl's augmented network): at S = 0 X has its own table if a query leaves X alone, at S = k it has the k-th of the values that
-// queries set it to, for certain. The queries say in Switches at which value each switch is. Switches have 2^p values with probability 2^−p; evidenceOf makes up
-// for that, so that Z is P(evidence | do(…)). Errors: the model is no Bayesian network, or a query is about the numbers of its tables
-// (bad_input); a table is too large or of a form without switches (unsupported). Linear time in the tables of the variables that are set,
-// times their values.
+// queries set it to, for certain. The queries say in Switches at which value each switch is. Switches have 2^p values with probability
+// 2^−p; evidenceOf makes up for that, so that Z is P(evidence | do(…)). Errors: the model is no Bayesian network, or a query is about the
+// numbers of its tables (bad_input); a table is too large or of a form without switches (unsupported). Linear time in the tables of the
+// variables that are set, times their values.
 func Intervene(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
 	values := map[int][]int{} // by the variable that is set
 	setters := map[int]int{}  // queries, by the variable

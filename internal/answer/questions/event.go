@@ -15,9 +15,9 @@ import (
 //	Ratio.Ln = ln (Z / Z_over) in nats, ln P(event | given) if Z is of given ∧ event and Z_over of given,
 //
 // from the quotient and not the difference of logarithms. There is none if the other query has no answer or its Z is 0; a warning says so.
-// If it is a probability (IsEvent), one above 1 within what both queries state is 1, with a warning; one above that is a failed estimate, for
-// at least one of both statements is wrong; an exact answer over an estimate stays, without a ratio. A result with a ratio is not exact if
-// the other query has an estimate.
+// If it is a probability (IsEvent), one above 1 within what both queries state is 1, with a warning; one above that is a failed estimate,
+// for at least one of both statements is wrong; an exact answer over an estimate stays, without a ratio. A result with a ratio is not exact
+// if the other query has an estimate.
 var event = kind{name: "event", compare: func(all []answer, a *answer) {
 	r := a.to
 	if a.asked.Query.Over == 0 || r.Status != query.StatusOK {

@@ -131,7 +131,7 @@ func TestUsageOfTenants(t *testing.T) {
 	}
 	stop()
 	have := usageOf(t, c.Metrics)
-	for tenant, jobs := range map[string]float64{"acme": 2, "globex": 1, "none": 1} {
+	for tenant, jobs := range map[string]float64{"acme": 2, "globex": 1, "(none)": 1} {
 		if have["basetensor_tenant_jobs_total "+tenant] != jobs {
 			t.Errorf("%s: %v jobs, want %v", tenant, have["basetensor_tenant_jobs_total "+tenant], jobs)
 		}
@@ -156,7 +156,8 @@ func TestUsageIsBounded(t *testing.T) {
 			sum += value
 		}
 	}
-	if have["basetensor_tenant_jobs_total other"] != 4800 || sum != 5000 || len(have) > 500 {
-		t.Errorf("%d series, %v jobs, %v under other", len(have), sum, have["basetensor_tenant_jobs_total other"])
+	others := have["basetensor_tenant_jobs_total (other)"]
+	if others != 4800 || sum != 5000 || len(have) > 500 {
+		t.Errorf("%d series, %v jobs, %v under (other)", len(have), sum, others)
 	}
 }

@@ -260,7 +260,8 @@ func TestTypeInOtherEncodings(t *testing.T) {
 		{"0.95 0.04 0.01", "-1 -1 -1", "numbers of a subpotential are unknown"},
 	} {
 		latin := strings.NewReplacer("UTF-8", "ISO-8859-1", c.old, c.mistake).Replace(string(text))
-		if _, err := ReadPGMX(strings.NewReader(latin), uai.Limits{Unknown: func(string) {}}); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := ReadPGMX(strings.NewReader(latin), uai.Limits{Unknown: func(string) {}})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.mistake, err, c.want)
 		}
 	}

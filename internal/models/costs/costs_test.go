@@ -474,7 +474,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		head + "f: {scope: [a] costs: [1]}":                                            `function "f": 1 costs, its scope needs 2`,
 		head + "f: {scope: [a] costs: g}}}":                                            `shares the costs of "g"`,
 		head + "f: {scope: [a] costs: g} g: {[] costs [1]}}}":                          "its variables have [2] values",
-		head + "f: {scope: [a] defaultcost: 1 costs: g}":                               "unsupported cfn: line 1: invalid model: function \"f\" has a default",
+		head + "f: {scope: [a] defaultcost: 1 costs: g}":                               `unsupported cfn: line 1: invalid model: function "f"`,
 		head + "f: {scope: [a] defaultcost: 1 costs: [u 1 u 2]}":                       "is there twice",
 		head + "f: {scope: [a] costs: [-inf 2]}":                                       "a cost of function \"f\" is -inf, better than anything",
 		head + "f: {scope: [a] costs: [+-inf 2]}":                                      `"+-inf" is not a number`,

@@ -45,7 +45,8 @@ type function struct {
 // spare bounds the entries of tables beyond the bytes of their file.
 const spare = 1 << 20
 
-// mostNats bounds a cost of one entry, in units. leastNats is one whose factor, 1 − 10^-12, has the digits for its sum with thousands of others.
+// mostNats bounds a cost of one entry, in units. leastNats is one whose factor, 1 − 10^-12, has the digits for its sum with thousands of
+// others.
 const (
 	mostNats  = 700
 	leastNats = 1e-12

@@ -231,7 +231,8 @@ func TestNumbersThatAreNames(t *testing.T) {
 // TestBeliefsOfOneVariable: there is one, also of the same variable by another spelling.
 func TestBeliefsOfOneVariable(t *testing.T) {
 	l := clinic(t)
-	if list, err := named.Believe(l, "smoke=0.2/0.8,x ray=1"); err != nil || len(list) != 2 || !slices.Equal(list[1].Weights, []float64{0, 1, 0}) {
+	list, err := named.Believe(l, "smoke=0.2/0.8,x ray=1")
+	if err != nil || len(list) != 2 || !slices.Equal(list[1].Weights, []float64{0, 1, 0}) {
 		t.Errorf("%v, %v", list, err)
 	}
 	for _, text := range []string{"smoke=0.2/0.8,smoke=0.3/0.7", `{"smoke": [0.5, 0.5], "smoke": "no"}`, "smoke=no,smoke=no"} {

@@ -119,8 +119,8 @@ func (d dialect) cells(record []string) []string {
 // thousands is a number whose comma may group its digits.
 var thousands = regexp.MustCompile(`^[+-]?[1-9]\d{0,2},\d{3}$`)
 
-// number reads a number: a comma is a decimal one if it separates no cells. Between tabs and blanks 1,000 may be one or a thousand, and is an
-// error.
+// number reads a number: a comma is a decimal one if it separates no cells. Between tabs and blanks 1,000 may be one or a thousand, and is
+// an error.
 func (d dialect) number(text string) (float64, error) {
 	if d.separator == ',' {
 		return decimal.Parse(text)
