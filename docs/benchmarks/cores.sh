@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # One job on one and on two contract-workers, each of one thread on one core, measured: shared by cubes.sh, components.sh, scale.sh and workers.sh, after stack.sh.
-# The model is $out/model.uai; ask is the command that asks, by default infer.
+# The model is $out/model.uai.
 contractors=
 rm -f "$out/jobs"
 
@@ -24,7 +24,7 @@ timed() {
   name=$1; shift
   # shellcheck disable=SC2086
   ticks $contractors >"$out/before"
-  "$bin/btn" "${ask:-infer}" --nats "$nats" --deadline 20m "$@" --json "$out/model.uai" >"$out/$name.json"
+  "$bin/btn" infer --nats "$nats" --deadline 20m "$@" --json "$out/model.uai" >"$out/$name.json"
   # shellcheck disable=SC2086
   cpu=$(ticks $contractors | paste -d' ' - "$out/before" |
     awk '{ d = ($1 - $2) / 100; sum += d; if (d > most) most = d } END { printf "%.1f %.1f", sum, most }')

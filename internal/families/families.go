@@ -83,7 +83,7 @@ var Heavily = []proposal.Proposer{
 var Methods = []*proposal.Method{&learned.Method, &ladder.Method, &regions.Method, &circuits.Method, &sampled.Method}
 
 // Named are the options of a request that families read.
-var Named = slices.Concat(truncated.Named, regions.Named, search.Named, frobenius.Named)
+var Named = slices.Concat(truncated.Named, regions.Named, frobenius.Named)
 
 func init() {
 	for class, newPart := range map[btn.Class]func() btn.Part{

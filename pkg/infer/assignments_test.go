@@ -371,37 +371,6 @@ func TestProofWithoutZ(t *testing.T) {
 	}
 }
 
-// TestSearchInCubes: a search in cubes proves the optimum that a whole one proves, and with too little work has a bound of all of them.
-func TestSearchInCubes(t *testing.T) {
-	m := complete(14)
-	ask := func(components int, budget float64) *query.Explanation {
-		t.Helper()
-		results, err := infer.Run(t.Context(), infer.Request{
-			Model:    m,
-			Queries:  []query.Query{{MPE: true}},
-			Settings: query.Settings{Method: query.MethodAuto, Budget: budget, Components: components},
-		})
-		if err != nil || results[0].MPE == nil || results[0].MPE.Optimal == nil {
-			t.Fatalf("%+v, %v", results[0], err)
-		}
-		return results[0].MPE
-	}
-	whole := ask(0, 3e10)
-	if !*whole.Optimal {
-		t.Fatalf("not proved: %+v", whole)
-	}
-	for _, components := range []int{1, 2, 5} {
-		found := ask(components, 3e10)
-		if !*found.Optimal || !slices.Equal(found.Assignment, whole.Assignment) || found.LnWeight != whole.LnWeight {
-			t.Errorf("%d cubes: %+v, a whole search has %+v", components, found, whole)
-		}
-		short := ask(components, 1e8)
-		if short.LnBound == nil || *short.LnBound < whole.LnWeight || *short.Optimal {
-			t.Errorf("%d cubes, little work: %+v", components, short)
-		}
-	}
-}
-
 // TestMarginalMapWithoutElimination: where sums before maxima do not fit, a search has an assignment and a bound: with the weight where the
 // rest fits, with bounds of it and without Z where it does not.
 func TestMarginalMapWithoutElimination(t *testing.T) {

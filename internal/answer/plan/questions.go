@@ -177,7 +177,7 @@ func (a *assigner) exactDescents(d btn.Demand) (*btn.Assignment, error) {
 			assignment.Cache = hit
 		}
 	}
-	if solution != nil && a.begins(d) {
+	if solution != nil && proposal.Timed(a.Ctx) {
 		place := 0
 		if e.Alpha != nil {
 			place = len(e.Parts)
@@ -200,9 +200,9 @@ func (a *assigner) exactDescents(d btn.Demand) (*btn.Assignment, error) {
 }
 
 // pilot makes a short search for the most probable assignment, and returns what it finds. The result is nil if the job asks for anything
-// else, or if an elimination along the min-fill order takes at most policy.PilotFlops. The search may take policy.PilotRatio times the work
-// of that elimination. If there is a deadline, which the elimination may miss, or the search is divided into cubes, it is made from
-// policy.InsuredShare of the budget on, and takes its share of the budget.
+// else, or if an elimination along the min-fill order takes at most policy.PilotFlops. The search may take policy.PilotRatio times the
+// work of that elimination. If there is a deadline, which the elimination may miss, it is made from policy.InsuredShare of the budget on,
+// and takes its share of the budget.
 func (a *assigner) pilot(d btn.Demand) (*search.Known, error) {
 	if !a.Auto() || d.Best == 0 || !d.Explains() || d.Marginals {
 		return nil, nil
@@ -212,10 +212,7 @@ func (a *assigner) pilot(d btn.Demand) (*search.Known, error) {
 		return nil, a.Ctx.Err()
 	}
 	share, least, ratio := policy.PilotSearch, policy.PilotFlops, policy.PilotRatio
-	if a.cubes(d) > 1 {
-		share = policy.CubesPilot
-	}
-	if a.begins(d) {
+	if proposal.Timed(a.Ctx) {
 		least, ratio = min(least, policy.InsuredShare*a.Settings.Budget), math.Inf(1)
 	}
 	_, cost, _, err := contractionorder.MinFillCost(a.Ctx, p.Hypergraph(), max(share*a.Settings.Budget/ratio, least), policy.MostFill)
@@ -227,17 +224,6 @@ func (a *assigner) pilot(d btn.Demand) (*search.Known, error) {
 		return nil, a.Ctx.Err()
 	}
 	return solution, nil
-}
-
-// begins reports whether other parts begin with what a short search has found, proved or not.
-func (a *assigner) begins(d btn.Demand) bool { return proposal.Timed(a.Ctx) || a.cubes(d) > 1 }
-
-// cubes is the number of cubes that a search for the most probable assignment is to be divided into.
-func (a *assigner) cubes(d btn.Demand) int {
-	if d.Best > 1 {
-		return 0
-	}
-	return a.Settings.Components
 }
 
 // searched assigns a search for the most probable assignment, after the solution of a short search. If that solution is proved, no
@@ -265,22 +251,16 @@ func (a *assigner) searched(d btn.Demand, solution *search.Known, why string) (*
 	return assignment, nil
 }
 
-// searching proposes a search that answers a question with a share of the budget; in cubes where it is all there is.
+// searching proposes a search that answers a question with a share of the budget.
 func (a *assigner) searching(ask btn.Ask, d btn.Demand, solution *search.Known) func(share float64) (*btn.Plan, string, error) {
 	if ask == btn.AskMap {
 		return func(share float64) (*btn.Plan, string, error) { return search.ProposeMap(a.Job, share, d.Map) }
 	}
-	return func(share float64) (*btn.Plan, string, error) {
-		cubes := 0
-		if share == 1 {
-			cubes = a.cubes(d)
-		}
-		return search.Propose(a.Job, share, cubes, solution)
-	}
+	return func(share float64) (*btn.Plan, string, error) { return search.Propose(a.Job, share, solution) }
 }
 
-// descent proposes an elimination that finds assignments, beside Z in so many flops. By method auto it is insured, and looked for until the
-// end of the time for planning.
+// descent proposes an elimination that finds assignments, beside Z in so many flops. By method auto it is insured, and looked for until
+// the end of the time for planning.
 func (a *assigner) descent(ask btn.Ask, d btn.Demand, solution *search.Known, flops float64) (plan *btn.Plan, hit string, err error) {
 	if ask == btn.AskSamples || !a.Auto() {
 		return descent.Propose(a.Job, ask, d.Map)

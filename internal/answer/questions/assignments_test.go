@@ -109,58 +109,54 @@ func TestATotalBelowAnAssignment(t *testing.T) {
 	}
 }
 
-// TestCubes: the bound of cubes is of all assignments where all of them are there; a whole search's always is.
-func TestCubes(t *testing.T) {
-	found := func(value int, weight, bound float64, cubes int) btn.Value {
-		f := &btn.Found{Values: []int{value}, Weight: scaled.FromFloat(weight), Close: 1e-14, Bounded: true, Bound: bound, Cubes: cubes}
+// TestSearches: the best assignment of several searches for the same one has the least of their bounds. A search without an assignment has
+// a bound alone.
+func TestSearches(t *testing.T) {
+	found := func(value int, weight, bound float64) *btn.Found {
+		f := &btn.Found{Values: []int{value}, Weight: scaled.FromFloat(weight), Close: 1e-14, Bounded: true, Bound: bound}
 		if weight == 0 {
 			f.Values = nil
 		}
-		return btn.Value{Found: f}
+		return f
 	}
 	two := math.Log(2)
 	for name, c := range map[string]struct {
-		values  []btn.Value
+		list    []*btn.Found
 		value   int
-		bound   float64 // +Inf: none
+		bound   float64
 		optimal bool
 	}{
-		"whole":             {[]btn.Value{found(1, 2, 3, 0)}, 1, 3, false},
-		"all":               {[]btn.Value{found(1, 1, 3, 0), found(1, 1, 0.5, 2), found(2, 2, 0.6, 2)}, 2, two, true},
-		"all, not proved":   {[]btn.Value{found(1, 1, 3, 0), found(1, 1, 2, 2), found(2, 2, 0.6, 2)}, 2, 2, false},
-		"the whole is best": {[]btn.Value{found(1, 2, 3, 0), found(1, 1, 5, 2), found(3, 1, 4, 2)}, 1, 3, false},
-		"one missing":       {[]btn.Value{found(1, 1, 3, 0), found(2, 2, 0.6, 2)}, 2, 3, false},
-		"no whole":          {[]btn.Value{found(1, 1, 0, 3), found(2, 2, 0.6, 3)}, 2, math.Inf(1), false},
-		"an empty one":      {[]btn.Value{found(1, 1, 3, 0), found(0, 0, math.Inf(-1), 2), found(2, 2, 0.7, 2)}, 2, 0.7, false},
+		"one":                  {[]*btn.Found{found(1, 2, 3)}, 1, 3, false},
+		"proved":               {[]*btn.Found{found(1, 1, 3), found(2, 2, two)}, 2, two, true},
+		"not proved":           {[]*btn.Found{found(1, 1, 3), found(2, 2, 2)}, 2, 2, false},
+		"the other's bound":    {[]*btn.Found{found(1, 1, 2), found(2, 2, 3)}, 2, 2, false},
+		"a bound alone":        {[]*btn.Found{found(1, 1, 3), found(0, 0, 0.7)}, 1, 0.7, false},
+		"a bound that rounded": {[]*btn.Found{found(1, 2, 3), found(0, 0, two-1e-9)}, 1, two, true},
 	} {
 		for range 2 {
-			list := make([]*btn.Found, len(c.values))
-			for k, v := range c.values {
-				list[k] = v.Found
-			}
-			f := btn.Searched(list)
-			if f.Values[0] != c.value || f.Bound != c.bound || !f.Relaxed != c.optimal && len(list) > 1 || f.Cubes != 0 {
+			f := btn.Searched(c.list)
+			if f.Values[0] != c.value || f.Bound != c.bound || !f.Relaxed != c.optimal && len(c.list) > 1 {
 				t.Errorf("%s: %+v", name, f)
 			}
-			slices.Reverse(c.values)
+			slices.Reverse(c.list)
 		}
 	}
 	plan := &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule: btn.Linear, Slices: 1, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
-		Parts: []btn.Part{&search.Search{Work: 1, Cubes: 2}, &search.Search{Work: 1, Cube: 1, Cubes: 2}},
+		Parts: []btn.Part{&search.Search{Work: 1}, &search.Search{Work: 1}},
 	}}}
 	in := aggregate.Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Want: btn.Want{Best: 1}}, Values: []btn.UnitValue{
-		{Value: found(0, 0, math.Inf(-1), 2)}, {Unit: btn.Unit{Part: 1}, Value: found(0, 0, 1, 2)},
+		{Value: btn.Value{Found: found(0, 0, math.Inf(1))}}, {Unit: btn.Unit{Part: 1}, Value: btn.Value{Found: found(0, 0, 1)}},
 	}}
 	if r := answerOf(in); r.Status != query.StatusError || r.Error.Code != fault.OverBudget {
 		t.Errorf("nothing found: %+v, %+v", r, r.Error)
 	}
 
-	// The deadline comes before a cube.
-	in.Values, in.Deadline = []btn.UnitValue{{Value: found(7, 2, 3, 2)}}, true
+	// The deadline comes before the second search.
+	in.Values, in.Deadline = []btn.UnitValue{{Value: btn.Value{Found: found(7, 2, 3)}}}, true
 	r := answerOf(in)
-	if r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 7 || r.MPE.LnBound != nil || r.Ended != aggregate.EndedDeadline {
-		t.Errorf("one of two cubes: %+v, %+v", r, r.Error)
+	if r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 7 || *r.MPE.LnBound != 3 || r.Ended != aggregate.EndedDeadline {
+		t.Errorf("one of two searches: %+v, %+v", r, r.Error)
 	}
 }
 

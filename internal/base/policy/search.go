@@ -75,10 +75,9 @@ const (
 	InsuranceShare = 1.0 / 4
 
 	// PilotSearch is the part of the budget that a search may take while a job is planned, where its proof saves the rest,
-	// CubesPilot that before cubes, which begin with what it has found, and PilotTime the part of the time for planning.
+	// PilotTime the part of the time for planning.
 	// Chosen.
 	PilotSearch = 1.0 / 8
-	CubesPilot  = 1.0 / 256
 	PilotTime   = 1.0 / 2
 
 	// PilotFlops is the work of an elimination for the most probable assignment above which a search comes before it: that for which a tree

@@ -31,7 +31,7 @@ type decomposition struct {
 // decompose searches for the best assignment along the separators of the network at the root for a part of the work so far, where
 // mini-buckets show that this is of use. It begins again with larger ones, and with what was found.
 func decompose(s *solver) {
-	if s.count > 1 || s.divided || s.over() || len(s.open) == 0 {
+	if s.count > 1 || s.isNodewise || s.over() || len(s.open) == 0 {
 		return
 	}
 	if s.parts == nil {

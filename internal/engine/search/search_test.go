@@ -1,14 +1,10 @@
 package search
 
 import (
-	"cmp"
-	"container/heap"
 	"context"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -118,112 +114,6 @@ func TestEqualToEnumeration(t *testing.T) {
 				t.Fatalf("seed %d: proved %v with bound %v (slack %g)", seed, r.Cost, r.Bound, slack)
 			}
 		}
-	}
-}
-
-// TestDivide: every open node is in one cube.
-func TestDivide(t *testing.T) {
-	for _, cubes := range []int{2, 3, 7} {
-		seen := map[int64]int{}
-		for cube := range cubes {
-			s := &solver{}
-			for k := range int64(20) {
-				heap.Push(&s.open, &node{bound: k * 7 % 5, serial: k})
-			}
-			s.divide(cube, cubes)
-			used := int64(0)
-			for _, n := range s.open {
-				seen[n.serial]++
-				used += n.bytes()
-			}
-			if s.used != used || len(s.open) > 0 && s.open[0].bound != slices.MinFunc(s.open, func(a, b *node) int {
-				return cmp.Compare(a.bound, b.bound)
-			}).bound {
-				t.Errorf("cube %d of %d: %d bytes, not %d, or no heap", cube, cubes, s.used, used)
-			}
-		}
-		for k := range int64(20) {
-			if seen[k] != 1 {
-				t.Errorf("node %d is in %d of %d cubes", k, seen[k], cubes)
-			}
-		}
-	}
-}
-
-// TestCubes: the best of all cubes is the optimum where all are proved, and no bound is above it, with an assignment to begin with and
-// without. What they have in common is not changed by one of them.
-func TestCubes(t *testing.T) {
-	divided := 0
-	for seed := range uint64(2000) {
-		rng := rand.New(rand.NewPCG(seed, 5))
-		n, want, rounding := draw(rng), math.Inf(1), 0.0
-		o, cubes := Options{Work: []int64{1, 100, 1000, 8000}[seed%4]}, 2+rng.IntN(5)
-		if seed%100 == 0 {
-			n, want = glass(7, 7, rng)
-			rounding = 1e-12 // of its optimum
-			o.Work = 1e4 << (seed / 100 % 6)
-		} else if costs := enumerate(n); len(costs) > 0 {
-			want = costs[0]
-		}
-		start := math.Inf(1)
-		if seed%2 == 1 {
-			r, err := Solve(context.Background(), n, Options{Work: 50})
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.Start, start = r.Values, r.Cost
-		}
-		best, bound, proved := math.Inf(1), math.Inf(1), true
-		first := int64(0)
-		common, err := Begin(context.Background(), n, o, cubes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for cube := range cubes {
-			own, err := Begin(context.Background(), n, o, cubes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := common.Cube(context.Background(), cube)
-			if alone := own.Cube(context.Background(), cube); !reflect.DeepEqual(r, alone) {
-				t.Fatalf("seed %d: %+v after other cubes, %+v alone", seed, r, alone)
-			}
-			if r.Cost > start {
-				t.Fatalf("seed %d: cost %v, begun with %v", seed, r.Cost, start)
-			}
-			best, bound, proved = min(best, r.Cost), min(bound, r.Bound), proved && r.Proved
-			if cube == 0 {
-				first = r.Stats.Work
-			} else if r.Stats.Work != first {
-				divided++ // cubes that begin alike go on with other nodes
-			}
-		}
-		if bound > want+rounding || proved && best > want+tolerance(n) {
-			t.Fatalf("seed %d: best %v, bound %v of %d cubes, the optimum is %v", seed, best, bound, cubes, want)
-		}
-	}
-	if divided < 10 {
-		t.Errorf("%d searches were divided", divided)
-	}
-}
-
-// TestDivideEarly: a search that could end with few open nodes is divided nevertheless: no cube takes two thirds of the whole's work. All
-// are searched at the same time.
-func TestDivideEarly(t *testing.T) {
-	for seed := range uint64(3) {
-		n, _ := glass(10, 10, rand.New(rand.NewPCG(seed, 9)))
-		whole := ofNodes(t, n, 0).result()
-		common := &Begun{ofNodes(t, n, 0), 16}
-		common.s.search(16)
-		var g sync.WaitGroup
-		for cube := range 16 {
-			g.Go(func() {
-				if r := common.Cube(t.Context(), cube); 3*r.Stats.Work > 2*whole.Stats.Work {
-					t.Errorf("seed %d: %d steps of cube %d, the whole takes %d", seed, r.Stats.Work, cube, whole.Stats.Work)
-				}
-			})
-		}
-		g.Wait()
 	}
 }
 
@@ -364,7 +254,7 @@ func ofNodes(t *testing.T, n *Network, work int64) *solver {
 	if !possible {
 		t.Fatal("nothing is possible")
 	}
-	s.most, s.room, s.divided = work, 256<<20, true
+	s.most, s.room, s.isNodewise = work, 256<<20, true
 	s.enter()
 	return s
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Options bound a search. The zero value of every field is its default.
@@ -34,19 +36,30 @@ type Result struct {
 //
 // Errors: bad_input for a network that is none and for a start of another one, over_budget for tables beyond MostEntries.
 func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
-	b, err := Begin(ctx, n, o, 1)
-	if err != nil {
+	if err := n.check(); err != nil {
 		return nil, err
 	}
-	return b.s.result(), nil
+	if o.Start != nil && !n.has(o.Start) {
+		return nil, fault.New(fault.BadInput, "search: the assignment to start from is none of the network")
+	}
+	if o.Open <= 0 {
+		o.Open = 256 << 20
+	}
+	s, isPossible := newSolver(ctx, n)
+	if !isPossible {
+		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}, nil
+	}
+	s.most, s.room, s.count = o.Work, o.Open, o.Best
+	if o.Start != nil {
+		s.offer(o.Start)
+	}
+	s.enter()
+	return s.result(), nil
 }
 
 // result searches what is open, and returns what was found.
 func (s *solver) result() *Result {
-	if s == nil {
-		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}
-	}
-	s.search(1)
+	s.search()
 	lower := min(s.ub, s.floor)
 	for _, n := range s.open {
 		lower = min(lower, n.bound)
@@ -123,8 +136,8 @@ func (s *solver) enter() {
 	s.limit, s.explored = 1, s.work
 }
 
-// search goes on until nothing is open, or, for more than one cube, until there are nodes to divide.
-func (s *solver) search(cubes int) {
+// search goes on until nothing is open.
+func (s *solver) search() {
 	for len(s.open) > 0 && !s.stopped {
 		if s.work >= 2*s.explored {
 			s.explored = s.work
@@ -132,9 +145,6 @@ func (s *solver) search(cubes int) {
 			explored := s.work
 			decompose(s)
 			s.explored += s.work - explored
-		}
-		if cubes > 1 && s.divisible(cubes) {
-			return
 		}
 		least := s.open[0]
 		if max(least.bound, s.below) >= s.ub {
@@ -145,7 +155,6 @@ func (s *solver) search(cubes int) {
 		s.used -= least.bytes()
 		s.dive(least, s.limit)
 		switch {
-		case cubes > 1: // short dives leave nodes to divide
 		case s.stats.Restored > s.stats.Nodes/10 && s.limit < mostDive:
 			s.limit *= 2
 		case s.stats.Restored < s.stats.Nodes/20 && s.limit > 1:

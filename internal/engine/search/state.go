@@ -141,9 +141,9 @@ type solver struct {
 	share        int64 // of the work, as a divisor, that exploring takes next
 	freed        int   // variables of the next neighbourhood
 
-	parts   *decomposition // nil: not tried yet
-	divided bool           // its open nodes are not all
-	below   int64          // no assignment costs less
+	parts      *decomposition // nil: not tried yet
+	isNodewise bool           // it does not go along separators
+	below      int64          // no assignment costs less
 
 	stats Stats
 }

@@ -5,8 +5,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -45,8 +43,7 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 	}
 	within, end := context.WithCancel(ctx)
 	if !want.Until.IsZero() {
-		rest := time.Until(want.Until) / time.Duration(max(1, p.Cubes-p.Cube)) // as if one worker did all cubes
-		within, end = context.WithTimeout(ctx, time.Duration(inTime*float64(rest)))
+		within, end = context.WithTimeout(ctx, time.Duration(inTime*float64(time.Until(want.Until))))
 	}
 	defer end()
 	if prepared.Terms().Scale.IsZero() {
@@ -59,7 +56,7 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 	if p.Known != nil {
 		o.Start = p.Known.Start
 	}
-	r, err := p.solve(pace.Still(within), of, prepared, o)
+	r, err := search.Solve(pace.Still(within), network(prepared.Terms()), o)
 	switch {
 	case err != nil:
 		return btn.Value{}, err
@@ -67,46 +64,10 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 		return btn.Value{}, ctx.Err()
 	}
 	value := btn.Value{Flops: spent(r)}
-	if r.Values != nil || p.Cubes > 0 || !r.Proved { // without values: other parts may have an assignment
+	if r.Values != nil || !r.Proved { // without values: other parts may have an assignment
 		value.Found = foundBy(prepared, r, want.Best)
-		value.Found.Cubes = p.Cubes
 	}
 	return value, nil
-}
-
-// beginnings is the slot of what the cubes of a search have in common, beginning its variant.
-type (
-	beginnings struct{}
-	beginning  struct {
-		work        int64
-		best, cubes int
-		start       string
-	}
-)
-
-// errEnded says that a search ended before it was divided. Another cube begins for itself.
-var errEnded = errors.New("search: ended before it was divided")
-
-// solve searches the part's cube, or all where there is one. What cubes have in common is made once for all of a problem.
-func (p *Search) solve(ctx context.Context, of *problem.Problem, prepared *descent.Prepared, o search.Options) (*search.Result, error) {
-	if p.Cubes < 2 {
-		return search.Solve(ctx, network(prepared.Terms()), o)
-	}
-	begin := func() (*search.Begun, error) {
-		b, err := search.Begin(ctx, network(prepared.Terms()), o, p.Cubes)
-		if err == nil && b.Ended() {
-			err = errEnded
-		}
-		return b, err
-	}
-	common, err := problem.Form(ctx, of, beginnings{}, beginning{p.Work, o.Best, p.Cubes, fmt.Sprint(o.Start)}, begin)
-	if common == nil && ctx.Err() != nil { // it has waited for another cube to begin
-		common, err = begin()
-	}
-	if err != nil && !errors.Is(err, errEnded) {
-		return nil, err
-	}
-	return common.Cube(ctx, p.Cube), nil
 }
 
 // options are those of a search for the best assignments, at least one.

@@ -14,9 +14,6 @@ type Search struct {
 	Shape string `msgpack:"shape"` // digest of the tables' hypergraph
 	// Work bounds the entries of tables that are looked at, so that the answer does not depend on a clock; 0: the value is Known's.
 	Work int64 `msgpack:"work,omitempty"`
-	// Cubes says that this is one of so many that share the search, number Cube from 0; 0: it is whole.
-	Cube  int `msgpack:"cube,omitempty"`
-	Cubes int `msgpack:"cubes,omitempty"`
 	// Map is there for a marginal MAP assignment, nil for the most probable one.
 	Map *Marginal `msgpack:"map,omitempty"`
 	// Known is what all of a plan's searches begin with; nil: nothing.
@@ -76,8 +73,6 @@ func (p *Search) Fits(n *btn.Network) error {
 		return btn.Misfit("a search of %d steps", p.Work)
 	case p.Known != nil && !p.Known.of(n.Variables):
 		return btn.Misfit("what is known is no assignment of %d variables", len(n.Variables))
-	case p.Cubes < 0 || p.Cubes > MostCubes || p.Cube < 0 || p.Cube >= max(p.Cubes, 1):
-		return btn.Misfit("cube %d of %d", p.Cube, p.Cubes)
 	case p.Map != nil && !(p.Map.Entries >= 1):
 		return btn.Misfit("mini-buckets of %v entries", p.Map.Entries)
 	}

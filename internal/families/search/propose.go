@@ -17,9 +17,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// MostCubes bounds the cubes of a search: more are as many.
-const MostCubes = 1 << 10
-
 // Try searches for the best assignments while a query is planned, with a share of the budget, and returns what it has found by the end of
 // its part of the time for planning; nil where there is nothing to find.
 //
@@ -42,11 +39,11 @@ func Try(j *proposal.Job, share float64, best int) (*Known, error) {
 // steps is the work of a search of so many flops.
 func steps(flops float64) int64 { return max(1, int64(flops/policy.SearchFlops)) }
 
-// Propose returns the plan of a search for the most probable assignment within a share of the budget, whole or in so many cubes, that
-// begins with what is known, and the state of the cache for it.
+// Propose returns the plan of a search for the most probable assignment within a share of the budget that begins with what is known, and
+// the state of the cache for it.
 //
 // Errors: those of descent.Of; over_budget for tables that do not fit the memory.
-func Propose(j *proposal.Job, share float64, cubes int, known *Known) (*btn.Plan, string, error) {
+func Propose(j *proposal.Job, share float64, known *Known) (*btn.Plan, string, error) {
 	p, err := descent.Of(j.Ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil {
 		return nil, "", err
@@ -60,14 +57,7 @@ func Propose(j *proposal.Job, share float64, cubes int, known *Known) (*btn.Plan
 		return nil, "", fault.New(fault.OverBudget, "search: tables of %d entries take %.3g bytes, %d are allowed",
 			entries, cost.Bytes, j.Settings.Memory)
 	}
-	if cubes = min(cubes, MostCubes); cubes < 2 {
-		return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: steps(cost.Flops), Known: known}), j.CacheState(), nil
-	}
-	parts := make([]btn.Part, cubes)
-	for cube := range parts {
-		parts[cube] = &Search{Shape: p.Shape(), Work: steps(cost.Flops / float64(cubes)), Cube: cube, Cubes: cubes, Known: known}
-	}
-	return proposal.Exact(cost, parts...), j.CacheState(), nil
+	return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: steps(cost.Flops), Known: known}), j.CacheState(), nil
 }
 
 // Products of mini-buckets have firstEntries at least; the bound of a search takes boundShare of its work. Chosen.

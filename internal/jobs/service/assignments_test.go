@@ -4,35 +4,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
 )
-
-// TestCubesThroughThePipeline: the cubes of a search on two contract-workers, of which one is killed and comes again, have the bits of
-// infer.Run.
-func TestCubesThroughThePipeline(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, embedded.Options{NoRedis: true}, calm)
-	r.run(calm, allStages()...)
-	_, kill := r.run(calm, query.StageContract)
-	m, err := generate.Random(generate.RandomOptions{Variables: 14, Degree: 30, Arity: 2, MinDomain: 8, MaxDomain: 8, Strength: 1, Seed: 3})
-	r.must(err)
-	w, p := request(t, "cubes", m, query.Settings{Budget: 5e9, Components: 6}, observe(0))
-	w.Queries[0].MPE, p.Queries[0].MPE = true, true
-	r.submit(w)
-	kill()
-	r.run(calm, query.StageContract)
-	want, err := infer.Run(r.ctx, p)
-	r.must(err)
-	if want[0].MPE == nil || want[0].MPE.Optimal == nil || !*want[0].MPE.Optimal {
-		t.Fatalf("%+v", want[0])
-	}
-	if got, want := plain(t, r.wait("cubes").Results), plain(t, want); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
 
 // TestAssignmentsThroughThePipeline: explanations, marginal MAP assignments and samples have the bits
 // of infer.Run, in one piece and in slices, beside marginals and alone.

@@ -48,7 +48,7 @@ func IsInterim(part Part) bool {
 
 // Found is the best assignment of some slices.
 type Found struct {
-	Values []int         `msgpack:"v"` // of all variables, or of those asked for; empty where a cube of a search has found none
+	Values []int         `msgpack:"v"` // of all variables, or of those asked for; empty where a search has found none
 	Weight scaled.Number `msgpack:"w"` // of the assignment
 	Unique bool          `msgpack:"u,omitempty"`
 	// Close is the relative difference up to which weights count as equal: the bound of their factors' rounding.
@@ -56,9 +56,7 @@ type Found struct {
 	Relaxed bool    `msgpack:"r,omitempty"` // there may be a better one
 	Bound   float64 `msgpack:"b,omitempty"` // ln of no less than the weight of any; where Relaxed or Bounded
 	Bounded bool    `msgpack:"d,omitempty"` // by a search
-	// Cubes says that Bound is of the assignments in one of so many parts of a search; 0: of all.
-	Cubes int     `msgpack:"p,omitempty"`
-	Upper float64 `msgpack:"h,omitempty"` // ln of no less than Weight, where that is a bound from below alone; 0: it is the weight
+	Upper   float64 `msgpack:"h,omitempty"` // ln of no less than Weight, where that is a bound from below alone; 0: it is the weight
 	// Others are the next best ones in sequence, where several are asked for; Bound is of all that are not listed then. All says that no
 	// other one is possible.
 	Others []Other `msgpack:"o,omitempty"`
@@ -105,31 +103,23 @@ const ProvedWithoutZ = "Z is left open: the assignment was proved without it"
 // Tolerance is the largest gap of an assignment that is said to be the best, nats: costs are rounded.
 const Tolerance = 1e-6
 
-// Searched is the best assignment of several searches for the same one, whole ones and the cubes of a divided one; nil where none has found
-// any. Its Bound is the least of the whole ones', and of all cubes together where all are there; +Inf where none is of all assignments. Of
-// several lists the best one is returned as it is.
+// Searched returns the best assignment that several searches for the same one have found. It is nil if none has found any. Its Bound is the
+// least of theirs. If they list several assignments, the best list is returned as it is.
 func Searched(list []*Found) *Found {
 	var best *Found
-	bound, united, cubes, of := math.Inf(1), math.Inf(-1), 0, 0
+	bound := math.Inf(1)
 	for _, f := range list {
 		if len(f.Values) > 0 && (best == nil || f.compare(best) < 0) {
 			best = f
 		}
-		if f.Cubes == 0 {
-			bound = min(bound, f.Bound)
-		} else {
-			united, cubes, of = max(united, f.Bound), cubes+1, f.Cubes
-		}
+		bound = min(bound, f.Bound)
 	}
-	if best == nil || len(list) == 1 && of == 0 || best.Others != nil || best.All {
+	if best == nil || len(list) == 1 || best.Others != nil || best.All {
 		return best
-	}
-	if cubes == of && of > 0 {
-		bound = min(bound, united)
 	}
 	found := *best
 	weight := found.Weight.LogAbs()
-	found.Bound, found.Unique, found.Cubes = max(bound, weight), found.Unique && found.Cubes == 0, 0
+	found.Bound = max(bound, weight)
 	found.Relaxed = found.Bound-weight > Tolerance
 	return &found
 }
