@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# One job on one and on two contract-workers, each of one thread on one core, measured: shared by cubes.sh, components.sh, scale.sh and workers.sh, after stack.sh.
+# One job on one and on two contract-workers, each of one thread on one core, measured: shared by components.sh, scale.sh and workers.sh, after stack.sh.
 # The model is $out/model.uai.
 contractors=
 rm -f "$out/jobs"

@@ -4,7 +4,6 @@ package families_test
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -284,17 +283,4 @@ func TestCircuitMemory(t *testing.T) {
 	if _, err := circuitPart(t.Context(), p.Network, of, "", btn.Want{Derivatives: true}, 0); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("derivatives: got %v, want unsupported", err)
 	}
-}
-
-// clausesProblem is a problem of clauses over 20 variables.
-func clausesProblem(t *testing.T) *enginetest.Problem {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(7, 7))
-	m := &factorgraph.Model{Domains: slices.Repeat([]int{2}, 20)}
-	for range 30 {
-		m.Factors = append(m.Factors, factorgraph.Factor{
-			Scope: rng.Perm(20)[:3], Table: factorgraph.Clause(rng.IntN(2) == 0, rng.IntN(2) == 0, rng.IntN(2) == 0),
-		})
-	}
-	return enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
 }

@@ -27,12 +27,6 @@ type Options struct {
 	NoCircuit bool
 	// Probes bounds the entries that the simplification before an elimination looks at when it tries values; 0: its own bound.
 	Probes int
-	// Cube are literals of the network's formula that hold, for Sum: see Split.
-	Cube []formula.Literal
-	// Order is an elimination order of variables of the network's formula that the search follows where it is a good one: see Split.
-	Order []int32
-	// Weighted is the same network under more evidence, whose weights Sum sums with; nil: the network itself.
-	Weighted *btn.Network
 }
 
 func (o Options) withDefaults() Options {
@@ -67,35 +61,20 @@ func Search(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled
 	return of, work, err
 }
 
-// Sum returns Z of a network but for net.Scale, or what a cube of it contributes, by a search, and the circuit of that: nil where
-// it is larger than allowed. Errors: those of Search but for ErrCircuit.
+// Sum returns Z of a network but for net.Scale by a search, and the circuit of that: nil where it is larger than allowed. Errors: those of
+// Search but for ErrCircuit.
 func Sum(ctx context.Context, net *btn.Network, o Options) (scaled.Number, *circuit.Compiled, error) {
-	weighted := o.Weighted
-	if weighted == nil {
-		weighted = net
-	}
-	z, of, _, err := search(ctx, net, weighted, o.withDefaults())
+	z, of, _, err := search(ctx, net, net, o.withDefaults())
 	return z, of, err
 }
 
-// formulaOf is the network's formula without the values of weight 0, under the cube.
+// formulaOf is the network's formula without the values of weight 0.
 func formulaOf(ctx context.Context, net *btn.Network, o Options) (*formula.Formula, error) {
 	f, err := formula.FromNetwork(ctx, net, o.Memory/4)
 	if err != nil {
 		return nil, err
 	}
-	if f, err = possible(f, net); err != nil {
-		return nil, err
-	}
-	for _, l := range o.Cube {
-		if l < 0 || l.Atom() >= f.Atoms() {
-			return nil, fault.New(fault.BadInput, "logic: a cube has the literal %d, the formula has %d values", l, f.Atoms())
-		}
-	}
-	if len(o.Cube) > 0 {
-		f = formula.Condition(f, o.Cube)
-	}
-	return f, nil
+	return possible(f, net)
 }
 
 // search sums the formula of a network with the weights of another one, nil for 1, and returns its circuit where that has room.
@@ -119,9 +98,6 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 		with.Builder, with.Leaf = nil, nil
 	}
 	fixed := scaled.One
-	if len(o.Order) > 0 {
-		with.Order = back.order(o.Order)
-	}
 	if weighted != nil {
 		if with.Weights, fixed, err = back.weights(weighted); err != nil {
 			return none, nil, 0, err

@@ -62,33 +62,6 @@ func (w *wayBack) product(atoms []int32) circuit.Node {
 	return w.builder.Product(leaves...)
 }
 
-// order translates an order of F's variables to G's: a variable has the place of the first one that it stands for. Those that stand
-// for none of the order are left out.
-func (w *wayBack) order(of []int32) []int {
-	place := map[int]int{}
-	for i, v := range of {
-		place[int(v)] = i
-	}
-	g := w.reduced.Formula
-	at := make([]int, len(g.Domains))
-	var order []int
-	for v, d := range g.Domains {
-		at[v] = len(of)
-		for _, stands := range w.reduced.Stands[g.Offset(v):][:d] {
-			for _, a := range stands {
-				if p, ok := place[w.atoms[a].variable]; ok {
-					at[v] = min(at[v], p)
-				}
-			}
-		}
-		if at[v] < len(of) {
-			order = append(order, v)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return at[a] - at[b] })
-	return order
-}
-
 // weights returns the weights of G's atoms and the common weight of all assignments, under the weights of a
 // network.
 func (w *wayBack) weights(net *btn.Network) ([]scaled.Number, scaled.Number, error) {

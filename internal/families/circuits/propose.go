@@ -32,17 +32,13 @@ var errNoCircuit = errors.New("plan: no circuit within the work that the query m
 // evidence leaves a tree to be looked for each time. On the first time a circuit is taken that an elimination gives, which costs no
 // more than looking for a tree, or a search. Where nearly all factors are logic, that begins before a tree is looked for, in proportion to
 // the price of the order that is known, and goes on as long as an elimination along its own tree decomposition would take. Else it is in
-// proportion to the price of the tree. A circuit that would be too large is none where Z alone is wanted, once: the search itself sums. A
-// model that had none, and whose search was split into cubes without evidence, is asked by them from then on.
+// proportion to the price of the tree. A circuit that would be too large is none where Z alone is wanted, once: the search itself sums.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if !logical(j).some || positive(j.Conditioned) != nil {
 		return nil, nil
 	}
 	if len(ask.Joint) > 0 {
 		return instead(j, ask)
-	}
-	if known, err := knownCubes(j); known != nil || err != nil {
-		return known, err
 	}
 	spent := int64(0) // no search
 	if logical(j).wholly {
@@ -58,7 +54,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	plan, hit, why := modelPlan(j, spent, ask.Again)
 	found, err := circuitOf(j, plan, hit, why)
 	if found == nil && err == nil && spent > 0 && once(j) && (!j.Evidence.IsEmpty() || errors.Is(why, logic.ErrCircuit)) {
-		found, err = oneCube(j, max(spent, int64(rival(j)/2)))
+		found, err = tryCount(j, max(spent, int64(rival(j)/2)))
 	}
 	if found != nil || err != nil {
 		return found, err
@@ -68,15 +64,13 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if refused != nil && fault.CodeOf(refused) != fault.OverBudget {
 		return nil, refused
 	}
-	far := refused != nil || tree.Plan.Estimates[0].Cost.Flops > policy.CubesAbove
-	if far && once(j) {
-		if spent == 0 { // else it was searched as a whole
-			found, err = oneCube(j, policy.WholeWork)
-		}
-		if found == nil && err == nil {
-			found, err = cubes(j)
-		}
-	} else {
+	far := refused != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops
+	switch {
+	case refused != nil && once(j): // nothing else answers
+		return counted(j, &Count{Work: countWork}), nil
+	case far && once(j):
+		found, err = tryCount(j, triedWork)
+	default:
 		found, err = again(j, tree, spent, far)
 	}
 	if found != nil || err != nil {
@@ -89,15 +83,18 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // again is the proposal of a search for a circuit in proportion to the price of the tree, nil where that is refused, after one of so
-// much work has found none: the model's, or one of what the evidence leaves; then of cubes, where the tree is far from cheap.
+// much work has found none: the model's, or one of what the evidence leaves.
 func again(j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.Assignment, error) {
 	worth := proposal.Limit(j.Settings)
 	if tree != nil {
 		worth = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
 	}
 	more := circuitWork(j, policy.CircuitShare*worth)
-	if j.Settings.Method == query.MethodExact && !far {
-		more = int64(policy.SearchShare * worth / policy.CircuitFlops) // there is no budget, and there will be no cubes
+	switch { // method exact has no budget
+	case j.Settings.Method == query.MethodExact && far:
+		more = max(more, triedWork)
+	case j.Settings.Method == query.MethodExact:
+		more = int64(policy.SearchShare * worth / policy.CircuitFlops)
 	}
 	if more <= max(spent, policy.CircuitLeast) {
 		return nil, nil
@@ -109,9 +106,6 @@ func again(j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.A
 	}
 	if found == nil && err == nil && tree == nil {
 		found, err = circuitGiven(j, more)
-	}
-	if found == nil && err == nil && far {
-		found, err = cubes(j)
 	}
 	return found, err
 }
@@ -162,9 +156,6 @@ func answer(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 
 // byCircuit is the proposal of the model's circuit, or one of the rest that the evidence leaves, within the worth of the budget.
 func byCircuit(j *proposal.Job) (*btn.Assignment, error) {
-	if known, err := knownCubes(j); known != nil || err != nil {
-		return known, err
-	}
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
 	var why error
 	for _, settings := range []string{"circuit", "circuit whole"} { // under the first one may stand that little work finds none
@@ -184,14 +175,8 @@ func byCircuit(j *proposal.Job) (*btn.Assignment, error) {
 	if found, err := circuitGiven(j, work); found != nil || err != nil {
 		return found, err
 	}
-	if found, err := cubes(j); found != nil || err != nil {
-		return found, err
-	}
 	return nil, why
 }
-
-// edgeBytes is what an edge of a circuit takes at least.
-const edgeBytes = 4
 
 // jointly adds the joint marginal of some variables to an assignment of a circuit, which takes passes for most of its cells.
 func jointly(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Assignment, error) {
@@ -201,11 +186,7 @@ func jointly(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Ass
 		most = max(most, float64(j.Net.Variables[v].Domain))
 	}
 	cost := *assignment.Cost
-	edges := cost.Flops
-	if cube, ok := assignment.Plan.Estimates[0].Parts[0].(*Cube); ok { // at most
-		edges = float64(cube.Of.Bytes) / edgeBytes * float64(len(cube.Of.Cubes))
-	}
-	passes := edges * 3 * cells / most
+	passes := cost.Flops * 3 * cells / most
 	if cost.Flops += passes; passes > policy.MostEnumerated {
 		return nil, fault.New(fault.OverBudget, "plan: the joint marginal takes %.3g flops in passes over a circuit, "+
 			"at most %.0g", passes, float64(policy.MostEnumerated))
@@ -300,11 +281,11 @@ func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 }
 
 // rival is the price of an elimination of the simplified network under the query's evidence, in steps of a search, as far as such a search
-// may go: to policy.WholeWork where Z alone is wanted once, else to its share of the budget.
+// may go: to triedWork where Z alone is wanted once, else to its share of the budget.
 func rival(j *proposal.Job) float64 {
 	work := circuitWork(j, math.Inf(1))
 	if once(j) {
-		work = policy.WholeWork
+		work = triedWork
 	}
 	p, err := exact.Of(j.Ctx, j.Problem(), false, nil)
 	if err != nil {

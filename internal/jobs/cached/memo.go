@@ -125,7 +125,7 @@ type Value struct {
 	Plan       *query.Cost  `json:"plan,omitempty"` // the cost of the first estimate
 	Warnings   []string     `json:"warnings,omitempty"`
 
-	// Of circuits, in a plan or of a cube of a search.
+	// Of a circuit.
 	Circuit *Circuit `json:"circuit,omitempty"`
 
 	// Of a registered model.

@@ -15,8 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestCircuitsOfCubesAreListed: a cube's circuit is stored under its key, and listed with its size.
-func TestCircuitsOfCubesAreListed(t *testing.T) {
+// TestCircuitsAreListed: a circuit is stored under its key, and listed with its size.
+func TestCircuitsAreListed(t *testing.T) {
 	server := miniredis.RunT(t)
 	c, err := cache.Open("redis://"+server.Addr(), cache.Options{})
 	if err != nil {
@@ -30,13 +30,13 @@ func TestCircuitsOfCubesAreListed(t *testing.T) {
 	}
 	want := circuit.NewCompiled(made, true)
 	circuits := &cached.Parts{Cache: c}
-	entry := problem.Entry{Kind: "circuit", Key: "model:cube", Most: 1 << 20}
+	entry := problem.Entry{Kind: "circuit", Key: "model:circuit", Most: 1 << 20}
 	of, err := circuits.Do(t.Context(), entry, func(context.Context) (problem.Memorable, error) { return want, nil })
 	if err != nil || of != want {
 		t.Fatalf("%+v, %v", of, err)
 	}
 	entries, err := c.Entries(t.Context(), cache.Prefix)
-	if err != nil || len(entries) != 1 || entries[0].Kind != "circuit" || !strings.HasSuffix(entries[0].Key, ":model:cube") {
+	if err != nil || len(entries) != 1 || entries[0].Kind != "circuit" || !strings.HasSuffix(entries[0].Key, ":model:circuit") {
 		t.Fatalf("%+v, %v", entries, err)
 	}
 	_, value, _, err := c.Show(t.Context(), entries[0].Key)

@@ -45,9 +45,6 @@ type Options struct {
 	CircuitOnly bool
 	// Leaf returns the node of Builder for a value of a variable; nil: the builder's own leaf.
 	Leaf func(v, a int) circuit.Node
-	// Order is an elimination order of the variables, or of some of them, known to be a good one: it, or a greedy one if that is narrower,
-	// guides the search. nil: one is searched for.
-	Order []int
 
 	cells int // entries of all tables of a component that is eliminated, at most; 0: cellsMost, below 0: none is
 }

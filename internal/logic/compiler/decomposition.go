@@ -61,13 +61,6 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	}
 	d := s.decompose(h, order)
 	cells := d.cells(h.Dims)
-	if s.o.Order != nil {
-		given := completed(h, s.o.Order)
-		if e := s.decompose(h, given); e.cells(h.Dims) <= cells {
-			return e, given, nil
-		}
-		return d, order, nil
-	}
 	if cells < policy.TreeFrom || cells > policy.TreeMost {
 		return d, order, nil
 	}
@@ -99,26 +92,6 @@ func (s *search) decompose(h contractionorder.Hypergraph, order []int) decomposi
 		s.Work += int64(len(bag))
 	}
 	return d
-}
-
-// completed is an order of the indices of h that have several values, as given; those that it has not come first.
-func completed(h contractionorder.Hypergraph, given []int) []int {
-	known := make([]bool, len(h.Dims))
-	for _, v := range given {
-		known[v] = true
-	}
-	var order []int
-	for v, d := range h.Dims {
-		if d > 1 && !known[v] {
-			order = append(order, v)
-		}
-	}
-	for _, v := range given {
-		if h.Dims[v] > 1 {
-			order = append(order, v)
-		}
-	}
-	return order
 }
 
 // cells is the total number of assignments of the bags.

@@ -89,7 +89,7 @@ const (
 	ClassCases           Class = "cases"
 	ClassDescent         Class = "descent"
 	ClassCircuit         Class = "circuit"
-	ClassCube            Class = "cube"
+	ClassCount           Class = "count"
 	ClassTruncated       Class = "truncated"
 	ClassRegions         Class = "regions"
 	ClassSampled         Class = "sampled"

@@ -116,7 +116,7 @@ func (d *drawer) sampled(s *query.Settings) {
 }
 
 // circuits turns some exact questions into questions to circuits, at times with so little work that
-// a search is split into cubes. It comes last, so that models are drawn as before.
+// there is none. It comes last, so that models are drawn as before.
 func (d *drawer) circuits(s *query.Settings) {
 	if s.Method != query.MethodExact || !d.Chance(0.4) {
 		return
