@@ -75,7 +75,12 @@ class AsyncClient:
         self.models = AsyncModels(self)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._sync._http.url!r})"
+        return f"{type(self).__name__}({self.url!r})"
+
+    @property
+    def url(self) -> str:
+        """The URL of the gateway."""
+        return self._sync.url
 
     async def close(self) -> None:
         """Closes the connections and the threads. The client may not be used after it."""

@@ -59,7 +59,12 @@ class Client:
         self.models = Models(self)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._http.url!r})"
+        return f"{type(self).__name__}({self.url!r})"
+
+    @property
+    def url(self) -> str:
+        """The URL of the gateway."""
+        return self._http.url
 
     def close(self) -> None:
         """Closes the connections that are open. The client may be used again."""
