@@ -11,16 +11,19 @@ import (
 
 // internals matches words of Go and its libraries, which mean nothing to a caller.
 var internals = regexp.MustCompile(`\bjson:|\bGo\b|unmarshal|struct|reflect|strconv|goroutine|interface|` +
-	`nil\b|<nil>|%!|runtime|map\[|\[\]|0x[0-9a-f]|nuid|nats:|EOF|\berr\b|\b(?:bus|client|modeljson|pipeline|wire): |^model\.|\bQuery\b`)
+	`nil\b|<nil>|%!|runtime|map\[|\[\]|0x[0-9a-f]|nuid|nats:|EOF|\berr\b|` +
+	`\b(?:bus|client|modeljson|pipeline|wire): |^model\.|\bQuery\b`)
 
 // TestErrorsNameTheField: of a query that is given flat by itself, with names of variables; there are no workers here.
 func TestErrorsNameTheField(t *testing.T) {
 	s := start(t, false, nil)
 	for fields, message := range map[string]string{
-		`"evidence": {"weet": "yes"}`:                         `evidence: no variable "weet": did you mean "wet"?`,
-		`"evidence": {"wet": "yes"}, "evid": "1 0 0"`:         `evid: it excludes evidence and event`,
-		`"evid": "1 0 7"`:                                     `evid: uai: line 1: invalid evidence: observation 0: variable 0 at value 7, its domain is 0 to 1`,
-		`"best": 2`:                                           `best: it lists the most probable explanations of all variables: mpe is needed beside it`,
+		`"evidence": {"weet": "yes"}`:                 `evidence: no variable "weet": did you mean "wet"?`,
+		`"evidence": {"wet": "yes"}, "evid": "1 0 0"`: `evid: it excludes evidence and event`,
+		`"evid": "1 0 7"`: `evid: uai: line 1: invalid evidence: ` +
+			`observation 0: variable 0 at value 7, its domain is 0 to 1`,
+		`"best": 2`: `best: it lists the most probable explanations ` +
+			`of all variables: mpe is needed beside it`,
 		`"marginals": "x"`:                                    `body: line 3: field marginals: a string, where true or false is needed`,
 		`"queries": [{"marginals": "x"}]`:                     `body: line 3: field queries.marginals: a string, where true or false is needed`,
 		`"believe": {"rain": [0.2, 0.2]}`:                     `believe: the probabilities of variable "rain" sum to 0.4, not to 1`,
