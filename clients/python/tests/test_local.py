@@ -171,7 +171,7 @@ class Local(unittest.TestCase):
                 print("waits", flush=True)
                 input()
             except KeyboardInterrupt:
-                print(client.probability("net{} node a { states = (\\"x\\" \\"y\\"); }\\npotential (a) { data = (0.25 0.75); }", {"a": "y"}))
+                print(client.probability("MARKOV 1 2 1 1 0 2\\n1 3", {0: 1}))
             """
         )
         self.assertEqual(program.stdout.readline(), "waits\n")

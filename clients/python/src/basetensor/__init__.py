@@ -9,7 +9,20 @@
 from ._http import Event
 from ._local import LocalClient, local
 from ._query import Evidence, Query, Variable
-from ._results import MAP, MPE, Answer, Bounds, Joint, Posteriors, Result, Rows, Samples
+from ._results import (
+    MAP,
+    MPE,
+    Answer,
+    Bounds,
+    Candidate,
+    Influence,
+    Information,
+    Joint,
+    Posteriors,
+    Result,
+    Samples,
+    Sensitivity,
+)
 from ._source import Model
 from .aio import AsyncClient, AsyncModels
 from .client import Client, Models
@@ -39,32 +52,35 @@ __all__ = [
     "BasetensorError",
     "Bounds",
     "Cancelled",
+    "Candidate",
     "Client",
     "Conflict",
+    "Damaged",
     "Deadline",
     "Event",
     "Evidence",
     "FailedEstimate",
     "Impossible",
-    "Damaged",
+    "Influence",
+    "Information",
     "Infrastructure",
     "Internal",
     "Joint",
+    "local",
     "LocalClient",
     "MAP",
-    "MPE",
     "Model",
     "Models",
+    "MPE",
     "NotFound",
     "OverBudget",
     "Posteriors",
     "Query",
     "Result",
-    "Rows",
     "Samples",
+    "Sensitivity",
     "Timeout",
     "Unauthorized",
     "Unsupported",
     "Variable",
-    "local",
 ]

@@ -11,6 +11,7 @@ import weakref
 from typing import Deque, Dict, Optional, Sequence, Union
 
 from . import errors
+from ._http import Transport
 from .client import Client
 
 Path = Union[str, "os.PathLike[str]"]
@@ -30,12 +31,17 @@ class LocalClient(Client):
 
     def __init__(self, process: "_Process", *, timeout: Optional[float]) -> None:
         super().__init__(process.url, timeout=timeout)
-        self._end = weakref.finalize(self, process.end)  # also when nobody has the client any more, and when the interpreter exits
+        # called also if nobody has the client any more, and when the interpreter exits
+        self._end = weakref.finalize(self, _end, self._http, process)
 
     def close(self) -> None:
         """Ends the service, and closes the connections. Its jobs and registered models are gone, unless it has a folder."""
-        super().close()
         self._end()
+
+
+def _end(connections: Transport, process: "_Process") -> None:
+    connections.close()
+    process.end()
 
 
 def local(

@@ -14,7 +14,7 @@ from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, 
 
 from ._http import Event, Scope, current_scope
 from ._query import Evidence, Query, Variable
-from ._results import MAP, MPE, Answer, Joint, Posteriors, Samples
+from ._results import MAP, MPE, Answer, Information, Joint, Posteriors, Samples, Sensitivity
 from ._source import Model
 from .client import DEFAULT, Client, Progress, Seconds
 
@@ -110,7 +110,7 @@ class AsyncClient:
         gradients: bool = False,
         sensitivity: Any = None,
         information: Any = None,
-        conflict: bool = False,
+        conflict: Optional[bool] = None,
         do: Optional[Evidence] = None,
         believe: Optional[Evidence] = None,
         queries: Optional[Sequence[Query]] = None,
@@ -169,7 +169,7 @@ class AsyncClient:
         gradients: bool = False,
         sensitivity: Any = None,
         information: Any = None,
-        conflict: bool = False,
+        conflict: Optional[bool] = None,
         do: Optional[Evidence] = None,
         believe: Optional[Evidence] = None,
         queries: Optional[Sequence[Query]] = None,
@@ -265,7 +265,7 @@ class AsyncClient:
 
     async def sensitivity(
         self, model: Model, target: Any, evidence: Optional[Evidence] = None, *, timeout: Seconds = DEFAULT
-    ) -> Any:
+    ) -> Sensitivity:
         """Client.sensitivity."""
         return await self._threads.run(lambda: self._sync.sensitivity(model, target, evidence, timeout=timeout))
 
@@ -277,7 +277,7 @@ class AsyncClient:
         evidence: Optional[Evidence] = None,
         *,
         timeout: Seconds = DEFAULT,
-    ) -> Any:
+    ) -> Information:
         """Client.information."""
         return await self._threads.run(lambda: self._sync.information(model, target, candidates, evidence, timeout=timeout))
 
