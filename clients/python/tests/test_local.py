@@ -3,7 +3,7 @@
 import asyncio
 import doctest
 import gc
-import math
+import io
 import os
 import re
 import shutil
@@ -179,11 +179,22 @@ class Local(unittest.TestCase):
         self.assertAlmostEqual(float(program.communicate()[0]), 0.75, 14)
 
     def test_documentation(self):
-        """The example of the package is true."""
+        """The examples of the package and of its page are true."""
+        page = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "README.md")
+        with open(page, encoding="utf-8") as f:
+            blocks = re.findall(r"^```python\n(.*?)^```$", f.read(), re.M | re.S)
+        self.assertGreaterEqual(len(blocks), 3)
         here = os.getcwd()
         self.addCleanup(os.chdir, here)
         os.chdir(ROOT)
-        self.assertEqual(doctest.testmod(basetensor, optionflags=doctest.ELLIPSIS), (0, 2))
+        names = {}
+        for text in (basetensor.__doc__, *blocks):
+            said = io.StringIO()
+            example = doctest.DocTestParser().get_doctest(text, names, "examples", None, None)
+            failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=said.write, clear_globs=False)
+            self.assertEqual(failed, 0, said.getvalue())
+            self.assertGreater(tried, 0)
+            names = example.globs
 
 
 class Program(unittest.TestCase):
