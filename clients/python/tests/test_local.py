@@ -149,6 +149,18 @@ class Local(unittest.TestCase):
         self.assertTrue(until(lambda: not is_served(url)), "it goes on")
         self.assertTrue(until(lambda: os.listdir(self.folder) == []), os.listdir(self.folder))
 
+    def test_a_call_after_its_end_says_so(self):
+        """It is not waited for, as a gateway is that is busy."""
+        with basetensor.local() as client:
+            client._http.ended.__self__._child.kill()
+            for _ in range(2):
+                with self.assertRaisesRegex(basetensor.Infrastructure, f"^the service at {client.url} has ended with exit code"):
+                    client.marginals(COIN)
+        with basetensor.local() as client:
+            pass
+        with self.assertRaisesRegex(basetensor.Infrastructure, "has ended with exit code 0$"):
+            client.marginals(COIN)
+
     @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
     def test_a_fork_leaves_it_alone(self):
         with basetensor.local() as client:

@@ -31,6 +31,7 @@ class LocalClient(Client):
 
     def __init__(self, process: "_Process", *, timeout: Optional[float]) -> None:
         super().__init__(process.url, timeout=timeout)
+        self._http.ended = process.ended
         # called also if nobody has the client any more, and when the interpreter exits
         self._end = weakref.finalize(self, _end, self._http, process)
 
@@ -121,7 +122,7 @@ class _Process:
             if not self._url:
                 self.end()
                 reason = f"ended with exit code {self._child.returncode}" if ended else f"was not ready within {seconds:g} s"
-                raise errors.Infrastructure("\n  ".join([f"{' '.join(argv)} {reason}:", *(self._log or ["(it logged nothing)"])]))
+                raise errors.Infrastructure(self._with_log(f"{' '.join(argv)} {reason}"))
         except BaseException:  # an interrupt while it starts, too
             self.end()
             raise
@@ -129,6 +130,14 @@ class _Process:
     @property
     def url(self) -> str:
         return self._url
+
+    def ended(self) -> Optional[str]:
+        """Returns that the program has ended, and the end of its log; None while it runs."""
+        code = self._child.poll()
+        return None if code is None else self._with_log(f"the service at {self._url} has ended with exit code {code}")
+
+    def _with_log(self, text: str) -> str:
+        return "\n  ".join([text + ":", *self._log]) if self._log else text
 
     def end(self) -> None:
         """Ends the program and waits for that. A process that was forked from this one leaves it alone."""
