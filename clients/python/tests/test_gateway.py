@@ -242,6 +242,12 @@ class Questions(Case):
             self.client.marginals("no-such-model")
         with self.assertRaisesRegex(basetensor.BadInput, "^settings.bond: -1 is not from 0"):
             self.client.infer(clinic(), settings={"bond": -1})
+        refused = self.client.infer(slow(10), settings={"method": "exact", "memory": 1 << 10})[0].error
+        self.assertIsInstance(refused, basetensor.OverBudget)
+        self.assertRegex(str(refused), "^over the memory budget: .*, the budget is 1024 bytes$")
+        with self.assertRaisesRegex(basetensor.BadInput, "^a deadline of 1000000000000 ms, jobs are kept for") as e:
+            self.client.infer(clinic(), deadline=1e9)
+        self.assertEqual(e.exception.stage, "reparam-worker")
         with self.assertRaisesRegex(basetensor.BadInput, "line 2"):
             self.client.marginals("network n {}\nvariable a b")
 
@@ -331,9 +337,8 @@ class Jobs(Case):
 SLOW = {"method": "truncated", "bond": 256, "budget": 1e14}
 
 
-def slow():
-    """An Ising grid that takes minutes with these settings."""
-    n = 40
+def slow(n=40):
+    """An Ising grid of n × n variables, which takes minutes with these settings if n is 40."""
     draw = random.Random(2)
     factors = []
     for i in range(n * n):

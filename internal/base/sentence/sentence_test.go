@@ -49,6 +49,18 @@ func TestText(t *testing.T) {
 			`queries[0].evidence: no variable "client: bus: x"`,
 		},
 		{
+			"sumproduct: over the memory budget: exact elimination needs 9 bytes of tables",
+			"over the memory budget: exact elimination needs 9 bytes of tables",
+		},
+		{
+			"plan: assignments are found exactly only",
+			"assignments are found exactly only",
+		},
+		{
+			"exact: out of reach: no order was found",
+			"exact: out of reach: no order was found",
+		},
+		{
 			"wire: message too large: 9 bytes, at most 8",
 			"message too large: 9 bytes, at most 8",
 		},
