@@ -1,7 +1,10 @@
 """Answers as notebooks show them, and as errors say them."""
 
 import html.parser
+import sys
+import types
 import unittest
+from unittest import mock
 
 import basetensor
 from basetensor import _html, _results
@@ -133,6 +136,29 @@ class Notebook(unittest.TestCase):
         weighted = self.raw(samples={**raw, "assignments": [[0, 1]], "weights": [1.0], "effective": 1}).samples
         self.assertEqual(self.page(weighted).rows, [["weight", "a", "b"], ["1", "n", "y"]])
         self.page(self.raw(samples={"assignments": [], "seed": 1}).samples)
+
+    def test_frames(self):
+        """Rankings as pandas gets them."""
+        pandas = types.SimpleNamespace(DataFrame=lambda rows, columns: rows)
+        place = {"variables": [4, 7], "values": [0, 1], "names": ["a", "b"], "states": ["n", "y"], "of": 7}
+        moves = {"factor": 3, "number": 1, **place, "theta": 0.5, "from": 0.4, "to": 0.6, "low": 0.3, "high": 0.7}
+        s = {"variable": 7, "value": 1, "p": 0.5, "derivatives": {"by": [[1.0]]}, "covaried": [None], "tornado": [moves]}
+        i = {"target": 7, "entropy": 0.5, "exact": True, "action": 1, "expected_utility": 2,
+             "candidates": [{"variable": 4, "mutual_information": 0, "expected_entropy": 0.5, "utility_gain": 1}]}  # fmt: skip
+        r = self.raw(sensitivity=s, information=i)
+        self.assertEqual((r.sensitivity.variable, r.sensitivity.state, r.sensitivity.derivatives), ("7", "1", [[1.0]]))
+        self.assertEqual((r.information.action, r.information.expected_utility), (1, 2.0))
+        self.assertIn("gain", self.page(r.information).rows[0])
+        with mock.patch.dict(sys.modules, pandas=pandas):
+            self.assertEqual(
+                r.sensitivity.to_frame(),
+                [{"factor": 3, "number": 1, "at": "a = n, b = y", "theta": 0.5, "theta_low": 0.4, "theta_high": 0.6,
+                  "p_low": 0.3, "p_high": 0.7}],
+            )  # fmt: skip
+            self.assertEqual(
+                r.information.to_frame(),
+                [{"variable": "4", "mutual_information": 0.0, "expected_entropy": 0.5, "utility_gain": 1.0}],
+            )
 
     def test_impossible_evidence_is_shown(self):
         self.assertIn("the evidence is impossible", self.page(self.raw(zero=True, log_z=None)).texts)
