@@ -137,7 +137,8 @@ class _Process:
         return None if code is None else self._with_log(f"the service at {self._url} has ended with exit code {code}")
 
     def _with_log(self, text: str) -> str:
-        return "\n  ".join([text + ":", *self._log]) if self._log else text
+        log = list(self._log)  # a thread appends to it
+        return "\n  ".join([text + ":", *log]) if log else text
 
     def end(self) -> None:
         """Ends the program and waits for that. A process that was forked from this one leaves it alone."""
