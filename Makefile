@@ -44,14 +44,14 @@ image: ## the container image, as an OCI layout in bin/image, with its bill of m
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 REVISION = $(shell git rev-parse HEAD)$(shell git status --porcelain --untracked-files=no | grep -q . && echo +dirty)
 TELEMETRY = github.com/basetensor/basetensor/internal/queue/telemetry
-release: ## btn for every one of PLATFORMS, and the Python client, into bin/release with SHA256SUMS (VERSION=v1.2.3); the same bytes from the same sources
+release: ## btn for every one of PLATFORMS, and the Python client with each btn and without, into bin/release with SHA256SUMS (VERSION=v1.2.3); the same bytes from the same sources
 	@rm -rf bin/release && mkdir -p bin/release
-	@set -e; for platform in $(PLATFORMS); do os=$${platform%/*}; arch=$${platform#*/}; end=; [ $$os != windows ] || end=.exe; \
+	@set -e; programs=; for platform in $(PLATFORMS); do os=$${platform%/*}; arch=$${platform#*/}; end=; [ $$os != windows ] || end=.exe; \
+	  btn=bin/release/btn_$(VERSION)_$${os}_$$arch$$end; programs="$$programs $$platform=$$btn"; \
 	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -buildvcs=false \
 	    -ldflags "-s -w -buildid= -X $(TELEMETRY).release=$(VERSION) -X $(TELEMETRY).revision=$(REVISION)" \
-	    -o bin/release/btn_$(VERSION)_$${os}_$$arch$$end ./cmd/btn; \
-	done
-	@python3 clients/python/backend.py bin/release > /dev/null
+	    -o $$btn ./cmd/btn; \
+	done; python3 clients/python/backend.py bin/release $$programs > /dev/null
 	@cd bin/release && { command -v sha256sum > /dev/null && sha256sum * || shasum -a 256 *; } > ../SHA256SUMS && mv ../SHA256SUMS . && cat SHA256SUMS
 
 VET ?= $(GO) vet

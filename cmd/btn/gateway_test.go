@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -103,6 +104,41 @@ func TestUpWithoutGateway(t *testing.T) {
 	code := run(ctx, []string{"up", "--port", "0", "--redis", "off", "--gateway", taken}, &out, &said)
 	if code != 4 || !strings.Contains(said.String(), "address already in use") {
 		t.Errorf("exit code %d: %s", code, said.String())
+	}
+}
+
+// TestUpEndsWithInput: with --end-with-input the service ends when standard input does, without an error; input before that is dropped.
+func TestUpEndsWithInput(t *testing.T) {
+	out, writer := io.Pipe()
+	in, holder := io.Pipe()
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	ended := make(chan int, 1)
+	go func() {
+		args := []string{"up", "--port", "0", "--redis", "off", "--gateway", "127.0.0.1:0", "--end-with-input"}
+		code := runOn(ctx, args, &console.Terminal{In: in, Out: writer, Err: os.Stderr})
+		writer.CloseWithError(fmt.Errorf("exit code %d", code))
+		ended <- code
+	}()
+	lines := bufio.NewReader(out)
+	for line := ""; !strings.HasPrefix(line, "ready;"); {
+		var err error
+		if line, err = lines.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go io.Copy(io.Discard, lines)
+	if _, err := io.WriteString(holder, "nothing that matters\n"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case code := <-ended:
+		t.Fatalf("it ended before its input, with exit code %d", code)
+	default:
+	}
+	holder.Close()
+	if code := <-ended; code != 0 || ctx.Err() != nil {
+		t.Errorf("exit code %d, %v", code, ctx.Err())
 	}
 }
 

@@ -129,7 +129,7 @@ func TestErrorsNameFlags(t *testing.T) {
 	}{
 		{[]string{"submit", asia, "--job", "a,b", "--nats", url}, `btn: --job: "a,b" is not`},
 		{[]string{"watch", "a,b", "--nats", url}, `btn: job "a,b" is not`},
-		{[]string{"show", "nobody", "--nats", url}, `btn: not found: no registered model is called "nobody"`},
+		{[]string{"show", "nobody", "--nats", url}, `btn: no registered model is called "nobody"`},
 		{[]string{"explain", asia, "--best", "2", "--map", "smoke"}, "btn: --best: it lists assignments of all variables, and --map"},
 		{[]string{"explain", asia, "--best", "2000"}, "btn: --best: 2000 assignments"},
 		{[]string{"ask", asia, "lung", "--candidates", "lung"}, "btn: --candidates: the variable that is asked about"},

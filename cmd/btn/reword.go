@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"github.com/basetensor/basetensor/internal/base/sentence"
 )
 
 // messageError is the error of a field of a request: the position of its query, if it is of one, the field and the reason.
 var messageError = regexp.MustCompile(`^model\.(?:queries\[(\d+)\]\.)?([a-z_]+(?:\.[a-z_]+)?)\S*: wire: invalid message: (.*)$`)
-
-// packages begin errors of packages that people at a command line know nothing about.
-var packages = regexp.MustCompile(`^(?:(?:client|bus): )+`)
 
 // flagOf is the flag or argument of a query's field.
 var flagOf = map[string]string{
@@ -38,7 +37,7 @@ var reasons = []struct {
 func reword(err error, hasFile bool) error {
 	found := messageError.FindStringSubmatch(err.Error())
 	if found == nil {
-		return errors.New(packages.ReplaceAllString(err.Error(), ""))
+		return errors.New(sentence.Text(err.Error()))
 	}
 	position, _ := strconv.Atoi(found[1]) // digits
 	field, reason := found[2], found[3]

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -40,6 +41,7 @@ type upCmd struct {
 	Threads      int           `help:"Threads of one contraction; 0: all processors." default:"0"`
 	HTTP         string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
 	Gateway      string        `help:"${up_gateway}" placeholder:"ADDR"`
+	EndWithInput bool          `help:"End when standard input ends: a program that holds its other end takes the service with it."`
 	gatewayFlags `embed:"" group:"gateway"`
 }
 
@@ -50,6 +52,12 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 	tenants, err := admission.Open(c.Tenants, logger)
 	if err != nil {
 		return err
+	}
+	if c.EndWithInput {
+		var end context.CancelFunc
+		ctx, end = context.WithCancel(ctx)
+		defer end()
+		go endWithInput(t.In, end)
 	}
 	t.CheckRedis(ctx, c.Redis)
 	token := ""
@@ -114,6 +122,12 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 	case err := <-s.Failed:
 		return fault.Wrap(fault.Infrastructure, err)
 	}
+}
+
+// endWithInput calls end when there is nothing more to read. It drops what it reads.
+func endWithInput(in io.Reader, end func()) {
+	io.Copy(io.Discard, in) // an error ends the input, too
+	end()
 }
 
 // setupCmd makes the streams on a server.

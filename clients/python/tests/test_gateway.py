@@ -177,7 +177,8 @@ class Questions(Case):
         native, truth = clinic(), Truth(clinic(), DYSPNOEA)
         got = self.client.sensitivity(native, {"infection": "mild"}, {"cough": "yes"})
         p = truth.p(infection="mild")
-        self.assertClose(got["p"], p)
+        self.assertClose(got.p, p)
+        self.assertEqual((got.variable, got.state), ("infection", "mild"))
         for j, f in enumerate(native["factors"]):
             values = f["dense"]["values"]
             for i in range(len(values)):
@@ -187,7 +188,17 @@ class Questions(Case):
                 # P is a ratio of two functions that are linear in the entry
                 both = math.fsum(w for a, w in part.cells if a["infection"] == "mild")
                 want = (both - p * part.z) / truth.z
-                self.assertTrue(abs(got["derivatives"]["by"][j][i] - want) < 1e-12, (j, i, got["derivatives"]["by"][j][i], want))
+                self.assertTrue(abs(got.derivatives[j][i] - want) < 1e-12, (j, i, got.derivatives[j][i], want))
+        for i in got.tornado:
+            scope = [native["variables"][v] for v in native["factors"][i.factor]["scope"]]
+            at = 0
+            for v in scope:
+                at = at * len(v["states"]) + v["states"].index(i.at[v["name"]])
+            self.assertEqual((at, i.of), (i.number, scope[-1]["name"]))
+            self.assertClose(i.theta, native["factors"][i.factor]["dense"]["values"][at])
+            self.assertTrue(i.theta_range[0] <= i.theta <= i.theta_range[1] and i.p_range[0] <= p <= i.p_range[1], i)
+        spans = [i.p_range[1] - i.p_range[0] for i in got.tornado]
+        self.assertEqual(spans, sorted(spans, reverse=True))
 
     def test_what_to_ask_next(self):
         truth = Truth(clinic(), DYSPNOEA)
@@ -198,29 +209,45 @@ class Questions(Case):
             return -math.fsum(q / z * math.log(q / z) for q in all_of if q > 0)
 
         got = self.client.information(clinic(), "infection", ["smoker", "exposure"], {"cough": "yes"})
-        self.assertClose(got["entropy"], entropy())
-        self.assertEqual(len(got["candidates"]), 2)
-        for c in got["candidates"]:
-            name = c["name"]
+        self.assertClose(got.entropy, entropy())
+        self.assertEqual(len(got.candidates), 2)
+        for c in got.candidates:
+            name = c.variable
             want = math.fsum(truth.p(**{name: s}) * entropy(**{name: s}) for s in truth.states[name])
-            self.assertClose(c["expected_entropy"], want)
+            self.assertClose(c.expected_entropy, want)
+            self.assertClose(c.mutual_information, entropy() - want)
+        self.assertEqual(got.target, "infection")
+        tells = [c.mutual_information for c in got.candidates]
+        self.assertEqual(tells, sorted(tells, reverse=True))
 
     def test_what_is_impossible_or_wrong(self):
         impossible = {"x ray": "abnormal", "infection": "no"}
         self.assertTrue(self.client.infer(clinic(), impossible)[0].zero)
-        with self.assertRaises(basetensor.Impossible):
-            self.client.marginals(clinic(), impossible)
+        with self.assertRaises(basetensor.Impossible) as e:
+            self.client.marginals(clinic(), {**impossible, "cough": "yes"})
+        self.assertEqual((e.exception.conflict, e.exception.smallest), (dict(sorted(impossible.items())), True))
+        self.assertEqual(
+            str(e.exception), "the evidence has probability 0: infection = no and x ray = abnormal contradict each other"
+        )
         for evidence, says in (
-            ({"smokr": "yes"}, "smoker"),
-            ({"infection": "mid"}, "mild"),
-            ({"smoker": 2}, "smoker"),
-            ({"season": [1, 2]}, "weights"),
+            ({"smokr": "yes"}, '^evidence: no variable "smokr": did you mean "smoker"'),
+            ({"infection": "mid"}, '^evidence: variable "infection" has no value "mid": did you mean "mild"'),
+            ({"smoker": 2}, '^evidence: variable "smoker" has no value'),
+            ({"season": [1, 2]}, '^evidence: variable "season": 2 weights for 3 values$'),
         ):
             with self.assertRaisesRegex(basetensor.BadInput, says) as e:
                 self.client.marginals(clinic(), evidence)
             self.assertEqual(e.exception.status, 400)
-        with self.assertRaises(basetensor.NotFound):
+        with self.assertRaisesRegex(basetensor.NotFound, '^no registered model is called "no-such-model"$'):
             self.client.marginals("no-such-model")
+        with self.assertRaisesRegex(basetensor.BadInput, "^settings.bond: -1 is not from 0"):
+            self.client.infer(clinic(), settings={"bond": -1})
+        refused = self.client.infer(slow(10), settings={"method": "exact", "memory": 1 << 10})[0].error
+        self.assertIsInstance(refused, basetensor.OverBudget)
+        self.assertRegex(str(refused), "^over the memory budget: .*, the budget is 1024 bytes$")
+        with self.assertRaisesRegex(basetensor.BadInput, "^a deadline of 1000000000000 ms, jobs are kept for") as e:
+            self.client.infer(clinic(), deadline=1e9)
+        self.assertEqual(e.exception.stage, "reparam-worker")
         with self.assertRaisesRegex(basetensor.BadInput, "line 2"):
             self.client.marginals("network n {}\nvariable a b")
 
@@ -247,6 +274,17 @@ class Questions(Case):
         got = self.client.marginals(os.path.join(EXAMPLES, "asia.uai"), {7: 1}, targets=[4, 0])
         self.assertEqual(set(got), {"0", "4"})
         self.assertAlmostEqual(got["4"]["1"], 0.833967, 5)
+
+    def test_what_is_given_is_marked(self):
+        answer = self.client.infer(
+            clinic(), {"cough": "yes", 0: "wet"}, do={"smoker": "no"}, event={"exposure": "some"}, marginals=True
+        )
+        self.assertEqual(answer[0].posteriors.given, {"cough": "observed", "season": "observed", "smoker": "set"})
+        html = answer._repr_html_()
+        for says in ("cough (observed)", "smoker (set)", ">infection<", "P(event) = "):
+            self.assertIn(says, html)
+        believed = self.client.infer(clinic(), believe={"smoker": [0.5, 0.5]}, marginals=True)
+        self.assertEqual(believed[0].posteriors.given, {"smoker": "believed"})
 
     @unittest.skipUnless(pandas, "pandas is not installed")
     def test_frames(self):
@@ -299,9 +337,8 @@ class Jobs(Case):
 SLOW = {"method": "truncated", "bond": 256, "budget": 1e14}
 
 
-def slow():
-    """An Ising grid that takes minutes with these settings."""
-    n = 40
+def slow(n=40):
+    """An Ising grid of n × n variables, which takes minutes with these settings if n is 40."""
     draw = random.Random(2)
     factors = []
     for i in range(n * n):

@@ -132,7 +132,8 @@ class Sync(Case):
         self.assertGreaterEqual(len(seen), 4)
         self.assertEqual({json.dumps(b) for b in seen}, {json.dumps(seen[0])})
         self.assertEqual(a.job, seen[0]["job"])
-        self.assertEqual(seen[0]["queries"], [{"evidence": {"a": "yes"}, "marginals": True}])
+        del seen[0]["job"]
+        self.assertEqual(seen[0], {"model_name": "alarm", "evidence": {"a": "yes"}, "marginals": True, "conflict": True})
         self.assertEqual(self.server.headers[0]["Authorization"], "Bearer secret")
 
     def test_clients_say_whose_they_are(self):
@@ -347,7 +348,7 @@ class Sync(Case):
             body,
             {
                 "model_name": "alarm",
-                "queries": [{"marginals": True}, {"evidence": {"a": 1}}],
+                "queries": [{"marginals": True}, {"evidence": {"a": 1}, "conflict": True}],
                 "settings": {"method": "exact"},
                 "tenant": "acme",
                 "deadline_ms": 1500,

@@ -126,7 +126,7 @@ class Conversion(unittest.TestCase):
         self.assertEqual(s.fields["model"]["variables"][0]["name"], "7")
         self.assertEqual(
             build(s, {"evidence": {7: 1, "b": True}, "targets": [7]}),
-            {"evidence": {"7": "1", "b": "True"}, "targets": ["7"], "marginals": True},
+            {"evidence": {"7": "1", "b": "True"}, "targets": ["7"], "marginals": True, "conflict": True},
             "a state is called what its library calls it, not what is at that position",
         )
 
@@ -281,10 +281,14 @@ class Queries(unittest.TestCase):
                 "best": 3,
                 "sensitivity": {"variable": "a", "value": "yes"},
                 "information": {"target": "a", "candidates": ["b"]},
+                "conflict": True,
             },
         )
         self.assertEqual(self.build(), {})
-        self.assertEqual(self.build(evidence={"a": True}), {"evidence": {"a": "True"}}, "a state, not a position")
+        self.assertEqual(self.build(evidence={"a": True}), {"evidence": {"a": "True"}, "conflict": True}, "a state, not a position")
+        self.assertEqual(self.build(evidence={"a": 1}, conflict=False), {"evidence": {"a": 1}})
+        believed = {"evidence": {"a": 1}, "believe": {"b": [0.5, 0.5]}}
+        self.assertEqual(self.build(**believed), believed, "beside beliefs no conflict can be asked for")
 
     def test_what_is_wrong_is_named(self):
         for q, says in (

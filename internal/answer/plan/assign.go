@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/base/sentence"
 	"github.com/basetensor/basetensor/internal/families"
 	"github.com/basetensor/basetensor/internal/families/learned"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -54,7 +55,7 @@ func AssignKnown(
 			}
 			assignment = &btn.Assignment{
 				Cache: as.cacheState(),
-				Error: &query.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
+				Error: &query.ErrorInfo{Code: fault.CodeOf(err), Message: sentence.Text(err.Error()), Stage: query.StageLearn},
 			}
 		}
 		note(assignment, net, d)

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/answer/aggregate"
 	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/answer/questions"
+	"github.com/basetensor/basetensor/internal/base/sentence"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
@@ -354,7 +355,7 @@ func (a *asked) isImpossible(v btn.Value) bool {
 
 // errorInfo returns an error as it stands in results.
 func errorInfo(err error, stage string) *query.ErrorInfo {
-	return &query.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: stage}
+	return &query.ErrorInfo{Code: fault.CodeOf(err), Message: sentence.Text(err.Error()), Stage: stage}
 }
 
 // Aggregate is the last stage: it computes one result per query from the values of all units, in

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // Strict reads one JSON value into v. Fields unknown to v, or of another case, keys that come twice in one object, and text after the
@@ -40,8 +42,8 @@ func Explain(b []byte, err error) error {
 		return fmt.Errorf("%s%s", line(b, syntax.Offset), strings.Replace(syntax.Error(), "JSON input", "the text", 1))
 	case errors.As(err, &kind):
 		field := ""
-		if kind.Field != "" {
-			field = fmt.Sprintf("field %s: ", kind.Field)
+		if path := keysOf(kind.Field); path != "" {
+			field = fmt.Sprintf("field %s: ", path)
 		}
 		return fmt.Errorf("%s%s%s, where %s is needed", line(b, kind.Offset), field, given(kind.Value), wanted(kind.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
@@ -54,6 +56,12 @@ func Explain(b []byte, err error) error {
 		return errors.New("a number is needed")
 	}
 	return err
+}
+
+// keysOf returns the keys in the path of a field, without the types that are embedded on the way: their names begin with a capital.
+func keysOf(path string) string {
+	keys := slices.DeleteFunc(strings.Split(path, "."), func(name string) bool { return name != "" && unicode.IsUpper(rune(name[0])) })
+	return strings.Join(keys, ".")
 }
 
 // line names the line of a byte in a text, counted from 1; it is empty for a text of one line.

@@ -14,6 +14,12 @@ type shape struct {
 	Count  *uint8  `json:"count"`
 	Yes    bool    `json:"yes"`
 	List   []inner `json:"list"`
+	Embedded
+}
+
+// Embedded has fields that are those of shape, too.
+type Embedded struct {
+	Flag bool `json:"flag"`
 }
 
 type inner struct {
@@ -26,6 +32,7 @@ func TestWords(t *testing.T) {
 		`{"text": 7}`:                  "field text: a number, where a string is needed",
 		"{\n\"number\": \"x\"}":        "line 2: field number: a string, where a number is needed",
 		`{"count": 300}`:               "field count: 300, where an integer in range is needed",
+		`{"flag": 1}`:                  "field flag: a number, where true or false is needed",
 		`{"yes": []}`:                  "field yes: a list, where true or false is needed",
 		`{"list": {}}`:                 "field list: an object, where a list is needed",
 		`{"list": [{"deep": "x"}]}`:    "a number is needed",

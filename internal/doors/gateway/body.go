@@ -122,6 +122,9 @@ func (c *call) unread(err error) error {
 			"the body did not come: it may take %s, and after %s it has to bring %d bytes a second",
 			c.g.limits.Transfer, slowStart, c.g.limits.Slowest)
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return bad("body: it ends in the middle")
+	}
 	return bad("body: %w", err)
 }
 

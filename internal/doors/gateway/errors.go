@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/sentence"
 	"github.com/basetensor/basetensor/internal/queue/redact"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -111,7 +112,7 @@ func infoOf(err error) query.ErrorInfo {
 	if errors.Is(err, client.ErrNotFound) && code == fault.Internal {
 		code = fault.BadInput
 	}
-	return query.ErrorInfo{Code: code, Message: redact.Text(err.Error()), Stage: Stage}
+	return query.ErrorInfo{Code: code, Message: redact.Text(sentence.Text(err.Error())), Stage: Stage}
 }
 
 // fail answers with an error.

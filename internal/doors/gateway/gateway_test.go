@@ -322,7 +322,10 @@ func TestWhatIsRefused(t *testing.T) {
 		t.Helper()
 		s.refused(status, words, "POST", "/v1/infer", body, headers...)
 	}
-	infer(400, `queries[0].evidence: no variable "weet": did you mean "wet"`, `{"model": `+rain+`, "evidence": {"weet": "yes"}}`)
+	infer(400, `queries[0].evidence: no variable "weet": did you mean "wet"`,
+		`{"model": `+rain+`, "queries": [{"evidence": {"weet": "yes"}}]}`)
+	infer(400, `queries[1].samples: -1 samples`,
+		`{"model": `+rain+`, "queries": [{"evidence": {"wet": 1}, "event": {"rain": 1}}, {"samples": -1}]}`)
 	infer(400, `queries[1].joint: `, `{"model": `+rain+`, "queries": [{}, {"joint": ["wet", "wet"]}]}`)
 	infer(400, "contradictory", `{"model": `+rain+`, "evidence": {"wet": "yes", "1": 0}}`)
 	infer(400, "exactly one of model, text and model_name is needed, not 0", `{}`)

@@ -128,7 +128,8 @@ func (c *call) request(ctx context.Context) (named, async bool, request *wire.Re
 	if err != nil {
 		return false, false, nil, err
 	}
-	if in.Queries == nil {
+	isListed := in.Queries != nil
+	if !isListed {
 		in.Queries = []Query{in.Query}
 	} else if !reflect.ValueOf(in.Query).IsZero() {
 		return false, false, nil, bad("one query may be given flat, or several in queries, and not both")
@@ -154,7 +155,7 @@ func (c *call) request(ctx context.Context) (named, async bool, request *wire.Re
 	if err != nil {
 		return false, false, nil, err
 	}
-	request.Queries, err = queries(in.Queries, l)
+	request.Queries, err = queries(in.Queries, isListed, l)
 	return in.Job != "", in.Async, request, err
 }
 

@@ -173,7 +173,7 @@ func (c *call) fetch(ctx context.Context, owner, digest string) (*factorgraph.Mo
 	b, err := c.g.bus.GetGraph(ctx, owner, digest)
 	if err != nil {
 		if errors.Is(err, client.ErrNotFound) {
-			return nil, notFound("no model is registered under the digest %s: %w", digest, client.ErrNotFound)
+			return nil, notFound("no model is registered under the digest %s", digest)
 		}
 		return nil, err
 	}

@@ -11,7 +11,48 @@ import (
 
 // internals matches words of Go and its libraries, which mean nothing to a caller.
 var internals = regexp.MustCompile(`\bjson:|\bGo\b|unmarshal|struct|reflect|strconv|goroutine|interface|` +
-	`nil\b|<nil>|%!|runtime|map\[|\[\]|0x[0-9a-f]|nuid|nats:|EOF|\berr\b`)
+	`nil\b|<nil>|%!|runtime|map\[|\[\]|0x[0-9a-f]|nuid|nats:|EOF|\berr\b|` +
+	`\b(?:bus|client|modeljson|pipeline|wire): |^model\.|\bQuery\b`)
+
+// TestErrorsNameTheField: of a query that is given flat by itself, with names of variables; there are no workers here.
+func TestErrorsNameTheField(t *testing.T) {
+	s := start(t, false, nil)
+	for fields, message := range map[string]string{
+		`"evidence": {"weet": "yes"}`:                 `evidence: no variable "weet": did you mean "wet"?`,
+		`"evidence": {"wet": "yes"}, "evid": "1 0 0"`: `evid: it excludes evidence and event`,
+		`"evid": "1 0 7"`: `evid: uai: line 1: invalid evidence: ` +
+			`observation 0: variable 0 at value 7, its domain is 0 to 1`,
+		`"best": 2`: `best: it lists the most probable explanations ` +
+			`of all variables: mpe is needed beside it`,
+		`"marginals": "x"`:                                    `body: line 3: field marginals: a string, where true or false is needed`,
+		`"queries": [{"marginals": "x"}]`:                     `body: line 3: field queries.marginals: a string, where true or false is needed`,
+		`"believe": {"rain": [0.2, 0.2]}`:                     `believe: the probabilities of variable "rain" sum to 0.4, not to 1`,
+		`"information": {"target": "wet", "candidates": [1]}`: `information.candidates: variable "wet" is the target`,
+		`"settings": {"bond": -1}`:                            `settings.bond: -1 is not from 0 to 1048576`,
+		`"settings": {"method": "magic"}`: `settings.method: "magic" is none of ` +
+			`auto, exact, symmetry-cp, truncated, regions, circuit, sampled`,
+		`"deadline_ms": -1`: `deadline_ms: -1 is negative`,
+	} {
+		f := want[Failure](s, 400, "POST", "/v1/infer", `{"model": `+rain+`, `+fields+`}`)
+		if f.Error.Message != message {
+			t.Errorf("%s: %q, want %q", fields, f.Error.Message, message)
+		}
+	}
+	for path, message := range map[string]string{
+		"/v1/models/nope":                       `no registered model is called "nope"`,
+		"/v1/models/" + strings.Repeat("0", 64): `no model is registered under the digest ` + strings.Repeat("0", 64),
+		"/v1/jobs/nope":                         `the job is unknown: it is not stored, nor is an answer of it: nope`,
+	} {
+		f := want[Failure](s, 404, "GET", path, "")
+		if f.Error.Message != message {
+			t.Errorf("%s: %q, want %q", path, f.Error.Message, message)
+		}
+	}
+	f := want[Failure](s, 400, "POST", "/v1/infer", "\x1f\x8b\x08", "Content-Encoding", "gzip")
+	if f.Error.Message != "body: it ends in the middle" {
+		t.Errorf("a broken body: %q", f.Error.Message)
+	}
+}
 
 // TestErrorsSpeakPlainly: the reasons for wrong requests are in words of requests.
 func TestErrorsSpeakPlainly(t *testing.T) {

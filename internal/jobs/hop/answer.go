@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/sentence"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -308,7 +309,7 @@ func (l *Jobs) End(
 
 // Info returns an error in the form for clients, without credentials.
 func (l *Jobs) Info(err error) query.ErrorInfo {
-	return query.ErrorInfo{Code: CodeOf(err), Message: redact.Text(err.Error()), Stage: l.Stage}
+	return query.ErrorInfo{Code: CodeOf(err), Message: redact.Text(sentence.Text(err.Error())), Stage: l.Stage}
 }
 
 // digestOf returns the digest of the request of a message that does not carry it: the stored

@@ -40,19 +40,23 @@ func pythonCommand(t *testing.T, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+src, "PYTHONDONTWRITEBYTECODE=1")
 	return cmd
 }
 
-// TestPythonClient runs the client's tests, against a gateway of `btn up`.
+// TestPythonClient runs the client's tests, against a gateway of `btn up`, and with services that the client starts itself.
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	cmd := pythonCommand(t, "-m", "unittest", "discover", "-s", "tests")
 	cmd.Dir = pythonDir
-	cmd.Env = append(cmd.Env, "BTN_GATEWAY="+startUp(t).gateway)
+	btn, err := filepath.Abs(filepath.Join(bin, "btn"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(cmd.Env, "BTN_GATEWAY="+startUp(t).gateway, "BTN="+btn, "TMPDIR="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -1,14 +1,28 @@
-"""Client of the basetensor HTTP gateway: inference on discrete graphical models, by name.
+"""Inference on discrete graphical models, by name: a client of the basetensor HTTP gateway, or of a service that it starts itself.
 
->>> from basetensor import Client
->>> client = Client("http://127.0.0.1:8080")
->>> client.marginals("asia.bif", evidence={"dysp": "yes"}, targets=["bronc"])
-{'bronc': {'yes': 0.83..., 'no': 0.16...}}
+>>> import basetensor
+>>> with basetensor.local() as client:  # or basetensor.Client("http://HOST:8080")
+...     client.marginals("examples/asia.json", evidence={"dysp": "yes"}, targets=["bronc"])
+{'bronc': {'no': 0.166..., 'yes': 0.833...}}
 """
 
 from ._http import Event
+from ._local import LocalClient, local
 from ._query import Evidence, Query, Variable
-from ._results import MAP, MPE, Answer, Bounds, Joint, Posteriors, Result, Rows, Samples
+from ._results import (
+    MAP,
+    MPE,
+    Answer,
+    Bounds,
+    Candidate,
+    Influence,
+    Information,
+    Joint,
+    Posteriors,
+    Result,
+    Samples,
+    Sensitivity,
+)
 from ._source import Model
 from .aio import AsyncClient, AsyncModels
 from .client import Client, Models
@@ -38,28 +52,33 @@ __all__ = [
     "BasetensorError",
     "Bounds",
     "Cancelled",
+    "Candidate",
     "Client",
     "Conflict",
+    "Damaged",
     "Deadline",
     "Event",
     "Evidence",
     "FailedEstimate",
     "Impossible",
-    "Damaged",
+    "Influence",
+    "Information",
     "Infrastructure",
     "Internal",
     "Joint",
+    "local",
+    "LocalClient",
     "MAP",
-    "MPE",
     "Model",
     "Models",
+    "MPE",
     "NotFound",
     "OverBudget",
     "Posteriors",
     "Query",
     "Result",
-    "Rows",
     "Samples",
+    "Sensitivity",
     "Timeout",
     "Unauthorized",
     "Unsupported",

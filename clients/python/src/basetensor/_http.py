@@ -14,7 +14,7 @@ import ssl
 import threading
 import time
 import urllib.parse
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import errors
 
@@ -141,6 +141,7 @@ class Transport:
             self._headers["Authorization"] = f"Bearer {key}"
         self._lock = threading.Lock()
         self._idle: List[http.client.HTTPConnection] = []
+        self.ended: Callable[[], Optional[str]] = lambda: None  # why the gateway will not be reached any more, if that is known
 
     def close(self) -> None:
         with self._lock:
@@ -172,6 +173,9 @@ class Transport:
                 _check_scope()
                 if budget.spent() or isinstance(e, socket.timeout):
                     raise errors.Timeout(f"no answer of {self.url} in time", job=job) from e
+                ended = self.ended()
+                if ended is not None:
+                    raise errors.Infrastructure(ended, job=job) from e
                 reason: errors.BasetensorError = errors.Infrastructure(f"{self.url}: {e or type(e).__name__}", job=job)
                 reason.__cause__ = e
                 pause = _backoff(attempt)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
 from ._source import Source
 from .errors import BadInput
@@ -46,9 +46,12 @@ def build(source: Source, given: Query) -> Dict[str, Any]:
     for field in ("evidence", "event", "do", "believe"):
         if given.get(field):
             q[field] = _evidence(source, given[field], field)
-    for field in ("marginals", "mpe", "gradients", "conflict"):
+    for field in ("marginals", "mpe", "gradients"):
         if given.get(field):
             q[field] = True
+    conflict = given.get("conflict")
+    if conflict or conflict is None and "evidence" in q and "believe" not in q:
+        q["conflict"] = True
     for field in ("targets", "joint", "map"):
         if given.get(field) is not None:
             q[field] = _variables(source, given[field], field)
@@ -143,7 +146,3 @@ def request(source: Source, queries: Sequence[Query]) -> List[Dict[str, Any]]:
     if not queries:
         raise BadInput("a request needs at least one query")
     return [build(source, q) for q in queries]
-
-
-def settings(given: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-    return {"settings": dict(given)} if given else {}

@@ -14,7 +14,7 @@ from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, 
 
 from ._http import Event, Scope, current_scope
 from ._query import Evidence, Query, Variable
-from ._results import MAP, MPE, Answer, Joint, Posteriors, Samples
+from ._results import MAP, MPE, Answer, Information, Joint, Posteriors, Samples, Sensitivity
 from ._source import Model
 from .client import DEFAULT, Client, Progress, Seconds
 
@@ -75,7 +75,12 @@ class AsyncClient:
         self.models = AsyncModels(self)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._sync._http.url!r})"
+        return f"{type(self).__name__}({self.url!r})"
+
+    @property
+    def url(self) -> str:
+        """The URL of the gateway."""
+        return self._sync.url
 
     async def close(self) -> None:
         """Closes the connections and the threads. The client may not be used after it."""
@@ -105,7 +110,7 @@ class AsyncClient:
         gradients: bool = False,
         sensitivity: Any = None,
         information: Any = None,
-        conflict: bool = False,
+        conflict: Optional[bool] = None,
         do: Optional[Evidence] = None,
         believe: Optional[Evidence] = None,
         queries: Optional[Sequence[Query]] = None,
@@ -164,7 +169,7 @@ class AsyncClient:
         gradients: bool = False,
         sensitivity: Any = None,
         information: Any = None,
-        conflict: bool = False,
+        conflict: Optional[bool] = None,
         do: Optional[Evidence] = None,
         believe: Optional[Evidence] = None,
         queries: Optional[Sequence[Query]] = None,
@@ -260,7 +265,7 @@ class AsyncClient:
 
     async def sensitivity(
         self, model: Model, target: Any, evidence: Optional[Evidence] = None, *, timeout: Seconds = DEFAULT
-    ) -> Any:
+    ) -> Sensitivity:
         """Client.sensitivity."""
         return await self._threads.run(lambda: self._sync.sensitivity(model, target, evidence, timeout=timeout))
 
@@ -272,7 +277,7 @@ class AsyncClient:
         evidence: Optional[Evidence] = None,
         *,
         timeout: Seconds = DEFAULT,
-    ) -> Any:
+    ) -> Information:
         """Client.information."""
         return await self._threads.run(lambda: self._sync.information(model, target, candidates, evidence, timeout=timeout))
 

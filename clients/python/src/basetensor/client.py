@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequ
 from . import _query, _source, errors
 from ._http import Budget, Event, Transport, _backoff
 from ._query import Evidence, Query, Variable
-from ._results import MAP, MPE, Answer, Joint, Posteriors, Result, Rows, Samples
+from ._results import MAP, MPE, Answer, Information, Joint, Posteriors, Result, Samples, Sensitivity
 from ._source import Model
 
 # Seconds without an event or a heartbeat after which a stream of events counts as broken.
@@ -59,7 +59,12 @@ class Client:
         self.models = Models(self)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._http.url!r})"
+        return f"{type(self).__name__}({self.url!r})"
+
+    @property
+    def url(self) -> str:
+        """The URL of the gateway."""
+        return self._http.url
 
     def close(self) -> None:
         """Closes the connections that are open. The client may be used again."""
@@ -90,7 +95,7 @@ class Client:
         gradients: bool = False,
         sensitivity: Any = None,
         information: Any = None,
-        conflict: bool = False,
+        conflict: Optional[bool] = None,
         do: Optional[Evidence] = None,
         believe: Optional[Evidence] = None,
         queries: Optional[Sequence[Query]] = None,
@@ -109,6 +114,8 @@ class Client:
         do:        variable → the state that it is set to: of a Bayesian network, whose tables of these variables are cut out.
         believe:   variable → the posterior that it has in the answer, whatever the evidence says of it ([0.8, 0.2], or by state).
         best:      with mpe: so many most probable assignments, the first as mpe, the next ones as its others.
+        conflict:  whether to look, if the evidence is impossible, which observations contradict each other. Without it yes, unless there
+                   are beliefs.
         queries:   dictionaries with the arguments from evidence to believe, in place of these: many queries of one job.
         settings:  how to compute, as docs/reference/wire.md lists it.
         deadline:  seconds after which the job ends without an answer.
@@ -161,7 +168,7 @@ class Client:
         gradients: bool = False,
         sensitivity: Any = None,
         information: Any = None,
-        conflict: bool = False,
+        conflict: Optional[bool] = None,
         do: Optional[Evidence] = None,
         believe: Optional[Evidence] = None,
         queries: Optional[Sequence[Query]] = None,
@@ -284,10 +291,10 @@ class Client:
         evidence: Optional[Evidence] = None,
         *,
         timeout: Seconds = DEFAULT,
-    ) -> Any:
+    ) -> Sensitivity:
         """Returns how P(target | evidence) moves with every parameter. The target is {variable: value}."""
         r = self.infer(model, evidence, sensitivity=target, timeout=timeout)
-        return _need(r[0].check().raw.get("sensitivity"), r[0], "sensitivity")
+        return _need(r[0].check().sensitivity, r[0], "sensitivity")
 
     def information(
         self,
@@ -297,11 +304,11 @@ class Client:
         evidence: Optional[Evidence] = None,
         *,
         timeout: Seconds = DEFAULT,
-    ) -> Any:
+    ) -> Information:
         """Returns what observing each candidate would tell of the target, the most telling first."""
         question = {"target": target, "candidates": candidates}
         r = self.infer(model, evidence, information=question, timeout=timeout)
-        return _need(r[0].check().raw.get("information"), r[0], "information")
+        return _need(r[0].check().information, r[0], "information")
 
     ask_next = information
 
@@ -368,7 +375,7 @@ class Client:
         body: Dict[str, Any] = {
             "job": job or "py-" + uuid.uuid4().hex,
             **source.fields,
-            "queries": _query.request(source, [flat] if queries is None else queries),
+            **(_query.build(source, flat) if queries is None else {"queries": _query.request(source, queries)}),
         }
         if settings:
             body["settings"] = dict(settings)
@@ -379,25 +386,27 @@ class Client:
         return body
 
     def _infer(self, body: Dict[str, Any], timeout: Seconds, progress: Optional[Progress]) -> Answer:
-        budget = self._budget(timeout)
+        budget, queries = self._budget(timeout), body.get("queries") or [body]
         if progress is not None:
-            return self._wait(self._submit(body, budget), budget, progress).check()
+            return self._wait(self._submit(body, budget), budget, progress, queries).check()
         response = self._http.request("POST", "/v1/infer", body=_json(body), budget=budget, job=body["job"])
         said = _object(response.json())
         if said.get("status") == "pending":  # it takes longer than the gateway waits
-            return self._wait(body["job"], budget, None).check()
-        return Answer(said).check()
+            return self._wait(body["job"], budget, None, queries).check()
+        return Answer(said, queries).check()
 
     def _submit(self, body: Dict[str, Any], budget: Budget) -> str:
         content = _json({**body, "async": True})
         response = self._http.request("POST", "/v1/infer", body=content, budget=budget, job=body["job"])
         return str(_object(response.json()).get("job") or body["job"])
 
-    def _wait(self, job: str, budget: Budget, progress: Optional[Progress]) -> Answer:
+    def _wait(
+        self, job: str, budget: Budget, progress: Optional[Progress], queries: Sequence[Mapping[str, Any]] = ()
+    ) -> Answer:
         told = set()
         for event in self._events(job, budget):
             if event.name == "answer":
-                return Answer(_object(event.data))
+                return Answer(_object(event.data), queries)
             if progress is None:
                 continue
             # "job" has what was said before this connection

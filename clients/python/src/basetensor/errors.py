@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional, Type
 
+# Codes of failures of the service itself: the stage says to its operator where to look.
+OF_THE_SERVICE = ("damaged", "infrastructure", "internal")
+
 
 class BasetensorError(Exception):
     """An error of the service or of the way to it."""
@@ -31,7 +34,7 @@ class BasetensorError(Exception):
         self.job = job
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message}" + (f" ({self.stage})" if self.stage else "")
+        return self.message + (f" ({self.stage})" if self.stage and self.code in OF_THE_SERVICE else "")
 
 
 class BadInput(BasetensorError, ValueError):
@@ -107,13 +110,21 @@ class Unauthorized(BasetensorError, PermissionError):
 
 
 class Impossible(BasetensorError, ArithmeticError):
-    """The evidence has probability 0, so nothing is distributed given it."""
+    """The evidence has probability 0, so nothing is distributed given it.
+
+    ``conflict`` has observations that contradict each other, none of them superfluous: variable → state, None for weights.
+    It is empty if the model is impossible without evidence, and None if it is not known.
+    ``smallest``: no fewer observations contradict each other.
+    """
 
     code = "impossible"
 
-    def __init__(self, message: str, *, conflict: Optional[Any] = None, **details: Any) -> None:
+    def __init__(
+        self, message: str, *, conflict: Optional[Mapping[str, Optional[str]]] = None, smallest: bool = False, **details: Any
+    ) -> None:
         super().__init__(message, **details)
         self.conflict = conflict
+        self.smallest = smallest
 
 
 class Timeout(BasetensorError, TimeoutError):
