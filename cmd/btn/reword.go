@@ -35,13 +35,13 @@ var reasons = []struct {
 // reword returns an error of a message with the flag in the place of its field, and others without the names of packages. Fields of a file
 // of queries are left, with the position of the query.
 func reword(err error, hasFile bool) error {
-	found := messageError.FindStringSubmatch(err.Error())
-	if found == nil {
+	groups := messageError.FindStringSubmatch(err.Error())
+	if groups == nil {
 		return errors.New(sentence.Text(err.Error()))
 	}
-	position, _ := strconv.Atoi(found[1]) // digits
-	field, reason := found[2], found[3]
-	if hasFile && found[1] != "" {
+	position, _ := strconv.Atoi(groups[1]) // digits
+	field, reason := groups[2], groups[3]
+	if hasFile && groups[1] != "" {
 		return fmt.Errorf("--queries: query %d: %s: %s", position+1, field, reason)
 	}
 	for _, r := range reasons {

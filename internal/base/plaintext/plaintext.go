@@ -40,18 +40,18 @@ type lines struct{ in *bufio.Reader }
 
 func (l *lines) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p)
-	for from := 0; from < n; from++ {
-		cr := bytes.IndexByte(p[from:n], '\r')
+	for i := 0; i < n; i++ {
+		cr := bytes.IndexByte(p[i:n], '\r')
 		if cr < 0 {
 			break
 		}
-		from += cr
-		next := p[from+1 : n]
+		i += cr
+		next := p[i+1 : n]
 		if len(next) == 0 {
 			next, _ = l.in.Peek(1) // an error comes with the next read
 		}
 		if len(next) == 0 || next[0] != '\n' {
-			p[from] = '\n'
+			p[i] = '\n'
 		}
 	}
 	return n, err

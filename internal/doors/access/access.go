@@ -225,12 +225,12 @@ func Imports(tenant string) []Import {
 
 // Find returns the role with a name.
 func Find(name string) (r Role, ok bool) {
-	all := Roles()
-	i := slices.IndexFunc(all, func(r Role) bool { return r.Name == name })
+	roles := Roles()
+	i := slices.IndexFunc(roles, func(r Role) bool { return r.Name == name })
 	if i < 0 {
 		return r, false
 	}
-	return all[i], true
+	return roles[i], true
 }
 
 // Reserved reports whether a name is a role's or a key's, so that no tenant can have it.

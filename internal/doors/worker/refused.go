@@ -33,17 +33,17 @@ const usualAPI = "$JS.API."
 
 // watch has r hear the errors of a connection, after the handler that hears them already.
 func (r *refusals) watch(nc *nats.Conn) {
-	before := nc.ErrorHandler()
+	onError := nc.ErrorHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, s *nats.Subscription, err error) {
-		before(nc, s, err)
+		onError(nc, s, err)
 		r.hear(err)
 	})
-	again := nc.ReconnectHandler()
+	onReconnect := nc.ReconnectHandler()
 	nc.SetReconnectHandler(func(nc *nats.Conn) {
 		r.mu.Lock()
 		r.reason = nil
 		r.mu.Unlock()
-		again(nc)
+		onReconnect(nc)
 	})
 }
 
@@ -59,11 +59,11 @@ func (r *refusals) hear(err error) {
 	subject := parts[2]
 	verb, needed, always := "publish on", false, false
 	if parts[1] == "Publish" {
-		known := subject
-		if rest, ok := strings.CutPrefix(subject, r.api); ok {
-			known = usualAPI + rest
+		usualSubject := subject
+		if suffix, ok := strings.CutPrefix(subject, r.api); ok {
+			usualSubject = usualAPI + suffix
 		}
-		needed, always = r.role.NeedsToPublish(known)
+		needed, always = r.role.NeedsToPublish(usualSubject)
 	} else {
 		verb, always = "subscribe to", strings.HasPrefix(subject, r.inbox) || r.role.NeedsToHear(subject)
 		needed = always

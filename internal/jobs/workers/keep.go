@@ -132,8 +132,8 @@ func (s *service) store(r *nats.Msg, subject string) {
 
 // note records a user's message that was stored, by the stream's reply: a registered model, a name, a cancellation.
 func (s *service) note(subject string, reply []byte) {
-	var said struct{ Error *jetstream.APIError }
-	if json.Unmarshal(reply, &said) != nil || said.Error != nil {
+	var answer struct{ Error *jetstream.APIError }
+	if json.Unmarshal(reply, &answer) != nil || answer.Error != nil {
 		return
 	}
 	owner, _ := bus.OwnerOn(subject)

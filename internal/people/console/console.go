@@ -75,11 +75,11 @@ func (t *Terminal) Run(
 			fmt.Fprintf(t.Err, "%s: interrupted\n", t.Name)
 			return config.ExitInterrupted
 		}
-		said := err
+		shown := err
 		if t.Reword != nil {
-			said = t.Reword(err)
+			shown = t.Reword(err)
 		}
-		fmt.Fprintf(t.Err, "%s: %s\n", t.Name, config.Message(said))
+		fmt.Fprintf(t.Err, "%s: %s\n", t.Name, config.Message(shown))
 	}
 
 	return config.ExitCode(err)

@@ -33,11 +33,11 @@ func Help(options kong.HelpOptions, ctx *kong.Context) error {
 	}
 
 	name := ctx.Model.Name
-	said := fmt.Sprintf("Flags of every command: %s --help.", name)
+	footer := fmt.Sprintf("Flags of every command: %s --help.", name)
 	if connects {
-		said += fmt.Sprintf("\nFlags for connections to servers (users, keys, TLS): %s help connect.", name)
+		footer += fmt.Sprintf("\nFlags for connections to servers (users, keys, TLS): %s help connect.", name)
 	}
-	_, err := fmt.Fprintf(ctx.Stdout, "\n%s\n", said)
+	_, err := fmt.Fprintf(ctx.Stdout, "\n%s\n", footer)
 	return err
 }
 
