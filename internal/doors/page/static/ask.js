@@ -32,6 +32,9 @@ export async function askForm({ main, parts, query, signal }) {
   const evidence = h('div', { class: 'rows' })
   const events = h('div', { class: 'rows' })
   const error = h('div', { role: 'alert' })
+  const softly = h('p', { class: 'hint', hidden: true })
+  const soft = new Map() // soft evidence on the model's variables
+  let choosing = null
   const of = () => source && named(source.graph)
 
   const option = (name, text, ...more) => known.has(name) ? h('p', { class: 'row' }, h('label', { class: 'check' }, h('input', { type: 'checkbox', id: 'ask-' + name }), text), more) : null
@@ -95,19 +98,33 @@ export async function askForm({ main, parts, query, signal }) {
     fileRow.hidden = model.value !== '\n'
   }
 
-  model.addEventListener('change', async () => {
+  // choose takes another model: what was said of the one before goes.
+  async function choose() {
+    choosing?.abort()
+    const mine = choosing = new AbortController()
+    signal.addEventListener('abort', () => mine.abort(), { once: true })
     put(error)
+    say('')
     source = null
-    try {
-      if (model.value && model.value !== '\n') source = await sourceOf(['model', model.value], '', signal)
-    } catch (err) {
-      put(error, trouble(err))
-    }
+    soft.clear()
+    softly.hidden = true
     put(evidence)
     put(events)
     row(evidence)
     suggest()
-  })
+    if (!model.value || model.value === '\n') return
+    try {
+      source = await sourceOf(['model', model.value], '', mine.signal)
+    } catch (err) {
+      if (!mine.signal.aborted) put(error, trouble(err))
+      return
+    }
+    if (mine.signal.aborted) return
+    suggest()
+    for (const name of [...evidence.querySelectorAll('[list]'), ...events.querySelectorAll('[list]')]) name.dispatchEvent(new Event('input'))
+  }
+  model.addEventListener('change', choose)
+  file.addEventListener('change', () => put(error))
 
   async function body() {
     const query = {}
@@ -150,7 +167,9 @@ export async function askForm({ main, parts, query, signal }) {
     return request
   }
 
-  const soft = new Map([...(source?.evidence || [])].filter(([, e]) => e.weights))
+  for (const [v, e] of source?.evidence || []) if (e.weights) soft.set(v, e)
+  softly.textContent = 'and soft evidence on ' + [...soft.keys()].map(v => of().name(v)).join(', ')
+  softly.hidden = !soft.size
   const button = h('button', { class: 'first', id: 'ask-go' }, 'Ask')
   const number = properties => ({ type: 'number', min: 0, step: 'any', ...properties })
   put(main, h('h1', {}, 'Ask'), h('form', {
@@ -170,7 +189,7 @@ export async function askForm({ main, parts, query, signal }) {
   },
   h('fieldset', {}, h('legend', {}, 'Model'), h('p', {}, h('label', {}, 'Registered model ', model)), fileRow),
   h('fieldset', {}, h('legend', {}, 'Evidence'), names, evidence,
-    soft.size ? h('p', { class: 'hint' }, 'and soft evidence on ' + [...soft.keys()].map(of().name).join(', ')) : null,
+    softly,
     h('button', { type: 'button', id: 'more-evidence', onclick: () => row(evidence).focus() }, 'Add a variable')),
   h('fieldset', {}, h('legend', {}, 'What to ask'),
     h('p', { class: 'hint' }, 'ln Z, which is ln P(evidence) of a Bayesian network, is always answered. Lists have commas between names.'),

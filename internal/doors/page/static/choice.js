@@ -15,7 +15,10 @@ export function choice(element, graph, of, { observe, weigh, show }) {
   function update(v, evidence, marginals, exact, best) {
     element.hidden = v === null
     if (v === null) return
-    if (at?.v !== v) at = { v, sliders: sliders(v), from: null }
+    if (at?.v !== v) {
+      at = { v, sliders: sliders(v), from: null }
+      put(table.lastChild)
+    }
     at.evidence = evidence
     const now = evidence.get(v)
     put(options, values(v, now, marginals?.[v], exact, best?.[v]))

@@ -125,7 +125,7 @@ export async function graphView({ main, parts, query, signal }) {
     asking?.abort()
     const mine = asking = new AbortController()
     signal.addEventListener('abort', () => mine.abort(), { once: true })
-    failed = null
+    if (failed) result = failed = null
     update()
     try {
       const answer = await answerOf(mine.signal)

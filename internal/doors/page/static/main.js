@@ -1,7 +1,7 @@
 // The frame: which view is shown, the colours, the key.
 
 import { access, hasKey, learnAccess, useKey } from './api.js'
-import { h, put, say } from './dom.js'
+import { h, hush, put, say } from './dom.js'
 import { askForm } from './ask.js'
 import { deadLetters } from './dead.js'
 import { graphView } from './graph.js'
@@ -41,6 +41,8 @@ async function show() {
   }
   main.dataset.view = view
   main.removeAttribute('data-ready')
+  leave(location.hash.split('?')[0])
+  const said = saying()
   const signal = ending.signal
   try {
     await views[view]({ ...at, main, signal })
@@ -48,8 +50,21 @@ async function show() {
     if (err.name === 'AbortError' || signal.aborted) return
     put(main, trouble(err))
   }
-  if (!signal.aborted) main.dataset.ready = location.hash
+  if (signal.aborted) return
+  main.dataset.ready = location.hash
+  if (said && saying() === said) say('') // it was of what was shown before
 }
+
+let shown = '' // the address, without its query
+
+// leave takes away what is said of another model or job, also where the next one is long in coming.
+function leave(address) {
+  hush()
+  if (address !== shown) put(main, h('p', { class: 'hint' }, 'loading…'))
+  shown = address
+}
+
+const saying = () => document.getElementById('status').textContent
 
 // trouble is a view that could not be shown.
 function trouble(err) {

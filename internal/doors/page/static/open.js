@@ -1,7 +1,7 @@
 // A model file that somebody opens: it is asked for all posteriors as a job of its own, and shown as a graph. Nothing is registered.
 
 import { access, ask, segment } from './api.js'
-import { alarm, h, say } from './dom.js'
+import { alarm, h, hush, say } from './dom.js'
 import example from './example.js'
 
 const endings = {
@@ -22,22 +22,28 @@ export async function unpacked(file) {
   return file.name.endsWith('.gz') ? new Response(file.stream().pipeThrough(new DecompressionStream('gzip'))).blob() : file
 }
 
-// openFile asks and shows a model file.
+let opening = new AbortController()
+
+// openFile asks and shows a model file, in place of one that is still being opened.
 export async function openFile(file) {
   if (!access.ask) return alarm('A file cannot be opened: ' + (access.why || 'the key may read only'))
+  opening.abort()
+  const { signal } = opening = new AbortController()
+  hush()
   say('opening ' + file.name)
   try {
-    await show(file.name, await (await unpacked(file)).text())
+    await show(file.name, await (await unpacked(file)).text(), signal)
   } catch (err) {
-    alarm(file.name + ': ' + err.message)
+    if (!signal.aborted) alarm(file.name + ': ' + err.message)
   }
 }
 
 // show asks a model for all posteriors, and shows it as a graph.
-async function show(name, text) {
+async function show(name, text, signal) {
   const job = (plainName(name).slice(0, 48) || 'file') + '-' + Math.floor(Math.random() * 36 ** 6).toString(36).padStart(6, '0')
-  const asked = await ask('POST', 'v1/infer', { body: { job, text, format: formatOf(name), marginals: true, async: true, deadline_ms: 30000 } })
-  location.hash = '#/graph/job/' + segment(asked.job)
+  const body = { job, text, format: formatOf(name), marginals: true, async: true, deadline_ms: 30000 }
+  const asked = await ask('POST', 'v1/infer', { body, signal })
+  if (!signal?.aborted) location.hash = '#/graph/job/' + segment(asked.job)
 }
 
 // exampleOpener is a button that opens a small network.
