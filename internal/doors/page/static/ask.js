@@ -3,6 +3,7 @@
 import { access, ask, get, segment } from './api.js'
 import { h, put, say } from './dom.js'
 import { sourceOf } from './graph.js'
+import { assignmentsOf, listOf } from './lists.js'
 import { evidenceOf, named, references } from './names.js'
 import { nameOf } from './models.js'
 import { formatOf, unpacked } from './open.js'
@@ -68,7 +69,16 @@ export async function askForm({ main, parts, query, signal }) {
   // indexOf finds a variable by what the page calls it.
   function indexOf(name) {
     if (!source || name === '') return -1
-    return source.graph.variables.findIndex((_, v) => of().name(v) === name)
+    if (!source.positions) {
+      const { name: nameOf } = of()
+      source.positions = new Map(source.graph.variables.map((_, v) => [nameOf(v), v]))
+    }
+    return source.positions.get(name) ?? -1
+  }
+
+  // valueOf finds a value of variable v by what the page calls it.
+  function valueOf(v, name) {
+    return Array.from({ length: source.graph.variables[v].domain }, (_, x) => of().state(v, x)).indexOf(name)
   }
 
   function rowsOf(box) {
@@ -87,10 +97,12 @@ export async function askForm({ main, parts, query, signal }) {
   // several reads a list of variables.
   function several(id) {
     const refer = source && references(source.graph)
-    return value(id).split(',').map(t => t.trim()).filter(Boolean).map(name => {
-      const v = indexOf(name)
-      return v < 0 ? name : refer.variable(v)
-    })
+    return listOf(value(id), name => indexOf(name) < 0 ? undefined : refer.variable(indexOf(name)), name => name)
+  }
+
+  // assignments reads a list of variables with values, or with probabilities.
+  function assignments(id) {
+    return assignmentsOf(value(id), { find: indexOf, value: valueOf, refer: source && references(source.graph) })
   }
 
   function suggest() {
@@ -143,12 +155,12 @@ export async function askForm({ main, parts, query, signal }) {
     if (query.samples && value('ask-seed')) put('seed', Number(value('ask-seed')))
     if (checked('ask-conflict')) put('conflict', true)
     if (value('ask-sensitivity')) {
-      const [[variable, state]] = Object.entries(assignmentsOf(value('ask-sensitivity')))
+      const [[variable, state]] = Object.entries(assignments('ask-sensitivity'))
       put('sensitivity', { variable, value: state })
     }
     if (value('ask-information')) put('information', { target: value('ask-information') })
-    if (value('ask-do')) put('do', assignmentsOf(value('ask-do')))
-    if (value('ask-believe')) put('believe', assignmentsOf(value('ask-believe')))
+    if (value('ask-do')) put('do', assignments('ask-do'))
+    if (value('ask-believe')) put('believe', assignments('ask-believe'))
 
     const settings = { method: value('ask-method') }
     if (value('ask-budget')) settings.budget = Number(value('ask-budget')) * perSecond
@@ -220,17 +232,6 @@ export async function askForm({ main, parts, query, signal }) {
     say(err.message)
     return h('div', { class: 'error' }, h('p', {}, h('strong', { title: err.code }, err.code ? errorOf(err.code) : 'not asked'), during(err.stage)), h('p', { class: 'message' }, err.message))
   }
-}
-
-// assignmentsOf reads smoke=no,age=0.2/0.8 as requests have it: values, and lists of probabilities.
-function assignmentsOf(text) {
-  return Object.fromEntries(text.split(',').map(part => {
-    const at = part.indexOf('=')
-    if (at < 1) throw new Error(`${part.trim()} is no assignment: VARIABLE=VALUE is needed`)
-    const value = part.slice(at + 1).trim()
-    const numbers = value.split('/').map(Number)
-    return [part.slice(0, at).trim(), numbers.length > 1 && numbers.every(x => x >= 0) ? numbers : value]
-  }))
 }
 
 // fields are those of a query that this gateway takes.

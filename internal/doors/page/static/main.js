@@ -19,7 +19,8 @@ let ending = new AbortController()
 
 // place is where the address points to: #/view/part?name=value
 function place() {
-  const [path, query] = location.hash.replace(/^#\/?/, '').split('?')
+  const [path, ...queries] = location.hash.replace(/^#\/?/, '').split('?')
+  const query = queries.join('?')
   const parts = path.split('/').filter(Boolean).map(part => {
     try {
       return decodeURIComponent(part)
@@ -27,7 +28,7 @@ function place() {
       return part
     }
   })
-  return { parts: parts.length ? parts : ['jobs'], query: query || '', params: new URLSearchParams(query || '') }
+  return { parts: parts.length ? parts : ['jobs'], query, params: new URLSearchParams(query) }
 }
 
 async function show() {
