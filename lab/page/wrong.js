@@ -36,5 +36,10 @@
     const box = e.parentElement
     if (box.scrollWidth > box.clientWidth) found.push('cut off: ' + e.className)
   }
+  const said = [document.body.innerText, ...[...document.querySelectorAll('[aria-label], [title], [placeholder]')].flatMap(e => [e.ariaLabel, e.title, e.placeholder])]
+  for (const text of said) {
+    const unit = /.{0,40}\bnats\b/i.exec(text || '') // read as the message queue of that name
+    if (unit) found.push('unit: ' + unit[0])
+  }
   return found
 })()

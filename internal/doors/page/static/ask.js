@@ -7,7 +7,7 @@ import { assignmentsOf, listOf } from './lists.js'
 import { evidenceOf, named, references } from './names.js'
 import { nameOf } from './models.js'
 import { formatOf, unpacked } from './open.js'
-import { during, errorOf, modelOf } from './words.js'
+import { during, errorOf, modelOf, spoken } from './words.js'
 
 const perSecond = 3e9 // flops of a worker that a second of budget is taken for, as btn infer does
 const listed = 2000 // names that are suggested
@@ -220,7 +220,7 @@ export async function askForm({ main, parts, query, signal }) {
       h('button', { type: 'button', id: 'more-event', onclick: () => row(events).focus() }, 'Add to the event'))),
   h('fieldset', {}, h('legend', {}, 'How'),
     h('p', { class: 'row' }, h('label', {}, 'Method ', h('select', { id: 'ask-method' }, ['auto', 'exact', 'truncated', 'regions', 'sampled', 'circuit', 'symmetry-cp'].map(m => h('option', {}, m)))),
-      text('ask-budget', 'Budget, seconds of a worker', number()), text('ask-accuracy', 'Accuracy, nats', number()), text('ask-deadline', 'Deadline, s', number())),
+      text('ask-budget', 'Budget, seconds of a worker', number()), text('ask-accuracy', 'Accuracy of ln Z', number()), text('ask-deadline', 'Deadline, s', number())),
     h('p', { class: 'row' }, text('ask-job', 'Job id', { placeholder: 'made up' }), access.tenant ? null : text('ask-tenant', 'Tenant', {}))),
   error, button))
   if (known.has('marginals')) document.getElementById('ask-marginals').checked = true
@@ -230,7 +230,7 @@ export async function askForm({ main, parts, query, signal }) {
 
   function trouble(err) {
     say(err.message)
-    return h('div', { class: 'error' }, h('p', {}, h('strong', { title: err.code }, err.code ? errorOf(err.code) : 'not asked'), during(err.stage)), h('p', { class: 'message' }, err.message))
+    return h('div', { class: 'error' }, h('p', {}, h('strong', { title: err.code }, err.code ? errorOf(err.code) : 'not asked'), during(err.stage)), h('p', { class: 'message' }, spoken(err.message)))
   }
 }
 

@@ -9,7 +9,7 @@ import { count, decimals, digits, whole } from './format.js'
 import { evidenceOf, named, references } from './names.js'
 import { headline, posterior } from './result.js'
 import { tables } from './table.js'
-import { during, errorOf, modelOf } from './words.js'
+import { during, errorOf, modelOf, spoken } from './words.js'
 
 const most = { drawn: 400, hubs: 600, listed: 40 }
 
@@ -150,9 +150,9 @@ export async function graphView({ main, parts, query, signal }) {
     picture?.update({ evidence, marginals, exact, picked, best: best?.assignment })
     put(state, asking ? h('p', { class: 'hint' }, 'asking…') : null,
       failed ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', { title: failed.code }, errorOf(failed.code)), during(failed.stage)),
-        h('p', { class: 'message' }, failed.message)) : result ? headline(result, graph.bayes) : null,
-      result?.warnings?.map(w => h('p', { class: 'warning' }, w)),
-      best ? h('p', { class: 'most-probable' }, h('span', { class: 'best' }, '▸ '), `The most probable explanation: ln weight ${decimals(best.ln_weight)} nats`
+        h('p', { class: 'message' }, spoken(failed.message))) : result ? headline(result, graph.bayes) : null,
+      result?.warnings?.map(w => h('p', { class: 'warning' }, spoken(w))),
+      best ? h('p', { class: 'most-probable' }, h('span', { class: 'best' }, '▸ '), `The most probable explanation: ln weight ${decimals(best.ln_weight)}`
         + (best.unique ? ', no other is as good' : best.unique === false ? ', another is exactly as good' : '') + '.') : null,
       result?.from ? h('p', {}, h('a', { href: '#/jobs/' + segment(result.from) }, 'the job of this answer')) : null)
     main.querySelector('.graph-view')?.classList.toggle('asking', !!asking)

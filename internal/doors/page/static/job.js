@@ -6,7 +6,7 @@ import { clock, duration } from './format.js'
 import { badge } from './jobs.js'
 import { results } from './result.js'
 import { timeline } from './timeline.js'
-import { during, errorOf, errors, stages as words } from './words.js'
+import { during, errorOf, errors, spoken, stages as words } from './words.js'
 
 const mostNamed = 5000 // variables, beyond which their names are not asked for
 
@@ -52,7 +52,7 @@ export async function job({ main, parts, signal }) {
     put(facts, fact('tenant', one.tenant), fact('submitted', one.submitted && clock(one.submitted)),
       fact(pending ? 'running for' : 'took', pending && one.submitted ? duration(Date.now() - one.submitted) : took))
     put(trouble, one.error && one.status !== 'pending' ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' },
-      h('p', {}, h('strong', { title: one.error.code }, errorOf(one.error.code)), during(one.error.stage)), h('p', { class: 'message' }, one.error.message),
+      h('p', {}, h('strong', { title: one.error.code }, errorOf(one.error.code)), during(one.error.stage)), h('p', { class: 'message' }, spoken(one.error.message)),
       h('p', { class: 'hint' }, errors[one.error.code]?.[1] || '')) : null)
     for (const p of one.progress || []) note(p)
     bars(pending)
@@ -69,7 +69,7 @@ export async function job({ main, parts, signal }) {
   function bars(pending) {
     put(progress, pending ? [...stages.values()].map(p => h('p', {}, h('span', { class: 'stage' }, words[p.stage] || p.stage),
       h('progress', { max: p.total || 1, value: p.total ? p.done : null, 'aria-label': words[p.stage] || p.stage }), ' ',
-      p.total > 1 ? `${p.done} of ${p.total}` : p.done ? 'done' : 'working', p.text ? ' · ' + p.text : '')) : null,
+      p.total > 1 ? `${p.done} of ${p.total}` : p.done ? 'done' : 'working', p.text ? ' · ' + spoken(p.text) : '')) : null,
     pending && !stages.size ? h('p', { class: 'hint' }, 'Waiting for a worker, or done in a moment.') : null)
   }
 
