@@ -195,6 +195,7 @@ func (g *Gateway) routes() []route {
 		{Method: "GET", Path: "/v1/models/{model}", handle: g.modelGet},
 		{Method: "PUT", Path: "/v1/models/{model}", Changes: true, Body: true, Act: telemetry.ActName, handle: g.modelPut},
 		{Method: "DELETE", Path: "/v1/models/{model}", Changes: true, Act: telemetry.ActRemove, handle: g.modelDelete},
+		{Method: "POST", Path: "/v1/convert", Changes: true, Body: true, handle: g.convert},
 		{Method: "GET", Path: "/v1/status", handle: g.status},
 		{Method: "GET", Path: "/v1/dead-letters", handle: g.deadLetters},
 		{Method: "POST", Path: "/v1/dead-letters/{job}/replay", Changes: true, Act: telemetry.ActReplay, handle: g.replay},

@@ -8,6 +8,7 @@ import { h, later, put, say } from './dom.js'
 import { count, decimals, digits, whole } from './format.js'
 import { evidenceOf, named, references } from './names.js'
 import { headline, posterior } from './result.js'
+import { modelSaver } from './save.js'
 import { tables } from './table.js'
 import { during, errorOf, modelOf, spoken } from './words.js'
 
@@ -17,6 +18,7 @@ const most = { drawn: 400, hubs: 600, listed: 40 }
 export async function sourceOf(parts, query, signal) {
   const source = await (parts[0] === 'job' ? ofJob(parts[1], signal) : ofModel(parts[1], signal))
   source.refer = references(source.graph)
+  source.file = format => ask('GET', source.path + '?format=' + format, { signal, file: true })
   const said = readAddress(query, source.graph, source.refer)
   source.own = source.evidence.size > 0
   if (said.evidence) Object.assign(source, { evidence: said.evidence, first: null })
@@ -24,9 +26,10 @@ export async function sourceOf(parts, query, signal) {
 }
 
 async function ofModel(id, signal) {
+  const path = 'v1/models/' + segment(id)
   return {
-    graph: await get(`v1/models/${segment(id)}?format=graph`, signal), evidence: new Map(), title: 'Model ', name: id, href: '#/models',
-    body: async () => ({ model_name: id }), load: () => get(`v1/models/${segment(id)}?format=json`, signal),
+    graph: await get(path + '?format=graph', signal), evidence: new Map(), title: 'Model ', name: id, href: '#/models', path,
+    body: async () => ({ model_name: id }), load: () => get(path + '?format=json', signal),
   }
 }
 
@@ -43,7 +46,7 @@ async function ofJob(id, signal) {
     throw err
   })
   return {
-    graph, evidence, title: 'Model of job ', name: id, href: '#/jobs/' + segment(id), load,
+    graph, evidence, title: 'Model of job ', name: id, href: '#/jobs/' + segment(id), path: path + '/model', load,
     body: async () => graph.model_digest ? { model_name: graph.model_digest } : { model: await load() },
     // the job's own answer, where that has all posteriors under the evidence that is shown
     first: asked?.asked.marginals && !asked.asked.targets && !asked.evid ? async signal => {
@@ -201,7 +204,7 @@ export async function graphView({ main, parts, query, signal }) {
         mpe = e.target.checked
         askAgain()
       },
-    }), 'Most probable explanation') : null, seen, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found))))
+    }), 'Most probable explanation') : null, seen, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found), modelSaver(source))))
   if (!access.ask) say('read-only: ' + access.why)
   other.href = `#/ask/${parts[1]}/${segment(parts[2])}` + (query ? '?' + query : '')
   update()
