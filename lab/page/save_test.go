@@ -60,7 +60,7 @@ func TestSaveAModel(t *testing.T) {
 		p.click("#save-model")
 		if format == "cnf" { // the tables are no clauses
 			p.allow("status of 422")
-			p.wait(`document.getElementById('toast').textContent.includes('cnf')`)
+			p.wait(`document.querySelector('.save .wrong')?.textContent.includes('cnf')`)
 			continue
 		}
 		p.wait(`document.querySelector('.save [role="status"]').textContent !== ''`)

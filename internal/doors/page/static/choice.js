@@ -82,7 +82,7 @@ export function choice(element, graph, of, { observe, weigh, show }) {
     const box = table.lastChild
     try {
       const shown = await show(v, evidence)
-      if (at.v === v) put(box, shown)
+      if (at.v === v && box.firstChild !== shown) put(box, shown)
     } catch (err) {
       if (err.name !== 'AbortError') put(box, h('p', { class: 'warning' }, err.message))
     }

@@ -113,13 +113,13 @@ export function drawing(graph, of, { pick, observe }) {
   }
 
   // update shows evidence, posteriors, what is picked, and the most probable explanation.
-  function update({ evidence, marginals, exact, picked, best }) {
+  function update({ evidence, marginals, exact, picked, best, edited }) {
     nodes.forEach(({ element, rows, sign }, v) => {
       const seen = evidence.get(v)
       const p = marginals?.[v]
-      element.setAttribute('class', 'node' + (seen ? ' seen' : '') + (picked === v ? ' picked' : '') + (p && !exact ? ' estimate' : ''))
-      sign.textContent = seen ? (seen.weights ? '◐' : '●') : ''
-      element.setAttribute('aria-label', speak(v, seen, p, exact, best?.[v]))
+      element.setAttribute('class', 'node' + (seen ? ' seen' : '') + (picked === v ? ' picked' : '') + (p && !exact ? ' estimate' : '') + (edited.has(v) ? ' edited' : ''))
+      sign.textContent = seen ? (seen.weights ? '◐' : '●') : edited.has(v) ? '✎' : ''
+      element.setAttribute('aria-label', speak(v, seen, p, exact, best?.[v], edited.has(v)))
       if (picked === v) element.setAttribute('aria-current', 'true')
       else element.removeAttribute('aria-current')
       const order = [...Array(graph.variables[v].domain).keys()]
@@ -135,9 +135,9 @@ export function drawing(graph, of, { pick, observe }) {
     })
   }
 
-  function speak(v, seen, p, exact, best) {
+  function speak(v, seen, p, exact, best, edited) {
     const values = Array.from({ length: graph.variables[v].domain }, (_, x) => x)
-    return of.name(v) + ': ' + (seen ? (seen.weights ? 'soft evidence. ' : 'observed ' + of.state(v, seen.value) + '. ') : '')
+    return of.name(v) + ': ' + (edited ? 'edited table. ' : '') + (seen ? (seen.weights ? 'soft evidence. ' : 'observed ' + of.state(v, seen.value) + '. ') : '')
       + (p ? values.slice(0, 8).map(x => `${of.state(v, x)} ${exact ? '' : 'about '}${probability(p[x])}`).join(', ') : values.slice(0, 8).map(x => of.state(v, x)).join(', '))
       + (best === undefined ? '' : '. Most probable: ' + of.state(v, best))
   }

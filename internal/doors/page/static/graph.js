@@ -5,11 +5,13 @@ import { readAddress, writeAddress } from './address.js'
 import { choice } from './choice.js'
 import { drawing } from './draw.js'
 import { h, later, put, say } from './dom.js'
+import { editing } from './edits.js'
 import { count, decimals, digits, whole } from './format.js'
+import { childrenOf } from './layout.js'
 import { evidenceOf, named, references } from './names.js'
 import { headline, posterior } from './result.js'
 import { modelSaver } from './save.js'
-import { tables } from './table.js'
+import { tables, titleOf } from './table.js'
 import { during, errorOf, modelOf, spoken } from './words.js'
 
 const most = { drawn: 400, hubs: 600, listed: 40 }
@@ -18,7 +20,10 @@ const most = { drawn: 400, hubs: 600, listed: 40 }
 export async function sourceOf(parts, query, signal) {
   const source = await (parts[0] === 'job' ? ofJob(parts[1], signal) : ofModel(parts[1], signal))
   source.refer = references(source.graph)
-  source.file = format => ask('GET', source.path + '?format=' + format, { signal, file: true })
+  source.children = source.graph.bayes ? childrenOf(source.graph) : null
+  const edits = source.edits = editing(source.path, source.graph, source.children, source.load)
+  source.file = async format => edits.any() ? ask('POST', 'v1/convert?format=json&to=' + format, { body: await edits.text(), signal, file: true })
+    : ask('GET', source.path + '?format=' + format, { signal, file: true })
   const said = readAddress(query, source.graph, source.refer)
   source.own = source.evidence.size > 0
   if (said.evidence) Object.assign(source, { evidence: said.evidence, first: null })
@@ -58,7 +63,7 @@ async function ofJob(id, signal) {
 
 export async function graphView({ main, parts, query, signal }) {
   const source = await sourceOf(parts.slice(1), query, signal)
-  const { graph, evidence, refer } = source
+  const { graph, evidence, refer, edits, children } = source
   const of = named(graph)
   const n = graph.variables.length
   const drawn = n <= most.drawn && graph.factors.filter(f => f.scope.length > 2).length <= most.hubs
@@ -75,8 +80,11 @@ export async function graphView({ main, parts, query, signal }) {
   const found = h('ul', { class: 'found' })
   const search = h('input', { id: 'variable-search', type: 'search', placeholder: 'name', autocomplete: 'off', spellcheck: 'false', oninput: later(find, 120) })
   const list = h('div', { class: 'posteriors choose' })
+  const changes = h('div')
+  const title = titleOf(graph, of, children)
+  const askSoon = later(() => !signal.aborted && askAgain(), 300)
   const picture = drawn ? drawing(graph, of, { pick: v => pick(v), observe }) : null
-  const variable = choice(panel, graph, of, { observe, weigh: change, show: tables(graph, of, source.load) })
+  const variable = choice(panel, graph, of, { observe, weigh: change, show: tables(graph, of, children, edits, () => { update(); askSoon() }) })
 
   function pick(v, focus) {
     picked = v
@@ -107,12 +115,11 @@ export async function graphView({ main, parts, query, signal }) {
       const now = writeAddress(query, { evidence, mpe }, refer, source.own)
       const to = now ? '?' + now : ''
       history.replaceState(null, '', location.hash.split('?')[0] + to)
-      other.href = `#/ask/${parts[1]}/${segment(parts[2])}` + to
     } catch { /* what has no name of its own is not in an address */ }
   }
 
   async function inquire(signal) {
-    const model = await source.body()
+    const model = edits.any() ? { text: await edits.text(), format: 'json' } : await source.body()
     return ask('POST', 'v1/infer', {
       body: { ...model, evidence: evidenceOf(evidence, refer), marginals: true, ...mpe && { mpe }, look: true, deadline_ms: 30000 }, signal,
     })
@@ -120,7 +127,20 @@ export async function graphView({ main, parts, query, signal }) {
 
   function askAgain() {
     note()
-    return run(inquire)
+    const wrong = edits.wrong(title)
+    if (!wrong) return run(inquire)
+    asking?.abort()
+    asking = result = null
+    failed = { code: 'bad_input', message: wrong }
+    update()
+    say(wrong)
+  }
+
+  // undo takes edits back, and asks what the model says without them.
+  function undo(factors) {
+    factors.forEach(edits.undo)
+    say(factors.length > 1 ? 'all edits are undone' : title(factors[0]) + ' is as it was')
+    askAgain()
   }
 
   // run shows an answer that is on its way.
@@ -150,7 +170,11 @@ export async function graphView({ main, parts, query, signal }) {
     const marginals = result?.status === 'ok' && !result.zero ? result.marginals?.map(m => m.p) : null
     const exact = !!result?.exact
     const best = mpe && result?.status === 'ok' && result.mpe || null
-    picture?.update({ evidence, marginals, exact, picked, best: best?.assignment })
+    const edited = edits.list()
+    const asked = location.hash.split('?')[1]
+    const [kind, name] = edited.length && result?.from ? ['job', result.from] : parts.slice(1) // that job's model has the edits
+    other.href = `#/ask/${kind}/${segment(name)}` + (asked ? '?' + asked : '')
+    picture?.update({ evidence, marginals, exact, picked, best: best?.assignment, edited: new Set(children ? edited.map(k => children[k]) : []) })
     put(state, asking ? h('p', { class: 'hint' }, 'asking…') : null,
       failed ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', { title: failed.code }, errorOf(failed.code)), during(failed.stage)),
         h('p', { class: 'message' }, spoken(failed.message))) : result ? headline(result, graph.bayes) : null,
@@ -169,6 +193,10 @@ export async function graphView({ main, parts, query, signal }) {
       h('strong', {}, e.weights ? e.weights.map((w, x) => of.state(v, x) + ' ' + digits(w)).join(', ') : of.state(v, e.value))),
     access.ask ? h('button', { type: 'button', class: 'quiet', 'aria-label': 'Forget ' + of.name(v), onclick: () => observe(v, -1) }, '×') : null)))
       : h('p', { class: 'hint' }, access.ask ? 'None. Click a value to observe it.' : 'None.'))
+    put(changes, edited.length ? [h('div', { class: 'head' }, h('h2', {}, 'Edited tables'), edited.length > 1 ? h('button', { type: 'button', id: 'undo-all', onclick: () => undo(edited) }, 'Undo all') : null),
+      h('ul', { class: 'evidence edits' }, edited.map(k => h('li', {}, h('span', {}, '✎ ', title(k)),
+        h('button', { type: 'button', class: 'quiet', id: 'take-back-' + k, 'aria-label': 'Undo the edits of ' + title(k), onclick: () => undo([k]) }, '×')))),
+      h('p', { class: 'hint' }, 'Questions here are asked of the edited model. The stored one stays as it is.')] : null)
     variable.update(picked, evidence, marginals, exact, best?.assignment)
     if (!drawn) listed(marginals, exact, best?.assignment)
   }
@@ -204,12 +232,16 @@ export async function graphView({ main, parts, query, signal }) {
         mpe = e.target.checked
         askAgain()
       },
-    }), 'Most probable explanation') : null, seen, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found), modelSaver(source))))
+    }), 'Most probable explanation') : null, seen, changes, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found), modelSaver(source))))
   if (!access.ask) say('read-only: ' + access.why)
-  other.href = `#/ask/${parts[1]}/${segment(parts[2])}` + (query ? '?' + query : '')
   update()
   picture?.begin()
   if (source.wrong.length) return say(failed.message)
+  if (edits.any()) { // of an earlier look at this model
+    await edits.read()
+    update()
+    return askAgain()
+  }
   if (source.first && !mpe) await run(source.first)
   else if (access.ask && drawn) await run(inquire)
 }
