@@ -185,6 +185,7 @@ const inferPath = "/v1/infer"
 func (g *Gateway) routes() []route {
 	return []route{
 		{Method: "POST", Path: inferPath, Changes: true, Body: true, handle: g.infer},
+		{Method: "POST", Path: "/v1/cases", Changes: true, Body: true, handle: g.cases},
 		{Method: "GET", Path: "/v1/jobs", handle: g.jobs},
 		{Method: "GET", Path: "/v1/jobs/{job}", handle: g.job},
 		{Method: "DELETE", Path: "/v1/jobs/{job}", Changes: true, Act: telemetry.ActCancel, handle: g.cancel},

@@ -9,7 +9,9 @@ import { editing } from './edits.js'
 import { count, decimals, digits, whole } from './format.js'
 import { childrenOf } from './layout.js'
 import { evidenceOf, named, references } from './names.js'
+import { takeRows } from './open.js'
 import { headline, posterior } from './result.js'
+import { rowAsker } from './rows.js'
 import { modelSaver } from './save.js'
 import { tables, titleOf } from './table.js'
 import { during, errorOf, modelOf, spoken } from './words.js'
@@ -82,9 +84,10 @@ export async function graphView({ main, parts, query, signal }) {
   const list = h('div', { class: 'posteriors choose' })
   const changes = h('div')
   const title = titleOf(graph, of, children)
+  const rows = rowAsker({ graph, of, modelOf: askable, signal })
   const askSoon = later(() => !signal.aborted && askAgain(), 300)
   const picture = drawn ? drawing(graph, of, { pick: v => pick(v), observe }) : null
-  const variable = choice(panel, graph, of, { observe, weigh: change, show: tables(graph, of, children, edits, () => { update(); askSoon() }) })
+  const variable = choice(panel, graph, of, { observe, weigh: change, show: tables(graph, of, children, edits, changed) })
 
   function pick(v, focus) {
     picked = v
@@ -118,10 +121,12 @@ export async function graphView({ main, parts, query, signal }) {
     } catch { /* what has no name of its own is not in an address */ }
   }
 
+  // model is what questions here are about, as requests have it.
+  const model = async () => edits.any() ? { text: await edits.text(), format: 'json' } : source.body()
+
   async function inquire(signal) {
-    const model = edits.any() ? { text: await edits.text(), format: 'json' } : await source.body()
     return ask('POST', 'v1/infer', {
-      body: { ...model, evidence: evidenceOf(evidence, refer), marginals: true, ...mpe && { mpe }, look: true, deadline_ms: 30000 }, signal,
+      body: { ...await model(), evidence: evidenceOf(evidence, refer), marginals: true, ...mpe && { mpe }, look: true, deadline_ms: 30000 }, signal,
     })
   }
 
@@ -136,9 +141,23 @@ export async function graphView({ main, parts, query, signal }) {
     say(wrong)
   }
 
+  // changed is called after an edit.
+  function changed() {
+    rows.edited()
+    update()
+    askSoon()
+  }
+
+  // askable is the model, where its edits can be asked.
+  function askable() {
+    if (edits.wrong(title)) throw new Error(edits.wrong(title))
+    return model()
+  }
+
   // undo takes edits back, and asks what the model says without them.
   function undo(factors) {
     factors.forEach(edits.undo)
+    rows.edited()
     say(factors.length > 1 ? 'all edits are undone' : title(factors[0]) + ' is as it was')
     askAgain()
   }
@@ -209,6 +228,15 @@ export async function graphView({ main, parts, query, signal }) {
       fitting.length > 12 ? h('li', { class: 'hint' }, `and ${fitting.length - 12} more`) : text && !fitting.length ? h('li', { class: 'hint' }, 'no such variable') : null)
   }
 
+  // rowFile is a button for a file of rows, for who does not drag.
+  function rowFile() {
+    const input = h('input', { type: 'file', id: 'rows-file', class: 'unseen', tabindex: -1, 'aria-label': 'CSV file', onchange: () => {
+      if (input.files[0]) rows.take(input.files[0])
+      input.value = ''
+    } })
+    return h('p', {}, h('button', { type: 'button', id: 'rows-open', onclick: () => input.click() }, 'Ask the rows of a CSV file'), input)
+  }
+
   // listed shows variables in place of a drawing.
   function listed(marginals, exact, best) {
     const text = search.value.trim().toLowerCase()
@@ -232,7 +260,8 @@ export async function graphView({ main, parts, query, signal }) {
         mpe = e.target.checked
         askAgain()
       },
-    }), 'Most probable explanation') : null, seen, changes, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found), modelSaver(source))))
+    }), 'Most probable explanation') : null, seen, changes, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found), access.ask ? rowFile() : null, modelSaver(source))), rows.element)
+  if (access.ask) takeRows(rows.take, signal)
   if (!access.ask) say('read-only: ' + access.why)
   update()
   picture?.begin()

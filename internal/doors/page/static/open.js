@@ -57,10 +57,28 @@ export function opener() {
   return [h('button', { type: 'button', class: 'first', id: 'open-button', onclick: () => input.click() }, 'Open a file'), input]
 }
 
-// takeDrops opens what is dropped anywhere on the page.
+let rowTaker = null
+
+// takeRows has take called with a file of rows that is dropped, until the signal.
+export function takeRows(take, signal) {
+  rowTaker = take
+  signal.addEventListener('abort', () => {
+    if (rowTaker === take) rowTaker = null
+  })
+}
+
+// drop takes a file: rows are asked of the model that is open, a model is opened.
+function drop(file) {
+  if (!/\.(csv|tsv|cas)(\.gz)?$/i.test(file.name)) return openFile(file)
+  hush()
+  if (rowTaker) return rowTaker(file)
+  alarm(file.name + ': its rows are asked of a model: open one first' + (access.ask ? '' : ', and ' + access.why))
+}
+
+// takeDrops takes what is dropped anywhere on the page.
 export function takeDrops() {
   const carries = event => event.dataTransfer?.types.includes('Files')
-  const shade = h('div', { id: 'shade', hidden: true }, h('p', {}, 'Drop a model file to open it'))
+  const shade = h('div', { id: 'shade', hidden: true }, h('p', {}, 'Drop a model file to open it, or a CSV file to ask its rows'))
   document.body.append(shade)
   document.addEventListener('dragover', event => {
     if (!carries(event)) return
@@ -74,6 +92,6 @@ export function takeDrops() {
     shade.hidden = true
     if (!carries(event) || event.target.matches?.('input[type="file"]')) return
     event.preventDefault()
-    if (event.dataTransfer.files[0]) openFile(event.dataTransfer.files[0])
+    if (event.dataTransfer.files[0]) drop(event.dataTransfer.files[0])
   })
 }

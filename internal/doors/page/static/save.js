@@ -26,7 +26,7 @@ export function csvOf(rows) {
 
 function cell(value) {
   let text = String(value)
-  if (/^[=+\-@\t\r\n]/.test(text) && !Number.isFinite(Number(text))) text = "'" + text
+  if (/^[=+\-@\t\r\n]/.test(text) && Number.isNaN(Number(text)) && !/^[+-]inf$/.test(text)) text = "'" + text
   return /[",\n\r]|^\s|\s$/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text
 }
 
