@@ -70,8 +70,9 @@ export async function askForm({ main, parts, query, signal }) {
   function indexOf(name) {
     if (!source || name === '') return -1
     if (!source.positions) {
-      const { name: nameOf } = of()
-      source.positions = new Map(source.graph.variables.map((_, v) => [nameOf(v), v]))
+      const { name, shown } = of()
+      const all = which => source.graph.variables.map((_, v) => [which(v), v])
+      source.positions = new Map([...all(shown), ...all(name)]) // a name wins over what another variable is shown as
     }
     return source.positions.get(name) ?? -1
   }
@@ -106,7 +107,7 @@ export async function askForm({ main, parts, query, signal }) {
   }
 
   function suggest() {
-    put(names, source ? source.graph.variables.slice(0, listed).map((_, v) => h('option', { value: of().name(v) })) : null)
+    put(names, source ? source.graph.variables.slice(0, listed).map((_, v) => h('option', { value: of().name(v), label: of().shown(v) === of().name(v) ? null : of().shown(v) })) : null)
     fileRow.hidden = model.value !== '\n'
   }
 

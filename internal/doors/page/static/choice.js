@@ -35,7 +35,7 @@ export function choice(element, graph, of, { observe, weigh, show }) {
       h('span', { class: 'text' }, text, x >= 0 && x === best ? h('span', { class: 'best' }, ' ▸', h('span', { class: 'unseen' }, ' most probable')) : null),
       chance === undefined ? null : [h('span', { class: 'bar' }, h('span', { class: 'fill', 'width%': 100 * chance })),
         h('span', { class: 'number' }, (exact ? '' : '≈ ') + probability(chance))])
-    return h('fieldset', { class: 'choice' + (exact ? '' : ' estimate') }, h('legend', {}, of.name(v)), option(-1, 'not observed'),
+    return h('fieldset', { class: 'choice' + (exact ? '' : ' estimate') }, h('legend', {}, of.full(v)), option(-1, 'not observed'),
       Array.from({ length: graph.variables[v].domain }, (_, x) => option(x, of.state(v, x), p?.[x])))
   }
 

@@ -93,7 +93,7 @@ export async function graphView({ main, parts, query, signal }) {
     picked = v
     update()
     if (focus) picture?.focus(v)
-    say(of.name(v) + ' is selected')
+    say(of.full(v) + ' is selected')
     if (window.matchMedia('(max-width: 900px)').matches) panel.scrollIntoView({ block: 'nearest' })
   }
 
@@ -208,9 +208,9 @@ export async function graphView({ main, parts, query, signal }) {
         askAgain()
       },
     }, 'Clear') : null),
-    evidence.size ? h('ul', { class: 'evidence' }, [...evidence].map(([v, e]) => h('li', {}, h('span', {}, of.name(v), e.weights ? ': ' : ' = ',
+    evidence.size ? h('ul', { class: 'evidence' }, [...evidence].map(([v, e]) => h('li', {}, h('span', {}, of.full(v), e.weights ? ': ' : ' = ',
       h('strong', {}, e.weights ? e.weights.map((w, x) => of.state(v, x) + ' ' + digits(w)).join(', ') : of.state(v, e.value))),
-    access.ask ? h('button', { type: 'button', class: 'quiet', 'aria-label': 'Forget ' + of.name(v), onclick: () => observe(v, -1) }, '×') : null)))
+    access.ask ? h('button', { type: 'button', class: 'quiet', 'aria-label': 'Forget ' + of.full(v), onclick: () => observe(v, -1) }, '×') : null)))
       : h('p', { class: 'hint' }, access.ask ? 'None. Click a value to observe it.' : 'None.'))
     put(changes, edited.length ? [h('div', { class: 'head' }, h('h2', {}, 'Edited tables'), edited.length > 1 ? h('button', { type: 'button', id: 'undo-all', onclick: () => undo(edited) }, 'Undo all') : null),
       h('ul', { class: 'evidence edits' }, edited.map(k => h('li', {}, h('span', {}, '✎ ', title(k)),
@@ -223,8 +223,8 @@ export async function graphView({ main, parts, query, signal }) {
   function find() {
     const text = search.value.trim().toLowerCase()
     if (!drawn) return update()
-    const fitting = text ? graph.variables.flatMap((_, v) => of.name(v).toLowerCase().includes(text) ? [v] : []) : []
-    put(found, fitting.slice(0, 12).map(v => h('li', {}, h('button', { type: 'button', onclick: () => pick(v, true) }, of.name(v)))),
+    const fitting = text ? graph.variables.flatMap((_, v) => of.full(v).toLowerCase().includes(text) ? [v] : []) : []
+    put(found, fitting.slice(0, 12).map(v => h('li', {}, h('button', { type: 'button', onclick: () => pick(v, true) }, of.full(v)))),
       fitting.length > 12 ? h('li', { class: 'hint' }, `and ${fitting.length - 12} more`) : text && !fitting.length ? h('li', { class: 'hint' }, 'no such variable') : null)
   }
 
@@ -241,10 +241,10 @@ export async function graphView({ main, parts, query, signal }) {
   function listed(marginals, exact, best) {
     const text = search.value.trim().toLowerCase()
     const fitting = []
-    for (let v = 0; v < n && fitting.length <= most.listed; v++) if (of.name(v).toLowerCase().includes(text)) fitting.push(v)
+    for (let v = 0; v < n && fitting.length <= most.listed; v++) if (of.full(v).toLowerCase().includes(text)) fitting.push(v)
     put(list, fitting.slice(0, most.listed).map(v => h('div', { class: 'pickable' + (evidence.has(v) ? ' seen' : '') },
-      marginals ? posterior(of.name(v), marginals[v].map((p, x) => [(best?.[v] === x ? '▸ ' : '') + of.state(v, x), p]), exact) : h('p', {}, h('strong', {}, of.name(v)), ' ', count(graph.variables[v].domain, 'value')),
-      h('button', { type: 'button', id: 'pick-' + v, onclick: () => pick(v), 'aria-label': (access.ask ? 'Observe ' : 'Show ') + of.name(v) }, access.ask ? 'Observe' : 'Show'))),
+      marginals ? posterior(of.full(v), marginals[v].map((p, x) => [(best?.[v] === x ? '▸ ' : '') + of.state(v, x), p]), exact) : h('p', {}, h('strong', {}, of.full(v)), ' ', count(graph.variables[v].domain, 'value')),
+      h('button', { type: 'button', id: 'pick-' + v, onclick: () => pick(v), 'aria-label': (access.ask ? 'Observe ' : 'Show ') + of.full(v) }, access.ask ? 'Observe' : 'Show'))),
     fitting.length > most.listed ? h('p', { class: 'hint' }, `The first ${most.listed} that fit.`) : null)
   }
 

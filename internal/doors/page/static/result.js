@@ -51,14 +51,14 @@ export function results(element) {
         h('strong', {}, digits(r.ratio.p, 10)), r.ratio.ln === null ? ', impossible' : ' (ln ' + decimals(r.ratio.ln) + ')') : null,
       (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), spoken(w))),
       r.estimates?.length ? estimates(r) : null,
-      conflict(r), explanation(r), marginals(r), belief(r), tornado(r), joint(r), information(r), samples(r),
+      conflict(r), explanation(r), marginals(r, about.graph), belief(r), tornado(r), joint(r), information(r), samples(r),
       machinery(r),
     ]
   }
 
   // marginals are bars by name.
-  function marginals(r) {
-    const rows = posteriors(r)
+  function marginals(r, graph) {
+    const rows = posteriors(r, graph)
     if (!rows) return null
     const box = h('div', { class: 'posteriors' + (r.exact ? '' : ' estimate') })
     const more = h('p', { class: 'more' })
@@ -153,9 +153,9 @@ function conflict(r) {
     : 'The model is impossible without evidence.'))
 }
 
-// posteriors are pairs of a variable and its pairs of value and probability; null without.
-export function posteriors(r) {
-  return r.marginals?.map(m => [labelled.variable(m.name, m.variable), m.p.map((p, x) => [labelled.value(m.states?.[x], x), p])])
+// posteriors are pairs of a variable and its pairs of value and probability; null without. With a graph variables have display names, too.
+export function posteriors(r, graph) {
+  return r.marginals?.map(m => [graph ? named(graph).full(m.variable) : labelled.variable(m.name, m.variable), m.p.map((p, x) => [labelled.value(m.states?.[x], x), p])])
 }
 
 // posterior is one variable's bars.

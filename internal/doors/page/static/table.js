@@ -9,9 +9,9 @@ const most = { entries: 1 << 20, rows: 64, factors: 8 }
 // titleOf returns a function that names a factor: as a conditional table where a network has it, or as a factor.
 export const titleOf = (graph, of, children) => k => {
   const { scope } = graph.factors[k]
-  if (!children) return 'Factor of ' + scope.map(of.name).join(', ')
-  const parents = scope.filter(u => u !== children[k]).map(of.name)
-  return `P(${of.name(children[k])}${parents.length ? ' | ' + parents.join(', ') : ''})`
+  if (!children) return 'Factor of ' + scope.map(of.shown).join(', ')
+  const parents = scope.filter(u => u !== children[k]).map(of.shown)
+  return `P(${of.shown(children[k])}${parents.length ? ' | ' + parents.join(', ') : ''})`
 }
 
 // tables returns a function that shows those of a variable in an element. edits are the edits of the model; changed is called after one.
@@ -40,7 +40,7 @@ export function tables(graph, of, children, edits, changed) {
   function table(k, factor, v) {
     const others = factor.scope.filter(u => u !== v)
     const entry = entryOf(graph, factor)
-    const plain = 'Factor of ' + factor.scope.map(of.name).join(', ')
+    const plain = 'Factor of ' + factor.scope.map(of.shown).join(', ')
     if (!entry) return { element: h('p', { class: 'hint' }, plain + ' is given by counts of values, not row by row.'), update() {} }
     const rows = size(graph, others)
     const states = Array.from({ length: graph.variables[v].domain }, (_, x) => x)
@@ -50,7 +50,7 @@ export function tables(graph, of, children, edits, changed) {
     const values = stored ? () => edits.values(k, stored) : null
     const lines = Array.from({ length: Math.min(rows, most.rows) }, (_, row) => {
       const at = assignment(graph, others, row)
-      return { at, places: states.map(x => placeOf(graph, factor.scope, new Map(at).set(v, x))), said: others.map(u => of.name(u) + ' = ' + of.state(u, at.get(u))).join(', ') }
+      return { at, places: states.map(x => placeOf(graph, factor.scope, new Map(at).set(v, x))), said: others.map(u => of.shown(u) + ' = ' + of.state(u, at.get(u))).join(', ') }
     })
     const element = h('div')
     const mark = h('span', { class: 'edited' })
@@ -74,7 +74,7 @@ export function tables(graph, of, children, edits, changed) {
     function cell(line, x) {
       const i = line.places[x]
       if (!open.has(k)) return h('td', { class: 'number' + (values && values()[i] !== stored[i] ? ' edited' : '') }, digits(values ? values()[i] : entry(new Map(line.at).set(v, x)), 6))
-      const name = `${sums ? 'P(' : ''}${of.name(v)} = ${of.state(v, x)}${line.said ? (sums ? ' | ' : ', ') + line.said : ''}${sums ? ')' : ''}`
+      const name = `${sums ? 'P(' : ''}${of.shown(v)} = ${of.state(v, x)}${line.said ? (sums ? ' | ' : ', ') + line.said : ''}${sums ? ')' : ''}`
       const input = h('input', {
         id: `entry-${k}-${i}`, inputmode: 'decimal', autocomplete: 'off', 'aria-label': name, value: written(values()[i]),
         oninput: () => {
@@ -128,7 +128,7 @@ export function tables(graph, of, children, edits, changed) {
       })
       put(element, h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': title }, h('table', { class: 'list numbers' },
         h('caption', {}, title, mark),
-        h('thead', {}, h('tr', {}, others.map(u => h('th', { scope: 'col' }, of.name(u))), states.map(x => h('th', { scope: 'col', class: 'number' }, of.state(v, x))),
+        h('thead', {}, h('tr', {}, others.map(u => h('th', { scope: 'col' }, of.shown(u))), states.map(x => h('th', { scope: 'col', class: 'number' }, of.state(v, x))),
           now ? h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'Sum')) : null)),
         h('tbody', {}, body)), rows > most.rows ? h('p', { class: 'hint' }, `The first ${most.rows} of ${whole(rows)} rows.`) : null),
       access.ask && stored ? h('p', { class: 'row' }, h('button', { type: 'button', id: 'edit-' + k, onclick: toggle }, now ? 'Done' : 'Edit'), ' ', takeBack) : null)
