@@ -40,7 +40,8 @@ func TestEditATable(t *testing.T) {
 		&& document.activeElement.getAttribute('aria-label') === 'P(dysp = no | bronc = no, either = no)'`)
 
 	p.enter("entry-7-0", "0.5")
-	p.wait(`document.querySelector('.numbers tr.wrong .sum').textContent.startsWith('sum 0.6') && document.querySelectorAll('.numbers tr.wrong').length === 1`)
+	p.wait(`document.querySelector('.numbers tr.wrong .sum').textContent.startsWith('sum 0.6')
+		&& document.querySelectorAll('.numbers tr.wrong').length === 1`)
 	p.wait(`document.querySelector('.state-of-it .error .message').textContent
 		=== 'P(dysp | bronc, either) has a row that does not sum to 1: normalise it' && !document.querySelector('.node .p')`)
 	p.wait(`document.activeElement.id === 'entry-7-0'`) // what is said takes nobody's place
@@ -65,7 +66,8 @@ func TestEditATable(t *testing.T) {
 			p.key("Delete")
 		}
 		p.wait(`document.getElementById('entry-7-0').getAttribute('aria-invalid') === 'true'
-			&& document.querySelector('.state-of-it .error .message').textContent.includes('no number of 0 or more') && !document.querySelector('.node .p')`)
+			&& document.querySelector('.state-of-it .error .message').textContent.includes('no number of 0 or more')
+			&& !document.querySelector('.node .p')`)
 	}
 	p.enter("entry-7-0", "0.4")
 	p.says(edited, seen)
@@ -93,7 +95,8 @@ func TestEditATable(t *testing.T) {
 	p.wait(`document.querySelector('.numbers caption').textContent === 'P(dysp | bronc, either) ✎ edited'`)
 	p.click("#undo-7")
 	p.says(m, query.Query{})
-	p.wait(`document.getElementById('entry-7-1').value === '0.1' && document.querySelector('.numbers caption').textContent === 'P(dysp | bronc, either)'`)
+	p.wait(`document.getElementById('entry-7-1').value === '0.1'
+		&& document.querySelector('.numbers caption').textContent === 'P(dysp | bronc, either)'`)
 }
 
 // TestSaveAnEditedModel: an edited model is saved in a format, and under a name by a key that may.
@@ -137,7 +140,8 @@ func TestSaveAnEditedModel(t *testing.T) {
 	p.says(edited, query.Query{})
 }
 
-// TestEditFactors: a factor of a model that is no Bayesian network is edited, also one that is given as a sum of products; its rows have no sum.
+// TestEditFactors: a factor of a model that is no Bayesian network is edited, also one that is given as a sum of products; its rows
+// have no sum.
 func TestEditFactors(t *testing.T) {
 	b, s := startBrowser(t), serve(t, false)
 	s.work()

@@ -10,7 +10,10 @@ import (
 // held makes requests whose address has a text wait until release is called in the page.
 const held = `(() => {
 	const before = window.fetch
-	window.fetch = (path, options) => path.includes($1) ? new Promise(go => { window.release = go }).then(() => before(path, options)) : before(path, options)
+	window.fetch = async (path, options) => {
+		if (path.includes($1)) await new Promise(go => { window.release = go })
+		return before(path, options)
+	}
 	return true
 })()`
 
@@ -65,7 +68,8 @@ func TestEvidenceEndsWithItsModel(t *testing.T) {
 	var other gateway.Model
 	s.ask(201, "POST", "/v1/models", grid(2), &other)
 	p.open("#/ask" + hash[len("#/graph"):] + "?likelihood=smoke=0.25,1")
-	soft := `[...document.querySelectorAll('.ask .hint')].some(e => e.checkVisibility() && e.textContent === 'and soft evidence on smoke')`
+	soft := `[...document.querySelectorAll('.ask .hint')]
+		.some(e => e.checkVisibility() && e.textContent === 'and soft evidence on smoke')`
 	p.wait(soft)
 	eval[bool](p, `(() => { const e = document.getElementById('ask-model')
 		e.value = $1

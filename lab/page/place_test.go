@@ -52,8 +52,8 @@ func TestPlacesOfTheFile(t *testing.T) {
 				}
 			}
 		}
-		if names := eval[[]string](p, `[...document.querySelectorAll('.node .name')].map(e => e.textContent)`); strings.Join(names, ", ") !=
-			"Smoking?, Lung cancer?, Bronchitis?, dysp" {
+		names := eval[[]string](p, `[...document.querySelectorAll('.node .name')].map(e => e.textContent)`)
+		if strings.Join(names, ", ") != "Smoking?, Lung cancer?, Bronchitis?, dysp" {
 			t.Errorf("%q", names)
 		}
 		p.wait(`document.querySelector('.node[data-variable="1"]').getAttribute('aria-label').startsWith('Lung cancer? (lung): ')`)
@@ -74,7 +74,8 @@ func TestPlacesOfTheFile(t *testing.T) {
 	p.write("bronchitis")
 	p.wait(`document.querySelectorAll('.found button').length === 1`)
 	p.click(".state-of-it a")
-	p.wait(`[...document.querySelectorAll('.posterior caption')].map(e => e.textContent).join('; ') === 'Smoking? (smoke); Lung cancer? (lung); Bronchitis? (bronc); dysp'`)
+	p.wait(`[...document.querySelectorAll('.posterior caption')].map(e => e.textContent).join('; ')
+		=== 'Smoking? (smoke); Lung cancer? (lung); Bronchitis? (bronc); dysp'`)
 
 	// places on top of each other are none
 	s.ask(201, "POST", "/v1/models", strings.Replace(clinic, "(310 150)", "(300 40)", 1), &put)

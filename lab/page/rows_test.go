@@ -46,16 +46,13 @@ func TestRowsOfAFile(t *testing.T) {
 			}
 			continue
 		}
-		r, err := infer.Run(t.Context(), infer.Request{Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(seen), Marginals: true}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for c, want := range map[int]float64{3: r[0].Marginals[3].P[1], 5: r[0].Marginals[4].P[1], 6: *r[0].LogZ} {
+		r := underEvidence(t, m, seen)
+		for c, want := range map[int]float64{3: r.Marginals[3].P[1], 5: r.Marginals[4].P[1], 6: *r.LogZ} {
 			if got, err := strconv.ParseFloat(file[i+1][c], 64); err != nil || math.Abs(got-want) > 1e-12 {
 				t.Errorf("row %d, %s: %v, want %v: %v", i+1, table[0][c], got, want, err)
 			}
 		}
-		if table[i+1][3] != shown(r[0].Marginals[3].P[1]) || table[i+1][1] != string(rune('a'+i)) {
+		if table[i+1][3] != shown(r.Marginals[3].P[1]) || table[i+1][1] != string(rune('a'+i)) {
 			t.Errorf("%q", table[i+1])
 		}
 	}
@@ -69,18 +66,24 @@ func TestRowsOfAFile(t *testing.T) {
 	p.enter("entry-7-1", "0.6")
 	p.wait(`document.querySelector('.file-rows .warning')`)
 	p.click("#rows-ask")
-	edited := with(m, 7, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9)
-	r, err := infer.Run(t.Context(), infer.Request{Model: edited, Queries: []query.Query{{Evidence: factorgraph.Observe(rows[0]), Marginals: true}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := underEvidence(t, with(m, 7, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9), rows[0])
 	p.wait(`!document.querySelector('.file-rows .warning') && document.querySelector('.answers tbody tr').children[3].textContent === $1`,
-		shown(r[0].Marginals[3].P[1]))
+		shown(r.Marginals[3].P[1]))
 
 	// without an open model there is nothing to ask
 	p.open("#/jobs")
 	p.drop("clinic.csv", []byte("dysp\nyes\n"))
 	p.wait(`document.getElementById('toast').textContent === 'clinic.csv: its rows are asked of a model: open one first'`)
+}
+
+// underEvidence is the plain call's answer with all posteriors.
+func underEvidence(t *testing.T, m *factorgraph.Model, seen map[int]int) query.Result {
+	t.Helper()
+	r, err := infer.Run(t.Context(), infer.Request{Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(seen), Marginals: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r[0]
 }
 
 // savesRows saves the answers to rows, and reads the file.

@@ -35,8 +35,8 @@ probability ( a ) { table 0.5, 0.5; } probability ( b ) { table 0.5, 0.5; }`,
 </NETWORK></BIF>`,
 }
 
-// TestLayout: where a file draws its nodes is in the model, and in XDSL, NET and native files that are written; with a node that is not drawn,
-// or not at a number, there is none.
+// TestLayout: where a file draws its nodes is in the model, and in XDSL, NET and native files that are written; with a node
+// that is not drawn, or not at a number, there is none.
 func TestLayout(t *testing.T) {
 	want := []float64{94, 246, 310, 67}
 	for file, text := range drawn {
@@ -50,7 +50,8 @@ func TestLayout(t *testing.T) {
 			}
 		}
 		for _, lost := range []string{"94", "246"} {
-			partly, err := formats.Read(strings.NewReader(strings.NewReplacer(lost, "x", "64", "x", "266", "x").Replace(text)), "", file, uai.Limits{})
+			other := strings.NewReplacer(lost, "x", "64", "x", "266", "x").Replace(text)
+			partly, err := formats.Read(strings.NewReader(other), "", file, uai.Limits{})
 			if err != nil || partly.Layout != nil {
 				t.Errorf("%s without %s: %v, %v", file, lost, partly, err)
 			}

@@ -66,12 +66,14 @@ func TestCasesOfARegisteredModel(t *testing.T) {
 	}
 	want[Model](s, 200, "PUT", "/v1/models/heating", string(heating))
 	file := "complaint\n" + strings.Repeat("yes\n", mostCases+1)
-	got := want[CaseTable](s, 200, "POST", "/v1/cases", body(t, map[string]any{"model": "heating", "cases": file, "targets": []string{"pump"}}))
+	ask := map[string]any{"model": "heating", "cases": file, "targets": []string{"pump"}}
+	got := want[CaseTable](s, 200, "POST", "/v1/cases", body(t, ask))
 	if len(got.Rows) != mostCases || !got.HasMore || got.Failed != 0 || got.Rows[mostCases-1][0] != fmt.Sprint(mostCases) ||
 		!reflect.DeepEqual(got.Rows[0][1:], got.Rows[mostCases-1][1:]) {
 		t.Errorf("%d rows, %q, more: %v", len(got.Rows), got.Rows[len(got.Rows)-1], got.HasMore)
 	}
-	exactly := want[CaseTable](s, 200, "POST", "/v1/cases", body(t, map[string]any{"model": "heating", "cases": strings.TrimSuffix(file, "yes\n")}))
+	ask["cases"] = strings.TrimSuffix(file, "yes\n")
+	exactly := want[CaseTable](s, 200, "POST", "/v1/cases", body(t, ask))
 	if len(exactly.Rows) != mostCases || exactly.HasMore {
 		t.Errorf("%d rows, more: %v", len(exactly.Rows), exactly.HasMore)
 	}
@@ -82,6 +84,8 @@ func TestCasesAreBounded(t *testing.T) {
 	s := start(t, false, func(c *Config) {
 		c.Limits.Patience, c.Limits.Body, c.Limits.Bodies = 300*time.Millisecond, 1<<16, 1<<18
 	})
-	s.refused(504, "no answer to all rows", "POST", "/v1/cases", body(t, map[string]any{"text": rain, "cases": "wet\nyes\n"}))
-	s.refused(503, "bytes of bodies", "POST", "/v1/cases", body(t, map[string]any{"text": rain + strings.Repeat(" ", 1<<14), "cases": "wet\nyes\n"}))
+	ask := map[string]any{"text": rain, "cases": "wet\nyes\n"}
+	s.refused(504, "no answer to all rows", "POST", "/v1/cases", body(t, ask))
+	ask["text"] = rain + strings.Repeat(" ", 1<<14)
+	s.refused(503, "bytes of bodies", "POST", "/v1/cases", body(t, ask))
 }

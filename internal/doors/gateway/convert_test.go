@@ -89,14 +89,18 @@ func TestConvertIsBounded(t *testing.T) {
 // TestGraphHasWhatItsFileShows: the graph of a model has display names and places; that of another one has neither.
 func TestGraphHasWhatItsFileShows(t *testing.T) {
 	s := start(t, false, nil)
-	const net = `net { } node a { label = "Visit to Asia?"; position = (94 246); states = ("no" "yes"); } potential (a) { data = (0.5 0.5); }`
+	const net = `net { } node a { label = "Visit to Asia?"; position = (94 246); states = ("no" "yes"); }
+		potential (a) { data = (0.5 0.5); }`
 	digest := want[Model](s, 201, "POST", "/v1/models", net).Digest
 	g := want[Graph](s, 200, "GET", "/v1/models/"+digest+"?format=graph", "")
 	if v := g.Variables[0]; v.Display != "Visit to Asia?" || !slices.Equal(v.Place, []float64{94, -246}) {
 		t.Errorf("%+v", v)
 	}
-	if file, _ := s.converted("net", net); !strings.Contains(file, `label = "Visit to Asia?"`) || !strings.Contains(file, "position = (94 246)") {
-		t.Errorf("as it is written: %s", file)
+	file, _ := s.converted("net", net)
+	for _, line := range []string{`label = "Visit to Asia?"`, "position = (94 246)"} {
+		if !strings.Contains(file, line) {
+			t.Errorf("no %s: %s", line, file)
+		}
 	}
 	digest = want[Model](s, 201, "POST", "/v1/models", rain).Digest
 	g = want[Graph](s, 200, "GET", "/v1/models/"+digest+"?format=graph", "")
