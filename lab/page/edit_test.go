@@ -40,8 +40,8 @@ func TestEditATable(t *testing.T) {
 		&& document.activeElement.getAttribute('aria-label') === 'P(dysp = no | bronc = no, either = no)'`)
 
 	p.enter("entry-7-0", "0.5")
-	p.wait(`document.querySelector('.numbers tr.wrong .sum').textContent.startsWith('sum 0.6')
-		&& document.querySelectorAll('.numbers tr.wrong').length === 1`)
+	p.wait(`document.querySelector('.numbers tr.wrong + .sum').innerText.startsWith('sum 0.6')
+		&& [...document.querySelectorAll('.numbers .sum')].filter(e => e.checkVisibility()).length === 1`)
 	p.wait(`document.querySelector('.state-of-it .error .message').textContent
 		=== 'P(dysp | bronc, either) has a row that does not sum to 1: normalise it' && !document.querySelector('.node .p')`)
 	p.wait(`document.activeElement.id === 'entry-7-0'`) // what is said takes nobody's place

@@ -100,6 +100,7 @@ export function tables(graph, of, children, edits, changed) {
         })
         const off = sums && !(Math.abs(sum - 1) <= 1e-6)
         line.element.classList.toggle('wrong', off || bad.includes(true))
+        line.says.hidden = !off && !bad.includes(true)
         line.sum.textContent = bad.includes(true) ? 'a number of 0 or more is needed' : sums ? 'sum ' + digits(sum, 6) : ''
         line.normalise.hidden = !off || bad.includes(true) || !(sum > 0)
       }
@@ -122,14 +123,13 @@ export function tables(graph, of, children, edits, changed) {
         line.sum = h('span', { role: 'status' })
         line.normalise = h('button', { type: 'button', hidden: true, onclick: () => normalise(line), id: `normalise-${k}-${line.places[0]}`,
           'aria-label': 'Normalise the row' + (line.said ? ' ' + line.said : '') }, 'Normalise')
-        line.element = h('tr', {}, others.map(u => h('th', { scope: 'row' }, of.state(u, line.at.get(u)))), states.map(x => cell(line, x)),
-          now ? h('td', { class: 'sum' }, line.sum, ' ', line.normalise) : null)
-        return line.element
+        line.element = h('tr', {}, others.map(u => h('th', { scope: 'row' }, of.state(u, line.at.get(u)))), states.map(x => cell(line, x)))
+        line.says = h('tr', { class: 'sum', hidden: true }, h('td', { colspan: others.length + states.length }, h('span', {}, line.sum, ' ', line.normalise)))
+        return [line.element, now ? line.says : null]
       })
       put(element, h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': title }, h('table', { class: 'list numbers' },
         h('caption', {}, title, mark),
-        h('thead', {}, h('tr', {}, others.map(u => h('th', { scope: 'col' }, of.shown(u))), states.map(x => h('th', { scope: 'col', class: 'number' }, of.state(v, x))),
-          now ? h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'Sum')) : null)),
+        h('thead', {}, h('tr', {}, others.map(u => h('th', { scope: 'col' }, of.shown(u))), states.map(x => h('th', { scope: 'col', class: 'number' }, of.state(v, x))))),
         h('tbody', {}, body)), rows > most.rows ? h('p', { class: 'hint' }, `The first ${most.rows} of ${whole(rows)} rows.`) : null),
       access.ask && stored ? h('p', { class: 'row' }, h('button', { type: 'button', id: 'edit-' + k, onclick: toggle }, now ? 'Done' : 'Edit'), ' ', takeBack) : null)
       judge()
