@@ -174,11 +174,12 @@ func TestViews(t *testing.T) {
 		}
 		p.enter("entry-7-0", "0.5")
 		p.enter("entry-7-2", "0.123456789")
-	}, `document.querySelectorAll('.numbers tr.wrong').length === 2 && document.querySelector('.edits') && document.querySelector('.state-of-it .error')`)
+	}, `document.querySelectorAll('.numbers tr.wrong').length === 2 && document.querySelector('.edits')
+		&& document.querySelector('.state-of-it .error')`)
 	p.lookAfter("graph-rows", "#/graph/model/"+asia[:12], func() {
 		p.wait(`document.querySelector('.node .p')`)
 		p.drop("clinic.csv", []byte("dysp,smoke\nyes,yes\nperhaps,no\n"))
-	}, `document.querySelectorAll('.answers tbody tr').length === 2`)
+	}, `document.querySelectorAll('.answers tbody tr').length === 3`)
 	p.look("graph-placed", "#/graph/job/placed", `document.querySelectorAll('.node').length === 4 && document.querySelector('.node .p')`)
 	p.look("ask", "#/ask/model/"+asia[:12], `document.querySelectorAll('datalist option').length === 8`)
 	p.look("dead-letters", "#/dead-letters", `document.querySelectorAll('.dead tbody tr').length === 1`)

@@ -79,15 +79,18 @@ export function rowAsker({ graph, of, modelOf, signal }) {
   function show({ columns, rows, failed, has_more: hasMore }) {
     const numbers = columns.map(name => name.startsWith('P(') || name === 'ln_p_evidence')
     const last = columns.length - 1
-    const cell = (text, c) => h('td', { class: c === last ? 'wrong' : numbers[c] ? 'number' : null, title: numbers[c] ? text : null },
+    const cell = (text, c) => h('td', { class: numbers[c] ? 'number' : null, title: numbers[c] ? text : null },
       columns[c].startsWith('P(') && text ? probability(Number(text)) : text)
+    // line is a row, with its error below it, in sight on any screen
+    const line = row => [h('tr', { class: row[last] ? 'wrong' : null }, row.slice(0, last).map(cell)),
+      row[last] ? h('tr', { class: 'why' }, h('td', { colspan: last }, h('span', {}, `row ${row[0]}: `, row[last]))) : null]
     const said = `${count(rows.length, 'row')}${failed ? ', ' + whole(failed) + ' with an error' : ''}`
     say(said)
     put(answer, h('div', { class: 'head' }, h('span', {}, said + (hasMore ? `: the first of the file, of which btn cases asks all` : '')),
       h('button', { type: 'button', id: 'rows-save', onclick: () => saveFile(fileName(file.name.replace(/\.[a-z]+(\.gz)?$/i, ''), '-answers.csv'), csvOf([columns, ...rows]), 'text/csv') }, 'Save as CSV')),
     h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Answers to the rows' }, h('table', { class: 'list answers' },
-      h('thead', {}, h('tr', {}, columns.map((name, c) => h('th', { scope: 'col', class: numbers[c] ? 'number' : null }, name)))),
-      h('tbody', {}, rows.slice(0, most.shown).map(row => h('tr', {}, row.map(cell)))))),
+      h('thead', {}, h('tr', {}, columns.slice(0, last).map((name, c) => h('th', { scope: 'col', class: numbers[c] ? 'number' : null }, name)))),
+      h('tbody', {}, rows.slice(0, most.shown).map(line)))),
     rows.length > most.shown ? h('p', { class: 'hint' }, `The first ${most.shown} rows: a file that is saved has all ${whole(rows.length)}.`) : null)
   }
 
