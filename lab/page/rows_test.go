@@ -55,7 +55,6 @@ func TestRowsOfAFile(t *testing.T) {
 			t.Errorf("%q", table[i+1])
 		}
 	}
-	p.shot("graph-rows-light-1440")
 
 	// an edited table is asked, too
 	p.click(`.node[data-variable="7"] .name`)

@@ -92,6 +92,7 @@ export function rowAsker({ graph, of, modelOf, signal }) {
       h('thead', {}, h('tr', {}, columns.slice(0, last).map((name, c) => h('th', { scope: 'col', class: numbers[c] ? 'number' : null }, name)))),
       h('tbody', {}, rows.slice(0, most.shown).map(line)))),
     rows.length > most.shown ? h('p', { class: 'hint' }, `The first ${most.shown} rows: a file that is saved has all ${whole(rows.length)}.`) : null)
+    element.scrollIntoView({ block: 'nearest' })
   }
 
   return {
