@@ -20,6 +20,8 @@ import (
 // bodies are the Go types of the gateway's requests and replies, by the names of their schemas.
 var bodies = map[string]reflect.Type{
 	"Infer":         reflect.TypeFor[gateway.Infer](),
+	"Cases":         reflect.TypeFor[gateway.Cases](),
+	"CaseTable":     reflect.TypeFor[gateway.CaseTable](),
 	"Asked":         reflect.TypeFor[gateway.Query](),
 	"Settings":      reflect.TypeFor[query.Settings](),
 	"Answer":        reflect.TypeFor[gateway.Answer](),

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -104,23 +103,6 @@ func soleValue(p []float64) int {
 		sole = x
 	}
 	return sole
-}
-
-// isFormula reports whether variables have two values and are called by their numbers in a CNF file: from 1 on and rising, with gaps where
-// some are not shown.
-func isFormula(m *factorgraph.Model) bool {
-	if slices.ContainsFunc(m.Domains, func(size int) bool { return size != 2 }) {
-		return false
-	}
-	last := 0
-	for _, name := range m.Names {
-		number, err := strconv.Atoi(name)
-		if err != nil || number <= last || name != strconv.Itoa(number) {
-			return false
-		}
-		last = number
-	}
-	return len(m.Names) > 0 && len(m.States) == 0
 }
 
 // An integer follows from its logarithm where that has the digits for it: ln Z has a relative error of some 2^-50, so Z ≤ 10^10 has an

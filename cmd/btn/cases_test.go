@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/people/cases"
+	"github.com/basetensor/basetensor/internal/doors/cases"
 )
 
 // states is P(rain, wet) ∝ 1 2 / 3 0, with names of the values.

@@ -4,15 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 
-	"github.com/basetensor/basetensor/internal/models/costs"
-	"github.com/basetensor/basetensor/internal/models/libdai"
 	"github.com/basetensor/basetensor/internal/people/console"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/formats"
-	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
@@ -42,7 +37,7 @@ func (c *convertCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, fmt.Errorf("%s: %w", calledOutput(c.File), err))
 	}
-	for _, lost := range losses(to, m) {
+	for _, lost := range formats.Losses(to, m) {
 		fmt.Fprintf(t.Err, "%s: %s\n", calledOutput(c.File), lost)
 	}
 	return nil
@@ -70,38 +65,4 @@ func calledOutput(name string) string {
 		return "standard output"
 	}
 	return name
-}
-
-// losses lists the parts of a model that a format lacks.
-func losses(to formats.Format, m *factorgraph.Model) (list []string) {
-	labels, err := m.Labels()
-	named := err == nil && labels.Named()
-	switch {
-	case to == formats.JSON:
-		return nil
-	case to == formats.CNF:
-		numbered := isFormula(m) && m.Names[len(m.Names)-1] == strconv.Itoa(len(m.Names))
-		if named && !numbered {
-			list = append(list, "names of variables and values are lost: the format has numbers from 1 on")
-		}
-		return list
-	case to == formats.CFN:
-		list = costs.Lost(m)
-	case to == formats.FG:
-		if _, isComplete := libdai.Labels(m); !isComplete {
-			list = append(list, "names of variables and values are lost: the format has numbers from 0 on")
-		}
-	case to == formats.UAI && named:
-		list = append(list, "names of variables and values are lost: the format has none")
-	}
-	tables := 0
-	for _, f := range m.Factors {
-		if _, ok := f.Table.(*tensor.Dense); !ok {
-			tables++
-		}
-	}
-	if tables > 0 {
-		list = append(list, fmt.Sprintf("factors that became tables, since the format has nothing else: %d", tables))
-	}
-	return list
 }

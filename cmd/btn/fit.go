@@ -295,7 +295,7 @@ func (c *fitCmd) write(t *console.Terminal, m *factorgraph.Model) error {
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, fmt.Errorf("%s: %w", c.Output, err))
 	}
-	for _, lost := range losses(formats.Of(c.Output), m) {
+	for _, lost := range formats.Losses(formats.Of(c.Output), m) {
 		fmt.Fprintf(t.Err, "%s: %s\n", c.Output, lost)
 	}
 	return nil

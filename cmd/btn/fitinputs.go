@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/basetensor/basetensor/internal/people/cases"
+	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/people/fit"
 	"github.com/basetensor/basetensor/pkg/factorgraph"

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/jobs/service"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
+	"github.com/basetensor/basetensor/internal/models/dimacs"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
@@ -152,7 +153,7 @@ func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, wh
 	if err != nil {
 		return wire.Request{}, err
 	}
-	c.names, c.isBayes, c.isFormula = query.Names{Variables: m.Names, States: m.States}, isNormalised(m), isFormula(m)
+	c.names, c.isBayes, c.isFormula = query.Names{Variables: m.Names, States: m.States}, isNormalised(m), dimacs.IsFormula(m)
 	return c.message(job, m, c.posteriors(ctx, m, queries, what))
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/models/dimacs"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -42,7 +43,7 @@ func (c *answering) posteriors(ctx context.Context, m *factorgraph.Model, querie
 	}
 	small := len(m.Domains) <= fewVariables
 	plain := c.Method == string(query.MethodAuto) && !c.set.NoExact && c.Budget == nil && c.Deadline == 0
-	c.unasked = !isFormula(m)
+	c.unasked = !dimacs.IsFormula(m)
 	if small && plain || (small || evidence) && c.exactly() && cheap(ctx, m) {
 		for i := range queries {
 			queries[i].Marginals = queries[i].Over == 0 && (small || !queries[i].Evidence.IsEmpty())

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/people/cases"
+	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 

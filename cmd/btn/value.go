@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/internal/models/named"
-	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )

@@ -306,7 +306,9 @@ func (p *tab) open(hash string) {
 // key presses and releases a key.
 func (p *tab) key(name string) {
 	p.Helper()
-	codes := map[string]int{"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Escape": 27}
+	codes := map[string]int{
+		"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Delete": 46, "Escape": 27,
+	}
 	code, text := codes[name], ""
 	if name == "Enter" {
 		text = "\r"

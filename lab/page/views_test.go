@@ -101,17 +101,27 @@ func (s *service) fill() (asia, alarm string) {
 //go:embed wrong.js
 var wrong string
 
-// look opens a view in both colours and sizes, and checks the rules of every view.
+// screens are the widths and heights of a large screen, a tablet upright and a telephone.
+var screens = [][2]int{{1440, 900}, {820, 1180}, {390, 844}}
+
+// look opens a view in both colours and all sizes, and checks the rules of every view.
 func (p *tab) look(name, hash string, ready string, args ...any) {
 	p.Helper()
-	for _, scheme := range []string{"light", "dark"} {
-		for _, size := range [][2]int{{1440, 900}, {380, 844}} {
-			if !nightly.On() && (scheme == "dark") != (size[0] == 380) {
-				continue // light and wide, dark and narrow; make nightly takes all four
+	p.lookAfter(name, hash, func() {}, ready, args...)
+}
+
+// lookAfter looks at a view after something was done there.
+func (p *tab) lookAfter(name, hash string, does func(), ready string, args ...any) {
+	p.Helper()
+	for k, size := range screens {
+		for _, scheme := range []string{"light", "dark"} {
+			if !nightly.On() && (scheme == "dark") != (k == len(screens)-1) {
+				continue // narrow is dark, the others are light; make nightly takes all six
 			}
 			p.size(size[0], size[1])
 			p.colours(scheme)
 			p.open(hash)
+			does()
 			p.wait(ready, args...)
 			if found := eval[[]string](p, wrong); len(found) > 0 {
 				p.Errorf("%s, %s, %d wide: %q", name, scheme, size[0], found)
@@ -128,8 +138,9 @@ func TestViews(t *testing.T) {
 	s := serve(t, false)
 	s.work()
 	asia, alarm := s.fill()
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "placed", "text": clinic, "marginals": true}, nil)
 	p := b.tab(t, s.url)
-	p.look("jobs", "#/jobs", `document.querySelectorAll('.jobs tbody tr').length === 8`)
+	p.look("jobs", "#/jobs", `document.querySelectorAll('.jobs tbody tr').length === 9`)
 	p.look("job", "#/jobs/asia", `document.querySelectorAll('.posterior').length === 8
 		&& document.querySelectorAll('.joint tbody tr').length === 4`)
 	text := eval[string](p, "document.querySelector('.headline').innerText")
@@ -155,6 +166,21 @@ func TestViews(t *testing.T) {
 	p.look("graph-alarm", "#/graph/model/"+alarm[:12], `document.querySelectorAll('.node').length === 37
 		&& document.querySelector('.node .p')`)
 	p.look("graph-grid", "#/graph/job/grid", `document.querySelectorAll('.node').length === 144 && document.querySelector('.node .p')`)
+	p.lookAfter("graph-edited", "#/graph/model/"+asia[:12], func() {
+		p.wait(`document.querySelector('.node .p')`)
+		p.click(`.node[data-variable="7"] .name`)
+		for _, selector := range []string{".table summary", ".soft summary", ".save summary", "#edit-7"} {
+			p.click(selector)
+		}
+		p.enter("entry-7-0", "0.5")
+		p.enter("entry-7-2", "0.123456789")
+	}, `document.querySelectorAll('.numbers tr.wrong').length === 2 && document.querySelector('.edits')
+		&& document.querySelector('.state-of-it .error')`)
+	p.lookAfter("graph-rows", "#/graph/model/"+asia[:12], func() {
+		p.wait(`document.querySelector('.node .p')`)
+		p.drop("clinic.csv", []byte("dysp,smoke\nyes,yes\nperhaps,no\n"))
+	}, `document.querySelectorAll('.answers tbody tr').length === 3`)
+	p.look("graph-placed", "#/graph/job/placed", `document.querySelectorAll('.node').length === 4 && document.querySelector('.node .p')`)
 	p.look("ask", "#/ask/model/"+asia[:12], `document.querySelectorAll('datalist option').length === 8`)
 	p.look("dead-letters", "#/dead-letters", `document.querySelectorAll('.dead tbody tr').length === 1`)
 	p.look("workers", "#/workers", `document.querySelectorAll('.stages tbody tr').length === 4

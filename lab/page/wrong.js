@@ -32,9 +32,25 @@
     if (ratio < 4.5) found.push('contrast ' + ratio.toFixed(2) + ': ' + walker.currentNode.textContent.slice(0, 40))
   }
   if (document.documentElement.scrollWidth > innerWidth) found.push('wider than the window: ' + document.documentElement.scrollWidth)
+  const controls = [...document.querySelectorAll('button, a, input, select, textarea, summary')].filter(e => seen(e) && !e.closest('svg, .posteriors'))
+    .map(e => [e, e.getBoundingClientRect()]).filter(([, r]) => r.width && r.height)
+  controls.forEach(([e, a], i) => {
+    for (const [f, b] of controls.slice(0, i)) {
+      if (e.contains(f) || f.contains(e)) continue
+      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left)
+      const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)
+      if (across > 1 && down > 1) found.push(`on each other: ${(e.id || e.textContent).slice(0, 30)} and ${(f.id || f.textContent).slice(0, 30)}`)
+    }
+    if (a.right > innerWidth + 1 && !e.closest('.scroll, nav')) found.push('beyond the window: ' + (e.id || e.textContent).slice(0, 30))
+  })
   for (const e of document.querySelectorAll('table.jobs, table.cards, table.timeline, table.posterior')) {
     const box = e.parentElement
     if (box.scrollWidth > box.clientWidth) found.push('cut off: ' + e.className)
+  }
+  const said = [document.body.innerText, ...[...document.querySelectorAll('[aria-label], [title], [placeholder]')].flatMap(e => [e.ariaLabel, e.title, e.placeholder])]
+  for (const text of said) {
+    const unit = /.{0,40}\bnats\b/i.exec(text || '') // read as the message queue of that name
+    if (unit) found.push('unit: ' + unit[0])
   }
   return found
 })()

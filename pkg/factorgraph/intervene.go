@@ -65,6 +65,7 @@ func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
 	if m.Aliases != nil {
 		m.Aliases = append(m.Aliases, "")
 	}
+	m.Layout = nil // the switch is nowhere in the drawing
 	if m.Lines != nil {
 		m.Lines = append(m.Lines, 0)
 	}

@@ -13,6 +13,8 @@ type Model struct {
 	States [][]string
 	// Aliases are optional: per variable a second name under which it is found, as the display name of its file; empty for none, or nil.
 	Aliases []string
+	// Layout is optional: of every variable x, to the right, and y, downwards, where its file draws it; or nil. Only drawings read it.
+	Layout  []float64
 	Factors []Factor
 	// Bayes says that the file called the factors conditional probability tables. It is never relied on for correctness;
 	// Unnormalised says where it is not so.

@@ -37,6 +37,9 @@ func (m *Model) Validate() error {
 	if _, err := m.Labels(); err != nil {
 		return err
 	}
+	if n := len(m.Layout); n != 0 && n != 2*len(m.Domains) {
+		return modelError("a layout of %d numbers, two for each of %d variables are needed", n, len(m.Domains))
+	}
 	seen := make([]int, len(m.Domains)) // 1 + the last factor whose scope had the variable
 	for j := range m.Factors {
 		if err := m.validateFactor(j, seen); err != nil {

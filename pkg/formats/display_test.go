@@ -41,10 +41,10 @@ probability (a) { 0.5, 0.5; } probability (b) { 0.5, 0.5; } probability (c) { 0.
 }
 
 // TestDisplayNames: evidence and targets name a node by the name that its program shows, too. Two nodes that are shown alike are told
-// apart by their ids alone. XDSL, NET and DSC keep display names.
+// apart by their ids alone. XDSL, NET, DSC and native files keep display names.
 func TestDisplayNames(t *testing.T) {
 	for file, text := range displayed {
-		for _, as := range []formats.Format{"", formats.XDSL, formats.NET, formats.DSC} {
+		for _, as := range []formats.Format{"", formats.XDSL, formats.NET, formats.DSC, formats.JSON} {
 			m, err := formats.Read(strings.NewReader(text), "", file, uai.Limits{})
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)

@@ -213,9 +213,21 @@ func (f *file) variables(m *factorgraph.Model, data []byte, l Limits) error {
 	if slices.ContainsFunc(f.Variables, func(v variable) bool { return v.States != nil }) {
 		m.States = make([][]string, len(f.Variables))
 	}
+	if slices.ContainsFunc(f.Variables, func(v variable) bool { return v.Display != "" }) {
+		m.Aliases = make([]string, len(f.Variables))
+	}
+	if len(f.Variables) > 0 && !slices.ContainsFunc(f.Variables, func(v variable) bool { return v.Place == nil }) {
+		m.Layout = make([]float64, 0, 2*len(f.Variables))
+	}
 	for i, v := range f.Variables {
 		if m.Names != nil {
 			m.Names[i] = v.Name
+		}
+		if m.Aliases != nil {
+			m.Aliases[i] = v.Display
+		}
+		if m.Layout != nil {
+			m.Layout = append(m.Layout, v.Place...)
 		}
 		if err := v.values(m, i, l); err != nil {
 			return fmt.Errorf("variable %s (%s): %w", called(i, v.Name), position(data, f.places.variables[i]), err)
@@ -247,6 +259,8 @@ func (v *variable) values(m *factorgraph.Model, i int, l Limits) error {
 		return modelError("domain of size %d, at least 1 is needed", d)
 	case d > l.Domain:
 		return fmt.Errorf("%w: domain of size %d, at most %d is read", ErrLimit, d, l.Domain)
+	case v.Place != nil && len(v.Place) != 2:
+		return modelError("a place of %d numbers, x and y are needed", len(v.Place))
 	case v.States != nil && len(v.States) != d:
 		return modelError("%d states, the domain is of size %d", len(v.States), d)
 	}

@@ -35,6 +35,12 @@ func Encode(w io.Writer, m *factorgraph.Model) error {
 		if m.States != nil && len(m.States[i]) > 0 {
 			v.Domain, v.States = nil, m.States[i]
 		}
+		if m.Aliases != nil {
+			v.Display = m.Aliases[i]
+		}
+		if m.Layout != nil {
+			v.Place = m.Layout[2*i : 2*i+2]
+		}
 		if err := line(b, i, v); err != nil {
 			return err
 		}

@@ -59,6 +59,9 @@ type variable struct {
 	Name   string   `json:"name,omitempty"`
 	Domain *int     `json:"domain,omitempty"` // the number of states where there are states
 	States []string `json:"states,omitempty"`
+	// Display is a second name, which another format's program shows; Place is x and y, downwards, where it draws the variable.
+	Display string    `json:"display,omitempty"`
+	Place   []float64 `json:"place,omitempty"`
 }
 
 // factor has exactly one of the five forms.

@@ -221,7 +221,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{`{"basetensor_model":1,"variables":[],"factors":[],"factors":[]}`, false, ErrSyntax,
 			`not a model file: line 1, column 51: field "factors" twice in one object`},
 		{with(`{"domain":2,"alpha":1}`, ""), true, ErrSyntax,
-			`not a model file: line 1, column 48: unknown field "alpha": there are "name", "domain" and "states"`},
+			`not a model file: line 1, column 48: unknown field "alpha": there are "name", "domain", "states", "display" and "place"`},
 		{with(`{"domain":0}`, ""), true, ErrModel, "variable 0: invalid model: domain of size 0, at least 1 is needed"},
 		{
 			with(`{"domain":1000000000}`, ""), false, ErrLimit,

@@ -18,7 +18,7 @@ import (
 // case they are written in (encoding/json would fold it).
 var fields = map[string][]string{
 	"":            {"basetensor_model", "description", "bayes", "variables", "factors"},
-	"variables":   {"name", "domain", "states"},
+	"variables":   {"name", "domain", "states", "display", "place"},
 	"factors":     {"scope", "dense", "cp", "symmetric", "symmetry_cp", "low_rank"},
 	"dense":       {"values"},
 	"cp":          {"weights", "vectors"},

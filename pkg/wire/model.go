@@ -39,6 +39,7 @@ type Model struct {
 	Factors factors    `msgpack:"factors"`          // a list of factorgraph.Factor
 	Bayes   bool       `msgpack:"bayes,omitempty"`
 	Aliases []string   `msgpack:"aliases,omitempty"` // per variable a second name under which it is found, "" for none
+	Layout  []float64  `msgpack:"layout,omitempty"`  // per variable x and y, downwards, in the drawing of its file
 	Lines   []int      `msgpack:"lines,omitempty"`   // per factor the line of its file, for warnings; 0 for none
 }
 
@@ -147,7 +148,8 @@ func NewModel(m *factorgraph.Model) (*Model, error) {
 		}
 	}
 	return &Model{
-		Domains: m.Domains, Names: m.Names, States: m.States, Factors: m.Factors, Bayes: m.Bayes, Aliases: m.Aliases, Lines: m.Lines,
+		Domains: m.Domains, Names: m.Names, States: m.States, Factors: m.Factors, Bayes: m.Bayes,
+		Aliases: m.Aliases, Layout: m.Layout, Lines: m.Lines,
 	}, nil
 }
 
@@ -158,7 +160,8 @@ func (b *Model) Decode() (*factorgraph.Model, error) {
 		return nil, err
 	}
 	return &factorgraph.Model{
-		Domains: b.Domains, Names: b.Names, States: b.States, Factors: b.Factors, Bayes: b.Bayes, Aliases: b.Aliases, Lines: b.Lines,
+		Domains: b.Domains, Names: b.Names, States: b.States, Factors: b.Factors, Bayes: b.Bayes,
+		Aliases: b.Aliases, Layout: b.Layout, Lines: b.Lines,
 	}, nil
 }
 
@@ -174,6 +177,9 @@ func (b *Model) check() error {
 	}
 	if len(b.Aliases) != 0 && len(b.Aliases) != len(b.Domains) {
 		return codec.Invalid("aliases", "%d aliases for %d variables", len(b.Aliases), len(b.Domains))
+	}
+	if len(b.Layout) != 0 && len(b.Layout) != 2*len(b.Domains) {
+		return codec.Invalid("layout", "%d numbers for %d variables", len(b.Layout), len(b.Domains))
 	}
 	if len(b.Lines) != 0 && len(b.Lines) != len(b.Factors) {
 		return codec.Invalid("lines", "%d lines for %d factors", len(b.Lines), len(b.Factors))

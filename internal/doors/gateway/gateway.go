@@ -185,6 +185,7 @@ const inferPath = "/v1/infer"
 func (g *Gateway) routes() []route {
 	return []route{
 		{Method: "POST", Path: inferPath, Changes: true, Body: true, handle: g.infer},
+		{Method: "POST", Path: "/v1/cases", Changes: true, Body: true, handle: g.cases},
 		{Method: "GET", Path: "/v1/jobs", handle: g.jobs},
 		{Method: "GET", Path: "/v1/jobs/{job}", handle: g.job},
 		{Method: "DELETE", Path: "/v1/jobs/{job}", Changes: true, Act: telemetry.ActCancel, handle: g.cancel},
@@ -195,6 +196,7 @@ func (g *Gateway) routes() []route {
 		{Method: "GET", Path: "/v1/models/{model}", handle: g.modelGet},
 		{Method: "PUT", Path: "/v1/models/{model}", Changes: true, Body: true, Act: telemetry.ActName, handle: g.modelPut},
 		{Method: "DELETE", Path: "/v1/models/{model}", Changes: true, Act: telemetry.ActRemove, handle: g.modelDelete},
+		{Method: "POST", Path: "/v1/convert", Changes: true, Body: true, handle: g.convert},
 		{Method: "GET", Path: "/v1/status", handle: g.status},
 		{Method: "GET", Path: "/v1/dead-letters", handle: g.deadLetters},
 		{Method: "POST", Path: "/v1/dead-letters/{job}/replay", Changes: true, Act: telemetry.ActReplay, handle: g.replay},

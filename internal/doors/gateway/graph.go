@@ -29,6 +29,10 @@ type GraphVariable struct {
 	Name   string   `json:"name,omitempty"`
 	Domain int      `json:"domain"`
 	States []string `json:"states,omitempty"`
+	// Display is what the file's program shows in place of the name.
+	Display string `json:"display,omitempty"`
+	// Place is x, to the right, and y, downwards, where the file draws it; absent unless it draws all variables.
+	Place []float64 `json:"place,omitempty"`
 }
 
 // GraphFactor is a factor.
@@ -67,6 +71,12 @@ func graphOf(m *factorgraph.Model) (Graph, error) {
 		}
 		if m.States != nil {
 			g.Variables[i].States = m.States[i]
+		}
+		if m.Aliases != nil {
+			g.Variables[i].Display = m.Aliases[i]
+		}
+		if m.Layout != nil {
+			g.Variables[i].Place = m.Layout[2*i : 2*i+2]
 		}
 	}
 	for i, f := range m.Factors {

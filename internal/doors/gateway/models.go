@@ -330,40 +330,6 @@ func (g *Gateway) modelGet(c *call) error {
 	return c.json(http.StatusOK, of)
 }
 
-// written answers with a model in a format, "" for the native one.
-func (c *call) written(m *factorgraph.Model, format string) (err error) {
-	as := formats.JSON
-	if format != "" {
-		if as, err = formats.Parse(format); err != nil {
-			return err
-		}
-	}
-	held := heldText{c: c}
-	if err := formats.Write(&held, as, m); err != nil {
-		return err
-	}
-	kind := "text/plain; charset=utf-8"
-	if as == formats.JSON {
-		kind = "application/json; charset=utf-8"
-	}
-	c.w.Header().Set("Content-Type", kind)
-	return c.write(http.StatusOK, held.text.Bytes())
-}
-
-// heldText is a text that counts among Limits.Bodies while it grows: tables of a short CP form may be long.
-type heldText struct {
-	c    *call
-	text bytes.Buffer
-}
-
-// Write appends, where there is room.
-func (t *heldText) Write(b []byte) (int, error) {
-	if err := t.c.hold(int64(len(b))); err != nil {
-		return 0, err
-	}
-	return t.text.Write(b)
-}
-
 // modelDelete removes a name with its versions, or a model by its digest.
 func (g *Gateway) modelDelete(c *call) error {
 	ctx, name := c.r.Context(), c.r.PathValue("model")

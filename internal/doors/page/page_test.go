@@ -1,12 +1,16 @@
 package page
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/formats"
 )
 
 // reference finds the files that a file of the page loads.
@@ -52,6 +56,33 @@ func TestTheExampleIsThatOfTheExamples(t *testing.T) {
 	}
 	if _, got, _ := strings.Cut(string(module), "export default "); got != string(want) {
 		t.Error("example.js is another model than examples/asia.json")
+	}
+}
+
+// TestFormatsAreThoseThatAreWritten: the page offers to save a model in every format that is written, and in no other.
+func TestFormatsAreThoseThatAreWritten(t *testing.T) {
+	module, err := fs.ReadFile(Files(), "save.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(module), "const formats = [")
+	list, _, _ = strings.Cut(list, "\n]")
+	offered := map[formats.Format]bool{}
+	for _, m := range regexp.MustCompile(`\['([a-z]+)', '`).FindAllStringSubmatch(list, -1) {
+		offered[formats.Format(m[1])] = true
+	}
+	_, unknown := formats.Parse("?") // its error lists all
+	_, names, _ := strings.Cut(unknown.Error(), "there are ")
+	for name := range strings.SplitSeq(names, ", ") {
+		as := formats.Format(name)
+		err := formats.Write(io.Discard, as, &factorgraph.Model{Domains: []int{2}})
+		if written := err == nil || !strings.Contains(err.Error(), "is not written"); written != offered[as] {
+			t.Errorf("%s is written: %v, offered: %v", as, written, offered[as])
+		}
+		delete(offered, as)
+	}
+	if len(offered) > 0 {
+		t.Errorf("%v are no formats", offered)
 	}
 }
 

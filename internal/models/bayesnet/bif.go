@@ -50,8 +50,8 @@ func ReadBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 // bif reads a BIF file.
 type bif struct{ *network }
 
-// property skips a property; if it declares a table as a function, the function's text is returned.
-func (p *bif) property(where string) (function string) {
+// property returns the text of a property.
+func (p *bif) property(where string) string {
 	at := p.at
 	if p.word() != "property" {
 		p.at = at
@@ -60,8 +60,12 @@ func (p *bif) property(where string) (function string) {
 	}
 	from := p.at
 	p.skip(';', "after a property of %s", where)
-	text := strings.Trim(strings.TrimSuffix(p.text[min(from, p.at):p.at], ";"), "\" \t\r\n")
-	if words := strings.Fields(text); len(words) > 1 && words[0] == "function" {
+	return strings.Trim(strings.TrimSuffix(p.text[min(from, p.at):p.at], ";"), "\" \t\r\n")
+}
+
+// functionOf is the function by which a property declares a table; empty if it declares none.
+func functionOf(property string) string {
+	if words := strings.Fields(property); len(words) > 1 && words[0] == "function" {
 		return strings.Join(words[1:], " ")
 	}
 	return ""
@@ -77,7 +81,7 @@ func (p *bif) declaration(at int) {
 		from := p.at
 		if p.word() != "type" {
 			p.at = from
-			p.property("variable " + quoted(name))
+			p.drawBy(len(p.m.Domains), p.property("variable "+quoted(name)))
 			continue
 		}
 		if states != nil {
@@ -166,7 +170,7 @@ func (p *bif) distribution(at int) {
 			rows.fallback(from)
 		default:
 			p.at = from
-			if f := p.property("probability of " + p.called(rows.child())); f != "" {
+			if f := functionOf(p.property("probability of " + p.called(rows.child()))); f != "" {
 				rows.function, rows.stated = f, from
 			}
 		}

@@ -130,7 +130,7 @@ func (p *net) value(where string, list *[]string) {
 func (p *net) declaration(at int) {
 	id := p.name()
 	name, label, where := id, "", "node "+quoted(id)
-	var states, values []string
+	var states, values, drawn []string
 	stated, subtype := false, ""
 	p.expect('{', "%s", where)
 	for !p.take('}') && p.err == nil {
@@ -145,6 +145,8 @@ func (p *net) declaration(at int) {
 				values = list
 			case "subtype":
 				subtype = strings.Join(list, " ")
+			case "position":
+				drawn = list
 			case "label":
 				label = strings.Join(list, " ")
 			case named:
@@ -167,6 +169,9 @@ func (p *net) declaration(at int) {
 	}
 	p.node(at, name, states)
 	p.alias(at, len(p.m.Domains)-1, label)
+	if at := coordinates(drawn); len(at) == 2 { // y grows upwards in NET
+		p.draw(len(p.m.Domains)-1, at[0], -at[1])
+	}
 }
 
 // potential reads the table of a node.
@@ -261,6 +266,9 @@ func WriteNET(to io.Writer, m *factorgraph.Model) error {
 		fmt.Fprintf(w, "node %s\n{\n", id)
 		if label := w.display(v); label != id {
 			fmt.Fprintf(w, "  label = %s;\n", inQuotes(label))
+		}
+		if w.m.Layout != nil {
+			fmt.Fprintf(w, "  position = (%.0f %.0f);\n", w.m.Layout[2*v], -w.m.Layout[2*v+1])
 		}
 		if id != w.names[v] {
 			fmt.Fprintf(w, "  %s = %s;\n", named, inQuotes(w.names[v]))

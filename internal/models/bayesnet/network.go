@@ -6,7 +6,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -23,15 +26,16 @@ type network struct {
 	unknown func(node string) // hears of tables that are unknown; nil: they are errors
 
 	m      *factorgraph.Model
-	index  map[string]int   // variables by name
-	values []map[string]int // by name, per variable
-	places []int            // where the nodes are in the text
-	tables []bool           // per variable, whether its table was there
-	domain int              // most states of a node
-	states int              // of nodes that have no names for them
-	left   int              // entries that tables may still have
-	most   int              // entries that they may have together
-	begun  bool             // the word that begins a model was there
+	index  map[string]int     // variables by name
+	values []map[string]int   // by name, per variable
+	places []int              // where the nodes are in the text
+	drawn  map[int][2]float64 // where the file draws variables: x to the right, y downwards
+	tables []bool             // per variable, whether its table was there
+	domain int                // most states of a node
+	states int                // of nodes that have no names for them
+	left   int                // entries that tables may still have
+	most   int                // entries that they may have together
+	begun  bool               // the word that begins a model was there
 }
 
 // spare bounds the entries of tables beyond the bytes of their file.
@@ -124,6 +128,50 @@ func (n *network) alias(at, v int, name string) {
 		n.m.Aliases = append(n.m.Aliases, make([]string, missing)...)
 	}
 	n.m.Aliases[v] = name
+}
+
+// draw notes that the file draws variable v at x, to the right, and y, downwards.
+func (n *network) draw(v int, x, y float64) {
+	if n.drawn == nil {
+		n.drawn = map[int][2]float64{}
+	}
+	n.drawn[v] = [2]float64{x, y}
+}
+
+// coordinates are the numbers in some words; nil if one of them is none, which is no error: only drawings read them.
+func coordinates(words []string) (all []float64) {
+	const most = 1e9
+	for _, word := range words {
+		x, err := strconv.ParseFloat(word, 64)
+		if err != nil || !(math.Abs(x) < most) {
+			return nil
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// position is a property of a variable in BIF files and XMLBIF files: position = (73, 165).
+var position = regexp.MustCompile(`^position\s*=\s*\(\s*([^,()\s]+)\s*,\s*([^,()\s]+)\s*\)$`)
+
+// drawBy notes where the file draws variable v, if that is what a property says.
+func (n *network) drawBy(v int, property string) {
+	if words := position.FindStringSubmatch(property); words != nil {
+		if at := coordinates(words[1:]); at != nil {
+			n.draw(v, at[0], at[1])
+		}
+	}
+}
+
+// layout is that of the model, if the file draws all variables.
+func (n *network) layout() (all []float64) {
+	if len(n.drawn) == 0 || len(n.drawn) != len(n.m.Domains) {
+		return nil
+	}
+	for v := range n.m.Domains {
+		all = append(all, n.drawn[v][0], n.drawn[v][1])
+	}
+	return all
 }
 
 // unnamed returns states without names, for a node that has only their number. All nodes together have at most as many as the file has
@@ -257,6 +305,7 @@ func (n *network) finish() (*factorgraph.Model, error) {
 	if n.m.Aliases != nil {
 		n.m.Aliases = append(n.m.Aliases, make([]string, len(n.m.Domains)-len(n.m.Aliases))...)
 	}
+	n.m.Layout = n.layout()
 	if err := n.m.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", n.format, err)
 	}

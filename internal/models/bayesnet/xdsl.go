@@ -36,15 +36,15 @@ func ReadXDSL(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 			p.failAs(fault.Unsupported, e.at, uai.ErrModel, "the network is a dynamic one: unroll it first")
 		}
 	})
-	p.displayNames()
+	p.extensions()
 	return p.finish()
 }
 
-// displayNames reads the names that GeNIe shows, in the element node of each id below extensions: they are second names.
-func (p *xdsl) displayNames() {
+// extensions reads what GeNIe shows, in the element node of each id below extensions: names, which are second names, and positions.
+func (p *xdsl) extensions() {
 	d := p.decoder()
 	var open []string // elements
-	v, known := 0, false
+	v, known, isGrid := 0, false, false
 	var text strings.Builder
 	for p.err == nil {
 		at := int(d.InputOffset())
@@ -56,6 +56,9 @@ func (p *xdsl) displayNames() {
 		case xml.StartElement:
 			open = append(open, strings.ToLower(t.Name.Local))
 			text.Reset()
+			if len(open) == 3 && open[2] == "genie" {
+				isGrid = (&element{attr: t.Attr}).attribute(own) == grid
+			}
 			if len(open) > 2 && open[1] == "extensions" && open[len(open)-1] == "node" {
 				v, known = p.ids[(&element{attr: t.Attr}).attribute("id")]
 			}
@@ -64,11 +67,23 @@ func (p *xdsl) displayNames() {
 		case xml.EndElement:
 			if n := len(open); n > 2 && known && open[1] == "extensions" && open[n-1] == "name" && open[n-2] == "node" {
 				p.alias(at, v, strings.Join(strings.Fields(text.String()), " "))
+			} else if n > 2 && known && !isGrid && open[1] == "extensions" && open[n-1] == "position" && open[n-2] == "node" {
+				p.drawBox(v, strings.Fields(text.String()))
 			}
 			open = open[:len(open)-1]
 		}
 	}
 }
+
+// drawBox notes where GeNIe draws variable v: in the middle of a box, of which the left, the upper, the right and the lower end are given.
+func (p *xdsl) drawBox(v int, ends []string) {
+	if at := coordinates(ends); len(at) == 4 {
+		p.draw(v, (at[0]+at[2])/2, (at[1]+at[3])/2)
+	}
+}
+
+// grid is the attribute's value where a file has positions only because GeNIe shows no node without one.
+const grid = "grid"
 
 // xdsl reads an XDSL file.
 type xdsl struct {
@@ -300,11 +315,18 @@ func WriteXDSL(to io.Writer, m *factorgraph.Model) error {
 		w.numbers(w.tables[j].Data, " ")
 		w.WriteString("</probabilities>\n    </cpt>\n")
 	}
-	w.WriteString("  </nodes>\n  <extensions>\n    <genie version=\"1.0\" app=\"basetensor\" name=\"unknown\">\n")
+	mark := ""
+	if w.m.Layout == nil {
+		mark = fmt.Sprintf(" %s=\"%s\"", own, grid)
+	}
+	fmt.Fprintf(w, "  </nodes>\n  <extensions>\n    <genie version=\"1.0\" app=\"basetensor\" name=\"unknown\"%s>\n", mark)
 	for v, id := range ids { // GeNIe shows no node without a place
-		row, column := v/10, v%10
-		fmt.Fprintf(w, "      <node id=\"%s\">\n        <name>%s</name>\n        <position>%d %d %d %d</position>\n      </node>\n",
-			id, w.escaped(w.display(v)), 20+150*column, 20+90*row, 140+150*column, 80+90*row)
+		x, y := 80+150*float64(v%10), 50+90*float64(v/10)
+		if w.m.Layout != nil {
+			x, y = w.m.Layout[2*v], w.m.Layout[2*v+1]
+		}
+		fmt.Fprintf(w, "      <node id=\"%s\">\n        <name>%s</name>\n        <position>%.0f %.0f %.0f %.0f</position>\n      </node>\n",
+			id, w.escaped(w.display(v)), x-60, y-30, x+60, y+30)
 	}
 	w.WriteString("    </genie>\n  </extensions>\n</smile>\n")
 	return w.close()

@@ -72,6 +72,9 @@ func (p *xmlbif) variable(e *element) {
 			states = append(states, kid.text)
 		}
 	}
+	for _, property := range e.all("property") {
+		p.drawBy(len(p.m.Domains), strings.TrimSpace(property.text))
+	}
 	p.node(e.at, name.text, states)
 }
 

@@ -13,7 +13,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/people/cases"
+	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/basetensor/basetensor/internal/people/cases"
+	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"

@@ -17,21 +17,35 @@ export function writeAddress(query, { evidence, mpe }, refer, own) {
 
 // readAddress returns what a query says: evidence, null where it says none, and in wrong what the model does not have.
 export function readAddress(query, graph, refer) {
-  const said = query.split('&').filter(part => ours.test(part)).map(part => part.split('=').map(decoded))
+  const said = query.split('&').filter(part => ours.test(part)).map(part => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)])
   const seen = { evidence: null, mpe: said.some(([key, value]) => key === 'mpe' && value === 'true'), wrong: [] }
   const position = new Map()
   if (said.length) graph.variables.forEach((_, v) => position.set(attempt(() => refer.variable(v)), v))
-  for (const [key, variable, value] of said) {
+  for (const [key, text] of said) {
     if (key === 'mpe') continue
     seen.evidence ||= new Map()
-    if (!variable) continue
-    const v = position.get(variable)
-    const one = v === undefined || value === undefined ? null : key === 'evidence' ? observed(graph, refer, v, value) : weighed(graph, v, value)
-    if (one && !seen.evidence.has(v)) seen.evidence.set(v, one)
-    else seen.wrong.push(variable + ' = ' + (value ?? ''))
+    if (!text) continue
+    const all = readings(text)
+    const one = all.map(([variable, value]) => observation(key, position.get(variable), value)).find(found => found && !seen.evidence.has(found[0]))
+    if (one) seen.evidence.set(...one)
+    else seen.wrong.push(all.length ? all[0].join(' = ') : decoded(text) + ' = ')
   }
   return seen
+
+  function observation(key, v, value) {
+    if (v === undefined) return null
+    const one = key === 'evidence' ? observed(graph, refer, v, value) : weighed(graph, v, value)
+    return one && [v, one]
+  }
 }
+
+// readings are the pairs that VARIABLE=VALUE may be. Names may have the sign, in other programs' addresses between them too as %3D.
+function readings(text) {
+  const plain = decoded(text)
+  return [...cuts(text).map(pair => pair.map(decoded)), ...cuts(plain)]
+}
+
+const cuts = text => [...text.matchAll(/=/g)].map(({ index }) => [text.slice(0, index), text.slice(index + 1)])
 
 function observed(graph, refer, v, value) {
   for (let x = 0; x < graph.variables[v].domain; x++) if (attempt(() => refer.state(v, x)) === value) return { value: x }
@@ -45,7 +59,8 @@ function weighed(graph, v, value) {
 }
 
 function decoded(text) {
-  return attempt(() => decodeURIComponent(text)) ?? text
+  const spaced = text.replaceAll('+', ' ') // as in the addresses of the HTTP API
+  return attempt(() => decodeURIComponent(spaced)) ?? spaced
 }
 
 // attempt returns undefined where f fails: what has no name of its own.

@@ -26,22 +26,24 @@ function headers(more) {
   return key ? { ...more, Authorization: 'Bearer ' + key } : more || {}
 }
 
-// ask sends a request; a body that is no text or file is sent as JSON.
-export async function ask(method, path, { body, type, signal, text } = {}) {
-  const file = typeof body === 'string' || body instanceof Blob
+// ask sends a request; a body that is no text or file is sent as JSON. The answer is JSON; with file it is the text of a file, and what of a
+// model that has lost.
+export async function ask(method, path, { body, type, signal, file } = {}) {
+  const plain = typeof body === 'string' || body instanceof Blob
   let response
   try {
     response = await fetch(path, {
       method, signal, cache: 'no-store', credentials: 'omit',
       headers: headers(body === undefined ? {} : { 'Content-Type': type || 'application/json' }),
-      body: body === undefined || file ? body : JSON.stringify(body),
+      body: body === undefined || plain ? body : JSON.stringify(body),
     })
   } catch (err) {
     if (err.name === 'AbortError') throw err
     throw new Failed(0, { code: 'infrastructure', message: 'the gateway does not answer', stage: 'page' })
   }
   if (!response.ok) throw await failure(response)
-  return text ? response.text() : response.status === 204 ? null : response.json()
+  if (file) return { text: await response.text(), lost: decodeURIComponent(response.headers.get('Btn-Losses') || '') }
+  return response.status === 204 ? null : response.json()
 }
 
 async function failure(response) {

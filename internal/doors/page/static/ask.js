@@ -3,10 +3,11 @@
 import { access, ask, get, segment } from './api.js'
 import { h, put, say } from './dom.js'
 import { sourceOf } from './graph.js'
+import { assignmentsOf, listOf } from './lists.js'
 import { evidenceOf, named, references } from './names.js'
 import { nameOf } from './models.js'
 import { formatOf, unpacked } from './open.js'
-import { during, errorOf, modelOf } from './words.js'
+import { during, errorOf, modelOf, spoken } from './words.js'
 
 const perSecond = 3e9 // flops of a worker that a second of budget is taken for, as btn infer does
 const listed = 2000 // names that are suggested
@@ -32,6 +33,9 @@ export async function askForm({ main, parts, query, signal }) {
   const evidence = h('div', { class: 'rows' })
   const events = h('div', { class: 'rows' })
   const error = h('div', { role: 'alert' })
+  const softly = h('p', { class: 'hint', hidden: true })
+  const soft = new Map() // soft evidence on the model's variables
+  let choosing = null
   const of = () => source && named(source.graph)
 
   const option = (name, text, ...more) => known.has(name) ? h('p', { class: 'row' }, h('label', { class: 'check' }, h('input', { type: 'checkbox', id: 'ask-' + name }), text), more) : null
@@ -65,7 +69,17 @@ export async function askForm({ main, parts, query, signal }) {
   // indexOf finds a variable by what the page calls it.
   function indexOf(name) {
     if (!source || name === '') return -1
-    return source.graph.variables.findIndex((_, v) => of().name(v) === name)
+    if (!source.positions) {
+      const { name, shown } = of()
+      const all = which => source.graph.variables.map((_, v) => [which(v), v])
+      source.positions = new Map([...all(shown), ...all(name)]) // a name wins over what another variable is shown as
+    }
+    return source.positions.get(name) ?? -1
+  }
+
+  // valueOf finds a value of variable v by what the page calls it.
+  function valueOf(v, name) {
+    return Array.from({ length: source.graph.variables[v].domain }, (_, x) => of().state(v, x)).indexOf(name)
   }
 
   function rowsOf(box) {
@@ -84,30 +98,46 @@ export async function askForm({ main, parts, query, signal }) {
   // several reads a list of variables.
   function several(id) {
     const refer = source && references(source.graph)
-    return value(id).split(',').map(t => t.trim()).filter(Boolean).map(name => {
-      const v = indexOf(name)
-      return v < 0 ? name : refer.variable(v)
-    })
+    return listOf(value(id), name => indexOf(name) < 0 ? undefined : refer.variable(indexOf(name)), name => name)
+  }
+
+  // assignments reads a list of variables with values, or with probabilities.
+  function assignments(id) {
+    return assignmentsOf(value(id), { find: indexOf, value: valueOf, refer: source && references(source.graph) })
   }
 
   function suggest() {
-    put(names, source ? source.graph.variables.slice(0, listed).map((_, v) => h('option', { value: of().name(v) })) : null)
+    put(names, source ? source.graph.variables.slice(0, listed).map((_, v) => h('option', { value: of().name(v), label: of().shown(v) === of().name(v) ? null : of().shown(v) })) : null)
     fileRow.hidden = model.value !== '\n'
   }
 
-  model.addEventListener('change', async () => {
+  // choose takes another model: what was said of the one before goes.
+  async function choose() {
+    choosing?.abort()
+    const mine = choosing = new AbortController()
+    signal.addEventListener('abort', () => mine.abort(), { once: true })
     put(error)
+    say('')
     source = null
-    try {
-      if (model.value && model.value !== '\n') source = await sourceOf(['model', model.value], '', signal)
-    } catch (err) {
-      put(error, trouble(err))
-    }
+    soft.clear()
+    softly.hidden = true
     put(evidence)
     put(events)
     row(evidence)
     suggest()
-  })
+    if (!model.value || model.value === '\n') return
+    try {
+      source = await sourceOf(['model', model.value], '', mine.signal)
+    } catch (err) {
+      if (!mine.signal.aborted) put(error, trouble(err))
+      return
+    }
+    if (mine.signal.aborted) return
+    suggest()
+    for (const name of [...evidence.querySelectorAll('[list]'), ...events.querySelectorAll('[list]')]) name.dispatchEvent(new Event('input'))
+  }
+  model.addEventListener('change', choose)
+  file.addEventListener('change', () => put(error))
 
   async function body() {
     const query = {}
@@ -126,12 +156,12 @@ export async function askForm({ main, parts, query, signal }) {
     if (query.samples && value('ask-seed')) put('seed', Number(value('ask-seed')))
     if (checked('ask-conflict')) put('conflict', true)
     if (value('ask-sensitivity')) {
-      const [[variable, state]] = Object.entries(assignmentsOf(value('ask-sensitivity')))
+      const [[variable, state]] = Object.entries(assignments('ask-sensitivity'))
       put('sensitivity', { variable, value: state })
     }
     if (value('ask-information')) put('information', { target: value('ask-information') })
-    if (value('ask-do')) put('do', assignmentsOf(value('ask-do')))
-    if (value('ask-believe')) put('believe', assignmentsOf(value('ask-believe')))
+    if (value('ask-do')) put('do', assignments('ask-do'))
+    if (value('ask-believe')) put('believe', assignments('ask-believe'))
 
     const settings = { method: value('ask-method') }
     if (value('ask-budget')) settings.budget = Number(value('ask-budget')) * perSecond
@@ -150,7 +180,9 @@ export async function askForm({ main, parts, query, signal }) {
     return request
   }
 
-  const soft = new Map([...(source?.evidence || [])].filter(([, e]) => e.weights))
+  for (const [v, e] of source?.evidence || []) if (e.weights) soft.set(v, e)
+  softly.textContent = 'and soft evidence on ' + [...soft.keys()].map(v => of().name(v)).join(', ')
+  softly.hidden = !soft.size
   const button = h('button', { class: 'first', id: 'ask-go' }, 'Ask')
   const number = properties => ({ type: 'number', min: 0, step: 'any', ...properties })
   put(main, h('h1', {}, 'Ask'), h('form', {
@@ -170,7 +202,7 @@ export async function askForm({ main, parts, query, signal }) {
   },
   h('fieldset', {}, h('legend', {}, 'Model'), h('p', {}, h('label', {}, 'Registered model ', model)), fileRow),
   h('fieldset', {}, h('legend', {}, 'Evidence'), names, evidence,
-    soft.size ? h('p', { class: 'hint' }, 'and soft evidence on ' + [...soft.keys()].map(of().name).join(', ')) : null,
+    softly,
     h('button', { type: 'button', id: 'more-evidence', onclick: () => row(evidence).focus() }, 'Add a variable')),
   h('fieldset', {}, h('legend', {}, 'What to ask'),
     h('p', { class: 'hint' }, 'ln Z, which is ln P(evidence) of a Bayesian network, is always answered. Lists have commas between names.'),
@@ -189,7 +221,7 @@ export async function askForm({ main, parts, query, signal }) {
       h('button', { type: 'button', id: 'more-event', onclick: () => row(events).focus() }, 'Add to the event'))),
   h('fieldset', {}, h('legend', {}, 'How'),
     h('p', { class: 'row' }, h('label', {}, 'Method ', h('select', { id: 'ask-method' }, ['auto', 'exact', 'truncated', 'regions', 'sampled', 'circuit', 'symmetry-cp'].map(m => h('option', {}, m)))),
-      text('ask-budget', 'Budget, seconds of a worker', number()), text('ask-accuracy', 'Accuracy, nats', number()), text('ask-deadline', 'Deadline, s', number())),
+      text('ask-budget', 'Budget, seconds of a worker', number()), text('ask-accuracy', 'Accuracy of ln Z', number()), text('ask-deadline', 'Deadline, s', number())),
     h('p', { class: 'row' }, text('ask-job', 'Job id', { placeholder: 'made up' }), access.tenant ? null : text('ask-tenant', 'Tenant', {}))),
   error, button))
   if (known.has('marginals')) document.getElementById('ask-marginals').checked = true
@@ -199,19 +231,8 @@ export async function askForm({ main, parts, query, signal }) {
 
   function trouble(err) {
     say(err.message)
-    return h('div', { class: 'error' }, h('p', {}, h('strong', { title: err.code }, err.code ? errorOf(err.code) : 'not asked'), during(err.stage)), h('p', { class: 'message' }, err.message))
+    return h('div', { class: 'error' }, h('p', {}, h('strong', { title: err.code }, err.code ? errorOf(err.code) : 'not asked'), during(err.stage)), h('p', { class: 'message' }, spoken(err.message)))
   }
-}
-
-// assignmentsOf reads smoke=no,age=0.2/0.8 as requests have it: values, and lists of probabilities.
-function assignmentsOf(text) {
-  return Object.fromEntries(text.split(',').map(part => {
-    const at = part.indexOf('=')
-    if (at < 1) throw new Error(`${part.trim()} is no assignment: VARIABLE=VALUE is needed`)
-    const value = part.slice(at + 1).trim()
-    const numbers = value.split('/').map(Number)
-    return [part.slice(0, at).trim(), numbers.length > 1 && numbers.every(x => x >= 0) ? numbers : value]
-  }))
 }
 
 // fields are those of a query that this gateway takes.

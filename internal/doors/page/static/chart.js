@@ -101,7 +101,7 @@ function draw(r, good, tracks, n) {
   const final = good[good.length - 1]
   return s('svg', {
     class: 'estimates', viewBox: `0 0 ${box.width} ${box.height}`, role: 'img',
-    'aria-label': `${count(good.length, 'estimate')} of ln Z; the last is about ${digits(final.e.log_z, 6)} nats`,
+    'aria-label': `${count(good.length, 'estimate')} of ln Z; the last is about ${digits(final.e.log_z, 6)}`,
   }, parts)
 }
 

@@ -15,7 +15,10 @@ export function choice(element, graph, of, { observe, weigh, show }) {
   function update(v, evidence, marginals, exact, best) {
     element.hidden = v === null
     if (v === null) return
-    if (at?.v !== v) at = { v, sliders: sliders(v), from: null }
+    if (at?.v !== v) {
+      at = { v, sliders: sliders(v), from: null }
+      put(table.lastChild)
+    }
     at.evidence = evidence
     const now = evidence.get(v)
     put(options, values(v, now, marginals?.[v], exact, best?.[v]))
@@ -32,7 +35,7 @@ export function choice(element, graph, of, { observe, weigh, show }) {
       h('span', { class: 'text' }, text, x >= 0 && x === best ? h('span', { class: 'best' }, ' ▸', h('span', { class: 'unseen' }, ' most probable')) : null),
       chance === undefined ? null : [h('span', { class: 'bar' }, h('span', { class: 'fill', 'width%': 100 * chance })),
         h('span', { class: 'number' }, (exact ? '' : '≈ ') + probability(chance))])
-    return h('fieldset', { class: 'choice' + (exact ? '' : ' estimate') }, h('legend', {}, of.name(v)), option(-1, 'not observed'),
+    return h('fieldset', { class: 'choice' + (exact ? '' : ' estimate') }, h('legend', {}, of.full(v)), option(-1, 'not observed'),
       Array.from({ length: graph.variables[v].domain }, (_, x) => option(x, of.state(v, x), p?.[x])))
   }
 
@@ -79,7 +82,7 @@ export function choice(element, graph, of, { observe, weigh, show }) {
     const box = table.lastChild
     try {
       const shown = await show(v, evidence)
-      if (at.v === v) put(box, shown)
+      if (at.v === v && box.firstChild !== shown) put(box, shown)
     } catch (err) {
       if (err.name !== 'AbortError') put(box, h('p', { class: 'warning' }, err.message))
     }

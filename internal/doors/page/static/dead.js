@@ -3,7 +3,7 @@
 import { access, ask, get, segment } from './api.js'
 import { alarm, every, h, later, put, say } from './dom.js'
 import { ago, clock, count } from './format.js'
-import { errorOf, stages } from './words.js'
+import { errorOf, spoken, stages } from './words.js'
 
 const most = 500
 
@@ -27,7 +27,7 @@ export async function deadLetters({ main, signal }) {
     const id = 'replay-' + l.stage + '-' + l.job
     return h('tr', {}, h('td', { class: 'when', title: clock(l.time) }, ago(l.time)),
       h('td', { class: 'id' }, h('a', { href: '#/jobs/' + segment(l.job) }, l.job), l.tenant ? h('div', { class: 'hint' }, l.tenant) : null),
-      h('td', {}, stages[l.stage] || l.stage), h('td', { class: 'what' }, h('strong', { title: l.error.code }, errorOf(l.error.code)), ' ', h('span', { class: 'message' }, l.error.message)),
+      h('td', {}, stages[l.stage] || l.stage), h('td', { class: 'what' }, h('strong', { title: l.error.code }, errorOf(l.error.code)), ' ', h('span', { class: 'message' }, spoken(l.error.message))),
       h('td', { class: 'number', 'data-of': 'tries' }, String(l.deliveries)),
       h('td', {}, access.change ? h('button', { type: 'button', id, 'aria-label': 'Replay job ' + l.job, onclick: e => replay(l, e.target) }, 'Replay') : null))
   }

@@ -43,13 +43,21 @@ export function say(text) {
 }
 
 let toastTimer
-// alarm shows a message for a while.
+// alarm shows a message for a while, or until hush.
 export function alarm(text) {
   const toast = document.getElementById('toast')
   toast.textContent = text
   toast.className = 'shown'
   clearTimeout(toastTimer)
-  toastTimer = setTimeout(() => { toast.className = '' }, 8000)
+  toastTimer = setTimeout(hush, 8000)
+}
+
+// hush takes the message of alarm away.
+export function hush() {
+  clearTimeout(toastTimer)
+  const toast = document.getElementById('toast')
+  toast.className = ''
+  toast.textContent = ''
 }
 
 // later calls f once after the last of several calls.

@@ -2,7 +2,7 @@
 
 import { h, put, s } from './dom.js'
 import { probability } from './format.js'
-import { edgesOf, layered, spread } from './layout.js'
+import { edgesOf, layered, placed, spread } from './layout.js'
 
 const title = 20
 const line = 15
@@ -30,19 +30,20 @@ export function drawing(graph, of, { pick, observe }) {
   const small = n > crowd
   const shown = v => Math.min(graph.variables[v].domain, small ? 1 : 5)
   const { directed, edges, hubs } = edgesOf(graph)
-  const widest = v => Math.max(width(of.name(v), true) + 14, ...Array.from({ length: Math.min(graph.variables[v].domain, 8) }, (_, x) => width(of.state(v, x)) + 40))
+  const widest = v => Math.max(width(of.shown(v), true) + 14, ...Array.from({ length: Math.min(graph.variables[v].domain, 8) }, (_, x) => width(of.state(v, x)) + 40))
   const sizes = [
     ...graph.variables.map((_, v) => ({ w: Math.min(170, Math.max(74, 16 + widest(v))), h: title + line * shown(v) + 5 })),
     ...hubs.map(() => ({ w: 12, h: 12 })),
   ]
-  const { places, routes } = directed ? layered(sizes, edges) : spread(sizes, edges, { unit: small ? 105 : 130 })
+  const { places, routes, isStraight } = placed(sizes, graph.variables, edges, hubs)
+    || (directed ? layered(sizes, edges) : spread(sizes, edges, { unit: small ? 105 : 130 }))
 
   const nodes = graph.variables.map((_, v) => box(v))
   const svg = s('svg', { class: 'graph', role: 'group', 'aria-label': `Graph of ${n} variables. Arrow keys move, Enter selects, 1 to 9 observe a value, 0 observes none.` },
     s('defs', {}, s('marker', { id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto' }, s('path', { class: 'head', d: 'M0 0.8L7 4L0 7.2z' })),
       s('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' }, s('rect', { class: 'hatch', width: 3, height: 6 }))),
-    s('g', { class: 'edges' }, edges.map((edge, k) => s('path', { d: curve(routes[k], edge, sizes, directed), 'marker-end': directed ? 'url(#arrow)' : null }))),
-    s('g', { class: 'hubs' }, hubs.map((scope, k) => s('rect', { x: places[n + k].x - 5, y: places[n + k].y - 5, width: 10, height: 10 }, s('title', {}, 'factor of ' + scope.map(of.name).join(', '))))),
+    s('g', { class: 'edges' }, edges.map((edge, k) => s('path', { d: isStraight ? straight(routes[k], edge, sizes) : curve(routes[k], edge, sizes, directed), 'marker-end': directed ? 'url(#arrow)' : null }))),
+    s('g', { class: 'hubs' }, hubs.map((scope, k) => s('rect', { x: places[n + k].x - 5, y: places[n + k].y - 5, width: 10, height: 10 }, s('title', {}, 'factor of ' + scope.map(of.shown).join(', '))))),
     nodes.map(node => node.element))
 
   const bounds = edgeOfAll(places, sizes, routes)
@@ -54,7 +55,7 @@ export function drawing(graph, of, { pick, observe }) {
     const { w, h: height } = sizes[v]
     const { x, y } = places[v]
     const rows = s('g')
-    const head = s('text', { class: 'name', x: 8, y: 14 }, cut(of.name(v), w - 26, true))
+    const head = s('text', { class: 'name', x: 8, y: 14 }, cut(of.shown(v), w - 26, true))
     const sign = s('text', { class: 'sign', x: w - 7, y: 14, 'text-anchor': 'end' })
     const element = s('g', {
       class: 'node', role: 'button', tabindex: -1, transform: `translate(${(x - w / 2).toFixed(1)} ${(y - height / 2).toFixed(1)})`, 'data-variable': v,
@@ -66,7 +67,7 @@ export function drawing(graph, of, { pick, observe }) {
         else pick(v)
       },
       onfocus: () => rove(v), onkeydown: e => key(e, v),
-    }, s('title', {}, of.name(v)), s('rect', { class: 'box', width: w, height, rx: 5 }), head, sign, rows)
+    }, s('title', {}, of.full(v)), s('rect', { class: 'box', width: w, height, rx: 5 }), head, sign, rows)
     return { element, rows, sign }
   }
 
@@ -113,13 +114,13 @@ export function drawing(graph, of, { pick, observe }) {
   }
 
   // update shows evidence, posteriors, what is picked, and the most probable explanation.
-  function update({ evidence, marginals, exact, picked, best }) {
+  function update({ evidence, marginals, exact, picked, best, edited }) {
     nodes.forEach(({ element, rows, sign }, v) => {
       const seen = evidence.get(v)
       const p = marginals?.[v]
-      element.setAttribute('class', 'node' + (seen ? ' seen' : '') + (picked === v ? ' picked' : '') + (p && !exact ? ' estimate' : ''))
-      sign.textContent = seen ? (seen.weights ? '◐' : '●') : ''
-      element.setAttribute('aria-label', speak(v, seen, p, exact, best?.[v]))
+      element.setAttribute('class', 'node' + (seen ? ' seen' : '') + (picked === v ? ' picked' : '') + (p && !exact ? ' estimate' : '') + (edited.has(v) ? ' edited' : ''))
+      sign.textContent = seen ? (seen.weights ? '◐' : '●') : edited.has(v) ? '✎' : ''
+      element.setAttribute('aria-label', speak(v, seen, p, exact, best?.[v], edited.has(v)))
       if (picked === v) element.setAttribute('aria-current', 'true')
       else element.removeAttribute('aria-current')
       const order = [...Array(graph.variables[v].domain).keys()]
@@ -135,9 +136,9 @@ export function drawing(graph, of, { pick, observe }) {
     })
   }
 
-  function speak(v, seen, p, exact, best) {
+  function speak(v, seen, p, exact, best, edited) {
     const values = Array.from({ length: graph.variables[v].domain }, (_, x) => x)
-    return of.name(v) + ': ' + (seen ? (seen.weights ? 'soft evidence. ' : 'observed ' + of.state(v, seen.value) + '. ') : '')
+    return of.full(v) + ': ' + (edited ? 'edited table. ' : '') + (seen ? (seen.weights ? 'soft evidence. ' : 'observed ' + of.state(v, seen.value) + '. ') : '')
       + (p ? values.slice(0, 8).map(x => `${of.state(v, x)} ${exact ? '' : 'about '}${probability(p[x])}`).join(', ') : values.slice(0, 8).map(x => of.state(v, x)).join(', '))
       + (best === undefined ? '' : '. Most probable: ' + of.state(v, best))
   }
@@ -169,6 +170,18 @@ function curve(route, [a, b], sizes, directed) {
     d += `C${points[k - 1].x.toFixed(1)} ${middle.toFixed(1)} ${points[k].x.toFixed(1)} ${middle.toFixed(1)} ${p(points[k])}`
   }
   return d
+}
+
+// straight goes straight from the edge of one box to the edge of the other.
+function straight([from, to], [a, b], sizes) {
+  return `M${p(rim(from, to, sizes[a], 0))}L${p(rim(to, from, sizes[b], 1))}`
+}
+
+// rim is where the line to another point leaves a box, and so far beyond.
+function rim(at, to, { w, h: height }, beyond) {
+  const [dx, dy] = [to.x - at.x, to.y - at.y]
+  const part = Math.min((w / 2 + beyond) / Math.max(1e-9, Math.abs(dx)), (height / 2 + beyond) / Math.max(1e-9, Math.abs(dy)), 1)
+  return { x: at.x + part * dx, y: at.y + part * dy }
 }
 
 const p = ({ x, y }) => x.toFixed(1) + ' ' + y.toFixed(1)

@@ -5,11 +5,16 @@ import { readAddress, writeAddress } from './address.js'
 import { choice } from './choice.js'
 import { drawing } from './draw.js'
 import { h, later, put, say } from './dom.js'
+import { editing } from './edits.js'
 import { count, decimals, digits, whole } from './format.js'
+import { childrenOf } from './layout.js'
 import { evidenceOf, named, references } from './names.js'
+import { takeRows } from './open.js'
 import { headline, posterior } from './result.js'
-import { tables } from './table.js'
-import { during, errorOf, modelOf } from './words.js'
+import { rowAsker } from './rows.js'
+import { modelSaver } from './save.js'
+import { tables, titleOf } from './table.js'
+import { during, errorOf, modelOf, spoken } from './words.js'
 
 const most = { drawn: 400, hubs: 600, listed: 40 }
 
@@ -17,6 +22,10 @@ const most = { drawn: 400, hubs: 600, listed: 40 }
 export async function sourceOf(parts, query, signal) {
   const source = await (parts[0] === 'job' ? ofJob(parts[1], signal) : ofModel(parts[1], signal))
   source.refer = references(source.graph)
+  source.children = source.graph.bayes ? childrenOf(source.graph) : null
+  const edits = source.edits = editing(source.path, source.graph, source.children, source.load)
+  source.file = async format => edits.any() ? ask('POST', 'v1/convert?format=json&to=' + format, { body: await edits.text(), signal, file: true })
+    : ask('GET', source.path + '?format=' + format, { signal, file: true })
   const said = readAddress(query, source.graph, source.refer)
   source.own = source.evidence.size > 0
   if (said.evidence) Object.assign(source, { evidence: said.evidence, first: null })
@@ -24,9 +33,10 @@ export async function sourceOf(parts, query, signal) {
 }
 
 async function ofModel(id, signal) {
+  const path = 'v1/models/' + segment(id)
   return {
-    graph: await get(`v1/models/${segment(id)}?format=graph`, signal), evidence: new Map(), title: 'Model ', name: id, href: '#/models',
-    body: async () => ({ model_name: id }), load: () => get(`v1/models/${segment(id)}?format=json`, signal),
+    graph: await get(path + '?format=graph', signal), evidence: new Map(), title: 'Model ', name: id, href: '#/models', path,
+    body: async () => ({ model_name: id }), load: () => get(path + '?format=json', signal),
   }
 }
 
@@ -43,7 +53,7 @@ async function ofJob(id, signal) {
     throw err
   })
   return {
-    graph, evidence, title: 'Model of job ', name: id, href: '#/jobs/' + segment(id), load,
+    graph, evidence, title: 'Model of job ', name: id, href: '#/jobs/' + segment(id), path: path + '/model', load,
     body: async () => graph.model_digest ? { model_name: graph.model_digest } : { model: await load() },
     // the job's own answer, where that has all posteriors under the evidence that is shown
     first: asked?.asked.marginals && !asked.asked.targets && !asked.evid ? async signal => {
@@ -55,7 +65,7 @@ async function ofJob(id, signal) {
 
 export async function graphView({ main, parts, query, signal }) {
   const source = await sourceOf(parts.slice(1), query, signal)
-  const { graph, evidence, refer } = source
+  const { graph, evidence, refer, edits, children } = source
   const of = named(graph)
   const n = graph.variables.length
   const drawn = n <= most.drawn && graph.factors.filter(f => f.scope.length > 2).length <= most.hubs
@@ -72,14 +82,18 @@ export async function graphView({ main, parts, query, signal }) {
   const found = h('ul', { class: 'found' })
   const search = h('input', { id: 'variable-search', type: 'search', placeholder: 'name', autocomplete: 'off', spellcheck: 'false', oninput: later(find, 120) })
   const list = h('div', { class: 'posteriors choose' })
+  const changes = h('div')
+  const title = titleOf(graph, of, children)
+  const rows = rowAsker({ graph, of, modelOf: askable, signal })
+  const askSoon = later(() => !signal.aborted && askAgain(), 300)
   const picture = drawn ? drawing(graph, of, { pick: v => pick(v), observe }) : null
-  const variable = choice(panel, graph, of, { observe, weigh: change, show: tables(graph, of, source.load) })
+  const variable = choice(panel, graph, of, { observe, weigh: change, show: tables(graph, of, children, edits, changed) })
 
   function pick(v, focus) {
     picked = v
     update()
     if (focus) picture?.focus(v)
-    say(of.name(v) + ' is selected')
+    say(of.full(v) + ' is selected')
     if (window.matchMedia('(max-width: 900px)').matches) panel.scrollIntoView({ block: 'nearest' })
   }
 
@@ -104,20 +118,48 @@ export async function graphView({ main, parts, query, signal }) {
       const now = writeAddress(query, { evidence, mpe }, refer, source.own)
       const to = now ? '?' + now : ''
       history.replaceState(null, '', location.hash.split('?')[0] + to)
-      other.href = `#/ask/${parts[1]}/${segment(parts[2])}` + to
     } catch { /* what has no name of its own is not in an address */ }
   }
 
+  // model is what questions here are about, as requests have it.
+  const model = async () => edits.any() ? { text: await edits.text(), format: 'json' } : source.body()
+
   async function inquire(signal) {
-    const model = await source.body()
     return ask('POST', 'v1/infer', {
-      body: { ...model, evidence: evidenceOf(evidence, refer), marginals: true, ...mpe && { mpe }, look: true, deadline_ms: 30000 }, signal,
+      body: { ...await model(), evidence: evidenceOf(evidence, refer), marginals: true, ...mpe && { mpe }, look: true, deadline_ms: 30000 }, signal,
     })
   }
 
   function askAgain() {
     note()
-    return run(inquire)
+    const wrong = edits.wrong(title)
+    if (!wrong) return run(inquire)
+    asking?.abort()
+    asking = result = null
+    failed = { code: 'bad_input', message: wrong }
+    update()
+    say(wrong)
+  }
+
+  // changed is called after an edit.
+  function changed() {
+    rows.edited()
+    update()
+    askSoon()
+  }
+
+  // askable is the model, where its edits can be asked.
+  function askable() {
+    if (edits.wrong(title)) throw new Error(edits.wrong(title))
+    return model()
+  }
+
+  // undo takes edits back, and asks what the model says without them.
+  function undo(factors) {
+    factors.forEach(edits.undo)
+    rows.edited()
+    say(factors.length > 1 ? 'all edits are undone' : title(factors[0]) + ' is as it was')
+    askAgain()
   }
 
   // run shows an answer that is on its way.
@@ -125,7 +167,7 @@ export async function graphView({ main, parts, query, signal }) {
     asking?.abort()
     const mine = asking = new AbortController()
     signal.addEventListener('abort', () => mine.abort(), { once: true })
-    failed = null
+    if (failed) result = failed = null
     update()
     try {
       const answer = await answerOf(mine.signal)
@@ -147,12 +189,16 @@ export async function graphView({ main, parts, query, signal }) {
     const marginals = result?.status === 'ok' && !result.zero ? result.marginals?.map(m => m.p) : null
     const exact = !!result?.exact
     const best = mpe && result?.status === 'ok' && result.mpe || null
-    picture?.update({ evidence, marginals, exact, picked, best: best?.assignment })
+    const edited = edits.list()
+    const asked = location.hash.split('?')[1]
+    const [kind, name] = edited.length && result?.from ? ['job', result.from] : parts.slice(1) // that job's model has the edits
+    other.href = `#/ask/${kind}/${segment(name)}` + (asked ? '?' + asked : '')
+    picture?.update({ evidence, marginals, exact, picked, best: best?.assignment, edited: new Set(children ? edited.map(k => children[k]) : []) })
     put(state, asking ? h('p', { class: 'hint' }, 'asking…') : null,
       failed ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', { title: failed.code }, errorOf(failed.code)), during(failed.stage)),
-        h('p', { class: 'message' }, failed.message)) : result ? headline(result, graph.bayes) : null,
-      result?.warnings?.map(w => h('p', { class: 'warning' }, w)),
-      best ? h('p', { class: 'most-probable' }, h('span', { class: 'best' }, '▸ '), `The most probable explanation: ln weight ${decimals(best.ln_weight)} nats`
+        h('p', { class: 'message' }, spoken(failed.message))) : result ? headline(result, graph.bayes) : null,
+      result?.warnings?.map(w => h('p', { class: 'warning' }, spoken(w))),
+      best ? h('p', { class: 'most-probable' }, h('span', { class: 'best' }, '▸ '), `The most probable explanation: ln weight ${decimals(best.ln_weight)}`
         + (best.unique ? ', no other is as good' : best.unique === false ? ', another is exactly as good' : '') + '.') : null,
       result?.from ? h('p', {}, h('a', { href: '#/jobs/' + segment(result.from) }, 'the job of this answer')) : null)
     main.querySelector('.graph-view')?.classList.toggle('asking', !!asking)
@@ -162,10 +208,14 @@ export async function graphView({ main, parts, query, signal }) {
         askAgain()
       },
     }, 'Clear') : null),
-    evidence.size ? h('ul', { class: 'evidence' }, [...evidence].map(([v, e]) => h('li', {}, h('span', {}, of.name(v), e.weights ? ': ' : ' = ',
+    evidence.size ? h('ul', { class: 'evidence' }, [...evidence].map(([v, e]) => h('li', {}, h('span', {}, of.full(v), e.weights ? ': ' : ' = ',
       h('strong', {}, e.weights ? e.weights.map((w, x) => of.state(v, x) + ' ' + digits(w)).join(', ') : of.state(v, e.value))),
-    access.ask ? h('button', { type: 'button', class: 'quiet', 'aria-label': 'Forget ' + of.name(v), onclick: () => observe(v, -1) }, '×') : null)))
+    access.ask ? h('button', { type: 'button', class: 'quiet', 'aria-label': 'Forget ' + of.full(v), onclick: () => observe(v, -1) }, '×') : null)))
       : h('p', { class: 'hint' }, access.ask ? 'None. Click a value to observe it.' : 'None.'))
+    put(changes, edited.length ? [h('div', { class: 'head' }, h('h2', {}, 'Edited tables'), edited.length > 1 ? h('button', { type: 'button', id: 'undo-all', onclick: () => undo(edited) }, 'Undo all') : null),
+      h('ul', { class: 'evidence edits' }, edited.map(k => h('li', {}, h('span', {}, '✎ ', title(k)),
+        h('button', { type: 'button', class: 'quiet', id: 'take-back-' + k, 'aria-label': 'Undo the edits of ' + title(k), onclick: () => undo([k]) }, '×')))),
+      h('p', { class: 'hint' }, 'Questions here are asked of the edited model. The stored one stays as it is.')] : null)
     variable.update(picked, evidence, marginals, exact, best?.assignment)
     if (!drawn) listed(marginals, exact, best?.assignment)
   }
@@ -173,19 +223,28 @@ export async function graphView({ main, parts, query, signal }) {
   function find() {
     const text = search.value.trim().toLowerCase()
     if (!drawn) return update()
-    const fitting = text ? graph.variables.flatMap((_, v) => of.name(v).toLowerCase().includes(text) ? [v] : []) : []
-    put(found, fitting.slice(0, 12).map(v => h('li', {}, h('button', { type: 'button', onclick: () => pick(v, true) }, of.name(v)))),
+    const fitting = text ? graph.variables.flatMap((_, v) => of.full(v).toLowerCase().includes(text) ? [v] : []) : []
+    put(found, fitting.slice(0, 12).map(v => h('li', {}, h('button', { type: 'button', onclick: () => pick(v, true) }, of.full(v)))),
       fitting.length > 12 ? h('li', { class: 'hint' }, `and ${fitting.length - 12} more`) : text && !fitting.length ? h('li', { class: 'hint' }, 'no such variable') : null)
+  }
+
+  // rowFile is a button for a file of rows, for who does not drag.
+  function rowFile() {
+    const input = h('input', { type: 'file', id: 'rows-file', class: 'unseen', tabindex: -1, 'aria-label': 'CSV file', onchange: () => {
+      if (input.files[0]) rows.take(input.files[0])
+      input.value = ''
+    } })
+    return h('p', {}, h('button', { type: 'button', id: 'rows-open', onclick: () => input.click() }, 'Ask the rows of a CSV file'), input)
   }
 
   // listed shows variables in place of a drawing.
   function listed(marginals, exact, best) {
     const text = search.value.trim().toLowerCase()
     const fitting = []
-    for (let v = 0; v < n && fitting.length <= most.listed; v++) if (of.name(v).toLowerCase().includes(text)) fitting.push(v)
+    for (let v = 0; v < n && fitting.length <= most.listed; v++) if (of.full(v).toLowerCase().includes(text)) fitting.push(v)
     put(list, fitting.slice(0, most.listed).map(v => h('div', { class: 'pickable' + (evidence.has(v) ? ' seen' : '') },
-      marginals ? posterior(of.name(v), marginals[v].map((p, x) => [(best?.[v] === x ? '▸ ' : '') + of.state(v, x), p]), exact) : h('p', {}, h('strong', {}, of.name(v)), ' ', count(graph.variables[v].domain, 'value')),
-      h('button', { type: 'button', id: 'pick-' + v, onclick: () => pick(v), 'aria-label': (access.ask ? 'Observe ' : 'Show ') + of.name(v) }, access.ask ? 'Observe' : 'Show'))),
+      marginals ? posterior(of.full(v), marginals[v].map((p, x) => [(best?.[v] === x ? '▸ ' : '') + of.state(v, x), p]), exact) : h('p', {}, h('strong', {}, of.full(v)), ' ', count(graph.variables[v].domain, 'value')),
+      h('button', { type: 'button', id: 'pick-' + v, onclick: () => pick(v), 'aria-label': (access.ask ? 'Observe ' : 'Show ') + of.full(v) }, access.ask ? 'Observe' : 'Show'))),
     fitting.length > most.listed ? h('p', { class: 'hint' }, `The first ${most.listed} that fit.`) : null)
   }
 
@@ -201,12 +260,17 @@ export async function graphView({ main, parts, query, signal }) {
         mpe = e.target.checked
         askAgain()
       },
-    }), 'Most probable explanation') : null, seen, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found))))
+    }), 'Most probable explanation') : null, seen, changes, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found), access.ask ? rowFile() : null, modelSaver(source))), rows.element)
+  if (access.ask) takeRows(rows.take, signal)
   if (!access.ask) say('read-only: ' + access.why)
-  other.href = `#/ask/${parts[1]}/${segment(parts[2])}` + (query ? '?' + query : '')
   update()
   picture?.begin()
   if (source.wrong.length) return say(failed.message)
+  if (edits.any()) { // of an earlier look at this model
+    await edits.read()
+    update()
+    return askAgain()
+  }
   if (source.first && !mpe) await run(source.first)
   else if (access.ask && drawn) await run(inquire)
 }

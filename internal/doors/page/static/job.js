@@ -4,9 +4,10 @@ import { access, ask, events, get, segment } from './api.js'
 import { alarm, h, put, say } from './dom.js'
 import { clock, duration } from './format.js'
 import { badge } from './jobs.js'
-import { results } from './result.js'
+import { posteriors, results } from './result.js'
+import { csvOf, fileName, saveFile } from './save.js'
 import { timeline } from './timeline.js'
-import { during, errorOf, errors, stages as words } from './words.js'
+import { during, errorOf, errors, spoken, stages as words } from './words.js'
 
 const mostNamed = 5000 // variables, beyond which their names are not asked for
 
@@ -46,19 +47,28 @@ export async function job({ main, parts, signal }) {
       state = one.status
     }
     put(head, h('h1', {}, h('span', { class: 'kind' }, 'Job '), one.job), badge(one.status),
-      h('span', { class: 'actions' }, h('a', { class: 'button', href: '#/graph/job/' + segment(one.job) }, 'Model as a graph'),
+      h('span', { class: 'actions' }, pending ? null : saver(one), h('a', { class: 'button', href: '#/graph/job/' + segment(one.job) }, 'Model as a graph'),
         pending && access.change ? cancel : null))
     const took = one.submitted && one.answered ? duration(one.answered - one.submitted) : ''
     put(facts, fact('tenant', one.tenant), fact('submitted', one.submitted && clock(one.submitted)),
       fact(pending ? 'running for' : 'took', pending && one.submitted ? duration(Date.now() - one.submitted) : took))
     put(trouble, one.error && one.status !== 'pending' ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' },
-      h('p', {}, h('strong', { title: one.error.code }, errorOf(one.error.code)), during(one.error.stage)), h('p', { class: 'message' }, one.error.message),
+      h('p', {}, h('strong', { title: one.error.code }, errorOf(one.error.code)), during(one.error.stage)), h('p', { class: 'message' }, spoken(one.error.message)),
       h('p', { class: 'hint' }, errors[one.error.code]?.[1] || '')) : null)
     for (const p of one.progress || []) note(p)
     bars(pending)
     last = () => view.update(pending ? one.so_far || [] : one.results, { pending, graph: model, queries: model?.queries })
     last()
     timeline(time, one)
+  }
+
+  // saver saves the answer: as HTTP has it, and posteriors as a table.
+  function saver(one) {
+    const rows = posteriorRows(one.results)
+    const saveAnswer = async () => saveFile(fileName(one.job, '.json'), (await ask('GET', path, { file: true })).text, 'application/json')
+    return [h('button', { type: 'button', id: 'save-json', onclick: () => saveAnswer().catch(err => alarm(err.message)) }, 'Save as JSON'),
+      rows.length > 1 ? h('button', { type: 'button', id: 'save-csv', onclick: () => saveFile(fileName(one.job, '.csv'), csvOf(rows), 'text/csv') },
+        'Save posteriors as CSV') : null]
   }
 
   function note(p) {
@@ -69,7 +79,7 @@ export async function job({ main, parts, signal }) {
   function bars(pending) {
     put(progress, pending ? [...stages.values()].map(p => h('p', {}, h('span', { class: 'stage' }, words[p.stage] || p.stage),
       h('progress', { max: p.total || 1, value: p.total ? p.done : null, 'aria-label': words[p.stage] || p.stage }), ' ',
-      p.total > 1 ? `${p.done} of ${p.total}` : p.done ? 'done' : 'working', p.text ? ' · ' + p.text : '')) : null,
+      p.total > 1 ? `${p.done} of ${p.total}` : p.done ? 'done' : 'working', p.text ? ' · ' + spoken(p.text) : '')) : null,
     pending && !stages.size ? h('p', { class: 'hint' }, 'Waiting for a worker, or done in a moment.') : null)
   }
 
@@ -114,6 +124,13 @@ export async function job({ main, parts, signal }) {
       if (state === 'pending') await new Promise(done => setTimeout(done, 2000))
     }
   }
+}
+
+// posteriorRows are the posteriors of all queries as a table.
+function posteriorRows(all) {
+  const rows = all.flatMap((r, query) => (posteriors(r) || []).flatMap(([variable, values]) =>
+    values.map(([value, p]) => [query + 1, variable, value, p, r.exact])))
+  return [['query', 'variable', 'value', 'probability', 'exact'], ...rows]
 }
 
 function fact(name, value) {

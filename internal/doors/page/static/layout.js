@@ -210,6 +210,30 @@ function settle(nodes, row, wish, across) {
   })
 }
 
+const mostStretch = 6
+
+// placed places variables where their file draws them, stretched so that no box is on another one, and factors in the middle of theirs;
+// null where the file draws none, or some on each other.
+export function placed(sizes, variables, edges, hubs) {
+  if (!variables.length || !variables.every(({ place }) => place)) return null
+  let stretch = 0
+  for (let v = 0; v < variables.length; v++) {
+    for (let w = 0; w < v; w++) {
+      const across = ((sizes[v].w + sizes[w].w) / 2 + 12) / Math.abs(variables[v].place[0] - variables[w].place[0])
+      const down = ((sizes[v].h + sizes[w].h) / 2 + 12) / Math.abs(variables[v].place[1] - variables[w].place[1])
+      stretch = Math.max(stretch, Math.min(across, down))
+    }
+  }
+  if (stretch > mostStretch) return null
+  const scale = Math.max(stretch, 0.5)
+  const places = variables.map(({ place: [x, y] }) => ({ x: scale * x, y: scale * y }))
+  for (const scope of hubs) {
+    const mean = of => scope.reduce((sum, v) => sum + of(places[v]), 0) / scope.length
+    places.push({ x: mean(at => at.x), y: mean(at => at.y) })
+  }
+  return { places, routes: edges.map(([a, b]) => [places[a], places[b]]), isStraight: true }
+}
+
 // spread places nodes so that their distances are about those in the graph (stress, by stochastic gradient descent in a fixed sequence),
 // one connected part beside the other.
 export function spread(sizes, edges, { unit = 120 } = {}) {

@@ -1,7 +1,7 @@
 // The frame: which view is shown, the colours, the key.
 
 import { access, hasKey, learnAccess, useKey } from './api.js'
-import { h, put, say } from './dom.js'
+import { h, hush, put, say } from './dom.js'
 import { askForm } from './ask.js'
 import { deadLetters } from './dead.js'
 import { graphView } from './graph.js'
@@ -19,7 +19,8 @@ let ending = new AbortController()
 
 // place is where the address points to: #/view/part?name=value
 function place() {
-  const [path, query] = location.hash.replace(/^#\/?/, '').split('?')
+  const [path, ...queries] = location.hash.replace(/^#\/?/, '').split('?')
+  const query = queries.join('?')
   const parts = path.split('/').filter(Boolean).map(part => {
     try {
       return decodeURIComponent(part)
@@ -27,7 +28,7 @@ function place() {
       return part
     }
   })
-  return { parts: parts.length ? parts : ['jobs'], query: query || '', params: new URLSearchParams(query || '') }
+  return { parts: parts.length ? parts : ['jobs'], query, params: new URLSearchParams(query) }
 }
 
 async function show() {
@@ -41,6 +42,8 @@ async function show() {
   }
   main.dataset.view = view
   main.removeAttribute('data-ready')
+  leave(location.hash.split('?')[0])
+  const said = saying()
   const signal = ending.signal
   try {
     await views[view]({ ...at, main, signal })
@@ -48,8 +51,21 @@ async function show() {
     if (err.name === 'AbortError' || signal.aborted) return
     put(main, trouble(err))
   }
-  if (!signal.aborted) main.dataset.ready = location.hash
+  if (signal.aborted) return
+  main.dataset.ready = location.hash
+  if (said && saying() === said) say('') // it was of what was shown before
 }
+
+let shown = '' // the address, without its query
+
+// leave takes away what is said of another model or job, also where the next one is long in coming.
+function leave(address) {
+  hush()
+  if (address !== shown) put(main, h('p', { class: 'hint' }, 'loading…'))
+  shown = address
+}
+
+const saying = () => document.getElementById('status').textContent
 
 // trouble is a view that could not be shown.
 function trouble(err) {

@@ -1,7 +1,7 @@
 // Registered models: what they are called, putting files there.
 
 import { access, ask, get, segment } from './api.js'
-import { alarm, h, later, put, say } from './dom.js'
+import { alarm, h, hush, later, put, say } from './dom.js'
 import { ago, bytes, clock, count } from './format.js'
 import { formatOf, kinds, opener, plainName, unpacked } from './open.js'
 import { modelOf } from './words.js'
@@ -73,6 +73,8 @@ function upload(done, names) {
   const says = h('p', { class: 'hint', role: 'status' })
   file.addEventListener('change', () => {
     name.value = plainName(file.files[0]?.name || '').slice(0, 64)
+    says.textContent = ''
+    hush()
   })
   return h('form', {
     class: 'upload', 'aria-label': 'Put a model', onsubmit: async e => {

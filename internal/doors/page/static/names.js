@@ -6,10 +6,14 @@ export const labelled = {
   value: (state, x) => state ?? String(x),
 }
 
-// named tells what is shown: names, and x_i or the position without one.
+// named tells what is shown: names, and x_i or the position without one; shown and full have display names, too.
 export function named(graph) {
+  const name = v => graph.variables[v]?.name || 'x_' + v
+  const shown = v => graph.variables[v]?.display || name(v)
   return {
-    name: v => graph.variables[v]?.name || 'x_' + v,
+    name,
+    shown, // as the program of its file shows it
+    full: v => shown(v) === name(v) ? name(v) : `${shown(v)} (${name(v)})`,
     state: (v, x) => graph.variables[v]?.states?.[x] || String(x),
   }
 }

@@ -4,7 +4,7 @@ import { estimates } from './chart.js'
 import { h, put } from './dom.js'
 import { bytes, count, decimals, digits, duration, probability, rounded, whole } from './format.js'
 import { labelled, named } from './names.js'
-import { during, errorOf, stages } from './words.js'
+import { during, errorOf, spoken, stages } from './words.js'
 
 const most = { variables: 60, cells: 64, samples: 50 }
 
@@ -43,22 +43,22 @@ export function results(element) {
   function result(r, about) {
     if (r.status !== 'ok') {
       return [h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', { title: r.error.code }, errorOf(r.error.code)), during(r.error.stage)),
-        h('p', { class: 'message' }, r.error.message))]
+        h('p', { class: 'message' }, spoken(r.error.message)))]
     }
     return [
       headline(r, about.graph?.bayes),
       r.ratio?.p !== null && r.ratio?.p !== undefined ? h('p', { class: 'event' }, 'P(event | evidence) ', r.exact ? '= ' : '≈ ',
         h('strong', {}, digits(r.ratio.p, 10)), r.ratio.ln === null ? ', impossible' : ' (ln ' + decimals(r.ratio.ln) + ')') : null,
-      (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), w)),
+      (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), spoken(w))),
       r.estimates?.length ? estimates(r) : null,
-      conflict(r), explanation(r), marginals(r), belief(r), tornado(r), joint(r), information(r), samples(r),
+      conflict(r), explanation(r), marginals(r, about.graph), belief(r), tornado(r), joint(r), information(r), samples(r),
       machinery(r),
     ]
   }
 
   // marginals are bars by name.
-  function marginals(r) {
-    const rows = posteriors(r)
+  function marginals(r, graph) {
+    const rows = posteriors(r, graph)
     if (!rows) return null
     const box = h('div', { class: 'posteriors' + (r.exact ? '' : ' estimate') })
     const more = h('p', { class: 'more' })
@@ -113,7 +113,7 @@ export function headline(r, bayes) {
   return h('div', { class: 'headline' + (r.exact ? '' : ' estimate') },
     bayes ? h('p', { class: 'value' }, h('span', { class: 'of' }, 'P(evidence) '), (r.exact ? '= ' : '≈ ') + digits(Math.exp(r.log_z), 6),
       h('span', { class: 'of' }, ' (ln ', value, ')'))
-      : h('p', { class: 'value' }, h('span', { class: 'of' }, 'ln Z '), value, h('span', { class: 'of' }, ' nats')),
+      : h('p', { class: 'value' }, h('span', { class: 'of' }, 'ln Z '), value, h('span', { class: 'of' }, ' (natural logarithm)')),
     h('p', { class: 'trust' }, mark, ' ', text), r.bounds && !r.exact ? h('p', { class: 'hint' }, between(r.bounds)) : null)
 }
 
@@ -121,7 +121,7 @@ export function headline(r, bayes) {
 export function between(b) {
   const sides = b.lower === null ? 'ln Z ≤ ' + digits(b.upper, 9) : b.upper === null ? 'ln Z ≥ ' + digits(b.lower, 9)
     : 'ln Z is between ' + digits(b.lower, 9) + ' and ' + digits(b.upper, 9)
-  return sides + ' nats' + (b.level < 1 ? ' with probability ' + digits(b.level, 6) : '') + ': ' + b.how
+  return sides + (b.level < 1 ? ' with probability ' + digits(b.level, 6) : '') + ': ' + spoken(b.how)
 }
 
 // written is ln Z so that an estimate never looks like an exact number.
@@ -135,7 +135,7 @@ export function trust(r) {
   if (r.exact) return [written(r), h('span', { class: 'mark exact' }, 'exact'), 'up to rounding; log10 Z = ' + decimals(r.log10_z)]
   if (r.uncertainty !== null) {
     return [written(r), h('span', { class: 'mark estimate' }, 'estimate'),
-      'uncertain by about ' + digits(r.uncertainty, 2) + ' nats' + (r.ended ? '; ' + r.ended : '')]
+      'ln Z is uncertain by about ' + digits(r.uncertainty, 2) + (r.ended ? '; ' + spoken(r.ended) : '')]
   }
   let text = 'of unknown quality'
   if (r.residual !== null && r.ln_explained !== null) text += '; residual ' + digits(r.residual, 6) + ', ln explained ' + digits(r.ln_explained, 6)
@@ -153,9 +153,9 @@ function conflict(r) {
     : 'The model is impossible without evidence.'))
 }
 
-// posteriors are pairs of a variable and its pairs of value and probability; null without.
-export function posteriors(r) {
-  return r.marginals?.map(m => [labelled.variable(m.name, m.variable), m.p.map((p, x) => [labelled.value(m.states?.[x], x), p])])
+// posteriors are pairs of a variable and its pairs of value and probability; null without. With a graph variables have display names, too.
+export function posteriors(r, graph) {
+  return r.marginals?.map(m => [graph ? named(graph).full(m.variable) : labelled.variable(m.name, m.variable), m.p.map((p, x) => [labelled.value(m.states?.[x], x), p])])
 }
 
 // posterior is one variable's bars.
@@ -175,7 +175,7 @@ function explanation(r) {
       r.mpe.unique === false ? 'another assignment is exactly as good' : r.mpe.unique ? 'no other is as good' : ''))
   }
   if (r.map) {
-    const bound = r.map.ln_bound === null || r.map.ln_bound === undefined ? '' : 'none is above ' + decimals(r.map.ln_bound) + ' nats'
+    const bound = r.map.ln_bound === null || r.map.ln_bound === undefined ? '' : 'none is above ' + decimals(r.map.ln_bound)
     tables.push(assignment('map', 'Most probable values of some', pairs(r.map), r.map.ln_weight, r.map.exact,
       r.map.exact ? 'none is better' : 'the best that was found; ' + bound))
   }
@@ -184,7 +184,7 @@ function explanation(r) {
 
 function assignment(id, title, pairs, weight, exact, text) {
   return h('section', { 'aria-labelledby': id + '-title' }, h('h3', { id: id + '-title' }, title),
-    h('p', {}, h('span', { class: 'mark ' + (exact ? 'exact' : 'estimate') }, exact ? 'exact' : 'best found'), ' ln weight ', decimals(weight), ' nats', text ? '; ' + text : ''),
+    h('p', {}, h('span', { class: 'mark ' + (exact ? 'exact' : 'estimate') }, exact ? 'exact' : 'best found'), ' ln weight ', decimals(weight), text ? '; ' + text : ''),
     h('dl', { class: 'assignment' }, pairs.map(([variable, value]) => h('div', {}, h('dt', {}, variable), h('dd', {}, value)))))
 }
 
@@ -220,10 +220,10 @@ function information(r) {
   const number = x => h('td', { class: 'number' }, x === undefined ? '' : (i.exact ? '' : '≈ ') + digits(x, 6))
   return h('section', { 'aria-labelledby': 'information-title' }, h('h3', { id: 'information-title' }, 'What to observe next'),
     h('p', {}, h('span', { class: 'mark ' + (i.exact ? 'exact' : 'estimate') }, i.exact ? 'exact' : 'estimate'), ' entropy of ', h('strong', {}, labelled.variable(i.name, i.target)), ' now: ',
-      digits(i.entropy, 6), ' nats', i.action === undefined ? '' : `; the best action now is ${i.action}, of expected utility ${digits(i.expected_utility, 6)}`),
+      `${digits(i.entropy, 6)} (natural logarithm), ${digits(i.entropy / Math.LN2, 6)} bits`, i.action === undefined ? '' : `; the best action now is ${i.action}, of expected utility ${digits(i.expected_utility, 6)}`),
     h('div', { class: 'scroll' }, h('table', { class: 'list' + (i.exact ? '' : ' estimate') }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Variable'),
       h('th', { scope: 'col' }, gains ? 'Gain' : 'Information'), gains ? h('th', { scope: 'col', class: 'number' }, 'Gain of utility') : null,
-      h('th', { scope: 'col', class: 'number' }, 'Information, nats'), h('th', { scope: 'col', class: 'number' }, 'Entropy then, nats'))),
+      h('th', { scope: 'col', class: 'number' }, 'Information, natural log'), h('th', { scope: 'col', class: 'number' }, 'Entropy then, natural log'))),
     h('tbody', {}, i.candidates.slice(0, most.cells).map(c => h('tr', {}, h('th', { scope: 'row' }, labelled.variable(c.name, c.variable)),
       h('td', { class: 'bar wide' }, h('span', { class: 'fill', 'width%': 100 * (gains ? c.utility_gain || 0 : c.mutual_information) / largest })),
       gains ? number(c.utility_gain) : null, number(c.mutual_information), number(c.expected_entropy)))))),
@@ -285,11 +285,11 @@ function machinery(r) {
   add('method', method(r))
   add('run', r.run && digits(r.run.flops) + ' flops' + (r.run.slices > 1 ? ', ' + count(r.run.slices, 'slice') : ''))
   if (r.certificate) {
-    add('certificate', r.certificate.ln_lower !== null ? `ln Z is in [${digits(r.certificate.ln_lower, 6)}, ${digits(r.certificate.ln_upper, 6)}] nats`
-      : `ln Z ≤ ${digits(r.certificate.ln_upper, 6)} nats; no lower bound (the bound exceeds the estimate)`)
+    add('certificate', r.certificate.ln_lower !== null ? `ln Z is in [${digits(r.certificate.ln_lower, 6)}, ${digits(r.certificate.ln_upper, 6)}]`
+      : `ln Z ≤ ${digits(r.certificate.ln_upper, 6)}; no lower bound (the bound exceeds the estimate)`)
   }
   if (r.bp) {
-    add('belief propagation', (r.bp.log_z === null ? '' : 'ln Z ≈ ' + digits(r.bp.log_z, 6) + ' nats, ') + (r.bp.converged ? 'converged' : 'not converged')
+    add('belief propagation', (r.bp.log_z === null ? '' : 'ln Z ≈ ' + digits(r.bp.log_z, 6) + ', ') + (r.bp.converged ? 'converged' : 'not converged')
       + ' after ' + count(r.bp.updates, 'update') + (r.bp.phases?.length > 1 ? ', ' + r.bp.phases.length + ' fixed points' : ''))
   }
   add('evidence file', r.evidence_file)

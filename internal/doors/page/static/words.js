@@ -13,7 +13,7 @@ export const errors = {
   cancelled: ['cancelled', 'Somebody cancelled it: the same request may succeed.'],
   failed_estimate: ['no estimate', 'The estimate came out negative, or without a digit left: other settings may succeed.'],
   damaged: ['damaged on its way', 'The request came with other bits than it was sent with: sent again, it may succeed.'],
-  infrastructure: ['trouble of the service', 'NATS, Redis or storage failed for long: the same request may succeed.'],
+  infrastructure: ['trouble of the service', 'The message queue, the cache or the storage failed for long: the same request may succeed.'],
   internal: ['fault of the program', 'A fault of the program.'],
 }
 
@@ -21,6 +21,9 @@ export const errorOf = code => errors[code]?.[0] || code || 'failed'
 
 // during says where an error came up.
 export const during = stage => stages[stage] ? ' while ' + stages[stage] : places[stage] ? ' in ' + places[stage] : stage ? ' in ' + stage : ''
+
+// spoken is a text of a service without the unit nats, which is taken for the message queue of that name.
+export const spoken = text => text.replace(/(\d|inf) nats\b/gi, '$1 in natural logarithms')
 
 // modelOf is what a model is called that may have a digest alone.
 export const modelOf = name => /^[0-9a-f]{6,64}$/.test(name) ? 'without a name, ' + name.slice(0, 6) : name

@@ -50,6 +50,8 @@ type Reader struct {
 	observe []observed // columns of variables, by variable
 	weight  int        // column; −1: none
 	rows    int64
+	most    int64 // rows that are read; 0: all
+	hasMore bool  // than that
 
 	hasRowNames bool // rows begin with a name that the header has no column for, as R writes them between blanks
 }
@@ -178,6 +180,12 @@ func (r *Reader) IDs() []string {
 	return names
 }
 
+// Limit ends the rows after the first most of them.
+func (r *Reader) Limit(most int) { r.most = int64(most) }
+
+// HasMore reports, once Next has ended, whether the input has rows beyond the limit.
+func (r *Reader) HasMore() bool { return r.hasMore }
+
 // Variable is the name of a variable.
 func (r *Reader) Variable(v int) string { return r.labels.OfVariable(v) }
 
@@ -186,6 +194,9 @@ func (r *Reader) Next() (Case, error) {
 	r.bytes.since = 0
 	record, err := r.in.Read()
 	if err == io.EOF {
+		return Case{}, io.EOF
+	}
+	if r.hasMore = r.most > 0 && r.rows == r.most; r.hasMore {
 		return Case{}, io.EOF
 	}
 	r.rows++

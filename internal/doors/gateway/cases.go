@@ -1,0 +1,142 @@
+package gateway
+
+// Rows of CSV files.
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/base/jsontext"
+	"github.com/basetensor/basetensor/internal/doors/cases"
+	"github.com/basetensor/basetensor/internal/models/named"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nuid"
+)
+
+// Cases asks a query of every row of a CSV file, of exactly one of model, text and model_name.
+type Cases struct {
+	Model     json.RawMessage  `json:"model,omitempty"`
+	Text      string           `json:"text,omitempty"`
+	Format    string           `json:"format,omitempty"`
+	ModelName string           `json:"model_name,omitempty"`
+	Cases     string           `json:"cases"`             // the text of the file
+	Targets   []named.Variable `json:"targets,omitempty"` // none: ln P(evidence) alone
+	ID        []string         `json:"id,omitempty"`      // columns that are carried over
+	Ignore    []string         `json:"ignore,omitempty"`  // columns that are left out
+	Missing   []string         `json:"missing,omitempty"` // words for a missing value
+	Settings  query.Settings   `json:"settings,omitzero"`
+}
+
+// CaseTable has the answers, a row for each row, as btn cases writes them.
+type CaseTable struct {
+	Columns []string   `json:"columns"`
+	Rows    [][]string `json:"rows"`
+	Failed  int64      `json:"failed"`   // rows with an error
+	HasMore bool       `json:"has_more"` // rows that were not asked
+}
+
+// Of one request: mostCases rows in jobs of caseJob, beside the job without evidence.
+const (
+	mostCases = 1000
+	caseJob   = 50
+	mostJobs  = 1 + mostCases/caseJob
+)
+
+// cases answers the first rows of a CSV file.
+func (g *Gateway) cases(c *call) error {
+	var in Cases
+	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return refuse(http.StatusUnsupportedMediaType, fault.BadInput, "the content type of a request has to be application/json, not %.80q",
+			c.r.Header.Get("Content-Type"))
+	}
+	if err := c.hold(int64(elements(c.text)) * bytesOfElement); err != nil {
+		return err
+	}
+	if err := jsontext.Strict(c.text, &in); err != nil {
+		return bad("body: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), g.limits.Patience)
+	defer cancel()
+	sweep, err := c.sweep(ctx, &in)
+	if err != nil {
+		return err
+	}
+	rows, err := cases.NewReader(strings.NewReader(in.Cases), sweep.Labels, cases.Columns{
+		IDs: in.ID, Ignore: in.Ignore, Missing: in.Missing, Advice: "; id carries a column over, ignore leaves it out",
+	})
+	if err != nil {
+		return bad("cases: %w", err)
+	}
+	rows.Limit(mostCases)
+	out, err := c.swept(ctx, sweep, rows)
+	if ctx.Err() != nil && c.r.Context().Err() == nil {
+		return refuse(http.StatusGatewayTimeout, fault.Deadline, "no answer to all rows within %s: ask fewer at a time", g.limits.Patience)
+	}
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, out)
+}
+
+// sweep returns the query of every row. A model that is not registered travels with every job, and its bytes are held so often.
+func (c *call) sweep(ctx context.Context, in *Cases) (*cases.Sweep, error) {
+	model := Infer{Model: in.Model, Text: in.Text, Format: in.Format, ModelName: in.ModelName}
+	if err := model.byName(); err != nil {
+		return nil, err
+	}
+	if err := c.hold(int64(len(model.Model)+len(model.Text)) * mostJobs); err != nil {
+		return nil, err
+	}
+	request := wire.Request{Settings: in.Settings, DeadlineMS: c.g.limits.Patience.Milliseconds()}
+	var err error
+	if request.Job, err = c.jobOf(lookPrefix + nuid.Next()); err != nil {
+		return nil, err
+	}
+	labels, err := c.modelOf(ctx, &model, &request)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := named.Variables(labels, in.Targets)
+	if err != nil {
+		return nil, bad("targets: %w", err)
+	}
+	return &cases.Sweep{Request: request, Domains: labels.Domains(), Labels: labels, Targets: targets}, c.room(labels, targets)
+}
+
+// room refuses targets with so many values that a row of answers would be a large response.
+func (c *call) room(labels *factorgraph.Labels, targets []int) error {
+	cells := 0
+	for _, v := range targets {
+		cells += labels.Domains()[v]
+	}
+	return c.hold(int64(cells) * mostCases * bytesOfCell)
+}
+
+// bytesOfCell is what a number takes in the answer, as text and as a string of a list.
+const bytesOfCell = 24 + 16
+
+// swept asks all rows, and reads the table of their answers.
+func (c *call) swept(ctx context.Context, sweep *cases.Sweep, rows *cases.Reader) (out CaseTable, err error) {
+	own, err := c.client()
+	if err != nil {
+		return out, err
+	}
+	held := heldText{c: c}
+	done, err := sweep.Run(ctx, own, rows, &held, nil)
+	if err != nil {
+		return out, err
+	}
+	table, err := csv.NewReader(&held.text).ReadAll()
+	if err != nil {
+		return out, fault.Wrap(fault.Internal, err)
+	}
+	return CaseTable{Columns: table[0], Rows: table[1:], Failed: done.Failed, HasMore: rows.HasMore()}, nil
+}
