@@ -237,61 +237,32 @@ func (r *estimate) linear() error {
 // rounding is the error that rounding alone leaves in ln Z, nats.
 func (r *estimate) rounding() float64 { return max(floor(*r.LogZ), -math.Log1p(-r.rounds)) }
 
-// logLinear is the rule Z̃ = Σ_s exp(ln Z_BP(s) + Σ_r α_r ln(Z_r/Z_BP(s))) over slices s and their
-// regions r. Beside it LogZLinear is the logarithm of Σ_s Z_BP(s) (1 + Σ_r α_r (Z_r/Z_BP(s) − 1)),
-// as far as the parts' Linear says.
+// logLinear is the rule Z̃ = exp(ln Z_BP + Σ_r α_r ln(Z_r/Z_BP)) over regions r. Beside it LogZLinear is the logarithm of
+// Z_BP (1 + Σ_r α_r (Z_r/Z_BP − 1)), as far as the parts' Linear says.
 func (r *estimate) logLinear() error {
 	r.Truncated = true
-	n := r.Slices
-	logs := make([]scaled.Number, n)   // per slice, by the rule
-	linear := make([]scaled.Number, n) // per slice, linear in the ratios
-	lnZ := make([]float64, n)          // ln Z_BP(s) + Σ_r α_r ln(Z_r/Z_BP(s)) so far
-	sum := make([]scaled.Number, n)    // the linear correction so far
-	seen := make([]bool, n)
-
-	// A part has some of the regions of one slice.
-	for i, v := range r.parts {
-		s := sliceOf(r.of.Parts[i])
+	lnBethe, lnSum, correction, isPossible := 0.0, 0.0, scaled.One, false
+	for i, v := range r.parts { // some of the regions
 		if v.Region == nil {
-			if v.Z.IsZero() { // the slice is impossible, and contributes 0
+			if v.Z.IsZero() { // the network is impossible
 				continue
 			}
 			return fmt.Errorf("component %d has no regions", i)
 		}
-		if !seen[s] {
-			seen[s] = true
-			lnZ[s] = v.Region.LnBethe
-			sum[s] = scaled.One
-		}
-		lnZ[s] += v.Region.LnSum
-		sum[s] = sum[s].Add(v.Region.Linear)
+		isPossible, lnBethe = true, v.Region.LnBethe
+		lnSum += v.Region.LnSum
+		correction = correction.Add(v.Region.Linear)
 		r.Regions += v.Region.Regions
 		r.PeakBytes = max(r.PeakBytes, 8*math.Exp2(v.Region.Widest))
-		linear[s] = scaled.FromLog(v.Region.LnBethe)
 	}
-
-	for s := range logs {
-		if seen[s] {
-			logs[s] = scaled.FromLog(lnZ[s])
-			linear[s] = linear[s].Mul(sum[s])
-		}
+	if !isPossible {
+		return nil
 	}
-
-	if e, err := Sum(ones(len(linear)), linear); err == nil && !e.Total.IsZero() {
-		r.LogZLinear = finite(e.Total.LogAbs())
+	if linear := scaled.FromLog(lnBethe).Mul(correction); linear.Sign() > 0 {
+		r.LogZLinear = finite(linear.LogAbs())
 	}
-
-	e, err := Sum(ones(len(logs)), logs)
-	r.z = e.Total
-	return err
-}
-
-// sliceOf returns the position of the slice whose regions a part has.
-func sliceOf(part btn.Part) int64 {
-	if q, ok := part.(btn.Sliced); ok {
-		return q.InSlice()
-	}
-	return 0
+	r.z = scaled.FromLog(lnBethe + lnSum)
+	return nil
 }
 
 // ones returns n weights of 1.

@@ -97,9 +97,6 @@ func (g *sequence) judgeTrack(rule btn.Rule) verdict {
 
 	if best.isLogLinear() {
 		u = max(u, phases(g.bp), unconverged(g.bp, *best.LogZ), g.corrected(best))
-		if best.Slices > 1 {
-			u = max(u, g.wholeNext(best), g.fromWhole(best))
-		}
 	} else {
 		if last, _ := g.lastChange(best); worse == len(others) {
 			// no plan to compare with, so the next change is not assumed to be smaller
@@ -194,18 +191,8 @@ func phases(p *query.Propagation) float64 {
 	return max(math.Log(sum), math.Log(float64(len(p.Phases))))
 }
 
-// fromWhole returns the distance of regions in slices from the last whole regions: slices of a
-// smaller size lose loops that those have.
-func (g *sequence) fromWhole(best *estimate) float64 {
-	whole := last(g.estimates, (*estimate).isWhole)
-	if whole == nil {
-		return 0
-	}
-	return math.Abs(*whole.LogZ - *best.LogZ)
-}
-
 // corrected returns a share (policy.Corrected) of how far regions are from the value of belief propagation, where nothing shows that what
-// they leave out is less: the whole regions have one size, or their changes fall slowly. Where other phases weigh, they fall to a
+// they leave out is less: the regions have one size, or their changes fall slowly. Where other phases weigh, they fall to a
 // wrong limit.
 func (g *sequence) corrected(best *estimate) float64 {
 	if g.bp == nil || g.bp.LogZ == nil || best.of.Level < 0 {
@@ -217,7 +204,7 @@ func (g *sequence) corrected(best *estimate) float64 {
 	return policy.Corrected * math.Abs(*best.LogZ-*g.bp.LogZ)
 }
 
-// decay returns the last change of whole regions from one size to the next over the change before, of which the first is that from the
+// decay returns the last change of regions from one size to the next over the change before, of which the first is that from the
 // value of belief propagation; false where there is one change at most.
 func (g *sequence) decay(best *estimate) (float64, bool) {
 	var values []float64
@@ -225,7 +212,7 @@ func (g *sequence) decay(best *estimate) (float64, bool) {
 		values = append(values, *g.bp.LogZ)
 	}
 	for _, r := range g.estimates {
-		if r.LogZ != nil && r.isWhole() && r.of.Level >= 0 && r.Kind == best.Kind {
+		if r.LogZ != nil && r.isLogLinear() && r.of.Level >= 0 && r.Kind == best.Kind {
 			values = append(values, *r.LogZ)
 		}
 	}
@@ -300,9 +287,6 @@ func (r *estimate) lossless() bool { return !r.Truncated && r.of.Lossless }
 // are not monotone.
 func (r *estimate) isLogLinear() bool { return r.of.Rule == btn.LogLinear }
 
-// isWhole reports whether the estimate is by regions of the whole model, in no slices.
-func (r *estimate) isWhole() bool { return r.isLogLinear() && r.Slices == 1 }
-
 // track returns the values of an estimate's track up to it, and their levels. The same regions as before are left out: their agreement
 // says nothing.
 func (g *sequence) track(best *estimate) (values, levels []float64) {
@@ -369,17 +353,6 @@ func regionsNext(last, before float64) float64 {
 	return max(u, min(10*last, last*last/(before-last)))
 }
 
-// wholeNext returns how far the whole regions below regions in slices are expected to be from their
-// limit: slices say nothing about the size.
-func (g *sequence) wholeNext(best *estimate) float64 {
-	whole := last(g.estimates, func(r *estimate) bool { return r.isWhole() && r.Kind == best.Kind && r.Size <= best.Size })
-	if whole == nil {
-		return 0
-	}
-	u, _ := g.next(whole, 0)
-	return u
-}
-
 // spreadBefore returns the largest distance of other plans from the best one's estimate at the
 // level below its own; 0 for none.
 func (g *sequence) spreadBefore(best *estimate) float64 {
@@ -394,16 +367,15 @@ func (g *sequence) spreadBefore(best *estimate) float64 {
 	return spread
 }
 
-// others returns the highest estimates of the other tracks of its rule. Whole regions do not count beside
-// regions in slices: where there are several phases they correct only one. The value of belief
-// propagation, with a level below 0, is the start of regions and no estimate beside them.
+// others returns the highest estimates of the other tracks of its rule. The value of belief propagation, with a level below 0, is the start
+// of regions and no estimate beside them.
 func (g *sequence) others(best *estimate) []*estimate {
 	latest := map[string]*estimate{}
 	var tracks []string
 	top := math.Inf(-1)
 	for i := range g.estimates {
 		r := g.estimates[i]
-		if r.LogZ == nil || r.of.Rule != best.of.Rule || r.of.Track == best.of.Track || r.of.Level < 0 || best.Slices > 1 && r.isWhole() {
+		if r.LogZ == nil || r.of.Rule != best.of.Rule || r.of.Track == best.of.Track || r.of.Level < 0 {
 			continue
 		}
 

@@ -182,23 +182,6 @@ const (
 	RegionWidth = 20
 	RegionCount = 200_000
 	RegionFlops = 1e12
-
-	// MostSlices bounds the slices of an estimate by regions, and of the last one of truncated legs.
-	// Measured: a quarter and four times of it halve and double the flops, and errors stay as they are on
-	// all models but one, decision 20.
-	MostSlices = 64
-
-	// ClampCandidates is the number of variables that are clamped to measure the movement of the Bethe
-	// value, with ClampUpdates updates per table from ClampStarts starts.
-	// Measured: a quarter of ClampCandidates makes 3 of 8 models worse and 1 better, four times 1 and
-	// 1 of 7; the other two change 1 to 3 of 15 models, without a direction, decision 20.
-	ClampCandidates = 12
-	ClampUpdates    = 400
-	ClampStarts     = 2
-
-	// ClampShare is the part of a budget that clamping may take.
-	// Chosen.
-	ClampShare = 1.0 / 16
 )
 
 // Trust: the uncertainty stated for an estimate, from the movement of estimates and the distance

@@ -71,7 +71,6 @@ func benchmarked(b *testing.B) []struct {
 		{"grid40-windows6", small, region.Options{Kind: region.Windows, Size: 6}},
 		{"grid100-windows4", large, region.Options{Kind: region.Windows, Size: 4}},
 		{"potts16-windows4", potts, region.Options{Kind: region.Windows, Size: 4}},
-		{"regular200-loops12", regular, region.Options{Kind: region.Loops, Size: 12}},
 		{"regular200-balls5", regular, region.Options{Kind: region.Balls, Size: 5}},
 		{"grid12-windows10", wide, region.Options{Kind: region.Windows, Size: 10}},
 		{"regular60d3-balls4", dense, region.Options{Kind: region.Balls, Size: 4}},

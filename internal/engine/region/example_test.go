@@ -22,7 +22,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	f, err := region.Plan(ctx, e.Hypergraph(), region.Options{Kind: region.Loops, Size: 3})
+	f, err := region.Plan(ctx, e.Hypergraph(), region.Options{Kind: region.Balls, Size: 2})
 	if err != nil {
 		panic(err)
 	}

@@ -123,14 +123,10 @@ func middle(n int) []pick {
 	return []pick{even, {n/2 - 1 | 1, n / 2}}
 }
 
-// planList generates regions, closes them under intersection, weighs and prices them.
+// planList makes balls, closes them under intersection, weighs and prices them.
 func (f *Family) planList(w *worker) error {
 	s, left := newStore(f.Options.MaxRegions), w.left
-	generate := f.addLoops
-	if f.Options.Kind == Balls {
-		generate = f.addBalls
-	}
-	if err := generate(w, s, left); err != nil {
+	if err := f.addBalls(w, s, left); err != nil {
 		return err
 	}
 	if err := closeUnder(w.cut, s, left); err != nil {

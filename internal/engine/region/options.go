@@ -25,7 +25,6 @@ import (
 // Kinds of families.
 const (
 	Windows = "windows" // Size × Size windows of a lattice
-	Loops   = "loops"   // cycles and unions of overlapping cycles, of at most Size indices
 	Balls   = "balls"   // all within Size steps of an index
 )
 
@@ -48,13 +47,13 @@ const maxWidth = 30
 
 // withDefaults fills in defaults and refuses invalid options.
 func (o Options) withDefaults() (Options, error) {
-	least, known := map[string]int{Windows: 2, Loops: 2, Balls: 1}[o.Kind]
+	least, known := map[string]int{Windows: 2, Balls: 1}[o.Kind]
 	o.MaxWidth = cmp.Or(o.MaxWidth, policy.RegionWidth)
 	o.MaxRegions = cmp.Or(o.MaxRegions, policy.RegionCount)
 	o.Moves = cmp.Or(o.Moves, policy.RegionMoves)
 	o.Flops = cmp.Or(o.Flops, policy.RegionFlops)
 	if !known {
-		return o, fault.New(fault.BadInput, "region: kind %q is not one of windows, loops, balls", o.Kind)
+		return o, fault.New(fault.BadInput, "region: kind %q is neither windows nor balls", o.Kind)
 	}
 	if o.Size < least {
 		return o, fault.New(fault.BadInput, "region: %s of size %d, at least %d", o.Kind, o.Size, least)

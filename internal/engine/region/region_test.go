@@ -32,9 +32,9 @@ func TestOneRegionIsExact(t *testing.T) {
 		},
 		"cycle": {
 			ising(6, [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 0}, {4, 5}}, 1, 3),
-			Options{Kind: Loops, Size: 5},
+			Options{Kind: Balls, Size: 5},
 		},
-		"two cycles apart": {ising(10, bridged, 0.5, 3), Options{Kind: Loops, Size: 5}},
+		"two cycles apart": {ising(10, bridged, 0.5, 3), Options{Kind: Balls, Size: 3}},
 		"any tables":       {random(9, 12, 1, 5), Options{Kind: Balls, Size: 9}},
 		"a tree":           {ising(3, [][2]int{{0, 1}, {1, 2}}, 1, 3), Options{Kind: Balls, Size: 3}},
 	} {
@@ -173,7 +173,7 @@ func TestRegionsConverge(t *testing.T) {
 // TestAnyTables: families on tables of order three, whose regions hold some legs of a table and not
 // others.
 func TestAnyTables(t *testing.T) {
-	for _, o := range []Options{{Kind: Loops, Size: 5}, {Kind: Balls, Size: 1}, {Kind: Balls, Size: 2}} {
+	for _, o := range []Options{{Kind: Balls, Size: 1}, {Kind: Balls, Size: 2}} {
 		var off, before float64
 		for seed := range uint64(10) {
 			e := random(12, 14, 1.5, seed)
@@ -275,7 +275,7 @@ func TestNotPositive(t *testing.T) {
 			t.Fatal(err)
 		}
 		est, err := Run(context.Background(), e, s,
-			planned(t, e, Options{Kind: Loops, Size: 3, Marginals: true}), 1)
+			planned(t, e, Options{Kind: Balls, Size: 2, Marginals: true}), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,11 +324,11 @@ func TestErrors(t *testing.T) {
 		code fault.Code
 	}{
 		"kind":     {plan(grid(3, 3, 1, 1), Options{Kind: "squares"}), fault.BadInput},
-		"size":     {plan(grid(3, 3, 1, 1), Options{Kind: Loops, Size: -1}), fault.BadInput},
+		"size":     {plan(grid(3, 3, 1, 1), Options{Kind: Balls, Size: -1}), fault.BadInput},
 		"width":    {plan(grid(3, 3, 1, 1), Options{Kind: Balls, Size: 1, MaxWidth: 99}), fault.BadInput},
 		"too wide": {plan(grid(9, 9, 1, 1), Options{Kind: Windows, Size: 6, MaxWidth: 5}), fault.OverBudget},
 		"too many": {plan(grid(9, 9, 1, 1), Options{Kind: Balls, Size: 2, MaxRegions: 50}), fault.OverBudget},
-		"too long": {plan(grid(9, 9, 1, 1), Options{Kind: Loops, Size: 12, Moves: 1000}), fault.OverBudget},
+		"too long": {plan(grid(9, 9, 1, 1), Options{Kind: Balls, Size: 5, Moves: 1000}), fault.OverBudget},
 		"too much": {plan(grid(9, 9, 1, 1), Options{Kind: Windows, Size: 6, Flops: 1000}), fault.OverBudget},
 		"no lattice": {
 			plan(ising(5, [][2]int{{0, 1}, {1, 2}, {2, 0}, {3, 4}}, 1, 1), Options{Kind: Windows, Size: 4}),
@@ -336,7 +336,7 @@ func TestErrors(t *testing.T) {
 		},
 		"a short cylinder": {plan(torus, Options{Kind: Windows, Size: 4}), fault.Unsupported},
 		"a tree":           {plan(ising(2, [][2]int{{0, 1}}, 1, 1), Options{Kind: Windows, Size: 4}), fault.Unsupported},
-		"loops of it":      {plan(torus, Options{Kind: Loops, Size: 8}), ""},
+		"balls of it":      {plan(torus, Options{Kind: Balls, Size: 2}), ""},
 	} {
 		if c.code == "" && c.err != nil || c.code != "" && fault.CodeOf(c.err) != c.code {
 			t.Errorf("%s: %v", name, c.err)

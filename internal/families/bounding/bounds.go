@@ -90,7 +90,7 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (b
 
 // byMessages returns the bound by the messages of belief propagation, which its value has computed: one more pass.
 func byMessages(ctx context.Context, p *problem.Problem, q *Bound) (btn.Value, error) {
-	g, err := regions.GroundOf(ctx, p, btn.Slice{}, int64(q.Rounds))
+	g, err := regions.GroundOf(ctx, p, int64(q.Rounds))
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -19,7 +19,7 @@ import (
 
 // betheEstimate is the value of belief propagation.
 func betheEstimate() btn.Estimate {
-	return estimate(betheLevel, family{kind: btn.KindBethe}, nil, 1, 1)
+	return estimate(betheLevel, btn.KindBethe, 0, 1)
 }
 
 // betheUnseen is a plan of that value alone for a large network whose time for planning is over: messages are passed where it is
@@ -34,7 +34,7 @@ func betheUnseen(s query.Settings) *btn.Plan {
 // plan find them: until enough ends, and every message once at least. It is nil where there is no such value.
 func Unplanned(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
 	var passed []*bp.State
-	g, err := groundBy(ctx, p, btn.Slice{}, func(e *sumproduct.Expression) (states []*bp.State, err error) {
+	g, err := groundBy(ctx, p, func(e *sumproduct.Expression) (states []*bp.State, err error) {
 		passed, err = first(ctx, enough, e, s)
 		return passed, err
 	})

@@ -1,64 +1,46 @@
 package regions
 
-// The ground of regions: a slice's expression, its state of belief propagation, its gauge.
+// The ground of regions: the network's expression, its state of belief propagation, its gauge.
 
 import (
 	"context"
-	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/base/digest"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Ground is what the regions of one slice are computed from. It does not change once it is made.
+// Ground is what regions are computed from. It does not change once it is made.
 type Ground struct {
 	Expression *sumproduct.Expression
-	State      *bp.State // nil: the slice is impossible
+	State      *bp.State // nil: Z is 0
 	LnBethe    float64   // nats
 	// Phases are the fixed points of belief propagation whose Bethe values add up, State the first; nil for one.
 	Phases []*bp.State
 
 	problem  *problem.Problem
-	slice    string           // of what the ground is
 	prepared *region.Prepared // for no family; nil until there was one
 }
 
-// slot is the place of the ground among the forms of a problem: that of the last slice, because two large ones may not fit.
+// slot is the place of the ground among the forms of a problem.
 type slot struct{}
 
-// GroundOf returns the ground of a slice: the last one made, or a new one.
-// On a large network it takes longer to make than the regions do. updates bounds those of belief propagation; 0: package bp does.
-func GroundOf(ctx context.Context, p *problem.Problem, s btn.Slice, updates int64) (*Ground, error) {
-	return groundBy(ctx, p, s, func(e *sumproduct.Expression) ([]*bp.State, error) {
-		return propagate(ctx, p, e, len(s.Variables) == 0, updates)
-	})
+// GroundOf returns the ground of a problem: the one made before, or a new one. On a large network it takes longer to make than the regions
+// do. updates bounds those of belief propagation; 0: package bp does.
+func GroundOf(ctx context.Context, p *problem.Problem, updates int64) (*Ground, error) {
+	return groundBy(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) { return propagate(ctx, p, e, updates) })
 }
 
 // groundBy is GroundOf with the states of belief propagation that pass returns.
-func groundBy(
-	ctx context.Context, p *problem.Problem, s btn.Slice, pass func(*sumproduct.Expression) ([]*bp.State, error),
-) (*Ground, error) {
-	name := fmt.Sprint(s.Variables, s.At)
-	return problem.Form(ctx, p, slot{}, name, func() (*Ground, error) {
-		slice, err := p.Given(s, factorgraph.Evidence{})
-		if err != nil {
-			return nil, err
-		}
-		net, err := p.Net.Condition(slice)
-		if err != nil {
-			return nil, err
-		}
-
-		g := &Ground{problem: p, slice: name}
-		if g.Expression, err = expressionOf(ctx, net); err != nil {
+func groundBy(ctx context.Context, p *problem.Problem, pass func(*sumproduct.Expression) ([]*bp.State, error)) (*Ground, error) {
+	return problem.Form(ctx, p, slot{}, nil, func() (g *Ground, err error) {
+		g = &Ground{problem: p}
+		if g.Expression, err = expressionOf(ctx, p.Net); err != nil {
 			return nil, err
 		}
 		if g.Expression.Scale.IsZero() {
@@ -96,11 +78,9 @@ func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression
 	return chains, nil
 }
 
-// propagate runs belief propagation, or restores the states that planning ended with, which are those of the whole network.
-func propagate(
-	ctx context.Context, p *problem.Problem, e *sumproduct.Expression, whole bool, updates int64,
-) ([]*bp.State, error) {
-	if whole && p.Messages != nil {
+// propagate restores the states that planning ended with, or runs belief propagation if there are none.
+func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression, updates int64) ([]*bp.State, error) {
+	if p.Messages != nil {
 		if states, err := restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
 			return states, err
 		}
@@ -169,23 +149,14 @@ func (g *Ground) mix(marginals [][]float64, phases float64) {
 	}
 }
 
-// familySlot is the place of the regions that were planned last, and planned is what they were planned from.
-type (
-	familySlot struct{}
-	planned    struct {
-		shape   string // digest of the hypergraph
-		options region.Options
-	}
-)
+// familySlot is the place of the regions that were planned last, their options the variant.
+type familySlot struct{}
 
-// Family plans regions on this ground, or returns the last ones where they were the same: slices have one shape as a rule, and an
-// estimate has many parts. Errors: those of region.Plan.
+// Family plans regions on this ground, or returns the last ones if they are the same: an estimate has many parts. Errors: those of
+// region.Plan.
 func (g *Ground) Family(ctx context.Context, o region.Options) (*region.Family, error) {
-	h := g.Expression.Hypergraph()
-	d := digest.New()
-	h.Digest(d)
-	return problem.Form(ctx, g.problem, familySlot{}, planned{d.Hex(), o}, func() (*region.Family, error) {
-		return region.Plan(ctx, h, o)
+	return problem.Form(ctx, g.problem, familySlot{}, o, func() (*region.Family, error) {
+		return region.Plan(ctx, g.Expression.Hypergraph(), o)
 	})
 }
 
@@ -201,6 +172,6 @@ func (g *Ground) For(ctx context.Context, f *region.Family) (*region.Prepared, e
 
 	with := *g
 	with.prepared = prepared.With(nil)
-	problem.Keep(g.problem, slot{}, g.slice, &with)
+	problem.Keep(g.problem, slot{}, nil, &with)
 	return prepared, nil
 }

@@ -7,35 +7,32 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Parts that are regions of a slice.
-
-// Regions are some of the regions of one slice of B in the BP gauge.
+// Regions are some of the regions of B in the BP gauge.
 type Regions struct {
-	Kind  string    `msgpack:"kind"` // bethe, windows, loops, balls
-	Size  int       `msgpack:"size"` // of the seeds; 0 for kind bethe
-	Slice btn.Slice `msgpack:"slice"`
-	// From and To are a share of the slice's regions, in units of 1/WholeShare: their number is known under evidence only.
+	Kind string `msgpack:"kind"` // bethe, windows, balls
+	Size int    `msgpack:"size"` // of the regions; 0 for kind bethe
+	// From and To are a share of the regions, in units of 1/WholeShare: their number is known under evidence only.
 	From int64 `msgpack:"from"`
 	To   int64 `msgpack:"to"`
-	// Updates bounds the updates of belief propagation in a slice; 0: package bp does. Planning ended with the messages of the whole.
+	// Updates bounds the updates of belief propagation, if planning has not ended with its messages; 0: package bp does.
 	Updates int64 `msgpack:"updates,omitempty"`
 }
 
-// WholeShare is all regions of a slice.
+// WholeShare is all regions.
 const WholeShare = int64(1) << 20
 
 // Class implements Part.
 func (*Regions) Class() btn.Class { return btn.ClassRegions }
 
 // Fits implements Part.
-func (p *Regions) Fits(n *btn.Network) error {
+func (p *Regions) Fits(*btn.Network) error {
 	switch {
 	case p.Size < 0:
 		return btn.Misfit("regions of size %d", p.Size)
 	case p.From < 0 || p.To < p.From || p.To > WholeShare:
 		return btn.Misfit("regions from %d to %d of %d", p.From, p.To, WholeShare)
 	}
-	return p.Slice.Fits(n)
+	return nil
 }
 
 // Describe implements btn.Described.
@@ -45,6 +42,3 @@ func (p *Regions) Describe(r *query.EstimateResult) {
 
 // Rule implements btn.Ruled.
 func (*Regions) Rule() btn.Rule { return btn.LogLinear }
-
-// InSlice implements btn.Sliced.
-func (p *Regions) InSlice() int64 { return p.Slice.At }

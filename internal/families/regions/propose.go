@@ -7,52 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
-	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// seeds are the families tried on graphs without a lattice and on lattices, in the sequence of their accuracy.
+// Sizes of regions, in the sequence of their accuracy: windows on lattices, balls on other graphs.
 var (
-	graphSeeds = []family{
-		{region.Balls, 2},
-		{region.Loops, 8},
-		{region.Balls, 3},
-		{region.Loops, 10},
-		{region.Loops, 12},
-		{region.Balls, 4},
-		{region.Loops, 14},
-		{region.Balls, 5},
-		{region.Loops, 16},
-	}
-	latticeSeeds = []family{
-		{region.Windows, 2},
-		{region.Windows, 3},
-		{region.Windows, 4},
-		{region.Windows, 5},
-		{region.Windows, 6},
-		{region.Windows, 7},
-		{region.Windows, 8},
-		{region.Windows, 9},
-		{region.Windows, 10},
-		{region.Windows, 12},
-	}
+	windowSizes = []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 12}
+	ballSizes   = []int{2, 3, 4, 5}
 )
-
-// family is a kind of regions and the size of their seeds.
-type family struct {
-	kind string
-	size int
-}
 
 // Method is method regions.
 var Method = proposal.Method{Name: query.MethodRegions, Propose: Propose, Grows: true}
@@ -82,7 +52,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, nil // Z = 0, which the exact way confirms
 	}
 
-	plan, hit, err := whole(j, h, ask.Marginals)
+	plan, hit, err := planFor(j, h, ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
@@ -97,19 +67,11 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		found.Relearned = "regions: for what the evidence leaves"
 	}
 
-	if len(e.Tables) <= policy.PhaseTables {
-		if found.Plan, err = sliced(j, plan, e, states); err != nil {
-			return nil, err
-		}
-		if found.Plan != plan && !j.Evidence.IsEmpty() {
-			found.Relearned = "regions and the variables of their slices: for what the evidence leaves"
-		}
-	}
 	return found, nil
 }
 
-// whole returns the plan by regions of a shape, none in slices.
-func whole(j *proposal.Job, h contractionorder.Hypergraph, marginals bool) (plan *btn.Plan, hit string, err error) {
+// planFor returns the plan by regions of a shape, through the memo.
+func planFor(j *proposal.Job, h contractionorder.Hypergraph, marginals bool) (plan *btn.Plan, hit string, err error) {
 	kind := "regions"
 	if proposal.Timed(j.Ctx) {
 		kind += " from the value of belief propagation"
@@ -172,202 +134,108 @@ func (o *phased) report() *query.Propagation {
 	return p
 }
 
-// planOf plans families of growing size within the budget. Under a deadline the first estimate is the
-// value of belief propagation, which is there at once. Planning, which whoever contracts does again, takes the share of the budget for
-// searches at most, a family half of what is left of it. whole is false where the time for planning ended first.
+// planOf plans regions of growing size within the budget. Under a deadline the first estimate is the value of belief propagation, which is
+// there at once. Planning, which whoever contracts does again, takes the share of the budget for searches at most, a size half of what is
+// left of it. whole is false where the time for planning ended first.
 func planOf(
 	ctx context.Context, h contractionorder.Hypergraph, s query.Settings, marginals bool,
 ) (plan *btn.Plan, whole bool, err error) {
 	plan = &btn.Plan{Method: query.MethodRegions, Accuracy: s.Accuracy}
-	left := s.Budget
-	seeds, everything := latticeSeeds, false
-	bethe := 0
 	if proposal.Timed(ctx) {
 		plan.Estimates = append(plan.Estimates, betheEstimate())
-		bethe = 1
 	}
+	g := &growing{ctx: ctx, h: h, s: s, marginals: marginals, plan: plan, bethe: len(plan.Estimates), left: s.Budget}
+	g.moves = int64(max(policy.MoveFlops/policy.RegionMoveFlops*float64(proposal.Moves(s)), policy.LeastRegionMoves))
 	planning, cancel := proposal.Planning(ctx, 1)
 	defer cancel()
-	searches := int64(max(policy.MoveFlops/policy.RegionMoveFlops*float64(proposal.Moves(s)), policy.LeastRegionMoves))
-	var last error
-	over := map[string]bool{} // kinds of which a family took too many moves
-	before := 0.0             // flops of the regions of the last estimate
-	for k := 0; k < len(seeds); k++ {
-		r := seeds[k]
-		// good for ln Z; marginals beside partly included tables are worse than without
-		if marginals && r.kind == region.Loops {
-			continue
-		}
-		moves := min(policy.RegionMoves, max(searches/2, 1))
-		if s.Method == query.MethodRegions && k == 0 { // nothing else would answer
-			moves = policy.RegionMoves
-		}
-		if over[r.kind] {
-			searches -= moves
-			continue
-		}
-		f, err := region.Plan(planning, h, region.Options{Kind: r.kind, Size: r.size, Marginals: marginals, Moves: moves})
-		if ctxErr := ctx.Err(); ctxErr != nil {
-			return nil, false, ctxErr
-		}
-		if proposal.OutOfTime(ctx, err) {
-			if len(plan.Estimates) == 0 {
-				plan.Estimates = append(plan.Estimates, betheEstimate())
-			}
-			return plan, false, nil
-		}
-
-		switch {
-		case err == nil:
-			searches -= f.Moves
-		case fault.CodeOf(err) == fault.OverBudget:
-			searches -= moves
-			over[r.kind] = errors.Is(err, region.ErrMoves)
-		}
-		switch {
-		case fault.CodeOf(err) == fault.Unsupported && r.kind == region.Windows:
-			seeds, k = graphSeeds, -1
-			continue
-		case err != nil:
-			last = err
-			continue
-		case f.Len() == 0:
-			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle",
-				r.kind, r.size)
-			continue
-		}
-
-		n := len(plan.Estimates)
-		if n > bethe && familyOf(&plan.Estimates[n-1]).kind == r.kind && f.Flops == before || everything && f.Regions == 1 {
-			break // the same regions again, the whole model as a rule
-		}
-		everything = f.Regions == 1
-		// Whoever contracts plans again.
-		flops := f.Flops + policy.RegionMoveFlops/policy.RegionRate*float64(f.Moves)
-		if n > bethe && (policy.RegionRate*flops > left || s.Components > 0 && plan.Len() >= s.Components) {
-			break
-		}
-		left -= policy.RegionRate * flops
-		before = f.Flops
-		shares := 1
-		if !marginals {
-			shares = max(1, int(min(math.Ceil(f.Flops/policy.RegionTaskFlops), policy.MostRegionParts)))
-		}
-		e := estimate(n, r, nil, 1, shares)
-		e.Cost = query.Cost{Flops: flops, Bytes: float64(f.Bytes)}
-		plan.Estimates = append(plan.Estimates, e)
+	err = g.grow(planning, region.Windows, windowSizes)
+	if fault.CodeOf(err) == fault.Unsupported && err != nil { // no lattice
+		err = g.grow(planning, region.Balls, ballSizes)
 	}
-
-	if len(plan.Estimates) == 0 {
-		if last == nil {
-			last = fault.New(fault.OverBudget, "plan: no family of regions fits")
+	switch {
+	case ctx.Err() != nil:
+		return nil, false, ctx.Err()
+	case proposal.OutOfTime(ctx, err):
+		if len(plan.Estimates) == 0 {
+			plan.Estimates = append(plan.Estimates, betheEstimate())
 		}
-		return nil, false, fmt.Errorf("plan: regions: %w", last)
+		return plan, false, nil
+	case len(plan.Estimates) == 0:
+		return nil, false, fmt.Errorf("plan: regions: %w", err)
 	}
-
 	return plan, true, nil
 }
 
-// familyOf is the family of an estimate by regions.
-func familyOf(e *btn.Estimate) family {
-	q := e.Parts[0].(*Regions)
-	return family{q.Kind, q.Size}
+// growing is a plan of regions under construction.
+type growing struct {
+	ctx       context.Context
+	h         contractionorder.Hypergraph
+	s         query.Settings
+	marginals bool
+
+	plan  *btn.Plan
+	bethe int     // estimates of belief propagation alone
+	left  float64 // flops of the budget
+	moves int64   // that planning may still take
 }
 
-// sliced returns the plan with estimates in slices, as far as the budget goes: the variables follow
-// the query's evidence, so they are not remembered.
-func sliced(j *proposal.Job, plan *btn.Plan, e *sumproduct.Expression, states []*bp.State) (*btn.Plan, error) {
-	left := j.Settings.Budget
-	for k := range plan.Estimates {
-		left -= policy.RegionRate * plan.Estimates[k].Cost.Flops
-	}
-	base := sliceable(plan, left)
-	if base == nil {
-		return plan, nil
-	}
-
-	planning, cancel := proposal.Planning(j.Ctx, 1)
-	defer cancel()
-	variables, err := influential(planning, j.Conditioned, e, states, j.Settings.Budget)
-	if proposal.OutOfTime(j.Ctx, err) {
-		return plan, nil
-	}
-	if err != nil || len(variables) == 0 {
-		return plan, err
-	}
-
-	// Belief propagation runs in every slice, and takes all that it may where it does not converge.
-	updates := max(int64(policy.MessageShare*j.Settings.Budget/policy.UpdateFlops/policy.MostSlices), 2*int64(incidencesOf(e)))
-	messages := 0.0
-	if !states[0].Converged {
-		messages = float64(updates) * policy.UpdateFlops
-	}
-
-	further := *plan
-	further.Estimates = slices.Clone(plan.Estimates)
-	count := int64(1)
-	for n, v := range variables {
-		count *= int64(j.Net.Variables[v].Domain)
-		flops := base.Cost.Flops * float64(count)
-		work := policy.RegionRate*flops + messages*float64(count)
-		if count > policy.MostSlices || work > left ||
-			j.Settings.Components > 0 && further.Len()+int(count) > j.Settings.Components {
-			break
+// grow adds an estimate for each size of regions of a kind, until the budget ends, or a larger size has the same regions. The error is
+// that of the last size without regions, if there is one: unsupported for windows where there is no lattice, over_budget for regions that
+// are too wide or take too many moves to plan; or that of the context.
+func (g *growing) grow(ctx context.Context, kind string, sizes []int) (last error) {
+	before, isModel := 0.0, false // flops of the last estimate's regions, and whether its one region is the model
+	for k, size := range sizes {
+		moves := min(policy.RegionMoves, max(g.moves/2, 1))
+		if g.s.Method == query.MethodRegions && k == 0 { // nothing else would answer
+			moves = policy.RegionMoves
 		}
-		left -= work
-		next := estimate(len(further.Estimates), familyOf(base), slices.Clone(variables[:n+1]), count, 1)
-		for _, part := range next.Parts {
-			part.(*Regions).Updates = updates
+		f, err := region.Plan(ctx, g.h, region.Options{Kind: kind, Size: size, Marginals: g.marginals, Moves: moves})
+		switch {
+		case fault.CodeOf(err) == fault.OverBudget:
+			g.moves -= moves
+			if last = err; errors.Is(err, region.ErrMoves) { // larger ones take more
+				return last
+			}
+			continue
+		case err != nil:
+			return err
 		}
-		next.Cost = query.Cost{Flops: flops, Bytes: base.Cost.Bytes}
-		further.Estimates = append(further.Estimates, next)
-	}
-
-	return &further, nil
-}
-
-// sliceable is one of the two largest families of the last kind, where the budget has room for four slices of
-// it: slices of smaller ones are worse than the largest whole.
-func sliceable(plan *btn.Plan, left float64) *btn.Estimate {
-	last, larger := &plan.Estimates[len(plan.Estimates)-1], 0
-	for k := len(plan.Estimates) - 1; k >= 0 && larger < 2; k-- {
-		e := &plan.Estimates[k]
-		if familyOf(e).kind != familyOf(last).kind {
+		g.moves -= f.Moves
+		if f.Len() == 0 {
+			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle", kind, size)
 			continue
 		}
-		larger++
-		if 4*policy.RegionRate*e.Cost.Flops <= left {
-			if familyOf(e).size == 0 {
-				return nil
-			}
-			return e
+		n := len(g.plan.Estimates)
+		if n > g.bethe && f.Flops == before || isModel && f.Regions == 1 {
+			return last // the same regions again
 		}
+		isModel = f.Regions == 1
+		flops := f.Flops + policy.RegionMoveFlops/policy.RegionRate*float64(f.Moves) // whoever contracts plans again
+		if n > g.bethe && (policy.RegionRate*flops > g.left || g.s.Components > 0 && g.plan.Len() >= g.s.Components) {
+			return last
+		}
+		g.left -= policy.RegionRate * flops
+		before = f.Flops
+		shares := 1
+		if !g.marginals {
+			shares = max(1, int(min(math.Ceil(f.Flops/policy.RegionTaskFlops), policy.MostRegionParts)))
+		}
+		e := estimate(n, kind, size, shares)
+		e.Cost = query.Cost{Flops: flops, Bytes: float64(f.Bytes)}
+		g.plan.Estimates = append(g.plan.Estimates, e)
 	}
-	return nil
+	return last
 }
 
 // betheLevel is that of the value of belief propagation, below all others.
 const betheLevel = -1
 
-// estimate has so many shares of the regions of every slice. level is its place among the estimates:
-// sizes of regions of different kinds do not compare.
-func estimate(level int, f family, fixed []int, slices int64, shares int) btn.Estimate {
-	e := btn.Estimate{
-		Rule:   btn.LogLinear,
-		Level:  float64(level),
-		Slices: slices,
-		Track:  string(query.FamilyRegions) + " " + f.kind,
-	}
-	if slices > 1 { // these grow by slices, at one size
-		e.Track += fmt.Sprintf(" of size %d, in slices", f.size)
-	}
-	for at := range slices {
-		for k := range shares {
-			e.Parts = append(e.Parts, &Regions{
-				Kind: f.kind, Size: f.size, Slice: btn.Slice{Variables: fixed, At: at},
-				From: region.Share(k, shares), To: region.Share(k+1, shares),
-			})
-		}
+// estimate has so many shares of the regions of a kind and a size. level is its place among the estimates: sizes of regions of different
+// kinds do not compare.
+func estimate(level int, kind string, size, shares int) btn.Estimate {
+	e := btn.Estimate{Rule: btn.LogLinear, Level: float64(level), Slices: 1, Track: string(query.FamilyRegions) + " " + kind}
+	for k := range shares {
+		e.Parts = append(e.Parts, &Regions{Kind: kind, Size: size, From: region.Share(k, shares), To: region.Share(k+1, shares)})
 	}
 	return e
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestPlanningRegionsTakesItsShare: what planning takes is counted, and all families of a plan together take the part of a budget that
+// TestPlanningRegionsTakesItsShare: what planning takes is counted, and all sizes of a plan together take the part of a budget that
 // searches may, whatever the graph.
 func TestPlanningRegionsTakesItsShare(t *testing.T) {
 	shapes := map[string]func() (*factorgraph.Model, error){
@@ -38,15 +38,15 @@ func TestPlanningRegionsTakesItsShare(t *testing.T) {
 			}
 			moves := int64(0)
 			for k := range plan.Estimates {
-				of := familyOf(&plan.Estimates[k])
-				f, err := region.Plan(t.Context(), h, region.Options{Kind: of.kind, Size: of.size})
+				part := plan.Estimates[k].Parts[0].(*Regions)
+				f, err := region.Plan(t.Context(), h, region.Options{Kind: part.Kind, Size: part.Size})
 				if err != nil {
 					t.Fatal(err)
 				}
 				moves += f.Moves
-				_, err = region.Plan(t.Context(), h, region.Options{Kind: of.kind, Size: of.size, Moves: f.Moves / 2})
+				_, err = region.Plan(t.Context(), h, region.Options{Kind: part.Kind, Size: part.Size, Moves: f.Moves / 2})
 				if err == nil {
-					t.Errorf("%s: %s of size %d are planned in half of %d moves", name, of.kind, of.size, f.Moves)
+					t.Errorf("%s: %s of size %d are planned in half of %d moves", name, part.Kind, part.Size, f.Moves)
 				}
 			}
 			if most := max(policy.PlanningShare*budget/policy.RegionMoveFlops, policy.LeastRegionMoves); float64(moves) > most {

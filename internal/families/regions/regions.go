@@ -1,6 +1,6 @@
 package regions
 
-// Regions in the BP gauge: some of the regions of one slice.
+// Regions in the BP gauge, contracted.
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // run is one contraction of one part.
 type run struct{ contraction.Contraction }
 
-// Contract implements contraction.Contractor. With marginals it contracts all regions of the slice,
-// and Value.Marginals are those of the log-linear estimate; times the slice's Z they add up.
+// Contract implements contraction.Contractor. With marginals it contracts all regions, and Value.Marginals are those
+// of the log-linear estimate, times Z.
 func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
@@ -28,7 +28,7 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 		return btn.Value{}, err
 	}
 	j := run{own}
-	g, err := GroundOf(ctx, p, q.Slice, q.Updates)
+	g, err := GroundOf(ctx, p, q.Updates)
 	if err != nil || g.State == nil {
 		return btn.Value{}, err
 	}
@@ -116,7 +116,7 @@ func (j run) bethe(g *Ground) btn.Value {
 	return v
 }
 
-// regionMarginals contracts all regions of a slice, and their way back.
+// regionMarginals contracts all regions, and their way back.
 func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 	est, err := region.Run(j.Ctx, g.Expression, g.State, f, j.Threads)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -37,7 +36,7 @@ func TestLongClausesHaveNoSigns(t *testing.T) {
 	if !star.Signed() {
 		t.Fatal("a star of a clause has no numbers below 0, which shows nothing")
 	}
-	g, err := GroundOf(t.Context(), problem.New(net, problem.Options{}), btn.Slice{}, 0)
+	g, err := GroundOf(t.Context(), problem.New(net, problem.Options{}), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +58,7 @@ func TestMessagesThatCancel(t *testing.T) {
 		}},
 	}
 	net, _ := lowered(t, m)
-	_, err := GroundOf(t.Context(), problem.New(net, problem.Options{}), btn.Slice{}, 0)
+	_, err := GroundOf(t.Context(), problem.New(net, problem.Options{}), 0)
 	if fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("error %v, want one of code unsupported", err)
 	}

@@ -67,8 +67,7 @@ func fitTruncated() *truncatedparts.Truncated {
 }
 
 func fitRegions() *regionparts.Regions {
-	return &regionparts.Regions{Kind: "loops",
-		Size: 4, Slice: btn.Slice{Variables: []int{2}, At: 1}, From: 3, To: regionparts.WholeShare}
+	return &regionparts.Regions{Kind: "balls", Size: 4, From: 3, To: regionparts.WholeShare}
 }
 
 // spoilt returns a part that fits with something wrong.
@@ -243,7 +242,6 @@ func TestPartsThatDoNotFit(t *testing.T) {
 		{btn.Slice{At: 1}, "slice 1 of 1"},
 	} {
 		add(spoilt(fitTruncated, func(p *truncatedparts.Truncated) { p.Slice = slice.is }), slice.want)
-		add(spoilt(fitRegions, func(p *regionparts.Regions) { p.Slice = slice.is }), slice.want)
 	}
 	truncated := func(spoil func(*truncatedparts.Truncated), want string) {
 		add(spoilt(fitTruncated, spoil), want)
@@ -317,7 +315,7 @@ func TestDescribe(t *testing.T) {
 		want query.EstimateResult
 	}{
 		{fitTruncated(), query.EstimateResult{Family: query.FamilyTree, Plan: 3, Bond: 4}},
-		{fitRegions(), query.EstimateResult{Family: query.FamilyRegions, Kind: "loops", Size: 4}},
+		{fitRegions(), query.EstimateResult{Family: query.FamilyRegions, Kind: "balls", Size: 4}},
 		{fitRankOne(), query.EstimateResult{}}, {fitCP(), query.EstimateResult{}}, {fitSymmetric(),
 			query.EstimateResult{}},
 		{fitElimination(), query.EstimateResult{}},

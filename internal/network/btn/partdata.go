@@ -77,12 +77,6 @@ func RuleOf(p Part) Rule {
 	return Linear
 }
 
-// Sliced is a part that has a share in the value of one of its estimate's slices.
-type Sliced interface {
-	Part
-	InSlice() int64
-}
-
 // Cut is a part that is some of the slices of a contraction tree.
 type Cut interface {
 	Part

@@ -10,7 +10,6 @@ import (
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/bp"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -35,7 +34,7 @@ func TestGroundIsMadeOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for k := range states {
 		group.Go(func() {
-			g, err := regions.GroundOf(t.Context(), p, btn.Slice{}, 0)
+			g, err := regions.GroundOf(t.Context(), p, 0)
 			if err != nil {
 				t.Error(err)
 				return

@@ -74,7 +74,7 @@ func forms() []form {
 		{"truncated", truncated(false)},
 		{"truncated with marginals", truncated(true)},
 		{"ground", func(t *testing.T, p *problem.Problem) any {
-			made, err := regions.GroundOf(t.Context(), p, btn.Slice{}, 0)
+			made, err := regions.GroundOf(t.Context(), p, 0)
 			return must(t, made, err)
 		}},
 	}
@@ -124,38 +124,21 @@ func TestJointMarginalsHaveTheirOwnForm(t *testing.T) {
 	}
 }
 
-// TestGroundIsOfTheLastSlice:
-// one slice's ground is kept, with its gauge, until another one is asked for.
-func TestGroundIsOfTheLastSlice(t *testing.T) {
+// TestGroundKeepsItsRegions: the regions that were planned last are kept, until others are asked for.
+func TestGroundKeepsItsRegions(t *testing.T) {
 	p := problem.New(ring(t), problem.Options{})
-	of := func(s btn.Slice) *regions.Ground {
-		made, err := regions.GroundOf(t.Context(), p, s, 0)
-		return must(t, made, err)
-	}
-	whole := of(btn.Slice{})
-	slice := btn.Slice{Variables: []int{1}, At: 2}
-	one := of(slice)
-	if one == whole || of(slice) != one {
-		t.Error("a slice has the ground of the whole, or was made again")
-	}
-	if other := of(btn.Slice{Variables: []int{1}, At: 1}); other == one ||
-		other.LnBethe == one.LnBethe {
-		t.Error("another slice has the same ground")
-	}
-	if of(slice) == one {
-		t.Error("two slices are kept")
-	}
-
-	families := func(g *regions.Ground, size int) *region.Family {
+	g, err := regions.GroundOf(t.Context(), p, 0)
+	must(t, g, err)
+	families := func(size int) *region.Family {
 		f, err := g.Family(t.Context(), region.Options{Kind: region.Balls, Size: size})
 		return must(t, f, err)
 	}
-	first := families(of(slice), 2)
-	if families(of(btn.Slice{Variables: []int{1}, At: 1}), 2) != first {
-		t.Error("slices of one shape have regions of their own")
+	first := families(2)
+	if families(2) != first {
+		t.Error("the same regions are planned again")
 	}
-	if families(of(btn.Slice{}), 2) == first || families(of(slice), 3) == first {
-		t.Error("another shape or size has the same regions")
+	if families(3) == first {
+		t.Error("another size has the same regions")
 	}
 }
 

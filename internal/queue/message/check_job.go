@@ -101,9 +101,6 @@ func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 				fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule,
 			)
 		}
-		if q, ok := part.(btn.Sliced); ok && q.InSlice() >= e.Slices {
-			return invalid(fmt.Sprintf("parts[%d]", i), "slice %d of %d", q.InSlice(), e.Slices)
-		}
 	}
 	return nil
 }

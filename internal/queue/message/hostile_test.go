@@ -647,9 +647,6 @@ func TestCheckAssignments(t *testing.T) {
 		"cost: wire: invalid message: 0 flops, -1 bytes":        func(e *btn.Estimate) { e.Cost.Bytes = -1 },
 		"level: wire: invalid message: NaN":                     func(e *btn.Estimate) { e.Level = math.NaN() },
 		"parts[0]: wire: invalid message: class regions under":  func(e *btn.Estimate) { e.Parts[0] = &regions.Regions{} },
-		"parts[0]: wire: invalid message: slice 1 of 1": func(e *btn.Estimate) {
-			e.Rule, e.Parts[0] = btn.LogLinear, &regions.Regions{Slice: btn.Slice{Variables: []int{0}, At: 1}}
-		},
 	} {
 		e := good()
 		change(&e)

@@ -490,11 +490,10 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 				e.Parts = append(
 					e.Parts,
 					&regionparts.Regions{
-						Kind:  "loops",
-						Size:  r.IntN(9),
-						Slice: slice,
-						From:  from,
-						To:    regionparts.WholeShare,
+						Kind: "balls",
+						Size: r.IntN(9),
+						From: from,
+						To:   regionparts.WholeShare,
 					},
 				)
 			case r.IntN(2) == 0:

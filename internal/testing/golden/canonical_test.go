@@ -97,10 +97,7 @@ func (w *writer) plan(p *btn.Plan) {
 	for _, e := range p.Estimates {
 		r := btn.Describe(e.Parts[0])
 		var fixed []int
-		switch q := e.Parts[0].(type) {
-		case *truncated.Truncated:
-			fixed = q.Slice.Variables
-		case *regionparts.Regions:
+		if q, ok := e.Parts[0].(*truncated.Truncated); ok {
 			fixed = q.Slice.Variables
 		}
 		w.line(" rung %s plan %d bond %d kind %q size %d slices %v of %d components %d to %d flops %s bytes %s",
@@ -151,7 +148,7 @@ func (w *writer) parts(k int, e *btn.Estimate) {
 		case *truncated.Truncated:
 			slice = q.Slice.At
 		case *regionparts.Regions:
-			from, to, slice = q.From, q.To, q.Slice.At
+			from, to = q.From, q.To
 		}
 		a := e.Weights()[i]
 		w.line("component %s × %s·2^%d order %v from %d to %d rung %d slice %d",

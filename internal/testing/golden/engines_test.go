@@ -243,7 +243,6 @@ var engines = map[string]engine{
 	},
 	"windows": regions(region.Options{Kind: region.Windows, Size: 3, Marginals: true}),
 	"balls":   regions(region.Options{Kind: region.Balls, Size: 2, Marginals: true, MaxWidth: 12, Moves: 1 << 22}),
-	"loops":   regions(region.Options{Kind: region.Loops, Size: 6, Moves: 1 << 22}),
 }
 
 func sweep(bond int, marginals bool) engine {

@@ -6,10 +6,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
+
+// mostSlices bounds the slices of an estimate.
+// Measured: a quarter and four times of it halve and double the flops, and errors stay as they are on all models but one, decision 20.
+const mostSlices = 64
+
+// mostCandidates bounds the variables that may be fixed.
+// Chosen.
+const mostCandidates = 24
 
 // lighter looks for slices under which a plan fits the memory at a larger bond: variables whose masks lower
 // the peak most, one after the other. It returns nil where there are none within mostSlices.
@@ -25,7 +32,7 @@ func lighter(
 			if ctx.Err() != nil {
 				return nil, cost
 			}
-			if slices.Contains(sliced, v) || count*domains[v] > policy.MostSlices {
+			if slices.Contains(sliced, v) || count*domains[v] > mostSlices {
 				continue
 			}
 			values := map[int]int{v: allowed[v]}
@@ -84,5 +91,5 @@ func byDegree(p *truncated.Prepared, domains []int) []int {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b int) int { return degree[p.Index(b)] - degree[p.Index(a)] })
-	return out[:min(len(out), 2*policy.ClampCandidates)]
+	return out[:min(len(out), mostCandidates)]
 }
