@@ -139,14 +139,14 @@ func TestChartTakesValues(t *testing.T) {
 	for _, o := range rendered(t, map[string]any{
 		"image": "registry.example.com/basetensor", "tag": "v1.2.3",
 		"settings": map[string]any{"BTN_NATS": "nats://elsewhere:4222"},
-		"stages":   map[string]any{"contract-worker": map[string]any{"replicas": 7, "env": map[string]any{"BTN_OVERFLOW": 64}}},
+		"stages":   map[string]any{"contract-worker": map[string]any{"replicas": 7, "env": map[string]any{"BTN_THREADS": 64}}},
 	}) {
 		o.typed(t)
 		text += string(o.yaml)
 	}
 	for part, times := range map[string]int{
 		`image: "registry.example.com/basetensor:v1.2.3"`: 6, `"BTN_NATS":"nats://elsewhere:4222"`: 1, "replicas: 7": 1,
-		`{name: BTN_OVERFLOW, value: "64"}`: 1,
+		`{name: BTN_THREADS, value: "64"}`: 1,
 	} {
 		if n := strings.Count(text, part); n != times {
 			t.Errorf("%s is there %d times, want %d", part, n, times)

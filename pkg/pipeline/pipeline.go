@@ -131,8 +131,6 @@ type Config struct {
 	// messages of one stage processed at a time; 0: 4, for contract 8 with one large among them, or as many as there are
 	// processors if those are more
 	Concurrency int
-	// OverflowAt has contract take the tasks of a lane only while so many wait, or nobody else takes them; 0: always
-	OverflowAt int
 	// threads of one contraction, default 1: more contract workers are better than wider ones
 	Threads int
 	// bytes of tables of one message, a cap on the request's own limit; 0: the request decides
@@ -197,7 +195,6 @@ func (c Config) service() (service.Config, error) {
 		Settings: workers.Settings{
 			Lanes:       c.Lanes,
 			Concurrency: c.Concurrency,
-			OverflowAt:  c.OverflowAt,
 			Threads:     c.Threads,
 			Memory:      c.Memory,
 			MemoryLimit: c.MemoryLimit,

@@ -42,7 +42,6 @@ type flags struct {
 	RedisTimeout time.Duration `help:"The longest that one call to Redis may take; later it counts as not there." default:"${redis_timeout}"`
 	Lanes        []int         `help:"Lanes to serve, 0 to 15; all without it. Not after 'btn setup --one-consumer'." placeholder:"N,…"`
 	Concurrency  int           `help:"Messages worked on at a time; 0: ${concurrency}." default:"0"`
-	Overflow     int           `help:"Take tasks of a lane only while so many wait, or nobody else takes them; 0: always." default:"0"`
 	Threads      int           `help:"Threads of one contraction." default:"${threads}"`
 	Memory       config.Size   `help:"${memory_help}" placeholder:"SIZE"`
 	ChunkFlops   float64       `help:"About how many operations a task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
@@ -75,7 +74,6 @@ var onlyOf = map[string][]string{
 	"redis-timeout": {query.StageReparam, query.StageLearn, query.StageContract},
 	"chunk-flops":   {query.StageLearn},
 	"tenants":       {query.StageReparam, query.StageLearn, query.StageAggregate}, // whose latencies are by class
-	"overflow":      {query.StageContract},
 	"threads":       {query.StageContract},
 	"memory":        {query.StageContract},
 	"answers-seed":  {query.StageAggregate},
@@ -207,7 +205,6 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		Settings: workers.Settings{
 			Lanes:       f.Lanes,
 			Concurrency: f.Concurrency,
-			OverflowAt:  f.Overflow,
 			Threads:     f.Threads,
 			Memory:      int64(f.Memory),
 			ChunkFlops:  f.ChunkFlops,

@@ -89,7 +89,6 @@ func (c Config) check() error {
 		"heartbeat":            float64(c.Heartbeat),
 		"timeout of Redis":     float64(c.RedisTimeout),
 		"concurrency":          float64(c.Concurrency),
-		"overflow":             float64(c.OverflowAt),
 		"threads":              float64(c.Threads),
 		"memory":               float64(c.Memory),
 		"limit of memory":      float64(c.MemoryLimit),

@@ -32,7 +32,6 @@ import (
 type Settings struct {
 	Lanes       []int   // to serve; empty: all
 	Concurrency int     // messages of one stage processed at a time; 0: see intake
-	OverflowAt  int     // contract takes tasks of a lane only while so many wait, or nobody else takes them; 0: always
 	Threads     int     // of one contraction
 	Requests    int     // for an immediate answer, that wait at a time
 	Memory      int64   // bytes of tables of one message, a cap on the request's own limit; 0: the request decides
@@ -198,16 +197,14 @@ func (h *Host) contract(w *Worker) {
 	c := &Contract{Loop: w.loop, host: h, checked: memo.LRU[[2]string, bool]{Entries: keepDecoded}}
 	h.listen(w)
 	h.kinds.contracts = true
-	if h.OverflowAt == 0 { // else no job waits for this one's kind
-		w.beside = append(w.beside, h.kinds.say)
-	}
+	w.beside = append(w.beside, h.kinds.say)
 
 	// Untold: the aggregator reports the progress of contractions.
 	w.intakes = []*intake{
 		{
 			Feed:   streams.Tasks,
 			Intake: hop.Intake{Handler: c.task, Untold: true, Tries: c.tries, Metered: true},
-			pull:   pull.Intake{Prefetch: 1, Slots: 8, AtLeast: h.OverflowAt, Heavy: heavy, Later: c.later},
+			pull:   pull.Intake{Prefetch: 1, Slots: 8, Heavy: heavy, Later: c.later},
 		},
 	}
 }

@@ -246,7 +246,7 @@ func lanes(ctx context.Context, b interface {
 			_, err = b.Served(ctx, lane)
 		}
 		if err != nil {
-			return Finding{Bad, "workers", err.Error(), "start workers of all four stages, for all lanes; contract-workers not all with --overflow"}
+			return Finding{Bad, "workers", err.Error(), "start workers of all four stages, for all lanes"}
 		}
 	}
 	return Finding{Good, "workers", "all four stages take jobs of every lane", ""}

@@ -45,7 +45,7 @@ func (p *puller) ask() {
 		if barred > 0 {
 			want = burst
 		}
-		if have > want/2 || at.Before(l.again) || !behind || !p.room(l, at) {
+		if have > want/2 || at.Before(l.again) || !behind || !p.room(l) {
 			continue
 		}
 		open, lost := p.patience(l, at, expiry)
@@ -62,15 +62,8 @@ func (l *lane) lose(at time.Time, log *slog.Logger) {
 	}
 }
 
-// patience returns how long a request to the lane stays open that is to be for expiry, and when it counts as lost. With AtLeast
-// it is short: the server counts it to those that take the next messages, ends the looks of others for it, and shows a lane as served.
+// patience returns how long a request to the lane stays open that is to be for expiry, and when it counts as lost.
 func (p *puller) patience(l *lane, at time.Time, expiry time.Duration) (open, lost time.Duration) {
-	if p.in.AtLeast > 0 {
-		if l.crowd.alone {
-			return 0, p.bus.AnswerWithin(lookLost)
-		}
-		return overflowOpen, overflowOpen + p.bus.AnswerWithin(lookLost)
-	}
 	if at.Sub(l.troubled) < troubledFor {
 		open = min(expiry, troubledExpiry)
 		return open, open + troubledLost
@@ -88,7 +81,7 @@ func (p *puller) askBeyond(at time.Time) {
 	for _, l := range p.lanes {
 		l.lose(at, p.in.Log)
 		barred, behind := p.behind(l, at)
-		if l.asked > 0 || at.Before(l.again) || !behind || len(l.waiting) > barred || !p.room(l, at) {
+		if l.asked > 0 || at.Before(l.again) || !behind || len(l.waiting) > barred || !p.room(l) {
 			continue
 		}
 		if !l.busy() {
@@ -122,38 +115,31 @@ func (p *puller) look(at time.Time) {
 		l := p.lanes[p.turn]
 		p.pass(l)
 		barred, behind := p.behind(l, at)
-		if !behind || len(l.waiting) > barred || p.in.AtLeast > 0 && at.Before(l.again) {
+		if !behind || len(l.waiting) > barred {
 			p.looked++
 			continue
 		}
-		if p.room(l, at) {
-			open, lost := time.Duration(0), p.bus.AnswerWithin(lookLost)
-			if p.in.AtLeast > 0 {
-				open, lost = p.patience(l, at, 0)
-			}
-			p.pull(l, 1, open, at.Add(lost))
+		if p.room(l) {
+			p.pull(l, 1, 0, at.Add(p.bus.AnswerWithin(lookLost)))
 			return
 		}
 	}
 }
 
-// room reports whether the next stage has room for messages of the lane, as far as is known, and the lane a crowd; the server is asked
-// meanwhile, and the puller is woken when its answer comes.
-func (p *puller) room(l *lane, at time.Time) bool {
-	return p.crowded(l, at) && (p.in.Room == nil || p.in.Room.There(p.in.Hard, l.number, func() {
+// room reports whether the next stage has room for messages of the lane, as far as is known; the server is asked meanwhile, and the puller
+// is woken when its answer comes.
+func (p *puller) room(l *lane) bool {
+	return p.in.Room == nil || p.in.Room.There(p.in.Hard, l.number, func() {
 		select {
 		case p.wake <- struct{}{}:
 		default:
 		}
-	}))
+	})
 }
 
 // pull requests a batch of messages of a lane. The request counts as lost if it has no answer at
 // that time.
 func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time) {
-	if p.in.AtLeast > 0 {
-		batch, l.crowd.spare = min(batch, l.crowd.spare), 0
-	}
 	var err error
 	if p.inbox == nil {
 		p.inbox, err = Open(p.bus, p.in.Stream, p.into)

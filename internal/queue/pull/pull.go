@@ -85,12 +85,6 @@ const (
 
 	// pullRetry is the pause after a request that was refused.
 	pullRetry = 200 * time.Millisecond
-
-	// An intake with AtLeast counts the messages of a lane every overflowRetry, and asks for overflowOpen once enough wait: time for those
-	// to come back that were put aside elsewhere. It takes fewer once nobody else has asked for aloneAfter.
-	overflowRetry = time.Second
-	overflowOpen  = 2 * hoardFor
-	aloneAfter    = 10 * time.Second
 )
 
 // Intake describes the intake of one worker from the consumers of one kind of message.
@@ -106,10 +100,6 @@ type Intake struct {
 
 	// Slots is the number of messages processed at a time.
 	Slots int
-
-	// AtLeast is the number of messages of a lane that have to wait for some to be taken, unless nobody else asks for them; 0: all are
-	// taken.
-	AtLeast int
 
 	// Patient messages wait in this process: they are not returned for another that may be free.
 	Patient bool
@@ -151,7 +141,6 @@ type lane struct {
 	troubled time.Time // when a request was lost or refused last
 	looked   time.Time // when it was looked at with no slot free
 	aside    time.Time // when the last heavy message that was put aside comes back
-	crowd    crowd
 	waiting  []held
 	flows    map[string]*flow // by tenant; those with messages here
 }
@@ -189,9 +178,9 @@ type puller struct {
 	into  chan *nats.Msg
 	wake  chan struct{} // the next stage may have room
 
-	// Questions about consumers.
-	checking bool // whether one is there
-	told     chan told
+	// A consumer that may be gone.
+	checking bool
+	checked  chan error // nil: it is there, or that cannot be found out
 
 	// Goroutines that process messages.
 	begun      chan taken
@@ -232,7 +221,7 @@ func Run(ctx context.Context, b *bus.Bus, in Intake) error {
 		wake:  make(chan struct{}, 1),
 		of:    map[string]*lane{},
 
-		told: make(chan told, 1+len(in.Consumers)),
+		checked: make(chan error, 1),
 	}
 	for _, name := range in.Consumers {
 		l := &lane{consumer: name, flows: map[string]*flow{}}
@@ -302,14 +291,9 @@ func (p *puller) run(ctx context.Context) error {
 		case f := <-p.done:
 			p.finish(f)
 		case <-p.wake:
-		case t := <-p.told:
-			switch {
-			case bus.Missing(t.err):
-				return fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, t.lane.consumer)
-			case t.count:
-				p.count(t.lane, t.is, t.err)
-			default: // it is there, or that cannot be found out
-				p.checking = false
+		case err := <-p.checked:
+			if p.checking = false; err != nil {
+				return err
 			}
 		case <-p.poll.C:
 		case s, open := <-status:

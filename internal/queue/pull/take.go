@@ -11,7 +11,6 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // take receives the answer to a request.
@@ -48,9 +47,6 @@ func (p *puller) take(m *nats.Msg) error {
 	if errors.Is(got.Err, bus.ErrGone) {
 		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name, got.Err)
 	}
-	if p.in.AtLeast > 0 {
-		l.again = time.Now().Add(overflowRetry)
-	}
 	if got.Err != nil {
 		p.check(l)
 		l.troubled = time.Now()
@@ -68,23 +64,16 @@ func (p *puller) check(l *lane) {
 		return
 	}
 	p.checking = true
-	go p.inquire(told{lane: l})
-}
-
-// told is the server's word on the consumer of a lane, that was asked for to count its messages, or to learn whether it is there.
-type told struct {
-	lane  *lane
-	count bool
-	is    jetstream.Consumer
-	err   error
-}
-
-// inquire asks the server.
-func (p *puller) inquire(t told) {
-	ctx, cancel := context.WithTimeout(p.in.Hard, p.bus.AnswerWithin(lookLost))
-	defer cancel()
-	t.is, t.err = p.bus.JS.Consumer(ctx, p.in.Stream, t.lane.consumer)
-	p.told <- t
+	go func() {
+		ctx, cancel := context.WithTimeout(p.in.Hard, p.bus.AnswerWithin(lookLost))
+		defer cancel()
+		_, err := p.bus.JS.Consumer(ctx, p.in.Stream, l.consumer)
+		if bus.Missing(err) {
+			p.checked <- fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
+			return
+		}
+		p.checked <- nil
+	}()
 }
 
 // keep puts a message into its lane, behind those that were delivered as often or more often. Where
