@@ -144,7 +144,8 @@ func long() map[string]any {
 	var variables, factors []any
 	for v := range 3 {
 		variables = append(variables, map[string]any{"name": name("temperature", v), "states": states})
-		factors = append(factors, map[string]any{"scope": []int{v}, "dense": map[string]any{"values": []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1e-6, 1, 2}}})
+		values := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1e-6, 1, 2}
+		factors = append(factors, map[string]any{"scope": []int{v}, "dense": map[string]any{"values": values}})
 	}
 	return map[string]any{"basetensor_model": 1, "variables": variables, "factors": factors}
 }
