@@ -132,6 +132,24 @@ func (p *tab) lookAfter(name, hash string, does func(), ready string, args ...an
 	p.size(1440, 900)
 }
 
+// long is a model whose names and values are as long as people write them, without a blank to break at.
+func long() map[string]any {
+	name := func(kind string, i int) string {
+		return fmt.Sprintf("%s_%d_%s", kind, i, strings.Repeat("measured", 6))
+	}
+	states := make([]string, 12)
+	for x := range states {
+		states[x] = name("between", x)
+	}
+	var variables, factors []any
+	for v := range 3 {
+		variables = append(variables, map[string]any{"name": name("temperature", v), "states": states})
+		values := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1e-6, 1, 2}
+		factors = append(factors, map[string]any{"scope": []int{v}, "dense": map[string]any{"values": values}})
+	}
+	return map[string]any{"basetensor_model": 1, "variables": variables, "factors": factors}
+}
+
 // TestViews: every view shows its contents, in both colours, narrow and wide.
 func TestViews(t *testing.T) {
 	b := startBrowser(t)
@@ -139,8 +157,11 @@ func TestViews(t *testing.T) {
 	s.work()
 	asia, alarm := s.fill()
 	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "placed", "text": clinic, "marginals": true}, nil)
+	longest := strings.Repeat("x", 64)
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": longest, "tenant": strings.Repeat("t", 64), "model": long(), "marginals": true,
+		"settings": map[string]any{"method": "regions"}}, nil)
 	p := b.tab(t, s.url)
-	p.look("jobs", "#/jobs", `document.querySelectorAll('.jobs tbody tr').length === 9`)
+	p.look("jobs", "#/jobs", `document.querySelectorAll('.jobs tbody tr').length === 10`)
 	p.look("job", "#/jobs/asia", `document.querySelectorAll('.posterior').length === 8
 		&& document.querySelectorAll('.joint tbody tr').length === 4`)
 	text := eval[string](p, "document.querySelector('.headline').innerText")
@@ -181,6 +202,14 @@ func TestViews(t *testing.T) {
 		p.drop("clinic.csv", []byte("dysp,smoke\nyes,yes\nperhaps,no\n"))
 	}, `document.querySelectorAll('.answers tbody tr').length === 3`)
 	p.look("graph-placed", "#/graph/job/placed", `document.querySelectorAll('.node').length === 4 && document.querySelector('.node .p')`)
+	p.look("long-job", "#/jobs/"+longest, `document.querySelectorAll('.posterior').length === 3`)
+	p.lookAfter("long-graph", "#/graph/job/"+longest, func() {
+		p.wait(`document.querySelector('.node .p')`)
+		for _, selector := range []string{`.node[data-variable="1"] .name`, ".soft summary", ".table summary", "#edit-1"} {
+			p.click(selector)
+		}
+	}, `document.querySelector('.numbers input')`)
+	p.look("long-ask", "#/ask/job/"+longest, `document.querySelectorAll('datalist option').length === 3`)
 	p.look("ask", "#/ask/model/"+asia[:12], `document.querySelectorAll('datalist option').length === 8`)
 	p.look("dead-letters", "#/dead-letters", `document.querySelectorAll('.dead tbody tr').length === 1`)
 	p.look("workers", "#/workers", `document.querySelectorAll('.stages tbody tr').length === 4

@@ -43,6 +43,10 @@
     }
     if (a.right > innerWidth + 1 && !e.closest('.scroll, nav')) found.push('beyond the window: ' + (e.id || e.textContent).slice(0, 30))
   })
+  for (const node of document.querySelectorAll('.node, .node .value')) { // names and signs, values and numbers
+    const [a, b] = [...node.querySelectorAll(':scope > text')].filter(e => e.textContent)
+    if (a && b && a.getBBox().x + a.getBBox().width > b.getBBox().x) found.push(`on each other: ${a.textContent} and ${b.textContent}`)
+  }
   for (const e of document.querySelectorAll('table.jobs, table.cards, table.timeline, table.posterior')) {
     const box = e.parentElement
     if (box.scrollWidth > box.clientWidth) found.push('cut off: ' + e.className)

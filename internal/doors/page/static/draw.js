@@ -131,7 +131,7 @@ export function drawing(graph, of, { pick, observe }) {
         s('rect', { class: 'hit', x: 3, width: w - 6, height: line }),
         p ? s('rect', { class: 'p', x: 5, y: 2, width: Math.max(p[x] > 0 ? 0.7 : 0, (w - 10) * p[x]), height: line - 4, rx: 1, fill: exact ? null : 'url(#hatch)' }) : null,
         best?.[v] === x ? s('path', { class: 'best', d: 'M0.5 2.5l6 4.5l-6 4.5z' }) : null,
-        s('text', { x: 8, y: 11 }, cut(of.state(v, x), w - 48)),
+        s('text', { x: 8, y: 11 }, cut(of.state(v, x), w - (p && !exact ? 60 : 48))),
         p ? s('text', { class: 'number', x: w - 7, y: 11, 'text-anchor': 'end' }, (exact ? '' : '≈') + brief(p[x])) : null)))
     })
   }
