@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -20,10 +21,10 @@ import (
 // periodic grid.
 var (
 	parities = family{"parity", func(size int, o generate.Ising) (*factorgraph.Model, error) {
-		return generate.Parity(generate.ParityOptions{Variables: size, Noise: o.Delta, Seed: o.Seed})
+		return modeltest.Parity(size, o.Delta, o.Seed)
 	}}
 	colourings = family{"colouring", func(size int, o generate.Ising) (*factorgraph.Model, error) {
-		return generate.Colouring(size, int(o.Delta*float64(size)), 3, o.Seed)
+		return modeltest.Colouring(size, int(o.Delta*float64(size)), 3, o.Seed), nil
 	}}
 	satisfactions = family{"constraints", func(size int, o generate.Ising) (*factorgraph.Model, error) {
 		return generate.Constraints(generate.ConstraintOptions{
@@ -31,7 +32,7 @@ var (
 		})
 	}}
 	frustrated = family{"frustrated", func(size int, o generate.Ising) (*factorgraph.Model, error) {
-		return generate.Frustrated(size, size, o.Delta, o.Seed)
+		return modeltest.Frustrated(size, size, o.Delta, o.Seed), nil
 	}}
 )
 

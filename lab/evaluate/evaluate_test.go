@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/cputime"
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -29,7 +29,7 @@ func tree() *factorgraph.Model {
 		dims := []int{m.Domains[i], m.Domains[i+1]}
 		m.Factors = append(m.Factors, factorgraph.Factor{
 			Scope: []int{i, i + 1},
-			Table: generate.Tensor(rng, generate.Dense, dims, generate.SmallOptions{}),
+			Table: modeltest.Tensor(rng, modeltest.Dense, dims, modeltest.SmallOptions{}),
 		})
 	}
 	m.Factors = append(m.Factors, factorgraph.Factor{

@@ -75,7 +75,7 @@ func annealing(ctx context.Context, e *sumproduct.Expression, options baseline.A
 func ofFamilies() Experiment {
 	return Experiment{
 		Name: "families",
-		Description: "49 families of models within 64 KiB: errors, what is stated, bounds and processor time, " +
+		Description: "31 families of models within 64 KiB: errors, what is stated, bounds and processor time, " +
 			"beside annealed importance sampling and belief propagation",
 		Run:     runFamilies,
 		Figures: familyFigures,

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
@@ -31,7 +32,7 @@ var (
 		return generate.Grid(20, 14, o)
 	}}
 	weiss = family{"Curie–Weiss", func(size int, o generate.Ising) (*factorgraph.Model, error) {
-		return generate.CurieWeiss(size, o.Delta, 1, o.Seed)
+		return modeltest.CurieWeiss(size, o.Delta, 1, o.Seed), nil
 	}}
 	// random has factors of three variables, two per variable, over domains of 2 to 5.
 	random = family{"random", func(size int, o generate.Ising) (*factorgraph.Model, error) {

@@ -1,4 +1,4 @@
-package generate
+package modeltest
 
 // Models of any kinds of factors, and numbers from the whole range of float64.
 

@@ -1,4 +1,4 @@
-package generate
+package modeltest
 
 // Factors of every kind for Drawer. Their entries are never negative, also where their terms are.
 
