@@ -36,7 +36,7 @@ func (m Member) Model() (*factorgraph.Model, error) {
 	return model, nil
 }
 
-// Truth is ln Z and the marginals of a hard family's model by a way that shares nothing with the system; ok is false for the other families.
+// Truth is ln Z and the marginals of a hard family's model by a way that shares nothing with the system; ok is false for other families.
 func (m Member) Truth(ctx context.Context, model *factorgraph.Model) (lnZ float64, marginals [][]float64, ok bool, err error) {
 	if !slices.ContainsFunc(modeltest.Hard(), func(f modeltest.Family) bool { return f.Name == m.Family }) {
 		return 0, nil, false, nil

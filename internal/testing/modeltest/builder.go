@@ -1,5 +1,5 @@
-// Package modeltest draws models at random for tests and for the laboratory: small ones of every kind of factor, ones with numbers from the whole
-// range of float64, and the families that estimates are judged on. Every model follows from its seed.
+// Package modeltest draws models at random for tests and for the laboratory: small ones of every kind of factor, ones with numbers from the
+// whole range of float64, and the families that estimates are judged on. Every model follows from its seed.
 package modeltest
 
 import (

@@ -11,9 +11,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// Parity returns the posterior of a codeword of n bits, n even, behind a channel that flips each with this probability: a factor per bit, 1−p
-// for the value received and p for the other, then n/2 checks, 1 where their bits are even and else 0. Every bit is in three checks and every
-// check has six bits, dealt at random; a bit that a check gets twice leaves it both times. The word sent is 0, so Z > 0.
+// Parity returns the posterior of a codeword of n bits, n even, behind a channel that flips each with this probability: a factor per bit,
+// 1−p for the value received and p for the other, then n/2 checks, 1 where their bits are even and else 0. Every bit is in three checks and
+// every check has six bits, dealt at random; a bit that a check gets twice leaves it both times. The word sent is 0, so Z > 0.
 func Parity(n int, noise float64, seed uint64) (*factorgraph.Model, error) {
 	const degree, width = 3, 6
 	if n < 1 || n*degree%width != 0 || !(noise > 0 && noise < 1) {
@@ -53,8 +53,8 @@ func oddOnes(list []int) (odd []int) {
 	return odd
 }
 
-// Colouring returns the uniform distribution over proper colourings of a random graph of n vertices and so many different edges, at most all.
-// Z is the number of colourings; it may be 0.
+// Colouring returns the uniform distribution over proper colourings of a random graph of n vertices and so many different edges, at most
+// all. Z is the number of colourings; it may be 0.
 func Colouring(n, edges, colours int, seed uint64) *factorgraph.Model {
 	_, pairs := allPairs(n, nil)
 	b := variables(n, colours)

@@ -57,7 +57,7 @@ func Draw(name string, size int, strength float64, seed uint64) (*factorgraph.Mo
 var soft = []Family{
 	{"grid-mixed", "grids n×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(false)},
 	{"grid-attractive", "grids n×n, J ~ |U(−Δ, Δ)|, h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(true)},
-	{"grid-frustrated", "periodic grids n×n, J = ±Δ, no field", [3]int{8, 9, 10}, [3]float64{0.7, 1, 1.5}, func(n int, j float64, seed uint64) (*factorgraph.Model, error) { return Frustrated(n, n, j, seed), nil }},
+	{"grid-frustrated", "periodic grids n×n, J = ±Δ, no field", [3]int{8, 9, 10}, [3]float64{0.7, 1, 1.5}, frustrated},
 	{"ferromagnet", "grids n×n, J = Δ near criticality (0.4407), h ~ U(−0.02, 0.02)", [3]int{14, 16, 18}, [3]float64{0.42, 0.4407, 0.46},
 		spins("ferromagnet", square, at(0.02, within), same)},
 	{"triangular", "triangular grids n×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)", [3]int{10, 12, 14}, [3]float64{0.5, 1, 2},
@@ -80,7 +80,8 @@ var soft = []Family{
 		}},
 	{"qmr", "n diseases of prior p, as many positive findings as there are diseases, noisy-or of four each", [3]int{26, 28, 30},
 		[3]float64{0.05, 0.1, 0.2}, qmr},
-	{"glass-3d", "open grids 4×4×n, J = ±Δ, no field", [3]int{4, 5, 6}, [3]float64{0.4, 0.7, 1}, spins("glass", slab, at(0, same), eitherSign)},
+	{"glass-3d", "open grids 4×4×n, J = ±Δ, no field", [3]int{4, 5, 6}, [3]float64{0.4, 0.7, 1},
+		spins("glass", slab, at(0, same), eitherSign)},
 	{"ldpc", "parity codes of n bits, three checks of six each, behind a channel that flips with probability p", [3]int{36, 42, 48},
 		[3]float64{0.03, 0.06, 0.1}, Parity},
 	{"random-field", "grids n×n, J = 0.6, h ~ N(0, σ²)", [3]int{12, 14, 16}, [3]float64{0.3, 0.6, 1},
@@ -96,7 +97,8 @@ var soft = []Family{
 		[3]int{14, 16, 18}, [3]float64{1, 0.5, 0.2}, dynamic},
 	{"colouring", "random graphs of n vertices and c·n edges, three colours", [3]int{42, 46, 50}, [3]float64{1.7, 1.9, 2.1}, colouring},
 	{"hard-core", "independent sets of 3-regular graphs of n vertices, fugacity λ", [3]int{80, 90, 100}, [3]float64{1, 4, 10}, hardCore},
-	{"ising-field", "grids n×n, J ~ U(−1, 1), h = H everywhere", [3]int{12, 14, 16}, [3]float64{0.1, 0.3, 1}, spins("field", square, same, at(1, within))},
+	{"ising-field", "grids n×n, J ~ U(−1, 1), h = H everywhere", [3]int{12, 14, 16}, [3]float64{0.1, 0.3, 1},
+		spins("field", square, same, at(1, within))},
 }
 
 var hard = []Family{
@@ -115,6 +117,8 @@ var hard = []Family{
 		[3]int{6, 8, 10}, [3]float64{0.5, 1, 2},
 		solidOnSolid},
 }
+
+func frustrated(n int, j float64, seed uint64) (*factorgraph.Model, error) { return Frustrated(n, n, j, seed), nil }
 
 func grid(attractive bool) generator {
 	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {

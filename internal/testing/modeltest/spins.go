@@ -116,8 +116,8 @@ func scaleFree(n int, r *rand.Rand) (int, [][2]int) {
 	return n, edges
 }
 
-// smallWorld rewires the far end of a fifth of the edges of a ring, of six vertices at least, with two neighbours a side (Watts and Strogatz,
-// 1998).
+// smallWorld rewires the far end of a fifth of the edges of a ring, of six vertices at least, with two neighbours a side (Watts and
+// Strogatz, 1998).
 func smallWorld(n int, r *rand.Rand) (int, [][2]int) {
 	const side, rewired = 2, 0.2
 	n = max(n, 2*side+2)
