@@ -26,8 +26,8 @@ type column struct {
 	merged   []float64 // ln weights after merging
 }
 
-// sweep returns ln Z in nats and the marginals by the transfer-matrix method: variables enter one after the other, factors are multiplied in
-// with their last variable, variables whose factors are all there are summed out. Marginals are from the way back.
+// sweep returns ln Z in nats and the marginals by the transfer-matrix method: variables enter one after the other, factors are multiplied
+// in with their last variable, variables whose factors are all there are summed out. Marginals are from the way back.
 func sweep(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	return sweepWithin(ctx, m, 1<<26)
 }

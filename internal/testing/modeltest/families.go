@@ -118,7 +118,9 @@ var hard = []Family{
 		solidOnSolid},
 }
 
-func frustrated(n int, j float64, seed uint64) (*factorgraph.Model, error) { return Frustrated(n, n, j, seed), nil }
+func frustrated(n int, j float64, seed uint64) (*factorgraph.Model, error) {
+	return Frustrated(n, n, j, seed), nil
+}
 
 func grid(attractive bool) generator {
 	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
