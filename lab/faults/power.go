@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -21,19 +20,6 @@ const (
 	powerBytes = 512 << 20
 	powerRoom  = 128 << 20
 )
-
-var powerClasses = []*class{
-	{
-		name: "power", about: "the power of all servers is cut: what they had not synced is lost", goal: leaderGoal,
-		every: 2 * time.Second, worth: 4, alone: true, room: powerRoom, strike: cutPower, prepare: mountImage, clean: unmount, retold: true,
-	},
-	{
-		name:  "power-late",
-		about: "the same with sync_interval: 2m, nats-server's default: accepted jobs are lost, and clients submit them again",
-		every: 2 * time.Second, worth: 4, alone: true, room: powerRoom, strike: cutPower, prepare: mountImage, clean: unmount, sync: "2m",
-		answers: true, models: true, requests: true,
-	},
-}
 
 // syncLine is the line of the configuration that says how often the servers write to their disk.
 var syncLine = regexp.MustCompile(`(?m)^(\s*sync_interval:).*$`)

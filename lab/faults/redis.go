@@ -8,33 +8,6 @@ import (
 	"time"
 )
 
-var redisClasses = []*class{
-	{
-		name: "redis-slow", about: "traffic with Redis is late by 20 to 300 ms, for 1 to 3 s",
-		every: time.Second, strike: onRedis(redisSlow),
-	},
-	{
-		name: "redis-evict", about: "Redis has room for few entries, for 1 to 3 s",
-		every: time.Second, strike: redisBound("allkeys-lru"),
-	},
-	{name: "redis-full", about: "Redis has no room and refuses, for 1 to 3 s", every: time.Second, strike: redisBound("noeviction")},
-	{name: "redis-flush", about: "everything in Redis is deleted", every: 300 * time.Millisecond, strike: redisFlush},
-	{
-		name: "redis-poison", about: "entries are cut short, changed in a bit or exchanged; a restarted worker reads them",
-		every: 300 * time.Millisecond, strike: redisPoison,
-	},
-	{
-		name: "redis-kill", about: "SIGKILL of redis-server, started again after 0 to 1 s",
-		every: time.Second, strike: redisKill,
-	},
-	{name: "redis-pause", about: "SIGSTOP of redis-server, SIGCONT after 0.3 to 3 s", every: time.Second, strike: onRedis(redisPause)},
-	{name: "redis-cut", about: "all connections to Redis are closed", every: 300 * time.Millisecond, strike: onRedis(redisCut)},
-	{
-		name: "redis-hole", about: "all connections to Redis become black holes; new ones get no answer for 0 to 2 s",
-		every: time.Second, strike: onRedis(redisHole),
-	},
-}
-
 // onRedis strikes all connections to Redis: all jobs that are under way before the end are held up.
 func onRedis(draw func(b *batch) blow) func(context.Context, *batch) error {
 	return func(ctx context.Context, b *batch) error {

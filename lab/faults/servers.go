@@ -19,47 +19,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-var serverClasses = []*class{
-	{
-		name: "server-kill", about: "SIGKILL of the only nats-server, started again after 0 to 2 s", goal: leaderGoal,
-		every: 2 * time.Second, worth: 3, single: true, strike: killServer,
-	},
-	{
-		name: "server-pause", about: "SIGSTOP of the only nats-server, SIGCONT after 0.3 to 4 s", goal: leaderGoal,
-		every: 2 * time.Second, worth: 3, single: true, strike: pauseServer,
-	},
-	{
-		name: "disk", about: "the disk of the only nats-server is full; then it has room and is restarted", single: true,
-		every: time.Second, worth: 10, alone: true, room: 64 << 20, strike: fillDisk, prepare: mount, clean: unmount,
-	},
-	{
-		name:  "leader-kill",
-		about: "SIGKILL of the leader of a stream, started again after 1 to 4 s",
-		goal:  leaderGoal, every: 2 * time.Second, worth: 4, cluster: true, strike: onLeader(killLeader),
-	},
-	{
-		name: "leader-pause", about: "SIGSTOP of such a leader, SIGCONT after 1 to 8 s", goal: leaderGoal,
-		every: 2 * time.Second, worth: 4, cluster: true, strike: onLeader(pauseLeader),
-	},
-	{
-		name: "rolling", about: "the three servers are restarted one after the other", goal: leaderGoal,
-		every: 2 * time.Second, worth: 4, cluster: true, strike: restartServer,
-	},
-	{
-		name: "partition", about: "one of the three servers and the others hear nothing of each other for 1 to 8 s; clients reach all three",
-		goal: leaderGoal, every: 2 * time.Second, worth: 4, cluster: true, strike: partition,
-	},
-	{
-		name:  "rot",
-		about: "one of the three servers is killed, and half of its blocks change in a bit or are cut short: jobs are answered, perhaps again",
-		every: 2 * time.Second, worth: 4, cluster: true, alone: true, strike: rot, answers: true, models: true, requests: true, retold: true,
-	},
-	{
-		name: "peer", about: "one of the three servers is lost with its disk: it is removed from the cluster, and an empty one joins",
-		every: 2 * time.Second, worth: 4, cluster: true, alone: true, admin: true, strike: replacePeer,
-	},
-}
-
 func killServer(ctx context.Context, b *batch) error {
 	down := b.between(0, 2*time.Second)
 	s := b.begin("down for %s", rounded(down))

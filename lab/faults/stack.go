@@ -32,6 +32,7 @@ const copies = 2
 // stack is the system under the faults.
 type stack struct {
 	o       Options
+	own     ownStack
 	folder  string
 	servers []*testserver.NATSServer
 	cluster *testserver.Cluster // nil: a single server
@@ -60,8 +61,8 @@ no_auth_user: app
 `
 
 // newStack starts servers and workers in a folder, and waits until the workers ask for messages.
-func newStack(ctx context.Context, o Options, folder string, c *class) (s *stack, err error) {
-	s = &stack{o: o, folder: folder}
+func newStack(ctx context.Context, o Options, folder string, own ownStack) (s *stack, err error) {
+	s = &stack{o: o, own: own, folder: folder}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -74,10 +75,10 @@ func newStack(ctx context.Context, o Options, folder string, c *class) (s *stack
 	}
 	config := filepath.Join(folder, "nats.conf")
 	text = payloadLine.ReplaceAll(text, fmt.Append(nil, "max_payload: ", maxPayload))
-	if c.sync != "" {
-		text = syncLine.ReplaceAll(text, fmt.Append(nil, "${1} ", c.sync))
+	if own.sync != "" {
+		text = syncLine.ReplaceAll(text, fmt.Append(nil, "${1} ", own.sync))
 	}
-	if c.admin {
+	if own.admin {
 		text = append(text, accounts...)
 	}
 	if err := os.WriteFile(config, text, 0o644); err != nil {
@@ -113,7 +114,7 @@ func newStack(ctx context.Context, o Options, folder string, c *class) (s *stack
 	if err := s.connect(); err != nil {
 		return s, err
 	}
-	if err := s.setup(o.Bin, c.room); err != nil {
+	if err := s.setup(o.Bin, own.room); err != nil {
 		return s, err
 	}
 	for i := range copies {
