@@ -25,19 +25,21 @@ type Experiment struct {
 
 // The axes of figures.
 var (
-	errors15   = chart.Axis{Label: "|Δ ln Z| (nats), median and quartiles", Log: true, Floor: 1e-15}
-	errors14   = chart.Axis{Label: "|Δ ln Z| (nats), median and quartiles", Log: true, Floor: 1e-14}
-	errors6    = chart.Axis{Label: "|Δ ln Z| (nats), median and quartiles", Log: true, Floor: 1e-6}
-	eachError  = chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}
-	variations = chart.Axis{Label: "mean total variation of marginals", Log: true, Floor: 1e-15}
-	residuals  = chart.Axis{Label: "ρ, median and quartiles", Log: true, Floor: math.SmallestNonzeroFloat64}
-	strengths  = chart.Axis{Label: "strength Δ (nats)"}
-	numbers    = chart.Axis{Label: "components", Log: true}
-	flops      = chart.Axis{Label: "flops of the contractions", Log: true, Floor: 1e-4}
-	seconds    = chart.Axis{Label: "seconds, search included", Log: true, Floor: 1e-4}
+	strengthAxis  = chart.Axis{Label: "strength Δ (nats)"}
+	componentAxis = chart.Axis{Label: "components", Log: true}
+	flopsAxis     = chart.Axis{Label: "flops of the contractions", Log: true, Floor: 1e-4}
+	secondsAxis   = chart.Axis{Label: "seconds, search included", Log: true, Floor: 1e-4}
+	singleAxis    = chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}
+	marginalAxis  = chart.Axis{Label: "mean total variation of marginals", Log: true, Floor: 1e-15}
+	residualAxis  = chart.Axis{Label: "ρ, median and quartiles", Log: true, Floor: math.SmallestNonzeroFloat64}
 )
 
-var median = named{"median |Δ ln Z| (nats)", ofError}
+// errorAxis is of the medians of errors, marked at a floor where they are below it.
+func errorAxis(floor float64) chart.Axis {
+	return chart.Axis{Label: "|Δ ln Z| (nats), median and quartiles", Log: true, Floor: floor}
+}
+
+var typicalError = named{"median |Δ ln Z| (nats)", ofError}
 
 // Experiments are all there are.
 func Experiments() []Experiment {
@@ -48,17 +50,17 @@ func Experiments() []Experiment {
 				"attractive grids",
 			Run: compared(true, part{strengthModels, only("bp", "symmetry-cp", "few-regions", "tight-4", "tight-8", "tree-8", "tree-16")}),
 			Figures: drawn(Row.label, func(g group) []string { return []string{"strength", g.name} },
-				lines{"Error against strength", "lnz", strengths, errors15, ofStrength, ofError},
-				lines{"Error against strength", "marginals", strengths, variations, ofStrength, ofMarginalError}),
-			Summary: medians(Row.label, "Δ", ofStrength, median, named{"median of the marginals' mean total variation", ofMarginalError}),
+				lines{"Error against strength", "lnz", strengthAxis, errorAxis(1e-15), ofStrength, ofError},
+				lines{"Error against strength", "marginals", strengthAxis, marginalAxis, ofStrength, ofMarginalError}),
+			Summary: medians(Row.label, "Δ", ofStrength, typicalError, named{"median of the marginals' mean total variation", ofMarginalError}),
 		},
 		{
 			Name:        "components",
 			Description: "|Δ ln Z| and the residual ρ of symmetry-CP against the number of components (step), for every map and choice of cores",
 			Run:         runComponents,
-			Figures: drawn(sized, componentFile, lines{"Error against components", "lnz", numbers, errors6, ofStep, ofError},
-				lines{"Residual against components", "residual", numbers, residuals, ofStep, ofResidual}),
-			Summary: medians(sized, "r", ofStep, median, named{"median ρ", ofResidual}),
+			Figures: drawn(sized, componentFile, lines{"Error against components", "lnz", componentAxis, errorAxis(1e-6), ofStep, ofError},
+				lines{"Residual against components", "residual", componentAxis, residualAxis, ofStep, ofResidual}),
+			Summary: medians(sized, "r", ofStep, typicalError, named{"median ρ", ofResidual}),
 		},
 		{
 			Name: "time",
@@ -66,8 +68,8 @@ func Experiments() []Experiment {
 				"(step: bond, or number of estimates)",
 			Run: runTime,
 			Figures: drawn(titled, func(g group) []string { return []string{"time", g.rows[0].label(), fmt.Sprint(g.rows[0].Strength)} },
-				lines{"Error against flops", "flops", flops, eachError, ofFlops, ofError},
-				lines{"Error against seconds", "seconds", seconds, eachError, ofSeconds, ofError}),
+				lines{"Error against flops", "flops", flopsAxis, singleAxis, ofFlops, ofError},
+				lines{"Error against seconds", "seconds", secondsAxis, singleAxis, ofSeconds, ofError}),
 			Summary: timeSummary,
 		},
 		{
@@ -76,8 +78,8 @@ func Experiments() []Experiment {
 				"learned anew, along one tree",
 			Run: runReuse,
 			Figures: drawn(Row.label, func(g group) []string { return []string{"reuse", g.name} },
-				lines{"Reused projectors", "", chart.Axis{Label: "observations"}, errors14, ofStep, ofError}),
-			Summary: medians(Row.label, "k", ofStep, median, named{"median of the largest share discarded at once", ofDiscarded},
+				lines{"Reused projectors", "", chart.Axis{Label: "observations"}, errorAxis(1e-14), ofStep, ofError}),
+			Summary: medians(Row.label, "k", ofStep, typicalError, named{"median of the largest share discarded at once", ofDiscarded},
 				named{"median seconds", ofSeconds}),
 		},
 		{

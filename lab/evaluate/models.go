@@ -95,22 +95,22 @@ var (
 		{grids, fixed(15), fixed(6), deltas, shortDeltas, attractive},
 	}
 
-	one             = []float64{1}
+	strengthOne     = []float64{1}
 	componentModels = []sweep{
-		{complete, fixed(5), fixed(5), one, one, mixed},
-		{grids, fixed(3), fixed(3), one, one, mixed},
-		{grids, fixed(4), nil, one, nil, mixed},
-		{grids, fixed(4), nil, one, nil, attractive},
+		{complete, fixed(5), fixed(5), strengthOne, strengthOne, mixed},
+		{grids, fixed(3), fixed(3), strengthOne, strengthOne, mixed},
+		{grids, fixed(4), nil, strengthOne, nil, mixed},
+		{grids, fixed(4), nil, strengthOne, nil, attractive},
 		{weiss, fixed(8), nil, []float64{0.1}, nil, mixed},
 	}
 
-	six               = []float64{0.2, 0.5, 1, 1.5, 2, 3}
+	sixDeltas         = []float64{0.2, 0.5, 1, 1.5, 2, 3}
 	calibrationModels = []sweep{
-		{grids, spread(14, 18), spread(9, 12), six, shortDeltas, inTurn},
-		{regular, even(spread(90, 130)), even(spread(60, 86)), six, shortDeltas, inTurn},
-		{complete, spread(18, 21), spread(12, 14), six, shortDeltas, inTurn},
-		{bipartite, spread(14, 16), spread(9, 10), six, shortDeltas, inTurn},
-		{random, spread(40, 64), spread(26, 42), six, shortDeltas, mixed},
+		{grids, spread(14, 18), spread(9, 12), sixDeltas, shortDeltas, inTurn},
+		{regular, even(spread(90, 130)), even(spread(60, 86)), sixDeltas, shortDeltas, inTurn},
+		{complete, spread(18, 21), spread(12, 14), sixDeltas, shortDeltas, inTurn},
+		{bipartite, spread(14, 16), spread(9, 10), sixDeltas, shortDeltas, inTurn},
+		{random, spread(40, 64), spread(26, 42), sixDeltas, shortDeltas, mixed},
 	}
 	sparseModels = []sweep{calibrationModels[0], calibrationModels[1], calibrationModels[4]}
 	denseModels  = calibrationModels[2:4]

@@ -24,7 +24,7 @@ func potts(side int, j float64, seed uint64) (*factorgraph.Model, error) {
 	return &b.Model, nil
 }
 
-// weigh adds weights of all values of a variable, of which their logarithms are drawn.
+// weigh adds weights of all values of a variable, and draws their logarithms.
 func (b *builder) weigh(i int, draw func() float64) {
 	entries := b.table(i)
 	for x := range entries {
@@ -128,18 +128,17 @@ func (b *builder) conditional(r *rand.Rand, parents []int, child int, a float64)
 func (b *builder) observe(r *rand.Rand, variables []int) {
 	x := make([]int, len(b.Domains))
 	for _, f := range b.Factors {
-		child := f.Scope[len(f.Scope)-1]
-		at := 0
-		for _, v := range f.Scope[:len(f.Scope)-1] {
-			at = at*b.Domains[v] + x[v]
+		parents, child := f.Scope[:len(f.Scope)-1], f.Scope[len(f.Scope)-1]
+		given := 0
+		for _, v := range parents {
+			given = given*b.Domains[v] + x[v]
 		}
-		d := b.Domains[child]
-		left := r.Float64()
-		for k, p := range f.Table.(*tensor.Dense).Data[at*d : (at+1)*d] {
-			if x[child] = k; left < p {
+		d, u := b.Domains[child], r.Float64()
+		for k, p := range f.Table.(*tensor.Dense).Data[given*d : (given+1)*d] {
+			if x[child] = k; u < p {
 				break
 			}
-			left -= p
+			u -= p
 		}
 	}
 	for _, v := range variables {

@@ -110,15 +110,15 @@ func warehouses(n int, opening float64, seed uint64) (*factorgraph.Model, error)
 	place := func() [2]float64 { return [2]float64{r.Float64(), r.Float64()} }
 	b := variables(n, stores)
 	b.Domains = append(b.Domains, slices.Repeat([]int{2}, stores)...)
-	at := make([][2]float64, stores)
-	for w := range at {
-		at[w] = place()
+	sites := make([][2]float64, stores)
+	for w := range sites {
+		sites[w] = place()
 		b.add([]int{n + w}, 1, math.Exp(-opening*(0.5+r.Float64())))
 	}
 	for shop := range n {
 		from, entries := place(), b.table(shop)
 		for w := range entries {
-			entries[w] = math.Exp(-10 * math.Hypot(from[0]-at[w][0], from[1]-at[w][1]))
+			entries[w] = math.Exp(-10 * math.Hypot(from[0]-sites[w][0], from[1]-sites[w][1]))
 		}
 		for w := range stores {
 			supplied := b.table(shop, n+w)

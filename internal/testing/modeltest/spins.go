@@ -24,8 +24,8 @@ func sherrington(r *rand.Rand, n int, sigma float64) float64 {
 }
 func eitherSign(r *rand.Rand, _ int, x float64) float64 { return x * float64(1-2*r.IntN(2)) }
 
-// at is a law of one strength.
-func at(strength float64, l law) law {
+// with is a law of one strength.
+func with(strength float64, l law) law {
 	return func(r *rand.Rand, n int, _ float64) float64 { return l(r, n, strength) }
 }
 
