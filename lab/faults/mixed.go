@@ -38,7 +38,7 @@ func changeVersion(b *batch, w *worker) blow {
 	if filepath.Dir(w.command[0]) == filepath.Clean(to) {
 		to = b.s.o.Bin
 	}
-	return blow{what: " to " + filepath.Base(to), end: func() { w.replace(filepath.Join(to, w.role)) }}
+	return blow{what: " to " + filepath.Base(to), end: without(func() { w.replace(filepath.Join(to, w.role)) })}
 }
 
 // changeClock replaces a worker by one whose clock is wrong.
@@ -50,5 +50,5 @@ func changeClock(b *batch, w *worker) blow {
 	if b.draw(2) == 0 {
 		by = -by
 	}
-	return blow{what: " by " + rounded(by), end: func() { w.replace(append(slices.Clone(b.s.o.Helper), w.role, by.String())...) }}
+	return blow{what: " by " + rounded(by), end: without(func() { w.replace(append(slices.Clone(b.s.o.Helper), w.role, by.String())...) })}
 }
