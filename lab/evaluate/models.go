@@ -57,7 +57,7 @@ var (
 	}}
 )
 
-// sweep is a family at all sizes and strengths of an experiment; short ones are of a short run, which leaves out families without strengths.
+// sweep is a family at all sizes and strengths of an experiment. A short run has its own, and leaves out families without strengths.
 type sweep struct {
 	family           family
 	size, shortSize  sizes
