@@ -70,12 +70,13 @@ const (
 	leaderGoal = 10 * time.Second
 )
 
+// Units of the table.
 const (
 	ms  = time.Millisecond
 	sec = time.Second
 )
 
-// classes are all there are.
+// classes are all there are: name, strike, time between two, number at the same time, worth, goal, rules, and what happens.
 var classes = []*class{
 	{"kill-fetched", killAt(fetched), 500 * ms, 4, 1, workerGoal, anywhere, "SIGKILL just after a delivery"},
 	{"kill-published", killAt(published), 500 * ms, 4, 1, workerGoal, anywhere,
