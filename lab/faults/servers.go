@@ -209,10 +209,8 @@ func mount(folder string) error {
 	if err := os.MkdirAll(store, 0o755); err != nil {
 		return err
 	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+diskBytes, "tmpfs", store).CombinedOutput(); err != nil {
-		return fmt.Errorf("faults: mounting a small disk is not permitted here: %w: %s", err, out)
-	}
-	return nil
+	return run("mounting a small disk is not permitted here",
+		exec.Command("mount", "-t", "tmpfs", "-o", "size="+diskBytes, "tmpfs", store))
 }
 
 func unmount(folder string) { exec.Command("umount", "-l", filepath.Join(folder, "nats")).Run() }

@@ -177,11 +177,7 @@ func (s *stack) setup(bin string, small int64) error {
 	if small > 0 {
 		args = append(args, "--max-bytes", fmt.Sprint(small))
 	}
-	out, err := exec.Command(filepath.Join(bin, "btn"), args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("faults: btn setup: %w: %s", err, out)
-	}
-	return nil
+	return run("btn setup", exec.Command(filepath.Join(bin, "btn"), args...))
 }
 
 // add starts a worker behind proxies of its own.
@@ -320,8 +316,13 @@ func pause(ctx context.Context, d time.Duration) {
 func Build(root, into string) error {
 	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", into+string(filepath.Separator), "./cmd/...")
 	cmd.Dir = root
+	return run("go build in "+root, cmd)
+}
+
+// run runs a command. Its error says the purpose, and what the command printed.
+func run(purpose string, cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("faults: go build in %s: %w: %s", root, err, out)
+		return fmt.Errorf("faults: %s: %w: %s", purpose, err, out)
 	}
 	return nil
 }
