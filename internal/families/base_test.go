@@ -10,13 +10,13 @@ import (
 
 	"github.com/basetensor/basetensor/internal/families/closed"
 	exactparts "github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -44,10 +44,10 @@ func exact(t *testing.T, net *btn.Network) btn.Part {
 func TestExactPart(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 6))
-		m := generate.Small(rng,
-			generate.SmallOptions{Variables: 7, Factors: 9, MinDomain: 1, MaxDomain: 4, MaxArity: 4,
+		m := modeltest.Small(rng,
+			modeltest.SmallOptions{Variables: 7, Factors: 9, MinDomain: 1, MaxDomain: 4, MaxArity: 4,
 				Negative: seed%2 == 0, Zeros: 0.1, Constant: true})
-		ev := generate.Evidence(rng, m)
+		ev := modeltest.Evidence(rng, m)
 		positive := oracle.Z(m, ev)
 		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 			for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal} {
@@ -143,7 +143,7 @@ func TestExactOverBudget(t *testing.T) {
 		for k := range i {
 			m.Factors = append(m.Factors,
 				factorgraph.Factor{Scope: []int{i, k},
-					Table: generate.Tensor(rng, generate.Dense, []int{20, 20}, generate.SmallOptions{})})
+					Table: modeltest.Tensor(rng, modeltest.Dense, []int{20, 20}, modeltest.SmallOptions{})})
 		}
 	}
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})

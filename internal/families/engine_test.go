@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/testing/enginetest"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -18,7 +18,7 @@ import (
 // oneSymmetric draws a model of one symmetry-CP factor over all variables,
 // and a factor per variable: its network is its own estimate, a part per term.
 func oneSymmetric(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
-	o := generate.SmallOptions{Negative: signs}
+	o := modeltest.SmallOptions{Negative: signs}
 	if zeros {
 		o.Zeros = 0.2
 	}
@@ -29,11 +29,11 @@ func oneSymmetric(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 	}
 	m.Factors = append(m.Factors,
 		factorgraph.Factor{Scope: scope,
-			Table: generate.Tensor(rng, generate.SymmetryCP, m.Domains, o)})
+			Table: modeltest.Tensor(rng, modeltest.SymmetryCP, m.Domains, o)})
 	for v, d := range m.Domains {
 		m.Factors = append(m.Factors,
 			factorgraph.Factor{Scope: []int{v},
-				Table: generate.Tensor(rng, generate.Dense, []int{d}, o)})
+				Table: modeltest.Tensor(rng, modeltest.Dense, []int{d}, o)})
 	}
 	return m
 }

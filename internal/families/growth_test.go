@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/closed"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -37,8 +37,8 @@ func newUniform(n, widest, d, r int, class btn.Class) uniform {
 			legs[k] = first + k
 		}
 		u.net.Links = append(u.net.Links,
-			btn.Link{Legs: legs, T: generate.Tensor(rng, generate.Dense, dims[:widest],
-				generate.SmallOptions{})})
+			btn.Link{Legs: legs, T: modeltest.Tensor(rng, modeltest.Dense, dims[:widest],
+				modeltest.SmallOptions{})})
 	}
 	size, _ := levels.Size()
 	frame := &btn.Frame{Levels: levels}
@@ -56,7 +56,7 @@ func newUniform(n, widest, d, r int, class btn.Class) uniform {
 			}
 			add(u.e, 1, q)
 		case btn.ClassCP:
-			cp := generate.Tensor(rng, generate.CP, dims, generate.SmallOptions{}).(*tensor.CP)
+			cp := modeltest.Tensor(rng, modeltest.CP, dims, modeltest.SmallOptions{}).(*tensor.CP)
 			cp.Weights = cp.Weights[:1]
 			for l, v := range cp.Vectors {
 				if v == nil {
@@ -179,7 +179,7 @@ func TestFlopsAreNearWhatIsCounted(t *testing.T) {
 		for l := range legs {
 			legs[l] = l
 		}
-		wide := generate.Tensor(rng, generate.CP, u.net.Dims[:n/2], generate.SmallOptions{})
+		wide := modeltest.Tensor(rng, modeltest.CP, u.net.Dims[:n/2], modeltest.SmallOptions{})
 		u.net.Links = append(u.net.Links[n/2:], btn.Link{Legs: legs, T: wide})
 		near("wide CP link", u.net, u.e)
 	}

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/closed"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -31,8 +31,8 @@ func largeNetwork(n, r int, class btn.Class) (*btn.Network, *btn.Estimate) {
 			legs[k] = first + k
 		}
 		net.Links = append(net.Links,
-			btn.Link{Legs: legs, T: generate.Tensor(rng, generate.Dense, dims[:len(legs)],
-				generate.SmallOptions{})})
+			btn.Link{Legs: legs, T: modeltest.Tensor(rng, modeltest.Dense, dims[:len(legs)],
+				modeltest.SmallOptions{})})
 		first += len(legs)
 	}
 	e, frame := &btn.Estimate{}, &btn.Frame{Levels: countspace.TwoLevels(dims)}

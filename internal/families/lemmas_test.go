@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/closed"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -16,13 +16,13 @@ import (
 
 const trials = 25
 
-var signed = generate.SmallOptions{Negative: true, Zeros: 0.1}
+var signed = modeltest.SmallOptions{Negative: true, Zeros: 0.1}
 
 func TestLemma2CPBaseTensor(t *testing.T) {
 	for seed := range uint64(trials) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		dims := mixedDims(rng, 5+rng.IntN(3), 1, 3)
-		core := generate.Tensor(rng, generate.CP, dims, signed).(*tensor.CP)
+		core := modeltest.Tensor(rng, modeltest.CP, dims, signed).(*tensor.CP)
 		net := around(t, core, randomLinks(rng, dims, 3, signed))
 		want, sumAbs := oracle.NetworkZ(net)
 
@@ -52,7 +52,7 @@ func TestLemma2CPBaseTensor(t *testing.T) {
 func TestLemma3SymmetricBaseTensor(t *testing.T) {
 	for seed := range uint64(trials) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		core := generate.Tensor(rng, generate.Symmetric, mixedDims(rng, 6, 1, 3),
+		core := modeltest.Tensor(rng, modeltest.Symmetric, mixedDims(rng, 6, 1, 3),
 			signed).(*tensor.Symmetric)
 		if seed%2 == 0 {
 			core = paperSymmetric(t, rng, 6+rng.IntN(2), 1+rng.IntN(3))
@@ -88,7 +88,7 @@ func paperSymmetric(t *testing.T, rng *rand.Rand, n, d int) *tensor.Symmetric {
 func TestLemma4SymmetryCPBaseTensor(t *testing.T) {
 	for seed := range uint64(trials) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		core := generate.Tensor(rng, generate.SymmetryCP, mixedDims(rng, 6, 1, 3),
+		core := modeltest.Tensor(rng, modeltest.SymmetryCP, mixedDims(rng, 6, 1, 3),
 			signed).(*tensor.SymmetryCP)
 		net := around(t, core, randomLinks(rng, core.Shape, 3, signed))
 		want, sumAbs := oracle.NetworkZ(net)
@@ -104,8 +104,8 @@ func TestLemma5AdditiveDecomposition(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		dims := mixedDims(rng, 5, 1, 3)
 		links := randomLinks(rng, dims, 3, signed)
-		cp := generate.Tensor(rng, generate.CP, dims, signed).(*tensor.CP)
-		symmetric := generate.Tensor(rng, generate.SymmetryCP, dims, signed).(*tensor.SymmetryCP)
+		cp := modeltest.Tensor(rng, modeltest.CP, dims, signed).(*tensor.CP)
+		symmetric := modeltest.Tensor(rng, modeltest.SymmetryCP, dims, signed).(*tensor.SymmetryCP)
 		e, frame := symmetryCP(symmetric)
 		add(e, -0.7, &closed.CP{Frame: frame, Tensor: cp})
 		add(e, 0.3, &closed.RankOne{Frame: frame}) // R = 1

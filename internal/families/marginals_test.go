@@ -11,12 +11,12 @@ import (
 
 	"github.com/basetensor/basetensor/internal/families/closed"
 	exactparts "github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/orders"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -142,10 +142,10 @@ func absolute(t *tensor.CP) *tensor.CP {
 
 // smallNetwork draws a model whose network has 2 to 6 legs
 // and at most 250 assignments of them, under evidence.
-func smallNetwork(t *testing.T, rng *rand.Rand, o generate.SmallOptions) *btn.Network {
+func smallNetwork(t *testing.T, rng *rand.Rand, o modeltest.SmallOptions) *btn.Network {
 	t.Helper()
 	for {
-		m := generate.Small(rng, o)
+		m := modeltest.Small(rng, o)
 		net, err := reparam.Build(context.Background(), m, reparam.Options{
 			Maps:  []query.MapKind{query.MapIdentity, query.MapOrthogonal}[rng.IntN(2)],
 			Cores: []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}[rng.IntN(2)],
@@ -161,7 +161,7 @@ func smallNetwork(t *testing.T, rng *rand.Rand, o generate.SmallOptions) *btn.Ne
 			continue
 		}
 		if rng.IntN(2) == 0 {
-			if net, err = net.Condition(generate.Evidence(rng, m)); err != nil {
+			if net, err = net.Condition(modeltest.Evidence(rng, m)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -218,13 +218,13 @@ func TestMarginalsOfEveryClass(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 31))
-		o := generate.SmallOptions{Variables: 4, Factors: 4, MinDomain: 1, MaxDomain: 3,
+		o := modeltest.SmallOptions{Variables: 4, Factors: 4, MinDomain: 1, MaxDomain: 3,
 			Zeros:    0.15 * float64(seed%3),
 			Negative: seed%2 == 0, Constant: true}
 		net := smallNetwork(t, rng, o)
-		symmetric := generate.Tensor(rng, generate.SymmetryCP, net.Dims,
+		symmetric := modeltest.Tensor(rng, modeltest.SymmetryCP, net.Dims,
 			signed).(*tensor.SymmetryCP)
-		cp := generate.Tensor(rng, generate.CP, net.Dims, signed).(*tensor.CP)
+		cp := modeltest.Tensor(rng, modeltest.CP, net.Dims, signed).(*tensor.CP)
 		e, frame := symmetryCP(symmetric)
 		tensors := make([]tensor.Tensor, 0, 4)
 		for _, term := range symmetric.Terms {
@@ -297,13 +297,13 @@ func TestExactMarginals(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 32))
-		m := generate.Small(rng,
-			generate.SmallOptions{Variables: 6, Factors: 8, MinDomain: 1, MaxDomain: 4, MaxArity: 4,
+		m := modeltest.Small(rng,
+			modeltest.SmallOptions{Variables: 6, Factors: 8, MinDomain: 1, MaxDomain: 4, MaxArity: 4,
 				Negative: seed%2 == 0,
 				Zeros:    0.1 * float64(seed%4), Constant: true})
 		ev := factorgraph.Evidence{}
 		if seed%3 > 0 {
-			ev = generate.Evidence(rng, m)
+			ev = modeltest.Evidence(rng, m)
 		}
 		want := jointWithEvidence(m, ev)
 		probability := oracle.Marginals(m, ev)
@@ -454,21 +454,21 @@ func isingNetwork(t *testing.T, rows, columns, domain int, o reparam.Options) *b
 	for range rows * columns {
 		m.Factors = append(m.Factors,
 			factorgraph.Factor{Scope: []int{len(m.Domains)},
-				Table: generate.Tensor(rng, generate.Dense, []int{domain}, generate.SmallOptions{})})
+				Table: modeltest.Tensor(rng, modeltest.Dense, []int{domain}, modeltest.SmallOptions{})})
 		m.Domains = append(m.Domains, domain)
 	}
 	for v := range rows * columns {
 		if (v+1)%columns != 0 {
 			m.Factors = append(m.Factors,
 				factorgraph.Factor{Scope: []int{v, v + 1},
-					Table: generate.Tensor(rng, generate.Dense, []int{domain, domain},
-						generate.SmallOptions{})})
+					Table: modeltest.Tensor(rng, modeltest.Dense, []int{domain, domain},
+						modeltest.SmallOptions{})})
 		}
 		if v+columns < rows*columns {
 			m.Factors = append(m.Factors,
 				factorgraph.Factor{Scope: []int{v, v + columns},
-					Table: generate.Tensor(rng, generate.Dense, []int{domain, domain},
-						generate.SmallOptions{})})
+					Table: modeltest.Tensor(rng, modeltest.Dense, []int{domain, domain},
+						modeltest.SmallOptions{})})
 		}
 	}
 	net, err := reparam.Build(context.Background(), m, o)

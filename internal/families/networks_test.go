@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/closed"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -23,7 +23,7 @@ const tolerance = 1e-12
 
 // randomLinks deals legs, shuffled,
 // to links of 1 to widest legs of random forms, and adds one link without legs.
-func randomLinks(rng *rand.Rand, dims []int, widest int, o generate.SmallOptions) []btn.Link {
+func randomLinks(rng *rand.Rand, dims []int, widest int, o modeltest.SmallOptions) []btn.Link {
 	legs := rng.Perm(len(dims))
 	links := []btn.Link{{Legs: nil,
 		T: &tensor.CP{Shape: []int{}, Weights: []float64{0.5, 0.75}, Vectors: [][]float64{}}}}
@@ -33,9 +33,9 @@ func randomLinks(rng *rand.Rand, dims []int, widest int, o generate.SmallOptions
 		for k, l := range legs[:n] {
 			shape[k] = dims[l]
 		}
-		kind := generate.AllKinds[rng.IntN(len(generate.AllKinds))]
+		kind := modeltest.AllKinds[rng.IntN(len(modeltest.AllKinds))]
 		links = append(links,
-			btn.Link{Legs: legs[:n:n], T: generate.Tensor(rng, kind, shape, o)})
+			btn.Link{Legs: legs[:n:n], T: modeltest.Tensor(rng, kind, shape, o)})
 		legs = legs[n:]
 	}
 	return links

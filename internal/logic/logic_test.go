@@ -12,12 +12,12 @@ import (
 	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/enginetest"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -27,7 +27,7 @@ import (
 
 // models draws models of all forms, with many zeros.
 func model(rng *rand.Rand) *factorgraph.Model {
-	return generate.Small(rng, generate.SmallOptions{
+	return modeltest.Small(rng, modeltest.SmallOptions{
 		Variables: 1 + rng.IntN(7), Factors: rng.IntN(8), MaxDomain: 3, MaxArity: 4, MaxStates: 1 << 8,
 		Zeros: []float64{0, 0.3, 0.6}[rng.IntN(3)], Constant: rng.IntN(2) == 0,
 	})
@@ -40,7 +40,7 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 30))
 		m := model(rng)
-		ev := generate.Evidence(rng, m)
+		ev := modeltest.Evidence(rng, m)
 		p := enginetest.New(t, m, ev, reparam.Options{}, seed)
 		given := rng.IntN(2) == 0
 		net := p.Base

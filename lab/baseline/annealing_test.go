@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/orders"
 	"github.com/basetensor/basetensor/lab/baseline"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -47,8 +48,8 @@ func lnZ(t *testing.T, e *sumproduct.Expression) float64 {
 // randomModels are small ones of any arity and mixed domains, with zeros.
 func randomModels(n int) (list []*factorgraph.Model) {
 	for seed := range uint64(n) {
-		list = append(list, generate.Small(rand.New(rand.NewPCG(seed, 1)), generate.SmallOptions{
-			Factors: 9, Zeros: 0.1 * float64(seed%2), Kinds: []generate.Kind{generate.Dense}, Constant: true,
+		list = append(list, modeltest.Small(rand.New(rand.NewPCG(seed, 1)), modeltest.SmallOptions{
+			Factors: 9, Zeros: 0.1 * float64(seed%2), Kinds: []modeltest.Kind{modeltest.Dense}, Constant: true,
 		}))
 	}
 	return list

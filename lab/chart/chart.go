@@ -62,57 +62,6 @@ type Curve struct {
 	Plain  bool
 }
 
-// Lines is a figure of curves.
-type Lines struct {
-	Title  string
-	X, Y   Axis
-	Curves []Curve
-}
-
-// Scatter is a figure of points in groups, Y against X, on two axes of the same range.
-type Scatter struct {
-	Title     string
-	X, Y      Axis
-	Groups    []Curve   // without bands
-	Diagonals []float64 // lines Y = factor · X, named in the legend
-}
-
-// WriteSVG draws the figure.
-func (l Lines) WriteSVG(w io.Writer) error {
-	f := newFigure(l.Title, l.X, l.Y)
-	for _, c := range l.Curves {
-		f.include(f.usable(c.Points))
-	}
-	f.axes(false)
-	for i, c := range l.Curves {
-		if err := f.band(i, f.usable(c.Points)); err != nil {
-			return err
-		}
-	}
-	for i, c := range l.Curves {
-		f.curve(i, c, true)
-	}
-	f.explain()
-	return f.write(w)
-}
-
-// WriteSVG draws the figure.
-func (s Scatter) WriteSVG(w io.Writer) error {
-	f := newFigure(s.Title, s.X, s.Y)
-	for _, g := range s.Groups {
-		f.include(f.usable(g.Points))
-	}
-	f.axes(true)
-	for i, g := range s.Groups {
-		f.curve(i, g, false)
-	}
-	for i, factor := range s.Diagonals {
-		f.diagonal(i, factor)
-	}
-	f.explain()
-	return f.write(w)
-}
-
 // figure is one that is being drawn.
 type figure struct {
 	*plot.Plot
@@ -188,12 +137,8 @@ func (f *figure) include(points []Point) {
 	}
 }
 
-// axes fixes the ranges, the same for both where square, and draws the grid.
-func (f *figure) axes(square bool) {
-	if square {
-		f.left, f.low = min(f.left, f.low), min(f.left, f.low)
-		f.right, f.high = max(f.right, f.high), max(f.right, f.high)
-	}
+// axes fixes the ranges and draws the grid.
+func (f *figure) axes() {
 	scale(&f.Plot.X, f.x.Log, f.left, f.right)
 	scale(&f.Plot.Y, f.y.Log, f.low, f.high)
 	grid := plotter.NewGrid()
@@ -277,7 +222,6 @@ const (
 	margin     = vg.Length(8)
 	headline   = vg.Length(42) // title, and the label of the y axis
 	thumbnail  = vg.Length(28)
-	rowHeight  = 0.64 * vg.Centimeter // of figures with a row per name, above and below their data as well
 )
 
 func (f *figure) write(w io.Writer) error {
@@ -300,25 +244,6 @@ func (f *figure) write(w io.Writer) error {
 	}
 	_, err := w.Write(portable(b.Bytes()))
 	return err
-}
-
-// nameRows writes the names of rows at the left of a canvas, and returns the rest of it for the data.
-func (f *figure) nameRows(c draw.Canvas) draw.Canvas {
-	if len(f.rows) == 0 {
-		return c
-	}
-	style := f.Plot.Y.Tick.Label
-	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
-	widest := vg.Length(0)
-	for _, name := range f.rows {
-		widest = max(widest, style.Width(name))
-	}
-	rest := draw.Crop(c, otherFonts*widest, 0, 0, 0)
-	data := f.DataCanvas(rest)
-	for i, name := range f.rows {
-		c.FillText(style, vg.Point{X: c.Min.X, Y: data.Y(f.Plot.Y.Norm(float64(len(f.rows) - 1 - i)))}, name)
-	}
-	return rest
 }
 
 // otherFonts bounds the width of a text in other typefaces, relative to the drawing's own, for viewers without it. DejaVu

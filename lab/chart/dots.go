@@ -12,6 +12,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
+// rowHeight is the height of the row of a name, above and below the data as well.
+const rowHeight = 0.64 * vg.Centimeter
+
 // Dots is a figure with a row per name, the first on top, and in it a dot per group, X across.
 type Dots struct {
 	Title  string
@@ -56,7 +59,7 @@ func (d Dots) WriteSVG(w io.Writer) error {
 	for _, m := range d.Marks {
 		f.left, f.right = min(f.left, m.X), max(f.right, m.X)
 	}
-	f.axes(false)
+	f.axes()
 	rows := make([]plot.Tick, len(d.Names))
 	for i := range d.Names {
 		rows[i] = plot.Tick{Value: float64(len(d.Names) - 1 - i)}
@@ -93,4 +96,23 @@ func (d Dots) WriteSVG(w io.Writer) error {
 	}
 	f.explain()
 	return f.write(w)
+}
+
+// nameRows writes the names of rows at the left of a canvas, and returns the rest of it for the data.
+func (f *figure) nameRows(c draw.Canvas) draw.Canvas {
+	if len(f.rows) == 0 {
+		return c
+	}
+	style := f.Plot.Y.Tick.Label
+	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
+	widest := vg.Length(0)
+	for _, name := range f.rows {
+		widest = max(widest, style.Width(name))
+	}
+	rest := draw.Crop(c, otherFonts*widest, 0, 0, 0)
+	data := f.DataCanvas(rest)
+	for i, name := range f.rows {
+		c.FillText(style, vg.Point{X: c.Min.X, Y: data.Y(f.Plot.Y.Norm(float64(len(f.rows) - 1 - i)))}, name)
+	}
+	return rest
 }

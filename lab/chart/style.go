@@ -1,11 +1,9 @@
 package chart
 
-// Lines, bands and markers.
+// Lines and markers.
 
 import (
-	"fmt"
 	"image/color"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -107,48 +105,4 @@ func (downward) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
 	p.Close()
 	c.SetLineStyle(draw.LineStyle{Color: style.Color, Width: vg.Points(1)})
 	c.Stroke(p)
-}
-
-// band draws the spread of the i-th curve, where it has one.
-func (f *figure) band(i int, points []Point) error {
-	var rim plotter.XYs
-	spread := false
-	for _, p := range points {
-		rim = append(rim, plotter.XY{X: p.X, Y: p.High})
-		spread = spread || p.High > p.Low
-	}
-
-	if !spread || len(points) < 2 {
-		return nil
-	}
-	for k := len(points) - 1; k >= 0; k-- {
-		rim = append(rim, plotter.XY{X: points[k].X, Y: points[k].Low})
-	}
-
-	polygon, err := plotter.NewPolygon(rim)
-	if err != nil {
-		return fmt.Errorf("chart: %w", err)
-	}
-	shade := palette[i%len(palette)]
-	shade.A = 40
-	polygon.Color, polygon.LineStyle.Width = shade, 0
-	f.Add(polygon)
-	return nil
-}
-
-// diagonal draws Y = factor · X across the figure.
-func (f *figure) diagonal(i int, factor float64) {
-	from, to := max(f.Plot.X.Min, f.Plot.Y.Min/factor), min(f.Plot.X.Max, f.Plot.Y.Max/factor)
-	if !(from < to) {
-		return
-	}
-	line := &plotter.Line{XYs: plotter.XYs{{X: from, Y: factor * from}, {X: to, Y: factor * to}}}
-	line.LineStyle = draw.LineStyle{Color: color.Gray{Y: 60}, Width: vg.Points(1.2)}
-	if i > 0 {
-		line.Dashes = []vg.Length{vg.Points(5), vg.Points(3 * float64(i))}
-	}
-	f.Add(line)
-	name := "y = " + strconv.FormatFloat(factor, 'g', -1, 64) + " x"
-	f.names = append(f.names, name)
-	f.legend.Add(name, line)
 }

@@ -1,9 +1,8 @@
 package evaluate
 
-// Experiments "calibration" and "calibration-of-more": how true the stated uncertainties are.
+// Experiments "calibration", "-of-more" and "-of-constraints": how true the stated uncertainties are.
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -11,72 +10,6 @@ import (
 
 	"github.com/basetensor/basetensor/lab/chart"
 )
-
-func calibration() Experiment {
-	return Experiment{
-		Name: "calibration",
-		Description: "the error of ln Z against the stated uncertainty: 300 random models of five " +
-			"families, weak to strong, mixed and attractive",
-		Run: func(ctx context.Context, o Options) ([]Row, error) {
-			return compare(ctx, o, calibrationModels(o), only("tight-8"), false)
-		},
-		Figures: calibrationFigures,
-		Summary: calibrationSummary,
-		Tables:  calibrationTables,
-	}
-}
-
-// calibrationOfMore is the same on the first two models of every setting: ladders on dense graphs,
-// regions on sparse ones.
-func calibrationOfMore() Experiment {
-	x := calibration()
-	x.Name = "calibration-of-more"
-	x.Description = "calibration of whole ladders on dense graphs and of regions on sparse ones, on the " +
-		"first two models of every setting"
-	x.Run = func(ctx context.Context, o Options) (rows []Row, err error) {
-		o.Seeds = 2
-		for _, name := range []string{"tight-ladder", "few-regions"} {
-			list := slices.DeleteFunc(calibrationModels(o), func(x instance) bool {
-				dense := x.family.name == complete.name || x.family.name == bipartite.name
-				return dense != (name == "tight-ladder")
-			})
-			more, err := compare(ctx, o, list, only(name), false)
-			if rows = append(rows, more...); err != nil {
-				return rows, err
-			}
-		}
-		return rows, nil
-	}
-	return x
-}
-
-// calibrationModels are five families at six strengths, of sizes that change with the seed; every
-// second one is attractive.
-func calibrationModels(o Options) []instance {
-	kinds := []struct {
-		family    family
-		low, high int // sizes
-	}{{grids, 14, 18}, {regular, 90, 130}, {complete, 18, 21}, {bipartite, 14, 16}, {random, 40, 64}}
-	strengths := []float64{0.2, 0.5, 1, 1.5, 2, 3}
-	var list []instance
-	for _, k := range kinds {
-		if o.Short {
-			k.low, k.high, strengths = 2*k.low/3, 2*k.high/3, []float64{0.5, 2}
-		}
-		for _, s := range strengths {
-			for seed := range o.seeds(usualSeeds, shortSeeds) {
-				x := instance{family: k.family, size: k.low + (seed*7)%(k.high-k.low+1), strength: s, seed: uint64(seed)}
-				x.attractive = seed%2 == 1 && k.family.name != random.name
-				if x.family.name == regular.name {
-					x.size += x.size % 2
-				}
-				list = append(list, x)
-			}
-		}
-	}
-
-	return list
-}
 
 // settled is the precision of errors and stated uncertainties, in nats: models where both are below it were answered to
 // rounding, and are counted apart.
@@ -195,22 +128,24 @@ func calibrationScatter(title string, list []group) chart.Scatter {
 	return s
 }
 
-// calibrationTable is a line per group, and one of all.
-func calibrationTable(rows []Row, by func(Row) string) []Table {
-	const columns = "family | estimates | failed | none stated | to rounding | of the others within 3 × stated | median stated | median error"
-	return []Table{{"families", table(columns, append(groups(rows, by), group{"**all**", rows}), func(rows []Row) []any {
-		c := calibrate(rows, "")
-		return []any{c.models, c.failed, c.unstated, c.settled, share(c.within, c.others()),
-			middle([]float64{c.stated}), middle([]float64{c.err})}
-	})}}
-}
-
-// calibrationTables are of the families, for each method where there are several.
-func calibrationTables(rows []Row) []Table {
-	if len(names(rows, methodOf)) > 1 {
-		return calibrationTable(rows, func(r Row) string { return r.Method + ", " + r.label() })
+// constraintSummary is a line per family, a line per method of it, and the models whose error is
+// more than was stated.
+func constraintSummary(rows []Row) string {
+	var b strings.Builder
+	for _, g := range groups(rows, Row.label) {
+		fmt.Fprintf(&b, "%s: %s\n", g.name, calibrate(g.rows, ""))
+		for _, m := range groups(g.rows, methodOf) {
+			fmt.Fprintf(&b, "  %s: %s\n", m.name, calibrate(m.rows, m.name))
+		}
+		writeOutside(&b, g.rows)
 	}
-	return constraintTables(rows)
+	fmt.Fprintf(&b, "all: %s\n", calibrate(rows, ""))
+	return b.String()
 }
 
-func constraintTables(rows []Row) []Table { return calibrationTable(rows, Row.label) }
+// constraintFigures are one scatter, a colour per family.
+func constraintFigures(rows []Row) []Figure {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return math.IsInf(r.Error, 0) })
+	s := calibrationScatter("Error against stated uncertainty: constraints", groups(rows, Row.label))
+	return []Figure{{Name: "calibration-of-constraints", Draw: s.WriteSVG}}
+}

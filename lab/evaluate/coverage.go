@@ -131,7 +131,6 @@ func familyTables(rows []Row) []Table {
 		{"bounds", boundsTable(ofMethod(rows, ofAuto))},
 		{"methods", methodsTable(rows)},
 		{"ways", waysTable(rows)},
-		{"halves", halvesTable(ofMethod(rows, ofAuto))},
 		{"outside", outsideTable(ofMethod(rows, ofAuto), ofMethod(rows, ofMarginals))},
 	}
 }
@@ -190,35 +189,6 @@ func waysTable(rows []Row) string {
 		return []any{c.models, c.failed, c.approximate, share(c.within, c.approximate), middle(c.ratios), share(c.broken, c.bounded),
 			middleError(rows), middle(c.cpu)}
 	})
-}
-
-// halvesTable fits a factor on the models of even seeds, the least that 95 % of the errors are within, and tests it on the others.
-func halvesTable(rows []Row) string {
-	const columns = "family | even seeds within 3 × | factor for 95 % | odd seeds within 3 × | within the factor"
-	return table(columns, byFamily(rows), func(rows []Row) []any {
-		var half [2][]Row
-		for _, r := range rows {
-			half[r.Seed%2] = append(half[r.Seed%2], r)
-		}
-		even, odd := cover(half[0], false), cover(half[1], false)
-		factor, inside := fitted(even), 0
-		for _, x := range odd.ratios {
-			if 1/x <= factor {
-				inside++
-			}
-		}
-		return []any{share(even.within, even.approximate), short(factor), share(odd.within, odd.approximate), share(inside, odd.approximate)}
-	})
-}
-
-// fitted is the least factor on the stated uncertainty that covers 95 % of the errors; NaN without any.
-func fitted(c covered) float64 {
-	if len(c.ratios) == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Clone(c.ratios)
-	slices.Sort(sorted) // errors beyond the stated ones first
-	return 1 / sorted[int(0.05*float64(len(sorted)))]
 }
 
 // outsideTable lists the models with an error above three times the stated one, or with a wrong bound: first by ln Z, in the rows of one

@@ -108,37 +108,6 @@ type Figure struct {
 	Draw func(io.Writer) error
 }
 
-// Experiment is a question about the methods.
-type Experiment struct {
-	Name        string
-	Description string
-	Run         func(ctx context.Context, o Options) ([]Row, error)
-	Figures     func(rows []Row) []Figure
-	Summary     func(rows []Row) string // a few lines of text
-	Tables      func(rows []Row) []Table
-}
-
-// Experiments are all there are.
-func Experiments() []Experiment {
-	return []Experiment{
-		strength(), components(), timing(), reuse(), calibration(), calibrationOfMore(),
-		calibrationOfConstraints(), ofFamilies(), ofLarge(), learned(),
-	}
-}
-
-// Find returns the experiment of that name, or all of them for "all".
-func Find(name string) ([]Experiment, error) {
-	if name == "all" {
-		return Experiments(), nil
-	}
-	for _, x := range Experiments() {
-		if x.Name == name {
-			return []Experiment{x}, nil
-		}
-	}
-	return nil, fault.New(fault.BadInput, "evaluate: no experiment %q", name)
-}
-
 // solved answers a model exactly.
 func solved(ctx context.Context, name fmt.Stringer, model *factorgraph.Model, marginals bool) (Outcome, error) {
 	exact, err := timed(ctx, Settings("exact", exactSettings), model, marginals)
@@ -153,9 +122,6 @@ func solved(ctx context.Context, name fmt.Stringer, model *factorgraph.Model, ma
 
 // compare answers every instance exactly and by every method.
 func compare(ctx context.Context, o Options, list []instance, methods []Method, marginals bool) ([]Row, error) {
-	if len(o.Methods) > 0 {
-		methods = o.Methods
-	}
 	var rows []Row
 	for k, x := range list {
 		model, err := x.build()

@@ -9,12 +9,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/cputime"
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -29,7 +30,7 @@ func tree() *factorgraph.Model {
 		dims := []int{m.Domains[i], m.Domains[i+1]}
 		m.Factors = append(m.Factors, factorgraph.Factor{
 			Scope: []int{i, i + 1},
-			Table: generate.Tensor(rng, generate.Dense, dims, generate.SmallOptions{}),
+			Table: modeltest.Tensor(rng, modeltest.Dense, dims, modeltest.SmallOptions{}),
 		})
 	}
 	m.Factors = append(m.Factors, factorgraph.Factor{
@@ -73,10 +74,10 @@ func TestMethodsOnATree(t *testing.T) {
 }
 
 func TestModels(t *testing.T) {
-	if n := len(strengthModels(Options{})); n != 400 {
+	if n := len(drawnFrom(strengthModels, Options{})); n != 400 {
 		t.Errorf("%d models of strength", n)
 	}
-	list := calibrationModels(Options{})
+	list := drawnFrom(calibrationModels, Options{})
 	families, sizes, attractive := map[string]int{}, map[int]bool{}, 0
 	for _, x := range list {
 		families[x.family.name]++
@@ -89,7 +90,8 @@ func TestModels(t *testing.T) {
 		t.Errorf("%d models of calibration, %v, %d sizes, %d attractive", len(list), families, len(sizes), attractive)
 	}
 	for _, o := range []Options{{Short: true}, {Short: true, Seeds: 5}} {
-		for _, x := range append(strengthModels(o), calibrationModels(o)...) {
+		all := slices.Concat(strengthModels, componentModels, calibrationModels, codeModels, constraintModels, attractiveModels)
+		for _, x := range drawnFrom(all, o) {
 			if m, err := x.build(); err != nil || m.Validate() != nil {
 				t.Errorf("%s: %v", x, err)
 			}
@@ -125,7 +127,7 @@ func TestCompare(t *testing.T) {
 		Marginals:   uniform,
 		Flops:       7,
 	}, nil), stub("broken", Outcome{}, errors.New("no idea"))}
-	rows, err := compare(t.Context(), Options{Methods: methods, Progress: &progress}, list, nil, true)
+	rows, err := compare(t.Context(), Options{Progress: &progress}, list, methods, true)
 	if err != nil || len(rows) != 2 {
 		t.Fatal(rows, err)
 	}
@@ -143,7 +145,7 @@ func TestCompare(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := compare(ctx, Options{Methods: methods}, list, nil, true); !errors.Is(err, context.Canceled) {
+	if _, err := compare(ctx, Options{}, list, methods, true); !errors.Is(err, context.Canceled) {
 		t.Errorf("after a cancellation: %v", err)
 	}
 }
@@ -277,7 +279,7 @@ func TestStrengthCurves(t *testing.T) {
 	if got := curves(grid, ofStrength, func(r Row) float64 { return r.MarginalError }); len(got) != 0 {
 		t.Errorf("a curve of nothing: %+v", got)
 	}
-	if s := strengthSummary(rows); !strings.Contains(s, "  a                         Δ=1: 0.2  Δ=2: 2\n") {
+	if s := Experiments()[0].Summary(rows); !strings.Contains(s, "  a                         Δ=1: 0.2  Δ=2: 2\n") {
 		t.Errorf("summary %q", s)
 	}
 }

@@ -72,18 +72,6 @@ func annealing(ctx context.Context, e *sumproduct.Expression, options baseline.A
 	return o, r.Marginals, err
 }
 
-func ofFamilies() Experiment {
-	return Experiment{
-		Name: "families",
-		Description: "49 families of models within 64 KiB: errors, what is stated, bounds and processor time, " +
-			"beside annealed importance sampling and belief propagation",
-		Run:     runFamilies,
-		Figures: familyFigures,
-		Summary: familySummary,
-		Tables:  familyTables,
-	}
-}
-
 // runFamilies goes by seeds first, so that an interrupted run has some of every family.
 func runFamilies(ctx context.Context, o Options) ([]Row, error) {
 	methods := familyMethods()

@@ -24,7 +24,7 @@ func names(rows []Row, field func(Row) string) (list []string) {
 // curves are one value against another, per method: the median over the rows with the same x, with
 // the quartiles. Methods without it are left out.
 func curves(rows []Row, x, value func(Row) float64) (list []chart.Curve) {
-	for _, method := range names(rows, func(r Row) string { return r.Method }) {
+	for _, method := range names(rows, methodOf) {
 		var where []float64
 		at := map[float64][]float64{}
 		for _, r := range rows {
@@ -96,39 +96,44 @@ type lines struct {
 	ofY   func(Row) float64
 }
 
-// drawn are these figures for every group of rows, in files called after the experiment and the group.
-func drawn(rows []Row, by func(Row) string, called func(group) []string, list ...lines) (figures []Figure) {
-	for _, g := range groups(rows, by) {
-		for _, l := range list {
-			c := chart.Lines{Title: l.title + ": " + g.name, X: l.x, Y: l.y, Curves: curves(g.rows, l.ofX, l.ofY)}
-			name := strings.Join(slices.DeleteFunc(append(called(g), l.file), func(s string) bool { return s == "" }), "-")
-			figures = append(figures, Figure{Name: fileNames.Replace(name), Draw: c.WriteSVG})
+// drawn draws these figures for every group of rows, in files called after the experiment and the group.
+func drawn(by func(Row) string, called func(group) []string, list ...lines) func(rows []Row) []Figure {
+	return func(rows []Row) (figures []Figure) {
+		for _, g := range groups(rows, by) {
+			for _, l := range list {
+				c := chart.Lines{Title: l.title + ": " + g.name, X: l.x, Y: l.y, Curves: curves(g.rows, l.ofX, l.ofY)}
+				name := strings.Join(slices.DeleteFunc(append(called(g), l.file), func(s string) bool { return s == "" }), "-")
+				figures = append(figures, Figure{Name: fileNames.Replace(name), Draw: c.WriteSVG})
+			}
 		}
+		return figures
 	}
-	return figures
 }
 
 var fileNames = strings.NewReplacer(" ", "-", ",", "", "×", "x", "–", "-", "Δ=", "", ".", "_")
 
-// medians are the curves of values as lines of text, for every group of rows; named is a value's name.
+// named is a value with its name.
 type named struct {
 	name string
 	of   func(Row) float64
 }
 
-func medians(rows []Row, by func(Row) string, x string, ofX func(Row) float64, values ...named) string {
-	var b strings.Builder
-	for _, g := range groups(rows, by) {
-		for _, v := range values {
-			fmt.Fprintf(&b, "%s: %s\n", g.name, v.name)
-			for _, c := range curves(g.rows, ofX, v.of) {
-				fmt.Fprintf(&b, "  %-24s", c.Name)
-				for _, p := range c.Points {
-					fmt.Fprintf(&b, "  %s=%g: %s", x, p.X, short(p.Y))
+// medians writes the curves of values as lines of text, for every group of rows.
+func medians(by func(Row) string, x string, ofX func(Row) float64, values ...named) func(rows []Row) string {
+	return func(rows []Row) string {
+		var b strings.Builder
+		for _, g := range groups(rows, by) {
+			for _, v := range values {
+				fmt.Fprintf(&b, "%s: %s\n", g.name, v.name)
+				for _, c := range curves(g.rows, ofX, v.of) {
+					fmt.Fprintf(&b, "  %-24s", c.Name)
+					for _, p := range c.Points {
+						fmt.Fprintf(&b, "  %s=%g: %s", x, p.X, short(p.Y))
+					}
+					fmt.Fprintln(&b)
 				}
-				fmt.Fprintln(&b)
 			}
 		}
+		return b.String()
 	}
-	return b.String()
 }

@@ -26,18 +26,6 @@ const (
 	ofReference    = "reference"
 )
 
-func ofLarge() Experiment {
-	return Experiment{
-		Name: "large",
-		Description: "large models of seven kinds: errors of sampled components and of annealed importance sampling " +
-			"by the square root of the processor time that they took",
-		Run:     runLarge,
-		Figures: func([]Row) []Figure { return nil },
-		Summary: largeTable,
-		Tables:  func(rows []Row) []Table { return []Table{{"kinds", largeTable(rows)}} },
-	}
-}
-
 // runLarge compares with estimates that have ten times the work: their standard errors are rows of their own.
 func runLarge(ctx context.Context, o Options) ([]Row, error) {
 	models, scale := families.Large(cmp.Or(o.Seeds, largeSeeds)), 1.0

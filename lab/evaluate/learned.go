@@ -16,18 +16,6 @@ const ofVariance, ofPlain = "variance", "frobenius"
 // firstFamilies is the number of families that the experiment has.
 const firstFamilies = 24
 
-func learned() Experiment {
-	return Experiment{
-		Name: "learned",
-		Description: "symmetry-CP by the variance of its estimate, on the smallest size of 24 families within 3e9 flops and 64 KiB: errors " +
-			"and what is stated, beside the plain objective and belief propagation",
-		Run:     runLearned,
-		Figures: func([]Row) []Figure { return nil },
-		Summary: learnedTable,
-		Tables:  func(rows []Row) []Table { return []Table{{"objectives", learnedTable(rows)}} },
-	}
-}
-
 // learnedMethods are belief propagation and the two objectives.
 func learnedMethods() []asked {
 	return []asked{

@@ -56,5 +56,8 @@ func tablesOf(name string, rows func(Experiment) ([]Row, error)) ([]Table, error
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
+	if found[0].Tables == nil {
+		return nil, fault.New(fault.BadInput, "evaluate: %s has no tables", name)
+	}
 	return found[0].Tables(list), nil
 }

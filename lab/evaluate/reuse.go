@@ -7,34 +7,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
-
-func reuse() Experiment {
-	return Experiment{
-		Name: "reuse",
-		Description: "|Δ ln Z| under a number of observations (step), with projectors learned without " +
-			"evidence and with projectors learned anew, along one tree",
-		Run: runReuse,
-		Figures: func(rows []Row) []Figure {
-			y := chart.Axis{Label: "|Δ ln Z| (nats), median and quartiles", Log: true, Floor: 1e-14}
-			return drawn(rows, Row.label, func(g group) []string { return []string{"reuse", g.name} },
-				lines{title: "Reused projectors", x: chart.Axis{Label: "observations"}, y: y, ofX: ofStep, ofY: ofError})
-		},
-		Tables: reuseTables,
-		Summary: func(rows []Row) string {
-			return medians(rows, Row.label, "k", ofStep, named{"median |Δ ln Z| (nats)", ofError},
-				named{"median of the largest share discarded at once", ofDiscarded}, named{"median seconds", ofSeconds})
-		},
-	}
-}
 
 func runReuse(ctx context.Context, o Options) ([]Row, error) {
 	list := []instance{{family: grids, size: 10, strength: 1.5}, {family: narrow, strength: 1, attractive: true}}
@@ -175,17 +154,4 @@ func pick(p []float64, u float64) int {
 		}
 	}
 	return len(p) - 1
-}
-
-// reuseTables are of the error with projectors of either kind under values of the model, where something is lost.
-func reuseTables(rows []Row) []Table {
-	by := func(r Row) string { return r.Family + ", " + r.Method }
-	observations := func(r Row) string { return fmt.Sprintf("%g", r.Step) }
-	var some []Row
-	for _, g := range groups(rows, by) {
-		if strings.Contains(g.name, "values of the model") && slices.ContainsFunc(g.rows, func(r Row) bool { return r.Error > settled }) {
-			some = append(some, g.rows...)
-		}
-	}
-	return []Table{{"lnz", pivot("median \\|Δ ln Z\\| under observations", some, by, observations, ofError)}}
 }

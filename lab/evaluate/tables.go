@@ -23,21 +23,3 @@ func table(columns string, list []group, cells func(rows []Row) []any) string {
 	}
 	return b.String()
 }
-
-// pivot is a table of medians: a row per name that by gives, a column per name that across gives, both in the sequence in which they come
-// first; – where there is no number.
-func pivot(head string, rows []Row, by, across func(Row) string, value func(Row) float64) string {
-	columns := names(rows, across)
-	return table(strings.Join(append([]string{head}, columns...), " | "), groups(rows, by), func(rows []Row) (cells []any) {
-		for _, column := range columns {
-			var values []float64
-			for _, r := range rows {
-				if across(r) == column {
-					values = append(values, value(r))
-				}
-			}
-			cells = append(cells, middle(values))
-		}
-		return cells
-	})
-}

@@ -9,35 +9,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
-
-func timing() Experiment {
-	return Experiment{
-		Name: "time",
-		Description: "|Δ ln Z| against flops and seconds spent, the search for a plan included, while " +
-			"bonds, regions and slices grow (step: bond, or number of estimates)",
-		Run:     runTime,
-		Figures: timeFigures,
-		Tables:  timeTables,
-		Summary: func(rows []Row) string {
-			var b strings.Builder
-			for _, g := range groups(rows, titled) {
-				fmt.Fprintf(&b, "%s: |Δ ln Z| (nats) after seconds\n", g.name)
-				for _, m := range groups(g.rows, methodOf) {
-					fmt.Fprintf(&b, "  %-24s", m.name)
-					for _, r := range m.rows {
-						fmt.Fprintf(&b, "  %.2g s: %s", r.Seconds, short(r.Error))
-					}
-					fmt.Fprintln(&b)
-				}
-			}
-			return b.String()
-		},
-	}
-}
 
 func timeModels(short bool) []instance {
 	if short {
@@ -157,34 +131,18 @@ func staged(
 	return nil
 }
 
-func timeFigures(rows []Row) []Figure {
-	y := chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}
-	called := func(g group) []string { return []string{"time", g.rows[0].label(), fmt.Sprint(g.rows[0].Strength)} }
-	return drawn(rows, titled, called,
-		lines{"Error against flops", "flops", chart.Axis{Label: "flops of the contractions", Log: true, Floor: 1e-4}, y, ofFlops, ofError},
-		lines{"Error against seconds", "seconds", chart.Axis{Label: "seconds, search included", Log: true, Floor: 1e-4}, y, ofSeconds, ofError})
-}
-
-// timeTables list the errors of each method as it goes on, and when the first and the last estimate was there.
-func timeTables(rows []Row) []Table {
+// timeSummary is a line per model and method: the error after so many seconds.
+func timeSummary(rows []Row) string {
 	var b strings.Builder
-	methods := names(rows, methodOf)
-	fmt.Fprintf(&b, "| model | %s |\n|---|%s\n", strings.Join(methods, " | "), strings.Repeat("---|", len(methods)))
 	for _, g := range groups(rows, titled) {
-		fmt.Fprintf(&b, "| %s |", g.name)
-		for _, m := range methods {
-			var said []string
-			of := ofMethod(g.rows, m)
-			for _, r := range of {
-				said = append(said, fmt.Sprintf("%.1g", r.Error))
+		fmt.Fprintf(&b, "%s: |Δ ln Z| (nats) after seconds\n", g.name)
+		for _, m := range groups(g.rows, methodOf) {
+			fmt.Fprintf(&b, "  %-24s", m.name)
+			for _, r := range m.rows {
+				fmt.Fprintf(&b, "  %.2g s: %s", r.Seconds, short(r.Error))
 			}
-			if len(of) == 0 {
-				b.WriteString(" – |")
-				continue
-			}
-			fmt.Fprintf(&b, " %s (%.2g to %.2g s) |", strings.Join(said, ", "), of[0].Seconds, of[len(of)-1].Seconds)
+			fmt.Fprintln(&b)
 		}
-		b.WriteString("\n")
 	}
-	return []Table{{"errors", b.String()}}
+	return b.String()
 }

@@ -1,4 +1,4 @@
-// Package families lists the models that estimates are judged on: the families of internal/models/generate, each in several sizes and
+// Package families lists the models that estimates are judged on: the families of internal/testing/modeltest, each in several sizes and
 // strengths, every model from a seed. Members are small enough to be contracted exactly within a second or so; the members of Large need
 // estimates.
 package families
@@ -7,8 +7,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -28,28 +29,19 @@ func (m Member) String() string {
 
 // Model draws it. Errors: none for the members that this package lists.
 func (m Member) Model() (*factorgraph.Model, error) {
-	model, err := generate.Draw(m.Family, m.Size, m.Strength, m.Seed)
+	model, err := modeltest.Draw(m.Family, m.Size, m.Strength, m.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m, err)
 	}
 	return model, nil
 }
 
-// truths are the answers of hard families that have another way than sweeps.
-var truths = map[string]truth{"permanent": assigned, "latin-squares": square, "xor-hard": linear}
-
-// Truth is ln Z and the marginals of its model by a way that shares nothing with the system; ok is false for families that have none.
+// Truth is ln Z and the marginals of a hard family's model by a way that shares nothing with the system; ok is false for other families.
 func (m Member) Truth(ctx context.Context, model *factorgraph.Model) (lnZ float64, marginals [][]float64, ok bool, err error) {
-	by, ok := truths[m.Family]
-	for _, f := range generate.Hard() {
-		if !ok && f.Name == m.Family {
-			by, ok = sweep, true
-		}
-	}
-	if !ok {
+	if !slices.ContainsFunc(modeltest.Hard(), func(f modeltest.Family) bool { return f.Name == m.Family }) {
 		return 0, nil, false, nil
 	}
-	lnZ, marginals, err = by(ctx, model)
+	lnZ, marginals, err = sweep(ctx, model)
 	return lnZ, marginals, true, err
 }
 
@@ -64,7 +56,7 @@ func (m Member) Grown(times int) (Member, error) {
 
 // Names lists all families in the sequence of tables.
 func Names() (list []string) {
-	for _, f := range generate.Families() {
+	for _, f := range modeltest.Families() {
 		list = append(list, f.Name)
 	}
 	return list
@@ -73,7 +65,7 @@ func Names() (list []string) {
 // Members are the first n models of a family, seeds 0 to n−1: member k has size k mod 3, and strength ⌊k/3⌋ mod 3. Errors: fault.BadInput
 // for an unknown name.
 func Members(name string, n int) ([]Member, error) {
-	for _, f := range generate.Families() {
+	for _, f := range modeltest.Families() {
 		if f.Name != name {
 			continue
 		}

@@ -24,7 +24,8 @@ type batch struct {
 	failed  []error
 	roles   map[string]bool // a worker of the role is at fault
 	free    *sync.Cond
-	turns   []*class // of class each
+	common  []*class // of class each
+	turns   []*class // of them, still to come
 }
 
 // run asks jobs and strikes faults, and judges.
@@ -41,8 +42,7 @@ func (b *batch) run(ctx context.Context, seed uint64, faults, jobs int, rate flo
 	if b.l, err = newLedger(open, b.s, fmt.Sprintf("%s-%d", b.class.name, seed)); err != nil {
 		return nil, err
 	}
-	b.l.anew, b.l.resubmit, b.l.gone = b.class.answers, b.class.models, b.class.requests
-	b.l.retold, b.l.late = b.class.retold, b.class.sync != ""
+	b.l.may = b.class.rules.may
 
 	struck := make(chan struct{})
 	go func() {
@@ -88,7 +88,7 @@ func (b *batch) run(ctx context.Context, seed uint64, faults, jobs int, rate flo
 // strike makes faults, as many at a time as the class allows.
 func (b *batch) strike(ctx context.Context, faults int) {
 	var run sync.WaitGroup
-	slots := make(chan struct{}, max(1, b.class.parallel))
+	slots := make(chan struct{}, b.class.parallel)
 	for range faults {
 		slots <- struct{}{}
 		if ctx.Err() != nil {

@@ -1,51 +1,67 @@
 package faults
 
-// The classes of faults.
+// The classes of faults: a table, a row each.
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
 )
 
 // class is a kind of faults.
 type class struct {
-	name  string
-	about string        // for people
-	goal  time.Duration // of the 99th percentile of recoveries; 0: none was set
-
+	name     string
 	strike   func(ctx context.Context, b *batch) error // makes one fault, and returns when it is over
 	every    time.Duration                             // about so long between two
 	parallel int                                       // at the same time
-	worth    float64                                   // number of other faults that one counts for; 0: one
-
-	cluster bool // several servers only
-	single  bool // one server only
-	alone   bool // a stack of its own
-	two     bool // two versions
-	clock   bool // workers with another clock
-	room    int64
-	sync    string // sync_interval of the servers; empty: as deployed
-	admin   bool   // somebody has the servers' system account
-	answers bool   // answers may be deleted
-	models  bool   // models may be deleted
-	retold  bool   // an answer may be told again: servers that all restart apply their log again
-	// requests: large requests may be deleted, and their jobs end with an error that says so
-	requests bool
-	prepare  func(folder string) error
-	clean    func(folder string)
+	worth    float64                                   // number of other faults that one counts for
+	goal     time.Duration                             // of the 99th percentile of recoveries; 0: none was set
+	rules    rules
+	about    string // for people
 }
 
-// weight is the share of the configured number of faults that a batch has.
-func (c *class) weight() float64 {
-	if c.worth == 0 {
-		return 1
-	}
-	return 1 / c.worth
+// rules say where a class can be run, and what may be lost under it although the system is right.
+type rules struct {
+	needs needs
+	stack *ownStack // nil: the common one
+	may   losses
+}
+
+// needs of a class; a set.
+type needs int
+
+func (n needs) include(one needs) bool { return n&one != 0 }
+
+const (
+	oneServer needs = 1 << iota
+	cluster         // of three servers
+	twoVersions
+	anotherClock // workers whose clock is wrong
+)
+
+// losses that a class may cause; a set.
+type losses int
+
+func (may losses) include(one losses) bool { return may&one != 0 }
+
+const (
+	answers  losses = 1 << iota // may be deleted: another one, with the same bits, is no second
+	models                      // may be deleted: the job is submitted again
+	requests                    // large ones may be deleted: their jobs end with an error that says so
+	registry                    // registered models may be lost
+	retold                      // an answer may be told again: servers that all restart apply their log again
+)
+
+// ownStack is a stack that no other class has.
+type ownStack struct {
+	room    int64  // of all streams; 0: as deployed
+	sync    string // sync_interval of the servers; empty: as deployed
+	admin   bool   // somebody has the servers' system account
+	prepare func(folder string) error
+	clean   func(folder string)
 }
 
 // Recovery goals.
@@ -54,8 +70,98 @@ const (
 	leaderGoal = 10 * time.Second
 )
 
-// classes are all there are.
-var classes = slices.Concat(workerClasses, wireClasses, serverClasses, powerClasses, redisClasses, storedClasses, mixedClasses)
+// Units of the table.
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)
+
+// classes are all there are: name, strike, time between two, number at the same time, worth, goal, rules, and what happens.
+var classes = []*class{
+	{"kill-fetched", killAt(fetched), 500 * ms, 4, 1, workerGoal, anywhere, "SIGKILL just after a delivery"},
+	{"kill-published", killAt(published), 500 * ms, 4, 1, workerGoal, anywhere,
+		"SIGKILL between storage of an output and its acknowledgement"},
+	{"kill-acking", killAt(acking), 500 * ms, 4, 1, workerGoal, anywhere, "SIGKILL at an acknowledgement, which is lost"},
+	{"pause", onWorker(pauseWorker), 700 * ms, 4, 1, workerGoal, anywhere, "SIGSTOP of a worker, SIGCONT after 0.3 to 7 s"},
+	{"memory", starve, 800 * ms, 3, 1, workerGoal, anywhere, "the kernel kills a worker that exceeds its control group's memory"},
+	{"stop", onWorker(stopWorker), 500 * ms, 4, 1, workerGoal, anywhere, "SIGTERM of a worker"},
+
+	{"cut", onWorker(cut), 500 * ms, 4, 1, workerGoal, anywhere, "a worker's connections to NATS are closed"},
+	{"hole", onWorker(hole), 700 * ms, 4, 1, workerGoal, anywhere,
+		"a worker's connections to NATS become black holes; new ones get no answer for 0 to 3 s"},
+	{"half-open", onWorker(halfOpen), 700 * ms, 4, 1, workerGoal, anywhere,
+		"a worker's connections to NATS end on one side only, or carry nothing to it"},
+	{"delay", onWorker(delay), 700 * ms, 4, 1, 0, anywhere, "traffic between a worker and NATS is late by 20 to 800 ms, for 1 to 4 s"},
+	{"slow", onWorker(slow), 700 * ms, 4, 1, 0, anywhere, "a worker takes 1 to 16 KB/s from NATS, for 1 to 6 s"},
+	{"twice", onWorker(disorderly(func(g *gate, n int) { g.twice += n })), 500 * ms, 3, 1, 0, anywhere,
+		"4 to 20 deliveries, publishes and acknowledgements of a worker pass twice"},
+	{"swap", onWorker(disorderly(func(g *gate, n int) { g.swap += n })), 500 * ms, 3, 1, 0, anywhere,
+		"4 to 20 of them change places with the next"},
+	{"flip", onWorker(flip), 150 * ms, 4, 1, 0, anywhere,
+		"one bit of a message to or from a worker changes: a model, network, task, partial, answer, blob or control"},
+	{"replay", replay, 700 * ms, 1, 1, 0, anywhere, "up to 16 messages of a worker are published again after seconds"},
+
+	{"server-kill", onServer(killed(0, 2*sec)), 2 * sec, 1, 3, leaderGoal, onOne,
+		"SIGKILL of the only nats-server, started again after 0 to 2 s"},
+	{"server-pause", onServer(paused(300*ms, 4*sec)), 2 * sec, 1, 3, leaderGoal, onOne,
+		"SIGSTOP of the only nats-server, SIGCONT after 0.3 to 4 s"},
+	{"disk", fillDisk, 1 * sec, 1, 10, 0, rules{needs: oneServer, stack: &ownStack{room: 64 << 20, prepare: mount, clean: unmount}},
+		"the disk of the only nats-server is full; then it has room and is restarted"},
+	{"leader-kill", onLeader(killed(1*sec, 4*sec)), 2 * sec, 1, 4, leaderGoal, onThree,
+		"SIGKILL of the leader of a stream, started again after 1 to 4 s"},
+	{"leader-pause", onLeader(paused(1*sec, 8*sec)), 2 * sec, 1, 4, leaderGoal, onThree,
+		"SIGSTOP of such a leader, SIGCONT after 1 to 8 s"},
+	{"rolling", restartServer, 2 * sec, 1, 4, leaderGoal, onThree, "the three servers are restarted one after the other"},
+	{"partition", partition, 2 * sec, 1, 4, leaderGoal, onThree,
+		"one of the three servers and the others hear nothing of each other for 1 to 8 s; clients reach all three"},
+	{"rot", rot, 2 * sec, 1, 4, 0, rules{cluster, &ownStack{}, answers | models | requests | retold},
+		"one of the three servers is killed, and half of its blocks change in a bit or are cut short: jobs are answered, perhaps again"},
+	{"peer", replacePeer, 2 * sec, 1, 4, 0, rules{needs: cluster, stack: &ownStack{admin: true}},
+		"one of the three servers is lost with its disk: it is removed from the cluster, and an empty one joins"},
+
+	{"power", cutPower, 2 * sec, 1, 4, leaderGoal,
+		rules{stack: &ownStack{room: powerRoom, prepare: mountImage, clean: unmount}, may: retold},
+		"the power of all servers is cut: what they had not synced is lost"},
+	{"power-late", cutPower, 2 * sec, 1, 4, 0,
+		rules{stack: &ownStack{room: powerRoom, sync: "2m", prepare: mountImage, clean: unmount}, may: answers | models | requests | registry},
+		"the same with sync_interval: 2m, nats-server's default: accepted jobs are lost, and clients submit them again"},
+
+	{"redis-slow", onRedis(redisSlow), 1 * sec, 1, 1, 0, anywhere, "traffic with Redis is late by 20 to 300 ms, for 1 to 3 s"},
+	{"redis-evict", redisBound("allkeys-lru"), 1 * sec, 1, 1, 0, anywhere, "Redis has room for few entries, for 1 to 3 s"},
+	{"redis-full", redisBound("noeviction"), 1 * sec, 1, 1, 0, anywhere, "Redis has no room and refuses, for 1 to 3 s"},
+	{"redis-flush", redisFlush, 300 * ms, 1, 1, 0, anywhere, "everything in Redis is deleted"},
+	{"redis-poison", redisPoison, 300 * ms, 1, 1, 0, anywhere,
+		"entries are cut short, changed in a bit or exchanged; a restarted worker reads them"},
+	{"redis-kill", onRedis(killed(0, 1*sec)), 1 * sec, 1, 1, 0, anywhere, "SIGKILL of redis-server, started again after 0 to 1 s"},
+	{"redis-pause", onRedis(paused(300*ms, 3*sec)), 1 * sec, 1, 1, 0, anywhere, "SIGSTOP of redis-server, SIGCONT after 0.3 to 3 s"},
+	{"redis-cut", onRedis(redisCut), 300 * ms, 1, 1, 0, anywhere, "all connections to Redis are closed"},
+	{"redis-hole", onRedis(redisHole), 1 * sec, 1, 1, 0, anywhere,
+		"all connections to Redis become black holes; new ones get no answer for 0 to 2 s"},
+
+	{"no-stream", deleteStream(bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamControl, bus.StreamDeadline), 4 * sec, 1,
+		4, 0, anywhere, "the stream of networks, tasks, partials, controls or deadlines is deleted"},
+	{"no-consumers", deleteConsumers, 4 * sec, 1, 4, 0, anywhere, "all consumers of a stage are deleted"},
+	{"no-pieces", deletePieces, 2 * sec, 1, 4, 0, rules{may: requests},
+		"some large networks, plans and requests, and pieces of them, are deleted"},
+	{"no-answers", deleteStream(bus.StreamAnswer), 4 * sec, 1, 10, 0, rules{may: answers},
+		"the stream of answers is deleted: jobs under way are answered, perhaps again"},
+	{"no-models", deleteStream(bus.StreamModel), 4 * sec, 1, 10, 0, rules{may: models},
+		"the stream of models is deleted: a client is told, and submits again"},
+
+	{"versions", onWorker(changeVersion), 1 * sec, 1, 1, workerGoal, rules{needs: twoVersions},
+		"rolling upgrades and downgrades: workers end in good order and are replaced by another version"},
+	{"clock", onWorker(changeClock), 1 * sec, 1, 1, workerGoal, rules{needs: anotherClock},
+		"a worker is replaced by one whose clock is wrong by 20 ms to 25 h"},
+	{"each", strikeEach, 800 * ms, 3, 1, 0, rules{may: requests},
+		"one fault of every class above that needs neither a cluster nor a stack or a version of its own, in turn, overlapping"},
+}
+
+// The usual rules.
+var (
+	anywhere = rules{}
+	onOne    = rules{needs: oneServer}
+	onThree  = rules{needs: cluster}
+)
 
 // find returns a class by its name, nil if there is none.
 func find(name string) *class {
@@ -67,24 +173,33 @@ func find(name string) *class {
 	return nil
 }
 
+// served reports whether a class is for so many servers.
+func (c *class) served(three bool) bool {
+	return !(c.rules.needs.include(cluster) && !three || c.rules.needs.include(oneServer) && three)
+}
+
+// equipped reports whether there is another version, and another clock, for a class that needs one.
+func (c *class) equipped(o Options) bool {
+	return !(c.rules.needs.include(twoVersions) && o.Old == "" || c.rules.needs.include(anotherClock) && len(o.Helper) == 0)
+}
+
 // choose returns the classes of these names, or all that can be run.
-func choose(names []string, cluster bool) ([]*class, error) {
-	var list []*class
-	for _, name := range names {
+func choose(o Options) (list []*class, err error) {
+	for _, name := range o.Classes {
 		c := find(name)
-		switch {
-		case c == nil:
+		if c == nil {
 			return nil, fmt.Errorf("faults: no class %q; there are %s", name, strings.Join(Classes(), ", "))
-		case c.cluster && !cluster || c.single && cluster:
-			return nil, fmt.Errorf("faults: class %s: is not for %d servers", name, map[bool]int{false: 1, true: 3}[cluster])
+		}
+		if !c.served(o.Cluster) {
+			return nil, fmt.Errorf("faults: class %s: is not for %d servers", name, map[bool]int{false: 1, true: 3}[o.Cluster])
 		}
 		list = append(list, c)
 	}
-	if len(names) > 0 {
+	if len(o.Classes) > 0 {
 		return list, nil
 	}
 	for _, c := range classes {
-		if !(c.cluster && !cluster || c.single && cluster) {
+		if c.served(o.Cluster) && c.equipped(o) {
 			list = append(list, c)
 		}
 	}
@@ -100,205 +215,12 @@ func Classes() []string {
 	return names
 }
 
-// armedFor is how long a message is waited for at whose point a worker is to be killed.
-const armedFor = 10 * time.Second
-
-var workerClasses = []*class{
-	{
-		name: "kill-fetched", about: "SIGKILL just after a delivery",
-		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: killAt(fetched),
-	},
-	{
-		name: "kill-published", about: "SIGKILL between storage of an output and its acknowledgement",
-		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: killAt(published),
-	},
-	{
-		name: "kill-acking", about: "SIGKILL at an acknowledgement, which is lost",
-		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: killAt(acking),
-	},
-	{
-		name: "pause", about: "SIGSTOP of a worker, SIGCONT after 0.3 to 7 s",
-		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: onWorker(pauseWorker),
-	},
-	{
-		name: "memory", about: "the kernel kills a worker that exceeds its control group's memory",
-		goal: workerGoal, every: 800 * time.Millisecond, parallel: 3, strike: starve,
-	},
-	{
-		name: "stop", about: "SIGTERM of a worker",
-		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: onWorker(stopWorker),
-	},
-}
-
-// blow is a fault that begins, lasts and ends.
-type blow struct {
-	what  string
-	begin func()
-	lasts time.Duration
-	end   func()
-}
-
-// onWorker strikes a worker, which holds up the jobs that it has just before the end.
-func onWorker(draw func(b *batch, w *worker) blow) func(context.Context, *batch) error {
-	return func(ctx context.Context, b *batch) error {
-		w, over := b.victim()
-		defer over()
-		x := draw(b, w)
-		s := b.begin("%s%s", w, x.what)
-		if x.begin != nil {
-			x.begin()
-		}
-		pause(ctx, x.lasts)
-		b.l.holds(s, w.nats.holds(false))
-		if x.end != nil {
-			x.end()
-		}
-		return nil
-	}
-}
-
-// rounded writes a time.
-func rounded(d time.Duration) string { return d.Round(time.Millisecond).String() }
-
-// killAt kills a worker when a message is at a point.
-func killAt(at point) func(context.Context, *batch) error {
-	return func(ctx context.Context, b *batch) error {
-		w, over := b.victim()
-		defer over()
-		think := b.between(0, 3*time.Millisecond)
-		fired := w.nats.arm(at, func() {
-			if at == fetched {
-				time.Sleep(think) // it may have begun
-			}
-			s := b.begin("%s", w)
-			b.l.holds(s, w.nats.holds(false))
-			w.kill(func(held map[string]time.Time) { b.l.holds(s, held) })
-		})
-		select {
-		case <-fired:
-		case <-ctx.Done():
-		case <-time.After(armedFor):
-			if w.nats.disarm() {
-				return nil // nothing came: no fault
-			}
-			<-fired
-		}
-		return nil
-	}
-}
-
-// pauseWorker stops a worker for a while.
-func pauseWorker(b *batch, w *worker) blow {
-	for_ := b.between(300*time.Millisecond, 7*time.Second)
-	return blow{" for " + rounded(for_), func() { w.signal(syscall.SIGSTOP) }, for_, func() { w.signal(syscall.SIGCONT) }}
-}
-
-// stopWorker ends a worker in good order.
-func stopWorker(_ *batch, w *worker) blow { return blow{end: func() { w.replace(w.command...) }} }
-
-var wireClasses = []*class{
-	{
-		name: "cut", about: "a worker's connections to NATS are closed",
-		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: onWorker(cut),
-	},
-	{
-		name: "hole", about: "a worker's connections to NATS become black holes; new ones get no answer for 0 to 3 s",
-		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: onWorker(hole),
-	},
-	{
-		name: "half-open", about: "a worker's connections to NATS end on one side only, or carry nothing to it",
-		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: onWorker(halfOpen),
-	},
-	{
-		name: "delay", about: "traffic between a worker and NATS is late by 20 to 800 ms, for 1 to 4 s",
-		every: 700 * time.Millisecond, parallel: 4, strike: onWorker(delay),
-	},
-	{
-		name: "slow", about: "a worker takes 1 to 16 KB/s from NATS, for 1 to 6 s",
-		every: 700 * time.Millisecond, parallel: 4, strike: onWorker(slow),
-	},
-	{
-		name: "twice", about: "4 to 20 deliveries, publishes and acknowledgements of a worker pass twice",
-		every: 500 * time.Millisecond, parallel: 3, strike: onWorker(disorderly(func(g *gate, n int) { g.twice += n })),
-	},
-	{
-		name: "swap", about: "4 to 20 of them change places with the next",
-		every: 500 * time.Millisecond, parallel: 3, strike: onWorker(disorderly(func(g *gate, n int) { g.swap += n })),
-	},
-	{
-		name: "flip", about: "one bit of a message to or from a worker changes: a model, network, task, partial, answer, blob or control",
-		every: 150 * time.Millisecond, parallel: 4, strike: onWorker(flip),
-	},
-	{
-		name: "replay", about: "up to 16 messages of a worker are published again after seconds",
-		every: 700 * time.Millisecond, parallel: 1, strike: replay,
-	},
-}
-
-func cut(_ *batch, w *worker) blow { return blow{end: w.nats.cut} }
-
-// settleFor is how long connections that are lost for one side are left so: longer than a message is another worker's.
-const settleFor = 5 * time.Second
-
-func hole(b *batch, w *worker) blow {
-	refuse := b.between(0, 3*time.Second)
-	return blow{", new connections after " + rounded(refuse), func() {
-		w.nats.swallow()
-		time.AfterFunc(refuse, w.nats.admit)
-	}, settleFor, w.nats.bury}
-}
-
-func halfOpen(b *batch, w *worker) blow {
-	ended := b.draw(2) == 0
-	return blow{fmt.Sprintf(", ended on its side: %v", ended), func() { w.nats.halve(ended) }, settleFor, w.nats.bury}
-}
-
-func delay(b *batch, w *worker) blow {
-	by, for_ := b.between(20*time.Millisecond, 800*time.Millisecond), b.between(time.Second, 4*time.Second)
-	set := func(by time.Duration) func() { return func() { w.nats.set(func(g *gate) { g.delay = by }) } }
-	return blow{" by " + rounded(by) + " for " + rounded(for_), set(by), for_, set(0)}
-}
-
-func slow(b *batch, w *worker) blow {
-	rate, for_ := 1000+b.draw(15000), b.between(time.Second, 6*time.Second)
-	set := func(rate int) func() { return func() { w.nats.set(func(g *gate) { g.rate = rate }) } }
-	return blow{fmt.Sprintf(", %d bytes/s for %s", rate, rounded(for_)), set(rate), for_, set(0)}
-}
-
-// disorderly has a worker's messages pass twice or in another order.
-func disorderly(set func(g *gate, n int)) func(*batch, *worker) blow {
-	return func(b *batch, w *worker) blow {
-		n := 4 + b.draw(17)
-		return blow{fmt.Sprint(", ", n), func() { w.nats.set(func(g *gate) { set(g, n) }) }, 500 * time.Millisecond, nil}
-	}
-}
-
-// flip changes one bit of the next message that a worker sends or gets.
-func flip(_ *batch, w *worker) blow {
-	set := func(flips int) func() { return func() { w.nats.set(func(g *gate) { g.flips = flips }) } }
-	return blow{"", set(1), 400 * time.Millisecond, set(0)}
-}
-
-// replay publishes again a worker's earlier messages, in another order, and over another connection.
-func replay(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
-	all := w.nats.recent()
-	n := min(len(all), 1+b.draw(16))
-	if n == 0 {
-		return nil
-	}
-	s := b.begin("%s, %d of the last %d", w, n, len(all))
-	held := map[string]time.Time{}
-	for range n {
-		one := all[b.draw(len(all))]
-		held[one.job()] = time.Now()
-		if err := b.s.nc.PublishMsg(one.message()); err != nil {
-			return err
+// common are the classes that strikeEach strikes with: those that one version and nothing deleted for good allow.
+func common(o Options) (list []*class) {
+	for _, c := range classes {
+		if c.name != "each" && !c.rules.needs.include(cluster) && c.rules.stack == nil && !c.rules.may.include(answers|models) && c.equipped(o) {
+			list = append(list, c)
 		}
 	}
-	b.l.holds(s, held)
-	return b.s.nc.FlushTimeout(5 * time.Second)
+	return list
 }
-
-var errNoGroups = errors.New("faults: control groups of memory (version 1, below /sys/fs/cgroup/memory) are not permitted here")

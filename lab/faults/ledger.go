@@ -54,14 +54,10 @@ type strike struct {
 
 // ledger keeps the jobs of a batch.
 type ledger struct {
-	s        *stack
-	prefix   string
-	open     context.Context // ends when jobs without answer are lost
-	anew     bool            // answers may be deleted: then another one, with the same bits, is no second
-	resubmit bool            // models may be deleted: then the job is submitted again
-	gone     bool            // large requests may be deleted
-	retold   bool            // an answer may be told again
-	late     bool            // registered models may be lost
+	s      *stack
+	prefix string
+	open   context.Context // ends when jobs without answer are lost
+	may    losses
 
 	mu   sync.Mutex
 	jobs map[string]*job
@@ -188,7 +184,7 @@ func (l *ledger) wait(j *job) {
 		}
 		ctx, cancel := context.WithTimeout(l.open, attemptFor)
 		_, err := l.s.client.Answer(ctx, j.id)
-		if errors.Is(err, client.ErrNotFound) && l.resubmit {
+		if errors.Is(err, client.ErrNotFound) && l.may.include(models) {
 			// Wait says so where neither model nor answer is stored.
 			look, over := context.WithTimeout(ctx, 3*time.Second)
 			if _, unknown := l.s.client.Wait(look, j.id); errors.Is(unknown, client.ErrUnknownJob) {
@@ -281,7 +277,7 @@ func (l *ledger) judge(ctx context.Context) *verdict {
 		}
 
 		stored, err := l.s.client.Answer(ctx, j.id)
-		if errors.Is(err, client.ErrNotFound) && l.anew && len(j.answers) > 0 {
+		if errors.Is(err, client.ErrNotFound) && l.may.include(answers) && len(j.answers) > 0 {
 			stored, err = j.answers[0], nil // it was deleted after its notification
 		}
 		if err != nil {
@@ -289,13 +285,13 @@ func (l *ledger) judge(ctx context.Context) *verdict {
 			v.problem("%s (%s): its answer is not stored: %v", j.id, j.q.kind, err)
 			continue
 		}
-		if len(j.answers) > 1 && !l.anew && !l.retold {
+		if len(j.answers) > 1 && !l.may.include(answers|retold) {
 			v.doubled++
 			v.problem("%s (%s): %d answers", j.id, j.q.kind, len(j.answers))
 		}
 		for _, told := range j.answers {
-			if l.anew { // the cancel or the deadline of a job that is done again is over
-				if why := j.q.judge(ctx, told); why != "" && !(l.late && modelLost(j, told)) {
+			if l.may.include(answers) { // the cancel or the deadline of a job that is done again is over
+				if why := j.q.judge(ctx, told); why != "" && !(l.may.include(registry) && modelLost(j, told)) {
 					v.wrong++
 					v.problem("%s (%s): told of: %s", j.id, j.q.kind, why)
 				}
@@ -304,7 +300,8 @@ func (l *ledger) judge(ctx context.Context) *verdict {
 				v.problem("%s (%s): the answer that was told of is not the stored one: %s", j.id, j.q.kind, why)
 			}
 		}
-		if why := j.q.judge(ctx, stored); why != "" && !(l.gone && requestLost(j, stored)) && !(l.late && modelLost(j, stored)) {
+		lost := l.may.include(requests) && requestLost(j, stored) || l.may.include(registry) && modelLost(j, stored)
+		if why := j.q.judge(ctx, stored); why != "" && !lost {
 			v.wrong++
 			v.problem("%s (%s): %s", j.id, j.q.kind, why)
 		}

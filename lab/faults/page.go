@@ -22,11 +22,11 @@ func (r Row) String() string {
 	}
 	return fmt.Sprintf("%-14s %-7s seed %-4d %4d faults, %5d jobs in %3.0f s; held up %4d; "+
 		"recovery p50 %s p99 %s max %s ms; usual p50 %s ms: %s",
-		r.Class, r.Servers, r.Seed, r.Faults, r.Jobs, r.Took, r.Held, ms(quantile(r.Recover, 0.5)), ms(quantile(r.Recover, 0.99)),
-		ms(quantile(r.Recover, 1)), ms(r.Usual[0]), verdict)
+		r.Class, r.Servers, r.Seed, r.Faults, r.Jobs, r.Took, r.Held, inMS(quantile(r.Recover, 0.5)), inMS(quantile(r.Recover, 0.99)),
+		inMS(quantile(r.Recover, 1)), inMS(r.Usual[0]), verdict)
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d)/float64(time.Millisecond)) }
+func inMS(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d)/float64(time.Millisecond)) }
 
 // add adds another row's counts and recoveries.
 func (r *Row) add(other Row) {
@@ -101,9 +101,9 @@ func WritePage(path, versions string) error {
 			slices.Sort(s.Recover)
 			recovery := "–"
 			if len(s.Recover) > 0 {
-				recovery = ms(quantile(s.Recover, 0.5)) + ", " + ms(quantile(s.Recover, 0.99))
+				recovery = inMS(quantile(s.Recover, 0.5)) + ", " + inMS(quantile(s.Recover, 0.99))
 				if c.goal > 0 && quantile(s.Recover, 0.99) > c.goal {
-					recovery += " (goal " + ms(c.goal) + ")"
+					recovery += " (goal " + inMS(c.goal) + ")"
 				}
 			}
 			name := c.name

@@ -6,12 +6,10 @@ package faults
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -21,19 +19,6 @@ const (
 	powerBytes = 512 << 20
 	powerRoom  = 128 << 20
 )
-
-var powerClasses = []*class{
-	{
-		name: "power", about: "the power of all servers is cut: what they had not synced is lost", goal: leaderGoal,
-		every: 2 * time.Second, worth: 4, alone: true, room: powerRoom, strike: cutPower, prepare: mountImage, clean: unmount, retold: true,
-	},
-	{
-		name:  "power-late",
-		about: "the same with sync_interval: 2m, nats-server's default: accepted jobs are lost, and clients submit them again",
-		every: 2 * time.Second, worth: 4, alone: true, room: powerRoom, strike: cutPower, prepare: mountImage, clean: unmount, sync: "2m",
-		answers: true, models: true, requests: true,
-	},
-}
 
 // syncLine is the line of the configuration that says how often the servers write to their disk.
 var syncLine = regexp.MustCompile(`(?m)^(\s*sync_interval:).*$`)
@@ -50,8 +35,8 @@ func mountImage(folder string) error {
 	if err := errors.Join(file.Truncate(powerBytes), file.Close()); err != nil {
 		return err
 	}
-	if out, err := exec.Command("mkfs.ext4", "-q", "-F", image(folder)).CombinedOutput(); err != nil {
-		return fmt.Errorf("faults: a file system in a file: %w: %s", err, out)
+	if err := run("a file system in a file", exec.Command("mkfs.ext4", "-q", "-F", image(folder))); err != nil {
+		return err
 	}
 	return mountAgain(folder)
 }
@@ -62,10 +47,7 @@ func mountAgain(folder string) error {
 	if err := os.MkdirAll(store, 0o755); err != nil {
 		return err
 	}
-	if out, err := exec.Command("mount", "-o", "loop,commit=300", image(folder), store).CombinedOutput(); err != nil {
-		return fmt.Errorf("faults: mounting a file is not permitted here: %w: %s", err, out)
-	}
-	return nil
+	return run("mounting a file is not permitted here", exec.Command("mount", "-o", "loop,commit=300", image(folder), store))
 }
 
 // written copies the disk as it is without the pages in memory, again where the kernel wrote some meanwhile.
@@ -76,8 +58,8 @@ func written(ctx context.Context, folder string) (copied string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if out, err := exec.CommandContext(ctx, "cp", "--sparse=always", image(folder), copied).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("faults: a copy of the disk: %w: %s", err, out)
+		if err := run("a copy of the disk", exec.CommandContext(ctx, "cp", "--sparse=always", image(folder), copied)); err != nil {
+			return "", err
 		}
 		if after, err := os.Stat(image(folder)); err != nil || after.ModTime().Equal(before.ModTime()) {
 			return copied, err
@@ -93,8 +75,8 @@ func cutPower(ctx context.Context, b *batch) error {
 	first := len(b.strikes) == 0
 	b.mu.Unlock()
 	if first { // a server that loses its configuration, or streams that were just set up, needs a person
-		if out, err := exec.Command("sync", "-f", store).CombinedOutput(); err != nil {
-			return fmt.Errorf("faults: the disk cannot be synced: %w: %s", err, out)
+		if err := run("the disk cannot be synced", exec.Command("sync", "-f", store)); err != nil {
+			return err
 		}
 	}
 	s := b.begin("of %d servers", len(b.s.servers))
@@ -108,8 +90,8 @@ func cutPower(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
-	if out, err := exec.Command("umount", store).CombinedOutput(); err != nil {
-		return fmt.Errorf("faults: the disk cannot be unmounted: %w: %s", err, out)
+	if err := run("the disk cannot be unmounted", exec.Command("umount", store)); err != nil {
+		return err
 	}
 	if err := errors.Join(os.Rename(cut, image(b.s.folder)), mountAgain(b.s.folder)); err != nil {
 		return err

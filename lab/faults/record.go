@@ -46,7 +46,7 @@ type times []time.Duration
 func (t times) MarshalText() ([]byte, error) {
 	words := make([]string, len(t))
 	for i, d := range t {
-		words[i] = ms(d)
+		words[i] = inMS(d)
 	}
 	return []byte(strings.Join(words, " ")), nil
 }

@@ -63,15 +63,15 @@ func TestRowsAddUp(t *testing.T) {
 func TestClasses(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range classes {
-		if seen[c.name] || c.about == "" || c.strike == nil || c.every == 0 || find(c.name) != c {
+		if seen[c.name] || c.about == "" || c.strike == nil || c.every == 0 || c.parallel < 1 || c.worth < 1 || find(c.name) != c {
 			t.Errorf("class %q", c.name)
 		}
 		seen[c.name] = true
-		if _, err := choose([]string{c.name}, c.cluster); err != nil {
+		if _, err := choose(Options{Classes: []string{c.name}, Cluster: c.rules.needs.include(cluster)}); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := choose([]string{"none"}, false); err == nil {
+	if _, err := choose(Options{Classes: []string{"none"}}); err == nil {
 		t.Error("a class that there is not was chosen")
 	}
 }

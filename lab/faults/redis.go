@@ -8,43 +8,16 @@ import (
 	"time"
 )
 
-var redisClasses = []*class{
-	{
-		name: "redis-slow", about: "traffic with Redis is late by 20 to 300 ms, for 1 to 3 s",
-		every: time.Second, strike: onRedis(redisSlow),
-	},
-	{
-		name: "redis-evict", about: "Redis has room for few entries, for 1 to 3 s",
-		every: time.Second, strike: redisBound("allkeys-lru"),
-	},
-	{name: "redis-full", about: "Redis has no room and refuses, for 1 to 3 s", every: time.Second, strike: redisBound("noeviction")},
-	{name: "redis-flush", about: "everything in Redis is deleted", every: 300 * time.Millisecond, strike: redisFlush},
-	{
-		name: "redis-poison", about: "entries are cut short, changed in a bit or exchanged; a restarted worker reads them",
-		every: 300 * time.Millisecond, strike: redisPoison,
-	},
-	{
-		name: "redis-kill", about: "SIGKILL of redis-server, started again after 0 to 1 s",
-		every: time.Second, strike: redisKill,
-	},
-	{name: "redis-pause", about: "SIGSTOP of redis-server, SIGCONT after 0.3 to 3 s", every: time.Second, strike: onRedis(redisPause)},
-	{name: "redis-cut", about: "all connections to Redis are closed", every: 300 * time.Millisecond, strike: onRedis(redisCut)},
-	{
-		name: "redis-hole", about: "all connections to Redis become black holes; new ones get no answer for 0 to 2 s",
-		every: time.Second, strike: onRedis(redisHole),
-	},
-}
-
-// onRedis strikes all connections to Redis: all jobs that are under way before the end are held up.
-func onRedis(draw func(b *batch) blow) func(context.Context, *batch) error {
+// onRedis strikes Redis, or all connections to it: all jobs that are under way before the end are held up.
+func onRedis(draw func(b *batch, p process) blow) func(context.Context, *batch) error {
 	return func(ctx context.Context, b *batch) error {
-		x := draw(b)
+		x := draw(b, b.s.redis)
 		s := b.begin("%s", x.what)
 		x.begin()
 		pause(ctx, x.lasts)
 		b.l.during(s, s.at, time.Now())
 		if x.end != nil {
-			x.end()
+			return x.end()
 		}
 		return nil
 	}
@@ -59,18 +32,18 @@ func (b *batch) eachRedis(f func(*gate)) func() {
 	}
 }
 
-func redisSlow(b *batch) blow {
-	by, for_ := b.between(20*time.Millisecond, 300*time.Millisecond), b.between(time.Second, 3*time.Second)
+func redisSlow(b *batch, _ process) blow {
+	by, length := b.between(20*time.Millisecond, 300*time.Millisecond), b.between(time.Second, 3*time.Second)
 	set := func(by time.Duration) func() {
 		return b.eachRedis(func(g *gate) { g.set(func(g *gate) { g.delay = by }) })
 	}
-	return blow{"by " + rounded(by) + " for " + rounded(for_), set(by), for_, set(0)}
+	return blow{"by " + rounded(by) + " for " + rounded(length), set(by), length, without(set(0))}
 }
 
 func redisBound(policy string) func(context.Context, *batch) error {
 	return func(ctx context.Context, b *batch) error {
-		for_ := b.between(time.Second, 3*time.Second)
-		s := b.begin("for %s", rounded(for_))
+		length := b.between(time.Second, 3*time.Second)
+		s := b.begin("for %s", rounded(length))
 		was, err := b.s.cache.ConfigGet(ctx, "maxmemory*").Result()
 		if err != nil {
 			return err
@@ -81,7 +54,7 @@ func redisBound(policy string) func(context.Context, *batch) error {
 		if err := b.s.cache.ConfigSet(ctx, "maxmemory", "1500kb").Err(); err != nil {
 			return err
 		}
-		pause(ctx, for_)
+		pause(ctx, length)
 		b.l.during(s, s.at, time.Now())
 		for _, name := range []string{"maxmemory", "maxmemory-policy"} {
 			if err := b.s.cache.ConfigSet(ctx, name, was[name]).Err(); err != nil {
@@ -138,27 +111,13 @@ func redisPoison(ctx context.Context, b *batch) error {
 	return nil
 }
 
-func redisKill(ctx context.Context, b *batch) error {
-	down := b.between(0, time.Second)
-	s := b.begin("down for %s", rounded(down))
-	b.s.redis.Kill()
-	pause(ctx, down)
-	b.l.during(s, s.at, time.Now())
-	return b.s.redis.Restart()
-}
+func redisCut(b *batch, _ process) blow { return blow{what: "all", begin: b.eachRedis((*gate).cut)} }
 
-func redisPause(b *batch) blow {
-	for_ := b.between(300*time.Millisecond, 3*time.Second)
-	return blow{"for " + rounded(for_), b.s.redis.Pause, for_, b.s.redis.Resume}
-}
-
-func redisCut(b *batch) blow { return blow{what: "all", begin: b.eachRedis((*gate).cut)} }
-
-func redisHole(b *batch) blow {
+func redisHole(b *batch, _ process) blow {
 	refuse := b.between(0, 2*time.Second)
-	return blow{"new connections after " + rounded(refuse), b.eachRedis((*gate).swallow), refuse, func() {
+	return blow{"new connections after " + rounded(refuse), b.eachRedis((*gate).swallow), refuse, without(func() {
 		b.eachRedis((*gate).admit)()
 		time.Sleep(time.Second)
 		b.eachRedis((*gate).bury)()
-	}}
+	})}
 }

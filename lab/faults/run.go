@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,14 +36,10 @@ type Options struct {
 // Run runs batches of the classes in turn and calls done with each. It returns the versions of the servers, and an error
 // if the harness failed.
 func Run(ctx context.Context, o Options, done func(Row) error) (versions string, err error) {
-	list, err := choose(o.Classes, o.Cluster)
+	list, err := choose(o)
 	if err != nil {
 		return "", err
 	}
-	list = slices.DeleteFunc(list, func(c *class) bool {
-		return len(o.Classes) == 0 && (c.two && o.Old == "" || c.clock && len(o.Helper) == 0)
-	})
-
 	if _, err := testserver.FindNATSOf(o.Root); err != nil {
 		return "", err
 	}
@@ -88,15 +83,15 @@ func (r *runner) batch(ctx context.Context, c *class, seed uint64) (Row, error) 
 	if err := r.ready(ctx, c); err != nil {
 		return row, err
 	}
-	b := &batch{s: r.s, class: c, log: r.o.Log}
-	faults := max(1, int(float64(r.o.Faults)*c.weight()))
-	jobs := max(10, int(float64(r.o.Jobs)*c.weight()))
+	b := &batch{s: r.s, class: c, log: r.o.Log, common: common(r.o)}
+	faults := max(1, int(float64(r.o.Faults)/c.worth))
+	jobs := max(10, int(float64(r.o.Jobs)/c.worth))
 	v, err := b.run(ctx, seed, faults, jobs, r.o.Rate)
 	if err != nil {
 		r.bad = true
 		return row, err
 	}
-	if !c.alone {
+	if c.rules.stack == nil {
 		after, err := r.s.sizes(ctx)
 		if err != nil {
 			return row, err
@@ -111,7 +106,7 @@ func (r *runner) batch(ctx context.Context, c *class, seed uint64) (Row, error) 
 		}
 	}
 	row.note(b, v, time.Since(began))
-	if len(v.problems) > 0 || c.alone {
+	if len(v.problems) > 0 || c.rules.stack != nil {
 		r.bad = r.bad || len(v.problems) > 0
 		r.leave(len(v.problems) == 0)
 	}
@@ -120,9 +115,9 @@ func (r *runner) batch(ctx context.Context, c *class, seed uint64) (Row, error) 
 
 // ready makes a stack for the class, unless there is one.
 func (r *runner) ready(ctx context.Context, c *class) (err error) {
-	kind := "common"
-	if c.alone {
-		kind = c.name
+	kind, own := "common", ownStack{}
+	if c.rules.stack != nil {
+		kind, own = c.name, *c.rules.stack
 	}
 	if r.s != nil && r.kind == kind {
 		return nil
@@ -133,12 +128,12 @@ func (r *runner) ready(ctx context.Context, c *class) (err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	if c.prepare != nil {
-		if err := c.prepare(folder); err != nil {
+	if own.prepare != nil {
+		if err := own.prepare(folder); err != nil {
 			return err
 		}
 	}
-	if r.s, err = newStack(ctx, r.o, folder, c); err != nil {
+	if r.s, err = newStack(ctx, r.o, folder, own); err != nil {
 		return err
 	}
 	r.kind, r.versions = kind, r.s.versions()
@@ -152,8 +147,8 @@ func (r *runner) leave(good bool) {
 		return
 	}
 	r.s.close()
-	if kind := find(r.kind); kind != nil && kind.clean != nil {
-		kind.clean(r.s.folder)
+	if r.s.own.clean != nil {
+		r.s.own.clean(r.s.folder)
 	}
 	if good && !r.bad {
 		os.RemoveAll(r.s.folder)

@@ -19,64 +19,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-var serverClasses = []*class{
-	{
-		name: "server-kill", about: "SIGKILL of the only nats-server, started again after 0 to 2 s", goal: leaderGoal,
-		every: 2 * time.Second, worth: 3, single: true, strike: killServer,
-	},
-	{
-		name: "server-pause", about: "SIGSTOP of the only nats-server, SIGCONT after 0.3 to 4 s", goal: leaderGoal,
-		every: 2 * time.Second, worth: 3, single: true, strike: pauseServer,
-	},
-	{
-		name: "disk", about: "the disk of the only nats-server is full; then it has room and is restarted", single: true,
-		every: time.Second, worth: 10, alone: true, room: 64 << 20, strike: fillDisk, prepare: mount, clean: unmount,
-	},
-	{
-		name:  "leader-kill",
-		about: "SIGKILL of the leader of a stream, started again after 1 to 4 s",
-		goal:  leaderGoal, every: 2 * time.Second, worth: 4, cluster: true, strike: onLeader(killLeader),
-	},
-	{
-		name: "leader-pause", about: "SIGSTOP of such a leader, SIGCONT after 1 to 8 s", goal: leaderGoal,
-		every: 2 * time.Second, worth: 4, cluster: true, strike: onLeader(pauseLeader),
-	},
-	{
-		name: "rolling", about: "the three servers are restarted one after the other", goal: leaderGoal,
-		every: 2 * time.Second, worth: 4, cluster: true, strike: restartServer,
-	},
-	{
-		name: "partition", about: "one of the three servers and the others hear nothing of each other for 1 to 8 s; clients reach all three",
-		goal: leaderGoal, every: 2 * time.Second, worth: 4, cluster: true, strike: partition,
-	},
-	{
-		name:  "rot",
-		about: "one of the three servers is killed, and half of its blocks change in a bit or are cut short: jobs are answered, perhaps again",
-		every: 2 * time.Second, worth: 4, cluster: true, alone: true, strike: rot, answers: true, models: true, requests: true, retold: true,
-	},
-	{
-		name: "peer", about: "one of the three servers is lost with its disk: it is removed from the cluster, and an empty one joins",
-		every: 2 * time.Second, worth: 4, cluster: true, alone: true, admin: true, strike: replacePeer,
-	},
-}
-
-func killServer(ctx context.Context, b *batch) error {
-	down := b.between(0, 2*time.Second)
-	s := b.begin("down for %s", rounded(down))
-	b.s.servers[0].Kill()
-	pause(ctx, down)
-	return b.returned(s, b.s.servers[0].Restart())
-}
-
-func pauseServer(ctx context.Context, b *batch) error {
-	for_ := b.between(300*time.Millisecond, 4*time.Second)
-	s := b.begin("for %s", rounded(for_))
-	b.s.servers[0].Pause()
-	pause(ctx, for_)
-	b.s.servers[0].Resume()
-	return b.returned(s, nil)
-}
-
 // returned notes that servers are back, from when on recovery counts for all jobs under way.
 func (b *batch) returned(s *strike, err error) error {
 	s.at = time.Now()
@@ -87,10 +29,19 @@ func (b *batch) returned(s *strike, err error) error {
 // led are the streams whose leaders are struck.
 var led = []string{bus.StreamModel, bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamAnswer}
 
-// onLeader strikes the leader of one of these: jobs under way within a second are held up.
-func onLeader(
-	strike func(b *batch, leader *testserver.NATSServer) (what string, begin func(), lasts time.Duration, end func() error),
-) func(context.Context, *batch) error {
+// onServer strikes the only server.
+func onServer(draw func(b *batch, p process) blow) func(context.Context, *batch) error {
+	return func(ctx context.Context, b *batch) error {
+		x := draw(b, b.s.servers[0])
+		s := b.begin("%s", x.what)
+		x.begin()
+		pause(ctx, x.lasts)
+		return b.returned(s, x.end())
+	}
+}
+
+// onLeader strikes the leader of one of the led streams: jobs under way within a second are held up.
+func onLeader(draw func(b *batch, p process) blow) func(context.Context, *batch) error {
 	return func(ctx context.Context, b *batch) error {
 		stream := led[b.draw(len(led))]
 		var leader *testserver.NATSServer
@@ -98,23 +49,13 @@ func onLeader(
 		if err != nil {
 			return err
 		}
-		what, begin, lasts, end := strike(b, leader)
-		s := b.begin("of %s%s", stream, what)
-		begin()
-		pause(ctx, lasts)
+		x := draw(b, leader)
+		s := b.begin("of %s: %s", stream, x.what)
+		x.begin()
+		pause(ctx, x.lasts)
 		b.l.during(s, s.at, s.at.Add(time.Second))
-		return errors.Join(end(), b.s.current(ctx))
+		return errors.Join(x.end(), b.s.current(ctx))
 	}
-}
-
-func killLeader(b *batch, leader *testserver.NATSServer) (string, func(), time.Duration, func() error) {
-	down := b.between(time.Second, 4*time.Second)
-	return ", down for " + rounded(down), leader.Kill, down, leader.Restart
-}
-
-func pauseLeader(b *batch, leader *testserver.NATSServer) (string, func(), time.Duration, func() error) {
-	for_ := b.between(time.Second, 8*time.Second)
-	return " for " + rounded(for_), leader.Pause, for_, func() error { leader.Resume(); return nil }
 }
 
 func restartServer(ctx context.Context, b *batch) error {
@@ -129,18 +70,18 @@ func restartServer(ctx context.Context, b *batch) error {
 
 // partition leaves a server alone.
 func partition(ctx context.Context, b *batch) error {
-	alone, for_ := b.draw(len(b.s.servers)), b.between(time.Second, 8*time.Second)
+	alone, length := b.draw(len(b.s.servers)), b.between(time.Second, 8*time.Second)
 	var between []*gate
 	for pair, g := range b.s.routes {
 		if pair[0] == alone || pair[1] == alone {
 			between = append(between, g)
 		}
 	}
-	s := b.begin("of server-%d for %s", alone, rounded(for_))
+	s := b.begin("of server-%d for %s", alone, rounded(length))
 	for _, g := range between {
 		g.swallow()
 	}
-	pause(ctx, for_)
+	pause(ctx, length)
 	b.l.during(s, s.at, time.Now())
 	for _, g := range between {
 		g.admit()
@@ -268,10 +209,8 @@ func mount(folder string) error {
 	if err := os.MkdirAll(store, 0o755); err != nil {
 		return err
 	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+diskBytes, "tmpfs", store).CombinedOutput(); err != nil {
-		return fmt.Errorf("faults: mounting a small disk is not permitted here: %w: %s", err, out)
-	}
-	return nil
+	return run("mounting a small disk is not permitted here",
+		exec.Command("mount", "-t", "tmpfs", "-o", "size="+diskBytes, "tmpfs", store))
 }
 
 func unmount(folder string) { exec.Command("umount", "-l", filepath.Join(folder, "nats")).Run() }

@@ -32,6 +32,7 @@ const copies = 2
 // stack is the system under the faults.
 type stack struct {
 	o       Options
+	own     ownStack
 	folder  string
 	servers []*testserver.NATSServer
 	cluster *testserver.Cluster // nil: a single server
@@ -60,8 +61,8 @@ no_auth_user: app
 `
 
 // newStack starts servers and workers in a folder, and waits until the workers ask for messages.
-func newStack(ctx context.Context, o Options, folder string, c *class) (s *stack, err error) {
-	s = &stack{o: o, folder: folder}
+func newStack(ctx context.Context, o Options, folder string, own ownStack) (s *stack, err error) {
+	s = &stack{o: o, own: own, folder: folder}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -74,10 +75,10 @@ func newStack(ctx context.Context, o Options, folder string, c *class) (s *stack
 	}
 	config := filepath.Join(folder, "nats.conf")
 	text = payloadLine.ReplaceAll(text, fmt.Append(nil, "max_payload: ", maxPayload))
-	if c.sync != "" {
-		text = syncLine.ReplaceAll(text, fmt.Append(nil, "${1} ", c.sync))
+	if own.sync != "" {
+		text = syncLine.ReplaceAll(text, fmt.Append(nil, "${1} ", own.sync))
 	}
-	if c.admin {
+	if own.admin {
 		text = append(text, accounts...)
 	}
 	if err := os.WriteFile(config, text, 0o644); err != nil {
@@ -113,7 +114,7 @@ func newStack(ctx context.Context, o Options, folder string, c *class) (s *stack
 	if err := s.connect(); err != nil {
 		return s, err
 	}
-	if err := s.setup(o.Bin, c.room); err != nil {
+	if err := s.setup(o.Bin, own.room); err != nil {
 		return s, err
 	}
 	for i := range copies {
@@ -176,11 +177,7 @@ func (s *stack) setup(bin string, small int64) error {
 	if small > 0 {
 		args = append(args, "--max-bytes", fmt.Sprint(small))
 	}
-	out, err := exec.Command(filepath.Join(bin, "btn"), args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("faults: btn setup: %w: %s", err, out)
-	}
-	return nil
+	return run("btn setup", exec.Command(filepath.Join(bin, "btn"), args...))
 }
 
 // add starts a worker behind proxies of its own.
@@ -319,8 +316,13 @@ func pause(ctx context.Context, d time.Duration) {
 func Build(root, into string) error {
 	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", into+string(filepath.Separator), "./cmd/...")
 	cmd.Dir = root
+	return run("go build in "+root, cmd)
+}
+
+// run runs a command. Its error says the purpose, and what the command printed.
+func run(purpose string, cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("faults: go build in %s: %w: %s", root, err, out)
+		return fmt.Errorf("faults: %s: %w: %s", purpose, err, out)
 	}
 	return nil
 }

@@ -14,28 +14,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-var storedClasses = []*class{
-	{
-		name: "no-stream", about: "the stream of networks, tasks, partials, controls or deadlines is deleted", every: 4 * time.Second, worth: 4,
-		strike: deleteStream(bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamControl, bus.StreamDeadline),
-	},
-	{
-		name: "no-consumers", about: "all consumers of a stage are deleted", every: 4 * time.Second, worth: 4, strike: deleteConsumers,
-	},
-	{
-		name: "no-pieces", about: "some large networks, plans and requests, and pieces of them, are deleted", every: 2 * time.Second, worth: 4,
-		requests: true, strike: deletePieces,
-	},
-	{
-		name: "no-answers", about: "the stream of answers is deleted: jobs under way are answered, perhaps again",
-		every: 4 * time.Second, worth: 10, answers: true, strike: deleteStream(bus.StreamAnswer),
-	},
-	{
-		name: "no-models", about: "the stream of models is deleted: a client is told, and submits again",
-		every: 4 * time.Second, worth: 10, models: true, strike: deleteStream(bus.StreamModel),
-	},
-}
-
 // deleteStream deletes one of these.
 func deleteStream(names ...string) func(context.Context, *batch) error {
 	return func(ctx context.Context, b *batch) error {

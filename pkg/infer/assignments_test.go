@@ -13,6 +13,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/truth"
@@ -92,7 +93,7 @@ func best(weights []oracle.Number) (at int, ln float64, ties int) {
 
 // ordinary draws a model whose entries are from a few numbers, so that ties are common, or any.
 func ordinary(rng *rand.Rand) *factorgraph.Model {
-	m := generate.Small(rng, generate.SmallOptions{
+	m := modeltest.Small(rng, modeltest.SmallOptions{
 		Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(9), MinDomain: 1 + rng.IntN(2),
 		MaxDomain: 2 + rng.IntN(3), MaxArity: 1 + rng.IntN(6), MaxStates: 1 << 8,
 		Constant: rng.IntN(4) == 0, Zeros: 0.15 * float64(rng.IntN(4)),
@@ -140,7 +141,7 @@ func TestAssignmentsAgainstEnumeration(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 23))
 		m := ordinary(rng)
 		asked := query.Query{
-			Evidence:  generate.Evidence(rng, m),
+			Evidence:  modeltest.Evidence(rng, m),
 			Marginals: rng.IntN(4) == 0,
 			MPE:       true,
 			Map:       rng.Perm(len(m.Domains))[:1+rng.IntN(len(m.Domains))],

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -42,7 +42,7 @@ func TestCasesEqualEnumeration(t *testing.T) {
 	asked, impossible := 0, 0
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 71))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 2 + rng.IntN(4), Factors: 1 + rng.IntN(5), MinDomain: 1 + rng.IntN(2), MaxDomain: 3, MaxArity: 3,
 			MaxStates: 1 << 7, Constant: seed%2 == 0, Negative: seed%10 == 1, Zeros: []float64{0, 0.05, 0.2}[seed%3],
 		})
@@ -116,7 +116,7 @@ func TestCasesEqualEnumeration(t *testing.T) {
 // TestCasesHaveTheSameBits: for any number of threads, with cases beyond the tree among them.
 func TestCasesHaveTheSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 72))
-	m := generate.Small(rng, generate.SmallOptions{Variables: 8, Factors: 9, Kinds: []generate.Kind{generate.Dense}})
+	m := modeltest.Small(rng, modeltest.SmallOptions{Variables: 8, Factors: 9, Kinds: []modeltest.Kind{modeltest.Dense}})
 	c := drawCases(rng, m, 700)
 	want := ""
 	for range 3 {

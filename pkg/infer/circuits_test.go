@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -23,12 +23,12 @@ func TestCircuitsAnswerEverything(t *testing.T) {
 	refused, asked := 0, 0
 	for seed := range uint64(150) {
 		rng := rand.New(rand.NewPCG(seed, 64))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 4 + rng.IntN(3), Factors: 6 + rng.IntN(5), MaxDomain: 3, MaxArity: 3, MaxStates: 1 << 8,
-			Kinds: []generate.Kind{generate.Dense, generate.Symmetric}, Zeros: 0.3,
+			Kinds: []modeltest.Kind{modeltest.Dense, modeltest.Symmetric}, Zeros: 0.3,
 		})
 		set := rng.Perm(len(m.Domains))[:2]
-		all := query.Query{Evidence: generate.Evidence(rng, m), Marginals: true, MPE: true, Samples: 50, Seed: seed}
+		all := query.Query{Evidence: modeltest.Evidence(rng, m), Marginals: true, MPE: true, Samples: 50, Seed: seed}
 		joint, gradients := all, all
 		joint.Joint = set
 		gradients.Gradients = true

@@ -12,10 +12,10 @@ import (
 	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -166,16 +166,16 @@ func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
 	known := &plan.Known{}
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		m := generate.Small(rng,
-			generate.SmallOptions{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2),
+		m := modeltest.Small(rng,
+			modeltest.SmallOptions{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2),
 				Negative: seed%5 == 0})
 		net, err := stage.Reparameterise(context.Background(), m, query.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			queries := []query.Query{{Evidence: generate.Evidence(rng, m)}, {},
-				{Evidence: generate.Evidence(rng, m), Marginals: true}}
+			queries := []query.Query{{Evidence: modeltest.Evidence(rng, m)}, {},
+				{Evidence: modeltest.Evidence(rng, m), Marginals: true}}
 			want, err := stage.Learn(context.Background(), net, queries, query.Settings{}, nil)
 			if err != nil {
 				t.Fatal(err)

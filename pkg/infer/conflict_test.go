@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -19,7 +19,7 @@ func TestConflictsAreSmallest(t *testing.T) {
 	found, several, likelihoods := 0, 0, 0
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 17))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 4 + rng.IntN(3), Factors: 4 + rng.IntN(5), MinDomain: 2, MaxDomain: 2,
 			MaxArity: 3, MaxStates: 1 << 8, Zeros: 0.12,
 		})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -66,13 +66,13 @@ func TestGradientsEqualEnumeration(t *testing.T) {
 	asked, zeros, kinds := 0, 0, map[string]int{}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 61))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 2 + rng.IntN(4), Factors: 1 + rng.IntN(5), MinDomain: 1 + rng.IntN(2), MaxDomain: 3, MaxArity: 3,
 			MaxStates: 1 << 7, Constant: seed%2 == 0, Negative: seed%5 == 1, Zeros: []float64{0, 0.15, 0.4}[seed%3],
 		})
 		var ev factorgraph.Evidence
 		if seed%3 > 0 {
-			ev = generate.Evidence(rng, m)
+			ev = modeltest.Evidence(rng, m)
 		}
 		settings := query.Settings{}
 		if seed/2%2 == 1 && seed%5 != 1 { // circuits have no terms below 0

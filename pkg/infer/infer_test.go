@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -25,11 +25,11 @@ const exactTolerance = 1e-9
 func TestExactAnswersEqualBruteForce(t *testing.T) {
 	for seed := uint64(0); seed < 60; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		m := generate.Small(rng,
-			generate.SmallOptions{Variables: 7, Factors: 8, MaxArity: 4, Constant: seed%3 == 0,
+		m := modeltest.Small(rng,
+			modeltest.SmallOptions{Variables: 7, Factors: 8, MaxArity: 4, Constant: seed%3 == 0,
 				Zeros: 0.1 * float64(seed%3)})
-		queries := []query.Query{{}, {Evidence: generate.Evidence(rng, m)},
-			{Evidence: generate.Evidence(rng, m)}}
+		queries := []query.Query{{}, {Evidence: modeltest.Evidence(rng, m)},
+			{Evidence: modeltest.Evidence(rng, m)}}
 		for _, s := range []query.Settings{
 			{Method: query.MethodExact},
 			{Method: query.MethodAuto, Cores: query.CoresAreVariables},
@@ -147,11 +147,11 @@ func (c *countingMemo) Do(
 
 func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
-	m := generate.Small(rng, generate.SmallOptions{Variables: 8, Factors: 10})
+	m := modeltest.Small(rng, modeltest.SmallOptions{Variables: 8, Factors: 10})
 	for _, method := range []query.Method{query.MethodExact, query.MethodSymmetryCP} {
 		memo := &countingMemo{known: map[string]*btn.Plan{}}
 		for k := range 3 {
-			asked := query.Query{Evidence: generate.Evidence(rng, m)}
+			asked := query.Query{Evidence: modeltest.Evidence(rng, m)}
 			request := Request{Job: "t", Model: m, Queries: []query.Query{asked},
 				Settings: query.Settings{Method: method, Components: 2, Sweeps: 20}}
 			remembered, err := stage.Run(context.Background(), stage.Request(request), memo)

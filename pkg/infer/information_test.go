@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -67,11 +67,11 @@ func TestInformationEqualsEnumeration(t *testing.T) {
 	informed, decided := 0, 0
 	for seed := range uint64(150) {
 		rng := rand.New(rand.NewPCG(seed, 91))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 3 + rng.IntN(4), Factors: 3 + rng.IntN(6), MinDomain: 1, MaxDomain: 3,
 			MaxArity: 3, MaxStates: 1 << 9, Zeros: 0.1,
 		})
-		ev := generate.Evidence(rng, m)
+		ev := modeltest.Evidence(rng, m)
 		target := rng.IntN(len(m.Domains))
 		ev.Hard = slices.DeleteFunc(ev.Hard, func(o factorgraph.Observation) bool { return o.Var == target })
 		ask := &query.Ask{Target: target}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -56,9 +56,9 @@ func jointByEnumeration(
 func TestJointMarginalsEqualBruteForce(t *testing.T) {
 	for seed := uint64(0); seed < 60; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		m := generate.Small(
+		m := modeltest.Small(
 			rng,
-			generate.SmallOptions{Variables: 6, Factors: 7, MaxArity: 4, MaxStates: 400,
+			modeltest.SmallOptions{Variables: 6, Factors: 7, MaxArity: 4, MaxStates: 400,
 				Constant: seed%3 == 0, Zeros: 0.15 * float64(seed%4)},
 		)
 		if seed%5 == 0 { // variables that the network forces to be equal
@@ -69,7 +69,7 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 					Data: []float64{1, 2, 0, 4, 5, rng.Float64()}}},
 			}}
 		}
-		ev := generate.Evidence(rng, m)
+		ev := modeltest.Evidence(rng, m)
 		if seed%2 == 0 {
 			ev.Hard = nil
 		}
@@ -204,10 +204,10 @@ func TestJointMarginalsThatCannotBe(t *testing.T) {
 func TestJointMarginalsInEverySequence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 17))
 	m := &factorgraph.Model{Domains: []int{2, 3, 2}, Factors: []factorgraph.Factor{
-		{Scope: []int{0, 1}, Table: generate.Tensor(rng, generate.Dense, []int{2, 3},
-			generate.SmallOptions{})},
-		{Scope: []int{1, 2}, Table: generate.Tensor(rng, generate.Dense, []int{3, 2},
-			generate.SmallOptions{})},
+		{Scope: []int{0, 1}, Table: modeltest.Tensor(rng, modeltest.Dense, []int{2, 3},
+			modeltest.SmallOptions{})},
+		{Scope: []int{1, 2}, Table: modeltest.Tensor(rng, modeltest.Dense, []int{3, 2},
+			modeltest.SmallOptions{})},
 	}}
 	sets := [][]int{{0, 2}, {2, 0}, {1, 2}, {0, 2}, {2, 1}}
 	var queries []query.Query

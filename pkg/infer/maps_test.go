@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -34,7 +35,7 @@ func BenchmarkSymmetryCPUnderMaps(b *testing.B) {
 		{"3×3,Δ=1", ising(generate.Grid(3, 3, generate.Ising{Delta: 1}))},
 		{"4×4,Δ=1", ising(generate.Grid(4, 4, generate.Ising{Delta: 1}))},
 		{"4×4,attractive,Δ=1", ising(generate.Grid(4, 4, generate.Ising{Delta: 1, Attractive: true}))},
-		{"Curie–Weiss,n=8,J=0.1", ising(generate.CurieWeiss(8, 0.1, 1, 1))},
+		{"Curie–Weiss,n=8,J=0.1", modeltest.CurieWeiss(8, 0.1, 1, 1)},
 	} {
 		exact := *answer(b, c.model, query.Settings{Method: query.MethodExact}).LogZ
 		for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal, query.MapBP} {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -41,13 +41,13 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 	solved := 0
 	for seed := range uint64(models) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(9), MinDomain: 1 +
 				rng.IntN(2), MaxDomain: 2 + rng.IntN(3),
 			MaxArity: 1 + rng.IntN(6), MaxStates: 1 << 9, Constant: rng.IntN(4) == 0,
 			Zeros: 0.15 * float64(rng.IntN(4)),
 		})
-		asked := query.Query{Evidence: generate.Evidence(rng, m), Marginals: true}
+		asked := query.Query{Evidence: modeltest.Evidence(rng, m), Marginals: true}
 		s := ways[rng.IntN(len(ways))]
 		s.Method = query.MethodExact
 		results, err := Run(context.Background(),

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -19,8 +19,8 @@ import (
 func TestConditionalProbabilitiesByRatio(t *testing.T) {
 	for seed := uint64(0); seed < 30; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		m := generate.Small(rng,
-			generate.SmallOptions{Variables: 6, Factors: 7, Zeros: 0.1 * float64(seed%3)})
+		m := modeltest.Small(rng,
+			modeltest.SmallOptions{Variables: 6, Factors: 7, Zeros: 0.1 * float64(seed%3)})
 		given := factorgraph.Observe(map[int]int{1: rng.IntN(m.Domains[1])})
 		v := 2 + rng.IntN(4)
 		event, err := factorgraph.NewEvidence(slices.Concat(given.Hard,

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -17,8 +17,8 @@ func TestSampledAgainstBruteForce(t *testing.T) {
 	models, wrong, marginalsWrong, answered := 0, 0, 0, 0
 	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		m := generate.Small(rng, generate.SmallOptions{Variables: 9, Factors: 14, MaxArity: 3, Zeros: 0.1 * float64(seed%3)})
-		ev := generate.Evidence(rng, m)
+		m := modeltest.Small(rng, modeltest.SmallOptions{Variables: 9, Factors: 14, MaxArity: 3, Zeros: 0.1 * float64(seed%3)})
+		ev := modeltest.Evidence(rng, m)
 		want, sign := oracle.LogZ(m, ev)
 		if sign <= 0 {
 			continue

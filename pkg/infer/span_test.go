@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -78,10 +78,10 @@ func (s span) tensor(dims []int) tensor.Tensor {
 		}
 		return t
 	case 1:
-		l := generate.Levels(s.Rand, dims)
+		l := modeltest.Levels(s.Rand, dims)
 		return &tensor.Symmetric{Shape: dims, Levels: l, Values: s.scaled(size(l.Shape()))}
 	case 2:
-		t := &tensor.SymmetryCP{Shape: dims, Levels: generate.Levels(s.Rand, dims)}
+		t := &tensor.SymmetryCP{Shape: dims, Levels: modeltest.Levels(s.Rand, dims)}
 		for range 1 + s.IntN(3) {
 			term := tensor.SymmetryRankOne{Alpha: s.number(), S: s.scaled(size(t.Levels.Shape()))}
 			if s.IntN(3) > 0 {

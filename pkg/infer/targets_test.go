@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -16,11 +16,11 @@ func TestTargetsAreRowsOfTheMarginals(t *testing.T) {
 	compared := map[query.Method]int{}
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 71))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 3 + rng.IntN(4), Factors: 2 + rng.IntN(6), MinDomain: 1, MaxDomain: 3,
 			MaxArity: 3, MaxStates: 1 << 9, Zeros: 0.1,
 		})
-		asked := query.Query{Evidence: generate.Evidence(rng, m), Marginals: true}
+		asked := query.Query{Evidence: modeltest.Evidence(rng, m), Marginals: true}
 		targets := rng.Perm(len(m.Domains))[:1+rng.IntN(3)]
 		cut := query.Query{Evidence: asked.Evidence, Targets: targets, Marginals: rng.IntN(2) == 0}
 		s := []query.Settings{

@@ -17,7 +17,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -46,7 +46,7 @@ func TestEncodeDecodeIsTheIdentity(t *testing.T) {
 	s := schema(t)
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			MinDomain: 1,
 			MaxDomain: 4,
 			MaxArity:  4,

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -22,11 +22,11 @@ import (
 func TestWriteReadIsTheIdentityOnTables(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			MinDomain: 1,
 			MaxArity:  4,
 			Constant:  true,
-			Kinds:     []generate.Kind{generate.Dense},
+			Kinds:     []modeltest.Kind{modeltest.Dense},
 		})
 		m.Bayes = seed%2 == 1
 		m.Factors[0].Table.(*tensor.Dense).Data[0] = math.SmallestNonzeroFloat64
@@ -42,7 +42,7 @@ func TestWriteMaterialises(t *testing.T) {
 	const tolerance = 1e-13 // sums of at most three terms per entry
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		m := generate.Small(rng, generate.SmallOptions{MaxArity: 4})
+		m := modeltest.Small(rng, modeltest.SmallOptions{MaxArity: 4})
 		back := writeRead(t, m)
 		want, _ := oracle.LogZ(m, factorgraph.Evidence{})
 		got, _ := oracle.LogZ(back, factorgraph.Evidence{})

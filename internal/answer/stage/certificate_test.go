@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -65,7 +66,7 @@ func holds(t *testing.T, name string, z *big.Float, r query.Result) {
 func TestCertificatesHoldUnderMaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 1))
 	for trial := range nightly.Rounds(200, 400) {
-		m := generate.Small(r, generate.SmallOptions{Variables: 3, Factors: 3, Negative: trial%2 == 1})
+		m := modeltest.Small(r, modeltest.SmallOptions{Variables: 3, Factors: 3, Negative: trial%2 == 1})
 		extreme(r, m, trial%5)
 		o := reparam.Options{Maps: query.MapOrthogonal, Cores: query.CoresAreFactors}
 		if trial%3 == 0 {

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/orders"
@@ -83,7 +83,7 @@ func TestRandomNetworks(t *testing.T) {
 	const seed = 20141
 	rng := rand.New(rand.NewPCG(seed, 2))
 	for round := range nightly.Rounds(60, 300) {
-		net := randomNetwork(rng, generate.SmallOptions{Negative: round%2 == 1, Zeros: float64(round%3) * 0.2})
+		net := randomNetwork(rng, modeltest.SmallOptions{Negative: round%2 == 1, Zeros: float64(round%3) * 0.2})
 		want, terms := oracle.NetworkZ(net)
 		what := fmt.Sprintf("seed %d, network %d", seed, round)
 		agree(t, what+", best order", contract(t, net, orders.Best), want, terms)
@@ -91,20 +91,20 @@ func TestRandomNetworks(t *testing.T) {
 	}
 }
 
-func randomNetwork(rng *rand.Rand, o generate.SmallOptions) *btn.Network {
+func randomNetwork(rng *rand.Rand, o modeltest.SmallOptions) *btn.Network {
 	n := &btn.Network{Scale: scaled.Make(0.5+rng.Float64(), rng.Int64N(5000)-2500)}
 	for range 1 + rng.IntN(8) {
 		n.Dims = append(n.Dims, 1+rng.IntN(3))
 	}
-	kind := func() generate.Kind { return generate.AllKinds[rng.IntN(len(generate.AllKinds))] }
+	kind := func() modeltest.Kind { return modeltest.AllKinds[rng.IntN(len(modeltest.AllKinds))] }
 	for _, legs := range parts(rng, len(n.Dims)) {
-		n.Cores = append(n.Cores, btn.Core{Legs: legs, T: generate.Tensor(rng, kind(), pick(n.Dims, legs), o)})
+		n.Cores = append(n.Cores, btn.Core{Legs: legs, T: modeltest.Tensor(rng, kind(), pick(n.Dims, legs), o)})
 	}
 	for _, legs := range parts(rng, len(n.Dims)) {
-		n.Links = append(n.Links, btn.Link{Legs: legs, T: generate.Tensor(rng, kind(), pick(n.Dims, legs), o)})
+		n.Links = append(n.Links, btn.Link{Legs: legs, T: modeltest.Tensor(rng, kind(), pick(n.Dims, legs), o)})
 	}
 	if rng.IntN(2) == 0 {
-		n.Links = append(n.Links, btn.Link{T: generate.Tensor(rng, kind(), []int{}, o)})
+		n.Links = append(n.Links, btn.Link{T: modeltest.Tensor(rng, kind(), []int{}, o)})
 	}
 	return n
 }

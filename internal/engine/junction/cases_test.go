@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/junction"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -59,9 +59,9 @@ func TestCaseSumsEqualEnumeration(t *testing.T) {
 	compared := 0
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 91))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 2 + rng.IntN(5), Factors: 2 + rng.IntN(6), MaxStates: 1 << 8, Zeros: []float64{0, 0.1}[seed%2],
-			Kinds: []generate.Kind{generate.Dense},
+			Kinds: []modeltest.Kind{modeltest.Dense},
 		})
 		for f := range m.Factors { // exponents of their own
 			for k, table := 0, m.Factors[f].Table.(*tensor.Dense); k < len(table.Data); k++ {
@@ -125,7 +125,7 @@ func TestCaseSumsEqualEnumeration(t *testing.T) {
 
 // enumeratedZ is Z under the observations of a case.
 func enumeratedZ(m *factorgraph.Model, values []int) *big.Float {
-	return oracle.Z(m, oracle.Observed(generate.UpTo(len(values)), values))
+	return oracle.Z(m, oracle.Observed(modeltest.UpTo(len(values)), values))
 }
 
 // derivative is Σ weight · ∂ ln Z/∂ of an entry over the cases that are possible: Z is linear in it.

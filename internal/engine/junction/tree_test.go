@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/junction"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/orders"
@@ -86,7 +86,7 @@ func TestTreesAgreeWithEnumeration(t *testing.T) {
 	rounds, compiled, zeros := nightly.Rounds(50, 200), 0, 0
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 31))
-		m := generate.Small(rng, generate.SmallOptions{Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(8),
+		m := modeltest.Small(rng, modeltest.SmallOptions{Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(8),
 			MinDomain: 1 + rng.IntN(2), MaxDomain: 4,
 			MaxArity: 4, MaxStates: 1 << 9, Constant: seed%2 == 0, Zeros: []float64{0, 0.15, 0.4}[seed%3]})
 		net := build(t, m, reparam.Options{
@@ -113,7 +113,7 @@ func TestTreesAgreeWithEnumeration(t *testing.T) {
 			case k == 5:
 				ev = contradiction(m)
 			case k > 0:
-				ev = generate.Evidence(rng, m)
+				ev = modeltest.Evidence(rng, m)
 			}
 			under, err := net.Condition(ev)
 			if err != nil {
@@ -344,7 +344,7 @@ func TestEvidenceCostsWhatItChanges(t *testing.T) {
 // TestTreesGiveTheSameBits: alone, after other evidence, from several goroutines, freshly compiled or remembered.
 func TestTreesGiveTheSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 31))
-	m := generate.Small(rng, generate.SmallOptions{Variables: 9, Factors: 12, MaxArity: 3})
+	m := modeltest.Small(rng, modeltest.SmallOptions{Variables: 9, Factors: 12, MaxArity: 3})
 	net := build(t, m, reparam.Options{})
 	over, ok := plan(t, rng, net)
 	if !ok {
@@ -353,7 +353,7 @@ func TestTreesGiveTheSameBits(t *testing.T) {
 	var under []*btn.Network
 	var want []scaled.Number
 	for range 40 {
-		n, err := net.Condition(generate.Evidence(rng, m))
+		n, err := net.Condition(modeltest.Evidence(rng, m))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/counts"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -138,7 +138,7 @@ func TestBestAgainstEnumeration(t *testing.T) {
 		m := hungModel(rng, false)
 		var e factorgraph.Evidence
 		if round%2 == 0 {
-			e = generate.Evidence(rng, m)
+			e = modeltest.Evidence(rng, m)
 		}
 		f, net := formOf(t, m, e)
 		if !f.Finds(btn.AskMPE) {
@@ -190,7 +190,7 @@ func TestDrawAgainstEnumeration(t *testing.T) {
 		m := hungModel(rng, round%2 == 0)
 		var e factorgraph.Evidence
 		if round%3 == 0 {
-			e = generate.Evidence(rng, m)
+			e = modeltest.Evidence(rng, m)
 		}
 		f, net := formOf(t, m, e)
 		a, values, err := f.Draw(context.Background(), draws, streams(uint64(round)))

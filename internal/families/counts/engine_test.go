@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/counts"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/enginetest"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -19,7 +19,7 @@ import (
 // countedModel draws one to three symmetric factors over some of the variables each, with unary factors,
 // many of them equal, and a few tables between variables.
 func countedModel(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
-	o := generate.SmallOptions{Negative: signs}
+	o := modeltest.SmallOptions{Negative: signs}
 	if zeros {
 		o.Zeros = 0.2
 	}
@@ -46,22 +46,22 @@ func countedModel(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 
 	for range 1 + rng.IntN(3) {
 		scope := some(2 + rng.IntN(n-1))
-		kind := []generate.Kind{generate.Symmetric, generate.SymmetryCP}[rng.IntN(2)]
-		add(scope, generate.Tensor(rng, kind, dims(len(scope)), o))
+		kind := []modeltest.Kind{modeltest.Symmetric, modeltest.SymmetryCP}[rng.IntN(2)]
+		add(scope, modeltest.Tensor(rng, kind, dims(len(scope)), o))
 	}
 	shared := []tensor.Tensor{}
 	for range 2 {
-		shared = append(shared, generate.Tensor(rng, generate.Dense, dims(1), o))
+		shared = append(shared, modeltest.Tensor(rng, modeltest.Dense, dims(1), o))
 	}
 	for v := range n {
 		if rng.IntN(4) > 0 {
 			add([]int{v}, shared[rng.IntN(2)])
 		}
 	}
-	table := generate.Tensor(rng, generate.Dense, dims(2), o)
+	table := modeltest.Tensor(rng, modeltest.Dense, dims(2), o)
 	for range rng.IntN(4) {
 		if rng.IntN(2) == 0 {
-			table = generate.Tensor(rng, []generate.Kind{generate.Dense, generate.CP}[rng.IntN(2)], dims(2), o)
+			table = modeltest.Tensor(rng, []modeltest.Kind{modeltest.Dense, modeltest.CP}[rng.IntN(2)], dims(2), o)
 		}
 		add(some(2), table)
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/counts"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -91,7 +91,7 @@ func TestSeveralCounts(t *testing.T) {
 		m := overlapping(rng)
 		var e factorgraph.Evidence
 		if round%2 == 0 {
-			e = generate.Evidence(rng, m)
+			e = modeltest.Evidence(rng, m)
 		}
 		f, net := inSeveral(t, m, e, 1<<30)
 		if !f.Finds(btn.AskMPE) || !f.Finds(btn.AskSamples) {

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/descent"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/truth"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -166,7 +166,7 @@ func TestRelaxedMAP(t *testing.T) {
 		m := &factorgraph.Model{Domains: slices.Repeat([]int{2}, n+1)}
 		for v := range n {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, n},
-				Table: generate.Tensor(rng, generate.Dense, []int{2, 2}, generate.SmallOptions{})})
+				Table: modeltest.Tensor(rng, modeltest.Dense, []int{2, 2}, modeltest.SmallOptions{})})
 		}
 		set := []int{0, 1, 2, 3, 4, 5}
 		weights := truth.Weights(m)

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/descent"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -36,7 +36,7 @@ func TestPathsAreRememberedByTheirLimit(t *testing.T) {
 	m := &factorgraph.Model{Domains: slices.Repeat([]int{2}, n+1)}
 	for v := range n {
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, n},
-			Table: generate.Tensor(rng, generate.Dense, []int{2, 2}, generate.SmallOptions{})})
+			Table: modeltest.Tensor(rng, modeltest.Dense, []int{2, 2}, modeltest.SmallOptions{})})
 	}
 	set := make([]int, n)
 	for v := range set {

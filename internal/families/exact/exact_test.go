@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -22,13 +22,13 @@ import (
 func network(t *testing.T, seed uint64) (*factorgraph.Model, factorgraph.Evidence, *btn.Network) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 21))
-	m := generate.Small(rng, generate.SmallOptions{
+	m := modeltest.Small(rng, modeltest.SmallOptions{
 		Variables: 5 + rng.IntN(6), Factors: 6 + rng.IntN(24), MinDomain: 1 +
 			rng.IntN(2), MaxDomain: 2 + rng.IntN(2),
 		MaxArity: 2 + rng.IntN(3), MaxStates: 1 << 10, Constant: rng.IntN(4) == 0,
 		Zeros: 0.1 * float64(rng.IntN(3)),
 	})
-	evidence := generate.Evidence(rng, m)
+	evidence := modeltest.Evidence(rng, m)
 	choice := []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}[rng.IntN(2)]
 	net, err := reparam.Build(context.Background(), m, reparam.Options{Cores: choice})
 	if err != nil {

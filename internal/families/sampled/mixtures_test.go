@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -126,7 +127,7 @@ func unbiased(t *testing.T, p *problem.Problem, byChains bool, lnZ float64, marg
 // TestMixturesSeeHiddenModes: of a narrow mode beside a wide one, whose weight hides from chains, draws are off by no more than they say.
 func TestMixturesSeeHiddenModes(t *testing.T) {
 	for seed := range uint64(4) {
-		model, err := generate.Draw("hidden-dense", 12, 0.5, seed)
+		model, err := modeltest.Draw("hidden-dense", 12, 0.5, seed)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestParityCodesAreDrawnFromBeliefs: their messages say almost which word was sent, and mini-buckets have a larger share where tables
 // forbid values together.
 func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
-	m, err := generate.Parity(generate.ParityOptions{Variables: 126, Noise: 0.06, Seed: 4})
+	m, err := modeltest.Parity(126, 0.06, 4)
 	if err != nil {
 		t.Fatal(err)
 	}

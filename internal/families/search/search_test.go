@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/reference"
@@ -88,7 +89,7 @@ func compare(t *testing.T, what string, exact, found *btn.Found, whole bool) {
 func TestEqualToElimination(t *testing.T) {
 	for seed := range uint64(600) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		m := generate.Small(rng, generate.SmallOptions{Zeros: []float64{0, 0.2}[seed%2], Variables: 3 + rng.IntN(6), Factors: 3 + rng.IntN(9)})
+		m := modeltest.Small(rng, modeltest.SmallOptions{Zeros: []float64{0, 0.2}[seed%2], Variables: 3 + rng.IntN(6), Factors: 3 + rng.IntN(9)})
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -278,12 +279,12 @@ func lnWeights(m *factorgraph.Model) map[string]float64 {
 // drawn draws a model of all kinds of factors; some with ties, some with clauses and parities that are chains of states in tables.
 func drawn(t *testing.T, rng *rand.Rand, seed uint64) *factorgraph.Model {
 	t.Helper()
-	o := generate.SmallOptions{Zeros: []float64{0, 0.3}[seed%2], Variables: 2 + rng.IntN(5), Factors: 1 + rng.IntN(8), MaxStates: 250}
+	o := modeltest.SmallOptions{Zeros: []float64{0, 0.3}[seed%2], Variables: 2 + rng.IntN(5), Factors: 1 + rng.IntN(8), MaxStates: 250}
 	long := seed%24 == 5
 	if long {
 		o.Variables, o.MaxDomain, o.MaxStates = 10, 2, 1<<10
 	}
-	m := generate.Small(rng, o)
+	m := modeltest.Small(rng, o)
 	if seed%3 == 0 {
 		for _, f := range m.Factors {
 			if d, ok := f.Table.(*tensor.Dense); ok {

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -21,7 +21,7 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	compared := 0
 	for range nightly.Rounds(70, 150) {
-		m := generate.Small(rng, generate.SmallOptions{})
+		m := modeltest.Small(rng, modeltest.SmallOptions{})
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)

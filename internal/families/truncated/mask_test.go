@@ -10,10 +10,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/orders"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -31,7 +31,7 @@ func TestMaskIsConditioning(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	masked := 0
 	for range 400 {
-		m := generate.Small(rng, generate.SmallOptions{})
+		m := modeltest.Small(rng, modeltest.SmallOptions{})
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestSweepUnderMask(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 4))
 	compared := 0
 	for range 60 {
-		m := generate.Small(rng, generate.SmallOptions{})
+		m := modeltest.Small(rng, modeltest.SmallOptions{})
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)

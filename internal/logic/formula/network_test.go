@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -78,7 +78,7 @@ func TestFormulasOfRandomNetworks(t *testing.T) {
 	refused, signed := 0, 0
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 5, Factors: 5, MaxDomain: 4, MaxArity: 5, MaxStates: 256, Zeros: []float64{0, 0.3, 0.7}[rng.IntN(3)],
 			Negative: rng.IntN(6) == 0, Constant: rng.IntN(2) == 0,
 		})
@@ -95,7 +95,7 @@ func TestFormulasOfRandomNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		compare(t, m, net, f, generate.Evidence(rng, m))
+		compare(t, m, net, f, modeltest.Evidence(rng, m))
 	}
 	if refused == 0 || refused == signed {
 		t.Errorf("%d of %d models with numbers below 0 were refused", refused, signed)
@@ -189,7 +189,7 @@ func TestFormulasOfLogicalFactors(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, m, net, f, generate.Evidence(rng, m))
+				compare(t, m, net, f, modeltest.Evidence(rng, m))
 			})
 		}
 	}
@@ -212,7 +212,7 @@ func TestNoisyMaxOfManyValues(t *testing.T) {
 		if len(f.Functional) > 0 {
 			chains++
 		}
-		compare(t, m, net, f, generate.Evidence(rng, m))
+		compare(t, m, net, f, modeltest.Evidence(rng, m))
 	}
 	if chains < 10 {
 		t.Errorf("%d of 20 are chains", chains)
@@ -352,7 +352,7 @@ func TestNetworksThatAreNoFormulas(t *testing.T) {
 // TestConditionFixesLiterals: a formula is the sum of those conditioned on the values of a variable.
 func TestConditionFixesLiterals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
-	m := generate.Small(rng, generate.SmallOptions{Zeros: 0.1})
+	m := modeltest.Small(rng, modeltest.SmallOptions{Zeros: 0.1})
 	f, err := FromNetwork(context.Background(), network(t, m, ""), 0)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -144,7 +144,7 @@ func TestSimplifiedClauses(t *testing.T) {
 func TestSimplifiedNetworks(t *testing.T) {
 	for seed := range uint64(150) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 5, Factors: 6, MaxDomain: 4, MaxArity: 4, MaxStates: 256, Zeros: []float64{0.2, 0.5, 0.7}[rng.IntN(3)],
 		})
 		list, _ := logical(rng, 7)

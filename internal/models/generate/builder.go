@@ -1,5 +1,5 @@
-// Package generate draws models at random, for tests, for the laboratory and for btn generate: named families of a size and a strength,
-// Ising models on graphs, constraints, symmetric factors, and small models of every kind of factor. Every model follows from its seed.
+// Package generate draws the models of btn generate: Ising models on graphs, random tables, constraints, friends and smokers, symmetric
+// factors, and plain tables with hidden structure. Every model follows from its seed.
 package generate
 
 // Dense factors of one model in a few arrays: a million tables without a million allocations.
@@ -46,13 +46,14 @@ func room(domains []int, factors, entries, scopes int) builder {
 
 // table appends a factor over a copy of the scope, its last variable fastest, and returns its entries, all 0.
 func (b *builder) table(scope ...int) []float64 {
-	n, at := len(scope), len(b.places)
+	n, first := len(scope), len(b.places)
 	b.places = append(b.places, scope...)
+	size := 1
 	for _, v := range scope {
 		b.places = append(b.places, b.domains[v])
+		size *= b.domains[v]
 	}
-	places := b.places[at:]
-	from, size := len(b.data), product(places[n:])
+	places, from := b.places[first:], len(b.data)
 	if from+size <= cap(b.data) {
 		b.data = b.data[:from+size]
 	} else {
@@ -96,8 +97,8 @@ func (b *builder) model() *factorgraph.Model {
 // spins is a builder over n binary variables.
 func spins(n int) builder { return builder{domains: slices.Repeat([]int{2}, n)} }
 
-// UpTo lists 0 to n − 1.
-func UpTo(n int) []int {
+// upTo lists 0 to n − 1.
+func upTo(n int) []int {
 	list := make([]int, n)
 	for i := range list {
 		list[i] = i
@@ -105,23 +106,8 @@ func UpTo(n int) []int {
 	return list
 }
 
-// product is the number of assignments of variables with these domains.
-func product(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return n
-}
+// weak is the largest field of models that have one to break ties.
+const weak = 0.1
 
 // uniform draws from U(−a, a).
 func uniform(r *rand.Rand, a float64) float64 { return a * (2*r.Float64() - 1) }
-
-// random is the stream of a seed, different for every kind of model.
-func random(seed uint64, kind string) *rand.Rand {
-	hash := uint64(14695981039346656037) // FNV-1a
-	for _, c := range []byte(kind) {
-		hash = (hash ^ uint64(c)) * 1099511628211
-	}
-	return rand.New(rand.NewPCG(seed, hash))
-}

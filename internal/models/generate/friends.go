@@ -76,7 +76,7 @@ func (o Friends) Model() (*factorgraph.Model, error) {
 		scope[0], scope[1] = x, o.People+x
 		m.Factors[x] = factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: shape, Data: data}}
 	}
-	m.Factors[o.People] = factorgraph.Factor{Scope: UpTo(o.People), Table: o.friendships()}
+	m.Factors[o.People] = factorgraph.Factor{Scope: upTo(o.People), Table: o.friendships()}
 	return m, nil
 }
 

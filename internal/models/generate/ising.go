@@ -65,18 +65,13 @@ func Bipartite(a, b int, o Ising) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: a bipartite graph of %d + %d variables, 1 + 1 to %d edges are possible",
 			ErrOptions, a, b, maxEdges)
 	}
-	return ising(a+b, halves(a, b), o)
-}
-
-// halves are the edges of the complete bipartite graph of a + b variables.
-func halves(a, b int) [][2]int {
 	edges := make([][2]int, 0, a*b)
 	for i := range a {
 		for j := range b {
 			edges = append(edges, [2]int{i, a + j})
 		}
 	}
-	return edges
+	return ising(a+b, edges, o)
 }
 
 // RandomRegular returns the Ising model on a random simple graph in which every variable has the
@@ -113,12 +108,18 @@ func ising(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 		return tables(n, edges, o)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6973))
-	coupling := between(rng, o.Delta)
-	if o.Attractive {
-		mixed := coupling
-		coupling = func() float64 { return math.Abs(mixed()) }
+	b := room(slices.Repeat([]int{2}, n), n+len(edges), 2*n+4*len(edges), n+2*len(edges))
+	for i := range n {
+		b.field(i, uniform(rng, weak))
 	}
-	return pairs(n, edges, between(rng, weak), coupling), nil
+	for _, e := range edges {
+		coupling := uniform(rng, o.Delta)
+		if o.Attractive {
+			coupling = math.Abs(coupling)
+		}
+		b.couple(e[0], e[1], coupling)
+	}
+	return b.model(), nil
 }
 
 // tables draws an entry of its own for every value and every pair of values.

@@ -3,7 +3,9 @@ package generate
 // Plain tables of pairs whose logarithms are of low rank but for few pairs: functions of few linear statistics that no file declares.
 
 import (
+	"cmp"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -69,7 +71,7 @@ const (
 	latentNext   = 7 // from one group to the next
 )
 
-// LatentFamilies lists the families:
+// latentFamilies are the families in the sequence of the help: how their structure is drawn, and the model of it.
 //
 //	curie-weiss  v = 1
 //	mattis       v = ±1: hidden signs
@@ -87,10 +89,31 @@ const (
 //	symmetric    sets of 14 neighbours, each seven further than the one before, with a table of their number of spins up, ln of its entries
 //	             U(−Coupling, Coupling)
 //	mixture      the same sets, with tables Σ_k exp(λ Σ_i v_k(i, x_i)), v = ±1, λ = Coupling/4
-func LatentFamilies() []string {
-	return []string{
-		"curie-weiss", "mattis", "rank", "potts", "hopfield", "blocks", "chain", "grid", "three-body", "smokers", "symmetric", "mixture",
+var latentFamilies = []struct {
+	name  string
+	plant func(p *Planted, o Latent, r *rand.Rand) error
+	model func(o Latent, p *Planted) (*factorgraph.Model, error)
+}{
+	{"curie-weiss", (*Planted).equal, Latent.pairs},
+	{"mattis", (*Planted).signed, Latent.pairs},
+	{"rank", (*Planted).ranked, Latent.pairs},
+	{"potts", (*Planted).potts, Latent.pairs},
+	{"hopfield", (*Planted).patterns, Latent.pairs},
+	{"blocks", (*Planted).blocks, Latent.pairs},
+	{"chain", (*Planted).patterns, Latent.pairs},
+	{"grid", (*Planted).patterns, Latent.pairs},
+	{"three-body", (*Planted).threes, Latent.threes},
+	{"smokers", (*Planted).smokers, Latent.smokers},
+	{"symmetric", (*Planted).sets, Latent.sets},
+	{"mixture", (*Planted).sets, Latent.sets},
+}
+
+// LatentFamilies lists the names of the families.
+func LatentFamilies() (names []string) {
+	for _, f := range latentFamilies {
+		names = append(names, f.name)
 	}
+	return names
 }
 
 // Model returns the model: fields, then every pair in lexicographic order. Errors: ErrOptions.
@@ -99,19 +122,68 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, d := o.Variables, p.Domain
-	switch o.Family {
-	case "three-body":
-		return o.threes(p), nil
-	case "smokers":
-		return o.smokers(p)
-	case "symmetric", "mixture":
-		return o.groups(p), nil
+	k := slices.Index(LatentFamilies(), o.Family)
+	return latentFamilies[k].model(o, p)
+}
+
+// Planted returns the structure of the model, without noise. Errors: ErrOptions.
+func (o Latent) Planted() (*Planted, error) {
+	n := o.Variables
+	if n < 2 || n > latentSpins || o.Rank < 0 || o.Rank > latentRank || o.Values != 0 && (o.Values < 2 || o.Values > latentValues) {
+		return nil, fmt.Errorf("%w: %d variables of rank %d, %d values; 2 to %d, 1 to %d and 2 to %d are possible",
+			ErrOptions, n, o.Rank, o.Values, latentSpins, latentRank, latentValues)
 	}
-	pairs := n * (n - 1) / 2
-	b := room(slices.Repeat([]int{d}, n), n+pairs, n*d+pairs*d*d, n+2*pairs)
-	for i := range n {
-		if o.Field != 0 {
+	for _, x := range []float64{o.Coupling, o.Field, o.Noise} {
+		if !(math.Abs(x) <= maxCoupling) {
+			return nil, fmt.Errorf("%w: a coupling, field or noise of %v, at most %d is possible", ErrOptions, x, maxCoupling)
+		}
+	}
+	k := slices.Index(LatentFamilies(), o.Family)
+	if k < 0 {
+		return nil, fmt.Errorf("%w: no family %q, there are %s", ErrOptions, o.Family, strings.Join(LatentFamilies(), ", "))
+	}
+	p, r := &Planted{Domain: 2}, stream(o.Seed, "latent "+o.Family)
+	if err := latentFamilies[k].plant(p, o, r); err != nil {
+		return nil, err
+	}
+	if p.Friends != nil {
+		n *= 2 // smokes and cancer of every person
+	}
+	for range n {
+		if p.Domain == 2 {
+			h := uniform(r, o.Field)
+			p.Field = append(p.Field, -h, h)
+			continue
+		}
+		for range p.Domain {
+			p.Field = append(p.Field, uniform(r, o.Field))
+		}
+	}
+	return p, nil
+}
+
+// stream is the random numbers of a seed, different for every purpose.
+func stream(seed uint64, purpose string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(purpose))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// noise draws what o.Noise adds to a logarithm: N(0, 1) times ε over so much; 0 without noise.
+func (o Latent) noise(r *rand.Rand, over float64) float64 {
+	if o.Noise == 0 {
+		return 0
+	}
+	return o.Noise / over * r.NormFloat64()
+}
+
+// pairs returns a model of a table for every pair.
+func (o Latent) pairs(p *Planted) (*factorgraph.Model, error) {
+	n, d := o.Variables, p.Domain
+	count := n * (n - 1) / 2
+	b := room(slices.Repeat([]int{d}, n), n+count, n*d+count*d*d, n+2*count)
+	if o.Field != 0 {
+		for i := range n {
 			h := b.table(i)
 			for x := range h {
 				h[x] = math.Exp(p.Field[i*d+x])
@@ -122,16 +194,13 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 	for _, c := range p.Sparse {
 		sparse[[2]int{c.I, c.J}] = c.Coupling
 	}
-	r := random(o.Seed, "noise of "+o.Family)
+	r := stream(o.Seed, "noise of "+o.Family)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			extra := sparse[[2]int{i, j}]
-			if o.Noise != 0 {
-				extra += o.Noise / math.Sqrt(float64(n)) * r.NormFloat64()
-			}
+			extra := sparse[[2]int{i, j}] + o.noise(r, math.Sqrt(float64(n)))
 			table := b.table(i, j)
-			for at := range table {
-				x, y := at/d, at%d
+			for entry := range table {
+				x, y := entry/d, entry%d
 				ln := 0.0
 				for k, lambda := range p.Lambda {
 					ln += lambda * p.Vectors[k][i*d+x] * p.Vectors[k][j*d+y]
@@ -142,7 +211,7 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 				case o.Family != "potts":
 					ln += extra * float64((2*x-1)*(2*y-1))
 				}
-				table[at] = math.Exp(ln)
+				table[entry] = math.Exp(ln)
 			}
 		}
 	}
@@ -150,68 +219,56 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 }
 
 // threes returns a model of tables of every three spins.
-func (o Latent) threes(p *Planted) *factorgraph.Model {
+func (o Latent) threes(p *Planted) (*factorgraph.Model, error) {
 	n := o.Variables
 	count := n * (n - 1) * (n - 2) / 6
 	b := room(slices.Repeat([]int{2}, n), n+count, 2*n+8*count, n+3*count)
-	if o.Field != 0 {
-		for i := range n {
-			h := b.table(i)
-			h[0], h[1] = math.Exp(p.Field[2*i]), math.Exp(p.Field[2*i+1])
-		}
-	}
-	r := random(o.Seed, "noise of "+o.Family)
-	groups := len(p.Vectors)
-	v := make([]float64, 2*n)
 	for i := range n {
-		copy(v[2*i:2*i+2], p.Vectors[i%groups][2*i:])
+		b.field(i, p.Field[2*i+1])
 	}
+	r := stream(o.Seed, "noise of "+o.Family)
+	groups := len(p.Vectors)
+	v := func(i, x int) float64 { return p.Vectors[i%groups][2*i+x] }
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			for k := j + 1; k < n; k++ {
-				of := []int{i % groups, j % groups, k % groups}
-				slices.Sort(of)
-				coupling := p.Triples[(of[0]*groups+of[1])*groups+of[2]]
-				if o.Noise != 0 {
-					coupling += o.Noise / float64(n) * r.NormFloat64()
-				}
+				g := []int{i % groups, j % groups, k % groups}
+				slices.Sort(g)
+				coupling := p.Triples[(g[0]*groups+g[1])*groups+g[2]] + o.noise(r, float64(n))
 				table := b.table(i, j, k)
-				for at := range table {
-					table[at] = math.Exp(coupling * v[2*i+at>>2] * v[2*j+at>>1&1] * v[2*k+at&1])
+				for entry := range table {
+					table[entry] = math.Exp(coupling * v(i, entry>>2) * v(j, entry>>1&1) * v(k, entry&1))
 				}
 			}
 		}
 	}
-	return b.model()
+	return b.model(), nil
 }
 
-// groups returns a model of tables of many spins.
-func (o Latent) groups(p *Planted) *factorgraph.Model {
-	n, r := o.Variables, random(o.Seed, "noise of "+o.Family)
+// sets returns a model of tables of many spins.
+func (o Latent) sets(p *Planted) (*factorgraph.Model, error) {
+	n, r := o.Variables, stream(o.Seed, "noise of "+o.Family)
 	b := spins(n)
 	for i := range n {
 		b.field(i, p.Field[2*i+1])
 	}
-	for _, group := range p.Groups {
-		table := b.table(group...)
-		for at := range table {
-			noise := 0.0
-			if o.Noise != 0 {
-				noise = o.Noise / math.Sqrt(float64(n)) * r.NormFloat64()
-			}
+	for _, set := range p.Groups {
+		table := b.table(set...)
+		for entry := range table {
+			noise := o.noise(r, math.Sqrt(float64(n)))
 			if p.Counts != nil {
-				table[at] = math.Exp(p.Counts[bits.OnesCount(uint(at))] + noise)
+				table[entry] = math.Exp(p.Counts[bits.OnesCount(uint(entry))] + noise)
 			}
 			for k, v := range p.Vectors {
 				ln := noise
-				for place, i := range group {
-					ln += p.Lambda[k] * v[2*i+at>>(len(group)-1-place)&1]
+				for place, i := range set {
+					ln += p.Lambda[k] * v[2*i+entry>>(len(set)-1-place)&1]
 				}
-				table[at] += math.Exp(ln)
+				table[entry] += math.Exp(ln)
 			}
 		}
 	}
-	return b.model()
+	return b.model(), nil
 }
 
 // smokers returns a model of persons and friendships.
@@ -225,13 +282,13 @@ func (o Latent) smokers(p *Planted) (*factorgraph.Model, error) {
 	for _, c := range p.Sparse {
 		b.couple(c.I, c.J, c.Coupling)
 	}
-	r := random(o.Seed, "noise of "+o.Family)
+	r := stream(o.Seed, "noise of "+o.Family)
 	friends := 2 * n
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			rule := p.Friends.Rule
 			if o.Noise != 0 {
-				rule = ruleWeight(p.Lambda[0] + o.Noise/math.Sqrt(float64(n))*r.NormFloat64())
+				rule = ruleWeight(p.Lambda[0] + o.noise(r, math.Sqrt(float64(n))))
 			}
 			if !(rule > 0 && rule <= math.MaxFloat64) {
 				return nil, fmt.Errorf("%w: no weight of the rule couples %d persons by %v", ErrOptions, n, o.Coupling)
@@ -249,110 +306,6 @@ func ruleWeight(coupling float64) float64 {
 	return ((1+friendOdds)*math.Exp(-2*coupling) - 1) / friendOdds
 }
 
-// Planted returns the structure of the model, without noise. Errors: ErrOptions.
-func (o Latent) Planted() (*Planted, error) {
-	n := o.Variables
-	if n < 2 || n > latentSpins || o.Rank < 0 || o.Rank > latentRank || o.Values != 0 && (o.Values < 2 || o.Values > latentValues) {
-		return nil, fmt.Errorf("%w: %d variables of rank %d, %d values; 2 to %d, 1 to %d and 2 to %d are possible",
-			ErrOptions, n, o.Rank, o.Values, latentSpins, latentRank, latentValues)
-	}
-	for _, x := range []float64{o.Coupling, o.Field, o.Noise} {
-		if !(math.Abs(x) <= maxCoupling) {
-			return nil, fmt.Errorf("%w: a coupling, field or noise of %v, at most %d is possible", ErrOptions, x, maxCoupling)
-		}
-	}
-	r := random(o.Seed, "latent "+o.Family)
-	k := max(1, o.Rank)
-	p := &Planted{Domain: 2}
-	switch o.Family {
-	case "curie-weiss":
-		p.statistic(n, o.Coupling, func(int) float64 { return 1 })
-	case "mattis":
-		p.statistic(n, o.Coupling, func(int) float64 { return sign(r, 1)() })
-	case "rank":
-		for range k {
-			const square = 2.5 // the mean of v²
-			p.statistic(n, sign(r, o.Coupling/square)(), func(int) float64 { return sign(r, float64(1+r.IntN(2)))() })
-		}
-	case "potts":
-		values := o.Values
-		if values == 0 {
-			values = 3
-		}
-		p.potts(n, values, o.Coupling)
-	case "hopfield", "chain", "grid":
-		for range k {
-			p.statistic(n, o.Coupling, func(int) float64 { return sign(r, 1)() })
-		}
-		p.sparse(o.Family, n, r)
-	case "three-body":
-		if n < 3 || n > latentThrees {
-			return nil, fmt.Errorf("%w: %d variables in threes, 3 to %d are possible", ErrOptions, n, latentThrees)
-		}
-		for g := range k {
-			p.statistic(n, 0, func(i int) float64 {
-				if v := sign(r, 1)(); i%k == g {
-					return v
-				}
-				return 0
-			})
-		}
-		p.Triples = []float64{2 * o.Coupling / float64(n) / float64(n)}
-		if k > 1 {
-			p.Triples = make([]float64, k*k*k)
-			for at := range p.Triples {
-				p.Triples[at] = uniform(r, 2*float64(k)*o.Coupling/float64(n)/float64(n))
-			}
-		}
-	case "smokers":
-		if n > latentPeople {
-			return nil, fmt.Errorf("%w: %d persons, 2 to %d are possible", ErrOptions, n, latentPeople)
-		}
-		j := o.Coupling / float64(n)
-		p.Friends = &Friendship{Odds: friendOdds, Rule: ruleWeight(j), Ln: math.Log(1+friendOdds) - j}
-		n *= 2
-		p.statistic(n, 2*o.Coupling, func(i int) float64 { return float64(1 - i%2) })
-		for i := 0; i < n; i += 2 {
-			p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
-		}
-	case "symmetric", "mixture":
-		if n < latentGroup {
-			return nil, fmt.Errorf("%w: %d variables in sets of %d", ErrOptions, n, latentGroup)
-		}
-		for first := 0; first+latentGroup <= n; first += latentNext {
-			p.Groups = append(p.Groups, UpTo(first + latentGroup)[first:])
-		}
-		if o.Family == "symmetric" {
-			for range latentGroup + 1 {
-				p.Counts = append(p.Counts, uniform(r, o.Coupling))
-			}
-			break
-		}
-		for range max(2, o.Rank) {
-			p.statistic(n, o.Coupling*float64(n)/4, func(int) float64 { return sign(r, 1)() })
-		}
-	case "blocks":
-		if k = max(2, o.Rank); n < 2*k {
-			return nil, fmt.Errorf("%w: %d groups of %d variables", ErrOptions, k, n)
-		}
-		p.blocks(n, k, o.Coupling, r)
-	default:
-		return nil, fmt.Errorf("%w: no family %q, there are %s", ErrOptions, o.Family, strings.Join(LatentFamilies(), ", "))
-	}
-	p.Field = make([]float64, n*p.Domain)
-	for i := range n {
-		if p.Domain == 2 {
-			h := uniform(r, o.Field)
-			p.Field[2*i], p.Field[2*i+1] = -h, h
-			continue
-		}
-		for x := range p.Domain {
-			p.Field[i*p.Domain+x] = uniform(r, o.Field)
-		}
-	}
-	return p, nil
-}
-
 // statistic appends a statistic of spins with λ = coupling/n.
 func (p *Planted) statistic(n int, coupling float64, v func(i int) float64) {
 	vector := make([]float64, 2*n)
@@ -364,44 +317,138 @@ func (p *Planted) statistic(n int, coupling float64, v func(i int) float64) {
 	p.Vectors = append(p.Vectors, vector)
 }
 
-// potts appends a statistic per value: how often it occurs.
-func (p *Planted) potts(n, values int, coupling float64) {
-	p.Domain = values
-	for a := range values {
-		vector := make([]float64, values*n)
-		for i := range n {
-			vector[i*values+a] = 1
-		}
-		p.Lambda = append(p.Lambda, coupling/float64(n))
-		p.Vectors = append(p.Vectors, vector)
-	}
+// sign draws −1 or 1.
+func sign(r *rand.Rand) float64 { return float64(1 - 2*r.IntN(2)) }
+
+func (p *Planted) equal(o Latent, _ *rand.Rand) error {
+	p.statistic(o.Variables, o.Coupling, func(int) float64 { return 1 })
+	return nil
 }
 
-// sparse appends the pairs of a chain, or of a grid whose columns are neighbours in the sequence of variables.
-func (p *Planted) sparse(family string, n int, r *rand.Rand) {
+func (p *Planted) signed(o Latent, r *rand.Rand) error {
+	p.statistic(o.Variables, o.Coupling, func(int) float64 { return sign(r) })
+	return nil
+}
+
+func (p *Planted) ranked(o Latent, r *rand.Rand) error {
+	const square = 2.5 // the mean of v²
+	for range max(1, o.Rank) {
+		p.statistic(o.Variables, o.Coupling/square*sign(r), func(int) float64 { return float64(1+r.IntN(2)) * sign(r) })
+	}
+	return nil
+}
+
+// potts has a statistic per value: how often it occurs.
+func (p *Planted) potts(o Latent, _ *rand.Rand) error {
+	n := o.Variables
+	p.Domain = cmp.Or(o.Values, 3)
+	for a := range p.Domain {
+		vector := make([]float64, p.Domain*n)
+		for i := range n {
+			vector[i*p.Domain+a] = 1
+		}
+		p.Lambda = append(p.Lambda, o.Coupling/float64(n))
+		p.Vectors = append(p.Vectors, vector)
+	}
+	return nil
+}
+
+// patterns are statistics of signs, with the pairs of a chain, or of a grid whose columns are neighbours in the sequence of variables.
+func (p *Planted) patterns(o Latent, r *rand.Rand) error {
+	n := o.Variables
+	for range max(1, o.Rank) {
+		if err := p.signed(o, r); err != nil {
+			return err
+		}
+	}
 	rows := min(latentRows, int(math.Sqrt(float64(n))))
 	for i := range n - 1 {
-		if family == "chain" || family == "grid" && (i+1)%rows != 0 {
+		if o.Family == "chain" || o.Family == "grid" && (i+1)%rows != 0 {
 			p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
 		}
-		if family == "grid" && i+rows < n {
+		if o.Family == "grid" && i+rows < n {
 			p.Sparse = append(p.Sparse, Coupled{i, i + rows, uniform(r, 1)})
 		}
 	}
+	return nil
 }
 
-// blocks divides the variables into k groups of neighbours, and joins the two last of each to the two first of the next.
-func (p *Planted) blocks(n, k int, coupling float64, r *rand.Rand) {
+// blocks divides the variables into groups of neighbours, and joins the two last of each to the two first of the next.
+func (p *Planted) blocks(o Latent, r *rand.Rand) error {
+	n, k := o.Variables, max(2, o.Rank)
+	if n < 2*k {
+		return fmt.Errorf("%w: %d groups of %d variables", ErrOptions, k, n)
+	}
 	for g := range k {
 		from, to := n*g/k, n*(g+1)/k
-		p.statistic(n, coupling*float64(n)/float64(to-from), func(i int) float64 {
-			if v := sign(r, 1)(); i >= from && i < to {
-				return v
-			}
-			return 0
-		})
+		p.statistic(n, o.Coupling*float64(n)/float64(to-from), only(r, func(i int) bool { return i >= from && i < to }))
 		for e := 1; e <= 2 && g+1 < k; e++ {
 			p.Sparse = append(p.Sparse, Coupled{to - e, to + e - 1, uniform(r, 1)})
 		}
 	}
+	return nil
+}
+
+// only draws the signs of spins inside a group, 0 outside of it.
+func only(r *rand.Rand, inside func(i int) bool) func(i int) float64 {
+	return func(i int) float64 {
+		if v := sign(r); inside(i) {
+			return v
+		}
+		return 0
+	}
+}
+
+// threes divides the variables into groups whose spins take turns.
+func (p *Planted) threes(o Latent, r *rand.Rand) error {
+	n, k := o.Variables, max(1, o.Rank)
+	if n < 3 || n > latentThrees {
+		return fmt.Errorf("%w: %d variables in threes, 3 to %d are possible", ErrOptions, n, latentThrees)
+	}
+	for g := range k {
+		p.statistic(n, 0, only(r, func(i int) bool { return i%k == g }))
+	}
+	if k == 1 {
+		p.Triples = []float64{2 * o.Coupling / float64(n) / float64(n)}
+		return nil
+	}
+	for range k * k * k {
+		p.Triples = append(p.Triples, uniform(r, 2*float64(k)*o.Coupling/float64(n)/float64(n)))
+	}
+	return nil
+}
+
+func (p *Planted) smokers(o Latent, r *rand.Rand) error {
+	n := o.Variables
+	if n > latentPeople {
+		return fmt.Errorf("%w: %d persons, 2 to %d are possible", ErrOptions, n, latentPeople)
+	}
+	j := o.Coupling / float64(n)
+	p.Friends = &Friendship{Odds: friendOdds, Rule: ruleWeight(j), Ln: math.Log(1+friendOdds) - j}
+	p.statistic(2*n, 2*o.Coupling, func(i int) float64 { return float64(1 - i%2) })
+	for i := 0; i < 2*n; i += 2 {
+		p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
+	}
+	return nil
+}
+
+// sets are of neighbours, for symmetric with a table of their count, for mixture with products.
+func (p *Planted) sets(o Latent, r *rand.Rand) error {
+	n := o.Variables
+	if n < latentGroup {
+		return fmt.Errorf("%w: %d variables in sets of %d", ErrOptions, n, latentGroup)
+	}
+	for first := 0; first+latentGroup <= n; first += latentNext {
+		p.Groups = append(p.Groups, upTo(first + latentGroup)[first:])
+	}
+	if o.Family == "symmetric" {
+		for range latentGroup + 1 {
+			p.Counts = append(p.Counts, uniform(r, o.Coupling))
+		}
+		return nil
+	}
+	for range max(2, o.Rank) {
+		p.statistic(n, o.Coupling*float64(n)/4, func(int) float64 { return sign(r) })
+	}
+	return nil
 }

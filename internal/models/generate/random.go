@@ -3,6 +3,7 @@ package generate
 // Random factor graphs of any arity and mixed domains.
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -25,17 +26,9 @@ type RandomOptions struct {
 
 // withDefaults replaces zeros by the defaults.
 func (o RandomOptions) withDefaults() RandomOptions {
-	for _, f := range []struct {
-		field *int
-		value int
-	}{{&o.Variables, 20}, {&o.Degree, 2}, {&o.Arity, 3}, {&o.MinDomain, 2}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
-	if o.MaxDomain == 0 {
-		o.MaxDomain = max(5, o.MinDomain)
-	}
+	o.Variables, o.Degree, o.Arity = cmp.Or(o.Variables, 20), cmp.Or(o.Degree, 2), cmp.Or(o.Arity, 3)
+	o.MinDomain = cmp.Or(o.MinDomain, 2)
+	o.MaxDomain = cmp.Or(o.MaxDomain, max(5, o.MinDomain))
 	return o
 }
 
@@ -88,17 +81,17 @@ func Random(o RandomOptions) (*factorgraph.Model, error) {
 	}
 
 	scopes, entries := dealt(rng, o), 0
-	for at := 0; at < len(scopes); at += o.Arity {
+	for scope := range slices.Chunk(scopes, o.Arity) {
 		size := 1
-		for _, v := range scopes[at : at+o.Arity] {
+		for _, v := range scope {
 			size *= domains[v]
 		}
 		entries += size
 	}
 
 	b := room(domains, len(scopes)/o.Arity, entries, len(scopes))
-	for at := 0; at < len(scopes); at += o.Arity {
-		b.random(rng, o.Strength, scopes[at:at+o.Arity]...)
+	for scope := range slices.Chunk(scopes, o.Arity) {
+		b.random(rng, o.Strength, scope...)
 	}
 	return b.model(), nil
 }
@@ -112,12 +105,12 @@ func dealt(rng *rand.Rand, o RandomOptions) []int {
 		next := rng.Perm(n)
 		open := list[len(list)/k*k:] // the piece that is not full yet
 		free := 0                    // next[:free] are not in it
-		for at := range next {
+		for i := range next {
 			if free == k-len(open) {
 				break
 			}
-			if !slices.Contains(open, next[at]) {
-				next[free], next[at] = next[at], next[free]
+			if !slices.Contains(open, next[i]) {
+				next[free], next[i] = next[i], next[free]
 				free++
 			}
 		}

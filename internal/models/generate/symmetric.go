@@ -69,7 +69,7 @@ func (o Potts) Model() (*factorgraph.Model, error) {
 		return nil, err
 	}
 	for g := range o.Groups {
-		scope := UpTo(o.Size)
+		scope := upTo(o.Size)
 		for k := range scope {
 			scope[k] += g * (o.Size - o.Shared)
 		}
@@ -137,7 +137,7 @@ func Leaves(n int, seed uint64) (*factorgraph.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	scope := UpTo(n)
+	scope := upTo(n)
 	for k := range scope {
 		scope[k] += n - 1
 	}

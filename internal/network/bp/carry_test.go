@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -48,8 +49,8 @@ func TestCarry(t *testing.T) {
 	cut := 0
 	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		m := generate.Small(rng, generate.SmallOptions{})
-		free, given := under(t, m, generate.Evidence(rng, m))
+		m := modeltest.Small(rng, modeltest.SmallOptions{})
+		free, given := under(t, m, modeltest.Evidence(rng, m))
 		messages := make([]float64, bp.Entries(free))
 		for a := range messages {
 			messages[a] = rng.ExpFloat64()

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -31,10 +31,10 @@ func gauged(
 	rng := rand.New(rand.NewPCG(seed, 3))
 	seen := 0
 	for trial := range 60 {
-		o := generate.SmallOptions{Variables: 3 + rng.IntN(4), Factors: 3 + rng.IntN(4), MinDomain: 1 + rng.IntN(2),
+		o := modeltest.SmallOptions{Variables: 3 + rng.IntN(4), Factors: 3 + rng.IntN(4), MinDomain: 1 + rng.IntN(2),
 			MaxDomain: 4, MaxArity: 2 + rng.IntN(4),
 			Zeros: float64(trial%3) * 0.03, Constant: trial%4 == 0}
-		m := generate.Small(rng, o)
+		m := modeltest.Small(rng, o)
 		state, complete, err := bp.Messages(context.Background(), m, bp.Options{})
 		if err != nil {
 			t.Fatalf("seed %d, trial %d: %v", seed, trial, err)
@@ -194,12 +194,12 @@ func TestLargeFactorsInTheirForm(t *testing.T) {
 			m.Factors[0].Scope = append(m.Factors[0].Scope, i)
 			m.Factors = append(m.Factors, factorgraph.Factor{
 				Scope: []int{i},
-				Table: generate.Tensor(rng, generate.Dense, dims[i:i+1], generate.SmallOptions{}),
+				Table: modeltest.Tensor(rng, modeltest.Dense, dims[i:i+1], modeltest.SmallOptions{}),
 			})
 			if i > 0 {
 				m.Factors = append(m.Factors, factorgraph.Factor{
 					Scope: []int{i - 1, i},
-					Table: generate.Tensor(rng, generate.Dense, dims[i-1:i+1], generate.SmallOptions{}),
+					Table: modeltest.Tensor(rng, modeltest.Dense, dims[i-1:i+1], modeltest.SmallOptions{}),
 				})
 			}
 		}

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/orders"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -32,9 +32,9 @@ func paper() *factorgraph.Model {
 	rng := rand.New(rand.NewPCG(9, 9))
 	return &factorgraph.Model{Domains: []int{3, 2, 2, 4, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1, 2},
-			Table: generate.Tensor(rng, generate.Dense, []int{3, 2, 2}, generate.SmallOptions{})},
+			Table: modeltest.Tensor(rng, modeltest.Dense, []int{3, 2, 2}, modeltest.SmallOptions{})},
 		{Scope: []int{0, 3, 4},
-			Table: generate.Tensor(rng, generate.Dense, []int{3, 4, 2}, generate.SmallOptions{})},
+			Table: modeltest.Tensor(rng, modeltest.Dense, []int{3, 4, 2}, modeltest.SmallOptions{})},
 	}}
 }
 
@@ -318,7 +318,7 @@ func TestZerosSurviveMaps(t *testing.T) {
 		}
 		m.Factors = append(m.Factors, factorgraph.Factor{
 			Scope: scope,
-			Table: generate.Tensor(rng, generate.Dense, dims, generate.SmallOptions{Zeros: 0.5}),
+			Table: modeltest.Tensor(rng, modeltest.Dense, dims, modeltest.SmallOptions{Zeros: 0.5}),
 		})
 	}
 	plain, err := lower.Build(context.Background(), build(t, m, reparam.Options{}))
@@ -363,7 +363,7 @@ func TestMatricesDoNotEnlargeTables(t *testing.T) {
 	for l := range 2 {
 		net.Links = append(net.Links,
 			btn.Link{Legs: []int{l},
-				T: generate.Tensor(rng, generate.Dense, []int{2}, generate.SmallOptions{})})
+				T: modeltest.Tensor(rng, modeltest.Dense, []int{2}, modeltest.SmallOptions{})})
 	}
 	h, err := lower.Shape(context.Background(), net)
 	if err != nil {

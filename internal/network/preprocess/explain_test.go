@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/preprocess"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -71,10 +71,10 @@ func TestExplainIsMinimal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	explained := 0
 	for explained < 60 {
-		m := generate.Small(rng,
-			generate.SmallOptions{Variables: 7, Factors: 10, Zeros: 0.3,
-				Kinds: []generate.Kind{generate.Dense}})
-		ev := generate.Evidence(rng, m)
+		m := modeltest.Small(rng,
+			modeltest.SmallOptions{Variables: 7, Factors: 10, Zeros: 0.3,
+				Kinds: []modeltest.Kind{modeltest.Dense}})
+		ev := modeltest.Evidence(rng, m)
 		if oracle.Z(m, ev).Sign() != 0 {
 			continue
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -27,7 +27,7 @@ func ring(t *testing.T) *btn.Network {
 	m := &factorgraph.Model{Domains: []int{2, 3, 2, 3}}
 	for v, d := range m.Domains {
 		w := (v + 1) % len(m.Domains)
-		table := generate.Tensor(rng, generate.Dense, []int{d, m.Domains[w]}, generate.SmallOptions{})
+		table := modeltest.Tensor(rng, modeltest.Dense, []int{d, m.Domains[w]}, modeltest.SmallOptions{})
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, w}, Table: table})
 	}
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -47,9 +47,9 @@ func randomMaps(rng *rand.Rand, m *factorgraph.Model) func(j int) []reparam.Give
 
 // drawModel draws models until the network of one with variables as cores is small enough for brute
 // force.
-func drawModel(rng *rand.Rand, o generate.SmallOptions) *factorgraph.Model {
+func drawModel(rng *rand.Rand, o modeltest.SmallOptions) *factorgraph.Model {
 	for {
-		m := generate.Small(rng, o)
+		m := modeltest.Small(rng, o)
 		states := 1
 		for _, f := range m.Factors {
 			if len(f.Scope) > 1 {
@@ -71,7 +71,7 @@ func drawModel(rng *rand.Rand, o generate.SmallOptions) *factorgraph.Model {
 // every form and arity up to 5.
 func TestLemma1FactorReparameterisation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, kind := range generate.AllKinds {
+	for _, kind := range modeltest.AllKinds {
 		for arity := 2; arity <= 5; arity++ {
 			m := &factorgraph.Model{}
 			scope := make([]int, arity)
@@ -79,7 +79,7 @@ func TestLemma1FactorReparameterisation(t *testing.T) {
 				scope[k] = k
 				m.Domains = append(m.Domains, 1+rng.IntN(3))
 			}
-			table := generate.Tensor(rng, kind, m.Domains, generate.SmallOptions{Negative: true})
+			table := modeltest.Tensor(rng, kind, m.Domains, modeltest.SmallOptions{Negative: true})
 			m.Factors = []factorgraph.Factor{{Scope: scope, Table: table}}
 			net, err := reparam.Build(context.Background(), m, reparam.Options{
 				Maps:  query.MapGiven,
@@ -132,11 +132,11 @@ func TestZUnchangedUnderMaps(t *testing.T) {
 	const seed = 20
 	rng := rand.New(rand.NewPCG(seed, 2))
 	for trial := range 40 {
-		o := generate.SmallOptions{Variables: 4 + rng.IntN(2), Factors: 4, MinDomain: 1 + rng.IntN(2),
+		o := modeltest.SmallOptions{Variables: 4 + rng.IntN(2), Factors: 4, MinDomain: 1 + rng.IntN(2),
 			MaxArity: 2 + rng.IntN(4),
 			Negative: trial%3 == 0, Zeros: float64(trial%2) * 0.1, Constant: trial%4 == 0}
 		m := drawModel(rng, o)
-		ev := generate.Evidence(rng, m)
+		ev := modeltest.Evidence(rng, m)
 		want := oracle.Z(m, ev)
 		for _, cores := range []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables} {
 			for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal, query.MapBP, query.MapGiven} {
@@ -170,12 +170,12 @@ func TestZUnchangedUnderMaps(t *testing.T) {
 // have the same B.
 func TestUnaryFactorsStayOutsideB(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
-	m := generate.Small(rng, generate.SmallOptions{Kinds: []generate.Kind{generate.Dense}})
+	m := modeltest.Small(rng, modeltest.SmallOptions{Kinds: []modeltest.Kind{modeltest.Dense}})
 	other := &factorgraph.Model{Domains: m.Domains, Factors: append([]factorgraph.Factor(nil), m.Factors...)}
 	for i, d := range m.Domains {
 		other.Factors = append(other.Factors, factorgraph.Factor{
 			Scope: []int{i},
-			Table: generate.Tensor(rng, generate.CP, []int{d}, generate.SmallOptions{}),
+			Table: modeltest.Tensor(rng, modeltest.CP, []int{d}, modeltest.SmallOptions{}),
 		})
 	}
 	other.Factors = append(other.Factors, factorgraph.Factor{
@@ -193,7 +193,7 @@ func TestUnaryFactorsStayOutsideB(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := b.Condition(generate.Evidence(rng, m))
+		c, err := b.Condition(modeltest.Evidence(rng, m))
 		if err != nil {
 			t.Fatal(err)
 		}

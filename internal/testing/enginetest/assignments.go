@@ -10,8 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -48,7 +48,7 @@ func assignments(t *testing.T, e Engine) {
 	const draws = 2000
 	e.each(t, 83, func(rng *rand.Rand, what string) error {
 		m := e.draw(rng, false, true)
-		p := New(t, m, generate.Evidence(rng, m), reparam.Options{}, rng.Uint64())
+		p := New(t, m, modeltest.Evidence(rng, m), reparam.Options{}, rng.Uint64())
 		w := Want{Sliced: rng.IntN(2) == 0}
 		got, err := e.Assign(context.Background(), p, draws, w)
 		if err != nil {

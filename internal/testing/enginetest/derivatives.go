@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -20,13 +20,13 @@ func derivatives(t *testing.T, e Engine) {
 	}
 	asked, zeros := 0, 0
 	e.each(t, 84, func(rng *rand.Rand, what string) error {
-		m := generate.Small(rng, generate.SmallOptions{
+		m := modeltest.Small(rng, modeltest.SmallOptions{
 			Variables: 2 + rng.IntN(4), Factors: 1 + rng.IntN(5), MaxDomain: 3, MaxArity: 3, MaxStates: 1 << 6,
-			Kinds: []generate.Kind{generate.Dense}, Constant: rng.IntN(2) == 0, Negative: rng.IntN(4) == 0, Zeros: 0.2,
+			Kinds: []modeltest.Kind{modeltest.Dense}, Constant: rng.IntN(2) == 0, Negative: rng.IntN(4) == 0, Zeros: 0.2,
 		})
 		var ev factorgraph.Evidence
 		if rng.IntN(2) == 0 {
-			ev = generate.Evidence(rng, m)
+			ev = modeltest.Evidence(rng, m)
 		}
 		p := New(t, m, ev, reparam.Options{}, rng.Uint64())
 		got, err := e.Differentiate(context.Background(), p, Want{Sliced: rng.IntN(2) == 0})

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -89,14 +89,14 @@ func (e Engine) draw(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 	if e.Draw != nil {
 		return e.Draw(rng, signs, zeros)
 	}
-	o := generate.SmallOptions{
+	o := modeltest.SmallOptions{
 		Variables: 2 + rng.IntN(7), Factors: 1 + rng.IntN(12), MinDomain: 1 + rng.IntN(2), MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 9,
 		Constant: rng.IntN(2) == 0, Negative: signs,
 	}
 	if zeros {
 		o.Zeros = 0.3
 	}
-	return generate.Small(rng, o)
+	return modeltest.Small(rng, o)
 }
 
 // options draws the options of a network.

@@ -13,9 +13,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -104,7 +104,7 @@ func (e Engine) random(t *testing.T, seed uint64, signs, zeros bool, want func(r
 		m := e.draw(rng, signs, zeros)
 		ev := factorgraph.Evidence{}
 		if rng.IntN(2) == 0 {
-			ev = generate.Evidence(rng, m)
+			ev = modeltest.Evidence(rng, m)
 		}
 		p := New(t, m, ev, options(rng), rng.Uint64())
 		w := want(rng, m)
@@ -195,7 +195,7 @@ func expressions(t *testing.T, e Engine) {
 func maps(t *testing.T, e Engine) {
 	e.each(t, 7, func(rng *rand.Rand, what string) error {
 		m := e.draw(rng, false, false)
-		ev := generate.Evidence(rng, m)
+		ev := modeltest.Evidence(rng, m)
 		cores := []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}[rng.IntN(2)]
 		var z [2]scaled.Number
 		for k, kind := range []query.MapKind{query.MapIdentity, query.MapOrthogonal} {
@@ -230,7 +230,7 @@ func relabelling(t *testing.T, e Engine) {
 			moved = &factorgraph.Model{Domains: m.Domains, Factors: slices.Clone(m.Factors)}
 			rng.Shuffle(len(m.Factors), func(i, j int) { moved.Factors[i], moved.Factors[j] = moved.Factors[j], moved.Factors[i] })
 			for v, d := range m.Domains {
-				place[v], values[v] = v, generate.UpTo(d)
+				place[v], values[v] = v, modeltest.UpTo(d)
 			}
 		}
 		two, err := e.Contract(context.Background(), New(t, moved, factorgraph.Evidence{}, reparam.Options{}, 1), w)

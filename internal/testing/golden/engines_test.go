@@ -29,6 +29,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -39,10 +40,10 @@ import (
 // takes by itself.
 func engineNetworks(ctx context.Context) map[string]*btn.Network {
 	grid := must(generate.Grid(9, 9, generate.Ising{Delta: 1, Seed: 21}))
-	random := func(seed uint64, o generate.SmallOptions) *factorgraph.Model {
-		return generate.Small(rand.New(rand.NewPCG(seed, 11)), o)
+	random := func(seed uint64, o modeltest.SmallOptions) *factorgraph.Model {
+		return modeltest.Small(rand.New(rand.NewPCG(seed, 11)), o)
 	}
-	mixed := random(22, generate.SmallOptions{Variables: 12, Factors: 20, MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 18})
+	mixed := random(22, modeltest.SmallOptions{Variables: 12, Factors: 20, MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 18})
 	regular := must(generate.RandomRegular(40, 3, generate.Ising{Delta: 0.7, Seed: 24, Domain: 3}))
 	given := func(factor int) (maps []reparam.GivenMap) {
 		for _, variable := range mixed.Factors[factor].Scope {
@@ -68,13 +69,13 @@ func engineNetworks(ctx context.Context) map[string]*btn.Network {
 		"mixed":        build(mixed, reparam.Options{}),
 		"mixed-given":  build(mixed, reparam.Options{Maps: query.MapGiven, Given: given}),
 		"mixed-turned": build(mixed, reparam.Options{Maps: query.MapOrthogonal, Cores: query.CoresAreVariables}),
-		"signed": build(random(25, generate.SmallOptions{
+		"signed": build(random(25, modeltest.SmallOptions{
 			Variables: 10,
 			Factors:   14,
 			Negative:  true,
 			MaxStates: 1 << 12,
 		}), reparam.Options{}),
-		"zeros": build(random(26, generate.SmallOptions{
+		"zeros": build(random(26, modeltest.SmallOptions{
 			Variables: 12,
 			Factors:   16,
 			Zeros:     0.03,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/truth"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -35,19 +36,19 @@ func must[T any](x T, err error) T {
 // smallModels are the same in every run: seeds are fixed. Their digests are goldens too, so that a
 // changed generator is distinguished from a changed answer.
 func smallModels() map[string]*factorgraph.Model {
-	random := func(seed uint64, o generate.SmallOptions) *factorgraph.Model {
-		return generate.Small(rand.New(rand.NewPCG(seed, 11)), o)
+	random := func(seed uint64, o modeltest.SmallOptions) *factorgraph.Model {
+		return modeltest.Small(rand.New(rand.NewPCG(seed, 11)), o)
 	}
-	kinds := func(k ...generate.Kind) generate.SmallOptions {
-		return generate.SmallOptions{Variables: 8, Factors: 10, MaxArity: 4, MaxStates: 1 << 11, Constant: true, Kinds: k}
+	kinds := func(k ...modeltest.Kind) modeltest.SmallOptions {
+		return modeltest.SmallOptions{Variables: 8, Factors: 10, MaxArity: 4, MaxStates: 1 << 11, Constant: true, Kinds: k}
 	}
 	ising := generate.Ising{Delta: 1, Seed: 3}
 	models := map[string]*factorgraph.Model{
-		"dense":       random(1, kinds(generate.Dense)),
-		"cp":          random(2, kinds(generate.CP)),
-		"symmetric":   random(3, kinds(generate.Symmetric)),
-		"symmetry-cp": random(4, kinds(generate.SymmetryCP)),
-		"mixed": random(5, generate.SmallOptions{
+		"dense":       random(1, kinds(modeltest.Dense)),
+		"cp":          random(2, kinds(modeltest.CP)),
+		"symmetric":   random(3, kinds(modeltest.Symmetric)),
+		"symmetry-cp": random(4, kinds(modeltest.SymmetryCP)),
+		"mixed": random(5, modeltest.SmallOptions{
 			Variables: 9,
 			Factors:   14,
 			MinDomain: 1,
@@ -55,22 +56,22 @@ func smallModels() map[string]*factorgraph.Model {
 			MaxArity:  4,
 			MaxStates: 1 << 11,
 		}),
-		"zeros":         random(6, generate.SmallOptions{Variables: 8, Factors: 12, Zeros: 0.15, MaxStates: 1 << 10}),
-		"contradictory": random(7, generate.SmallOptions{Variables: 6, Factors: 14, Zeros: 0.6, MaxStates: 1 << 9}),
-		"signed":        random(8, generate.SmallOptions{Variables: 7, Factors: 9, Negative: true, MaxStates: 1 << 9}),
+		"zeros":         random(6, modeltest.SmallOptions{Variables: 8, Factors: 12, Zeros: 0.15, MaxStates: 1 << 10}),
+		"contradictory": random(7, modeltest.SmallOptions{Variables: 6, Factors: 14, Zeros: 0.6, MaxStates: 1 << 9}),
+		"signed":        random(8, modeltest.SmallOptions{Variables: 7, Factors: 9, Negative: true, MaxStates: 1 << 9}),
 		"grid":          must(generate.Grid(4, 5, ising)),
 		"complete":      must(generate.Complete(8, ising)),
 		"regular":       must(generate.RandomRegular(14, 3, ising)),
 		"potts":         must(generate.Grid(3, 4, generate.Ising{Delta: 1, Seed: 4, Domain: 3})),
-		"frustrated":    must(generate.Frustrated(3, 4, 1, 5)),
+		"frustrated":    modeltest.Frustrated(3, 4, 1, 5),
 		"clauses": must(generate.Constraints(generate.ConstraintOptions{
 			Variables:   10,
 			Constraints: 10,
 			Seed:        6,
 		})),
-		"colouring":   must(generate.Colouring(8, 14, 3, 7)),
-		"parity":      must(generate.Parity(generate.ParityOptions{Variables: 12, Seed: 8})),
-		"curie-weiss": must(generate.CurieWeiss(8, 0.1, 2, 9)),
+		"colouring":   modeltest.Colouring(8, 14, 3, 7),
+		"parity":      must(modeltest.Parity(12, 0.06, 8)),
+		"curie-weiss": modeltest.CurieWeiss(8, 0.1, 2, 9),
 		"noisy-or":    noisyOr(),
 		"apart":       apart(),
 	}
@@ -78,7 +79,7 @@ func smallModels() map[string]*factorgraph.Model {
 		models["planted-"+core] = planted(core)
 	}
 	for _, i := range []uint64{11, 21, 23, 29, 51} {
-		models[fmt.Sprintf("wild-%d", i)] = truth.Draw(generate.Wild, 5, i).Model
+		models[fmt.Sprintf("wild-%d", i)] = truth.Draw(modeltest.Wild, 5, i).Model
 	}
 	return models
 }

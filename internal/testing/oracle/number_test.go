@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 )
 
 // rat is a as a rational of the standard library.
@@ -25,7 +25,7 @@ func rat(a Number) *big.Rat {
 
 func TestNumbersAreRationals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	d := generate.NewDrawer(rng, generate.Wild)
+	d := modeltest.NewDrawer(rng, modeltest.Wild)
 	d.Zero, d.Out = 0.1, 0.5
 	for range 500 {
 		x, y := d.Number(), -d.Number()

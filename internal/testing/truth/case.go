@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -42,7 +42,7 @@ type Case struct {
 }
 
 // Draw returns case i of a profile: the same for the same seed.
-func Draw(p generate.Profile, seed, i uint64) *Case {
+func Draw(p modeltest.Profile, seed, i uint64) *Case {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%d", p, seed)
 	rng := rand.New(rand.NewPCG(h.Sum64(), i))
@@ -50,7 +50,7 @@ func Draw(p generate.Profile, seed, i uint64) *Case {
 	c := &Case{Name: fmt.Sprintf("%s-%d-%d", p, seed, i), Model: d.Model()}
 	c.Settings = d.settings()
 	c.Queries = d.queries(c.Model, c.Settings)
-	c.Route = generate.Pick(rng, RoutePlain, RoutePlain, RoutePlain, RouteJSON, RouteUAI, RouteWire)
+	c.Route = modeltest.Pick(rng, RoutePlain, RoutePlain, RoutePlain, RouteJSON, RouteUAI, RouteWire)
 	if d.Chance(0.02) {
 		c.Timeout = time.Duration(1+rng.IntN(30)) * time.Millisecond
 	}
@@ -67,8 +67,8 @@ func Named(name string) (*Case, []Truth, error) {
 		return nil, nil, fmt.Errorf("%q is not the name of a case: %w", name, err)
 	}
 	switch {
-	case family == string(generate.Wild) || family == string(generate.Tame):
-		return Draw(generate.Profile(family), seed, i), nil, nil
+	case family == string(modeltest.Wild) || family == string(modeltest.Tame):
+		return Draw(modeltest.Profile(family), seed, i), nil, nil
 	case slices.Contains(Families, family):
 		c, truth := DrawFamily(seed, i)
 		return c, truth, nil
@@ -80,12 +80,12 @@ func Named(name string) (*Case, []Truth, error) {
 // cases.
 func (d *drawer) settings() query.Settings {
 	s := query.Settings{
-		Method: generate.Pick(d.Rand, query.MethodAuto, query.MethodAuto, query.MethodAuto, query.MethodExact,
+		Method: modeltest.Pick(d.Rand, query.MethodAuto, query.MethodAuto, query.MethodAuto, query.MethodExact,
 			query.MethodExact, query.MethodExact,
 			query.MethodSymmetryCP, query.MethodTruncated, query.MethodRegions),
-		Maps:   generate.Pick(d.Rand, query.MapIdentity, query.MapIdentity, query.MapOrthogonal, query.MapBP),
-		Cores:  generate.Pick(d.Rand, query.CoresAreFactors, query.CoresAreFactors, query.CoresAreVariables),
-		Memory: generate.Pick[int64](d.Rand, 0, 0, 0, 1<<20, 64<<10, 8<<10, 2<<10, 512),
+		Maps:   modeltest.Pick(d.Rand, query.MapIdentity, query.MapIdentity, query.MapOrthogonal, query.MapBP),
+		Cores:  modeltest.Pick(d.Rand, query.CoresAreFactors, query.CoresAreFactors, query.CoresAreVariables),
+		Memory: modeltest.Pick[int64](d.Rand, 0, 0, 0, 1<<20, 64<<10, 8<<10, 2<<10, 512),
 		Seed:   d.Rand.Uint64N(3),
 	}
 
@@ -95,11 +95,11 @@ func (d *drawer) settings() query.Settings {
 	switch s.Method {
 	case query.MethodSymmetryCP:
 		s.Components, s.Sweeps, s.Starts = 1+d.Rand.IntN(4), 1+d.Rand.IntN(4), 1
-		s.LearnFlops = generate.Pick(d.Rand, 1e6, 1e7)
+		s.LearnFlops = modeltest.Pick(d.Rand, 1e6, 1e7)
 		s.NonNegative, s.LearnMaps = d.Chance(0.2), d.Chance(0.2)
 	case query.MethodTruncated, query.MethodRegions, query.MethodAuto:
-		s.Bond = generate.Pick(d.Rand, 0, 1, 2, 3, 4, 8)
-		s.Budget = generate.Pick(d.Rand, 1e5, 1e6, 1e7)
+		s.Bond = modeltest.Pick(d.Rand, 0, 1, 2, 3, 4, 8)
+		s.Budget = modeltest.Pick(d.Rand, 1e5, 1e6, 1e7)
 		if d.Chance(0.2) {
 			s.Accuracy = 1e-3
 		}
@@ -121,8 +121,8 @@ func (d *drawer) circuits(s *query.Settings) {
 	if s.Method != query.MethodExact || !d.Chance(0.4) {
 		return
 	}
-	s.Method, s.Memory = query.MethodCircuit, generate.Pick(d.Rand, 0, 0, s.Memory)
-	s.Budget = generate.Pick[float64](d.Rand, 0, 0, oneStep, 40*oneStep)
+	s.Method, s.Memory = query.MethodCircuit, modeltest.Pick(d.Rand, 0, 0, s.Memory)
+	s.Budget = modeltest.Pick[float64](d.Rand, 0, 0, oneStep, 40*oneStep)
 }
 
 // oneStep is the budget in which a search has one step.
@@ -134,7 +134,7 @@ func (d *drawer) queries(m *factorgraph.Model, s query.Settings) []query.Query {
 	if n := len(m.Domains); n > 0 && d.Chance(0.15) &&
 		(s.Method == query.MethodAuto || s.Method == query.MethodExact) &&
 		!s.NoExact {
-		first.Joint = d.Shuffled(generate.UpTo(n))[:min(n, 1+d.Rand.IntN(3))]
+		first.Joint = d.Shuffled(modeltest.UpTo(n))[:min(n, 1+d.Rand.IntN(3))]
 	}
 	queries := []query.Query{first}
 	if d.Chance(0.2) {
@@ -153,7 +153,7 @@ func (d *drawer) queries(m *factorgraph.Model, s query.Settings) []query.Query {
 // evidence draws observations and likelihoods; a variable may have both.
 func (d *drawer) evidence(m *factorgraph.Model) factorgraph.Evidence {
 	var ev factorgraph.Evidence
-	hard, soft := generate.Pick(d.Rand, 0, 0, 0.2, 0.5), generate.Pick(d.Rand, 0, 0, 0.2, 0.5)
+	hard, soft := modeltest.Pick(d.Rand, 0, 0, 0.2, 0.5), modeltest.Pick(d.Rand, 0, 0, 0.2, 0.5)
 	for v, n := range m.Domains {
 		if d.Chance(hard) {
 			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: d.Rand.IntN(n)})

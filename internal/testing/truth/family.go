@@ -8,7 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -26,10 +26,10 @@ func DrawFamily(seed, i uint64) (*Case, []Truth) {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%d", family, seed)
 	rng := rand.New(rand.NewPCG(h.Sum64(), i))
-	d := newDrawer(rng, generate.Pick(rng, generate.Wild, generate.Tame))
+	d := newDrawer(rng, modeltest.Pick(rng, modeltest.Wild, modeltest.Tame))
 	c := &Case{
 		Name:  fmt.Sprintf("%s-%d-%d", family, seed, i),
-		Route: generate.Pick(rng, RoutePlain, RoutePlain, RouteJSON, RouteWire),
+		Route: modeltest.Pick(rng, RoutePlain, RoutePlain, RouteJSON, RouteWire),
 	}
 	c.Settings = d.largeSettings()
 	truth := []Truth{d.family(family, c)}
@@ -43,12 +43,12 @@ func DrawFamily(seed, i uint64) (*Case, []Truth) {
 
 // drawer draws all of a case.
 type drawer struct {
-	*generate.Drawer
+	*modeltest.Drawer
 	few bool // structured models small enough to be enumerated
 }
 
-func newDrawer(rng *rand.Rand, p generate.Profile) *drawer {
-	return &drawer{Drawer: generate.NewDrawer(rng, p)}
+func newDrawer(rng *rand.Rand, p modeltest.Profile) *drawer {
+	return &drawer{Drawer: modeltest.NewDrawer(rng, p)}
 }
 
 // must panics where a constructor of the product refuses what its documentation allows.
@@ -82,9 +82,9 @@ func (d *drawer) size(least, most, few int) int {
 // largeSettings are the settings that a large model can be asked with.
 func (d *drawer) largeSettings() query.Settings {
 	s := d.settings()
-	s.Memory = generate.Pick[int64](d.Rand, 0, 0, 1<<20)
+	s.Memory = modeltest.Pick[int64](d.Rand, 0, 0, 1<<20)
 	if d.Chance(0.5) {
-		s.Method, s.NoExact = generate.Pick(d.Rand, query.MethodAuto, query.MethodExact), false
+		s.Method, s.NoExact = modeltest.Pick(d.Rand, query.MethodAuto, query.MethodExact), false
 	}
 	return s
 }
@@ -108,7 +108,7 @@ func (d *drawer) tree(c *Case) Truth {
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
 	d.Zero = min(d.Zero, 0.05)
 	d.Exponents = min(d.Exponents, 2000)
-	reach := generate.Pick(d.Rand, 1, 2, n)
+	reach := modeltest.Pick(d.Rand, 1, 2, n)
 	g := chain{parent: make([]int, n), pair: make([][]oracle.Number, n), unary: make([][]oracle.Number, n)}
 	for v := range n {
 		c.Model.Domains[v] = 2 + d.Rand.IntN(3)
@@ -136,7 +136,7 @@ func (d *drawer) tree(c *Case) Truth {
 func (d *drawer) paths(c *Case) Truth {
 	n, down := d.size(100, 600, 10), 1+d.Rand.IntN(9)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
-	mixing := generate.Pick(d.Rand, 0, 0, 1e-300, 1e-30, 1e-9)
+	mixing := modeltest.Pick(d.Rand, 0, 0, 1e-300, 1e-30, 1e-9)
 	g := chain{parent: make([]int, n), pair: make([][]oracle.Number, n), unary: make([][]oracle.Number, n)}
 	for v := range n {
 		c.Model.Domains[v] = 2
@@ -149,7 +149,7 @@ func (d *drawer) paths(c *Case) Truth {
 		}
 	}
 
-	last := dense([]int{2}, generate.Pick(d.Rand, 0, math.SmallestNonzeroFloat64, 1e-300), 1)
+	last := dense([]int{2}, modeltest.Pick(d.Rand, 0, math.SmallestNonzeroFloat64, 1e-300), 1)
 	c.add(last, n-1)
 	g.unary[n-1] = oracle.Numbers(last)
 	if d.Chance(0.5) { // beyond a float64's digits
@@ -193,7 +193,7 @@ func (d *drawer) counts(c *Case) Truth {
 
 	t, err := factorgraph.CardinalityLog(c.Model.Domains, values)
 	must(err)
-	c.add(t, generate.UpTo(n)...)
+	c.add(t, modeltest.UpTo(n)...)
 	d.Out, d.Zero = min(d.Out, 0.05), 0
 	for v := range n {
 		if d.Chance(0.7) {

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestFamiliesAgainstEnumeration(t *testing.T) {
 	tried := map[string]int{}
 	for i := range uint64(1000) {
-		d := newDrawer(rand.New(rand.NewPCG(i, 5)), []generate.Profile{generate.Wild, generate.Tame}[i%2])
+		d := newDrawer(rand.New(rand.NewPCG(i, 5)), []modeltest.Profile{modeltest.Wild, modeltest.Tame}[i%2])
 		d.few = true
 		family := Families[i/2%uint64(len(Families))]
 		if tried[family] >= 12 {

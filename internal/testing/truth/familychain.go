@@ -5,7 +5,7 @@ package truth
 import (
 	"math/big"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -155,7 +155,7 @@ func (d *drawer) findings(c *Case) Truth {
 	for v := range n {
 		c.Model.Domains[v] = 2
 		if v < diseases {
-			p := d.Rand.Float64() * generate.Pick(d.Rand, 0.5, 0.01)
+			p := d.Rand.Float64() * modeltest.Pick(d.Rand, 0.5, 0.01)
 			prior[v] = [2]float64{1 - p, p}
 			c.add(dense([]int{2}, 1-p, p), v)
 		}
@@ -164,12 +164,12 @@ func (d *drawer) findings(c *Case) Truth {
 	var q query.Query
 	s := inclusion{prior: prior}
 	for f := range findings {
-		scope := d.Shuffled(generate.UpTo(diseases))[:parents]
+		scope := d.Shuffled(modeltest.UpTo(diseases))[:parents]
 		p := make([]float64, parents)
 		for i := range p {
 			p[i] = d.Rand.Float64()
 		}
-		t, err := factorgraph.NoisyOr(generate.Pick(d.Rand, 0, 1e-3, d.Rand.Float64()/20), p...)
+		t, err := factorgraph.NoisyOr(modeltest.Pick(d.Rand, 0, 1e-3, d.Rand.Float64()/20), p...)
 		must(err)
 		c.add(t, append(scope, diseases+f)...)
 		switch {

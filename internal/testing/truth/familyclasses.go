@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -73,12 +73,12 @@ func (d *drawer) classes(c *Case) Truth {
 		bound = min(bound, 2000)
 	}
 	m := &classModel{d: d, pair: map[[2]int][]float64{}, hidden: map[[2]int][]float64{}, triple: map[int][]float64{}}
-	decades := generate.Pick(d.Rand, 0.5, 0.5, 1, 3, 3, 300)
+	decades := modeltest.Pick(d.Rand, 0.5, 0.5, 1, 3, 3, 300)
 	m.drawSizes(bound)
-	m.drawTables(decades, generate.Pick(d.Rand, 0, 0, 0.05, 0.2))
+	m.drawTables(decades, modeltest.Pick(d.Rand, 0, 0, 0.05, 0.2))
 	m.drawMembers(decades)
 	c.Model = m.model(c)
-	c.Settings = query.Settings{Method: generate.Pick(d.Rand, query.MethodAuto, query.MethodAuto, query.MethodExact), Seed: c.Settings.Seed}
+	c.Settings = query.Settings{Method: modeltest.Pick(d.Rand, query.MethodAuto, query.MethodAuto, query.MethodExact), Seed: c.Settings.Seed}
 	q := query.Query{Marginals: d.Chance(0.7)}
 	m.observe(&q)
 	c.Queries = []query.Query{q}
@@ -88,9 +88,9 @@ func (d *drawer) classes(c *Case) Truth {
 // drawSizes draws classes whose count vectors are at most so many.
 func (m *classModel) drawSizes(bound float64) {
 	rng := m.d.Rand
-	count := generate.Pick(rng, 1, 1, 2, 2, 2, 3, 4)
+	count := modeltest.Pick(rng, 1, 1, 2, 2, 2, 3, 4)
 	for k := range count {
-		d := generate.Pick(rng, 2, 2, 2, 2, 3, 3, 4, 5, 8)
+		d := modeltest.Pick(rng, 2, 2, 2, 2, 3, 3, 4, 5, 8)
 		share := math.Pow(bound, 1/float64(count-k))
 		n := 1
 		limit := 1000

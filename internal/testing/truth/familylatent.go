@@ -5,7 +5,7 @@ package truth
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -36,7 +36,7 @@ func (d *drawer) latent(c *Case) Truth {
 		c.add(f, v)
 		fields[v] = oracle.Numbers(f)
 	}
-	first, deviation := d.Rand.IntN(n-1), generate.Pick(d.Rand, deviations...)
+	first, deviation := d.Rand.IntN(n-1), modeltest.Pick(d.Rand, deviations...)
 	second := first + 1 + d.Rand.IntN(n-1-first)
 	place := d.Rand.IntN(4)
 	var special []oracle.Number // the table of the pair
@@ -82,7 +82,7 @@ func (d *drawer) latent(c *Case) Truth {
 			z = z.Add(own.Mul(e).Mul(a[like]).Mul(b[unlike]))
 		}
 	}
-	c.Settings = query.Settings{Method: generate.Pick(d.Rand, query.MethodAuto, query.MethodExact), Seed: c.Settings.Seed}
+	c.Settings = query.Settings{Method: modeltest.Pick(d.Rand, query.MethodAuto, query.MethodExact), Seed: c.Settings.Seed}
 	c.Queries = []query.Query{{Marginals: d.Chance(0.5)}}
 	return Truth{Z: z}
 }

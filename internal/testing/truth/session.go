@@ -13,7 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 )
 
 // Session runs cases and reports.
@@ -42,7 +42,7 @@ const (
 type Source func(i uint64) (*Case, []Truth)
 
 // Random draws the cases of a profile.
-func Random(p generate.Profile, seed uint64) Source {
+func Random(p modeltest.Profile, seed uint64) Source {
 	return func(i uint64) (*Case, []Truth) { return Draw(p, seed, i), nil }
 }
 

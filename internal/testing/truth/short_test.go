@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 )
 
 // shortModels is the number of models of each profile that `make test` draws; `make truth` draws
@@ -22,7 +22,7 @@ func TestShortForm(t *testing.T) {
 	var out strings.Builder
 	s := &Session{Out: &out, Workers: runtime.GOMAXPROCS(0), Limits: DefaultLimits}
 	all := &Tally{}
-	for _, p := range []generate.Profile{generate.Wild, generate.Tame} {
+	for _, p := range []modeltest.Profile{modeltest.Wild, modeltest.Tame} {
 		s.Cases(shortModels, Random(p, shortSeed), all)
 	}
 	s.Cases(shortStructured, Structured(shortSeed), all)

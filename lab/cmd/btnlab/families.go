@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/lab/families"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -43,7 +43,7 @@ func (c *familiesCmd) Run(t *console.Terminal) error {
 		names = families.Names()
 	}
 	if c.Out == "" {
-		for _, f := range generate.Families() {
+		for _, f := range modeltest.Families() {
 			if slices.Contains(names, f.Name) {
 				fmt.Fprintf(t.Out, "%-24s %s\n", f.Name, f.About)
 			}

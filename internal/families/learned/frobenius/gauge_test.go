@@ -6,21 +6,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestGaugeHasTwoLevels: in the gauge of belief propagation symmetric parts tell value 0 from the
 // rest, for all domains.
 func TestGaugeHasTwoLevels(t *testing.T) {
-	m := generate.Small(rand.New(rand.NewPCG(1, 7)), generate.SmallOptions{
+	m := modeltest.Small(rand.New(rand.NewPCG(1, 7)), modeltest.SmallOptions{
 		MinDomain: 3,
 		MaxDomain: 3,
 		Variables: 4,
 		Factors:   3,
-		Kinds:     []generate.Kind{generate.Dense},
+		Kinds:     []modeltest.Kind{modeltest.Dense},
 	})
 	for maps, want := range map[query.MapKind]int{query.MapIdentity: 3, query.MapBP: 2} {
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
@@ -43,11 +43,11 @@ func TestGaugeHasTwoLevels(t *testing.T) {
 
 // TestGaugeWarnings: messages that have not converged are said to, converged ones are not.
 func TestGaugeWarnings(t *testing.T) {
-	m := generate.Small(rand.New(rand.NewPCG(2, 7)), generate.SmallOptions{
+	m := modeltest.Small(rand.New(rand.NewPCG(2, 7)), modeltest.SmallOptions{
 		Variables: 4,
 		Factors:   8,
 		MinDomain: 2,
-		Kinds:     []generate.Kind{generate.Dense},
+		Kinds:     []modeltest.Kind{modeltest.Dense},
 	})
 	for _, c := range []struct {
 		updates int64

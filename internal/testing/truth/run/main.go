@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/truth"
 )
 
@@ -53,8 +53,8 @@ func main() {
 		draw truth.Source
 	}{
 		{"structured", *structured, drawn},
-		{"wild", *wild, truth.Random(generate.Wild, *seed)},
-		{"tame", *tame, truth.Random(generate.Tame, *seed)},
+		{"wild", *wild, truth.Random(modeltest.Wild, *seed)},
+		{"tame", *tame, truth.Random(modeltest.Tame, *seed)},
 	} {
 		start := time.Now()
 		sum := &truth.Tally{}

@@ -1,8 +1,9 @@
-package generate
+package modeltest
 
 // Small models for property tests: every kind of factor, mixed domains, zeros and signs.
 
 import (
+	"cmp"
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -40,17 +41,9 @@ type SmallOptions struct {
 }
 
 func (o SmallOptions) withDefaults() SmallOptions {
-	set := func(field *int, value int) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	set(&o.Variables, 6)
-	set(&o.Factors, 6)
-	set(&o.MinDomain, 2)
-	set(&o.MaxDomain, max(3, o.MinDomain))
-	set(&o.MaxArity, 3)
-	set(&o.MaxStates, 1<<12)
+	o.Variables, o.Factors, o.MaxArity = cmp.Or(o.Variables, 6), cmp.Or(o.Factors, 6), cmp.Or(o.MaxArity, 3)
+	o.MinDomain, o.MaxStates = cmp.Or(o.MinDomain, 2), cmp.Or(o.MaxStates, 1<<12)
+	o.MaxDomain = cmp.Or(o.MaxDomain, max(3, o.MinDomain))
 	if o.Kinds == nil {
 		o.Kinds = AllKinds
 	}

@@ -1,4 +1,4 @@
-package generate
+package modeltest
 
 import (
 	"math"
@@ -22,27 +22,23 @@ func edges(m *factorgraph.Model) (list [][2]int, twice bool) {
 
 // TestGraphs: every variable has its neighbours, and the graph its number of edges.
 func TestGraphs(t *testing.T) {
-	for _, c := range []struct {
-		name       string
-		draw       generator
-		size       int
-		strength   float64
-		edges, low int // edges, and the least degree
-		high       int // the largest degree; 0: any
+	for name, c := range map[string]struct {
+		size, edges, low int // edges, and the least degree
+		high             int // the largest degree; 0: any
 	}{
-		{"triangular", triangular, 6, 1, 3*36 - 4*6 + 1, 2, 6},
-		{"glass", glass(false), 5, 1, 5*24 + 4*16, 3, 6},
-		{"periodic glass", glass(true), 4, 1, 3 * 64, 6, 6},
-		{"rbm", rbm, 7, 1, 49, 7, 7},
-		{"sherrington", sherrington, 9, 1, 36, 8, 8},
-		{"scale-free", scaleFree, 40, 1, 2 * 38, 1, 0},
-		{"small world", smallWorld, 40, 1, 80, 2, 0},
-		{"colouring", colouring, 20, 2, 40, 0, 0},
-		{"hard core", hardCore, 20, 2, 30, 3, 3},
+		"triangular":              {6, 3*36 - 4*6 + 1, 2, 6},
+		"glass-3d":                {5, 5*24 + 4*16, 3, 6},
+		"glass-3d-periodic":       {4, 3 * 64, 6, 6},
+		"rbm":                     {7, 49, 7, 7},
+		"sherrington-kirkpatrick": {9, 36, 8, 8},
+		"scale-free":              {40, 2 * 38, 1, 0},
+		"small-world":             {40, 80, 2, 0},
+		"colouring":               {20, 20, 0, 0},
+		"hard-core":               {20, 30, 3, 3},
 	} {
-		m, err := c.draw(c.size, c.strength, 5)
+		m, err := Draw(name, c.size, 1, 5)
 		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
+			t.Fatalf("%s: %v", name, err)
 		}
 		list, twice := edges(m)
 		degree := make([]int, len(m.Domains))
@@ -50,11 +46,11 @@ func TestGraphs(t *testing.T) {
 			degree[e[0]]++
 			degree[e[1]]++
 			if e[0] == e[1] {
-				t.Errorf("%s: a loop", c.name)
+				t.Errorf("%s: a loop", name)
 			}
 		}
 		if len(list) != c.edges || twice || slices.Min(degree) < c.low || c.high > 0 && slices.Max(degree) > c.high {
-			t.Errorf("%s: %d edges, twice %v, degrees %v", c.name, len(list), twice, degree)
+			t.Errorf("%s: %d edges, twice %v, degrees %v", name, len(list), twice, degree)
 		}
 	}
 }

@@ -1,9 +1,8 @@
-package generate
+package modeltest
 
-// Models of other tables: Potts, clauses, noisy-or, Bayesian networks, independent sets.
+// Models of other tables: Potts, clauses, noisy-or, Bayesian networks, independent sets, interfaces.
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,30 +12,37 @@ import (
 )
 
 func potts(side int, j float64, seed uint64) (*factorgraph.Model, error) {
-	const states = 3
 	r := random(seed, "potts")
 	n, edges := lattice(false, side, side)
-	b := builder{domains: slices.Repeat([]int{states}, n)}
+	b := variables(n, 3)
 	for i := range n {
-		b.add([]int{i}, math.Exp(uniform(r, weak)), math.Exp(uniform(r, weak)), math.Exp(uniform(r, weak)))
+		b.weigh(i, func() float64 { return uniform(r, weak) })
 	}
 	for _, e := range edges {
-		same := math.Exp(2 * j * r.Float64())
-		b.add([]int{e[0], e[1]}, same, 1, 1, 1, same, 1, 1, 1, same)
+		b.pair(e[0], e[1], math.Exp(2*j*r.Float64()), 1)
 	}
-	return b.model(), nil
+	return &b.Model, nil
+}
+
+// weigh adds weights of all values of a variable, and draws their logarithms.
+func (b *builder) weigh(i int, draw func() float64) {
+	entries := b.table(i)
+	for x := range entries {
+		entries[x] = math.Exp(draw())
+	}
 }
 
 func softSAT(n int, weight float64, seed uint64) (*factorgraph.Model, error) {
 	r := random(seed, "soft sat")
-	b := spins(n)
+	b := variables(n, 2)
 	for range 2 * n {
-		scope := r.Perm(n)[:3]
-		entries := []float64{1, 1, 1, 1, 1, 1, 1, 1}
+		entries := b.table(r.Perm(n)[:3]...)
+		for k := range entries {
+			entries[k] = 1
+		}
 		entries[r.IntN(8)] = math.Exp(-weight)
-		b.add(scope, entries...)
 	}
-	return b.model(), nil
+	return &b.Model, nil
 }
 
 // qmr is a network of two levels (the form of QMR-DT: Shwe and others, 1991): independent diseases; a finding is absent with probability
@@ -44,7 +50,7 @@ func softSAT(n int, weight float64, seed uint64) (*factorgraph.Model, error) {
 func qmr(diseases int, prior float64, seed uint64) (*factorgraph.Model, error) {
 	const parents, leak = 4, 0.05
 	r := random(seed, "qmr")
-	b := spins(diseases)
+	b := variables(diseases, 2)
 	for i := range diseases {
 		b.add([]int{i}, 1-prior, prior)
 	}
@@ -54,7 +60,7 @@ func qmr(diseases int, prior float64, seed uint64) (*factorgraph.Model, error) {
 		for k := range quiet {
 			quiet[k] = 1 - 0.3 - 0.6*r.Float64()
 		}
-		entries := make([]float64, 1<<parents)
+		entries := b.table(scope...)
 		for x := range entries {
 			absent := 1 - leak
 			for k, q := range quiet {
@@ -64,9 +70,8 @@ func qmr(diseases int, prior float64, seed uint64) (*factorgraph.Model, error) {
 			}
 			entries[x] = 1 - absent
 		}
-		b.add(scope, entries...)
 	}
-	return b.model(), nil
+	return &b.Model, nil
 }
 
 // row draws from a Dirichlet distribution of equal parameters, small ones for rows near 0 and 1; no entry is below 1e-6 of the largest.
@@ -109,11 +114,11 @@ func gamma(r *rand.Rand, a float64) float64 {
 func (b *builder) conditional(r *rand.Rand, parents []int, child int, a float64) {
 	rows := 1
 	for _, p := range parents {
-		rows *= b.domains[p]
+		rows *= b.Domains[p]
 	}
-	var entries []float64
+	entries := make([]float64, 0, rows*b.Domains[child])
 	for range rows {
-		entries = append(entries, row(r, b.domains[child], a)...)
+		entries = append(entries, row(r, b.Domains[child], a)...)
 	}
 	b.add(append(slices.Clone(parents), child), entries...)
 }
@@ -121,35 +126,32 @@ func (b *builder) conditional(r *rand.Rand, parents []int, child int, a float64)
 // observe draws a state from the first n factors, which are conditional probability tables in the sequence of their children, and adds its
 // values at these variables as evidence.
 func (b *builder) observe(r *rand.Rand, variables []int) {
-	x := make([]int, len(b.domains))
-	for _, f := range b.factors {
-		child := f.Scope[len(f.Scope)-1]
-		at := 0
-		for _, v := range f.Scope[:len(f.Scope)-1] {
-			at = at*b.domains[v] + x[v]
+	x := make([]int, len(b.Domains))
+	for _, f := range b.Factors {
+		parents, child := f.Scope[:len(f.Scope)-1], f.Scope[len(f.Scope)-1]
+		given := 0
+		for _, v := range parents {
+			given = given*b.Domains[v] + x[v]
 		}
-		d := b.domains[child]
-		left := r.Float64()
-		for k, p := range f.Table.(*tensor.Dense).Data[at*d : (at+1)*d] {
-			if x[child] = k; left < p {
+		d, u := b.Domains[child], r.Float64()
+		for k, p := range f.Table.(*tensor.Dense).Data[given*d : (given+1)*d] {
+			if x[child] = k; u < p {
 				break
 			}
-			left -= p
+			u -= p
 		}
 	}
 	for _, v := range variables {
-		entries := make([]float64, b.domains[v])
-		entries[x[v]] = 1
-		b.add([]int{v}, entries...)
+		b.table(v)[x[v]] = 1
 	}
 }
 
 func bayesian(n int, a float64, seed uint64) (*factorgraph.Model, error) {
 	const most, near = 4, 15
 	r := random(seed, "bayesian network")
-	b := builder{domains: make([]int, n)}
-	for i := range b.domains {
-		b.domains[i] = 2 + r.IntN(2)
+	b := variables(n, 0)
+	for i := range b.Domains {
+		b.Domains[i] = 2 + r.IntN(2)
 	}
 	for i := range n {
 		first := max(0, i-near)
@@ -166,13 +168,13 @@ func bayesian(n int, a float64, seed uint64) (*factorgraph.Model, error) {
 		observed = append(observed, i)
 	}
 	b.observe(r, observed)
-	return b.model(), nil
+	return &b.Model, nil
 }
 
 func dynamic(chains int, a float64, seed uint64) (*factorgraph.Model, error) {
 	const steps = 10
 	r := random(seed, "dbn")
-	b := spins(chains * steps)
+	b := variables(chains*steps, 2)
 	var observed []int
 	for i := range chains * steps {
 		t, c := i/chains, i%chains
@@ -186,25 +188,38 @@ func dynamic(chains int, a float64, seed uint64) (*factorgraph.Model, error) {
 		}
 	}
 	b.observe(r, observed)
-	return b.model(), nil
+	return &b.Model, nil
 }
 
 func hardCore(n int, fugacity float64, seed uint64) (*factorgraph.Model, error) {
-	if !(fugacity > 0) {
-		return nil, fmt.Errorf("%w: fugacity %v", ErrOptions, fugacity)
-	}
-	graph, err := RandomRegular(n, 3, Ising{Seed: seed})
+	scopes, err := regularScopes(n, seed)
 	if err != nil {
 		return nil, err
 	}
-	b := spins(n)
+	b := variables(n, 2)
 	for i := range n {
 		b.add([]int{i}, 1, fugacity)
 	}
-	for _, f := range graph.Factors {
-		if len(f.Scope) == 2 {
-			b.add(f.Scope, 1, 1, 1, 0)
+	for _, scope := range scopes {
+		b.add(scope, 1, 1, 1, 0)
+	}
+	return &b.Model, nil
+}
+
+// solidOnSolid is an interface of heights 0 to 4 over a grid of 6 × n: e^(−β |difference|), pinned by ln weights U(−½, ½).
+func solidOnSolid(length int, beta float64, seed uint64) (*factorgraph.Model, error) {
+	const heights = 5
+	r := random(seed, "solid on solid")
+	n, edges := lattice(false, length, 6)
+	b := variables(n, heights)
+	for i := range n {
+		b.weigh(i, func() float64 { return uniform(r, 0.5) })
+	}
+	for _, e := range edges {
+		entries := b.table(e[0], e[1])
+		for x := range entries {
+			entries[x] = math.Exp(-beta * math.Abs(float64(x/heights-x%heights)))
 		}
 	}
-	return b.model(), nil
+	return &b.Model, nil
 }

@@ -1,4 +1,4 @@
-package generate
+package modeltest
 
 // Models whose users ask for the most probable assignment, and whose width no elimination reaches: images, radio links, warehouses.
 
@@ -18,7 +18,7 @@ const (
 // denoise is an n×n image of four greys, patches around random points, seen with noise N(0, σ²) and smoothed by a Potts model.
 func denoise(n int, sigma float64, seed uint64) (*factorgraph.Model, error) {
 	if n < 1 || n > 1000 || !(sigma > 0) {
-		return nil, fmt.Errorf("%w: an image of %d rows, noise %g", ErrOptions, n, sigma)
+		return nil, fmt.Errorf("modeltest: an image of %d rows, noise %g", n, sigma)
 	}
 	r := random(seed, "denoise")
 	const patches, smooth = 24, 1.2
@@ -26,7 +26,7 @@ func denoise(n int, sigma float64, seed uint64) (*factorgraph.Model, error) {
 	for k := range centres {
 		centres[k] = [2]float64{r.Float64() * float64(n), r.Float64() * float64(n)}
 	}
-	b := room(slices.Repeat([]int{greys}, n*n), 3*n*n, (greys+2*greys*greys)*n*n, 5*n*n)
+	b := variables(n*n, greys)
 	for i := range n * n {
 		nearest, least := 0, math.Inf(1)
 		for k, c := range centres {
@@ -40,32 +40,25 @@ func denoise(n int, sigma float64, seed uint64) (*factorgraph.Model, error) {
 			entries[grey] = math.Exp(-(seen - float64(grey)) * (seen - float64(grey)) / (2 * sigma * sigma))
 		}
 	}
-	same := make([]float64, greys*greys)
-	for k := range same {
-		same[k] = math.Exp(-smooth)
-		if k%(greys+1) == 0 {
-			same[k] = 1
-		}
-	}
 	for i := range n * n {
 		if i%n+1 < n {
-			b.add([]int{i, i + 1}, same...)
+			b.pair(i, i+1, 1, math.Exp(-smooth))
 		}
 		if i/n+1 < n {
-			b.add([]int{i, i + n}, same...)
+			b.pair(i, i+n, 1, math.Exp(-smooth))
 		}
 	}
-	return b.model(), nil
+	return &b.Model, nil
 }
 
 // radio is a frequency assignment: n links between random places, two and two of them half of the band apart, and for each link so many
 // near ones from which its frequency should differ by a distance, at a cost where it does not.
 func radio(n int, near float64, seed uint64) (*factorgraph.Model, error) {
 	if n < 4 || n > 10_000 || !(near >= 0) || near > 20 {
-		return nil, fmt.Errorf("%w: %d links, %g near ones each", ErrOptions, n, near)
+		return nil, fmt.Errorf("modeltest: %d links, %g near ones each", n, near)
 	}
 	r := random(seed, "radio")
-	b := builder{domains: slices.Repeat([]int{frequencies}, n)}
+	b := variables(n, frequencies)
 	place := make([][2]float64, n)
 	for i := range place {
 		place[i] = [2]float64{r.Float64(), r.Float64()}
@@ -101,33 +94,31 @@ func radio(n int, near float64, seed uint64) (*factorgraph.Model, error) {
 		table(i, j, func(apart int) float64 { return cost * float64(max(0, distance-apart)) })
 	}
 	for i := range n {
-		entries := b.table(i)
-		for k := range entries {
-			entries[k] = math.Exp(-0.01 * r.Float64())
-		}
+		b.weigh(i, func() float64 { return -0.01 * r.Float64() })
 	}
-	return b.model(), nil
+	return &b.Model, nil
 }
 
 // warehouses supplies n shops from n/2 warehouses at random places: a shop's value is its warehouse, which costs its distance and is to be
 // open at a cost.
 func warehouses(n int, opening float64, seed uint64) (*factorgraph.Model, error) {
 	stores := n / 2
-	if stores < 1 || stores > maxDim || !(opening >= 0) {
-		return nil, fmt.Errorf("%w: %d shops, an opening costs %g", ErrOptions, n, opening)
+	if stores < 1 || stores > 64 || !(opening >= 0) {
+		return nil, fmt.Errorf("modeltest: %d shops, an opening costs %g", n, opening)
 	}
 	r := random(seed, "warehouses")
 	place := func() [2]float64 { return [2]float64{r.Float64(), r.Float64()} }
-	b := builder{domains: append(slices.Repeat([]int{stores}, n), slices.Repeat([]int{2}, stores)...)}
-	at := make([][2]float64, stores)
-	for w := range at {
-		at[w] = place()
+	b := variables(n, stores)
+	b.Domains = append(b.Domains, slices.Repeat([]int{2}, stores)...)
+	sites := make([][2]float64, stores)
+	for w := range sites {
+		sites[w] = place()
 		b.add([]int{n + w}, 1, math.Exp(-opening*(0.5+r.Float64())))
 	}
 	for shop := range n {
 		from, entries := place(), b.table(shop)
 		for w := range entries {
-			entries[w] = math.Exp(-10 * math.Hypot(from[0]-at[w][0], from[1]-at[w][1]))
+			entries[w] = math.Exp(-10 * math.Hypot(from[0]-sites[w][0], from[1]-sites[w][1]))
 		}
 		for w := range stores {
 			supplied := b.table(shop, n+w)
@@ -137,5 +128,5 @@ func warehouses(n int, opening float64, seed uint64) (*factorgraph.Model, error)
 			supplied[2*w] = 0
 		}
 	}
-	return b.model(), nil
+	return &b.Model, nil
 }

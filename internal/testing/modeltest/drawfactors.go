@@ -1,4 +1,4 @@
-package generate
+package modeltest
 
 // Factors of every kind for Drawer. Their entries are never negative, also where their terms are.
 
@@ -168,7 +168,7 @@ func (d *Drawer) values(l countspace.Levels, box int) scaled.Vector {
 
 // reached marks the count vectors of some assignment.
 func reached(l countspace.Levels, box int) []bool {
-	list, at, stride := make([]bool, box), []int{0}, box
+	list, places, stride := make([]bool, box), []int{0}, box
 	strides := make([]int, l.D)
 	for a, side := range l.Shape() {
 		stride /= side
@@ -176,14 +176,14 @@ func reached(l countspace.Levels, box int) []bool {
 	}
 	for _, levels := range l.Of {
 		set := map[int]bool{}
-		for _, from := range at {
+		for _, from := range places {
 			for _, a := range levels {
 				set[from+strides[a]] = true
 			}
 		}
-		at = slices.Collect(maps.Keys(set))
+		places = slices.Collect(maps.Keys(set))
 	}
-	for _, i := range at {
+	for _, i := range places {
 		list[i] = true
 	}
 	return list
@@ -221,9 +221,9 @@ func (d *Drawer) symmetryCP(dims []int) tensor.Tensor {
 }
 
 // part is minus some part of a term.
-func (d *Drawer) part(of tensor.SymmetryRankOne) tensor.SymmetryRankOne {
-	p := tensor.SymmetryRankOne{Alpha: -of.Alpha * Pick(d.Rand, 1, 0.5, d.Rand.Float64()), R: of.R}
-	p.S = scaled.Vector{Mant: append([]float64{}, of.S.Mant...), Exp: of.S.Exp}
+func (d *Drawer) part(term tensor.SymmetryRankOne) tensor.SymmetryRankOne {
+	p := tensor.SymmetryRankOne{Alpha: -term.Alpha * Pick(d.Rand, 1, 0.5, d.Rand.Float64()), R: term.R}
+	p.S = scaled.Vector{Mant: slices.Clone(term.S.Mant), Exp: term.S.Exp}
 	for i := range p.S.Mant {
 		p.S.Mant[i] *= Pick(d.Rand, 0, 0.5, 1, d.Rand.Float64())
 	}

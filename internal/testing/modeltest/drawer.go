@@ -1,4 +1,4 @@
-package generate
+package modeltest
 
 // Models of any kinds of factors, and numbers from the whole range of float64.
 
@@ -53,7 +53,7 @@ func NewDrawer(rng *rand.Rand, p Profile) *Drawer {
 }
 
 // Pick draws one of a list.
-func Pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
+func Pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
 
 // Chance is true with probability p.
 func (d *Drawer) Chance(p float64) bool { return d.Rand.Float64() < p }
@@ -141,9 +141,9 @@ func (d *Drawer) Model() *factorgraph.Model {
 
 // domains draws the variables; at most maxStates states together, now and then largeStates.
 func (d *Drawer) domains() []int {
-	n, most := d.Rand.IntN(10), maxStates
+	n, allowed := d.Rand.IntN(10), maxStates
 	if d.Chance(0.05) {
-		n, most = 8+d.Rand.IntN(5), largeStates
+		n, allowed = 8+d.Rand.IntN(5), largeStates
 	}
 	if d.Chance(0.9) {
 		n = max(n, 1)
@@ -155,7 +155,7 @@ func (d *Drawer) domains() []int {
 		if domains[i] == 1 && d.Chance(0.7) {
 			domains[i] = 2
 		}
-		if states*domains[i] > most {
+		if states*domains[i] > allowed {
 			domains[i] = 1
 		}
 		states *= domains[i]
@@ -171,19 +171,19 @@ func (d *Drawer) scattered(m *factorgraph.Model) {
 		perm, cut := d.Rand.Perm(n), 1+d.Rand.IntN(n-1)
 		parts = [][]int{perm[:cut], perm[cut:]}
 	}
-	most := Pick(d.Rand, 1, 2, 2, 3, 3, 6)
+	largestArity := Pick(d.Rand, 1, 2, 2, 3, 3, 6)
 	usual := d.Zero
 	defer func() { d.Zero = usual }()
 	for range d.Rand.IntN(3 + 2*len(m.Domains)) {
 		if d.Zero = usual; d.Chance(0.05) { // one that excludes most
 			d.Zero = 0.6
 		}
-		of := parts[d.Rand.IntN(len(parts))]
-		arity := d.Rand.IntN(min(most, len(of)) + 1)
+		part := parts[d.Rand.IntN(len(parts))]
+		arity := d.Rand.IntN(min(largestArity, len(part)) + 1)
 		if arity < 2 && d.Chance(0.5) {
-			arity = min(2, len(of))
+			arity = min(2, len(part))
 		}
-		m.Factors = append(m.Factors, d.Factor(m, d.Shuffled(of)[:arity]))
+		m.Factors = append(m.Factors, d.Factor(m, d.Shuffled(part)[:arity]))
 	}
 }
 

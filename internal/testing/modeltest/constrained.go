@@ -1,0 +1,149 @@
+package modeltest
+
+// Models of hard constraints: states of weight 0 are forbidden. And frustrated grids without a boundary.
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// Parity returns the posterior of a codeword of n bits, n even, behind a channel that flips each with this probability: a factor per bit,
+// 1−p for the value received and p for the other, then n/2 checks, 1 where their bits are even and else 0. Every bit is in three checks and
+// every check has six bits, dealt at random; a bit that a check gets twice leaves it both times. The word sent is 0, so Z > 0.
+func Parity(n int, noise float64, seed uint64) (*factorgraph.Model, error) {
+	const degree, width = 3, 6
+	if n < 1 || n*degree%width != 0 || !(noise > 0 && noise < 1) {
+		return nil, fmt.Errorf("modeltest: a code of %d bits, flipped with probability %v", n, noise)
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x6c64))
+	var stubs []int
+	for i := range n {
+		stubs = append(stubs, slices.Repeat([]int{i}, degree)...)
+	}
+	rng.Shuffle(len(stubs), func(i, j int) { stubs[i], stubs[j] = stubs[j], stubs[i] })
+	b := variables(n, 2)
+	for i := range n {
+		if rng.Float64() < noise {
+			b.add([]int{i}, noise, 1-noise)
+		} else {
+			b.add([]int{i}, 1-noise, noise)
+		}
+	}
+	for check := range slices.Chunk(stubs, width) {
+		if scope := oddOnes(check); len(scope) > 0 {
+			b.ones(scope, func(count int) bool { return count%2 == 0 })
+		}
+	}
+	return &b.Model, nil
+}
+
+// oddOnes returns the items that a list has an odd number of times, in increasing order.
+func oddOnes(list []int) (odd []int) {
+	for _, item := range slices.Sorted(slices.Values(list)) {
+		if n := len(odd); n > 0 && odd[n-1] == item {
+			odd = odd[:n-1]
+		} else {
+			odd = append(odd, item)
+		}
+	}
+	return odd
+}
+
+// Colouring returns the uniform distribution over proper colourings of a random graph of n vertices and so many different edges, at most
+// all. Z is the number of colourings; it may be 0.
+func Colouring(n, edges, colours int, seed uint64) *factorgraph.Model {
+	_, pairs := allPairs(n, nil)
+	b := variables(n, colours)
+	b.someDiffer(rand.New(rand.NewPCG(seed, 0x636f)), pairs, edges)
+	return &b.Model
+}
+
+// someDiffer has variables differ in so many of these pairs, drawn at random.
+func (b *builder) someDiffer(r *rand.Rand, pairs [][2]int, count int) {
+	r.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+	for _, e := range pairs[:count] {
+		b.pair(e[0], e[1], 0, 1)
+	}
+}
+
+// colouring plants a colouring, each colour as often as the others, and joins vertices of different colours: random graphs near the
+// threshold have none.
+func colouring(n int, edges float64, seed uint64) (*factorgraph.Model, error) {
+	r := random(seed, "colouring")
+	colour := make([]int, n)
+	for i := range colour {
+		colour[i] = i % 3
+	}
+	r.Shuffle(n, func(i, j int) { colour[i], colour[j] = colour[j], colour[i] })
+	var possible [][2]int
+	for i := range n {
+		for j := range i {
+			if colour[i] != colour[j] {
+				possible = append(possible, [2]int{j, i})
+			}
+		}
+	}
+	count := int(edges * float64(n))
+	if count > len(possible) {
+		return nil, fmt.Errorf("modeltest: %d edges between %d vertices", count, n)
+	}
+	b := variables(n, 3)
+	b.someDiffer(r, possible, count)
+	return &b.Model, nil
+}
+
+// Frustrated returns the Ising model with couplings ±J, each sign with probability ½, and no field on a rows × cols grid with periodic
+// boundary, both at least 3: the Edwards–Anderson spin glass at temperature 1/J. Z is even in every spin, and at large J many states weigh
+// alike.
+func Frustrated(rows, cols int, coupling float64, seed uint64) *factorgraph.Model {
+	rng := rand.New(rand.NewPCG(seed, 0x6561))
+	b := variables(rows*cols, 2)
+	for i := range rows * cols {
+		row, column := i/cols, i%cols
+		for _, k := range []int{row*cols + (column+1)%cols, (row+1)%rows*cols + column} {
+			b.couple(min(i, k), max(i, k), eitherSign(rng, 0, coupling))
+		}
+	}
+	return &b.Model
+}
+
+// CurieWeiss returns a model of n spins x = ±1, value 0 being −1, of treewidth n − 1:
+//
+//	P(x) ∝ exp(J Σ_{i<j} x_i x_j) · Π_j L^(j)[x],
+//
+// with tables L^(j), entries U(½, 3/2), that divide the variables at random into groups of 1 to widest.
+func CurieWeiss(n int, coupling float64, widest int, seed uint64) *factorgraph.Model {
+	b, rng := variables(n, 2), rand.New(rand.NewPCG(seed, 0x6377))
+	for rest := rng.Perm(n); len(rest) > 0; {
+		k := min(1+rng.IntN(widest), len(rest))
+		entries := b.table(rest[:k]...)
+		for x := range entries {
+			entries[x] = 0.5 + rng.Float64()
+		}
+		rest = rest[k:]
+	}
+	_, edges := allPairs(n, nil)
+	for _, e := range edges {
+		b.couple(e[0], e[1], coupling)
+	}
+	return &b.Model
+}
+
+// dimers has a variable per edge of a grid of 14 × n, ln of its weight U(−Δ, Δ), and one dimer at every vertex.
+func dimers(length int, delta float64, seed uint64) (*factorgraph.Model, error) {
+	r := random(seed, "dimers")
+	n, edges := lattice(false, length, 14)
+	b, touching := variables(len(edges), 2), make([][]int, n)
+	for k, e := range edges {
+		b.add([]int{k}, 1, math.Exp(uniform(r, delta)))
+		touching[e[0]], touching[e[1]] = append(touching[e[0]], k), append(touching[e[1]], k)
+	}
+	for _, scope := range touching {
+		b.ones(scope, func(count int) bool { return count == 1 })
+	}
+	return &b.Model, nil
+}

@@ -1,0 +1,132 @@
+package modeltest
+
+// The named families, from grids to parity codes: a model of each follows from a size, a strength and a seed.
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// Family names a kind of models. Members listed by these sizes and strengths have exact answers within a second or so.
+type Family struct {
+	Name      string
+	About     string // the models, with the meaning of size and strength
+	Sizes     [3]int
+	Strengths [3]float64
+	draw      generator
+}
+
+type generator func(size int, strength float64, seed uint64) (*factorgraph.Model, error)
+
+// Families lists all families in the sequence of tables: soft ones, then Hard ones.
+func Families() []Family { return slices.Concat(soft, Hard()) }
+
+// Hard lists the families that are hard for estimates: modes met by few samples, weights over many orders of magnitude, constraints.
+func Hard() []Family { return hard }
+
+// unlisted are the families without members that have exact answers within a second.
+var unlisted = []Family{
+	{Name: "glass-3d-periodic", draw: spins("glass", torus, with(0, same), eitherSign)},
+	{Name: "denoise", draw: denoise},
+	{Name: "radio", draw: radio},
+	{Name: "warehouses", draw: warehouses},
+}
+
+// Draw returns a model of a family: one of Families, or glass-3d-periodic, denoise (an image of size² pixels, noise σ), radio (a frequency
+// assignment of so many links, so many near ones each), warehouses (so many shops, the cost of an opening). Errors: an unknown name, or a
+// size or strength without a model.
+func Draw(name string, size int, strength float64, seed uint64) (*factorgraph.Model, error) {
+	for _, f := range append(Families(), unlisted...) {
+		if f.Name == name {
+			if size < 1 {
+				return nil, fmt.Errorf("modeltest: %s of size %d", name, size)
+			}
+			return f.draw(size, strength, seed)
+		}
+	}
+	return nil, fmt.Errorf("modeltest: no family %q", name)
+}
+
+// soft are sized so that the exact answer takes a second at most and yet does not fit into some hundred kilobytes.
+var soft = []Family{
+	{"grid-mixed", "grids n×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(false)},
+	{"grid-attractive", "grids n×n, J ~ |U(−Δ, Δ)|, h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(true)},
+	{"grid-frustrated", "periodic grids n×n, J = ±Δ, no field", [3]int{8, 9, 10}, [3]float64{0.7, 1, 1.5}, frustrated},
+	{"ferromagnet", "grids n×n, J = Δ near criticality (0.4407), h ~ U(−0.02, 0.02)", [3]int{14, 16, 18}, [3]float64{0.42, 0.4407, 0.46},
+		spins("ferromagnet", square, with(0.02, within), same)},
+	{"triangular", "triangular grids n×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)", [3]int{10, 12, 14}, [3]float64{0.5, 1, 2},
+		spins("triangular", triangles, with(weak, within), within)},
+	{"regular-3", "random 3-regular graphs of n spins, J ~ U(−Δ, Δ)", [3]int{100, 120, 140}, [3]float64{0.5, 1, 2}, regular(3)},
+	{"regular-4", "random 4-regular graphs of n spins, J ~ U(−Δ, Δ)", [3]int{54, 60, 66}, [3]float64{0.5, 1, 2}, regular(4)},
+	{"complete", "complete graphs of n spins, J ~ U(−Δ, Δ)", [3]int{17, 18, 20}, [3]float64{0.3, 0.6, 1},
+		func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
+			return generate.Complete(n, generate.Ising{Delta: delta, Seed: seed})
+		}},
+	{"sherrington-kirkpatrick", "complete graphs, J ~ N(0, β²/n), no field", [3]int{17, 18, 20}, [3]float64{0.7, 1, 2},
+		spins("sherrington", allPairs, with(0, same), sherrington)},
+	{"rbm", "Boltzmann machines of n + n units, weights N(0, σ²), fields N(0, ¼)", [3]int{15, 16, 17}, [3]float64{0.3, 0.6, 1},
+		spins("rbm", halves, with(0.5, normal), normal)},
+	{"potts", "three-state Potts grids n×n, couplings U(0, 2J)", [3]int{9, 10, 11}, [3]float64{0.7, 1.005, 1.5}, potts},
+	{"soft-sat", "3-clauses over n variables, two per variable, e^−w where violated", [3]int{36, 40, 44}, [3]float64{1, 2, 4}, softSAT},
+	{"arity-4", "random tables over four of n variables, two each, their ln U(−Δ, Δ)", [3]int{42, 46, 50}, [3]float64{0.5, 1, 2},
+		func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
+			return generate.Random(generate.RandomOptions{Variables: n, Arity: 4, MaxDomain: 2, Strength: delta, Seed: seed})
+		}},
+	{"qmr", "n diseases of prior p, as many positive findings as there are diseases, noisy-or of four each", [3]int{26, 28, 30},
+		[3]float64{0.05, 0.1, 0.2}, qmr},
+	{"glass-3d", "open grids 4×4×n, J = ±Δ, no field", [3]int{4, 5, 6}, [3]float64{0.4, 0.7, 1},
+		spins("glass", slab, with(0, same), eitherSign)},
+	{"ldpc", "parity codes of n bits, three checks of six each, behind a channel that flips with probability p", [3]int{36, 42, 48},
+		[3]float64{0.03, 0.06, 0.1}, Parity},
+	{"random-field", "grids n×n, J = 0.6, h ~ N(0, σ²)", [3]int{12, 14, 16}, [3]float64{0.3, 0.6, 1},
+		spins("random field", square, normal, with(0.6, same))},
+	{"scale-free", "graphs by preferential attachment of n spins, two edges each, J ~ U(−Δ, Δ)",
+		[3]int{90, 110, 130}, [3]float64{0.5, 1, 2},
+		spins("scale-free", scaleFree, with(weak, within), within)},
+	{"small-world", "rings of n spins, two neighbours a side, a fifth of the edges rewired, J ~ U(−Δ, Δ)", [3]int{70, 80, 90},
+		[3]float64{0.5, 1, 2}, spins("small world", smallWorld, with(weak, within), within)},
+	{"bayesian-network", "n variables of two or three values, up to four parents close before, rows Dirichlet(a), a fifth observed",
+		[3]int{56, 64, 72}, [3]float64{1, 0.5, 0.2}, bayesian},
+	{"dbn", "ten steps of n binary chains, each with itself and two neighbours as parents, rows Beta(a, a), a third observed",
+		[3]int{14, 16, 18}, [3]float64{1, 0.5, 0.2}, dynamic},
+	{"colouring", "random graphs of n vertices and c·n edges, three colours", [3]int{42, 46, 50}, [3]float64{1.7, 1.9, 2.1}, colouring},
+	{"hard-core", "independent sets of 3-regular graphs of n vertices, fugacity λ", [3]int{80, 90, 100}, [3]float64{1, 4, 10}, hardCore},
+	{"ising-field", "grids n×n, J ~ U(−1, 1), h = H everywhere", [3]int{12, 14, 16}, [3]float64{0.1, 0.3, 1},
+		spins("field", square, same, with(1, within))},
+}
+
+var hard = []Family{
+	{"hidden", "two modes on 3-regular graphs of n spins, J ~ U(−0.3, 0.3): a switch ties all to one state, e^δ times the rest",
+		[3]int{50, 70, 90}, [3]float64{0.5, 1, 2}, hidden("hidden", 6, regularEdges)},
+	{"hidden-dense", "the same on complete graphs, J ~ N(0, 0.49/n)", [3]int{18, 19, 20}, [3]float64{0.5, 1, 2},
+		hidden("hidden dense", 10, denseEdges)},
+	{"hidden-three", "grids n×n with a switch of three values: wide, narrow in a half of the spins, narrow", [3]int{8, 10, 12},
+		[3]float64{0.5, 1, 2}, hiddenThree},
+	{"hidden-pair", "3-regular graphs of n spins with a switch for either half, four modes", [3]int{50, 70, 90}, [3]float64{0.5, 1, 2},
+		hiddenPair},
+	{"needle", "3-regular graphs of n spins, J ~ U(−0.4, 0.4), and one state that weighs e^δ times all others", [3]int{26, 30, 34},
+		[3]float64{-1, 0, 1}, needle},
+	{"dimers", "coverings of grids 14×n by dimers, ln weights U(−Δ, Δ)", [3]int{10, 12, 14}, [3]float64{0.1, 1, 2}, dimers},
+	{"solid-on-solid", "interfaces of five heights over grids 6×n, e^−β|difference|, pinned at random",
+		[3]int{6, 8, 10}, [3]float64{0.5, 1, 2},
+		solidOnSolid},
+}
+
+func frustrated(n int, j float64, seed uint64) (*factorgraph.Model, error) {
+	return Frustrated(n, n, j, seed), nil
+}
+
+func grid(attractive bool) generator {
+	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
+		return generate.Grid(n, n, generate.Ising{Delta: delta, Attractive: attractive, Seed: seed})
+	}
+}
+
+func regular(degree int) generator {
+	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
+		return generate.RandomRegular(n, degree, generate.Ising{Delta: delta, Seed: seed})
+	}
+}
