@@ -105,7 +105,7 @@ func BenchmarkSweep(b *testing.B) {
 		}
 		for b.Loop() {
 			for i := range l.parts {
-				if _, err := l.improve(context.Background(), i); err != nil {
+				if err := l.improve(context.Background(), i); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -52,7 +52,6 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Plan, erro
 	for start := range opts.Starts {
 		l := &learner{
 			opts:  opts,
-			step:  firstStep,
 			start: start,
 			model: &model{sp: sp, norm2: norm2, nonNegative: opts.NonNegative},
 		}
@@ -82,7 +81,6 @@ type learner struct {
 	*model
 	opts  Options
 	start int
-	step  float64 // length of the extrapolation, in sweeps
 }
 
 // run adds components one at a time and sweeps over all of them after each.
@@ -103,7 +101,7 @@ func (l *learner) run(ctx context.Context) error {
 			return err
 		}
 		if l.fit.vanished() {
-			return l.polish(ctx)
+			break
 		}
 	}
 
@@ -149,7 +147,7 @@ func (l *learner) add(ctx context.Context, class btn.Class) error {
 		}
 
 		for range sweeps {
-			if _, err := trial.improve(ctx, i); err != nil {
+			if err := trial.improve(ctx, i); err != nil {
 				return err
 			}
 		}
@@ -181,12 +179,11 @@ func (l *learner) seed(i int) error {
 		fresh.s = &s
 		p = &fresh
 	}
-	_, err = l.place(i, p, q)
-	return err
+	return l.place(i, p, q)
 }
 
-// improve sweeps part i once: R leg by leg, then S. It reports whether the step was kept.
-func (l *learner) improve(ctx context.Context, i int) (bool, error) {
+// improve sweeps part i once: R leg by leg, then S.
+func (l *learner) improve(ctx context.Context, i int) error {
 	p := l.parts[i]
 	var q products
 	var err error
@@ -196,7 +193,7 @@ func (l *learner) improve(ctx context.Context, i int) (bool, error) {
 		p, q, err = l.vectorSweep(ctx, i)
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	if p.class != btn.ClassRankOne {
 		s := l.symmetricStep(i, q)
@@ -211,16 +208,13 @@ func (l *learner) improve(ctx context.Context, i int) (bool, error) {
 // sweeps runs cyclic sweeps over all parts until they stop paying.
 func (l *learner) sweeps(ctx context.Context, most int) error {
 	for n := range most {
-		before, parts := l.fit, append([]*part(nil), l.parts...)
+		before := l.fit
 		for i := range l.parts {
-			if _, err := l.improve(ctx, i); err != nil {
+			if err := l.improve(ctx, i); err != nil {
 				return err
 			}
 		}
 
-		if err := l.extrapolate(parts); err != nil {
-			return err
-		}
 		if l.opts.LearnMaps {
 			if err := l.procrustes(ctx); err != nil {
 				return err

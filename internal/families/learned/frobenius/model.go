@@ -24,8 +24,6 @@ type model struct {
 	g           [][]scaled.Number
 	b           []scaled.Number
 	fit         Fit
-	// maximum decrease of the explained fraction by a step: 0, or its rounding while polishing
-	slack float64
 }
 
 // snapshot returns a copy that later steps on m leave alone.
@@ -81,10 +79,9 @@ func (m *model) measure(i int, p *part) (products, error) {
 	return q, nil
 }
 
-// place puts part p at i, computes row i of G and b_i from its products, and refits. It reports
-// whether the explained fraction did not fall, or by no more than m.slack; if it fell (by rounding:
-// no step of this package lowers it otherwise), m is as before.
-func (m *model) place(i int, p *part, q products) (bool, error) {
+// place puts part p at i, computes row i of G and b_i from its products, and refits. If the explained
+// fraction falls (by rounding: no step of this package lowers it otherwise), m is as before.
+func (m *model) place(i int, p *part, q products) error {
 	before := m.snapshot()
 	m.parts[i] = p
 	s, _ := p.core(m.sp.levels)
@@ -100,18 +97,12 @@ func (m *model) place(i int, p *part, q products) (bool, error) {
 	}
 
 	if err := m.refit(); err != nil {
-		return false, err
+		return err
 	}
-	if m.fellFrom(before.fit) {
+	if m.fit.Explained.Cmp(before.fit.Explained) < 0 {
 		*m = *before
-		return false, nil
 	}
-	return true, nil
-}
-
-// fellFrom reports whether the explained fraction is lower than before, by more than the slack.
-func (m *model) fellFrom(before Fit) bool {
-	return m.fit.Explained.Add(scaled.FromFloat(m.slack)).Cmp(before.Explained) < 0
+	return nil
 }
 
 // grow makes room for one more component of norm zero.

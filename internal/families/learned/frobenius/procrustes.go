@@ -53,7 +53,7 @@ func (m *model) procrustes(ctx context.Context) error {
 	if err := m.refit(); err != nil {
 		return err
 	}
-	if m.fellFrom(before.fit) {
+	if m.fit.Explained.Cmp(before.fit.Explained) < 0 {
 		*m = *before
 	}
 	return nil
