@@ -46,7 +46,7 @@ func symmetryCP(counts []int) (list []Method) {
 					Components: n,
 					Maps:       maps,
 					Cores:      cores,
-					LearnFlops: 1e8,
+					Budget:     3e9,
 				})
 				m.Step = float64(n)
 				list = append(list, m)

@@ -244,7 +244,7 @@ func planOf(
 		everything = f.Regions == 1
 		// Whoever contracts plans again.
 		flops := f.Flops + policy.RegionMoveFlops/policy.RegionRate*float64(f.Moves)
-		if n > bethe && (policy.RegionRate*flops > left || s.Components > 0 && plan.Len() >= s.Components) {
+		if n > bethe && policy.RegionRate*flops > left {
 			break
 		}
 		left -= policy.RegionRate * flops
@@ -310,8 +310,7 @@ func sliced(j *proposal.Job, plan *btn.Plan, e *sumproduct.Expression, states []
 		count *= int64(j.Net.Variables[v].Domain)
 		flops := base.Cost.Flops * float64(count)
 		work := policy.RegionRate*flops + messages*float64(count)
-		if count > policy.MostSlices || work > left ||
-			j.Settings.Components > 0 && further.Len()+int(count) > j.Settings.Components {
+		if count > policy.MostSlices || work > left {
 			break
 		}
 		left -= work

@@ -1,4 +1,4 @@
-package frobenius
+package learned
 
 // The steps that sweeps consist of: multiplying by, and contracting with, the polynomial of one leg
 // or of one small core at two levels, in place.

@@ -1,4 +1,4 @@
-package frobenius
+package learned
 
 // Environments of the pieces of a product in count space, in one forward pass over checkpointed
 // backward contractions.
