@@ -140,22 +140,22 @@ func TestSettingsOfTheCommand(t *testing.T) {
 		}
 		return decodeResults(t, stdout)[0].Components
 	}
-	if n := components("--set", "learned.components=2,learned.sweeps=3", "--set", "learned.starts=1"); n != 2 {
+	if n := components("--set", "learned.components=2,learned.objective=frobenius", "--set", "learned.maps=identity"); n != 2 {
 		t.Errorf("%d components", n)
 	}
-	if n := components("--config", write(t, t.TempDir(), "settings.json", `{"set": ["learned.components=1", "learned.starts=1"]}`)); n != 1 {
+	if n := components("--config", write(t, t.TempDir(), "settings.json", `{"set": ["learned.components=1", "learned.objective=frobenius"]}`)); n != 1 {
 		t.Errorf("%d components from a file", n)
 	}
-	t.Setenv("BTN_SET", "learned.components=1,learned.starts=1")
+	t.Setenv("BTN_SET", "learned.components=1,learned.objective=frobenius")
 	if n := components(); n != 1 {
 		t.Errorf("%d components from the environment", n)
 	}
 	t.Setenv("BTN_SET", "")
 	for value, want := range map[string]string{
-		"components=8":        "--set: no setting \"components\": did you mean truncated.components or regions.components or learned.components?",
-		"learned.componets=8": `did you mean "learned.components"?`,
-		"truncated.bond=8":    "truncated.bond is read by method auto or truncated, not by symmetry-cp",
-		"learned.sweeps=0":    "learned.sweeps must be between 1 and ",
+		"components=8":         "--set: no setting \"components\": did you mean learned.components?",
+		"learned.componets=8":  `did you mean "learned.components"?`,
+		"truncated.bond=8":     "truncated.bond is read by method auto or truncated, not by symmetry-cp",
+		"learned.components=0": "learned.components must be between 1 and ",
 	} {
 		if code, _, stderr := command(t, append(args, "--set", value)...); code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", value, code, stderr)

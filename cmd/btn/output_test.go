@@ -102,12 +102,12 @@ func TestJSONIsOneLinePerResult(t *testing.T) {
 
 func TestUsageErrorsAreTwo(t *testing.T) {
 	for _, args := range [][]string{
-		{"fly"}, {"infer"}, {"infer", "m.uai", "--nope"}, {"infer", "m.uai", "--set", "truncated.components=-1"},
+		{"fly"}, {"infer"}, {"infer", "m.uai", "--nope"}, {"infer", "m.uai", "--set", "truncated.bond=-1"},
 		{"infer", "m.uai", "--memory", "lots"},
 		{"infer", "m.uai", "--method", "magic"}, {"infer", "m.uai", "--json", "--format", "uai"},
 		{"infer", "m.uai", "--deadline", "-1s"},
-		{"infer", "m.uai", "--method", "symmetry-cp", "--set", "learned.flops=0"}, {"watch"},
-		{"plan", "m.uai", "--method", "symmetry-cp", "--set", "learned.starts=0"}, {"sample", "m.uai", "0"},
+		{"infer", "m.uai", "--method", "symmetry-cp", "--set", "learned.components=0"}, {"watch"},
+		{"plan", "m.uai", "--method", "symmetry-cp", "--set", "learned.maps=none"}, {"sample", "m.uai", "0"},
 		{"explain", "m.uai", "--format", "uai"},
 	} {
 		var stdout, stderr bytes.Buffer

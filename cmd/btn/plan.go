@@ -180,7 +180,7 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until 
 		return f, nil
 	}
 
-	learning := learned.Cost(p.net, s)
+	learning := learned.Work(s)
 	f.LearnFlops = &learning
 	if err := c.exactly(ctx, p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err

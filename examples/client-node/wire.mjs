@@ -93,15 +93,14 @@ const model = struct({
     'switches?': list(struct({ v: leaf, x: leaf, n: leaf, of: leaf })),
   })),
   'settings?': struct({
-    'method?': leaf, 'objective?': leaf, 'components?': leaf, 'maps?': leaf, 'cores?': leaf, 'seed?': leaf, 'memory?': leaf, 'non_negative?': leaf,
-    'learn_maps?': leaf, 'sweeps?': leaf, 'starts?': leaf, 'learn_flops?': float, 'no_exact?': leaf, 'bond?': leaf,
+    'method?': leaf, 'objective?': leaf, 'components?': leaf, 'maps?': leaf, 'cores?': leaf, 'seed?': leaf, 'memory?': leaf, 'no_exact?': leaf, 'bond?': leaf,
     'budget?': float, 'accuracy?': float,
   }),
   'deadline_ms?': leaf,
 })
 
 const defaults = {
-  method: 'auto', maps: 'identity', cores: 'factors', memory: 2 ** 31, sweeps: 20, starts: 2, learn_flops: 5e10, budget: 1.8e11, accuracy: 1e-9,
+  method: 'auto', maps: 'identity', cores: 'factors', memory: 2 ** 31, budget: 1.8e11, accuracy: 1e-9,
 }
 
 /** The digest of a request, given as the fields of its model message. */
@@ -109,8 +108,7 @@ export function digest(request) {
   const given = Object.fromEntries(Object.entries(request.settings ?? {}).filter(([, x]) => x))
   const settings = { ...defaults, ...given }
   if (settings.method === 'symmetry-cp') {
-    const plain = (given.maps ?? 'identity') !== 'identity' || given.non_negative || given.learn_maps || given.sweeps || given.starts
-    settings.objective ??= plain ? 'frobenius' : 'variance'
+    settings.objective ??= (given.maps ?? 'identity') === 'identity' ? 'variance' : 'frobenius'
     settings.components ??= settings.objective === 'frobenius' ? 4 : 16
   }
   return sha256(model({ ...request, settings }, { t: 'model', v: 1 }))

@@ -48,7 +48,6 @@ import (
 	"github.com/basetensor/basetensor/internal/families/exchangeable"
 	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/families/learned"
-	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 	"github.com/basetensor/basetensor/internal/families/parity"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/sampled"
@@ -83,7 +82,7 @@ var Heavily = []proposal.Proposer{
 var Methods = []*proposal.Method{&learned.Method, &ladder.Method, &regions.Method, &circuits.Method, &sampled.Method}
 
 // Named are the options of a request that families read.
-var Named = slices.Concat(truncated.Named, regions.Named, frobenius.Named)
+var Named = slices.Concat(truncated.Named, learned.Named)
 
 func init() {
 	for class, newPart := range map[btn.Class]func() btn.Part{

@@ -200,7 +200,7 @@ func symmetryCP(counts []int) (list []Method) {
 		for _, maps := range []query.MapKind{query.MapIdentity, query.MapOrthogonal, query.MapBP} {
 			for _, n := range counts {
 				m := Settings(string(maps)+", "+string(cores), query.Settings{
-					Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: n, Maps: maps, Cores: cores, LearnFlops: 1e8,
+					Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: n, Maps: maps, Cores: cores, Budget: 3e9,
 				})
 				m.Step = float64(n)
 				list = append(list, m)

@@ -21,7 +21,7 @@ func learnedMethods() []asked {
 	return []asked{
 		{Method: only("bp")[0]},
 		{Method: Settings(ofPlain, query.Settings{
-			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, LearnFlops: 2e8,
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Budget: 3e9,
 		})},
 		{Method: Settings(ofVariance, query.Settings{Method: query.MethodSymmetryCP, Budget: 3e9, Memory: familyMemory})},
 	}

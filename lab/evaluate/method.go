@@ -132,11 +132,11 @@ func Methods() []Method {
 	return []Method{
 		onExpression("bp", propagate),
 		Settings("symmetry-cp", query.Settings{
-			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, LearnFlops: flops / 10,
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Budget: flops,
 		}),
 		Settings("regions", query.Settings{Method: query.MethodRegions, Budget: flops}),
 		// three sizes
-		Settings("few-regions", query.Settings{Method: query.MethodRegions, Budget: flops / 20, Components: 3}),
+		Settings("few-regions", query.Settings{Method: query.MethodRegions, Budget: flops / 200}),
 		Settings("truncated-4", query.Settings{Method: query.MethodTruncated, Bond: 4, Budget: flops}),
 		Settings("truncated-8", query.Settings{Method: query.MethodTruncated, Bond: 8, Budget: flops}),
 		Settings("truncated-16", query.Settings{Method: query.MethodTruncated, Bond: 16, Budget: flops}),

@@ -53,11 +53,11 @@ func Bombs(seed uint64) ([]Bomb, error) {
 	bombs := []Bomb{
 		one("queries", alarm, 4, 20_000, 4, query.Settings{}),
 		one("components", alarm, 4, 2_000, 4, query.Settings{
-			Method: query.MethodSymmetryCP, Components: 64, Sweeps: 20, LearnFlops: 1e9,
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 64, Budget: 1e10,
 		}),
 		one("contraction", deep, 8, 1, 8, query.Settings{Method: query.MethodExact}),
 		one("learning", wide, 100, 1, 8, query.Settings{
-			Method: query.MethodSymmetryCP, Components: 16, LearnMaps: true, LearnFlops: 5e12, Sweeps: 10_000,
+			Method: query.MethodSymmetryCP, Components: 16, Maps: query.MapLearned, Budget: 5e13,
 		}),
 		one("payload", large(19), 100, 1, 0, query.Settings{}),
 		one("thousand", alarm, 100_000, 1, 1000, query.Settings{}),

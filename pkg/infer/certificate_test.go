@@ -26,7 +26,7 @@ func TestNoCertificateWhereLinksCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := answer(t, m, query.Settings{
-			Method: query.MethodSymmetryCP, Components: 2, Cores: query.CoresAreVariables, Sweeps: 1, Starts: 1, Objective: "frobenius",
+			Method: query.MethodSymmetryCP, Components: 2, Cores: query.CoresAreVariables, Objective: "frobenius",
 		})
 		if r.Exact || (r.Certificate != nil) != c.certified {
 			t.Errorf("%s: exact %v, certificate %+v, ln Z %v, warnings %q", c.large, r.Exact, r.Certificate, *r.LogZ, r.Warnings)

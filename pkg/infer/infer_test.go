@@ -153,7 +153,7 @@ func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
 		for k := range 3 {
 			asked := query.Query{Evidence: modeltest.Evidence(rng, m)}
 			request := Request{Job: "t", Model: m, Queries: []query.Query{asked},
-				Settings: query.Settings{Method: method, Components: 2, Sweeps: 20}}
+				Settings: query.Settings{Method: method, Objective: query.ObjectiveFrobenius, Components: 2}}
 			remembered, err := stage.Run(context.Background(), stage.Request(request), memo)
 			if err != nil {
 				t.Fatal(err)
@@ -196,7 +196,7 @@ func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
 		if _, err := stage.Run(
 			context.Background(),
 			stage.Request{Job: "t", Model: m, Queries: []query.Query{{}},
-				Settings: query.Settings{Method: query.MethodSymmetryCP, Components: 1, Sweeps: 20}},
+				Settings: query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 1}},
 			memo,
 		); err != nil {
 			t.Fatal(err)

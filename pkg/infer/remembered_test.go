@@ -86,7 +86,7 @@ func rememberingCases(t *testing.T) []remembering {
 			query.Settings{Method: query.MethodRegions, Budget: 3e6}},
 		{
 			"symmetry-cp", grid(3, generate.Ising{Delta: 0.5, Seed: 1}),
-			query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 4, Starts: 1},
+			query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2},
 		},
 	}
 }

@@ -19,6 +19,7 @@ const (
 	MapIdentity   MapKind = "identity"
 	MapOrthogonal MapKind = "orthogonal" // Hadamard for dimension 2, DCT-II above
 	MapBP         MapKind = "bp"         // the gauge of belief propagation's messages
+	MapLearned    MapKind = "learned"    // orthogonal, learned with the components from the identity
 	MapGiven      MapKind = "given"
 )
 
@@ -52,11 +53,9 @@ var Methods = []Method{MethodAuto, MethodExact, MethodSymmetryCP, MethodTruncate
 type Settings struct {
 	// Method is the way to the answer, default auto.
 	Method Method `msgpack:"method,omitempty" json:"method,omitempty"`
-	// Objective of symmetry-cp, default variance; frobenius where Maps, NonNegative, LearnMaps, Sweeps or Starts are set, which it alone
-	// reads.
+	// Objective of symmetry-cp, default variance; frobenius where Maps are set, which it alone reads.
 	Objective Objective `msgpack:"objective,omitempty" json:"objective,omitempty"`
-	// Components is the rank r of symmetry-cp, default 16 (the most) by the variance and 4 by ‖B − B̃‖, and the most components of
-	// truncated and regions.
+	// Components is the rank r of symmetry-cp at most, default 16 (the most) by the variance and 4 by ‖B − B̃‖.
 	Components int `msgpack:"components,omitempty" json:"components,omitempty"`
 	// Maps are the invertible maps in which symmetry-cp learns, default identity.
 	Maps MapKind `msgpack:"maps,omitempty" json:"maps,omitempty"`
@@ -66,22 +65,11 @@ type Settings struct {
 	Seed uint64 `msgpack:"seed,omitempty" json:"seed,omitempty"`
 	// Memory is the bytes for tables, default 2 GiB.
 	Memory int64 `msgpack:"memory,omitempty" json:"memory,omitempty"`
-	// NonNegative has α ≥ 0.
-	NonNegative bool `msgpack:"non_negative,omitempty" json:"non_negative,omitempty"`
-	// LearnMaps has the maps learned too, by Procrustes steps.
-	LearnMaps bool `msgpack:"learn_maps,omitempty" json:"learn_maps,omitempty"`
-	// Sweeps is the most joint sweeps, default 20.
-	Sweeps int `msgpack:"sweeps,omitempty" json:"sweeps,omitempty"`
-	// Starts is the number of seeded starts, default 2.
-	Starts int `msgpack:"starts,omitempty" json:"starts,omitempty"`
-	// LearnFlops bounds learning: starts, then sweeps, then components are reduced until it costs no more, with a warning. Default 5e10
-	// flops, about a minute.
-	LearnFlops float64 `msgpack:"learn_flops,omitempty" json:"learn_flops,omitempty"`
 	// NoExact: auto does not take the exact way.
 	NoExact bool `msgpack:"no_exact,omitempty" json:"no_exact,omitempty"`
 	// Bond is the bond that truncated grows to; 0: as far as Budget goes.
 	Bond int `msgpack:"bond,omitempty" json:"bond,omitempty"`
-	// Budget is the flops of a query's contractions by truncated, regions and sampled, default 1.8e11.
+	// Budget is the flops of a query's contractions by truncated, regions and sampled, default 1.8e11. Symmetry-cp learns for a quarter.
 	Budget float64 `msgpack:"budget,omitempty" json:"budget,omitempty"`
 	// Accuracy is the uncertainty in nats at which truncated, regions and sampled end, default 1e-9.
 	Accuracy float64 `msgpack:"accuracy,omitempty" json:"accuracy,omitempty"`
@@ -89,9 +77,6 @@ type Settings struct {
 
 // DefaultMemory is the memory budget of a request that names none: 2 GiB.
 const DefaultMemory = int64(2) << 30
-
-// DefaultLearnFlops is the work that learning may take unless a request says otherwise.
-const DefaultLearnFlops = 5e10
 
 // DefaultComponents is the rank of symmetry-cp by the plain objective unless a request says otherwise, MostMixed by the variance.
 const (
@@ -114,9 +99,6 @@ func (s Settings) WithDefaults() Settings {
 	s.Maps = cmp.Or(s.Maps, MapIdentity)
 	s.Cores = cmp.Or(s.Cores, CoresAreFactors)
 	s.Memory = cmp.Or(s.Memory, DefaultMemory)
-	s.Sweeps = cmp.Or(s.Sweeps, 20)
-	s.Starts = cmp.Or(s.Starts, 2)
-	s.LearnFlops = cmp.Or(s.LearnFlops, DefaultLearnFlops)
 	s.Budget = cmp.Or(s.Budget, DefaultBudget)
 	s.Accuracy = cmp.Or(s.Accuracy, DefaultAccuracy)
 	return s
@@ -124,10 +106,9 @@ func (s Settings) WithDefaults() Settings {
 
 // learned is s with the defaults of symmetry-cp.
 func (s Settings) learned() Settings {
-	plain := s.Maps != "" && s.Maps != MapIdentity || s.NonNegative || s.LearnMaps || s.Sweeps != 0 || s.Starts != 0
 	switch {
 	case s.Objective != "":
-	case plain:
+	case s.Maps != "" && s.Maps != MapIdentity:
 		s.Objective = ObjectiveFrobenius
 	default:
 		s.Objective = ObjectiveVariance

@@ -25,7 +25,7 @@ import (
 // are sampled. Networks that cannot be sampled have contractions alone, and those that cannot be contracted samples.
 func (a *assigner) chosen(d btn.Demand) (*btn.Assignment, error) {
 	whole := a.Settings
-	if whole.Bond > 0 || whole.Components > 0 {
+	if whole.Bond > 0 {
 		return a.contractions(d)
 	}
 

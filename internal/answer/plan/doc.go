@@ -1,5 +1,5 @@
 // Package plan chooses how the queries to a base tensor network are answered: exactly, by elimination, in
-// count space, as a circuit or sliced; by a decomposition that package frobenius learns; or by a sequence of
+// count space, as a circuit or sliced; by a decomposition that package learned learns; or by a sequence of
 // estimates that grows (truncated legs, regions, sampled components) until it settles or the deadline is near. Assign is the
 // entry point of the stage.
 //

@@ -40,7 +40,7 @@ func TestSpanWarnings(t *testing.T) {
 			t.Fatal(err)
 		}
 		assignments, err := Assign(context.Background(), net, []btn.Demand{{}},
-			query.Settings{Method: query.MethodSymmetryCP, Sweeps: 20}.WithDefaults(), nil)
+			query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius}.WithDefaults(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,7 @@ func TestCertificatesHoldUnderMaps(t *testing.T) {
 		if err != nil {
 			continue // a number beyond float64 in a form that keeps no exponent
 		}
-		s := query.Settings{Components: 1 + trial%3, Sweeps: 3, Starts: 1, LearnMaps: trial%7 == 0, Seed: uint64(trial)}
+		s := query.Settings{Components: 1 + trial%3, Seed: uint64(trial)}
 		holds(t, fmt.Sprintf("%d: %s, %s", trial, o.Maps, o.Cores), oracle.Z(m, factorgraph.Evidence{}), answerLearned(t, net, s))
 	}
 }
@@ -136,7 +136,7 @@ func TestCertificatesHoldWhereTermsCancel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := query.Settings{Components: 1 + trial%2, Sweeps: 2, Starts: 1}
+			s := query.Settings{Components: 1 + trial%2}
 			holds(t, fmt.Sprintf("%d: %s", trial, maps), z, answerLearned(t, net, s))
 		}
 	}
@@ -174,7 +174,7 @@ func TestLearnedComponentsOfSmallGraphs(t *testing.T) {
 			}
 			z := oracle.Z(m, factorgraph.Evidence{})
 			for _, components := range []int{1, 3} {
-				s := query.Settings{Components: components, Sweeps: 3, Starts: 1}
+				s := query.Settings{Components: components}
 				net, err := bp.Network(t.Context(), m, query.CoresAreFactors, bp.Options{})
 				if err != nil {
 					t.Fatal(err)

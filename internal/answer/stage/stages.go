@@ -70,8 +70,11 @@ func ReparameteriseFor(
 func reparameterise(
 	ctx context.Context, m *factorgraph.Model, s query.Settings, parametric bool,
 ) (*btn.Network, error) {
-	if s.Maps == query.MapBP {
+	switch s.Maps {
+	case query.MapBP:
 		return bp.Network(ctx, m, s.Cores, bp.Options{})
+	case query.MapLearned:
+		s.Maps = query.MapIdentity // where learning begins
 	}
 	return reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores, Parametric: parametric})
 }

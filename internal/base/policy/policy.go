@@ -66,11 +66,6 @@ const (
 	// Measured: a quarter and four times of it change 17 and 21 of 26 models, without a direction,
 	// decision 20.
 	SweepMove = 64
-
-	// LearnShare converts the budget of a deadline to flops of frobenius.Cost: a core does some 5e8 of
-	// them in a second, which would be a sixth, and contraction needs time too.
-	// Chosen; go test -bench . ./internal/families/learned/frobenius measures sweeps.
-	LearnShare = 1.0 / 16
 )
 
 // The exact way: which of its forms, and where it ends.

@@ -12,7 +12,7 @@ var (
 	// packages begin an error, perhaps behind the name of a field. What was not found is said behind them. Names that are those of file
 	// formats and of methods, too, are not among them.
 	packages = regexp.MustCompile(`^(` + field + `)??(?:(?:annealing|beliefs|bp|btn|buckets|bus|client|compiler|contract|contractionorder|` +
-		`cutset|descent|exchangeable|frobenius|minibuckets|mixture|modeljson|pipeline|plan|preprocess|region|reparam|search|structured|` +
+		`cutset|descent|exchangeable|learned|minibuckets|mixture|modeljson|pipeline|plan|preprocess|region|reparam|search|structured|` +
 		`sumproduct|sweeps|trees|wire): (?:not found: )?)+`)
 )
 

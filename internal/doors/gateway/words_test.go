@@ -65,7 +65,7 @@ func TestErrorsSpeakPlainly(t *testing.T) {
 		"information", "sensitivity", "interventions",
 		"nothing", "",
 	}
-	settings := []string{"method", "memory", "budget", "accuracy", "components", "learn_flops", "seed", "no_exact", "nothing"}
+	settings := []string{"method", "memory", "budget", "accuracy", "components", "bond", "seed", "no_exact", "nothing"}
 	var bodies []string
 	for _, v := range values {
 		for _, f := range fields {

@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/internal/base/linalg"
 	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/internal/families/counts"
-	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -35,7 +34,7 @@ func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (*btn.Plan, bo
 //     with the levels of that core on its legs and level 0 on all others.
 //
 // Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to
-// btn.ClosedFormRounding at most. B = 0 and networks without legs are as in frobenius.Learn, unless a core has
+// btn.ClosedFormRounding at most. B = 0 and networks without legs are as in Learn, unless a core has
 // very many terms. ConditionGram is 0, for not computed, beyond one component: with α known exactly nothing is
 // solved. Cost: tensor.LowRank of the cores until the count exceeds maxTerms. It returns an error for a network
 // whose cores do not cover its legs, and the context's.
@@ -47,11 +46,11 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 	expensive := manyTerms(net)
 	if !expensive {
 		var err error
-		if norm2, err = frobenius.NormSq(net); err != nil {
+		if norm2, err = NormSq(net); err != nil {
 			return nil, false, err
 		}
 		if len(net.Dims) == 0 || norm2.IsZero() {
-			plan, err := frobenius.Trivial(net, norm2)
+			plan, err := Trivial(net, norm2)
 			if err != nil {
 				return nil, false, err
 			}
@@ -66,7 +65,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 	}
 	if expensive {
 		var err error
-		if norm2, err = frobenius.NormSq(net); err != nil || norm2.IsZero() {
+		if norm2, err = NormSq(net); err != nil || norm2.IsZero() {
 			return nil, false, err
 		}
 	}

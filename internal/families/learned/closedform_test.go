@@ -108,25 +108,7 @@ func TestClosedFormsAreExact(t *testing.T) {
 		if first := d.Estimates[0].Parts[0]; d.Len() != c.terms || first.Class() != c.class {
 			t.Errorf("%s: %d components of class %s, want %d of %s", c.name, d.Len(), first.Class(), c.terms, c.class)
 		}
-		near(t, c.name, c.net, d)
-	}
-}
-
-// near compares B with B̃ entry by entry, relative to the norm of B, and the norm with what the plan says.
-func near(t *testing.T, name string, net *btn.Network, d *btn.Plan) {
-	t.Helper()
-	b, approx := tables(net, d)
-	norm2, distance2 := 0.0, 0.0
-	for i := range b {
-		norm2 += b[i] * b[i]
-		distance2 += (b[i] - approx[i]) * (b[i] - approx[i])
-	}
-	if !(distance2 <= 1e-24*norm2) {
-		t.Errorf("%s: ‖B − B̃‖² = %g, ‖B‖² = %g", name, distance2, norm2)
-	}
-	if want := math.Log(norm2) / 2; !(math.Abs(d.Estimates[0].Quality.LnNormB-want) <= 1e-12*(1+math.Abs(want))) &&
-		norm2 > 0 {
-		t.Errorf("%s: ln‖B‖ = %g, want %g", name, d.Estimates[0].Quality.LnNormB, want)
+		exactly(t, c.name, c.net, d)
 	}
 }
 
@@ -166,14 +148,6 @@ func tables(net *btn.Network, d *btn.Plan) (b, approx []float64) {
 	return b, approx
 }
 
-func normal(rng *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return v
-}
-
 func TestClosedFormsWithoutLegs(t *testing.T) {
 	zero := &tensor.Dense{Shape: []int{2}, Data: []float64{0, 0}}
 	scalar := func(x float64) *tensor.Dense { return &tensor.Dense{Shape: []int{}, Data: []float64{x}} }
@@ -185,7 +159,7 @@ func TestClosedFormsWithoutLegs(t *testing.T) {
 		if err != nil || !ok || !d.Exact() {
 			t.Fatalf("%s: %v, %v", name, ok, err)
 		}
-		near(t, name, net, d)
+		exactly(t, name, net, d)
 	}
 }
 
@@ -269,4 +243,22 @@ func ExampleClosedForm() {
 	}
 	fmt.Println(d.Len(), d.Estimates[0].Parts[0].Class(), d.Exact())
 	// Output: 2 rank-one true
+}
+
+// exactly compares B with B̃ entry by entry, relative to the norm of B, and the norm with what the plan says.
+func exactly(t *testing.T, name string, net *btn.Network, d *btn.Plan) {
+	t.Helper()
+	b, approx := tables(net, d)
+	norm2, distance2 := 0.0, 0.0
+	for i := range b {
+		norm2 += b[i] * b[i]
+		distance2 += (b[i] - approx[i]) * (b[i] - approx[i])
+	}
+	if !(distance2 <= 1e-24*norm2) {
+		t.Errorf("%s: ‖B − B̃‖² = %g, ‖B‖² = %g", name, distance2, norm2)
+	}
+	if want := math.Log(norm2) / 2; !(math.Abs(d.Estimates[0].Quality.LnNormB-want) <= 1e-12*(1+math.Abs(want))) &&
+		norm2 > 0 {
+		t.Errorf("%s: ln‖B‖ = %g, want %g", name, d.Estimates[0].Quality.LnNormB, want)
+	}
 }

@@ -33,14 +33,14 @@ func TestObjectives(t *testing.T) {
 		s     query.Settings
 		drawn bool
 	}{
-		"by default": {m, query.Settings{}, true},
-		"by name":    {m, query.Settings{Objective: query.ObjectiveFrobenius}, false},
-		"by sweeps":  {m, query.Settings{Sweeps: 3}, false},
-		"signed":     {signed, query.Settings{}, false},
-		"under maps": {m, query.Settings{Maps: query.MapBP}, false},
+		"by default":   {m, query.Settings{}, true},
+		"by name":      {m, query.Settings{Objective: query.ObjectiveFrobenius}, false},
+		"learned maps": {m, query.Settings{Maps: query.MapLearned}, false},
+		"signed":       {signed, query.Settings{}, false},
+		"under maps":   {m, query.Settings{Maps: query.MapBP}, false},
 	} {
 		s := c.s
-		s.Method, s.Budget, s.LearnFlops, s.Memory = query.MethodSymmetryCP, 1e8, 1e8, 16<<10
+		s.Method, s.Budget, s.Memory = query.MethodSymmetryCP, 1e8, 16<<10
 		queries := []query.Query{{}, {Evidence: observed(0)}, {Evidence: observed(1), Marginals: true}}
 		results, err := infer.Run(t.Context(), infer.Request{Job: "t", Model: c.model, Queries: queries, Settings: s})
 		if err != nil {

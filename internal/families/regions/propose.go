@@ -211,7 +211,7 @@ func (g *growing) grow(ctx context.Context, kind string, sizes []int) (last erro
 		}
 		isModel = f.Regions == 1
 		flops := f.Flops + policy.RegionMoveFlops/policy.RegionRate*float64(f.Moves) // whoever contracts plans again
-		if n > g.bethe && (policy.RegionRate*flops > g.left || g.s.Components > 0 && g.plan.Len() >= g.s.Components) {
+		if n > g.bethe && policy.RegionRate*flops > g.left {
 			return last
 		}
 		g.left -= policy.RegionRate * flops

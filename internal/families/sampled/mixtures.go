@@ -82,7 +82,7 @@ func Learn(ctx context.Context, c *Chains, s query.Settings) (along Sampling, wh
 }
 
 // LearningWork returns the flops that learning mixtures may take.
-func LearningWork(s query.Settings) float64 { return min(s.LearnFlops, policy.MixtureShare*s.Budget) }
+func LearningWork(s query.Settings) float64 { return policy.MixtureShare * s.Budget }
 
 // learn returns the trial of draws from mixtures, nil where nothing can be drawn from, and the mixtures of rank one.
 func learn(ctx context.Context, c *Chains, chains *Annealing, s query.Settings) (t *trial, learned []*mixture.Mixture, err error) {

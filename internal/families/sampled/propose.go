@@ -53,7 +53,7 @@ func chosen(j *proposal.Job, ask proposal.Ask, method query.Method, choose choic
 		return nil, err
 	}
 	if method == query.MethodSymmetryCP { // what is learned depends on the values of the evidence, not on its shape alone
-		beside += fmt.Sprintf(" flops=%g under %v", j.Settings.LearnFlops, j.Evidence)
+		beside += fmt.Sprintf(" under %v", j.Evidence)
 	}
 	plan, hit, err := j.RememberWhole(j.GrowthKey(string(method)+beside, ask.Marginals), own.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, bool, error) {

@@ -9,6 +9,4 @@ import (
 var Named = []setting.Setting{
 	setting.New("truncated.bond", "0", "Bond to grow to, whatever the budget; 0: up to the budget.",
 		setting.Int(func(s *query.Settings) *int { return &s.Bond }, 0, 1<<20), query.MethodAuto, query.MethodTruncated),
-	setting.New("truncated.components", "0", "Components at most, under auto of regions, too; 0: no limit.",
-		setting.Int(func(s *query.Settings) *int { return &s.Components }, 0, 100_000), query.MethodAuto, query.MethodTruncated),
 }

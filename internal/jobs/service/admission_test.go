@@ -21,7 +21,7 @@ func TestAdmission(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "tenants.json")
 	text := `{"classes": {
-		"small": {"flops_per_job": 1000, "parts_per_job": 10, "learn_flops_per_job": 1e6, "bytes_per_job": 1e6},
+		"small": {"flops_per_job": 1000, "parts_per_job": 10, "bytes_per_job": 1e6},
 		"slow": {"flops_per_second": 1e3, "burst": 1, "wait_seconds": 30}
 	}, "tenants": {"a": "small", "b": "slow"}}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -54,11 +54,11 @@ func TestAdmission(t *testing.T) {
 		{"fits", 2, 3, query.Settings{}, "", ""},
 		{"queries", 2, 11, query.Settings{}, query.StageReparam, `least 11 components (over all queries), parts_per_job of class "small" is 10`},
 		{"components", 2, 4, query.Settings{
-			Method: query.MethodSymmetryCP, Components: 3, Sweeps: 1, LearnFlops: 1e5,
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 3, Budget: 1e5,
 		}, query.StageReparam, "12 c"},
 		{"learning", 2, 1, query.Settings{
-			Method: query.MethodSymmetryCP, Sweeps: 1, LearnFlops: 1e7,
-		}, query.StageReparam, "1e+07 flops of learning"},
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Budget: 1e7,
+		}, query.StageReparam, "least 1e+07 flops,"},
 		{"memory", 2, 1, query.Settings{Memory: 1 << 21}, query.StageReparam, `bytes_per_job of class "small" is 1e+06`},
 		{"budget", 2, 1, query.Settings{Method: query.MethodRegions, Budget: 1e9}, query.StageReparam, "least 1e+09 flops,"},
 		{"plan", 7, 1, query.Settings{Method: query.MethodExact}, query.StageLearn, `flops, flops_per_job of class "small" is 1000`},

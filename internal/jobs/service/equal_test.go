@@ -41,13 +41,13 @@ func TestAnswersEqualInfer(t *testing.T) {
 	}{
 		{"exact", grid(t, 4, 4, 1), query.Settings{Method: query.MethodExact}, []factorgraph.Evidence{{}, observe(0, 1), observe(1)}},
 		{
-			"symmetry-cp", grid(t, 3, 3, 2), query.Settings{Method: query.MethodSymmetryCP, Components: 3, Seed: 7, Sweeps: 3},
+			"symmetry-cp", grid(t, 3, 3, 2), query.Settings{Method: query.MethodSymmetryCP, Objective: "frobenius", Components: 3, Seed: 7},
 			[]factorgraph.Evidence{observe(1), {}},
 		},
 		{"orthogonal", grid(t, 2, 3, 3), query.Settings{
-			Method: query.MethodSymmetryCP, Components: 2, Maps: query.MapOrthogonal, Sweeps: 3,
+			Method: query.MethodSymmetryCP, Components: 2, Maps: query.MapOrthogonal,
 		}, nil},
-		{"messages", grid(t, 2, 3, 3), query.Settings{Method: query.MethodSymmetryCP, Components: 2, Maps: query.MapBP, Sweeps: 3}, nil},
+		{"messages", grid(t, 2, 3, 3), query.Settings{Method: query.MethodSymmetryCP, Components: 2, Maps: query.MapBP}, nil},
 		{"variables", grid(t, 2, 3, 4), query.Settings{Cores: query.CoresAreVariables}, nil},
 		{"impossible", &factorgraph.Model{Domains: []int{2}, Factors: []factorgraph.Factor{}}, query.Settings{},
 			[]factorgraph.Evidence{{Soft: []factorgraph.Likelihood{{Var: 0, Weights: []float64{0, 0}}}}}},
@@ -163,7 +163,7 @@ func TestShuffledAndDuplicatedDeliveries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, contract := range workerCounts {
 		r := newRig(t, embedded.Options{NoRedis: true}, calm)
-		_, p := request(t, "shuffled", grid(t, 2, 3, 11), query.Settings{Method: query.MethodSymmetryCP, Components: 8, Sweeps: 2, Starts: 1},
+		_, p := request(t, "shuffled", grid(t, 2, 3, 11), query.Settings{Method: query.MethodSymmetryCP, Objective: "frobenius", Components: 8},
 			factorgraph.Evidence{}, observe(1), observe(0, 1))
 		tasks, want := r.tasks(p)
 		if len(tasks) != 24 {

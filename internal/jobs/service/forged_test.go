@@ -49,7 +49,7 @@ func keyFile(t testing.TB, file string, of ...byte) string {
 
 // several is a request whose job has several chunks with one operation a task.
 func several(t *testing.T, job string, m *factorgraph.Model) (wire.Request, infer.Request) {
-	return request(t, job, m, query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
+	return request(t, job, m, query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2})
 }
 
 // forger has the messages of a job of its own, with another model, and writes them in the name of others.

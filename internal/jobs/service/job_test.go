@@ -76,7 +76,7 @@ func TestRequestsAreNotMixed(t *testing.T) {
 	for lane, seed := range map[int]uint64{1: 1, 2: 2} {
 		w, p := request(
 			t, "twice", grid(t, 3, 3, seed),
-			query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
+			query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2},
 		)
 		for i := 0; wire.Lane(w.Tenant) != lane; i++ {
 			w.Tenant = fmt.Sprint("tenant", i)
@@ -296,7 +296,7 @@ func TestAggregatorRestarts(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	_, p := request(
 		t, "rebuilt", grid(t, 2, 3, 11),
-		query.Settings{Method: query.MethodSymmetryCP, Components: 6, Sweeps: 2, Starts: 1},
+		query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 6},
 	)
 	tasks, want := r.tasks(p)
 	r.run(quick, query.StageContract)
@@ -323,7 +323,7 @@ func TestTwoNumericKinds(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	_, p := request(
 		t, "kinds", grid(t, 2, 2, 1),
-		query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
+		query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2},
 	)
 	tasks, _ := r.tasks(p)
 	if len(tasks) != 2 {
@@ -355,7 +355,7 @@ func TestTwoNumericKinds(t *testing.T) {
 	r.failed("kinds", wire.StatusError, fault.Unsupported, workers.ErrNumericKinds.Error())
 	_, p = request(
 		t, "digests", grid(t, 2, 2, 1),
-		query.Settings{Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
+		query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2},
 	)
 	tasks, _ = r.tasks(p)
 	other.Job, other.NumericKind, other.Digest = "digests", message.NumericKind(), wire.Digest(

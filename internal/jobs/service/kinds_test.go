@@ -56,7 +56,7 @@ func newMixed(t *testing.T) *mixed {
 		}
 	})
 
-	settings := query.Settings{Method: query.MethodSymmetryCP, Components: mixedTasks, Sweeps: 1, Starts: 1}
+	settings := query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: mixedTasks}
 	for seed := range uint64(4) {
 		w, p := request(t, "model", grid(t, 2, 2, seed), settings)
 		m.models = append(m.models, p)

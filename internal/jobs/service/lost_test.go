@@ -86,10 +86,8 @@ func TestLostPieces(t *testing.T) {
 				watching := quick
 				watching.SweepAfter = 300 * time.Millisecond
 				settings := query.Settings{
-					Method:     query.MethodSymmetryCP,
+					Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius,
 					Components: 2,
-					Sweeps:     1,
-					Starts:     1,
 				}
 				w, p := request(t, "first", grid(t, 5, 5, 3), settings)
 				want, err := infer.Run(r.ctx, p)

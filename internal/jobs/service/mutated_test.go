@@ -178,7 +178,7 @@ func TestMutatedMessagesEnd(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, c)
 	// A changed bit makes a budget of hours, which is answered after hours: limits refuse it.
 	limits := filepath.Join(t.TempDir(), "tenants.json")
-	r.must(os.WriteFile(limits, []byte(`{"classes": {"default": {"flops_per_job": 1e9, "learn_flops_per_job": 1e11}}}`), 0o600))
+	r.must(os.WriteFile(limits, []byte(`{"classes": {"default": {"flops_per_job": 1e9}}}`), 0o600))
 	var err error
 	c.Tenants, err = admission.Open(limits, logger())
 	r.must(err)

@@ -92,7 +92,7 @@ func TestNamesChangeNoNumber(t *testing.T) {
 	r.run(calm, allStages()...)
 	m := grid(t, 3, 3, 7)
 	ask := func(job string) *wire.Answer {
-		w, _ := request(t, job, m, query.Settings{Method: query.MethodSymmetryCP, Sweeps: 2, Starts: 1}, observe())
+		w, _ := request(t, job, m, query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius}, observe())
 		r.submit(w)
 		return r.wait(job)
 	}

@@ -51,9 +51,7 @@ func TestModelByDigest(t *testing.T) {
 		t.Errorf("registered twice: %s and %s", digest, again)
 	}
 	for i, s := range []query.Settings{
-		{}, {Cores: query.CoresAreVariables}, {Method: query.MethodSymmetryCP, Maps: query.MapBP,
-			Sweeps: 2, Starts: 1,
-		},
+		{}, {Cores: query.CoresAreVariables}, {Method: query.MethodSymmetryCP, Maps: query.MapBP},
 	} {
 		w, p := request(t, fmt.Sprintf("value-%d", i), m, s, observe(1, 0), observe())
 		want, err := infer.Run(r.ctx, p)

@@ -19,7 +19,7 @@ import (
 
 // seeded returns settings of a plan of so many parts, each a task of its own.
 func seeded(seed uint64, parts int) query.Settings {
-	return query.Settings{Method: query.MethodSymmetryCP, Components: parts, Sweeps: 2, Starts: 1, Seed: seed}
+	return query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: parts, Seed: seed}
 }
 
 // planner returns c for a learn-worker that makes every plan by these settings.
@@ -85,7 +85,7 @@ func theFirstPlanStays(t *testing.T, plan, next query.Settings, again bool) {
 	stop, _ := r.run(calm, query.StageReparam)
 	began := time.Now()
 	for job := range crashes {
-		w, _ := request(t, job, grid(t, 2, 2, 1), query.Settings{Method: query.MethodSymmetryCP, Sweeps: 20})
+		w, _ := request(t, job, grid(t, 2, 2, 1), query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius})
 		r.submit(w)
 	}
 	r.eventually("the networks", func() bool { return r.messages("BTN_NETWORK") == uint64(len(crashes)) })
@@ -188,7 +188,8 @@ func TestTwoPlansAtATime(t *testing.T) {
 	silent.Concurrency = jobs
 
 	for k := range jobs {
-		w, _ := request(t, fmt.Sprint("job-", k), grid(t, 2, 2, 1), query.Settings{Method: query.MethodSymmetryCP, Sweeps: 20})
+		s := query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius}
+		w, _ := request(t, fmt.Sprint("job-", k), grid(t, 2, 2, 1), s)
 		r.submit(w)
 	}
 	stop, _ := r.run(quick, query.StageReparam)

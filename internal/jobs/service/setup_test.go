@@ -156,7 +156,7 @@ func TestSecondQueryHitsTheCache(t *testing.T) {
 		r.run(quick, s)
 	}
 	m := grid(t, 3, 3, 21)
-	settings := query.Settings{Method: query.MethodSymmetryCP, Sweeps: 3, Starts: 1}
+	settings := query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius}
 	for i, want := range []string{"miss", "hit", "hit"} {
 		w, p := request(t, "cached-"+string(rune('0'+i)), m, settings, observe(make([]int, i)...))
 		expected, err := infer.Run(r.ctx, p)

@@ -45,7 +45,7 @@ func TestEveryStageTwice(t *testing.T) {
 	r := newRig(t, embedded.Options{}, quick)
 	_, p := request(
 		t, "twice", grid(t, 3, 3, 6),
-		query.Settings{Method: query.MethodSymmetryCP, Sweeps: 2, Starts: 1},
+		query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius},
 	)
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)

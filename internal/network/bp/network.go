@@ -38,7 +38,7 @@ const sameMessages = 1e-10
 //
 // A leg keeps the identity where its messages would make a map of condition number above 1e4, where
 // they contradict each other, and where a factor takes no part in belief propagation. Messages that
-// have not converged are a gauge all the same: Z does not depend on it.
+// have not converged are a gauge all the same: Z does not depend on it, and a warning says so.
 //
 // Errors: from reparam.Build and Run; messages that float64 cannot hold are no error, all maps are
 // the identity then. Cost: the sum of both.
@@ -49,7 +49,12 @@ func Network(
 	if err != nil && !errors.Is(err, sumproduct.ErrSpan) {
 		return nil, err
 	}
-	return reparam.Build(ctx, m, reparam.Options{Maps: query.MapBP, Cores: cores, Given: g.maps})
+	net, err := reparam.Build(ctx, m, reparam.Options{Maps: query.MapBP, Cores: cores, Given: g.maps})
+	if err != nil {
+		return nil, err
+	}
+	net.Warnings = append(net.Warnings, gaugeWarnings(net)...)
+	return net, nil
 }
 
 // gauge holds the messages of every incidence of a model.

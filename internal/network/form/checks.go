@@ -128,9 +128,9 @@ func CheckSettings(s query.Settings) error {
 		return codec.Invalid("settings.method", "%.40q is none of %s", s.Method, strings.Join(names, ", "))
 	}
 	switch s.Maps {
-	case "", query.MapIdentity, query.MapOrthogonal, query.MapBP:
+	case "", query.MapIdentity, query.MapOrthogonal, query.MapLearned, query.MapBP:
 	default:
-		return codec.Invalid("settings.maps", "%.40q is none of identity, orthogonal, bp", s.Maps)
+		return codec.Invalid("settings.maps", "%.40q is none of identity, orthogonal, learned, bp", s.Maps)
 	}
 	switch s.Objective {
 	case "", query.ObjectiveVariance, query.ObjectiveFrobenius:
@@ -149,16 +149,11 @@ func CheckSettings(s query.Settings) error {
 	}{
 		{"settings.components", int64(s.Components), 1 << 20},
 		{"settings.memory", s.Memory, 1 << 53},
-		{"settings.sweeps", int64(s.Sweeps), 1 << 20},
-		{"settings.starts", int64(s.Starts), 1 << 20},
 		{"settings.bond", int64(s.Bond), 1 << 20},
 	} {
 		if f.value < 0 || f.value > f.most {
 			return codec.Invalid(f.name, "%d is not from 0 to %d", f.value, f.most)
 		}
-	}
-	if !(s.LearnFlops >= 0) || math.IsInf(s.LearnFlops, 1) {
-		return codec.Invalid("settings.learn_flops", "%v is no number of operations", s.LearnFlops)
 	}
 	if !(s.Budget >= 0) || math.IsInf(s.Budget, 1) {
 		return codec.Invalid("settings.budget", "%v is no number of operations", s.Budget)

@@ -13,20 +13,19 @@ import (
 // Limits bound the cost of one job of a class, and the rate at which a tenant may spend, and say what its jobs find remembered. 0 is no
 // limit.
 type Limits struct {
-	FlopsPerJob      float64 `json:"flops_per_job"`       // of all contractions
-	BytesPerJob      float64 `json:"bytes_per_job"`       // at a time, in one worker
-	PartsPerJob      float64 `json:"parts_per_job"`       // components × queries
-	LearnFlopsPerJob float64 `json:"learn_flops_per_job"` // of learning a decomposition
-	FlopsPerSecond   float64 `json:"flops_per_second"`    // of all jobs of a tenant, on the average
-	Burst            float64 `json:"burst"`               // flops that may be spent at once beyond that
-	WaitSeconds      float64 `json:"wait_seconds"`        // longest wait for the rate, then refused
-	StreamShare      float64 `json:"stream_share"`        // of each stream's room, for a tenant
-	ModelBytes       float64 `json:"model_bytes"`         // of registered models
-	RequestBytes     float64 `json:"request_bytes"`       // of stored requests
-	BlobBytes        float64 `json:"blob_bytes"`          // of large messages
-	AnswerBytes      float64 `json:"answer_bytes"`        // of stored answers
-	DeadLetterBytes  float64 `json:"dead_letter_bytes"`   // of dead letters
-	Cache            string  `json:"cache"`               // CacheShared or CacheOwn; "": CacheShared
+	FlopsPerJob     float64 `json:"flops_per_job"`     // of all contractions
+	BytesPerJob     float64 `json:"bytes_per_job"`     // at a time, in one worker
+	PartsPerJob     float64 `json:"parts_per_job"`     // components × queries
+	FlopsPerSecond  float64 `json:"flops_per_second"`  // of all jobs of a tenant, on the average
+	Burst           float64 `json:"burst"`             // flops that may be spent at once beyond that
+	WaitSeconds     float64 `json:"wait_seconds"`      // longest wait for the rate, then refused
+	StreamShare     float64 `json:"stream_share"`      // of each stream's room, for a tenant
+	ModelBytes      float64 `json:"model_bytes"`       // of registered models
+	RequestBytes    float64 `json:"request_bytes"`     // of stored requests
+	BlobBytes       float64 `json:"blob_bytes"`        // of large messages
+	AnswerBytes     float64 `json:"answer_bytes"`      // of stored answers
+	DeadLetterBytes float64 `json:"dead_letter_bytes"` // of dead letters
+	Cache           string  `json:"cache"`             // CacheShared or CacheOwn; "": CacheShared
 }
 
 // Whose plans, networks and values a tenant's jobs find remembered.
@@ -38,12 +37,11 @@ const (
 // Default is the class of tenants that no file names: nine hours of a core per job, a quarter of each stream, no rate.
 func Default() Limits {
 	return Limits{
-		FlopsPerJob:      1e14,
-		BytesPerJob:      64 << 30,
-		PartsPerJob:      1e6,
-		LearnFlopsPerJob: 1e13,
-		WaitSeconds:      600,
-		StreamShare:      0.25,
+		FlopsPerJob: 1e14,
+		BytesPerJob: 64 << 30,
+		PartsPerJob: 1e6,
+		WaitSeconds: 600,
+		StreamShare: 0.25,
 	}
 }
 
@@ -53,7 +51,6 @@ func (l *Limits) fields() []field {
 		{"flops_per_job", l.FlopsPerJob},
 		{"bytes_per_job", l.BytesPerJob},
 		{"parts_per_job", l.PartsPerJob},
-		{"learn_flops_per_job", l.LearnFlopsPerJob},
 		{"flops_per_second", l.FlopsPerSecond},
 		{"burst", l.Burst},
 		{"wait_seconds", l.WaitSeconds},
@@ -92,10 +89,9 @@ func (l *Limits) check() error {
 
 // Cost is the cost of a job, or a bound of it.
 type Cost struct {
-	Flops      float64
-	Bytes      float64
-	Parts      float64
-	LearnFlops float64
+	Flops float64
+	Bytes float64
+	Parts float64
 }
 
 // Known says how a cost is known, in the words of a refusal.
@@ -117,7 +113,6 @@ func (l *Limits) Admit(class string, c Cost, known Known) error {
 	}{
 		{"parts_per_job", c.Parts, l.PartsPerJob, "components (over all queries)"},
 		{"bytes_per_job", c.Bytes, l.BytesPerJob, "bytes"},
-		{"learn_flops_per_job", c.LearnFlops, l.LearnFlopsPerJob, "flops of learning"},
 		{"flops_per_job", c.Flops, l.FlopsPerJob, "flops"},
 	} {
 		if is.limit > 0 && is.cost > is.limit {

@@ -14,7 +14,7 @@ type Asked struct {
 }
 
 // AtLeast returns a lower bound of the cost of a request, and the cost that it declares: memory,
-// the budget of a method that spends one, components and work of a decomposition that is learned. A
+// the budget of a method that spends one, components of a decomposition that is learned. A
 // request of the default settings is taken to declare only the cost that always arises.
 func (a Asked) AtLeast() Cost {
 	s := a.Settings
@@ -25,11 +25,9 @@ func (a Asked) AtLeast() Cost {
 	}
 	switch s.Method {
 	case query.MethodSymmetryCP:
-		c.LearnFlops = s.LearnFlops
+		c.Flops = max(c.Flops, s.Budget)
 		if s.WithDefaults().Objective == query.ObjectiveFrobenius {
 			c.Parts *= float64(max(1, s.Components))
-		} else {
-			c.Flops = max(c.Flops, s.Budget)
 		}
 	case query.MethodTruncated, query.MethodRegions, query.MethodSampled:
 		c.Flops = max(c.Flops, s.Budget)

@@ -116,22 +116,22 @@ func TestBounds(t *testing.T) {
 		"memory": {Asked{Demands: 1, Numbers: 1, Settings: query.Settings{Memory: 1 << 40}}, Cost{Flops: 1, Bytes: 1 << 40, Parts: 1}},
 		"drawn": {
 			Asked{Demands: 2, Numbers: 2, Settings: query.Settings{
-				Method: query.MethodSymmetryCP, Components: 7, LearnFlops: 1e12, Budget: 1e20,
+				Method: query.MethodSymmetryCP, Components: 7, Budget: 1e20,
 			}},
-			Cost{Flops: 1e20, Bytes: 16, Parts: 2, LearnFlops: 1e12},
+			Cost{Flops: 1e20, Bytes: 16, Parts: 2},
 		},
 		"learned": {
 			Asked{Demands: 2, Numbers: 2, Settings: query.Settings{
-				Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 7, LearnFlops: 1e12, Budget: 1e20,
+				Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 7, Budget: 1e20,
 			}},
-			Cost{Flops: 2, Bytes: 16, Parts: 14, LearnFlops: 1e12},
+			Cost{Flops: 1e20, Bytes: 16, Parts: 14},
 		},
 		"budget": {
-			Asked{Demands: 2, Numbers: 2, Settings: query.Settings{Method: query.MethodRegions, Budget: 1e20, LearnFlops: 1e30}},
+			Asked{Demands: 2, Numbers: 2, Settings: query.Settings{Method: query.MethodRegions, Budget: 1e20}},
 			Cost{Flops: 1e20, Bytes: 16, Parts: 2},
 		},
 		"not spent": {
-			Asked{Demands: 1, Numbers: 1, Settings: query.Settings{Budget: 1e20, LearnFlops: 1e30, Components: 9}},
+			Asked{Demands: 1, Numbers: 1, Settings: query.Settings{Budget: 1e20, Components: 9}},
 			Cost{Flops: 1, Bytes: 8, Parts: 1},
 		},
 	} {

@@ -73,10 +73,9 @@ func TestFilesThatAreWrong(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	l := Default()
 	for name, c := range map[string]Cost{
-		"flops_per_job":       {Flops: l.FlopsPerJob * 1.5},
-		"bytes_per_job":       {Bytes: l.BytesPerJob * 2},
-		"parts_per_job":       {Parts: l.PartsPerJob + 1, Flops: 1e300},
-		"learn_flops_per_job": {LearnFlops: 2 * l.LearnFlopsPerJob},
+		"flops_per_job": {Flops: l.FlopsPerJob * 1.5},
+		"bytes_per_job": {Bytes: l.BytesPerJob * 2},
+		"parts_per_job": {Parts: l.PartsPerJob + 1, Flops: 1e300},
 	} {
 		err := l.Admit("gold", c, ByPlan)
 		if fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), name+` of class "gold" is`) {
@@ -88,10 +87,10 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 
-	if err := l.Admit("", Cost{l.FlopsPerJob, l.BytesPerJob, l.PartsPerJob, l.LearnFlopsPerJob}, ByPlan); err != nil {
+	if err := l.Admit("", Cost{l.FlopsPerJob, l.BytesPerJob, l.PartsPerJob}, ByPlan); err != nil {
 		t.Error(err)
 	}
-	if err := (&Limits{}).Admit("", Cost{1e300, 1e300, 1e300, 1e300}, ByPlan); err != nil {
+	if err := (&Limits{}).Admit("", Cost{1e300, 1e300, 1e300}, ByPlan); err != nil {
 		t.Errorf("0 is no limit: %v", err)
 	}
 }

@@ -36,16 +36,12 @@ func sampleMessages() []wire.Message {
 	}}, {Want: btn.Want{Cases: &query.Cases{Variables: []int{1}, Rows: [][]int{{0}}}}}}
 	timings := map[string]float64{"reparam": 1.5, "learn": 0, "queue": 1e6}
 	settings := query.Settings{
-		Method:      query.MethodExact,
-		Components:  3,
-		Maps:        query.MapOrthogonal,
-		Cores:       query.CoresAreVariables,
-		Seed:        math.MaxUint64,
-		Memory:      1 << 40,
-		NonNegative: true,
-		LearnMaps:   true,
-		Sweeps:      7,
-		Starts:      1,
+		Method:     query.MethodExact,
+		Components: 3,
+		Maps:       query.MapOrthogonal,
+		Cores:      query.CoresAreVariables,
+		Seed:       math.MaxUint64,
+		Memory:     1 << 40,
 	}
 	body, err := wire.NewModel(sampleModel())
 	if err != nil {

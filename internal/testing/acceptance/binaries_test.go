@@ -189,7 +189,7 @@ func TestFourBinariesGiveTheEmbeddedAnswerBitForBit(t *testing.T) {
 			"none",
 		},
 		"symmetry-cp": {
-			"../../../examples/grid8x8.uai", "--method", "symmetry-cp", "--set", "learned.components=6,learned.sweeps=5",
+			"../../../examples/grid8x8.uai", "--method", "symmetry-cp", "--set", "learned.components=6,learned.objective=frobenius",
 		},
 		"orthogonal": {
 			"../../../examples/asia.uai", "--method", "symmetry-cp", "--set", "learned.maps=orthogonal,learned.components=2,network.cores=variables",

@@ -70,7 +70,7 @@ func TestContexts(t *testing.T) {
 		})
 	}
 
-	model := []string{"../../../examples/asia.uai", "--method", "symmetry-cp", "--set", "learned.components=2,learned.sweeps=2"}
+	model := []string{"../../../examples/asia.uai", "--method", "symmetry-cp", "--set", "learned.components=2,learned.objective=frobenius"}
 	want := (*deployment)(nil).infer(t, model...)
 	for _, name := range []string{"near", "far", far, "prefix"} {
 		sameBits(t, name, (*deployment)(nil).infer(t, append(model, "--context", name)...), want)

@@ -141,7 +141,7 @@ func TestResultsMatchTheirSchema(t *testing.T) {
 		code int
 	}{
 		"exact":    {[]string{"../../../examples/asia.uai"}, 0},
-		"estimate": {[]string{"../../../examples/asia.uai", "--method", "symmetry-cp", "--set", "learned.sweeps=2"}, 0},
+		"estimate": {[]string{"../../../examples/asia.uai", "--method", "symmetry-cp", "--set", "learned.objective=frobenius"}, 0},
 		"evidence": {
 			[]string{"../../../examples/asia.uai", "--evid", "../../../examples/asia-dyspnoea.evid", "--evid", "none"},
 			0,
@@ -248,7 +248,7 @@ func TestInterruptIs130(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
 	cmd := exec.Command(filepath.Join(bin, "btn"), "infer", model, "--method", "symmetry-cp",
-		"--set", "learned.components=200,learned.sweeps=100000")
+		"--set", "learned.components=200,learned.objective=frobenius")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {

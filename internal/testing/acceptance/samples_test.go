@@ -63,7 +63,7 @@ func digestSamples(t *testing.T) []wire.Request {
 		},
 		{Job: "named", ModelDigest: wire.Digest([]byte(coin)), Queries: []query.Query{{}}},
 		{Job: "cp", Text: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP}},
-		{Job: "plain", Text: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP, Starts: 3}},
+		{Job: "plain", Text: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius}},
 		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []query.Query{{}, {
 			Evidence:  evidence,
 			Marginals: true,
@@ -99,7 +99,7 @@ func digestSamples(t *testing.T) []wire.Request {
 		}}, DeadlineMS: 60000,
 			Settings: query.Settings{Method: query.MethodTruncated, Objective: query.ObjectiveVariance, Components: 3, Maps: query.MapOrthogonal,
 				Cores: query.CoresAreVariables, Seed: 1 << 52,
-				Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1, LearnFlops: 1e9,
+				Memory:  1 << 40,
 				NoExact: true, Bond: 300, Budget: 2.5, Accuracy: 1e-3}},
 	}
 }

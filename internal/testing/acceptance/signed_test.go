@@ -28,7 +28,7 @@ func TestBinariesSign(t *testing.T) {
 	ours, key := file("ours", 1)
 	theirs, _ := file("theirs", 2)
 	d := deploy(t, 1, "BTN_MESSAGE_KEYS="+ours)
-	model := []string{"../../../examples/grid8x8.uai", "--method", "symmetry-cp", "--set", "learned.components=2,learned.sweeps=2"}
+	model := []string{"../../../examples/grid8x8.uai", "--method", "symmetry-cp", "--set", "learned.components=2,learned.objective=frobenius"}
 	want := (*deployment)(nil).infer(t, model...)
 	sameBits(t, "with the keys", d.infer(t, append(model, "--message-keys", ours)...), want)
 	sameBits(t, "without", d.infer(t, model...), want)

@@ -216,7 +216,7 @@ var methods = map[string]query.Settings{
 	"auto-not":    {Method: query.MethodAuto, NoExact: true, Bond: 4, Budget: 1e7},
 	"truncated":   {Method: query.MethodTruncated, Bond: 3, Budget: 1e7},
 	"regions":     {Method: query.MethodRegions, Budget: 1e6},
-	"symmetry-cp": {Method: query.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1, LearnFlops: 1e7},
+	"symmetry-cp": {Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2, Budget: 1e7},
 }
 
 // quick are the methods that are asked under every maps, which are for symmetry-cp alone: the

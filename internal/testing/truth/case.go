@@ -83,7 +83,8 @@ func (d *drawer) settings() query.Settings {
 		Method: modeltest.Pick(d.Rand, query.MethodAuto, query.MethodAuto, query.MethodAuto, query.MethodExact,
 			query.MethodExact, query.MethodExact,
 			query.MethodSymmetryCP, query.MethodTruncated, query.MethodRegions),
-		Maps:   modeltest.Pick(d.Rand, query.MapIdentity, query.MapIdentity, query.MapOrthogonal, query.MapBP),
+		Maps: modeltest.Pick(d.Rand, query.MapIdentity, query.MapIdentity, query.MapOrthogonal, query.MapLearned,
+			query.MapBP),
 		Cores:  modeltest.Pick(d.Rand, query.CoresAreFactors, query.CoresAreFactors, query.CoresAreVariables),
 		Memory: modeltest.Pick[int64](d.Rand, 0, 0, 0, 1<<20, 64<<10, 8<<10, 2<<10, 512),
 		Seed:   d.Rand.Uint64N(3),
@@ -94,9 +95,8 @@ func (d *drawer) settings() query.Settings {
 	}
 	switch s.Method {
 	case query.MethodSymmetryCP:
-		s.Components, s.Sweeps, s.Starts = 1+d.Rand.IntN(4), 1+d.Rand.IntN(4), 1
-		s.LearnFlops = modeltest.Pick(d.Rand, 1e6, 1e7)
-		s.NonNegative, s.LearnMaps = d.Chance(0.2), d.Chance(0.2)
+		s.Components = 1 + d.Rand.IntN(4)
+		s.Budget = modeltest.Pick(d.Rand, 1e6, 1e7)
 	case query.MethodTruncated, query.MethodRegions, query.MethodAuto:
 		s.Bond = modeltest.Pick(d.Rand, 0, 1, 2, 3, 4, 8)
 		s.Budget = modeltest.Pick(d.Rand, 1e5, 1e6, 1e7)

@@ -99,8 +99,6 @@ func plainer(c *Case) []*Case {
 		n.Settings.Cores = query.CoresAreFactors
 		return c.Settings.Cores != query.CoresAreFactors
 	})
-	plain(func(n *Case) bool { n.Settings.NonNegative = false; return c.Settings.NonNegative })
-	plain(func(n *Case) bool { n.Settings.LearnMaps = false; return c.Settings.LearnMaps })
 	plain(func(n *Case) bool { n.Settings.Accuracy = 0; return c.Settings.Accuracy != 0 })
 	return out
 }

@@ -73,12 +73,8 @@ func Plan(
 	}
 	whole = whole && pricing.Err() == nil
 	plan = &btn.Plan{Method: query.MethodTruncated, Accuracy: s.Accuracy}
-	parts, domains := int64(0), p.Domains()
-	for k, r := range rungs {
-		parts += sliceCount(r.sliced, domains)
-		if s.Components > 0 && k > 0 && parts > int64(s.Components) {
-			break
-		}
+	domains := p.Domains()
+	for _, r := range rungs {
 		plan.Estimates = append(plan.Estimates, r.estimate(plans, domains))
 	}
 

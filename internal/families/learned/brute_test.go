@@ -1,4 +1,4 @@
-package frobenius
+package learned
 
 // Brute force by definition: every tensor as a list of all entries. Shares no code with the package
 // under test.

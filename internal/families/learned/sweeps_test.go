@@ -1,4 +1,4 @@
-package frobenius
+package learned
 
 // Whole plans: monotone, consistent with materialised tensors, recovering planted components.
 
@@ -9,51 +9,104 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestLearnedPlans: for all forms of cores and several settings, the reported figures agree with
-// materialised tensors, the explained fraction never falls from sweep to sweep or component to
-// component, and the certificate holds.
+// most is work that small problems do not reach.
+const most = 1e12
+
+// learned learns at two levels, with all the work it takes.
+func learned(t *testing.T, net *btn.Network, e effort) *btn.Plan {
+	t.Helper()
+	e.work = most
+	d, err := learn(context.Background(), net, countspace.TwoLevels(net.Dims), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestLearnedPlans: for all forms of cores, with and without counts and maps, the reported figures agree with
+// materialised tensors, weights are not negative, and the certificate holds.
 func TestLearnedPlans(t *testing.T) {
 	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {
 		b := materialise(net)
 		z := partition(net, b)
-		for name, opts := range map[string]Options{
-			"default":      {},
-			"maps":         {Settings: query.Settings{LearnMaps: true, Starts: 1}},
-			"mixed":        {Classes: mixed},
-			"rank-one":     {Classes: []btn.Class{btn.ClassRankOne}},
-			"symmetric":    {Classes: []btn.Class{btn.ClassSymmetric}},
-			"non-negative": {Settings: query.Settings{NonNegative: true}, Classes: mixed},
-		} {
-			opts.Components, opts.Sweeps = 3, 8
-			last := map[int]float64{}
-			opts.Progress = func(p Progress) {
-				if before, ok := last[p.Start]; ok && p.LnExplained < before {
-					t.Errorf("%s: ln(1−ρ) fell from %v to %v", name, before, p.LnExplained)
+		for name, levels := range map[string]countspace.Levels{"two levels": countspace.TwoLevels(net.Dims), "rank one": oneLevel(net)} {
+			for _, maps := range []bool{false, true} {
+				d, err := learn(context.Background(), net, levels, effort{components: 3, sweeps: 8, starts: 1, maps: maps, work: most})
+				if err != nil {
+					t.Fatal(err)
 				}
-				last[p.Start] = p.LnExplained
-			}
-			d, err := Learn(context.Background(), net, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkPlan(t, name, net, b, z, d)
-			for _, a := range d.Estimates[0].Alpha {
-				if opts.NonNegative && a.Sign() < 0 {
-					t.Errorf("%s: weight %v", name, a.Float64())
+				checkPlan(t, name, net, b, z, d)
+				for _, a := range d.Estimates[0].Alpha {
+					if a.Sign() < 0 {
+						t.Errorf("%s: weight %v", name, a.Float64())
+					}
 				}
 			}
 		}
 	})
+}
+
+// TestSweepsExplainMore: the explained fraction never falls from sweep to sweep or component to component.
+func TestSweepsExplainMore(t *testing.T) {
+	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {
+		sp, err := newSpace(net, countspace.TwoLevels(net.Dims))
+		if err != nil {
+			t.Fatal(err)
+		}
+		norm2, err := sp.scale(net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLearner(sp, norm2, effort{maps: true, work: most}, 0)
+		for range 3 {
+			before := l.fit.Explained
+			if err := l.add(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			for range 4 {
+				if l.fit.Explained.Cmp(before) < 0 {
+					t.Errorf("fell from %v to %v", before, l.fit.Explained)
+				}
+				before = l.fit.Explained
+				if err := l.sweep(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// TestLearningEndsWithItsWork: it says so, and a network that one sweep is too much for has components of rank one.
+func TestLearningEndsWithItsWork(t *testing.T) {
+	net := pairwise(100)
+	d, err := Learn(context.Background(), net, query.Settings{Components: 8, Budget: 1e8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, said := len(d.Estimates[0].Parts), strings.Join(d.Warnings, " ")
+	if n == 8 || frameOf(d).Levels.D != 2 || !strings.Contains(said, "of 8 components") {
+		t.Errorf("%d components at %d levels, %q", n, frameOf(d).Levels.D, d.Warnings)
+	}
+	if d, err = Learn(context.Background(), net, query.Settings{Components: 8, Budget: 1e6}); err != nil {
+		t.Fatal(err)
+	}
+	if frameOf(d).Levels.D != 1 || len(d.Estimates[0].Parts) == 0 {
+		t.Errorf("%d levels", frameOf(d).Levels.D)
+	}
 }
 
 func checkPlan(t *testing.T, name string, net *btn.Network, b []float64, z float64, d *btn.Plan) {
@@ -81,13 +134,9 @@ func checkPlan(t *testing.T, name string, net *btn.Network, b []float64, z float
 
 // TestResidualFallsWithComponents: more components explain more, from the same seed.
 func TestResidualFallsWithComponents(t *testing.T) {
-	net := complete(4, 1)
 	last := 1.0
 	for r := 1; r <= 6; r++ {
-		d, err := Learn(context.Background(), net, Options{Settings: query.Settings{Components: r, Starts: 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := learned(t, complete(4, 1), effort{components: r, starts: 1, sweeps: 20})
 		if d.Estimates[0].Quality.Residual >= last {
 			t.Errorf("%d components: ρ = %v, one less had %v", r, d.Estimates[0].Quality.Residual, last)
 		}
@@ -105,26 +154,19 @@ func TestManyLegs(t *testing.T) {
 		e, f := entry(core.T, []int{0, 0}), entry(core.T, []int{0, 1}) // singular values e+f and |e−f|
 		want += 2*math.Log(math.Max(e+f, math.Abs(e-f))) - math.Log(2*e*e+2*f*f)
 	}
-	opts := Options{
-		Settings:  query.Settings{Components: 1, Sweeps: 8, Starts: 1},
-		Classes:   []btn.Class{btn.ClassRankOne},
-		Tolerance: 1e-12,
-	}
-	d, err := Learn(context.Background(), net, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "ln(1−ρ), rank one", d.Estimates[0].Quality.LnExplained, want, 1e-6, 1)
-	if d.Estimates[0].Quality.Residual != 1 {
-		t.Errorf("ρ = %v", d.Estimates[0].Quality.Residual)
-	}
-	opts.Classes = nil
-	opts.Sweeps = 2
-	if d, err = Learn(context.Background(), net, opts); err != nil {
-		t.Fatal(err)
-	}
-	if d.Estimates[0].Quality.LnExplained < want-1e-3 { // a few sweeps from a random start
-		t.Errorf("ln(1−ρ) = %v with symmetry, %v without", d.Estimates[0].Quality.LnExplained, want)
+	for levels, off := range map[int]float64{1: 1e-4, 2: 2e-2} {
+		sweeps := map[int]int{1: 8, 2: 2}[levels]
+		d, err := learn(context.Background(), net, map[int]countspace.Levels{1: oneLevel(net), 2: countspace.TwoLevels(net.Dims)}[levels],
+			effort{components: 1, sweeps: sweeps, starts: 1, work: most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Estimates[0].Quality.LnExplained; got < want-off || levels == 1 && got > want+1e-9 {
+			t.Errorf("%d levels: ln(1−ρ) = %v, want %v", levels, got, want)
+		}
+		if d.Estimates[0].Quality.Residual != 1 {
+			t.Errorf("ρ = %v", d.Estimates[0].Quality.Residual)
+		}
 	}
 }
 
@@ -172,12 +214,7 @@ func TestK4WithTwentyFourComponents(t *testing.T) {
 		r           int
 		above, most float64
 	}{{1, 0.3, 0.9}, {24, 0, 0.03}} {
-		d, err := Learn(context.Background(), net, Options{Settings: query.Settings{
-			Components: c.r, Starts: 1, Sweeps: 10,
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := learned(t, net, effort{components: c.r, starts: 1, sweeps: 10})
 		if d.Estimates[0].Quality.Residual < c.above || d.Estimates[0].Quality.Residual > c.most {
 			t.Errorf("%d components: ρ = %v", c.r, d.Estimates[0].Quality.Residual)
 		}
@@ -210,7 +247,7 @@ func plantedNetwork(seed uint64, n, rank int) *btn.Network {
 	return net
 }
 
-// TestPlantedSymmetryCPIsRecovered: ρ < 1e-10 and ln Z to 1e-8. Greedy order alone does not do it,
+// TestPlantedSymmetryCPIsRecovered: ρ < 1e-7 and ln Z to 1e-5. Greedy order alone does not do it,
 // joint sweeps do; a start may end in another minimum, so there are several.
 func TestPlantedSymmetryCPIsRecovered(t *testing.T) {
 	for _, c := range []struct{ legs, rank, seeds int }{{6, 2, 8}, {10, 3, 8}} {
@@ -224,25 +261,17 @@ func TestPlantedSymmetryCPIsRecovered(t *testing.T) {
 					core = &tensor.Dense{Shape: net.Dims, Data: materialise(net)}
 				}
 				net.Cores[0].T = core
-				d, err := Learn(context.Background(), net, Options{Settings: query.Settings{
-					Components: c.rank,
-					Sweeps:     300,
-					Starts:     24,
-					Seed:       seed,
-				}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				d := learned(t, net, effort{components: c.rank, sweeps: 300, starts: 24, seed: seed})
 				b := materialise(net)
 				approx := materialiseSum(net.Dims, d)
-				if rho := distanceSq(b, approx) / inner(b, b); rho > 1e-10 ||
-					d.Estimates[0].Quality.Residual > 1e-10 {
+				if rho := distanceSq(b, approx) / inner(b, b); rho > 1e-7 ||
+					d.Estimates[0].Quality.Residual > 1e-7 {
 					t.Errorf("%d legs, rank %d, %s, seed %d: ρ = %g, reported %g",
 						c.legs, c.rank, form, seed, rho, d.Estimates[0].Quality.Residual)
 					continue
 				}
 				near(t, fmt.Sprintf("ln|Z|, seed %d", seed), math.Log(math.Abs(partition(net, approx))),
-					math.Log(math.Abs(partition(net, b))), 1e-8, 1)
+					math.Log(math.Abs(partition(net, b))), 1e-5, 1)
 			}
 		}
 	}
@@ -266,19 +295,10 @@ func TestPlantedRotationsAreFound(t *testing.T) {
 		}
 		net := randomNetwork(rng, dims, []int{5}, 0)
 		net.Cores[0] = btn.Core{Legs: []int{0, 1, 2, 3, 4}, T: &tensor.Dense{Shape: dims, Data: table}}
-		opts := Options{
-			Settings: query.Settings{Components: 1, Sweeps: 200, Starts: 8, Seed: seed},
-			Classes:  []btn.Class{btn.ClassSymmetric},
-		}
-		without, err := Learn(context.Background(), net, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opts.LearnMaps = true
-		d, err := Learn(context.Background(), net, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := effort{components: 1, sweeps: 200, starts: 8, seed: seed}
+		without := learned(t, net, e)
+		e.maps = true
+		d := learned(t, net, e)
 		if frameOf(d).Rotations == nil || d.Estimates[0].Quality.Residual > 1e-10 ||
 			without.Estimates[0].Quality.Residual < 1e-2 {
 			t.Errorf("seed %d: ρ = %g with maps, %g without",
@@ -286,7 +306,7 @@ func TestPlantedRotationsAreFound(t *testing.T) {
 		}
 		approx := materialiseSum(dims, d)
 		near(t, "ρ", d.Estimates[0].Quality.Residual, distanceSq(table, approx)/inner(table, table), 1e-12, 1)
-		near(t, "Z", partition(net, approx), partition(net, table), 1e-8, math.Abs(partition(net, table)))
+		near(t, "Z", partition(net, approx), partition(net, table), 1e-6, math.Abs(partition(net, table)))
 	}
 }
 
@@ -303,10 +323,7 @@ func TestCertificateIsTight(t *testing.T) {
 			{Legs: []int{0}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 3}}},
 			{Legs: []int{1}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 2}}},
 		}}
-	d, err := Learn(context.Background(), net, Options{
-		Settings: query.Settings{Components: 1, Sweeps: 200},
-		Classes:  []btn.Class{btn.ClassRankOne},
-	})
+	d, err := learn(context.Background(), net, oneLevel(net), effort{components: 1, sweeps: 200, starts: 2, work: most})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,10 +359,7 @@ func TestTrivialBaseTensors(t *testing.T) {
 		exact bool
 	}{{"no cores", empty, 1, true}, {"numbers", number, -6, true}, {"zero", zero, 0, true},
 		{"one value", single, 5, false}} {
-		d, err := Learn(context.Background(), c.net, Options{Settings: query.Settings{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := learned(t, c.net, effort{components: 4, sweeps: 20, starts: 2})
 		if d.Exact() != c.exact || d.Estimates[0].Quality.Residual != 0 || len(d.Estimates[0].Parts) == 0 {
 			t.Errorf("%s: exact %v, ρ = %v, %d components",
 				c.name, d.Exact(), d.Estimates[0].Quality.Residual, len(d.Estimates[0].Parts))
@@ -354,90 +368,86 @@ func TestTrivialBaseTensors(t *testing.T) {
 	}
 }
 
-// TestRedundantComponents: a second component with all-ones R explains nothing that the first does
-// not; it is left out, and the sweeps go on without it.
+// TestRedundantComponents: a second component explains nothing of a tensor that the first is, and is left out.
 func TestRedundantComponents(t *testing.T) {
-	net := complete(3, 1)
-	opts := Options{
-		Classes:  []btn.Class{btn.ClassSymmetric},
-		Settings: query.Settings{Components: 3, Starts: 1},
+	net := pairwise(2)
+	d := learned(t, net, effort{components: 3, starts: 2, sweeps: 40})
+	if len(d.Estimates[0].Parts) != 1 || d.Estimates[0].Quality.ConditionGram != 1 || d.Estimates[0].Quality.Residual > 1e-12 {
+		t.Errorf("%d components, condition %v, ρ = %v",
+			len(d.Estimates[0].Parts), d.Estimates[0].Quality.ConditionGram, d.Estimates[0].Quality.Residual)
 	}
-	d, err := Learn(context.Background(), net, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(d.Estimates[0].Parts) != 1 || d.Estimates[0].Quality.ConditionGram != 1 {
-		t.Errorf("%d symmetric components, condition %v",
-			len(d.Estimates[0].Parts), d.Estimates[0].Quality.ConditionGram)
-	}
-	opts.Classes = []btn.Class{btn.ClassSymmetryRankOne, btn.ClassSymmetric, btn.ClassSymmetric}
-	sweeps := 0
-	opts.Progress = func(p Progress) { sweeps++ }
-	opts.Sweeps, opts.Tolerance = 40, 1e-15
-	if d, err = Learn(context.Background(), net, opts); err != nil {
-		t.Fatal(err)
-	}
-	if len(d.Estimates[0].Parts) != 2 || sweeps < 20 {
-		t.Errorf("%d components after %d sweeps", len(d.Estimates[0].Parts), sweeps)
-	}
-	checkPlan(t, "redundant", net, materialise(net), partition(net, materialise(net)), d)
 }
 
 func TestSameSeedSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	net := randomNetwork(rng, []int{2, 3, 2, 2, 3, 2}, []int{3, 2, 1}, 1)
-	s := query.Settings{Components: 3, Sweeps: 4, Seed: 9, LearnMaps: true}
-	a, err := Learn(context.Background(), net, Options{Settings: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := Learn(context.Background(), net, Options{Settings: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(a, b) {
+	e := effort{components: 3, sweeps: 4, starts: 2, seed: 9, maps: true}
+	a := learned(t, net, e)
+	if !reflect.DeepEqual(a, learned(t, net, e)) {
 		t.Error("two runs differ")
 	}
-	s.Seed = 10
-	c, err := Learn(context.Background(), net, Options{Settings: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if reflect.DeepEqual(a, c) {
+	e.seed = 10
+	if reflect.DeepEqual(a, learned(t, net, e)) {
 		t.Error("the seed changes nothing")
 	}
 }
 
-func TestLearningStopsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	calls := 0
-	_, err := Learn(ctx, complete(5, 1), Options{Progress: func(Progress) { calls++; cancel() }})
-	if !errors.Is(err, context.Canceled) || calls != 1 {
-		t.Errorf("%v after %d sweeps", err, calls)
-	}
+// ending is a context that is done after some looks at it.
+type ending struct {
+	context.Context
+	looks int
 }
 
-func TestOptionsThatMakeNoSense(t *testing.T) {
-	for _, o := range []Options{
-		{Settings: query.Settings{Components: -1}}, {Settings: query.Settings{Sweeps: -1}},
-		{Settings: query.Settings{Starts: -2}},
-		{Tolerance: math.NaN()}, {Tolerance: -1}, {Classes: []btn.Class{btn.ClassElimination}},
-		{Levels: &countspace.Levels{D: 2}},
-	} {
-		if _, err := Learn(context.Background(), complete(3, 1), o); err == nil {
-			t.Errorf("%+v was accepted", o)
+func (c *ending) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestLearningStopsWithItsContext(t *testing.T) {
+	for _, looks := range []int{0, 1, 100} {
+		c := &ending{context.Background(), looks}
+		_, err := Learn(c, complete(5, 1), query.Settings{Components: 2, Budget: 1e9})
+		if !errors.Is(err, context.Canceled) || c.looks != -1 {
+			t.Errorf("%v, %d looks later", err, -1-c.looks)
 		}
 	}
 }
 
-func TestDefaultLevels(t *testing.T) {
+func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		dims []int
+		work float64
 		d    int
-	}{{nil, 2}, {[]int{2, 2}, 2}, {[]int{3, 3, 3}, 3}, {[]int{2, 3}, 2}, {[]int{1, 1}, 1},
-		{repeated(3, 500), 2}, {repeated(4, 60), 2}, {repeated(4, 20), 4}} {
-		if got := DefaultLevels(c.dims).D; got != c.d {
+	}{{nil, most, 2}, {[]int{2, 2}, most, 2}, {[]int{3, 3, 3}, most, 3}, {[]int{2, 3}, most, 2}, {[]int{1, 1}, most, 1},
+		{repeated(3, 500), most, 2}, {repeated(4, 60), most, 2}, {repeated(4, 20), most, 4}, {repeated(3, 500), 1e7, 1}} {
+		if got := levelsOf(&btn.Network{Dims: c.dims}, c.work).D; got != c.d {
 			t.Errorf("%d legs of %v: %d levels, want %d", len(c.dims), c.dims[:min(2, len(c.dims))], got, c.d)
+		}
+	}
+}
+
+// TestGaugeHasTwoLevels: in the gauge of belief propagation symmetric parts tell value 0 from the
+// rest, for all domains.
+func TestGaugeHasTwoLevels(t *testing.T) {
+	m := modeltest.Small(rand.New(rand.NewPCG(1, 7)), modeltest.SmallOptions{
+		MinDomain: 3,
+		MaxDomain: 3,
+		Variables: 4,
+		Factors:   3,
+		Kinds:     []modeltest.Kind{modeltest.Dense},
+	})
+	for maps, want := range map[query.MapKind]int{query.MapIdentity: 3, query.MapBP: 2} {
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
+		if maps == query.MapBP {
+			net, err = bp.Network(context.Background(), m, query.CoresAreFactors, bp.Options{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := levelsOf(net, most).D; got != want {
+			t.Errorf("maps %s: %d levels, want %d", maps, got, want)
 		}
 	}
 }
@@ -450,12 +460,44 @@ func repeated(d, n int) []int {
 	return dims
 }
 
-// TestCostGrowsAsItSays: quadratic in the legs, and in the components.
-func TestCostGrowsAsItSays(t *testing.T) {
-	small, large := Cost(pairwise(1000), query.Settings{}), Cost(pairwise(2000), query.Settings{})
-	near(t, "twice the legs", large/small, 4, 0.1, 1)
-	many := Cost(pairwise(1000), query.Settings{Components: 8})
-	if many < 3*small || many > 10*small {
-		t.Errorf("twice the components: %v times the cost", many/small)
+func TestNetworksThatDoNotFit(t *testing.T) {
+	table := &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}
+	for _, c := range []struct {
+		net  *btn.Network
+		want string
+	}{
+		{&btn.Network{
+			Dims:  []int{2, 2, 2},
+			Cores: []btn.Core{{Legs: []int{0, 1}, T: table}},
+		}, "leg 2 is in no core"},
+		{&btn.Network{
+			Dims:  []int{2, 2},
+			Cores: []btn.Core{{Legs: []int{0, 0}, T: table}},
+		}, "leg 0 is in core 0 and in core 0"},
+		{&btn.Network{
+			Dims:  []int{2, 2},
+			Cores: []btn.Core{{Legs: []int{0, 5}, T: table}},
+		}, "core 0 names leg 5, there are 2"},
+		{&btn.Network{
+			Dims:  []int{2, 3},
+			Cores: []btn.Core{{Legs: []int{0, 1}, T: table}},
+		}, "core 0 has dimension 2 on leg 1, the leg has 3"},
+		{&btn.Network{
+			Dims:  []int{2},
+			Cores: []btn.Core{{Legs: []int{0}, T: table}},
+		}, "core 0 is a tensor of order 2 on 1 legs"},
+		{&btn.Network{
+			Dims:  []int{2, 2},
+			Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1}}}},
+		}, "core 0"},
+		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}}}}, "core 0"},
+	} {
+		if _, err := Learn(context.Background(), c.net, query.Settings{}.WithDefaults()); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+		if _, err := NormSq(c.net); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("norm: got %v, want %q", err, c.want)
+		}
 	}
 }

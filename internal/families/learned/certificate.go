@@ -1,6 +1,6 @@
-package frobenius
+package learned
 
-// From a learned model to the plan that is stored and contracted.
+// What a model is worth, and the plan that is stored and contracted: ρ, ‖B − B̃‖ with all rounding, which is the certificate's.
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -32,11 +33,11 @@ func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 		return plan, nil
 	}
 
-	sp, err := newSpace(net, DefaultLevels(nil))
+	sp, err := newSpace(net, countspace.TwoLevels(nil))
 	if err != nil {
 		return nil, err
 	}
-	p, err := sp.basePoly(nil, 1)
+	p, err := sp.basePoly(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +50,9 @@ func onesOf(dims []int, frame *btn.Frame) btn.Part {
 	return &closed.RankOne{Frame: frame, R: make([][]float64, len(dims))}
 }
 
+// dependent is the condition number above which a warning says so.
+const dependent = 1e10
+
 // plan writes the model out. Parts of weight zero are left out, if that leaves any.
 func (m *model) plan() *btn.Plan {
 	plan := &btn.Plan{Method: query.MethodSymmetryCP}
@@ -60,7 +64,7 @@ func (m *model) plan() *btn.Plan {
 	}
 	quality.LnNormError = quality.LnNormB + math.Log(math.Sqrt(m.fit.Residual+m.fit.Rounding)+m.sp.mapped)
 	e := btn.Estimate{Rule: btn.Linear, Slices: 1, Quality: quality}
-	frame := &btn.Frame{}
+	frame := &btn.Frame{Levels: m.sp.levels}
 	for _, o := range m.sp.rot {
 		if o != nil {
 			frame.Rotations = m.sp.rot
@@ -72,16 +76,7 @@ func (m *model) plan() *btn.Plan {
 		if m.fit.Alpha[i].IsZero() {
 			continue
 		}
-		if p.s == nil {
-			e.Parts = append(e.Parts, &closed.RankOne{Frame: frame, R: p.r})
-		} else {
-			frame.Levels = m.sp.levels
-			q := &closed.SymmetryRankOne{Frame: frame, S: *p.s}
-			if p.class != btn.ClassSymmetric {
-				q.R = p.r
-			}
-			e.Parts = append(e.Parts, q)
-		}
+		e.Parts = append(e.Parts, &closed.SymmetryRankOne{Frame: frame, S: p.s, R: p.r})
 		e.Alpha = append(e.Alpha, m.fit.Alpha[i])
 	}
 
@@ -92,7 +87,7 @@ func (m *model) plan() *btn.Plan {
 			"no component explains anything of the base tensor: the estimate is 0")
 	}
 
-	if m.fit.Condition > choleskyLimit {
+	if m.fit.Condition > dependent {
 		plan.Warnings = append(plan.Warnings,
 			fmt.Sprintf("components are nearly dependent: condition of the Gram matrix %.1e", m.fit.Condition))
 	}

@@ -1,6 +1,17 @@
-// Package learned is the family of decompositions into few components: closed forms where the cores' own ranks are small, learned
-// densities that are drawn from (package sampled), and least squares of the plain objective (package frobenius). Their components are in
-// package closed.
+// Package learned is the family of decompositions into few components: closed forms where the cores' own ranks are small, and learned
+// ones by two objectives. The variance of the stated estimate, the default, learns densities that are drawn from: package sampled, by package
+// mixture. The plain objective ‖B − B̃‖, section "Base Tensor Frobenius Norm Minimisation" of Hamid and Braun, is here, to be read as
+//
+//	objective.go     ‖B‖² + αᵀGα − 2αᵀb, in count space
+//	weights.go       α ≥ 0 of fixed components
+//	updates.go       R and S of one component, in closed form
+//	maps.go          orthogonal maps on the legs, in closed form
+//	sweeps.go        greedy components, cyclic sweeps, starts
+//	certificate.go   ρ and the certificate, rounding included
+//
+// with environments.go, corewalks.go and shortpieces.go for the passes of a sweep over the legs. Nothing of it materialises B: norms
+// multiply over the cores, scalar products are contractions in count space with exponents, so that 10,000 legs neither overflow nor underflow. It
+// never sees the links: evidence and unary factors change no number of it. Components are in package closed.
 package learned
 
 import (
@@ -8,7 +19,6 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
@@ -52,33 +62,33 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	return found, nil
 }
 
-// Cost returns the flops of learning by the objective of the settings: an estimate for the plain one, a bound for the other.
-func Cost(net *btn.Network, s query.Settings) float64 {
+// Learning by the plain objective has learnShare of the budget; countRate is the number of flops of truncated legs in the time of a
+// multiply-add in count space.
+const (
+	learnShare = 0.25
+	countRate  = 16
+)
+
+// Work returns the flops that learning may take.
+func Work(s query.Settings) float64 {
 	if s = s.WithDefaults(); s.Objective == query.ObjectiveFrobenius {
-		return frobenius.Cost(net, s)
+		return learnShare * s.Budget
 	}
 	return sampled.LearningWork(s)
 }
 
 // plain is the proposal of the paper's decomposition, whose objective is ‖B − B̃‖.
 func plain(j *proposal.Job) (*btn.Assignment, error) {
-	s := frobenius.Settings(j.Settings)
-	if proposal.Timed(j.Ctx) {
-		s.LearnFlops = min(s.LearnFlops, policy.LearnShare*j.Settings.Budget)
-	}
-	plan, hit, err := j.Remember(settingsKey(s), contractionorder.Hypergraph{},
-		func(ctx context.Context) (*btn.Plan, error) {
-			closed, ok, err := ClosedForm(ctx, j.Net, s.Components)
-			if err != nil || ok {
-				return closed, err
-			}
-			affordable, warning := afford(j.Net, s)
-			learned, err := frobenius.Learn(ctx, j.Net, affordable)
-			if err == nil && warning != "" {
-				learned.Warnings = append(learned.Warnings, warning)
-			}
-			return learned, err
-		})
+	s := j.Settings
+	s.Method, s.Objective = query.MethodSymmetryCP, query.ObjectiveFrobenius
+	key := fmt.Sprintf("plain components=%d seed=%d maps=%s budget=%g", s.Components, s.Seed, s.Maps, s.Budget)
+	plan, hit, err := j.Remember(key, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+		closed, ok, err := ClosedForm(ctx, j.Net, s.Components)
+		if err != nil || ok {
+			return closed, err
+		}
+		return Learn(ctx, j.Net, s)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -93,12 +103,6 @@ func certified(j *proposal.Job, found *btn.Assignment) (*btn.Assignment, error) 
 	}
 	found.LnLinks = links
 	return found, nil
-}
-
-// settingsKey lists what a learned decomposition depends on beside the network.
-func settingsKey(s query.Settings) string {
-	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d flops=%g",
-		s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts, s.LearnFlops)
 }
 
 // ProposeClosed is the proposal of a closed form of several components where the network cannot even be laid out for

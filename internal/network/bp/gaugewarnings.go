@@ -1,4 +1,4 @@
-package frobenius
+package bp
 
 // The gauge of belief propagation as it arrived: its distance from a fixed point, and the legs concerned.
 
@@ -15,7 +15,7 @@ import (
 // messages have not converged.
 const unbalanced = 1e-6
 
-// gaugeWarnings reports, for maps "bp", the residues of belief propagation: entries with exactly one
+// gaugeWarnings reports the residues of belief propagation: entries with exactly one
 // excited leg, which vanish at a fixed point, and legs that keep the identity. Either makes no
 // answer wrong. Cost: an entry per value of every leg.
 func gaugeWarnings(net *btn.Network) []string {
@@ -25,7 +25,6 @@ func gaugeWarnings(net *btn.Network) []string {
 			gauged++
 		}
 	}
-
 	if gauged == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package frobenius
+package learned
 
 // Legs of one core, one after another: B's contribution to each leg's equations while the vectors
 // before it change.
@@ -23,27 +23,26 @@ type coreWalk interface {
 // newCoreWalk returns the cheapest walk over core c for vectors r (as they are at the time of each
 // call) and environment t of the core: one chain per term for CP and for symmetric forms whose
 // levels fit, O(n²) for n legs of the core; the polynomials of one leg at a time for others.
-func (sp *space) newCoreWalk(c int, r [][]float64, t countspace.Poly, d int) (coreWalk, error) {
+func (sp *space) newCoreWalk(c int, r [][]float64, t countspace.Poly) (coreWalk, error) {
 	legs := sp.cores[c].Legs
 	switch core := sp.cores[c].T.(type) {
 	case *tensor.CP:
 		if len(legs) > 2 {
-			return sp.walkCP(core, legs, r, t, d)
+			return sp.walkCP(core, legs, r, t)
 		}
 	case *tensor.Symmetric:
 		return sp.walkSymmetric(c, &tensor.SymmetryCP{Shape: core.Shape, Levels: core.Levels,
-			Terms: []tensor.SymmetryRankOne{{Alpha: 1, S: core.Values}}}, r, t, d)
+			Terms: []tensor.SymmetryRankOne{{Alpha: 1, S: core.Values}}}, r, t)
 	case *tensor.SymmetryCP:
-		return sp.walkSymmetric(c, core, r, t, d)
+		return sp.walkSymmetric(c, core, r, t)
 	}
-	return &polyWalk{sp: sp, core: c, d: d, r: r, t: t}, nil
+	return &polyWalk{sp: sp, core: c, r: r, t: t}, nil
 }
 
 // polyWalk asks the core for the polynomials of each leg in turn.
 type polyWalk struct {
 	sp   *space
 	core int
-	d    int
 	r    [][]float64
 	t    countspace.Poly
 	mode int
@@ -53,11 +52,11 @@ type polyWalk struct {
 func (w *polyWalk) numerator() ([]scaled.Number, error) {
 	core := w.sp.cores[w.core]
 	leg := core.Legs[w.mode]
-	polys, err := w.sp.legPolys(w.core, w.mode, w.r, w.d)
+	polys, err := w.sp.legPolys(w.core, w.mode, w.r)
 	if err != nil {
 		return nil, err
 	}
-	return w.sp.legProducts(leg, polys, w.t, w.d), nil
+	return w.sp.legProducts(leg, polys, w.t), nil
 }
 
 func (w *polyWalk) advance() { w.mode++ }
@@ -82,16 +81,9 @@ type coreTerm struct {
 // walkCP walks over a CP core: the environment is the symmetric part, every term's vectors meet
 // R's.
 func (sp *space) walkCP(
-	core *tensor.CP, legs []int, r [][]float64, t countspace.Poly, d int,
+	core *tensor.CP, legs []int, r [][]float64, t countspace.Poly,
 ) (coreWalk, error) {
-	w := &termWalk{sp: sp, legs: legs, r: r, levels: countspace.Levels{D: d}}
-	for _, leg := range legs {
-		if d == 1 {
-			w.levels.Of = append(w.levels.Of, make([]uint8, sp.dims[leg]))
-		} else {
-			w.levels.Of = append(w.levels.Of, sp.levels.Of[leg])
-		}
-	}
+	w := &termWalk{sp: sp, legs: legs, r: r, levels: sp.coreLevels(legs)}
 
 	for i, weight := range core.Weights {
 		term := coreTerm{weight: scaled.FromFloat(weight), v: make([][]float64, len(legs))}
@@ -132,24 +124,25 @@ func (sp *space) learned(leg int, v []float64) []float64 {
 // chain's; with counting they must be the problem's, and the legs without maps. Else it is a
 // polyWalk.
 func (sp *space) walkSymmetric(
-	c int, core *tensor.SymmetryCP, r [][]float64, t countspace.Poly, d int,
+	c int, core *tensor.SymmetryCP, r [][]float64, t countspace.Poly,
 ) (coreWalk, error) {
 	legs := sp.cores[c].Legs
 	w := &termWalk{sp: sp, legs: legs, r: r, levels: core.Levels}
-	fits := d == 1 || core.Levels.D == d
+	counted := sp.levels.D > 1
+	fits := !counted || core.Levels.D == sp.levels.D
 	for mode, leg := range legs {
-		fits = fits && (d == 1 || slices.Equal(core.Levels.Of[mode], sp.levels.Of[leg])) && sp.rot[leg] == nil
+		fits = fits && (!counted || slices.Equal(core.Levels.Of[mode], sp.levels.Of[leg])) && sp.rot[leg] == nil
 	}
 	if !fits {
-		return &polyWalk{sp: sp, core: c, d: d, r: r, t: t}, nil
+		return &polyWalk{sp: sp, core: c, r: r, t: t}, nil
 	}
 
 	for _, term := range core.Terms {
 		s := countspace.Poly{Shape: core.Levels.Shape(), Coef: term.S}
-		if d == 1 {
-			s = s.Scale(t.Coef.At(0))
-		} else {
+		if counted {
 			s = countspace.Hadamard(s, t)
+		} else {
+			s = s.Scale(t.Coef.At(0))
 		}
 		v := term.R
 		if v == nil {

@@ -1,9 +1,10 @@
-package frobenius
+package learned
 
 // Orthogonal maps on the legs, learned in closed form: one Procrustes step per leg.
 
 import (
 	"context"
+	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/internal/base/linalg"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -23,13 +24,10 @@ import (
 func (m *model) procrustes(ctx context.Context) error {
 	before := m.snapshot()
 	chains := make([]*chain, len(m.parts))
-	depth := make([]int, len(m.parts))
 	for k, p := range m.parts {
-		core, d := p.core(m.sp.levels)
-		depth[k] = d
 		var err error
-		chains[k], err = newChain(core, len(m.sp.cores), m.sp.ops, func(c int) (countspace.Poly, error) {
-			return m.sp.corePoly(c, p.r, d)
+		chains[k], err = newChain(p.s, len(m.sp.cores), m.sp.ops, func(c int) (countspace.Poly, error) {
+			return m.sp.corePoly(c, p.r)
 		})
 		if err != nil {
 			return err
@@ -40,31 +38,30 @@ func (m *model) procrustes(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := m.rotateCore(c, chains, depth); err != nil {
+		if err := m.rotateCore(c, chains); err != nil {
 			return err
 		}
 	}
 
 	for k, p := range m.parts {
-		s, _ := p.core(m.sp.levels)
-		m.b[k] = countspace.Dot(s, chains[k].prefix, m.sp.ops)
+		m.b[k] = countspace.Dot(p.s, chains[k].prefix, m.sp.ops)
 	}
 
 	if err := m.refit(); err != nil {
 		return err
 	}
-	if m.fellFrom(before.fit) {
+	if m.fit.Explained.Cmp(before.fit.Explained) < 0 {
 		*m = *before
 	}
 	return nil
 }
 
 // rotateCore takes the step on every leg of core c and moves the chains past it.
-func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
+func (m *model) rotateCore(c int, chains []*chain) error {
 	env := make([]countspace.Poly, len(chains))
 	for k := range chains {
 		var err error
-		if env[k], err = chains[k].environment(m.sp.coreBox(c, depth[k])); err != nil {
+		if env[k], err = chains[k].environment(m.sp.coreBox(c)); err != nil {
 			return err
 		}
 	}
@@ -78,14 +75,14 @@ func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
 			if m.fit.Alpha[k].IsZero() {
 				continue
 			}
-			polys, err := m.sp.legPolys(c, mode, p.r, depth[k])
+			polys, err := m.sp.legPolys(c, mode, p.r)
 			if err != nil {
 				return err
 			}
-			products := m.sp.shiftedProducts(polys, env[k], depth[k])
+			products := m.sp.shiftedProducts(polys, env[k])
 			for x := range overlap {
 				for y, v := range p.r[leg] {
-					t := products[x][m.sp.level(leg, y, depth[k])].Mul(scaled.FromFloat(v)).Mul(m.fit.Alpha[k])
+					t := products[x][m.sp.levels.Of[leg][y]].Mul(scaled.FromFloat(v)).Mul(m.fit.Alpha[k])
 					overlap[x][y] = overlap[x][y].Add(t)
 				}
 			}
@@ -97,7 +94,7 @@ func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
 	}
 
 	for k, p := range m.parts {
-		poly, err := m.sp.corePoly(c, p.r, depth[k])
+		poly, err := m.sp.corePoly(c, p.r)
 		if err != nil {
 			return err
 		}
@@ -118,6 +115,29 @@ func (sp *space) rotatable(c int) bool {
 		return len(sp.cores[c].Legs) <= largestMapped
 	}
 	return true
+}
+
+// randomMaps returns a random orthogonal map per leg that takes one, where starts after the first
+// begin when maps are learned: the orthogonal factor of a Gaussian matrix.
+func (sp *space) randomMaps(seed uint64, start int) [][]float64 {
+	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|1<<41))
+	rot := make([][]float64, len(sp.dims))
+	for c, core := range sp.cores {
+		if !sp.rotatable(c) {
+			continue
+		}
+		for _, leg := range core.Legs {
+			draw := square(sp.dims[leg])
+			for x := range draw {
+				for y := range draw[x] {
+					draw[x][y] = scaled.FromFloat(rng.NormFloat64())
+				}
+			}
+			rot[leg] = nearestOrthogonal(draw)
+		}
+	}
+
+	return rot
 }
 
 // nearestOrthogonal returns U Vᵀ of m = U Σ Vᵀ, row-major; nil if m is 0 or its decomposition fails,

@@ -1,4 +1,4 @@
-package frobenius
+package learned
 
 // The steps that sweeps consist of: multiplying by, and contracting with, the polynomial of one leg
 // or of one small core at two levels, in place.
@@ -27,9 +27,6 @@ func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 		return p.Mul(q, ops)
 	}
 	if !isShort(q) {
-		if terms, few := fewTerms(q); few && len(q.Shape) > 1 {
-			return multiplyBox(p, q.Shape, terms, ops)
-		}
 		return p.Mul(q, ops)
 	}
 
@@ -60,9 +57,6 @@ func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 		return countspace.Correlate(s, q, ops)
 	}
 	if !isShort(q) {
-		if terms, few := fewTerms(q); few && len(q.Shape) > 1 {
-			return correlateBox(s, q.Shape, terms, ops)
-		}
 		return countspace.Correlate(s, q, ops)
 	}
 

@@ -1,6 +1,6 @@
-package frobenius
+package learned
 
-// R given S, leg by leg: alternating least squares with environments in count space.
+// One component against the residual of the others, in closed form: R given S, leg by leg, then S given R.
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// vectorSweep visits every leg of part i once and returns the part with its new R and its products.
+// vectorSweep visits every leg of part i once and returns its new R and the products under it.
 // On each leg
 //
 //	v_ℓ[a] = Σ_c S_{c+e(a)} P^{−ℓ,a}_c / Σ_c S²_{c+e(a)} N^{−ℓ}_c,
@@ -20,7 +20,7 @@ import (
 // the other components'. Then v_ℓ is normalised: the scale of S∘R is left to the weights. Cost:
 // O(n²) multiply-adds for every component at two levels, plus the walks over the cores (see
 // newCoreWalk).
-func (m *model) vectorSweep(ctx context.Context, i int) (*part, products, error) {
+func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, error) {
 	s := newSweep(m, i)
 	if err := s.start(); err != nil {
 		return nil, products{}, err
@@ -29,12 +29,12 @@ func (m *model) vectorSweep(ctx context.Context, i int) (*part, products, error)
 		if err := ctx.Err(); err != nil {
 			return nil, products{}, err
 		}
-		t, err := s.base.environment(m.sp.coreBox(c, s.d))
+		t, err := s.base.environment(m.sp.coreBox(c))
 		if err != nil {
 			return nil, products{}, err
 		}
 
-		walk, err := m.sp.newCoreWalk(c, s.r, t, s.d)
+		walk, err := m.sp.newCoreWalk(c, s.r, t)
 		if err != nil {
 			return nil, products{}, err
 		}
@@ -45,28 +45,26 @@ func (m *model) vectorSweep(ctx context.Context, i int) (*part, products, error)
 			walk.advance()
 		}
 
-		p, err := m.sp.corePoly(c, s.r, s.d)
+		p, err := m.sp.corePoly(c, s.r)
 		if err != nil {
 			return nil, products{}, err
 		}
 		s.base.advance(p)
 	}
 
-	return s.finish()
+	return s.r, s.products(), nil
 }
 
 // sweep is one pass over the legs of a part.
 type sweep struct {
 	m    *model
 	i    int
-	d    int         // levels of the part itself
 	r    [][]float64 // new vectors on the legs already visited, old ones after
 	base *chain
 	// pairs[k] belongs to S_i∘S_k with the legs' products v_i·v_k; at i itself it is the
 	// denominator's. nil where α_k is 0.
-	pairs  []*chain
-	levels []int // levels of pairs[k]
-	scale  scaled.Number
+	pairs []*chain
+	scale scaled.Number
 }
 
 // newSweep prepares a sweep over the legs of part i.
@@ -82,21 +80,17 @@ func newSweep(m *model, i int) *sweep {
 // start contracts all cores of S backwards.
 func (s *sweep) start() error {
 	sp, self := s.m.sp, s.m.parts[s.i]
-	core, d := self.core(sp.levels)
-	s.d = d
 	var err error
-	s.base, err = newChain(core, len(sp.cores), sp.ops, func(c int) (countspace.Poly, error) {
-		return sp.corePoly(c, s.r, d)
+	s.base, err = newChain(self.s, len(sp.cores), sp.ops, func(c int) (countspace.Poly, error) {
+		return sp.corePoly(c, s.r)
 	})
 	if err != nil {
 		return err
 	}
 
-	s.pairs, s.levels = make([]*chain, len(s.m.parts)), make([]int, len(s.m.parts))
+	s.pairs = make([]*chain, len(s.m.parts))
 	for k, other := range s.m.parts {
-		core, d := self.joint(other.term, sp.levels)
-		s.levels[k] = d
-		s.pairs[k], err = newChain(core, len(sp.order), sp.ops, func(j int) (countspace.Poly, error) {
+		s.pairs[k], err = newChain(countspace.Hadamard(self.s, other.s), len(sp.order), sp.ops, func(j int) (countspace.Poly, error) {
 			return s.piece(k, sp.order[j]), nil
 		})
 		if err != nil {
@@ -113,7 +107,7 @@ func (s *sweep) piece(k, leg int) countspace.Poly {
 	if k == s.i {
 		other = s.r[leg]
 	}
-	return countspace.Linear(s.m.sp.row(leg, s.r[leg], other, s.levels[k]))
+	return countspace.Linear(s.m.sp.row(leg, s.r[leg], other))
 }
 
 // leg solves for the vector of one leg, which the walk over its core has reached, and moves all
@@ -128,7 +122,7 @@ func (s *sweep) leg(leg int, walk coreWalk) error {
 		if k != s.i && s.m.fit.Alpha[k].IsZero() {
 			continue
 		}
-		env, err := s.pairs[k].legEnvironment(s.levels[k])
+		env, err := s.pairs[k].legEnvironment(s.m.sp.levels.D)
 		if err != nil {
 			return err
 		}
@@ -137,7 +131,7 @@ func (s *sweep) leg(leg int, walk coreWalk) error {
 			continue
 		}
 		for x, v := range s.m.parts[k].r[leg] {
-			sub := env[s.m.sp.level(leg, x, s.levels[k])].Mul(scaled.FromFloat(v)).Mul(s.m.fit.Alpha[k])
+			sub := env[s.m.sp.levels.Of[leg][x]].Mul(scaled.FromFloat(v)).Mul(s.m.fit.Alpha[k])
 			numerator[x] = numerator[x].Sub(sub)
 		}
 	}
@@ -155,7 +149,7 @@ func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
 	v := make([]scaled.Number, len(old))
 	var most scaled.Number
 	for x := range v {
-		if n := denominator[s.m.sp.level(leg, x, s.levels[s.i])]; n.Sign() > 0 {
+		if n := denominator[s.m.sp.levels.Of[leg][x]]; n.Sign() > 0 {
 			v[x] = numerator[x].Div(n)
 		} else {
 			v[x] = s.scale.Mul(scaled.FromFloat(old[x]))
@@ -183,8 +177,8 @@ func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
 	s.r[leg] = fresh
 }
 
-// finish returns the swept part with the products that the passes have built up.
-func (s *sweep) finish() (*part, products, error) {
+// products returns the products that the passes have built up.
+func (s *sweep) products() products {
 	q := products{
 		base:   s.base.prefix,
 		self:   s.pairs[s.i].prefix,
@@ -195,7 +189,40 @@ func (s *sweep) finish() (*part, products, error) {
 			q.others[k] = c.prefix
 		}
 	}
-	p := *s.m.parts[s.i]
-	p.r = s.r
-	return &p, q, nil
+	return q
+}
+
+// symmetricStep returns the S that minimises ‖residual − S∘R‖ for part i's R, the residual of
+// the other components:
+//
+//	S_c = P_c / N_c,   P_c = [z^c]⟨residual, R⟩,   N_c = [z^c] Π_ℓ (Σ_x v_ℓ[x]² z^λ(x)),
+//
+// and 0 where N_c is 0. S is then scaled so that ‖S∘R‖ is near 1 and its coefficients stay in range
+// from sweep to sweep.
+func (m *model) symmetricStep(i int, q products) countspace.Poly {
+	target := countspace.Crop(q.base, m.sp.shape)
+	for k, other := range m.parts {
+		if k == i || m.fit.Alpha[k].IsZero() {
+			continue
+		}
+		target = target.Sub(countspace.Hadamard(q.others[k], other.s).Scale(m.fit.Alpha[k]))
+	}
+
+	norm := countspace.Crop(q.self, m.sp.shape)
+	s := countspace.New(m.sp.shape)
+	var square scaled.Number
+	c := make([]int, len(s.Shape))
+	for j := range s.Size() {
+		if n := norm.Coef.At(j); n.Sign() > 0 {
+			x := target.Coef.At(j).Div(n)
+			s.Set(c, x)
+			square = square.Add(x.Mul(x).Mul(n))
+		}
+		advanceIndex(c, s.Shape)
+	}
+
+	if square.IsZero() {
+		return s
+	}
+	return s.Scale(scaled.One.Div(square.Sqrt()))
 }

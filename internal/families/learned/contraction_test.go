@@ -1,4 +1,4 @@
-package frobenius
+package learned
 
 // Learned plans, contracted with the links (Lemma 5): the conventions of both packages agree.
 
@@ -11,7 +11,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // contracted is Σ_i α_i Z(T^{Q^(i)}).
@@ -31,17 +30,9 @@ func contracted(t *testing.T, net *btn.Network, e *btn.Estimate) float64 {
 // TestLemma5OnLearnedPlans: contraction of the parts gives Z of the materialised B̃, maps included.
 func TestLemma5OnLearnedPlans(t *testing.T) {
 	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {
-		for name, opts := range map[string]Options{
-			"default": {}, "mixed": {Classes: mixed}, "maps": {
-				Settings: query.Settings{LearnMaps: true}, Classes: mixed,
-			},
-		} {
-			opts.Components, opts.Sweeps, opts.Starts = 3, 3, 1
-			d, err := Learn(context.Background(), net, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if name == "maps" && frameOf(d).Rotations == nil {
+		for name, maps := range map[string]bool{"default": false, "maps": true} {
+			d := learned(t, net, effort{components: 3, sweeps: 3, starts: 1, maps: maps})
+			if maps && frameOf(d).Rotations == nil {
 				t.Error("no maps were learned")
 			}
 			size := 0.0 // Σ|B̃|·|L|, the scale of rounding

@@ -1,4 +1,4 @@
-package frobenius
+package learned
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package frobenius
+package learned
 
 // Cost against the number of legs: pairwise cores, two levels.
 
@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -43,47 +42,6 @@ func eachSize(b *testing.B, f func(b *testing.B, net *btn.Network)) {
 	}
 }
 
-// randomPart is symmetry-rank-one with positive S.
-func randomPart(sp *space, seed uint64) btn.Part {
-	p := newPart(sp, btn.ClassSymmetryRankOne, seed, 0, 0, 0)
-	for i := range p.s.Size() {
-		p.s.Set([]int{i}, scaled.One)
-	}
-	return &closed.SymmetryRankOne{Frame: &btn.Frame{Levels: sp.levels}, S: *p.s, R: p.r}
-}
-
-// BenchmarkBase is b of one component: one contraction with the base tensor.
-func BenchmarkBase(b *testing.B) {
-	eachSize(b, func(b *testing.B, net *btn.Network) {
-		o, err := newObjective(net, countspace.TwoLevels(net.Dims), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		q := randomPart(o.sp, 1)
-		for b.Loop() {
-			if _, err := o.withBase(q); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
-// BenchmarkGram is one entry of G.
-func BenchmarkGram(b *testing.B) {
-	eachSize(b, func(b *testing.B, net *btn.Network) {
-		o, err := newObjective(net, countspace.TwoLevels(net.Dims), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		q, p := randomPart(o.sp, 1), randomPart(o.sp, 2)
-		for b.Loop() {
-			if _, err := o.gram(q, p); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
 // BenchmarkSweep is one joint sweep over two components: R leg by leg, S, and the refit of α, for
 // each.
 func BenchmarkSweep(b *testing.B) {
@@ -96,16 +54,16 @@ func BenchmarkSweep(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		l := &learner{model: &model{sp: sp, norm2: norm2, fit: Fit{Residual: 1}}}
+		m := &model{sp: sp, norm2: norm2, fit: fit{Residual: 1}}
 		for i := range 2 {
-			l.grow(newPart(sp, btn.ClassSymmetryRankOne, 7, 0, i, 0))
-			if err := l.seed(i); err != nil {
+			m.grow(newPart(sp, 7, 0, i, 0))
+			if err := m.measure(i); err != nil {
 				b.Fatal(err)
 			}
 		}
 		for b.Loop() {
-			for i := range l.parts {
-				if _, err := l.improve(context.Background(), i); err != nil {
+			for i := range m.parts {
+				if err := m.improve(context.Background(), i); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package frobenius
+package learned
 
 // Environments of the pieces of a product in count space, in one forward pass over checkpointed
 // backward contractions.
@@ -18,7 +18,7 @@ import (
 //
 // Multiplying prefix by suffix at every piece would cost n³ a sweep; this costs O(n) per piece and
 // level. h is kept at every ⌈√m⌉-th piece and within one segment, O(√m) polynomials, and computed
-// twice, unless all fit in a little memory.
+// twice.
 type chain struct {
 	piece  func(j int) (countspace.Poly, error)
 	ops    *countspace.Ops
@@ -32,25 +32,11 @@ type chain struct {
 	prefix  countspace.Poly
 }
 
-// keepAll is the number of coefficients, m times S's, up to which every h is kept and
-// computed once: 4 MiB.
-const keepAll = 1 << 18
-
 // newChain contracts s backwards once. vars is the number of variables of s and of every piece.
 func newChain(
 	s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error),
 ) (*chain, error) {
 	stride := max(1, int(math.Ceil(math.Sqrt(float64(m)))))
-	if m*s.Size() <= keepAll {
-		stride = max(1, m)
-	}
-	return newStridedChain(s, m, stride, ops, piece)
-}
-
-// newStridedChain keeps every stride-th h.
-func newStridedChain(
-	s countspace.Poly, m, stride int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error),
-) (*chain, error) {
 	c := &chain{
 		piece:  piece,
 		ops:    ops,

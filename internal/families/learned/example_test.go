@@ -1,10 +1,10 @@
-package frobenius_test
+package learned_test
 
 import (
 	"context"
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
+	"github.com/basetensor/basetensor/internal/families/learned"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -26,8 +26,7 @@ func twoFactors() *btn.Network {
 // it.
 func ExampleLearn() {
 	for _, r := range []int{1, 2} {
-		d, err := frobenius.Learn(context.Background(), twoFactors(),
-			frobenius.Options{Settings: query.Settings{Components: r, Sweeps: 100}})
+		d, err := learned.Learn(context.Background(), twoFactors(), query.Settings{Components: r, Budget: 1e9})
 		if err != nil {
 			fmt.Println(err)
 			return

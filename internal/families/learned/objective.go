@@ -1,0 +1,401 @@
+package learned
+
+// The plain objective ‖B − Σ_i α_i Q^(i)‖² = ‖B‖² + αᵀGα − 2αᵀb: scalar products in count space, and components with their G, b and α,
+// always consistent with one another.
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// space is the base tensor with the levels and the maps under which components are seen. Its cores
+// never change: learned maps enter through the leg weights.
+type space struct {
+	dims   []int
+	cores  []btn.Core
+	levels countspace.Levels
+	shape  []int // box of the levels
+	order  []int // all legs, core after core
+	rot    [][]float64
+	ops    *countspace.Ops
+	// C of fit.Rounding, and the rounding of the maps (btn.MapRounding) relative to ‖B‖; set by scale
+	cancelled, mapped float64
+}
+
+// levelsOf returns the levels of a network's components, as fine as the work of learning allows: the paper's (D = d, the identity) where
+// all dimensions are equal and the count space is small; two, {0, the others}; or one, which counts nothing, so that the components
+// are of rank one. Maps "bp" have two at most: value 0 is the message there, and the other values of a leg are a basis without a meaning of
+// their own.
+func levelsOf(net *btn.Network, work float64) countspace.Levels {
+	const (
+		firstPart   = 64      // multiply-adds to learn a first part, a leg and coefficient at two levels
+		identityBox = 100_000 // coefficients
+		identitySum = 1e7     // legs times values times coefficients
+	)
+	n := float64(len(net.Dims))
+	if firstPart*n*(n+1) > work {
+		return countspace.Levels{D: 1, Of: zeroLevels(net.Dims)}
+	}
+	two := countspace.TwoLevels(net.Dims)
+	if len(net.Dims) == 0 || slices.ContainsFunc(net.Maps, func(m btn.Map) bool { return m.Kind == query.MapBP }) {
+		return two
+	}
+	box := math.Pow(n+1, float64(net.Dims[0]-1))
+	if box > identityBox || box*n*float64(net.Dims[0]) > identitySum {
+		return two
+	}
+	identity, err := countspace.Identity(net.Dims)
+	if err != nil {
+		return two
+	}
+	return identity
+}
+
+// newSpace checks cores and levels.
+func newSpace(net *btn.Network, levels countspace.Levels) (*space, error) {
+	if err := net.ValidateCores(); err != nil {
+		return nil, fmt.Errorf("learned: %w", err)
+	}
+	if err := levels.Validate(net.Dims); err != nil {
+		return nil, fmt.Errorf("learned: %w", err)
+	}
+	if _, err := levels.Size(); err != nil {
+		return nil, fmt.Errorf("learned: %w", err)
+	}
+	sp := &space{
+		dims:      net.Dims,
+		cores:     net.Cores,
+		levels:    levels,
+		shape:     levels.Shape(),
+		rot:       make([][]float64, len(net.Dims)),
+		ops:       &countspace.Ops{},
+		cancelled: 1,
+	}
+	for _, core := range net.Cores {
+		sp.order = append(sp.order, core.Legs...)
+	}
+	return sp, nil
+}
+
+// weights returns W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y] of a leg.
+func (sp *space) weights(leg int, v []float64) tensor.LegWeights {
+	d := sp.levels.D
+	w := make(tensor.LegWeights, len(v)*d)
+	o := sp.rot[leg]
+	for y, vy := range v {
+		a := int(sp.levels.Of[leg][y])
+		if o == nil {
+			w[y*d+a] = vy
+			continue
+		}
+		for x := range v {
+			w[x*d+a] += o[x*len(v)+y] * vy
+		}
+	}
+	return w
+}
+
+// row returns Σ_y u[y] w[y] z^λ(y) of a leg, as weights by level.
+func (sp *space) row(leg int, u, w []float64) []float64 {
+	row := make([]float64, sp.levels.D)
+	for y := range u {
+		row[sp.levels.Of[leg][y]] += u[y] * w[y]
+	}
+	return row
+}
+
+// corePoly returns the count polynomial of core c under u = R.
+func (sp *space) corePoly(c int, r [][]float64) (countspace.Poly, error) {
+	p, err := tensor.CountPoly(sp.cores[c].T, sp.coreWeights(c, r), sp.levels.D, sp.ops)
+	if err != nil {
+		return p, fmt.Errorf("learned: core %d: %w", c, err)
+	}
+	return p, nil
+}
+
+// coreWeights returns the weights of all legs of core c under u = R: see weights.
+func (sp *space) coreWeights(c int, r [][]float64) []tensor.LegWeights {
+	legs := sp.cores[c].Legs
+	w := make([]tensor.LegWeights, len(legs))
+	for mode, leg := range legs {
+		w[mode] = sp.weights(leg, r[leg])
+	}
+	return w
+}
+
+// basePoly returns Π_c p_{B^(c)}, the count polynomial of B under u = R.
+func (sp *space) basePoly(r [][]float64) (countspace.Poly, error) {
+	ps := make([]countspace.Poly, len(sp.cores))
+	for c := range sp.cores {
+		p, err := sp.corePoly(c, r)
+		if err != nil {
+			return countspace.Poly{}, err
+		}
+		ps[c] = p
+	}
+	return countspace.Product(sp.levels.D-1, ps, sp.ops), nil
+}
+
+// pairPoly returns Π_ℓ (Σ_y u_ℓ[y] w_ℓ[y] z^λ(y)).
+func (sp *space) pairPoly(u, w [][]float64) countspace.Poly {
+	ps := make([]countspace.Poly, len(sp.order))
+	for j, leg := range sp.order {
+		ps[j] = countspace.Linear(sp.row(leg, u[leg], w[leg]))
+	}
+	return countspace.Product(sp.levels.D-1, ps, sp.ops)
+}
+
+// normSq returns ‖B‖² = Π_c ‖B^(c)‖².
+func (sp *space) normSq() (scaled.Number, error) {
+	n := scaled.One
+	for c, core := range sp.cores {
+		x, err := tensor.NormSq(core.T)
+		if err != nil {
+			return n, fmt.Errorf("learned: core %d: %w", c, err)
+		}
+		n = n.Mul(x)
+	}
+	if !n.IsFinite() || n.Sign() < 0 {
+		return n, fmt.Errorf("%w: ‖B‖²", ErrNotFinite)
+	}
+	return n, nil
+}
+
+// scale returns ‖B‖², and sets cancelled and mapped.
+func (sp *space) scale(net *btn.Network) (scaled.Number, error) {
+	norm2, err := sp.normSq()
+	if err != nil || norm2.IsZero() {
+		return norm2, err
+	}
+	ratio := scaled.One.Div(norm2)
+	for c, core := range sp.cores {
+		x, err := tensor.NormSq(contraction.Absolute(core.T))
+		if err != nil {
+			return norm2, fmt.Errorf("learned: core %d: %w", c, err)
+		}
+		ratio = ratio.Mul(x)
+	}
+	sp.cancelled = max(1, ratio.Sqrt().Float64())
+	sp.mapped = btn.MapRounding(net) * sp.cancelled
+	return norm2, nil
+}
+
+// NormSq returns ‖B‖², the product of the cores' own: their legs are disjoint. It returns an error
+// for a network whose cores do not cover its legs, and if a core has no finite norm.
+// Cost: tensor.NormSq of every core.
+func NormSq(net *btn.Network) (scaled.Number, error) {
+	sp, err := newSpace(net, countspace.TwoLevels(net.Dims))
+	if err != nil {
+		return scaled.Number{}, err
+	}
+	return sp.normSq()
+}
+
+// coreLevels returns the levels of some legs.
+func (sp *space) coreLevels(legs []int) countspace.Levels {
+	levels := countspace.Levels{D: sp.levels.D, Of: make([][]uint8, len(legs))}
+	for mode, leg := range legs {
+		levels.Of[mode] = sp.levels.Of[leg]
+	}
+	return levels
+}
+
+// coreBox returns the box of count vectors of core c's legs.
+func (sp *space) coreBox(c int) []int { return sp.coreLevels(sp.cores[c].Legs).Shape() }
+
+// shiftedProducts returns m[x][a] = Σ_j g_x[j] t[j+e_a]: the scalar product of B with the leg at
+// value x, and of the component with the leg at level a and weight 1.
+func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][]scaled.Number {
+	d := sp.levels.D
+	out := make([][]scaled.Number, len(polys))
+	shift := make([]int, d-1)
+	for x, g := range polys {
+		out[x] = make([]scaled.Number, d)
+		for a := range d {
+			if a > 0 {
+				shift[a-1] = 1
+			}
+			out[x][a] = countspace.DotShift(t, g, shift, sp.ops)
+			if a > 0 {
+				shift[a-1] = 0
+			}
+		}
+	}
+	return out
+}
+
+// legProducts returns Σ_x O[x, y] m[x][λ(y)] per learned coordinate y of a leg.
+func (sp *space) legProducts(leg int, polys []countspace.Poly, t countspace.Poly) []scaled.Number {
+	m := sp.shiftedProducts(polys, t)
+	n := len(polys)
+	out := make([]scaled.Number, n)
+	o := sp.rot[leg]
+	for y := range out {
+		a := sp.levels.Of[leg][y]
+		if o == nil {
+			out[y] = m[y][a]
+			continue
+		}
+		for x := range n {
+			out[y] = out[y].Add(m[x][a].Mul(scaled.FromFloat(o[x*n+y])))
+		}
+	}
+	return out
+}
+
+// legPolys returns the count polynomials of core c with its mode fixed at each value, all other legs
+// under r.
+func (sp *space) legPolys(c, mode int, r [][]float64) ([]countspace.Poly, error) {
+	core, d := sp.cores[c], sp.levels.D
+	w := sp.coreWeights(c, r)
+	n := sp.dims[core.Legs[mode]]
+	if len(core.Legs) <= n {
+		polys, err := tensor.LegPolys(core.T, w, d, sp.ops)
+		if err != nil {
+			return nil, fmt.Errorf("learned: core %d: %w", c, err)
+		}
+		return polys[mode], nil
+	}
+
+	// One leg of many: fixing it by weights costs less than the polynomials of all legs.
+	out := make([]countspace.Poly, n)
+	for x := range out {
+		w[mode] = make(tensor.LegWeights, n*d)
+		w[mode][x*d] = 1
+		p, err := tensor.CountPoly(core.T, w, d, sp.ops)
+		if err != nil {
+			return nil, fmt.Errorf("learned: core %d: %w", c, err)
+		}
+		out[x] = p
+	}
+
+	return out, nil
+}
+
+// part is a component S ∘ R being learned. It is replaced, never changed.
+type part struct {
+	s countspace.Poly
+	r [][]float64 // unit vectors
+}
+
+// model is B̃ = Σ_i fit.Alpha[i] parts[i] with G and b of its parts.
+type model struct {
+	sp    *space
+	norm2 scaled.Number
+	parts []*part
+	g     [][]scaled.Number
+	b     []scaled.Number
+	fit   fit
+}
+
+// snapshot returns a copy that later steps on m leave alone.
+func (m *model) snapshot() *model {
+	c := *m
+	c.parts = append([]*part(nil), m.parts...)
+	c.b = append([]scaled.Number(nil), m.b...)
+	c.g = square(len(m.g))
+	for i := range m.g {
+		copy(c.g[i], m.g[i])
+	}
+	sp := *m.sp
+	sp.rot = append([][]float64(nil), m.sp.rot...)
+	c.sp = &sp
+	return &c
+}
+
+// refit fits all weights to G and b.
+func (m *model) refit() error {
+	fit, err := fitWeights(m.g, m.b, m.norm2, len(m.sp.dims))
+	if err == nil {
+		fit.rounds(len(m.sp.dims), m.sp.cancelled)
+		m.fit = fit
+	}
+	return err
+}
+
+// products are the count polynomials that decide a component's place among the others under its
+// present R: of the base tensor, of the component with itself (N), and with every other component.
+type products struct {
+	base, self countspace.Poly
+	others     []countspace.Poly // by component; unused at the component itself
+}
+
+// products returns the count polynomials of part i under its present R, by product trees.
+func (m *model) products(i int) (products, error) {
+	p := m.parts[i]
+	base, err := m.sp.basePoly(p.r)
+	if err != nil {
+		return products{}, err
+	}
+	q := products{base: base, self: m.sp.pairPoly(p.r, p.r), others: make([]countspace.Poly, len(m.parts))}
+	for k, other := range m.parts {
+		if k != i {
+			q.others[k] = m.sp.pairPoly(p.r, other.r)
+		}
+	}
+	return q, nil
+}
+
+// measure fits S of the new part i to the residual under its R, and takes it into G and b.
+func (m *model) measure(i int) error {
+	q, err := m.products(i)
+	if err != nil {
+		return err
+	}
+	return m.place(i, &part{s: m.symmetricStep(i, q), r: m.parts[i].r}, q)
+}
+
+// place puts part p at i, computes row i of G and b_i from its products, and refits. If the explained
+// fraction falls (by rounding: no step of this package lowers it otherwise), m is as before.
+func (m *model) place(i int, p *part, q products) error {
+	before := m.snapshot()
+	m.parts[i] = p
+	m.b[i] = countspace.Dot(p.s, q.base, m.sp.ops)
+	for k, other := range m.parts {
+		x := q.self
+		if k != i {
+			x = q.others[k]
+		}
+		m.g[i][k] = countspace.Dot(countspace.Hadamard(p.s, other.s), x, m.sp.ops)
+		m.g[k][i] = m.g[i][k]
+	}
+
+	if err := m.refit(); err != nil {
+		return err
+	}
+	if m.fit.Explained.Cmp(before.fit.Explained) < 0 {
+		*m = *before
+	}
+	return nil
+}
+
+// grow makes room for one more component of norm zero.
+func (m *model) grow(p *part) int {
+	i := len(m.parts)
+	m.parts = append(m.parts, p)
+	m.b = append(m.b, scaled.Number{})
+	g := square(i + 1)
+	for k := range m.g {
+		copy(g[k], m.g[k])
+	}
+	m.g = g
+	m.fit.Alpha = append(m.fit.Alpha, scaled.Number{})
+	return i
+}
+
+// square returns an n×n matrix of zeros.
+func square(n int) [][]scaled.Number {
+	g := make([][]scaled.Number, n)
+	for i := range g {
+		g[i] = make([]scaled.Number, n)
+	}
+	return g
+}
