@@ -53,21 +53,6 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestReusedProjectorsThatLoseSomething are in the table, others not.
-func TestReusedProjectorsThatLoseSomething(t *testing.T) {
-	row := func(family, method string, step, off float64) Row {
-		return Row{Family: family, Method: method, Step: step, Error: off}
-	}
-	got := reuseTables([]Row{
-		row("grid, values of the model", "reused", 0, 1e-12), row("grid, values of the model", "reused", 5, 0.1),
-		row("grid, values of the model", "anew", 0, 1e-12), row("grid, values at random", "reused", 0, 1),
-	})[0].Text
-	const want = "| median \\|Δ ln Z\\| under observations | 0 | 5 |\n|---|--:|--:|\n| grid, values of the model, reused | 1e-12 | 0.1 |\n"
-	if got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // TestCoverageCountsMarginalsApart: the columns of marginals are of the other method's rows.
 func TestCoverageCountsMarginalsApart(t *testing.T) {
 	row := func(method string, largest, stated float64) Row {

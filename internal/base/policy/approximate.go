@@ -2,7 +2,7 @@ package policy
 
 // Thresholds of approximate ways.
 
-// Truncated legs: bonds, plans, and the reuse of another query's plan. Decision 14 has why
+// Truncated legs: bonds, plans, and when a query gets a plan of its own. Decision 14 has why
 // estimates come in sequences.
 const (
 	// FirstBond is the first bond of a sequence, MostBond the largest, MostRungs the maximum number of
@@ -86,16 +86,6 @@ const (
 	// none 400 together (constraints: 399).
 	WidestTable    = 53
 	WidestTogether = 600
-
-	// Projectors learned without evidence are reused under up to ReuseObserved observations, where
-	// they leave out at most ReuseLoss nats of ln Z and evidence adds at most ReuseShare of that,
-	// from ReuseFlops predicted flops on, in at most ReuseBytes.
-	// Measured: decision 13 (btnlab evaluate reuse).
-	ReuseObserved = 4
-	ReuseLoss     = 3e-5
-	ReuseShare    = 0.1
-	ReuseFlops    = 5e7
-	ReuseBytes    = 64 << 20
 )
 
 // Belief propagation: starts, and how long it may run.
