@@ -449,7 +449,7 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 		p.Estimates = []btn.Estimate{r.known(n, true)}
 		return p
 	}
-	p.Accuracy, p.Messages = r.Float64(), r.floats(3)
+	p.Accuracy = r.Float64()
 	tree := &truncated.TruncatedPlan{
 		Family: query.FamilyTree,
 		Number: 2,
