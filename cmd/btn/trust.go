@@ -203,12 +203,6 @@ func (p *printer) estimate(e *query.EstimateResult) string {
 		s += fmt.Sprintf(", discarded %.1e", *e.Discarded)
 	}
 
-	if e.Reused {
-		s += ", projectors reused"
-	}
-	if e.Relearned != "" {
-		s += ", projectors relearned: " + e.Relearned
-	}
 	return s + fmt.Sprintf(", %.2g flops", e.Flops)
 }
 

@@ -60,7 +60,6 @@ type Row struct {
 	MarginalError float64 `csv:"marginal_error"`         // mean over the variables of the total variation ½ Σ_x |p(x) − q(x)|
 	Largest       float64 `csv:"largest_marginal_error"` // largest |p(x) − q(x)| of a variable and value
 	Residual      float64 `csv:"residual"`               // ρ
-	Discarded     float64 `csv:"discarded"`              // largest share of one truncation, or one application of projectors
 	Flops         float64 `csv:"flops"`
 	Seconds       float64 `csv:"seconds"` // of the estimate
 	ExactSeconds  float64 `csv:"exact_seconds"`
@@ -96,7 +95,7 @@ func (r Row) label() string {
 // answer writes a method's outcome into a row, beside the exact answer.
 func (r *Row) answer(got, exact Outcome) {
 	r.LnZ, r.ExactSeconds, r.Estimate, r.Uncertainty, r.Residual = exact.LnZ, exact.Seconds, got.LnZ, got.Uncertainty, got.Residual
-	r.Discarded, r.Guarantee = got.Discarded, got.Guarantee
+	r.Guarantee = got.Guarantee
 	r.Flops, r.Seconds = got.Flops, got.Seconds
 	r.Error = math.Abs(got.LnZ - exact.LnZ)
 	r.MarginalError, r.Largest = distance(got.Marginals, exact.Marginals)

@@ -193,7 +193,6 @@ func TestFilesAreReproducible(t *testing.T) {
 			"strength":                   12,
 			"components":                 6,
 			"time":                       6,
-			"reuse":                      4,
 			"calibration":                4,
 			"calibration-of-more":        4,
 			"calibration-of-constraints": 3,

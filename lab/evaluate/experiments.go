@@ -73,16 +73,6 @@ func Experiments() []Experiment {
 			Summary: timeSummary,
 		},
 		{
-			Name: "reuse",
-			Description: "|Δ ln Z| under a number of observations (step), with projectors learned without evidence and with projectors " +
-				"learned anew, along one tree",
-			Run: runReuse,
-			Figures: drawn(Row.label, func(g group) []string { return []string{"reuse", g.name} },
-				lines{"Reused projectors", "", chart.Axis{Label: "observations"}, errorAxis(1e-14), ofStep, ofError}),
-			Summary: medians(Row.label, "k", ofStep, typicalError, named{"median of the largest share discarded at once", ofDiscarded},
-				named{"median seconds", ofSeconds}),
-		},
-		{
 			Name: "calibration",
 			Description: "the error of ln Z against the stated uncertainty: 300 random models of five families, weak to strong, mixed and " +
 				"attractive",

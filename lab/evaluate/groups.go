@@ -83,7 +83,6 @@ func ofStep(r Row) float64          { return r.Step }
 func ofError(r Row) float64         { return r.Error }
 func ofMarginalError(r Row) float64 { return r.MarginalError }
 func ofResidual(r Row) float64      { return r.Residual }
-func ofDiscarded(r Row) float64     { return r.Discarded }
 func ofFlops(r Row) float64         { return r.Flops }
 func ofSeconds(r Row) float64       { return r.Seconds }
 

@@ -1,11 +1,10 @@
 package evaluate
 
-// Growth: estimates stage by stage, bonds, evidence; and models from files.
+// Growth: estimates stage by stage, bonds; and models from files.
 
 import (
 	"context"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/truncated"
@@ -60,47 +59,6 @@ func TestBondsGrowToTheExactAnswer(t *testing.T) {
 		})
 		if err != nil || !(first > 1e-6) || !(last < 1e-10) {
 			t.Errorf("%s: off by %g at bond 1, %g in the end (%v)", name, first, last, err)
-		}
-	}
-}
-
-func TestObserve(t *testing.T) {
-	m := small(t)
-	for _, drawn := range []bool{true, false} {
-		sets, truths, err := observe(t.Context(), m, []int{0, 1, 4}, 5, drawn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k, ev := range sets {
-			if len(ev.Hard) != []int{0, 1, 4}[k] || k > 0 && !slices.Contains(sets[2].Hard, sets[1].Hard[0]) {
-				t.Errorf("evidence %v", sets)
-			}
-			if want, _ := oracle.LogZ(m, ev); !(math.Abs(truths[k].LnZ-want) < 1e-10) {
-				t.Errorf("%v: ln Z = %v, want %v", ev, truths[k].LnZ, want)
-			}
-		}
-	}
-	if a, b, c := pick([]float64{0.2, 0.3, 0.5}, 0.19), pick([]float64{0.2, 0.3, 0.5},
-		0.49), pick([]float64{0.2, 0.3, 0.5}, 0.51); a != 0 || b != 1 || c != 2 {
-		t.Errorf("picked %d, %d, %d", a, b, c)
-	}
-}
-
-// TestReuseLosesUnderEvidence: without evidence both ways are one; where nothing is truncated both
-// are exact.
-func TestReuseLosesUnderEvidence(t *testing.T) {
-	rows, err := reused(t.Context(), instance{family: grids, size: 10, strength: 1.5}, []int{0, 10},
-		[]int{4, 16}, true)
-	if err != nil || len(rows) != 8 {
-		t.Fatal(rows, err)
-	}
-	if d := math.Abs(rows[0].Error - rows[1].Error); !(d < 1e-9) || !(rows[0].Error > 1e-8) ||
-		!(rows[2].Error > 100*rows[3].Error) {
-		t.Errorf("at bond 4: %+v", rows[:4])
-	}
-	for _, r := range rows[4:] {
-		if !(r.Error < 1e-10) {
-			t.Errorf("%s, %g observations: off by %g", r.Method, r.Step, r.Error)
 		}
 	}
 }

@@ -33,7 +33,6 @@ type Outcome struct {
 	Marginals   [][]float64 // per variable and value
 	Residual    float64     // ρ
 	Components  int         // of the decomposition
-	Discarded   float64     // as Row
 	Flops       float64
 	Seconds     float64 // wall time, set by the experiment
 	Guarantee           // its CPU is set by the experiment
@@ -44,7 +43,6 @@ func unknown() Outcome {
 		LnZ:         math.NaN(),
 		Uncertainty: math.NaN(),
 		Residual:    math.NaN(),
-		Discarded:   math.NaN(),
 		Flops:       math.NaN(),
 		Guarantee:   silent(),
 	}

@@ -93,12 +93,10 @@ type EstimateResult struct {
 	Kind       string   `json:"kind"` // of regions: bethe, windows, cycles, balls; empty for truncated legs
 	Size       int      `json:"size"` // of the seeds of regions; 0 for truncated legs
 	Slices     int64    `json:"slices"`
-	LogZ       *float64 `json:"log_z"`               // nats; null where this one failed
-	LogZLinear *float64 `json:"log_z_linear"`        // regions: ln of the linear sum (Lemma 5); null where that is not above 0
-	Discarded  *float64 `json:"discarded"`           // truncated legs: largest relative weight of one truncation; no error bar
-	Truncated  bool     `json:"truncated"`           // something above rounding was dropped; always true for regions
-	Reused     bool     `json:"reused"`              // with projectors learned under other evidence
-	Relearned  string   `json:"relearned,omitempty"` // why projectors learned without evidence were not reused, where that was tried
+	LogZ       *float64 `json:"log_z"`        // nats; null where this one failed
+	LogZLinear *float64 `json:"log_z_linear"` // regions: ln of the linear sum (Lemma 5); null where that is not above 0
+	Discarded  *float64 `json:"discarded"`    // truncated legs: largest relative weight of one truncation; no error bar
+	Truncated  bool     `json:"truncated"`    // something above rounding was dropped; always true for regions
 	Components int      `json:"components"`
 	Regions    int64    `json:"regions"`
 	Flops      float64  `json:"flops"`

@@ -208,10 +208,6 @@ func (r *estimate) linear() error {
 		if t := v.Truncation; t != nil {
 			discarded = max(discarded, t.Discarded)
 			r.Truncated = r.Truncated || t.Truncated
-			r.Reused = r.Reused || t.Reused
-			if r.Relearned == "" {
-				r.Relearned = t.Relearned
-			}
 			r.PeakBytes = max(r.PeakBytes, t.Bytes)
 			if t.Rounding != nil {
 				rounding = rounding.Add(*t.Rounding)

@@ -143,7 +143,6 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 	shared := &problem.Shared{}
 	options := problem.Options{
 		Memory: r.Settings.WithDefaults().Memory,
-		Memo:   &problem.Recent{},
 	}
 	known := &plan.Known{Problems: shared, Options: options}
 	assignments, err := LearnKnown(ctx, net, r.Queries, r.Settings, memo, known)
@@ -160,7 +159,6 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 			ContractOptions{
 				Memory: options.Memory,
 				Shared: shared,
-				Memo:   options.Memo,
 			},
 		)
 		if err != nil {

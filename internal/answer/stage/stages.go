@@ -128,7 +128,7 @@ func CountAsked(assignments []btn.Assignment) int {
 	return n
 }
 
-// ContractOptions are the bounds of one worker's contraction, and the memories that it may reuse.
+// ContractOptions are the bounds of one worker's contraction, and the memory that it may reuse.
 type ContractOptions struct {
 	First   int   // position in the request of the first of the queries given
 	Memory  int64 // bytes for tables, 0 means query.DefaultMemory
@@ -140,10 +140,6 @@ type ContractOptions struct {
 	// Shared keeps intermediate results for the calls of one job; may be nil. Values do not depend
 	// on it.
 	Shared *problem.Shared
-
-	// Memo remembers values that parts of other jobs may need; nil: they are computed each time. Values of parts do not
-	// depend on it.
-	Memo problem.Memo
 }
 
 // Contract is the third stage: it computes the values of some units, each under its demand's
@@ -283,7 +279,7 @@ func (c *contractor) problemOf(a asked) (*problem.Problem, error) {
 	if c.query == a.Query {
 		return c.problem, nil
 	}
-	options := problem.Options{Memory: c.o.Memory, Threads: c.o.Threads, Memo: c.o.Memo, Summed: a.Summed}
+	options := problem.Options{Memory: c.o.Memory, Threads: c.o.Threads, Summed: a.Summed}
 	p, err := c.o.Shared.Problem(a.net, a.about.Evidence, a.Messages, options)
 	c.query, c.problem = a.Query, p
 	if err != nil {

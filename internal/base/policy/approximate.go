@@ -2,7 +2,7 @@ package policy
 
 // Thresholds of approximate ways.
 
-// Truncated legs: bonds, plans, and the reuse of another query's plan. Decision 14 has why
+// Truncated legs: bonds, plans, and when a query gets a plan of its own. Decision 14 has why
 // estimates come in sequences.
 const (
 	// FirstBond is the first bond of a sequence, MostBond the largest, MostRungs the maximum number of
@@ -86,23 +86,13 @@ const (
 	// none 400 together (constraints: 399).
 	WidestTable    = 53
 	WidestTogether = 600
-
-	// Projectors learned without evidence are reused under up to ReuseObserved observations, where
-	// they leave out at most ReuseLoss nats of ln Z and evidence adds at most ReuseShare of that,
-	// from ReuseFlops predicted flops on, in at most ReuseBytes.
-	// Measured: decision 13 (btnlab evaluate reuse).
-	ReuseObserved = 4
-	ReuseLoss     = 3e-5
-	ReuseShare    = 0.1
-	ReuseFlops    = 5e7
-	ReuseBytes    = 64 << 20
 )
 
 // Belief propagation: starts, and how long it may run.
 const (
 	// PhaseStarts is the number of starts that look for competing fixed points, on networks of at most
 	// PhaseTables tables; larger ones have one.
-	// Measured: decision 15 has the cost of more tables. The number of starts was chosen.
+	// Chosen: a start on 67,200 tables takes 1.7e6 updates.
 	PhaseStarts = 4
 	PhaseTables = 20_000
 
@@ -122,11 +112,6 @@ const (
 	// Chosen.
 	LeastBelief = 1e-9
 
-	// OnlyUpdates bounds the runs that look for the one fixed point of a network, per message entry: a
-	// slower one is no good start under evidence.
-	// Chosen; decision 15 has models that converge within it and models that do not.
-	OnlyUpdates = 100
-
 	// MessageUpdates is the number of updates per incidence of factor and variable after which a run
 	// ends, converged or not.
 	// Measured: a quarter of it changes an error of 6.0e-4 to 5.9e-4, four times nothing on 15 models,
@@ -137,18 +122,13 @@ const (
 	// Chosen; the time follows from UpdateFlops.
 	LeastUpdates = 400_000
 
-	// MostMessages is the number of message entries up to which a network's own messages are
-	// remembered: 4 MiB, encoded.
-	// Chosen. Decision 15 has the gain for models beyond it.
+	// MostMessages is the number of message entries up to which a plan has those of several fixed points: 4 MiB, encoded.
+	// Chosen.
 	MostMessages = (4<<20 - 4096) / 9
 
-	// MessageShare is the part of a budget that belief propagation may take, OwnShare the part of the
-	// time for planning that a network's own messages may take, MessageShare of the rest the messages
-	// under evidence.
-	// Measured: a quarter of MessageShare makes 2 of 15 models better and 1 worse, decision 20.
-	// OwnShare was chosen: its effect depends on a clock.
+	// MessageShare is the part of a budget that belief propagation may take, and of the time for planning.
+	// Measured: a quarter of it makes 2 of 15 models better and 1 worse, decision 20.
 	MessageShare = 1.0 / 2
-	OwnShare     = 1.0 / 4
 
 	// SoonShare is the part of a budget within which the first estimate of truncated legs is certain
 	// to be there: the Bethe value is not computed before it then. BetheShare is the part that it

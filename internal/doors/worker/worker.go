@@ -70,8 +70,8 @@ var helpTexts = kong.Vars{
 
 // onlyOf are the flags that change something in some stages only.
 var onlyOf = map[string][]string{
-	"redis":         {query.StageReparam, query.StageLearn, query.StageContract}, // networks, decompositions, projectors
-	"redis-timeout": {query.StageReparam, query.StageLearn, query.StageContract},
+	"redis":         {query.StageReparam, query.StageLearn}, // networks, decompositions
+	"redis-timeout": {query.StageReparam, query.StageLearn},
 	"chunk-flops":   {query.StageLearn},
 	"tenants":       {query.StageReparam, query.StageLearn, query.StageAggregate}, // whose latencies are by class
 	"threads":       {query.StageContract},
@@ -158,7 +158,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		defer server.Close()
 		logger.Info("serving metrics and health", "url", server.URL)
 	}
-	if f.Redis == "off" {
+	if f.Redis == "off" || !slices.Contains(onlyOf["redis"], stage) {
 		f.Redis = ""
 	}
 	if f.Signing.MessageKeys == "" {

@@ -23,7 +23,7 @@ func TestHelpShowsWhatMatters(t *testing.T) {
 	some := map[string][]string{
 		query.StageReparam:   {"--redis"},
 		query.StageLearn:     {"--redis", "--chunk-flops"},
-		query.StageContract:  {"--redis", "--threads", "--memory"},
+		query.StageContract:  {"--threads", "--memory"},
 		query.StageAggregate: nil,
 	}
 	for stage, more := range some {

@@ -14,7 +14,6 @@ import (
 type Cost struct {
 	legs.Cost
 	MarginalBytes float64 // Bytes with Options.Marginals
-	Projectors    float64 // bytes of the projectors that Options.Keep keeps
 	Loss          float64 // Σ over the truncations of log2²(dimension / bond); 0: exact
 }
 
@@ -45,7 +44,6 @@ type meter struct {
 	live, peak float64 // entries
 	kept       float64 // entries that marginals keep for the way back
 	loss       float64 // see Cost
-	projectors float64 // entries
 	moves      int64   // of the search
 }
 
@@ -189,7 +187,6 @@ func (m *meter) truncate(id int32, b bundle) {
 		m.loss += bits * bits
 	}
 	m.kept += 2 * r * b.dim
-	m.projectors += 2 * r * b.dim
 	n.replace(id, b.to, int(r))
 	m.live += n.node[id].size + n.node[b.to].size - sizeA - sizeB
 }
@@ -199,7 +196,6 @@ func (m *meter) cost() Cost {
 	return Cost{
 		Cost:          legs.Cost{Flops: min(m.flops, math.MaxFloat64), Bytes: min(8*m.peak, math.MaxFloat64)},
 		MarginalBytes: min(8*(2*m.peak+m.kept), math.MaxFloat64),
-		Projectors:    min(8*m.projectors, math.MaxFloat64),
 		Loss:          m.loss,
 	}
 }

@@ -19,9 +19,6 @@ import (
 // ErrPlan is wrapped by the errors of plans that contradict themselves or their expression.
 var ErrPlan = errors.New("trees: invalid plan")
 
-// ErrTolerance says that projectors fit the entries too badly.
-var ErrTolerance = errors.New("trees: the projectors do not fit")
-
 // Plan is a network of tensors joined by wires and the sequence of its merges. Nodes are numbered: the tables of the expression, then one
 // copy tensor δ(i, j, k) per entry of Copies, then the results of the merges. It depends on the scopes of an expression only, and fits
 // others whose dimensions are smaller; an index of dimension 1 may be missing from scopes that had it.
@@ -42,27 +39,11 @@ func planError(format string, args ...any) error {
 
 // Options of a contraction. The zero value works.
 type Options struct {
-	Bond       int     // largest dimension of a wire after truncation; 0: 32
-	Cutoff     float64 // singular values below Cutoff times the largest are dropped; 0: 1e-12
-	Gauge      int     // distance of the surroundings that a truncation looks at, 1 to 3; 0: 3; below 0: none
-	Memory     int64   // bytes, as Cost.Bytes counts them; 0: query.DefaultMemory, 2 GiB
-	Marginals  bool
-	Projectors *Projectors // of an earlier contraction along the same plan: they are applied, and none are learned
-	Keep       bool        // return the projectors
-	Tolerance  float64     // above 0: a contraction with Projectors ends with ErrTolerance where Value.Excess would be above it
-}
-
-// Value is the outcome of a contraction. With Options.Projectors Discarded is the largest ‖AB − A P P'ᵀ B‖² / ‖AB‖², estimated by a few
-// fixed vectors.
-type Value struct {
-	legs.Value
-	// Excess says how much worse projectors fit here than where they were learned, about in nats of ln Z:
-	//
-	//	Σ_k √(residual_k − 4·Projector.Residual_k), where that is above 0
-	//
-	// Its error has been seen up to twice that, and the Loss of the projectors.
-	Excess     float64
-	Projectors *Projectors // with Keep; nil where Z is 0
+	Bond      int     // largest dimension of a wire after truncation; 0: 32
+	Cutoff    float64 // singular values below Cutoff times the largest are dropped; 0: 1e-12
+	Gauge     int     // distance of the surroundings that a truncation looks at, 1 to 3; 0: 3; below 0: none
+	Memory    int64   // bytes, as Cost.Bytes counts them; 0: query.DefaultMemory, 2 GiB
+	Marginals bool
 }
 
 // defaultGauge is the distance of surroundings.
@@ -99,26 +80,26 @@ func (o Options) withDefaults() Options {
 //
 // Errors: sumproduct.ErrOverBudget (fault.OverBudget) with the bytes of Evaluate, before anything is computed; ErrPlan;
 // sumproduct.ErrNotFinite; the context's. Cost: Evaluate; with marginals two to four times its flops.
-func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (Value, error) {
+func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (legs.Value, error) {
 	o = o.withDefaults()
 	h := e.Hypergraph()
 	if err := e.Validate(); err != nil {
-		return Value{}, err
+		return legs.Value{}, err
 	}
 	n, err := newNetwork(h, p)
 	if err != nil {
-		return Value{}, err
+		return legs.Value{}, err
 	}
 	m := newMeter(n.clone(), h, o.Bond, o.Gauge)
 	if err := m.run(p.Merges, nil); err != nil {
-		return Value{}, err
+		return legs.Value{}, err
 	}
 	need := m.cost().Bytes
 	if o.Marginals {
 		need = m.cost().MarginalBytes
 	}
 	if err := legs.Fits(need, legs.Memory(o.Memory), o.Bond); err != nil {
-		return Value{}, err
+		return legs.Value{}, err
 	}
 	r := &run{ctx: ctx, e: e, plan: p, n: n, o: o, guests: make([][]int, p.Tables), data: make([][]float64, len(n.node)+len(p.Merges))}
 	r.Limit = int(need / 8)
@@ -127,7 +108,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 	}
 	err = r.all()
 	if errors.Is(err, legs.ErrZero) {
-		r.value.Z, r.value.Projectors, err = scaled.Number{}, nil, nil
+		r.value.Z, err = scaled.Number{}, nil
 	}
 	r.value.Flops, r.value.PeakBytes = r.flops, 8*float64(r.Peak)
 	return r.value, err
@@ -145,8 +126,7 @@ type run struct {
 	data   [][]float64 // by node, in the order of its legs
 	exp    int64       // all tensors together are times 2^exp
 	tape   []product   // with marginals
-	taken  int         // truncations so far
-	value  Value
+	value  legs.Value
 }
 
 // all loads the tables, goes through the merges, and the way back where marginals are asked for.
@@ -165,9 +145,6 @@ func (r *run) all() error {
 	}
 	if z.IsZero() {
 		return legs.ErrZero
-	}
-	if r.o.Keep {
-		r.value.Projectors = &Projectors{Bond: r.o.Bond}
 	}
 	for t, host := range r.plan.Hosts {
 		if host >= 0 {

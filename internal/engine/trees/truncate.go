@@ -1,75 +1,36 @@
 package trees
 
-// Truncation of one bundle: the gauge of its surroundings, the projectors learned there or earlier, and both tensors after it.
+// Truncation of one bundle: the gauge of its surroundings, the projectors learned there, and both tensors after it.
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Projectors holds the projectors of all truncations of a contraction, in their sequence.
-type Projectors struct {
-	Bond  int         `msgpack:"bond"`
-	Pairs []Projector `msgpack:"pairs"`
-}
-
-// Projector replaces a wire of dimension Rows by one of Cols: A becomes A·Left, B becomes B·Right, both Rows × Cols row-major.
-type Projector struct {
-	Rows  int       `msgpack:"rows"`
-	Cols  int       `msgpack:"cols"`
-	Left  []float64 `msgpack:"left"`
-	Right []float64 `msgpack:"right"`
-	// Residual is ‖AB − A P P'ᵀ B‖² / ‖AB‖² without any gauge where they were learned, estimated as it will be where they are applied.
-	Residual float64 `msgpack:"residual"`
-}
-
-// Loss is Σ_k √Residual_k: about the part of ln Z that the projectors leave out where they were learned, in nats.
-func (p *Projectors) Loss() (sum float64) {
-	for i := range p.Pairs {
-		sum += math.Sqrt(p.Pairs[i].Residual)
-	}
-	return sum
-}
-
-// Bytes is the memory of the projectors.
-func (p *Projectors) Bytes() (sum int64) {
-	for i := range p.Pairs {
-		sum += 8 * int64(len(p.Pairs[i].Left)+len(p.Pairs[i].Right)+8)
-	}
-	return sum
+// projectors replace a bundle of dimension rows by one wire of dimension cols: A becomes A·left, B becomes B·right, both rows × cols
+// row-major.
+type projectors struct {
+	left, right []float64
+	cols        int
 }
 
 // truncate makes one wire of at most Bond out of the bundle of a and b.
 func (r *run) truncate(a, b int32) error {
-	take := r.learn
-	if r.o.Projectors != nil {
-		take = r.reuse
-	}
-	p, err := take(a, b, int(r.n.between(a, b)))
+	p, err := r.learn(a, b, int(r.n.between(a, b)))
 	if err != nil {
 		return err
 	}
-	if r.o.Keep {
-		if r.o.Projectors == nil {
-			if p.Residual, err = r.residual(a, b, p); err != nil {
-				return err
-			}
-		}
-		r.value.Projectors.Pairs = append(r.value.Projectors.Pairs, p)
-	}
-	r.taken++
-	r.value.Bond = max(r.value.Bond, p.Cols)
-	if err := r.apply(a, b, p.Left, p.Cols); err != nil {
+	r.value.Bond = max(r.value.Bond, p.cols)
+	if err := r.apply(a, b, p.left, p.cols); err != nil {
 		return err
 	}
-	if err := r.apply(b, a, p.Right, p.Cols); err != nil {
+	if err := r.apply(b, a, p.right, p.cols); err != nil {
 		return err
 	}
-	r.n.replace(a, b, p.Cols)
+	r.n.replace(a, b, p.cols)
 	return nil
 }
 
@@ -118,17 +79,11 @@ func (r *run) axes(a, b int32, first ...int32) (layout, bundle []int32, dims []i
 	return layout, by[b], dims
 }
 
-// flat is node a as a matrix (rest × bundle that leads to b), to be put back if it is borrowed.
-func (r *run) flat(a, b int32) (x []float64, borrowed bool) {
-	layout, _, dims := r.axes(a, b)
-	return r.pack(r.array(a), dims, layout)
-}
-
 // learn returns the projectors that lose least, in the gauge of the surroundings.
-func (r *run) learn(a, b int32, rows int) (Projector, error) {
+func (r *run) learn(a, b int32, rows int) (projectors, error) {
 	ra, rb, err := r.gauged(a, b)
 	if err != nil {
-		return Projector{}, err
+		return projectors{}, err
 	}
 	ka, kb := len(ra)/rows, len(rb)/rows
 	m := make([]float64, ka*kb)
@@ -136,12 +91,12 @@ func (r *run) learn(a, b int32, rows int) (Projector, error) {
 	k := min(ka, kb)
 	u, s, vt := make([]float64, ka*k), make([]float64, k), make([]float64, k*kb)
 	if err := r.SVD(m, ka, kb, u, s, vt); err != nil {
-		return Projector{}, fault.Wrap(fault.Unsupported, err)
+		return projectors{}, fault.Wrap(fault.Unsupported, err)
 	}
 	r.flops += 2*float64(ka)*float64(kb)*float64(rows) + 20*float64(ka)*float64(kb)*float64(k)
 	rank := r.value.Rank(s, r.o.Bond, r.o.Cutoff)
 	if rank == 0 {
-		return Projector{}, legs.ErrZero
+		return projectors{}, legs.ErrZero
 	}
 	// P = R_Bᵀ V S^-½ and P' = R_Aᵀ U S^-½
 	us, vs := make([]float64, ka*rank), make([]float64, kb*rank)
@@ -154,9 +109,9 @@ func (r *run) learn(a, b int32, rows int) (Projector, error) {
 			vs[i*rank+j] = vt[j*kb+i] * f
 		}
 	}
-	p := Projector{Rows: rows, Cols: rank, Left: make([]float64, rows*rank), Right: make([]float64, rows*rank)}
-	r.MulTA(p.Right, ra, us, rows, ka, rank)
-	r.MulTA(p.Left, rb, vs, rows, kb, rank)
+	p := projectors{left: make([]float64, rows*rank), right: make([]float64, rows*rank), cols: rank}
+	r.MulTA(p.right, ra, us, rows, ka, rank)
+	r.MulTA(p.left, rb, vs, rows, kb, rank)
 	r.flops += 2 * float64(rows) * float64(rank) * float64(ka+kb)
 	return p, nil
 }
@@ -258,76 +213,4 @@ func (r *run) triangle(x []float64, cols int) ([]float64, error) {
 	}
 	r.flops += 4 * float64(rows) * float64(cols) * float64(cols)
 	return t[:k*cols], nil
-}
-
-// stretch is the factor by which a residual may exceed its value at learning and still counts as the same.
-const stretch = 4
-
-// reuse returns the next projector, and notes how badly it fits.
-func (r *run) reuse(a, b int32, rows int) (p Projector, err error) {
-	if r.taken >= len(r.o.Projectors.Pairs) {
-		return p, planError("%d projectors are too few", len(r.o.Projectors.Pairs))
-	}
-	p = r.o.Projectors.Pairs[r.taken]
-	if p.Rows != rows || p.Cols < 1 || p.Cols > r.o.Bond || len(p.Left) != rows*p.Cols || len(p.Right) != rows*p.Cols {
-		return p, planError("projector %d is %d × %d, the wire has dimension %d", r.taken, p.Rows, p.Cols, rows)
-	}
-	r.value.Truncated = true
-	residual, err := r.residual(a, b, p)
-	if err != nil {
-		return p, err
-	}
-	r.value.Discarded = max(r.value.Discarded, residual)
-	r.value.Excess += math.Sqrt(max(0, residual-stretch*p.Residual))
-	if r.o.Tolerance > 0 && !(r.value.Excess <= r.o.Tolerance) {
-		return p, ErrTolerance
-	}
-	return p, nil
-}
-
-// probes is the number of vectors that a residual is estimated with.
-const probes = 8
-
-// residual estimates ‖A Bᵀ − A P P'ᵀ Bᵀ‖² / ‖A Bᵀ‖² by the products of both matrices with the same vectors x of signs: E ‖M x‖² = ‖M‖²
-// (Hutchinson).
-func (r *run) residual(a, b int32, p Projector) (float64, error) {
-	rng := rand.New(rand.NewPCG(uint64(r.taken), probes)) // the same vectors whenever it is the same truncation
-	x, borrowed := r.flat(b, a)
-	rest := len(x) / p.Rows
-	signs := make([]float64, probes*rest)
-	for i := range signs {
-		signs[i] = float64(1 - 2*int(rng.Uint32()>>31))
-	}
-	y := make([]float64, 2*probes*p.Rows) // xᵀ B, and below it the same after the projectors
-	r.Mul(y[:probes*p.Rows], signs, x, probes, rest, p.Rows)
-	if borrowed {
-		r.Put(x)
-	}
-	narrow := make([]float64, probes*p.Cols)
-	r.Mul(narrow, y[:probes*p.Rows], p.Right, probes, p.Rows, p.Cols)
-	lost := y[probes*p.Rows:]
-	r.MulTB(lost, narrow, p.Left, probes, p.Cols, p.Rows)
-	for i := range lost {
-		lost[i] -= y[i]
-	}
-	x, borrowed = r.flat(a, b)
-	rest = len(x) / p.Rows
-	z := make([]float64, 2*probes*rest)
-	r.MulTB(z, y, x, 2*probes, p.Rows, rest)
-	r.flops += 2 * probes * (3*float64(len(x)) + 2*float64(p.Rows*p.Cols))
-	if borrowed {
-		r.Put(x)
-	}
-	unit := 0.0
-	for _, x := range z[:probes*rest] {
-		unit = max(unit, math.Abs(x))
-	}
-	if unit == 0 {
-		return 0, legs.ErrZero
-	}
-	share := legs.Squares(z[probes*rest:], unit) / legs.Squares(z[:probes*rest], unit)
-	if share-share != 0 {
-		return 0, fault.New(fault.Unsupported, "trees: a truncation of entries beyond the range of float64")
-	}
-	return share, nil
 }

@@ -43,7 +43,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return proposal.Approximate(betheUnseen(j.Settings), j.CacheState(), e), nil
 	}
 
-	ordered, remembered, err := passed(j, e)
+	ordered, err := passed(j, e)
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,6 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	plan, hit, err := planFor(j, h, ask.Marginals)
 	if err != nil {
 		return nil, err
-	}
-	if !remembered && hit == btn.CacheHit {
-		hit = btn.CacheMiss
 	}
 	found := proposal.Approximate(plan, hit, e)
 	found.Propagation, found.Messages = ordered.report(), ordered.messages()

@@ -86,8 +86,7 @@ func value(
 	if err != nil {
 		return legs.Value{}, err
 	}
-	v, err := trees.Contract(ctx, e, along, trees.Options{Bond: bond, Memory: memory, Marginals: marginals, Cutoff: cutoff})
-	return v.Value, err
+	return trees.Contract(ctx, e, along, trees.Options{Bond: bond, Memory: memory, Marginals: marginals, Cutoff: cutoff})
 }
 
 // cancel fills Rounding: the roundings of a term, 2^-53 of its size each, times Σ|terms|. The sum of the terms without their signs

@@ -16,13 +16,7 @@ import (
 // is gone from all scopes and has dimension 1; the weights of others are multiplied into their first table. The number and sequence of
 // the tables stay, so a plan for p fits. p does not change. Errors: ErrNoMask for a variable that no index decides any more, and where a
 // product with a weight leaves the range of float64. Cost: one pass over the tables touched.
-func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) { return p.mask(ev, false) }
-
-// Weigh is Mask with all dimensions kept: values that the evidence excludes are entries of 0, so that the shape of every tensor along a
-// plan is that without evidence, and projectors learned there fit. Its marginals cannot be recovered.
-func (p *Prepared) Weigh(ev factorgraph.Evidence) (*Prepared, error) { return p.mask(ev, true) }
-
-func (p *Prepared) mask(ev factorgraph.Evidence, keep bool) (*Prepared, error) {
+func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 	if ev.IsEmpty() {
 		return p, nil
 	}
@@ -31,7 +25,7 @@ func (p *Prepared) mask(ev factorgraph.Evidence, keep bool) (*Prepared, error) {
 	}
 	e := p.simple.Expression
 	q := &Prepared{net: p.net, given: p.given, marginals: p.marginals, signed: p.signed, weights: make([][]float64, len(e.Dims))}
-	m := masker{p: p, q: q, scale: e.Scale, keep: keep}
+	m := masker{p: p, q: q, scale: e.Scale}
 	for _, s := range ev.Soft {
 		if err := m.multiply(s.Var, func(x int) float64 { return s.Weights[x] }); err != nil {
 			return nil, err
@@ -63,7 +57,6 @@ type masker struct {
 	p, q    *Prepared
 	scale   scaled.Number
 	touched []int
-	keep    bool // dimensions
 	beyond  bool // a product has lost digits to the range of float64
 }
 
@@ -144,7 +137,7 @@ func (m *masker) apply() *sumproduct.Expression {
 		switch {
 		case left == 0:
 			m.scale = scaled.Number{}
-		case left == 1 && !m.keep:
+		case left == 1:
 			fixed[j] = at
 			m.scale = m.scale.Mul(scaled.FromFloat(w[at]))
 			out.Dims[j] = 1

@@ -1,8 +1,6 @@
 package truncated
 
 import (
-	"math"
-
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -29,8 +27,6 @@ type TruncatedPlan struct {
 	// Masked says that the network was simplified without the query's evidence,
 	// which enters as masks: the plan serves any.
 	Masked bool `msgpack:"masked,omitempty"`
-	// Accuracy, in nats, bounds the error added by reused projectors.
-	Accuracy float64 `msgpack:"accuracy"`
 }
 
 // Class implements Part.
@@ -46,8 +42,6 @@ func (p *Truncated) Fits(n *btn.Network) error {
 		return btn.Misfit("it has no tree and no sweep")
 	case p.Along.Family != query.FamilySweep && p.Along.Family != query.FamilyTree:
 		return btn.Misfit("%.40q is no family of this version", p.Along.Family)
-	case !(p.Along.Accuracy >= 0) || math.IsInf(p.Along.Accuracy, 1):
-		return btn.Misfit("accuracy %v nats", p.Along.Accuracy)
 	case p.Bond < 1:
 		return btn.Misfit("bond %d", p.Bond)
 	}

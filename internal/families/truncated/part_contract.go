@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
@@ -43,42 +42,12 @@ func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.W
 		return btn.Value{}, err
 	}
 	j := run{own}
-	if q.Along.Masked {
-		return j.masked(q)
-	}
 
-	prepared, err := Of(ctx, p, want.Marginals)
+	prepared, evidence, err := j.prepared(q)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	return j.underMask(q, prepared, factorgraph.Evidence{})
-}
-
-// masked contracts along a plan for the network without evidence, which enters as a mask.
-func (j run) masked(q *Truncated) (btn.Value, error) {
-	prepared, err := OfBase(j.Ctx, j.Problem)
-	if err != nil {
-		return btn.Value{}, err
-	}
-
-	if j.M != nil || len(q.Slice.Variables) > 0 { // a slice has no room for the shape of the whole
-		return j.underMask(q, prepared, j.Problem.Evidence)
-	}
-
-	if err := prepared.Check(q.Along); err != nil {
-		return btn.Value{}, err
-	}
-
-	reuse := Reuse{Accuracy: q.Along.Accuracy, Projectors: j.learn}
-	a, err := prepared.Under(j.Ctx, q.Along, q.Bond, j.Memory, j.Problem.Evidence, reuse)
-	return btn.Value{Z: a.Z, Flops: a.Flops, Truncation: &a.Truncation}, err
-}
-
-// underMask contracts the part's slice under evidence.
-func (j run) underMask(
-	q *Truncated, prepared *Prepared, evidence factorgraph.Evidence,
-) (btn.Value, error) {
-	evidence, err := j.Problem.Given(q.Slice, evidence)
+	evidence, err = p.Given(q.Slice, evidence)
 	if errors.Is(err, factorgraph.ErrContradictory) {
 		return btn.Value{}, nil // the evidence excludes the slice
 	}
@@ -107,19 +76,12 @@ func (j run) underMask(
 	return v, nil
 }
 
-// mostProjectors bounds the bytes of projectors that are remembered outside of a process.
-const mostProjectors = 4 << 20
-
-// learn returns the projectors of a key through the problem's memo.
-func (j run) learn(
-	ctx context.Context, key string, learn func(context.Context) (*trees.Projectors, error),
-) (*trees.Projectors, error) {
-	entry := problem.Entry{Kind: "projectors", Key: key, Most: mostProjectors, Decode: decode}
-	return problem.Remember(ctx, j.Problem, entry, learn)
-}
-
-// decode reads projectors that were remembered.
-func decode(_ context.Context, b []byte) (problem.Memorable, error) {
-	p := new(trees.Projectors)
-	return p, p.UnmarshalBinary(b)
+// prepared returns the simplified network of the part's plan, and the evidence that is to enter it as a mask.
+func (j run) prepared(q *Truncated) (*Prepared, factorgraph.Evidence, error) {
+	if q.Along.Masked {
+		prepared, err := OfBase(j.Ctx, j.Problem)
+		return prepared, j.Problem.Evidence, err
+	}
+	prepared, err := Of(j.Ctx, j.Problem, j.M != nil)
+	return prepared, factorgraph.Evidence{}, err
 }

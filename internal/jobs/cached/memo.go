@@ -1,5 +1,4 @@
-// Package cached encodes the values that workers keep in the cache: decompositions, projectors of
-// truncated trees, and the networks of registered models.
+// Package cached encodes the values that workers keep in the cache: decompositions, and the networks of registered models.
 package cached
 
 import (
@@ -124,9 +123,7 @@ type Value struct {
 	Components int          `json:"components,omitempty"`
 	Plan       *query.Cost  `json:"plan,omitempty"` // the cost of the first estimate
 	Warnings   []string     `json:"warnings,omitempty"`
-
-	// Of a circuit.
-	Circuit *Circuit `json:"circuit,omitempty"`
+	Circuit    *Circuit     `json:"circuit,omitempty"`
 
 	// Of a registered model.
 	Network   string `json:"network,omitempty"` // digest of its network's bytes
@@ -143,27 +140,26 @@ type Circuit struct {
 	Parametric bool `json:"parametric,omitempty"`
 }
 
-// describeCircuit describes a circuit; nil for none.
-func describeCircuit(ctx context.Context, of *circuit.Compiled) *Circuit {
-	c, err := of.Circuit(ctx)
+// circuitOf describes the circuit of a plan; nil for none.
+func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
+	if len(p.Estimates) == 0 || len(p.Estimates[0].Parts) == 0 {
+		return nil
+	}
+	part, ok := p.Estimates[0].Parts[0].(btn.Sharer)
+	if !ok {
+		return nil
+	}
+	compiled, ok := btn.Shared(part).(*circuit.Compiled)
+	if !ok {
+		return nil
+	}
+	c, err := compiled.Circuit(ctx)
 	if err != nil {
 		return nil
 	}
 	return &Circuit{
-		Edges: c.Edges(), Bytes: c.Bytes(), Variables: c.Variables(), Functional: of.Functional, Parametric: of.Parametric,
+		Edges: c.Edges(), Bytes: c.Bytes(), Variables: c.Variables(), Functional: compiled.Functional, Parametric: compiled.Parametric,
 	}
-}
-
-// circuitOf is the circuit of a plan; nil for none.
-func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
-	if len(p.Estimates) > 0 && len(p.Estimates[0].Parts) > 0 {
-		if part, ok := p.Estimates[0].Parts[0].(btn.Sharer); ok {
-			if of, ok := btn.Shared(part).(*circuit.Compiled); ok {
-				return describeCircuit(ctx, of)
-			}
-		}
-	}
-	return nil
 }
 
 // Describe decodes and describes the value under key. The description of an unknown kind is empty.
@@ -186,12 +182,6 @@ func Describe(ctx context.Context, key string, value []byte) (*Value, error) {
 			Warnings:   d.Warnings,
 			Circuit:    circuitOf(ctx, d),
 		}, nil
-	case "circuit":
-		of, err := circuit.DecodeCompiled(ctx, value)
-		if err != nil {
-			return nil, err
-		}
-		return &Value{Circuit: describeCircuit(ctx, of)}, nil
 	case "network":
 		p, ok := DecodeNetwork(value)
 		if !ok {

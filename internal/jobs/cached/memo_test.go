@@ -137,3 +137,32 @@ func TestMemoRemembersPlans(t *testing.T) {
 		t.Errorf("Redis down: %v, hit %v, %v", got, hit, err)
 	}
 }
+
+// An owner finds the plans of its own alone, and nobody else finds them, in the process and in Redis.
+func TestOwnersFindTheirOwn(t *testing.T) {
+	server := miniredis.RunT(t)
+	owners := []string{"", cache.Owner("acme"), cache.Owner("globex")}
+	for process := range 2 {
+		c, err := cache.Open("redis://"+server.Addr(), cache.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		plans := &cached.Memo{Cache: c}
+		for _, owner := range owners {
+			computed := 0
+			for range 2 {
+				plan := func(context.Context) (*btn.Plan, error) { computed++; return &btn.Plan{Method: query.MethodExact}, nil }
+				if _, _, err := plans.Of(owner).Do(t.Context(), cache.Prefix+"decomposition:key", plan); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if once := 1 - process; computed != once { // the second process finds what the first has stored
+				t.Errorf("process %d: owner %q computed %d times, want %d", process, owner, computed, once)
+			}
+		}
+	}
+	if keys := server.Keys(); len(keys) != len(owners) {
+		t.Errorf("entries %v", keys)
+	}
+}

@@ -37,7 +37,7 @@ var (
 )
 
 // remembered lists the kinds of entries that are counted from the start, as their keys have them.
-var remembered = []string{"circuit", "decomposition", "messages", "network", "projectors"}
+var remembered = []string{"decomposition", "network"}
 
 // Describe implements prometheus.Collector.
 func (c *cacheMetrics) Describe(to chan<- *prometheus.Desc) {

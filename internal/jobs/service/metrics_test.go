@@ -39,9 +39,9 @@ func TestCountersStartAtZero(t *testing.T) {
 		},
 		"basetensor_cache_stored_total": {""},
 		"basetensor_cache_hits_total": {
-			",decomposition,process", ",decomposition,redis", ",network,redis", ",messages,process", ",projectors,redis",
+			",decomposition,process", ",decomposition,redis", ",network,redis",
 		},
-		"basetensor_cache_misses_total": {",decomposition", ",network", ",messages", ",projectors"},
+		"basetensor_cache_misses_total": {",decomposition", ",network"},
 		"go_goroutines":                 {""},
 	}
 	if runtime.GOOS == "linux" {

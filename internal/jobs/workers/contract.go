@@ -104,7 +104,6 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 			Memory:  w.bytes(m.Memory),
 			Threads: w.host.Threads,
 			Shared:  of,
-			Memo:    kept.parts,
 		},
 	)
 	if err != nil {

@@ -64,12 +64,11 @@ type Host struct {
 	Metrics *metrics.Metrics
 	Cache   *cache.Cache
 	Tracer  trace.Tracer    // makes spans; nil: nobody records any
-	Redis   bool            // the cache has a Redis: decompositions and projectors are remembered
+	Redis   bool            // the cache has a Redis: decompositions are remembered
 	Hard    context.Context // ends when the drain is over: work in progress is given up
 	Soft    context.Context // ends when the workers shall: nothing new is begun
 
 	plansOf  *cached.Memo             // nil: nothing is remembered, and every decomposition says "off"
-	partsOf  *cached.Parts            // of contract-worker
 	kept     *kept                    // everybody's
 	keptBy   *memo.LRU[string, *kept] // of owners
 	free     *admission.Memory        // of this process
@@ -84,10 +83,8 @@ type Host struct {
 
 // NewHost returns a copy of h with its caches made, ready to make workers.
 func NewHost(h Host) *Host {
-	h.partsOf = &cached.Parts{}
 	if h.Redis {
 		h.plansOf = &cached.Memo{Cache: h.Cache}
-		h.partsOf.Cache = h.Cache
 	}
 	h.kept = h.newKept("")
 	h.keptBy = &memo.LRU[string, *kept]{Entries: mostKept}

@@ -19,16 +19,15 @@ type kept struct {
 	memo   proposal.Memo // nil: nothing is remembered
 	known  *plan.Known   // of networks, for the planner
 	shared *shared       // one stage does not derive again what the other has derived
-	parts  problem.Memo  // of contract-worker
 }
 
 // newKept returns the memory of an owner, of everybody without one.
 func (h *Host) newKept(owner string) *kept {
-	k := &kept{shared: &shared{}, parts: h.partsOf.Of(owner)}
+	k := &kept{shared: &shared{}}
 	if h.plansOf != nil {
 		k.memo = h.plansOf.Of(owner)
 	}
-	k.known = &plan.Known{Problems: &k.shared.Shared, Options: problem.Options{Threads: h.Threads, Memo: k.parts}}
+	k.known = &plan.Known{Problems: &k.shared.Shared, Options: problem.Options{Threads: h.Threads}}
 	return k
 }
 

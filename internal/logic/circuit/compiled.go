@@ -3,7 +3,6 @@ package circuit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 )
 
@@ -43,35 +42,4 @@ func (c *Compiled) Circuit(ctx context.Context) (*Circuit, error) {
 	}
 	c.circuit, c.err, c.read = of, err, true
 	return of, err
-}
-
-// Bytes is the circuit's memory, roughly.
-func (c *Compiled) Bytes() int64 { return 2 * int64(len(c.Form)) }
-
-// The bits of the first byte of an encoded form.
-const (
-	isFunctional = 1 << iota
-	isParametric
-)
-
-// MarshalBinary returns the compiled form as bytes, for caches. It does not fail.
-func (c *Compiled) MarshalBinary() ([]byte, error) {
-	flags := byte(0)
-	if c.Functional {
-		flags |= isFunctional
-	}
-	if c.Parametric {
-		flags |= isParametric
-	}
-	return append([]byte{flags}, c.Form...), nil
-}
-
-// DecodeCompiled reads what MarshalBinary returned. Errors wrap ErrCircuit, or are the context's.
-func DecodeCompiled(ctx context.Context, b []byte) (*Compiled, error) {
-	if len(b) == 0 || b[0] > isFunctional|isParametric {
-		return nil, fmt.Errorf("%w: no compiled form", ErrCircuit)
-	}
-	c := &Compiled{Form: b[1:], Functional: b[0]&isFunctional != 0, Parametric: b[0]&isParametric != 0}
-	_, err := c.Circuit(ctx)
-	return c, err
 }

@@ -175,26 +175,3 @@ func TestColdStartFollowsAWarmOneThatFails(t *testing.T) {
 		t.Errorf("converged %v, ln Z %v; cold %v", s.Converged, s.LnZ(), cold.LnZ())
 	}
 }
-
-// TestOnly: one state where couplings are weak, none where there are phases or runs do not converge.
-func TestOnly(t *testing.T) {
-	weak := ising(rand.New(rand.NewPCG(4, 4)), 8, 8, 0.5, false)
-	s, err := bp.Only(t.Context(), weak, 4, bp.Options{})
-	if err != nil || s == nil || s.LnZ() != run(t, weak, bp.Options{}).LnZ() {
-		t.Errorf("weak couplings: %v, %v", s, err)
-	}
-	if s, err := bp.Only(t.Context(), weak, 4, bp.Options{Updates: 100}); err != nil || s != nil {
-		t.Errorf("not converged: %v, %v", s, err)
-	}
-	m, err := generate.Grid(10, 10, generate.Ising{Delta: 1.5, Attractive: true, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	free, _ := under(t, m, factorgraph.Evidence{})
-	if s, err := bp.Only(t.Context(), free, 4, bp.Options{}); err != nil || s != nil {
-		t.Errorf("two phases: %v, %v", s, err)
-	}
-	if s, err := bp.Only(t.Context(), free, 1, bp.Options{}); err != nil || s == nil {
-		t.Errorf("one start: %v, %v", s, err)
-	}
-}

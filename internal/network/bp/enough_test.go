@@ -45,9 +45,6 @@ func TestEnough(t *testing.T) {
 		math.IsInf(s.LnZ(), 0) {
 		t.Errorf("%d states, the first of %d updates, ln Z %v", len(states), s.Updates, s.LnZ())
 	}
-	if s, err := bp.Only(t.Context(), e, 4, bp.Options{Enough: ended}); s != nil || err != nil {
-		t.Errorf("only: %v, %v", s, err)
-	}
 	if _, err := bp.FixedPoints(ended, e, 4, bp.Options{Enough: ended}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}

@@ -103,35 +103,6 @@ func inSequence(states []*State, values []float64) []*State {
 	return by.states
 }
 
-// Only returns the state that o's own start and starts−1 random ones all converge to, nil where one
-// does not converge or comes to another. Errors and cost as for FixedPoints, less where the answer
-// is no.
-func Only(ctx context.Context, e *sumproduct.Expression, starts int, o Options) (*State, error) {
-	g, err := newGraph(e)
-	if err != nil {
-		return nil, err
-	}
-	var only *State
-	var value float64
-	for n := range max(starts, 1) {
-		p := o
-		if n > 0 {
-			p.Seed, p.Warm = o.Seed+uint64(n), nil
-		}
-		s, err := run(ctx, g, p)
-		if err != nil || !s.Converged {
-			return nil, err
-		}
-		if only == nil {
-			only, value = s, s.LnZ()
-		} else if !same(s, only, s.LnZ(), value) {
-			return nil, nil
-		}
-	}
-
-	return only, nil
-}
-
 // same reports whether two states are one fixed point: see sameLnZ and sameBelief.
 func same(a, b *State, lnA, lnB float64) bool {
 	if a.Converged != b.Converged || (a.Contradiction < 0) != (b.Contradiction < 0) {

@@ -12,15 +12,13 @@ import (
 // PropagateOptions are the options of Propagate. The zero value works.
 type PropagateOptions struct {
 	Seed    uint64
-	Warm    []float64       // see Options.Warm
 	Starts  int             // 0: policy.PhaseStarts, which look for competing fixed points
 	Updates int64           // of all starts together; 0: each has its own bound, see Options.Updates
 	Enough  context.Context // see Options.Enough
 }
 
 // Propagate returns the distinct states of belief propagation from several seeded starts, the one to
-// use first. The first start is uniform, or warm if there is one. Networks of more than
-// policy.PhaseTables tables have one start, the uniform or warm one. Errors and cost as of
+// use first. The first start is uniform. Networks of more than policy.PhaseTables tables have that one alone. Errors and cost as of
 // FixedPoints.
 func Propagate(ctx context.Context, e *sumproduct.Expression, o PropagateOptions) ([]*State, error) {
 	starts := policy.PhaseStarts
@@ -36,7 +34,6 @@ func Propagate(ctx context.Context, e *sumproduct.Expression, o PropagateOptions
 	}
 	return FixedPoints(ctx, e, starts, Options{
 		Seed:    o.Seed,
-		Warm:    o.Warm,
 		Updates: o.Updates,
 		Enough:  o.Enough,
 	})

@@ -62,7 +62,7 @@ func fitProduct() *exact.Product {
 }
 
 func fitTruncated() *truncatedparts.Truncated {
-	along := &truncatedparts.TruncatedPlan{Family: query.FamilyTree, Number: 3, Shape: "x", Accuracy: 1e-9}
+	along := &truncatedparts.TruncatedPlan{Family: query.FamilyTree, Number: 3, Shape: "x"}
 	return &truncatedparts.Truncated{Along: along, Bond: 4, Slice: btn.Slice{Variables: []int{1, 0}, At: 5}}
 }
 
@@ -105,7 +105,7 @@ func TestPartsThatFit(t *testing.T) {
 		btn.ClassTruncated: {
 			fitTruncated(),
 			spoilt(fitTruncated, func(p *truncatedparts.Truncated) {
-				p.Along.Family, p.Along.Accuracy, p.Along.Masked = query.FamilySweep, 0, true
+				p.Along.Family, p.Along.Masked = query.FamilySweep, true
 			}),
 			spoilt(fitTruncated, func(p *truncatedparts.Truncated) { p.Bond, p.Slice = 1, btn.Slice{} }),
 		},
@@ -250,9 +250,6 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	truncated(func(p *truncatedparts.Truncated) { p.Along.Family = query.FamilyRegions },
 		`"regions" is no family`)
 	truncated(func(p *truncatedparts.Truncated) { p.Along.Family = "" }, `"" is no family`)
-	truncated(func(p *truncatedparts.Truncated) { p.Along.Accuracy = -1 }, "accuracy -1 nats")
-	truncated(func(p *truncatedparts.Truncated) { p.Along.Accuracy = math.NaN() }, "accuracy NaN nats")
-	truncated(func(p *truncatedparts.Truncated) { p.Along.Accuracy = math.Inf(1) }, "accuracy +Inf nats")
 	truncated(func(p *truncatedparts.Truncated) { p.Bond = 0 }, "bond 0")
 
 	regions := func(spoil func(*regionparts.Regions), want string) { add(spoilt(fitRegions, spoil), want) }

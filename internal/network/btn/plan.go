@@ -19,9 +19,6 @@ type Plan struct {
 	// 0 where nothing grows.
 	Accuracy float64  `msgpack:"accuracy"`
 	Warnings []string `msgpack:"warnings,omitempty"`
-	// Messages are belief propagation's without evidence, where they are the result of learning:
-	// there are no estimates then.
-	Messages []float64 `msgpack:"messages,omitempty"`
 }
 
 // Rule says how the values of an estimate's parts become one.

@@ -131,13 +131,10 @@ type Truncation struct {
 	Bond int `msgpack:"b"` // largest dimension that a leg kept
 	// largest Σ s²_dropped / Σ s² of one truncation: no error bar
 	Discarded float64 `msgpack:"d"`
-	Truncated bool    `msgpack:"t"`           // something above rounding was dropped
-	Reused    bool    `msgpack:"r,omitempty"` // with projectors learned under other evidence
-	Bytes     float64 `msgpack:"m"`           // peak of live tables
+	Truncated bool    `msgpack:"t"` // something above rounding was dropped
+	Bytes     float64 `msgpack:"m"` // peak of live tables
 	// bound of the error of Z by rounding where terms of both signs may cancel; nil: they have one sign
 	Rounding *scaled.Number `msgpack:"e,omitempty"`
-	// why projectors learned without evidence were not reused, where that was tried
-	Relearned string `msgpack:"w,omitempty"`
 }
 
 // RegionPart is the part of a region estimate that one component is:

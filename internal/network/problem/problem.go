@@ -37,8 +37,6 @@ type Options struct {
 	// Threads is the number of goroutines that work on one part, 0 means all processors;
 	// values have the same bits for any number.
 	Threads int
-	// Memo remembers values that parts of other jobs may need, too; nil: they are computed each time.
-	Memo Memo
 	// Summed replaces the network by its Summed, for a query of Z alone.
 	Summed bool
 }

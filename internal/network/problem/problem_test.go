@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/region"
-	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/truncated"
@@ -200,9 +199,6 @@ func TestSharedKeepsTheLastProblem(t *testing.T) {
 		{"threads", func() *problem.Problem {
 			return of(base, evidence, messages, problem.Options{Threads: 1})
 		}},
-		{"memo", func() *problem.Problem {
-			return of(base, evidence, messages, problem.Options{Memo: &memo{}})
-		}},
 	} {
 		before := of(base, evidence, messages, problem.Options{})
 		if other := c.other(); other == before || forms()[0].of(t, other) == made {
@@ -216,16 +212,6 @@ func TestSharedKeepsTheLastProblem(t *testing.T) {
 		problem.Options{}); err == nil {
 		t.Error("evidence on a variable that does not exist was accepted")
 	}
-}
-
-// memo counts how often it was asked.
-type memo struct{ asked []problem.Entry }
-
-func (m *memo) Do(
-	ctx context.Context, e problem.Entry, compute func(context.Context) (problem.Memorable, error),
-) (problem.Memorable, error) {
-	m.asked = append(m.asked, e)
-	return compute(ctx)
 }
 
 // TestUnmaskedIsSharedByQueries:
@@ -304,25 +290,5 @@ func TestGivenAddsASlice(t *testing.T) {
 	}
 	if spare := evidence.Hard[:2]; spare[1] != (factorgraph.Observation{}) {
 		t.Error("the evidence's memory was written to")
-	}
-}
-
-// TestValuesGoThroughTheMemo: where there is one.
-func TestValuesGoThroughTheMemo(t *testing.T) {
-	want, learned := &trees.Projectors{}, 0
-	learn := func(context.Context) (*trees.Projectors, error) {
-		learned++
-		return want, nil
-	}
-	m := &memo{}
-	for k, o := range []problem.Options{{}, {Memo: m}} {
-		p := problem.New(ring(t), o)
-		got, err := problem.Remember(t.Context(), p, problem.Entry{Kind: "projectors", Key: "key"}, learn)
-		if err != nil || got != want || learned != k+1 {
-			t.Errorf("%+v: %v, %v, learned %d times", o, got, err, learned)
-		}
-	}
-	if len(m.asked) != 1 || m.asked[0].Kind != "projectors" || m.asked[0].Key != "key" {
-		t.Errorf("the memo was asked for %v", m.asked)
 	}
 }

@@ -31,8 +31,6 @@ type Job struct {
 	Conditioned *btn.Network
 	Once        bool
 
-	Own Facts // what families keep for this job alone
-
 	derived map[derivation]*btn.Plan
 	known   map[string]knownPlan // by key
 	missed  bool                 // a plan was not remembered

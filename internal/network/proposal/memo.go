@@ -8,7 +8,7 @@ import (
 
 // AlgorithmVersion is part of every cache key. It changes whenever the same network and settings may give
 // another decomposition.
-const AlgorithmVersion = "21"
+const AlgorithmVersion = "22"
 
 // Memo remembers plans by key. Do returns the remembered one (hit) or computes and remembers it.
 // An implementation that fails must compute: losing its memory changes nothing but time.

@@ -665,9 +665,9 @@ func TestCheckAssignments(t *testing.T) {
 			Tensor: &tensor.CP{Shape: shape, Weights: []float64{1, 2}, Vectors: vectors},
 		}
 	}
-	truncated := func(family query.Family, accuracy float64, bond int, slice btn.Slice) btn.Part {
+	truncated := func(family query.Family, bond int, slice btn.Slice) btn.Part {
 		return &truncatedparts.Truncated{
-			Along: &truncatedparts.TruncatedPlan{Family: family, Accuracy: accuracy},
+			Along: &truncatedparts.TruncatedPlan{Family: family},
 			Bond:  bond,
 			Slice: slice,
 		}
@@ -703,22 +703,19 @@ func TestCheckAssignments(t *testing.T) {
 		"groups 0 to 2 of 1":                    &exact.Groups{Of: &exact.MarginalGroups{Groups: make([]exact.MarginalGroup, 1)}, To: 2},
 		"it has no tree and no sweep":           &truncatedparts.Truncated{Bond: 1},
 		`"regions" is no family`: truncated(
-			query.FamilyRegions, 0, 1, btn.Slice{},
-		),
-		"accuracy -1 nats": truncated(
-			query.FamilyTree, -1, 1, btn.Slice{},
+			query.FamilyRegions, 1, btn.Slice{},
 		),
 		"bond 0": truncated(
-			query.FamilySweep, 0, 0, btn.Slice{},
+			query.FamilySweep, 0, btn.Slice{},
 		),
 		"it fixes variable 1 of 1": truncated(
-			query.FamilyTree, 0, 1, btn.Slice{Variables: []int{1}},
+			query.FamilyTree, 1, btn.Slice{Variables: []int{1}},
 		),
 		"slice 2 of 2": truncated(
-			query.FamilyTree, 0, 1, btn.Slice{Variables: []int{0}, At: 2},
+			query.FamilyTree, 1, btn.Slice{Variables: []int{0}, At: 2},
 		),
 		"slice -1 of 1": truncated(
-			query.FamilyTree, 0, 1, btn.Slice{At: -1},
+			query.FamilyTree, 1, btn.Slice{At: -1},
 		),
 		"0 of 2 indices are summed out": &sampled.Sampled{Along: &sampled.Slices{Independent: drawn(sampled.BySlices, 1, 0)}, To: 1},
 		"3 of 2 indices are summed out": &sampled.Sampled{

@@ -445,14 +445,13 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 		p.Estimates = []btn.Estimate{r.known(n, true)}
 		return p
 	}
-	p.Accuracy, p.Messages = r.Float64(), r.floats(3)
+	p.Accuracy = r.Float64()
 	tree := &truncated.TruncatedPlan{
-		Family:   query.FamilyTree,
-		Number:   2,
-		Shape:    digestA,
-		Tree:     [][]int{{3}, {0, 1}, nil},
-		Masked:   true,
-		Accuracy: 1e-3,
+		Family: query.FamilyTree,
+		Number: 2,
+		Shape:  digestA,
+		Tree:   [][]int{{3}, {0, 1}, nil},
+		Masked: true,
 	}
 	sweep := &truncated.TruncatedPlan{
 		Family:   query.FamilySweep,

@@ -75,7 +75,7 @@ func (w *writer) plan(p *btn.Plan) {
 		w.parts(k, &p.Estimates[k])
 	}
 	w.shared(p.Estimates)
-	if !p.Grows() && p.Messages == nil && p.Method != query.MethodRegions {
+	if !p.Grows() && p.Method != query.MethodRegions {
 		return
 	}
 	masked := false
@@ -89,7 +89,7 @@ func (w *writer) plan(p *btn.Plan) {
 			plans[q.Along.Number] = q.Along
 		}
 	}
-	w.line("growth masked %t accuracy %s messages %s", masked, bits(p.Accuracy), list(p.Messages))
+	w.line("growth masked %t accuracy %s", masked, bits(p.Accuracy))
 	for _, t := range plans {
 		w.line(" plan %s %s order %v position %v tree %v", t.Family, t.Shape, t.Order, t.Position, t.Tree)
 	}

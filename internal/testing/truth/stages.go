@@ -166,12 +166,11 @@ func contracted(
 	var values []btn.UnitValue
 	chunks, ends := stage.Chunks(net, assignments)
 	demands := stage.Demands(net, queries)
-	shared, memo := &problem.Shared{}, &problem.Recent{}
+	shared := &problem.Shared{}
 	for k, units := range chunks {
 		part, err := stage.Contract(ctx, net, assignments, demands, units, stage.ContractOptions{
 			Memory: memory,
 			Shared: shared,
-			Memo:   memo,
 		})
 		if err != nil {
 			return nil, err

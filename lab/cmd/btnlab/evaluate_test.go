@@ -43,7 +43,7 @@ func TestEvaluateAll(t *testing.T) {
 	}, &out, &progress); code != 0 {
 		t.Fatalf("exit code %d: %s", code, progress.String())
 	}
-	for _, name := range []string{"strength", "components", "time", "reuse", "calibration"} {
+	for _, name := range []string{"strength", "components", "time", "calibration"} {
 		if f, err := os.Stat(filepath.Join(dir, name+".csv")); err != nil || f.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -42,7 +42,7 @@ func Plan(
 	}
 
 	for k := range plans {
-		plans[k].Number, plans[k].Masked, plans[k].Accuracy = k, masked, s.Accuracy
+		plans[k].Number, plans[k].Masked = k, masked
 	}
 	var rungs []rung
 	if c, err := p.Price(pricing, &plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
