@@ -102,3 +102,19 @@ func TestVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlySomeStagesUseRedis: a password file that is not there ends those. No other stage reads it: the others end at the NATS server,
+// which is not there either.
+func TestOnlySomeStagesUseRedis(t *testing.T) {
+	for stage, want := range map[string]int{
+		query.StageReparam: config.ExitBadInput, query.StageLearn: config.ExitBadInput,
+		query.StageContract: config.ExitInfrastructure, query.StageAggregate: config.ExitInfrastructure,
+	} {
+		var out, log bytes.Buffer
+		password := filepath.Join(t.TempDir(), "none")
+		args := []string{"--nats", "nats://127.0.0.1:1", "--redis", "redis://127.0.0.1:1", "--redis-password-file", password}
+		if code := run(t.Context(), stage, "it works.", args, &out, &log); code != want {
+			t.Errorf("%s: exit code %d, want %d: %s", stage, code, want, &log)
+		}
+	}
+}
