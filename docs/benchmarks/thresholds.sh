@@ -1,10 +1,10 @@
 #!/bin/sh
-# A threshold of internal/base/policy varied: builds btn as it is and with another value, answers models with both, and prints those of which the plan, the
+# A threshold varied, one that packages share (internal/base/policy) or one beside its use: builds btn as it is and with another value, answers models with both, and prints those of which the plan, the
 # work or the answer differs: status, method, ln Z, stated uncertainty, flops. Figures are counted and depend on no clock. Usage:
 #
 #     thresholds.sh NAME VALUE MODEL… -- COMMAND FLAG…
-#     docs/benchmarks/thresholds.sh SearchBond 128 "$BTN_DATA"/ising/grid20*.uai -- infer --set auto.exact=no --threads 1 --budget 3s --deadline 1h
-#     docs/benchmarks/thresholds.sh EasyGroup 2.5e5 "$BTN_DATA"/uai/BN_69.uai -- plan --mar --within 10m
+#     docs/benchmarks/thresholds.sh searchBond 128 "$BTN_DATA"/ising/grid20*.uai -- infer --set auto.exact=no --threads 1 --budget 3s --deadline 1h
+#     docs/benchmarks/thresholds.sh easyGroup 2.5e5 "$BTN_DATA"/uai/BN_69.uai -- plan --mar --within 10m
 #
 # The sets of thresholds.csv: ladder is infer --set auto.exact=no --threads 1 --budget 3s --deadline 1h (26 models), regions is infer --method regions
 # --threads 1 --budget 1s --deadline 1h (15), groups is plan --mar --within 10m (28).
@@ -25,8 +25,9 @@ command=$1
 shift
 
 # The other value goes over the file of today in the build, which leaves the checkout alone.
-policy=$(grep -lE "^	$name( +int64)? *= " "$root"/internal/base/policy/*.go) || { echo "no constant $name" >&2; exit 2; }
-sed -E "s|^(	$name( +int64)? *= ).*|\1$value|" "$policy" >"$out/policy.go"
+policy=$(grep -rlE --include='*.go' "^(	|const )$name( +int64)? *= " "$root"/internal) || { echo "no constant $name" >&2; exit 2; }
+[ "$(echo "$policy" | wc -l)" -eq 1 ] || { echo "several constants $name:" "$policy" >&2; exit 2; }
+sed -E "s~^((	|const )$name( +int64)? *= ).*~\1$value~" "$policy" >"$out/policy.go"
 ! cmp -s "$policy" "$out/policy.go" || { echo "$name is $value" >&2; exit 2; }
 printf '{"Replace":{"%s":"%s"}}' "$policy" "$out/policy.go" >"$out/overlay.json"
 (cd "$root" && go build -o "$out/today" ./cmd/btn && go build -overlay "$out/overlay.json" -o "$out/other" ./cmd/btn)

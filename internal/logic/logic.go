@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/internal/logic/compiler"
 	"github.com/basetensor/basetensor/internal/logic/formula"
@@ -129,12 +128,15 @@ func remainingWork(work, done int64) int64 {
 	return max(work-done, 1)
 }
 
+// simplifyShare is the part of the work of a search that logical preprocessing may take before it.
+const simplifyShare = 1.0 / 4
+
 // simplifyWork is the work limit of simplification, given the search's.
 func simplifyWork(work int64) int64 {
 	if work <= 0 {
 		return formula.DefaultWork
 	}
-	return min(max(int64(policy.SimplifyShare*float64(work)), 1), formula.DefaultWork)
+	return min(max(int64(simplifyShare*float64(work)), 1), formula.DefaultWork)
 }
 
 // errNoWeights says that a network is none of this version.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -49,6 +48,10 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *query.ErrorInfo {
 	return nil
 }
 
+// boundsDelta is the probability that some of the sampled bounds of a job does not hold: of all estimates of all its queries.
+// Chosen: the design's.
+const boundsDelta = 1e-3
+
 // between returns what ln Z is known to lie between, widened by rounding, and the probability with which it does: −Inf and +Inf where
 // nothing bounds it. Sampled bounds that contradict others are those that fail. Bounds and sampled components are computed in logarithms,
 // which have no range to leave.
@@ -60,10 +63,10 @@ func (g *sequence) between() (lower, upper side, level float64) {
 	}
 	if p := &g.pool; p.rungs > 0 && max(p.lower.ln, lower.ln) <= min(p.upper.ln, upper.ln) {
 		if p.lower.ln > lower.ln {
-			lower, level = p.lower, 1-policy.BoundsDelta
+			lower, level = p.lower, 1-boundsDelta
 		}
 		if p.upper.ln < upper.ln {
-			upper, level = p.upper, 1-policy.BoundsDelta
+			upper, level = p.upper, 1-boundsDelta
 		}
 	}
 	return lower, upper, level
@@ -80,7 +83,7 @@ func (g *sequence) reach(ln float64) float64 {
 	return max(upper.ln-ln, ln-lower.ln)
 }
 
-// wide is how far rounding may move a bound or an exact ln Z: ten digits of Z are left (policy.TrustedDigits), and rounding of its
+// wide is how far rounding may move a bound or an exact ln Z: ten digits of Z are left (trustedDigits), and rounding of its
 // logarithm. It is 0 where there is none.
 func wide(ln float64) float64 {
 	if !isFinite(ln) {

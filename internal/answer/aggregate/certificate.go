@@ -3,7 +3,6 @@ package aggregate
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -22,7 +21,7 @@ func certificate(lnZ, lnNormError, lnLinks, digits float64) *query.Certificate {
 		return nil
 	}
 
-	if digits > policy.WithinDigits {
+	if digits > withinDigits {
 		bound = logSum(bound, lnZ+math.Log(rounding)+digits*math.Ln10)
 	}
 	c := &query.Certificate{LnBound: bound, LnUpper: logSum(lnZ, bound)}

@@ -109,6 +109,13 @@ func (r *estimate) sum(g *sequence) *query.ErrorInfo {
 	return nil
 }
 
+// signDigits is the cancellation from which the sign of an exact total is put down to rounding,
+// and not to the model.
+// Measured: totals of 25 planted networks come out negative, at 3 to 36 digits. A quarter of it
+// calls none a model of both signs, four times also the totals of 11 to 36 digits, which a float64
+// does not have, decision 20.
+const signDigits = 10
+
 // known is the linear rule Z̃ = Σ_i α_i Z_i where the quality of the estimate is known: a total of
 // 0 and one below 0 can be right then.
 func (r *estimate) known(unsure bool) *query.ErrorInfo {
@@ -146,7 +153,7 @@ func (r *estimate) known(unsure bool) *query.ErrorInfo {
 		)
 	case errors.Is(
 		err, ErrNegative,
-	) && exact && r.digits < policy.SignDigits && doubt == "" && !unsure:
+	) && exact && r.digits < signDigits && doubt == "" && !unsure:
 		return failure(
 			fault.BadInput, "the total is negative: not a probability model (Z is %s)",
 			decimal(e.Total),

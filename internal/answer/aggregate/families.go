@@ -102,7 +102,7 @@ func besideFew(g *sequence, v, sampled verdict) (bethe, mean verdict) {
 	}
 	below, above, _ := g.between()
 	value, few := *g.estimates[v.best].LogZ, *g.estimates[sampled.best].LogZ
-	low, high := max(below.ln, few+math.Log(policy.BoundsDelta)), min(above.ln, few+*sampled.uncertainty)
+	low, high := max(below.ln, few+math.Log(boundsDelta)), min(above.ln, few+*sampled.uncertainty)
 	u := max(value-low, high-value)
 	switch {
 	case g.estimates[sampled.best].mean.Effective < policy.LeastEffective && few < value && value <= above.ln &&
@@ -192,7 +192,7 @@ func (g *sequence) judgeSampled() verdict {
 	}
 	if lower := g.pool.lower.ln; !v.credible {
 		if math.IsInf(lower, -1) { // every bundle has a zero: by Markov's inequality for the mean of all
-			lower = r.mean.Ln + math.Log(policy.BoundsDelta)
+			lower = r.mean.Ln + math.Log(boundsDelta)
 		}
 		u = max(u, r.mean.Ln-lower)
 		if r.mean.Zeros > 0 && float64(r.mean.N-r.mean.Zeros) < policy.LeastEffective {

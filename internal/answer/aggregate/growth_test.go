@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	regionparts "github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -220,7 +219,7 @@ func TestWhatWidensAStatement(t *testing.T) {
 	}
 	in := dropping(0.2, colours())
 	in.Assignment.Hard = true
-	if r := Add(in); *r.Uncertainty != policy.Branches**dropped.Uncertainty {
+	if r := Add(in); *r.Uncertainty != forbiddenFactor**dropped.Uncertainty {
 		t.Errorf("with forbidden combinations %v, without %v", *r.Uncertainty, *dropped.Uncertainty)
 	}
 	in = dropping(1e-12, colours())

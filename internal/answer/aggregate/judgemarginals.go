@@ -4,8 +4,6 @@ package aggregate
 
 import (
 	"math"
-
-	"github.com/basetensor/basetensor/internal/base/policy"
 )
 
 // probabilities are the marginals of an estimate and their stated uncertainty.
@@ -35,7 +33,7 @@ func (g *sequence) judgeMarginals() probabilities {
 		if m.p == nil {
 			continue
 		}
-		if chosen.p == nil || m.uncertainty != nil && (chosen.uncertainty == nil || policy.Apart**m.uncertainty < *chosen.uncertainty) {
+		if chosen.p == nil || m.uncertainty != nil && (chosen.uncertainty == nil || planDistanceFactor**m.uncertainty < *chosen.uncertainty) {
 			chosen = m
 		}
 		if v.credible {
@@ -51,17 +49,21 @@ func (g *sequence) judgeMarginals() probabilities {
 	u := *chosen.uncertainty
 	for _, m := range all {
 		if m.p != nil && m.uncertainty != nil {
-			u = max(u, farthest(chosen.p, m.p)-policy.Apart**m.uncertainty)
+			u = max(u, farthest(chosen.p, m.p)-planDistanceFactor**m.uncertainty)
 		}
 	}
 	chosen.uncertainty = finite(min(1, max(u, g.missed())))
 	return chosen
 }
 
-// marginalsSettled reports whether the marginals, if any, are certain to the accuracy or to policy.SettledMarginals.
+// settledMarginals is the uncertainty at which probabilities settle even if ln Z needs a higher accuracy.
+// Chosen: six digits are printed.
+const settledMarginals = 1e-6
+
+// marginalsSettled reports whether the marginals, if any, are certain to the accuracy or to settledMarginals.
 func (g *sequence) marginalsSettled(accuracy float64) bool {
 	m := g.judgeMarginals()
-	return m.p == nil || m.uncertainty != nil && *m.uncertainty <= max(accuracy, policy.SettledMarginals)
+	return m.p == nil || m.uncertainty != nil && *m.uncertainty <= max(accuracy, settledMarginals)
 }
 
 // marginalsOf returns the marginals of the estimate at a position with the uncertainty that its own family states.
@@ -99,6 +101,12 @@ func (g *sequence) missed() float64 {
 	return min(1, u)
 }
 
+// apartInRegions is the weight of the next change of marginals of regions.
+// Measured: with 2, and phases, 98.3 % of 196 models of 24 families were off by at most three
+// times the stated uncertainty; of 360 others, with samples beside regions, 5 of regions were off
+// by 4 to 11 times, and one by 39.
+const apartInRegions = 8
+
 // marginalChange returns the uncertainty of the probabilities of a contraction: their largest change from the last other
 // estimate of the family with marginals, of any track. Region estimates do not converge monotonically, and if belief propagation has
 // several fixed points they describe only one: the weight of the others may have other values. It returns nil without
@@ -135,7 +143,7 @@ func (g *sequence) marginalChange(at int, p [][]float64) *float64 {
 	if n > 1 {
 		change = regionsNext(change, farthest(before[n-1], before[n-2]))
 	}
-	change = max(policy.ApartInRegions*change, -math.Expm1(-phases(g.bp)))
+	change = max(apartInRegions*change, -math.Expm1(-phases(g.bp)))
 	return finite(min(1, change))
 }
 
@@ -154,7 +162,7 @@ func (g *sequence) legsChange(of *estimate, p [][]float64, before, start [][][]f
 			share = math.Sqrt(share)
 		}
 		if n > 1 {
-			change = max(change, policy.Second*farthest(p, before[n-2]))
+			change = max(change, secondChangeWeight*farthest(p, before[n-2]))
 		}
 	case len(start) > 0:
 		change, share = farthest(p, start[len(start)-1]), unseen(share)
@@ -162,7 +170,7 @@ func (g *sequence) legsChange(of *estimate, p [][]float64, before, start [][][]f
 		return nil
 	}
 	if g.hard && of.Discarded != nil {
-		change *= policy.Branches
+		change *= forbiddenFactor
 	}
 	return finite(min(1, max(change, share, of.rounds)))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -229,6 +228,10 @@ func (g *sequence) took(r *query.Result) {
 	r.Run.Flops = min(r.Run.Flops, math.MaxFloat64)
 }
 
+// doubtedSamples is how far a probability from weighted samples may be off without a warning: that of 100 samples.
+// Chosen.
+const doubtedSamples = 0.1
+
 // reportJudged fills in what the sequence says about its best estimate, whose quality is not known:
 // uncertainty and marginals.
 func (g *sequence) reportJudged(to *Total, a *btn.Assignment) {
@@ -237,7 +240,7 @@ func (g *sequence) reportJudged(to *Total, a *btn.Assignment) {
 	r.Bounds = g.report()
 	if best := g.estimates[g.best]; best.isPooled() {
 		best.reportStates(to, &a.Want)
-		if off := sampleDoubt(to); off > policy.DoubtedSamples {
+		if off := sampleDoubt(to); off > doubtedSamples {
 			r.Warnings = append(r.Warnings, fmt.Sprintf(
 				"the samples count as %.0f of one weight, and some states may be missing: a probability from them may be off by %.2g",
 				*to.Effective, off))
@@ -339,6 +342,15 @@ func (r *estimate) reportMarginals(to *Total, want *btn.Want) *query.ErrorInfo {
 	return nil
 }
 
+// trustedDigits may cancel in an exact total, in its components and between them: a sum of terms
+// carries 13. withinDigits may cancel between components that have all the digits of an exact
+// one.
+// Chosen: an exact total then has ten digits.
+const (
+	trustedDigits = 3
+	withinDigits  = 0.3
+)
+
 // doubts returns why a total is not known to be exact, or "": what its components say that they are off all together, where all say so;
 // else the doubt of the first component that has one, or the digits that cancelled between the components on top of those that
 // cancelled in them.
@@ -352,8 +364,8 @@ func (r *estimate) doubts(to *query.Result) string {
 	if doubt := first(r.parts); doubt != "" {
 		return doubt
 	}
-	if between, all := cancelled(r.alpha, r.parts); all > policy.TrustedDigits &&
-		between > policy.WithinDigits {
+	if between, all := cancelled(r.alpha, r.parts); all > trustedDigits &&
+		between > withinDigits {
 		return fmt.Sprintf("%.1f digits cancel in the components and between them", all)
 	}
 	return ""

@@ -4,7 +4,6 @@ package aggregate
 // a sequence of one.
 
 import (
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -62,7 +61,7 @@ type sequence struct {
 func climb(in Input, parts []part, last bool) *sequence {
 	a := in.Assignment
 	s := &sequence{best: -1, bp: a.Propagation, hard: a.Hard, unsure: a.Unsure, targets: a.Want.Targets}
-	s.pool.delta = policy.BoundsDelta / float64(max(in.Sampling, 1))
+	s.pool.delta = boundsDelta / float64(max(in.Sampling, 1))
 	whole := true
 	for k := range a.Plan.Estimates {
 		e := &a.Plan.Estimates[k]

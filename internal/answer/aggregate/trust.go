@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -15,6 +14,22 @@ import (
 // measured: singular values below 1e-12 of the largest are always dropped.
 const rounding = 1e-13
 
+// maxMovementRatio is the ratio of movements up to which another plan is compared with.
+const maxMovementRatio = 10
+
+// planDistanceFactor is the factor on the distance of two plans at one bond, and the least ratio of two families' uncertainties of
+// marginals for which the surer one supplies them.
+// Chosen.
+const planDistanceFactor = 2
+
+// firstBondFactor is the ratio by which two plans at their first bond may be closer to each other than to
+// the truth.
+const firstBondFactor = 10
+
+// forbiddenFactor is the factor on the uncertainty of estimates of a model with forbidden combinations: a
+// small support loses whole branches, and the next bonds do not show them.
+const forbiddenFactor = 4
+
 // judgeTrack chooses the best estimate of a family of tracks and states its uncertainty: truncated legs or regions.
 //
 // It is one of the highest level: the one whose track has moved least. Its uncertainty is the largest of
@@ -22,8 +37,8 @@ const rounding = 1e-13
 //   - the change that its own track would make next: last²/(last but one), and after two estimates
 //     as much as the distance between the plans has fallen (next), but never less than the
 //     truncations' share of the last change (doubt);
-//   - twice its distance (policy.Apart) from the highest estimates of other plans, that is trees,
-//     orders or sizes. A plan that still moves ten times as much (policy.Hopeless) says little about
+//   - twice its distance (planDistanceFactor) from the highest estimates of other plans, that is trees,
+//     orders or sizes. A plan that still moves ten times as much (maxMovementRatio) says little about
 //     the best one: a tenth of its distance counts;
 //   - what changes and distances do not show: for truncated legs see cautious. Regions correct one
 //     fixed point of belief propagation: others may add to Z (phases), and where it did not converge
@@ -32,7 +47,7 @@ const rounding = 1e-13
 //     the regions of the one before it is no estimate of its own. Of entries of both signs they state
 //     nothing.
 //
-// Where no track has two estimates yet, the distance of the plans counts tenfold (policy.Alike), and
+// Where no track has two estimates yet, the distance of the plans counts tenfold (firstBondFactor), and
 // the root of the discarded weight at least. The discarded weight alone is no bound: it was seen at
 // 1e-8 beside an error of 0.1.
 func (g *sequence) judgeTrack(rule btn.Rule) verdict {
@@ -63,9 +78,9 @@ func (g *sequence) judgeTrack(rule btn.Rule) verdict {
 	for _, other := range others {
 		distance := math.Abs(*other.LogZ - *best.LogZ)
 		theirs, known := g.next(other, math.Inf(1))
-		if known && moved && !best.isLogLinear() && theirs > policy.Hopeless*last {
+		if known && moved && !best.isLogLinear() && theirs > maxMovementRatio*last {
 			worse++
-			far = max(far, distance/policy.Hopeless, distance*max(doubt(best), doubt(other)))
+			far = max(far, distance/maxMovementRatio, distance*max(doubt(best), doubt(other)))
 			continue
 		}
 		spread = max(spread, distance)
@@ -75,21 +90,21 @@ func (g *sequence) judgeTrack(rule btn.Rule) verdict {
 	// and of what they do not show.
 	u, _ := g.next(best, spread)
 	v.moved = moved
-	u = max(u, policy.Apart*spread, far)
+	u = max(u, planDistanceFactor*spread, far)
 	// Without a predecessor of the best one the distances have to do.
 	switch {
 	case moved:
 	// plans may agree because they are alike, so what was discarded counts as well
 	case len(others) > 0 && best.Discarded != nil:
-		u = max(u, policy.Alike*spread, unseen(*best.Discarded))
+		u = max(u, firstBondFactor*spread, unseen(*best.Discarded))
 	case spread > 0: // regions of another kind
-		u = max(u, policy.Alike*spread)
+		u = max(u, firstBondFactor*spread)
 	case best.isLogLinear() && best.of.Level >= 0 && g.bp != nil && g.bp.LogZ != nil: // of one size: all of the correction
 		if u = math.Abs(*best.LogZ - *g.bp.LogZ); u <= floor(*best.LogZ) {
 			return v
 		}
 		if g.hard {
-			u *= policy.Branches
+			u *= forbiddenFactor
 		}
 	default:
 		return v
@@ -115,8 +130,8 @@ func (g *sequence) judgeTrack(rule btn.Rule) verdict {
 // it discarded, at least. So is one whose last change is exactly 0: that is a plateau and no
 // convergence.
 // - It is uncertain by the share it discarded, whatever other plans say.
-// - Estimates at or below 0, and forbidden combinations, add to that: policy.LostSign,
-// policy.Branches.
+// - Estimates at or below 0, and forbidden combinations, add to that: lostSign,
+// forbiddenFactor.
 func (g *sequence) cautious(best *estimate, u float64, alone bool) float64 {
 	change, known := g.lastChange(best)
 	if best.Discarded != nil {
@@ -129,7 +144,7 @@ func (g *sequence) cautious(best *estimate, u float64, alone bool) float64 {
 
 	u = max(u, g.signs(best))
 	if g.hard {
-		u *= policy.Branches
+		u *= forbiddenFactor
 	}
 	return u
 }
@@ -152,19 +167,33 @@ func doubt(r *estimate) float64 {
 	return math.Sqrt(math.Sqrt(max(*r.Discarded, 0)))
 }
 
+// The uncertainty of an estimate of a single bond is truncations times the largest discarded
+// share, but at most singleBondRoot times its root.
+// Measured: of 177 answers in 96 KiB, most of them of one bond, 98.3 % are off by at most three
+// times the uncertainty stated with it, 96.5 % with the root alone, which is 264 times too much on
+// ferromagnets by bonds of 16 (the median of 16), 24 times with it.
+const (
+	truncations    = 100
+	singleBondRoot = 5
+)
+
 // unseen is what truncations leave out where no second bond shows it: many discard as much as the largest share, and their roots add up
 // where that is much.
 func unseen(share float64) float64 {
 	share = max(share, 0)
-	return min(policy.Truncations*share, policy.Coarsely*math.Sqrt(share))
+	return min(truncations*share, singleBondRoot*math.Sqrt(share))
 }
 
-// signs returns policy.LostSign if an estimate of at least half the best one's bond came out at or
+// lostSign is the least uncertainty, in nats, where an estimate of the same bond or half of it
+// came out at or below 0: its error was all of Z.
+const lostSign = 1
+
+// signs returns lostSign if an estimate of at least half the best one's bond came out at or
 // below 0, else 0.
 func (g *sequence) signs(best *estimate) float64 {
 	for _, r := range g.estimates {
 		if r.LogZ == nil && r.Truncated && !r.isLogLinear() && r.of.Level >= best.of.Level-1 {
-			return policy.LostSign
+			return lostSign
 		}
 	}
 	return 0
@@ -191,17 +220,26 @@ func phases(p *query.Propagation) float64 {
 	return max(math.Log(sum), math.Log(float64(len(p.Phases))))
 }
 
-// corrected returns a share (policy.Corrected) of how far regions are from the value of belief propagation, where nothing shows that what
+// correctionShare is the share of the correction by regions that may be missing where their changes fall
+// by no more than slowDecay from one size to the next.
+// Measured: all of 184 answers by regions are off by at most three times the uncertainty stated
+// with it, 97.3 % without; the median of stated over true errors is 5.4 and 3.2.
+const (
+	correctionShare = 0.3
+	slowDecay       = 0.4
+)
+
+// corrected returns a share (correctionShare) of how far regions are from the value of belief propagation, where nothing shows that what
 // they leave out is less: the regions have one size, or their changes fall slowly. Where other phases weigh, they fall to a
 // wrong limit.
 func (g *sequence) corrected(best *estimate) float64 {
 	if g.bp == nil || g.bp.LogZ == nil || best.of.Level < 0 {
 		return 0
 	}
-	if decay, known := g.decay(best); known && decay < policy.Slowly {
+	if decay, known := g.decay(best); known && decay < slowDecay {
 		return 0
 	}
-	return policy.Corrected * math.Abs(*best.LogZ-*g.bp.LogZ)
+	return correctionShare * math.Abs(*best.LogZ-*g.bp.LogZ)
 }
 
 // decay returns the last change of regions from one size to the next over the change before, of which the first is that from the
@@ -305,6 +343,23 @@ func (g *sequence) track(best *estimate) (values, levels []float64) {
 	return values, levels
 }
 
+// minDecayLegs is the least factor by which the next change is taken to be smaller than the last one:
+// bonds take effect faster than any power. minDecayRegions is the same for regions, whose growth is not
+// monotone.
+const (
+	minDecayLegs    = 0.003
+	minDecayRegions = 0.1
+)
+
+// secondChangeWeight is the least such factor where a plan has two bonds, and only other plans show the speed
+// at which they take effect, and the weight of the second last change of marginals.
+// Measured: three of 15 answers on triangular grids are beyond three times the uncertainty stated
+// with it, five without.
+const secondChangeWeight = 0.3
+
+// priorChangeWeight is the weight of the change before the last one: the last may be small by accident.
+const priorChangeWeight = 0.01
+
 // next returns the change that the best estimate's track is expected to make next; false if it has
 // no predecessor. spread is the distance of the other plans at its level. With last and before the
 // last two changes it is last · min(1, last/before), but at least a share of either; for regions
@@ -323,7 +378,7 @@ func (g *sequence) next(best *estimate, spread float64) (float64, bool) {
 	// Two values: the distance between plans says how fast the change falls.
 	if n == 2 {
 		if before := g.spreadBefore(best); before > 0 && !best.isLogLinear() {
-			return last * min(1, max(policy.Second, doubt(best), spread/before)), true
+			return last * min(1, max(secondChangeWeight, doubt(best), spread/before)), true
 		}
 		return last, true
 	}
@@ -336,17 +391,17 @@ func (g *sequence) next(best *estimate, spread float64) (float64, bool) {
 		return last, true
 	}
 
-	byRatio := last * min(1, max(policy.Slowest, doubt(best), last/before))
-	accident := before * min(1, max(policy.Accident, doubt(best)))
+	byRatio := last * min(1, max(minDecayLegs, doubt(best), last/before))
+	accident := before * min(1, max(priorChangeWeight, doubt(best)))
 	return max(byRatio, accident), true
 }
 
 // regionsNext returns how far a track of regions is expected to be from its limit. Where the
 // changes fall by r = last/before that is last · r/(1−r), at most ten times the last; it is at
-// least a share (policy.Steady) of the change before, and the last change, because tracks of
+// least a share (minDecayRegions) of the change before, and the last change, because tracks of
 // regions are not monotone. Where the changes do not fall it is three times the last.
 func regionsNext(last, before float64) float64 {
-	u := max(last, policy.Steady*before)
+	u := max(last, minDecayRegions*before)
 	if last >= before {
 		return 3 * last
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -83,7 +82,7 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 			strconv.FormatFloat(few.mean.Effective, 'f', 1, 64), few.mean.N, then)
 	}
 	if best.isLogLinear() && g.uncertainty != nil && *g.uncertainty > a.Plan.Accuracy {
-		if decay, known := g.decay(best); known && decay >= policy.Slowly {
+		if decay, known := g.decay(best); known && decay >= slowDecay {
 			warn("regions do not converge with their size: their last change is %.2g times the one before, so loops of all lengths count, "+
 				"as near a phase transition and beside other phases", decay)
 		}

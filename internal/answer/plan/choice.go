@@ -20,6 +20,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
+// contractionTime is the part of the time for planning that contractions may take where components are sampled as well.
+// Chosen: they take two thirds of it where nothing else runs.
+const contractionTime = 0.6
+
+// leastShare is the part of a budget that the family gets which has little to say, unclearShare the part of samples where nothing
+// speaks for either.
+// Chosen: one estimate of the other family, to be held against.
+const (
+	leastShare   = 1.0 / 8
+	unclearShare = 1.0 / 2
+)
+
 // chosen assigns what grows, of one family or of two: contractions are truncated legs, or regions where those do not fit; what a
 // trial of the first truncation leaves out and how far the weights of a pilot spread say how much of the budget goes to components that
 // are sampled. Networks that cannot be sampled have contractions alone, and those that cannot be contracted samples.
@@ -40,10 +52,10 @@ func (a *assigner) chosen(d btn.Demand) (*btn.Assignment, error) {
 		return a.contractions(d)
 	}
 
-	a.Settings.Budget *= 1 - policy.LeastShare
+	a.Settings.Budget *= 1 - leastShare
 	a.Short = false
 	ctx := a.Ctx
-	a.Ctx = proposal.Earlier(ctx, policy.ContractionTime)
+	a.Ctx = proposal.Earlier(ctx, contractionTime)
 	of, err := a.contractions(d)
 	short := a.Short
 	a.Settings, a.Ctx = whole, ctx
@@ -140,6 +152,11 @@ func (a *assigner) contractions(d btn.Demand) (*btn.Assignment, error) {
 	return found, err
 }
 
+// drawable is the variance of weights, relative to their mean, up to which components alone are drawn where truncation does not resolve
+// a model.
+// Chosen: a thousand components then have a standard error of a tenth.
+const drawable = 10.0
+
 // mixed divides the budget between the contractions of a plan, components that are sampled, and bounds; not where a trial says that the
 // contractions resolve the model and alone is set. Where the time for planning ends before all is known, whole is false.
 func (a *assigner) mixed(
@@ -161,18 +178,18 @@ func (a *assigner) mixed(
 		return nil, false, err
 	}
 	whole = whole && !legs.Late
-	share := policy.UnclearShare
+	share := unclearShare
 	switch {
 	case !legs.Tried:
 	case legs.Discarded <= policy.Resolved && along.About().Modes == 0: // at any bond up to policy.FirstBond
-		share = policy.LeastShare
-	case legs.Discarded >= legs.Unresolved && along.About().Spread <= policy.Drawable:
-		share = 1 - policy.LeastShare
+		share = leastShare
+	case legs.Discarded >= legs.Unresolved && along.About().Spread <= drawable:
+		share = 1 - leastShare
 	}
 
 	plan = &btn.Plan{Method: from.Method, Accuracy: s.Accuracy, Warnings: from.Warnings}
 	contracted, spent := upTo(from.Estimates, (1-share)*s.Budget)
-	if spent > (1-policy.LeastShare)*s.Budget { // the first estimate alone
+	if spent > (1-leastShare)*s.Budget { // the first estimate alone
 		contracted, spent, share = nil, 0, 1
 	}
 	rest := s

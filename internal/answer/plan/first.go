@@ -5,7 +5,6 @@ package plan
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -45,6 +44,10 @@ const (
 	Insured                         // plans may be late
 )
 
+// uninsuredFlops is the work of an exact plan up to which there is no first value before it.
+// Chosen: some microseconds; a plan of more takes longer than a sweep of belief propagation, as a rule.
+const uninsuredFlops = 1e5
+
 // Insure returns the insurance that plans need.
 func Insure(assignments []btn.Assignment, s query.Settings) Insurance {
 	insurance := Uninsured
@@ -57,9 +60,9 @@ func Insure(assignments []btn.Assignment, s query.Settings) Insurance {
 			cost = a.Cost
 		}
 		switch {
-		case cost.Flops > policy.InsuredShare*s.WithDefaults().Budget:
+		case cost.Flops > insuredShare*s.WithDefaults().Budget:
 			return Insured
-		case cost.Flops > policy.UninsuredFlops:
+		case cost.Flops > uninsuredFlops:
 			insurance = InsuredBySweep
 		}
 	}

@@ -28,13 +28,18 @@ func HeadStart(left time.Duration, tables int) time.Duration {
 	return head
 }
 
+// firstTime is the part of a deadline by which the first value is stored, or one sweep of belief propagation later: half of it
+// is for plans that are there at once, the rest for belief propagation to converge.
+// Chosen.
+const firstTime = 0.1
+
 // half is half of the time by which the first answer is to be there.
 func half(left time.Duration) time.Duration {
-	return time.Duration(policy.FirstTime / 2 * float64(left))
+	return time.Duration(firstTime / 2 * float64(left))
 }
 
 // First answers queries by the value of belief propagation and the bound by its messages: as many as the other
-// half of policy.FirstTime holds of the time left, and one at least. The rest fails with code deadline. It plans nothing. Its errors are
+// half of firstTime holds of the time left, and one at least. The rest fails with code deadline. It plans nothing. Its errors are
 // the context's.
 func First(
 	ctx context.Context, job string, net *btn.Network, queries []query.Query, s query.Settings, left time.Duration,

@@ -25,6 +25,32 @@ import (
 // errNoCircuit says that no circuit was found within what this query may spend on it. It is not remembered.
 var errNoCircuit = errors.New("plan: no circuit within the work that the query may take")
 
+// circuitAgain bounds the work on the circuit of a model that was asked about before, in flops:
+// some five seconds of a core.
+// Chosen: the next thousand queries save it.
+const circuitAgain = 1.5e10
+
+// circuitShare is the part of the work of a tree, and of a budget, that may go into looking for a
+// circuit first.
+// Chosen: a first query is not slower by more.
+const circuitShare = 1.0 / 4
+
+// circuitLeast is the work, in steps, below which no search is begun: trees that cost little are not to be had for less.
+const circuitLeast = 1 << 22
+
+// circuitProbe is the work, in steps, that a first query of such a network spends on a search for a circuit before it looks for a
+// tree: half a second.
+// Measured: btn infer --method exact takes 1.7 s for mc2022_track2_101 with it, 7.8 s without; 6.7 and 6.6 s for 091, which
+// it is too short for. All of CPU time.
+const circuitProbe = 1 << 26
+
+// circuitProbeCore is that work for each core of a large network, whose simplification takes long, and circuitProbeMost the most.
+// Chosen: planning formulas of 21,000 to 29,000 clauses take 2^27 to 2^28 steps.
+const (
+	circuitProbeCore = 1 << 14
+	circuitProbeMost = 1 << 29
+)
+
 // Propose is the proposal of a circuit for a network of which no elimination order is cheap; nil where a contraction tree, which is
 // asked for next, is better. A joint marginal has a circuit where no tree fits.
 //
@@ -42,13 +68,13 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	}
 	spent := int64(0) // no search
 	if logical(j).wholly {
-		probe := max(policy.CircuitProbe, min(policy.CircuitProbeCore*int64(len(j.Net.Cores)), policy.CircuitProbeMost))
-		spent = min(circuitWork(j, policy.CircuitShare*ask.Flops/policy.ExactRate), probe)
+		probe := max(circuitProbe, min(circuitProbeCore*int64(len(j.Net.Cores)), circuitProbeMost))
+		spent = min(circuitWork(j, circuitShare*ask.Flops/policy.ExactRate), probe)
 	}
 	if ask.Again {
-		spent = circuitWork(j, policy.CircuitAgain)
+		spent = circuitWork(j, circuitAgain)
 	}
-	if spent < policy.CircuitLeast {
+	if spent < circuitLeast {
 		spent = 0
 	}
 	plan, hit, why := modelPlan(j, spent, ask.Again)
@@ -82,6 +108,11 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	return tree, nil
 }
 
+// searchShare is circuitShare where method exact is asked for and the tree is the only other way: the search is given up when half
+// of the tree's time is spent.
+// Chosen.
+const searchShare = 1.0 / 2
+
 // again is the proposal of a search for a circuit in proportion to the price of the tree, nil where that is refused, after one of so
 // much work has found none: the model's, or one of what the evidence leaves.
 func again(j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.Assignment, error) {
@@ -89,14 +120,14 @@ func again(j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.A
 	if tree != nil {
 		worth = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
 	}
-	more := circuitWork(j, policy.CircuitShare*worth)
+	more := circuitWork(j, circuitShare*worth)
 	switch { // method exact has no budget
 	case j.Settings.Method == query.MethodExact && far:
 		more = max(more, triedWork)
 	case j.Settings.Method == query.MethodExact:
-		more = int64(policy.SearchShare * worth / policy.CircuitFlops)
+		more = int64(searchShare * worth / policy.CircuitFlops)
 	}
-	if more <= max(spent, policy.CircuitLeast) {
+	if more <= max(spent, circuitLeast) {
 		return nil, nil
 	}
 	var found *btn.Assignment
@@ -197,7 +228,7 @@ func jointly(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Ass
 
 // circuitWork is the number of steps of a search that take the time of so many flops of truncated legs, within a share of the budget.
 func circuitWork(j *proposal.Job, flops float64) int64 {
-	return int64(min(flops, policy.CircuitShare*j.Settings.Budget) / policy.CircuitFlops)
+	return int64(min(flops, circuitShare*j.Settings.Budget) / policy.CircuitFlops)
 }
 
 // modelCircuit assigns the model's circuit; nil where there is none, or none within so much work. That there is none is remembered where
@@ -240,7 +271,7 @@ func ProposeKnown(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if !logical(j).some || positive(j.Conditioned) != nil {
 		return nil, nil
 	}
-	known, err := modelCircuit(j, circuitWork(j, policy.CircuitAgain), true)
+	known, err := modelCircuit(j, circuitWork(j, circuitAgain), true)
 	if known == nil || err != nil {
 		return nil, err
 	}
@@ -259,6 +290,9 @@ func circuitOf(j *proposal.Job, plan *btn.Plan, hit string, err error) (*btn.Ass
 	return proposal.Priced(plan, hit), nil
 }
 
+// circuitBytes bounds the circuits that are kept.
+const circuitBytes = 256 << 20
+
 // parametric is the proposal of the model's circuit whose weights are its numbers, too.
 func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if _, err := gradients.Entries(j.Net); err != nil {
@@ -267,7 +301,7 @@ func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
 	plan, hit, err := j.Remember("circuit of numbers", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
 		of, _, err := logic.CompileParameters(ctx, j.Net, logic.Options{
-			Work: work, Memory: j.Settings.Memory, Bytes: min(policy.CircuitBytes, j.Settings.Memory/4),
+			Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4),
 		})
 		if err != nil {
 			return nil, err
@@ -299,11 +333,17 @@ func rival(j *proposal.Job) float64 {
 	return min(cost.Flops/policy.StepCells, limit)
 }
 
+// littleProbes is the number of entries that the simplification before an elimination may look at where all factors are logic and a
+// search comes next: a tenth of a second. preprocess itself takes 16 times as many.
+// Measured: planning formulas of 1,300 to 2,300 variables (log-2, log-3, log-4) take 1.8, 2.6 and 2.0 s of CPU time with it and
+// circuitProbeCore, 9.6, 21 and 10 s without.
+const littleProbes = 1 << 20
+
 // compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is
 // what circuits are not for. An elimination is tried first; where all is logic, after little simplification, of which a search takes less
 // than the whole. Without evidence such a search goes on where an elimination takes longer.
 func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
-	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(policy.CircuitBytes, j.Settings.Memory/4)}
+	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4)}
 	ways := []func() (*circuit.Compiled, error){func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }}
 	if work > 0 {
 		ways = append(ways, func() (*circuit.Compiled, error) {
@@ -315,7 +355,7 @@ func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64)
 				o.Rival = func() float64 { return rival(j) }
 			}
 			little := o
-			little.Probes = policy.LittleProbes
+			little.Probes = littleProbes
 			quick := func() (*circuit.Compiled, error) { return within(logic.Eliminate(ctx, net, little)) }
 			ways = []func() (*circuit.Compiled, error){quick, ways[1], ways[0]}
 		}
@@ -386,11 +426,21 @@ type zeros struct{ some, wholly bool }
 // zerosSlot is that of a network's zeros.
 type zerosSlot struct{}
 
+// logicalShare is the share of factors with zeros among those over several variables from which a circuit is looked for.
+// Chosen: conditional tables that are functions have zeros, clauses have one each.
+const logicalShare = 0.1
+
+// whollyLogicalShare is logicalShare for a search before a tree is looked for: a model that is not
+// nearly all logic has tables that search does not make smaller.
+// Measured: formulas have 1, linkage 0.41, Pedigree_11 0.68, BN_69 0.63; with the search they took
+// 1.1 to 2 s of CPU time more.
+const whollyLogicalShare = 0.9
+
 // logical returns the zeros of the job's network. Linear time, once per network.
 func logical(j *proposal.Job) zeros {
 	z, _ := proposal.Fact(j.Facts, zerosSlot{}, func() (z zeros, err error) {
-		z.some = logic.Logical(j.Net, policy.LogicalShare)
-		z.wholly = z.some && logic.Logical(j.Net, policy.WhollyLogicalShare)
+		z.some = logic.Logical(j.Net, logicalShare)
+		z.wholly = z.some && logic.Logical(j.Net, whollyLogicalShare)
 		return z, nil
 	})
 	return z

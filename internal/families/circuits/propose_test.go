@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -30,13 +29,13 @@ func TestLogicIsSearchedBeforeItIsSimplified(t *testing.T) {
 	j := &proposal.Job{Ctx: t.Context(), Net: net, Settings: query.Settings{Memory: 1 << 31}, Facts: proposal.NewFacts(net, nil)}
 	simplified := func() bool { // the slot has a value that this does not make
 		known := true
-		proposal.Fact(j.Facts, wide{policy.CircuitBytes}, func() (bool, error) {
+		proposal.Fact(j.Facts, wide{circuitBytes}, func() (bool, error) {
 			known = false
 			return false, errors.New("not known")
 		})
 		return known
 	}
-	if plan, err := compile(t.Context(), j, net, policy.CircuitProbe); err != nil || plan.Estimates[0].Cost.Edges == 0 {
+	if plan, err := compile(t.Context(), j, net, circuitProbe); err != nil || plan.Estimates[0].Cost.Edges == 0 {
 		t.Fatal(plan, err)
 	}
 	if simplified() {

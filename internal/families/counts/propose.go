@@ -44,11 +44,17 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	return proposal.Take(plan, hit), nil
 }
 
+// countFlops is the cost up to which products in count space are taken without a look at
+// elimination, where more than one core is symmetric: a chain whose counters merge (parity, at
+// most two) may be cheaper then.
+// Chosen: a tenth of a second, at 1.2 ns a multiply-add (decision 2).
+const countFlops = 1e8
+
 // costUnder is the price of an estimate in count space under the query's evidence, which may tell equal legs apart:
 // looked at where the network is so large that this matters.
 func costUnder(j *proposal.Job, e *btn.Estimate, marginals bool) (query.Cost, error) {
 	part, ok := e.Parts[0].(*Counts)
-	if n := float64(len(j.Net.Dims)); !ok || j.Evidence.IsEmpty() && !marginals || n*n < policy.CountFlops {
+	if n := float64(len(j.Net.Dims)); !ok || j.Evidence.IsEmpty() && !marginals || n*n < countFlops {
 		return e.Cost, nil
 	}
 	form, err := Of(j.Ctx, j.Problem(), part)
@@ -173,9 +179,14 @@ func hasLongChain(net *btn.Network) bool {
 	return slices.ContainsFunc(net.Cores, isLongChain)
 }
 
+// longChain is the number of counters times legs above which a chain of counters costs more to
+// derive than the count polynomials cost to multiply: a symmetric core over 64 binary legs.
+// Derived: decision 3 has both ways side by side.
+const longChain = 1 << 12
+
 func isLongChain(core btn.Core) bool {
 	form := Terms(core.T)
-	return form != nil && counters(form)*float64(len(core.Legs)+1) >= policy.LongChain
+	return form != nil && counters(form)*float64(len(core.Legs)+1) >= longChain
 }
 
 // counters is the number of count vectors of a symmetric core.
@@ -186,6 +197,10 @@ func counters(form *tensor.SymmetryCP) float64 {
 	}
 	return n
 }
+
+// mostCountTerms bounds the components of a form in count space.
+// A bound against absurd input: planted networks have up to 200, no reference model more than one.
+const mostCountTerms = 1 << 10
 
 // countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains (all of them, where there is
 // none), every one with counts of its own: one component per choice of a term in every core. What else the network
@@ -200,7 +215,7 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, 
 		if form == nil || long && !isLongChain(core) {
 			continue
 		}
-		if len(form.Terms) == 0 || len(form.Terms) > policy.MostCountTerms/terms {
+		if len(form.Terms) == 0 || len(form.Terms) > mostCountTerms/terms {
 			return nil, nil
 		}
 		part.Cores = append(part.Cores, c)
@@ -227,7 +242,7 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, 
 		return nil, unlessForm(err)
 	}
 	cost.Flops *= float64(terms)
-	if cost.Flops > policy.CountFlops && (len(part.Cores) > 1 || form.Wired()) {
+	if cost.Flops > countFlops && (len(part.Cores) > 1 || form.Wired()) {
 		cheaper, err := orderIsCheaper(ctx, net, cost.Flops, memory)
 		if cheaper || err != nil {
 			return nil, err
@@ -251,7 +266,7 @@ func unlessForm(err error) error {
 // countCost is what a form takes, in windows where the whole takes long.
 func countCost(ctx context.Context, form *Form, marginals bool) (query.Cost, error) {
 	cost := form.Cost(marginals)
-	if cost.Flops <= policy.CountFlops {
+	if cost.Flops <= countFlops {
 		return cost, nil
 	}
 	var err error

@@ -17,6 +17,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
+// mapSearchFlops is the work that a search for a marginal MAP assignment may take, where the best
+// one is out of reach: about a second.
+// Chosen.
+const mapSearchFlops = 1e9
+
 // planMap finds an order that sums before it maximises. Where that does not fit memory and flops,
 // the path is one of any order, along which the total is a bound: Σ_y max_x ≥ max_x Σ_y. It is not
 // sliced.
@@ -44,7 +49,7 @@ func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cos
 	if err != nil {
 		return nil, query.Cost{}, err
 	}
-	cost.Flops += policy.MapSearchFlops
+	cost.Flops += mapSearchFlops
 	path.Ask, path.Shape, path.Relaxed = p.ask, p.Shape(), true
 	return path, cost, o.refuse(cost)
 }
@@ -161,7 +166,7 @@ func (p *Prepared) climb(
 		}
 	}
 
-	left := policy.MapSearchFlops
+	left := mapSearchFlops
 	for better := true; better; {
 		better = false
 		for _, i := range Free(p) {

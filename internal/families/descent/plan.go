@@ -46,6 +46,11 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, query.Cost, 
 	return path, cost, o.refuse(cost)
 }
 
+// descentFlops is the work up to which assignments are found along the min-fill order, without a
+// search for a tree.
+// Chosen: the cost at which contractionorder.Search takes its first tree.
+const descentFlops = 1e7
+
 // route finds a path through tables of this shape.
 func route(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, o PlanOptions,
@@ -62,7 +67,7 @@ func route(
 		}
 	}
 	memory := float64(o.Memory)
-	if best.Bytes <= memory && best.Flops <= policy.DescentFlops {
+	if best.Bytes <= memory && best.Flops <= descentFlops {
 		return path, best, nil
 	}
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
@@ -22,6 +21,16 @@ type cells struct {
 	at    []int // per value of index: its cell, the last variable of the set fastest
 	size  int   // of the table: Π domains of the set
 }
+
+// unsignedWork is the largest ratio of the flops of chains of states, without signs, to the flops
+// of terms of both signs, by a quick order. Where the width stays they take up to four times as
+// many (a step has two states where a term's matrix has one), and terms are contracted twice, the
+// second time for possible cancellation.
+// Counted, and measured: 2,000 variables with 1,500 clauses of 10 literals each within 16
+// variables take 3.3 s of CPU in chains and are not done in 40 s as stars, 600 with 600 of 14
+// within 18 take 5.2 s and are not done either; clauses over all of some hundred variables stay
+// stars with this bound and with twice of it.
+const unsignedWork = 8.0
 
 // PrepareJoint is Prepare with the joint marginal of a set of variables in view (nil: none), which
 // CheckJoint has passed. The expression gets one more index J over the combinations of the values
@@ -64,7 +73,7 @@ func PrepareJoint(
 		return nil, err
 	}
 	without, err := other.minFillFlops(ctx)
-	if err != nil || without > policy.UnsignedWork*work {
+	if err != nil || without > unsignedWork*work {
 		return p, err
 	}
 	return other, nil

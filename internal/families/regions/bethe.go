@@ -48,9 +48,19 @@ func Unplanned(ctx, enough context.Context, p *problem.Problem, s query.Settings
 	return found, nil
 }
 
+// soonShare is the part of a budget within which the first estimate of truncated legs is certain
+// to be there: the Bethe value is not computed before it then. betheShare is the part that it
+// may take where it is.
+// Chosen: 35 of 99 models have a first estimate within a factor of four of soonShare, and it says
+// only whether the Bethe value comes first, decision 20.
+const (
+	soonShare  = 1.0 / 256
+	betheShare = 1.0 / 16
+)
+
 // first passes messages from one start until enough ends, for a small part of the budget.
 func first(ctx, enough context.Context, e *sumproduct.Expression, s query.Settings) ([]*bp.State, error) {
-	s.Budget *= policy.BetheShare / policy.MessageShare
+	s.Budget *= betheShare / messageShare
 	return bp.Propagate(ctx, e, bp.PropagateOptions{Seed: s.Seed, Updates: updatesFor(e, s), Starts: 1, Enough: enough})
 }
 
@@ -58,7 +68,7 @@ func first(ctx, enough context.Context, e *sumproduct.Expression, s query.Settin
 // and there are bounds, belief propagation is a Witness alone. If it has no value, nothing changes.
 func First(j *proposal.Job, to *btn.Assignment) (*btn.Assignment, error) {
 	bounded := !j.Auto() || hasBounds(to.Plan)
-	if bounded && untilFirst(to.Plan) <= policy.SoonShare*j.Settings.Budget {
+	if bounded && untilFirst(to.Plan) <= soonShare*j.Settings.Budget {
 		return to, Witness(j, to)
 	}
 
@@ -83,7 +93,7 @@ func First(j *proposal.Job, to *btn.Assignment) (*btn.Assignment, error) {
 
 // once is belief propagation from one start and from maxima, for a share of the budget.
 func once(j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
-	enough, cancel := proposal.Planning(j.Ctx, policy.MessageShare)
+	enough, cancel := proposal.Planning(j.Ctx, messageShare)
 	defer cancel()
 	states, err := first(j.Ctx, enough, e, j.Settings)
 	if err != nil {
@@ -105,7 +115,7 @@ func Witness(j *proposal.Job, to *btn.Assignment) error {
 	for k := range to.Plan.Estimates {
 		planned += to.Plan.Estimates[k].Cost.Flops
 	}
-	j.Settings.Budget = min(whole.WithDefaults().Budget, max(planned, policy.LeastUpdates*policy.UpdateFlops/policy.OrderedShare))
+	j.Settings.Budget = min(whole.WithDefaults().Budget, max(planned, leastUpdates*policy.UpdateFlops/orderedShare))
 	ordered, err := once(j, e)
 	if err == nil && len(ordered.states) > 1 {
 		to.Propagation = ordered.report()

@@ -10,9 +10,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
+// messageShare is the part of a budget that belief propagation may take, and of the time for planning.
+// Measured: a quarter of it makes 2 of 15 models better and 1 worse, decision 20.
+const messageShare = 1.0 / 2
+
 // passed runs belief propagation under a query's evidence, from all starts and from near maxima.
 func passed(j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
-	enough, cancel := proposal.Planning(j.Ctx, policy.MessageShare)
+	enough, cancel := proposal.Planning(j.Ctx, messageShare)
 	defer cancel()
 	states, err := bp.Propagate(j.Ctx, e, bp.PropagateOptions{
 		Seed: j.Settings.Seed, Updates: updatesFor(e, j.Settings), Enough: enough,
@@ -23,15 +27,19 @@ func passed(j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
 	return further(j, e, states)
 }
 
+// leastUpdates are granted to a run under any budget: some 100 ms.
+// Chosen; the time follows from UpdateFlops.
+const leastUpdates = 400_000
+
 // updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message
 // is updated twice at least, so that there is something to answer with.
 func updatesFor(e *sumproduct.Expression, s query.Settings) int64 {
 	incidences := incidencesOf(e)
-	most := policy.MessageShare * s.WithDefaults().Budget / policy.UpdateFlops
+	most := messageShare * s.WithDefaults().Budget / policy.UpdateFlops
 	if most >= policy.MessageUpdates*float64(incidences) {
 		return 0
 	}
-	return max(int64(most), 2*int64(incidences), policy.LeastUpdates)
+	return max(int64(most), 2*int64(incidences), leastUpdates)
 }
 
 // incidencesOf is the number of pairs of a table and an index of it.

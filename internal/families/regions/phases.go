@@ -26,18 +26,28 @@ type kind struct {
 	begun   int
 }
 
-// further adds to states those that belief propagation comes to from near maxima, for policy.OrderedShare of the budget and
-// policy.OrderedTime of the time for planning.
+// orderedStarts is the number of starts near maxima of the product of all tables, for orderedShare of a budget and orderedTime of
+// the time for planning: each takes some orderedUpdates per incidence of factor and variable, and five times as many at most.
+// Chosen.
+const (
+	orderedStarts  = 8
+	orderedShare   = 1.0 / 8
+	orderedTime    = 1.0 / 8
+	orderedUpdates = 20
+)
+
+// further adds to states those that belief propagation comes to from near maxima, for orderedShare of the budget and
+// orderedTime of the time for planning.
 func further(j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*phased, error) {
 	p := &phased{states: states}
-	budget := policy.OrderedShare * j.Settings.WithDefaults().Budget
-	each := policy.OrderedUpdates * float64(incidencesOf(e)) * policy.UpdateFlops
+	budget := orderedShare * j.Settings.WithDefaults().Budget
+	each := orderedUpdates * float64(incidencesOf(e)) * policy.UpdateFlops
 	search := modes.PhasesWork(e)
-	most := int(min((budget-search)/each, policy.OrderedStarts))
+	most := int(min((budget-search)/each, orderedStarts))
 	if states[0].Signed || states[0].Contradiction >= 0 || len(e.Tables) > policy.PhaseTables || most < 1 {
 		return p, nil
 	}
-	enough, cancel := proposal.Planning(j.Ctx, policy.OrderedTime)
+	enough, cancel := proposal.Planning(j.Ctx, orderedTime)
 	defer cancel()
 	kinds, err := modes.Phases(enough, e, most)
 	if err != nil {
@@ -55,7 +65,7 @@ func further(j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*ph
 		p.kinds = append(p.kinds, kind{Phase: k, begun: begun})
 	}
 	all, reached, err := bp.Further(j.Ctx, e, states, starts, bp.Options{
-		Updates: 5 * policy.OrderedUpdates * int64(incidencesOf(e)), Enough: enough,
+		Updates: 5 * orderedUpdates * int64(incidencesOf(e)), Enough: enough,
 	})
 	if err != nil {
 		return p, err
@@ -85,10 +95,14 @@ func ended(ctx, enough context.Context, err error) error {
 	return err
 }
 
+// phaseOverlap is the squared cosine between the components of two fixed points below which both count.
+// Chosen.
+const phaseOverlap = 0.1
+
 // together returns ln of the sum of the Bethe values of phases that hardly overlap, nats, and their number. A phase that was reached from
 // near one of several equal maxima counts as often as there are such that are not in it, too, and have reached none.
 func (p *phased) together() (ln float64, terms int) {
-	phases := bp.Phases(p.states, policy.PhaseOverlap)
+	phases := bp.Phases(p.states, phaseOverlap)
 	if len(phases) == 0 {
 		return p.states[0].LnZ(), 0
 	}
@@ -105,6 +119,10 @@ func (p *phased) together() (ln float64, terms int) {
 	return top + math.Log(sum), len(phases)
 }
 
+// leastBelief is what a belief counts for at least where states are compared by their beliefs.
+// Chosen.
+const leastBelief = 1e-9
+
 // images returns the number of the other maxima of a kind but for those that its state favours nearly as much as the first.
 func (k *kind) images() (count int) {
 	beliefs := make([][]float64, len(k.State))
@@ -113,24 +131,28 @@ func (k *kind) images() (count int) {
 	}
 	ln := func(x []int) (sum float64) {
 		for i, a := range x {
-			sum += math.Log(max(beliefs[i][a], policy.LeastBelief))
+			sum += math.Log(max(beliefs[i][a], leastBelief))
 		}
 		return sum
 	}
 	own := ln(k.State)
 	for _, m := range k.Others {
-		if own-ln(m.State) > -math.Log(policy.PhaseOverlap) {
+		if own-ln(m.State) > -math.Log(phaseOverlap) {
 			count++
 		}
 	}
 	return count
 }
 
+// mostMessages is the number of message entries up to which a plan has those of several fixed points: 4 MiB, encoded.
+// Chosen.
+const mostMessages = (4<<20 - 4096) / 9
+
 // messages are those of the phases that hardly overlap, the state to use first.
 func (p *phased) messages() []float64 {
 	messages := p.states[0].Messages()
-	phases := bp.Phases(p.states, policy.PhaseOverlap)
-	if len(phases) < 2 || phases[0] != p.states[0] || len(phases)*len(messages) > policy.MostMessages {
+	phases := bp.Phases(p.states, phaseOverlap)
+	if len(phases) < 2 || phases[0] != p.states[0] || len(phases)*len(messages) > mostMessages {
 		return messages
 	}
 	for _, s := range phases[1:] {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/bp"
@@ -38,7 +37,7 @@ func TestSumOverPhases(t *testing.T) {
 	summed := 0
 	for seed := range uint64(8) {
 		m, net, states := attractive(t, seed)
-		phases := bp.Phases(states, policy.PhaseOverlap)
+		phases := bp.Phases(states, phaseOverlap)
 		if len(phases) != 2 {
 			continue
 		}

@@ -131,6 +131,14 @@ func (o *phased) report() *query.Propagation {
 	return p
 }
 
+// regionMoveFlops is the cost of a move of such a planning, 2.5 ns.
+// Measured with RegionMoves.
+const regionMoveFlops = 2.5e-9 * policy.Rate
+
+// leastRegionMoves are granted to all families together under any budget: some 170 ms.
+// Chosen; like leastUpdates.
+const leastRegionMoves = 1 << 26
+
 // planOf plans regions of growing size within the budget. Under a deadline the first estimate is the value of belief propagation, which is
 // there at once. Planning, which whoever contracts does again, takes the share of the budget for searches at most, a size half of what is
 // left of it. whole is false where the time for planning ended first.
@@ -142,7 +150,7 @@ func planOf(
 		plan.Estimates = append(plan.Estimates, betheEstimate())
 	}
 	g := &growing{ctx: ctx, h: h, s: s, marginals: marginals, plan: plan, bethe: len(plan.Estimates), left: s.Budget}
-	g.moves = int64(max(policy.MoveFlops/policy.RegionMoveFlops*float64(proposal.Moves(s)), policy.LeastRegionMoves))
+	g.moves = int64(max(policy.MoveFlops/regionMoveFlops*float64(proposal.Moves(s)), leastRegionMoves))
 	planning, cancel := proposal.Planning(ctx, 1)
 	defer cancel()
 	err = g.grow(planning, region.Windows, windowSizes)
@@ -176,6 +184,15 @@ type growing struct {
 	moves int64   // that planning may still take
 }
 
+// regionTaskFlops is the target cost of a task of regions, mostRegionParts the maximum number of
+// tasks of a slice of an estimate.
+// A bound: of 34 models a grid of 200×200 has a family beyond it (1.7e10 flops), no other a fifth
+// of it, decision 20.
+const (
+	regionTaskFlops = 4e9
+	mostRegionParts = 64
+)
+
 // grow adds an estimate for each size of regions of a kind, until the budget ends, or a larger size has the same regions. The error is
 // that of the last size without regions, if there is one: unsupported for windows where there is no lattice, over_budget for regions that
 // are too wide or take too many moves to plan; or that of the context.
@@ -207,7 +224,7 @@ func (g *growing) grow(ctx context.Context, kind string, sizes []int) (last erro
 			return last // the same regions again
 		}
 		isModel = f.Regions == 1
-		flops := f.Flops + policy.RegionMoveFlops/policy.RegionRate*float64(f.Moves) // whoever contracts plans again
+		flops := f.Flops + regionMoveFlops/policy.RegionRate*float64(f.Moves) // whoever contracts plans again
 		if n > g.bethe && policy.RegionRate*flops > g.left {
 			return last
 		}
@@ -215,7 +232,7 @@ func (g *growing) grow(ctx context.Context, kind string, sizes []int) (last erro
 		before = f.Flops
 		shares := 1
 		if !g.marginals {
-			shares = max(1, int(min(math.Ceil(f.Flops/policy.RegionTaskFlops), policy.MostRegionParts)))
+			shares = max(1, int(min(math.Ceil(f.Flops/regionTaskFlops), mostRegionParts)))
 		}
 		e := estimate(n, kind, size, shares)
 		e.Cost = query.Cost{Flops: flops, Bytes: float64(f.Bytes)}

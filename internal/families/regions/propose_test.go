@@ -49,7 +49,7 @@ func TestPlanningRegionsTakesItsShare(t *testing.T) {
 					t.Errorf("%s: %s of size %d are planned in half of %d moves", name, part.Kind, part.Size, f.Moves)
 				}
 			}
-			if most := max(policy.PlanningShare*budget/policy.RegionMoveFlops, policy.LeastRegionMoves); float64(moves) > most {
+			if most := max(policy.PlanningShare*budget/regionMoveFlops, leastRegionMoves); float64(moves) > most {
 				t.Errorf("%s, %g flops: planning takes %d moves, at most %g", name, budget, moves, most)
 			}
 		}

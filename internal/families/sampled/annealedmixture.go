@@ -5,7 +5,6 @@ package sampled
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/engine/mixture"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -59,24 +58,24 @@ func (s *AnnealedMixture) Draw(ctx context.Context, p *problem.Problem, from, to
 }
 
 // annealed returns such chains with the steps of others, and their rungs and spread by a pilot of their own; nil where that would take
-// more than policy.PilotShare of the budget.
+// more than pilotShare of the budget.
 func annealed(
 	ctx context.Context, c *Chains, of *Annealing, learned *mixture.Mixture, s query.Settings,
 ) (*AnnealedMixture, error) {
-	const first = 16 * policy.ProductChains // other chains than those the mixture was learned from
+	const first = 16 * productChains // other chains than those the mixture was learned from
 	found := &AnnealedMixture{Annealing: *of, Learned: learned}
 	found.Kind, found.Shape = ByAnnealedMixture, c.Prepared.Shape()
 	own := found.chains()
-	own.Seed, own.Rungs = ^s.Seed, policy.PilotRungs
+	own.Seed, own.Rungs = ^s.Seed, pilotRungs
 	path := own.Path()
-	components := groups(policy.PilotChains / path.Starts())
+	components := groups(pilotChains / path.Starts())
 	takes := func() float64 {
 		each, _ := own.flops(c.Model)
 		return each * float64(components)
 	}
-	for ; own.Rungs > 4 && takes() > policy.PilotShare*s.Budget; own.Rungs /= 2 {
+	for ; own.Rungs > 4 && takes() > pilotShare*s.Budget; own.Rungs /= 2 {
 	}
-	if takes() > policy.PilotShare*s.Budget || own.Bytes(c, annealing.Group, true) > float64(s.Memory) {
+	if takes() > pilotShare*s.Budget || own.Bytes(c, annealing.Group, true) > float64(s.Memory) {
 		return nil, nil
 	}
 	w, err := c.Model.Run(ctx, own.Path(), first, first+components, 1, true)

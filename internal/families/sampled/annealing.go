@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/base/sampling"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/families/descent"
@@ -168,6 +167,11 @@ type (
 	walkSlot   struct{}
 )
 
+// unsignedBytes bounds the tables in which terms of both signs are summed for components that are sampled: clauses of some
+// sixteen literals.
+// Chosen.
+const unsignedBytes = 1 << 24
+
 // ChainsOf returns the chains that components of a problem are drawn from. Errors: those of truncated.Of and of annealing.New.
 func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains, error) {
 	return problem.Form(ctx, p, chainsSlot{marginals}, nil, func() (*Chains, error) {
@@ -177,7 +181,7 @@ func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains,
 		}
 		e := prepared.Expression()
 		if e.Signed() {
-			e, err = descent.Unsigned(ctx, e, prepared.Deciding(), min(p.Memory, policy.UnsignedBytes))
+			e, err = descent.Unsigned(ctx, e, prepared.Deciding(), min(p.Memory, unsignedBytes))
 			if fault.CodeOf(err) == fault.OverBudget {
 				e, err = prepared.Expression(), nil // which annealing refuses
 			}

@@ -101,7 +101,7 @@ func tryBeliefs(ctx context.Context, c *trial) error {
 			return err
 		}
 		given.Each = plan.Draw + messages.Flops()
-		if c.spent+2*given.Each*policy.PilotChains > within {
+		if c.spent+2*given.Each*pilotChains > within {
 			continue
 		}
 		p, err := importance.NewBeliefs(e, bound, messages, given.Defence)

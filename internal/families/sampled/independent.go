@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/base/sampling"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/families/bounding"
@@ -144,7 +143,7 @@ func newTrial(ctx context.Context, own *truncated.Prepared, s query.Settings, wo
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
 	}
-	order, plan, entries, err := bounding.Buckets(ctx, own.Hypergraph(), policy.FirstSearch*work, 1, s)
+	order, plan, entries, err := bounding.Buckets(ctx, own.Hypergraph(), firstSearch*work, 1, s)
 	if err != nil || plan == nil {
 		return nil, err
 	}
@@ -185,9 +184,9 @@ func among(ctx context.Context, own *truncated.Prepared, s query.Settings, work 
 // try draws as described, and keeps what is best.
 func (c *trial) try(ctx context.Context, s independent, p *importance.Proposal) (better bool, err error) {
 	own := s.buckets()
-	c.spent += own.Each * policy.PilotChains
+	c.spent += own.Each * pilotChains
 	// Pilots have seeds of their own: components never see what has chosen them.
-	w, err := p.Run(ctx, ^c.s.Seed, 0, policy.PilotChains, 1, false)
+	w, err := p.Run(ctx, ^c.s.Seed, 0, pilotChains, 1, false)
 	if err != nil {
 		return false, err
 	}

@@ -4,8 +4,15 @@ package sampled
 
 import (
 	"math"
+)
 
-	"github.com/basetensor/basetensor/internal/base/policy"
+// ladderParts is the number of parts of β into which the pilot divides the path to place rungs,
+// evenShare the share of rungs that are even.
+// Measured with 1,024 rungs placed by 64 chains: the variance of ln w is 0.7 to 1 times the
+// variance on an even ladder on seven kinds of large models, 0.8 in the middle.
+const (
+	ladderParts = 16
+	evenShare   = 0.25
 )
 
 // knots places rungs by what chains gained over equal parts of a linear ladder. A part of β adds to the variance of ln w its own variance
@@ -28,13 +35,13 @@ func knots(gains [][]float64) []float64 {
 		density[k] = math.Sqrt(adds[max(k-1, 0)]/4 + adds[k]/2 + adds[min(k+1, parts-1)]/4)
 		total += density[k]
 	}
-	if !(total > 0) || math.IsInf(total, 1) || parts < policy.LadderParts {
+	if !(total > 0) || math.IsInf(total, 1) || parts < ladderParts {
 		return nil
 	}
 	out := make([]float64, parts)
 	at, before := 0, 0.0
 	for k := range out {
-		share := func() float64 { return (1-policy.EvenShare)*density[at]/total + policy.EvenShare/float64(parts) }
+		share := func() float64 { return (1-evenShare)*density[at]/total + evenShare/float64(parts) }
 		want := float64(k+1) / float64(parts)
 		for ; at < parts-1 && before+share() < want; at++ {
 			before += share()

@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
-	"github.com/basetensor/basetensor/internal/base/policy"
 )
 
 // TestKnotsFollowTheSquareRoot of what parts of the path add to the variance: four times as much in the second half makes its rungs twice
@@ -25,7 +23,7 @@ func TestKnotsFollowTheSquareRoot(t *testing.T) {
 	}
 	at := knots(gains)
 	// The first half of β has a third of the rungs, a half of those that are even; the smoothing blurs one part.
-	share := (1-policy.EvenShare)/3 + policy.EvenShare/2
+	share := (1-evenShare)/3 + evenShare/2
 	k := int(share * parts)
 	got := (float64(k) + (0.5-at[k-1])/(at[k]-at[k-1])) / parts
 	if math.Abs(got-share) > 0.015 {

@@ -81,8 +81,16 @@ func Learn(ctx context.Context, c *Chains, s query.Settings) (along Sampling, wh
 	return along, whole, nil
 }
 
+// mixtureShare is the part of a budget that mixtures are learned for, half of it for the annealed draws they are learned from, of which
+// there are mixtureChains at most.
+// Chosen.
+const (
+	mixtureShare  = 0.25
+	mixtureChains = 4096
+)
+
 // LearningWork returns the flops that learning mixtures may take.
-func LearningWork(s query.Settings) float64 { return policy.MixtureShare * s.Budget }
+func LearningWork(s query.Settings) float64 { return mixtureShare * s.Budget }
 
 // learn returns the trial of draws from mixtures, nil where nothing can be drawn from, and the mixtures of rank one.
 func learn(ctx context.Context, c *Chains, chains *Annealing, s query.Settings) (t *trial, learned []*mixture.Mixture, err error) {
@@ -93,7 +101,7 @@ func learn(ctx context.Context, c *Chains, chains *Annealing, s query.Settings) 
 	work := LearningWork(s)
 	left := s
 	left.Budget -= work
-	t, err = newTrial(ctx, c.Prepared, left, policy.ProposalShare*s.Budget, ends)
+	t, err = newTrial(ctx, c.Prepared, left, proposalShare*s.Budget, ends)
 	switch {
 	case err != nil || t == nil:
 		return nil, nil, err
@@ -113,11 +121,11 @@ func learn(ctx context.Context, c *Chains, chains *Annealing, s query.Settings) 
 func (c *trial) tryMixtures(
 	ctx context.Context, m *annealing.Model, chains *Annealing, work float64,
 ) (learned []*mixture.Mixture, err error) {
-	const first = 8 * policy.ProductChains // other chains than the pilot's
+	const first = 8 * productChains // other chains than the pilot's
 	p := chains.Path()
 	each := m.Flops(p.Step, p.Rungs) * p.Starts()
-	components := groups(min(work/2/each, policy.MixtureChains/p.Starts()))
-	if few := policy.PilotChains / p.Starts(); float64(components) < few {
+	components := groups(min(work/2/each, mixtureChains/p.Starts()))
+	if few := pilotChains / p.Starts(); float64(components) < few {
 		components = groups(few)
 		p.Rungs = int(max(4, min(float64(p.Rungs), chains.rungs(m, work/2/float64(components)))))
 	}

@@ -7,37 +7,47 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// modesShare is the largest part of a budget for the search for modes and a pilot of chains from them, modesChains the
+// least number of chains from each start in that pilot. Chains begin from modes if they find more weight there than
+// other chains do, by modesDeviations standard errors and by modesLeast of the total.
+// Chosen.
+const (
+	modesShare      = 0.1
+	modesChains     = 16
+	modesDeviations = 2
+	modesLeast      = 1e-3
 )
 
 // seek searches for modes and sets along.Modes, the number of starts beside the chains' own: the largest n such that chains
 // from the first n find more weight near the starts they add than the chains chosen before (missed). variance is the
 // variance of a component's log-weight over few rungs without them; seek returns it, or the variance with the added starts
-// where that is larger. Nothing changes if the search and 3·policy.ModesChains chains of few rungs exceed policy.ModesShare
+// where that is larger. Nothing changes if the search and 3·modesChains chains of few rungs exceed modesShare
 // of the budget.
 func seek(
 	ctx context.Context, m *annealing.Model, s query.Settings, along *Annealing, few int, variance float64,
 ) (float64, error) {
-	work := policy.ModesShare*s.Budget - m.ModesFlops()
+	work := modesShare*s.Budget - m.ModesFlops()
 	p := along.Path()
 	p.Rungs, p.Seed = few, ^s.Seed
 	each := m.Flops(p.Step, few)
-	if work < 3*policy.ModesChains*each {
+	if work < 3*modesChains*each {
 		return variance, nil
 	}
 	n, err := m.Modes(ctx, p)
 	if err != nil || n == 0 {
 		return variance, err
 	}
-	p.Modes = min(n, int(work/(policy.ModesChains*each))-1)
+	p.Modes = min(n, int(work/(modesChains*each))-1)
 	// Chains that are too short for the model miss weight that longer ones find.
-	longest := m.Rungs(p.Step, work/(policy.ModesChains*p.Starts()))
-	p.Rungs = int(max(float64(few), min(longest, float64(few)*variance/policy.WeightVariance)))
+	longest := m.Rungs(p.Step, work/(modesChains*p.Starts()))
+	p.Rungs = int(max(float64(few), min(longest, float64(few)*variance/targetVariance)))
 	each = m.Flops(p.Step, p.Rungs)
-	chains := groups(min(work/(each*p.Starts()), policy.PilotChains))
-	const first = 4 * policy.ProductChains // other chains than the pilot's
+	chains := groups(min(work/(each*p.Starts()), pilotChains))
+	const first = 4 * productChains // other chains than the pilot's
 	w, err := m.Run(ctx, p, first, first+chains, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return variance, err
@@ -55,7 +65,7 @@ func seek(
 }
 
 // missed reports whether the added starts, all after the first ones, find weight near them that chains without them miss:
-// more by policy.ModesDeviations standard errors, and by policy.ModesLeast of the total. with and without are log-weights
+// more by modesDeviations standard errors, and by modesLeast of the total. with and without are log-weights
 // of components with the added starts and without; chains are the log-weights of all chains of with.
 func missed(with, chains, without []float64, starts int) bool {
 	all := len(chains) / len(with)
@@ -75,7 +85,7 @@ func missed(with, chains, without []float64, starts int) bool {
 	}
 	there, here := meanOf(theirs), meanOf(others)
 	more := there.mean - here.mean
-	return more > policy.ModesLeast*total && more > policy.ModesDeviations*math.Hypot(there.deviation, here.deviation)
+	return more > modesLeast*total && more > modesDeviations*math.Hypot(there.deviation, here.deviation)
 }
 
 // meanOf returns the mean of numbers and its standard error.

@@ -100,10 +100,14 @@ func Hasty(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) ([]b
 	return Components(c, along, half, marginals)
 }
 
+// hastyShare reduces the budget for the pilot where the time for planning is over.
+// Chosen: some milliseconds of a second.
+const hastyShare = 1.0 / 8
+
 // quickPilot chooses chains by a small pilot alone, whatever the time.
 func quickPilot(ctx context.Context, j *proposal.Job, m *annealing.Model) (*Annealing, error) {
 	little := j.Settings
-	little.Budget *= policy.HastyShare
+	little.Budget *= hastyShare
 	along, _, err := Pilot(ctx, m, little)
 	return along, err
 }

@@ -87,7 +87,7 @@ func ProposeStructure(j *proposal.Job, marginals bool) (*btn.Assignment, error) 
 		func(ctx context.Context) (*btn.Plan, bool, error) {
 			planning, cancel := proposal.Planning(ctx, policy.ExactShare)
 			defer cancel()
-			path, spread, each, setup, err := structured.Near(planning, j.Problem(), j.Settings.Seed, policy.ProposalShare*j.Settings.Budget)
+			path, spread, each, setup, err := structured.Near(planning, j.Problem(), j.Settings.Seed, proposalShare*j.Settings.Budget)
 			if proposal.OutOfTime(ctx, err) {
 				return &btn.Plan{Method: query.MethodSampled}, false, nil
 			}

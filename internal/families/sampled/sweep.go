@@ -53,19 +53,27 @@ func (s *Sweep) proposal(ctx context.Context, b beside) (*importance.Proposal, e
 	return importance.New(b.own.Expression(), b.bound, sweep, s.Defence)
 }
 
+// pilotBond is the first bond of a sweep. firstSearch is the share of a pilot's work that goes into each of the search for a sweep and
+// the tables of mini-buckets.
+// Chosen.
+const (
+	pilotBond   = 4
+	firstSearch = 0.125
+)
+
 // trySweeps tries sweeps of growing bonds mixed with mini-buckets.
 func trySweeps(ctx context.Context, c *trial) error {
 	e := c.own.Expression()
 	sweep, err := c.own.Sweep(ctx, truncated.SearchOptions{
-		Bond: 4 * policy.PilotBond, Memory: c.left, Seed: c.s.Seed, Moves: int64(policy.FirstSearch * c.work),
+		Bond: 4 * pilotBond, Memory: c.left, Seed: c.s.Seed, Moves: int64(firstSearch * c.work),
 	})
 	if err != nil {
 		return ctx.Err()
 	}
-	c.spent += policy.FirstSearch * c.work
+	c.spent += firstSearch * c.work
 	given := &Sweep{Independent: c.given, Sweep: &sweep}
 	given.Kind = BySweep
-	for given.Bond = policy.PilotBond; ; given.Bond *= 2 {
+	for given.Bond = pilotBond; ; given.Bond *= 2 {
 		cost, err := c.own.Price(ctx, &sweep, given.Bond, false)
 		if err != nil || c.spent+cost.Flops > c.work {
 			return ctx.Err()
@@ -79,7 +87,7 @@ func trySweeps(ctx context.Context, c *trial) error {
 		given.Each = c.plan.Draw + sampler.Flops()
 		improved := false
 		for _, defence := range policy.PilotDefences {
-			if c.spent+given.Each*policy.PilotChains > c.work {
+			if c.spent+given.Each*pilotChains > c.work {
 				break
 			}
 			given.Defence = defence
@@ -94,7 +102,7 @@ func trySweeps(ctx context.Context, c *trial) error {
 			}
 			improved = improved || better
 		}
-		if !improved && c.best.About().Spread < policy.WeightVariance {
+		if !improved && c.best.About().Spread < targetVariance {
 			return nil
 		}
 	}

@@ -17,9 +17,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
+// mostSampledParts is the maximum number of parts where the memory holds only small ones.
+// Chosen: the size of a plan in a message.
+const mostSampledParts = 1024
+
 // weightedPlan divides a budget into chains whose states are drawn.
 func weightedPlan(m *annealing.Model, along *Annealing, s query.Settings, samples int64, variables int) (*btn.Plan, error) {
-	budget := s.Budget * (1 - policy.PilotShare)
+	budget := s.Budget * (1 - pilotShare)
 	_, setup := along.flops(m)
 	budget -= setup
 	along.Rungs = max(2, min(along.Rungs, int(along.rungs(m, budget/float64(samples)))))
@@ -30,7 +34,7 @@ func weightedPlan(m *annealing.Model, along *Annealing, s query.Settings, sample
 		return m.Bytes(along.Path(), part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
 	}
 	part := fitting(groups(float64(along.Of)/policy.SampledParts), s.Memory, bytes)
-	along.Of = min(along.Of, part*policy.MostSampledParts)
+	along.Of = min(along.Of, part*mostSampledParts)
 	if bytes(part) > float64(s.Memory) {
 		return nil, fault.New(fault.OverBudget, "plan: chains need %.3g bytes, %d are allowed", bytes(part), s.Memory)
 	}

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/testing/modeltest"
@@ -51,11 +50,11 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 			continue
 		}
 		o := SearchOptions{Bond: 4, Memory: query.DefaultMemory, Seed: 1, Marginals: true}
-		tree, err := p.tree(t.Context(), o, policy.TruncatedLeast)
+		tree, err := p.tree(t.Context(), o, truncatedLeast)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sweep, err := p.sweep(t.Context(), o, 1, policy.TruncatedLeast)
+		sweep, err := p.sweep(t.Context(), o, 1, truncatedLeast)
 		if err != nil {
 			t.Fatal(err)
 		}

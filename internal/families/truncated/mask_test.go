@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
@@ -141,7 +140,7 @@ func TestSweepUnderMask(t *testing.T) {
 		if p.Decided() {
 			continue
 		}
-		sweep, err := p.sweep(t.Context(), SearchOptions{Bond: 4, Memory: 1 << 30, Seed: 1}, 1, policy.TruncatedLeast)
+		sweep, err := p.sweep(t.Context(), SearchOptions{Bond: 4, Memory: 1 << 30, Seed: 1}, 1, truncatedLeast)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
@@ -68,11 +67,11 @@ func signed(t *testing.T, rng *rand.Rand, marginals bool) (*factorgraph.Model, *
 		t.Fatal("no entry is below 0")
 	}
 	o := SearchOptions{Bond: 4, Memory: query.DefaultMemory, Seed: 1, Marginals: marginals}
-	tree, err := p.tree(t.Context(), o, policy.TruncatedLeast)
+	tree, err := p.tree(t.Context(), o, truncatedLeast)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sweep, err := p.sweep(t.Context(), o, 1, policy.TruncatedLeast)
+	sweep, err := p.sweep(t.Context(), o, 1, truncatedLeast)
 	if err != nil {
 		t.Fatal(err)
 	}

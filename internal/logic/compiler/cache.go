@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -181,9 +180,12 @@ func (c *cache) evict() {
 	c.resize(len(c.heads))
 }
 
+// smallComponent is the number of variables below which a remembered component is as good as twice as old: it is cheap to sum again.
+const smallComponent = 8
+
 func (c *cache) age(e *entry) uint32 {
 	age := c.clock - e.used
-	if e.size < policy.SmallComponent && age < 1<<31 {
+	if e.size < smallComponent && age < 1<<31 {
 		age *= 2
 	}
 	return age

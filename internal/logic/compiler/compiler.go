@@ -34,7 +34,7 @@ const defaultMemory = 2 << 30
 type Options struct {
 	Work int64 // counted steps at most, a few nanoseconds each; 0: no limit
 	// Rival returns the steps in the time of another way to the sum. It is asked once, where Work is spent: the search may then take half of
-	// that, or of an elimination along its tree decomposition if that is less, and near its end policy.NearEnd times as much. nil: it ends.
+	// that, or of an elimination along its tree decomposition if that is less, and near its end nearEnd times as much. nil: it ends.
 	Rival   func() float64
 	Memory  int64           // bytes of cache, clauses and stacks together; 0: 2 GiB
 	Weights []scaled.Number // by atom (formula.Literal.Atom), finite and not below 0; nil: all 1

@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -151,7 +150,7 @@ func (o *odds) count(size int32, found bool) {
 // poor reports whether less than one of share tries at a size finds anything.
 func (o *odds) poor(size int32, share int64) bool {
 	at := &o[bits.Len32(uint32(size))]
-	return at.tried > policy.OddsTried && at.found*share < at.tried
+	return at.tried > oddsTried && at.found*share < at.tried
 }
 
 // explore pushes the component of v and returns 1, or takes it off again and returns its sum where that is known.

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -48,11 +47,33 @@ func (s *search) guided(d decomposition, order []int) {
 	}
 }
 
+// treeFrom is the number of assignments of all bags of the greedy decomposition from which a
+// better one is searched for, treeMost the number that is too large for a contraction along any
+// like it.
+const (
+	treeFrom = 1 << 20
+	treeMost = 1 << 56
+)
+
+// treeMoves bounds that search, in moves; treeMovesPerStep of them take the time of a step of the search over the formula, treeShare is
+// the part of the work of a search with a limit that they may take.
+// Measured: ra takes 0.8 s of CPU time, 1.6 s with twice of treeShare; log-5, 076 and 091 as long.
+const (
+	treeMoves        = 1 << 29
+	treeMovesPerStep = 4
+	treeShare        = 1.0 / 4
+)
+
+// greedyShare is the part of the work of a search with a limit that the search for a good greedy order may take.
+// Chosen: at most one of 90 variables, a clause for every pair, is summed in 2^24 steps with it; the greedy orders alone would take
+// twice that.
+const greedyShare = 1.0 / 16
+
 // decomposition is the better one of the tree of a greedy order and, where it is worth it, of a contraction tree that is searched for.
 func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []int, error) {
 	most := int64(math.MaxInt64)
 	if s.o.Work > 0 {
-		most = int64(policy.GreedyShare * float64(s.o.Work))
+		most = int64(greedyShare * float64(s.o.Work))
 	}
 	order, greedy, err := contractionorder.BestWithin(s.ctx, h, most)
 	s.Work += greedy // a move costs one step
@@ -61,12 +82,12 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	}
 	d := s.decompose(h, order)
 	cells := d.cells(h.Dims)
-	if cells < policy.TreeFrom || cells > policy.TreeMost {
+	if cells < treeFrom || cells > treeMost {
 		return d, order, nil
 	}
-	moves := int64(min(cells, policy.TreeMoves))
+	moves := int64(min(cells, treeMoves))
 	if s.o.Work > 0 {
-		moves = min(moves, int64(policy.TreeShare*float64(s.o.Work*policy.TreeMovesPerStep)))
+		moves = min(moves, int64(treeShare*float64(s.o.Work*treeMovesPerStep)))
 	}
 	plan, err := contractionorder.Search(s.ctx, h, contractionorder.Options{
 		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
@@ -77,7 +98,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	if err != nil {
 		return decomposition{}, nil, err
 	}
-	s.Work += plan.Moves / policy.TreeMovesPerStep
+	s.Work += plan.Moves / treeMovesPerStep
 	other := eliminated(h, plan.Tree)
 	if e := s.decompose(h, other); e.cells(h.Dims) < cells {
 		return e, other, nil
@@ -107,14 +128,24 @@ func (d decomposition) cells(dims []int) float64 {
 	return sum
 }
 
+// guideMost bounds the weight of the decomposition's depth against occurrences and conflicts,
+// guideFactor is its factor where the tree is wide, and guideRatio is the number of variables by
+// the width from which the weight is largest.
+// Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4, with a tenth of guideFactor.
+const (
+	guideMost   = 1e7
+	guideFactor = 1000
+	guideRatio  = 40
+)
+
 // guideWeight weighs the guide against occurrences and conflicts: high where the tree is narrow for
 // the number of variables, low where there are many Boolean ones. Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
 func guideWeight(n, booleans, width int) float64 {
 	ratio := float64(n) / float64(max(width, 1))
-	if ratio > policy.GuideRatio {
-		return policy.GuideMost
+	if ratio > guideRatio {
+		return guideMost
 	}
-	return min(policy.GuideFactor*math.Exp(ratio)/float64(booleans), policy.GuideMost)
+	return min(guideFactor*math.Exp(ratio)/float64(booleans), guideMost)
 }
 
 // dimensions are the numbers of open values of the formula's variables, 1 for those that have a value.

@@ -12,7 +12,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -112,22 +111,43 @@ func (e *eliminator) ready(p *problem, implies [][]lit, order []int) {
 	}
 }
 
+// denseLook is the number of steps of looking at a variable or clause of a component. Where less than one of denseShare looks at
+// components of a size finds a narrow one, one of denseShare is looked at.
+// Measured with splitsShare.
+const (
+	denseLook  = 8
+	denseShare = 16
+)
+
 // narrow reports whether c is worth a look: components above it were not too wide by far, and looks at others of its size are not in vain,
 // or it is the one of many that is looked at all the same.
 func (s *search) narrow(c component) bool {
 	if s.builder != nil && s.o.cells == 0 && (c.clauses < c.clausesEnd || c.tables == c.tablesEnd) {
 		return false // it is logical
 	}
-	return s.o.cells >= 0 && c.wait <= 0 && (!s.looks.poor(c.size(), policy.DenseShare) || c.key[0]%policy.DenseShare == 0)
+	return s.o.cells >= 0 && c.wait <= 0 && (!s.looks.poor(c.size(), denseShare) || c.key[0]%denseShare == 0)
 }
+
+// denseCells is the maximum number of entries of all tables of an eliminated component: the work
+// between two looks at the budget.
+// Chosen.
+const denseCells = 1 << 16
 
 // cellsMost is the maximum number of entries in a component's tables.
 func (s *search) cellsMost() float64 {
 	if s.o.cells > 0 {
 		return float64(s.o.cells)
 	}
-	return policy.DenseCells
+	return denseCells
 }
+
+// densePrice is the largest ratio of the steps of eliminating a component to a look at it, where
+// clauses are left in it.
+// Measured in counted work, 10^6 steps of weighted formulas 051, 053, 055, 059 (go test -run
+// PublishedCounts ./internal/logic/compiler -args -simplify -models …): without 35, 11, 227, 246; at 4
+// 39, 13, 263, 282; at 16 43, 1, 226, 335; at 64 54, 1, 292, 456; at 256 102, 1, 296, 456. 011, of
+// few conflicts, takes 1442 without and 739 at 256.
+const densePrice = 16
 
 // eliminate returns the sum of a component, unless its tables are too large or too far from one size, a search is worth more, or it may
 // be 0: search finds out why. Otherwise wait is the number of further decisions that cannot change
@@ -139,7 +159,7 @@ func (s *search) cellsMost() float64 {
 // meets.
 func (s *search) eliminate(c component) (sum amount, wait int32, ok bool) {
 	e := &s.dense
-	look := policy.DenseLook * int64(c.size()+c.clausesEnd-c.clauses+c.tablesEnd-c.tables)
+	look := denseLook * int64(c.size()+c.clausesEnd-c.clauses+c.tablesEnd-c.tables)
 	s.Work += look
 	defer func() { s.looks.count(c.size(), ok) }()
 	if e.place == nil || !s.gather(c) {
@@ -148,7 +168,7 @@ func (s *search) eliminate(c component) (sum amount, wait int32, ok bool) {
 	if excess := e.measure(s.cellsMost(), s.builder != nil); excess > 0 {
 		return amount{}, int32(excess), false
 	}
-	if e.logical && s.o.cells == 0 && (s.builder != nil || e.price > policy.DensePrice*look) {
+	if e.logical && s.o.cells == 0 && (s.builder != nil || e.price > densePrice*look) {
 		return amount{}, 0, false
 	}
 	if sum, ok = s.sumAll(); ok {
@@ -300,6 +320,11 @@ func (s *search) placeTable(t tableSlice) *bucket {
 	return b
 }
 
+// denseEdges is the number of extra steps of an entry that is written down as a product of a
+// circuit.
+// Estimated: some 100 ns.
+const denseEdges = 8
+
 // measure follows the scopes of all sums, prices them, and returns log2 of the factor by which the
 // tables exceed the limit; 0 where they fit.
 func (e *eliminator) measure(limit float64, traced bool) float64 {
@@ -318,7 +343,7 @@ func (e *eliminator) measure(limit float64, traced bool) float64 {
 		}
 		b.price = int64(cells) * (2 + b.incoming + int64(len(b.tables)+len(b.clauses)+len(b.pairs)))
 		if traced {
-			b.price += int64(cells) * policy.DenseEdges
+			b.price += int64(cells) * denseEdges
 		}
 		e.price += b.price
 		e.logical = e.logical || len(b.clauses)+len(b.pairs) > 0

@@ -6,7 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/logic/sat"
 )
 
@@ -41,12 +40,16 @@ func root(ctx context.Context, p *problem, o Options) (*search, error) {
 	return s, err
 }
 
+// probeRootWork bounds the steps of trying literals at the root: half a second.
+// Chosen; the work of it is counted.
+const probeRootWork = 1 << 26
+
 // probe tries both values of every variable until a round finds nothing or the work is spent: a value that leads to a conflict is excluded.
 func probe(ctx context.Context, s *sat.Satisfier) error {
 	for found := true; found; {
 		found = false
 		for l := range lit(len(s.Value)) {
-			if s.False || s.Work > policy.ProbeRootWork {
+			if s.False || s.Work > probeRootWork {
 				return nil
 			}
 			if l%256 == 0 && ctx.Err() != nil {

@@ -2,8 +2,6 @@ package compiler
 
 // The score of a decision, without the guide: occurrences and conflicts.
 
-import "github.com/basetensor/basetensor/internal/base/policy"
-
 // ranking has the numbers that a score consists of.
 type ranking struct {
 	frequency []int32   // by variable: the number of its clauses in its component
@@ -21,7 +19,7 @@ func newRanking(p *problem, activity []float64) ranking {
 
 // rank is the score of a Boolean variable.
 func (r *ranking) rank(v int32) float64 {
-	return float64(r.frequency[v]+r.tabled[v]) + policy.ActivityWeight*(r.conflicts[2*v]+r.conflicts[2*v+1])
+	return float64(r.frequency[v]+r.tabled[v]) + activityWeight*(r.conflicts[2*v]+r.conflicts[2*v+1])
 }
 
 // ofValues counts the open values of a component's variables with many values, and sums their ranks.

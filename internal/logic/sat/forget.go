@@ -5,8 +5,6 @@ package sat
 
 import (
 	"slices"
-
-	"github.com/basetensor/basetensor/internal/base/policy"
 )
 
 // learnedBytes is the memory of a learned clause and its watches, beside 4 bytes for each of its
@@ -43,7 +41,7 @@ func (s *Solver) Forget() {
 	slices.SortStableFunc(byLevels, func(a, b int32) int { return int(s.arena[b+clauseMark] - s.arena[a+clauseMark]) })
 	gone := map[int32]bool{}
 	for i, at := range byLevels {
-		many := i < len(byLevels)/2 && s.arena[at+clauseMark] > policy.LearnedLevels
+		many := i < len(byLevels)/2 && s.arena[at+clauseMark] > learnedLevels
 		if (many || full && s.Bytes > s.Room/2) && !reasons[at] {
 			gone[at] = true
 			s.Bytes -= s.bytes(at)

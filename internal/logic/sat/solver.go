@@ -10,8 +10,6 @@ package sat
 import (
 	"math"
 	"slices"
-
-	"github.com/basetensor/basetensor/internal/base/policy"
 )
 
 // Literal of a Boolean variable: twice its number, and one more where it is negated.
@@ -79,6 +77,14 @@ type Solver struct {
 	learned  []int32 // places of the others in the arena
 }
 
+// learnedFirst is the number of learned clauses at which some are forgotten for the first time; a
+// 16th more every time. learnedLevels is the maximum number of levels of clauses that stay, while
+// there is room for them.
+const (
+	learnedFirst  = 8192
+	learnedLevels = 2
+)
+
 // New returns a solver without clauses. Group g has the variables from first[g] to first[g+1]: just one of several is true, and nothing is
 // said about one that is alone.
 func New(first []int32) *Solver {
@@ -88,7 +94,7 @@ func New(first []int32) *Solver {
 		first: first, group: make([]int32, n), many: make([]bool, n), Taken: make([]int32, groups),
 		Value: make([]int8, 2*n), level: make([]int32, n), reason: make([]int32, n),
 		Implies: make([][]Literal, 2*n), watches: make([][]watch, 2*n), seen: make([]bool, n), stamps: make([]int32, n+1),
-		Keep: policy.LearnedFirst, Room: math.MaxInt64,
+		Keep: learnedFirst, Room: math.MaxInt64,
 	}
 	for g := range s.Taken {
 		s.Taken[g] = -1

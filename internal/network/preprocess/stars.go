@@ -47,6 +47,12 @@ func (p *pieces) add(scope []int, data []float64, err float64) {
 	p.errs = append(p.errs, err)
 }
 
+// classFlops is the work, by a quick order, above which matrices whose rows are equal in part are
+// written over classes of rows.
+// Measured: four protein models take 2 to 50 times fewer flops along the trees found, 50 other
+// models have no such matrices, decision 12.
+const classFlops = policy.HeavyFlops
+
 // simplified applies the rules to w, and to w with tables replaced by stars and chains if there are
 // any, and returns the cheapest to contract along the min-fill order: with tables as they are, with
 // all replaced that can be, or only those over many indices. Classes of values are not compared in
@@ -72,7 +78,7 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 		return best, err
 	}
 
-	if w.options.Classes && (flops >= policy.ClassFlops || w.options.always) && w.coarsen() {
+	if w.options.Classes && (flops >= classFlops || w.options.always) && w.coarsen() {
 		best = w.clone()
 		best.simplify()
 		if _, flops, err = best.minFill(ctx); err != nil {

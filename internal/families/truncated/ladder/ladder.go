@@ -73,10 +73,16 @@ func bonds(prices []price, s query.Settings) ([]rung, error) {
 	return l.rungs, nil
 }
 
+// firstShare is the part of the budget that the first estimate may take, if a smaller bond makes
+// it so.
+// Measured: a quarter of it makes stated errors larger on 6 of 11 models, four times of it changes
+// 2 of 26, decision 20. A deadline may cut off all but a sixteenth.
+const firstShare = 1.0 / 16
+
 // cheap reports whether a bond takes little of the budget: the first estimate shall be there early.
 func (l *steps) cheap(bond int) bool {
 	flops, _, err := l.prices[0](bond)
-	return err == nil && flops <= policy.FirstShare*l.s.Budget
+	return err == nil && flops <= firstShare*l.s.Budget
 }
 
 // roomFor reports whether some plan fits the memory at a bond.
@@ -125,6 +131,11 @@ func (l *steps) add(bond int) (bool, error) {
 	return len(rungs) > 0, nil
 }
 
+// ladderSlack is the least ratio of the costs at twice the bond and at the bond for which growth
+// means anything.
+// Measured: 1.005 changes nothing on 26 models, 2 ends two of them too soon, decision 20.
+const ladderSlack = 1.02
+
 // exhausted reports whether a larger bond would change nothing along the first plan.
 func (l *steps) exhausted(bond int) (bool, error) {
 	now, _, err := l.prices[0](bond)
@@ -132,7 +143,7 @@ func (l *steps) exhausted(bond int) (bool, error) {
 		return false, err
 	}
 	next, _, err := l.prices[0](2 * bond)
-	return next <= policy.LadderSlack*now, err
+	return next <= ladderSlack*now, err
 }
 
 // largest adds the largest bond between two of which the first was taken and the second was not.
