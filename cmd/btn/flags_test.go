@@ -143,7 +143,8 @@ func TestSettingsOfTheCommand(t *testing.T) {
 	if n := components("--set", "learned.components=2,learned.objective=frobenius", "--set", "learned.maps=identity"); n != 2 {
 		t.Errorf("%d components", n)
 	}
-	if n := components("--config", write(t, t.TempDir(), "settings.json", `{"set": ["learned.components=1", "learned.objective=frobenius"]}`)); n != 1 {
+	file := write(t, t.TempDir(), "settings.json", `{"set": ["learned.components=1", "learned.objective=frobenius"]}`)
+	if n := components("--config", file); n != 1 {
 		t.Errorf("%d components from a file", n)
 	}
 	t.Setenv("BTN_SET", "learned.components=1,learned.objective=frobenius")

@@ -43,7 +43,9 @@ func BenchmarkSymmetryCPUnderMaps(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%s/r=%d", c.name, maps, components), func(b *testing.B) {
 					var r query.Result
 					for b.Loop() {
-						r = answer(b, c.model, query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Maps: maps, Components: components})
+						r = answer(b, c.model, query.Settings{
+							Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Maps: maps, Components: components,
+						})
 					}
 					if r.LogZ != nil {
 						b.ReportMetric(math.Abs(*r.LogZ-exact), "|ΔlnZ|")

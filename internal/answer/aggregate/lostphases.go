@@ -36,9 +36,8 @@ func (g *sequence) besidePhases(v verdict) verdict {
 	return v
 }
 
-// leastPhaseUncertainty is the least uncertainty of truncated legs beside several phases: the root of 1e-12, below which singular values are
-// always dropped.
-// Measured: 4e-9 was off where 2e-12 was stated.
+// leastPhaseUncertainty is the least uncertainty of truncated legs beside several phases: the root of 1e-12, below which singular values
+// are always dropped. Measured: 4e-9 was off where 2e-12 was stated.
 const leastPhaseUncertainty = 1e-6
 
 // leastOfPhases is the least uncertainty of truncated legs beside several phases, 0 beside one: they drop what is below rounding of one

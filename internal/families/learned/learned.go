@@ -1,5 +1,5 @@
-// Package learned is the family of decompositions into few components: closed forms where the cores' own ranks are small, and learned
-// ones by two objectives. The variance of the stated estimate, the default, learns densities that are drawn from: package sampled, by package
+// Package learned is the family of decompositions into few components: closed forms where the cores' own ranks are small, and learned ones
+// by two objectives. The variance of the stated estimate, the default, learns densities that are drawn from: package sampled, by package
 // mixture. The plain objective ‖B − B̃‖, section "Base Tensor Frobenius Norm Minimisation" of Hamid and Braun, is here, to be read as
 //
 //	objective.go     ‖B‖² + αᵀGα − 2αᵀb, in count space
@@ -10,8 +10,8 @@
 //	certificate.go   ρ and the certificate, rounding included
 //
 // with environments.go, corewalks.go and shortpieces.go for the passes of a sweep over the legs. Nothing of it materialises B: norms
-// multiply over the cores, scalar products are contractions in count space with exponents, so that 10,000 legs neither overflow nor underflow. It
-// never sees the links: evidence and unary factors change no number of it. Components are in package closed.
+// multiply over the cores, scalar products are contractions in count space with exponents, so that 10,000 legs neither overflow nor
+// underflow. It never sees the links: evidence and unary factors change no number of it. Components are in package closed.
 package learned
 
 import (

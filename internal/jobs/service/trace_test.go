@@ -75,7 +75,8 @@ func TestTraces(t *testing.T) {
 	c.ChunkFlops = 1e3
 	stop, _ := r.run(c, allStages()...)
 	m, _ := request(t, job, grid(t, 6, 6, 1),
-		query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius}, observe(), observe(1), observe(0, 1), observe(1, 1, 0))
+		query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius},
+		observe(), observe(1), observe(0, 1), observe(1, 1, 0))
 	m.Tenant = tenant
 
 	ctx, end := tracing.Root(t.Context(), provider, "test")

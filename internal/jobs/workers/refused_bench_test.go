@@ -31,9 +31,11 @@ func BenchmarkRefusal(b *testing.B) {
 		}
 	}
 	for name, m := range map[string]*wire.Request{
-		"memory":     {Queries: many, Settings: query.Settings{Memory: 1 << 50}},
-		"components": {Queries: many[:20_000], Settings: query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 64}},
-		"budget":     {Queries: many[:1], Settings: query.Settings{Method: query.MethodTruncated, Budget: 1e15}},
+		"memory": {Queries: many, Settings: query.Settings{Memory: 1 << 50}},
+		"components": {Queries: many[:20_000], Settings: query.Settings{
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 64,
+		}},
+		"budget": {Queries: many[:1], Settings: query.Settings{Method: query.MethodTruncated, Budget: 1e15}},
 	} {
 		m.Job, m.Model = "a", model
 		b.Run(name, func(b *testing.B) {

@@ -48,7 +48,7 @@ func (s *State) isOfFloat64(allowed []float64) bool {
 // bounded runs again, after a contradiction of float64 alone at some index, with messages that exclude no allowed value. Its messages
 // are no fixed point, also on a tree. The error is sumproduct.ErrSpan where they contradict each other all the same.
 func (r *runner) bounded(index int, allowed []float64) error {
-	r.allowed, r.Contradiction, r.due = allowed, -1, nil
+	r.allowed, r.Contradiction = allowed, -1
 	if err := r.start(r.o); err != nil {
 		return err
 	}

@@ -20,8 +20,7 @@ const (
 
 // FixedPoints runs from o's own start and from starts−1 random ones (seeds o.Seed+1, o.Seed+2, …)
 // and returns the distinct states: the converged ones first, the largest ln Z first among them, each
-// as it was met first. Where the Bethe value has several maxima (phases), these are among them. A
-// warm start that does not converge is followed by the cold one of o.Seed. Once o.Enough has ended
+// as it was met first. Where the Bethe value has several maxima (phases), these are among them. Once o.Enough has ended
 // no further start is made. Errors and cost as for Run, times starts; a state keeps its messages.
 func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Options) ([]*State, error) {
 	g, err := newGraph(e)
@@ -33,14 +32,11 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 	for n := 0; n < max(starts, 1); n++ {
 		p := o
 		if n > 0 {
-			p.Seed, p.Warm = o.Seed+uint64(n), nil
+			p.Seed = o.Seed + uint64(n)
 		}
 		s, err := run(ctx, g, p)
 		if err != nil {
 			return nil, err
-		}
-		if p.Warm != nil && !s.Converged && !o.enough() {
-			o.Warm, n = nil, -1
 		}
 		ln, known := s.LnZ(), false
 		for k, other := range found {
@@ -78,7 +74,7 @@ func Further(
 			break
 		}
 		p := o
-		p.Warm, p.Given = nil, given
+		p.Given = given
 		s, err := run(ctx, g, p)
 		if err != nil {
 			return nil, nil, err

@@ -28,11 +28,7 @@ type Options struct {
 	Damping  float64
 	Schedule Schedule // 0: Auto
 	Seed     uint64   // 0: uniform messages; else random ones
-	// Warm is State.Messages of an earlier run over the same shape, or Carry of them; Seed is then
-	// ignored. A value that its messages exclude is let in again. Sweeps leave messages out that are
-	// up to date, as long as that spares half of them.
-	Warm []float64
-	// Given is a distribution of every index, which its messages begin with where there is no Warm.
+	// Given is a distribution of every index, which its messages begin with; Seed is then ignored. A value that it excludes is let in again.
 	Given [][]float64
 	// Enough ends a run as spent updates do, with the messages there are: every one of them was
 	// computed once. Nil: never.

@@ -28,8 +28,8 @@ import (
 // Not converging is a result (State.Converged, State.Change), and so is a contradiction, which for
 // entries ≥ 0 means Z = 0. A contradiction of float64 alone is no result: a second run keeps the messages of all values that arc
 // consistency allows above 2^−30, and does not converge.
-// Errors: sumproduct.ErrExpression, sumproduct.ErrNotFinite, a Warm of another shape
-// (fault.BadInput); fault.OverBudget for more than 2^31 incidences; sumproduct.ErrSpan where the second
+// Errors: sumproduct.ErrExpression, sumproduct.ErrNotFinite, a start of another shape
+// (fault.Internal); fault.OverBudget for more than 2^31 incidences; sumproduct.ErrSpan where the second
 // run ends in a contradiction, too; the context's. Cost of a pair: each table's entries times
 // its order; memory about 30 bytes an incidence and 16 an entry of a message.
 func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*State, error) {
@@ -90,7 +90,6 @@ type runner struct {
 	work int64 // entries read since the context was looked at
 	// allowed has 1 for every entry of a message that is kept above 0; nil: none is.
 	allowed []float64
-	due     *due // pending work of sweeps after a warm start; nil: everything
 }
 
 // run goes through the phases until one converges; see Run.
@@ -99,18 +98,10 @@ func (r *runner) run() error {
 		return err
 	}
 	phases := r.o.phases()
-	if r.o.Warm != nil {
-		r.due = newDue(r.g, r.o.Tolerance)
-		if err := r.check(); err != nil || r.done() {
-			return err
-		}
-	}
-
 	for n, p := range phases {
 		if err := r.try(p, n == len(phases)-1); err != nil || r.Contradiction >= 0 {
 			return err
 		}
-		r.due = nil
 		if r.done() {
 			break
 		}
@@ -225,7 +216,7 @@ func (r *runner) sweeps() (float64, error) {
 		}
 		r.Sweeps++
 		best = min(best, change)
-		if change <= r.o.Tolerance || r.Sweeps == 1 && r.due == nil {
+		if change <= r.o.Tolerance || r.Sweeps == 1 {
 			if err := r.check(); err != nil {
 				return best, err
 			}
@@ -241,7 +232,7 @@ func (r *runner) sweeps() (float64, error) {
 // pair is a sweep backwards, which sends to the first index of every table, and one forwards to the
 // others.
 func (r *runner) pair() (float64, error) {
-	order, change, updates := r.g.order, 0.0, r.Updates
+	order, change := r.g.order, 0.0
 	for n := range 2 * len(order) {
 		i, now := 0, first
 		if n < len(order) {
@@ -250,12 +241,10 @@ func (r *runner) pair() (float64, error) {
 			i, now = int(order[n-len(order)]), later
 		}
 
-		sent := r.due == nil
 		for k := r.g.begin[i]; k < r.g.end[i]; k++ {
-			if r.g.roles[k] != now || r.due.settled(k) {
+			if r.g.roles[k] != now {
 				continue
 			}
-			sent = true
 			by, err := r.update(k, r.Damping)
 			if err != nil || r.Contradiction >= 0 {
 				return by, err
@@ -263,18 +252,9 @@ func (r *runner) pair() (float64, error) {
 			change = max(change, by)
 		}
 
-		if !sent {
-			continue
-		}
-		r.due.before(r.State, i)
 		if r.send(i); r.Contradiction >= 0 {
 			return math.Inf(1), nil
 		}
-		r.due.after(r.State, i)
-	}
-
-	if r.Updates-updates > int64(len(r.g.table)/2) {
-		r.due = nil // it spares too little
 	}
 	return change, nil
 }
@@ -297,7 +277,6 @@ func (r *runner) check() error {
 		for a, x := range r.g.message(r.m, int32(k)) {
 			by = max(by, math.Abs(out[a]-x))
 		}
-		r.due.set(int32(k), by)
 		change = max(change, by)
 	}
 

@@ -1,6 +1,6 @@
 package bp
 
-// Starts of a run: uniform, random or earlier messages; and states made of messages alone.
+// Starts of a run: uniform or random messages, or given distributions; and states made of messages alone.
 
 import (
 	"context"
@@ -13,9 +13,6 @@ import (
 
 // start fills m.
 func (s *State) start(o Options) error {
-	if o.Warm != nil {
-		return s.warm(o.Warm)
-	}
 	if o.Given != nil {
 		return s.given(o.Given)
 	}
@@ -33,22 +30,8 @@ func (s *State) start(o Options) error {
 	return nil
 }
 
-// readmitted replaces the zeros of messages that a run starts from: where they are right, the tables
-// bring them back.
+// readmitted replaces the zeros of a distribution that a run starts from: where they are right, the tables bring them back.
 const readmitted = 0x1p-30
-
-// warm starts from the messages of an earlier run, and lets the values in again that those exclude.
-func (s *State) warm(messages []float64) error {
-	if err := s.set(messages); err != nil {
-		return err
-	}
-	for a, x := range s.m {
-		if x == 0 {
-			s.m[a] = readmitted
-		}
-	}
-	return nil
-}
 
 // given starts from a distribution of every index, and lets the values in that it excludes.
 func (s *State) given(of [][]float64) error {
@@ -115,4 +98,14 @@ func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 
 	s.Updates = 0
 	return s, nil
+}
+
+// Entries returns the length of State.Messages on an expression.
+func Entries(e *sumproduct.Expression) (entries int) {
+	for n := range e.Tables {
+		for _, i := range e.Tables[n].Scope {
+			entries += e.Dims[i]
+		}
+	}
+	return entries
 }

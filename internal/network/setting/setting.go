@@ -3,7 +3,6 @@ package setting
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,18 +29,6 @@ func Int(field func(*query.Settings) *int, least, most int) func(*query.Settings
 			return fmt.Errorf("must be between %d and %d, not %s", least, most, nearest.Short(value))
 		}
 		*field(s) = n
-		return nil
-	}
-}
-
-// Positive is a finite number above 0.
-func Positive(field func(*query.Settings) *float64) func(*query.Settings, string) error {
-	return func(s *query.Settings, value string) error {
-		x, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(x > 0) || math.IsInf(x, 1) {
-			return fmt.Errorf("must be above 0, not %s", nearest.Short(value))
-		}
-		*field(s) = x
 		return nil
 	}
 }

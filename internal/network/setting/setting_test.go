@@ -11,7 +11,6 @@ var known = []Setting{
 	New("learned.components", "4", "Components.", Int(func(s *query.Settings) *int { return &s.Components }, 0, 100), query.MethodSymmetryCP),
 	New("truncated.bond", "0", "Bond.", Int(func(s *query.Settings) *int { return &s.Bond }, 0, 100),
 		query.MethodAuto, query.MethodTruncated),
-	New("learned.budget", "5e10", "Work.", Positive(func(s *query.Settings) *float64 { return &s.Budget }), query.MethodSymmetryCP),
 	New("auto.exact", "yes", "Exact.", Yes(func(s *query.Settings) *bool { return &s.NoExact }, "no"), query.MethodAuto),
 	New("network.cores", "factors", "Cores.",
 		Word(func(s *query.Settings) *query.CoreChoice { return &s.Cores }, query.CoresAreFactors, query.CoresAreVariables)),
@@ -19,10 +18,10 @@ var known = []Setting{
 
 func TestSettingsReachTheirFields(t *testing.T) {
 	s := query.Settings{Method: query.MethodSymmetryCP}
-	if err := Apply(known, &s, []string{"learned.components=8", "learned.budget=2e9", "network.cores=variables"}); err != nil {
+	if err := Apply(known, &s, []string{"learned.components=8", "network.cores=variables"}); err != nil {
 		t.Fatal(err)
 	}
-	if want := (query.Settings{Method: query.MethodSymmetryCP, Components: 8, Budget: 2e9, Cores: query.CoresAreVariables}); s != want {
+	if want := (query.Settings{Method: query.MethodSymmetryCP, Components: 8, Cores: query.CoresAreVariables}); s != want {
 		t.Errorf("%+v, want %+v", s, want)
 	}
 	s = query.Settings{Method: query.MethodAuto}
@@ -39,14 +38,10 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		"learned.components":                        "NAME=VALUE is needed",
 		"components=8":                              `no setting "components": did you mean learned.components?`,
 		"regions.components=8":                      "did you mean learned.components?",
-		"learnt.budge=1":                            `no setting "learnt.budge": did you mean "learned.budget"?`,
 		"zzz=1":                                     `no setting "zzz": there are "learned.components", `,
 		"learned.components=-1":                     "learned.components must be between 0 and 100, not -1",
 		"learned.components=101":                    "must be between 0 and 100",
 		"learned.components=x":                      "must be between 0 and 100, not x",
-		"learned.budget=0":                          "learned.budget must be above 0, not 0",
-		"learned.budget=NaN":                        "must be above 0",
-		"learned.budget=Inf":                        "must be above 0",
 		"network.cores=tables":                      `network.cores must be one of ["factors" "variables"], not "tables"`,
 		"truncated.bond=2":                          "truncated.bond is read by method auto or truncated, not by symmetry-cp",
 		"learned.components=2,learned.components=2": "learned.components is set twice",

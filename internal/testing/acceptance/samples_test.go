@@ -63,7 +63,9 @@ func digestSamples(t *testing.T) []wire.Request {
 		},
 		{Job: "named", ModelDigest: wire.Digest([]byte(coin)), Queries: []query.Query{{}}},
 		{Job: "cp", Text: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP}},
-		{Job: "plain", Text: coin, Queries: []query.Query{{}}, Settings: query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius}},
+		{Job: "plain", Text: coin, Queries: []query.Query{{}}, Settings: query.Settings{
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius,
+		}},
 		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []query.Query{{}, {
 			Evidence:  evidence,
 			Marginals: true,
