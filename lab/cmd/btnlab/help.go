@@ -20,7 +20,7 @@ var helpTexts = kong.Vars{
 	"evaluate_experiment": "strength (errors against coupling strength), components (of " +
 		"symmetry-cp), time (errors " +
 		"while answers grow), reuse (of projectors), calibration (errors " +
-		"against stated uncertainty), calibration-of-more, calibration-of-constraints, families (31 families: errors, uncertainties, bounds, " +
+		"against stated uncertainty), calibration-of-more, calibration-of-constraints, families (49 families: errors, uncertainties, bounds, " +
 		"processor time), large (seven kinds of large models beside annealing), learned (two objectives of symmetry-cp) or all.",
 	"explain_out": "CSV file of the runs; the picture of the proofs' times lies beside it, FILE.svg for FILE.csv.",
 	"families_optima": "Also so many of each of the models whose most probable assignment is asked for: images, radio links, " +
