@@ -99,7 +99,7 @@ func Experiments() []Experiment {
 		},
 		{
 			Name: "families",
-			Description: "31 families of models within 64 KiB: errors, what is stated, bounds and processor time, beside annealed importance " +
+			Description: "49 families of models within 64 KiB: errors, what is stated, bounds and processor time, beside annealed importance " +
 				"sampling and belief propagation",
 			Run:     runFamilies,
 			Figures: familyFigures,

@@ -13,6 +13,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
+// truth is ln Z in nats and the marginals of a model.
+type truth func(ctx context.Context, m *factorgraph.Model) (lnZ float64, marginals [][]float64, err error)
+
 // direct is the maximum bits of a key for merging states by an array; beyond, a map is used.
 const direct = 24
 
@@ -26,8 +29,8 @@ type column struct {
 	merged   []float64 // ln weights after merging
 }
 
-// sweep returns ln Z in nats and the marginals by the transfer-matrix method: variables enter one after the other, factors are multiplied
-// in with their last variable, variables whose factors are all there are summed out. Marginals are from the way back.
+// sweep is the transfer-matrix method: variables enter one after the other, factors are multiplied in with their last variable, variables
+// whose factors are all there are summed out. Marginals are from the way back.
 func sweep(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	return sweepWithin(ctx, m, 1<<26)
 }

@@ -1,6 +1,6 @@
 package modeltest
 
-// Models of hard constraints: states of weight 0 are forbidden. And frustrated grids without a boundary.
+// Models of hard constraints, from parity codes to ice: states of weight 0 are forbidden. And frustrated grids without a boundary.
 
 import (
 	"fmt"
@@ -144,6 +144,86 @@ func dimers(length int, delta float64, seed uint64) (*factorgraph.Model, error) 
 	}
 	for _, scope := range touching {
 		b.ones(scope, func(count int) bool { return count == 1 })
+	}
+	return &b.Model, nil
+}
+
+// ice is the six-vertex model on a torus of 6 × n: two arrows in and two out at every vertex, e^turning where arrows turn (kind c), and
+// weak fields on the arrows. Variables are the arrows to the right of each vertex, then those below it.
+func ice(length int, turning float64, seed uint64) (*factorgraph.Model, error) {
+	const width = 6
+	if length < 3 {
+		return nil, fmt.Errorf("modeltest: ice on a torus of length %d", length)
+	}
+	r := random(seed, "ice")
+	n := width * length
+	b := variables(2*n, 2)
+	for i := range 2 * n {
+		b.field(i, uniform(r, weak))
+	}
+	for i := range n {
+		row, column := i/width, i%width
+		left, above := row*width+(column+width-1)%width, (row+length-1)%length*width+column
+		entries := b.table(left, n+above, i, n+i)
+		for x := range entries {
+			fromLeft, fromAbove, toRight, toBelow := x>>3&1, x>>2&1, x>>1&1, x&1
+			if fromLeft+fromAbove != toRight+toBelow {
+				continue
+			}
+			entries[x] = 1
+			if fromLeft != toRight {
+				entries[x] = math.Exp(turning)
+			}
+		}
+	}
+	return &b.Model, nil
+}
+
+// latin has a variable per cell of so many rows of a Latin square of order n, ln weights of its values U(−Δ, Δ): cells of a row differ,
+// and those of a column.
+func latin(stream string, rows func(n int) int) generator {
+	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
+		r := random(seed, stream)
+		b := variables(rows(n)*n, n)
+		for i := range b.Domains {
+			b.weigh(i, func() float64 { return uniform(r, delta) })
+			for j := range i {
+				if i/n == j/n || i%n == j%n {
+					b.pair(j, i, 0, 1)
+				}
+			}
+		}
+		return &b.Model, nil
+	}
+}
+
+func oneRow(int) int    { return 1 }
+func allRows(n int) int { return n }
+
+// hardParity has share·n parities of three variables, of a planted state.
+func hardParity(n int, share float64, seed uint64) (*factorgraph.Model, error) {
+	r := random(seed, "hard parity")
+	b, state := variables(n, 2), make([]int, n)
+	for i := range state {
+		state[i] = r.IntN(2)
+	}
+	for _, scope := range randomTriples(n, int(share*float64(n)), seed) {
+		planted := state[scope[0]] + state[scope[1]] + state[scope[2]]
+		b.ones(scope, func(count int) bool { return count%2 == planted%2 })
+	}
+	return &b.Model, nil
+}
+
+// independent are independent sets of a grid n×n, ln of the fugacity of each vertex ln λ + U(−0.1, 0.1).
+func independent(side int, fugacity float64, seed uint64) (*factorgraph.Model, error) {
+	r := random(seed, "independent sets")
+	n, edges := lattice(false, side, side)
+	b := variables(n, 2)
+	for i := range n {
+		b.add([]int{i}, 1, fugacity*math.Exp(uniform(r, weak)))
+	}
+	for _, e := range edges {
+		b.add(e[:], 1, 1, 1, 0)
 	}
 	return &b.Model, nil
 }

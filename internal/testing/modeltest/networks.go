@@ -1,6 +1,6 @@
 package modeltest
 
-// Models of other tables: Potts, clauses, noisy-or, Bayesian networks, independent sets, interfaces.
+// Models of other tables: Potts, Blume–Capel, clauses, noisy-or, Bayesian networks, noisy gates, independent sets, interfaces.
 
 import (
 	"math"
@@ -191,17 +191,79 @@ func dynamic(chains int, a float64, seed uint64) (*factorgraph.Model, error) {
 	return &b.Model, nil
 }
 
+// noisyGates is a circuit of n wires, the first ten random, the others functions of three of the thirty wires before: and, or, parity,
+// the majority, or one of them chosen by another; each is flipped with probability ε, and every fifth observed.
+func noisyGates(n int, noise float64, seed uint64) (*factorgraph.Model, error) {
+	const inputs, near = 10, 30
+	gates := [][8]float64{{7: 1}, {0, 1, 1, 1, 1, 1, 1, 1}, {0, 1, 1, 0, 1, 0, 0, 1}, {0, 0, 0, 1, 0, 1, 1, 1}, {0, 0, 1, 1, 0, 1, 0, 1}}
+	r := random(seed, "noisy gates")
+	b := variables(n, 2)
+	var observed []int
+	for i := range n {
+		if i < inputs {
+			b.add([]int{i}, 0.5, 0.5)
+			continue
+		}
+		first := max(0, i-near)
+		wires := r.Perm(i - first)[:3]
+		entries := b.table(first+wires[0], first+wires[1], first+wires[2], i)
+		for x, one := range gates[r.IntN(len(gates))] {
+			p := noise + (1-2*noise)*one
+			entries[2*x], entries[2*x+1] = 1-p, p
+		}
+		if i%5 == 0 {
+			observed = append(observed, i)
+		}
+	}
+	b.observe(r, observed)
+	return &b.Model, nil
+}
+
+// hardCore are independent sets, a vertex of one with this fugacity.
 func hardCore(n int, fugacity float64, seed uint64) (*factorgraph.Model, error) {
+	return onRegular(n, seed, []float64{1, fugacity}, []float64{1, 1, 1, 0})
+}
+
+// strongFerromagnet has J everywhere, and a field that tells its two phases apart by little.
+func strongFerromagnet(n int, j float64, seed uint64) (*factorgraph.Model, error) {
+	same, other := math.Exp(j), math.Exp(-j)
+	return onRegular(n, seed, []float64{math.Exp(-0.002), math.Exp(0.002)}, []float64{same, other, other, same})
+}
+
+// strongPotts has three states, e^J where neighbours are equal.
+func strongPotts(n int, j float64, seed uint64) (*factorgraph.Model, error) {
+	same := math.Exp(j)
+	return onRegular(n, seed, []float64{math.Exp(0.01), 1, 1}, []float64{same, 1, 1, 1, same, 1, 1, 1, same})
+}
+
+// onRegular has the same table at all vertices of a random 3-regular graph, and the same at all edges.
+func onRegular(n int, seed uint64, vertex, edge []float64) (*factorgraph.Model, error) {
 	scopes, err := regularScopes(n, seed)
 	if err != nil {
 		return nil, err
 	}
-	b := variables(n, 2)
+	b := variables(n, len(vertex))
 	for i := range n {
-		b.add([]int{i}, 1, fugacity)
+		b.add([]int{i}, vertex...)
 	}
 	for _, scope := range scopes {
-		b.add(scope, 1, 1, 1, 0)
+		b.add(scope, edge...)
+	}
+	return &b.Model, nil
+}
+
+// blumeCapel is a grid of 9 × n spins −1, 0, 1: e^(J x_i x_j) and e^(−D x²), D = 1.965 J where phases meet, and weak fields.
+func blumeCapel(length int, j float64, seed uint64) (*factorgraph.Model, error) {
+	r := random(seed, "blume-capel")
+	n, edges := lattice(false, length, 9)
+	b := variables(n, 3)
+	for i := range n {
+		h := uniform(r, weak)
+		b.add([]int{i}, math.Exp(-1.965*j-h), 1, math.Exp(-1.965*j+h))
+	}
+	same, other := math.Exp(j), math.Exp(-j)
+	for _, e := range edges {
+		b.add(e[:], same, 1, other, 1, 1, 1, other, 1, same)
 	}
 	return &b.Model, nil
 }

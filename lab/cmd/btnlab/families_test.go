@@ -38,7 +38,7 @@ func TestFamiliesAreWritten(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(grown, "qmr-52-0.05-0.uai")); err != nil {
 		t.Error(err)
 	}
-	if code, out, _ := command(t, "families"); code != 0 || strings.Count(out, "\n") != 31 {
+	if code, out, _ := command(t, "families"); code != 0 || strings.Count(out, "\n") != 49 {
 		t.Errorf("exit code %d, %s", code, out)
 	}
 	for _, args := range [][]string{{"nothing", "--out", dir}, {"--per-family=-1"}, {"--times=0"}} {
