@@ -163,7 +163,7 @@ func (c *planCmd) assign(
 		return nil, errSlow
 	}
 	return before(ctx, until, func(ctx context.Context) ([]btn.Assignment, error) {
-		return plan.Assign(proposal.PriceUntil(ctx, time.Now().Add(left*3/4)), net, []btn.Demand{d}, s, nil)
+		return plan.Assign(proposal.PriceUntil(ctx, time.Now().Add(left*3/4)), net, []btn.Demand{d}, s, nil, nil)
 	})
 }
 

@@ -91,7 +91,7 @@ func staged(
 		return err
 	}
 	queries := []query.Query{{}}
-	job, err := stage.Learn(ctx, net, queries, s, nil)
+	job, err := stage.Learn(ctx, net, queries, s, nil, nil)
 	if err != nil {
 		return err
 	}

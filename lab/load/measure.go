@@ -107,7 +107,7 @@ func chunks(ctx context.Context, k *known, message *wire.Request, memo *memory, 
 	for q, asked := range message.Queries {
 		queries[q] = query.Query{Evidence: asked.Evidence, Marginals: asked.Marginals}
 	}
-	job, err := stage.Learn(ctx, net, queries, message.Settings, memo)
+	job, err := stage.Learn(ctx, net, queries, message.Settings, memo, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -141,7 +141,7 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assignments, err := stage.Learn(t.Context(), net, queries, s, nil)
+	assignments, err := stage.Learn(t.Context(), net, queries, s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	}
 	assignments, err := stage.Learn(
 		t.Context(), net, []query.Query{q}, query.Settings{Method: query.MethodTruncated,
-			Memory: 1 << 17, Budget: 1e8}, nil,
+			Memory: 1 << 17, Budget: 1e8}, nil, nil,
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 	}
 	queries := []query.Query{{Marginals: true}}
 	assignments, err := stage.Learn(proposal.Until(t.Context(), time.Now().Add(-time.Second)), net,
-		queries, s, nil)
+		queries, s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 	}
 	learned := func(ctx context.Context, s query.Settings) []btn.Assignment {
 		t.Helper()
-		assignments, err := stage.Learn(ctx, net, queries, s, nil)
+		assignments, err := stage.Learn(ctx, net, queries, s, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

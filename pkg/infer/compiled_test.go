@@ -49,7 +49,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	}
 	known, shared, possible := &plan.Known{}, &problem.Shared{}, 0
 	for q := range queries {
-		assignments, err := stage.LearnKnown(ctx, net, queries[q:q+1], query.Settings{}, nil, known)
+		assignments, err := stage.Learn(ctx, net, queries[q:q+1], query.Settings{}, nil, known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := observed(rand.New(rand.NewPCG(8, 1)), m, 60, 20, true)
-	assignments, err := stage.Learn(ctx, net, queries, query.Settings{}, nil)
+	assignments, err := stage.Learn(ctx, net, queries, query.Settings{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,11 +176,11 @@ func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
 		for range 3 {
 			queries := []query.Query{{Evidence: modeltest.Evidence(rng, m)}, {},
 				{Evidence: modeltest.Evidence(rng, m), Marginals: true}}
-			want, err := stage.Learn(context.Background(), net, queries, query.Settings{}, nil)
+			want, err := stage.Learn(context.Background(), net, queries, query.Settings{}, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := stage.LearnKnown(context.Background(), net, queries, query.Settings{}, nil,
+			got, err := stage.Learn(context.Background(), net, queries, query.Settings{}, nil,
 				known)
 			if err != nil {
 				t.Fatal(err)

@@ -77,7 +77,7 @@ func BenchmarkRelevant(b *testing.B) {
 // askNetwork runs the last three stages.
 func askNetwork(b *testing.B, net *btn.Network, q query.Query, shared *problem.Shared, known *plan.Known) {
 	known.Problems = shared
-	assignments, err := stage.LearnKnown(b.Context(), net, []query.Query{q}, query.Settings{}, nil, known)
+	assignments, err := stage.Learn(b.Context(), net, []query.Query{q}, query.Settings{}, nil, known)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -258,7 +258,7 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 				}
 				assignments, err := stage.Learn(t.Context(), net,
 					[]query.Query{{Evidence: factorgraph.Observe(q.evidence)}}, model.settings,
-					memo)
+					memo, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

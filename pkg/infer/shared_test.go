@@ -29,7 +29,7 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assignments, err := stage.Learn(ctx, net, queries, s, nil)
+	assignments, err := stage.Learn(ctx, net, queries, s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

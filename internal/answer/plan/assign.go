@@ -17,25 +17,21 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Assign decides for every demand which decomposition of net's base tensor provides what it wants, learning what is not in memo
-// (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
-// C = B is contracted is adapted to a query's evidence, where that is cheaper.
+// Assign decides for every demand which decomposition of net's base tensor provides what it wants, learning what is not in memo (nil:
+// nothing is remembered, Cache is "off"). known is what earlier calls for the network have found (nil: nothing). What is learned depends
+// on the network and the settings alone; only how C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
 // Method exact: see exact. Other methods: see families.Methods.
 // Method auto: exact where it fits the memory and costs at most AutoFlops, else what
 // grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
 // needs.
 func Assign(
-	ctx context.Context, net *btn.Network, demands []btn.Demand, s query.Settings, memo proposal.Memo,
-) ([]btn.Assignment, error) {
-	return AssignKnown(ctx, net, demands, s, memo, &Known{})
-}
-
-// AssignKnown is Assign for networks that may be known from earlier calls.
-func AssignKnown(
 	ctx context.Context, net *btn.Network, demands []btn.Demand, s query.Settings, memo proposal.Memo, known *Known,
 ) ([]btn.Assignment, error) {
 	s = s.WithDefaults()
+	if known == nil {
+		known = new(Known)
+	}
 	as := assigners{
 		ctx: ctx, settings: s, memo: memo, known: known, problems: known.Problems, options: known.Options,
 		alone: len(demands) == 1, method: methodOf(s.Method), of: map[*btn.Network]*assigner{},

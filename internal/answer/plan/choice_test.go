@@ -30,7 +30,7 @@ func chosenFor(t *testing.T, m *factorgraph.Model, s query.Settings) btn.Assignm
 	if err != nil {
 		t.Fatal(err)
 	}
-	assignments, err := Assign(t.Context(), net, []btn.Demand{{}}, s, nil)
+	assignments, err := Assign(t.Context(), net, []btn.Demand{{}}, s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestResolvedModelsHaveBoundsUnderEvidence(t *testing.T) {
 	memo := &counting{}
 	s := query.Settings{Method: query.MethodAuto, NoExact: true, Budget: 3e9, Memory: 1 << 28}
 	for k, ev := range []map[int]int{{55: 0, 211: 1}, {55: 0, 211: 1}, {55: 1, 211: 1}, {57: 1, 128: 0, 340: 1}} {
-		list, err := Assign(t.Context(), net, []btn.Demand{{Evidence: factorgraph.Observe(ev)}}, s, memo)
+		list, err := Assign(t.Context(), net, []btn.Demand{{Evidence: factorgraph.Observe(ev)}}, s, memo, nil)
 		if err != nil || list[0].Error != nil {
 			t.Fatal(err, list[0].Error)
 		}

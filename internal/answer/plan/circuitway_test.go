@@ -58,7 +58,7 @@ func TestModelsThatComeAgainHaveACircuit(t *testing.T) {
 	memo := kept{}
 	ask := func(d btn.Demand, memo proposal.Memo) (btn.Assignment, btn.Value) {
 		t.Helper()
-		all, err := Assign(t.Context(), net, []btn.Demand{d}, query.Settings{Method: query.MethodExact}, memo)
+		all, err := Assign(t.Context(), net, []btn.Demand{d}, query.Settings{Method: query.MethodExact}, memo, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestShortSearchBeforeATree(t *testing.T) {
 			t.Fatal(err)
 		}
 		memo := kept{}
-		all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo)
+		all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo, nil)
 		if err != nil || all[0].Error != nil {
 			t.Fatal(err, all[0].Error)
 		}
@@ -137,7 +137,7 @@ func TestFormulasHaveNoTreeForAllEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, nil)
+	all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, nil, nil)
 	if err != nil || all[0].Error != nil {
 		t.Fatal(err, all[0].Error)
 	}
@@ -153,7 +153,7 @@ func TestASearchGoesOnWhereATreeIsFar(t *testing.T) {
 		t.Fatal(err)
 	}
 	memo := kept{}
-	all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo)
+	all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo, nil)
 	if err != nil || all[0].Error != nil {
 		t.Fatal(err, all[0].Error)
 	}
@@ -171,7 +171,7 @@ func TestRecurringModelsHaveACircuitAtOnce(t *testing.T) {
 	}
 	memo := kept{}
 	for k, cache := range []string{btn.CacheMiss, btn.CacheHit} {
-		all, err := Assign(proposal.Recurring(t.Context()), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo)
+		all, err := Assign(proposal.Recurring(t.Context()), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo, nil)
 		if err != nil || all[0].Error != nil {
 			t.Fatal(err, all[0].Error)
 		}
@@ -193,7 +193,7 @@ func TestNoShortSearchAmongTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	memo := kept{}
-	all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo)
+	all, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo, nil)
 	if err != nil || all[0].Error != nil {
 		t.Fatal(err, all[0].Error)
 	}

@@ -30,7 +30,7 @@ func BenchmarkPlanFriends(b *testing.B) {
 		}
 		b.Run(b.Name(), func(b *testing.B) {
 			for b.Loop() {
-				a, err := plan.Assign(context.Background(), net, []btn.Demand{{Evidence: ev}}, query.Settings{}, nil)
+				a, err := plan.Assign(context.Background(), net, []btn.Demand{{Evidence: ev}}, query.Settings{}, nil, nil)
 				if err != nil || a[0].Error != nil {
 					b.Fatal(err, a[0].Error)
 				}

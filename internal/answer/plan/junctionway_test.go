@@ -43,7 +43,7 @@ func TestOneTreeForAllEvidence(t *testing.T) {
 		{Hard: []factorgraph.Observation{{Var: 3, Value: 0}, {Var: 181, Value: 0}}},
 	} {
 		d := btn.Demand{Evidence: evidence, Want: btn.Want{Marginals: true}}
-		as, err := Assign(ctx, net, []btn.Demand{d}, query.Settings{Method: query.MethodExact}, memo)
+		as, err := Assign(ctx, net, []btn.Demand{d}, query.Settings{Method: query.MethodExact}, memo, nil)
 		if err != nil || as[0].Error != nil {
 			t.Fatal(err, as[0].Error)
 		}
@@ -97,7 +97,7 @@ func TestLargeNetworksHaveOneTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		as, err := Assign(t.Context(), net, []btn.Demand{{Want: btn.Want{Marginals: true}}}, query.Settings{}, nil)
+		as, err := Assign(t.Context(), net, []btn.Demand{{Want: btn.Want{Marginals: true}}}, query.Settings{}, nil, nil)
 		if err != nil || as[0].Error != nil {
 			t.Fatal(err, as[0].Error)
 		}

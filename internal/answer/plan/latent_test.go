@@ -444,7 +444,7 @@ func TestLatentStructureIsFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			assignments, err := stage.Learn(t.Context(), net, []query.Query{{}}, settings, memo)
+			assignments, err := stage.Learn(t.Context(), net, []query.Query{{}}, settings, memo, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -475,7 +475,7 @@ func TestLatentStructureIsFound(t *testing.T) {
 			for _, evidence := range evidences {
 				queries = append(queries, query.Query{Evidence: evidence})
 			}
-			again, err := stage.Learn(t.Context(), net, queries, settings, memo)
+			again, err := stage.Learn(t.Context(), net, queries, settings, memo, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -568,7 +568,7 @@ func BenchmarkLatent(b *testing.B) {
 					b.Fatal(err)
 				}
 				begun := time.Now()
-				if _, err := stage.Learn(b.Context(), net, q, query.Settings{}, memo); err != nil {
+				if _, err := stage.Learn(b.Context(), net, q, query.Settings{}, memo, nil); err != nil {
 					b.Fatal(err)
 				}
 				b.ReportMetric(time.Since(begun).Seconds(), "s-found")

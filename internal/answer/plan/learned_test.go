@@ -13,7 +13,7 @@ import (
 func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
 	for budget, levels := range map[float64]int{1e12: 2, 1e5: 1} {
 		s := query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Budget: budget}
-		assignments, err := Assign(t.Context(), wide(t, 40), []btn.Demand{{}}, s, nil)
+		assignments, err := Assign(t.Context(), wide(t, 40), []btn.Demand{{}}, s, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

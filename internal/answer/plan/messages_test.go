@@ -38,7 +38,7 @@ func TestMessagesUnderEvidence(t *testing.T) {
 		net, memo, evidence := isingGrid(t, 8, o), kept{}, factorgraph.Observe(map[int]int{20: 1})
 		assign := func() btn.Assignment {
 			assignments, err := Assign(t.Context(), net, []btn.Demand{{Evidence: evidence}},
-				query.Settings{Method: query.MethodRegions, Budget: 3e6}, memo)
+				query.Settings{Method: query.MethodRegions, Budget: 3e6}, memo, nil)
 			if err != nil || assignments[0].Error != nil {
 				t.Fatalf("%s: %v, %+v", name, err, assignments)
 			}

@@ -38,7 +38,7 @@ func wide(t *testing.T, n int) *btn.Network {
 // TestWhatCannotFitIsRefusedWithoutASearch: by the lower bound, with its figure, for method exact and for auto.
 func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 	net := wide(t, 70)
-	assignments, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, nil)
+	assignments, err := Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 		!strings.Contains(e.Message, "every order has a table of at least 2^70.0 entries") {
 		t.Errorf("method exact: %+v", e)
 	}
-	assignments, err = Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Budget: 1e8}, nil)
+	assignments, err = Assign(t.Context(), net, []btn.Demand{{}}, query.Settings{Budget: 1e8}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 func TestNoTimeForPlanning(t *testing.T) {
 	net := wide(t, 40)
 	s := query.Settings{Method: query.MethodTruncated, Budget: 1e9}
-	assignments, err := Assign(proposal.Until(t.Context(), time.Now().Add(-time.Second)), net, []btn.Demand{{}}, s, nil)
+	assignments, err := Assign(proposal.Until(t.Context(), time.Now().Add(-time.Second)), net, []btn.Demand{{}}, s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestNoTimeForPlanning(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Assign(proposal.Until(ctx, time.Now()), net, []btn.Demand{{}}, s, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Assign(proposal.Until(ctx, time.Now()), net, []btn.Demand{{}}, s, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func sweeps(p *btn.Plan) (out []*truncated.TruncatedPlan) {
 // assigned is the assignment of one query without evidence.
 func assigned(t *testing.T, ctx context.Context, net *btn.Network, s query.Settings, memo proposal.Memo) btn.Assignment {
 	t.Helper()
-	assignments, err := Assign(ctx, net, []btn.Demand{{}}, s, memo)
+	assignments, err := Assign(ctx, net, []btn.Demand{{}}, s, memo, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 		ctx  context.Context
 		want query.Method
 	}{{t.Context(), query.MethodTruncated}, {proposal.Until(t.Context(), time.Now().Add(time.Hour)), query.MethodRegions}} {
-		assignments, err := Assign(c.ctx, net, []btn.Demand{{}}, s, nil)
+		assignments, err := Assign(c.ctx, net, []btn.Demand{{}}, s, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func TestQuestionsArePlannedOnTheirPart(t *testing.T) {
 		{Joint: []int{4, 1}},
 		{Map: []int{3}},
 	}
-	assignments, err := plan.Assign(t.Context(), net, stage.Demands(net, queries), query.Settings{}, nil)
+	assignments, err := plan.Assign(t.Context(), net, stage.Demands(net, queries), query.Settings{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestQuestionsArePlannedOnTheirPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if assignments, err = plan.Assign(t.Context(), small, stage.Demands(small, queries), query.Settings{}, nil); err != nil {
+	if assignments, err = plan.Assign(t.Context(), small, stage.Demands(small, queries), query.Settings{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for k, a := range assignments {

@@ -40,12 +40,12 @@ func TestSpanWarnings(t *testing.T) {
 			t.Fatal(err)
 		}
 		assignments, err := Assign(context.Background(), net, []btn.Demand{{}},
-			query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius}.WithDefaults(), nil)
+			query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius}.WithDefaults(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		base, err := Assign(context.Background(), net, []btn.Demand{{}, {Want: btn.Want{Joint: []int{0, 3}}}},
-			query.Settings{}.WithDefaults(), nil)
+			query.Settings{}.WithDefaults(), nil, nil)
 		if err != nil || base[0].Unsure || base[1].Unsure {
 			t.Errorf("%s: C = B is unsure beforehand, %v", c.name, err)
 		}

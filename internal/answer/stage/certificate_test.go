@@ -25,7 +25,7 @@ func answerLearned(t *testing.T, net *btn.Network, s query.Settings) query.Resul
 	t.Helper()
 	queries := []query.Query{{}}
 	s.Method = query.MethodSymmetryCP
-	assignments, err := Learn(t.Context(), net, queries, s, nil)
+	assignments, err := Learn(t.Context(), net, queries, s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,7 +136,7 @@ func (c *conflicts) zero(in []bool) (zero, ok bool) {
 	}
 	queries := []query.Query{{Evidence: e}}
 	s := query.Settings{Method: query.MethodExact, Memory: c.o.Memory}
-	assignments, err := LearnKnown(c.ctx, c.net, queries, s, nil, &c.known)
+	assignments, err := Learn(c.ctx, c.net, queries, s, nil, &c.known)
 	if err != nil || assignments[0].Error != nil || assignments[0].Plan.Len() > conflictTests {
 		return false, false
 	}

@@ -64,7 +64,7 @@ func TestWhatPlanningKnows(t *testing.T) {
 			t.Fatal(err)
 		}
 		queries := []query.Query{{MPE: true, Best: c.best}}
-		assignments, err := Learn(ctx, net, queries, c.settings, nil)
+		assignments, err := Learn(ctx, net, queries, c.settings, nil, nil)
 		if err != nil || assignments[0].Error != nil {
 			t.Fatalf("%s: %v, %+v", name, err, assignments[0].Error)
 		}

@@ -31,7 +31,7 @@ func TestALateExactPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		assignments, err := Learn(proposal.Until(t.Context(), time.Now().Add(time.Hour)), net, queries, s, nil)
+		assignments, err := Learn(proposal.Until(t.Context(), time.Now().Add(time.Hour)), net, queries, s, nil, nil)
 		if err != nil || !assignments[0].Plan.Exact() || plan.Insure(assignments, s) != plan.Insured {
 			t.Fatalf("%+v, %v", assignments, err)
 		}

@@ -42,7 +42,7 @@ func TestLikelihoodsBeyondFloat64(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		assignments, err := Learn(t.Context(), net, queries, s, nil)
+		assignments, err := Learn(t.Context(), net, queries, s, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,11 +30,11 @@ func TestEstimatesBehindAnExactPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assignments, err := Learn(t.Context(), net, queries, s, nil)
+	assignments, err := Learn(t.Context(), net, queries, s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exactly, err := Learn(t.Context(), net, queries, query.Settings{Method: query.MethodExact}, nil)
+	exactly, err := Learn(t.Context(), net, queries, query.Settings{Method: query.MethodExact}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

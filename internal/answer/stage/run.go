@@ -145,7 +145,7 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 		Memory: r.Settings.WithDefaults().Memory,
 	}
 	known := &plan.Known{Problems: shared, Options: options}
-	assignments, err := LearnKnown(ctx, net, r.Queries, r.Settings, memo, known)
+	assignments, err := Learn(ctx, net, r.Queries, r.Settings, memo, known)
 	if err != nil {
 		return nil, err
 	}

@@ -80,11 +80,17 @@ func reparameterise(
 }
 
 // Learn is the second stage: it assigns each demand of the queries, as Demands returns them, the plan that provides it, learned or
-// taken from memo (nil: no memo).
+// taken from memo (nil: no memo). known is what earlier calls for the network have found (nil: nothing).
 func Learn(
-	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo,
+	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo, known *plan.Known,
 ) ([]btn.Assignment, error) {
-	return LearnKnown(ctx, net, queries, s, memo, &plan.Known{})
+	demands, asked := questions.Demands(contraction.Domains(net), queries)
+	assignments, err := plan.Assign(ctx, net, demands, s, memo, known)
+	if err != nil {
+		return nil, err
+	}
+	note(assignments, asked)
+	return assignments, nil
 }
 
 // Demands returns what queries need of a network: see questions.Demands.
@@ -95,20 +101,6 @@ func Demands(net *btn.Network, queries []query.Query) []btn.Demand {
 
 // AreParametric reports whether one of the queries needs every factor of the model as a core of its own.
 func AreParametric(queries []query.Query) bool { return questions.AreParametric(queries) }
-
-// LearnKnown is Learn for networks that may be known from earlier calls.
-func LearnKnown(
-	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo,
-	known *plan.Known,
-) ([]btn.Assignment, error) {
-	demands, asked := questions.Demands(contraction.Domains(net), queries)
-	assignments, err := plan.AssignKnown(ctx, net, demands, s, memo, known)
-	if err != nil {
-		return nil, err
-	}
-	note(assignments, asked)
-	return assignments, nil
-}
 
 // note writes the queries into the assignments whose results answer them.
 func note(assignments []btn.Assignment, asked []btn.Asked) {

@@ -124,7 +124,7 @@ func (r *rig) tasks(p infer.Request) (tasks []*message.Task, want []query.Result
 	r.t.Helper()
 	net, err := stage.Reparameterise(context.Background(), p.Model, p.Settings)
 	r.must(err)
-	assignments, err := stage.Learn(r.ctx, net, p.Queries, p.Settings, nil)
+	assignments, err := stage.Learn(r.ctx, net, p.Queries, p.Settings, nil, nil)
 	r.must(err)
 	netBytes, err := message.EncodeNetwork(net)
 	r.must(err)

@@ -82,7 +82,7 @@ func (m *mixed) inProcess(p infer.Request, round func([]btn.UnitValue)) string {
 	m.t.Helper()
 	net, err := stage.Reparameterise(m.ctx, p.Model, p.Settings)
 	m.must(err)
-	job, err := stage.Learn(m.ctx, net, p.Queries, p.Settings, nil)
+	job, err := stage.Learn(m.ctx, net, p.Queries, p.Settings, nil, nil)
 	m.must(err)
 	var units []btn.Unit
 	chunks, _ := stage.Chunks(net, job)

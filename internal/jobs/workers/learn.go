@@ -87,7 +87,7 @@ func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) 
 	kept := w.host.keptOf(owner)
 	_, end := kept.shared.hold()
 	defer end()
-	job, err := stage.LearnKnown(planning, net, m.Queries, settings, kept.memo, kept.known)
+	job, err := stage.Learn(planning, net, m.Queries, settings, kept.memo, kept.known)
 	if err != nil {
 		return nil, err
 	}

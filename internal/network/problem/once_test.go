@@ -42,7 +42,7 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		shared := &problem.Shared{}
 		known := &plan.Known{Problems: shared,
 			Options: problem.Options{Memory: c.settings.WithDefaults().Memory}}
-		assignments, err := stage.LearnKnown(t.Context(), net, queries, c.settings, nil, known)
+		assignments, err := stage.Learn(t.Context(), net, queries, c.settings, nil, known)
 		if err != nil {
 			t.Fatal(err)
 		}

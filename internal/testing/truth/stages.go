@@ -92,7 +92,7 @@ func (m memory) Do(
 // answer does the work of learn-worker, contract-worker and aggregator.
 func (w *worker) answer(ctx context.Context, queries []query.Query) ([]query.Result, error) {
 	net := w.net
-	assignments, err := stage.LearnKnown(ctx, net, queries, w.settings, w.memo, &w.known)
+	assignments, err := stage.Learn(ctx, net, queries, w.settings, w.memo, &w.known)
 	if err != nil {
 		return nil, err
 	}
