@@ -11,7 +11,7 @@ import (
 // TestWhatNobodyCanCountIsLearnedAtRankOne: where one component over counts is beyond the budget there is an answer all the same, whose
 // components count nothing.
 func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
-	for budget, levels := range map[float64]int{1e12: 2, 1e5: 1} {
+	for budget, levels := range map[float64]int{1e10: 2, 1e5: 1} {
 		s := query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Budget: budget}
 		assignments, err := Assign(t.Context(), wide(t, 40), []btn.Demand{{}}, s, nil, nil)
 		if err != nil {

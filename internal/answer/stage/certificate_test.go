@@ -24,7 +24,7 @@ import (
 func answerLearned(t *testing.T, net *btn.Network, s query.Settings) query.Result {
 	t.Helper()
 	queries := []query.Query{{}}
-	s.Method = query.MethodSymmetryCP
+	s.Method, s.Objective = query.MethodSymmetryCP, query.ObjectiveFrobenius
 	assignments, err := Learn(t.Context(), net, queries, s, nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -45,9 +45,11 @@ func TestAnswersEqualInfer(t *testing.T) {
 			[]factorgraph.Evidence{observe(1), {}},
 		},
 		{"orthogonal", grid(t, 2, 3, 3), query.Settings{
-			Method: query.MethodSymmetryCP, Components: 2, Maps: query.MapOrthogonal,
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2, Maps: query.MapOrthogonal,
 		}, nil},
-		{"messages", grid(t, 2, 3, 3), query.Settings{Method: query.MethodSymmetryCP, Components: 2, Maps: query.MapBP}, nil},
+		{"messages", grid(t, 2, 3, 3), query.Settings{
+			Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2, Maps: query.MapBP,
+		}, nil},
 		{"variables", grid(t, 2, 3, 4), query.Settings{Cores: query.CoresAreVariables}, nil},
 		{"impossible", &factorgraph.Model{Domains: []int{2}, Factors: []factorgraph.Factor{}}, query.Settings{},
 			[]factorgraph.Evidence{{Soft: []factorgraph.Likelihood{{Var: 0, Weights: []float64{0, 0}}}}}},

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/sentence"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -352,7 +353,7 @@ func TestTwoNumericKinds(t *testing.T) {
 		}
 		r.eventually("the other partial is forgotten", func() bool { return r.messages("BTN_PARTIAL") == 1 })
 	}
-	r.failed("kinds", wire.StatusError, fault.Unsupported, workers.ErrNumericKinds.Error())
+	r.failed("kinds", wire.StatusError, fault.Unsupported, sentence.Text(workers.ErrNumericKinds.Error()))
 	_, p = request(
 		t, "digests", grid(t, 2, 2, 1),
 		query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2},
@@ -363,7 +364,7 @@ func TestTwoNumericKinds(t *testing.T) {
 	)
 	r.send(message.PartialSubject(0, "digests", 2, 1), other)
 	r.send(message.TaskSubject(0, "digests", 2, 0), tasks[0])
-	r.failed("digests", wire.StatusError, fault.BadInput, workers.ErrDigests.Error())
+	r.failed("digests", wire.StatusError, fault.BadInput, sentence.Text(workers.ErrDigests.Error()))
 }
 
 // Networks and plans above the server's limit travel in pieces, as models do.
