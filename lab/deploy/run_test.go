@@ -373,7 +373,7 @@ func production(t *testing.T, bin string, how func(pod, []string, map[string]str
 		"answers-seed/seed":      filepath.Join(keys, access.AnswersSeed),
 		"gateway-keys/keys":      write("gateway-keys", []byte("* "+webKey+"\n")),
 	}
-	for _, role := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "client", "operator"} {
+	for _, role := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "operator"} {
 		files["nats-"+role+"/nkey"] = filepath.Join(keys, role+".nk")
 	}
 	include, err := filepath.Rel(dir, filepath.Join(keys, access.ConfigFile)) // from the file that includes it
