@@ -272,3 +272,29 @@ func TestKeys(t *testing.T) {
 	p.click(".models a")
 	p.wait(`document.querySelectorAll('.node').length === 4`)
 }
+
+// TestWhatIsSupposed: the page of a job says what was set from outside and what was believed, and calls nothing above 1 a probability.
+func TestWhatIsSupposed(t *testing.T) {
+	b := startBrowser(t)
+	s := serve(t, false)
+	s.work()
+	p := b.tab(t, s.url)
+	text := string(s.file("asia.json"))
+	for job, c := range map[string]struct {
+		query map[string]any
+		want  string
+	}{
+		"doing":     {map[string]any{"do": map[string]any{"smoke": "yes"}}, "Set from outside smoke = yes"},
+		"believing": {map[string]any{"believe": map[string]any{"xray": []float64{0.3, 0.7}}}, "Believed xray = 0.3 / 0.7"},
+	} {
+		c.query["job"], c.query["text"], c.query["marginals"] = job, text, true
+		s.ask(200, "POST", "/v1/infer", c.query, nil)
+		p.open("#/jobs/" + job)
+		p.wait(`document.querySelector('.asked')?.textContent.replaceAll('"', '').includes($1)`, c.want)
+	}
+	s.ask(200, "POST", "/v1/infer", map[string]any{
+		"job": "weighed", "text": text, "evidence": map[string]any{"xray": []float64{30, 70}},
+	}, nil)
+	p.open("#/jobs/weighed")
+	p.wait(`document.querySelector('.headline .value')?.textContent.startsWith('ln Z ')`)
+}

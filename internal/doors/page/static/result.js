@@ -92,17 +92,30 @@ export function results(element) {
   return { update }
 }
 
-// asked says under which evidence a query was.
+// asked says under which evidence a query was, and what it set from outside or believed.
 function asked({ queries, graph }, k) {
   const q = queries?.[k]
   if (!q) return null
   const of = named(graph)
   const seen = [...(q.hard || []).map(o => [o.var, of.state(o.var, o.value)]), ...(q.soft || []).map(o => [o.var, 'weights ' + o.weights.join(', ')])]
   return h('p', { class: 'asked' }, h('span', { class: 'hint' }, 'Evidence '), seen.length ? seen.slice(0, most.cells).map(([v, value], i) => [i ? ', ' : '', of.name(v), ' = ', h('strong', {}, value)])
-    : q.evid ? 'a file' : 'none', seen.length > most.cells ? ` and ${seen.length - most.cells} more` : '')
+    : q.evid ? 'a file' : 'none', seen.length > most.cells ? ` and ${seen.length - most.cells} more` : '',
+    ...supposed('Set from outside', q.asked?.do, o => of.state(o.v, o.x), q.asked?.named?.do, of),
+    ...supposed('Believed', q.asked?.believe, o => floats(o.w).map(p => digits(p, 6)).join(' / '), q.asked?.named?.believe, of))
 }
 
-// headline is ln Z with its trust.
+// floats are the numbers of a list in a message: base64 of little-endian float64.
+function floats(text) {
+  return [...new Float64Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer)]
+}
+
+// supposed is what a query supposes beside its evidence, by position or by name.
+function supposed(title, list, value, byName, of) {
+  const text = byName || (list || []).map(o => of.name(o.v) + ' = ' + value(o)).join(', ')
+  return text ? [h('br'), h('span', { class: 'hint' }, title + ' '), h('strong', {}, text)] : []
+}
+
+// headline is ln Z with its trust. What is above 1 is no probability, whatever the model calls itself.
 export function headline(r, bayes) {
   if (r.zero) {
     return h('div', { class: 'headline' }, h('p', { class: 'value' }, r.exact ? 'Z = 0' : 'Z ≈ 0'), h('p', { class: 'trust' },
@@ -111,7 +124,7 @@ export function headline(r, bayes) {
   if (r.log_z === null) return null
   const [value, mark, text] = trust(r)
   return h('div', { class: 'headline' + (r.exact ? '' : ' estimate') },
-    bayes ? h('p', { class: 'value' }, h('span', { class: 'of' }, 'P(evidence) '), (r.exact ? '= ' : '≈ ') + digits(Math.exp(r.log_z), 6),
+    bayes && r.log_z < 1e-9 ? h('p', { class: 'value' }, h('span', { class: 'of' }, 'P(evidence) '), (r.exact ? '= ' : '≈ ') + digits(Math.exp(r.log_z), 6),
       h('span', { class: 'of' }, ' (ln ', value, ')'))
       : h('p', { class: 'value' }, h('span', { class: 'of' }, 'ln Z '), value, h('span', { class: 'of' }, ' (natural logarithm)')),
     h('p', { class: 'trust' }, mark, ' ', text), r.bounds && !r.exact ? h('p', { class: 'hint' }, between(r.bounds)) : null)

@@ -45,12 +45,15 @@ export function rowAsker({ graph, of, modelOf, signal }) {
       file = null
       return wrong(err)
     }
-    copied.value = ignored.value = ''
+    for (const field of [copied, ignored]) field.value = columnsIn(field.value).filter(name => file.columns.includes(name)).join(', ')
     const unseen = [...positions.keys()].filter(variable => !file.columns.includes(variable))
     const cells = unseen.reduce((n, variable) => n + graph.variables[positions.get(variable)].domain, 0)
     targets.value = cells > most.columns ? '' : unseen.join(', ')
     return askRows()
   }
+
+  // columnsIn are the names of columns in a field.
+  const columnsIn = text => listOf(text, part => file.columns.includes(part) ? part : undefined, part => part)
 
   async function askRows() {
     if (!file) return
@@ -58,11 +61,10 @@ export function rowAsker({ graph, of, modelOf, signal }) {
     const mine = asking = new AbortController()
     signal.addEventListener('abort', () => mine.abort(), { once: true })
     put(answer, h('p', { class: 'hint' }, 'asking…'))
-    const columns = text => listOf(text, part => file.columns.includes(part) ? part : undefined, part => part)
     const variables = listOf(targets.value, part => positions.has(part) ? part : undefined, part => part)
     try {
       const table = await ask('POST', 'v1/cases', {
-        body: { ...await modelOf(), cases: file.text, targets: variables, id: columns(copied.value), ignore: columns(ignored.value) }, signal: mine.signal,
+        body: { ...await modelOf(), cases: file.text, targets: variables, id: columnsIn(copied.value), ignore: columnsIn(ignored.value) }, signal: mine.signal,
       })
       if (!mine.signal.aborted) show(table)
     } catch (err) {
@@ -74,6 +76,7 @@ export function rowAsker({ graph, of, modelOf, signal }) {
     say(err.message)
     put(answer, h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', {}, err.code ? errorOf(err.code) : 'not asked'), during(err.stage)),
       h('p', { class: 'message' }, spoken(err.message))))
+    element.scrollIntoView({ block: 'nearest' })
   }
 
   function show({ columns, rows, failed, has_more: hasMore }) {
