@@ -114,7 +114,7 @@ func (q *questions) make(kind string, number uint64) (*question, error) {
 	switch kind {
 	case learned:
 		rows, columns = 2, 2+r.IntN(3)
-		*s = query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2}
+		*s = query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 2, Budget: 1e8}
 	case sliced:
 		rows, columns, queries = 6, 6, 1+r.IntN(2)
 		*s = query.Settings{Method: query.MethodExact, Memory: 1900}
@@ -122,10 +122,10 @@ func (q *questions) make(kind string, number uint64) (*question, error) {
 		made.ask.DeadlineMS = 600_000
 	case late:
 		rows, columns, queries = 12, 12, 1
-		*s = query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 12}
+		*s = query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 12, Budget: 1e8}
 		made.ask.DeadlineMS = 200
 	case dropped:
-		*s = query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 3}
+		*s = query.Settings{Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 3, Budget: 1e8}
 		rows, columns = 3, 4
 	}
 
