@@ -48,7 +48,7 @@ func (m Member) Truth(ctx context.Context, model *factorgraph.Model) (lnZ float6
 	return lnZ, marginals, true, err
 }
 
-// truthOf is the way to the answers of a hard family.
+// truthOf returns the way to the exact answers of a hard family: one of its own, or a sweep over the states of a frontier.
 func truthOf(family string) truth {
 	if way, ok := truths[family]; ok {
 		return way

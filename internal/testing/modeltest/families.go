@@ -29,7 +29,7 @@ func Hard() []Family { return hard }
 
 // unlisted are the families without members that have exact answers within a second.
 var unlisted = []Family{
-	{Name: "glass-3d-periodic", draw: spins("glass", torus, with(0, same), eitherSign)},
+	{Name: "glass-3d-periodic", draw: spins("glass", torus, with(0, constant), eitherSign)},
 	{Name: "denoise", draw: denoise},
 	{Name: "radio", draw: radio},
 	{Name: "warehouses", draw: warehouses},
@@ -56,7 +56,7 @@ var soft = []Family{
 	{"grid-attractive", "grids n×n, J ~ |U(−Δ, Δ)|, h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(true)},
 	{"grid-frustrated", "periodic grids n×n, J = ±Δ, no field", [3]int{8, 9, 10}, [3]float64{0.7, 1, 1.5}, frustrated},
 	{"ferromagnet", "grids n×n, J = Δ near criticality (0.4407), h ~ U(−0.02, 0.02)", [3]int{14, 16, 18}, [3]float64{0.42, 0.4407, 0.46},
-		spins("ferromagnet", square, with(0.02, within), same)},
+		spins("ferromagnet", square, with(0.02, within), constant)},
 	{"triangular", "triangular grids n×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)", [3]int{10, 12, 14}, [3]float64{0.5, 1, 2},
 		spins("triangular", triangles, with(weak, within), within)},
 	{"regular-3", "random 3-regular graphs of n spins, J ~ U(−Δ, Δ)", [3]int{100, 120, 140}, [3]float64{0.5, 1, 2}, regular(3)},
@@ -66,7 +66,7 @@ var soft = []Family{
 			return generate.Complete(n, generate.Ising{Delta: delta, Seed: seed})
 		}},
 	{"sherrington-kirkpatrick", "complete graphs, J ~ N(0, β²/n), no field", [3]int{17, 18, 20}, [3]float64{0.7, 1, 2},
-		spins("sherrington", allPairs, with(0, same), sherrington)},
+		spins("sherrington", allPairs, with(0, constant), sherrington)},
 	{"rbm", "Boltzmann machines of n + n units, weights N(0, σ²), fields N(0, ¼)", [3]int{15, 16, 17}, [3]float64{0.3, 0.6, 1},
 		spins("rbm", halves, with(0.5, normal), normal)},
 	{"potts", "three-state Potts grids n×n, couplings U(0, 2J)", [3]int{9, 10, 11}, [3]float64{0.7, 1.005, 1.5}, potts},
@@ -78,11 +78,11 @@ var soft = []Family{
 	{"qmr", "n diseases of prior p, as many positive findings as there are diseases, noisy-or of four each", [3]int{26, 28, 30},
 		[3]float64{0.05, 0.1, 0.2}, qmr},
 	{"glass-3d", "open grids 4×4×n, J = ±Δ, no field", [3]int{4, 5, 6}, [3]float64{0.4, 0.7, 1},
-		spins("glass", slab, with(0, same), eitherSign)},
+		spins("glass", slab, with(0, constant), eitherSign)},
 	{"ldpc", "parity codes of n bits, three checks of six each, behind a channel that flips with probability p", [3]int{36, 42, 48},
 		[3]float64{0.03, 0.06, 0.1}, Parity},
 	{"random-field", "grids n×n, J = 0.6, h ~ N(0, σ²)", [3]int{12, 14, 16}, [3]float64{0.3, 0.6, 1},
-		spins("random field", square, normal, with(0.6, same))},
+		spins("random field", square, normal, with(0.6, constant))},
 	{"scale-free", "graphs by preferential attachment of n spins, two edges each, J ~ U(−Δ, Δ)",
 		[3]int{90, 110, 130}, [3]float64{0.5, 1, 2},
 		spins("scale-free", scaleFree, with(weak, within), within)},
@@ -95,7 +95,7 @@ var soft = []Family{
 	{"colouring", "random graphs of n vertices and c·n edges, three colours", [3]int{42, 46, 50}, [3]float64{1.7, 1.9, 2.1}, colouring},
 	{"hard-core", "independent sets of 3-regular graphs of n vertices, fugacity λ", [3]int{80, 90, 100}, [3]float64{1, 4, 10}, hardCore},
 	{"ising-field", "grids n×n, J ~ U(−1, 1), h = H everywhere", [3]int{12, 14, 16}, [3]float64{0.1, 0.3, 1},
-		spins("field", square, same, with(1, within))},
+		spins("field", square, constant, with(1, within))},
 }
 
 var hard = []Family{
@@ -122,14 +122,14 @@ var hard = []Family{
 	{"triples-sparse", "1.5 n triples of n spins, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)", [3]int{38, 40, 42}, [3]float64{0.7, 1.5, 3},
 		triples("sparse triples", someTriples, with(weak, within), within)},
 	{"triples-dense", "all triples of n spins, J ~ N(0, 3β²/n²)", [3]int{15, 16, 17}, [3]float64{0.7, 1, 2},
-		triples("dense triples", allTriples, with(0, same), threeSpin)},
+		triples("dense triples", allTriples, with(0, constant), threeSpin)},
 	{"hopfield", "n spins that remember three patterns, inverse temperature β", [3]int{18, 19, 20}, [3]float64{1, 2, 4}, hopfield},
 	{"rbm-strong", "Boltzmann machines of n + n units, weights N(0, σ²), fields N(0, ¼)", [3]int{13, 14, 15}, [3]float64{1.5, 2, 3},
 		spins("rbm", halves, with(0.5, normal), normal)},
 	{"independent-sets", "independent sets of grids n×n, fugacity λ, ordered from 3.8 on", [3]int{14, 15, 16}, [3]float64{2, 4, 8},
 		independent},
 	{"xor-soft", "1.5 n parities of three of n bits, e^−w where violated", [3]int{38, 40, 42}, [3]float64{1, 2, 4},
-		triples("soft parity", someTriples, with(0, same), clause)},
+		triples("soft parity", someTriples, with(0, constant), clause)},
 	{"xor-hard", "s·n parities of three of n bits, of a planted state", [3]int{60, 70, 80}, [3]float64{0.6, 0.75, 0.9}, hardParity},
 	{"communities", "two groups of n vertices, edges e^s times as likely within one", [3]int{18, 19, 20}, [3]float64{0.5, 1, 2},
 		communities},

@@ -219,21 +219,21 @@ func noisyGates(n int, noise float64, seed uint64) (*factorgraph.Model, error) {
 	return &b.Model, nil
 }
 
-// hardCore are independent sets, a vertex of one with this fugacity.
+// hardCore draws a random 3-regular graph and weighs its independent sets: fugacity^k for one of k vertices.
 func hardCore(n int, fugacity float64, seed uint64) (*factorgraph.Model, error) {
 	return onRegular(n, seed, []float64{1, fugacity}, []float64{1, 1, 1, 0})
 }
 
-// strongFerromagnet has J everywhere, and a field that tells its two phases apart by little.
+// strongFerromagnet draws spins on a random 3-regular graph with the coupling J everywhere, and a field that tells its two phases apart by little.
 func strongFerromagnet(n int, j float64, seed uint64) (*factorgraph.Model, error) {
-	same, other := math.Exp(j), math.Exp(-j)
-	return onRegular(n, seed, []float64{math.Exp(-0.002), math.Exp(0.002)}, []float64{same, other, other, same})
+	equal, unequal := math.Exp(j), math.Exp(-j)
+	return onRegular(n, seed, []float64{math.Exp(-0.002), math.Exp(0.002)}, []float64{equal, unequal, unequal, equal})
 }
 
-// strongPotts has three states, e^J where neighbours are equal.
+// strongPotts draws variables of three states on a random 3-regular graph: e^J where neighbours are equal.
 func strongPotts(n int, j float64, seed uint64) (*factorgraph.Model, error) {
-	same := math.Exp(j)
-	return onRegular(n, seed, []float64{math.Exp(0.01), 1, 1}, []float64{same, 1, 1, 1, same, 1, 1, 1, same})
+	equal := math.Exp(j)
+	return onRegular(n, seed, []float64{math.Exp(0.01), 1, 1}, []float64{equal, 1, 1, 1, equal, 1, 1, 1, equal})
 }
 
 // onRegular has the same table at all vertices of a random 3-regular graph, and the same at all edges.

@@ -16,7 +16,7 @@ type graph func(size int, r *rand.Rand) (n int, edges [][2]int)
 type law func(r *rand.Rand, n int, strength float64) float64
 
 // The laws.
-func same(_ *rand.Rand, _ int, x float64) float64       { return x }
+func constant(_ *rand.Rand, _ int, x float64) float64   { return x }
 func within(r *rand.Rand, _ int, a float64) float64     { return uniform(r, a) }
 func normal(r *rand.Rand, _ int, sigma float64) float64 { return sigma * r.NormFloat64() }
 func sherrington(r *rand.Rand, n int, sigma float64) float64 {

@@ -41,7 +41,7 @@ type Case struct {
 	Timeout  time.Duration      `json:"timeout_ns,omitempty"` // of the context; 0: the harness's own
 }
 
-// Draw returns case i of a profile: the same for the same seed.
+// Draw returns case i of a profile: its model, settings, queries, and the route that its request takes. The same seed gives the same case.
 func Draw(p modeltest.Profile, seed, i uint64) *Case {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%d", p, seed)
