@@ -224,7 +224,8 @@ func hardCore(n int, fugacity float64, seed uint64) (*factorgraph.Model, error) 
 	return onRegular(n, seed, []float64{1, fugacity}, []float64{1, 1, 1, 0})
 }
 
-// strongFerromagnet draws spins on a random 3-regular graph with the coupling J everywhere, and a field that tells its two phases apart by little.
+// strongFerromagnet draws spins on a random 3-regular graph with the coupling J everywhere, and a field that tells its two phases apart by
+// little.
 func strongFerromagnet(n int, j float64, seed uint64) (*factorgraph.Model, error) {
 	equal, unequal := math.Exp(j), math.Exp(-j)
 	return onRegular(n, seed, []float64{math.Exp(-0.002), math.Exp(0.002)}, []float64{equal, unequal, unequal, equal})
