@@ -117,6 +117,9 @@ func (a *assigner) weighted(d btn.Demand) (*btn.Assignment, error) {
 	return a.exactDescents(d)
 }
 
+// insuredShare is the part of the budget of a job with a deadline from which the eliminations for Z and for the most probable assignment
+// have a search before them, with insuranceRatio of their work and at most insuranceShare of the budget; Z alone has belief propagation.
+// Chosen.
 const (
 	insuredShare   = 1.0 / 32
 	insuranceRatio = 1.0 / 2

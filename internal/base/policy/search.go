@@ -16,9 +16,7 @@ const (
 // Measured: 16 ns a step on a grid of spins and on a pedigree.
 const SearchFlops = 16e-9 * Rate
 
-// InsuredShare is the part of the budget of a job with a deadline from which the eliminations for Z and for the most probable assignment
-// have a search before them, with InsuranceRatio of their work and at most InsuranceShare of the budget; Z alone has belief propagation.
-// Chosen.
+// Searches for the most probable assignment before an elimination.
 const (
 	// PilotSearch is the part of the budget that a search may take while a job is planned, where its proof saves the rest,
 	// PilotTime the part of the time for planning.
