@@ -17,7 +17,7 @@
 //	slices, groups      C = B, exactly, along trees over the simplified network
 //	circuit             C = B, exactly, as an arithmetic circuit, Σ_x C(x) Π_v w_v(x_v): linear in its edges;
 //	                    with derivatives where all parameters are weights
-//	count               C = B, exactly, Z alone: a search that makes no circuit
+//	weighted-count      C = B, exactly, Z alone: a search that makes no circuit
 //	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
 //	cases               C = B, exactly, under each of many cases: the sum of ln Z, with derivatives by all parameters
 //	descent             C = B: assignments, and no share of Z
@@ -100,7 +100,7 @@ func init() {
 		btn.ClassCases:           func() btn.Part { return new(gradients.Cases) },
 		btn.ClassDescent:         func() btn.Part { return new(descent.Descent) },
 		btn.ClassCircuit:         func() btn.Part { return new(circuits.Circuit) },
-		btn.ClassCount:           func() btn.Part { return new(circuits.Count) },
+		btn.ClassWeightedCount:   func() btn.Part { return new(circuits.WeightedCount) },
 		btn.ClassTruncated:       func() btn.Part { return new(truncated.Truncated) },
 		btn.ClassRegions:         func() btn.Part { return new(regions.Regions) },
 		btn.ClassSampled:         func() btn.Part { return new(sampled.Sampled) },

@@ -28,36 +28,38 @@ const (
 	countWork = 1 << 40
 )
 
-// Count is Z of B, summed by a search that makes no circuit. It has neither marginals nor assignments.
-type Count struct {
+// WeightedCount is Z of B, summed by a search that makes no circuit. It has neither marginals nor assignments.
+type WeightedCount struct {
 	Work  int64          `msgpack:"work"`        // steps of the search, at most
 	Known *scaled.Number `msgpack:"z,omitempty"` // Z but for the scale, if the search was made while the query was planned
 }
 
 // Class implements Part.
-func (*Count) Class() btn.Class { return btn.ClassCount }
+func (*WeightedCount) Class() btn.Class { return btn.ClassWeightedCount }
 
 // KeepsRange implements btn.Ranged.
-func (*Count) KeepsRange() bool { return true }
+func (*WeightedCount) KeepsRange() bool { return true }
 
 // Fits implements Part.
-func (p *Count) Fits(n *btn.Network) error {
+func (p *WeightedCount) Fits(n *btn.Network) error {
 	switch {
 	case n.Variables == nil:
 		return btn.Misfit("the network has no variables whose values have weights")
 	case p.Work < 1:
 		return btn.Misfit("a search of %d steps", p.Work)
+	case p.Known != nil && !(p.Known.IsFinite() && p.Known.Sign() >= 0):
+		return btn.Misfit("a sum of %v, which no search has found", p.Known.Mant)
 	}
 	return nil
 }
 
 // Cost implements contraction.Priced: what the search may take.
-func (p *Count) Cost(*problem.Problem) query.Cost {
+func (p *WeightedCount) Cost(*problem.Problem) query.Cost {
 	return query.Cost{Flops: policy.CircuitFlops * float64(p.Work)}
 }
 
 // Contract implements contraction.Contractor. Errors: unsupported for more than Z, over_budget if the search does not end within its work.
-func (p *Count) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
+func (p *WeightedCount) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	if want.Marginals || want.Joint != nil {
 		return btn.Value{}, fault.New(fault.Unsupported, "circuits: a search without a circuit has Z alone")
 	}
@@ -69,20 +71,20 @@ func (p *Count) Contract(ctx context.Context, of *problem.Problem, want btn.Want
 }
 
 // sum returns Z but for the scale.
-func (p *Count) sum(ctx context.Context, of *problem.Problem) (scaled.Number, error) {
+func (p *WeightedCount) sum(ctx context.Context, of *problem.Problem) (scaled.Number, error) {
 	z, _, err := logic.Sum(ctx, of.Net, logic.Options{
 		Work: p.Work, Memory: of.Memory, NoCircuit: true, Rival: func() float64 { return 2 * float64(p.Work) },
 	})
 	return z, err
 }
 
-// tryCount makes a search for Z within so much work, and proposes what it finds. The assignment is nil if the search does not end, or if
-// the query is no single one for Z alone.
+// tryCount makes a search for Z within so much work, and proposes what it finds. The assignment is nil if the search does not end or the
+// network is none for a search, and if the query is no single one for Z alone.
 func tryCount(j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if !once(j) {
 		return nil, nil
 	}
-	count := &Count{Work: work}
+	count := &WeightedCount{Work: work}
 	z, err := count.sum(j.Ctx, j.Problem())
 	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
 		return nil, nil
@@ -91,11 +93,11 @@ func tryCount(j *proposal.Job, work int64) (*btn.Assignment, error) {
 		return nil, err
 	}
 	count.Known = &z
-	return counted(j, count), nil
+	return countAssignment(j, count), nil
 }
 
-// counted is the assignment of a search for Z, at the price of all its steps.
-func counted(j *proposal.Job, count *Count) *btn.Assignment {
+// countAssignment assigns a search for Z, at the price of all its steps.
+func countAssignment(j *proposal.Job, count *WeightedCount) *btn.Assignment {
 	j.Missed()
 	cost := count.Cost(nil)
 	cost.Bytes = float64(j.Settings.Memory)

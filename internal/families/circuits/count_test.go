@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -61,18 +62,26 @@ func TestCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts := found.Plan.Estimates[0].Parts
-	count := parts[0].(*Count)
+	count := parts[0].(*WeightedCount)
 	if len(parts) != 1 || count.Fits(net) != nil || found.Cost.Flops != policy.CircuitFlops*work {
 		t.Errorf("%+v, cost %+v", found.Plan, found.Cost)
 	}
 
+	for _, mant := range []float64{math.NaN(), math.Inf(1), -1} {
+		if (&WeightedCount{Work: work, Known: &scaled.Number{Mant: mant}}).Fits(net) == nil {
+			t.Errorf("a sum of %v fits", mant)
+		}
+	}
+	if (&WeightedCount{}).Fits(net) == nil || (&WeightedCount{Work: 1}).Fits(&btn.Network{}) == nil {
+		t.Error("a search of no steps, or of a network without variables, fits")
+	}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	value, err := count.Contract(ended, j.Problem(), btn.Want{})
 	if err != nil {
 		t.Fatalf("the search is made again: %v", err)
 	}
-	again, err := (&Count{Work: work}).Contract(t.Context(), j.Problem(), btn.Want{})
+	again, err := (&WeightedCount{Work: work}).Contract(t.Context(), j.Problem(), btn.Want{})
 	if got := value.Z.Float64(); z == 0 || math.Abs(got-z) > 1e-12*z || again.Z != value.Z || err != nil {
 		t.Errorf("Z is %v, again %v, all assignments sum to %v: %v", got, again.Z, z, err)
 	}
@@ -85,7 +94,7 @@ func TestCount(t *testing.T) {
 	j.Settings.Memory = 64 // no tree fits
 	if found, err = Propose(j, proposal.Ask{Next: func() (*btn.Assignment, error) {
 		return nil, fault.New(fault.OverBudget, "no tree")
-	}}); err != nil || found.Plan.Estimates[0].Parts[0].(*Count).Work != countWork {
+	}}); err != nil || found.Plan.Estimates[0].Parts[0].(*WeightedCount).Work != countWork {
 		t.Errorf("nothing else answers: %+v, %v", found, err)
 	}
 }

@@ -93,7 +93,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	far := refused != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops
 	switch {
 	case refused != nil && once(j): // nothing else answers
-		return counted(j, &Count{Work: countWork}), nil
+		return countAssignment(j, &WeightedCount{Work: countWork}), nil
 	case far && once(j):
 		found, err = tryCount(j, triedWork)
 	default:

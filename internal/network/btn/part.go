@@ -89,7 +89,7 @@ const (
 	ClassCases           Class = "cases"
 	ClassDescent         Class = "descent"
 	ClassCircuit         Class = "circuit"
-	ClassCount           Class = "count"
+	ClassWeightedCount   Class = "weighted-count"
 	ClassTruncated       Class = "truncated"
 	ClassRegions         Class = "regions"
 	ClassSampled         Class = "sampled"
