@@ -37,8 +37,8 @@ func (c *convertCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, fmt.Errorf("%s: %w", calledOutput(c.File), err))
 	}
-	for _, lost := range formats.Losses(to, m) {
-		fmt.Fprintf(t.Err, "%s: %s\n", calledOutput(c.File), lost)
+	for _, loss := range formats.Losses(to, m) {
+		fmt.Fprintf(t.Err, "%s: %s\n", calledOutput(c.File), loss)
 	}
 	return nil
 }

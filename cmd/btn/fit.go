@@ -295,8 +295,8 @@ func (c *fitCmd) write(t *console.Terminal, m *factorgraph.Model) error {
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, fmt.Errorf("%s: %w", c.Output, err))
 	}
-	for _, lost := range formats.Losses(formats.Of(c.Output), m) {
-		fmt.Fprintf(t.Err, "%s: %s\n", c.Output, lost)
+	for _, loss := range formats.Losses(formats.Of(c.Output), m) {
+		fmt.Fprintf(t.Err, "%s: %s\n", c.Output, loss)
 	}
 	return nil
 }

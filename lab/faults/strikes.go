@@ -51,8 +51,8 @@ func without(f func()) func() error { return func() error { f(); return nil } }
 // onWorker strikes a worker, which holds up the jobs that it has just before the end.
 func onWorker(draw func(b *batch, w *worker) blow) func(context.Context, *batch) error {
 	return func(ctx context.Context, b *batch) error {
-		w, over := b.victim()
-		defer over()
+		w, release := b.victim()
+		defer release()
 		x := draw(b, w)
 		s := b.begin("%s%s", w, x.what)
 		if x.begin != nil {
@@ -73,8 +73,8 @@ func rounded(d time.Duration) string { return d.Round(time.Millisecond).String()
 // killAt kills a worker when a message is at a point.
 func killAt(at point) func(context.Context, *batch) error {
 	return func(ctx context.Context, b *batch) error {
-		w, over := b.victim()
-		defer over()
+		w, release := b.victim()
+		defer release()
 		think := b.between(0, 3*time.Millisecond)
 		fired := w.nats.arm(at, func() {
 			if at == fetched {
@@ -154,8 +154,8 @@ func flip(_ *batch, w *worker) blow {
 
 // replay publishes again a worker's earlier messages, in another order, and over another connection.
 func replay(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
+	w, release := b.victim()
+	defer release()
 	all := w.nats.recent()
 	n := min(len(all), 1+b.draw(16))
 	if n == 0 {

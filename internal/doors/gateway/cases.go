@@ -125,16 +125,16 @@ const bytesOfCell = 24 + 16
 
 // swept asks all rows, and reads the table of their answers.
 func (c *call) swept(ctx context.Context, sweep *cases.Sweep, rows *cases.Reader) (out CaseTable, err error) {
-	own, err := c.client()
+	client, err := c.client()
 	if err != nil {
 		return out, err
 	}
-	held := heldText{c: c}
-	done, err := sweep.Run(ctx, own, rows, &held, nil)
+	text := heldText{c: c}
+	done, err := sweep.Run(ctx, client, rows, &text, nil)
 	if err != nil {
 		return out, err
 	}
-	table, err := csv.NewReader(&held.text).ReadAll()
+	table, err := csv.NewReader(&text.text).ReadAll()
 	if err != nil {
 		return out, fault.Wrap(fault.Internal, err)
 	}

@@ -36,8 +36,8 @@ func (c *call) written(m *factorgraph.Model, format string) (err error) {
 			return err
 		}
 	}
-	held := heldText{c: c}
-	if err := formats.Write(&held, as, m); err != nil {
+	text := heldText{c: c}
+	if err := formats.Write(&text, as, m); err != nil {
 		return err
 	}
 	kind := "text/plain; charset=utf-8"
@@ -45,10 +45,10 @@ func (c *call) written(m *factorgraph.Model, format string) (err error) {
 		kind = "application/json; charset=utf-8"
 	}
 	c.w.Header().Set("Content-Type", kind)
-	if lost := formats.Losses(as, m); len(lost) > 0 {
-		c.w.Header().Set(lossesHeader, url.PathEscape(strings.Join(lost, "; ")))
+	if losses := formats.Losses(as, m); len(losses) > 0 {
+		c.w.Header().Set(lossesHeader, url.PathEscape(strings.Join(losses, "; ")))
 	}
-	return c.write(http.StatusOK, held.text.Bytes())
+	return c.write(http.StatusOK, text.text.Bytes())
 }
 
 // heldText is a text that counts among Limits.Bodies while it grows: tables of a short CP form may be long.

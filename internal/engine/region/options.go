@@ -58,16 +58,16 @@ const (
 
 // withDefaults fills in defaults and refuses invalid options.
 func (o Options) withDefaults() (Options, error) {
-	least, known := map[string]int{Windows: 2, Balls: 1}[o.Kind]
+	smallest, isKind := map[string]int{Windows: 2, Balls: 1}[o.Kind]
 	o.MaxWidth = cmp.Or(o.MaxWidth, regionWidth)
 	o.MaxRegions = cmp.Or(o.MaxRegions, regionCount)
 	o.Moves = cmp.Or(o.Moves, policy.RegionMoves)
 	o.Flops = cmp.Or(o.Flops, regionFlops)
-	if !known {
+	if !isKind {
 		return o, fault.New(fault.BadInput, "region: kind %q is neither windows nor balls", o.Kind)
 	}
-	if o.Size < least {
-		return o, fault.New(fault.BadInput, "region: %s of size %d, at least %d", o.Kind, o.Size, least)
+	if o.Size < smallest {
+		return o, fault.New(fault.BadInput, "region: %s of size %d, at least %d", o.Kind, o.Size, smallest)
 	}
 	if o.MaxWidth < 1 || o.MaxWidth > maxWidth {
 		return o, fault.New(fault.BadInput, "region: width %d, 1 to %d are possible", o.MaxWidth, maxWidth)

@@ -169,8 +169,8 @@ func (p *net) declaration(at int) {
 	}
 	p.node(at, name, states)
 	p.alias(at, len(p.m.Domains)-1, label)
-	if at := coordinates(drawn); len(at) == 2 { // y grows upwards in NET
-		p.draw(len(p.m.Domains)-1, at[0], -at[1])
+	if point := coordinates(drawn); len(point) == 2 { // y grows upwards in NET
+		p.draw(len(p.m.Domains)-1, point[0], -point[1])
 	}
 }
 

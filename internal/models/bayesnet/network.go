@@ -157,8 +157,8 @@ var position = regexp.MustCompile(`^position\s*=\s*\(\s*([^,()\s]+)\s*,\s*([^,()
 // drawBy notes where the file draws variable v, if that is what a property says.
 func (n *network) drawBy(v int, property string) {
 	if words := position.FindStringSubmatch(property); words != nil {
-		if at := coordinates(words[1:]); at != nil {
-			n.draw(v, at[0], at[1])
+		if point := coordinates(words[1:]); point != nil {
+			n.draw(v, point[0], point[1])
 		}
 	}
 }

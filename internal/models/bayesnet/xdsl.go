@@ -77,8 +77,8 @@ func (p *xdsl) extensions() {
 
 // drawBox notes where GeNIe draws variable v: in the middle of a box, of which the left, the upper, the right and the lower end are given.
 func (p *xdsl) drawBox(v int, ends []string) {
-	if at := coordinates(ends); len(at) == 4 {
-		p.draw(v, (at[0]+at[2])/2, (at[1]+at[3])/2)
+	if box := coordinates(ends); len(box) == 4 {
+		p.draw(v, (box[0]+box[2])/2, (box[1]+box[3])/2)
 	}
 }
 

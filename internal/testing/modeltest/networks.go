@@ -262,9 +262,9 @@ func blumeCapel(length int, j float64, seed uint64) (*factorgraph.Model, error) 
 		h := uniform(r, weak)
 		b.add([]int{i}, math.Exp(-1.965*j-h), 1, math.Exp(-1.965*j+h))
 	}
-	same, other := math.Exp(j), math.Exp(-j)
+	equal, opposite := math.Exp(j), math.Exp(-j)
 	for _, e := range edges {
-		b.add(e[:], same, 1, other, 1, 1, 1, other, 1, same)
+		b.add(e[:], equal, 1, opposite, 1, 1, 1, opposite, 1, equal)
 	}
 	return &b.Model, nil
 }
