@@ -23,7 +23,9 @@ const drainWithin = 30 * time.Second
 // drained waits until the work queues are empty and no consumer has anything, and lists the rest.
 func (s *stack) drained(ctx context.Context, within time.Duration) []string {
 	for end := time.Now().Add(within); ; pause(ctx, 100*time.Millisecond) {
-		left := s.left(ctx)
+		attempt, cancel := context.WithTimeout(ctx, attemptFor)
+		left := s.left(attempt)
+		cancel()
 		if len(left) == 0 || time.Now().After(end) || ctx.Err() != nil {
 			return left
 		}

@@ -91,3 +91,18 @@ func TestModelsAndAnswersAreDeleted(t *testing.T) {
 func TestALeaderDies(t *testing.T) {
 	short(t, Options{Classes: []string{"leader-kill"}, Seed: 1, Faults: 1, Jobs: 20, Rate: 3, Cluster: true})
 }
+
+// A server that is killed does not answer what it was asked: it is asked again.
+func TestALookThatIsNotAnsweredIsRepeated(t *testing.T) {
+	t.Parallel()
+	looks := 0
+	err := until(t.Context(), 10*attemptFor, func(ctx context.Context) error {
+		if looks++; looks == 1 {
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	})
+	if err != nil || looks != 2 {
+		t.Errorf("%d looks: %v", looks, err)
+	}
+}

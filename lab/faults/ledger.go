@@ -20,7 +20,7 @@ import (
 
 // Times of clients.
 const (
-	attemptFor   = 5 * time.Second        // one attempt to submit
+	attemptFor   = 5 * time.Second        // one attempt to submit, or to look
 	againAfter   = 100 * time.Millisecond // and the pause before the next one
 	lookEvery    = time.Second            // at the stored answer, since its copy may be lost
 	answerWithin = 90 * time.Second       // after the last fault; then the job is lost

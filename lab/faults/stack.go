@@ -224,12 +224,15 @@ func (s *stack) served(ctx context.Context) error {
 	return until(ctx, startWithin, func(ctx context.Context) error { return s.client.Served(ctx, "") })
 }
 
-// until looks again and again, until there is no error, or for so long.
+// until looks again and again, until there is no error, or for so long. One look ends after attemptFor: a server that is killed meanwhile
+// does not answer it.
 func until(ctx context.Context, within time.Duration, look func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
-		err := look(ctx)
+		attempt, end := context.WithTimeout(ctx, attemptFor)
+		err := look(attempt)
+		end()
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
