@@ -36,24 +36,30 @@ func (m Member) Model() (*factorgraph.Model, error) {
 	return model, nil
 }
 
-// truths are the answers of hard families that have another way than sweeps.
-var truths = map[string]truth{"permanent": assigned, "latin-squares": square, "xor-hard": linear}
-
-// Truth is ln Z and the marginals of a hard family's model by a way that shares nothing with the system; ok is false for other families.
-func (m Member) Truth(ctx context.Context, model *factorgraph.Model) (lnZ float64, marginals [][]float64, ok bool, err error) {
-	if !slices.ContainsFunc(modeltest.Hard(), func(f modeltest.Family) bool { return f.Name == m.Family }) {
-		return 0, nil, false, nil
-	}
-	lnZ, marginals, err = truthOf(m.Family)(ctx, model)
-	return lnZ, marginals, true, err
+// truths are the answers of families that have another way than sweeps over the states of a frontier.
+var truths = map[string]truth{
+	"permanent": assigned, "latin-squares": square, "xor-hard": linear,
+	"planar-glass": planar, "planar-strip": planar, "dimers-square": dominoes,
+	"field-strip": transfer, "rbm-narrow": hiddenLayer, "parities": dependencies,
 }
 
-// truthOf returns the way to the exact answers of a hard family: one of its own, or a sweep over the states of a frontier.
-func truthOf(family string) truth {
-	if way, ok := truths[family]; ok {
-		return way
+// Truth is ln Z and the marginals, nil where there are none, of a hard or solvable family's model by a way that shares nothing with the
+// system; ok is false for other families.
+func (m Member) Truth(ctx context.Context, model *factorgraph.Model) (lnZ float64, marginals [][]float64, ok bool, err error) {
+	way, ok := truths[m.Family]
+	switch {
+	case ok:
+	case m.Family == "rank-two":
+		way = func(ctx context.Context, model *factorgraph.Model) (float64, [][]float64, error) {
+			return integral(ctx, m, model)
+		}
+	case slices.ContainsFunc(modeltest.Hard(), func(f modeltest.Family) bool { return f.Name == m.Family }):
+		way = sweep
+	default:
+		return 0, nil, false, nil
 	}
-	return sweep
+	lnZ, marginals, err = way(ctx, model)
+	return lnZ, marginals, true, err
 }
 
 // Grown is the member of so many times the size, of the same strength and seed. Errors: fault.BadInput for less than once.
@@ -108,6 +114,27 @@ var optima = []Member{
 	{Family: "ldpc", Size: 1000, Strength: 0.04},
 	{Family: "qmr", Size: 150, Strength: 0.1},
 }
+
+// solvable are members that no elimination reaches, of known ln Z.
+var solvable = []Member{
+	{Family: "planar-glass", Size: 60, Strength: 0.5},
+	{Family: "planar-glass", Size: 60, Strength: 1},
+	{Family: "planar-glass", Size: 60, Strength: 2},
+	{Family: "planar-strip", Size: 1000, Strength: 1},
+	{Family: "field-strip", Size: 100, Strength: 1},
+	{Family: "dimers-square", Size: 40, Strength: 1},
+	{Family: "parities", Size: 300, Strength: 1},
+	{Family: "parities", Size: 300, Strength: 4},
+	{Family: "rbm-narrow", Size: 26, Strength: 0.2},
+	{Family: "rbm-narrow", Size: 26, Strength: 0.6},
+	{Family: "rank-two", Size: 400, Strength: 1},
+	{Family: "rank-two", Size: 400, Strength: 4},
+}
+
+// Solvable are n models, seeds 0 to n−1, of each of these, whose Truth is known although no elimination reaches them: grids without fields
+// of 60×60 and 40×1000, with fields of 22×100, dimers on 40×40, 291 parities of 300 bits, Boltzmann machines of 150 + 26, complete graphs of
+// 400 whose couplings have rank two.
+func Solvable(n int) []Member { return seeded(solvable, n) }
 
 // Large are n models, seeds 0 to n−1, of each of these: complete graphs of 40, periodic ±J grids 6³ and 8³, 3-regular graphs of 300,
 // restricted Boltzmann machines of 40 + 40, Sherrington–Kirkpatrick of 100, attractive grids 40×40.

@@ -135,8 +135,13 @@ func CurieWeiss(n int, coupling float64, widest int, seed uint64) *factorgraph.M
 
 // dimers has a variable per edge of a grid of 14 × n, ln of its weight U(−Δ, Δ), and one dimer at every vertex.
 func dimers(length int, delta float64, seed uint64) (*factorgraph.Model, error) {
-	r := random(seed, "dimers")
-	n, edges := lattice(false, length, 14)
+	return dimersOn("dimers", length, 14, delta, seed)
+}
+
+// dimersOn are dimers on a grid, drawn from the stream of this name.
+func dimersOn(stream string, rows, columns int, delta float64, seed uint64) (*factorgraph.Model, error) {
+	r := random(seed, stream)
+	n, edges := lattice(false, rows, columns)
 	b, touching := variables(len(edges), 2), make([][]int, n)
 	for k, e := range edges {
 		b.add([]int{k}, 1, math.Exp(uniform(r, delta)))

@@ -35,11 +35,11 @@ var unlisted = []Family{
 	{Name: "warehouses", draw: warehouses},
 }
 
-// Draw returns a model of a family: one of Families, or glass-3d-periodic, denoise (an image of size² pixels, noise σ), radio (a frequency
-// assignment of so many links, so many near ones each), warehouses (so many shops, the cost of an opening). Errors: an unknown name, or a
-// size or strength without a model.
+// Draw returns a model of a family: one of Families, one whose ln Z is known at every size (solvable), or glass-3d-periodic, denoise (an
+// image of size² pixels, noise σ), radio (a frequency assignment of so many links, so many near ones each), warehouses (so many shops, the
+// cost of an opening). Errors: an unknown name, or a size or strength without a model.
 func Draw(name string, size int, strength float64, seed uint64) (*factorgraph.Model, error) {
-	for _, f := range append(Families(), unlisted...) {
+	for _, f := range slices.Concat(Families(), solvable, unlisted) {
 		if f.Name == name {
 			if size < 1 {
 				return nil, fmt.Errorf("modeltest: %s of size %d", name, size)

@@ -1,0 +1,64 @@
+package families
+
+// Models of spins, read back from their tables.
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// product is a factor exp(J Π x_i) of spins x = ±1, value 0 being −1.
+type product struct {
+	scope    []int
+	coupling float64
+}
+
+// spinModel is a model of such factors, up to a constant.
+type spinModel struct {
+	spins    int
+	constant float64 // ln, nats
+	fields   []float64
+	products []product // of two spins and more
+}
+
+// readSpins reads a model whose every factor is a constant times exp(J Π x_i). Errors: fault.BadInput for any other factor.
+func readSpins(m *factorgraph.Model) (*spinModel, error) {
+	s := &spinModel{spins: len(m.Domains), fields: make([]float64, len(m.Domains))}
+	for k, f := range m.Factors {
+		data := f.Table.(*tensor.Dense).Data
+		up := len(data) - 1 // all spins are +1
+		constant, coupling := (math.Log(data[up])+math.Log(data[up-1]))/2, (math.Log(data[up])-math.Log(data[up-1]))/2
+		for x, entry := range data {
+			sign := 1 - 2*float64(bits.OnesCount(uint(x^up))%2)
+			if !(math.Abs(math.Log(entry)-constant-sign*coupling) < 1e-9) {
+				return nil, fault.New(fault.BadInput, "families: factor %d is no product of spins", k)
+			}
+		}
+		s.constant += constant
+		if len(f.Scope) == 1 {
+			s.fields[f.Scope[0]] += coupling
+		} else {
+			s.products = append(s.products, product{f.Scope, coupling})
+		}
+	}
+	return s, nil
+}
+
+// columns is the width of a grid whose spins are numbered row by row: the largest distance of a pair.
+func (s *spinModel) columns() int {
+	width := 1
+	for _, p := range s.products {
+		width = max(width, p.scope[1]-p.scope[0])
+	}
+	return width
+}
+
+// lnCosh is ln cosh x without overflow.
+func lnCosh(x float64) float64 {
+	x = math.Abs(x)
+	return x + math.Log1p(math.Exp(-2*x)) - math.Ln2
+}

@@ -1,0 +1,92 @@
+package families
+
+// Truths of strips: transfer matrices, spin by spin.
+
+import (
+	"context"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// transfer is ln Z of spins on a grid with a boundary, numbered row by row, with fields: the weights of all states of the last spins, as
+// many as a row has, while spins enter one after the other. It takes 2^(width+3) bytes. There are no marginals. Errors: fault.OverBudget
+// for more than 26 columns, and the context's.
+func transfer(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
+	s, err := readSpins(m)
+	if err != nil {
+		return 0, nil, err
+	}
+	width := s.columns()
+	if width > 26 {
+		return 0, nil, fault.New(fault.OverBudget, "families: a strip of %d columns", width)
+	}
+	right, below := make([]float64, s.spins), make([]float64, s.spins) // couplings of a spin with its next ones
+	for _, p := range s.products {
+		if p.scope[1]-p.scope[0] == width {
+			below[p.scope[0]] = p.coupling
+		} else {
+			right[p.scope[0]] = p.coupling
+		}
+	}
+	weight, lnZ := make([]float64, 1<<width), s.constant
+	weight[0] = 1 // spins above the first row are −1, and uncoupled
+	largest := 1.0
+	for spin := range s.spins {
+		if err := ctx.Err(); err != nil {
+			return 0, nil, err
+		}
+		column := spin % width
+		next := entering{bit: 1 << column, summed: spin >= width, pull: [2]float64{s.fields[spin], s.fields[spin]}}
+		if next.summed {
+			next.above = below[spin-width]
+		}
+		if column > 0 {
+			next.before = next.bit >> 1
+			next.pull[0] -= right[spin-1]
+			next.pull[1] += right[spin-1]
+		}
+		lnZ += math.Log(largest)
+		largest = next.enter(weight, 1/largest)
+	}
+	total := 0.0
+	for _, w := range weight {
+		total += w
+	}
+	return lnZ + math.Log(total), nil, nil
+}
+
+// entering is a spin that takes the place of the one above it.
+type entering struct {
+	bit, before int        // of the spin and of the one on its left in a state; 0: there is none
+	summed      bool       // the spin above is summed out; in the first row there is none, and its bit is 0
+	above       float64    // coupling
+	pull        [2]float64 // field and the left spin's coupling, by the value of that spin, to +1
+}
+
+// enter gives the states their weights with the spin, all times scale, and returns the largest.
+func (e entering) enter(weight []float64, scale float64) (largest float64) {
+	same, other := math.Exp(e.above), math.Exp(-e.above)
+	var down, up [2]float64
+	for left, pull := range e.pull {
+		down[left], up[left] = scale*math.Exp(-pull), scale*math.Exp(pull)
+	}
+	for x := range weight {
+		if x&e.bit != 0 {
+			continue
+		}
+		minus, plus := weight[x], weight[x]
+		if e.summed {
+			plus = weight[x|e.bit]
+			minus, plus = minus*same+plus*other, minus*other+plus*same
+		}
+		left := 0
+		if x&e.before != 0 {
+			left = 1
+		}
+		weight[x], weight[x|e.bit] = minus*down[left], plus*up[left]
+		largest = max(largest, weight[x], weight[x|e.bit])
+	}
+	return largest
+}
