@@ -22,7 +22,7 @@ type Options struct {
 	Short    bool      // small models and few of them: to see that everything works
 	Seeds    int       // models per setting; 0: 10, or 2 where Short
 	First    int       // of the experiment families: the first seed
-	Methods  []Method  // of the experiments strength, calibration and families; nil: their own
+	Methods  []Method  // of the experiments strength, calibration, families and solvable; nil: their own
 	Models   []string  // patterns (path.Match) of names: of models in the first three, of families in the last; nil: all
 	Progress io.Writer // a line per model; nil: none
 	// Of the experiment families: an earlier run's rows, which are not measured again, and a function that saves the rows after every

@@ -43,7 +43,7 @@ var truths = map[string]truth{
 	"field-strip": transfer, "rbm-narrow": hiddenLayer, "parities": dependencies,
 }
 
-// Truth is ln Z and the marginals, nil where there are none, of a hard or solvable family's model by a way that shares nothing with the
+// Truth is ln Z and the marginals, nil without them, of a hard or solvable family's model by a way that shares nothing with the
 // system; ok is false for other families.
 func (m Member) Truth(ctx context.Context, model *factorgraph.Model) (lnZ float64, marginals [][]float64, ok bool, err error) {
 	way, ok := truths[m.Family]
@@ -132,8 +132,8 @@ var solvable = []Member{
 }
 
 // Solvable are n models, seeds 0 to n−1, of each of these, whose Truth is known although no elimination reaches them: grids without fields
-// of 60×60 and 40×1000, with fields of 22×100, dimers on 40×40, 291 parities of 300 bits, Boltzmann machines of 150 + 26, complete graphs of
-// 400 whose couplings have rank two.
+// of 60×60 and 40×1000, with fields of 22×100, dimers on 40×40, 291 parities of 300 bits, Boltzmann machines of 150 + 26 units, complete
+// graphs of 400 whose couplings have rank two.
 func Solvable(n int) []Member { return seeded(solvable, n) }
 
 // Large are n models, seeds 0 to n−1, of each of these: complete graphs of 40, periodic ±J grids 6³ and 8³, 3-regular graphs of 300,

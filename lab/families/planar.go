@@ -8,8 +8,6 @@ import (
 	"math/cmplx"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/fault"
-	"gonum.org/v1/gonum/mat"
 )
 
 // steps are the directions on a grid: right, down, left, up.
@@ -20,7 +18,7 @@ var steps = [4][2]int{{0, 1}, {1, 0}, {0, -1}, {-1, 0}}
 //	Z² = 4^n Π cosh² J · det(1 − A),
 //
 // where A has, for a step along an edge and the next step, which does not turn back, tanh J of the first edge times e^(iα/2), α being the
-// angle between them. There are no marginals: without fields they are ½.
+// angle between them. There are no marginals.
 func planar(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	s, err := readSpins(m)
 	if err != nil {
@@ -56,18 +54,7 @@ func planar(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, er
 		}
 	}
 	ln, err := b.lnDeterminant(ctx)
-	return lnZ + ln/2, uniform(m.Domains), err
-}
-
-// uniform are marginals that give every value the same probability.
-func uniform(domains []int) [][]float64 {
-	list := noMarginals(domains)
-	for v, d := range domains {
-		for x := range list[v] {
-			list[v][x] = 1 / float64(d)
-		}
-	}
-	return list
+	return lnZ + ln/2, nil, err
 }
 
 // band is a square matrix that is zero further than so far from its diagonal. Elimination with exchanges of rows fills as many diagonals
@@ -124,10 +111,10 @@ func (b *band) lnDeterminant(ctx context.Context) (ln float64, err error) {
 	return ln, nil
 }
 
-// dominoes is the truth of coverings of a grid by dimers, a variable for each edge and a factor for each vertex: Z = |det K|, K having the
-// weights of edges from black to white vertices, those of every second column of vertical edges negative (Kasteleyn, 1961). The
-// probability of an edge is its weight times its entry of the inverse.
-func dominoes(_ context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
+// dominoes is ln Z of coverings of a grid by dimers, a variable for each edge and a factor for each vertex, row by row: Z = |det K|,
+// K having the weights of edges from black to white vertices, those of every second column of vertical edges negative (Kasteleyn, 1961).
+// There are no marginals. Errors: the context's.
+func dominoes(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	ends, vertices := make([][]int, len(m.Domains)), 0
 	for _, f := range m.Factors {
 		if len(f.Scope) == 1 {
@@ -142,54 +129,33 @@ func dominoes(_ context.Context, m *factorgraph.Model) (float64, [][]float64, er
 	for _, e := range ends {
 		width = max(width, e[1]-e[0])
 	}
-	if vertices%2 == 1 {
-		return math.Inf(-1), nil, nil
-	}
-	weight := weights(m)
-	black := func(vertex int) bool { return (vertex/width+vertex%width)%2 == 0 }
-	number := make([]int, vertices) // among those of its colour
-	var count [2]int
+	number, black, white := make([]int, vertices), 0, 0 // of a vertex among those of its colour
+	isBlack := func(vertex int) bool { return (vertex/width+vertex%width)%2 == 0 }
 	for v := range number {
-		colour := 0
-		if black(v) {
-			colour = 1
+		if isBlack(v) {
+			number[v] = black
+			black++
+		} else {
+			number[v] = white
+			white++
 		}
-		number[v] = count[colour]
-		count[colour]++
 	}
-	if count[0] != count[1] {
+	if black != white {
 		return math.Inf(-1), nil, nil
 	}
-	k := mat.NewDense(count[0], count[0], nil)
-	entry := func(v int) (row, column int, x float64) {
+	k, lnZ := newBand(black, width+1), 0.0
+	for v, weight := range weights(m) {
 		from, to := ends[v][0], ends[v][1]
-		x = weight[v][1] / weight[v][0]
+		x := weight[1] / weight[0]
 		if to-from == width && from%width%2 == 1 {
 			x = -x
 		}
-		if !black(from) {
+		if !isBlack(from) {
 			from, to = to, from
 		}
-		return number[from], number[to], x
+		k.set(number[from], number[to], complex(x, 0))
+		lnZ += math.Log(weight[0])
 	}
-	lnZ := 0.0
-	for v := range ends {
-		row, column, x := entry(v)
-		k.Set(row, column, x)
-		lnZ += math.Log(weight[v][0])
-	}
-	var lu mat.LU
-	lu.Factorize(k)
-	ln, _ := lu.LogDet()
-	var inverse mat.Dense
-	if err := inverse.Inverse(k); err != nil {
-		return 0, nil, fault.New(fault.Internal, "families: dimers: %v", err)
-	}
-	marginals := noMarginals(m.Domains)
-	for v := range ends {
-		row, column, x := entry(v)
-		p := x * inverse.At(column, row)
-		marginals[v][0], marginals[v][1] = 1-p, p
-	}
-	return lnZ + ln, marginals, nil
+	ln, err := k.lnDeterminant(ctx)
+	return lnZ + ln, nil, err
 }

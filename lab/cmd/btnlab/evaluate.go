@@ -15,12 +15,12 @@ type evaluateCmd struct {
 	Experiment string   `arg:"" optional:"" help:"${evaluate_experiment}" default:"all"`
 	Out        string   `help:"Folder for the results." default:"evaluation" placeholder:"DIR"`
 	Redraw     bool     `help:"Measure nothing: draw the figures again from the CSV files in --out."`
-	Resume     bool     `help:"families, large: keep the rows of the CSV file in --out, and measure the missing ones."`
+	Resume     bool     `help:"families, large, solvable: keep the rows of the CSV file in --out, and measure the missing ones."`
 	Page       string   `help:"Also write tables of all CSV files in --out into this page, in the places that name them." placeholder:"FILE"`
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
 	First      int      `help:"families: the first seed." default:"0"`
-	Method     []string `help:"Only this method instead of all methods of strength, calibration, families; repeat it." placeholder:"NAME"`
+	Method     []string `help:"Only this method instead of all methods of strength, calibration, families, solvable; repeat it." placeholder:"NAME"`
 	Model      []string `help:"Only families whose name matches, e.g. '*_11'; repeat it for more." placeholder:"GLOB"`
 }
 
