@@ -27,6 +27,7 @@ type verdict struct {
 //   - An estimate along a tree that dropped nothing above rounding is the best, within rounding.
 //   - Else it is the best of the family that states least: judgeTrack, judgeSampled. None is off by more than the farther bound (reach);
 //     a family that states nothing comes last without bounds, but for those whose statements bounds exclude.
+//   - Few sampled components that carry all the weight are not the best beside a family that says more (surpassed).
 //   - The value of belief propagation states nothing, and what few sampled components leave open where it is inside of that (besideFew).
 //   - Phases of belief propagation that a family may have lost count (besidePhases).
 //   - How far another family's best is away counts, less what that states of itself: one of both is further off than it says. It does not
@@ -61,7 +62,7 @@ func (g *sequence) judge() {
 	var chosen verdict
 	least := math.Inf(1)
 	for _, v := range g.verdicts {
-		if v.best < 0 || sound && g.excluded(v) {
+		if v.best < 0 || sound && g.excluded(v) || v.best == sampled.best && g.surpassed(sampled) {
 			continue
 		}
 		u := min(g.reach(*g.estimates[v.best].LogZ), math.MaxFloat64)
@@ -85,6 +86,18 @@ func (g *sequence) judge() {
 		}
 	}
 	g.withinBounds()
+}
+
+// surpassed reports whether sampled components of which few carry all the weight are below what another family states, within bounds: their
+// mean is mostly too low, by more than its spread shows.
+func (g *sequence) surpassed(sampled verdict) bool {
+	if sampled.best < 0 || sampled.credible {
+		return false
+	}
+	return slices.ContainsFunc(g.verdicts, func(v verdict) bool {
+		return v.best >= 0 && v.credible && v.uncertainty != nil && !g.excluded(v) &&
+			*g.estimates[v.best].LogZ > *g.estimates[sampled.best].LogZ
+	})
 }
 
 // besideFew changes the verdicts of belief propagation alone and of sampled components beside it that are not believed. These leave an

@@ -274,6 +274,29 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 	}
 }
 
+// TestFewComponentsBelowAnotherFamily: components of which one carries all the weight are mostly too low, whatever little they state: another
+// family above them answers, and one below them does not.
+func TestFewComponentsBelowAnotherFamily(t *testing.T) {
+	legs := func() Input {
+		return ladder(1e-9, step{0, 8, []float64{300}, true}, step{0, 16, []float64{10}, true}, step{1, 16, []float64{10.01}, true})
+	}
+	stated := *Add(legs()).Uncertainty
+	for highest, chosen := range map[float64]bool{8: true, 22: false} {
+		few := make([]float64, 200) // logarithms spread evenly: the mean is some nats below the highest
+		for k := range few {
+			few[k] = highest - 60*float64(k)/float64(len(few)-1)
+		}
+		alone := Add(withSampled(ladder(1e-9), 30, few))
+		if !(*alone.Uncertainty < stated) || *alone.LogZ < 10 != chosen {
+			t.Fatalf("alone, beside ± %v: %s", stated, text(t, alone.Result))
+		}
+		r := Add(withSampled(legs(), 30, few))
+		if got := math.Abs(*r.LogZ-10) < 1e-9; got != chosen {
+			t.Errorf("components up to %v: %s", highest, text(t, r.Result))
+		}
+	}
+}
+
 // TestBoundsSettle: what is proven to the accuracy needs no second plan.
 func TestBoundsSettle(t *testing.T) {
 	in := withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []bounding.Kind{bounding.Bethe},

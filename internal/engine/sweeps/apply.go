@@ -47,11 +47,7 @@ func (c *chain) apply(first int, o operator, gone []bool, lim *limits) (bool, er
 	var exp int64
 	switch {
 	case c.w == nil:
-		for k, a := range span {
-			if !gone[k] {
-				kept = append(kept, &site{index: a.index, d: a.d, l: after[len(kept)], r: after[len(kept)+1]})
-			}
-		}
+		kept = c.resize(span, gone, after)
 		lim.largest = max(lim.largest, slices.Max(after))
 		if lead < 0 {
 			return c.dissolve(first, len(span), span[0].l, span[len(span)-1].r, factor{})
@@ -74,6 +70,28 @@ func (c *chain) apply(first int, o operator, gone []bool, lim *limits) (bool, er
 		return true, nil
 	}
 	return c.normalise(kept[0].data, exp)
+}
+
+// resize returns the sites that stay with the bonds between them, of a price: new ones if other chains share the old ones.
+func (c *chain) resize(span []*site, gone []bool, bonds []float64) []*site {
+	kept := make([]*site, 0, len(span))
+	var fresh []site
+	if c.shared {
+		fresh = make([]site, len(span))
+	}
+	for k, a := range span {
+		if gone[k] {
+			continue
+		}
+		n := len(kept)
+		if c.shared {
+			fresh[n] = *a
+			a = &fresh[n]
+		}
+		a.l, a.r = bonds[n], bonds[n+1]
+		kept = append(kept, a)
+	}
+	return kept
 }
 
 // lastKept is the last site that stays; all of them where none does.
@@ -222,21 +240,22 @@ func spanCost(span []*site, o operator, gone []bool, bond float64) (flops, bytes
 	if lead < 0 {
 		lead = n
 	}
-	rows := make([]float64, n+1)
+	rows, entries := make([]float64, n+1), make([]float64, n)
 	rows[0] = span[0].l
 	stored, top := 8*rows[0]*rows[0], 0.0 // bytes of the factors and the operator
 	for k, a := range span {
-		stored += entryBytes * o.entries(k, a.d)
+		entries[k] = o.entries(k, a.d)
+		stored += entryBytes * entries[k]
 	}
 	for k := range last {
-		f, m, q := advanceCost(span[k], o, k, rows[k], gone[k], k >= lead)
+		f, m, q := advanceCost(span[k], o.bonds[k], o.bonds[k+1], entries[k], rows[k], gone[k], k >= lead)
 		rows[k+1] = q
 		flops += f
 		stored += 8 * q * o.bonds[k+1] * span[k].r
 		top = max(top, stored+m)
 	}
 	cols := span[n-1].r
-	after = append(after, cols)
+	after = append(make([]float64, 0, n+1), cols)
 	if lead == n {
 		return flops, top, []float64{rows[n], cols}
 	}
@@ -248,7 +267,7 @@ func spanCost(span []*site, o operator, gone []bool, bond float64) (flops, bytes
 			keep = 1
 		}
 		left := o.bonds[k] * a.l
-		flops += 2*o.bonds[k+1]*a.l*d*a.r*cols + 2*o.entries(k, a.d)*a.l*cols
+		flops += 2*o.bonds[k+1]*a.l*d*a.r*cols + 2*entries[k]*a.l*cols
 		live := carried + left*keep*cols + a.l*d*cols
 		if gone[k] {
 			carried = left * cols
@@ -277,16 +296,17 @@ func spanCost(span []*site, o operator, gone []bool, bond float64) (flops, bytes
 	return flops, top, after
 }
 
-// advanceCost is the cost of advance at site k, and the rows of its factor.
-func advanceCost(a *site, o operator, k int, rows float64, gone, reduce bool) (flops, bytes, next float64) {
+// advanceCost is the cost of advance at a site, by the operator's states on both sides of it and its entries there, and the rows of its
+// factor.
+func advanceCost(a *site, left, right, entries, rows float64, gone, reduce bool) (flops, bytes, next float64) {
 	width := float64(a.d) * a.r
 	m := rows
 	if !gone {
 		m *= float64(a.d)
 	}
-	flops = 2*rows*o.bonds[k]*a.l*width + 2*rows*o.entries(k, a.d)*a.r
-	cols := o.bonds[k+1] * a.r
-	bytes = 8 * (rows*o.bonds[k]*width + m*cols)
+	flops = 2*rows*left*a.l*width + 2*rows*entries*a.r
+	cols := right * a.r
+	bytes = 8 * (rows*left*width + m*cols)
 	if reduce && m > cols {
 		return flops + qrFlops(m, cols), bytes + 16*cols*cols, cols
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// site is one tensor of the chain. It is never changed once it is in a chain, so that chains may share it.
+// site is one tensor of the chain. It is never changed once it is in a chain, so that chains may share it, but for the bonds of a price
+// whose chain shares nothing.
 type site struct {
 	index, d int       // and its dimension
 	l, r     float64   // left and right bond; of a price they may exceed int
@@ -33,6 +34,7 @@ type chain struct {
 	scale  scaled.Number
 	place  []int        // Plan.Position
 	w      *linalg.Work // room for decompositions; nil: the chain has sizes only
+	shared bool         // its sites may be those of other chains
 }
 
 // find returns the place in the chain of a site of the given place, or of its insertion.

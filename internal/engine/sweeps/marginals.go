@@ -22,7 +22,7 @@ import (
 
 // back sweeps back and returns the marginals; nil where nothing is left of the transposed state.
 func (s *sweep) back(ctx context.Context) ([][]float64, error) {
-	c := &chain{scale: scaled.One, place: s.p.Position, w: s.w}
+	c := &chain{scale: scaled.One, place: s.p.Position, w: s.w, shared: true}
 	var out [][]float64
 	o := &overlap{w: s.w}
 	if s.e != nil {

@@ -45,7 +45,7 @@ func (o operator) entries(k, d int) float64 {
 
 // sizes is the operator of a step over the sites of span in a price.
 func sizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) operator {
-	o := operator{bonds: []float64{1}, index: float64(h.Dims[st.index])}
+	o := operator{bonds: append(make([]float64, 0, len(span)+1), 1), index: float64(h.Dims[st.index])}
 	wide := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 })
 	for _, j := range span {
 		s := min(o.index, hugeBond)

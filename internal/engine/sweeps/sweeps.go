@@ -171,7 +171,7 @@ func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 
 // ahead sweeps forward; zero says that the state has become 0.
 func (s *sweep) ahead(ctx context.Context) (c *chain, zero bool, err error) {
-	c = &chain{scale: scaled.One, place: s.p.Position, w: s.w}
+	c = &chain{scale: scaled.One, place: s.p.Position, w: s.w, shared: s.marginals}
 	if s.e != nil {
 		c.scale = s.e.Scale
 		for _, t := range s.e.Tables {
