@@ -103,15 +103,23 @@ type steps struct {
 	rungs  []rung
 }
 
-// add appends the rungs of a bond, if they fit the memory and together the budget; the very first one always
-// fits the budget.
+// add appends the rungs that a bond offers, and reports whether there are any.
 func (l *steps) add(bond int) (bool, error) {
-	var rungs []rung
+	rungs, err := l.offer(bond)
+	for _, r := range rungs {
+		l.left -= r.cost.Flops
+	}
+	l.rungs = append(l.rungs, rungs...)
+	return len(rungs) > 0, err
+}
+
+// offer returns the rungs of a bond, if they fit the memory and together the budget; the very first one always fits the budget.
+func (l *steps) offer(bond int) (rungs []rung, err error) {
 	total := 0.0
 	for k, price := range l.prices {
 		flops, bytes, err := price(bond)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if bytes > float64(l.s.Memory) {
 			continue
@@ -120,15 +128,12 @@ func (l *steps) add(bond int) (bool, error) {
 			if len(l.rungs) == 0 || len(rungs) > 0 && len(l.rungs) < 2 {
 				break // one plan alone is better than none
 			}
-			return false, nil
+			return nil, nil
 		}
 		total += flops
 		rungs = append(rungs, rung{plan: k, bond: bond, cost: query.Cost{Flops: flops, Bytes: bytes}})
 	}
-
-	l.left -= total
-	l.rungs = append(l.rungs, rungs...)
-	return len(rungs) > 0, nil
+	return rungs, nil
 }
 
 // ladderSlack is the least ratio of the costs at twice the bond and at the bond for which growth
@@ -146,16 +151,27 @@ func (l *steps) exhausted(bond int) (bool, error) {
 	return next <= ladderSlack*now, err
 }
 
-// largest adds the largest bond between two of which the first was taken and the second was not.
+// largest adds the largest bond, in eighths, between two of which the first was taken and the second was not: prices grow with the bond.
 func (l *steps) largest(low, high int) error {
 	step := max(low/8, 1)
-	for bond := high - step; bond > low+step; bond -= step {
-		taken, err := l.add(bond)
-		if err != nil || taken {
+	fits, over := 0, (high-low)/step // of bonds low + k·step
+	for over-fits > 1 {
+		middle := (fits + over) / 2
+		rungs, err := l.offer(low + middle*step)
+		if err != nil {
 			return err
 		}
+		if len(rungs) > 0 {
+			fits = middle
+		} else {
+			over = middle
+		}
 	}
-	return nil
+	if fits <= 1 { // hardly more than what is there
+		return nil
+	}
+	_, err := l.add(low + fits*step)
+	return err
 }
 
 // rung is an estimate of truncated legs before it is written out.

@@ -64,6 +64,9 @@ func Plan(
 		case !late:
 			return nil, false, err
 		case len(rungs) == 0:
+			rungs = firstRung(ctx, p, &plans[0], s, marginals)
+		}
+		if len(rungs) == 0 {
 			return nil, false, fault.New(fault.OverBudget,
 				"plan: truncated legs: no bond was priced in the time that the deadline leaves, %d tables are left", len(p.Expression().Tables))
 		}
@@ -89,6 +92,20 @@ func Plan(
 	}
 
 	return plan, whole, nil
+}
+
+// firstRung is the first bond alone along a plan, or the least, whichever fits memory and budget, where the time for prices is over; none
+// where its price takes long, too.
+func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.TruncatedPlan, s query.Settings, marginals bool) []rung {
+	hasty, cancel := proposal.Planning(proposal.AtLeast(ctx, hastyTime), 1)
+	defer cancel()
+	for _, bond := range []int{policy.FirstBond, leastBond} {
+		c, err := p.Price(hasty, plan, bond, marginals)
+		if err == nil && c.Bytes <= float64(s.Memory) && c.Flops <= s.Budget {
+			return []rung{{bond: bond, cost: query.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
+		}
+	}
+	return nil
 }
 
 // searchTime is the part of the time for planning that the search for plans of larger ones takes at most: the rest is for prices.
@@ -129,8 +146,8 @@ func searchPlans(
 	return plans, o.Bond, whole, err
 }
 
-// hastyTime is how long a greedy plan may take after the time for planning is over. Chosen: those of networks with little fill take
-// milliseconds.
+// hastyTime is how long a greedy plan, or the price of a first bond, may take after the time for planning is over. Chosen: plans of
+// networks with little fill take milliseconds, prices 0.1 s on a grid of 60×60.
 const hastyTime = 250 * time.Millisecond
 
 // greedy returns greedy plans. Method auto has other families where they take long.
