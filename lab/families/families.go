@@ -132,7 +132,7 @@ var solvable = []Member{
 }
 
 // Solvable are n models, seeds 0 to n−1, of each of these, whose Truth is known although no elimination reaches them: grids without fields
-// of 60×60 and 40×1000, with fields of 22×100, dimers on 40×40, 291 parities of 300 bits, Boltzmann machines of 150 + 26 units, complete
+// of 60×60 and 40×1000, with fields of 24×100, dimers on 40×40, 291 parities of 300 bits, Boltzmann machines of 150 + 26 units, complete
 // graphs of 400 whose couplings have rank two.
 func Solvable(n int) []Member { return seeded(solvable, n) }
 

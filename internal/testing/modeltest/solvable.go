@@ -12,8 +12,8 @@ import (
 var solvable = []Family{
 	{Name: "planar-glass", About: "grids n×n, J ~ U(−Δ, Δ), no field", draw: spins("planar glass", square, with(0, constant), within)},
 	{Name: "planar-strip", About: "grids 40×n, J ~ U(−Δ, Δ), no field", draw: spins("planar strip", strip(40), with(0, constant), within)},
-	{Name: "field-strip", About: "grids 22×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)",
-		draw: spins("field strip", strip(22), with(weak, within), within)},
+	{Name: "field-strip", About: "grids 24×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)",
+		draw: spins("field strip", strip(24), with(weak, within), within)},
 	{Name: "dimers-square", About: "coverings of grids n×n by dimers, ln weights U(−Δ, Δ)",
 		draw: func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
 			return dimersOn("dimers on a square", n, n, delta, seed)
