@@ -32,7 +32,7 @@ type fitCmd struct {
 	Update      string      `help:"${fit_update}" placeholder:"FILE"`
 	Forget      float64     `help:"${fit_forget}" default:"1" placeholder:"SHARE"`
 	HeldOut     string      `name:"held-out" help:"${fit_held_out}" placeholder:"FILE"`
-	Seed        uint64      `help:"${fit_seed}"`
+	Seed        uint64      `help:"${fit_seed}" placeholder:"N"`
 	Starts      int         `help:"${fit_starts}" default:"1"`
 	Ignore      []string    `help:"Columns that are not variables of the model." placeholder:"COLUMN"`
 	Missing     []string    `help:"${cases_missing}" placeholder:"WORD"`

@@ -40,7 +40,7 @@ type isingCmd struct {
 	Delta       float64 `help:"Largest coupling Δ." default:"1"`
 	Attractive  bool    `help:"Take the absolute values of all couplings."`
 	Domain      int     `help:"${generate_domain}" default:"0"`
-	Seed        uint64  `help:"Seed of the random numbers."`
+	Seed        uint64  `help:"Seed of the random numbers." placeholder:"N"`
 	destination `embed:""`
 }
 
@@ -75,7 +75,7 @@ type randomCmd struct {
 	MinDomain   int     `help:"Smallest number of values of a variable." default:"2"`
 	MaxDomain   int     `help:"Largest number of values of a variable." default:"5"`
 	Strength    float64 `help:"Largest absolute logarithm of an entry." default:"1"`
-	Seed        uint64  `help:"Seed of the random numbers."`
+	Seed        uint64  `help:"Seed of the random numbers." placeholder:"N"`
 	destination `embed:""`
 }
 
@@ -95,7 +95,7 @@ type constraintsCmd struct {
 	Arity       int     `help:"Number of variables per constraint." default:"3"`
 	Forbidden   float64 `help:"Share of the entries of a constraint that are 0. One entry always is, as in a clause." default:"0"`
 	Strength    float64 `help:"Largest absolute logarithm of the other entries." default:"0"`
-	Seed        uint64  `help:"Seed of the random numbers."`
+	Seed        uint64  `help:"Seed of the random numbers." placeholder:"N"`
 	destination `embed:""`
 }
 
@@ -114,7 +114,7 @@ type friendsCmd struct {
 	Peers       float64 `help:"Weight of the rule that friends of smokers smoke." default:"1.1"`
 	Evidence    string  `help:"Also write evidence to this file: whether some people smoke or have cancer." placeholder:"FILE"`
 	Known       float64 `help:"Share of the people about whom there is evidence." default:"0.1"`
-	Seed        uint64  `help:"Seed of the evidence."`
+	Seed        uint64  `help:"Seed of the evidence." placeholder:"N"`
 	destination `embed:""`
 }
 
@@ -145,7 +145,7 @@ type pottsCmd struct {
 	Shared      int     `help:"Number of variables that a group shares with the next one." default:"0"`
 	Coupling    float64 `help:"J in the factor exp(J/n Σ c²) of a group, over the counts c of its values." default:"1"`
 	Field       float64 `help:"Standard deviation of the logarithms of a random factor on each variable. 0: no such factors." default:"0"`
-	Seed        uint64  `help:"Seed of the factors on single variables."`
+	Seed        uint64  `help:"Seed of the factors on single variables." placeholder:"N"`
 	destination `embed:""`
 }
 
@@ -159,7 +159,7 @@ func (c *pottsCmd) Run(t *console.Terminal) error {
 // leavesCmd writes a tree whose leaves are counted.
 type leavesCmd struct {
 	Leaves      int    `short:"n" help:"Number of leaves." default:"1000"`
-	Seed        uint64 `help:"Seed of the tables."`
+	Seed        uint64 `help:"Seed of the tables." placeholder:"N"`
 	destination `embed:""`
 }
 
@@ -177,7 +177,7 @@ type latentCmd struct {
 	Coupling    float64 `help:"Sum of the absolute couplings of a variable." default:"1.2"`
 	Field       float64 `help:"Fields are drawn from −FIELD to FIELD." default:"0.1"`
 	Noise       float64 `help:"${generate_noise}" default:"0"`
-	Seed        uint64  `help:"Seed of the random numbers."`
+	Seed        uint64  `help:"Seed of the random numbers." placeholder:"N"`
 	destination `embed:""`
 }
 

@@ -40,7 +40,7 @@ type workFlags struct {
 	Deadline time.Duration  `help:"${request_deadline}" placeholder:"D"`
 	Memory   config.Size    `help:"${request_memory}" default:"${default_memory}" placeholder:"SIZE"`
 	Accuracy float64        `help:"${request_accuracy}" default:"${default_accuracy}"`
-	Seed     uint64         `help:"Seed of samples, and of the starts of learning."`
+	Seed     uint64         `help:"Seed of samples, and of the starts of learning." placeholder:"N"`
 
 	set    query.Settings // by Set
 	tables int64          // bytes of Memory that tables may have, once the model is there
