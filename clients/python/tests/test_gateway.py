@@ -10,6 +10,7 @@ import random
 import time
 import unittest
 import uuid
+import warnings
 
 import basetensor
 import libraries as fake
@@ -126,7 +127,9 @@ class Questions(Case):
             self.assertClose(p, truth.p(infection=i, smoker=s))
         p = self.client.probability(native, {"infection": "severe", "smoker": "no"}, {"cough": "yes"})
         self.assertClose(p, truth.p(infection="severe", smoker="no"))
-        self.assertEqual(self.client.probability(native, {"infection": "no"}, {"x ray": "abnormal"}), 0.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # that an event is impossible is the answer
+            self.assertEqual(self.client.probability(native, {"infection": "no"}, {"x ray": "abnormal"}), 0.0)
         self.assertClose(self.client.infer(native, {"cough": "yes"}, event={"smoker": "yes"})[1].probability, truth.p(smoker="yes"))
 
     def test_likeliest_states(self):
@@ -136,6 +139,11 @@ class Questions(Case):
         self.assertEqual(mpe.assignment, best)
         self.assertClose(mpe.ln_weight, math.log(weight))
         self.assertEqual(mpe.unique, sum(w == weight for _, w in truth.cells) == 1)
+        ranked = sorted(truth.cells, key=lambda c: -c[1])[:4]
+        several = self.client.mpe(native, {"cough": "yes"}, best=4)
+        self.assertEqual([e.assignment for e in (several, *several.others)], [a for a, _ in ranked])
+        for e, (_, w) in zip((several, *several.others), ranked):
+            self.assertClose(e.ln_weight, math.log(w))
         of = [dict(infection=i, season=s) for i in truth.states["infection"] for s in truth.states["season"]]
         best = max(of, key=lambda a: truth.p(**a))
         found = self.client.map(native, ["season", "infection"], {"cough": "yes"})
@@ -143,6 +151,25 @@ class Questions(Case):
         self.assertClose(found.ln_weight, math.log(truth.p(**best) * truth.z))
         self.assertTrue(found.exact)
         self.assertIsNone(found.ln_bound)
+
+    def test_divided_rows_are_told(self):
+        """A table whose rows do not sum to 1 comes with a warning, whatever is asked and by whom."""
+        native = clinic()
+        native["factors"][2]["dense"]["values"] = [0.3, 0.6]
+
+        async def asynchronously():
+            async with AsyncClient(URL) as client:
+                await client.probability(native, {"cough": "yes"}, {"smoker": "no"})
+
+        for ask in (
+            lambda: self.client.marginals(native, {"cough": "yes"}),
+            lambda: self.client.probability(native, {"cough": "yes"}, {"smoker": "no"}),
+            lambda: self.client.mpe(native),
+            lambda: asyncio.run(asynchronously()),
+        ):
+            with self.assertWarnsRegex(basetensor.AnswerWarning, "smoker.* sum") as told:
+                ask()
+            self.assertEqual(told.filename, __file__)
 
     def test_samples(self):
         """The frequencies of samples are those of the joint distribution, by chi²."""
@@ -355,7 +382,8 @@ class Registered(Case):
         digest = self.client.models.put(native)["digest"]
         self.assertEqual(self.client.models.put(native)["digest"], digest)
         for name in (digest, digest[:12]):
-            got = self.client.marginals(name, {"cough": "yes"}, targets=["season"])
+            with self.assertWarns(basetensor.AnswerWarning):
+                got = self.client.marginals(name, {"cough": "yes"}, targets=["season"])
             self.assertClose(got["season"]["wet"], Truth(native, DYSPNOEA).p(season="wet"))
         back = self.client.models.get(digest)
         self.assertEqual([v["name"] for v in back["variables"]], [v["name"] for v in native["variables"]])

@@ -10,12 +10,41 @@ import socket
 import threading
 import time
 import unittest
+import warnings
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import basetensor
 from basetensor import AsyncClient, Client
 
 RESULT = {"job": "j", "query": 0, "status": "ok", "error": None, "exact": True, "method": "exact", "log_z": -1.5, "zero": False}
+
+# A result with an answer to every question, and with warnings.
+TOLD = {
+    **RESULT,
+    "warnings": ("the rows of table 3 did not sum to 1", "a second warning"),
+    "marginals": [{"variable": 0, "p": [0.5, 0.5]}],
+    "joint": {"variables": [0], "shape": [2], "p": [0.5, 0.5]},
+    "ratio": {"p": 0.5, "ln": -0.7},
+    "mpe": {"assignment": [0], "ln_weight": -2, "unique": True},
+    "map": {"variables": [0], "assignment": [0], "ln_weight": -2, "exact": True},
+    "samples": {"assignments": [[0]], "seed": 1},
+    "gradients": {"by": [[1.0]]},
+    "sensitivity": {"variable": 0, "value": 1, "p": 0.5, "derivatives": {}, "covaried": [], "tornado": []},
+    "information": {"target": 0, "entropy": 0.5, "exact": True, "candidates": []},
+}
+EXPECTED = [(basetensor.AnswerWarning, text, __file__) for text in TOLD["warnings"]]
+VERBS = (
+    lambda client: client.marginals("alarm"),
+    lambda client: client.joint("alarm", ["a"]),
+    lambda client: client.probability("alarm", {"a": "y"}),
+    lambda client: client.mpe("alarm"),
+    lambda client: client.map("alarm", ["a"]),
+    lambda client: client.sample("alarm", 1),
+    lambda client: client.gradients("alarm"),
+    lambda client: client.sensitivity("alarm", {"a": "y"}),
+    lambda client: client.information("alarm", "a"),
+    lambda client: client.ask_next("alarm", "a"),
+)
 
 
 def answer(job, *results):
@@ -231,6 +260,23 @@ class Sync(Case):
         with self.assertRaises(basetensor.Impossible):
             self.client.mpe("alarm")
 
+    def test_verbs_tell_warnings(self):
+        """Whatever a verb returns, the answer's warnings are Python warnings at the line of its call."""
+        self.script("POST /v1/infer", says(200, lambda h: answer(h.body["job"], TOLD)))
+        for ask in VERBS:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                ask(self.client)
+            self.assertEqual([(w.category, str(w.message), w.filename) for w in told], EXPECTED)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            self.assertEqual(self.client.infer("alarm")[0].warnings, TOLD["warnings"])
+        self.assertEqual(told, [], "an answer has its warnings")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", basetensor.AnswerWarning)
+            with self.assertRaisesRegex(basetensor.AnswerWarning, "table"):
+                self.client.marginals("alarm")
+
     def test_timeout_names_the_job(self):
         gone = threading.Event()
         self.addCleanup(gone.set)
@@ -396,6 +442,19 @@ class Async(Case):
 
         answers = self.run_async(ask)
         self.assertEqual(len({a.job for a in answers}), 8)
+
+    def test_verbs_tell_warnings(self):
+        """Warnings are told where a verb is awaited, not in its thread."""
+        self.script("POST /v1/infer", says(200, lambda h: answer(h.body["job"], TOLD)))
+
+        async def ask(client):
+            for verb in VERBS:
+                with warnings.catch_warnings(record=True) as told:
+                    warnings.simplefilter("always")
+                    await verb(client)
+                self.assertEqual([(w.category, str(w.message), w.filename) for w in told], EXPECTED)
+
+        self.run_async(ask)
 
     def test_cancelled_call_ends(self):
         """The thread of a cancelled call ends as well, although the server says nothing."""

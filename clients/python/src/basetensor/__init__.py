@@ -27,6 +27,7 @@ from ._source import Model
 from .aio import AsyncClient, AsyncModels
 from .client import Client, Models
 from .errors import (
+    AnswerWarning,
     BadInput,
     BasetensorError,
     Cancelled,
@@ -46,6 +47,7 @@ from .errors import (
 
 __all__ = [
     "Answer",
+    "AnswerWarning",
     "AsyncClient",
     "AsyncModels",
     "BadInput",

@@ -47,10 +47,11 @@ class Event(NamedTuple):
 
 
 class Scope:
-    """Ends what a thread does over HTTP: for a coroutine that nobody waits for any more."""
+    """Ends what a thread does over HTTP, for a coroutine that nobody waits for any more, and keeps the warnings of answers for it."""
 
     def __init__(self) -> None:
         self.closed = threading.Event()
+        self.warnings: List[str] = []
         self._lock = threading.Lock()
         self._sockets: List[socket.socket] = []
 

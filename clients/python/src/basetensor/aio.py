@@ -10,6 +10,7 @@ import asyncio
 import concurrent.futures
 import contextvars
 import ssl
+import warnings
 from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar
 
 from ._http import Event, Scope, current_scope
@@ -17,6 +18,7 @@ from ._query import Evidence, Query, Variable
 from ._results import MAP, MPE, Answer, Information, Joint, Posteriors, Samples, Sensitivity
 from ._source import Model
 from .client import DEFAULT, Client, Progress, Seconds
+from .errors import AnswerWarning
 
 T = TypeVar("T")
 
@@ -32,10 +34,13 @@ class _Threads:
         context = contextvars.copy_context()
         context.run(current_scope.set, scope)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: context.run(call))
+            result = await asyncio.get_running_loop().run_in_executor(self._pool, lambda: context.run(call))
         except asyncio.CancelledError:
             scope.close()
             raise
+        for text in scope.warnings:
+            warnings.warn(text, AnswerWarning, stacklevel=3)  # of who awaits the verb
+        return result
 
     def close(self) -> None:
         self._pool.shutdown(wait=False)
@@ -236,9 +241,11 @@ class AsyncClient:
         """Client.probability."""
         return await self._threads.run(lambda: self._sync.probability(model, event, evidence, timeout=timeout))
 
-    async def mpe(self, model: Model, evidence: Optional[Evidence] = None, *, timeout: Seconds = DEFAULT) -> MPE:
+    async def mpe(
+        self, model: Model, evidence: Optional[Evidence] = None, *, best: int = 0, timeout: Seconds = DEFAULT
+    ) -> MPE:
         """Client.mpe."""
-        return await self._threads.run(lambda: self._sync.mpe(model, evidence, timeout=timeout))
+        return await self._threads.run(lambda: self._sync.mpe(model, evidence, best=best, timeout=timeout))
 
     async def map(
         self,

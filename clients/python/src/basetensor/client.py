@@ -7,12 +7,13 @@ import math
 import ssl
 import urllib.parse
 import uuid
+import warnings
 from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _query, _source, errors
-from ._http import Budget, Event, Transport, _backoff
+from ._http import Budget, Event, Transport, _backoff, current_scope
 from ._query import Evidence, Query, Variable
-from ._results import MAP, MPE, Answer, Information, Joint, Posteriors, Result, Samples, Sensitivity
+from ._results import IMPOSSIBLE, MAP, MPE, Answer, Information, Joint, Posteriors, Result, Samples, Sensitivity
 from ._source import Model
 
 # Seconds without an event or a heartbeat after which a stream of events counts as broken.
@@ -207,7 +208,7 @@ class Client:
         )
         return self._submit(body, self._budget(timeout))
 
-    # One question each.
+    # One question each. Warnings of the answer come as Python warnings, of class AnswerWarning.
 
     def marginals(
         self,
@@ -249,9 +250,9 @@ class Client:
             raise last.error
         return _need(last.probability, last, "probability")
 
-    def mpe(self, model: Model, evidence: Optional[Evidence] = None, *, timeout: Seconds = DEFAULT) -> MPE:
-        """Returns the likeliest states of all variables given the evidence."""
-        r = self.infer(model, evidence, mpe=True, timeout=timeout)
+    def mpe(self, model: Model, evidence: Optional[Evidence] = None, *, best: int = 0, timeout: Seconds = DEFAULT) -> MPE:
+        """Returns the likeliest states of all variables given the evidence: with best so many, the next best ones as its others."""
+        r = self.infer(model, evidence, mpe=True, best=best, timeout=timeout)
         return _need(r[0].check().mpe, r[0], "mpe")
 
     def map(
@@ -505,6 +506,16 @@ def _quoted(name: str) -> str:
 
 
 def _need(value: Optional[T], r: Result, what: str) -> T:
+    """Returns what a verb asked for, or raises Unsupported.
+
+    Warnings of the result are Python warnings at the call of the verb. Why an event has probability 0 is none.
+    """
     if value is None:
         raise errors.Unsupported(f"the answer has no {what}" + ("".join("; " + w for w in r.warnings)))
+    scope = current_scope.get()
+    for text in (w for w in r.warnings if not w.startswith(IMPOSSIBLE)):
+        if scope is None:
+            warnings.warn(text, errors.AnswerWarning, stacklevel=3)
+        else:
+            scope.warnings.append(text)
     return value

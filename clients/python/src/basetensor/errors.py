@@ -11,6 +11,10 @@ from typing import Any, Dict, Mapping, Optional, Type
 OF_THE_SERVICE = ("damaged", "infrastructure", "internal")
 
 
+class AnswerWarning(UserWarning):
+    """What the service says beside an answer: the rows of a table did not sum to 1, a way of computing did not serve."""
+
+
 class BasetensorError(Exception):
     """An error of the service or of the way to it."""
 
