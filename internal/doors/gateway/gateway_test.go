@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -420,6 +421,30 @@ func TestFilesOfKeys(t *testing.T) {
 			fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%q: %v, want %q", text, err, words)
 		}
+	}
+}
+
+// TestTheLengthOfKeysIsDocumented: the page on HTTP has the least length, and the error of a shorter key.
+func TestTheLengthOfKeysIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/reference/http.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "FILE")
+	for length, isKey := range map[int]bool{leastKey - 1: false, leastKey: true} {
+		if err := os.WriteFile(file, []byte("# keys\nclinic "+strings.Repeat("k", length)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenKeys(file, slog.New(slog.DiscardHandler))
+		if isKey != (err == nil) {
+			t.Errorf("a key of %d characters: %v", length, err)
+		}
+		if err != nil && !strings.Contains(string(text), "`"+strings.Replace(err.Error(), file, "FILE", 1)+"`") {
+			t.Errorf("the page does not have the error %q", err)
+		}
+	}
+	if words := fmt.Sprintf("at least %d characters", leastKey); !strings.Contains(string(text), "A key has "+words) {
+		t.Errorf("the page does not say %q", words)
 	}
 }
 
