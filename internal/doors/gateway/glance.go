@@ -6,9 +6,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/models/dimacs"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -19,6 +21,7 @@ import (
 type Glance struct {
 	Model     string           `json:"model,omitempty"`     // of a registered one its name, or without one its digest
 	Variables int              `json:"variables,omitempty"` // of a model that came with the request
+	Formula   bool             `json:"formula,omitempty"`   // the model is a formula in CNF, and Z its count
 	Queries   int              `json:"queries,omitempty"`
 	Question  string           `json:"question,omitempty"` // the names of what is asked, of the first query
 	Method    query.Method     `json:"method,omitempty"`   // that the first answer came by; before, that was asked for
@@ -37,8 +40,9 @@ type First struct {
 
 // Bounds of glances.
 const (
-	mostGlances   = 20_000 // that are remembered
-	glancesAtOnce = 8      // jobs that are read at a time
+	mostGlances   = 20_000  // that are remembered
+	glancesAtOnce = 8       // jobs that are read at a time
+	glancedBytes  = 8 << 20 // of a registered model that is read, as much as a message has at most
 )
 
 // glance adds glances to the lines of a page.
@@ -55,12 +59,13 @@ func (c *call) glance(lines []JobLine) error {
 		return err
 	}
 
-	return c.nameModels(lines)
+	return c.describeModels(lines)
 }
 
-// nameModels calls registered models in lines by their names, where they have one.
-func (c *call) nameModels(lines []JobLine) error {
+// describeModels calls registered models in lines by their names, if they have one, and says which are formulas.
+func (c *call) describeModels(lines []JobLine) error {
 	var names map[string]string // by owner and digest
+	var sizes map[string]uint64
 	for i := range lines {
 		digest := lines[i].Glance.Model
 		if digest == "" {
@@ -71,20 +76,43 @@ func (c *call) nameModels(lines []JobLine) error {
 			if err != nil {
 				return err
 			}
-			names = map[string]string{}
+			names, sizes = map[string]string{}, map[string]uint64{}
 			for _, v := range registered.Versions {
 				names[v.Owner+" "+v.Digest] = v.String()
+			}
+			for _, m := range registered.Models {
+				sizes[m.Owner+" "+m.Digest] = m.Bytes
 			}
 		}
 		one := *lines[i].Glance // those that are remembered stay as they are
 		for _, owner := range []string{"", message.Owner(lines[i].Job)} {
-			if name := names[owner+" "+digest]; name != "" {
+			key := owner + " " + digest
+			if name := names[key]; name != "" {
 				one.Model = name
+			}
+			if size := sizes[key]; size > 0 && size <= glancedBytes {
+				var err error
+				if one.Formula, err = c.isFormula(owner, digest); err != nil {
+					return err
+				}
 			}
 		}
 		lines[i].Glance = &one
 	}
 	return nil
+}
+
+// isFormula reports whether a registered model, which never changes, is a formula. A model that cannot be read is none.
+func (c *call) isFormula(owner, digest string) (bool, error) {
+	key := owner + " " + digest
+	if is, ok := c.g.formulas.Get(key); ok {
+		return is, nil
+	}
+	m, err := c.fetch(c.r.Context(), owner, digest)
+	if fault.CodeOf(err) == fault.Infrastructure || c.r.Context().Err() != nil {
+		return false, err
+	}
+	return c.g.formulas.Add(key, err == nil && dimacs.IsFormula(m), 1), nil
 }
 
 // glanceAt reads the glance of a job, or remembers it.
@@ -133,7 +161,12 @@ func (of *Glance) ask(r *wire.Request) {
 	case form.IsDigest(r.ModelDigest):
 		of.Model = r.ModelDigest
 	case r.Model != nil:
-		of.Variables = len(r.Model.Domains)
+		m := factorgraph.Model{Domains: r.Model.Domains, Names: r.Model.Names, States: r.Model.States}
+		of.Variables, of.Formula = len(m.Domains), dimacs.IsFormula(&m)
+	default:
+		if m, err := decode(nil, r.Text); err == nil {
+			of.Variables, of.Formula = len(m.Domains), dimacs.IsFormula(m)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/models/dimacs"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -22,6 +23,8 @@ type Graph struct {
 	Variables []GraphVariable `json:"variables"`
 	Factors   []GraphFactor   `json:"factors"`
 	Bayes     bool            `json:"bayes"` // the factors are conditional probability tables, of the last variable of the scope, as a rule
+	// Formula says that the model is a formula in CNF: its variables are called by their numbers, and Z is its (weighted) count.
+	Formula bool `json:"formula,omitempty"`
 }
 
 // GraphVariable is a variable.
@@ -63,7 +66,9 @@ func graphOf(m *factorgraph.Model) (Graph, error) {
 		return Graph{}, refuse(http.StatusRequestEntityTooLarge, fault.OverBudget,
 			"%d variables and factors, a graph shows %d at most", n, mostNodes)
 	}
-	g := Graph{Variables: make([]GraphVariable, len(m.Domains)), Factors: make([]GraphFactor, len(m.Factors)), Bayes: m.Bayes}
+	g := Graph{
+		Variables: make([]GraphVariable, len(m.Domains)), Factors: make([]GraphFactor, len(m.Factors)), Bayes: m.Bayes, Formula: dimacs.IsFormula(m),
+	}
 	for i, d := range m.Domains {
 		g.Variables[i].Domain = d
 		if m.Names != nil {

@@ -24,6 +24,10 @@ type Job struct {
 	Timeline  []Span     `json:"timeline"`
 	// SoFar are results of a job that is not answered, from the tasks that are done: estimates that grow.
 	SoFar []query.Result `json:"so_far,omitempty"`
+
+	Glance *Glance `json:"glance,omitempty"` // where it was asked for
+
+	model, answer uint64 // sequences in their streams, 0: gone
 }
 
 // job answers with a job.
@@ -32,9 +36,20 @@ func (g *Gateway) job(c *call) error {
 	if err != nil {
 		return err
 	}
+	glance, err := flag(c.r.URL.Query(), "glance", false)
+	if err != nil {
+		return err
+	}
 	job, err := c.look(c.r.Context(), id)
 	if err != nil {
 		return err
+	}
+	if glance {
+		lines := []JobLine{{Job: id, Submitted: job.Submitted, Answered: job.Answered, model: job.model, answer: job.answer}}
+		if err := c.glance(lines); err != nil {
+			return err
+		}
+		job.Glance = lines[0].Glance
 	}
 	return c.json(http.StatusOK, job)
 }
@@ -48,7 +63,7 @@ func (c *call) look(ctx context.Context, id string) (*Job, error) {
 	job := &Job{Answer: Answer{Job: id, Status: StatusPending, Results: []query.Result{}}, Progress: c.g.board.of(id)}
 	model, err := b.Raw(ctx, bus.StreamModel, message.AnyLane(id))
 	if err == nil {
-		job.Submitted = bus.StoredAt(model.Header, model.Time).UnixMilli()
+		job.model, job.Submitted = model.Sequence, bus.StoredAt(model.Header, model.Time).UnixMilli()
 		job.Digest = model.Header.Get(wire.HeaderDigest)
 		job.Tenant = message.TenantOf(id, model.Header.Get(wire.HeaderTenant))
 	} else if !errors.Is(err, bus.ErrNotFound) {
@@ -67,7 +82,7 @@ func (c *call) look(ctx context.Context, id string) (*Job, error) {
 		if err := wire.Decode(answer.Data, &a); err != nil {
 			return nil, err
 		}
-		job.Answer, job.Answered = answerOf(&a), answer.Time.UnixMilli()
+		job.Answer, job.answer, job.Answered = answerOf(&a), answer.Sequence, answer.Time.UnixMilli()
 	}
 	return job, c.trace(ctx, job, model)
 }

@@ -135,6 +135,40 @@ func TestGlances(t *testing.T) {
 	s.refused(400, "true or false", "GET", "/v1/jobs?looks=some", "")
 }
 
+// TestFormulas: lists, a job and graphs say that a model is a formula, however it came; others are none.
+func TestFormulas(t *testing.T) {
+	s := start(t, true, nil)
+	const formula = "p cnf 3 2\n1 2 0\n-2 3 0\n" // 2 false: 1 true and any 3; 2 true: 3 true and any 1
+	want[Model](s, 200, "PUT", "/v1/models/clauses?format=cnf", formula)
+	want[Answer](s, 200, "POST", "/v1/infer?job=file", formula, "Content-Type", "text/plain")
+	want[Answer](s, 200, "POST", "/v1/infer", `{"job": "named", "model_name": "clauses"}`)
+	want[Answer](s, 200, "POST", "/v1/infer", `{"job": "rain", "model": `+rain+`}`)
+	if _, err := s.gateway.own.Submit(t.Context(), wire.Request{Job: "text", Text: formula, Queries: []query.Query{{}}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // read, and remembered
+		list := eventually(s, "/v1/jobs?glance=true", func(j Jobs) bool { return j.States["ok"] == 4 })
+		for _, line := range list.Jobs {
+			isFormula := line.Job != "rain"
+			if line.Glance.Formula != isFormula || isFormula && math.Abs(*line.Glance.First.LogZ-math.Log(4)) > 1e-12 {
+				t.Errorf("%s: %+v, %+v", line.Job, line.Glance, line.Glance.First)
+			}
+			job := want[Job](s, 200, "GET", "/v1/jobs/"+line.Job+"?glance=true", "")
+			model := want[JobModel](s, 200, "GET", "/v1/jobs/"+line.Job+"/model", "")
+			if job.Glance == nil || job.Glance.Formula != isFormula || model.Formula != isFormula {
+				t.Errorf("%s: %+v, its model: %v", line.Job, job.Glance, model.Formula)
+			}
+		}
+	}
+	if g := want[Graph](s, 200, "GET", "/v1/models/clauses?format=graph", ""); !g.Formula {
+		t.Error("the registered formula is none")
+	}
+	if job := want[Job](s, 200, "GET", "/v1/jobs/file", ""); job.Glance != nil {
+		t.Errorf("%+v", job.Glance)
+	}
+	s.refused(400, "true or false", "GET", "/v1/jobs/file?glance=some", "")
+}
+
 // TestEvents: of a job that nobody works on yet, until its answer.
 func TestEvents(t *testing.T) {
 	s := start(t, false, nil)
