@@ -205,7 +205,7 @@ export async function askForm({ main, parts, query, signal }) {
     softly,
     h('button', { type: 'button', id: 'more-evidence', onclick: () => row(evidence).focus() }, 'Add a variable')),
   h('fieldset', {}, h('legend', {}, 'What to ask'),
-    h('p', { class: 'hint' }, 'ln Z, which is ln P(evidence) of a Bayesian network, is always answered. Lists have commas between names.'),
+    h('p', { class: 'hint' }, 'Always answered: ln Z; of a Bayesian network P(evidence), of a formula its count. Lists have commas between names.'),
     option('marginals', 'Posteriors of all variables'),
     known.has('targets') ? h('p', {}, text('ask-targets', 'Posteriors of', { placeholder: 'some variables', list: 'variables' })) : null,
     h('p', {}, text('ask-joint', 'Joint posterior of', { placeholder: 'some variables', list: 'variables' })),
@@ -221,7 +221,7 @@ export async function askForm({ main, parts, query, signal }) {
       h('button', { type: 'button', id: 'more-event', onclick: () => row(events).focus() }, 'Add to the event'))),
   h('fieldset', {}, h('legend', {}, 'How'),
     h('p', { class: 'row' }, h('label', {}, 'Method ', h('select', { id: 'ask-method' }, ['auto', 'exact', 'truncated', 'regions', 'sampled', 'circuit', 'symmetry-cp'].map(m => h('option', {}, m)))),
-      text('ask-budget', 'Budget, seconds of a worker', number()), text('ask-accuracy', 'Accuracy of ln Z', number()), text('ask-deadline', 'Deadline, s', number())),
+      text('ask-budget', 'Budget, seconds of a worker', number()), text('ask-accuracy', 'Accuracy, natural logarithm', number()), text('ask-deadline', 'Deadline, s', number())),
     h('p', { class: 'row' }, text('ask-job', 'Job id', { placeholder: 'made up' }), access.tenant ? null : text('ask-tenant', 'Tenant', {}))),
   error, button))
   if (known.has('marginals')) document.getElementById('ask-marginals').checked = true

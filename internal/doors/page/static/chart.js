@@ -25,18 +25,18 @@ function spread(r) {
   return bars
 }
 
-// estimates draws the sequence, with a table of it.
-export function estimates(r) {
+// estimates draws the sequence, with a table of it; ln is the name of the logarithm of Z.
+export function estimates(r, ln) {
   const all = r.estimates
   const moved = spread(r)
   const good = all.map((e, i) => ({ e, i, moved: moved[i] })).filter(x => x.e.log_z !== null)
   const tracks = [...new Set(all.map(track))]
   return h('section', { 'aria-labelledby': 'estimates-title' }, h('h3', { id: 'estimates-title' }, 'Estimates'),
-    good.length ? h('figure', {}, draw(r, good, tracks, all.length), h('figcaption', { class: 'hint' },
-      'ln Z against the rung. A bar is how far an estimate is from the one before it on the same plan'
+    good.length ? h('figure', {}, draw(r, good, tracks, all.length, ln), h('figcaption', { class: 'hint' },
+      ln + ' against the rung. A bar is how far an estimate is from the one before it on the same plan'
       + (r.uncertainty !== null ? '; the band is what the result states.' : '.'))) : null,
     h('details', {}, h('summary', {}, `Table of ${count(all.length, 'rung')}`), h('div', { class: 'scroll' }, h('table', { class: 'list' },
-      h('thead', {}, h('tr', {}, ['rung', 'plan', 'ln Z', 'moved by', 'discarded', 'flops'].map(t => h('th', { scope: 'col' }, t)))),
+      h('thead', {}, h('tr', {}, ['rung', 'plan', ln, 'moved by', 'discarded', 'flops'].map(t => h('th', { scope: 'col' }, t)))),
       h('tbody', {}, all.map((e, i) => h('tr', {}, h('td', {}, rung(e)), h('td', {}, String(e.plan)),
         h('td', { class: 'number' }, e.log_z === null ? 'failed: ' + e.failed : '≈ ' + digits(e.log_z, 9)),
         h('td', { class: 'number' }, moved[i] === null ? '' : digits(moved[i], 2)),
@@ -50,7 +50,7 @@ const shapes = [
   (x, y) => s('path', { d: `M${x} ${y - 5.5}l5.5 5.5l-5.5 5.5l-5.5-5.5z` }),
 ]
 
-function draw(r, good, tracks, n) {
+function draw(r, good, tracks, n, ln) {
   let low = Infinity
   let high = -Infinity
   // what the first rungs are far off would hide what the last ones do: bars are cut at the edge
@@ -95,13 +95,13 @@ function draw(r, good, tracks, n) {
     parts.push(s('g', { class: 'track t' + k % 4 }, s('path', { class: 'line', d: line }),
       own.map(({ e, i, moved }) => [
         moved ? s('path', { class: 'whisker', d: whisker(x(i), inside(e.log_z - moved), inside(e.log_z + moved)) }) : null,
-        s('g', {}, s('title', {}, `${rung(e)}: ln Z ≈ ${digits(e.log_z, 9)}` + (moved === null ? '' : `, moved by ${digits(moved, 2)}`)), shapes[k % 4](x(i), y(e.log_z))),
+        s('g', {}, s('title', {}, `${rung(e)}: ${ln} ≈ ${digits(e.log_z, 9)}` + (moved === null ? '' : `, moved by ${digits(moved, 2)}`)), shapes[k % 4](x(i), y(e.log_z))),
       ])))
   })
   const final = good[good.length - 1]
   return s('svg', {
     class: 'estimates', viewBox: `0 0 ${box.width} ${box.height}`, role: 'img',
-    'aria-label': `${count(good.length, 'estimate')} of ln Z; the last is about ${digits(final.e.log_z, 6)}`,
+    'aria-label': `${count(good.length, 'estimate')} of ${ln}; the last is about ${digits(final.e.log_z, 6)}`,
   }, parts)
 }
 

@@ -10,10 +10,11 @@ import { count, decimals, digits, whole } from './format.js'
 import { childrenOf } from './layout.js'
 import { evidenceOf, named, references } from './names.js'
 import { takeRows } from './open.js'
-import { headline, posterior } from './result.js'
+import { posterior } from './result.js'
 import { rowAsker } from './rows.js'
 import { modelSaver } from './save.js'
 import { tables, titleOf } from './table.js'
+import { headline, told } from './value.js'
 import { during, errorOf, modelOf, spoken } from './words.js'
 
 const most = { drawn: 400, hubs: 600, listed: 40 }
@@ -196,8 +197,8 @@ export async function graphView({ main, parts, query, signal }) {
     picture?.update({ evidence, marginals, exact, picked, best: best?.assignment, edited: new Set(children ? edited.map(k => children[k]) : []) })
     put(state, asking ? h('p', { class: 'hint' }, 'asking…') : null,
       failed ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', { title: failed.code }, errorOf(failed.code)), during(failed.stage)),
-        h('p', { class: 'message' }, spoken(failed.message))) : result ? headline(result, graph.bayes) : null,
-      result?.warnings?.map(w => h('p', { class: 'warning' }, spoken(w))),
+        h('p', { class: 'message' }, spoken(failed.message))) : result ? headline(result, graph) : null,
+      result?.warnings?.map(w => h('p', { class: 'warning' }, told(w, graph))),
       best ? h('p', { class: 'most-probable' }, h('span', { class: 'best' }, '▸ '), `The most probable explanation: ln weight ${decimals(best.ln_weight)}`
         + (best.unique ? ', no other is as good' : best.unique === false ? ', another is exactly as good' : '') + '.') : null,
       result?.from ? h('p', {}, h('a', { href: '#/jobs/' + segment(result.from) }, 'the job of this answer')) : null)
@@ -249,7 +250,7 @@ export async function graphView({ main, parts, query, signal }) {
   }
 
   put(main, h('div', { class: 'head' }, h('h1', {}, h('span', { class: 'kind' }, source.title), h('a', { href: source.href, title: source.name }, modelOf(source.name))),
-    h('span', { class: 'hint' }, `${count(n, 'variable')}, ${count(graph.factors.length, 'factor')}${graph.bayes ? ', a Bayesian network' : ''}`),
+    h('span', { class: 'hint' }, `${count(n, 'variable')}, ${count(graph.factors.length, 'factor')}${graph.bayes ? ', a Bayesian network' : graph.formula ? ', a formula' : ''}`),
     h('span', { class: 'actions' }, access.ask && n > most.drawn ? h('button', { type: 'button', onclick: askAgain }, 'Ask for all posteriors') : null,
       access.ask ? other : null)),
   h('div', { class: 'graph-view' },

@@ -7,6 +7,7 @@ import { badge } from './jobs.js'
 import { posteriors, results } from './result.js'
 import { csvOf, fileName, saveFile } from './save.js'
 import { timeline } from './timeline.js'
+import { counts } from './value.js'
 import { during, errorOf, errors, spoken, stages as words } from './words.js'
 
 const mostNamed = 5000 // variables, beyond which their names are not asked for
@@ -24,6 +25,7 @@ export async function job({ main, parts, signal }) {
   const stages = new Map()
   let state = ''
   let model = null // what was asked, and the names
+  let formula = false // whether the model is one
   let last = null
 
   const cancel = h('button', { type: 'button', class: 'danger', id: 'cancel', onclick: stop }, 'Cancel the job')
@@ -57,15 +59,18 @@ export async function job({ main, parts, signal }) {
       h('p', { class: 'hint' }, errors[one.error.code]?.[1] || '')) : null)
     for (const p of one.progress || []) note(p)
     bars(pending)
-    last = () => view.update(pending ? one.so_far || [] : one.results, { pending, graph: model, queries: model?.queries })
+    last = () => view.update(pending ? one.so_far || [] : one.results, { pending, graph: model, queries: model?.queries, bayes: model?.bayes, formula })
     last()
     timeline(time, one)
   }
 
-  // saver saves the answer: as HTTP has it, and posteriors as a table.
+  // saver saves the answer: as HTTP has it, of a formula with the counts in front, and posteriors as a table.
   function saver(one) {
     const rows = posteriorRows(one.results)
-    const saveAnswer = async () => saveFile(fileName(one.job, '.json'), (await ask('GET', path, { file: true })).text, 'application/json')
+    const saveAnswer = async () => {
+      const { text } = await ask('GET', path, { file: true })
+      saveFile(fileName(one.job, '.json'), formula ? `{"counts":${JSON.stringify(counts(one.results))},` + text.slice(1) : text, 'application/json')
+    }
     return [h('button', { type: 'button', id: 'save-json', onclick: () => saveAnswer().catch(err => alarm(err.message)) }, 'Save as JSON'),
       rows.length > 1 ? h('button', { type: 'button', id: 'save-csv', onclick: () => saveFile(fileName(one.job, '.csv'), csvOf(rows), 'text/csv') },
         'Save posteriors as CSV') : null]
@@ -84,11 +89,13 @@ export async function job({ main, parts, signal }) {
   }
 
   put(main, head, facts, trouble, progress, answer, time)
-  const first = await get(path, signal)
+  const first = await get(path + '?glance=true', signal)
+  formula = !!first.glance.formula
   show(first)
   if (first.submitted && (first.results[0]?.marginals?.length || 0) <= mostNamed) {
     get(path + '/model', signal).then(m => {
       model = m
+      formula = !!m.formula
       last()
     }, () => {}) // it may be gone
   }

@@ -4,7 +4,7 @@ import { access, get, segment } from './api.js'
 import { every, h, later, put, say } from './dom.js'
 import { ago, clock, count, duration, whole } from './format.js'
 import { exampleOpener, kinds, opener } from './open.js'
-import { written } from './result.js'
+import { brief } from './value.js'
 import { errorOf, modelOf } from './words.js'
 
 export const states = ['pending', 'ok', 'error', 'cancelled', 'deadline', 'answered']
@@ -150,7 +150,7 @@ function makeRow(one) {
       const now = JSON.stringify([one.status, one.glance])
       if (shown !== now) {
         put(state, badge(one.status))
-        put(model, modelText(one.glance || {}), one.glance?.question ? h('span', { class: 'hint question' }, ' ' + one.glance.question) : null)
+        put(model, modelText(one.glance || {}), one.glance?.question ? h('span', { class: 'hint question' }, ' ' + questionText(one.glance)) : null)
         put(method, one.glance?.method || '')
         put(answer, answerText(one.glance || {}))
       }
@@ -167,14 +167,18 @@ function makeRow(one) {
 const modelText = glance => glance.model ? modelOf(glance.model) : glance.variables ? count(glance.variables, 'variable') : ''
 
 // answerText is the first answer; an estimate looks like one.
-function answerText({ first, error, queries }) {
+function answerText(glance) {
+  const { first, error, queries } = glance
   const wrong = error || first?.error
   if (wrong) return h('span', { class: 'wrong', title: wrong.message }, errorOf(wrong.code))
   if (!first) return ''
   const more = queries > 1 ? h('span', { class: 'hint' }, ` and ${queries - 1} more`) : null
-  if (first.zero) return [first.exact ? 'Z = 0' : 'Z ≈ 0', more]
-  return first.log_z === null ? '' : [h('span', { class: first.exact ? 'exact' : 'estimate' }, 'ln Z ' + written(first)), more]
+  const text = brief(first, glance)
+  return text && [first.zero ? text : h('span', { class: first.exact ? 'exact' : 'estimate' }, text), more]
 }
+
+// questionText is what was asked beside Z, or Z alone; of a formula that is a count.
+const questionText = ({ question, formula }) => formula ? question.replace(/\bln Z$/, 'count') : question
 
 // lasted writes a time of which whole milliseconds are known.
 const lasted = ms => ms < 1 ? '< 1 ms' : duration(Math.round(ms)).replace('.0 ms', ' ms')

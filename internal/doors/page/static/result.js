@@ -2,8 +2,9 @@
 
 import { estimates } from './chart.js'
 import { h, put } from './dom.js'
-import { bytes, count, decimals, digits, duration, probability, rounded, whole } from './format.js'
+import { bytes, count, decimals, digits, duration, probability, whole } from './format.js'
 import { labelled, named } from './names.js'
+import { headline, told, valueName } from './value.js'
 import { during, errorOf, spoken, stages } from './words.js'
 
 const most = { variables: 60, cells: 64, samples: 50 }
@@ -46,13 +47,13 @@ export function results(element) {
         h('p', { class: 'message' }, spoken(r.error.message)))]
     }
     return [
-      headline(r, about.graph?.bayes),
+      headline(r, about),
       r.ratio?.p !== null && r.ratio?.p !== undefined ? h('p', { class: 'event' }, 'P(event | evidence) ', r.exact ? '= ' : '≈ ',
         h('strong', {}, digits(r.ratio.p, 10)), r.ratio.ln === null ? ', impossible' : ' (ln ' + decimals(r.ratio.ln) + ')') : null,
-      (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), spoken(w))),
-      r.estimates?.length ? estimates(r) : null,
+      (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), told(w, about))),
+      r.estimates?.length ? estimates(r, valueName(about)) : null,
       conflict(r), explanation(r), marginals(r, about.graph), belief(r), tornado(r), joint(r), information(r), samples(r),
-      machinery(r),
+      machinery(r, valueName(about)),
     ]
   }
 
@@ -113,47 +114,6 @@ function floats(text) {
 function supposed(title, list, value, byName, of) {
   const text = byName || (list || []).map(o => of.name(o.v) + ' = ' + value(o)).join(', ')
   return text ? [h('br'), h('span', { class: 'hint' }, title + ' '), h('strong', {}, text)] : []
-}
-
-// headline is ln Z with its trust. What is above 1 is no probability, whatever the model calls itself.
-export function headline(r, bayes) {
-  if (r.zero) {
-    return h('div', { class: 'headline' }, h('p', { class: 'value' }, r.exact ? 'Z = 0' : 'Z ≈ 0'), h('p', { class: 'trust' },
-      h('span', { class: r.exact ? 'mark exact' : 'mark guess' }, r.exact ? 'exact' : 'not certain'), ' the evidence or the model is impossible'))
-  }
-  if (r.log_z === null) return null
-  const [value, mark, text] = trust(r)
-  return h('div', { class: 'headline' + (r.exact ? '' : ' estimate') },
-    bayes && r.log_z < 1e-9 ? h('p', { class: 'value' }, h('span', { class: 'of' }, 'P(evidence) '), (r.exact ? '= ' : '≈ ') + digits(Math.exp(r.log_z), 6),
-      h('span', { class: 'of' }, ' (ln ', value, ')'))
-      : h('p', { class: 'value' }, h('span', { class: 'of' }, 'ln Z '), value, h('span', { class: 'of' }, ' (natural logarithm)')),
-    h('p', { class: 'trust' }, mark, ' ', text), r.bounds && !r.exact ? h('p', { class: 'hint' }, between(r.bounds)) : null)
-}
-
-// between says what ln Z lies between, and with which probability.
-export function between(b) {
-  const sides = b.lower === null ? 'ln Z ≤ ' + digits(b.upper, 9) : b.upper === null ? 'ln Z ≥ ' + digits(b.lower, 9)
-    : 'ln Z is between ' + digits(b.lower, 9) + ' and ' + digits(b.upper, 9)
-  return sides + (b.level < 1 ? ' with probability ' + digits(b.level, 6) : '') + ': ' + spoken(b.how)
-}
-
-// written is ln Z so that an estimate never looks like an exact number.
-export function written(r) {
-  if (r.exact) return '= ' + decimals(r.log_z)
-  return r.uncertainty === null ? '≈ ' + digits(r.log_z, 6) + ' ± ?' : '≈ ' + rounded(r.log_z, r.uncertainty) + ' ± ' + digits(r.uncertainty, 2)
-}
-
-// trust is ln Z with how good it is.
-export function trust(r) {
-  if (r.exact) return [written(r), h('span', { class: 'mark exact' }, 'exact'), 'up to rounding; log10 Z = ' + decimals(r.log10_z)]
-  if (r.uncertainty !== null) {
-    return [written(r), h('span', { class: 'mark estimate' }, 'estimate'),
-      'ln Z is uncertain by about ' + digits(r.uncertainty, 2) + (r.ended ? '; ' + spoken(r.ended) : '')]
-  }
-  let text = 'of unknown quality'
-  if (r.residual !== null && r.ln_explained !== null) text += '; residual ' + digits(r.residual, 6) + ', ln explained ' + digits(r.ln_explained, 6)
-  if (r.cancellation_digits !== null) text += '; ' + r.cancellation_digits.toFixed(1) + ' digits cancelled'
-  return [written(r), h('span', { class: 'mark guess' }, 'estimate'), text]
 }
 
 // conflict says which observations cannot be together.
@@ -291,18 +251,18 @@ function samples(r) {
         weights ? h('td', {}, digits(weights[k], 4)) : null, used.map(i => h('td', {}, labelled.value(states?.[i]?.[row[i]], row[i])))))))))
 }
 
-// machinery is how the result came about.
-function machinery(r) {
+// machinery is how the result came about; ln is the name of the logarithm of Z.
+function machinery(r, ln) {
   const facts = []
   const add = (name, text) => text && facts.push(h('dt', {}, name), h('dd', {}, text))
   add('method', method(r))
   add('run', r.run && digits(r.run.flops) + ' flops' + (r.run.slices > 1 ? ', ' + count(r.run.slices, 'slice') : ''))
   if (r.certificate) {
-    add('certificate', r.certificate.ln_lower !== null ? `ln Z is in [${digits(r.certificate.ln_lower, 6)}, ${digits(r.certificate.ln_upper, 6)}]`
-      : `ln Z ≤ ${digits(r.certificate.ln_upper, 6)}; no lower bound (the bound exceeds the estimate)`)
+    add('certificate', r.certificate.ln_lower !== null ? `${ln} is in [${digits(r.certificate.ln_lower, 6)}, ${digits(r.certificate.ln_upper, 6)}]`
+      : `${ln} ≤ ${digits(r.certificate.ln_upper, 6)}; no lower bound (the bound exceeds the estimate)`)
   }
   if (r.bp) {
-    add('belief propagation', (r.bp.log_z === null ? '' : 'ln Z ≈ ' + digits(r.bp.log_z, 6) + ', ') + (r.bp.converged ? 'converged' : 'not converged')
+    add('belief propagation', (r.bp.log_z === null ? '' : ln + ' ≈ ' + digits(r.bp.log_z, 6) + ', ') + (r.bp.converged ? 'converged' : 'not converged')
       + ' after ' + count(r.bp.updates, 'update') + (r.bp.phases?.length > 1 ? ', ' + r.bp.phases.length + ' fixed points' : ''))
   }
   add('evidence file', r.evidence_file)
