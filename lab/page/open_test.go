@@ -61,6 +61,16 @@ func TestOpenAFile(t *testing.T) {
 		t.Errorf("%+v are registered", models.Models)
 	}
 
+	// the list of jobs goes on offering both, once each
+	p.open("#/jobs")
+	p.wait(`document.querySelectorAll('.jobs tbody tr').length === 2`)
+	p.shot("jobs-two-light-1440")
+	if n := eval[int](p, `document.querySelectorAll('#open-button, #open-example, #open-file').length`); n != 3 {
+		t.Errorf("%d ways to open a model beside jobs, want 3", n)
+	}
+	p.click("#open-example")
+	p.wait(`location.hash.startsWith('#/graph/job/asia-') && document.querySelectorAll('.node').length === 8`)
+
 	// by a button, without dragging
 	p.open("#/models")
 	p.wait(`document.getElementById('open-button')`)

@@ -69,7 +69,7 @@ export async function jobs({ main, params, signal }) {
     if (none.hidden || none.dataset.filters === JSON.stringify(filters)) return told && say(`${list.total} jobs`)
     none.dataset.filters = JSON.stringify(filters)
     if (filters.job || filters.tenant || filters.state) put(none, 'No job is like that.')
-    else put(none, h('p', {}, 'No jobs yet.'), access.ask ? [h('p', {}, opener(), ' ', exampleOpener()), h('p', { class: 'hint' }, kinds + ' A file may be dropped anywhere on the page.')] : null)
+    else put(none, h('p', {}, 'No jobs yet.'), access.ask ? h('p', { class: 'hint' }, 'A model file that is opened is one: ' + kinds) : null)
     if (told) say(`${list.total} jobs`)
   }
 
@@ -127,6 +127,7 @@ export async function jobs({ main, params, signal }) {
       h('form', { class: 'filters', role: 'search', onsubmit: e => e.preventDefault() },
         h('label', {}, 'Job ', text), h('label', {}, 'Tenant ', tenant), h('label', {}, 'State ', state),
         h('label', { class: 'check' }, looks, 'Questions of clicks, too'))),
+    access.ask ? h('p', { class: 'row' }, opener(), exampleOpener(), h('span', { class: 'hint' }, 'or drop a model file anywhere on the page')) : null,
     h('div', { class: 'scroll' }, table),
     none,
     h('nav', { class: 'pager', 'aria-label': 'Pages' }, newer, where, older))
