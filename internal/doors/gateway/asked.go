@@ -5,6 +5,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"mime"
 	"net/http"
@@ -112,9 +113,24 @@ var parameters = map[string]func(in *Infer, value string) error{
 		in.Targets = append(in.Targets, named.Variable(value))
 		return nil
 	},
-	"marginals": func(in *Infer, value string) (err error) { in.Marginals, err = strconv.ParseBool(value); return err },
-	"mpe":       func(in *Infer, value string) (err error) { in.MPE, err = strconv.ParseBool(value); return err },
-	"async":     func(in *Infer, value string) (err error) { in.Async, err = strconv.ParseBool(value); return err },
+	"marginals": func(in *Infer, value string) (err error) { in.Marginals, err = isTrue(value); return err },
+	"mpe":       func(in *Infer, value string) (err error) { in.MPE, err = isTrue(value); return err },
+	"best": func(in *Infer, value string) (err error) {
+		if in.Best, err = strconv.Atoi(value); err != nil {
+			return errors.New("a whole number is needed")
+		}
+		return nil
+	},
+	"async": func(in *Infer, value string) (err error) { in.Async, err = isTrue(value); return err },
+}
+
+// isTrue reads true or false, as strconv.ParseBool does.
+func isTrue(value string) (bool, error) {
+	is, err := strconv.ParseBool(value)
+	if err != nil {
+		err = errors.New("true or false is needed")
+	}
+	return is, err
 }
 
 // address reads a query from the parameters: all posteriors, unless they have target or mpe.
@@ -131,9 +147,10 @@ func (in *Infer) address(said url.Values) error {
 			variable, state, ok := strings.Cut(value, "=")
 			_, twice := evidence[variable]
 			switch {
-			case set != nil && set(in, value) != nil:
-				return bad("%s is %.80q: true or false is needed", name, value)
 			case set != nil:
+				if err := set(in, value); err != nil {
+					return bad("%s is %.80q: %w", name, value, err)
+				}
 			case !ok || variable == "":
 				return bad("evidence is %.80q: VARIABLE=VALUE is needed, once for each", value)
 			case twice:

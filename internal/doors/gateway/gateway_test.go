@@ -516,7 +516,11 @@ probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
 	if a := want[Answer](s, 200, "POST", "/v1/infer?mpe=true", bif); a.Results[0].MPE.States[0] != "no" || a.Results[0].Marginals != nil {
 		t.Errorf("%+v", a.Results[0])
 	}
+	if a := want[Answer](s, 200, "POST", "/v1/infer?mpe=true&best=3", bif); len(a.Results[0].MPE.Others) != 2 {
+		t.Errorf("%+v", a.Results[0].MPE)
+	}
 	for path, words := range map[string]string{
+		"/v1/infer?best=few&mpe=true": "a whole number is needed", "/v1/infer?best=2": "mpe is needed",
 		"/v1/infer?evidence=wet": "VARIABLE=VALUE", "/v1/infer?evidence=wet=no&evidence=wet=yes": "twice",
 		"/v1/infer?evidnce=x":   "evidence, async",
 		"/v1/infer?mpe=perhaps": "true or false", "/v1/infer?evidence=wet=wett": `no value`, "/v1/infer?target=rein": "did you mean",

@@ -23,6 +23,8 @@ type Graph struct {
 	Variables []GraphVariable `json:"variables"`
 	Factors   []GraphFactor   `json:"factors"`
 	Bayes     bool            `json:"bayes"` // the factors are conditional probability tables, of the last variable of the scope, as a rule
+	// Normalised says of a Bayesian network that the rows of its tables sum to 1: Z is P(evidence).
+	Normalised bool `json:"normalised,omitempty"`
 	// Formula says that the model is a formula in CNF: its variables are called by their numbers, and Z is its (weighted) count.
 	Formula bool `json:"formula,omitempty"`
 }
@@ -67,7 +69,8 @@ func graphOf(m *factorgraph.Model) (Graph, error) {
 			"%d variables and factors, a graph shows %d at most", n, mostNodes)
 	}
 	g := Graph{
-		Variables: make([]GraphVariable, len(m.Domains)), Factors: make([]GraphFactor, len(m.Factors)), Bayes: m.Bayes, Formula: dimacs.IsFormula(m),
+		Variables: make([]GraphVariable, len(m.Domains)), Factors: make([]GraphFactor, len(m.Factors)),
+		Bayes: m.Bayes, Normalised: m.Bayes && m.Unnormalised() == "", Formula: dimacs.IsFormula(m),
 	}
 	for i, d := range m.Domains {
 		g.Variables[i].Domain = d

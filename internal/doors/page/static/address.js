@@ -1,10 +1,16 @@
-// What the address of a graph says beside its model, so that it can be passed on: evidence, soft evidence, and whether the most probable
-// explanation is shown. The words are those that the HTTP API takes in an address: evidence=VARIABLE=VALUE, mpe=true.
+// What the address of a graph says beside its model, so that it can be passed on: evidence, soft evidence, whether the most probable
+// explanation is shown, and with how many next best ones. The words are those that the HTTP API takes in an address:
+// evidence=VARIABLE=VALUE, mpe=true, best=5.
 
-const ours = /^(evidence|likelihood|mpe)=/
+const ours = /^(evidence|likelihood|mpe|best)=/
+
+export const mostBest = 1000 // assignments of a query
+
+// bestOf is a number of best assignments as somebody writes it; 1 where it is none.
+export const bestOf = text => Math.min(mostBest, Math.max(1, Math.round(Number(text)) || 1))
 
 // writeAddress returns a query with what is seen in place of what it said; own says that the model has evidence without one.
-export function writeAddress(query, { evidence, mpe }, refer, own) {
+export function writeAddress(query, { evidence, mpe, best }, refer, own) {
   const parts = query.split('&').filter(part => part && !ours.test(part))
   for (const [v, seen] of [...evidence].sort((a, b) => a[0] - b[0])) {
     const variable = encodeURIComponent(refer.variable(v))
@@ -12,17 +18,19 @@ export function writeAddress(query, { evidence, mpe }, refer, own) {
   }
   if (own && !evidence.size) parts.push('evidence=')
   if (mpe) parts.push('mpe=true')
+  if (mpe && best > 1) parts.push('best=' + best)
   return parts.join('&')
 }
 
 // readAddress returns what a query says: evidence, null where it says none, and in wrong what the model does not have.
 export function readAddress(query, graph, refer) {
   const said = query.split('&').filter(part => ours.test(part)).map(part => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)])
-  const seen = { evidence: null, mpe: said.some(([key, value]) => key === 'mpe' && value === 'true'), wrong: [] }
+  const last = name => said.findLast(([key]) => key === name)?.[1]
+  const seen = { evidence: null, mpe: last('mpe') === 'true', best: bestOf(last('best')), wrong: [] }
   const position = new Map()
   if (said.length) graph.variables.forEach((_, v) => position.set(attempt(() => refer.variable(v)), v))
   for (const [key, text] of said) {
-    if (key === 'mpe') continue
+    if (key === 'mpe' || key === 'best') continue
     seen.evidence ||= new Map()
     if (!text) continue
     const all = readings(text)

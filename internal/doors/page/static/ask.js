@@ -150,7 +150,8 @@ export async function askForm({ main, parts, query, signal }) {
     if (value('ask-joint')) put('joint', several('ask-joint'))
     const event = rowsOf(events)
     if (Object.keys(event).length) put('event', event)
-    if (checked('ask-mpe')) put('mpe', true)
+    if (checked('ask-mpe') || value('ask-best')) put('mpe', true)
+    if (value('ask-best')) put('best', Number(value('ask-best')))
     if (value('ask-map')) put('map', several('ask-map'))
     if (value('ask-samples')) put('samples', Number(value('ask-samples')))
     if (query.samples && value('ask-seed')) put('seed', Number(value('ask-seed')))
@@ -209,7 +210,7 @@ export async function askForm({ main, parts, query, signal }) {
     option('marginals', 'Posteriors of all variables'),
     known.has('targets') ? h('p', {}, text('ask-targets', 'Posteriors of', { placeholder: 'some variables', list: 'variables' })) : null,
     h('p', {}, text('ask-joint', 'Joint posterior of', { placeholder: 'some variables', list: 'variables' })),
-    option('mpe', 'Most probable explanation'),
+    option('mpe', 'Most probable explanation', known.has('best') ? text('ask-best', 'and so many best assignments', number({ min: 1, step: 1, placeholder: '1' })) : null),
     known.has('map') ? h('p', {}, text('ask-map', 'Most probable values of', { placeholder: 'some variables', list: 'variables' })) : null,
     known.has('samples') ? h('p', { class: 'row' }, text('ask-samples', 'Samples', number({ step: 1 })), text('ask-seed', 'seed', number({ step: 1 }))) : null,
     known.has('do') ? h('p', {}, text('ask-do', 'Set from outside', { placeholder: 'smoke=no' })) : null,

@@ -19,6 +19,17 @@ function tidy(text) {
   return mantissa.replace(/\.?0+$/, '') + 'e' + Number(exponent)
 }
 
+// magnitude writes e^ln to six digits, also far beyond the range of numbers; what is below 1 by more than rounding does not look like it.
+export function magnitude(ln) {
+  const x = Math.exp(ln)
+  const below = -Math.expm1(ln)
+  if (below > 1e-12 && below < 5e-7) return '1 − ' + digits(below, 2)
+  if (x > 1e-300 && x < Infinity) return digits(x, 6)
+  const power = Math.floor(ln / Math.LN10)
+  const mantissa = (10 ** (ln / Math.LN10 - power)).toFixed(5)
+  return mantissa === '10.00000' ? '1e' + (power + 1) : Number(mantissa) + 'e' + power
+}
+
 // rounded writes a value to the digits that its uncertainty leaves: two of the uncertainty's own.
 export function rounded(x, uncertainty) {
   const places = uncertainty > 0 ? Math.min(10, Math.max(0, 1 - Math.floor(Math.log10(uncertainty)))) : 10

@@ -1,12 +1,13 @@
 // A model to look at and to ask: evidence by clicking, posteriors in place.
 
 import { access, ask, events, get, segment } from './api.js'
-import { readAddress, writeAddress } from './address.js'
+import { bestOf, mostBest, readAddress, writeAddress } from './address.js'
+import { chances, judged, nextBest } from './assignments.js'
 import { choice } from './choice.js'
 import { drawing } from './draw.js'
 import { h, later, put, say } from './dom.js'
 import { editing } from './edits.js'
-import { count, decimals, digits, whole } from './format.js'
+import { count, digits, whole } from './format.js'
 import { childrenOf } from './layout.js'
 import { evidenceOf, named, references } from './names.js'
 import { takeRows } from './open.js'
@@ -30,7 +31,7 @@ export async function sourceOf(parts, query, signal) {
   const said = readAddress(query, source.graph, source.refer)
   source.own = source.evidence.size > 0
   if (said.evidence) Object.assign(source, { evidence: said.evidence, first: null })
-  return { ...source, mpe: said.mpe, wrong: said.wrong }
+  return { ...source, mpe: said.mpe, best: said.best, wrong: said.wrong }
 }
 
 async function ofModel(id, signal) {
@@ -64,13 +65,16 @@ async function ofJob(id, signal) {
   }
 }
 
+// queryOf is evidence as the queries of jobs have it.
+const queryOf = evidence => ({ hard: [...evidence.values()].filter(seen => !seen.weights), soft: [...evidence.values()].filter(seen => seen.weights) })
+
 export async function graphView({ main, parts, query, signal }) {
   const source = await sourceOf(parts.slice(1), query, signal)
   const { graph, evidence, refer, edits, children } = source
   const of = named(graph)
   const n = graph.variables.length
   const drawn = n <= most.drawn && graph.factors.filter(f => f.scope.length > 2).length <= most.hubs
-  let { mpe } = source
+  let { mpe, best } = source // whether the most probable explanation is asked for, and how many best assignments
   let result = null
   let failed = source.wrong.length ? { code: 'bad_input', message: 'The model does not have what the address says: ' + source.wrong.join(', ') } : null
   let picked = null
@@ -116,7 +120,7 @@ export async function graphView({ main, parts, query, signal }) {
   // note writes what is asked into the address.
   function note() {
     try {
-      const now = writeAddress(query, { evidence, mpe }, refer, source.own)
+      const now = writeAddress(query, { evidence, mpe, best }, refer, source.own)
       const to = now ? '?' + now : ''
       history.replaceState(null, '', location.hash.split('?')[0] + to)
     } catch { /* what has no name of its own is not in an address */ }
@@ -127,7 +131,7 @@ export async function graphView({ main, parts, query, signal }) {
 
   async function inquire(signal) {
     return ask('POST', 'v1/infer', {
-      body: { ...await model(), evidence: evidenceOf(evidence, refer), marginals: true, ...mpe && { mpe }, look: true, deadline_ms: 30000 }, signal,
+      body: { ...await model(), evidence: evidenceOf(evidence, refer), marginals: true, ...mpe && { mpe }, ...mpe && best > 1 && { best }, look: true, deadline_ms: 30000 }, signal,
     })
   }
 
@@ -189,18 +193,20 @@ export async function graphView({ main, parts, query, signal }) {
   function update() {
     const marginals = result?.status === 'ok' && !result.zero ? result.marginals?.map(m => m.p) : null
     const exact = !!result?.exact
-    const best = mpe && result?.status === 'ok' && result.mpe || null
+    const explained = mpe && result?.status === 'ok' && result.mpe || null
+    const about = { normalised: graph.normalised, query: queryOf(evidence) }
     const edited = edits.list()
     const asked = location.hash.split('?')[1]
     const [kind, name] = edited.length && result?.from ? ['job', result.from] : parts.slice(1) // that job's model has the edits
     other.href = `#/ask/${kind}/${segment(name)}` + (asked ? '?' + asked : '')
-    picture?.update({ evidence, marginals, exact, picked, best: best?.assignment, edited: new Set(children ? edited.map(k => children[k]) : []) })
+    picture?.update({ evidence, marginals, exact, picked, best: explained?.assignment, edited: new Set(children ? edited.map(k => children[k]) : []) })
     put(state, asking ? h('p', { class: 'hint' }, 'asking…') : null,
       failed ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', { title: failed.code }, errorOf(failed.code)), during(failed.stage)),
         h('p', { class: 'message' }, spoken(failed.message))) : result ? headline(result, graph) : null,
       result?.warnings?.map(w => h('p', { class: 'warning' }, told(w, graph))),
-      best ? h('p', { class: 'most-probable' }, h('span', { class: 'best' }, '▸ '), `The most probable explanation: ln weight ${decimals(best.ln_weight)}`
-        + (best.unique ? ', no other is as good' : best.unique === false ? ', another is exactly as good' : '') + '.') : null,
+      explained ? [h('p', { class: 'most-probable' }, h('span', { class: 'best' }, '▸ '), 'The most probable explanation: ', judged(explained).text, '.',
+        chances(explained, result, about).map(([name, chance]) => [h('br'), name + ' = ', h('strong', {}, chance)])),
+      nextBest(explained, result, about)] : null,
       result?.from ? h('p', {}, h('a', { href: '#/jobs/' + segment(result.from) }, 'the job of this answer')) : null)
     main.querySelector('.graph-view')?.classList.toggle('asking', !!asking)
     put(seen, h('div', { class: 'head' }, h('h2', {}, 'Evidence'), evidence.size && access.ask ? h('button', {
@@ -217,8 +223,8 @@ export async function graphView({ main, parts, query, signal }) {
       h('ul', { class: 'evidence edits' }, edited.map(k => h('li', {}, h('span', {}, '✎ ', title(k)),
         h('button', { type: 'button', class: 'quiet', id: 'take-back-' + k, 'aria-label': 'Undo the edits of ' + title(k), onclick: () => undo([k]) }, '×')))),
       h('p', { class: 'hint' }, 'Questions here are asked of the edited model. The stored one stays as it is.')] : null)
-    variable.update(picked, evidence, marginals, exact, best?.assignment)
-    if (!drawn) listed(marginals, exact, best?.assignment)
+    variable.update(picked, evidence, marginals, exact, explained?.assignment)
+    if (!drawn) listed(marginals, exact, explained?.assignment)
   }
 
   function find() {
@@ -227,6 +233,18 @@ export async function graphView({ main, parts, query, signal }) {
     const fitting = text ? graph.variables.flatMap((_, v) => of.full(v).toLowerCase().includes(text) ? [v] : []) : []
     put(found, fitting.slice(0, 12).map(v => h('li', {}, h('button', { type: 'button', onclick: () => pick(v, true) }, of.full(v)))),
       fitting.length > 12 ? h('li', { class: 'hint' }, `and ${fitting.length - 12} more`) : text && !fitting.length ? h('li', { class: 'hint' }, 'no such variable') : null)
+  }
+
+  // bestField is how many most probable assignments are asked for.
+  function bestField() {
+    const input = h('input', {
+      type: 'number', id: 'show-best', min: 1, max: mostBest, value: best, onchange: () => {
+        input.value = best = bestOf(input.value)
+        mpe = document.getElementById('show-mpe').checked ||= best > 1
+        askAgain()
+      },
+    })
+    return h('label', { class: 'short' }, 'Best assignments ', input)
   }
 
   // rowFile is a button for a file of rows, for who does not drag.
@@ -261,7 +279,7 @@ export async function graphView({ main, parts, query, signal }) {
         mpe = e.target.checked
         askAgain()
       },
-    }), 'Most probable explanation') : null, seen, changes, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found), access.ask ? rowFile() : null, modelSaver(source))), rows.element)
+    }), 'Most probable explanation') : null, access.ask ? bestField() : null, seen, changes, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found), access.ask ? rowFile() : null, modelSaver(source))), rows.element)
   if (access.ask) takeRows(rows.take, signal)
   if (!access.ask) say('read-only: ' + access.why)
   update()

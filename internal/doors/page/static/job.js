@@ -59,7 +59,7 @@ export async function job({ main, parts, signal }) {
       h('p', { class: 'hint' }, errors[one.error.code]?.[1] || '')) : null)
     for (const p of one.progress || []) note(p)
     bars(pending)
-    last = () => view.update(pending ? one.so_far || [] : one.results, { pending, graph: model, queries: model?.queries, bayes: model?.bayes, formula })
+    last = () => view.update(pending ? one.so_far || [] : one.results, { pending, graph: model, queries: model?.queries, normalised: model?.normalised, formula })
     last()
     timeline(time, one)
   }

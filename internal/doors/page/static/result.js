@@ -1,5 +1,6 @@
 // The answer of a job: a result per query.
 
+import { explanations } from './assignments.js'
 import { estimates } from './chart.js'
 import { h, put } from './dom.js'
 import { bytes, count, decimals, digits, duration, probability, whole } from './format.js'
@@ -52,7 +53,7 @@ export function results(element) {
         h('strong', {}, digits(r.ratio.p, 10)), r.ratio.ln === null ? ', impossible' : ' (ln ' + decimals(r.ratio.ln) + ')') : null,
       (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), told(w, about))),
       r.estimates?.length ? estimates(r, valueName(about)) : null,
-      conflict(r), explanation(r), marginals(r, about.graph), belief(r), tornado(r), joint(r), information(r), samples(r),
+      conflict(r), explanations(r, { ...about, query: about.queries?.[picked] }), marginals(r, about.graph), belief(r), tornado(r), joint(r), information(r), samples(r),
       machinery(r, valueName(about)),
     ]
   }
@@ -136,29 +137,6 @@ export function posterior(variable, values, exact) {
   return h('table', { class: 'posterior' }, h('caption', {}, variable), h('tbody', {}, values.map(([value, p]) =>
     h('tr', {}, h('th', { scope: 'row', title: value }, value), h('td', { class: 'bar' }, h('span', { class: 'fill', 'width%': 100 * p })),
       h('td', { class: 'number' }, exact ? probability(p) : '≈ ' + probability(p))))))
-}
-
-// explanation is the most probable assignment, of all variables or of some.
-function explanation(r) {
-  const pairs = ({ assignment, variables, names, states }) =>
-    assignment.map((x, k) => [labelled.variable(names?.[k], variables ? variables[k] : k), labelled.value(states?.[k], x)])
-  const tables = []
-  if (r.mpe) {
-    tables.push(assignment('mpe', 'Most probable explanation', pairs(r.mpe), r.mpe.ln_weight, true,
-      r.mpe.unique === false ? 'another assignment is exactly as good' : r.mpe.unique ? 'no other is as good' : ''))
-  }
-  if (r.map) {
-    const bound = r.map.ln_bound === null || r.map.ln_bound === undefined ? '' : 'none is above ' + decimals(r.map.ln_bound)
-    tables.push(assignment('map', 'Most probable values of some', pairs(r.map), r.map.ln_weight, r.map.exact,
-      r.map.exact ? 'none is better' : 'the best that was found; ' + bound))
-  }
-  return tables
-}
-
-function assignment(id, title, pairs, weight, exact, text) {
-  return h('section', { 'aria-labelledby': id + '-title' }, h('h3', { id: id + '-title' }, title),
-    h('p', {}, h('span', { class: 'mark ' + (exact ? 'exact' : 'estimate') }, exact ? 'exact' : 'best found'), ' ln weight ', decimals(weight), text ? '; ' + text : ''),
-    h('dl', { class: 'assignment' }, pairs.map(([variable, value]) => h('div', {}, h('dt', {}, variable), h('dd', {}, value)))))
 }
 
 // joint is a table of cells, the most probable first where there are too many.

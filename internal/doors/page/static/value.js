@@ -1,7 +1,7 @@
 // What Z of a result is called and how it is written. Of a formula it is the count of its models, of a Bayesian network P(evidence).
 
 import { h } from './dom.js'
-import { decimals, digits, rounded, whole } from './format.js'
+import { decimals, digits, magnitude, rounded, whole } from './format.js'
 import { spoken } from './words.js'
 
 // A whole number follows from its logarithm as far as that has the digits for it: as in btn, up to 10^10.
@@ -44,7 +44,7 @@ export function counts(results) {
   })
 }
 
-// headline is Z with its trust. model says whether it is a formula, or a Bayesian network; what is above 1 is no probability.
+// headline is Z with its trust. model says whether it is a formula, or a Bayesian network with normalised rows; what is above 1 is no probability.
 export function headline(r, model) {
   if (r.zero) {
     return h('div', { class: 'headline' }, h('p', { class: 'value' }, brief(r, model)), h('p', { class: 'trust' },
@@ -58,7 +58,7 @@ export function headline(r, model) {
   const sign = r.exact ? '= ' : '≈ '
   const named = (name, number) => h('p', { class: 'value' }, h('span', { class: 'of' }, name + ' '), sign + number, h('span', { class: 'of' }, ' (ln ', value, ')'))
   return h('div', { class: 'headline' + (r.exact ? '' : ' estimate') },
-    n !== null ? named('count', whole(n)) : model.bayes && r.log_z < 1e-9 ? named('P(evidence)', digits(Math.exp(r.log_z), 6))
+    n !== null ? named('count', whole(n)) : model.normalised && r.log_z < 1e-9 ? named('P(evidence)', magnitude(r.log_z))
       : h('p', { class: 'value' }, h('span', { class: 'of' }, ln + ' '), value, h('span', { class: 'of' }, ' (natural logarithm)')),
     h('p', { class: 'trust' }, mark, ' ', text), r.bounds && !r.exact ? h('p', { class: 'hint' }, between(r.bounds, model)) : null)
 }
