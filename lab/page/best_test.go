@@ -64,6 +64,7 @@ func TestBestAssignments(t *testing.T) {
 		return strings.Join(list, ", ")
 	}
 	const best = 4
+	address := fmt.Sprintf("?evidence=dysp=yes&mpe=true&best=%d", best)
 	says := func(where string) {
 		t.Helper()
 		p.wait(`document.querySelectorAll('.next-best li').length === $1`, best-1)
@@ -97,9 +98,9 @@ func TestBestAssignments(t *testing.T) {
 	p.wait(`document.querySelector('.node .p')`)
 	p.enter("show-best", fmt.Sprint(best))
 	p.key("Enter")
-	p.wait(`location.hash === $1 && document.getElementById('show-mpe').checked`, hash+fmt.Sprintf("?evidence=dysp=yes&mpe=true&best=%d", best))
+	p.wait(`location.hash === $1 && document.getElementById('show-mpe').checked`, hash+address)
 	says("aside")
-	p.look("graph-best", hash+fmt.Sprintf("?evidence=dysp=yes&mpe=true&best=%d", best), `document.querySelectorAll('.next-best li').length === 3`)
+	p.look("graph-best", hash+address, `document.querySelectorAll('.next-best li').length === 3`)
 	says("aside")
 
 	// by the form

@@ -71,7 +71,9 @@ func TestCounts(t *testing.T) {
 	lnCount := fmt.Sprintf("ln count = %.10f", math.Log(weighted))
 	p := b.tab(t, s.url)
 	p.open("#/jobs")
-	for job, want := range map[string]string{"plain": count, "named": count, "weighted": lnCount, "none": "count = 0", "estimate": "ln count ≈"} {
+	for job, want := range map[string]string{
+		"plain": count, "named": count, "weighted": lnCount, "none": "count = 0", "estimate": "ln count ≈",
+	} {
 		row := `[...document.querySelectorAll('.jobs tbody tr')].find(r => r.querySelector('.id').textContent === $1)`
 		p.wait(row+`.querySelector('.answer').textContent.startsWith($2)`, job, want)
 	}
@@ -121,5 +123,32 @@ func TestCounts(t *testing.T) {
 	if err := json.Unmarshal([]byte(saved("weighted.json")), &answer); err != nil || len(answer.Counts) != 1 || answer.Counts[0].Count != nil ||
 		math.Abs(answer.Counts[0].LnCount-math.Log(weighted)) > 1e-12 {
 		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
+// TestWhatZIs: the list and the job call Z P(evidence) only of a Bayesian network whose rows sum to 1, and conflicts are said once.
+func TestWhatZIs(t *testing.T) {
+	b, s := startBrowser(t), serve(t, false)
+	s.work()
+	rain := func(values string) string {
+		return `{"basetensor_model": 1, "bayes": true, "variables": [{"name": "rain", "states": ["no", "yes"]}], "factors": [{"scope": [0],
+			"dense": {"values": [` + values + `]}}]}`
+	}
+	yes := map[string]string{"rain": "yes"}
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "normalised", "text": rain("0.75, 0.25"), "evidence": yes}, nil)
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "rows", "text": rain("0.25, 0.25"), "evidence": yes}, nil)
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "impossible", "text": rain("1, 0"), "evidence": yes, "conflict": true}, nil)
+	p := b.tab(t, s.url)
+	for job, want := range map[string]string{
+		"normalised": "P(evidence) = 0.25", "rows": fmt.Sprintf("ln Z = %.10f", math.Log(0.25)), "impossible": "Z = 0",
+	} {
+		p.open("#/jobs")
+		p.wait(`[...document.querySelectorAll('.jobs tbody tr')].some(r => r.querySelector('.id').textContent === $1 &&
+			r.querySelector('.answer').textContent === $2)`, job, want)
+		p.open("#/jobs/" + job)
+		p.wait(`document.querySelector('.headline')?.textContent.startsWith($1)`, want)
+		if warnings := eval[int](p, `document.querySelectorAll('.warning').length`); (warnings == 1) != (job != "normalised") {
+			t.Errorf("%s: %d warnings", job, warnings)
+		}
 	}
 }

@@ -172,7 +172,7 @@ func TestMostProbable(t *testing.T) {
 	if fmt.Sprint(marked) != fmt.Sprint(r[0].MPE.Assignment) {
 		t.Errorf("%v is marked, %v is the most probable", marked, r[0].MPE.Assignment)
 	}
-	p.wait(`document.querySelector('.most-probable').textContent.includes($1)`, fmt.Sprintf("ln weight %.10f, ", r[0].MPE.LnWeight))
+	p.wait(`document.querySelector('.most-probable').textContent.includes($1)`, fmt.Sprintf("ln weight %.10f; ", r[0].MPE.LnWeight))
 	p.click(".table summary")
 	p.click(".soft summary")
 	p.wait(`document.querySelector('.numbers caption') && document.querySelector('#weight-7-1').checkVisibility()`)

@@ -89,7 +89,7 @@ type Gateway struct {
 	known    memo.LRU[string, *factorgraph.Labels] // of registered models
 	index    index
 	glances  memo.LRU[string, *Glance]
-	formulas memo.LRU[string, bool] // whether registered models are some
+	kinds    memo.LRU[string, Kind] // of registered models
 	board    board
 	watcher  watcher
 	roll     roll
@@ -127,7 +127,7 @@ func New(c Config) (*Gateway, error) {
 		requests: shares.Room{Most: int64(l.Requests)}, streams: shares.Room{Most: int64(l.Streams)}, bodies: shares.Room{Most: l.Bodies},
 		rates: rates{second: l.Rate}, ended: make(chan struct{}),
 		known:   memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
-		glances: memo.LRU[string, *Glance]{Entries: mostGlances}, formulas: memo.LRU[string, bool]{Entries: mostGlances},
+		glances: memo.LRU[string, *Glance]{Entries: mostGlances}, kinds: memo.LRU[string, Kind]{Entries: mostGlances},
 	}
 	g.index.bus = b
 	g.metrics = newMetrics(c.Metrics, g)

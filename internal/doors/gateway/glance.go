@@ -21,12 +21,24 @@ import (
 type Glance struct {
 	Model     string           `json:"model,omitempty"`     // of a registered one its name, or without one its digest
 	Variables int              `json:"variables,omitempty"` // of a model that came with the request
-	Formula   bool             `json:"formula,omitempty"`   // the model is a formula in CNF, and Z its count
 	Queries   int              `json:"queries,omitempty"`
 	Question  string           `json:"question,omitempty"` // the names of what is asked, of the first query
 	Method    query.Method     `json:"method,omitempty"`   // that the first answer came by; before, that was asked for
 	First     *First           `json:"first,omitempty"`    // of the answers to the queries
 	Error     *query.ErrorInfo `json:"error,omitempty"`    // of the job
+	Kind
+}
+
+// Kind says what Z of a model is. Of other models than these it has no other name.
+type Kind struct {
+	// Formula says that the model is a formula in CNF: its variables are called by their numbers, and Z is its (weighted) count.
+	Formula bool `json:"formula,omitempty"`
+	// Normalised says that the model is a Bayesian network, and the rows of its tables sum to 1: Z is P(evidence).
+	Normalised bool `json:"normalised,omitempty"`
+}
+
+func kindOf(m *factorgraph.Model) Kind {
+	return Kind{Formula: dimacs.IsFormula(m), Normalised: m.Bayes && m.Unnormalised() == ""}
 }
 
 // First is the answer to the first query, without marginals and other long fields.
@@ -62,7 +74,7 @@ func (c *call) glance(lines []JobLine) error {
 	return c.describeModels(lines)
 }
 
-// describeModels calls registered models in lines by their names, if they have one, and says which are formulas.
+// describeModels calls registered models in lines by their names, if they have one, and says of which kind they are.
 func (c *call) describeModels(lines []JobLine) error {
 	var names map[string]string // by owner and digest
 	var sizes map[string]uint64
@@ -92,7 +104,7 @@ func (c *call) describeModels(lines []JobLine) error {
 			}
 			if size := sizes[key]; size > 0 && size <= glancedBytes {
 				var err error
-				if one.Formula, err = c.isFormula(owner, digest); err != nil {
+				if one.Kind, err = c.kind(owner, digest); err != nil {
 					return err
 				}
 			}
@@ -102,17 +114,20 @@ func (c *call) describeModels(lines []JobLine) error {
 	return nil
 }
 
-// isFormula reports whether a registered model, which never changes, is a formula. A model that cannot be read is none.
-func (c *call) isFormula(owner, digest string) (bool, error) {
+// kind returns the kind of a registered model, which never changes. A model that cannot be read has none.
+func (c *call) kind(owner, digest string) (k Kind, err error) {
 	key := owner + " " + digest
-	if is, ok := c.g.formulas.Get(key); ok {
-		return is, nil
+	if k, ok := c.g.kinds.Get(key); ok {
+		return k, nil
 	}
 	m, err := c.fetch(c.r.Context(), owner, digest)
-	if fault.CodeOf(err) == fault.Infrastructure || c.r.Context().Err() != nil {
-		return false, err
+	switch {
+	case fault.CodeOf(err) == fault.Infrastructure || c.r.Context().Err() != nil:
+		return k, err
+	case err == nil:
+		k = kindOf(m)
 	}
-	return c.g.formulas.Add(key, err == nil && dimacs.IsFormula(m), 1), nil
+	return c.g.kinds.Add(key, k, 1), nil
 }
 
 // glanceAt reads the glance of a job, or remembers it.
@@ -160,12 +175,9 @@ func (of *Glance) ask(r *wire.Request) {
 	switch {
 	case form.IsDigest(r.ModelDigest):
 		of.Model = r.ModelDigest
-	case r.Model != nil:
-		m := factorgraph.Model{Domains: r.Model.Domains, Names: r.Model.Names, States: r.Model.States}
-		of.Variables, of.Formula = len(m.Domains), dimacs.IsFormula(&m)
 	default:
-		if m, err := decode(nil, r.Text); err == nil {
-			of.Variables, of.Formula = len(m.Domains), dimacs.IsFormula(m)
+		if m, err := decode(r.Model, r.Text); err == nil {
+			of.Variables, of.Kind = len(m.Domains), kindOf(m)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/models/dimacs"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -23,10 +22,7 @@ type Graph struct {
 	Variables []GraphVariable `json:"variables"`
 	Factors   []GraphFactor   `json:"factors"`
 	Bayes     bool            `json:"bayes"` // the factors are conditional probability tables, of the last variable of the scope, as a rule
-	// Normalised says of a Bayesian network that the rows of its tables sum to 1: Z is P(evidence).
-	Normalised bool `json:"normalised,omitempty"`
-	// Formula says that the model is a formula in CNF: its variables are called by their numbers, and Z is its (weighted) count.
-	Formula bool `json:"formula,omitempty"`
+	Kind
 }
 
 // GraphVariable is a variable.
@@ -49,8 +45,8 @@ type GraphFactor struct {
 // mostNodes is the largest number of variables and factors of a returned graph.
 const mostNodes = 200_000
 
-// kindOf is the form of a factor, as the native format calls it.
-func kindOf(f factorgraph.Factor) string {
+// formOf is the form of a factor, as the native format calls it.
+func formOf(f factorgraph.Factor) string {
 	switch f.Table.(type) {
 	case *tensor.CP:
 		return "cp"
@@ -70,7 +66,7 @@ func graphOf(m *factorgraph.Model) (Graph, error) {
 	}
 	g := Graph{
 		Variables: make([]GraphVariable, len(m.Domains)), Factors: make([]GraphFactor, len(m.Factors)),
-		Bayes: m.Bayes, Normalised: m.Bayes && m.Unnormalised() == "", Formula: dimacs.IsFormula(m),
+		Bayes: m.Bayes, Kind: kindOf(m),
 	}
 	for i, d := range m.Domains {
 		g.Variables[i].Domain = d
@@ -88,7 +84,7 @@ func graphOf(m *factorgraph.Model) (Graph, error) {
 		}
 	}
 	for i, f := range m.Factors {
-		g.Factors[i] = GraphFactor{Scope: f.Scope, Kind: kindOf(f)}
+		g.Factors[i] = GraphFactor{Scope: f.Scope, Kind: formOf(f)}
 	}
 	return g, nil
 }

@@ -169,19 +169,26 @@ func TestFormulas(t *testing.T) {
 	s.refused(400, "true or false", "GET", "/v1/jobs/file?glance=some", "")
 }
 
-// TestNormalised: graphs say of Bayesian networks whether the rows of their tables sum to 1.
+// TestNormalised: lists and graphs say of Bayesian networks whether the rows of their tables sum to 1.
 func TestNormalised(t *testing.T) {
-	s := start(t, false, nil)
-	for values, isNormalised := range map[string]bool{"0.3, 0.7": true, "0.3, 0.6": false} {
-		model := `{"basetensor_model": 1, "bayes": true, "variables": [{"domain": 2}], "factors": [{"scope": [0], "dense": {"values": [` + values + `]}}]}`
-		put := want[Model](s, 201, "POST", "/v1/models", model)
-		if g := want[Graph](s, 200, "GET", "/v1/models/"+put.Digest+"?format=graph", ""); !g.Bayes || g.Normalised != isNormalised {
-			t.Errorf("%s: %+v", values, g)
-		}
+	s := start(t, true, nil)
+	text := func(bayes, values string) string {
+		return `{"basetensor_model": 1, "bayes": ` + bayes + `, "variables": [{"domain": 2}],
+			"factors": [{"scope": [0], "dense": {"values": [` + values + `]}}]}`
 	}
-	put := want[Model](s, 201, "POST", "/v1/models", rain)
-	if g := want[Graph](s, 200, "GET", "/v1/models/"+put.Digest+"?format=graph", ""); g.Bayes || g.Normalised {
-		t.Errorf("%+v", g)
+	for model, isNormalised := range map[string]bool{
+		text("true", "0.3, 0.7"): true, text("true", "0.3, 0.6"): false, text("false", "0.3, 0.7"): false,
+	} {
+		put := want[Model](s, 201, "POST", "/v1/models", model)
+		if g := want[Graph](s, 200, "GET", "/v1/models/"+put.Digest+"?format=graph", ""); g.Normalised != isNormalised {
+			t.Errorf("%s: %+v", model, g)
+		}
+		for _, request := range []string{`{"model": ` + model + `}`, `{"model_name": "` + put.Digest + `"}`} {
+			job := want[Answer](s, 200, "POST", "/v1/infer", request)
+			if g := want[Job](s, 200, "GET", "/v1/jobs/"+job.Job+"?glance=true", "").Glance; g.Normalised != isNormalised {
+				t.Errorf("%s: %+v", request, g)
+			}
+		}
 	}
 }
 

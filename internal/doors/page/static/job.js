@@ -25,7 +25,7 @@ export async function job({ main, parts, signal }) {
   const stages = new Map()
   let state = ''
   let model = null // what was asked, and the names
-  let formula = false // whether the model is one
+  let kind = {} // of the model: whether it is a formula, or a Bayesian network with normalised rows
   let last = null
 
   const cancel = h('button', { type: 'button', class: 'danger', id: 'cancel', onclick: stop }, 'Cancel the job')
@@ -59,7 +59,7 @@ export async function job({ main, parts, signal }) {
       h('p', { class: 'hint' }, errors[one.error.code]?.[1] || '')) : null)
     for (const p of one.progress || []) note(p)
     bars(pending)
-    last = () => view.update(pending ? one.so_far || [] : one.results, { pending, graph: model, queries: model?.queries, normalised: model?.normalised, formula })
+    last = () => view.update(pending ? one.so_far || [] : one.results, { pending, graph: model, queries: model?.queries, ...kind })
     last()
     timeline(time, one)
   }
@@ -69,7 +69,7 @@ export async function job({ main, parts, signal }) {
     const rows = posteriorRows(one.results)
     const saveAnswer = async () => {
       const { text } = await ask('GET', path, { file: true })
-      saveFile(fileName(one.job, '.json'), formula ? `{"counts":${JSON.stringify(counts(one.results))},` + text.slice(1) : text, 'application/json')
+      saveFile(fileName(one.job, '.json'), kind.formula ? `{"counts":${JSON.stringify(counts(one.results))},` + text.slice(1) : text, 'application/json')
     }
     return [h('button', { type: 'button', id: 'save-json', onclick: () => saveAnswer().catch(err => alarm(err.message)) }, 'Save as JSON'),
       rows.length > 1 ? h('button', { type: 'button', id: 'save-csv', onclick: () => saveFile(fileName(one.job, '.csv'), csvOf(rows), 'text/csv') },
@@ -90,12 +90,12 @@ export async function job({ main, parts, signal }) {
 
   put(main, head, facts, trouble, progress, answer, time)
   const first = await get(path + '?glance=true', signal)
-  formula = !!first.glance.formula
+  kind = kindOf(first.glance)
   show(first)
   if (first.submitted && (first.results[0]?.marginals?.length || 0) <= mostNamed) {
     get(path + '/model', signal).then(m => {
       model = m
-      formula = !!m.formula
+      kind = kindOf(m)
       last()
     }, () => {}) // it may be gone
   }
@@ -132,6 +132,8 @@ export async function job({ main, parts, signal }) {
     }
   }
 }
+
+const kindOf = ({ formula, normalised }) => ({ formula, normalised })
 
 // posteriorRows are the posteriors of all queries as a table.
 function posteriorRows(all) {

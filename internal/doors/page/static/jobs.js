@@ -52,10 +52,11 @@ export async function jobs({ main, params, signal }) {
     if (signal.aborted || mine.signal.aborted) return
     next = list.next || ''
     const from = trail.length * page
-    where.textContent = list.jobs.length ? `${whole(from + 1)}–${whole(from + list.jobs.length)} of ${whole(list.total)}` : 'none'
+    where.textContent = list.jobs.length ? `${whole(from + 1)}–${whole(from + list.jobs.length)} of ${whole(list.total)}` : ''
     if (filters.after && !trail.length) where.textContent = `${whole(list.jobs.length)} of ${whole(list.total)}`
     newer.disabled = !filters.after
     older.disabled = !next
+    newer.hidden = older.hidden = newer.disabled && older.disabled
     const all = Object.values(list.states).reduce((a, b) => a + b, 0)
     if (document.activeElement !== state) {
       put(state, h('option', { value: '' }, `all (${whole(all)})`),
@@ -69,7 +70,7 @@ export async function jobs({ main, params, signal }) {
     if (none.hidden || none.dataset.filters === JSON.stringify(filters)) return told && say(`${list.total} jobs`)
     none.dataset.filters = JSON.stringify(filters)
     if (filters.job || filters.tenant || filters.state) put(none, 'No job is like that.')
-    else put(none, h('p', {}, 'No jobs yet.'), access.ask ? h('p', { class: 'hint' }, 'A model file that is opened is one: ' + kinds) : null)
+    else put(none, h('p', {}, 'No jobs yet.'), access.ask ? h('p', { class: 'hint' }, 'A model file that is opened becomes a job, for the posteriors of all its variables. Formats: ' + kinds) : null)
     if (told) say(`${list.total} jobs`)
   }
 
@@ -127,7 +128,7 @@ export async function jobs({ main, params, signal }) {
       h('form', { class: 'filters', role: 'search', onsubmit: e => e.preventDefault() },
         h('label', {}, 'Job ', text), h('label', {}, 'Tenant ', tenant), h('label', {}, 'State ', state),
         h('label', { class: 'check' }, looks, 'Questions of clicks, too'))),
-    access.ask ? h('p', { class: 'row' }, opener(), exampleOpener(), h('span', { class: 'hint' }, 'or drop a model file anywhere on the page')) : null,
+    access.ask ? h('p', { class: 'row openers' }, opener(), exampleOpener(), h('span', { class: 'hint' }, 'or drop a model file anywhere on the page')) : null,
     h('div', { class: 'scroll' }, table),
     none,
     h('nav', { class: 'pager', 'aria-label': 'Pages' }, newer, where, older))
@@ -151,7 +152,7 @@ function makeRow(one) {
       const now = JSON.stringify([one.status, one.glance])
       if (shown !== now) {
         put(state, badge(one.status))
-        put(model, modelText(one.glance || {}), one.glance?.question ? h('span', { class: 'hint question' }, ' ' + questionText(one.glance)) : null)
+        put(model, modelText(one.glance || {}), one.glance?.question ? h('span', { class: 'hint question' }, (modelText(one.glance) && ': ') + questionText(one.glance)) : null)
         put(method, one.glance?.method || '')
         put(answer, answerText(one.glance || {}))
       }
@@ -178,8 +179,8 @@ function answerText(glance) {
   return text && [first.zero ? text : h('span', { class: first.exact ? 'exact' : 'estimate' }, text), more]
 }
 
-// questionText is what was asked beside Z, or Z alone; of a formula that is a count.
-const questionText = ({ question, formula }) => formula ? question.replace(/\bln Z$/, 'count') : question
+// questionText is what was asked beside Z, or what Z is if nothing was.
+const questionText = ({ question, formula, normalised }) => formula || normalised ? question.replace(/\bln Z$/, formula ? 'count' : 'P(evidence)') : question
 
 // lasted writes a time of which whole milliseconds are known.
 const lasted = ms => ms < 1 ? '< 1 ms' : duration(Math.round(ms)).replace('.0 ms', ' ms')

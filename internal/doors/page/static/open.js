@@ -34,7 +34,7 @@ export async function openFile(file) {
   try {
     await show(file.name, await (await unpacked(file)).text(), signal)
   } catch (err) {
-    if (!signal.aborted) alarm(file.name + ': ' + err.message)
+    if (!signal.aborted) alarm(file.name + ': ' + err.message.replace(/^text: /, '')) // the field of the request
   }
 }
 

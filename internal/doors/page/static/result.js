@@ -51,7 +51,7 @@ export function results(element) {
       headline(r, about),
       r.ratio?.p !== null && r.ratio?.p !== undefined ? h('p', { class: 'event' }, 'P(event | evidence) ', r.exact ? '= ' : '≈ ',
         h('strong', {}, digits(r.ratio.p, 10)), r.ratio.ln === null ? ', impossible' : ' (ln ' + decimals(r.ratio.ln) + ')') : null,
-      (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), told(w, about))),
+      warnings(r).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), told(w, about))),
       r.estimates?.length ? estimates(r, valueName(about)) : null,
       conflict(r), explanations(r, { ...about, query: about.queries?.[picked] }), marginals(r, about.graph), belief(r), tornado(r), joint(r), information(r), samples(r),
       machinery(r, valueName(about)),
@@ -93,6 +93,9 @@ export function results(element) {
 
   return { update }
 }
+
+// warnings are those of a result; a conflict says better than they do why Z is 0.
+const warnings = r => (r.warnings || []).filter(w => !(r.conflict?.observations.length && w.startsWith('Z is 0: ')))
 
 // asked says under which evidence a query was, and what it set from outside or believed.
 function asked({ queries, graph }, k) {

@@ -28,10 +28,14 @@ export function told(text, { formula }) {
   return formula ? plain.replace(/\bln Z\b/g, 'ln count').replace(/\bZ\b/g, 'the count') : plain
 }
 
+// isProbability reports whether Z of a result is P(evidence): likelihoods above 1 are no probabilities.
+const isProbability = (r, { normalised }) => normalised && r.log_z < 1e-9
+
 // brief is Z of a result in a line of a list.
 export function brief(r, model) {
   const n = wholeCount(r, model)
   if (n !== null) return 'count = ' + whole(n)
+  if (r.exact && !r.zero && r.log_z !== null && isProbability(r, model)) return 'P(evidence) = ' + magnitude(r.log_z)
   if (r.zero) return (model.formula ? 'count' : 'Z') + (r.exact ? ' = 0' : ' ≈ 0')
   return r.log_z === null ? '' : valueName(model) + ' ' + written(r)
 }
@@ -54,11 +58,12 @@ export function headline(r, model) {
   if (r.log_z === null) return null
   const ln = valueName(model)
   const n = wholeCount(r, model)
-  const [value, mark, text] = trust(r, ln, n)
+  const rounding = isProbability(r, model) ? 'up to rounding' : 'up to rounding; ' + ln.replace('ln', 'log10') + ' = ' + decimals(r.log10_z)
+  const [value, mark, text] = trust(r, ln, n === null ? rounding : '')
   const sign = r.exact ? '= ' : '≈ '
   const named = (name, number) => h('p', { class: 'value' }, h('span', { class: 'of' }, name + ' '), sign + number, h('span', { class: 'of' }, ' (ln ', value, ')'))
   return h('div', { class: 'headline' + (r.exact ? '' : ' estimate') },
-    n !== null ? named('count', whole(n)) : model.normalised && r.log_z < 1e-9 ? named('P(evidence)', magnitude(r.log_z))
+    n !== null ? named('count', whole(n)) : isProbability(r, model) ? named('P(evidence)', magnitude(r.log_z))
       : h('p', { class: 'value' }, h('span', { class: 'of' }, ln + ' '), value, h('span', { class: 'of' }, ' (natural logarithm)')),
     h('p', { class: 'trust' }, mark, ' ', text), r.bounds && !r.exact ? h('p', { class: 'hint' }, between(r.bounds, model)) : null)
 }
@@ -77,11 +82,9 @@ function written(r) {
   return r.uncertainty === null ? '≈ ' + digits(r.log_z, 6) + ' ± ?' : '≈ ' + rounded(r.log_z, r.uncertainty) + ' ± ' + digits(r.uncertainty, 2)
 }
 
-// trust is the logarithm of Z with how good it is; whole is the number that Z is, null for any other.
-function trust(r, ln, whole) {
-  if (r.exact) {
-    return [written(r), h('span', { class: 'mark exact' }, 'exact'), `${whole === null ? 'up to rounding; ' : ''}${ln.replace('ln', 'log10')} = ${decimals(r.log10_z)}`]
-  }
+// trust is the logarithm of Z with how good it is; exactly says that of an exact one.
+function trust(r, ln, exactly) {
+  if (r.exact) return [written(r), h('span', { class: 'mark exact' }, 'exact'), exactly]
   if (r.uncertainty !== null) {
     return [written(r), h('span', { class: 'mark estimate' }, 'estimate'),
       ln + ' is uncertain by about ' + digits(r.uncertainty, 2) + (ends[r.ended] || '')]
