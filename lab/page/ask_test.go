@@ -116,6 +116,19 @@ func TestAskForm(t *testing.T) {
 	if len(rows) != 4 || !strings.HasSuffix(rows[3], "0.558021") {
 		t.Errorf("the joint is %q", rows)
 	}
+	// a joint posterior and what moves a probability are two queries of the job
+	p.open("#/ask/model/" + put.Digest)
+	p.click("#ask-joint")
+	p.write("smoke, bronc")
+	p.click("#ask-sensitivity")
+	p.write("lung=yes")
+	p.click("#ask-job")
+	p.write("two-questions")
+	p.click("#ask-go")
+	p.wait(`location.hash === '#/jobs/two-questions' && document.querySelectorAll('.joint tbody tr').length === 4`)
+	p.click("#query-after")
+	p.wait(`document.querySelector('#tornado-title')?.textContent === 'What moves P(lung = yes)' && !document.querySelector('.error')`)
+
 	p.allow("status of 400")
 	p.open("#/ask/model/" + put.Digest)
 	p.click("#ask-joint")

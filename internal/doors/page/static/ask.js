@@ -167,7 +167,7 @@ export async function askForm({ main, parts, query, signal }) {
     const settings = { method: value('ask-method') }
     if (value('ask-budget')) settings.budget = Number(value('ask-budget')) * perSecond
     if (value('ask-accuracy')) settings.accuracy = Number(value('ask-accuracy'))
-    const request = { queries: [query], settings, async: true }
+    const request = { queries: apart(query), settings, async: true }
     if (value('ask-deadline')) request.deadline_ms = Math.round(1000 * Number(value('ask-deadline')))
     if (value('ask-job')) request.job = value('ask-job')
     if (value('ask-tenant')) request.tenant = value('ask-tenant')
@@ -201,7 +201,7 @@ export async function askForm({ main, parts, query, signal }) {
       }
     },
   },
-  h('fieldset', {}, h('legend', {}, 'Model'), h('p', {}, h('label', {}, 'Registered model ', model)), fileRow),
+  h('fieldset', {}, h('legend', {}, 'Model'), h('p', {}, h('label', {}, 'Registered, or a file ', model)), fileRow),
   h('fieldset', {}, h('legend', {}, 'Evidence'), names, evidence,
     softly,
     h('button', { type: 'button', id: 'more-evidence', onclick: () => row(evidence).focus() }, 'Add a variable')),
@@ -210,7 +210,7 @@ export async function askForm({ main, parts, query, signal }) {
     option('marginals', 'Posteriors of all variables'),
     known.has('targets') ? h('p', {}, text('ask-targets', 'Posteriors of', { placeholder: 'some variables', list: 'variables' })) : null,
     h('p', {}, text('ask-joint', 'Joint posterior of', { placeholder: 'some variables', list: 'variables' })),
-    option('mpe', 'Most probable explanation', known.has('best') ? text('ask-best', 'and so many best assignments', number({ min: 1, step: 1, placeholder: '1' })) : null),
+    option('mpe', 'Most probable explanation', known.has('best') ? text('ask-best', 'Best assignments', number({ min: 1, step: 1, placeholder: '1' })) : null),
     known.has('map') ? h('p', {}, text('ask-map', 'Most probable values of', { placeholder: 'some variables', list: 'variables' })) : null,
     known.has('samples') ? h('p', { class: 'row' }, text('ask-samples', 'Samples', number({ step: 1 })), text('ask-seed', 'seed', number({ step: 1 }))) : null,
     known.has('do') ? h('p', {}, text('ask-do', 'Set from outside', { placeholder: 'smoke=no' })) : null,
@@ -234,6 +234,14 @@ export async function askForm({ main, parts, query, signal }) {
     say(err.message)
     return h('div', { class: 'error' }, h('p', {}, h('strong', { title: err.code }, err.code ? errorOf(err.code) : 'not asked'), during(err.stage)), h('p', { class: 'message' }, spoken(err.message)))
   }
+}
+
+// apart is a query, as two where the service answers its questions one by one: a joint posterior and what moves a probability.
+function apart({ sensitivity, ...query }) {
+  if (!sensitivity) return [query]
+  if (!query.joint) return [{ ...query, sensitivity }]
+  const { evidence, do: set, believe } = query
+  return [query, { evidence, do: set, believe, sensitivity }]
 }
 
 // fields are those of a query that this gateway takes.
