@@ -120,7 +120,8 @@ func TestCounts(t *testing.T) {
 			LnCount float64 `json:"ln_count"`
 		}
 	}
-	if err := json.Unmarshal([]byte(saved("weighted.json")), &answer); err != nil || len(answer.Counts) != 1 || answer.Counts[0].Count != nil ||
+	err := json.Unmarshal([]byte(saved("weighted.json")), &answer)
+	if err != nil || len(answer.Counts) != 1 || answer.Counts[0].Count != nil ||
 		math.Abs(answer.Counts[0].LnCount-math.Log(weighted)) > 1e-12 {
 		t.Errorf("%+v, %v", answer, err)
 	}
