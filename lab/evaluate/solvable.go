@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/lab/chart"
@@ -30,17 +31,16 @@ func solvableMethods(flops float64) (list []asked) {
 	return append(list, asked{Method: only("bp")[0]})
 }
 
-// runSolvable answers every model by every way, or by those of the options.
+// runSolvable answers every model by every way, or by those that the options name.
 func runSolvable(ctx context.Context, o Options) ([]Row, error) {
 	models, methods := families.Solvable(cmp.Or(o.Seeds, solvableSeeds)), solvableMethods(solvableFlops)
 	if o.Short {
 		models, methods = shortSolvable, solvableMethods(solvableFlops/100)
 	}
 	if len(o.Methods) > 0 {
-		methods = nil
-		for _, m := range o.Methods {
-			methods = append(methods, asked{Method: m})
-		}
+		methods = slices.DeleteFunc(methods, func(a asked) bool {
+			return !slices.ContainsFunc(o.Methods, func(m Method) bool { return m.Name == a.Name })
+		})
 	}
 	return onMembers(o, models, func(m families.Member, have map[[2]string]Row) ([]Row, string, error) {
 		return onMember(ctx, m, fmt.Sprintf("%s %d, %g", m.Family, m.Size, m.Strength), methods, have, familyTruth)

@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -84,6 +85,23 @@ func TestFamiliesByWhatTheyAreWorth(t *testing.T) {
 		if first := work(&p.Estimates[0]); first > budget/10 {
 			t.Errorf("%s: the first estimate takes %g of %g flops", name, first, float64(budget))
 		}
+	}
+}
+
+// TestATrialCutShortDecidesNothing: where the budget keeps the trial from the first bond, which the estimates reach, what a smaller bond
+// leaves out does not give samples the budget: bond 8 leaves out 1e-5 of a planar glass, bond 4 0.02, as of models that no bond resolves.
+func TestATrialCutShortDecidesNothing(t *testing.T) {
+	glass, err := modeltest.Draw("planar-glass", 50, 2, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := chosenFor(t, glass, query.Settings{Budget: 7e9, Memory: 1 << 30}).Plan
+	reached := slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool {
+		return e.Rule == btn.Linear && ladder.Bond(&e) >= policy.FirstBond
+	})
+	if !reached {
+		of, _ := shares(p)
+		t.Errorf("no estimate at bond %d: %v of the work", policy.FirstBond, of)
 	}
 }
 

@@ -139,7 +139,7 @@ func Masked(p *btn.Plan) bool {
 }
 
 // A Verdict is what a trial of truncated legs says: whether it took place, whether there was no time for it, whether nothing at all is
-// truncated, the share of the weight that is left out, and the share from which the model is not resolved.
+// truncated, the share of the weight that is left out, and the share from which the model is not resolved, +Inf if the trial cannot tell.
 type Verdict struct {
 	Tried, Late, Lossless bool
 	Discarded, Unresolved float64
@@ -158,7 +158,8 @@ const trialShare = 1.0 / 12
 const bondPower = 4
 
 // Trial contracts along the first plan of truncated legs, without marginals, at policy.FirstBond or the largest smaller one that takes
-// a small part of the budget.
+// a small part of the budget. If half of the budget holds a larger one, what the trial leaves out does not say that the model is not
+// resolved: bond 4 leaves out 0.024 of a planar glass of 60×60 and 0.017 of a Boltzmann machine, bond 8 1e-5 and 0.005.
 func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (Verdict, error) {
 	first := &p.Estimates[0]
 	legs := LegsOf(first)
@@ -174,9 +175,14 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 	if c, err := prepared.Price(ctx, legs.Along, legs.Bond, marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
 		return Verdict{Tried: true, Lossless: true}, nil
 	}
+	isShort := false // of budget alone: the estimates may reach the first bond
 	for bond := policy.FirstBond; bond > 1; bond /= 2 {
 		c, err := prepared.Price(ctx, legs.Along, bond, false)
-		if err != nil || c.Bytes > float64(j.Settings.Memory) || c.Flops > trialShare*j.Settings.Budget {
+		if err != nil || c.Bytes > float64(j.Settings.Memory) {
+			continue
+		}
+		if c.Flops > trialShare*j.Settings.Budget {
+			isShort = isShort || c.Flops <= j.Settings.Budget/2
 			continue
 		}
 		answer, err := prepared.Contract(planning, legs.Along, bond, j.Settings.Memory, false)
@@ -185,6 +191,9 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 		}
 		v := Verdict{Tried: true, Discarded: answer.Truncation.Discarded, Unresolved: policy.Unresolved}
 		v.Unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), bondPower)
+		if isShort {
+			v.Unresolved = math.Inf(1)
+		}
 		return v, nil
 	}
 	return Verdict{}, nil
