@@ -17,7 +17,7 @@ func TestBayesThatIsNone(t *testing.T) {
 		`{"basetensor_model": 1, "bayes": true, "variables": [{"domain": 2}, {"domain": 2}], "factors":
 		[{"scope": [0], "dense": {"values": [0.5, 0.5]}}, {"scope": [0, 1], "dense": {"values": [0.2, 0.8, 0.5, 0.4]}}]}`)
 	for model, want := range map[string]string{
-		wrong: "factor 1 (line 9): row 1 (x_0 = 1) sums to 0.9", native: "factor 1 (line 2): row 1 (x_0 = 1) sums to 0.9",
+		wrong: "factor 1: the row of x_0 = 1 (line 10) sums to 0.9", native: "factor 1 (line 2): the row of x_0 = 1 sums to 0.9",
 	} {
 		for _, method := range []string{"auto", "exact", "truncated", "regions", "symmetry-cp"} {
 			code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--method", method)
@@ -54,7 +54,7 @@ func TestRoundedRows(t *testing.T) {
 			t.Errorf("%s digits: exit code %d, %s", name, code, stdout)
 			continue
 		}
-		const want = "factor 0 (line 7): row 0 sums to 0.999 (4 rows in all miss 1, by up to 0.001)"
+		const want = "factor 0 (line 8) sums to 0.999: it was divided by its sum, because the rounding of its digits explains that. So were 3 more rows;"
 		warned := strings.Contains(strings.Join(results[0].Warnings, ""), want)
 		if warned != (name == "three") || len(results[0].Warnings) > 1 {
 			t.Errorf("%s digits: warnings %q", name, results[0].Warnings)

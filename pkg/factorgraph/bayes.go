@@ -4,7 +4,6 @@ package factorgraph
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -23,38 +22,33 @@ const (
 
 // Unnormalised returns "" or, of a model that is called a Bayesian network, which of its tables are no conditional probability tables.
 // The rows of such a table sum to 1, to the digits that files have. Which variable a table is of follows from the scopes (see nodes);
-// if it does not, a table may be of any variable of its scope. The text names the first factor and row with another sum, says if all
-// rows would sum to 1 with the numbers the other way round, and counts the other factors. ln Z of such a model is not ln P(evidence),
-// so people want to know; nothing is computed in another way. Factors in other forms than tables are not looked at. Linear time.
+// if it does not, a table may be of any variable of its scope. The text names the first row that rounding does not explain, says what is
+// done with it and whether all rows would sum to 1 with the numbers the other way round, and counts the other rows and tables. ln Z of such
+// a model is not ln P(evidence), so people want to know; nothing is computed in another way. Factors in other forms than tables are not
+// looked at. m is normalised already (see Normalised). Linear time.
 func (m *Model) Unnormalised() string {
 	if !m.Bayes {
 		return ""
 	}
 	nodes := m.nodes()
-	first, factors := "", 0
+	text, tables := "", 0
 	for j := range m.Factors {
 		t, ok := m.Factors[j].Table.(*tensor.Dense)
 		if !ok || isTableOf(t, nodes, j) {
 			continue
 		}
-		if factors++; factors == 1 {
-			first = m.describeRows(j, t, nodeMode(t, nodes, j))
+		if tables++; tables == 1 {
+			text = m.describeRows(j, t, nodeMode(t, nodes, j))
 		}
 	}
-	switch factors {
-	case 0:
-		return ""
-	case 1:
-		return first + notProbability
+	switch tables {
+	case 0, 1:
+		return text
+	case 2:
+		return text + ". 1 more table is like it"
 	}
-	others := fmt.Sprintf("%d more factors are", factors-1)
-	if factors == 2 {
-		others = "1 more factor is"
-	}
-	return fmt.Sprintf("%s, and %s like it%s", first, others, notProbability)
+	return fmt.Sprintf("%s. %d more tables are like it", text, tables-1)
 }
-
-const notProbability = ": the numbers are used as they are, and ln Z is not the ln P of the evidence"
 
 // nodes returns the position in each factor's scope of the variable whose table the factor is, and nil if the scopes do not tell. It is
 // the last one if no two scopes end with the same variable. Else the scopes tell it in every network in which each variable has one
@@ -131,62 +125,87 @@ func nodeMode(t *tensor.Dense, nodes []int, j int) int {
 // strideOf is the number of entries between two values of a mode.
 func strideOf(t *tensor.Dense, mode int) int { return decimal.Entries(t.Shape[mode+1:]) }
 
-// describeRows names the first row of factor j that does not sum to 1 over a mode, and counts them. There is one.
+// describeRows names the first row of factor j over a mode that rounding does not explain, says what is done with it, and counts the other
+// rows that do not sum to 1. There is one that does not.
 func (m *Model) describeRows(j int, t *tensor.Dense, mode int) string {
-	text, bad, rows := "", 0, 0
-	for sum := range rowSums(t, mode) {
-		if !isOne(sum, rowLength(t, mode)) {
-			if bad++; bad == 1 {
-				text = fmt.Sprintf("%s: row %d%s sums to %.6g", m.describeFactor(j, mode), rows, m.parents(j, t.Shape, mode, rows), sum)
-			}
+	table := rowsOf(t, mode)
+	named, wrong := -1, 0
+	isNamedRounded := false
+	for row := range table.count() {
+		sum := table.sum(row)
+		if isOne(sum, table.length) {
+			continue
 		}
-		rows++
+		wrong++
+		if isRounded := table.isRounded(row, sum); named < 0 || isNamedRounded && !isRounded {
+			named, isNamedRounded = row, isRounded
+		}
 	}
-	if bad > 1 {
-		text += fmt.Sprintf(" (and %d more of its %d rows not to 1)", bad-1, rows)
+	if wrong == 0 {
+		return ""
 	}
-	if bad > 0 && isTurned(t, mode) {
+	text := fmt.Sprintf("%s sums to %.6g", m.describeRow(j, t.Shape, mode, named), table.sum(named))
+	if !isNamedRounded {
+		text += ", which rounding does not explain"
+	}
+	if wrong > 1 {
+		text += fmt.Sprintf(" (and %d more of its %d rows not to 1)", wrong-1, table.count())
+	}
+	if isTurned(t, mode) {
 		text += "; with its numbers the other way round all rows would sum to 1"
 	}
-	return text
+	text += ": it is kept as it is, "
+	if len(t.Shape) > 1 {
+		text += "so that answers weigh these values of the parents by that sum, "
+	}
+	return text + "and ln Z is not the ln P of the evidence"
 }
 
-// rowLength is the number of entries of a row over a mode; a constant is a row of one.
-func rowLength(t *tensor.Dense, mode int) int {
+// rows are the entries of a table that sum to 1 together if it is one of conditional probabilities: those of one mode at the same values of
+// all others, the last of the others fastest. A constant is a row of one.
+type rows struct {
+	data   []float64
+	length int
+	stride int // from one entry of a row to the next
+}
+
+// rowsOf returns the rows of a table over a mode, which is -1 for a constant.
+func rowsOf(t *tensor.Dense, mode int) rows {
 	if mode < 0 {
-		return 1
+		return rows{t.Data, 1, 1}
 	}
-	return t.Shape[mode]
+	return rows{t.Data, t.Shape[mode], strideOf(t, mode)}
 }
 
-// rowSums yields the sums over a mode, the last of the other modes fastest; of a constant, itself.
-func rowSums(t *tensor.Dense, mode int) iter.Seq[float64] {
-	d, stride := rowLength(t, mode), 1
-	if mode >= 0 {
-		stride = strideOf(t, mode)
+func (r rows) count() int { return len(r.data) / r.length }
+
+// first is the place of a row's first entry.
+func (r rows) first(row int) int { return row/r.stride*r.stride*r.length + row%r.stride }
+
+func (r rows) sum(row int) float64 {
+	sum, first := 0.0, r.first(row)
+	for x := range r.length {
+		sum += r.data[first+x*r.stride]
 	}
-	return func(yield func(float64) bool) {
-		for block := 0; block < len(t.Data); block += d * stride {
-			for first := block; first < block+stride; first++ {
-				sum := 0.0
-				for x := range d {
-					sum += t.Data[first+x*stride]
-				}
-				if !yield(sum) {
-					return
-				}
-			}
-		}
+	return sum
+}
+
+// isRounded reports whether a row misses 1 by no more than its digits explain, if it has this sum.
+func (r rows) isRounded(row int, sum float64) bool {
+	entries, first := make([]float64, r.length), r.first(row)
+	for x := range entries {
+		entries[x] = r.data[first+x*r.stride]
 	}
+	return math.Abs(sum-1) <= digitSlack(entries)
 }
 
 // isTurned reports whether a table whose rows do not sum to 1 is one whose numbers were written the other way round: the node slowest
 // where it is to be fastest, or the reverse, or as a table of another variable of the scope.
 func isTurned(t *tensor.Dense, mode int) bool {
-	d := rowLength(t, mode)
-	if mode < 0 || d == len(t.Data) {
+	if mode < 0 || t.Shape[mode] == len(t.Data) {
 		return false
 	}
+	d := t.Shape[mode]
 	if conditional(t) {
 		return true
 	}
@@ -206,13 +225,55 @@ func isTurned(t *tensor.Dense, mode int) bool {
 }
 
 // describeFactor is a factor in a sentence: by the variable whose table it is, at a mode, if that has a name, and by its line.
-func (m *Model) describeFactor(j, mode int) string {
+func (m *Model) describeFactor(j, mode int) string { return m.table(j, mode) + m.line(j) }
+
+// table is a factor in a sentence, without its line.
+func (m *Model) table(j, mode int) string {
 	if mode >= 0 {
 		if v := m.Factors[j].Scope[mode]; v < len(m.Names) && m.Names[v] != "" {
-			return fmt.Sprintf("the table of %q%s", nearest.Short(m.Names[v]), m.line(j))
+			return fmt.Sprintf("the table of %q", nearest.Short(m.Names[v]))
 		}
 	}
-	return m.called(j)
+	return fmt.Sprintf("factor %d", j)
+}
+
+// describeRow is a row of factor j in a sentence: by the values of the parents, with its line or, if that is not known, the table's.
+func (m *Model) describeRow(j int, shape []int, mode, row int) string {
+	values, line := m.parents(j, shape, mode, row), m.rowLine(j, shape, mode, row)
+	switch {
+	case line == "" && values == "":
+		return m.describeFactor(j, mode)
+	case line == "":
+		return m.describeFactor(j, mode) + ": the row of " + values
+	case values == "":
+		return m.table(j, mode) + line
+	}
+	return m.table(j, mode) + ": the row of " + values + line
+}
+
+// rowLine is the line of a row in parentheses, if it is known.
+func (m *Model) rowLine(j int, shape []int, mode, row int) string {
+	if mode != len(shape)-1 || j >= len(m.RowLines) || row >= len(m.RowLines[j]) || m.RowLines[j][row] <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", m.RowLines[j][row])
+}
+
+// SetRowLines notes on which lines of the file the rows of a factor begin, if one of them does not sum to 1: warnings name it. Time linear
+// in the table.
+func (m *Model) SetRowLines(factor int, lines []int) {
+	t, ok := m.Factors[factor].Table.(*tensor.Dense)
+	if !ok || len(t.Shape) == 0 || !slices.ContainsFunc(lines, func(line int) bool { return line > 0 }) {
+		return
+	}
+	table := rowsOf(t, len(t.Shape)-1)
+	for row := range table.count() {
+		if math.Abs(table.sum(row)-1) > rowSlack {
+			m.RowLines = append(m.RowLines, make([][]int, len(m.Factors)-len(m.RowLines))...)
+			m.RowLines[factor] = slices.Clone(lines)
+			return
+		}
+	}
 }
 
 // called is a factor in an error, by its position and its line.
@@ -228,7 +289,10 @@ func (m *Model) line(j int) string {
 
 // values writes the values of all variables of factor j's scope at an entry.
 func (m *Model) values(j, entry int) string {
-	return m.parents(j, m.Factors[j].Table.Dims(), -1, entry)
+	if text := m.parents(j, m.Factors[j].Table.Dims(), -1, entry); text != "" {
+		return " (" + text + ")"
+	}
+	return ""
 }
 
 // parents writes the values of all variables of factor j's scope but the one at a mode, in a row.
@@ -241,11 +305,8 @@ func (m *Model) parents(j int, shape []int, mode, row int) string {
 			row /= shape[k]
 		}
 	}
-	if len(values) == 0 {
-		return ""
-	}
 	slices.Reverse(values)
-	return " (" + strings.Join(values, ", ") + ")"
+	return strings.Join(values, ", ")
 }
 
 // observed says that a variable is at a value: by their names where they have some.
@@ -275,8 +336,9 @@ func conditional(t *tensor.Dense) bool {
 
 // sumsToOne reports whether the sums over a mode are all 1.
 func sumsToOne(t *tensor.Dense, mode int) bool {
-	for sum := range rowSums(t, mode) {
-		if !isOne(sum, t.Shape[mode]) {
+	table := rowsOf(t, mode)
+	for row := range table.count() {
+		if !isOne(table.sum(row), table.length) {
 			return false
 		}
 	}

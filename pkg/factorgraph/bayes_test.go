@@ -2,6 +2,7 @@ package factorgraph
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -33,22 +34,22 @@ func TestUnnormalised(t *testing.T) {
 			Table: dense(t, []int{2, 3}, 0.1, 0.2, 0.3, 0.9, 0.8, 0.7),
 		}}, nil},
 		"a constant 1": {true, []Factor{{Table: dense(t, nil, 1)}}, nil},
-		"a constant":   {true, []Factor{{Table: dense(t, nil, 3)}}, []string{"factor 0: row 0 sums to 3:"}},
+		"a constant":   {true, []Factor{{Table: dense(t, nil, 3)}}, []string{"factor 0 sums to 3, which rounding does not explain: it is kept as it is, and ln Z"}},
 		"a row": {true, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)},
 			{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}},
-			[]string{"factor 1: row 1 (x_0 = 1) sums to 0.9:", "used as they are"}},
+			[]string{"factor 1: the row of x_0 = 1 sums to 0.9, which rounding does not explain:", "it is kept as it is, so that answers weigh"}},
 		"all rows": {true, []Factor{{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 1, 1, 1, 1, 1, 1)},
 			{Scope: []int{0}, Table: dense(t, []int{2}, 0.5, 0.4)}},
-			[]string{"factor 0: row 0 (x_0 = 0) sums to 3 (and 1 more of its 2 rows not to 1), and 1 more factor is like it:"}},
+			[]string{"factor 0: the row of x_0 = 0 sums to 3, which rounding does not explain (and 1 more of its 2 rows not to 1):", ". 1 more table is like it"}},
 		"no network": {true, []Factor{{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 1, 1, 1, 1, 1, 1)}},
-			[]string{"factor 0: row 0 (x_1 = 0) sums to 2 (and 2 more of its 3 rows not to 1):"}},
+			[]string{"factor 0: the row of x_1 = 0 sums to 2, which rounding does not explain (and 2 more of its 3 rows not to 1):"}},
 		"turned": {true, []Factor{{Scope: []int{1}, Table: dense(t, []int{3}, 0.5, 0.25, 0.25)},
 			{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 0.9, 0.3, 0.5, 0.1, 0.7, 0.5)}},
-			[]string{"factor 1: row 0 (x_1 = 0) sums to 1.2 (and 2 more of its 3 rows not to 1); " +
+			[]string{"factor 1: the row of x_1 = 0 sums to 1.2, which rounding does not explain (and 2 more of its 3 rows not to 1); " +
 				"with its numbers the other way round all rows would sum to 1:"}},
 		"turned, the child first": {true, []Factor{{Scope: []int{1}, Table: dense(t, []int{3}, 0.5, 0.25, 0.25)},
 			{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 0.2, 0.3, 0.5, 0.5, 0.4, 0.1)}},
-			[]string{"factor 1: row 0 (x_1 = 0) sums to 0.7 (and 2 more of its 3 rows not to 1); with"}},
+			[]string{"factor 1: the row of x_1 = 0 sums to 0.7, which rounding does not explain (and 2 more of its 3 rows not to 1); with"}},
 	} {
 		m := &Model{Domains: []int{2, 3}, Bayes: c.bayes, Factors: c.factors}
 		got := m.Unnormalised()
@@ -67,7 +68,7 @@ func TestUnnormalised(t *testing.T) {
 func TestUnnormalisedByName(t *testing.T) {
 	m := &Model{Domains: []int{2, 3}, Bayes: true, Names: []string{"smoke", "lung"}, States: [][]string{{"no", "yes"}, nil},
 		Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}}}
-	if got := m.Unnormalised(); !strings.HasPrefix(got, `the table of "lung": row 1 ("smoke" = "yes") sums to 0.9`) {
+	if got := m.Unnormalised(); !strings.HasPrefix(got, `the table of "lung": the row of "smoke" = "yes" sums to 0.9`) {
 		t.Error(got)
 	}
 }
@@ -137,8 +138,49 @@ func TestSixDigitFilesPass(t *testing.T) {
 			t.Errorf("%d values: %s", d, got)
 		}
 		data[3*d] += 1e-3
-		if got := m.Unnormalised(); !strings.Contains(got, "factor 0: row 3 (x_0 = 3)") {
+		if got := m.Unnormalised(); !strings.Contains(got, "factor 0: the row of x_0 = 3 sums") {
 			t.Errorf("%d values: %q", d, got)
+		}
+	}
+}
+
+// TestNamedRow: of the rows of one table the warning names one that rounding does not explain, and says that it is kept, though a row
+// before it is only rounded; a table whose digits explain all rows is divided, and its first row is named so. Both with the row's line.
+func TestNamedRow(t *testing.T) {
+	for name, c := range map[string]struct {
+		data  []float64
+		lines []int
+		want  string
+	}{
+		"kept": {[]float64{0.33, 0.33, 0.33, 0.2, 0.3, 0.4}, []int{5, 7},
+			`factor 1: the row of x_0 = 1 (line 7) sums to 0.9, which rounding does not explain (and 1 more of its 2 rows not to 1): it is kept`},
+		"divided": {[]float64{0.33, 0.33, 0.33, 0.2, 0.3, 0.5}, []int{5, 7},
+			`factor 1: the row of x_0 = 0 (line 5) sums to 0.99: it was divided by its sum`},
+		"without lines": {[]float64{0.33, 0.33, 0.33, 0.2, 0.3, 0.5}, []int{0, 0}, `factor 1 (line 3): the row of x_0 = 0 sums to 0.99: it was`},
+	} {
+		m := &Model{Domains: []int{2, 3}, Bayes: true, Lines: []int{2, 3}, Factors: []Factor{
+			{Scope: []int{0}, Table: dense(t, []int{2}, 0.5, 0.5)}, {Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, c.data...)}}}
+		m.SetRowLines(1, c.lines)
+		normal, rounding := m.Normalised()
+		if got := rounding.Warnings(normal); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestRoundedChildFirst: rows of a table whose variable is not the last of its scope are divided by their sums as well.
+func TestRoundedChildFirst(t *testing.T) {
+	m := &Model{Domains: []int{2, 2}, Bayes: true, Factors: []Factor{{Scope: []int{1}, Table: dense(t, []int{2}, 0.5, 0.5)},
+		{Scope: []int{0, 1}, Table: dense(t, []int{2, 2}, 0.33, 0.25, 0.66, 0.75)}}}
+	normal, rounding := m.Normalised()
+	const want = "factor 1: the row of x_1 = 0 sums to 0.99: it was divided by its sum"
+	if got := rounding.Warnings(normal); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		t.Errorf("%q", got)
+	}
+	got := normal.Factors[1].Table.(*tensor.Dense).Data
+	for i, want := range []float64{1. / 3, 0.25, 2. / 3, 0.75} {
+		if math.Abs(got[i]-want) > 1e-15 {
+			t.Errorf("entry %d: %v, want %v", i, got[i], want)
 		}
 	}
 }

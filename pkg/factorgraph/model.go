@@ -21,6 +21,9 @@ type Model struct {
 	Bayes bool
 	// Lines are optional: per factor the line of the file on which its table begins, 0 for none. Only warnings and errors read them.
 	Lines []int
+	// RowLines are optional: per factor the lines of the file on which the rows of its last variable begin, or nil; the last factors may
+	// have no entry. Only warnings read them. See SetRowLines.
+	RowLines [][]int
 }
 
 // Factor is a function of the variables in Scope, in that order.

@@ -20,8 +20,8 @@ const (
 
 // Normalised returns m with each row of its conditional probability tables divided by its sum, if the row misses 1 by no more than
 // rounding: by the slack of Unnormalised, or by half a unit of the last printed digit for each entry, at most 0.02. Rows that are
-// exact to float64 keep their bits. Tables with another kind of row, or of another variable than the last of their scope, stay as they
-// are, and so do factors in other forms, and models that are not called Bayesian networks. m does not change; it is returned itself if
+// exact to float64 keep their bits. Tables with another kind of row stay as they are, and so do factors in other forms, and models that
+// are not called Bayesian networks. Which variable a table is of follows from the scopes; if it does not, it is the last of its scope. m does not change; it is returned itself if
 // no row does. Time linear in the entries.
 func (m *Model) Normalised() (normal *Model, r Rounding) {
 	if !m.Bayes {
@@ -31,10 +31,11 @@ func (m *Model) Normalised() (normal *Model, r Rounding) {
 	nodes := m.nodes()
 	for j := range m.Factors {
 		t, ok := m.Factors[j].Table.(*tensor.Dense)
-		if !ok || len(t.Shape) == 0 || nodeMode(t, nodes, j) != len(t.Shape)-1 {
+		if !ok || len(t.Shape) == 0 {
 			continue
 		}
-		table := normalisedRows(t)
+		mode := nodeMode(t, nodes, j)
+		table := normalisedRows(t, mode)
 		if table == t {
 			continue
 		}
@@ -44,24 +45,23 @@ func (m *Model) Normalised() (normal *Model, r Rounding) {
 			normal = &own
 		}
 		normal.Factors[j].Table = table
-		r.add(m, j, t)
+		r.add(m, j, t, mode)
 	}
 	return normal, r
 }
 
-// normalisedRows returns t with rows that sum to 1, or t itself if they do already or are no probabilities.
-func normalisedRows(t *tensor.Dense) *tensor.Dense {
-	d := t.Shape[len(t.Shape)-1]
+// normalisedRows returns t with rows over a mode that sum to 1, or t itself if they do already or are no probabilities.
+func normalisedRows(t *tensor.Dense, mode int) *tensor.Dense {
+	table := rowsOf(t, mode)
 	exact, fine := true, true // all rows sum to 1 to float64, and to the slack of any file
-	for from := 0; from < len(t.Data); from += d {
-		row := t.Data[from : from+d]
-		sum := sumOf(row)
-		if isExactly(sum, d) {
+	for row := range table.count() {
+		sum := table.sum(row)
+		if isExactly(sum, table.length) {
 			continue
 		}
 		exact = false
-		if !isOne(sum, d) {
-			if fine = false; math.Abs(sum-1) > digitSlack(row) {
+		if !isOne(sum, table.length) {
+			if fine = false; !table.isRounded(row, sum) {
 				return t
 			}
 		}
@@ -70,11 +70,11 @@ func normalisedRows(t *tensor.Dense) *tensor.Dense {
 		return t
 	}
 	out := &tensor.Dense{Shape: t.Shape, Data: slices.Clone(t.Data)}
-	for from := 0; from < len(out.Data); from += d {
-		row := out.Data[from : from+d]
-		if sum := sumOf(row); !isExactly(sum, d) {
-			for x := range row {
-				row[x] /= sum
+	for row := range table.count() {
+		if sum := table.sum(row); !isExactly(sum, table.length) {
+			first := table.first(row)
+			for x := range table.length {
+				out.Data[first+x*table.stride] /= sum
 			}
 		}
 	}
@@ -115,12 +115,12 @@ type Rounding struct {
 	first  string // of them
 }
 
-// add looks at the rows of a factor's table.
-func (r *Rounding) add(m *Model, j int, t *tensor.Dense) {
-	d := t.Shape[len(t.Shape)-1]
-	for row := range len(t.Data) / d {
-		sum := sumOf(t.Data[row*d : (row+1)*d])
-		if isExactly(sum, d) {
+// add looks at the rows of a factor's table over a mode.
+func (r *Rounding) add(m *Model, j int, t *tensor.Dense, mode int) {
+	table := rowsOf(t, mode)
+	for row := range table.count() {
+		sum := table.sum(row)
+		if isExactly(sum, table.length) {
 			continue
 		}
 		r.Rows++
@@ -130,8 +130,7 @@ func (r *Rounding) add(m *Model, j int, t *tensor.Dense) {
 			continue
 		}
 		if r.coarse++; r.coarse == 1 {
-			last := len(t.Shape) - 1
-			r.first = fmt.Sprintf("%s: row %d%s sums to %.6g", m.describeFactor(j, last), row, m.parents(j, t.Shape, last, row), sum)
+			r.first = fmt.Sprintf("%s sums to %.6g", m.describeRow(j, t.Shape, mode, row), sum)
 		}
 	}
 }
@@ -141,11 +140,20 @@ func (r Rounding) Warning() string {
 	if r.coarse == 0 {
 		return ""
 	}
-	others := ""
-	if r.coarse > 1 {
-		others = fmt.Sprintf(" (%d rows in all miss 1, by up to %.2g)", r.coarse, r.Furthest)
+	text := r.first + ": it was divided by its sum, because the rounding of its digits explains that"
+	switch r.Rows {
+	case 1:
+		return text
+	case 2:
+		return fmt.Sprintf("%s. So was 1 more row; the sums miss 1 by up to %.2g", text, r.Furthest)
 	}
-	return r.first + others + ": rows whose rounding explains that were divided by their sums"
+	return fmt.Sprintf("%s. So were %d more rows; the sums miss 1 by up to %.2g", text, r.Rows-1, r.Furthest)
+}
+
+// Warnings are about the rows of a model that is called a Bayesian network, which normal is normalised from: those that were divided by
+// their sums and miss 1 by more than 1e-4, and those that are kept as they are though they do not sum to 1. At most one of each.
+func (r Rounding) Warnings(normal *Model) []string {
+	return slices.DeleteFunc([]string{normal.Unnormalised(), r.Warning()}, func(text string) bool { return text == "" })
 }
 
 // Directed reports whether m is a Bayesian network by its tables: it is called one; each variable is the last in the scope of

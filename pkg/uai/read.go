@@ -43,6 +43,8 @@ type modelReader struct {
 	legs int // scope positions that may still be read
 	m    *factorgraph.Model
 
+	rowLines []int // of a Bayesian network, of the table that was read last
+
 	ints   arena.Slab[int] // scopes and shapes
 	reals  arena.Slab[float64]
 	tables arena.Slab[tensor.Dense]
@@ -161,6 +163,7 @@ func (p *modelReader) contents() error {
 		f.Table = t
 		if p.m.Bayes {
 			p.m.Lines = append(p.m.Lines, line)
+			p.m.SetRowLines(j, p.rowLines)
 		}
 	}
 	return nil
@@ -183,6 +186,11 @@ func (p *modelReader) table(j int, shape []int) (entries []float64, line int, er
 	}
 	p.left -= size
 	data := p.reals.Make(min(size, firstAllocation))[:0]
+	p.rowLines = p.rowLines[:0]
+	length := 1 // of a row
+	if len(shape) > 0 {
+		length = shape[len(shape)-1]
+	}
 	what, zero := place{"factor %d: an entry", j, 0}, true
 	for i := range size {
 		v, err := p.s.number(what)
@@ -191,6 +199,9 @@ func (p *modelReader) table(j int, shape []int) (entries []float64, line int, er
 			return nil, 0, err
 		case v < 0:
 			return nil, 0, p.s.fail(ErrModel, "factor %d: entry %d is %v, a probability model needs at least 0", j, i, v)
+		}
+		if p.m.Bayes && i%length == 0 {
+			p.rowLines = append(p.rowLines, p.s.line)
 		}
 		zero = zero && v == 0
 		data = append(data, v)

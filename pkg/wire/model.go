@@ -41,6 +41,8 @@ type Model struct {
 	Aliases []string   `msgpack:"aliases,omitempty"` // per variable a second name under which it is found, "" for none
 	Layout  []float64  `msgpack:"layout,omitempty"`  // per variable x and y, downwards, in the drawing of its file
 	Lines   []int      `msgpack:"lines,omitempty"`   // per factor the line of its file, for warnings; 0 for none
+	// per factor the lines of the rows of its last variable, for warnings, or null; the last factors may have no entry
+	RowLines [][]int `msgpack:"row_lines,omitempty"`
 }
 
 // factors are encoded and decoded one at a time, as a scope and a table each.
@@ -149,7 +151,7 @@ func NewModel(m *factorgraph.Model) (*Model, error) {
 	}
 	return &Model{
 		Domains: m.Domains, Names: m.Names, States: m.States, Factors: m.Factors, Bayes: m.Bayes,
-		Aliases: m.Aliases, Layout: m.Layout, Lines: m.Lines,
+		Aliases: m.Aliases, Layout: m.Layout, Lines: m.Lines, RowLines: m.RowLines,
 	}, nil
 }
 
@@ -161,7 +163,7 @@ func (b *Model) Decode() (*factorgraph.Model, error) {
 	}
 	return &factorgraph.Model{
 		Domains: b.Domains, Names: b.Names, States: b.States, Factors: b.Factors, Bayes: b.Bayes,
-		Aliases: b.Aliases, Layout: b.Layout, Lines: b.Lines,
+		Aliases: b.Aliases, Layout: b.Layout, Lines: b.Lines, RowLines: b.RowLines,
 	}, nil
 }
 
@@ -183,6 +185,9 @@ func (b *Model) check() error {
 	}
 	if len(b.Lines) != 0 && len(b.Lines) != len(b.Factors) {
 		return codec.Invalid("lines", "%d lines for %d factors", len(b.Lines), len(b.Factors))
+	}
+	if len(b.RowLines) > len(b.Factors) {
+		return codec.Invalid("row_lines", "lines of the rows of %d factors, the model has %d", len(b.RowLines), len(b.Factors))
 	}
 	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
 	for j := range b.Factors {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -74,18 +75,21 @@ func TestDigestOfGraph(t *testing.T) {
 	}
 }
 
-// TestLines: the lines of a model's tables arrive, one for each factor or none, and so do aliases of its variables.
+// TestLines: the lines of a model's tables arrive, one for each factor or none, those of its rows, and aliases of its variables.
 func TestLines(t *testing.T) {
 	table := &tensor.Dense{Shape: []int{1}, Data: []float64{1}}
 	for _, c := range []struct {
 		lines   []int
+		rows    [][]int
 		aliases []string
 		wrong   string
 	}{
-		{}, {[]int{7}, []string{"a"}, ""}, {[]int{7, 8}, nil, "2 lines for 1 factors"}, {nil, []string{"a", "b"}, "2 aliases for 1 variables"},
+		{}, {[]int{7}, [][]int{{8}}, []string{"a"}, ""}, {[]int{7, 8}, nil, nil, "2 lines for 1 factors"},
+		{nil, nil, []string{"a", "b"}, "2 aliases for 1 variables"}, {nil, make([][]int, 2), nil, "rows of 2 factors, the model has 1"},
 	} {
 		graph := &Graph{Model: &Model{
-			Domains: []int{1}, Bayes: true, Lines: c.lines, Aliases: c.aliases, Factors: factors{{Scope: []int{0}, Table: table}},
+			Domains: []int{1}, Bayes: true, Lines: c.lines, RowLines: c.rows, Aliases: c.aliases,
+			Factors: factors{{Scope: []int{0}, Table: table}},
 		}}
 		data, _, err := EncodeGraph(graph)
 		if err == nil {
@@ -94,7 +98,7 @@ func TestLines(t *testing.T) {
 		}
 		if c.wrong == "" && err == nil {
 			m, err := graph.Model.Decode()
-			if err != nil || !slices.Equal(m.Lines, c.lines) || !slices.Equal(m.Aliases, c.aliases) {
+			if err != nil || !slices.Equal(m.Lines, c.lines) || !slices.Equal(m.Aliases, c.aliases) || !reflect.DeepEqual(m.RowLines, c.rows) {
 				t.Errorf("%v became %v, %v", c.lines, m, err)
 			}
 			continue

@@ -215,16 +215,19 @@ func (p *network) rows(at int) *rows {
 	if t == nil {
 		return nil
 	}
-	return &rows{n: p, scope: scope, t: t, there: make([]bool, len(t.Data)/t.Shape[len(t.Shape)-1])}
+	count := len(t.Data) / t.Shape[len(t.Shape)-1]
+	return &rows{n: p, scope: scope, t: t, there: make([]bool, count), lines: make([]int, count)}
 }
 
 // rows fills a table row by row.
 type rows struct {
-	n     *network
-	scope []int
-	t     *tensor.Dense
-	there []bool    // per row
-	other []float64 // of rows that are not there
+	n         *network
+	scope     []int
+	t         *tensor.Dense
+	there     []bool    // per row
+	lines     []int     // per row, 0 where a row has none of its own
+	other     []float64 // of rows that are not there
+	otherLine int
 
 	function string // in place of the numbers, and its place in the text
 	stated   int
@@ -267,7 +270,7 @@ func (r *rows) fill(at, row int) {
 		r.n.fail(at, uai.ErrModel, "node %s: row %s is there twice", r.n.called(r.child()), r.n.row(r.scope, row))
 		return
 	}
-	r.there[row] = true
+	r.there[row], r.lines[row] = true, r.n.line(at)
 	d := r.t.Shape[len(r.t.Shape)-1]
 	r.list(r.t.Data[row*d : (row+1)*d])
 }
@@ -285,6 +288,9 @@ func (r *rows) whole(at int) {
 		}
 		r.there[row] = true
 	}
+	if len(r.lines) == 1 {
+		r.lines[0] = r.n.line(at)
+	}
 	d := r.t.Shape[len(r.t.Shape)-1]
 	read := make([]float64, len(r.t.Data))
 	r.list(read)
@@ -299,7 +305,7 @@ func (r *rows) fallback(at int) {
 		r.n.fail(at, uai.ErrModel, "node %s has two defaults", r.n.called(r.child()))
 		return
 	}
-	r.other = make([]float64, r.t.Shape[len(r.t.Shape)-1])
+	r.other, r.otherLine = make([]float64, r.t.Shape[len(r.t.Shape)-1]), r.n.line(at)
 	r.list(r.other)
 }
 
@@ -322,8 +328,10 @@ func (r *rows) close(at int) {
 			r.n.fail(at, uai.ErrModel, "node %s: no row for %s", r.n.called(r.child()), r.n.row(r.scope, row))
 		default:
 			copy(r.t.Data[row*d:], r.other)
+			r.lines[row] = r.otherLine
 		}
 	}
+	r.n.m.SetRowLines(len(r.n.m.Factors)-1, r.lines)
 }
 
 // WriteBIF writes a Bayesian network as a BIF file that ReadBIF reads back with the same bits.

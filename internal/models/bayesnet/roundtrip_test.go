@@ -87,7 +87,7 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", c.name, err, b.String())
 			}
-			if back.Lines = nil; !reflect.DeepEqual(m, back) {
+			if back.Lines, back.RowLines = nil, nil; !reflect.DeepEqual(m, back) {
 				t.Fatalf("%s: %+v became %+v\n%s", c.name, m, back, b.String())
 			}
 		}

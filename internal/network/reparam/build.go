@@ -93,11 +93,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	}
 
 	b.net.Directed = o.Cores == query.CoresAreFactors && b.net.Scale == scaled.One && m.Directed()
-	for _, text := range []string{m.Unnormalised(), rounding.Warning()} {
-		if text != "" {
-			b.net.Warnings = append(b.net.Warnings, text)
-		}
-	}
+	b.net.Warnings = append(b.net.Warnings, rounding.Warnings(m)...)
 	return b.net, nil
 }
 
