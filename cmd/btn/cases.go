@@ -51,6 +51,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		return err
 	}
 	c.tables = tables(c.Memory, m)
+	tellRows(t, m)
 	labels, err := m.Labels()
 	if err != nil {
 		return err

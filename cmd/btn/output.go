@@ -38,7 +38,7 @@ type printer struct {
 	results   []query.Result      // of printAll
 }
 
-// printAll writes every result, and errors that the form of the output has no place for to say. The first result without an answer
+// printAll writes every result, and errors and warnings that the form of the output has no place for to say. The first result without an answer
 // decides the exit code.
 func (p *printer) printAll(results []query.Result, say io.Writer) (failed error) {
 	p.results = results
@@ -57,6 +57,10 @@ func (p *printer) printAll(results []query.Result, say io.Writer) (failed error)
 		case r.Zero && p.needs != "":
 			code = config.ExitFailedEstimate
 			fmt.Fprintf(say, "btn: no %s: %s\n", p.needs, impossible(r))
+		case p.uai || p.csv:
+			for _, warning := range r.Warnings {
+				fmt.Fprintf(say, "btn: warning: %s\n", plain(warning))
+			}
 		}
 		if failed == nil && code != config.ExitOK {
 			failed = console.Exit(code)

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/connect"
@@ -56,6 +57,7 @@ func (c *showCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
+	tellRows(t, m)
 	g := newGraph(m, labels)
 	if c.Variable != "" {
 		v, err := labels.Variable(c.Variable)
@@ -78,6 +80,14 @@ func (c *showCmd) Run(ctx context.Context, t *console.Terminal) error {
 	}
 	_, err = fmt.Fprint(t.Out, g.overview(c.Model, prices))
 	return err
+}
+
+// tellRows says which rows of a Bayesian network do not sum to 1, and what answers do with them.
+func tellRows(t *console.Terminal, m *factorgraph.Model) {
+	normal, rounding := m.Normalised()
+	for _, warning := range rounding.Warnings(normal) {
+		fmt.Fprintf(t.Err, "btn: %s\n", warning)
+	}
 }
 
 // prices are the forecasts of two questions without evidence: ln Z, and all marginals.
@@ -108,13 +118,15 @@ func (c *showCmd) prices(ctx context.Context, m *factorgraph.Model, until time.T
 type graph struct {
 	model    *factorgraph.Model
 	labels   *factorgraph.Labels
-	directed bool
+	directed bool    // a Bayesian network by its scopes, whatever its numbers
+	nodes    []int   // of a network, the place in each factor's scope of the variable whose table it is
 	factors  [][]int // of each variable, the factors over it
 	listed   []int   // of each variable, 1 + the last one that it was listed as a neighbour of
 }
 
 func newGraph(m *factorgraph.Model, l *factorgraph.Labels) *graph {
-	g := &graph{model: m, labels: l, directed: m.Directed(), factors: make([][]int, len(m.Domains)), listed: make([]int, len(m.Domains))}
+	g := &graph{model: m, labels: l, nodes: m.NetworkNodes(), factors: make([][]int, len(m.Domains)), listed: make([]int, len(m.Domains))}
+	g.directed = g.nodes != nil
 	for i, f := range m.Factors {
 		for _, v := range f.Scope {
 			g.factors[v] = append(g.factors[v], i)
@@ -142,7 +154,7 @@ func (g *graph) variable(v int) shownVariable {
 	}
 	s.Parents = g.names(g.parents(v))
 	for _, i := range g.factors[v] {
-		if child := last(g.model.Factors[i].Scope); child != v {
+		if child := g.child(i); child != v {
 			s.Children = append(s.Children, g.labels.OfVariable(child))
 		}
 	}
@@ -166,15 +178,19 @@ func (g *graph) names(variables []int) []string {
 	return names
 }
 
-// parents returns the parents of a variable of a Bayesian network: the others of the table whose last variable it is.
+// parents returns the parents of a variable of a Bayesian network: the others of its table.
 func (g *graph) parents(v int) []int {
 	for _, i := range g.factors[v] {
-		if scope := g.model.Factors[i].Scope; last(scope) == v {
-			return scope[:len(scope)-1]
+		if g.child(i) == v {
+			scope, place := g.model.Factors[i].Scope, g.nodes[i]
+			return slices.Concat(scope[:place], scope[place+1:])
 		}
 	}
 	return nil
 }
+
+// child is the variable of a Bayesian network whose table a factor is.
+func (g *graph) child(factor int) int { return g.model.Factors[factor].Scope[g.nodes[factor]] }
 
 // neighbours returns the variables that are in a factor with this one, in increasing order.
 func (g *graph) neighbours(v int) []int {
@@ -199,8 +215,6 @@ func (g *graph) pairs() (n int) {
 	}
 	return n
 }
-
-func last(scope []int) int { return scope[len(scope)-1] }
 
 // shownModel is a model as JSON.
 type shownModel struct {
@@ -286,7 +300,7 @@ func (g *graph) describe(v int) string {
 	if g.directed {
 		fmt.Fprintf(&b, "parents     %s\nchildren    %s\n", listed(s.Parents, "variable"), listed(s.Children, "variable"))
 		for _, i := range g.factors[v] {
-			if last(g.model.Factors[i].Scope) == v {
+			if g.child(i) == v {
 				factors = append(factors, i)
 			}
 		}
@@ -322,11 +336,12 @@ func (g *graph) writeTable(b *strings.Builder, i int) {
 
 	fmt.Fprintln(b)
 	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	columns := 1
-	head := g.names(f.Scope)
+	scope, length, stride, head := f.Scope, 1, 1, g.names(f.Scope) // of a row, and from one of its entries to the next
 	if g.directed {
-		columns = dims[len(dims)-1]
-		head = append(head[:len(head)-1:len(head)-1], prefixed(g.labels.OfVariable(last(f.Scope))+"=", g.values(last(f.Scope)))...)
+		place, child := g.nodes[i], g.child(i)
+		scope, length = g.parents(child), dims[place]
+		stride = decimal.Entries(dims[place+1:])
+		head = append(g.names(scope), prefixed(g.labels.OfVariable(child)+"=", g.values(child))...)
 	} else {
 		head = append(head, "weight")
 	}
@@ -334,18 +349,16 @@ func (g *graph) writeTable(b *strings.Builder, i int) {
 		head[k] = shown(name)
 	}
 	fmt.Fprintln(w, strings.Join(head, "\t"))
-	rows := dims
-	if g.directed {
-		rows = dims[:len(dims)-1]
-	}
-	for row := range entries / columns {
-		cells := make([]string, len(rows))
-		for k, index := len(rows)-1, row; k >= 0; k-- {
-			cells[k] = shown(g.labels.OfValue(f.Scope[k], index%rows[k]))
-			index /= rows[k]
+	for row := range entries / length {
+		cells := make([]string, len(scope))
+		for k, index := len(scope)-1, row; k >= 0; k-- {
+			d := g.model.Domains[scope[k]]
+			cells[k] = shown(g.labels.OfValue(scope[k], index%d))
+			index /= d
 		}
-		for _, p := range dense.Data[row*columns : (row+1)*columns] {
-			cells = append(cells, fmt.Sprintf("%.6g", p))
+		first := row/stride*stride*length + row%stride
+		for x := range length {
+			cells = append(cells, fmt.Sprintf("%.6g", dense.Data[first+x*stride]))
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}

@@ -81,8 +81,8 @@ func (m *Model) tooLarge(v int) error {
 
 // tableOf returns the factor that is the conditional probability table of variable v, and the place of v in its scope.
 func (m *Model) tableOf(v int) (factor, mode int, err error) {
-	nodes := m.nodes()
-	if !m.Bayes || nodes == nil || !m.isAcyclic(nodes) {
+	nodes := m.NetworkNodes()
+	if nodes == nil {
 		return 0, 0, fault.New(fault.BadInput, "do: the model is no Bayesian network, in which every variable has one table given its "+
 			"parents: nothing says what causes what")
 	}
@@ -92,6 +92,20 @@ func (m *Model) tableOf(v int) (factor, mode int, err error) {
 		}
 	}
 	return 0, 0, fault.New(fault.BadInput, "do: %s has no table", m.variable(v))
+}
+
+// NetworkNodes returns the position in each factor's scope of the variable whose table the factor is, or nil if m is no Bayesian network by
+// its scopes: it is not called one, two tables are of one variable, or a variable is its own ancestor. Numbers are not looked at; Directed
+// looks at them, too. Time linear in the scopes.
+func (m *Model) NetworkNodes() []int {
+	if !m.Bayes {
+		return nil
+	}
+	nodes := m.nodes()
+	if nodes == nil || !m.isAcyclic(nodes) {
+		return nil
+	}
+	return nodes
 }
 
 // isAcyclic reports whether parents can be put before their children, if nodes are the places of the children in the scopes.
