@@ -310,3 +310,52 @@ func TestNothingInTheOutputRuns(t *testing.T) {
 		t.Errorf("the error is %q", got[1][len(got[1])-1])
 	}
 }
+
+// TestBlankLines: a line of white space alone is no case, in files of one column and of several, and line numbers count it; a row of
+// separators alone is a case without observations, and so is "" in a file of one column. White space within quotes stays.
+func TestBlankLines(t *testing.T) {
+	l, err := factorgraph.NewLabels([]int{2, 2}, []string{"s", "r"}, [][]string{{"no", "yes"}, {"low", "high"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct{ line, observations int }
+	for text, want := range map[string][]row{
+		"s\nno\n\nyes\n  \n\t\nno\n \t":                {{2, 1}, {4, 1}, {7, 1}},
+		"s\nno\n\"\"\n?\n":                             {{2, 1}, {3, 0}, {4, 0}},
+		"s,r\nno,\n  \n,\n , \n\nyes,low\n":            {{2, 1}, {4, 0}, {5, 0}, {7, 2}},
+		"s;r\r\nno;\r\n  \r\n;\r\n \r\nyes;low\r\n ":   {{2, 1}, {4, 0}, {6, 2}},
+		"s\tr\nno\t\n  \n\t\n \t \n\nyes\tlow\n":       {{2, 1}, {4, 0}, {5, 0}, {7, 2}},
+		"s r\nno low\n\t \n\nyes low\n":                {{2, 2}, {5, 2}},
+		"  \n\ns,r\nno,\n":                             {{4, 1}},
+		"note,s\n\"a\n  \n\nb\",no\n  \nc,yes\n":       {{2, 1}, {7, 1}},
+		"// it's \"one\n  \ns,r\n  \n// \"\n \nno,low": {{7, 2}},
+	} {
+		in, err := NewReader(strings.NewReader(text), l, Columns{Ignore: ignored(text)})
+		if err != nil {
+			t.Errorf("%.40q: %v", text, err)
+			continue
+		}
+		var got []row
+		for {
+			c, err := in.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil || c.Err != nil {
+				t.Fatalf("%.40q: %v, %v", text, err, c.Err)
+			}
+			got = append(got, row{c.Line, len(c.Evidence.Hard)})
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%.40q: lines and observations %v, want %v", text, got, want)
+		}
+	}
+}
+
+// ignored are the columns of a text of TestBlankLines that are no variables.
+func ignored(text string) []string {
+	if strings.HasPrefix(text, "note") {
+		return []string{"note"}
+	}
+	return nil
+}

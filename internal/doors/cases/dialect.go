@@ -90,7 +90,7 @@ func hasHeader(text []byte) bool {
 	return false
 }
 
-// reader returns a reader of rows.
+// reader returns a reader of rows, which lines without any text are not.
 func (d dialect) reader(r io.Reader) *csv.Reader {
 	if d.separator == ' ' {
 		r = blanks{r}
@@ -98,7 +98,7 @@ func (d dialect) reader(r io.Reader) *csv.Reader {
 	if d.hasComments {
 		r = &comments{in: bufio.NewReader(r)}
 	}
-	in := csv.NewReader(r)
+	in := csv.NewReader(&blankLines{in: bufio.NewReader(r), tabSeparates: d.separator == '\t'})
 	in.Comma = d.separator
 	in.FieldsPerRecord = -1
 	in.TrimLeadingSpace = d.separator != '\t' // an empty cell is a blank there
@@ -193,6 +193,54 @@ func (c *comments) Read(p []byte) (n int, err error) {
 		}
 	}
 	return n, nil
+}
+
+// blankLines empties lines of white space alone, outside of quotes: encoding/csv passes empty lines over, and counts them. A tab that
+// separates cells is no white space.
+type blankLines struct {
+	in           *bufio.Reader
+	tabSeparates bool
+	line         []byte // what is left of a line, or of the piece of it that the buffer holds
+	inLine       bool   // the next piece does not begin a line
+	inQuotes     bool
+}
+
+// Read reads up to the end of a line.
+func (b *blankLines) Read(p []byte) (n int, err error) {
+	for len(b.line) == 0 {
+		if b.line, err = b.next(); err != nil && len(b.line) == 0 {
+			return 0, err
+		}
+	}
+	n = copy(p, b.line)
+	b.line = b.line[n:]
+	return n, nil
+}
+
+// next returns the next line, or a piece of a long one.
+func (b *blankLines) next() ([]byte, error) {
+	line, err := b.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		err = nil
+	}
+	begins, ends := !b.inLine, bytes.HasSuffix(line, []byte("\n"))
+	b.inLine = !ends
+	switch {
+	case begins && len(line) > 0 && line[0] == commentMark:
+	case begins && !b.inQuotes && (ends || err == io.EOF) && b.isBlank(line):
+		return line[len(bytes.TrimSuffix(line, []byte("\n"))):], err
+	case bytes.Count(line, []byte(`"`))%2 == 1:
+		b.inQuotes = !b.inQuotes
+	}
+	return line, err
+}
+
+// isBlank reports whether a line has white space alone.
+func (b *blankLines) isBlank(line []byte) bool {
+	if b.tabSeparates && bytes.IndexByte(line, '\t') >= 0 {
+		return false
+	}
+	return len(bytes.TrimSpace(line)) == 0
 }
 
 // words is a set of words, whatever their case.
