@@ -86,6 +86,9 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	}
 	defer closeRemote()
 
+	if err := c.tellUnseen(t, m, in); err != nil {
+		return err
+	}
 	r := newFitRun(c, t, in)
 	options := fit.Options{
 		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed, Starts: c.Starts,
@@ -131,6 +134,7 @@ type fitRun struct {
 	bar      *console.Bar // nil where standard error is no terminal
 	weight   float64      // of all cases
 	heldOut  float64      // weight of the cases that are held out
+	adds     bool         // something is added to the counts of the cases
 	told     time.Time    // when progress was said last
 	state    string       // file; empty: the model goes to standard output
 	digest   string       // of what the state depends on
@@ -139,7 +143,7 @@ type fitRun struct {
 
 // newFitRun returns a run of the command on inputs.
 func newFitRun(c *fitCmd, t *console.Terminal, in fitInputs) *fitRun {
-	r := &fitRun{fitCmd: c, terminal: t, say: t.Out, weight: in.data.Weight, bar: console.NewBar(t.Err), told: time.Now()}
+	r := &fitRun{fitCmd: c, terminal: t, say: t.Out, weight: in.data.Weight, adds: c.addsCounts(in), bar: console.NewBar(t.Err), told: time.Now()}
 	if c.Output == "" {
 		r.say = t.Err
 	}
@@ -253,6 +257,9 @@ func (r *fitRun) judged(report *fit.Report) {
 		fmt.Fprintf(r.say, "; %d factors in other forms stay as they are", report.Fixed)
 	}
 	fmt.Fprintln(r.say)
+	if text := report.Unreached.Text(r.adds); text != "" {
+		fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)
+	}
 	fmt.Fprintf(r.say, "criteria    BIC %.6f, AIC %.6f, of %d parameters: lower is better\n", report.BIC(), report.AIC(), report.Parameters)
 	h := report.HeldOut
 	if h == nil {

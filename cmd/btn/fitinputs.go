@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/internal/people/console"
@@ -29,6 +30,11 @@ func (c *fitCmd) loadStructure(ctx context.Context, t *console.Terminal) (*facto
 	var unknown []string
 	c.limits.Unknown = func(node string) { unknown = append(unknown, node) }
 	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
+	if err == nil {
+		if _, rounding := m.Normalised(); rounding.Warning() != "" {
+			fmt.Fprintf(t.Err, "btn: %s\n", rounding.Warning())
+		}
+	}
 	if n := len(unknown); n > 0 && err == nil {
 		fmt.Fprintf(t.Err, "btn: tables of %d variables are unknown, as of %.80q: their rows are uniform at the start, or drawn with --seed\n",
 			n, unknown[0])
@@ -60,6 +66,23 @@ func (c *fitCmd) readInputs(ctx context.Context, t *console.Terminal, m *factorg
 		in.counts.Forget(c.Forget)
 	}
 	return in, nil
+}
+
+// tellUnseen says what no case observes.
+func (c *fitCmd) tellUnseen(t *console.Terminal, m *factorgraph.Model, in fitInputs) error {
+	labels, err := m.Labels()
+	if err != nil {
+		return err
+	}
+	for _, text := range in.data.Unseen(m).Texts(labels, c.addsCounts(in)) {
+		fmt.Fprintf(t.Err, "btn: %s: %s\n", console.Called(c.Data), text)
+	}
+	return nil
+}
+
+// addsCounts reports whether something is added to the counts of the cases.
+func (c *fitCmd) addsCounts(in fitInputs) bool {
+	return c.Pseudocount > 0 || in.prior != nil || in.counts != nil
 }
 
 // loadCounts reads the file of counts, and the digest of the counts. If there is no file they are nil and "".
@@ -121,6 +144,7 @@ func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.M
 	if err != nil {
 		return nil, fault.New(fault.CodeOf(err), "%s: %w", console.Called(name), err)
 	}
+	tellNoVariables(t, name, in)
 	if data.Left > 0 {
 		for _, wrong := range data.Wrong {
 			fmt.Fprintf(t.Err, "btn: %s: %v\n", console.Called(name), wrong)
@@ -128,4 +152,12 @@ func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.M
 		fmt.Fprintf(t.Err, "btn: %s: %d of %d rows are no cases and left out\n", console.Called(name), data.Left, data.Left+data.Rows)
 	}
 	return data, nil
+}
+
+// tellNoVariables says which columns are passed over without being asked to, as those that programs add: columns without a name or of
+// numbers of rows.
+func tellNoVariables(t *console.Terminal, name string, in *cases.Reader) {
+	if columns := in.Added(); len(columns) > 0 {
+		fmt.Fprintf(t.Err, "btn: %s: left out: %s\n", console.Called(name), strings.Join(columns, ", "))
+	}
 }

@@ -27,27 +27,47 @@ const (
 // a model is not ln P(evidence), so people want to know; nothing is computed in another way. Factors in other forms than tables are not
 // looked at. m is normalised already (see Normalised). Linear time.
 func (m *Model) Unnormalised() string {
-	if !m.Bayes {
+	text, tables, hasParents := m.wrongRow()
+	if text == "" {
 		return ""
 	}
+	text += ": it is kept as it is, "
+	if hasParents {
+		text += "so that answers weigh these values of the parents by that sum, "
+	}
+	text += "and ln Z is not the ln P of the evidence"
+	switch tables {
+	case 1:
+		return text
+	case 2:
+		return text + ". 1 more table is like it"
+	}
+	return fmt.Sprintf("%s. %d more tables are like it", text, tables-1)
+}
+
+// WrongRow is the beginning of Unnormalised: which row has which sum.
+func (m *Model) WrongRow() string {
+	text, _, _ := m.wrongRow()
+	return text
+}
+
+// wrongRow returns a row of the first table that is no conditional probability table with its sum, the number of such tables, and whether
+// the row is one of several.
+func (m *Model) wrongRow() (text string, tables int, hasParents bool) {
+	if !m.Bayes {
+		return "", 0, false
+	}
 	nodes := m.nodes()
-	text, tables := "", 0
 	for j := range m.Factors {
 		t, ok := m.Factors[j].Table.(*tensor.Dense)
 		if !ok || isTableOf(t, nodes, j) {
 			continue
 		}
 		if tables++; tables == 1 {
-			text = m.describeRows(j, t, nodeMode(t, nodes, j))
+			text, hasParents = m.describeRows(j, t, nodeMode(t, nodes, j)), len(t.Shape) > 1
 		}
 	}
-	switch tables {
-	case 0, 1:
-		return text
-	case 2:
-		return text + ". 1 more table is like it"
-	}
-	return fmt.Sprintf("%s. %d more tables are like it", text, tables-1)
+	return text, tables, hasParents
 }
 
 // nodes returns the position in each factor's scope of the variable whose table the factor is, and nil if the scopes do not tell. It is
@@ -125,8 +145,8 @@ func nodeMode(t *tensor.Dense, nodes []int, j int) int {
 // strideOf is the number of entries between two values of a mode.
 func strideOf(t *tensor.Dense, mode int) int { return decimal.Entries(t.Shape[mode+1:]) }
 
-// describeRows names the first row of factor j over a mode that rounding does not explain, says what is done with it, and counts the other
-// rows that do not sum to 1. There is one that does not.
+// describeRows names the first row of factor j over a mode that rounding does not explain, and counts the other rows that do not sum to 1.
+// There is one that does not.
 func (m *Model) describeRows(j int, t *tensor.Dense, mode int) string {
 	table := rowsOf(t, mode)
 	named, wrong := -1, 0
@@ -154,11 +174,7 @@ func (m *Model) describeRows(j int, t *tensor.Dense, mode int) string {
 	if isTurned(t, mode) {
 		text += "; with its numbers the other way round all rows would sum to 1"
 	}
-	text += ": it is kept as it is, "
-	if len(t.Shape) > 1 {
-		text += "so that answers weigh these values of the parents by that sum, "
-	}
-	return text + "and ln Z is not the ln P of the evidence"
+	return text
 }
 
 // rows are the entries of a table that sum to 1 together if it is one of conditional probabilities: those of one mode at the same values of
@@ -237,7 +253,13 @@ func (m *Model) table(j, mode int) string {
 	return fmt.Sprintf("factor %d", j)
 }
 
-// describeRow is a row of factor j in a sentence: by the values of the parents, with its line or, if that is not known, the table's.
+// DescribeRow names a row of a factor's table over a mode in a sentence: by the variable whose table it is and the values of the others,
+// with its line or, if that is not known, the table's. Rows are counted with the last of the other variables fastest.
+func (m *Model) DescribeRow(factor, mode, row int) string {
+	return m.describeRow(factor, m.Factors[factor].Table.Dims(), mode, row)
+}
+
+// describeRow is DescribeRow where the shape of the table is known.
 func (m *Model) describeRow(j int, shape []int, mode, row int) string {
 	values, line := m.parents(j, shape, mode, row), m.rowLine(j, shape, mode, row)
 	switch {

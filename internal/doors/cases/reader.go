@@ -180,6 +180,19 @@ func (r *Reader) IDs() []string {
 	return names
 }
 
+// Added names the columns that are no variables and have no role, in words: those without a name, of IDnum and of pandas' numbers of rows.
+func (r *Reader) Added() (columns []string) {
+	for _, c := range r.ids {
+		switch name := r.header[c]; {
+		case name == "":
+			columns = append(columns, fmt.Sprintf("column %d (without a name)", c+1))
+		case isAdded(name):
+			columns = append(columns, fmt.Sprintf("column %q", name))
+		}
+	}
+	return columns
+}
+
 // Limit ends the rows after the first most of them.
 func (r *Reader) Limit(most int) { r.most = int64(most) }
 

@@ -117,7 +117,8 @@ func (f *fitting) addEquivalent(ctx context.Context, network string) error {
 	if Network(f.Prior.Model) != network {
 		return fault.New(fault.BadInput, "the prior is a network with other variables, values or parents than the model, or in another order")
 	}
-	model, cpts, _, err := tables(f.Prior.Model)
+	normal, _ := f.Prior.Model.Normalised()
+	model, cpts, _, err := tables(normal)
 	if err != nil {
 		return fmt.Errorf("the prior: %w", err)
 	}

@@ -61,6 +61,7 @@ type Report struct {
 	Tables int     // that were fitted
 	Fixed  int     // factors in other forms, which stay as they are
 
+	Unreached  Unreached
 	Parameters int      // free numbers of the tables: entries that are not 0, less one for each row
 	Weight     float64  // of the cases
 	Counts     *Counts  // if they are asked for
@@ -107,7 +108,8 @@ type fitting struct {
 func Run(
 	ctx context.Context, p cases.Pipeline, request wire.Request, m *factorgraph.Model, d *Data, o Options,
 ) (*factorgraph.Model, Report, error) {
-	model, cpts, fixed, err := tables(m)
+	normal, _ := m.Normalised()
+	model, cpts, fixed, err := tables(normal)
 	if err != nil {
 		return nil, Report{}, err
 	}
@@ -129,7 +131,10 @@ func Run(
 			return nil, Report{Tables: len(cpts), Fixed: fixed}, err
 		}
 	}
-	report := Report{Start: f.state.Best.Start, Starts: f.state.Ended, Tables: len(cpts), Fixed: fixed, Weight: d.Weight}
+	report := Report{
+		Start: f.state.Best.Start, Starts: f.state.Ended, Tables: len(cpts), Fixed: fixed, Weight: d.Weight,
+		Unreached: f.state.Best.Unreached,
+	}
 	f.write(f.given)
 	for _, c := range cpts {
 		report.Parameters += c.parameters()
@@ -196,10 +201,12 @@ func (f *fitting) climb(ctx context.Context) error {
 		}
 		converged := gain <= f.Tolerance*(1+math.Abs(step.Objective))
 		if converged && !s.Perturbed && step.Iteration < f.Iterations && f.perturb(step.Iteration) {
-			s.Before = &Outcome{Start: Start{Step: step, Seed: f.seed(), Converged: true}, Tables: s.Tables}
+			s.Before = &Outcome{Start: Start{Step: step, Seed: f.seed(), Converged: true}, Tables: s.Tables, Unreached: f.unreached(counts)}
 			s.Perturbed, s.Last = true, nil
 		} else if converged || step.Iteration >= f.Iterations {
-			return f.end(Outcome{Start: Start{Step: step, Seed: f.seed(), Converged: converged}, Tables: s.Tables})
+			return f.end(Outcome{
+				Start: Start{Step: step, Seed: f.seed(), Converged: converged}, Tables: s.Tables, Unreached: f.unreached(counts),
+			})
 		} else {
 			s.Last = &step.Objective
 			f.maximise(counts)

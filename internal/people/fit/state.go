@@ -28,8 +28,9 @@ type State struct {
 
 // Outcome is the tables that a start ended with.
 type Outcome struct {
-	Start  `json:"end"`
-	Tables [][]float64 `json:"tables"`
+	Start     `json:"end"`
+	Tables    [][]float64 `json:"tables"`
+	Unreached Unreached   `json:"unreached"`
 }
 
 // resume goes on from a state.

@@ -43,6 +43,9 @@ func tables(m *factorgraph.Model) (of *factorgraph.Model, cpts []cpt, fixed int,
 				candidates[f] = append(candidates[f], mode)
 			}
 		}
+		if wrong := m.WrongRow(); candidates[f] == nil && wrong != "" {
+			return nil, nil, 0, fault.New(fault.BadInput, "%s: only Bayesian networks whose rows sum to 1 are fitted", wrong)
+		}
 		if candidates[f] == nil {
 			return nil, nil, 0, fault.New(fault.BadInput,
 				"factor %d is no conditional probability table: over no variable of its scope do its rows sum to 1, "+
