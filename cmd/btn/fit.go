@@ -26,7 +26,7 @@ type fitCmd struct {
 	Output      string      `short:"o" help:"${fit_output}" placeholder:"FILE"`
 	Iterations  int         `help:"Most iterations of a run." default:"100"`
 	Tolerance   float64     `help:"Stop once an iteration changes the ln-likelihood by less than this share of it." default:"1e-7"`
-	Pseudocount float64     `help:"Count added to every entry that is not 0 (a Dirichlet prior). 0 gives the maximum likelihood." default:"0"`
+	Pseudocount float64     `help:"Count added to those of every entry that is not 0 in the model, whatever the cases. 0 gives the maximum likelihood." default:"0"`
 	Prior       string      `help:"${fit_prior}" placeholder:"MODEL"`
 	Equivalent  float64     `name:"equivalent-size" help:"${fit_equivalent}" placeholder:"CASES"`
 	Update      string      `help:"${fit_update}" placeholder:"FILE"`
