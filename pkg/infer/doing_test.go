@@ -486,3 +486,82 @@ func TestTablesThatDoingReplaces(t *testing.T) {
 		}
 	}
 }
+
+// TestConflictsUnderDoing: of impossible evidence beside variables that are set, alone and beside a query that only observes, the named
+// observations are impossible in the network whose tables are cut out, no fewer are, and the answer has what was set. By enumeration.
+func TestConflictsUnderDoing(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 6))
+	impossible, possibleWithout := 0, 0
+	for round := range 400 {
+		w := randomNetwork(rng)
+		n := len(w.model.Domains)
+		set, q := map[int]int{}, query.Query{Conflict: true}
+		for v := range n {
+			o := factorgraph.Observation{Var: v, Value: rng.IntN(w.model.Domains[v])}
+			switch rng.IntN(4) {
+			case 0:
+				set[v] = o.Value
+				q.Do = append(q.Do, o)
+				if rng.IntN(2) == 0 {
+					q.Evidence.Hard = append(q.Evidence.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(w.model.Domains[v])})
+				}
+			case 1, 2:
+				q.Evidence.Hard = append(q.Evidence.Hard, o)
+			}
+		}
+		if len(q.Do) == 0 || w.probability(set, q.Evidence.Hard) > 0 {
+			continue
+		}
+		impossible++
+		queries := []query.Query{q}
+		if round%2 == 0 {
+			queries = append(queries, query.Query{Evidence: q.Evidence, Conflict: true})
+		}
+		results, err := infer.Run(t.Context(), infer.Request{Model: w.model, Queries: queries})
+		if err != nil || !results[0].Zero || results[0].Conflict == nil {
+			t.Fatalf("round %d: %+v, %v", round, results, err)
+		}
+		c := results[0].Conflict
+		if len(c.Do) != len(q.Do) || *c.Do[0].Value != q.Do[0].Value || c.Do[0].Variable != q.Do[0].Var {
+			t.Errorf("round %d: %+v is set, it says %+v", round, q.Do, c.Do)
+		}
+		var named []factorgraph.Observation
+		for _, o := range c.Observations {
+			if o.Variable >= n {
+				t.Fatalf("round %d: variable %d is none of the model's", round, o.Variable)
+			}
+			named = append(named, factorgraph.Observation{Var: o.Variable, Value: *o.Value})
+		}
+		fewest := len(q.Evidence.Hard)
+		for subset := range 1 << len(q.Evidence.Hard) {
+			var some []factorgraph.Observation
+			for k, o := range q.Evidence.Hard {
+				if subset>>k&1 == 1 {
+					some = append(some, o)
+				}
+			}
+			if w.probability(set, some) == 0 {
+				fewest = min(fewest, len(some))
+			}
+		}
+		if w.probability(set, named) > 0 || len(named) != fewest || !c.Smallest {
+			t.Errorf("round %d: %+v of %+v under %+v, the smallest have %d", round, named, q.Evidence.Hard, q.Do, fewest)
+		}
+		if w.probability(nil, named) > 0 {
+			possibleWithout++
+		}
+	}
+	if impossible < 50 || possibleWithout < 10 {
+		t.Errorf("%d impossible, %d of them by what is set", impossible, possibleWithout)
+	}
+}
+
+// probability is that of observations, if the variables of set have their values from outside.
+func (w network) probability(set map[int]int, observed []factorgraph.Observation) (sum float64) {
+	w.each(set, func(x []int, weight float64) {
+		if !slices.ContainsFunc(observed, func(o factorgraph.Observation) bool { return x[o.Var] != o.Value }) {
+			sum += weight
+		}
+	})
+	return sum
+}

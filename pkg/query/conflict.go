@@ -1,11 +1,13 @@
 package query
 
 // Conflict is a part of impossible evidence that is impossible by itself, while none of its own parts is. Without observations the model
-// is impossible without any evidence.
+// is impossible without any evidence. If the query sets variables, all of that is about the network in which their tables are cut out.
 type Conflict struct {
 	Observations []Observed `json:"observations" msgpack:"o"`
 	// Smallest says that no conflict has fewer observations; else only that this one has none to spare.
 	Smallest bool `json:"smallest" msgpack:"s"`
+	// Do is what the query sets.
+	Do []Observed `json:"do,omitempty" msgpack:"-"`
 }
 
 // Observed is an observation of a conflict.
@@ -23,11 +25,13 @@ var conflict = kind{
 		if a.Conflict == nil {
 			return
 		}
-		for i := range a.Conflict.Observations {
-			o := &a.Conflict.Observations[i]
-			o.Name = n.Variable(o.Variable)
-			if o.Value != nil {
-				o.State = n.Value(o.Variable, *o.Value)
+		for _, list := range [][]Observed{a.Conflict.Observations, a.Conflict.Do} {
+			for i := range list {
+				o := &list[i]
+				o.Name = n.Variable(o.Variable)
+				if o.Value != nil {
+					o.State = n.Value(o.Variable, *o.Value)
+				}
 			}
 		}
 	},

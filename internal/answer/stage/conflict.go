@@ -20,13 +20,15 @@ const (
 
 // conflicts finds a subset of impossible evidence that is impossible by itself, exactly, by values of Z under subsets.
 type conflicts struct {
-	ctx     context.Context
-	net     *btn.Network
-	o       ContractOptions
-	known   plan.Known
-	items   []observation
-	left    int      // tests
-	nonzero [][]bool // sets that are possible, and with them all their subsets
+	ctx      context.Context
+	net      *btn.Network
+	o        ContractOptions
+	known    plan.Known
+	switches []query.Switch
+	fixed    factorgraph.Evidence // of switches: a query that sets variables does so in every test
+	items    []observation
+	left     int      // tests
+	nonzero  [][]bool // sets that are possible, and with them all their subsets
 }
 
 // observation is a part of evidence that may take part in a conflict: an observed value, or a likelihood with a weight of 0.
@@ -35,7 +37,7 @@ type observation struct {
 	soft *factorgraph.Likelihood
 }
 
-// conflict returns a minimal conflicting subset of evidence under which Z is 0: it is found by deletion of one observation after another
+// conflict returns a minimal conflicting subset of evidence under which Z is 0, with what the query sets: it is found by deletion of one observation after another
 // from the last to the first, and so none of its own subsets conflicts. Then all smaller subsets of the evidence are tested, small ones
 // first, as far as the number of tests goes: the first that conflicts is the answer then, and if all are possible it is a smallest. It
 // returns nil where a value of Z under a subset takes too much or is not exact.
@@ -44,11 +46,17 @@ func (c *conflicts) conflict(a *btn.Assignment, e factorgraph.Evidence) *query.C
 	if a.Cost != nil && a.Cost.Flops*conflictTests > conflictFlops {
 		c.left = int(conflictFlops / a.Cost.Flops)
 	}
-	for i := range e.Hard {
+	for i, o := range e.Hard {
+		if c.isSwitch(o.Var) {
+			c.fixed.Hard = append(c.fixed.Hard, o)
+			continue
+		}
 		c.items = append(c.items, observation{hard: &e.Hard[i]})
 	}
-	for i := range e.Soft {
-		if slices.Contains(e.Soft[i].Weights, 0) {
+	for i, l := range e.Soft {
+		if c.isSwitch(l.Var) {
+			c.fixed.Soft = append(c.fixed.Soft, l)
+		} else if slices.Contains(l.Weights, 0) {
 			c.items = append(c.items, observation{soft: &e.Soft[i]})
 		}
 	}
@@ -60,7 +68,7 @@ func (c *conflicts) conflict(a *btn.Assignment, e factorgraph.Evidence) *query.C
 	case !ok:
 		return nil
 	case zero:
-		return c.named(in, true) // the model is impossible without any evidence
+		return c.named(in, true) // the model, with what the query sets, is impossible without any evidence
 	}
 	for i := range in {
 		in[i] = true
@@ -88,6 +96,11 @@ func (c *conflicts) conflict(a *btn.Assignment, e factorgraph.Evidence) *query.C
 		}
 	}
 	return c.named(in, true)
+}
+
+// isSwitch reports whether a variable is a switch, by which the query sets another one.
+func (c *conflicts) isSwitch(variable int) bool {
+	return slices.ContainsFunc(c.switches, func(s query.Switch) bool { return s.Var == variable })
 }
 
 // search tests the sets with so many more of the items from one on, in lexicographic order. It returns the first that conflicts, and
@@ -134,6 +147,7 @@ func (c *conflicts) zero(in []bool) (zero, ok bool) {
 			e.Soft = append(e.Soft, *o.soft)
 		}
 	}
+	e.Hard, e.Soft = append(e.Hard, c.fixed.Hard...), append(e.Soft, c.fixed.Soft...) // switches are the last variables
 	queries := []query.Query{{Evidence: e}}
 	s := query.Settings{Method: query.MethodExact, Memory: c.o.Memory}
 	assignments, err := Learn(c.ctx, c.net, queries, s, nil, &c.known)

@@ -315,6 +315,9 @@ func (c *contractor) explain(a asked, p *problem.Problem, v *btn.Value) {
 	}
 	if a.demand.Conflict && !a.demand.Evidence.IsEmpty() {
 		search := &conflicts{ctx: c.ctx, net: c.net, o: c.o}
+		if a.Assignment.Asked != nil {
+			search.switches = a.Assignment.Asked.Query.Switches
+		}
 		v.Conflict = search.conflict(a.Assignment, a.demand.Evidence)
 	}
 }

@@ -86,24 +86,33 @@ func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
 	return inert(append(row, lnP, exact, reason)), reason != ""
 }
 
-// Impossible says which observations contradict each other.
+// Impossible says which observations contradict each other, and beside which variables that the query sets.
 func Impossible(c *query.Conflict) string {
-	if len(c.Observations) == 0 {
-		return "the model without any evidence"
+	text := "the model without any evidence"
+	if last := len(c.Observations) - 1; last >= 0 {
+		said := each(c.Observations)
+		text = said[last]
+		if last > 0 {
+			text = strings.Join(said[:last], ", ") + " with " + text
+		}
 	}
-	said := make([]string, len(c.Observations))
-	for i, o := range c.Observations {
+	if len(c.Do) > 0 {
+		text += " under do(" + strings.Join(each(c.Do), ",") + ")"
+	}
+	return text
+}
+
+// each writes observations, and values that are set.
+func each(observations []query.Observed) []string {
+	said := make([]string, len(observations))
+	for i, o := range observations {
 		value := "its weights"
 		if o.Value != nil {
 			value = cmp.Or(o.State, strconv.Itoa(*o.Value))
 		}
 		said[i] = cmp.Or(o.Name, strconv.Itoa(o.Variable)) + "=" + value
 	}
-	last := len(said) - 1
-	if last == 0 {
-		return said[0]
-	}
-	return strings.Join(said[:last], ", ") + " with " + said[last]
+	return said
 }
 
 // write appends a row.
