@@ -23,6 +23,9 @@ func TestFormulas(t *testing.T) {
 	weighted := write("weighted", "p cnf 3 2\n1 2 0\n-1 3 0\nc p weight 2 0.25 0\n")
 	projected := write("projected.cnf", "c t pmc\np cnf 4 3\nc p show 4 2 0\n1 2 0\n-1 3 0\n-3 4 0\n")
 	none := write("none.cnf", "c t mc\np cnf 1 2\n1 0\n-1 0\n")
+	chain := write("chain.cnf", "c t mc\nc a chain\np cnf 4 5\n1 0 4 2\n0\n-1 3 0\n-3 0\n2 4 0\n")
+	hard := write("hard.cnf", "p cnf 2 4\n1 2 0\n-1 2 0\n1 -2 0\n-1 -2 0\n")
+	hidden := write("hidden.cnf", "c t pmc\np cnf 2 3\nc p show 1 0\n2 0\n-2 0\n1 2 0\n")
 	for _, c := range []struct {
 		args  []string
 		want  []string
@@ -36,7 +39,13 @@ func TestFormulas(t *testing.T) {
 		{[]string{plain, "--event", "2,-3"}, []string{"P(2, -3) = 0.25 (ln -1.3862943611)\n"}, ""},
 		{[]string{projected}, []string{"count       3 (", "\n2  0  0.333333 "}, "\n1  "},
 		{[]string{projected, "--evid=-4"}, []string{"count       1 (ln 0.0000000000, log10 0.0000000000)\n"}, ""},
-		{[]string{none}, []string{"Z           0: ", "no value of \"1\" has a weight above 0"}, "are all 0"},
+		{[]string{none}, []string{"count       0: the formula has no solution\n", "\nclauses     1 (line 3); -1 (line 4) contradict each other\n"}, "warning"},
+		{[]string{chain}, []string{"\nclauses     1 (line 4); -1 3 (line 6); -3 (line 7) contradict each other\n"}, "-2"},
+		{[]string{chain, "--evid", "2"}, []string{"count       0: the formula has no solution\n", "\nclauses     1 (line 4); "}, "impossible"},
+		{[]string{hard}, []string{"count       0: the formula has no solution\n", "a clause over \"1\", \"2\"; "}, "factor"},
+		{[]string{hidden}, []string{"\nclauses     an empty clause, once hidden variables are eliminated, cannot hold\n"}, "line"},
+		{[]string{plain, "--evid", "1,-3"}, []string{"count       0: the formula has no solution under the evidence\n",
+			"\nimpossible  1 with -3\n", "\nclauses     -1 3 (line 4) cannot hold\n"}, "warning"},
 		{[]string{weighted, "--evid", "2"}, []string{"Z           0.75 (ln -0.28768207"}, "count"},
 	} {
 		var out, said bytes.Buffer

@@ -13,7 +13,6 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/jobs/service"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
-	"github.com/basetensor/basetensor/internal/models/dimacs"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
@@ -22,6 +21,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/tracing/export"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -82,14 +82,14 @@ type answering struct {
 	Bits    bool `help:"Logarithms to the base 2, in bits, and not natural ones." group:"output"`
 	placeFlags
 
-	needs     string      // as of the printer
-	csv       bool        // samples as a CSV file
-	top       int         // observations that are ranked; 0: as many as usual
-	names     query.Names // of the model
-	isBayes   bool        // Z is P(evidence)
-	isFormula bool        // of the model
-	unasked   bool        // no query is about variables: posteriors are shown where they are cheap
-	prior     bool        // the last query has no evidence, for comparison
+	needs   string             // as of the printer
+	csv     bool               // samples as a CSV file
+	top     int                // observations that are ranked; 0: as many as usual
+	names   query.Names        // of the model
+	isBayes bool               // Z is P(evidence)
+	formula *factorgraph.Model // the model, if it is one
+	unasked bool               // no query is about variables: posteriors are shown where they are cheap
+	prior   bool               // the last query has no evidence, for comparison
 }
 
 // run answers the model and prints one result per query.
@@ -120,7 +120,7 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 	if c.prior {
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
 	}
-	p.names, p.isBayes, p.isFormula, p.verbose, p.model = c.names, c.isBayes, c.isFormula, c.Verbose, c.Model
+	p.names, p.isBayes, p.formula, p.verbose, p.model = c.names, c.isBayes, c.formula, c.Verbose, c.Model
 	p.bits, p.needs, p.csv, p.top = c.Bits, c.needs, c.csv, c.top
 	return p.printAll(results, t.Err)
 }
@@ -153,7 +153,7 @@ func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, wh
 	if err != nil {
 		return wire.Request{}, err
 	}
-	c.names, c.isBayes, c.isFormula = query.Names{Variables: m.Names, States: m.States}, isNormalised(m), dimacs.IsFormula(m)
+	c.names, c.isBayes, c.formula = query.Names{Variables: m.Names, States: m.States}, isNormalised(m), formulaOf(m)
 	return c.message(job, m, c.posteriors(ctx, m, queries, what))
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/models/dimacs"
 	"github.com/basetensor/basetensor/internal/models/named"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -198,7 +197,7 @@ func (p *printer) read(ctx context.Context, remote *client.Client) {
 		return
 	}
 	p.names, p.queries = query.Names{Variables: m.Names, States: m.States}, request.Queries
-	p.isBayes, p.isFormula = isNormalised(m), dimacs.IsFormula(m)
+	p.isBayes, p.formula = isNormalised(m), formulaOf(m)
 	for i := range p.queries {
 		q := &p.queries[i]
 		if e, err := named.Evidence(p.labels, q.Evid); q.Evid != "" && err == nil {

@@ -17,25 +17,25 @@ import (
 
 // printer writes the results of one job in the form the user asked for.
 type printer struct {
-	out       io.Writer
-	model     string // its name
-	job       string // the job that was watched, whose model has no name; else empty
-	json      bool
-	uai       bool
-	csv       bool   // samples as a CSV file
-	verbose   bool   // of a model with names: the machinery as well
-	bits      bool   // logarithms are to the base 2
-	top       int    // observations that are ranked; 0: mostRanked
-	needs     string // the thing that impossible evidence has none of, which is a failure; empty: P = 0 is an answer
-	names     query.Names
-	labels    *factorgraph.Labels // of the model
-	isBayes   bool                // Z is P(evidence)
-	isFormula bool                // Z counts, and evidence is literals
-	actions   []string            // the names of --utility
-	queries   []query.Query       // one per result; nil if the request is not known
-	unasked   bool                // no query is about variables
-	prior     *query.Result       // without evidence, for comparison; or nil
-	results   []query.Result      // of printAll
+	out     io.Writer
+	model   string // its name
+	job     string // the job that was watched, whose model has no name; else empty
+	json    bool
+	uai     bool
+	csv     bool   // samples as a CSV file
+	verbose bool   // of a model with names: the machinery as well
+	bits    bool   // logarithms are to the base 2
+	top     int    // observations that are ranked; 0: mostRanked
+	needs   string // the thing that impossible evidence has none of, which is a failure; empty: P = 0 is an answer
+	names   query.Names
+	labels  *factorgraph.Labels // of the model
+	isBayes bool                // Z is P(evidence)
+	formula *factorgraph.Model  // the model, if it is a formula: Z counts, and evidence is literals; else nil
+	actions []string            // the names of --utility
+	queries []query.Query       // one per result; nil if the request is not known
+	unasked bool                // no query is about variables
+	prior   *query.Result       // without evidence, for comparison; or nil
+	results []query.Result      // of printAll
 }
 
 // printAll writes every result, and errors and warnings that the form of the output has no place for to say. The first result without an answer
@@ -56,7 +56,7 @@ func (p *printer) printAll(results []query.Result, say io.Writer) (failed error)
 			}
 		case r.Zero && p.needs != "":
 			code = config.ExitFailedEstimate
-			fmt.Fprintf(say, "btn: no %s: %s\n", p.needs, impossible(r))
+			fmt.Fprintf(say, "btn: no %s: %s\n", p.needs, p.impossible(r))
 		case p.uai || p.csv:
 			for _, warning := range r.Warnings {
 				fmt.Fprintf(say, "btn: warning: %s\n", plain(warning))
@@ -118,7 +118,7 @@ func (p *printer) lines(r *query.Result) error {
 	if r.Query < len(p.queries) && p.labels != nil {
 		p.writeSupposed(&b, &p.queries[r.Query])
 	}
-	p.value(&b, line, r)
+	isTold := p.value(&b, line, r)
 	if r.LogZ != nil || r.Zero {
 		line("trust", "%s", p.trust(r))
 	}
@@ -126,7 +126,10 @@ func (p *printer) lines(r *query.Result) error {
 		line("bounds", "%s", p.bounds(bounds))
 	}
 	for _, w := range r.Warnings {
-		if r.Conflict == nil || !strings.HasPrefix(w, "Z is 0: ") { // the conflict is said already
+		if p.formula != nil {
+			w = strings.ReplaceAll(w, "the factor over", "a clause over")
+		}
+		if !isTold || !strings.HasPrefix(w, "Z is 0: ") {
 			line("warning", "%s", plain(w))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // machinery tells how the result was found.
 func (p *printer) machinery(line func(name, format string, args ...any), r *query.Result) {
-	if p.names.Any() && r.Log10Z != nil && !p.isFormula {
+	if p.names.Any() && r.Log10Z != nil && p.formula == nil {
 		line("log10 Z", "%s", decimals(*r.Log10Z))
 	}
 	line("method", "%s", describeMethod(r))

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/internal/models/named"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -83,8 +82,8 @@ func (p *printer) likelihood(l factorgraph.Likelihood, digits int) string {
 	return p.variable(l.Var) + "=" + strings.Join(weights, "/")
 }
 
-// value writes the probability of an event, then P(evidence) or Z.
-func (p *printer) value(b *strings.Builder, line func(name, format string, args ...any), r *query.Result) {
+// value writes the probability of an event, then P(evidence) or Z. It reports whether it has said why Z is 0.
+func (p *printer) value(b *strings.Builder, line func(name, format string, args ...any), r *query.Result) (isTold bool) {
 	if event := p.eventOf(r); event != nil && p.isTold(event) {
 		b.WriteString(p.event(event) + "\n")
 	}
@@ -95,21 +94,27 @@ func (p *printer) value(b *strings.Builder, line func(name, format string, args 
 	case r.Status != query.StatusOK:
 		line("failed", "%s: %s (%s)", r.Error.Code, plain(r.Error.Message), r.Error.Stage)
 	case r.Zero:
-		line(p.called(r), "0: %s", impossible(r))
-		if r.Conflict != nil {
-			line("impossible", "%s", cases.Impossible(r.Conflict))
+		line(p.called(r), "0: %s", p.impossible(r))
+		if r.Conflict != nil && (p.formula == nil || len(r.Conflict.Observations) > 0) {
+			line("impossible", "%s", p.conflict(r.Conflict))
 		}
+		clauses := p.contradiction(r)
+		if clauses != "" {
+			line("clauses", "%s", clauses)
+		}
+		return r.Conflict != nil || clauses != ""
 	case r.LogZ == nil:
 	default:
 		name, value, log10 := p.called(r), magnitude(*r.LogZ), ""
-		if !p.names.Any() || p.isFormula {
+		if !p.names.Any() || p.formula != nil {
 			log10 = ", log10 " + decimals(*r.Log10Z)
 		}
-		if n, ok := wholeCount(*r.LogZ); ok && r.Exact && p.isFormula {
+		if n, ok := wholeCount(*r.LogZ); ok && r.Exact && p.formula != nil {
 			name, value = "count", strconv.FormatInt(n, 10)
 		}
 		line(name, "%s (%s%s)", value, p.log("", *r.LogZ), log10)
 	}
+	return false
 }
 
 // isNormalised reports whether Z of a model is P(evidence).
@@ -121,6 +126,9 @@ func isNormalised(m *factorgraph.Model) bool {
 // called is the name of Z of a result. Likelihoods above 1 are no probabilities.
 func (p *printer) called(r *query.Result) string {
 	q := p.query(r)
+	if p.formula != nil && r.Zero {
+		return "count"
+	}
 	if !p.isBayes || q == nil || q.Cases != nil || q.Evidence.IsEmpty() {
 		return "Z"
 	}
@@ -133,9 +141,20 @@ func (p *printer) called(r *query.Result) string {
 }
 
 // impossible is the meaning of Z = 0.
-func impossible(r *query.Result) string {
-	if r.Conflict != nil && len(r.Conflict.Observations) > 0 {
+func (p *printer) impossible(r *query.Result) string {
+	q := p.query(r)
+	hasNoEvidence := q != nil && q.Evidence.IsEmpty() && q.Evid == ""
+	isByEvidence := r.Conflict != nil && len(r.Conflict.Observations) > 0
+	isWithout := hasNoEvidence || r.Conflict != nil && len(r.Conflict.Observations) == 0 // Z is 0 without evidence
+	switch {
+	case p.formula != nil && isWithout:
+		return "the formula has no solution"
+	case p.formula != nil:
+		return "the formula has no solution under the evidence"
+	case isByEvidence:
 		return "the evidence is impossible"
+	case isWithout:
+		return "the model is impossible without any evidence"
 	}
 	return "the evidence or the model is impossible"
 }
@@ -310,7 +329,7 @@ func (p *printer) variable(v int) string {
 
 // observation is an observation in a line for people: of a formula a literal.
 func (p *printer) observation(o factorgraph.Observation) string {
-	if p.isFormula {
+	if p.formula != nil {
 		return strings.Repeat("-", 1-o.Value) + p.names.Variable(o.Var)
 	}
 	return p.variable(o.Var) + "=" + shown(p.names.Value(o.Var, o.Value))

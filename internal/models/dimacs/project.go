@@ -51,7 +51,7 @@ func (f *reader) project() {
 			return
 		}
 	}
-	f.literals, f.ends = f.literals[:0], f.ends[:0]
+	f.literals, f.ends, f.lines = f.literals[:0], f.ends[:0], nil
 	for _, c := range p.clauses {
 		if c != nil {
 			f.literals = append(f.literals, c...)
@@ -110,7 +110,7 @@ func side(l int32) int {
 func newProjection(f *reader, hidden []bool) *projection {
 	sides := 2*f.variables + 2
 	p := &projection{hidden: hidden, clausesWith: make([][]int, sides), marked: make([]bool, sides), literalsLeft: f.Read + spareLiterals}
-	for literals := range f.eachClause() {
+	for _, literals := range f.eachClause() {
 		if clause, isTautology := distinctLiterals(literals); !isTautology {
 			p.add(clause)
 		}

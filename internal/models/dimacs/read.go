@@ -74,6 +74,7 @@ type reader struct {
 	clauses   int // as the header says
 	literals  []int32
 	ends      []int // of the clauses, in literals
+	lines     []int // on which the clauses begin; nil once hidden variables are eliminated
 	open      int   // line of the clause that has not ended; 0 for none
 	weights   []weight
 	shown     []int32 // of c p show and c ind; the model's variables once the file is read
@@ -145,6 +146,7 @@ func (f *reader) literal() {
 			f.Bad(uai.ErrLimit, "more than %d literals", f.limits.Legs)
 		}
 	default:
+		f.lines = append(f.lines, cmp.Or(f.open, f.Line))
 		f.open = 0
 		if f.ends = append(f.ends, len(f.literals)); len(f.ends) > f.clauses {
 			f.Bad(uai.ErrModel, "more clauses than the header says: %d", f.clauses)
@@ -200,8 +202,9 @@ func (f *reader) model() *factorgraph.Model {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: t})
 		}
 	}
+	m.Lines = make([]int, len(m.Factors), len(m.Factors)+len(f.lines))
 	entries := int64(0)
-	for literals := range f.eachClause() {
+	for j, literals := range f.eachClause() {
 		clause, isTautology := distinctLiterals(literals)
 		if isTautology {
 			continue
@@ -215,16 +218,22 @@ func (f *reader) model() *factorgraph.Model {
 			entries += 1 << len(scope)
 		}
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: disjunction(positive, table)})
+		if f.lines != nil {
+			m.Lines = append(m.Lines, f.lines[j])
+		}
+	}
+	if f.lines == nil {
+		m.Lines = nil
 	}
 	return m
 }
 
-// eachClause yields the literals of each clause, as the file has them.
-func (f *reader) eachClause() iter.Seq[[]int32] {
-	return func(yield func([]int32) bool) {
+// eachClause yields the position and the literals of each clause, as the file has them.
+func (f *reader) eachClause() iter.Seq2[int, []int32] {
+	return func(yield func(int, []int32) bool) {
 		start := 0
-		for _, end := range f.ends {
-			if !yield(f.literals[start:end]) {
+		for j, end := range f.ends {
+			if !yield(j, f.literals[start:end]) {
 				return
 			}
 			start = end

@@ -1,0 +1,88 @@
+package main
+
+// What is said of models that are formulas in conjunctive normal form.
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/doors/cases"
+	"github.com/basetensor/basetensor/internal/models/dimacs"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+const (
+	mostClauses  = 12 // that are listed
+	mostLiterals = 8  // of one of them
+)
+
+// formulaOf returns the model if it is a formula, else nil.
+func formulaOf(m *factorgraph.Model) *factorgraph.Model {
+	if dimacs.IsFormula(m) {
+		return m
+	}
+	return nil
+}
+
+// conflict says which observations contradict each other: of a formula literals.
+func (p *printer) conflict(c *query.Conflict) string {
+	if p.formula == nil {
+		return cases.Impossible(c)
+	}
+	literals := make([]string, len(c.Observations))
+	for k, o := range c.Observations {
+		if literals[k] = "the weights of " + p.names.Variable(o.Variable); o.Value != nil {
+			literals[k] = p.observation(factorgraph.Observation{Var: o.Variable, Value: *o.Value})
+		}
+	}
+	return strings.Join(literals, " with ")
+}
+
+// contradiction lists the clauses of a formula without a solution that contradict each other, with their lines, if propagation shows which.
+func (p *printer) contradiction(r *query.Result) string {
+	q := p.query(r)
+	if p.formula == nil || q == nil {
+		return ""
+	}
+	found := dimacs.Contradiction(p.formula, q.Evidence.Hard)
+	var list []string
+	for k, j := range found {
+		if k == mostClauses {
+			list = append(list, fmt.Sprintf("and %d more", len(found)-k))
+			break
+		}
+		list = append(list, p.clause(j))
+	}
+	switch len(found) {
+	case 0:
+		return ""
+	case 1:
+		return list[0] + " cannot hold"
+	}
+	return strings.Join(list, "; ") + " contradict each other"
+}
+
+// clause writes the literals of a clause by the names of variables, and its line.
+func (p *printer) clause(j int) string {
+	literals, _ := dimacs.Literals(p.formula.Factors[j])
+	words := make([]string, 0, mostLiterals+1)
+	for k, l := range literals {
+		if k == mostLiterals {
+			words = append(words, fmt.Sprintf("… %d literals", len(literals)))
+			break
+		}
+		words = append(words, p.observation(factorgraph.Observation{Var: max(l, -l) - 1, Value: int(min(max(l, 0), 1))}))
+	}
+	text := strings.Join(words, " ")
+	if len(words) == 0 {
+		text = "an empty clause"
+	}
+	switch lines := p.formula.Lines; {
+	case j < len(lines) && lines[j] > 0:
+		return fmt.Sprintf("%s (line %d)", text, lines[j])
+	case len(words) == 0:
+		return text + ", once hidden variables are eliminated,"
+	}
+	return text
+}
