@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -89,6 +90,9 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		Request: request, Model: digest, Domains: m.Domains, Labels: labels, Targets: asked, CellsAreBeliefs: c.Soft == "belief",
 	}
 	if err := suppose(labels, c.Do, c.Believe, &s.Suppose); err != nil {
+		return err
+	}
+	if err := checkQueries(m, []query.Query{s.Suppose}, false); err != nil {
 		return err
 	}
 	var journal *cases.Journal

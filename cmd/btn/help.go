@@ -64,7 +64,7 @@ var helpTexts = kong.Vars{
 		"missing values that is a fit to all cases together.",
 	"fit_forget":   "Share of the counts in --update that is kept, from 0 to 1.",
 	"fit_held_out": "CSV file of other cases, whose ln-likelihood under the result is printed. Nothing is learned from them.",
-	"fit_seed": "Start with random tables, drawn by this seed. 0: start with the tables of the model.",
+	"fit_seed":     "Start with random tables, drawn by this seed. 0: start with the tables of the model.",
 	"convert_from": "Model file in any format of docs/reference/formats.md; '-' reads standard input.",
 	"convert_to":   "File to write, in the format of its ending; .gz is compressed. '-' is standard output, in the format that --to names.",
 	"model_ref":    "The model: a name (alarm, or a version alarm@3), or at least six digits of its digest.",

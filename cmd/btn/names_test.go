@@ -79,3 +79,34 @@ func TestNamesThatAreWrong(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsOfQueriesHaveNames: an error about a query names flags, variables and values, not fields and positions, and limits say what to
+// do instead.
+func TestErrorsOfQueriesHaveNames(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "rain.bif", rainFiles("0.3, 0.7")["rain.bif"])
+	queries := write(t, folder, "queries.jsonl", `{"believe": {"wet": [0.3, 0.3]}}`+"\n")
+	data := write(t, folder, "cases.csv", "wet\nyes\n?\n")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"infer", model, "--believe", "rain=0.5/0.6"}, `btn: --believe: the probabilities of "rain" sum to 1.1, not to 1`},
+		{[]string{"infer", model, "--believe", "wet=0.5/0.5", "--evid", "wet=yes"}, `btn: --believe: "wet" is observed: `},
+		{[]string{"infer", model, "--queries", queries}, `btn: --queries: query 1: believe: the probabilities of "wet" sum to 0.6, not to 1`},
+		{[]string{"cases", model, data, "--believe", "rain=0.5/0.6"}, `btn: --believe: the probabilities of "rain" sum to 1.1, not to 1`},
+		{[]string{"plan", model, "--joint", "wet,wet"}, `btn: --joint: variable "wet" twice`},
+		{[]string{"ask", model, "wet", "--candidates", "wet"}, `btn: --candidates: the variable that is asked about is no candidate`},
+		{[]string{"explain", model, "--best", "100000"}, `btn: --best: 100000 assignments: at most 1000 are listed, `},
+		{[]string{"sample", model, "100000000"}, `btn: COUNT: 100000000 samples: at most 8388608 of 2 variables, `},
+	} {
+		if code, _, stderr := command(t, c.args...); code != 3 || !strings.HasPrefix(stderr, c.want) {
+			t.Errorf("%v: exit code %d, %q, want %q", c.args[2:], code, stderr, c.want)
+		}
+	}
+	code, stdout, stderr := command(t, "cases", model, data, "--believe", "wet=0.5/0.5")
+	if code != 0 || !strings.Contains(stdout, `line 2: variable ""wet"" is observed, and its posterior is believed`) ||
+		!strings.Contains(stdout, "\n2,0,true,\n") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}

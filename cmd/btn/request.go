@@ -240,6 +240,9 @@ func (r *requestFlags) load(
 		if err == nil {
 			err = complete(queries, asked, l)
 		}
+		if err == nil {
+			err = checkQueries(m, queries, true)
+		}
 		return m, queries, err
 	}
 
@@ -256,6 +259,9 @@ func (r *requestFlags) load(
 	}
 	if err == nil && ask.event != "" {
 		queries, err = withEvent(open, queries, ask.event, l)
+	}
+	if err == nil {
+		err = checkQueries(m, queries, false)
 	}
 	return m, queries, err
 }

@@ -44,7 +44,7 @@ func (c *sampleCmd) Run(ctx context.Context, t *console.Terminal, common *config
 // query is the question for samples.
 func (c *sampleCmd) query(_ console.Opener, l *factorgraph.Labels) (query.Query, error) {
 	if err := query.CheckSamples(len(l.Domains()), c.Count); err != nil {
-		return query.Query{}, fault.New(fault.BadInput, "%d samples: %w", c.Count, err)
+		return query.Query{}, fault.New(fault.BadInput, "COUNT: %w", err)
 	}
 	return query.Query{Samples: c.Count, Seed: c.Seed}, nil
 }

@@ -135,8 +135,13 @@ func CheckSamples(variables, samples int) error {
 }
 
 func checkSamples(variables, samples int) error {
-	if samples < 0 || samples > MaxSampled/max(1, variables) {
-		return fmt.Errorf("%d samples of %d variables: 0 to %d values together", samples, variables, MaxSampled)
+	most := MaxSampled / max(1, variables)
+	switch {
+	case samples < 0:
+		return fmt.Errorf("%d samples: at least 0", samples)
+	case samples > most:
+		return fmt.Errorf("%d samples: at most %d of %d variables, as an answer holds 2^24 values together: ask several times, with other seeds",
+			samples, most, variables)
 	}
 	return nil
 }
@@ -147,8 +152,12 @@ func checkBest(variables int, q *Query) error {
 	case q.Best == 0:
 	case !q.MPE:
 		return errors.New("it lists the most probable explanations of all variables: mpe is needed beside it")
-	case q.Best < 1 || q.Best > MaxBest || q.Best > max(1, MaxSampled/max(1, variables)):
-		return fmt.Errorf("%d assignments of %d variables: 1 to %d, of %d values together", q.Best, variables, MaxBest, MaxSampled)
+	case q.Best < 1:
+		return fmt.Errorf("%d assignments: at least 1", q.Best)
+	}
+	if most := min(MaxBest, max(1, MaxSampled/max(1, variables))); q.Best > most {
+		return fmt.Errorf("%d assignments: at most %d are listed, as each takes a descent or search of its own and "+
+			"all stay in memory: ask for %d, or for samples", q.Best, most, most)
 	}
 	return nil
 }

@@ -61,9 +61,9 @@ func checkBelieve(domains []int, known bool, q *Query) error {
 		}
 		last = b.Var
 		sum := 0.0
-		for _, p := range b.Weights {
+		for x, p := range b.Weights {
 			if !(p >= 0) {
-				return fmt.Errorf("a probability of variable %d is %v", b.Var, p)
+				return fmt.Errorf("variable %d = %d has the probability %v", b.Var, x, p)
 			}
 			sum += p
 		}
@@ -71,12 +71,13 @@ func checkBelieve(domains []int, known bool, q *Query) error {
 			return fmt.Errorf("the probabilities of variable %d sum to %.6g, not to 1", b.Var, sum)
 		}
 		if combinations *= len(b.Weights); combinations > MaxBeliefs {
-			return fmt.Errorf("more than %d combinations of values with variable %d", MaxBeliefs, b.Var)
+			return fmt.Errorf("more than %d combinations of values with variable %d, and each is a query of its own: believe fewer variables",
+				MaxBeliefs, b.Var)
 		}
 		if _, isObserved := slices.BinarySearchFunc(q.Evidence.Hard, b.Var, func(o factorgraph.Observation, v int) int {
 			return cmp.Compare(o.Var, v)
 		}); isObserved {
-			return fmt.Errorf("variable %d is observed", b.Var)
+			return fmt.Errorf("variable %d is observed: its posterior is certain", b.Var)
 		}
 	}
 	if q.Descends() || q.Gradients || q.Sensitivity != nil || q.Information != nil || q.Cases != nil || q.Conflict {

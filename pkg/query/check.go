@@ -117,13 +117,13 @@ func checkLikelihood(domains []int, known bool, l factorgraph.Likelihood, last i
 	case l.Var <= last:
 		return fmt.Errorf("variable %d after variable %d", l.Var, last)
 	case len(l.Weights) == 0:
-		return fmt.Errorf("variable %d has no weights", l.Var)
+		return fmt.Errorf("variable %d has no numbers", l.Var)
 	case known && (l.Var >= len(domains) || len(l.Weights) != domains[l.Var]):
-		return fmt.Errorf("%d weights for variable %d", len(l.Weights), l.Var)
+		return fmt.Errorf("%d numbers for variable %d: one for each of its values", len(l.Weights), l.Var)
 	}
 	for x, w := range l.Weights {
 		if math.IsNaN(w) || math.IsInf(w, 0) || known && w < 0 {
-			return fmt.Errorf("weight %d of variable %d is %v", x, l.Var, w)
+			return fmt.Errorf("variable %d = %d has the weight %v", l.Var, x, w)
 		}
 	}
 	return nil

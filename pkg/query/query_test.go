@@ -43,11 +43,11 @@ func TestCheckNamesTheField(t *testing.T) {
 		{query.Query{Evidence: hard(0, -1)}, "evidence.h[0]", true, "variable 0 = -1"},
 		{query.Query{Evidence: hard(0, 2)}, "evidence.h[0]", false, "out of range"},
 		{query.Query{Evidence: hard(3, 0)}, "evidence.h[0]", false, "out of range"},
-		{query.Query{Evidence: soft(1)}, "evidence.s[0]", true, "no weights"},
-		{query.Query{Evidence: soft(1, 1, 1)}, "evidence.s[0]", false, "2 weights for variable 1"},
-		{query.Query{Evidence: soft(3, 1, 1)}, "evidence.s[0]", false, "2 weights for variable 3"},
-		{query.Query{Evidence: soft(0, 1, math.NaN())}, "evidence.s[0]", true, "weight 1 of variable 0 is NaN"},
-		{query.Query{Evidence: soft(0, 1, -1)}, "evidence.s[0]", false, "weight 1 of variable 0 is -1"},
+		{query.Query{Evidence: soft(1)}, "evidence.s[0]", true, "has no numbers"},
+		{query.Query{Evidence: soft(1, 1, 1)}, "evidence.s[0]", false, "2 numbers for variable 1"},
+		{query.Query{Evidence: soft(3, 1, 1)}, "evidence.s[0]", false, "2 numbers for variable 3"},
+		{query.Query{Evidence: soft(0, 1, math.NaN())}, "evidence.s[0]", true, "variable 0 = 1 has the weight NaN"},
+		{query.Query{Evidence: soft(0, 1, -1)}, "evidence.s[0]", false, "variable 0 = 1 has the weight -1"},
 		{query.Query{Evidence: hard(0, 1), Evid: "1 0 1"}, "evid", true, "both"},
 		{query.Query{Over: -1}, "over", true, "names no query"},
 		{query.Query{Over: 3}, "over", true, "names no query"},
@@ -68,8 +68,8 @@ func TestCheckNamesTheField(t *testing.T) {
 		{q: query.Query{MPE: true, Best: query.MaxBest}},
 		{query.Query{Best: 2}, "best", true, "mpe is needed"},
 		{query.Query{Map: []int{1}, Best: 2}, "best", true, "mpe is needed"},
-		{query.Query{MPE: true, Best: -1}, "best", true, "1 to 1000"},
-		{query.Query{MPE: true, Best: query.MaxBest + 1}, "best", true, "1 to 1000"},
+		{query.Query{MPE: true, Best: -1}, "best", true, "at least 1"},
+		{query.Query{MPE: true, Best: query.MaxBest + 1}, "best", true, "at most 1000"},
 		{query.Query{Targets: []int{1, 1}}, "targets", true, "variable 1 twice"},
 		{query.Query{Targets: []int{-1}}, "targets", true, "variable -1"},
 		{query.Query{Targets: []int{3}}, "targets", false, "variable 3, the model has 3"},
@@ -158,7 +158,7 @@ func ExampleCheck() {
 	err := query.Check([]int{2, 3}, []query.Query{{Marginals: true}, {Joint: []int{0, 2}}})
 	fmt.Println(err)
 	// Output:
-	// query 1: joint: joint marginal: variable 2, the model has 2
+	// query 1: joint: variable 2, the model has 2
 }
 
 // Positions in words become names in quotes, where there are some.

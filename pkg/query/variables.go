@@ -113,11 +113,11 @@ func checkJoint(domains []int, known bool, set []int) error {
 	for _, v := range set {
 		switch {
 		case v < 0 || known && v >= len(domains):
-			return fmt.Errorf("joint marginal: variable %d, the model has %d", v, len(domains))
+			return fmt.Errorf("variable %d, the model has %d", v, len(domains))
 		case seen[v]:
-			return fmt.Errorf("joint marginal: variable %d twice", v)
+			return fmt.Errorf("variable %d twice", v)
 		case known && domains[v] > MaxJointCells/cells:
-			return fmt.Errorf("joint marginal: more than %d cells with variable %d", MaxJointCells, v)
+			return fmt.Errorf("the table of all values together has more than %d cells with variable %d: ask for fewer variables", MaxJointCells, v)
 		}
 		seen[v] = true
 		if known {

@@ -220,11 +220,26 @@ func (r *run) resumed(n int64) {
 func (b *batch) add(c Case, s *Sweep) {
 	of := -1
 	if c.Err == nil {
+		c.Err = s.observesBelief(&c)
+	}
+	if c.Err == nil {
 		of = len(b.queries)
 		b.queries = append(b.queries, s.query(c.Evidence))
 	}
 	b.cases = append(b.cases, c)
 	b.of = append(b.of, of)
+}
+
+// observesBelief returns the error of a case that observes a variable whose posterior is believed.
+func (s *Sweep) observesBelief(c *Case) error {
+	for _, b := range s.Suppose.Believe {
+		for _, o := range c.Evidence.Hard {
+			if o.Var == b.Var {
+				return fault.New(fault.BadInput, "line %d: variable %q is observed, and its posterior is believed", c.Line, s.Labels.OfVariable(b.Var))
+			}
+		}
+	}
+	return nil
 }
 
 // query asks for a case.

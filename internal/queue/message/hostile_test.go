@@ -248,7 +248,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		},
 		{
 			object{"demands": []any{soft([]float64{1, math.NaN()})}}, wire.ErrInvalid,
-			"weight 1 of variable 0 is NaN",
+			"variable 0 = 1 has the weight NaN",
 		},
 		{object{"demands": []any{soft(nil)}}, wire.ErrMalformed, "task.demands[0].evidence.s[0].w"},
 		{
@@ -265,7 +265,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		err := wire.Decode(pack(task(c.change)), new(Task))
 		// an absent bin is packed as null: no weights
 		if c.says == "task.demands[0].evidence.s[0].w" {
-			c.is, c.says = wire.ErrInvalid, "variable 0 has no weights"
+			c.is, c.says = wire.ErrInvalid, "variable 0 has no numbers"
 		}
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v: %v, want %q", c.change, err, c.says)
@@ -385,7 +385,7 @@ func TestValidateNamesTheField(t *testing.T) {
 				Model:   &wire.Model{Domains: []int{2}},
 				Queries: []query.Query{{Evidence: factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Weights: []float64{1}}}}}},
 			},
-			"1 weights for variable 0",
+			"1 numbers for variable 0",
 		},
 		{
 			&wire.Request{Job: "j", Model: &wire.Model{Domains: []int{0}}, Queries: queries},
