@@ -54,7 +54,8 @@ func TestRoundedRows(t *testing.T) {
 			t.Errorf("%s digits: exit code %d, %s", name, code, stdout)
 			continue
 		}
-		const want = "factor 0 (line 8) sums to 0.999: it was divided by its sum, because the rounding of its digits explains that. So were 3 more rows;"
+		const want = "factor 0 (line 8) sums to 0.999: it was divided by its sum, because the rounding of its digits explains that. " +
+			"So were 3 more rows;"
 		warned := strings.Contains(strings.Join(results[0].Warnings, ""), want)
 		if warned != (name == "three") || len(results[0].Warnings) > 1 {
 			t.Errorf("%s digits: warnings %q", name, results[0].Warnings)

@@ -26,7 +26,7 @@ type fitCmd struct {
 	Output      string      `short:"o" help:"${fit_output}" placeholder:"FILE"`
 	Iterations  int         `help:"Most iterations of a run." default:"100"`
 	Tolerance   float64     `help:"Stop once an iteration changes the ln-likelihood by less than this share of it." default:"1e-7"`
-	Pseudocount float64     `help:"Count added to those of every entry that is not 0 in the model, whatever the cases. 0 gives the maximum likelihood." default:"0"`
+	Pseudocount float64     `help:"Count added to every entry that is not 0 in the model. 0 gives the maximum likelihood." default:"0"`
 	Prior       string      `help:"${fit_prior}" placeholder:"MODEL"`
 	Equivalent  float64     `name:"equivalent-size" help:"${fit_equivalent}" placeholder:"CASES"`
 	Update      string      `help:"${fit_update}" placeholder:"FILE"`
@@ -143,7 +143,9 @@ type fitRun struct {
 
 // newFitRun returns a run of the command on inputs.
 func newFitRun(c *fitCmd, t *console.Terminal, in fitInputs) *fitRun {
-	r := &fitRun{fitCmd: c, terminal: t, say: t.Out, weight: in.data.Weight, adds: c.addsCounts(in), bar: console.NewBar(t.Err), told: time.Now()}
+	r := &fitRun{
+		fitCmd: c, terminal: t, say: t.Out, weight: in.data.Weight, adds: c.addsCounts(in), bar: console.NewBar(t.Err), told: time.Now(),
+	}
 	if c.Output == "" {
 		r.say = t.Err
 	}

@@ -83,8 +83,12 @@ func TestFitSaysWhatCasesDoNot(t *testing.T) {
 		row   string // of wet, where it rains
 		says  []string
 	}{
-		{nil, "(yes) 0.3, 0.7;", []string{"--pseudocount or --prior keeps it above 0", "they keep the numbers that the fit began with"}},
-		{[]string{"--pseudocount", "1"}, "(yes) 0.5, 0.5;", []string{"the counts that are added decide alone", "a pseudocount makes them uniform"}},
+		{nil, "(yes) 0.3, 0.7;", []string{
+			"--pseudocount or --prior keeps it above 0", "they keep the numbers that the fit began with",
+		}},
+		{[]string{"--pseudocount", "1"}, "(yes) 0.5, 0.5;", []string{
+			"the counts that are added decide alone", "a pseudocount makes them uniform",
+		}},
 	} {
 		output := filepath.Join(folder, "fitted.bif")
 		code, _, stderr := command(t, append([]string{"fit", model, data, "-o", output}, c.flags...)...)

@@ -31,8 +31,8 @@ func (c *fitCmd) loadStructure(ctx context.Context, t *console.Terminal) (*facto
 	c.limits.Unknown = func(node string) { unknown = append(unknown, node) }
 	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
 	if err == nil {
-		if _, rounding := m.Normalised(); rounding.Warning() != "" {
-			fmt.Fprintf(t.Err, "btn: %s\n", rounding.Warning())
+		if normal, _ := m.Normalised(); normal.WrongRow() == "" { // else it is the error
+			tellRows(t, m)
 		}
 	}
 	if n := len(unknown); n > 0 && err == nil {

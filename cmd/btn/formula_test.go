@@ -39,7 +39,9 @@ func TestFormulas(t *testing.T) {
 		{[]string{plain, "--event", "2,-3"}, []string{"P(2, -3) = 0.25 (ln -1.3862943611)\n"}, ""},
 		{[]string{projected}, []string{"count       3 (", "\n2  0  0.333333 "}, "\n1  "},
 		{[]string{projected, "--evid=-4"}, []string{"count       1 (ln 0.0000000000, log10 0.0000000000)\n"}, ""},
-		{[]string{none}, []string{"count       0: the formula has no solution\n", "\nclauses     1 (line 3); -1 (line 4) contradict each other\n"}, "warning"},
+		{[]string{none}, []string{
+			"count       0: the formula has no solution\n", "\nclauses     1 (line 3); -1 (line 4) contradict each other\n",
+		}, "warning"},
 		{[]string{chain}, []string{"\nclauses     1 (line 4); -1 3 (line 6); -3 (line 7) contradict each other\n"}, "-2"},
 		{[]string{chain, "--evid", "2"}, []string{"count       0: the formula has no solution\n", "\nclauses     1 (line 4); "}, "impossible"},
 		{[]string{hard}, []string{"count       0: the formula has no solution\n", "a clause over \"1\", \"2\"; "}, "factor"},

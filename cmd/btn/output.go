@@ -38,8 +38,8 @@ type printer struct {
 	results []query.Result      // of printAll
 }
 
-// printAll writes every result, and errors and warnings that the form of the output has no place for to say. The first result without an answer
-// decides the exit code.
+// printAll writes every result, and errors and warnings that the form of the output has no place for to say. The first result without an
+// answer decides the exit code.
 func (p *printer) printAll(results []query.Result, say io.Writer) (failed error) {
 	p.results = results
 	for i := range results {

@@ -23,7 +23,8 @@ var flagOf = map[string]string{
 	"best": "--best", "map": "--map", "joint": "--joint", "targets": "--target", "gradients": "--gradients",
 	"evidence.h": "--evid", "evidence.s": "--evid", "samples": "COUNT",
 	"information": "VARIABLE", "information.target": "VARIABLE", "information.candidates": "--candidates", "information.utility": "--utility",
-	"do": "--do", "believe": "--believe", "sensitivity": "VARIABLE=VALUE", "over": "--event", "job": "--job", "tenant": "--tenant", "deadline_ms": "--deadline",
+	"do": "--do", "believe": "--believe",
+	"sensitivity": "VARIABLE=VALUE", "over": "--event", "job": "--job", "tenant": "--tenant", "deadline_ms": "--deadline",
 }
 
 // reasons are reasons that name fields of messages, with those for people.

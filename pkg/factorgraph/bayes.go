@@ -20,13 +20,19 @@ const (
 	rowSlackEach = 1e-6
 )
 
-// Unnormalised returns "" or, of a model that is called a Bayesian network, which of its tables are no conditional probability tables.
-// The rows of such a table sum to 1, to the digits that files have. Which variable a table is of follows from the scopes (see nodes);
-// if it does not, a table may be of any variable of its scope. The text names the first row that rounding does not explain, says what is
-// done with it and whether all rows would sum to 1 with the numbers the other way round, and counts the other rows and tables. ln Z of such
-// a model is not ln P(evidence), so people want to know; nothing is computed in another way. Factors in other forms than tables are not
+// WrongRow returns "" or, of a model that is called a Bayesian network, which of its tables are no conditional probability tables. The rows
+// of such a table sum to 1, to the digits that files have. Which variable a table is of follows from the scopes (see nodes); if it does
+// not, a table may be of any variable of its scope. The text names the first row that rounding does not explain, counts the other rows of
+// its table, and says whether all rows would sum to 1 with the numbers the other way round. Factors in other forms than tables are not
 // looked at. m is normalised already (see Normalised). Linear time.
-func (m *Model) Unnormalised() string {
+func (m *Model) WrongRow() string {
+	text, _, _ := m.wrongRow()
+	return text
+}
+
+// unnormalised is WrongRow, with what is done with the row and the number of other tables that are like its own. ln Z of such a model is not
+// ln P(evidence), so people want to know; nothing is computed in another way.
+func (m *Model) unnormalised() string {
 	text, tables, hasParents := m.wrongRow()
 	if text == "" {
 		return ""
@@ -43,12 +49,6 @@ func (m *Model) Unnormalised() string {
 		return text + ". 1 more table is like it"
 	}
 	return fmt.Sprintf("%s. %d more tables are like it", text, tables-1)
-}
-
-// WrongRow is the beginning of Unnormalised: which row has which sum.
-func (m *Model) WrongRow() string {
-	text, _, _ := m.wrongRow()
-	return text
 }
 
 // wrongRow returns a row of the first table that is no conditional probability table with its sum, the number of such tables, and whether

@@ -37,10 +37,15 @@ func TestUnnormalised(t *testing.T) {
 		"a constant":   {true, []Factor{{Table: dense(t, nil, 3)}}, []string{"factor 0 sums to 3, which rounding does not explain: it is kept as it is, and ln Z"}},
 		"a row": {true, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)},
 			{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}},
-			[]string{"factor 1: the row of x_0 = 1 sums to 0.9, which rounding does not explain:", "it is kept as it is, so that answers weigh"}},
+			[]string{
+				"factor 1: the row of x_0 = 1 sums to 0.9, which rounding does not explain:", "it is kept as it is, so that answers weigh",
+			}},
 		"all rows": {true, []Factor{{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 1, 1, 1, 1, 1, 1)},
 			{Scope: []int{0}, Table: dense(t, []int{2}, 0.5, 0.4)}},
-			[]string{"factor 0: the row of x_0 = 0 sums to 3, which rounding does not explain (and 1 more of its 2 rows not to 1):", ". 1 more table is like it"}},
+			[]string{
+				"factor 0: the row of x_0 = 0 sums to 3, which rounding does not explain (and 1 more of its 2 rows not to 1):",
+				". 1 more table is like it",
+			}},
 		"no network": {true, []Factor{{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 1, 1, 1, 1, 1, 1)}},
 			[]string{"factor 0: the row of x_1 = 0 sums to 2, which rounding does not explain (and 2 more of its 3 rows not to 1):"}},
 		"turned": {true, []Factor{{Scope: []int{1}, Table: dense(t, []int{3}, 0.5, 0.25, 0.25)},
@@ -52,7 +57,7 @@ func TestUnnormalised(t *testing.T) {
 			[]string{"factor 1: the row of x_1 = 0 sums to 0.7, which rounding does not explain (and 2 more of its 3 rows not to 1); with"}},
 	} {
 		m := &Model{Domains: []int{2, 3}, Bayes: c.bayes, Factors: c.factors}
-		got := m.Unnormalised()
+		got := m.unnormalised()
 		if (got == "") != (c.want == nil) {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -68,7 +73,7 @@ func TestUnnormalised(t *testing.T) {
 func TestUnnormalisedByName(t *testing.T) {
 	m := &Model{Domains: []int{2, 3}, Bayes: true, Names: []string{"smoke", "lung"}, States: [][]string{{"no", "yes"}, nil},
 		Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}}}
-	if got := m.Unnormalised(); !strings.HasPrefix(got, `the table of "lung": the row of "smoke" = "yes" sums to 0.9`) {
+	if got := m.unnormalised(); !strings.HasPrefix(got, `the table of "lung": the row of "smoke" = "yes" sums to 0.9`) {
 		t.Error(got)
 	}
 }
@@ -134,11 +139,11 @@ func TestSixDigitFilesPass(t *testing.T) {
 			Bayes:   true,
 			Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{7, d}, data...)}},
 		}
-		if got := m.Unnormalised(); got != "" {
+		if got := m.unnormalised(); got != "" {
 			t.Errorf("%d values: %s", d, got)
 		}
 		data[3*d] += 1e-3
-		if got := m.Unnormalised(); !strings.Contains(got, "factor 0: the row of x_0 = 3 sums") {
+		if got := m.unnormalised(); !strings.Contains(got, "factor 0: the row of x_0 = 3 sums") {
 			t.Errorf("%d values: %q", d, got)
 		}
 	}

@@ -17,7 +17,7 @@ type Model struct {
 	Layout  []float64
 	Factors []Factor
 	// Bayes says that the file called the factors conditional probability tables. It is never relied on for correctness;
-	// Unnormalised says where it is not so.
+	// WrongRow says where it is not so.
 	Bayes bool
 	// Lines are optional: per factor the line of the file on which its table begins, 0 for none. Only warnings and errors read them.
 	Lines []int

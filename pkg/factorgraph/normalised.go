@@ -19,10 +19,10 @@ const (
 )
 
 // Normalised returns m with each row of its conditional probability tables divided by its sum, if the row misses 1 by no more than
-// rounding: by the slack of Unnormalised, or by half a unit of the last printed digit for each entry, at most 0.02. Rows that are
-// exact to float64 keep their bits. Tables with another kind of row stay as they are, and so do factors in other forms, and models that
-// are not called Bayesian networks. Which variable a table is of follows from the scopes; if it does not, it is the last of its scope. m does not change; it is returned itself if
-// no row does. Time linear in the entries.
+// rounding: by the slack of WrongRow, or by half a unit of the last printed digit for each entry, at most 0.02. Rows that are exact to
+// float64 keep their bits. Tables with another kind of row stay as they are, and so do factors in other forms, and models that are not
+// called Bayesian networks. Which variable a table is of follows from the scopes; if it does not, it is the last of its scope. m does not
+// change; it is returned itself if no row does. Time linear in the entries.
 func (m *Model) Normalised() (normal *Model, r Rounding) {
 	if !m.Bayes {
 		return m, r
@@ -135,8 +135,8 @@ func (r *Rounding) add(m *Model, j int, t *tensor.Dense, mode int) {
 	}
 }
 
-// Warning says that rows miss 1 by more than 1e-4; empty if none does.
-func (r Rounding) Warning() string {
+// warning says that rows miss 1 by more than 1e-4; empty if none does.
+func (r Rounding) warning() string {
 	if r.coarse == 0 {
 		return ""
 	}
@@ -153,7 +153,7 @@ func (r Rounding) Warning() string {
 // Warnings are about the rows of a model that is called a Bayesian network, which normal is normalised from: those that were divided by
 // their sums and miss 1 by more than 1e-4, and those that are kept as they are though they do not sum to 1. At most one of each.
 func (r Rounding) Warnings(normal *Model) []string {
-	return slices.DeleteFunc([]string{normal.Unnormalised(), r.Warning()}, func(text string) bool { return text == "" })
+	return slices.DeleteFunc([]string{normal.unnormalised(), r.warning()}, func(text string) bool { return text == "" })
 }
 
 // Directed reports whether m is a Bayesian network by its tables: it is called one; each variable is the last in the scope of

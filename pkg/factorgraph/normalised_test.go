@@ -19,22 +19,26 @@ func TestNormalised(t *testing.T) {
 		first   float64 // of the normalised table
 		warning string  // a part of it, empty for none
 	}{
-		"exact":                {[]float64{0.25, 0.75, 0.5, 0.5}, same, ""},
-		"exact to float64":     {[]float64{0.1, 0.9, 1 - 0x1p-53, 0x1p-54}, same, ""},
-		"six digits":           {[]float64{0.333333, 0.666666, 0.5, 0.5}, 0.333333 / 0.999999, ""},
-		"single precision":     {[]float64{0.3333333432674408, 0.6666666865348816, 0.5, 0.5}, 0.3333333432674408 / 1.0000000298023224, ""},
-		"three digits":         {[]float64{0.333, 0.666, 0.5, 0.5}, 0.333 / 0.999, `the table of "b": the row of "a" = 0 sums to 0.999: it was divided by its sum, because`},
-		"two digits, two rows": {[]float64{0.33, 0.66, 0.66, 0.35}, 0.33 / 0.99, `= 0 sums to 0.99: it was divided by its sum, because the rounding of its digits explains that. So was 1 more row; the sums miss 1 by up to 0.01`},
-		"one digit":            {[]float64{0.5, 0.4, 0.5, 0.5}, same, ""},
-		"more digits than 1":   {[]float64{0.333, 0.6, 0.5, 0.5}, same, ""},
-		"weights":              {[]float64{2, 3, 0.5, 0.5}, same, ""},
-		"another mode":         {[]float64{0.49, 0.5, 0.51, 0.5}, same, ""},
+		"exact":            {[]float64{0.25, 0.75, 0.5, 0.5}, same, ""},
+		"exact to float64": {[]float64{0.1, 0.9, 1 - 0x1p-53, 0x1p-54}, same, ""},
+		"six digits":       {[]float64{0.333333, 0.666666, 0.5, 0.5}, 0.333333 / 0.999999, ""},
+		"single precision": {[]float64{0.3333333432674408, 0.6666666865348816, 0.5, 0.5}, 0.3333333432674408 / 1.0000000298023224, ""},
+		"three digits": {
+			[]float64{0.333, 0.666, 0.5, 0.5}, 0.333 / 0.999, `the table of "b": the row of "a" = 0 sums to 0.999: it was divided by its sum, because`,
+		},
+		"two digits, two rows": {
+			[]float64{0.33, 0.66, 0.66, 0.35}, 0.33 / 0.99, "because the rounding of its digits explains that. So was 1 more row; the sums miss 1 by up to 0.01",
+		},
+		"one digit":          {[]float64{0.5, 0.4, 0.5, 0.5}, same, ""},
+		"more digits than 1": {[]float64{0.333, 0.6, 0.5, 0.5}, same, ""},
+		"weights":            {[]float64{2, 3, 0.5, 0.5}, same, ""},
+		"another mode":       {[]float64{0.49, 0.5, 0.51, 0.5}, same, ""},
 	} {
 		table := &tensor.Dense{Shape: []int{2, 2}, Data: c.data}
 		before := slices.Clone(c.data)
 		m := &Model{Bayes: true, Domains: []int{2, 2}, Names: []string{"a", "b"}, Factors: []Factor{{Scope: []int{0, 1}, Table: table}}}
 		normal, rounding := m.Normalised()
-		warning := rounding.Warning()
+		warning := rounding.warning()
 		if !slices.Equal(before, c.data) {
 			t.Errorf("%s: the model has changed", name)
 		}

@@ -21,7 +21,8 @@ func TestTurnedTables(t *testing.T) {
 		"m.xdsl": `the table of "wet" (line 3): ` + one,
 		"m.xml":  `the table of "wet" (line 7): ` + one, "m.json": `the table of "wet" (line 5): ` + one, "parents.bif": two,
 		"parents.net": strings.Replace(two, "1.5", "1.1", 1),
-		"m.uai":       "factor 1: the row of x_0 = 0 (line 10) sums to 1.1, which rounding does not explain (and 1 more of its 2 rows not to 1)" + turned,
+		"m.uai": "factor 1: the row of x_0 = 0 (line 10) sums to 1.1, which rounding does not explain (and 1 more of " +
+			"its 2 rows not to 1)" + turned,
 	} {
 		m := load(t, filepath.Join("testdata", "turned", file))
 		r := answer(t, m, query.Query{})

@@ -82,8 +82,8 @@ func Literals(f factorgraph.Factor) ([]int, bool) {
 	return list, ok
 }
 
-// excluded returns the one combination of values for which a factor is 0, and whether it is a clause. Of the weights of one variable they are
-// those of the weight 0.
+// excluded returns the one combination of values for which a factor is 0, and whether it is a clause. Of the weights of one variable they
+// are those of the weight 0.
 func excluded(t tensor.Tensor) ([]int, bool) {
 	if weights, isDense := t.(*tensor.Dense); isDense && len(weights.Shape) == 1 {
 		zero := slices.Index(weights.Data, 0)
@@ -108,8 +108,8 @@ type propagation struct {
 	queue   []int      // variables
 }
 
-// contradiction returns those of some clauses from which propagation derives that one of them does not hold; nil if it derives no such thing.
-// Empty clauses do not hold.
+// contradiction returns those of some clauses from which propagation derives that one of them does not hold; nil if it derives no such
+// thing. Empty clauses do not hold.
 func contradiction(variables int, clauses []literals, some []int, observed []factorgraph.Observation) []int {
 	p := &propagation{clauses: clauses, with: make([][2][]int, variables), left: make([]int, len(clauses)),
 		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)}

@@ -58,7 +58,7 @@ type GivenMap struct{ A, Inverse []float64 }
 // entries, and its legs have identity maps: Maps[ℓ].Kind says so.
 //
 // Rows of conditional probability tables are divided by their sums (Model.Normalised) first. Warnings of the network are of that, and
-// Model.Unnormalised's.
+// of rows that are kept (Rounding.Warnings).
 //
 // Errors: from Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map,
 // btn.ErrMap), ErrOptions, btn.ErrRange; the context's. Cost: the application of a d×d

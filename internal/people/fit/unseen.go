@@ -51,7 +51,8 @@ func (d *Data) Unseen(m *factorgraph.Model) (u Unseen) {
 func (u Unseen) Texts(l *factorgraph.Labels, hasPrior bool) (lines []string) {
 	if len(u.Variables) > 0 {
 		names := first(len(u.Variables), "variable", func(k int) string { return short(l.OfVariable(u.Variables[k])) })
-		lines = append(lines, "no case observes "+names+": a table without observations follows from other variables and from the table that the fit begins with")
+		lines = append(lines, "no case observes "+names+
+			": a table without observations follows from other variables and from the table that the fit begins with")
 	}
 	if len(u.Values) > 0 {
 		names := first(len(u.Values), "value", func(k int) string {

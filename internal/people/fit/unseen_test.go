@@ -31,7 +31,7 @@ func TestUnseen(t *testing.T) {
 		{"v0,NumCases\n0,1\n1,1\n2,0\n", []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, []factorgraph.Observation{{Var: 0, Value: 2}},
 			[]string{`no case observes "v1", "v2", "v3", "v4", "v5" and 6 more variables: `, `no case has "v0" = "2": the probability becomes 0`}},
 		{strings.Join(names, ",") + "\n" + strings.Repeat("0,", 11) + "0\n" + strings.Repeat("1,", 11) + "1\n" + "2,2,2,2,2,2" +
-			strings.Repeat(",", 6) + "\n", nil, []factorgraph.Observation{{6, 2}, {7, 2}, {8, 2}, {9, 2}, {10, 2}, {11, 2}},
+			strings.Repeat(",", 6) + "\n", nil, lastValues(6, 12),
 			[]string{`no case has "v6" = "2", "v7" = "2", "v8" = "2", "v9" = "2", "v10" = "2" and 1 more value: the probability becomes 0`}},
 		{strings.Join(names, ",") + "\n" + strings.Repeat("0,", 11) + "0\n" + strings.Repeat("1,", 11) + "1\n" + strings.Repeat("2,", 11) + "2\n",
 			nil, nil, nil},
@@ -53,4 +53,12 @@ func TestUnseen(t *testing.T) {
 			t.Errorf("%.30q: it says %q, want %q", c.text, says, c.says)
 		}
 	}
+}
+
+// lastValues are the values 2 of variables from one up to another.
+func lastValues(from, to int) (list []factorgraph.Observation) {
+	for v := from; v < to; v++ {
+		list = append(list, factorgraph.Observation{Var: v, Value: 2})
+	}
+	return list
 }

@@ -178,7 +178,7 @@ func TestPureWings(t *testing.T) {
 
 // surface is the number of functions, methods and types that the public packages export. It may fall; a
 // commit that raises it gives the reason.
-const surface = 314
+const surface = 317
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}
