@@ -74,7 +74,8 @@ func TestFitGoesOn(t *testing.T) {
 // case observes, has or reaches is said in a line each, and so are columns that are passed over.
 func TestFitSaysWhatCasesDoNot(t *testing.T) {
 	folder := t.TempDir()
-	text := strings.Replace(rainFiles("0.3, 0.7")["rain.bif"], "variable wet", "variable mud { type discrete [ 2 ] { no, yes }; }\nvariable wet", 1)
+	const mud = "variable mud { type discrete [ 2 ] { no, yes }; }\n"
+	text := strings.Replace(rainFiles("0.3, 0.7")["rain.bif"], "variable wet", mud+"variable wet", 1)
 	text += "probability ( mud | rain ) {\n  (no) 0.8, 0.2;\n  (yes) 0.1, 0.9;\n}\n"
 	model := write(t, folder, "rain.bif", text)
 	data := write(t, folder, "dry.csv", ",rain,wet\n1,no,yes\n2,no,no\n3,no,no\n4,no,no\n")

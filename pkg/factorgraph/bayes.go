@@ -30,8 +30,8 @@ func (m *Model) WrongRow() string {
 	return text
 }
 
-// unnormalised is WrongRow, with what is done with the row and the number of other tables that are like its own. ln Z of such a model is not
-// ln P(evidence), so people want to know; nothing is computed in another way.
+// unnormalised is WrongRow, with what is done with the row and the number of other tables that are like its own. ln Z of such a model is
+// not ln P(evidence), so people want to know; nothing is computed in another way.
 func (m *Model) unnormalised() string {
 	text, tables, hasParents := m.wrongRow()
 	if text == "" {

@@ -34,7 +34,9 @@ func TestUnnormalised(t *testing.T) {
 			Table: dense(t, []int{2, 3}, 0.1, 0.2, 0.3, 0.9, 0.8, 0.7),
 		}}, nil},
 		"a constant 1": {true, []Factor{{Table: dense(t, nil, 1)}}, nil},
-		"a constant":   {true, []Factor{{Table: dense(t, nil, 3)}}, []string{"factor 0 sums to 3, which rounding does not explain: it is kept as it is, and ln Z"}},
+		"a constant": {true, []Factor{{Table: dense(t, nil, 3)}}, []string{
+			"factor 0 sums to 3, which rounding does not explain: it is kept as it is, and ln Z",
+		}},
 		"a row": {true, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)},
 			{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}},
 			[]string{

@@ -24,10 +24,12 @@ func TestNormalised(t *testing.T) {
 		"six digits":       {[]float64{0.333333, 0.666666, 0.5, 0.5}, 0.333333 / 0.999999, ""},
 		"single precision": {[]float64{0.3333333432674408, 0.6666666865348816, 0.5, 0.5}, 0.3333333432674408 / 1.0000000298023224, ""},
 		"three digits": {
-			[]float64{0.333, 0.666, 0.5, 0.5}, 0.333 / 0.999, `the table of "b": the row of "a" = 0 sums to 0.999: it was divided by its sum, because`,
+			[]float64{0.333, 0.666, 0.5, 0.5}, 0.333 / 0.999,
+			`the table of "b": the row of "a" = 0 sums to 0.999: it was divided by its sum, because`,
 		},
 		"two digits, two rows": {
-			[]float64{0.33, 0.66, 0.66, 0.35}, 0.33 / 0.99, "because the rounding of its digits explains that. So was 1 more row; the sums miss 1 by up to 0.01",
+			[]float64{0.33, 0.66, 0.66, 0.35}, 0.33 / 0.99,
+			"because the rounding of its digits explains that. So was 1 more row; the sums miss 1 by up to 0.01",
 		},
 		"one digit":          {[]float64{0.5, 0.4, 0.5, 0.5}, same, ""},
 		"more digits than 1": {[]float64{0.333, 0.6, 0.5, 0.5}, same, ""},

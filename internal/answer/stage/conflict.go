@@ -38,9 +38,9 @@ type observation struct {
 }
 
 // conflict returns a minimal conflicting subset of evidence under which Z is 0, with what the query sets: it is found by deletion of one
-// observation after another from the last to the first, and so none of its own subsets conflicts. Then all smaller subsets of the evidence are tested, small ones
-// first, as far as the number of tests goes: the first that conflicts is the answer then, and if all are possible it is a smallest. It
-// returns nil where a value of Z under a subset takes too much or is not exact.
+// observation after another from the last to the first, and so none of its own subsets conflicts. Then all smaller subsets of the evidence
+// are tested, small ones first, as far as the number of tests goes: the first that conflicts is the answer then, and if all are possible it
+// is a smallest. It returns nil where a value of Z under a subset takes too much or is not exact.
 func (c *conflicts) conflict(a *btn.Assignment, e factorgraph.Evidence) *query.Conflict {
 	c.left = conflictTests
 	if a.Cost != nil && a.Cost.Flops*conflictTests > conflictFlops {
