@@ -110,3 +110,29 @@ func TestErrorsOfQueriesHaveNames(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
+
+// TestWhatWasMeant: the mistakes that people make with evidence, lists and the sequence of files are answered by how it is written.
+func TestWhatWasMeant(t *testing.T) {
+	folder := t.TempDir()
+	data := write(t, folder, "cases.csv", "smoke\nyes\n")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"infer", asia, "smoke=yes"}, 2, "btn: unexpected argument smoke=yes, did you mean --evid smoke=yes?"},
+		{[]string{"infer", asia, "--target", "smoke", "lung"}, 2, "btn: unexpected argument lung: names in a list have commas between them"},
+		{[]string{"infer", asia, "--evid", "smoke=yes lung=no"}, 3,
+			`btn: smoke=yes lung=no: variable "smoke" has no value "yes lung=no": there are "no" and "yes"; between assignments there are commas`},
+		{[]string{"cases", data, asia}, 3, "btn: " + data + `: line 1: "smoke" begins no format that is read`},
+		{[]string{"sample", asia}, 2, "btn: sample: COUNT, the number of samples, is at least 1"},
+	} {
+		code, _, stderr := command(t, c.args...)
+		if code != c.code || !strings.HasPrefix(stderr, c.want) {
+			t.Errorf("%v: exit code %d, %q, want %q", c.args, code, stderr, c.want)
+		}
+		if c.args[0] == "cases" && !strings.HasSuffix(stderr, "; a file of cases comes behind the model\n") {
+			t.Errorf("%v: %q", c.args, stderr)
+		}
+	}
+}

@@ -26,7 +26,7 @@ type sampleCmd struct {
 func (c *sampleCmd) Validate() error {
 	switch {
 	case c.Count < 1:
-		return fmt.Errorf("at least one sample is needed, not %d", c.Count)
+		return fmt.Errorf("COUNT, the number of samples, is at least 1, not %d", c.Count)
 	case c.Format == "csv" && c.JSON:
 		return errors.New("--json and --format csv exclude each other: there is one output")
 	case c.Format == "csv" && len(c.Evid) > 1:

@@ -256,6 +256,9 @@ func (v value) slashed(l *factorgraph.Labels, i int) (weights []float64) {
 // unless other values have numbers as names.
 func (v value) value(l *factorgraph.Labels, i int) (int, error) {
 	x, err := l.Value(i, v.at)
+	if err != nil && strings.Contains(v.at, "=") {
+		return 0, fault.New(fault.CodeOf(err), "%w; between assignments there are commas", err)
+	}
 	if err == nil || !v.number {
 		return x, err
 	}

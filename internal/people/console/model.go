@@ -2,6 +2,9 @@ package console
 
 import (
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -25,8 +28,17 @@ func LoadModelAs(open Opener, name string, as formats.Format, limits uai.Limits)
 	}
 	defer f.Close()
 	m, err := formats.Read(f, as, name, limits)
+	if err != nil && isTable(name) {
+		err = fmt.Errorf("%w; a file of cases comes behind the model", err)
+	}
 	if err != nil {
 		return nil, fault.Wrap(CodeOfInput(err), fmt.Errorf("%s: %w", Called(name), err))
 	}
 	return m, nil
+}
+
+// isTable reports whether a file is called like one of cases.
+func isTable(name string) bool {
+	ending := strings.ToLower(path.Ext(strings.TrimSuffix(name, Zipped)))
+	return slices.Contains([]string{".csv", ".tsv", ".cas"}, ending)
 }
