@@ -66,7 +66,7 @@ func TestAssignments(t *testing.T) {
 		{[]string{"explain", model, "--map", "wett"}, "wet"},
 		{[]string{"explain", model, "--map", "0,rain"}, "twice"},
 		{[]string{"explain", model, "--best", "2", "--map", "wet"}, "--best: it lists assignments of all variables"},
-		{[]string{"explain", model, "--best", "1001"}, "1 to 1000"},
+		{[]string{"explain", model, "--best", "1001"}, "at most 1000 are listed"},
 		{[]string{"sample", model, "--", "-1"}, "is at least 1, not -1"},
 		{[]string{"sample", model, "100000000"}, "samples"},
 		{[]string{"explain", model, "--format", "uai"}, "unknown flag --format"},
