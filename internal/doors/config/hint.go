@@ -11,8 +11,8 @@ import (
 // leastCommon is the least number of first letters that a flag has in common with a misspelt one to be suggested.
 const leastCommon = 4
 
-// withHint adds what was perhaps meant. That is the flag of the command that begins like an unknown one: kong suggests flags that miss by two
-// letters at most. Of an argument too many that is evidence, or belongs to the list of a flag before it, it is the way to write that.
+// withHint adds what was perhaps meant. That is the flag of the command that begins like an unknown one: kong suggests flags that miss by
+// two letters at most. Of an argument too many that is evidence, or belongs to the list of a flag before it, it is the way to write that.
 func withHint(err error) error {
 	if extra, isExtra := strings.CutPrefix(err.Error(), "unexpected argument "); isExtra {
 		return withPlace(err, extra)
