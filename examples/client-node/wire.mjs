@@ -74,7 +74,7 @@ const model = struct({
   job: leaf, 'tenant?': leaf,
   'model?': optional(struct({
     domains: list(leaf), 'names?': list(leaf), 'states?': list(list(leaf)), factors: list(struct({ scope: list(leaf), table: tensor })), 'bayes?': leaf,
-    'aliases?': list(leaf), 'layout?': leaf, 'lines?': list(leaf),
+    'aliases?': list(leaf), 'layout?': leaf, 'lines?': list(leaf), 'row_lines?': list(list(leaf)),
   })),
   'text?': leaf, 'model_digest?': leaf,
   queries: list(struct({

@@ -21,7 +21,8 @@ func digestSamples(t *testing.T) []wire.Request {
 	scope := []int{0, 1}
 	body, err := wire.NewModel(&factorgraph.Model{Domains: []int{2, 3, 1},
 		Names: []string{"rain", "wet", "one"}, States: [][]string{{"no", "yes"}, nil, {"only"}}, Bayes: true,
-		Aliases: []string{"", "Wet grass", ""}, Lines: []int{1, 2, 0, 7, 8}, Layout: []float64{0, 1.5, -2, 0.25, 1e300, 3},
+		Aliases: []string{"", "Wet grass", ""}, Lines: []int{1, 2, 0, 7, 8}, RowLines: [][]int{nil, {3, 4, 5}},
+		Layout: []float64{0, 1.5, -2, 0.25, 1e300, 3},
 		Factors: []factorgraph.Factor{
 			{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{2.5}}},
 			{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, 5e-324}}},
