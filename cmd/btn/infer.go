@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/jobs/service"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
+	"github.com/basetensor/basetensor/internal/models/bayesnet"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
@@ -153,7 +154,7 @@ func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, wh
 	if err != nil {
 		return wire.Request{}, err
 	}
-	c.names, c.isBayes, c.formula = query.Names{Variables: m.Names, States: m.States}, isNormalised(m), formulaOf(m)
+	c.names, c.isBayes, c.formula = query.Names{Variables: m.Names, States: m.States}, bayesnet.IsNormalised(m), formulaOf(m)
 	return c.message(job, m, c.posteriors(ctx, m, queries, what))
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/models/bayesnet"
 	"github.com/basetensor/basetensor/internal/models/named"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -197,7 +198,7 @@ func (p *printer) read(ctx context.Context, remote *client.Client) {
 		return
 	}
 	p.names, p.queries = query.Names{Variables: m.Names, States: m.States}, request.Queries
-	p.isBayes, p.formula = isNormalised(m), formulaOf(m)
+	p.isBayes, p.formula = bayesnet.IsNormalised(m), formulaOf(m)
 	for i := range p.queries {
 		q := &p.queries[i]
 		if e, err := named.Evidence(p.labels, q.Evid); q.Evid != "" && err == nil {

@@ -117,12 +117,6 @@ func (p *printer) value(b *strings.Builder, line func(name, format string, args 
 	return false
 }
 
-// isNormalised reports whether Z of a model is P(evidence).
-func isNormalised(m *factorgraph.Model) bool {
-	normal, _ := m.Normalised()
-	return m.Bayes && normal.WrongRow() == ""
-}
-
 // called is the name of Z of a result. Likelihoods above 1 are no probabilities.
 func (p *printer) called(r *query.Result) string {
 	q := p.query(r)

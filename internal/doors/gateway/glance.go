@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/models/bayesnet"
 	"github.com/basetensor/basetensor/internal/models/dimacs"
 	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -38,7 +39,7 @@ type Kind struct {
 }
 
 func kindOf(m *factorgraph.Model) Kind {
-	return Kind{Formula: dimacs.IsFormula(m), Normalised: m.Bayes && m.Unnormalised() == ""}
+	return Kind{Formula: dimacs.IsFormula(m), Normalised: bayesnet.IsNormalised(m)}
 }
 
 // First is the answer to the first query, without marginals and other long fields.
