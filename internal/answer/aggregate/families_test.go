@@ -274,8 +274,8 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 	}
 }
 
-// TestFewComponentsBelowAnotherFamily: components of which one carries all the weight are mostly too low, whatever little they state: another
-// family above them answers, and one below them does not.
+// TestFewComponentsBelowAnotherFamily: components of which one carries all the weight are mostly too low, whatever little they state:
+// another family above them answers, and one below them does not.
 func TestFewComponentsBelowAnotherFamily(t *testing.T) {
 	legs := func() Input {
 		return ladder(1e-9, step{0, 8, []float64{300}, true}, step{0, 16, []float64{10}, true}, step{1, 16, []float64{10.01}, true})

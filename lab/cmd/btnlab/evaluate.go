@@ -20,7 +20,7 @@ type evaluateCmd struct {
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
 	First      int      `help:"families: the first seed." default:"0"`
-	Method     []string `help:"Only this method instead of all methods of strength, calibration, families, solvable; repeat it." placeholder:"NAME"`
+	Method     []string `help:"Only this method, of strength, calibration, families, solvable; repeat it for more." placeholder:"NAME"`
 	Model      []string `help:"Only families whose name matches, e.g. '*_11'; repeat it for more." placeholder:"GLOB"`
 }
 
