@@ -21,7 +21,8 @@ var helpTexts = kong.Vars{
 		"symmetry-cp), time (errors " +
 		"while answers grow), calibration (errors " +
 		"against stated uncertainty), calibration-of-more, calibration-of-constraints, families (49 families: errors, uncertainties, bounds, " +
-		"processor time), large (seven kinds of large models beside annealing), learned (two objectives of symmetry-cp) or all.",
+		"processor time), large (seven kinds of large models beside annealing), solvable (models that no exact way reaches, of known ln Z), " +
+		"learned (two objectives of symmetry-cp) or all.",
 	"explain_out": "CSV file of the runs; the picture of the proofs' times lies beside it, FILE.svg for FILE.csv.",
 	"families_optima": "Also so many of each of the models whose most probable assignment is asked for: images, radio links, " +
 		"warehouses, codes, diagnoses.",
