@@ -17,13 +17,17 @@ type doctorCmd struct {
 	Monitoring string        `help:"URL of a nats-server's monitoring port: it alone says how often the disk is synced." placeholder:"URL"`
 	Redis      string        `name:"redis" help:"URL of Redis, to be examined too." placeholder:"URL"`
 	AsRedis    connect.Redis `embed:"" group:"connection"`
+	Now        bool          `help:"Do not listen to the workers for six seconds: without a finding about their keys."`
 	JSON       bool          `name:"json" help:"One JSON object per finding."`
 }
 
 // Run prints the findings. The exit code is that of the infrastructure if one is bad.
 func (c *doctorCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	return c.withBus("btn", telemetry.Logger(t.Err, common.LogLevel, common.LogFormat), func(b *bus.Bus) error {
-		places := doctor.Places{Bus: b, Monitoring: c.Monitoring}
+		places := doctor.Places{Bus: b, Monitoring: c.Monitoring, Listen: listenFor}
+		if c.Now {
+			places.Listen = 0
+		}
 		if c.Redis != "" && c.Redis != console.NoCache {
 			connect.LogRedis(func(context.Context, string, ...any) {}) // the finding says it
 			store, err := c.AsRedis.Client(c.Redis, lookTimeout)

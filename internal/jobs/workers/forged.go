@@ -12,6 +12,7 @@ import (
 func Forged(t *bus.Trouble, log *slog.Logger, m *metrics.Metrics) func(message.Kind, string) {
 	return func(kind message.Kind, subject string) {
 		m.Forged(kind)
-		t.Warn(log, "a message that no worker signed is ignored", "kind", kind, "subject", subject)
+		t.Warn(log, "a message that no worker signed is ignored", "kind", kind, "subject", subject,
+			"check", "btn doctor names workers with other --message-keys or --answers-key")
 	}
 }

@@ -64,6 +64,7 @@ type Places struct {
 	Redis      interface { // nil: none
 		Do(ctx context.Context, command ...any) (any, error)
 	}
+	Listen time.Duration // to the workers, who say every message.HereEvery which keys they have; 0: not at all
 }
 
 // skew is the difference between two clocks that is worth a word: deadlines and ages are by the server's.
@@ -74,10 +75,12 @@ const crowded = 0.75
 
 // Examine examines all parts. What cannot be found out is a finding too.
 func Examine(ctx context.Context, p Places) []Finding {
+	said := listen(ctx, p.Bus, p.Listen)
 	all := []Finding{Version(p.Bus.NC.ConnectedServerVersion()), synced(ctx, p.Monitoring)}
 	all = append(all, clock(ctx, p.Bus))
 	all = append(all, streams(ctx, p.Bus)...)
 	all = append(all, lanes(ctx, p.Bus))
+	all = append(all, keys(said())...)
 	all = append(all, registered(ctx, p.Bus)...)
 	return append(all, remembered(ctx, p.Redis)...)
 }

@@ -32,6 +32,9 @@ type Guard struct {
 // Guard sets how the Bus takes internal messages, before anything else is done with it.
 func (b *believer) Guard(g Guard) { b.guard = g }
 
+// Trust returns the keys that Guard set.
+func (b *believer) Trust() seal.Trust { return b.guard.Trust }
+
 // sign puts its sum into a message that is complete, and its MAC into an internal one. It may be delivered on another subject than the
 // one that it is published on.
 func (b *believer) sign(m *nats.Msg, delivered string) error {

@@ -207,7 +207,10 @@ func sampleMessages() []wire.Message {
 		},
 		&End{Job: "job-1", Tenant: "t", Answer: []byte{0x80}, Under: "job$1", Stored: 1767225599000, Time: 1767225600000},
 		&Serves{Process: "p1", Numeric: "0123456789abcdef-avx2", Cores: 4, Gone: true, Time: 1767225600000},
-		&Here{Process: "p1", Stage: "learn-worker", Version: "v1.2.3", Messages: 7, Gone: true, Time: 1767225600000},
+		&Here{
+			Process: "p1", Stage: "learn-worker", Host: "node-1", PID: 17, Version: "v1.2.3", Messages: 7, Gone: true, Time: 1767225600000,
+			MessageKeys: []string{"0011223344556677"}, AnswersKeys: []string{"AKEY"}, AnswersSigner: "AKEY",
+		},
 		&Room{Left: 7, Full: "BTN_ANSWER", Unserved: "no learn-worker is running"},
 		&Redrive{Job: "job-1", Tenant: "t", Reason: "no answer for 30 s", Time: 1767225600000},
 	}

@@ -128,6 +128,24 @@ func (a *Answers) Sign(subject, request, content string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(signature), err
 }
 
+// Names returns the public keys by which answers are believed, and the one whose seed signs, "" for none. A nil *Answers has none.
+func (a *Answers) Names() (believed []string, signer string, err error) {
+	if a == nil {
+		return nil, "", nil
+	}
+	for _, k := range a.public.Now() {
+		public, err := k.PublicKey()
+		if err != nil {
+			return nil, "", err
+		}
+		believed = append(believed, public)
+	}
+	if a.seeds != nil {
+		signer, err = a.seeds.Now()[0].PublicKey()
+	}
+	return believed, signer, err
+}
+
 // Verify reports whether one of the keys made the signature of an answer.
 func (a *Answers) Verify(signature, subject, request, content string) bool {
 	said, err := base64.RawURLEncoding.Strict().DecodeString(signature)

@@ -23,6 +23,7 @@ const macBytes = 16
 type key struct {
 	states sync.Pool // *state, keyed for messages
 	cache  []byte
+	name   string // tells keys apart
 }
 
 // state is an HMAC at its beginning, with the room that one message needs.
@@ -32,7 +33,10 @@ type state struct {
 	sum    [sha256.Size]byte
 }
 
-// newKey derives the keys of one line. Neither says anything of the other.
+// nameBytes is the number of bytes of a key's name.
+const nameBytes = 8
+
+// newKey derives the keys and the name of one line. None says anything of another.
 func newKey(secret []byte) *key {
 	derive := func(purpose string) []byte {
 		h := hmac.New(sha256.New, secret)
@@ -40,7 +44,7 @@ func newKey(secret []byte) *key {
 		return h.Sum(nil)
 	}
 	messages := derive("basetensor: messages, 1")
-	k := &key{cache: derive("basetensor: cache, 1")}
+	k := &key{cache: derive("basetensor: cache, 1"), name: hex.EncodeToString(derive("basetensor: name, 1")[:nameBytes])}
 	k.states.New = func() any { return &state{mac: hmac.New(sha256.New, messages)} }
 	return k
 }
@@ -111,6 +115,19 @@ func (k *Keys) Secrets() [][]byte {
 		return nil
 	}
 	return k.file.Now().secrets
+}
+
+// Names returns what tells the keys apart, and nothing of the keys themselves, which may be public: the first one signs. A nil *Keys has
+// none.
+func (k *Keys) Names() []string {
+	if k == nil {
+		return nil
+	}
+	var names []string
+	for _, one := range k.file.Now().all {
+		names = append(names, one.name)
+	}
+	return names
 }
 
 // NewKey returns a line for a file of keys: 32 random bytes in base64.
