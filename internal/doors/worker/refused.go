@@ -71,8 +71,7 @@ func (r *refusals) hear(err error) {
 	if !needed {
 		return
 	}
-	reason := fault.New(fault.Infrastructure, "the server says that this user (%s) may not %s %s: "+
-		"it needs the permissions of %s, which btn keys writes", r.user, verb, subject, r.role.Name)
+	reason := r.denied("may not " + verb + " " + subject)
 	r.mu.Lock()
 	if r.reason == nil {
 		r.reason = reason
@@ -81,6 +80,17 @@ func (r *refusals) hear(err error) {
 	if always {
 		r.end(&refusedError{reason})
 	}
+}
+
+// denied is the server's word on what the worker's user lacks.
+func (r *refusals) denied(what string) error {
+	return fault.New(fault.Infrastructure, "the server says that this user (%s) %s: it needs the permissions of %s, which btn keys writes",
+		r.user, what, r.role.Name)
+}
+
+// noStreams is the error of a user in whose account there are no streams, as a tenant's.
+func (r *refusals) noStreams() error {
+	return r.denied("sees no streams (JetStream is not enabled for its account, as for a tenant's)")
 }
 
 // err returns the refusal of a right that some messages need, or nil.

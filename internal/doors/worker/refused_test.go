@@ -24,6 +24,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // site is a nats-server on which everybody has the permissions of their part.
@@ -40,7 +41,7 @@ func newSite(t *testing.T, edit func(accounts string) string) *site {
 		t.Skip("starts a real nats-server")
 	}
 	s := &site{t: t, dir: t.TempDir()}
-	if _, err := access.Write(s.dir, "", nil, access.Limits{}); err != nil {
+	if _, err := access.Write(s.dir, "", []string{"acme"}, access.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	s.rewrite(edit)
@@ -214,6 +215,73 @@ func TestWorkerOfAnotherUserEnds(t *testing.T) {
 			if !strings.Contains(p.log.String(), part) {
 				t.Errorf("%s as %s does not say %q:\n%s", stage, wants.user, part, p.log)
 			}
+		}
+	}
+}
+
+// A worker with the user of a tenant, who sees no streams, ends, and says whose permissions it needs.
+func TestWorkerOfATenantEnds(t *testing.T) {
+	s := newSite(t, unchanged)
+	s.setUp()
+	for _, stage := range []string{query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate} {
+		p := s.start(stage, s.settings("tenants/acme", map[string]string{
+			"message-keys": filepath.Join(s.dir, access.MessageKeys), "answers-seed": filepath.Join(s.dir, access.AnswersSeed),
+		}))
+		if code := p.ended(); code != config.ExitInfrastructure {
+			t.Errorf("%s: exit code %d", stage, code)
+		}
+		for _, part := range []string{"level=ERROR", "user (nkey U", "permissions of " + stage, "btn keys"} {
+			if !strings.Contains(p.log.String(), part) {
+				t.Errorf("%s does not say %q:\n%s", stage, part, p.log)
+			}
+		}
+	}
+}
+
+// A consumer that is gone is the operator's to make: the worker does not try to make those of other stages, asks for the right to make its
+// own once, is not ready, says once what to do, and goes on when that is done.
+func TestWorkerWithoutItsConsumerWaits(t *testing.T) {
+	s := newSite(t, unchanged)
+	s.setUp()
+	operator, err := jetstream.New(s.operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ stream, consumer string }{
+		{bus.StreamNetwork, bus.ConsumerNetwork + "-3"}, {bus.StreamDeadline, streams.Deadlines.Name},
+	} {
+		if err := operator.DeleteConsumer(t.Context(), c.stream, c.consumer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := s.start(query.StageLearn, s.settings(query.StageLearn, nil))
+	p.until("it is not ready", func() bool {
+		status, body := p.ready()
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "run `btn setup` as the operator")
+	})
+	p.until("it says so", func() bool { return strings.Contains(p.log.String(), "run `btn setup` as the operator") })
+	s.setUp()
+	p.until("it runs", func() bool { return strings.Contains(p.log.String(), "msg=running") })
+	p.until("it is ready", func() bool { status, _ := p.ready(); return status == http.StatusOK })
+	p.stop()
+	if code := p.ended(); code != config.ExitOK {
+		t.Errorf("exit code %d:\n%s", code, p.log)
+	}
+	if n := strings.Count(p.log.String(), "Permissions Violation"); n != 1 || strings.Contains(p.log.String(), "CREATE."+bus.StreamDeadline) {
+		t.Errorf("%d refusals, want one, of a consumer of its own:\n%s", n, p.log)
+	}
+}
+
+// Streams that are missing are said once in an error, with what to do.
+func TestWorkerWithoutStreamsSaysOnceWhatToDo(t *testing.T) {
+	s := newSite(t, unchanged)
+	p := s.start(query.StageLearn, s.settings(query.StageLearn, nil))
+	p.until("it says what is missing", func() bool { return strings.Contains(p.log.String(), "cannot start yet") })
+	p.stop()
+	p.ended()
+	for line := range strings.Lines(p.log.String()) {
+		if strings.Contains(line, "cannot start yet") && strings.Count(line, "btn setup") != 1 {
+			t.Error(line)
 		}
 	}
 }

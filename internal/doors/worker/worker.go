@@ -32,6 +32,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/tracing/export"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // flags are the settings of a worker. All four take all of them, so that they can share a settings file, an environment and a script; a
@@ -223,6 +224,9 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	if errors.As(context.Cause(ctx), &denied) {
 		logger.Error("stopped", "error", denied)
 		return config.ExitCode(denied)
+	}
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		err = refusals.noStreams()
 	}
 	if err != nil && ctx.Err() == nil {
 		logger.Error("stopped", "error", err)

@@ -185,7 +185,12 @@ func (m *Metrics) Ready() error {
 	if len(ready) == 0 {
 		return errors.New("pipeline: not running yet")
 	}
-	return ready[0]() // one for all: the stages of a process share the connection
+	for _, isReady := range ready {
+		if err := isReady(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Watch sets the checks of Ready.

@@ -120,7 +120,6 @@ func (h *Host) Worker(name string) (*Worker, error) {
 			Answers: name == query.StageAggregate,
 		},
 		Options:     h.Options,
-		Mend:        streams.NewMender(h.Bus, log).Mend,
 		FromClients: name == query.StageReparam,
 	}
 
@@ -138,6 +137,11 @@ func (h *Host) Worker(name string) (*Worker, error) {
 	}
 	w.beside = append(w.beside, w.here)
 
+	var feeds []streams.Feed
+	for _, in := range w.intakes {
+		feeds = append(feeds, in.Feed)
+	}
+	w.loop.Mend = streams.NewMender(h.Bus, log, feeds...).Mend
 	return w, nil
 }
 

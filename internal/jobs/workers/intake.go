@@ -1,6 +1,8 @@
 package workers
 
 import (
+	"sync/atomic"
+
 	"github.com/basetensor/basetensor/internal/base/fair"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/queue/pull"
@@ -14,6 +16,8 @@ type intake struct {
 	// pull has Prefetch, Heavy, Later, AtLeast and Room. Its Slots are at least the processors; Concurrency takes their place, except where
 	// they are 1.
 	pull pull.Intake
+
+	obstacle atomic.Pointer[error] // why it has not begun; nil: it has, or nothing is known
 }
 
 // short is the prefetch of messages that take milliseconds at most. For longer ones it is smaller:

@@ -34,7 +34,7 @@ func (w *Worker) Run() error {
 	all := make([][]string, len(w.intakes))
 	for i, in := range w.intakes {
 		var err error
-		if all[i], err = w.found(in.Feed); err != nil {
+		if all[i], err = w.found(in); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (w *Worker) consumeAgain(ctx context.Context, in *intake, consumers []strin
 		}
 
 		w.loop.Log.Warn("consumers are gone", "error", err)
-		if consumers, err = w.found(in.Feed); err != nil {
+		if consumers, err = w.found(in); err != nil {
 			return err
 		}
 	}
@@ -94,6 +94,11 @@ func (w *Worker) Ready() error {
 	ctx, cancel := context.WithTimeout(w.loop.Hard, 2*time.Second)
 	defer cancel()
 
+	for _, in := range w.intakes {
+		if obstacle := in.obstacle.Load(); obstacle != nil {
+			return *obstacle
+		}
+	}
 	if err := w.loop.Bus.Trusted(); err != nil {
 		return err
 	}
@@ -110,32 +115,38 @@ const startPatience = 30 * time.Second
 // that they are not.
 const setupRetry = 2 * time.Second
 
-// found returns the names of the consumers of a feed. While the server does not answer, which may
-// be restarting, it tries again. Missing streams and consumers are made if others are there; where
-// there are none the worker waits for somebody to run btn setup, and logs that.
-func (w *Worker) found(f streams.Feed) ([]string, error) {
+// found returns the names of the consumers of an intake's feed. While the server does not answer, which may
+// be restarting, it tries again. Missing streams and consumers are made if others are there. The worker waits, not ready, for somebody to
+// run btn setup where there are none or its user may not make them, and logs that. A user whose account sees no streams is an error.
+func (w *Worker) found(in *intake) ([]string, error) {
+	defer in.obstacle.Store(nil)
 	for began := time.Now(); ; {
-		names, err := w.consumers(w.loop.Soft, f)
+		names, err := w.consumers(w.loop.Soft, in.Feed)
 
 		pause := startRetry
 
 		if bus.Missing(err) {
-			var mended error
-			if mended = w.loop.Mend(w.loop.Soft); mended == nil {
-				if names, err = w.consumers(w.loop.Soft, f); bus.Missing(err) {
-					return nil, err // lanes are named, and there is one consumer for all
+			mended := w.loop.Mend(w.loop.Soft)
+			switch {
+			case mended == nil:
+				if names, err = w.consumers(w.loop.Soft, in.Feed); bus.Missing(err) {
+					return nil, fmt.Errorf("%w (lanes are named: has `btn setup` been run without --one-consumer?)", err)
 				}
-			} else if errors.Is(mended, bus.ErrNoStream) {
-				// The worker waits, without end, for somebody to run btn setup.
+			case !errors.Is(err, bus.ErrNoStream): // which says by itself what to do
+				err = fmt.Errorf("%w: %w", err, mended)
+			}
+			if errors.Is(mended, bus.ErrNoStream) || errors.Is(mended, streams.ErrRefused) {
 				began = time.Now()
 				pause = setupRetry
 			}
 		}
 
-		if err == nil || w.loop.Soft.Err() != nil || time.Since(began) > startPatience {
+		if err == nil || w.loop.Soft.Err() != nil || time.Since(began) > startPatience ||
+			errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 			return names, err
 		}
 
+		in.obstacle.Store(&err)
 		w.loop.Bus.Trouble.Warn(w.loop.Log, "cannot start yet", "error", err)
 		bus.Pause(w.loop.Soft, pause)
 	}
@@ -161,7 +172,7 @@ func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error
 
 	for _, name := range names {
 		if _, err := w.loop.Bus.Consumer(ctx, f.Stream, name); err != nil {
-			return nil, fmt.Errorf("pipeline: %w (has `btn setup` been run, and without --one-consumer if lanes are named?)", err)
+			return nil, fmt.Errorf("pipeline: %w", err)
 		}
 	}
 	return names, nil

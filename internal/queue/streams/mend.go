@@ -8,34 +8,44 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/semaphore"
 )
 
 // Mender makes missing streams and consumers again.
 type Mender struct {
-	Bus *bus.Bus
-	Log *slog.Logger
+	Bus   *bus.Bus
+	Log   *slog.Logger
+	Feeds []Feed // whose consumers it makes: a stage makes its own
 
 	mending *semaphore.Weighted // of 1
+	refused bool                // the server refuses the right to make anything; under mending
 }
 
-// NewMender returns a mender over a connection.
-func NewMender(b *bus.Bus, log *slog.Logger) *Mender {
-	return &Mender{Bus: b, Log: log, mending: semaphore.NewWeighted(1)}
+// NewMender returns a mender over a connection, of the consumers of feeds.
+func NewMender(b *bus.Bus, log *slog.Logger, feeds ...Feed) *Mender {
+	return &Mender{Bus: b, Log: log, Feeds: feeds, mending: semaphore.NewWeighted(1)}
 }
 
-// Mend makes the streams and consumers that are missing. It reads their options (retention and
+// ErrRefused: the user may make no streams and consumers.
+var ErrRefused = errors.New("streams: this user may make no streams and consumers (run `btn setup` as the operator)")
+
+// Mend makes the streams that are missing, and the consumers of its feeds. It reads their options (retention and
 // room) off the streams that are left. Where there are none, nobody has run `btn setup`, and the
-// error wraps bus.ErrNoStream.
+// error wraps bus.ErrNoStream. Where the server refuses the right to make them, the error wraps ErrRefused, and later calls ask no more.
 func (m *Mender) Mend(ctx context.Context) error {
 	if err := m.mending.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer m.mending.Release(1)
+	if m.refused {
+		return fault.Wrap(fault.Infrastructure, ErrRefused)
+	}
 
 	c, room, have, err := inUse(ctx, m.Bus.JS)
 	if err != nil {
@@ -61,6 +71,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 		}
 		want.MaxBytes = bytesOf(want, room)
 		_, err := m.Bus.JS.CreateStream(ctx, want)
+		err = m.orRefused(err)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return fault.New(
 				fault.Infrastructure, "pipeline: stream %s, which is missing: %w", want.Name, err,
@@ -82,7 +93,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 		}
 	}
 
-	for _, f := range feeds {
+	for _, f := range m.Feeds {
 		if err := m.mendConsumers(ctx, f, c); err != nil {
 			return fault.New(
 				fault.Infrastructure, "pipeline: consumers of stream %s: %w", f.Stream, err,
@@ -91,6 +102,19 @@ func (m *Mender) Mend(ctx context.Context) error {
 	}
 	return nil
 }
+
+// orRefused returns ErrRefused in the place of an error of a request to make something, if the server refused the right to it: it tells
+// the connection, and leaves the request without an answer.
+func (m *Mender) orRefused(err error) error {
+	if last := m.Bus.NC.LastError(); err != nil && errors.Is(last, nats.ErrPermissionViolation) && created.MatchString(last.Error()) {
+		m.refused = true
+		return ErrRefused
+	}
+	return err
+}
+
+// created is in the subjects of requests to make something.
+var created = regexp.MustCompile(`(STREAM|CONSUMER)\.CREATE\.`)
 
 // mendConsumers makes the missing consumers of a feed.
 func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
@@ -116,6 +140,7 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 		}
 		begin(&cc)
 		_, err := s.CreateConsumer(ctx, cc)
+		err = m.orRefused(err)
 		if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
 			return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 		}

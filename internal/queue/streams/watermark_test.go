@@ -111,7 +111,7 @@ func TestWatermarkOfAStreamMadeAnew(t *testing.T) {
 	}
 
 	must(b.JS.DeleteStream(t.Context(), bus.StreamModel))
-	must(streams.NewMender(b, slog.New(slog.DiscardHandler)).Mend(t.Context()))
+	must(streams.NewMender(b, slog.New(slog.DiscardHandler), streams.Models, streams.Sweeps).Mend(t.Context()))
 	for i := range 5 {
 		store(fmt.Sprintf("after-%d", i), i == 0)
 	}
