@@ -28,7 +28,7 @@ type restoreCmd struct {
 
 // Run writes the copy. A file is there when it is whole, and not before.
 func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
-	return c.withBus("btn-backup", nil, func(b *bus.Bus) error {
+	return c.withOperator(ctx, "btn-backup", nil, func(b *bus.Bus) error {
 		var n backup.Counts
 		copied := func(w io.Writer) (err error) {
 			n, err = backup.Write(ctx, b, w)
@@ -59,7 +59,7 @@ func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return err
 	}
 	defer in.Close()
-	return c.withBus("btn-restore", nil, func(b *bus.Bus) error {
+	return c.withOperator(ctx, "btn-restore", nil, func(b *bus.Bus) error {
 		remote, err := client.New(b.NC, client.Options{})
 		if err != nil {
 			return err
@@ -80,7 +80,7 @@ type forgetCmd struct {
 
 // Run erases it and prints its size.
 func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
-	return c.withBus("btn-forget", nil, func(b *bus.Bus) error {
+	return c.withOperator(ctx, "btn-forget", nil, func(b *bus.Bus) error {
 		b.As(c.AsNATS.Tenant)
 		var f bus.Forgotten
 		err := c.audited(c.serverFlags, telemetry.ActForget, c.Tenant, func() (err error) {

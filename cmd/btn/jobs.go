@@ -21,6 +21,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // serverFlags are the server of commands that look at it.
@@ -59,6 +60,33 @@ func (f serverFlags) withBus(name string, logger *slog.Logger, do func(*bus.Bus)
 	defer b.NC.Close()
 	return do(b)
 }
+
+// withOperator is withBus for the commands of operators. It says so where the user is a tenant's, or sees no streams.
+func (f serverFlags) withOperator(ctx context.Context, name string, logger *slog.Logger, do func(*bus.Bus) error) error {
+	return f.withBus(name, logger, func(b *bus.Bus) error {
+		if err := f.mayOperate(ctx, b); err != nil {
+			return err
+		}
+		return do(b)
+	})
+}
+
+// mayOperate returns errOperators for a tenant's user, by its settings or by what the server says about its streams.
+func (f serverFlags) mayOperate(ctx context.Context, b *bus.Bus) error {
+	if f.AsNATS.Tenant != "" {
+		return errOperators
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	if _, err := b.JS.Stream(ctx, bus.StreamModel); errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return errOperators
+	}
+	return nil // what else is amiss, the command finds out
+}
+
+// errOperators refuses a tenant what only an operator may do.
+var errOperators = fault.New(fault.BadInput, "this takes the operator's user, whose settings btn keys writes (--config DIR/operator.json): "+
+	"the user that is given sees no streams, as a tenant's")
 
 // link connects without a client around it, as an operator or a client, and logs if there is a logger. Close its NC in the end.
 func (f serverFlags) link(name string, logger *slog.Logger) (*bus.Bus, error) {

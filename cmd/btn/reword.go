@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // messageError is the error of a field of a request: the position of its query, if it is of one, the field and the reason.
@@ -40,6 +41,9 @@ var reasons = []struct {
 // reword returns an error of a message with the flag in the place of its field, and others without the names of packages. Fields of a file
 // of queries are left, with the position of the query.
 func reword(err error, hasFile bool) error {
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return errOperators
+	}
 	groups := messageError.FindStringSubmatch(err.Error())
 	if groups == nil {
 		return errors.New(sentence.Text(err.Error()))

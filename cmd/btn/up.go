@@ -152,7 +152,7 @@ func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 			fmt.Fprint(t.Out, "streams and consumers are set up\n"+room)
 			return nil
 		}
-		if time.Now().After(until) || ctx.Err() != nil {
+		if time.Now().After(until) || ctx.Err() != nil || fault.CodeOf(err) == fault.BadInput {
 			return err
 		}
 		logger.Warn("not yet", "error", err)
@@ -170,6 +170,9 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 		return "", err
 	}
 	defer b.NC.Close()
+	if err := c.mayOperate(ctx, b); err != nil {
+		return "", err
+	}
 	if err := streams.Setup(ctx, b.NC, streams.Config{
 		API: b.API, OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
 		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes), Log: logger,

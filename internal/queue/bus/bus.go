@@ -283,7 +283,7 @@ func (b *asker) getOnce(ctx context.Context, stream, subject string) (*jetstream
 // The stream's leader answers, in time proportional to the number of subjects.
 func (b *asker) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
 	if b.owner != "" {
-		return nil, fault.New(fault.BadInput, "bus: a tenant's user cannot list the content of %s", stream)
+		return nil, fault.New(fault.BadInput, "bus: to list what %s stores takes the operator's user: a tenant's sees no streams", stream)
 	}
 	var info *jetstream.StreamInfo
 	err := b.persist(ctx, func(ctx context.Context) (err error) {

@@ -45,7 +45,7 @@ var keptKinds = []struct {
 // for every answer of such a job.
 func (b *Bus) Forget(ctx context.Context, tenant string) (f Forgotten, err error) {
 	if b.owner != "" {
-		return f, fault.New(fault.BadInput, "bus: a tenant's user cannot erase anything: operators can")
+		return f, fault.New(fault.BadInput, "bus: to erase a tenant's data takes the operator's user")
 	}
 	if tenant == "" {
 		return f, fault.New(fault.BadInput, "bus: no tenant is named")

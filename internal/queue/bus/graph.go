@@ -180,7 +180,7 @@ func (b *registry) described(ctx context.Context, in shelf, m *jetstream.RawStre
 // other model has. The error wraps ErrNotFound if nothing is. A tenant's user cannot remove anything.
 func (b *registry) Remove(ctx context.Context, owner, name string) error {
 	if b.owner != "" {
-		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
+		return fault.New(fault.BadInput, "bus: to remove registered models takes the operator's user")
 	}
 	subject := graphs.of(owner).subject(name)
 	had, err := b.Has(ctx, StreamGraph, subject)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/testing/testserver"
+)
+
+// site starts a nats-server with the accounts of btn keys, and returns its URL and the folder of keys.
+func site(t *testing.T, tenants ...string) (url, dir string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a real nats-server")
+	}
+	dir = t.TempDir()
+	if _, err := access.Write(dir, "", tenants, access.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	base, err := os.ReadFile("../../deploy/nats-server.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := filepath.Join(t.TempDir(), "server.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(base, "\ninclude %s\n", access.ConfigFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return testserver.NATS(t, testserver.NATSOptions{Config: conf, StoreDir: dir}).URL, dir
+}
+
+// TestATenantIsToldOfTheOperator: a command of the operator, called by a tenant with all settings or with the seed alone, says whose it is.
+func TestATenantIsToldOfTheOperator(t *testing.T) {
+	url, dir := site(t, "acme")
+	archive := filepath.Join(t.TempDir(), "archive.tar")
+	for _, args := range [][]string{
+		{"doctor", "--now"}, {"setup"}, {"setup", "--wait", "10m"}, {"backup", archive}, {"restore", os.DevNull}, {"forget", "acme"},
+		{"status", "--now"}, {"jobs"}, {"dlq", "list"}, {"model", "ls"},
+	} {
+		for _, user := range [][]string{
+			{"--config", filepath.Join(dir, "tenants", "acme.json")}, {"--nats-nkey", filepath.Join(dir, "tenants", "acme.nk")},
+		} {
+			code, stdout, stderr := command(t, append(append(args, "--nats", url), user...)...)
+			if code < 3 || stdout != "" || !strings.Contains(stderr, "the operator's user") || strings.Contains(stderr, "10039") {
+				t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
+			}
+		}
+	}
+	if code, _, stderr := command(t, "setup", "--nats", url, "--config", filepath.Join(dir, "operator.json")); code != 0 {
+		t.Errorf("the operator: exit code %d: %s", code, stderr)
+	}
+}
