@@ -110,9 +110,15 @@ func (g *Gateway) guarded(r route) http.Handler {
 			return
 		}
 		defer free()
+		if err := g.line.away(g.limits.Away); err != nil && r.Stream {
+			c.fail(err)
+			return
+		}
 		if !r.Stream {
 			ctx, cancel := context.WithTimeout(req.Context(), g.limits.Patience+g.limits.Transfer)
 			defer cancel()
+			ctx, release := g.whileConnected(ctx)
+			defer release()
 			c.r = req.WithContext(ctx)
 		}
 		if err := r.handle(c); err != nil {

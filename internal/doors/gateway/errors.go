@@ -120,6 +120,9 @@ func (c *call) fail(err error) {
 	if c.wrote {
 		return // the status is gone; the connection's end says the rest
 	}
+	if away := awayOf(c.r.Context()); away != nil && errors.Is(err, context.Canceled) {
+		err = away
+	}
 	if errors.Is(err, context.Canceled) && c.r.Context().Err() != nil {
 		c.status = statusGone
 		return // nobody reads

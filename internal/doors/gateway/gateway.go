@@ -38,6 +38,7 @@ type Limits struct {
 	Rate     float64       // requests of one key a second, twice as many at once; default any number
 	Patience time.Duration // how long an answer is waited for; default 1 minute
 	Transfer time.Duration // for a body to come, and for a response to be taken; default 1 minute
+	Away     time.Duration // how long a request waits while there is no connection to NATS; default 10 s
 	Slowest  int64         // least bytes a second of a body, after its first ten seconds; default 16 KiB
 }
 
@@ -53,6 +54,7 @@ func (l Limits) withDefaults() Limits {
 	l.Streams = cmp.Or(l.Streams, 256)
 	l.Patience = cmp.Or(l.Patience, time.Minute)
 	l.Transfer = cmp.Or(l.Transfer, time.Minute)
+	l.Away = cmp.Or(l.Away, 10*time.Second)
 	l.Slowest = cmp.Or(l.Slowest, 16<<10)
 	return l
 }
@@ -84,6 +86,7 @@ type Gateway struct {
 	limits   Limits
 	log      *slog.Logger
 	bus      *bus.Bus
+	line     line
 	own      *client.Client
 	tenants  *tenants
 	known    memo.LRU[string, *factorgraph.Labels] // of registered models
@@ -129,6 +132,7 @@ func New(c Config) (*Gateway, error) {
 		known:   memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
 		glances: memo.LRU[string, *Glance]{Entries: mostGlances}, kinds: memo.LRU[string, Kind]{Entries: mostGlances},
 	}
+	g.line.watch(c.Connect.NC)
 	g.index.bus = b
 	g.metrics = newMetrics(c.Metrics, g)
 	g.board.nc, g.board.subject = c.Connect.NC, message.Filter(message.KindProgress)

@@ -88,6 +88,8 @@ func (g *Gateway) infer(c *call) error {
 	switch {
 	case err == nil:
 		return c.answer(answer)
+	case awayOf(ctx) != nil:
+		return infrastructure("%w; the job goes on: GET /v1/jobs/%s has its answer when it is back", awayOf(ctx), job)
 	case ctx.Err() != nil && !named:
 		// nobody knows the job's id: nobody will ask for its answer
 		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
