@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 )
 
 // file writes a text into a folder of the test's.
@@ -259,6 +260,47 @@ func TestRedis(t *testing.T) {
 		}
 		if err != nil && strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("an error with a secret: %v", err)
+		}
+	}
+}
+
+// A Redis that was started again is no failure: calls on connections to the old one are made again on a new one.
+func TestRedisStartedAgain(t *testing.T) {
+	t.Parallel()
+	own := testserver.NewCertificates(t)
+	port := testserver.FreePort(t)
+	server := testserver.Redis(t, testserver.RedisOptions{Args: []string{
+		"--tls-port", port, "--tls-ca-cert-file", own.CA, "--tls-cert-file", own.ServerCert, "--tls-key-file", own.ServerKey,
+	}})
+	for url, as := range map[string]connect.Redis{
+		server.URL: {}, "rediss://127.0.0.1:" + port: {CA: own.CA, Cert: own.ClientCert, Key: own.ClientKey},
+	} {
+		client, err := as.Client(url, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		const connections = 8
+		var calls errgroup.Group
+		for range connections {
+			calls.Go(func() error {
+				_, err := client.Do(t.Context(), "BLPOP", "btn:none", "0.5") // so that each call has a connection of its own
+				return err
+			})
+		}
+		if err := calls.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		for range connections {
+			if _, err := client.Do(t.Context(), "SET", "btn:a", "value"); err != nil {
+				t.Errorf("%s: %v", url, err)
+			}
+			if _, err := client.All(t.Context(), [][]any{{"GET", "btn:a"}, {"GET", "btn:b"}}); err != nil {
+				t.Errorf("%s: %v", url, err)
+			}
 		}
 	}
 }

@@ -35,34 +35,34 @@ type Redis struct {
 //
 // Other parameters are as for redis.ParseURL. Errors are fault.BadInput and quote no secret.
 func (r Redis) Client(url string, timeout time.Duration) (Store, error) {
-	client, err := newClient(r, url, timeout)
+	store, err := newStore(r, url, timeout)
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "connect: Redis: %w", redact.Error(err, url))
 	}
-	return library{client}, nil
+	return store, nil
 }
 
 // RedisWithin returns a client of a Redis within this process, to which dial connects. A call ends within OwnRedisTimeout.
 func RedisWithin(dial func() (net.Conn, error)) Store {
 	o := &redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) { return dial() }}
 	tune(o, OwnRedisTimeout)
-	return library{redis.NewClient(o)}
+	return library{redis.NewClient(o), o.PoolSize}
 }
 
 // OwnRedisTimeout bounds a call to a Redis within this process, which nothing but a busy machine delays.
 const OwnRedisTimeout = time.Minute
 
-func newClient(r Redis, text string, timeout time.Duration) (redis.UniversalClient, error) {
+func newStore(r Redis, text string, timeout time.Duration) (s library, err error) {
 	at, err := readAddress(text)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	if err := present(r, at.first); err != nil {
-		return nil, err
+		return s, err
 	}
 	tune(at.first, timeout)
 	if at.master == "" && !at.cluster {
-		return redis.NewClient(at.first), nil
+		return library{redis.NewClient(at.first), at.first.PoolSize}, nil
 	}
 
 	many := universal(at.first)
@@ -73,11 +73,11 @@ func newClient(r Redis, text string, timeout time.Duration) (redis.UniversalClie
 		many.SentinelUsername = r.SentinelUser
 		if r.SentinelPasswordFile != "" {
 			if many.SentinelPassword, err = Secret(r.SentinelPasswordFile); err != nil {
-				return nil, fmt.Errorf("--redis-sentinel-password-file: %w", err)
+				return s, fmt.Errorf("--redis-sentinel-password-file: %w", err)
 			}
 		}
 	}
-	return redis.NewUniversalClient(many), nil
+	return library{redis.NewUniversalClient(many), many.PoolSize}, nil
 }
 
 // address is the content of a URL: one server, sentinels that watch a master, or nodes of a

@@ -1,9 +1,13 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
+	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,7 +33,10 @@ type Store interface {
 
 // library is a Store of go-redis. No exported name of this package has a type of it, a method with one, or a body that may be inlined:
 // packages above would compile for seconds each, for the sake of interfaces with six hundred methods.
-type library struct{ client redis.UniversalClient }
+type library struct {
+	client redis.UniversalClient
+	pooled int // the most connections to a server
+}
 
 // RedisError is an answer of Redis that is an error, and no failure to reach it.
 type RedisError interface {
@@ -38,7 +45,32 @@ type RedisError interface {
 }
 
 func (s library) Do(ctx context.Context, command ...any) (any, error) {
-	return answer(s.client.Do(ctx, command...).Result())
+	var value any
+	err := s.onLiveConnection(ctx, func() (err error) {
+		value, err = s.client.Do(ctx, command...).Result()
+		return err
+	})
+	return answer(value, err)
+}
+
+// onLiveConnection makes a call, and makes it again as long as it failed on a connection that Redis had ended, as after a restart: each
+// failure takes that connection out of the pool. The library looks for the end of idle connections itself, except over TLS.
+func (s library) onLiveConnection(ctx context.Context, call func() error) error {
+	err := call()
+	for tries := 0; tries < s.pooled && isEnded(err) && ctx.Err() == nil; tries++ {
+		err = call()
+	}
+	return err
+}
+
+// isEnded reports whether an error says that the other side ended a connection.
+func isEnded(err error) bool {
+	for _, end := range []error{io.EOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // answer has nothing there as an answer, not as an error.
@@ -62,11 +94,15 @@ func (r Reply) Int() int64 {
 }
 
 func (s library) All(ctx context.Context, commands [][]any) ([]Reply, error) {
-	sent, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, command := range commands {
-			p.Do(ctx, command...)
-		}
-		return nil
+	var sent []redis.Cmder
+	err := s.onLiveConnection(ctx, func() (err error) {
+		sent, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, command := range commands {
+				p.Do(ctx, command...)
+			}
+			return nil
+		})
+		return err
 	})
 	var refused RedisError
 	if err != nil && !errors.As(err, &refused) && !errors.Is(err, redis.Nil) {
@@ -82,7 +118,7 @@ func (s library) All(ctx context.Context, commands [][]any) ([]Reply, error) {
 func (s library) Keys(ctx context.Context, pattern string) ([]string, error) {
 	var mu sync.Mutex // the nodes of a cluster are asked at the same time
 	var keys []string
-	scan := func(ctx context.Context, node redis.Cmdable) error {
+	walk := func(ctx context.Context, node redis.Cmdable) error {
 		it := node.Scan(ctx, 0, pattern, 1000).Iterator()
 		for it.Next(ctx) {
 			mu.Lock()
@@ -90,6 +126,9 @@ func (s library) Keys(ctx context.Context, pattern string) ([]string, error) {
 			mu.Unlock()
 		}
 		return it.Err()
+	}
+	scan := func(ctx context.Context, node redis.Cmdable) error {
+		return s.onLiveConnection(ctx, func() error { return walk(ctx, node) })
 	}
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {
 		err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return scan(ctx, node) })
@@ -123,8 +162,9 @@ func tune(r *redis.Options, timeout time.Duration) {
 	r.ReadTimeout = timeout
 	r.WriteTimeout = timeout
 	r.PoolTimeout = timeout
+	r.PoolSize = cmp.Or(r.PoolSize, 10*runtime.GOMAXPROCS(0)) // the library's default
 	r.ContextTimeoutEnabled = true
-	r.MaxRetries = -1
+	r.MaxRetries = -1 // see onLiveConnection
 	r.DialerRetries = 1
 
 	// no HELLO, no pushed messages: nothing here needs them, and Valkey does not know them all
