@@ -53,3 +53,21 @@ func TestATenantIsToldOfTheOperator(t *testing.T) {
 		t.Errorf("the operator: exit code %d: %s", code, stderr)
 	}
 }
+
+// TestAbsentFilesNameTheirFlag: a file of settings that is not there is named with its flag.
+func TestAbsentFilesNameTheirFlag(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "none", "absent")
+	for flag, args := range map[string][]string{
+		"--tenants": {"up"}, "--keys": {"up"}, "--audit": {"up"}, "--tls-cert": {"up", "--tls-key", absent}, "--nats-token-file": {"up"},
+		"--message-keys": {"cache", "ls", "--redis", "redis://127.0.0.1:1"}, "--config": {"setup"}, "--nats-nkey": {"setup"},
+		"--context": {"setup"}, "--redis-ca": {"cache", "ls", "--redis", "rediss://127.0.0.1:1"},
+	} {
+		if args[0] == "up" {
+			args = append(args, "--port", "0")
+		}
+		code, stdout, stderr := command(t, append(args, flag, absent)...)
+		if code != 2 && code != 3 || !strings.Contains(stderr, flag) {
+			t.Errorf("%s: exit code %d: %s%s", flag, code, stdout, stderr)
+		}
+	}
+}

@@ -221,7 +221,7 @@ func configFile(args []string) (kong.Resolver, error) {
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &UsageError{Err: fmt.Errorf("config file: %w", err)}
+		return nil, &UsageError{Err: fmt.Errorf("--config (BTN_CONFIG): %w", err)}
 	}
 	values := map[string]json.RawMessage{}
 	if err := jsontext.Strict(raw, &values); err != nil {

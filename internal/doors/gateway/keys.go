@@ -58,7 +58,7 @@ func OpenKeys(path string, log *slog.Logger) (*Keys, error) {
 		return all, nil
 	}, log)
 	if err != nil {
-		return nil, fault.New(fault.BadInput, "keys: %w", err)
+		return nil, fault.New(fault.BadInput, "--keys: %w", err)
 	}
 	return &Keys{file}, nil
 }

@@ -3,55 +3,66 @@ package worker
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/alecthomas/kong"
 	"github.com/basetensor/basetensor/internal/doors/config"
 )
 
+// logLevel is the setting that changes while a worker runs.
+const logLevel = "log-level"
+
 // reload reads the settings again on every SIGHUP until ctx ends: the level of the log changes at once, and of all other settings that
-// differ it says that they take a restart. Files of keys and of limits are read again when they change, without a signal.
-func (f flags) reload(ctx context.Context, read func() (flags, error), adjust func(level string), logger *slog.Logger) {
+// differ from those at the start it says that they take a restart. Files of keys and of limits are read again when they change, without a
+// signal.
+func reload(ctx context.Context, start settings, read func() (settings, error), adjust func(level string), logger *slog.Logger) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
+	level := start[logLevel]
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hup:
 		}
-		settings, err := read()
+		now, err := read()
 		if err != nil {
 			logger.Warn("cannot read the settings again: the old ones stay", "error", config.Message(err))
 			continue
 		}
-		oldLevel := f.LogLevel
-		f.LogLevel = settings.LogLevel
-		adjust(settings.LogLevel)
-		logger.Info("the settings were read again", "log-level", settings.LogLevel, "before", oldLevel)
-		if names := differing("", reflect.ValueOf(f), reflect.ValueOf(settings)); len(names) > 0 {
+		adjust(now[logLevel].(string))
+		logger.Info("the settings were read again", logLevel, now[logLevel], "before", level)
+		level = now[logLevel]
+		if names := start.differing(now); len(names) > 0 {
 			logger.Warn("settings have changed that take a restart", "settings", strings.Join(names, ", "))
 		}
 	}
 }
 
-// differing returns the names of the fields of two structs that differ, also of embedded ones.
-func differing(within string, a, b reflect.Value) (names []string) {
-	for i := range a.NumField() {
-		field := a.Type().Field(i)
-		switch {
-		case field.Type.Kind() == reflect.Struct:
-			inner := within
-			if !field.Anonymous {
-				inner += field.Name + "."
-			}
-			names = append(names, differing(inner, a.Field(i), b.Field(i))...)
-		case !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()):
-			names = append(names, within+field.Name)
+// settings are the values of a worker's flags, by the names that people give them in settings files.
+type settings map[string]any
+
+// settingsOf returns the values that a parser has written.
+func settingsOf(parsed *kong.Context) settings {
+	s := settings{}
+	for _, flag := range parsed.Model.Flags {
+		s[flag.Name] = flag.Target.Interface()
+	}
+	return s
+}
+
+// differing returns the names of the settings that have other values in another reading, without the level of the log.
+func (s settings) differing(other settings) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if name != logLevel && !reflect.DeepEqual(s[name], other[name]) {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -122,12 +122,15 @@ func Main(stage string, description string) int {
 func run(ctx context.Context, stage string, description string, args []string, stdout, stderr io.Writer) int {
 	var f flags
 	exited := false
-	parse := func(f *flags, out, log io.Writer) error {
-		_, err := config.Parse(f, args, out, log, func(int) { exited = true },
+	parse := func(f *flags, out, log io.Writer) (settings, error) {
+		parsed, err := config.Parse(f, args, out, log, func(int) { exited = true },
 			kong.Name(stage), kong.Description(description), concurrency(stage), defaults(), helpTexts, matters(stage))
-		return err
+		if err != nil || exited {
+			return nil, err
+		}
+		return settingsOf(parsed), nil
 	}
-	err := parse(&f, stdout, stderr)
+	start, err := parse(&f, stdout, stderr)
 	if exited {
 		return config.ExitOK
 	}
@@ -143,10 +146,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	role, _ := access.Find(stage)
 	url, user := bus.Server(f.NATS, f.AsNATS.Context), f.AsNATS.Identity(f.NATS)
 	refusals := &refusals{role: role, user: user, end: end}
-	go f.reload(ctx, func() (now flags, err error) {
-		err = parse(&now, io.Discard, io.Discard)
-		return now, err
-	}, adjust, logger)
+	go reload(ctx, start, func() (settings, error) { return parse(new(flags), io.Discard, io.Discard) }, adjust, logger)
 	logger.Info("starting", "server", redact.URL(url), "user", user, "version", telemetry.ThisBuild().String(),
 		"lanes", workers.Settings{Lanes: f.Lanes}.Served())
 	if f.HTTP != "" {

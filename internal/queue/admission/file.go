@@ -27,7 +27,7 @@ func Open(path string, log *slog.Logger) (*File, error) {
 		return t, nil
 	}, log)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadInput, err)
+		return nil, fault.New(fault.BadInput, "--tenants: %w", err)
 	}
 	return &File{f}, nil
 }

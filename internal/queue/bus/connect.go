@@ -65,7 +65,7 @@ func dialContext(name string, options []nats.Option) (nc *nats.Conn, api string,
 	nc, context, err := natscontext.Connect(name, options...)
 	switch {
 	case err != nil && !read:
-		return nil, "", fault.New(fault.BadInput, "context %s of the nats command: %w", name, err)
+		return nil, "", fault.New(fault.BadInput, "--context %s: %w", name, err)
 	case err != nil:
 		return nil, "", err
 	case context.JSAPIPrefix != "":

@@ -62,7 +62,7 @@ func Open(file string, log *slog.Logger) (*Keys, error) {
 	parse := func(text string) (*set, error) { return parseKeys(file, text) }
 	w, err := watched.Open("the message keys", file, parse, log)
 	if err != nil {
-		return nil, fault.New(fault.BadInput, "seal: message keys: %w", err)
+		return nil, fault.New(fault.BadInput, "seal: --message-keys: %w", err)
 	}
 	return &Keys{file: w}, nil
 }
