@@ -96,5 +96,6 @@ func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
 }
 
 func describeCounts(did string, n backup.Counts) string {
-	return fmt.Sprintf("%s %d registered models, %d jobs without an answer, %d answers", did, n.Registered, n.Jobs, n.Answers)
+	return fmt.Sprintf("%s %d registered models, %d names of models, %d jobs without an answer, %d answers",
+		did, n.Registered, n.Names, n.Jobs, n.Answers)
 }

@@ -24,6 +24,7 @@ type keysCmd struct {
 
 // Run writes the missing files and prints the steps for their use.
 func (c *keysCmd) Run(t *console.Terminal) error {
+	var done []string // sentences about the changes
 	for _, change := range []struct {
 		step  access.Step
 		names []string
@@ -32,11 +33,15 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 			if err := access.Change(c.Dir, name, change.step); err != nil {
 				return err
 			}
+			done = append(done, c.changed(name, change.step))
 		}
 	}
 	fresh, err := access.Write(c.Dir, c.At, c.Tenant, c.Limits)
 	if err != nil {
 		return err
+	}
+	for _, text := range done {
+		fmt.Fprintln(t.Out, text)
 	}
 	for _, name := range fresh {
 		fmt.Fprintf(t.Out, "new user %s\n", name)
@@ -50,4 +55,42 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 		"settings: %s and so on, for --config of the commands\n",
 		filepath.Join(c.Dir, access.ConfigFile), filepath.Join(c.Dir, access.Operator+".json"))
 	return nil
+}
+
+// changed says what a step did with the keys of a user, of messages or of answers, and what is to be done next.
+func (c *keysCmd) changed(name string, step access.Step) string {
+	share := map[string]map[access.Step]string{ // what is to be given to whom, in order that the step takes effect
+		access.Messages: {
+			access.Rotate: access.MessageKeys + " to all its users",
+			access.Use:    access.MessageKeys + " to all its users",
+			access.Retire: access.MessageKeys + " to all its users",
+		},
+		access.Answers: {
+			access.Rotate: access.AnswersKey + " to every verifier, and tenants the new --answers-key",
+			access.Use:    access.AnswersSeed + " to aggregators",
+			access.Retire: access.AnswersKey + " to every verifier, tenants the new --answers-key, and " + access.AnswersSeed + " to aggregators",
+		},
+	}[name]
+	expiry := "when all that the old one signed has expired (24 h, btn setup --keep)"
+	if share == nil {
+		share = map[access.Step]string{
+			access.Rotate: access.ConfigFile + " to the server, and reload it",
+			access.Use:    "the file of seeds to " + name + ", and restart its processes, one after the other",
+			access.Retire: access.ConfigFile + " to the server, and reload it",
+		}
+		expiry = "after all restarts"
+	}
+	again := "btn keys " + c.Dir
+	if c.At != "" {
+		again += " --at " + c.At
+	}
+	switch step {
+	case access.Rotate:
+		return fmt.Sprintf("%s: a second key is accepted. Next: give %s; then %s --use %s", name, share[step], again, name)
+	case access.Use:
+		return fmt.Sprintf("%s: the second key is used, the first is accepted. Next: give %s; then, %s, %s --retire %s",
+			name, share[step], expiry, again, name)
+	default:
+		return fmt.Sprintf("%s: the old key is dropped. Next: give %s, so that nobody accepts it any more", name, share[step])
+	}
 }

@@ -71,3 +71,45 @@ func TestAbsentFilesNameTheirFlag(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysSayWhatIsNext: each step of a change of keys says what it did, who gets what, and the next command.
+func TestKeysSayWhatIsNext(t *testing.T) {
+	dir := t.TempDir()
+	if code, _, stderr := command(t, "keys", dir, "--tenant", "acme"); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, c := range []struct {
+		step string
+		want map[string][]string // by the name of the keys
+	}{
+		{"--rotate", map[string][]string{
+			"acme":     {"a second key is accepted", "accounts.conf", "btn keys " + dir + " --at /etc/btn --use acme"},
+			"messages": {"message.keys", "--use messages"}, "answers": {"answers.pub", "--answers-key", "--use answers"},
+		}},
+		{"--use", map[string][]string{
+			"acme":     {"the second key is used", "restart", "btn keys " + dir + " --at /etc/btn --retire acme"},
+			"messages": {"message.keys", "24 h", "--retire messages"}, "answers": {"answers.nk to aggregators", "--retire answers"},
+		}},
+		{"--retire", map[string][]string{
+			"acme": {"the old key is dropped", "accounts.conf", "reload"}, "messages": {"message.keys"}, "answers": {"answers.pub"},
+		}},
+	} {
+		args := []string{"keys", dir, "--at", "/etc/btn"}
+		for name := range c.want {
+			args = append(args, c.step, name)
+		}
+		code, stdout, stderr := command(t, args...)
+		if code != 0 {
+			t.Fatalf("%s: %s", c.step, stderr)
+		}
+		for name, parts := range c.want {
+			_, said, _ := strings.Cut("\n"+stdout, "\n"+name+": ")
+			said, _, _ = strings.Cut(said, "\n")
+			for _, part := range parts {
+				if !strings.Contains(said, part) {
+					t.Errorf("%s %s does not say %q: %s", c.step, name, part, said)
+				}
+			}
+		}
+	}
+}

@@ -23,8 +23,9 @@ import (
 
 // Counts are the entries of a copy, or the ones restored from it.
 type Counts struct {
-	Registered, Jobs, Answers int // Registered: models, and their names
-	Known                     int // of Registered and Answers, and Jobs that have an answer: were there already
+	Registered, Names int // registered models, and names of such
+	Jobs, Answers     int
+	Known             int // of Registered, Names and Answers, and Jobs that have an answer: were there already
 
 	Skipped []bus.Skipped // messages or entries that cannot be read
 }
@@ -111,7 +112,7 @@ func writeRegistered(ctx context.Context, b *bus.Bus, out *tar.Writer, c *Counts
 		if err := put(out, a.Subject(), nil, data, time.Time{}); err != nil {
 			return err
 		}
-		c.Registered++
+		c.Names++
 	}
 	return nil
 }
@@ -186,8 +187,8 @@ func Read(ctx context.Context, b *bus.Bus, to *client.Client, from io.Reader) (c
 			e, err = readEntry(h, in)
 		}
 		if err != nil {
-			return c, fault.New(fault.BadInput, "backup: after %d registered models, %d jobs and %d answers: %w",
-				c.Registered, c.Jobs, c.Answers, err)
+			return c, fault.New(fault.BadInput, "backup: after %d registered models, %d names, %d jobs and %d answers: %w",
+				c.Registered, c.Names, c.Jobs, c.Answers, err)
 		}
 		if err := c.skip(h.Name, e.restore(ctx, b, to, &c)); err != nil {
 			return c, fmt.Errorf("%s: %w", h.Name, err)
@@ -247,7 +248,7 @@ func (e *entry) restore(ctx context.Context, b *bus.Bus, to *client.Client, c *C
 	switch {
 	case e.alias != "":
 		had, err := b.RestoreAlias(ctx, e.Owner, e.alias, e.data)
-		c.Registered += one(err == nil)
+		c.Names += one(err == nil)
 		c.Known += one(had)
 		return err
 	case e.Kind == message.KindGraph:

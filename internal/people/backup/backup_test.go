@@ -106,6 +106,9 @@ func TestWhatIsLostComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := first.client.NameModel(ctx, "large", digest, "ann"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := first.bus.PutGraphOf(ctx, "bob", []byte("\xb3what bob registered")); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +131,7 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	}
 	var copied bytes.Buffer
 	counts, err := Write(ctx, first.bus, &copied)
-	if err != nil || !reflect.DeepEqual(counts, Counts{Registered: 3, Jobs: 3, Answers: 1}) {
+	if err != nil || !reflect.DeepEqual(counts, Counts{Registered: 3, Names: 1, Jobs: 3, Answers: 1}) {
 		t.Fatalf("copied %+v, %v", counts, err)
 	}
 	stop = first.work(t)
@@ -142,7 +145,7 @@ func TestWhatIsLostComesBack(t *testing.T) {
 		t.Fatalf("stored %+v, %v", n, err)
 	}
 	registered, err := second.client.Registered(ctx)
-	if err != nil || len(registered.Models) != 3 {
+	if err != nil || len(registered.Models) != 3 || len(registered.Versions) != 1 {
 		t.Errorf("registered: %v %v", registered, err)
 	}
 	if own, err := second.bus.GetGraph(ctx, "bob", wire.Digest([]byte("\xb3what bob registered"))); err != nil || len(own) == 0 {
@@ -161,7 +164,7 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	}
 
 	// the same again changes nothing
-	if n, err := Read(ctx, second.bus, second.client, bytes.NewReader(copied.Bytes())); err != nil || n.Known != 7 {
+	if n, err := Read(ctx, second.bus, second.client, bytes.NewReader(copied.Bytes())); err != nil || n.Known != 8 {
 		t.Errorf("stored again %+v, %v", n, err)
 	}
 	// a copy that was cut short, and one of something else
