@@ -27,11 +27,13 @@ redis=$!
 nats="nats://127.0.0.1:$nats_port"
 "$bin/btn" setup --nats "$nats" --wait 20s >"$out/setup.log"
 for stage in reparam-worker learn-worker contract-worker aggregator; do
+  case $stage in reparam-worker | learn-worker) cache="--redis redis://127.0.0.1:$redis_port" ;; *) cache= ;; esac
   # started again where it ends, as a supervisor would
   (
     trap 'kill "$worker" 2>/dev/null; wait; exit' TERM
     while :; do
-      "$bin/$stage" --nats "$nats" --redis "redis://127.0.0.1:$redis_port" >>"$out/$stage.log" 2>&1 &
+      # shellcheck disable=SC2086
+      "$bin/$stage" --nats "$nats" $cache >>"$out/$stage.log" 2>&1 &
       worker=$!
       wait "$worker" || true
       sleep 1

@@ -35,7 +35,9 @@ stack() {
     [ "$i" != 20 ] || { cat "$dir/setup.log" >&2; exit 1; }
   done
   for i in reparam-worker learn-worker contract-worker aggregator; do
-    "$bin/$i" --nats "$urls" --redis "redis://127.0.0.1:$((base + 9))" >"$dir/$i.log" 2>&1 & pids+=" $!"
+    case $i in reparam-worker | learn-worker) cache="--redis redis://127.0.0.1:$((base + 9))" ;; *) cache= ;; esac
+    # shellcheck disable=SC2086
+    "$bin/$i" --nats "$urls" $cache >"$dir/$i.log" 2>&1 & pids+=" $!"
   done
   sleep 3
   row="| $name"

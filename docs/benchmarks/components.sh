@@ -15,10 +15,10 @@ for command in reparam-worker learn-worker aggregator; do work "$command"; done
 
 # job NAME: asks for all marginals
 job() { timed "$1" --mar; }
-contract 0 off; job known; dismiss
+contract 0; job known; dismiss
 for run in $(seq "$runs"); do
-  contract 0 off; sleep 1; job "one-$run"; dismiss
-  contract 0 off; contract 1 off; sleep 1; job "two-$run"; dismiss
+  contract 0; sleep 1; job "one-$run"; dismiss
+  contract 0; contract 1; sleep 1; job "two-$run"; dismiss
 done
 killed
 

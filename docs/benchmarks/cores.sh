@@ -4,9 +4,9 @@
 contractors=
 rm -f "$out/jobs"
 
-# contract CORE REDIS: one more contract-worker, on that core, with this Redis or "off"
+# contract CORE: one more contract-worker, on that core
 contract() {
-  GOMAXPROCS=1 taskset -c "$1" "$bin/contract-worker" --nats "$nats" --redis "$2" --threads 1 >"$out/contract-$1.log" 2>&1 &
+  GOMAXPROCS=1 taskset -c "$1" "$bin/contract-worker" --nats "$nats" --threads 1 >"$out/contract-$1.log" 2>&1 &
   contractors="$contractors $!"
   workers="$workers $!"
 }
@@ -36,7 +36,7 @@ timed() {
 
 # killed: the job of a script once more on two contract-workers, one of which is killed after half the time of two-1
 killed() {
-  contract 0 off; contract 1 off; sleep 1
+  contract 0; contract 1; sleep 1
   last=${contractors##* }
   contractors=${contractors% *}
   half=$(awk '$1 == "two-1" { print $2 / 2 }' "$out/jobs")

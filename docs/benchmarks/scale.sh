@@ -23,10 +23,10 @@ job() {
   timed "$1" --method exact --memory "$memory"
   grep -o '"\(contract-worker\|learn-worker\|total\)": *[0-9.]*' "$out/$1.json"
 }
-contract 0 "$redis"; sleep 1
+contract 0; sleep 1
 job first # which searches the tree
 for run in 1 2 3; do job "one-$run"; done
-contract 1 "$redis"; sleep 1
+contract 1; sleep 1
 for run in 1 2 3; do job "two-$run"; done
 
 chunk() { grep -o '"contract-worker": *[0-9.]*' "$out/$1.json" | grep -o '[0-9.]*$'; }

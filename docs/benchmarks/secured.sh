@@ -73,8 +73,9 @@ stack() {
   # shellcheck disable=SC2086
   "$bin/btn" setup --nats "$nats" $flags ${users:+--config "$dir/keys/operator.json"} --wait 20s >"$dir/setup.log"
   for command in reparam-worker learn-worker contract-worker aggregator; do
+    case $command in reparam-worker | learn-worker) cache="--redis $redis $redis_flags" ;; *) cache= ;; esac
     # shellcheck disable=SC2086
-    "$bin/$command" --nats "$nats" --redis "$redis" $flags $redis_flags ${users:+--config "$dir/keys/$command.json"} >"$dir/$command.log" 2>&1 &
+    "$bin/$command" --nats "$nats" $cache $flags ${users:+--config "$dir/keys/$command.json"} >"$dir/$command.log" 2>&1 &
     pids="$! $pids"
   done
   echo "$pids" >"$dir/pids"

@@ -88,8 +88,9 @@ servers() {
   for stage in reparam learn contract aggregator; do
     command=$stage-worker
     [ "$stage" = aggregator ] && command=aggregator
+    case $stage in reparam | learn) cache="--redis $url" ;; *) cache= ;; esac
     # shellcheck disable=SC2086
-    bin/$command --nats "$nats" --redis "$url" $worker_flags >"$dir/$command.log" 2>&1 &
+    bin/$command --nats "$nats" $cache $worker_flags >"$dir/$command.log" 2>&1 &
     pids="$pids $!"
   done
   pids="$pids $server $redis"

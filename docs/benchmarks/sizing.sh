@@ -28,7 +28,9 @@ redis-server deploy/redis.conf --port "$redis_port" --bind 127.0.0.1 --dir "$out
 pids="$server $!"
 bin/btn setup --nats "$nats" --wait 20s --max-bytes 12GiB >"$out/setup.txt"
 for worker in reparam-worker learn-worker contract-worker aggregator; do
-  bin/$worker --nats "$nats" --redis "$redis" >"$out/$worker.log" 2>&1 &
+  case $worker in reparam-worker | learn-worker) cache="--redis $redis" ;; *) cache= ;; esac
+  # shellcheck disable=SC2086
+  bin/$worker --nats "$nats" $cache >"$out/$worker.log" 2>&1 &
   pids="$pids $!"
 done
 sleep 2

@@ -147,10 +147,13 @@ real() {
   nats=nats://127.0.0.1:$port
   "$bin/btn" setup --nats "$nats" --wait 60s --max-bytes "$room" | tee "$dir/setup.txt"
   for stage in reparam-worker learn-worker contract-worker aggregator; do
-    flags=
-    [ "$stage" = aggregator ] && flags="--http 127.0.0.1:$http"
+    case $stage in
+      reparam-worker | learn-worker) flags="--redis redis://127.0.0.1:$redis" ;;
+      aggregator) flags="--http 127.0.0.1:$http" ;;
+      *) flags= ;;
+    esac
     # shellcheck disable=SC2086
-    "$bin/$stage" --nats "$nats" --redis "redis://127.0.0.1:$redis" $flags >"$dir/$stage.log" 2>&1 &
+    "$bin/$stage" --nats "$nats" $flags >"$dir/$stage.log" 2>&1 &
     pids="$pids $!"
   done
   ready "http://127.0.0.1:$http/readyz"

@@ -31,10 +31,14 @@ serve() {
   "$bin/btn" setup --nats "$nats" --wait 20s >"$out/setup.log"
 }
 
+# cache COMMAND: the flag for Redis, of the workers that have a cache
+cache() { case $1 in reparam-worker | learn-worker) echo "--redis $redis" ;; esac; }
+
 # work COMMAND [FLAGS…]: a worker, whose process is then $worker
 work() {
   command=$1; shift
-  "$bin/$command" --nats "$nats" --redis "$redis" "$@" >>"$out/$command.log" 2>&1 &
+  # shellcheck disable=SC2046
+  "$bin/$command" --nats "$nats" $(cache "$command") "$@" >>"$out/$command.log" 2>&1 &
   worker=$!
   workers="$workers $worker"
 }

@@ -33,7 +33,9 @@ trap stop EXIT
 # run FOLDER WORKER: starts it, and ends the one before it in good order
 run() {
   before=$(cat "$out/$2.pid" 2>/dev/null || true)
-  "$1/$2" --nats "$nats" --redis "$redis" --log-level warn >>"$out/$2.log" 2>&1 &
+  case $2 in reparam-worker | learn-worker) cache="--redis $redis" ;; *) cache= ;; esac
+  # shellcheck disable=SC2086
+  "$1/$2" --nats "$nats" $cache --log-level warn >>"$out/$2.log" 2>&1 &
   echo $! >"$out/$2.pid"
   if [ -n "$before" ]; then sleep 1; kill "$before"; fi
 }

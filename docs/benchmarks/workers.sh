@@ -15,7 +15,7 @@ for command in reparam-worker learn-worker aggregator; do work "$command"; done
 # job NAME: asks
 job() { timed "$1" --method sampled --budget "$size"; }
 for run in $(seq "$runs"); do
-  contract 0 off; sleep 1; job "one-$run"; dismiss
-  contract 0 off; contract 1 off; sleep 1; job "two-$run"; dismiss
+  contract 0; sleep 1; job "one-$run"; dismiss
+  contract 0; contract 1; sleep 1; job "two-$run"; dismiss
 done
 compare

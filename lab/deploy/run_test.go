@@ -117,14 +117,16 @@ func TestSettingsAreFlags(t *testing.T) {
 		}
 		return flag.FindAllString(string(out), -1)
 	}
-	var ofWorkers []string // the four take the same, and print the settings that matter to each
+	var ofWorkers []string
+	ofStage := map[string][]string{} // the four take the same, and print the settings that matter to each
 	for _, name := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
-		ofWorkers = append(ofWorkers, help(name)...)
+		ofStage[name] = help(name)
+		ofWorkers = append(ofWorkers, ofStage[name]...)
 	}
 	ofSetup, ofGateway := help("btn", "setup"), help("btn", "gateway")
 	for _, overlay := range overlays {
 		for _, p := range pods(t, overlay) {
-			known := ofWorkers
+			known := ofStage[strings.TrimSuffix(p.name, "-fma")]
 			if p.name == "setup" {
 				known = slices.Concat(ofWorkers, ofSetup) // flags that it shares with workers mean nothing to it
 				for _, arg := range p.spec.Containers[0].Args {
@@ -366,12 +368,12 @@ func production(t *testing.T, bin string, how func(pod, []string, map[string]str
 		t.Fatal(err)
 	}
 	files := map[string]string{
-		"servers/nats-ca.pem": certificates.CA, "servers/redis-ca.pem": certificates.CA,
-		"servers/redis-password": write("redis-password", []byte("s3cret\n")),
-		"messages/keys":          filepath.Join(keys, access.MessageKeys),
-		"answers/key":            filepath.Join(keys, access.AnswersKey),
-		"answers-seed/seed":      filepath.Join(keys, access.AnswersSeed),
-		"gateway-keys/keys":      write("gateway-keys", []byte("* "+webKey+"\n")),
+		"servers/nats-ca.pem": certificates.CA, "redis/ca.pem": certificates.CA,
+		"redis/password":    write("redis-password", []byte("s3cret\n")),
+		"messages/keys":     filepath.Join(keys, access.MessageKeys),
+		"answers/key":       filepath.Join(keys, access.AnswersKey),
+		"answers-seed/seed": filepath.Join(keys, access.AnswersSeed),
+		"gateway-keys/keys": write("gateway-keys", []byte("* "+webKey+"\n")),
 	}
 	for _, role := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "operator"} {
 		files["nats-"+role+"/nkey"] = filepath.Join(keys, role+".nk")

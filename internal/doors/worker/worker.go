@@ -21,6 +21,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/access"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/jobs/cache"
+	"github.com/basetensor/basetensor/internal/jobs/cached"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/internal/jobs/service"
@@ -71,22 +72,28 @@ var helpTexts = kong.Vars{
 
 // onlyOf are the flags that change something in some stages only.
 var onlyOf = map[string][]string{
-	"redis":         {query.StageReparam, query.StageLearn}, // networks, decompositions
-	"redis-timeout": {query.StageReparam, query.StageLearn},
-	"chunk-flops":   {query.StageLearn},
-	"tenants":       {query.StageReparam, query.StageLearn, query.StageAggregate}, // whose latencies are by class
-	"threads":       {query.StageContract},
-	"memory":        {query.StageContract},
-	"answers-seed":  {query.StageAggregate},
-	"audit":         {query.StageReparam},
+	"chunk-flops":  {query.StageLearn},
+	"tenants":      {query.StageReparam, query.StageLearn, query.StageAggregate}, // whose latencies are by class
+	"threads":      {query.StageContract},
+	"memory":       {query.StageContract},
+	"answers-seed": {query.StageAggregate},
+	"audit":        {query.StageReparam},
+}
+
+// changes reports whether a flag changes something in a stage.
+func changes(flag, stage string) bool {
+	if flag == "redis" || strings.HasPrefix(flag, "redis-") {
+		return cached.By(stage)
+	}
+	stages, some := onlyOf[flag]
+	return !some || slices.Contains(stages, stage)
 }
 
 // matters hides the flags that change nothing in a stage.
 func matters(stage string) kong.Option {
 	return kong.PostBuild(func(k *kong.Kong) error {
 		for _, flag := range k.Model.Flags {
-			stages, some := onlyOf[flag.Name]
-			flag.Hidden = flag.Hidden || some && !slices.Contains(stages, stage)
+			flag.Hidden = flag.Hidden || !changes(flag.Name, stage)
 		}
 		return nil
 	})
@@ -159,7 +166,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		defer server.Close()
 		logger.Info("serving metrics and health", "url", server.URL)
 	}
-	if f.Redis == "off" || !slices.Contains(onlyOf["redis"], stage) {
+	if f.Redis == "off" || !cached.By(stage) {
 		f.Redis = ""
 	}
 	if f.Signing.MessageKeys == "" {

@@ -20,9 +20,13 @@ import (
 // TestHelpShowsWhatMatters: every worker's help has the flags that change something in it, and no others.
 func TestHelpShowsWhatMatters(t *testing.T) {
 	all := []string{"--config", "--log-level", "--log-format", "--version", "--nats", "--lanes", "--concurrency", "--drain", "--http"}
+	redis := []string{
+		"--redis", "--redis-timeout", "--redis-user", "--redis-password-file", "--redis-sentinel-user", "--redis-sentinel-password-file",
+		"--redis-ca", "--redis-cert", "--redis-key",
+	}
 	some := map[string][]string{
-		query.StageReparam:   {"--redis"},
-		query.StageLearn:     {"--redis", "--chunk-flops"},
+		query.StageReparam:   redis,
+		query.StageLearn:     append([]string{"--chunk-flops"}, redis...),
 		query.StageContract:  {"--threads", "--memory"},
 		query.StageAggregate: nil,
 	}
@@ -34,7 +38,7 @@ func TestHelpShowsWhatMatters(t *testing.T) {
 		shown := func(flag string) bool {
 			return strings.Contains(out.String(), flag+"=") || strings.Contains(out.String(), flag+" ")
 		}
-		for _, flag := range slices.Concat(all, []string{"--redis", "--chunk-flops", "--threads", "--memory"}) {
+		for _, flag := range slices.Concat(all, redis, []string{"--chunk-flops", "--threads", "--memory"}) {
 			if want := slices.Contains(all, flag) || slices.Contains(more, flag); shown(flag) != want {
 				t.Errorf("%s: help shows %s: %v, want %v\n%s", stage, flag, shown(flag), want, &out)
 			}

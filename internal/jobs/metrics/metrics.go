@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/jobs/cached"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -113,7 +114,7 @@ func New(stages ...string) *Metrics {
 	m.registry.MustRegister(
 		m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts,
 		m.swept, m.seconds, m.requests, m.hung, m.forged,
-		&m.caches, &m.rooms, &m.loads, m, lostGoroutines(),
+		&m.rooms, &m.loads, m, lostGoroutines(),
 		telemetry.BuildInfo(),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -126,6 +127,9 @@ func New(stages ...string) *Metrics {
 		stages = stage.Names()
 	}
 	m.start(stages)
+	if slices.ContainsFunc(stages, cached.By) {
+		m.registry.MustRegister(&m.caches)
+	}
 	for _, kind := range append(slices.Clone(message.Internals), message.KindServes) {
 		m.forged.WithLabelValues(string(kind))
 	}

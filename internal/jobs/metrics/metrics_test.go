@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/query"
@@ -26,6 +27,25 @@ func TestSweptFromTheStart(t *testing.T) {
 	slices.Sort(actions)
 	if want := []string{"carried", "redrive", "sum"}; !slices.Equal(actions, want) {
 		t.Errorf("actions %v, want %v", actions, want)
+	}
+}
+
+// TestCachesOfTheStagesThatHaveOne: contract-workers and aggregators have no cache, and no metrics of one.
+func TestCachesOfTheStagesThatHaveOne(t *testing.T) {
+	for stage, want := range map[string]bool{
+		query.StageReparam: true, query.StageLearn: true, query.StageContract: false, query.StageAggregate: false,
+	} {
+		families, err := New(stage).Registry().Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := false
+		for _, f := range families {
+			has = has || strings.HasPrefix(f.GetName(), "basetensor_cache_")
+		}
+		if has != want {
+			t.Errorf("%s: metrics of a cache: %v, want %v", stage, has, want)
+		}
 	}
 }
 

@@ -53,6 +53,9 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 		Forged: workers.Forged(&b.Trouble, c.Logger, c.Metrics),
 	})
 
+	if !slices.ContainsFunc(stages, cached.By) {
+		c.Redis = ""
+	}
 	// in this process only without a Redis
 	remember := cache.Options{
 		Timeout:  c.RedisTimeout,

@@ -1,4 +1,4 @@
-{{- /* The common part of a pod: who it may be, what it may not, and the settings. Takes root, account, restart, worker and container. */ -}}
+{{- /* The common part of a pod: who it may be, what it may not, and the settings. Takes root, account, restart, worker, cached and container. */ -}}
 {{- define "basetensor.labels" -}}
 app.kubernetes.io/name: basetensor
 app.kubernetes.io/component: {{ . }}
@@ -40,6 +40,9 @@ containers:
   {{- end }}
   envFrom:
   - configMapRef: {name: settings}
+  {{- if .cached }}
+  - configMapRef: {name: cache}
+  {{- end }}
   env:
   {{- range $name, $value := .env }}
   - {name: {{ $name }}, value: {{ quote $value }}}
@@ -99,7 +102,7 @@ spec:
       annotations:
         prometheus.io/scrape: "true"
         prometheus.io/port: "8080"
-        checksum/settings: {{ toJson .root.Values.settings | sha256sum }} # a changed setting rolls the pods
+        checksum/settings: {{ list .root.Values.settings .root.Values.cache | toJson | sha256sum }} # a changed setting rolls the pods
     spec:
       {{- include "basetensor.pod" . | nindent 6 }}
 ---
