@@ -40,7 +40,7 @@ const replyAfter = 10 * time.Second
 // ErrFull if there is no room, or too many wait already. Asking again under the same id is always
 // safe. The end of ctx does not end the job: Cancel does, which needs its id.
 //
-// A request or reply that was damaged on its way is sent again; if that goes on, the error has the code damaged.
+// A request or reply that was damaged or lost on its way is sent again; if that goes on, the error has the code damaged or infrastructure.
 func (c *Client) Infer(ctx context.Context, m wire.Request) (a *wire.Answer, err error) {
 	if m.Job == "" {
 		m.Job = c.newJob()
@@ -57,14 +57,15 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (a *wire.Answer, err
 		return nil, err
 	}
 	for range sendings {
-		if a, err = c.infer(ctx, &m, digest, b); fault.CodeOf(err) != fault.Damaged {
+		a, err = c.infer(ctx, &m, digest, b)
+		if lost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; !lost && fault.CodeOf(err) != fault.Damaged {
 			break
 		}
 	}
 	return a, err
 }
 
-// sendings is how often a request is sent that was damaged on its way.
+// sendings is how often a request is sent that was damaged or lost on its way.
 const sendings = 3
 
 // infer is one attempt of Infer, with the encoded request.

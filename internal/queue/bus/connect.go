@@ -40,8 +40,8 @@ func Server(url, context string) string {
 }
 
 // Dial is nats.Connect, also for addresses of Server. api is the prefix of JetStream's subjects that a context names, "" for the usual
-// one. It tries again where the server ends the connection in the middle of its handshake: a server that
-// reads other users from its configuration does that, and one that waited too long for a busy machine.
+// one. It tries again for a second where the server ends the connection in the middle of its handshake, or does not know the user: a server
+// that reads other users from its configuration does that, and one that waited too long for a busy machine.
 func Dial(url string, options ...nats.Option) (nc *nats.Conn, api string, err error) {
 	options = append([]nats.Option{nats.Timeout(handshakeTime)}, options...)
 	for try := range handshakes {
@@ -51,7 +51,8 @@ func Dial(url string, options ...nats.Option) (nc *nats.Conn, api string, err er
 		} else {
 			nc, err = nats.Connect(url, options...)
 		}
-		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) &&
+			!errors.Is(err, nats.ErrAuthorization) {
 			return nc, api, err
 		}
 	}

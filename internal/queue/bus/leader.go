@@ -33,26 +33,35 @@ const (
 )
 
 // persist calls a function that asks a stream. It calls it again at once when the connection was lost
-// meanwhile, with the question or its answer, and there is another one. In a cluster it also does while
-// the stream has no leader, for patience or as long as ctx allows; each call has attemptWithin.
+// meanwhile, with the question or its answer, and there is another one; and once more when no answer came within the time of a call: a
+// server that reads other users from its configuration loses the answers that are on their way between accounts. In a cluster it also
+// calls again while the stream has no leader, for patience or as long as ctx allows.
 func (b *link) persist(ctx context.Context, ask func(context.Context) error) error {
+	asked := 0
 	for until := time.Now().Add(patience); ; {
 		one, cancel := b.attempt(ctx)
 		connected, done := b.connected(one)
 		err := ask(connected)
+		asked++
 		lost := errors.Is(context.Cause(connected), errReconnected)
 		done()
 		cancel()
 		if lost || err != nil && passing(err) {
 			b.Unsettle()
 		}
-		if err == nil || ctx.Err() != nil || time.Now().After(until) || !lost && !(b.inCluster() && passing(err)) {
+		again := lost || b.inCluster() && passing(err) || asked == 1 && unanswered(err)
+		if err == nil || ctx.Err() != nil || time.Now().After(until) || !again {
 			return err
 		}
 		if !lost {
 			Pause(ctx, retryEvery)
 		}
 	}
+}
+
+// unanswered reports whether a question had no answer in time.
+func unanswered(err error) bool {
+	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Unsettle notes trouble with the servers, or that this process is too busy to be heard by them in time.
@@ -104,10 +113,10 @@ func (b *link) connected(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// attempt bounds one question in a cluster: the leader that it was sent to may be no more.
+// attempt bounds one question: in a cluster the leader that it was sent to may be no more.
 func (b *link) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !b.inCluster() {
-		return ctx, func() {}
+		return context.WithTimeout(ctx, b.AnswerWithin(answerWithin))
 	}
 	return context.WithTimeout(ctx, attemptWithin)
 }

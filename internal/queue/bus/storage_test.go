@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -87,4 +88,39 @@ func TestKeptMessagesAreNotQuestioned(t *testing.T) {
 	if n := came.Load(); n != 1 {
 		t.Errorf("%d messages were published for one", n)
 	}
+}
+
+// A question whose answer is lost, as when the server reads other users from its configuration, is asked once more.
+func TestALostAnswerIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a real nats-server")
+	}
+	nc, _, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
+	must(t, err)
+	defer nc.Close()
+	b, err := bus.New(nc, "")
+	must(t, err)
+	var came atomic.Int32
+	_, err = nc.Subscribe("btn.v1.blob.acme.>", func(m *nats.Msg) {
+		if came.Add(1) > 1 {
+			m.Respond([]byte(`{"stream":"BTN_BLOB","seq":1}`))
+		}
+	})
+	must(t, err)
+	b.As("acme")
+	for _, ctx := range []context.Context{t.Context(), within(t, time.Minute)} {
+		came.Store(0)
+		must(t, b.Put(ctx, &nats.Msg{Subject: message.BlobSubject("acme", wire.Digest(nil))}))
+		if n := came.Load(); n != 2 {
+			t.Errorf("%d messages were published, want two", n)
+		}
+	}
+}
+
+// within returns a context with a deadline.
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
 }
