@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/cputime"
 	"github.com/basetensor/basetensor/internal/logic/formula"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/reference"
@@ -46,10 +47,10 @@ func TestReferenceModels(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		ctx, cancel := deadline()
-		start := processorTime()
+		start := cputime.Used()
 		got, err := Compile(ctx, f, Options{Weights: weightsOf(net, f)})
 		cancel()
-		took := (processorTime() - start).Round(time.Millisecond)
+		took := (cputime.Used() - start).Round(time.Millisecond)
 		if fault.CodeOf(err) == fault.Deadline {
 			t.Logf("%s: not in %v: %d clauses, %d tables, %+v", name, took, len(f.Clauses), len(f.Tables), got.Stats)
 			continue

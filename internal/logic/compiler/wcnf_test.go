@@ -14,10 +14,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
+	"github.com/basetensor/basetensor/internal/base/cputime"
 	"github.com/basetensor/basetensor/internal/logic/formula"
 	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -120,15 +119,6 @@ func published(t testing.TB, dir string) map[string]float64 {
 	return counts
 }
 
-// processorTime is the CPU time of the process so far.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano())
-}
-
 // isSelected reports whether a model is to be summed.
 func isSelected(name string, quick []string) bool {
 	if *models == "" {
@@ -157,7 +147,7 @@ func TestPublishedCounts(t *testing.T) {
 		}
 		f, weights := readDIMACS(t, filepath.Join(dir, name+".cnf.gz"))
 		ctx, cancel := deadline()
-		start := processorTime()
+		start := cputime.Used()
 		fixed := scaled.One
 		if *simpler {
 			f, weights, fixed = simplified(t, f, weights)
@@ -165,14 +155,14 @@ func TestPublishedCounts(t *testing.T) {
 		got, err := Compile(ctx, f, Options{Weights: weights, Memory: 6 << 30, cells: *cells})
 		cancel()
 		if fault.CodeOf(err) == fault.Deadline {
-			t.Logf("%s: not in %v: %+v", name, processorTime()-start, got.Stats)
+			t.Logf("%s: not in %v: %+v", name, cputime.Used()-start, got.Stats)
 			continue
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		got.Z = got.Z.Mul(fixed)
-		t.Logf("%s: %v %+v", name, processorTime()-start, got.Stats)
+		t.Logf("%s: %v %+v", name, cputime.Used()-start, got.Stats)
 		if want != -1 && math.Abs(got.Z.Log10Abs()-want) > 2e-8*max(1, math.Abs(want)) {
 			t.Errorf("%s: log10 Z = %.9f, published is %.9f", name, got.Z.Log10Abs(), want)
 		}
