@@ -6,8 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
+
+	"github.com/basetensor/basetensor/internal/testing/testserver"
 )
 
 // armedFor is how long a message is waited for at whose point a worker is to be killed.
@@ -100,7 +101,10 @@ func killAt(at point) func(context.Context, *batch) error {
 // pauseWorker stops a worker for a while.
 func pauseWorker(b *batch, w *worker) blow {
 	length := b.between(300*time.Millisecond, 7*time.Second)
-	return blow{" for " + rounded(length), func() { w.signal(syscall.SIGSTOP) }, length, without(func() { w.signal(syscall.SIGCONT) })}
+	return blow{
+		" for " + rounded(length), func() { w.signal(testserver.PauseSignal) }, length,
+		without(func() { w.signal(testserver.ResumeSignal) }),
+	}
 }
 
 // stopWorker ends a worker in good order.

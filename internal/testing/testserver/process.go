@@ -114,7 +114,7 @@ func (p *process) signal(s syscall.Signal, wait bool) {
 
 // Stop ends the server in good order and waits for it.
 func (p *process) Stop() {
-	p.signal(resume, false) // a paused process does not see SIGTERM
+	p.signal(ResumeSignal, false) // a paused process does not see SIGTERM
 	p.signal(syscall.SIGTERM, true)
 }
 
@@ -123,7 +123,7 @@ func (p *process) Kill() { p.signal(syscall.SIGKILL, true) }
 
 // Pause stops the server with SIGSTOP: connections stay open and nothing answers.
 func (p *process) Pause() {
-	p.signal(pause, false)
+	p.signal(PauseSignal, false)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd != nil && p.cmd.Process != nil {
@@ -132,7 +132,7 @@ func (p *process) Pause() {
 }
 
 // Resume continues a paused server.
-func (p *process) Resume() { p.signal(resume, false) }
+func (p *process) Resume() { p.signal(ResumeSignal, false) }
 
 // Restart starts a stopped or killed server again, on its port and folder. A running one is stopped
 // first.

@@ -4,5 +4,5 @@ package testserver
 
 import "syscall"
 
-// Signals that stop a process and let it go on.
-const pause, resume = syscall.SIGSTOP, syscall.SIGCONT
+// PauseSignal and ResumeSignal stop a process and let it go on.
+const PauseSignal, ResumeSignal = syscall.SIGSTOP, syscall.SIGCONT
