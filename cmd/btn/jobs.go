@@ -85,8 +85,8 @@ func (f serverFlags) mayOperate(ctx context.Context, b *bus.Bus) error {
 }
 
 // errOperators refuses a tenant what only an operator may do.
-var errOperators = fault.New(fault.BadInput, "this takes the operator's user, whose settings btn keys writes (--config DIR/operator.json): "+
-	"the user that is given sees no streams, as a tenant's")
+var errOperators = fault.New(fault.BadInput, "this takes the operator's user, whose settings btn keys writes "+
+	"(--config DIR/operator.json): the user that is given sees no streams, as a tenant's")
 
 // link connects without a client around it, as an operator or a client, and logs if there is a logger. Close its NC in the end.
 func (f serverFlags) link(name string, logger *slog.Logger) (*bus.Bus, error) {

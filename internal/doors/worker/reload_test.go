@@ -39,7 +39,8 @@ func TestSettingsAreReadAgain(t *testing.T) {
 	hup(func(text string) string { return strings.Replace(text, `"info"`, `"debug"`, 1) }, "log-level=debug before=info")
 	hup(func(text string) string { return strings.Replace(text, `"threads":"1"`, `"threads":"2"`, 1) },
 		`msg="settings have changed that take a restart"`, "settings=threads\n")
-	hup(func(text string) string { return strings.Replace(text, `"nats-inbox":"`, `"nats-inbox":"other`, 1) }, `settings="nats-inbox, threads"`)
+	hup(func(text string) string { return strings.Replace(text, `"nats-inbox":"`, `"nats-inbox":"other`, 1) },
+		`settings="nats-inbox, threads"`)
 	hup(func(text string) string { return "{" + text }, "the old ones stay")
 	if status, body := p.ready(); status != http.StatusOK {
 		t.Errorf("it is not ready any more: %s", body)

@@ -91,7 +91,8 @@ func TestOneBadMessageStopsNoCopy(t *testing.T) {
 
 	second := light(t)
 	r, err := Read(ctx, second.bus, second.client, &copied)
-	if err != nil || r.Registered != 1 || r.Names != 1 || r.Jobs != 1 || len(r.Skipped) != 1 || !strings.HasSuffix(r.Skipped[0].Subject, ".nonsense") {
+	if err != nil || r.Registered != 1 || r.Names != 1 || r.Jobs != 1 || len(r.Skipped) != 1 ||
+		!strings.HasSuffix(r.Skipped[0].Subject, ".nonsense") {
 		t.Errorf("restored %+v, %v", r, err)
 	}
 	if v, err := second.client.FindModel(ctx, "coin"); err != nil || v.Digest != digest {

@@ -22,7 +22,7 @@ type Here struct {
 	Gone     bool   `msgpack:"gone,omitempty"` // it takes no messages any more
 	Time     int64  `msgpack:"time"`           // Unix milliseconds
 
-	MessageKeys   []string `msgpack:"message_keys,omitempty"`   // names of the keys whose messages it believes, the first signs; none: all messages
+	MessageKeys   []string `msgpack:"message_keys,omitempty"`   // names of the keys that it believes, the first signs; none: it believes all
 	AnswersKeys   []string `msgpack:"answers_keys,omitempty"`   // public keys whose answers it believes; none: workers' answers
 	AnswersSigner string   `msgpack:"answers_signer,omitempty"` // public key of the signatures of its answers
 }
