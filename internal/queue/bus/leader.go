@@ -39,7 +39,7 @@ const (
 func (b *link) persist(ctx context.Context, ask func(context.Context) error) error {
 	asked := 0
 	for until := time.Now().Add(patience); ; {
-		one, cancel := b.attempt(ctx)
+		one, cancel := b.attempt(ctx, asked)
 		connected, done := b.connected(one)
 		err := ask(connected)
 		asked++
@@ -113,12 +113,16 @@ func (b *link) connected(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// attempt bounds one question: in a cluster the leader that it was sent to may be no more.
-func (b *link) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !b.inCluster() {
+// attempt bounds one question after so many others: in a cluster the leader that it was sent to may be no more. A single server that did
+// not answer the first in time may be busy: the second has all the time that ctx allows.
+func (b *link) attempt(ctx context.Context, asked int) (context.Context, context.CancelFunc) {
+	switch {
+	case b.inCluster():
+		return context.WithTimeout(ctx, attemptWithin)
+	case asked == 0:
 		return context.WithTimeout(ctx, b.AnswerWithin(answerWithin))
 	}
-	return context.WithTimeout(ctx, attemptWithin)
+	return ctx, func() {}
 }
 
 // passing reports whether a request failed for a reason that a cluster overcomes by itself: a
