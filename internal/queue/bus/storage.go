@@ -215,9 +215,10 @@ func (b *writer) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 // sendings is how often a message is sent that a worker receives damaged.
 const sendings = 3
 
-// Attempts, and pauses between them, to have a worker store a message while none runs: it may be restarted.
+// Attempts, and pauses between them, to have a worker store a message while none runs: it may be restarted. Together they are shorter than
+// answerWithin, so that the error is that nobody is there.
 const (
-	keptTries = 20
+	keptTries = 16
 	keptPause = 250 * time.Millisecond
 )
 
