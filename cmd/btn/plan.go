@@ -30,6 +30,7 @@ type planCmd struct {
 	Within time.Duration `help:"${plan_within}" default:"8s" placeholder:"D"`
 	NATS   string        `name:"nats" help:"NATS server of a registered model." placeholder:"URL"`
 	JSON   bool          `name:"json" help:"Print one JSON object per query."`
+	Why    bool          `help:"Also list the ways that were asked, their prices or refusals, and the rules that decided."`
 
 	AsNATS connect.NATS `embed:"" group:"connection"`
 }
@@ -39,18 +40,20 @@ type forecast struct {
 	Model    string `json:"model"`
 	Evidence string `json:"evidence_file,omitempty"`
 	shape
-	Exact       *query.Cost  `json:"exact"` // null: closed form, or none within the budget
-	Memory      int64        `json:"memory"`
-	Fits        bool         `json:"fits"`
-	Unpriced    bool         `json:"unpriced,omitempty"`     // there was no time to price the exact way
-	ClosedForm  int          `json:"closed_form_components"` // 0: none looked for or found
-	LearnFlops  *float64     `json:"learn_flops"`            // null where there was no time to build the network
-	Choice      query.Method `json:"choice"`
-	Why         string       `json:"why"`
-	Components  int          `json:"components"`
-	Growth      string       `json:"growth,omitempty"`     // the estimates of an approximate answer, and their cost
-	Simplified  string       `json:"simplified,omitempty"` // the effect of simplification, where a tree follows it
-	closed      string       // price of the closed form
+	Exact      *query.Cost  `json:"exact"` // null: closed form, or none within the budget
+	Memory     int64        `json:"memory"`
+	Fits       bool         `json:"fits"`
+	Unpriced   bool         `json:"unpriced,omitempty"`     // there was no time to price the exact way
+	ClosedForm int          `json:"closed_form_components"` // 0: none looked for or found
+	LearnFlops *float64     `json:"learn_flops"`            // null where there was no time to build the network
+	Choice     query.Method `json:"choice"`
+	Why        string       `json:"why"`
+	Components int          `json:"components"`
+	Growth     string       `json:"growth,omitempty"`     // the estimates of an approximate answer, and their cost
+	Simplified string       `json:"simplified,omitempty"` // the effect of simplification, where a tree follows it
+	// Offers are what the choice was among, with --why.
+	Offers      []proposal.Offer `json:"offers,omitempty"`
+	closed      string           // price of the closed form
 	description string
 }
 
@@ -182,11 +185,18 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until 
 
 	learning := learned.Work(s)
 	f.LearnFlops = &learning
-	if err := c.exactly(ctx, p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
+	var exactly, chosen proposal.Offers
+	if err := c.exactly(proposal.Collect(ctx, &exactly), p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
 	}
-	if err := c.fillChoice(ctx, p.net, q, f, until); err != nil {
+	if err := c.fillChoice(proposal.Collect(ctx, &chosen), p.net, q, f, until); err != nil {
 		return nil, err
+	}
+	if f.Offers = chosen.List(); f.Offers == nil { // the exact way was chosen
+		f.Offers = exactly.List()
+	}
+	if !c.Why {
+		f.Offers = nil
 	}
 	f.describe()
 	return f, nil
@@ -325,5 +335,8 @@ choice      %s: %s
 `, f.Model, evidence, f.shape, exact, simple, learning, f.Choice, f.Why)
 	if f.Growth != "" {
 		f.description += fmt.Sprintf("estimates   %s\n", f.Growth)
+	}
+	for _, o := range f.Offers {
+		f.description += fmt.Sprintf("%-11s %s: %s\n", "why", o.Way, o.Said)
 	}
 }

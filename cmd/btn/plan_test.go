@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -49,5 +50,37 @@ func TestPlansOfInterventions(t *testing.T) {
 	code, _, stderr = command(t, "plan", "../../examples/grid8x8.uai", "--do", "0=1")
 	if code != 3 || !strings.Contains(stderr, "no Bayesian network") {
 		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
+// TestPlanSaysWhy: the ways that were asked, the first that offers something, and the rule that divides a budget.
+func TestPlanSaysWhy(t *testing.T) {
+	dense := filepath.Join(t.TempDir(), "dense.uai")
+	if code, _, stderr := command(t, "generate", "ising", "complete", "-n", "40", "--delta", "1", "--seed", "0", "-o", dense); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, c := range []struct {
+		args []string
+		want []string // parts of the output, in this sequence
+	}{
+		{[]string{"../../examples/curie-weiss.json", "--why"}, []string{"choice      exact", "why         counts: ", " flops, "}},
+		{[]string{"../../examples/alarm.uai", "--why"}, []string{"choice      exact", "counts: no: ", "structured: no: ", "junction tree: "}},
+		{[]string{dense, "--why", "--set", "auto.exact=no", "--budget", "10s", "--within", "10m"}, []string{
+			"why         truncated legs: ", "why         samples: ", "a trial leaves out ", "why         rule: ", "samples have seven eighths of the budget",
+		}},
+		{[]string{"../../examples/curie-weiss.json", "--why", "--json"}, []string{`"offers":[{"way":"counts","said":"`}},
+	} {
+		code, rest, stderr := command(t, append([]string{"plan"}, c.args...)...)
+		for _, part := range c.want {
+			_, after, found := strings.Cut(rest, part)
+			if code != 0 || !found {
+				t.Errorf("%v: code %d, no %q in %s%s", c.args, code, part, rest, stderr)
+				break
+			}
+			rest = after
+		}
+	}
+	if _, stdout, _ := command(t, "plan", "../../examples/alarm.uai"); strings.Contains(stdout, "why ") {
+		t.Errorf("not asked why: %s", stdout)
 	}
 }

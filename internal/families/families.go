@@ -61,21 +61,21 @@ import (
 
 // Firstly lists the exact families that are asked before an elimination order is looked for. An error is final only where the network
 // cannot be laid out for elimination.
-var Firstly = []proposal.Proposer{
-	counts.Propose,
-	exchangeable.Propose,
-	parity.Propose,
-	structured.Propose, // of crowded networks, which have no cheap order
+var Firstly = []proposal.Way{
+	{Name: "counts", Propose: counts.Propose},
+	{Name: "exchangeable", Propose: exchangeable.Propose},
+	{Name: "parity", Propose: parity.Propose},
+	{Name: "structured", Propose: structured.Propose}, // of crowded networks, which have no cheap order
 }
 
 // Heavily lists the exact families that are asked where no elimination order is cheap: none of at most policy.HeavyFlops is known. The
 // first proposal is taken.
-var Heavily = []proposal.Proposer{
-	exchangeable.Propose,
-	parity.Propose,
-	structured.Propose,
-	circuits.Propose,
-	exact.Propose,
+var Heavily = []proposal.Way{
+	{Name: "exchangeable", Propose: exchangeable.Propose},
+	{Name: "parity", Propose: parity.Propose},
+	{Name: "structured", Propose: structured.Propose},
+	{Name: "circuit", Propose: circuits.Propose},
+	{Name: "contraction tree", Propose: exact.Propose},
 }
 
 // Methods are those that families answer by. The planner's own are exact and auto.

@@ -42,6 +42,9 @@ func (a *assigner) chosen(d btn.Demand) (*btn.Assignment, error) {
 	}
 
 	if near, err := sampled.ProposeStructure(a.Job, d.Marginals); near != nil || err != nil {
+		if near != nil {
+			proposal.Note(a.Ctx, proposal.Rule, "most of the interaction is of low rank: samples from that structure have the whole budget")
+		}
 		return near, err
 	}
 	chains, refused := sampled.ChainsInTime(a.Job, d.Marginals)
@@ -49,6 +52,7 @@ func (a *assigner) chosen(d btn.Demand) (*btn.Assignment, error) {
 		return nil, err
 	}
 	if refused != nil || chains.Prepared.Decided() {
+		proposal.Note(a.Ctx, proposal.Rule, "no components can be drawn: contractions have the whole budget")
 		return a.contractions(d)
 	}
 
@@ -141,11 +145,12 @@ func describe(p *btn.Plan) string {
 
 // contractions assigns truncated legs, or regions where they do not fit.
 func (a *assigner) contractions(d btn.Demand) (*btn.Assignment, error) {
-	found, legs := ladder.Propose(a.Job, proposal.Ask{Marginals: d.Marginals})
+	ask := proposal.Ask{Marginals: d.Marginals}
+	found, legs := proposal.Way{Name: "truncated legs", Propose: ladder.Propose}.Ask(a.Job, ask)
 	if fault.CodeOf(legs) != fault.OverBudget {
 		return found, legs
 	}
-	found, err := a.orExact(regions.Propose, d)
+	found, err := a.orExact(proposal.Way{Name: "regions", Propose: regions.Propose}.Ask, d)
 	if err != nil && a.Ctx.Err() == nil {
 		err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
 	}
@@ -178,14 +183,7 @@ func (a *assigner) mixed(
 		return nil, false, err
 	}
 	whole = whole && !legs.Late
-	share := unclearShare
-	switch {
-	case !legs.Tried:
-	case legs.Discarded <= policy.Resolved && along.About().Modes == 0: // at any bond up to policy.FirstBond
-		share = leastShare
-	case legs.Discarded >= legs.Unresolved && along.About().Spread <= drawable:
-		share = 1 - leastShare
-	}
+	share := shareOfSamples(ctx, legs, along)
 
 	plan = &btn.Plan{Method: from.Method, Accuracy: s.Accuracy, Warnings: from.Warnings}
 	contracted, spent := upTo(from.Estimates, (1-share)*s.Budget)
@@ -206,6 +204,29 @@ func (a *assigner) mixed(
 	}
 	plan.Estimates = merged(contracted, components)
 	return bounding.Insert(ctx, a.Job, 1, plan, whole)
+}
+
+// shareOfSamples is the part of the budget that components get beside contractions, by a trial of these and a pilot of those.
+func shareOfSamples(ctx context.Context, legs ladder.Verdict, along sampled.Sampling) float64 {
+	about := along.About()
+	proposal.Note(ctx, "samples", "by %s, weights with a variance of %.2g times their mean, squared; %d hidden modes",
+		about.Kind, about.Spread, about.Modes)
+	if !legs.Tried {
+		proposal.Note(ctx, proposal.Rule, "there is no trial of truncated legs: half of the budget each")
+		return unclearShare
+	}
+	proposal.Note(ctx, "truncated legs", "a trial leaves out %.2g of the weight", legs.Discarded)
+	switch {
+	case legs.Discarded <= policy.Resolved && about.Modes == 0: // at any bond up to policy.FirstBond
+		proposal.Note(ctx, proposal.Rule, "that is at most %.2g: truncated legs have seven eighths of the budget", policy.Resolved)
+		return leastShare
+	case legs.Discarded >= legs.Unresolved && about.Spread <= drawable:
+		proposal.Note(ctx, proposal.Rule, "that is at least %.2g, and the weights are even: samples have seven eighths of the budget",
+			legs.Unresolved)
+		return 1 - leastShare
+	}
+	proposal.Note(ctx, proposal.Rule, "neither is clearly better: half of the budget each")
+	return unclearShare
 }
 
 // hasty is mixed without a trial, proposals and bounds: chains from a small pilot have half of the budget.

@@ -62,10 +62,13 @@ func (a *assigner) exact(d btn.Demand) (*btn.Assignment, error) {
 
 	assignment := proposal.Take(plan, hit)
 	if tree := exact.JunctionOf(plan); tree != nil {
-		return tree.Propose(a.Job, assignment, ask)
+		return proposal.Way{Name: "junction tree", Propose: func(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+			return tree.Propose(j, assignment, ask)
+		}}.Ask(a.Job, ask)
 	}
 	base := exact.OrderOf(plan)
 	if base == nil {
+		proposal.Note(a.Ctx, "closed form", "%d components", plan.Len())
 		return assignment, nil // closed form: no order to adapt, no tables to fit
 	}
 
@@ -81,9 +84,12 @@ func (a *assigner) exact(d btn.Demand) (*btn.Assignment, error) {
 		return nil, err
 	}
 	if ask.Flops = order.Cost.Flops; ask.Flops > policy.HeavyFlops {
+		proposal.Note(a.Ctx, "elimination", "%.3g flops: other ways are asked above %.0e", ask.Flops, policy.HeavyFlops)
 		return proposal.First(a.Job, ask, families.Heavily...)
 	}
-	return order.Propose(a.Job, assignment, ask)
+	return proposal.Way{Name: "elimination", Propose: func(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+		return order.Propose(j, assignment, ask)
+	}}.Ask(a.Job, ask)
 }
 
 // exactly returns the plan of the exact way that is remembered for the network, of a shape, and the state of the cache for it.
@@ -103,8 +109,8 @@ func (a *assigner) exactly(shape contractionorder.Hypergraph) (*btn.Plan, string
 // first returns the first proposal of families.Firstly, or the first reason why there is none; nil and nil where none is for the
 // query.
 func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error) {
-	for _, propose := range families.Firstly {
-		found, err := propose(a.Job, ask)
+	for _, way := range families.Firstly {
+		found, err := way.Ask(a.Job, ask)
 		if found != nil && err == nil {
 			return found, nil
 		}

@@ -34,13 +34,13 @@ type Ask struct {
 // looked at before anything expensive is made. The settings of the query say no more than Limit flops and Settings.Memory bytes.
 type Proposer func(*Job, Ask) (*btn.Assignment, error)
 
-// First returns the first proposal of some families. It is over the budget where none of them has one.
-func First(j *Job, ask Ask, families ...Proposer) (*btn.Assignment, error) {
+// First returns the first proposal of some ways. It is over the budget where none of them has one.
+func First(j *Job, ask Ask, families ...Way) (*btn.Assignment, error) {
 	if len(families) == 0 {
 		return nil, fault.New(fault.OverBudget, "plan: no exact way fits")
 	}
 	ask.Next = func() (*btn.Assignment, error) { return First(j, ask, families[1:]...) }
-	if found, err := families[0](j, ask); found != nil || err != nil {
+	if found, err := families[0].Ask(j, ask); found != nil || err != nil {
 		return found, err
 	}
 	return ask.Next()

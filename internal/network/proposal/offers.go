@@ -1,0 +1,91 @@
+package proposal
+
+// Offers: the answer to "why was this chosen?".
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+)
+
+// Offer is what one way offered for a query, or why it offered nothing, or the rule that decided.
+type Offer struct {
+	Way  string `json:"way"` // a name of the families, "elimination", or "rule"
+	Said string `json:"said"`
+}
+
+// Offers collects the offers of a query in the sequence in which they were made. A plan that is remembered has none of those that it was
+// chosen among.
+type Offers struct {
+	mu   sync.Mutex
+	list []Offer
+}
+
+// List returns them.
+func (o *Offers) List() []Offer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.list
+}
+
+// offersKey is the key of Offers in a context.
+type offersKey struct{}
+
+// Collect returns a context under which offers are collected.
+func Collect(ctx context.Context, into *Offers) context.Context {
+	return context.WithValue(ctx, offersKey{}, into)
+}
+
+// Note collects an offer, if offers are collected under ctx.
+func Note(ctx context.Context, way, format string, args ...any) {
+	o, _ := ctx.Value(offersKey{}).(*Offers)
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.list = append(o.list, Offer{Way: way, Said: fmt.Sprintf(format, args...)})
+}
+
+// Rule is the way of an Offer that says which rule decided.
+const Rule = "rule"
+
+// Way is a family that makes proposals, with its name for people.
+type Way struct {
+	Name    string
+	Propose Proposer
+}
+
+// Ask asks a way for its proposal, and notes it.
+func (w Way) Ask(j *Job, ask Ask) (*btn.Assignment, error) {
+	found, err := w.Propose(j, ask)
+	switch {
+	case err != nil && j.Ctx.Err() != nil:
+	case err != nil:
+		Note(j.Ctx, w.Name, "no: %v", err)
+	case found == nil:
+		Note(j.Ctx, w.Name, "no: not for this model and query")
+	default:
+		Note(j.Ctx, w.Name, "%s", price(found))
+	}
+	return found, err
+}
+
+// price is what a proposal takes, in words.
+func price(a *btn.Assignment) string {
+	if a.Plan.Grows() {
+		flops, bytes := 0.0, 0.0
+		for k := range a.Plan.Estimates {
+			flops += a.Plan.Estimates[k].Cost.Flops
+			bytes = max(bytes, a.Plan.Estimates[k].Cost.Bytes)
+		}
+		return fmt.Sprintf("%d estimates that grow, %.3g flops, %.3g bytes at a time", len(a.Plan.Estimates), flops, bytes)
+	}
+	cost := a.Plan.Estimates[0].Cost
+	if a.Cost != nil {
+		cost = *a.Cost
+	}
+	return fmt.Sprintf("%.3g flops, %.3g bytes", cost.Flops, cost.Bytes)
+}
