@@ -145,15 +145,16 @@ func (s *searcher) starts(ctx context.Context) error {
 	}
 	mckee := cuthillMcKee(s.near, s.live, rng)
 	slices.Reverse(mckee)
-	fill, err := contractionorder.MinFill(ctx, s.h)
-	if err != nil {
-		return err
-	}
-	light, err := contractionorder.MinWeight(ctx, s.h)
-	if err != nil {
-		return err
-	}
-	for _, order := range [][]int{file, mckee, fill, light} {
+	given := func(order []int) func() ([]int, error) { return func() ([]int, error) { return order, nil } }
+	for _, find := range []func() ([]int, error){
+		given(file), given(mckee), // at once: the others of large networks take seconds
+		func() ([]int, error) { return contractionorder.MinFill(ctx, s.h) },
+		func() ([]int, error) { return contractionorder.MinWeight(ctx, s.h) },
+	} {
+		order, err := find()
+		if err != nil {
+			return err
+		}
 		for _, chain := range [][]int{order, localInsertion(s.near, order), file, mckee} {
 			if err := ctx.Err(); err != nil || s.moves < 0 && s.best.order != nil {
 				return err
