@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -27,33 +28,35 @@ func TestTheKeyOfPlansStays(t *testing.T) {
 // TestFirst: families are asked in sequence until one has a proposal or an error; the next ones are asked by that one alone.
 func TestFirst(t *testing.T) {
 	asked := ""
-	family := func(name string, found bool, err error) Proposer {
-		return func(*Job, Ask) (*btn.Assignment, error) {
+	family := func(name string, found bool, err error) Way {
+		return Way{name, func(*Job, Ask) (*btn.Assignment, error) {
 			asked += name
 			if !found {
 				return nil, err
 			}
-			return &btn.Assignment{Cache: name}, err
-		}
+			return &btn.Assignment{Cache: name, Plan: &btn.Plan{Estimates: make([]btn.Estimate, 1)}}, err
+		}}
 	}
-	next := func(_ *Job, ask Ask) (*btn.Assignment, error) {
+	next := Way{"n", func(_ *Job, ask Ask) (*btn.Assignment, error) {
 		asked += "n"
 		a, err := ask.Next()
 		a.Cache += " after all"
 		return a, err
-	}
+	}}
+	var offers Offers
+	j := &Job{Ctx: Collect(t.Context(), &offers)}
 	failed := errors.New("failed")
 	for _, c := range []struct {
-		families    []Proposer
+		families    []Way
 		asked, from string
 		err         error
 	}{
-		{[]Proposer{family("a", false, nil), family("b", true, nil), family("c", true, nil)}, "ab", "b", nil},
-		{[]Proposer{next, family("b", false, nil), family("c", true, nil)}, "nbc", "c after all", nil},
-		{[]Proposer{family("a", false, failed), family("b", true, nil)}, "a", "", failed},
+		{[]Way{family("a", false, nil), family("b", true, nil), family("c", true, nil)}, "ab", "b", nil},
+		{[]Way{next, family("b", false, nil), family("c", true, nil)}, "nbc", "c after all", nil},
+		{[]Way{family("a", false, failed), family("b", true, nil)}, "a", "", failed},
 	} {
 		asked = ""
-		a, err := First(&Job{}, Ask{}, c.families...)
+		a, err := First(j, Ask{}, c.families...)
 		from := ""
 		if a != nil {
 			from = a.Cache
@@ -62,8 +65,16 @@ func TestFirst(t *testing.T) {
 			t.Errorf("asked %s, the proposal is of %q, %v: want %s, %q, %v", asked, from, err, c.asked, c.from, c.err)
 		}
 	}
-	if _, err := First(&Job{}, Ask{}, family("a", false, nil)); fault.CodeOf(err) != fault.OverBudget {
+	if _, err := First(&Job{Ctx: t.Context()}, Ask{}, family("a", false, nil)); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("nobody has a proposal: %v", err)
+	}
+	want := []Offer{
+		{"a", "no: not for this model and query"}, {"b", "one estimate, 0 flops, 0 bytes at a time"},
+		{"b", "no: not for this model and query"}, {"c", "one estimate, 0 flops, 0 bytes at a time"}, {"n", "one estimate, 0 flops, 0 bytes at a time"},
+		{"a", "no: failed"},
+	}
+	if got := offers.List(); !slices.Equal(got, want) {
+		t.Errorf("offers %v, want %v", got, want)
 	}
 }
 

@@ -62,7 +62,7 @@ type Way struct {
 func (w Way) Ask(j *Job, ask Ask) (*btn.Assignment, error) {
 	found, err := w.Propose(j, ask)
 	switch {
-	case err != nil && j.Ctx.Err() != nil:
+	case j.Ctx.Value(offersKey{}) == nil || err != nil && j.Ctx.Err() != nil:
 	case err != nil:
 		Note(j.Ctx, w.Name, "no: %v", err)
 	case found == nil:
@@ -81,7 +81,11 @@ func price(a *btn.Assignment) string {
 			flops += a.Plan.Estimates[k].Cost.Flops
 			bytes = max(bytes, a.Plan.Estimates[k].Cost.Bytes)
 		}
-		return fmt.Sprintf("%d estimates that grow, %.3g flops, %.3g bytes at a time", len(a.Plan.Estimates), flops, bytes)
+		estimates := "one estimate"
+		if n := len(a.Plan.Estimates); n > 1 {
+			estimates = fmt.Sprintf("%d estimates that grow", n)
+		}
+		return fmt.Sprintf("%s, %.3g flops, %.3g bytes at a time", estimates, flops, bytes)
 	}
 	cost := a.Plan.Estimates[0].Cost
 	if a.Cost != nil {
