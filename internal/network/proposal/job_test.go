@@ -68,11 +68,8 @@ func TestFirst(t *testing.T) {
 	if _, err := First(&Job{Ctx: t.Context()}, Ask{}, family("a", false, nil)); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("nobody has a proposal: %v", err)
 	}
-	want := []Offer{
-		{"a", "no: not for this model and query"}, {"b", "one estimate, 0 flops, 0 bytes at a time"},
-		{"b", "no: not for this model and query"}, {"c", "one estimate, 0 flops, 0 bytes at a time"}, {"n", "one estimate, 0 flops, 0 bytes at a time"},
-		{"a", "no: failed"},
-	}
+	const none, free = "no: not for this model and query", "one estimate, 0 flops, 0 bytes at a time"
+	want := []Offer{{"a", none}, {"b", free}, {"b", none}, {"c", free}, {"n", free}, {"a", "no: failed"}}
 	if got := offers.List(); !slices.Equal(got, want) {
 		t.Errorf("offers %v, want %v", got, want)
 	}
