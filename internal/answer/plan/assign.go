@@ -86,15 +86,27 @@ func ReadsMaps(name query.Method) bool {
 // assigner carries one job's decisions on one network.
 type assigner struct {
 	*proposal.Job
-	facts    *facts
-	exactKey string           // of the exact way, once it was needed
-	asked    bool             // an exact way was looked for before
-	isPart   bool             // the network is what one question depends on
-	alone    bool             // the job has one query
-	method   *proposal.Method // nil: exact or auto, the planner's own
+	facts   *facts
+	exactly *exactly
+	isPart  bool             // the network is what one question depends on
+	alone   bool             // the job has one query
+	method  *proposal.Method // nil: exact or auto, the planner's own
 	// hasLikelihoods says that the network has legs of the query's likelihoods: a task's plans are checked against the network without them,
 	// so that no part may have numbers by leg.
 	hasLikelihoods bool
+}
+
+// exactly is what an assigner, under any limits, remembers of the exact way.
+type exactly struct {
+	key   string // of its plan, once it was needed
+	asked bool   // it was looked for before
+}
+
+// under returns the assigner with another job of the same network.
+func (a *assigner) under(j *proposal.Job) *assigner {
+	limited := *a
+	limited.Job = j
+	return &limited
 }
 
 // caution says beforehand why an answer of an exact decomposition may not be exact: the network's
@@ -200,11 +212,9 @@ func (a *assigner) exactInTime(d btn.Demand) (found *btn.Assignment, err error) 
 	if !a.Auto() {
 		return a.exact(d)
 	}
-	late := a.Ctx
-	a.Ctx = proposal.AtLeast(late, leastExact)
-	defer func() { a.Ctx = late }()
-	err = a.Within(policy.ExactShare, "a plan of the exact way", func() error {
-		found, err = a.exact(d)
+	lasting := a.Under(proposal.AtLeast(a.Ctx, leastExact), a.Settings)
+	err = lasting.Within(policy.ExactShare, "a plan of the exact way", func(j *proposal.Job) error {
+		found, err = a.under(j).exact(d)
 		return err
 	})
 	return found, err

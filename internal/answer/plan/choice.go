@@ -36,8 +36,7 @@ const (
 // trial of the first truncation leaves out and how far the weights of a pilot spread say how much of the budget goes to components that
 // are sampled. Networks that cannot be sampled have contractions alone, and those that cannot be contracted samples.
 func (a *assigner) chosen(d btn.Demand) (*btn.Assignment, error) {
-	whole := a.Settings
-	if whole.Bond > 0 {
+	if a.Settings.Bond > 0 {
 		return a.contractions(d)
 	}
 
@@ -56,13 +55,10 @@ func (a *assigner) chosen(d btn.Demand) (*btn.Assignment, error) {
 		return a.contractions(d)
 	}
 
-	a.Settings.Budget *= 1 - leastShare
-	a.Short = false
-	ctx := a.Ctx
-	a.Ctx = proposal.Earlier(ctx, contractionTime)
-	of, err := a.contractions(d)
-	short := a.Short
-	a.Settings, a.Ctx = whole, ctx
+	most, before := a.Settings, a.CutShort()
+	most.Budget *= 1 - leastShare
+	of, err := a.under(a.Under(proposal.Earlier(a.Ctx, contractionTime), most)).contractions(d)
+	short := a.CutShort() > before
 	switch {
 	case a.Ctx.Err() != nil:
 		return of, a.Ctx.Err()

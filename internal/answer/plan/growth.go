@@ -35,8 +35,8 @@ func (a *assigner) approximate(d btn.Demand, warnings []string) (*btn.Assignment
 	found.Warnings = append(warnings, found.Warnings...)
 	if a.Settings.NoExact && a.Auto() && found.Plan.Grows() {
 		cheaper := ""
-		err := a.Within(policy.ExactShare, "the price of the exact way", func() (err error) {
-			cheaper, err = a.cheaperExactly(d, found.Plan)
+		err := a.Within(policy.ExactShare, "the price of the exact way", func(j *proposal.Job) (err error) {
+			cheaper, err = a.under(j).cheaperExactly(d, found.Plan)
 			return err
 		})
 		if err != nil && fault.CodeOf(err) != fault.OverBudget {

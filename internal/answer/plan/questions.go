@@ -283,8 +283,8 @@ func (a *assigner) descent(ask btn.Ask, d btn.Demand, solution *search.Known, fl
 	if ask == btn.AskSamples || !a.Auto() {
 		return descent.Propose(a.Job, ask, d.Map)
 	}
-	err = a.Within(1, "a plan of an elimination", func() error {
-		plan, hit, err = descent.Propose(a.Job, ask, d.Map)
+	err = a.Within(1, "a plan of an elimination", func(j *proposal.Job) error {
+		plan, hit, err = descent.Propose(j, ask, d.Map)
 		return err
 	})
 	return a.insured(plan, hit, err, flops, a.searching(ask, d, solution))

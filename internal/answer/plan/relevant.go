@@ -57,7 +57,7 @@ func (as *assigners) on(net *btn.Network) *assigner {
 	a := as.of[net]
 	if a == nil {
 		facts := as.known.factsOf(net)
-		a = &assigner{facts: facts, alone: as.alone, method: as.method, Job: &proposal.Job{
+		a = &assigner{facts: facts, exactly: new(exactly), alone: as.alone, method: as.method, Job: &proposal.Job{
 			Ctx: as.ctx, Net: net, Settings: as.settings, Memo: as.memo, Facts: facts.Facts, Problems: as.problems, Options: as.options,
 		}}
 		as.of[net] = a
@@ -84,6 +84,6 @@ func (a *assigner) hasTree() bool {
 	if err != nil {
 		return false
 	}
-	plan, _, err := a.exactly(shape)
+	plan, _, err := a.remembered(shape)
 	return err == nil && exact.JunctionOf(plan) != nil
 }

@@ -54,8 +54,8 @@ func (a *assigner) exact(d btn.Demand) (*btn.Assignment, error) {
 			return nil, err
 		}
 	}
-	ask.Again, a.asked = a.asked, true
-	plan, hit, err := a.exactly(shape)
+	ask.Again, a.exactly.asked = a.exactly.asked, true
+	plan, hit, err := a.remembered(shape)
 	if err != nil {
 		return nil, err
 	}
@@ -92,16 +92,16 @@ func (a *assigner) exact(d btn.Demand) (*btn.Assignment, error) {
 	}}.Ask(a.Job, ask)
 }
 
-// exactly returns the plan of the exact way that is remembered for the network, of a shape, and the state of the cache for it.
-func (a *assigner) exactly(shape contractionorder.Hypergraph) (*btn.Plan, string, error) {
-	if a.exactKey == "" {
+// remembered returns the plan of the exact way that is remembered for the network, of a shape, and the state of the cache for it.
+func (a *assigner) remembered(shape contractionorder.Hypergraph) (*btn.Plan, string, error) {
+	if a.exactly.key == "" {
 		kind := "exact"
 		if a.isPart {
 			kind = "exact, of a part"
 		}
-		a.exactKey = a.Key(kind, shape)
+		a.exactly.key = a.Key(kind, shape)
 	}
-	return a.Recall(a.exactKey, func(ctx context.Context) (*btn.Plan, error) {
+	return a.Recall(a.exactly.key, func(ctx context.Context) (*btn.Plan, error) {
 		return a.exactPlan(ctx, shape)
 	})
 }

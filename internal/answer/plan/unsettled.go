@@ -49,7 +49,7 @@ func (a *assigner) orElse(d btn.Demand, found *btn.Assignment) (*btn.Assignment,
 // onto returns an assigner of queries to another network, which is asked about once.
 func (a *assigner) onto(net *btn.Network) *assigner {
 	facts := new(Known).factsOf(net)
-	return &assigner{facts: facts, alone: a.alone, method: a.method, hasLikelihoods: true, Job: &proposal.Job{
+	return &assigner{facts: facts, exactly: new(exactly), alone: a.alone, method: a.method, hasLikelihoods: true, Job: &proposal.Job{
 		Ctx: a.Ctx, Net: net, Settings: a.Settings, Memo: a.Memo, Facts: facts.Facts, Problems: new(problem.Shared), Options: a.Options,
 	}}
 }

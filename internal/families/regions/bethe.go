@@ -109,14 +109,13 @@ func Witness(j *proposal.Job, to *btn.Assignment) error {
 	if err != nil || exact.Decided(e.Hypergraph()) {
 		return err
 	}
-	whole := j.Settings
-	defer func() { j.Settings = whole }()
 	planned := 0.0
 	for k := range to.Plan.Estimates {
 		planned += to.Plan.Estimates[k].Cost.Flops
 	}
-	j.Settings.Budget = min(whole.WithDefaults().Budget, max(planned, leastUpdates*policy.UpdateFlops/orderedShare))
-	ordered, err := once(j, e)
+	s := j.Settings
+	s.Budget = min(s.WithDefaults().Budget, max(planned, leastUpdates*policy.UpdateFlops/orderedShare))
+	ordered, err := once(j.Under(j.Ctx, s), e)
 	if err == nil && len(ordered.states) > 1 {
 		to.Propagation = ordered.report()
 	}

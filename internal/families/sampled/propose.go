@@ -117,7 +117,7 @@ func ChainsInTime(j *proposal.Job, marginals bool) (chains *Chains, err error) {
 	if len(j.Net.Cores) <= policy.MostHasty {
 		return ChainsOf(j.Ctx, j.Problem(), marginals)
 	}
-	err = j.Within(policy.PrepareShare, "the simplification for chains", func() error {
+	err = j.Within(policy.PrepareShare, "the simplification for chains", func(j *proposal.Job) error {
 		chains, err = ChainsOf(j.Ctx, j.Problem(), marginals)
 		return err
 	})

@@ -122,16 +122,12 @@ func Recurs(ctx context.Context) bool {
 	return is
 }
 
-// Within runs a part of the planning that there is an alternative to for a share of the time: j.Ctx is shorter meanwhile. The end of
-// that share, or of a part of it, is fault.OverBudget; work is named in the error.
-func (j *Job) Within(share float64, name string, work func() error) error {
-	whole := j.Ctx
-	planning, cancel := Planning(whole, share)
+// Within runs a part of the planning that there is an alternative to under a share of the time. The end of that share, or of a part of it,
+// is fault.OverBudget; work is named in the error.
+func (j *Job) Within(share float64, name string, work func(*Job) error) error {
+	planning, cancel := Planning(j.Ctx, share)
 	defer cancel()
-	j.Ctx = planning
-	err := work()
-	j.Ctx = whole
-	return InBudget(whole, name, err)
+	return InBudget(j.Ctx, name, work(j.Under(planning, j.Settings)))
 }
 
 // InBudget returns the error of a part of the planning, as fault.OverBudget where it is the end of some clock of that part: the job goes
@@ -164,7 +160,9 @@ func (j *Job) RememberWhole(
 		if !errors.Is(err, ErrNoTime) || j.Ctx.Err() != nil {
 			return plan, hit, err
 		}
-		j.missed, j.Short = true, true
+		plans := j.plans()
+		plans.missed = true
+		plans.short++
 		return short, j.CacheState(), nil
 	}
 }

@@ -15,27 +15,51 @@ import (
 )
 
 // Job is the planning of one job's queries, one after the other. Plans are made at most once per job and key. It is used by one
-// goroutine.
+// goroutine. Under returns a Job with other limits, which shares what is made.
 type Job struct {
-	Ctx      context.Context // of the search under way, see Within
+	Ctx      context.Context // of the search under way
 	Net      *btn.Network    // without evidence
 	Settings query.Settings  // with defaults
 	Memo     Memo            // nil: nothing is remembered
 	Facts    *Facts          // of Net
 	Problems *problem.Shared
 	Options  problem.Options
-	Short    bool // a plan was cut short by the clock since this was set to false
 
 	// The query that is planned for: its evidence, the network under it, and whether it is the job's only one and wants Z alone.
 	Evidence    factorgraph.Evidence
 	Conditioned *btn.Network
 	Once        bool
 
+	shared  *sharedPlans     // nil: nothing was made yet
+	problem *problem.Problem // of the query, once it was needed
+}
+
+// sharedPlans are the plans that all queries of a job, under any limits, have in common.
+type sharedPlans struct {
 	derived map[derivation]*btn.Plan
 	known   map[string]knownPlan // by key
 	missed  bool                 // a plan was not remembered
-	problem *problem.Problem     // of the query, once it was needed
+	short   int                  // plans that the clock cut short
 }
+
+// plans are those that the job shares.
+func (j *Job) plans() *sharedPlans {
+	if j.shared == nil {
+		j.shared = &sharedPlans{derived: map[derivation]*btn.Plan{}, known: map[string]knownPlan{}}
+	}
+	return j.shared
+}
+
+// Under returns the job within the time of ctx and under settings of its own.
+func (j *Job) Under(ctx context.Context, s query.Settings) *Job {
+	j.plans()
+	limited := *j
+	limited.Ctx, limited.Settings = ctx, s
+	return &limited
+}
+
+// CutShort is the number of plans that the clock has cut short.
+func (j *Job) CutShort() int { return j.plans().short }
 
 // knownPlan is a plan that is known to the job, and whether the memo knew it before.
 type knownPlan struct {
@@ -62,14 +86,14 @@ func (j *Job) CacheState() string {
 	switch {
 	case j.Memo == nil:
 		return btn.CacheOff
-	case j.missed:
+	case j.plans().missed:
 		return btn.CacheMiss
 	}
 	return btn.CacheHit
 }
 
 // Missed notes that a plan was looked for and is not remembered.
-func (j *Job) Missed() { j.missed = true }
+func (j *Job) Missed() { j.plans().missed = true }
 
 // Remember returns the plan of a key (Key), made through the memo at most once per job, and the state of the cache for it.
 // An error is not remembered.
@@ -81,7 +105,8 @@ func (j *Job) Remember(
 
 // Recall is Remember for a key.
 func (j *Job) Recall(key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, string, error) {
-	k, ok := j.known[key]
+	plans := j.plans()
+	k, ok := plans.known[key]
 	if !ok {
 		var err error
 		if j.Memo == nil {
@@ -92,11 +117,8 @@ func (j *Job) Recall(key string, compute func(context.Context) (*btn.Plan, error
 		if err != nil {
 			return nil, "", err
 		}
-		if j.known == nil {
-			j.known = map[string]knownPlan{}
-		}
-		j.known[key] = k
-		j.missed = j.missed || !k.hit
+		plans.known[key] = k
+		plans.missed = plans.missed || !k.hit
 	}
 
 	switch {
@@ -111,7 +133,7 @@ func (j *Job) Recall(key string, compute func(context.Context) (*btn.Plan, error
 
 // Knows reports whether a key's plan is known to the job.
 func (j *Job) Knows(key string) bool {
-	_, known := j.known[key]
+	_, known := j.plans().known[key]
 	return known
 }
 
@@ -141,14 +163,11 @@ type derivation struct {
 
 // Derived returns the plan that a rule makes of another one: the same for all queries of the job, so that it is sent once.
 func (j *Job) Derived(rule string, from *btn.Plan, make func() *btn.Plan) *btn.Plan {
-	key := derivation{rule, from}
-	if j.derived[key] == nil {
-		if j.derived == nil {
-			j.derived = map[derivation]*btn.Plan{}
-		}
-		j.derived[key] = make()
+	key, derived := derivation{rule, from}, j.plans().derived
+	if derived[key] == nil {
+		derived[key] = make()
 	}
-	return j.derived[key]
+	return derived[key]
 }
 
 // Restricts reports whether evidence takes values from the indices of the network; under is the shape that it leaves.

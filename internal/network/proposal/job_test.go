@@ -144,11 +144,30 @@ func TestTheEndOfAClockIsOverBudget(t *testing.T) {
 			t.Errorf("%v: %v", c.err, got)
 		}
 		j := &Job{Ctx: c.ctx}
-		if got := j.Within(1, "a search", func() error { return c.err }); fault.CodeOf(got) != c.want {
+		if got := j.Within(1, "a search", func(*Job) error { return c.err }); fault.CodeOf(got) != c.want {
 			t.Errorf("within, %v: %v", c.err, got)
 		}
 	}
 	if err := InBudget(t.Context(), "a search", nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLimitsAreCopies: what is made under other limits is known to the job, whose own limits stay.
+func TestLimitsAreCopies(t *testing.T) {
+	j := &Job{Ctx: t.Context(), Settings: query.Settings{Budget: 1}, Facts: NewFacts(&btn.Network{}, nil)}
+	made := &btn.Plan{}
+	compute := func(context.Context) (*btn.Plan, error) { return made, nil }
+	err := j.Within(1, "a plan", func(limited *Job) error {
+		limited = limited.Under(limited.Ctx, query.Settings{Budget: 2})
+		_, _, err := limited.Recall("key", compute)
+		return err
+	})
+	if err != nil || j.Settings.Budget != 1 || j.Ctx != t.Context() || !j.Knows("key") {
+		t.Errorf("budget %v, known %t: %v", j.Settings.Budget, j.Knows("key"), err)
+	}
+	short := func(context.Context) (*btn.Plan, bool, error) { return made, false, nil }
+	if _, _, err := j.Under(j.Ctx, j.Settings).RememberWhole("short", contractionorder.Hypergraph{}, short); err != nil || j.CutShort() != 1 {
+		t.Errorf("%d plans are cut short: %v", j.CutShort(), err)
 	}
 }

@@ -77,7 +77,7 @@ func prepare(j *proposal.Job, marginals bool) (own *truncated.Prepared, err erro
 	if !j.Auto() {
 		return truncated.Of(j.Ctx, j.Problem(), marginals)
 	}
-	err = j.Within(policy.PrepareShare, "the simplification for truncated legs", func() error {
+	err = j.Within(policy.PrepareShare, "the simplification for truncated legs", func(j *proposal.Job) error {
 		own, err = truncated.Of(j.Ctx, j.Problem(), marginals)
 		return err
 	})
