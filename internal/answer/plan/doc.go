@@ -14,7 +14,7 @@
 //		return proposal.Priced(plan, hit), err
 //	}
 //
-// and a line of families.Firstly or families.Heavily, at its place in the sequence: before an elimination order is looked for, or
+// and a line with its name in families.Firstly or families.Heavily, at its place in the sequence: before an elimination order is looked for, or
 // where none is cheap, before trees are. It is asked for Z, for marginals and for joint marginals alike. A family that is asked for by
 // name is a proposal.Method, and a line of families.Methods.
 //
