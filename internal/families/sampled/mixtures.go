@@ -57,7 +57,7 @@ func (s *Mixture) proposal(_ context.Context, b beside) (*importance.Proposal, e
 // Learn learns mixtures from the ends of chains of the kind that a pilot chooses, and takes the one with the least error at the rest of the
 // budget, by draws from it or by chains from its components; where no chain is alive, mini-buckets alone. It is a choice as Choose is.
 func Learn(ctx context.Context, c *Chains, s query.Settings) (along Sampling, whole bool, err error) {
-	chains, whole, err := Pilot(ctx, c.Model, s)
+	chains, whole, err := c.pilot(ctx, s)
 	if err != nil {
 		return nil, false, err
 	}

@@ -24,11 +24,10 @@ const proposalShare = 0.1
 // Choose chooses how components are drawn where s.Budget is what they may take: by the error at that work that pilots of the kinds promise,
 // which is the variance of a weight times its work. Where the time for planning is over it takes what is best so far, and whole is false.
 func Choose(ctx context.Context, c *Chains, s query.Settings) (along Sampling, whole bool, err error) {
-	chains, whole, err := Pilot(ctx, c.Model, s)
+	chains, whole, err := c.pilot(ctx, s)
 	if err != nil {
 		return nil, false, err
 	}
-	chains.Shape = c.Prepared.Shape()
 	ends, err := endsOf(ctx, c.Model, chains, s)
 	if proposal.Late(err) { // draws whose density leaves something out would not be seen
 		return chains, false, nil
@@ -46,6 +45,14 @@ func Choose(ctx context.Context, c *Chains, s query.Settings) (along Sampling, w
 		return other, whole, err
 	}
 	return chains, whole, err
+}
+
+// pilot is Pilot for chains on the prepared network, which their parts name.
+func (c *Chains) pilot(ctx context.Context, s query.Settings) (along *Annealing, whole bool, err error) {
+	if along, whole, err = Pilot(ctx, c.Model, s); err == nil {
+		along.Shape = c.Prepared.Shape()
+	}
+	return along, whole, err
 }
 
 // promise is the variance of the mean over the square of Z.
