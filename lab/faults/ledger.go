@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/sentence"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/lab/load"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -320,7 +321,7 @@ func requestLost(j *job, a *wire.Answer) bool {
 		return false
 	}
 	request, err := wire.Encode(j.request())
-	return err == nil && strings.Contains(a.Error.Message, bus.ErrLost.Error()) &&
+	return err == nil && strings.Contains(a.Error.Message, sentence.Text(bus.ErrLost.Error())) &&
 		strings.Contains(a.Error.Message, wire.Digest(request)[:16])
 }
 
