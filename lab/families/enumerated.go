@@ -19,7 +19,7 @@ import (
 //	Z = Σ_h e^(b·h) Π_i 2 cosh(a_i + Σ_j W_ij h_j).
 //
 // States follow each other in a Gray code; e^2(…) of each visible unit is kept, and computed anew from time to time. Errors:
-// fault.OverBudget for more than 30 hidden units, and the context's.
+// fault.OverBudget for more than 30 hidden units, fault.Unsupported where odds leave float64, and the context's.
 func hiddenLayer(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	s, err := readSpins(m)
 	if err != nil {
@@ -80,7 +80,11 @@ func hiddenLayer(ctx context.Context, m *factorgraph.Model) (float64, [][]float6
 		}
 		sum.add(bias + math.Log(product) + float64(exponent)*math.Ln2)
 	}
-	return s.constant + sum.ln(), nil, nil
+	ln := s.constant + sum.ln()
+	if math.IsNaN(ln) || math.IsInf(ln, 0) {
+		return 0, nil, fault.New(fault.Unsupported, "families: odds of visible units leave float64")
+	}
+	return ln, nil, nil
 }
 
 // start sets the odds e^2(a + W h) of the visible units, and returns b·h − Σ (a + W h), so that Z is the sum of e^that · Π (1 + odds).
@@ -121,7 +125,8 @@ func (s *lnSum) ln() float64 { return s.largest + math.Log(s.scaled) }
 //
 //	Z = 2^n Π cosh J · Σ_S Π_{k in S} tanh J_k.
 //
-// There are no marginals. Errors: fault.OverBudget where it has more than 24 dimensions, and the context's.
+// There are no marginals. Errors: fault.OverBudget where it has more than 24 dimensions, fault.FailedEstimate where the terms cancel, and
+// the context's.
 func dependencies(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	s, err := readSpins(m)
 	if err != nil {
@@ -132,9 +137,9 @@ func dependencies(ctx context.Context, m *factorgraph.Model) (float64, [][]float
 	for k, p := range s.products {
 		lnZ += lnCosh(p.coupling)
 		r := relation{odd: p.scope, products: []int{k}}
-		for _, other := range reduced {
-			if slices.Contains(r.odd, other.odd[0]) {
-				r.add(other)
+		for _, earlier := range reduced {
+			if slices.Contains(r.odd, earlier.odd[0]) {
+				r.add(earlier)
 			}
 		}
 		if len(r.odd) == 0 {
@@ -146,7 +151,7 @@ func dependencies(ctx context.Context, m *factorgraph.Model) (float64, [][]float
 	if len(null) > 24 {
 		return 0, nil, fault.New(fault.OverBudget, "families: products of %d dependencies", len(null))
 	}
-	sum, present := 1.0, make([]bool, len(s.products)) // the empty set
+	sum, size, present := 1.0, 1.0, make([]bool, len(s.products)) // of the empty set
 	for k := uint(1); k < 1<<len(null); k++ {
 		if k%1024 == 0 && ctx.Err() != nil {
 			return 0, nil, ctx.Err()
@@ -161,6 +166,10 @@ func dependencies(ctx context.Context, m *factorgraph.Model) (float64, [][]float
 			}
 		}
 		sum += term
+		size += math.Abs(term)
+	}
+	if !(sum > 1e-4*size) {
+		return 0, nil, fault.New(fault.FailedEstimate, "families: dependencies of %v whose sum is %v: rounding is too much of it", size, sum)
 	}
 	return lnZ + math.Log(sum), nil, nil
 }

@@ -99,6 +99,12 @@ func TestTruthsSayWhereTheyEnd(t *testing.T) {
 	if _, _, err := dependencies(t.Context(), drawn(t, "xor-soft", 80, 1, 1)); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("120 parities of 80 bits: %v", err)
 	}
+	if ln, _, err := dependencies(t.Context(), drawn(t, "xor-soft", 14, 80, 1)); fault.CodeOf(err) != fault.FailedEstimate {
+		t.Errorf("terms that cancel: %v, %v", ln, err)
+	}
+	if ln, _, err := hiddenLayer(t.Context(), drawn(t, "rbm-narrow", 4, 120, 1)); fault.CodeOf(err) != fault.Unsupported {
+		t.Errorf("odds above float64: %v, %v", ln, err)
+	}
 	m := drawn(t, "planar-glass", 3, 1, 1)
 	m.Factors[0].Table.(*tensor.Dense).Data[0] *= 2
 	if _, _, err := planar(t.Context(), m); fault.CodeOf(err) != fault.BadInput {

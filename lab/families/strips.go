@@ -67,10 +67,10 @@ type entering struct {
 
 // enter gives the states their weights with the spin, all times scale, and returns the largest.
 func (e entering) enter(weight []float64, scale float64) (largest float64) {
-	same, other := math.Exp(e.above), math.Exp(-e.above)
+	equal, opposite := math.Exp(e.above), math.Exp(-e.above)
 	var down, up [2]float64
-	for left, pull := range e.pull {
-		down[left], up[left] = scale*math.Exp(-pull), scale*math.Exp(pull)
+	for value, pull := range e.pull {
+		down[value], up[value] = scale*math.Exp(-pull), scale*math.Exp(pull)
 	}
 	for x := range weight {
 		if x&e.bit != 0 {
@@ -79,13 +79,13 @@ func (e entering) enter(weight []float64, scale float64) (largest float64) {
 		minus, plus := weight[x], weight[x]
 		if e.summed {
 			plus = weight[x|e.bit]
-			minus, plus = minus*same+plus*other, minus*other+plus*same
+			minus, plus = minus*equal+plus*opposite, minus*opposite+plus*equal
 		}
-		left := 0
+		neighbour := 0 // value of the spin on the left
 		if x&e.before != 0 {
-			left = 1
+			neighbour = 1
 		}
-		weight[x], weight[x|e.bit] = minus*down[left], plus*up[left]
+		weight[x], weight[x|e.bit] = minus*down[neighbour], plus*up[neighbour]
 		largest = max(largest, weight[x], weight[x|e.bit])
 	}
 	return largest
