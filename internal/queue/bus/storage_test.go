@@ -66,24 +66,33 @@ func TestSlowIsNotStalled(t *testing.T) {
 	}
 }
 
-// Nothing but the message itself is published on a subject that a worker stores for a tenant, however late it answers.
-func TestKeptMessagesAreNotQuestioned(t *testing.T) {
+// tenantOf returns a bus of the tenant acme, and the number of messages that came for the worker that stores them: store answers the nth.
+func tenantOf(t *testing.T, store func(n int32, m *nats.Msg)) (b *bus.Bus, came *atomic.Int32) {
+	t.Helper()
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a real nats-server")
 	}
 	nc, _, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
 	must(t, err)
-	defer nc.Close()
-	b, err := bus.New(nc, "")
+	t.Cleanup(nc.Close)
+	b, err = bus.New(nc, "")
 	must(t, err)
-	var came atomic.Int32
-	_, err = nc.Subscribe("btn.v1.blob.acme.>", func(m *nats.Msg) {
-		came.Add(1)
-		time.AfterFunc(4*time.Second, func() { m.Respond([]byte(`{"stream":"BTN_BLOB","seq":1}`)) }) // twice the time that raises suspicion
-	})
+	came = new(atomic.Int32)
+	_, err = nc.Subscribe("btn.v1.blob.acme.>", func(m *nats.Msg) { store(came.Add(1), m) })
 	must(t, err)
 	b.As("acme")
+	return b, came
+}
+
+// stored is a worker's answer to a message that it has stored.
+func stored(m *nats.Msg) { m.Respond([]byte(`{"stream":"BTN_BLOB","seq":1}`)) }
+
+// Nothing but the message itself is published on a subject that a worker stores for a tenant, however late it answers.
+func TestKeptMessagesAreNotQuestioned(t *testing.T) {
+	b, came := tenantOf(t, func(_ int32, m *nats.Msg) {
+		time.AfterFunc(4*time.Second, func() { stored(m) }) // twice the time that raises suspicion
+	})
 	must(t, b.Put(t.Context(), &nats.Msg{Subject: message.BlobSubject("acme", wire.Digest(nil))}))
 	if n := came.Load(); n != 1 {
 		t.Errorf("%d messages were published for one", n)
@@ -92,23 +101,11 @@ func TestKeptMessagesAreNotQuestioned(t *testing.T) {
 
 // A question whose answer is lost, as when the server reads other users from its configuration, is asked once more.
 func TestALostAnswerIsAskedForAgain(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts a real nats-server")
-	}
-	nc, _, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
-	must(t, err)
-	defer nc.Close()
-	b, err := bus.New(nc, "")
-	must(t, err)
-	var came atomic.Int32
-	_, err = nc.Subscribe("btn.v1.blob.acme.>", func(m *nats.Msg) {
-		if came.Add(1) > 1 {
-			m.Respond([]byte(`{"stream":"BTN_BLOB","seq":1}`))
+	b, came := tenantOf(t, func(n int32, m *nats.Msg) {
+		if n > 1 {
+			stored(m)
 		}
 	})
-	must(t, err)
-	b.As("acme")
 	for _, ctx := range []context.Context{t.Context(), within(t, time.Minute)} {
 		came.Store(0)
 		must(t, b.Put(ctx, &nats.Msg{Subject: message.BlobSubject("acme", wire.Digest(nil))}))
