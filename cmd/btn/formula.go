@@ -45,16 +45,16 @@ func (p *printer) contradiction(r *query.Result) string {
 	if p.formula == nil || q == nil {
 		return ""
 	}
-	found := dimacs.Contradiction(p.formula, q.Evidence.Hard)
+	clauses := dimacs.Contradiction(p.formula, q.Evidence.Hard)
 	var list []string
-	for k, j := range found {
+	for k, j := range clauses {
 		if k == mostClauses {
-			list = append(list, fmt.Sprintf("and %d more", len(found)-k))
+			list = append(list, fmt.Sprintf("and %d more", len(clauses)-k))
 			break
 		}
 		list = append(list, p.clause(j))
 	}
-	switch len(found) {
+	switch len(clauses) {
 	case 0:
 		return ""
 	case 1:

@@ -80,16 +80,16 @@ func (c *keysCmd) changed(name string, step access.Step) string {
 		}
 		expiry = "after all restarts"
 	}
-	again := "btn keys " + c.Dir
+	command := "btn keys " + c.Dir
 	if c.At != "" {
-		again += " --at " + c.At
+		command += " --at " + c.At
 	}
 	switch step {
 	case access.Rotate:
-		return fmt.Sprintf("%s: a second key is accepted. Next: give %s; then %s --use %s", name, share[step], again, name)
+		return fmt.Sprintf("%s: a second key is accepted. Next: give %s; then %s --use %s", name, share[step], command, name)
 	case access.Use:
 		return fmt.Sprintf("%s: the second key is used, the first is accepted. Next: give %s; then, %s, %s --retire %s",
-			name, share[step], expiry, again, name)
+			name, share[step], expiry, command, name)
 	default:
 		return fmt.Sprintf("%s: the old key is dropped. Next: give %s, so that nobody accepts it any more", name, share[step])
 	}

@@ -55,9 +55,9 @@ func (a *assigner) chosen(d btn.Demand) (*btn.Assignment, error) {
 		return a.contractions(d)
 	}
 
-	most, before := a.Settings, a.CutShort()
-	most.Budget *= 1 - leastShare
-	of, err := a.under(a.Under(proposal.Earlier(a.Ctx, contractionTime), most)).contractions(d)
+	limits, before := a.Settings, a.CutShort()
+	limits.Budget *= 1 - leastShare
+	of, err := a.under(a.Under(proposal.Earlier(a.Ctx, contractionTime), limits)).contractions(d)
 	short := a.CutShort() > before
 	switch {
 	case a.Ctx.Err() != nil:

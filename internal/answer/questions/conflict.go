@@ -14,10 +14,10 @@ var conflict = kind{
 		if a.to.Conflict = a.total.Conflict; a.to.Conflict == nil || len(a.asked.Query.Do) == 0 {
 			return
 		}
-		found := *a.total.Conflict
+		told := *a.total.Conflict
 		for _, set := range a.asked.Query.Do {
-			found.Do = append(found.Do, query.Observed{Variable: set.Var, Value: &set.Value})
+			told.Do = append(told.Do, query.Observed{Variable: set.Var, Value: &set.Value})
 		}
-		a.to.Conflict = &found
+		a.to.Conflict = &told
 	},
 }

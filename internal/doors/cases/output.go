@@ -90,10 +90,10 @@ func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
 func Impossible(c *query.Conflict) string {
 	text := "the model without any evidence"
 	if last := len(c.Observations) - 1; last >= 0 {
-		said := each(c.Observations)
-		text = said[last]
+		texts := each(c.Observations)
+		text = texts[last]
 		if last > 0 {
-			text = strings.Join(said[:last], ", ") + " with " + text
+			text = strings.Join(texts[:last], ", ") + " with " + text
 		}
 	}
 	if len(c.Do) > 0 {
@@ -104,15 +104,15 @@ func Impossible(c *query.Conflict) string {
 
 // each writes observations, and values that are set.
 func each(observations []query.Observed) []string {
-	said := make([]string, len(observations))
+	texts := make([]string, len(observations))
 	for i, o := range observations {
 		value := "its weights"
 		if o.Value != nil {
 			value = cmp.Or(o.State, strconv.Itoa(*o.Value))
 		}
-		said[i] = cmp.Or(o.Name, strconv.Itoa(o.Variable)) + "=" + value
+		texts[i] = cmp.Or(o.Name, strconv.Itoa(o.Variable)) + "=" + value
 	}
-	return said
+	return texts
 }
 
 // write appends a row.

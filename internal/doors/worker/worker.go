@@ -85,8 +85,8 @@ func changes(flag, stage string) bool {
 	if flag == "redis" || strings.HasPrefix(flag, "redis-") {
 		return cached.By(stage)
 	}
-	stages, some := onlyOf[flag]
-	return !some || slices.Contains(stages, stage)
+	stages, isOfSome := onlyOf[flag]
+	return !isOfSome || slices.Contains(stages, stage)
 }
 
 // matters hides the flags that change nothing in a stage.

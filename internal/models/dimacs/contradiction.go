@@ -18,56 +18,56 @@ const mostShrunk = 200
 // literals of the formula.
 func Contradiction(m *factorgraph.Model, observed []factorgraph.Observation) []int {
 	clauses := make([]literals, len(m.Factors))
-	all := make([]int, 0, len(m.Factors))
+	places := make([]int, 0, len(m.Factors))
 	for j, f := range m.Factors {
 		if falsifying, ok := excluded(f.Table); ok {
 			clauses[j] = literals{f.Scope, falsifying}
-			all = append(all, j)
+			places = append(places, j)
 		}
 	}
-	found := contradiction(len(m.Domains), clauses, all, observed)
-	if len(found) == 0 || len(found) > mostShrunk {
-		return found
+	named := contradiction(len(m.Domains), clauses, places, observed)
+	if len(named) == 0 || len(named) > mostShrunk {
+		return named
 	}
-	part, variables, seen := among(clauses, found, observed)
-	some := make([]int, len(part))
-	for k := range some {
-		some[k] = k
+	numbered, variables, known := renumbered(clauses, named, observed)
+	kept := make([]int, len(numbered))
+	for k := range kept {
+		kept[k] = k
 	}
-	for k := 0; k < len(some); {
-		if fewer := contradiction(variables, part, slices.Delete(slices.Clone(some), k, k+1), seen); fewer != nil {
-			some = fewer
+	for k := 0; k < len(kept); {
+		if fewer := contradiction(variables, numbered, slices.Delete(slices.Clone(kept), k, k+1), known); fewer != nil {
+			kept = fewer
 		} else {
 			k++
 		}
 	}
-	spared := make([]int, len(some))
-	for k, place := range some {
-		spared[k] = found[place]
+	contradicting := make([]int, len(kept))
+	for k, place := range kept {
+		contradicting[k] = named[place]
 	}
-	return spared
+	return contradicting
 }
 
-// among returns some of the clauses with their variables numbered from 0 on, the number of these, and the observations of them.
-func among(clauses []literals, some []int, observed []factorgraph.Observation) ([]literals, int, []factorgraph.Observation) {
+// renumbered returns the clauses at some places with their variables numbered from 0 on, the number of these, and the observations of them.
+func renumbered(clauses []literals, places []int, observed []factorgraph.Observation) ([]literals, int, []factorgraph.Observation) {
 	number := map[int]int{} // by variable
-	part := make([]literals, len(some))
-	for k, j := range some {
-		part[k].values = clauses[j].values
+	numbered := make([]literals, len(places))
+	for k, j := range places {
+		numbered[k].values = clauses[j].values
 		for _, v := range clauses[j].scope {
 			if _, isKnown := number[v]; !isKnown {
 				number[v] = len(number)
 			}
-			part[k].scope = append(part[k].scope, number[v])
+			numbered[k].scope = append(numbered[k].scope, number[v])
 		}
 	}
-	var seen []factorgraph.Observation
+	var known []factorgraph.Observation
 	for _, o := range observed {
 		if v, isKnown := number[o.Var]; isKnown {
-			seen = append(seen, factorgraph.Observation{Var: v, Value: o.Value})
+			known = append(known, factorgraph.Observation{Var: v, Value: o.Value})
 		}
 	}
-	return part, len(number), seen
+	return numbered, len(number), known
 }
 
 // Literals returns the literals of a clause by the numbers of variables from 1 on, and false of a factor that is no clause.
@@ -101,41 +101,41 @@ type literals struct {
 // propagation makes literals true that clauses force.
 type propagation struct {
 	clauses []literals
-	with    [][2][]int // clauses, by variable and the value that makes their literal false
-	left    []int      // literals of each clause that are not false
+	falsify [][2][]int // places of clauses, by variable and the value that makes their literal false
+	open    []int      // of each clause, the number of literals that are not known to be false
 	value   []int8     // by variable; −1: open
 	reason  []int      // clause by variable; −1: observed
 	queue   []int      // variables
 }
 
-// contradiction returns those of some clauses from which propagation derives that one of them does not hold; nil if it derives no such
-// thing. Empty clauses do not hold.
-func contradiction(variables int, clauses []literals, some []int, observed []factorgraph.Observation) []int {
-	p := &propagation{clauses: clauses, with: make([][2][]int, variables), left: make([]int, len(clauses)),
+// contradiction returns the places, among some, of clauses from which propagation derives that one of them does not hold; nil if it derives
+// no such thing. Empty clauses do not hold.
+func contradiction(variables int, clauses []literals, places []int, observed []factorgraph.Observation) []int {
+	p := &propagation{clauses: clauses, falsify: make([][2][]int, variables), open: make([]int, len(clauses)),
 		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)}
-	for _, j := range some {
-		p.left[j] = len(clauses[j].scope)
-		if p.left[j] == 0 {
+	for _, j := range places {
+		p.open[j] = len(clauses[j].scope)
+		if p.open[j] == 0 {
 			return []int{j}
 		}
 		for k, v := range clauses[j].scope {
 			x := clauses[j].values[k]
-			p.with[v][x] = append(p.with[v][x], j)
+			p.falsify[v][x] = append(p.falsify[v][x], j)
 		}
 	}
 	for _, o := range observed {
 		p.value[o.Var] = int8(o.Value)
 		p.queue = append(p.queue, o.Var)
 	}
-	for _, j := range some {
-		if p.left[j] == 1 {
+	for _, j := range places {
+		if p.open[j] == 1 {
 			p.force(j)
 		}
 	}
 	for k := 0; k < len(p.queue); k++ {
 		v := p.queue[k]
-		for _, j := range p.with[v][p.value[v]] {
-			switch p.left[j]--; p.left[j] {
+		for _, j := range p.falsify[v][p.value[v]] {
+			switch p.open[j]--; p.open[j] {
 			case 0:
 				return p.because(j)
 			case 1:
@@ -160,15 +160,15 @@ func (p *propagation) force(clause int) {
 
 // because returns the clauses that a clause does not hold by, with itself, in their sequence.
 func (p *propagation) because(clause int) []int {
-	found, seen := []int{clause}, map[int]bool{clause: true}
-	for k := 0; k < len(found); k++ {
-		for _, v := range p.clauses[found[k]].scope {
-			if reason := p.reason[v]; reason >= 0 && !seen[reason] {
-				seen[reason] = true
-				found = append(found, reason)
+	causes, isCause := []int{clause}, map[int]bool{clause: true}
+	for k := 0; k < len(causes); k++ {
+		for _, v := range p.clauses[causes[k]].scope {
+			if reason := p.reason[v]; reason >= 0 && !isCause[reason] {
+				isCause[reason] = true
+				causes = append(causes, reason)
 			}
 		}
 	}
-	slices.Sort(found)
-	return found
+	slices.Sort(causes)
+	return causes
 }

@@ -28,7 +28,7 @@ func holds(variables int, clauses [][]int, observed []factorgraph.Observation) b
 // there is no solution. By enumeration.
 func TestContradiction(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
-	found, possible := 0, 0
+	impossible, possible := 0, 0
 	for round := range 600 {
 		const variables = 7
 		isHorn := round%2 == 0
@@ -58,26 +58,26 @@ func TestContradiction(t *testing.T) {
 			possible++
 			continue
 		}
-		found++
-		var some [][]int
+		impossible++
+		var contradicting [][]int
 		for _, j := range named {
 			literals, ok := Literals(m.Factors[j])
 			if line := m.Lines[j]; !ok || !slices.Equal(literals, clauses[line-2]) {
 				t.Errorf("round %d: factor %d on line %d has the literals %v, %t", round, j, line, literals, ok)
 			}
-			some = append(some, literals)
+			contradicting = append(contradicting, literals)
 		}
-		if holds(variables, some, observed) {
-			t.Errorf("round %d: %v have a solution with %v", round, some, observed)
+		if holds(variables, contradicting, observed) {
+			t.Errorf("round %d: %v have a solution with %v", round, contradicting, observed)
 		}
-		for k := range some {
-			if isHorn && !holds(variables, slices.Delete(slices.Clone(some), k, k+1), observed) {
-				t.Errorf("round %d: %v of %v can be spared", round, some[k], some)
+		for k := range contradicting {
+			if isHorn && !holds(variables, slices.Delete(slices.Clone(contradicting), k, k+1), observed) {
+				t.Errorf("round %d: %v of %v can be spared", round, contradicting[k], contradicting)
 			}
 		}
 	}
-	if found < 100 || possible < 100 {
-		t.Errorf("%d contradictions, %d others", found, possible)
+	if impossible < 100 || possible < 100 {
+		t.Errorf("%d contradictions, %d others", impossible, possible)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestLongContradiction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := Contradiction(m, nil); len(found) != variables+1 {
-		t.Errorf("%d clauses", len(found))
+	if named := Contradiction(m, nil); len(named) != variables+1 {
+		t.Errorf("%d clauses", len(named))
 	}
 }

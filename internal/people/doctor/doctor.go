@@ -75,12 +75,12 @@ const crowded = 0.75
 
 // Examine examines all parts. What cannot be found out is a finding too.
 func Examine(ctx context.Context, p Places) []Finding {
-	said := listen(ctx, p.Bus, p.Listen)
+	heard := listen(ctx, p.Bus, p.Listen)
 	all := []Finding{Version(p.Bus.NC.ConnectedServerVersion()), synced(ctx, p.Monitoring)}
 	all = append(all, clock(ctx, p.Bus))
 	all = append(all, streams(ctx, p.Bus)...)
 	all = append(all, lanes(ctx, p.Bus))
-	all = append(all, keys(said())...)
+	all = append(all, keys(heard())...)
 	all = append(all, registered(ctx, p.Bus)...)
 	return append(all, remembered(ctx, p.Redis)...)
 }

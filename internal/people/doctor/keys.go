@@ -58,20 +58,20 @@ func listen(ctx context.Context, b *bus.Bus, while time.Duration) func() ([]mess
 var errNotHeard = fmt.Errorf("workers say every %v which keys they have: they were not listened to", message.HereEvery)
 
 // there are the workers that are not gone, sorted.
-func there(workers map[string]message.Here) (all []message.Here) {
+func there(workers map[string]message.Here) (present []message.Here) {
 	for _, w := range workers {
 		if !w.Gone {
-			all = append(all, w)
+			present = append(present, w)
 		}
 	}
-	slices.SortFunc(all, func(a, b message.Here) int {
+	slices.SortFunc(present, func(a, b message.Here) int {
 		return cmp.Or(cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Process, b.Process))
 	})
-	return all
+	return present
 }
 
 // keys names the workers that do not believe most others, or are not believed by them.
-func keys(workers []message.Here, err error) (all []Finding) {
+func keys(workers []message.Here, err error) (findings []Finding) {
 	const part = "keys"
 	switch {
 	case err != nil:
@@ -81,18 +81,18 @@ func keys(workers []message.Here, err error) (all []Finding) {
 	}
 	var group []message.Here // workers that believe each other
 	for _, w := range byAgreement(workers) {
-		other, flag := disagreeing(w, group)
+		opponent, flag := disagreeing(w, group)
 		if flag == "" {
 			group = append(group, w)
 			continue
 		}
-		all = append(all, Finding{
-			Bad, part, fmt.Sprintf("%s has another %s than %s: they take each other's messages for forged", w.Worker(), flag, other.Worker()),
-			fmt.Sprintf("give %s the %s of %s; a file is read again when it changes", w.Worker(), flag, other.Worker()),
+		findings = append(findings, Finding{
+			Bad, part, fmt.Sprintf("%s has another %s than %s: they take each other's messages for forged", w.Worker(), flag, opponent.Worker()),
+			fmt.Sprintf("give %s the %s of %s; a file is read again when it changes", w.Worker(), flag, opponent.Worker()),
 		})
 	}
-	if len(all) > 0 {
-		return all
+	if len(findings) > 0 {
+		return findings
 	}
 	says := fmt.Sprintf("the %d workers believe each other's messages", len(workers))
 	if len(workers[0].MessageKeys) == 0 {
@@ -105,8 +105,8 @@ func keys(workers []message.Here, err error) (all []Finding) {
 func byAgreement(workers []message.Here) []message.Here {
 	agreeing := map[string]int{} // by process
 	for _, w := range workers {
-		for _, other := range workers {
-			if differingFlag(w, other) == "" {
+		for _, peer := range workers {
+			if differingFlag(w, peer) == "" {
 				agreeing[w.Process]++
 			}
 		}
@@ -117,13 +117,13 @@ func byAgreement(workers []message.Here) []message.Here {
 }
 
 // disagreeing returns the first of a group that does not believe a worker or is not believed by it, and the flag with the keys.
-func disagreeing(w message.Here, group []message.Here) (other message.Here, flag string) {
-	for _, other := range group {
-		if flag := differingFlag(w, other); flag != "" {
-			return other, flag
+func disagreeing(w message.Here, group []message.Here) (opponent message.Here, flag string) {
+	for _, opponent := range group {
+		if flag := differingFlag(w, opponent); flag != "" {
+			return opponent, flag
 		}
 	}
-	return other, ""
+	return opponent, ""
 }
 
 // differingFlag returns the flags by whose keys one of two workers does not believe the other, "" where both do.

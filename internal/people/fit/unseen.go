@@ -23,22 +23,22 @@ type Unseen struct {
 // Unseen returns the variables of a model that no case observes, and the values of the others that no case has. Time linear in the cases'
 // cells and in the values of all variables.
 func (d *Data) Unseen(m *factorgraph.Model) (u Unseen) {
-	seen := make([][]bool, len(m.Domains))
+	isObserved := make([][]bool, len(m.Domains))
 	for v, domain := range m.Domains {
-		seen[v] = make([]bool, domain)
+		isObserved[v] = make([]bool, domain)
 	}
 	for _, c := range d.distinct {
 		for _, o := range c.observed {
-			seen[o.variable][o.value] = true
+			isObserved[o.variable][o.value] = true
 		}
 	}
-	for v, values := range seen {
+	for v, values := range isObserved {
 		if !slices.Contains(values, true) {
 			u.Variables = append(u.Variables, v)
 			continue
 		}
-		for x, isSeen := range values {
-			if !isSeen {
+		for x, hasCase := range values {
+			if !hasCase {
 				u.Values = append(u.Values, factorgraph.Observation{Var: v, Value: x})
 			}
 		}
@@ -58,11 +58,11 @@ func (u Unseen) Texts(l *factorgraph.Labels, hasPrior bool) (lines []string) {
 		names := first(len(u.Values), "value", func(k int) string {
 			return short(l.OfVariable(u.Values[k].Var)) + " = " + short(l.OfValue(u.Values[k].Var, u.Values[k].Value))
 		})
-		then := "the probability becomes 0 where the variable is observed, and --pseudocount or --prior keeps it above 0"
+		consequence := "the probability becomes 0 where the variable is observed, and --pseudocount or --prior keeps it above 0"
 		if hasPrior {
-			then = "where the variable is observed the counts that are added decide alone"
+			consequence = "where the variable is observed the counts that are added decide alone"
 		}
-		lines = append(lines, "no case has "+names+": "+then)
+		lines = append(lines, "no case has "+names+": "+consequence)
 	}
 	return lines
 }
@@ -121,9 +121,9 @@ func (u Unreached) Text(hasPrior bool) string {
 	if u.Rows == 0 {
 		return ""
 	}
-	then := "they keep the numbers that the fit began with"
+	consequence := "they keep the numbers that the fit began with"
 	if hasPrior {
-		then = "they have the counts that are added alone, and a pseudocount makes them uniform"
+		consequence = "they have the counts that are added alone, and a pseudocount makes them uniform"
 	}
-	return fmt.Sprintf("no case reaches %d of %d rows (first in %s); %s", u.Rows, u.All, u.First, then)
+	return fmt.Sprintf("no case reaches %d of %d rows (first in %s); %s", u.Rows, u.All, u.First, consequence)
 }

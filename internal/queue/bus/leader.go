@@ -49,8 +49,8 @@ func (b *link) persist(ctx context.Context, ask func(context.Context) error) err
 		if lost || err != nil && passing(err) {
 			b.Unsettle()
 		}
-		again := lost || b.inCluster() && passing(err) || asked == 1 && unanswered(err)
-		if err == nil || ctx.Err() != nil || time.Now().After(until) || !again {
+		asksAgain := lost || b.inCluster() && passing(err) || asked == 1 && unanswered(err)
+		if err == nil || ctx.Err() != nil || time.Now().After(until) || !asksAgain {
 			return err
 		}
 		if !lost {

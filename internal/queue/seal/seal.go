@@ -117,15 +117,15 @@ func (k *Keys) Secrets() [][]byte {
 	return k.file.Now().secrets
 }
 
-// Names returns what tells the keys apart, and nothing of the keys themselves, which may be public: the first one signs. A nil *Keys has
-// none.
+// Names returns the name of each key, that of the signing one first. Names tell keys apart, and may be public: nothing of a key follows
+// from its name. A nil *Keys has none.
 func (k *Keys) Names() []string {
 	if k == nil {
 		return nil
 	}
 	var names []string
-	for _, one := range k.file.Now().all {
-		names = append(names, one.name)
+	for _, key := range k.file.Now().all {
+		names = append(names, key.name)
 	}
 	return names
 }
