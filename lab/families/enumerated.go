@@ -19,7 +19,8 @@ import (
 //	Z = Σ_h e^(b·h) Π_i 2 cosh(a_i + Σ_j W_ij h_j).
 //
 // States follow each other in a Gray code; e^2(…) of each visible unit is kept, and computed anew from time to time. Errors:
-// fault.OverBudget for more than 30 hidden units, fault.Unsupported where odds leave float64, and the context's.
+// fault.BadInput for other graphs, fault.OverBudget for more than 30 hidden units, fault.Unsupported for fields beyond mostReach, and the
+// context's.
 func hiddenLayer(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	s, err := readSpins(m)
 	if err != nil {
@@ -27,7 +28,7 @@ func hiddenLayer(ctx context.Context, m *factorgraph.Model) (float64, [][]float6
 	}
 	visible := s.spins
 	for _, p := range s.products {
-		visible = min(visible, p.scope[1])
+		visible = min(visible, p.scope[len(p.scope)-1])
 	}
 	hidden := s.spins - visible
 	if hidden > 30 {
@@ -38,10 +39,22 @@ func hiddenLayer(ctx context.Context, m *factorgraph.Model) (float64, [][]float6
 		w[j] = make([]float64, visible)
 	}
 	for _, p := range s.products {
+		if len(p.scope) != 2 || p.scope[0] >= visible {
+			return 0, nil, fault.New(fault.BadInput, "families: spins %v are no visible and a hidden unit", p.scope)
+		}
 		w[p.scope[1]-visible][p.scope[0]] += p.coupling
 	}
+	for i := range visible {
+		reach := math.Abs(s.fields[i])
+		for j := range w {
+			reach += math.Abs(w[j][i])
+		}
+		if !(reach <= mostReach) {
+			return 0, nil, fault.New(fault.Unsupported, "families: fields of unit %d reach %v, at most %v", i, reach, mostReach)
+		}
+	}
 
-	const fresh = 1 << 10                 // states between two computations of the fields from the start
+	const refresh = 1 << 10               // states between two computations of the fields from the start
 	flips := make([][2][]float64, hidden) // factors on e^2(…) where a unit becomes −1, +1
 	for j := range flips {
 		for i := range visible {
@@ -53,11 +66,11 @@ func hiddenLayer(ctx context.Context, m *factorgraph.Model) (float64, [][]float6
 	odds, bias := make([]float64, visible), 0.0
 	for k := range uint(1) << hidden {
 		state := k ^ k>>1 // bit j: unit j is +1
-		if k%fresh == 0 {
+		if k%refresh == 0 {
 			if err := ctx.Err(); err != nil {
 				return 0, nil, err
 			}
-			bias = s.start(state, w, odds)
+			bias = s.restart(state, w, odds)
 		} else {
 			j := bits.TrailingZeros(k)
 			value := int(state >> j & 1)
@@ -69,7 +82,7 @@ func hiddenLayer(ctx context.Context, m *factorgraph.Model) (float64, [][]float6
 				odds[i] *= factor
 			}
 		}
-		// Π (1 + odds) in pieces that cannot overflow: the exponent of each is apart
+		// Π (1 + odds), of eight units at a time: the exponent is kept apart
 		product, exponent := 1.0, 0
 		for i, x := range odds {
 			product *= 1 + x
@@ -80,15 +93,15 @@ func hiddenLayer(ctx context.Context, m *factorgraph.Model) (float64, [][]float6
 		}
 		sum.add(bias + math.Log(product) + float64(exponent)*math.Ln2)
 	}
-	ln := s.constant + sum.ln()
-	if math.IsNaN(ln) || math.IsInf(ln, 0) {
-		return 0, nil, fault.New(fault.Unsupported, "families: odds of visible units leave float64")
-	}
-	return ln, nil, nil
+	return s.constant + sum.ln(), nil, nil
 }
 
-// start sets the odds e^2(a + W h) of the visible units, and returns b·h − Σ (a + W h), so that Z is the sum of e^that · Π (1 + odds).
-func (s *spinModel) start(state uint, w [][]float64, odds []float64) (bias float64) {
+// mostReach bounds the field of a visible unit, so that eight odds e^2(…) stay within float64.
+const mostReach = 40
+
+// restart sets the odds e^2(a + W h) of the visible units in a state of the hidden ones, and returns the bias b·h − Σ (a + W h): the state
+// weighs e^bias · Π (1 + odds).
+func (s *spinModel) restart(state uint, w [][]float64, odds []float64) (bias float64) {
 	for i := range odds {
 		field := s.fields[i]
 		for j := range w {
@@ -103,37 +116,42 @@ func (s *spinModel) start(state uint, w [][]float64, odds []float64) (bias float
 	return bias
 }
 
-// lnSum is a sum of exponentials.
-type lnSum struct{ largest, scaled float64 } // Σ = scaled · e^largest
+// lnSum is a sum of exponentials of finite numbers: mantissa · e^largest.
+type lnSum struct{ largest, mantissa float64 }
 
+// add adds e^ln.
 func (s *lnSum) add(ln float64) {
 	switch {
-	case s.scaled == 0:
-		s.largest, s.scaled = ln, 1
+	case s.mantissa == 0:
+		s.largest, s.mantissa = ln, 1
 	case ln <= s.largest:
-		s.scaled += math.Exp(ln - s.largest)
+		s.mantissa += math.Exp(ln - s.largest)
 	default:
-		s.scaled = s.scaled*math.Exp(s.largest-ln) + 1
+		s.mantissa = s.mantissa*math.Exp(s.largest-ln) + 1
 		s.largest = ln
 	}
 }
 
-func (s *lnSum) ln() float64 { return s.largest + math.Log(s.scaled) }
+// ln is the logarithm of the sum, −Inf of none.
+func (s *lnSum) ln() float64 { return s.largest + math.Log(s.mantissa) }
 
 // dependencies is ln Z of products of spins without fields: every product is cosh J (1 + tanh J Π x), and the sum over the spins leaves
 // the sets of products in which every spin is an even number of times, a vector space over the integers modulo 2,
 //
 //	Z = 2^n Π cosh J · Σ_S Π_{k in S} tanh J_k.
 //
-// There are no marginals. Errors: fault.OverBudget where it has more than 24 dimensions, fault.FailedEstimate where the terms cancel, and
+// There are no marginals. Errors: fault.BadInput for fields, fault.OverBudget where it has more than 24 dimensions, fault.FailedEstimate where the terms cancel, and
 // the context's.
 func dependencies(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	s, err := readSpins(m)
 	if err != nil {
 		return 0, nil, err
 	}
+	if s.hasFields() {
+		return 0, nil, fault.New(fault.BadInput, "families: products of spins with fields")
+	}
 	lnZ := s.constant + float64(s.spins)*math.Ln2
-	var reduced, null []relation
+	var reduced, null []relation // no reduced one has the first spin of an earlier one
 	for k, p := range s.products {
 		lnZ += lnCosh(p.coupling)
 		r := relation{odd: p.scope, products: []int{k}}
@@ -151,7 +169,7 @@ func dependencies(ctx context.Context, m *factorgraph.Model) (float64, [][]float
 	if len(null) > 24 {
 		return 0, nil, fault.New(fault.OverBudget, "families: products of %d dependencies", len(null))
 	}
-	sum, size, present := 1.0, 1.0, make([]bool, len(s.products)) // of the empty set
+	sum, absolute, present := 1.0, 1.0, make([]bool, len(s.products)) // of the empty set alone
 	for k := uint(1); k < 1<<len(null); k++ {
 		if k%1024 == 0 && ctx.Err() != nil {
 			return 0, nil, ctx.Err()
@@ -160,21 +178,21 @@ func dependencies(ctx context.Context, m *factorgraph.Model) (float64, [][]float
 			present[i] = !present[i]
 		}
 		term := 1.0
-		for i, there := range present {
-			if there {
+		for i, isPresent := range present {
+			if isPresent {
 				term *= math.Tanh(s.products[i].coupling)
 			}
 		}
 		sum += term
-		size += math.Abs(term)
+		absolute += math.Abs(term)
 	}
-	if !(sum > 1e-4*size) {
-		return 0, nil, fault.New(fault.FailedEstimate, "families: dependencies of %v whose sum is %v: rounding is too much of it", size, sum)
+	if !(sum > 1e-4*absolute) {
+		return 0, nil, fault.New(fault.FailedEstimate, "families: terms of %v in all cancel to %v", absolute, sum)
 	}
 	return lnZ + math.Log(sum), nil, nil
 }
 
-// relation is a sum of products modulo 2.
+// relation is a set of products, added modulo 2.
 type relation struct{ odd, products []int } // spins that it has an odd number of times, and its products
 
 func (r *relation) add(other relation) {
@@ -214,21 +232,21 @@ func integral(ctx context.Context, member Member, m *factorgraph.Model) (float64
 		u[i], v[i] = scale*u[i], scale*v[i]
 		lnZ -= (u[i]*u[i] + v[i]*v[i]) / 2
 	}
-	before := math.NaN()
+	previous := math.NaN()
 	for step := 0.5; step > 0.01; step /= 2 {
 		ln, err := trapezoid(ctx, s.fields, u, v, step)
 		if err != nil {
 			return 0, nil, err
 		}
-		if math.Abs(ln-before) <= 1e-12*math.Abs(ln) {
+		if math.Abs(ln-previous) <= 1e-12*math.Abs(ln) {
 			return lnZ + ln, nil, nil
 		}
-		before = ln
+		previous = ln
 	}
 	return 0, nil, fault.New(fault.FailedEstimate, "families: an integral that does not converge")
 }
 
-// trapezoid is the logarithm of the integral on a grid of this step, which reaches as far as a field of all spins can.
+// trapezoid is the logarithm of the integral on a grid of this step, nine standard deviations beyond where all spins can pull.
 func trapezoid(ctx context.Context, fields, u, v []float64, step float64) (float64, error) {
 	reach := [2]float64{9, 9}
 	for i := range u {

@@ -8,6 +8,7 @@ import (
 	"math/cmplx"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // steps are the directions on a grid: right, down, left, up.
@@ -18,47 +19,56 @@ var steps = [4][2]int{{0, 1}, {1, 0}, {0, -1}, {-1, 0}}
 //	Z² = 4^n Π cosh² J · det(1 − A),
 //
 // where A has, for a step along an edge and the next step, which does not turn back, tanh J of the first edge times e^(iα/2), α being the
-// angle between them. There are no marginals.
+// angle between them. There are no marginals. Errors: fault.BadInput for fields and other graphs, and the context's.
 func planar(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	s, err := readSpins(m)
 	if err != nil {
 		return 0, nil, err
 	}
-	width := s.columns()
-	height := s.spins / width
+	g, err := s.grid()
+	if err != nil {
+		return 0, nil, err
+	}
+	if s.hasFields() {
+		return 0, nil, fault.New(fault.BadInput, "families: a planar model with fields is no determinant")
+	}
 	lnZ := s.constant + float64(s.spins)*math.Ln2
-	tanh := make([][4]float64, s.spins) // of the edge that a step from a spin takes; 0: none
-	for _, p := range s.products {
-		direction := 0
-		if p.scope[1]-p.scope[0] == width {
-			direction = 1
+	edges := make([][4]float64, s.spins) // tanh J of the edge that a step from a spin takes; 0: none
+	for spin := range s.spins {
+		for direction, neighbour := range [2]int{spin + 1, spin + g.width} {
+			coupling := [2]float64{g.right[spin], g.below[spin]}[direction]
+			if coupling != 0 {
+				edges[spin][direction], edges[neighbour][direction+2] = math.Tanh(coupling), math.Tanh(coupling)
+				lnZ += lnCosh(coupling)
+			}
 		}
-		t := math.Tanh(p.coupling)
-		tanh[p.scope[0]][direction], tanh[p.scope[1]][direction+2] = t, t
-		lnZ += lnCosh(p.coupling)
 	}
 
-	b := newBand(4*s.spins, 4*width+3)
+	height := s.spins / g.width
+	b := newBand(4*s.spins, 4*g.width+3)
 	for spin := range s.spins {
 		for direction, step := range steps {
 			from := 4*spin + direction
 			b.set(from, from, 1)
-			row, column := spin/width+step[0], spin%width+step[1]
-			if row < 0 || row >= height || column < 0 || column >= width {
+			row, column := spin/g.width+step[0], spin%g.width+step[1]
+			if row < 0 || row >= height || column < 0 || column >= g.width {
 				continue
 			}
 			for turn := -1; turn <= 1; turn++ {
 				phase := cmplx.Exp(complex(0, float64(turn)*math.Pi/4))
-				b.set(from, 4*(row*width+column)+(direction+turn+4)%4, -complex(tanh[spin][direction], 0)*phase)
+				b.set(from, 4*(row*g.width+column)+(direction+turn+4)%4, -complex(edges[spin][direction], 0)*phase)
 			}
 		}
 	}
 	ln, err := b.lnDeterminant(ctx)
-	return lnZ + ln/2, nil, err
+	if err != nil {
+		return 0, nil, err
+	}
+	return lnZ + ln/2, nil, nil
 }
 
-// band is a square matrix that is zero further than so far from its diagonal. Elimination with exchanges of rows fills as many diagonals
-// above again.
+// band is a square matrix that is zero further than half from its diagonal. Elimination with exchanges of rows fills half more diagonals
+// above it.
 type band struct {
 	half int
 	rows [][]complex128 // row i has the columns from i − half to i + 2·half
@@ -75,7 +85,7 @@ func newBand(n, half int) *band {
 
 func (b *band) set(i, j int, x complex128) { b.rows[i][j-i+b.half] = x }
 
-// lnDeterminant is ln |det|; the band is overwritten. It takes 4·n·half² multiplications. Errors: the context's.
+// lnDeterminant is ln |det|; the band is overwritten. It takes 2·n·half² complex multiplications. Errors: the context's.
 func (b *band) lnDeterminant(ctx context.Context) (ln float64, err error) {
 	n := len(b.rows)
 	for k := range n {
@@ -113,7 +123,7 @@ func (b *band) lnDeterminant(ctx context.Context) (ln float64, err error) {
 
 // dominoes is ln Z of coverings of a grid by dimers, a variable for each edge and a factor for each vertex, row by row: Z = |det K|,
 // K having the weights of edges from black to white vertices, those of every second column of vertical edges negative (Kasteleyn, 1961).
-// There are no marginals. Errors: the context's.
+// There are no marginals. Errors: fault.BadInput for an edge without two such vertices, and the context's.
 func dominoes(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	ends, vertices := make([][]int, len(m.Domains)), 0
 	for _, f := range m.Factors {
@@ -126,26 +136,30 @@ func dominoes(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, 
 		vertices++
 	}
 	width := 1
-	for _, e := range ends {
+	for edge, e := range ends {
+		if len(e) != 2 {
+			return 0, nil, fault.New(fault.BadInput, "families: variable %d is at %d vertices of several edges, an edge has two", edge, len(e))
+		}
 		width = max(width, e[1]-e[0])
 	}
-	number, black, white := make([]int, vertices), 0, 0 // of a vertex among those of its colour
 	isBlack := func(vertex int) bool { return (vertex/width+vertex%width)%2 == 0 }
-	for v := range number {
-		if isBlack(v) {
-			number[v] = black
+	number := make([]int, vertices) // of a vertex among those of its colour
+	black, white := 0, 0
+	for vertex := range number {
+		if isBlack(vertex) {
+			number[vertex] = black
 			black++
 		} else {
-			number[v] = white
+			number[vertex] = white
 			white++
 		}
 	}
 	if black != white {
 		return math.Inf(-1), nil, nil
 	}
-	k, lnZ := newBand(black, width+1), 0.0
-	for v, weight := range weights(m) {
-		from, to := ends[v][0], ends[v][1]
+	kasteleyn, lnZ := newBand(black, width+1), 0.0
+	for edge, weight := range weights(m) {
+		from, to := ends[edge][0], ends[edge][1]
 		x := weight[1] / weight[0]
 		if to-from == width && from%width%2 == 1 {
 			x = -x
@@ -153,9 +167,12 @@ func dominoes(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, 
 		if !isBlack(from) {
 			from, to = to, from
 		}
-		k.set(number[from], number[to], complex(x, 0))
+		kasteleyn.set(number[from], number[to], complex(x, 0))
 		lnZ += math.Log(weight[0])
 	}
-	ln, err := k.lnDeterminant(ctx)
-	return lnZ + ln, nil, err
+	ln, err := kasteleyn.lnDeterminant(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	return lnZ + ln, nil, nil
 }

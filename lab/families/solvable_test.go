@@ -105,6 +105,21 @@ func TestTruthsSayWhereTheyEnd(t *testing.T) {
 	if ln, _, err := hiddenLayer(t.Context(), drawn(t, "rbm-narrow", 4, 120, 1)); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("odds above float64: %v, %v", ln, err)
 	}
+	for name, way := range map[string]truth{"planar": planar, "dependencies": dependencies} {
+		if _, _, err := way(t.Context(), drawn(t, "grid-mixed", 4, 1, 1)); fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%s of a model with fields: %v", name, err)
+		}
+	}
+	for name, way := range map[string]truth{"planar": planar, "transfer": transfer, "hiddenLayer": hiddenLayer} {
+		if _, _, err := way(t.Context(), drawn(t, "sherrington-kirkpatrick", 9, 1, 1)); fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%s of another graph: %v", name, err)
+		}
+	}
+	line := narrower(t, drawn(t, "planar-strip", 6, 1, 1), 40, 1)
+	want, _, _ := sweep(t.Context(), line)
+	if got, _, err := planar(t.Context(), line); err != nil || math.Abs(got-want) > 1e-11*want {
+		t.Errorf("one column: %v, want %v: %v", got, want, err)
+	}
 	m := drawn(t, "planar-glass", 3, 1, 1)
 	m.Factors[0].Table.(*tensor.Dense).Data[0] *= 2
 	if _, _, err := planar(t.Context(), m); fault.CodeOf(err) != fault.BadInput {

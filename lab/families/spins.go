@@ -5,6 +5,7 @@ package families
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -48,13 +49,35 @@ func readSpins(m *factorgraph.Model) (*spinModel, error) {
 	return s, nil
 }
 
-// columns is the width of a grid whose spins are numbered row by row: the largest distance of a pair.
-func (s *spinModel) columns() int {
-	width := 1
+// hasFields reports whether some spin has a field.
+func (s *spinModel) hasFields() bool {
+	return slices.ContainsFunc(s.fields, func(h float64) bool { return h != 0 })
+}
+
+// grid has the couplings of spins on a grid with a boundary, numbered row by row, with their next ones to the right and below.
+type grid struct {
+	width        int
+	right, below []float64
+}
+
+// grid reads the couplings as those of a grid, whose width is the largest distance of a pair. Errors: fault.BadInput for any other graph.
+func (s *spinModel) grid() (*grid, error) {
+	g := &grid{width: 1, right: make([]float64, s.spins), below: make([]float64, s.spins)}
 	for _, p := range s.products {
-		width = max(width, p.scope[1]-p.scope[0])
+		g.width = max(g.width, p.scope[1]-p.scope[0])
 	}
-	return width
+	for _, p := range s.products {
+		spin, distance := p.scope[0], p.scope[1]-p.scope[0]
+		switch {
+		case len(p.scope) == 2 && distance == g.width:
+			g.below[spin] += p.coupling
+		case len(p.scope) == 2 && distance == 1 && spin%g.width < g.width-1:
+			g.right[spin] += p.coupling
+		default:
+			return nil, fault.New(fault.BadInput, "families: spins %v are no neighbours on a grid of %d columns", p.scope, g.width)
+		}
+	}
+	return g, nil
 }
 
 // lnCosh is ln cosh x without overflow.

@@ -10,42 +10,37 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// transfer is ln Z of spins on a grid with a boundary, numbered row by row, with fields: the weights of all states of the last spins, as
-// many as a row has, while spins enter one after the other. It takes 2^(width+3) bytes. There are no marginals. Errors: fault.OverBudget
-// for more than 26 columns, and the context's.
+// transfer is ln Z of spins on a grid with a boundary and fields. Spins enter one after the other; the weights are those of all states of
+// the last spins, as many as a row has. It takes 2^(width+3) bytes. There are no marginals. Errors: fault.BadInput for other graphs,
+// fault.OverBudget for more than 26 columns, and the context's.
 func transfer(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	s, err := readSpins(m)
 	if err != nil {
 		return 0, nil, err
 	}
-	width := s.columns()
-	if width > 26 {
-		return 0, nil, fault.New(fault.OverBudget, "families: a strip of %d columns", width)
+	g, err := s.grid()
+	if err != nil {
+		return 0, nil, err
 	}
-	right, below := make([]float64, s.spins), make([]float64, s.spins) // couplings of a spin with its next ones
-	for _, p := range s.products {
-		if p.scope[1]-p.scope[0] == width {
-			below[p.scope[0]] = p.coupling
-		} else {
-			right[p.scope[0]] = p.coupling
-		}
+	if g.width > 26 {
+		return 0, nil, fault.New(fault.OverBudget, "families: a strip of %d columns", g.width)
 	}
-	weight, lnZ := make([]float64, 1<<width), s.constant
-	weight[0] = 1 // spins above the first row are −1, and uncoupled
-	largest := 1.0
+	weight, lnZ := make([]float64, 1<<g.width), s.constant
+	weight[0] = 1  // spins above the first row are −1, and uncoupled
+	largest := 1.0 // of the step before: the next one divides by it
 	for spin := range s.spins {
 		if err := ctx.Err(); err != nil {
 			return 0, nil, err
 		}
-		column := spin % width
-		next := entering{bit: 1 << column, summed: spin >= width, pull: [2]float64{s.fields[spin], s.fields[spin]}}
-		if next.summed {
-			next.above = below[spin-width]
+		column := spin % g.width
+		next := entering{bit: 1 << column, hasAbove: spin >= g.width, pull: [2]float64{s.fields[spin], s.fields[spin]}}
+		if next.hasAbove {
+			next.above = g.below[spin-g.width]
 		}
 		if column > 0 {
-			next.before = next.bit >> 1
-			next.pull[0] -= right[spin-1]
-			next.pull[1] += right[spin-1]
+			next.leftBit = next.bit >> 1
+			next.pull[0] -= g.right[spin-1]
+			next.pull[1] += g.right[spin-1]
 		}
 		lnZ += math.Log(largest)
 		largest = next.enter(weight, 1/largest)
@@ -59,10 +54,10 @@ func transfer(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, 
 
 // entering is a spin that takes the place of the one above it.
 type entering struct {
-	bit, before int        // of the spin and of the one on its left in a state; 0: there is none
-	summed      bool       // the spin above is summed out; in the first row there is none, and its bit is 0
-	above       float64    // coupling
-	pull        [2]float64 // field and the left spin's coupling, by the value of that spin, to +1
+	bit, leftBit int        // of the spin and of the one on its left in a state; 0: there is none
+	hasAbove     bool       // the spin above is summed out; in the first row there is none, and its bit is 0
+	above        float64    // coupling with it
+	pull         [2]float64 // towards +1, by the value of the left spin: the field and the coupling with that spin
 }
 
 // enter gives the states their weights with the spin, all times scale, and returns the largest.
@@ -77,12 +72,12 @@ func (e entering) enter(weight []float64, scale float64) (largest float64) {
 			continue
 		}
 		minus, plus := weight[x], weight[x]
-		if e.summed {
+		if e.hasAbove {
 			plus = weight[x|e.bit]
 			minus, plus = minus*equal+plus*opposite, minus*opposite+plus*equal
 		}
 		neighbour := 0 // value of the spin on the left
-		if x&e.before != 0 {
+		if x&e.leftBit != 0 {
 			neighbour = 1
 		}
 		weight[x], weight[x|e.bit] = minus*down[neighbour], plus*up[neighbour]
