@@ -88,7 +88,7 @@ func TestFitSaysWhatCasesDoNot(t *testing.T) {
 			"--pseudocount or --prior keeps it above 0", "they keep the numbers that the fit began with",
 		}},
 		{[]string{"--pseudocount", "1"}, "(yes) 0.5, 0.5;", []string{
-			"the counts that are added decide alone", "a pseudocount makes them uniform",
+			"only the counts that are added decide", "a pseudocount makes them uniform",
 		}},
 	} {
 		output := filepath.Join(folder, "fitted.bif")

@@ -25,7 +25,7 @@ func formulaOf(m *factorgraph.Model) *factorgraph.Model {
 	return nil
 }
 
-// conflict says which observations contradict each other: of a formula literals.
+// conflict says which observations contradict each other, as literals if the model is a formula.
 func (p *printer) conflict(c *query.Conflict) string {
 	if p.formula == nil {
 		return cases.Impossible(c)
@@ -69,10 +69,10 @@ func (p *printer) clause(j int) string {
 	words := make([]string, 0, mostLiterals+1)
 	for k, l := range literals {
 		if k == mostLiterals {
-			words = append(words, fmt.Sprintf("… %d literals", len(literals)))
+			words = append(words, fmt.Sprintf("and %d more", len(literals)-k))
 			break
 		}
-		words = append(words, p.observation(factorgraph.Observation{Var: max(l, -l) - 1, Value: int(min(max(l, 0), 1))}))
+		words = append(words, p.observation(factorgraph.Observation{Var: max(l, -l) - 1, Value: min(max(l, 0), 1)}))
 	}
 	text := strings.Join(words, " ")
 	if len(words) == 0 {
@@ -81,7 +81,7 @@ func (p *printer) clause(j int) string {
 	switch lines := p.formula.Lines; {
 	case j < len(lines) && lines[j] > 0:
 		return fmt.Sprintf("%s (line %d)", text, lines[j])
-	case len(words) == 0:
+	case len(words) == 0: // without lines: a projection leaves it
 		return text + ", once hidden variables are eliminated,"
 	}
 	return text

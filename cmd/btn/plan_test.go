@@ -67,7 +67,7 @@ func TestPlanSaysWhy(t *testing.T) {
 		{[]string{"../../examples/alarm.uai", "--why"}, []string{"choice      exact", "counts: no: ", "structured: no: ", "junction tree: "}},
 		{[]string{dense, "--why", "--set", "auto.exact=no", "--budget", "10s", "--within", "10m"}, []string{
 			"why         truncated legs: ", "why         samples: ", "a trial leaves out ", "why         rule: ",
-			"samples have seven eighths of the budget",
+			"samples have 0.875 of the budget",
 		}},
 		{[]string{"../../examples/curie-weiss.json", "--why", "--json"}, []string{`"offers":[{"way":"counts","said":"`}},
 	} {

@@ -140,8 +140,8 @@ func (s *lnSum) ln() float64 { return s.largest + math.Log(s.mantissa) }
 //
 //	Z = 2^n Π cosh J · Σ_S Π_{k in S} tanh J_k.
 //
-// There are no marginals. Errors: fault.BadInput for fields, fault.OverBudget where it has more than 24 dimensions, fault.FailedEstimate where the terms cancel, and
-// the context's.
+// There are no marginals. Errors: fault.BadInput for fields, fault.OverBudget where it has more than 24 dimensions, fault.FailedEstimate
+// where the terms cancel, and the context's.
 func dependencies(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	s, err := readSpins(m)
 	if err != nil {

@@ -40,88 +40,93 @@ func (a *assigner) chosen(d btn.Demand) (*btn.Assignment, error) {
 		return a.contractions(d)
 	}
 
-	if near, err := sampled.ProposeStructure(a.Job, d.Marginals); near != nil || err != nil {
-		if near != nil {
+	if structured, err := sampled.ProposeStructure(a.Job, d.Marginals); structured != nil || err != nil {
+		if structured != nil {
 			proposal.Note(a.Ctx, proposal.Rule, "most of the interaction is of low rank: samples from that structure have the whole budget")
 		}
-		return near, err
+		return structured, err
 	}
 	chains, refused := sampled.ChainsInTime(a.Job, d.Marginals)
 	if err := a.Ctx.Err(); err != nil {
 		return nil, err
 	}
-	if refused != nil || chains.Prepared.Decided() {
-		proposal.Note(a.Ctx, proposal.Rule, "no components can be drawn: contractions have the whole budget")
+	if refused != nil {
+		proposal.Note(a.Ctx, proposal.Rule, "no components are drawn, contractions have the whole budget: %v", refused)
+		return a.contractions(d)
+	}
+	if chains.Prepared.Decided() {
+		proposal.Note(a.Ctx, proposal.Rule, "nothing is left to draw: contractions have the whole budget")
 		return a.contractions(d)
 	}
 
-	limits, before := a.Settings, a.CutShort()
+	limits, cutBefore := a.Settings, a.CutShort()
 	limits.Budget *= 1 - leastShare
-	of, err := a.under(a.Under(proposal.Earlier(a.Ctx, contractionTime), limits)).contractions(d)
-	short := a.CutShort() > before
+	contracted, err := a.under(a.Under(proposal.Earlier(a.Ctx, contractionTime), limits)).contractions(d)
+	isShort := a.CutShort() > cutBefore
 	switch {
 	case a.Ctx.Err() != nil:
-		return of, a.Ctx.Err()
-	case err == nil && !of.Plan.Grows():
-		return of, nil
+		return contracted, a.Ctx.Err()
+	case err == nil && !contracted.Plan.Grows():
+		return contracted, nil
 	case err != nil:
 		samples, refused := sampled.Propose(a.Job, proposal.Ask{Marginals: d.Marginals})
 		if refused != nil {
-			return of, err
+			return contracted, err
 		}
 		samples.Warnings = append(samples.Warnings, "components are sampled alone: "+err.Error())
 		return samples, nil
 	}
 
-	from := of.Plan
-	// The model's own plans are for all evidence: those that resolve it are not divided anew under each, which would not be remembered.
-	under := ladder.Masked(from) && !d.Evidence.IsEmpty()
-	var made *btn.Plan
+	// A model's own plan serves all evidence: where it resolves the model it is not divided, for that would be done for each evidence anew.
+	ladderPlan := contracted.Plan
+	isShared := ladder.Masked(ladderPlan) && !d.Evidence.IsEmpty()
+	var mixture *btn.Plan // once it was needed
 	mix := func(ctx context.Context) (*btn.Plan, bool, error) {
-		if made != nil {
-			return made, !short, nil
+		if mixture != nil {
+			return mixture, !isShort, nil
 		}
 		planning, cancel := proposal.Planning(ctx, 1)
 		defer cancel()
-		mixed, whole, err := a.mixed(planning, from, chains, d, under)
+		divided, isWhole, err := a.mixed(planning, ladderPlan, chains, d, isShared)
 		if proposal.OutOfTime(ctx, err) {
-			whole = false
-			mixed, err = a.hasty(ctx, from, chains, d)
+			isWhole = false
+			divided, err = a.hasty(ctx, ladderPlan, chains, d)
 		}
-		made, short = mixed, short || !whole
-		return made, !short, err
+		mixture, isShort = divided, isShort || !isWhole
+		return mixture, !isShort, err
 	}
-	if under {
+	take := func(plan *btn.Plan, hit string) *btn.Assignment {
+		contracted.Plan = plan
+		if hit != btn.CacheHit {
+			contracted.Cache = hit
+		}
+		return contracted
+	}
+	if isShared {
 		unmasked, err := truncated.OfBase(a.Ctx, a.Problem())
 		if err != nil {
 			return nil, err
 		}
-		key := a.GrowthKey("families under evidence"+describe(from), d.Marginals)
+		key := a.GrowthKey("families under evidence"+describe(ladderPlan), d.Marginals)
 		plan, hit, err := a.RememberWhole(key, unmasked.Hypergraph(), mix)
 		if err != nil {
 			return nil, err
 		}
 		if !draws(plan) {
-			if of.Plan = plan; hit != btn.CacheHit {
-				of.Cache = hit
-			}
-			return of, nil
+			return take(plan, hit), nil
 		}
 	}
-	without, err := bounding.Key(a.Job, d.Marginals)
+	boundsKey, err := bounding.Key(a.Job, d.Marginals)
 	if err != nil {
 		return nil, err
 	}
-	key := fmt.Sprintf("families %s masked=%t indices %v%s", describe(from), ladder.Masked(from), chains.Prepared.Indices(), without)
+	key := fmt.Sprintf("families %s masked=%t indices %v%s",
+		describe(ladderPlan), ladder.Masked(ladderPlan), chains.Prepared.Indices(), boundsKey)
 	plan, hit, err := a.RememberWhole(a.GrowthKey(key, d.Marginals), chains.Prepared.Hypergraph(), mix)
 	if err != nil {
 		return nil, err
 	}
-	of.Plan = plan
-	if hit != btn.CacheHit {
-		of.Cache = hit
-	}
-	return of, nil
+	return take(plan, hit), nil
 }
 
 // draws reports whether a plan has sampled components.
@@ -142,13 +147,13 @@ func describe(p *btn.Plan) string {
 // contractions assigns truncated legs, or regions where they do not fit.
 func (a *assigner) contractions(d btn.Demand) (*btn.Assignment, error) {
 	ask := proposal.Ask{Marginals: d.Marginals}
-	found, legs := proposal.Way{Name: "truncated legs", Propose: ladder.Propose}.Ask(a.Job, ask)
-	if fault.CodeOf(legs) != fault.OverBudget {
-		return found, legs
+	found, refused := proposal.Way{Name: "truncated legs", Propose: ladder.Propose}.Ask(a.Job, ask)
+	if fault.CodeOf(refused) != fault.OverBudget {
+		return found, refused
 	}
 	found, err := a.orExact(proposal.Way{Name: "regions", Propose: regions.Propose}.Ask, d)
 	if err != nil && a.Ctx.Err() == nil {
-		err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
+		err = fault.New(fault.CodeOf(err), "%w; %w", refused, err)
 	}
 	return found, err
 }
@@ -202,26 +207,28 @@ func (a *assigner) mixed(
 	return bounding.Insert(ctx, a.Job, 1, plan, whole)
 }
 
-// shareOfSamples is the part of the budget that components get beside contractions, by a trial of these and a pilot of those.
+// shareOfSamples is the part of the budget that components get beside contractions: by what a trial of truncated legs leaves out, and by
+// how far the weights of the components of a pilot spread.
 func shareOfSamples(ctx context.Context, legs ladder.Verdict, along sampled.Sampling) float64 {
-	about := along.About()
+	pilot := along.About()
 	proposal.Note(ctx, "samples", "by %s, weights with a variance of %.2g times their mean, squared; %d hidden modes",
-		about.Kind, about.Spread, about.Modes)
+		pilot.Kind, pilot.Spread, pilot.Modes)
 	if !legs.Tried {
-		proposal.Note(ctx, proposal.Rule, "there is no trial of truncated legs: half of the budget each")
+		proposal.Note(ctx, proposal.Rule, "there is no trial of truncated legs: samples have %g of the budget", unclearShare)
 		return unclearShare
 	}
 	proposal.Note(ctx, "truncated legs", "a trial leaves out %.2g of the weight", legs.Discarded)
 	switch {
-	case legs.Discarded <= policy.Resolved && about.Modes == 0: // at any bond up to policy.FirstBond
-		proposal.Note(ctx, proposal.Rule, "that is at most %.2g: truncated legs have seven eighths of the budget", policy.Resolved)
+	case legs.Discarded <= policy.Resolved && pilot.Modes == 0:
+		proposal.Note(ctx, proposal.Rule, "that is at most %.2g, and there is no hidden mode: samples have %g of the budget",
+			policy.Resolved, leastShare)
 		return leastShare
-	case legs.Discarded >= legs.Unresolved && about.Spread <= drawable:
-		proposal.Note(ctx, proposal.Rule, "that is at least %.2g, and the weights are even: samples have seven eighths of the budget",
-			legs.Unresolved)
+	case legs.Discarded >= legs.Unresolved && pilot.Spread <= drawable:
+		proposal.Note(ctx, proposal.Rule, "that is at least %.2g, and the weights are even: samples have %g of the budget",
+			legs.Unresolved, 1-leastShare)
 		return 1 - leastShare
 	}
-	proposal.Note(ctx, proposal.Rule, "neither is clearly better: half of the budget each")
+	proposal.Note(ctx, proposal.Rule, "nothing speaks clearly for either: samples have %g of the budget", unclearShare)
 	return unclearShare
 }
 

@@ -14,60 +14,61 @@ const mostShrunk = 200
 
 // Contradiction returns the positions of clauses of a formula that contradict each other, with observations, by unit propagation: a clause
 // whose literals are all false but one makes that one true. It is nil if propagation does not show that there is no solution. Of up to 200
-// clauses none can be spared. Factors that are no clauses are passed over; a weight of 0 is a clause of one literal. Time linear in the
-// literals of the formula.
+// clauses none can be spared, more may hold superfluous ones. Factors that are no clauses are passed over; weights of a variable of which
+// one is 0 are a clause of one literal. Variables are binary (IsFormula), observations valid. Time linear in the literals of the formula.
 func Contradiction(m *factorgraph.Model, observed []factorgraph.Observation) []int {
 	clauses := make([]literals, len(m.Factors))
-	places := make([]int, 0, len(m.Factors))
+	positions := make([]int, 0, len(m.Factors))
 	for j, f := range m.Factors {
 		if falsifying, ok := excluded(f.Table); ok {
 			clauses[j] = literals{f.Scope, falsifying}
-			places = append(places, j)
+			positions = append(positions, j)
 		}
 	}
-	named := contradiction(len(m.Domains), clauses, places, observed)
-	if len(named) == 0 || len(named) > mostShrunk {
-		return named
+	conflict := contradiction(len(m.Domains), clauses, positions, observed)
+	if len(conflict) == 0 || len(conflict) > mostShrunk {
+		return conflict
 	}
-	numbered, variables, known := renumbered(clauses, named, observed)
-	kept := make([]int, len(numbered))
-	for k := range kept {
-		kept[k] = k
+	small, variables, evidence := renumbered(clauses, conflict, observed)
+	necessary := make([]int, len(small)) // places in conflict; those before k are necessary
+	for k := range necessary {
+		necessary[k] = k
 	}
-	for k := 0; k < len(kept); {
-		if fewer := contradiction(variables, numbered, slices.Delete(slices.Clone(kept), k, k+1), known); fewer != nil {
-			kept = fewer
+	for k := 0; k < len(necessary); {
+		if fewer := contradiction(variables, small, slices.Delete(slices.Clone(necessary), k, k+1), evidence); fewer != nil {
+			necessary = fewer
 		} else {
 			k++
 		}
 	}
-	contradicting := make([]int, len(kept))
-	for k, place := range kept {
-		contradicting[k] = named[place]
+	contradicting := make([]int, len(necessary))
+	for k, i := range necessary {
+		contradicting[k] = conflict[i]
 	}
 	return contradicting
 }
 
-// renumbered returns the clauses at some places with their variables numbered from 0 on, the number of these, and the observations of them.
-func renumbered(clauses []literals, places []int, observed []factorgraph.Observation) ([]literals, int, []factorgraph.Observation) {
+// renumbered returns the clauses at some positions with their variables numbered from 0 on, the number of these, and the observations of
+// them.
+func renumbered(clauses []literals, positions []int, observed []factorgraph.Observation) ([]literals, int, []factorgraph.Observation) {
 	number := map[int]int{} // by variable
-	numbered := make([]literals, len(places))
-	for k, j := range places {
-		numbered[k].values = clauses[j].values
+	small := make([]literals, len(positions))
+	for k, j := range positions {
+		small[k].values = clauses[j].values
 		for _, v := range clauses[j].scope {
 			if _, isKnown := number[v]; !isKnown {
 				number[v] = len(number)
 			}
-			numbered[k].scope = append(numbered[k].scope, number[v])
+			small[k].scope = append(small[k].scope, number[v])
 		}
 	}
-	var known []factorgraph.Observation
+	var evidence []factorgraph.Observation
 	for _, o := range observed {
 		if v, isKnown := number[o.Var]; isKnown {
-			known = append(known, factorgraph.Observation{Var: v, Value: o.Value})
+			evidence = append(evidence, factorgraph.Observation{Var: v, Value: o.Value})
 		}
 	}
-	return numbered, len(number), known
+	return small, len(number), evidence
 }
 
 // Literals returns the literals of a clause by the numbers of variables from 1 on, and false of a factor that is no clause.
@@ -75,15 +76,16 @@ func Literals(f factorgraph.Factor) ([]int, bool) {
 	values, ok := excluded(f.Table)
 	list := make([]int, len(values))
 	for k, x := range values {
-		if list[k] = f.Scope[k] + 1; x == 1 {
+		list[k] = f.Scope[k] + 1
+		if x == 1 {
 			list[k] = -list[k]
 		}
 	}
 	return list, ok
 }
 
-// excluded returns the one combination of values for which a factor is 0, and whether it is a clause. Of the weights of one variable they
-// are those of the weight 0.
+// excluded returns the one combination of values for which a factor is 0, if it is a clause; for weights of one variable, the value of the
+// weight 0, unless all are 0.
 func excluded(t tensor.Tensor) ([]int, bool) {
 	if weights, isDense := t.(*tensor.Dense); isDense && len(weights.Shape) == 1 {
 		zero := slices.Index(weights.Data, 0)
@@ -100,22 +102,22 @@ type literals struct {
 
 // propagation makes literals true that clauses force.
 type propagation struct {
-	clauses []literals
-	falsify [][2][]int // places of clauses, by variable and the value that makes their literal false
-	open    []int      // of each clause, the number of literals that are not known to be false
-	value   []int8     // by variable; −1: open
-	reason  []int      // clause by variable; −1: observed
-	queue   []int      // variables
+	clauses   []literals
+	falsify   [][2][]int // positions of clauses, by variable and the value that makes their literal false
+	unrefuted []int      // of each clause, the number of literals that no variable taken from the queue has made false
+	value     []int8     // by variable; −1: open
+	reason    []int      // clause by variable; −1: observed
+	queue     []int      // variables
 }
 
-// contradiction returns the places, among some, of clauses from which propagation derives that one of them does not hold; nil if it derives
-// no such thing. Empty clauses do not hold.
-func contradiction(variables int, clauses []literals, places []int, observed []factorgraph.Observation) []int {
-	p := &propagation{clauses: clauses, falsify: make([][2][]int, variables), open: make([]int, len(clauses)),
+// contradiction returns, of the clauses at some positions, those from which propagation derives that one of them does not hold; nil if it
+// derives no such thing. Empty clauses do not hold.
+func contradiction(variables int, clauses []literals, positions []int, observed []factorgraph.Observation) []int {
+	p := &propagation{clauses: clauses, falsify: make([][2][]int, variables), unrefuted: make([]int, len(clauses)),
 		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)}
-	for _, j := range places {
-		p.open[j] = len(clauses[j].scope)
-		if p.open[j] == 0 {
+	for _, j := range positions {
+		p.unrefuted[j] = len(clauses[j].scope)
+		if p.unrefuted[j] == 0 {
 			return []int{j}
 		}
 		for k, v := range clauses[j].scope {
@@ -124,18 +126,21 @@ func contradiction(variables int, clauses []literals, places []int, observed []f
 		}
 	}
 	for _, o := range observed {
+		if p.value[o.Var] < 0 {
+			p.queue = append(p.queue, o.Var)
+		}
 		p.value[o.Var] = int8(o.Value)
-		p.queue = append(p.queue, o.Var)
 	}
-	for _, j := range places {
-		if p.open[j] == 1 {
+	for _, j := range positions {
+		if p.unrefuted[j] == 1 {
 			p.force(j)
 		}
 	}
 	for k := 0; k < len(p.queue); k++ {
 		v := p.queue[k]
 		for _, j := range p.falsify[v][p.value[v]] {
-			switch p.open[j]--; p.open[j] {
+			p.unrefuted[j]--
+			switch p.unrefuted[j] {
 			case 0:
 				return p.because(j)
 			case 1:
@@ -146,7 +151,7 @@ func contradiction(variables int, clauses []literals, places []int, observed []f
 	return nil
 }
 
-// force makes the last literal of a clause true, unless a literal of it is.
+// force makes the last literal of a clause true, unless its variable has a value.
 func (p *propagation) force(clause int) {
 	c := p.clauses[clause]
 	for k, v := range c.scope {
@@ -158,7 +163,7 @@ func (p *propagation) force(clause int) {
 	}
 }
 
-// because returns the clauses that a clause does not hold by, with itself, in their sequence.
+// because returns the positions of the clauses that made a clause fail, and its own, ascending.
 func (p *propagation) because(clause int) []int {
 	causes, isCause := []int{clause}, map[int]bool{clause: true}
 	for k := 0; k < len(causes); k++ {

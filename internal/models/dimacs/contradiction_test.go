@@ -98,3 +98,14 @@ func TestLongContradiction(t *testing.T) {
 		t.Errorf("%d clauses", len(named))
 	}
 }
+
+// TestObservedTwice: an observation that is said twice contradicts nothing.
+func TestObservedTwice(t *testing.T) {
+	m, err := Read(strings.NewReader("p cnf 2 1\n1 2 0\n"), uai.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conflict := Contradiction(m, []factorgraph.Observation{{Var: 0, Value: 0}, {Var: 0, Value: 0}}); conflict != nil {
+		t.Errorf("clauses %v", conflict)
+	}
+}

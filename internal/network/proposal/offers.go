@@ -16,14 +16,13 @@ type Offer struct {
 	Said string `json:"said"`
 }
 
-// Offers collects the offers of a query in the sequence in which they were made. A plan that is remembered has none of those that it was
-// chosen among.
+// Offers collects the offers of a query in the sequence in which they were made. A plan from the cache brings no offers.
 type Offers struct {
 	mu   sync.Mutex
 	list []Offer
 }
 
-// List returns them.
+// List returns the offers so far, not to be changed.
 func (o *Offers) List() []Offer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,22 +58,26 @@ type Way struct {
 }
 
 // Ask asks a way for its proposal, and notes it.
-func (w Way) Ask(j *Job, ask Ask) (*btn.Assignment, error) {
-	found, err := w.Propose(j, ask)
+func (w Way) Ask(j *Job, request Ask) (*btn.Assignment, error) {
+	proposal, err := w.Propose(j, request)
 	switch {
+	// nobody collects, or nobody waits any more
 	case j.Ctx.Value(offersKey{}) == nil || err != nil && j.Ctx.Err() != nil:
 	case err != nil:
 		Note(j.Ctx, w.Name, "no: %v", err)
-	case found == nil:
+	case proposal == nil:
 		Note(j.Ctx, w.Name, "no: not for this model and query")
 	default:
-		Note(j.Ctx, w.Name, "%s", price(found))
+		Note(j.Ctx, w.Name, "%s", price(proposal))
 	}
-	return found, err
+	return proposal, err
 }
 
 // price is what a proposal takes, in words.
 func price(a *btn.Assignment) string {
+	if a.Plan == nil || len(a.Plan.Estimates) == 0 {
+		return "nothing is left to compute"
+	}
 	if a.Plan.Grows() {
 		flops, bytes := 0.0, 0.0
 		for k := range a.Plan.Estimates {
@@ -91,5 +94,5 @@ func price(a *btn.Assignment) string {
 	if a.Cost != nil {
 		cost = *a.Cost
 	}
-	return fmt.Sprintf("%.3g flops, %.3g bytes", cost.Flops, cost.Bytes)
+	return fmt.Sprintf("%.3g flops, %.3g bytes at a time", cost.Flops, cost.Bytes)
 }

@@ -60,7 +60,7 @@ func (u Unseen) Texts(l *factorgraph.Labels, hasPrior bool) (lines []string) {
 		})
 		consequence := "the probability becomes 0 where the variable is observed, and --pseudocount or --prior keeps it above 0"
 		if hasPrior {
-			consequence = "where the variable is observed the counts that are added decide alone"
+			consequence = "where the variable is observed only the counts that are added decide"
 		}
 		lines = append(lines, "no case has "+names+": "+consequence)
 	}
@@ -85,7 +85,7 @@ func first(n int, thing string, name func(k int) string) string {
 	return text
 }
 
-// Unreached are the rows of tables that no case is expected to have: their counts are those that are added alone, or the row stays.
+// Unreached are the rows of tables that no case is expected to have: such a row has only the counts that are added, or stays as it is.
 type Unreached struct {
 	Rows  int    `json:"rows"`
 	All   int    `json:"all"`             // rows of all tables
@@ -123,7 +123,7 @@ func (u Unreached) Text(hasPrior bool) string {
 	}
 	consequence := "they keep the numbers that the fit began with"
 	if hasPrior {
-		consequence = "they have the counts that are added alone, and a pseudocount makes them uniform"
+		consequence = "they have only the counts that are added, and a pseudocount makes them uniform"
 	}
 	return fmt.Sprintf("no case reaches %d of %d rows (first in %s); %s", u.Rows, u.All, u.First, consequence)
 }

@@ -54,9 +54,9 @@ func (m *Here) Validate() error {
 	case m.PID < 0:
 		return invalid("pid", "%d", m.PID)
 	case len(m.MessageKeys) > mostKeys || !areTokens(m.MessageKeys):
-		return invalid("message_keys", "%d keys, of which one has no name, or more than %d", len(m.MessageKeys), mostKeys)
+		return invalid("message_keys", "%d names, at most %d, or one that is no token", len(m.MessageKeys), mostKeys)
 	case len(m.AnswersKeys) > mostKeys || !areTokens(m.AnswersKeys):
-		return invalid("answers_keys", "%d keys, of which one has no name, or more than %d", len(m.AnswersKeys), mostKeys)
+		return invalid("answers_keys", "%d names, at most %d, or one that is no token", len(m.AnswersKeys), mostKeys)
 	case m.AnswersSigner != "" && !isToken(m.AnswersSigner):
 		return invalid("answers_signer", "%.80q is no key", m.AnswersSigner)
 	case m.Messages < 0:

@@ -78,13 +78,19 @@ func parseKeys(file, text string) (*set, error) {
 		s.all = append(s.all, one)
 		s.secrets = append(s.secrets, one.cache)
 	}
-	if len(s.all) == 0 {
+	switch n := len(s.all); {
+	case n == 0:
 		return nil, fmt.Errorf("%s: %w", file, errNone)
+	case n > mostKeys:
+		return nil, fmt.Errorf("%s: %d keys, at most %d", file, n, mostKeys)
 	}
 	return s, nil
 }
 
 var errNone = errors.New("no keys in it")
 
-// leastKey is the least number of bytes of a key.
-const leastKey = 32
+// leastKey is the least number of bytes of a key, mostKeys the largest number of keys in a file: workers tell the names of theirs.
+const (
+	leastKey = 32
+	mostKeys = 64
+)

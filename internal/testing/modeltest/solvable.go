@@ -42,7 +42,7 @@ func visibleAndHidden(hidden int, _ *rand.Rand) (int, [][2]int) {
 	return visible + hidden, edges
 }
 
-// Directions are the vectors u and v of a model of rank-two.
+// Directions returns the vectors u and v that the model of rank-two of this size and seed is drawn with, for its truth.
 func Directions(n int, seed uint64) (u, v []float64) {
 	r := random(seed, "rank two")
 	u, v = make([]float64, n), make([]float64, n)

@@ -113,7 +113,8 @@ func (l *steps) add(bond int) (bool, error) {
 	return len(rungs) > 0, err
 }
 
-// offer returns the rungs of a bond, if they fit the memory and together the budget; the very first one always fits the budget.
+// offer returns the rungs of a bond that fit the memory, none if the rest of the budget does not hold them all. Up to the second rung of
+// the ladder it returns those that are held, the very first one in any case.
 func (l *steps) offer(bond int) (rungs []rung, err error) {
 	total := 0.0
 	for k, price := range l.prices {
@@ -151,12 +152,13 @@ func (l *steps) exhausted(bond int) (bool, error) {
 	return next <= ladderSlack*now, err
 }
 
-// largest adds the largest bond, in eighths, between two of which the first was taken and the second was not: prices grow with the bond.
+// largest adds the largest bond that fits between low, which was taken, and high, which was not, in steps of an eighth of low: prices grow
+// with the bond.
 func (l *steps) largest(low, high int) error {
 	step := max(low/8, 1)
-	fits, over := 0, (high-low)/step // of bonds low + k·step
-	for over-fits > 1 {
-		middle := (fits + over) / 2
+	fits, exceeds := 0, (high-low)/step // k of bonds low + k·step
+	for exceeds-fits > 1 {
+		middle := (fits + exceeds) / 2
 		rungs, err := l.offer(low + middle*step)
 		if err != nil {
 			return err
@@ -164,7 +166,7 @@ func (l *steps) largest(low, high int) error {
 		if len(rungs) > 0 {
 			fits = middle
 		} else {
-			over = middle
+			exceeds = middle
 		}
 	}
 	if fits <= 1 { // hardly more than what is there
