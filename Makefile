@@ -81,7 +81,7 @@ bench: ## all benchmarks, ten runs each, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./...
 
 bench-kernel: ## the loops of contractions by shape, beside the measured peak, a copy, gonum and OpenBLAS where it is found (two minutes, one core)
-	$(GO) test -run '^$$' -bench '^Benchmark(Merge|Product|Peak)$$' ./internal/engine/pairwise
+	$(GO) test -run '^$$' -bench '^Benchmark(Merge|Product|Peak)$$' ./internal/methods/exact/pairwise
 
 # Fails when a model is not solved; the page is written all the same. Further flags: make bench-models BENCHFLAGS="--compare earlier.csv"
 BENCHFLAGS ?=

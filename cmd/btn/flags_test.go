@@ -100,7 +100,7 @@ func TestMethodsListsAllSettings(t *testing.T) {
 			t.Errorf("no %s in\n%s", s.Name, stdout)
 		}
 		for _, m := range s.Methods {
-			if !slices.ContainsFunc(methods, func(known method) bool { return known.name == m }) {
+			if !slices.ContainsFunc(methodHelps, func(known method) bool { return known.name == m }) {
 				t.Errorf("%s is read by %s, which is not listed", s.Name, m)
 			}
 		}
@@ -120,7 +120,7 @@ func TestMethodsListsAllSettings(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", s.Name, got.WithDefaults(), want)
 		}
 	}
-	for _, m := range methods {
+	for _, m := range methodHelps {
 		code, _, stderr := command(t, "infer", asia, "--method", string(m.name), "--set", "x=1")
 		if code != 2 || !strings.Contains(stderr, `no setting "x"`) {
 			t.Errorf("%s: exit code %d, %s", m.name, code, stderr)

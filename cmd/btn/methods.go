@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
-	"github.com/basetensor/basetensor/internal/families"
+	"github.com/basetensor/basetensor/internal/methods"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/internal/network/setting"
 	"github.com/basetensor/basetensor/internal/people/console"
@@ -17,7 +17,7 @@ import (
 
 // settings are the options of all families.
 func settings() []setting.Setting {
-	return slices.Concat(plan.Named, families.Named, reparam.Named)
+	return slices.Concat(plan.Named, methods.Named, reparam.Named)
 }
 
 // methodsCmd lists the methods and their settings.
@@ -29,7 +29,7 @@ type method struct {
 	help string
 }
 
-var methods = []method{
+var methodHelps = []method{
 	{query.MethodAuto, "exact where it fits --memory and takes no more than --budget is worth and 1e12 flops, else truncated, or regions " +
 		"where that does not fit"},
 	{query.MethodExact, "elimination, a contraction tree in slices, or a closed form"},
@@ -44,7 +44,7 @@ var methods = []method{
 func (c *methodsCmd) Run(t *console.Terminal) error {
 	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "--method\t")
-	for _, m := range methods {
+	for _, m := range methodHelps {
 		fmt.Fprintf(w, "%s\t%s\n", m.name, m.help)
 	}
 	fmt.Fprintln(w, "\n--set\tdefault\tread by")

@@ -6,9 +6,9 @@ import (
 	"context"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/engine/sweeps"
-	"github.com/basetensor/basetensor/internal/engine/trees"
-	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/methods/truncated"
+	"github.com/basetensor/basetensor/internal/methods/truncated/sweeps"
+	"github.com/basetensor/basetensor/internal/methods/truncated/trees"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
-	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/methods/truncated"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/sampling"
-	"github.com/basetensor/basetensor/internal/families/bounding"
-	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/methods/bounding"
+	"github.com/basetensor/basetensor/internal/methods/sampled"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	regionparts "github.com/basetensor/basetensor/internal/families/regions"
-	"github.com/basetensor/basetensor/internal/families/truncated"
+	regionparts "github.com/basetensor/basetensor/internal/methods/regions"
+	"github.com/basetensor/basetensor/internal/methods/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/methods/bounding"
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/closed"
-	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/methods/closed"
+	"github.com/basetensor/basetensor/internal/methods/exact"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"

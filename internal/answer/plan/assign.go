@@ -8,11 +8,11 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/base/sentence"
-	"github.com/basetensor/basetensor/internal/families"
-	"github.com/basetensor/basetensor/internal/families/learned"
+	"github.com/basetensor/basetensor/internal/methods"
+	"github.com/basetensor/basetensor/internal/methods/learned"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -21,7 +21,7 @@ import (
 // nothing is remembered, Cache is "off"). known is what earlier calls for the network have found (nil: nothing). What is learned depends
 // on the network and the settings alone; only how C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Other methods: see families.Methods.
+// Method exact: see exact. Other methods: see methods.Methods.
 // Method auto: exact where it fits the memory and costs at most AutoFlops, else what
 // grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
 // needs.
@@ -69,7 +69,7 @@ func note(to *btn.Assignment, net *btn.Network, d btn.Demand) {
 
 // methodOf returns a method of a family, nil for others.
 func methodOf(name query.Method) *proposal.Method {
-	for _, m := range families.Methods {
+	for _, m := range methods.Methods {
 		if m.Name == name {
 			return m
 		}

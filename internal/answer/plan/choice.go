@@ -9,14 +9,14 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/families/bounding"
-	"github.com/basetensor/basetensor/internal/families/regions"
-	"github.com/basetensor/basetensor/internal/families/sampled"
-	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/families/truncated/ladder"
+	"github.com/basetensor/basetensor/internal/methods/bounding"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/methods/regions"
+	"github.com/basetensor/basetensor/internal/methods/sampled"
+	"github.com/basetensor/basetensor/internal/methods/truncated"
+	"github.com/basetensor/basetensor/internal/methods/truncated/ladder"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

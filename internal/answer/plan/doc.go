@@ -14,9 +14,9 @@
 //		return proposal.Priced(plan, hit), err
 //	}
 //
-// and a line with its name in families.Firstly or families.Heavily, at its place in the sequence: before an elimination order is
+// and a line with its name in methods.Firstly or methods.Heavily, at its place in the sequence: before an elimination order is
 // looked for, or where none is cheap, before trees are. It is asked for Z, for marginals and for joint marginals alike. A family that
-// is asked for by name is a proposal.Method, and a line of families.Methods.
+// is asked for by name is a proposal.Method, and a line of methods.Methods.
 //
 // Every choice is a pure function of the network, the queries and the settings. Time enters only as a limit
 // on searches. Plans are remembered by a Memo, under keys that contain proposal.AlgorithmVersion.

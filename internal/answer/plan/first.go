@@ -5,11 +5,11 @@ package plan
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/families/bounding"
-	"github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/methods/bounding"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/methods/regions"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 

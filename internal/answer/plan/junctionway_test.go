@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/methods/exact"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"

@@ -7,9 +7,9 @@ import (
 	"weak"
 
 	"github.com/basetensor/basetensor/internal/base/memo"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 )
 
 // So many networks are known. Of one with more tensors the digest, the range and warnings are kept alone: what else is derived of it is

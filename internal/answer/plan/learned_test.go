@@ -3,7 +3,7 @@ package plan
 import (
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/methods/closed"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )

@@ -7,22 +7,22 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/families"
-	"github.com/basetensor/basetensor/internal/families/descent"
-	"github.com/basetensor/basetensor/internal/families/gradients"
-	"github.com/basetensor/basetensor/internal/families/regions"
-	"github.com/basetensor/basetensor/internal/families/sampled"
-	"github.com/basetensor/basetensor/internal/families/search"
+	"github.com/basetensor/basetensor/internal/methods"
+	"github.com/basetensor/basetensor/internal/methods/descent"
+	"github.com/basetensor/basetensor/internal/methods/gradients"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/methods/regions"
+	"github.com/basetensor/basetensor/internal/methods/sampled"
+	"github.com/basetensor/basetensor/internal/methods/search"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// joint assigns the form in count space where exact would, else the first proposal of families.Heavily, as a rule a contraction
+// joint assigns the form in count space where exact would, else the first proposal of methods.Heavily, as a rule a contraction
 // tree with an index over the cells of the joint marginal. There is no other way to one: methods that are not exact are refused, and
 // method auto does not fall back to them.
 func (a *assigner) joint(d btn.Demand) (*btn.Assignment, error) {
@@ -40,7 +40,7 @@ func (a *assigner) joint(d btn.Demand) (*btn.Assignment, error) {
 	if found, _ := a.first(proposal.Ask{Joint: d.Joint}); found != nil {
 		return found, nil
 	}
-	assignment, err := proposal.First(a.Job, proposal.Ask{Marginals: d.Marginals, Joint: d.Joint}, families.Heavily...)
+	assignment, err := proposal.First(a.Job, proposal.Ask{Marginals: d.Marginals, Joint: d.Joint}, methods.Heavily...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,15 +7,15 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/families"
-	"github.com/basetensor/basetensor/internal/families/circuits"
-	"github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/families/learned"
-	"github.com/basetensor/basetensor/internal/families/structured"
+	"github.com/basetensor/basetensor/internal/methods"
+	"github.com/basetensor/basetensor/internal/methods/circuits"
+	"github.com/basetensor/basetensor/internal/methods/exact"
+	"github.com/basetensor/basetensor/internal/methods/learned"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/methods/structured"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 )
 
 // exact assigns C = B. The first of these that applies:
@@ -28,7 +28,7 @@ import (
 //   - the circuit of a model that was asked about before, where that order is not cheap;
 //   - that order, or one made for the query's evidence, where it costs little, or a contraction tree over the network as it is, where
 //     that is cheaper;
-//   - families.Heavily.
+//   - methods.Heavily.
 func (a *assigner) exact(d btn.Demand) (*btn.Assignment, error) {
 	ask := proposal.Ask{Marginals: d.Marginals, Targets: d.Targets}
 	found, refused := a.first(ask)
@@ -85,7 +85,7 @@ func (a *assigner) exact(d btn.Demand) (*btn.Assignment, error) {
 	}
 	if ask.Flops = order.Cost.Flops; ask.Flops > policy.HeavyFlops {
 		proposal.Note(a.Ctx, "elimination", "%.3g flops: other ways are asked above %.0e", ask.Flops, policy.HeavyFlops)
-		return proposal.First(a.Job, ask, families.Heavily...)
+		return proposal.First(a.Job, ask, methods.Heavily...)
 	}
 	return proposal.Way{Name: "elimination", Propose: func(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return order.Propose(j, assignment, ask)
@@ -106,10 +106,10 @@ func (a *assigner) remembered(shape contractionorder.Hypergraph) (*btn.Plan, str
 	})
 }
 
-// first returns the first proposal of families.Firstly, or the first reason why there is none; nil and nil where none is for the
+// first returns the first proposal of methods.Firstly, or the first reason why there is none; nil and nil where none is for the
 // query.
 func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error) {
-	for _, way := range families.Firstly {
+	for _, way := range methods.Firstly {
 		found, err := way.Ask(a.Job, ask)
 		if found != nil && err == nil {
 			return found, nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/answer/aggregate"
-	"github.com/basetensor/basetensor/internal/families/descent"
-	"github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/families/search"
+	"github.com/basetensor/basetensor/internal/methods/descent"
+	"github.com/basetensor/basetensor/internal/methods/exact"
+	"github.com/basetensor/basetensor/internal/methods/search"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"

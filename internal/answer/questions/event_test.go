@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/answer/aggregate"
-	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/methods/closed"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"

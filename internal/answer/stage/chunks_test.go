@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/families/closed"
-	"github.com/basetensor/basetensor/internal/families/search"
+	"github.com/basetensor/basetensor/internal/methods/closed"
+	"github.com/basetensor/basetensor/internal/methods/search"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"

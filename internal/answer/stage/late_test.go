@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )

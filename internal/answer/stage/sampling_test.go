@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/methods/sampled"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/arena"
 	"github.com/basetensor/basetensor/internal/base/floats"
-	"github.com/basetensor/basetensor/internal/network/compiled"
+	"github.com/basetensor/basetensor/internal/engine/compiled"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
-	"github.com/basetensor/basetensor/internal/network/compiled"
+	"github.com/basetensor/basetensor/internal/engine/compiled"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/network/compiled"
+	"github.com/basetensor/basetensor/internal/engine/compiled"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"

@@ -7,11 +7,11 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/base/memo"
-	_ "github.com/basetensor/basetensor/internal/families" // plans of the cache have parts of all of them
 	"github.com/basetensor/basetensor/internal/jobs/cache"
-	"github.com/basetensor/basetensor/internal/logic/circuit"
+	_ "github.com/basetensor/basetensor/internal/methods" // plans of the cache have parts of all of them
+	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"

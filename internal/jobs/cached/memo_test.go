@@ -10,11 +10,11 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/jobs/cached"
+	"github.com/basetensor/basetensor/internal/methods/exact"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"

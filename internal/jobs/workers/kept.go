@@ -6,8 +6,8 @@ package workers
 import (
 	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/jobs/cache"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/network/problem"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 )
 

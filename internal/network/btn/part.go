@@ -1,6 +1,6 @@
 package btn
 
-// Parts: what a component of an estimate offers to all who handle it. The types are in internal/families.
+// Parts: what a component of an estimate offers to all who handle it. The types are in internal/methods.
 
 import (
 	"errors"

@@ -55,7 +55,7 @@ type Differentiator interface{ Differentiates() bool }
 type Loader interface{ Load(context.Context) }
 
 // Part returns the value of a part of a plan. The network is valid, and
-// conditioned on the query's evidence already. The classes and their costs are listed in package families.
+// conditioned on the query's evidence already. The classes and their costs are listed in package methods.
 //
 // With btn.Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value,
 // by one pass back over what gave Z: products without one link for the classes of rank one,

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
-	"github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/methods/regions"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/problem"

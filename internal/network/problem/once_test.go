@@ -7,7 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/answer/stage"
-	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/methods/exact"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"

@@ -12,8 +12,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/families/closed"
-	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/methods/closed"
+	"github.com/basetensor/basetensor/internal/methods/exact"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/bounding"
-	"github.com/basetensor/basetensor/internal/families/sampled"
-	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/methods/bounding"
+	"github.com/basetensor/basetensor/internal/methods/sampled"
+	"github.com/basetensor/basetensor/internal/methods/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )

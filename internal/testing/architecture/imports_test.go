@@ -24,15 +24,14 @@ var wings = map[string]string{
 	"models":   "values base data",
 	"formats":  "values base data models",
 	"network":  "values base data",
-	"logic":    "values base data network",
 	"engine":   "values base data network",
-	"families": "values base data network logic engine",
-	"answer":   "values base data models network families",
+	"methods":  "values base data network engine",
+	"answer":   "values base data models network methods",
 	"infer":    "values data answer",
 	"wire":     "values base data network",
 	"queue":    "values base data network wire",
 	"client":   "values data network wire queue",
-	"jobs":     "values base data formats network logic families answer wire queue",
+	"jobs":     "values base data formats network methods answer wire queue",
 	"pipeline": "values data queue jobs",
 	"embedded": "values queue jobs client pipeline",
 	"doors":    "values base data models formats network answer wire queue client jobs schemas",
@@ -40,7 +39,7 @@ var wings = map[string]string{
 	"testing":  "values base data models formats network engine answer infer wire queue",
 	"schemas":  "",
 	"examples": "values data formats wire client",
-	"cmd":      "values base data models formats network families answer wire queue client jobs pipeline embedded doors people",
+	"cmd":      "values base data models formats network methods answer wire queue client jobs pipeline embedded doors people",
 }
 
 // groups are the packages of pkg/ that are not a wing of their own name.
@@ -50,7 +49,7 @@ var groups = map[string]string{
 }
 
 // pure are the wings that compute. They know no network, log, server or cache.
-var pure = []string{"values", "base", "data", "models", "formats", "network", "logic", "engine", "families", "answer", "infer"}
+var pure = []string{"values", "base", "data", "models", "formats", "network", "engine", "methods", "answer", "infer"}
 
 // wing is the wing of a package of this module.
 func wing(path string) string {

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/models/generate"
-	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/testing/modeltest"
 	"github.com/basetensor/basetensor/internal/testing/truth"
 	"github.com/basetensor/basetensor/pkg/countspace"

@@ -1,0 +1,192 @@
+package compiler
+
+// The cache of components: a stack of entries in the order in which they were made, with a table of chains over it.
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// digest is a component's content in 128 bits: the exclusive or of numbers drawn for its variables, clauses and slices of tables.
+// Two different contents fall together with probability 2^-128 over the draw.
+type digest [2]uint64
+
+func (d *digest) add(e digest) {
+	d[0] ^= e[0]
+	d[1] ^= e[1]
+}
+
+// drawer draws numbers by a cryptographic generator, whose key is a hash of the formula: the same
+// formula has the same numbers, and an attacker needs some 2^64 trials to find a formula whose
+// numbers collide.
+type drawer struct{ source *rand.ChaCha8 }
+
+// newDrawer keys a drawer by the clauses and tables that components have parts of. Linear time.
+func newDrawer(p *problem, clauses [][]lit) drawer {
+	hash := sha256.New()
+	var bytes []byte
+	put := func(xs ...uint64) {
+		for _, x := range xs {
+			bytes = binary.LittleEndian.AppendUint64(bytes, x)
+		}
+	}
+	flush := func() {
+		hash.Write(bytes)
+		bytes = bytes[:0]
+	}
+	put(uint64(p.booleans()), uint64(len(clauses)), uint64(len(p.tables)))
+	flush()
+	for _, c := range clauses {
+		put(uint64(len(c)))
+		for _, l := range c {
+			put(uint64(l))
+		}
+		flush()
+	}
+	for _, t := range p.tables {
+		put(uint64(len(t.scope)))
+		for i, v := range t.scope {
+			put(uint64(v), uint64(t.dims[i]))
+		}
+		for _, x := range t.values {
+			put(math.Float64bits(x))
+		}
+		flush()
+	}
+	return drawer{rand.NewChaCha8([32]byte(hash.Sum(nil)))}
+}
+
+// draw returns the next number.
+func (d drawer) draw() digest { return digest{d.source.Uint64(), d.source.Uint64()} }
+
+// entry is the sum of one component. It holds no pointers, so that the collector passes it by.
+type entry struct {
+	key    digest
+	number scaled.Number
+	node   circuit.Node
+	next   int32  // in its chain, −1 at the end
+	size   int32  // variables
+	used   uint32 // when it was made or last found, in lookups
+}
+
+const entryBytes = 48 + 8 // with its part of the table
+
+// cache maps digests to sums. Entries are made in the order of the search, so that the entries made
+// below a branch are a suffix: it is dropped when the branch turns out to have no assignment
+// (drop).
+type cache struct {
+	entries []entry
+	heads   []int32
+	limit   int
+	clock   uint32
+	marks   []int // lengths at the start of open branches, moved by eviction
+	evicted int64
+}
+
+func newCache(bytes int64) *cache {
+	c := &cache{limit: max(int(min(bytes/(2*entryBytes), 1<<30)), 64)}
+	c.resize(1 << 10)
+	return c
+}
+
+// resize rebuilds the chains.
+func (c *cache) resize(heads int) {
+	c.heads = make([]int32, heads)
+	for i := range c.heads {
+		c.heads[i] = -1
+	}
+	for i := range c.entries {
+		c.link(int32(i))
+	}
+}
+
+func (c *cache) link(i int32) {
+	at := &c.heads[c.entries[i].key[0]&uint64(len(c.heads)-1)]
+	c.entries[i].next = *at
+	*at = i
+}
+
+// find returns the sum of a component that is known.
+func (c *cache) find(key digest) (amount, bool) {
+	c.clock++
+	for i := c.heads[key[0]&uint64(len(c.heads)-1)]; i >= 0; i = c.entries[i].next {
+		if e := &c.entries[i]; e.key == key {
+			e.used = c.clock
+			return amount{e.number, e.node}, true
+		}
+	}
+	return amount{}, false
+}
+
+// add keeps the sum of a component.
+func (c *cache) add(key digest, value amount, size int32) {
+	if len(c.entries) >= c.limit {
+		c.evict()
+	}
+	if len(c.entries) >= len(c.heads) {
+		c.resize(2 * len(c.heads))
+	}
+	c.entries = append(c.entries, entry{key: key, number: value.number, node: value.node, size: size, used: c.clock})
+	c.link(int32(len(c.entries) - 1))
+}
+
+// begin marks the start of a branch.
+func (c *cache) begin() { c.marks = append(c.marks, len(c.entries)) }
+
+// end forgets the last mark.
+func (c *cache) end() { c.marks = c.marks[:len(c.marks)-1] }
+
+// drop takes all entries out that were made since the last mark, the newest first: each is the head of its chain.
+func (c *cache) drop() {
+	from := c.marks[len(c.marks)-1]
+	for i := len(c.entries) - 1; i >= from; i-- {
+		c.heads[c.entries[i].key[0]&uint64(len(c.heads)-1)] = c.entries[i].next
+	}
+	c.entries = c.entries[:from]
+}
+
+// evict drops the half of the entries that was not used for longest; small components are as good as twice as old.
+func (c *cache) evict() {
+	ages := make([]uint32, len(c.entries))
+	for i := range c.entries {
+		ages[i] = c.age(&c.entries[i])
+	}
+	sorted := slices.Clone(ages)
+	slices.Sort(sorted)
+	oldest := sorted[len(sorted)/2]
+
+	kept, mark := 0, 0
+	for i := range c.entries {
+		for mark < len(c.marks) && c.marks[mark] == i {
+			c.marks[mark] = kept
+			mark++
+		}
+		if ages[i] < oldest {
+			c.entries[kept] = c.entries[i]
+			kept++
+		}
+	}
+	for ; mark < len(c.marks); mark++ {
+		c.marks[mark] = kept
+	}
+	c.evicted += int64(len(c.entries) - kept)
+	c.entries = c.entries[:kept]
+	c.resize(len(c.heads))
+}
+
+// smallComponent is the number of variables below which a remembered component is as good as twice as old: it is cheap to sum again.
+const smallComponent = 8
+
+func (c *cache) age(e *entry) uint32 {
+	age := c.clock - e.used
+	if e.size < smallComponent && age < 1<<31 {
+		age *= 2
+	}
+	return age
+}

@@ -1,0 +1,110 @@
+package circuits
+
+// C = B, summed by a search that makes no circuit.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/methods/circuits/logic"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+const (
+	// farFlops is the cost of a tree, in flops, from which a search for Z is tried before it: an hour of a core.
+	farFlops = 1e13
+
+	// triedWork bounds the steps of a search for Z while a query is planned: 80 s of a core.
+	// Measured: 160 random clauses over 80 variables take 60 s by a search of 5e9 steps, 119 s by one of 2e9 in vain and the tree.
+	triedWork = 1 << 33
+
+	// countWork bounds the steps of a search for Z where nothing else answers: some three hours of a core, and two thirds of the flops that
+	// a job may take by default.
+	countWork = 1 << 40
+)
+
+// WeightedCount is Z of B, summed by a search that makes no circuit. It has neither marginals nor assignments.
+type WeightedCount struct {
+	Work  int64          `msgpack:"work"`        // steps of the search, at most
+	Known *scaled.Number `msgpack:"z,omitempty"` // Z but for the scale, if the search was made while the query was planned
+}
+
+// Class implements Part.
+func (*WeightedCount) Class() btn.Class { return btn.ClassWeightedCount }
+
+// KeepsRange implements btn.Ranged.
+func (*WeightedCount) KeepsRange() bool { return true }
+
+// Fits implements Part.
+func (p *WeightedCount) Fits(n *btn.Network) error {
+	switch {
+	case n.Variables == nil:
+		return btn.Misfit("the network has no variables whose values have weights")
+	case p.Work < 1:
+		return btn.Misfit("a search of %d steps", p.Work)
+	case p.Known != nil && !(p.Known.IsFinite() && p.Known.Sign() >= 0):
+		return btn.Misfit("a sum of %v, which no search has found", p.Known.Mant)
+	}
+	return nil
+}
+
+// Cost implements contraction.Priced: what the search may take.
+func (p *WeightedCount) Cost(*problem.Problem) query.Cost {
+	return query.Cost{Flops: policy.CircuitFlops * float64(p.Work)}
+}
+
+// Contract implements contraction.Contractor. Errors: unsupported for more than Z, over_budget if the search does not end within its work.
+func (p *WeightedCount) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
+	if want.Marginals || want.Joint != nil {
+		return btn.Value{}, fault.New(fault.Unsupported, "circuits: a search without a circuit has Z alone")
+	}
+	if p.Known != nil {
+		return btn.Value{Z: p.Known.Mul(of.Net.Scale)}, nil
+	}
+	z, err := p.sum(ctx, of)
+	return btn.Value{Z: z.Mul(of.Net.Scale)}, err
+}
+
+// sum returns Z but for the scale.
+func (p *WeightedCount) sum(ctx context.Context, of *problem.Problem) (scaled.Number, error) {
+	z, _, err := logic.Sum(ctx, of.Net, logic.Options{
+		Work: p.Work, Memory: of.Memory, NoCircuit: true, Rival: func() float64 { return 2 * float64(p.Work) },
+	})
+	return z, err
+}
+
+// tryCount makes a search for Z within so much work, and proposes what it finds. The assignment is nil if the search does not end or the
+// network is none for a search, and if the query is no single one for Z alone.
+func tryCount(j *proposal.Job, work int64) (*btn.Assignment, error) {
+	if !once(j) {
+		return nil, nil
+	}
+	count := &WeightedCount{Work: work}
+	z, err := count.sum(j.Ctx, j.Problem())
+	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	count.Known = &z
+	return countAssignment(j, count), nil
+}
+
+// countAssignment assigns a search for Z, at the price of all its steps.
+func countAssignment(j *proposal.Job, count *WeightedCount) *btn.Assignment {
+	j.Missed()
+	cost := count.Cost(nil)
+	cost.Bytes = float64(j.Settings.Memory)
+	return proposal.Priced(proposal.Exact(cost, count), btn.CacheMiss)
+}
+
+// once reports whether a query is for Z alone, and method exact searches for it, and no other query of the model may follow.
+func once(j *proposal.Job) bool {
+	return j.Once && j.Settings.Method == query.MethodExact && !proposal.Recurs(j.Ctx)
+}

@@ -1,0 +1,71 @@
+package closed
+
+// Lemmas 3 and 4: a symmetric base tensor,
+// or one times a rank-one tensor, contracts in count space.
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/methods/counts"
+	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// symmetric returns Σ_c S_c [z^c] Π_j p_j(z), where p_j is the count polynomial of link j under the
+// leg weights, which absorb R and the learned maps. Lemma 3 is R = 1. It multiplies the links'
+// polynomials and meets S last, where the paper contracts S with one link after the other; the
+// bound is the same.
+// Source: Hamid and Braun, Lemmas 3 and 4.
+func (j form) symmetric() (scaled.Number, error) {
+	levels := j.levels
+	if err := j.fits(levels); err != nil {
+		return scaled.Number{}, err
+	}
+
+	weights := j.legWeights(j.r, levels)
+	polys := make([]countspace.Poly, len(j.Net.Links))
+	for k, link := range j.Net.Links {
+		if err := j.Ctx.Err(); err != nil {
+			return scaled.Number{}, err
+		}
+		p, err := tensor.CountPoly(link.T, on(link.Legs, weights), levels.D, j.Ops)
+		if err != nil {
+			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
+		}
+		if p.IsZero() && j.M == nil { // Z is 0, and the other links cannot change that
+			return scaled.Number{}, nil
+		}
+		polys[k] = p
+	}
+
+	p := counts.Product{S: j.s, Polys: polys, Signed: j.mixed(weights), Memory: j.Memory}
+	if j.M != nil {
+		p.Wanted = func(k int) bool { return j.M.Variable[k] >= 0 }
+	}
+	visit := func(k int, h countspace.Poly) error { return j.link(k, h, scaled.One, weights) }
+	if p.Wanted != nil && levels.D != 2 && len(polys) > 0 {
+		return backward{j, p, visit}.run()
+	}
+	return p.Sum(j.Ctx, j.Ops, visit)
+}
+
+// fits refuses count spaces beyond the budget. The pieces' boxes add up to no more than the whole
+// box, twice over the tree (children and product live together), and the last product needs its
+// canonical copies.
+func (j form) fits(levels countspace.Levels) error {
+	size, err := levels.Size()
+	if err != nil {
+		return err
+	}
+
+	const bytesPerCoefficient, copies = 16, 4
+	if need := float64(size) * bytesPerCoefficient * copies; need > float64(j.Memory) {
+		return fault.New(fault.OverBudget,
+			"%w: a count space of %d coefficients needs %.0f bytes, the budget is %d",
+			contraction.ErrMemory, size, need, j.Memory)
+	}
+	return nil
+}

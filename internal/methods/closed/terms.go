@@ -1,0 +1,63 @@
+package closed
+
+// Terms of a variable's link: the count polynomial of each of its values.
+
+import (
+	"github.com/basetensor/basetensor/internal/methods/counts"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// terms are the rank-one terms of a CP tensor under leg weights.
+// The sum of their polynomials with the tensor's weights is tensor.CountPoly.
+type terms struct {
+	cp      *tensor.CP
+	weights []tensor.LegWeights // of the tensor's legs
+	levels  int
+	ops     *countspace.Ops
+}
+
+// termOf returns the terms of a tensor under the weights of its legs.
+func termOf(cp *tensor.CP, weights []tensor.LegWeights, levels int, ops *countspace.Ops) terms {
+	return terms{cp: cp, weights: weights, levels: levels, ops: ops}
+}
+
+// poly returns Π_ℓ (Σ_a ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ z^a), linear in every variable per leg.
+// Cost as of one term in tensor.CountPoly.
+func (t terms) poly(x int) countspace.Poly {
+	if t.levels == 1 {
+		p := scaled.One
+		for leg := range t.cp.Shape {
+			p = p.Mul(t.entry(x, leg, 0))
+			t.ops.Add(1)
+		}
+		return countspace.Constant(0, p)
+	}
+
+	factors := make([]countspace.Poly, len(t.cp.Shape))
+	for leg := range factors {
+		row := make([]scaled.Number, t.levels)
+		for a := range row {
+			row[a] = t.entry(x, leg, a)
+		}
+		factors[leg] = counts.Linear(row)
+	}
+	return counts.Multiply(t.levels-1, factors, t.ops)
+}
+
+// entry returns ⟨A_ℓ[x,·], W_ℓ[·,a]⟩.
+func (t terms) entry(x, leg, a int) scaled.Number {
+	w, v := t.weights[leg], t.cp.Vectors[leg]
+	if v == nil {
+		return scaled.FromFloat(w[x*t.levels+a])
+	}
+
+	d := t.cp.Shape[leg]
+	t.ops.Add(d)
+	var sum scaled.Number
+	for y, f := range v[x*d : (x+1)*d] {
+		sum = sum.Add(scaled.FromFloat(f).Mul(scaled.FromFloat(w[y*t.levels+a])))
+	}
+	return sum
+}

@@ -1,0 +1,357 @@
+package counts
+
+// Proposals: B in count space, found by structure: symmetric cores of any size among cores of rank one. Nothing is
+// learned, nothing has signs that the model has not, and nothing more expensive is looked at before it has
+// been priced.
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/methods/exact"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Propose is the proposal of the form in count space, nil where there is none. The error says why there is one that cannot be
+// taken: over budget, with the price.
+func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	form, err := countsOf(j)
+	if form == nil || err != nil {
+		return nil, err
+	}
+	cost, err := costUnder(j, &form.Estimates[0], ask.Marginals)
+	if err != nil {
+		return nil, err
+	}
+	if limit := proposal.Limit(j.Settings); cost.Flops > limit {
+		return nil, fault.New(fault.OverBudget,
+			"plan: the form in count space takes %.3g flops, %s goes up to %.0g", cost.Flops, j.Settings.Method, limit)
+	}
+	plan, hit, err := j.Remember("counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+		return form, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return proposal.Take(plan, hit), nil
+}
+
+// countFlops is the cost up to which products in count space are taken without a look at
+// elimination, where more than one core is symmetric: a chain whose counters merge (parity, at
+// most two) may be cheaper then.
+// Chosen: a tenth of a second, at 1.2 ns a multiply-add (decision 2).
+const countFlops = 1e8
+
+// costUnder is the price of an estimate in count space under the query's evidence, which may tell equal legs apart:
+// looked at where the network is so large that this matters.
+func costUnder(j *proposal.Job, e *btn.Estimate, marginals bool) (query.Cost, error) {
+	part, ok := e.Parts[0].(*Counts)
+	if n := float64(len(j.Net.Dims)); !ok || j.Evidence.IsEmpty() && !marginals || n*n < countFlops {
+		return e.Cost, nil
+	}
+	form, err := Of(j.Ctx, j.Problem(), part)
+	if err != nil {
+		return query.Cost{}, err
+	}
+	cost, err := countCost(j.Ctx, form, marginals)
+	cost.Flops *= float64(len(e.Parts))
+	return cost, err
+}
+
+// countBytes is what a coefficient takes at the peak: a float64 and an int64, four times.
+const countBytes = 64
+
+// counted returns B in count space where some symmetric core is so large that elimination would begin with a
+// long chain of counters, and every connected part of the network has such a form or a cheap elimination
+// order. It returns nil where there is none, and an error (over budget, with the bytes) where there is one
+// that does not fit.
+//
+// Its Plan has the flops and the bytes that the value takes. Cost: one pass over the cores.
+func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
+	if !hasLongChain(net) {
+		return nil, nil
+	}
+	for _, core := range net.Cores {
+		if len(core.Legs) == 0 {
+			return nil, nil // a number among the cores: only networks built directly have that
+		}
+	}
+
+	long, rest := longParts(net)
+	if len(long) == 1 && !hasLegs(net, rest) {
+		return countForm(ctx, net, memory)
+	}
+	if len(rest) > 0 {
+		long = append(long, rest)
+	}
+	product := &exact.Product{}
+	cost := query.Cost{}
+	for _, links := range long {
+		part, _ := net.Sub(links)
+		form, err := partForm(ctx, part, memory)
+		if err != nil || form == nil {
+			return nil, err
+		}
+		own := &form.Estimates[0]
+		product.Factors = append(product.Factors, btn.ProductFactor{Links: links, Estimate: own})
+		cost.Flops += own.Cost.Flops
+		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
+	}
+
+	return proposal.Exact(cost, product), nil
+}
+
+// longParts lists the links of every connected part that has a long chain, and those of all other parts together.
+func longParts(net *btn.Network) (long [][]int, rest []int) {
+	chained := make([]bool, len(net.Dims))
+	for _, core := range net.Cores {
+		long := isLongChain(core)
+		for _, leg := range core.Legs {
+			chained[leg] = long
+		}
+	}
+
+	for _, links := range net.Connected() {
+		found := false
+		for _, k := range links {
+			for _, leg := range net.Links[k].Legs {
+				found = found || chained[leg]
+			}
+		}
+		if found {
+			long = append(long, links)
+		} else {
+			rest = append(rest, links...)
+		}
+	}
+
+	slices.Sort(rest)
+	return long, rest
+}
+
+func hasLegs(net *btn.Network, links []int) bool {
+	return slices.ContainsFunc(links, func(k int) bool { return len(net.Links[k].Legs) > 0 })
+}
+
+// partForm is counted for one part of a network: in count space, or along an elimination order that is cheap.
+// Parts are multiplied where nobody counts what cancels, so that a form of several terms must have one sign.
+func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, error) {
+	d, err := countForm(ctx, part, memory)
+	if err != nil {
+		return nil, err
+	}
+	if d != nil && (d.Len() == 1 || !Signed(part)) {
+		return d, nil
+	}
+	if hasLongChain(part) {
+		return nil, nil
+	}
+
+	shape, err := lower.Shape(ctx, part)
+	if err != nil {
+		return nil, err
+	}
+	order, err := contractionorder.MinFill(ctx, shape)
+	if err != nil {
+		return nil, err
+	}
+
+	cost, err := contractionorder.EvaluateOrder(ctx, shape, order)
+	if err != nil {
+		return nil, err
+	}
+	if cost.Flops > policy.HeavyFlops || cost.Bytes > float64(memory) {
+		return nil, nil // worth a search of its own
+	}
+	return exact.EliminationPlan(order, cost), nil
+}
+
+// hasLongChain reports whether some core is symmetric and has a long chain of counters.
+func hasLongChain(net *btn.Network) bool {
+	return slices.ContainsFunc(net.Cores, isLongChain)
+}
+
+// longChain is the number of counters times legs above which a chain of counters costs more to
+// derive than the count polynomials cost to multiply: a symmetric core over 64 binary legs.
+// Derived: decision 3 has both ways side by side.
+const longChain = 1 << 12
+
+func isLongChain(core btn.Core) bool {
+	form := Terms(core.T)
+	return form != nil && counters(form)*float64(len(core.Legs)+1) >= longChain
+}
+
+// counters is the number of count vectors of a symmetric core.
+func counters(form *tensor.SymmetryCP) float64 {
+	n := 1.0
+	for _, side := range form.Levels.Shape() {
+		n *= float64(side)
+	}
+	return n
+}
+
+// mostCountTerms bounds the components of a form in count space.
+// A bound against absurd input: planted networks have up to 200, no reference model more than one.
+const mostCountTerms = 1 << 10
+
+// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains (all of them, where there is
+// none), every one with counts of its own: one component per choice of a term in every core. What else the network
+// has hangs on their legs: cores of rank one as vectors, others as tables whose entries are polynomials in the counts. It is nil where that
+// costs more than countFlops and than an elimination order, if several cores are symmetric or there are tables.
+func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
+	part := &Counts{}
+	terms, coefficients := 1, 1.0
+	long := hasLongChain(net)
+	for c, core := range net.Cores {
+		form := Terms(core.T)
+		if form == nil || long && !isLongChain(core) {
+			continue
+		}
+		if len(form.Terms) == 0 || len(form.Terms) > mostCountTerms/terms {
+			return nil, nil
+		}
+		part.Cores = append(part.Cores, c)
+		part.Terms = append(part.Terms, 0)
+		terms *= len(form.Terms)
+		coefficients *= counters(form)
+	}
+	if len(part.Cores) == 0 {
+		return nil, nil
+	}
+	if bytes := countBytes * coefficients * float64(max(1, terms/4)); bytes > float64(memory) {
+		return nil, fault.New(fault.OverBudget,
+			"plan: the symmetric factors have %.3g count vectors together, which takes %.3g bytes in "+
+				"count space, the budget is %d bytes",
+			coefficients, bytes, memory)
+	}
+
+	form, err := New(ctx, net, part, Options{Memory: memory})
+	if err != nil {
+		return nil, unlessForm(err)
+	}
+	cost, err := countCost(ctx, form, false)
+	if err != nil {
+		return nil, unlessForm(err)
+	}
+	cost.Flops *= float64(terms)
+	if cost.Flops > countFlops && (len(part.Cores) > 1 || form.Wired()) {
+		cheaper, err := orderIsCheaper(ctx, net, cost.Flops, memory)
+		if cheaper || err != nil {
+			return nil, err
+		}
+	}
+	if cost.Bytes > float64(memory) {
+		return nil, fault.New(fault.OverBudget,
+			"plan: the form in count space takes %.3g bytes, the budget is %d bytes", cost.Bytes, memory)
+	}
+	return countPlan(net, part, cost), nil
+}
+
+// unlessForm is nil for networks that have no form in count space.
+func unlessForm(err error) error {
+	if IsForm(err) {
+		return nil
+	}
+	return err
+}
+
+// countCost is what a form takes, in windows where the whole takes long.
+func countCost(ctx context.Context, form *Form, marginals bool) (query.Cost, error) {
+	cost := form.Cost(marginals)
+	if cost.Flops <= countFlops {
+		return cost, nil
+	}
+	var err error
+	cost.Flops, err = form.Windowed(ctx, marginals)
+	return cost, err
+}
+
+// orderIsCheaper reports whether the min-fill order takes fewer flops, and fits the memory.
+func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory int64) (bool, error) {
+	shape, err := lower.Shape(ctx, net)
+	if fault.CodeOf(err) == fault.OverBudget && err != nil {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, cost, _, err := exact.MinFill(ctx, shape)
+	return err == nil && cost.Flops < flops && cost.Bytes <= float64(memory), err
+}
+
+// countPlan lists a component for every choice of a term in every core, the last core's fastest.
+func countPlan(net *btn.Network, part *Counts, cost query.Cost) *btn.Plan {
+	forms := make([][]tensor.SymmetryRankOne, len(part.Cores))
+	for k, c := range part.Cores {
+		forms[k] = Terms(net.Cores[c].T).Terms
+	}
+	var parts []btn.Part
+	var alphas []scaled.Number
+	choice := slices.Clone(part.Terms)
+	for {
+		alpha := scaled.One
+		for k, i := range choice {
+			alpha = alpha.Mul(scaled.FromFloat(forms[k][i].Alpha))
+		}
+		parts = append(parts, &Counts{Cores: part.Cores, Terms: slices.Clone(choice)})
+		alphas = append(alphas, alpha)
+		if !NextChoice(choice, forms) {
+			plan := proposal.Exact(cost, parts...)
+			plan.Estimates[0].Alpha = alphas
+			return plan
+		}
+	}
+}
+
+// countedSlot is that of a network's form in count space under a memory budget.
+type countedSlot struct{ memory int64 }
+
+// countedForm is the answer of counted.
+type countedForm struct {
+	plan *btn.Plan
+	err  error
+}
+
+// countsOf returns the network's form in count space, see counted, found once per network.
+func countsOf(j *proposal.Job) (*btn.Plan, error) {
+	c, err := proposal.Fact(j.Facts, countedSlot{j.Settings.Memory}, func() (countedForm, error) {
+		plan, err := counted(j.Ctx, j.Net, j.Settings.Memory)
+		return countedForm{plan, err}, j.Ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.plan, c.err
+}
+
+// NextChoice moves choice, one of factors[c] for every c, on to the next, the last counting fastest; false
+// after the last one.
+func NextChoice[T any](choice []int, factors [][]T) bool {
+	for c := len(choice) - 1; c >= 0; c-- {
+		if choice[c]++; choice[c] < len(factors[c]) {
+			return true
+		}
+		choice[c] = 0
+	}
+	return false
+}
+
+// Finding implements proposal.Finder, for the component of a single choice of terms.
+func (c *Counts) Finding(j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+	if len(parts) > 1 {
+		return nil, nil
+	}
+	form, err := Of(j.Ctx, j.Problem(), c)
+	if err == nil && form.Finds(ask) {
+		return []btn.Part{&Counts{Cores: c.Cores, Terms: c.Terms, Ask: ask}}, nil
+	}
+	return nil, err
+}

@@ -1,0 +1,50 @@
+package descent
+
+// Proposals: assignments of values, by parts beside those of an exact Z.
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/network/btn"
+)
+
+// Relaxed reports whether a plan finds a marginal MAP assignment along a path whose total is a bound.
+func Relaxed(plan *btn.Plan) bool {
+	part, ok := plan.Estimates[0].Parts[0].(*Descent)
+	return ok && part.Along.Relaxed
+}
+
+// Propose returns the plan whose parts answer one question, and the state of the cache for it.
+// Paths are remembered by the shape of the tables.
+func Propose(j *proposal.Job, ask btn.Ask, variables []int) (*btn.Plan, string, error) {
+	p, err := Of(j.Ctx, j.Problem(), ask, variables)
+	if err != nil {
+		return nil, "", err
+	}
+	settings := fmt.Sprintf("descent %s seed=%d moves=%d flops=%g %s", ask, j.Settings.Seed, proposal.Moves(j.Settings),
+		proposal.Limit(j.Settings), p.Shape())
+	return j.Remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
+		path, cost, err := p.Plan(ctx, PlanOptions{
+			Memory: j.Settings.Memory,
+			Seed:   j.Settings.Seed,
+			Moves:  proposal.Moves(j.Settings),
+			Flops:  proposal.Limit(j.Settings),
+		})
+		if err != nil {
+			return nil, err
+		}
+		chunks := int64(max(1, min(cost.Flops/policy.SliceTaskFlops, float64(path.Count), policy.MostChunks)))
+		parts := make([]btn.Part, chunks)
+		for k := range chunks {
+			parts[k] = &Descent{
+				Along: path,
+				From:  proposal.Bound(path.Count, chunks, k),
+				To:    proposal.Bound(path.Count, chunks, k+1),
+			}
+		}
+		return proposal.Exact(cost, parts...), nil
+	})
+}

@@ -1,0 +1,55 @@
+package gradients
+
+// Proposals: derivatives by the numbers of a model, by an elimination of their own.
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// signedDerivatives warns of the exactness of derivatives whose terms have both signs: they may cancel further than Z does.
+const signedDerivatives = "terms of the derivatives have both signs: each of an exact answer is right to 1e-11 of the " +
+	"sum of their absolute values, which may be more than it is itself"
+
+// Propose is the proposal of an elimination with a pass back to every number of the network.
+func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	p, err := Of(j.Ctx, j.Problem())
+	if err != nil {
+		return nil, err
+	}
+	settings := fmt.Sprintf("gradients marginals=%t flops=%g", ask.Marginals, proposal.Limit(j.Settings))
+	plan, hit, err := j.Remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
+		return plan(ctx, j.Settings, p, ask.Marginals)
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := proposal.Priced(plan, hit)
+	if p.Signed() {
+		found.Warnings = []string{signedDerivatives}
+	}
+	return found, nil
+}
+
+// plan cuts the slices of a plan into parts.
+func plan(ctx context.Context, s query.Settings, p *Prepared, marginals bool) (*btn.Plan, error) {
+	of, cost, err := p.Plan(ctx, PlanOptions{
+		Memory:    s.Memory,
+		Flops:     proposal.Limit(s),
+		Marginals: marginals,
+	})
+	if err != nil {
+		return nil, err
+	}
+	chunks := Chunks(of, policy.SliceTaskFlops)
+	parts := make([]btn.Part, chunks)
+	for k := range chunks {
+		parts[k] = &Adjoints{Plan: of, From: proposal.Bound(of.Count, chunks, k), To: proposal.Bound(of.Count, chunks, k+1)}
+	}
+	return proposal.Exact(cost, parts...), nil
+}

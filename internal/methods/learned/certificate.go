@@ -1,0 +1,96 @@
+package learned
+
+// What a model is worth, and the plan that is stored and contracted: ρ, ‖B − B̃‖ with all rounding, which is the certificate's.
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/methods/closed"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Trivial returns the exact plan of a base tensor that is one number, or 0 everywhere; norm2 is its
+// NormSq.
+func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
+	e := btn.Estimate{
+		Rule:   btn.Linear,
+		Slices: 1,
+		Alpha:  []scaled.Number{{}},
+		Parts:  []btn.Part{onesOf(net.Dims, &btn.Frame{Closed: true})},
+		Quality: &btn.Quality{
+			Exact:         true,
+			ConditionGram: 1,
+			LnNormB:       norm2.LogAbs() / 2,
+			LnNormError:   math.Inf(-1),
+		},
+	}
+	plan := &btn.Plan{Method: query.MethodSymmetryCP, Estimates: []btn.Estimate{e}}
+	if norm2.IsZero() {
+		return plan, nil
+	}
+
+	sp, err := newSpace(net, countspace.TwoLevels(nil))
+	if err != nil {
+		return nil, err
+	}
+	p, err := sp.basePoly(nil)
+	if err != nil {
+		return nil, err
+	}
+	e.Alpha[0] = p.Coef.At(0)
+	return plan, nil
+}
+
+// onesOf is the component that is 1 everywhere.
+func onesOf(dims []int, frame *btn.Frame) btn.Part {
+	return &closed.RankOne{Frame: frame, R: make([][]float64, len(dims))}
+}
+
+// dependent is the condition number above which a warning says so.
+const dependent = 1e10
+
+// plan writes the model out. Parts of weight zero are left out, if that leaves any.
+func (m *model) plan() *btn.Plan {
+	plan := &btn.Plan{Method: query.MethodSymmetryCP}
+	quality := &btn.Quality{
+		Residual:      m.fit.Residual,
+		LnExplained:   m.fit.LnExplained(),
+		LnNormB:       m.norm2.LogAbs() / 2,
+		ConditionGram: m.fit.Condition,
+	}
+	quality.LnNormError = quality.LnNormB + math.Log(math.Sqrt(m.fit.Residual+m.fit.Rounding)+m.sp.mapped)
+	e := btn.Estimate{Rule: btn.Linear, Slices: 1, Quality: quality}
+	frame := &btn.Frame{Levels: m.sp.levels}
+	for _, o := range m.sp.rot {
+		if o != nil {
+			frame.Rotations = m.sp.rot
+			break
+		}
+	}
+
+	for i, p := range m.parts {
+		if m.fit.Alpha[i].IsZero() {
+			continue
+		}
+		e.Parts = append(e.Parts, &closed.SymmetryRankOne{Frame: frame, S: p.s, R: p.r})
+		e.Alpha = append(e.Alpha, m.fit.Alpha[i])
+	}
+
+	if len(e.Parts) == 0 {
+		e.Parts = []btn.Part{onesOf(m.sp.dims, frame)}
+		e.Alpha = []scaled.Number{{}}
+		plan.Warnings = append(plan.Warnings,
+			"no component explains anything of the base tensor: the estimate is 0")
+	}
+
+	if m.fit.Condition > dependent {
+		plan.Warnings = append(plan.Warnings,
+			fmt.Sprintf("components are nearly dependent: condition of the Gram matrix %.1e", m.fit.Condition))
+	}
+	plan.Estimates = []btn.Estimate{e}
+	return plan
+}

@@ -1,0 +1,125 @@
+// Package learned is the family of decompositions into few components: closed forms where the cores' own ranks are small, and learned ones
+// by two objectives. The variance of the stated estimate, the default, learns densities that are drawn from: package sampled, by package
+// mixture. The plain objective ‖B − B̃‖, section "Base Tensor Frobenius Norm Minimisation" of Hamid and Braun, is here, to be read as
+//
+//	objective.go     ‖B‖² + αᵀGα − 2αᵀb, in count space
+//	weights.go       α ≥ 0 of fixed components
+//	updates.go       R and S of one component, in closed form
+//	maps.go          orthogonal maps on the legs, in closed form
+//	sweeps.go        greedy components, cyclic sweeps, starts
+//	certificate.go   ρ and the certificate, rounding included
+//
+// with environments.go, corewalks.go and shortpieces.go for the passes of a sweep over the legs. Nothing of it materialises B: norms
+// multiply over the cores, scalar products are contractions in count space with exponents, so that 10,000 legs neither overflow nor
+// underflow. It never sees the links: evidence and unary factors change no number of it. Components are in package closed.
+package learned
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/methods/sampled"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Method is method symmetry-cp.
+var Method = proposal.Method{Name: query.MethodSymmetryCP, Propose: Propose, Maps: true}
+
+// Propose is the proposal of a learned decomposition by its objective; a closed form with few enough terms is used where B has one.
+// Entries below 0 and indices of more than 256 values leave the plain objective alone.
+func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	if j.Settings.Objective == query.ObjectiveFrobenius {
+		return plain(j)
+	}
+	closed, hit, err := j.Remember(fmt.Sprint("closed form of ", j.Settings.Components), contractionorder.Hypergraph{},
+		func(ctx context.Context) (*btn.Plan, error) {
+			closed, ok, err := ClosedForm(ctx, j.Net, j.Settings.Components)
+			if !ok {
+				closed = &btn.Plan{Method: query.MethodSymmetryCP} // none
+			}
+			return closed, err
+		})
+	if err != nil {
+		return nil, err
+	}
+	if len(closed.Estimates) > 0 {
+		return certified(j, proposal.Take(closed, hit))
+	}
+	found, err := sampled.ProposeLearned(j, ask)
+	if fault.CodeOf(err) != fault.Unsupported {
+		return found, err
+	}
+	found, refused := plain(j)
+	if refused != nil {
+		return nil, refused
+	}
+	found.Warnings = append(found.Warnings, "components are learned by the plain objective: "+err.Error())
+	return found, nil
+}
+
+// Learning by the plain objective has learnShare of the budget; countRate is the number of flops of truncated legs in the time of a
+// multiply-add in count space.
+const (
+	learnShare = 0.25
+	countRate  = 16
+)
+
+// Work returns the flops that learning may take.
+func Work(s query.Settings) float64 {
+	if s = s.WithDefaults(); s.Objective == query.ObjectiveFrobenius {
+		return learnShare * s.Budget
+	}
+	return sampled.LearningWork(s)
+}
+
+// plain is the proposal of the paper's decomposition, whose objective is ‖B − B̃‖.
+func plain(j *proposal.Job) (*btn.Assignment, error) {
+	s := j.Settings
+	s.Method, s.Objective = query.MethodSymmetryCP, query.ObjectiveFrobenius
+	key := fmt.Sprintf("plain components=%d seed=%d maps=%s budget=%g", s.Components, s.Seed, s.Maps, s.Budget)
+	plan, hit, err := j.Remember(key, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+		closed, ok, err := ClosedForm(ctx, j.Net, s.Components)
+		if err != nil || ok {
+			return closed, err
+		}
+		return Learn(ctx, j.Net, s)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return certified(j, proposal.Take(plan, hit))
+}
+
+// certified adds the norm of the links, from which the error of ‖B − B̃‖ bounds the error of Z.
+func certified(j *proposal.Job, found *btn.Assignment) (*btn.Assignment, error) {
+	links, err := btn.LnLinks(j.Ctx, j.Conditioned)
+	if err != nil {
+		return nil, err
+	}
+	found.LnLinks = links
+	return found, nil
+}
+
+// ProposeClosed is the proposal of a closed form of several components where the network cannot even be laid out for
+// elimination, which is the error that is returned without one.
+func ProposeClosed(j *proposal.Job, why error) (*btn.Assignment, error) {
+	if fault.CodeOf(why) != fault.OverBudget {
+		return nil, why
+	}
+	closed, ok, err := ClosedForm(j.Ctx, j.Net, policy.MostClosedFormTerms)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, why
+	}
+	plan, hit, err := j.Remember("closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+		return closed, nil
+	})
+	return proposal.Take(plan, hit), err
+}

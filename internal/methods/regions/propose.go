@@ -1,0 +1,255 @@
+package regions
+
+// Proposals: regions of growing size in the BP gauge, for very large sparse models.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/methods/exact"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/methods/regions/region"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Sizes of regions, in the sequence of their accuracy: windows on lattices, balls on other graphs.
+var (
+	windowSizes = []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 12}
+	ballSizes   = []int{2, 3, 4, 5}
+)
+
+// Method is method regions.
+var Method = proposal.Method{Name: query.MethodRegions, Propose: Propose, Grows: true}
+
+// Propose is the proposal of a growing family of regions under the query's evidence, with the messages that belief
+// propagation ended with, so that all parts are computed from the same ones; nil where the exact way is as cheap: there is no cycle, or Z
+// is 0.
+func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	e, err := expressionOf(j.Ctx, j.Conditioned)
+	if err != nil {
+		return nil, err
+	}
+	h := e.Hypergraph()
+	if exact.Decided(h) || forest(h) {
+		return nil, nil // belief propagation is exact there, and there is no region
+	}
+	if len(e.Tables) > policy.PhaseTables && proposal.Over(j.Ctx) {
+		return proposal.Approximate(betheUnseen(j.Settings), j.CacheState(), e), nil
+	}
+
+	ordered, err := passed(j, e)
+	if err != nil {
+		return nil, err
+	}
+	states := ordered.states
+	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
+		return nil, nil // Z = 0, which the exact way confirms
+	}
+
+	plan, hit, err := planFor(j, h, ask.Marginals)
+	if err != nil {
+		return nil, err
+	}
+	found := proposal.Approximate(plan, hit, e)
+	found.Propagation, found.Messages = ordered.report(), ordered.messages()
+	if own, err := j.Restricts(h); err != nil {
+		return nil, err
+	} else if own {
+		found.Relearned = "regions: for what the evidence leaves"
+	}
+
+	return found, nil
+}
+
+// planFor returns the plan by regions of a shape, through the memo.
+func planFor(j *proposal.Job, h contractionorder.Hypergraph, marginals bool) (plan *btn.Plan, hit string, err error) {
+	kind := "regions"
+	if proposal.Timed(j.Ctx) {
+		kind += " from the value of belief propagation"
+	}
+	return j.RememberWhole(j.GrowthKey(kind, marginals), h, func(ctx context.Context) (*btn.Plan, bool, error) {
+		return planOf(ctx, h, j.Settings, marginals)
+	})
+}
+
+// forest reports whether the graph of tables and indices has no cycle.
+func forest(h contractionorder.Hypergraph) bool {
+	parent := make([]int, len(h.Dims))
+	for i := range parent {
+		parent[i] = i
+	}
+	find := func(i int) int {
+		for parent[i] != i {
+			parent[i] = parent[parent[i]]
+			i = parent[i]
+		}
+		return i
+	}
+	for _, e := range h.Edges {
+		for k := 1; k < len(e); k++ {
+			a, b := find(e[0]), find(e[k])
+			if a == b {
+				return false
+			}
+			parent[b] = a
+		}
+	}
+
+	return true
+}
+
+// report says how belief propagation ended.
+func (o *phased) report() *query.Propagation {
+	states := o.states
+	s := states[0]
+	p := &query.Propagation{Converged: s.Converged, Updates: s.Updates, Change: math.MaxFloat64, Signed: s.Signed, Impossible: s.Impossible()}
+	if s.Change < math.MaxFloat64 { // messages that overflow are not a number, and no number in JSON
+		p.Change = s.Change
+	}
+	for k, s := range states {
+		z := s.LnZ()
+		if math.IsInf(z, 0) || math.IsNaN(z) {
+			continue
+		}
+		if k == 0 {
+			p.LogZ = &z
+		}
+		if s.Converged {
+			p.Phases = append(p.Phases, z)
+		}
+	}
+
+	if z, terms := o.together(); len(p.Phases) > 1 && !math.IsInf(z, 0) && !math.IsNaN(z) {
+		p.Together, p.Apart = &z, terms == len(p.Phases)
+	}
+	return p
+}
+
+// regionMoveFlops is the cost of a move of such a planning, 2.5 ns.
+// Measured with RegionMoves.
+const regionMoveFlops = 2.5e-9 * policy.Rate
+
+// leastRegionMoves are granted to all families together under any budget: some 170 ms.
+// Chosen; like leastUpdates.
+const leastRegionMoves = 1 << 26
+
+// planOf plans regions of growing size within the budget. Under a deadline the first estimate is the value of belief propagation, which is
+// there at once. Planning, which whoever contracts does again, takes the share of the budget for searches at most, a size half of what is
+// left of it. whole is false where the time for planning ended first.
+func planOf(
+	ctx context.Context, h contractionorder.Hypergraph, s query.Settings, marginals bool,
+) (plan *btn.Plan, whole bool, err error) {
+	plan = &btn.Plan{Method: query.MethodRegions, Accuracy: s.Accuracy}
+	if proposal.Timed(ctx) {
+		plan.Estimates = append(plan.Estimates, betheEstimate())
+	}
+	g := &growing{ctx: ctx, h: h, s: s, marginals: marginals, plan: plan, bethe: len(plan.Estimates), left: s.Budget}
+	g.moves = int64(max(policy.MoveFlops/regionMoveFlops*float64(proposal.Moves(s)), leastRegionMoves))
+	planning, cancel := proposal.Planning(ctx, 1)
+	defer cancel()
+	err = g.grow(planning, region.Windows, windowSizes)
+	if fault.CodeOf(err) == fault.Unsupported && err != nil { // no lattice
+		err = g.grow(planning, region.Balls, ballSizes)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, false, ctx.Err()
+	case proposal.OutOfTime(ctx, err):
+		if len(plan.Estimates) == 0 {
+			plan.Estimates = append(plan.Estimates, betheEstimate())
+		}
+		return plan, false, nil
+	case len(plan.Estimates) == 0:
+		return nil, false, fmt.Errorf("plan: regions: %w", err)
+	}
+	return plan, true, nil
+}
+
+// growing is a plan of regions under construction.
+type growing struct {
+	ctx       context.Context
+	h         contractionorder.Hypergraph
+	s         query.Settings
+	marginals bool
+
+	plan  *btn.Plan
+	bethe int     // estimates of belief propagation alone
+	left  float64 // flops of the budget
+	moves int64   // that planning may still take
+}
+
+// regionTaskFlops is the target cost of a task of regions, mostRegionParts the maximum number of
+// tasks of a slice of an estimate.
+// A bound: of 34 models a grid of 200×200 has a family beyond it (1.7e10 flops), no other a fifth
+// of it, decision 20.
+const (
+	regionTaskFlops = 4e9
+	mostRegionParts = 64
+)
+
+// grow adds an estimate for each size of regions of a kind, until the budget ends, or a larger size has the same regions. The error is
+// that of the last size without regions, if there is one: unsupported for windows where there is no lattice, over_budget for regions that
+// are too wide or take too many moves to plan; or that of the context.
+func (g *growing) grow(ctx context.Context, kind string, sizes []int) (last error) {
+	before, isModel := 0.0, false // flops of the last estimate's regions, and whether its one region is the model
+	for k, size := range sizes {
+		moves := min(policy.RegionMoves, max(g.moves/2, 1))
+		if g.s.Method == query.MethodRegions && k == 0 { // nothing else would answer
+			moves = policy.RegionMoves
+		}
+		f, err := region.Plan(ctx, g.h, region.Options{Kind: kind, Size: size, Marginals: g.marginals, Moves: moves})
+		switch {
+		case fault.CodeOf(err) == fault.OverBudget:
+			g.moves -= moves
+			if last = err; errors.Is(err, region.ErrMoves) { // larger ones take more
+				return last
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		g.moves -= f.Moves
+		if f.Len() == 0 {
+			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle", kind, size)
+			continue
+		}
+		n := len(g.plan.Estimates)
+		if n > g.bethe && f.Flops == before || isModel && f.Regions == 1 {
+			return last // the same regions again
+		}
+		isModel = f.Regions == 1
+		flops := f.Flops + regionMoveFlops/policy.RegionRate*float64(f.Moves) // whoever contracts plans again
+		if n > g.bethe && policy.RegionRate*flops > g.left {
+			return last
+		}
+		g.left -= policy.RegionRate * flops
+		before = f.Flops
+		shares := 1
+		if !g.marginals {
+			shares = max(1, int(min(math.Ceil(f.Flops/regionTaskFlops), mostRegionParts)))
+		}
+		e := estimate(n, kind, size, shares)
+		e.Cost = query.Cost{Flops: flops, Bytes: float64(f.Bytes)}
+		g.plan.Estimates = append(g.plan.Estimates, e)
+	}
+	return last
+}
+
+// betheLevel is that of the value of belief propagation, below all others.
+const betheLevel = -1
+
+// estimate has so many shares of the regions of a kind and a size. level is its place among the estimates: sizes of regions of different
+// kinds do not compare.
+func estimate(level int, kind string, size, shares int) btn.Estimate {
+	e := btn.Estimate{Rule: btn.LogLinear, Level: float64(level), Slices: 1, Track: string(query.FamilyRegions) + " " + kind}
+	for k := range shares {
+		e.Parts = append(e.Parts, &Regions{Kind: kind, Size: size, From: region.Share(k, shares), To: region.Share(k+1, shares)})
+	}
+	return e
+}

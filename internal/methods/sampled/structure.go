@@ -1,0 +1,111 @@
+package sampled
+
+// Chains from the part of a network that is a function of few linear statistics.
+
+import (
+	"context"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/base/sampling"
+	"github.com/basetensor/basetensor/internal/methods/bounding"
+	"github.com/basetensor/basetensor/internal/methods/proposal"
+	"github.com/basetensor/basetensor/internal/methods/sampled/importance"
+	"github.com/basetensor/basetensor/internal/methods/structured"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// ByStructure is the kind of Structure.
+const ByStructure Kind = "structure"
+
+// Structure is components that are the ends of chains from the low-rank part of the network's tables, which is drawn from exactly
+// (package structured).
+type Structure struct {
+	Base
+	Rungs int `msgpack:"rungs,omitempty"` // of the path
+	// Each is the cost of a chain, Setup the cost before the first, flops.
+	Each  float64          `msgpack:"each,omitempty"`
+	Setup float64          `msgpack:"setup,omitempty"`
+	Path  *structured.Path `msgpack:"structure,omitempty"`
+}
+
+// Fits implements Sampling.
+func (s *Structure) Fits(n *btn.Network, _ int64) error {
+	switch {
+	case s.Path == nil:
+		return btn.Misfit("chains from a low-rank part that is not there")
+	case !(s.Each >= 0) || !(s.Setup >= 0) || s.Each+s.Setup > math.MaxFloat64:
+		return btn.Misfit("%v and %v flops", s.Each, s.Setup)
+	}
+	return s.Path.Fits(n)
+}
+
+// Describe implements Sampling.
+func (s *Structure) Describe(r *query.EstimateResult) { r.Size = s.Rungs }
+
+// Takes implements Sampling.
+func (s *Structure) Takes(*Chains) (each, setup float64) { return s.Each, s.Setup }
+
+// Bytes implements Sampling.
+func (s *Structure) Bytes(_ *Chains, components int64, marginals bool) float64 {
+	return importance.Bytes(components, len(s.Path.Fit.Domains), marginals)
+}
+
+// Draw implements Sampling.
+func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
+	w, flops, err := structured.Draw(ctx, p, s.Path, s.Seed, from, to, want.Marginals)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	scale := p.Net.Scale.LogAbs()
+	for k := range w.Ln {
+		w.Ln[k] += scale
+	}
+	v := btn.Value{Z: scaled.FromLog(sampling.LnMean(w.Ln)), Flops: s.Setup + flops, Weights: &btn.Weights{Ln: w.Ln}}
+	if most := w.Most + scale; !math.IsInf(most, 0) {
+		v.Weights.LnMost = &most
+	}
+	if w.Share != nil {
+		v.Weights.Top, v.Weights.Domains = w.Top+scale, contraction.Domains(p.Net)
+		v.Weights.Share, v.Weights.Squares = w.Share, w.Squares
+	}
+	return v, nil
+}
+
+// ProposeStructure is the proposal of chains from the model's low-rank part where that carries most of the interaction, for the whole
+// budget, and bounds; nil where it does not. How long the chains are depends on the first query.
+func ProposeStructure(j *proposal.Job, marginals bool) (*btn.Assignment, error) {
+	if !structured.Crowded(j.Net) {
+		return nil, nil
+	}
+	plan, hit, err := j.RememberWhole(j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
+		func(ctx context.Context) (*btn.Plan, bool, error) {
+			planning, cancel := proposal.Planning(ctx, policy.ExactShare)
+			defer cancel()
+			path, spread, each, setup, err := structured.Near(planning, j.Problem(), j.Settings.Seed, proposalShare*j.Settings.Budget)
+			if proposal.OutOfTime(ctx, err) {
+				return &btn.Plan{Method: query.MethodSampled}, false, nil
+			}
+			if err != nil || path == nil {
+				return &btn.Plan{Method: query.MethodSampled}, true, err
+			}
+			plan := &btn.Plan{Method: query.MethodSampled, Accuracy: j.Settings.Accuracy}
+			plan.Estimates, err = Components(nil, &Structure{
+				Base:  Base{Kind: ByStructure, Seed: j.Settings.Seed, Spread: spread},
+				Rungs: path.Rungs, Each: each, Setup: setup, Path: path,
+			}, j.Settings, marginals)
+			if err != nil || len(j.Net.Cores) > policy.MostTables {
+				return plan, true, err
+			}
+			return bounding.Insert(planning, j, 0, plan, true)
+		})
+	if err != nil || len(plan.Estimates) == 0 {
+		return nil, err
+	}
+	return proposal.Take(plan, hit), nil
+}

@@ -1,0 +1,285 @@
+package truncated
+
+// Plans: their form in messages, the search for them, and their cost.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/methods/truncated/legs"
+	"github.com/basetensor/basetensor/internal/methods/truncated/sweeps"
+	"github.com/basetensor/basetensor/internal/methods/truncated/trees"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// SearchOptions of Search. Bond is the one that plans are compared at.
+type SearchOptions struct {
+	Bond   int
+	Memory int64
+	Seed   uint64
+	// Marginals are wanted too: then trees are only for contractions without any truncation. With fixed projectors Z is linear in the
+	// weights, but projectors keep a table as it is under its present weights, and drop directions, null ones too, that other values of a
+	// variable would use. A sweep has a pass back of its own.
+	Marginals bool
+	// Moves bounds the search, in operations of about a nanosecond; 0: 2^30.
+	Moves int64
+}
+
+// truncatedMoves and truncatedLeast bound one search for plans, truncatedSearches is their maximum
+// number.
+// Measured: a quarter of the moves makes 2 of 5 models worse, none better; one search in place of
+// three (that is three times the moves) 6 of 14 better, none worse, decision 20. At most a second,
+// and four milliseconds, which 113 of 115 models exceed.
+const (
+	truncatedMoves    int64 = 1 << 30
+	truncatedLeast    int64 = 1 << 22
+	truncatedSearches       = 3
+)
+
+// unequal is the largest ratio of the flops of a tree and a sweep, either way, at which the two
+// are compared.
+// Measured: 1 makes 1 of 4 models better, none worse; 16 makes 1 of 7 worse, decision 20. Why
+// there are two plans: decision 14.
+const unequal = 4
+
+// Search returns plans, the one to trust most first: a tree alone where it truncates nothing, else the cheaper of the best matrix product
+// state and the best tree and then the other; where no tree fits the memory, two matrix product states from different seeds. The search
+// is counted in moves, about as many as the contraction takes flops, and a function of the hypergraph, Signs and the options, but where
+// ctx has a deadline: the plans found by then are returned, and whole is false. A tree may take a third of that time, and the first sweep
+// half of the rest. Errors: over budget where no plan fits the memory at this bond, the context's where there is no plan.
+func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []TruncatedPlan, whole bool, err error) {
+	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return nil, false, ctxErr
+	}
+	most := truncatedMoves
+	if o.Moves > 0 {
+		most = min(most, max(1, o.Moves/truncatedSearches))
+	}
+	// whether or not it fits the memory
+	moves := min(max(truncatedLeast, int64(min(quick.Flops, float64(truncatedMoves)))), most)
+	whole = true
+	within := func(share float64, search func(context.Context) (priced, error)) (priced, error) {
+		part, cancel := shareOf(ctx, share)
+		defer cancel()
+		found, err := search(part)
+		if cut := part.Err(); cut != nil {
+			whole = false
+			if errors.Is(err, cut) && found.known() && errors.Is(cut, context.DeadlineExceeded) {
+				err = nil
+			}
+		}
+		return found, err
+	}
+	treeOf := func(ctx context.Context) (priced, error) { return p.tree(ctx, o, moves) }
+	sweepOf := func(seed uint64) func(context.Context) (priced, error) {
+		return func(ctx context.Context) (priced, error) { return p.sweep(ctx, o, seed, moves) }
+	}
+	tree, treeErr := within(1.0/3, treeOf)
+	if treeErr == nil && o.Marginals {
+		c, err := p.Price(ctx, &tree.plan, o.Bond, true)
+		if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
+			treeErr = errTruncates
+		}
+	}
+	if treeErr == nil && tree.loss == 0 {
+		return []TruncatedPlan{tree.plan}, whole, nil
+	}
+	sweep, sweepErr := within(1.0/2, sweepOf(o.Seed))
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled), sweepErr != nil && treeErr != nil && ctx.Err() != nil:
+		return nil, false, ctx.Err()
+	case sweepErr != nil && treeErr != nil:
+		return nil, whole, sweepErr
+	case sweepErr != nil:
+		return []TruncatedPlan{tree.plan}, whole, nil
+	case treeErr != nil || tree.flops > unequal*sweep.flops:
+		other, err := within(1, sweepOf(o.Seed+1))
+		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
+			other.plan = reversed(sweep.plan)
+		}
+		plans = []TruncatedPlan{sweep.plan, other.plan}
+	case sweep.flops > unequal*tree.flops:
+		o.Seed++
+		other, err := within(1, treeOf)
+		if err != nil {
+			other = sweep
+		}
+		plans = []TruncatedPlan{tree.plan, other.plan}
+	case sweep.flops <= tree.flops:
+		plans = []TruncatedPlan{sweep.plan, tree.plan}
+	default:
+		plans = []TruncatedPlan{tree.plan, sweep.plan}
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, false, ctx.Err()
+	}
+	return plans, whole, nil
+}
+
+// shareOf ends after a share of the time that a context leaves; where it has no deadline, with it.
+func shareOf(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(deadline))))
+}
+
+var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tree need one that truncates nothing")
+
+// priced is a plan with its cost at the bond of the search.
+type priced struct {
+	plan  TruncatedPlan
+	flops float64
+	loss  float64 // bits that truncation takes off wires; 0: none, the contraction is exact up to rounding
+}
+
+// known reports whether there is a plan.
+func (f priced) known() bool { return len(f.plan.Order) > 0 || len(f.plan.Tree) > 0 }
+
+// sweepMove is the number of those moves in the time of one move of the search for a matrix
+// product state.
+// Measured: a quarter and four times of it change 17 and 21 of 26 models, without a direction,
+// decision 20.
+const sweepMove = 64
+
+func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
+	found, cost, err := sweeps.Search(ctx, p.Hypergraph(),
+		sweeps.SearchOptions{Bond: o.Bond, Memory: p.absolute.room(o.Memory), Seed: seed, Moves: max(moves/sweepMove, 1)})
+	plan := TruncatedPlan{Family: query.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}
+	return priced{plan: plan, flops: cost.Flops}, p.absolute.beside(err)
+}
+
+// treeRate is the number of flops of a sweep in the time of one along a tree of truncated legs:
+// large tensors are permuted.
+// Measured when trees were priced; no command repeats it.
+const treeRate = 4
+
+func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
+	found, cost, err := trees.Search(ctx, p.Hypergraph(),
+		trees.SearchOptions{Bond: o.Bond, Memory: p.absolute.room(o.Memory), Seed: o.Seed, Moves: moves})
+	if err = p.absolute.beside(err); err != nil && found.Tables == 0 {
+		return priced{}, err
+	}
+	plan := TruncatedPlan{Family: query.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}
+	return priced{plan: plan, flops: treeRate * cost.Flops, loss: cost.Loss}, err
+}
+
+// reversed is the sweep that comes from the other end.
+func reversed(p TruncatedPlan) TruncatedPlan {
+	p.Order = slices.Clone(p.Order)
+	slices.Reverse(p.Order)
+	return p
+}
+
+// Cost is the price of a contraction along a plan at a bond: flops predicted, in flops of a sweep, and bytes at most.
+type Cost struct {
+	legs.Cost
+	Lossless bool // along a tree: nothing is truncated
+}
+
+// smallBond is the bond below which a flop of a sweep takes longer, as one over the bond: small matrices.
+// Measured by CPU time on a grid of 40×40, a complete and a three-dimensional model: 5 to 7 times at bond 4, 3 to 4 at 8, 2.2 at 16,
+// 1.1 at 20, decision 26.
+const smallBond = 32
+
+// Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves, the
+// context's.
+func (p *Prepared) Price(ctx context.Context, plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
+	h := p.Hypergraph()
+	if plan.Family == query.FamilySweep {
+		along := sweepPlan(plan).Restrict(h.Dims)
+		c, err := sweeps.Evaluate(ctx, h, along, bond, marginals)
+		alone := c
+		if marginals && p.absolute > 0 && err == nil {
+			alone, err = sweeps.Evaluate(ctx, h, along, bond, false)
+		}
+		c = p.absolute.with(c, alone)
+		c.Flops *= max(1, smallBond/float64(bond))
+		return Cost{Cost: c}, err
+	}
+	along, err := decodeTree(plan.Tree)
+	if err != nil {
+		return Cost{}, err
+	}
+	if marginals {
+		bond = mostBond
+	}
+	c, err := trees.Evaluate(h, along, bond)
+	out := Cost{Cost: c.Cost, Lossless: c.Loss == 0}
+	if marginals {
+		out.Flops *= policy.MarginalRate
+		out.Bytes = c.MarginalBytes
+	}
+	out.Cost = p.absolute.with(out.Cost, c.Cost)
+	out.Flops *= treeRate
+	return out, err
+}
+
+func sweepPlan(plan *TruncatedPlan) sweeps.Plan {
+	return sweeps.Plan{Order: plan.Order, Position: plan.Position}
+}
+
+// mostBond is beyond all bonds.
+const mostBond = 1 << 20
+
+// Check says whether a plan was made for this simplification, before masks. Errors: ErrOtherNetwork (fault.Internal).
+func (p *Prepared) Check(plan *TruncatedPlan) error {
+	if shape := p.Shape(); plan.Shape != shape {
+		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, plan.Shape))
+	}
+	return nil
+}
+
+// encodeTree writes a plan of package compressed as lists: tables, hosts, copies, wires, merges.
+func encodeTree(p trees.Plan) [][]int {
+	var wires, merges []int
+	for _, w := range p.Wires {
+		wires = append(wires, w[:]...)
+	}
+	for _, m := range p.Merges {
+		merges = append(merges, m[:]...)
+	}
+	return [][]int{{p.Tables}, p.Hosts, p.Copies, wires, merges}
+}
+
+func decodeTree(lists [][]int) (trees.Plan, error) {
+	if len(lists) != 5 || len(lists[0]) != 1 || len(lists[3])%3 != 0 || len(lists[4])%2 != 0 {
+		return trees.Plan{}, fault.New(fault.BadInput, "truncated: %d lists are no tree", len(lists))
+	}
+	p := trees.Plan{Tables: lists[0][0], Hosts: lists[1], Copies: lists[2]}
+	for w := lists[3]; len(w) > 0; w = w[3:] {
+		p.Wires = append(p.Wires, [3]int(w[:3]))
+	}
+	for m := lists[4]; len(m) > 0; m = m[2:] {
+		p.Merges = append(p.Merges, [2]int(m[:2]))
+	}
+	return p, nil
+}
+
+// Greedy returns the plan of a sweep that is found without much search, in milliseconds for a thousand tables, and its reverse.
+func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]TruncatedPlan, error) {
+	found, err := p.sweep(ctx, o, o.Seed, 1)
+	if err != nil {
+		return nil, err
+	}
+	return []TruncatedPlan{found.plan, reversed(found.plan)}, nil
+}
+
+// Sweep returns the best plan of a sweep that a search of o.Moves finds. Errors: over budget where none fits the memory at this bond.
+func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (TruncatedPlan, error) {
+	found, err := p.sweep(ctx, o, o.Seed, o.Moves)
+	return found.plan, err
+}
+
+// Quick prices the best plan that is found without much search.
+func (p *Prepared) Quick(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
+	_, c, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: bond, Memory: p.absolute.room(memory), Seed: seed, Moves: 1})
+	return Cost{Cost: p.absolute.with(c, c)}, p.absolute.beside(err)
+}
