@@ -24,7 +24,7 @@ type descended struct {
 func descents(p *btn.Plan) (n int) {
 	for k := range p.Estimates {
 		for _, part := range p.Estimates[k].Parts {
-			if btn.AskOf(part) != "" {
+			if part.About().Finds != "" {
 				n++
 			}
 		}

@@ -30,7 +30,7 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *query.ErrorInfo {
 		if v.Bound == nil {
 			return failure(fault.Internal, "component %d says no bound", i)
 		}
-		how := btn.Describe(kinds[i]).Kind
+		how := kinds[i].About().Result.Kind
 		if !b.found {
 			b.lower.ln, b.upper.ln, b.least = math.Inf(-1), math.Inf(1), math.Inf(-1)
 			b.found = true

@@ -40,7 +40,7 @@ type estimate struct {
 func (g *sequence) evaluate(e *btn.Estimate, parts []part) (*estimate, bool) {
 	r := &estimate{of: e}
 	if len(e.Parts) > 0 {
-		r.EstimateResult = btn.Describe(e.Parts[0])
+		r.EstimateResult = e.Parts[0].About().Result
 	}
 	r.Slices, r.Components = e.Slices, len(e.Parts)
 
@@ -54,7 +54,7 @@ func (g *sequence) evaluate(e *btn.Estimate, parts []part) (*estimate, bool) {
 			r.err = p.err
 		}
 		r.Flops += p.value.Flops
-		if ask := btn.AskOf(e.Parts[i]); ask != "" {
+		if ask := e.Parts[i].About().Finds; ask != "" {
 			r.found = append(r.found, descended{ask, p.value})
 			r.Components--
 		} else {

@@ -31,7 +31,7 @@ func withSampled(in Input, spread float64, parts ...[]float64) Input {
 	from := int64(0)
 	for _, e := range in.Assignment.Plan.Estimates {
 		for _, p := range e.Parts {
-			from += sampleOf(p).Components
+			from += p.About().Sample.Components
 		}
 	}
 	e := btn.Estimate{Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1}

@@ -9,7 +9,7 @@ import (
 // modes reports whether a pilot of sampled components has found modes that chains from other starts miss.
 func (g *sequence) modes() bool {
 	return slices.ContainsFunc(g.estimates, func(r *estimate) bool {
-		return sampleOf(r.of.Parts[0]).Modes
+		return r.of.Parts[0].About().Sample.Modes
 	})
 }
 

@@ -37,7 +37,7 @@ func (r *estimate) pooled(p *pool) error {
 	}
 	for i, v := range r.parts {
 		switch {
-		case v.Weights != nil && int64(len(v.Weights.Ln)) == sampleOf(r.of.Parts[i]).Components:
+		case v.Weights != nil && int64(len(v.Weights.Ln)) == r.of.Parts[i].About().Sample.Components:
 			p.ln = append(p.ln, v.Weights.Ln...)
 			if v.Weights.LnMost == nil {
 				p.most = math.Inf(1)
@@ -52,7 +52,7 @@ func (r *estimate) pooled(p *pool) error {
 		}
 	}
 	r.mean = sampling.Of(p.ln)
-	sample := sampleOf(r.of.Parts[0])
+	sample := r.of.Parts[0].About().Sample
 	r.mean.StandardError = max(r.mean.StandardError, unshown/float64(len(p.ln)), math.Sqrt(sample.Missed/float64(len(p.ln))))
 	if math.IsInf(r.mean.Ln, -1) {
 		return errors.New("all components weigh 0, and an estimate cannot show that Z is 0")
@@ -105,14 +105,6 @@ func arrived(e *btn.Estimate, parts []part, whole bool) (*btn.Estimate, []part, 
 		return e, parts, whole
 	}
 	return &some, there, false
-}
-
-// sampleOf returns what a part says of its components, the zero value where they are not drawn.
-func sampleOf(p btn.Part) (s btn.Sample) {
-	if d, ok := p.(btn.Drawer); ok {
-		s = d.Sample()
-	}
-	return s
 }
 
 // Sampling returns how many queries have sampled components, whose bounds hold together.

@@ -219,9 +219,7 @@ func (g *sequence) took(r *query.Result) {
 		r.Run.Flops += e.Flops
 		r.Components += e.Components
 		for _, p := range e.of.Parts {
-			if cut, ok := p.(btn.Cut); ok {
-				r.Run.Slices += float64(cut.Count())
-			}
+			r.Run.Slices += float64(p.About().Slices)
 		}
 	}
 

@@ -172,8 +172,8 @@ func (a *assigner) exactDescents(d btn.Demand) (*btn.Assignment, error) {
 			return nil, err
 		}
 		estimate := &descent.Estimates[0]
-		heavy = heavy || btn.IsInterim(estimate.Parts[0]) && len(estimate.Parts) > 1
-		if e.Alpha == nil && btn.IsInterim(estimate.Parts[0]) { // it is done first
+		heavy = heavy || estimate.Parts[0].About().IsInterim && len(estimate.Parts) > 1
+		if e.Alpha == nil && estimate.Parts[0].About().IsInterim { // it is done first
 			e.Parts = slices.Concat(estimate.Parts, e.Parts)
 		} else {
 			e.Parts = append(e.Parts, estimate.Parts...)

@@ -20,7 +20,7 @@ func (a *assigner) unsettled(found *btn.Assignment, marginals bool) bool {
 	if !a.Auto() || found.Summed || e.Cost.Flops <= policy.WideFlops {
 		return false
 	}
-	if _, ok := e.Parts[0].(btn.Cut); !ok {
+	if e.Parts[0].About().Slices == 0 {
 		return false
 	}
 	p, err := exact.Of(a.Ctx, a.Problem(), marginals, nil)

@@ -54,7 +54,7 @@ func ChunksAndCosts(
 			longest = max(longest, len(a.Plan.Estimates))
 		default:
 			for i, part := range a.Plan.Estimates[0].Parts {
-				if !btn.IsInterim(part) {
+				if !part.About().IsInterim {
 					rest = append(rest, btn.Unit{Query: q, Part: i})
 					continue
 				}

@@ -84,7 +84,7 @@ func TestChunksOfSearches(t *testing.T) {
 		for k, units := range chunks {
 			for _, u := range units {
 				seen[u]++
-				found := btn.IsInterim(c.job[u.Query].Plan.Estimates[0].Parts[u.Part])
+				found := c.job[u.Query].Plan.Estimates[0].Parts[u.Part].About().IsInterim
 				if found != (c.ends != nil && k < c.ends[len(c.ends)-2]) {
 					t.Errorf("unit %+v in chunk %d of ends %v", u, k, ends)
 				}

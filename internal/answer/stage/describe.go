@@ -37,7 +37,7 @@ func describePlan(p *btn.Plan) string {
 		flops += e.Cost.Flops
 		bytes = max(bytes, e.Cost.Bytes)
 
-		r := btn.Describe(e.Parts[0])
+		r := e.Parts[0].About().Result
 		step := fmt.Sprintf("%s χ=%d", r.Family, r.Bond)
 		switch {
 		case e.Rule == btn.Bounding:

@@ -333,13 +333,13 @@ func Planned(net *btn.Network, d btn.Demand, a *btn.Assignment, shared *problem.
 // isImpossible reports whether the value of a unit says that Z is 0: the unit is the only term of Z. A search has no share of Z: where it
 // finds an assignment Z is not 0.
 func (a *asked) isImpossible(v btn.Value) bool {
-	if !v.Z.IsZero() || v.Found != nil || v.Doubt != "" || btn.AskOf(a.part) != "" {
+	if !v.Z.IsZero() || v.Found != nil || v.Doubt != "" || a.part.About().Finds != "" {
 		return false
 	}
 	terms := 0
 	for _, e := range a.Plan.Estimates {
 		for _, part := range e.Parts {
-			if btn.AskOf(part) == "" {
+			if part.About().Finds == "" {
 				terms++
 			}
 		}

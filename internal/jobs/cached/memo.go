@@ -145,11 +145,7 @@ func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
 	if len(p.Estimates) == 0 || len(p.Estimates[0].Parts) == 0 {
 		return nil
 	}
-	part, ok := p.Estimates[0].Parts[0].(btn.Sharer)
-	if !ok {
-		return nil
-	}
-	compiled, ok := btn.Shared(part).(*circuit.Compiled)
+	compiled, ok := btn.Shared(p.Estimates[0].Parts[0]).(*circuit.Compiled)
 	if !ok {
 		return nil
 	}

@@ -46,6 +46,11 @@ const MostSlices = 1 << 14
 // Class implements Part.
 func (*Bound) Class() btn.Class { return btn.ClassBound }
 
+// About implements btn.Part.
+func (p *Bound) About() btn.About {
+	return btn.About{Result: query.EstimateResult{Kind: string(p.Kind)}, Rule: btn.Bounding}
+}
+
 // Fits implements Part. Whether order and shape are the simplified network's is for the contraction to say.
 func (p *Bound) Fits(*btn.Network) error {
 	switch p.Kind {
@@ -63,9 +68,3 @@ func (p *Bound) Fits(*btn.Network) error {
 	}
 	return nil
 }
-
-// Describe implements btn.Described.
-func (p *Bound) Describe(r *query.EstimateResult) { r.Kind = string(p.Kind) }
-
-// Rule implements btn.Ruled.
-func (*Bound) Rule() btn.Rule { return btn.Bounding }

@@ -26,12 +26,6 @@ func (p *Circuit) Load(ctx context.Context) {
 	}
 }
 
-// Asks implements btn.Asker.
-func (p *Circuit) Asks() btn.Ask { return p.Ask }
-
-// Differentiates implements contraction.Differentiator.
-func (p *Circuit) Differentiates() bool { return p.Of.Parametric }
-
 // Cost implements contraction.Priced: an operation per edge.
 func (p *Circuit) Cost(*problem.Problem) query.Cost {
 	c, err := p.Of.Circuit(context.Background())

@@ -37,8 +37,8 @@ type WeightedCount struct {
 // Class implements Part.
 func (*WeightedCount) Class() btn.Class { return btn.ClassWeightedCount }
 
-// KeepsRange implements btn.Ranged.
-func (*WeightedCount) KeepsRange() bool { return true }
+// About implements btn.Part.
+func (*WeightedCount) About() btn.About { return btn.About{KeepsRange: true} }
 
 // Fits implements Part.
 func (p *WeightedCount) Fits(n *btn.Network) error {

@@ -21,8 +21,10 @@ type Circuit struct {
 // Class implements Part.
 func (*Circuit) Class() btn.Class { return btn.ClassCircuit }
 
-// Common implements Sharer.
-func (p *Circuit) Common() any { return &p.Of }
+// About implements btn.Part.
+func (p *Circuit) About() btn.About {
+	return btn.About{Finds: p.Ask, KeepsRange: true, Differentiates: p.Of != nil && p.Of.Parametric, Shared: &p.Of}
+}
 
 // Fits implements Part: the circuit is one, and its first variables are the network's.
 func (p *Circuit) Fits(n *btn.Network) error {
@@ -48,6 +50,3 @@ func (p *Circuit) Fits(n *btn.Network) error {
 	}
 	return nil
 }
-
-// KeepsRange implements btn.Ranged.
-func (*Circuit) KeepsRange() bool { return true }

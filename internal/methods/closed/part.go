@@ -19,6 +19,9 @@ type RankOne struct {
 // Class implements Part.
 func (*RankOne) Class() btn.Class { return btn.ClassRankOne }
 
+// About implements btn.Part.
+func (p *RankOne) About() btn.About { return btn.About{Shared: &p.Frame} }
+
 // Fits implements Part.
 func (p *RankOne) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
@@ -41,9 +44,6 @@ func vectorsFit(r [][]float64, n *btn.Network) error {
 	return nil
 }
 
-// Common implements Sharer.
-func (p *RankOne) Common() any { return &p.Frame }
-
 // CP is a sum of rank-one terms, contracted together (Lemma 2).
 type CP struct {
 	Frame  *btn.Frame
@@ -52,6 +52,9 @@ type CP struct {
 
 // Class implements Part.
 func (*CP) Class() btn.Class { return btn.ClassCP }
+
+// About implements btn.Part.
+func (p *CP) About() btn.About { return btn.About{Shared: &p.Frame} }
 
 // Fits implements Part.
 func (p *CP) Fits(n *btn.Network) error {
@@ -79,9 +82,6 @@ func (p *CP) Fits(n *btn.Network) error {
 	return nil
 }
 
-// Common implements Sharer.
-func (p *CP) Common() any { return &p.Frame }
-
 // SymmetryRankOne is Q = S ∘ R (Lemma 4), or Q = S without R (Lemma 3).
 type SymmetryRankOne struct {
 	Frame *btn.Frame
@@ -96,6 +96,9 @@ func (p *SymmetryRankOne) Class() btn.Class {
 	}
 	return btn.ClassSymmetryRankOne
 }
+
+// About implements btn.Part.
+func (p *SymmetryRankOne) About() btn.About { return btn.About{KeepsRange: true, Shared: &p.Frame} }
 
 // Fits implements Part.
 func (p *SymmetryRankOne) Fits(n *btn.Network) error {
@@ -137,9 +140,6 @@ func (p *SymmetryRankOne) Fits(n *btn.Network) error {
 	return nil
 }
 
-// Common implements Sharer.
-func (p *SymmetryRankOne) Common() any { return &p.Frame }
-
 // Tensors implements btn.Tensorial.
 func (p *RankOne) Tensors() btn.Tensors { return btn.Tensors{R: p.R} }
 
@@ -162,6 +162,3 @@ func (p *SymmetryRankOne) SetTensors(t btn.Tensors) {
 	}
 	p.R = t.R
 }
-
-// KeepsRange implements btn.Ranged.
-func (*SymmetryRankOne) KeepsRange() bool { return true }

@@ -29,9 +29,6 @@ func Of(ctx context.Context, p *problem.Problem, part *Counts) (*Form, error) {
 	})
 }
 
-// Asks implements btn.Asker.
-func (p *Counts) Asks() btn.Ask { return p.Ask }
-
 // contracted is one contraction of one part.
 type contracted struct{ contraction.Contraction }
 

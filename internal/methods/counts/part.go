@@ -21,6 +21,9 @@ type Counts struct {
 // Class implements Part.
 func (*Counts) Class() btn.Class { return btn.ClassCounts }
 
+// About implements btn.Part.
+func (p *Counts) About() btn.About { return btn.About{Finds: p.Ask, KeepsRange: true} }
+
 // Fits implements Part: the cores are symmetric and have these terms.
 func (p *Counts) Fits(n *btn.Network) error {
 	if len(p.Cores) == 0 || len(p.Terms) != len(p.Cores) {
@@ -53,6 +56,3 @@ func (p *Counts) Fits(n *btn.Network) error {
 	}
 	return nil
 }
-
-// KeepsRange implements btn.Ranged.
-func (*Counts) KeepsRange() bool { return true }

@@ -29,14 +29,6 @@ func Of(ctx context.Context, p *problem.Problem, ask btn.Ask, set []int) (*Prepa
 	return problem.Form(ctx, p, at, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net, ask, set, p.Memory) })
 }
 
-// Asks implements btn.Asker.
-func (p *Descent) Asks() btn.Ask {
-	if p.Along == nil {
-		return ""
-	}
-	return p.Along.Ask
-}
-
 // Contract implements contraction.Contractor: it eliminates slices along a path and goes back through them. Z is 0.
 func (p *Descent) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := query.CheckSet(contraction.Domains(of.Net), want.Map); err != nil {

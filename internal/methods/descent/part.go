@@ -28,8 +28,14 @@ type Path struct {
 // Class implements Part.
 func (*Descent) Class() btn.Class { return btn.ClassDescent }
 
-// Common implements Sharer.
-func (p *Descent) Common() any { return &p.Along }
+// About implements btn.Part.
+func (p *Descent) About() btn.About {
+	about := btn.About{KeepsRange: true, Shared: &p.Along}
+	if p.Along != nil {
+		about.Finds = p.Along.Ask
+	}
+	return about
+}
 
 // Fits implements Part. Whether the path is one through the network's tables is for the contraction
 // to say.
@@ -48,6 +54,3 @@ func (p *Descent) Fits(n *btn.Network) error {
 	}
 	return nil
 }
-
-// KeepsRange implements btn.Ranged.
-func (*Descent) KeepsRange() bool { return true }

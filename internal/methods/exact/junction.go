@@ -29,6 +29,9 @@ type Junction struct {
 // Class implements Part.
 func (*Junction) Class() btn.Class { return btn.ClassJunction }
 
+// About implements btn.Part.
+func (*Junction) About() btn.About { return btn.About{KeepsRange: true} }
+
 // Fits implements Part. Whether the tree is one over the network's tables is for the contraction to say.
 func (p *Junction) Fits(*btn.Network) error {
 	if !(p.Flops >= 0) || len(p.Merges)%2 != 0 || p.Tables < 1 {
@@ -36,9 +39,6 @@ func (p *Junction) Fits(*btn.Network) error {
 	}
 	return nil
 }
-
-// KeepsRange implements btn.Ranged.
-func (*Junction) KeepsRange() bool { return true }
 
 // Cost implements contraction.Priced.
 func (p *Junction) Cost(*problem.Problem) query.Cost { return query.Cost{Flops: p.Flops} }

@@ -18,6 +18,9 @@ type Elimination struct {
 // Class implements Part.
 func (*Elimination) Class() btn.Class { return btn.ClassElimination }
 
+// About implements btn.Part.
+func (*Elimination) About() btn.About { return btn.About{KeepsRange: true} }
+
 // Fits implements Part. Whether the order is one of the
 // network's expression is for the contraction to say.
 func (p *Elimination) Fits(*btn.Network) error {
@@ -54,14 +57,13 @@ type Tree struct {
 // Class implements Part.
 func (*Slices) Class() btn.Class { return btn.ClassSlices }
 
+// About implements btn.Part.
+func (p *Slices) About() btn.About {
+	return btn.About{Slices: max(0, p.To-p.From), KeepsRange: true, Shared: &p.Tree}
+}
+
 // Whole reports whether the part is all slices of its tree.
 func (p *Slices) Whole() bool { return p.From == 0 && p.To == p.Tree.Count }
-
-// Count implements btn.Cut.
-func (p *Slices) Count() int64 { return max(0, p.To-p.From) }
-
-// Common implements Sharer.
-func (p *Slices) Common() any { return &p.Tree }
 
 // Fits implements Part. Whether the tree is one over
 // the simplified network is for the contraction to say.
@@ -101,11 +103,11 @@ type MarginalGroup struct {
 // Class implements Part.
 func (*Groups) Class() btn.Class { return btn.ClassGroups }
 
+// About implements btn.Part.
+func (p *Groups) About() btn.About { return btn.About{KeepsRange: true, Shared: &p.Of} }
+
 // Whole reports whether the part is all groups.
 func (p *Groups) Whole() bool { return p.From == 0 && p.To == int64(len(p.Of.Groups)) }
-
-// Common implements Sharer.
-func (p *Groups) Common() any { return &p.Of }
 
 // Fits implements Part.
 func (p *Groups) Fits(*btn.Network) error {
@@ -126,6 +128,16 @@ type Product struct {
 
 // Class implements Part.
 func (*Product) Class() btn.Class { return btn.ClassProduct }
+
+// About implements btn.Part. A product keeps its range if all of its factors do.
+func (p *Product) About() btn.About {
+	for _, factor := range p.Factors {
+		if factor.Estimate == nil || !factor.Estimate.KeepsRange() {
+			return btn.About{}
+		}
+	}
+	return btn.About{KeepsRange: true}
+}
 
 // Fits implements Part: every link is in one of the factors,
 // no core between two, and each factor's parts fit its subnetwork.
@@ -193,22 +205,3 @@ func (p *Product) Pieces() []btn.ProductFactor { return p.Factors }
 
 // SetPieces implements btn.Compound.
 func (p *Product) SetPieces(f []btn.ProductFactor) { p.Factors = f }
-
-// KeepsRange implements btn.Ranged.
-func (*Elimination) KeepsRange() bool { return true }
-
-// KeepsRange implements btn.Ranged.
-func (*Slices) KeepsRange() bool { return true }
-
-// KeepsRange implements btn.Ranged.
-func (*Groups) KeepsRange() bool { return true }
-
-// KeepsRange implements btn.Ranged.
-func (p *Product) KeepsRange() bool {
-	for _, factor := range p.Factors {
-		if !factor.Estimate.KeepsRange() {
-			return false
-		}
-	}
-	return true
-}

@@ -53,14 +53,8 @@ type Classes struct {
 // Class implements btn.Part.
 func (*Sum) Class() btn.Class { return btn.ClassExchangeable }
 
-// Common implements btn.Sharer.
-func (p *Sum) Common() any { return &p.Classes }
-
-// Asks implements btn.Asker.
-func (p *Sum) Asks() btn.Ask { return p.Ask }
-
-// KeepsRange implements btn.Ranged.
-func (*Sum) KeepsRange() bool { return true }
+// About implements btn.Part.
+func (p *Sum) About() btn.About { return btn.About{Finds: p.Ask, KeepsRange: true, Shared: &p.Classes} }
 
 // Fits implements btn.Part.
 func (p *Sum) Fits(n *btn.Network) error {

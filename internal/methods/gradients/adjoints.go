@@ -19,9 +19,6 @@ func Of(ctx context.Context, p *problem.Problem) (*Prepared, error) {
 	return problem.Form(ctx, p, slot{}, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net) })
 }
 
-// Differentiates implements contraction.Differentiator.
-func (p *Adjoints) Differentiates() bool { return true }
-
 // Cost implements contraction.Priced.
 func (p *Adjoints) Cost(*problem.Problem) query.Cost {
 	return query.Cost{Flops: p.Plan.Flops * float64(p.To-p.From)}

@@ -35,6 +35,9 @@ type Cases struct {
 // Class implements Part.
 func (*Cases) Class() btn.Class { return btn.ClassCases }
 
+// About implements btn.Part.
+func (*Cases) About() btn.About { return btn.About{KeepsRange: true, Differentiates: true} }
+
 // Fits implements Part. Whether the tree is one over the network's tables is for the contraction to say.
 func (p *Cases) Fits(*btn.Network) error {
 	if !(p.Flops >= 0) || len(p.Merges)%2 != 0 || p.Tables < 0 {
@@ -42,12 +45,6 @@ func (p *Cases) Fits(*btn.Network) error {
 	}
 	return nil
 }
-
-// KeepsRange implements btn.Ranged.
-func (*Cases) KeepsRange() bool { return true }
-
-// Differentiates implements contraction.Differentiator.
-func (*Cases) Differentiates() bool { return true }
 
 // tree is the tree as one of the search.
 func (p *Cases) tree() contractionorder.Tree {

@@ -24,11 +24,13 @@ type AdjointPlan struct {
 // Class implements Part.
 func (*Adjoints) Class() btn.Class { return btn.ClassAdjoints }
 
+// About implements btn.Part.
+func (p *Adjoints) About() btn.About {
+	return btn.About{KeepsRange: true, Differentiates: true, Shared: &p.Plan}
+}
+
 // Whole reports whether the part is all slices.
 func (p *Adjoints) Whole() bool { return p.From == 0 && p.To == p.Plan.Count }
-
-// Common implements Sharer.
-func (p *Adjoints) Common() any { return &p.Plan }
 
 // Fits implements Part. The contraction checks whether order and slices match the network.
 func (p *Adjoints) Fits(*btn.Network) error {
@@ -44,6 +46,3 @@ func (p *Adjoints) Fits(*btn.Network) error {
 	}
 	return nil
 }
-
-// KeepsRange implements btn.Ranged.
-func (*Adjoints) KeepsRange() bool { return true }

@@ -25,6 +25,9 @@ type Parities struct{}
 // Class implements btn.Part.
 func (*Parities) Class() btn.Class { return btn.ClassParity }
 
+// About implements btn.Part. Terms that leave the range of float64 are a doubt.
+func (*Parities) About() btn.About { return btn.About{KeepsRange: true} }
+
 // Fits implements btn.Part: that the tables depend on parities is looked at when they are read.
 func (*Parities) Fits(n *btn.Network) error {
 	for v := range n.Variables {
@@ -34,6 +37,3 @@ func (*Parities) Fits(n *btn.Network) error {
 	}
 	return nil
 }
-
-// KeepsRange implements btn.Ranged: terms that leave the range of float64 are a doubt.
-func (*Parities) KeepsRange() bool { return true }

@@ -24,6 +24,11 @@ const WholeShare = int64(1) << 20
 // Class implements Part.
 func (*Regions) Class() btn.Class { return btn.ClassRegions }
 
+// About implements btn.Part.
+func (p *Regions) About() btn.About {
+	return btn.About{Result: query.EstimateResult{Family: query.FamilyRegions, Kind: p.Kind, Size: p.Size}, Rule: btn.LogLinear}
+}
+
 // Fits implements Part.
 func (p *Regions) Fits(*btn.Network) error {
 	switch {
@@ -34,11 +39,3 @@ func (p *Regions) Fits(*btn.Network) error {
 	}
 	return nil
 }
-
-// Describe implements btn.Described.
-func (p *Regions) Describe(r *query.EstimateResult) {
-	r.Family, r.Kind, r.Size = query.FamilyRegions, p.Kind, p.Size
-}
-
-// Rule implements btn.Ruled.
-func (*Regions) Rule() btn.Rule { return btn.LogLinear }

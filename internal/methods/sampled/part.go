@@ -94,11 +94,23 @@ const MostComponents = int64(1) << 24
 // Class implements Part.
 func (*Sampled) Class() btn.Class { return btn.ClassSampled }
 
-// Common implements Sharer.
-func (p *Sampled) Common() any { return &p.Along }
+// About implements btn.Part.
+func (p *Sampled) About() btn.About {
+	about := btn.About{Rule: btn.Pooled, Shared: &p.Along, SharedKind: newKind}
+	if p.Along == nil {
+		return about
+	}
+	sampling := p.Along.About()
+	about.Result = query.EstimateResult{Family: query.FamilySampled, Kind: string(sampling.Kind), Truncated: true}
+	p.Along.Describe(&about.Result)
+	about.Sample = btn.Sample{
+		Components: p.To - p.From, Spread: sampling.Spread, Missed: p.Along.Missed(), Modes: sampling.Modes > 0,
+	}
+	return about
+}
 
-// OfKind implements btn.Varied.
-func (*Sampled) OfKind(name string) any {
+// newKind returns an empty sampling of a kind. It returns nil for a kind that this version does not know.
+func newKind(name string) any {
 	for _, k := range kinds {
 		if string(k.name) == name {
 			return k.make()
@@ -113,7 +125,7 @@ func (p *Sampled) Fits(n *btn.Network) error {
 		return btn.Misfit("it does not say how it is drawn")
 	}
 	switch s := p.Along.About(); {
-	case p.OfKind(string(s.Kind)) == nil:
+	case newKind(string(s.Kind)) == nil:
 		return btn.Misfit("%.40q is no kind of this version", s.Kind)
 	case s.Modes < 0 || s.Modes > MostModes:
 		return btn.Misfit("%d modes, at most %d", s.Modes, MostModes)
@@ -123,21 +135,6 @@ func (p *Sampled) Fits(n *btn.Network) error {
 		return btn.Misfit("components %d to %d of at most %d", p.From, p.To, MostComponents)
 	}
 	return p.Along.Fits(n, p.To)
-}
-
-// Describe implements btn.Described.
-func (p *Sampled) Describe(r *query.EstimateResult) {
-	r.Family, r.Kind, r.Truncated = query.FamilySampled, string(p.Along.About().Kind), true
-	p.Along.Describe(r)
-}
-
-// Rule implements btn.Ruled.
-func (*Sampled) Rule() btn.Rule { return btn.Pooled }
-
-// Sample implements btn.Drawer.
-func (p *Sampled) Sample() btn.Sample {
-	s := p.Along.About()
-	return btn.Sample{Components: p.To - p.From, Spread: s.Spread, Missed: p.Along.Missed(), Modes: s.Modes > 0}
 }
 
 // Contract implements contraction.Contractor. Z is the mean of the weights.

@@ -90,13 +90,13 @@ func even(n int) (knots []float64) {
 func TestKindsAreKnownByName(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	for _, k := range kinds {
-		made := reflect.TypeOf(new(Sampled).OfKind(string(k.name)))
+		made := reflect.TypeOf(newKind(string(k.name)))
 		if seen[made] || made != reflect.TypeOf(k.make()) {
 			t.Errorf("%s is a %v", k.name, made)
 		}
 		seen[made] = true
 	}
-	if of := new(Sampled).OfKind("dice"); of != nil {
+	if of := newKind("dice"); of != nil {
 		t.Errorf("dice are a %T", of)
 	}
 }

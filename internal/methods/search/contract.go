@@ -34,7 +34,7 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 	if err := query.CheckSet(contraction.Domains(of.Net), want.Map); err != nil {
 		return btn.Value{}, err
 	}
-	prepared, err := descent.Of(ctx, of, p.Asks(), want.Map)
+	prepared, err := descent.Of(ctx, of, p.About().Finds, want.Map)
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -47,22 +47,17 @@ func (k *Known) of(variables []btn.Variable) bool {
 		!slices.ContainsFunc(k.Found.Others, func(o btn.Other) bool { return !assigns(o.Values) })
 }
 
-// Common implements btn.Sharer.
-func (p *Search) Common() any { return &p.Known }
-
 // Class implements Part.
 func (*Search) Class() btn.Class { return btn.ClassSearch }
 
-// Asks implements btn.Asker.
-func (p *Search) Asks() btn.Ask {
+// About implements btn.Part.
+func (p *Search) About() btn.About {
+	about := btn.About{Finds: btn.AskMPE, IsInterim: true, KeepsRange: true, Shared: &p.Known}
 	if p.Map != nil {
-		return btn.AskMap
+		about.Finds = btn.AskMap
 	}
-	return btn.AskMPE
+	return about
 }
-
-// Interim implements btn.Interim.
-func (*Search) Interim() {}
 
 // Fits implements Part. Whether the tables have this shape is for the contraction to say.
 func (p *Search) Fits(n *btn.Network) error {
@@ -78,6 +73,3 @@ func (p *Search) Fits(n *btn.Network) error {
 	}
 	return nil
 }
-
-// KeepsRange implements btn.Ranged.
-func (*Search) KeepsRange() bool { return true }

@@ -65,11 +65,8 @@ type Table struct {
 // Class implements btn.Part.
 func (*Nodes) Class() btn.Class { return btn.ClassStructured }
 
-// Common implements btn.Sharer.
-func (p *Nodes) Common() any { return &p.Of }
-
-// Asks implements btn.Asker.
-func (p *Nodes) Asks() btn.Ask { return p.Ask }
+// About implements btn.Part.
+func (p *Nodes) About() btn.About { return btn.About{Finds: p.Ask, KeepsRange: true, Shared: &p.Of} }
 
 // Fits implements btn.Part.
 func (p *Nodes) Fits(n *btn.Network) error {
@@ -175,6 +172,3 @@ func (f *Fit) restFits() error {
 	}
 	return nil
 }
-
-// KeepsRange implements btn.Ranged.
-func (*Nodes) KeepsRange() bool { return true }

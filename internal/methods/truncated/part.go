@@ -32,8 +32,14 @@ type TruncatedPlan struct {
 // Class implements Part.
 func (*Truncated) Class() btn.Class { return btn.ClassTruncated }
 
-// Common implements Sharer.
-func (p *Truncated) Common() any { return &p.Along }
+// About implements btn.Part.
+func (p *Truncated) About() btn.About {
+	about := btn.About{Shared: &p.Along}
+	if p.Along != nil {
+		about.Result = query.EstimateResult{Family: p.Along.Family, Plan: p.Along.Number, Bond: p.Bond}
+	}
+	return about
+}
 
 // Fits implements Part. Whether the plan fits the simplified network is for the contraction to say.
 func (p *Truncated) Fits(n *btn.Network) error {
@@ -46,9 +52,4 @@ func (p *Truncated) Fits(n *btn.Network) error {
 		return btn.Misfit("bond %d", p.Bond)
 	}
 	return p.Slice.Fits(n)
-}
-
-// Describe implements btn.Described.
-func (p *Truncated) Describe(r *query.EstimateResult) {
-	r.Family, r.Plan, r.Bond = p.Along.Family, p.Along.Number, p.Bond
 }

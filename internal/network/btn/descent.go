@@ -20,32 +20,6 @@ const (
 	AskSamples Ask = "samples" // some, drawn with their probabilities
 )
 
-// Asker is a part that may find assignments in place of a share of Z.
-type Asker interface {
-	Part
-	Asks() Ask // which; empty for a part that has a share of Z
-}
-
-// AskOf returns which assignments a part is to find; empty for a part that has a share of Z.
-func AskOf(part Part) Ask {
-	if p, ok := part.(Asker); ok {
-		return p.Asks()
-	}
-	return ""
-}
-
-// Interim is a part whose value is an answer of its own where the deadline comes before the other parts.
-type Interim interface {
-	Asker
-	Interim()
-}
-
-// IsInterim reports whether a part is one.
-func IsInterim(part Part) bool {
-	_, is := part.(Interim)
-	return is
-}
-
 // Found is the best assignment of some slices.
 type Found struct {
 	Values []int         `msgpack:"v"` // of all variables, or of those asked for; empty where a search has found none

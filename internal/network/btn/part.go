@@ -14,60 +14,67 @@ import (
 var ErrPart = errors.New("btn: the part does not fit the network")
 
 // Part is one component Q = C ∘ R of an estimate: a unit of contraction, independent of all others. Parts do not change once
-// they are made. Several parts of a plan may share the data behind a pointer.
+// they are made. Several parts of a plan may share the data behind a pointer. contraction.Contractor is a part that contracts itself.
 type Part interface {
 	// Class names the class that the part is of.
 	Class() Class
 	// Fits checks the part against a network, so that a contraction can index without further checks. The error wraps ErrPart.
 	// Time linear in the part's size.
 	Fits(*Network) error
+	// About describes the part to all who handle it. A part that nobody has checked may be asked. Constant time.
+	About() About
 }
 
-// Described is a part of estimates that grow.
-type Described interface {
-	Part
-	// Describe fills the answer's fields about an estimate made of such parts.
-	Describe(*query.EstimateResult)
+// About describes a part to those who plan, write, cut and add up. The zero value is that of a part with a share of Z, which is added to
+// those of the other parts, and shares no data with them.
+type About struct {
+	// Rule is the rule by which the values of such parts become an estimate; "" is Linear.
+	Rule Rule
+	// Result has the fields of the answer about an estimate that is made of such parts.
+	Result query.EstimateResult
+	// Finds names the assignments that the part finds in place of a share of Z; "" if it has a share of Z.
+	Finds Ask
+	// IsInterim reports whether the part's value is an answer of its own if the deadline comes before the other parts.
+	IsInterim bool
+	// Sample describes components that are drawn at random. It is zero if none are.
+	Sample Sample
+	// Slices is the number of slices of a contraction tree that the part is; 0 if it is none.
+	Slices int64
+	// KeepsRange reports whether the contraction keeps every term in range by exponents, or detects the terms that it lost.
+	KeepsRange bool
+	// Differentiates reports whether the part has derivatives by the parameters of the network.
+	Differentiates bool
+	// Shared points to the part's field for data that other parts of its plan point at, too; nil if it has no such field.
+	Shared any
+	// SharedKind returns empty data of a kind, if parts of this class share data of several types, each with a name in its field "kind".
+	// It returns nil for a kind that this version does not know.
+	SharedKind func(kind string) any
 }
 
-// Describe returns what a part says of an estimate that it is of.
-func Describe(p Part) (r query.EstimateResult) {
-	if d, ok := p.(Described); ok {
-		d.Describe(&r)
+// Shared returns the data that a part shares with others, nil if it shares none.
+func Shared(p Part) any {
+	field := p.About().Shared
+	if field == nil {
+		return nil
 	}
-	return r
-}
-
-// Sharer is a part that points at something that other parts of its plan point at, too.
-type Sharer interface {
-	Part
-	// Common returns a pointer to the part's field for it.
-	Common() any
-}
-
-// Shared returns what a part points at, nil where it is nothing.
-func Shared(p Sharer) any {
-	if v := reflect.ValueOf(p.Common()).Elem(); !v.IsNil() {
+	if v := reflect.ValueOf(field).Elem(); !v.IsNil() {
 		return v.Interface()
 	}
 	return nil
 }
 
-// Share makes a part point at something. It reports whether that is of the part's kind.
-func Share(p Sharer, common any) bool {
-	field, v := reflect.ValueOf(p.Common()).Elem(), reflect.ValueOf(common)
+// Share makes a part point at data of other parts. It reports whether the part has a field for such data.
+func Share(p Part, data any) bool {
+	target := p.About().Shared
+	if target == nil {
+		return false
+	}
+	field, v := reflect.ValueOf(target).Elem(), reflect.ValueOf(data)
 	if !v.IsValid() || !v.Type().AssignableTo(field.Type()) {
 		return false
 	}
 	field.Set(v)
 	return true
-}
-
-// Varied is a Sharer whose parts point at things of several types, each with a name in its field "kind".
-type Varied interface {
-	Sharer
-	// OfKind returns an empty one of a kind, nil for a kind of another version.
-	OfKind(name string) any
 }
 
 // Class names the parametric class of a component Q = C ∘ R.

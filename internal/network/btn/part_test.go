@@ -280,10 +280,10 @@ func TestSliceCount(t *testing.T) {
 	}
 }
 
-// TestSharersShare: a part's shared data goes to another part of its class,
+// TestPartsShare: a part's shared data goes to another part of its class,
 // and another class's does not.
-func TestSharersShare(t *testing.T) {
-	parts := []btn.Sharer{fitRankOne(), fitCP(), fitSymmetric(), fitSlices(), fitGroups(),
+func TestPartsShare(t *testing.T) {
+	parts := []btn.Part{fitRankOne(), fitCP(), fitSymmetric(), fitSlices(), fitGroups(),
 		fitTruncated()}
 	for i, p := range parts {
 		for k, q := range parts {
@@ -292,8 +292,8 @@ func TestSharersShare(t *testing.T) {
 				t.Fatalf("class %s cannot be made", q.Class())
 			}
 			takes := i == k || i < 3 && k < 3 // frames
-			if got := btn.Share(fresh.(btn.Sharer), btn.Shared(p)); got != takes || takes &&
-				btn.Shared(fresh.(btn.Sharer)) != btn.Shared(p) {
+			if got := btn.Share(fresh, btn.Shared(p)); got != takes || takes &&
+				btn.Shared(fresh) != btn.Shared(p) {
 				t.Errorf("a part of class %s takes what class %s has: %v",
 					q.Class(), p.Class(), got)
 			}
@@ -304,9 +304,9 @@ func TestSharersShare(t *testing.T) {
 	}
 }
 
-// TestDescribe: truncated legs and regions are described, parts outside a
+// TestResultFields: truncated legs and regions are described, parts outside a
 // sequence are not.
-func TestDescribe(t *testing.T) {
+func TestResultFields(t *testing.T) {
 	for _, c := range []struct {
 		part btn.Part
 		want query.EstimateResult
@@ -319,7 +319,7 @@ func TestDescribe(t *testing.T) {
 		{fitSlices(), query.EstimateResult{}}, {fitGroups(), query.EstimateResult{}}, {fitProduct(),
 			query.EstimateResult{}},
 	} {
-		if got := btn.Describe(c.part); got != c.want {
+		if got := c.part.About().Result; got != c.want {
 			t.Errorf("class %s: %+v, want %+v", c.part.Class(), got, c.want)
 		}
 	}

@@ -63,32 +63,6 @@ type ProductFactor struct {
 	Estimate *Estimate
 }
 
-// Ruled is a part whose values become an estimate by a rule of their own.
-type Ruled interface {
-	Part
-	Rule() Rule
-}
-
-// RuleOf returns the rule by which the values of such parts become an estimate: Linear for all that are not Ruled.
-func RuleOf(p Part) Rule {
-	if r, ok := p.(Ruled); ok {
-		return r.Rule()
-	}
-	return Linear
-}
-
-// Cut is a part that is some of the slices of a contraction tree.
-type Cut interface {
-	Part
-	Count() int64
-}
-
 // KindBethe is the kind of an estimate by regions without regions:
 // the value and the beliefs of belief propagation.
 const KindBethe = "bethe"
-
-// Ranged is a part whose contraction keeps every term in range by exponents, or detects the terms that it lost.
-type Ranged interface {
-	Part
-	KeepsRange() bool
-}

@@ -58,10 +58,10 @@ type Estimate struct {
 	Cost    query.Cost // predicted, of all parts together; Bytes is the peak of one
 }
 
-// KeepsRange reports whether all parts of an estimate are Ranged and keep their range.
+// KeepsRange reports whether all parts of an estimate keep their range.
 func (e *Estimate) KeepsRange() bool {
 	for _, part := range e.Parts {
-		if r, ok := part.(Ranged); !ok || !r.KeepsRange() {
+		if !part.About().KeepsRange {
 			return false
 		}
 	}

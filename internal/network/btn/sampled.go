@@ -17,12 +17,6 @@ type Weights struct {
 	Picked  *Picked   `msgpack:"x,omitempty"` // nil where states were not asked for
 }
 
-// Drawer is a part whose components are drawn at random.
-type Drawer interface {
-	Part
-	Sample() Sample
-}
-
 // Sample is what a part says of its components before they are drawn.
 type Sample struct {
 	Components int64

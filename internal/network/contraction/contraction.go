@@ -48,9 +48,6 @@ type Priced interface {
 	Cost(p *problem.Problem) query.Cost
 }
 
-// Differentiator is a part that may have derivatives by parameters.
-type Differentiator interface{ Differentiates() bool }
-
 // Loader is a part that reads its bytes when it is first used: once, and again after the context's end.
 type Loader interface{ Load(context.Context) }
 
@@ -134,13 +131,12 @@ func check(ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want
 			return want, err
 		}
 	}
-	if btn.AskOf(part) != "" { // it has no share of Z
+	about := part.About()
+	if about.Finds != "" { // it has no share of Z
 		want.Derivatives, want.Target = false, nil
 	}
-	if want.Derivatives || want.Target != nil {
-		if d, ok := part.(Differentiator); !ok || !d.Differentiates() {
-			return want, failed(part, fault.Wrap(fault.Unsupported, ErrNoDerivatives))
-		}
+	if (want.Derivatives || want.Target != nil) && !about.Differentiates {
+		return want, failed(part, fault.Wrap(fault.Unsupported, ErrNoDerivatives))
 	}
 	return want, nil
 }

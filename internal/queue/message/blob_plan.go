@@ -166,18 +166,21 @@ func (c *commonBlob) read(r *codec.Reader) error {
 		return err
 	}
 
-	part, _ := btn.NewPart(btn.Class(c.class))
-	sharer, ok := part.(btn.Sharer)
-	if !ok {
+	var about btn.About
+	if part, ok := btn.NewPart(btn.Class(c.class)); ok {
+		about = part.About()
+	}
+	field := about.Shared
+	if field == nil {
 		return invalid("class", "%.40q has nothing in common with others", c.class)
 	}
 
-	if varied, ok := part.(btn.Varied); ok {
+	if about.SharedKind != nil {
 		kind := r.Peek("kind")
-		if c.form = varied.OfKind(kind); c.form == nil {
+		if c.form = about.SharedKind(kind); c.form == nil {
 			return invalid("kind", "%.40q is no kind of this version", kind)
 		}
-	} else if field := sharer.Common(); reflect.TypeOf(field) == reflect.TypeFor[**btn.Frame]() {
+	} else if reflect.TypeOf(field) == reflect.TypeFor[**btn.Frame]() {
 		c.form = new(frameForm)
 	} else {
 		c.form = reflect.New(reflect.TypeOf(field).Elem().Elem()).Interface()
@@ -272,9 +275,7 @@ func (w *planWriter) part(part btn.Part) (partBlob, error) {
 	}
 
 	out := partBlob{class: string(part.Class()), form: part}
-	if sharer, ok := part.(btn.Sharer); ok {
-		out.common = w.place(out.class, btn.Shared(sharer))
-	}
+	out.common = w.place(out.class, btn.Shared(part))
 
 	switch q := part.(type) {
 	case btn.Tensorial:
@@ -400,13 +401,12 @@ func (p *partBlob) decode(common []any) (part btn.Part, err error) {
 		return nil, err
 	}
 
-	sharer, ok := part.(btn.Sharer)
 	switch {
 	case p.common == 0:
 		return part, nil
-	case !ok || p.common < 0 || p.common > len(common):
+	case p.common < 0 || p.common > len(common):
 		return nil, invalid("common", "%d of %d for class %s", p.common, len(common), p.class)
-	case !btn.Share(sharer, common[p.common-1]):
+	case !btn.Share(part, common[p.common-1]):
 		return nil, invalid("common", "%d is of another class than %s", p.common, p.class)
 	}
 	return part, nil

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -96,7 +97,7 @@ func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 			return invalid(fmt.Sprintf("parts[%d]", i), "%v", err)
 		}
 
-		if btn.RuleOf(part) != e.Rule {
+		if cmp.Or(part.About().Rule, btn.Linear) != e.Rule {
 			return invalid(
 				fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule,
 			)

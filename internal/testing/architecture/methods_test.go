@@ -13,11 +13,11 @@ import (
 
 // outside are the files and folders without a family that may name a method, with the reason of each.
 var outside = map[string]string{
-	"internal/queue/admission/bound.go":  "bounds the work of a request before it is planned, in a process that plans nothing",
-	"internal/jobs/metrics":              "series of the methods that plans have begin at 0",
-	"internal/answer/plan/setting.go":    "auto.exact is an option of the planner's own method",
-	"internal/answer/stage/conflict.go":  "asks exactly whether observations contradict each other",
-	"internal/testing/truth":             "draws requests by every method",
+	"internal/queue/admission/bound.go": "bounds the work of a request before it is planned, in a process that plans nothing",
+	"internal/jobs/metrics":             "series of the methods that plans have begin at 0",
+	"internal/answer/plan/setting.go":   "auto.exact is an option of the planner's own method",
+	"internal/answer/stage/conflict.go": "asks exactly whether observations contradict each other",
+	"internal/testing/truth":            "draws requests by every method",
 }
 
 // rooms are where families, and what is public about them, may be named.

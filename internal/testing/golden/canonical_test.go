@@ -95,7 +95,7 @@ func (w *writer) plan(p *btn.Plan) {
 	}
 	from := 0
 	for _, e := range p.Estimates {
-		r := btn.Describe(e.Parts[0])
+		r := e.Parts[0].About().Result
 		var fixed []int
 		if q, ok := e.Parts[0].(*truncated.Truncated); ok {
 			fixed = q.Slice.Variables
@@ -113,10 +113,8 @@ func (w *writer) head(method query.Method, q *btn.Quality, estimates []btn.Estim
 		bits(q.Residual), bits(q.LnExplained), bits(q.LnNormB), bits(q.LnNormError), bits(q.ConditionGram))
 	frame := &btn.Frame{}
 	if len(estimates) > 0 {
-		if sharer, ok := estimates[0].Parts[0].(btn.Sharer); ok {
-			if f, ok := btn.Shared(sharer).(*btn.Frame); ok {
-				frame = f
-			}
+		if f, ok := btn.Shared(estimates[0].Parts[0]).(*btn.Frame); ok {
+			frame = f
 		}
 	}
 	w.line("levels %d %v", frame.Levels.D, frame.Levels.Of)
