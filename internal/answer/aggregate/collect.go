@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/network/additive"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -42,7 +43,7 @@ func collect(query, n int, sorted []btn.UnitValue) ([]part, *query.ErrorInfo) {
 		case parts[c].there && !identical(u, parts[c]):
 			return parts, failure(
 				fault.Internal, "component %d arrived twice with different values, %s and %s",
-				c, decimal(parts[c].value.Z), decimal(u.Value.Z),
+				c, additive.Decimal(parts[c].value.Z), additive.Decimal(u.Value.Z),
 			)
 		default:
 			parts[c] = part{value: u.Value, err: u.Error, there: true}

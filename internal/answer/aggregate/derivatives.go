@@ -1,10 +1,7 @@
 package aggregate
 
 import (
-	"fmt"
-	"math"
-	"slices"
-
+	"github.com/basetensor/basetensor/internal/network/additive"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -21,7 +18,7 @@ func (r *estimate) reportDerivatives(to *Total, want *btn.Want) *query.ErrorInfo
 		each[i] = r.parts[i].Derivatives
 	}
 	var err error
-	if to.Derivatives, err = sumDerivatives(r.alpha, each); err != nil {
+	if to.Derivatives, err = additive.Derivatives(r.alpha, each); err != nil {
 		return failure(fault.Internal, "%v", err)
 	}
 	if to.Derivatives == nil {
@@ -41,42 +38,11 @@ func (r *estimate) reportDerivatives(to *Total, want *btn.Want) *query.ErrorInfo
 		z[i], each[i] = t.Z, t.Derivatives
 	}
 	to.Target = scaled.SumProducts(r.alpha, z)
-	if to.TargetDerivatives, err = sumDerivatives(r.alpha, each); err != nil {
+	if to.TargetDerivatives, err = additive.Derivatives(r.alpha, each); err != nil {
 		return failure(fault.Internal, "with the target: %v", err)
 	}
 	if len(to.TargetDerivatives) != len(to.Derivatives) {
 		return failure(fault.Internal, "%d derivatives with the target, %d without", len(to.TargetDerivatives), len(to.Derivatives))
 	}
 	return nil
-}
-
-// sumDerivatives returns Σ_i α_i D^(i)[k] for all parameters; nil where there are no derivatives.
-func sumDerivatives(alpha []scaled.Number, parts []*btn.Derivatives) ([]scaled.Number, error) {
-	if len(parts) == 0 || parts[0] == nil {
-		return nil, nil
-	}
-	total := 0
-	for _, n := range parts[0].Sizes {
-		if n < 0 || n > math.MaxInt-total {
-			return nil, fmt.Errorf("component 0 has %d derivatives of a core", n)
-		}
-		total += n
-	}
-	for i, d := range parts {
-		if d == nil || len(d.Mant) != total || len(d.Exp) != total || !slices.Equal(d.Sizes, parts[0].Sizes) {
-			return nil, fmt.Errorf("the derivatives of component %d are missing or of another shape", i)
-		}
-	}
-
-	terms := make([]scaled.Number, len(parts))
-	sums := make([]scaled.Number, total)
-	for k := range sums {
-		for i, d := range parts {
-			terms[i] = d.Number(k)
-		}
-		if sums[k] = scaled.SumProducts(alpha, terms); !sums[k].IsFinite() {
-			return nil, fmt.Errorf("derivative %d is not finite", k)
-		}
-	}
-	return sums, nil
 }

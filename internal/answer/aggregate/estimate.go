@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/base/sampling"
+	"github.com/basetensor/basetensor/internal/network/additive"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -100,7 +101,7 @@ func (r *estimate) sum(g *sequence) *query.ErrorInfo {
 		err = errors.New("the total is exactly 0, and an estimate cannot show that Z is 0")
 	}
 	if err == nil && !isFinite(r.z.LogAbs()) {
-		err = fmt.Errorf("%w: the total is no finite number", ErrNotFinite)
+		err = fmt.Errorf("%w: the total is no finite number", additive.ErrNotFinite)
 	}
 
 	if err != nil {
@@ -129,38 +130,38 @@ func (r *estimate) known(unsure bool) *query.ErrorInfo {
 	}
 
 	r.digits = math.NaN()
-	e, err := Sum(alpha, z)
+	e, err := additive.Sum(alpha, z)
 	switch {
-	case errors.Is(err, ErrNotFinite) && slices.ContainsFunc(z, overflown):
+	case errors.Is(err, additive.ErrNotFinite) && slices.ContainsFunc(z, overflown):
 		return failure(fault.Unsupported, "%v: a table left the range of float64 on the way", err)
-	case errors.Is(err, ErrNotFinite):
+	case errors.Is(err, additive.ErrNotFinite):
 		return failure(fault.Internal, "%v", err)
 	}
 
-	r.z = e.Total
+	r.z = e.Z
 	_, r.digits = cancelled(alpha, r.parts)
 	r.certify()
 	if r.rounds > policy.LeastCertain && !r.z.IsZero() {
-		return failure(fault.FailedEstimate, "%v: rounding among terms of both signs is up to %.1g of the total, %s", ErrCancelled, r.rounds,
-			decimal(r.z))
+		return failure(fault.FailedEstimate, "%v: rounding among terms of both signs is up to %.1g of the total, %s",
+			additive.ErrCancelled, r.rounds, additive.Decimal(r.z))
 	}
 
 	switch doubt := first(r.parts); {
-	case e.Total.IsZero() && err == nil && exact && (doubt != "" || unsure || r.rounds > 0):
+	case e.Z.IsZero() && err == nil && exact && (doubt != "" || unsure || r.rounds > 0):
 		return failure(
 			fault.Unsupported, "the total came out as 0, which proves nothing: %s",
 			cmp.Or(doubt, "terms may be missing"),
 		)
 	case errors.Is(
-		err, ErrNegative,
+		err, additive.ErrNegative,
 	) && exact && r.digits < signDigits && doubt == "" && !unsure:
 		return failure(
 			fault.BadInput, "the total is negative: not a probability model (Z is %s)",
-			decimal(e.Total),
+			additive.Decimal(e.Z),
 		)
 	case err != nil:
 		return failure(fault.FailedEstimate, "%v", err)
-	case e.Total.IsZero() && !exact:
+	case e.Z.IsZero() && !exact:
 		return failure(
 			fault.FailedEstimate,
 			"the total of %d components is exactly 0, and an estimate cannot show that Z is 0",
@@ -225,14 +226,15 @@ func (r *estimate) linear() error {
 	}
 
 	r.Discarded = finite(discarded)
-	e, err := Sum(ones(len(terms)), terms)
-	r.z = e.Total
+	e, err := additive.Sum(additive.Ones(len(terms)), terms)
+	r.z = e.Z
 	r.digits = e.CancellationDigits
 	if r.z.IsZero() {
 		return err
 	}
 	if r.rounds = rounding.Div(r.z.Abs()).Float64(); err == nil && r.rounds >= 1 {
-		err = fmt.Errorf("%w: rounding among terms of both signs is up to %s, the total %s", ErrCancelled, decimal(rounding), decimal(r.z))
+		err = fmt.Errorf("%w: rounding among terms of both signs is up to %s, the total %s",
+			additive.ErrCancelled, additive.Decimal(rounding), additive.Decimal(r.z))
 	}
 	return err
 }
@@ -268,9 +270,6 @@ func (r *estimate) logLinear() error {
 	return nil
 }
 
-// ones returns n weights of 1.
-func ones(n int) []scaled.Number { return slices.Repeat([]scaled.Number{scaled.One}, n) }
-
 // marginals returns the marginals of all slices together, weighted by their Z, or a warning why
 // there are none.
 func (r *estimate) marginals(targets []int) ([][]float64, string) {
@@ -283,7 +282,7 @@ func (r *estimate) marginals(targets []int) ([][]float64, string) {
 		}
 	}
 
-	p, warning, err := marginals(ones(len(m)), m, targets)
+	p, warning, err := additive.Marginals(additive.Ones(len(m)), m, targets)
 	if err != nil {
 		return nil, err.Error()
 	}

@@ -1,3 +1,5 @@
+// Package aggregate turns the values of the parts of a plan into the total of a demand: it adds them up (Lemma 5), lets the methods judge
+// their estimates, and states how right the answer is.
 package aggregate
 
 import (
@@ -5,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/network/additive"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -321,7 +324,7 @@ func (r *estimate) reportMarginals(to *Total, want *btn.Want) *query.ErrorInfo {
 		together[i] = v.Joint
 	}
 
-	p, warning, err := marginals(r.alpha, each, want.Targets)
+	p, warning, err := additive.Marginals(r.alpha, each, want.Targets)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
 	}
@@ -330,7 +333,7 @@ func (r *estimate) reportMarginals(to *Total, want *btn.Want) *query.ErrorInfo {
 		to.Result.Warnings = append(to.Result.Warnings, warning)
 	}
 
-	to.Joint, to.Shape, warning, err = joint(r.alpha, together, want.Joint)
+	to.Joint, to.Shape, warning, err = additive.Joint(r.alpha, together, want.Joint)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
 	}
@@ -391,8 +394,8 @@ func cancelled(alpha []scaled.Number, parts []btn.Value) (between, all float64) 
 	}
 
 	total := scaled.SumProducts(alpha, z)
-	between = lostDigits(total, scaled.SumAbsProducts(alpha, z))
-	all = lostDigits(total, scaled.SumAbsProducts(alpha, terms))
+	between = additive.LostDigits(total, scaled.SumAbsProducts(alpha, z))
+	all = additive.LostDigits(total, scaled.SumAbsProducts(alpha, terms))
 	return between, all
 }
 

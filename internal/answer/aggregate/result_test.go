@@ -18,6 +18,22 @@ import (
 
 // input returns a query with the given weights and values, of an exact decomposition or of an
 // estimate.
+func anyNumbers(rng *rand.Rand, n int, span int64) []scaled.Number {
+	xs := make([]scaled.Number, n)
+	for i := range xs {
+		xs[i] = scaled.Make(2*rng.Float64()-1, rng.Int64N(2*span+1)-span)
+	}
+	return xs
+}
+
+func numbers(xs ...float64) []scaled.Number {
+	out := make([]scaled.Number, len(xs))
+	for i, x := range xs {
+		out[i] = scaled.FromFloat(x)
+	}
+	return out
+}
+
 func input(exact bool, alpha, z []float64) Input {
 	e := btn.Estimate{
 		Rule:    btn.Linear,

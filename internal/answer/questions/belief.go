@@ -8,7 +8,7 @@ import (
 	"math"
 	"reflect"
 
-	"github.com/basetensor/basetensor/internal/answer/aggregate"
+	"github.com/basetensor/basetensor/internal/network/additive"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -238,7 +238,7 @@ func (a *answer) mix(weights []float64) {
 func answerUnderBeliefs(event, over *answer) {
 	p, exact, why := believedProbability(event, over)
 	if why == "" && p > 1 {
-		if exceeds := p - 1; exceeds > aggregate.ProbabilityRounding {
+		if exceeds := p - 1; exceeds > additive.ProbabilityRounding {
 			why = fmt.Sprintf("the estimates give the event a probability of %.6g", p)
 		}
 		p = 1

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/answer/aggregate"
+	"github.com/basetensor/basetensor/internal/network/additive"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -155,7 +156,7 @@ func valuesOf(totals []aggregate.Total, i int) int {
 // shares returns z over its sum; nil if that is not above 0.
 func shares(z []scaled.Number) []float64 {
 	p := make([]float64, len(z))
-	if q, wrong := aggregate.Distribution(z, p); q == nil || wrong >= 0 {
+	if q, wrong := additive.Distribution(z, p); q == nil || wrong >= 0 {
 		return nil
 	}
 	return p

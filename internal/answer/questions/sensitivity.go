@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/answer/aggregate"
+	"github.com/basetensor/basetensor/internal/network/additive"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -41,7 +41,7 @@ func vary(a *answer) {
 	out := &query.SensitivityResult{Sensitivity: target, Tornado: []query.Swing{}}
 	by, with, z, cores := a.total.Derivatives, a.total.TargetDerivatives, a.total.Z, a.numbers
 	share := a.total.Target.Div(z).Float64()
-	if out.P = min(1, max(0, share)); !(math.Abs(share-out.P) <= aggregate.ProbabilityRounding) {
+	if out.P = min(1, max(0, share)); !(math.Abs(share-out.P) <= additive.ProbabilityRounding) {
 		a.warn(fmt.Sprintf("no sensitivity: the estimate of the target's probability is %.3g", share))
 		return
 	}

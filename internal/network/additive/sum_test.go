@@ -1,4 +1,4 @@
-package aggregate
+package additive
 
 import (
 	"errors"
@@ -57,8 +57,8 @@ func TestLemma5AdditiveDecomposition(t *testing.T) {
 			if err != nil {
 				t.Fatalf("trial %d: %v", trial, err)
 			}
-			if got.Total != rounded(want) {
-				t.Fatalf("trial %d: total %v, want %v", trial, got.Total, rounded(want))
+			if got.Z != rounded(want) {
+				t.Fatalf("trial %d: total %v, want %v", trial, got.Z, rounded(want))
 			}
 			if math.Abs(got.CancellationDigits-math.Log10(ratio)) > 1e-12 {
 				t.Fatalf(
@@ -128,27 +128,27 @@ func TestSumEdges(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		alpha, z []scaled.Number
-		want     Estimate
+		want     Total
 	}{
-		{"nothing", nil, nil, Estimate{}},
-		{"zeros", numbers(0, 3), numbers(7, 0), Estimate{}},
-		{"one", numbers(0.5), numbers(3), Estimate{Total: scaled.FromFloat(1.5)}},
+		{"nothing", nil, nil, Total{}},
+		{"zeros", numbers(0, 3), numbers(7, 0), Total{}},
+		{"one", numbers(0.5), numbers(3), Total{Z: scaled.FromFloat(1.5)}},
 		{
 			"three quarters cancel", numbers(1, -1), numbers(1, 0.6),
-			Estimate{Total: scaled.FromFloat(0.4), CancellationDigits: math.Log10(4)},
+			Total{Z: scaled.FromFloat(0.4), CancellationDigits: math.Log10(4)},
 		},
 		{"48 bits cancel", numbers(1, -1), numbers(1+0x1p-48, 1),
-			Estimate{Total: scaled.Make(1, -48), CancellationDigits: math.Log10(0x1p49 + 1)}},
+			Total{Z: scaled.Make(1, -48), CancellationDigits: math.Log10(0x1p49 + 1)}},
 	} {
 		got, err := Sum(c.alpha, c.z)
-		if err != nil || got.Total.Sub(c.want.Total).Abs().Float64() > 1e-16 ||
+		if err != nil || got.Z.Sub(c.want.Z).Abs().Float64() > 1e-16 ||
 			math.Abs(got.CancellationDigits-c.want.CancellationDigits) > 1e-9 {
 			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
 		}
 	}
 	if e, err := SumSigned(numbers(1, -1), numbers(2, 5)); err != nil ||
-		e.Total != scaled.FromFloat(-3) {
-		t.Errorf("a signed total of -3 is %v, %v", e.Total, err)
+		e.Z != scaled.FromFloat(-3) {
+		t.Errorf("a signed total of -3 is %v, %v", e.Z, err)
 	}
 	if e, err := Sum(numbers(1, -1), numbers(3, 3)); !math.IsInf(e.CancellationDigits, 1) ||
 		!errors.Is(err, ErrCancelled) {

@@ -1,4 +1,4 @@
-package aggregate
+package additive
 
 import (
 	"math"
@@ -25,7 +25,7 @@ func TestMarginalsAddUpOverComponents(t *testing.T) {
 		{Domains: domains, Mant: []float64{3, 1, 1, 2, 1}, Exp: 5000},
 		{Domains: domains, Mant: []float64{1, 1, 2, 0, 0}, Exp: 4999},
 	}
-	p, warning, err := marginals(weights(1, 2), parts, nil)
+	p, warning, err := Marginals(weights(1, 2), parts, nil)
 	if err != nil || warning != "" {
 		t.Fatal(err, warning)
 	}
@@ -43,35 +43,35 @@ func TestMarginalsThatAreNoneSayWhy(t *testing.T) {
 	one := func(mant ...float64) []*btn.Marginals {
 		return []*btn.Marginals{{Domains: []int{2}, Mant: mant}}
 	}
-	if p, warning, err := marginals(weights(1), one(-1, 3), nil); p != nil || err != nil ||
+	if p, warning, err := Marginals(weights(1), one(-1, 3), nil); p != nil || err != nil ||
 		!strings.Contains(warning, "P(x_0 = 0) is -0.5") {
 		t.Errorf("negative: %v %q %v", p, warning, err)
 	}
-	if p, warning, err := marginals(weights(1), one(0, 0), nil); p != nil || err != nil ||
+	if p, warning, err := Marginals(weights(1), one(0, 0), nil); p != nil || err != nil ||
 		!strings.Contains(warning, "no positive total") {
 		t.Errorf("empty: %v %q %v", p, warning, err)
 	}
-	if p, _, err := marginals(weights(1), one(-1e-12, 1), nil); err != nil ||
+	if p, _, err := Marginals(weights(1), one(-1e-12, 1), nil); err != nil ||
 		p[0][0] != 0 || p[0][1] != 1 {
 		t.Errorf("rounding below 0: %v %v", p, err)
 	}
-	if _, _, err := marginals(weights(1, 1), append(one(1, 1), nil), nil); err == nil {
+	if _, _, err := Marginals(weights(1, 1), append(one(1, 1), nil), nil); err == nil {
 		t.Error("a component without marginals passed")
 	}
-	if _, _, err := marginals(
+	if _, _, err := Marginals(
 		weights(1, 1),
 		append(one(1, 1), &btn.Marginals{Domains: []int{3}, Mant: make([]float64, 3)}), nil,
 	); err == nil {
 		t.Error("components of two shapes passed")
 	}
-	if p, warning, err := marginals(weights(1), one(-1, 3), []int{7}); p != nil || err != nil ||
+	if p, warning, err := Marginals(weights(1), one(-1, 3), []int{7}); p != nil || err != nil ||
 		!strings.Contains(warning, "P(x_7 = 0) is -0.5") {
 		t.Errorf("of a target: %v %q %v", p, warning, err)
 	}
-	if _, _, err := marginals(weights(1), one(1, 1), []int{7, 8}); err == nil {
+	if _, _, err := Marginals(weights(1), one(1, 1), []int{7, 8}); err == nil {
 		t.Error("the marginals of one variable passed for two")
 	}
-	if p, warning, err := marginals(weights(1), []*btn.Marginals{nil}, nil); p != nil ||
+	if p, warning, err := Marginals(weights(1), []*btn.Marginals{nil}, nil); p != nil ||
 		warning != "" || err != nil {
 		t.Errorf("nobody asked: %v %q %v", p, warning, err)
 	}
@@ -80,7 +80,7 @@ func TestMarginalsThatAreNoneSayWhy(t *testing.T) {
 func TestJointMarginalsAddUpOverComponents(t *testing.T) {
 	parts := []*btn.Marginals{{Domains: []int{2, 2}, Mant: []float64{3, 1, 0, 2}, Exp: 5000},
 		{Domains: []int{2, 2}, Mant: []float64{1, 1, 2, 0}, Exp: 4999}}
-	p, shape, warning, err := joint(weights(1, 2), parts, []int{7, 4})
+	p, shape, warning, err := Joint(weights(1, 2), parts, []int{7, 4})
 	if err != nil || warning != "" || len(shape) != 2 || shape[1] != 2 {
 		t.Fatal(p, warning, err)
 	}
@@ -89,12 +89,12 @@ func TestJointMarginalsAddUpOverComponents(t *testing.T) {
 			t.Errorf("cell %d is %v, want %v", x, p[x], want)
 		}
 	}
-	if p, _, warning, err := joint(weights(1, 1), parts, nil); p != nil ||
+	if p, _, warning, err := Joint(weights(1, 1), parts, nil); p != nil ||
 		warning != "" || err != nil {
 		t.Errorf("nobody asked: %v %q %v", p, warning, err)
 	}
 	negative := []*btn.Marginals{{Domains: []int{2}, Mant: []float64{-1, 3}}}
-	if p, _, warning, err := joint(weights(1), negative, []int{0}); p != nil || err != nil ||
+	if p, _, warning, err := Joint(weights(1), negative, []int{0}); p != nil || err != nil ||
 		!strings.Contains(warning, "cell 0 is -0.5") {
 		t.Errorf("negative: %v %q %v", p, warning, err)
 	}
@@ -108,7 +108,7 @@ func TestJointMarginalsAddUpOverComponents(t *testing.T) {
 			Mant:    make([]float64, 3),
 		}}, "huge": {{Domains: []int{1 << 40, 1 << 40}}}, "variables": {{Domains: []int{4}, Mant: make([]float64, 4)}},
 	} {
-		if p, _, _, err := joint(weights(1, 1)[:len(broken)], broken, []int{7, 4}); err == nil {
+		if p, _, _, err := Joint(weights(1, 1)[:len(broken)], broken, []int{7, 4}); err == nil {
 			t.Errorf("%s: %v", name, p)
 		}
 	}

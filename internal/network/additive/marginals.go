@@ -1,4 +1,4 @@
-package aggregate
+package additive
 
 import (
 	"fmt"
@@ -10,18 +10,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Marginals from the unnormalised marginals of the components, which add up as Z does (Lemma 5).
+// Marginals from the unnormalised marginals of the components, which add up as Z does.
 
 // ProbabilityRounding is how far below 0 or above 1 rounding may put a probability. One further off is no
 // probability, and the marginals are not returned.
 const ProbabilityRounding = 1e-9
 
-// marginals returns P(x_v = a) = Σ_i α_i M^(i)_v(a) / Σ_a Σ_i α_i M^(i)_v(a) for every variable v,
+// Marginals returns P(x_v = a) = Σ_i α_i M^(i)_v(a) / Σ_a Σ_i α_i M^(i)_v(a) for every variable v,
 // or for every one of the targets where there are any, from the unnormalised marginals M^(i) of the
 // components in order. Each sum is correctly rounded. It returns nil and no warning where none were
 // asked for, and nil with a warning where an estimate's marginals are negative or have no positive
 // total.
-func marginals(
+func Marginals(
 	alpha []scaled.Number, parts []*btn.Marginals, targets []int,
 ) (p [][]float64, warning string, err error) {
 	if len(parts) == 0 || parts[0] == nil {
@@ -66,9 +66,9 @@ func marginals(
 	return p, "", nil
 }
 
-// joint returns the joint marginal of a set of variables in the same way, as one distribution over
+// Joint returns the joint marginal of a set of variables in the same way, as one distribution over
 // all cells.
-func joint(
+func Joint(
 	alpha []scaled.Number, parts []*btn.Marginals, set []int,
 ) (p []float64, shape []int, warning string, err error) {
 	if len(parts) == 0 || len(set) == 0 {

@@ -1,15 +1,15 @@
-// Package aggregate puts the values of the components together (Lemma 5) and builds the answer to a
-// query.
+// Package additive adds up the values of components: Z, marginals and derivatives are linear in a decomposition (Lemma 5).
 //
 // The value of a decomposition Σ_i α_i Q^(i) is Z̃ = Σ_i α_i Z(T^{Q^(i)}). α and Z have either sign
 // and any range, so the sum is exact and rounded once: the same bits however the work was split and
 // whatever arrived first. Logarithms are taken only of the finished sum.
-package aggregate
+package additive
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -29,9 +29,9 @@ var (
 // which contractions round away some.
 const lostBits = 50
 
-// Estimate is a sum of components.
-type Estimate struct {
-	Total scaled.Number // Z̃ = Σ_i α_i Z_i, correctly rounded
+// Total is a sum of components.
+type Total struct {
+	Z scaled.Number // Z̃ = Σ_i α_i Z_i, correctly rounded
 	// CancellationDigits is log10 Σ|α_i Z_i| − log10 |Σ α_i Z_i| ≥ 0: how many decimal digits of
 	// the components the sum lost. 0 if all terms are 0, +Inf if non-zero terms cancel exactly.
 	CancellationDigits float64
@@ -41,13 +41,13 @@ type Estimate struct {
 //
 // The products enter exactly and the sum is rounded once, hence the same bits in any order. If all
 // terms are 0 the total is 0 and no error. Errors: ErrNegative if the total is below 0 and not only
-// rounding, and those of SumSigned; the estimate is returned beside ErrNegative and ErrCancelled,
+// rounding, and those of SumSigned; the total is returned beside ErrNegative and ErrCancelled,
 // for the report. Source: Hamid and Braun, Lemma 5.
-func Sum(alpha, z []scaled.Number) (Estimate, error) {
+func Sum(alpha, z []scaled.Number) (Total, error) {
 	e, err := SumSigned(alpha, z)
-	if err == nil && e.Total.Sign() < 0 {
+	if err == nil && e.Z.Sign() < 0 {
 		err = fmt.Errorf("%w: %s as the sum of %d components, %.1f digits of which cancelled",
-			ErrNegative, decimal(e.Total), len(z), e.CancellationDigits)
+			ErrNegative, Decimal(e.Z), len(z), e.CancellationDigits)
 	}
 	return e, err
 }
@@ -55,13 +55,13 @@ func Sum(alpha, z []scaled.Number) (Estimate, error) {
 // SumSigned is Sum for algebra that is not about probabilities: the total may have either sign.
 // Errors: ErrCount, ErrNotFinite (naming the component), and ErrCancelled if |Σ α_i Z_i| < 2^-50
 // Σ|α_i Z_i|.
-func SumSigned(alpha, z []scaled.Number) (Estimate, error) {
+func SumSigned(alpha, z []scaled.Number) (Total, error) {
 	if len(alpha) != len(z) {
-		return Estimate{}, fmt.Errorf("%w: %d weights, %d values", ErrCount, len(alpha), len(z))
+		return Total{}, fmt.Errorf("%w: %d weights, %d values", ErrCount, len(alpha), len(z))
 	}
 	for i := range z {
 		if !alpha[i].IsFinite() || !z[i].IsFinite() {
-			return Estimate{}, fmt.Errorf(
+			return Total{}, fmt.Errorf(
 				"%w: component %d has weight %v and value %v", ErrNotFinite, i, alpha[i].Mant,
 				z[i].Mant,
 			)
@@ -70,18 +70,18 @@ func SumSigned(alpha, z []scaled.Number) (Estimate, error) {
 
 	total := scaled.SumProducts(alpha, z)
 	size := scaled.SumAbsProducts(alpha, z)
-	e := Estimate{Total: total, CancellationDigits: lostDigits(total, size)}
+	e := Total{Z: total, CancellationDigits: LostDigits(total, size)}
 	floor := scaled.Number{Mant: size.Mant, Exp: size.Exp - lostBits}
 	if !size.IsZero() && total.Abs().Cmp(floor) < 0 {
 		return e, fmt.Errorf("%w: %s is left of %d components whose sizes add up to %s",
-			ErrCancelled, decimal(total), len(z), decimal(size))
+			ErrCancelled, Decimal(total), len(z), Decimal(size))
 	}
 	return e, nil
 }
 
-// lostDigits returns log10(size / |total|), and 0 if all terms were 0. Rounding never makes it
+// LostDigits returns log10(size / |total|), and 0 if all terms were 0. Rounding never makes it
 // negative.
-func lostDigits(total, size scaled.Number) float64 {
+func LostDigits(total, size scaled.Number) float64 {
 	switch {
 	case size.IsZero():
 		return 0
@@ -91,8 +91,8 @@ func lostDigits(total, size scaled.Number) float64 {
 	return max(0, size.Div(total).Log10Abs())
 }
 
-// decimal formats a number of any range with four digits, as in -1.234e+5678.
-func decimal(x scaled.Number) string {
+// Decimal formats a number of any range with four digits, as in -1.234e+5678.
+func Decimal(x scaled.Number) string {
 	if e := x.Exp; x.IsZero() || -1000 < e && e < 1000 {
 		return fmt.Sprintf("%.4g", x.Float64())
 	}
@@ -101,3 +101,6 @@ func decimal(x scaled.Number) string {
 	whole := math.Floor(l)
 	return fmt.Sprintf("%.4ge%+d", math.Copysign(math.Pow(10, l-whole), x.Mant), int64(whole))
 }
+
+// Ones returns n weights of 1.
+func Ones(n int) []scaled.Number { return slices.Repeat([]scaled.Number{scaled.One}, n) }
