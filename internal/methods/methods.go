@@ -47,6 +47,7 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/exact"
 	"github.com/basetensor/basetensor/internal/methods/exchangeable"
 	"github.com/basetensor/basetensor/internal/methods/gradients"
+	"github.com/basetensor/basetensor/internal/methods/judge"
 	"github.com/basetensor/basetensor/internal/methods/learned"
 	"github.com/basetensor/basetensor/internal/methods/parity"
 	"github.com/basetensor/basetensor/internal/methods/proposal"
@@ -85,6 +86,10 @@ var Methods = []*proposal.Method{&learned.Method, &ladder.Method, &regions.Metho
 var Named = slices.Concat(truncated.Named, learned.Named)
 
 func init() {
+	judge.Register(btn.Linear, truncated.NewJudge)
+	judge.Register(btn.LogLinear, regions.NewJudge)
+	judge.Register(btn.Pooled, sampled.NewJudge)
+	judge.Register(btn.Bounding, bounding.NewJudge)
 	for class, newPart := range map[btn.Class]func() btn.Part{
 		btn.ClassRankOne:         func() btn.Part { return new(closed.RankOne) },
 		btn.ClassCP:              func() btn.Part { return new(closed.CP) },

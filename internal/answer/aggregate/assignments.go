@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/methods/judge"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -124,13 +125,13 @@ func (r *estimate) atLeast(t *Total) (lower float64) {
 			lower = max(lower, f.Weight.LogAbs())
 		}
 	}
-	if to.LogZ == nil || lower <= *to.LogZ+wide(lower) {
+	if to.LogZ == nil || lower <= *to.LogZ+judge.Widening(lower) {
 		return lower
 	}
 	to.Warnings = append(to.Warnings, fmt.Sprintf("the total is below an assignment's weight by %.2g nats, so terms are missing: "+
 		"ln Z is given as that weight, without marginals and derivatives", lower-*to.LogZ))
-	r.z = scaled.FromLog(lower)
-	to.LogZ, to.Log10Z, to.Exact = finite(r.z.LogAbs()), finite(r.z.Log10Abs()), false
+	r.Z = scaled.FromLog(lower)
+	to.LogZ, to.Log10Z, to.Exact = finite(r.Z.LogAbs()), finite(r.Z.Log10Abs()), false
 	t.Marginals, t.Joint, t.Derivatives, t.TargetDerivatives = nil, nil, nil, nil
 	return lower
 }
@@ -177,7 +178,7 @@ func (in *Input) searches(parts []part) (found *estimate, proved bool) {
 	if len(asks) != 1 || asks[0] == btn.AskSamples {
 		return nil, false
 	}
-	e, ask := estimate{of: &a.Plan.Estimates[0]}, asks[0]
+	e, ask := estimate{Estimate: judge.Estimate{Plan: &a.Plan.Estimates[0]}}, asks[0]
 	var list []*btn.Found
 	for _, p := range parts {
 		if p.there && p.err == nil && bounded(p.value.Found) {

@@ -4,10 +4,10 @@ package aggregate
 
 // reportCases fills in what the cases of a demand add up to: their ln Z stands in the place of ln Z.
 func (r *estimate) reportCases(to *Total) {
-	if len(r.parts) != 1 || r.parts[0].Cases == nil {
+	if len(r.Parts) != 1 || r.Parts[0].Cases == nil {
 		return
 	}
-	to.Cases = r.parts[0].Cases
+	to.Cases = r.Parts[0].Cases
 	if to.Cases.Impossible == 0 {
 		to.Result.LogZ = finite(to.Cases.Ln)
 	}

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"math"
 
+	"github.com/basetensor/basetensor/internal/methods/judge"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -22,7 +23,7 @@ func certificate(lnZ, lnNormError, lnLinks, digits float64) *query.Certificate {
 	}
 
 	if digits > withinDigits {
-		bound = logSum(bound, lnZ+math.Log(rounding)+digits*math.Ln10)
+		bound = logSum(bound, lnZ+math.Log(judge.Rounding)+digits*math.Ln10)
 	}
 	c := &query.Certificate{LnBound: bound, LnUpper: logSum(lnZ, bound)}
 	if bound < lnZ {

@@ -13,9 +13,9 @@ import (
 // reportDerivatives fills in ∂Z/∂θ = Σ_i α_i ∂Z_i/∂θ of every number, and those of the terms with the target.
 // It fills in nothing if the parts have no derivatives.
 func (r *estimate) reportDerivatives(to *Total, want *btn.Want) *query.ErrorInfo {
-	each := make([]*btn.Derivatives, len(r.parts))
-	for i := range r.parts {
-		each[i] = r.parts[i].Derivatives
+	each := make([]*btn.Derivatives, len(r.Parts))
+	for i := range r.Parts {
+		each[i] = r.Parts[i].Derivatives
 	}
 	var err error
 	if to.Derivatives, err = additive.Derivatives(r.alpha, each); err != nil {
@@ -29,9 +29,9 @@ func (r *estimate) reportDerivatives(to *Total, want *btn.Want) *query.ErrorInfo
 		return nil
 	}
 
-	z := make([]scaled.Number, len(r.parts))
-	for i := range r.parts {
-		t := r.parts[i].Target
+	z := make([]scaled.Number, len(r.Parts))
+	for i := range r.Parts {
+		t := r.Parts[i].Target
 		if t == nil {
 			return failure(fault.Internal, "component %d has no value with the target", i)
 		}

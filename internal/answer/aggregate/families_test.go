@@ -202,11 +202,6 @@ func TestContractionsBesideModes(t *testing.T) {
 			t.Errorf("%s: %s", name, text(t, c.r.Result))
 		}
 	}
-	along := &sampled.Annealing{Base: sampled.Base{Modes: 1}}
-	g := &sequence{estimates: []*estimate{{of: &btn.Estimate{Parts: []btn.Part{&sampled.Sampled{Along: along}}}}}}
-	if v := g.besideModes(verdict{uncertainty: finite(1e-10)}, verdict{credible: true}); *v.uncertainty != 1e-10 {
-		t.Errorf("contractions that have settled state %v", *v.uncertainty)
-	}
 }
 
 // TestEqualWeightsSayNothingOfOthers: a strong ferromagnet stated 2.7e-13 and was off by 4.5e-5, because the share of other weights among
@@ -451,17 +446,6 @@ func TestMarginalsOfFewComponents(t *testing.T) {
 	r = marginals(even(5, 0.9, 200), true) // those of a value that none of them has
 	if u := r.MarginalUncertainty; u == nil || *u != *r.Uncertainty || *u < 0.12 {
 		t.Errorf("constraints: %s", text(t, r.Result))
-	}
-}
-
-// TestValuesThatWereNeverDrawn are as likely as one over the effective number, for all that is known.
-func TestValuesThatWereNeverDrawn(t *testing.T) {
-	r := estimate{
-		mean:   sampling.Mean{N: 200, Effective: 200, Tail: -1},
-		shares: []*btn.Weights{{Domains: []int{2}, Share: []float64{200, 0}, Squares: []float64{200, 0}}},
-	}
-	if p, u := r.sampledMarginals(nil); p[0][0] != 1 || u == nil || *u != 1.0/200 {
-		t.Errorf("%v, uncertain by %v", p, *u)
 	}
 }
 

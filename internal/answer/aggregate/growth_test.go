@@ -219,7 +219,7 @@ func TestWhatWidensAStatement(t *testing.T) {
 	}
 	in := dropping(0.2, colours())
 	in.Assignment.Hard = true
-	if r := Add(in); *r.Uncertainty != forbiddenFactor**dropped.Uncertainty {
+	if r := Add(in); *r.Uncertainty != 4**dropped.Uncertainty {
 		t.Errorf("with forbidden combinations %v, without %v", *r.Uncertainty, *dropped.Uncertainty)
 	}
 	in = dropping(1e-12, colours())

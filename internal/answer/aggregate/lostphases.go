@@ -1,52 +1,34 @@
 package aggregate
 
-// Phases of belief propagation that a family may have lost.
+// Phases of belief propagation that a method may have lost.
 
 import (
 	"math"
 
+	"github.com/basetensor/basetensor/internal/methods/judge"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// besidePhases returns a verdict beside several phases of belief propagation. Contractions drop a phase that has no weight where they
-// truncate, and chains never cross to some, both without a sign of it. So where the phases together are above an estimate, by as much as
+// besidePhases changes a statement beside several phases of belief propagation. Contractions drop a phase that has no weight where they
+// truncate, and chains never cross to some, both without a sign of it. So if the phases together are above an estimate, by as much as
 // some of them weigh, that is uncertain by the distance, but at most by what the others add to the phase that is nearest to it, beside
-// what it states itself, and truncated legs by leastOfPhases.
-func (g *sequence) besidePhases(v verdict) verdict {
-	p := g.bp
-	if v.best < 0 || v.uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
-		return v
+// what it states itself.
+func (g *sequence) besidePhases(s *judge.Statement) {
+	p := g.Propagation
+	if s.Uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
+		return
 	}
-	best := g.estimates[v.best]
-	value := *best.LogZ
-	if !best.isLogLinear() && !best.isPooled() {
-		v.uncertainty = finite(max(*v.uncertainty, g.leastOfPhases()))
+	ln := *s.Best.LogZ
+	if !weigh(p, *p.Together-ln) {
+		return
 	}
-	if !weigh(p, *p.Together-value) {
-		return v
-	}
-	u, lost := *v.uncertainty, 0.0
-	nearest := math.Inf(1)
-	for _, z := range p.Phases {
-		if far := math.Abs(z - value); far < nearest {
-			nearest, lost = far, min(*p.Together-value, *p.Together-z+u)
+	lost, nearest := 0.0, math.Inf(1)
+	for _, phase := range p.Phases {
+		if distance := math.Abs(phase - ln); distance < nearest {
+			nearest, lost = distance, min(*p.Together-ln, *p.Together-phase+*s.Uncertainty)
 		}
 	}
-	v.uncertainty = finite(max(u, lost))
-	return v
-}
-
-// leastPhaseUncertainty is the least uncertainty of truncated legs beside several phases: the root of 1e-12, below which singular values
-// are always dropped. Measured: 4e-9 was off where 2e-12 was stated.
-const leastPhaseUncertainty = 1e-6
-
-// leastOfPhases is the least uncertainty of truncated legs beside several phases, 0 beside one: they drop what is below rounding of one
-// phase, also where they say that they drop nothing, and the root of that may be left for another.
-func (g *sequence) leastOfPhases() float64 {
-	if g.bp == nil || g.bp.Together == nil {
-		return 0
-	}
-	return leastPhaseUncertainty
+	s.Uncertainty = finite(max(*s.Uncertainty, lost))
 }
 
 // mostPieces bounds the phases whose subsets are looked through.

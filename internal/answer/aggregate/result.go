@@ -111,53 +111,53 @@ func Add(in Input) Total {
 
 	s.took(r)
 	var last *estimate
-	if n := len(s.estimates); n > 0 {
-		last = s.estimates[n-1]
+	if n := len(s.evaluated); n > 0 {
+		last = s.evaluated[n-1]
 	}
-	if r := s.refused; r != nil && (s.best < 0 || r.err.Code == fault.BadInput) { // nothing else is there, or the model is at fault
+	if r := s.refused; r != nil && (s.best == nil || r.err.Code == fault.BadInput) { // nothing else is there, or the model is at fault
 		last = r
 	}
-	known := last != nil && last.of.Quality != nil
+	known := last != nil && last.Plan.Quality != nil
 	switch {
 	case !in.Assignment.Plan.Grows():
 	case known: // as if it had been alone
-		quality(r, last.of.Quality)
+		quality(r, last.Plan.Quality)
 		r.Components, r.Propagation = last.Components, nil
 	default:
 		r.Ended = s.ended
-		for _, e := range s.estimates {
+		for _, e := range s.evaluated {
 			r.Estimates = append(r.Estimates, e.EstimateResult)
 		}
 		if s.refused != nil {
 			r.Warnings = append(r.Warnings, "the exact way has no answer: "+s.refused.err.Message)
 		}
-		r.Warnings = append(r.Warnings, s.warnings(in.Assignment)...)
+		r.Warnings = append(r.Warnings, s.warnings()...)
 	}
 
 	if last == nil {
 		return fail(failure(fault.Deadline, "the deadline came before the first estimate"))
 	}
 	if known && last.err != nil {
-		r.CancellationDigits = finite(last.digits)
+		r.CancellationDigits = finite(last.Digits)
 	}
-	if s.best < 0 || known && last.err != nil {
+	if s.best == nil || known && last.err != nil {
 		return fail(last.err)
 	}
 
 	// The best estimate is the answer.
-	best := s.estimates[s.best]
-	r.Method = in.Assignment.Plan.By(best.of)
+	best := s.best
+	r.Method = in.Assignment.Plan.By(best.Plan)
 	r.LogZ = finite(s.z.LogAbs())
 	r.Log10Z = finite(s.z.Log10Abs())
-	r.CancellationDigits = finite(best.digits)
-	if best.of.Quality == nil {
+	r.CancellationDigits = finite(best.Digits)
+	if best.Plan.Quality == nil {
 		s.reportJudged(&t, in.Assignment)
 	} else if failed := best.reportKnown(&t, in.Assignment); failed != nil {
 		r.LogZ = nil
 		r.Log10Z = nil
 		return fail(failed)
 	} else {
-		s.z = best.z
+		s.z = best.Z
 	}
 
 	r.Status = query.StatusOK
@@ -218,10 +218,10 @@ func values(in Input) ([]part, *query.ErrorInfo) {
 func (g *sequence) took(r *query.Result) {
 	r.Run = &query.Run{}
 	r.Components = 0
-	for _, e := range g.estimates {
+	for _, e := range g.evaluated {
 		r.Run.Flops += e.Flops
 		r.Components += e.Components
-		for _, p := range e.of.Parts {
+		for _, p := range e.Plan.Parts {
 			r.Run.Slices += float64(p.About().Slices)
 		}
 	}
@@ -237,25 +237,18 @@ const doubtedSamples = 0.1
 // uncertainty and marginals.
 func (g *sequence) reportJudged(to *Total, a *btn.Assignment) {
 	r := &to.Result
-	r.Uncertainty = g.uncertainty
+	r.Uncertainty = g.answer.Uncertainty
 	r.Bounds = g.report()
-	if best := g.estimates[g.best]; best.isPooled() {
-		best.reportStates(to, &a.Want)
-		if off := sampleDoubt(to); off > doubtedSamples {
-			r.Warnings = append(r.Warnings, fmt.Sprintf(
-				"the samples count as %.0f of one weight, and some states may be missing: a probability from them may be off by %.2g",
-				*to.Effective, off))
-		}
-	}
+	g.reportSamples(to, &a.Want)
 
 	m := g.judgeMarginals()
-	if m.warning != "" {
-		r.Warnings = append(r.Warnings, m.warning)
+	if m.Warning != "" {
+		r.Warnings = append(r.Warnings, m.Warning)
 	}
-	if m.p == nil {
+	if m.P == nil {
 		return
 	}
-	to.Marginals, to.MarginalUncertainty = m.p, m.uncertainty
+	to.Marginals, to.MarginalUncertainty = m.P, m.Uncertainty
 	if to.MarginalUncertainty == nil {
 		why := "no other estimate has marginals: nothing is known of their quality, and they need larger bonds than Z"
 		if r.Uncertainty == nil {
@@ -265,23 +258,60 @@ func (g *sequence) reportJudged(to *Total, a *btn.Assignment) {
 	}
 }
 
+// reportSamples fills in the weighted samples that are wanted, if the best estimate has drawn some.
+func (g *sequence) reportSamples(to *Total, want *btn.Want) {
+	if want.Samples == 0 || !hasDraws(*g.best.Plan) {
+		return
+	}
+	samples := g.judges.Of(g.best.Plan.Rule).Samples(&g.best.Estimate, want.Samples, want.Seed)
+	to.Samples, to.Weights = samples.Values, samples.Weights
+	if samples.Warning != "" {
+		to.Result.Warnings = append(to.Result.Warnings, samples.Warning)
+	}
+	squares := 0.0
+	for _, w := range to.Weights {
+		squares += w * w
+	}
+	if squares > 0 {
+		to.Effective = finite(1 / squares)
+	}
+	if off := sampleDoubt(to); off > doubtedSamples {
+		to.Result.Warnings = append(to.Result.Warnings, fmt.Sprintf(
+			"the samples count as %.0f of one weight, and some states may be missing: a probability from them may be off by %.2g",
+			*to.Effective, off))
+	}
+}
+
+// sampleDoubt is how far a probability may be off that weighted samples give: two standard errors of a half by as many as count, and the
+// share of Z by which it may be off, as all of that may have one value. It is 0 without weighted samples.
+func sampleDoubt(t *Total) float64 {
+	if len(t.Weights) == 0 || t.Effective == nil {
+		return 0
+	}
+	off := 1 / math.Sqrt(*t.Effective)
+	if t.Result.Uncertainty == nil {
+		return 1
+	}
+	return min(1, max(off, -math.Expm1(-*t.Result.Uncertainty)))
+}
+
 // reportKnown fills in what follows for an estimate whose quality is known: what was wanted beside Z, and
 // whether it is exact, or else its certificate.
 func (r *estimate) reportKnown(t *Total, a *btn.Assignment) *query.ErrorInfo {
-	quality, to := r.of.Quality, &t.Result
-	if len(r.parts) == 0 { // an assignment alone
+	quality, to := r.Plan.Quality, &t.Result
+	if len(r.Parts) == 0 { // an assignment alone
 		return r.reportAssignments(t, &a.Want)
 	}
 	r.reportCases(t)
-	if r.z.IsZero() && r.possible() {
+	if r.Z.IsZero() && r.possible() {
 		return failure(fault.Unsupported, "the total came out as 0, and an assignment has a weight above 0: terms are missing")
-	} else if r.z.IsZero() {
+	} else if r.Z.IsZero() {
 		to.Zero = true
 		to.LogZ = nil
 		to.Log10Z = nil
-		if len(r.parts) == 1 {
-			t.Conflict = r.parts[0].Conflict
-			if why := r.parts[0].Why; why != "" {
+		if len(r.Parts) == 1 {
+			t.Conflict = r.Parts[0].Conflict
+			if why := r.Parts[0].Why; why != "" {
 				to.Warnings = append(to.Warnings, "Z is 0: "+why)
 			}
 		}
@@ -291,8 +321,8 @@ func (r *estimate) reportKnown(t *Total, a *btn.Assignment) *query.ErrorInfo {
 		return failed
 	} else if failed := r.reportAssignments(t, &a.Want); failed != nil {
 		return failed
-	} else if !quality.Exact && first(r.parts) == "" {
-		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks, r.digits)
+	} else if !quality.Exact && first(r.Parts) == "" {
+		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks, r.Digits)
 	}
 
 	to.Exact = quality.Exact && !a.Unsure
@@ -309,7 +339,7 @@ func (r *estimate) reportKnown(t *Total, a *btn.Assignment) *query.ErrorInfo {
 		to.Warnings = append(to.Warnings, unknownQuality)
 		to.Bounds = cmp.Or(reportCertified(to.Certificate), reportHeaviest(lower))
 	case !to.Zero:
-		to.Bounds = reportExact(*to.LogZ, r.rounds)
+		to.Bounds = reportExact(*to.LogZ, r.Rounding)
 	}
 	return nil
 }
@@ -317,9 +347,9 @@ func (r *estimate) reportKnown(t *Total, a *btn.Assignment) *query.ErrorInfo {
 // reportMarginals fills in marginals and the joint marginal of a set, as far as the parts have
 // them.
 func (r *estimate) reportMarginals(to *Total, want *btn.Want) *query.ErrorInfo {
-	each := make([]*btn.Marginals, len(r.parts))
-	together := make([]*btn.Marginals, len(r.parts))
-	for i, v := range r.parts {
+	each := make([]*btn.Marginals, len(r.Parts))
+	together := make([]*btn.Marginals, len(r.Parts))
+	for i, v := range r.Parts {
 		each[i] = v.Marginals
 		together[i] = v.Joint
 	}
@@ -356,16 +386,16 @@ const (
 // else the doubt of the first component that has one, or the digits that cancelled between the components on top of those that
 // cancelled in them.
 func (r *estimate) doubts(to *query.Result) string {
-	if to.LogZ != nil && r.rounds > exactRounding(*to.LogZ) {
-		return fmt.Sprintf("by rounding and the fit of its components ln Z may be off by %.1g", r.rounds)
+	if to.LogZ != nil && r.Rounding > exactRounding(*to.LogZ) {
+		return fmt.Sprintf("by rounding and the fit of its components ln Z may be off by %.1g", r.Rounding)
 	}
 	if to.LogZ != nil && r.certified {
 		return ""
 	}
-	if doubt := first(r.parts); doubt != "" {
+	if doubt := first(r.Parts); doubt != "" {
 		return doubt
 	}
-	if between, all := cancelled(r.alpha, r.parts); all > trustedDigits &&
+	if between, all := cancelled(r.alpha, r.Parts); all > trustedDigits &&
 		between > withinDigits {
 		return fmt.Sprintf("%.1f digits cancel in the components and between them", all)
 	}

@@ -4,8 +4,10 @@ package aggregate
 // a sequence of one.
 
 import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/methods/judge"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -36,44 +38,51 @@ func Settled(in Input) bool {
 
 // sequence is the complete estimates of a plan, and what follows from them.
 type sequence struct {
-	estimates   []*estimate
-	bounded     []*estimate // those that are bounds alone
-	refused     *estimate   // one whose quality would be known, without a value and with others behind it; nil: none
-	ended       string
-	best        int                // position of the estimate that is the answer, −1 for none
-	uncertainty *float64           // of the best estimate's ln Z in nats; nil: not known
-	moved       bool               // the best estimate has a predecessor in its own track
-	verdicts    []verdict          // of the families, where none of their estimates is exact
-	bp          *query.Propagation // nil where belief propagation was not run
-	hard        bool               // tables forbid combinations of values
-	unsure      bool               // contractions in float64 may have lost entries; sampled components are in logarithms
-	targets     []int              // variables whose marginals are wanted; nil: all
-	pool        pool               // weights of sampled components
-	bounds      bounds
-	z           scaled.Number // of the answer: that of the best estimate, or a bound that it is outside of
-	outside     float64       // how far the best estimate is outside of the bounds where that is beyond what it states, nats
-	apart       float64       // the uncertainty that another family\'s contradiction makes, nats; 0: none contradicts
-	proven      float64       // how far the bounds are at most, +Inf without two
+	*judge.Sequence
+	judges    judge.Judges
+	evaluated []*estimate // all but bounds
+	bounded   []*estimate // those that are bounds alone
+	refused   *estimate   // one whose quality would be known, without a value and with others behind it; nil: none
+	of        map[*judge.Estimate]*estimate
+	ended     string
+
+	best       *estimate         // the answer; nil if there is none
+	answer     judge.Statement   // of the best estimate's method, beside the other methods and bounds; zero if its quality is known
+	statements []judge.Statement // of the methods that have a value, unless one is complete
+	z          scaled.Number     // of the answer: that of the best estimate, or a bound that it is outside of
+	outside    float64           // how far the best estimate is outside of the bounds if that is beyond what it states, nats
+	// contradicted is the uncertainty that another method's contradiction makes, nats; 0 if none contradicts.
+	contradicted float64
+	proven       float64 // how far the bounds are at most, +Inf without two
+}
+
+// newSequence returns the sequence of a query without any estimates. sampling is how many queries of the job have drawn components.
+func newSequence(a *btn.Assignment, sampling int) *sequence {
+	s := &sequence{of: map[*judge.Estimate]*estimate{}, Sequence: &judge.Sequence{
+		Propagation: a.Propagation, IsHard: a.Hard, IsUnsure: a.Unsure, Targets: a.Want.Targets,
+		Accuracy: a.Plan.Accuracy, Delta: judge.BoundsDelta / float64(max(sampling, 1)),
+	}}
+	s.judges = judge.New(s.Sequence)
+	return s
 }
 
 // climb adds the estimates whose parts are all there, one after the other, until the sequence has
 // settled. Estimates after an incomplete one count only if no more values will come (last).
 func climb(in Input, parts []part, last bool) *sequence {
 	a := in.Assignment
-	s := &sequence{best: -1, bp: a.Propagation, hard: a.Hard, unsure: a.Unsure, targets: a.Want.Targets}
-	s.pool.delta = boundsDelta / float64(max(in.Sampling, 1))
-	whole := true
+	s := newSequence(a, in.Sampling)
+	isWhole := true
 	for k := range a.Plan.Estimates {
 		e := &a.Plan.Estimates[k]
-		own := parts[:len(e.Parts)]
+		values := parts[:len(e.Parts)]
 		parts = parts[len(e.Parts):]
 
-		if last && (e.Rule == btn.Pooled || e.Rule == btn.Bounding) { // any of them say something
-			e, own, whole = arrived(e, own, whole)
+		if j := s.judges.Of(e.Rule); last && e.Quality == nil && j != nil && j.TakesAny() {
+			e, values, isWhole = arrived(e, values, isWhole)
 		}
-		r, complete := s.evaluate(e, own)
+		r, complete := s.evaluate(e, values)
 		if !complete {
-			whole = false
+			isWhole = false
 			if !last {
 				return s
 			}
@@ -81,62 +90,72 @@ func climb(in Input, parts []part, last bool) *sequence {
 		}
 
 		switch {
-		case e.Rule == btn.Bounding:
+		case r.IsBound:
 			s.bounded = append(s.bounded, r)
 		case e.Quality != nil && r.err != nil && k < len(a.Plan.Estimates)-1:
 			s.refused = r
 		default:
-			s.estimates = append(s.estimates, r)
+			s.evaluated = append(s.evaluated, r)
+			s.Estimates = append(s.Estimates, &r.Estimate)
+			s.of[&r.Estimate] = r
 		}
-		s.judge()
-		if s.settled(a.Plan.Accuracy) {
+		s.decide()
+		if s.isSettled() {
 			s.ended = endedSettled
 			return s
 		}
 	}
 
 	s.ended = endedComplete
-	if !whole {
+	if !isWhole {
 		s.ended = EndedDeadline
 	}
 	return s
 }
 
-// settled reports whether no further estimate is needed: the best one has a known quality, or truncated nothing, or both
-// ln Z and the marginals have settled. ln Z settles if its uncertainty is within accuracy and follows from bounds, from
-// enough sampled components, or from the estimate's own track, for truncated legs with another track of at least its level.
-func (g *sequence) settled(accuracy float64) bool {
-	if g.best < 0 {
-		return false
-	}
-
-	best := g.estimates[g.best]
-	if best.of.Quality != nil || best.lossless() && !g.unsure {
-		return true
-	}
-	return g.total(accuracy) && g.marginalsSettled(accuracy)
-}
-
-// total reports whether ln Z is settled.
-func (g *sequence) total(accuracy float64) bool {
-	best := g.estimates[g.best]
-	switch {
-	case g.uncertainty == nil || *g.uncertainty > accuracy:
-		return false
-	case g.proven <= accuracy:
-		return true
-	case best.isPooled():
-		return best.believed()
-	case !g.moved:
-		return false
-	case best.isLogLinear():
-		return true
-	}
-
-	for _, r := range g.estimates {
-		if r.LogZ != nil && r.of.Rule == best.of.Rule && r.of.Track != best.of.Track && r.of.Level >= best.of.Level {
-			return true
+// arrived returns the parts of an estimate whose values are there, if no more will come and any of them make an estimate. isWhole is false
+// if some are missing.
+func arrived(e *btn.Estimate, values []part, isWhole bool) (*btn.Estimate, []part, bool) {
+	some := *e
+	some.Parts = nil
+	var there []part
+	for i := range values {
+		if values[i].there {
+			some.Parts, there = append(some.Parts, e.Parts[i]), append(there, values[i])
 		}
 	}
-	return false
+	if len(there) == len(values) || len(there) == 0 {
+		return e, values, isWhole
+	}
+	return &some, there, false
+}
+
+// isSettled reports whether no further estimate is needed: the best one has a known quality, or is complete, or both ln Z and the marginals
+// have settled. ln Z settles if its uncertainty is within the accuracy, and follows from bounds or may settle by its method.
+func (g *sequence) isSettled() bool {
+	switch u := g.answer.Uncertainty; {
+	case g.best == nil:
+		return false
+	case g.best.Plan.Quality != nil || g.answer.IsComplete:
+		return true
+	case u == nil || *u > g.Accuracy:
+		return false
+	}
+	return (g.proven <= g.Accuracy || g.answer.MaySettle) && g.marginalsSettled()
+}
+
+// Sampling returns how many queries have drawn components, whose bounds hold together.
+func Sampling(assignments []btn.Assignment) int {
+	n := 0
+	for _, a := range assignments {
+		if a.Plan != nil && slices.ContainsFunc(a.Plan.Estimates, hasDraws) {
+			n++
+		}
+	}
+	return n
+}
+
+// hasDraws reports whether the components of an estimate are drawn at random.
+func hasDraws(e btn.Estimate) bool {
+	return len(e.Parts) > 0 && e.Parts[0].About().Sample.Components > 0
 }

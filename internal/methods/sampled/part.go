@@ -96,7 +96,7 @@ func (*Sampled) Class() btn.Class { return btn.ClassSampled }
 
 // About implements btn.Part.
 func (p *Sampled) About() btn.About {
-	about := btn.About{Rule: btn.Pooled, Shared: &p.Along, SharedKind: newKind}
+	about := btn.About{Rule: btn.Pooled, KeepsRange: true, Shared: &p.Along, SharedKind: newKind} // weights are logarithms
 	if p.Along == nil {
 		return about
 	}

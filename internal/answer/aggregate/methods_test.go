@@ -1,0 +1,3 @@
+package aggregate
+
+import _ "github.com/basetensor/basetensor/internal/methods" // their judges

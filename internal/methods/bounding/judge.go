@@ -1,0 +1,44 @@
+package bounding
+
+// What bounds say of ln Z: what it lies between, and no value.
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/methods/judge"
+)
+
+// boundsJudge judges bounds.
+type boundsJudge struct {
+	judge.Defaults
+	*judge.Sequence
+}
+
+// NewJudge returns the judge of bounds.
+func NewJudge(s *judge.Sequence) judge.Judge { return boundsJudge{Sequence: s} }
+
+// TakesAny implements judge.Judge: bounds hold one by one.
+func (boundsJudge) TakesAny() bool { return true }
+
+// Add implements judge.Judge: the best bounds of the sequence.
+func (j boundsJudge) Add(e *judge.Estimate) error {
+	e.IsBound = true
+	for i, v := range e.Parts {
+		if v.Bound == nil {
+			return fmt.Errorf("component %d says no bound", i)
+		}
+		least := math.Inf(-1)
+		if v.Bound.Least != nil {
+			least = *v.Bound.Least
+		}
+		j.Bounds.Prove(v.Bound.Lower, v.Bound.Upper, least, e.Plan.Parts[i].About().Result.Kind)
+	}
+	return nil
+}
+
+// State implements judge.Judge: bounds are no value.
+func (boundsJudge) State() judge.Statement { return judge.Statement{} }
+
+// Marginals implements judge.Judge: bounds have none.
+func (boundsJudge) Marginals(*judge.Estimate) judge.Marginals { return judge.Marginals{} }
