@@ -276,8 +276,8 @@ func (j *regionsJudge) besideFew(own, few *judge.Statement) {
 }
 
 // Marginals implements judge.Judge. Their uncertainty is their next change (nextChange), weighted, from the smaller sizes that have
-// marginals. If belief propagation has several fixed points they describe only one: the weight of the others may have other values. It is not known
-// without another size, if regions under constraints have equal marginals at every size, or if terms may be lost.
+// marginals. If belief propagation has several fixed points, regions describe only one: the weight of the others may have other values. The
+// uncertainty is not known without another size, if regions under constraints have equal marginals at every size, or if terms may be lost.
 func (j *regionsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	if m.P, m.Warning = j.SumMarginals(e); m.P == nil || j.IsUnsure {
 		return m
