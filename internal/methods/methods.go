@@ -1,5 +1,5 @@
-// Package methods knows all families of parts: importing it makes their classes known to package btn.
-// A family is a room: its parts, and how they are checked, written, priced and contracted.
+// Package methods lists all methods: the table from which exact answers come, those that requests ask for by name, the classes of their
+// parts, and the judges of their estimates. Importing it makes classes and judges known. What a method is: package proposal, method.go.
 //
 // The classes of parts and their costs, n legs, k links L^(j) of n_j legs:
 //
@@ -39,11 +39,14 @@ package methods
 import (
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/methods/assignments"
 	"github.com/basetensor/basetensor/internal/methods/bounding"
 	"github.com/basetensor/basetensor/internal/methods/circuits"
 	"github.com/basetensor/basetensor/internal/methods/closed"
 	"github.com/basetensor/basetensor/internal/methods/counts"
 	"github.com/basetensor/basetensor/internal/methods/descent"
+	"github.com/basetensor/basetensor/internal/methods/elimination"
+	"github.com/basetensor/basetensor/internal/methods/estimates"
 	"github.com/basetensor/basetensor/internal/methods/exact"
 	"github.com/basetensor/basetensor/internal/methods/exchangeable"
 	"github.com/basetensor/basetensor/internal/methods/gradients"
@@ -60,29 +63,55 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// Firstly lists the exact families that are asked before an elimination order is looked for. An error is final only where the network
-// cannot be laid out for elimination.
-var Firstly = []proposal.Way{
-	{Name: "counts", Propose: counts.Propose},
-	{Name: "exchangeable", Propose: exchangeable.Propose},
-	{Name: "parity", Propose: parity.Propose},
-	{Name: "structured", Propose: structured.Propose}, // of crowded networks, which have no cheap order
+// Exact lists the exact methods in the sequence in which they are asked; the first proposal is taken. Optional ones are asked before an
+// elimination order is looked for. Those after elimination are asked if no order is cheap: none of at most policy.HeavyFlops is known.
+var Exact = proposal.Table{
+	{Name: "counts", Propose: counts.Propose, IsOptional: true,
+		Reason: "elimination would begin with a long chain of counters for a symmetric core"},
+	{Name: "exchangeable", Propose: exchangeable.Propose, IsOptional: true,
+		Reason: "count vectors of variables that may be swapped are few, and tables over all of them large"},
+	{Name: "parity", Propose: parity.Propose, IsOptional: true,
+		Reason: "parities that depend on each other are few, and orders for them large"},
+	{Name: "structured", Propose: structured.Propose, IsOptional: true,
+		Reason: "a crowded network has no cheap order, and may depend on few linear statistics"},
+	{Name: "structured, of any size", Propose: structured.ProposeCrowded, When: isHopelesslyCrowded,
+		Reason: "a search for an order of a crowded network would take long"},
+	{Name: "elimination", Propose: elimination.Propose, When: wantsNoJoint,
+		Reason: "one tree or order serves all evidence, and most networks have a cheap one"},
+	{Name: "exchangeable", Propose: exchangeable.Propose, Reason: "it takes fewer flops than the order"},
+	{Name: "parity", Propose: parity.Propose, Reason: "it takes fewer flops than the order"},
+	{Name: "structured", Propose: structured.Propose, Reason: "it takes fewer flops than the order"},
+	{Name: "circuit", Propose: circuits.Propose, Reason: "zeros make a search short where tables are large"},
+	{Name: "contraction tree", Propose: exact.Propose, 
+		Reason: "no other way is cheaper: the network is simplified for the evidence, and cut in slices if need be"},
 }
 
-// Heavily lists the exact families that are asked where no elimination order is cheap: none of at most policy.HeavyFlops is known. The
-// first proposal is taken.
-var Heavily = []proposal.Way{
-	{Name: "exchangeable", Propose: exchangeable.Propose},
-	{Name: "parity", Propose: parity.Propose},
-	{Name: "structured", Propose: structured.Propose},
-	{Name: "circuit", Propose: circuits.Propose},
-	{Name: "contraction tree", Propose: exact.Propose},
+// isHopelesslyCrowded reports whether a network has so many tables that an order for it is not looked for at once. Evidence, and zeros, may
+// leave less of it.
+func isHopelesslyCrowded(j *proposal.Job, ask proposal.Ask) bool {
+	return wantsNoJoint(j, ask) && j.Evidence.IsEmpty() && structured.Crowded(j.Net) && !circuits.Logical(j)
 }
 
-// Methods are those that families answer by. The planner's own are exact and auto.
-var Methods = []*proposal.Method{&learned.Method, &ladder.Method, &regions.Method, &circuits.Method, &sampled.Method}
+// wantsNoJoint reports whether no joint marginal is wanted. Trees of the simplified network have one as an index of their own.
+func wantsNoJoint(_ *proposal.Job, ask proposal.Ask) bool { return len(ask.Joint) == 0 }
 
-// Named are the options of a request that families read.
+// Proposers for what is not Z, marginals or a joint marginal by an exact method.
+var (
+	Derivatives proposal.Proposer = gradients.Propose   // by the numbers of a model, and the sum over many cases
+	Assignments proposal.Proposer = assignments.Propose // of values to variables, and samples
+	Estimates   proposal.Proposer = estimates.Propose   // that grow with the budget
+)
+
+// First assigns the value of belief propagation, without any planning: see estimates.First.
+var First = estimates.First
+
+// HasTree reports whether a network has one contraction tree for all evidence.
+var HasTree = elimination.HasTree
+
+// Requested are the methods that requests ask for by name. The planner's own are exact and auto.
+var Requested = []*proposal.Method{&learned.Method, &ladder.Method, &regions.Method, &circuits.Method, &sampled.Method}
+
+// Named are the options of a request that methods read.
 var Named = slices.Concat(truncated.Named, learned.Named)
 
 func init() {

@@ -3,15 +3,16 @@ package plan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/base/sentence"
 	"github.com/basetensor/basetensor/internal/methods"
-	"github.com/basetensor/basetensor/internal/methods/learned"
 	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -21,9 +22,9 @@ import (
 // nothing is remembered, Cache is "off"). known is what earlier calls for the network have found (nil: nothing). What is learned depends
 // on the network and the settings alone; only how C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Other methods: see methods.Methods.
+// Method exact: the first proposal of methods.Exact. Other methods: see methods.Requested.
 // Method auto: exact where it fits the memory and costs at most AutoFlops, else what
-// grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
+// grows: see package estimates. A query that exceeds the budget has its error in its assignment, with what it
 // needs.
 func Assign(
 	ctx context.Context, net *btn.Network, demands []btn.Demand, s query.Settings, memo proposal.Memo, known *Known,
@@ -32,9 +33,9 @@ func Assign(
 	if known == nil {
 		known = new(Known)
 	}
-	as := assigners{
+	as := planners{
 		ctx: ctx, settings: s, memo: memo, known: known, problems: known.Problems, options: known.Options,
-		alone: len(demands) == 1, method: methodOf(s.Method), of: map[*btn.Network]*assigner{},
+		alone: len(demands) == 1, method: requested(s.Method), of: map[*btn.Network]*planner{},
 	}
 	if as.options.Memory == 0 {
 		as.options.Memory = s.Memory
@@ -67,9 +68,9 @@ func note(to *btn.Assignment, net *btn.Network, d btn.Demand) {
 	to.Warnings = slices.Concat(net.Warnings, to.Warnings)
 }
 
-// methodOf returns a method of a family, nil for others.
-func methodOf(name query.Method) *proposal.Method {
-	for _, m := range methods.Methods {
+// requested returns the method that a request asks for by name, nil for exact, auto and unknown names.
+func requested(name query.Method) *proposal.Method {
+	for _, m := range methods.Requested {
 		if m.Name == name {
 			return m
 		}
@@ -79,143 +80,216 @@ func methodOf(name query.Method) *proposal.Method {
 
 // ReadsMaps reports whether a method reads maps on the legs of a network.
 func ReadsMaps(name query.Method) bool {
-	m := methodOf(name)
-	return m != nil && m.Maps
+	m := requested(name)
+	return m != nil && m.ReadsMaps
 }
 
-// assigner carries one job's decisions on one network.
-type assigner struct {
+// planner chooses how demands on one network are answered.
+type planner struct {
 	*proposal.Job
-	facts   *facts
-	exactly *exactly
-	isPart  bool             // the network is what one question depends on
-	alone   bool             // the job has one query
-	method  *proposal.Method // nil: exact or auto, the planner's own
-	// hasLikelihoods says that the network has legs of the query's likelihoods: a task's plans are checked against the network without them,
-	// so that no part may have numbers by leg.
-	hasLikelihoods bool
+	facts *facts
+	alone bool // the job has one query
 }
 
-// exactly is what an assigner, under any limits, remembers of the exact way.
-type exactly struct {
-	key   string // of its plan, once it was needed
-	asked bool   // it was looked for before
+// on returns the planner for the same network with another job.
+func (p planner) on(j *proposal.Job) planner {
+	p.Job = j
+	return p
 }
 
-// under returns the assigner with another job of the same network.
-func (a *assigner) under(j *proposal.Job) *assigner {
-	limited := *a
-	limited.Job = j
-	return &limited
-}
-
-// caution says beforehand why an answer of an exact decomposition may not be exact: the network's
-// tensors were rounded by maps, or, for closed forms of rank one, float64 may lose something. Who contracts C
-// = B finds out what it has lost, and numbers in count space carry exponents of their own.
-func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
-	if to.Plan == nil || !to.Plan.Exact() {
-		return
-	}
-	warnings := a.facts.mapped
-	if !to.Plan.Estimates[0].KeepsRange() {
-		warnings = slices.Concat(warnings, a.facts.span.warnings(conditioned))
-	}
-	to.Unsure = len(warnings) > 0
-	to.Warnings = append(to.Warnings, warnings...)
-}
-
-// assign chooses the way of one query: joint marginals exactly; else by the method, and auto tries the exact way first.
-func (a *assigner) assign(d btn.Demand) (*btn.Assignment, error) {
-	of, rest, conditioned, err := a.Net.Given(d.Evidence)
-	if err == nil && of != a.Net && a.method == &learned.Method {
+// assign chooses the way of one demand.
+func (p planner) assign(d btn.Demand) (*btn.Assignment, error) {
+	net, remaining, conditioned, err := p.Net.Given(d.Evidence)
+	if err == nil && net != p.Net && p.Method != nil && p.Method.IsGlobal {
 		return nil, fault.New(fault.Unsupported, "plan: likelihoods leave the range of float64 beside the weights of their variables, "+
 			"method exact answers these")
 	}
-	if err == nil && of != a.Net {
-		d.Evidence = rest
-		return a.onto(of).assign(d)
+	if err == nil && net != p.Net {
+		d.Evidence = remaining
+		return p.onto(net).assign(d)
 	}
 	switch {
 	case errors.Is(err, btn.ErrRange):
 		return nil, fault.Wrap(fault.Unsupported, err)
 	case err != nil:
 		return nil, fault.Wrap(fault.BadInput, err)
-	case a.method == nil && !a.Planned():
-		return nil, fault.New(fault.BadInput, "plan: unknown method %q", a.Settings.Method)
+	case p.Method == nil && !p.IsPlanned():
+		return nil, fault.New(fault.BadInput, "plan: unknown method %q", p.Settings.Method)
 	}
 
-	a.On(conditioned, false)
-	a.Evidence = d.Evidence
-	a.Once = a.alone && d.IsTotal()
+	p = p.on(p.For(d.Evidence, conditioned, p.alone && d.IsTotal()))
 	if d.Descends() {
-		return a.descents(d)
+		return methods.Assignments(p.Job, proposal.Ask{Want: d.Want, Exact: p.beside})
 	}
-	return a.total(d)
+	return p.total(d.Want)
 }
 
-// total assigns what Z and its marginals are computed by.
-func (a *assigner) total(d btn.Demand) (*btn.Assignment, error) {
-	conditioned, m := a.Conditioned, a.method
-	switch {
-	case d.IsParametric():
-		return a.gradients(d)
-	case len(d.Joint) > 0:
-		return a.cautioned(a.joint(d))
+// beside assigns the exact way to Z and what else is wanted beside assignments of values.
+func (p planner) beside(ask proposal.Ask) (*btn.Assignment, error) {
+	if len(ask.Joint) > 0 || ask.IsParametric() || p.Method != nil && p.Method.IsExact() {
+		return p.total(ask.Want)
+	}
+	return p.cautioned(p.exactInTime(ask.Want))
+}
+
+// total assigns what Z, marginals, joint marginals and derivatives are computed by.
+func (p planner) total(want btn.Want) (*btn.Assignment, error) {
+	switch m := p.Method; {
+	case want.IsParametric():
+		return p.parametric(want)
+	case len(want.Joint) > 0:
+		return p.cautioned(p.joint(want))
 	case m != nil && !m.Grows:
-		return a.cautioned(a.approximate(d, nil))
-	case m != nil || a.Auto() && a.Settings.NoExact:
-		return a.approximate(d, nil)
+		return p.cautioned(p.estimates(want))
+	case m != nil || p.IsAuto() && p.Settings.NoExact:
+		return p.estimates(want)
 	}
 
-	if of := conditioned.Summed(); of != conditioned && d.IsTotal() {
-		a.On(of, true)
+	exact := p
+	if summed := p.Conditioned.Summed(); summed != p.Conditioned && want.IsTotal() {
+		exact = p.on(p.Summed(summed))
 	}
-	exact, err := a.exactInTime(d)
+	found, err := exact.exactInTime(want)
 	if err == nil {
-		exact.Summed = a.Options.Summed
-		a.caution(exact, conditioned)
-		if worth, ok := proposal.InTime(a.Ctx, exact.Plan); !ok && a.Auto() { // there would be no answer
-			e := &exact.Plan.Estimates[0]
+		found.Summed = exact.Options.Summed
+		p.caution(found)
+		if worth, ok := proposal.InTime(p.Ctx, found.Plan); !ok && p.IsAuto() { // there would be no answer
+			e := &found.Plan.Estimates[0]
 			err = fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %d parts, and the deadline is worth %.3g for each",
 				e.Cost.Flops, len(e.Parts), worth)
 		}
 	}
-	if err == nil && a.unsettled(exact, d.Marginals) {
-		return a.orElse(d, exact)
+	if err == nil && found.MayCancel && p.IsAuto() && !found.Summed {
+		return p.orElse(want, found)
 	}
-	if err == nil || !a.Auto() || fault.CodeOf(err) != fault.OverBudget {
-		return exact, err
+	if err == nil || !p.IsAuto() || fault.CodeOf(err) != fault.OverBudget {
+		return found, err
 	}
-	if a.Options.Summed {
-		a.On(conditioned, false)
+	estimates, refused := p.estimates(want)
+	if refused != nil && found != nil && p.Ctx.Err() == nil {
+		return found, nil
 	}
-	found, refused := a.approximate(d, []string{"the exact way does not fit: " + err.Error()})
-	if refused != nil && exact != nil && a.Ctx.Err() == nil {
-		return exact, nil
+	if refused == nil {
+		estimates.Warnings = slices.Insert(estimates.Warnings, 0, "the exact way does not fit: "+err.Error())
 	}
-	return found, refused
+	return estimates, refused
 }
 
-// cautioned is caution for a proposal, if there is one.
-func (a *assigner) cautioned(found *btn.Assignment, err error) (*btn.Assignment, error) {
-	if err == nil {
-		a.caution(found, a.Conditioned)
-	}
-	return found, err
+// exact assigns the exact way: C = B by the first of methods.Exact that has a proposal.
+func (p planner) exact(ask proposal.Ask) (*btn.Assignment, error) {
+	return methods.Exact.Propose(p.Job, proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets, Joint: ask.Joint}})
+}
+
+// estimates assigns what grows with the budget, or the exact way if that is as cheap.
+func (p planner) estimates(want btn.Want) (*btn.Assignment, error) {
+	return methods.Estimates(p.Job, proposal.Ask{Want: want, Exact: p.exact})
 }
 
 // leastExact is what the exact way of a small network takes to be planned, many times over: estimates of it would take longer.
 const leastExact = 5 * time.Millisecond
 
-// exactInTime is exact for a share of the time for planning where method auto has something else to answer with.
-func (a *assigner) exactInTime(d btn.Demand) (found *btn.Assignment, err error) {
-	if !a.Auto() {
-		return a.exact(d)
+// exactInTime is exact for a share of the time for planning if method auto has something else to answer with.
+func (p planner) exactInTime(want btn.Want) (found *btn.Assignment, err error) {
+	ask := proposal.Ask{Want: btn.Want{Marginals: want.Marginals, Targets: want.Targets}}
+	if !p.IsAuto() {
+		return p.exact(ask)
 	}
-	lasting := a.Under(proposal.AtLeast(a.Ctx, leastExact), a.Settings)
+	lasting := p.Under(proposal.AtLeast(p.Ctx, leastExact), p.Settings)
 	err = lasting.Within(policy.ExactShare, "a plan of the exact way", func(j *proposal.Job) error {
-		found, err = a.under(j).exact(d)
+		found, err = p.on(j).exact(ask)
 		return err
 	})
+	return found, err
+}
+
+// joint assigns an exact method with an index over the cells of the joint marginal. There is no other way to one: methods that are not
+// exact are refused, and method auto does not fall back to them.
+func (p planner) joint(want btn.Want) (*btn.Assignment, error) {
+	ask := proposal.Ask{Want: want}
+	switch m := p.Method; {
+	case m == nil:
+		return p.exact(ask)
+	case m.IsExact():
+		return m.Propose(p.Job, ask)
+	case m.Grows:
+		return nil, fault.New(fault.BadInput, "plan: joint marginals are computed exactly only, not by method %s", m.Name)
+	default:
+		return nil, fault.New(fault.Unsupported, "plan: joint marginals are computed exactly only, not by method %s", m.Name)
+	}
+}
+
+// parametric assigns an elimination with a pass back to every number of the network, or by method circuit a circuit whose leaves
+// they are. There is no other way to them: methods that are not exact are unsupported, and method auto does not fall back to them.
+func (p planner) parametric(want btn.Want) (*btn.Assignment, error) {
+	propose := methods.Derivatives
+	switch m := p.Method; {
+	case m != nil && !m.IsExact():
+		return nil, fault.New(fault.Unsupported, "plan: gradients are computed exactly only, not by method %s", m.Name)
+	case len(want.Joint) > 0:
+		return nil, fault.New(fault.Unsupported, "plan: gradients and a joint marginal are two queries of a job")
+	case want.Cases != nil && m != nil:
+		return nil, fault.New(fault.Unsupported, "plan: cases are summed up by methods auto and exact only, not by method %s", m.Name)
+	case m != nil:
+		propose = m.Parametric
+	}
+	found, err := propose(p.Job, proposal.Ask{Want: want})
+	if err != nil {
+		return nil, err
+	}
+	if want.Target != nil {
+		found.Numbers = lower.Numbers(p.Net)
+	}
+	return found, nil
+}
+
+// orElse puts an exact plan whose digits may all cancel among estimates, behind the first of them. It is the answer if it has one, and else
+// they go on.
+func (p planner) orElse(want btn.Want, found *btn.Assignment) (*btn.Assignment, error) {
+	estimates, err := p.estimates(want)
+	if err != nil || !estimates.Plan.Grows() {
+		return found, p.Ctx.Err()
+	}
+	estimates.Plan = p.Derived(fmt.Sprintf("else %p", found.Plan), estimates.Plan, func() *btn.Plan {
+		plan := *estimates.Plan
+		first := 1
+		for first < len(plan.Estimates) && plan.Estimates[first].Rule == btn.Bounding {
+			first++
+		}
+		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), first, found.Plan.Estimates[0])
+		return &plan
+	})
+	return estimates, nil
+}
+
+// onto returns a planner for another network, which is asked about once.
+func (p planner) onto(net *btn.Network) planner {
+	facts := new(Known).factsOf(net)
+	p.facts, p.Job = facts, &proposal.Job{
+		Ctx: p.Ctx, Net: net, Settings: p.Settings, Memo: p.Memo, Facts: facts.Facts, Problems: new(problem.Shared), Options: p.Options,
+		Method: p.Method, HasLikelihoods: true,
+	}
+	return p
+}
+
+// caution warns beforehand if an answer of an exact decomposition may not be exact: the network's
+// tensors were rounded by maps, or, for closed forms of rank one, float64 may lose something. Who contracts C
+// = B finds out what it has lost, and numbers in count space carry exponents of their own.
+func (p planner) caution(to *btn.Assignment) {
+	if to.Plan == nil || !to.Plan.Exact() {
+		return
+	}
+	warnings := p.facts.mapped
+	if !to.Plan.Estimates[0].KeepsRange() {
+		warnings = slices.Concat(warnings, p.facts.span.warnings(p.Conditioned))
+	}
+	to.Unsure = len(warnings) > 0
+	to.Warnings = append(to.Warnings, warnings...)
+}
+
+// cautioned is caution for a proposal, if there is one.
+func (p planner) cautioned(found *btn.Assignment, err error) (*btn.Assignment, error) {
+	if err == nil {
+		p.caution(found)
+	}
 	return found, err
 }

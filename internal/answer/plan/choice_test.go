@@ -2,8 +2,6 @@ package plan
 
 import (
 	"context"
-	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -40,6 +38,22 @@ func chosenFor(t *testing.T, m *factorgraph.Model, s query.Settings) btn.Assignm
 	}
 	return assignments[0]
 }
+
+// work is what an estimate takes in flops of truncated legs.
+func work(e *btn.Estimate) float64 {
+	if e.Rule == btn.LogLinear {
+		return policy.RegionRate * e.Cost.Flops
+	}
+	return e.Cost.Flops
+}
+
+// has reports whether a plan has estimates by a rule.
+func has(p *btn.Plan, rule btn.Rule) bool {
+	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == rule })
+}
+
+// draws reports whether a plan has sampled components.
+func draws(p *btn.Plan) bool { return has(p, btn.Pooled) }
 
 // shares are the parts of a plan's work that its rules take, and what all take together.
 func shares(p *btn.Plan) (of map[btn.Rule]float64, total float64) {
@@ -195,40 +209,6 @@ func TestExactWouldBeCheaper(t *testing.T) {
 	}
 }
 
-// TestMerged: estimates of both sequences keep their order, whatever has taken less comes first.
-func TestMerged(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 100 {
-		var of [2][]btn.Estimate
-		for k := range of {
-			for range rng.IntN(6) {
-				of[k] = append(of[k], btn.Estimate{Slices: int64(k), Cost: query.Cost{Flops: 1 + rng.Float64()}})
-			}
-		}
-		var at [2]int
-		var spent [2]float64
-		all := merged(of[0], of[1])
-		for _, e := range all {
-			k := e.Slices
-			if e.Cost.Flops != of[k][at[k]].Cost.Flops {
-				t.Fatal("another sequence")
-			}
-			spent[k] += e.Cost.Flops
-			other := math.Inf(1)
-			if o := 1 - k; at[o] < len(of[o]) {
-				other = spent[o] + of[o][at[o]].Cost.Flops
-			}
-			if spent[k] > other {
-				t.Fatal("the dearer one comes first")
-			}
-			at[k]++
-		}
-		if len(all) != len(of[0])+len(of[1]) {
-			t.Fatal("some are lost")
-		}
-	}
-}
-
 // TestNoTimeForSamples: where the time for planning is over, chains from a small pilot have half of the budget, with the bound by messages
 // alone, and the plan is not remembered. Under a deadline the value of belief propagation comes first where components
 // alone are asked for, and without one it does not.
@@ -257,7 +237,7 @@ func TestNoTimeForSamples(t *testing.T) {
 			if method == query.MethodAuto {
 				continue
 			}
-			first := hasRegions(&btn.Plan{Estimates: a.Plan.Estimates[:1]})
+			first := has(&btn.Plan{Estimates: a.Plan.Estimates[:1]}, btn.LogLinear)
 			if first != c.first || first != (a.Propagation != nil && a.Propagation.LogZ != nil && len(a.Messages) > 0) {
 				t.Errorf("%s: the value of belief propagation comes first: %v, %+v", c.name, first, a.Propagation)
 			}
@@ -275,9 +255,7 @@ func TestNoTimeForSamples(t *testing.T) {
 }
 
 // bounded reports whether some estimate of a plan is of bounds.
-func bounded(p *btn.Plan) bool {
-	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Bounding })
-}
+func bounded(p *btn.Plan) bool { return has(p, btn.Bounding) }
 
 // withoutMessages are estimates without the bound by messages.
 func withoutMessages(estimates []btn.Estimate) []btn.Estimate {
@@ -312,7 +290,7 @@ func TestWhateverTheTimeForPlanning(t *testing.T) {
 				got = withoutMessages(got[1:])
 			}
 			if !reflect.DeepEqual(got, want.Plan.Estimates) {
-				t.Errorf("%v: what is remembered is another plan: %v, %v", left, describe(a.Plan), describe(want.Plan))
+				t.Errorf("%v: what is remembered is another plan: %v, %v", left, a.Plan, want.Plan)
 			}
 			return
 		}

@@ -5,9 +5,8 @@ package plan
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/methods/bounding"
+	"github.com/basetensor/basetensor/internal/methods"
 	"github.com/basetensor/basetensor/internal/methods/proposal"
-	"github.com/basetensor/basetensor/internal/methods/regions"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -20,17 +19,16 @@ func First(
 	ctx, enough context.Context, net *btn.Network, p *problem.Problem, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, error) {
 	s = s.WithDefaults()
-	if m := methodOf(s.Method); m == nil && !(&proposal.Job{Settings: s}).Auto() || m != nil && !m.Grows {
+	if m := requested(s.Method); m == nil && !(&proposal.Job{Settings: s}).IsAuto() || m != nil && !m.Grows {
 		return nil, nil
 	}
 	if d.Descends() || d.IsParametric() || len(d.Joint) > 0 {
 		return nil, nil
 	}
-	found, err := regions.Unplanned(ctx, enough, p, s)
+	found, err := methods.First(ctx, enough, p, s)
 	if found == nil || err != nil {
 		return nil, err
 	}
-	found.Plan = bounding.ByMessages(found.Plan)
 	note(found, net, d)
 	return found, nil
 }
@@ -60,7 +58,7 @@ func Insure(assignments []btn.Assignment, s query.Settings) Insurance {
 			cost = a.Cost
 		}
 		switch {
-		case cost.Flops > insuredShare*s.WithDefaults().Budget:
+		case cost.Flops > proposal.InsuredShare*s.WithDefaults().Budget:
 			return Insured
 		case cost.Flops > uninsuredFlops:
 			insurance = InsuredBySweep

@@ -57,7 +57,7 @@ func hastily(t *testing.T, n int, s query.Settings) (bytes uint64) {
 		t.Fatal(a.Error.Message)
 	}
 	if len(a.Plan.Estimates) != 2 {
-		t.Fatalf("%d estimates: %s", len(a.Plan.Estimates), describe(a.Plan))
+		t.Fatalf("%d estimates: %+v", len(a.Plan.Estimates), a.Plan.Estimates)
 	}
 	q, ok := a.Plan.Estimates[0].Parts[0].(*regions.Regions)
 	if !ok || q.Kind != btn.KindBethe {

@@ -48,7 +48,7 @@ func TestPathsAreRememberedByTheirLimit(t *testing.T) {
 		j := &proposal.Job{
 			Ctx: t.Context(), Net: net, Settings: s, Memo: known, Facts: proposal.NewFacts(net, nil), Problems: new(problem.Shared),
 		}
-		j.On(net, false)
+		j = j.For(factorgraph.Evidence{}, net, false)
 		plan, _, err := descent.Propose(j, btn.AskMap, set)
 		switch {
 		case method == query.MethodExact && (err != nil || descent.Relaxed(plan)):

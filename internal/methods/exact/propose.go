@@ -43,6 +43,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	}
 
 	found := proposal.Priced(plan, hit)
+	found.MayCancel = !joint && plan.Estimates[0].Cost.Flops > policy.WideFlops && p.Signed()
 	if limit := proposal.Limit(j.Settings); found.Cost.Flops > limit {
 		return nil, fault.New(fault.OverBudget,
 			"plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g",
@@ -64,7 +65,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 
 // ProposeTree is Propose for Z and marginals, without an order for what the evidence leaves.
 func ProposeTree(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	return Propose(j, proposal.Ask{Marginals: ask.Marginals, Targets: ask.Targets})
+	return Propose(j, proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets}})
 }
 
 // treeSettings lists what a tree of some kind depends on beside the shape.

@@ -55,8 +55,8 @@ func (p *Cases) tree() contractionorder.Tree {
 	return t
 }
 
-// ProposeCases is the proposal for the cases of a query. Its cost is that of all cases.
-func ProposeCases(j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) {
+// proposeCases is the proposal for the cases of a query. Its cost is that of all cases.
+func proposeCases(j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) {
 	p, err := Of(j.Ctx, j.Problem())
 	if err != nil {
 		return nil, err

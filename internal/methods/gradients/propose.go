@@ -16,8 +16,11 @@ import (
 const signedDerivatives = "terms of the derivatives have both signs: each of an exact answer is right to 1e-11 of the " +
 	"sum of their absolute values, which may be more than it is itself"
 
-// Propose is the proposal of an elimination with a pass back to every number of the network.
+// Propose is the proposal of an elimination with a pass back to every number of the network, or of one for each of many cases.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	if ask.Cases != nil {
+		return proposeCases(j, ask.Cases)
+	}
 	p, err := Of(j.Ctx, j.Problem())
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ import (
 )
 
 // Method is method symmetry-cp.
-var Method = proposal.Method{Name: query.MethodSymmetryCP, Propose: Propose, Maps: true}
+var Method = proposal.Method{Name: query.MethodSymmetryCP, Propose: Propose, ReadsMaps: true, IsGlobal: true}
 
 // Propose is the proposal of a learned decomposition by its objective; a closed form with few enough terms is used where B has one.
 // Entries below 0 and indices of more than 256 values leave the plain objective alone.

@@ -25,12 +25,18 @@ type Job struct {
 	Problems *problem.Shared
 	Options  problem.Options
 
+	Method *Method // that the request names; nil: exact or auto, the planner's own
+	IsPart bool    // the network is what one question depends on
+	// HasLikelihoods reports whether the network has legs of the query's likelihoods. A task's plans are checked against the network without
+	// them, so that no part may have numbers by leg.
+	HasLikelihoods bool
+
 	// The query that is planned for: its evidence, the network under it, and whether it is the job's only one and wants Z alone.
 	Evidence    factorgraph.Evidence
 	Conditioned *btn.Network
 	Once        bool
 
-	shared  *sharedPlans     // nil: nothing was made yet
+	shared  *sharedPlans     // what all queries of the job have in common
 	problem *problem.Problem // of the query, once it was needed
 }
 
@@ -40,6 +46,7 @@ type sharedPlans struct {
 	known   map[string]knownPlan // by key
 	missed  bool                 // a plan was not remembered
 	short   int                  // plans that the clock cut short
+	asked   bool                 // a plan of the exact way was asked for
 }
 
 // plans are those that the job shares.
@@ -67,10 +74,28 @@ type knownPlan struct {
 	hit  bool
 }
 
-// On makes the following proposals be for a network under the query's evidence; summed says that it is summed over variables
-// of Z alone (btn.Network.Summed).
-func (j *Job) On(conditioned *btn.Network, summed bool) {
-	j.problem, j.Conditioned, j.Options.Summed = nil, conditioned, summed
+// For returns the job for a query: with its evidence, on the network under it. isOnce reports whether it is the job's only one and wants Z
+// alone.
+func (j *Job) For(evidence factorgraph.Evidence, conditioned *btn.Network, isOnce bool) *Job {
+	j.plans()
+	query := *j
+	query.Evidence, query.Conditioned, query.Once, query.problem = evidence, conditioned, isOnce, nil
+	return &query
+}
+
+// Summed returns the job for the same query on a network that is summed over variables of Z alone (btn.Network.Summed).
+func (j *Job) Summed(conditioned *btn.Network) *Job {
+	summed := j.For(j.Evidence, conditioned, j.Once)
+	summed.Options.Summed = true
+	return summed
+}
+
+// AskedAgain notes that a plan of the exact way is asked for. It reports whether one was before, in the same job.
+func (j *Job) AskedAgain() bool {
+	plans := j.plans()
+	before := plans.asked
+	plans.asked = true
+	return before
 }
 
 // Problem returns the problem of the query, on which families keep their forms.

@@ -25,11 +25,11 @@ func TestTheKeyOfPlansStays(t *testing.T) {
 	}
 }
 
-// TestFirst: families are asked in sequence until one has a proposal or an error; the next ones are asked by that one alone.
-func TestFirst(t *testing.T) {
+// TestTable: methods are asked in sequence until one has a proposal or an error; the next ones are asked by that one alone.
+func TestTable(t *testing.T) {
 	asked := ""
-	family := func(name string, found bool, err error) Way {
-		return Way{name, func(*Job, Ask) (*btn.Assignment, error) {
+	family := func(name string, found bool, err error) Row {
+		return Row{Name: name, Propose: func(*Job, Ask) (*btn.Assignment, error) {
 			asked += name
 			if !found {
 				return nil, err
@@ -37,7 +37,7 @@ func TestFirst(t *testing.T) {
 			return &btn.Assignment{Cache: name, Plan: &btn.Plan{Estimates: make([]btn.Estimate, 1)}}, err
 		}}
 	}
-	next := Way{"n", func(_ *Job, ask Ask) (*btn.Assignment, error) {
+	next := Row{Name: "n", Propose: func(_ *Job, ask Ask) (*btn.Assignment, error) {
 		asked += "n"
 		a, err := ask.Next()
 		a.Cache += " after all"
@@ -47,16 +47,16 @@ func TestFirst(t *testing.T) {
 	j := &Job{Ctx: Collect(t.Context(), &offers)}
 	failed := errors.New("failed")
 	for _, c := range []struct {
-		families    []Way
+		families    Table
 		asked, from string
 		err         error
 	}{
-		{[]Way{family("a", false, nil), family("b", true, nil), family("c", true, nil)}, "ab", "b", nil},
-		{[]Way{next, family("b", false, nil), family("c", true, nil)}, "nbc", "c after all", nil},
-		{[]Way{family("a", false, failed), family("b", true, nil)}, "a", "", failed},
+		{Table{family("a", false, nil), family("b", true, nil), family("c", true, nil)}, "ab", "b", nil},
+		{Table{next, family("b", false, nil), family("c", true, nil)}, "nbc", "c after all", nil},
+		{Table{family("a", false, failed), family("b", true, nil)}, "a", "", failed},
 	} {
 		asked = ""
-		a, err := First(j, Ask{}, c.families...)
+		a, err := c.families.Propose(j, Ask{})
 		from := ""
 		if a != nil {
 			from = a.Cache
@@ -65,7 +65,7 @@ func TestFirst(t *testing.T) {
 			t.Errorf("asked %s, the proposal is of %q, %v: want %s, %q, %v", asked, from, err, c.asked, c.from, c.err)
 		}
 	}
-	if _, err := First(&Job{Ctx: t.Context()}, Ask{}, family("a", false, nil)); fault.CodeOf(err) != fault.OverBudget {
+	if _, err := (Table{family("a", false, nil)}).Propose(&Job{Ctx: t.Context()}, Ask{}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("nobody has a proposal: %v", err)
 	}
 	const none, free = "no: not for this model and query", "one estimate, 0 flops, 0 bytes at a time"

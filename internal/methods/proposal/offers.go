@@ -4,6 +4,7 @@ package proposal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -51,26 +52,22 @@ func Note(ctx context.Context, way, format string, args ...any) {
 // Rule is the way of an Offer that says which rule decided.
 const Rule = "rule"
 
-// Way is a family that makes proposals, with its name for people.
-type Way struct {
-	Name    string
-	Propose Proposer
-}
-
-// Ask asks a way for its proposal, and notes it.
-func (w Way) Ask(j *Job, request Ask) (*btn.Assignment, error) {
-	proposal, err := w.Propose(j, request)
+// note notes what the method of a row offered, or why it offered nothing.
+func (r Row) note(ctx context.Context, found *btn.Assignment, err error) {
+	var dear TooDear
 	switch {
-	// nobody collects, or nobody waits any more
-	case j.Ctx.Value(offersKey{}) == nil || err != nil && j.Ctx.Err() != nil:
+	case ctx.Value(offersKey{}) == nil || err != nil && ctx.Err() != nil: // nobody collects, or nobody waits any more
+	case errors.As(err, &dear):
+		Note(ctx, r.Name, "%v", err)
 	case err != nil:
-		Note(j.Ctx, w.Name, "no: %v", err)
-	case proposal == nil:
-		Note(j.Ctx, w.Name, "no: not for this model and query")
+		Note(ctx, r.Name, "no: %v", err)
+	case found == nil:
+		Note(ctx, r.Name, "no: not for this model and query")
+	case r.Reason != "":
+		Note(ctx, r.Name, "%s; taken because %s", price(found), r.Reason)
 	default:
-		Note(j.Ctx, w.Name, "%s", price(proposal))
+		Note(ctx, r.Name, "%s", price(found))
 	}
-	return proposal, err
 }
 
 // price is what a proposal takes, in words.

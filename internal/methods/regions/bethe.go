@@ -67,7 +67,7 @@ func first(ctx, enough context.Context, e *sumproduct.Expression, s query.Settin
 // First puts the value of belief propagation before estimates of truncated legs or of sampled components. If the first of them is cheap
 // and there are bounds, belief propagation is a Witness alone. If it has no value, nothing changes.
 func First(j *proposal.Job, to *btn.Assignment) (*btn.Assignment, error) {
-	bounded := !j.Auto() || hasBounds(to.Plan)
+	bounded := !j.IsAuto() || hasBounds(to.Plan)
 	if bounded && untilFirst(to.Plan) <= soonShare*j.Settings.Budget {
 		return to, Witness(j, to)
 	}

@@ -54,7 +54,7 @@ func weightedPlan(m *annealing.Model, along *Annealing, s query.Settings, sample
 
 // ProposeStates is the proposal of chains over all variables, as many as the budget holds and at least one a sample, and bounds; nil where
 // nothing is left to draw for. There is one estimate: samples are of all chains.
-func ProposeStates(j *proposal.Job, d btn.Demand) (*btn.Assignment, error) {
+func ProposeStates(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	terms, model, err := WalkOf(j.Ctx, j.Problem())
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func ProposeStates(j *proposal.Job, d btn.Demand) (*btn.Assignment, error) {
 	if own.Decided() {
 		return nil, nil
 	}
-	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+own.Shape(), d.Marginals), d.Samples)
+	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+own.Shape(), ask.Marginals), ask.Samples)
 	plan, hit, err := j.RememberWhole(key, terms.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
 		planning, cancel := proposal.Planning(ctx, 1)
 		defer cancel()
@@ -78,7 +78,7 @@ func ProposeStates(j *proposal.Job, d btn.Demand) (*btn.Assignment, error) {
 			return nil, false, err
 		}
 		along.Shape = terms.Shape()
-		plan, err := weightedPlan(model, along, j.Settings, int64(d.Samples), len(j.Net.Variables))
+		plan, err := weightedPlan(model, along, j.Settings, int64(ask.Samples), len(j.Net.Variables))
 		if err != nil {
 			return nil, false, err
 		}

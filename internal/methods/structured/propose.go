@@ -4,8 +4,10 @@ package structured
 
 import (
 	"context"
+	"math"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/methods/exact"
 	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
@@ -151,6 +153,24 @@ func beside(j *proposal.Job, ask proposal.Ask, found *btn.Assignment, f *Fit) (b
 	}
 	found.Cost.Flops = max(found.Cost.Flops, found.Cost.Nodes*flops)
 	return true, nil
+}
+
+// ProposeCrowded is Propose for a network whose orders, all of them, take longer than may be. The error is the reason for that: a search
+// for an order would take long. It returns nil for a network that has an order within reach, or cannot be laid out.
+func ProposeCrowded(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	shape, err := j.Facts.Shape(j.Ctx, j.Net)
+	if err != nil {
+		return nil, nil
+	}
+	outOfReach := exact.WithinReach(j.Ctx, shape, proposal.Limit(j.Settings))
+	if outOfReach == nil {
+		return nil, nil
+	}
+	ask.Flops = math.Inf(1) // of an order
+	if found, _ := Propose(j, ask); found != nil {
+		return found, nil
+	}
+	return nil, outOfReach
 }
 
 // Finding implements proposal.Finder.

@@ -28,6 +28,9 @@ type Assignment struct {
 	Want   Want `msgpack:"want,omitempty"` // what the plan has to provide, in the variables of the whole network
 	// Alone says that an assignment that a search has proved is the whole answer: nothing that is wanted waits for Z.
 	Alone bool `msgpack:"alone,omitempty"`
+	// MayCancel reports whether the plan contracts terms of both signs at a cost beyond wide numbers: if all digits cancel, nothing settles
+	// what is left.
+	MayCancel bool `msgpack:"-"`
 	// Numbers are those of the model, by core, if derivatives are wanted of the terms with a target.
 	Numbers []CoreNumbers `msgpack:"numbers,omitempty"`
 	// Asked is the query that results answer; nil if the demand only serves another query.

@@ -6,12 +6,13 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// outside are the files and folders without a family that may name a method, with the reason of each.
+// outside are the files and folders outside of methods that may name one, with the reason of each.
 var outside = map[string]string{
 	"internal/queue/admission/bound.go": "bounds the work of a request before it is planned, in a process that plans nothing",
 	"internal/jobs/metrics":             "series of the methods that plans have begin at 0",
@@ -20,11 +21,11 @@ var outside = map[string]string{
 	"internal/testing/truth":            "draws requests by every method",
 }
 
-// rooms are where families, and what is public about them, may be named.
+// rooms are where methods, and what is public about them, may be named.
 var rooms = []string{"internal/methods", "internal/network/btn", "pkg", "cmd/btn", "lab"}
 
-// TestAFamilyIsARoom: outside the rooms of families nobody names one of their parts, nor a method.
-func TestAFamilyIsARoom(t *testing.T) {
+// TestAMethodIsARoom: outside the rooms of methods nobody names one of their parts, nor a method of requests.
+func TestAMethodIsARoom(t *testing.T) {
 	parts := partTypes(t)
 	used := map[string]bool{}
 	for _, root := range []string{"cmd", "examples", "internal"} {
@@ -71,7 +72,21 @@ func TestAFamilyIsARoom(t *testing.T) {
 	}
 }
 
-// partTypes are the types of parts: those of families with a method Class.
+// TestStagesKnowNoMethod: the planner and the aggregator know the tables of methods, and the two interfaces, and no method by itself.
+func TestStagesKnowNoMethod(t *testing.T) {
+	known := []string{"internal/methods", "internal/methods/proposal", "internal/methods/judge"}
+	for _, stage := range []string{"internal/answer/plan", "internal/answer/aggregate", "internal/answer/stage", "internal/answer/questions"} {
+		deps(t, "cmd/btn")
+		for _, imported := range imports[module+stage] {
+			path := strings.TrimPrefix(imported, module)
+			if strings.HasPrefix(path, "internal/methods") && !slices.Contains(known, path) {
+				t.Errorf("%s imports %s", stage, path)
+			}
+		}
+	}
+}
+
+// partTypes are the types of parts: those in rooms of methods that have a function Class.
 func partTypes(t *testing.T) map[string]bool {
 	types := map[string]bool{}
 	for _, path := range list(t, modules[0], "./internal/methods/...") {
@@ -91,7 +106,7 @@ func partTypes(t *testing.T) map[string]bool {
 	return types
 }
 
-// eachFile visits the files of a folder that are no tests and are not in a room of families.
+// eachFile visits the files of a folder that are no tests and are not in a room of methods.
 func eachFile(t *testing.T, root string, visit func(name string, file *ast.File)) {
 	err := filepath.WalkDir(filepath.Join(modules[0], root), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {

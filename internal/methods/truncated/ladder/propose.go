@@ -74,7 +74,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 // prepare simplifies the network under a query's evidence; where regions are left to answer with,
 // for half of the time.
 func prepare(j *proposal.Job, marginals bool) (own *truncated.Prepared, err error) {
-	if !j.Auto() {
+	if !j.IsAuto() {
 		return truncated.Of(j.Ctx, j.Problem(), marginals)
 	}
 	err = j.Within(policy.PrepareShare, "the simplification for truncated legs", func(j *proposal.Job) error {
