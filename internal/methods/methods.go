@@ -82,7 +82,7 @@ var Exact = proposal.Table{
 	{Name: "parity", Propose: parity.Propose, Reason: "it takes fewer flops than the order"},
 	{Name: "structured", Propose: structured.Propose, Reason: "it takes fewer flops than the order"},
 	{Name: "circuit", Propose: circuits.Propose, Reason: "zeros make a search short where tables are large"},
-	{Name: "contraction tree", Propose: exact.Propose, 
+	{Name: "contraction tree", Propose: exact.Propose,
 		Reason: "no other way is cheaper: the network is simplified for the evidence, and cut in slices if need be"},
 }
 
