@@ -9,15 +9,14 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/methods"
-	"github.com/basetensor/basetensor/internal/network/reparam"
-	"github.com/basetensor/basetensor/internal/network/setting"
+	"github.com/basetensor/basetensor/internal/methods/setting"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // settings are the options of all families.
 func settings() []setting.Setting {
-	return slices.Concat(plan.Named, methods.Named, reparam.Named)
+	return slices.Concat(plan.Named, methods.Named)
 }
 
 // methodsCmd lists the methods and their settings.

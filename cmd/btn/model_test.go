@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/jobs/service"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
-	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/embedded"

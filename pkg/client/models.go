@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"

@@ -2,7 +2,7 @@ package wire
 
 import (
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/form"
 )
 
 // Progress reports the progress of a job to people. It goes over core NATS; losing it loses nothing.

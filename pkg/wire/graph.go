@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"strconv"
 
-	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/form"
 )
 
 // Prefix begins every subject of version 1.

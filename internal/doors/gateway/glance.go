@@ -6,9 +6,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/models/bayesnet"
 	"github.com/basetensor/basetensor/internal/models/dimacs"
-	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/factorgraph"

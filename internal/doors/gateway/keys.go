@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
-	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/queue/watched"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"

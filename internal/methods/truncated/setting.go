@@ -1,7 +1,7 @@
 package truncated
 
 import (
-	"github.com/basetensor/basetensor/internal/network/setting"
+	"github.com/basetensor/basetensor/internal/methods/setting"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
-	"github.com/basetensor/basetensor/internal/network/ladder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/unsigned"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -38,7 +38,7 @@ func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expre
 	for at, i := range order {
 		place[i] = at
 	}
-	c := &chains{of: make([]*ladder.Chain, len(net.Cores)), sequence: make([]int, len(net.Dims))}
+	c := &chains{of: make([]*unsigned.Chain, len(net.Cores)), sequence: make([]int, len(net.Dims))}
 	weights := make([][]float64, len(net.Dims)) // of the values of legs that are variables
 	for v, of := range net.Variables {
 		link := net.Links[of.Link]
@@ -61,7 +61,7 @@ func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expre
 			continue
 		}
 		t := core.T.(*tensor.CP)
-		chain, ok := ladder.NewChain(t)
+		chain, ok := unsigned.NewChain(t)
 		if ok && !(chain.Effect >= 0 && settled(t, chain.Effect, weights[core.Legs[chain.Effect]])) {
 			c.of[k], some = chain, true
 		}
@@ -74,8 +74,8 @@ func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expre
 
 // chains says which cores are chains.
 type chains struct {
-	of       []*ladder.Chain // by core; nil: a star
-	sequence []int           // by leg: its place among those that a chain reads
+	of       []*unsigned.Chain // by core; nil: a star
+	sequence []int             // by leg: its place among those that a chain reads
 }
 
 // settled reports whether the values that weights leave an effect give no term a number below 0: it was observed.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/jsontext"
-	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"

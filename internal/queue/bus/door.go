@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"

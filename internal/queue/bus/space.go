@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"

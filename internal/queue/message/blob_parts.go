@@ -5,8 +5,8 @@ package message
 import (
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )

@@ -14,6 +14,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/methods/bounding"
 	"github.com/basetensor/basetensor/internal/methods/closed"
 	"github.com/basetensor/basetensor/internal/methods/exact"
@@ -21,7 +22,6 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/sampled"
 	truncatedparts "github.com/basetensor/basetensor/internal/methods/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"

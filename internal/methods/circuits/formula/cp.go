@@ -5,7 +5,7 @@ package formula
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/network/ladder"
+	"github.com/basetensor/basetensor/internal/network/unsigned"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -152,7 +152,7 @@ func exclusive(v, w []float64) bool {
 
 // parity adds a tensor that is a parity, and reports whether t is one.
 func (b *builder) parity(c terms) bool {
-	p, ok := ladder.NewParity(c.weights, c.vectors)
+	p, ok := unsigned.NewParity(c.weights, c.vectors)
 	if !ok {
 		return false
 	}

@@ -2,12 +2,12 @@ package formula
 
 // Noisy-or, noisy-max and their kin: differences of products, written without them.
 
-import "github.com/basetensor/basetensor/internal/network/ladder"
+import "github.com/basetensor/basetensor/internal/network/unsigned"
 
 // ladder adds a CP tensor that is a ladder, and reports whether t is one. The maximum so far is an auxiliary variable per parent; the
 // parents determine it only where their links are deterministic.
 func (b *builder) ladder(c terms) bool {
-	l, ok := ladder.New(c.dims, c.weights, c.vectors)
+	l, ok := unsigned.New(c.dims, c.weights, c.vectors)
 	if !ok || b.over(len(c.weights)*len(c.scope)) {
 		return ok
 	}
@@ -26,7 +26,7 @@ func (b *builder) ladder(c terms) bool {
 }
 
 // inside returns an auxiliary variable that is 0 where every parent has a value of the first term, and 1 where one has not.
-func (b *builder) inside(c terms, l *ladder.Ladder) int {
+func (b *builder) inside(c terms, l *unsigned.Ladder) int {
 	low, high := l.Order[0], l.Order[1]
 	z := b.auxiliary(2, true)
 	some := []Literal{b.is(z, 0)}
@@ -45,7 +45,7 @@ func (b *builder) inside(c terms, l *ladder.Ladder) int {
 }
 
 // maximum returns an auxiliary variable for the maximum of all levels, the last of a chain.
-func (b *builder) maximum(c terms, l *ladder.Ladder) int {
+func (b *builder) maximum(c terms, l *unsigned.Ladder) int {
 	states := len(l.Order)
 	last, functional := -1, true
 	for _, k := range l.Modes {

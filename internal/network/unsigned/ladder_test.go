@@ -1,11 +1,11 @@
-package ladder_test
+package unsigned_test
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/network/ladder"
+	"github.com/basetensor/basetensor/internal/network/unsigned"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -62,7 +62,7 @@ func TestChains(t *testing.T) {
 		"or":              {sure, true},
 		"noisy-max":       {noisyMax(), false},
 	} {
-		chain, ok := ladder.NewChain(c.t)
+		chain, ok := unsigned.NewChain(c.t)
 		if !ok || chain.Functional != c.functional {
 			t.Fatalf("%s: a chain: %v, %+v", name, ok, chain)
 		}
@@ -110,7 +110,7 @@ func TestChains(t *testing.T) {
 		"one term":               {Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1, 1}}},
 		"two effects":            {Shape: []int{2, 2}, Weights: []float64{1, 1}, Vectors: [][]float64{{1, -1, 1, 2}, {1, -1, 1, 2}}},
 	} {
-		if chain, ok := ladder.NewChain(c); ok {
+		if chain, ok := unsigned.NewChain(c); ok {
 			t.Errorf("%s is a chain: %+v", name, chain)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package ladder recognises CP tensors with terms of both signs that are sums of products without signs: clauses,
+// Package unsigned recognises CP tensors with terms of both signs that are sums of products without signs: clauses,
 // parities, noisy-or, noisy-max.
-package ladder
+package unsigned
 
 // Differences of products in an order in which no vector falls.
 
