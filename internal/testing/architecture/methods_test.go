@@ -74,7 +74,7 @@ func TestAMethodIsARoom(t *testing.T) {
 
 // TestStagesKnowNoMethod: the planner and the aggregator know the tables of methods, and the two interfaces, and no method by itself.
 func TestStagesKnowNoMethod(t *testing.T) {
-	known := []string{"internal/methods", "internal/methods/proposal", "internal/methods/judge"}
+	known := []string{"internal/methods", "internal/methods/proposal", "internal/methods/judge", "internal/methods/setting"}
 	for _, stage := range []string{"internal/answer/plan", "internal/answer/aggregate", "internal/answer/stage", "internal/answer/questions"} {
 		deps(t, "cmd/btn")
 		for _, imported := range imports[module+stage] {
