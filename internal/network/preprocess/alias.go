@@ -3,22 +3,18 @@ package preprocess
 // Indices that follow other indices:
 // equalities, permutations, and functions where that costs nothing.
 
-import (
-	"slices"
-
-	"github.com/basetensor/basetensor/internal/network/sumproduct"
-)
+import "slices"
 
 // findAlias looks in the zeros of table n for two indices where one decides the other,
 // and puts the one in the place of the other. It reports whether there were any.
 func (w *work) findAlias(n int) bool {
 	t := w.tables[n]
-	if len(t.scope) < 2 || t.isFull(w) {
+	if len(t.scope) < 2 || t.isFull(w.dims) {
 		return false
 	}
 
 	arity := len(t.scope)
-	tuples := t.tuples(w)
+	tuples := t.support(w.dims).tuples
 
 	for l, y := range t.scope {
 		// a function has at most one y for every combination of the other values
@@ -94,7 +90,7 @@ func (w *work) follow(y, x int, f []int) {
 		if !slices.Contains(t.scope, x) {
 			w.join(n, x)
 		}
-		t.replace(w, y, x, f)
+		t.substitute(w.dims, y, x, f)
 	}
 
 	w.at[y] = nil
@@ -103,41 +99,4 @@ func (w *work) follow(y, x int, f []int) {
 	for _, n := range tables {
 		w.changed(n)
 	}
-}
-
-// replace writes t over x in the place of y: the entry at x is the one at y = f(x).
-func (t *table) replace(w *work, y, x int, f []int) {
-	var scope []int
-	var offsets [][]int
-	strides := sumproduct.Along(w.dims, t.scope, t.scope)
-	both := slices.Contains(t.scope, x)
-
-	for k, i := range t.scope {
-		if i == y && both {
-			continue
-		}
-		n := w.dims[i]
-		if i == y {
-			i, n = x, w.dims[x]
-		}
-
-		o := make([]int, n)
-		for v := range o {
-			switch {
-			case t.scope[k] == y:
-				o[v] = f[v] * strides[k]
-			case i == x:
-				o[v] = v*strides[k] + f[v]*strides[slices.Index(t.scope, y)]
-			default:
-				o[v] = v * strides[k]
-			}
-		}
-		scope = append(scope, i)
-		offsets = append(offsets, o)
-	}
-
-	t.data = gather(t.data, offsets)
-	t.owned = true
-	t.scope = scope
-	t.wider = true
 }

@@ -1,6 +1,6 @@
 package preprocess
 
-// Tables that count.
+// Chains of counters: a table that is a function of a count becomes small tables along a chain.
 
 import (
 	"cmp"
@@ -11,75 +11,43 @@ import (
 // maxStates bounds the counters of a chain.
 const maxStates = 64
 
-// chain writes table n as a chain over its indices x_0 … x_{m−1} with counters s_1 … s_{m−1}
-// between them: values of x_0 … x_k after which the rest of the table is the same up to a factor
-// are one state of s_{k+1}. A function of a count has at most as many states as there are counts;
-// clauses, parity and noisy-or have two. Nothing cancels. The indices are taken in the sequence of
-// their places, in which they will be summed out. Only chains that are no larger than the table are
-// returned.
-func (w *work) chain(n int, place []int) (pieces, bool) {
-	scope := slices.Clone(w.tables[n].scope)
+// chain writes t as a chain over its indices x_0 … x_{m−1} with counters s_1 … s_{m−1} between them:
+// values of x_0 … x_k after which the rest of the table is the same up to a factor are one state of
+// s_{k+1}. A function of a count has at most as many states as there are counts; clauses, parity and
+// noisy-or have two. Nothing cancels. The indices are taken in the sequence of their places, in which
+// they will be summed out. ok is false for two indices and for chains larger than the table.
+func chain(dims []int, t *table, place []int) (c decomposition, ok bool) {
+	scope := slices.Clone(t.scope)
 	slices.SortFunc(scope, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
-	t := &table{scope: scope, data: w.inOrder(w.tables[n], scope)}
-	shape := w.shape(t)
+	data := make([]float64, 0, len(t.data))
+	for _, offset := range t.offsets(dims, scope) {
+		data = append(data, t.data[offset])
+	}
 
-	p := pieces{table: n, arity: len(shape), kind: aChain}
-	err := w.tables[n].factorised(len(shape))
-	states := [][]float64{t.data} // remaining table under each state
-	size := len(t.data)
-	total := 0
-
-	for k, d := range shape {
+	c.kind = chainKind
+	arity := len(scope)
+	err := t.factorised(arity)
+	states := [][]float64{data} // continuation of the table under each state
+	size := len(data)           // of a continuation
+	total := 0                  // entries of the chain
+	for k, i := range scope {
+		d := dims[i]
 		size /= d
-		var next [][]float64
-		var steps []step
-
-		// Every state and value leads to the state whose
-		// continuation is the same up to a factor, the gain.
-		for s, rest := range states {
-			for x := range d {
-				part := rest[x*size : (x+1)*size]
-				gain := part[largest(part)]
-				if gain == 0 {
-					continue
-				}
-				to := class(next, part, gain)
-				if to == len(next) {
-					if to == maxStates {
-						return pieces{}, false
-					}
-					rest, ok := scaledBy(part, gain)
-					if !ok {
-						return pieces{}, false
-					}
-					next = append(next, rest)
-				}
-				steps = append(steps, step{s, x, to, gain})
-			}
+		next, steps, ok := advance(states, d, size)
+		if !ok {
+			return decomposition{}, false
+		}
+		if total += len(states) * d * len(next); total > len(data) {
+			return decomposition{}, false
 		}
 
-		if total += len(states) * d * len(next); total > len(t.data) {
-			return pieces{}, false
-		}
-
-		scope := chainScope(t.scope[k], k, len(shape))
-		p.add(scope, chainTable(steps, len(states), d, len(next)), err)
-		if k < len(shape)-1 {
-			p.hidden = append(p.hidden, len(next))
+		c.add(chainScope(i, k, arity), chainTable(steps, len(states), d, len(next)), err)
+		if k < arity-1 {
+			c.hidden = append(c.hidden, len(next))
 		}
 		states = next
 	}
-
-	return p, len(shape) > 2
-}
-
-// inOrder returns the entries of t with its indices in another sequence.
-func (w *work) inOrder(t *table, scope []int) []float64 {
-	data := make([]float64, 0, len(t.data))
-	for _, at := range w.positions(t, scope) {
-		data = append(data, t.data[at])
-	}
-	return data
+	return c, arity > 2
 }
 
 // step says that value x leads from one state to another, with a factor gain.
@@ -88,11 +56,39 @@ type step struct {
 	gain        float64
 }
 
+// advance takes every state and each of d values to the state whose continuation, of size entries, is
+// the same up to a factor, the gain. ok is false when there are too many states, or an entry would be
+// lost.
+func advance(states [][]float64, d, size int) (next [][]float64, steps []step, ok bool) {
+	for s, continuation := range states {
+		for x := range d {
+			part := continuation[x*size : (x+1)*size]
+			gain := part[largest(part)]
+			if gain == 0 {
+				continue
+			}
+			to := class(next, part, gain)
+			if to == len(next) {
+				if to == maxStates {
+					return nil, nil, false
+				}
+				q, ok := quotients(part, gain)
+				if !ok {
+					return nil, nil, false
+				}
+				next = append(next, q)
+			}
+			steps = append(steps, step{s, x, to, gain})
+		}
+	}
+	return next, steps, true
+}
+
 // class returns which of the known continuations part is gain times, len(known) for none.
 func class(known [][]float64, part []float64, gain float64) int {
 next:
-	for c, rest := range known {
-		for k, f := range rest {
+	for c, continuation := range known {
+		for k, f := range continuation {
 			if !equals(part[k], gain, f) {
 				continue next
 			}
@@ -102,9 +98,9 @@ next:
 	return len(known)
 }
 
-// scaledBy divides by gain; it returns false when an entry would be lost.
-func scaledBy(part []float64, gain float64) ([]float64, bool) {
-	out := make([]float64, len(part))
+// quotients divides by gain. ok is false when an entry would be lost.
+func quotients(part []float64, gain float64) (out []float64, ok bool) {
+	out = make([]float64, len(part))
 	for k, x := range part {
 		if out[k] = x / gain; x != 0 && math.Abs(out[k]) < tiny {
 			return nil, false
@@ -113,7 +109,7 @@ func scaledBy(part []float64, gain float64) ([]float64, bool) {
 	return out, true
 }
 
-// chainScope is (counter before, index, counter after) of position k; new index h is −1−h.
+// chainScope is (counter before, index, counter after) of position k; hidden index h is −1−h.
 func chainScope(i, k, arity int) []int {
 	switch k {
 	case 0:

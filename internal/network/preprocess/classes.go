@@ -1,6 +1,6 @@
 package preprocess
 
-// Values that a table cannot tell apart.
+// Classes of values: a matrix is written over classes of values that it cannot tell apart.
 
 import (
 	"cmp"
@@ -12,26 +12,29 @@ import (
 // up to 1.6 times the flops, and more indices.
 const fewClasses = 0.75
 
-// coarsen writes all tables over classes of values where that makes them smaller.
-// It says whether there were any.
+// coarsen writes all tables over classes of values for which that makes them smaller.
+// It reports whether there were any.
 func (w *work) coarsen() bool {
 	found := false
 	for n := range len(w.tables) {
 		if w.pace.Over(ruleWork) {
 			return found
 		}
-		if p, ok := w.classes(n); ok {
-			w.replace(p)
+		if w.tables[n].gone {
+			continue
+		}
+		if c, ok := classes(w.dims, w.tables[n]); ok {
+			w.replace(n, c)
 			found = true
 		}
 	}
 	return found
 }
 
-// classes writes a table over two indices over classes of values of one of them. Where values of x
+// classes writes a table over two indices over classes of values of one of them. If values of x
 // have equal rows in T,
 //
-//	T(x, y) = Σ_c E(x, c) T'(c, y),  E(x, c) = 1 where x is in class c, else 0
+//	T(x, y) = Σ_c E(x, c) T'(c, y),  E(x, c) = 1 if x is in class c, else 0
 //
 // with c a hidden index. A contraction that is through with all other tables of x has to remember
 // the class alone from then on, and tables from the side of y need no more values either. That is
@@ -40,27 +43,26 @@ func (w *work) coarsen() bool {
 //
 // Cost: O(entries · log d). Source: E. C. Freuder, Eliminating interchangeable values in
 // constraint satisfaction problems (1991): his interchangeable values are alike in all tables.
-func (w *work) classes(n int) (p pieces, ok bool) {
-	t := w.tables[n]
-	if t.gone || len(t.scope) != 2 {
-		return pieces{}, false
+func classes(dims []int, t *table) (c decomposition, ok bool) {
+	if len(t.scope) != 2 {
+		return decomposition{}, false
 	}
 
-	shape := w.shape(t)
+	shape := t.shape(dims)
 	best := alike(t.data, shape, 0)
 	if other := alike(t.data, shape, 1); len(other.first) < len(best.first) {
 		best = other
 	}
 	if float64(len(best.first)) > fewClasses*float64(min(shape[0], shape[1])) {
-		return pieces{}, false
+		return decomposition{}, false
 	}
 
-	p = pieces{table: n, arity: 2, hidden: []int{len(best.first)}, kind: coarsely}
-	p.add([]int{t.scope[best.mode], -1}, best.membership(), t.err/2)
+	c = decomposition{kind: classesKind, hidden: []int{len(best.first)}}
+	c.add([]int{t.scope[best.mode], -1}, best.membership(), t.err/2)
 	scope := slices.Clone(t.scope)
 	scope[best.mode] = -1
-	p.add(scope, best.representatives(t.data, shape), t.err/2)
-	return p, true
+	c.add(scope, best.representatives(t.data, shape), t.err/2)
+	return c, true
 }
 
 // partition says which rows (mode 0) or columns (mode 1) of a matrix are equal.

@@ -42,21 +42,21 @@ func (w *work) eliminate(i int) {
 		return
 	}
 
-	data, rounding, ok := w.product(tables, out, []int{i})
+	var factors []*table
+	var from []*source
+	for _, n := range tables {
+		factors = append(factors, w.tables[n])
+		from = append(from, w.tables[n].from)
+	}
+	data, rounding, ok := product(w.dims, factors, out, []int{i}, w.signed)
 	if !ok {
 		return
 	}
 
-	t := &table{scope: out, data: data, owned: true, wider: len(tables) > 1, err: rounding}
-	var from []*source
 	for _, n := range tables {
-		from = append(from, w.tables[n].from)
 		w.drop(n)
 	}
-	t.from = from[0]
-	if len(from) > 1 {
-		t.from = &source{of: from}
-	}
+	t := &table{scope: out, data: data, owned: true, wider: len(tables) > 1, err: rounding, from: merged(from)}
 
 	w.sumOut(i, gone)
 	w.add(t)

@@ -15,7 +15,7 @@ import (
 // whose values of the common indices n has no entry for.
 func (w *work) filter(n int) {
 	t := w.tables[n]
-	if t.gone || t.isFull(w) {
+	if t.gone || t.isFull(w.dims) {
 		return
 	}
 
@@ -55,7 +55,8 @@ func (w *work) mask(u, n int) {
 	}
 
 	arity := len(t.scope)
-	if w.filtering += len(t.tuples(w))/arity + len(o.data); w.filtering > w.options.Probes {
+	tuples := t.support(w.dims).tuples
+	if w.filtering += len(tuples)/arity + len(o.data); w.filtering > w.options.Probes {
 		return
 	}
 
@@ -68,9 +69,9 @@ func (w *work) mask(u, n int) {
 	// The combinations of common values that n has an entry for.
 	possible := make([]bool, size)
 	missing := size
-	for p := 0; p < len(t.support) && missing > 0; p += arity {
+	for p := 0; p < len(tuples) && missing > 0; p += arity {
 		at := 0
-		for k, x := range t.support[p : p+arity] {
+		for k, x := range tuples[p : p+arity] {
 			at += int(x) * step[k]
 		}
 		if !possible[at] {
@@ -83,7 +84,7 @@ func (w *work) mask(u, n int) {
 		return
 	}
 
-	from := w.positions(o, common)
+	from := o.offsets(w.dims, common)
 	var rest []int
 	for _, i := range o.scope {
 		if !slices.Contains(common, i) {
@@ -91,7 +92,7 @@ func (w *work) mask(u, n int) {
 		}
 	}
 
-	others := w.positions(o, rest)
+	others := o.offsets(w.dims, rest)
 	removed := 0
 	for s, base := range from {
 		if possible[s] {

@@ -132,7 +132,9 @@ func (w *work) simplify() {
 		case w.indices.len() > 0:
 			w.eliminate(w.indices.pop())
 		case w.splits.len() > 0:
-			w.split(w.splits.pop())
+			if n := w.splits.pop(); !w.tables[n].gone && !w.factorOut(n) && !w.options.NoStructure {
+				w.splitPair(n)
+			}
 		case w.filters.len() > 0:
 			w.filter(w.filters.pop())
 		case w.probes.len() > 0:

@@ -149,7 +149,7 @@ func (w *work) removeProbed(i int, failed []position) bool {
 // hasZeros says whether some table of index i has zeros.
 func (w *work) hasZeros(i int) bool {
 	for _, n := range w.at[i] {
-		if !w.tables[n].isFull(w) {
+		if !w.tables[n].isFull(w.dims) {
 			return true
 		}
 	}

@@ -2,15 +2,11 @@ package preprocess
 
 // Values without support are taken out of indices and tables.
 
-import (
-	"slices"
-)
-
 // propagate does the tables on the agenda to the fixpoint,
 // and shrinks the tables of indices that have lost values.
 func (w *work) propagate() {
 	for w.domains.len() > 0 && !w.pace.Over(ruleWork) {
-		if n := w.domains.pop(); !w.tables[n].gone && !w.tables[n].isFull(w) {
+		if n := w.domains.pop(); !w.tables[n].gone && !w.tables[n].isFull(w.dims) {
 			w.alive.queue.push(n)
 		}
 	}
@@ -50,7 +46,7 @@ func (w *work) commit() {
 		if w.pace.Over(int64(len(w.tables[n].data))) {
 			return
 		}
-		w.restrict(w.tables[n])
+		w.tables[n].restrict(w.dims, w.alive.on)
 	}
 
 	// The tables have shrunk already: from here on the indices have fewer values.
@@ -72,58 +68,4 @@ func (w *work) commit() {
 	for _, n := range touched {
 		w.changed(n)
 	}
-}
-
-// unique sorts a list and drops repetitions.
-func unique(list []int) []int {
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// restrict keeps the entries of t whose positions are alive.
-func (w *work) restrict(t *table) {
-	offsets := make([][]int, len(t.scope))
-	for k, s := len(t.scope)-1, 1; k >= 0; k-- {
-		i := t.scope[k]
-		for x, on := range w.alive.on[i] {
-			if on {
-				offsets[k] = append(offsets[k], x*s)
-			}
-		}
-		s *= w.dims[i]
-	}
-	t.data = gather(t.data, offsets)
-	t.owned = true
-}
-
-// gather returns data[Σ_k offsets[k][x_k]] for all x in row-major order.
-func gather(data []float64, offsets [][]int) []float64 {
-	size := 1
-	for _, o := range offsets {
-		size *= len(o)
-	}
-	out := make([]float64, 0, size)
-
-	if len(offsets) == 0 {
-		return append(out, data[0])
-	}
-
-	last := offsets[len(offsets)-1]
-	x := make([]int, len(offsets)-1)
-	for len(out) < size {
-		base := 0
-		for k, v := range x {
-			base += offsets[k][v]
-		}
-		for _, o := range last {
-			out = append(out, data[base+o])
-		}
-		for k := len(x) - 1; k >= 0; k-- {
-			if x[k]++; x[k] < len(offsets[k]) {
-				break
-			}
-			x[k] = 0
-		}
-	}
-	return out
 }

@@ -5,7 +5,15 @@ package preprocess
 // source is one table of the expression given, or the merger of several sources.
 type source struct {
 	table int       // of one table
-	of    []*source // nil for one table
+	parts []*source // nil for one table
+}
+
+// merged returns the merger of sources, of which there is one at least.
+func merged(parts []*source) *source {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return &source{parts: parts}
 }
 
 // list returns the tables in s, ascending.
@@ -15,13 +23,13 @@ func (s *source) list() []int {
 	for open := []*source{s}; len(open) > 0; {
 		s := open[len(open)-1]
 		open = open[:len(open)-1]
-		if s.of == nil {
+		if s.parts == nil {
 			tables = append(tables, s.table)
 		}
-		for _, o := range s.of {
-			if !seen[o] {
-				seen[o] = true
-				open = append(open, o)
+		for _, p := range s.parts {
+			if !seen[p] {
+				seen[p] = true
+				open = append(open, p)
 			}
 		}
 	}

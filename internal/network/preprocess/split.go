@@ -1,124 +1,45 @@
 package preprocess
 
-// Tables that are products of smaller tables.
+// Factorisation: a table that is a product of tables over fewer indices is replaced by them.
+//
+// The products agree with the table entry by entry, within a few roundings.
 
 import (
 	"math"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// rounding bounds the relative difference of an entry from the product it is compared with: a
-// few roundings, so that a thousand splits cannot be seen in Z.
-const rounding = 4 * 0x1p-52
-
-// split writes table n as a product of tables over fewer indices, if it is one.
-func (w *work) split(n int) {
-	t := w.tables[n]
-	if t.gone {
-		return
-	}
-	for k := range t.scope {
-		if w.factorOut(n, k) {
-			return
+// factorOut writes table n as u(x)·T'(rest) if it can for one of its modes x. It reports whether it did.
+// A constant u is the result of summing a conditional probability over its child; x is then in
+// one table less.
+func (w *work) factorOut(n int) bool {
+	for k := range w.tables[n].scope {
+		if w.factorOutMode(n, k) {
+			return true
 		}
 	}
-	if w.options.NoStructure {
-		return
-	}
-	for a := range t.scope {
-		for b := a + 1; b < len(t.scope); b++ {
-			if w.splitPair(n, a, b) {
-				return
-			}
-		}
-	}
+	return false
 }
 
-// rounds is rounding in units of 2^-53: a factorisation's contribution to the error of the entries.
-const rounds = rounding * 0x1p53
-
-// factorised is the error of a table's factors. Powers of two have quotients
-// that are not rounded.
-func (t *table) factorised(pieces int) float64 {
-	if t.err == 0 && plain(t.data) {
-		return 0
-	}
-	return (t.err + rounds*float64(pieces)) / float64(pieces)
-}
-
-// equals reports whether an entry agrees with its factorisation, the product of a and b. A zero is
-// one exactly, and no product that is tiny is compared: it has lost digits, or is 0 and should not
-// be.
-func equals(entry, a, b float64) bool {
-	if a == 0 || b == 0 {
-		return entry == 0
-	}
-	p := float64(a * b)
-	return math.Abs(entry-p) <= rounding*math.Abs(entry) &&
-		(math.Abs(p) >= tiny || entry == p && (a == 1 || b == 1))
-}
-
-// factorOut writes table n as u(x)·T'(rest), x being its mode k. A constant u is the result of
-// summing a conditional probability over its child; x is then in one table less. It says
-// whether anything has changed.
-func (w *work) factorOut(n, k int) bool {
+// factorOutMode does it for mode k.
+func (w *work) factorOutMode(n, k int) bool {
 	t := w.tables[n]
-	d := w.dims[t.scope[k]]
-	inner := 1
-	for _, i := range t.scope[k+1:] {
-		inner *= w.dims[i]
-	}
-
-	pivot := largest(t.data)
-	if t.data[pivot] == 0 {
+	u, quotient, exact, ok := t.vectorFactor(w.dims, k)
+	if !ok {
 		return false
 	}
-
-	// A slice through the largest entry, and the ratios of the others to it.
-	slice := pivot / inner % d
-	at := func(x int) int { return pivot + (x-slice)*inner }
-	u := make([]float64, d)
-	constant := true
-	for x := range u {
-		u[x] = t.data[at(x)] / t.data[pivot]
-		constant = constant && equals(1, u[x], 1)
-	}
-
+	// If the slices are equal but within rounding, u stays with its error among terms of both signs:
+	// they may cancel without it.
+	constant := isOnes(u) && (exact || !w.signed)
 	if len(t.scope) == 1 && !constant {
 		return false
 	}
 
-	// Every entry has to be u(x) times the slice's.
-	same := t.err == 0 // for all x, and not within rounding
-	for o := 0; o < len(t.data); o += d * inner {
-		for i := range inner {
-			r := t.data[o+slice*inner+i]
-			for x, f := range u {
-				if !equals(t.data[o+x*inner+i], f, r) {
-					return false
-				}
-				same = same && t.data[o+x*inner+i] == r
-			}
-		}
-	}
-	if constant && w.signed && !same { // u stays, with its error: terms of both signs may cancel without it
-		if constant = false; len(t.scope) == 1 {
-			return false
-		}
-	}
-
-	rest := make([]float64, 0, len(t.data)/d)
-	for o := 0; o < len(t.data); o += d * inner {
-		rest = append(rest, t.data[o+slice*inner:][:inner]...)
-	}
-
 	i := t.scope[k]
 	t.err = t.factorised(1)
-	t.scope = slices.Delete(slices.Clone(t.scope), k, k+1)
-
-	t.data, t.owned = rest, true
+	t.scope = t.without(k)
+	t.data, t.owned = quotient, true
 	w.leave(n, i)
 	if constant {
 		w.report.ConstantModes++
@@ -131,31 +52,83 @@ func (w *work) factorOut(n, k int) bool {
 	return true
 }
 
-// largest returns the place of the first entry of the largest absolute value.
-func largest(data []float64) int {
-	best := 0
-	for k, x := range data {
-		if math.Abs(x) > math.Abs(data[best]) {
-			best = k
+// vectorFactor returns u and T' with T(x, rest) = u(x)·T'(rest), x being mode k of t, if there are such
+// and t is not 0. T' is the slice of t through its largest entry. exact says that all slices are
+// equal, to the bit, and were not rounded.
+func (t *table) vectorFactor(dims []int, k int) (u, quotient []float64, exact, ok bool) {
+	d := dims[t.scope[k]]
+	inner := sumproduct.Size(dims, t.scope[k+1:])
+	pivot := largest(t.data)
+	if t.data[pivot] == 0 {
+		return nil, nil, false, false
+	}
+
+	slice := pivot / inner % d
+	u = make([]float64, d)
+	for x := range u {
+		u[x] = t.data[pivot+(x-slice)*inner] / t.data[pivot]
+	}
+
+	exact = t.err == 0
+	for o := 0; o < len(t.data); o += d * inner {
+		for i := range inner {
+			r := t.data[o+slice*inner+i]
+			for x, f := range u {
+				if !equals(t.data[o+x*inner+i], f, r) {
+					return nil, nil, false, false
+				}
+				exact = exact && t.data[o+x*inner+i] == r
+			}
 		}
 	}
-	return best
+
+	quotient = make([]float64, 0, len(t.data)/d)
+	for o := 0; o < len(t.data); o += d * inner {
+		quotient = append(quotient, t.data[o+slice*inner:][:inner]...)
+	}
+	return u, quotient, exact, true
 }
 
-// splitPair writes table n as A(x, rest)·B(y, rest), x and y being its modes a < b, when for every
-// value of the rest its x × y matrix has rank one, and that is no larger. It says whether anything
-// has changed.
-func (w *work) splitPair(n, a, b int) bool {
+// isOnes reports whether all entries are 1 within rounding.
+func isOnes(u []float64) bool {
+	for _, f := range u {
+		if !equals(1, f, 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// splitPair writes table n as A(x, rest)·B(y, rest) if it can for two of its modes. It reports whether
+// it did.
+func (w *work) splitPair(n int) bool {
 	t := w.tables[n]
-	x, y := t.scope[a], t.scope[b]
-	dx, dy := w.dims[x], w.dims[y]
+	for a := range t.scope {
+		for b := a + 1; b < len(t.scope); b++ {
+			left, right, ok := t.pairFactors(w.dims, a, b)
+			if !ok {
+				continue
+			}
+			w.drop(n)
+			w.report.Splits++
+			w.add(left)
+			w.add(right)
+			return true
+		}
+	}
+	return false
+}
+
+// pairFactors returns A and B with T = A(x, rest)·B(y, rest), x and y being modes a < b of t, if for every
+// value of the rest its x × y matrix has rank one, and if both are no larger than t.
+func (t *table) pairFactors(dims []int, a, b int) (left, right *table, ok bool) {
+	dx, dy := dims[t.scope[a]], dims[t.scope[b]]
 	if len(t.scope) < 3 || dx+dy > dx*dy {
-		return false
+		return nil, nil, false
 	}
 
-	strides := sumproduct.Along(w.dims, t.scope, t.scope)
-	sx := strides[a]
-	sy := strides[b]
+	strides := sumproduct.Along(dims, t.scope, t.scope)
+	sx, sy := strides[a], strides[b]
 	var rest []int
 	for k, i := range t.scope {
 		if k != a && k != b {
@@ -163,34 +136,24 @@ func (w *work) splitPair(n, a, b int) bool {
 		}
 	}
 
-	bases := w.positions(t, rest)
+	bases := t.offsets(dims, rest)
 	px := make([]int, len(bases))
 	py := make([]int, len(bases))
 	for r, base := range bases {
-		var ok bool
 		if px[r], py[r], ok = rankOne(t.data[base:], dx, sx, dy, sy); !ok {
-			return false
+			return nil, nil, false
 		}
 	}
 
-	left := &table{
-		scope: slices.Delete(slices.Clone(t.scope), b, b+1),
-		owned: true,
-		from:  t.from,
-		wider: true,
-	}
-	right := &table{
-		scope: slices.Delete(slices.Clone(t.scope), a, a+1),
-		owned: true,
-		from:  t.from,
-		wider: true,
-	}
+	err := t.factorised(2)
+	left = &table{scope: t.without(b), owned: true, from: t.from, wider: true, err: err}
+	right = &table{scope: t.without(a), owned: true, from: t.from, wider: true, err: err}
 	left.data = make([]float64, len(t.data)/dy)
 	right.data = make([]float64, len(t.data)/dx)
-	lx := sumproduct.Along(w.dims, left.scope, t.scope)[a]
-	ly := sumproduct.Along(w.dims, right.scope, t.scope)[b]
-	lefts := w.positions(left, rest)
-	rights := w.positions(right, rest)
+	lx := sumproduct.Along(dims, left.scope, t.scope)[a]
+	ly := sumproduct.Along(dims, right.scope, t.scope)[b]
+	lefts := left.offsets(dims, rest)
+	rights := right.offsets(dims, rest)
 
 	// A is the column through the pivot, B the row through it over the pivot.
 	for r, base := range bases {
@@ -205,22 +168,15 @@ func (w *work) splitPair(n, a, b int) bool {
 			}
 			q := row / pivot
 			if math.Abs(q) < tiny {
-				return false
+				return nil, nil, false
 			}
 			right.data[rights[r]+v*ly] = q
 		}
 	}
-
-	left.err = t.factorised(2)
-	right.err = left.err
-	w.drop(n)
-	w.report.Splits++
-	w.add(left)
-	w.add(right)
-	return true
+	return left, right, true
 }
 
-// rankOne says whether the dx × dy matrix with these strides is the product
+// rankOne reports whether the dx × dy matrix with these strides is the product
 // of a column and a row through its largest entry, whose place it returns.
 func rankOne(m []float64, dx, sx, dy, sy int) (px, py int, ok bool) {
 	top := 0.0
@@ -246,14 +202,4 @@ func rankOne(m []float64, dx, sx, dy, sy int) (px, py int, ok bool) {
 		}
 	}
 	return px, py, true
-}
-
-// positions lists where in t the values of some of its indices are,
-// in row-major order, the others at 0.
-func (w *work) positions(t *table, scope []int) []int {
-	list := []int{0}
-	for k, stride := range sumproduct.Along(w.dims, t.scope, scope) {
-		list = sumproduct.Spread(list, w.dims[scope[k]], stride)
-	}
-	return list
 }

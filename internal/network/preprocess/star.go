@@ -1,6 +1,6 @@
 package preprocess
 
-// Tables of low rank.
+// Stars: a table of low rank becomes matrices around one hidden index.
 
 import (
 	"math"
@@ -18,13 +18,12 @@ const (
 	cancellation = 4
 )
 
-// star writes table n as Σ_h Π_k v_hk with few terms, as matrices over (h, index), if they are no
+// star writes t as Σ_h Π_k v_hk with few terms, as matrices over (h, index), if they are no
 // larger together and if the terms do not cancel: equality, mixtures. Clauses, parity and noisy-or
 // have rank two only as differences; in a network of many of them small values would drown in the
 // rounding of large ones, so they become chains.
-func (w *work) star(n int) (pieces, bool) {
-	t := w.tables[n]
-	shape := w.shape(t)
+func star(dims []int, t *table) (s decomposition, ok bool) {
+	shape := t.shape(dims)
 	sum := 0
 	for _, d := range shape {
 		sum += d
@@ -32,20 +31,15 @@ func (w *work) star(n int) (pieces, bool) {
 
 	rank := min(maxRank, len(t.data)/sum)
 	if rank < 2 {
-		return pieces{}, false
+		return decomposition{}, false
 	}
 
 	cp, _, ok := tensor.LowRank(&tensor.Dense{Shape: shape, Data: t.data}, rank)
 	if !ok || !sound(cp, t.data) {
-		return pieces{}, false
+		return decomposition{}, false
 	}
 
-	r := len(cp.Weights)
-	p := pieces{
-		table:  n,
-		arity:  len(shape),
-		hidden: []int{r},
-	}
+	s = decomposition{kind: starKind, hidden: []int{len(cp.Weights)}}
 	err := (t.err + starRounding*0x1p53) / float64(len(shape))
 
 	for k, i := range t.scope {
@@ -57,9 +51,9 @@ func (w *work) star(n int) (pieces, bool) {
 				}
 			}
 		}
-		p.add([]int{-1, i}, v, err)
+		s.add([]int{-1, i}, v, err)
 	}
-	return p, true
+	return s, true
 }
 
 // vectors returns a copy of the vectors on leg k, the identity written out.
@@ -75,7 +69,7 @@ func vectors(cp *tensor.CP, k int) []float64 {
 	return v
 }
 
-// sound says whether every entry of cp is the table's to within rounding and not
+// sound reports whether every entry of cp is the table's to within rounding and not
 // the difference of large numbers, nor a zero because a product was too small.
 func sound(cp *tensor.CP, data []float64) bool {
 	size := &tensor.CP{Shape: cp.Shape, Weights: linalg.Abs(cp.Weights)}

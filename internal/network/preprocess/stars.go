@@ -20,31 +20,31 @@ const (
 	maxTrials  = 4       // sets of tables that are tried
 )
 
-// pieces is a possible replacement of a table. Index −1−h of a scope is new index h.
-type pieces struct {
-	table  int
-	arity  int
-	hidden []int       // dimensions of the new indices
-	scopes [][]int     // of the pieces
-	data   [][]float64 // of the pieces
-	errs   []float64   // of the pieces, as table.err
-	kind   pieceKind
+// decomposition is tables whose product, summed over hidden indices, is a given table.
+type decomposition struct {
+	kind   kind
+	hidden []int   // dimensions of the hidden indices
+	tables []table // scope, data and err; index −1−h of a scope is hidden index h
 }
 
-// pieceKind is the structure found in a table.
-type pieceKind int
+// kind is the structure found in a table.
+type kind int
 
 const (
-	aStar    pieceKind = iota
-	aChain             // of counters
-	coarsely           // over classes of values
+	starKind    kind = iota
+	chainKind        // of counters
+	classesKind      // of values
 )
 
-// add appends a piece.
-func (p *pieces) add(scope []int, data []float64, err float64) {
-	p.scopes = append(p.scopes, scope)
-	p.data = append(p.data, data)
-	p.errs = append(p.errs, err)
+// add appends a table.
+func (d *decomposition) add(scope []int, data []float64, err float64) {
+	d.tables = append(d.tables, table{scope: scope, data: data, err: err})
+}
+
+// candidate is a possible replacement of table n.
+type candidate struct {
+	n int
+	decomposition
 }
 
 // classFlops is the work, by a quick order, above which matrices whose rows are equal in part are
@@ -98,7 +98,7 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 
 	// One trial for every arity: all tables of that many indices and more are replaced.
 	for k := range found {
-		if k > 0 && found[k].arity == found[k-1].arity {
+		if k > 0 && w.arity(found[k]) == w.arity(found[k-1]) {
 			continue
 		}
 		if trials++; trials > maxTrials {
@@ -106,8 +106,8 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 		}
 
 		trial := w.clone()
-		for _, p := range found[k:] {
-			trial.replace(p)
+		for _, c := range found[k:] {
+			trial.replace(c.n, c.decomposition)
 		}
 		trial.simplify()
 
@@ -139,7 +139,7 @@ func (w *work) anyArity(arity int) bool {
 }
 
 // candidates lists possible replacements of tables, by arity, smaller ones first.
-func (w *work) candidates(ctx context.Context) ([]pieces, error) {
+func (w *work) candidates(ctx context.Context) ([]candidate, error) {
 	place := make([]int, len(w.dims))
 	order, _, err := w.minFill(ctx)
 	if err != nil {
@@ -150,27 +150,30 @@ func (w *work) candidates(ctx context.Context) ([]pieces, error) {
 		place[i] = p
 	}
 
-	var found []pieces
+	var found []candidate
 	looked, ranked := 0, 0
 	for n, t := range w.tables {
 		if t.gone || len(t.scope) < minArity || looked+len(t.data) > maxLooked {
 			continue
 		}
 		looked += len(t.data)
-		p, ok := w.chain(n, place)
+		d, ok := chain(w.dims, t, place)
 
 		if cost := len(t.data) * len(t.scope); !ok && ranked+cost <= maxRanked {
 			ranked += cost
-			p, ok = w.star(n)
+			d, ok = star(w.dims, t)
 		}
 
 		if ok {
-			found = append(found, p)
+			found = append(found, candidate{n, d})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b pieces) int { return cmp.Compare(a.arity, b.arity) })
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(w.arity(a), w.arity(b)) })
 	return found, nil
 }
+
+// arity is the number of indices of the table that is to be replaced.
+func (w *work) arity(c candidate) int { return len(w.tables[c.n].scope) }
 
 // hypergraph returns the shape of the remaining tables.
 func (w *work) hypergraph() contractionorder.Hypergraph {
@@ -220,34 +223,36 @@ func (w *work) clone() *work {
 	return &c
 }
 
-// replace puts pieces in the place of their table.
-func (w *work) replace(p pieces) {
-	from := w.tables[p.table].from
-	w.drop(p.table)
+// replace puts a decomposition in the place of table n.
+func (w *work) replace(n int, d decomposition) {
+	from := w.tables[n].from
+	w.drop(n)
 
 	first := len(w.dims)
-	for _, d := range p.hidden {
-		w.grow(d)
+	for _, dim := range d.hidden {
+		w.grow(dim)
 	}
 
-	for k, scope := range p.scopes {
-		scope = slices.Clone(scope)
-		for j, i := range scope {
+	for _, t := range d.tables {
+		t.scope = slices.Clone(t.scope)
+		for k, i := range t.scope {
 			if i < 0 {
-				scope[j] = first - 1 - i
+				t.scope[k] = first - 1 - i
 			}
 		}
 
-		w.signed = w.signed || slices.ContainsFunc(p.data[k], func(x float64) bool { return x < 0 })
-		w.add(&table{scope: scope, data: p.data[k], from: from, wider: true, err: p.errs[k]})
+		t.from = from
+		t.wider = true
+		w.signed = w.signed || slices.ContainsFunc(t.data, func(x float64) bool { return x < 0 })
+		w.add(&t)
 	}
 
-	switch p.kind {
-	case aChain:
+	switch d.kind {
+	case chainKind:
 		w.report.Chains++
-	case coarsely:
+	case classesKind:
 		w.report.Coarse++
-	default:
+	case starKind:
 		w.report.Stars++
 	}
 }

@@ -146,15 +146,6 @@ func load(ctx context.Context, e *sumproduct.Expression, o Options) (*work, erro
 	return w, nil
 }
 
-// count lists 0 … n−1.
-func count(n int) []int {
-	list := make([]int, n)
-	for k := range list {
-		list[k] = k
-	}
-	return list
-}
-
 // add takes a new table in, and returns its number.
 func (w *work) add(t *table) int {
 	n := len(w.tables)
@@ -173,14 +164,6 @@ func (w *work) join(n, i int) {
 	w.bits[n] |= 1 << (i % 64)
 }
 
-// bitsOf has a bit for every index of a scope, modulo 64: most tables that lack an index lack its bit.
-func bitsOf(scope []int) (bits uint64) {
-	for _, i := range scope {
-		bits |= 1 << (i % 64)
-	}
-	return bits
-}
-
 // drop takes table n out.
 func (w *work) drop(n int) {
 	t := w.tables[n]
@@ -189,7 +172,7 @@ func (w *work) drop(n int) {
 		w.leave(n, i)
 	}
 	t.data = nil
-	t.support = nil
+	t.nonzero = support{}
 }
 
 // leave takes table n out of the list of index i.
@@ -203,11 +186,11 @@ func (w *work) leave(n, i int) {
 // value go, the largest entry comes into [1, 2), and a table without indices goes into the scale.
 func (w *work) changed(n int) {
 	t := w.tables[n]
-	t.support, t.hole = nil, nil
-	t.full = false
-
+	t.nonzero = support{}
 	w.trim(n)
-	w.normalise(t)
+	if exp := t.normalise(); exp != 0 {
+		w.scale = w.scale.Mul(scaled.Make(1, int64(exp)))
+	}
 
 	if len(t.scope) == 0 {
 		w.scale = w.scale.Mul(scaled.FromFloat(t.data[0]))

@@ -64,7 +64,7 @@ func TestSumsAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, stated, ok := w.product(count(n), []int{1, 2}, []int{0})
+		data, stated, ok := product(e.Dims, w.tables, []int{1, 2}, []int{0}, w.signed)
 		want, size := enumerateSums(e)
 		for o, z := range want {
 			exact, _ := z.Float64()
