@@ -73,17 +73,7 @@ func (w *work) worthFollowing(y, x int) bool {
 // follow replaces index y by f(x) in every table, which leaves Z as it is when all
 // terms with y ≠ f(x) are 0. Tables that have both keep the entries with y = f(x) only.
 func (w *work) follow(y, x int, f []int) {
-	w.alias[y] = alias{into: x, of: make([]int, w.first[x])}
-	for v := range w.alias[y].of {
-		w.alias[y].of[v] = -1
-	}
-	for p, v := range w.values[x] {
-		w.alias[y].of[v] = w.values[y][f[p]]
-	}
-
-	w.left = append(w.left, y)
-	w.keep[x] = w.keep[x] || w.keep[y]
-
+	w.origins.follow(y, x, f)
 	tables := slices.Clone(w.at[y])
 	for _, n := range tables {
 		t := w.tables[n]
@@ -94,7 +84,7 @@ func (w *work) follow(y, x int, f []int) {
 	}
 
 	w.at[y] = nil
-	w.resize(y, w.values[y][:1])
+	w.resize(y, 1)
 	w.report.Aliases++
 	for _, n := range tables {
 		w.changed(n)

@@ -21,17 +21,16 @@ type alive struct {
 // position is one value of an index, by its place among those left.
 type position struct{ index, value int }
 
-// resize gives index i the values left, all of them alive.
-func (w *work) resize(i int, values []int) {
+// resize gives index i a number of values, all of them alive.
+func (w *work) resize(i, d int) {
 	a := &w.alive
 	for len(a.on) <= i {
 		a.on = append(a.on, nil)
 		a.left = append(a.left, 0)
 	}
-	w.dims[i] = len(values)
-	w.values[i] = values
-	a.left[i] = len(values)
-	a.on[i] = make([]bool, len(values))
+	w.dims[i] = d
+	a.left[i] = d
+	a.on[i] = make([]bool, d)
 	for x := range a.on[i] {
 		a.on[i][x] = true
 	}

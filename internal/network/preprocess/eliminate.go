@@ -1,6 +1,10 @@
 package preprocess
 
-// Indices summed out.
+// Elimination: an index is summed out of the product of its tables.
+//
+// It applies when that costs nothing: the index is in no table or in one, or the table that comes out
+// of its tables is no larger than one of them, or lies inside another table. It is exact because the
+// sum over an index may be moved behind the tables that do not have it.
 
 import (
 	"math"
@@ -10,31 +14,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// eliminate sums index i out where that costs nothing: it is in no table or in one, or the table
-// that comes out of its tables is no larger than one of them, or lies inside another table. An
-// index to be kept is summed out where its marginal can be found from one other index's.
+// wellConditioned is the least ratio of a divisor that is a sum to the sum of
+// its terms' absolute values.
+const wellConditioned = 1.0 / 16
+
+// eliminate sums index i out if that costs nothing. If its marginal is needed, it must follow from one
+// other index's.
 func (w *work) eliminate(i int) {
-	if w.alias[i].into != itself || w.dims[i] == 1 || w.options.Terms {
+	if w.origins.isGone(i) || w.dims[i] == 1 || w.options.Terms {
 		return
 	}
 	tables := slices.Clone(w.at[i])
-	if len(tables) > 1 && (w.keep[i] || w.options.NoElimination) {
+	if len(tables) > 1 && (w.origins.needed[i] || w.options.NoElimination) {
 		return
-	}
-
-	gone := alias{into: summed}
-	if len(tables) == 1 {
-		var ok bool
-		if gone, ok = w.conditional(i); !ok && w.keep[i] {
-			return
-		}
 	}
 
 	if len(tables) == 0 {
-		gone.given = w.spread(i, slices.Repeat([]float64{1 / float64(w.dims[i])}, w.dims[i]))
-		w.scale = w.scale.Mul(scaled.FromFloat(float64(w.dims[i])))
-		w.sumOut(i, gone)
+		d := float64(w.dims[i])
+		w.scale = w.scale.Mul(scaled.FromFloat(d))
+		w.sumOut(i, -1, slices.Repeat([]float64{1 / d}, w.dims[i]))
 		return
+	}
+
+	parent, given := -1, []float64(nil)
+	if len(tables) == 1 {
+		var ok bool
+		if parent, given, ok = conditional(w.dims, w.tables[tables[0]], i); !ok && w.origins.needed[i] {
+			return
+		}
 	}
 
 	out, ok := w.union(i)
@@ -43,121 +50,85 @@ func (w *work) eliminate(i int) {
 	}
 
 	var factors []*table
-	var from []*source
 	for _, n := range tables {
 		factors = append(factors, w.tables[n])
-		from = append(from, w.tables[n].from)
 	}
 	data, rounding, ok := product(w.dims, factors, out, []int{i}, w.signed)
 	if !ok {
 		return
 	}
 
+	t := &table{scope: out, data: data, owned: true, wider: len(tables) > 1, err: rounding, from: merged(factors)}
 	for _, n := range tables {
 		w.drop(n)
 	}
-	t := &table{scope: out, data: data, owned: true, wider: len(tables) > 1, err: rounding, from: merged(from)}
-
-	w.sumOut(i, gone)
+	w.sumOut(i, parent, given)
 	w.add(t)
 }
 
-// sumOut notes that index i is gone, and its relation to other indices.
-func (w *work) sumOut(i int, gone alias) {
-	if gone.into >= 0 {
-		w.keep[gone.into] = w.keep[gone.into] || w.keep[i]
-	}
-
-	w.alias[i] = gone
-	w.left = append(w.left, i)
-	w.resize(i, w.values[i][:1])
+// sumOut notes that index i is gone, and P(i | parent).
+func (w *work) sumOut(i, parent int, given []float64) {
+	w.origins.sumOut(i, parent, given)
+	w.resize(i, 1)
 	w.report.SummedOut++
 }
 
-// wellConditioned is the least ratio of a divisor that is a sum to the sum of
-// its terms' absolute values.
-const wellConditioned = 1.0 / 16
-
-// conditional returns P(i | j) for an index whose only table is over
-// itself and at most one other index j, and whether there is one.
-func (w *work) conditional(i int) (alias, bool) {
-	none := alias{into: summed}
-	t := w.tables[w.at[i][0]]
+// conditional returns P(i | parent) for an index i whose only table t is over i and at most one other
+// index: a row for every value of the parent, one row for −1. ok is false when there are more, and when
+// a row of terms of both signs cancels.
+func conditional(dims []int, t *table, i int) (parent int, given []float64, ok bool) {
 	if len(t.scope) > 2 {
-		return none, false
+		return -1, nil, false
 	}
-	own := sumproduct.Along(w.dims, t.scope, []int{i})[0]
-	rows := 1
-	other := 0
-
-	gone := none
-	for _, j := range t.scope {
-		if j != i {
-			gone.into = j
-			rows = w.dims[j]
-			other = sumproduct.Along(w.dims, t.scope, []int{j})[0]
+	strides := sumproduct.Along(dims, t.scope, t.scope)
+	parent = -1
+	rows, row, entry := 1, 0, 0 // the number of rows, and the strides between rows and their entries
+	for k, j := range t.scope {
+		if j == i {
+			entry = strides[k]
+		} else {
+			parent, rows, row = j, dims[j], strides[k]
 		}
 	}
 
-	// P(i = x | j = v) = T[x, v] / Σ_x T[x, v]; a row of zeros stays one.
-	var given []float64
+	// P(i = x | parent = v) = T[x, v] / Σ_x T[x, v]; a row of zeros stays one.
 	for v := range rows {
 		sum, size := 0.0, 0.0
-		for x := range w.dims[i] {
-			p := t.data[v*other+x*own]
+		for x := range dims[i] {
+			p := t.data[v*row+x*entry]
 			sum = sum + p
 			size = size + math.Abs(p)
 		}
 		if size > 0 && math.Abs(sum) < wellConditioned*size {
-			return none, false
+			return -1, nil, false
 		}
 
-		for x := range w.dims[i] {
-			p := t.data[v*other+x*own]
+		for x := range dims[i] {
+			p := t.data[v*row+x*entry]
 			if size > 0 {
 				p /= sum
 			}
 			given = append(given, p)
 		}
 	}
-
-	if gone.into < 0 {
-		gone.given = w.spread(i, given)
-		return gone, true
-	}
-
-	gone.given = make([]float64, w.first[gone.into]*w.first[i])
-	for p, v := range w.values[gone.into] {
-		copy(gone.given[v*w.first[i]:], w.spread(i, given[p*w.dims[i]:][:w.dims[i]]))
-	}
-	return gone, true
+	return parent, given, true
 }
 
-// spread returns a list over the remaining values of index i as one over its values in the expression given.
-func (w *work) spread(i int, list []float64) []float64 {
-	out := make([]float64, w.first[i])
-	for p, v := range w.values[i] {
-		out[v] = list[p]
-	}
-	return out
-}
-
-// union returns the other indices of the tables of index i,
-// and whether a table over them is worth having.
-func (w *work) union(i int) ([]int, bool) {
+// union returns the other indices of the tables of index i. ok says whether a table over them is worth
+// having.
+func (w *work) union(i int) (scope []int, ok bool) {
 	limit := 0
 	for _, n := range w.at[i] {
 		limit = max(limit, len(w.tables[n].data))
 	}
 
-	var out []int
 	size := 1
 	for _, n := range w.at[i] {
 		for _, j := range w.tables[n].scope {
-			if j == i || slices.Contains(out, j) {
+			if j == i || slices.Contains(scope, j) {
 				continue
 			}
-			out = append(out, j)
+			scope = append(scope, j)
 			if size *= w.dims[j]; size > limit && size > w.options.MaxEntries {
 				return nil, false
 			}
@@ -166,9 +137,9 @@ func (w *work) union(i int) ([]int, bool) {
 
 	switch {
 	case len(w.at[i]) == 1:
-		return out, true
+		return scope, true
 	case size > w.options.MaxEntries:
 		return nil, false
 	}
-	return out, size <= limit || w.around(out, -1) >= 0
+	return scope, size <= limit || w.around(scope, -1) >= 0
 }

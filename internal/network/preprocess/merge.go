@@ -106,7 +106,7 @@ func (w *work) multiply(u, n int) bool {
 	}
 	big.data = data
 	big.owned = true
-	big.from = merged([]*source{big.from, small.from})
+	big.from = merged([]*table{big, small})
 	w.drop(n)
 	w.changed(u)
 	return true

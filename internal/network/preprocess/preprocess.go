@@ -80,19 +80,6 @@ type Result struct {
 	dims []int // of the expression given
 }
 
-// Origin is the source of an index of the expression given.
-type Origin struct {
-	// Index is the index of the simplified expression that decides it; −1 when no index does,
-	// either because it is independent of all that are left (Given has one row) or because nothing
-	// was kept (Given and From are nil).
-	Index int
-	// From[v] is its value when Index has value v; nil when only probabilities are known.
-	From []int
-	// Given has the row P(its values | Index has value v)
-	// for every v, of an index that was summed out; nil with From.
-	Given []float64
-}
-
 // ErrSummedOut is returned by Recover for an index that has been summed out.
 var ErrSummedOut = fmt.Errorf("preprocess: the index has been summed out")
 

@@ -37,7 +37,12 @@ func (w *work) result(e *sumproduct.Expression) *Result {
 		out.Support[i] = w.supportOf(e, i)
 	}
 
-	r.Origin = w.origins(len(e.Dims))
+	r.Origin = w.origins.resolve()[:len(e.Dims)]
+	if w.zero != nil {
+		for i := range r.Origin {
+			r.Origin[i] = Origin{Index: -1}
+		}
+	}
 	r.Expression = out
 	r.Parts = Parts(out)
 	r.Report.After = countExpression(out)
@@ -51,89 +56,18 @@ func (w *work) supportOf(e *sumproduct.Expression, i int) []int {
 	if i < len(e.Support) {
 		before = e.Support[i]
 	}
-	if w.zero != nil || w.dims[i] == e.Dims[i] || w.alias[i].into != itself {
+	if w.zero != nil || w.dims[i] == e.Dims[i] || w.origins.isGone(i) {
 		return before
 	}
 
 	out := make([]int, 0, w.dims[i])
-	for _, v := range w.values[i] {
+	for _, v := range w.origins.values[i] {
 		if before != nil {
 			v = before[v]
 		}
 		out = append(out, v)
 	}
 	return out
-}
-
-// origins maps every index of the expression given: the last removed first,
-// since an index goes before the one that it follows.
-func (w *work) origins(n int) []Origin {
-	all := make([]Origin, len(w.dims))
-	for i := range all {
-		all[i] = Origin{Index: i, From: slices.Clone(w.values[i])}
-	}
-
-	for k := len(w.left) - 1; k >= 0; k-- {
-		i := w.left[k]
-		switch a := w.alias[i]; {
-		case a.into >= 0:
-			all[i] = all[a.into].then(a, w.first[a.into], w.first[i])
-		default:
-			all[i] = Origin{Index: -1, Given: a.given}
-		}
-	}
-
-	if w.zero != nil {
-		for i := range all {
-			all[i] = Origin{Index: -1}
-		}
-	}
-	return all[:n]
-}
-
-// then returns the origin of an index with d values that follows,
-// as a says, the index with this origin, which has dInto.
-func (o Origin) then(a alias, dInto, d int) Origin {
-	if o.From != nil && a.of != nil {
-		from := make([]int, len(o.From))
-		for v, x := range o.From {
-			from[v] = a.of[x]
-		}
-		return Origin{Index: o.Index, From: from}
-	}
-
-	if o.From == nil && o.Given == nil {
-		return Origin{Index: -1}
-	}
-
-	rows := len(o.From)
-	if o.From == nil {
-		rows = len(o.Given) / dInto
-	}
-
-	// P(y | v) = Σ_x P(x | v) P(y | x), where either may be a function.
-	given := make([]float64, rows*d)
-	for v := range rows {
-		for x := range dInto {
-			p := 1.0
-			if o.From == nil {
-				p = o.Given[v*dInto+x]
-			} else if o.From[v] != x {
-				continue
-			}
-			if p == 0 {
-				continue
-			}
-			if a.of != nil {
-				given[v*d+a.of[x]] += p
-				continue
-			}
-			for y := range d {
-				given[v*d+y] += float64(p * a.given[x*d+y])
-			}
-		}
-	}
-	return Origin{Index: o.Index, Given: given}
 }
 
 // Parts lists the tables of e by connected component, components in the order of their first

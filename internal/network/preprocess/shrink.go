@@ -51,14 +51,9 @@ func (w *work) commit() {
 
 	// The tables have shrunk already: from here on the indices have fewer values.
 	for _, i := range shrunk {
-		var values []int
-		for x, v := range w.values[i] {
-			if a.on[i][x] {
-				values = append(values, v)
-			}
-		}
-		w.resize(i, values)
-		if len(values) == 1 {
+		w.origins.restrict(i, a.on[i])
+		w.resize(i, a.left[i])
+		if w.dims[i] == 1 {
 			w.report.Fixed++
 		}
 		w.indices.push(i)

@@ -8,12 +8,16 @@ type source struct {
 	parts []*source // nil for one table
 }
 
-// merged returns the merger of sources, of which there is one at least.
-func merged(parts []*source) *source {
-	if len(parts) == 1 {
-		return parts[0]
+// merged returns the source of the product of tables.
+func merged(tables []*table) *source {
+	if len(tables) == 1 {
+		return tables[0].from
 	}
-	return &source{parts: parts}
+	s := &source{}
+	for _, t := range tables {
+		s.parts = append(s.parts, t.from)
+	}
+	return s
 }
 
 // list returns the tables in s, ascending.

@@ -190,11 +190,7 @@ func (w *work) hypergraph() contractionorder.Hypergraph {
 func (w *work) clone() *work {
 	c := *w
 	c.dims = slices.Clone(w.dims)
-	c.first = slices.Clone(w.first)
-	c.keep = slices.Clone(w.keep)
-	c.alias = slices.Clone(w.alias)
-	c.values = slices.Clone(w.values)
-	c.left = slices.Clone(w.left)
+	c.origins = w.origins.clone()
 
 	c.at = make([][]int, len(w.at))
 	for i := range w.at {
@@ -218,7 +214,7 @@ func (w *work) clone() *work {
 
 	c.alive = alive{empty: -1, spent: w.alive.spent}
 	for i := range c.dims {
-		c.resize(i, c.values[i])
+		c.resize(i, c.dims[i])
 	}
 	return &c
 }
@@ -261,10 +257,7 @@ func (w *work) replace(n int, d decomposition) {
 func (w *work) grow(d int) {
 	i := len(w.dims)
 	w.dims = append(w.dims, d)
-	w.first = append(w.first, d)
-	w.values = append(w.values, nil)
-	w.keep = append(w.keep, false)
-	w.alias = append(w.alias, alias{into: itself})
+	w.origins.add(d, false)
 	w.at = append(w.at, nil)
-	w.resize(i, count(d))
+	w.resize(i, d)
 }

@@ -17,19 +17,13 @@ import (
 type work struct {
 	options Options
 	dims    []int
-	first   []int // per index: number of values at first
-	// values has, per index, the values of the expression given that are left,
-	// in the order of the positions.
-	values [][]int
-	keep   []bool  // per index: its marginal has to be found
-	alias  []alias // per index
-	left   []int   // indices with an alias, in the sequence in which they went
-	tables []*table
-	at     [][]int  // per index: tables that have it, ascending in time
-	bits   []uint64 // per table: bitsOf its scope, or more
-	scale  scaled.Number
-	zero   *Reason // why Z is 0; nil: it is not known to be
-	report Report
+	origins origins
+	tables  []*table
+	at      [][]int  // per index: tables that have it, ascending in time
+	bits    []uint64 // per table: bitsOf its scope, or more
+	scale   scaled.Number
+	zero    *Reason // why Z is 0; nil: it is not known to be
+	report  Report
 
 	domains   agenda // tables whose zeros have to be looked at
 	merges    agenda // tables whose scope or entries are new
@@ -49,23 +43,6 @@ type work struct {
 	pace   *pace.Pace // once it is over nothing goes on, and the state is of no use any more
 }
 
-// alias is the fate of an index that is gone: it follows index into, or has been summed out.
-type alias struct {
-	into int
-	// of has, per value of index into in the expression given,
-	// the value that follows, −1 for one that is gone.
-	of []int
-	// given is the conditional distribution of an index that was summed out: row v is P(value |
-	// value v of index into), all values as in the expression given; one row for into < 0; nil if
-	// nothing is known.
-	given []float64
-}
-
-const (
-	itself = -1 // the index is still there
-	summed = -2 // nothing decides it
-)
-
 // load takes the tables of e in and puts them on every agenda.
 func load(ctx context.Context, e *sumproduct.Expression, o Options) (*work, error) {
 	if o.MaxEntries <= 0 {
@@ -82,28 +59,25 @@ func load(ctx context.Context, e *sumproduct.Expression, o Options) (*work, erro
 	w := &work{
 		options: o,
 		dims:    slices.Clone(e.Dims),
-		first:   slices.Clone(e.Dims),
 		scale:   e.Scale,
 		at:      make([][]int, len(e.Dims)),
 		pace:    pace.New(ctx),
 	}
 
-	w.keep = make([]bool, len(e.Dims))
+	for _, d := range e.Dims {
+		w.origins.add(d, o.Marginals)
+	}
 	for _, i := range o.Keep {
 		if i < 0 || i >= len(e.Dims) {
 			return nil, fmt.Errorf("%w: index %d is to be kept, there are %d",
 				sumproduct.ErrExpression, i, len(e.Dims))
 		}
-		w.keep[i] = true
+		w.origins.needed[i] = true
 	}
 
 	w.alive.empty = -1
-	w.values = make([][]int, len(e.Dims))
-	w.alias = make([]alias, len(e.Dims))
 	for i, d := range e.Dims {
-		w.resize(i, count(d))
-		w.alias[i].into = itself
-		w.keep[i] = w.keep[i] || o.Marginals
+		w.resize(i, d)
 	}
 
 	if !e.Scale.IsFinite() {
