@@ -1,32 +1,33 @@
 package preprocess
 
-// Indices that follow other indices:
-// equalities, permutations, and functions where that costs nothing.
+// Aliases: an index that follows another one is replaced by it. Equalities, permutations, and functions
+// if that costs nothing.
+//
+// It is exact because all terms with other values of the two are 0.
 
 import "slices"
 
-// findAlias looks in the zeros of table n for two indices where one decides the other,
+// findAlias looks in the zeros of table n for two indices of which one decides the other,
 // and puts the one in the place of the other. It reports whether there were any.
-func (w *work) findAlias(n int) bool {
-	t := w.tables[n]
-	if len(t.scope) < 2 || t.isFull(w.dims) {
+func findAlias(e *expression, n int) bool {
+	t := e.tables[n]
+	if t == nil || len(t.scope) < 2 || t.isFull(e.dims) {
 		return false
 	}
 
 	arity := len(t.scope)
-	tuples := t.support(w.dims).tuples
-
+	tuples := t.support(e.dims).tuples
 	for l, y := range t.scope {
 		// a function has at most one y for every combination of the other values
-		if len(tuples)/arity > len(t.data)/w.dims[y] {
+		if len(tuples)/arity > len(t.data)/e.dims[y] {
 			continue
 		}
 		for k, x := range t.scope {
-			if k == l || !w.worthFollowing(y, x) {
+			if k == l || !worthFollowing(e, y, x) {
 				continue
 			}
-			if f := function(tuples, arity, k, l, w.dims[x]); f != nil {
-				w.follow(y, x, f)
+			if f, ok := function(tuples, arity, k, l, e.dims[x]); ok {
+				follow(e, y, x, f)
 				return true
 			}
 		}
@@ -34,59 +35,50 @@ func (w *work) findAlias(n int) bool {
 	return false
 }
 
-// function returns the value of mode l for every value of mode k,
-// nil unless each value of mode k has exactly one.
-func function(tuples []int32, arity, k, l, dim int) []int {
-	f := make([]int, dim)
-	for x := range f {
-		f[x] = -1
-	}
+// function returns the value of mode l for every value of mode k, of which there are dim. ok is false
+// unless each value of mode k has exactly one.
+func function(tuples []int32, arity, k, l, dim int) (f []int, ok bool) {
+	f = slices.Repeat([]int{-1}, dim)
 	for p := 0; p < len(tuples); p += arity {
 		x, y := tuples[p+k], int(tuples[p+l])
 		if f[x] >= 0 && f[x] != y {
-			return nil
+			return nil, false
 		}
 		f[x] = y
 	}
-
-	for _, y := range f {
-		if y < 0 { // the table's zeros have not been propagated yet
-			return nil
-		}
-	}
-	return f
+	return f, !slices.Contains(f, -1) // −1: the table's zeros have not been propagated yet
 }
 
-// worthFollowing says whether no table becomes larger when x takes the place of y.
-func (w *work) worthFollowing(y, x int) bool {
-	if w.dims[x] <= w.dims[y] {
+// worthFollowing reports whether no table becomes larger when x takes the place of y.
+func worthFollowing(e *expression, y, x int) bool {
+	if e.dims[x] <= e.dims[y] {
 		return true
 	}
-	for _, n := range w.at[y] {
-		if !slices.Contains(w.tables[n].scope, x) {
+	for _, n := range e.at[y] {
+		if !slices.Contains(e.tables[n].scope, x) {
 			return false
 		}
 	}
 	return true
 }
 
-// follow replaces index y by f(x) in every table, which leaves Z as it is when all
-// terms with y ≠ f(x) are 0. Tables that have both keep the entries with y = f(x) only.
-func (w *work) follow(y, x int, f []int) {
-	w.origins.follow(y, x, f)
-	tables := slices.Clone(w.at[y])
+// follow replaces index y by f(x) in every table. All terms with y ≠ f(x) must be 0: tables that have
+// both indices keep the entries with y = f(x) only.
+func follow(e *expression, y, x int, f []int) {
+	tables := slices.Clone(e.at[y])
 	for _, n := range tables {
-		t := w.tables[n]
+		t := e.tables[n]
 		if !slices.Contains(t.scope, x) {
-			w.join(n, x)
+			e.join(n, x)
 		}
-		t.substitute(w.dims, y, x, f)
+		t.substitute(e.dims, y, x, f)
 	}
 
-	w.at[y] = nil
-	w.resize(y, 1)
-	w.report.Aliases++
+	e.origins.follow(y, x, f)
+	e.at[y] = nil
+	e.dims[y] = 1
+	e.report.Aliases++
 	for _, n := range tables {
-		w.changed(n)
+		e.changed(n)
 	}
 }

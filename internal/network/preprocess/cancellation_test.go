@@ -60,11 +60,11 @@ func TestSumsAreExact(t *testing.T) {
 			}
 			e.Tables = append(e.Tables, table)
 		}
-		w, err := load(context.Background(), e, Options{})
+		loaded, err := load(e, Options{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, stated, ok := product(e.Dims, w.tables, []int{1, 2}, []int{0}, w.signed)
+		data, stated, ok := product(e.Dims, loaded.tables, []int{1, 2}, []int{0}, loaded.signed)
 		want, size := enumerateSums(e)
 		for o, z := range want {
 			exact, _ := z.Float64()

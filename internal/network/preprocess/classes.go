@@ -5,6 +5,8 @@ package preprocess
 import (
 	"cmp"
 	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
 // fewClasses is the maximum ratio of an index's classes to the values of the table's smaller index
@@ -14,17 +16,16 @@ const fewClasses = 0.75
 
 // coarsen writes all tables over classes of values for which that makes them smaller.
 // It reports whether there were any.
-func (w *work) coarsen() bool {
-	found := false
-	for n := range len(w.tables) {
-		if w.pace.Over(ruleWork) {
+func coarsen(e *expression, p *pace.Pace) (found bool) {
+	for n := range len(e.tables) {
+		if p.Over(ruleWork) {
 			return found
 		}
-		if w.tables[n].gone {
+		if e.tables[n] == nil {
 			continue
 		}
-		if c, ok := classes(w.dims, w.tables[n]); ok {
-			w.replace(n, c)
+		if c, ok := classes(e.dims, e.tables[n]); ok {
+			e.replace(n, c)
 			found = true
 		}
 	}

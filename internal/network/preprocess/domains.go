@@ -2,118 +2,141 @@ package preprocess
 
 // Domains: arc consistency over the zeros of the tables.
 //
+// A value of an index is removed when a table has only zeros for it and the values that are left of its
+// other indices: all terms with it are 0.
+//
 // Source: C. Bessière and J.-C. Régin,
 // Arc consistency for general constraint networks (IJCAI 1997).
 
-// alive is which positions of every index are left,
-// with a trail so that assumptions can be taken back.
-type alive struct {
-	on    [][]bool   // per index and position
-	left  []int      // per index: number of remaining values
-	trail []position // removed, in sequence
-	queue agenda     // tables to be revised
-	hit   [][]bool   // scratch of revise: per mode, the positions with support
-	spent int        // tuples looked at
-	empty int        // index without a value, −1 for none
-	by    int        // table that took its last value, −1 for an assumption
-}
+import (
+	"github.com/basetensor/basetensor/internal/base/pace"
+)
 
-// position is one value of an index, by its place among those left.
+// position is one value of an index, by its place among those of the expression.
 type position struct{ index, value int }
 
-// resize gives index i a number of values, all of them alive.
-func (w *work) resize(i, d int) {
-	a := &w.alive
-	for len(a.on) <= i {
-		a.on = append(a.on, nil)
-		a.left = append(a.left, 0)
-	}
-	w.dims[i] = d
-	a.left[i] = d
-	a.on[i] = make([]bool, d)
-	for x := range a.on[i] {
-		a.on[i][x] = true
-	}
+// domains says which positions of the indices of an expression are alive. It has a trail, so that
+// assumptions can be taken back. Between two rules the trail is empty.
+type domains struct {
+	e     *expression
+	pace  *pace.Pace
+	alive [][]bool   // by index and position
+	sizes []int      // by index: number of positions alive
+	trail []position // those removed, in sequence
+	queue queue      // tables to be revised
+	hit   [][]bool   // scratch of revise: by mode, the positions with support
+	spent int        // tuples looked at
+
+	empty   int // index without a position alive, −1 for none
+	emptier int // table that took its last one, −1 for an assumption
 }
 
-// kill removes a position and wakes the tables that may lose support by it.
-func (w *work) kill(i, x, by int) {
-	a := &w.alive
-	a.on[i][x] = false
-	a.left[i]--
-	a.trail = append(a.trail, position{i, x})
-
-	if a.left[i] == 0 && a.empty < 0 {
-		a.empty, a.by = i, by
+// newDomains returns the domains of e with everything alive.
+func newDomains(e *expression, p *pace.Pace) *domains {
+	d := &domains{e: e, pace: p, empty: -1, emptier: -1}
+	total := 0
+	for _, dim := range e.dims {
+		total += dim
+	}
+	all := make([]bool, total)
+	for k := range all {
+		all[k] = true
 	}
 
-	w.pace.Over(int64(len(w.at[i])))
-	for _, n := range w.at[i] {
-		if n != by && !w.tables[n].isFull(w.dims) {
-			a.queue.push(n)
+	d.sizes = append(d.sizes, e.dims...)
+	d.alive = make([][]bool, len(e.dims))
+	for i, dim := range e.dims {
+		d.alive[i] = all[:dim:dim]
+		all = all[dim:]
+	}
+	return d
+}
+
+// propagate removes the values without support, and shrinks the tables of their indices.
+func (d *domains) propagate() {
+	zeros := &d.e.agenda.zeros
+	for zeros.len() > 0 && !d.pace.Over(ruleWork) {
+		n := zeros.pop()
+		if t := d.e.tables[n]; t != nil && !t.isFull(d.e.dims) {
+			d.queue.push(n)
+		}
+	}
+	d.fixpoint()
+	d.commit()
+}
+
+// remove removes a position and wakes the tables that may lose support by it. remover is the table that
+// has no support for it, −1 for an assumption.
+func (d *domains) remove(p position, remover int) {
+	i := p.index
+	d.alive[i][p.value] = false
+	d.sizes[i]--
+	d.trail = append(d.trail, p)
+
+	if d.sizes[i] == 0 && d.empty < 0 {
+		d.empty, d.emptier = i, remover
+	}
+
+	d.pace.Over(int64(len(d.e.at[i])))
+	for _, n := range d.e.at[i] {
+		if n != remover && !d.e.tables[n].isFull(d.e.dims) {
+			d.queue.push(n)
 		}
 	}
 }
 
-// undo takes the removals after mark back.
-func (a *alive) undo(mark int) {
-	for _, p := range a.trail[mark:] {
-		a.on[p.index][p.value] = true
-		a.left[p.index]++
+// undo takes all removals on the trail back.
+func (d *domains) undo() {
+	for _, p := range d.trail {
+		d.alive[p.index][p.value] = true
+		d.sizes[p.index]++
 	}
-	a.trail = a.trail[:mark]
-	a.empty = -1
-	a.by = -1
-	for a.queue.len() > 0 {
-		a.queue.pop()
+	d.trail = d.trail[:0]
+	d.empty, d.emptier = -1, -1
+	for d.queue.len() > 0 {
+		d.queue.pop()
 	}
 }
 
 // fixpoint removes positions without support until none is left to remove, or an index is empty.
-func (w *work) fixpoint() {
-	a := &w.alive
-	for a.queue.len() > 0 && a.empty < 0 && !w.pace.Over(ruleWork) {
-		w.revise(a.queue.pop())
+func (d *domains) fixpoint() {
+	for d.queue.len() > 0 && d.empty < 0 && !d.pace.Over(ruleWork) {
+		d.revise(d.queue.pop())
 	}
 }
 
 // revise removes the positions of table n's indices that none of its non-zero entries has.
-func (w *work) revise(n int) {
-	a := &w.alive
-	t := w.tables[n]
-	zeros := t.support(w.dims)
-	tuples := zeros.tuples
+func (d *domains) revise(n int) {
+	t := d.e.tables[n]
+	zeros := t.support(d.e.dims)
 	if zeros.hole != nil {
-		a.spent += len(t.scope)
-		w.pace.Over(int64(len(t.scope)))
-		for from, to := t.lost(a); from < to; from++ {
-			w.kill(t.scope[from], int(zeros.hole[from]), n)
-		}
+		d.reviseClause(n, zeros.hole)
 		return
 	}
+
 	missing := 0
 	for k, i := range t.scope {
-		if k == len(a.hit) {
-			a.hit = append(a.hit, nil)
+		if k == len(d.hit) {
+			d.hit = append(d.hit, nil)
 		}
-		a.hit[k] = cleared(a.hit[k], w.dims[i])
-		missing += a.left[i]
+		d.hit[k] = cleared(d.hit[k], d.e.dims[i])
+		missing += d.sizes[i]
 	}
 
 	arity := len(t.scope)
-	w.pace.Over(int64(len(tuples)))
+	d.pace.Over(int64(len(zeros.tuples)))
 next:
-	for p := 0; p < len(tuples) && missing > 0; p += arity {
-		a.spent++
-		tuple := tuples[p : p+arity]
+	for p := 0; p < len(zeros.tuples) && missing > 0; p += arity {
+		d.spent++
+		tuple := zeros.tuples[p : p+arity]
 		for k, x := range tuple {
-			if !a.on[t.scope[k]][x] {
+			if !d.alive[t.scope[k]][x] {
 				continue next
 			}
 		}
 		for k, x := range tuple {
-			if !a.hit[k][x] {
-				a.hit[k][x] = true
+			if !d.hit[k][x] {
+				d.hit[k][x] = true
 				missing--
 			}
 		}
@@ -124,27 +147,34 @@ next:
 	}
 
 	for k, i := range t.scope {
-		for x, on := range a.on[i] {
-			if on && !a.hit[k][x] {
-				w.kill(i, x, n)
+		for x, alive := range d.alive[i] {
+			if alive && !d.hit[k][x] {
+				d.remove(position{i, x}, n)
 			}
 		}
 	}
 }
 
-// lost is the range of modes from which a table with one zero, as a clause is, takes the zero's value: of all where no index has another
-// one left, of the only one that has. All other values have support.
-func (t *table) lost(a *alive) (from, to int) {
-	to = len(t.scope)
-	for k, i := range t.scope {
-		if !a.on[i][t.nonzero.hole[k]] || a.left[i] > 1 && to-from < len(t.scope) {
-			return 0, 0
+// reviseClause revises table n with one zero, as a clause has, at the hole. It takes the zero's value from
+// all indices if none has another value left, and from the only one that has. All other values have
+// support.
+func (d *domains) reviseClause(n int, hole []int32) {
+	scope := d.e.tables[n].scope
+	d.spent += len(scope)
+	d.pace.Over(int64(len(scope)))
+
+	first, end := 0, len(scope) // the modes that lose the value
+	for k, i := range scope {
+		if !d.alive[i][hole[k]] || d.sizes[i] > 1 && end-first < len(scope) {
+			return
 		}
-		if a.left[i] > 1 {
-			from, to = k, k+1
+		if d.sizes[i] > 1 {
+			first, end = k, k+1
 		}
 	}
-	return from, to
+	for k := first; k < end; k++ {
+		d.remove(position{scope[k], int(hole[k])}, n)
+	}
 }
 
 // cleared returns n times false, in b where that has room.
@@ -155,4 +185,58 @@ func cleared(b []bool, n int) []bool {
 	b = b[:n]
 	clear(b)
 	return b
+}
+
+// commit makes the removals on the trail final: indices and tables shrink.
+func (d *domains) commit() {
+	e := d.e
+	if d.empty >= 0 {
+		var emptier *source
+		if d.emptier >= 0 {
+			emptier = e.tables[d.emptier].from
+		}
+		e.report.Zero = because(d.empty, emptier)
+		d.undo()
+		return
+	}
+
+	if len(d.trail) == 0 {
+		return
+	}
+	e.report.ValuesRemoved += len(d.trail)
+
+	var shrunk, touched []int
+	for _, p := range d.trail {
+		shrunk = append(shrunk, p.index)
+	}
+	shrunk = unique(shrunk)
+	for _, i := range shrunk {
+		touched = append(touched, e.at[i]...)
+	}
+	touched = unique(touched)
+	for _, n := range touched {
+		if d.pace.Over(int64(len(e.tables[n].data))) {
+			return
+		}
+		e.tables[n].restrict(e.dims, d.alive)
+	}
+
+	// The tables have shrunk already: from here on the indices have fewer values.
+	for _, i := range shrunk {
+		e.origins.restrict(i, d.alive[i])
+		e.dims[i] = d.sizes[i]
+		if e.dims[i] == 1 {
+			e.report.Fixed++
+		}
+		e.agenda.indices.push(i)
+		d.alive[i] = d.alive[i][:e.dims[i]]
+		for x := range d.alive[i] {
+			d.alive[i][x] = true
+		}
+	}
+
+	d.trail = d.trail[:0]
+	for _, n := range touched {
+		e.changed(n)
+	}
 }

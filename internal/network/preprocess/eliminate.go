@@ -18,59 +18,96 @@ import (
 // its terms' absolute values.
 const wellConditioned = 1.0 / 16
 
+// elimination sums indices out.
+type elimination struct {
+	maxTables  int // indices in more tables stay
+	maxEntries int // of a table that comes out of several
+}
+
+// newElimination returns the elimination that options ask for.
+func newElimination(o Options) elimination {
+	switch {
+	case o.Terms:
+		return elimination{maxTables: -1}
+	case o.NoElimination:
+		return elimination{maxTables: 1, maxEntries: o.MaxEntries}
+	}
+	return elimination{maxTables: math.MaxInt, maxEntries: o.MaxEntries}
+}
+
 // eliminate sums index i out if that costs nothing. If its marginal is needed, it must follow from one
 // other index's.
-func (w *work) eliminate(i int) {
-	if w.origins.isGone(i) || w.dims[i] == 1 || w.options.Terms {
-		return
-	}
-	tables := slices.Clone(w.at[i])
-	if len(tables) > 1 && (w.origins.needed[i] || w.options.NoElimination) {
+func (s elimination) eliminate(e *expression, i int) {
+	n, needed := len(e.at[i]), e.origins.needed[i]
+	if e.origins.isGone(i) || e.dims[i] == 1 || n > s.maxTables || n > 1 && needed {
 		return
 	}
 
-	if len(tables) == 0 {
-		d := float64(w.dims[i])
-		w.scale = w.scale.Mul(scaled.FromFloat(d))
-		w.sumOut(i, -1, slices.Repeat([]float64{1 / d}, w.dims[i]))
+	if n == 0 {
+		d := float64(e.dims[i])
+		e.scale = e.scale.Mul(scaled.FromFloat(d))
+		e.sumOut(i, -1, slices.Repeat([]float64{1 / d}, e.dims[i]))
 		return
+	}
+
+	numbers := slices.Clone(e.at[i])
+	var tables []*table
+	for _, n := range numbers {
+		tables = append(tables, e.tables[n])
 	}
 
 	parent, given := -1, []float64(nil)
-	if len(tables) == 1 {
+	if n == 1 {
 		var ok bool
-		if parent, given, ok = conditional(w.dims, w.tables[tables[0]], i); !ok && w.origins.needed[i] {
+		if parent, given, ok = conditional(e.dims, tables[0], i); !ok && needed {
 			return
 		}
 	}
 
-	out, ok := w.union(i)
+	scope, ok := s.union(e, tables, i)
+	if !ok {
+		return
+	}
+	data, rounding, ok := product(e.dims, tables, scope, []int{i}, e.signed)
 	if !ok {
 		return
 	}
 
-	var factors []*table
-	for _, n := range tables {
-		factors = append(factors, w.tables[n])
+	for _, n := range numbers {
+		e.drop(n)
 	}
-	data, rounding, ok := product(w.dims, factors, out, []int{i}, w.signed)
-	if !ok {
-		return
-	}
-
-	t := &table{scope: out, data: data, owned: true, wider: len(tables) > 1, err: rounding, from: merged(factors)}
-	for _, n := range tables {
-		w.drop(n)
-	}
-	w.sumOut(i, parent, given)
-	w.add(t)
+	e.sumOut(i, parent, given)
+	e.add(&table{scope: scope, data: data, owned: true, from: merged(tables), wider: n > 1, err: rounding})
 }
 
-// sumOut notes that index i is gone, and P(i | parent).
-func (w *work) sumOut(i, parent int, given []float64) {
-	w.origins.sumOut(i, parent, given)
-	w.resize(i, 1)
-	w.report.SummedOut++
+// union returns the other indices of the tables of index i. ok says whether a table over them is worth
+// having.
+func (s elimination) union(e *expression, tables []*table, i int) (scope []int, ok bool) {
+	limit := 0
+	for _, t := range tables {
+		limit = max(limit, len(t.data))
+	}
+
+	size := 1
+	for _, t := range tables {
+		for _, j := range t.scope {
+			if j == i || slices.Contains(scope, j) {
+				continue
+			}
+			scope = append(scope, j)
+			if size *= e.dims[j]; size > limit && size > s.maxEntries {
+				return nil, false
+			}
+		}
+	}
+
+	switch {
+	case len(tables) == 1:
+		return scope, true
+	case size > s.maxEntries:
+		return nil, false
+	}
+	return scope, size <= limit || e.around(scope, -1) >= 0
 }
 
 // conditional returns P(i | parent) for an index i whose only table t is over i and at most one other
@@ -112,34 +149,4 @@ func conditional(dims []int, t *table, i int) (parent int, given []float64, ok b
 		}
 	}
 	return parent, given, true
-}
-
-// union returns the other indices of the tables of index i. ok says whether a table over them is worth
-// having.
-func (w *work) union(i int) (scope []int, ok bool) {
-	limit := 0
-	for _, n := range w.at[i] {
-		limit = max(limit, len(w.tables[n].data))
-	}
-
-	size := 1
-	for _, n := range w.at[i] {
-		for _, j := range w.tables[n].scope {
-			if j == i || slices.Contains(scope, j) {
-				continue
-			}
-			scope = append(scope, j)
-			if size *= w.dims[j]; size > limit && size > w.options.MaxEntries {
-				return nil, false
-			}
-		}
-	}
-
-	switch {
-	case len(w.at[i]) == 1:
-		return scope, true
-	case size > w.options.MaxEntries:
-		return nil, false
-	}
-	return scope, size <= limit || w.around(scope, -1) >= 0
 }

@@ -1,114 +1,107 @@
 package preprocess
 
-// Entries that no term can have:
-// zeros of one table carried over to others that share two or more indices with it.
+// Filtering: zeros of one table are carried over to others that share two or more indices with it.
+//
+// An entry whose values of the common indices the first table has no entry for is set to 0: all terms
+// with it are 0.
 //
 // Source: P. Janssen, P. Jégou, B. Nouguier and M. C. Vilarem, A filtering process for general
 // constraint-satisfaction problems: achieving pairwise-consistency using an associated binary
 // representation (1989).
 
-import (
-	"slices"
-)
+import "slices"
 
-// filter sets to 0 the entries of tables around table n
-// whose values of the common indices n has no entry for.
-func (w *work) filter(n int) {
-	t := w.tables[n]
-	if t.gone || t.isFull(w.dims) {
+// filter carries zeros over. Its cost is counted in entries looked at, and ends with the budget.
+type filter struct {
+	budget int
+	shared []int // scratch: by table, the number of indices that it shares with the one at hand
+}
+
+// carry sets entries to 0 in the tables around table n.
+func (f *filter) carry(e *expression, n int) {
+	t := e.tables[n]
+	if t == nil || t.isFull(e.dims) {
 		return
 	}
 
-	for len(w.shared) < len(w.tables) {
-		w.shared = append(w.shared, 0)
+	for len(f.shared) < len(e.tables) {
+		f.shared = append(f.shared, 0)
 	}
 	var near []int
 	for _, i := range t.scope {
-		for _, u := range w.at[i] {
-			if w.shared[u]++; w.shared[u] == 2 && u != n {
+		for _, u := range e.at[i] {
+			if f.shared[u]++; f.shared[u] == 2 && u != n {
 				near = append(near, u)
 			}
 		}
 	}
 	for _, i := range t.scope {
-		for _, u := range w.at[i] {
-			w.shared[u] = 0
+		for _, u := range e.at[i] {
+			f.shared[u] = 0
 		}
 	}
 
 	slices.Sort(near)
 	for _, u := range near {
-		w.mask(u, n)
+		o := e.tables[u]
+		if f.budget -= len(t.support(e.dims).tuples)/len(t.scope) + len(o.data); f.budget < 0 {
+			continue
+		}
+		if removed := o.mask(e.dims, t); removed > 0 {
+			e.report.EntriesRemoved += removed
+			e.changed(u)
+		}
 	}
 }
 
-// mask sets to 0 the entries of table u for which table n has none.
-func (w *work) mask(u, n int) {
-	t, o := w.tables[n], w.tables[u]
-	var common []int
-	size := 1
+// mask sets to 0 the entries of o for which t has none, and returns how many were not.
+func (o *table) mask(dims []int, t *table) (removed int) {
+	var common, others []int // indices of o
 	for _, i := range o.scope {
 		if slices.Contains(t.scope, i) {
 			common = append(common, i)
-			size *= w.dims[i]
+		} else {
+			others = append(others, i)
 		}
 	}
 
-	arity := len(t.scope)
-	tuples := t.support(w.dims).tuples
-	if w.filtering += len(tuples)/arity + len(o.data); w.filtering > w.options.Probes {
-		return
+	size := 1 // of the projection of t, whose axes are common
+	step := make([]int, len(t.scope))
+	for k := len(common) - 1; k >= 0; k-- {
+		step[slices.Index(t.scope, common[k])] = size
+		size *= dims[common[k]]
 	}
 
-	step := make([]int, arity) // into the projection, whose axes are common
-	for k, s := len(common)-1, 1; k >= 0; k-- {
-		step[slices.Index(t.scope, common[k])] = s
-		s *= w.dims[common[k]]
-	}
-
-	// The combinations of common values that n has an entry for.
-	possible := make([]bool, size)
+	possible := make([]bool, size) // the combinations of common values that t has an entry for
 	missing := size
-	for p := 0; p < len(tuples) && missing > 0; p += arity {
-		at := 0
-		for k, x := range tuples[p : p+arity] {
-			at += int(x) * step[k]
+	tuples := t.support(dims).tuples
+	for p := 0; p < len(tuples) && missing > 0; p += len(t.scope) {
+		place := 0
+		for k, x := range tuples[p : p+len(t.scope)] {
+			place += int(x) * step[k]
 		}
-		if !possible[at] {
-			possible[at] = true
+		if !possible[place] {
+			possible[place] = true
 			missing--
 		}
 	}
 
 	if missing == 0 {
-		return
+		return 0
 	}
 
-	from := o.offsets(w.dims, common)
-	var rest []int
-	for _, i := range o.scope {
-		if !slices.Contains(common, i) {
-			rest = append(rest, i)
-		}
-	}
-
-	others := o.offsets(w.dims, rest)
-	removed := 0
-	for s, base := range from {
+	bases, offsets := o.offsets(dims, common), o.offsets(dims, others)
+	for s, base := range bases {
 		if possible[s] {
 			continue
 		}
-		for _, r := range others {
-			if o.data[base+r] != 0 {
+		for _, offset := range offsets {
+			if o.data[base+offset] != 0 {
 				o.own()
-				o.data[base+r] = 0
+				o.data[base+offset] = 0
 				removed++
 			}
 		}
 	}
-
-	if removed > 0 {
-		w.report.EntriesRemoved += removed
-		w.changed(u)
-	}
+	return removed
 }

@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
@@ -96,83 +97,57 @@ var ErrSummedOut = fmt.Errorf("preprocess: the index has been summed out")
 // Cost: a small multiple of the entries for every time that one of their indices shrinks,
 // and the budget of probing; no pass compares all pairs of tables.
 func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*Result, error) {
-	w, err := load(ctx, e, o)
-	if err != nil {
-		return nil, err
+	if o.MaxEntries <= 0 {
+		o.MaxEntries = defaultMaxEntries
 	}
-	best, err := w.simplified(ctx)
-	if err != nil {
-		return nil, err
+	if o.Probes == 0 {
+		o.Probes = defaultProbes
 	}
-	return best.result(e), nil
-}
+	o.NoStructure = o.NoStructure || o.Terms
 
-// simplify applies the rules in the order of their cost,
-// the cheapest that applies next, until none does.
-func (w *work) simplify() {
-	for w.zero == nil && !w.pace.Over(ruleWork) {
-		switch {
-		case w.domains.len() > 0:
-			w.propagate()
-		case w.merges.len() > 0:
-			w.inspect(w.merges.pop())
-		case w.indices.len() > 0:
-			w.eliminate(w.indices.pop())
-		case w.splits.len() > 0:
-			if n := w.splits.pop(); !w.tables[n].gone && !w.factorOut(n) && !w.options.NoStructure {
-				w.splitPair(n)
-			}
-		case w.filters.len() > 0:
-			w.filter(w.filters.pop())
-		case w.probes.len() > 0:
-			w.probe(w.probes.pop())
-		default:
-			return
-		}
+	p := pace.New(ctx)
+	loaded, err := load(e, o, p)
+	if err != nil {
+		return nil, err
 	}
+	best, err := simplest(ctx, loaded, o, p)
+	if err != nil {
+		return nil, err
+	}
+	return newResult(e, best), nil
 }
 
 // ruleWork is the minimum cost of a rule, in operations on entries.
 const ruleWork = 64
 
-// Recover returns the marginal of index i of the expression given from marginals of the simplified
-// expression: marginals[j] has one entry per value of index j, and is only looked at for j =
-// Origin[i].Index of dimension above 1. The entries count the values of the expression given; a
-// value that was removed has probability 0. It returns ErrSummedOut for an index that Options did
-// not keep, and where Z is 0.
-func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
-	if i < 0 || i >= len(r.Origin) {
-		return nil, fmt.Errorf("%w: no index %d, there are %d",
-			sumproduct.ErrExpression, i, len(r.Origin))
-	}
-	o := r.Origin[i]
-	d := r.dims[i]
-	rows := len(o.From)
-	if o.From == nil {
-		rows = len(o.Given) / d
-	}
-
-	p := []float64{1}
-	switch {
-	case rows == 0:
-		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
-	case rows == 1:
-	case o.Index >= len(marginals) || len(marginals[o.Index]) != rows:
-		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries",
-			sumproduct.ErrExpression, i, o.Index, rows)
-	default:
-		p = marginals[o.Index]
-	}
-
-	out := make([]float64, d)
-	for v, q := range p {
-		if o.From != nil {
-			out[o.From[v]] += q
-			continue
-		}
-		for x := range out {
-			out[x] += float64(q * o.Given[v*d+x])
+// reduce applies the rules in the order of their cost, the cheapest that applies next, until none does.
+// Once p is over, e is of no use any more.
+func reduce(e *expression, o Options, p *pace.Pace) {
+	d := newDomains(e, p)
+	sums := newElimination(o)
+	zeros := filter{budget: max(o.Probes, 0)}
+	values := prober{domains: d, budget: o.Probes}
+	a := &e.agenda
+	for e.report.Zero == nil && !p.Over(ruleWork) {
+		switch {
+		case a.zeros.len() > 0:
+			d.propagate()
+		case a.merges.len() > 0:
+			if n := a.merges.pop(); !findAlias(e, n) {
+				merge(e, n, sums)
+			}
+		case a.indices.len() > 0:
+			sums.eliminate(e, a.indices.pop())
+		case a.splits.len() > 0:
+			if n := a.splits.pop(); !factorOut(e, n) && !o.NoStructure {
+				splitPair(e, n)
+			}
+		case a.filters.len() > 0:
+			zeros.carry(e, a.filters.pop())
+		case a.probes.len() > 0:
+			values.probe(a.probes.pop())
+		default:
+			return
 		}
 	}
-	return out, nil
 }

@@ -46,6 +46,17 @@ type Reason struct {
 	Tables []int // all tables that were merged with it by then
 }
 
+// because returns the reason of an index without a value, −1 for none, whose last one tables of a source
+// took; nil for no table.
+func because(index int, s *source) *Reason {
+	r := &Reason{Index: index, Table: -1}
+	if s != nil {
+		r.Tables = s.list()
+		r.Table = r.Tables[0]
+	}
+	return r
+}
+
 // String says the reason in words.
 func (r *Reason) String() string {
 	switch {

@@ -3,46 +3,44 @@ package preprocess
 // The result: the simplified expression, the origins of indices, and connected parts.
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// result makes the simplified expression.
-func (w *work) result(e *sumproduct.Expression) *Result {
-	r := &Result{Report: w.report, dims: e.Dims, Rounding: w.err}
+// newResult returns the result for a given expression, of which e was made.
+func newResult(given *sumproduct.Expression, e *expression) *Result {
+	r := &Result{Report: e.report, Rounding: e.err, dims: given.Dims}
 	out := &sumproduct.Expression{
-		Dims:    w.dims,
-		Scale:   w.scale,
-		Support: make([][]int, len(w.dims)),
-		Unfit:   e.Unfit,
+		Dims:    e.dims,
+		Scale:   e.scale,
+		Support: make([][]int, len(e.dims)),
+		Unfit:   given.Unfit,
 	}
+	r.Origin = e.origins.resolve()[:len(given.Dims)]
 
-	if w.zero != nil {
-		r.Report.Zero = w.zero
-		out.Scale = scaled.Number{}
-		out.Dims = slices.Repeat([]int{1}, len(w.dims))
-	} else {
-		for _, t := range w.tables {
-			if !t.gone {
+	if e.report.Zero == nil {
+		for _, t := range e.tables {
+			if t != nil {
 				out.Tables = append(out.Tables, sumproduct.Table{Scope: t.scope, Data: t.data})
 				r.Roundings = append(r.Roundings, t.err)
 				r.Rounding += t.err
 			}
 		}
-	}
-
-	for i := range e.Dims {
-		out.Support[i] = w.supportOf(e, i)
-	}
-
-	r.Origin = w.origins.resolve()[:len(e.Dims)]
-	if w.zero != nil {
+	} else {
+		out.Scale = scaled.Number{}
+		out.Dims = slices.Repeat([]int{1}, len(e.dims))
 		for i := range r.Origin {
 			r.Origin[i] = Origin{Index: -1}
 		}
 	}
+
+	for i := range given.Dims {
+		out.Support[i] = remaining(given, e, i)
+	}
+
 	r.Expression = out
 	r.Parts = Parts(out)
 	r.Report.After = countExpression(out)
@@ -50,24 +48,66 @@ func (w *work) result(e *sumproduct.Expression) *Result {
 	return r
 }
 
-// supportOf returns the values of index i that are left, as the network numbers them; nil for all.
-func (w *work) supportOf(e *sumproduct.Expression, i int) []int {
+// remaining returns the values of index i that are left, as the network numbers them; nil for all.
+func remaining(given *sumproduct.Expression, e *expression, i int) []int {
 	var before []int
-	if i < len(e.Support) {
-		before = e.Support[i]
+	if i < len(given.Support) {
+		before = given.Support[i]
 	}
-	if w.zero != nil || w.dims[i] == e.Dims[i] || w.origins.isGone(i) {
+	if e.report.Zero != nil || e.dims[i] == given.Dims[i] || e.origins.isGone(i) {
 		return before
 	}
 
-	out := make([]int, 0, w.dims[i])
-	for _, v := range w.origins.values[i] {
+	values := make([]int, 0, e.dims[i])
+	for _, v := range e.origins.values[i] {
 		if before != nil {
 			v = before[v]
 		}
-		out = append(out, v)
+		values = append(values, v)
 	}
-	return out
+	return values
+}
+
+// Recover returns the marginal of index i of the expression given from marginals of the simplified
+// expression: marginals[j] has one entry per value of index j, and is only looked at for j =
+// Origin[i].Index of dimension above 1. The entries count the values of the expression given; a
+// value that was removed has probability 0. It returns ErrSummedOut for an index that Options did
+// not keep, and where Z is 0.
+func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
+	if i < 0 || i >= len(r.Origin) {
+		return nil, fmt.Errorf("%w: no index %d, there are %d",
+			sumproduct.ErrExpression, i, len(r.Origin))
+	}
+	o := r.Origin[i]
+	d := r.dims[i]
+	rows := len(o.From)
+	if o.From == nil {
+		rows = len(o.Given) / d
+	}
+
+	p := []float64{1}
+	switch {
+	case rows == 0:
+		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
+	case rows == 1:
+	case o.Index >= len(marginals) || len(marginals[o.Index]) != rows:
+		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries",
+			sumproduct.ErrExpression, i, o.Index, rows)
+	default:
+		p = marginals[o.Index]
+	}
+
+	out := make([]float64, d)
+	for v, q := range p {
+		if o.From != nil {
+			out[o.From[v]] += q
+			continue
+		}
+		for x := range out {
+			out[x] += float64(q * o.Given[v*d+x])
+		}
+	}
+	return out, nil
 }
 
 // Parts lists the tables of e by connected component, components in the order of their first

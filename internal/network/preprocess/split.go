@@ -13,9 +13,13 @@ import (
 // factorOut writes table n as u(x)·T'(rest) if it can for one of its modes x. It reports whether it did.
 // A constant u is the result of summing a conditional probability over its child; x is then in
 // one table less.
-func (w *work) factorOut(n int) bool {
-	for k := range w.tables[n].scope {
-		if w.factorOutMode(n, k) {
+func factorOut(e *expression, n int) bool {
+	t := e.tables[n]
+	if t == nil {
+		return false
+	}
+	for k := range t.scope {
+		if factorOutMode(e, n, k) {
 			return true
 		}
 	}
@@ -23,15 +27,15 @@ func (w *work) factorOut(n int) bool {
 }
 
 // factorOutMode does it for mode k.
-func (w *work) factorOutMode(n, k int) bool {
-	t := w.tables[n]
-	u, quotient, exact, ok := t.vectorFactor(w.dims, k)
+func factorOutMode(e *expression, n, k int) bool {
+	t := e.tables[n]
+	u, quotient, exact, ok := t.vectorFactor(e.dims, k)
 	if !ok {
 		return false
 	}
 	// If the slices are equal but within rounding, u stays with its error among terms of both signs:
 	// they may cancel without it.
-	constant := isOnes(u) && (exact || !w.signed)
+	constant := isOnes(u) && (exact || !e.signed)
 	if len(t.scope) == 1 && !constant {
 		return false
 	}
@@ -40,15 +44,15 @@ func (w *work) factorOutMode(n, k int) bool {
 	t.err = t.factorised(1)
 	t.scope = t.without(k)
 	t.data, t.owned = quotient, true
-	w.leave(n, i)
+	e.leave(n, i)
 	if constant {
-		w.report.ConstantModes++
+		e.report.ConstantModes++
 	} else {
-		w.report.Splits++
-		w.add(&table{scope: []int{i}, data: u, owned: true, from: t.from, err: min(t.err, 1)})
+		e.report.Splits++
+		e.add(&table{scope: []int{i}, data: u, owned: true, from: t.from, err: min(t.err, 1)})
 	}
 
-	w.changed(n)
+	e.changed(n)
 	return true
 }
 
@@ -101,18 +105,21 @@ func isOnes(u []float64) bool {
 
 // splitPair writes table n as A(x, rest)·B(y, rest) if it can for two of its modes. It reports whether
 // it did.
-func (w *work) splitPair(n int) bool {
-	t := w.tables[n]
+func splitPair(e *expression, n int) bool {
+	t := e.tables[n]
+	if t == nil {
+		return false
+	}
 	for a := range t.scope {
 		for b := a + 1; b < len(t.scope); b++ {
-			left, right, ok := t.pairFactors(w.dims, a, b)
+			left, right, ok := t.pairFactors(e.dims, a, b)
 			if !ok {
 				continue
 			}
-			w.drop(n)
-			w.report.Splits++
-			w.add(left)
-			w.add(right)
+			e.drop(n)
+			e.report.Splits++
+			e.add(left)
+			e.add(right)
 			return true
 		}
 	}

@@ -16,7 +16,6 @@ type table struct {
 	scope   []int
 	data    []float64
 	owned   bool    // nobody else has data
-	gone    bool    // multiplied into another table, summed out or split
 	from    *source // tables of the expression given that are in it
 	nonzero support // of data; read it by support
 	wider   bool    // its scope is new: tables inside it have not been looked for
@@ -189,12 +188,12 @@ func contains(scope, part []int) bool {
 	return true
 }
 
-// bitsOf has a bit for every index of a scope, modulo 64: most tables that lack an index lack its bit.
-func bitsOf(scope []int) (bits uint64) {
+// maskOf has a bit for every index of a scope, modulo 64: most tables that lack an index lack its bit.
+func maskOf(scope []int) (mask uint64) {
 	for _, i := range scope {
-		bits |= 1 << (i % 64)
+		mask |= 1 << (i % 64)
 	}
-	return bits
+	return mask
 }
 
 // count lists 0 … n−1.

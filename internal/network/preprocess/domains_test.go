@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -25,15 +26,16 @@ func TestOneZero(t *testing.T) {
 		zero := rng.IntN(size)
 		data[zero] = 0
 		e.Tables = []sumproduct.Table{{Scope: scope, Data: data}}
-		w, err := load(t.Context(), e, Options{})
+		p := pace.New(t.Context())
+		loaded, err := load(e, Options{}, p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := &w.alive
+		domains := newDomains(loaded, p)
 		for i, d := range e.Dims {
 			for x := range d {
-				if a.left[i] > 1 && rng.IntN(3) == 0 {
-					w.kill(i, x, 0)
+				if domains.sizes[i] > 1 && rng.IntN(3) == 0 {
+					domains.remove(position{i, x}, 0)
 				}
 			}
 		}
@@ -46,16 +48,16 @@ func TestOneZero(t *testing.T) {
 			at, rest, all := make([]int, len(e.Dims)), cell, true
 			for i := len(at) - 1; i >= 0; i-- {
 				at[i], rest = rest%e.Dims[i], rest/e.Dims[i]
-				all = all && a.on[i][at[i]]
+				all = all && domains.alive[i][at[i]]
 			}
 			for i, x := range at {
 				want[i][x] = want[i][x] || all && cell != zero
 			}
 		}
-		w.revise(0)
+		domains.revise(0)
 		for i := range want {
-			if !slices.Equal(a.on[i], want[i]) {
-				t.Fatalf("dims %v, zero %d: index %d has %v, want %v", e.Dims, zero, i, a.on[i], want[i])
+			if !slices.Equal(domains.alive[i], want[i]) {
+				t.Fatalf("dims %v, zero %d: index %d has %v, want %v", e.Dims, zero, i, domains.alive[i], want[i])
 			}
 		}
 	}
