@@ -51,9 +51,9 @@ func (s elimination) eliminate(e *expression, i int) {
 	}
 
 	numbers := slices.Clone(e.at[i])
-	var tables []*table
-	for _, n := range numbers {
-		tables = append(tables, e.tables[n])
+	tables := make([]*table, len(numbers))
+	for k, n := range numbers {
+		tables[k] = e.tables[n]
 	}
 
 	parent, given := -1, []float64(nil)
