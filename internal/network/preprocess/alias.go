@@ -27,7 +27,7 @@ func findAlias(e *expression, n int) bool {
 				continue
 			}
 			if f, ok := function(tuples, arity, k, l, e.dims[x]); ok {
-				follow(e, y, x, f)
+				e.follow(y, x, f)
 				return true
 			}
 		}
@@ -54,31 +54,10 @@ func worthFollowing(e *expression, y, x int) bool {
 	if e.dims[x] <= e.dims[y] {
 		return true
 	}
-	for _, n := range e.at[y] {
+	for _, n := range e.tablesOf[y] {
 		if !slices.Contains(e.tables[n].scope, x) {
 			return false
 		}
 	}
 	return true
-}
-
-// follow replaces index y by f(x) in every table. All terms with y ≠ f(x) must be 0: tables that have
-// both indices keep the entries with y = f(x) only.
-func follow(e *expression, y, x int, f []int) {
-	tables := slices.Clone(e.at[y])
-	for _, n := range tables {
-		t := e.tables[n]
-		if !slices.Contains(t.scope, x) {
-			e.join(n, x)
-		}
-		t.substitute(e.dims, y, x, f)
-	}
-
-	e.origins.follow(y, x, f)
-	e.at[y] = nil
-	e.dims[y] = 1
-	e.report.Aliases++
-	for _, n := range tables {
-		e.changed(n)
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/pace"
+	"github.com/basetensor/basetensor/internal/base/policy"
 )
 
 // fewClasses is the maximum ratio of an index's classes to the values of the table's smaller index
@@ -14,22 +15,28 @@ import (
 // up to 1.6 times the flops, and more indices.
 const fewClasses = 0.75
 
+// classFlops is the work, by a quick order, above which matrices whose rows are equal in part are
+// written over classes of rows.
+// Measured: four protein models take 2 to 50 times fewer flops along the trees found, 50 other
+// models have no such matrices, decision 12.
+const classFlops = policy.HeavyFlops
+
 // coarsen writes all tables over classes of values for which that makes them smaller.
 // It reports whether there were any.
-func coarsen(e *expression, p *pace.Pace) (found bool) {
+func coarsen(e *expression, p *pace.Pace) (coarse bool) {
 	for n := range len(e.tables) {
 		if p.Over(ruleWork) {
-			return found
+			return coarse
 		}
 		if e.tables[n] == nil {
 			continue
 		}
 		if c, ok := classes(e.dims, e.tables[n]); ok {
 			e.replace(n, c)
-			found = true
+			coarse = true
 		}
 	}
-	return found
+	return coarse
 }
 
 // classes writes a table over two indices over classes of values of one of them. If values of x
@@ -86,9 +93,9 @@ func alike(data []float64, shape []int, mode int) partition {
 	}
 
 	// Equal rows follow each other, the first one first, for the sort is stable.
-	sorted := count(shape[mode])
+	sorted := sequence(shape[mode])
 	slices.SortStableFunc(sorted, compare)
-	like := count(shape[mode]) // the first row that is equal
+	like := sequence(shape[mode]) // the first row that is equal
 	for k := 1; k < len(sorted); k++ {
 		if compare(sorted[k-1], sorted[k]) == 0 {
 			like[sorted[k]] = like[sorted[k-1]]

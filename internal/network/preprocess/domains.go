@@ -77,8 +77,8 @@ func (d *domains) remove(p position, remover int) {
 		d.empty, d.emptier = i, remover
 	}
 
-	d.pace.Over(int64(len(d.e.at[i])))
-	for _, n := range d.e.at[i] {
+	d.pace.Over(int64(len(d.e.tablesOf[i])))
+	for _, n := range d.e.tablesOf[i] {
 		if n != remover && !d.e.tables[n].isFull(d.e.dims) {
 			d.queue.push(n)
 		}
@@ -211,7 +211,7 @@ func (d *domains) commit() {
 	}
 	shrunk = unique(shrunk)
 	for _, i := range shrunk {
-		touched = append(touched, e.at[i]...)
+		touched = append(touched, e.tablesOf[i]...)
 	}
 	touched = unique(touched)
 	for _, n := range touched {
@@ -221,15 +221,9 @@ func (d *domains) commit() {
 		e.tables[n].restrict(e.dims, d.alive)
 	}
 
-	// The tables have shrunk already: from here on the indices have fewer values.
 	for _, i := range shrunk {
-		e.origins.restrict(i, d.alive[i])
-		e.dims[i] = d.sizes[i]
-		if e.dims[i] == 1 {
-			e.report.Fixed++
-		}
-		e.agenda.indices.push(i)
-		d.alive[i] = d.alive[i][:e.dims[i]]
+		e.shrink(i, d.alive[i])
+		d.alive[i] = d.alive[i][:d.sizes[i]]
 		for x := range d.alive[i] {
 			d.alive[i][x] = true
 		}

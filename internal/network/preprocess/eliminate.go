@@ -38,7 +38,7 @@ func newElimination(o Options) elimination {
 // eliminate sums index i out if that costs nothing. If its marginal is needed, it must follow from one
 // other index's.
 func (s elimination) eliminate(e *expression, i int) {
-	n, needed := len(e.at[i]), e.origins.needed[i]
+	n, needed := len(e.tablesOf[i]), e.origins.needed[i]
 	if e.origins.isGone(i) || e.dims[i] == 1 || n > s.maxTables || n > 1 && needed {
 		return
 	}
@@ -50,16 +50,16 @@ func (s elimination) eliminate(e *expression, i int) {
 		return
 	}
 
-	numbers := slices.Clone(e.at[i])
+	numbers := slices.Clone(e.tablesOf[i])
 	tables := make([]*table, len(numbers))
 	for k, n := range numbers {
 		tables[k] = e.tables[n]
 	}
 
-	parent, given := -1, []float64(nil)
+	parent, rows := -1, []float64(nil)
 	if n == 1 {
 		var ok bool
-		if parent, given, ok = conditional(e.dims, tables[0], i); !ok && needed {
+		if parent, rows, ok = conditional(e.dims, tables[0], i); !ok && needed {
 			return
 		}
 	}
@@ -76,7 +76,7 @@ func (s elimination) eliminate(e *expression, i int) {
 	for _, n := range numbers {
 		e.drop(n)
 	}
-	e.sumOut(i, parent, given)
+	e.sumOut(i, parent, rows)
 	e.add(&table{scope: scope, data: data, owned: true, from: merged(tables), wider: n > 1, err: rounding})
 }
 
@@ -111,25 +111,24 @@ func (s elimination) union(e *expression, tables []*table, i int) (scope []int, 
 }
 
 // conditional returns P(i | parent) for an index i whose only table t is over i and at most one other
-// index: a row for every value of the parent, one row for −1. ok is false when there are more, and when
-// a row of terms of both signs cancels.
-func conditional(dims []int, t *table, i int) (parent int, given []float64, ok bool) {
+// index: a row for every value of the parent; one row, of P(i), if the parent is −1. ok is false when
+// there are more indices, and when a row of terms of both signs cancels.
+func conditional(dims []int, t *table, i int) (parent int, rows []float64, ok bool) {
 	if len(t.scope) > 2 {
 		return -1, nil, false
 	}
-	strides := sumproduct.Along(dims, t.scope, t.scope)
 	parent = -1
-	rows, row, entry := 1, 0, 0 // the number of rows, and the strides between rows and their entries
-	for k, j := range t.scope {
-		if j == i {
-			entry = strides[k]
+	values, row, entry := 1, 0, 0 // of the parent, and the strides between rows and their entries
+	for k, stride := range sumproduct.Along(dims, t.scope, t.scope) {
+		if j := t.scope[k]; j == i {
+			entry = stride
 		} else {
-			parent, rows, row = j, dims[j], strides[k]
+			parent, values, row = j, dims[j], stride
 		}
 	}
 
 	// P(i = x | parent = v) = T[x, v] / Σ_x T[x, v]; a row of zeros stays one.
-	for v := range rows {
+	for v := range values {
 		sum, size := 0.0, 0.0
 		for x := range dims[i] {
 			p := t.data[v*row+x*entry]
@@ -145,8 +144,8 @@ func conditional(dims []int, t *table, i int) (parent int, given []float64, ok b
 			if size > 0 {
 				p /= sum
 			}
-			given = append(given, p)
+			rows = append(rows, p)
 		}
 	}
-	return parent, given, true
+	return parent, rows, true
 }

@@ -41,7 +41,7 @@ func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 		return nil, ErrNotZero
 	}
 
-	needed, err := shrink(ctx, net, nil, false, parts)
+	needed, err := smallest(ctx, net, nil, nil, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,10 @@ func partsOf(net *btn.Network) []part {
 	return parts
 }
 
-// shrink returns a smallest subset of parts that contradicts base;
-// grown says that base has grown since it was last found to be possible.
-func shrink(ctx context.Context, net *btn.Network, base []part, grown bool, parts []part) ([]part, error) {
-	if grown || len(base) == 0 {
+// smallest returns a smallest subset of parts that contradicts base. added is what base has got since it
+// was last found to be possible.
+func smallest(ctx context.Context, net *btn.Network, base, added, parts []part) ([]part, error) {
+	if len(added) > 0 || len(base) == 0 {
 		if zero, err := isZero(ctx, net, base); zero || err != nil {
 			return nil, err
 		}
@@ -87,12 +87,12 @@ func shrink(ctx context.Context, net *btn.Network, base []part, grown bool, part
 	}
 
 	first, second := parts[:len(parts)/2], parts[len(parts)/2:]
-	right, err := shrink(ctx, net, slices.Concat(base, first), true, second)
+	ofSecond, err := smallest(ctx, net, slices.Concat(base, first), first, second)
 	if err != nil {
 		return nil, err
 	}
-	left, err := shrink(ctx, net, slices.Concat(base, right), len(right) > 0, first)
-	return slices.Concat(left, right), err
+	ofFirst, err := smallest(ctx, net, slices.Concat(base, ofSecond), ofSecond, first)
+	return slices.Concat(ofFirst, ofSecond), err
 }
 
 // isZero reports whether net is known to be 0 with all its parts but the given ones replaced by ones.
@@ -101,9 +101,9 @@ func isZero(ctx context.Context, net *btn.Network, parts []part) (bool, error) {
 		return false, err
 	}
 
-	kept := map[part]bool{}
+	unchanged := map[part]bool{}
 	for _, p := range parts {
-		kept[p] = true
+		unchanged[p] = true
 	}
 
 	reduced := *net
@@ -112,7 +112,7 @@ func isZero(ctx context.Context, net *btn.Network, parts []part) (bool, error) {
 	for _, p := range partsOf(net) {
 		var err error
 		switch {
-		case kept[p]:
+		case unchanged[p]:
 		case p.variable >= 0:
 			cp := *net.Links[p.link].T.(*tensor.CP)
 			cp.Weights = ones(len(cp.Weights))

@@ -12,16 +12,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// expression is scale · Σ_x Π tables[x]. Rules change it by its methods, which keep its lists right and
-// put what has changed on the agenda. Numbers of tables and indices stay theirs.
+// expression is scale · Σ_x Π tables[x]. A rule that has changed a table calls changed, which puts it on
+// the agenda. Numbers of tables and indices stay theirs.
 type expression struct {
-	dims   []int         // by index; 1 if it is gone
-	tables []*table      // nil: it is gone
-	at     [][]int       // by index: the tables that have it, in the order in which they came
-	masks  []uint64      // by table: maskOf its scope, or more
-	scale  scaled.Number // also of tables that have no index left
-	err    float64       // of scale, as table.err
-	signed bool          // an entry may be below 0
+	dims     []int         // by index; 1 if it is gone
+	tables   []*table      // nil: it is gone
+	tablesOf [][]int       // by index: the tables that have it, in the order in which they came
+	masks    []uint64      // by table: maskOf its scope, or more
+	scale    scaled.Number // also of tables that have no index left
+	err      float64       // of scale, as table.err
+	signed   bool          // an entry may be below 0
 
 	agenda  agenda
 	origins origins
@@ -29,13 +29,13 @@ type expression struct {
 }
 
 // load takes an expression in, and puts all of it on the agenda.
-func load(given *sumproduct.Expression, o Options, p *pace.Pace) (*expression, error) {
-	if err := given.ValidateShape(); err != nil {
+func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression, error) {
+	if err := original.ValidateShape(); err != nil {
 		return nil, err
 	}
 
-	e := &expression{scale: given.Scale}
-	for _, d := range given.Dims {
+	e := &expression{scale: original.Scale}
+	for _, d := range original.Dims {
 		e.addIndex(d, o.Marginals)
 	}
 	for _, i := range o.Keep {
@@ -46,21 +46,21 @@ func load(given *sumproduct.Expression, o Options, p *pace.Pace) (*expression, e
 		e.origins.needed[i] = true
 	}
 
-	if !given.Scale.IsFinite() {
+	if !original.Scale.IsFinite() {
 		return nil, fmt.Errorf("%w: the scale", sumproduct.ErrNotFinite)
 	}
 
-	e.report.Before = countExpression(given)
-	e.signed = given.Signed()
-	if given.Scale.IsZero() {
+	e.report.Before = countExpression(original)
+	e.signed = original.Signed()
+	if original.Scale.IsZero() {
 		e.report.Zero = because(-1, nil)
 	}
 
-	for n, t := range given.Tables {
+	for n, t := range original.Tables {
 		if p.Over(int64(ruleWork + len(t.Data))) {
 			return nil, p.Err()
 		}
-		if err := given.Finite(n); err != nil {
+		if err := original.Finite(n); err != nil {
 			return nil, err
 		}
 
@@ -83,7 +83,7 @@ func load(given *sumproduct.Expression, o Options, p *pace.Pace) (*expression, e
 // addIndex takes a new index in. needed says that its marginal has to be found.
 func (e *expression) addIndex(d int, needed bool) {
 	e.dims = append(e.dims, d)
-	e.at = append(e.at, nil)
+	e.tablesOf = append(e.tablesOf, nil)
 	e.origins.add(d, needed)
 }
 
@@ -100,14 +100,14 @@ func (e *expression) add(t *table) {
 
 // join puts table n, whose scope has index i, into the list of i.
 func (e *expression) join(n, i int) {
-	e.at[i] = append(e.at[i], n)
+	e.tablesOf[i] = append(e.tablesOf[i], n)
 	e.masks[n] |= 1 << (i % 64)
 }
 
 // leave takes table n out of the list of index i.
 func (e *expression) leave(n, i int) {
-	k := slices.Index(e.at[i], n)
-	e.at[i] = slices.Delete(e.at[i], k, k+1)
+	k := slices.Index(e.tablesOf[i], n)
+	e.tablesOf[i] = slices.Delete(e.tablesOf[i], k, k+1)
 	e.agenda.indices.push(i)
 }
 
@@ -142,11 +142,43 @@ func (e *expression) changed(n int) {
 	e.drop(n)
 }
 
-// sumOut takes note that index i is summed out, and of P(i | parent) as origins.sumOut does.
-func (e *expression) sumOut(i, parent int, given []float64) {
-	e.origins.sumOut(i, parent, given)
+// sumOut takes note that index i, which is in no table any more, is summed out. conditional is P(i | parent)
+// as for origins.sumOut.
+func (e *expression) sumOut(i, parent int, conditional []float64) {
+	e.origins.sumOut(i, parent, conditional)
 	e.dims[i] = 1
 	e.report.SummedOut++
+}
+
+// follow replaces index y by f(x) in every table. All terms with y ≠ f(x) must be 0: tables that have
+// both indices keep the entries with y = f(x) only.
+func (e *expression) follow(y, x int, f []int) {
+	tables := e.tablesOf[y]
+	for _, n := range tables {
+		t := e.tables[n]
+		if !slices.Contains(t.scope, x) {
+			e.join(n, x)
+		}
+		t.substitute(e.dims, y, x, f)
+	}
+
+	e.origins.follow(y, x, f)
+	e.tablesOf[y] = nil
+	e.dims[y] = 1
+	e.report.Aliases++
+	for _, n := range tables {
+		e.changed(n)
+	}
+}
+
+// shrink leaves index i the positions that are alive. Its tables have them alone already.
+func (e *expression) shrink(i int, alive []bool) {
+	e.origins.restrict(i, alive)
+	e.dims[i] = len(e.origins.values[i])
+	if e.dims[i] == 1 {
+		e.report.Fixed++
+	}
+	e.agenda.indices.push(i)
 }
 
 // trim removes the modes of table n that have one value.
@@ -171,13 +203,13 @@ func (e *expression) trim(n int) {
 func (e *expression) around(scope []int, excluded int) int {
 	rare := scope[0]
 	for _, i := range scope {
-		if len(e.at[i]) < len(e.at[rare]) {
+		if len(e.tablesOf[i]) < len(e.tablesOf[rare]) {
 			rare = i
 		}
 	}
 
 	best, mask := -1, maskOf(scope)
-	for _, n := range e.at[rare] {
+	for _, n := range e.tablesOf[rare] {
 		if e.masks[n]&mask != mask {
 			continue
 		}
@@ -192,15 +224,15 @@ func (e *expression) around(scope []int, excluded int) int {
 // inside lists the tables whose scope is part of table n's.
 func (e *expression) inside(n int) []int {
 	common := map[int]int{}
-	var found []int
+	var parts []int
 	for _, i := range e.tables[n].scope {
-		for _, s := range e.at[i] {
+		for _, s := range e.tablesOf[i] {
 			if common[s]++; s != n && common[s] == len(e.tables[s].scope) {
-				found = append(found, s)
+				parts = append(parts, s)
 			}
 		}
 	}
-	return found
+	return parts
 }
 
 // hypergraph returns the shape of the expression.
@@ -222,9 +254,9 @@ func (e *expression) clone() *expression {
 	c.agenda = e.agenda.clone()
 	c.origins = e.origins.clone()
 
-	c.at = make([][]int, len(e.at))
-	for i := range e.at {
-		c.at[i] = slices.Clone(e.at[i])
+	c.tablesOf = make([][]int, len(e.tablesOf))
+	for i := range e.tablesOf {
+		c.tablesOf[i] = slices.Clone(e.tablesOf[i])
 	}
 
 	c.tables = make([]*table, len(e.tables))

@@ -29,14 +29,14 @@ func (f *filter) carry(e *expression, n int) {
 	}
 	var near []int
 	for _, i := range t.scope {
-		for _, u := range e.at[i] {
+		for _, u := range e.tablesOf[i] {
 			if f.shared[u]++; f.shared[u] == 2 && u != n {
 				near = append(near, u)
 			}
 		}
 	}
 	for _, i := range t.scope {
-		for _, u := range e.at[i] {
+		for _, u := range e.tablesOf[i] {
 			f.shared[u] = 0
 		}
 	}
@@ -97,7 +97,7 @@ func (o *table) mask(dims []int, t *table) (removed int) {
 		}
 		for _, offset := range offsets {
 			if o.data[base+offset] != 0 {
-				o.own()
+				o.unshare()
 				o.data[base+offset] = 0
 				removed++
 			}

@@ -45,7 +45,7 @@ func sumFirst(e *expression, n int, sums elimination) bool {
 		return false
 	}
 	for _, i := range e.tables[n].scope {
-		if len(e.at[i]) == 1 {
+		if len(e.tablesOf[i]) == 1 {
 			if sums.eliminate(e, i); e.tables[n] == nil {
 				return true
 			}

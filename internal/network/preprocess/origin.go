@@ -38,7 +38,7 @@ func (o Origin) then(next Origin, dNext, d int) Origin {
 	}
 
 	// P(y | v) = Σ_x P(x | v) P(y | x), of which either may be a function.
-	given := make([]float64, rows*d)
+	conditional := make([]float64, rows*d)
 	for v := range rows {
 		for x := range dNext {
 			p := 1.0
@@ -51,15 +51,15 @@ func (o Origin) then(next Origin, dNext, d int) Origin {
 				continue
 			}
 			if next.From != nil {
-				given[v*d+next.From[x]] += p
+				conditional[v*d+next.From[x]] += p
 				continue
 			}
 			for y := range d {
-				given[v*d+y] += float64(p * next.Given[x*d+y])
+				conditional[v*d+y] += float64(p * next.Given[x*d+y])
 			}
 		}
 	}
-	return Origin{Index: o.Index, Given: given}
+	return Origin{Index: o.Index, Given: conditional}
 }
 
 // origins records what became of the indices. An index has positions, the values of it that are left;
@@ -76,7 +76,7 @@ type origins struct {
 func (r *origins) add(d int, needed bool) {
 	i := len(r.dims)
 	r.dims = append(r.dims, d)
-	r.values = append(r.values, count(d))
+	r.values = append(r.values, sequence(d))
 	r.needed = append(r.needed, needed)
 	r.steps = append(r.steps, Origin{Index: i})
 }
@@ -104,19 +104,20 @@ func (r *origins) follow(y, x int, f []int) {
 	r.remove(y, Origin{Index: x, From: from})
 }
 
-// sumOut records that index i is gone: it was summed out. given has the row P(i | j) over the positions
-// of i for every position of index j, one row for j = −1; it is nil if nothing is known.
-func (r *origins) sumOut(i, j int, given []float64) {
-	o := Origin{Index: j}
+// sumOut records that index i is gone: it was summed out. conditional has the row P(i | parent) over the
+// positions of i for every position of the parent; one row, of P(i), if the parent is −1. It is nil if
+// nothing is known.
+func (r *origins) sumOut(i, parent int, conditional []float64) {
+	o := Origin{Index: parent}
 	rows, size := []int{0}, 1
-	if j >= 0 {
-		rows, size = r.values[j], r.dims[j]
+	if parent >= 0 {
+		rows, size = r.values[parent], r.dims[parent]
 	}
-	if given != nil {
+	if conditional != nil {
 		o.Given = make([]float64, size*r.dims[i])
 		for p, row := range rows {
 			for x, v := range r.values[i] {
-				o.Given[row*r.dims[i]+v] = given[p*len(r.values[i])+x]
+				o.Given[row*r.dims[i]+v] = conditional[p*len(r.values[i])+x]
 			}
 		}
 	}

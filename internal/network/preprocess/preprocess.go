@@ -26,7 +26,7 @@ const (
 // may be summed out.
 type Options struct {
 	// Marginals makes Result.Recover work for every index:
-	// an index is summed out only where its marginal follows from one other index's.
+	// an index is summed out only if its marginal follows from one other index's.
 	Marginals bool
 	// Keep lists indices for which Result.Recover has to work. Not needed with Marginals.
 	Keep []int
@@ -56,6 +56,19 @@ type Options struct {
 	Roundings []float64
 
 	always bool // stars, chains and classes wherever there is one, at any cost: for tests
+}
+
+// withDefaults returns o with every bound as a number that is not below 0.
+func (o Options) withDefaults() Options {
+	if o.MaxEntries <= 0 {
+		o.MaxEntries = defaultMaxEntries
+	}
+	if o.Probes == 0 {
+		o.Probes = defaultProbes
+	}
+	o.Probes = max(o.Probes, 0)
+	o.NoStructure = o.NoStructure || o.Terms
+	return o
 }
 
 // Result is a simpler expression of the same value.
@@ -97,14 +110,7 @@ var ErrSummedOut = fmt.Errorf("preprocess: the index has been summed out")
 // Cost: a small multiple of the entries for every time that one of their indices shrinks,
 // and the budget of probing; no pass compares all pairs of tables.
 func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*Result, error) {
-	if o.MaxEntries <= 0 {
-		o.MaxEntries = defaultMaxEntries
-	}
-	if o.Probes == 0 {
-		o.Probes = defaultProbes
-	}
-	o.NoStructure = o.NoStructure || o.Terms
-
+	o = o.withDefaults()
 	p := pace.New(ctx)
 	loaded, err := load(e, o, p)
 	if err != nil {
@@ -125,8 +131,8 @@ const ruleWork = 64
 func reduce(e *expression, o Options, p *pace.Pace) {
 	d := newDomains(e, p)
 	sums := newElimination(o)
-	zeros := filter{budget: max(o.Probes, 0)}
-	values := prober{domains: d, budget: o.Probes}
+	filtering := filter{budget: o.Probes}
+	probing := prober{domains: d, budget: o.Probes}
 	a := &e.agenda
 	for e.report.Zero == nil && !p.Over(ruleWork) {
 		switch {
@@ -143,9 +149,9 @@ func reduce(e *expression, o Options, p *pace.Pace) {
 				splitPair(e, n)
 			}
 		case a.filters.len() > 0:
-			zeros.carry(e, a.filters.pop())
+			filtering.carry(e, a.filters.pop())
 		case a.probes.len() > 0:
-			values.probe(a.probes.pop())
+			probing.probe(a.probes.pop())
 		default:
 			return
 		}

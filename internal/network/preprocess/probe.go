@@ -16,7 +16,7 @@ import "slices"
 type prober struct {
 	domains *domains
 	budget  int
-	consequences
+	common  consequences
 }
 
 // probe assumes every value of index i in turn and propagates zeros.
@@ -27,8 +27,8 @@ func (p *prober) probe(i int) {
 		return
 	}
 	begun := d.spent
-	p.begin(len(e.dims))
-	defer p.end()
+	p.common.begin(len(e.dims))
+	defer p.common.end()
 	var failed []position // assumptions under which some index has no value left
 
 	for x := range e.dims[i] {
@@ -45,10 +45,10 @@ func (p *prober) probe(i int) {
 		first := len(failed) == x
 		for _, c := range d.trail {
 			if c.index != i {
-				p.add(c, first && d.sizes[c.index] == 1)
+				p.common.add(c, first && d.sizes[c.index] == 1)
 			}
 		}
-		p.narrow(d, x)
+		p.common.narrow(d, x)
 		d.undo()
 	}
 	p.budget -= d.spent - begun
@@ -57,13 +57,13 @@ func (p *prober) probe(i int) {
 		return
 	}
 	best := -1
-	for _, j := range p.followers {
+	for _, j := range p.common.followers {
 		if (best < 0 || j < best) && worthFollowing(e, j, i) {
 			best = j
 		}
 	}
 	if best >= 0 {
-		follow(e, best, i, slices.Clone(p.only[best][:e.dims[i]]))
+		e.follow(best, i, slices.Clone(p.common.only[best][:e.dims[i]]))
 	}
 }
 
@@ -84,8 +84,8 @@ func (p *prober) assume(i, x int) {
 func (p *prober) removeFailed(i int, failed []position) bool {
 	d := p.domains
 	possible := d.e.dims[i] - len(failed)
-	for _, c := range p.order {
-		if p.removals[c.index][c.value] == possible {
+	for _, c := range p.common.order {
+		if p.common.removals[c.index][c.value] == possible {
 			failed = append(failed, c)
 		}
 	}
@@ -104,7 +104,7 @@ func (p *prober) removeFailed(i int, failed []position) bool {
 
 // hasZeros reports whether some table of index i has zeros.
 func hasZeros(e *expression, i int) bool {
-	for _, n := range e.at[i] {
+	for _, n := range e.tablesOf[i] {
 		if !e.tables[n].isFull(e.dims) {
 			return true
 		}

@@ -10,16 +10,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// newResult returns the result for a given expression, of which e was made.
-func newResult(given *sumproduct.Expression, e *expression) *Result {
-	r := &Result{Report: e.report, Rounding: e.err, dims: given.Dims}
+// newResult returns the result for the original expression, of which e was made.
+func newResult(original *sumproduct.Expression, e *expression) *Result {
+	r := &Result{Report: e.report, Rounding: e.err, dims: original.Dims}
 	out := &sumproduct.Expression{
 		Dims:    e.dims,
 		Scale:   e.scale,
 		Support: make([][]int, len(e.dims)),
-		Unfit:   given.Unfit,
+		Unfit:   original.Unfit,
 	}
-	r.Origin = e.origins.resolve()[:len(given.Dims)]
+	r.Origin = e.origins.resolve()[:len(original.Dims)]
 
 	if e.report.Zero == nil {
 		for _, t := range e.tables {
@@ -37,24 +37,24 @@ func newResult(given *sumproduct.Expression, e *expression) *Result {
 		}
 	}
 
-	for i := range given.Dims {
-		out.Support[i] = remaining(given, e, i)
+	for i := range original.Dims {
+		out.Support[i] = remaining(original, e, i)
 	}
 
 	r.Expression = out
-	r.Parts = Parts(out)
+	r.Parts = components(out)
 	r.Report.After = countExpression(out)
 	r.Report.Parts = len(r.Parts)
 	return r
 }
 
 // remaining returns the values of index i that are left, as the network numbers them; nil for all.
-func remaining(given *sumproduct.Expression, e *expression, i int) []int {
+func remaining(original *sumproduct.Expression, e *expression, i int) []int {
 	var before []int
-	if i < len(given.Support) {
-		before = given.Support[i]
+	if i < len(original.Support) {
+		before = original.Support[i]
 	}
-	if e.report.Zero != nil || e.dims[i] == given.Dims[i] || e.origins.isGone(i) {
+	if e.report.Zero != nil || e.dims[i] == original.Dims[i] || e.origins.isGone(i) {
 		return before
 	}
 
@@ -97,23 +97,23 @@ func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 		p = marginals[o.Index]
 	}
 
-	out := make([]float64, d)
+	marginal := make([]float64, d)
 	for v, q := range p {
 		if o.From != nil {
-			out[o.From[v]] += q
+			marginal[o.From[v]] += q
 			continue
 		}
-		for x := range out {
-			out[x] += float64(q * o.Given[v*d+x])
+		for x := range marginal {
+			marginal[x] += float64(q * o.Given[v*d+x])
 		}
 	}
-	return out, nil
+	return marginal, nil
 }
 
-// Parts lists the tables of e by connected component, components in the order of their first
+// components lists the tables of e by connected component, components in the order of their first
 // tables, tables ascending. Tables without indices are parts of their own. Linear time.
-func Parts(e *sumproduct.Expression) [][]int {
-	parent := count(len(e.Dims))
+func components(e *sumproduct.Expression) [][]int {
+	parent := sequence(len(e.Dims))
 	find := func(i int) int {
 		for parent[i] != i {
 			parent[i] = parent[parent[i]]

@@ -112,14 +112,14 @@ func splitPair(e *expression, n int) bool {
 	}
 	for a := range t.scope {
 		for b := a + 1; b < len(t.scope); b++ {
-			left, right, ok := t.pairFactors(e.dims, a, b)
+			withX, withY, ok := t.pairFactors(e.dims, a, b)
 			if !ok {
 				continue
 			}
 			e.drop(n)
 			e.report.Splits++
-			e.add(left)
-			e.add(right)
+			e.add(withX)
+			e.add(withY)
 			return true
 		}
 	}
@@ -128,7 +128,7 @@ func splitPair(e *expression, n int) bool {
 
 // pairFactors returns A and B with T = A(x, rest)·B(y, rest), x and y being modes a < b of t, if for every
 // value of the rest its x × y matrix has rank one, and if both are no larger than t.
-func (t *table) pairFactors(dims []int, a, b int) (left, right *table, ok bool) {
+func (t *table) pairFactors(dims []int, a, b int) (withX, withY *table, ok bool) {
 	dx, dy := dims[t.scope[a]], dims[t.scope[b]]
 	if len(t.scope) < 3 || dx+dy > dx*dy {
 		return nil, nil, false
@@ -136,14 +136,14 @@ func (t *table) pairFactors(dims []int, a, b int) (left, right *table, ok bool) 
 
 	strides := sumproduct.Along(dims, t.scope, t.scope)
 	sx, sy := strides[a], strides[b]
-	var rest []int
+	var others []int
 	for k, i := range t.scope {
 		if k != a && k != b {
-			rest = append(rest, i)
+			others = append(others, i)
 		}
 	}
 
-	bases := t.offsets(dims, rest)
+	bases := t.offsets(dims, others)
 	px := make([]int, len(bases))
 	py := make([]int, len(bases))
 	for r, base := range bases {
@@ -153,20 +153,20 @@ func (t *table) pairFactors(dims []int, a, b int) (left, right *table, ok bool) 
 	}
 
 	err := t.factorised(2)
-	left = &table{scope: t.without(b), owned: true, from: t.from, wider: true, err: err}
-	right = &table{scope: t.without(a), owned: true, from: t.from, wider: true, err: err}
-	left.data = make([]float64, len(t.data)/dy)
-	right.data = make([]float64, len(t.data)/dx)
-	lx := sumproduct.Along(dims, left.scope, t.scope)[a]
-	ly := sumproduct.Along(dims, right.scope, t.scope)[b]
-	lefts := left.offsets(dims, rest)
-	rights := right.offsets(dims, rest)
+	withX = &table{scope: t.without(b), owned: true, from: t.from, wider: true, err: err}
+	withY = &table{scope: t.without(a), owned: true, from: t.from, wider: true, err: err}
+	withX.data = make([]float64, len(t.data)/dy)
+	withY.data = make([]float64, len(t.data)/dx)
+	lx := sumproduct.Along(dims, withX.scope, t.scope)[a]
+	ly := sumproduct.Along(dims, withY.scope, t.scope)[b]
+	basesX := withX.offsets(dims, others)
+	basesY := withY.offsets(dims, others)
 
 	// A is the column through the pivot, B the row through it over the pivot.
 	for r, base := range bases {
 		pivot := t.data[base+px[r]*sx+py[r]*sy]
 		for v := range dx {
-			left.data[lefts[r]+v*lx] = t.data[base+v*sx+py[r]*sy]
+			withX.data[basesX[r]+v*lx] = t.data[base+v*sx+py[r]*sy]
 		}
 		for v := range dy {
 			row := t.data[base+px[r]*sx+v*sy]
@@ -177,10 +177,10 @@ func (t *table) pairFactors(dims []int, a, b int) (left, right *table, ok bool) 
 			if math.Abs(q) < tiny {
 				return nil, nil, false
 			}
-			right.data[rights[r]+v*ly] = q
+			withY.data[basesY[r]+v*ly] = q
 		}
 	}
-	return left, right, true
+	return withX, withY, true
 }
 
 // rankOne reports whether the dx × dy matrix with these strides is the product

@@ -21,12 +21,6 @@ const (
 	maxTrials  = 4       // sets of tables that are tried
 )
 
-// classFlops is the work, by a quick order, above which matrices whose rows are equal in part are
-// written over classes of rows.
-// Measured: four protein models take 2 to 50 times fewer flops along the trees found, 50 other
-// models have no such matrices, decision 12.
-const classFlops = policy.HeavyFlops
-
 // decomposition is tables whose product, summed over hidden indices, is a given table.
 type decomposition struct {
 	kind   kind
@@ -118,15 +112,15 @@ func simplest(ctx context.Context, e *expression, o Options, p *pace.Pace) (*exp
 	if !anyArity(e, minArity) {
 		return best, nil
 	}
-	found, err := candidates(ctx, e, p)
+	list, err := candidates(ctx, e, p)
 	if err != nil {
 		return nil, err
 	}
 
 	trials := 0
-	for k := range found {
+	for k := range list {
 		// One trial for every arity: all tables of that many indices and more are replaced.
-		if k > 0 && found[k].arity == found[k-1].arity {
+		if k > 0 && list[k].arity == list[k-1].arity {
 			continue
 		}
 		if trials++; trials > maxTrials {
@@ -134,7 +128,7 @@ func simplest(ctx context.Context, e *expression, o Options, p *pace.Pace) (*exp
 		}
 
 		trial := e.clone()
-		for _, c := range found[k:] {
+		for _, c := range list[k:] {
 			trial.replace(c.table, c.decomposition)
 		}
 		reduce(trial, o, p)
@@ -183,7 +177,7 @@ func candidates(ctx context.Context, e *expression, p *pace.Pace) ([]candidate, 
 		place[i] = k
 	}
 
-	var found []candidate
+	var list []candidate
 	looked, ranked := 0, 0
 	for n, t := range e.tables {
 		if t == nil || len(t.scope) < minArity || looked+len(t.data) > maxLooked {
@@ -197,9 +191,9 @@ func candidates(ctx context.Context, e *expression, p *pace.Pace) ([]candidate, 
 		}
 
 		if ok {
-			found = append(found, candidate{n, len(t.scope), d})
+			list = append(list, candidate{n, len(t.scope), d})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.arity, b.arity) })
-	return found, nil
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(a.arity, b.arity) })
+	return list, nil
 }

@@ -24,8 +24,8 @@ type table struct {
 	err float64
 }
 
-// own makes data the table's before it is changed.
-func (t *table) own() {
+// unshare makes data the table's before it is changed.
+func (t *table) unshare() {
 	if !t.owned {
 		t.data = slices.Clone(t.data)
 		t.owned = true
@@ -45,7 +45,7 @@ func (t *table) normalise() (exp int) {
 	if e := float64(-exp); math.Abs(e) > 1000 || low*math.Ldexp(1, -exp) < tiny {
 		return 0
 	}
-	t.own()
+	t.unshare()
 	floats.Shift(t.data, -exp)
 	return exp
 }
@@ -196,8 +196,8 @@ func maskOf(scope []int) (mask uint64) {
 	return mask
 }
 
-// count lists 0 … n−1.
-func count(n int) []int {
+// sequence lists 0 … n−1.
+func sequence(n int) []int {
 	list := make([]int, n)
 	for k := range list {
 		list[k] = k
