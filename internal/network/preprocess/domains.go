@@ -8,11 +8,9 @@ package preprocess
 // Source: C. Bessière and J.-C. Régin,
 // Arc consistency for general constraint networks (IJCAI 1997).
 
-import (
-	"github.com/basetensor/basetensor/internal/base/pace"
-)
+import "github.com/basetensor/basetensor/internal/base/pace"
 
-// position is one value of an index, by its place among those of the expression.
+// position is one value of an index, by its place among those that the expression has.
 type position struct{ index, value int }
 
 // domains says which positions of the indices of an expression are alive. It has a trail, so that
@@ -28,12 +26,12 @@ type domains struct {
 	spent int        // tuples looked at
 
 	empty   int // index without a position alive, −1 for none
-	emptier int // table that took its last one, −1 for an assumption
+	culprit int // table that took its last one, −1 for an assumption
 }
 
 // newDomains returns the domains of e with everything alive.
 func newDomains(e *expression, p *pace.Pace) *domains {
-	d := &domains{e: e, pace: p, empty: -1, emptier: -1}
+	d := &domains{e: e, pace: p, empty: -1, culprit: -1}
 	total := 0
 	for _, dim := range e.dims {
 		total += dim
@@ -74,7 +72,7 @@ func (d *domains) remove(p position, remover int) {
 	d.trail = append(d.trail, p)
 
 	if d.sizes[i] == 0 && d.empty < 0 {
-		d.empty, d.emptier = i, remover
+		d.empty, d.culprit = i, remover
 	}
 
 	d.pace.Over(int64(len(d.e.tablesOf[i])))
@@ -92,7 +90,7 @@ func (d *domains) undo() {
 		d.sizes[p.index]++
 	}
 	d.trail = d.trail[:0]
-	d.empty, d.emptier = -1, -1
+	d.empty, d.culprit = -1, -1
 	for d.queue.len() > 0 {
 		d.queue.pop()
 	}
@@ -177,7 +175,7 @@ func (d *domains) reviseClause(n int, hole []int32) {
 	}
 }
 
-// cleared returns n times false, in b where that has room.
+// cleared returns n times false, in b if that has room.
 func cleared(b []bool, n int) []bool {
 	if cap(b) < n {
 		return make([]bool, n)
@@ -191,11 +189,11 @@ func cleared(b []bool, n int) []bool {
 func (d *domains) commit() {
 	e := d.e
 	if d.empty >= 0 {
-		var emptier *source
-		if d.emptier >= 0 {
-			emptier = e.tables[d.emptier].from
+		var culprit *source
+		if d.culprit >= 0 {
+			culprit = e.tables[d.culprit].from
 		}
-		e.report.Zero = because(d.empty, emptier)
+		e.report.Zero = because(d.empty, culprit)
 		d.undo()
 		return
 	}

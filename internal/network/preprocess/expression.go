@@ -3,12 +3,9 @@ package preprocess
 // The expression under reduction.
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
-	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -26,58 +23,6 @@ type expression struct {
 	agenda  agenda
 	origins origins
 	report  Report // Zero is not nil if the expression is known to be 0
-}
-
-// load takes an expression in, and puts all of it on the agenda.
-func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression, error) {
-	if err := original.ValidateShape(); err != nil {
-		return nil, err
-	}
-
-	e := &expression{scale: original.Scale}
-	for _, d := range original.Dims {
-		e.addIndex(d, o.Marginals)
-	}
-	for _, i := range o.Keep {
-		if i < 0 || i >= len(e.dims) {
-			return nil, fmt.Errorf("%w: index %d is to be kept, there are %d",
-				sumproduct.ErrExpression, i, len(e.dims))
-		}
-		e.origins.needed[i] = true
-	}
-
-	if !original.Scale.IsFinite() {
-		return nil, fmt.Errorf("%w: the scale", sumproduct.ErrNotFinite)
-	}
-
-	e.report.Before = countExpression(original)
-	e.signed = original.Signed()
-	if original.Scale.IsZero() {
-		e.report.Zero = because(-1, nil)
-	}
-
-	for n, t := range original.Tables {
-		if p.Over(int64(ruleWork + len(t.Data))) {
-			return nil, p.Err()
-		}
-		if err := original.Finite(n); err != nil {
-			return nil, err
-		}
-
-		err := 0.0
-		switch {
-		case n < len(o.Roundings):
-			err = o.Roundings[n]
-		case t.Rounded && !plain(t.Data):
-			err = 1
-		}
-		e.add(&table{scope: slices.Clone(t.Scope), data: t.Data, from: &source{table: n}, err: err})
-	}
-
-	for i := range e.dims {
-		e.agenda.indices.push(i)
-	}
-	return e, nil
 }
 
 // addIndex takes a new index in. needed says that its marginal has to be found.

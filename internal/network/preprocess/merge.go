@@ -2,13 +2,13 @@ package preprocess
 
 // Merging: a table inside another one is multiplied into that.
 //
-// It applies when the scope of one is part of the other's, so no table grows, and no product leaves the
-// range of float64.
+// It applies when the scope of one is part of the other's, so that no table grows, and when no product
+// leaves the range of float64.
 
 import "github.com/basetensor/basetensor/internal/network/sumproduct"
 
-// merge multiplies table n into a table around it, and puts tables inside it on the agenda if its scope
-// is new. Indices that only one of the two has are summed out before.
+// merge multiplies table n into a table around it. If its scope is new, it puts the tables inside it on the
+// agenda. If terms may cancel, indices that only one of the two tables has are summed out instead.
 func merge(e *expression, n int, sums elimination) {
 	t := e.tables[n]
 	if t == nil {
@@ -37,9 +37,9 @@ func merge(e *expression, n int, sums elimination) {
 	multiply(e, u, n)
 }
 
-// sumFirst sums out an index that only table n has, before products with others round the terms,
-// which may cancel: the terms of an unobserved effect of independent causes cancel to 0. It
-// reports whether the table is gone.
+// sumFirst sums out an index that only table n has if entries may be below 0: before products with others
+// round the terms, which may cancel. Those of an unobserved effect of independent causes cancel to 0.
+// It reports whether the table is gone.
 func sumFirst(e *expression, n int, sums elimination) bool {
 	if !e.signed {
 		return false

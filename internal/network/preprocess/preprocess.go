@@ -46,7 +46,7 @@ type Options struct {
 	// NoStructure leaves tables whole that are products of smaller ones, of low rank, or counters.
 	NoStructure bool
 	// Classes writes tables over two indices that cannot tell values of one apart over classes of
-	// these values, where the contraction costs much: contraction trees gain from it, elimination
+	// these values, if the contraction costs much: contraction trees gain from it, elimination
 	// orders do not.
 	Classes bool
 

@@ -42,7 +42,7 @@ func (p *prober) probe(i int) {
 			continue
 		}
 
-		first := len(failed) == x
+		first := len(failed) == x // of the values that did not fail
 		for _, c := range d.trail {
 			if c.index != i {
 				p.common.add(c, first && d.sizes[c.index] == 1)

@@ -46,12 +46,12 @@ type Reason struct {
 	Tables []int // all tables that were merged with it by then
 }
 
-// because returns the reason of an index without a value, −1 for none, whose last one tables of a source
-// took; nil for no table.
-func because(index int, s *source) *Reason {
+// because returns the reason that an index has no value left, or that a product is 0 if index is −1. culprit
+// has the tables that it is due to; it is nil for none.
+func because(index int, culprit *source) *Reason {
 	r := &Reason{Index: index, Table: -1}
-	if s != nil {
-		r.Tables = s.list()
+	if culprit != nil {
+		r.Tables = culprit.list()
 		r.Table = r.Tables[0]
 	}
 	return r

@@ -2,7 +2,7 @@ package preprocess
 
 // Factorisation: a table that is a product of tables over fewer indices is replaced by them.
 //
-// The products agree with the table entry by entry, within a few roundings.
+// It applies when the product agrees with the table entry by entry, within a few roundings.
 
 import (
 	"math"
@@ -26,7 +26,7 @@ func factorOut(e *expression, n int) bool {
 	return false
 }
 
-// factorOutMode does it for mode k.
+// factorOutMode does that for mode k.
 func factorOutMode(e *expression, n, k int) bool {
 	t := e.tables[n]
 	u, quotient, exact, ok := t.vectorFactor(e.dims, k)

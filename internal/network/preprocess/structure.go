@@ -76,13 +76,11 @@ func (e *expression) replace(n int, d decomposition) {
 	}
 }
 
-// simplest applies the rules to e, and to e with tables replaced by stars and chains if there are
-// any, and returns the cheapest to contract along the min-fill order: with tables as they are, with
-// all replaced that can be, or only those over many indices. Classes of values are not compared in
-// that way: an order sums an index out with all of its tables at once, and only a tree gets from an
-// index to its classes on the way. Structure is looked for before anything is multiplied into the
-// tables. Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in
-// probabilistic inference (2007).
+// simplest applies the rules to e, and to e with tables replaced by decompositions, and returns the cheapest
+// to contract along the min-fill order. Structure is looked for before anything is multiplied into the
+// tables, and only if the contraction costs much. Classes of values are not compared in that way: an
+// order sums an index out with all of its tables at once, and only a tree gets from an index to its
+// classes on the way. e itself is of no use afterwards.
 func simplest(ctx context.Context, e *expression, o Options, p *pace.Pace) (*expression, error) {
 	if e.report.Zero == nil {
 		newDomains(e, p).propagate()
@@ -109,9 +107,18 @@ func simplest(ctx context.Context, e *expression, o Options, p *pace.Pace) (*exp
 		}
 	}
 
-	if !anyArity(e, minArity) {
-		return best, nil
+	if anyArity(e, minArity) {
+		return withStructure(ctx, e, best, flops, o, p)
 	}
+	return best, nil
+}
+
+// withStructure returns the cheapest of best, which costs flops, and of e with tables replaced by stars and
+// chains: all that can be, or only those over many indices. Source: P. Savický and J. Vomlel, Exploiting
+// tensor rank-one decomposition in probabilistic inference (2007).
+func withStructure(
+	ctx context.Context, e, best *expression, flops float64, o Options, p *pace.Pace,
+) (*expression, error) {
 	list, err := candidates(ctx, e, p)
 	if err != nil {
 		return nil, err
