@@ -25,11 +25,11 @@ type expression struct {
 	report  Report // Zero is not nil if the expression is known to be 0
 }
 
-// addIndex takes a new index in. needed says that its marginal has to be found.
-func (e *expression) addIndex(d int, needed bool) {
-	e.dims = append(e.dims, d)
-	e.tablesOf = append(e.tablesOf, nil)
-	e.origins.add(d, needed)
+// addIndices takes new indices in. needed says that their marginals have to be found.
+func (e *expression) addIndices(dims []int, needed bool) {
+	e.dims = append(e.dims, dims...)
+	e.tablesOf = append(e.tablesOf, make([][]int, len(dims))...)
+	e.origins.add(dims, needed)
 }
 
 // add takes a new table in.

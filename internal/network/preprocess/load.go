@@ -16,10 +16,12 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 		return nil, err
 	}
 
-	e := &expression{scale: original.Scale}
-	for _, d := range original.Dims {
-		e.addIndex(d, o.Marginals)
+	e := &expression{
+		tables: make([]*table, 0, len(original.Tables)),
+		masks:  make([]uint64, 0, len(original.Tables)),
+		scale:  original.Scale,
 	}
+	e.addIndices(original.Dims, o.Marginals)
 	for _, i := range o.Keep {
 		if i < 0 || i >= len(e.dims) {
 			return nil, fmt.Errorf("%w: index %d is to be kept, there are %d",

@@ -72,13 +72,17 @@ type origins struct {
 	steps  []Origin // of an index that is gone: its origin in an index that was there then, by value
 }
 
-// add records a new index with d values.
-func (r *origins) add(d int, needed bool) {
-	i := len(r.dims)
-	r.dims = append(r.dims, d)
-	r.values = append(r.values, sequence(d))
-	r.needed = append(r.needed, needed)
-	r.steps = append(r.steps, Origin{Index: i})
+// add records new indices.
+func (r *origins) add(dims []int, needed bool) {
+	first := len(r.dims)
+	r.dims = append(r.dims, dims...)
+	r.needed = append(r.needed, slices.Repeat([]bool{needed}, len(dims))...)
+	r.values = slices.Grow(r.values, len(dims))
+	r.steps = slices.Grow(r.steps, len(dims))
+	for k, d := range dims {
+		r.values = append(r.values, sequence(d))
+		r.steps = append(r.steps, Origin{Index: first + k})
+	}
 }
 
 // isGone reports whether index i is gone.

@@ -48,10 +48,7 @@ func (e *expression) replace(n int, d decomposition) {
 	e.drop(n)
 
 	first := len(e.dims)
-	for _, dim := range d.hidden {
-		e.addIndex(dim, false)
-	}
-
+	e.addIndices(d.hidden, false)
 	for _, t := range d.tables {
 		t.scope = slices.Clone(t.scope)
 		for k, i := range t.scope {
