@@ -44,8 +44,10 @@ type queue struct {
 	in   []bool // by number
 }
 
+// len is the number of numbers in the queue.
 func (q *queue) len() int { return len(q.list) }
 
+// push puts n at the end, unless it is in the queue.
 func (q *queue) push(n int) {
 	for n >= len(q.in) {
 		q.in = append(q.in, false)
@@ -56,6 +58,7 @@ func (q *queue) push(n int) {
 	}
 }
 
+// pop takes the first number out.
 func (q *queue) pop() int {
 	n := q.list[0]
 	q.list = q.list[1:]
@@ -63,4 +66,5 @@ func (q *queue) pop() int {
 	return n
 }
 
+// clone copies the queue.
 func (q *queue) clone() queue { return queue{slices.Clone(q.list), slices.Clone(q.in)} }

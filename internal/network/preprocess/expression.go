@@ -9,8 +9,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// expression is scale · Σ_x Π tables[x]. A rule that has changed a table calls changed, which puts it on
-// the agenda. Numbers of tables and indices stay theirs.
+// expression is scale · Σ_x Π tables[x]. Tables and indices keep their numbers. A rule that has changed a
+// table calls changed, which puts it on the agenda. Indices go by sumOut, follow and shrink, which
+// record their origin.
 type expression struct {
 	dims     []int         // by index; 1 if it is gone
 	tables   []*table      // nil: it is gone

@@ -4,9 +4,12 @@
 // other become one, and tables that are products, of low rank or counters are split. Its steps are
 // reported in figures for people.
 //
-// Nothing is assumed and nothing is approximated:
-// every recognised structure has been compared entry by entry, within
-// rounding.
+// Nothing is assumed and nothing is approximated: every recognised structure has been compared entry
+// by entry, within rounding.
+//
+// load makes an expression, whose agenda lists what has changed. reduce applies the rules, a file each, to
+// what is on the agenda. simplest does so to the expression as it is and with tables replaced by
+// structure. origins records what became of the indices, by which Result.Recover restores marginals.
 package preprocess
 
 import (

@@ -64,13 +64,13 @@ func product(
 		terms := termSum{rounded: err > 0}
 		total := 0.0
 		for range inner {
-			p, least := 1.0, 1.0
+			p, smallest := 1.0, 1.0
 			for k, f := range factors {
 				p = float64(p * f[walk.At[k]])
-				least = min(least, math.Abs(p))
+				smallest = min(smallest, math.Abs(p))
 			}
 			// also on the way: a factor may bring it up again, without its digits
-			if (least < tiny || p-p != 0) && (p != 0 || !anyZero(factors, walk.At)) {
+			if (smallest < tiny || p-p != 0) && (p != 0 || !anyZero(factors, walk.At)) {
 				return nil, 0, false
 			}
 

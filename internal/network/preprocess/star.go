@@ -69,8 +69,8 @@ func vectors(cp *tensor.CP, k int) []float64 {
 	return v
 }
 
-// sound reports whether every entry of cp is the table's to within rounding and not
-// the difference of large numbers, nor a zero because a product was too small.
+// sound reports whether every entry of cp is the table's within rounding, no entry is the difference of
+// large numbers, and none is 0 because a product was too small.
 func sound(cp *tensor.CP, data []float64) bool {
 	size := &tensor.CP{Shape: cp.Shape, Weights: linalg.Abs(cp.Weights)}
 	terms := &tensor.CP{Shape: cp.Shape, Weights: pattern(cp.Weights)}
@@ -80,32 +80,29 @@ func sound(cp *tensor.CP, data []float64) bool {
 		terms.Vectors = append(terms.Vectors, pattern(v))
 	}
 
-	got, err := tensor.ToDense(cp, len(data))
-	if err != nil {
-		return false
-	}
-	bound, err := tensor.ToDense(size, len(data))
-	if err != nil {
-		return false
-	}
-	count, err := tensor.ToDense(terms, len(data))
-	if err != nil {
-		return false
-	}
-
-	for k, x := range data {
-		if x == 0 && count.Data[k] != 0 {
+	var entries [3][]float64
+	for form, t := range []*tensor.CP{cp, size, terms} {
+		dense, err := tensor.ToDense(t, len(data))
+		if err != nil {
 			return false
 		}
-		if !(math.Abs(got.Data[k]-x) <= starRounding*math.Abs(x)) ||
-			!(bound.Data[k] <= cancellation*math.Abs(x)) {
+		entries[form] = dense.Data
+	}
+
+	values, bounds, counts := entries[0], entries[1], entries[2]
+	for k, x := range data {
+		if x == 0 && counts[k] != 0 {
+			return false
+		}
+		if !(math.Abs(values[k]-x) <= starRounding*math.Abs(x)) ||
+			!(bounds[k] <= cancellation*math.Abs(x)) {
 			return false
 		}
 	}
 	return true
 }
 
-// pattern is 1 where an entry is not 0.
+// pattern has 1 for every entry that is not 0, else 0.
 func pattern(list []float64) []float64 {
 	out := make([]float64, len(list))
 	for k, x := range list {
