@@ -104,7 +104,7 @@ func (s *search) split(c component) scaled.Number {
 		switch s.Value[2*v] {
 		case 0:
 			s.varMark[v] = s.epoch
-			s.frequency[v], s.tabled[v] = 0, 0
+			s.heuristic.clauses[v], s.heuristic.tables[v] = 0, 0
 		case 1:
 			product = product.Mul(s.take(lit(2 * v)))
 		default:
@@ -254,7 +254,7 @@ func (s *search) expand(v int32) {
 	}
 	links := int32(len(binary)) - int32(assigned)
 	s.edges += int(links)
-	s.frequency[v] += links
+	s.heuristic.clauses[v] += links
 	for i := at.ternary; i < at.long; i += 3 {
 		if k := list[i]; s.clauseMark[k] == s.epoch {
 			s.expandClause(k, v, lit(list[i+1]), lit(list[i+2]))
@@ -281,12 +281,12 @@ func (s *search) expandClause(k, v int32, others ...lit) {
 		}
 	}
 	s.edges++
-	s.frequency[v]++
+	s.heuristic.clauses[v]++
 	s.clauses = append(s.clauses, k)
 	s.key.add(s.clauseDigest[k])
 	for _, l := range others {
 		if s.Value[l] == 0 {
-			s.frequency[l.Variable()]++
+			s.heuristic.clauses[l.Variable()]++
 			s.reach(l.Variable())
 		}
 	}
@@ -301,7 +301,7 @@ func (s *search) expandTable(t int32) {
 	s.key.add(s.slices[t].met[now].digest)
 	for _, u := range s.p.tables[t].scope {
 		for w := s.p.first[u]; w < s.p.first[u]+s.p.count(u); w++ {
-			s.tabled[w]++
+			s.heuristic.tables[w]++
 			s.reach(w)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *search) guided(d decomposition, order []int) {
 	}
 	weight := guideWeight(len(order), open, d.width)
 	for b, v := range s.p.owner {
-		s.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
+		s.heuristic.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
 	}
 }
 

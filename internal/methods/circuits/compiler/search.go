@@ -48,9 +48,7 @@ type search struct {
 	values     []int32
 	sliceBytes int64
 
-	ranking
-	guide    []float64 // by variable: rank by the tree decomposition, higher is earlier
-	activity []float64 // by literal: occurrences and conflicts
+	heuristic heuristic
 
 	splits   odds // of looks at components: that one finds several, or a known one
 	looks    odds // of looks at the tables of a component: that they are small enough
@@ -67,7 +65,6 @@ type search struct {
 // newSearch makes a search over the clauses of two literals and more and the tables of p. Facts are assigned at the root.
 func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o Options) (*search, error) {
 	s := &search{Solver: sat.New(p.first), tracer: newTracer(p, o), ctx: ctx, p: p, o: o, all: clauses}
-	s.activity = make([]float64, 2*p.booleans())
 	for _, l := range facts {
 		if s.Value[l] == 0 {
 			s.Assign(l, sat.Fact)
@@ -101,15 +98,10 @@ func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o 
 	n := p.booleans()
 	s.graph = newGraph(p, clauses, tablesOf)
 	s.varMark, s.clauseMark = make([]uint32, n), make([]uint32, long)
-	s.ranking, s.guide = newRanking(p, s.activity), make([]float64, n)
+	s.heuristic = newHeuristic(p, s.Value, clauses)
 	s.varDigest = make([]digest, n)
 	for v := range n {
 		s.varDigest[v] = numbers.draw()
-	}
-	for _, c := range clauses {
-		for _, l := range c {
-			s.activity[l]++
-		}
 	}
 	s.cache = newCache(o.Memory / 3)
 	for _, c := range supports(p, s.Value, clauses) {
@@ -147,6 +139,7 @@ func (s *search) run() (amount, error) {
 
 	sum, ok := s.branch(whole, 1, 0)
 	s.stats.Work = s.Work
+	s.stats.Decisions = s.heuristic.decisions
 	s.stats.Kept = s.Kept()
 	s.stats.Evicted = s.cache.evicted
 	if s.err != nil || !ok {
@@ -174,7 +167,7 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 		wait = c.wait - 1
 	}
 	total := amount{node: circuit.Zero}
-	decision, reason := s.choose(c), sat.Decided
+	decision, reason := s.heuristic.decide(s.vars[c.vars:c.varsEnd]), sat.Decided
 	for range 2 {
 		s.Open()
 		s.Assign(decision, reason)
@@ -191,9 +184,7 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 			s.stats.Conflicts++
 			s.cache.drop()
 			left := s.Analyse(false)
-			for _, l := range s.Met {
-				s.activity[l]++
-			}
+			s.heuristic.reward(s.Met)
 			if !left {
 				s.cache.end()
 				s.Close()
@@ -269,53 +260,6 @@ func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
 	return amount{product, s.multiplied(factors)}, true
 }
 
-// activityDecay is the number of decisions that halve the activity of literals, activityWeight the
-// weight of a conflict against an occurrence.
-const (
-	activityDecay  = 128
-	activityWeight = 10
-)
-
-// choose returns the decision for a component: of the variables with a clause, or of all where there is none, the one with the highest
-// score, and of its values the one that was in more conflicts. A variable of many values has the mean score of its open values by half
-// the number of them, so that few values are tried first, and is decided to have the one with the highest.
-// Source: F. Boussemart et al., Boosting systematic search by weighting constraints (ECAI 2004).
-func (s *search) choose(c component) lit {
-	s.stats.Decisions++
-	if s.stats.Decisions%activityDecay == 0 {
-		for l := range s.activity {
-			s.activity[l] /= 2
-		}
-	}
-	vars := s.vars[c.vars:c.varsEnd]
-	s.ofValues(s.p, s.Value, vars)
-	best, score, logical := int32(-1), 0.0, false
-	for _, v := range vars {
-		if c.stale && s.Value[2*v] != 0 {
-			continue
-		}
-		if s.frequency[v] > 0 && !logical {
-			best, logical = -1, true
-		}
-		if s.frequency[v] == 0 && logical {
-			continue
-		}
-		x := s.guide[v]
-		if of := s.p.owner[v]; s.p.many[v] {
-			x += s.sums[of] / (s.halves[of] * s.halves[of])
-		} else {
-			x += s.rank(v)
-		}
-		if best < 0 || x > score || s.p.owner[v] == s.p.owner[best] && s.rank(v) > s.rank(best) {
-			best, score = v, x
-		}
-	}
-	if s.p.many[best] || s.activity[2*best] > s.activity[2*best+1] {
-		return lit(2 * best)
-	}
-	return lit(2*best + 1)
-}
-
 // checkEvery is the work between two looks at the context: some milliseconds.
 const checkEvery = 1 << 18
 
@@ -344,10 +288,10 @@ func (s *search) goOn() bool {
 	case s.o.Work > 0 && s.Work > s.o.Work && !s.leads():
 		s.err = fault.New(fault.OverBudget,
 			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
-			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
+			ErrBudget, s.o.Work, s.heuristic.decisions, s.stats.Variables, s.progress)
 	case s.o.CircuitOnly && s.o.Builder != nil && s.o.Builder.Full():
 		s.err = fault.New(fault.OverBudget, "%w, after %d steps of work and %d decisions about %d variables, with some %.2g of the search done",
-			circuit.ErrFull, s.Work, s.stats.Decisions, s.stats.Variables, s.progress)
+			circuit.ErrFull, s.Work, s.heuristic.decisions, s.stats.Variables, s.progress)
 	case s.sliceBytes > s.o.Memory/8:
 		s.err = fault.New(fault.OverBudget, "%w: slices of tables take %d bytes, an eighth of the memory is %d",
 			ErrBudget, s.sliceBytes, s.o.Memory/8)
