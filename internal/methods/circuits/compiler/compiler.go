@@ -102,8 +102,9 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 		return Result{Root: circuit.Zero, Traced: o.Builder != nil && !o.Builder.Full()}, nil
 	}
 	z, err := s.run()
+	s.trace.stopIfFull()
 	return Result{
-		Z: z.number.Mul(f.Scale).Mul(p.factor), Root: z.node, Traced: s.tracing() && err == nil, Stats: s.stats,
+		Z: z.number.Mul(f.Scale).Mul(p.factor), Root: z.node, Traced: s.trace.isWritten() && err == nil, Stats: s.stats,
 	}, err
 }
 

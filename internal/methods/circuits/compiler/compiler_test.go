@@ -76,7 +76,7 @@ func enumerate(f *formula.Formula, weights []scaled.Number) *big.Float {
 	sum := wide(0)
 	x := make([]int, len(f.Domains))
 	for {
-		if term := product(f, weights, x); term != nil {
+		if term := termAt(f, weights, x); term != nil {
 			sum.Add(sum, term)
 		}
 		v := len(x) - 1
@@ -92,8 +92,8 @@ func enumerate(f *formula.Formula, weights []scaled.Number) *big.Float {
 	}
 }
 
-// product is the term of one assignment; nil where a clause does not hold.
-func product(f *formula.Formula, weights []scaled.Number, x []int) *big.Float {
+// termAt returns the term of one assignment, nil if a clause does not hold.
+func termAt(f *formula.Formula, weights []scaled.Number, x []int) *big.Float {
 	taken := map[int]bool{}
 	term := wide(1)
 	for v, a := range x {

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // component is a part of the formula: ranges of the search's stacks. All its variables were open when it was found, and it had all
@@ -89,10 +88,9 @@ func newGraph(p *problem, clauses [][]lit, tablesOf [][]int32) *graph {
 }
 
 // split finds the components of c's residue under the assignment, pushes those whose sum is not
-// known, and returns the product of all else: weights of the variables of c that are assigned,
+// known, and multiplies a product by all else: weights of the variables of c that are assigned,
 // ratios of tables, and sums that are known.
-func (s *search) split(c component) scaled.Number {
-	product := scaled.One
+func (s *search) split(c component, product *product) {
 	s.Work += int64(c.size() + c.clausesEnd - c.clauses)
 	if s.epoch += 2; s.epoch == 0 {
 		clear(s.varMark)
@@ -106,29 +104,26 @@ func (s *search) split(c component) scaled.Number {
 			s.varMark[v] = s.epoch
 			s.heuristic.clauses[v], s.heuristic.tables[v] = 0, 0
 		case 1:
-			product = product.Mul(s.take(lit(2 * v)))
+			product.times(s.trace.weight(lit(2 * v)))
 		default:
-			product = product.Mul(s.take(lit(2*v + 1)))
+			product.times(s.trace.weight(lit(2*v + 1)))
 		}
 	}
 	for _, k := range s.clauses[c.clauses:c.clausesEnd] {
 		s.clauseMark[k] = s.epoch
 	}
 	for _, t := range s.tables[c.tables:c.tablesEnd] {
-		ratio := s.reslice(t)
-		product = product.Mul(ratio)
-		s.timesNumber(ratio)
+		product.timesNumber(s.reslice(t))
 	}
 
 	// The stacks grow below, and c's own range stays where it is.
 	parts, hits := len(s.parts), s.stats.Hits
 	for i := c.vars; i < c.varsEnd; i++ {
 		if v := s.vars[i]; s.varMark[v] == s.epoch {
-			product = product.Mul(s.explore(v))
+			s.explore(v, product)
 		}
 	}
 	s.splits.count(c.size(), len(s.parts) != parts+1 || s.stats.Hits > hits)
-	return product
 }
 
 // someOpen reports whether a variable has no value.
@@ -153,8 +148,8 @@ func (o *odds) poor(size int32, share int64) bool {
 	return at.tried > oddsTried && at.found*share < at.tried
 }
 
-// explore pushes the component of v and returns 1, or takes it off again and returns its sum where that is known.
-func (s *search) explore(v int32) scaled.Number {
+// explore pushes the component of v, or takes it off again and multiplies a product by its sum if that is known.
+func (s *search) explore(v int32, product *product) {
 	c := component{vars: int32(len(s.vars)), clauses: int32(len(s.clauses)), tables: int32(len(s.tables))}
 	s.key = digest{}
 	s.edges = 0
@@ -177,19 +172,10 @@ func (s *search) explore(v int32) scaled.Number {
 	}
 	if !ok {
 		s.parts = append(s.parts, c)
-		return scaled.One
+		return
 	}
 	s.forget(c)
-	s.times(known.node)
-	return known.number
-}
-
-// take is the weight of a literal that is true.
-func (s *search) take(l lit) scaled.Number {
-	if s.builder != nil {
-		s.times(s.leaf(l))
-	}
-	return s.p.weights[l]
+	product.times(known)
 }
 
 // forget cuts the stacks back to the start of c.
@@ -202,17 +188,11 @@ func (s *search) forget(c component) {
 // single is the sum of one variable of the formula that nothing is said about.
 func (s *search) single(c component) amount {
 	sum := amount{node: circuit.Zero}
-	add := func(l lit) {
-		sum.number = sum.number.Add(s.p.weights[l])
-		if s.builder != nil {
-			sum.node = s.builder.Sum(sum.node, s.leaf(l))
-		}
-	}
 	for _, v := range s.vars[c.vars:c.varsEnd] {
-		add(lit(2 * v))
+		sum = s.trace.sum(sum, s.trace.weight(lit(2*v)))
 	}
 	if v := s.vars[c.vars]; !s.p.many[v] {
-		add(lit(2*v + 1))
+		sum = s.trace.sum(sum, s.trace.weight(lit(2*v+1)))
 	}
 	return sum
 }

@@ -122,7 +122,7 @@ const (
 // narrow reports whether c is worth a look: components above it were not too wide by far, and looks at others of its size are not in vain,
 // or it is the one of many that is looked at all the same.
 func (s *search) narrow(c component) bool {
-	if s.builder != nil && s.o.cells == 0 && (c.clauses < c.clausesEnd || c.tables == c.tablesEnd) {
+	if s.trace.isWritten() && s.o.cells == 0 && (c.clauses < c.clausesEnd || c.tables == c.tablesEnd) {
 		return false // it is logical
 	}
 	return s.o.cells >= 0 && c.wait <= 0 && (!s.looks.poor(c.size(), denseShare) || c.key[0]%denseShare == 0)
@@ -165,10 +165,10 @@ func (s *search) eliminate(c component) (sum amount, wait int32, ok bool) {
 	if e.place == nil || !s.gather(c) {
 		return amount{}, 1 << 20, false
 	}
-	if excess := e.measure(s.cellsMost(), s.builder != nil); excess > 0 {
+	if excess := e.measure(s.cellsMost(), s.trace.isWritten()); excess > 0 {
 		return amount{}, int32(excess), false
 	}
-	if e.logical && s.o.cells == 0 && (s.builder != nil || e.price > densePrice*look) {
+	if e.logical && s.o.cells == 0 && (s.trace.isWritten() || e.price > densePrice*look) {
 		return amount{}, 0, false
 	}
 	if sum, ok = s.sumAll(); ok {
@@ -187,10 +187,10 @@ func (s *search) sumAll() (sum amount, ok bool) {
 			return sum, false
 		}
 		m, exponent, fine := s.sumOut(i)
-		if fine && s.tracing() {
-			fine = s.traceOut(i, &m, &sum)
-		}
 		if !fine {
+			return sum, false
+		}
+		if s.trace.stopIfFull(); s.trace.isWritten() && !s.traceOut(i, &m, &sum) {
 			return sum, false
 		}
 		if len(m.scope) == 0 {

@@ -25,7 +25,7 @@ func (s *search) traceOut(i int, m *message, whole *amount) bool {
 	row := s.newRow(i)
 	for at := range m.nodes {
 		m.factors[at] = row.sum(numbers[at*len(terms):][:len(terms)], terms)
-		m.nodes[at] = s.builder.Sum(terms...)
+		m.nodes[at] = s.trace.builder.Sum(terms...)
 		if x := m.factors[at]; x > 0 {
 			low, high = min(low, x), max(high, x)
 		}
@@ -43,9 +43,9 @@ func (s *search) traceOut(i int, m *message, whole *amount) bool {
 	factor := scaled.Make(1, int64(exponent))
 	if len(m.scope) == 0 {
 		factor = factor.Mul(scaled.FromFloat(m.factors[0]))
-		whole.node = s.builder.Product(whole.node, m.nodes[0])
+		whole.node = s.trace.builder.Product(whole.node, m.nodes[0])
 	}
-	whole.node = s.builder.Product(whole.node, s.builder.Number(factor))
+	whole.node = s.trace.builder.Product(whole.node, s.trace.builder.Number(factor))
 	return true
 }
 
@@ -80,7 +80,7 @@ func (s *search) newRow(i int) *row {
 	e := &s.dense
 	r := &row{s: s, b: &e.buckets[i]}
 	for _, a := range e.values[i] {
-		r.leaves = append(r.leaves, s.leaf(s.p.is(e.vars[i], int(a))))
+		r.leaves = append(r.leaves, s.trace.leaf(s.p.is(e.vars[i], int(a))))
 	}
 	for _, in := range r.b.messages {
 		r.steps = append(r.steps, append([][]int32(nil), e.offsets(r.b.scope, in.scope)...))
@@ -109,7 +109,7 @@ func (r *row) sum(numbers []float64, terms []circuit.Node) (first float64) {
 			first = x
 		}
 		r.x[0] = k
-		r.factors = append(r.factors[:0], r.leaves[k], r.s.builder.Number(scaled.FromFloat(x/first)))
+		r.factors = append(r.factors[:0], r.leaves[k], r.s.trace.builder.Number(scaled.FromFloat(x/first)))
 		for n, in := range r.b.messages {
 			place := int32(0)
 			for j := range r.b.scope {
@@ -117,7 +117,7 @@ func (r *row) sum(numbers []float64, terms []circuit.Node) (first float64) {
 			}
 			r.factors = append(r.factors, in.nodes[place])
 		}
-		terms[k] = r.s.builder.Product(r.factors...)
+		terms[k] = r.s.trace.builder.Product(r.factors...)
 	}
 	return first
 }

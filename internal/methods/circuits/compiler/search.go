@@ -16,7 +16,7 @@ import (
 // search is the state of one search.
 type search struct {
 	*sat.Solver
-	tracer
+	trace *trace
 	ctx   context.Context
 	p     *problem
 	o     Options
@@ -64,7 +64,7 @@ type search struct {
 
 // newSearch makes a search over the clauses of two literals and more and the tables of p. Facts are assigned at the root.
 func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o Options) (*search, error) {
-	s := &search{Solver: sat.New(p.first), tracer: newTracer(p, o), ctx: ctx, p: p, o: o, all: clauses}
+	s := &search{Solver: sat.New(p.first), trace: newTrace(p, o), ctx: ctx, p: p, o: o, all: clauses}
 	for _, l := range facts {
 		if s.Value[l] == 0 {
 			s.Assign(l, sat.Fact)
@@ -124,15 +124,14 @@ func (s *search) run() (amount, error) {
 	for k := range s.clauseMark {
 		s.clauses = append(s.clauses, int32(k))
 	}
-	product := scaled.One
+	product := s.trace.product()
 	for t, st := range s.slices {
 		open := s.values[:len(st.table.scope)]
 		for i := range open {
 			open[i] = -1
 		}
 		whole := st.find(open)
-		product = product.Mul(scaled.FromFloat(st.met[whole].factor))
-		s.timesNumber(scaled.FromFloat(st.met[whole].factor))
+		product.timesNumber(scaled.FromFloat(st.met[whole].factor))
 		s.tables = append(s.tables, tableSlice{int32(t), whole})
 	}
 	whole.varsEnd, whole.clausesEnd, whole.tablesEnd = int32(len(s.vars)), int32(len(s.clauses)), int32(len(s.tables))
@@ -145,9 +144,9 @@ func (s *search) run() (amount, error) {
 	if s.err != nil || !ok {
 		return amount{}, s.err
 	}
-	s.times(sum.node)
-	s.timesConstants()
-	return amount{product.Mul(sum.number), s.multiplied(0)}, nil
+	product.times(sum)
+	s.trace.pushConstants()
+	return product.end(), nil
 }
 
 // sum returns the sum of a component, or false where the formula has no assignment under the present one:
@@ -179,7 +178,7 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 
 		reason = sat.Decided
 		if ok {
-			total = amount{total.number.Add(value.number), s.added(total.node, value.node)}
+			total = s.trace.sum(total, value)
 		} else {
 			s.stats.Conflicts++
 			s.cache.drop()
@@ -225,9 +224,10 @@ func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
 		return s.sum(c, share)
 	}
 	from := component{vars: int32(len(s.vars)), clauses: int32(len(s.clauses)), tables: int32(len(s.tables))}
-	first, factors := len(s.parts), len(s.factors)
-	s.tracing()
-	product := s.split(c)
+	first := len(s.parts)
+	s.trace.stopIfFull()
+	product := s.trace.product()
+	s.split(c, &product)
 
 	// The small ones first: they are the soonest to have no assignment.
 	end := len(s.parts)
@@ -244,8 +244,7 @@ func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
 		var value amount
 		if value, ok = s.sum(part, share*float64(part.size())/float64(open)); ok {
 			s.cache.add(part.key, value, part.size())
-			product = product.Mul(value.number)
-			s.times(value.node)
+			product.times(value)
 		}
 	}
 	if s.err == nil {
@@ -254,10 +253,10 @@ func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
 	s.parts = s.parts[:first]
 	s.forget(from)
 	if !ok {
-		s.factors = s.factors[:factors]
+		product.drop()
 		return amount{}, false
 	}
-	return amount{product, s.multiplied(factors)}, true
+	return product.end(), true
 }
 
 // checkEvery is the work between two looks at the context: some milliseconds.

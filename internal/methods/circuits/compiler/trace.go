@@ -1,109 +1,143 @@
 package compiler
 
-// Tracing: the sums and products that the search goes through, written down as a circuit.
+// The trace: the sums and products that the search goes through, written down as a circuit.
 
 import (
 	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// amount is a number, and the node of a circuit that it is the value of. Without tracing the node means nothing.
+// amount is a number, and the node of a circuit that it is the value of. The node means nothing if no circuit is written.
 type amount struct {
 	number scaled.Number
 	node   circuit.Node
 }
 
-// tracer writes the circuit, while the builder has room. A product is a suffix of factors until it is made.
-type tracer struct {
-	builder *circuit.Builder // nil: nothing is written
-	of      func(v, a int) circuit.Node
+// trace writes a circuit while its builder has room.
+type trace struct {
+	problem *problem
+	builder *circuit.Builder // nil: no circuit is written
+	leafOf  func(v, a int) circuit.Node
 	leaves  []circuit.Node // by literal: λ of its value times the tables of its variable alone; noNode until it is asked for
-	factors []circuit.Node
+	factors []circuit.Node // of all products under way: those of the last one are a suffix
 }
 
 const noNode circuit.Node = -1
 
-func newTracer(p *problem, o Options) tracer {
-	t := tracer{builder: o.Builder, of: o.Leaf}
-	if o.Builder != nil {
-		if t.of == nil {
-			t.of = o.Builder.Leaf
-		}
-		t.leaves = make([]circuit.Node, 2*p.booleans())
-		for l := range t.leaves {
-			t.leaves[l] = noNode
-		}
+func newTrace(p *problem, o Options) *trace {
+	t := &trace{problem: p, builder: o.Builder, leafOf: o.Leaf}
+	if o.Builder == nil {
+		return t
+	}
+	if t.leafOf == nil {
+		t.leafOf = o.Builder.Leaf
+	}
+	t.leaves = make([]circuit.Node, 2*p.booleans())
+	for l := range t.leaves {
+		t.leaves[l] = noNode
 	}
 	return t
 }
 
-// tracing reports whether the circuit is written; once its builder is full it is not any more.
-func (s *search) tracing() bool {
-	if s.builder != nil && s.builder.Full() {
-		s.builder = nil
-	}
-	return s.builder != nil
-}
+// isWritten reports whether a circuit is written.
+func (t *trace) isWritten() bool { return t.builder != nil }
 
-// times multiplies the product under way by a node.
-func (s *search) times(n circuit.Node) {
-	if s.builder != nil {
-		s.factors = append(s.factors, n)
+// stopIfFull ends the circuit if its builder is full.
+func (t *trace) stopIfFull() {
+	if t.isWritten() && t.builder.Full() {
+		t.builder = nil
 	}
 }
 
-// timesNumber multiplies the product under way by a number.
-func (s *search) timesNumber(x scaled.Number) {
-	if s.builder != nil && x != scaled.One {
-		s.factors = append(s.factors, s.builder.Number(x))
+// weight returns the weight of a true literal, whose node is a leaf. That a value of many is not taken has the node 1.
+func (t *trace) weight(l lit) amount {
+	out := amount{number: t.problem.weights[l]}
+	if t.isWritten() {
+		out.node = t.leaf(l)
 	}
+	return out
 }
 
-// leaf is the factor that a true literal brings. That a value of many is not taken brings none.
-func (s *search) leaf(l lit) circuit.Node {
+// leaf returns the node of a true literal.
+func (t *trace) leaf(l lit) circuit.Node {
 	v := l.Variable()
-	if s.p.many[v] && !l.Positive() {
+	if t.problem.many[v] && !l.Positive() {
 		return circuit.One
 	}
-	if s.leaves[l] == noNode {
-		owner := s.p.owner[v]
-		a := int(v - s.p.first[owner])
-		if !s.p.many[v] {
+	if t.leaves[l] == noNode {
+		owner := t.problem.owner[v]
+		a := int(v - t.problem.first[owner])
+		if !t.problem.many[v] {
 			a = int(1 - l&1)
 		}
-		s.leaves[l] = s.builder.Product(s.of(int(owner), a), s.builder.Number(s.p.unary[l]))
+		t.leaves[l] = t.builder.Product(t.leafOf(int(owner), a), t.builder.Number(t.problem.unary[l]))
 	}
-	return s.leaves[l]
+	return t.leaves[l]
 }
 
-// multiplied ends the product that began at a length of factors.
-func (s *search) multiplied(from int) circuit.Node {
-	if s.builder == nil {
-		return circuit.Zero
+// sum returns a + b.
+func (t *trace) sum(a, b amount) amount {
+	out := amount{number: a.number.Add(b.number)}
+	if t.isWritten() {
+		out.node = t.builder.Sum(a.node, b.node)
 	}
-	n := s.builder.Product(s.factors[from:]...)
-	s.factors = s.factors[:from]
-	return n
+	return out
 }
 
-// added is the sum of two nodes.
-func (s *search) added(a, b circuit.Node) circuit.Node {
-	if s.builder == nil {
-		return circuit.Zero
-	}
-	return s.builder.Sum(a, b)
+// product is a product under way. Others may begin after it and end before it does.
+type product struct {
+	trace  *trace
+	number scaled.Number
+	first  int // place of its first factor in the trace
 }
 
-// timesConstants multiplies by the factors common to all assignments: the scale, tables without
+// product begins a product.
+func (t *trace) product() product { return product{t, scaled.One, len(t.factors)} }
+
+// times multiplies a product by a factor.
+func (p *product) times(a amount) {
+	p.number = p.number.Mul(a.number)
+	if p.trace.isWritten() {
+		p.trace.factors = append(p.trace.factors, a.node)
+	}
+}
+
+// timesNumber multiplies a product by a number.
+func (p *product) timesNumber(x scaled.Number) {
+	p.number = p.number.Mul(x)
+	p.trace.pushNumber(x)
+}
+
+// pushNumber is a factor of the last product's node alone.
+func (t *trace) pushNumber(x scaled.Number) {
+	if t.isWritten() && x != scaled.One {
+		t.factors = append(t.factors, t.builder.Number(x))
+	}
+}
+
+// end returns the product.
+func (p *product) end() amount {
+	out := amount{number: p.number}
+	if p.trace.isWritten() {
+		out.node = p.trace.builder.Product(p.trace.factors[p.first:]...)
+		p.drop()
+	}
+	return out
+}
+
+// drop ends the product without a value.
+func (p *product) drop() { p.trace.factors = p.trace.factors[:p.first] }
+
+// pushConstants multiplies the last product's node by the factors common to all assignments: the scale, tables without
 // variables, and variables of one value.
-func (s *search) timesConstants() {
-	if s.builder == nil {
+func (t *trace) pushConstants() {
+	if !t.isWritten() {
 		return
 	}
-	s.timesNumber(s.p.f.Scale.Mul(s.p.constant))
-	for v, d := range s.p.f.Domains {
+	t.pushNumber(t.problem.f.Scale.Mul(t.problem.constant))
+	for v, d := range t.problem.f.Domains {
 		if d == 1 {
-			s.times(s.of(v, 0))
+			t.factors = append(t.factors, t.leafOf(v, 0))
 		}
 	}
 }
