@@ -199,16 +199,16 @@ func TestConflictsAgainstEnumeration(t *testing.T) {
 
 // TestForgetting: a search that drops most learned clauses gives the same sum.
 func TestForgetting(t *testing.T) {
-	s := searchHard(t, func(s *search) { s.Keep = 8 })
-	if s.stats.Learned < 100 || int64(s.stats.Kept) > s.stats.Learned/2 || s.Keep == 8 {
+	s := searchHard(t, func(s *search) { s.solver.Keep = 8 })
+	if s.stats.Learned < 100 || int64(s.stats.Kept) > s.stats.Learned/2 || s.solver.Keep == 8 {
 		t.Errorf("%+v: little is forgotten", s.stats)
 	}
 }
 
 // TestLearnedBytes: a search whose learned clauses have room for few of them gives the same sum.
 func TestLearnedBytes(t *testing.T) {
-	s := searchHard(t, func(s *search) { s.Room = 4096 })
-	if size := s.Bytes; s.stats.Learned < 200 || size > 2*s.Room {
+	s := searchHard(t, func(s *search) { s.solver.Room = 4096 })
+	if size := s.solver.Bytes; s.stats.Learned < 200 || size > 2*s.solver.Room {
 		t.Errorf("%+v: learned clauses take %d bytes", s.stats, size)
 	}
 }
@@ -290,8 +290,8 @@ func TestSearchesThatLead(t *testing.T) {
 		{399, 0.9, 200, math.Inf(1), true},
 		{401, 0.9, 200, math.Inf(1), false},
 	} {
-		s := search{Solver: sat.New([]int32{0}), o: Options{Work: 100}, progress: c.progress, cells: c.cells}
-		s.Work = c.work
+		s := search{solver: sat.New([]int32{0}), o: Options{Work: 100}, progress: c.progress, cells: c.cells}
+		s.solver.Work = c.work
 		if s.leads() {
 			t.Errorf("%+v: leads without another way", c)
 		}

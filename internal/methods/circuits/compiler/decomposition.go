@@ -11,14 +11,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// follow sets the guide of all variables and Stats.Width, and returns the tree that it follows, with its order.
-func (s *search) follow() (decomposition, []int, error) {
-	h := s.hypergraph()
+// follow has the search follow a tree decomposition of the formula.
+func (s *search) follow(clauses [][]lit) error {
+	h := s.residual.hypergraph(clauses)
 	d, order, err := s.decomposition(h)
 	if err == nil {
 		s.guided(d, order)
+		s.begun, s.cells = s.solver.Work, d.cells(h.Dims)
 	}
-	return d, order, err
+	return err
 }
 
 // guided sets the guide of all variables and Stats.Width by a tree and its order.
@@ -29,20 +30,14 @@ func (s *search) guided(d decomposition, order []int) {
 	depth := d.depths()
 	inward := slices.Clone(order)
 	slices.SortStableFunc(inward, func(u, v int) int { return depth[v] - depth[u] })
-	s.dense.ready(s.p, s.Implies, inward)
+	s.dense.ready(s.residual.problem, s.solver.Implies, inward)
 	deepest := 0
 	for _, v := range order {
 		deepest = max(deepest, depth[v])
 	}
 	s.stats.Width = d.width
-	open := 0
-	for b := range s.p.owner {
-		if s.Value[2*b] == 0 {
-			open++
-		}
-	}
-	weight := guideWeight(len(order), open, d.width)
-	for b, v := range s.p.owner {
+	weight := guideWeight(len(order), s.residual.openVariables(), d.width)
+	for b, v := range s.residual.problem.owner {
 		s.heuristic.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
 	}
 }
@@ -76,7 +71,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 		most = int64(greedyShare * float64(s.o.Work))
 	}
 	order, greedy, err := contractionorder.BestWithin(s.ctx, h, most)
-	s.Work += greedy // a move costs one step
+	s.solver.Work += greedy // a move costs one step
 	if err != nil {
 		return decomposition{}, nil, err
 	}
@@ -98,7 +93,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	if err != nil {
 		return decomposition{}, nil, err
 	}
-	s.Work += plan.Moves / treeMovesPerStep
+	s.solver.Work += plan.Moves / treeMovesPerStep
 	other := eliminated(h, plan.Tree)
 	if e := s.decompose(h, other); e.cells(h.Dims) < cells {
 		return e, other, nil
@@ -110,7 +105,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 func (s *search) decompose(h contractionorder.Hypergraph, order []int) decomposition {
 	d := decompose(h, order)
 	for _, bag := range d.bags {
-		s.Work += int64(len(bag))
+		s.solver.Work += int64(len(bag))
 	}
 	return d
 }
@@ -149,13 +144,13 @@ func guideWeight(n, booleans, width int) float64 {
 }
 
 // dimensions are the numbers of open values of the formula's variables, 1 for those that have a value.
-func (s *search) dimensions() []int {
-	dims := make([]int, len(s.p.f.Domains))
+func (r *residual) dimensions() []int {
+	dims := make([]int, len(r.problem.f.Domains))
 	for v := range dims {
-		first, n := s.p.first[v], s.p.count(int32(v))
+		first, n := r.problem.first[v], r.problem.count(int32(v))
 		open := 0
 		for b := first; b < first+n; b++ {
-			if s.Value[2*b] == 0 {
+			if r.value[2*b] == 0 {
 				open++
 			}
 		}
@@ -168,9 +163,9 @@ func (s *search) dimensions() []int {
 }
 
 // hypergraph returns the residual formula's: its variables with the values that are open, and a
-// scope per clause and table.
-func (s *search) hypergraph() contractionorder.Hypergraph {
-	dims := s.dimensions()
+// scope per clause and table. The clauses are those of two literals and more.
+func (r *residual) hypergraph(clauses [][]lit) contractionorder.Hypergraph {
+	dims := r.dimensions()
 	h := contractionorder.Hypergraph{Dims: dims}
 	add := func(vars []int32) {
 		var scope []int
@@ -181,14 +176,14 @@ func (s *search) hypergraph() contractionorder.Hypergraph {
 		}
 		h.Edges = append(h.Edges, distinct(scope))
 	}
-	for _, c := range s.all {
+	for _, c := range clauses {
 		vars := make([]int32, len(c))
 		for i, l := range c {
-			vars[i] = s.p.owner[l.Variable()]
+			vars[i] = r.problem.owner[l.Variable()]
 		}
 		add(vars)
 	}
-	for _, t := range s.p.tables {
+	for _, t := range r.problem.tables {
 		add(t.scope)
 	}
 	return h

@@ -122,7 +122,7 @@ const (
 // narrow reports whether c is worth a look: components above it were not too wide by far, and looks at others of its size are not in vain,
 // or it is the one of many that is looked at all the same.
 func (s *search) narrow(c component) bool {
-	if s.trace.isWritten() && s.o.cells == 0 && (c.clauses < c.clausesEnd || c.tables == c.tablesEnd) {
+	if s.trace.isWritten() && s.o.cells == 0 && (c.from.clauses < c.to.clauses || c.from.tables == c.to.tables) {
 		return false // it is logical
 	}
 	return s.o.cells >= 0 && c.wait <= 0 && (!s.looks.poor(c.size(), denseShare) || c.key[0]%denseShare == 0)
@@ -159,8 +159,8 @@ const densePrice = 16
 // meets.
 func (s *search) eliminate(c component) (sum amount, wait int32, ok bool) {
 	e := &s.dense
-	look := denseLook * int64(c.size()+c.clausesEnd-c.clauses+c.tablesEnd-c.tables)
-	s.Work += look
+	look := denseLook * int64(c.size()+c.to.clauses-c.from.clauses+c.to.tables-c.from.tables)
+	s.solver.Work += look
 	defer func() { s.looks.count(c.size(), ok) }()
 	if e.place == nil || !s.gather(c) {
 		return amount{}, 1 << 20, false
@@ -182,7 +182,7 @@ func (s *search) sumAll() (sum amount, ok bool) {
 	e := &s.dense
 	sum = amount{scaled.One, circuit.One}
 	for i := range e.vars {
-		s.Work += e.buckets[i].price
+		s.solver.Work += e.buckets[i].price
 		if !s.goOn() {
 			return sum, false
 		}
@@ -210,10 +210,10 @@ func (s *search) gather(c component) bool {
 	if !s.gatherVariables(c) {
 		return false
 	}
-	for _, b := range s.vars[c.vars:c.varsEnd] {
+	for _, b := range s.splitter.stack.of(c).vars {
 		for _, l := range [2]lit{lit(2 * b), lit(2*b + 1)} {
-			for _, m := range s.Implies[l][:e.own[l]] {
-				if m > l.Not() && s.Value[m] == 0 {
+			for _, m := range s.solver.Implies[l][:e.own[l]] {
+				if m > l.Not() && s.residual.value[m] == 0 {
 					pair := [2]lit{l.Not(), m}
 					at := s.place(pair[:])
 					at.pairs = append(at.pairs, pair)
@@ -221,15 +221,15 @@ func (s *search) gather(c component) bool {
 			}
 		}
 	}
-	for _, k := range s.clauses[c.clauses:c.clausesEnd] {
-		if len(s.long[k]) > denseScope {
+	for _, k := range s.splitter.stack.of(c).clauses {
+		if len(s.residual.clauses[k]) > denseScope {
 			return false
 		}
-		at := s.place(s.long[k])
+		at := s.place(s.residual.clauses[k])
 		at.clauses = append(at.clauses, k)
 	}
-	for _, t := range s.tables[c.tables:c.tablesEnd] {
-		if len(s.p.tables[t.table].scope) > denseScope {
+	for _, t := range s.splitter.stack.of(c).tables {
+		if len(s.residual.problem.tables[t.table].scope) > denseScope {
 			return false
 		}
 		at := s.placeTable(t)
@@ -243,8 +243,8 @@ func (s *search) gatherVariables(c component) bool {
 	e := &s.dense
 	e.vars, e.values, e.ints, e.floats = e.vars[:0], e.values[:0], e.ints[:0], e.floats[:0]
 	last := int32(-1)
-	for _, b := range s.vars[c.vars:c.varsEnd] {
-		if v := s.p.owner[b]; v != last {
+	for _, b := range s.splitter.stack.of(c).vars {
+		if v := s.residual.problem.owner[b]; v != last {
 			e.vars = append(e.vars, v)
 			last = v
 		}
@@ -271,12 +271,12 @@ var both = []int32{0, 1}
 
 // openValues are the values that v may still have.
 func (s *search) openValues(v int32) []int32 {
-	if s.p.count(v) == 1 {
+	if s.residual.problem.count(v) == 1 {
 		return both
 	}
-	open := s.dense.takeInts(int(s.p.count(v)))[:0]
-	for a := range s.p.count(v) {
-		if s.Value[2*(s.p.first[v]+a)] == 0 {
+	open := s.dense.takeInts(int(s.residual.problem.count(v)))[:0]
+	for a := range s.residual.problem.count(v) {
+		if s.residual.value[2*(s.residual.problem.first[v]+a)] == 0 {
 			open = append(open, a)
 		}
 	}
@@ -288,14 +288,14 @@ func (s *search) place(c []lit) *bucket {
 	e := &s.dense
 	first := int32(len(e.vars))
 	for _, l := range c {
-		if s.Value[l] == 0 {
-			first = min(first, e.local[s.p.owner[l.Variable()]])
+		if s.residual.value[l] == 0 {
+			first = min(first, e.local[s.residual.problem.owner[l.Variable()]])
 		}
 	}
 	b := &e.buckets[first]
 	for _, l := range c {
-		if s.Value[l] == 0 {
-			b.scope = append(b.scope, e.local[s.p.owner[l.Variable()]])
+		if s.residual.value[l] == 0 {
+			b.scope = append(b.scope, e.local[s.residual.problem.owner[l.Variable()]])
 		}
 	}
 	return b
@@ -305,15 +305,15 @@ func (s *search) place(c []lit) *bucket {
 func (s *search) placeTable(t tableSlice) *bucket {
 	e := &s.dense
 	first := int32(len(e.vars))
-	scope := s.p.tables[t.table].scope
+	scope := s.residual.problem.tables[t.table].scope
 	for _, v := range scope {
-		if s.valueOf(v) < 0 {
+		if s.residual.valueOf(v) < 0 {
 			first = min(first, e.local[v])
 		}
 	}
 	b := &e.buckets[first]
 	for _, v := range scope {
-		if s.valueOf(v) < 0 {
+		if s.residual.valueOf(v) < 0 {
 			b.scope = append(b.scope, e.local[v])
 		}
 	}
@@ -379,7 +379,7 @@ func (s *search) sumOut(i int) (m message, exponent int64, fine bool) {
 		e.multiply(table, b.scope, e.offsets(b.scope, in.scope), 0, in.values, 1)
 	}
 	for _, t := range b.tables {
-		span += 2 * s.slices[t.table].span // both of the entry and of its divisor
+		span += 2 * s.residual.tables[t.table].span // both of the entry and of its divisor
 	}
 	if span > denseRange {
 		return message{}, 0, false
@@ -428,7 +428,7 @@ func (s *search) ownWeights(i int) ([]float64, float64) {
 	weights := e.own64[:len(e.values[i])]
 	low, high := math.Inf(1), 0.0
 	for k, a := range e.values[i] {
-		w := s.p.weights[s.p.is(e.vars[i], int(a))]
+		w := s.residual.problem.weights[s.residual.problem.is(e.vars[i], int(a))]
 		if w.Exp > denseRange || w.Exp < -denseRange {
 			return weights, math.Inf(1)
 		}

@@ -7,7 +7,7 @@ import "slices"
 // multiplyTables multiplies a table by the formula's tables in its bucket.
 func (s *search) multiplyTables(table []float64, b *bucket) {
 	for _, t := range b.tables {
-		st := s.slices[t.table]
+		st := s.residual.tables[t.table]
 		steps, base := s.tableSteps(b.scope, t.table)
 		s.dense.multiply(table, b.scope, steps, base, st.table.values, st.met[t.slice].factor)
 	}
@@ -19,7 +19,7 @@ func (s *search) excludeAll(table []float64, b *bucket) {
 		s.exclude(table, b.scope, c[:])
 	}
 	for _, k := range b.clauses {
-		s.exclude(table, b.scope, s.long[k])
+		s.exclude(table, b.scope, s.residual.clauses[k])
 	}
 }
 
@@ -42,13 +42,13 @@ func (e *eliminator) offsets(scope, some []int32) [][]int32 {
 
 // tableSteps are the steps in a table of the formula, and the place of its first entry under the assignment.
 func (s *search) tableSteps(scope []int32, t int32) (steps [][]int32, base int32) {
-	e, st := &s.dense, s.slices[t]
+	e, st := &s.dense, s.residual.tables[t]
 	steps = e.steps[:len(scope)]
 	for at, j := range scope {
 		steps[at] = e.takeInts(len(e.values[j]))
 	}
 	for i, v := range st.table.scope {
-		if a := s.valueOf(v); a >= 0 {
+		if a := s.residual.valueOf(v); a >= 0 {
 			base += a * st.strides[i]
 			continue
 		}
@@ -93,10 +93,10 @@ func (s *search) exclude(table []float64, scope []int32, c []lit) {
 		falsify[at] = 1<<len(e.values[scope[at]]) - 1
 	}
 	for _, l := range c {
-		if s.Value[l] != 0 {
+		if s.residual.value[l] != 0 {
 			continue
 		}
-		v := s.p.owner[l.Variable()]
+		v := s.residual.problem.owner[l.Variable()]
 		at, _ := slices.BinarySearch(scope, e.local[v])
 		for x, a := range e.values[e.local[v]] {
 			if s.holds(l, v, a) {
@@ -109,7 +109,7 @@ func (s *search) exclude(table []float64, scope []int32, c []lit) {
 
 // holds reports whether a literal is true when variable v is a.
 func (s *search) holds(l lit, v, a int32) bool {
-	is := s.p.is(v, int(a))
+	is := s.residual.problem.is(v, int(a))
 	if is.Variable() == l.Variable() {
 		return is == l
 	}

@@ -80,7 +80,7 @@ func (s *search) newRow(i int) *row {
 	e := &s.dense
 	r := &row{s: s, b: &e.buckets[i]}
 	for _, a := range e.values[i] {
-		r.leaves = append(r.leaves, s.trace.leaf(s.p.is(e.vars[i], int(a))))
+		r.leaves = append(r.leaves, s.trace.leaf(s.residual.problem.is(e.vars[i], int(a))))
 	}
 	for _, in := range r.b.messages {
 		r.steps = append(r.steps, append([][]int32(nil), e.offsets(r.b.scope, in.scope)...))

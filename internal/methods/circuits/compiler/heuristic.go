@@ -17,14 +17,14 @@ type heuristic struct {
 	decisions int64
 }
 
-// newHeuristic returns a heuristic without a guide. The clauses are those of two literals and more.
-func newHeuristic(p *problem, value []int8, clauses [][]lit) heuristic {
+// newHeuristic returns a heuristic without a guide. The occurrences are in clauses of two literals and more.
+func newHeuristic(p *problem, value []int8, occurrences [][]lit, clauses, tables []int32) heuristic {
 	n, m := p.booleans(), len(p.f.Domains)
 	h := heuristic{
-		problem: p, value: value, clauses: make([]int32, n), tables: make([]int32, n), guide: make([]float64, n),
+		problem: p, value: value, clauses: clauses, tables: tables, guide: make([]float64, n),
 		activity: make([]float64, 2*n), halves: make([]float64, m), sums: make([]float64, m),
 	}
-	for _, c := range clauses {
+	for _, c := range occurrences {
 		h.reward(c)
 	}
 	return h

@@ -10,22 +10,8 @@ import (
 )
 
 // prepare returns a search over the residue of p after propagation and probing at the root, with a
-// guide; nil where no assignment is left.
+// guide; nil if no assignment is left.
 func prepare(ctx context.Context, p *problem, o Options) (*search, error) {
-	s, err := root(ctx, p, o)
-	if err != nil || s == nil {
-		return nil, err
-	}
-	d, _, err := s.follow()
-	if err != nil {
-		return nil, err
-	}
-	s.begun, s.cells = s.Work, d.cells(s.dimensions())
-	return s, nil
-}
-
-// root is prepare without a guide.
-func root(ctx context.Context, p *problem, o Options) (*search, error) {
 	r := sat.NewSatisfier(p.first)
 	for _, c := range p.clauses {
 		r.Add(c...)
@@ -33,11 +19,10 @@ func root(ctx context.Context, p *problem, o Options) (*search, error) {
 	if err := probe(ctx, r); err != nil || r.False {
 		return nil, err
 	}
-	s, err := newSearch(ctx, p, r.Trail, reduced(r, p.clauses), o)
-	if err == nil {
-		s.Work += r.Work // the work of probing
-	}
-	return s, err
+	clauses := reduced(r, p.clauses)
+	s := newSearch(ctx, p, r.Trail, clauses, o)
+	s.solver.Work += r.Work // the work of probing
+	return s, s.follow(clauses)
 }
 
 // probeRootWork bounds the steps of trying literals at the root: half a second.

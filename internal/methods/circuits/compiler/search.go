@@ -4,6 +4,7 @@ package compiler
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
@@ -15,131 +16,54 @@ import (
 
 // search is the state of one search.
 type search struct {
-	*sat.Solver
-	trace *trace
-	ctx   context.Context
-	p     *problem
-	o     Options
-	graph *graph
-	cache *cache
-	stats Stats
-	all   [][]lit // clauses of two literals and more at the root
-	long  [][]lit // clauses of three literals and more, by number
-
-	// Stacks that components are ranges of, and the components that wait.
-	vars    []int32
-	clauses []int32
-	tables  []tableSlice
-	parts   []component
-
-	// Marks of split: variables and clauses of the component that are not yet reached carry the number of the walk, which is even;
-	// variables that are reached carry the next one.
-	epoch        uint32
-	varMark      []uint32
-	clauseMark   []uint32
-	tableMark    []uint32
-	tableNow     []int32 // by table: the number of its slice in this walk
-	varDigest    []digest
-	clauseDigest []digest
-	key          digest
-	edges        int // links within the component being explored
-
-	slices     []*sliceTable
-	values     []int32
-	sliceBytes int64
-
+	ctx       context.Context
+	o         Options
+	residual  *residual
+	solver    *sat.Solver
+	splitter  *splitter
+	cache     *cache
 	heuristic heuristic
+	dense     eliminator
+	trace     *trace
+	stats     Stats
 
-	splits   odds // of looks at components: that one finds several, or a known one
-	looks    odds // of looks at the tables of a component: that they are small enough
-	dense    eliminator
-	progress float64 // the finished fraction of the decision tree, both values of a decision taken as alike
-	begun    int64   // work when the search began
-	cells    float64 // assignments of all bags of the tree decomposition
-	rival    float64 // steps in the time of another way; 0: it is not known
+	waiting  []component // found, and not yet summed
+	splits   odds        // of looks at components: that one finds several, or a known one
+	looks    odds        // of looks at the tables of a component: that they are small enough
+	progress float64     // the finished fraction of the decision tree, both values of a decision taken as alike
+	begun    int64       // work when the search began
+	cells    float64     // assignments of all bags of the tree decomposition
+	rival    float64     // steps in the time of another way; 0: it is not known
 
 	checked int64 // work when the context was last looked at
 	err     error // why the search ends early
 }
 
 // newSearch makes a search over the clauses of two literals and more and the tables of p. Facts are assigned at the root.
-func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o Options) (*search, error) {
-	s := &search{Solver: sat.New(p.first), trace: newTrace(p, o), ctx: ctx, p: p, o: o, all: clauses}
-	for _, l := range facts {
-		if s.Value[l] == 0 {
-			s.Assign(l, sat.Fact)
-		}
-	}
+func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o Options) *search {
 	numbers := newDrawer(p, clauses)
-	long := 0
-	for _, c := range clauses {
-		s.Attach(slices.Clone(c), 0)
-		if len(c) > 2 {
-			s.long = append(s.long, c)
-			s.clauseDigest = append(s.clauseDigest, numbers.draw())
-			long++
-		}
+	r := newResidual(p, facts, clauses, numbers)
+	r.solver.Room = o.Memory / 8
+	s := &search{
+		ctx: ctx, o: o, residual: r, solver: r.solver, splitter: newSplitter(r, clauses, numbers), cache: newCache(o.Memory / 3),
+		trace: newTrace(p, o),
 	}
-
-	tablesOf := make([][]int32, len(p.f.Domains))
-	for i := range p.tables {
-		t := &p.tables[i]
-		st := newSliceTable(t, numbers)
-		s.slices = append(s.slices, st)
-		for len(s.values) < len(t.scope) {
-			s.values = append(s.values, 0)
-		}
-		for _, v := range t.scope {
-			tablesOf[v] = append(tablesOf[v], int32(i))
-		}
-	}
-	s.tableMark, s.tableNow = make([]uint32, len(p.tables)), make([]int32, len(p.tables))
-
-	n := p.booleans()
-	s.graph = newGraph(p, clauses, tablesOf)
-	s.varMark, s.clauseMark = make([]uint32, n), make([]uint32, long)
-	s.heuristic = newHeuristic(p, s.Value, clauses)
-	s.varDigest = make([]digest, n)
-	for v := range n {
-		s.varDigest[v] = numbers.draw()
-	}
-	s.cache = newCache(o.Memory / 3)
-	for _, c := range supports(p, s.Value, clauses) {
-		s.Attach(c, 0)
-	}
-	s.Room = o.Memory / 8
-	s.stats.Clauses = long
-	return s, nil
+	s.heuristic = newHeuristic(p, r.value, clauses, s.splitter.clauses, s.splitter.tables)
+	s.stats.Clauses, s.stats.Variables = len(r.clauses), r.openVariables()
+	return s
 }
 
 // run sums the whole formula, without its scale and constants.
 func (s *search) run() (amount, error) {
-	whole := component{}
-	for v := range s.p.booleans() {
-		s.vars = append(s.vars, int32(v))
-		if s.Value[2*v] == 0 {
-			s.stats.Variables++
-		}
-	}
-	for k := range s.clauseMark {
-		s.clauses = append(s.clauses, int32(k))
-	}
+	whole := s.splitter.whole()
 	product := s.trace.product()
-	for t, st := range s.slices {
-		open := s.values[:len(st.table.scope)]
-		for i := range open {
-			open[i] = -1
-		}
-		whole := st.find(open)
-		product.timesNumber(scaled.FromFloat(st.met[whole].factor))
-		s.tables = append(s.tables, tableSlice{int32(t), whole})
+	for _, t := range s.splitter.stack.tables {
+		product.timesNumber(scaled.FromFloat(s.residual.tables[t.table].met[t.slice].factor))
 	}
-	whole.varsEnd, whole.clausesEnd, whole.tablesEnd = int32(len(s.vars)), int32(len(s.clauses)), int32(len(s.tables))
-
 	sum, ok := s.branch(whole, 1, 0)
-	s.stats.Work = s.Work
+	s.stats.Work = s.solver.Work
 	s.stats.Decisions = s.heuristic.decisions
-	s.stats.Kept = s.Kept()
+	s.stats.Kept = s.solver.Kept()
 	s.stats.Evicted = s.cache.evicted
 	if s.err != nil || !ok {
 		return amount{}, s.err
@@ -166,10 +90,10 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 		wait = c.wait - 1
 	}
 	total := amount{node: circuit.Zero}
-	decision, reason := s.heuristic.decide(s.vars[c.vars:c.varsEnd]), sat.Decided
+	decision, reason := s.heuristic.decide(s.splitter.stack.of(c).vars), sat.Decided
 	for range 2 {
-		s.Open()
-		s.Assign(decision, reason)
+		s.solver.Open()
+		s.solver.Assign(decision, reason)
 		s.cache.begin()
 		value, ok := s.branch(c, share/2, wait)
 		if s.err != nil {
@@ -182,19 +106,19 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 		} else {
 			s.stats.Conflicts++
 			s.cache.drop()
-			left := s.Analyse(false)
-			s.heuristic.reward(s.Met)
+			left := s.solver.Analyse(false)
+			s.heuristic.reward(s.solver.Met)
 			if !left {
 				s.cache.end()
-				s.Close()
+				s.solver.Close()
 				return amount{}, false
 			}
-			s.Forget()
+			s.solver.Forget()
 			s.stats.Learned++
-			reason = s.Learn()
+			reason = s.solver.Learn()
 		}
 		s.cache.end()
-		s.Close()
+		s.solver.Close()
 		decision = decision.Not()
 	}
 	return total, true
@@ -213,34 +137,33 @@ const (
 
 // branch propagates the assignment and sums c's residue.
 func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
-	if !s.Propagate() {
+	if !s.solver.Propagate() {
 		s.progress += share
 		return amount{}, false
 	}
-	vars := s.vars[c.vars:c.varsEnd]
-	if !c.stale && len(vars) >= splitsFrom && s.splits.poor(c.size(), splitsShare) && someOpen(s.Value, vars) {
+	vars := s.splitter.stack.of(c).vars
+	if !c.stale && len(vars) >= splitsFrom && s.splits.poor(c.size(), splitsShare) && s.residual.anyOpen(vars) {
 		// A look would find no parts, most likely; if it would, the next one finds them in both branches, in the second one in the cache.
 		c.stale, c.wait = true, wait
 		return s.sum(c, share)
 	}
-	from := component{vars: int32(len(s.vars)), clauses: int32(len(s.clauses)), tables: int32(len(s.tables))}
-	first := len(s.parts)
+	from, first := s.splitter.stack.extent(), len(s.waiting)
 	s.trace.stopIfFull()
 	product := s.trace.product()
 	s.split(c, &product)
 
 	// The small ones first: they are the soonest to have no assignment.
-	end := len(s.parts)
-	slices.SortStableFunc(s.parts[first:end], func(a, b component) int { return int(a.size() - b.size()) })
+	end := len(s.waiting)
+	slices.SortStableFunc(s.waiting[first:end], func(a, b component) int { return int(a.size() - b.size()) })
 	open := int32(0)
-	for i := range s.parts[first:end] {
-		s.parts[first+i].wait = wait
-		open += s.parts[first+i].size()
+	for i := range s.waiting[first:end] {
+		s.waiting[first+i].wait = wait
+		open += s.waiting[first+i].size()
 	}
 	before := s.progress
 	ok := true
 	for i := first; i < end && ok; i++ {
-		part := s.parts[i]
+		part := s.waiting[i]
 		var value amount
 		if value, ok = s.sum(part, share*float64(part.size())/float64(open)); ok {
 			s.cache.add(part.key, value, part.size())
@@ -250,13 +173,63 @@ func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
 	if s.err == nil {
 		s.progress = before + share
 	}
-	s.parts = s.parts[:first]
-	s.forget(from)
+	s.waiting = s.waiting[:first]
+	s.splitter.stack.cut(from)
 	if !ok {
 		product.drop()
 		return amount{}, false
 	}
 	return product.end(), true
+}
+
+// split finds the components of c's residue. It multiplies a product by all that is known of it: weights of variables that are assigned,
+// ratios of tables, and sums of components. The other components wait.
+func (s *search) split(c component, product *product) {
+	for _, l := range s.splitter.begin(c) {
+		product.times(s.trace.weight(l))
+	}
+	for _, t := range s.splitter.stack.of(c).tables {
+		product.timesNumber(s.splitter.restrict(t))
+	}
+	waiting, hits := len(s.waiting), s.stats.Hits
+	for i := c.from.vars; i < c.to.vars; i++ { // the stack grows, and c's own range stays where it is
+		v := s.splitter.stack.vars[i]
+		if !s.splitter.isUnreached(v) {
+			continue
+		}
+		part, links := s.splitter.explore(v)
+		if sum, ok := s.known(part, links); ok {
+			product.times(sum)
+			s.splitter.stack.cut(part.from)
+		} else {
+			s.waiting = append(s.waiting, part)
+		}
+	}
+	s.splits.count(c.size(), len(s.waiting) != waiting+1 || s.stats.Hits > hits)
+}
+
+// known returns the sum of a component of so many links if it is one variable or in the cache.
+func (s *search) known(c component, links int) (sum amount, ok bool) {
+	if links == 0 {
+		return s.single(s.splitter.stack.of(c).vars), true
+	}
+	s.stats.Components++
+	if sum, ok = s.cache.find(c.key); ok {
+		s.stats.Hits++
+	}
+	return sum, ok
+}
+
+// single returns the sum of one variable of the formula that nothing is said about, of these Boolean ones.
+func (s *search) single(vars []int32) amount {
+	sum := amount{node: circuit.Zero}
+	for _, v := range vars {
+		sum = s.trace.sum(sum, s.trace.weight(lit(2*v)))
+	}
+	if v := vars[0]; !s.residual.problem.many[v] {
+		sum = s.trace.sum(sum, s.trace.weight(lit(2*v+1)))
+	}
+	return sum
 }
 
 // checkEvery is the work between two looks at the context: some milliseconds.
@@ -275,8 +248,8 @@ func (s *search) leads() bool {
 		s.o.Rival = nil
 		s.o.Work = max(s.o.Work, int64(s.rival/2))
 	}
-	remaining := float64(s.Work-s.begun) * (1 - s.progress)
-	return s.Work <= s.o.Work || s.Work <= nearEnd*s.o.Work && remaining < s.rival*s.progress
+	remaining := float64(s.solver.Work-s.begun) * (1 - s.progress)
+	return s.solver.Work <= s.o.Work || s.solver.Work <= nearEnd*s.o.Work && remaining < s.rival*s.progress
 }
 
 // goOn looks at the budgets.
@@ -284,19 +257,36 @@ func (s *search) goOn() bool {
 	switch {
 	case s.err != nil:
 		return false
-	case s.o.Work > 0 && s.Work > s.o.Work && !s.leads():
+	case s.o.Work > 0 && s.solver.Work > s.o.Work && !s.leads():
 		s.err = fault.New(fault.OverBudget,
 			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
 			ErrBudget, s.o.Work, s.heuristic.decisions, s.stats.Variables, s.progress)
 	case s.o.CircuitOnly && s.o.Builder != nil && s.o.Builder.Full():
 		s.err = fault.New(fault.OverBudget, "%w, after %d steps of work and %d decisions about %d variables, with some %.2g of the search done",
-			circuit.ErrFull, s.Work, s.heuristic.decisions, s.stats.Variables, s.progress)
-	case s.sliceBytes > s.o.Memory/8:
+			circuit.ErrFull, s.solver.Work, s.heuristic.decisions, s.stats.Variables, s.progress)
+	case s.residual.bytes > s.o.Memory/8:
 		s.err = fault.New(fault.OverBudget, "%w: slices of tables take %d bytes, an eighth of the memory is %d",
-			ErrBudget, s.sliceBytes, s.o.Memory/8)
-	case s.Work-s.checked > checkEvery:
-		s.checked = s.Work
+			ErrBudget, s.residual.bytes, s.o.Memory/8)
+	case s.solver.Work-s.checked > checkEvery:
+		s.checked = s.solver.Work
 		s.err = s.ctx.Err()
 	}
 	return s.err == nil
+}
+
+// odds counts tries and finds by the logarithm of a component's size.
+type odds [32]struct{ tried, found int64 }
+
+func (o *odds) count(size int32, found bool) {
+	at := &o[bits.Len32(uint32(size))]
+	at.tried++
+	if found {
+		at.found++
+	}
+}
+
+// poor reports whether less than one of share tries at a size finds anything.
+func (o *odds) poor(size int32, share int64) bool {
+	at := &o[bits.Len32(uint32(size))]
+	return at.tried > oddsTried && at.found*share < at.tried
 }

@@ -8,8 +8,6 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // slice is one slice that was met.
@@ -47,6 +45,9 @@ func newSliceTable(t *softTable, numbers drawer) *sliceTable {
 	}
 	return st
 }
+
+// whole returns the number of the whole table.
+func (st *sliceTable) whole() int32 { return st.find(slices.Repeat([]int32{-1}, len(st.table.scope))) }
 
 // find returns the number of the slice at values, −1 for open ones.
 func (st *sliceTable) find(values []int32) int32 {
@@ -114,38 +115,4 @@ func (st *sliceTable) entries(values []int32, i int, at int32, out *slice) bool 
 		fine = st.entries(values, i+1, at+a*st.strides[i], out) && fine
 	}
 	return fine
-}
-
-// reslice finds the slice of a table under the assignment and returns the ratio of its entries to
-// its class's, relative to t, the slice that it is part of. A constant slice is left out of
-// components.
-func (s *search) reslice(t tableSlice) scaled.Number {
-	st := s.slices[t.table]
-	values := s.values[:len(st.table.scope)]
-	for i, v := range st.table.scope {
-		values[i] = s.valueOf(v)
-	}
-	before := st.size
-	now := st.find(values)
-	if !st.met[now].constant {
-		s.tableNow[t.table] = now
-		s.tableMark[t.table] = s.epoch
-	}
-	s.Work += int64(len(values))
-	s.sliceBytes += st.size - before
-	return scaled.FromFloat(st.met[now].factor).Div(scaled.FromFloat(st.met[t.slice].factor))
-}
-
-// valueOf is the value that a variable of the formula has, or −1.
-func (s *search) valueOf(v int32) int32 {
-	if s.p.count(v) > 1 {
-		return s.Taken[v]
-	}
-	switch s.Value[2*s.p.first[v]] {
-	case 1:
-		return 1
-	case -1:
-		return 0
-	}
-	return -1
 }

@@ -26,14 +26,14 @@ func TestPropagationIsArcConsistent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Open()
-	s.Assign(p.is(1, 2).Not(), sat.Decided)
-	if !s.Propagate() || s.Value[p.is(0, 0)] != 0 {
+	s.solver.Open()
+	s.solver.Assign(p.is(1, 2).Not(), sat.Decided)
+	if !s.solver.Propagate() || s.residual.value[p.is(0, 0)] != 0 {
 		t.Fatal("value 0 of x has a support, and is excluded")
 	}
-	s.Open()
-	s.Assign(p.is(1, 3).Not(), sat.Decided)
-	if !s.Propagate() || s.Value[p.is(0, 0)] != -1 {
+	s.solver.Open()
+	s.solver.Assign(p.is(1, 3).Not(), sat.Decided)
+	if !s.solver.Propagate() || s.residual.value[p.is(0, 0)] != -1 {
 		t.Error("value 0 of x has no support, and is not excluded")
 	}
 }

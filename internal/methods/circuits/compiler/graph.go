@@ -1,0 +1,69 @@
+package compiler
+
+// The links of variables: their clauses and tables.
+
+import "slices"
+
+// linkage holds the clauses and tables that a Boolean variable shares with others, as
+// ranges of one list:
+//
+//	variables of binary clauses; clauses of three literals as (number, two literals); longer ones as (number, place of the
+//	other literals in others, their number); tables.
+type linkage struct {
+	binary, ternary, long, tables, end int32
+}
+
+// graph is the formula as components see it. It does not change during the search.
+type graph struct {
+	of     []linkage
+	list   []int32
+	others []lit
+}
+
+// newGraph lists the links of all variables. The clauses have two literals or more, binary ones
+// first.
+func newGraph(p *problem, clauses [][]lit) *graph {
+	n := p.booleans()
+	tables := make([][]int32, len(p.f.Domains))
+	for i := range p.tables {
+		for _, v := range p.tables[i].scope {
+			tables[v] = append(tables[v], int32(i))
+		}
+	}
+	g := &graph{of: make([]linkage, n)}
+	binary := make([][]int32, n)
+	ternary := make([][]int32, n)
+	long := make([][]int32, n)
+	id := int32(0)
+	for _, c := range clauses {
+		for i, l := range c {
+			v := l.Variable()
+			switch len(c) {
+			case 2:
+				binary[v] = append(binary[v], c[1-i].Variable())
+			case 3:
+				ternary[v] = append(ternary[v], id, int32(c[(i+1)%3]), int32(c[(i+2)%3]))
+			default:
+				long[v] = append(long[v], id, int32(len(g.others)), int32(len(c)-1))
+				g.others = append(append(g.others, c[:i]...), c[i+1:]...)
+			}
+		}
+		if len(c) > 2 {
+			id++
+		}
+	}
+	for v := range n {
+		slices.Sort(binary[v])
+		at := &g.of[v]
+		at.binary = int32(len(g.list))
+		g.list = append(g.list, slices.Compact(binary[v])...)
+		at.ternary = int32(len(g.list))
+		g.list = append(g.list, ternary[v]...)
+		at.long = int32(len(g.list))
+		g.list = append(g.list, long[v]...)
+		at.tables = int32(len(g.list))
+		g.list = append(g.list, tables[p.owner[v]]...)
+		at.end = int32(len(g.list))
+	}
+	return g
+}

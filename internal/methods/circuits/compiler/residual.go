@@ -1,0 +1,92 @@
+package compiler
+
+// The residual formula: what the assignment leaves of clauses and tables.
+
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/methods/circuits/sat"
+)
+
+// residual is the formula under the solver's assignment.
+type residual struct {
+	problem *problem
+	solver  *sat.Solver   // it counts the work of the whole search, too
+	value   []int8        // by literal: the solver's
+	clauses [][]lit       // of three literals and more, by number
+	tables  []*sliceTable // by number
+
+	bytes int64   // of slices
+	scope []int32 // scratch memory: the values of a table's variables
+}
+
+// newResidual returns the formula of the clauses of two literals and more and the tables of p. The facts are assigned at the root.
+func newResidual(p *problem, facts []lit, clauses [][]lit, numbers drawer) *residual {
+	solver := sat.New(p.first)
+	r := &residual{problem: p, solver: solver, value: solver.Value}
+	for _, l := range facts {
+		if r.value[l] == 0 {
+			solver.Assign(l, sat.Fact)
+		}
+	}
+	for _, c := range clauses {
+		solver.Attach(slices.Clone(c), 0)
+		if len(c) > 2 {
+			r.clauses = append(r.clauses, c)
+		}
+	}
+	for _, c := range supports(p, r.value, clauses) {
+		solver.Attach(c, 0)
+	}
+	widest := 0
+	for i := range p.tables {
+		r.tables = append(r.tables, newSliceTable(&p.tables[i], numbers))
+		widest = max(widest, len(p.tables[i].scope))
+	}
+	r.scope = make([]int32, widest)
+	return r
+}
+
+// openVariables returns the number of Boolean variables without a value.
+func (r *residual) openVariables() int {
+	open := 0
+	for v := range r.problem.owner {
+		if r.value[2*v] == 0 {
+			open++
+		}
+	}
+	return open
+}
+
+// anyOpen reports whether one of the variables has no value.
+func (r *residual) anyOpen(vars []int32) bool {
+	return slices.ContainsFunc(vars, func(v int32) bool { return r.value[2*v] == 0 })
+}
+
+// valueOf returns the value of a variable of the formula, or −1.
+func (r *residual) valueOf(v int32) int32 {
+	if r.problem.count(v) > 1 {
+		return r.solver.Taken[v]
+	}
+	switch r.value[2*r.problem.first[v]] {
+	case 1:
+		return 1
+	case -1:
+		return 0
+	}
+	return -1
+}
+
+// slice returns the number of the slice of a table.
+func (r *residual) slice(t int32) int32 {
+	st := r.tables[t]
+	values := r.scope[:len(st.table.scope)]
+	for i, v := range st.table.scope {
+		values[i] = r.valueOf(v)
+	}
+	r.solver.Work += int64(len(values))
+	before := st.size
+	at := st.find(values)
+	r.bytes += st.size - before
+	return at
+}

@@ -1,0 +1,211 @@
+package compiler
+
+// Splitting: a walk over what the assignment left of a component finds the components in it.
+
+import "github.com/basetensor/basetensor/pkg/scaled"
+
+// splitter finds components.
+type splitter struct {
+	residual *residual
+	graph    *graph
+	stack    content // components are ranges of it
+
+	varDigest    []digest
+	clauseDigest []digest
+	clauses      []int32 // by variable: the number of its clauses in its component
+	tables       []int32 // by variable: the number of its tables
+
+	// Marks of a walk: variables and clauses that are not yet reached carry its number, which is even; variables that are reached carry the
+	// next one.
+	epoch      uint32
+	varMark    []uint32
+	clauseMark []uint32
+	tableMark  []uint32
+	tableNow   []int32 // by table: the number of its slice in this walk
+	assigned   []lit   // literals that are true in it
+
+	// Of the component that is explored.
+	key   digest
+	links int
+}
+
+// newSplitter returns a splitter with an empty stack. The clauses are those of two literals and more.
+func newSplitter(r *residual, clauses [][]lit, numbers drawer) *splitter {
+	n := r.problem.booleans()
+	s := &splitter{
+		residual: r, graph: newGraph(r.problem, clauses), clauses: make([]int32, n), tables: make([]int32, n),
+		varMark: make([]uint32, n), clauseMark: make([]uint32, len(r.clauses)),
+		tableMark: make([]uint32, len(r.tables)), tableNow: make([]int32, len(r.tables)),
+	}
+	for range r.clauses {
+		s.clauseDigest = append(s.clauseDigest, numbers.draw())
+	}
+	for range n {
+		s.varDigest = append(s.varDigest, numbers.draw())
+	}
+	return s
+}
+
+// whole pushes the whole formula.
+func (s *splitter) whole() component {
+	for v := range s.varMark {
+		s.stack.vars = append(s.stack.vars, int32(v))
+	}
+	for k := range s.clauseMark {
+		s.stack.clauses = append(s.stack.clauses, int32(k))
+	}
+	for t, st := range s.residual.tables {
+		s.stack.tables = append(s.stack.tables, tableSlice{int32(t), st.whole()})
+	}
+	return component{to: s.stack.extent()}
+}
+
+// begin begins a walk over c, and returns the literals of its variables that are true. The next call overwrites them.
+func (s *splitter) begin(c component) (assigned []lit) {
+	content := s.stack.of(c)
+	s.residual.solver.Work += int64(len(content.vars) + len(content.clauses))
+	if s.epoch += 2; s.epoch == 0 {
+		clear(s.varMark)
+		clear(s.clauseMark)
+		clear(s.tableMark)
+		s.epoch = 2
+	}
+	s.assigned = s.assigned[:0]
+	for _, v := range content.vars {
+		switch s.residual.value[2*v] {
+		case 0:
+			s.varMark[v] = s.epoch
+			s.clauses[v], s.tables[v] = 0, 0
+		case 1:
+			s.assigned = append(s.assigned, lit(2*v))
+		default:
+			s.assigned = append(s.assigned, lit(2*v+1))
+		}
+	}
+	for _, k := range content.clauses {
+		s.clauseMark[k] = s.epoch
+	}
+	return s.assigned
+}
+
+// restrict adds the present slice of a table to the walk, unless it is constant, and returns the ratio of its entries to its class's, relative
+// to t, the slice that it is part of.
+func (s *splitter) restrict(t tableSlice) scaled.Number {
+	now := s.residual.slice(t.table)
+	met := s.residual.tables[t.table].met
+	if !met[now].constant {
+		s.tableNow[t.table] = now
+		s.tableMark[t.table] = s.epoch
+	}
+	return scaled.FromFloat(met[now].factor).Div(scaled.FromFloat(met[t.slice].factor))
+}
+
+// isUnreached reports whether v is an open variable of the walk that is in no component yet.
+func (s *splitter) isUnreached(v int32) bool { return s.varMark[v] == s.epoch }
+
+// explore pushes the component of v, and returns it and the number of links between its variables: without any it is one variable of the
+// formula.
+func (s *splitter) explore(v int32) (c component, links int) {
+	c.from = s.stack.extent()
+	s.key, s.links = digest{}, 0
+	s.visit(v)
+	for i := c.from.vars; i < int32(len(s.stack.vars)); i++ {
+		s.expand(s.stack.vars[i])
+	}
+	c.to = s.stack.extent()
+	c.key = s.key
+	s.residual.solver.Work += int64(c.size())
+	return c, s.links
+}
+
+// visit adds an open variable to the component that is explored.
+func (s *splitter) visit(v int32) {
+	s.varMark[v] = s.epoch + 1
+	s.stack.vars = append(s.stack.vars, v)
+	s.key.add(s.varDigest[v])
+}
+
+// reach is visit if v is not yet visited.
+func (s *splitter) reach(v int32) {
+	if s.isUnreached(v) {
+		s.visit(v)
+	}
+}
+
+// expand reaches the variables that v shares a clause or a table with.
+func (s *splitter) expand(v int32) {
+	p := s.residual.problem
+	if p.many[v] {
+		owner := p.owner[v]
+		for w := p.first[owner]; w < p.first[owner]+p.count(owner); w++ {
+			s.reach(w)
+		}
+	}
+
+	at := s.graph.of[v]
+	list := s.graph.list
+	s.residual.solver.Work += int64(at.end - at.binary)
+	binary, assigned := list[at.binary:at.ternary], uint32(0)
+	for _, w := range binary {
+		mark := s.varMark[w]
+		if mark == s.epoch {
+			s.visit(w)
+		}
+		other := (mark | 1) ^ (s.epoch + 1) // 0 if w is open; else the other literal is true, or v would be assigned
+		assigned += (other | -other) >> 31  // 1 if it is not 0: a branch would be hard to predict
+	}
+	links := int32(len(binary)) - int32(assigned)
+	s.links += int(links)
+	s.clauses[v] += links
+	for i := at.ternary; i < at.long; i += 3 {
+		if k := list[i]; s.clauseMark[k] == s.epoch {
+			s.expandClause(k, v, lit(list[i+1]), lit(list[i+2]))
+		}
+	}
+	for i := at.long; i < at.tables; i += 3 {
+		if k := list[i]; s.clauseMark[k] == s.epoch {
+			s.expandClause(k, v, s.graph.others[list[i+1]:list[i+1]+list[i+2]]...)
+		}
+	}
+	for _, t := range list[at.tables:at.end] {
+		if s.tableMark[t] == s.epoch {
+			s.expandTable(t)
+		}
+	}
+}
+
+// expandClause adds clause k, of v and the others, to the component unless it holds.
+func (s *splitter) expandClause(k, v int32, others ...lit) {
+	s.clauseMark[k] = 0
+	for _, l := range others {
+		if s.residual.value[l] > 0 {
+			return
+		}
+	}
+	s.links++
+	s.clauses[v]++
+	s.stack.clauses = append(s.stack.clauses, k)
+	s.key.add(s.clauseDigest[k])
+	for _, l := range others {
+		if s.residual.value[l] == 0 {
+			s.clauses[l.Variable()]++
+			s.reach(l.Variable())
+		}
+	}
+}
+
+// expandTable adds a table to the component.
+func (s *splitter) expandTable(t int32) {
+	s.tableMark[t] = 0
+	s.links++
+	now, st := s.tableNow[t], s.residual.tables[t]
+	s.stack.tables = append(s.stack.tables, tableSlice{t, now})
+	s.key.add(st.met[now].digest)
+	p := s.residual.problem
+	for _, u := range st.table.scope {
+		for w := p.first[u]; w < p.first[u]+p.count(u); w++ {
+			s.tables[w]++
+			s.reach(w)
+		}
+	}
+}
