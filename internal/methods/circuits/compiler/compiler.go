@@ -101,7 +101,7 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 	if s == nil { // no assignment is left
 		return Result{Root: circuit.Zero, Traced: o.Builder != nil && !o.Builder.Full()}, nil
 	}
-	z, err := s.run()
+	z, err := s.run(ctx)
 	s.trace.stopIfFull()
 	return Result{
 		Z: z.number.Mul(f.Scale).Mul(p.factor), Root: z.node, Traced: s.trace.isWritten() && err == nil, Stats: s.stats,

@@ -11,7 +11,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/methods/circuits/formula"
-	"github.com/basetensor/basetensor/internal/methods/circuits/sat"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -231,7 +230,7 @@ func searchHard(t *testing.T, change func(*search)) *search {
 		t.Fatal(err)
 	}
 	change(s)
-	got, err := s.run()
+	got, err := s.run(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,13 +289,12 @@ func TestSearchesThatLead(t *testing.T) {
 		{399, 0.9, 200, math.Inf(1), true},
 		{401, 0.9, 200, math.Inf(1), false},
 	} {
-		s := search{solver: sat.New([]int32{0}), o: Options{Work: 100}, progress: c.progress, cells: c.cells}
-		s.solver.Work = c.work
-		if s.leads() {
+		b := budget{work: 100, progress: c.progress, cells: c.cells}
+		if b.leads(c.work) {
 			t.Errorf("%+v: leads without another way", c)
 		}
-		s.o.Rival = func() float64 { return c.rival }
-		if got := s.leads(); got != c.leads {
+		b.askRival = func() float64 { return c.rival }
+		if got := b.leads(c.work); got != c.leads {
 			t.Errorf("%+v: leads %v", c, got)
 		}
 	}

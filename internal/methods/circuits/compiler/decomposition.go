@@ -4,6 +4,7 @@ package compiler
 // first, because the residual formula then falls into parts.
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -12,12 +13,12 @@ import (
 )
 
 // follow has the search follow a tree decomposition of the formula.
-func (s *search) follow(clauses [][]lit) error {
+func (s *search) follow(ctx context.Context, clauses [][]lit) error {
 	h := s.residual.hypergraph(clauses)
-	d, order, err := s.decomposition(h)
+	d, order, err := s.decomposition(ctx, h)
 	if err == nil {
 		s.guided(d, order)
-		s.begun, s.cells = s.solver.Work, d.cells(h.Dims)
+		s.budget.begun, s.budget.cells = s.solver.Work, d.cells(h.Dims)
 	}
 	return err
 }
@@ -65,12 +66,12 @@ const (
 const greedyShare = 1.0 / 16
 
 // decomposition is the better one of the tree of a greedy order and, where it is worth it, of a contraction tree that is searched for.
-func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []int, error) {
+func (s *search) decomposition(ctx context.Context, h contractionorder.Hypergraph) (decomposition, []int, error) {
 	most := int64(math.MaxInt64)
 	if s.o.Work > 0 {
 		most = int64(greedyShare * float64(s.o.Work))
 	}
-	order, greedy, err := contractionorder.BestWithin(s.ctx, h, most)
+	order, greedy, err := contractionorder.BestWithin(ctx, h, most)
 	s.solver.Work += greedy // a move costs one step
 	if err != nil {
 		return decomposition{}, nil, err
@@ -84,7 +85,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	if s.o.Work > 0 {
 		moves = min(moves, int64(treeShare*float64(s.o.Work*treeMovesPerStep)))
 	}
-	plan, err := contractionorder.Search(s.ctx, h, contractionorder.Options{
+	plan, err := contractionorder.Search(ctx, h, contractionorder.Options{
 		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
 	})
 	if fault.CodeOf(err) == fault.OverBudget && err != nil {

@@ -9,6 +9,7 @@ package compiler
 // (1999).
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -157,7 +158,7 @@ const densePrice = 16
 // for search, but where elimination costs little for the size of the component and no circuit is
 // wanted: an elimination's circuit has all entries of its tables, a search's only the entries it
 // meets.
-func (s *search) eliminate(c component) (sum amount, wait int32, ok bool) {
+func (s *search) eliminate(ctx context.Context, c component) (sum amount, wait int32, ok bool) {
 	e := &s.dense
 	look := denseLook * int64(c.size()+c.to.clauses-c.from.clauses+c.to.tables-c.from.tables)
 	s.solver.Work += look
@@ -171,19 +172,19 @@ func (s *search) eliminate(c component) (sum amount, wait int32, ok bool) {
 	if e.logical && s.o.cells == 0 && (s.trace.isWritten() || e.price > densePrice*look) {
 		return amount{}, 0, false
 	}
-	if sum, ok = s.sumAll(); ok {
+	if sum, ok = s.sumAll(ctx); ok {
 		s.stats.Dense++
 	}
 	return sum, 0, ok
 }
 
 // sumAll sums the variables of the buckets out, one after the other.
-func (s *search) sumAll() (sum amount, ok bool) {
+func (s *search) sumAll(ctx context.Context) (sum amount, ok bool) {
 	e := &s.dense
 	sum = amount{scaled.One, circuit.One}
 	for i := range e.vars {
 		s.solver.Work += e.buckets[i].price
-		if !s.goOn() {
+		if !s.budget.lasts(ctx) {
 			return sum, false
 		}
 		m, exponent, fine := s.sumOut(i)

@@ -14,15 +14,15 @@ type heuristic struct {
 	// By variable of the formula with many values: half the number of its open values in the component, and the sum of their scores.
 	halves, sums []float64
 
-	decisions int64
+	stats *Stats
 }
 
 // newHeuristic returns a heuristic without a guide. The occurrences are in clauses of two literals and more.
-func newHeuristic(p *problem, value []int8, occurrences [][]lit, clauses, tables []int32) heuristic {
+func newHeuristic(p *problem, value []int8, occurrences [][]lit, clauses, tables []int32, stats *Stats) heuristic {
 	n, m := p.booleans(), len(p.f.Domains)
 	h := heuristic{
 		problem: p, value: value, clauses: clauses, tables: tables, guide: make([]float64, n),
-		activity: make([]float64, 2*n), halves: make([]float64, m), sums: make([]float64, m),
+		activity: make([]float64, 2*n), halves: make([]float64, m), sums: make([]float64, m), stats: stats,
 	}
 	for _, c := range occurrences {
 		h.reward(c)
@@ -49,8 +49,8 @@ const (
 // open values by half the number of them, so that few values are tried first, and is decided to have the one with the highest.
 // Source: F. Boussemart et al., Boosting systematic search by weighting constraints (ECAI 2004).
 func (h *heuristic) decide(vars []int32) lit {
-	h.decisions++
-	if h.decisions%activityDecay == 0 {
+	h.stats.Decisions++
+	if h.stats.Decisions%activityDecay == 0 {
 		for l := range h.activity {
 			h.activity[l] /= 2
 		}

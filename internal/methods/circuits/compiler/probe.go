@@ -20,9 +20,9 @@ func prepare(ctx context.Context, p *problem, o Options) (*search, error) {
 		return nil, err
 	}
 	clauses := reduced(r, p.clauses)
-	s := newSearch(ctx, p, r.Trail, clauses, o)
+	s := newSearch(p, r.Trail, clauses, o)
 	s.solver.Work += r.Work // the work of probing
-	return s, s.follow(clauses)
+	return s, s.follow(ctx, clauses)
 }
 
 // probeRootWork bounds the steps of trying literals at the root: half a second.
