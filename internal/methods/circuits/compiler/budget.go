@@ -4,6 +4,7 @@ package compiler
 
 import (
 	"context"
+	"math/bits"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
@@ -27,8 +28,9 @@ type budget struct {
 	err      error   // why the search ends early
 }
 
-func newBudget(r *residual, stats *Stats, o Options) *budget {
-	b := &budget{residual: r, stats: stats, work: o.Work, bytes: o.Memory / 8, askRival: o.Rival}
+// newBudget returns the budget of a search that begins now. The bags of its tree decomposition have so many assignments.
+func newBudget(r *residual, stats *Stats, cells float64, o Options) *budget {
+	b := &budget{residual: r, stats: stats, work: o.Work, bytes: o.Memory / 8, askRival: o.Rival, cells: cells, begun: r.solver.Work}
 	if o.CircuitOnly {
 		b.circuit = o.Builder
 	}
@@ -75,4 +77,25 @@ func (b *budget) lasts(ctx context.Context) bool {
 		b.err = ctx.Err()
 	}
 	return b.err == nil
+}
+
+// oddsTried is the number of tries at a size before their share counts.
+// Measured with splitsShare.
+const oddsTried = 64
+
+// odds counts tries and finds by the logarithm of a component's size.
+type odds [32]struct{ tried, found int64 }
+
+func (o *odds) count(size int32, found bool) {
+	at := &o[bits.Len32(uint32(size))]
+	at.tried++
+	if found {
+		at.found++
+	}
+}
+
+// poor reports whether less than one of share tries at a size finds anything.
+func (o *odds) poor(size int32, share int64) bool {
+	at := &o[bits.Len32(uint32(size))]
+	return at.tried > oddsTried && at.found*share < at.tried
 }

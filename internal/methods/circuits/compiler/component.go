@@ -44,5 +44,10 @@ type component struct {
 	stale    bool  // some variables have values since it was found
 }
 
+// hasClauses reports whether c has a clause of three literals and more, or has one of two because it has no table.
+func (c component) hasClauses() bool {
+	return c.from.clauses < c.to.clauses || c.from.tables == c.to.tables
+}
+
 // size returns the number of variables.
 func (c component) size() int32 { return c.to.vars - c.from.vars }

@@ -12,37 +12,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// follow has the search follow a tree decomposition of the formula.
-func (s *search) follow(ctx context.Context, clauses [][]lit) error {
-	h := s.residual.hypergraph(clauses)
-	d, order, err := s.decomposition(ctx, h)
-	if err == nil {
-		s.guided(d, order)
-		s.budget.begun, s.budget.cells = s.solver.Work, d.cells(h.Dims)
-	}
-	return err
-}
-
-// guided sets the guide of all variables and Stats.Width by a tree and its order.
-func (s *search) guided(d decomposition, order []int) {
-	if len(order) == 0 {
-		return
-	}
-	depth := d.depths()
-	inward := slices.Clone(order)
-	slices.SortStableFunc(inward, func(u, v int) int { return depth[v] - depth[u] })
-	s.dense.ready(s.residual.problem, s.solver.Implies, inward)
-	deepest := 0
-	for _, v := range order {
-		deepest = max(deepest, depth[v])
-	}
-	s.stats.Width = d.width
-	weight := guideWeight(len(order), s.residual.openVariables(), d.width)
-	for b, v := range s.residual.problem.owner {
-		s.heuristic.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
-	}
-}
-
 // treeFrom is the number of assignments of all bags of the greedy decomposition from which a
 // better one is searched for, treeMost the number that is too large for a contraction along any
 // like it.
@@ -65,63 +34,41 @@ const (
 // twice that.
 const greedyShare = 1.0 / 16
 
-// decomposition is the better one of the tree of a greedy order and, where it is worth it, of a contraction tree that is searched for.
-func (s *search) decomposition(ctx context.Context, h contractionorder.Hypergraph) (decomposition, []int, error) {
-	most := int64(math.MaxInt64)
-	if s.o.Work > 0 {
-		most = int64(greedyShare * float64(s.o.Work))
+// bestDecomposition returns the better one of the tree of a greedy order and, if it is worth it, of a contraction tree that is searched for,
+// with the steps that this took, for a search of so much work, 0 for no limit.
+func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work int64) (best decomposition, steps int64, err error) {
+	limit := int64(math.MaxInt64)
+	if work > 0 {
+		limit = int64(greedyShare * float64(work))
 	}
-	order, greedy, err := contractionorder.BestWithin(ctx, h, most)
-	s.solver.Work += greedy // a move costs one step
+	order, steps, err := contractionorder.BestWithin(ctx, h, limit) // a move costs one step
 	if err != nil {
-		return decomposition{}, nil, err
+		return decomposition{}, 0, err
 	}
-	d := s.decompose(h, order)
-	cells := d.cells(h.Dims)
-	if cells < treeFrom || cells > treeMost {
-		return d, order, nil
+	greedy := decompose(h, order)
+	steps += greedy.entries()
+	if greedy.cells < treeFrom || greedy.cells > treeMost {
+		return greedy, steps, nil
 	}
-	moves := int64(min(cells, treeMoves))
-	if s.o.Work > 0 {
-		moves = min(moves, int64(treeShare*float64(s.o.Work*treeMovesPerStep)))
+	moves := int64(min(greedy.cells, treeMoves))
+	if work > 0 {
+		moves = min(moves, int64(treeShare*float64(work*treeMovesPerStep)))
 	}
 	plan, err := contractionorder.Search(ctx, h, contractionorder.Options{
 		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
 	})
 	if fault.CodeOf(err) == fault.OverBudget && err != nil {
-		return d, order, nil
+		return greedy, steps, nil
 	}
 	if err != nil {
-		return decomposition{}, nil, err
+		return decomposition{}, 0, err
 	}
-	s.solver.Work += plan.Moves / treeMovesPerStep
-	other := eliminated(h, plan.Tree)
-	if e := s.decompose(h, other); e.cells(h.Dims) < cells {
-		return e, other, nil
+	searched := decompose(h, eliminated(h, plan.Tree))
+	steps += plan.Moves/treeMovesPerStep + searched.entries()
+	if searched.cells < greedy.cells {
+		return searched, steps, nil
 	}
-	return d, order, nil
-}
-
-// decompose is decompose with its work counted: the entries of all bags.
-func (s *search) decompose(h contractionorder.Hypergraph, order []int) decomposition {
-	d := decompose(h, order)
-	for _, bag := range d.bags {
-		s.solver.Work += int64(len(bag))
-	}
-	return d
-}
-
-// cells is the total number of assignments of the bags.
-func (d decomposition) cells(dims []int) float64 {
-	sum := 0.0
-	for _, bag := range d.bags {
-		cells := 1.0
-		for _, v := range bag {
-			cells *= float64(dims[v])
-		}
-		sum += cells
-	}
-	return sum
+	return greedy, steps, nil
 }
 
 // guideMost bounds the weight of the decomposition's depth against occurrences and conflicts,
@@ -144,58 +91,14 @@ func guideWeight(n, booleans, width int) float64 {
 	return min(guideFactor*math.Exp(ratio)/float64(booleans), guideMost)
 }
 
-// dimensions are the numbers of open values of the formula's variables, 1 for those that have a value.
-func (r *residual) dimensions() []int {
-	dims := make([]int, len(r.problem.f.Domains))
-	for v := range dims {
-		first, n := r.problem.first[v], r.problem.count(int32(v))
-		open := 0
-		for b := first; b < first+n; b++ {
-			if r.value[2*b] == 0 {
-				open++
-			}
-		}
-		if n == 1 && open == 1 {
-			open = 2
-		}
-		dims[v] = max(open, 1)
-	}
-	return dims
-}
-
-// hypergraph returns the residual formula's: its variables with the values that are open, and a
-// scope per clause and table. The clauses are those of two literals and more.
-func (r *residual) hypergraph(clauses [][]lit) contractionorder.Hypergraph {
-	dims := r.dimensions()
-	h := contractionorder.Hypergraph{Dims: dims}
-	add := func(vars []int32) {
-		var scope []int
-		for _, v := range vars {
-			if dims[v] > 1 {
-				scope = append(scope, int(v))
-			}
-		}
-		h.Edges = append(h.Edges, distinct(scope))
-	}
-	for _, c := range clauses {
-		vars := make([]int32, len(c))
-		for i, l := range c {
-			vars[i] = r.problem.owner[l.Variable()]
-		}
-		add(vars)
-	}
-	for _, t := range r.problem.tables {
-		add(t.scope)
-	}
-	return h
-}
-
 // decomposition is a tree of bags: one per variable of an elimination order.
 type decomposition struct {
+	order []int
 	bags  [][]int // by place in the order: the variable, and those it meets when it is eliminated
 	tree  [][]int // by place: neighbours in the tree
 	vars  int
 	width int
+	cells float64 // assignments of all bags
 }
 
 // decompose simulates the elimination: a bag passes its remaining variables to the bag of the first
@@ -208,7 +111,7 @@ func decompose(h contractionorder.Hypergraph, order []int) decomposition {
 	for i, v := range order {
 		place[v] = i
 	}
-	d := decomposition{bags: make([][]int, len(order)), tree: make([][]int, len(order)), vars: len(h.Dims)}
+	d := decomposition{order: order, bags: make([][]int, len(order)), tree: make([][]int, len(order)), vars: len(h.Dims)}
 	hand := func(scope []int) int { // the place that a scope belongs to
 		first := len(order)
 		for _, v := range scope {
@@ -234,6 +137,11 @@ func decompose(h contractionorder.Hypergraph, order []int) decomposition {
 				rest = append(rest, u)
 			}
 		}
+		cells := 1.0
+		for _, u := range d.bags[i] {
+			cells *= float64(h.Dims[u])
+		}
+		d.cells += cells
 		next := hand(rest)
 		if next == len(order) { // the root of a part: parts are strung together
 			next = last
@@ -245,6 +153,38 @@ func decompose(h contractionorder.Hypergraph, order []int) decomposition {
 		}
 	}
 	return d
+}
+
+// entries returns the number of variables in all bags.
+func (d decomposition) entries() int64 {
+	n := 0
+	for _, bag := range d.bags {
+		n += len(bag)
+	}
+	return int64(n)
+}
+
+// guide returns the weight of every variable of the formula in decisions, higher near the middle of the tree, for so many Boolean variables.
+func (d decomposition) guide(booleans int) []float64 {
+	depth := d.depths()
+	deepest := 0
+	for _, v := range d.order {
+		deepest = max(deepest, depth[v])
+	}
+	weight := guideWeight(len(d.order), booleans, d.width)
+	guide := make([]float64, d.vars)
+	for v := range guide {
+		guide[v] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
+	}
+	return guide
+}
+
+// inward returns the order from the leaves to the middle.
+func (d decomposition) inward() []int {
+	depth := d.depths()
+	inward := slices.Clone(d.order)
+	slices.SortStableFunc(inward, func(u, v int) int { return depth[v] - depth[u] })
+	return inward
 }
 
 // distinct sorts a list and takes repetitions out.

@@ -1,59 +1,185 @@
 package compiler
 
-// The tables of an elimination: the factors of a variable, multiplied entry by entry.
+// The tables of an elimination: the factors of a variable, multiplied entry by entry, and summed.
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
+
+// denseRange is the number of powers of two that the factors of an entry may span: below it no digit is lost.
+const denseRange = 900
+
+// denseAxes is more than the variables of a table with at most 2^24 entries.
+const denseAxes = 32
+
+// tabulator computes the tables of buckets. A table has one axis for each variable of the bucket's scope, the first one fastest.
+type tabulator struct {
+	residual *residual
+	buckets  *buckets
+
+	// Scratch memory, reused from one elimination to the next.
+	ints    []int32
+	floats  []float64
+	weights [denseValues]float64
+	x       [denseAxes]int
+	steps   [denseAxes][]int32
+}
+
+// reset takes all memory back.
+func (t *tabulator) reset() { t.ints, t.floats = t.ints[:0], t.floats[:0] }
+
+// takeInts returns n zeros.
+func (t *tabulator) takeInts(n int) []int32 {
+	start := len(t.ints)
+	t.ints = slices.Grow(t.ints, n)[:start+n]
+	out := t.ints[start : start+n : start+n]
+	clear(out)
+	return out
+}
+
+// takeFloats returns n numbers of arbitrary value.
+func (t *tabulator) takeFloats(n int) []float64 {
+	start := len(t.floats)
+	t.floats = slices.Grow(t.floats, n)[:start+n]
+	return t.floats[start : start+n : start+n]
+}
+
+// giveFloats takes the last n numbers back.
+func (t *tabulator) giveFloats(n int) { t.floats = t.floats[:len(t.floats)-n] }
+
+// sumOut makes the table of bucket i and sums its variable out. The entries of the message are at most 2, times 2^exponent. It is not
+// ok if all are 0, or if the factors span too many powers of two.
+func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
+	b := &t.buckets.list[i]
+	size := 1
+	for _, j := range b.scope {
+		size *= len(t.buckets.values[j])
+	}
+	table := t.takeFloats(size)
+	weights, span := t.ownWeights(i)
+	for at := range table {
+		table[at] = weights[at%len(weights)]
+	}
+	for _, in := range b.messages {
+		span += in.span
+		t.multiply(table, b.scope, t.messageSteps(b.scope, in.scope), 0, in.values, 1)
+	}
+	for _, slice := range b.tables {
+		span += 2 * t.residual.tables[slice.table].span // both of the entry and of its divisor
+	}
+	if span > denseRange {
+		return message{}, 0, false
+	}
+	t.multiplyTables(table, b)
+	t.excludeAll(table, b)
+	// The sums take the place of the entries: a sum is written behind the entries still to be
+	// read.
+	m = message{scope: b.scope[1:], values: table[:size/len(weights)]}
+	for at := range m.values {
+		sum := 0.0
+		for _, x := range table[at*len(weights):][:len(weights)] {
+			sum += x
+		}
+		m.values[at] = sum
+	}
+	t.giveFloats(size - len(m.values))
+	exponent, ok = m.normalise()
+	return m, exponent, ok
+}
+
+// normalise divides a message by the power of two of its largest entry, and returns that. It is not ok if all entries are 0.
+func (m *message) normalise() (exponent int64, ok bool) {
+	largest, smallest := 0.0, math.Inf(1)
+	for _, x := range m.values {
+		largest = max(largest, x)
+		if x > 0 {
+			smallest = min(smallest, x)
+		}
+	}
+	if largest == 0 {
+		return 0, false
+	}
+	by := math.Ilogb(largest)
+	scale := math.Ldexp(1, -by)
+	for at := range m.values {
+		m.values[at] *= scale
+	}
+	m.span = float64(by-math.Ilogb(smallest)) + 1
+	return int64(by), true
+}
+
+// ownWeights returns the weights of the open values of variable i, and log2 of the largest by the smallest of them.
+func (t *tabulator) ownWeights(i int) (weights []float64, span float64) {
+	p, values := t.residual.problem, t.buckets.values[i]
+	weights = t.weights[:len(values)]
+	low, high := math.Inf(1), 0.0
+	for k, a := range values {
+		w := p.weights[p.is(t.buckets.vars[i], int(a))]
+		if w.Exp > denseRange || w.Exp < -denseRange {
+			return weights, math.Inf(1)
+		}
+		weights[k] = w.Float64()
+		low, high = min(low, weights[k]), max(high, weights[k])
+	}
+	return weights, math.Abs(math.Log2(low)) + math.Abs(math.Log2(high))
+}
+
+// numbers returns the table of the factors of a bucket that are numbers while a circuit is written: tables, clauses, and the factors of
+// messages. It has size entries.
+func (t *tabulator) numbers(b *bucket, size int) []float64 {
+	table := t.takeFloats(size)
+	for at := range table {
+		table[at] = 1
+	}
+	for _, in := range b.messages {
+		t.multiply(table, b.scope, t.messageSteps(b.scope, in.scope), 0, in.factors, 1)
+	}
+	t.multiplyTables(table, b)
+	t.excludeAll(table, b)
+	return table
+}
 
 // multiplyTables multiplies a table by the formula's tables in its bucket.
-func (s *search) multiplyTables(table []float64, b *bucket) {
-	for _, t := range b.tables {
-		st := s.residual.tables[t.table]
-		steps, base := s.tableSteps(b.scope, t.table)
-		s.dense.multiply(table, b.scope, steps, base, st.table.values, st.met[t.slice].factor)
+func (t *tabulator) multiplyTables(table []float64, b *bucket) {
+	for _, slice := range b.tables {
+		st := t.residual.tables[slice.table]
+		steps, base := t.tableSteps(b.scope, st)
+		t.multiply(table, b.scope, steps, base, st.table.values, st.met[slice.slice].factor)
 	}
 }
 
-// excludeAll puts 0 where a clause of the bucket does not hold.
-func (s *search) excludeAll(table []float64, b *bucket) {
-	for _, c := range b.pairs {
-		s.exclude(table, b.scope, c[:])
-	}
-	for _, k := range b.clauses {
-		s.exclude(table, b.scope, s.residual.clauses[k])
-	}
-}
-
-// offsets are the steps in a message over some variables of scope, by place in scope and value.
-func (e *eliminator) offsets(scope, some []int32) [][]int32 {
-	steps := e.steps[:len(scope)]
+// messageSteps returns the steps in a message over some variables of a scope, by place in the scope and value.
+func (t *tabulator) messageSteps(scope, some []int32) [][]int32 {
+	steps := t.steps[:len(scope)]
 	stride, k := int32(1), 0
 	for at, j := range scope {
-		steps[at] = e.takeInts(len(e.values[j]))
+		steps[at] = t.takeInts(len(t.buckets.values[j]))
 		if k < len(some) && some[k] == j {
 			for x := range steps[at] {
 				steps[at][x] = int32(x) * stride
 			}
-			stride *= int32(len(e.values[j]))
+			stride *= int32(len(t.buckets.values[j]))
 			k++
 		}
 	}
 	return steps
 }
 
-// tableSteps are the steps in a table of the formula, and the place of its first entry under the assignment.
-func (s *search) tableSteps(scope []int32, t int32) (steps [][]int32, base int32) {
-	e, st := &s.dense, s.residual.tables[t]
-	steps = e.steps[:len(scope)]
+// tableSteps returns the steps in a table of the formula, and the place of its first entry under the assignment.
+func (t *tabulator) tableSteps(scope []int32, st *sliceTable) (steps [][]int32, base int32) {
+	steps = t.steps[:len(scope)]
 	for at, j := range scope {
-		steps[at] = e.takeInts(len(e.values[j]))
+		steps[at] = t.takeInts(len(t.buckets.values[j]))
 	}
 	for i, v := range st.table.scope {
-		if a := s.residual.valueOf(v); a >= 0 {
+		if a := t.residual.valueOf(v); a >= 0 {
 			base += a * st.strides[i]
 			continue
 		}
-		at, _ := slices.BinarySearch(scope, e.local[v])
-		for x, a := range e.values[e.local[v]] {
+		j := t.buckets.number[v]
+		at, _ := slices.BinarySearch(scope, j)
+		for x, a := range t.buckets.values[j] {
 			steps[at][x] = a * st.strides[i]
 		}
 	}
@@ -61,8 +187,8 @@ func (s *search) tableSteps(scope []int32, t int32) (steps [][]int32, base int32
 }
 
 // multiply multiplies a table over scope by factor[base + Σ steps] / by, entry by entry.
-func (e *eliminator) multiply(table []float64, scope []int32, steps [][]int32, base int32, factor []float64, by float64) {
-	x := e.x[:len(scope)]
+func (t *tabulator) multiply(table []float64, scope []int32, steps [][]int32, base int32, factor []float64, by float64) {
+	x := t.x[:len(scope)]
 	clear(x)
 	first := steps[0]
 	for j := 1; j < len(scope); j++ {
@@ -84,48 +210,51 @@ func (e *eliminator) multiply(table []float64, scope []int32, steps [][]int32, b
 	}
 }
 
-// exclude puts 0 where all literals of a clause are false.
-func (s *search) exclude(table []float64, scope []int32, c []lit) {
-	e := &s.dense
+// excludeAll puts 0 at all entries for which a clause of the bucket does not hold.
+func (t *tabulator) excludeAll(table []float64, b *bucket) {
+	for _, c := range b.pairs {
+		t.exclude(table, b.scope, c[:])
+	}
+	for _, k := range b.clauses {
+		t.exclude(table, b.scope, t.residual.clauses[k])
+	}
+}
+
+// exclude puts 0 at all entries for which the literals of a clause are false.
+func (t *tabulator) exclude(table []float64, scope []int32, c []lit) {
 	var all [denseAxes]uint64
 	falsify := all[:len(scope)] // by place: the values that make all literals of the variable false
 	for at := range falsify {
-		falsify[at] = 1<<len(e.values[scope[at]]) - 1
+		falsify[at] = 1<<len(t.buckets.values[scope[at]]) - 1
 	}
+	p := t.residual.problem
 	for _, l := range c {
-		if s.residual.value[l] != 0 {
+		if t.residual.value[l] != 0 {
 			continue
 		}
-		v := s.residual.problem.owner[l.Variable()]
-		at, _ := slices.BinarySearch(scope, e.local[v])
-		for x, a := range e.values[e.local[v]] {
-			if s.holds(l, v, a) {
+		v := p.owner[l.Variable()]
+		j := t.buckets.number[v]
+		at, _ := slices.BinarySearch(scope, j)
+		for x, a := range t.buckets.values[j] {
+			if p.holds(l, v, a) {
 				falsify[at] &^= 1 << x
 			}
 		}
 	}
-	e.clearCells(table, scope, falsify, len(scope)-1, 0, len(table))
+	t.clearCells(table, scope, falsify)
 }
 
-// holds reports whether a literal is true when variable v is a.
-func (s *search) holds(l lit, v, a int32) bool {
-	is := s.residual.problem.is(v, int(a))
-	if is.Variable() == l.Variable() {
-		return is == l
-	}
-	return !l.Positive() // another value of many is taken, so this one is not
-}
-
-// clearCells puts 0 at all values of falsify, from place at of the scope on down; the part of the table has size entries from base on.
-func (e *eliminator) clearCells(table []float64, scope []int32, falsify []uint64, at, base, size int) {
-	if at < 0 {
-		table[base] = 0
+// clearCells puts 0 at all values of falsify, by place in the scope.
+func (t *tabulator) clearCells(table []float64, scope []int32, falsify []uint64) {
+	last := len(scope) - 1
+	if last < 0 {
+		table[0] = 0
 		return
 	}
-	size /= len(e.values[scope[at]])
-	for x := range e.values[scope[at]] {
-		if falsify[at]&(1<<x) != 0 {
-			e.clearCells(table, scope, falsify, at-1, base+x*size, size)
+	size := len(table) / len(t.buckets.values[scope[last]])
+	for x := range t.buckets.values[scope[last]] {
+		if falsify[last]&(1<<x) != 0 {
+			t.clearCells(table[x*size:][:size], scope[:last], falsify[:last])
 		}
 	}
 }

@@ -8,30 +8,30 @@ package compiler
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// traceOut writes the sums over variable i down, as the nodes and factors of its message, m, or as a node of whole where that has no
-// variables. It returns false where the factors span too many powers of two.
-func (s *search) traceOut(i int, m *message, whole *amount) bool {
-	e := &s.dense
-	b := &e.buckets[i]
-	numbers := s.numbersOf(b, len(m.values)*len(e.values[i]))
-	terms := make([]circuit.Node, len(e.values[i]))
+// traceOut writes the sums over variable i down, as the nodes and factors of its message, m, or as a factor of whole if that has no
+// variables. It is not ok if the factors span too many powers of two.
+func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
+	values, builder := len(e.buckets.values[i]), e.trace.builder
+	numbers := e.tables.numbers(&e.buckets.list[i], len(m.values)*values)
+	terms := make([]circuit.Node, values)
 	m.nodes, m.factors = make([]circuit.Node, len(m.values)), make([]float64, len(m.values))
 	low, high := math.Inf(1), 0.0
-	row := s.newRow(i)
+	row := e.newRow(i)
 	for at := range m.nodes {
-		m.factors[at] = row.sum(numbers[at*len(terms):][:len(terms)], terms)
-		m.nodes[at] = s.trace.builder.Sum(terms...)
+		m.factors[at] = row.write(numbers[at*values:][:values], terms)
+		m.nodes[at] = builder.Sum(terms...)
 		if x := m.factors[at]; x > 0 {
 			low, high = min(low, x), max(high, x)
 		}
 		row.next()
 	}
-	e.floats = e.floats[:len(e.floats)-len(numbers)]
+	e.tables.giveFloats(len(numbers))
 	if high == 0 || !(math.Log2(high)-math.Log2(low) <= denseRange) || math.IsInf(high, 1) {
 		return false
 	}
@@ -43,63 +43,51 @@ func (s *search) traceOut(i int, m *message, whole *amount) bool {
 	factor := scaled.Make(1, int64(exponent))
 	if len(m.scope) == 0 {
 		factor = factor.Mul(scaled.FromFloat(m.factors[0]))
-		whole.node = s.trace.builder.Product(whole.node, m.nodes[0])
+		whole.node = builder.Product(whole.node, m.nodes[0])
 	}
-	whole.node = s.trace.builder.Product(whole.node, s.trace.builder.Number(factor))
+	whole.node = builder.Product(whole.node, builder.Number(factor))
 	return true
-}
-
-// numbersOf returns the numbers of a bucket's table: from tables and clauses, and the factors of
-// messages.
-func (s *search) numbersOf(b *bucket, size int) []float64 {
-	e := &s.dense
-	numbers := e.takeFloats(size)
-	for at := range numbers {
-		numbers[at] = 1
-	}
-	for _, in := range b.messages {
-		e.multiply(numbers, b.scope, e.offsets(b.scope, in.scope), 0, in.factors, 1)
-	}
-	s.multiplyTables(numbers, b)
-	s.excludeAll(numbers, b)
-	return numbers
 }
 
 // row is the entries of a bucket's table that one sum is over, as products.
 type row struct {
-	s       *search
-	b       *bucket
-	leaves  []circuit.Node // by value of the variable that is summed out
-	steps   [][][]int32    // by message: its steps by place in the scope and value
-	x       [denseAxes]int // values of the scope
-	factors []circuit.Node
+	builder  *circuit.Builder
+	dims     []int // of the table
+	messages []message
+	leaves   []circuit.Node // by value of the variable that is summed out
+	steps    [][][]int32    // by message: its steps by place in the scope and value
+	x        [denseAxes]int // values of the scope
+	factors  []circuit.Node
 }
 
-// newRow is the first row of bucket i.
-func (s *search) newRow(i int) *row {
-	e := &s.dense
-	r := &row{s: s, b: &e.buckets[i]}
-	for _, a := range e.values[i] {
-		r.leaves = append(r.leaves, s.trace.leaf(s.residual.problem.is(e.vars[i], int(a))))
+// newRow returns the first row of bucket i.
+func (e *eliminator) newRow(i int) *row {
+	b := &e.buckets.list[i]
+	r := &row{builder: e.trace.builder, messages: b.messages}
+	for _, j := range b.scope {
+		r.dims = append(r.dims, len(e.buckets.values[j]))
 	}
-	for _, in := range r.b.messages {
-		r.steps = append(r.steps, append([][]int32(nil), e.offsets(r.b.scope, in.scope)...))
+	for _, a := range e.buckets.values[i] {
+		r.leaves = append(r.leaves, e.trace.leaf(e.trace.problem.is(e.buckets.vars[i], int(a))))
+	}
+	for _, in := range b.messages {
+		r.steps = append(r.steps, slices.Clone(e.tables.messageSteps(b.scope, in.scope)))
 	}
 	return r
 }
 
 // next moves to the next row.
 func (r *row) next() {
-	for j := 1; j < len(r.b.scope); j++ {
-		if r.x[j]++; r.x[j] < len(r.s.dense.values[r.b.scope[j]]) {
+	for j := 1; j < len(r.dims); j++ {
+		if r.x[j]++; r.x[j] < r.dims[j] {
 			return
 		}
 		r.x[j] = 0
 	}
 }
 
-// sum writes the terms of the row's sum, with their numbers divided by the first that is not 0, which it returns.
-func (r *row) sum(numbers []float64, terms []circuit.Node) (first float64) {
+// write writes the terms of the row's sum, with their numbers divided by the first that is not 0, which it returns.
+func (r *row) write(numbers []float64, terms []circuit.Node) (first float64) {
 	for k, x := range numbers {
 		terms[k] = circuit.Zero
 		if x == 0 {
@@ -109,15 +97,15 @@ func (r *row) sum(numbers []float64, terms []circuit.Node) (first float64) {
 			first = x
 		}
 		r.x[0] = k
-		r.factors = append(r.factors[:0], r.leaves[k], r.s.trace.builder.Number(scaled.FromFloat(x/first)))
-		for n, in := range r.b.messages {
-			place := int32(0)
-			for j := range r.b.scope {
-				place += r.steps[n][j][r.x[j]]
+		r.factors = append(r.factors[:0], r.leaves[k], r.builder.Number(scaled.FromFloat(x/first)))
+		for n, in := range r.messages {
+			entry := int32(0)
+			for j := range r.dims {
+				entry += r.steps[n][j][r.x[j]]
 			}
-			r.factors = append(r.factors, in.nodes[place])
+			r.factors = append(r.factors, in.nodes[entry])
 		}
-		terms[k] = r.s.trace.builder.Product(r.factors...)
+		terms[k] = r.builder.Product(r.factors...)
 	}
 	return first
 }

@@ -96,6 +96,15 @@ func (p *problem) is(v int32, a int) lit {
 	return lit(2 * (p.first[v] + int32(a)))
 }
 
+// holds reports whether a literal is true when variable v, of two values or more, is a.
+func (p *problem) holds(l lit, v, a int32) bool {
+	is := p.is(v, int(a))
+	if is.Variable() == l.Variable() {
+		return is == l
+	}
+	return !l.Positive() // another value of many is taken, so this one is not
+}
+
 // weigh multiplies the weight of v = a by w.
 func (p *problem) weigh(v int32, a int, w scaled.Number, forbid bool) error {
 	if !w.IsFinite() || w.Mant < 0 {

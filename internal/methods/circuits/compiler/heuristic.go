@@ -8,23 +8,23 @@ type heuristic struct {
 	value    []int8    // by literal: the solver's
 	clauses  []int32   // by variable: the number of its clauses in its component
 	tables   []int32   // by variable: the number of its tables
-	guide    []float64 // by variable: rank by the tree decomposition, higher is earlier
+	guide    []float64 // by variable of the formula: the weight of its place in the tree decomposition
 	activity []float64 // by literal: occurrences and conflicts, the older ones for less
 
 	// By variable of the formula with many values: half the number of its open values in the component, and the sum of their scores.
 	halves, sums []float64
 
-	stats *Stats
+	stats *Stats // it counts the decisions
 }
 
-// newHeuristic returns a heuristic without a guide. The occurrences are in clauses of two literals and more.
-func newHeuristic(p *problem, value []int8, occurrences [][]lit, clauses, tables []int32, stats *Stats) heuristic {
-	n, m := p.booleans(), len(p.f.Domains)
-	h := heuristic{
-		problem: p, value: value, clauses: clauses, tables: tables, guide: make([]float64, n),
-		activity: make([]float64, 2*n), halves: make([]float64, m), sums: make([]float64, m), stats: stats,
+// newHeuristic returns a heuristic for components of a splitter. The clauses are those of two literals and more.
+func newHeuristic(s *splitter, clauses [][]lit, guide []float64, stats *Stats) *heuristic {
+	p := s.residual.problem
+	h := &heuristic{
+		problem: p, value: s.residual.value, clauses: s.clauses, tables: s.tables, guide: guide, activity: make([]float64, 2*p.booleans()),
+		halves: make([]float64, len(guide)), sums: make([]float64, len(guide)), stats: stats,
 	}
-	for _, c := range occurrences {
+	for _, c := range clauses {
 		h.reward(c)
 	}
 	return h
@@ -67,7 +67,7 @@ func (h *heuristic) decide(vars []int32) lit {
 		if h.clauses[v] == 0 && logical {
 			continue
 		}
-		score, owner := h.guide[v], h.problem.owner[v]
+		score, owner := h.guide[h.problem.owner[v]], h.problem.owner[v]
 		if h.problem.many[v] {
 			score += h.sums[owner] / (h.halves[owner] * h.halves[owner])
 		} else {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/methods/circuits/sat"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 // residual is the formula under the solver's assignment.
@@ -89,4 +90,50 @@ func (r *residual) slice(t int32) int32 {
 	at := st.find(values)
 	r.bytes += st.size - before
 	return at
+}
+
+// dimensions are the numbers of open values of the formula's variables, 1 for those that have a value.
+func (r *residual) dimensions() []int {
+	dims := make([]int, len(r.problem.f.Domains))
+	for v := range dims {
+		first, n := r.problem.first[v], r.problem.count(int32(v))
+		open := 0
+		for b := first; b < first+n; b++ {
+			if r.value[2*b] == 0 {
+				open++
+			}
+		}
+		if n == 1 && open == 1 {
+			open = 2
+		}
+		dims[v] = max(open, 1)
+	}
+	return dims
+}
+
+// hypergraph returns the residual formula's: its variables with the values that are open, and a
+// scope per clause and table. The clauses are those of two literals and more.
+func (r *residual) hypergraph(clauses [][]lit) contractionorder.Hypergraph {
+	dims := r.dimensions()
+	h := contractionorder.Hypergraph{Dims: dims}
+	add := func(vars []int32) {
+		var scope []int
+		for _, v := range vars {
+			if dims[v] > 1 {
+				scope = append(scope, int(v))
+			}
+		}
+		h.Edges = append(h.Edges, distinct(scope))
+	}
+	for _, c := range clauses {
+		vars := make([]int32, len(c))
+		for i, l := range c {
+			vars[i] = r.problem.owner[l.Variable()]
+		}
+		add(vars)
+	}
+	for _, t := range r.problem.tables {
+		add(t.scope)
+	}
+	return h
 }

@@ -4,7 +4,6 @@ package compiler
 
 import (
 	"context"
-	"math/bits"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
@@ -14,34 +13,29 @@ import (
 
 // search is the state of one search.
 type search struct {
-	o         Options
-	residual  *residual
-	solver    *sat.Solver
-	splitter  *splitter
-	cache     *cache
-	budget    *budget
-	heuristic heuristic
-	dense     eliminator
-	trace     *trace
-	stats     Stats
-
-	waiting []component // found, and not yet summed
-	splits  odds        // of looks at components: that one finds several, or a known one
-	looks   odds        // of looks at the tables of a component: that they are small enough
+	solver     *sat.Solver
+	residual   *residual // the formula under the solver's assignment
+	splitter   *splitter
+	waiting    []component // found by the splitter, and not yet summed
+	splits     odds        // that a look at a component finds several, or a known one
+	cache      *cache
+	heuristic  *heuristic
+	eliminator *eliminator
+	trace      *trace
+	budget     *budget
+	stats      Stats
 }
 
-// newSearch makes a search over the clauses of two literals and more and the tables of p. Facts are assigned at the root.
-func newSearch(p *problem, facts []lit, clauses [][]lit, o Options) *search {
-	numbers := newDrawer(p, clauses)
-	r := newResidual(p, facts, clauses, numbers)
-	r.solver.Room = o.Memory / 8
+// newSearch returns a search that follows a tree decomposition. The clauses are those of two literals and more.
+func newSearch(r *residual, clauses [][]lit, tree decomposition, numbers drawer, o Options) *search {
 	s := &search{
-		o: o, residual: r, solver: r.solver, splitter: newSplitter(r, clauses, numbers), cache: newCache(o.Memory / 3),
-		trace: newTrace(p, o),
+		solver: r.solver, residual: r, splitter: newSplitter(r, clauses, numbers), cache: newCache(o.Memory / 3), trace: newTrace(r.problem, o),
+		stats: Stats{Clauses: len(r.clauses), Variables: r.openVariables(), Width: tree.width},
 	}
-	s.budget = newBudget(r, &s.stats, o)
-	s.heuristic = newHeuristic(p, r.value, clauses, s.splitter.clauses, s.splitter.tables, &s.stats)
-	s.stats.Clauses, s.stats.Variables = len(r.clauses), r.openVariables()
+	s.solver.Room = o.Memory / 8
+	s.heuristic = newHeuristic(s.splitter, clauses, tree.guide(s.stats.Variables), &s.stats)
+	s.budget = newBudget(r, &s.stats, tree.cells, o)
+	s.eliminator = newEliminator(r, s.trace, s.budget, &s.stats, tree.inward(), o.cells)
 	return s
 }
 
@@ -52,7 +46,7 @@ func (s *search) run(ctx context.Context) (amount, error) {
 	for _, t := range s.splitter.stack.tables {
 		product.timesNumber(scaled.FromFloat(s.residual.tables[t.table].met[t.slice].factor))
 	}
-	sum, ok := s.branch(ctx, whole, 1, 0)
+	sum, ok := s.branch(ctx, whole, 1)
 	s.stats.Work = s.solver.Work
 	s.stats.Kept = s.solver.Kept()
 	s.stats.Evicted = s.cache.evicted
@@ -64,108 +58,89 @@ func (s *search) run(ctx context.Context) (amount, error) {
 	return product.end(), nil
 }
 
-// sum returns the sum of a component, or false where the formula has no assignment under the present one:
-// then Analyse says why, by literals of the present level and below. Its share of the whole tree counts as progress.
-func (s *search) sum(ctx context.Context, c component, share float64) (amount, bool) {
+// sum returns the sum of a component. It is not ok if the search ends early, or if the formula has no assignment under the present one:
+// then Analyse says why, by literals of the present level and below. The share of the component in the whole tree counts as progress.
+func (s *search) sum(ctx context.Context, c component, share float64) (sum amount, ok bool) {
 	if !s.budget.lasts(ctx) {
 		return amount{}, false
 	}
-	wait := int32(0)
-	if !c.stale && s.narrow(c) {
-		value, log2, ok := s.eliminate(ctx, c)
-		if ok || s.budget.err != nil {
-			return value, ok
+	content := s.splitter.stack.of(c)
+	if s.eliminator.isWorthLook(c) {
+		if sum, c.wait, ok = s.eliminator.sum(ctx, content); ok || s.budget.err != nil {
+			return sum, ok
 		}
-		wait = 2 * log2
 	} else {
-		wait = c.wait - 1
+		c.wait--
 	}
-	total := amount{node: circuit.Zero}
-	decision, reason := s.heuristic.decide(s.splitter.stack.of(c).vars), sat.Decided
+
+	sum = amount{node: circuit.Zero}
+	decision, reason := s.heuristic.decide(content.vars), sat.Decided
 	for range 2 {
 		s.solver.Open()
 		s.solver.Assign(decision, reason)
 		s.cache.begin()
-		value, ok := s.branch(ctx, c, share/2, wait)
+		value, ok := s.branch(ctx, c, share/2)
 		if s.budget.err != nil {
 			return amount{}, false
 		}
-
-		reason = sat.Decided
 		if ok {
-			total = s.trace.sum(total, value)
+			sum, reason = s.trace.sum(sum, value), sat.Decided
 		} else {
-			s.stats.Conflicts++
-			s.cache.drop()
-			left := s.solver.Analyse(false)
-			s.heuristic.reward(s.solver.Met)
-			if !left {
-				s.cache.end()
-				s.solver.Close()
-				return amount{}, false
-			}
-			s.solver.Forget()
-			s.stats.Learned++
-			reason = s.solver.Learn()
+			reason, ok = s.learn()
 		}
 		s.cache.end()
 		s.solver.Close()
+		if !ok {
+			return amount{}, false
+		}
 		decision = decision.Not()
 	}
-	return total, true
+	return sum, true
+}
+
+// learn learns a clause from a conflict, and returns it as the reason of the opposite of the last decision. It is not ok if the conflict is
+// one of the levels below.
+func (s *search) learn() (reason int32, ok bool) {
+	s.stats.Conflicts++
+	s.cache.drop()
+	ok = s.solver.Analyse(false)
+	s.heuristic.reward(s.solver.Met)
+	if !ok {
+		return 0, false
+	}
+	s.solver.Forget()
+	s.stats.Learned++
+	return s.solver.Learn(), true
 }
 
 // splitsFrom is the number of variables from which a component is not looked at after every decision where less than one of
-// splitsShare looks finds several parts, or a known one. oddsTried is the number of looks at a size before such shares count.
+// splitsShare looks finds several parts, or a known one.
 // Measured: planning formulas log-2, log-3, log-4 take 2.5, 4.8 and 3.9 s of CPU time with a look at every component and an eighth of
 // the work on looks in vain, 2.3, 3.0 and 2.9 s with denseShare, 2.2, 2.6 and 2.0 s with both; 2.2, 2.6 and 2.7 s where three decisions
 // go without a look.
 const (
 	splitsFrom  = 64
 	splitsShare = 8
-	oddsTried   = 64
 )
 
 // branch propagates the assignment and sums c's residue.
-func (s *search) branch(ctx context.Context, c component, share float64, wait int32) (amount, bool) {
+func (s *search) branch(ctx context.Context, c component, share float64) (sum amount, ok bool) {
 	if !s.solver.Propagate() {
 		s.budget.progress += share
 		return amount{}, false
 	}
-	vars := s.splitter.stack.of(c).vars
-	if !c.stale && len(vars) >= splitsFrom && s.splits.poor(c.size(), splitsShare) && s.residual.anyOpen(vars) {
+	if !c.stale && c.size() >= splitsFrom && s.splits.poor(c.size(), splitsShare) && s.residual.anyOpen(s.splitter.stack.of(c).vars) {
 		// A look would find no parts, most likely; if it would, the next one finds them in both branches, in the second one in the cache.
-		c.stale, c.wait = true, wait
+		c.stale = true
 		return s.sum(ctx, c, share)
 	}
-	from, first := s.splitter.stack.extent(), len(s.waiting)
+	extent, first := s.splitter.stack.extent(), len(s.waiting)
 	s.trace.stopIfFull()
 	product := s.trace.product()
 	s.split(c, &product)
-
-	// The small ones first: they are the soonest to have no assignment.
-	end := len(s.waiting)
-	slices.SortStableFunc(s.waiting[first:end], func(a, b component) int { return int(a.size() - b.size()) })
-	open := int32(0)
-	for i := range s.waiting[first:end] {
-		s.waiting[first+i].wait = wait
-		open += s.waiting[first+i].size()
-	}
-	before := s.budget.progress
-	ok := true
-	for i := first; i < end && ok; i++ {
-		part := s.waiting[i]
-		var value amount
-		if value, ok = s.sum(ctx, part, share*float64(part.size())/float64(open)); ok {
-			s.cache.add(part.key, value, part.size())
-			product.times(value)
-		}
-	}
-	if s.budget.err == nil {
-		s.budget.progress = before + share
-	}
+	ok = s.sumAll(ctx, s.waiting[first:], share, &product)
 	s.waiting = s.waiting[:first]
-	s.splitter.stack.cut(from)
+	s.splitter.stack.cut(extent)
 	if !ok {
 		product.drop()
 		return amount{}, false
@@ -193,6 +168,7 @@ func (s *search) split(c component, product *product) {
 			product.times(sum)
 			s.splitter.stack.cut(part.from)
 		} else {
+			part.wait = c.wait
 			s.waiting = append(s.waiting, part)
 		}
 	}
@@ -223,19 +199,25 @@ func (s *search) single(vars []int32) amount {
 	return sum
 }
 
-// odds counts tries and finds by the logarithm of a component's size.
-type odds [32]struct{ tried, found int64 }
-
-func (o *odds) count(size int32, found bool) {
-	at := &o[bits.Len32(uint32(size))]
-	at.tried++
-	if found {
-		at.found++
+// sumAll multiplies a product by the sums of components, the small ones first: they are the soonest to have no assignment.
+func (s *search) sumAll(ctx context.Context, parts []component, share float64, product *product) (ok bool) {
+	slices.SortStableFunc(parts, func(a, b component) int { return int(a.size() - b.size()) })
+	open := int32(0)
+	for _, c := range parts {
+		open += c.size()
 	}
-}
-
-// poor reports whether less than one of share tries at a size finds anything.
-func (o *odds) poor(size int32, share int64) bool {
-	at := &o[bits.Len32(uint32(size))]
-	return at.tried > oddsTried && at.found*share < at.tried
+	before := s.budget.progress
+	ok = true
+	for i := 0; i < len(parts) && ok; i++ {
+		c := parts[i]
+		var sum amount
+		if sum, ok = s.sum(ctx, c, share*float64(c.size())/float64(open)); ok {
+			s.cache.add(c.key, sum, c.size())
+			product.times(sum)
+		}
+	}
+	if s.budget.err == nil {
+		s.budget.progress = before + share
+	}
+	return ok
 }

@@ -9,20 +9,24 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/circuits/sat"
 )
 
-// prepare returns a search over the residue of p after propagation and probing at the root, with a
-// guide; nil if no assignment is left.
+// prepare returns a search over the residue of p after propagation and probing at the root; nil if no assignment is left.
 func prepare(ctx context.Context, p *problem, o Options) (*search, error) {
-	r := sat.NewSatisfier(p.first)
+	satisfier := sat.NewSatisfier(p.first)
 	for _, c := range p.clauses {
-		r.Add(c...)
+		satisfier.Add(c...)
 	}
-	if err := probe(ctx, r); err != nil || r.False {
+	if err := probe(ctx, satisfier); err != nil || satisfier.False {
 		return nil, err
 	}
-	clauses := reduced(r, p.clauses)
-	s := newSearch(p, r.Trail, clauses, o)
-	s.solver.Work += r.Work // the work of probing
-	return s, s.follow(ctx, clauses)
+	clauses := reduced(satisfier, p.clauses)
+	numbers := newDrawer(p, clauses)
+	r := newResidual(p, satisfier.Trail, clauses, numbers)
+	tree, steps, err := bestDecomposition(ctx, r.hypergraph(clauses), o.Work)
+	if err != nil {
+		return nil, err
+	}
+	r.solver.Work += satisfier.Work + steps
+	return newSearch(r, clauses, tree, numbers, o), nil
 }
 
 // probeRootWork bounds the steps of trying literals at the root: half a second.
