@@ -4,7 +4,6 @@ package compiler
 
 import (
 	"context"
-	"math/bits"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
@@ -37,7 +36,7 @@ func newBudget(r *residual, stats *Stats, cells float64, o Options) *budget {
 	return b
 }
 
-// nearEnd is how many times its work a search may take where what is left of it, by the fraction that is done, takes less than the
+// nearEnd is how many times its work a search may take if what is left of it, by the fraction that is done, takes less than the
 // elimination.
 // Measured: logistics.b has 0.6 done after 0.45 of its 2.8e8 steps, where it was given up for a tree that took twice as long; weighted
 // formula 121 is summed in 4.7e9 steps, of whose decisions more than 0.99 are done in 2e9, and in cubes takes twice as long.
@@ -77,25 +76,4 @@ func (b *budget) lasts(ctx context.Context) bool {
 		b.err = ctx.Err()
 	}
 	return b.err == nil
-}
-
-// oddsTried is the number of tries at a size before their share counts.
-// Measured with splitsShare.
-const oddsTried = 64
-
-// odds counts tries and finds by the logarithm of a component's size.
-type odds [32]struct{ tried, found int64 }
-
-func (o *odds) count(size int32, found bool) {
-	at := &o[bits.Len32(uint32(size))]
-	at.tried++
-	if found {
-		at.found++
-	}
-}
-
-// poor reports whether less than one of share tries at a size finds anything.
-func (o *odds) poor(size int32, share int64) bool {
-	at := &o[bits.Len32(uint32(size))]
-	return at.tried > oddsTried && at.found*share < at.tried
 }

@@ -50,16 +50,20 @@ func (c *cache) resize(heads int) {
 	}
 }
 
+// head returns the first entry of the chain of a key.
+func (c *cache) head(key digest) *int32 { return &c.heads[key[0]&uint64(len(c.heads)-1)] }
+
+// link makes an entry the first of its chain.
 func (c *cache) link(i int32) {
-	at := &c.heads[c.entries[i].key[0]&uint64(len(c.heads)-1)]
-	c.entries[i].next = *at
-	*at = i
+	head := c.head(c.entries[i].key)
+	c.entries[i].next = *head
+	*head = i
 }
 
 // find returns the sum of a component that is known.
 func (c *cache) find(key digest) (amount, bool) {
 	c.clock++
-	for i := c.heads[key[0]&uint64(len(c.heads)-1)]; i >= 0; i = c.entries[i].next {
+	for i := *c.head(key); i >= 0; i = c.entries[i].next {
 		if e := &c.entries[i]; e.key == key {
 			e.used = c.clock
 			return amount{e.number, e.node}, true
@@ -90,7 +94,7 @@ func (c *cache) end() { c.marks = c.marks[:len(c.marks)-1] }
 func (c *cache) drop() {
 	from := c.marks[len(c.marks)-1]
 	for i := len(c.entries) - 1; i >= from; i-- {
-		c.heads[c.entries[i].key[0]&uint64(len(c.heads)-1)] = c.entries[i].next
+		*c.head(c.entries[i].key) = c.entries[i].next
 	}
 	c.entries = c.entries[:from]
 }

@@ -33,7 +33,7 @@ const defaultMemory = 2 << 30
 // Options of a search. The zero value works.
 type Options struct {
 	Work int64 // counted steps at most, a few nanoseconds each; 0: no limit
-	// Rival returns the steps in the time of another way to the sum. It is asked once, where Work is spent: the search may then take half of
+	// Rival returns the steps in the time of another way to the sum. It is asked once, when Work is spent: the search may then take half of
 	// that, or of an elimination along its tree decomposition if that is less, and near its end nearEnd times as much. nil: it ends.
 	Rival   func() float64
 	Memory  int64           // bytes of cache, clauses and stacks together; 0: 2 GiB
@@ -41,12 +41,13 @@ type Options struct {
 	// Builder, over the domains of the formula, gets the sums and products of the search: a deterministic circuit for any weights.
 	// Without one, values of weight 0 are excluded beforehand.
 	Builder *circuit.Builder
-	// CircuitOnly ends the search where Builder is full: Z is not asked for.
+	// CircuitOnly ends the search if Builder is full: Z is not asked for.
 	CircuitOnly bool
 	// Leaf returns the node of Builder for a value of a variable; nil: the builder's own leaf.
 	Leaf func(v, a int) circuit.Node
 
-	cells int // entries of all tables of a component that is eliminated, at most; 0: cellsMost, below 0: none is
+	// cells bounds the entries of all tables of a component that is eliminated, at any price. 0: denseCells, at densePrice; below 0: none is.
+	cells int
 }
 
 // Stats are the counters of a search.
@@ -68,7 +69,7 @@ type Stats struct {
 // Result is the sum of a formula.
 type Result struct {
 	Z      scaled.Number // with Options.Weights
-	Root   circuit.Node  // of the circuit over all variables, where Traced
+	Root   circuit.Node  // of the circuit over all variables, if Traced
 	Traced bool          // there was a builder, and it had room
 	Stats  Stats
 }
@@ -82,7 +83,7 @@ type Result struct {
 // choice of the digest's numbers, which a cryptographic generator draws under a key that is a hash of the formula.
 //
 // It fails with ErrBudget (fault.OverBudget) when Options.Work is spent or Options.Memory does not hold the formula, with circuit.ErrFull
-// (fault.OverBudget) where Options.CircuitOnly says so, and with the context's error, within some milliseconds.
+// (fault.OverBudget) if the builder is full and Options.CircuitOnly is set, and with the context's error, within some milliseconds.
 func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error) {
 	if o.Memory == 0 {
 		o.Memory = defaultMemory
@@ -94,11 +95,11 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 	if err != nil {
 		return Result{}, err
 	}
-	s, err := prepare(ctx, p, o)
+	s, ok, err := prepare(ctx, p, o)
 	if err != nil {
 		return Result{}, err
 	}
-	if s == nil { // no assignment is left
+	if !ok { // no assignment is left
 		return Result{Root: circuit.Zero, Traced: o.Builder != nil && !o.Builder.Full()}, nil
 	}
 	z, err := s.run(ctx)

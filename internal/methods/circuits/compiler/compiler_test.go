@@ -225,9 +225,9 @@ func searchHard(t *testing.T, change func(*search)) *search {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := prepare(context.Background(), p, Options{Memory: defaultMemory, cells: -1})
-	if err != nil {
-		t.Fatal(err)
+	s, ok, err := prepare(context.Background(), p, Options{Memory: defaultMemory, cells: -1})
+	if err != nil || !ok {
+		t.Fatal(ok, err)
 	}
 	change(s)
 	got, err := s.run(context.Background())

@@ -34,8 +34,8 @@ const (
 // twice that.
 const greedyShare = 1.0 / 16
 
-// bestDecomposition returns the better one of the tree of a greedy order and, if it is worth it, of a contraction tree that is searched for,
-// with the steps that this took, for a search of so much work, 0 for no limit.
+// bestDecomposition returns the better one of the tree of a greedy order and, if it is worth it, of a contraction tree that is searched
+// for, with the steps that this took. The search over the formula may take so much work, without a limit if that is 0.
 func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work int64) (best decomposition, steps int64, err error) {
 	limit := int64(math.MaxInt64)
 	if work > 0 {
@@ -72,7 +72,7 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 }
 
 // guideMost bounds the weight of the decomposition's depth against occurrences and conflicts,
-// guideFactor is its factor where the tree is wide, and guideRatio is the number of variables by
+// guideFactor is its factor if the tree is wide, and guideRatio is the number of variables by
 // the width from which the weight is largest.
 // Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4, with a tenth of guideFactor.
 const (
@@ -81,8 +81,8 @@ const (
 	guideRatio  = 40
 )
 
-// guideWeight weighs the guide against occurrences and conflicts: high where the tree is narrow for
-// the number of variables, low where there are many Boolean ones. Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
+// guideWeight returns the weight of the guide against occurrences and conflicts: high if the tree is narrow for
+// the number of variables, low if there are many Boolean ones. Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
 func guideWeight(n, booleans, width int) float64 {
 	ratio := float64(n) / float64(max(width, 1))
 	if ratio > guideRatio {
@@ -131,18 +131,16 @@ func decompose(h contractionorder.Hypergraph, order []int) decomposition {
 	for i, v := range order {
 		d.bags[i] = distinct(append(d.bags[i], v))
 		d.width = max(d.width, len(d.bags[i])-1)
-		rest := make([]int, 0, len(d.bags[i]))
-		for _, u := range d.bags[i] {
-			if u != v {
-				rest = append(rest, u)
-			}
-		}
+		others := make([]int, 0, len(d.bags[i]))
 		cells := 1.0
 		for _, u := range d.bags[i] {
 			cells *= float64(h.Dims[u])
+			if u != v {
+				others = append(others, u)
+			}
 		}
 		d.cells += cells
-		next := hand(rest)
+		next := hand(others)
 		if next == len(order) { // the root of a part: parts are strung together
 			next = last
 			last = i
@@ -164,7 +162,8 @@ func (d decomposition) entries() int64 {
 	return int64(n)
 }
 
-// guide returns the weight of every variable of the formula in decisions, higher near the middle of the tree, for so many Boolean variables.
+// guide returns the weight of every variable of the formula in decisions, of so many Boolean variables: it is higher near the middle of the
+// tree.
 func (d decomposition) guide(booleans int) []float64 {
 	depth := d.depths()
 	deepest := 0
@@ -193,7 +192,7 @@ func distinct(list []int) []int {
 	return slices.Compact(list)
 }
 
-// depths gives every variable the depth of the first bag that has it, counted in bags with variables that
+// depths returns the depth of the first bag that has a variable, counted in bags with variables that
 // those above have not, from the middle of the tree.
 func (d decomposition) depths() []int {
 	depth := make([]int, d.vars)
@@ -203,29 +202,29 @@ func (d decomposition) depths() []int {
 	type step struct{ bag, from, depth int }
 	stack := []step{{d.middle(), -1, 0}}
 	for len(stack) > 0 {
-		at := stack[len(stack)-1]
+		next := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		fresh := false
-		for _, v := range d.bags[at.bag] {
+		for _, v := range d.bags[next.bag] {
 			if depth[v] == 0 {
 				fresh = true
-				depth[v] = at.depth + 1
+				depth[v] = next.depth + 1
 			}
 		}
-		below := at.depth
+		below := next.depth
 		if fresh {
 			below++
 		}
-		for _, next := range d.tree[at.bag] {
-			if next != at.from {
-				stack = append(stack, step{next, at.bag, below})
+		for _, bag := range d.tree[next.bag] {
+			if bag != next.from {
+				stack = append(stack, step{bag, next.bag, below})
 			}
 		}
 	}
 	return depth
 }
 
-// middle is the bag whose removal leaves the smallest largest part of the tree, by number of bags.
+// middle returns the bag whose removal leaves the smallest largest part of the tree, by number of bags.
 func (d decomposition) middle() int {
 	n := len(d.bags)
 	parent, walk := make([]int, n), make([]int, 0, n)
@@ -242,15 +241,15 @@ func (d decomposition) middle() int {
 	size, largest := make([]int, n), make([]int, n)
 	best := n - 1
 	for i := len(walk) - 1; i >= 0; i-- {
-		at := walk[i]
-		size[at]++
-		largest[at] = max(largest[at], n-size[at])
-		if largest[at] < largest[best] || largest[best] == 0 {
-			best = at
+		bag := walk[i]
+		size[bag]++
+		largest[bag] = max(largest[bag], n-size[bag])
+		if largest[bag] < largest[best] || largest[best] == 0 {
+			best = bag
 		}
-		if p := parent[at]; p >= 0 {
-			size[p] += size[at]
-			largest[p] = max(largest[p], size[at])
+		if p := parent[bag]; p >= 0 {
+			size[p] += size[bag]
+			largest[p] = max(largest[p], size[bag])
 		}
 	}
 	return best

@@ -17,7 +17,7 @@ type lit = sat.Literal
 type problem struct {
 	f         *formula.Formula
 	atomOwner []int32 // by atom of the formula: its variable
-	first     []int32 // by variable of the formula: its first Boolean variable, of none where it has one value; one more at the end
+	first     []int32 // by variable of the formula: its first Boolean variable, of none if it has one value; one more at the end
 	owner     []int32 // by Boolean variable: the variable of the formula
 	many      []bool  // by Boolean variable: it is one value of more than two
 	clauses   [][]lit // without the exactly-one constraints
@@ -37,7 +37,7 @@ type softTable struct {
 
 func (p *problem) booleans() int { return len(p.owner) }
 
-// count is the number of Boolean variables that encode variable v of the formula.
+// count returns the number of Boolean variables that encode variable v of the formula.
 func (p *problem) count(v int32) int32 { return p.first[v+1] - p.first[v] }
 
 // encode brings f into Boolean form. A weight of 0 forbids its value, unless other weights are to follow.
@@ -140,24 +140,24 @@ func (p *problem) addClause(c []formula.Literal) {
 		}
 		out = append(out, is)
 	}
-	if out = tidy(out); out != nil {
+	if out, ok := tidy(out); ok {
 		p.clauses = append(p.clauses, out)
 	}
 }
 
-// tidy sorts a clause and takes repetitions out; nil where it has a literal and its opposite.
-func tidy(c []lit) []lit {
+// tidy sorts a clause and takes repetitions out. It is not ok if the clause always holds: it has a literal and its opposite.
+func tidy(c []lit) (sorted []lit, ok bool) {
 	slices.Sort(c)
 	c = slices.Compact(c)
 	for i := 1; i < len(c); i++ {
 		if c[i] == c[i-1].Not() {
-			return nil
+			return nil, false
 		}
 	}
-	return c
+	return c, true
 }
 
-// variableOf is the variable and the value of an atom.
+// variableOf returns the variable and the value of an atom.
 func (p *problem) variableOf(atom int) (int32, int) {
 	v := p.atomOwner[atom]
 	return v, atom - p.f.Offset(int(v))

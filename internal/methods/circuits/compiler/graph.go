@@ -15,7 +15,7 @@ type linkage struct {
 
 // graph is the formula as components see it. It does not change during the search.
 type graph struct {
-	of     []linkage
+	ranges []linkage // by variable
 	list   []int32
 	others []lit
 }
@@ -30,7 +30,7 @@ func newGraph(p *problem, clauses [][]lit) *graph {
 			tables[v] = append(tables[v], int32(i))
 		}
 	}
-	g := &graph{of: make([]linkage, n)}
+	g := &graph{ranges: make([]linkage, n)}
 	binary := make([][]int32, n)
 	ternary := make([][]int32, n)
 	long := make([][]int32, n)
@@ -54,16 +54,16 @@ func newGraph(p *problem, clauses [][]lit) *graph {
 	}
 	for v := range n {
 		slices.Sort(binary[v])
-		at := &g.of[v]
-		at.binary = int32(len(g.list))
+		ranges := &g.ranges[v]
+		ranges.binary = int32(len(g.list))
 		g.list = append(g.list, slices.Compact(binary[v])...)
-		at.ternary = int32(len(g.list))
+		ranges.ternary = int32(len(g.list))
 		g.list = append(g.list, ternary[v]...)
-		at.long = int32(len(g.list))
+		ranges.long = int32(len(g.list))
 		g.list = append(g.list, long[v]...)
-		at.tables = int32(len(g.list))
+		ranges.tables = int32(len(g.list))
 		g.list = append(g.list, tables[p.owner[v]]...)
-		at.end = int32(len(g.list))
+		ranges.end = int32(len(g.list))
 	}
 	return g
 }

@@ -4,7 +4,7 @@ package compiler
 
 import "github.com/basetensor/basetensor/internal/network/contractionorder"
 
-// eliminated lists the indices of h in the order in which the merges of a tree sum them: where the last tensor with an index joins.
+// eliminated lists the indices of h in the order in which the merges of a tree sum them: when the last tensor with an index joins.
 func eliminated(h contractionorder.Hypergraph, t contractionorder.Tree) []int {
 	tensors := make([]int, len(h.Dims)) // by index: the number of its tensors
 	tables := make([]map[int]int, t.Leaves+len(t.Merges))

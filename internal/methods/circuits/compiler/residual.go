@@ -78,8 +78,11 @@ func (r *residual) valueOf(v int32) int32 {
 	return -1
 }
 
-// slice returns the number of the slice of a table.
-func (r *residual) slice(t int32) int32 {
+// sliceOf returns a slice of a table.
+func (r *residual) sliceOf(t tableSlice) *slice { return &r.tables[t.table].met[t.slice] }
+
+// restrict returns a table under the assignment.
+func (r *residual) restrict(t int32) tableSlice {
 	st := r.tables[t]
 	values := r.scope[:len(st.table.scope)]
 	for i, v := range st.table.scope {
@@ -87,12 +90,12 @@ func (r *residual) slice(t int32) int32 {
 	}
 	r.solver.Work += int64(len(values))
 	before := st.size
-	at := st.find(values)
+	number := st.find(values)
 	r.bytes += st.size - before
-	return at
+	return tableSlice{t, number}
 }
 
-// dimensions are the numbers of open values of the formula's variables, 1 for those that have a value.
+// dimensions returns the numbers of open values of the formula's variables, 1 for those that have a value.
 func (r *residual) dimensions() []int {
 	dims := make([]int, len(r.problem.f.Domains))
 	for v := range dims {
@@ -111,7 +114,7 @@ func (r *residual) dimensions() []int {
 	return dims
 }
 
-// hypergraph returns the residual formula's: its variables with the values that are open, and a
+// hypergraph returns the hypergraph of the residual formula: its variables with the values that are open, and a
 // scope per clause and table. The clauses are those of two literals and more.
 func (r *residual) hypergraph(clauses [][]lit) contractionorder.Hypergraph {
 	dims := r.dimensions()

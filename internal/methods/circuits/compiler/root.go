@@ -9,24 +9,24 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/circuits/sat"
 )
 
-// prepare returns a search over the residue of p after propagation and probing at the root; nil if no assignment is left.
-func prepare(ctx context.Context, p *problem, o Options) (*search, error) {
+// prepare returns a search over what propagation and probing at the root leave of p. It is not ok if no assignment is left.
+func prepare(ctx context.Context, p *problem, o Options) (s *search, ok bool, err error) {
 	satisfier := sat.NewSatisfier(p.first)
 	for _, c := range p.clauses {
 		satisfier.Add(c...)
 	}
 	if err := probe(ctx, satisfier); err != nil || satisfier.False {
-		return nil, err
+		return nil, false, err
 	}
 	clauses := reduced(satisfier, p.clauses)
 	numbers := newDrawer(p, clauses)
 	r := newResidual(p, satisfier.Trail, clauses, numbers)
 	tree, steps, err := bestDecomposition(ctx, r.hypergraph(clauses), o.Work)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	r.solver.Work += satisfier.Work + steps
-	return newSearch(r, clauses, tree, numbers, o), nil
+	return newSearch(r, clauses, tree, numbers, o), true, nil
 }
 
 // probeRootWork bounds the steps of trying literals at the root: half a second.
@@ -58,16 +58,16 @@ func probe(ctx context.Context, s *sat.Satisfier) error {
 func reduced(s *sat.Satisfier, clauses [][]lit) [][]lit {
 	var out [][]lit
 	for _, c := range clauses {
-		var left []lit
+		var open []lit
 		holds := false
 		for _, l := range c {
 			holds = holds || s.Value[l] > 0
 			if s.Value[l] == 0 {
-				left = append(left, l)
+				open = append(open, l)
 			}
 		}
 		if !holds {
-			out = append(out, left)
+			out = append(out, open)
 		}
 	}
 	slices.SortFunc(out, func(a, b []lit) int {

@@ -55,13 +55,13 @@ func (st *sliceTable) find(values []int32) int32 {
 	for i, a := range values {
 		code = code*int64(st.table.dims[i]+1) + int64(a+1)
 	}
-	if at, ok := st.number[code]; ok {
-		return at
+	if number, ok := st.number[code]; ok {
+		return number
 	}
-	at := int32(len(st.met))
-	st.number[code] = at
+	number := int32(len(st.met))
+	st.number[code] = number
 	st.met = append(st.met, st.make(values))
-	return at
+	return number
 }
 
 // make computes a slice: its entries, divided by the first, name its class. Where a quotient would leave the range of a

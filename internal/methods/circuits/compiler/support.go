@@ -5,7 +5,7 @@ package compiler
 import "slices"
 
 // supports returns, for every value a of a variable of many values and every other such variable y of which it excludes two values or more,
-// the clause that a is not taken or one of y's other values is. It follows from the formula: with it propagation excludes a where
+// the clause that a is not taken or one of y's other values is. It follows from the formula: with it propagation excludes a if
 // the last of these values is excluded. It is no part of components.
 // Source: I. P. Gent, Arc consistency in SAT (ECAI 2002).
 func supports(p *problem, value []int8, clauses [][]lit) (out [][]lit) {

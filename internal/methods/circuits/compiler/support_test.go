@@ -22,9 +22,9 @@ func TestPropagationIsArcConsistent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := prepare(t.Context(), p, Options{Memory: defaultMemory})
-	if err != nil {
-		t.Fatal(err)
+	s, ok, err := prepare(t.Context(), p, Options{Memory: defaultMemory})
+	if err != nil || !ok {
+		t.Fatal(ok, err)
 	}
 	s.solver.Open()
 	s.solver.Assign(p.is(1, 2).Not(), sat.Decided)

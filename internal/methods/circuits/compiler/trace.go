@@ -22,8 +22,10 @@ type trace struct {
 	factors []circuit.Node // of all products under way: those of the last one are a suffix
 }
 
+// noNode stands for a leaf that is not made yet.
 const noNode circuit.Node = -1
 
+// newTrace returns a trace for the builder of the options, or without one.
 func newTrace(p *problem, o Options) *trace {
 	t := &trace{problem: p, builder: o.Builder, leafOf: o.Leaf}
 	if o.Builder == nil {
@@ -108,7 +110,7 @@ func (p *product) timesNumber(x scaled.Number) {
 	p.trace.pushNumber(x)
 }
 
-// pushNumber is a factor of the last product's node alone.
+// pushNumber multiplies the last product's node by a number.
 func (t *trace) pushNumber(x scaled.Number) {
 	if t.isWritten() && x != scaled.One {
 		t.factors = append(t.factors, t.builder.Number(x))

@@ -23,7 +23,7 @@ type tabulator struct {
 	floats  []float64
 	weights [denseValues]float64
 	x       [denseAxes]int
-	steps   [denseAxes][]int32
+	offsets [denseAxes][]int32
 }
 
 // reset takes all memory back.
@@ -45,8 +45,8 @@ func (t *tabulator) takeFloats(n int) []float64 {
 	return t.floats[start : start+n : start+n]
 }
 
-// giveFloats takes the last n numbers back.
-func (t *tabulator) giveFloats(n int) { t.floats = t.floats[:len(t.floats)-n] }
+// releaseFloats takes the last n numbers back.
+func (t *tabulator) releaseFloats(n int) { t.floats = t.floats[:len(t.floats)-n] }
 
 // sumOut makes the table of bucket i and sums its variable out. The entries of the message are at most 2, times 2^exponent. It is not
 // ok if all are 0, or if the factors span too many powers of two.
@@ -58,12 +58,12 @@ func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
 	}
 	table := t.takeFloats(size)
 	weights, span := t.ownWeights(i)
-	for at := range table {
-		table[at] = weights[at%len(weights)]
+	for k := range table {
+		table[k] = weights[k%len(weights)]
 	}
 	for _, in := range b.messages {
 		span += in.span
-		t.multiply(table, b.scope, t.messageSteps(b.scope, in.scope), 0, in.values, 1)
+		t.multiply(table, t.messageOffsets(b.scope, in.scope), 0, in.values, 1)
 	}
 	for _, slice := range b.tables {
 		span += 2 * t.residual.tables[slice.table].span // both of the entry and of its divisor
@@ -76,14 +76,14 @@ func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
 	// The sums take the place of the entries: a sum is written behind the entries still to be
 	// read.
 	m = message{scope: b.scope[1:], values: table[:size/len(weights)]}
-	for at := range m.values {
+	for k := range m.values {
 		sum := 0.0
-		for _, x := range table[at*len(weights):][:len(weights)] {
+		for _, x := range table[k*len(weights):][:len(weights)] {
 			sum += x
 		}
-		m.values[at] = sum
+		m.values[k] = sum
 	}
-	t.giveFloats(size - len(m.values))
+	t.releaseFloats(size - len(m.values))
 	exponent, ok = m.normalise()
 	return m, exponent, ok
 }
@@ -100,13 +100,13 @@ func (m *message) normalise() (exponent int64, ok bool) {
 	if largest == 0 {
 		return 0, false
 	}
-	by := math.Ilogb(largest)
-	scale := math.Ldexp(1, -by)
-	for at := range m.values {
-		m.values[at] *= scale
+	power := math.Ilogb(largest)
+	scale := math.Ldexp(1, -power)
+	for k := range m.values {
+		m.values[k] *= scale
 	}
-	m.span = float64(by-math.Ilogb(smallest)) + 1
-	return int64(by), true
+	m.span = float64(power-math.Ilogb(smallest)) + 1
+	return int64(power), true
 }
 
 // ownWeights returns the weights of the open values of variable i, and log2 of the largest by the smallest of them.
@@ -129,11 +129,11 @@ func (t *tabulator) ownWeights(i int) (weights []float64, span float64) {
 // messages. It has size entries.
 func (t *tabulator) numbers(b *bucket, size int) []float64 {
 	table := t.takeFloats(size)
-	for at := range table {
-		table[at] = 1
+	for k := range table {
+		table[k] = 1
 	}
 	for _, in := range b.messages {
-		t.multiply(table, b.scope, t.messageSteps(b.scope, in.scope), 0, in.factors, 1)
+		t.multiply(table, t.messageOffsets(b.scope, in.scope), 0, in.factors, 1)
 	}
 	t.multiplyTables(table, b)
 	t.excludeAll(table, b)
@@ -143,34 +143,33 @@ func (t *tabulator) numbers(b *bucket, size int) []float64 {
 // multiplyTables multiplies a table by the formula's tables in its bucket.
 func (t *tabulator) multiplyTables(table []float64, b *bucket) {
 	for _, slice := range b.tables {
-		st := t.residual.tables[slice.table]
-		steps, base := t.tableSteps(b.scope, st)
-		t.multiply(table, b.scope, steps, base, st.table.values, st.met[slice.slice].factor)
+		offsets, base := t.tableOffsets(b.scope, t.residual.tables[slice.table])
+		t.multiply(table, offsets, base, t.residual.problem.tables[slice.table].values, t.residual.sliceOf(slice).factor)
 	}
 }
 
-// messageSteps returns the steps in a message over some variables of a scope, by place in the scope and value.
-func (t *tabulator) messageSteps(scope, some []int32) [][]int32 {
-	steps := t.steps[:len(scope)]
-	stride, k := int32(1), 0
-	for at, j := range scope {
-		steps[at] = t.takeInts(len(t.buckets.values[j]))
-		if k < len(some) && some[k] == j {
-			for x := range steps[at] {
-				steps[at][x] = int32(x) * stride
+// messageOffsets returns the offsets in a message over a part of a scope, by axis and value.
+func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
+	offsets := t.offsets[:len(scope)]
+	stride := int32(1)
+	for axis, j := range scope {
+		offsets[axis] = t.takeInts(len(t.buckets.values[j]))
+		if len(part) > 0 && part[0] == j {
+			for x := range offsets[axis] {
+				offsets[axis][x] = int32(x) * stride
 			}
 			stride *= int32(len(t.buckets.values[j]))
-			k++
+			part = part[1:]
 		}
 	}
-	return steps
+	return offsets
 }
 
-// tableSteps returns the steps in a table of the formula, and the place of its first entry under the assignment.
-func (t *tabulator) tableSteps(scope []int32, st *sliceTable) (steps [][]int32, base int32) {
-	steps = t.steps[:len(scope)]
-	for at, j := range scope {
-		steps[at] = t.takeInts(len(t.buckets.values[j]))
+// tableOffsets returns the offsets in a table of the formula, by axis and value, and the place of its first entry under the assignment.
+func (t *tabulator) tableOffsets(scope []int32, st *sliceTable) (offsets [][]int32, base int32) {
+	offsets = t.offsets[:len(scope)]
+	for axis, j := range scope {
+		offsets[axis] = t.takeInts(len(t.buckets.values[j]))
 	}
 	for i, v := range st.table.scope {
 		if a := t.residual.valueOf(v); a >= 0 {
@@ -178,34 +177,34 @@ func (t *tabulator) tableSteps(scope []int32, st *sliceTable) (steps [][]int32, 
 			continue
 		}
 		j := t.buckets.number[v]
-		at, _ := slices.BinarySearch(scope, j)
+		axis, _ := slices.BinarySearch(scope, j)
 		for x, a := range t.buckets.values[j] {
-			steps[at][x] = a * st.strides[i]
+			offsets[axis][x] = a * st.strides[i]
 		}
 	}
-	return steps, base
+	return offsets, base
 }
 
-// multiply multiplies a table over scope by factor[base + Σ steps] / by, entry by entry.
-func (t *tabulator) multiply(table []float64, scope []int32, steps [][]int32, base int32, factor []float64, by float64) {
-	x := t.x[:len(scope)]
+// multiply multiplies a table by factor[base + Σ offsets] / divisor, entry by entry.
+func (t *tabulator) multiply(table []float64, offsets [][]int32, base int32, factor []float64, divisor float64) {
+	x := t.x[:len(offsets)]
 	clear(x)
-	first := steps[0]
-	for j := 1; j < len(scope); j++ {
-		base += steps[j][0]
+	first := offsets[0]
+	for j := 1; j < len(offsets); j++ {
+		base += offsets[j][0]
 	}
-	for at := 0; at < len(table); at += len(first) {
-		for k, step := range first {
-			table[at+k] *= factor[base+step] / by
+	for start := 0; start < len(table); start += len(first) {
+		for k, offset := range first {
+			table[start+k] *= factor[base+offset] / divisor
 		}
-		for j := 1; j < len(scope); j++ {
-			base -= steps[j][x[j]]
-			if x[j]++; x[j] < len(steps[j]) {
-				base += steps[j][x[j]]
+		for j := 1; j < len(offsets); j++ {
+			base -= offsets[j][x[j]]
+			if x[j]++; x[j] < len(offsets[j]) {
+				base += offsets[j][x[j]]
 				break
 			}
 			x[j] = 0
-			base += steps[j][0]
+			base += offsets[j][0]
 		}
 	}
 }
@@ -223,9 +222,9 @@ func (t *tabulator) excludeAll(table []float64, b *bucket) {
 // exclude puts 0 at all entries for which the literals of a clause are false.
 func (t *tabulator) exclude(table []float64, scope []int32, c []lit) {
 	var all [denseAxes]uint64
-	falsify := all[:len(scope)] // by place: the values that make all literals of the variable false
-	for at := range falsify {
-		falsify[at] = 1<<len(t.buckets.values[scope[at]]) - 1
+	falsify := all[:len(scope)] // by axis: the values that make all literals of the variable false
+	for axis, j := range scope {
+		falsify[axis] = 1<<len(t.buckets.values[j]) - 1
 	}
 	p := t.residual.problem
 	for _, l := range c {
@@ -234,17 +233,17 @@ func (t *tabulator) exclude(table []float64, scope []int32, c []lit) {
 		}
 		v := p.owner[l.Variable()]
 		j := t.buckets.number[v]
-		at, _ := slices.BinarySearch(scope, j)
+		axis, _ := slices.BinarySearch(scope, j)
 		for x, a := range t.buckets.values[j] {
 			if p.holds(l, v, a) {
-				falsify[at] &^= 1 << x
+				falsify[axis] &^= 1 << x
 			}
 		}
 	}
 	t.clearCells(table, scope, falsify)
 }
 
-// clearCells puts 0 at all values of falsify, by place in the scope.
+// clearCells puts 0 at all entries whose values are in falsify, by axis.
 func (t *tabulator) clearCells(table []float64, scope []int32, falsify []uint64) {
 	last := len(scope) - 1
 	if last < 0 {

@@ -13,19 +13,20 @@ import (
 
 // eliminator sums components that are narrow.
 type eliminator struct {
-	buckets buckets   // of the component at hand
-	tables  tabulator // of the buckets
-	trace   *trace
-	budget  *budget
-	stats   *Stats
-	looks   odds // that tables of a component are small enough
+	residual *residual
+	buckets  buckets   // of the component at hand
+	tables   tabulator // of the buckets
+	trace    *trace
+	budget   *budget
+	stats    *Stats
+	looks    odds // that the tables of a component are small enough
 
-	cells       float64 // entries of all tables of a component, at most
+	cells       float64 // entries of all tables of a component, at most; 0: none is eliminated
 	price       float64 // the largest ratio of the steps of eliminating a component to a look at it, if clauses are left in it
-	tracedPrice float64 // price while a circuit is written
+	tracedPrice float64 // the same while a circuit is written
 }
 
-// denseLook is the number of steps of looking at a variable or clause of a component. Where less than one of denseShare looks at
+// denseLook is the number of steps of looking at a variable or clause of a component. If less than one of denseShare looks at
 // components of a size finds a narrow one, one of denseShare is looked at.
 // Measured with splitsShare.
 const (
@@ -38,7 +39,7 @@ const (
 // Chosen.
 const denseCells = 1 << 16
 
-// densePrice is the largest ratio of the steps of eliminating a component to a look at it, where
+// densePrice is the largest ratio of the steps of eliminating a component to a look at it, if
 // clauses are left in it.
 // Measured in counted work, 10^6 steps of weighted formulas 051, 053, 055, 059 (go test -run
 // PublishedCounts ./internal/methods/circuits/compiler -args -simplify -models …): without 35, 11, 227, 246; at 4
@@ -46,13 +47,19 @@ const denseCells = 1 << 16
 // few conflicts, takes 1442 without and 739 at 256.
 const densePrice = 16
 
-// denseNever is the number of decisions until a component is looked at again that has a variable or a scope which is too large.
+// denseNever is the number of decisions without a look after one at a variable or a scope that is too large.
 const denseNever = 1 << 21
 
-// newEliminator returns an eliminator along an order of the formula's variables, before anything is learned. So many cells are as
-// Options.cells says.
+// denseEdges is the number of extra steps of an entry that is written down as a product of a
+// circuit.
+// Estimated: some 100 ns.
+const denseEdges = 8
+
+// newEliminator returns an eliminator along an order of the formula's variables, before anything is learned. The cells are Options'.
 func newEliminator(r *residual, t *trace, b *budget, stats *Stats, order []int, cells int) *eliminator {
-	e := &eliminator{buckets: newBuckets(r, order), trace: t, budget: b, stats: stats, cells: denseCells, price: densePrice}
+	e := &eliminator{
+		residual: r, buckets: newBuckets(r, order), trace: t, budget: b, stats: stats, cells: denseCells, price: densePrice,
+	}
 	e.tables = tabulator{residual: r, buckets: &e.buckets}
 	if cells != 0 {
 		e.cells, e.price, e.tracedPrice = float64(max(cells, 0)), math.Inf(1), math.Inf(1)
@@ -62,8 +69,8 @@ func newEliminator(r *residual, t *trace, b *budget, stats *Stats, order []int, 
 
 // highestPrice returns the price at present.
 //
-// Where no clause is left every assignment counts, and search has nothing to leave out: it takes more than elimination does. Clauses are
-// for search, but where elimination costs little for the size of the component and no circuit is
+// If no clause is left every assignment counts, and search has nothing to leave out: it takes more than elimination does. Clauses are
+// for search, unless elimination costs little for the size of the component and no circuit is
 // wanted: an elimination's circuit has all entries of its tables, a search's only the entries it
 // meets.
 func (e *eliminator) highestPrice() float64 {
@@ -87,19 +94,19 @@ func (e *eliminator) isWorthLook(c component) bool {
 // the verdict.
 func (e *eliminator) sum(ctx context.Context, c content) (sum amount, wait int32, ok bool) {
 	look := int64(denseLook * (len(c.vars) + len(c.clauses) + len(c.tables)))
-	e.buckets.residual.solver.Work += look
+	e.residual.solver.Work += look
 	defer func() { e.looks.count(int32(len(c.vars)), ok) }()
 	if !e.buckets.gather(c) {
 		return amount{}, denseNever, false
 	}
-	edges := int64(0)
+	extra := int64(0)
 	if e.trace.isWritten() {
-		edges = denseEdges
+		extra = denseEdges
 	}
-	if excess := e.buckets.measure(e.cells, edges); excess > 0 {
+	if excess := e.buckets.measure(e.cells, extra); excess > 0 {
 		return amount{}, 2 * int32(excess), false
 	}
-	if e.buckets.logical && float64(e.buckets.price) > e.highestPrice()*float64(look) {
+	if e.buckets.logical && float64(e.buckets.steps) > e.highestPrice()*float64(look) {
 		return amount{}, 0, false
 	}
 	e.tables.reset()
@@ -109,16 +116,11 @@ func (e *eliminator) sum(ctx context.Context, c content) (sum amount, wait int32
 	return sum, 0, ok
 }
 
-// denseEdges is the number of extra steps of an entry that is written down as a product of a
-// circuit.
-// Estimated: some 100 ns.
-const denseEdges = 8
-
 // sumAll sums the variables of the buckets out, one after the other.
 func (e *eliminator) sumAll(ctx context.Context) (sum amount, ok bool) {
 	sum = amount{scaled.One, circuit.One}
 	for i := range e.buckets.vars {
-		e.buckets.residual.solver.Work += e.buckets.list[i].price
+		e.residual.solver.Work += e.buckets.list[i].steps
 		if !e.budget.lasts(ctx) {
 			return sum, false
 		}

@@ -22,7 +22,7 @@ type splitter struct {
 	clauseMark []uint32
 	tableMark  []uint32
 	tableNow   []int32 // by table: the number of its slice in this walk
-	assigned   []lit   // literals that are true in it
+	assigned   []lit   // true literals of its variables
 
 	// Of the component that is explored.
 	key   digest
@@ -60,7 +60,7 @@ func (s *splitter) whole() component {
 	return component{to: s.stack.extent()}
 }
 
-// begin begins a walk over c, and returns the literals of its variables that are true. The next call overwrites them.
+// begin begins a walk over c, and returns the true literals of its variables. The next call overwrites them.
 func (s *splitter) begin(c component) (assigned []lit) {
 	content := s.stack.of(c)
 	s.residual.solver.Work += int64(len(content.vars) + len(content.clauses))
@@ -88,16 +88,16 @@ func (s *splitter) begin(c component) (assigned []lit) {
 	return s.assigned
 }
 
-// restrict adds the present slice of a table to the walk, unless it is constant, and returns the ratio of its entries to its class's, relative
-// to t, the slice that it is part of.
-func (s *splitter) restrict(t tableSlice) scaled.Number {
-	now := s.residual.slice(t.table)
-	met := s.residual.tables[t.table].met
-	if !met[now].constant {
-		s.tableNow[t.table] = now
+// addTable adds a table under the assignment to the walk, unless it is constant, and returns the ratio of its entries to its class's,
+// relative to t, the slice that it is part of.
+func (s *splitter) addTable(t tableSlice) scaled.Number {
+	now := s.residual.restrict(t.table)
+	slice := s.residual.sliceOf(now)
+	if !slice.constant {
+		s.tableNow[t.table] = now.slice
 		s.tableMark[t.table] = s.epoch
 	}
-	return scaled.FromFloat(met[now].factor).Div(scaled.FromFloat(met[t.slice].factor))
+	return scaled.FromFloat(slice.factor).Div(scaled.FromFloat(s.residual.sliceOf(t).factor))
 }
 
 // isUnreached reports whether v is an open variable of the walk that is in no component yet.
@@ -125,7 +125,7 @@ func (s *splitter) visit(v int32) {
 	s.key.add(s.varDigest[v])
 }
 
-// reach is visit if v is not yet visited.
+// reach visits v unless that is done.
 func (s *splitter) reach(v int32) {
 	if s.isUnreached(v) {
 		s.visit(v)
@@ -142,10 +142,10 @@ func (s *splitter) expand(v int32) {
 		}
 	}
 
-	at := s.graph.of[v]
+	ranges := s.graph.ranges[v]
 	list := s.graph.list
-	s.residual.solver.Work += int64(at.end - at.binary)
-	binary, assigned := list[at.binary:at.ternary], uint32(0)
+	s.residual.solver.Work += int64(ranges.end - ranges.binary)
+	binary, assigned := list[ranges.binary:ranges.ternary], uint32(0)
 	for _, w := range binary {
 		mark := s.varMark[w]
 		if mark == s.epoch {
@@ -157,17 +157,17 @@ func (s *splitter) expand(v int32) {
 	links := int32(len(binary)) - int32(assigned)
 	s.links += int(links)
 	s.clauses[v] += links
-	for i := at.ternary; i < at.long; i += 3 {
+	for i := ranges.ternary; i < ranges.long; i += 3 {
 		if k := list[i]; s.clauseMark[k] == s.epoch {
 			s.expandClause(k, v, lit(list[i+1]), lit(list[i+2]))
 		}
 	}
-	for i := at.long; i < at.tables; i += 3 {
+	for i := ranges.long; i < ranges.tables; i += 3 {
 		if k := list[i]; s.clauseMark[k] == s.epoch {
 			s.expandClause(k, v, s.graph.others[list[i+1]:list[i+1]+list[i+2]]...)
 		}
 	}
-	for _, t := range list[at.tables:at.end] {
+	for _, t := range list[ranges.tables:ranges.end] {
 		if s.tableMark[t] == s.epoch {
 			s.expandTable(t)
 		}
@@ -198,11 +198,11 @@ func (s *splitter) expandClause(k, v int32, others ...lit) {
 func (s *splitter) expandTable(t int32) {
 	s.tableMark[t] = 0
 	s.links++
-	now, st := s.tableNow[t], s.residual.tables[t]
-	s.stack.tables = append(s.stack.tables, tableSlice{t, now})
-	s.key.add(st.met[now].digest)
+	now := tableSlice{t, s.tableNow[t]}
+	s.stack.tables = append(s.stack.tables, now)
+	s.key.add(s.residual.sliceOf(now).digest)
 	p := s.residual.problem
-	for _, u := range st.table.scope {
+	for _, u := range p.tables[t].scope {
 		for w := p.first[u]; w < p.first[u]+p.count(u); w++ {
 			s.tables[w]++
 			s.reach(w)

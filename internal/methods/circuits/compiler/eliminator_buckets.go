@@ -17,15 +17,15 @@ import (
 // buckets are the buckets of a component. Its variables are numbered in the order.
 type buckets struct {
 	residual *residual
-	place    []int32 // by variable of the formula: in the order; −1 for those that had a value at the root
+	position []int32 // by variable of the formula: in the order; −1 if it had a value at the root
 	implied  []int32 // by literal: the number of its implications from the formula itself
 
 	vars    []int32   // by number: the variable of the formula
 	values  [][]int32 // by number: the open values
 	number  []int32   // by variable of the formula
 	list    []bucket  // by number
-	price   int64     // steps that it takes to sum them all out
-	logical bool      // clauses belong to them
+	steps   int64     // that it takes to sum them all out
+	logical bool      // clauses belong to some of them
 
 	// Scratch memory, reused from one component to the next.
 	open  []int32 // the open values of all variables
@@ -40,7 +40,7 @@ type bucket struct {
 	tables   []tableSlice
 	messages []message
 	incoming int64 // messages that will come
-	price    int64 // steps
+	steps    int64 // that its table takes
 }
 
 // message is a sum over a variable: a table over the others of its bucket, the first one fastest.
@@ -63,9 +63,9 @@ const (
 // middle, since decisions go the other way, and parts that do not meet them enter the circuit once.
 func newBuckets(r *residual, order []int) buckets {
 	n := len(r.problem.f.Domains)
-	b := buckets{residual: r, place: slices.Repeat([]int32{-1}, n), number: make([]int32, n)}
+	b := buckets{residual: r, position: slices.Repeat([]int32{-1}, n), number: make([]int32, n)}
 	for i, v := range order {
-		b.place[v] = int32(i)
+		b.position[v] = int32(i)
 	}
 	for _, list := range r.solver.Implies {
 		b.implied = append(b.implied, int32(len(list)))
@@ -94,8 +94,8 @@ func (b *buckets) gather(c content) (ok bool) {
 			for _, m := range r.solver.Implies[l][:b.implied[l]] {
 				if m > l.Not() && r.value[m] == 0 {
 					pair := [2]lit{l.Not(), m}
-					to := b.ofClause(pair[:])
-					to.pairs = append(to.pairs, pair)
+					target := b.placeClause(pair[:])
+					target.pairs = append(target.pairs, pair)
 				}
 			}
 		}
@@ -104,15 +104,15 @@ func (b *buckets) gather(c content) (ok bool) {
 		if len(r.clauses[k]) > denseScope {
 			return false
 		}
-		to := b.ofClause(r.clauses[k])
-		to.clauses = append(to.clauses, k)
+		target := b.placeClause(r.clauses[k])
+		target.clauses = append(target.clauses, k)
 	}
 	for _, t := range c.tables {
 		if len(r.tables[t.table].table.scope) > denseScope {
 			return false
 		}
-		to := b.ofTable(t.table)
-		to.tables = append(to.tables, t)
+		target := b.placeTable(t.table)
+		target.tables = append(target.tables, t)
 	}
 	return true
 }
@@ -127,7 +127,7 @@ func (b *buckets) gatherVariables(vars []int32) (ok bool) {
 			last = owner
 		}
 	}
-	slices.SortFunc(b.vars, func(u, v int32) int { return int(b.place[u] - b.place[v]) })
+	slices.SortFunc(b.vars, func(u, v int32) int { return int(b.position[u] - b.position[v]) })
 	b.vars = slices.Compact(b.vars)
 	for len(b.list) < len(b.vars) {
 		b.list = append(b.list, bucket{})
@@ -135,7 +135,7 @@ func (b *buckets) gatherVariables(vars []int32) (ok bool) {
 	for i, v := range b.vars {
 		b.number[v] = int32(i)
 		open := b.openValues(v)
-		if len(open) > denseValues || b.place[v] < 0 {
+		if len(open) > denseValues || b.position[v] < 0 {
 			return false
 		}
 		b.values = append(b.values, open)
@@ -162,58 +162,58 @@ func (b *buckets) openValues(v int32) []int32 {
 	return b.open[start:len(b.open):len(b.open)]
 }
 
-// ofClause returns the bucket of a clause, whose scope it adds.
-func (b *buckets) ofClause(c []lit) *bucket {
+// placeClause adds the scope of a clause to its bucket, and returns that.
+func (b *buckets) placeClause(c []lit) *bucket {
 	b.scope = b.scope[:0]
 	for _, l := range c {
 		if b.residual.value[l] == 0 {
 			b.scope = append(b.scope, b.number[b.residual.problem.owner[l.Variable()]])
 		}
 	}
-	return b.ofScope()
+	return b.placeScope()
 }
 
-// ofTable returns the bucket of a table, whose scope it adds.
-func (b *buckets) ofTable(t int32) *bucket {
+// placeTable adds the scope of a table to its bucket, and returns that.
+func (b *buckets) placeTable(t int32) *bucket {
 	b.scope = b.scope[:0]
 	for _, v := range b.residual.tables[t].table.scope {
 		if b.residual.valueOf(v) < 0 {
 			b.scope = append(b.scope, b.number[v])
 		}
 	}
-	return b.ofScope()
+	return b.placeScope()
 }
 
-// ofScope adds the scope to the bucket of its first variable, and returns that.
-func (b *buckets) ofScope() *bucket {
+// placeScope adds a scope to the bucket of its first variable, and returns that.
+func (b *buckets) placeScope() *bucket {
 	first := &b.list[slices.Min(b.scope)]
 	first.scope = append(first.scope, b.scope...)
 	return first
 }
 
-// measure follows the scopes of all sums, and prices them with so many extra steps for an edge of a circuit. It returns log2 of the factor by
+// measure follows the scopes of all sums, and counts their steps, with so many extra ones for every entry. It returns log2 of the factor by
 // which the tables exceed the limit, 0 if they fit.
-func (b *buckets) measure(limit float64, edges int64) (excess float64) {
+func (b *buckets) measure(limit float64, extra int64) (excess float64) {
 	total := 0.0
-	b.price, b.logical = 0, false
+	b.steps, b.logical = 0, false
 	for i := range b.vars {
-		at := &b.list[i]
-		slices.Sort(at.scope)
-		at.scope = slices.Compact(at.scope)
+		current := &b.list[i]
+		slices.Sort(current.scope)
+		current.scope = slices.Compact(current.scope)
 		cells := 1.0
-		for _, j := range at.scope {
+		for _, j := range current.scope {
 			cells *= float64(len(b.values[j]))
 		}
 		if total += cells; cells > limit {
 			return max(math.Log2(cells/limit), 1)
 		}
-		factors := int64(len(at.tables) + len(at.clauses) + len(at.pairs))
-		at.price = int64(cells) * (2 + at.incoming + factors + edges)
-		b.price += at.price
-		b.logical = b.logical || len(at.clauses)+len(at.pairs) > 0
-		if len(at.scope) > 1 {
-			next := &b.list[at.scope[1]]
-			next.scope = append(next.scope, at.scope[1:]...)
+		factors := int64(len(current.tables) + len(current.clauses) + len(current.pairs))
+		current.steps = int64(cells) * (2 + current.incoming + factors + extra)
+		b.steps += current.steps
+		b.logical = b.logical || len(current.clauses)+len(current.pairs) > 0
+		if len(current.scope) > 1 {
+			next := &b.list[current.scope[1]]
+			next.scope = append(next.scope, current.scope[1:]...)
 			next.incoming++
 		}
 	}

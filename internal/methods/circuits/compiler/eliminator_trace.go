@@ -23,21 +23,21 @@ func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
 	m.nodes, m.factors = make([]circuit.Node, len(m.values)), make([]float64, len(m.values))
 	low, high := math.Inf(1), 0.0
 	row := e.newRow(i)
-	for at := range m.nodes {
-		m.factors[at] = row.write(numbers[at*values:][:values], terms)
-		m.nodes[at] = builder.Sum(terms...)
-		if x := m.factors[at]; x > 0 {
+	for k := range m.nodes {
+		m.factors[k] = row.write(numbers[k*values:][:values], terms)
+		m.nodes[k] = builder.Sum(terms...)
+		if x := m.factors[k]; x > 0 {
 			low, high = min(low, x), max(high, x)
 		}
 		row.next()
 	}
-	e.tables.giveFloats(len(numbers))
+	e.tables.releaseFloats(len(numbers))
 	if high == 0 || !(math.Log2(high)-math.Log2(low) <= denseRange) || math.IsInf(high, 1) {
 		return false
 	}
 	exponent := math.Ilogb(high)
-	for at := range m.factors {
-		m.factors[at] = math.Ldexp(m.factors[at], -exponent)
+	for k := range m.factors {
+		m.factors[k] = math.Ldexp(m.factors[k], -exponent)
 	}
 	m.span = max(m.span, float64(exponent-math.Ilogb(low))+1)
 	factor := scaled.Make(1, int64(exponent))
@@ -55,7 +55,7 @@ type row struct {
 	dims     []int // of the table
 	messages []message
 	leaves   []circuit.Node // by value of the variable that is summed out
-	steps    [][][]int32    // by message: its steps by place in the scope and value
+	offsets  [][][]int32    // by message: its offsets by axis and value
 	x        [denseAxes]int // values of the scope
 	factors  []circuit.Node
 }
@@ -71,7 +71,7 @@ func (e *eliminator) newRow(i int) *row {
 		r.leaves = append(r.leaves, e.trace.leaf(e.trace.problem.is(e.buckets.vars[i], int(a))))
 	}
 	for _, in := range b.messages {
-		r.steps = append(r.steps, slices.Clone(e.tables.messageSteps(b.scope, in.scope)))
+		r.offsets = append(r.offsets, slices.Clone(e.tables.messageOffsets(b.scope, in.scope)))
 	}
 	return r
 }
@@ -101,7 +101,7 @@ func (r *row) write(numbers []float64, terms []circuit.Node) (first float64) {
 		for n, in := range r.messages {
 			entry := int32(0)
 			for j := range r.dims {
-				entry += r.steps[n][j][r.x[j]]
+				entry += r.offsets[n][j][r.x[j]]
 			}
 			r.factors = append(r.factors, in.nodes[entry])
 		}
