@@ -26,13 +26,14 @@ const entryBytes = 48 + 8 // with its part of the table
 // (drop).
 type cache struct {
 	entries []entry
-	heads   []int32
-	limit   int
-	clock   uint32
-	marks   []int // lengths at the start of open branches, moved by eviction
+	heads   []int32 // by the last bits of a key: the first entry of its chain, −1 if there is none
+	limit   int     // entries at most
+	clock   uint32  // lookups
+	marks   []int   // lengths at the start of open branches, moved by eviction
 	evicted int64
 }
 
+// newCache returns an empty cache of so many bytes at most.
 func newCache(bytes int64) *cache {
 	c := &cache{limit: max(int(min(bytes/(2*entryBytes), 1<<30)), 64)}
 	c.resize(1 << 10)
@@ -50,7 +51,7 @@ func (c *cache) resize(heads int) {
 	}
 }
 
-// head returns the first entry of the chain of a key.
+// head returns where the chain of a key begins.
 func (c *cache) head(key digest) *int32 { return &c.heads[key[0]&uint64(len(c.heads)-1)] }
 
 // link makes an entry the first of its chain.
@@ -61,7 +62,7 @@ func (c *cache) link(i int32) {
 }
 
 // find returns the sum of a component that is known.
-func (c *cache) find(key digest) (amount, bool) {
+func (c *cache) find(key digest) (sum amount, ok bool) {
 	c.clock++
 	for i := *c.head(key); i >= 0; i = c.entries[i].next {
 		if e := &c.entries[i]; e.key == key {
@@ -73,14 +74,14 @@ func (c *cache) find(key digest) (amount, bool) {
 }
 
 // add keeps the sum of a component.
-func (c *cache) add(key digest, value amount, size int32) {
+func (c *cache) add(key digest, sum amount, size int32) {
 	if len(c.entries) >= c.limit {
 		c.evict()
 	}
 	if len(c.entries) >= len(c.heads) {
 		c.resize(2 * len(c.heads))
 	}
-	c.entries = append(c.entries, entry{key: key, number: value.number, node: value.node, size: size, used: c.clock})
+	c.entries = append(c.entries, entry{key: key, number: sum.number, node: sum.node, size: size, used: c.clock})
 	c.link(int32(len(c.entries) - 1))
 }
 
@@ -131,6 +132,7 @@ func (c *cache) evict() {
 // smallComponent is the number of variables below which a remembered component is as good as twice as old: it is cheap to sum again.
 const smallComponent = 8
 
+// age returns the number of lookups since an entry was used, twice that if it is small.
 func (c *cache) age(e *entry) uint32 {
 	age := c.clock - e.used
 	if e.size < smallComponent && age < 1<<31 {

@@ -11,7 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// search is the state of one search.
+// search sums a component by a decision on one of its variables, or by elimination if it is narrow. Under either value of the decision
+// it is the product of the sums of the components that it falls into.
 type search struct {
 	solver     *sat.Solver
 	residual   *residual // the formula under the solver's assignment
@@ -40,7 +41,7 @@ func newSearch(r *residual, clauses [][]lit, tree decomposition, numbers drawer,
 }
 
 // run sums the whole formula, without its scale and constants.
-func (s *search) run(ctx context.Context) (amount, error) {
+func (s *search) run(ctx context.Context) (sum amount, err error) {
 	whole := s.splitter.whole()
 	product := s.trace.product()
 	for _, t := range s.splitter.stack.tables {
