@@ -146,29 +146,30 @@ func (s *splitter) expand(v int32) {
 	list := s.graph.list
 	s.residual.solver.Work += int64(ranges.end - ranges.binary)
 	binary, assigned := list[ranges.binary:ranges.ternary], uint32(0)
+	epoch, varMark, clauseMark := s.epoch, s.varMark, s.clauseMark
 	for _, w := range binary {
-		mark := s.varMark[w]
-		if mark == s.epoch {
+		mark := varMark[w]
+		if mark == epoch {
 			s.visit(w)
 		}
-		other := (mark | 1) ^ (s.epoch + 1) // 0 if w is open; else the other literal is true, or v would be assigned
-		assigned += (other | -other) >> 31  // 1 if it is not 0: a branch would be hard to predict
+		other := (mark | 1) ^ (epoch + 1)  // 0 if w is open; else the other literal is true, or v would be assigned
+		assigned += (other | -other) >> 31 // 1 if it is not 0: a branch would be hard to predict
 	}
 	links := int32(len(binary)) - int32(assigned)
 	s.links += int(links)
 	s.clauses[v] += links
 	for i := ranges.ternary; i < ranges.long; i += 3 {
-		if k := list[i]; s.clauseMark[k] == s.epoch {
+		if k := list[i]; clauseMark[k] == epoch {
 			s.expandClause(k, v, lit(list[i+1]), lit(list[i+2]))
 		}
 	}
 	for i := ranges.long; i < ranges.tables; i += 3 {
-		if k := list[i]; s.clauseMark[k] == s.epoch {
+		if k := list[i]; clauseMark[k] == epoch {
 			s.expandClause(k, v, s.graph.others[list[i+1]:list[i+1]+list[i+2]]...)
 		}
 	}
 	for _, t := range list[ranges.tables:ranges.end] {
-		if s.tableMark[t] == s.epoch {
+		if s.tableMark[t] == epoch {
 			s.expandTable(t)
 		}
 	}
@@ -177,8 +178,9 @@ func (s *splitter) expand(v int32) {
 // expandClause adds clause k, of v and the others, to the component unless it holds.
 func (s *splitter) expandClause(k, v int32, others ...lit) {
 	s.clauseMark[k] = 0
+	value := s.residual.value
 	for _, l := range others {
-		if s.residual.value[l] > 0 {
+		if value[l] > 0 {
 			return
 		}
 	}
@@ -187,7 +189,7 @@ func (s *splitter) expandClause(k, v int32, others ...lit) {
 	s.stack.clauses = append(s.stack.clauses, k)
 	s.key.add(s.clauseDigest[k])
 	for _, l := range others {
-		if s.residual.value[l] == 0 {
+		if value[l] == 0 {
 			s.clauses[l.Variable()]++
 			s.reach(l.Variable())
 		}
