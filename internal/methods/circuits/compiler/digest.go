@@ -60,3 +60,12 @@ func newDrawer(p *problem, clauses [][]lit) drawer {
 
 // draw returns the next number.
 func (d drawer) draw() digest { return digest{d.source.Uint64(), d.source.Uint64()} }
+
+// drawAll returns the next n numbers.
+func (d drawer) drawAll(n int) []digest {
+	out := make([]digest, n)
+	for i := range out {
+		out[i] = d.draw()
+	}
+	return out
+}

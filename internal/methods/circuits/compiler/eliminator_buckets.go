@@ -63,12 +63,14 @@ const (
 // middle, since decisions go the other way, and parts that do not meet them enter the circuit once.
 func newBuckets(r *residual, order []int) buckets {
 	n := len(r.problem.f.Domains)
-	b := buckets{residual: r, position: slices.Repeat([]int32{-1}, n), number: make([]int32, n)}
+	b := buckets{
+		residual: r, position: slices.Repeat([]int32{-1}, n), implied: make([]int32, len(r.solver.Implies)), number: make([]int32, n),
+	}
 	for i, v := range order {
 		b.position[v] = int32(i)
 	}
-	for _, list := range r.solver.Implies {
-		b.implied = append(b.implied, int32(len(list)))
+	for l, list := range r.solver.Implies {
+		b.implied[l] = int32(len(list))
 	}
 	return b
 }

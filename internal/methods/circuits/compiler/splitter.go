@@ -37,12 +37,8 @@ func newSplitter(r *residual, clauses [][]lit, numbers drawer) *splitter {
 		varMark: make([]uint32, n), clauseMark: make([]uint32, len(r.clauses)),
 		tableMark: make([]uint32, len(r.tables)), tableNow: make([]int32, len(r.tables)),
 	}
-	for range r.clauses {
-		s.clauseDigest = append(s.clauseDigest, numbers.draw())
-	}
-	for range n {
-		s.varDigest = append(s.varDigest, numbers.draw())
-	}
+	s.clauseDigest = numbers.drawAll(len(r.clauses))
+	s.varDigest = numbers.drawAll(n)
 	return s
 }
 
