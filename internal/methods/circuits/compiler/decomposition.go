@@ -71,6 +71,40 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 	return greedy, steps, nil
 }
 
+// eliminated lists the indices of h in the order in which the merges of a tree sum them: when the last tensor with an index joins.
+func eliminated(h contractionorder.Hypergraph, t contractionorder.Tree) []int {
+	tensors := make([]int, len(h.Dims)) // by index: the number of its tensors
+	tables := make([]map[int]int, t.Leaves+len(t.Merges))
+	var order []int
+	for i, scope := range h.Edges {
+		tables[i] = map[int]int{}
+		for _, v := range scope {
+			tensors[v]++
+			tables[i][v] = 1
+		}
+	}
+	for k, m := range t.Merges {
+		a, b := tables[m[0]], tables[m[1]]
+		tables[m[0]], tables[m[1]] = nil, nil
+		if len(a) < len(b) {
+			a, b = b, a
+		}
+		for v, n := range b {
+			a[v] += n
+		}
+		var done []int
+		for v, n := range a {
+			if n == tensors[v] {
+				done = append(done, v)
+				delete(a, v)
+			}
+		}
+		order = append(order, distinct(done)...)
+		tables[t.Leaves+k] = a
+	}
+	return order
+}
+
 // guideMost bounds the weight of the decomposition's depth against occurrences and conflicts,
 // guideFactor is its factor if the tree is wide, and guideRatio is the number of variables by
 // the width from which the weight is largest.
