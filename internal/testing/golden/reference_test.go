@@ -9,12 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -137,7 +135,7 @@ func (a *answers) referenceModel(t *testing.T, data, name string) {
 }
 
 // TestReferenceModels takes those models of the folder that there are goldens of: the folder is no
-// part of the project.
+// part of the project. Each is a test of its own, whose goldens are written when it is done.
 func TestReferenceModels(t *testing.T) {
 	data := os.Getenv("BTN_DATA")
 	if data == "" {
@@ -149,10 +147,7 @@ func TestReferenceModels(t *testing.T) {
 		model, _, _ := strings.Cut(name, " ")
 		known[model] = true
 	}
-	taken := map[string]bool{}
-	a := newAnswers()
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	var file sync.Mutex
 	for _, name := range referenceModels(t, data) {
 		switch {
 		case os.Getenv("BTN_GOLDENS") == "" && !slices.Contains(quickModels, name):
@@ -161,13 +156,15 @@ func TestReferenceModels(t *testing.T) {
 			t.Logf("%s: there are no goldens of this model", name)
 			continue
 		}
-		taken[name] = true
-		group.Go(func() error { a.referenceModel(t, data, name); return nil })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAnswers()
+			a.referenceModel(t, data, name)
+			isOfModel := func(golden string) bool { model, _, _ := strings.Cut(golden, " "); return model == name }
+			file.Lock()
+			defer file.Unlock()
+			a.results.hold(t, "reference", meant, isOfModel)
+			a.decompositions.hold(t, decompositionsOf("reference"), bump, isOfModel)
+		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	of := func(name string) bool { model, _, _ := strings.Cut(name, " "); return taken[model] }
-	a.results.hold(t, "reference", meant, of)
-	a.decompositions.hold(t, decompositionsOf("reference"), bump, of)
 }
