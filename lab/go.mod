@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/alecthomas/kong v1.17.0
-	github.com/basetensor/basetensor v1.0.0
+	github.com/basetensor/basetensor v0.1.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/nats-io/nats.go v1.55.0
 	github.com/prometheus/prometheus v0.313.0

@@ -11,7 +11,7 @@ import (
 )
 
 // released is the version of the main module in lab/go.mod, and so the version of both modules in the next release.
-const released = "v1.0.0"
+const released = "v0.1.0"
 
 // TestBothModulesAreImported by one that has no replace: from a proxy of files that has both as a release would.
 func TestBothModulesAreImported(t *testing.T) {
