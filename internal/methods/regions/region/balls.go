@@ -3,6 +3,7 @@ package region
 // Balls: the indices within some steps of an index.
 
 import (
+	"context"
 	"slices"
 )
 
@@ -18,11 +19,11 @@ type balls struct {
 }
 
 // addBalls adds the parts of all balls to s. Cost: per index, the ball and a min-fill order of it.
-func (f *Family) addBalls(w *worker, s *store, left *moves) error {
+func (f *Family) addBalls(ctx context.Context, w *worker, s *store, left *moves) error {
 	b := &balls{w: w, step: make([]int32, len(w.g.dims)), met: make([]bool, len(w.g.edges))}
 	for i := range w.g.dims {
 		for radius := f.Options.Size; radius > 0; radius-- {
-			narrow, err := b.add(s, int32(i), radius, f.Options.MaxWidth)
+			narrow, err := b.add(ctx, s, int32(i), radius, f.Options.MaxWidth)
 			if err != nil {
 				return err
 			}
@@ -39,12 +40,12 @@ func (f *Family) addBalls(w *worker, s *store, left *moves) error {
 }
 
 // add adds the parts of one ball, if none is too wide.
-func (b *balls) add(s *store, i int32, radius, width int) (narrow bool, err error) {
+func (b *balls) add(ctx context.Context, s *store, i int32, radius, width int) (narrow bool, err error) {
 	var parts [][]int32
 	narrow = true
 	if core := b.w.cut.core(b.ball(i, radius)); len(core) > 0 {
 		b.w.cut.split(core, func(part []int32) {
-			narrow = narrow && (s.has(part) || b.w.narrow(part, width))
+			narrow = narrow && (s.has(part) || b.w.narrow(ctx, part, width))
 			parts = append(parts, slices.Clone(part))
 		})
 	}

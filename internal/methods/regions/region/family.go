@@ -51,13 +51,13 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
-	w := newWorker(ctx, g, nil)
+	w := newWorker(g, nil)
 	f := &Family{Options: o, g: g}
 	w.left = newMoves(ctx, o.Moves)
 	if o.Kind == Windows {
-		err = f.planWindows(w)
+		err = f.planWindows(ctx, w)
 	} else {
-		err = f.planList(w)
+		err = f.planList(ctx, w)
 	}
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ const maxPriced = 1 << 14
 
 // planWindows prices the windows of a lattice: each, or one in the middle for all of its kind where
 // they are many.
-func (f *Family) planWindows(w *worker) error {
+func (f *Family) planWindows(ctx context.Context, w *worker) error {
 	l, err := findLattice(f.g, w.cut)
 	if err != nil {
 		return err
@@ -96,14 +96,14 @@ func (f *Family) planWindows(w *worker) error {
 	f.source, f.Regions = s, s.len()
 	down, across := s.rows.intervals(s.k), s.cols.intervals(s.k)
 	if f.Regions <= maxPriced {
-		return f.price(w, 1, 0, 1, f.Regions)
+		return f.price(ctx, w, 1, 0, 1, f.Regions)
 	}
 	// Along a line, even intervals are the windows and odd ones their intersections. Those in the
 	// middle stand for all.
 	for _, r := range middle(down) {
 		for _, c := range middle(across) {
 			many := float64(r.many) * float64(c.many)
-			if err := f.price(w, many, r.at*across+c.at, 1, 1); err != nil {
+			if err := f.price(ctx, w, many, r.at*across+c.at, 1, 1); err != nil {
 				return err
 			}
 		}
@@ -124,9 +124,9 @@ func middle(n int) []pick {
 }
 
 // planList makes balls, closes them under intersection, weighs and prices them.
-func (f *Family) planList(w *worker) error {
+func (f *Family) planList(ctx context.Context, w *worker) error {
 	s, left := newStore(f.Options.MaxRegions), w.left
-	if err := f.addBalls(w, s, left); err != nil {
+	if err := f.addBalls(ctx, w, s, left); err != nil {
 		return err
 	}
 	if err := closeUnder(w.cut, s, left); err != nil {
@@ -143,18 +143,18 @@ func (f *Family) planList(w *worker) error {
 	}
 	f.source = l
 	f.Regions = f.Len()
-	return f.price(w, 1, 0, 1, f.Regions)
+	return f.price(ctx, w, 1, 0, 1, f.Regions)
 }
 
 // price adds the flops of regions, each counted many times, and finds the widest.
-func (f *Family) price(w *worker, many float64, from, step, n int) error {
+func (f *Family) price(ctx context.Context, w *worker, many float64, from, step, n int) error {
 	widest := float64(f.Widest)
 	for k := range n {
 		legs, _ := f.source.region(from+k*step, w)
 		if len(legs) == 0 {
 			continue
 		}
-		c := w.cost(legs)
+		c := w.cost(ctx, legs)
 		if err := w.left.spend(1); err != nil {
 			return err
 		}

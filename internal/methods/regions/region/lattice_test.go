@@ -58,7 +58,7 @@ func without(e *sumproduct.Expression, gone ...int) *sumproduct.Expression {
 // closed returns the generic closure of the windows of a family.
 func closed(t *testing.T, f *Family) *Family {
 	t.Helper()
-	w, s := newWorker(t.Context(), f.g, nil), newStore(10_000)
+	w, s := newWorker(f.g, nil), newStore(10_000)
 	for r := range f.Len() {
 		legs, _ := f.source.region(r, w)
 		if len(legs) == 0 || !f.source.largest(r) {

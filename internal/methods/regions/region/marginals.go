@@ -3,7 +3,6 @@ package region
 // Marginals from those inside the regions, and from there along the trees outside all regions.
 
 import (
-	"context"
 	"math"
 
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
@@ -117,7 +116,7 @@ func (c *corrections) spread() {
 	for leg := range c.free {
 		c.free[leg] = true
 	}
-	w := c.p.worker(context.Background())
+	w := c.p.worker()
 	defer c.p.release(w)
 	for r := range c.p.f.Len() {
 		if !c.p.f.source.largest(r) {

@@ -88,7 +88,7 @@ func TestWindowsAreTheirClosure(t *testing.T) {
 		if n := w.rows.n * w.cols.n; n != c[0]*c[1] {
 			t.Fatalf("a %d × %d grid has %d places", c[0], c[1], n)
 		}
-		s, k := newStore(1000), newWorker(t.Context(), f.g, nil)
+		s, k := newStore(1000), newWorker(f.g, nil)
 		got := map[string]int64{}
 		for r := range f.Len() {
 			legs, alpha := w.region(r, k)

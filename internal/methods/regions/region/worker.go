@@ -12,7 +12,6 @@ import (
 
 // worker contracts regions. With y nil it prices them only.
 type worker struct {
-	ctx context.Context // of its current user
 	*local
 	compiled.Memory
 	y        *gauge
@@ -28,9 +27,8 @@ type worker struct {
 }
 
 // newWorker has the memory of one goroutine to contract regions; y is nil for planning.
-func newWorker(ctx context.Context, g *graph, y *gauge) *worker {
+func newWorker(g *graph, y *gauge) *worker {
 	return &worker{
-		ctx:      ctx,
 		local:    newLocal(g),
 		y:        y,
 		cut:      newCutter(g),
@@ -136,14 +134,14 @@ const (
 )
 
 // cost returns the cost of contracting a region with these legs.
-func (w *worker) cost(legs []int32) cost {
+func (w *worker) cost(ctx context.Context, legs []int32) cost {
 	w.build(legs)
 	w.left.take(buildMoves * len(legs))
 	if c, ok := w.prices[string(w.key)]; ok {
 		return c
 	}
 	w.left.take(orderMoves * len(legs))
-	c, err := price(w.ctx, w.shape())
+	c, err := price(ctx, w.shape())
 	if err != nil {
 		return cost{log2: math.Inf(1)} // the caller looks at the context
 	}
@@ -154,4 +152,6 @@ func (w *worker) cost(legs []int32) cost {
 	return c
 }
 
-func (w *worker) narrow(legs []int32, width int) bool { return w.cost(legs).log2 <= float64(width) }
+func (w *worker) narrow(ctx context.Context, legs []int32, width int) bool {
+	return w.cost(ctx, legs).log2 <= float64(width)
+}
