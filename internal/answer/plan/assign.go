@@ -34,7 +34,7 @@ func Assign(
 		known = new(Known)
 	}
 	as := planners{
-		ctx: ctx, settings: s, memo: memo, known: known, problems: known.Problems, options: known.Options,
+		settings: s, memo: memo, known: known, problems: known.Problems, options: known.Options,
 		alone: len(demands) == 1, method: requested(s.Method), of: map[*btn.Network]*planner{},
 	}
 	if as.options.Memory == 0 {
@@ -45,7 +45,7 @@ func Assign(
 	}
 	var assignments []btn.Assignment
 	for _, d := range demands {
-		assignment, err := as.assign(net, d)
+		assignment, err := as.assign(ctx, net, d)
 		if err != nil {
 			if ctxErr := ctx.Err(); ctxErr != nil {
 				return nil, ctxErr
@@ -98,7 +98,7 @@ func (p planner) on(j *proposal.Job) planner {
 }
 
 // assign chooses the way of one demand.
-func (p planner) assign(d btn.Demand) (*btn.Assignment, error) {
+func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, error) {
 	net, remaining, conditioned, err := p.Net.Given(d.Evidence)
 	if err == nil && net != p.Net && p.Method != nil && p.Method.IsGlobal {
 		return nil, fault.New(fault.Unsupported, "plan: likelihoods leave the range of float64 beside the weights of their variables, "+
@@ -106,7 +106,7 @@ func (p planner) assign(d btn.Demand) (*btn.Assignment, error) {
 	}
 	if err == nil && net != p.Net {
 		d.Evidence = remaining
-		return p.onto(net).assign(d)
+		return p.onto(net).assign(ctx, d)
 	}
 	switch {
 	case errors.Is(err, btn.ErrRange):
@@ -119,54 +119,54 @@ func (p planner) assign(d btn.Demand) (*btn.Assignment, error) {
 
 	p = p.on(p.For(d.Evidence, conditioned, p.alone && d.IsTotal()))
 	if d.Descends() {
-		return methods.Assignments(p.Job, proposal.Ask{Want: d.Want, Exact: p.beside})
+		return methods.Assignments(ctx, p.Job, proposal.Ask{Want: d.Want, Exact: p.beside})
 	}
-	return p.total(d.Want)
+	return p.total(ctx, d.Want)
 }
 
 // beside assigns the exact way to Z and what else is wanted beside assignments of values.
-func (p planner) beside(ask proposal.Ask) (*btn.Assignment, error) {
+func (p planner) beside(ctx context.Context, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(ask.Joint) > 0 || ask.IsParametric() || p.Method != nil && p.Method.IsExact() {
-		return p.total(ask.Want)
+		return p.total(ctx, ask.Want)
 	}
-	return p.cautioned(p.exactInTime(ask.Want))
+	return p.cautioned(p.exactInTime(ctx, ask.Want))
 }
 
 // total assigns what Z, marginals, joint marginals and derivatives are computed by.
-func (p planner) total(want btn.Want) (*btn.Assignment, error) {
+func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
 	switch m := p.Method; {
 	case want.IsParametric():
-		return p.parametric(want)
+		return p.parametric(ctx, want)
 	case len(want.Joint) > 0:
-		return p.cautioned(p.joint(want))
+		return p.cautioned(p.joint(ctx, want))
 	case m != nil && !m.Grows:
-		return p.cautioned(p.estimates(want))
+		return p.cautioned(p.estimates(ctx, want))
 	case m != nil || p.IsAuto() && p.Settings.NoExact:
-		return p.estimates(want)
+		return p.estimates(ctx, want)
 	}
 
 	exact := p
 	if summed := p.Conditioned.Summed(); summed != p.Conditioned && want.IsTotal() {
 		exact = p.on(p.Summed(summed))
 	}
-	found, err := exact.exactInTime(want)
+	found, err := exact.exactInTime(ctx, want)
 	if err == nil {
 		found.Summed = exact.Options.Summed
 		p.caution(found)
-		if worth, ok := proposal.InTime(p.Ctx, found.Plan); !ok && p.IsAuto() { // there would be no answer
+		if worth, ok := proposal.InTime(ctx, found.Plan); !ok && p.IsAuto() { // there would be no answer
 			e := &found.Plan.Estimates[0]
 			err = fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %d parts, and the deadline is worth %.3g for each",
 				e.Cost.Flops, len(e.Parts), worth)
 		}
 	}
 	if err == nil && found.MayCancel && p.IsAuto() && !found.Summed {
-		return p.orElse(want, found)
+		return p.orElse(ctx, want, found)
 	}
 	if err == nil || !p.IsAuto() || fault.CodeOf(err) != fault.OverBudget {
 		return found, err
 	}
-	estimates, refused := p.estimates(want)
-	if refused != nil && found != nil && p.Ctx.Err() == nil {
+	estimates, refused := p.estimates(ctx, want)
+	if refused != nil && found != nil && ctx.Err() == nil {
 		return found, nil
 	}
 	if refused == nil {
@@ -176,27 +176,27 @@ func (p planner) total(want btn.Want) (*btn.Assignment, error) {
 }
 
 // exact assigns the exact way: C = B by the first of methods.Exact that has a proposal.
-func (p planner) exact(ask proposal.Ask) (*btn.Assignment, error) {
-	return methods.Exact.Propose(p.Job, proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets, Joint: ask.Joint}})
+func (p planner) exact(ctx context.Context, ask proposal.Ask) (*btn.Assignment, error) {
+	asked := btn.Want{Marginals: ask.Marginals, Targets: ask.Targets, Joint: ask.Joint}
+	return methods.Exact.Propose(ctx, p.Job, proposal.Ask{Want: asked})
 }
 
 // estimates assigns what grows with the budget, or the exact way if that is as cheap.
-func (p planner) estimates(want btn.Want) (*btn.Assignment, error) {
-	return methods.Estimates(p.Job, proposal.Ask{Want: want, Exact: p.exact})
+func (p planner) estimates(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
+	return methods.Estimates(ctx, p.Job, proposal.Ask{Want: want, Exact: p.exact})
 }
 
 // leastExact is what the exact way of a small network takes to be planned, many times over: estimates of it would take longer.
 const leastExact = 5 * time.Millisecond
 
 // exactInTime is exact for a share of the time for planning if method auto has something else to answer with.
-func (p planner) exactInTime(want btn.Want) (found *btn.Assignment, err error) {
+func (p planner) exactInTime(ctx context.Context, want btn.Want) (found *btn.Assignment, err error) {
 	ask := proposal.Ask{Want: btn.Want{Marginals: want.Marginals, Targets: want.Targets}}
 	if !p.IsAuto() {
-		return p.exact(ask)
+		return p.exact(ctx, ask)
 	}
-	lasting := p.Under(proposal.AtLeast(p.Ctx, leastExact), p.Settings)
-	err = lasting.Within(policy.ExactShare, "a plan of the exact way", func(j *proposal.Job) error {
-		found, err = p.on(j).exact(ask)
+	err = p.Within(proposal.AtLeast(ctx, leastExact), policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
+		found, err = p.exact(ctx, ask)
 		return err
 	})
 	return found, err
@@ -204,13 +204,13 @@ func (p planner) exactInTime(want btn.Want) (found *btn.Assignment, err error) {
 
 // joint assigns an exact method with an index over the cells of the joint marginal. There is no other way to one: methods that are not
 // exact are refused, and method auto does not fall back to them.
-func (p planner) joint(want btn.Want) (*btn.Assignment, error) {
+func (p planner) joint(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
 	ask := proposal.Ask{Want: want}
 	switch m := p.Method; {
 	case m == nil:
-		return p.exact(ask)
+		return p.exact(ctx, ask)
 	case m.IsExact():
-		return m.Propose(p.Job, ask)
+		return m.Propose(ctx, p.Job, ask)
 	case m.Grows:
 		return nil, fault.New(fault.BadInput, "plan: joint marginals are computed exactly only, not by method %s", m.Name)
 	default:
@@ -220,7 +220,7 @@ func (p planner) joint(want btn.Want) (*btn.Assignment, error) {
 
 // parametric assigns an elimination with a pass back to every number of the network, or by method circuit a circuit whose leaves
 // they are. There is no other way to them: methods that are not exact are unsupported, and method auto does not fall back to them.
-func (p planner) parametric(want btn.Want) (*btn.Assignment, error) {
+func (p planner) parametric(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
 	propose := methods.Derivatives
 	switch m := p.Method; {
 	case m != nil && !m.IsExact():
@@ -232,7 +232,7 @@ func (p planner) parametric(want btn.Want) (*btn.Assignment, error) {
 	case m != nil:
 		propose = m.Parametric
 	}
-	found, err := propose(p.Job, proposal.Ask{Want: want})
+	found, err := propose(ctx, p.Job, proposal.Ask{Want: want})
 	if err != nil {
 		return nil, err
 	}
@@ -244,10 +244,10 @@ func (p planner) parametric(want btn.Want) (*btn.Assignment, error) {
 
 // orElse puts an exact plan whose digits may all cancel among estimates, behind the first of them. It is the answer if it has one, and else
 // they go on.
-func (p planner) orElse(want btn.Want, found *btn.Assignment) (*btn.Assignment, error) {
-	estimates, err := p.estimates(want)
+func (p planner) orElse(ctx context.Context, want btn.Want, found *btn.Assignment) (*btn.Assignment, error) {
+	estimates, err := p.estimates(ctx, want)
 	if err != nil || !estimates.Plan.Grows() {
-		return found, p.Ctx.Err()
+		return found, ctx.Err()
 	}
 	estimates.Plan = p.Derived(fmt.Sprintf("else %p", found.Plan), estimates.Plan, func() *btn.Plan {
 		plan := *estimates.Plan
@@ -265,7 +265,7 @@ func (p planner) orElse(want btn.Want, found *btn.Assignment) (*btn.Assignment, 
 func (p planner) onto(net *btn.Network) planner {
 	facts := new(Known).factsOf(net)
 	p.facts, p.Job = facts, &proposal.Job{
-		Ctx: p.Ctx, Net: net, Settings: p.Settings, Memo: p.Memo, Facts: facts.Facts, Problems: new(problem.Shared), Options: p.Options,
+		Net: net, Settings: p.Settings, Memo: p.Memo, Facts: facts.Facts, Problems: new(problem.Shared), Options: p.Options,
 		Method: p.Method, HasLikelihoods: true,
 	}
 	return p

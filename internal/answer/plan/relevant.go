@@ -14,7 +14,6 @@ import (
 
 // planners are those of one job: of its network, and of the parts that queries depend on alone, each made when it is first needed.
 type planners struct {
-	ctx      context.Context
 	settings query.Settings // with defaults
 	memo     proposal.Memo
 	known    *Known
@@ -33,17 +32,17 @@ const partTables = 128
 // assign chooses the way of one query, on the relevant part of a directed network. A network with one contraction tree for all evidence is
 // taken as it is where it is small, or the part is not: the tree serves all evidence, and takes less than planning for a part. So is one
 // whose decomposition is learned. The choice depends on the network, the query and the settings alone.
-func (as *planners) assign(net *btn.Network, d btn.Demand) (*btn.Assignment, error) {
+func (as *planners) assign(ctx context.Context, net *btn.Network, d btn.Demand) (*btn.Assignment, error) {
 	isGlobal := as.method != nil && as.method.IsGlobal
 	isSmall := len(net.Cores) <= partTables
-	if !net.Directed || d.IsParametric() || isGlobal || isSmall && methods.HasTree(as.on(net, false).Job) {
-		return as.on(net, false).assign(d)
+	if !net.Directed || d.IsParametric() || isGlobal || isSmall && methods.HasTree(ctx, as.on(net, false).Job) {
+		return as.on(net, false).assign(ctx, d)
 	}
 	part, about := as.problems.Relevant(net, d)
-	if part == net || len(part.Cores) > partTables && methods.HasTree(as.on(net, false).Job) {
-		return as.on(net, false).assign(d)
+	if part == net || len(part.Cores) > partTables && methods.HasTree(ctx, as.on(net, false).Job) {
+		return as.on(net, false).assign(ctx, d)
 	}
-	found, err := as.on(part, true).assign(about)
+	found, err := as.on(part, true).assign(ctx, about)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +56,7 @@ func (as *planners) on(net *btn.Network, isPart bool) *planner {
 	if p == nil {
 		facts := as.known.factsOf(net)
 		p = &planner{facts: facts, alone: as.alone, Job: &proposal.Job{
-			Ctx: as.ctx, Net: net, Settings: as.settings, Memo: as.memo, Facts: facts.Facts, Problems: as.problems, Options: as.options,
+			Net: net, Settings: as.settings, Memo: as.memo, Facts: facts.Facts, Problems: as.problems, Options: as.options,
 			Method: as.method, IsPart: isPart,
 		}}
 		as.of[net] = p

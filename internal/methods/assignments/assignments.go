@@ -4,6 +4,7 @@
 package assignments
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -39,10 +40,10 @@ const (
 
 // Propose is the proposal of the exact way (ask.Exact) and, beside its parts, of those that find the assignments asked for. Samples have
 // weights if the exact way is over the budget, or by a method whose samples have. There is no other way to the rest.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	switch m := j.Method; {
 	case mayWeigh(ask) && (m != nil && m.Weighs || j.IsAuto() && j.Settings.NoExact):
-		return proposeWeighted(j, ask)
+		return proposeWeighted(ctx, j, ask)
 	case m != nil && !m.IsExact():
 		return nil, fault.New(fault.Unsupported,
 			"plan: assignments (mpe, map, samples) are found exactly only (samples by method sampled, too), not by method %s", m.Name)
@@ -50,9 +51,9 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, fault.New(fault.Unsupported,
 			"plan: assignments (mpe, map) are found exactly only, and the exact way is switched off")
 	}
-	found, err := proposeExact(j, ask)
-	if fault.CodeOf(err) == fault.OverBudget && j.IsAuto() && mayWeigh(ask) && j.Ctx.Err() == nil {
-		return proposeWeighted(j, ask)
+	found, err := proposeExact(ctx, j, ask)
+	if fault.CodeOf(err) == fault.OverBudget && j.IsAuto() && mayWeigh(ask) && ctx.Err() == nil {
+		return proposeWeighted(ctx, j, ask)
 	}
 	return found, err
 }
@@ -63,29 +64,29 @@ func mayWeigh(ask proposal.Ask) bool {
 }
 
 // proposeWeighted is the proposal of weighted samples, of exact ones if nothing is left to draw for.
-func proposeWeighted(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	found, err := sampled.ProposeStates(j, ask)
-	if found != nil && err == nil && proposal.Timed(j.Ctx) {
-		err = regions.Witness(j, found)
+func proposeWeighted(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	found, err := sampled.ProposeStates(ctx, j, ask)
+	if found != nil && err == nil && proposal.Timed(ctx) {
+		err = regions.Witness(ctx, j, found)
 	}
 	if found != nil || err != nil {
 		return found, err
 	}
-	return proposeExact(j, ask)
+	return proposeExact(ctx, j, ask)
 }
 
 // proposeExact is Propose by exact methods.
-func proposeExact(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	solution, err := pilot(j, ask)
+func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	solution, err := pilot(ctx, j, ask)
 	if err != nil {
 		return nil, err
 	}
 	if solution != nil && !solution.Found.Relaxed {
-		return proposeSearch(j, ask, solution, btn.ProvedWithoutZ)
+		return proposeSearch(ctx, j, ask, solution, btn.ProvedWithoutZ)
 	}
-	found, err := ask.Exact(ask)
-	if fault.CodeOf(err) == fault.OverBudget && j.IsAuto() && ask.Explains() && j.Ctx.Err() == nil {
-		return proposeSearch(j, ask, solution, "Z is left open, the exact way does not fit: "+err.Error())
+	found, err := ask.Exact(ctx, ask)
+	if fault.CodeOf(err) == fault.OverBudget && j.IsAuto() && ask.Explains() && ctx.Err() == nil {
+		return proposeSearch(ctx, j, ask, solution, "Z is left open, the exact way does not fit: "+err.Error())
 	}
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func proposeExact(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	isSlow := join.cost.Flops > proposal.InsuredShare*j.Settings.Budget // to be left out behind a search that has proved its assignment
 	for _, kind := range ask.Asks() {
 		if finder, ok := total.Parts[0].(proposal.Finder); ok && (kind != btn.AskMPE || ask.Best < 2) {
-			parts, err := finder.Finding(j, total.Parts, kind)
+			parts, err := finder.Finding(ctx, j, total.Parts, kind)
 			if err != nil {
 				return nil, err
 			}
@@ -105,7 +106,7 @@ func proposeExact(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 				continue
 			}
 		}
-		plan, hit, err := eliminate(j, ask, kind, solution, join.cost.Flops)
+		plan, hit, err := eliminate(ctx, j, ask, kind, solution, join.cost.Flops)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +117,7 @@ func proposeExact(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 			found.Cache = hit
 		}
 	}
-	if solution != nil && proposal.Timed(j.Ctx) {
+	if solution != nil && proposal.Timed(ctx) {
 		join.prepend([]btn.Part{solution.Part()})
 	}
 	join.finish(found)
@@ -185,40 +186,42 @@ func (j *join) finish(found *btn.Assignment) {
 // else, or if an elimination along the min-fill order takes at most pilotFlops. The search may take pilotRatio times the
 // work of that elimination. If there is a deadline, which the elimination may miss, it is made from proposal.InsuredShare of the budget on,
 // and takes its share of the budget.
-func pilot(j *proposal.Job, ask proposal.Ask) (*search.Known, error) {
+func pilot(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*search.Known, error) {
 	if !j.IsAuto() || ask.Best == 0 || !ask.Explains() || ask.Marginals {
 		return nil, nil
 	}
-	p, err := descent.Of(j.Ctx, j.Problem(), btn.AskMPE, nil)
+	p, err := descent.Of(ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil {
-		return nil, j.Ctx.Err()
+		return nil, ctx.Err()
 	}
 	share, least, ratio := policy.PilotSearch, pilotFlops, pilotRatio
-	if proposal.Timed(j.Ctx) {
+	if proposal.Timed(ctx) {
 		least, ratio = min(least, proposal.InsuredShare*j.Settings.Budget), math.Inf(1)
 	}
 	limit := max(share*j.Settings.Budget/ratio, least)
-	_, cost, _, err := contractionorder.MinFillCost(j.Ctx, p.Hypergraph(), limit, policy.MostFill)
+	_, cost, _, err := contractionorder.MinFillCost(ctx, p.Hypergraph(), limit, policy.MostFill)
 	if err != nil || cost.Flops < least {
-		return nil, j.Ctx.Err()
+		return nil, ctx.Err()
 	}
-	solution, err := search.Try(j, min(share, ratio*cost.Flops/j.Settings.Budget), ask.Best)
+	solution, err := search.Try(ctx, j, min(share, ratio*cost.Flops/j.Settings.Budget), ask.Best)
 	if err != nil {
-		return nil, j.Ctx.Err()
+		return nil, ctx.Err()
 	}
 	return solution, nil
 }
 
 // proposeSearch is the proposal of a search for the most probable assignment, after the solution of a short search. If that solution is
 // proved, no further search is made. Z is left open, and why is the reason.
-func proposeSearch(j *proposal.Job, ask proposal.Ask, solution *search.Known, why string) (*btn.Assignment, error) {
+func proposeSearch(
+	ctx context.Context, j *proposal.Job, ask proposal.Ask, solution *search.Known, why string,
+) (*btn.Assignment, error) {
 	var plan *btn.Plan
 	hit := j.CacheState()
 	if solution != nil && !solution.Found.Relaxed {
 		plan = proposal.Exact(query.Cost{Flops: solution.Flops})
 	} else {
 		var err error
-		if plan, hit, err = searchPlan(j, ask, ask.Asks()[0], solution, 1); err != nil {
+		if plan, hit, err = searchPlan(ctx, j, ask, ask.Asks()[0], solution, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -235,11 +238,13 @@ func proposeSearch(j *proposal.Job, ask proposal.Ask, solution *search.Known, wh
 }
 
 // searchPlan returns the plan of a search that finds assignments of a kind with a share of the budget.
-func searchPlan(j *proposal.Job, ask proposal.Ask, kind btn.Ask, solution *search.Known, share float64) (*btn.Plan, string, error) {
+func searchPlan(
+	ctx context.Context, j *proposal.Job, ask proposal.Ask, kind btn.Ask, solution *search.Known, share float64,
+) (*btn.Plan, string, error) {
 	if kind == btn.AskMap {
-		return search.ProposeMap(j, share, ask.Map)
+		return search.ProposeMap(ctx, j, share, ask.Map)
 	}
-	return search.Propose(j, share, solution)
+	return search.Propose(ctx, j, share, solution)
 }
 
 // eliminate returns the plan of an elimination that finds assignments of a kind, beside Z, which takes zFlops. By method auto it is looked
@@ -248,31 +253,31 @@ func searchPlan(j *proposal.Job, ask proposal.Ask, kind btn.Ask, solution *searc
 //   - a search takes its place if it is over the budget, or only gives a bound;
 //   - a search is done before it if there is a deadline, and Z and it take more than proposal.InsuredShare of the budget.
 func eliminate(
-	j *proposal.Job, ask proposal.Ask, kind btn.Ask, solution *search.Known, zFlops float64,
+	ctx context.Context, j *proposal.Job, ask proposal.Ask, kind btn.Ask, solution *search.Known, zFlops float64,
 ) (plan *btn.Plan, hit string, err error) {
 	if kind == btn.AskSamples || !j.IsAuto() {
-		return descent.Propose(j, kind, ask.Map)
+		return descent.Propose(ctx, j, kind, ask.Map)
 	}
-	err = j.Within(1, "a plan of an elimination", func(j *proposal.Job) error {
-		plan, hit, err = descent.Propose(j, kind, ask.Map)
+	err = j.Within(ctx, 1, "a plan of an elimination", func(ctx context.Context) error {
+		plan, hit, err = descent.Propose(ctx, j, kind, ask.Map)
 		return err
 	})
 	switch {
 	case fault.CodeOf(err) == fault.OverBudget:
-		return searchPlan(j, ask, kind, solution, 1)
+		return searchPlan(ctx, j, ask, kind, solution, 1)
 	case err != nil:
 		return plan, hit, err
 	case descent.Relaxed(plan):
-		if other, state, refused := searchPlan(j, ask, kind, solution, 1); refused == nil {
+		if other, state, refused := searchPlan(ctx, j, ask, kind, solution, 1); refused == nil {
 			return other, state, nil
 		}
 		return plan, hit, nil
 	}
 	flops := zFlops + plan.Estimates[0].Cost.Flops
-	if !proposal.Timed(j.Ctx) || flops <= proposal.InsuredShare*j.Settings.Budget {
+	if !proposal.Timed(ctx) || flops <= proposal.InsuredShare*j.Settings.Budget {
 		return plan, hit, nil
 	}
-	first, _, err := searchPlan(j, ask, kind, solution, min(insuranceRatio*flops/j.Settings.Budget, insuranceShare))
+	first, _, err := searchPlan(ctx, j, ask, kind, solution, min(insuranceRatio*flops/j.Settings.Budget, insuranceShare))
 	if err != nil {
 		return plan, hit, nil
 	}

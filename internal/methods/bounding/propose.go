@@ -144,11 +144,11 @@ func Insert(ctx context.Context, j *proposal.Job, at int, to *btn.Plan, whole bo
 
 // Key returns a part of the key of a plan with bounds: beside estimates with marginals, bounds depend on the shape of the network
 // with nothing kept for marginals. It is empty for a query without marginals.
-func Key(j *proposal.Job, marginals bool) (string, error) {
+func Key(ctx context.Context, j *proposal.Job, marginals bool) (string, error) {
 	if !marginals {
 		return "", nil
 	}
-	own, err := truncated.Of(j.Ctx, j.Problem(), false)
+	own, err := truncated.Of(ctx, j.Problem(), false)
 	if err != nil {
 		return "", err
 	}

@@ -80,12 +80,12 @@ func (p *WeightedCount) sum(ctx context.Context, of *problem.Problem) (scaled.Nu
 
 // tryCount makes a search for Z within so much work, and proposes what it finds. The assignment is nil if the search does not end or the
 // network is none for a search, and if the query is no single one for Z alone.
-func tryCount(j *proposal.Job, work int64) (*btn.Assignment, error) {
-	if !once(j) {
+func tryCount(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
+	if !once(ctx, j) {
 		return nil, nil
 	}
 	count := &WeightedCount{Work: work}
-	z, err := count.sum(j.Ctx, j.Problem())
+	z, err := count.sum(ctx, j.Problem())
 	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
 		return nil, nil
 	}
@@ -105,6 +105,6 @@ func countAssignment(j *proposal.Job, count *WeightedCount) *btn.Assignment {
 }
 
 // once reports whether a query is for Z alone, and method exact searches for it, and no other query of the model may follow.
-func once(j *proposal.Job) bool {
-	return j.Once && j.Settings.Method == query.MethodExact && !proposal.Recurs(j.Ctx)
+func once(ctx context.Context, j *proposal.Job) bool {
+	return j.Once && j.Settings.Method == query.MethodExact && !proposal.Recurs(ctx)
 }

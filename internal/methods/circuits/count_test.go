@@ -48,16 +48,16 @@ func TestCount(t *testing.T) {
 	}
 
 	j := &proposal.Job{
-		Ctx: t.Context(), Facts: proposal.NewFacts(net, nil), Net: net, Conditioned: net,
+		Facts: proposal.NewFacts(net, nil), Net: net, Conditioned: net,
 		Problems: &problem.Shared{}, Options: problem.Options{Memory: 1 << 31},
 		Settings: query.Settings{Method: query.MethodExact, Memory: 1 << 31},
 	}
 	const work = triedWork / 4
-	if found, err := tryCount(j, work); found != nil || err != nil {
+	if found, err := tryCount(t.Context(), j, work); found != nil || err != nil {
 		t.Errorf("others may follow: %v, %v", found, err)
 	}
 	j.Once = true
-	found, err := tryCount(j, work)
+	found, err := tryCount(t.Context(), j, work)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,11 +88,11 @@ func TestCount(t *testing.T) {
 	if _, err := count.Contract(t.Context(), j.Problem(), btn.Want{Marginals: true}); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("marginals: %v", err)
 	}
-	if found, err := tryCount(j, 1); found != nil || err != nil {
+	if found, err := tryCount(t.Context(), j, 1); found != nil || err != nil {
 		t.Errorf("a search of one step: %v, %v", found, err)
 	}
 	j.Settings.Memory = 64 // no tree fits
-	if found, err = Propose(j, proposal.Ask{Next: func() (*btn.Assignment, error) {
+	if found, err = Propose(t.Context(), j, proposal.Ask{Next: func(context.Context) (*btn.Assignment, error) {
 		return nil, fault.New(fault.OverBudget, "no tree")
 	}}); err != nil || found.Plan.Estimates[0].Parts[0].(*WeightedCount).Work != countWork {
 		t.Errorf("nothing else answers: %+v, %v", found, err)

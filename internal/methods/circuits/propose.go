@@ -59,12 +59,12 @@ const (
 // more than looking for a tree, or a search. Where nearly all factors are logic, that begins before a tree is looked for, in proportion to
 // the price of the order that is known, and goes on as long as an elimination along its own tree decomposition would take. Else it is in
 // proportion to the price of the tree. A circuit that would be too large is none where Z alone is wanted, once: the search itself sums.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if !logical(j).some || positive(j.Conditioned) != nil {
 		return nil, nil
 	}
 	if len(ask.Joint) > 0 {
-		return instead(j, ask)
+		return instead(ctx, j, ask)
 	}
 	spent := int64(0) // no search
 	if logical(j).wholly {
@@ -77,27 +77,27 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if spent < circuitLeast {
 		spent = 0
 	}
-	plan, hit, why := modelPlan(j, spent, ask.Again)
+	plan, hit, why := modelPlan(ctx, j, spent, ask.Again)
 	found, err := circuitOf(j, plan, hit, why)
-	if found == nil && err == nil && spent > 0 && once(j) && (!j.Evidence.IsEmpty() || errors.Is(why, logic.ErrCircuit)) {
-		found, err = tryCount(j, max(spent, int64(rival(j)/2)))
+	if found == nil && err == nil && spent > 0 && once(ctx, j) && (!j.Evidence.IsEmpty() || errors.Is(why, logic.ErrCircuit)) {
+		found, err = tryCount(ctx, j, max(spent, int64(rival(ctx, j)/2)))
 	}
 	if found != nil || err != nil {
 		return found, err
 	}
 
-	tree, refused := ask.Next()
+	tree, refused := ask.Next(ctx)
 	if refused != nil && fault.CodeOf(refused) != fault.OverBudget {
 		return nil, refused
 	}
 	far := refused != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops
 	switch {
-	case refused != nil && once(j): // nothing else answers
+	case refused != nil && once(ctx, j): // nothing else answers
 		return countAssignment(j, &WeightedCount{Work: countWork}), nil
-	case far && once(j):
-		found, err = tryCount(j, triedWork)
+	case far && once(ctx, j):
+		found, err = tryCount(ctx, j, triedWork)
 	default:
-		found, err = again(j, tree, spent, far)
+		found, err = again(ctx, j, tree, spent, far)
 	}
 	if found != nil || err != nil {
 		return found, err
@@ -115,7 +115,7 @@ const searchShare = 1.0 / 2
 
 // again is the proposal of a search for a circuit in proportion to the price of the tree, nil where that is refused, after one of so
 // much work has found none: the model's, or one of what the evidence leaves.
-func again(j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.Assignment, error) {
+func again(ctx context.Context, j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.Assignment, error) {
 	worth := proposal.Limit(j.Settings)
 	if tree != nil {
 		worth = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
@@ -133,19 +133,19 @@ func again(j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.A
 	var found *btn.Assignment
 	var err error
 	if spent == 0 || !logical(j).wholly || !j.Evidence.IsEmpty() { // else the search has gone as far
-		found, err = modelCircuit(j, more, false)
+		found, err = modelCircuit(ctx, j, more, false)
 	}
 	if found == nil && err == nil && tree == nil {
-		found, err = circuitGiven(j, more)
+		found, err = circuitGiven(ctx, j, more)
 	}
 	return found, err
 }
 
 // instead is the proposal for a joint marginal: the next family's, or a circuit where that is over the budget.
-func instead(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	tree, err := ask.Next()
+func instead(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	tree, err := ask.Next(ctx)
 	if fault.CodeOf(err) == fault.OverBudget {
-		if found, e := byCircuit(j); e == nil {
+		if found, e := byCircuit(ctx, j); e == nil {
 			return jointly(j, found, ask.Joint)
 		}
 	}
@@ -157,11 +157,11 @@ var Method = proposal.Method{Name: query.MethodCircuit, Propose: unsigned(answer
 
 // unsigned is a proposal whose refusal of numbers below 0 names the method that has answers for them.
 func unsigned(propose proposal.Proposer) proposal.Proposer {
-	return func(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	return func(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		err := positive(j.Conditioned)
 		var found *btn.Assignment
 		if err == nil {
-			found, err = propose(j, ask)
+			found, err = propose(ctx, j, ask)
 		}
 		if fault.CodeOf(err) == fault.Unsupported && signed(j.Net) {
 			err = fault.New(fault.Unsupported, "%w; with numbers below 0 ln Z, probabilities and derivatives are by method exact", err)
@@ -177,8 +177,8 @@ func signed(net *btn.Network) bool {
 }
 
 // answer is the proposal of method circuit.
-func answer(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	found, err := byCircuit(j)
+func answer(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	found, err := byCircuit(ctx, j)
 	if err != nil || len(ask.Joint) == 0 {
 		return found, err
 	}
@@ -186,12 +186,12 @@ func answer(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // byCircuit is the proposal of the model's circuit, or one of the rest that the evidence leaves, within the worth of the budget.
-func byCircuit(j *proposal.Job) (*btn.Assignment, error) {
+func byCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
 	var why error
 	for _, settings := range []string{"circuit", "circuit whole"} { // under the first one may stand that little work finds none
-		plan, hit, err := j.Remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-			return compile(ctx, j, j.Net, work)
+		plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+			return compile(ctx, computing, j, j.Net, work)
 		})
 		if why = err; err != nil && !errors.Is(err, errNoCircuit) {
 			return nil, err
@@ -203,7 +203,7 @@ func byCircuit(j *proposal.Job) (*btn.Assignment, error) {
 			break
 		}
 	}
-	if found, err := circuitGiven(j, work); found != nil || err != nil {
+	if found, err := circuitGiven(ctx, j, work); found != nil || err != nil {
 		return found, err
 	}
 	return nil, why
@@ -233,15 +233,15 @@ func circuitWork(j *proposal.Job, flops float64) int64 {
 
 // modelCircuit assigns the model's circuit; nil where there is none, or none within so much work. That there is none is remembered where
 // final says so.
-func modelCircuit(j *proposal.Job, work int64, final bool) (*btn.Assignment, error) {
-	plan, hit, err := modelPlan(j, work, final)
+func modelCircuit(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Assignment, error) {
+	plan, hit, err := modelPlan(ctx, j, work, final)
 	return circuitOf(j, plan, hit, err)
 }
 
 // modelPlan is the plan of modelCircuit, and the state of the cache for it. The error is errNoCircuit where there is none.
-func modelPlan(j *proposal.Job, work int64, final bool) (*btn.Plan, string, error) {
-	return j.Remember("circuit", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		plan, err := compile(ctx, j, j.Net, work)
+func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Plan, string, error) {
+	return j.Remember(ctx, "circuit", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+		plan, err := compile(ctx, computing, j, j.Net, work)
 		if errors.Is(err, errNoCircuit) && final {
 			return &btn.Plan{Method: query.MethodExact}, nil
 		}
@@ -250,13 +250,13 @@ func modelPlan(j *proposal.Job, work int64, final bool) (*btn.Plan, string, erro
 }
 
 // circuitGiven assigns a circuit of what evidence leaves of a network; nil where there is none within so much work.
-func circuitGiven(j *proposal.Job, work int64) (*btn.Assignment, error) {
+func circuitGiven(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if j.Evidence.IsEmpty() {
 		return nil, nil
 	}
 	settings := fmt.Sprintf("circuit given %x", j.Conditioned.Digest())
-	plan, hit, err := j.Remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		return compile(ctx, j, j.Conditioned, work)
+	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+		return compile(ctx, computing, j, j.Conditioned, work)
 	})
 	assignment, err := circuitOf(j, plan, hit, err)
 	if assignment != nil {
@@ -267,11 +267,11 @@ func circuitGiven(j *proposal.Job, work int64) (*btn.Assignment, error) {
 
 // ProposeKnown is the proposal of the circuit of a model that was asked about before, whatever the evidence leaves; nil where there is
 // none.
-func ProposeKnown(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
+func ProposeKnown(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if !logical(j).some || positive(j.Conditioned) != nil {
 		return nil, nil
 	}
-	known, err := modelCircuit(j, circuitWork(j, circuitAgain), true)
+	known, err := modelCircuit(ctx, j, circuitWork(j, circuitAgain), true)
 	if known == nil || err != nil {
 		return nil, err
 	}
@@ -294,19 +294,20 @@ func circuitOf(j *proposal.Job, plan *btn.Plan, hit string, err error) (*btn.Ass
 const circuitBytes = 256 << 20
 
 // parametric is the proposal of the model's circuit whose weights are its numbers, too.
-func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
+func parametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if _, err := gradients.Entries(j.Net); err != nil {
 		return nil, err
 	}
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
-	plan, hit, err := j.Remember("circuit of numbers", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		of, _, err := logic.CompileParameters(ctx, j.Net, logic.Options{
+	const settings = "circuit of numbers"
+	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+		of, _, err := logic.CompileParameters(computing, j.Net, logic.Options{
 			Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4),
 		})
 		if err != nil {
 			return nil, err
 		}
-		return circuitPlan(j, of)
+		return circuitPlan(ctx, j, of)
 	})
 	if err != nil {
 		return nil, err
@@ -316,17 +317,17 @@ func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 
 // rival is the price of an elimination of the simplified network under the query's evidence, in steps of a search, as far as such a search
 // may go: to triedWork where Z alone is wanted once, else to its share of the budget.
-func rival(j *proposal.Job) float64 {
+func rival(ctx context.Context, j *proposal.Job) float64 {
 	work := circuitWork(j, math.Inf(1))
-	if once(j) {
+	if once(ctx, j) {
 		work = triedWork
 	}
-	p, err := exact.Of(j.Ctx, j.Problem(), false, nil)
+	p, err := exact.Of(ctx, j.Problem(), false, nil)
 	if err != nil {
 		return 0
 	}
 	limit := 2 * float64(work)
-	_, cost, _, err := contractionorder.MinFillCost(j.Ctx, p.Hypergraph(), limit*policy.StepCells, policy.MostFill)
+	_, cost, _, err := contractionorder.MinFillCost(ctx, p.Hypergraph(), limit*policy.StepCells, policy.MostFill)
 	if err != nil {
 		return 0
 	}
@@ -341,22 +342,23 @@ const littleProbes = 1 << 20
 
 // compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is
 // what circuits are not for. An elimination is tried first; where all is logic, after little simplification, of which a search takes less
-// than the whole. Without evidence such a search goes on where an elimination takes longer.
-func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
+// than the whole. Without evidence such a search goes on where an elimination takes longer. computing is the context of the computation,
+// which other jobs may wait for, too; ctx is that of the job.
+func compile(ctx, computing context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
 	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4)}
-	ways := []func() (*circuit.Compiled, error){func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }}
+	ways := []func() (*circuit.Compiled, error){func() (*circuit.Compiled, error) { return eliminate(computing, j, net, o) }}
 	if work > 0 {
 		ways = append(ways, func() (*circuit.Compiled, error) {
-			of, _, err := logic.Search(ctx, net, o)
+			of, _, err := logic.Search(computing, net, o)
 			return of, err
 		})
 		if logical(j).wholly {
 			if j.Evidence.IsEmpty() {
-				o.Rival = func() float64 { return rival(j) }
+				o.Rival = func() float64 { return rival(ctx, j) }
 			}
 			little := o
 			little.Probes = littleProbes
-			quick := func() (*circuit.Compiled, error) { return within(logic.Eliminate(ctx, net, little)) }
+			quick := func() (*circuit.Compiled, error) { return within(logic.Eliminate(computing, net, little)) }
 			ways = []func() (*circuit.Compiled, error){quick, ways[1], ways[0]}
 		}
 	}
@@ -364,7 +366,7 @@ func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64)
 	for _, way := range ways {
 		of, err := way()
 		if err == nil {
-			return circuitPlan(j, of)
+			return circuitPlan(ctx, j, of)
 		}
 		if code := fault.CodeOf(err); code != fault.OverBudget && code != fault.Unsupported {
 			return nil, err
@@ -407,8 +409,8 @@ func within(of *circuit.Compiled, err error) (*circuit.Compiled, error) {
 var errWide = fault.New(fault.OverBudget, "plan: the network is too wide for a circuit by elimination")
 
 // circuitPlan is the plan of a circuit. Its passes have to fit the memory.
-func circuitPlan(j *proposal.Job, of *circuit.Compiled) (*btn.Plan, error) {
-	c, err := of.Circuit(j.Ctx)
+func circuitPlan(ctx context.Context, j *proposal.Job, of *circuit.Compiled) (*btn.Plan, error) {
+	c, err := of.Circuit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -453,7 +455,7 @@ func Formula(j *proposal.Job) bool { return logical(j).wholly }
 func Logical(j *proposal.Job) bool { return logical(j).some }
 
 // Finding implements proposal.Finder.
-func (p *Circuit) Finding(_ *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+func (p *Circuit) Finding(_ context.Context, _ *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, error) {
 	if !answers(ask, p.Of.Functional) {
 		return nil, nil
 	}

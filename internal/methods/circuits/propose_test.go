@@ -26,7 +26,7 @@ func TestLogicIsSearchedBeforeItIsSimplified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &proposal.Job{Ctx: t.Context(), Net: net, Settings: query.Settings{Memory: 1 << 31}, Facts: proposal.NewFacts(net, nil)}
+	j := &proposal.Job{Net: net, Settings: query.Settings{Memory: 1 << 31}, Facts: proposal.NewFacts(net, nil)}
 	simplified := func() bool { // the slot has a value that this does not make
 		known := true
 		proposal.Fact(j.Facts, wide{circuitBytes}, func() (bool, error) {
@@ -35,13 +35,13 @@ func TestLogicIsSearchedBeforeItIsSimplified(t *testing.T) {
 		})
 		return known
 	}
-	if plan, err := compile(t.Context(), j, net, circuitProbe); err != nil || plan.Estimates[0].Cost.Edges == 0 {
+	if plan, err := compile(t.Context(), t.Context(), j, net, circuitProbe); err != nil || plan.Estimates[0].Cost.Edges == 0 {
 		t.Fatal(plan, err)
 	}
 	if simplified() {
 		t.Error("simplified as a whole though a search found a circuit")
 	}
-	if _, err := compile(t.Context(), j, net, 0); !errors.Is(err, errNoCircuit) || !simplified() {
+	if _, err := compile(t.Context(), t.Context(), j, net, 0); !errors.Is(err, errNoCircuit) || !simplified() {
 		t.Errorf("without a search: %v, simplified %v", err, simplified())
 	}
 }

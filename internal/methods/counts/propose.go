@@ -22,12 +22,12 @@ import (
 
 // Propose is the proposal of the form in count space, nil where there is none. The error says why there is one that cannot be
 // taken: over budget, with the price.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	form, err := countsOf(j)
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	form, err := countsOf(ctx, j)
 	if form == nil || err != nil {
 		return nil, err
 	}
-	cost, err := costUnder(j, &form.Estimates[0], ask.Marginals)
+	cost, err := costUnder(ctx, j, &form.Estimates[0], ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, fault.New(fault.OverBudget,
 			"plan: the form in count space takes %.3g flops, %s goes up to %.0g", cost.Flops, j.Settings.Method, limit)
 	}
-	plan, hit, err := j.Remember("counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+	plan, hit, err := j.Remember(ctx, "counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return form, nil
 	})
 	if err != nil {
@@ -52,16 +52,16 @@ const countFlops = 1e8
 
 // costUnder is the price of an estimate in count space under the query's evidence, which may tell equal legs apart:
 // looked at where the network is so large that this matters.
-func costUnder(j *proposal.Job, e *btn.Estimate, marginals bool) (query.Cost, error) {
+func costUnder(ctx context.Context, j *proposal.Job, e *btn.Estimate, marginals bool) (query.Cost, error) {
 	part, ok := e.Parts[0].(*Counts)
 	if n := float64(len(j.Net.Dims)); !ok || j.Evidence.IsEmpty() && !marginals || n*n < countFlops {
 		return e.Cost, nil
 	}
-	form, err := Of(j.Ctx, j.Problem(), part)
+	form, err := Of(ctx, j.Problem(), part)
 	if err != nil {
 		return query.Cost{}, err
 	}
-	cost, err := countCost(j.Ctx, form, marginals)
+	cost, err := countCost(ctx, form, marginals)
 	cost.Flops *= float64(len(e.Parts))
 	return cost, err
 }
@@ -321,10 +321,10 @@ type countedForm struct {
 }
 
 // countsOf returns the network's form in count space, see counted, found once per network.
-func countsOf(j *proposal.Job) (*btn.Plan, error) {
+func countsOf(ctx context.Context, j *proposal.Job) (*btn.Plan, error) {
 	c, err := proposal.Fact(j.Facts, countedSlot{j.Settings.Memory}, func() (countedForm, error) {
-		plan, err := counted(j.Ctx, j.Net, j.Settings.Memory)
-		return countedForm{plan, err}, j.Ctx.Err()
+		plan, err := counted(ctx, j.Net, j.Settings.Memory)
+		return countedForm{plan, err}, ctx.Err()
 	})
 	if err != nil {
 		return nil, err
@@ -345,11 +345,11 @@ func NextChoice[T any](choice []int, factors [][]T) bool {
 }
 
 // Finding implements proposal.Finder, for the component of a single choice of terms.
-func (c *Counts) Finding(j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+func (c *Counts) Finding(ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
 	if len(parts) > 1 {
 		return nil, nil
 	}
-	form, err := Of(j.Ctx, j.Problem(), c)
+	form, err := Of(ctx, j.Problem(), c)
 	if err == nil && form.Finds(ask) {
 		return []btn.Part{&Counts{Cores: c.Cores, Terms: c.Terms, Ask: ask}}, nil
 	}

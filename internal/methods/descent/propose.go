@@ -19,15 +19,15 @@ func Relaxed(plan *btn.Plan) bool {
 
 // Propose returns the plan whose parts answer one question, and the state of the cache for it.
 // Paths are remembered by the shape of the tables.
-func Propose(j *proposal.Job, ask btn.Ask, variables []int) (*btn.Plan, string, error) {
-	p, err := Of(j.Ctx, j.Problem(), ask, variables)
+func Propose(ctx context.Context, j *proposal.Job, ask btn.Ask, variables []int) (*btn.Plan, string, error) {
+	p, err := Of(ctx, j.Problem(), ask, variables)
 	if err != nil {
 		return nil, "", err
 	}
 	settings := fmt.Sprintf("descent %s seed=%d moves=%d flops=%g %s", ask, j.Settings.Seed, proposal.Moves(j.Settings),
 		proposal.Limit(j.Settings), p.Shape())
-	return j.Remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
-		path, cost, err := p.Plan(ctx, PlanOptions{
+	return j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
+		path, cost, err := p.Plan(computing, PlanOptions{
 			Memory: j.Settings.Memory,
 			Seed:   j.Settings.Seed,
 			Moves:  proposal.Moves(j.Settings),

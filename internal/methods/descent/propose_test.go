@@ -46,10 +46,10 @@ func TestPathsAreRememberedByTheirLimit(t *testing.T) {
 	for _, method := range []query.Method{query.MethodAuto, query.MethodExact} {
 		s := query.Settings{Method: method, Budget: 3e8, Memory: 1 << 40}.WithDefaults()
 		j := &proposal.Job{
-			Ctx: t.Context(), Net: net, Settings: s, Memo: known, Facts: proposal.NewFacts(net, nil), Problems: new(problem.Shared),
+			Net: net, Settings: s, Memo: known, Facts: proposal.NewFacts(net, nil), Problems: new(problem.Shared),
 		}
 		j = j.For(factorgraph.Evidence{}, net, false)
-		plan, _, err := descent.Propose(j, btn.AskMap, set)
+		plan, _, err := descent.Propose(t.Context(), j, btn.AskMap, set)
 		switch {
 		case method == query.MethodExact && (err != nil || descent.Relaxed(plan)):
 			t.Errorf("method exact: %+v, %v", plan, err)

@@ -27,56 +27,56 @@ import (
 //
 // An order of more than policy.HeavyFlops under the evidence is proposal.TooDear. A network that cannot be laid out has a closed form or no
 // answer, for the reason of an earlier method if that gave one.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	shape, err := j.Facts.Shape(j.Ctx, j.Net)
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	shape, err := j.Facts.Shape(ctx, j.Net)
 	switch {
 	case err != nil && ask.Refused != nil:
 		return nil, ask.Refused
 	case err != nil && j.HasLikelihoods:
 		return nil, err
 	case err != nil:
-		return learned.ProposeClosed(j, err)
+		return learned.ProposeClosed(ctx, j, err)
 	}
 	ask.Again = j.AskedAgain()
-	plan, hit, err := remembered(j, shape)
+	plan, hit, err := remembered(ctx, j, shape)
 	if err != nil {
 		return nil, err
 	}
 
 	found := proposal.Take(plan, hit)
 	if tree := exact.JunctionOf(plan); tree != nil {
-		proposal.Note(j.Ctx, "elimination", "one tree for all evidence")
+		proposal.Note(ctx, "elimination", "one tree for all evidence")
 		return tree.Propose(j, found, ask)
 	}
 	base := exact.OrderOf(plan)
 	if base == nil {
-		proposal.Note(j.Ctx, "elimination", "%d components in closed form", plan.Len())
+		proposal.Note(ctx, "elimination", "%d components in closed form", plan.Len())
 		return found, nil
 	}
-	ask.Again = ask.Again || hit == btn.CacheHit || proposal.Recurs(j.Ctx)
+	ask.Again = ask.Again || hit == btn.CacheHit || proposal.Recurs(ctx)
 	if ask.Again && base.Flops > policy.HeavyFlops {
-		if circuit, err := circuits.ProposeKnown(j, ask); circuit != nil || err != nil {
+		if circuit, err := circuits.ProposeKnown(ctx, j, ask); circuit != nil || err != nil {
 			return circuit, err
 		}
 	}
-	proposal.Note(j.Ctx, "elimination", "an order of %.3g flops without evidence", base.Flops)
-	order, err := exact.OrderUnder(j, found, base)
+	proposal.Note(ctx, "elimination", "an order of %.3g flops without evidence", base.Flops)
+	order, err := exact.OrderUnder(ctx, j, found, base)
 	if err != nil {
 		return nil, err
 	}
 	if order.Cost.Flops > policy.HeavyFlops {
 		return nil, proposal.TooDear{Flops: order.Cost.Flops}
 	}
-	return order.Propose(j, found, ask)
+	return order.Propose(ctx, j, found, ask)
 }
 
 // HasTree reports whether the network has one contraction tree for all evidence.
-func HasTree(j *proposal.Job) bool {
-	shape, err := j.Facts.Shape(j.Ctx, j.Net)
+func HasTree(ctx context.Context, j *proposal.Job) bool {
+	shape, err := j.Facts.Shape(ctx, j.Net)
 	if err != nil {
 		return false
 	}
-	plan, _, err := remembered(j, shape)
+	plan, _, err := remembered(ctx, j, shape)
 	return err == nil && exact.JunctionOf(plan) != nil
 }
 
@@ -87,7 +87,7 @@ type keySlot struct {
 }
 
 // remembered returns the plan that is remembered for the network, of a shape, and the state of the cache for it.
-func remembered(j *proposal.Job, shape contractionorder.Hypergraph) (*btn.Plan, string, error) {
+func remembered(ctx context.Context, j *proposal.Job, shape contractionorder.Hypergraph) (*btn.Plan, string, error) {
 	slot := keySlot{"exact", j.Settings.Memory}
 	if j.IsPart {
 		slot.kind = "exact, of a part"
@@ -96,7 +96,7 @@ func remembered(j *proposal.Job, shape contractionorder.Hypergraph) (*btn.Plan, 
 	if err != nil {
 		return nil, "", err
 	}
-	return j.Recall(key, func(ctx context.Context) (*btn.Plan, error) { return networkPlan(ctx, j, shape) })
+	return j.Recall(ctx, key, func(computing context.Context) (*btn.Plan, error) { return networkPlan(computing, j, shape) })
 }
 
 // networkPlan is made once per network: a tree or an order for C = B, or a closed form. Elimination comes

@@ -25,29 +25,29 @@ import (
 
 // Propose is the proposal of estimates, by the method that the request names if that grows. Under a deadline the value of belief
 // propagation is first, and a bound by its messages.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	propose := divided
 	if j.Method != nil {
 		propose = orExact(j.Method.Propose)
 	}
-	found, err := propose(j, ask)
-	if err = proposal.InBudget(j.Ctx, "estimates", err); err != nil {
+	found, err := propose(ctx, j, ask)
+	if err = proposal.InBudget(ctx, "estimates", err); err != nil {
 		return nil, err
 	}
 	if !found.Plan.Grows() {
 		return found, nil
 	}
-	if proposal.Timed(j.Ctx) {
+	if proposal.Timed(ctx) {
 		if !slices.ContainsFunc(found.Plan.Estimates, isRegion) {
-			if found, err = regions.First(j, found); err != nil {
+			if found, err = regions.First(ctx, j, found); err != nil {
 				return nil, err
 			}
 		}
 		found.Plan = bounding.AtOnce(j, found.Plan)
 	}
 	if j.Settings.NoExact && j.IsAuto() {
-		err = j.Within(policy.ExactShare, "the price of the exact way", func(j *proposal.Job) error {
-			warning, err := cheaperExactly(j, ask, found.Plan)
+		err = j.Within(ctx, policy.ExactShare, "the price of the exact way", func(ctx context.Context) error {
+			warning, err := cheaperExactly(ctx, j, ask, found.Plan)
 			if warning != "" {
 				found.Warnings = append(found.Warnings, warning)
 			}
@@ -76,11 +76,11 @@ func First(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*
 
 // orExact returns a proposer that takes the exact way if that is as cheap as a method, which proposes nothing then.
 func orExact(propose proposal.Proposer) proposal.Proposer {
-	return func(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-		if found, err := propose(j, ask); found != nil || err != nil {
+	return func(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+		if found, err := propose(ctx, j, ask); found != nil || err != nil {
 			return found, err
 		}
-		return ask.Exact(ask)
+		return ask.Exact(ctx, ask)
 	}
 }
 
@@ -91,13 +91,13 @@ var contractions = [2]proposal.Row{
 }
 
 // proposeContractions is the proposal of truncated legs, or of regions if those do not fit.
-func proposeContractions(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	found, refused := contractions[0].Ask(j, ask)
+func proposeContractions(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	found, refused := contractions[0].Ask(ctx, j, ask)
 	if fault.CodeOf(refused) != fault.OverBudget {
 		return found, refused
 	}
-	found, err := contractions[1].Ask(j, ask)
-	if err != nil && j.Ctx.Err() == nil {
+	found, err := contractions[1].Ask(ctx, j, ask)
+	if err != nil && ctx.Err() == nil {
 		err = fault.New(fault.CodeOf(err), "%w; %w", refused, err)
 	}
 	return found, err
@@ -109,38 +109,40 @@ const contractionTime = 0.6
 
 // divided is the proposal of estimates of one method or of two. Networks that cannot be drawn from have contractions alone, and those that
 // cannot be contracted samples.
-func divided(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+func divided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if j.Settings.Bond > 0 {
-		return proposeContractions(j, ask)
+		return proposeContractions(ctx, j, ask)
 	}
-	if structured, err := sampled.ProposeStructure(j, ask.Marginals); structured != nil || err != nil {
+	if structured, err := sampled.ProposeStructure(ctx, j, ask.Marginals); structured != nil || err != nil {
 		if structured != nil {
-			proposal.Note(j.Ctx, proposal.Rule, "most of the interaction is of low rank: samples from that structure have the whole budget")
+			proposal.Note(ctx, proposal.Rule, "most of the interaction is of low rank: samples from that structure have the whole budget")
 		}
 		return structured, err
 	}
-	chains, refused := sampled.ChainsInTime(j, ask.Marginals)
-	switch err := j.Ctx.Err(); {
+	chains, refused := sampled.ChainsInTime(ctx, j, ask.Marginals)
+	switch err := ctx.Err(); {
 	case err != nil:
 		return nil, err
 	case refused != nil:
-		proposal.Note(j.Ctx, proposal.Rule, "no components are drawn, contractions have the whole budget: %v", refused)
-		return proposeContractions(j, ask)
+		proposal.Note(ctx, proposal.Rule, "no components are drawn, contractions have the whole budget: %v", refused)
+		return proposeContractions(ctx, j, ask)
 	case chains.Prepared.Decided():
-		proposal.Note(j.Ctx, proposal.Rule, "nothing is left to draw: contractions have the whole budget")
-		return proposeContractions(j, ask)
+		proposal.Note(ctx, proposal.Rule, "nothing is left to draw: contractions have the whole budget")
+		return proposeContractions(ctx, j, ask)
 	}
 
 	limits, cutBefore := j.Settings, j.CutShort()
 	limits.Budget *= 1 - leastShare
-	contracted, err := proposeContractions(j.Under(proposal.Earlier(j.Ctx, contractionTime), limits), ask)
+	within := ask
+	within.Exact = func(_ context.Context, of proposal.Ask) (*btn.Assignment, error) { return ask.Exact(ctx, of) } // it has all of the time
+	contracted, err := proposeContractions(proposal.Earlier(ctx, contractionTime), j.WithSettings(limits), within)
 	switch {
-	case j.Ctx.Err() != nil:
-		return contracted, j.Ctx.Err()
+	case ctx.Err() != nil:
+		return contracted, ctx.Err()
 	case err == nil && !contracted.Plan.Grows():
 		return contracted, nil
 	case err != nil:
-		samples, refused := sampled.Propose(j, ask)
+		samples, refused := sampled.Propose(ctx, j, ask)
 		if refused != nil {
 			return contracted, err
 		}
@@ -148,7 +150,7 @@ func divided(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return samples, nil
 	}
 	d := &division{Job: j, ask: ask, contracted: contracted.Plan, chains: chains, isShort: j.CutShort() > cutBefore}
-	plan, hit, err := d.remembered()
+	plan, hit, err := d.remembered(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -171,29 +173,29 @@ type division struct {
 
 // remembered returns the divided plan, and the state of the cache for it. A model's own plan serves all evidence: if it resolves the model
 // it is not divided, for that would be done for each evidence anew.
-func (d *division) remembered() (*btn.Plan, string, error) {
+func (d *division) remembered(ctx context.Context) (*btn.Plan, string, error) {
 	isModels := ladder.Masked(d.contracted)
 	if isModels && !d.Evidence.IsEmpty() {
-		unmasked, err := truncated.OfBase(d.Ctx, d.Problem())
+		unmasked, err := truncated.OfBase(ctx, d.Problem())
 		if err != nil {
 			return nil, "", err
 		}
 		key := d.GrowthKey("families under evidence"+describe(d.contracted), d.ask.Marginals)
-		plan, hit, err := d.RememberWhole(key, unmasked.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
-			return d.make(ctx, true)
+		plan, hit, err := d.RememberWhole(ctx, key, unmasked.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
+			return d.make(computing, true)
 		})
 		if err != nil || !slices.ContainsFunc(plan.Estimates, isDrawn) {
 			return plan, hit, err
 		}
 	}
-	boundsKey, err := bounding.Key(d.Job, d.ask.Marginals)
+	boundsKey, err := bounding.Key(ctx, d.Job, d.ask.Marginals)
 	if err != nil {
 		return nil, "", err
 	}
 	key := fmt.Sprintf("families %s masked=%t indices %v%s", describe(d.contracted), isModels, d.chains.Prepared.Indices(), boundsKey)
-	return d.RememberWhole(d.GrowthKey(key, d.ask.Marginals), d.chains.Prepared.Hypergraph(),
-		func(ctx context.Context) (*btn.Plan, bool, error) {
-			return d.make(ctx, isModels && !d.Evidence.IsEmpty())
+	return d.RememberWhole(ctx, d.GrowthKey(key, d.ask.Marginals), d.chains.Prepared.Hypergraph(),
+		func(computing context.Context) (*btn.Plan, bool, error) {
+			return d.make(computing, isModels && !d.Evidence.IsEmpty())
 		})
 }
 

@@ -3,6 +3,7 @@ package estimates
 // The price of the exact way, of a request that does not want it.
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -15,18 +16,18 @@ import (
 
 // cheaperExactly returns a warning if the exact way along a quick order fits the memory and takes less than the estimates of a plan.
 // It returns "" if it does not, or if that takes long to find out.
-func cheaperExactly(j *proposal.Job, ask proposal.Ask, plan *btn.Plan) (warning string, err error) {
-	simplified, err := truncated.Of(j.Ctx, j.Problem(), ask.Marginals)
+func cheaperExactly(ctx context.Context, j *proposal.Job, ask proposal.Ask, plan *btn.Plan) (warning string, err error) {
+	simplified, err := truncated.Of(ctx, j.Problem(), ask.Marginals)
 	if err != nil {
 		return "", err
 	}
 	moves := int64(min(policy.MostFill, policy.FillShare*j.Settings.Budget))
 	h := simplified.Hypergraph()
-	order, isWithin, err := contractionorder.MinFillWithin(j.Ctx, h, math.Log2(policy.AutoFlops), moves)
+	order, isWithin, err := contractionorder.MinFillWithin(ctx, h, math.Log2(policy.AutoFlops), moves)
 	if err != nil || !isWithin {
 		return "", err
 	}
-	cost, err := contractionorder.EvaluateOrderWithin(j.Ctx, h, order, policy.AutoFlops)
+	cost, err := contractionorder.EvaluateOrderWithin(ctx, h, order, policy.AutoFlops)
 	if err != nil || cost.Bytes > float64(j.Settings.Memory) {
 		return "", err
 	}

@@ -23,15 +23,15 @@ func OrderOf(plan *btn.Plan) *Elimination {
 
 // OrderUnder returns the order for a query's evidence and its price: the network's own, or where evidence takes values from
 // indices and leaves much work a new one, if that is cheaper, which it makes the assignment's.
-func OrderUnder(j *proposal.Job, to *btn.Assignment, base *Elimination) (*Order, error) {
-	shape, err := j.Facts.Shape(j.Ctx, j.Net)
+func OrderUnder(ctx context.Context, j *proposal.Job, to *btn.Assignment, base *Elimination) (*Order, error) {
+	shape, err := j.Facts.Shape(ctx, j.Net)
 	if err != nil {
 		return nil, err
 	}
 	without := j.Evidence.IsEmpty() && !j.Options.Summed
 	under := shape
 	if !without {
-		if under, err = lower.Shape(j.Ctx, j.Conditioned); err != nil {
+		if under, err = lower.Shape(ctx, j.Conditioned); err != nil {
 			return nil, err
 		}
 	}
@@ -40,11 +40,11 @@ func OrderUnder(j *proposal.Job, to *btn.Assignment, base *Elimination) (*Order,
 		o.Cost = to.Plan.Estimates[0].Cost
 		return o, nil
 	}
-	if o.Cost, err = contractionorder.EvaluateOrderWithin(j.Ctx, under, o.order, policy.OutOfReach); err != nil {
+	if o.Cost, err = contractionorder.EvaluateOrderWithin(ctx, under, o.order, policy.OutOfReach); err != nil {
 		return nil, err
 	}
 	if o.Cost.Flops > policy.ReplanFlops && !proposal.SameDims(under, shape) {
-		own, c, _, err := MinFill(j.Ctx, under)
+		own, c, _, err := MinFill(ctx, under)
 		if err != nil {
 			return nil, err
 		}
@@ -68,17 +68,17 @@ type Order struct {
 
 // Propose fills an assignment of the order with its price, or with a contraction tree over the simplified network where the order does not
 // fit the memory.
-func (o *Order) Propose(j *proposal.Job, to *btn.Assignment, ask proposal.Ask) (*btn.Assignment, error) {
+func (o *Order) Propose(ctx context.Context, j *proposal.Job, to *btn.Assignment, ask proposal.Ask) (*btn.Assignment, error) {
 	cost := o.Cost
 	if ask.Marginals {
 		var err error
-		if cost, err = einsum.PlanMarginals(j.Ctx, o.under, o.order); err != nil {
+		if cost, err = einsum.PlanMarginals(ctx, o.under, o.order); err != nil {
 			return nil, err
 		}
 	}
 
 	if cost.Bytes > float64(j.Settings.Memory) {
-		return ProposeTree(j, ask)
+		return ProposeTree(ctx, j, ask)
 	}
 	to.Cost = &cost
 	return to, nil

@@ -19,14 +19,14 @@ import (
 // Propose is the proposal of a contraction tree over the network simplified under the query's evidence, or of marginals group by
 // group where one pass is expensive. Trees are remembered by the shape that is left, on which alone they depend: evidence on the same
 // variables finds the same tree. The error is over budget, with the price, where that is above proposal.Limit.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	p, err := Of(j.Ctx, j.Problem(), ask.Marginals, ask.Joint)
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	p, err := Of(ctx, j.Problem(), ask.Marginals, ask.Joint)
 	if err != nil {
 		return nil, err
 	}
 	joint := len(ask.Joint) > 0
 	if ask.Marginals && !joint {
-		if found, err := groups(j, p, ask.Targets); found != nil || err != nil {
+		if found, err := groups(ctx, j, p, ask.Targets); found != nil || err != nil {
 			return found, err
 		}
 	}
@@ -35,8 +35,8 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if joint {
 		settings += " joint"
 	}
-	plan, hit, err := j.Remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
-		return treePlan(ctx, p, j.Settings)
+	plan, hit, err := j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
+		return treePlan(computing, p, j.Settings)
 	})
 	if err != nil {
 		return nil, err
@@ -49,11 +49,11 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 			"plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g",
 			found.Cost.Flops, math.Max(found.Cost.Slices, 1), j.Settings.Method, limit)
 	}
-	under, err := lower.Shape(j.Ctx, j.Conditioned)
+	under, err := lower.Shape(ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}
-	own, err := j.Restricts(under)
+	own, err := j.Restricts(ctx, under)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +64,8 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // ProposeTree is Propose for Z and marginals, without an order for what the evidence leaves.
-func ProposeTree(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	return Propose(j, proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets}})
+func ProposeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	return Propose(ctx, j, proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets}})
 }
 
 // treeSettings lists what a tree of some kind depends on beside the shape.
@@ -113,8 +113,8 @@ const groupGain = 100
 // groups assigns marginals group by group where one pass does not fit, or costs much and groups do not; nil
 // where it does. Groups are of the targets alone, if there are some. What is left for a group depends on the entries, so that groups are
 // remembered by the j.Conditioned network and not by its shape.
-func groups(j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error) {
-	flops, bytes, err := p.JointPrice(j.Ctx)
+func groups(ctx context.Context, j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error) {
+	flops, bytes, err := p.JointPrice(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func groups(j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error
 		settings += fmt.Sprintf(" targets=%v", targets)
 	}
 	if !j.Knows(j.Key(settings, contractionorder.Hypergraph{})) {
-		groups, costs, err := p.PlanGroups(j.Ctx, PlanOptions{Memory: j.Settings.Memory, Seed: j.Settings.Seed, Flops: flops / gain}, targets)
+		groups, costs, err := p.PlanGroups(ctx, PlanOptions{Memory: j.Settings.Memory, Seed: j.Settings.Seed, Flops: flops / gain}, targets)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func groups(j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error
 		}
 	}
 
-	plan, hit, err := j.Remember(settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return found, nil
 	})
 	if err != nil {

@@ -28,7 +28,7 @@ type fewClasses struct{ memory int64 }
 
 // Propose is the proposal of a sum over counts; nil if the network has too many classes, or the sum takes more than the exact way may. If
 // no elimination order is known yet, the count vectors have to be so few that none can be cheaper by much.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(j.Net.Variables) < leastVariables {
 		return nil, nil
 	}
@@ -38,8 +38,8 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if !hasFew || err != nil {
 		return nil, err
 	}
-	plan, hit, err := j.Remember("exchangeable", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		classes, flops, err := find(ctx, j.Problem())
+	plan, hit, err := j.Remember(ctx, "exchangeable", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+		classes, flops, err := find(computing, j.Problem())
 		if classes == nil {
 			return &btn.Plan{Method: query.MethodExact}, err
 		}
@@ -54,9 +54,9 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, err
 	}
 	part := plan.Estimates[0].Parts[0].(*Sum)
-	f, err := formOf(j.Ctx, j.Problem(), part, ask.Joint, false)
+	f, err := formOf(ctx, j.Problem(), part, ask.Joint, false)
 	if err != nil {
-		return nil, j.Ctx.Err()
+		return nil, ctx.Err()
 	}
 	split := f.needsSplit(ask.Marginals)
 	cost := f.cost(split, j.Settings.Memory)
@@ -149,13 +149,13 @@ func find(ctx context.Context, p *problem.Problem) (classes *Classes, flops floa
 }
 
 // Finding implements proposal.Finder.
-func (p *Sum) Finding(j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+func (p *Sum) Finding(ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
 	if ask != btn.AskMPE && ask != btn.AskSamples {
 		return nil, nil
 	}
-	f, err := formOf(j.Ctx, j.Problem(), p, nil, ask == btn.AskMPE)
+	f, err := formOf(ctx, j.Problem(), p, nil, ask == btn.AskMPE)
 	if err != nil {
-		return nil, j.Ctx.Err()
+		return nil, ctx.Err()
 	}
 	work := f.cost(true, j.Settings.Memory).Flops
 	if work == 0 || policy.ExactRate*work > proposal.Limit(j.Settings) || ask == btn.AskMPE && f.fits(true, j.Settings.Memory) != nil {

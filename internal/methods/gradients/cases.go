@@ -56,13 +56,13 @@ func (p *Cases) tree() contractionorder.Tree {
 }
 
 // proposeCases is the proposal for the cases of a query. Its cost is that of all cases.
-func proposeCases(j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) {
-	p, err := Of(j.Ctx, j.Problem())
+func proposeCases(ctx context.Context, j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) {
+	p, err := Of(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
-	plan, hit, err := j.Remember("cases", p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
-		return planCases(ctx, j.Settings, p)
+	plan, hit, err := j.Remember(ctx, "cases", p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
+		return planCases(computing, j.Settings, p)
 	})
 	if err != nil {
 		return nil, err

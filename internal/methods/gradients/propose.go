@@ -17,17 +17,17 @@ const signedDerivatives = "terms of the derivatives have both signs: each of an 
 	"sum of their absolute values, which may be more than it is itself"
 
 // Propose is the proposal of an elimination with a pass back to every number of the network, or of one for each of many cases.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if ask.Cases != nil {
-		return proposeCases(j, ask.Cases)
+		return proposeCases(ctx, j, ask.Cases)
 	}
-	p, err := Of(j.Ctx, j.Problem())
+	p, err := Of(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
 	settings := fmt.Sprintf("gradients marginals=%t flops=%g", ask.Marginals, proposal.Limit(j.Settings))
-	plan, hit, err := j.Remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
-		return plan(ctx, j.Settings, p, ask.Marginals)
+	plan, hit, err := j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
+		return plan(computing, j.Settings, p, ask.Marginals)
 	})
 	if err != nil {
 		return nil, err

@@ -32,13 +32,13 @@ var Method = proposal.Method{Name: query.MethodSymmetryCP, Propose: Propose, Rea
 
 // Propose is the proposal of a learned decomposition by its objective; a closed form with few enough terms is used where B has one.
 // Entries below 0 and indices of more than 256 values leave the plain objective alone.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if j.Settings.Objective == query.ObjectiveFrobenius {
-		return plain(j)
+		return plain(ctx, j)
 	}
-	closed, hit, err := j.Remember(fmt.Sprint("closed form of ", j.Settings.Components), contractionorder.Hypergraph{},
-		func(ctx context.Context) (*btn.Plan, error) {
-			closed, ok, err := ClosedForm(ctx, j.Net, j.Settings.Components)
+	closed, hit, err := j.Remember(ctx, fmt.Sprint("closed form of ", j.Settings.Components), contractionorder.Hypergraph{},
+		func(computing context.Context) (*btn.Plan, error) {
+			closed, ok, err := ClosedForm(computing, j.Net, j.Settings.Components)
 			if !ok {
 				closed = &btn.Plan{Method: query.MethodSymmetryCP} // none
 			}
@@ -48,13 +48,13 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, err
 	}
 	if len(closed.Estimates) > 0 {
-		return certified(j, proposal.Take(closed, hit))
+		return certified(ctx, j, proposal.Take(closed, hit))
 	}
-	found, err := sampled.ProposeLearned(j, ask)
+	found, err := sampled.ProposeLearned(ctx, j, ask)
 	if fault.CodeOf(err) != fault.Unsupported {
 		return found, err
 	}
-	found, refused := plain(j)
+	found, refused := plain(ctx, j)
 	if refused != nil {
 		return nil, refused
 	}
@@ -78,26 +78,26 @@ func Work(s query.Settings) float64 {
 }
 
 // plain is the proposal of the paper's decomposition, whose objective is ‖B − B̃‖.
-func plain(j *proposal.Job) (*btn.Assignment, error) {
+func plain(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
 	s := j.Settings
 	s.Method, s.Objective = query.MethodSymmetryCP, query.ObjectiveFrobenius
 	key := fmt.Sprintf("plain components=%d seed=%d maps=%s budget=%g", s.Components, s.Seed, s.Maps, s.Budget)
-	plan, hit, err := j.Remember(key, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		closed, ok, err := ClosedForm(ctx, j.Net, s.Components)
+	plan, hit, err := j.Remember(ctx, key, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+		closed, ok, err := ClosedForm(computing, j.Net, s.Components)
 		if err != nil || ok {
 			return closed, err
 		}
-		return Learn(ctx, j.Net, s)
+		return Learn(computing, j.Net, s)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return certified(j, proposal.Take(plan, hit))
+	return certified(ctx, j, proposal.Take(plan, hit))
 }
 
 // certified adds the norm of the links, from which the error of ‖B − B̃‖ bounds the error of Z.
-func certified(j *proposal.Job, found *btn.Assignment) (*btn.Assignment, error) {
-	links, err := btn.LnLinks(j.Ctx, j.Conditioned)
+func certified(ctx context.Context, j *proposal.Job, found *btn.Assignment) (*btn.Assignment, error) {
+	links, err := btn.LnLinks(ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}
@@ -107,18 +107,18 @@ func certified(j *proposal.Job, found *btn.Assignment) (*btn.Assignment, error) 
 
 // ProposeClosed is the proposal of a closed form of several components where the network cannot even be laid out for
 // elimination, which is the error that is returned without one.
-func ProposeClosed(j *proposal.Job, why error) (*btn.Assignment, error) {
+func ProposeClosed(ctx context.Context, j *proposal.Job, why error) (*btn.Assignment, error) {
 	if fault.CodeOf(why) != fault.OverBudget {
 		return nil, why
 	}
-	closed, ok, err := ClosedForm(j.Ctx, j.Net, policy.MostClosedFormTerms)
+	closed, ok, err := ClosedForm(ctx, j.Net, policy.MostClosedFormTerms)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, why
 	}
-	plan, hit, err := j.Remember("closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+	plan, hit, err := j.Remember(ctx, "closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return closed, nil
 	})
 	return proposal.Take(plan, hit), err

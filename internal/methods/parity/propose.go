@@ -27,7 +27,7 @@ type found struct{ ok, isLong bool }
 
 // Propose is the proposal of a sum over parities; nil if the factors are none of parities, or too many parities depend on each other. If
 // no elimination order is known yet it is asked of networks with factors of three variables and more, and has to be cheap.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(j.Net.Variables) < leastVariables || len(ask.Joint) > 0 {
 		return nil, nil
 	}
@@ -38,9 +38,9 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if err != nil || !has.ok || ask.Flops == 0 && !has.isLong {
 		return nil, err
 	}
-	f, err := formOf(j.Ctx, j.Problem())
+	f, err := formOf(ctx, j.Problem())
 	if f == nil || err != nil {
-		return nil, j.Ctx.Err()
+		return nil, ctx.Err()
 	}
 	cost := query.Cost{Flops: f.work(ask.Marginals), Bytes: 16 * float64(f.states()), Log2Table: float64(len(f.dependent))}
 	switch {
@@ -49,7 +49,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	case ask.Flops > 0 && cost.Flops >= ask.Flops || ask.Flops == 0 && cost.Flops > cheap && !f.isWide():
 		return nil, nil
 	}
-	plan, hit, err := j.Remember("parity", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+	plan, hit, err := j.Remember(ctx, "parity", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return proposal.Exact(query.Cost{}, &Parities{}), nil
 	})
 	if err != nil {

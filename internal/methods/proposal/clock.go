@@ -124,10 +124,10 @@ func Recurs(ctx context.Context) bool {
 
 // Within runs a part of the planning that there is an alternative to under a share of the time. The end of that share, or of a part of it,
 // is fault.OverBudget; work is named in the error.
-func (j *Job) Within(share float64, name string, work func(*Job) error) error {
-	planning, cancel := Planning(j.Ctx, share)
+func (j *Job) Within(ctx context.Context, share float64, name string, work func(context.Context) error) error {
+	planning, cancel := Planning(ctx, share)
 	defer cancel()
-	return InBudget(j.Ctx, name, work(j.Under(planning, j.Settings)))
+	return InBudget(ctx, name, work(planning))
 }
 
 // InBudget returns the error of a part of the planning, as fault.OverBudget where it is the end of some clock of that part: the job goes
@@ -142,22 +142,22 @@ func InBudget(ctx context.Context, name string, err error) error {
 // RememberWhole is Remember for plans that the clock may cut short: one that is not whole serves this job alone,
 // requests that have more time do not find it.
 func (j *Job) RememberWhole(
-	settings string, shape contractionorder.Hypergraph,
+	ctx context.Context, settings string, shape contractionorder.Hypergraph,
 	compute func(context.Context) (plan *btn.Plan, whole bool, err error),
 ) (*btn.Plan, string, error) {
 	for {
 		var short *btn.Plan
-		plan, hit, err := j.Remember(settings, shape, func(ctx context.Context) (*btn.Plan, error) {
-			p, whole, err := compute(ctx)
+		plan, hit, err := j.Remember(ctx, settings, shape, func(computing context.Context) (*btn.Plan, error) {
+			p, whole, err := compute(computing)
 			if err == nil && !whole {
 				short, err = p, ErrNoTime
 			}
 			return p, err
 		})
-		if short == nil && errors.Is(err, ErrNoTime) && j.Ctx.Err() == nil {
+		if short == nil && errors.Is(err, ErrNoTime) && ctx.Err() == nil {
 			continue // another job's planning ended, whose result this one waited for
 		}
-		if !errors.Is(err, ErrNoTime) || j.Ctx.Err() != nil {
+		if !errors.Is(err, ErrNoTime) || ctx.Err() != nil {
 			return plan, hit, err
 		}
 		plans := j.plans()

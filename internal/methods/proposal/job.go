@@ -15,13 +15,12 @@ import (
 )
 
 // Job is the planning of one job's queries, one after the other. Plans are made at most once per job and key. It is used by one
-// goroutine. Under returns a Job with other limits, which shares what is made.
+// goroutine. WithSettings returns a Job under others, which shares what is made.
 type Job struct {
-	Ctx      context.Context // of the search under way
-	Net      *btn.Network    // without evidence
-	Settings query.Settings  // with defaults
-	Memo     Memo            // nil: nothing is remembered
-	Facts    *Facts          // of Net
+	Net      *btn.Network   // without evidence
+	Settings query.Settings // with defaults
+	Memo     Memo           // nil: nothing is remembered
+	Facts    *Facts         // of Net
 	Problems *problem.Shared
 	Options  problem.Options
 
@@ -40,7 +39,7 @@ type Job struct {
 	problem *problem.Problem // of the query, once it was needed
 }
 
-// sharedPlans are the plans that all queries of a job, under any limits, have in common.
+// sharedPlans are the plans that all queries of a job, under any settings, have in common.
 type sharedPlans struct {
 	derived map[derivation]*btn.Plan
 	known   map[string]knownPlan // by key
@@ -57,11 +56,11 @@ func (j *Job) plans() *sharedPlans {
 	return j.shared
 }
 
-// Under returns the job within the time of ctx and under settings of its own.
-func (j *Job) Under(ctx context.Context, s query.Settings) *Job {
+// WithSettings returns the job under settings of its own.
+func (j *Job) WithSettings(s query.Settings) *Job {
 	j.plans()
 	limited := *j
-	limited.Ctx, limited.Settings = ctx, s
+	limited.Settings = s
 	return &limited
 }
 
@@ -123,21 +122,23 @@ func (j *Job) Missed() { j.plans().missed = true }
 // Remember returns the plan of a key (Key), made through the memo at most once per job, and the state of the cache for it.
 // An error is not remembered.
 func (j *Job) Remember(
-	settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Plan, error),
+	ctx context.Context, settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Plan, error),
 ) (*btn.Plan, string, error) {
-	return j.Recall(j.Key(settings, shape), compute)
+	return j.Recall(ctx, j.Key(settings, shape), compute)
 }
 
 // Recall is Remember for a key.
-func (j *Job) Recall(key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, string, error) {
+func (j *Job) Recall(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, string, error) {
 	plans := j.plans()
 	k, ok := plans.known[key]
 	if !ok {
 		var err error
 		if j.Memo == nil {
-			k.plan, err = compute(j.Ctx)
+			k.plan, err = compute(ctx)
 		} else {
-			k.plan, k.hit, err = j.Memo.Do(j.Ctx, key, compute)
+			k.plan, k.hit, err = j.Memo.Do(ctx, key, compute)
 		}
 		if err != nil {
 			return nil, "", err
@@ -196,8 +197,8 @@ func (j *Job) Derived(rule string, from *btn.Plan, make func() *btn.Plan) *btn.P
 }
 
 // Restricts reports whether evidence takes values from the indices of the network; under is the shape that it leaves.
-func (j *Job) Restricts(under contractionorder.Hypergraph) (bool, error) {
-	shape, err := j.Facts.Shape(j.Ctx, j.Net)
+func (j *Job) Restricts(ctx context.Context, under contractionorder.Hypergraph) (bool, error) {
+	shape, err := j.Facts.Shape(ctx, j.Net)
 	return err == nil && !SameDims(under, shape), err
 }
 

@@ -29,7 +29,7 @@ func TestTheKeyOfPlansStays(t *testing.T) {
 func TestTable(t *testing.T) {
 	asked := ""
 	family := func(name string, found bool, err error) Row {
-		return Row{Name: name, Propose: func(*Job, Ask) (*btn.Assignment, error) {
+		return Row{Name: name, Propose: func(context.Context, *Job, Ask) (*btn.Assignment, error) {
 			asked += name
 			if !found {
 				return nil, err
@@ -37,14 +37,14 @@ func TestTable(t *testing.T) {
 			return &btn.Assignment{Cache: name, Plan: &btn.Plan{Estimates: make([]btn.Estimate, 1)}}, err
 		}}
 	}
-	next := Row{Name: "n", Propose: func(_ *Job, ask Ask) (*btn.Assignment, error) {
+	next := Row{Name: "n", Propose: func(ctx context.Context, _ *Job, ask Ask) (*btn.Assignment, error) {
 		asked += "n"
-		a, err := ask.Next()
+		a, err := ask.Next(ctx)
 		a.Cache += " after all"
 		return a, err
 	}}
 	var offers Offers
-	j := &Job{Ctx: Collect(t.Context(), &offers)}
+	ctx, j := Collect(t.Context(), &offers), new(Job)
 	failed := errors.New("failed")
 	for _, c := range []struct {
 		families    Table
@@ -56,7 +56,7 @@ func TestTable(t *testing.T) {
 		{Table{family("a", false, failed), family("b", true, nil)}, "a", "", failed},
 	} {
 		asked = ""
-		a, err := c.families.Propose(j, Ask{})
+		a, err := c.families.Propose(ctx, j, Ask{})
 		from := ""
 		if a != nil {
 			from = a.Cache
@@ -65,7 +65,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("asked %s, the proposal is of %q, %v: want %s, %q, %v", asked, from, err, c.asked, c.from, c.err)
 		}
 	}
-	if _, err := (Table{family("a", false, nil)}).Propose(&Job{Ctx: t.Context()}, Ask{}); fault.CodeOf(err) != fault.OverBudget {
+	if _, err := (Table{family("a", false, nil)}).Propose(t.Context(), new(Job), Ask{}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("nobody has a proposal: %v", err)
 	}
 	const none, free = "no: not for this model and query", "one estimate, 0 flops, 0 bytes at a time"
@@ -143,8 +143,7 @@ func TestTheEndOfAClockIsOverBudget(t *testing.T) {
 		if got := InBudget(c.ctx, "a search", c.err); fault.CodeOf(got) != c.want {
 			t.Errorf("%v: %v", c.err, got)
 		}
-		j := &Job{Ctx: c.ctx}
-		if got := j.Within(1, "a search", func(*Job) error { return c.err }); fault.CodeOf(got) != c.want {
+		if got := new(Job).Within(c.ctx, 1, "a search", func(context.Context) error { return c.err }); fault.CodeOf(got) != c.want {
 			t.Errorf("within, %v: %v", c.err, got)
 		}
 	}
@@ -153,21 +152,21 @@ func TestTheEndOfAClockIsOverBudget(t *testing.T) {
 	}
 }
 
-// TestLimitsAreCopies: what is made under other limits is known to the job, whose own limits stay.
-func TestLimitsAreCopies(t *testing.T) {
-	j := &Job{Ctx: t.Context(), Settings: query.Settings{Budget: 1}, Facts: NewFacts(&btn.Network{}, nil)}
+// TestSettingsAreCopies: what is made under other settings is known to the job, whose own settings stay.
+func TestSettingsAreCopies(t *testing.T) {
+	j := &Job{Settings: query.Settings{Budget: 1}, Facts: NewFacts(&btn.Network{}, nil)}
 	made := &btn.Plan{}
 	compute := func(context.Context) (*btn.Plan, error) { return made, nil }
-	err := j.Within(1, "a plan", func(limited *Job) error {
-		limited = limited.Under(limited.Ctx, query.Settings{Budget: 2})
-		_, _, err := limited.Recall("key", compute)
+	err := j.Within(t.Context(), 1, "a plan", func(ctx context.Context) error {
+		_, _, err := j.WithSettings(query.Settings{Budget: 2}).Recall(ctx, "key", compute)
 		return err
 	})
-	if err != nil || j.Settings.Budget != 1 || j.Ctx != t.Context() || !j.Knows("key") {
+	if err != nil || j.Settings.Budget != 1 || !j.Knows("key") {
 		t.Errorf("budget %v, known %t: %v", j.Settings.Budget, j.Knows("key"), err)
 	}
 	short := func(context.Context) (*btn.Plan, bool, error) { return made, false, nil }
-	if _, _, err := j.Under(j.Ctx, j.Settings).RememberWhole("short", contractionorder.Hypergraph{}, short); err != nil || j.CutShort() != 1 {
+	other := j.WithSettings(j.Settings)
+	if _, _, err := other.RememberWhole(t.Context(), "short", contractionorder.Hypergraph{}, short); err != nil || j.CutShort() != 1 {
 		t.Errorf("%d plans are cut short: %v", j.CutShort(), err)
 	}
 }

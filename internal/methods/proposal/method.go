@@ -13,6 +13,7 @@ package proposal
 // name. What method auto answers with otherwise is divided by package estimates.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -33,9 +34,9 @@ type Ask struct {
 	// Refused is the first reason why an optional method declined; nil if none gave one.
 	Refused error
 	// Next returns the proposal of the methods after this one in the table. It may take as long as all of them together.
-	Next func() (*btn.Assignment, error)
+	Next func(context.Context) (*btn.Assignment, error)
 	// Exact returns the proposal of the exact way, for a method that has an exact answer as cheaply, or adds its parts to one.
-	Exact func(Ask) (*btn.Assignment, error)
+	Exact func(context.Context, Ask) (*btn.Assignment, error)
 }
 
 // Proposer proposes a plan that provides what is wanted (Take and Priced make an assignment of a plan). It returns nil if the method is not
@@ -45,7 +46,7 @@ type Ask struct {
 // A plan goes through Job.Remember, under settings that begin with a name of the method's own. The key has the digest of the
 // network, so that the plan must not depend on the evidence unless the settings or the shape do. The price is
 // looked at before anything expensive is made: at most Limit flops and Settings.Memory bytes.
-type Proposer func(*Job, Ask) (*btn.Assignment, error)
+type Proposer func(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, error)
 
 // Row is a method at its place in a table.
 type Row struct {
@@ -63,13 +64,13 @@ type Row struct {
 type Table []Row
 
 // Propose returns the first proposal of the table. It is over the budget if there is none.
-func (t Table) Propose(j *Job, ask Ask) (*btn.Assignment, error) {
+func (t Table) Propose(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, error) {
 	for k, row := range t {
 		if row.When != nil && !row.When(j, ask) {
 			continue
 		}
-		ask.Next = func() (*btn.Assignment, error) { return t[k+1:].Propose(j, ask) }
-		found, err := row.Ask(j, ask)
+		ask.Next = func(ctx context.Context) (*btn.Assignment, error) { return t[k+1:].Propose(ctx, j, ask) }
+		found, err := row.Ask(ctx, j, ask)
 		var dear TooDear
 		switch {
 		case errors.As(err, &dear):
@@ -88,9 +89,9 @@ func (t Table) Propose(j *Job, ask Ask) (*btn.Assignment, error) {
 }
 
 // Ask asks the method of a row for its proposal, and notes its offer.
-func (r Row) Ask(j *Job, ask Ask) (*btn.Assignment, error) {
-	found, err := r.Propose(j, ask)
-	r.note(j.Ctx, found, err)
+func (r Row) Ask(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, error) {
+	found, err := r.Propose(ctx, j, ask)
+	r.note(ctx, found, err)
 	return found, err
 }
 
@@ -122,7 +123,7 @@ type Finder interface {
 	btn.Part
 	// Finding returns the parts that answer a question beside those of an estimate, of which this is the first. It returns none if the plan
 	// has no answer.
-	Finding(j *Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error)
+	Finding(ctx context.Context, j *Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error)
 }
 
 // Take returns the assignment of a remembered plan. hit is the state of the cache for it.

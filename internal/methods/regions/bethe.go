@@ -66,20 +66,20 @@ func first(ctx, enough context.Context, e *sumproduct.Expression, s query.Settin
 
 // First puts the value of belief propagation before estimates of truncated legs or of sampled components. If the first of them is cheap
 // and there are bounds, belief propagation is a Witness alone. If it has no value, nothing changes.
-func First(j *proposal.Job, to *btn.Assignment) (*btn.Assignment, error) {
+func First(ctx context.Context, j *proposal.Job, to *btn.Assignment) (*btn.Assignment, error) {
 	bounded := !j.IsAuto() || hasBounds(to.Plan)
 	if bounded && untilFirst(to.Plan) <= soonShare*j.Settings.Budget {
-		return to, Witness(j, to)
+		return to, Witness(ctx, j, to)
 	}
 
-	e, err := expressionOf(j.Ctx, j.Conditioned)
+	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}
 	if exact.Decided(e.Hypergraph()) {
 		return to, nil
 	}
-	ordered, err := once(j, e)
+	ordered, err := once(ctx, j, e)
 	if err != nil {
 		return nil, err
 	}
@@ -92,20 +92,20 @@ func First(j *proposal.Job, to *btn.Assignment) (*btn.Assignment, error) {
 }
 
 // once is belief propagation from one start and from maxima, for a share of the budget.
-func once(j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
-	enough, cancel := proposal.Planning(j.Ctx, messageShare)
+func once(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
+	enough, cancel := proposal.Planning(ctx, messageShare)
 	defer cancel()
-	states, err := first(j.Ctx, enough, e, j.Settings)
+	states, err := first(ctx, enough, e, j.Settings)
 	if err != nil {
 		return nil, err
 	}
-	return further(j, e, states)
+	return further(ctx, j, e, states)
 }
 
 // Witness puts down how belief propagation ends where it has several fixed points: estimates that see one phase alone show nothing of it.
 // It takes a share of what the plan takes, or what is granted to any run.
-func Witness(j *proposal.Job, to *btn.Assignment) error {
-	e, err := expressionOf(j.Ctx, j.Conditioned)
+func Witness(ctx context.Context, j *proposal.Job, to *btn.Assignment) error {
+	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil || exact.Decided(e.Hypergraph()) {
 		return err
 	}
@@ -115,7 +115,7 @@ func Witness(j *proposal.Job, to *btn.Assignment) error {
 	}
 	s := j.Settings
 	s.Budget = min(s.WithDefaults().Budget, max(planned, leastUpdates*policy.UpdateFlops/orderedShare))
-	ordered, err := once(j.Under(j.Ctx, s), e)
+	ordered, err := once(ctx, j.WithSettings(s), e)
 	if err == nil && len(ordered.states) > 1 {
 		to.Propagation = ordered.report()
 	}

@@ -3,6 +3,8 @@ package regions
 // The messages of belief propagation that regions are computed from.
 
 import (
+	"context"
+
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/network/bp"
@@ -15,16 +17,16 @@ import (
 const messageShare = 1.0 / 2
 
 // passed runs belief propagation under a query's evidence, from all starts and from near maxima.
-func passed(j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
-	enough, cancel := proposal.Planning(j.Ctx, messageShare)
+func passed(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
+	enough, cancel := proposal.Planning(ctx, messageShare)
 	defer cancel()
-	states, err := bp.Propagate(j.Ctx, e, bp.PropagateOptions{
+	states, err := bp.Propagate(ctx, e, bp.PropagateOptions{
 		Seed: j.Settings.Seed, Updates: updatesFor(e, j.Settings), Enough: enough,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return further(j, e, states)
+	return further(ctx, j, e, states)
 }
 
 // leastUpdates are granted to a run under any budget: some 100 ms.

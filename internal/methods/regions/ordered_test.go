@@ -85,8 +85,8 @@ func TestPhasesFromMaxima(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := &proposal.Job{Ctx: t.Context(), Settings: query.Settings{Budget: 20 * policy.Rate}}
-		all, err := further(j, e, first)
+		j := &proposal.Job{Settings: query.Settings{Budget: 20 * policy.Rate}}
+		all, err := further(t.Context(), j, e, first)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestPhasesFromMaxima(t *testing.T) {
 			t.Errorf("%s: %v by %d of %d states, want %v; the first is %v", name, got, terms, len(all.states), want, first[0].LnZ())
 		}
 		j.Settings.Budget = 1
-		if few, err := further(j, e, first); err != nil || len(few.states) != 1 {
+		if few, err := further(t.Context(), j, e, first); err != nil || len(few.states) != 1 {
 			t.Errorf("%s, without work: %d states, %v", name, len(few.states), err)
 		}
 	}

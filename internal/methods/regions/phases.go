@@ -38,7 +38,7 @@ const (
 
 // further adds to states those that belief propagation comes to from near maxima, for orderedShare of the budget and
 // orderedTime of the time for planning.
-func further(j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*phased, error) {
+func further(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*phased, error) {
 	p := &phased{states: states}
 	budget := orderedShare * j.Settings.WithDefaults().Budget
 	each := orderedUpdates * float64(incidencesOf(e)) * policy.UpdateFlops
@@ -47,11 +47,11 @@ func further(j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*ph
 	if states[0].Signed || states[0].Contradiction >= 0 || len(e.Tables) > policy.PhaseTables || most < 1 {
 		return p, nil
 	}
-	enough, cancel := proposal.Planning(j.Ctx, orderedTime)
+	enough, cancel := proposal.Planning(ctx, orderedTime)
 	defer cancel()
 	kinds, err := modes.Phases(enough, e, most)
 	if err != nil {
-		return p, ended(j.Ctx, enough, err)
+		return p, ended(ctx, enough, err)
 	}
 	var starts [][][]float64
 	for _, k := range kinds {
@@ -64,7 +64,7 @@ func further(j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*ph
 		}
 		p.kinds = append(p.kinds, kind{Phase: k, begun: begun})
 	}
-	all, reached, err := bp.Further(j.Ctx, e, states, starts, bp.Options{
+	all, reached, err := bp.Further(ctx, e, states, starts, bp.Options{
 		Updates: 5 * orderedUpdates * int64(incidencesOf(e)), Enough: enough,
 	})
 	if err != nil {

@@ -30,8 +30,8 @@ var Method = proposal.Method{Name: query.MethodRegions, Propose: Propose, Grows:
 // Propose is the proposal of a growing family of regions under the query's evidence, with the messages that belief
 // propagation ended with, so that all parts are computed from the same ones; nil where the exact way is as cheap: there is no cycle, or Z
 // is 0.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	e, err := expressionOf(j.Ctx, j.Conditioned)
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +39,11 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if exact.Decided(h) || forest(h) {
 		return nil, nil // belief propagation is exact there, and there is no region
 	}
-	if len(e.Tables) > policy.PhaseTables && proposal.Over(j.Ctx) {
+	if len(e.Tables) > policy.PhaseTables && proposal.Over(ctx) {
 		return proposal.Approximate(betheUnseen(j.Settings), j.CacheState(), e), nil
 	}
 
-	ordered, err := passed(j, e)
+	ordered, err := passed(ctx, j, e)
 	if err != nil {
 		return nil, err
 	}
@@ -52,13 +52,13 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, nil // Z = 0, which the exact way confirms
 	}
 
-	plan, hit, err := planFor(j, h, ask.Marginals)
+	plan, hit, err := planFor(ctx, j, h, ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
 	found := proposal.Approximate(plan, hit, e)
 	found.Propagation, found.Messages = ordered.report(), ordered.messages()
-	if own, err := j.Restricts(h); err != nil {
+	if own, err := j.Restricts(ctx, h); err != nil {
 		return nil, err
 	} else if own {
 		found.Relearned = "regions: for what the evidence leaves"
@@ -68,13 +68,15 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // planFor returns the plan by regions of a shape, through the memo.
-func planFor(j *proposal.Job, h contractionorder.Hypergraph, marginals bool) (plan *btn.Plan, hit string, err error) {
+func planFor(
+	ctx context.Context, j *proposal.Job, h contractionorder.Hypergraph, marginals bool,
+) (plan *btn.Plan, hit string, err error) {
 	kind := "regions"
-	if proposal.Timed(j.Ctx) {
+	if proposal.Timed(ctx) {
 		kind += " from the value of belief propagation"
 	}
-	return j.RememberWhole(j.GrowthKey(kind, marginals), h, func(ctx context.Context) (*btn.Plan, bool, error) {
-		return planOf(ctx, h, j.Settings, marginals)
+	return j.RememberWhole(ctx, j.GrowthKey(kind, marginals), h, func(computing context.Context) (*btn.Plan, bool, error) {
+		return planOf(computing, h, j.Settings, marginals)
 	})
 }
 
@@ -149,7 +151,7 @@ func planOf(
 	if proposal.Timed(ctx) {
 		plan.Estimates = append(plan.Estimates, betheEstimate())
 	}
-	g := &growing{ctx: ctx, h: h, s: s, marginals: marginals, plan: plan, bethe: len(plan.Estimates), left: s.Budget}
+	g := &growing{h: h, s: s, marginals: marginals, plan: plan, bethe: len(plan.Estimates), left: s.Budget}
 	g.moves = int64(max(policy.MoveFlops/regionMoveFlops*float64(proposal.Moves(s)), leastRegionMoves))
 	planning, cancel := proposal.Planning(ctx, 1)
 	defer cancel()
@@ -173,7 +175,6 @@ func planOf(
 
 // growing is a plan of regions under construction.
 type growing struct {
-	ctx       context.Context
 	h         contractionorder.Hypergraph
 	s         query.Settings
 	marginals bool

@@ -22,49 +22,49 @@ var Method = proposal.Method{Name: query.MethodSampled, Propose: Propose, Grows:
 // Propose is the proposal of components of a random decomposition, as many as the budget holds. How long the chains are depends on a pilot
 // of the first query whose evidence leaves this shape; what they weigh is unbiased for any length. Where the time for planning is over, a
 // small pilot has to do.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	return chosen(j, ask, query.MethodSampled, Choose)
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	return chosen(ctx, j, ask, query.MethodSampled, Choose)
 }
 
 // ProposeLearned is the proposal of draws from a mixture that is learned for the network under the query's evidence: see Learn. Errors:
 // unsupported where entries are below 0, or an index has more than 256 values.
-func ProposeLearned(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	return chosen(j, ask, query.MethodSymmetryCP, Learn)
+func ProposeLearned(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	return chosen(ctx, j, ask, query.MethodSymmetryCP, Learn)
 }
 
 // choice chooses how components are drawn within a budget; whole is false where the time for it ended first.
 type choice func(context.Context, *Chains, query.Settings) (along Sampling, whole bool, err error)
 
 // chosen is the proposal of components that are drawn as a choice says.
-func chosen(j *proposal.Job, ask proposal.Ask, method query.Method, choose choice) (*btn.Assignment, error) {
-	own, err := truncated.Of(j.Ctx, j.Problem(), ask.Marginals)
+func chosen(ctx context.Context, j *proposal.Job, ask proposal.Ask, method query.Method, choose choice) (*btn.Assignment, error) {
+	own, err := truncated.Of(ctx, j.Problem(), ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
 	if own.Decided() {
-		return exact.ProposeTree(j, ask)
+		return exact.ProposeTree(ctx, j, ask)
 	}
-	chains, err := ChainsOf(j.Ctx, j.Problem(), ask.Marginals)
+	chains, err := ChainsOf(ctx, j.Problem(), ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
-	beside, err := bounding.Key(j, ask.Marginals)
+	beside, err := bounding.Key(ctx, j, ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
 	if method == query.MethodSymmetryCP { // what is learned depends on the values of the evidence, not on its shape alone
 		beside += fmt.Sprintf(" under %v", j.Evidence)
 	}
-	plan, hit, err := j.RememberWhole(j.GrowthKey(string(method)+beside, ask.Marginals), own.Hypergraph(),
-		func(ctx context.Context) (*btn.Plan, bool, error) {
-			planning, cancel := proposal.Planning(ctx, 1)
+	plan, hit, err := j.RememberWhole(ctx, j.GrowthKey(string(method)+beside, ask.Marginals), own.Hypergraph(),
+		func(computing context.Context) (*btn.Plan, bool, error) {
+			planning, cancel := proposal.Planning(computing, 1)
 			defer cancel()
 			plan, whole, err := planOf(planning, j, chains, ask.Marginals, method, choose)
-			if !proposal.OutOfTime(ctx, err) {
+			if !proposal.OutOfTime(computing, err) {
 				return plan, whole, err
 			}
 			plan = &btn.Plan{Method: method, Accuracy: j.Settings.Accuracy}
-			plan.Estimates, err = Hasty(ctx, j, chains, ask.Marginals)
+			plan.Estimates, err = Hasty(computing, j, chains, ask.Marginals)
 			return plan, false, err
 		})
 	if err != nil {
@@ -113,12 +113,12 @@ func quickPilot(ctx context.Context, j *proposal.Job, m *annealing.Model) (*Anne
 }
 
 // ChainsInTime returns the chains that components are drawn from. For a large network they have a share of the planning time.
-func ChainsInTime(j *proposal.Job, marginals bool) (chains *Chains, err error) {
+func ChainsInTime(ctx context.Context, j *proposal.Job, marginals bool) (chains *Chains, err error) {
 	if len(j.Net.Cores) <= policy.MostHasty {
-		return ChainsOf(j.Ctx, j.Problem(), marginals)
+		return ChainsOf(ctx, j.Problem(), marginals)
 	}
-	err = j.Within(policy.PrepareShare, "the simplification for chains", func(j *proposal.Job) error {
-		chains, err = ChainsOf(j.Ctx, j.Problem(), marginals)
+	err = j.Within(ctx, policy.PrepareShare, "the simplification for chains", func(ctx context.Context) error {
+		chains, err = ChainsOf(ctx, j.Problem(), marginals)
 		return err
 	})
 	return chains, err

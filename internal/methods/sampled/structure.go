@@ -79,16 +79,16 @@ func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64
 
 // ProposeStructure is the proposal of chains from the model's low-rank part where that carries most of the interaction, for the whole
 // budget, and bounds; nil where it does not. How long the chains are depends on the first query.
-func ProposeStructure(j *proposal.Job, marginals bool) (*btn.Assignment, error) {
+func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	if !structured.Crowded(j.Net) {
 		return nil, nil
 	}
-	plan, hit, err := j.RememberWhole(j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
-		func(ctx context.Context) (*btn.Plan, bool, error) {
-			planning, cancel := proposal.Planning(ctx, policy.ExactShare)
+	plan, hit, err := j.RememberWhole(ctx, j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
+		func(computing context.Context) (*btn.Plan, bool, error) {
+			planning, cancel := proposal.Planning(computing, policy.ExactShare)
 			defer cancel()
 			path, spread, each, setup, err := structured.Near(planning, j.Problem(), j.Settings.Seed, proposalShare*j.Settings.Budget)
-			if proposal.OutOfTime(ctx, err) {
+			if proposal.OutOfTime(computing, err) {
 				return &btn.Plan{Method: query.MethodSampled}, false, nil
 			}
 			if err != nil || path == nil {

@@ -54,12 +54,12 @@ func weightedPlan(m *annealing.Model, along *Annealing, s query.Settings, sample
 
 // ProposeStates is the proposal of chains over all variables, as many as the budget holds and at least one a sample, and bounds; nil where
 // nothing is left to draw for. There is one estimate: samples are of all chains.
-func ProposeStates(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	terms, model, err := WalkOf(j.Ctx, j.Problem())
+func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	terms, model, err := WalkOf(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
-	own, err := truncated.Of(j.Ctx, j.Problem(), false)
+	own, err := truncated.Of(ctx, j.Problem(), false)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +67,12 @@ func ProposeStates(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, nil
 	}
 	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+own.Shape(), ask.Marginals), ask.Samples)
-	plan, hit, err := j.RememberWhole(key, terms.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
-		planning, cancel := proposal.Planning(ctx, 1)
+	plan, hit, err := j.RememberWhole(ctx, key, terms.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
+		planning, cancel := proposal.Planning(computing, 1)
 		defer cancel()
 		along, whole, err := Pilot(planning, model, j.Settings)
-		if proposal.OutOfTime(ctx, err) {
-			along, err = quickPilot(ctx, j, model)
+		if proposal.OutOfTime(computing, err) {
+			along, err = quickPilot(computing, j, model)
 		}
 		if err != nil {
 			return nil, false, err

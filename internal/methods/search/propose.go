@@ -21,19 +21,19 @@ import (
 // its part of the time for planning; nil where there is nothing to find.
 //
 // Errors: those of descent.Of and of branching.Solve.
-func Try(j *proposal.Job, share float64, best int) (*Known, error) {
-	p, err := descent.Of(j.Ctx, j.Problem(), btn.AskMPE, nil)
+func Try(ctx context.Context, j *proposal.Job, share float64, best int) (*Known, error) {
+	p, err := descent.Of(ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil || p.Terms().Scale.IsZero() {
 		return nil, err
 	}
 	j.Missed() // a search is repeated for every query
-	within, end := proposal.Planning(j.Ctx, policy.PilotTime)
+	within, end := proposal.Planning(ctx, policy.PilotTime)
 	defer end()
 	r, err := branching.Solve(within, network(p.Terms()), options(steps(share*j.Settings.Budget), j.Settings.Memory, best))
 	if err != nil || r.Values == nil && r.Proved {
 		return nil, err
 	}
-	return &Known{Found: foundBy(p, r, best), Start: r.Values, Flops: spent(r)}, j.Ctx.Err()
+	return &Known{Found: foundBy(p, r, best), Start: r.Values, Flops: spent(r)}, ctx.Err()
 }
 
 // steps is the work of a search of so many flops.
@@ -43,8 +43,8 @@ func steps(flops float64) int64 { return max(1, int64(flops/policy.SearchFlops))
 // the state of the cache for it.
 //
 // Errors: those of descent.Of; over_budget for tables that do not fit the memory.
-func Propose(j *proposal.Job, share float64, known *Known) (*btn.Plan, string, error) {
-	p, err := descent.Of(j.Ctx, j.Problem(), btn.AskMPE, nil)
+func Propose(ctx context.Context, j *proposal.Job, share float64, known *Known) (*btn.Plan, string, error) {
+	p, err := descent.Of(ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil {
 		return nil, "", err
 	}
@@ -69,18 +69,18 @@ const (
 // ProposeMap returns the plan of a search for a marginal MAP assignment within a share of the budget, and the state of the cache for it.
 //
 // Errors: those of descent.Of; over_budget for mini-buckets that do not fit the memory.
-func ProposeMap(j *proposal.Job, share float64, set []int) (*btn.Plan, string, error) {
-	p, err := descent.Of(j.Ctx, j.Problem(), btn.AskMap, set)
+func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) (*btn.Plan, string, error) {
+	p, err := descent.Of(ctx, j.Problem(), btn.AskMap, set)
 	if err != nil {
 		return nil, "", err
 	}
 	cost := query.Cost{Flops: share * j.Settings.Budget}
 	work := steps(cost.Flops)
 	memory := float64(j.Settings.Memory)
-	return j.Remember(fmt.Sprintf("search map work=%d memory=%g %s", work, memory, p.Shape()), p.Hypergraph(),
-		func(ctx context.Context) (*btn.Plan, error) {
+	return j.Remember(ctx, fmt.Sprintf("search map work=%d memory=%g %s", work, memory, p.Shape()), p.Hypergraph(),
+		func(computing context.Context) (*btn.Plan, error) {
 			moves := int64(min(policy.MostFill, policy.FillShare*j.Settings.Budget))
-			order, err := descent.Constrained(ctx, p, moves)
+			order, err := descent.Constrained(computing, p, moves)
 			if err != nil {
 				return nil, err
 			}

@@ -30,12 +30,13 @@ const (
 // none, or they take more than the exact way may. Where no elimination order is known it is asked of crowded networks alone; a known one
 // has to take more. A sum of terms of both signs is computed before it is proposed: without a digit that is
 // certain it is none, and without all of an exact one the families after this come first.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if ask.Flops == 0 && !Crowded(j.Net) || ask.Flops > 0 && !Worth(j.Net) {
 		return nil, nil
 	}
-	plan, hit, err := j.Remember("structured with integers", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		e, err := Plan(ctx, j.Net, j.Settings.Memory)
+	const settings = "structured with integers"
+	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+		e, err := Plan(computing, j.Net, j.Settings.Memory)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +51,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	}
 	found := proposal.Priced(plan, hit)
 	f := plan.Estimates[0].Parts[0].(*Nodes).Of
-	fits, err := beside(j, ask, found, f)
+	fits, err := beside(ctx, j, ask, found, f)
 	if !fits || err != nil {
 		return nil, err
 	}
@@ -62,13 +63,13 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, nil
 	}
 	if f.signed() {
-		switch digits, err := known(j, ask, f, found.Cost); {
+		switch digits, err := known(ctx, j, ask, f, found.Cost); {
 		case err != nil || digits == none:
 			return nil, err
 		case digits == some && ask.Flops == 0: // an elimination may be cheap
 			return nil, nil
 		case digits == some && ask.Next != nil:
-			if next, err := ask.Next(); next != nil && err == nil {
+			if next, err := ask.Next(ctx); next != nil && err == nil {
 				return next, nil
 			}
 		}
@@ -94,11 +95,11 @@ const (
 
 // known computes the sum of a quadrature with terms of both signs under the evidence, and says what its bound of rounding leaves. A sum
 // that takes long is not computed: nothing is known of it.
-func known(j *proposal.Job, ask proposal.Ask, f *Fit, cost *query.Cost) (certainty, error) {
+func known(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fit, cost *query.Cost) (certainty, error) {
 	p := j.Problem()
-	form, err := formOf(j.Ctx, p, f, ask.Joint)
+	form, err := formOf(ctx, p, f, ask.Joint)
 	if err != nil {
-		return none, j.Ctx.Err()
+		return none, ctx.Err()
 	}
 	if form.zero {
 		return all, nil
@@ -106,11 +107,11 @@ func known(j *proposal.Job, ask proposal.Ask, f *Fit, cost *query.Cost) (certain
 	if cost.Nodes*form.flops(false) > mostTried {
 		return none, nil
 	}
-	list, err := form.nodes(j.Ctx, form.region, 0, WholeShare)
+	list, err := form.nodes(ctx, form.region, 0, WholeShare)
 	if err != nil {
-		return none, j.Ctx.Err()
+		return none, ctx.Err()
 	}
-	s, err := form.share(j.Ctx, list, p.Threads, false, nil)
+	s, err := form.share(ctx, list, p.Threads, false, nil)
 	if err != nil {
 		return none, err
 	}
@@ -129,7 +130,7 @@ func known(j *proposal.Job, ask proposal.Ask, f *Fit, cost *query.Cost) (certain
 }
 
 // beside adds the work for the leaves that are variables under the evidence to a price; false where the rest is too wide with them.
-func beside(j *proposal.Job, ask proposal.Ask, found *btn.Assignment, f *Fit) (bool, error) {
+func beside(ctx context.Context, j *proposal.Job, ask proposal.Ask, found *btn.Assignment, f *Fit) (bool, error) {
 	if len(f.Leaves) == 0 {
 		return true, nil
 	}
@@ -137,9 +138,9 @@ func beside(j *proposal.Job, ask proposal.Ask, found *btn.Assignment, f *Fit) (b
 	if err != nil {
 		return false, nil
 	}
-	own, err := f.under(j.Ctx, weights, ask.Joint)
+	own, err := f.under(ctx, weights, ask.Joint)
 	if err != nil {
-		return false, j.Ctx.Err()
+		return false, ctx.Err()
 	}
 	e, err := newEvaluator(own, nil)
 	if err != nil {
@@ -157,23 +158,23 @@ func beside(j *proposal.Job, ask proposal.Ask, found *btn.Assignment, f *Fit) (b
 
 // ProposeCrowded is Propose for a network whose orders, all of them, take longer than may be. The error is the reason for that: a search
 // for an order would take long. It returns nil for a network that has an order within reach, or cannot be laid out.
-func ProposeCrowded(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	shape, err := j.Facts.Shape(j.Ctx, j.Net)
+func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	shape, err := j.Facts.Shape(ctx, j.Net)
 	if err != nil {
 		return nil, nil
 	}
-	outOfReach := exact.WithinReach(j.Ctx, shape, proposal.Limit(j.Settings))
+	outOfReach := exact.WithinReach(ctx, shape, proposal.Limit(j.Settings))
 	if outOfReach == nil {
 		return nil, nil
 	}
 	ask.Flops = math.Inf(1) // of an order
-	if found, _ := Propose(j, ask); found != nil {
+	if found, _ := Propose(ctx, j, ask); found != nil {
 		return found, nil
 	}
 	return nil, outOfReach
 }
 
 // Finding implements proposal.Finder.
-func (*Nodes) Finding(_ *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+func (*Nodes) Finding(_ context.Context, _ *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
 	return Asked(parts, ask), nil
 }

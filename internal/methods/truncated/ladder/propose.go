@@ -23,14 +23,14 @@ var Method = proposal.Method{Name: query.MethodTruncated, Propose: Propose, Grow
 // Propose is the proposal of the model's own plans, under which evidence enters as masks, or plans for what the
 // query's evidence leaves where those are cheaper by far. A network that simplification decides is contracted
 // exactly: there is nothing to truncate.
-func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	marginals := ask.Marginals
-	own, err := prepare(j, marginals)
+	own, err := prepare(ctx, j, marginals)
 	if err != nil {
 		return nil, err
 	}
 	if own.Decided() {
-		return exact.ProposeTree(j, ask)
+		return exact.ProposeTree(ctx, j, ask)
 	}
 
 	if err := own.Expression().Fits(); err != nil {
@@ -41,27 +41,27 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 			policy.MostTables, n)
 	}
 
-	model, err := ofModel(j, marginals)
+	model, err := ofModel(ctx, j, marginals)
 	if j.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
 		return model, err
 	}
-	if ctxErr := j.Ctx.Err(); ctxErr != nil {
+	if ctxErr := ctx.Err(); ctxErr != nil {
 		return model, ctxErr
 	}
 
 	why := ""
 	if err != nil {
 		why = "plans of truncated legs: the model's do not serve: " + err.Error()
-	} else if why = serves(j, model, own); why == "" {
-		return model, j.Ctx.Err()
+	} else if why = serves(ctx, j, model, own); why == "" {
+		return model, ctx.Err()
 	}
 
 	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its
 	// indices are, for slices.
 	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices(), truncated.Signs(own))
-	plan, hit, err := j.RememberWhole(j.GrowthKey(kind, marginals), own.Hypergraph(),
-		func(ctx context.Context) (*btn.Plan, bool, error) {
-			return Plan(ctx, own, j.Settings, false, marginals)
+	plan, hit, err := j.RememberWhole(ctx, j.GrowthKey(kind, marginals), own.Hypergraph(),
+		func(computing context.Context) (*btn.Plan, bool, error) {
+			return Plan(computing, own, j.Settings, false, marginals)
 		})
 	if err != nil {
 		return nil, err
@@ -73,20 +73,20 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 
 // prepare simplifies the network under a query's evidence; where regions are left to answer with,
 // for half of the time.
-func prepare(j *proposal.Job, marginals bool) (own *truncated.Prepared, err error) {
+func prepare(ctx context.Context, j *proposal.Job, marginals bool) (own *truncated.Prepared, err error) {
 	if !j.IsAuto() {
-		return truncated.Of(j.Ctx, j.Problem(), marginals)
+		return truncated.Of(ctx, j.Problem(), marginals)
 	}
-	err = j.Within(policy.PrepareShare, "the simplification for truncated legs", func(j *proposal.Job) error {
-		own, err = truncated.Of(j.Ctx, j.Problem(), marginals)
+	err = j.Within(ctx, policy.PrepareShare, "the simplification for truncated legs", func(ctx context.Context) error {
+		own, err = truncated.Of(ctx, j.Problem(), marginals)
 		return err
 	})
 	return own, err
 }
 
 // ofModel is the proposal of the plans that depend on the model alone.
-func ofModel(j *proposal.Job, marginals bool) (*btn.Assignment, error) {
-	p, err := truncated.OfBase(j.Ctx, j.Problem())
+func ofModel(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
+	p, err := truncated.OfBase(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +96,9 @@ func ofModel(j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	if p.Decided() || p.Expression().Unfit != "" {
 		return nil, truncated.ErrNoMask
 	}
-	plan, hit, err := j.RememberWhole(j.GrowthKey("truncated"+truncated.Signs(p), marginals), p.Hypergraph(),
-		func(ctx context.Context) (*btn.Plan, bool, error) {
-			return Plan(ctx, p, j.Settings, true, marginals)
+	plan, hit, err := j.RememberWhole(ctx, j.GrowthKey("truncated"+truncated.Signs(p), marginals), p.Hypergraph(),
+		func(computing context.Context) (*btn.Plan, bool, error) {
+			return Plan(computing, p, j.Settings, true, marginals)
 		})
 	if err != nil {
 		return nil, err
@@ -117,13 +117,13 @@ const (
 )
 
 // serves says why the model's plans are not good enough for what a query's evidence leaves; empty where they are.
-func serves(j *proposal.Job, model *btn.Assignment, own *truncated.Prepared) string {
+func serves(ctx context.Context, j *proposal.Job, model *btn.Assignment, own *truncated.Prepared) string {
 	last := &model.Plan.Estimates[len(model.Plan.Estimates)-1]
 	bond := Bond(last)
 	if last.Cost.Flops < researchFlops {
 		return ""
 	}
-	quick, err := own.Quick(j.Ctx, bond, j.Settings.Memory, j.Settings.Seed)
+	quick, err := own.Quick(ctx, bond, j.Settings.Memory, j.Settings.Seed)
 	if err != nil || last.Cost.Flops <= misfit*quick.Flops { // what cannot be planned is no better
 		return ""
 	}
