@@ -43,7 +43,7 @@ func (c *Client) NameModel(ctx context.Context, name, digest, by string) (ModelV
 	if err := checkModel(digest); err != nil {
 		return ModelVersion{}, err
 	}
-	n, err := c.bus.PutAlias(ctx, name, digest, by)
+	n, err := c.bus.Models.PutVersion(ctx, name, digest, by)
 	return ModelVersion{Owner: c.bus.Owner(), Name: name, Version: n, Digest: digest, By: by}, err
 }
 
@@ -64,7 +64,7 @@ func (c *Client) FindModel(ctx context.Context, ref string) (ModelVersion, error
 	}
 	name, number, numbered := strings.Cut(ref, "@")
 	if bus.IsAlias(name) {
-		a, err := c.bus.Alias(ctx, name)
+		a, err := c.bus.Models.Name(ctx, name)
 		switch {
 		case errors.Is(err, ErrNotFound):
 		case err != nil:
@@ -88,7 +88,7 @@ func (c *Client) FindModel(ctx context.Context, ref string) (ModelVersion, error
 
 // findByDigits finds the one model whose digest begins so.
 func (c *Client) findByDigits(ctx context.Context, digits string) (ModelVersion, error) {
-	all, err := c.bus.Registered(ctx)
+	all, err := c.bus.Models.List(ctx)
 	if err != nil {
 		return ModelVersion{}, err
 	}

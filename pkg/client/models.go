@@ -31,7 +31,7 @@ func (c *Client) PutModel(ctx context.Context, g *wire.Graph) (digest string, er
 	if err != nil {
 		return "", err
 	}
-	return c.bus.PutGraph(ctx, b)
+	return c.bus.Models.Put(ctx, c.bus.Owner(), b)
 }
 
 // Model returns a registered model. The error wraps ErrNotFound if there is none.
@@ -39,7 +39,7 @@ func (c *Client) Model(ctx context.Context, digest string) (*wire.Graph, error) 
 	if err := checkModel(digest); err != nil {
 		return nil, err
 	}
-	b, err := c.bus.GetGraph(ctx, c.bus.Owner(), digest)
+	b, err := c.bus.Models.Get(ctx, c.bus.Owner(), digest)
 	if err != nil {
 		return nil, unregistered(digest, err)
 	}
@@ -63,7 +63,7 @@ type Skipped = bus.Skipped
 // Registered lists what is registered. It fetches every model that is no object. A message that cannot be read is in Skipped, and
 // stops nothing.
 func (c *Client) Registered(ctx context.Context) (r Registered, err error) {
-	all, err := c.bus.Registered(ctx)
+	all, err := c.bus.Models.List(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -84,7 +84,7 @@ func (c *Client) StatModel(ctx context.Context, digest string) (RegisteredModel,
 	if err := checkModel(digest); err != nil {
 		return RegisteredModel{}, err
 	}
-	s, err := c.bus.Graph(ctx, digest)
+	s, err := c.bus.Models.Describe(ctx, digest)
 	return RegisteredModel(s), unregistered(digest, err)
 }
 
@@ -95,7 +95,7 @@ func (c *Client) RemoveModel(ctx context.Context, digest string) error {
 	if err := checkModel(digest); err != nil {
 		return err
 	}
-	return unregistered(digest, c.bus.Remove(ctx, "", digest))
+	return unregistered(digest, c.bus.Models.Remove(ctx, "", digest))
 }
 
 // RemoveRegistered removes what FindModel finds: a name, which goes with all its versions and leaves the models, or a model. A tenant's
@@ -129,7 +129,7 @@ func (c *Client) removeStored(ctx context.Context, owner, name string) (removed 
 	if form.IsDigest(name) {
 		removed = ModelVersion{Owner: owner, Digest: name}
 	}
-	err = c.bus.Remove(ctx, owner, name)
+	err = c.bus.Models.Remove(ctx, owner, name)
 	if errors.Is(err, ErrNotFound) {
 		err = fault.New(fault.BadInput, "client: nothing is registered under %s: %w", name, ErrNotFound)
 	}

@@ -24,14 +24,14 @@ func TestRegisteredBytesStay(t *testing.T) {
 	operator, err := bus.New(all, "")
 	must(t, err)
 	right, wrong := []byte("the right bytes"), []byte("the wrong bytes")
-	digest, err := operator.PutGraph(ctx, right)
+	digest, err := operator.Models.Put(ctx, "", right)
 	must(t, err)
-	_, err = operator.PutAlias(ctx, "coin", digest, "operator")
+	_, err = operator.Models.PutVersion(ctx, "coin", digest, "operator")
 	must(t, err)
 	acme, err := bus.New(g.connectAs("acme"), "")
 	must(t, err)
 	acme.As("acme")
-	_, err = acme.PutGraph(ctx, right)
+	_, err = acme.Models.Put(ctx, "acme", right)
 	must(t, err)
 
 	store := func(nc *nats.Conn, subject string, data []byte, h nats.Header) (said string) {
@@ -52,7 +52,7 @@ func TestRegisteredBytesStay(t *testing.T) {
 		}
 		store(c.nc, message.GraphSubject(c.owner, wire.Digest(wrong)), wrong, nil)
 		store(c.nc, subject, []byte(wire.Digest(wrong)), list)
-		if data, err := operator.GetGraph(ctx, c.owner, digest); err != nil || string(data) != string(right) {
+		if data, err := operator.Models.Get(ctx, c.owner, digest); err != nil || string(data) != string(right) {
 			t.Errorf("%s after a list of wrong pieces: %q %v", subject, data, err)
 		}
 
@@ -70,7 +70,7 @@ func TestRegisteredBytesStay(t *testing.T) {
 	if said := store(client, message.GraphSubject("", "coin"), claim, nil); !strings.Contains(said, "only the operator sets it") {
 		t.Errorf("a client re-points a name: %s", said)
 	}
-	if a, err := operator.Alias(ctx, "coin"); err != nil || len(a.Versions) != 1 || a.Versions[0].Digest != digest {
+	if a, err := operator.Models.Name(ctx, "coin"); err != nil || len(a.Versions) != 1 || a.Versions[0].Digest != digest {
 		t.Errorf("the name: %+v %v", a, err)
 	}
 }

@@ -340,7 +340,7 @@ func TestQuotasCount(t *testing.T) {
 	ctx := patience(t)
 	const size, many = 10_000, 40
 	for k := range many {
-		_, err := put.PutGraph(ctx, []byte(fmt.Sprint(k, strings.Repeat("x", size))))
+		_, err := put.Models.Put(ctx, "acme", []byte(fmt.Sprint(k, strings.Repeat("x", size))))
 		must(t, err)
 	}
 	at := func(most int64) error {

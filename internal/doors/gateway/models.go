@@ -170,7 +170,7 @@ func (c *call) fetch(ctx context.Context, owner, digest string) (*factorgraph.Mo
 	if !form.IsDigest(digest) {
 		return nil, notFound("%.80q is no digest of a model", digest)
 	}
-	b, err := c.g.bus.GetGraph(ctx, owner, digest)
+	b, err := c.g.bus.Models.Get(ctx, owner, digest)
 	if err != nil {
 		if errors.Is(err, client.ErrNotFound) {
 			return nil, notFound("no model is registered under the digest %s", digest)

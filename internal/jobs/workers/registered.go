@@ -174,7 +174,7 @@ func (w *Reparam) remember(
 // registered reads a registered model. A digest without a model, or with one that cannot be read,
 // is bad input of the request.
 func (w *Reparam) registered(ctx context.Context, owner, digest string) (*factorgraph.Model, error) {
-	data, err := w.Bus.GetGraph(ctx, owner, digest)
+	data, err := w.Bus.Models.Get(ctx, owner, digest)
 	switch {
 	case errors.Is(err, bus.ErrNotFound):
 		return nil, fault.New(

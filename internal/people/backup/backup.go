@@ -83,14 +83,14 @@ func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) 
 
 // writeRegistered copies the registered models and their names.
 func writeRegistered(ctx context.Context, b *bus.Bus, out *tar.Writer, c *Counts) error {
-	all, err := b.Registered(ctx)
+	all, err := b.Models.List(ctx)
 	if err != nil {
 		return err
 	}
 	c.Skipped = all.Skipped
 	for _, g := range all.Models {
 		subject := message.Subject{Kind: message.KindGraph, Owner: g.Owner, Digest: g.Digest}.String()
-		data, err := b.GetGraph(ctx, g.Owner, g.Digest)
+		data, err := b.Models.Get(ctx, g.Owner, g.Digest)
 		switch {
 		case err == nil:
 			err = put(out, subject, nil, data, g.Time)
@@ -247,7 +247,7 @@ const sparseRecords = "GNU.sparse."
 func (e *entry) restore(ctx context.Context, b *bus.Bus, to *client.Client, c *Counts) error {
 	switch {
 	case e.alias != "":
-		had, err := b.RestoreAlias(ctx, e.Owner, e.alias, e.data)
+		had, err := b.Models.RestoreName(ctx, e.Owner, e.alias, e.data)
 		c.Names += one(err == nil)
 		c.Known += one(had)
 		return err
@@ -285,7 +285,7 @@ func readGraph(ctx context.Context, b *bus.Bus, s message.Subject, data []byte, 
 	}
 	had, err := b.Has(ctx, bus.StreamGraph, s.String())
 	if err == nil {
-		_, err = b.PutGraphOf(ctx, s.Owner, data)
+		_, err = b.Models.Put(ctx, s.Owner, data)
 	}
 	c.Registered += one(err == nil)
 	c.Known += one(err == nil && had)

@@ -109,7 +109,7 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	if _, err := first.client.NameModel(ctx, "large", digest, "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := first.bus.PutGraphOf(ctx, "bob", []byte("\xb3what bob registered")); err != nil {
+	if _, err := first.bus.Models.Put(ctx, "bob", []byte("\xb3what bob registered")); err != nil {
 		t.Fatal(err)
 	}
 	submit := func(s *service, r wire.Request) {
@@ -148,7 +148,7 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	if err != nil || len(registered.Models) != 3 || len(registered.Versions) != 1 {
 		t.Errorf("registered: %v %v", registered, err)
 	}
-	if own, err := second.bus.GetGraph(ctx, "bob", wire.Digest([]byte("\xb3what bob registered"))); err != nil || len(own) == 0 {
+	if own, err := second.bus.Models.Get(ctx, "bob", wire.Digest([]byte("\xb3what bob registered"))); err != nil || len(own) == 0 {
 		t.Errorf("bob's: %v", err)
 	}
 	done := second.results(t, "done") // nobody is at work

@@ -122,7 +122,7 @@ func TestWrongEntriesAreSkipped(t *testing.T) {
 	if err != nil || c.Registered != 1 || len(c.Skipped) != 3 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if r, err := s.bus.Registered(ctx); err != nil || len(r.Models) != 1 || len(r.Skipped) != 0 {
+	if r, err := s.bus.Models.List(ctx); err != nil || len(r.Models) != 1 || len(r.Skipped) != 0 {
 		t.Errorf("bytes of another digest are stored: %+v, %v", r, err)
 	}
 }

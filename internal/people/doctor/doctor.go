@@ -218,7 +218,7 @@ func stream(name string, info *jetstream.StreamInfo, clustered bool) (all []Find
 // registered lists the messages among the registered models that cannot be read.
 func registered(ctx context.Context, b *bus.Bus) (all []Finding) {
 	const part = "registered"
-	r, err := b.Registered(ctx)
+	r, err := b.Models.List(ctx)
 	if err != nil {
 		return []Finding{{Unknown, part, err.Error(), ""}}
 	}

@@ -55,10 +55,13 @@ func Missing(err error) bool {
 // Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.
 //
 // It is a tower of layers, each of which uses the ones below it alone: a connection and its patience, the server's clock, questions to
-// streams, which stored messages are believed, reading, writing, bytes under their digest, registered models.
-type Bus struct{ registry }
+// streams, which stored messages are believed, reading, writing, bytes under their digest.
+type Bus struct {
+	shelves
+	Models *Models
+}
 
-// The layers below registry.
+// The layers of a Bus.
 type (
 	// link is a connection, with the patience that a cluster needs.
 	link struct {
@@ -110,9 +113,6 @@ type (
 		bulk   bulk
 		admit  Admit // see Admit
 	}
-
-	// registry keeps registered models and their names.
-	registry struct{ shelves }
 )
 
 // usualAPI is the prefix of JetStream's API in the account's own domain.
@@ -127,6 +127,7 @@ func New(nc *nats.Conn, api string) (*Bus, error) {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}
 	b := &Bus{}
+	b.Models = &Models{&b.shelves}
 	b.NC, b.JS, b.API = nc, js, api
 	b.streams = map[string]jetstream.Stream{}
 	b.inCluster() // for the time when the connection is lost

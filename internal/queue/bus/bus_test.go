@@ -245,14 +245,14 @@ func TestGraphs(t *testing.T) {
 	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10, Dir: dir})
 	small, large := encoded("small"), encoded(strings.Repeat("large", 20000))
 	for _, data := range [][]byte{small, large, small, large} {
-		digest, err := b.PutGraph(ctx, data)
+		digest, err := b.Models.Put(ctx, "", data)
 		must(t, err)
-		if got, err := b.GetGraph(ctx, "", digest); err != nil || !bytes.Equal(got, data) ||
+		if got, err := b.Models.Get(ctx, "", digest); err != nil || !bytes.Equal(got, data) ||
 			digest != wire.Digest(data) {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 	}
-	registered, err := b.Registered(ctx)
+	registered, err := b.Models.List(ctx)
 	all := registered.Models
 	if err != nil || len(all) != 2 || all[0].Digest != wire.Digest(small) || all[0].Bytes != uint64(len(small)) ||
 		all[1].Bytes != uint64(len(large)) ||
@@ -267,26 +267,26 @@ func TestGraphs(t *testing.T) {
 	}
 	wrong := wire.Digest([]byte("wrong"))
 	must(t, b.Put(ctx, msg(message.GraphSubject("", wrong), "other")))
-	if _, err := b.GetGraph(ctx, "", wrong); !errors.Is(err, bus.ErrDigest) {
+	if _, err := b.Models.Get(ctx, "", wrong); !errors.Is(err, bus.ErrDigest) {
 		t.Errorf("bytes that are not their digest's: %v", err)
 	}
 	for range 2 {
-		_, err = b.PutGraph(ctx, []byte("wrong"))
+		_, err = b.Models.Put(ctx, "", []byte("wrong"))
 		must(t, err)
 	}
-	if got, err := b.GetGraph(ctx, "", wrong); err != nil || string(got) != "wrong" {
+	if got, err := b.Models.Get(ctx, "", wrong); err != nil || string(got) != "wrong" {
 		t.Errorf("%q %v", got, err)
 	}
-	must(t, b.Remove(ctx, "", wire.Digest(large)))
-	if err := b.Remove(ctx, "", wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
+	must(t, b.Models.Remove(ctx, "", wire.Digest(large)))
+	if err := b.Models.Remove(ctx, "", wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
 		t.Errorf("removed twice: %v", err)
 	}
-	if _, err := b.GetGraph(ctx, "", wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
+	if _, err := b.Models.Get(ctx, "", wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
 		t.Errorf("removed: %v", err)
 	}
-	_, err = b.PutGraph(ctx, large)
+	_, err = b.Models.Put(ctx, "", large)
 	must(t, err)
-	if got, err := b.GetGraph(ctx, "", wire.Digest(large)); err != nil || !bytes.Equal(got, large) {
+	if got, err := b.Models.Get(ctx, "", wire.Digest(large)); err != nil || !bytes.Equal(got, large) {
 		t.Errorf("registered again: %d bytes, %v", len(got), err)
 	}
 }

@@ -76,13 +76,13 @@ func TestPiecesOfRegisteredModels(t *testing.T) {
 	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10})
 	one, other := large(b, "one", 4), large(b, "two", 4)
 	for _, data := range [][]byte{one, other, one} {
-		_, err := b.PutGraph(ctx, data)
+		_, err := b.Models.Put(ctx, "", data)
 		must(t, err)
 	}
 	part := []byte("a part that nobody has") // its writer was killed
 	must(t, b.Put(ctx, msg(message.GraphSubject("", wire.Digest(part)), string(part))))
 
-	r, err := b.Registered(ctx)
+	r, err := b.Models.List(ctx)
 	must(t, err)
 	if len(r.Models) != 2 || r.Models[0].Bytes != uint64(len(one)) || r.Models[0].Digest != wire.Digest(one) {
 		t.Errorf("models: %+v", r.Models)
@@ -91,12 +91,12 @@ func TestPiecesOfRegisteredModels(t *testing.T) {
 		t.Errorf("skipped: %v", r.Skipped)
 	}
 
-	must(t, b.Remove(ctx, "", wire.Digest(part)))
-	must(t, b.Remove(ctx, "", wire.Digest(one)))
-	if got, err := b.GetGraph(ctx, "", wire.Digest(other)); err != nil || !bytes.Equal(got, other) {
+	must(t, b.Models.Remove(ctx, "", wire.Digest(part)))
+	must(t, b.Models.Remove(ctx, "", wire.Digest(one)))
+	if got, err := b.Models.Get(ctx, "", wire.Digest(other)); err != nil || !bytes.Equal(got, other) {
 		t.Errorf("the other: %d bytes of %d, %v", len(got), len(other), err)
 	}
-	must(t, b.Remove(ctx, "", wire.Digest(other)))
+	must(t, b.Models.Remove(ctx, "", wire.Digest(other)))
 	if there, err := b.Subjects(ctx, bus.StreamGraph, ">"); err != nil || len(there) > 0 {
 		t.Errorf("they stay: %v, %v", there, err)
 	}
@@ -111,7 +111,7 @@ func TestALargeModelWithoutRoom(t *testing.T) {
 	full.MaxBytes = 64 << 10
 	_, err = b.JS.UpdateStream(ctx, full)
 	must(t, err)
-	if _, err := b.PutGraph(ctx, large(b, "one", 4)); !errors.Is(err, bus.ErrFull) {
+	if _, err := b.Models.Put(ctx, "", large(b, "one", 4)); !errors.Is(err, bus.ErrFull) {
 		t.Errorf("stored: %v", err)
 	}
 	if there, err := b.Subjects(ctx, bus.StreamGraph, ">"); err != nil || len(there) > 0 {

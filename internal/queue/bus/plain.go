@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"context"
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -18,10 +17,4 @@ func Plain(h nats.Header) nats.Header {
 		}
 	}
 	return own
-}
-
-// PutGraphOf is PutGraph of a model that an owner's jobs may name, for users that may write for all
-// owners.
-func (b *registry) PutGraphOf(ctx context.Context, owner string, data []byte) (digest string, err error) {
-	return b.put(ctx, graphs.of(owner), data)
 }

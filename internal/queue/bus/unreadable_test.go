@@ -15,9 +15,9 @@ import (
 // Messages among the registered models that cannot be read stop no list, are named, and can be removed.
 func TestUnreadableModelsAreSkipped(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
-	good, err := b.PutGraph(ctx, encoded("a model"))
+	good, err := b.Models.Put(ctx, "", encoded("a model"))
 	must(t, err)
-	_, err = b.PutAlias(ctx, "fine", good, "me")
+	_, err = b.Models.PutVersion(ctx, "fine", good, "me")
 	must(t, err)
 
 	of := "acme." + wire.Digest([]byte("something else"))
@@ -35,7 +35,7 @@ func TestUnreadableModelsAreSkipped(t *testing.T) {
 		m.Subject = message.GraphSubject(owner, rest)
 		must(t, b.Put(ctx, m))
 	}
-	r, err := b.Registered(ctx)
+	r, err := b.Models.List(ctx)
 	must(t, err)
 	if len(r.Models) != 1 || r.Models[0].Digest != good || len(r.Names) != 1 || r.Names[0].Name != "fine" {
 		t.Errorf("%+v", r)
@@ -49,9 +49,9 @@ func TestUnreadableModelsAreSkipped(t *testing.T) {
 			t.Errorf("%v", s)
 		}
 		owner, rest, _ := strings.Cut(name, ".")
-		must(t, b.Remove(ctx, strings.TrimPrefix(owner, "_"), rest))
+		must(t, b.Models.Remove(ctx, strings.TrimPrefix(owner, "_"), rest))
 	}
-	if r, err = b.Registered(ctx); err != nil || len(r.Skipped) != 0 || len(r.Models) != 1 || len(r.Names) != 1 {
+	if r, err = b.Models.List(ctx); err != nil || len(r.Skipped) != 0 || len(r.Models) != 1 || len(r.Names) != 1 {
 		t.Errorf("after their removal: %+v, %v", r, err)
 	}
 }

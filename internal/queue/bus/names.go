@@ -47,10 +47,7 @@ var ErrName = errors.New("bus: a registered name is damaged")
 func IsAlias(name string) bool { return form.IsToken(name) && !form.IsDigest(name) }
 
 // Subject is where the name is kept.
-func (a Alias) Subject() string { return aliasSubject(a.Owner, a.Name) }
-
-// aliasSubject is where a name is kept.
-func aliasSubject(owner, name string) string { return message.GraphSubject(owner, name) }
+func (a Alias) Subject() string { return message.GraphSubject(a.Owner, a.Name) }
 
 // ParseAlias returns whose name a subject holds, and the name; false if it holds none.
 func ParseAlias(subject string) (owner, name string, ok bool) {
@@ -63,24 +60,24 @@ func ParseAlias(subject string) (owner, name string, ok bool) {
 	return owner, name, ok
 }
 
-// alias reads a name and the sequence of its message, 0 for none.
-func (b *registry) alias(ctx context.Context, owner, name string) (a Alias, at uint64, err error) {
+// name reads a name and the sequence of its message. Without a message there are no versions, and the sequence is 0.
+func (m *Models) name(ctx context.Context, owner, name string) (a Alias, sequence uint64, err error) {
 	a.Owner, a.Name = owner, name
-	m, err := b.Raw(ctx, StreamGraph, aliasSubject(owner, name))
+	stored, err := m.bus.Raw(ctx, StreamGraph, a.Subject())
 	if errors.Is(err, ErrNotFound) {
 		return a, 0, nil
 	}
 	if err != nil {
 		return a, 0, err
 	}
-	if err := Intact(m.Subject, m.Header, m.Data); err != nil {
-		return a, m.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, a.full(), err)
+	if err := Intact(stored.Subject, stored.Header, stored.Data); err != nil {
+		return a, stored.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, a.full(), err)
 	}
-	data, err := b.Payload(ctx, owner, m.Header, m.Data)
+	data, err := m.bus.Payload(ctx, owner, stored.Header, stored.Data)
 	if err != nil {
-		return a, m.Sequence, err
+		return a, stored.Sequence, err
 	}
-	return a, m.Sequence, a.read(data)
+	return a, stored.Sequence, a.read(data)
 }
 
 // read reads the versions of a name. The error has the code bad_input and says how an operator removes what is stored there.
@@ -109,30 +106,28 @@ func (a *Alias) full() string {
 	return a.Owner + "." + a.Name
 }
 
-// Alias returns the meaning of a name: a tenant's user's own, or else everybody's. The error wraps
-// ErrNotFound if the name is unknown.
-func (b *registry) Alias(ctx context.Context, name string) (Alias, error) {
-	for _, in := range shelvesOf(b.owner) {
-		a, _, err := b.alias(ctx, in.owner, name)
+// Name returns the meaning of a name: a tenant's user's own, or else everybody's. The error wraps ErrNotFound if the name is unknown.
+func (m *Models) Name(ctx context.Context, name string) (Alias, error) {
+	for _, in := range shelvesOf(m.bus.owner) {
+		a, _, err := m.name(ctx, in.owner, name)
 		if err != nil || len(a.Versions) > 0 {
 			return a, err
 		}
 	}
-	return Alias{}, fmt.Errorf("%w: %s", ErrNotFound, aliasSubject("", name))
+	return Alias{}, fmt.Errorf("%w: %s", ErrNotFound, Alias{Name: name}.Subject())
 }
 
-// PutAlias puts a digest under a name, of everybody or as a tenant's user of the tenant, and
-// returns its version: the present one of the digest, else a new one. Concurrent calls get distinct
-// versions.
-func (b *registry) PutAlias(ctx context.Context, name, digest, by string) (version int, err error) {
+// PutVersion puts a digest under a name, of everybody or as a tenant's user of the tenant, and returns its version: the present one of
+// the digest, or else a new one. Concurrent calls get distinct versions.
+func (m *Models) PutVersion(ctx context.Context, name, digest, author string) (version int, err error) {
 	if !IsAlias(name) {
 		return 0, fault.New(fault.BadInput, "bus: name %.80q of a model is not [A-Za-z0-9_-]{1,64}, or is a digest", name)
 	}
-	if len(by) > mostBy {
-		by = strings.ToValidUTF8(by[:mostBy], "")
+	if len(author) > mostBy {
+		author = strings.ToValidUTF8(author[:mostBy], "")
 	}
 	for tried := 0; ; tried++ {
-		a, at, err := b.alias(ctx, b.owner, name)
+		a, sequence, err := m.name(ctx, m.bus.owner, name)
 		if err != nil {
 			return 0, err
 		}
@@ -143,8 +138,8 @@ func (b *registry) PutAlias(ctx context.Context, name, digest, by string) (versi
 			return 0, fault.New(fault.BadInput, "bus: the name %s has %d versions, no more are kept: remove it, or take another",
 				name, len(a.Versions))
 		}
-		a.Versions = append(a.Versions, Version{Digest: digest, By: by, Time: time.Now().UTC().Truncate(time.Second)})
-		err = b.writeAlias(ctx, a, at)
+		a.Versions = append(a.Versions, Version{Digest: digest, By: author, Time: time.Now().UTC().Truncate(time.Second)})
+		err = m.writeName(ctx, a, sequence)
 		if err == nil {
 			return len(a.Versions), nil
 		}
@@ -157,29 +152,27 @@ func (b *registry) PutAlias(ctx context.Context, name, digest, by string) (versi
 // mostCollisions is how often a name that others put at the same time is read again.
 const mostCollisions = 100
 
-// writeAlias stores a name in place of the message at a sequence, 0: of none. The error wraps errTaken if another is there.
-func (b *registry) writeAlias(ctx context.Context, a Alias, at uint64) error {
+// writeName stores a name after the message with a sequence, 0: after none. The error wraps errTaken if another message is there.
+func (m *Models) writeName(ctx context.Context, a Alias, sequence uint64) error {
 	data, err := json.Marshal(&a)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
-	m := &nats.Msg{Subject: aliasSubject(a.Owner, a.Name), Header: nats.Header{}, Data: data}
-	if m, err = b.Fit(ctx, m); err != nil {
+	msg, err := m.bus.Fit(ctx, &nats.Msg{Subject: a.Subject(), Data: data})
+	if err != nil {
 		return err
 	}
-	if err := b.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(at)); err != nil {
-		return refusal(m.Subject, err)
-	}
-	return nil
+	err = m.bus.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(sequence))
+	return refusal(msg.Subject, err)
 }
 
-// RestoreAlias stores a name as it was, unless there is one.
-func (b *registry) RestoreAlias(ctx context.Context, owner, name string, data []byte) (had bool, err error) {
+// RestoreName stores a name as it was, unless there is one.
+func (m *Models) RestoreName(ctx context.Context, owner, name string, data []byte) (had bool, err error) {
 	a := Alias{Owner: owner, Name: name}
 	if err := a.read(data); err != nil {
 		return false, err
 	}
-	err = b.writeAlias(ctx, a, 0)
+	err = m.writeName(ctx, a, 0)
 	if errors.Is(err, errTaken) {
 		return true, nil
 	}
