@@ -81,7 +81,6 @@ type forgetCmd struct {
 // Run erases it and prints its size.
 func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withOperator(ctx, "btn-forget", nil, func(b *bus.Bus) error {
-		b.As(c.AsNATS.Tenant)
 		var f bus.Forgotten
 		err := c.audited(c.serverFlags, telemetry.ActForget, c.Tenant, func() (err error) {
 			f, err = b.Forget(ctx, c.Tenant)

@@ -98,7 +98,7 @@ func (f serverFlags) link(name string, logger *slog.Logger) (*bus.Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := bus.New(nc, api)
+	b, err := bus.New(nc, bus.Options{API: api, Tenant: f.AsNATS.Tenant})
 	if err != nil {
 		nc.Close()
 	}

@@ -30,7 +30,6 @@ type statusCmd struct {
 func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	return c.withBus("btn", logger, func(b *bus.Bus) error {
-		b.As(c.AsNATS.Tenant)
 		listen := listenFor
 		if c.Now {
 			listen = 0
@@ -105,7 +104,6 @@ type jobsCmd struct {
 func (c *jobsCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	return c.withBus("btn", logger, func(b *bus.Bus) error {
-		b.As(c.AsNATS.Tenant)
 		all, err := gateway.JobsOf(ctx, b)
 		if err != nil {
 			return err

@@ -57,7 +57,7 @@ func TestModelsHaveNamesAndVersions(t *testing.T) {
 		t.Errorf("a name is listed as a model: %+v, %v", r, err)
 	}
 
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

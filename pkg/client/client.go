@@ -90,22 +90,17 @@ func Connect(url string, o Options, options ...nats.Option) (*Client, error) {
 
 // New returns a Client over a connection, which the caller closes.
 func New(nc *nats.Conn, o Options) (*Client, error) {
-	b, err := bus.New(nc, o.API)
-	if err != nil {
-		return nil, err
-	}
-	if o.Tenant != "" {
-		if !form.IsOwner(o.Tenant) {
-			return nil, fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", o.Tenant)
-		}
-		b.As(o.Tenant)
+	if o.Tenant != "" && !form.IsOwner(o.Tenant) {
+		return nil, fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", o.Tenant)
 	}
 	trust, err := seal.Flags{MessageKeys: o.MessageKeys, AnswersKey: o.AnswersKey}.Open("", nil)
 	if err != nil {
 		return nil, err
 	}
-	b.Guard(bus.Guard{Trust: trust})
-	b.Admit(o.Admit)
+	b, err := bus.New(nc, bus.Options{API: o.API, Tenant: o.Tenant, Guard: bus.Guard{Trust: trust}, Admit: o.Admit})
+	if err != nil {
+		return nil, err
+	}
 	return &Client{nc: nc, bus: b, jobs: submit.On(b)}, nil
 }
 

@@ -72,7 +72,7 @@ const sendings = 3
 func (c *Client) infer(ctx context.Context, m *wire.Request, digest string, b []byte) (*wire.Answer, error) {
 	h := nats.Header(message.Headers(m, m.Job, digest, m.Tenant))
 	addTrace(ctx, h)
-	msg, err := c.bus.Fit(ctx, &nats.Msg{Subject: message.InferSubject(message.Owner(m.Job)), Header: h, Data: b})
+	msg, err := c.bus.Fit(ctx, message.Owner(m.Job), &nats.Msg{Subject: message.InferSubject(message.Owner(m.Job)), Header: h, Data: b})
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (c *Client) infer(ctx context.Context, m *wire.Request, digest string, b []
 		return nil, err
 	}
 	delete(reply.Header, wire.HeaderSum) // of the reply, not of the answer in it
-	data, err := c.bus.Payload(ctx, message.Owner(m.Job), reply.Header, reply.Data)
+	data, err := c.bus.Blobs.Payload(ctx, message.Owner(m.Job), reply.Header, reply.Data)
 	if err != nil {
 		return nil, err
 	}

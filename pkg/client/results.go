@@ -47,7 +47,7 @@ func (c *Client) Results(
 		if !c.bus.GenuineAnswer(job, m.Header, m.Data) {
 			return
 		}
-		data, err := c.bus.Payload(ctx, message.Owner(job), m.Header, m.Data)
+		data, err := c.bus.Blobs.Payload(ctx, message.Owner(job), m.Header, m.Data)
 		if err != nil {
 			f(job, nil, err)
 			return

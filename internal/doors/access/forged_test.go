@@ -104,7 +104,7 @@ func TestForgedAnswersGiveWay(t *testing.T) {
 	g := guard(t, "acme")
 	g.run(workers.Settings{}, query.StageReparam, query.StageLearn, query.StageContract)
 	nc, _ := g.connect(access.Operator)
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 	forge, acme, read := forger{t, nc, b}, g.as("acme"), g.serve()
 	ctx := patience(t)

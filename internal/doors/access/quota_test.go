@@ -332,11 +332,10 @@ func TestQuotasCount(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme")
 	operator, _ := g.connect(access.Operator)
-	b, err := bus.New(operator, "")
+	b, err := bus.New(operator, bus.Options{})
 	must(t, err)
-	put, err := bus.New(operator, "")
+	put, err := bus.New(operator, bus.Options{Tenant: "acme"})
 	must(t, err)
-	put.As("acme")
 	ctx := patience(t)
 	const size, many = 10_000, 40
 	for k := range many {

@@ -152,17 +152,11 @@ func New(c Config) (*Gateway, error) {
 
 // bus returns a Bus with the permissions of the connection, to read by.
 func (c Connection) bus(log *slog.Logger) (*bus.Bus, error) {
-	b, err := bus.New(c.NC, c.API)
-	if err != nil {
-		return nil, err
-	}
 	trust, err := c.Keys.Open("", log)
 	if err != nil {
 		return nil, err
 	}
-	b.Guard(bus.Guard{Trust: trust})
-	b.As(c.Tenant)
-	return b, nil
+	return bus.New(c.NC, bus.Options{API: c.API, Tenant: c.Tenant, Guard: bus.Guard{Trust: trust}})
 }
 
 // Close ends the streams of events, so that a server can end.

@@ -117,7 +117,7 @@ func (c *call) soFar(ctx context.Context, id string, partials []*partial) []quer
 	blob := first.Plan
 	if blob == nil {
 		var err error
-		if blob, err = c.g.bus.GetBlob(ctx, first.JobBlob); err != nil {
+		if blob, err = c.g.bus.Blobs.Get(ctx, first.JobBlob); err != nil {
 			return nil
 		}
 	}

@@ -195,11 +195,11 @@ type Overflow struct{ Bus *bus.Bus }
 
 // Get returns the blob of a digest.
 func (o Overflow) Get(ctx context.Context, digest string) ([]byte, error) {
-	return o.Bus.GetBlob(ctx, digest)
+	return o.Bus.Blobs.Get(ctx, digest)
 }
 
 // Put stores value as a blob, under its own digest.
 func (o Overflow) Put(ctx context.Context, _ string, value []byte) error {
-	_, err := o.Bus.PutBlob(ctx, value)
+	_, err := o.Bus.Blobs.Put(ctx, value)
 	return err
 }

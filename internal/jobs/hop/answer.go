@@ -148,7 +148,7 @@ func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err 
 	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
 
 	if a.Status == wire.StatusOK {
-		err = l.Bus.Quotas().Take(ctx, bus.StreamAnswer, m.Subject, m.Header, len(b))
+		err = l.Bus.Quotas.Take(ctx, bus.StreamAnswer, m.Subject, m.Header, len(b))
 	}
 	var first *wire.Answer
 	if err == nil {
@@ -186,7 +186,7 @@ func (l *Jobs) Retire(ctx context.Context, a *wire.Answer) {
 	if a.Error != nil && (a.Error.Code == fault.Infrastructure || a.Error.Code == fault.Internal) {
 		return
 	}
-	if err := l.Bus.Quotas().Retire(ctx, a.Job); err != nil {
+	if err := l.Bus.Quotas.Retire(ctx, a.Job); err != nil {
 		l.Log.Debug("an answered request is not removed", "job", a.Job, "error", err)
 	}
 }
@@ -345,7 +345,7 @@ func (l *Jobs) Submitted(ctx context.Context, subject string) (Submission, error
 
 	data, err := stored.Data, bus.Intact(stored.Subject, stored.Header, stored.Data)
 	if err == nil {
-		data, err = l.Bus.Payload(ctx, message.OwnerOf(stored.Subject), stored.Header, stored.Data)
+		data, err = l.Bus.Blobs.Payload(ctx, message.OwnerOf(stored.Subject), stored.Header, stored.Data)
 	}
 	if bus.Unreadable(err) {
 		s.Lost = true
@@ -417,7 +417,7 @@ func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
 	}
 
 	subject := message.DLQSubject(letter.Stage, letter.Job)
-	if err := l.Bus.Quotas().Take(ctx, bus.StreamDead, subject, nil, len(b)); errors.Is(err, bus.ErrQuota) {
+	if err := l.Bus.Quotas.Take(ctx, bus.StreamDead, subject, nil, len(b)); errors.Is(err, bus.ErrQuota) {
 		l.Log.Warn("a dead letter is not kept", "job", letter.Job, "error", err, "why", info.Message)
 		return nil
 	}

@@ -26,7 +26,7 @@ func TestDigestOfAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestADeadlineIsByTheServersClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

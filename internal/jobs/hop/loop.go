@@ -232,7 +232,7 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 			d.Broken, d.Data = true, d.Raw.Data
 			return Done, err
 		}
-		if d.Data, err = l.Bus.Payload(ctx, d.Subject.Owner, d.Raw.Header, d.Raw.Data); err != nil {
+		if d.Data, err = l.Bus.Blobs.Payload(ctx, d.Subject.Owner, d.Raw.Header, d.Raw.Data); err != nil {
 			d.Broken = fault.CodeOf(err) == fault.BadInput
 			return Done, err
 		}

@@ -41,7 +41,7 @@ func TestCarriedModelsAreToldApart(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", job, got, want)
 		}
 	}
-	b, err := bus.New(r.nc, "")
+	b, err := bus.New(r.nc, bus.Options{})
 	r.must(err)
 	r.must(b.Probe(r.ctx)) // it is there from now on
 	blobs := func() uint64 { return r.messages(bus.StreamBlob) }

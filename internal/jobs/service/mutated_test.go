@@ -325,7 +325,7 @@ func (m *mutants) settle(most int) {
 // look looks for the answers of all jobs that have none.
 func (m *mutants) look() {
 	m.t.Helper()
-	b, err := bus.New(m.nc, "")
+	b, err := bus.New(m.nc, bus.Options{})
 	m.must(err)
 	for id := range m.open {
 		stored, err := b.Raw(m.ctx, bus.StreamAnswer, wire.AnswerSubject(id))

@@ -40,18 +40,21 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 		c.API = cmp.Or(c.API, api)
 	}
 
-	b, err := bus.New(nc, c.API)
-	if err != nil {
-		return err
-	}
 	trust, err := c.trust(stages)
 	if err != nil {
 		return err
 	}
-	b.Guard(bus.Guard{
+	options := bus.Options{API: c.API, Guard: bus.Guard{
 		Trust: trust, Remove: true, RemoveAnswers: slices.Contains(stages, query.StageAggregate),
-		Forged: workers.Forged(&b.Trouble, c.Logger, c.Metrics),
-	})
+		Forged: workers.Forged(c.Logger, c.Metrics),
+	}}
+	if c.Tenants != nil {
+		options.Quota = c.Tenants.Quota
+	}
+	b, err := bus.New(nc, options)
+	if err != nil {
+		return err
+	}
 
 	if !slices.ContainsFunc(stages, cached.By) {
 		c.Redis = ""

@@ -53,7 +53,7 @@ func TestSignedDeadline(t *testing.T) {
 	r.eventually("a worker's timer", func() bool { return timer("late").Header.Get(seal.Header) != "" })
 
 	// the client's, late: the worker's stays
-	other, err := bus.New(r.nc, "")
+	other, err := bus.New(r.nc, bus.Options{})
 	r.must(err)
 	var d wire.Deadline
 	r.must(wire.Decode(timer("late").Data, &d))

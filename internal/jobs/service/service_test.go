@@ -383,7 +383,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 	r.must(setUp(ctx, nc, quick))
 	r.client, err = client.New(nc, client.Options{})
 	r.must(err)
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	r.must(err)
 	m := grid(t, 3, 3, 7)
 	digest := r.register(m)

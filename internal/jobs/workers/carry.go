@@ -39,7 +39,7 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 		return false, err
 	}
 
-	if err := w.Bus.RenewPayload(ctx, message.Owner(job), model.Header); err != nil {
+	if err := w.Bus.Blobs.RenewPayload(ctx, message.Owner(job), model.Header); err != nil {
 		return false, err
 	}
 	if err := w.carryStored(ctx, lane, job); err != nil {
@@ -74,7 +74,7 @@ func (w *Aggregate) carryStored(ctx context.Context, lane int, job string) error
 				continue
 			}
 			if err == nil {
-				err = w.Bus.RenewPayload(ctx, owner, m.Header)
+				err = w.Bus.Blobs.RenewPayload(ctx, owner, m.Header)
 			}
 			if err == nil && !named {
 				named, err = w.renewNamed(ctx, owner, m)
@@ -94,7 +94,7 @@ func (w *Aggregate) carryStored(ctx context.Context, lane int, job string) error
 
 // renewNamed renews the blobs that a message names, and reports whether it can be read. HasBlob renews the blobs that it finds.
 func (w *Aggregate) renewNamed(ctx context.Context, owner string, m *jetstream.RawStreamMsg) (bool, error) {
-	data, err := w.Bus.Payload(ctx, owner, m.Header, m.Data)
+	data, err := w.Bus.Blobs.Payload(ctx, owner, m.Header, m.Data)
 	if bus.Unreadable(err) {
 		return false, nil
 	}
@@ -106,7 +106,7 @@ func (w *Aggregate) renewNamed(ctx context.Context, owner string, m *jetstream.R
 		return false, nil
 	}
 	for _, digest := range of.blobs {
-		if _, err := w.Bus.HasBlob(ctx, digest); err != nil {
+		if _, err := w.Bus.Blobs.Has(ctx, digest); err != nil {
 			return false, err
 		}
 	}

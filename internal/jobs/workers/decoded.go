@@ -41,7 +41,7 @@ func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []b
 	var none T
 	if data == nil {
 		var err error
-		if data, err = b.GetBlob(ctx, digest); err != nil {
+		if data, err = b.Blobs.Get(ctx, digest); err != nil {
 			return none, err
 		}
 	} else if wire.Digest(data) != digest {

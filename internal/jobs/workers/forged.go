@@ -9,10 +9,11 @@ import (
 )
 
 // Forged returns a function that counts every forged message, and logs them as trouble.
-func Forged(t *bus.Trouble, log *slog.Logger, m *metrics.Metrics) func(message.Kind, string) {
+func Forged(log *slog.Logger, m *metrics.Metrics) func(message.Kind, string) {
+	var trouble bus.Trouble
 	return func(kind message.Kind, subject string) {
 		m.Forged(kind)
-		t.Warn(log, "a message that no worker signed is ignored", "kind", kind, "subject", subject,
+		trouble.Warn(log, "a message that no worker signed is ignored", "kind", kind, "subject", subject,
 			"check", "btn doctor names workers with other --message-keys or --answers-key")
 	}
 }

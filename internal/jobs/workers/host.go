@@ -95,10 +95,6 @@ func NewHost(h Host) *Host {
 	h.free = admission.NewMemory(h.MemoryLimit)
 	h.plans = newDecoded(message.DecodeAssignments)
 	h.kinds = newKinds(h.Bus, h.Log, h.Heartbeat, h.Arithmetic)
-
-	if h.Tenants != nil {
-		h.Bus.Within(bus.NewQuotas(h.Bus, h.Tenants.Quota))
-	}
 	return &h
 }
 

@@ -246,9 +246,9 @@ func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
 	}
 	for try := 1; ; try++ {
 		mark := fmt.Appendf(nil, "basetensor: try %d of %s, message %d", try, d.Raw.Subject, d.Raw.Sequence)
-		has, err := w.Bus.HasBlob(ctx, wire.Digest(mark))
+		has, err := w.Bus.Blobs.Has(ctx, wire.Digest(mark))
 		if err == nil && !has {
-			_, err = w.Bus.PutBlob(ctx, mark)
+			_, err = w.Bus.Blobs.Put(ctx, mark)
 		}
 		if err != nil || !has || try > w.MaxDeliveries {
 			return try

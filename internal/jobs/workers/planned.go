@@ -36,7 +36,7 @@ func (w *Learn) keep(ctx context.Context, p *planned) error {
 		return nil
 	}
 	return w.WithRoom(ctx, func() error {
-		_, err := w.Bus.PutBlob(ctx, p.blob)
+		_, err := w.Bus.Blobs.Put(ctx, p.blob)
 		return err
 	})
 }

@@ -126,7 +126,7 @@ func (w *Reparam) build(
 
 	var name string
 	err = w.WithRoom(ctx, func() (err error) {
-		name, err = w.Bus.PutBlob(ctx, blob)
+		name, err = w.Bus.Blobs.Put(ctx, blob)
 		return err
 	})
 	if err == nil && w.host.learns {
@@ -238,7 +238,7 @@ func (w *Reparam) there(ctx context.Context, blob string, look bool) (bool, erro
 		return true, nil
 	}
 	began := time.Now()
-	there, err := w.Bus.HasBlob(ctx, blob)
+	there, err := w.Bus.Blobs.Has(ctx, blob)
 	if there && err == nil {
 		w.host.blobs.Put(blob, began, 1)
 	}

@@ -82,7 +82,7 @@ func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, er
 	if err := bus.Intact(m.Subject, m.Header, m.Data); err != nil {
 		return hop.Done, err
 	}
-	data, err := w.Bus.Payload(ctx, d.Subject.Owner, m.Header, m.Data)
+	data, err := w.Bus.Blobs.Payload(ctx, d.Subject.Owner, m.Header, m.Data)
 	if bus.Unreadable(err) {
 		err = fault.Wrap(
 			fault.CodeOf(err), fmt.Errorf("pipeline: the stored request cannot be read any more: submit it again: %w", err),

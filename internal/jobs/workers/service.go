@@ -218,7 +218,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 	defer cancel()
 	data, err := r.Data(), bus.Intact(r.Subject(), nats.Header(r.Headers()), r.Data())
 	if err == nil {
-		data, err = s.Bus.Payload(write, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
+		data, err = s.Bus.Blobs.Payload(write, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
 	}
 	if err != nil {
 		s.refuse(r, began, "", replyCode(err), err)
@@ -350,7 +350,7 @@ func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), hop.WriteTimeout)
 	defer cancel()
 
-	m, err := s.Bus.FitFor(ctx, message.OwnerOf(r.Subject()), &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
+	m, err := s.Bus.Fit(ctx, message.OwnerOf(r.Subject()), &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
 	if err == nil {
 		err = s.Bus.NC.PublishMsg(m)
 	}

@@ -27,7 +27,7 @@ func TestAStopWaitsForStores(t *testing.T) {
 	nc, err := nats.Connect("nats://127.0.0.1", nats.InProcessServer(server))
 	must(err)
 	defer nc.Close()
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	must(err)
 	w := &Reparam{host: &Host{Settings: Settings{Requests: 1}}, trail: trail{&hop.Loop{Jobs: hop.Jobs{
 		Stage: "reparam-worker", Bus: b, Log: slog.New(slog.DiscardHandler), Hard: t.Context(), Soft: t.Context(),

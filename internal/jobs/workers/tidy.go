@@ -40,7 +40,7 @@ func (w *Aggregate) tidy(ctx context.Context) error {
 				w.Log.Debug("cannot look at a work queue", "stream", stream, "error", err)
 			}
 		}
-		if err := w.Bus.Quotas().Spare(ctx); err != nil && ctx.Err() == nil {
+		if err := w.Bus.Quotas.Spare(ctx); err != nil && ctx.Err() == nil {
 			w.Log.Debug("cannot make room for a tenant", "error", err)
 		}
 	})

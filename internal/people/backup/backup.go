@@ -134,7 +134,7 @@ func each(
 			if err != nil { // nobody can name it
 				err = fault.Wrap(fault.BadInput, err)
 			} else if e, err = b.Whole(ctx, stream, e); err == nil {
-				data, err = b.Payload(ctx, s.Owner, e.Header, e.Data)
+				data, err = b.Blobs.Payload(ctx, s.Owner, e.Header, e.Data)
 			}
 			if err == nil {
 				err = f(e, s.Job, data)

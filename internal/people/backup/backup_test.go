@@ -46,7 +46,7 @@ func start(t *testing.T) *service {
 	if err := pipeline.Setup(t.Context(), nc, pipeline.Streams{MaxBytes: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func light(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func deployed(t *testing.T, o embedded.Options) (*embedded.Stack, *bus.Bus) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (b *Bus) AnswerOr(
 			return a, fmt.Errorf("bus: wait for job %s: %w", job, err)
 		case m != nil:
 			a.Header = m.Header
-			a.Data, err = b.Payload(ctx, message.Owner(job), m.Header, m.Data)
+			a.Data, err = b.Blobs.Payload(ctx, message.Owner(job), m.Header, m.Data)
 			return a, err
 		}
 		if err := quiet(ctx); err != nil {

@@ -53,7 +53,7 @@ func TestPiecesInACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +61,11 @@ func TestPiecesInACluster(t *testing.T) {
 	rand.NewChaCha8([32]byte{}).Read(data)
 
 	dialer.next("PUB btn.v1.blob.", "PUB btx.v1.blob.")
-	digest, err := b.PutBlob(t.Context(), data)
+	digest, err := b.Blobs.Put(t.Context(), data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := all[0].GetBlob(t.Context(), digest); !bytes.Equal(got, data) {
+	if got, err := all[0].Blobs.Get(t.Context(), digest); !bytes.Equal(got, data) {
 		t.Errorf("a piece was published again: %d of %d bytes, %v", len(got), len(data), err)
 	}
 
@@ -77,7 +77,7 @@ func TestPiecesInACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	dialer.next("$JS.API.DIRECT.GET.BTN_BLOB.", "$NO.API.DIRECT.GET.BTN_BLOB.")
-	if got, err := b.GetBlob(t.Context(), digest); !bytes.Equal(got, data) {
+	if got, err := b.Blobs.Get(t.Context(), digest); !bytes.Equal(got, data) {
 		t.Errorf("a reader was not heard: %d of %d bytes, %v", len(got), len(data), err)
 	}
 	if _, err := unheard.NextMsg(0); err == nats.ErrTimeout {
@@ -89,16 +89,16 @@ func TestPiecesInACluster(t *testing.T) {
 func TestPiecesHaveAConnection(t *testing.T) {
 	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10, Listen: true})
 	large := bytes.Repeat([]byte("large"), 1<<18)
-	digest, err := b.PutBlob(ctx, large)
+	digest, err := b.Blobs.Put(ctx, large)
 	must(t, err)
-	if got, err := b.GetBlob(ctx, digest); err != nil || !bytes.Equal(got, large) {
+	if got, err := b.Blobs.Get(ctx, digest); err != nil || !bytes.Equal(got, large) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	if s := b.NC.Stats(); s.OutBytes > 1<<18 || s.InBytes > 1<<18 {
 		t.Errorf("%d bytes left by the connection for messages, %d came", s.OutBytes, s.InBytes)
 	}
 	b.NC.Close()
-	if _, err := b.PutBlob(ctx, append(large, "other"...)); err == nil {
+	if _, err := b.Blobs.Put(ctx, append(large, "other"...)); err == nil {
 		t.Error("stored after the end")
 	}
 }

@@ -53,12 +53,12 @@ func Missing(err error) bool {
 }
 
 // Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.
-//
-// It is a tower of layers, each of which uses the ones below it alone: a connection and its patience, the server's clock, questions to
-// streams, which stored messages are believed, reading, writing, bytes under their digest.
 type Bus struct {
-	shelves
+	*writer
+	Blobs  *Blobs
 	Models *Models
+	Quotas *Quotas // nil: nothing is bounded
+	admit  Admit
 }
 
 // The layers of a Bus.
@@ -71,7 +71,7 @@ type (
 
 		Trouble Trouble // logs repeated failures
 
-		owner     string       // see As
+		owner     string       // the tenant whose user it is; "": an operator, a client or a worker
 		clustered atomic.Bool  // see inCluster
 		unsettled atomic.Int64 // when trouble with the servers was seen last, in Unix nanoseconds
 
@@ -105,33 +105,53 @@ type (
 		reader
 		storage storage
 	}
-
-	// shelves keep bytes under their digest, within quotas, and payloads that are too large for a message.
-	shelves struct {
-		writer
-		quotas *Quotas // see Within
-		bulk   bulk
-		admit  Admit // see Admit
-	}
 )
 
 // usualAPI is the prefix of JetStream's API in the account's own domain.
 const usualAPI = "$JS.API."
 
-// New returns a Bus over nc. api is the prefix of the subjects of JetStream's API, "" for $JS.API: a domain or an import of another account
-// has its own. It does not ask the server anything.
-func New(nc *nats.Conn, api string) (*Bus, error) {
+// Options say what a Bus is for. The zero value is an operator's or a client's that believes everything.
+type Options struct {
+	API    string // prefix of the subjects of JetStream's API, "" for $JS.API: a domain or an import of another account has its own
+	Tenant string // whose user the connection is; then nothing is asked for that only workers and operators may know
+	Guard  Guard
+
+	// Admit is asked before so many bytes are stored on a subject of a stream. Nil: everything is admitted.
+	Admit Admit
+	// Quota returns the quota of an owner in a stream with room for so many bytes. It takes the place of Admit. Nil: there are none.
+	Quota func(stream, owner string, room int64) Quota
+}
+
+// New returns a Bus over nc. It does not ask the server anything.
+func New(nc *nats.Conn, o Options) (*Bus, error) {
+	conn, err := newConn(nc, o.API)
+	if err != nil {
+		return nil, err
+	}
+	conn.owner, conn.guard = o.Tenant, o.Guard
+	b := &Bus{writer: conn, admit: o.Admit}
+	if o.Quota != nil {
+		b.Quotas = NewQuotas(b, o.Quota)
+		b.admit = b.Quotas.Take
+	}
+	b.Blobs = &Blobs{conn: conn, stream: StreamBlob, place: message.BlobSubject, admit: b.admit, bulk: &bulk{}}
+	graphs := *b.Blobs
+	graphs.stream, graphs.place = StreamGraph, message.GraphSubject
+	b.Models = &Models{bus: b, blobs: &graphs}
+	return b, nil
+}
+
+func newConn(nc *nats.Conn, api string) (*writer, error) {
 	api = strings.TrimSuffix(cmp.Or(api, usualAPI), ".") + "."
 	js, err := jetstream.NewWithAPIPrefix(nc, api, jetstream.WithDefaultTimeout(AnswerWithin(nc, answerWithin)))
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}
-	b := &Bus{}
-	b.Models = &Models{&b.shelves}
-	b.NC, b.JS, b.API = nc, js, api
-	b.streams = map[string]jetstream.Stream{}
-	b.inCluster() // for the time when the connection is lost
-	return b, nil
+	c := &writer{}
+	c.NC, c.JS, c.API = nc, js, api
+	c.streams = map[string]jetstream.Stream{}
+	c.inCluster() // for the time when the connection is lost
+	return c, nil
 }
 
 // Stream returns a handle of a stream; the first call asks the server for it.
@@ -229,12 +249,12 @@ func (b *link) Delete(ctx context.Context, stream string, sequence uint64) error
 // Get returns the last message on a subject, with its payload resolved. A subject with wildcards gets
 // the last message that matches. The error wraps ErrNotFound if there is none. If the payload cannot
 // be fetched, the message is returned with the error.
-func (b *shelves) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := b.Raw(ctx, stream, subject)
 	if err != nil {
 		return nil, err
 	}
-	m.Data, err = b.Payload(ctx, message.OwnerOf(m.Subject), m.Header, m.Data)
+	m.Data, err = b.Blobs.Payload(ctx, message.OwnerOf(m.Subject), m.Header, m.Data)
 	return m, err
 }
 

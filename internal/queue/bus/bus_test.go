@@ -32,7 +32,7 @@ func open(t *testing.T, o embedded.Options) (context.Context, *bus.Bus) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,12 +170,12 @@ func TestBlobs(t *testing.T) {
 	for range 8 {
 		for _, data := range [][]byte{small, large} {
 			wait.Go(func() {
-				digest, err := b.PutBlob(ctx, data)
+				digest, err := b.Blobs.Put(ctx, data)
 				if err != nil || digest != wire.Digest(data) {
 					t.Errorf("put: %s %v", digest, err)
 					return
 				}
-				got, err := b.GetBlob(ctx, digest)
+				got, err := b.Blobs.Get(ctx, digest)
 				if err != nil || !bytes.Equal(got, data) {
 					t.Errorf("get: %d bytes, %v", len(got), err)
 				}
@@ -184,18 +184,18 @@ func TestBlobs(t *testing.T) {
 	}
 	wait.Wait()
 	missing := wire.Digest([]byte("missing"))
-	if _, err := b.GetBlob(ctx, missing); !errors.Is(err, bus.ErrLost) ||
+	if _, err := b.Blobs.Get(ctx, missing); !errors.Is(err, bus.ErrLost) ||
 		fault.CodeOf(err) != fault.Infrastructure {
 		t.Errorf("missing blob: %v", err)
 	}
 	must(t, b.Put(ctx, msg(message.BlobSubject("", missing), "something else")))
-	if _, err := b.GetBlob(ctx, missing); err == nil ||
+	if _, err := b.Blobs.Get(ctx, missing); err == nil ||
 		!strings.Contains(err.Error(), "has the digest") {
 		t.Errorf("a blob that is not what its name says: %v", err)
 	}
-	_, err := b.PutBlob(ctx, []byte("missing"))
+	_, err := b.Blobs.Put(ctx, []byte("missing"))
 	must(t, err)
-	if got, err := b.GetBlob(ctx, missing); err != nil || string(got) != "missing" {
+	if got, err := b.Blobs.Get(ctx, missing); err != nil || string(got) != "missing" {
 		t.Errorf("a blob in the place of a wrong one: %q, %v", got, err)
 	}
 }
@@ -214,7 +214,7 @@ func TestBlobInUseDoesNotExpire(t *testing.T) {
 	must(t, err)
 	blobs := [][]byte{[]byte("small"), bytes.Repeat([]byte("large"), 20000)}
 	put := func(data []byte) (digest string) {
-		digest, err := b.PutBlob(ctx, data)
+		digest, err := b.Blobs.Put(ctx, data)
 		must(t, err)
 		return digest
 	}
@@ -231,7 +231,7 @@ func TestBlobInUseDoesNotExpire(t *testing.T) {
 	for range 2 {
 		time.Sleep(7 * time.Second)
 		for _, data := range blobs {
-			if got, err := b.GetBlob(ctx, wire.Digest(data)); err != nil || !bytes.Equal(got, data) {
+			if got, err := b.Blobs.Get(ctx, wire.Digest(data)); err != nil || !bytes.Equal(got, data) {
 				t.Errorf("%d bytes: %v", len(data), err)
 			}
 			put(data)
@@ -294,16 +294,16 @@ func TestGraphs(t *testing.T) {
 func TestHasBlob(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
 	digest := wire.Digest([]byte("x"))
-	if has, err := b.HasBlob(ctx, digest); has || err != nil {
+	if has, err := b.Blobs.Has(ctx, digest); has || err != nil {
 		t.Error(has, err)
 	}
 	must(t, b.Put(ctx, msg(message.BlobSubject("", digest), "y")))
-	if has, err := b.HasBlob(ctx, digest); has || err != nil {
+	if has, err := b.Blobs.Has(ctx, digest); has || err != nil {
 		t.Error("of other bytes:", has, err)
 	}
-	_, err := b.PutBlob(ctx, []byte("x"))
+	_, err := b.Blobs.Put(ctx, []byte("x"))
 	must(t, err)
-	if has, err := b.HasBlob(ctx, digest); !has || err != nil {
+	if has, err := b.Blobs.Has(ctx, digest); !has || err != nil {
 		t.Error(has, err)
 	}
 }
@@ -321,7 +321,7 @@ func TestOversizedMessage(t *testing.T) {
 		t.Errorf("earlier message: %v", earlier)
 	}
 	for _, none := range []string{"../../../etc", "globex." + wire.Digest(nil)} {
-		if _, err := b.Payload(ctx, "", nats.Header{"Btn-Blob": {none}}, nil); fault.CodeOf(err) != fault.BadInput {
+		if _, err := b.Blobs.Payload(ctx, "", nats.Header{"Btn-Blob": {none}}, nil); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%s is no blob: %v", none, err)
 		}
 	}

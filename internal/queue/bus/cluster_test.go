@@ -30,7 +30,7 @@ func cluster(t *testing.T, n int) (*testserver.Cluster, []*bus.Bus) {
 			t.Fatal(err)
 		}
 		t.Cleanup(nc.Close)
-		if all[i], err = bus.New(nc, ""); err != nil {
+		if all[i], err = bus.New(nc, bus.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}

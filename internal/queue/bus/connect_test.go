@@ -107,7 +107,7 @@ func TestALostQuestionIsAskedAgain(t *testing.T) {
 	nc, _, err := bus.Connect(s.NATSURL(), "test", nil, nats.SetCustomDialer(d))
 	must(t, err)
 	defer nc.Close()
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 	lose := func(text string) { d.at.Store(&text) }
 	of := func(k int) *nats.Msg { return msg(message.TaskSubject(0, "job", 9, k), "data") }

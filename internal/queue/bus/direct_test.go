@@ -75,7 +75,7 @@ func TestForgedServerHeaders(t *testing.T) {
 				defer s.Close()
 				nc, err := s.Connect("test")
 				must(t, err)
-				b, err := bus.New(nc, "")
+				b, err := bus.New(nc, bus.Options{})
 				must(t, err)
 
 				before := time.Now().Add(-time.Second)
@@ -133,15 +133,14 @@ func TestAnswersWithServerHeaders(t *testing.T) {
 	defer server.Close()
 	nc, err := server.Connect("test")
 	must(t, err)
-	forger, err := bus.New(nc, "")
+	forger, err := bus.New(nc, bus.Options{})
 	must(t, err)
-	learner, _ := signedAs(t, forger, bus.Guard{Remove: true})
+	learner, _ := signedAs(t, forger, "", bus.Guard{Remove: true})
 	aggregator, found := signed(t, forger, true)
-	own, _ := signed(t, forger, false)
-	own.As("acme")
+	own, _ := signedAs(t, forger, "acme", bus.Guard{})
 	subject := wire.AnswerSubject("acme.job")
 	for _, header := range []string{"Nats-Stream: BTN_ANSWER\r\nNats-Stream: x\r\n\r\n", "Nats-Sequence: 4000000\r\n\r\n", "\r\n\r\n"} {
-		m, err := aggregator.Fit(ctx, msg(subject, "signed"))
+		m, err := aggregator.Fit(ctx, "acme", msg(subject, "signed"))
 		must(t, err)
 		rawPublish(t, server.NATSURL(), subject, "NATS/1.0\r\n"+seal.Header+": "+m.Header[seal.Header][0]+"\r\n"+header, "signed")
 		for who, b := range map[string]*bus.Bus{"tenant": own, "learn-worker": learner} {

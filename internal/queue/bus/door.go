@@ -3,9 +3,7 @@ package bus
 // Tenants and clients have no right to publish to streams. A worker stores their messages for them, after these checks.
 
 import (
-	"bytes"
 	"context"
-	"errors"
 
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -70,10 +68,10 @@ func (b *Bus) Admitted(ctx context.Context, subject string, h nats.Header, data 
 		m.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{message.AnyLane(s.Job)}
 	case message.KindBlob:
 		stream = StreamBlob
-		m, err = b.admitBytes(ctx, blobs.of(s.Owner), s.Digest, spared(m))
+		m, err = b.Blobs.Of(s.Owner).admitted(ctx, spared(m), s.Digest)
 	case message.KindGraph:
 		stream = StreamGraph
-		m, err = b.admitBytes(ctx, graphs.of(s.Owner), s.Digest, spared(m))
+		m, err = b.Models.blobs.Of(s.Owner).admitted(ctx, spared(m), s.Digest)
 	case message.KindCancel:
 		return m, nil
 	default:
@@ -83,37 +81,6 @@ func (b *Bus) Admitted(ctx context.Context, subject string, h nats.Header, data 
 		err = b.admit.ask(ctx, stream, subject, m.Header, len(data))
 	}
 	return m, err
-}
-
-// admitBytes returns the message that stores bytes under their digest: m, or the stored one again where m is a list of pieces and the
-// stored bytes are right. A list is not checked when it comes, because its pieces may come later; whoever reads it does.
-func (b *Bus) admitBytes(ctx context.Context, in shelf, digest string, m *nats.Msg) (*nats.Msg, error) {
-	if err := CheckKept(m.Subject, m.Header, m.Data); err != nil || len(m.Header[headerPieces]) == 0 {
-		return m, err
-	}
-	stored, err := b.Raw(ctx, in.stream, in.subject(digest))
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return m, nil
-	case err != nil:
-		return nil, err
-	case len(stored.Header[headerPieces]) > 0 && bytes.Equal(stored.Data, m.Data):
-		return m, nil
-	}
-	right := false
-	if len(stored.Header[headerPieces]) > 0 {
-		right, err = b.rightPieces(ctx, in, stored.Data, digest)
-	} else {
-		right, err = b.intact(ctx, in, stored, digest)
-	}
-	if err != nil || !right {
-		return m, err
-	}
-	again := spared(bare(stored))
-	if last := m.Header[jetstream.ExpectedLastSubjSeqHeader]; len(last) > 0 {
-		again.Header[jetstream.ExpectedLastSubjSeqHeader] = last
-	}
-	return again, nil
 }
 
 // admitTimer returns the timer of a stored job that nobody owns, made anew of a user's deadline, so that it can name no other subject

@@ -28,28 +28,31 @@ type Stored struct {
 }
 
 // Models keeps registered models and their names.
-type Models struct{ bus *shelves }
+type Models struct {
+	bus   *Bus
+	blobs *Blobs // everybody's
+}
 
 // Put registers a model's bytes under their digest, which it returns: for an owner, or for everybody if owner is "". A model that is
 // registered already is left as it is. The error wraps ErrFull if there is no room.
 func (m *Models) Put(ctx context.Context, owner string, data []byte) (digest string, err error) {
-	return m.bus.put(ctx, graphs.of(owner), data)
+	return m.blobs.Of(owner).Put(ctx, data)
 }
 
-// shelvesOf returns where an owner's jobs find registered models: the owner's own, and everybody's.
-func shelvesOf(owner string) []shelf {
+// visibleTo returns the models that an owner's jobs may name: the owner's own, and everybody's.
+func (m *Models) visibleTo(owner string) []*Blobs {
 	if owner == "" {
-		return []shelf{graphs}
+		return []*Blobs{m.blobs}
 	}
-	return []shelf{graphs.of(owner), graphs}
+	return []*Blobs{m.blobs.Of(owner), m.blobs}
 }
 
 // Get returns the bytes of a model that an owner's jobs may name. The error wraps ErrNotFound if there is none,
 // ErrLost if they are gone or damaged, and ErrDigest if somebody registered other bytes under this
 // digest; then it may be registered again.
 func (m *Models) Get(ctx context.Context, owner, digest string) (data []byte, err error) {
-	for _, in := range shelvesOf(owner) {
-		if data, err = m.bus.get(ctx, in, digest); !errors.Is(err, ErrNotFound) {
+	for _, blobs := range m.visibleTo(owner) {
+		if data, err = blobs.find(ctx, digest); !errors.Is(err, ErrNotFound) {
 			break
 		}
 	}
@@ -126,8 +129,8 @@ func (m *Models) add(ctx context.Context, r *Registered, subject string) error {
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
-	in := graphs.of(s.Owner)
-	stored, err := m.bus.Raw(ctx, in.stream, subject)
+	blobs := m.blobs.Of(s.Owner)
+	stored, err := m.bus.Raw(ctx, StreamGraph, subject)
 	if err != nil {
 		return err
 	}
@@ -137,13 +140,13 @@ func (m *Models) add(ctx context.Context, r *Registered, subject string) error {
 			return err
 		}
 		for _, digest := range distinct(digests) {
-			r.pieces[in.subject(digest)]++
+			r.pieces[blobs.subject(digest)]++
 		}
 	} else if wire.Digest(stored.Data) == s.Digest && codec.Scan(stored.Data, wire.MaxModel) != nil {
 		return fault.New(fault.BadInput, "bus: these %d bytes are no message: perhaps a piece of a model that was never stored as a whole",
 			len(stored.Data))
 	}
-	model, err := m.describe(ctx, in, stored, s.Digest)
+	model, err := describe(ctx, blobs, stored, s.Digest)
 	if err == nil {
 		r.Models = append(r.Models, model)
 	}
@@ -153,10 +156,10 @@ func (m *Models) add(ctx context.Context, r *Registered, subject string) error {
 // Describe describes the model registered under a digest for a tenant's user or for everybody. The error wraps ErrNotFound if there is
 // none.
 func (m *Models) Describe(ctx context.Context, digest string) (model Stored, err error) {
-	for _, in := range shelvesOf(m.bus.owner) {
+	for _, blobs := range m.visibleTo(m.bus.owner) {
 		var stored *jetstream.RawStreamMsg
-		if stored, err = m.bus.Raw(ctx, in.stream, in.subject(digest)); err == nil {
-			model, err = m.describe(ctx, in, stored, digest)
+		if stored, err = blobs.raw(ctx, digest); err == nil {
+			model, err = describe(ctx, blobs, stored, digest)
 		}
 		if !errors.Is(err, ErrNotFound) {
 			break
@@ -166,12 +169,12 @@ func (m *Models) Describe(ctx context.Context, digest string) (model Stored, err
 }
 
 // describe describes the model that a stored message holds, or lists the pieces of.
-func (m *Models) describe(ctx context.Context, in shelf, stored *jetstream.RawStreamMsg, digest string) (Stored, error) {
-	data, err := m.bus.content(ctx, in, stored, digest)
+func describe(ctx context.Context, blobs *Blobs, stored *jetstream.RawStreamMsg, digest string) (Stored, error) {
+	data, err := blobs.content(ctx, stored, digest)
 	if errors.Is(err, ErrLost) { // the model may be registered again
-		return Stored{}, fmt.Errorf("%w: %w: %s", ErrNotFound, err, in.subject(digest))
+		return Stored{}, fmt.Errorf("%w: %w: %s", ErrNotFound, err, blobs.subject(digest))
 	}
-	return Stored{Owner: in.owner, Digest: digest, Time: stored.Time, Bytes: uint64(len(data))}, err
+	return Stored{Owner: blobs.owner, Digest: digest, Time: stored.Time, Bytes: uint64(len(data))}, err
 }
 
 // Remove removes everybody's registered model or name, or with an owner that owner's, whatever is stored there, and pieces that no
@@ -180,13 +183,13 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 	if m.bus.owner != "" {
 		return fault.New(fault.BadInput, "bus: to remove registered models takes the operator's user")
 	}
-	subject := graphs.of(owner).subject(name)
+	subject := message.GraphSubject(owner, name)
 	had, err := m.bus.Has(ctx, StreamGraph, subject)
 	if err != nil {
 		return err
 	}
 	if had && form.IsDigest(name) {
-		if err := m.removePieces(ctx, graphs.of(owner), name); err != nil {
+		if err := m.removePieces(ctx, m.blobs.Of(owner), name); err != nil {
 			return err
 		}
 	}
@@ -200,8 +203,8 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 }
 
 // removePieces removes the pieces of a registered model that no other model has. It looks at every model, if there are pieces.
-func (m *Models) removePieces(ctx context.Context, in shelf, digest string) error {
-	stored, err := m.bus.Raw(ctx, in.stream, in.subject(digest))
+func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) error {
+	stored, err := blobs.raw(ctx, digest)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -217,11 +220,11 @@ func (m *Models) removePieces(ctx context.Context, in shelf, digest string) erro
 		return err
 	}
 	for _, piece := range distinct(digests) {
-		subject := in.subject(piece)
+		subject := blobs.subject(piece)
 		if r.pieces[subject]--; r.pieces[subject] > 0 {
 			continue
 		}
-		if err := m.bus.Purge(ctx, in.stream, subject, 0); err != nil {
+		if err := m.bus.Purge(ctx, StreamGraph, subject, 0); err != nil {
 			return err
 		}
 	}

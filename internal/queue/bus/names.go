@@ -73,7 +73,7 @@ func (m *Models) name(ctx context.Context, owner, name string) (a Alias, sequenc
 	if err := Intact(stored.Subject, stored.Header, stored.Data); err != nil {
 		return a, stored.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, a.full(), err)
 	}
-	data, err := m.bus.Payload(ctx, owner, stored.Header, stored.Data)
+	data, err := m.bus.Blobs.Payload(ctx, owner, stored.Header, stored.Data)
 	if err != nil {
 		return a, stored.Sequence, err
 	}
@@ -108,8 +108,8 @@ func (a *Alias) full() string {
 
 // Name returns the meaning of a name: a tenant's user's own, or else everybody's. The error wraps ErrNotFound if the name is unknown.
 func (m *Models) Name(ctx context.Context, name string) (Alias, error) {
-	for _, in := range shelvesOf(m.bus.owner) {
-		a, _, err := m.name(ctx, in.owner, name)
+	for _, blobs := range m.visibleTo(m.bus.owner) {
+		a, _, err := m.name(ctx, blobs.owner, name)
 		if err != nil || len(a.Versions) > 0 {
 			return a, err
 		}
@@ -158,7 +158,7 @@ func (m *Models) writeName(ctx context.Context, a Alias, sequence uint64) error 
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
-	msg, err := m.bus.Fit(ctx, &nats.Msg{Subject: a.Subject(), Data: data})
+	msg, err := m.bus.Fit(ctx, a.Owner, &nats.Msg{Subject: a.Subject(), Data: data})
 	if err != nil {
 		return err
 	}

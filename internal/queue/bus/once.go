@@ -41,7 +41,7 @@ func (b *Bus) Once(
 func (b *Bus) OnceUnder(
 	ctx context.Context, stream string, m *nats.Msg, filter string,
 ) (*jetstream.RawStreamMsg, error) {
-	m, err := b.Fit(ctx, m)
+	m, err := b.Fit(ctx, message.OwnerOf(m.Subject), m)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +106,19 @@ func (b *Bus) OnceAll(
 	return earlier, g.Wait()
 }
 
+// Fit returns m as it is published: signed, if it is internal. If its payload exceeds the server's limit, it is a message with the digest
+// of a blob that holds it, of an owner.
+func (b *Bus) Fit(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg, error) {
+	m, err := b.Blobs.Of(owner).detach(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return m, b.sign(m, m.Subject)
+}
+
 // Put stores m without regard to earlier messages of its subject.
 func (b *Bus) Put(ctx context.Context, m *nats.Msg) error {
-	m, err := b.Fit(ctx, m)
+	m, err := b.Fit(ctx, message.OwnerOf(m.Subject), m)
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// As says that the connection is a tenant's user, before anything else is done with the Bus. It then asks for nothing that only workers
-// and operators may know.
-func (b *link) As(tenant string) { b.owner = tenant }
-
-// Owner returns the tenant of As, or "".
+// Owner returns the tenant whose user the connection is, or "".
 func (b *link) Owner() string { return b.owner }
 
 // Replicas may be late: the number of further requests for a message that is not found in a

@@ -2,7 +2,8 @@ package bus
 
 // Bytes that exceed the server's limit: pieces in the same stream, each under its own digest, and in the place of the whole the list of
 // their digests. An object store has no subjects by which a server could tell tenants apart, and a new name for every writer of the same
-// bytes. Pieces pass over a connection of their own (bulk.go).
+// bytes. Pieces pass over a connection of their own: on the one for messages these would wait behind megabytes, on their way to the
+// server and from it.
 
 import (
 	"context"
@@ -10,6 +11,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strconv"
+	"sync"
 
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -28,21 +30,75 @@ const (
 )
 
 // inFlight returns the number of pieces that are written or read at the same time.
-func (b *shelves) inFlight() int {
-	return max(1, min(piecesAtOnce, int(bytesAtOnce/b.NC.MaxPayload())))
+func (b *Blobs) inFlight() int {
+	return max(1, min(piecesAtOnce, int(bytesAtOnce/b.conn.NC.MaxPayload())))
+}
+
+// bulk is the connection for pieces. It is made when there are some.
+type bulk struct {
+	mu   sync.Mutex
+	conn *writer // under mu; nil: there were no pieces yet
+}
+
+// apart returns b over the connection for pieces, which has the settings of that for messages and ends with it. Nothing is asked about
+// quotas, because the whole was counted. A tenant's user, whose connections are counted, has only one connection.
+func (b *Blobs) apart() (*Blobs, error) {
+	pieces := *b
+	pieces.admit = nil
+	if b.conn.owner != "" {
+		return &pieces, nil
+	}
+	b.bulk.mu.Lock()
+	defer b.bulk.mu.Unlock()
+	if b.bulk.conn == nil {
+		conn, err := dialAgain(b.conn, " (large)")
+		if err != nil {
+			return nil, fault.New(fault.Infrastructure, "bus: large bytes: %w", err)
+		}
+		b.bulk.conn = conn
+	}
+	pieces.conn = b.bulk.conn
+	return &pieces, nil
+}
+
+// dialAgain returns another connection with the settings of conn, which ends with conn. Its name has a suffix.
+func dialAgain(conn *writer, suffix string) (*writer, error) {
+	closed := conn.NC.StatusChanged(nats.CLOSED)
+	if conn.NC.IsClosed() { // the channel may never tell
+		return nil, nats.ErrConnectionClosed
+	}
+	options := conn.NC.Opts
+	options.Name += suffix
+	nc, err := options.Connect()
+	var again *writer
+	if err == nil {
+		again, err = newConn(nc, conn.API)
+	}
+	if err != nil {
+		conn.NC.RemoveStatusListener(closed)
+		if nc != nil {
+			nc.Close()
+		}
+		return nil, err
+	}
+	go func() {
+		<-closed
+		nc.Close()
+	}()
+	return again, nil
 }
 
 // digestLen is the number of digits of a digest.
 const digestLen = 64
 
-// putPieces stores the payload of m in pieces of at most that many bytes, and returns the message that lists them.
-func (b *shelves) putPieces(ctx context.Context, in shelf, m *nats.Msg, most int) (*nats.Msg, error) {
-	n := (len(m.Data) + most - 1) / most
-	if n*digestLen > most {
-		return nil, fault.New(fault.BadInput, "bus: %w: %d bytes in messages of %d", wire.ErrTooLarge, len(m.Data), most)
+// putPieces stores the payload of m in pieces of up to limit bytes, and returns the message that lists them.
+func (b *Blobs) putPieces(ctx context.Context, m *nats.Msg, limit int) (*nats.Msg, error) {
+	n := (len(m.Data) + limit - 1) / limit
+	if n*digestLen > limit {
+		return nil, fault.New(fault.BadInput, "bus: %w: %d bytes in messages of %d", wire.ErrTooLarge, len(m.Data), limit)
 	}
 
-	large, err := b.apart()
+	pieces, err := b.apart()
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +107,7 @@ func (b *shelves) putPieces(ctx context.Context, in shelf, m *nats.Msg, most int
 	g.SetLimit(b.inFlight())
 	for k := range n {
 		g.Go(func() error {
-			digest, err := large.putWithin(gctx, in, m.Data[k*most:min((k+1)*most, len(m.Data))], nil)
+			digest, err := pieces.Put(gctx, m.Data[k*limit:min((k+1)*limit, len(m.Data))])
 			copy(list[k*digestLen:], digest)
 			return err
 		})
@@ -79,109 +135,109 @@ func piecesOf(list []byte) ([]string, error) {
 
 // getPieces returns the bytes that a list of pieces is of: at most message.MaxBlob. A piece is a message of its own, never a list, and all
 // but the last are as long as the first. The error wraps ErrLost if a piece is gone, or has other bytes or another length.
-func (b *shelves) getPieces(ctx context.Context, in shelf, list []byte) ([]byte, error) {
+func (b *Blobs) getPieces(ctx context.Context, list []byte) ([]byte, error) {
 	digests, err := piecesOf(list)
 	if err != nil {
 		return nil, err
 	}
-	large, err := b.apart()
+	pieces, err := b.apart()
 	if err != nil {
 		return nil, err
 	}
-	first, err := large.piece(ctx, in, digests[0])
+	first, err := pieces.piece(ctx, digests[0])
 	if err != nil {
 		return nil, err
 	}
-	size, last := len(first), len(digests)-1
+	size, last := len(first.Data), len(digests)-1
 	if last*size > message.MaxBlob {
 		return nil, fault.New(fault.Infrastructure, "%w: pieces of more than %d bytes", wire.ErrTooLarge, message.MaxBlob)
 	}
 	data := make([]byte, last*size+size)
-	copy(data, first)
+	copy(data, first.Data)
 
-	length := size // of the last piece
+	lastSize := size
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.inFlight())
 	for k, digest := range digests[1:] {
 		g.Go(func() error {
-			piece, err := large.piece(gctx, in, digest)
-			switch isLast := k+1 == last; {
-			case err != nil:
+			piece, err := pieces.piece(gctx, digest)
+			if err != nil {
 				return err
-			case len(piece) > size || !isLast && len(piece) < size:
-				return fault.New(fault.Infrastructure, "%w: a piece of %d bytes after one of %d", ErrLost, len(piece), size)
-			case isLast:
-				length = len(piece)
 			}
-			copy(data[(k+1)*size:], piece)
+			isLast, n := k+1 == last, len(piece.Data)
+			if n > size || !isLast && n < size {
+				return fault.New(fault.Infrastructure, "%w: a piece of %d bytes after one of %d", ErrLost, n, size)
+			}
+			if isLast {
+				lastSize = n
+			}
+			copy(data[(k+1)*size:], piece.Data)
 			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	return data[:last*size+length], nil
+	return data[:last*size+lastSize], nil
 }
 
-// piece returns the bytes of a piece, fetched again if they have another digest: they may have been damaged on their way. The error wraps
-// ErrLost if the piece is gone, or stored with other bytes; then it is deleted.
-func (b *shelves) piece(ctx context.Context, in shelf, digest string) ([]byte, error) {
-	var m *jetstream.RawStreamMsg
+// piece returns the message of a piece, fetched again if its bytes have another digest: they may have been damaged on their way. The error
+// wraps ErrLost if the piece is gone, or stored with other bytes; then it is deleted.
+func (b *Blobs) piece(ctx context.Context, digest string) (*jetstream.RawStreamMsg, error) {
+	var stored *jetstream.RawStreamMsg
 	for range looksAtForged {
 		var err error
-		m, err = b.Raw(ctx, in.stream, in.subject(digest))
+		stored, err = b.raw(ctx, digest)
 		if errors.Is(err, ErrNotFound) {
 			return nil, fault.New(fault.Infrastructure, "%w: piece %.16s…: %v", ErrLost, digest, err)
 		}
-		if err != nil {
-			return nil, err
-		}
-		if wire.Digest(m.Data) == digest {
-			return m.Data, nil
+		if err != nil || wire.Digest(stored.Data) == digest {
+			return stored, err
 		}
 	}
-	b.drop(ctx, in, m.Sequence)
+	b.drop(ctx, stored.Sequence)
 	return nil, fault.New(fault.Infrastructure, "%w: %w: piece %.16s…", ErrLost, ErrDigest, digest)
 }
 
-// rightPieces reports whether the pieces of a list are stored and have, one after the other, a digest. It holds one piece at a time.
-func (b *shelves) rightPieces(ctx context.Context, in shelf, list []byte, digest string) (bool, error) {
+// eachPiece calls do with the pieces of a list, one after the other, and reports whether the list is one, all its pieces are stored and
+// sound, and do returned true each time.
+func (b *Blobs) eachPiece(ctx context.Context, list []byte, do func(*jetstream.RawStreamMsg) (bool, error)) (bool, error) {
 	digests, err := piecesOf(list)
-	if err != nil {
-		return false, nil
+	goesOn := err == nil
+	for k := 0; goesOn && k < len(digests); k++ {
+		var piece *jetstream.RawStreamMsg
+		if piece, err = b.piece(ctx, digests[k]); err == nil {
+			goesOn, err = do(piece)
+		}
+		goesOn = goesOn && err == nil
 	}
+	if errors.Is(err, ErrLost) {
+		err = nil
+	}
+	return goesOn, err
+}
+
+// rightPieces reports whether the pieces of a list are stored and have, one after the other, a digest. It holds one piece at a time.
+func (b *Blobs) rightPieces(ctx context.Context, list []byte, digest string) (bool, error) {
 	sum := sha256.New()
-	for _, piece := range digests {
-		m, err := b.Raw(ctx, in.stream, in.subject(piece))
-		if errors.Is(err, ErrNotFound) || err == nil && wire.Digest(m.Data) != piece {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		sum.Write(m.Data)
-	}
-	return hex.EncodeToString(sum.Sum(nil)) == digest, nil
+	isRight, err := b.eachPiece(ctx, list, func(piece *jetstream.RawStreamMsg) (bool, error) {
+		sum.Write(piece.Data)
+		return true, nil
+	})
+	return isRight && hex.EncodeToString(sum.Sum(nil)) == digest, err
 }
 
 // hasPieces reports whether all pieces of a list are stored. A tenant's user, who may not ask what is there, reads them.
-func (b *shelves) hasPieces(ctx context.Context, in shelf, list []byte) (bool, error) {
+func (b *Blobs) hasPieces(ctx context.Context, list []byte) (bool, error) {
+	if b.conn.owner != "" {
+		return b.eachPiece(ctx, list, func(*jetstream.RawStreamMsg) (bool, error) { return true, nil })
+	}
 	digests, err := piecesOf(list)
 	if err != nil {
 		return false, nil
 	}
 	for _, digest := range digests {
-		if b.owner != "" {
-			_, err := b.piece(ctx, in, digest)
-			if errors.Is(err, ErrLost) {
-				return false, nil
-			}
-			if err != nil {
-				return false, err
-			}
-			continue
-		}
-		there, err := b.Subjects(ctx, in.stream, in.subject(digest))
+		there, err := b.conn.Subjects(ctx, b.stream, b.subject(digest))
 		if err != nil || len(there) == 0 {
 			return false, err
 		}
@@ -190,43 +246,26 @@ func (b *shelves) hasPieces(ctx context.Context, in shelf, list []byte) (bool, e
 }
 
 // renewPieces renews the pieces of a list. It reports whether all are stored and sound.
-func (b *shelves) renewPieces(ctx context.Context, in shelf, list []byte) (bool, error) {
-	digests, err := piecesOf(list)
-	if err != nil {
-		return false, nil
-	}
-	large, err := b.apart()
+func (b *Blobs) renewPieces(ctx context.Context, list []byte) (bool, error) {
+	pieces, err := b.apart()
 	if err != nil {
 		return false, err
 	}
-	for _, digest := range digests {
-		m, err := large.Raw(ctx, in.stream, in.subject(digest))
-		if errors.Is(err, ErrNotFound) || err == nil && wire.Digest(m.Data) != digest {
-			return false, nil
-		}
-		fresh := false
-		if err == nil {
-			fresh, err = large.renew(ctx, in, m)
-		}
-		if err != nil || !fresh {
-			return false, err
-		}
-	}
-	return true, nil
+	return pieces.eachPiece(ctx, list, func(piece *jetstream.RawStreamMsg) (bool, error) { return pieces.renew(ctx, piece) })
 }
 
-// hasRoom returns ErrFull if so many bytes have no room among the registered models: what was stored of them would stay for ever. It is
-// nil for a tenant's user, who may not ask; a quota bounds what a tenant stores.
-func (b *shelves) hasRoom(ctx context.Context, in shelf, bytes int) error {
-	if in.stream != StreamGraph || b.owner != "" {
+// hasRoom returns ErrFull if n bytes have no room among the registered models: what was stored of them would stay for ever. It is nil for
+// a tenant's user, who may not ask. A quota bounds what a tenant stores.
+func (b *Blobs) hasRoom(ctx context.Context, n int) error {
+	if b.stream != StreamGraph || b.conn.owner != "" {
 		return nil
 	}
-	info, err := b.Info(ctx, in.stream)
+	info, err := b.conn.Info(ctx, b.stream)
 	if err != nil {
 		return err
 	}
-	if limit := info.Config.MaxBytes; limit > 0 && info.State.Bytes+uint64(bytes) > uint64(limit) {
-		return fault.New(fault.Infrastructure, "%w: %s: %d bytes, and %d of %d are taken", ErrFull, in.stream, bytes, info.State.Bytes, limit)
+	if limit := info.Config.MaxBytes; limit > 0 && info.State.Bytes+uint64(n) > uint64(limit) {
+		return fault.New(fault.Infrastructure, "%w: %s: %d bytes, and %d of %d are taken", ErrFull, b.stream, n, info.State.Bytes, limit)
 	}
 	return nil
 }

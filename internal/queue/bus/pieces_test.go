@@ -25,7 +25,7 @@ func TestPiecesAreMended(t *testing.T) {
 	}
 	put := func() nats.Header {
 		t.Helper()
-		m, err := b.FitFor(ctx, "owner", msg("test", string(data)))
+		m, err := b.Fit(ctx, "owner", msg("test", string(data)))
 		must(t, err)
 		return m.Header
 	}
@@ -37,23 +37,23 @@ func TestPiecesAreMended(t *testing.T) {
 		"other bytes": func() { must(t, b.Put(ctx, msg(piece, "other bytes"))) },
 	} {
 		damage()
-		if err := b.RenewPayload(ctx, "owner", h); err != nil {
+		if err := b.Blobs.RenewPayload(ctx, "owner", h); err != nil {
 			t.Errorf("%s: renew: %v", name, err)
 		}
 		put()
 		if name == "other bytes" {
-			if _, err := b.Payload(ctx, "owner", h, nil); !errors.Is(err, bus.ErrLost) {
+			if _, err := b.Blobs.Payload(ctx, "owner", h, nil); !errors.Is(err, bus.ErrLost) {
 				t.Errorf("%s: read: %v", name, err)
 			}
 			put()
 		}
-		got, err := b.Payload(ctx, "owner", h, nil)
+		got, err := b.Blobs.Payload(ctx, "owner", h, nil)
 		if err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(data), err)
 		}
 	}
 	must(t, b.Purge(ctx, bus.StreamBlob, piece, 0))
-	if _, err := b.Payload(ctx, "owner", h, nil); !errors.Is(err, bus.ErrLost) {
+	if _, err := b.Blobs.Payload(ctx, "owner", h, nil); !errors.Is(err, bus.ErrLost) {
 		t.Errorf("without a piece: %v", err)
 	}
 }
@@ -125,14 +125,14 @@ func TestPiecesAreRenewed(t *testing.T) {
 	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10})
 	data := large(b, "one", 4)
 	last := func() uint64 {
-		digest, err := b.PutBlob(ctx, data)
+		digest, err := b.Blobs.Put(ctx, data)
 		must(t, err)
-		if has, err := b.HasBlob(ctx, digest); !has || err != nil {
+		if has, err := b.Blobs.Has(ctx, digest); !has || err != nil {
 			t.Error(has, err)
 		}
 		info, err := b.Info(ctx, bus.StreamBlob)
 		must(t, err)
-		if got, err := b.GetBlob(ctx, digest); err != nil || !bytes.Equal(got, data) {
+		if got, err := b.Blobs.Get(ctx, digest); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%d bytes of %d, %v", len(got), len(data), err)
 		}
 		return info.State.LastSeq

@@ -96,14 +96,8 @@ func NewQuotas(b *Bus, of func(stream, owner string, room int64) Quota) *Quotas 
 	}
 }
 
-// Within has b store within quotas. It is called before anything else is done with the Bus.
-func (b *shelves) Within(q *Quotas) { b.quotas, b.admit = q, q.Take }
-
 // Admit is asked before so many bytes are stored on a subject of a stream. Its error refuses them.
 type Admit func(ctx context.Context, stream, subject string, header nats.Header, bytes int) error
-
-// Admit has b ask before it stores. It is called before anything else is done with the Bus. f may be nil: everything is admitted.
-func (b *shelves) Admit(f Admit) { b.admit = f }
 
 // ask calls f, unless it is nil.
 func (f Admit) ask(ctx context.Context, stream, subject string, h nats.Header, bytes int) error {
@@ -112,9 +106,6 @@ func (f Admit) ask(ctx context.Context, stream, subject string, h nats.Header, b
 	}
 	return f(ctx, stream, subject, h, bytes)
 }
-
-// Quotas returns the quotas of Within, or nil.
-func (b *shelves) Quotas() *Quotas { return b.quotas }
 
 // storedBytes is the size of a stored message, or a little less: servers add headers, and files a frame.
 func storedBytes(subject string, h nats.Header, data int) int64 {

@@ -29,10 +29,7 @@ type Guard struct {
 	Forged func(kind message.Kind, subject string)
 }
 
-// Guard sets how the Bus takes internal messages, before anything else is done with it.
-func (b *believer) Guard(g Guard) { b.guard = g }
-
-// Trust returns the keys that Guard set.
+// Trust returns the keys by which messages are believed.
 func (b *believer) Trust() seal.Trust { return b.guard.Trust }
 
 // sign puts its sum into a message that is complete, and its MAC into an internal one. It may be delivered on another subject than the

@@ -23,23 +23,22 @@ import (
 
 // signed is signedAs for an aggregator, if it removes forged messages, or for a reader.
 func signed(t *testing.T, b *bus.Bus, remove bool) (*bus.Bus, *[]message.Kind) {
-	return signedAs(t, b, bus.Guard{Remove: remove, RemoveAnswers: remove})
+	return signedAs(t, b, "", bus.Guard{Remove: remove, RemoveAnswers: remove})
 }
 
-// signedAs returns a Bus with a key, over another one's connection, and the kinds of the forged messages that it finds.
-func signedAs(t *testing.T, b *bus.Bus, g bus.Guard) (*bus.Bus, *[]message.Kind) {
+// signedAs returns a Bus with a key, of a tenant or "", over another one's connection, and the kinds of the forged messages that it finds.
+func signedAs(t *testing.T, b *bus.Bus, tenant string, g bus.Guard) (*bus.Bus, *[]message.Kind) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keys")
 	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
 	must(t, os.WriteFile(file, []byte(key), 0o600))
 	keys, err := seal.Open(file, nil)
 	must(t, err)
-	own, err := bus.New(b.NC, "")
-	must(t, err)
 	found := &[]message.Kind{}
 	g.Trust = seal.Trust{Keys: keys}
 	g.Forged = func(k message.Kind, _ string) { *found = append(*found, k) }
-	own.Guard(g)
+	own, err := bus.New(b.NC, bus.Options{Tenant: tenant, Guard: g})
+	must(t, err)
 	return own, found
 }
 
@@ -136,7 +135,7 @@ func TestSignaturesLast(t *testing.T) {
 		}
 
 		// the same data, with a blob in its place or another one
-		other, err := forger.PutBlob(ctx, []byte("another"))
+		other, err := forger.Blobs.Put(ctx, []byte("another"))
 		must(t, err)
 		last, err = b.Raw(ctx, bus.StreamPartial, subject)
 		must(t, err)
@@ -162,15 +161,14 @@ func TestSignedForAnotherSubject(t *testing.T) {
 	forger, _, err := bus.Connect(server.URL, "test", nil)
 	must(t, err)
 	defer forger.Close()
-	plain, err := bus.New(forger, "")
+	plain, err := bus.New(forger, bus.Options{})
 	must(t, err)
-	b, found := signed(t, plain, false)
-	b.As("own")
+	b, found := signedAs(t, plain, "own", bus.Guard{})
 
 	for subject, want := range map[string]error{
 		wire.AnswerSubject("own.mine"): nil, wire.AnswerSubject("own.other"): bus.ErrNotFound,
 	} {
-		genuine, err := b.Fit(t.Context(), msg(wire.AnswerSubject("own.mine"), "an answer"))
+		genuine, err := b.Fit(t.Context(), "own", msg(wire.AnswerSubject("own.mine"), "an answer"))
 		must(t, err)
 		sub, err := forger.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+"."+subject, func(ask *nats.Msg) {
 			reply := &nats.Msg{Subject: ask.Reply, Header: maps.Clone(genuine.Header), Data: genuine.Data}
@@ -225,7 +223,7 @@ func TestDamagedOnItsWay(t *testing.T) {
 	nc, err := nats.Connect(s.NATSURL(), nats.SetCustomDialer(dialer))
 	must(t, err)
 	t.Cleanup(nc.Close)
-	plain, err := bus.New(nc, "")
+	plain, err := bus.New(nc, bus.Options{})
 	must(t, err)
 	b, found := signed(t, plain, true)
 	text := "what a worker says"

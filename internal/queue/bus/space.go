@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -167,14 +166,4 @@ func bare(m *jetstream.RawStreamMsg) *nats.Msg {
 		return name == headerSpare || strings.HasPrefix(name, "Nats-")
 	})
 	return &nats.Msg{Subject: m.Subject, Header: h, Data: slices.Clone(m.Data)}
-}
-
-// RenewPayload renews the blob that is a message's payload, if it has one: the blob of its job's
-// owner.
-func (b *shelves) RenewPayload(ctx context.Context, owner string, h nats.Header) error {
-	if !Apart(h) || !form.IsDigest(h[headerBlob][0]) {
-		return nil
-	}
-	_, err := b.has(ctx, blobs.of(owner), h[headerBlob][0])
-	return err
 }

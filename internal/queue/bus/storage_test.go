@@ -26,7 +26,7 @@ func TestSlowIsNotStalled(t *testing.T) {
 	nc, _, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
 	must(t, err)
 	defer nc.Close()
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 	const refused = `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 0"},"stream":"X","seq":0}`
 	play := func(subject string, late time.Duration, storing bool) {
@@ -76,12 +76,11 @@ func tenantOf(t *testing.T, store func(n int32, m *nats.Msg)) (b *bus.Bus, came 
 	nc, _, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
 	must(t, err)
 	t.Cleanup(nc.Close)
-	b, err = bus.New(nc, "")
+	b, err = bus.New(nc, bus.Options{Tenant: "acme"})
 	must(t, err)
 	came = new(atomic.Int32)
 	_, err = nc.Subscribe("btn.v1.blob.acme.>", func(m *nats.Msg) { store(came.Add(1), m) })
 	must(t, err)
-	b.As("acme")
 	return b, came
 }
 

@@ -39,7 +39,7 @@ func TestALateLookEndsNoWait(t *testing.T) {
 	nc, err := nats.Connect(s.NATSURL())
 	must(t, err)
 	defer nc.Close()
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 
 	// A subscriber takes the requests for the answer, and never replies.

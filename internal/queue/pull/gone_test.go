@@ -48,13 +48,13 @@ func TestLanesWithoutALeaderHoldUpNoOther(t *testing.T) {
 	_, err = nc.Subscribe("$NO.API.>", func(*nats.Msg) { asked.Add(1) })
 	must(t, err)
 	must(t, nc.Flush())
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 
 	theirs, err := nats.Connect(s.NATSURL(), nats.SetCustomDialer(unheardDialer{}))
 	must(t, err)
 	defer theirs.Close()
-	own, err := bus.New(theirs, "")
+	own, err := bus.New(theirs, bus.Options{})
 	must(t, err)
 	consumers := []string{bus.ConsumerTask + "-3"}
 	for lane := range 8 {

@@ -59,7 +59,7 @@ func open(t *testing.T, o embedded.Options) (context.Context, *bus.Bus) {
 	t.Cleanup(func() { s.Close(); cancel() })
 	nc, err := s.Connect("test")
 	must(t, err)
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 	return ctx, b
 }

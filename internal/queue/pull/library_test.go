@@ -60,7 +60,7 @@ func lateBus(t *testing.T, n int) (context.Context, *bus.Bus) {
 	)
 	must(t, err)
 	t.Cleanup(func() { nc.Close(); s.Close(); cancel() })
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 	for k := range n {
 		_, err := b.Once(

@@ -61,7 +61,7 @@ func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	worker := func(ctx context.Context, nc *nats.Conn, work func(*bus.Delivered)) {
-		b, err := bus.New(nc, "")
+		b, err := bus.New(nc, bus.Options{})
 		must(t, err)
 		running.Go(func() {
 			if err := pull.Run(ctx, b, pull.Intake{
@@ -93,7 +93,7 @@ func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
 
 	nc, err := s.Connect("test")
 	must(t, err)
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 	waiting := func(pending int) bool {
 		c, err := b.JS.Consumer(ctx, bus.StreamTask, bus.ConsumerTask+"-3")
@@ -132,7 +132,7 @@ func TestWhoDoesNotAnswerIsAskedMoreOften(t *testing.T) {
 	nc, err := nats.Connect(s.NATSURL()) // from outside: a server in the process is waited for longer
 	must(t, err)
 	defer nc.Close()
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 
 	asked := make(chan time.Duration, 64)

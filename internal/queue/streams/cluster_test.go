@@ -37,7 +37,7 @@ func TestSetupOfASmallCluster(t *testing.T) {
 	if err := streams.Setup(ctx, nc, streams.Config{Replicas: 3}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestSetupOfACluster(t *testing.T) {
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // no measure of anything
 	defer cancel()
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

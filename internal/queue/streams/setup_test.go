@@ -153,7 +153,7 @@ func TestLostAnswers(t *testing.T) {
 			began := time.Now()
 			c := streams.Config{API: "busy", InMemory: true, OneConsumer: true}
 			must(streams.Setup(ctx, sides[0], c))
-			b, err := bus.New(sides[1], "")
+			b, err := bus.New(sides[1], bus.Options{})
 			must(err)
 			for _, job := range []string{"first", "second"} {
 				must(b.Put(ctx, &nats.Msg{Subject: wire.ModelSubject(3, job), Data: []byte("a model")}))

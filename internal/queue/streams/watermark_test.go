@@ -25,7 +25,7 @@ func connected(t *testing.T) *bus.Bus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc, "")
+	b, err := bus.New(nc, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

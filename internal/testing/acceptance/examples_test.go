@@ -103,7 +103,7 @@ func serve(t *testing.T, stages ...pipeline.Stage) served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.bus, err = bus.New(nc, ""); err != nil {
+	if s.bus, err = bus.New(nc, bus.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := pipeline.Setup(t.Context(), nc, pipeline.Streams{InMemory: true, MaxBytes: 512 << 20}); err != nil {
