@@ -108,7 +108,7 @@ func (c *Client) infer(ctx context.Context, m *wire.Request, digest string, b []
 	err = wire.Decode(data, &a)
 	switch {
 	case err == nil:
-		if !c.bus.GenuineAnswer(m.Job, reply.Header, reply.Data) {
+		if !c.bus.Signer.Genuine(wire.AnswerSubject(m.Job), reply.Header, reply.Data) {
 			return c.Wait(inner, m.Job) // the true one is stored, or will be
 		}
 		return &a, nil

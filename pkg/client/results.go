@@ -44,7 +44,7 @@ func (c *Client) Results(
 		if !wire.ValidJob(job) || wanted != nil && !wanted(job) {
 			return
 		}
-		if !c.bus.GenuineAnswer(job, m.Header, m.Data) {
+		if !c.bus.Signer.Genuine(wire.AnswerSubject(job), m.Header, m.Data) {
 			return
 		}
 		data, err := c.bus.Blobs.Payload(ctx, message.Owner(job), m.Header, m.Data)

@@ -181,7 +181,7 @@ func (x *index) follow(
 ) error {
 	consumer, err := x.bus.JS.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
-		HeadersOnly:       stream != bus.StreamAnswer || !x.bus.Verifies(),
+		HeadersOnly:       stream != bus.StreamAnswer || !x.bus.Signer.Verifies(),
 		InactiveThreshold: time.Minute, MaxResetAttempts: 3,
 	})
 	if err != nil {
@@ -227,7 +227,7 @@ func (x *index) modelStored(m jetstream.Msg, of message.Subject, sequence uint64
 
 // answerStored notes an answer, unless it is forged.
 func (x *index) answerStored(m jetstream.Msg, of message.Subject, sequence uint64, at int64) {
-	if bus.Sound(m.Headers()) != nil || !x.bus.Genuine(m.Subject(), m.Headers(), m.Data()) {
+	if bus.Sound(m.Headers()) != nil || !x.bus.Signer.Genuine(m.Subject(), m.Headers(), m.Data()) {
 		return
 	}
 	l := x.job(m, of.Job)

@@ -34,7 +34,7 @@ func (w *Worker) here(ctx context.Context) error {
 
 // nameKeys writes the names of the keys of this moment into m: files of keys are read again when they change.
 func (w *Worker) nameKeys(m *message.Here) (err error) {
-	trust := w.loop.Bus.Trust()
+	trust := w.loop.Bus.Signer.Trust()
 	m.MessageKeys = trust.Keys.Names()
 	m.AnswersKeys, m.AnswersSigner, err = trust.Answers.Names()
 	return err

@@ -118,7 +118,7 @@ func (k *kinds) say(ctx context.Context) error {
 // hear takes an announcement of a contract-worker.
 func (k *kinds) hear(msg *nats.Msg) {
 	var m message.Serves
-	if !k.bus.Genuine(msg.Subject, msg.Header, msg.Data) || wire.Decode(msg.Data, &m) != nil {
+	if !k.bus.Signer.Genuine(msg.Subject, msg.Header, msg.Data) || wire.Decode(msg.Data, &m) != nil {
 		return
 	}
 	if age := k.bus.Since(time.UnixMilli(m.Time)).Abs(); age > replayedSays {

@@ -99,7 +99,7 @@ func (w *Worker) Ready() error {
 			return *obstacle
 		}
 	}
-	if err := w.loop.Bus.Trusted(); err != nil {
+	if err := w.loop.Bus.Signer.CheckKeys(); err != nil {
 		return err
 	}
 	if err := w.loop.Bus.Storage(); err != nil {

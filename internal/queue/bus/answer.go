@@ -89,7 +89,7 @@ func (b *Bus) heard(
 	for {
 		select {
 		case m := <-done:
-			if b.GenuineAnswer(job, m.Header, m.Data) {
+			if b.Signer.Genuine(wire.AnswerSubject(job), m.Header, m.Data) {
 				return m, nil
 			}
 		case <-timer.C:

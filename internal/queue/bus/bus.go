@@ -55,6 +55,7 @@ func Missing(err error) bool {
 // Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.
 type Bus struct {
 	*writer
+	Signer *Signer
 	Blobs  *Blobs
 	Models *Models
 	Quotas *Quotas // nil: nothing is bounded
@@ -89,12 +90,10 @@ type (
 	// asker puts questions to streams, to any replica or to the leader.
 	asker struct{ clock }
 
-	// believer signs, and tells genuine messages from forged ones.
+	// believer reads stored messages that are genuine.
 	believer struct {
 		asker
-		guard Guard // set before anything else is done
-
-		heard, doubted atomic.Int64 // delivered internal messages that keys here verify, and that none does
+		signer *Signer
 	}
 
 	// reader reads stored messages that are genuine.
@@ -128,8 +127,8 @@ func New(nc *nats.Conn, o Options) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.owner, conn.guard = o.Tenant, o.Guard
-	b := &Bus{writer: conn, admit: o.Admit}
+	conn.owner, conn.signer = o.Tenant, &Signer{guard: o.Guard}
+	b := &Bus{writer: conn, Signer: conn.signer, admit: o.Admit}
 	if o.Quota != nil {
 		b.Quotas = NewQuotas(b, o.Quota)
 		b.admit = b.Quotas.Take
@@ -148,6 +147,7 @@ func newConn(nc *nats.Conn, api string) (*writer, error) {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}
 	c := &writer{}
+	c.signer = &Signer{}
 	c.NC, c.JS, c.API = nc, js, api
 	c.streams = map[string]jetstream.Stream{}
 	c.inCluster() // for the time when the connection is lost

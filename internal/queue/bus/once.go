@@ -113,7 +113,7 @@ func (b *Bus) Fit(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg, er
 	if err != nil {
 		return nil, err
 	}
-	return m, b.sign(m, m.Subject)
+	return m, b.signer.Sign(m, m.Subject)
 }
 
 // Put stores m without regard to earlier messages of its subject.

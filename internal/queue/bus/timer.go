@@ -46,7 +46,7 @@ func (b *Bus) signedTimer(lane int, m *wire.Deadline) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return msg, b.sign(msg, target)
+	return msg, b.signer.Sign(msg, target)
 }
 
 // timer returns the message that has the server deliver m at its time, and the subject on which it will.

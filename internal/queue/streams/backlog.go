@@ -187,7 +187,7 @@ func (k *Backlog) readTasks(ctx context.Context, last uint64) error {
 			return nil
 		}
 		for _, m := range batch {
-			if cost, says := message.Cost(m.Header); says && k.Bus.Genuine(m.Subject, m.Header, m.Data) {
+			if cost, says := message.Cost(m.Header); says && k.Bus.Signer.Genuine(m.Subject, m.Header, m.Data) {
 				k.costs[m.Subject] = cost
 			}
 			k.read = m.Sequence
@@ -233,7 +233,7 @@ func (k *Backlog) readWork(ctx context.Context) error {
 	// Flops per second have the harmonic mean: the mean is taken of seconds per flop.
 	var sums = map[string]struct{ seconds, saidSeconds, perFlop, saidFlops float64 }{}
 	for _, m := range last {
-		if !k.Bus.Genuine(m.Subject, m.Header, m.Data) {
+		if !k.Bus.Signer.Genuine(m.Subject, m.Header, m.Data) {
 			continue
 		}
 		for stage, w := range message.ParseWork(m.Header.Get(message.HeaderWork)) {
