@@ -60,7 +60,7 @@ func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 	}
 	defer in.Close()
 	return c.withOperator(ctx, "btn-restore", nil, func(b *bus.Bus) error {
-		remote, err := client.New(b.NC, client.Options{})
+		remote, err := client.New(b.Conn.NC, client.Options{})
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withOperator(ctx, "btn-forget", nil, func(b *bus.Bus) error {
 		var f bus.Forgotten
 		err := c.audited(c.serverFlags, telemetry.ActForget, c.Tenant, func() (err error) {
-			f, err = b.Forget(ctx, c.Tenant)
+			f, err = b.Log.Forget(ctx, c.Tenant)
 			return err
 		})
 		if err != nil {

@@ -122,12 +122,12 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 	if err != nil {
 		return err
 	}
-	defer b.NC.Close()
+	defer b.Conn.NC.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(telemetry.BuildInfo(), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g, err := c.gateway(gateway.Connection{
-		NC: b.NC, API: b.API, Tenant: c.AsNATS.Tenant, Keys: c.Signing,
+		NC: b.Conn.NC, API: b.Conn.API, Tenant: c.AsNATS.Tenant, Keys: c.Signing,
 	}, tenants, logger, registry)
 	if err != nil {
 		return err

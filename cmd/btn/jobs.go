@@ -57,7 +57,7 @@ func (f serverFlags) withBus(name string, logger *slog.Logger, do func(*bus.Bus)
 	if err != nil {
 		return err
 	}
-	defer b.NC.Close()
+	defer b.Conn.NC.Close()
 	return do(b)
 }
 
@@ -78,7 +78,7 @@ func (f serverFlags) mayOperate(ctx context.Context, b *bus.Bus) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	if _, err := b.JS.Stream(ctx, bus.StreamModel); errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+	if _, err := b.Conn.JS.Stream(ctx, bus.StreamModel); errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return errOperators
 	}
 	return nil // what else is amiss, the command finds out

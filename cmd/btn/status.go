@@ -44,7 +44,7 @@ func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config
 		}
 		if c.JSON {
 			return json.NewEncoder(t.Out).Encode(map[string]any{
-				"version": telemetry.ThisBuild().Version, "nats_server": b.NC.ConnectedServerVersion(), "answered_last_minute": answered,
+				"version": telemetry.ThisBuild().Version, "nats_server": b.Conn.NC.ConnectedServerVersion(), "answered_last_minute": answered,
 				"stages": s.Stages, "lanes": s.Lanes, "streams": s.Streams,
 			})
 		}
@@ -60,7 +60,8 @@ func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Stream, config.FormatBytes(f.Bytes), room)
 		}
-		fmt.Fprintf(w, "\n%.3g jobs/s were answered in the last minute; nats-server %s\n", float64(answered)/60, b.NC.ConnectedServerVersion())
+		fmt.Fprintf(w, "\n%.3g jobs/s were answered in the last minute; nats-server %s\n",
+			float64(answered)/60, b.Conn.NC.ConnectedServerVersion())
 		return w.Flush()
 	})
 }

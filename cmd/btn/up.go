@@ -169,16 +169,16 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 	if err != nil {
 		return "", err
 	}
-	defer b.NC.Close()
+	defer b.Conn.NC.Close()
 	if err := c.mayOperate(ctx, b); err != nil {
 		return "", err
 	}
-	if err := streams.Setup(ctx, b.NC, streams.Config{
-		API: b.API, OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
+	if err := streams.Setup(ctx, b.Conn.NC, streams.Config{
+		API: b.Conn.API, OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
 		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes), Log: logger,
 	}); err != nil {
 		return "", err
 	}
 	sustains, err := streams.Sustains(ctx, b)
-	return streams.SustainedText(sustains) + doctor.Version(b.NC.ConnectedServerVersion()).Advice(), err
+	return streams.SustainedText(sustains) + doctor.Version(b.Conn.NC.ConnectedServerVersion()).Advice(), err
 }

@@ -44,7 +44,7 @@ func (c *Client) NameModel(ctx context.Context, name, digest, by string) (ModelV
 		return ModelVersion{}, err
 	}
 	n, err := c.bus.Models.PutVersion(ctx, name, digest, by)
-	return ModelVersion{Owner: c.bus.Owner(), Name: name, Version: n, Digest: digest, By: by}, err
+	return ModelVersion{Owner: c.bus.Conn.Tenant(), Name: name, Version: n, Digest: digest, By: by}, err
 }
 
 func versionOf(a bus.Alias, n int) ModelVersion {

@@ -106,7 +106,7 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 
 // newJob returns a job's id that nobody else has, of the tenant of Options.
 func (c *Client) newJob() string {
-	if owner := c.bus.Owner(); owner != "" {
+	if owner := c.bus.Conn.Tenant(); owner != "" {
 		return owner + "." + nuid.Next()
 	}
 	return nuid.Next()
@@ -114,7 +114,7 @@ func (c *Client) newJob() string {
 
 // checkOwner returns an error if a job is not one of the tenant of Options, whose user the server would tell nothing.
 func (c *Client) checkOwner(job string) error {
-	if owner := c.bus.Owner(); owner != "" && message.Owner(job) != owner {
+	if owner := c.bus.Conn.Tenant(); owner != "" && message.Owner(job) != owner {
 		return fault.New(fault.BadInput, "client: job %.130q is not owned by %s, whose user this is", job, owner)
 	}
 	return nil
@@ -162,7 +162,7 @@ func (c *Client) Answer(ctx context.Context, job string) (*wire.Answer, error) {
 	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
-	m, err := c.bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	m, err := c.bus.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if err != nil {
 		return nil, err
 	}
@@ -175,10 +175,10 @@ func (c *Client) Request(ctx context.Context, job string) (*wire.Request, error)
 	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
-	if owner := c.bus.Owner(); owner != "" {
+	if owner := c.bus.Conn.Tenant(); owner != "" {
 		return nil, fault.New(fault.Unsupported, "client: the user of tenant %s may not read requests", owner)
 	}
-	m, err := c.bus.Get(ctx, bus.StreamModel, message.AnyLane(job))
+	m, err := c.bus.Log.Get(ctx, bus.StreamModel, message.AnyLane(job))
 	if err != nil {
 		return nil, err
 	}

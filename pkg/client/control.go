@@ -40,7 +40,7 @@ func (c *Client) Cancel(ctx context.Context, job, reason string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.bus.Once(
+	_, err = c.bus.Log.PutOnce(
 		ctx,
 		bus.StreamControl,
 		&nats.Msg{

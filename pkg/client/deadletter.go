@@ -47,14 +47,14 @@ func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]DeadLetter, e
 }
 
 func (c *Client) deadLetters(ctx context.Context, filter string) ([]DeadLetter, error) {
-	subjects, err := c.bus.Subjects(ctx, bus.StreamDead, filter)
+	subjects, err := c.bus.Log.Subjects(ctx, bus.StreamDead, filter)
 	if err != nil {
 		return nil, err
 	}
 
 	letters := make([]DeadLetter, 0, len(subjects))
 	for subject := range subjects {
-		m, err := c.bus.Get(ctx, bus.StreamDead, subject)
+		m, err := c.bus.Log.Get(ctx, bus.StreamDead, subject)
 		if errors.Is(err, ErrNotFound) {
 			continue // expired or replayed since
 		}
@@ -107,7 +107,7 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := c.checkJob(job); err != nil {
 		return err
 	}
-	model, err := c.bus.Raw(ctx, bus.StreamModel, message.AnyLane(job))
+	model, err := c.bus.Log.GetRaw(ctx, bus.StreamModel, message.AnyLane(job))
 	if err != nil {
 		return fmt.Errorf("client: replay: model of job %s: %w", job, err)
 	}
@@ -121,7 +121,7 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := c.purge(ctx, subject.Lane, job); err != nil {
 		return err
 	}
-	return c.bus.StoreAgain(ctx, model)
+	return c.bus.Log.PutAgain(ctx, model)
 }
 
 // purge deletes the remains of a failed job. Its messages in the queues are deleted too, and after
@@ -136,7 +136,7 @@ func (c *Client) purge(ctx context.Context, lane int, job string) error {
 		{bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job)},
 		{bus.StreamDead, message.DLQSubject("*", job)},
 	} {
-		if err := c.bus.Purge(ctx, left.stream, left.filter, 0); err != nil {
+		if err := c.bus.Log.Purge(ctx, left.stream, left.filter, 0); err != nil {
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func (c *Client) purge(ctx context.Context, lane int, job string) error {
 
 // dropFailure deletes the job's answer if that is an error.
 func (c *Client) dropFailure(ctx context.Context, job string) error {
-	m, err := c.bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	m, err := c.bus.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -159,5 +159,5 @@ func (c *Client) dropFailure(ctx context.Context, job string) error {
 	if a.Status != wire.StatusError {
 		return fault.New(fault.BadInput, "%w: job %s is %s", ErrNotReplayable, job, a.Status)
 	}
-	return c.bus.Delete(ctx, bus.StreamAnswer, m.Sequence)
+	return c.bus.Log.Delete(ctx, bus.StreamAnswer, m.Sequence)
 }

@@ -72,7 +72,7 @@ const sendings = 3
 func (c *Client) infer(ctx context.Context, m *wire.Request, digest string, b []byte) (*wire.Answer, error) {
 	h := nats.Header(message.Headers(m, m.Job, digest, m.Tenant))
 	addTrace(ctx, h)
-	msg, err := c.bus.Fit(ctx, message.Owner(m.Job), &nats.Msg{Subject: message.InferSubject(message.Owner(m.Job)), Header: h, Data: b})
+	msg, err := c.bus.Log.Fit(ctx, message.Owner(m.Job), &nats.Msg{Subject: message.InferSubject(message.Owner(m.Job)), Header: h, Data: b})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (c *Client) PutModel(ctx context.Context, g *wire.Graph) (digest string, er
 	if err != nil {
 		return "", err
 	}
-	return c.bus.Models.Put(ctx, c.bus.Owner(), b)
+	return c.bus.Models.Put(ctx, c.bus.Conn.Tenant(), b)
 }
 
 // Model returns a registered model. The error wraps ErrNotFound if there is none.
@@ -39,7 +39,7 @@ func (c *Client) Model(ctx context.Context, digest string) (*wire.Graph, error) 
 	if err := checkModel(digest); err != nil {
 		return nil, err
 	}
-	b, err := c.bus.Models.Get(ctx, c.bus.Owner(), digest)
+	b, err := c.bus.Models.Get(ctx, c.bus.Conn.Tenant(), digest)
 	if err != nil {
 		return nil, unregistered(digest, err)
 	}

@@ -36,7 +36,7 @@ func (c *Client) Results(
 ) (stop func(), err error) {
 	head := len(wire.DoneSubject(""))
 	filter := message.Filter(message.KindDone)
-	if owner := c.bus.Owner(); owner != "" {
+	if owner := c.bus.Conn.Tenant(); owner != "" {
 		filter = wire.DoneSubject(owner + ".*")
 	}
 	sub, err := c.nc.Subscribe(filter, func(m *nats.Msg) {

@@ -49,13 +49,13 @@ type quiet struct {
 
 // look is called about every other second without an answer. Its error ends the wait.
 func (q *quiet) look(ctx context.Context) error {
-	m, err := q.c.bus.Raw(ctx, bus.StreamModel, message.AnyLane(q.job))
+	m, err := q.c.bus.Log.GetRaw(ctx, bus.StreamModel, message.AnyLane(q.job))
 	switch {
 	case errors.Is(err, bus.ErrNoStream):
 		return err
 	case errors.Is(err, ErrNotFound):
 		// in this order: a model goes after its answer has come
-		answered, err := q.c.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job))
+		answered, err := q.c.bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job))
 		if err == nil && !answered {
 			return fault.New(fault.BadInput, "%w: %s", ErrUnknownJob, q.job)
 		}
@@ -73,7 +73,7 @@ func (q *quiet) look(ctx context.Context) error {
 		return nil
 	}
 
-	q.note(q.c.bus.Served(ctx, subject.Lane))
+	q.note(q.c.bus.Conn.Served(ctx, subject.Lane))
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (q *quiet) note(nobody bool, err error) {
 // on some, else which do not. The error wraps ErrNoWorkers or ErrNotSetUp. A worker that is busy
 // with other lanes may seem not to serve this one for a moment.
 func (c *Client) Served(ctx context.Context, tenant string) error {
-	_, err := c.bus.Served(ctx, wire.Lane(tenant))
+	_, err := c.bus.Conn.Served(ctx, wire.Lane(tenant))
 	return err
 }
 
@@ -114,7 +114,7 @@ func (c *Client) WaitTelling(
 	defer func() { tracing.End(span, err) }()
 
 	q := &quiet{c: c, job: job, tell: tell}
-	stored, err := c.bus.AnswerOr(ctx, job, q.look)
+	stored, err := c.bus.Log.WaitAnswer(ctx, job, q.look)
 	if err != nil {
 		return nil, err
 	}

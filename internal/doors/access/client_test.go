@@ -59,7 +59,7 @@ func TestRegisteredBytesStay(t *testing.T) {
 		store(c.nc, message.BlobSubject(c.owner, wire.Digest(wrong)), wrong, nil)
 		store(c.nc, message.BlobSubject(c.owner, wire.Digest(other)), []byte(wire.Digest(wrong)), list)
 		store(c.nc, message.BlobSubject(c.owner, wire.Digest(other)), other, nil)
-		m, err := operator.Raw(ctx, bus.StreamBlob, message.BlobSubject(c.owner, wire.Digest(other)))
+		m, err := operator.Log.GetRaw(ctx, bus.StreamBlob, message.BlobSubject(c.owner, wire.Digest(other)))
 		if err != nil || string(m.Data) != string(other) {
 			t.Errorf("right bytes after a list of wrong pieces of %q: %+v %v", c.owner, m, err)
 		}

@@ -57,7 +57,7 @@ func (f forger) copied(job string) {
 func (f forger) lies(job string) {
 	f.Helper()
 	for ctx := patience(f.T); ; time.Sleep(10 * time.Millisecond) {
-		there, err := f.bus.Subjects(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+		there, err := f.bus.Log.Subjects(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 		must(f.T, err)
 		if len(there) == 1 {
 			return
@@ -69,7 +69,7 @@ func (f forger) lies(job string) {
 func (f forger) computed(job string) {
 	f.Helper()
 	for ctx := patience(f.T); ; time.Sleep(10 * time.Millisecond) {
-		there, err := f.bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, laneOfAcme, job))
+		there, err := f.bus.Log.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, laneOfAcme, job))
 		must(f.T, err)
 		if len(there) > 0 {
 			return

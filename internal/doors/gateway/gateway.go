@@ -118,7 +118,7 @@ func New(c Config) (*Gateway, error) {
 		Tenant: c.Connect.Tenant, MessageKeys: c.Connect.Keys.MessageKeys, AnswersKey: c.Connect.Keys.AnswersKey, API: c.Connect.API,
 	}}
 	if c.Tenants != nil && c.Connect.Tenant == "" { // a tenant's user cannot list streams: a worker refuses it
-		t.options.Admit = bus.NewQuotas(b, c.Tenants.Quota).Take
+		t.options.Admit = bus.NewQuotas(b.Log, c.Tenants.Quota).Take
 	}
 	own, err := client.New(c.Connect.NC, t.options)
 	if err != nil {
@@ -216,11 +216,11 @@ func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.serve) }
 func (g *Gateway) healthz(c *call) error {
 	ctx, cancel := context.WithTimeout(c.r.Context(), 5*time.Second)
 	defer cancel()
-	if s := g.bus.NC.Status(); s != nats.CONNECTED {
+	if s := g.bus.Conn.NC.Status(); s != nats.CONNECTED {
 		return infrastructure("the connection to NATS is %v", s)
 	}
 	for _, name := range []string{bus.StreamModel, bus.StreamAnswer} {
-		if _, err := g.bus.JS.Stream(ctx, name); err != nil {
+		if _, err := g.bus.Conn.JS.Stream(ctx, name); err != nil {
 			return infrastructure("stream %s: %w", name, err)
 		}
 	}

@@ -159,7 +159,7 @@ func (g *Gateway) glanceAt(ctx context.Context, l *JobLine) (*Glance, error) {
 
 // readWhole reads the last message of a subject. It reports false where there is none, or one that is large or cannot be read.
 func (g *Gateway) readWhole(ctx context.Context, stream, subject string, into wire.Message) (bool, error) {
-	m, err := g.bus.Raw(ctx, stream, subject)
+	m, err := g.bus.Log.GetRaw(ctx, stream, subject)
 	switch {
 	case fault.CodeOf(err) == fault.Infrastructure || ctx.Err() != nil:
 		return false, err

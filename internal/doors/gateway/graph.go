@@ -136,7 +136,7 @@ func (g *Gateway) jobModel(c *call) error {
 		return err
 	}
 	ctx := c.r.Context()
-	stored, err := g.bus.Get(ctx, bus.StreamModel, message.AnyLane(id))
+	stored, err := g.bus.Log.Get(ctx, bus.StreamModel, message.AnyLane(id))
 	if errors.Is(err, bus.ErrNotFound) {
 		return notFound("the model of job %s is not stored, or not any more", id)
 	}

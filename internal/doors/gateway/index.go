@@ -89,7 +89,7 @@ func (x *index) list(ctx context.Context) ([]*JobLine, error) {
 	if time.Since(x.looked) < freshFor {
 		return x.sorted, nil
 	}
-	if x.bus.Owner() != "" {
+	if x.bus.Conn.Tenant() != "" {
 		return nil, errNotTenants
 	}
 	if x.jobs == nil {
@@ -132,7 +132,7 @@ func order(a, b *JobLine) int {
 func (x *index) read(
 	ctx context.Context, stream string, at *place, sequence func(*JobLine) *uint64, stored func(jetstream.Msg, message.Subject, uint64, int64),
 ) error {
-	s, err := x.bus.Stream(ctx, stream)
+	s, err := x.bus.Conn.Stream(ctx, stream)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (x *index) read(
 func (x *index) follow(
 	ctx context.Context, stream string, from uint64, count int, stored func(jetstream.Msg, message.Subject, uint64, int64),
 ) error {
-	consumer, err := x.bus.JS.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
+	consumer, err := x.bus.Conn.JS.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
 		HeadersOnly:       stream != bus.StreamAnswer || !x.bus.Signer.Verifies(),
 		InactiveThreshold: time.Minute, MaxResetAttempts: 3,

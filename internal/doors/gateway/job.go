@@ -61,7 +61,7 @@ func (c *call) look(ctx context.Context, id string) (*Job, error) {
 		return nil, err
 	}
 	job := &Job{Answer: Answer{Job: id, Status: StatusPending, Results: []query.Result{}}, Progress: c.g.board.of(id)}
-	model, err := b.Raw(ctx, bus.StreamModel, message.AnyLane(id))
+	model, err := b.Log.GetRaw(ctx, bus.StreamModel, message.AnyLane(id))
 	if err == nil {
 		job.model, job.Submitted = model.Sequence, bus.StoredAt(model.Header, model.Time).UnixMilli()
 		job.Digest = model.Header.Get(wire.HeaderDigest)
@@ -70,7 +70,7 @@ func (c *call) look(ctx context.Context, id string) (*Job, error) {
 		return nil, err
 	}
 	// in this order: a model goes after its answer has come
-	answer, err := b.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(id))
+	answer, err := b.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(id))
 	switch {
 	case errors.Is(err, bus.ErrNotFound) && model == nil:
 		return nil, notFound("%w: %s", client.ErrUnknownJob, id)

@@ -83,12 +83,12 @@ const statusEvery = time.Second
 // StatusOf returns the state of the service behind b, for one call without HTTP. It listens for so long to workers that say that they are
 // there; 0: their number is not known. A tenant's user may not look.
 func StatusOf(ctx context.Context, b *bus.Bus, log *slog.Logger, listen time.Duration) (Status, error) {
-	if b.Owner() != "" {
+	if b.Conn.Tenant() != "" {
 		return Status{}, errNotTenants
 	}
 	var r roll
 	if listen > 0 {
-		if err := r.listen(b.NC); err != nil {
+		if err := r.listen(b.Conn.NC); err != nil {
 			return Status{}, err
 		}
 		defer r.rest()
@@ -108,7 +108,7 @@ func StatusOf(ctx context.Context, b *bus.Bus, log *slog.Logger, listen time.Dur
 
 // AnsweredSince returns the number of answers that were stored since a time. It makes a consumer for a moment, as operators may.
 func AnsweredSince(ctx context.Context, b *bus.Bus, since time.Time) (uint64, error) {
-	consumer, err := b.JS.CreateConsumer(ctx, bus.StreamAnswer, jetstream.ConsumerConfig{
+	consumer, err := b.Conn.JS.CreateConsumer(ctx, bus.StreamAnswer, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since, AckPolicy: jetstream.AckNonePolicy, HeadersOnly: true,
 		InactiveThreshold: time.Minute, MemoryStorage: true, Replicas: 1,
 	})
@@ -116,7 +116,7 @@ func AnsweredSince(ctx context.Context, b *bus.Bus, since time.Time) (uint64, er
 		return 0, fault.New(fault.Infrastructure, "status: stream %s: %w", bus.StreamAnswer, err)
 	}
 	info := consumer.CachedInfo()
-	if err := b.JS.DeleteConsumer(ctx, bus.StreamAnswer, info.Name); err != nil {
+	if err := b.Conn.JS.DeleteConsumer(ctx, bus.StreamAnswer, info.Name); err != nil {
 		return 0, fault.New(fault.Infrastructure, "status: stream %s: %w", bus.StreamAnswer, err)
 	}
 	return info.NumPending, nil
@@ -157,7 +157,7 @@ func (w *watcher) status(ctx context.Context, b *bus.Bus, log *slog.Logger) (Sta
 	if time.Since(w.looked) < statusEvery {
 		return w.seen, nil
 	}
-	if b.Owner() != "" {
+	if b.Conn.Tenant() != "" {
 		return Status{Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}, nil // it may not look
 	}
 	if w.look == nil {

@@ -44,7 +44,7 @@ func mostOfPartial(n int) int { return partialBytes / n }
 // trace adds to a job its timeline and, until it is answered, its results so far.
 func (c *call) trace(ctx context.Context, job *Job, model *jetstream.RawStreamMsg) error {
 	var partials []*partial
-	if c.g.bus.Owner() == "" {
+	if c.g.bus.Conn.Tenant() == "" {
 		var err error
 		if partials, err = c.partials(ctx, job); err != nil {
 			return err
@@ -67,7 +67,7 @@ type partial struct {
 // there are too many.
 func (c *call) partials(ctx context.Context, job *Job) ([]*partial, error) {
 	lane := message.LaneOf(job.Job, job.Tenant)
-	subjects, err := c.g.bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job.Job))
+	subjects, err := c.g.bus.Log.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job.Job))
 	if err != nil || len(subjects) > mostPartials {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (c *call) partials(ctx context.Context, job *Job) ([]*partial, error) {
 	group.SetLimit(partialsAtOne)
 	for subject := range subjects {
 		group.Go(func() error {
-			m, err := c.g.bus.Get(ctx, bus.StreamPartial, subject)
+			m, err := c.g.bus.Log.Get(ctx, bus.StreamPartial, subject)
 			if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
 				return nil
 			}

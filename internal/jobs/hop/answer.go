@@ -28,13 +28,13 @@ const WriteTimeout = 10 * time.Second
 func (l *Jobs) answered(ctx context.Context, job string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	has, err := l.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	has, err := l.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	return err == nil && has
 }
 
 // Stored returns the job's answer; nil if it has none, or none that can be read.
 func (l *Jobs) Stored(ctx context.Context, job string) (*wire.Answer, error) {
-	m, err := l.Bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	m, err := l.Bus.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
 		return nil, nil
 	}
@@ -69,16 +69,16 @@ func (l *Jobs) Over(ctx context.Context, lane int, job, digest string, asked tim
 		return err
 	}
 
-	s, err := l.Bus.Stream(ctx, bus.StreamModel)
+	s, err := l.Bus.Conn.Stream(ctx, bus.StreamModel)
 	if err != nil {
 		return err
 	}
 
-	if l.Bus.Since(asked) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
+	if l.Bus.Conn.Since(asked) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
 		return nil
 	}
 
-	there, err := l.Bus.Subjects(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
+	there, err := l.Bus.Log.Subjects(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
 	if err == nil && len(there) == 0 {
 		return ErrAnswered
 	}
@@ -92,7 +92,7 @@ func (l *Jobs) orFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 	if !failed || a.Status == wire.StatusCancelled || l.OrFirst == nil {
 		return a
 	}
-	m, err := l.Bus.Get(ctx, bus.StreamPartial, message.FirstSubject(a.Job))
+	m, err := l.Bus.Log.Get(ctx, bus.StreamPartial, message.FirstSubject(a.Job))
 	if err != nil {
 		if !errors.Is(err, bus.ErrNotFound) {
 			l.Log.Warn("cannot read a first answer", "job", a.Job, "error", err)
@@ -195,7 +195,7 @@ func (l *Jobs) Retire(ctx context.Context, a *wire.Answer) {
 // cannot be read is deleted first.
 func (l *Jobs) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 	for discarded := false; ; discarded = true {
-		earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
+		earlier, err := l.Bus.Log.PutOnce(ctx, bus.StreamAnswer, m)
 		if err != nil || earlier == nil {
 			return nil, err
 		}
@@ -203,7 +203,7 @@ func (l *Jobs) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 		if err = wire.Decode(earlier.Data, &a); err == nil {
 			return &a, nil
 		}
-		if discarded || !l.Bus.Discard(ctx, bus.StreamAnswer, earlier) {
+		if discarded || !l.Bus.Log.Discard(ctx, bus.StreamAnswer, earlier) {
 			return nil, fault.New(fault.Internal, "pipeline: the message stored on %s: %w", m.Subject, err)
 		}
 	}
@@ -288,12 +288,12 @@ func (l *Jobs) End(
 		}
 		tracing.Into(msg.Header, trace.SpanContextFromContext(ctx))
 		aboutOf(ctx).Into(msg.Header)
-		_, err = l.Bus.Once(ctx, bus.StreamControl, msg)
+		_, err = l.Bus.Log.PutOnce(ctx, bus.StreamControl, msg)
 		return err
 	}
 
 	if under != "" {
-		_, err := l.Bus.Once(ctx, bus.StreamAnswer, &nats.Msg{
+		_, err := l.Bus.Log.PutOnce(ctx, bus.StreamAnswer, &nats.Msg{
 			Subject: wire.AnswerSubject(under),
 			Header:  message.Headers(a, a.Job, a.Digest, a.Tenant),
 			Data:    b,
@@ -337,7 +337,7 @@ type Submission struct {
 // bus.ErrNotFound if there is none. A malformed request has its bytes' digest. A lost or damaged one has the digest in its header,
 // or else the digest of its message.
 func (l *Jobs) Submitted(ctx context.Context, subject string) (Submission, error) {
-	stored, err := l.Bus.Raw(ctx, bus.StreamModel, subject)
+	stored, err := l.Bus.Log.GetRaw(ctx, bus.StreamModel, subject)
 	if err != nil {
 		return Submission{}, err
 	}
@@ -421,7 +421,7 @@ func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
 		l.Log.Warn("a dead letter is not kept", "job", letter.Job, "error", err, "why", info.Message)
 		return nil
 	}
-	return l.Bus.Put(ctx, &nats.Msg{
+	return l.Bus.Log.Put(ctx, &nats.Msg{
 		Subject: subject,
 		Header:  message.Headers(letter, letter.Job, d.Digest, letter.Tenant),
 		Data:    b,

@@ -81,7 +81,7 @@ func TestADeadlineIsByTheServersClock(t *testing.T) {
 	defer func() { bus.Clock = time.Now }()
 	for _, wrong := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
 		bus.Clock = func() time.Time { return time.Now().Add(wrong) }
-		if err := b.Synchronize(t.Context()); err != nil {
+		if err := b.Conn.Synchronize(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		stored := time.Now().Add(-time.Hour)

@@ -58,7 +58,7 @@ func (l *Jobs) Forward(
 
 	var earlier *jetstream.RawStreamMsg
 	err = l.WithRoom(ctx, func() (err error) {
-		earlier, err = l.Bus.Once(ctx, stream, msg)
+		earlier, err = l.Bus.Log.PutOnce(ctx, stream, msg)
 		return err
 	})
 
@@ -141,7 +141,7 @@ func (l *Jobs) Passed(stored time.Time, deadlineMS int64) error {
 		return nil
 	}
 
-	if l.Bus.Now().UnixMilli()-stored.UnixMilli() >= deadlineMS {
+	if l.Bus.Conn.Now().UnixMilli()-stored.UnixMilli() >= deadlineMS {
 		return fault.New(fault.Deadline, "pipeline: the deadline of %d ms passed", deadlineMS)
 	}
 	return nil

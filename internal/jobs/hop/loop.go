@@ -123,8 +123,8 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 		return true
 	}
 
-	if !l.Bus.Believed(l.Hard, msg) {
-		l.Bus.Forged(l.Hard, msg)
+	if !l.Bus.Log.Verify(l.Hard, msg) {
+		l.Bus.Log.Reject(l.Hard, msg)
 		return true
 	}
 
@@ -149,7 +149,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	})
 
 	// While there is trouble with the servers messages come again though somebody works on them.
-	if d.Attempt > l.MaxDeliveries && !in.Patient && !l.Bus.Unsettled(troubleCounts) {
+	if d.Attempt > l.MaxDeliveries && !in.Patient && !l.Bus.Conn.Unsettled(troubleCounts) {
 		err = fault.New(
 			fault.Internal, "pipeline: delivered %d times, and no worker came to its end",
 			d.Attempt-1,
@@ -195,7 +195,7 @@ func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Dura
 	}
 
 	if outcome == Retry && CodeOf(err) == fault.Infrastructure {
-		l.Bus.Trouble.Warn(
+		l.Bus.Conn.Trouble.Warn(
 			l.Log, "messages are tried again", "subject", d.Raw.Subject, "attempt", d.Attempt, "error", err, "took", took,
 		)
 		return
@@ -259,7 +259,7 @@ const (
 // tried here some times, with heartbeats: its deliveries are for workers that do not come to its end.
 func (l *Loop) unsettled(ctx context.Context, err error) bool {
 	if err == nil || CodeOf(err) != fault.Infrastructure || errors.Is(err, ErrLater) || errors.Is(err, bus.ErrNoStream) ||
-		errors.Is(err, bus.ErrFull) || !l.Bus.Explains(err, troubleOver) {
+		errors.Is(err, bus.ErrFull) || !l.Bus.Conn.Explains(err, troubleOver) {
 		return false
 	}
 	select {
@@ -311,7 +311,7 @@ func (l *Loop) heartbeat(
 			told = true
 		}
 		if time.Since(due) > l.Heartbeat {
-			l.Bus.Unsettle()
+			l.Bus.Conn.Unsettle()
 		}
 		if !in.Patient && !looking {
 			looking = true

@@ -67,7 +67,7 @@ func (d *Message) Mismatch(what string, got, want any) error {
 const freshFor = 100 * time.Millisecond
 
 // Fresh reports whether a message is delivered for the first time, and its job was stored just now.
-func (l *Jobs) Fresh(d *Message) bool { return d.Attempt == 1 && l.Bus.Since(d.Asked) < freshFor }
+func (l *Jobs) Fresh(d *Message) bool { return d.Attempt == 1 && l.Bus.Conn.Since(d.Asked) < freshFor }
 
 // Outcome is the end of a message, or the one that its handler asks for.
 type Outcome struct {

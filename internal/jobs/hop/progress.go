@@ -20,6 +20,6 @@ func (l *Jobs) Tell(job, stage string, done, total int, text string) {
 		Time:  time.Now().UnixMilli(),
 	}
 	if b, err := wire.Encode(p); err == nil {
-		l.Bus.NC.Publish(wire.ProgressSubject(job), b)
+		l.Bus.Conn.NC.Publish(wire.ProgressSubject(job), b)
 	}
 }

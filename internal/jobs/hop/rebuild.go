@@ -68,7 +68,7 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 
 	if d.Subject.Kind == message.KindPartial {
 		if err := l.ForgetPartials(ctx, d.Subject.Lane, d.Subject.Job); err != nil {
-			l.Bus.Trouble.Warn(l.Log, "cannot start again yet", "job", d.Subject.Job, "error", err)
+			l.Bus.Conn.Trouble.Warn(l.Log, "cannot start again yet", "job", d.Subject.Job, "error", err)
 			d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
 			return Retry
 		}
@@ -76,11 +76,11 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 
 	// The next run of the job stores a message on the same subject.
 	d.Raw.Done()
-	l.Bus.NC.FlushTimeout(WriteTimeout)
+	l.Bus.Conn.NC.FlushTimeout(WriteTimeout)
 
 	fresh, err := l.StartAgain(ctx, d.Subject.Lane, d.Subject.Job, fmt.Sprintf("%.200s", lost))
 	if err != nil {
-		l.Bus.Trouble.Warn(l.Log, "cannot start again: the sweeper will", "job", d.Subject.Job, "error", err)
+		l.Bus.Conn.Trouble.Warn(l.Log, "cannot start again: the sweeper will", "job", d.Subject.Job, "error", err)
 	}
 	if fresh {
 		l.Rebuilds.Count(d.Subject.Job)
@@ -91,7 +91,7 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 // ForgetPartials removes the partials of a job whose plan is lost: the next plan may have another
 // digest.
 func (l *Jobs) ForgetPartials(ctx context.Context, lane int, job string) error {
-	return l.Bus.Purge(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job), 0)
+	return l.Bus.Log.Purge(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job), 0)
 }
 
 // StartAgain asks reparam-worker to restart a stored job. It returns false if that was asked for
@@ -105,7 +105,7 @@ func (l *Jobs) StartAgain(
 		return false, err
 	}
 
-	earlier, err := l.Bus.Once(
+	earlier, err := l.Bus.Log.PutOnce(
 		ctx,
 		bus.StreamControl,
 		&nats.Msg{

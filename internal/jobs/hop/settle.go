@@ -50,9 +50,9 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	}
 
 	if errors.Is(err, bus.ErrNoStream) {
-		l.Bus.Unsettle() // until it is there no failure counts
+		l.Bus.Conn.Unsettle() // until it is there no failure counts
 		if mended := l.Mend(l.Hard); mended != nil {
-			l.Bus.Trouble.Warn(l.Log, "cannot make what is missing", "error", mended)
+			l.Bus.Conn.Trouble.Warn(l.Log, "cannot make what is missing", "error", mended)
 		}
 	}
 
@@ -60,7 +60,7 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	code := CodeOf(err)
 	switch code {
 	case fault.Infrastructure, fault.Internal:
-		waits := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Explains(err, troubleOver)
+		waits := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Conn.Explains(err, troubleOver)
 		if d.Attempt < l.MaxDeliveries || in.Patient || waits {
 			d.Raw.Again(Backoff(code, d.Attempt))
 			return Retry

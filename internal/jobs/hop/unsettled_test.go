@@ -54,12 +54,12 @@ func loopOfTest(t *testing.T, heartbeat time.Duration) (*bus.Bus, *hop.Loop) {
 // delivered stores a task, and returns it when it is delivered for the nth time.
 func delivered(t *testing.T, b *bus.Bus, job string, nth int) *bus.Delivered {
 	into := make(chan *nats.Msg, 8)
-	in, err := pull.Open(b, bus.StreamTask, into)
+	in, err := pull.Open(b.Conn, bus.StreamTask, into)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	if _, err := b.Once(t.Context(), bus.StreamTask, &nats.Msg{
+	if _, err := b.Log.PutOnce(t.Context(), bus.StreamTask, &nats.Msg{
 		Subject: message.TaskSubject(3, job, 1, 0), Header: nats.Header{}, Data: []byte("task"),
 	}); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 		return nil
 	}
 	lasting := func(context.Context, int) error {
-		b.Unsettle()
+		b.Conn.Unsettle()
 		return fault.New(fault.Infrastructure, "not there")
 	}
 	noStream := func(context.Context, int) error { return fault.New(fault.Infrastructure, "%w", bus.ErrNoStream) }
@@ -108,14 +108,14 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 			}
 			late, cancel := context.WithTimeout(ctx, 0)
 			defer cancel()
-			_, err := b.Has(late, bus.StreamAnswer, "btn.v1.answer.none")
+			_, err := b.Log.Has(late, bus.StreamAnswer, "btn.v1.answer.none")
 			return err
 		}, 4, false, 5},
 		{"none", func(context.Context, int) error { return errors.New("a program at fault") }, 1, true, 5},
 		{"lasting", lasting, 4, false, 5},    // comes again: others have its slot
 		{"endless", lasting, 4, true, 8 * 5}, // it may be the message
 		{"lost", func(context.Context, int) error { // by the only server: the job is started again
-			b.Unsettle()
+			b.Conn.Unsettle()
 			return fault.New(fault.Infrastructure, "%w", bus.ErrLost)
 		}, 1, false, 5},
 	} {
@@ -125,7 +125,7 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 			calls++
 			return hop.Done, c.fails(ctx, calls)
 		}}, func() {})
-		dead, err := b.Has(t.Context(), bus.StreamDead, message.DLQSubject("stage", c.name))
+		dead, err := b.Log.Has(t.Context(), bus.StreamDead, message.DLQSubject("stage", c.name))
 		if calls != c.calls || dead != c.dead || err != nil {
 			t.Errorf("%s: %d calls, a dead letter: %v, %v", c.name, calls, dead, err)
 		}
@@ -138,7 +138,7 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 // The server hears of a message in hand though the look for its job's answer takes long.
 func TestBeatsDoNotWaitForLooks(t *testing.T) {
 	b, l := loopOfTest(t, 50*time.Millisecond)
-	js, err := b.NC.JetStream()
+	js, err := b.Conn.NC.JetStream()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,11 +146,11 @@ func TestBeatsDoNotWaitForLooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var looks atomic.Int64
-	if _, err := b.NC.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+".>", func(*nats.Msg) { looks.Add(1) }); err != nil {
+	if _, err := b.Conn.NC.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+".>", func(*nats.Msg) { looks.Add(1) }); err != nil {
 		t.Fatal(err)
 	}
 	beats := make(chan struct{}, 1000)
-	if _, err := b.NC.Subscribe("$JS.ACK."+bus.StreamTask+".>", func(m *nats.Msg) {
+	if _, err := b.Conn.NC.Subscribe("$JS.ACK."+bus.StreamTask+".>", func(m *nats.Msg) {
 		if string(m.Data) == "+WPI" {
 			beats <- struct{}{}
 		}
@@ -176,12 +176,12 @@ func TestBeatsGoOnAfterTheCeiling(t *testing.T) {
 	b, l := loopOfTest(t, 20*time.Millisecond)
 	l.Ceiling, l.MaxDeliveries = 100*time.Millisecond, 1
 	beats := make(chan *nats.Msg, 1000)
-	if _, err := b.NC.ChanSubscribe("$JS.ACK."+bus.StreamTask+".>", beats); err != nil {
+	if _, err := b.Conn.NC.ChanSubscribe("$JS.ACK."+bus.StreamTask+".>", beats); err != nil {
 		t.Fatal(err)
 	}
 	d := delivered(t, b, "job", 1)
 	into := make(chan *nats.Msg, 8)
-	other, err := pull.Open(b, bus.StreamTask, into)
+	other, err := pull.Open(b.Conn, bus.StreamTask, into)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestCarriedModelsAreToldApart(t *testing.T) {
 	}
 	b, err := bus.New(r.nc, bus.Options{})
 	r.must(err)
-	r.must(b.Probe(r.ctx)) // it is there from now on
+	r.must(b.Conn.Probe(r.ctx)) // it is there from now on
 	blobs := func() uint64 { return r.messages(bus.StreamBlob) }
 	ask("first", false, query.Settings{}, false, 0)
 	one := blobs()

@@ -328,7 +328,7 @@ func (m *mutants) look() {
 	b, err := bus.New(m.nc, bus.Options{})
 	m.must(err)
 	for id := range m.open {
-		stored, err := b.Raw(m.ctx, bus.StreamAnswer, wire.AnswerSubject(id))
+		stored, err := b.Log.GetRaw(m.ctx, bus.StreamAnswer, wire.AnswerSubject(id))
 		if !errors.Is(err, bus.ErrNotFound) {
 			m.must(err)
 			m.take(id, stored.Data)

@@ -59,7 +59,7 @@ func TestSignedDeadline(t *testing.T) {
 	r.must(wire.Decode(timer("late").Data, &d))
 	mac := timer("late").Header.Get(seal.Header)
 	d.Time++
-	r.must(other.FirstTimer(r.ctx, wire.Lane(""), &d))
+	r.must(other.Log.SetFirstTimer(r.ctx, wire.Lane(""), &d))
 	if timer("late").Header.Get(seal.Header) != mac {
 		t.Error("a client has replaced a worker's timer")
 	}

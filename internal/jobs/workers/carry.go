@@ -31,7 +31,7 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 
 	lane := d.Subject.Lane
 	job := d.Subject.Job
-	model, err := w.Bus.Raw(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
+	model, err := w.Bus.Log.GetRaw(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
 	if errors.Is(err, bus.ErrNotFound) || err == nil && model.Sequence != d.Raw.Sequence {
 		return true, nil // another sweeper moved it
 	}
@@ -45,7 +45,7 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	if err := w.carryStored(ctx, lane, job); err != nil {
 		return false, err
 	}
-	if _, err := w.Bus.MoveToEnd(ctx, model); err != nil {
+	if _, err := w.Bus.Log.MoveToEnd(ctx, model); err != nil {
 		return false, err
 	}
 
@@ -63,13 +63,13 @@ func (w *Aggregate) carryStored(ctx context.Context, lane int, job string) error
 		{bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job)},
 		{bus.StreamPartial, message.FirstSubject(job)},
 	} {
-		subjects, err := w.Bus.Subjects(ctx, of.stream, of.filter)
+		subjects, err := w.Bus.Log.Subjects(ctx, of.stream, of.filter)
 		if err != nil {
 			return err
 		}
 		named := false // all tasks name the same blobs, and all partials
 		for subject := range subjects {
-			m, err := w.Bus.Raw(ctx, of.stream, subject)
+			m, err := w.Bus.Log.GetRaw(ctx, of.stream, subject)
 			if errors.Is(err, bus.ErrNotFound) {
 				continue
 			}
@@ -80,7 +80,7 @@ func (w *Aggregate) carryStored(ctx context.Context, lane int, job string) error
 				named, err = w.renewNamed(ctx, owner, m)
 			}
 			if err == nil && of.stream == bus.StreamPartial {
-				_, err = w.Bus.MoveToEnd(ctx, m)
+				_, err = w.Bus.Log.MoveToEnd(ctx, m)
 			} else if err == nil && named && !bus.Apart(m.Header) {
 				break
 			}

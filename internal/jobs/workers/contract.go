@@ -64,7 +64,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	// A task that is delivered again may have been contracted by somebody else.
 	subject := message.PartialSubject(d.Subject.Lane, m.Job, m.N, m.K)
 	if !w.Fresh(d) {
-		if has, err := w.Bus.Has(ctx, bus.StreamPartial, subject); err != nil || has {
+		if has, err := w.Bus.Log.Has(ctx, bus.StreamPartial, subject); err != nil || has {
 			return hop.Done, err // the partial is stored, and the stream delivers it to the aggregator
 		}
 	}
@@ -94,7 +94,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	began := time.Now()
 	var until time.Time
 	if m.DeadlineMS > 0 {
-		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Since(d.Asked))
+		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.Asked))
 	}
 	values, err := stage.Contract(
 		ctx, net, assignments, m.Demands, m.Units,

@@ -39,7 +39,7 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 
 // expire ends a job whose deadline has passed with the best estimate so far, or with an error, unless it has its answer.
 func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) error {
-	if has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job)); err != nil || has {
+	if has, err := w.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job)); err != nil || has {
 		return err
 	}
 

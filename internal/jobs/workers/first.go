@@ -24,7 +24,7 @@ import (
 // than its head start, and else before plans are passed on whose contraction may be late. A large network, and a message that is
 // delivered again, have it before planning.
 func (w *Learn) planInsured(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network) (*planned, error) {
-	left := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Since(d.Asked)
+	left := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.Asked)
 	if m.DeadlineMS == 0 {
 		return w.plan(ctx, net, m)
 	}
@@ -67,7 +67,7 @@ func (w *Learn) storeFirst(ctx context.Context, d *hop.Message, net *btn.Network
 
 	subject := message.FirstSubject(m.Job)
 	if d.Attempt > 1 {
-		if has, failed := w.Bus.Has(ctx, bus.StreamPartial, subject); has || failed != nil {
+		if has, failed := w.Bus.Log.Has(ctx, bus.StreamPartial, subject); has || failed != nil {
 			err = failed
 			return
 		}
@@ -88,7 +88,7 @@ func (w *Learn) storeFirst(ctx context.Context, d *hop.Message, net *btn.Network
 	if err != nil {
 		return
 	}
-	if _, err = w.Bus.Once(ctx, bus.StreamPartial, msg); err != nil {
+	if _, err = w.Bus.Log.PutOnce(ctx, bus.StreamPartial, msg); err != nil {
 		err = fault.Wrap(fault.Infrastructure, err)
 	}
 }

@@ -22,12 +22,12 @@ func (w *Worker) here(ctx context.Context) error {
 	return every(ctx, message.HereEvery, func(over bool) {
 		m.Gone = over
 		m.Messages = w.loop.Meter.Done()
-		m.Time = w.loop.Bus.Now().UnixMilli()
+		m.Time = w.loop.Bus.Conn.Now().UnixMilli()
 		if err := w.nameKeys(m); err != nil {
 			w.loop.Log.Warn("cannot name the keys of answers", "error", err)
 		}
 		if b, err := wire.Encode(m); err == nil {
-			w.loop.Bus.NC.PublishMsg(&nats.Msg{Subject: message.HereSubject, Header: message.Headers(m, "", "", ""), Data: b})
+			w.loop.Bus.Conn.NC.PublishMsg(&nats.Msg{Subject: message.HereSubject, Header: message.Headers(m, "", "", ""), Data: b})
 		}
 	})
 }

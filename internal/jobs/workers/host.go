@@ -151,7 +151,7 @@ func (h *Host) listen(w *Worker) {
 
 // reparam gives w the intakes of reparam-worker: models, and those that are to be started again.
 func (h *Host) reparam(w *Worker) {
-	next := h.Bus.Room(bus.StreamNetwork, bus.ConsumerNetwork, 4)
+	next := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4)
 	r := &Reparam{trail: trail{w.loop}, host: h, next: next}
 
 	w.intakes = []*intake{
@@ -172,7 +172,7 @@ func (h *Host) reparam(w *Worker) {
 
 // learn gives w the intake of learn-worker: networks.
 func (h *Host) learn(w *Worker) {
-	next := h.Bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
+	next := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4)
 	l := &Learn{Loop: w.loop, host: h, next: next}
 	if h.Redis {
 		l.rates.Shared = h.Cache

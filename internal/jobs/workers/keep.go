@@ -41,7 +41,7 @@ type door struct {
 func (s *service) open() (doors []door, err error) {
 	for lane := range wire.Lanes {
 		d := door{}
-		nc := s.Bus.NC
+		nc := s.Bus.Conn.NC
 		if nc.Opts.InProcessServer == nil {
 			options := nc.Opts
 			options.Name += " lane " + strconv.Itoa(lane)
@@ -121,7 +121,7 @@ func (s *service) store(r *nats.Msg, subject string) {
 		s.unkept(r, bus.CodeOf(err), err.Error())
 		return
 	}
-	reply, err := s.Bus.NC.RequestMsgWithContext(ctx, m)
+	reply, err := s.Bus.Conn.NC.RequestMsgWithContext(ctx, m)
 	if err != nil {
 		s.unkept(r, bus.CodeBusy, "the server does not answer: "+err.Error())
 		return

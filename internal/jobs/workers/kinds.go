@@ -92,7 +92,7 @@ func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arith
 
 // listen receives the announcements of contract-workers until ctx ends.
 func (k *kinds) listen(ctx context.Context) error {
-	s, err := k.bus.NC.Subscribe(message.ServesSubject, k.hear)
+	s, err := k.bus.Conn.NC.Subscribe(message.ServesSubject, k.hear)
 	if err != nil {
 		k.log.Warn("cannot hear of contract-workers of other numeric kinds", "error", err)
 		return nil
@@ -107,10 +107,10 @@ func (k *kinds) say(ctx context.Context) error {
 	m := &message.Serves{Process: nuid.Next(), Numeric: k.own, Cores: runtime.GOMAXPROCS(0)}
 	return every(ctx, k.every, func(over bool) {
 		m.Gone = over
-		m.Time = k.bus.Now().UnixMilli()
+		m.Time = k.bus.Conn.Now().UnixMilli()
 		k.learn(m)
 		if b, err := wire.Encode(m); err == nil {
-			k.bus.Say(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b})
+			k.bus.Log.Say(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b})
 		}
 	})
 }
@@ -121,7 +121,7 @@ func (k *kinds) hear(msg *nats.Msg) {
 	if !k.bus.Signer.Genuine(msg.Subject, msg.Header, msg.Data) || wire.Decode(msg.Data, &m) != nil {
 		return
 	}
-	if age := k.bus.Since(time.UnixMilli(m.Time)).Abs(); age > replayedSays {
+	if age := k.bus.Conn.Since(time.UnixMilli(m.Time)).Abs(); age > replayedSays {
 		k.log.Debug("a contract-worker's word is old", "process", m.Process, "age", age)
 		return
 	}

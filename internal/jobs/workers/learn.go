@@ -56,7 +56,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 
 	began := time.Now()
 	var p *planned
-	if d.Attempt > 1 || w.Bus.Since(d.Asked) > plannedBefore {
+	if d.Attempt > 1 || w.Bus.Conn.Since(d.Asked) > plannedBefore {
 		p, err = w.earlier(ctx, d, m.Job)
 	}
 	if p == nil && err == nil {
@@ -158,7 +158,7 @@ func (w *Learn) inTime(ctx context.Context, m *message.Network, tables int) (con
 	worth := policy.WorkShare * deadline.Seconds() * policy.Rate
 	s.Budget = min(s.WithDefaults().Budget, worth)
 
-	left := stage.PlanningTime(deadline, tables) - w.Bus.Since(time.UnixMilli(m.Stored))
+	left := stage.PlanningTime(deadline, tables) - w.Bus.Conn.Since(time.UnixMilli(m.Stored))
 	return proposal.Worth(proposal.Until(ctx, time.Now().Add(left)), worth), s
 }
 

@@ -47,7 +47,7 @@ func (w *Learn) earlier(ctx context.Context, d *hop.Message, job string) (*plann
 		stream string
 		kind   message.Kind
 	}{{bus.StreamTask, message.KindTask}, {bus.StreamPartial, message.KindPartial}} {
-		m, err := w.Bus.Get(ctx, of.stream, message.ChunksFilter(of.kind, d.Subject.Lane, job))
+		m, err := w.Bus.Log.Get(ctx, of.stream, message.ChunksFilter(of.kind, d.Subject.Lane, job))
 		if errors.Is(err, bus.ErrNotFound) {
 			continue
 		}
@@ -136,7 +136,7 @@ func (w *Learn) publish(
 	}
 	var earlier []*jetstream.RawStreamMsg
 	err = w.WithRoom(ctx, func() (err error) {
-		earlier, err = w.Bus.OnceAll(ctx, bus.StreamTask, msgs)
+		earlier, err = w.Bus.Log.PutAllOnce(ctx, bus.StreamTask, msgs)
 		return err
 	})
 	for _, e := range earlier {
@@ -154,14 +154,14 @@ func (w *Learn) first(
 ) (stored bool, taken *jetstream.RawStreamMsg, err error) {
 	filter := message.ChunksFilter(message.KindTask, d.Subject.Lane, task.Job)
 	err = w.WithRoom(ctx, func() (err error) {
-		taken, err = w.Bus.OnceUnder(ctx, bus.StreamTask, msg, filter)
+		taken, err = w.Bus.Log.PutOnceUnder(ctx, bus.StreamTask, msg, filter)
 		return err
 	})
 	stored = err == nil && taken == nil
 	if !stored || task.N == 1 {
 		return stored, taken, err
 	}
-	taken, err = w.Bus.Get(
+	taken, err = w.Bus.Log.Get(
 		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, d.Subject.Lane, task.Job),
 	)
 	if errors.Is(err, bus.ErrNotFound) {

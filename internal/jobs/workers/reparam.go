@@ -70,7 +70,7 @@ func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, er
 	if r.Job != d.Subject.Job {
 		return hop.Done, d.Mismatch("job", r.Job, d.Subject.Job)
 	}
-	m, err := w.Bus.Raw(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
+	m, err := w.Bus.Log.GetRaw(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Warn("nothing to start again: the model is gone", "job", r.Job)
 		return hop.Done, nil // without its model nobody can answer it
@@ -132,7 +132,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 
 	// Only a model that may have been delivered before can have its answer.
 	repeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
-	if repeated || bus.Moved(d.Raw.Header) || w.Bus.Since(d.Asked) > replayed {
+	if repeated || bus.Moved(d.Raw.Header) || w.Bus.Conn.Since(d.Asked) > replayed {
 		if err := w.Unanswered(ctx, m.Job, d.Digest); err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func (w *Reparam) deadline(ctx context.Context, d *hop.Message, deadlineMS int64
 		return nil
 	}
 
-	if s, err := w.Bus.Stream(ctx, bus.StreamModel); err != nil {
+	if s, err := w.Bus.Conn.Stream(ctx, bus.StreamModel); err != nil {
 		return err
 	} else if keep := s.CachedInfo().Config.MaxAge; keep > 0 && deadlineMS > keep.Milliseconds() {
 		return fault.New(fault.BadInput,
@@ -220,7 +220,7 @@ func (w *Reparam) deadline(ctx context.Context, d *hop.Message, deadlineMS int64
 		return err
 	}
 
-	return w.Bus.Timer(ctx, d.Subject.Lane, &wire.Deadline{
+	return w.Bus.Log.SetTimer(ctx, d.Subject.Lane, &wire.Deadline{
 		Job:    d.Subject.Job,
 		Tenant: d.Tenant,
 		Digest: d.Digest,

@@ -109,7 +109,7 @@ func (k *kinds) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		answered, err := k.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job))
+		answered, err := k.bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job))
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (k *kinds) look(ctx context.Context) error {
 
 // lastPartial returns the kind of a job's youngest partial, "" if none is stored.
 func (k *kinds) lastPartial(ctx context.Context, lane int, job string) (kind string, sequence uint64, err error) {
-	m, err := k.bus.Get(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
+	m, err := k.bus.Log.Get(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
 	if errors.Is(err, bus.ErrNotFound) {
 		return "", 0, nil
 	}

@@ -67,14 +67,14 @@ func (w *Reparam) serve(ctx context.Context) error {
 		metrics:  w.host.Metrics,
 		audit:    w.host.Audit,
 		jobs:     submit.On(w.Bus),
-		models:   w.Bus.ModelRoom(),
+		models:   bus.NewModelRoom(w.Bus.Conn),
 		slots:    shares.Room{Most: int64(w.host.Requests)},
 		keeps:    shares.Room{Most: keepBytes},
-		requests: shares.Room{Most: max(requestBytes, 2*(w.Bus.NC.MaxPayload()+keepBeside))},
+		requests: shares.Room{Most: max(requestBytes, 2*(w.Bus.Conn.NC.MaxPayload()+keepBeside))},
 		rooms:    shares.Room{Most: roomsAtOnce},
 	}
 
-	offered, err := micro.AddService(w.Bus.NC, micro.Config{
+	offered, err := micro.AddService(w.Bus.Conn.NC, micro.Config{
 		Name:         serviceName,
 		Version:      serviceVersion,
 		Description:  serviceAbout,
@@ -113,7 +113,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 		w.Log.Warn("service", "error", err)
 	}
 	// requests that the server sent before it knew are here after this
-	w.Bus.NC.FlushTimeout(hop.WriteTimeout)
+	w.Bus.Conn.NC.FlushTimeout(hop.WriteTimeout)
 	stopHearing(doors)
 
 	s.mu.Lock()
@@ -123,7 +123,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 	// Requests that were taken are replied to, and their replies sent, before the connection
 	// closes.
 	s.waiting.Wait()
-	w.Bus.NC.FlushTimeout(hop.WriteTimeout)
+	w.Bus.Conn.NC.FlushTimeout(hop.WriteTimeout)
 	for _, d := range doors {
 		d.close()
 	}
@@ -191,7 +191,7 @@ func (s *service) left(r micro.Request, lane int) {
 	var m message.Room
 	m.Left, m.Full = s.models.Left(ctx, lane)
 	if string(r.Data()) == message.AskServed {
-		if _, err := s.Bus.Served(ctx, lane); err != nil {
+		if _, err := s.Bus.Conn.Served(ctx, lane); err != nil {
 			m.Unserved = s.Info(err).Message
 		}
 	}
@@ -201,7 +201,7 @@ func (s *service) left(r micro.Request, lane int) {
 		s.Log.Error("cannot encode a reply", "error", err)
 		return
 	}
-	s.Bus.NC.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: message.Headers(&m, "", "", ""), Data: b})
+	s.Bus.Conn.NC.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: message.Headers(&m, "", "", ""), Data: b})
 }
 
 // infer submits the request and waits for its answer.
@@ -241,7 +241,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 	patience := message.Patience(m.DeadlineMS)
 	wait, cancel := context.WithTimeout(s.Hard, patience)
 	defer cancel()
-	answer, err := s.Bus.Answer(wait, m.Job)
+	answer, err := s.Bus.Log.WaitAnswer(wait, m.Job, nil)
 	if err == nil {
 		s.answered.Add(1)
 		s.metrics.Request(metrics.Answered, time.Since(began))
@@ -350,9 +350,9 @@ func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), hop.WriteTimeout)
 	defer cancel()
 
-	m, err := s.Bus.Fit(ctx, message.OwnerOf(r.Subject()), &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
+	m, err := s.Bus.Log.Fit(ctx, message.OwnerOf(r.Subject()), &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
 	if err == nil {
-		err = s.Bus.NC.PublishMsg(m)
+		err = s.Bus.Conn.NC.PublishMsg(m)
 	}
 	if err != nil {
 		s.Log.Warn("a reply is lost: the answer is stored", "error", err)

@@ -18,12 +18,12 @@ func WatchStorage(ctx context.Context, b *bus.Bus, log *slog.Logger, m *metrics.
 		if !over && time.Since(probed) >= bus.ProbeEvery {
 			// The bus remembers the findings of Probe. That a server is away, or not set up, is reported
 			// elsewhere.
-			_ = b.Probe(ctx)
-			_ = b.Synchronize(ctx)
+			_ = b.Conn.Probe(ctx)
+			_ = b.Conn.Synchronize(ctx)
 			probed = time.Now()
 		}
 
-		err := b.Storage()
+		err := b.Conn.CheckStorage()
 		if ctx.Err() != nil || (err != nil) == stalled {
 			return
 		}

@@ -82,7 +82,7 @@ func (w *sums) read(ctx context.Context, subjects []string) ([]*message.Partial,
 	g.SetLimit(readers)
 	for i, subject := range subjects {
 		g.Go(func() error {
-			m, err := w.Bus.Get(ctx, bus.StreamPartial, subject)
+			m, err := w.Bus.Log.Get(ctx, bus.StreamPartial, subject)
 			if errors.Is(err, bus.ErrNotFound) {
 				return nil
 			}

@@ -33,7 +33,7 @@ const sweepAhead = 64
 // started again. Messages come in the order in which they were stored, so waiting for the age of
 // one delays none that is due.
 func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
-	wait := time.NewTimer(w.host.SweepAfter - w.Bus.Since(d.Raw.Stored))
+	wait := time.NewTimer(w.host.SweepAfter - w.Bus.Conn.Since(d.Raw.Stored))
 	defer wait.Stop()
 	select {
 	case <-wait.C:
@@ -47,7 +47,7 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	}
 	crowd := w.keeper.Crowded()
 	look := job.Sweep{
-		Age: w.Bus.Since(d.Raw.Stored), After: w.host.SweepAfter, Waits: !acknowledged, Many: crowd.Many, Full: crowd.Full,
+		Age: w.Bus.Conn.Since(d.Raw.Stored), After: w.host.SweepAfter, Waits: !acknowledged, Many: crowd.Many, Full: crowd.Full,
 	}
 	for ask := look.Begin(); ask != job.AskNothing; {
 		yes, err := w.reply(ctx, d, ask)
@@ -73,7 +73,7 @@ func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes
 		}
 		return a != nil, err
 	case job.AskPassed: // the floor of reparam-worker stays at another model of the lane that takes long
-		return w.Bus.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, id))
+		return w.Bus.Log.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, id))
 	case job.AskCarry:
 		return w.carry(ctx, d)
 	case job.AskUnderWay:
@@ -94,10 +94,10 @@ func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes
 // answer was lost: then the job is ended here.
 func (w *Aggregate) late(ctx context.Context, lane int, job string) (bool, error) {
 	of, err := w.Submitted(ctx, wire.ModelSubject(lane, job))
-	if errors.Is(err, bus.ErrNotFound) || err == nil && (of.Deadline.IsZero() || w.Bus.Since(of.Deadline) < 0) {
+	if errors.Is(err, bus.ErrNotFound) || err == nil && (of.Deadline.IsZero() || w.Bus.Conn.Since(of.Deadline) < 0) {
 		return false, nil
 	}
-	if err != nil || w.Bus.Since(of.Deadline) < w.host.SweepAfter {
+	if err != nil || w.Bus.Conn.Since(of.Deadline) < w.host.SweepAfter {
 		return true, err
 	}
 	return true, w.expire(ctx, lane, &wire.Deadline{Job: job, Digest: of.Digest, Tenant: of.Tenant, Time: of.Deadline.UnixMilli()})
@@ -108,7 +108,7 @@ func (w *Aggregate) late(ctx context.Context, lane int, job string) (bool, error
 // before it acknowledges its input, so a job cannot slip by. One that was acknowledged and is stored
 // again counts until tidy removes it.
 func (w *Aggregate) underWay(ctx context.Context, lane int, job string) (bool, error) {
-	if has, err := w.Bus.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || has {
+	if has, err := w.Bus.Log.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || has {
 		return has, err
 	}
 	return w.between(ctx, lane, job)
@@ -119,11 +119,11 @@ type trail struct{ *hop.Loop }
 
 // between reports whether a network or a task of the job waits or is being processed.
 func (w trail) between(ctx context.Context, lane int, job string) (bool, error) {
-	has, err := w.Bus.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
+	has, err := w.Bus.Log.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
 	if err != nil || has {
 		return has, err
 	}
-	tasks, err := w.Bus.Subjects(
+	tasks, err := w.Bus.Log.Subjects(
 		ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job),
 	)
 	return len(tasks) > 0, err
@@ -131,7 +131,7 @@ func (w trail) between(ctx context.Context, lane int, job string) (bool, error) 
 
 // partials lists the subjects of a job's stored partials. The stream's leader answers, so all that are acknowledged are in the list.
 func (w trail) partials(ctx context.Context, lane int, job string) (map[string]uint64, error) {
-	return w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
+	return w.Bus.Log.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
 }
 
 // floors remembers for a moment up to which sequence the models of lanes are acknowledged by
@@ -154,7 +154,7 @@ func (f *floors) reach(ctx context.Context, b *bus.Bus, lane int, sequence uint6
 	defer f.mu.Unlock()
 	known := &f.of[lane]
 	if time.Since(known.at) > floorFor {
-		c, _, err := b.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
+		c, _, err := b.Conn.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
 		if err != nil {
 			return false, err
 		}
@@ -183,24 +183,24 @@ func (w *Aggregate) sumStored(ctx context.Context, lane int, id string) (bool, e
 		if stored[p.N]++; stored[p.N] < p.N {
 			continue
 		}
-		youngest, err := w.Bus.Raw(ctx, bus.StreamPartial, s[:strings.LastIndexByte(s, '.')]+".*")
+		youngest, err := w.Bus.Log.GetRaw(ctx, bus.StreamPartial, s[:strings.LastIndexByte(s, '.')]+".*")
 		if errors.Is(err, bus.ErrNotFound) {
 			return false, nil
 		}
 		if err != nil {
 			return false, err
 		}
-		c, _, err := w.Bus.LaneConsumer(ctx, bus.StreamPartial, bus.ConsumerPartial, lane)
+		c, _, err := w.Bus.Conn.LaneConsumer(ctx, bus.StreamPartial, bus.ConsumerPartial, lane)
 		if err != nil {
 			return false, err
 		}
 		at, floor := youngest.Sequence, c.AckFloor.Stream
-		if c.Delivered.Stream < at || floor < at && w.Bus.Since(youngest.Time) < staleFloor {
+		if c.Delivered.Stream < at || floor < at && w.Bus.Conn.Since(youngest.Time) < staleFloor {
 			return true, nil // it is delivered anyway
 		}
 		w.Log.Info("swept: summing", "job", id, "lane", lane, "chunks", p.N)
 		w.host.Metrics.Sweep(metrics.SweptSum)
-		_, err = w.Bus.MoveToEnd(ctx, youngest)
+		_, err = w.Bus.Log.MoveToEnd(ctx, youngest)
 		return true, err
 	}
 	return false, nil

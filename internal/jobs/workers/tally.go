@@ -130,7 +130,7 @@ func (t *tallies) disarm(j *counted) {
 // tolerant is a look that nobody waits for.
 func (t *tallies) tolerant(ctx context.Context, j *counted) {
 	if err := t.look(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
-		t.w.Bus.Trouble.Warn(t.w.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
+		t.w.Bus.Conn.Trouble.Warn(t.w.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
 	}
 }
 

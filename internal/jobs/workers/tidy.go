@@ -20,11 +20,11 @@ const (
 func (w *Aggregate) stores(ctx context.Context) error {
 	return every(ctx, storeEvery, func(bool) {
 		for _, name := range []string{bus.StreamBlob, bus.StreamGraph} {
-			if _, err := w.Bus.JS.Stream(ctx, name); !errors.Is(err, jetstream.ErrStreamNotFound) {
+			if _, err := w.Bus.Conn.JS.Stream(ctx, name); !errors.Is(err, jetstream.ErrStreamNotFound) {
 				continue
 			}
 			if err := w.Mend(ctx); err != nil && ctx.Err() == nil {
-				w.Bus.Trouble.Warn(w.Log, "cannot make what is missing", "error", err)
+				w.Bus.Conn.Trouble.Warn(w.Log, "cannot make what is missing", "error", err)
 			}
 		}
 	})
@@ -49,7 +49,7 @@ func (w *Aggregate) tidy(ctx context.Context) error {
 // tidyQueue removes from a work queue the messages that its consumers take for acknowledged, if it
 // holds more than they will deliver.
 func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
-	s, err := w.Bus.JS.Stream(ctx, stream)
+	s, err := w.Bus.Conn.JS.Stream(ctx, stream)
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
@@ -75,7 +75,7 @@ func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
 		if c.AckFloor.Stream == 0 {
 			continue
 		}
-		if err := w.Bus.Purge(ctx, stream, c.Config.FilterSubject, c.AckFloor.Stream+1); err != nil {
+		if err := w.Bus.Log.Purge(ctx, stream, c.Config.FilterSubject, c.AckFloor.Stream+1); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func (w *sums) mixed(err error, job string) bool {
 func (w *sums) unmix(ctx context.Context, key chunks, partials []*message.Partial) error {
 	kept, others := ofOneRun(partials)
 	for _, p := range others {
-		if err := w.Bus.Delete(ctx, bus.StreamPartial, p.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+		if err := w.Bus.Log.Delete(ctx, bus.StreamPartial, p.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ func (w *Worker) Run() error {
 		}
 	}
 
-	if err := w.loop.Bus.Synchronize(w.loop.Soft); err != nil && w.loop.Soft.Err() == nil {
+	if err := w.loop.Bus.Conn.Synchronize(w.loop.Soft); err != nil && w.loop.Soft.Err() == nil {
 		w.loop.Log.Warn("the server's time is not known yet", "error", err)
 	}
 
@@ -52,7 +52,7 @@ func (w *Worker) Run() error {
 		g.Go(func() error { return run(ctx) })
 	}
 
-	w.loop.Log.Info("running", "lanes", w.host.Served(), "nats-server", w.loop.Bus.NC.ConnectedServerVersion())
+	w.loop.Log.Info("running", "lanes", w.host.Served(), "nats-server", w.loop.Bus.Conn.NC.ConnectedServerVersion())
 	return g.Wait()
 }
 
@@ -83,7 +83,7 @@ func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) er
 	p.Patient, p.Tired, p.Heartbeat = in.Patient, w.loop.MaxDeliveries, w.loop.Heartbeat
 	p.Hard, p.Log = w.loop.Hard, w.loop.Log
 	p.Work = func(d *bus.Delivered, free func()) bool { return w.loop.Process(d, &in.Intake, free) }
-	return pull.Run(ctx, w.loop.Bus, p)
+	return pull.Run(ctx, w.loop.Bus.Conn, p)
 }
 
 // startRetry is the pause between two attempts to start while the server does not answer.
@@ -102,7 +102,7 @@ func (w *Worker) Ready() error {
 	if err := w.loop.Bus.Signer.CheckKeys(); err != nil {
 		return err
 	}
-	if err := w.loop.Bus.Storage(); err != nil {
+	if err := w.loop.Bus.Conn.CheckStorage(); err != nil {
 		return err
 	}
 	return streams.Healthy(ctx, w.loop.Bus)
@@ -147,7 +147,7 @@ func (w *Worker) found(in *intake) ([]string, error) {
 		}
 
 		in.obstacle.Store(&err)
-		w.loop.Bus.Trouble.Warn(w.loop.Log, "cannot start yet", "error", err)
+		w.loop.Bus.Conn.Trouble.Warn(w.loop.Log, "cannot start yet", "error", err)
 		bus.Pause(w.loop.Soft, pause)
 	}
 }
@@ -161,7 +161,7 @@ func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error
 	case f.Laned && len(w.host.Lanes) > 0:
 		names = f.ConsumerNames(w.host.Lanes)
 	case f.Laned:
-		_, err := w.loop.Bus.Consumer(ctx, f.Stream, f.Name)
+		_, err := w.loop.Bus.Conn.Consumer(ctx, f.Stream, f.Name)
 		if err == nil {
 			return names, nil
 		}
@@ -171,7 +171,7 @@ func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error
 	}
 
 	for _, name := range names {
-		if _, err := w.loop.Bus.Consumer(ctx, f.Stream, name); err != nil {
+		if _, err := w.loop.Bus.Conn.Consumer(ctx, f.Stream, name); err != nil {
 			return nil, fmt.Errorf("pipeline: %w", err)
 		}
 	}

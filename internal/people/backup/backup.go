@@ -123,7 +123,7 @@ func each(
 	ctx context.Context, b *bus.Bus, stream string, from uint64, c *Counts, f func(e bus.Entry, job string, data []byte) error,
 ) (last uint64, err error) {
 	for last = from - 1; ; {
-		list, err := b.Batch(ctx, stream, last+1, batch, batchBytes)
+		list, err := b.Log.Batch(ctx, stream, last+1, batch, batchBytes)
 		if err != nil || len(list) == 0 {
 			return last, err
 		}
@@ -133,7 +133,7 @@ func each(
 			var data []byte
 			if err != nil { // nobody can name it
 				err = fault.Wrap(fault.BadInput, err)
-			} else if e, err = b.Whole(ctx, stream, e); err == nil {
+			} else if e, err = b.Log.Repair(ctx, stream, e); err == nil {
 				data, err = b.Blobs.Payload(ctx, s.Owner, e.Header, e.Data)
 			}
 			if err == nil {
@@ -283,7 +283,7 @@ func readGraph(ctx context.Context, b *bus.Bus, s message.Subject, data []byte, 
 	if digest := wire.Digest(data); digest != s.Digest {
 		return fault.New(fault.BadInput, "backup: the bytes have the digest %s", digest)
 	}
-	had, err := b.Has(ctx, bus.StreamGraph, s.String())
+	had, err := b.Log.Has(ctx, bus.StreamGraph, s.String())
 	if err == nil {
 		_, err = b.Models.Put(ctx, s.Owner, data)
 	}
@@ -299,7 +299,7 @@ func readAnswer(ctx context.Context, b *bus.Bus, h *tar.Header, data []byte, c *
 			return fault.New(fault.BadInput, "backup: headers: %w", err)
 		}
 	}
-	earlier, err := b.Once(ctx, bus.StreamAnswer, &nats.Msg{Subject: h.Name, Header: headers, Data: data})
+	earlier, err := b.Log.PutOnce(ctx, bus.StreamAnswer, &nats.Msg{Subject: h.Name, Header: headers, Data: data})
 	c.Answers += one(err == nil)
 	c.Known += one(err == nil && earlier != nil)
 	return err

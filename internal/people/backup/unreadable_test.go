@@ -69,12 +69,12 @@ func TestOneBadMessageStopsNoCopy(t *testing.T) {
 		{Subject: wire.AnswerSubject("apart"), Header: elsewhere},
 	}
 	for _, m := range bad {
-		if err := first.bus.Put(ctx, m); err != nil {
+		if err := first.bus.Log.Put(ctx, m); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// one that is copied and cannot be submitted
-	if err := first.bus.Put(ctx, &nats.Msg{Subject: wire.ModelSubject(3, "nonsense"), Data: []byte("x")}); err != nil {
+	if err := first.bus.Log.Put(ctx, &nats.Msg{Subject: wire.ModelSubject(3, "nonsense"), Data: []byte("x")}); err != nil {
 		t.Fatal(err)
 	}
 

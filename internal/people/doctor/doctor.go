@@ -76,10 +76,10 @@ const crowded = 0.75
 // Examine examines all parts. What cannot be found out is a finding too.
 func Examine(ctx context.Context, p Places) []Finding {
 	heard := listen(ctx, p.Bus, p.Listen)
-	all := []Finding{Version(p.Bus.NC.ConnectedServerVersion()), synced(ctx, p.Monitoring)}
+	all := []Finding{Version(p.Bus.Conn.NC.ConnectedServerVersion()), synced(ctx, p.Monitoring)}
 	all = append(all, clock(ctx, p.Bus))
 	all = append(all, streams(ctx, p.Bus)...)
-	all = append(all, lanes(ctx, p.Bus))
+	all = append(all, lanes(ctx, p.Bus.Conn))
 	all = append(all, keys(heard())...)
 	all = append(all, registered(ctx, p.Bus)...)
 	return append(all, remembered(ctx, p.Redis)...)
@@ -145,10 +145,10 @@ func read(ctx context.Context, url string, into any) error {
 
 func clock(ctx context.Context, b *bus.Bus) Finding {
 	const part = "clock"
-	if err := b.Synchronize(ctx); err != nil {
+	if err := b.Conn.Synchronize(ctx); err != nil {
 		return Finding{Unknown, part, err.Error(), ""}
 	}
-	off := time.Until(b.Now())
+	off := time.Until(b.Conn.Now())
 	if off.Abs() > skew {
 		return Finding{
 			Warning, part, fmt.Sprintf("the server's is %v ahead of this machine's", off.Round(time.Millisecond)),
@@ -168,9 +168,9 @@ var names = []string{
 var kept = map[string]bool{bus.StreamModel: true, bus.StreamAnswer: true, bus.StreamGraph: true}
 
 func streams(ctx context.Context, b *bus.Bus) (all []Finding) {
-	clustered := b.NC.ConnectedClusterName() != ""
+	clustered := b.Conn.NC.ConnectedClusterName() != ""
 	for _, name := range names {
-		s, err := b.JS.Stream(ctx, name)
+		s, err := b.Conn.JS.Stream(ctx, name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			all = append(all, Finding{Bad, name, "the stream is missing", "run btn setup"})

@@ -98,7 +98,7 @@ func TestExamine(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if err := b.JS.DeleteStream(t.Context(), bus.StreamTask); err != nil {
+	if err := b.Conn.JS.DeleteStream(t.Context(), bus.StreamTask); err != nil {
 		t.Fatal(err)
 	}
 	if got := level(bus.StreamTask); got != Bad {

@@ -26,12 +26,12 @@ func listen(ctx context.Context, b *bus.Bus, while time.Duration) func() ([]mess
 		return func() ([]message.Here, error) { return nil, errNotHeard }
 	}
 	until := time.Now().Add(while)
-	sub, err := b.NC.SubscribeSync(message.HereSubject)
+	sub, err := b.Conn.NC.SubscribeSync(message.HereSubject)
 	if err != nil {
 		return func() ([]message.Here, error) { return nil, err }
 	}
 	if err = sub.SetPendingLimits(mostHeard, -1); err == nil {
-		err = b.NC.FlushTimeout(while)
+		err = b.Conn.NC.FlushTimeout(while)
 	}
 	return func() ([]message.Here, error) {
 		defer sub.Unsubscribe()

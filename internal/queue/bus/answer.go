@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Intervals at which Answer looks into the stream, because the republished answer may be lost with
+// Intervals at which WaitAnswer looks into the stream, because the republished answer may be lost with
 // a connection. The first one is shorter.
 const (
 	firstLook = time.Second
@@ -28,19 +28,12 @@ type Answered struct {
 // ErrUnverified: answers came, and were not believed.
 var ErrUnverified = errors.New("bus: answers came that do not verify by the keys given here (is there an --answers-seed?)")
 
-// Answer returns the job's answer as soon as it is stored. It listens to the republished answer and never to the
-// answer's own subject, on which refused answers pass, too.
-func (b *Bus) Answer(ctx context.Context, job string) (Answered, error) {
-	return b.AnswerOr(ctx, job, func(context.Context) error { return nil })
-}
-
-// AnswerOr is Answer that calls quiet after a second without an answer and every two seconds then; an error of quiet
-// ends it. If the stream had an answer that is not believed, the error wraps ErrUnverified.
-func (b *Bus) AnswerOr(
-	ctx context.Context, job string, quiet func(context.Context) error,
-) (a Answered, err error) {
+// WaitAnswer returns the job's answer as soon as it is stored. It listens to the republished answer and never to the answer's own subject,
+// on which refused answers pass, too. Unless quiet is nil, it is called after a second without an answer and every two seconds then; an
+// error of quiet ends the wait. If the stream had an answer that is not believed, the error wraps ErrUnverified.
+func (l *Log) WaitAnswer(ctx context.Context, job string, quiet func(context.Context) error) (a Answered, err error) {
 	done := make(chan *nats.Msg, 4)
-	sub, err := b.NC.ChanSubscribe(wire.DoneSubject(job), done)
+	sub, err := l.conn.NC.ChanSubscribe(wire.DoneSubject(job), done)
 	if err != nil {
 		return a, fault.New(fault.Infrastructure, "bus: wait for job %s: %w", job, err)
 	}
@@ -53,7 +46,7 @@ func (b *Bus) AnswerOr(
 	}()
 
 	for pause := firstLook; ; pause = look {
-		stored, err := b.Get(ctx, StreamAnswer, wire.AnswerSubject(job))
+		stored, err := l.Get(ctx, StreamAnswer, wire.AnswerSubject(job))
 		unverified = unverified || errors.Is(err, errForged)
 		switch {
 		case err == nil:
@@ -64,24 +57,26 @@ func (b *Bus) AnswerOr(
 			return a, err // not for a look that took too long: the next one follows
 		}
 
-		m, err := b.heard(ctx, job, done, pause)
+		m, err := l.heard(ctx, job, done, pause)
 		switch {
 		case err != nil:
 			return a, fmt.Errorf("bus: wait for job %s: %w", job, err)
 		case m != nil:
 			a.Header = m.Header
-			a.Data, err = b.Blobs.Payload(ctx, message.Owner(job), m.Header, m.Data)
+			a.Data, err = l.blobs.Payload(ctx, message.Owner(job), m.Header, m.Data)
 			return a, err
 		}
-		if err := quiet(ctx); err != nil {
-			return a, err
+		if quiet != nil {
+			if err := quiet(ctx); err != nil {
+				return a, err
+			}
 		}
 	}
 }
 
 // heard returns the republished answer if it comes within a time, else nil. It does not hear forged
 // ones.
-func (b *Bus) heard(
+func (l *Log) heard(
 	ctx context.Context, job string, done <-chan *nats.Msg, within time.Duration,
 ) (*nats.Msg, error) {
 	timer := time.NewTimer(within)
@@ -89,7 +84,7 @@ func (b *Bus) heard(
 	for {
 		select {
 		case m := <-done:
-			if b.Signer.Genuine(wire.AnswerSubject(job), m.Header, m.Data) {
+			if l.signer.Genuine(wire.AnswerSubject(job), m.Header, m.Data) {
 				return m, nil
 			}
 		case <-timer.C:

@@ -28,7 +28,7 @@ const envelope = 4096
 // Blobs keeps bytes of any size under their digest: in a stream, in a message per owner and digest. Bytes above the server's limit are
 // pieces there (pieces.go).
 type Blobs struct {
-	conn   *writer
+	conn   *Conn
 	stream string
 	place  func(owner, digest string) string // the subject of the message
 	owner  string                            // the tenant whose bytes they are; "": everybody's
@@ -48,7 +48,7 @@ func (b *Blobs) subject(digest string) string { return b.place(b.owner, digest) 
 
 // raw returns the message of a digest as it is stored. The error wraps ErrNotFound if there is none.
 func (b *Blobs) raw(ctx context.Context, digest string) (*jetstream.RawStreamMsg, error) {
-	return b.conn.Raw(ctx, b.stream, b.subject(digest))
+	return b.conn.last(ctx, b.stream, b.subject(digest))
 }
 
 var (
@@ -100,9 +100,9 @@ func (b *Blobs) Put(ctx context.Context, data []byte) (digest string, err error)
 	}
 
 	// If the stored message has been purged meanwhile, to make room perhaps, the subject is empty.
-	err = b.publish(ctx, spared(m), last)
+	err = b.conn.publishAfter(ctx, spared(m), last)
 	if last > 0 && errors.Is(err, errTaken) {
-		err = b.publish(ctx, m, 0)
+		err = b.conn.publishAfter(ctx, m, 0)
 	}
 
 	// Somebody else may have stored it meanwhile.
@@ -110,11 +110,6 @@ func (b *Blobs) Put(ctx context.Context, data []byte) (digest string, err error)
 		return "", err
 	}
 	return digest, nil
-}
-
-// publish stores m after the message with the sequence last, 0: after none. The error wraps errTaken if another message is there.
-func (b *Blobs) publish(ctx context.Context, m *nats.Msg, last uint64) error {
-	return refusal(m.Subject, b.conn.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(last)))
 }
 
 // Has reports whether the bytes of a digest are stored and sound, and renews them, so that they are kept for a job that needs them from
@@ -150,7 +145,7 @@ func (b *Blobs) isSound(ctx context.Context, stored *jetstream.RawStreamMsg, dig
 // renew makes a blob younger than its stream's Times.Renew by moving it to the end of the stream, its pieces first. It reports false if
 // the blob has to be written again. Registered models do not expire.
 func (b *Blobs) renew(ctx context.Context, stored *jetstream.RawStreamMsg) (isFresh bool, err error) {
-	if b.conn.owner != "" {
+	if b.conn.tenant != "" {
 		return b.stream == StreamGraph, nil // an owner does not see how old is too old
 	}
 	s, err := b.conn.Stream(ctx, b.stream)
@@ -168,9 +163,10 @@ func (b *Blobs) renew(ctx context.Context, stored *jetstream.RawStreamMsg) (isFr
 		}
 	}
 
-	err = b.publish(ctx, bare(stored), stored.Sequence)
+	err = b.conn.publishAfter(ctx, bare(stored), stored.Sequence)
 	if errors.Is(err, errTaken) { // renewed by somebody else, or purged
-		return b.conn.Has(ctx, b.stream, stored.Subject)
+		_, err = b.conn.last(ctx, b.stream, stored.Subject)
+		return isFound(err)
 	}
 	return err == nil, err
 }
@@ -233,10 +229,10 @@ func (b *Blobs) content(ctx context.Context, stored *jetstream.RawStreamMsg, dig
 
 // drop deletes one stored message. If that fails somebody else will find the same.
 func (b *Blobs) drop(ctx context.Context, sequence uint64) {
-	if b.conn.owner != "" {
+	if b.conn.tenant != "" {
 		return // bytes put meanwhile take its place
 	}
-	_ = b.conn.Delete(ctx, b.stream, sequence)
+	_ = b.conn.delete(ctx, b.stream, sequence)
 }
 
 // admitted returns the message that stores a user's bytes under their digest: m, or the stored message again if m is a list of pieces and

@@ -69,11 +69,11 @@ func TestPiecesInACluster(t *testing.T) {
 		t.Errorf("a piece was published again: %d of %d bytes, %v", len(got), len(data), err)
 	}
 
-	unheard, err := all[0].NC.SubscribeSync("$NO.API.>")
+	unheard, err := all[0].Conn.NC.SubscribeSync("$NO.API.>")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := all[0].NC.Flush(); err != nil {
+	if err := all[0].Conn.NC.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	dialer.next("$JS.API.DIRECT.GET.BTN_BLOB.", "$NO.API.DIRECT.GET.BTN_BLOB.")
@@ -94,10 +94,10 @@ func TestPiecesHaveAConnection(t *testing.T) {
 	if got, err := b.Blobs.Get(ctx, digest); err != nil || !bytes.Equal(got, large) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	if s := b.NC.Stats(); s.OutBytes > 1<<18 || s.InBytes > 1<<18 {
+	if s := b.Conn.NC.Stats(); s.OutBytes > 1<<18 || s.InBytes > 1<<18 {
 		t.Errorf("%d bytes left by the connection for messages, %d came", s.OutBytes, s.InBytes)
 	}
-	b.NC.Close()
+	b.Conn.NC.Close()
 	if _, err := b.Blobs.Put(ctx, append(large, "other"...)); err == nil {
 		t.Error("stored after the end")
 	}

@@ -58,13 +58,13 @@ func TestFirstMessageStays(t *testing.T) {
 			{bus.StreamNetwork, message.NetworkSubject(0, "a")},       // a work queue
 			{bus.StreamPartial, message.PartialSubject(0, "a", 1, 0)}, // refuses
 		} {
-			earlier, err := b.Once(ctx, c.stream, msg(c.subject, "first"))
+			earlier, err := b.Log.PutOnce(ctx, c.stream, msg(c.subject, "first"))
 			must(t, err)
 			if earlier != nil {
 				t.Fatalf("%s: taken by %q before anything was stored", c.subject, earlier.Data)
 			}
 			for range 2 {
-				earlier, err = b.Once(ctx, c.stream, msg(c.subject, "second"))
+				earlier, err = b.Log.PutOnce(ctx, c.stream, msg(c.subject, "second"))
 				must(t, err)
 				if earlier == nil || string(earlier.Data) != "first" {
 					t.Fatalf("%s: earlier message %v", c.subject, earlier)
@@ -77,14 +77,14 @@ func TestFirstMessageStays(t *testing.T) {
 func TestOnceUnderAWildcard(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
 	filter := wire.Prefix + "model.*.j"
-	earlier, err := b.OnceUnder(
+	earlier, err := b.Log.PutOnceUnder(
 		ctx, bus.StreamModel, msg(wire.ModelSubject(3, "j"), "first"), filter,
 	)
 	must(t, err)
 	if earlier != nil {
 		t.Fatal("taken")
 	}
-	earlier, err = b.OnceUnder(
+	earlier, err = b.Log.PutOnceUnder(
 		ctx, bus.StreamModel, msg(wire.ModelSubject(4, "j"), "second"), filter,
 	)
 	must(t, err)
@@ -92,17 +92,17 @@ func TestOnceUnderAWildcard(t *testing.T) {
 		t.Errorf("earlier message %v", earlier)
 	}
 	other := msg(wire.ModelSubject(4, "k"), "other job")
-	if _, err := b.OnceUnder(ctx, bus.StreamModel, other, wire.Prefix+"model.*.k"); err != nil {
+	if _, err := b.Log.PutOnceUnder(ctx, bus.StreamModel, other, wire.Prefix+"model.*.k"); err != nil {
 		t.Error(err)
 	}
 
 	// The message may be published again, under its subject alone.
-	s, err := b.Stream(ctx, bus.StreamModel)
+	s, err := b.Conn.Stream(ctx, bus.StreamModel)
 	must(t, err)
 	must(t, s.Purge(ctx, jetstream.WithPurgeSubject(other.Subject)))
-	_, err = b.JS.Publish(ctx, wire.ModelSubject(5, "k"), []byte("in another lane"))
+	_, err = b.Conn.JS.Publish(ctx, wire.ModelSubject(5, "k"), []byte("in another lane"))
 	must(t, err)
-	if earlier, err := b.Once(ctx, bus.StreamModel, other); err != nil || earlier != nil {
+	if earlier, err := b.Log.PutOnce(ctx, bus.StreamModel, other); err != nil || earlier != nil {
 		t.Errorf("earlier message %v, error %v", earlier, err)
 	}
 }
@@ -110,24 +110,24 @@ func TestOnceUnderAWildcard(t *testing.T) {
 // A full stream and a taken subject have the same error code where the stream itself refuses.
 func TestFullIsNotTaken(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
-	s, err := b.Stream(ctx, bus.StreamAnswer)
+	s, err := b.Conn.Stream(ctx, bus.StreamAnswer)
 	must(t, err)
 	c := s.CachedInfo().Config
 	c.MaxBytes = 2000
-	_, err = b.JS.UpdateStream(ctx, c)
+	_, err = b.Conn.JS.UpdateStream(ctx, c)
 	must(t, err)
 	kilobyte := strings.Repeat("x", 1000)
-	_, err = b.Once(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("a"), kilobyte))
+	_, err = b.Log.PutOnce(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("a"), kilobyte))
 	must(t, err)
-	_, err = b.Once(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("b"), kilobyte))
+	_, err = b.Log.PutOnce(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("b"), kilobyte))
 	if !errors.Is(err, bus.ErrFull) || fault.CodeOf(err) != fault.Infrastructure {
 		t.Errorf("full stream: %v", err)
 	}
-	earlier, err := b.Once(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("a"), kilobyte))
+	earlier, err := b.Log.PutOnce(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("a"), kilobyte))
 	if err != nil || earlier == nil {
 		t.Errorf("taken subject of a full stream: %v %v", earlier, err)
 	}
-	_, err = b.OnceAll(
+	_, err = b.Log.PutAllOnce(
 		ctx, bus.StreamAnswer,
 		[]*nats.Msg{msg(wire.AnswerSubject("a"), "2"), msg(wire.AnswerSubject("c"), kilobyte)},
 	)
@@ -139,14 +139,14 @@ func TestFullIsNotTaken(t *testing.T) {
 func TestOnceAll(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
 	const n = 700 // more than are under way at a time
-	_, err := b.Once(ctx, bus.StreamTask, msg(message.TaskSubject(0, "j", n, 300), "before"))
+	_, err := b.Log.PutOnce(ctx, bus.StreamTask, msg(message.TaskSubject(0, "j", n, 300), "before"))
 	must(t, err)
 	msgs := make([]*nats.Msg, n)
 	for k := range msgs {
 		msgs[k] = msg(message.TaskSubject(0, "j", n, k), fmt.Sprint(k))
 	}
 	for round := range 2 {
-		earlier, err := b.OnceAll(ctx, bus.StreamTask, msgs)
+		earlier, err := b.Log.PutAllOnce(ctx, bus.StreamTask, msgs)
 		must(t, err)
 		for k, e := range earlier {
 			switch {
@@ -157,7 +157,7 @@ func TestOnceAll(t *testing.T) {
 			}
 		}
 	}
-	subjects, err := b.Subjects(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, 0, "j"))
+	subjects, err := b.Log.Subjects(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, 0, "j"))
 	if err != nil || len(subjects) != n {
 		t.Errorf("%d subjects, %v", len(subjects), err)
 	}
@@ -188,7 +188,7 @@ func TestBlobs(t *testing.T) {
 		fault.CodeOf(err) != fault.Infrastructure {
 		t.Errorf("missing blob: %v", err)
 	}
-	must(t, b.Put(ctx, msg(message.BlobSubject("", missing), "something else")))
+	must(t, b.Log.Put(ctx, msg(message.BlobSubject("", missing), "something else")))
 	if _, err := b.Blobs.Get(ctx, missing); err == nil ||
 		!strings.Contains(err.Error(), "has the digest") {
 		t.Errorf("a blob that is not what its name says: %v", err)
@@ -204,11 +204,11 @@ func TestBlobs(t *testing.T) {
 func TestBlobInUseDoesNotExpire(t *testing.T) {
 	t.Parallel()
 	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10})
-	s, err := b.Stream(ctx, bus.StreamBlob)
+	s, err := b.Conn.Stream(ctx, bus.StreamBlob)
 	must(t, err)
 	c := s.CachedInfo().Config
 	c.MaxAge = 12 * time.Second
-	_, err = b.JS.UpdateStream(ctx, c)
+	_, err = b.Conn.JS.UpdateStream(ctx, c)
 	must(t, err)
 	_, err = s.Info(ctx)
 	must(t, err)
@@ -259,14 +259,14 @@ func TestGraphs(t *testing.T) {
 		all[1].Time.IsZero() {
 		t.Errorf("%+v %v", all, err)
 	}
-	s, err := b.Stream(ctx, bus.StreamGraph)
+	s, err := b.Conn.Stream(ctx, bus.StreamGraph)
 	must(t, err)
 	if c := s.CachedInfo().Config; c.MaxAge != 0 || c.Storage != jetstream.FileStorage ||
 		c.MaxBytes <= 0 || s.CachedInfo().State.Msgs > 6 { // four pieces, their list, and the small one
 		t.Errorf("%+v", c)
 	}
 	wrong := wire.Digest([]byte("wrong"))
-	must(t, b.Put(ctx, msg(message.GraphSubject("", wrong), "other")))
+	must(t, b.Log.Put(ctx, msg(message.GraphSubject("", wrong), "other")))
 	if _, err := b.Models.Get(ctx, "", wrong); !errors.Is(err, bus.ErrDigest) {
 		t.Errorf("bytes that are not their digest's: %v", err)
 	}
@@ -297,7 +297,7 @@ func TestHasBlob(t *testing.T) {
 	if has, err := b.Blobs.Has(ctx, digest); has || err != nil {
 		t.Error(has, err)
 	}
-	must(t, b.Put(ctx, msg(message.BlobSubject("", digest), "y")))
+	must(t, b.Log.Put(ctx, msg(message.BlobSubject("", digest), "y")))
 	if has, err := b.Blobs.Has(ctx, digest); has || err != nil {
 		t.Error("of other bytes:", has, err)
 	}
@@ -313,9 +313,9 @@ func TestOversizedMessage(t *testing.T) {
 	big := strings.Repeat("x", 100<<10)
 	m := msg(wire.AnswerSubject("big"), big)
 	m.Header = nats.Header{"Kept": {"yes"}}
-	_, err := b.Once(ctx, bus.StreamAnswer, m)
+	_, err := b.Log.PutOnce(ctx, bus.StreamAnswer, m)
 	must(t, err)
-	earlier, err := b.Once(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("big"), big+"y"))
+	earlier, err := b.Log.PutOnce(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("big"), big+"y"))
 	must(t, err)
 	if earlier == nil || string(earlier.Data) != big || earlier.Header.Get("Kept") != "yes" {
 		t.Errorf("earlier message: %v", earlier)
@@ -329,12 +329,12 @@ func TestOversizedMessage(t *testing.T) {
 
 func TestErrorsSayWhatToDo(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
-	must(t, b.JS.DeleteStream(ctx, bus.StreamAnswer))
-	if _, err := b.Get(ctx, bus.StreamAnswer, wire.AnswerSubject("a")); err == nil ||
+	must(t, b.Conn.JS.DeleteStream(ctx, bus.StreamAnswer))
+	if _, err := b.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject("a")); err == nil ||
 		!strings.Contains(err.Error(), "btn setup") || fault.CodeOf(err) != fault.Infrastructure {
 		t.Errorf("no stream: %v", err)
 	}
-	_, err := b.Once(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("a"), ""))
+	_, err := b.Log.PutOnce(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("a"), ""))
 	if fault.CodeOf(err) != fault.Infrastructure || !errors.Is(err, jetstream.ErrNoStreamResponse) {
 		t.Errorf("no stream: %v", err)
 	}

@@ -36,7 +36,8 @@ func cluster(t *testing.T, n int) (*testserver.Cluster, []*bus.Bus) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := pipeline.Setup(ctx, all[0].NC, pipeline.Streams{Replicas: 3, MaxBytes: 1 << 30, InMemory: true, OneConsumer: true}); err != nil {
+	replicated := pipeline.Streams{Replicas: 3, MaxBytes: 1 << 30, InMemory: true, OneConsumer: true}
+	if err := pipeline.Setup(ctx, all[0].Conn.NC, replicated); err != nil {
 		t.Fatal(err)
 	}
 	return servers, all
@@ -46,7 +47,7 @@ func cluster(t *testing.T, n int) (*testserver.Cluster, []*bus.Bus) {
 func leader(t *testing.T, servers *testserver.Cluster, b *bus.Bus, stream string) *testserver.NATSServer {
 	t.Helper()
 	for t.Context().Err() == nil {
-		s, err := b.JS.Stream(t.Context(), stream)
+		s, err := b.Conn.JS.Stream(t.Context(), stream)
 		if err == nil && s.CachedInfo().Cluster != nil && s.CachedInfo().Cluster.Leader != "" {
 			return servers.Named(s.CachedInfo().Cluster.Leader)
 		}
@@ -64,36 +65,36 @@ func TestFoundAtOnceInACluster(t *testing.T) {
 	stale := 0
 	for i := range 600 {
 		subject := wire.AnswerSubject(fmt.Sprint("job-", i))
-		if _, err := all[0].Once(t.Context(), bus.StreamAnswer, &nats.Msg{Subject: subject, Data: []byte("an answer")}); err != nil {
+		if _, err := all[0].Log.PutOnce(t.Context(), bus.StreamAnswer, &nats.Msg{Subject: subject, Data: []byte("an answer")}); err != nil {
 			t.Fatal(err)
 		}
 		reader := all[i%3]
-		s, err := reader.Stream(t.Context(), bus.StreamAnswer)
+		s, err := reader.Conn.Stream(t.Context(), bus.StreamAnswer)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.GetLastMsgForSubject(t.Context(), subject); errors.Is(err, jetstream.ErrMsgNotFound) {
 			stale++
 		}
-		m, err := reader.Get(t.Context(), bus.StreamAnswer, subject)
+		m, err := reader.Log.Get(t.Context(), bus.StreamAnswer, subject)
 		if err != nil || string(m.Data) != "an answer" {
 			t.Fatalf("%s: %v", subject, err)
 		}
-		if there, err := reader.Has(t.Context(), bus.StreamAnswer, subject); err != nil || !there {
+		if there, err := reader.Log.Has(t.Context(), bus.StreamAnswer, subject); err != nil || !there {
 			t.Fatalf("%s: there: %v, %v", subject, there, err)
 		}
-		if place, err := reader.From(t.Context(), bus.StreamAnswer, m.Sequence, time.Time{}); err != nil || place.Subject != subject {
+		if place, err := reader.Log.From(t.Context(), bus.StreamAnswer, m.Sequence, time.Time{}); err != nil || place.Subject != subject {
 			t.Fatalf("%s: %+v, %v", subject, place, err)
 		}
-		if place, err := reader.From(t.Context(), bus.StreamAnswer, 0, m.Time); err != nil || place.Subject != subject {
+		if place, err := reader.Log.From(t.Context(), bus.StreamAnswer, 0, m.Time); err != nil || place.Subject != subject {
 			t.Fatalf("%s: from %v: %+v, %v", subject, m.Time, place, err)
 		}
-		if _, err := reader.From(t.Context(), bus.StreamAnswer, m.Sequence+1, time.Time{}); !errors.Is(err, bus.ErrNotFound) {
+		if _, err := reader.Log.From(t.Context(), bus.StreamAnswer, m.Sequence+1, time.Time{}); !errors.Is(err, bus.ErrNotFound) {
 			t.Fatalf("after %s: %v", subject, err)
 		}
 	}
 	t.Logf("a replica did not have it yet %d of 600 times", stale)
-	if _, err := all[1].Get(t.Context(), bus.StreamAnswer, wire.AnswerSubject("nobody")); !errors.Is(err, bus.ErrNotFound) {
+	if _, err := all[1].Log.Get(t.Context(), bus.StreamAnswer, wire.AnswerSubject("nobody")); !errors.Is(err, bus.ErrNotFound) {
 		t.Errorf("nothing there: %v", err)
 	}
 }
@@ -108,7 +109,7 @@ func TestStoredOnceInACluster(t *testing.T) {
 		for _, b := range all {
 			publishers.Go(func() {
 				m := &nats.Msg{Subject: wire.ModelSubject(3, fmt.Sprint("job-", i)), Data: []byte("a model")}
-				earlier, err := b.OnceUnder(t.Context(), bus.StreamModel, m, fmt.Sprint("btn.v1.model.*.job-", i))
+				earlier, err := b.Log.PutOnceUnder(t.Context(), bus.StreamModel, m, fmt.Sprint("btn.v1.model.*.job-", i))
 				if err != nil {
 					t.Error(err)
 				}
@@ -128,7 +129,7 @@ func TestStoredOnceInACluster(t *testing.T) {
 func TestNoStreamInACluster(t *testing.T) {
 	t.Parallel()
 	_, all := cluster(t, 1)
-	_, err := all[0].Once(t.Context(), bus.StreamModel, &nats.Msg{Subject: "btn.v1.model.99.job", Data: []byte("a model")})
+	_, err := all[0].Log.PutOnce(t.Context(), bus.StreamModel, &nats.Msg{Subject: "btn.v1.model.99.job", Data: []byte("a model")})
 	if !errors.Is(err, bus.ErrNoStream) {
 		t.Errorf("lane 99: %v", err)
 	}
@@ -147,7 +148,7 @@ func TestStoredWhileTheLeaderDies(t *testing.T) {
 		publishers.Go(func() {
 			for i := range 100 {
 				m := &nats.Msg{Subject: wire.ModelSubject(3, fmt.Sprintf("job-%d-%d", p, i)), Data: []byte("a model")}
-				earlier, err := b.Once(ctx, bus.StreamModel, m)
+				earlier, err := b.Log.PutOnce(ctx, bus.StreamModel, m)
 				if err != nil {
 					t.Errorf("%s: %v", m.Subject, err)
 					return
@@ -162,7 +163,7 @@ func TestStoredWhileTheLeaderDies(t *testing.T) {
 		})
 	}
 	publishers.Wait()
-	subjects, err := all[(slices.Index(servers.Servers, victim)+1)%3].Subjects(ctx, bus.StreamModel, "btn.v1.model.>")
+	subjects, err := all[(slices.Index(servers.Servers, victim)+1)%3].Log.Subjects(ctx, bus.StreamModel, "btn.v1.model.>")
 	if err != nil || len(subjects) != 300 {
 		t.Errorf("%d models are stored, want 300: %v", len(subjects), err)
 	}
@@ -181,7 +182,7 @@ func TestStoredWhileTheLeaderStandsStill(t *testing.T) {
 	m := func() *nats.Msg { return &nats.Msg{Subject: wire.ModelSubject(3, "job"), Data: []byte("a model")} }
 	var err error
 	for tries := 1; ; tries++ {
-		if _, err = b.Once(t.Context(), bus.StreamModel, m()); err == nil {
+		if _, err = b.Log.PutOnce(t.Context(), bus.StreamModel, m()); err == nil {
 			t.Logf("stored after %v, at try %d", time.Since(began).Round(100*time.Millisecond), tries)
 			break
 		}
@@ -189,10 +190,10 @@ func TestStoredWhileTheLeaderStandsStill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if stored, err := b.Get(t.Context(), bus.StreamModel, wire.ModelSubject(3, "job")); err != nil || string(stored.Data) != "a model" {
+	if stored, err := b.Log.Get(t.Context(), bus.StreamModel, wire.ModelSubject(3, "job")); err != nil || string(stored.Data) != "a model" {
 		t.Errorf("stored: %v", err)
 	}
-	subjects, err := b.Subjects(t.Context(), bus.StreamModel, "btn.v1.model.>")
+	subjects, err := b.Log.Subjects(t.Context(), bus.StreamModel, "btn.v1.model.>")
 	if err != nil || len(subjects) != 1 {
 		t.Errorf("%d models are stored: %v", len(subjects), err)
 	}

@@ -113,16 +113,16 @@ func TestALostQuestionIsAskedAgain(t *testing.T) {
 	of := func(k int) *nats.Msg { return msg(message.TaskSubject(0, "job", 9, k), "data") }
 
 	lose("PUB btn.v1.task.")
-	if earlier, err := b.Once(ctx, bus.StreamTask, of(0)); err != nil || earlier != nil {
+	if earlier, err := b.Log.PutOnce(ctx, bus.StreamTask, of(0)); err != nil || earlier != nil {
 		t.Errorf("publish: %v, %v", earlier, err)
 	}
 	lose("PUB btn.v1.task.")
-	if _, err := b.OnceAll(ctx, bus.StreamTask, []*nats.Msg{of(1), of(2), of(3)}); err != nil {
+	if _, err := b.Log.PutAllOnce(ctx, bus.StreamTask, []*nats.Msg{of(1), of(2), of(3)}); err != nil {
 		t.Errorf("publish many: %v", err)
 	}
 	for k := range 4 {
 		lose("DIRECT.GET")
-		if has, err := b.Has(ctx, bus.StreamTask, of(k).Subject); err != nil || !has {
+		if has, err := b.Log.Has(ctx, bus.StreamTask, of(k).Subject); err != nil || !has {
 			t.Errorf("ask for %d: %v, %v", k, has, err)
 		}
 	}

@@ -21,7 +21,7 @@ type Delivered struct {
 }
 
 // Deliver returns a message that answers a pull request, with the server's metadata.
-func (b *link) Deliver(m *nats.Msg) (*Delivered, error) {
+func Deliver(m *nats.Msg) (*Delivered, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, fault.New(fault.Internal, "bus: %s: %w", m.Subject, err)

@@ -36,45 +36,117 @@ var ErrDoubtful = errors.New("bus: a message was stored with headers of the serv
 var getWithin = 30 * time.Second
 
 // direct returns one message of a stream as it is stored. The error wraps ErrNotFound if there is none.
-func (b *asker) direct(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
-	ctx, cancel := b.bounded(ctx)
+func (c *Conn) direct(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
+	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	reply, err := b.requestDirect(ctx, stream, q)
+	reply, err := c.requestDirect(ctx, stream, q)
 	var m *jetstream.RawStreamMsg
 	if err == nil {
 		m, err = storedOf(reply)
 	}
 	switch {
 	case errors.Is(err, ErrDoubtful) && stream == StreamAnswer:
-		return b.noAnswer(ctx, q)
-	case b.owner != "": // it may not ask the leader
-	case errors.Is(err, ErrNotFound) && b.inCluster(),
+		return c.noAnswer(ctx, q)
+	case c.tenant != "": // it may not ask the leader
+	case errors.Is(err, ErrNotFound) && c.inCluster(),
 		errors.Is(err, ErrDoubtful),
 		errors.Is(err, nats.ErrNoResponders): // also from a stored message with status 503
-		return b.fromLeader(ctx, stream, q)
+		return c.fromLeader(ctx, stream, q)
 	}
 	return m, err
 }
 
 // noAnswer returns a stored answer with doubtful headers as a message without headers, so that it counts as forged.
 // Aggregators write no such headers, and a tenant's user could not read the answer: it may not ask the leader.
-func (b *asker) noAnswer(ctx context.Context, q question) (*jetstream.RawStreamMsg, error) {
-	if b.owner != "" { // a tenant's user asks by subject only
+func (c *Conn) noAnswer(ctx context.Context, q question) (*jetstream.RawStreamMsg, error) {
+	if c.tenant != "" { // a tenant's user asks by subject only
 		return &jetstream.RawStreamMsg{Subject: q.Last}, nil
 	}
-	m, err := b.fromLeader(ctx, StreamAnswer, q)
+	m, err := c.fromLeader(ctx, StreamAnswer, q)
 	if err == nil {
 		m.Header = nil
 	}
 	return m, err
 }
 
+// last returns the last message of a stream on a subject, as it is stored. The error wraps ErrNotFound if there is none.
+func (c *Conn) last(ctx context.Context, stream, subject string) (m *jetstream.RawStreamMsg, err error) {
+	err = c.persist(ctx, func(ctx context.Context) error {
+		m, err = c.getOnce(ctx, stream, subject)
+		return err
+	})
+	return m, err
+}
+
+// isFound reports whether a message was found, by the error of the search for it.
+func isFound(err error) (bool, error) {
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Replicas may be late: the number of further requests for a message that is not found in a
+// cluster, after pauses of staleFor.
+const (
+	staleLooks = 3
+	staleFor   = 100 * time.Millisecond
+)
+
+// getOnce is one attempt of last. A tenant's user has no right to ask the leader, so in a cluster it asks staleLooks
+// times: any replica may answer.
+func (c *Conn) getOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	m, err := c.direct(ctx, stream, question{Last: subject})
+	for looks := 1; looks < staleLooks && errors.Is(err, ErrNotFound) && c.tenant != "" && c.inCluster(); looks++ {
+		Pause(ctx, staleFor)
+		m, err = c.direct(ctx, stream, question{Last: subject})
+	}
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, fault.New(fault.Infrastructure, "%w: get %s: %w", ErrNoStream, subject, err)
+	case err != nil:
+		return nil, fault.New(fault.Infrastructure, "bus: get %s: %w", subject, err)
+	}
+	return m, nil
+}
+
+// subjects lists the subjects of a stream that match filter, with the number of messages on each.
+// The stream's leader answers, in time proportional to the number of subjects.
+func (c *Conn) subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+	if c.tenant != "" {
+		return nil, fault.New(fault.BadInput, "bus: to list what %s stores takes the operator's user: a tenant's sees no streams", stream)
+	}
+	var info *jetstream.StreamInfo
+	err := c.persist(ctx, func(ctx context.Context) (err error) {
+		info, err = c.Info(ctx, stream, jetstream.WithSubjectFilter(filter))
+		return err
+	})
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: subjects of %s: %w", filter, err)
+	}
+	return info.State.Subjects, nil
+}
+
+// delete removes one message of a stream.
+func (c *Conn) delete(ctx context.Context, stream string, sequence uint64) error {
+	s, err := c.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	if err := s.DeleteMsg(ctx, sequence); err != nil {
+		return fault.New(fault.Infrastructure, "bus: delete message %d of %s: %w", sequence, stream, err)
+	}
+	return nil
+}
+
 // bounded returns a context that ends.
-func (b *link) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *Conn) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ends := ctx.Deadline(); ends {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, b.AnswerWithin(getWithin))
+	return context.WithTimeout(ctx, c.AnswerWithin(getWithin))
 }
 
 // LongestSubject bounds subjects in bytes. A server closes the connection on a control line above 4096 bytes, and the
@@ -83,18 +155,18 @@ const LongestSubject = 1024
 
 // requestDirect sends a question. A question for the last message on one subject has that subject at the end of its
 // own, so that permissions can allow it by subject.
-func (b *asker) requestDirect(ctx context.Context, stream string, q question) (*nats.Msg, error) {
+func (c *Conn) requestDirect(ctx context.Context, stream string, q question) (*nats.Msg, error) {
 	if len(q.Last) > LongestSubject {
 		return nil, ErrNotFound
 	}
 	if q.Last != "" && !strings.ContainsAny(q.Last, "*>") {
-		return b.NC.RequestWithContext(ctx, b.API+"DIRECT.GET."+stream+"."+q.Last, nil)
+		return c.NC.RequestWithContext(ctx, c.API+"DIRECT.GET."+stream+"."+q.Last, nil)
 	}
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
-	return b.NC.RequestWithContext(ctx, b.API+"DIRECT.GET."+stream, body)
+	return c.NC.RequestWithContext(ctx, c.API+"DIRECT.GET."+stream, body)
 }
 
 // mostHeaders is the maximum number of headers in a reply to a direct get. This program's messages have at most 20.
@@ -183,12 +255,12 @@ func extent(h nats.Header) (count, bytes int) {
 
 // fromLeader asks the leader of a stream. The error wraps ErrNotFound if there is no such message. Headers that cannot be read count as
 // none.
-func (b *asker) fromLeader(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
+func (c *Conn) fromLeader(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
-	reply, err := b.NC.RequestWithContext(ctx, b.API+"STREAM.MSG.GET."+stream, body)
+	reply, err := c.NC.RequestWithContext(ctx, c.API+"STREAM.MSG.GET."+stream, body)
 	if err != nil {
 		return nil, err
 	}

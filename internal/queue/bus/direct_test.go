@@ -81,7 +81,7 @@ func TestForgedServerHeaders(t *testing.T) {
 				before := time.Now().Add(-time.Second)
 				subject := func(k int) string { return wire.ModelSubject(3, fmt.Sprint("job-", k)) }
 				store := func(k int) {
-					_, err := b.Once(ctx, bus.StreamModel, msg(subject(k), "data"))
+					_, err := b.Log.PutOnce(ctx, bus.StreamModel, msg(subject(k), "data"))
 					must(t, err)
 				}
 				store(1)
@@ -97,16 +97,16 @@ func TestForgedServerHeaders(t *testing.T) {
 				}
 				for k := 1; k <= 3; k++ {
 					want := bus.Place{Sequence: uint64(k), Subject: subject(k)}
-					place, err := b.From(ctx, bus.StreamModel, uint64(k), time.Time{})
+					place, err := b.Log.From(ctx, bus.StreamModel, uint64(k), time.Time{})
 					must(t, err)
 					check("from", place, want)
 					for _, filter := range []string{subject(k), strings.Replace(subject(k), ".3.", ".*.", 1)} {
-						m, err := b.Raw(ctx, bus.StreamModel, filter)
+						m, err := b.Log.GetRaw(ctx, bus.StreamModel, filter)
 						must(t, err)
 						check("last of "+filter, bus.Place{Sequence: m.Sequence, Subject: m.Subject, Time: m.Time}, want)
 					}
 				}
-				batch, err := b.Batch(ctx, bus.StreamModel, 1, 10, 1<<20)
+				batch, err := b.Log.Batch(ctx, bus.StreamModel, 1, 10, 1<<20)
 				must(t, err)
 				if len(batch) != 3 {
 					t.Fatalf("%d of 3 messages in a batch", len(batch))
@@ -115,7 +115,7 @@ func TestForgedServerHeaders(t *testing.T) {
 					check("batch", bus.Place{Sequence: e.Sequence, Subject: e.Subject, Time: time.Now()},
 						bus.Place{Sequence: uint64(i + 1), Subject: subject(i + 1)})
 				}
-				if _, err := b.Raw(ctx, bus.StreamModel, subject(4)); err == nil {
+				if _, err := b.Log.GetRaw(ctx, bus.StreamModel, subject(4)); err == nil {
 					t.Error("what is not stored was found")
 				}
 			})
@@ -140,24 +140,24 @@ func TestAnswersWithServerHeaders(t *testing.T) {
 	own, _ := signedAs(t, forger, "acme", bus.Guard{})
 	subject := wire.AnswerSubject("acme.job")
 	for _, header := range []string{"Nats-Stream: BTN_ANSWER\r\nNats-Stream: x\r\n\r\n", "Nats-Sequence: 4000000\r\n\r\n", "\r\n\r\n"} {
-		m, err := aggregator.Fit(ctx, "acme", msg(subject, "signed"))
+		m, err := aggregator.Log.Fit(ctx, "acme", msg(subject, "signed"))
 		must(t, err)
 		rawPublish(t, server.NATSURL(), subject, "NATS/1.0\r\n"+seal.Header+": "+m.Header[seal.Header][0]+"\r\n"+header, "signed")
 		for who, b := range map[string]*bus.Bus{"tenant": own, "learn-worker": learner} {
-			if m, err := b.Get(ctx, bus.StreamAnswer, subject); !errors.Is(err, bus.ErrNotFound) {
+			if m, err := b.Log.Get(ctx, bus.StreamAnswer, subject); !errors.Is(err, bus.ErrNotFound) {
 				t.Errorf("%q: a %s reads %+v, %v", header, who, m, err)
 			}
 		}
-		s, err := forger.Stream(ctx, bus.StreamAnswer)
+		s, err := forger.Conn.Stream(ctx, bus.StreamAnswer)
 		must(t, err)
 		if info, err := s.Info(ctx); err != nil || info.State.Msgs != 1 {
 			t.Fatalf("%q: removed by who may not: %+v, %v", header, info.State, err)
 		}
-		earlier, err := aggregator.Once(ctx, bus.StreamAnswer, msg(subject, "true"))
+		earlier, err := aggregator.Log.PutOnce(ctx, bus.StreamAnswer, msg(subject, "true"))
 		if err != nil || earlier != nil {
 			t.Fatalf("%q: %v, %v", header, earlier, err)
 		}
-		if m, err := own.Get(ctx, bus.StreamAnswer, subject); err != nil || string(m.Data) != "true" {
+		if m, err := own.Log.Get(ctx, bus.StreamAnswer, subject); err != nil || string(m.Data) != "true" {
 			t.Errorf("%q: the tenant reads %+v, %v", header, m, err)
 		}
 		must(t, s.Purge(ctx))

@@ -54,7 +54,7 @@ func (b *Bus) Admitted(ctx context.Context, subject string, h nats.Header, data 
 		if err := CheckKept(subject, headers, data); err != nil {
 			return nil, err
 		}
-		return m, b.admit.ask(ctx, StreamGraph, subject, m.Header, len(data))
+		return m, b.Log.admit.ask(ctx, StreamGraph, subject, m.Header, len(data))
 	}
 	if unparsed != nil {
 		return nil, fault.Wrap(fault.BadInput, unparsed)
@@ -78,7 +78,7 @@ func (b *Bus) Admitted(ctx context.Context, subject string, h nats.Header, data 
 		return nil, fault.New(fault.BadInput, "nobody may store messages on %s", subject)
 	}
 	if err == nil {
-		err = b.admit.ask(ctx, stream, subject, m.Header, len(data))
+		err = b.Log.admit.ask(ctx, stream, subject, m.Header, len(data))
 	}
 	return m, err
 }
@@ -93,7 +93,7 @@ func (b *Bus) admitTimer(ctx context.Context, s message.Subject, data []byte) (*
 	if d.Job != s.Job || !form.IsToken(d.Job) {
 		return nil, fault.New(fault.BadInput, "a deadline of job %.130q is no timer of %s", d.Job, s.Job)
 	}
-	switch has, err := b.Has(ctx, StreamModel, wire.ModelSubject(s.Lane, s.Job)); {
+	switch has, err := b.Log.Has(ctx, StreamModel, wire.ModelSubject(s.Lane, s.Job)); {
 	case err != nil:
 		return nil, err
 	case !has:

@@ -43,15 +43,15 @@ var keptKinds = []struct {
 // networks and plans, which jobs of all tenants share under the digest of their bytes, go when
 // nobody uses them. It takes one lookup for every job that nobody owns in the tenant's lane, and
 // for every answer of such a job.
-func (b *Bus) Forget(ctx context.Context, tenant string) (f Forgotten, err error) {
-	if b.owner != "" {
+func (l *Log) Forget(ctx context.Context, tenant string) (f Forgotten, err error) {
+	if l.conn.tenant != "" {
 		return f, fault.New(fault.BadInput, "bus: to erase a tenant's data takes the operator's user")
 	}
 	if tenant == "" {
 		return f, fault.New(fault.BadInput, "bus: no tenant is named")
 	}
 	jobs := map[string]bool{}
-	open, err := b.openJobs(ctx, tenant)
+	open, err := l.openJobs(ctx, tenant)
 	if err != nil {
 		return f, err
 	}
@@ -63,7 +63,7 @@ func (b *Bus) Forget(ctx context.Context, tenant string) (f Forgotten, err error
 				filters = append(filters, message.OfJob(kind, wire.Lane(tenant), job))
 			}
 			for _, filter := range filters {
-				erased, err := b.erase(ctx, kept.stream, filter)
+				erased, err := l.erase(ctx, kept.stream, filter)
 				if err != nil {
 					return f, err
 				}
@@ -81,31 +81,31 @@ func (b *Bus) Forget(ctx context.Context, tenant string) (f Forgotten, err error
 }
 
 // erase removes the messages of a stream that match a filter, and returns their number by subject.
-func (b *Bus) erase(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+func (l *Log) erase(ctx context.Context, stream, filter string) (map[string]uint64, error) {
 	if filter == "" {
 		return nil, nil
 	}
-	subjects, err := b.Subjects(ctx, stream, filter)
+	subjects, err := l.Subjects(ctx, stream, filter)
 	if err != nil || len(subjects) == 0 {
 		return nil, err
 	}
-	return subjects, b.Purge(ctx, stream, filter, 0)
+	return subjects, l.Purge(ctx, stream, filter, 0)
 }
 
 // openJobs returns the jobs that nobody owns whose request, or whose answer where that is gone, names a tenant in its header.
-func (b *Bus) openJobs(ctx context.Context, tenant string) (map[string]bool, error) {
+func (l *Log) openJobs(ctx context.Context, tenant string) (map[string]bool, error) {
 	jobs := map[string]bool{}
 	for _, look := range []struct{ stream, filter string }{
 		{StreamModel, wire.ModelSubject(wire.Lane(tenant), "*")},
 		{StreamAnswer, wire.AnswerSubject("*")},
 		{StreamDead, message.DLQSubject("*", "*")},
 	} {
-		subjects, err := b.Subjects(ctx, look.stream, look.filter)
+		subjects, err := l.Subjects(ctx, look.stream, look.filter)
 		if err != nil {
 			return nil, err
 		}
 		for subject := range subjects {
-			m, err := b.Raw(ctx, look.stream, subject)
+			m, err := l.GetRaw(ctx, look.stream, subject)
 			if errors.Is(err, ErrNotFound) {
 				continue
 			}

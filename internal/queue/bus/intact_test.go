@@ -19,8 +19,8 @@ func TestEveryBitCounts(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
 	subject, digest := wire.AnswerSubject("j"), wire.Digest([]byte("request"))
 	sent := nats.Header{"Btn-Digest": {digest}, "Btn-Status": {"ok"}}
-	must(t, b.Put(ctx, &nats.Msg{Subject: subject, Header: maps.Clone(sent), Data: []byte("the answer")}))
-	m, err := b.Get(ctx, bus.StreamAnswer, subject)
+	must(t, b.Log.Put(ctx, &nats.Msg{Subject: subject, Header: maps.Clone(sent), Data: []byte("the answer")}))
+	m, err := b.Log.Get(ctx, bus.StreamAnswer, subject)
 	must(t, err)
 	want := sha256.Sum256([]byte(subject + "\n\n" + digest + "\nok\nthe answer"))
 	if got := m.Header.Get("Btn-Sum"); got != hex.EncodeToString(want[:]) {

@@ -15,14 +15,14 @@ import (
 
 // inCluster reports whether the server is one of several, so that streams may have replicas, or may lead to others by another API prefix.
 // While there is no connection, the last one counts.
-func (b *link) inCluster() bool {
-	if b.clustered.Load() {
+func (c *Conn) inCluster() bool {
+	if c.clustered.Load() {
 		return true
 	}
-	if b.NC.ConnectedClusterName() == "" && b.API == usualAPI {
+	if c.NC.ConnectedClusterName() == "" && c.API == usualAPI {
 		return false
 	}
-	b.clustered.Store(true)
+	c.clustered.Store(true)
 	return true
 }
 
@@ -36,20 +36,20 @@ const (
 // meanwhile, with the question or its answer, and there is another one; and once more when no answer came within the time of a call: a
 // server that reads other users from its configuration loses the answers that are on their way between accounts. In a cluster it also
 // calls again while the stream has no leader, for patience or as long as ctx allows.
-func (b *link) persist(ctx context.Context, ask func(context.Context) error) error {
+func (c *Conn) persist(ctx context.Context, ask func(context.Context) error) error {
 	asked := 0
 	for until := time.Now().Add(patience); ; {
-		one, cancel := b.attempt(ctx, asked)
-		connected, done := b.connected(one)
+		one, cancel := c.attempt(ctx, asked)
+		connected, done := c.connected(one)
 		err := ask(connected)
 		asked++
 		lost := errors.Is(context.Cause(connected), errReconnected)
 		done()
 		cancel()
 		if lost || err != nil && passing(err) {
-			b.Unsettle()
+			c.Unsettle()
 		}
-		asksAgain := lost || b.inCluster() && passing(err) || asked == 1 && unanswered(err)
+		asksAgain := lost || c.inCluster() && passing(err) || asked == 1 && unanswered(err)
 		if err == nil || ctx.Err() != nil || time.Now().After(until) || !asksAgain {
 			return err
 		}
@@ -65,19 +65,19 @@ func unanswered(err error) bool {
 }
 
 // Unsettle notes trouble with the servers, or that this process is too busy to be heard by them in time.
-func (b *link) Unsettle() { b.unsettled.Store(time.Now().UnixNano()) }
+func (c *Conn) Unsettle() { c.unsettled.Store(time.Now().UnixNano()) }
 
 // Unsettled reports whether there is trouble with the servers, or was within that time: there is no
 // connection, or a request was not answered, or not by a leader. A failure then says nothing about
 // the content of the request.
-func (b *link) Unsettled(within time.Duration) bool {
-	return !b.NC.IsConnected() || time.Since(time.Unix(0, b.unsettled.Load())) < within
+func (c *Conn) Unsettled(within time.Duration) bool {
+	return !c.NC.IsConnected() || time.Since(time.Unix(0, c.unsettled.Load())) < within
 }
 
 // Explains reports whether such trouble may be the reason of an error. A single server that does not find bytes has lost them, however late
 // it answers.
-func (b *link) Explains(err error, within time.Duration) bool {
-	return b.Unsettled(within) && (b.inCluster() || !errors.Is(err, ErrLost))
+func (c *Conn) Explains(err error, within time.Duration) bool {
+	return c.Unsettled(within) && (c.inCluster() || !errors.Is(err, ErrLost))
 }
 
 // errReconnected: the connection was lost while an answer was waited for, and there is another one.
@@ -88,9 +88,9 @@ const lookAgain = 100 * time.Millisecond
 
 // connected returns a context that ends, with errReconnected as its cause, when there is another
 // connection than now.
-func (b *link) connected(ctx context.Context) (context.Context, func()) {
+func (c *Conn) connected(ctx context.Context) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
-	connection := b.NC.Stats().Reconnects
+	connection := c.NC.Stats().Reconnects
 
 	var mu sync.Mutex // held while the timer is set
 	var timer *time.Timer
@@ -101,7 +101,7 @@ func (b *link) connected(ctx context.Context) (context.Context, func()) {
 		defer mu.Unlock()
 		switch {
 		case inner.Err() != nil:
-		case b.NC.Stats().Reconnects != connection:
+		case c.NC.Stats().Reconnects != connection:
 			cancel(errReconnected)
 		default:
 			timer.Reset(lookAgain)
@@ -115,12 +115,12 @@ func (b *link) connected(ctx context.Context) (context.Context, func()) {
 
 // attempt bounds one question after so many others: in a cluster the leader that it was sent to may be no more. A single server that did
 // not answer the first in time may be busy: the second has all the time that ctx allows.
-func (b *link) attempt(ctx context.Context, asked int) (context.Context, context.CancelFunc) {
+func (c *Conn) attempt(ctx context.Context, asked int) (context.Context, context.CancelFunc) {
 	switch {
-	case b.inCluster():
+	case c.inCluster():
 		return context.WithTimeout(ctx, attemptWithin)
 	case asked == 0:
-		return context.WithTimeout(ctx, b.AnswerWithin(answerWithin))
+		return context.WithTimeout(ctx, c.AnswerWithin(answerWithin))
 	}
 	return ctx, func() {}
 }

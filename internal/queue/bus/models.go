@@ -29,7 +29,7 @@ type Stored struct {
 
 // Models keeps registered models and their names.
 type Models struct {
-	bus   *Bus
+	log   *Log
 	blobs *Blobs // everybody's
 }
 
@@ -82,7 +82,7 @@ func (s Skipped) String() string {
 // List returns the registered models and their names. It takes time proportional to all their bytes,
 // because each message is fetched. One that cannot be read stops nothing: it is in Skipped.
 func (m *Models) List(ctx context.Context) (r Registered, err error) {
-	subjects, err := m.bus.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
+	subjects, err := m.log.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
 	if err != nil {
 		return r, err
 	}
@@ -130,7 +130,7 @@ func (m *Models) add(ctx context.Context, r *Registered, subject string) error {
 		return fault.Wrap(fault.BadInput, err)
 	}
 	blobs := m.blobs.Of(s.Owner)
-	stored, err := m.bus.Raw(ctx, StreamGraph, subject)
+	stored, err := m.log.GetRaw(ctx, StreamGraph, subject)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (m *Models) add(ctx context.Context, r *Registered, subject string) error {
 // Describe describes the model registered under a digest for a tenant's user or for everybody. The error wraps ErrNotFound if there is
 // none.
 func (m *Models) Describe(ctx context.Context, digest string) (model Stored, err error) {
-	for _, blobs := range m.visibleTo(m.bus.owner) {
+	for _, blobs := range m.visibleTo(m.log.conn.tenant) {
 		var stored *jetstream.RawStreamMsg
 		if stored, err = blobs.raw(ctx, digest); err == nil {
 			model, err = describe(ctx, blobs, stored, digest)
@@ -180,11 +180,11 @@ func describe(ctx context.Context, blobs *Blobs, stored *jetstream.RawStreamMsg,
 // Remove removes everybody's registered model or name, or with an owner that owner's, whatever is stored there, and pieces that no
 // other model has. The error wraps ErrNotFound if nothing is. A tenant's user cannot remove anything.
 func (m *Models) Remove(ctx context.Context, owner, name string) error {
-	if m.bus.owner != "" {
+	if m.log.conn.tenant != "" {
 		return fault.New(fault.BadInput, "bus: to remove registered models takes the operator's user")
 	}
 	subject := message.GraphSubject(owner, name)
-	had, err := m.bus.Has(ctx, StreamGraph, subject)
+	had, err := m.log.Has(ctx, StreamGraph, subject)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 			return err
 		}
 	}
-	if err := m.bus.Purge(ctx, StreamGraph, subject, 0); err != nil {
+	if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil {
 		return err
 	}
 	if !had {
@@ -224,7 +224,7 @@ func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) 
 		if r.pieces[subject]--; r.pieces[subject] > 0 {
 			continue
 		}
-		if err := m.bus.Purge(ctx, StreamGraph, subject, 0); err != nil {
+		if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil {
 			return err
 		}
 	}

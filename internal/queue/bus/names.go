@@ -18,7 +18,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Alias is the meaning of a name of registered models.
@@ -63,7 +62,7 @@ func ParseAlias(subject string) (owner, name string, ok bool) {
 // name reads a name and the sequence of its message. Without a message there are no versions, and the sequence is 0.
 func (m *Models) name(ctx context.Context, owner, name string) (a Alias, sequence uint64, err error) {
 	a.Owner, a.Name = owner, name
-	stored, err := m.bus.Raw(ctx, StreamGraph, a.Subject())
+	stored, err := m.log.GetRaw(ctx, StreamGraph, a.Subject())
 	if errors.Is(err, ErrNotFound) {
 		return a, 0, nil
 	}
@@ -73,7 +72,7 @@ func (m *Models) name(ctx context.Context, owner, name string) (a Alias, sequenc
 	if err := Intact(stored.Subject, stored.Header, stored.Data); err != nil {
 		return a, stored.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, a.full(), err)
 	}
-	data, err := m.bus.Blobs.Payload(ctx, owner, stored.Header, stored.Data)
+	data, err := m.log.blobs.Payload(ctx, owner, stored.Header, stored.Data)
 	if err != nil {
 		return a, stored.Sequence, err
 	}
@@ -108,7 +107,7 @@ func (a *Alias) full() string {
 
 // Name returns the meaning of a name: a tenant's user's own, or else everybody's. The error wraps ErrNotFound if the name is unknown.
 func (m *Models) Name(ctx context.Context, name string) (Alias, error) {
-	for _, blobs := range m.visibleTo(m.bus.owner) {
+	for _, blobs := range m.visibleTo(m.log.conn.tenant) {
 		a, _, err := m.name(ctx, blobs.owner, name)
 		if err != nil || len(a.Versions) > 0 {
 			return a, err
@@ -127,7 +126,7 @@ func (m *Models) PutVersion(ctx context.Context, name, digest, author string) (v
 		author = strings.ToValidUTF8(author[:mostBy], "")
 	}
 	for tried := 0; ; tried++ {
-		a, sequence, err := m.name(ctx, m.bus.owner, name)
+		a, sequence, err := m.name(ctx, m.log.conn.tenant, name)
 		if err != nil {
 			return 0, err
 		}
@@ -158,12 +157,7 @@ func (m *Models) writeName(ctx context.Context, a Alias, sequence uint64) error 
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
-	msg, err := m.bus.Fit(ctx, a.Owner, &nats.Msg{Subject: a.Subject(), Data: data})
-	if err != nil {
-		return err
-	}
-	err = m.bus.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(sequence))
-	return refusal(msg.Subject, err)
+	return m.log.putAfter(ctx, a.Owner, &nats.Msg{Subject: a.Subject(), Data: data}, sequence)
 }
 
 // RestoreName stores a name as it was, unless there is one.

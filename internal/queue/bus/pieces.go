@@ -37,7 +37,7 @@ func (b *Blobs) inFlight() int {
 // bulk is the connection for pieces. It is made when there are some.
 type bulk struct {
 	mu   sync.Mutex
-	conn *writer // under mu; nil: there were no pieces yet
+	conn *Conn // under mu; nil: there were no pieces yet
 }
 
 // apart returns b over the connection for pieces, which has the settings of that for messages and ends with it. Nothing is asked about
@@ -45,13 +45,13 @@ type bulk struct {
 func (b *Blobs) apart() (*Blobs, error) {
 	pieces := *b
 	pieces.admit = nil
-	if b.conn.owner != "" {
+	if b.conn.tenant != "" {
 		return &pieces, nil
 	}
 	b.bulk.mu.Lock()
 	defer b.bulk.mu.Unlock()
 	if b.bulk.conn == nil {
-		conn, err := dialAgain(b.conn, " (large)")
+		conn, err := b.conn.again(" (large)")
 		if err != nil {
 			return nil, fault.New(fault.Infrastructure, "bus: large bytes: %w", err)
 		}
@@ -59,33 +59,6 @@ func (b *Blobs) apart() (*Blobs, error) {
 	}
 	pieces.conn = b.bulk.conn
 	return &pieces, nil
-}
-
-// dialAgain returns another connection with the settings of conn, which ends with conn. Its name has a suffix.
-func dialAgain(conn *writer, suffix string) (*writer, error) {
-	closed := conn.NC.StatusChanged(nats.CLOSED)
-	if conn.NC.IsClosed() { // the channel may never tell
-		return nil, nats.ErrConnectionClosed
-	}
-	options := conn.NC.Opts
-	options.Name += suffix
-	nc, err := options.Connect()
-	var again *writer
-	if err == nil {
-		again, err = newConn(nc, conn.API)
-	}
-	if err != nil {
-		conn.NC.RemoveStatusListener(closed)
-		if nc != nil {
-			nc.Close()
-		}
-		return nil, err
-	}
-	go func() {
-		<-closed
-		nc.Close()
-	}()
-	return again, nil
 }
 
 // digestLen is the number of digits of a digest.
@@ -229,7 +202,7 @@ func (b *Blobs) rightPieces(ctx context.Context, list []byte, digest string) (bo
 
 // hasPieces reports whether all pieces of a list are stored. A tenant's user, who may not ask what is there, reads them.
 func (b *Blobs) hasPieces(ctx context.Context, list []byte) (bool, error) {
-	if b.conn.owner != "" {
+	if b.conn.tenant != "" {
 		return b.eachPiece(ctx, list, func(*jetstream.RawStreamMsg) (bool, error) { return true, nil })
 	}
 	digests, err := piecesOf(list)
@@ -237,7 +210,7 @@ func (b *Blobs) hasPieces(ctx context.Context, list []byte) (bool, error) {
 		return false, nil
 	}
 	for _, digest := range digests {
-		there, err := b.conn.Subjects(ctx, b.stream, b.subject(digest))
+		there, err := b.conn.subjects(ctx, b.stream, b.subject(digest))
 		if err != nil || len(there) == 0 {
 			return false, err
 		}
@@ -257,7 +230,7 @@ func (b *Blobs) renewPieces(ctx context.Context, list []byte) (bool, error) {
 // hasRoom returns ErrFull if n bytes have no room among the registered models: what was stored of them would stay for ever. It is nil for
 // a tenant's user, who may not ask. A quota bounds what a tenant stores.
 func (b *Blobs) hasRoom(ctx context.Context, n int) error {
-	if b.stream != StreamGraph || b.conn.owner != "" {
+	if b.stream != StreamGraph || b.conn.tenant != "" {
 		return nil
 	}
 	info, err := b.conn.Info(ctx, b.stream)

@@ -18,14 +18,14 @@ import (
 // Who puts a large payload again mends a piece that is gone, or that a reader has found to have other bytes.
 func TestPiecesAreMended(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
-	most := int(b.NC.MaxPayload())
+	most := int(b.Conn.NC.MaxPayload())
 	data := make([]byte, 2*most)
 	for i := range data {
 		data[i] = byte(i / most)
 	}
 	put := func() nats.Header {
 		t.Helper()
-		m, err := b.Fit(ctx, "owner", msg("test", string(data)))
+		m, err := b.Log.Fit(ctx, "owner", msg("test", string(data)))
 		must(t, err)
 		return m.Header
 	}
@@ -33,8 +33,8 @@ func TestPiecesAreMended(t *testing.T) {
 	piece := message.BlobSubject("owner", wire.Digest(data[:most-4096]))
 	for name, damage := range map[string]func(){
 		"intact":      func() {},
-		"gone":        func() { must(t, b.Purge(ctx, bus.StreamBlob, piece, 0)) },
-		"other bytes": func() { must(t, b.Put(ctx, msg(piece, "other bytes"))) },
+		"gone":        func() { must(t, b.Log.Purge(ctx, bus.StreamBlob, piece, 0)) },
+		"other bytes": func() { must(t, b.Log.Put(ctx, msg(piece, "other bytes"))) },
 	} {
 		damage()
 		if err := b.Blobs.RenewPayload(ctx, "owner", h); err != nil {
@@ -52,7 +52,7 @@ func TestPiecesAreMended(t *testing.T) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(data), err)
 		}
 	}
-	must(t, b.Purge(ctx, bus.StreamBlob, piece, 0))
+	must(t, b.Log.Purge(ctx, bus.StreamBlob, piece, 0))
 	if _, err := b.Blobs.Payload(ctx, "owner", h, nil); !errors.Is(err, bus.ErrLost) {
 		t.Errorf("without a piece: %v", err)
 	}
@@ -60,7 +60,7 @@ func TestPiecesAreMended(t *testing.T) {
 
 // large returns bytes, in the form of a message, of so many pieces, the first of which are the same for all names.
 func large(b *bus.Bus, name string, pieces int) []byte {
-	return encoded(strings.Repeat("x", pieces*int(b.NC.MaxPayload()-8192)) + name)
+	return encoded(strings.Repeat("x", pieces*int(b.Conn.NC.MaxPayload()-8192)) + name)
 }
 
 func encoded(s string) []byte {
@@ -80,7 +80,7 @@ func TestPiecesOfRegisteredModels(t *testing.T) {
 		must(t, err)
 	}
 	part := []byte("a part that nobody has") // its writer was killed
-	must(t, b.Put(ctx, msg(message.GraphSubject("", wire.Digest(part)), string(part))))
+	must(t, b.Log.Put(ctx, msg(message.GraphSubject("", wire.Digest(part)), string(part))))
 
 	r, err := b.Models.List(ctx)
 	must(t, err)
@@ -97,7 +97,7 @@ func TestPiecesOfRegisteredModels(t *testing.T) {
 		t.Errorf("the other: %d bytes of %d, %v", len(got), len(other), err)
 	}
 	must(t, b.Models.Remove(ctx, "", wire.Digest(other)))
-	if there, err := b.Subjects(ctx, bus.StreamGraph, ">"); err != nil || len(there) > 0 {
+	if there, err := b.Log.Subjects(ctx, bus.StreamGraph, ">"); err != nil || len(there) > 0 {
 		t.Errorf("they stay: %v, %v", there, err)
 	}
 }
@@ -105,16 +105,16 @@ func TestPiecesOfRegisteredModels(t *testing.T) {
 // Of a registered model that has no room nothing is stored.
 func TestALargeModelWithoutRoom(t *testing.T) {
 	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10})
-	s, err := b.JS.Stream(ctx, bus.StreamGraph)
+	s, err := b.Conn.JS.Stream(ctx, bus.StreamGraph)
 	must(t, err)
 	full := s.CachedInfo().Config
 	full.MaxBytes = 64 << 10
-	_, err = b.JS.UpdateStream(ctx, full)
+	_, err = b.Conn.JS.UpdateStream(ctx, full)
 	must(t, err)
 	if _, err := b.Models.Put(ctx, "", large(b, "one", 4)); !errors.Is(err, bus.ErrFull) {
 		t.Errorf("stored: %v", err)
 	}
-	if there, err := b.Subjects(ctx, bus.StreamGraph, ">"); err != nil || len(there) > 0 {
+	if there, err := b.Log.Subjects(ctx, bus.StreamGraph, ">"); err != nil || len(there) > 0 {
 		t.Errorf("stored: %v, %v", there, err)
 	}
 }
@@ -130,7 +130,7 @@ func TestPiecesAreRenewed(t *testing.T) {
 		if has, err := b.Blobs.Has(ctx, digest); !has || err != nil {
 			t.Error(has, err)
 		}
-		info, err := b.Info(ctx, bus.StreamBlob)
+		info, err := b.Conn.Info(ctx, bus.StreamBlob)
 		must(t, err)
 		if got, err := b.Blobs.Get(ctx, digest); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%d bytes of %d, %v", len(got), len(data), err)

@@ -49,7 +49,7 @@ var held = map[string]string{
 // Quotas bound the bytes of streams per owner. A nil one bounds nothing. Every process counts on its own: it looks at the server once a
 // second, and before it refuses a message.
 type Quotas struct {
-	bus *Bus
+	log *Log
 	of  func(stream, owner string, room int64) Quota
 
 	holds memo.LRU[hold, *holding]
@@ -87,11 +87,11 @@ const (
 	looksRest = 10
 )
 
-// NewQuotas returns quotas of the streams of a Bus, whose user may look into them. of returns an owner's quota of a
+// NewQuotas returns quotas of the streams of a log, whose user may look into them. of returns an owner's quota of a
 // stream, given the stream's MaxBytes.
-func NewQuotas(b *Bus, of func(stream, owner string, room int64) Quota) *Quotas {
+func NewQuotas(log *Log, of func(stream, owner string, room int64) Quota) *Quotas {
 	return &Quotas{
-		bus: b, of: of, holds: memo.LRU[hold, *holding]{Entries: mostHolds}, sizes: memo.LRU[string, int64]{Entries: mostSizes},
+		log: log, of: of, holds: memo.LRU[hold, *holding]{Entries: mostHolds}, sizes: memo.LRU[string, int64]{Entries: mostSizes},
 		spared: map[string]time.Time{},
 	}
 }
@@ -151,13 +151,13 @@ type limit struct {
 
 // limit returns the quota of an owner.
 func (q *Quotas) limit(ctx context.Context, stream, owner string) (l limit, err error) {
-	s, err := q.bus.Stream(ctx, stream)
+	s, err := q.log.conn.Stream(ctx, stream)
 	if err != nil {
 		return l, err
 	}
 	l.Quota = q.of(stream, owner, s.CachedInfo().Config.MaxBytes)
 	if stream == StreamModel && l.Share > 0 {
-		backlog, err := q.bus.Backlog(ctx)
+		backlog, err := q.log.conn.Backlog(ctx)
 		if err != nil {
 			return l, err
 		}
@@ -217,7 +217,7 @@ func (q *Quotas) holding(ctx context.Context, key hold) (*holding, error) {
 func (q *Quotas) look(ctx context.Context, of hold, l limit, h *holding, more int64) error {
 	began := time.Now()
 	defer func() { h.looked, h.took, h.taken = time.Now(), time.Since(began), false }()
-	info, err := q.bus.Info(ctx, of.stream)
+	info, err := q.log.conn.Info(ctx, of.stream)
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (q *Quotas) subjects(ctx context.Context, stream, owner string) (map[string
 			continue
 		}
 		for _, kind := range kept.kinds {
-			subjects, err := q.bus.Subjects(ctx, stream, message.OwnedBy(kind, owner))
+			subjects, err := q.log.Subjects(ctx, stream, message.OwnedBy(kind, owner))
 			if err != nil {
 				return nil, err
 			}
@@ -305,7 +305,7 @@ func (q *Quotas) sum(ctx context.Context, stream string, subjects map[string]uin
 	g.SetLimit(piecesAtOnce)
 	for i, subject := range unknown {
 		g.Go(func() error {
-			m, err := q.bus.Raw(gctx, stream, subject)
+			m, err := q.log.GetRaw(gctx, stream, subject)
 			if errors.Is(err, ErrNotFound) {
 				return nil
 			}

@@ -24,7 +24,7 @@ func (q *Quotas) Retire(ctx context.Context, job string) error {
 		crowded, err := q.crowded(ctx, stream, owner)
 		switch {
 		case err == nil && crowded && stream == StreamModel:
-			err = q.bus.Purge(ctx, StreamModel, message.AnyLane(job), 0)
+			err = q.log.Purge(ctx, StreamModel, message.AnyLane(job), 0)
 		case err == nil && crowded:
 			err = q.spare(ctx, owner)
 		}
@@ -41,7 +41,7 @@ func (q *Quotas) Spare(ctx context.Context) error {
 	if q == nil {
 		return nil
 	}
-	subjects, err := q.bus.Subjects(ctx, StreamBlob, message.BlobSubject("*", "*"))
+	subjects, err := q.log.Subjects(ctx, StreamBlob, message.BlobSubject("*", "*"))
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (q *Quotas) spare(ctx context.Context, owner string) error {
 		return nil
 	}
 
-	info, err := q.bus.Info(ctx, StreamAnswer)
+	info, err := q.log.conn.Info(ctx, StreamAnswer)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (q *Quotas) spare(ctx context.Context, owner string) error {
 		return err
 	}
 	for _, subject := range answered {
-		if err := q.bus.Purge(ctx, StreamModel, subject, 0); err != nil {
+		if err := q.log.Purge(ctx, StreamModel, subject, 0); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (q *Quotas) spare(ctx context.Context, owner string) error {
 	if err := q.purge(ctx, StreamAnswer, message.KindAnswer, owner, old); err != nil {
 		return err
 	}
-	first, err := q.bus.firstOf(ctx, StreamModel, message.OwnedBy(message.KindModel, owner))
+	first, err := q.log.firstOf(ctx, StreamModel, message.OwnedBy(message.KindModel, owner))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
@@ -135,18 +135,18 @@ func (q *Quotas) spare(ctx context.Context, owner string) error {
 
 // purge removes the messages of a kind of an owner that were stored before a time.
 func (q *Quotas) purge(ctx context.Context, stream string, kind message.Kind, owner string, before time.Time) error {
-	info, err := q.bus.Info(ctx, stream)
+	info, err := q.log.conn.Info(ctx, stream)
 	if err != nil {
 		return err
 	}
 	below := info.State.LastSeq + 1
-	switch first, err := q.bus.From(ctx, stream, 0, before); {
+	switch first, err := q.log.From(ctx, stream, 0, before); {
 	case err == nil:
 		below = min(below, first.Sequence)
 	case !errors.Is(err, ErrNotFound): // all are older
 		return err
 	}
-	if err := q.bus.Purge(ctx, stream, message.OwnedBy(kind, owner), below); err != nil {
+	if err := q.log.Purge(ctx, stream, message.OwnedBy(kind, owner), below); err != nil {
 		return err
 	}
 	for _, all := range []bool{false, true} {

@@ -46,7 +46,7 @@ const (
 // asked about often. Several publishers together may exceed the bound by the room that each has
 // seen.
 type Room struct {
-	b        *Bus
+	conn     *Conn
 	stream   string
 	consumer string   // name over all lanes, or prefix of the lanes' names
 	part     int      // the stage has 1/part of the backlog
@@ -66,16 +66,16 @@ type laneRoom struct {
 	asking bool      // the server is being asked
 }
 
-// Room returns the room before the stage of a consumer: 1/part of the backlog. The server is asked
+// NewRoom returns the room before the stage of a consumer: 1/part of the backlog. The server is asked
 // at the first use.
-func (b *Bus) Room(stream, consumer string, part int) *Room {
-	return &Room{b: b, stream: stream, consumer: consumer, part: part}
+func NewRoom(c *Conn, stream, consumer string, part int) *Room {
+	return &Room{conn: c, stream: stream, consumer: consumer, part: part}
 }
 
-// ModelRoom returns the room for jobs. While a stream that keeps their later results is three quarters full there is none: every
+// NewModelRoom returns the room for jobs. While a stream that keeps their later results is three quarters full there is none: every
 // accepted job will need room there.
-func (b *Bus) ModelRoom() *Room {
-	r := b.Room(StreamModel, ConsumerModel, 1)
+func NewModelRoom(c *Conn) *Room {
+	r := NewRoom(c, StreamModel, ConsumerModel, 1)
 	r.behind = []string{StreamModel, StreamAnswer, StreamPartial, StreamBlob}
 	return r
 }
@@ -190,11 +190,11 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 
 // inLane asks the server for the room of a lane. Where there is no answer a few messages are let through, so that work goes on.
 func (r *Room) inLane(ctx context.Context, lane int) (left int, single bool) {
-	c, single, err := r.b.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
+	c, single, err := r.conn.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
 	if err != nil {
 		return roomAtOdd, single
 	}
-	backlog, err := r.b.Backlog(ctx)
+	backlog, err := r.conn.Backlog(ctx)
 	if err != nil {
 		return roomAtOdd, single
 	}
@@ -216,7 +216,7 @@ func (r *Room) fullNow(ctx context.Context) (full string) {
 	}
 	full = ""
 	for _, name := range r.behind {
-		info, err := r.b.Info(ctx, name)
+		info, err := r.conn.Info(ctx, name)
 		if err != nil {
 			break
 		}
@@ -246,8 +246,8 @@ func (r *Room) Left(ctx context.Context, lane int) (left int, full string) {
 }
 
 // Backlog returns the maximum number of jobs of one lane that wait before the first stage.
-func (b *Bus) Backlog(ctx context.Context) (int, error) {
-	s, err := b.Stream(ctx, StreamModel)
+func (c *Conn) Backlog(ctx context.Context) (int, error) {
+	s, err := c.Stream(ctx, StreamModel)
 	if err != nil {
 		return 0, err
 	}

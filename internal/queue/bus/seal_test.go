@@ -37,7 +37,7 @@ func signedAs(t *testing.T, b *bus.Bus, tenant string, g bus.Guard) (*bus.Bus, *
 	found := &[]message.Kind{}
 	g.Trust = seal.Trust{Keys: keys}
 	g.Forged = func(k message.Kind, _ string) { *found = append(*found, k) }
-	own, err := bus.New(b.NC, bus.Options{Tenant: tenant, Guard: g})
+	own, err := bus.New(b.Conn.NC, bus.Options{Tenant: tenant, Guard: g})
 	must(t, err)
 	return own, found
 }
@@ -57,20 +57,20 @@ func TestForgedIsNotThere(t *testing.T) {
 		bus.StreamDeadline: message.DeadlineSubject(0, "a"),
 		bus.StreamDead:     message.DLQSubject("stage", "a"),
 	} {
-		must(t, forger.Put(ctx, msg(subject, "forged")))
+		must(t, forger.Log.Put(ctx, msg(subject, "forged")))
 		for range 2 {
-			if _, err := reader.Get(ctx, stream, subject); !errors.Is(err, bus.ErrNotFound) {
+			if _, err := reader.Log.Get(ctx, stream, subject); !errors.Is(err, bus.ErrNotFound) {
 				t.Errorf("%s: %v", subject, err)
 			}
 		}
-		if has, err := forger.Has(ctx, stream, subject); err != nil || !has {
+		if has, err := forger.Log.Has(ctx, stream, subject); err != nil || !has {
 			t.Errorf("%s: a mere reader removed it: %v", subject, err)
 		}
-		earlier, err := b.Once(ctx, stream, msg(subject, "true"))
+		earlier, err := b.Log.PutOnce(ctx, stream, msg(subject, "true"))
 		if err != nil || earlier != nil {
 			t.Errorf("%s: %v, %v", subject, earlier, err)
 		}
-		m, err := reader.Get(ctx, stream, subject)
+		m, err := reader.Log.Get(ctx, stream, subject)
 		if err != nil || string(m.Data) != "true" {
 			t.Errorf("%s: %v, %v", subject, m, err)
 		}
@@ -82,15 +82,15 @@ func TestForgedIsNotThere(t *testing.T) {
 	// the last of those that a filter has
 	*found = nil
 	filter := message.ChunksFilter(message.KindTask, 0, "filtered")
-	must(t, b.Put(ctx, msg(message.TaskSubject(0, "filtered", 2, 1), "true")))
-	if m, err := b.Raw(ctx, bus.StreamTask, filter); err != nil || string(m.Data) != "true" {
+	must(t, b.Log.Put(ctx, msg(message.TaskSubject(0, "filtered", 2, 1), "true")))
+	if m, err := b.Log.GetRaw(ctx, bus.StreamTask, filter); err != nil || string(m.Data) != "true" {
 		t.Errorf("%s: %v, %v", filter, m, err)
 	}
-	must(t, forger.Put(ctx, msg(message.TaskSubject(0, "filtered", 2, 0), "forged")))
-	if _, err := b.Raw(ctx, bus.StreamTask, filter); !errors.Is(err, bus.ErrNotFound) || len(*found) != 1 {
+	must(t, forger.Log.Put(ctx, msg(message.TaskSubject(0, "filtered", 2, 0), "forged")))
+	if _, err := b.Log.GetRaw(ctx, bus.StreamTask, filter); !errors.Is(err, bus.ErrNotFound) || len(*found) != 1 {
 		t.Errorf("%s: %v, found %v", filter, err, *found)
 	}
-	if m, err := b.Raw(ctx, bus.StreamTask, filter); err != nil || string(m.Data) != "true" {
+	if m, err := b.Log.GetRaw(ctx, bus.StreamTask, filter); err != nil || string(m.Data) != "true" {
 		t.Errorf("%s: %v, %v", filter, m, err)
 	}
 
@@ -99,11 +99,11 @@ func TestForgedIsNotThere(t *testing.T) {
 	for k := range 10 {
 		all = append(all, msg(message.TaskSubject(0, "many", 10, k), "true"))
 		if k%2 == 0 {
-			must(t, forger.Put(ctx, msg(message.TaskSubject(0, "many", 10, k), "forged")))
+			must(t, forger.Log.Put(ctx, msg(message.TaskSubject(0, "many", 10, k), "forged")))
 		}
 	}
 	for range 2 { // again: all are there, and true
-		_, err := b.OnceAll(ctx, bus.StreamTask, all)
+		_, err := b.Log.PutAllOnce(ctx, bus.StreamTask, all)
 		must(t, err)
 	}
 	if len(*found) != 6 {
@@ -118,17 +118,17 @@ func TestSignaturesLast(t *testing.T) {
 	subject := message.PartialSubject(0, "a", 1, 0)
 	large := bytes.Repeat([]byte("large "), 32<<10)
 	for _, data := range [][]byte{[]byte("small"), large} {
-		_, err := b.Once(ctx, bus.StreamPartial, &nats.Msg{Subject: subject, Data: data})
+		_, err := b.Log.PutOnce(ctx, bus.StreamPartial, &nats.Msg{Subject: subject, Data: data})
 		must(t, err)
-		m, err := b.Raw(ctx, bus.StreamPartial, subject)
+		m, err := b.Log.GetRaw(ctx, bus.StreamPartial, subject)
 		must(t, err)
 		if bus.Apart(m.Header) != (len(data) > 64<<10) {
 			t.Fatalf("%d bytes: headers %v", len(data), m.Header)
 		}
-		if moved, err := b.MoveToEnd(ctx, m); err != nil || !moved {
+		if moved, err := b.Log.MoveToEnd(ctx, m); err != nil || !moved {
 			t.Fatalf("not moved: %v", err)
 		}
-		last, err := b.Get(ctx, bus.StreamPartial, subject)
+		last, err := b.Log.Get(ctx, bus.StreamPartial, subject)
 		must(t, err)
 		if last.Sequence <= m.Sequence || !bytes.Equal(last.Data, data) {
 			t.Errorf("%d bytes at %d, were %d at %d", len(last.Data), last.Sequence, len(data), m.Sequence)
@@ -137,13 +137,13 @@ func TestSignaturesLast(t *testing.T) {
 		// the same data, with a blob in its place or another one
 		other, err := forger.Blobs.Put(ctx, []byte("another"))
 		must(t, err)
-		last, err = b.Raw(ctx, bus.StreamPartial, subject)
+		last, err = b.Log.GetRaw(ctx, bus.StreamPartial, subject)
 		must(t, err)
 		swapped := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: last.Data}
 		swapped.Header[seal.Header] = last.Header[seal.Header]
 		swapped.Header["Btn-Blob"] = []string{other}
-		must(t, forger.Put(ctx, swapped))
-		if _, err := b.Get(ctx, bus.StreamPartial, subject); !errors.Is(err, bus.ErrNotFound) {
+		must(t, forger.Log.Put(ctx, swapped))
+		if _, err := b.Log.Get(ctx, bus.StreamPartial, subject); !errors.Is(err, bus.ErrNotFound) {
 			t.Errorf("another blob in its place: %v", err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestSignedForAnotherSubject(t *testing.T) {
 	for subject, want := range map[string]error{
 		wire.AnswerSubject("own.mine"): nil, wire.AnswerSubject("own.other"): bus.ErrNotFound,
 	} {
-		genuine, err := b.Fit(t.Context(), "own", msg(wire.AnswerSubject("own.mine"), "an answer"))
+		genuine, err := b.Log.Fit(t.Context(), "own", msg(wire.AnswerSubject("own.mine"), "an answer"))
 		must(t, err)
 		sub, err := forger.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+"."+subject, func(ask *nats.Msg) {
 			reply := &nats.Msg{Subject: ask.Reply, Header: maps.Clone(genuine.Header), Data: genuine.Data}
@@ -179,7 +179,7 @@ func TestSignedForAnotherSubject(t *testing.T) {
 			forger.PublishMsg(reply)
 		})
 		must(t, err)
-		m, err := b.Get(t.Context(), bus.StreamAnswer, subject)
+		m, err := b.Log.Get(t.Context(), bus.StreamAnswer, subject)
 		if !errors.Is(err, want) || err == nil && string(m.Data) != "an answer" {
 			t.Errorf("%s: %v, %v", subject, m, err)
 		}
@@ -229,16 +229,16 @@ func TestDamagedOnItsWay(t *testing.T) {
 	text := "what a worker says"
 
 	answer := wire.AnswerSubject("job")
-	_, err = b.Once(t.Context(), bus.StreamAnswer, msg(answer, text))
+	_, err = b.Log.PutOnce(t.Context(), bus.StreamAnswer, msg(answer, text))
 	must(t, err)
 	dialer.text.Store(&text)
-	m, err := b.Get(t.Context(), bus.StreamAnswer, answer)
+	m, err := b.Log.Get(t.Context(), bus.StreamAnswer, answer)
 	must(t, err)
 	if string(m.Data) != text || dialer.text.Load() != nil {
 		t.Errorf("got %q, damaged %v", m.Data, dialer.text.Load() == nil)
 	}
 
-	_, err = b.Once(t.Context(), bus.StreamTask, msg(message.TaskSubject(3, "job", 1, 0), text))
+	_, err = b.Log.PutOnce(t.Context(), bus.StreamTask, msg(message.TaskSubject(3, "job", 1, 0), text))
 	must(t, err)
 	into := make(chan *nats.Msg, 8)
 	sub, err := nc.ChanSubscribe("damaged", into)
@@ -246,12 +246,12 @@ func TestDamagedOnItsWay(t *testing.T) {
 	defer sub.Unsubscribe()
 	dialer.text.Store(&text)
 	must(t, nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+bus.StreamTask+".contract-3", "damaged", []byte(`{"batch":1}`)))
-	d, err := b.Deliver(<-into)
+	d, err := bus.Deliver(<-into)
 	must(t, err)
 	if string(d.Data) == text {
 		t.Error("nothing was damaged")
 	}
-	if !b.Believed(t.Context(), d) || string(d.Data) != text {
+	if !b.Log.Verify(t.Context(), d) || string(d.Data) != text {
 		t.Errorf("%q is not believed", d.Data)
 	}
 	if len(*found) != 0 {

@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -28,12 +31,12 @@ var stages = []struct{ worker, stream, consumer string }{
 // Served returns nil if workers of all four stages ask for the messages of a lane, or work on some, else which do not; nobody if not even
 // another lane of the stage is served. The error wraps ErrNoWorkers or ErrNoStream. A worker that is busy with other lanes may seem not
 // to serve this one for a moment.
-func (b *Bus) Served(ctx context.Context, lane int) (nobody bool, err error) {
-	if b.owner != "" {
-		return b.askServed(ctx, lane)
+func (c *Conn) Served(ctx context.Context, lane int) (nobody bool, err error) {
+	if c.tenant != "" {
+		return c.askServed(ctx, lane)
 	}
 	for _, stage := range stages {
-		s, err := b.Stream(ctx, stage.stream)
+		s, err := c.Stream(ctx, stage.stream)
 		if err != nil {
 			return true, err
 		}
@@ -95,4 +98,32 @@ func asked(
 		}
 	}
 	return false, others, none, nil
+}
+
+// askFor is for how long a worker's word about workers is waited for.
+const askFor = 2 * time.Second
+
+// askServed is Served by the workers' word. Only reparam-workers answer.
+func (c *Conn) askServed(ctx context.Context, lane int) (nobody bool, err error) {
+	room, err := c.ask(ctx, lane, message.AskServed)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return true, fault.New(fault.Infrastructure, "%w: no %s is running", ErrNoWorkers, query.StageReparam)
+	case err != nil:
+		return false, nil // not known
+	case room.Unserved != "":
+		return true, fault.New(fault.Infrastructure, "%w: %s", ErrNoWorkers, room.Unserved)
+	}
+	return false, nil
+}
+
+// ask asks the workers about a lane.
+func (c *Conn) ask(ctx context.Context, lane int, what string) (room message.Room, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	reply, err := c.NC.RequestWithContext(ctx, message.RoomSubject(lane), []byte(what))
+	if err == nil {
+		err = wire.Decode(reply.Data, &room)
+	}
+	return room, err
 }

@@ -91,24 +91,22 @@ type Place struct {
 
 // From returns the first message of a stream from a sequence on, or, with sequence 0, the first one
 // not older than a time. The error wraps ErrNotFound if there is none.
-func (b *reader) From(
-	ctx context.Context, stream string, sequence uint64, at time.Time,
-) (Place, error) {
+func (l *Log) From(ctx context.Context, stream string, sequence uint64, at time.Time) (Place, error) {
 	q := question{Sequence: sequence, Next: ">"}
 	if sequence == 0 {
 		q.Start = &at
 	}
-	return b.place(ctx, stream, q)
+	return l.place(ctx, stream, q)
 }
 
 // firstOf returns the first message of a stream with a subject that matches a filter. The error wraps ErrNotFound if there is none.
-func (b *reader) firstOf(ctx context.Context, stream, filter string) (Place, error) {
-	return b.place(ctx, stream, question{Sequence: 1, Next: filter})
+func (l *Log) firstOf(ctx context.Context, stream, filter string) (Place, error) {
+	return l.place(ctx, stream, question{Sequence: 1, Next: filter})
 }
 
 // place returns the position of the message that a question selects.
-func (b *reader) place(ctx context.Context, stream string, q question) (Place, error) {
-	m, err := b.direct(ctx, stream, q)
+func (l *Log) place(ctx context.Context, stream string, q question) (Place, error) {
+	m, err := l.conn.direct(ctx, stream, q)
 	if errors.Is(err, ErrNotFound) {
 		return Place{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
 	}
@@ -123,35 +121,32 @@ func (b *reader) place(ctx context.Context, stream string, q question) (Place, e
 // would do so too, but may move the acknowledgement floors of the stream's consumers beyond
 // messages that wait: nats-server 2.15.2.) It moves nothing, and returns false, if the message is
 // not the last one of its subject any more.
-func (b *writer) MoveToEnd(ctx context.Context, m *jetstream.RawStreamMsg) (moved bool, err error) {
-	return b.again(ctx, m, m.Sequence)
+func (l *Log) MoveToEnd(ctx context.Context, m *jetstream.RawStreamMsg) (moved bool, err error) {
+	return l.again(ctx, m, m.Sequence)
 }
 
-// StoreAgain is MoveToEnd for a message that is stored again if it has been purged meanwhile.
-func (b *writer) StoreAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
-	moved, err := b.again(ctx, m, m.Sequence)
+// PutAgain is MoveToEnd for a message that is stored again if it has been purged meanwhile.
+func (l *Log) PutAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
+	moved, err := l.again(ctx, m, m.Sequence)
 	if err == nil && !moved {
-		_, err = b.again(ctx, m, 0)
+		_, err = l.again(ctx, m, 0)
 	}
 	return err
 }
 
 // again stores a message at the end of its stream if the last one of its subject has that sequence,
 // or, with 0, if there is none.
-func (b *writer) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
+func (l *Log) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
 	msg := bare(m)
 	msg.Header[headerStored] = []string{
 		strconv.FormatInt(StoredAt(m.Header, m.Time).UnixMilli(), 10),
 	}
 
-	err := b.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last))
-	if err == nil {
-		return true, nil
-	}
-	if err = refusal(m.Subject, err); errors.Is(err, errTaken) {
+	err := l.conn.publishAfter(ctx, msg, last)
+	if errors.Is(err, errTaken) {
 		return false, nil
 	}
-	return false, err
+	return err == nil, err
 }
 
 // bare returns a stored message as it was published, without the headers of the server, the client

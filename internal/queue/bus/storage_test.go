@@ -30,7 +30,7 @@ func TestSlowIsNotStalled(t *testing.T) {
 	must(t, err)
 	const refused = `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 0"},"stream":"X","seq":0}`
 	play := func(subject string, late time.Duration, storing bool) {
-		_, err := b.NC.Subscribe(subject, func(m *nats.Msg) {
+		_, err := b.Conn.NC.Subscribe(subject, func(m *nats.Msg) {
 			time.Sleep(late)
 			switch {
 			case m.Header.Get("Nats-Expected-Last-Sequence") != "":
@@ -46,7 +46,7 @@ func TestSlowIsNotStalled(t *testing.T) {
 	play("btn.v1.slow.>", 2500*time.Millisecond, true)
 	play("btn.v1.stalled.>", 0, false)
 	play("btn.v1.batch.>", 0, false)
-	put := func(kind string) error { return b.Put(ctx, &nats.Msg{Subject: "btn.v1." + kind + ".a"}) }
+	put := func(kind string) error { return b.Log.Put(ctx, &nats.Msg{Subject: "btn.v1." + kind + ".a"}) }
 	if err := put("slow"); err != nil {
 		t.Errorf("a slow stream: %v", err)
 	}
@@ -54,14 +54,14 @@ func TestSlowIsNotStalled(t *testing.T) {
 	if err := put("stalled"); !errors.Is(err, bus.ErrStorage) {
 		t.Errorf("a stream that stores nothing, after %v: %v", time.Since(began), err)
 	}
-	if err := b.Storage(); !errors.Is(err, bus.ErrStorage) {
+	if err := b.Conn.CheckStorage(); !errors.Is(err, bus.ErrStorage) {
 		t.Errorf("what is known: %v", err)
 	}
 	if err := put("slow"); err != nil {
 		t.Errorf("another stream meanwhile: %v", err)
 	}
 	batch := []*nats.Msg{{Subject: "btn.v1.batch.a"}, {Subject: "btn.v1.batch.b"}}
-	if _, err := b.OnceAll(ctx, "X", batch); !errors.Is(err, bus.ErrStorage) {
+	if _, err := b.Log.PutAllOnce(ctx, "X", batch); !errors.Is(err, bus.ErrStorage) {
 		t.Errorf("many at once: %v", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestKeptMessagesAreNotQuestioned(t *testing.T) {
 	b, came := tenantOf(t, func(_ int32, m *nats.Msg) {
 		time.AfterFunc(4*time.Second, func() { stored(m) }) // twice the time that raises suspicion
 	})
-	must(t, b.Put(t.Context(), &nats.Msg{Subject: message.BlobSubject("acme", wire.Digest(nil))}))
+	must(t, b.Log.Put(t.Context(), &nats.Msg{Subject: message.BlobSubject("acme", wire.Digest(nil))}))
 	if n := came.Load(); n != 1 {
 		t.Errorf("%d messages were published for one", n)
 	}
@@ -107,7 +107,7 @@ func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	})
 	for _, ctx := range []context.Context{t.Context(), within(t, time.Minute)} {
 		came.Store(0)
-		must(t, b.Put(ctx, &nats.Msg{Subject: message.BlobSubject("acme", wire.Digest(nil))}))
+		must(t, b.Log.Put(ctx, &nats.Msg{Subject: message.BlobSubject("acme", wire.Digest(nil))}))
 		if n := came.Load(); n != 2 {
 			t.Errorf("%d messages were published, want two", n)
 		}

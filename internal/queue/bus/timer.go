@@ -8,7 +8,6 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Headers of a message that the server delivers later (nats-server 2.12 and later).
@@ -17,36 +16,36 @@ const (
 	headerScheduleTarget = "Nats-Schedule-Target"
 )
 
-// Timer has the server deliver m at its time. A job has one timer: setting it again replaces it.
-func (b *Bus) Timer(ctx context.Context, lane int, m *wire.Deadline) error {
-	msg, err := b.signedTimer(lane, m)
+// SetTimer has the server deliver m at its time. A job has one timer: setting it again replaces it.
+func (l *Log) SetTimer(ctx context.Context, lane int, m *wire.Deadline) error {
+	msg, err := l.signedTimer(lane, m)
 	if err != nil {
 		return err
 	}
-	return b.Put(ctx, msg)
+	return l.Put(ctx, msg)
 }
 
-// FirstTimer is Timer that leaves a timer as it is that the job has already: a worker's is signed,
+// SetFirstTimer is SetTimer that leaves a timer as it is that the job has already: a worker's is signed,
 // and by the server's clock.
-func (b *Bus) FirstTimer(ctx context.Context, lane int, m *wire.Deadline) error {
-	msg, err := b.signedTimer(lane, m)
+func (l *Log) SetFirstTimer(ctx context.Context, lane int, m *wire.Deadline) error {
+	msg, err := l.signedTimer(lane, m)
 	if err != nil {
 		return err
 	}
-	err = b.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
-	if err = refusal(msg.Subject, err); errors.Is(err, errTaken) {
+	err = l.conn.publishAfter(ctx, msg, 0)
+	if errors.Is(err, errTaken) {
 		return nil
 	}
 	return err
 }
 
 // signedTimer returns a timer that is signed for the subject on which it will be delivered.
-func (b *Bus) signedTimer(lane int, m *wire.Deadline) (*nats.Msg, error) {
+func (l *Log) signedTimer(lane int, m *wire.Deadline) (*nats.Msg, error) {
 	msg, target, err := timer(lane, m)
 	if err != nil {
 		return nil, err
 	}
-	return msg, b.signer.Sign(msg, target)
+	return msg, l.signer.Sign(msg, target)
 }
 
 // timer returns the message that has the server deliver m at its time, and the subject on which it will.

@@ -33,7 +33,7 @@ func TestUnreadableModelsAreSkipped(t *testing.T) {
 	for name, m := range bad {
 		owner, rest, _ := strings.Cut(name, ".")
 		m.Subject = message.GraphSubject(owner, rest)
-		must(t, b.Put(ctx, m))
+		must(t, b.Log.Put(ctx, m))
 	}
 	r, err := b.Models.List(ctx)
 	must(t, err)

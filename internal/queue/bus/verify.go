@@ -17,32 +17,32 @@ import (
 )
 
 // Say publishes a message that no stream stores, signed if it is internal.
-func (b *believer) Say(m *nats.Msg) error {
-	if err := b.signer.Sign(m, m.Subject); err != nil {
+func (l *Log) Say(m *nats.Msg) error {
+	if err := l.signer.Sign(m, m.Subject); err != nil {
 		return err
 	}
-	return b.NC.PublishMsg(m)
+	return l.conn.NC.PublishMsg(m)
 }
 
-// Believed is Genuine for a delivered message. A message that is not sound may have been damaged on its way, so it
-// is fetched again. If the stored bytes are sound, d takes them. A client's message is believed in any case: Intact tells.
-func (b *believer) Believed(ctx context.Context, d *Delivered) bool {
-	isBelieved := b.believes(ctx, d)
-	b.signer.count(message.KindOf(d.Subject), isBelieved)
+// Verify reports whether a delivered message may be believed, as Signer.Genuine does. A message that is not sound may have been damaged on
+// its way, so it is fetched again. If the stored bytes are sound, d takes them. A client's message is believed in any case: Intact tells.
+func (l *Log) Verify(ctx context.Context, d *Delivered) bool {
+	isBelieved := l.believes(ctx, d)
+	l.signer.count(message.KindOf(d.Subject), isBelieved)
 	return isBelieved
 }
 
-// believes is Believed, uncounted.
-func (b *believer) believes(ctx context.Context, d *Delivered) bool {
-	sound := b.signer.isSound(d.Subject, d.Header, d.Data)
-	if sound && (b.signer.seals(message.KindOf(d.Subject)) || len(d.Header[wire.HeaderSum]) > 0) {
+// believes is Verify, uncounted.
+func (l *Log) believes(ctx context.Context, d *Delivered) bool {
+	sound := l.signer.isSound(d.Subject, d.Header, d.Data)
+	if sound && (l.signer.seals(message.KindOf(d.Subject)) || len(d.Header[wire.HeaderSum]) > 0) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
-	m, err := b.direct(ctx, d.Stream, question{Sequence: d.Sequence}) // of no sum: perhaps the headers were lost on the way
-	if err != nil || m.Subject != d.Subject || !b.signer.isSound(d.Subject, m.Header, m.Data) {
-		return sound || !message.Internal(message.KindOf(d.Subject)) || b.signer.report(d.Subject)
+	m, err := l.conn.direct(ctx, d.Stream, question{Sequence: d.Sequence}) // of no sum: perhaps the headers were lost on the way
+	if err != nil || m.Subject != d.Subject || !l.signer.isSound(d.Subject, m.Header, m.Data) {
+		return sound || !message.Internal(message.KindOf(d.Subject)) || l.signer.report(d.Subject)
 	}
 	if sound && len(m.Header[wire.HeaderSum]) == 0 {
 		return true // it was sent without one
@@ -53,10 +53,10 @@ func (b *believer) believes(ctx context.Context, d *Delivered) bool {
 	return true
 }
 
-// believed returns a stored message if it is genuine: signed for its subject, which has to match the requested subject
+// verified returns a stored message if it is genuine: signed for its subject, which has to match the requested subject
 // or filter. A message that does not verify, even when fetched again, counts as not stored, and is deleted where Guard
 // says so.
-func (b *believer) believed(
+func (l *Log) verified(
 	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
 ) (_ *jetstream.RawStreamMsg, err error) {
 	signedFor := subject
@@ -65,21 +65,21 @@ func (b *believer) believed(
 			signedFor = m.Subject
 		}
 		answer := message.KindOf(signedFor) == message.KindAnswer
-		if (!answer || m.Header != nil) && b.signer.isSound(signedFor, m.Header, m.Data) { // an answer without headers is forged, see noAnswer
+		if (!answer || m.Header != nil) && l.signer.isSound(signedFor, m.Header, m.Data) { // an answer without headers is forged, see noAnswer
 			return m, nil
 		}
 		if looks == looksAtForged {
 			break
 		}
-		if m, err = b.getOnce(ctx, stream, subject); err != nil {
+		if m, err = l.conn.getOnce(ctx, stream, subject); err != nil {
 			return nil, err
 		}
 	}
 	if !message.Internal(message.KindOf(signedFor)) {
 		return m, nil // a client's: Intact tells
 	}
-	b.signer.report(signedFor)
-	b.removeForged(ctx, stream, m.Sequence)
+	l.signer.report(signedFor)
+	l.removeForged(ctx, stream, m.Sequence)
 	return nil, fmt.Errorf("%w: %s", errForged, subject)
 }
 
@@ -93,24 +93,24 @@ func matches(filter, subject string) bool {
 }
 
 // removeForged deletes a stored message that is forged. If that fails somebody else will find the same.
-func (b *believer) removeForged(ctx context.Context, stream string, sequence uint64) {
-	if !b.signer.guard.Remove || stream == StreamAnswer && !b.signer.guard.RemoveAnswers {
+func (l *Log) removeForged(ctx context.Context, stream string, sequence uint64) {
+	if !l.signer.guard.Remove || stream == StreamAnswer && !l.signer.guard.RemoveAnswers {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
-	_ = b.Delete(ctx, stream, sequence)
+	_ = l.Delete(ctx, stream, sequence)
 }
 
 // Discard deletes a stored message that can never be read, so that another can take its place, and reports whether it
 // did. It deletes only internal messages, and none while a cluster is not settled.
-func (b *believer) Discard(ctx context.Context, stream string, m *jetstream.RawStreamMsg) bool {
-	if m == nil || !message.Internal(message.KindOf(m.Subject)) || b.inCluster() && b.Unsettled(2*lostFor) {
+func (l *Log) Discard(ctx context.Context, stream string, m *jetstream.RawStreamMsg) bool {
+	if m == nil || !message.Internal(message.KindOf(m.Subject)) || l.conn.inCluster() && l.conn.Unsettled(2*lostFor) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
-	return b.Delete(ctx, stream, m.Sequence) == nil
+	return l.Delete(ctx, stream, m.Sequence) == nil
 }
 
 // errForged: the message on a subject is forged. It counts as not stored.
@@ -118,22 +118,22 @@ var errForged = fmt.Errorf("%w (the stored message is forged)", ErrNotFound)
 
 const removeWithin = 2 * time.Second
 
-// Forged ends the deliveries of a message that is forged, and deletes it where its stream would keep it.
-func (b *believer) Forged(ctx context.Context, d *Delivered) {
+// Reject ends the deliveries of a message that is forged, and deletes it where its stream would keep it.
+func (l *Log) Reject(ctx context.Context, d *Delivered) {
 	d.Never("forged")
 	if message.KindOf(d.Subject) == message.KindPartial {
-		b.removeForged(ctx, StreamPartial, d.Sequence)
+		l.removeForged(ctx, StreamPartial, d.Sequence)
 	}
 }
 
-// Whole returns a message of a stream as it was sent: a damaged one is fetched again, once. The error has the code damaged where the
+// Repair returns a message of a stream as it was sent: a damaged one is fetched again, once. The error has the code damaged where the
 // stored one is.
-func (b *believer) Whole(ctx context.Context, stream string, e Entry) (Entry, error) {
+func (l *Log) Repair(ctx context.Context, stream string, e Entry) (Entry, error) {
 	err := Intact(e.Subject, e.Header, e.Data)
 	if err == nil {
 		return e, nil
 	}
-	m, failed := b.direct(ctx, stream, question{Sequence: e.Sequence})
+	m, failed := l.conn.direct(ctx, stream, question{Sequence: e.Sequence})
 	if failed != nil {
 		return e, failed
 	}

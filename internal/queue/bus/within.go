@@ -26,4 +26,4 @@ func AnswerWithin(nc *nats.Conn, d time.Duration) time.Duration {
 }
 
 // AnswerWithin is the function of that name, for the bus's connection.
-func (b *link) AnswerWithin(d time.Duration) time.Duration { return AnswerWithin(b.NC, d) }
+func (c *Conn) AnswerWithin(d time.Duration) time.Duration { return AnswerWithin(c.NC, d) }

@@ -43,14 +43,14 @@ func TestALateLookEndsNoWait(t *testing.T) {
 	must(t, err)
 
 	// A subscriber takes the requests for the answer, and never replies.
-	must(t, b.JS.DeleteStream(t.Context(), bus.StreamAnswer))
+	must(t, b.Conn.JS.DeleteStream(t.Context(), bus.StreamAnswer))
 	_, err = nc.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+".>", func(*nats.Msg) {})
 	must(t, err)
 	must(t, nc.Flush())
 
 	enough := errors.New("enough")
 	looks := 0
-	_, err = b.AnswerOr(t.Context(), "job", func(context.Context) error {
+	_, err = b.Log.WaitAnswer(t.Context(), "job", func(context.Context) error {
 		if looks++; looks == 2 {
 			return enough
 		}

@@ -27,7 +27,7 @@ func TestSmallOnesComePastLargeOnes(t *testing.T) {
 		if k == large {
 			m.Header[wire.HeaderTenant] = []string{"quiet"}
 		}
-		_, err := b.Once(ctx, bus.StreamTask, m)
+		_, err := b.Log.PutOnce(ctx, bus.StreamTask, m)
 		must(t, err)
 	}
 
@@ -36,7 +36,7 @@ func TestSmallOnesComePastLargeOnes(t *testing.T) {
 	small, worked := make(chan struct{}), make(chan bool, large)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- pull.Run(ctx, b, pull.Intake{
+		ended <- pull.Run(ctx, b.Conn, pull.Intake{
 			Stream:    bus.StreamTask,
 			Name:      bus.ConsumerTask,
 			Consumers: []string{bus.ConsumerTask + "-3"},

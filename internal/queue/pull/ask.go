@@ -68,7 +68,7 @@ func (p *puller) patience(l *lane, at time.Time, expiry time.Duration) (open, lo
 		open = min(expiry, troubledExpiry)
 		return open, open + troubledLost
 	}
-	return expiry, expiry + p.bus.AnswerWithin(lostAfter)
+	return expiry, expiry + p.conn.AnswerWithin(lostAfter)
 }
 
 // askBeyond requests messages of other tenants than those that have all slots: it waits at the
@@ -94,7 +94,7 @@ func (p *puller) askBeyond(at time.Time) {
 		if at.Sub(l.looked) >= lookEvery {
 			l.looked = at
 			// behind many of a tenant there may be many
-			p.pull(l, max(1, min(barred, burst)), 0, at.Add(p.bus.AnswerWithin(lookLost)))
+			p.pull(l, max(1, min(barred, burst)), 0, at.Add(p.conn.AnswerWithin(lookLost)))
 		}
 	}
 	if looks {
@@ -120,7 +120,7 @@ func (p *puller) look(at time.Time) {
 			continue
 		}
 		if p.room(l) {
-			p.pull(l, 1, 0, at.Add(p.bus.AnswerWithin(lookLost)))
+			p.pull(l, 1, 0, at.Add(p.conn.AnswerWithin(lookLost)))
 			return
 		}
 	}
@@ -142,14 +142,14 @@ func (p *puller) room(l *lane) bool {
 func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time) {
 	var err error
 	if p.inbox == nil {
-		p.inbox, err = Open(p.bus, p.in.Stream, p.into)
+		p.inbox, err = Open(p.conn, p.in.Stream, p.into)
 	}
 	if err == nil {
 		err = p.inbox.Pull(l.consumer, batch, expires)
 	}
 
 	if err != nil {
-		p.bus.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", err)
+		p.conn.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", err)
 		l.again = time.Now().Add(pullRetry)
 		return
 	}

@@ -65,7 +65,7 @@ func TestLanesWithoutALeaderHoldUpNoOther(t *testing.T) {
 	running, end := context.WithCancel(ctx)
 	defer end()
 	go func() {
-		ended <- pull.Run(running, own, pull.Intake{
+		ended <- pull.Run(running, own.Conn, pull.Intake{
 			Stream: bus.StreamTask, Name: bus.ConsumerTask, Consumers: consumers, Prefetch: 4, Slots: 2,
 			Work: func(d *bus.Delivered, _ func()) bool {
 				d.Done()
@@ -80,7 +80,7 @@ func TestLanesWithoutALeaderHoldUpNoOther(t *testing.T) {
 	const sent = 20
 	before := asked.Load()
 	for k := range sent {
-		_, err := b.Once(ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", sent, k), fmt.Sprint(k)))
+		_, err := b.Log.PutOnce(ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", sent, k), fmt.Sprint(k)))
 		must(t, err)
 		until(ctx, t, func() bool { return done.Load() == int64(k+1) })
 	}

@@ -23,7 +23,7 @@ type Pulled struct {
 
 // Inbox receives the answers to pull requests.
 type Inbox struct {
-	bus    *bus.Bus
+	conn   *bus.Conn
 	stream string
 	prefix string // of the subjects on which answers come; the consumer's name follows
 	sub    *nats.Subscription
@@ -32,10 +32,10 @@ type Inbox struct {
 
 // Open subscribes to the answers of consumers of a stream. They come in the channel, and messages
 // beyond its capacity are lost.
-func Open(b *bus.Bus, stream string, into chan *nats.Msg) (*Inbox, error) {
-	in := &Inbox{bus: b, stream: stream, prefix: b.NC.NewInbox() + ".", into: into}
+func Open(c *bus.Conn, stream string, into chan *nats.Msg) (*Inbox, error) {
+	in := &Inbox{conn: c, stream: stream, prefix: c.NC.NewInbox() + ".", into: into}
 	var err error
-	if in.sub, err = b.NC.ChanSubscribe(in.prefix+"*", into); err != nil {
+	if in.sub, err = c.NC.ChanSubscribe(in.prefix+"*", into); err != nil {
 		return nil, fault.New(fault.Infrastructure, "pipeline: pull from %s: %w", stream, err)
 	}
 	return in, nil
@@ -48,8 +48,8 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 	if expires <= 0 {
 		request = fmt.Sprintf(`{"batch":%d,"no_wait":true`, batch)
 	}
-	subject := in.bus.API + "CONSUMER.MSG.NEXT." + in.stream + "." + consumer
-	if err := in.bus.NC.PublishRequest(subject, in.prefix+consumer, []byte(request+"}")); err != nil {
+	subject := in.conn.API + "CONSUMER.MSG.NEXT." + in.stream + "." + consumer
+	if err := in.conn.NC.PublishRequest(subject, in.prefix+consumer, []byte(request+"}")); err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: pull from %s: %w", consumer, err)
 	}
 	return nil
@@ -60,7 +60,7 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	status := m.Header.Get("Status")
 	if status == "" || m.Reply != "" {
-		d, err := in.bus.Deliver(m)
+		d, err := bus.Deliver(m)
 		if err != nil {
 			return nil
 		}

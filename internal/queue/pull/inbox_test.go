@@ -18,11 +18,11 @@ func TestRequestsEndWithWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	ctx, b := open(t, embedded.Options{})
 	into := make(chan *nats.Msg, 16)
-	in, err := pull.Open(b, bus.StreamTask, into)
+	in, err := pull.Open(b.Conn, bus.StreamTask, into)
 	must(t, err)
 	defer in.Close()
 	consumer := bus.ConsumerTask + "-3"
-	_, err = b.Once(ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", 1, 0), "task"))
+	_, err = b.Log.PutOnce(ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", 1, 0), "task"))
 	must(t, err)
 	must(t, in.Pull(consumer, 5, 300*time.Millisecond)) // one message comes at once, the request waits for four
 	next := func() *pull.Pulled {

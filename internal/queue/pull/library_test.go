@@ -63,7 +63,7 @@ func lateBus(t *testing.T, n int) (context.Context, *bus.Bus) {
 	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 	for k := range n {
-		_, err := b.Once(
+		_, err := b.Log.PutOnce(
 			ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", n, k), fmt.Sprint(k)),
 		)
 		must(t, err)
@@ -86,7 +86,7 @@ const (
 func TestAnIteratorMayForgetToAsk(t *testing.T) {
 	t.Parallel()
 	ctx, b := lateBus(t, stored)
-	c, err := b.JS.Consumer(ctx, bus.StreamTask, bus.ConsumerTask+"-3")
+	c, err := b.Conn.JS.Consumer(ctx, bus.StreamTask, bus.ConsumerTask+"-3")
 	must(t, err)
 	it, err := c.Messages(jetstream.PullMaxMessages(1))
 	must(t, err)
@@ -114,7 +114,7 @@ func TestEveryMessageArrives(t *testing.T) {
 	defer stop()
 	var got atomic.Int64
 	var none sync.Map
-	err := pull.Run(ctx, b, pull.Intake{
+	err := pull.Run(ctx, b.Conn, pull.Intake{
 		Stream:    bus.StreamTask,
 		Name:      bus.ConsumerTask,
 		Consumers: []string{bus.ConsumerTask + "-3"},

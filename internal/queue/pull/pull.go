@@ -170,8 +170,8 @@ type held struct {
 // Only a worker with nothing to do waits at all lanes.
 type puller struct {
 	turns
-	bus *bus.Bus
-	of  map[string]*lane // by consumer
+	conn *bus.Conn
+	of   map[string]*lane // by consumer
 
 	// Requests and their answers.
 	inbox *Inbox // nil while nothing is requested
@@ -214,10 +214,10 @@ type finished struct {
 // Run processes the messages of an intake until ctx ends, returns those it has not begun, and waits
 // for the rest. Its error wraps bus.ErrGone where a consumer does not exist any more, and
 // nats.ErrConnectionClosed where the connection is closed for good.
-func Run(ctx context.Context, b *bus.Bus, in Intake) error {
+func Run(ctx context.Context, c *bus.Conn, in Intake) error {
 	p := &puller{
 		turns: turns{in: in, slots: in.Slots},
-		bus:   b,
+		conn:  c,
 		wake:  make(chan struct{}, 1),
 		of:    map[string]*lane{},
 
@@ -240,21 +240,21 @@ func Run(ctx context.Context, b *bus.Bus, in Intake) error {
 	p.withdraw()
 	p.handBack(0)
 	// messages that were on their way are here after this
-	if p.bus.NC.FlushTimeout(time.Second) == nil {
+	if p.conn.NC.FlushTimeout(time.Second) == nil {
 		p.drain()
 	}
 
 	for p.taken > 0 {
 		p.finish(<-p.done)
 	}
-	p.bus.NC.FlushTimeout(time.Second) // sends the last acknowledgements
+	p.conn.NC.FlushTimeout(time.Second) // sends the last acknowledgements
 	return err
 }
 
 // run is the puller's loop: all its state but the channels belongs to this goroutine.
 func (p *puller) run(ctx context.Context) error {
-	status := p.bus.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
-	defer p.bus.NC.RemoveStatusListener(status)
+	status := p.conn.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer p.conn.NC.RemoveStatusListener(status)
 
 	beat := time.NewTimer(time.Hour)
 	defer beat.Stop()
@@ -264,7 +264,7 @@ func (p *puller) run(ctx context.Context) error {
 
 	worked := time.Now()
 	for {
-		if p.bus.NC.IsClosed() {
+		if p.conn.NC.IsClosed() {
 			return fault.New(
 				fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name,
 				nats.ErrConnectionClosed,

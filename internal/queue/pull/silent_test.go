@@ -64,7 +64,7 @@ func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
 		b, err := bus.New(nc, bus.Options{})
 		must(t, err)
 		running.Go(func() {
-			if err := pull.Run(ctx, b, pull.Intake{
+			if err := pull.Run(ctx, b.Conn, pull.Intake{
 				Stream:    bus.StreamTask,
 				Name:      bus.ConsumerTask,
 				Consumers: []string{bus.ConsumerTask + "-3"},
@@ -96,14 +96,14 @@ func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
 	b, err := bus.New(nc, bus.Options{})
 	must(t, err)
 	waiting := func(pending int) bool {
-		c, err := b.JS.Consumer(ctx, bus.StreamTask, bus.ConsumerTask+"-3")
+		c, err := b.Conn.JS.Consumer(ctx, bus.StreamTask, bus.ConsumerTask+"-3")
 		must(t, err)
 		return c.CachedInfo().NumWaiting > 0 && c.CachedInfo().NumAckPending == pending
 	}
 	until(ctx, t, func() bool { return waiting(0) })
 	dialer.silent.Store(true)
 	for k := range sent {
-		_, err := b.Once(ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", sent, k), fmt.Sprint(k)))
+		_, err := b.Log.PutOnce(ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", sent, k), fmt.Sprint(k)))
 		must(t, err)
 	}
 	until(ctx, t, func() bool { return waiting(sent) })
@@ -149,7 +149,7 @@ func TestWhoDoesNotAnswerIsAskedMoreOften(t *testing.T) {
 	ended, end := context.WithCancel(ctx)
 	defer end()
 	running.Go(func() {
-		must(t, pull.Run(ended, b, pull.Intake{
+		must(t, pull.Run(ended, b.Conn, pull.Intake{
 			Stream: "NOBODY", Name: "nobody", Consumers: []string{"nobody"}, Prefetch: 4, Slots: 1, Heartbeat: time.Second, Hard: ctx,
 			Log: slog.New(slog.DiscardHandler),
 		}))

@@ -16,7 +16,7 @@ import (
 // take receives the answer to a request.
 func (p *puller) take(m *nats.Msg) error {
 	if p.inbox == nil { // on its way when the request was withdrawn
-		if d, err := p.bus.Deliver(m); err == nil && m.Reply != "" {
+		if d, err := bus.Deliver(m); err == nil && m.Reply != "" {
 			p.keep(d)
 		}
 		return nil
@@ -51,7 +51,7 @@ func (p *puller) take(m *nats.Msg) error {
 		p.check(l)
 		l.troubled = time.Now()
 		l.again = l.troubled.Add(pullRetry)
-		p.bus.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", got.Err)
+		p.conn.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", got.Err)
 	}
 	return nil
 }
@@ -65,9 +65,9 @@ func (p *puller) check(l *lane) {
 	}
 	p.checking = true
 	go func() {
-		ctx, cancel := context.WithTimeout(p.in.Hard, p.bus.AnswerWithin(lookLost))
+		ctx, cancel := context.WithTimeout(p.in.Hard, p.conn.AnswerWithin(lookLost))
 		defer cancel()
-		_, err := p.bus.JS.Consumer(ctx, p.in.Stream, l.consumer)
+		_, err := p.conn.JS.Consumer(ctx, p.in.Stream, l.consumer)
 		if bus.Missing(err) {
 			p.checked <- fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
 			return
@@ -182,7 +182,7 @@ func (p *puller) drain() {
 			if m.Reply == "" {
 				continue
 			}
-			if d, err := p.bus.Deliver(m); err == nil {
+			if d, err := bus.Deliver(m); err == nil {
 				d.Again(0)
 			}
 		default:

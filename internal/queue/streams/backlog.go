@@ -76,7 +76,7 @@ func (k *Backlog) Watch(ctx context.Context) error {
 		case err == nil:
 			k.Tell(loads)
 		case ctx.Err() == nil:
-			k.Bus.Trouble.Warn(k.Log, "cannot measure the backlog", "error", err)
+			k.Bus.Conn.Trouble.Warn(k.Log, "cannot measure the backlog", "error", err)
 		}
 		bus.Pause(ctx, max(backlogEvery, backlogRest*time.Since(began)))
 	}
@@ -108,7 +108,7 @@ func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 		loads[stage] = k.inSeconds(stage, Load{Messages: n}, n, 0)
 	}
 
-	networks, err := k.Bus.Info(ctx, bus.StreamNetwork)
+	networks, err := k.Bus.Conn.Info(ctx, bus.StreamNetwork)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 
 // tasks returns the backlog of contract-worker.
 func (k *Backlog) tasks(ctx context.Context) (Load, error) {
-	info, err := k.Bus.Info(ctx, bus.StreamTask, jetstream.WithSubjectFilter(message.Filter(message.KindTask)))
+	info, err := k.Bus.Conn.Info(ctx, bus.StreamTask, jetstream.WithSubjectFilter(message.Filter(message.KindTask)))
 	if err != nil {
 		return Load{}, err
 	}
@@ -178,7 +178,7 @@ func (k *Backlog) readTasks(ctx context.Context, last uint64) error {
 		if k.read >= last {
 			return nil
 		}
-		batch, err := k.Bus.Batch(ctx, bus.StreamTask, k.read+1, taskBatch, taskBytes)
+		batch, err := k.Bus.Log.Batch(ctx, bus.StreamTask, k.read+1, taskBatch, taskBytes)
 		if err != nil {
 			return err
 		}
@@ -220,12 +220,12 @@ func (k *Backlog) inSeconds(stage string, l Load, messages, flops float64) Load 
 
 // readWork reads the cost of messages from the last partials: the mean of the workers' statements.
 func (k *Backlog) readWork(ctx context.Context) error {
-	info, err := k.Bus.Info(ctx, bus.StreamPartial)
+	info, err := k.Bus.Conn.Info(ctx, bus.StreamPartial)
 	if err != nil || info.State.Msgs == 0 {
 		return err
 	}
 	from := max(info.State.FirstSeq, info.State.LastSeq-min(info.State.LastSeq, workPartials-1))
-	last, err := k.Bus.Batch(ctx, bus.StreamPartial, from, workPartials, workBytes)
+	last, err := k.Bus.Log.Batch(ctx, bus.StreamPartial, from, workPartials, workBytes)
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (k *Backlog) fill(ctx context.Context) error {
 	}
 	fills := map[string]Fill{}
 	for _, name := range bounded() {
-		info, err := k.Bus.Info(ctx, name)
+		info, err := k.Bus.Conn.Info(ctx, name)
 		if errors.Is(err, bus.ErrNoStream) {
 			continue
 		}

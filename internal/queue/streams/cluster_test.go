@@ -42,7 +42,7 @@ func TestSetupOfASmallCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bytes int64
-	for s := range b.JS.ListStreams(ctx).Info() {
+	for s := range b.Conn.JS.ListStreams(ctx).Info() {
 		bytes += s.Config.MaxBytes
 	}
 	if bytes < 128<<20 || bytes > 1536<<20 {
@@ -66,7 +66,7 @@ func TestSetupOfACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	replicas := func() (all []int) {
-		for s := range b.JS.ListStreams(ctx).Info() {
+		for s := range b.Conn.JS.ListStreams(ctx).Info() {
 			all = append(all, s.Config.Replicas)
 		}
 		slices.Sort(all)
@@ -105,7 +105,7 @@ func TestSetupOfACluster(t *testing.T) {
 		for name, kept := range map[string]bool{
 			bus.StreamModel: true, bus.StreamAnswer: true, bus.StreamNetwork: false, bus.StreamPartial: false,
 		} {
-			s, err := b.JS.Stream(ctx, name)
+			s, err := b.Conn.JS.Stream(ctx, name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,9 +124,9 @@ func TestSetupOfACluster(t *testing.T) {
 		// Acknowledged messages stay so, and the others are delivered.
 		for range 2 {
 			sent++
-			must(b.Put(ctx, &nats.Msg{Subject: wire.ModelSubject(3, fmt.Sprint("job-", sent)), Data: []byte("a model")}))
+			must(b.Log.Put(ctx, &nats.Msg{Subject: wire.ModelSubject(3, fmt.Sprint("job-", sent)), Data: []byte("a model")}))
 		}
-		lane, err := b.JS.Consumer(ctx, bus.StreamModel, consumer)
+		lane, err := b.Conn.JS.Consumer(ctx, bus.StreamModel, consumer)
 		must(err)
 		if is := lane.CachedInfo().Config; is.MemoryStorage != (step.want > 1) {
 			t.Errorf("after setup with %d replicas a consumer of models is in memory: %v", step.asked, is.MemoryStorage)
@@ -141,7 +141,7 @@ func TestSetupOfACluster(t *testing.T) {
 		}
 	}
 
-	s, err := b.JS.Stream(ctx, bus.StreamAnswer)
+	s, err := b.Conn.JS.Stream(ctx, bus.StreamAnswer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 // Answered is up to where models are known to be answered to a keeper that sees the sweeper's
 // acknowledgement floor stand there.
 func (k *Keeper) Answered(ctx context.Context, floor uint64) (uint64, error) {
-	s, err := k.Bus.Stream(ctx, bus.StreamModel)
+	s, err := k.Bus.Conn.Stream(ctx, bus.StreamModel)
 	if err != nil {
 		return 0, err
 	}

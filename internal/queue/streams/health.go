@@ -11,12 +11,12 @@ import (
 // Healthy returns nil if the connection of b is up and the streams of models and answers exist, else an
 // error that names the missing part.
 func Healthy(ctx context.Context, b *bus.Bus) error {
-	if s := b.NC.Status(); s != nats.CONNECTED {
+	if s := b.Conn.NC.Status(); s != nats.CONNECTED {
 		return fault.New(fault.Infrastructure, "pipeline: connection to NATS is %v", s)
 	}
 
 	for _, name := range []string{bus.StreamModel, bus.StreamAnswer} {
-		if _, err := b.JS.Stream(ctx, name); err != nil {
+		if _, err := b.Conn.JS.Stream(ctx, name); err != nil {
 			return fault.New(fault.Infrastructure, "pipeline: stream %s: %w", name, err)
 		}
 	}

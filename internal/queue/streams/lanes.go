@@ -38,7 +38,7 @@ func Queues(ctx context.Context, b *bus.Bus) (stages map[string]Queue, lanes []Q
 
 // queue returns the queue of a feed, and adds those of its lanes to lanes.
 func queue(ctx context.Context, b *bus.Bus, feed Feed, lanes []Queue) (sum Queue, err error) {
-	s, err := b.Stream(ctx, feed.Stream)
+	s, err := b.Conn.Stream(ctx, feed.Stream)
 	if err != nil {
 		return sum, err
 	}

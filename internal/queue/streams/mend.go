@@ -47,7 +47,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 		return fault.Wrap(fault.Infrastructure, ErrRefused)
 	}
 
-	c, room, have, err := inUse(ctx, m.Bus.JS)
+	c, room, have, err := inUse(ctx, m.Bus.Conn.JS)
 	if err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: %w", err)
 	}
@@ -55,7 +55,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 		return fault.New(fault.Infrastructure, "pipeline: %w", bus.ErrNoStream)
 	}
 	for _, f := range feeds {
-		switch one, err := m.Bus.JS.Consumer(ctx, f.Stream, f.Name); {
+		switch one, err := m.Bus.Conn.JS.Consumer(ctx, f.Stream, f.Name); {
 		case err != nil:
 		case f.Laned:
 			c.OneConsumer = true
@@ -70,7 +70,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 			continue
 		}
 		want.MaxBytes = bytesOf(want, room)
-		_, err := m.Bus.JS.CreateStream(ctx, want)
+		_, err := m.Bus.Conn.JS.CreateStream(ctx, want)
 		err = m.orRefused(err)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return fault.New(
@@ -86,7 +86,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 	// Without the answers the sweeper's acknowledgements say nothing: it looks at every stored job
 	// again.
 	if !have[bus.StreamAnswer] {
-		if err := m.Bus.JS.DeleteConsumer(
+		if err := m.Bus.Conn.JS.DeleteConsumer(
 			ctx, bus.StreamModel, Sweeps.Name,
 		); err != nil && !bus.Missing(err) {
 			return fault.New(fault.Infrastructure, "pipeline: sweep: %w", err)
@@ -106,7 +106,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 // orRefused returns ErrRefused in the place of an error of a request to make something, if the server refused the right to it: it tells
 // the connection, and leaves the request without an answer.
 func (m *Mender) orRefused(err error) error {
-	if last := m.Bus.NC.LastError(); err != nil && errors.Is(last, nats.ErrPermissionViolation) && created.MatchString(last.Error()) {
+	if last := m.Bus.Conn.NC.LastError(); err != nil && errors.Is(last, nats.ErrPermissionViolation) && created.MatchString(last.Error()) {
 		m.refused = true
 		return ErrRefused
 	}
@@ -118,7 +118,7 @@ var created = regexp.MustCompile(`(STREAM|CONSUMER)\.CREATE\.`)
 
 // mendConsumers makes the missing consumers of a feed.
 func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
-	s, err := m.Bus.JS.Stream(ctx, f.Stream)
+	s, err := m.Bus.Conn.JS.Stream(ctx, f.Stream)
 	if err != nil {
 		return err
 	}
@@ -163,11 +163,11 @@ func (m *Mender) afterAnswered(
 		return all, nil // a work queue holds only unfinished work
 	}
 
-	info, err := m.Bus.Info(ctx, bus.StreamModel)
+	info, err := m.Bus.Conn.Info(ctx, bus.StreamModel)
 	if err != nil {
 		return nil, err
 	}
-	sweeper, err := m.Bus.Consumer(ctx, bus.StreamModel, Sweeps.Name)
+	sweeper, err := m.Bus.Conn.Consumer(ctx, bus.StreamModel, Sweeps.Name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return all, nil
 	}

@@ -33,7 +33,7 @@ func Sustains(ctx context.Context, b *bus.Bus) ([]Sustained, error) {
 	var all []Sustained
 	growing := []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob}
 	for _, name := range growing {
-		s, err := b.Stream(ctx, name)
+		s, err := b.Conn.Stream(ctx, name)
 		if err != nil {
 			return nil, err
 		}

@@ -84,7 +84,7 @@ const manyUnanswered = 1000
 func (k *Keeper) Watch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := k.look(ctx); err != nil && ctx.Err() == nil {
-			k.Bus.Trouble.Warn(k.Log, "cannot make room", "error", err)
+			k.Bus.Conn.Trouble.Warn(k.Log, "cannot make room", "error", err)
 		}
 		bus.Pause(ctx, k.rest())
 	}
@@ -141,7 +141,7 @@ func (k *Keeper) look(ctx context.Context) error {
 
 	spaces := map[string]space{}
 	for _, name := range grown {
-		info, err := k.Bus.Info(ctx, name)
+		info, err := k.Bus.Conn.Info(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (k *Keeper) look(ctx context.Context) error {
 	// The streams were asked before the sweeper: its floor holds for all messages that they held.
 	models := spaces[bus.StreamModel]
 	times := bus.TimesOf(models.Config.Metadata)
-	sweeper, err := k.Bus.Consumer(ctx, bus.StreamModel, Sweeps.Name)
+	sweeper, err := k.Bus.Conn.Consumer(ctx, bus.StreamModel, Sweeps.Name)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (k *Keeper) watermark(
 	}
 	w.floor = max(w.floor, k.answered)
 	for range answeredAtOnce {
-		first, err := k.Bus.From(ctx, bus.StreamModel, w.floor+1, time.Time{})
+		first, err := k.Bus.Log.From(ctx, bus.StreamModel, w.floor+1, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
 			w.oldest = models.TimeStamp
 			return w, nil
@@ -256,7 +256,7 @@ func (k *Keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
 	if err != nil {
 		return false, nil // not a subject of this program
 	}
-	return k.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(model.Job))
+	return k.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(model.Job))
 }
 
 // purge removes the oldest messages from the streams that are too full. A model goes before its
@@ -266,7 +266,7 @@ func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 	to := spaces[bus.StreamModel].target()
 	answers := spaces[bus.StreamAnswer].target()
 	if answers > 0 {
-		last, err := k.Bus.From(ctx, bus.StreamAnswer, answers, time.Time{})
+		last, err := k.Bus.Log.From(ctx, bus.StreamAnswer, answers, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
 			last.Time, err = w.asked, nil
 		}
@@ -312,7 +312,7 @@ func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 // those stored before the first model that is left.
 func (k *Keeper) purgeAnswers(ctx context.Context, answers space, to uint64, w watermark) error {
 	before := w.frees(bus.StreamAnswer)
-	first, err := k.Bus.From(ctx, bus.StreamModel, 1, time.Time{})
+	first, err := k.Bus.Log.From(ctx, bus.StreamModel, 1, time.Time{})
 	if errors.Is(err, bus.ErrNotFound) {
 		first.Time, err = w.asked, nil
 	}
@@ -341,7 +341,7 @@ func (k *Keeper) purgeBefore(ctx context.Context, s space, to uint64, at time.Ti
 
 // before returns the sequence below which all messages are older than a time.
 func (k *Keeper) before(ctx context.Context, s space, at time.Time) (uint64, error) {
-	first, err := k.Bus.From(ctx, s.Config.Name, 0, at)
+	first, err := k.Bus.Log.From(ctx, s.Config.Name, 0, at)
 	if errors.Is(err, bus.ErrNotFound) {
 		return s.State.LastSeq + 1, nil
 	}
@@ -355,7 +355,7 @@ func (k *Keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
 	}
 
 	k.Log.Debug("making room", "stream", s.Config.Name, "from", s.State.FirstSeq, "below", sequence)
-	return k.Bus.Purge(ctx, s.Config.Name, "", sequence)
+	return k.Bus.Log.Purge(ctx, s.Config.Name, "", sequence)
 }
 
 // note tells the sweeper which jobs are in the way, and the metrics the room.

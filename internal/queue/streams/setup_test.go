@@ -156,11 +156,11 @@ func TestLostAnswers(t *testing.T) {
 			b, err := bus.New(sides[1], bus.Options{})
 			must(err)
 			for _, job := range []string{"first", "second"} {
-				must(b.Put(ctx, &nats.Msg{Subject: wire.ModelSubject(3, job), Data: []byte("a model")}))
+				must(b.Log.Put(ctx, &nats.Msg{Subject: wire.ModelSubject(3, job), Data: []byte("a model")}))
 			}
 			deliver := func(want string) {
 				t.Helper()
-				models, err := b.JS.Consumer(ctx, bus.StreamModel, streams.Models.Name)
+				models, err := b.Conn.JS.Consumer(ctx, bus.StreamModel, streams.Models.Name)
 				must(err)
 				m, err := models.Next(jetstream.FetchMaxWait(time.Second))
 				must(err)
@@ -169,12 +169,12 @@ func TestLostAnswers(t *testing.T) {
 				}
 				must(m.DoubleAck(ctx))
 			}
-			models, err := b.JS.Consumer(ctx, bus.StreamModel, streams.Models.Name)
+			models, err := b.Conn.JS.Consumer(ctx, bus.StreamModel, streams.Models.Name)
 			must(err)
 			inMemory := models.CachedInfo().Config
 			inMemory.MemoryStorage = true // it is moved
-			must(b.JS.DeleteConsumer(ctx, bus.StreamModel, inMemory.Durable))
-			_, err = b.JS.CreateConsumer(ctx, bus.StreamModel, inMemory)
+			must(b.Conn.JS.DeleteConsumer(ctx, bus.StreamModel, inMemory.Durable))
+			_, err = b.Conn.JS.CreateConsumer(ctx, bus.StreamModel, inMemory)
 			must(err)
 			deliver("first")
 			must(streams.Setup(ctx, sides[0], c))
@@ -194,7 +194,7 @@ func TestLostAnswers(t *testing.T) {
 // another start.
 func TestSetupWhileOthersMend(t *testing.T) {
 	b := connected(t)
-	stream, err := b.Stream(t.Context(), bus.StreamPartial)
+	stream, err := b.Conn.Stream(t.Context(), bus.StreamPartial)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestSetupWhileOthersMend(t *testing.T) {
 
 	var mu sync.Mutex // setup makes sixteen at a time
 	mended := 0
-	js := meddled{b.JS, func(name string) {
+	js := meddled{b.Conn.JS, func(name string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if mended == 3 {

@@ -46,13 +46,13 @@ func TestStandingFloorIsPassed(t *testing.T) {
 	const answered = 5
 	for i := range answered + 1 {
 		job := fmt.Sprintf("job-%d", i)
-		_, err := b.Once(
+		_, err := b.Log.PutOnce(
 			t.Context(), bus.StreamModel,
 			&nats.Msg{Subject: wire.ModelSubject(3, job), Data: []byte("a model")},
 		)
 		must(err)
 		if i < answered {
-			_, err := b.Once(
+			_, err := b.Log.PutOnce(
 				t.Context(), bus.StreamAnswer,
 				&nats.Msg{Subject: wire.AnswerSubject(job), Data: []byte("an answer")},
 			)
@@ -92,11 +92,11 @@ func TestWatermarkOfAStreamMadeAnew(t *testing.T) {
 	}
 	store := func(job string, answered bool) {
 		model := &nats.Msg{Subject: wire.ModelSubject(3, job), Data: []byte("a model")}
-		_, err := b.Once(t.Context(), bus.StreamModel, model)
+		_, err := b.Log.PutOnce(t.Context(), bus.StreamModel, model)
 		must(err)
 		if answered {
 			answer := &nats.Msg{Subject: wire.AnswerSubject(job), Data: []byte("an answer")}
-			_, err := b.Once(t.Context(), bus.StreamAnswer, answer)
+			_, err := b.Log.PutOnce(t.Context(), bus.StreamAnswer, answer)
 			must(err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestWatermarkOfAStreamMadeAnew(t *testing.T) {
 		t.Fatalf("answered up to %d, want 3: %v", got, err)
 	}
 
-	must(b.JS.DeleteStream(t.Context(), bus.StreamModel))
+	must(b.Conn.JS.DeleteStream(t.Context(), bus.StreamModel))
 	must(streams.NewMender(b, slog.New(slog.DiscardHandler), streams.Models, streams.Sweeps).Mend(t.Context()))
 	for i := range 5 {
 		store(fmt.Sprintf("after-%d", i), i == 0)
@@ -125,7 +125,7 @@ func TestForgedHeadersMoveNoFloor(t *testing.T) {
 	b := connected(t)
 	store := func(stream string, m *nats.Msg) {
 		t.Helper()
-		if _, err := b.Once(t.Context(), stream, m); err != nil {
+		if _, err := b.Log.PutOnce(t.Context(), stream, m); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -168,7 +168,7 @@ func (p program) run(
 // request reads the stored model of a job as the workers do.
 func (s served) request(t *testing.T, job string) (wire.Request, nats.Header) {
 	t.Helper()
-	stored, err := s.bus.Get(t.Context(), bus.StreamModel, wire.Prefix+"model.*."+job)
+	stored, err := s.bus.Log.Get(t.Context(), bus.StreamModel, wire.Prefix+"model.*."+job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 				t.Errorf("another request under the same id: %s", stderr)
 			}
 		}
-		if stored, err := s.bus.Subjects(t.Context(), bus.StreamModel, wire.Prefix+"model.*.alarm"); err != nil ||
+		if stored, err := s.bus.Log.Subjects(t.Context(), bus.StreamModel, wire.Prefix+"model.*.alarm"); err != nil ||
 			len(stored) != 1 {
 			t.Errorf("stored under one id: %v, %v", stored, err)
 		}
@@ -319,7 +319,7 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 			Header:  message.Headers(&m, m.Job, digest, m.Tenant),
 			Data:    data,
 		}
-		if _, err := s.bus.JS.PublishMsg(t.Context(), msg); err != nil {
+		if _, err := s.bus.Conn.JS.PublishMsg(t.Context(), msg); err != nil {
 			t.Fatal(err)
 		}
 		stdout, _ := ask(t, 0, append([]string{"--job", "foreign", "--tenant", m.Tenant}, alarm...)...)
@@ -359,7 +359,7 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 			args = append(args, alarm[2:4]...)
 		}
 		stdout, _ = ask(t, 0, args...)
-		if answer, err := s.bus.Get(t.Context(), bus.StreamAnswer, wire.AnswerSubject("long")); err != nil ||
+		if answer, err := s.bus.Log.Get(t.Context(), bus.StreamAnswer, wire.AnswerSubject("long")); err != nil ||
 			len(answer.Data) < maxPayload {
 			t.Errorf("an answer of %d bytes, %v", len(answer.Data), err)
 		}

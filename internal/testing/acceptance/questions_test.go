@@ -233,7 +233,7 @@ func TestNodeExampleTenantNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, data := range map[string][]byte{digest: data, "coin": fmt.Appendf(nil, `{"versions":[{"digest":%q}]}`, digest)} {
-			if _, err := s.bus.JS.Publish(t.Context(), message.GraphSubject(owner, name), data); err != nil {
+			if _, err := s.bus.Conn.JS.Publish(t.Context(), message.GraphSubject(owner, name), data); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -69,9 +69,9 @@ func group(subject string) string {
 
 // stalls returns the streams that store nothing. A reconnection, as after a restart of the server,
 // empties the list. The caller holds the mutex.
-func (b *writer) stalls() map[string]*stall {
-	s := &b.storage
-	if again := b.NC.Stats().Reconnects; s.down == nil || again != s.connection {
+func (c *Conn) stalls() map[string]*stall {
+	s := &c.storage
+	if again := c.NC.Stats().Reconnects; s.down == nil || again != s.connection {
 		s.down = map[string]*stall{}
 		s.connection = again
 	}
@@ -84,14 +84,14 @@ func (b *writer) stalls() map[string]*stall {
 	return s.down
 }
 
-// Storage returns ErrStorage with the subjects of the streams that store nothing, or nil if none is
+// CheckStorage returns ErrStorage with the subjects of the streams that store nothing, or nil if none is
 // known to do so.
-func (b *writer) Storage() error {
-	b.storage.mu.Lock()
-	defer b.storage.mu.Unlock()
+func (c *Conn) CheckStorage() error {
+	c.storage.mu.Lock()
+	defer c.storage.mu.Unlock()
 
 	var which []string
-	for of := range b.stalls() {
+	for of := range c.stalls() {
 		which = append(which, of)
 	}
 	if len(which) == 0 {
@@ -108,30 +108,30 @@ func stores(which string) error {
 }
 
 // stored notes that a stream answered a publish, be it with an error.
-func (b *writer) stored(subject string) {
-	b.storage.mu.Lock()
-	defer b.storage.mu.Unlock()
-	if len(b.storage.down) > 0 {
-		delete(b.storage.down, group(subject))
+func (c *Conn) stored(subject string) {
+	c.storage.mu.Lock()
+	defer c.storage.mu.Unlock()
+	if len(c.storage.down) > 0 {
+		delete(c.storage.down, group(subject))
 	}
 }
 
 // stalled notes that a stream stores nothing.
-func (b *writer) stalled(subject string) error {
-	b.storage.mu.Lock()
-	defer b.storage.mu.Unlock()
+func (c *Conn) stalled(subject string) error {
+	c.storage.mu.Lock()
+	defer c.storage.mu.Unlock()
 
-	b.stalls()[group(subject)] = &stall{found: time.Now(), until: time.Now().Add(storageFor)}
+	c.stalls()[group(subject)] = &stall{found: time.Now(), until: time.Now().Add(storageFor)}
 	return stores(group(subject))
 }
 
 // try reports whether a stream is known to store nothing. It returns an error if that was tried
 // less than a second ago.
-func (b *writer) try(subject string) (known bool, err error) {
-	b.storage.mu.Lock()
-	defer b.storage.mu.Unlock()
+func (c *Conn) try(subject string) (known bool, err error) {
+	c.storage.mu.Lock()
+	defer c.storage.mu.Unlock()
 
-	one := b.stalls()[group(subject)]
+	one := c.stalls()[group(subject)]
 	if one == nil {
 		return false, nil
 	}
@@ -146,21 +146,21 @@ func (b *writer) try(subject string) (known bool, err error) {
 // watch returns a context that ends, with ErrStorage as its cause, when the stream of a subject
 // answers a message published later and has not answered the publishes since this call. A server
 // that is merely slow answers in the order in which messages come, so it is waited for.
-func (b *writer) watch(ctx context.Context, subject string, known bool) (context.Context, func()) {
+func (c *Conn) watch(ctx context.Context, subject string, known bool) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 
-	connection := b.NC.Stats().Reconnects
-	after := b.AnswerWithin(storeWithin)
+	connection := c.NC.Stats().Reconnects
+	after := c.AnswerWithin(storeWithin)
 	if known {
 		after = askEvery
 	}
 
 	timer := time.AfterFunc(after, func() {
 		for inner.Err() == nil {
-			if b.passes(inner, subject) && b.NC.Stats().Reconnects == connection {
+			if c.passes(inner, subject) && c.NC.Stats().Reconnects == connection {
 				Pause(inner, grace(known))
-				if inner.Err() == nil && b.NC.Stats().Reconnects == connection {
-					cancel(b.stalled(subject))
+				if inner.Err() == nil && c.NC.Stats().Reconnects == connection {
+					cancel(c.stalled(subject))
 				}
 				return
 			}
@@ -183,11 +183,11 @@ func Pause(ctx context.Context, d time.Duration) {
 
 // passes reports whether a stream answers a message that it cannot take, because it would have to
 // follow one that never comes.
-func (b *writer) passes(ctx context.Context, subject string) bool {
-	ctx, cancel := context.WithTimeout(ctx, b.AnswerWithin(askWithin))
+func (c *Conn) passes(ctx context.Context, subject string) bool {
+	ctx, cancel := context.WithTimeout(ctx, c.AnswerWithin(askWithin))
 	defer cancel()
 
-	_, err := b.JS.PublishMsg(
+	_, err := c.JS.PublishMsg(
 		ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequence(1<<62),
 		jetstream.WithRetryAttempts(0),
 	)
@@ -197,19 +197,27 @@ func (b *writer) passes(ctx context.Context, subject string) bool {
 }
 
 // publish stores a message. In a cluster it persists: every message here states the expected last
-// message of its subject, so that one stored without an answer is found.
-func (b *writer) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
-	return b.persist(ctx, func(ctx context.Context) error {
-		err := b.publishOnce(ctx, m, opts...)
-		if b.inCluster() && errors.Is(err, jetstream.ErrNoStreamResponse) {
+// message of its subject, so that one stored without an answer is found. The error wraps errTaken if that is another, and ErrFull if the
+// stream has no room.
+func (c *Conn) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+	err := c.persist(ctx, func(ctx context.Context) error {
+		err := c.publishOnce(ctx, m, opts...)
+		if c.inCluster() && errors.Is(err, jetstream.ErrNoStreamResponse) {
 			// Either its stream has no leader, or no stream takes the subject.
-			_, unknown := b.JS.StreamNameBySubject(ctx, m.Subject)
+			_, unknown := c.JS.StreamNameBySubject(ctx, m.Subject)
 			if errors.Is(unknown, jetstream.ErrStreamNotFound) {
 				return fmt.Errorf("%w: %w", ErrNoStream, err)
 			}
 		}
 		return err
 	})
+	return refusal(m.Subject, err)
+}
+
+// publishAfter stores m after the message with the sequence last, 0: after none. The error wraps errTaken if the subject has another
+// message.
+func (c *Conn) publishAfter(ctx context.Context, m *nats.Msg, last uint64) error {
+	return c.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(last))
 }
 
 // sendings is how often a message is sent that a worker receives damaged.
@@ -224,15 +232,15 @@ const (
 
 // publishOnce is one attempt. If the stream skips the message without an answer, its storage has
 // failed; while that is known publishes fail at once, except for one a second.
-func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
 	if n := len(m.Subject); n > LongestSubject {
 		return fault.New(fault.BadInput, "bus: a subject of %d characters, at most %d", n, LongestSubject)
 	}
-	if b.owner != "" { // a worker stores it, and answers no question of watch
+	if c.tenant != "" { // a worker stores it, and answers no question of watch
 		opts = append(opts, jetstream.WithRetryAttempts(keptTries), jetstream.WithRetryWait(keptPause))
 		var err error
 		for range sendings {
-			_, err = b.JS.PublishMsg(ctx, m, opts...)
+			_, err = c.JS.PublishMsg(ctx, m, opts...)
 			var api *jetstream.APIError
 			if !errors.As(err, &api) || api.ErrorCode != CodeDamaged {
 				break
@@ -240,21 +248,21 @@ func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream
 		}
 		return err
 	}
-	known, err := b.try(m.Subject)
+	known, err := c.try(m.Subject)
 	if err != nil {
 		return err
 	}
 
-	inner, done := b.watch(ctx, m.Subject, known)
+	inner, done := c.watch(ctx, m.Subject, known)
 	defer done()
 
-	_, err = b.JS.PublishMsg(inner, m, opts...)
+	_, err = c.JS.PublishMsg(inner, m, opts...)
 	if found := context.Cause(inner); err != nil && errors.Is(found, ErrStorage) {
 		return found
 	}
 
 	if answered(err) {
-		b.stored(m.Subject)
+		c.stored(m.Subject)
 	}
 	return err
 }
@@ -275,15 +283,15 @@ const (
 const ProbeEvery = 4 * time.Second
 
 // Probe finds out whether the server stores messages, for processes that have none to store: it
-// stores a small blob again, unless somebody has done so lately. Storage then returns the result.
-func (b *writer) Probe(ctx context.Context) error {
+// stores a small blob again, unless somebody has done so lately. CheckStorage then returns the result.
+func (c *Conn) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
 	subject := message.BlobSubject("", wire.Digest(data))
 
-	last, err := b.Raw(ctx, StreamBlob, subject)
+	last, err := c.last(ctx, StreamBlob, subject)
 	var sequence uint64 // of the last probe, 0 if there is none
 	switch {
-	case err == nil && b.Since(last.Time) < ProbeEvery && b.Storage() == nil:
+	case err == nil && c.Since(last.Time) < ProbeEvery && c.CheckStorage() == nil:
 		return nil
 	case err == nil:
 		sequence = last.Sequence
@@ -291,13 +299,62 @@ func (b *writer) Probe(ctx context.Context) error {
 		return err
 	}
 
-	err = b.publish(
-		ctx, &nats.Msg{Subject: subject, Data: data},
-		jetstream.WithExpectLastSequencePerSubject(sequence),
-	)
-	err = refusal(subject, err)
+	err = c.publishAfter(ctx, &nats.Msg{Subject: subject, Data: data}, sequence)
 	if errors.Is(err, errTaken) { // another process did
 		return nil
 	}
 	return err
+}
+
+// errTaken: the subject has its message already.
+var errTaken = errors.New("bus: subject is taken")
+
+// Error codes of the server.
+const (
+	codeWrongLastSequence = jetstream.JSErrCodeStreamWrongLastSequence // 10071
+	// 10164: a message of the subject is on its way to the replicas
+	codeInFlight = jetstream.JSErrCodeStreamWrongLastSequenceConstant
+	// a full stream, and a full subject
+	codeStoreFailed = 10077
+	// a cluster is choosing a leader
+	codeNoLeader = 10008
+)
+
+// refusal returns the error of a publish as one of this package: errTaken or ErrFull, among others.
+// The server may report both with code 10077, which only the text distinguishes; but every publish
+// here names the sequence that it expects, which is checked first and gives 10071.
+func refusal(subject string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var api *jetstream.APIError
+	if errors.Is(err, ErrStorage) {
+		return err
+	}
+
+	if errors.Is(err, jetstream.ErrNoStreamResponse) && slices.Contains(admittedKinds, message.KindOf(subject)) {
+		return fault.New(fault.Infrastructure, "%w: publish %s: for a tenant or a client reparam-worker stores it: does one run? %w",
+			ErrNoStream, subject, err)
+	}
+	if errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return fault.New(fault.Infrastructure, "%w: publish %s: %w", ErrNoStream, subject, err)
+	}
+
+	if !errors.As(err, &api) {
+		return fault.New(fault.Infrastructure, "bus: publish %s: %w", subject, err)
+	}
+
+	if err := refusedFor(subject, api); err != nil {
+		return err
+	}
+	switch {
+	case api.ErrorCode == codeWrongLastSequence,
+		api.ErrorCode == codeStoreFailed && strings.Contains(api.Description, "per subject"):
+		return fmt.Errorf("%w: %s", errTaken, subject)
+	case api.ErrorCode == codeStoreFailed:
+		return fault.New(
+			fault.Infrastructure, "%w: publish %s: %s", ErrFull, subject, api.Description,
+		)
+	}
+	return fault.New(fault.Infrastructure, "bus: publish %s: %w", subject, err)
 }

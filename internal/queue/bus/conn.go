@@ -1,0 +1,144 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Conn is a connection to a server, with the patience that a cluster needs (leader.go). It describes streams and consumers, has the
+// server's clock (clock.go), gets stored messages (direct.go), and stores messages and notices if a stream stores nothing (publish.go).
+type Conn struct {
+	NC  *nats.Conn
+	JS  jetstream.JetStream
+	API string // prefix of the subjects of JetStream's API, with a dot at its end
+
+	Trouble Trouble // logs repeated failures
+
+	tenant    string       // whose user the connection is; "": an operator's, a client's or a worker's
+	clustered atomic.Bool  // see inCluster
+	unsettled atomic.Int64 // when trouble with the servers was seen last, in Unix nanoseconds
+
+	mu      sync.Mutex
+	streams map[string]jetstream.Stream // handles by name, under mu
+
+	ahead        atomic.Int64 // the server's clock of this machine's, in nanoseconds
+	synchronized atomic.Bool
+
+	storage storage
+}
+
+// usualAPI is the prefix of JetStream's API in the account's own domain.
+const usualAPI = "$JS.API."
+
+// newConn returns a Conn over nc as a tenant's user, "": of nobody. api is as in Options.
+func newConn(nc *nats.Conn, api, tenant string) (*Conn, error) {
+	api = strings.TrimSuffix(cmp.Or(api, usualAPI), ".") + "."
+	js, err := jetstream.NewWithAPIPrefix(nc, api, jetstream.WithDefaultTimeout(AnswerWithin(nc, answerWithin)))
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
+	}
+	c := &Conn{NC: nc, JS: js, API: api, tenant: tenant, streams: map[string]jetstream.Stream{}}
+	c.inCluster() // for the time when the connection is lost
+	return c, nil
+}
+
+// again returns another connection with the settings of c, which ends with c. Its name has a suffix.
+func (c *Conn) again(suffix string) (*Conn, error) {
+	closed := c.NC.StatusChanged(nats.CLOSED)
+	if c.NC.IsClosed() { // the channel may never tell
+		return nil, nats.ErrConnectionClosed
+	}
+	options := c.NC.Opts
+	options.Name += suffix
+	nc, err := options.Connect()
+	var other *Conn
+	if err == nil {
+		other, err = newConn(nc, c.API, c.tenant)
+	}
+	if err != nil {
+		c.NC.RemoveStatusListener(closed)
+		if nc != nil {
+			nc.Close()
+		}
+		return nil, err
+	}
+	go func() {
+		<-closed
+		nc.Close()
+	}()
+	return other, nil
+}
+
+// Tenant returns the tenant whose user the connection is, or "".
+func (c *Conn) Tenant() string { return c.tenant }
+
+// Stream returns a handle of a stream; the first call asks the server for it.
+func (c *Conn) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	c.mu.Lock()
+	s := c.streams[name]
+	c.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+
+	err := c.persist(ctx, func(ctx context.Context) (err error) {
+		s, err = c.JS.Stream(ctx, name)
+		return err
+	})
+	if err != nil {
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			err = fmt.Errorf("%w: %w", ErrNoStream, err)
+		}
+		return nil, fault.New(fault.Infrastructure, "bus: stream %s: %w", name, err)
+	}
+
+	c.mu.Lock()
+	c.streams[name] = s
+	c.mu.Unlock()
+	return s, nil
+}
+
+// Info describes a stream as the server does now.
+func (c *Conn) Info(ctx context.Context, stream string, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	s, err := c.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.Info(ctx, options...)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: stream %s: %w", stream, err)
+	}
+	return info, nil
+}
+
+// Consumer describes a consumer as the server does now.
+func (c *Conn) Consumer(ctx context.Context, stream, name string) (*jetstream.ConsumerInfo, error) {
+	s, err := c.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	consumer, err := s.Consumer(ctx, name)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: consumer %s of stream %s: %w", name, stream, err)
+	}
+	return consumer.CachedInfo(), nil
+}
+
+// LaneConsumer describes the consumer of a lane, or else the one for all lanes (single).
+func (c *Conn) LaneConsumer(ctx context.Context, stream, name string, lane int) (info *jetstream.ConsumerInfo, single bool, err error) {
+	info, err = c.Consumer(ctx, stream, name+"-"+strconv.Itoa(lane))
+	if single = errors.Is(err, jetstream.ErrConsumerNotFound); single {
+		info, err = c.Consumer(ctx, stream, name)
+	}
+	return info, single, err
+}
