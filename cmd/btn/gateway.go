@@ -138,7 +138,7 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 	}
 	defer s.Close()
 	if c.HTTP != "" {
-		server, err := telemetry.Serve(c.HTTP, registry, func() error { return streams.Healthy(ctx, b) })
+		server, err := telemetry.Serve(c.HTTP, registry, func() error { return streams.Healthy(ctx, b.Conn) })
 		if err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}

@@ -38,7 +38,7 @@ func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config
 		if err != nil {
 			return err
 		}
-		answered, err := gateway.AnsweredSince(ctx, b, time.Now().Add(-time.Minute))
+		answered, err := gateway.AnsweredSince(ctx, b.Conn, time.Now().Add(-time.Minute))
 		if err != nil {
 			return err
 		}

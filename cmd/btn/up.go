@@ -179,6 +179,6 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 	}); err != nil {
 		return "", err
 	}
-	sustains, err := streams.Sustains(ctx, b)
+	sustains, err := streams.Sustains(ctx, b.Conn)
 	return streams.SustainedText(sustains) + doctor.Version(b.Conn.NC.ConnectedServerVersion()).Advice(), err
 }

@@ -90,7 +90,7 @@ type Gateway struct {
 	own      *client.Client
 	tenants  *tenants
 	known    memo.LRU[string, *factorgraph.Labels] // of registered models
-	index    index
+	index    *index
 	glances  memo.LRU[string, *Glance]
 	kinds    memo.LRU[string, Kind] // of registered models
 	board    board
@@ -126,14 +126,13 @@ func New(c Config) (*Gateway, error) {
 	}
 	l := c.Limits.withDefaults()
 	g := &Gateway{
-		config: c, limits: l, log: c.Log, bus: b, own: own, tenants: &t, mux: http.NewServeMux(),
+		config: c, limits: l, log: c.Log, bus: b, index: newIndex(b), own: own, tenants: &t, mux: http.NewServeMux(),
 		requests: shares.Room{Most: int64(l.Requests)}, streams: shares.Room{Most: int64(l.Streams)}, bodies: shares.Room{Most: l.Bodies},
 		rates: rates{second: l.Rate}, ended: make(chan struct{}),
 		known:   memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
 		glances: memo.LRU[string, *Glance]{Entries: mostGlances}, kinds: memo.LRU[string, Kind]{Entries: mostGlances},
 	}
 	g.line.watch(c.Connect.NC)
-	g.index.bus = b
 	g.metrics = newMetrics(c.Metrics, g)
 	g.board.nc, g.board.subject = c.Connect.NC, message.Filter(message.KindProgress)
 	if own := c.Connect.Tenant; own != "" {

@@ -57,7 +57,8 @@ const freshFor = 500 * time.Millisecond
 
 // index has the jobs of the two streams. It reads new messages when it is asked.
 type index struct {
-	bus *bus.Bus
+	conn   *bus.Conn
+	signer *bus.Signer
 
 	mu      sync.Mutex
 	looked  time.Time
@@ -74,8 +75,11 @@ type place struct {
 	deleted int
 }
 
+// newIndex returns an index of the jobs in the streams of b.
+func newIndex(b *bus.Bus) *index { return &index{conn: b.Conn, signer: b.Signer} }
+
 // JobsOf returns the jobs in the streams of b, newest first, for one call without HTTP.
-func JobsOf(ctx context.Context, b *bus.Bus) ([]*JobLine, error) { return (&index{bus: b}).list(ctx) }
+func JobsOf(ctx context.Context, b *bus.Bus) ([]*JobLine, error) { return newIndex(b).list(ctx) }
 
 // errNotTenants: streams are of all tenants together.
 var errNotTenants = refuse(http.StatusUnprocessableEntity, fault.Unsupported,
@@ -89,7 +93,7 @@ func (x *index) list(ctx context.Context) ([]*JobLine, error) {
 	if time.Since(x.looked) < freshFor {
 		return x.sorted, nil
 	}
-	if x.bus.Conn.Tenant() != "" {
+	if x.conn.Tenant() != "" {
 		return nil, errNotTenants
 	}
 	if x.jobs == nil {
@@ -132,7 +136,7 @@ func order(a, b *JobLine) int {
 func (x *index) read(
 	ctx context.Context, stream string, at *place, sequence func(*JobLine) *uint64, stored func(jetstream.Msg, message.Subject, uint64, int64),
 ) error {
-	s, err := x.bus.Conn.Stream(ctx, stream)
+	s, err := x.conn.Stream(ctx, stream)
 	if err != nil {
 		return err
 	}
@@ -179,9 +183,9 @@ func (x *index) read(
 func (x *index) follow(
 	ctx context.Context, stream string, from uint64, count int, stored func(jetstream.Msg, message.Subject, uint64, int64),
 ) error {
-	consumer, err := x.bus.Conn.JS.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
+	consumer, err := x.conn.JS.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
-		HeadersOnly:       stream != bus.StreamAnswer || !x.bus.Signer.Verifies(),
+		HeadersOnly:       stream != bus.StreamAnswer || !x.signer.Verifies(),
 		InactiveThreshold: time.Minute, MaxResetAttempts: 3,
 	})
 	if err != nil {
@@ -227,7 +231,7 @@ func (x *index) modelStored(m jetstream.Msg, of message.Subject, sequence uint64
 
 // answerStored notes an answer, unless it is forged.
 func (x *index) answerStored(m jetstream.Msg, of message.Subject, sequence uint64, at int64) {
-	if bus.Sound(m.Headers()) != nil || !x.bus.Signer.Genuine(m.Subject(), m.Headers(), m.Data()) {
+	if bus.Sound(m.Headers()) != nil || !x.signer.Genuine(m.Subject(), m.Headers(), m.Data()) {
 		return
 	}
 	l := x.job(m, of.Job)

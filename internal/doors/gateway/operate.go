@@ -107,8 +107,8 @@ func StatusOf(ctx context.Context, b *bus.Bus, log *slog.Logger, listen time.Dur
 }
 
 // AnsweredSince returns the number of answers that were stored since a time. It makes a consumer for a moment, as operators may.
-func AnsweredSince(ctx context.Context, b *bus.Bus, since time.Time) (uint64, error) {
-	consumer, err := b.Conn.JS.CreateConsumer(ctx, bus.StreamAnswer, jetstream.ConsumerConfig{
+func AnsweredSince(ctx context.Context, c *bus.Conn, since time.Time) (uint64, error) {
+	consumer, err := c.JS.CreateConsumer(ctx, bus.StreamAnswer, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since, AckPolicy: jetstream.AckNonePolicy, HeadersOnly: true,
 		InactiveThreshold: time.Minute, MemoryStorage: true, Replicas: 1,
 	})
@@ -116,7 +116,7 @@ func AnsweredSince(ctx context.Context, b *bus.Bus, since time.Time) (uint64, er
 		return 0, fault.New(fault.Infrastructure, "status: stream %s: %w", bus.StreamAnswer, err)
 	}
 	info := consumer.CachedInfo()
-	if err := b.Conn.JS.DeleteConsumer(ctx, bus.StreamAnswer, info.Name); err != nil {
+	if err := c.JS.DeleteConsumer(ctx, bus.StreamAnswer, info.Name); err != nil {
 		return 0, fault.New(fault.Infrastructure, "status: stream %s: %w", bus.StreamAnswer, err)
 	}
 	return info.NumPending, nil
@@ -167,7 +167,7 @@ func (w *watcher) status(ctx context.Context, b *bus.Bus, log *slog.Logger) (Sta
 	if err != nil {
 		return Status{}, err
 	}
-	stages, lanes, err := streams.Queues(ctx, b)
+	stages, lanes, err := streams.Queues(ctx, b.Conn)
 	if err != nil {
 		return Status{}, err
 	}

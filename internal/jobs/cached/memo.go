@@ -191,15 +191,15 @@ func Describe(ctx context.Context, key string, value []byte) (*Value, error) {
 }
 
 // Overflow stores values as blobs that are too large for Redis.
-type Overflow struct{ Bus *bus.Bus }
+type Overflow struct{ Blobs *bus.Blobs }
 
 // Get returns the blob of a digest.
 func (o Overflow) Get(ctx context.Context, digest string) ([]byte, error) {
-	return o.Bus.Blobs.Get(ctx, digest)
+	return o.Blobs.Get(ctx, digest)
 }
 
 // Put stores value as a blob, under its own digest.
 func (o Overflow) Put(ctx context.Context, _ string, value []byte) error {
-	_, err := o.Bus.Blobs.Put(ctx, value)
+	_, err := o.Blobs.Put(ctx, value)
 	return err
 }

@@ -62,7 +62,7 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 	// in this process only without a Redis
 	remember := cache.Options{
 		Timeout:  c.RedisTimeout,
-		Overflow: cached.Overflow{Bus: b},
+		Overflow: cached.Overflow{Blobs: b.Blobs},
 		Secrets:  trust.Keys.Secrets,
 		Logger:   c.Logger,
 	}
@@ -80,7 +80,7 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 
 	watching, unwatch := context.WithCancel(ctx)
 	defer runBeside(
-		watching, func(ctx context.Context) { workers.WatchStorage(ctx, b, c.Logger, c.Metrics) },
+		watching, func(ctx context.Context) { workers.WatchStorage(ctx, b.Conn, c.Logger, c.Metrics) },
 	)()
 	defer unwatch()
 	defer workers.SpareHeap(len(stages))()

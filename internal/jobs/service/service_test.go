@@ -415,7 +415,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 			r.must(server.Restart())
 			r.eventually(
 				"connected again",
-				func() bool { return nc.IsConnected() && streams.Healthy(ctx, b) == nil },
+				func() bool { return nc.IsConnected() && streams.Healthy(ctx, b.Conn) == nil },
 			)
 		}
 	}

@@ -69,11 +69,11 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		}
 	}
 
-	net, err := w.host.networks.of(ctx, w.Bus, m.NetworkBlob, nil)
+	net, err := w.host.networks.of(ctx, w.Bus.Blobs, m.NetworkBlob, nil)
 	if err != nil {
 		return hop.Done, err
 	}
-	assignments, err := w.host.plans.of(ctx, w.Bus, m.JobBlob, m.Plan)
+	assignments, err := w.host.plans.of(ctx, w.Bus.Blobs, m.JobBlob, m.Plan)
 	if err != nil {
 		return hop.Done, err
 	}

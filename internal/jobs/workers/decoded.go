@@ -33,7 +33,7 @@ func newDecoded[T any](decode func([]byte) (T, error)) *decoded[T] {
 
 // of returns the decoded blob of a digest, whose bytes may have come with the message that names it (data, nil if they did not). These
 // are checked against the digest. Two callers may both decode it; both are given the value of one of them.
-func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []byte) (T, error) {
+func (c *decoded[T]) of(ctx context.Context, blobs *bus.Blobs, digest string, data []byte) (T, error) {
 	if value, ok := c.known.Get(digest); ok {
 		return value, nil
 	}
@@ -41,7 +41,7 @@ func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []b
 	var none T
 	if data == nil {
 		var err error
-		if data, err = b.Blobs.Get(ctx, digest); err != nil {
+		if data, err = blobs.Get(ctx, digest); err != nil {
 			return none, err
 		}
 	} else if wire.Digest(data) != digest {

@@ -49,7 +49,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, err
 	}
 
-	net, err := w.host.networks.of(ctx, w.Bus, m.Blob, nil)
+	net, err := w.host.networks.of(ctx, w.Bus.Blobs, m.Blob, nil)
 	if err != nil {
 		return hop.Done, err
 	}

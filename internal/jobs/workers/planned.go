@@ -71,7 +71,7 @@ func (w *Learn) planOf(ctx context.Context, d *hop.Message, m *jetstream.RawStre
 	if of.request != d.Digest {
 		return nil, hop.ErrForeign
 	}
-	job, err := w.host.plans.of(ctx, w.Bus, of.digest, of.inline)
+	job, err := w.host.plans.of(ctx, w.Bus.Blobs, of.digest, of.inline)
 	if errors.Is(err, bus.ErrLost) {
 		return nil, nil
 	}

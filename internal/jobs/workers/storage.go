@@ -11,19 +11,19 @@ import (
 
 // WatchStorage checks whether the server stores messages, also while no worker has any to store,
 // and logs the change once in either direction. It returns when ctx ends.
-func WatchStorage(ctx context.Context, b *bus.Bus, log *slog.Logger, m *metrics.Metrics) {
+func WatchStorage(ctx context.Context, c *bus.Conn, log *slog.Logger, m *metrics.Metrics) {
 	stalled := false
 	probed := time.Now()
 	every(ctx, storageEvery, func(over bool) {
 		if !over && time.Since(probed) >= bus.ProbeEvery {
-			// The bus remembers the findings of Probe. That a server is away, or not set up, is reported
+			// The connection remembers the findings of Probe. That a server is away, or not set up, is reported
 			// elsewhere.
-			_ = b.Conn.Probe(ctx)
-			_ = b.Conn.Synchronize(ctx)
+			_ = c.Probe(ctx)
+			_ = c.Synchronize(ctx)
 			probed = time.Now()
 		}
 
-		err := b.Conn.CheckStorage()
+		err := c.CheckStorage()
 		if ctx.Err() != nil || (err != nil) == stalled {
 			return
 		}

@@ -295,5 +295,5 @@ func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Ass
 			)
 		}
 	}
-	return w.host.plans.of(ctx, w.Bus, first.JobBlob, first.Plan)
+	return w.host.plans.of(ctx, w.Bus.Blobs, first.JobBlob, first.Plan)
 }

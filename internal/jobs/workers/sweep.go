@@ -41,7 +41,7 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		return hop.Later(time.Millisecond), nil
 	}
 
-	acknowledged, err := w.floors.reach(ctx, w.Bus, d.Subject.Lane, d.Raw.Sequence)
+	acknowledged, err := w.floors.reach(ctx, w.Bus.Conn, d.Subject.Lane, d.Raw.Sequence)
 	if err != nil {
 		return hop.Done, err
 	}
@@ -149,12 +149,12 @@ const floorFor = 200 * time.Millisecond
 
 // reach reports whether all models of a lane are acknowledged up to a sequence, as far as the
 // consumer's floor tells.
-func (f *floors) reach(ctx context.Context, b *bus.Bus, lane int, sequence uint64) (bool, error) {
+func (f *floors) reach(ctx context.Context, conn *bus.Conn, lane int, sequence uint64) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := &f.of[lane]
 	if time.Since(known.at) > floorFor {
-		c, _, err := b.Conn.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
+		c, _, err := conn.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
 		if err != nil {
 			return false, err
 		}

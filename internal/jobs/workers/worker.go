@@ -105,7 +105,7 @@ func (w *Worker) Ready() error {
 	if err := w.loop.Bus.Conn.CheckStorage(); err != nil {
 		return err
 	}
-	return streams.Healthy(ctx, w.loop.Bus)
+	return streams.Healthy(ctx, w.loop.Bus.Conn)
 }
 
 // startPatience is for how long a worker that starts waits for a server that does not answer.

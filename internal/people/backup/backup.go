@@ -51,7 +51,7 @@ const (
 // came in between, so that a job which is answered meanwhile is in the copy as a job, as an answer, or as both.
 func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) {
 	out := tar.NewWriter(to)
-	if err := writeRegistered(ctx, b, out, &c); err != nil {
+	if err := writeRegistered(ctx, b.Models, out, &c); err != nil {
 		return c, err
 	}
 	answered := map[string]bool{}
@@ -82,15 +82,15 @@ func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) 
 }
 
 // writeRegistered copies the registered models and their names.
-func writeRegistered(ctx context.Context, b *bus.Bus, out *tar.Writer, c *Counts) error {
-	all, err := b.Models.List(ctx)
+func writeRegistered(ctx context.Context, models *bus.Models, out *tar.Writer, c *Counts) error {
+	all, err := models.List(ctx)
 	if err != nil {
 		return err
 	}
 	c.Skipped = all.Skipped
 	for _, g := range all.Models {
 		subject := message.Subject{Kind: message.KindGraph, Owner: g.Owner, Digest: g.Digest}.String()
-		data, err := b.Models.Get(ctx, g.Owner, g.Digest)
+		data, err := models.Get(ctx, g.Owner, g.Digest)
 		switch {
 		case err == nil:
 			err = put(out, subject, nil, data, g.Time)
@@ -254,7 +254,7 @@ func (e *entry) restore(ctx context.Context, b *bus.Bus, to *client.Client, c *C
 	case e.Kind == message.KindGraph:
 		return readGraph(ctx, b, e.Subject, e.data, c)
 	case e.Kind == message.KindAnswer:
-		return readAnswer(ctx, b, e.header, e.data, c)
+		return readAnswer(ctx, b.Log, e.header, e.data, c)
 	}
 	return readJob(ctx, to, e.Job, e.data, c)
 }
@@ -292,14 +292,14 @@ func readGraph(ctx context.Context, b *bus.Bus, s message.Subject, data []byte, 
 	return err
 }
 
-func readAnswer(ctx context.Context, b *bus.Bus, h *tar.Header, data []byte, c *Counts) error {
+func readAnswer(ctx context.Context, log *bus.Log, h *tar.Header, data []byte, c *Counts) error {
 	headers := nats.Header{}
 	if text := h.PAXRecords[recordHeaders]; text != "" {
 		if err := json.Unmarshal([]byte(text), &headers); err != nil {
 			return fault.New(fault.BadInput, "backup: headers: %w", err)
 		}
 	}
-	earlier, err := b.Log.PutOnce(ctx, bus.StreamAnswer, &nats.Msg{Subject: h.Name, Header: headers, Data: data})
+	earlier, err := log.PutOnce(ctx, bus.StreamAnswer, &nats.Msg{Subject: h.Name, Header: headers, Data: data})
 	c.Answers += one(err == nil)
 	c.Known += one(err == nil && earlier != nil)
 	return err

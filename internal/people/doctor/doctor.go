@@ -75,13 +75,13 @@ const crowded = 0.75
 
 // Examine examines all parts. What cannot be found out is a finding too.
 func Examine(ctx context.Context, p Places) []Finding {
-	heard := listen(ctx, p.Bus, p.Listen)
+	heard := listen(ctx, p.Bus.Conn.NC, p.Listen)
 	all := []Finding{Version(p.Bus.Conn.NC.ConnectedServerVersion()), synced(ctx, p.Monitoring)}
-	all = append(all, clock(ctx, p.Bus))
-	all = append(all, streams(ctx, p.Bus)...)
+	all = append(all, clock(ctx, p.Bus.Conn))
+	all = append(all, streams(ctx, p.Bus.Conn)...)
 	all = append(all, lanes(ctx, p.Bus.Conn))
 	all = append(all, keys(heard())...)
-	all = append(all, registered(ctx, p.Bus)...)
+	all = append(all, registered(ctx, p.Bus.Models)...)
 	return append(all, remembered(ctx, p.Redis)...)
 }
 
@@ -143,12 +143,12 @@ func read(ctx context.Context, url string, into any) error {
 	return json.NewDecoder(io.LimitReader(reply.Body, most)).Decode(into)
 }
 
-func clock(ctx context.Context, b *bus.Bus) Finding {
+func clock(ctx context.Context, c *bus.Conn) Finding {
 	const part = "clock"
-	if err := b.Conn.Synchronize(ctx); err != nil {
+	if err := c.Synchronize(ctx); err != nil {
 		return Finding{Unknown, part, err.Error(), ""}
 	}
-	off := time.Until(b.Conn.Now())
+	off := time.Until(c.Now())
 	if off.Abs() > skew {
 		return Finding{
 			Warning, part, fmt.Sprintf("the server's is %v ahead of this machine's", off.Round(time.Millisecond)),
@@ -167,10 +167,10 @@ var names = []string{
 // kept are the streams whose loss loses jobs or answers; the others are made again.
 var kept = map[string]bool{bus.StreamModel: true, bus.StreamAnswer: true, bus.StreamGraph: true}
 
-func streams(ctx context.Context, b *bus.Bus) (all []Finding) {
-	clustered := b.Conn.NC.ConnectedClusterName() != ""
+func streams(ctx context.Context, c *bus.Conn) (all []Finding) {
+	clustered := c.NC.ConnectedClusterName() != ""
 	for _, name := range names {
-		s, err := b.Conn.JS.Stream(ctx, name)
+		s, err := c.JS.Stream(ctx, name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			all = append(all, Finding{Bad, name, "the stream is missing", "run btn setup"})
@@ -216,9 +216,9 @@ func stream(name string, info *jetstream.StreamInfo, clustered bool) (all []Find
 }
 
 // registered lists the messages among the registered models that cannot be read.
-func registered(ctx context.Context, b *bus.Bus) (all []Finding) {
+func registered(ctx context.Context, models *bus.Models) (all []Finding) {
 	const part = "registered"
-	r, err := b.Models.List(ctx)
+	r, err := models.List(ctx)
 	if err != nil {
 		return []Finding{{Unknown, part, err.Error(), ""}}
 	}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 )
 
 // mostHeard bounds the messages that wait while other parts are examined.
@@ -21,17 +21,17 @@ const mostHeard = 10_000
 
 // listen hears workers from now on for a while. The function that it returns waits for the end of that, and returns the last message of
 // each worker that is there, in the order of stages, machines and processes.
-func listen(ctx context.Context, b *bus.Bus, while time.Duration) func() ([]message.Here, error) {
+func listen(ctx context.Context, nc *nats.Conn, while time.Duration) func() ([]message.Here, error) {
 	if while <= 0 {
 		return func() ([]message.Here, error) { return nil, errNotHeard }
 	}
 	until := time.Now().Add(while)
-	sub, err := b.Conn.NC.SubscribeSync(message.HereSubject)
+	sub, err := nc.SubscribeSync(message.HereSubject)
 	if err != nil {
 		return func() ([]message.Here, error) { return nil, err }
 	}
 	if err = sub.SetPendingLimits(mostHeard, -1); err == nil {
-		err = b.Conn.NC.FlushTimeout(while)
+		err = nc.FlushTimeout(while)
 	}
 	return func() ([]message.Here, error) {
 		defer sub.Unsubscribe()

@@ -100,7 +100,7 @@ func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 
 	loads := map[string]Load{}
 	for stage, feed := range map[string]Feed{query.StageReparam: Models, query.StageAggregate: Partials} {
-		q, err := queue(ctx, k.Bus, feed, nil)
+		q, err := queue(ctx, k.Bus.Conn, feed, nil)
 		if err != nil {
 			return nil, err
 		}

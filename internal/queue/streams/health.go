@@ -8,15 +8,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Healthy returns nil if the connection of b is up and the streams of models and answers exist, else an
+// Healthy returns nil if the connection is up and the streams of models and answers exist, else an
 // error that names the missing part.
-func Healthy(ctx context.Context, b *bus.Bus) error {
-	if s := b.Conn.NC.Status(); s != nats.CONNECTED {
+func Healthy(ctx context.Context, c *bus.Conn) error {
+	if s := c.NC.Status(); s != nats.CONNECTED {
 		return fault.New(fault.Infrastructure, "pipeline: connection to NATS is %v", s)
 	}
 
 	for _, name := range []string{bus.StreamModel, bus.StreamAnswer} {
-		if _, err := b.Conn.JS.Stream(ctx, name); err != nil {
+		if _, err := c.JS.Stream(ctx, name); err != nil {
 			return fault.New(fault.Infrastructure, "pipeline: stream %s: %w", name, err)
 		}
 	}

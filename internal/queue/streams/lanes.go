@@ -24,12 +24,12 @@ type Queue struct {
 
 // Queues returns a queue per stage, and one per lane, of all stages together; where one consumer
 // serves all lanes the lanes' queues are zero.
-func Queues(ctx context.Context, b *bus.Bus) (stages map[string]Queue, lanes []Queue, err error) {
+func Queues(ctx context.Context, conn *bus.Conn) (stages map[string]Queue, lanes []Queue, err error) {
 	stages, lanes = map[string]Queue{}, make([]Queue, wire.Lanes)
 	for stage, feed := range map[string]Feed{
 		query.StageReparam: Models, query.StageLearn: Networks, query.StageContract: Tasks, query.StageAggregate: Partials,
 	} {
-		if stages[stage], err = queue(ctx, b, feed, lanes); err != nil {
+		if stages[stage], err = queue(ctx, conn, feed, lanes); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -37,8 +37,8 @@ func Queues(ctx context.Context, b *bus.Bus) (stages map[string]Queue, lanes []Q
 }
 
 // queue returns the queue of a feed, and adds those of its lanes to lanes.
-func queue(ctx context.Context, b *bus.Bus, feed Feed, lanes []Queue) (sum Queue, err error) {
-	s, err := b.Conn.Stream(ctx, feed.Stream)
+func queue(ctx context.Context, conn *bus.Conn, feed Feed, lanes []Queue) (sum Queue, err error) {
+	s, err := conn.Stream(ctx, feed.Stream)
 	if err != nil {
 		return sum, err
 	}

@@ -29,11 +29,11 @@ func (s Sustained) Rate() float64 { return roomRefused * float64(s.Bytes) / s.Ho
 
 // Sustains returns the rates of the streams that grow with every job, as they are set up on the
 // server.
-func Sustains(ctx context.Context, b *bus.Bus) ([]Sustained, error) {
+func Sustains(ctx context.Context, conn *bus.Conn) ([]Sustained, error) {
 	var all []Sustained
 	growing := []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob}
 	for _, name := range growing {
-		s, err := b.Conn.Stream(ctx, name)
+		s, err := conn.Stream(ctx, name)
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,8 @@ var ErrJobTaken = errors.New("client: the job's id is taken by another request")
 
 // Submitter stores requests over a Bus. Its methods may be called from any goroutine.
 type Submitter struct {
-	bus  *bus.Bus
+	conn *bus.Conn
+	log  *bus.Log
 	room *bus.Room
 
 	mu    sync.Mutex
@@ -28,7 +29,9 @@ type Submitter struct {
 }
 
 // On returns a Submitter over a Bus.
-func On(b *bus.Bus) *Submitter { return &Submitter{bus: b, room: bus.NewModelRoom(b.Conn)} }
+func On(b *bus.Bus) *Submitter {
+	return &Submitter{conn: b.Conn, log: b.Log, room: bus.NewModelRoom(b.Conn)}
+}
 
 // Submit stores a request and returns its digest. trace adds headers to the stored message. Submitting the same request again, under the
 // same id, is no new job. The error wraps ErrJobTaken if the id belongs to another request, in any lane, bus.ErrBusy if too many jobs of
@@ -37,7 +40,7 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 	lane := message.LaneOf(m.Job, m.Tenant)
 	// A client without room is refused before its model is encoded, because it will ask again and
 	// again. The worker that stores a tenant's request looks for room.
-	owned := s.bus.Conn.Tenant() != ""
+	owned := s.conn.Tenant() != ""
 	if !owned {
 		if err := s.room.Closed(lane); err != nil && !s.stored(ctx, m.Job) {
 			return "", err
@@ -72,9 +75,9 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 	}
 	message.AboutOf(&m).Into(msg.Header)
 	trace(msg.Header)
-	earlier, err := s.bus.Log.PutOnceUnder(ctx, bus.StreamModel, msg, message.AnyLane(m.Job))
+	earlier, err := s.log.PutOnceUnder(ctx, bus.StreamModel, msg, message.AnyLane(m.Job))
 	if owned && errors.Is(err, bus.ErrFull) && s.stored(ctx, m.Job) {
-		earlier, err = s.bus.Log.Get(ctx, bus.StreamModel, message.AnyLane(m.Job))
+		earlier, err = s.log.Get(ctx, bus.StreamModel, message.AnyLane(m.Job))
 	}
 	if err != nil {
 		return "", err
@@ -97,7 +100,7 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 // ErrJobTaken if another has. An answer outlives its model, and its job's id is not free before it
 // is gone.
 func (s *Submitter) answered(ctx context.Context, job, digest string) (bool, error) {
-	m, err := s.bus.Log.GetRaw(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	m, err := s.log.GetRaw(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, bus.ErrNotFound) {
 		return false, nil
 	}
@@ -137,21 +140,21 @@ func (s *Submitter) stored(ctx context.Context, job string) bool {
 	if !look {
 		return false
 	}
-	has, err := s.bus.Log.Has(ctx, bus.StreamModel, message.AnyLane(job))
+	has, err := s.log.Has(ctx, bus.StreamModel, message.AnyLane(job))
 	return err == nil && has
 }
 
 // startTimer sets the timer of a job with a deadline. The first worker sets it again, by the
 // server's clock; until then this one ends the job even if there is no such worker.
 func (s *Submitter) startTimer(ctx context.Context, lane int, m *wire.Request, digest string) error {
-	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() || s.bus.Conn.Tenant() != "" {
+	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() || s.conn.Tenant() != "" {
 		return nil // a tenant's user sets no timers; the worker knows the times of storage and refuses deadlines that are too long
 	}
-	if !s.bus.Conn.Synchronized() {
-		_ = s.bus.Conn.Synchronize(ctx) // else by this machine's clock; the first worker corrects it
+	if !s.conn.Synchronized() {
+		_ = s.conn.Synchronize(ctx) // else by this machine's clock; the first worker corrects it
 	}
-	at := s.bus.Conn.Now().UnixMilli() + m.DeadlineMS
-	return s.bus.Log.SetFirstTimer(
+	at := s.conn.Now().UnixMilli() + m.DeadlineMS
+	return s.log.SetFirstTimer(
 		ctx, lane, &wire.Deadline{Job: m.Job, Tenant: m.Tenant, Digest: digest, Time: at},
 	)
 }
