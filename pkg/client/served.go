@@ -73,11 +73,11 @@ func (q *quiet) look(ctx context.Context) error {
 		return nil
 	}
 
-	q.note(q.c.bus.Conn.Served(ctx, subject.Lane))
+	q.note(q.c.bus.Conn.CheckLane(ctx, subject.Lane))
 	return nil
 }
 
-// note takes the result of bus.Served, and tells a reason that has lasted.
+// note takes the result of bus.Conn.CheckLane, and tells a reason that has lasted.
 func (q *quiet) note(nobody bool, err error) {
 	if err == nil {
 		q.unasked = 0
@@ -97,7 +97,7 @@ func (q *quiet) note(nobody bool, err error) {
 // on some, else which do not. The error wraps ErrNoWorkers or ErrNotSetUp. A worker that is busy
 // with other lanes may seem not to serve this one for a moment.
 func (c *Client) Served(ctx context.Context, tenant string) error {
-	_, err := c.bus.Conn.Served(ctx, wire.Lane(tenant))
+	_, err := c.bus.Conn.CheckLane(ctx, wire.Lane(tenant))
 	return err
 }
 

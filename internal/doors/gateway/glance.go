@@ -163,7 +163,7 @@ func (g *Gateway) readWhole(ctx context.Context, stream, subject string, into wi
 	switch {
 	case fault.CodeOf(err) == fault.Infrastructure || ctx.Err() != nil:
 		return false, err
-	case err != nil || bus.Apart(m.Header):
+	case err != nil || bus.HasBlob(m.Header):
 		return false, nil
 	}
 	return wire.Decode(m.Data, into) == nil, nil

@@ -81,7 +81,7 @@ func (w *Aggregate) carryStored(ctx context.Context, lane int, job string) error
 			}
 			if err == nil && of.stream == bus.StreamPartial {
 				_, err = w.Bus.Log.MoveToEnd(ctx, m)
-			} else if err == nil && named && !bus.Apart(m.Header) {
+			} else if err == nil && named && !bus.HasBlob(m.Header) {
 				break
 			}
 			if err != nil {

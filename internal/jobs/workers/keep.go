@@ -113,7 +113,7 @@ func (s *service) store(r *nats.Msg, subject string) {
 	}
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
-	m, err := s.Bus.Admitted(ctx, subject, r.Header, r.Data)
+	m, err := s.Bus.Vet(ctx, subject, r.Header, r.Data)
 	if err == nil { // a refused tenant takes no place of its lane
 		err = s.enter(ctx, subject)
 	}

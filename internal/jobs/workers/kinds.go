@@ -110,7 +110,7 @@ func (k *kinds) say(ctx context.Context) error {
 		m.Time = k.bus.Conn.Now().UnixMilli()
 		k.learn(m)
 		if b, err := wire.Encode(m); err == nil {
-			k.bus.Log.Say(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b})
+			k.bus.Log.Publish(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b})
 		}
 	})
 }

@@ -191,7 +191,7 @@ func (s *service) left(r micro.Request, lane int) {
 	var m message.Room
 	m.Left, m.Full = s.models.Left(ctx, lane)
 	if string(r.Data()) == message.AskServed {
-		if _, err := s.Bus.Conn.Served(ctx, lane); err != nil {
+		if _, err := s.Bus.Conn.CheckLane(ctx, lane); err != nil {
 			m.Unserved = s.Info(err).Message
 		}
 	}

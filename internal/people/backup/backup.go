@@ -19,6 +19,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Counts are the entries of a copy, or the ones restored from it.
@@ -56,22 +57,22 @@ func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) 
 	}
 	answered := map[string]bool{}
 	answers := func(from uint64) (last uint64, err error) {
-		return each(ctx, b, bus.StreamAnswer, from, &c, func(e bus.Entry, job string, data []byte) error {
+		return each(ctx, b, bus.StreamAnswer, from, &c, func(m *jetstream.RawStreamMsg, job string, data []byte) error {
 			answered[job] = true
 			c.Answers++
-			return put(out, e.Subject, e.Header, data, time.Time{})
+			return put(out, m.Subject, m.Header, data, time.Time{})
 		})
 	}
 	last, err := answers(1)
 	if err != nil {
 		return c, err
 	}
-	if _, err = each(ctx, b, bus.StreamModel, 1, &c, func(e bus.Entry, job string, data []byte) error {
+	if _, err = each(ctx, b, bus.StreamModel, 1, &c, func(m *jetstream.RawStreamMsg, job string, data []byte) error {
 		if answered[job] {
 			return nil
 		}
 		c.Jobs++
-		return put(out, e.Subject, nil, data, time.Time{})
+		return put(out, m.Subject, nil, data, time.Time{})
 	}); err != nil {
 		return c, err
 	}
@@ -120,26 +121,27 @@ func writeRegistered(ctx context.Context, models *bus.Models, out *tar.Writer, c
 // each calls f with the messages of a stream that can be read, with their payloads, and returns the last sequence that it saw. The others
 // are skipped.
 func each(
-	ctx context.Context, b *bus.Bus, stream string, from uint64, c *Counts, f func(e bus.Entry, job string, data []byte) error,
+	ctx context.Context, b *bus.Bus, stream string, from uint64, c *Counts, f func(m *jetstream.RawStreamMsg, job string, data []byte) error,
 ) (last uint64, err error) {
 	for last = from - 1; ; {
 		list, err := b.Log.Batch(ctx, stream, last+1, batch, batchBytes)
 		if err != nil || len(list) == 0 {
 			return last, err
 		}
-		for _, e := range list {
-			last = e.Sequence
-			s, err := message.ParseSubject(e.Subject)
+		for _, m := range list {
+			last = m.Sequence
+			subject := m.Subject
+			s, err := message.ParseSubject(subject)
 			var data []byte
 			if err != nil { // nobody can name it
 				err = fault.Wrap(fault.BadInput, err)
-			} else if e, err = b.Log.Repair(ctx, stream, e); err == nil {
-				data, err = b.Blobs.Payload(ctx, s.Owner, e.Header, e.Data)
+			} else if m, err = b.Log.Repair(ctx, stream, m); err == nil {
+				data, err = b.Blobs.Payload(ctx, s.Owner, m.Header, m.Data)
 			}
 			if err == nil {
-				err = f(e, s.Job, data)
+				err = f(m, s.Job, data)
 			} else {
-				err = c.skip(e.Subject, err)
+				err = c.skip(subject, err)
 			}
 			if err != nil {
 				return last, err

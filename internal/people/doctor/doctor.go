@@ -237,16 +237,16 @@ func registered(ctx context.Context, models *bus.Models) (all []Finding) {
 
 // lanes looks for workers. A busy one asks lane after lane, so a lane is looked at three times before nobody serves it.
 func lanes(ctx context.Context, b interface {
-	Served(ctx context.Context, lane int) (nobody bool, err error)
+	CheckLane(ctx context.Context, lane int) (nobody bool, err error)
 }) Finding {
 	for lane := range wire.Lanes {
-		_, err := b.Served(ctx, lane)
+		_, err := b.CheckLane(ctx, lane)
 		for looks := 1; err != nil && looks < 3 && ctx.Err() == nil; looks++ {
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second / 2):
 			}
-			_, err = b.Served(ctx, lane)
+			_, err = b.CheckLane(ctx, lane)
 		}
 		if err != nil {
 			return Finding{Bad, "workers", err.Error(), "start workers of all four stages, for all lanes"}

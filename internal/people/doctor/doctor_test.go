@@ -109,7 +109,7 @@ func TestExamine(t *testing.T) {
 // late are workers that ask for lane 7 only after so many looks.
 type late struct{ looks *int }
 
-func (l late) Served(_ context.Context, lane int) (bool, error) {
+func (l late) CheckLane(_ context.Context, lane int) (bool, error) {
 	if lane == 7 && *l.looks > 0 {
 		*l.looks--
 		return true, bus.ErrNoWorkers

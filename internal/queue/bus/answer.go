@@ -57,7 +57,7 @@ func (l *Log) WaitAnswer(ctx context.Context, job string, quiet func(context.Con
 			return a, err // not for a look that took too long: the next one follows
 		}
 
-		m, err := l.heard(ctx, job, done, pause)
+		m, err := l.nextAnswer(ctx, job, done, pause)
 		switch {
 		case err != nil:
 			return a, fmt.Errorf("bus: wait for job %s: %w", job, err)
@@ -74,9 +74,9 @@ func (l *Log) WaitAnswer(ctx context.Context, job string, quiet func(context.Con
 	}
 }
 
-// heard returns the republished answer if it comes within a time, else nil. It does not hear forged
+// nextAnswer returns the republished answer if it comes within a time, else nil. It does not hear forged
 // ones.
-func (l *Log) heard(
+func (l *Log) nextAnswer(
 	ctx context.Context, job string, done <-chan *nats.Msg, within time.Duration,
 ) (*nats.Msg, error) {
 	timer := time.NewTimer(within)

@@ -100,7 +100,7 @@ func (b *Blobs) Put(ctx context.Context, data []byte) (digest string, err error)
 	}
 
 	// If the stored message has been purged meanwhile, to make room perhaps, the subject is empty.
-	err = b.conn.publishAfter(ctx, spared(m), last)
+	err = b.conn.publishAfter(ctx, withSpare(m), last)
 	if last > 0 && errors.Is(err, errTaken) {
 		err = b.conn.publishAfter(ctx, m, 0)
 	}
@@ -163,7 +163,7 @@ func (b *Blobs) renew(ctx context.Context, stored *jetstream.RawStreamMsg) (isFr
 		}
 	}
 
-	err = b.conn.publishAfter(ctx, bare(stored), stored.Sequence)
+	err = b.conn.publishAfter(ctx, asPublished(stored), stored.Sequence)
 	if errors.Is(err, errTaken) { // renewed by somebody else, or purged
 		_, err = b.conn.last(ctx, b.stream, stored.Subject)
 		return isFound(err)
@@ -235,9 +235,9 @@ func (b *Blobs) drop(ctx context.Context, sequence uint64) {
 	_ = b.conn.delete(ctx, b.stream, sequence)
 }
 
-// admitted returns the message that stores a user's bytes under their digest: m, or the stored message again if m is a list of pieces and
+// vet returns the message that stores a user's bytes under their digest: m, or the stored message again if m is a list of pieces and
 // the stored bytes are right. A list is not checked when it comes, because its pieces may come later. Whoever reads it does.
-func (b *Blobs) admitted(ctx context.Context, m *nats.Msg, digest string) (*nats.Msg, error) {
+func (b *Blobs) vet(ctx context.Context, m *nats.Msg, digest string) (*nats.Msg, error) {
 	if err := CheckKept(m.Subject, m.Header, m.Data); err != nil || len(m.Header[headerPieces]) == 0 {
 		return m, err
 	}
@@ -259,7 +259,7 @@ func (b *Blobs) admitted(ctx context.Context, m *nats.Msg, digest string) (*nats
 	if err != nil || !isRight {
 		return m, err
 	}
-	again := spared(bare(stored))
+	again := withSpare(asPublished(stored))
 	if last := m.Header[jetstream.ExpectedLastSubjSeqHeader]; len(last) > 0 {
 		again.Header[jetstream.ExpectedLastSubjSeqHeader] = last
 	}
@@ -285,7 +285,7 @@ func (b *Blobs) detach(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 
 // Payload returns the payload of a message: its data, or the blob that its header names, of the owner of its job.
 func (b *Blobs) Payload(ctx context.Context, owner string, h nats.Header, data []byte) ([]byte, error) {
-	if !Apart(h) {
+	if !HasBlob(h) {
 		return data, nil
 	}
 	digest := blobOf(h)
@@ -304,5 +304,5 @@ func (b *Blobs) RenewPayload(ctx context.Context, owner string, h nats.Header) e
 	return err
 }
 
-// Apart reports whether a message has its payload in a blob.
-func Apart(h nats.Header) bool { return len(h[headerBlob]) > 0 }
+// HasBlob reports whether a message has its payload in a blob.
+func HasBlob(h nats.Header) bool { return len(h[headerBlob]) > 0 }

@@ -16,7 +16,8 @@ import (
 )
 
 // Conn is a connection to a server, with the patience that a cluster needs (leader.go). It describes streams and consumers, has the
-// server's clock (clock.go), gets stored messages (direct.go), and stores messages and notices if a stream stores nothing (publish.go).
+// server's clock (clock.go), gets stored messages (direct.go), stores messages (publish.go), and knows which streams store nothing
+// (stall.go).
 type Conn struct {
 	NC  *nats.Conn
 	JS  jetstream.JetStream
@@ -34,7 +35,7 @@ type Conn struct {
 	ahead        atomic.Int64 // the server's clock of this machine's, in nanoseconds
 	synchronized atomic.Bool
 
-	storage storage
+	stalls stalls
 }
 
 // usualAPI is the prefix of JetStream's API in the account's own domain.
@@ -48,12 +49,13 @@ func newConn(nc *nats.Conn, api, tenant string) (*Conn, error) {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}
 	c := &Conn{NC: nc, JS: js, API: api, tenant: tenant, streams: map[string]jetstream.Stream{}}
+	c.stalls.nc = nc
 	c.inCluster() // for the time when the connection is lost
 	return c, nil
 }
 
-// again returns another connection with the settings of c, which ends with c. Its name has a suffix.
-func (c *Conn) again(suffix string) (*Conn, error) {
+// dialAnother returns another connection with the settings of c, which ends with c. Its name has a suffix.
+func (c *Conn) dialAnother(suffix string) (*Conn, error) {
 	closed := c.NC.StatusChanged(nats.CLOSED)
 	if c.NC.IsClosed() { // the channel may never tell
 		return nil, nats.ErrConnectionClosed

@@ -4,6 +4,8 @@ package bus
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -22,18 +24,18 @@ func OwnerOn(subject string) (owner string, ok bool) {
 	return s.Owner, err == nil
 }
 
-// admittedKinds are the kinds that Admitted lets through.
-var admittedKinds = []message.Kind{
+// vettedKinds are the kinds that Vet lets through.
+var vettedKinds = []message.Kind{
 	message.KindModel, message.KindCancel, message.KindTimer, message.KindBlob, message.KindGraph,
 }
 
-// Admitted returns a user's message as it may be stored: on a subject without wildcards, without headers of the server, and never in
+// Vet returns a user's message as it may be stored: on a subject without wildcards, without headers of the server, and never in
 // the place of a job's request or of right bytes under their digest. The error wraps ErrQuota above a quota of the owner; its code
 // is bad_input if nobody may store the message.
-func (b *Bus) Admitted(ctx context.Context, subject string, h nats.Header, data []byte) (*nats.Msg, error) {
+func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byte) (*nats.Msg, error) {
 	s, unparsed := message.ParseSubject(subject)
 	if s.Kind == message.KindTimer && unparsed == nil {
-		return b.admitTimer(ctx, s, data)
+		return b.vetTimer(ctx, s, data)
 	}
 	headers, err := message.UserHeaders(h)
 	if err != nil {
@@ -63,15 +65,15 @@ func (b *Bus) Admitted(ctx context.Context, subject string, h nats.Header, data 
 	switch s.Kind {
 	case message.KindModel:
 		stream = StreamModel
-		m = spared(m)
+		m = withSpare(m)
 		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{"0"}
 		m.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{message.AnyLane(s.Job)}
 	case message.KindBlob:
 		stream = StreamBlob
-		m, err = b.Blobs.Of(s.Owner).admitted(ctx, spared(m), s.Digest)
+		m, err = b.Blobs.Of(s.Owner).vet(ctx, withSpare(m), s.Digest)
 	case message.KindGraph:
 		stream = StreamGraph
-		m, err = b.Models.blobs.Of(s.Owner).admitted(ctx, spared(m), s.Digest)
+		m, err = b.Models.blobs.Of(s.Owner).vet(ctx, withSpare(m), s.Digest)
 	case message.KindCancel:
 		return m, nil
 	default:
@@ -83,9 +85,9 @@ func (b *Bus) Admitted(ctx context.Context, subject string, h nats.Header, data 
 	return m, err
 }
 
-// admitTimer returns the timer of a stored job that nobody owns, made anew of a user's deadline, so that it can name no other subject
+// vetTimer returns the timer of a stored job that nobody owns, made anew of a user's deadline, so that it can name no other subject
 // and no other time. It is not signed: where workers have keys they set timers themselves.
-func (b *Bus) admitTimer(ctx context.Context, s message.Subject, data []byte) (*nats.Msg, error) {
+func (b *Bus) vetTimer(ctx context.Context, s message.Subject, data []byte) (*nats.Msg, error) {
 	var d wire.Deadline
 	if err := wire.Decode(data, &d); err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
@@ -104,4 +106,83 @@ func (b *Bus) admitTimer(ctx context.Context, s message.Subject, data []byte) (*
 		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{"0"}
 	}
 	return m, err
+}
+
+// Codes of refusals by the worker that stores for tenants, in the form of a stream's. The server has no such codes.
+const (
+	CodeQuota   jetstream.ErrorCode = 60001
+	CodeBusy    jetstream.ErrorCode = 60002
+	CodeRefused jetstream.ErrorCode = 60003
+	CodeDamaged jetstream.ErrorCode = 60004
+	CodeWait    jetstream.ErrorCode = 60005
+)
+
+// CodeOf returns the code for an error of Vet.
+func CodeOf(err error) jetstream.ErrorCode {
+	switch {
+	case errors.Is(err, ErrQuota):
+		return CodeQuota
+	case errors.Is(err, ErrBusy):
+		return CodeWait
+	case fault.CodeOf(err) == fault.BadInput:
+		return CodeRefused
+	}
+	return CodeBusy
+}
+
+// refusedFor returns the error for a refusal by the worker that stores for tenants; nil for a refusal by a stream.
+func refusedFor(subject string, api *jetstream.APIError) error {
+	switch api.ErrorCode {
+	case CodeQuota:
+		return fault.New(fault.OverBudget, "%w: %s", ErrQuota, strings.TrimPrefix(api.Description, ErrQuota.Error()+": "))
+	case CodeWait:
+		return fault.New(fault.Infrastructure, "%w%s", ErrBusy, strings.TrimPrefix(api.Description, ErrBusy.Error()))
+	case CodeBusy:
+		return fault.New(fault.Infrastructure, "%w: store %s: %s", ErrFull, subject, api.Description)
+	case CodeDamaged:
+		return fault.New(fault.Damaged, "bus: store %s: %s", subject, api.Description)
+	case CodeRefused:
+		return fault.New(fault.BadInput, "bus: store %s: %s", subject, api.Description)
+	}
+	return nil
+}
+
+// CheckKept returns an error, with the code bad_input, for a message on the subject of a blob, a registered model or a name that its
+// readers could not read: bytes of another digest, a list of pieces that is none, a name without versions, a header of another kind of
+// message.
+func CheckKept(subject string, h nats.Header, data []byte) error {
+	if owner, name, ok := ParseAlias(subject); ok {
+		if HasBlob(h) {
+			return checkNamed(h, data)
+		}
+		a := Alias{Owner: owner, Name: name}
+		if err := a.read(data); err != nil || len(a.Versions) > 0 {
+			return err
+		}
+		return fault.New(fault.BadInput, "bus: the name %s has no versions", a.full())
+	}
+	s, err := message.ParseSubject(subject)
+	switch {
+	case err != nil:
+		return fault.Wrap(fault.BadInput, err)
+	case HasBlob(h):
+		return fault.New(fault.BadInput, "bus: header %s: bytes under their digest are not elsewhere", headerBlob)
+	case len(h[headerPieces]) > 0:
+		if _, err = piecesOf(data); err != nil {
+			return &fault.Error{Code: fault.BadInput, Err: err}
+		}
+		return nil
+	}
+	if got := wire.Digest(data); got != s.Digest {
+		return fault.New(fault.BadInput, "%w: they have the digest %s", ErrDigest, got)
+	}
+	return nil
+}
+
+// checkNamed checks that a message whose payload is a blob has the blob's digest as its data.
+func checkNamed(h nats.Header, data []byte) error {
+	if name := blobOf(h); !form.IsDigest(name) || name != string(data) {
+		return fault.New(fault.BadInput, "bus: header %s: %.80q, the data are %.80q", headerBlob, name, data)
+	}
+	return nil
 }

@@ -58,7 +58,7 @@ func (l *Log) PutOnceUnder(
 		}
 	}
 	if stream == StreamModel || stream == StreamPartial {
-		m = spared(m)
+		m = withSpare(m)
 	}
 
 	expect := jetstream.WithExpectLastSequencePerSubject(0)
@@ -180,7 +180,7 @@ func (l *Log) GetRaw(ctx context.Context, stream, subject string) (*jetstream.Ra
 	if err != nil {
 		return nil, err
 	}
-	return l.verified(ctx, stream, subject, m)
+	return l.verifyStored(ctx, stream, subject, m)
 }
 
 // Subjects lists the subjects of a stream that match filter, with the number of messages on each.
@@ -194,17 +194,9 @@ func (l *Log) Delete(ctx context.Context, stream string, sequence uint64) error 
 	return l.conn.delete(ctx, stream, sequence)
 }
 
-// Entry is one message of a stream as it is stored.
-type Entry struct {
-	Sequence uint64
-	Subject  string
-	Header   nats.Header
-	Data     []byte
-}
-
-// Batch returns the messages of a stream from a sequence on, with one request: count of them at
-// most, and no more once they have that many bytes. Any replica may answer.
-func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, bytes int) (all []Entry, err error) {
+// Batch returns the messages of a stream from a sequence on, as they are stored, with one request: up to count of them, and no more once
+// they have that many bytes. Any replica may answer.
+func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, bytes int) (all []*jetstream.RawStreamMsg, err error) {
 	from = max(from, 1)
 	body, err := json.Marshal(question{Sequence: from, Next: ">", Batch: count, Bytes: bytes})
 	if err != nil {
@@ -236,7 +228,7 @@ func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, byte
 		if err != nil {
 			return all, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
 		}
-		all = append(all, Entry{Sequence: m.Sequence, Subject: m.Subject, Header: m.Header, Data: m.Data})
+		all = append(all, m)
 		from = m.Sequence + 1
 	}
 }

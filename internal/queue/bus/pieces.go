@@ -40,9 +40,9 @@ type bulk struct {
 	conn *Conn // under mu; nil: there were no pieces yet
 }
 
-// apart returns b over the connection for pieces, which has the settings of that for messages and ends with it. Nothing is asked about
+// forPieces returns b over the connection for pieces, which has the settings of that for messages and ends with it. Nothing is asked about
 // quotas, because the whole was counted. A tenant's user, whose connections are counted, has only one connection.
-func (b *Blobs) apart() (*Blobs, error) {
+func (b *Blobs) forPieces() (*Blobs, error) {
 	pieces := *b
 	pieces.admit = nil
 	if b.conn.tenant != "" {
@@ -51,7 +51,7 @@ func (b *Blobs) apart() (*Blobs, error) {
 	b.bulk.mu.Lock()
 	defer b.bulk.mu.Unlock()
 	if b.bulk.conn == nil {
-		conn, err := b.conn.again(" (large)")
+		conn, err := b.conn.dialAnother(" (large)")
 		if err != nil {
 			return nil, fault.New(fault.Infrastructure, "bus: large bytes: %w", err)
 		}
@@ -71,7 +71,7 @@ func (b *Blobs) putPieces(ctx context.Context, m *nats.Msg, limit int) (*nats.Ms
 		return nil, fault.New(fault.BadInput, "bus: %w: %d bytes in messages of %d", wire.ErrTooLarge, len(m.Data), limit)
 	}
 
-	pieces, err := b.apart()
+	pieces, err := b.forPieces()
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (b *Blobs) getPieces(ctx context.Context, list []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := b.apart()
+	pieces, err := b.forPieces()
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (b *Blobs) hasPieces(ctx context.Context, list []byte) (bool, error) {
 
 // renewPieces renews the pieces of a list. It reports whether all are stored and sound.
 func (b *Blobs) renewPieces(ctx context.Context, list []byte) (bool, error) {
-	pieces, err := b.apart()
+	pieces, err := b.forPieces()
 	if err != nil {
 		return false, err
 	}

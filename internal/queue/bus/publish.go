@@ -1,7 +1,6 @@
 package bus
 
-// A stream that answers but stores nothing: the server's disk is full, or was. Publishers get no
-// error from it.
+// Storing a message, and finding out if its stream stores nothing.
 
 import (
 	"context"
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -19,22 +17,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrStorage: the server answers requests, but does not acknowledge messages as stored. A stream of
-// nats-server that could not write stores nothing more until a restart, even if there is room
-// again. Acknowledged messages are stored.
-var ErrStorage = errors.New("bus: the NATS server answers, but stores nothing: is its disk full? " +
-	"make room, then restart nats-server; " +
-	"what it accepted is not lost (a stream with replicas: or it has no majority)")
-
 // Times of finding out whether a stream stores anything.
 const (
 	storeWithin = 2 * time.Second // a publish without an answer for so long is suspicious
 	// pause between questions whether the stream has skipped it
 	askEvery  = 500 * time.Millisecond
 	askWithin = 5 * time.Second // for one question
-	// publishes fail at once for so long after one that was not stored
-	storageFor  = time.Second
-	forgetAfter = 30 * time.Second // a stream not found for so long is forgotten
 )
 
 // grace is the time by which the answer to an earlier publish may follow the answer to a later one.
@@ -47,101 +35,8 @@ func grace(known bool) time.Duration {
 	return time.Second
 }
 
-// storage remembers which streams store nothing.
-type storage struct {
-	mu   sync.Mutex
-	down map[string]*stall // by group
-	// reconnections of the client; findings from before the last one do not hold
-	connection uint64
-}
-
-// stall says that a stream stores nothing.
-type stall struct {
-	found time.Time
-	until time.Time // no publish is tried before
-}
-
-// group returns the part of a subject that identifies its stream.
-func group(subject string) string {
-	kind, _, _ := strings.Cut(strings.TrimPrefix(subject, wire.Prefix), ".")
-	return kind
-}
-
-// stalls returns the streams that store nothing. A reconnection, as after a restart of the server,
-// empties the list. The caller holds the mutex.
-func (c *Conn) stalls() map[string]*stall {
-	s := &c.storage
-	if again := c.NC.Stats().Reconnects; s.down == nil || again != s.connection {
-		s.down = map[string]*stall{}
-		s.connection = again
-	}
-
-	for of, one := range s.down {
-		if time.Since(one.found) > forgetAfter {
-			delete(s.down, of)
-		}
-	}
-	return s.down
-}
-
-// CheckStorage returns ErrStorage with the subjects of the streams that store nothing, or nil if none is
-// known to do so.
-func (c *Conn) CheckStorage() error {
-	c.storage.mu.Lock()
-	defer c.storage.mu.Unlock()
-
-	var which []string
-	for of := range c.stalls() {
-		which = append(which, of)
-	}
-	if len(which) == 0 {
-		return nil
-	}
-
-	slices.Sort(which)
-	return stores(strings.Join(which, ", "))
-}
-
-// stores returns the error of streams that store nothing.
-func stores(which string) error {
-	return fault.New(fault.Infrastructure, "%w: %s", ErrStorage, which)
-}
-
-// stored notes that a stream answered a publish, be it with an error.
-func (c *Conn) stored(subject string) {
-	c.storage.mu.Lock()
-	defer c.storage.mu.Unlock()
-	if len(c.storage.down) > 0 {
-		delete(c.storage.down, group(subject))
-	}
-}
-
-// stalled notes that a stream stores nothing.
-func (c *Conn) stalled(subject string) error {
-	c.storage.mu.Lock()
-	defer c.storage.mu.Unlock()
-
-	c.stalls()[group(subject)] = &stall{found: time.Now(), until: time.Now().Add(storageFor)}
-	return stores(group(subject))
-}
-
-// try reports whether a stream is known to store nothing. It returns an error if that was tried
-// less than a second ago.
-func (c *Conn) try(subject string) (known bool, err error) {
-	c.storage.mu.Lock()
-	defer c.storage.mu.Unlock()
-
-	one := c.stalls()[group(subject)]
-	if one == nil {
-		return false, nil
-	}
-	if time.Now().Before(one.until) {
-		return true, stores(group(subject))
-	}
-
-	one.until = time.Now().Add(storageFor)
-	return true, nil
-}
+// CheckStorage returns ErrStorage with the subjects of the streams that store nothing, or nil if none is known to do so.
+func (c *Conn) CheckStorage() error { return c.stalls.check() }
 
 // watch returns a context that ends, with ErrStorage as its cause, when the stream of a subject
 // answers a message published later and has not answered the publishes since this call. A server
@@ -160,7 +55,7 @@ func (c *Conn) watch(ctx context.Context, subject string, known bool) (context.C
 			if c.passes(inner, subject) && c.NC.Stats().Reconnects == connection {
 				Pause(inner, grace(known))
 				if inner.Err() == nil && c.NC.Stats().Reconnects == connection {
-					cancel(c.stalled(subject))
+					cancel(c.stalls.add(group(subject)))
 				}
 				return
 			}
@@ -248,7 +143,7 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.P
 		}
 		return err
 	}
-	known, err := c.try(m.Subject)
+	known, err := c.stalls.try(group(m.Subject))
 	if err != nil {
 		return err
 	}
@@ -262,7 +157,7 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.P
 	}
 
 	if answered(err) {
-		c.stored(m.Subject)
+		c.stalls.remove(group(m.Subject))
 	}
 	return err
 }
@@ -291,7 +186,7 @@ func (c *Conn) Probe(ctx context.Context) error {
 	last, err := c.last(ctx, StreamBlob, subject)
 	var sequence uint64 // of the last probe, 0 if there is none
 	switch {
-	case err == nil && c.Since(last.Time) < ProbeEvery && c.CheckStorage() == nil:
+	case err == nil && c.Since(last.Time) < ProbeEvery && c.stalls.check() == nil:
 		return nil
 	case err == nil:
 		sequence = last.Sequence
@@ -332,7 +227,7 @@ func refusal(subject string, err error) error {
 		return err
 	}
 
-	if errors.Is(err, jetstream.ErrNoStreamResponse) && slices.Contains(admittedKinds, message.KindOf(subject)) {
+	if errors.Is(err, jetstream.ErrNoStreamResponse) && slices.Contains(vettedKinds, message.KindOf(subject)) {
 		return fault.New(fault.Infrastructure, "%w: publish %s: for a tenant or a client reparam-worker stores it: does one run? %w",
 			ErrNoStream, subject, err)
 	}

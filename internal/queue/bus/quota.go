@@ -4,7 +4,7 @@ package bus
 // these are the ones without an answer, because an answered one can be removed (Retire).
 //
 // A server counts the bytes of streams and the messages of subjects, but no bytes of subjects. So sizes are read once and remembered:
-// enough where a subject has the digest of its bytes, or is written once.
+// enough if a subject has the digest of its bytes, or is written once.
 
 import (
 	"context"
@@ -15,12 +15,10 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/memo"
-	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 )
@@ -37,8 +35,8 @@ type Quota struct {
 	Soft bool
 }
 
-// held has the words for the messages of a stream, in errors.
-var held = map[string]string{
+// contents are the words for the messages of a stream, in errors.
+var contents = map[string]string{
 	StreamModel:  "requests",
 	StreamAnswer: "answers",
 	StreamBlob:   "large messages",
@@ -49,8 +47,8 @@ var held = map[string]string{
 // Quotas bound the bytes of streams per owner. A nil one bounds nothing. Every process counts on its own: it looks at the server once a
 // second, and before it refuses a message.
 type Quotas struct {
-	log *Log
-	of  func(stream, owner string, room int64) Quota
+	log     *Log
+	quotaOf func(stream, owner string, room int64) Quota
 
 	holds memo.LRU[hold, *holding]
 	sizes memo.LRU[string, int64] // by subject
@@ -78,20 +76,20 @@ type holding struct {
 
 // Bounds of Quotas.
 const (
-	mostHolds  = 10_000
-	mostSizes  = 1 << 17
-	sizesAtOne = 256         // read by one look; others are counted by a later one
-	holdsFor   = time.Second // age up to which a size is used
-	refusesFor = 100 * time.Millisecond
+	mostHolds    = 10_000
+	mostSizes    = 1 << 17
+	sizesPerLook = 256         // read by one look; others are counted by a later one
+	holdsFor     = time.Second // age up to which a size is used
+	refusesFor   = 100 * time.Millisecond
 	// A look takes at most 1/looksRest of the time.
 	looksRest = 10
 )
 
-// NewQuotas returns quotas of the streams of a log, whose user may look into them. of returns an owner's quota of a
+// NewQuotas returns quotas of the streams of a log, whose user may look into them. quotaOf returns an owner's quota of a
 // stream, given the stream's MaxBytes.
-func NewQuotas(log *Log, of func(stream, owner string, room int64) Quota) *Quotas {
+func NewQuotas(log *Log, quotaOf func(stream, owner string, room int64) Quota) *Quotas {
 	return &Quotas{
-		log: log, of: of, holds: memo.LRU[hold, *holding]{Entries: mostHolds}, sizes: memo.LRU[string, int64]{Entries: mostSizes},
+		log: log, quotaOf: quotaOf, holds: memo.LRU[hold, *holding]{Entries: mostHolds}, sizes: memo.LRU[string, int64]{Entries: mostSizes},
 		spared: map[string]time.Time{},
 	}
 }
@@ -155,7 +153,7 @@ func (q *Quotas) limit(ctx context.Context, stream, owner string) (l limit, err 
 	if err != nil {
 		return l, err
 	}
-	l.Quota = q.of(stream, owner, s.CachedInfo().Config.MaxBytes)
+	l.Quota = q.quotaOf(stream, owner, s.CachedInfo().Config.MaxBytes)
 	if stream == StreamModel && l.Share > 0 {
 		backlog, err := q.log.conn.Backlog(ctx)
 		if err != nil {
@@ -193,7 +191,7 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more int64) err
 	switch bytes, jobs := l.exceeds(h, more); {
 	case bytes:
 		return fault.New(fault.OverBudget, "%w: %s of tenant %q take %d bytes of %s, and with %d more they exceed %d: %s",
-			ErrQuota, held[stream], owner, h.bytes, stream, more, l.Bytes, l.Why)
+			ErrQuota, contents[stream], owner, h.bytes, stream, more, l.Bytes, l.Why)
 	case jobs:
 		return fault.New(fault.Infrastructure, "%w of tenant %q: %d without an answer, at most %d", ErrBusy, owner, h.jobs, l.jobs)
 	}
@@ -214,10 +212,10 @@ func (q *Quotas) holding(ctx context.Context, key hold) (*holding, error) {
 
 // look brings a holding up to date. While the messages of all owners together, or a soft quota's half of the stream, leave room for so
 // many bytes more nothing is listed.
-func (q *Quotas) look(ctx context.Context, of hold, l limit, h *holding, more int64) error {
+func (q *Quotas) look(ctx context.Context, key hold, l limit, h *holding, more int64) error {
 	began := time.Now()
 	defer func() { h.looked, h.took, h.taken = time.Now(), time.Since(began), false }()
-	info, err := q.log.conn.Info(ctx, of.stream)
+	info, err := q.log.conn.Info(ctx, key.stream)
 	if err != nil {
 		return err
 	}
@@ -230,18 +228,18 @@ func (q *Quotas) look(ctx context.Context, of hold, l limit, h *holding, more in
 		return nil
 	}
 
-	subjects, err := q.subjects(ctx, of.stream, of.owner)
+	subjects, err := q.subjects(ctx, key.stream, key.owner)
 	if err != nil {
 		return err
 	}
-	if h.bytes, err = q.sum(ctx, of.stream, subjects); err != nil {
+	if h.bytes, err = q.sum(ctx, key.stream, subjects); err != nil {
 		return err
 	}
 	h.jobs, h.listed = len(subjects), true
-	if bytes, jobs := l.exceeds(h, more); of.stream != StreamModel || of.all || !bytes && !jobs {
+	if bytes, jobs := l.exceeds(h, more); key.stream != StreamModel || key.all || !bytes && !jobs {
 		return nil
 	}
-	answered, err := q.answered(ctx, of.owner, subjects)
+	answered, err := q.answered(ctx, key.owner, subjects)
 	if err != nil {
 		return err
 	}
@@ -249,7 +247,7 @@ func (q *Quotas) look(ctx context.Context, of hold, l limit, h *holding, more in
 		delete(subjects, subject)
 	}
 	h.jobs = len(subjects)
-	h.bytes, err = q.sum(ctx, of.stream, subjects)
+	h.bytes, err = q.sum(ctx, key.stream, subjects)
 	return err
 }
 
@@ -289,13 +287,13 @@ func (q *Quotas) answered(ctx context.Context, owner string, requests map[string
 	return subjects, nil
 }
 
-// sum returns the bytes of messages. Of those with an unknown size it reads sizesAtOne; others do not count yet.
+// sum returns the bytes of messages. Of those with an unknown size it reads sizesPerLook; others do not count yet.
 func (q *Quotas) sum(ctx context.Context, stream string, subjects map[string]uint64) (bytes int64, err error) {
 	var unknown []string
 	for subject := range subjects {
 		if size, ok := q.sizes.Get(subject); ok {
 			bytes += size
-		} else if len(unknown) < sizesAtOne {
+		} else if len(unknown) < sizesPerLook {
 			unknown = append(unknown, subject)
 		}
 	}
@@ -323,83 +321,4 @@ func (q *Quotas) sum(ctx context.Context, stream string, subjects map[string]uin
 		bytes += size
 	}
 	return bytes, nil
-}
-
-// Codes of refusals by the worker that stores for tenants, in the form of a stream's. The server has no such codes.
-const (
-	CodeQuota   jetstream.ErrorCode = 60001
-	CodeBusy    jetstream.ErrorCode = 60002
-	CodeRefused jetstream.ErrorCode = 60003
-	CodeDamaged jetstream.ErrorCode = 60004
-	CodeWait    jetstream.ErrorCode = 60005
-)
-
-// CodeOf returns the code for an error of Admitted.
-func CodeOf(err error) jetstream.ErrorCode {
-	switch {
-	case errors.Is(err, ErrQuota):
-		return CodeQuota
-	case errors.Is(err, ErrBusy):
-		return CodeWait
-	case fault.CodeOf(err) == fault.BadInput:
-		return CodeRefused
-	}
-	return CodeBusy
-}
-
-// refusedFor returns the error for a refusal by the worker that stores for tenants; nil for a refusal by a stream.
-func refusedFor(subject string, api *jetstream.APIError) error {
-	switch api.ErrorCode {
-	case CodeQuota:
-		return fault.New(fault.OverBudget, "%w: %s", ErrQuota, strings.TrimPrefix(api.Description, ErrQuota.Error()+": "))
-	case CodeWait:
-		return fault.New(fault.Infrastructure, "%w%s", ErrBusy, strings.TrimPrefix(api.Description, ErrBusy.Error()))
-	case CodeBusy:
-		return fault.New(fault.Infrastructure, "%w: store %s: %s", ErrFull, subject, api.Description)
-	case CodeDamaged:
-		return fault.New(fault.Damaged, "bus: store %s: %s", subject, api.Description)
-	case CodeRefused:
-		return fault.New(fault.BadInput, "bus: store %s: %s", subject, api.Description)
-	}
-	return nil
-}
-
-// CheckKept returns an error, with the code bad_input, for a message on the subject of a blob, a registered model or a name that its
-// readers could not read: bytes of another digest, a list of pieces that is none, a name without versions, a header of another kind of
-// message.
-func CheckKept(subject string, h nats.Header, data []byte) error {
-	if owner, name, ok := ParseAlias(subject); ok {
-		if Apart(h) {
-			return checkNamed(h, data)
-		}
-		a := Alias{Owner: owner, Name: name}
-		if err := a.read(data); err != nil || len(a.Versions) > 0 {
-			return err
-		}
-		return fault.New(fault.BadInput, "bus: the name %s has no versions", a.full())
-	}
-	s, err := message.ParseSubject(subject)
-	switch {
-	case err != nil:
-		return fault.Wrap(fault.BadInput, err)
-	case Apart(h):
-		return fault.New(fault.BadInput, "bus: header %s: bytes under their digest are not elsewhere", headerBlob)
-	case len(h[headerPieces]) > 0:
-		if _, err = piecesOf(data); err != nil {
-			return &fault.Error{Code: fault.BadInput, Err: err}
-		}
-		return nil
-	}
-	if got := wire.Digest(data); got != s.Digest {
-		return fault.New(fault.BadInput, "%w: they have the digest %s", ErrDigest, got)
-	}
-	return nil
-}
-
-// checkNamed checks that a message whose payload is a blob has the blob's digest as its data.
-func checkNamed(h nats.Header, data []byte) error {
-	if name := blobOf(h); !form.IsDigest(name) || name != string(data) {
-		return fault.New(fault.BadInput, "bus: header %s: %.80q, the data are %.80q", headerBlob, name, data)
-	}
-	return nil
 }

@@ -122,7 +122,7 @@ func TestSignaturesLast(t *testing.T) {
 		must(t, err)
 		m, err := b.Log.GetRaw(ctx, bus.StreamPartial, subject)
 		must(t, err)
-		if bus.Apart(m.Header) != (len(data) > 64<<10) {
+		if bus.HasBlob(m.Header) != (len(data) > 64<<10) {
 			t.Fatalf("%d bytes: headers %v", len(data), m.Header)
 		}
 		if moved, err := b.Log.MoveToEnd(ctx, m); err != nil || !moved {

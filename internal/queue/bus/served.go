@@ -28,48 +28,47 @@ var stages = []struct{ worker, stream, consumer string }{
 	{query.StageAggregate, StreamPartial, ConsumerPartial},
 }
 
-// Served returns nil if workers of all four stages ask for the messages of a lane, or work on some, else which do not; nobody if not even
-// another lane of the stage is served. The error wraps ErrNoWorkers or ErrNoStream. A worker that is busy with other lanes may seem not
-// to serve this one for a moment.
-func (c *Conn) Served(ctx context.Context, lane int) (nobody bool, err error) {
+// demand says who asks for the messages of a stage.
+type demand int
+
+const (
+	noConsumer demand = iota // there are no consumers
+	ofNobody
+	ofOthers // workers of other lanes
+	ofLane   // workers of the lane
+)
+
+// CheckLane returns nil if workers of all four stages ask for the messages of a lane, or work on some, else an error that names a stage
+// without. Then nobody says that not even another lane of the stage is served. The error wraps ErrNoWorkers or ErrNoStream. A worker that
+// is busy with other lanes may seem not to serve this one for a moment.
+func (c *Conn) CheckLane(ctx context.Context, lane int) (nobody bool, err error) {
 	if c.tenant != "" {
-		return c.askServed(ctx, lane)
+		return c.askLane(ctx, lane)
 	}
 	for _, stage := range stages {
 		s, err := c.Stream(ctx, stage.stream)
 		if err != nil {
 			return true, err
 		}
-
-		mine, others, none, err := asked(ctx, s, stage.consumer, lane)
-		switch {
-		case err != nil:
+		demand, err := demandOf(ctx, s, stage.consumer, lane)
+		if err != nil {
 			return false, nil // not known
-		case mine:
-		case none:
-			return true, fault.New(
-				fault.Infrastructure, "%w: stream %s has no consumers", ErrNoStream, stage.stream,
-			)
-		case others:
-			return false, fault.New(
-				fault.Infrastructure,
-				"%w: no %s takes jobs of lane %d; there are some for other lanes", ErrNoWorkers,
-				stage.worker, lane,
-			)
-		default:
-			return true, fault.New(
-				fault.Infrastructure, "%w: no %s is running", ErrNoWorkers, stage.worker,
-			)
+		}
+		switch demand {
+		case noConsumer:
+			return true, fault.New(fault.Infrastructure, "%w: stream %s has no consumers", ErrNoStream, stage.stream)
+		case ofNobody:
+			return true, fault.New(fault.Infrastructure, "%w: no %s is running", ErrNoWorkers, stage.worker)
+		case ofOthers:
+			return false, fault.New(fault.Infrastructure,
+				"%w: no %s takes jobs of lane %d; there are some for other lanes", ErrNoWorkers, stage.worker, lane)
 		}
 	}
 	return false, nil
 }
 
-// asked reports whether workers ask for messages of a lane, or of another, at a stage's consumers, or
-// work on some; none if there are no consumers.
-func asked(
-	ctx context.Context, s jetstream.Stream, stage string, lane int,
-) (mine, others, none bool, err error) {
+// demandOf returns who asks for the messages of a stage's consumers, or works on some.
+func demandOf(ctx context.Context, s jetstream.Stream, stage string, lane int) (demand, error) {
 	own := stage + "-" + strconv.Itoa(lane)
 	names := []string{own}
 	for other := range wire.Lanes {
@@ -77,35 +76,40 @@ func asked(
 	}
 	names = append(names, stage) // the one for all lanes
 
-	none = true
+	found := noConsumer
 	for _, name := range names {
 		consumer, err := s.Consumer(ctx, name)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			continue
 		}
 		if err != nil {
-			return false, false, false, err
+			return noConsumer, err
 		}
-
-		none = false
 		info := consumer.CachedInfo()
-		switch {
-		case info.NumWaiting == 0 && info.NumAckPending == 0:
-		case name == own || name == stage:
-			return true, others, false, nil
+		switch isAsked := info.NumWaiting > 0 || info.NumAckPending > 0; {
+		case isAsked && (name == own || name == stage):
+			return ofLane, nil
+		case isAsked:
+			found = ofOthers
 		default:
-			others = true
+			found = max(found, ofNobody)
 		}
 	}
-	return false, others, none, nil
+	return found, nil
 }
 
 // askFor is for how long a worker's word about workers is waited for.
 const askFor = 2 * time.Second
 
-// askServed is Served by the workers' word. Only reparam-workers answer.
-func (c *Conn) askServed(ctx context.Context, lane int) (nobody bool, err error) {
-	room, err := c.ask(ctx, lane, message.AskServed)
+// askLane is CheckLane by the workers' word. Only reparam-workers answer.
+func (c *Conn) askLane(ctx context.Context, lane int) (nobody bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	var room message.Room
+	reply, err := c.NC.RequestWithContext(ctx, message.RoomSubject(lane), []byte(message.AskServed))
+	if err == nil {
+		err = wire.Decode(reply.Data, &room)
+	}
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return true, fault.New(fault.Infrastructure, "%w: no %s is running", ErrNoWorkers, query.StageReparam)
@@ -115,15 +119,4 @@ func (c *Conn) askServed(ctx context.Context, lane int) (nobody bool, err error)
 		return true, fault.New(fault.Infrastructure, "%w: %s", ErrNoWorkers, room.Unserved)
 	}
 	return false, nil
-}
-
-// ask asks the workers about a lane.
-func (c *Conn) ask(ctx context.Context, lane int, what string) (room message.Room, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askFor)
-	defer cancel()
-	reply, err := c.NC.RequestWithContext(ctx, message.RoomSubject(lane), []byte(what))
-	if err == nil {
-		err = wire.Decode(reply.Data, &room)
-	}
-	return room, err
 }

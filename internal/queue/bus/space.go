@@ -34,8 +34,8 @@ const headerStored = "Btn-Stored"
 // has one more header. Moving leaves this one out.
 const headerSpare = "Btn-Spare"
 
-// spared returns m with headerSpare.
-func spared(m *nats.Msg) *nats.Msg {
+// withSpare returns m with headerSpare.
+func withSpare(m *nats.Msg) *nats.Msg {
 	m.Header[headerSpare] = []string{"room for what a message says that was moved"}
 	return m
 }
@@ -122,22 +122,22 @@ func (l *Log) place(ctx context.Context, stream string, q question) (Place, erro
 // messages that wait: nats-server 2.15.2.) It moves nothing, and returns false, if the message is
 // not the last one of its subject any more.
 func (l *Log) MoveToEnd(ctx context.Context, m *jetstream.RawStreamMsg) (moved bool, err error) {
-	return l.again(ctx, m, m.Sequence)
+	return l.putMoved(ctx, m, m.Sequence)
 }
 
 // PutAgain is MoveToEnd for a message that is stored again if it has been purged meanwhile.
 func (l *Log) PutAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
-	moved, err := l.again(ctx, m, m.Sequence)
+	moved, err := l.putMoved(ctx, m, m.Sequence)
 	if err == nil && !moved {
-		_, err = l.again(ctx, m, 0)
+		_, err = l.putMoved(ctx, m, 0)
 	}
 	return err
 }
 
-// again stores a message at the end of its stream if the last one of its subject has that sequence,
+// putMoved stores a message at the end of its stream if the last one of its subject has that sequence,
 // or, with 0, if there is none.
-func (l *Log) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
-	msg := bare(m)
+func (l *Log) putMoved(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
+	msg := asPublished(m)
 	msg.Header[headerStored] = []string{
 		strconv.FormatInt(StoredAt(m.Header, m.Time).UnixMilli(), 10),
 	}
@@ -149,9 +149,9 @@ func (l *Log) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64)
 	return err == nil, err
 }
 
-// bare returns a stored message as it was published, without the headers of the server, the client
+// asPublished returns a stored message as it was published, without the headers of the server, the client
 // library and this package's headerSpare.
-func bare(m *jetstream.RawStreamMsg) *nats.Msg {
+func asPublished(m *jetstream.RawStreamMsg) *nats.Msg {
 	h := maps.Clone(m.Header)
 	if h == nil {
 		h = nats.Header{}

@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Say publishes a message that no stream stores, signed if it is internal.
-func (l *Log) Say(m *nats.Msg) error {
+// Publish sends a message that no stream stores, signed if it is internal.
+func (l *Log) Publish(m *nats.Msg) error {
 	if err := l.signer.Sign(m, m.Subject); err != nil {
 		return err
 	}
@@ -27,13 +27,13 @@ func (l *Log) Say(m *nats.Msg) error {
 // Verify reports whether a delivered message may be believed, as Signer.Genuine does. A message that is not sound may have been damaged on
 // its way, so it is fetched again. If the stored bytes are sound, d takes them. A client's message is believed in any case: Intact tells.
 func (l *Log) Verify(ctx context.Context, d *Delivered) bool {
-	isBelieved := l.believes(ctx, d)
-	l.signer.count(message.KindOf(d.Subject), isBelieved)
-	return isBelieved
+	believed := l.isBelieved(ctx, d)
+	l.signer.count(message.KindOf(d.Subject), believed)
+	return believed
 }
 
-// believes is Verify, uncounted.
-func (l *Log) believes(ctx context.Context, d *Delivered) bool {
+// isBelieved is Verify, uncounted.
+func (l *Log) isBelieved(ctx context.Context, d *Delivered) bool {
 	sound := l.signer.isSound(d.Subject, d.Header, d.Data)
 	if sound && (l.signer.seals(message.KindOf(d.Subject)) || len(d.Header[wire.HeaderSum]) > 0) {
 		return true
@@ -48,15 +48,15 @@ func (l *Log) believes(ctx context.Context, d *Delivered) bool {
 		return true // it was sent without one
 	}
 	if len(d.Header[headerSize]) == 0 { // else it comes without its payload
-		d.Header, d.Data = bare(m).Header, m.Data
+		d.Header, d.Data = asPublished(m).Header, m.Data
 	}
 	return true
 }
 
-// verified returns a stored message if it is genuine: signed for its subject, which has to match the requested subject
+// verifyStored returns a stored message if it is genuine: signed for its subject, which has to match the requested subject
 // or filter. A message that does not verify, even when fetched again, counts as not stored, and is deleted where Guard
 // says so.
-func (l *Log) verified(
+func (l *Log) verifyStored(
 	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
 ) (_ *jetstream.RawStreamMsg, err error) {
 	signedFor := subject
@@ -126,19 +126,19 @@ func (l *Log) Reject(ctx context.Context, d *Delivered) {
 	}
 }
 
-// Repair returns a message of a stream as it was sent: a damaged one is fetched again, once. The error has the code damaged where the
-// stored one is.
-func (l *Log) Repair(ctx context.Context, stream string, e Entry) (Entry, error) {
-	err := Intact(e.Subject, e.Header, e.Data)
-	if err == nil {
-		return e, nil
+// Repair returns a message of a stream as it was sent: a damaged one is fetched again, once. The error has the code damaged if the stored
+// one is.
+func (l *Log) Repair(ctx context.Context, stream string, m *jetstream.RawStreamMsg) (*jetstream.RawStreamMsg, error) {
+	damaged := Intact(m.Subject, m.Header, m.Data)
+	if damaged == nil {
+		return m, nil
 	}
-	m, failed := l.conn.direct(ctx, stream, question{Sequence: e.Sequence})
-	if failed != nil {
-		return e, failed
+	again, err := l.conn.direct(ctx, stream, question{Sequence: m.Sequence})
+	if err != nil {
+		return nil, err
 	}
-	if m.Subject == e.Subject && Intact(m.Subject, m.Header, m.Data) == nil {
-		return Entry{Sequence: e.Sequence, Subject: m.Subject, Header: m.Header, Data: m.Data}, nil
+	if again.Subject != m.Subject || Intact(again.Subject, again.Header, again.Data) != nil {
+		return nil, damaged
 	}
-	return e, err
+	return again, nil
 }
