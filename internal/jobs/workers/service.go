@@ -189,7 +189,7 @@ func (s *service) left(r micro.Request, lane int) {
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
 	var m message.Room
-	m.Left, m.Full = s.models.Left(ctx, lane)
+	m.Left, m.Full = s.models.Remaining(ctx, lane)
 	if string(r.Data()) == message.AskServed {
 		if _, err := s.Bus.Conn.CheckLane(ctx, lane); err != nil {
 			m.Unserved = s.Info(err).Message

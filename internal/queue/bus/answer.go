@@ -19,23 +19,18 @@ const (
 	look      = 2 * time.Second
 )
 
-// Answered is a job's stored answer.
-type Answered struct {
-	Header nats.Header
-	Data   []byte // the whole payload, from a blob if it is large
-}
-
 // ErrUnverified: answers came, and were not believed.
 var ErrUnverified = errors.New("bus: answers came that do not verify by the keys given here (is there an --answers-seed?)")
 
-// WaitAnswer returns the job's answer as soon as it is stored. It listens to the republished answer and never to the answer's own subject,
-// on which refused answers pass, too. Unless quiet is nil, it is called after a second without an answer and every two seconds then; an
-// error of quiet ends the wait. If the stream had an answer that is not believed, the error wraps ErrUnverified.
-func (l *Log) WaitAnswer(ctx context.Context, job string, quiet func(context.Context) error) (a Answered, err error) {
+// WaitAnswer returns the job's answer as soon as it is stored, with its whole payload. It listens to the republished answer and never to
+// the answer's own subject, on which refused answers pass, too. Unless quiet is nil, it is called after a second without an answer and
+// every two seconds then. An error of quiet ends the wait. If the stream had an answer that is not believed, the error wraps
+// ErrUnverified.
+func (l *Log) WaitAnswer(ctx context.Context, job string, quiet func(context.Context) error) (answer *nats.Msg, err error) {
 	done := make(chan *nats.Msg, 4)
 	sub, err := l.conn.NC.ChanSubscribe(wire.DoneSubject(job), done)
 	if err != nil {
-		return a, fault.New(fault.Infrastructure, "bus: wait for job %s: %w", job, err)
+		return nil, fault.New(fault.Infrastructure, "bus: wait for job %s: %w", job, err)
 	}
 	defer sub.Unsubscribe()
 	unverified := false
@@ -50,36 +45,32 @@ func (l *Log) WaitAnswer(ctx context.Context, job string, quiet func(context.Con
 		unverified = unverified || errors.Is(err, errForged)
 		switch {
 		case err == nil:
-			return Answered{stored.Header, stored.Data}, nil
+			return &nats.Msg{Header: stored.Header, Data: stored.Data}, nil
 		case ctx.Err() != nil:
-			return a, fmt.Errorf("bus: wait for job %s: %w", job, ctx.Err())
+			return nil, fmt.Errorf("bus: wait for job %s: %w", job, ctx.Err())
 		case !errors.Is(err, ErrNotFound) && !errors.Is(err, context.DeadlineExceeded):
-			return a, err // not for a look that took too long: the next one follows
+			return nil, err // not for a look that took too long: the next one follows
 		}
 
 		m, err := l.nextAnswer(ctx, job, done, pause)
 		switch {
 		case err != nil:
-			return a, fmt.Errorf("bus: wait for job %s: %w", job, err)
+			return nil, fmt.Errorf("bus: wait for job %s: %w", job, err)
 		case m != nil:
-			a.Header = m.Header
-			a.Data, err = l.blobs.Payload(ctx, message.Owner(job), m.Header, m.Data)
-			return a, err
+			data, err := l.blobs.Payload(ctx, message.Owner(job), m.Header, m.Data)
+			return &nats.Msg{Header: m.Header, Data: data}, err
 		}
 		if quiet != nil {
 			if err := quiet(ctx); err != nil {
-				return a, err
+				return nil, err
 			}
 		}
 	}
 }
 
-// nextAnswer returns the republished answer if it comes within a time, else nil. It does not hear forged
-// ones.
-func (l *Log) nextAnswer(
-	ctx context.Context, job string, done <-chan *nats.Msg, within time.Duration,
-) (*nats.Msg, error) {
-	timer := time.NewTimer(within)
+// nextAnswer returns the republished answer if it comes within a time, or else nil. It does not hear forged answers.
+func (l *Log) nextAnswer(ctx context.Context, job string, done <-chan *nats.Msg, limit time.Duration) (m *nats.Msg, err error) {
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
 		select {

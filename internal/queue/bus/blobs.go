@@ -33,7 +33,6 @@ type Blobs struct {
 	place  func(owner, digest string) string // the subject of the message
 	owner  string                            // the tenant whose bytes they are; "": everybody's
 	admit  Admit                             // nil: everything is admitted
-	bulk   *bulk
 }
 
 // Of returns the blobs of an owner.

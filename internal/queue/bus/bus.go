@@ -74,7 +74,7 @@ func New(nc *nats.Conn, o Options) (*Bus, error) {
 		return nil, err
 	}
 	b := &Bus{Conn: conn, Signer: &Signer{guard: o.Guard}}
-	b.Blobs = &Blobs{conn: conn, stream: StreamBlob, place: message.BlobSubject, admit: o.Admit, bulk: &bulk{}}
+	b.Blobs = &Blobs{conn: conn, stream: StreamBlob, place: message.BlobSubject, admit: o.Admit}
 	b.Log = &Log{conn: conn, signer: b.Signer, blobs: b.Blobs, admit: o.Admit}
 	if o.Quota != nil {
 		b.Quotas = NewQuotas(b.Log, o.Quota)

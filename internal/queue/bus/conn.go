@@ -36,6 +36,9 @@ type Conn struct {
 	synchronized atomic.Bool
 
 	stalls stalls
+
+	dialing sync.Mutex
+	pieces  *Conn // under dialing: see forPieces; nil: there were no pieces yet
 }
 
 // usualAPI is the prefix of JetStream's API in the account's own domain.
@@ -54,31 +57,42 @@ func newConn(nc *nats.Conn, api, tenant string) (*Conn, error) {
 	return c, nil
 }
 
-// dialAnother returns another connection with the settings of c, which ends with c. Its name has a suffix.
-func (c *Conn) dialAnother(suffix string) (*Conn, error) {
+// forPieces returns a connection for large bytes, with the settings of c, which ends with c: on the one for messages these would wait
+// behind megabytes, on their way to the server and from it. A tenant's user, whose connections are counted, has only c.
+func (c *Conn) forPieces() (*Conn, error) {
+	if c.tenant != "" {
+		return c, nil
+	}
+	c.dialing.Lock()
+	defer c.dialing.Unlock()
+	if c.pieces != nil {
+		return c.pieces, nil
+	}
+
 	closed := c.NC.StatusChanged(nats.CLOSED)
 	if c.NC.IsClosed() { // the channel may never tell
-		return nil, nats.ErrConnectionClosed
+		return nil, fault.New(fault.Infrastructure, "bus: large bytes: %w", nats.ErrConnectionClosed)
 	}
 	options := c.NC.Opts
-	options.Name += suffix
+	options.Name += " (large)"
 	nc, err := options.Connect()
-	var other *Conn
+	var pieces *Conn
 	if err == nil {
-		other, err = newConn(nc, c.API, c.tenant)
+		pieces, err = newConn(nc, c.API, "")
 	}
 	if err != nil {
 		c.NC.RemoveStatusListener(closed)
 		if nc != nil {
 			nc.Close()
 		}
-		return nil, err
+		return nil, fault.New(fault.Infrastructure, "bus: large bytes: %w", err)
 	}
 	go func() {
 		<-closed
 		nc.Close()
 	}()
-	return other, nil
+	c.pieces = pieces
+	return pieces, nil
 }
 
 // Tenant returns the tenant whose user the connection is, or "".

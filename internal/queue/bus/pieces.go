@@ -2,8 +2,7 @@ package bus
 
 // Bytes that exceed the server's limit: pieces in the same stream, each under its own digest, and in the place of the whole the list of
 // their digests. An object store has no subjects by which a server could tell tenants apart, and a new name for every writer of the same
-// bytes. Pieces pass over a connection of their own: on the one for messages these would wait behind megabytes, on their way to the
-// server and from it.
+// bytes. Pieces pass over a connection of their own.
 
 import (
 	"context"
@@ -11,7 +10,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"strconv"
-	"sync"
 
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -34,31 +32,12 @@ func (b *Blobs) inFlight() int {
 	return max(1, min(piecesAtOnce, int(bytesAtOnce/b.conn.NC.MaxPayload())))
 }
 
-// bulk is the connection for pieces. It is made when there are some.
-type bulk struct {
-	mu   sync.Mutex
-	conn *Conn // under mu; nil: there were no pieces yet
-}
-
-// forPieces returns b over the connection for pieces, which has the settings of that for messages and ends with it. Nothing is asked about
-// quotas, because the whole was counted. A tenant's user, whose connections are counted, has only one connection.
+// forPieces returns b over the connection for pieces. Nothing is asked about quotas, because the whole was counted.
 func (b *Blobs) forPieces() (*Blobs, error) {
+	conn, err := b.conn.forPieces()
 	pieces := *b
-	pieces.admit = nil
-	if b.conn.tenant != "" {
-		return &pieces, nil
-	}
-	b.bulk.mu.Lock()
-	defer b.bulk.mu.Unlock()
-	if b.bulk.conn == nil {
-		conn, err := b.conn.dialAnother(" (large)")
-		if err != nil {
-			return nil, fault.New(fault.Infrastructure, "bus: large bytes: %w", err)
-		}
-		b.bulk.conn = conn
-	}
-	pieces.conn = b.bulk.conn
-	return &pieces, nil
+	pieces.conn, pieces.admit = conn, nil
+	return &pieces, err
 }
 
 // digestLen is the number of digits of a digest.

@@ -80,9 +80,9 @@ func NewModelRoom(c *Conn) *Room {
 	return r
 }
 
-// Closed returns the error that Enter would return, if it is known without asking the server; else
+// CheckFull returns the error that Enter would return, if it is known without asking the server; else
 // nil.
-func (r *Room) Closed(lane int) error {
+func (r *Room) CheckFull(lane int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l := r.lane(lane); l.left <= 0 && time.Since(l.at) < roomRetry {
@@ -135,9 +135,9 @@ func (r *Room) busy(lane int) error {
 	return fault.New(fault.Infrastructure, "%w in lane %d", ErrBusy, lane)
 }
 
-// There reports whether there is room in a lane as far as is known. If there is none it has the
+// HasRoom reports whether there is room in a lane as far as is known. If there is none it has the
 // server asked, and known is called after the answer.
-func (r *Room) There(ctx context.Context, lane int, known func()) bool {
+func (r *Room) HasRoom(ctx context.Context, lane int, known func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.lane(lane)
@@ -188,7 +188,7 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 	*r.lane(lane) = laneRoom{left: left, at: time.Now()}
 }
 
-// inLane asks the server for the room of a lane. Where there is no answer a few messages are let through, so that work goes on.
+// inLane asks the server for the room of a lane. If there is no answer, a few messages are let through, so that work goes on.
 func (r *Room) inLane(ctx context.Context, lane int) (left int, single bool) {
 	c, single, err := r.conn.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
 	if err != nil {
@@ -231,9 +231,9 @@ func (r *Room) fullNow(ctx context.Context) (full string) {
 	return full
 }
 
-// Left returns the number of messages that may be published in a lane, and the stream behind that
+// Remaining returns the number of messages that may be published in a lane, and the stream behind that
 // is full, as known at most roomFor ago.
-func (r *Room) Left(ctx context.Context, lane int) (left int, full string) {
+func (r *Room) Remaining(ctx context.Context, lane int) (left int, full string) {
 	r.mu.Lock()
 	old := time.Since(r.lane(lane).at) > roomFor
 	r.mu.Unlock()
@@ -251,9 +251,7 @@ func (c *Conn) Backlog(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if n, err := strconv.Atoi(
-		s.CachedInfo().Config.Metadata[MetadataBacklog],
-	); err == nil && n > 0 {
+	if n, err := strconv.Atoi(s.CachedInfo().Config.Metadata[MetadataBacklog]); err == nil && n > 0 {
 		return n, nil
 	}
 	return DefaultBacklog, nil

@@ -129,7 +129,7 @@ func (p *puller) look(at time.Time) {
 // room reports whether the next stage has room for messages of the lane, as far as is known; the server is asked meanwhile, and the puller
 // is woken when its answer comes.
 func (p *puller) room(l *lane) bool {
-	return p.in.Room == nil || p.in.Room.There(p.in.Hard, l.number, func() {
+	return p.in.Room == nil || p.in.Room.HasRoom(p.in.Hard, l.number, func() {
 		select {
 		case p.wake <- struct{}{}:
 		default:

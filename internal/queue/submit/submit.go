@@ -42,7 +42,7 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 	// again. The worker that stores a tenant's request looks for room.
 	owned := s.conn.Tenant() != ""
 	if !owned {
-		if err := s.room.Closed(lane); err != nil && !s.stored(ctx, m.Job) {
+		if err := s.room.CheckFull(lane); err != nil && !s.stored(ctx, m.Job) {
 			return "", err
 		}
 	}
