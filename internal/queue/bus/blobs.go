@@ -32,7 +32,7 @@ type Blobs struct {
 	stream string
 	place  func(owner, digest string) string // the subject of the message
 	owner  string                            // the tenant whose bytes they are; "": everybody's
-	admit  Admit                             // nil: everything is admitted
+	admit  Admit                             // if nil, everything is admitted
 }
 
 // Of returns the blobs of an owner.
@@ -217,10 +217,10 @@ func (b *Blobs) content(ctx context.Context, stored *jetstream.RawStreamMsg, dig
 			return nil, err
 		}
 	}
-	if found := wire.Digest(data); found != digest {
+	if actual := wire.Digest(data); actual != digest {
 		return nil, fault.New(
 			fault.Infrastructure, "%w: %w: %s of %.16s… has the digest %.16s…", ErrLost, ErrDigest,
-			b.stream, digest, found,
+			b.stream, digest, actual,
 		)
 	}
 	return data, nil

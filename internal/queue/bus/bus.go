@@ -57,13 +57,14 @@ type Bus struct {
 
 // Options say what a Bus is for. The zero value is an operator's or a client's that believes everything.
 type Options struct {
-	API    string // prefix of the subjects of JetStream's API, "" for $JS.API: a domain or an import of another account has its own
-	Tenant string // whose user the connection is; then nothing is asked for that only workers and operators may know
+	API    string // prefix of the subjects of JetStream's API, "" for $JS.API. A domain or an import of another account has its own
+	Tenant string // whose user the connection is. Then nothing is asked for that only workers and operators may know
 	Guard  Guard
 
-	// Admit is asked before so many bytes are stored on a subject of a stream. Nil: everything is admitted.
+	// Admit is asked before bytes are stored on a subject of a stream. If it is nil, everything is admitted.
 	Admit Admit
-	// Quota returns the quota of an owner in a stream with room for so many bytes. It takes the place of Admit. Nil: there are none.
+	// Quota returns the quota of an owner in a stream that has room for some bytes. It takes the place of Admit. If it is nil, there are no
+	// quotas.
 	Quota func(stream, owner string, room int64) Quota
 }
 

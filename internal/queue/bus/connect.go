@@ -40,7 +40,7 @@ func Server(url, context string) string {
 }
 
 // Dial is nats.Connect, also for addresses of Server. api is the prefix of JetStream's subjects that a context names, "" for the usual
-// one. It tries again for a second where the server ends the connection in the middle of its handshake, or does not know the user: a server
+// one. It tries again for a second if the server ends the connection in the middle of its handshake, or does not know the user: a server
 // that reads other users from its configuration does that, and one that waited too long for a busy machine.
 func Dial(url string, options ...nats.Option) (nc *nats.Conn, api string, err error) {
 	options = append([]nats.Option{nats.Timeout(handshakeTime)}, options...)

@@ -86,7 +86,7 @@ func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byt
 }
 
 // vetTimer returns the timer of a stored job that nobody owns, made anew of a user's deadline, so that it can name no other subject
-// and no other time. It is not signed: where workers have keys they set timers themselves.
+// and no other time. It is not signed: if workers have keys they set timers themselves.
 func (b *Bus) vetTimer(ctx context.Context, s message.Subject, data []byte) (*nats.Msg, error) {
 	var d wire.Deadline
 	if err := wire.Decode(data, &d); err != nil {
@@ -130,7 +130,7 @@ func CodeOf(err error) jetstream.ErrorCode {
 	return CodeBusy
 }
 
-// refusedFor returns the error for a refusal by the worker that stores for tenants; nil for a refusal by a stream.
+// refusedFor returns the error for a refusal by the worker that stores for tenants. For a refusal by a stream it returns nil.
 func refusedFor(subject string, api *jetstream.APIError) error {
 	switch api.ErrorCode {
 	case CodeQuota:

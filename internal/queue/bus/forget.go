@@ -56,14 +56,14 @@ func (l *Log) Forget(ctx context.Context, tenant string) (f Forgotten, err error
 		return f, err
 	}
 
-	for _, kept := range keptKinds {
-		for _, kind := range kept.kinds {
+	for _, group := range keptKinds {
+		for _, kind := range group.kinds {
 			filters := []string{message.OwnedBy(kind, tenant)}
 			for _, job := range slices.Sorted(maps.Keys(open)) {
 				filters = append(filters, message.OfJob(kind, wire.Lane(tenant), job))
 			}
 			for _, filter := range filters {
-				erased, err := l.erase(ctx, kept.stream, filter)
+				erased, err := l.erase(ctx, group.stream, filter)
 				if err != nil {
 					return f, err
 				}
@@ -92,7 +92,7 @@ func (l *Log) erase(ctx context.Context, stream, filter string) (map[string]uint
 	return subjects, l.Purge(ctx, stream, filter, 0)
 }
 
-// openJobs returns the jobs that nobody owns whose request, or whose answer where that is gone, names a tenant in its header.
+// openJobs returns the jobs that nobody owns whose request, or whose answer if the request is gone, names a tenant in its header.
 func (l *Log) openJobs(ctx context.Context, tenant string) (map[string]bool, error) {
 	jobs := map[string]bool{}
 	for _, look := range []struct{ stream, filter string }{

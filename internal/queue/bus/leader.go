@@ -1,7 +1,7 @@
 package bus
 
 // Questions to a stream's leader. Direct gets are answered by any replica, which may lag behind the
-// last acknowledgements: where nothing is found in a cluster, the leader is asked.
+// last acknowledgements. If nothing is found in a cluster, the leader is asked.
 
 import (
 	"context"
@@ -39,8 +39,8 @@ const (
 func (c *Conn) persist(ctx context.Context, ask func(context.Context) error) error {
 	asked := 0
 	for until := time.Now().Add(patience); ; {
-		one, cancel := c.attempt(ctx, asked)
-		connected, done := c.connected(one)
+		bounded, cancel := c.attempt(ctx, asked)
+		connected, done := c.connected(bounded)
 		err := ask(connected)
 		asked++
 		lost := errors.Is(context.Cause(connected), errReconnected)
@@ -113,8 +113,8 @@ func (c *Conn) connected(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// attempt bounds one question after so many others: in a cluster the leader that it was sent to may be no more. A single server that did
-// not answer the first in time may be busy: the second has all the time that ctx allows.
+// attempt bounds a question that was asked so often before. In a cluster the leader that it was sent to may be no more. A single server
+// that did not answer the first time may be busy: the second time has all that ctx allows.
 func (c *Conn) attempt(ctx context.Context, asked int) (context.Context, context.CancelFunc) {
 	switch {
 	case c.inCluster():
@@ -136,10 +136,10 @@ func passing(err error) bool {
 	case errors.As(err, &api):
 		return api.ErrorCode == codeInFlight || api.ErrorCode == codeNoLeader
 	}
-	for _, one := range []error{
+	for _, cause := range []error{
 		jetstream.ErrNoStreamResponse, nats.ErrNoResponders, nats.ErrTimeout, context.DeadlineExceeded, ErrStorage,
 	} {
-		if errors.Is(err, one) {
+		if errors.Is(err, cause) {
 			return true
 		}
 	}

@@ -20,7 +20,7 @@ type Log struct {
 	conn   *Conn
 	signer *Signer
 	blobs  *Blobs // of payloads
-	admit  Admit  // nil: everything is admitted
+	admit  Admit  // if nil, everything is admitted
 }
 
 // attempts is how often PutOnce publishes if the message that was on its subject is gone when it looks
@@ -137,7 +137,8 @@ func (l *Log) putAfter(ctx context.Context, owner string, m *nats.Msg, last uint
 	return l.conn.publishAfter(ctx, m, last)
 }
 
-// Purge removes the messages of a stream with a subject, which may have wildcards, or with any if it is "", below a sequence; 0: all.
+// Purge removes messages of a stream: those on a subject, which may have wildcards, or on all subjects if it is "", and of these the ones
+// below a sequence, or all if it is 0.
 func (l *Log) Purge(ctx context.Context, stream, subject string, below uint64) error {
 	s, err := l.conn.Stream(ctx, stream)
 	if err != nil {
@@ -196,7 +197,7 @@ func (l *Log) Delete(ctx context.Context, stream string, sequence uint64) error 
 
 // Batch returns the messages of a stream from a sequence on, as they are stored, with one request: up to count of them, and no more once
 // they have that many bytes. Any replica may answer.
-func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, bytes int) (all []*jetstream.RawStreamMsg, err error) {
+func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, bytes int) (batch []*jetstream.RawStreamMsg, err error) {
 	from = max(from, 1)
 	body, err := json.Marshal(question{Sequence: from, Next: ">", Batch: count, Bytes: bytes})
 	if err != nil {
@@ -223,12 +224,12 @@ func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, byte
 			m, err = l.conn.fromLeader(ctx, stream, question{Sequence: from, Next: ">"})
 		}
 		if errors.Is(err, ErrNotFound) {
-			return all, nil
+			return batch, nil
 		}
 		if err != nil {
-			return all, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
+			return batch, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
 		}
-		all = append(all, m)
+		batch = append(batch, m)
 		from = m.Sequence + 1
 	}
 }
@@ -236,11 +237,9 @@ func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, byte
 // Plain returns the headers of a stored message as they are for one whose payload is not elsewhere:
 // without the headers of the server and of this package.
 func Plain(h nats.Header) nats.Header {
-	own := nats.Header{}
-	for name, values := range h {
-		if name != headerBlob && name != wire.HeaderSum && !strings.HasPrefix(name, "Nats-") {
-			own[name] = values
-		}
-	}
-	return own
+	plain := maps.Clone(h)
+	maps.DeleteFunc(plain, func(name string, _ []string) bool {
+		return name == headerBlob || name == wire.HeaderSum || strings.HasPrefix(name, "Nats-")
+	})
+	return plain
 }

@@ -75,14 +75,14 @@ func piecesOf(list []byte) ([]string, error) {
 	if len(list) == 0 || len(list)%digestLen != 0 {
 		return nil, fault.New(fault.Infrastructure, "%w: %d bytes are no list of digests", ErrLost, len(list))
 	}
-	all := make([]string, len(list)/digestLen)
-	for k := range all {
-		all[k] = string(list[k*digestLen : (k+1)*digestLen])
-		if !form.IsDigest(all[k]) {
-			return nil, fault.New(fault.Infrastructure, "%w: %.64q is no digest", ErrLost, all[k])
+	digests := make([]string, len(list)/digestLen)
+	for k := range digests {
+		digests[k] = string(list[k*digestLen : (k+1)*digestLen])
+		if !form.IsDigest(digests[k]) {
+			return nil, fault.New(fault.Infrastructure, "%w: %.64q is no digest", ErrLost, digests[k])
 		}
 	}
-	return all, nil
+	return digests, nil
 }
 
 // getPieces returns the bytes that a list of pieces is of: at most message.MaxBlob. A piece is a message of its own, never a list, and all

@@ -152,8 +152,8 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.P
 	defer done()
 
 	_, err = c.JS.PublishMsg(inner, m, opts...)
-	if found := context.Cause(inner); err != nil && errors.Is(found, ErrStorage) {
-		return found
+	if cause := context.Cause(inner); err != nil && errors.Is(cause, ErrStorage) {
+		return cause
 	}
 
 	if answered(err) {

@@ -94,7 +94,7 @@ func NewQuotas(log *Log, quotaOf func(stream, owner string, room int64) Quota) *
 	}
 }
 
-// Admit is asked before so many bytes are stored on a subject of a stream. Its error refuses them.
+// Admit is asked before bytes are stored on a subject of a stream. Its error refuses them.
 type Admit func(ctx context.Context, stream, subject string, header nats.Header, bytes int) error
 
 // ask calls f, unless it is nil.
@@ -164,12 +164,12 @@ func (q *Quotas) limit(ctx context.Context, stream, owner string) (l limit, err 
 	return l, nil
 }
 
-// exceeds reports whether a holding with a message of so many bytes more is above a quota.
+// exceeds reports whether a holding with a message of more bytes is above a quota.
 func (l limit) exceeds(h *holding, more int64) (bytes, jobs bool) {
 	return l.Bytes > 0 && h.bytes+more > l.Bytes, l.jobs > 0 && h.jobs >= l.jobs
 }
 
-// take counts a message of so many bytes of an owner.
+// take counts a message of an owner that has more bytes.
 func (q *Quotas) take(ctx context.Context, stream, owner string, more int64) error {
 	l, err := q.limit(ctx, stream, owner)
 	if err != nil || l.Bytes <= 0 && l.jobs == 0 {
@@ -219,12 +219,12 @@ func (q *Quotas) look(ctx context.Context, key hold, l limit, h *holding, more i
 	if err != nil {
 		return err
 	}
-	all := holding{bytes: int64(info.State.Bytes), jobs: int(info.State.Msgs)}
-	if l.Soft && all.bytes+more <= info.Config.MaxBytes/2 {
-		all.bytes = 0
+	total := holding{bytes: int64(info.State.Bytes), jobs: int(info.State.Msgs)}
+	if l.Soft && total.bytes+more <= info.Config.MaxBytes/2 {
+		total.bytes = 0
 	}
-	if bytes, jobs := l.exceeds(&all, more); !bytes && !jobs {
-		h.bytes, h.jobs, h.listed = all.bytes, all.jobs, false
+	if bytes, jobs := l.exceeds(&total, more); !bytes && !jobs {
+		h.bytes, h.jobs, h.listed = total.bytes, total.jobs, false
 		return nil
 	}
 
@@ -253,20 +253,20 @@ func (q *Quotas) look(ctx context.Context, key hold, l limit, h *holding, more i
 
 // subjects lists the subjects of an owner's messages in a stream.
 func (q *Quotas) subjects(ctx context.Context, stream, owner string) (map[string]uint64, error) {
-	all := map[string]uint64{}
-	for _, kept := range keptKinds {
-		if kept.stream != stream {
+	union := map[string]uint64{}
+	for _, group := range keptKinds {
+		if group.stream != stream {
 			continue
 		}
-		for _, kind := range kept.kinds {
+		for _, kind := range group.kinds {
 			subjects, err := q.log.Subjects(ctx, stream, message.OwnedBy(kind, owner))
 			if err != nil {
 				return nil, err
 			}
-			maps.Copy(all, subjects)
+			maps.Copy(union, subjects)
 		}
 	}
-	return all, nil
+	return union, nil
 }
 
 // answered returns the subjects among those of an owner's requests whose jobs have an answer.

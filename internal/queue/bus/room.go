@@ -38,7 +38,7 @@ const (
 	roomFor = time.Second // for how long an answer of the server holds
 	// pause until the server is asked again about a lane without room
 	roomRetry = 20 * time.Millisecond
-	roomAtOdd = 16 // messages let through where the server does not answer
+	roomAtOdd = 16 // messages let through if the server does not answer
 )
 
 // Room counts the messages that may still be published to one stage, lane by lane. Half of the room
@@ -220,7 +220,7 @@ func (r *Room) fullNow(ctx context.Context) (full string) {
 		if err != nil {
 			break
 		}
-		if most := info.Config.MaxBytes; most > 0 && info.State.Bytes > uint64(most)/4*3 {
+		if limit := info.Config.MaxBytes; limit > 0 && info.State.Bytes > uint64(limit)/4*3 {
 			full = name
 			break
 		}

@@ -76,7 +76,7 @@ func demandOf(ctx context.Context, s jetstream.Stream, stage string, lane int) (
 	}
 	names = append(names, stage) // the one for all lanes
 
-	found := noConsumer
+	strongest := noConsumer
 	for _, name := range names {
 		consumer, err := s.Consumer(ctx, name)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -90,12 +90,12 @@ func demandOf(ctx context.Context, s jetstream.Stream, stage string, lane int) (
 		case isAsked && (name == own || name == stage):
 			return ofLane, nil
 		case isAsked:
-			found = ofOthers
+			strongest = ofOthers
 		default:
-			found = max(found, ofNobody)
+			strongest = max(strongest, ofNobody)
 		}
 	}
-	return found, nil
+	return strongest, nil
 }
 
 // askFor is for how long a worker's word about workers is waited for.

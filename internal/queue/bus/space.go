@@ -22,7 +22,7 @@ import (
 // milliseconds.
 const MetadataKeepAtLeast = "btn-keep-at-least"
 
-// DefaultKeepAtLeast is the value where a stream does not say.
+// DefaultKeepAtLeast is the value for a stream that does not say.
 const DefaultKeepAtLeast = time.Minute
 
 // headerStored is the header of a model or a partial that was moved to the end of its stream: when
@@ -117,7 +117,7 @@ func (l *Log) place(ctx context.Context, stream string, q question) (Place, erro
 }
 
 // MoveToEnd stores a message again at the end of its stream, in the place of the old one. The
-// server does both at once, where a subject holds one message and a new one replaces it. (A rollup
+// server does both at once if a subject holds one message and a new one replaces it. (A rollup
 // would do so too, but may move the acknowledgement floors of the stream's consumers beyond
 // messages that wait: nats-server 2.15.2.) It moves nothing, and returns false, if the message is
 // not the last one of its subject any more.

@@ -28,7 +28,7 @@ type stalls struct {
 
 	mu         sync.Mutex
 	found      map[string]*stall // under mu, by group
-	connection uint64            // under mu: the number of reconnections before the stalls were found
+	connection uint64            // under mu: the number of reconnections when the stalls were found
 }
 
 // stall says that a stream stores nothing.
@@ -56,10 +56,10 @@ func errStalled(groups ...string) error {
 
 // present returns the stalls that hold. The caller holds the mutex.
 func (s *stalls) present() map[string]*stall {
-	if again := s.nc.Stats().Reconnects; s.found == nil || again != s.connection {
-		s.found, s.connection = map[string]*stall{}, again
+	if reconnects := s.nc.Stats().Reconnects; s.found == nil || reconnects != s.connection {
+		s.found, s.connection = map[string]*stall{}, reconnects
 	}
-	maps.DeleteFunc(s.found, func(_ string, one *stall) bool { return time.Since(one.found) > forgetAfter })
+	maps.DeleteFunc(s.found, func(_ string, known *stall) bool { return time.Since(known.found) > forgetAfter })
 	return s.found
 }
 
@@ -92,13 +92,13 @@ func (s *stalls) remove(group string) {
 func (s *stalls) try(group string) (isKnown bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := s.present()[group]
-	if one == nil {
+	known := s.present()[group]
+	if known == nil {
 		return false, nil
 	}
-	if time.Now().Before(one.until) {
+	if time.Now().Before(known.until) {
 		return true, errStalled(group)
 	}
-	one.until = time.Now().Add(storageFor)
+	known.until = time.Now().Add(storageFor)
 	return true, nil
 }

@@ -54,8 +54,7 @@ func (l *Log) isBelieved(ctx context.Context, d *Delivered) bool {
 }
 
 // verifyStored returns a stored message if it is genuine: signed for its subject, which has to match the requested subject
-// or filter. A message that does not verify, even when fetched again, counts as not stored, and is deleted where Guard
-// says so.
+// or filter. A message that does not verify, even when fetched again, counts as not stored, and is deleted if Guard says so.
 func (l *Log) verifyStored(
 	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
 ) (_ *jetstream.RawStreamMsg, err error) {
@@ -118,7 +117,7 @@ var errForged = fmt.Errorf("%w (the stored message is forged)", ErrNotFound)
 
 const removeWithin = 2 * time.Second
 
-// Reject ends the deliveries of a message that is forged, and deletes it where its stream would keep it.
+// Reject ends the deliveries of a message that is forged, and deletes it if its stream would keep it.
 func (l *Log) Reject(ctx context.Context, d *Delivered) {
 	d.Never("forged")
 	if message.KindOf(d.Subject) == message.KindPartial {
