@@ -71,7 +71,7 @@ race: deps ## the tests under the race detector (slow; needs cgo)
 	$(GO) test -C lab -race -short -timeout $(TIMEOUT) ./...
 
 FUZZTIME ?= 10s
-fuzz: ## every fuzz target for FUZZTIME each (default 10s)
+fuzz: ## every fuzz target for FUZZTIME each (default 10s); inputs worth keeping are committed in testdata/fuzz
 	@set -e; for module in . lab; do for pkg in $$($(GO) list -C $$module ./...); do \
 	  for target in $$($(GO) test -C $$module -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$target"; $(GO) test -C $$module -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
