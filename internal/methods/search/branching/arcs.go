@@ -1,31 +1,36 @@
 package branching
 
-// far bounds what is moved to or from one value, so that no sum overflows. Beyond it costs stay where they are.
-const far = 1 << 60
+// maxMoved limits the cost that is moved to or from one value, so that no sum overflows. Cost beyond it stays in its function.
+const maxMoved = 1 << 60
 
-// isFar reports whether a cell is beyond far.
-func (s *state) isFar(cell int) bool { return uint64(s.mem[cell]+far) > 2*far }
+// noCost is above every cost, the start of a search for the least one.
+const noCost = int64(1) << 62
 
-// cheapest returns the least c(a, b) + plus[b] over the live values of the other side, and where it is. It ends at 0.
-func (s *mover) cheapest(e *arc, a int32, other, plus []int64, live []int32) (least int64, at int32) {
-	d := len(other)
+// isFar reports whether the cost in a cell is beyond maxMoved, above or below 0.
+func (s *state) isFar(cell int) bool { return uint64(s.cells[cell]+maxMoved) > 2*maxMoved }
+
+// cheapestPartner returns the least cost of value a of e's first variable with any value b in live of its second one, and that b.
+// movedOut[b] is what was moved out of the function to b. If unary is not nil, the cost includes unary[b]. The scan ends early at a cost of
+// 0, below which there is none.
+func (s *mover) cheapestPartner(e *arc, a int32, movedOut, unary []int64, live []int32) (least int64, partner int32) {
+	d := len(movedOut)
 	row := e.table[int(a)*d:][:d]
-	moved := s.mem[e.moved+int(a)]
-	least = int64(1) << 62
-	if plus == nil {
+	moved := s.cells[e.movedCell+int(a)]
+	least = noCost
+	if unary == nil {
 		for _, b := range live {
-			if c := row[b] - other[b]; c < least {
-				least, at = c, b
+			if c := row[b] - movedOut[b]; c < least {
+				least, partner = c, b
 				if c <= moved {
 					break
 				}
 			}
 		}
 	} else {
-		plus = plus[:d]
+		unary = unary[:d]
 		for _, b := range live {
-			if c := row[b] - other[b] + plus[b]; c < least {
-				least, at = c, b
+			if c := row[b] - movedOut[b] + unary[b]; c < least {
+				least, partner = c, b
 				if c <= moved {
 					break
 				}
@@ -33,124 +38,151 @@ func (s *mover) cheapest(e *arc, a int32, other, plus []int64, live []int32) (le
 		}
 	}
 	s.work += int64(len(live))
-	return least - moved, at
+	return least - moved, partner
 }
 
-// simpleSupport moves to every value of an arc's first variable the least cost that it has with the other one. It reports false for a
-// conflict.
+// simpleSupport moves costs from a function of two variables to the first variable of arc id: every value gets the least cost that it has
+// with a value of the other variable. It returns false on a conflict.
 func (s *mover) simpleSupport(id int32) bool {
-	e, r := &s.arcs[id], &s.arcs[id^1]
+	e, back := &s.arcs[id], &s.arcs[id^1]
 	x, y := e.from, e.to
-	other := s.mem[r.moved:][:s.vars[y].d]
-	live := s.alive(y)
-	d := len(other)
+	movedOut := s.cells[back.movedCell:][:s.vars[y].domainSize]
+	partners := s.liveValues(y)
+	d := len(movedOut)
 	changed := false
-	s.work += s.mem[s.vars[x].size] + 4
-	for _, a := range s.alive(x) {
-		if b := e.support[a]; s.isLive(y, b) && e.table[int(a)*d+int(b)]-other[b] == s.mem[e.moved+int(a)] {
-			continue
+	s.work += s.cells[s.vars[x].liveCountCell] + 4
+	for _, a := range s.liveValues(x) {
+		cell := e.movedCell + int(a)
+		if b := e.support[a]; s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[cell] {
+			continue // b still costs nothing with a
 		}
-		least, at := s.cheapest(e, a, other, nil, live)
-		e.support[a] = at
-		if least > 0 && !s.isFar(e.moved+int(a)) {
-			s.set(e.moved+int(a), s.mem[e.moved+int(a)]+least)
-			s.raise(x, a, least)
+		least, partner := s.cheapestPartner(e, a, movedOut, nil, partners)
+		e.support[a] = partner
+		if least > 0 && !s.isFar(cell) {
+			s.set(cell, s.cells[cell]+least)
+			s.raiseUnary(x, a, least)
 			changed = true
 		}
 	}
 	if !changed {
 		return true
 	}
-	s.check.add(s.vars[x].rank)
-	return s.settle(x)
+	s.doubtful.insert(s.vars[x].rank)
+	return s.makeNodeConsistent(x)
 }
 
-// fullSupport moves to every value of an arc's first variable the least cost that it has with the other one and its unary cost, which is
-// moved into the function as far as that takes. It reports false for a conflict.
+// fullSupport moves costs from a function of two variables to the first variable x of arc id: every value gets the least of its cost with a
+// value of the other variable y plus that value's unary cost. What the function has not got is moved into it from y first. It returns false
+// on a conflict.
 func (s *mover) fullSupport(id int32) bool {
-	e, r := &s.arcs[id], &s.arcs[id^1]
-	x, y := e.from, e.to
-	vx, vy := &s.vars[x], &s.vars[y]
-	d := vy.d
-	other, plus := s.mem[r.moved:][:d], s.mem[vy.unary:][:d]
-	live, mine := s.alive(y), s.alive(x)
-	room := s.ub - s.mem[s.bound]
-
-	list := s.hit[:0] // values of x to be raised
-	s.work += int64(len(mine)) + 4
-	for _, a := range mine {
-		if b := e.support[a]; plus[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-other[b] == s.mem[e.moved+int(a)] {
-			continue
-		}
-		least, at := s.cheapest(e, a, other, plus, live)
-		e.support[a] = at
-		if least > 0 && !s.isFar(e.moved+int(a)) {
-			s.p[len(list)] = least
-			list = append(list, a)
-		}
-	}
-	if len(list) == 0 {
+	e := &s.arcs[id]
+	values := s.valuesWithoutFullSupport(id)
+	if len(values) == 0 {
 		return true
 	}
-	// Values that cost too much now go, and take no cost from y.
-	kept := 0
-	for k, a := range list {
-		if s.mem[vx.unary+int(a)]+s.p[k] >= room {
-			if !s.remove(x, a) {
-				return false
-			}
-			continue
-		}
-		list[kept], s.p[kept] = a, s.p[k]
-		kept++
+	values, ok := s.removeTooCostly(e.from, values)
+	if !ok {
+		return false
 	}
-	list = list[:kept]
-	for _, b := range live {
-		if plus[b] == 0 || s.isFar(r.moved+int(b)) {
-			continue
-		}
-		take := int64(0)
-		column := r.table[int(b)*vx.d:][:vx.d]
-		at := int32(-1)
-		for k, a := range list {
-			if t := s.p[k] - (column[a] - s.mem[e.moved+int(a)] - other[b]); t > take {
-				take, at = t, a
-			}
-		}
-		s.work += int64(len(list))
-		if at >= 0 {
-			r.support[b] = at
-			s.set(r.moved+int(b), other[b]-take)
-			s.set(vy.unary+int(b), plus[b]-take)
-		}
+	s.takeFromPartner(id, values)
+	for k, a := range values {
+		s.set(e.movedCell+int(a), s.cells[e.movedCell+int(a)]+s.gains[k])
+		s.raiseUnary(e.from, a, s.gains[k])
 	}
-	for k, a := range list {
-		s.set(e.moved+int(a), s.mem[e.moved+int(a)]+s.p[k])
-		s.raise(x, a, s.p[k])
-	}
-	s.check.add(vx.rank)
-	return s.settle(x)
+	s.doubtful.insert(s.vars[e.from].rank)
+	return s.makeNodeConsistent(e.from)
 }
 
-// settleRow moves the costs of an arc from a fixed variable to the other one, and takes the function out.
-func (s *mover) settleRow(id int32, a int32) bool {
-	e, r := &s.arcs[id], &s.arcs[id^1]
+// valuesWithoutFullSupport returns the values of the first variable of arc id that cost more than 0 with every value of the other one and
+// its unary cost. s.gains[k] is the least such cost of the k-th value returned. The list is valid until the next call.
+func (s *mover) valuesWithoutFullSupport(id int32) []int32 {
+	e, back := &s.arcs[id], &s.arcs[id^1]
 	y := e.to
-	d := s.vars[y].d
+	d := s.vars[y].domainSize
+	movedOut, unary := s.cells[back.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d]
+	partners, own := s.liveValues(y), s.liveValues(e.from)
+	values := s.gaining[:0]
+	s.work += int64(len(own)) + 4
+	for _, a := range own {
+		cell := e.movedCell + int(a)
+		if b := e.support[a]; unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[cell] {
+			continue // b still costs nothing with a
+		}
+		least, partner := s.cheapestPartner(e, a, movedOut, unary, partners)
+		e.support[a] = partner
+		if least > 0 && !s.isFar(cell) {
+			s.gains[len(values)] = least
+			values = append(values, a)
+		}
+	}
+	return values
+}
+
+// removeTooCostly removes the values of x whose unary cost and gain together leave no assignment of interest. It returns the remaining
+// values, with their gains in the first entries of s.gains. ok is false if x has no value left.
+func (s *mover) removeTooCostly(x int32, values []int32) (remaining []int32, ok bool) {
+	v := &s.vars[x]
+	slack := s.slack()
+	remaining = values[:0]
+	for k, a := range values {
+		if s.cells[v.unaryCell+int(a)]+s.gains[k] >= slack {
+			if !s.removeValue(x, a) {
+				return nil, false
+			}
+			continue
+		}
+		s.gains[len(remaining)] = s.gains[k]
+		remaining = append(remaining, a)
+	}
+	return remaining, true
+}
+
+// takeFromPartner moves unary costs of the second variable of arc id into the function, as much as the gains of values need: value b gives
+// the largest excess of a gain over what its value costs with b already.
+func (s *mover) takeFromPartner(id int32, values []int32) {
+	e, back := &s.arcs[id], &s.arcs[id^1]
+	dx, vy := s.vars[e.from].domainSize, &s.vars[e.to]
+	for _, b := range s.liveValues(e.to) {
+		unary, moved := s.cells[vy.unaryCell+int(b)], s.cells[back.movedCell+int(b)]
+		if unary == 0 || s.isFar(back.movedCell+int(b)) {
+			continue
+		}
+		taken, support := int64(0), int32(-1)
+		column := back.table[int(b)*dx:][:dx]
+		for k, a := range values {
+			if t := s.gains[k] - (column[a] - s.cells[e.movedCell+int(a)] - moved); t > taken {
+				taken, support = t, a
+			}
+		}
+		s.work += int64(len(values))
+		if support >= 0 {
+			back.support[b] = support
+			s.set(back.movedCell+int(b), moved-taken)
+			s.set(vy.unaryCell+int(b), unary-taken)
+		}
+	}
+}
+
+// projectRow takes the function of arc id out of the network after its first variable was fixed to a: the costs of row a are added to the
+// unary costs of the second variable. It returns false on a conflict.
+func (s *mover) projectRow(id int32, a int32) bool {
+	e, back := &s.arcs[id], &s.arcs[id^1]
+	y := e.to
+	d := s.vars[y].domainSize
 	row := e.table[int(a)*d:][:d]
-	moved := s.mem[e.moved+int(a)]
-	s.set(e.on, 0)
-	s.loose.add(s.vars[y].rank)
+	moved := s.cells[e.movedCell+int(a)]
+	s.set(e.activeCell, 0)
+	s.eliminable.insert(s.vars[y].rank)
 	changed := false
-	for _, b := range s.alive(y) {
-		if c := row[b] - moved - s.mem[r.moved+int(b)]; c > 0 {
-			s.raise(y, b, c)
+	for _, b := range s.liveValues(y) {
+		if c := row[b] - moved - s.cells[back.movedCell+int(b)]; c > 0 {
+			s.raiseUnary(y, b, c)
 			changed = true
 		}
 	}
 	if !changed {
 		return true
 	}
-	s.check.add(s.vars[y].rank)
-	return s.settle(y)
+	s.doubtful.insert(s.vars[y].rank)
+	return s.makeNodeConsistent(y)
 }

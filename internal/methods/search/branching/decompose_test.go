@@ -11,11 +11,11 @@ import (
 func TestAlongSeparators(t *testing.T) {
 	nodes := int64(0)
 	for seed := range uint64(600) {
-		n := draw(rand.New(rand.NewPCG(seed, 1)))
+		n := drawNetwork(rand.New(rand.NewPCG(seed, 1)))
 		if seed%2 == 0 {
-			n = dense(rand.New(rand.NewPCG(seed, 2)))
+			n = drawDense(rand.New(rand.NewPCG(seed, 2)))
 		}
-		costs := enumerate(n)
+		costs := sortedCosts(n)
 		want := math.Inf(1)
 		if len(costs) > 0 {
 			want = costs[0]
@@ -24,27 +24,27 @@ func TestAlongSeparators(t *testing.T) {
 		if !possible {
 			continue
 		}
-		s.room = 1 << 14
-		s.begin()
+		s.openBytesLimit = 1 << 14
+		s.offerGreedyStart()
 		if seed%3 == 0 { // without an assignment
-			s.ub, s.bestCost, s.best, s.bestReal = s.forbidden, s.forbidden, nil, math.Inf(1)
+			s.upperBound, s.bestCost, s.best, s.bestReal = s.forbidden, s.forbidden, nil, math.Inf(1)
 		}
 		open := true // less than the root does
 		for x := range s.vars {
-			if open = open && s.settle(int32(x)); s.vars[x].d == 1 {
+			if open = open && s.makeNodeConsistent(int32(x)); s.vars[x].domainSize == 1 {
 				s.fixed = append(s.fixed, int32(x))
 			}
 		}
-		open = open && s.everywhere()
+		open = open && s.propagateAll()
 		s.trail = s.trail[:0]
-		if open = open && s.mem[s.openVars] > 0; open {
-			s.floor = math.MaxInt64
-			s.open = append(s.open, &node{bound: s.mem[s.bound]})
-			for k := 0; s.below < s.ub; k++ {
+		if open = open && s.cells[s.openCountCell] > 0; open {
+			s.leafFloor = math.MaxInt64
+			s.open = append(s.open, &node{bound: s.lowerBound()})
+			for k := 0; s.provenBound < s.upperBound; k++ {
 				s.work = 1 << min(k, 30)
 				s.open[0].bound = 0
 				decompose(s)
-				if bound := s.base + float64(min(s.below, s.ub))*s.unit; bound > want {
+				if bound := s.base + float64(min(s.provenBound, s.upperBound))*s.unit; bound > want {
 					t.Fatalf("seed %d: bound %v, the optimum is %v", seed, bound, want)
 				}
 				if k > 60 {
@@ -62,8 +62,9 @@ func TestAlongSeparators(t *testing.T) {
 	}
 }
 
-// dense draws a network of more neighbours than an elimination at a node takes: pairs and triples, with ties or forbidden combinations.
-func dense(rng *rand.Rand) *Network {
+// drawDense draws a network whose variables have more neighbours than an elimination takes: pairs and triples, with ties or forbidden
+// combinations.
+func drawDense(rng *rand.Rand) *Network {
 	n := &Network{}
 	for range 7 + rng.IntN(3) {
 		n.Domains = append(n.Domains, 2+rng.IntN(2))

@@ -7,63 +7,69 @@ import (
 	"github.com/basetensor/basetensor/internal/base/ranked"
 )
 
-// listed is an assignment of a list.
-type listed struct {
+// listedAssignment is one of several assignments that are looked for.
+type listedAssignment struct {
 	values []int
-	cost   int64 // as rounded
-	real   float64
+	cost   int64   // in units, each table's cost rounded down
+	real   float64 // in nats
 }
 
-// enlist adds an assignment that costs less than ub.
-func (s *finder) enlist(l listed) {
-	at := len(s.top)
-	for at > 0 && s.top[at-1].cost >= l.cost {
-		if at--; slices.Equal(s.top[at].values, l.values) {
+// insertListed inserts an assignment that costs less than upperBound in the list of the best ones, unless it is there already. When the
+// list is full, upperBound is the cost of its last one.
+func (s *finder) insertListed(l listedAssignment) {
+	position := len(s.bestList)
+	for position > 0 && s.bestList[position-1].cost >= l.cost {
+		if position--; slices.Equal(s.bestList[position].values, l.values) {
 			return
 		}
 	}
-	s.top = slices.Insert(s.top, at, l)
-	s.top = s.top[:min(len(s.top), s.count)]
-	if len(s.top) == s.count {
-		s.ub = s.top[s.count-1].cost
-		s.bestCost = s.ub
+	s.bestList = slices.Insert(s.bestList, position, l)
+	s.bestList = s.bestList[:min(len(s.bestList), s.count)]
+	if len(s.bestList) == s.count {
+		s.upperBound = s.bestList[s.count-1].cost
+		s.bestCost = s.upperBound
 	}
 }
 
-// completions offers the assignments of a node without open variables, the cheapest first, as far as they are of interest.
-func (s *solver) completions() {
-	s.certain()
-	bound := s.mem[s.bound]
-	_, err := ranked.List(s.ctx, int(s.mem[s.nGone]), choices{s}, s.count, func(more float64) float64 {
+// offerCompletions offers the assignments of a node without open variables: all values of the eliminated variables, the cheapest first, as
+// long as they cost less than upperBound.
+func (s *solver) offerCompletions() {
+	s.assignFixed()
+	bound := s.lowerBound()
+	_, err := ranked.List(s.ctx, int(s.cells[s.eliminationCountCell]), choices{s}, s.count, func(extra float64) float64 {
 		s.offer(s.values)
-		if cost := bound + int64(more); s.costOfAll(s.values) > cost { // costs that were too far to be moved
-			s.floor = min(s.floor, cost)
+		if cost := bound + int64(extra); s.costOfAll(s.values) > cost { // costs beyond maxMoved are not in the bound
+			s.leafFloor = min(s.leafFloor, cost)
 		}
-		return float64(s.ub - 1 - bound)
+		return float64(s.upperBound - 1 - bound)
 	})
 	if err != nil {
-		s.floor = min(s.floor, bound)
+		s.leafFloor = min(s.leafFloor, bound)
 	}
 }
 
-// choices are the values of the eliminated variables of a node, the last one's first.
+// choices are the values of the eliminated variables of a node. Level 0 is the variable that was eliminated last.
 type choices struct{ s *solver }
 
-func (c choices) at(level int) *elimination { return &c.s.gone[int(c.s.mem[c.s.nGone])-1-level] }
+// eliminationAt returns the elimination of a level.
+func (c choices) eliminationAt(level int) *elimination {
+	return &c.s.eliminations[int(c.s.cells[c.s.eliminationCountCell])-1-level]
+}
 
-// Choose implements ranked.Choices.
-func (c choices) Choose(level, option int) { c.s.values[c.at(level).x] = option }
+// Choose implements ranked.Choices: it sets the variable of a level to a value.
+func (c choices) Choose(level, option int) { c.s.values[c.eliminationAt(level).x] = option }
 
-// Costs implements ranked.Choices.
+// Costs implements ranked.Choices: it returns by value what the variable of a level costs above its cheapest value, given the values of the
+// levels before it. A removed value costs +Inf.
 func (c choices) Costs(level int) []float64 {
-	el := c.at(level)
-	costs := slices.Repeat([]float64{math.Inf(1)}, c.s.vars[el.x].d)
+	el := c.eliminationAt(level)
+	costs := slices.Repeat([]float64{math.Inf(1)}, c.s.vars[el.x].domainSize)
 	least := math.Inf(1)
-	for _, a := range c.s.alive(el.x) {
-		costs[a] = float64(c.s.owing(el, a))
+	for _, a := range c.s.liveValues(el.x) {
+		costs[a] = float64(c.s.costOfEliminated(el, a))
 		least = min(least, costs[a])
 	}
-	c.s.work += int64(len(costs) * (1 + el.arcs + el.wide))
+	c.s.work += int64(len(costs) * (1 + el.arcCount + el.wideCount))
 	for a := range costs {
 		costs[a] -= least
 	}

@@ -1,4 +1,4 @@
-// Package search finds an assignment of least cost in a network of cost functions, by branch and bound over soft local consistency. At
+// Package branching finds an assignment of least cost in a network of cost functions, by branch and bound over soft local consistency. At
 // every moment it has the best assignment so far and a bound below which there is none.
 //
 // Costs are integers in units of a power of two of a nat, rounded down, so that bounds hold for the model's own numbers. All that is done
@@ -31,27 +31,29 @@ type Factor struct {
 
 // Limits of a network.
 const (
-	// MostEntries bounds the entries of all tables, of EntryBytes at most: beyond, Solve refuses.
+	// MostEntries limits the entries of all tables together. Solve refuses larger networks.
 	MostEntries = 1 << 27
-	EntryBytes  = 40
-	// mostTotal bounds the sum of the largest costs, in units; mostHard the same where values are forbidden, whose cost is above that sum and
-	// is moved to one value again and again.
-	mostTotal = 1 << 52
-	mostHard  = 1 << 46
-	// finest is the least unit, nats.
-	finest = 0x1p-36
+	// EntryBytes is the memory that an entry takes at most.
+	EntryBytes = 40
+	// maxTotal limits the sum of the tables' largest costs, in units.
+	maxTotal = 1 << 52
+	// maxTotalForbidding is the same limit if combinations are forbidden: their cost is above that sum and is moved to one value again and
+	// again.
+	maxTotalForbidding = 1 << 46
+	// finestUnit is the smallest unit, nats.
+	finestUnit = 0x1p-36
 )
 
-// Cost returns the cost of an assignment, nats.
+// Cost returns the cost of an assignment, nats. It is +Inf if a factor forbids it.
 func (n *Network) Cost(values []int) float64 {
 	var sum floats.Sum
 	for k := range n.Factors {
 		f := &n.Factors[k]
-		at := 0
+		index := 0
 		for _, v := range f.Scope {
-			at = at*n.Domains[v] + values[v]
+			index = index*n.Domains[v] + values[v]
 		}
-		x := f.Costs[at]
+		x := f.Costs[index]
 		if math.IsInf(x, 1) {
 			return x
 		}
@@ -61,7 +63,7 @@ func (n *Network) Cost(values []int) float64 {
 }
 
 // has reports whether values are an assignment of the network's variables.
-func (n *Network) has(values []int) bool {
+func (n *Network) isAssignment(values []int) bool {
 	if len(values) != len(n.Domains) {
 		return false
 	}
@@ -73,30 +75,18 @@ func (n *Network) has(values []int) bool {
 	return true
 }
 
-// check returns an error for a network that is none.
+// check returns an error if the network is invalid or too large.
 func (n *Network) check() error {
-	entries := 0.0
 	for _, d := range n.Domains {
 		if d < 1 || d > math.MaxInt16 {
 			return fault.New(fault.BadInput, "search: a domain of %d values, 1 to %d are allowed", d, math.MaxInt16)
 		}
 	}
+	entries := 0.0
 	for k := range n.Factors {
-		f := &n.Factors[k]
-		size := 1.0
-		for i, v := range f.Scope {
-			if v < 0 || v >= len(n.Domains) || slices.Contains(f.Scope[:i], v) {
-				return fault.New(fault.BadInput, "search: factor %d has variable %d of %d, or twice", k, v, len(n.Domains))
-			}
-			size *= float64(n.Domains[v])
-		}
-		if size != float64(len(f.Costs)) {
-			return fault.New(fault.BadInput, "search: factor %d has %d costs for %.0f combinations", k, len(f.Costs), size)
-		}
-		for _, x := range f.Costs {
-			if math.IsNaN(x) || math.IsInf(x, -1) {
-				return fault.New(fault.BadInput, "search: factor %d has the cost %g", k, x)
-			}
+		size, err := n.checkFactor(k)
+		if err != nil {
+			return err
 		}
 		entries += size
 	}
@@ -106,85 +96,129 @@ func (n *Network) check() error {
 	return nil
 }
 
-// merged are the factors of a network over one set of variables each, variables of one value left out.
-type merged struct {
-	constant floats.Sum
-	size     float64 // bounds the magnitudes that were added up to one cost; of more than eight, an eighth of their number times that
-	unary    [][]float64
-	pairs    []Factor // smaller variable first
-	wide     []Factor
+// checkFactor returns the number of entries of factor k, or an error if it is invalid.
+func (n *Network) checkFactor(k int) (size float64, err error) {
+	f := &n.Factors[k]
+	size = 1
+	for i, v := range f.Scope {
+		if v < 0 || v >= len(n.Domains) || slices.Contains(f.Scope[:i], v) {
+			return 0, fault.New(fault.BadInput, "search: factor %d has variable %d of %d, or twice", k, v, len(n.Domains))
+		}
+		size *= float64(n.Domains[v])
+	}
+	if size != float64(len(f.Costs)) {
+		return 0, fault.New(fault.BadInput, "search: factor %d has %d costs for %.0f combinations", k, len(f.Costs), size)
+	}
+	for _, x := range f.Costs {
+		if math.IsNaN(x) || math.IsInf(x, -1) {
+			return 0, fault.New(fault.BadInput, "search: factor %d has the cost %g", k, x)
+		}
+	}
+	return size, nil
 }
 
-// magnitudes are those that are added up to one cost.
+// merged is a network with one table for each variable and for each pair of variables that has factors. Variables of one value are left out
+// of scopes. The least cost of each table is in constant.
+type merged struct {
+	constant      floats.Sum
+	roundingError float64 // bound of the rounding error of each cost, in units of 2^-50
+	unary         [][]float64
+	pairs         []Factor // smaller variable first
+	wide          []Factor
+}
+
+// magnitudes are the largest absolute costs of the tables that were added up to one table: their sum and number.
 type magnitudes struct{ sum, n float64 }
 
-// add returns a bound of the sum's rounding errors, in units of 2^-50.
+// add adds the magnitude of one more table, and returns a bound of the rounding error of the tables' sum, in units of 2^-50.
 func (s *magnitudes) add(x float64) float64 {
 	s.sum, s.n = s.sum+x, s.n+1
 	return s.sum * max(1, s.n/8)
 }
 
-// merge adds up the factors over the same one or two variables, and takes the least cost out of each table. possible is false for a table
-// that forbids everything.
+// merge adds up the factors over the same one or two variables, and moves the least cost of each table to the constant. possible is false
+// if a table forbids everything.
 func (n *Network) merge() (m *merged, possible bool) {
-	m = &merged{unary: make([][]float64, len(n.Domains))}
+	g := merger{net: n, merged: &merged{unary: make([][]float64, len(n.Domains))}, pairIndex: map[[2]int]int{}}
 	for v, d := range n.Domains {
-		m.unary[v] = make([]float64, d)
+		g.unary[v] = make([]float64, d)
 	}
-	at := map[[2]int]int{}
-	alone := make([]magnitudes, len(n.Domains))
-	var both []magnitudes
+	g.unaryMagnitudes = make([]magnitudes, len(n.Domains))
 	for k := range n.Factors {
-		f := &n.Factors[k]
-		var scope []int
-		for _, v := range f.Scope {
-			if n.Domains[v] > 1 {
-				scope = append(scope, v)
-			}
-		}
-		largest := 0.0
-		for _, x := range f.Costs {
-			if !math.IsInf(x, 1) {
-				largest = max(largest, math.Abs(x))
-			}
-		}
-		m.size = max(m.size, largest)
-		switch len(scope) {
-		case 0:
-			m.constant.Add(f.Costs[0])
-		case 1:
-			m.size = max(m.size, alone[scope[0]].add(largest))
-			for a, x := range f.Costs {
-				m.unary[scope[0]][a] += x
-			}
-		case 2:
-			x, y := scope[0], scope[1]
-			key := [2]int{min(x, y), max(x, y)}
-			p, ok := at[key]
-			if !ok {
-				p = len(m.pairs)
-				at[key] = p
-				m.pairs = append(m.pairs, Factor{Scope: key[:], Costs: make([]float64, len(f.Costs))})
-				both = append(both, magnitudes{})
-			}
-			m.size = max(m.size, both[p].add(largest))
-			dx, dy := n.Domains[x], n.Domains[y]
-			for a := range dx {
-				for b := range dy {
-					if x < y {
-						m.pairs[p].Costs[a*dy+b] += f.Costs[a*dy+b]
-					} else {
-						m.pairs[p].Costs[b*dx+a] += f.Costs[a*dy+b]
-					}
-				}
-			}
-		default:
-			m.wide = append(m.wide, Factor{Scope: scope, Costs: slices.Clone(f.Costs)})
+		g.addFactor(&n.Factors[k])
+	}
+	return g.merged, g.merged.normalise()
+}
+
+// merger is a merged network under way.
+type merger struct {
+	*merged
+	net             *Network
+	pairIndex       map[[2]int]int // index in pairs by variables, the smaller one first
+	unaryMagnitudes []magnitudes   // by variable
+	pairMagnitudes  []magnitudes   // by index in pairs
+}
+
+// addFactor adds a factor to the constant or to the table over the same variables. Every factor of three or more variables has a table of
+// its own.
+func (g *merger) addFactor(f *Factor) {
+	var scope []int
+	for _, v := range f.Scope {
+		if g.net.Domains[v] > 1 {
+			scope = append(scope, v)
 		}
 	}
+	largest := 0.0
+	for _, x := range f.Costs {
+		if !math.IsInf(x, 1) {
+			largest = max(largest, math.Abs(x))
+		}
+	}
+	g.roundingError = max(g.roundingError, largest)
+	switch len(scope) {
+	case 0:
+		g.constant.Add(f.Costs[0])
+	case 1:
+		x := scope[0]
+		g.roundingError = max(g.roundingError, g.unaryMagnitudes[x].add(largest))
+		for a, c := range f.Costs {
+			g.unary[x][a] += c
+		}
+	case 2:
+		g.addPair(scope[0], scope[1], f.Costs, largest)
+	default:
+		g.wide = append(g.wide, Factor{Scope: scope, Costs: slices.Clone(f.Costs)})
+	}
+}
 
+// addPair adds a table with a row for each value of x to the table of x and y. largest is its largest absolute cost.
+func (g *merger) addPair(x, y int, costs []float64, largest float64) {
+	key := [2]int{min(x, y), max(x, y)}
+	k, ok := g.pairIndex[key]
+	if !ok {
+		k = len(g.pairs)
+		g.pairIndex[key] = k
+		g.pairs = append(g.pairs, Factor{Scope: key[:], Costs: make([]float64, len(costs))})
+		g.pairMagnitudes = append(g.pairMagnitudes, magnitudes{})
+	}
+	g.roundingError = max(g.roundingError, g.pairMagnitudes[k].add(largest))
+	dx, dy := g.net.Domains[x], g.net.Domains[y]
+	sum := g.pairs[k].Costs
+	for a := range dx {
+		for b := range dy {
+			if x < y {
+				sum[a*dy+b] += costs[a*dy+b]
+			} else {
+				sum[b*dx+a] += costs[a*dy+b]
+			}
+		}
+	}
+}
+
+// normalise moves the least cost of each table to the constant. It returns false if the constant or a whole table is +Inf.
+func (m *merged) normalise() (possible bool) {
 	possible = !math.IsInf(m.constant.High, 1)
-	take := func(costs []float64) {
+	m.eachTable(func(costs []float64) {
 		least := slices.Min(costs)
 		if math.IsInf(least, 1) {
 			possible = false
@@ -194,53 +228,49 @@ func (n *Network) merge() (m *merged, possible bool) {
 		for a := range costs {
 			costs[a] -= least
 		}
-	}
-	for v := range m.unary {
-		take(m.unary[v])
-	}
-	for _, list := range [][]Factor{m.pairs, m.wide} {
-		for k := range list {
-			take(list[k].Costs)
-		}
-	}
-	return m, possible
+	})
+	return possible
 }
 
-// unit chooses the unit of costs and the cost of the forbidden: more than all that is allowed adds up to.
-func (m *merged) unit() (unit float64, forbidden int64) {
-	total, most := 0.0, float64(mostTotal)
-	each := func(visit func([]float64)) {
-		for v := range m.unary {
-			visit(m.unary[v])
-		}
-		for k := range m.pairs {
-			visit(m.pairs[k].Costs)
-		}
-		for k := range m.wide {
-			visit(m.wide[k].Costs)
-		}
+// eachTable visits the costs of all tables, unary ones first, then pairs, then wide ones.
+func (m *merged) eachTable(visit func(costs []float64)) {
+	for v := range m.unary {
+		visit(m.unary[v])
 	}
-	largest := func(costs []float64) (top float64) {
+	for k := range m.pairs {
+		visit(m.pairs[k].Costs)
+	}
+	for k := range m.wide {
+		visit(m.wide[k].Costs)
+	}
+}
+
+// unit returns the unit of costs, a power of two of a nat, and the cost of forbidden combinations in units: 1 more than the sum of the
+// largest costs of all tables. The unit is the smallest one for which that sum stays within its limit and rounding errors are below it.
+func (m *merged) unit() (unit float64, forbidden int64) {
+	total, limit := 0.0, float64(maxTotal)
+	largest := func(costs []float64) (largest float64) {
 		for _, x := range costs {
 			if math.IsInf(x, 1) {
-				most = mostHard
+				limit = maxTotalForbidding
 			} else {
-				top = max(top, x)
+				largest = max(largest, x)
 			}
 		}
-		return top
+		return largest
 	}
-	each(func(c []float64) { total += largest(c) })
-	unit = finest
-	for total/unit > most || m.size*0x1p-48 > unit {
+	m.eachTable(func(c []float64) { total += largest(c) })
+	unit = finestUnit
+	for total/unit > limit || m.roundingError*0x1p-48 > unit {
 		unit *= 2
 	}
-	each(func(c []float64) { forbidden += int64(largest(c) / unit) })
+	m.eachTable(func(c []float64) { forbidden += int64(largest(c) / unit) })
 	return unit, forbidden + 1
 }
 
-// rounded writes costs in units, none above the truth: a cost is wrong by less than a quarter of a unit.
-func rounded(costs []float64, unit float64, forbidden int64) []int64 {
+// roundDown returns costs in units. The rounding error of a cost is less than a quarter of a unit. That is taken off before the cost is
+// rounded down, so that no result is above the true cost. +Inf becomes forbidden.
+func roundDown(costs []float64, unit float64, forbidden int64) []int64 {
 	out := make([]int64, len(costs))
 	for a, x := range costs {
 		if math.IsInf(x, 1) {

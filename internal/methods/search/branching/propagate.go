@@ -1,252 +1,258 @@
 package branching
 
+import "slices"
+
 // workAtOnce is the number of table entries between two looks at the context.
 const workAtOnce = 1 << 20
 
-// propagate makes the network consistent: nodes, directional arcs, existentially. It reports false for a conflict. Where the context ends
-// it ends early, which leaves a bound that holds.
+// propagate makes the network consistent: nodes, directional arcs and existential supports. It returns false on a conflict, for which the
+// function that was looked at gets weight. If work or context ends before, it returns true early, with a bound that holds.
 func (s *eliminator) propagate() bool {
-	s.blame = len(s.weight) - 1
-	ok := s.propagated()
-	if !ok {
-		s.weight[s.blame]++
-		s.lost.empty()
-		s.raised.empty()
-		s.check.empty()
+	s.blamed = len(s.weights) - 1
+	isConsistent := s.runQueues()
+	if !isConsistent {
+		s.weights[s.blamed]++
+		s.shrunk.clear()
+		s.raised.clear()
+		s.doubtful.clear()
 		s.fixed = s.fixed[:0]
 	}
-	return ok
+	return isConsistent
 }
 
-// over reports whether the work or the context has ended.
-func (s *propagator) over() bool {
-	if s.most > 0 && s.work > s.most {
+// isOver reports whether the work or the context has ended, and records that in stopped. It looks at the context every workAtOnce entries.
+func (s *propagator) isOver() bool {
+	if s.workLimit > 0 && s.work > s.workLimit {
 		s.stopped = true
-	} else if s.work > s.look {
-		s.look = s.work + workAtOnce
+	} else if s.work > s.nextLook {
+		s.nextLook = s.work + workAtOnce
 		s.stopped = s.ctx.Err() != nil
 	}
 	return s.stopped
 }
 
-func (s *eliminator) propagated() bool {
-	idle := 0
-	for {
-		if s.over() {
-			return true
-		}
+// runQueues empties the queues of propagation, the most urgent kind of work first. It returns false on a conflict, and true when there is
+// no more work or isOver.
+func (s *eliminator) runQueues() bool {
+	fruitless := 0
+	for !s.isOver() {
+		isConsistent := true
 		switch {
 		case len(s.fixed) > 0:
 			x := s.fixed[len(s.fixed)-1]
 			s.fixed = s.fixed[:len(s.fixed)-1]
-			if !s.assign(x) {
-				return false
-			}
-		case s.lost.count > 0:
-			if !s.afterLoss(s.order[s.lost.first()]) {
-				return false
-			}
+			isConsistent = s.assignVariable(x)
+		case s.shrunk.count > 0:
+			isConsistent = s.restoreSupports(s.order[s.shrunk.popFirst()])
 		case s.raised.count > 0:
-			if !s.afterRaise(s.order[s.raised.last()]) {
-				return false
+			isConsistent = s.supportLowerRanks(s.order[s.raised.popLast()])
+		case s.slack() <= s.cells[s.highestCell]:
+			isConsistent = s.removeCostlyValues()
+		case s.doubtful.count > 0:
+			before := s.lowerBound()
+			isConsistent = s.seekExistentialSupport(s.order[s.doubtful.popFirst()])
+			// Functions that share a variable count its cost twice, so costs may move for ever without a rise of the bound.
+			if s.raised.count > 0 && s.lowerBound() == before {
+				fruitless++
 			}
-		case s.ub-s.mem[s.bound] <= s.mem[s.high]:
-			if !s.sweep() {
-				return false
+			if fruitless > len(s.vars) {
+				s.doubtful.clear()
 			}
-		case s.check.count > 0:
-			before := s.mem[s.bound]
-			if !s.existential(s.order[s.check.first()]) {
-				return false
-			}
-			// Functions that share a variable count its cost twice: no use in trying that for ever.
-			if s.raised.count > 0 && s.mem[s.bound] == before {
-				idle++
-			}
-			if idle > len(s.vars) {
-				s.check.empty()
-			}
-		case s.loose.count > 0:
-			if !s.eliminate() {
-				return false
-			}
+		case s.eliminable.count > 0:
+			isConsistent = s.eliminateNext()
 		default:
 			return true
 		}
-	}
-}
-
-// assign moves all costs of a variable with one value left to its neighbours.
-func (s *propagator) assign(x int32) bool {
-	v := &s.vars[x]
-	if s.mem[v.state] != open {
-		return true
-	}
-	s.set(v.state, assigned)
-	s.set(s.openVars, s.mem[s.openVars]-1)
-	if !s.settle(x) {
-		return false
-	}
-	a := v.live[0]
-	for k := 0; k < len(v.arcs); k++ {
-		id := v.arcs[k]
-		if s.mem[s.arcs[id].on] == 0 {
-			continue
-		}
-		s.blame = s.pair(id)
-		if !s.settleRow(id, a) {
-			return false
-		}
-	}
-	for k := 0; k < len(v.wide); k++ {
-		id := v.wide[k]
-		w := &s.wides[id]
-		if s.mem[w.on] == 0 {
-			continue
-		}
-		s.set(w.left, s.mem[w.left]-1)
-		s.blame = s.group(id)
-		for _, y := range w.scope {
-			s.loose.add(s.vars[y].rank)
-		}
-		if s.mem[w.left] <= 2 && !s.narrow(w) {
+		if !isConsistent {
 			return false
 		}
 	}
 	return true
 }
 
-// narrow turns a wide function with at most two open variables into one of two.
-func (s *propagator) narrow(w *wide) bool {
-	s.set(w.on, 0)
-	var free [2]int
-	n, base := 0, int32(0)
-	cost := int64(0)
+// assignVariable assigns the last value of x and moves all costs of its functions to its neighbours. It returns false on a conflict, and
+// does nothing if x is not open.
+func (s *propagator) assignVariable(x int32) bool {
+	v := &s.vars[x]
+	if s.cells[v.stateCell] != open {
+		return true
+	}
+	s.set(v.stateCell, assigned)
+	s.set(s.openCountCell, s.cells[s.openCountCell]-1)
+	if !s.makeNodeConsistent(x) {
+		return false
+	}
+	a := v.live[0]
+	// The functions may become more on the way.
+	for k := 0; k < len(v.arcs); k++ {
+		id := v.arcs[k]
+		if s.cells[s.arcs[id].activeCell] == 0 {
+			continue
+		}
+		s.blamed = s.pairWeight(id)
+		if !s.projectRow(id, a) {
+			return false
+		}
+	}
+	for k := 0; k < len(v.wides); k++ {
+		id := v.wides[k]
+		w := &s.wides[id]
+		if s.cells[w.activeCell] == 0 {
+			continue
+		}
+		s.set(w.openCountCell, s.cells[w.openCountCell]-1)
+		s.blamed = s.wideWeight(id)
+		for _, y := range w.scope {
+			s.eliminable.insert(s.vars[y].rank)
+		}
+		if s.cells[w.openCountCell] <= 2 && !s.narrowWide(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// narrowWide replaces a wide function with at most two open variables: by a function of two, by unary costs, or by a cost of the bound. It
+// returns false on a conflict.
+func (s *propagator) narrowWide(w *wide) bool {
+	s.set(w.activeCell, 0)
+	var openPositions [2]int
+	openCount, baseIndex := 0, int32(0)
+	fixedCost := int64(0) // less the costs moved to the values of fixed variables
 	for k, x := range w.scope {
 		if s.isOpen(x) {
-			free[n] = k
-			n++
+			openPositions[openCount] = k
+			openCount++
 			continue
 		}
 		a := s.vars[x].live[0]
-		base += a * w.stride[k]
-		cost -= s.mem[w.moved[k]+int(a)]
+		baseIndex += a * w.strides[k]
+		fixedCost -= s.cells[w.movedCells[k]+int(a)]
 	}
-	switch n {
-	case 0: // its least cost is in the bound already
-		s.set(s.bound, s.mem[s.bound]+cost+w.table[base])
-		return s.mem[s.bound] < s.ub
+	switch openCount {
+	case 0:
+		s.set(s.boundCell, s.lowerBound()+fixedCost+w.table[baseIndex])
+		return s.lowerBound() < s.upperBound
 	case 1:
-		k := free[0]
+		k := openPositions[0]
 		x := w.scope[k]
-		for _, a := range s.alive(x) {
-			if c := cost + w.table[base+a*w.stride[k]] - s.mem[w.moved[k]+int(a)]; c > 0 {
-				s.raise(x, a, c)
+		for _, a := range s.liveValues(x) {
+			if c := fixedCost + w.table[baseIndex+a*w.strides[k]] - s.cells[w.movedCells[k]+int(a)]; c > 0 {
+				s.raiseUnary(x, a, c)
 			}
 		}
-		s.check.add(s.vars[x].rank)
-		return s.settle(x)
+		s.doubtful.insert(s.vars[x].rank)
+		return s.makeNodeConsistent(x)
 	}
-	i, j := free[0], free[1]
-	x, y := w.scope[i], w.scope[j]
-	return s.join(x, y, func(a, b int32) int64 {
-		return cost + w.table[base+a*w.stride[i]+b*w.stride[j]] - s.mem[w.moved[i]+int(a)] - s.mem[w.moved[j]+int(b)]
+	i, j := openPositions[0], openPositions[1]
+	return s.addToPair(w.scope[i], w.scope[j], func(a, b int32) int64 {
+		cost := fixedCost + w.table[baseIndex+a*w.strides[i]+b*w.strides[j]]
+		return cost - s.cells[w.movedCells[i]+int(a)] - s.cells[w.movedCells[j]+int(b)]
 	})
 }
 
-// join adds a function of two open variables to the one that they have, or makes one.
-func (s *propagator) join(x, y int32, cost func(a, b int32) int64) bool {
-	old := int32(-1)
-	vx, vy := &s.vars[x], &s.vars[y]
-	for k := len(vx.arcs) - 1; k >= 0; k-- {
-		if e := &s.arcs[vx.arcs[k]]; e.to == y && s.mem[e.on] != 0 {
-			old = vx.arcs[k]
-			break
+// addToPair adds costs to the function of two open variables: a new function replaces the one that they have, and gets support. It does
+// nothing if all costs are 0. It returns false on a conflict.
+func (s *propagator) addToPair(x, y int32, cost func(a, b int32) int64) bool {
+	replaced := s.activeArc(x, y)
+	hasCosts := false
+	for _, a := range s.liveValues(x) {
+		for _, b := range s.liveValues(y) {
+			hasCosts = hasCosts || cost(a, b) != 0
 		}
 	}
-	any := false
-	for _, a := range s.alive(x) {
-		for _, b := range s.alive(y) {
-			any = any || cost(a, b) != 0
-		}
-	}
-	if !any {
+	if !hasCosts {
 		return true
 	}
-	at := s.newPair(x, y)
-	e, r := &s.arcs[at], &s.arcs[at+1]
-	for _, a := range s.alive(x) {
-		for _, b := range s.alive(y) {
+	id := s.newPair(x, y)
+	dx, dy := s.vars[x].domainSize, s.vars[y].domainSize
+	e, back := &s.arcs[id], &s.arcs[id+1]
+	for _, a := range s.liveValues(x) {
+		for _, b := range s.liveValues(y) {
 			c := cost(a, b)
-			if old >= 0 {
-				o, back := &s.arcs[old], &s.arcs[old^1]
-				c += o.table[int(a)*vy.d+int(b)] - s.mem[o.moved+int(a)] - s.mem[back.moved+int(b)]
+			if replaced >= 0 {
+				old, oldBack := &s.arcs[replaced], &s.arcs[replaced^1]
+				c += old.table[int(a)*dy+int(b)] - s.cells[old.movedCell+int(a)] - s.cells[oldBack.movedCell+int(b)]
 			}
-			e.table[int(a)*vy.d+int(b)] = c
-			r.table[int(b)*vx.d+int(a)] = c
+			e.table[int(a)*dy+int(b)] = c
+			back.table[int(b)*dx+int(a)] = c
 		}
 	}
-	if old >= 0 {
-		s.set(s.arcs[old].on, 0)
+	if replaced >= 0 {
+		s.set(s.arcs[replaced].activeCell, 0)
 	}
-	s.work += int64(vx.d * vy.d)
-	return s.supports(int32(at)) && s.supports(int32(at+1))
+	s.work += int64(dx * dy)
+	return s.giveSupport(int32(id)) && s.giveSupport(int32(id+1))
 }
 
-// supports gives an arc's first variable support: full where it comes first.
-func (s *propagator) supports(id int32) bool {
+// activeArc returns the active arc from x to y that was made last, or −1.
+func (s *propagator) activeArc(x, y int32) int32 {
+	arcs := s.vars[x].arcs
+	for k := len(arcs) - 1; k >= 0; k-- {
+		if e := &s.arcs[arcs[k]]; e.to == y && s.cells[e.activeCell] != 0 {
+			return arcs[k]
+		}
+	}
+	return -1
+}
+
+// giveSupport gives the first variable of an arc support: full support if its rank is below that of the other one, else simple support. It
+// returns false on a conflict.
+func (s *propagator) giveSupport(id int32) bool {
 	e := &s.arcs[id]
 	if s.vars[e.from].rank < s.vars[e.to].rank {
 		return s.fullSupport(id)
 	}
-	s.check.add(s.vars[e.from].rank)
+	s.doubtful.insert(s.vars[e.from].rank)
 	return s.simpleSupport(id)
 }
 
-// afterLoss gives the values of y's neighbours support that they may have lost.
-func (s *propagator) afterLoss(y int32) bool {
+// restoreSupports gives the values of y's neighbours support again after y has lost values. It returns false on a conflict, and does
+// nothing if y is not open.
+func (s *propagator) restoreSupports(y int32) bool {
 	v := &s.vars[y]
-	if s.mem[v.state] != open {
+	if s.cells[v.stateCell] != open {
 		return true
 	}
 	for k := 0; k < len(v.arcs); k++ {
 		id := v.arcs[k]
-		if s.mem[s.arcs[id].on] == 0 {
+		if s.cells[s.arcs[id].activeCell] == 0 {
 			continue
 		}
-		s.blame = s.pair(id)
-		s.loose.add(s.vars[s.arcs[id].to].rank)
-		if !s.supports(id ^ 1) {
+		s.blamed = s.pairWeight(id)
+		s.eliminable.insert(s.vars[s.arcs[id].to].rank)
+		if !s.giveSupport(id ^ 1) {
 			return false
 		}
 	}
-	return s.wideSupports(y, true)
+	return s.giveWideSupports(y, true)
 }
 
-// wideSupports gives the variables of y's wide functions support, all of them where values were lost.
-func (s *propagator) wideSupports(y int32, lost bool) bool {
-	for _, id := range s.vars[y].wide {
+// giveWideSupports gives the other variables of y's wide functions support: full support to the one of lowest rank, and if y has lost
+// values, simple support to the others. It returns false on a conflict.
+func (s *propagator) giveWideSupports(y int32, hasLostValues bool) bool {
+	for _, id := range s.vars[y].wides {
 		w := &s.wides[id]
-		if s.mem[w.on] == 0 {
+		if s.cells[w.activeCell] == 0 {
 			continue
 		}
-		s.blame = s.group(id)
-		first := s.firstOf(w)
+		s.blamed = s.wideWeight(id)
+		lowest := s.lowestRanked(w)
 		for i, x := range w.scope {
-			if x == y || !s.isOpen(x) || s.mem[w.on] == 0 {
+			if x == y || !s.isOpen(x) || s.cells[w.activeCell] == 0 {
 				continue
 			}
-			if lost {
-				s.loose.add(s.vars[x].rank)
+			if hasLostValues {
+				s.eliminable.insert(s.vars[x].rank)
 			}
-			if i == first {
-				if !s.wideFull(id, i) {
+			if i == lowest {
+				if !s.wideFullSupport(id, i) {
 					return false
 				}
 				continue
 			}
-			s.check.add(s.vars[x].rank)
-			if lost && !s.wideSimple(id, i) {
+			s.doubtful.insert(s.vars[x].rank)
+			if hasLostValues && !s.wideSimpleSupport(id, i) {
 				return false
 			}
 		}
@@ -254,128 +260,136 @@ func (s *propagator) wideSupports(y int32, lost bool) bool {
 	return true
 }
 
-// firstOf is the position of the open variable of least rank.
-func (s *propagator) firstOf(w *wide) int {
-	first, least := -1, len(s.order)
+// lowestRanked returns the position of the open variable of lowest rank in a wide function, or −1 if none is open.
+func (s *propagator) lowestRanked(w *wide) int {
+	position, lowest := -1, len(s.order)
 	for i, x := range w.scope {
-		if r := s.vars[x].rank; r < least && s.isOpen(x) {
-			first, least = i, r
+		if r := s.vars[x].rank; r < lowest && s.isOpen(x) {
+			position, lowest = i, r
 		}
 	}
-	return first
+	return position
 }
 
-// afterRaise gives the values of y's neighbours before it full support, and doubts the existential support of those after it.
-func (s *propagator) afterRaise(y int32) bool {
+// supportLowerRanks gives y's neighbours of lower rank full support after a unary cost of y has risen. The existential support of y and of
+// its neighbours of higher rank is in doubt then. It returns false on a conflict, and does nothing if y is not open.
+func (s *propagator) supportLowerRanks(y int32) bool {
 	v := &s.vars[y]
-	if s.mem[v.state] != open {
+	if s.cells[v.stateCell] != open {
 		return true
 	}
-	s.check.add(v.rank)
+	s.doubtful.insert(v.rank)
 	for k := 0; k < len(v.arcs); k++ {
 		id := v.arcs[k]
 		e := &s.arcs[id]
-		if s.mem[e.on] == 0 {
+		if s.cells[e.activeCell] == 0 {
 			continue
 		}
 		if s.vars[e.to].rank > v.rank {
-			s.check.add(s.vars[e.to].rank)
+			s.doubtful.insert(s.vars[e.to].rank)
 			continue
 		}
-		s.blame = s.pair(id)
+		s.blamed = s.pairWeight(id)
 		if !s.fullSupport(id ^ 1) {
 			return false
 		}
 	}
-	return s.wideSupports(y, false)
+	return s.giveWideSupports(y, false)
 }
 
-// existential looks for a value of x that costs nothing together with all its functions and its neighbours' unary costs. Where there is
-// none the bound rises.
-func (s *propagator) existential(x int32) bool {
+// seekExistentialSupport looks for a value of x that costs nothing together with its functions and its neighbours' unary costs. If there is
+// none, and the least cost is worth the work, x gets full support from all its functions, so that the bound rises. It returns false on a
+// conflict, and does nothing if x is not open.
+func (s *propagator) seekExistentialSupport(x int32) bool {
 	v := &s.vars[x]
-	if s.mem[v.state] != open {
+	if s.cells[v.stateCell] != open {
 		return true
 	}
-	if s.isLive(x, v.best) && s.mem[v.unary+int(v.best)] == 0 && s.costOf(x, v.best, 1) == 0 {
+	if a := v.existentialValue; s.isLive(x, a) && s.cells[v.unaryCell+int(a)] == 0 && s.costWithFunctions(x, a, 1) == 0 {
 		return true
 	}
-	least := int64(1) << 62
-	for _, a := range s.alive(x) {
-		if s.mem[v.unary+int(a)] >= least {
+	least := noCost
+	for _, a := range s.liveValues(x) {
+		if s.cells[v.unaryCell+int(a)] >= least {
 			continue
 		}
-		if c := s.costOf(x, a, least); c < least {
-			least, v.best = c, a
+		if c := s.costWithFunctions(x, a, least); c < least {
+			least, v.existentialValue = c, a
 			if c == 0 {
 				return true
 			}
 		}
 	}
-	if least <= min((s.ub-s.mem[s.bound])>>12, s.small) {
+	if least <= min(s.slack()>>12, s.smallRise) {
 		return true
 	}
+	return s.fullSupportOf(x)
+}
+
+// fullSupportOf gives x full support from its functions with variables of lower rank and from all its wide functions. It returns false on a
+// conflict.
+func (s *propagator) fullSupportOf(x int32) bool {
+	v := &s.vars[x]
 	for k := 0; k < len(v.arcs); k++ {
 		id := v.arcs[k]
 		e := &s.arcs[id]
-		if s.mem[e.on] == 0 || s.vars[e.to].rank > v.rank {
+		if s.cells[e.activeCell] == 0 || s.vars[e.to].rank > v.rank {
 			continue
 		}
-		s.blame = s.pair(id)
+		s.blamed = s.pairWeight(id)
 		if !s.fullSupport(id) {
 			return false
 		}
 	}
-	for _, id := range v.wide {
+	for _, id := range v.wides {
 		w := &s.wides[id]
-		if s.mem[w.on] == 0 {
+		if s.cells[w.activeCell] == 0 {
 			continue
 		}
-		s.blame = s.group(id)
-		for i, z := range w.scope {
-			if z == x && !s.wideFull(id, i) {
-				return false
-			}
+		s.blamed = s.wideWeight(id)
+		if !s.wideFullSupport(id, slices.Index(w.scope, x)) {
+			return false
 		}
 	}
 	return true
 }
 
-// costOf is the unary cost of a value of x and the least that it costs with its functions, as far as it is below enough.
-func (s *propagator) costOf(x, a int32, enough int64) int64 {
+// costWithFunctions returns the unary cost of value a of x plus the least that each function adds, with its neighbours' unary costs:
+// functions with variables of lower rank and all wide ones. It returns early once the sum reaches enough.
+func (s *propagator) costWithFunctions(x, a int32, enough int64) int64 {
 	v := &s.vars[x]
-	cost := s.mem[v.unary+int(a)]
+	cost := s.cells[v.unaryCell+int(a)]
 	for _, id := range v.arcs {
-		e, r := &s.arcs[id], &s.arcs[id^1]
+		e, back := &s.arcs[id], &s.arcs[id^1]
 		y := e.to
-		if s.mem[e.on] == 0 || s.vars[y].rank > v.rank {
+		if s.cells[e.activeCell] == 0 || s.vars[y].rank > v.rank {
 			continue
 		}
-		vy := &s.vars[y]
-		other, plus := s.mem[r.moved:][:vy.d], s.mem[vy.unary:][:vy.d]
-		if b := e.support[a]; plus[b] == 0 && s.isLive(y, b) && e.table[int(a)*vy.d+int(b)]-other[b] == s.mem[e.moved+int(a)] {
-			continue
+		d := s.vars[y].domainSize
+		movedOut, unary := s.cells[back.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d]
+		b := e.support[a]
+		if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[e.movedCell+int(a)] {
+			continue // b still costs nothing with a
 		}
-		least, at := s.cheapest(e, a, other, plus, s.alive(y))
-		e.support[a] = at
+		least, partner := s.cheapestPartner(e, a, movedOut, unary, s.liveValues(y))
+		e.support[a] = partner
 		if cost += least; cost >= enough {
 			return cost
 		}
 	}
-	for _, id := range v.wide {
+	for _, id := range v.wides {
 		w := &s.wides[id]
-		if s.mem[w.on] == 0 {
+		if s.cells[w.activeCell] == 0 {
 			continue
 		}
-		for i, z := range w.scope {
-			if z != x || s.supported(w, i, a, true) {
-				continue
-			}
-			least, at := s.wideCheapest(w, i, a)
-			w.support[i][a] = at
-			if cost += least; cost >= enough {
-				return cost
-			}
+		i := slices.Index(w.scope, x)
+		if s.hasSupport(w, i, a, true) {
+			continue
+		}
+		least, index := s.cheapestTuple(w, i, a)
+		w.supports[i][a] = index
+		if cost += least; cost >= enough {
+			return cost
 		}
 	}
 	return cost

@@ -2,7 +2,8 @@ package branching
 
 import "math/bits"
 
-func (q *queue) add(rank int) {
+// insert adds a rank unless it is in the queue already.
+func (q *queue) insert(rank int) {
 	w, bit := rank/64, uint64(1)<<(rank%64)
 	if q.words[w]&bit == 0 {
 		q.words[w] |= bit
@@ -10,15 +11,16 @@ func (q *queue) add(rank int) {
 	}
 }
 
-func (q *queue) empty() {
+// clear takes all ranks out.
+func (q *queue) clear() {
 	if q.count > 0 {
 		clear(q.words)
 		q.count = 0
 	}
 }
 
-// first takes the least rank out.
-func (q *queue) first() int {
+// popFirst takes the smallest rank out and returns it, or −1 if the queue is empty.
+func (q *queue) popFirst() int {
 	for w, word := range q.words {
 		if word != 0 {
 			q.words[w] = word & (word - 1)
@@ -29,8 +31,8 @@ func (q *queue) first() int {
 	return -1
 }
 
-// last takes the largest rank out.
-func (q *queue) last() int {
+// popLast takes the largest rank out and returns it, or −1 if the queue is empty.
+func (q *queue) popLast() int {
 	for w := len(q.words) - 1; w >= 0; w-- {
 		if word := q.words[w]; word != 0 {
 			b := 63 - bits.LeadingZeros64(word)

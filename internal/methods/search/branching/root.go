@@ -2,8 +2,8 @@ package branching
 
 import "slices"
 
-// rank orders the variables for directional consistency, as they are numbered.
-func (s *propagator) rank() {
+// numberVariables makes the numbers of the variables their ranks in the order of directional consistency.
+func (s *propagator) numberVariables() {
 	s.order = make([]int32, len(s.vars))
 	for x := range s.order {
 		s.order[x] = int32(x)
@@ -11,224 +11,240 @@ func (s *propagator) rank() {
 	}
 }
 
-// turn reverses the order and makes the network consistent in it: costs move the other way. It reports false for a conflict.
-func (s *solver) turn() bool {
+// reverseOrder reverses the order and makes the network consistent in it, so that costs move the other way. It returns false on a conflict.
+func (s *solver) reverseOrder() bool {
 	slices.Reverse(s.order)
 	for r, x := range s.order {
 		s.vars[x].rank = r
 	}
-	return s.everywhere()
+	return s.propagateAll()
 }
 
-// Sweeps of the root's message passing: at most mostSweeps, ended where the bound rises by less than a part in slowest of what it has
-// risen, or of the rest to the best assignment. After every roundEvery of them an assignment is read off.
+// Sweeps of the root's message passing, at most maxSweeps. They end when the bound rises by less than one part in slowestRise of its rise
+// so far, or of the gap to the best assignment. After every roundEvery of them an assignment is read off.
 const (
-	mostSweeps = 200
-	slowest    = 1 << 11
-	roundEvery = 8
+	maxSweeps   = 200
+	slowestRise = 1 << 11
+	roundEvery  = 8
 )
 
-// spread moves costs at the root by message passing: every variable takes the least costs from all of its functions, gives the least one
-// to the bound, and shares the rest among the functions that lead on, in turn up and down the order. The bound never falls. It reports
-// false where no assignment of interest is left.
-func (s *solver) spread() bool {
-	begin, tried := s.mem[s.bound], int64(0)
-	for k := 0; k < mostSweeps && !s.stopped; k++ {
-		before := s.mem[s.bound]
-		if s.work >= 2*tried {
-			if s.try(s.work / tryShare) {
+// passMessages moves costs at the root by message passing, in sweeps up and down the order: every variable takes the least costs from its
+// functions, gives the least one to the bound, and shares the others among the functions that lead on. The bound never falls. Brief
+// searches look for a quick end in between. It returns false if no assignment of interest is left.
+func (s *solver) passMessages() bool {
+	start, lastSearch := s.lowerBound(), int64(0)
+	for k := 0; k < maxSweeps && !s.stopped; k++ {
+		before := s.lowerBound()
+		if s.work >= 2*lastSearch {
+			if s.searchBriefly(s.work / tryShare) {
 				return false
 			}
-			tried = s.work
+			lastSearch = s.work
 		}
+		isUp := k%2 == 0
 		for i := range s.order {
 			x := s.order[i]
-			if k%2 == 1 {
+			if !isUp {
 				x = s.order[len(s.order)-1-i]
 			}
-			if s.over() {
+			if s.isOver() {
 				return true
 			}
-			if !s.pass(x, k%2 == 0, k == 0) {
+			if !s.passMessagesOf(x, isUp, k == 0) {
 				return false
 			}
 		}
 		s.trail = s.trail[:0]
 		if k%roundEvery == roundEvery-1 {
-			s.round()
+			s.offerRounded()
 		}
-		if rise := s.mem[s.bound] - before; k > 4 && rise <= min(s.mem[s.bound]-begin, s.ub-s.mem[s.bound])/slowest {
+		if rise := s.lowerBound() - before; k > 4 && rise <= min(s.lowerBound()-start, s.slack())/slowestRise {
 			break
 		}
 	}
 	return true
 }
 
-// tryShare is the part of the work so far, as a divisor, that a try takes each time that the work has doubled.
+// tryShare is the share of the work so far, as a divisor, that a brief search takes each time that the work has doubled.
 const tryShare = 2
 
-// try searches depth first from the root for so much work, and reports whether that was the whole search. But for better assignments and
-// the weights of conflicts the state stays as it was.
-func (s *solver) try(work int64) bool {
-	floor := s.floor
-	complete := aside(s, func() bool { return !s.propagate() || s.deepen(s.path[:0], mostDive, s.work+work, nil) })
-	if !complete {
-		s.floor = floor // its leaves are met again
+// searchBriefly searches depth first from the root for that work, and reports whether that was the whole search. Better assignments and the
+// weights of conflicts remain of it, and otherwise nothing.
+func (s *solver) searchBriefly(work int64) (isComplete bool) {
+	leafFloor := s.leafFloor
+	isComplete = runWithoutTrace(s, func() bool {
+		return !s.propagate() || s.searchDepthFirst(s.path[:0], maxDive, s.work+work, nil)
+	})
+	if !isComplete {
+		s.leafFloor = leafFloor // the search of nodes meets its leaves again
 	}
-	return complete
+	return isComplete
 }
 
-// aside returns the result of f, which leaves nothing behind in the network.
-func aside(s *solver, f func() bool) bool {
-	var pending [4]queue
-	queues := [...]*queue{&s.lost, &s.raised, &s.check, &s.loose}
+// runWithoutTrace returns the result of f. Network and queues are as before then.
+func runWithoutTrace(s *solver, f func() bool) bool {
+	var saved [4]queue
+	queues := [...]*queue{&s.shrunk, &s.raised, &s.doubtful, &s.eliminable}
 	for k, q := range queues {
-		pending[k] = queue{slices.Clone(q.words), q.count}
+		saved[k] = queue{slices.Clone(q.words), q.count}
 	}
 	fixed := slices.Clone(s.fixed)
 	s.push()
 	result := f()
 	s.pop()
 	for k, q := range queues {
-		*q = pending[k]
+		*q = saved[k]
 	}
 	s.fixed = fixed
 	return result
 }
 
-// pass is a step of spread: one variable. Functions of variables behind it alone give nothing since the pass before, but in the first one.
-func (s *propagator) pass(x int32, up, first bool) bool {
-	v := &s.vars[x]
-	if s.mem[v.state] != open {
+// passMessagesOf is the step of a sweep of message passing for variable x: it takes costs from functions, then gives equal shares of its
+// unary costs to the functions that lead on. It returns false on a conflict.
+func (s *propagator) passMessagesOf(x int32, isUp, isFirst bool) bool {
+	if !s.isOpen(x) {
 		return true
 	}
-	before, after := int64(0), int64(0)
-	leads := func(before, after bool) bool { return up && after || !up && before }
-	for _, id := range v.arcs {
-		e := &s.arcs[id]
-		if s.mem[e.on] == 0 {
-			continue
-		}
-		lower := s.vars[e.to].rank < v.rank
-		if lower {
-			before++
-		} else {
-			after++
-		}
-		if (first || lower == up) && !s.simpleSupport(id) {
-			return false
-		}
+	shares, ok := s.takeMessages(x, isUp, isFirst)
+	if !ok {
+		return false
 	}
-	for _, id := range v.wide {
-		w := &s.wides[id]
-		if s.mem[w.on] == 0 {
-			continue
-		}
-		lower, higher := s.sides(w, v.rank)
-		if lower {
-			before++
-		}
-		if higher {
-			after++
-		}
-		if !first && (up && !lower || !up && !higher) {
-			continue
-		}
-		for i, z := range w.scope {
-			if z == x && !s.wideSimple(id, i) {
-				return false
-			}
-		}
-	}
-	shares := max(before, after)
-	if shares == 0 {
-		return true
-	}
-	for _, a := range s.alive(x) {
-		s.u[a] = s.mem[v.unary+int(a)] / shares
-	}
-	give := func(moved int) {
-		for _, a := range s.alive(x) {
-			if s.u[a] > 0 && !s.isFar(moved+int(a)) {
-				s.set(moved+int(a), s.mem[moved+int(a)]-s.u[a])
-				s.set(v.unary+int(a), s.mem[v.unary+int(a)]-s.u[a])
-			}
-		}
-	}
-	for _, id := range v.arcs {
-		e := &s.arcs[id]
-		if above := s.vars[e.to].rank > v.rank; s.mem[e.on] != 0 && leads(!above, above) {
-			give(e.moved)
-		}
-	}
-	for _, id := range v.wide {
-		w := &s.wides[id]
-		if lower, higher := s.sides(w, v.rank); s.mem[w.on] == 0 || !leads(lower, higher) {
-			continue
-		}
-		for i, z := range w.scope {
-			if z == x {
-				give(w.moved[i])
-			}
-		}
+	if shares > 0 {
+		s.giveMessages(x, shares, isUp)
 	}
 	return true
 }
 
-// round offers assignments that the moved costs suggest: up and down the order, every open variable takes the value of least cost beside
-// those of the variables before it (Kolmogorov, PAMI 2006). They are improved.
-func (s *finder) round() {
-	for _, up := range []bool{true, false} {
-		s.certain()
+// takeMessages gives x simple support from the functions that the sweep comes from, in the first sweep from all: the others have had no
+// costs to give since the sweep before. It returns the number of functions that lead up or that lead down, whichever is larger; a wide
+// function may do both. ok is false on a conflict.
+func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok bool) {
+	v := &s.vars[x]
+	downCount, upCount := int64(0), int64(0)
+	for _, id := range v.arcs {
+		e := &s.arcs[id]
+		if s.cells[e.activeCell] == 0 {
+			continue
+		}
+		leadsDown := s.vars[e.to].rank < v.rank
+		if leadsDown {
+			downCount++
+		} else {
+			upCount++
+		}
+		if (isFirst || leadsDown == isUp) && !s.simpleSupport(id) {
+			return 0, false
+		}
+	}
+	for _, id := range v.wides {
+		w := &s.wides[id]
+		if s.cells[w.activeCell] == 0 {
+			continue
+		}
+		leadsDown, leadsUp := s.hasOpenAround(w, v.rank)
+		if leadsDown {
+			downCount++
+		}
+		if leadsUp {
+			upCount++
+		}
+		comesFrom := isUp && leadsDown || !isUp && leadsUp
+		if (isFirst || comesFrom) && !s.wideSimpleSupport(id, slices.Index(w.scope, x)) {
+			return 0, false
+		}
+	}
+	return max(downCount, upCount), true
+}
+
+// giveMessages moves one part in shares of every unary cost of x into each function that leads on in the direction of the sweep.
+func (s *propagator) giveMessages(x int32, shares int64, isUp bool) {
+	v := &s.vars[x]
+	for _, a := range s.liveValues(x) {
+		s.valueCosts[a] = s.cells[v.unaryCell+int(a)] / shares
+	}
+	for _, id := range v.arcs {
+		e := &s.arcs[id]
+		if leadsUp := s.vars[e.to].rank > v.rank; s.cells[e.activeCell] != 0 && leadsUp == isUp {
+			s.moveIntoFunction(x, e.movedCell)
+		}
+	}
+	for _, id := range v.wides {
+		w := &s.wides[id]
+		if s.cells[w.activeCell] == 0 {
+			continue
+		}
+		if leadsDown, leadsUp := s.hasOpenAround(w, v.rank); isUp && leadsUp || !isUp && leadsDown {
+			s.moveIntoFunction(x, w.movedCells[slices.Index(w.scope, x)])
+		}
+	}
+}
+
+// moveIntoFunction moves s.valueCosts from the unary costs of x into a function, whose cells for x begin at movedCell.
+func (s *propagator) moveIntoFunction(x int32, movedCell int) {
+	v := &s.vars[x]
+	for _, a := range s.liveValues(x) {
+		if s.valueCosts[a] > 0 && !s.isFar(movedCell+int(a)) {
+			s.set(movedCell+int(a), s.cells[movedCell+int(a)]-s.valueCosts[a])
+			s.set(v.unaryCell+int(a), s.cells[v.unaryCell+int(a)]-s.valueCosts[a])
+		}
+	}
+}
+
+// offerRounded offers two assignments that the moved costs suggest, one up and one down the order, before and after a local search: every
+// open variable takes its cheapest value, given the values of the variables that had their turn before (Kolmogorov, PAMI 2006).
+func (s *finder) offerRounded() {
+	for _, isUp := range []bool{true, false} {
+		s.assignFixed()
 		for i := range s.order {
 			x := s.order[i]
-			if !up {
+			if !isUp {
 				x = s.order[len(s.order)-1-i]
 			}
 			if s.isOpen(x) {
-				s.values[x] = s.cheapestBeside(x, up)
+				s.values[x] = s.cheapestGivenRanked(x, isUp)
 			}
 		}
-		s.complete()
+		s.completeAssignment()
 		s.offer(s.values)
 		s.improve(s.values)
 		s.offer(s.values)
 	}
 }
 
-// cheapestBeside is the value of x that costs least beside the values of the variables before it in the order, or after it.
-func (s *finder) cheapestBeside(x int32, before bool) int {
+// cheapestGivenRanked returns the live value of x with the least cost under the costs as moved: its unary cost, and the functions whose
+// other open variables all have values already. These have lower ranks than x if lower is set, else higher ranks.
+func (s *finder) cheapestGivenRanked(x int32, lower bool) int {
 	v := &s.vars[x]
-	costs := s.u[:v.d]
-	copy(costs, s.mem[v.unary:])
+	costs := s.valueCosts[:v.domainSize]
+	copy(costs, s.cells[v.unaryCell:])
 	for _, id := range v.arcs {
 		e := &s.arcs[id]
-		if s.mem[e.on] == 0 || (s.vars[e.to].rank < v.rank) != before {
+		if s.cells[e.activeCell] == 0 || (s.vars[e.to].rank < v.rank) != lower {
 			continue
 		}
 		back := &s.arcs[id^1]
-		for a, c := range back.table[s.values[e.to]*v.d:][:v.d] {
-			costs[a] += c - s.mem[e.moved+a]
+		for a, c := range back.table[s.values[e.to]*v.domainSize:][:v.domainSize] {
+			costs[a] += c - s.cells[e.movedCell+a]
 		}
-		s.work += int64(v.d)
+		s.work += int64(v.domainSize)
 	}
-	for _, id := range v.wide {
+	for _, id := range v.wides {
 		w := &s.wides[id]
-		if lower, higher := s.sides(w, v.rank); s.mem[w.on] == 0 || before && higher || !before && lower {
+		if leadsDown, leadsUp := s.hasOpenAround(w, v.rank); s.cells[w.activeCell] == 0 || lower && leadsUp || !lower && leadsDown {
 			continue
 		}
-		at, step, moved := 0, 0, 0
+		index, stride, movedCell := 0, 0, 0
 		for i, y := range w.scope {
 			if y == x {
-				step, moved = int(w.stride[i]), w.moved[i]
+				stride, movedCell = int(w.strides[i]), w.movedCells[i]
 			} else {
-				at += s.values[y] * int(w.stride[i])
+				index += s.values[y] * int(w.strides[i])
 			}
 		}
 		for a := range costs {
-			costs[a] += w.table[at+a*step] - s.mem[moved+a]
+			costs[a] += w.table[index+a*stride] - s.cells[movedCell+a]
 		}
-		s.work += int64(v.d)
+		s.work += int64(v.domainSize)
 	}
 	best := -1
 	for a, c := range costs { // of equal ones the first, whatever was searched before
@@ -239,10 +255,10 @@ func (s *finder) cheapestBeside(x int32, before bool) int {
 	return best
 }
 
-// sides reports whether a wide function has open variables before and after a rank.
-func (s *propagator) sides(w *wide, rank int) (lower, higher bool) {
-	for _, z := range w.scope {
-		if r := s.vars[z].rank; s.isOpen(z) {
+// hasOpenAround reports whether a wide function has open variables of lower and of higher rank.
+func (s *propagator) hasOpenAround(w *wide, rank int) (lower, higher bool) {
+	for _, x := range w.scope {
+		if r := s.vars[x].rank; s.isOpen(x) {
 			lower = lower || r < rank
 			higher = higher || r > rank
 		}

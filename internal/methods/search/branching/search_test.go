@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// draw draws a small network: tables of one to four variables, forbidden combinations, ties, wild costs.
-func draw(rng *rand.Rand) *Network {
+// drawNetwork draws a small network: tables of one to four variables, forbidden combinations, ties, costs of any size.
+func drawNetwork(rng *rand.Rand) *Network {
 	n := &Network{Domains: make([]int, 2+rng.IntN(7))}
 	size := 1
 	for v := range n.Domains {
@@ -54,8 +54,8 @@ func draw(rng *rand.Rand) *Network {
 	return n
 }
 
-// enumerate lists the costs of all possible assignments, the least first.
-func enumerate(n *Network) (costs []float64) {
+// sortedCosts returns the costs of all assignments that are not forbidden, in ascending order.
+func sortedCosts(n *Network) (costs []float64) {
 	values := make([]int, len(n.Domains))
 	for {
 		if c := n.Cost(values); !math.IsInf(c, 1) {
@@ -75,22 +75,22 @@ func enumerate(n *Network) (costs []float64) {
 	}
 }
 
-// tolerance is the rounding of a network's bound: a unit and a quarter for every table, and float64's.
+// tolerance returns a bound of the rounding of a network's bound: a unit and a quarter for every table, and that of float64.
 func tolerance(n *Network) float64 {
 	m, possible := n.merge()
 	if !possible {
 		return 0
 	}
 	unit, _ := m.unit()
-	return unit*1.25*float64(len(n.Factors)+len(n.Domains)) + (m.size+math.Abs(m.constant.Value()))*0x1p-49
+	return unit*1.25*float64(len(n.Factors)+len(n.Domains)) + (m.roundingError+math.Abs(m.constant.Value()))*0x1p-49
 }
 
 // TestEqualToEnumeration: the optimum is that of enumeration, and no bound is above it, wherever the search stops.
 func TestEqualToEnumeration(t *testing.T) {
 	for seed := range uint64(4000) {
-		n := draw(rand.New(rand.NewPCG(seed, 1)))
+		n := drawNetwork(rand.New(rand.NewPCG(seed, 1)))
 		want := math.Inf(1)
-		if costs := enumerate(n); len(costs) > 0 {
+		if costs := sortedCosts(n); len(costs) > 0 {
 			want = costs[0]
 		}
 		for _, work := range []int64{0, 1, 100, 1000} {
@@ -132,8 +132,8 @@ func TestStartOfAnotherNetwork(t *testing.T) {
 func TestListEqualToEnumeration(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		n := draw(rng)
-		want := enumerate(n)
+		n := drawNetwork(rng)
+		want := sortedCosts(n)
 		best := 2 + rng.IntN([]int{3, 20, 500}[seed%3])
 		for _, work := range []int64{0, 1, 300, 3000} {
 			o := Options{Work: work, Best: best}
@@ -214,7 +214,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// glass is a grid of spins with couplings at random, and its optimum, spin by spin along the rows over the states of the last row.
+// glass returns a grid of spins with random couplings, and its optimum. That is computed spin by spin along the rows over the states of the
+// last row.
 func glass(rows, columns int, rng *rand.Rand) (*Network, float64) {
 	network := &Network{Domains: slices.Repeat([]int{2}, rows*columns)}
 	couple := func(x, y int) float64 {
@@ -248,24 +249,24 @@ func glass(rows, columns int, rng *rand.Rand) (*Network, float64) {
 	return network, slices.Min(least)
 }
 
-// ofNodes is a search of so much work that does not go along separators.
-func ofNodes(t *testing.T, n *Network, work int64) *solver {
+// nodewiseSolver returns a solver for that work, with its root open, that does not search along separators.
+func nodewiseSolver(t *testing.T, n *Network, work int64) *solver {
 	s, possible := newSolver(t.Context(), n)
 	if !possible {
 		t.Fatal("nothing is possible")
 	}
-	s.most, s.room, s.isNodewise = work, 256<<20, true
-	s.enter()
+	s.workLimit, s.openBytesLimit, s.isNodewise = work, 256<<20, true
+	s.openRoot()
 	return s
 }
 
 // TestNeighbourhoods: the search of neighbourhoods comes within a part in 200 of the optimum long before there is a proof; changes of few
-// values alone stay a part in 100 away.
+// values only stay a part in 100 away.
 func TestNeighbourhoods(t *testing.T) {
 	excess, total := 0.0, 0.0
 	for seed := range uint64(4) {
 		n, optimum := glass(40, 12, rand.New(rand.NewPCG(seed, 3)))
-		r := ofNodes(t, n, 2e7).result()
+		r := nodewiseSolver(t, n, 2e7).searchAndReport()
 		if r.Proved {
 			t.Fatalf("seed %d: %+v", seed, r)
 		}

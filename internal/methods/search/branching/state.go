@@ -13,86 +13,103 @@ const (
 	eliminated = 2 // its least costs are in its neighbours'
 )
 
-// variable of the network. Fields that change with the node are cells of solver.mem.
+// variable is a variable of the network.
 type variable struct {
-	d     int
-	unary int     // cell of the first unary cost
-	size  int     // cell of the number of live values
-	state int     // cell
-	rank  int     // place in the order of directional consistency
-	live  []int32 // all values, the live ones first
-	place []int32 // of a value in live
-	arcs  []int32 // from this variable, those made last at the end
-	wide  []int32 // wide functions over it
-	best  int32   // value that had existential support last
+	domainSize       int
+	unaryCell        int     // of the first unary cost
+	liveCountCell    int     // number of live values
+	stateCell        int     // open, assigned or eliminated
+	rank             int     // place in the order of directional consistency
+	live             []int32 // all values, the live ones first
+	position         []int32 // by value: its place in live
+	arcs             []int32 // from this variable, those made last at the end
+	wides            []int32 // wide functions over it
+	existentialValue int32   // value that had existential support last
 }
 
-// arc is a function of two variables, seen from one of them; the one seen from the other is at the position with the last bit changed.
-// cost(a, b) = table[a·d + b] − mem[moved+a] − mem[other's moved + b].
+// arc is a function of two variables, seen from one of them. The arc seen from the other variable is at the position with the last bit
+// changed (id^1), with the transposed table. With d values of to, the function's cost at (a, b) is
+//
+//	table[a·d + b] − cells[movedCell + a] − cells[other arc's movedCell + b]
 type arc struct {
-	from, to int32
-	moved    int // cell of the first cost moved to from
-	on       int // cell: 1 while both variables are open
-	table    []int64
-	support  []int32 // by value of from: where it had support last
+	from, to   int32
+	movedCell  int // of the first cost moved to a value of from; below 0: moved into the function
+	activeCell int // 1 while both variables are open and the function is not replaced
+	table      []int64
+	support    []int32 // by value of from: the value of to that supported it last
 }
 
-// wide is a function of three or more variables.
-// cost(t) = table[t] − Σ_i mem[moved[i] + t_i].
+// wide is a function of three or more variables. Its cost at a tuple t of values is
+//
+//	table[Σ_i t_i·strides[i]] − Σ_i cells[movedCells[i] + t_i]
 type wide struct {
-	scope   []int32
-	stride  []int32
-	moved   []int
-	left    int // cell: number of variables not assigned
-	on      int // cell
-	table   []int64
-	support [][]int32
+	scope         []int32
+	strides       []int32
+	movedCells    []int // by variable, of the first cost moved to one of its values
+	openCountCell int   // number of variables that are not assigned
+	activeCell    int   // 1 while the function is part of the network
+	table         []int64
+	supports      [][]int32 // by variable and value: index in table of the combination that supported it last
 }
 
+// undo is a cell with the value that it had before a change.
 type undo struct {
 	cell int
 	old  int64
 }
 
+// mark is the length of what grows below a node, at the moment of a push.
 type mark struct{ trail, arcs, wides, cells int }
 
-// state is a network under the decisions of a node, and what undoes them.
+// state is a network under the decisions of a node, with a trail that undoes them. All numbers that change with the node are cells, so that
+// one trail records them: a field named …Cell is an index into cells.
 type state struct {
 	ctx  context.Context
 	net  *Network
-	unit float64
-	base float64 // cost of nothing, nats: a lower bound is base + unit·cost
+	unit float64 // of costs, nats
+	base float64 // nats: an assignment that costs c units costs at least base + unit·c
 
-	mem   []int64
+	cells []int64
 	trail []undo
 	marks []mark
 	vars  []variable
-	arcs  []arc
+	arcs  []arc // two for each function of two variables, at the positions 2k and 2k+1
 	wides []wide
 	order []int32 // variables by rank
 
-	forbidden int64
-	ub        int64 // assignments of this cost or more are of no interest
-	openVars  int   // cell: number of open variables
-	bound     int   // cell: the lower bound of this node
+	forbidden     int64 // cost of a forbidden combination, more than all others add up to
+	upperBound    int64 // assignments of this cost or more are of no interest
+	openCountCell int   // number of open variables
+	boundCell     int   // lower bound of this node
 
-	weight []int64 // of arcs by pair, and of wide functions: conflicts
-	wideAt int     // index in weight of the first wide function
-	nWide  int     // wide functions of the network
-	blame  int
+	weights      []int64 // number of conflicts, and 1: of the network's pairs, then its wide functions, then all functions made on the way
+	networkPairs int     // functions of two variables in the network; functions made on the way follow them in arcs
+	networkWides int     // wide functions in the network; functions made on the way follow them in wides
+	blamed       int     // index in weights of the function that is looked at, which a conflict is blamed on
 
-	lost, raised, check queue // values lost; unary costs raised; existential support in doubt
-	loose               queue // values, functions or neighbours lost: variables that may be eliminated
-	fixed               []int32
-	small               int64 // rises of the bound up to this are not worth the work
-	high                int   // cell: no live value of an open variable costs more
-	work, look          int64 // entries of tables looked at; when to look at the context
-	most                int64 // of work
-	stopped             bool
+	shrunk      queue   // variables that lost values
+	raised      queue   // variables whose unary costs were raised from 0
+	doubtful    queue   // variables whose existential support is in doubt
+	eliminable  queue   // variables that lost values, functions or neighbours, and so may be eliminable
+	fixed       []int32 // variables with one value left, to be assigned
+	smallRise   int64   // rises of the bound up to this are not worth the work
+	highestCell int     // no live value of an open variable has a higher unary cost
+	work        int64   // entries of tables looked at
+	nextLook    int64   // work at which to look at the context again
+	workLimit   int64   // 0: none
+	stopped     bool    // work or context has ended
 
-	p, e, u []int64 // scratch by value
-	hit     []int32
+	gains      []int64 // scratch: what values of the variable that gets support gain; by value, or by place in gaining
+	losses     []int64 // scratch by value: unary cost moved into a function
+	valueCosts []int64 // scratch by value
+	gaining    []int32 // scratch: values that gain
 }
+
+// lowerBound returns the bound of this node: no assignment below it costs less.
+func (s *state) lowerBound() int64 { return s.cells[s.boundCell] }
+
+// slack returns the cost above the bound from which on an assignment is of no interest.
+func (s *state) slack() int64 { return s.upperBound - s.cells[s.boundCell] }
 
 // mover moves costs between one function and its variables.
 type mover struct{ state }
@@ -100,50 +117,51 @@ type mover struct{ state }
 // propagator keeps the network consistent.
 type propagator struct {
 	mover
-	joins [3][]int64
+	pairCosts [3][]int64 // scratch of eliminations
 }
 
-// eliminator takes variables of few neighbours out while it propagates.
+// eliminator eliminates variables of few neighbours while it propagates.
 type eliminator struct {
 	propagator
-	gone   []elimination // as far as mem[goneCount]
-	refs   []int32
-	nGone  int // cell
-	list   []term
-	values []int
+	eliminations         []elimination // as many as the cell states are in force
+	eliminatedFunctions  []int32       // numbers of arcs and wide functions, as in elimination
+	eliminationCountCell int
+	termBuffer           []term
+	values               []int // assignment under way, by variable
 }
 
 // finder keeps the best assignments, and looks for better ones near them.
 type finder struct {
 	eliminator
-	given [][]int64 // unary costs of the network
+	networkUnary [][]int64 // unary costs of the network, units
 
-	bestReal float64
+	bestReal float64 // cost of best, nats
 	best     []int
-	bestCost int64
-	count    int      // assignments looked for
-	top      []listed // of several the best ones by cost: where so many are there ub is the cost of the last
+	bestCost int64              // least cost of an assignment so far, units; of a full list the cost of its last one
+	count    int                // number of assignments looked for; 0 or 1: one
+	bestList []listedAssignment // of several the best ones by cost
 }
 
 // solver is the state of a search.
 type solver struct {
 	finder
 
-	room         int64 // bytes of open nodes
-	open         openNodes
-	used, serial int64
-	floor        int64 // least bound of a leaf that costs more
-	path         []step
-	frames       []frame
-	last         int32 // variable of the last conflict
-	limit        int64 // of the next dive, in backtracks
-	explored     int64 // work when it explored last
-	share        int64 // of the work, as a divisor, that exploring takes next
-	freed        int   // variables of the next neighbourhood
+	openBytesLimit int64
+	open           openNodes
+	openBytes      int64 // of the open nodes
+	serial         int64 // of the last open node
+	leafFloor      int64 // least bound of a leaf whose assignment costs more than the bound
+	path           []step
+	frames         []frame
+	lastConflict   int32 // variable of the last conflict; −1: none yet
+	backtrackLimit int64 // of the next dive
+	exploredWork   int64 // work when it explored last
+	exploreShare   int64 // of the work, as a divisor, that exploring takes next
+	freeCount      int   // variables that are free in the next neighbourhood
 
-	parts      *decomposition // nil: not tried yet
-	isNodewise bool           // it does not go along separators
-	below      int64          // no assignment costs less
+	decomposition *decomposition // nil: not tried yet
+	isNodewise    bool           // it does not search along separators
+	provenBound   int64          // no assignment costs less, by the search along separators
 
 	stats Stats
 }
@@ -165,156 +183,172 @@ type queue struct {
 	count int
 }
 
+// newQueue returns an empty queue for ranks below n.
 func newQueue(n int) queue { return queue{words: make([]uint64, (n+63)/64)} }
 
-// newSolver writes the network in units. possible is false where a table forbids everything.
+// newSolver returns a solver for the network in units, without decisions. possible is false if a table forbids everything.
 func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 	m, possible := n.merge()
 	if !possible {
 		return nil, false
 	}
-	s = &solver{last: -1, share: firstShare, freed: firstFreed}
+	s = &solver{lastConflict: -1, exploreShare: firstShare, freeCount: firstFreed}
 	s.bestReal = math.Inf(1)
 	s.ctx, s.net = ctx, n
 	s.unit, s.forbidden = m.unit()
 	constant := m.constant.Value()
-	s.base = constant - (m.size+math.Abs(constant))*0x1p-50
-	s.ub, s.bestCost = s.forbidden, s.forbidden
-	s.bound = s.cells(1)
-	s.openVars = s.cells(1)
-	s.nGone = s.cells(1)
-	s.high = s.cells(1)
-	s.mem[s.high] = math.MaxInt64
-	s.mem[s.openVars] = int64(len(n.Domains))
+	s.base = constant - (m.roundingError+math.Abs(constant))*0x1p-50
+	s.upperBound, s.bestCost = s.forbidden, s.forbidden
+	s.boundCell = s.newCells(1)
+	s.openCountCell = s.newCells(1)
+	s.eliminationCountCell = s.newCells(1)
+	s.highestCell = s.newCells(1)
+	s.cells[s.highestCell] = math.MaxInt64
+	s.cells[s.openCountCell] = int64(len(n.Domains))
 
-	widest := 1
 	s.vars = make([]variable, len(n.Domains))
 	for x, d := range n.Domains {
-		widest = max(widest, d)
-		v := &s.vars[x]
-		*v = variable{d: d, unary: s.cells(d), size: s.cells(1), state: s.cells(1), live: make([]int32, d), place: make([]int32, d)}
-		s.given = append(s.given, rounded(m.unary[x], s.unit, s.forbidden))
-		copy(s.mem[v.unary:], s.given[x])
-		s.mem[v.size] = int64(d)
-		for a := range d {
-			v.live[a], v.place[a] = int32(a), int32(a)
-		}
+		s.initVariable(x, d, m.unary[x])
 	}
 	for k := range m.pairs {
 		f := &m.pairs[k]
-		s.addArc(int32(f.Scope[0]), int32(f.Scope[1]), rounded(f.Costs, s.unit, s.forbidden))
+		s.addPair(int32(f.Scope[0]), int32(f.Scope[1]), roundDown(f.Costs, s.unit, s.forbidden))
 	}
-	s.wideAt = len(s.arcs) / 2
+	s.networkPairs = len(s.arcs) / 2
 	for k := range m.wide {
-		f := &m.wide[k]
-		w := wide{table: rounded(f.Costs, s.unit, s.forbidden), left: s.cells(1), on: s.cells(1)}
-		s.mem[w.left], s.mem[w.on] = int64(len(f.Scope)), 1
-		step := 1
-		w.stride = make([]int32, len(f.Scope))
-		for i := len(f.Scope) - 1; i >= 0; i-- {
-			w.stride[i] = int32(step)
-			step *= n.Domains[f.Scope[i]]
-		}
-		for _, v := range f.Scope {
-			w.scope = append(w.scope, int32(v))
-			w.moved = append(w.moved, s.cells(n.Domains[v]))
-			w.support = append(w.support, make([]int32, n.Domains[v]))
-			s.vars[v].wide = append(s.vars[v].wide, int32(len(s.wides)))
-		}
-		s.wides = append(s.wides, w)
+		s.addWide(&m.wide[k])
 	}
-	s.nWide = len(s.wides)
-	s.weight = make([]int64, s.wideAt+s.nWide+1)
-	for k := range s.weight {
-		s.weight[k] = 1
+	s.networkWides = len(s.wides)
+	s.weights = make([]int64, s.networkPairs+s.networkWides+1)
+	for k := range s.weights {
+		s.weights[k] = 1
 	}
-	for _, q := range []*queue{&s.lost, &s.raised, &s.check, &s.loose} {
+	for _, q := range []*queue{&s.shrunk, &s.raised, &s.doubtful, &s.eliminable} {
 		*q = newQueue(len(s.vars))
 	}
-	s.p, s.e, s.u = make([]int64, widest), make([]int64, widest), make([]int64, widest)
-	s.hit = make([]int32, widest)
+	largest := 1
+	for _, d := range n.Domains {
+		largest = max(largest, d)
+	}
+	s.gains, s.losses, s.valueCosts = make([]int64, largest), make([]int64, largest), make([]int64, largest)
+	s.gaining = make([]int32, largest)
 	s.values = make([]int, len(s.vars))
-	s.rank()
+	s.numberVariables()
 	return s, true
 }
 
-// cells makes n cells of value 0.
-func (s *state) cells(n int) int {
-	at := len(s.mem)
-	if cap(s.mem)-at < n {
-		s.mem = slices.Grow(s.mem, max(n, len(s.mem)))
+// initVariable sets variable x of d values, all of them live, with its unary costs in nats.
+func (s *finder) initVariable(x, d int, unary []float64) {
+	v := &s.vars[x]
+	*v = variable{domainSize: d, unaryCell: s.newCells(d), liveCountCell: s.newCells(1), stateCell: s.newCells(1)}
+	v.live, v.position = make([]int32, d), make([]int32, d)
+	s.networkUnary = append(s.networkUnary, roundDown(unary, s.unit, s.forbidden))
+	copy(s.cells[v.unaryCell:], s.networkUnary[x])
+	s.cells[v.liveCountCell] = int64(d)
+	for a := range d {
+		v.live[a], v.position[a] = int32(a), int32(a)
 	}
-	s.mem = s.mem[:at+n]
-	clear(s.mem[at:])
-	return at
 }
 
-// addArc adds a function of two open variables, its table by x first.
-func (s *state) addArc(x, y int32, table []int64) {
-	at := s.newPair(x, y)
-	s.arcs[at].table = table
-	dx, dy := s.vars[x].d, s.vars[y].d
-	back := s.arcs[at+1].table
+// addWide adds a function of three or more variables.
+func (s *state) addWide(f *Factor) {
+	w := wide{table: roundDown(f.Costs, s.unit, s.forbidden), openCountCell: s.newCells(1), activeCell: s.newCells(1)}
+	s.cells[w.openCountCell], s.cells[w.activeCell] = int64(len(f.Scope)), 1
+	stride := 1
+	w.strides = make([]int32, len(f.Scope))
+	for i := len(f.Scope) - 1; i >= 0; i-- {
+		w.strides[i] = int32(stride)
+		stride *= s.net.Domains[f.Scope[i]]
+	}
+	for _, v := range f.Scope {
+		w.scope = append(w.scope, int32(v))
+		w.movedCells = append(w.movedCells, s.newCells(s.net.Domains[v]))
+		w.supports = append(w.supports, make([]int32, s.net.Domains[v]))
+		s.vars[v].wides = append(s.vars[v].wides, int32(len(s.wides)))
+	}
+	s.wides = append(s.wides, w)
+}
+
+// newCells appends n cells of value 0 and returns the index of the first one.
+func (s *state) newCells(n int) int {
+	first := len(s.cells)
+	if cap(s.cells)-first < n {
+		s.cells = slices.Grow(s.cells, max(n, len(s.cells)))
+	}
+	s.cells = s.cells[:first+n]
+	clear(s.cells[first:])
+	return first
+}
+
+// addPair adds a function of two open variables. The table has a row for each value of x.
+func (s *state) addPair(x, y int32, table []int64) {
+	id := s.newPair(x, y)
+	s.arcs[id].table = table
+	dx, dy := s.vars[x].domainSize, s.vars[y].domainSize
+	transposed := s.arcs[id+1].table
 	for a := range dx {
 		for b := range dy {
-			back[b*dx+a] = table[a*dy+b]
+			transposed[b*dx+a] = table[a*dy+b]
 		}
 	}
 }
 
-// newPair adds two arcs whose tables are to be filled, with the buffers of earlier ones that are gone.
+// newPair adds the two arcs of a function of x and y, and returns the number of the arc from x. The arc from y is the next one. Their
+// tables are to be filled. It reuses the buffers of arcs that were taken back by pop.
 func (s *state) newPair(x, y int32) int {
-	at := len(s.arcs)
-	if cap(s.arcs) < at+2 {
+	id := len(s.arcs)
+	if cap(s.arcs) < id+2 {
 		s.arcs = slices.Grow(s.arcs, 2)
 	}
-	s.arcs = s.arcs[:at+2]
-	on := s.cells(1)
-	s.mem[on] = 1
-	for k, v := range [2]int32{x, y} {
-		to := x + y - v
-		d := s.vars[v].d
-		a := &s.arcs[at+k]
-		a.from, a.to, a.on, a.moved = v, to, on, s.cells(d)
-		a.table = slices.Grow(a.table[:0], d*s.vars[to].d)[:d*s.vars[to].d]
-		a.support = slices.Grow(a.support[:0], d)[:d]
-		clear(a.support)
-		s.vars[v].arcs = append(s.vars[v].arcs, int32(at+k))
+	s.arcs = s.arcs[:id+2]
+	activeCell := s.newCells(1)
+	s.cells[activeCell] = 1
+	for k, from := range [2]int32{x, y} {
+		to := x + y - from
+		d := s.vars[from].domainSize
+		e := &s.arcs[id+k]
+		e.from, e.to, e.activeCell, e.movedCell = from, to, activeCell, s.newCells(d)
+		e.table = slices.Grow(e.table[:0], d*s.vars[to].domainSize)[:d*s.vars[to].domainSize]
+		e.support = slices.Grow(e.support[:0], d)[:d]
+		clear(e.support)
+		s.vars[from].arcs = append(s.vars[from].arcs, int32(id+k))
 	}
-	return at
+	return id
 }
 
-// pair is the index in weight of an arc.
-func (s *state) pair(a int32) int {
-	if k := int(a / 2); k < s.wideAt {
+// pairWeight returns the index in weights of the function of an arc. Functions made on the way share the last one.
+func (s *state) pairWeight(id int32) int {
+	if k := int(id / 2); k < s.networkPairs {
 		return k
 	}
-	return len(s.weight) - 1 // of all arcs made on the way
+	return len(s.weights) - 1
 }
 
-// group is the index in weight of a wide function.
-func (s *state) group(id int32) int {
-	if int(id) < s.nWide {
-		return s.wideAt + int(id)
+// wideWeight returns the index in weights of a wide function. Functions made on the way share the last one.
+func (s *state) wideWeight(id int32) int {
+	if int(id) < s.networkWides {
+		return s.networkPairs + int(id)
 	}
-	return len(s.weight) - 1
+	return len(s.weights) - 1
 }
 
+// set writes a cell and records its old value on the trail.
 func (s *state) set(cell int, v int64) {
-	s.trail = append(s.trail, undo{cell, s.mem[cell]})
-	s.mem[cell] = v
+	s.trail = append(s.trail, undo{cell, s.cells[cell]})
+	s.cells[cell] = v
 }
 
+// push begins a node: pop takes back all that is done from here on.
 func (s *state) push() {
-	s.marks = append(s.marks, mark{len(s.trail), len(s.arcs), len(s.wides), len(s.mem)})
+	s.marks = append(s.marks, mark{len(s.trail), len(s.arcs), len(s.wides), len(s.cells)})
 }
 
-// pop takes back all that was done since the last push.
+// pop takes back all that was done since the last push: cells, and functions that were added. It empties the queues.
 func (s *state) pop() {
 	m := s.marks[len(s.marks)-1]
 	s.marks = s.marks[:len(s.marks)-1]
 	for k := len(s.trail) - 1; k >= m.trail; k-- {
-		s.mem[s.trail[k].cell] = s.trail[k].old
+		s.cells[s.trail[k].cell] = s.trail[k].old
 	}
 	s.trail = s.trail[:m.trail]
 	for k := len(s.arcs) - 1; k >= m.arcs; k-- {
@@ -324,115 +358,119 @@ func (s *state) pop() {
 	for k := len(s.wides) - 1; k >= m.wides; k-- {
 		for _, x := range s.wides[k].scope {
 			v := &s.vars[x]
-			v.wide = v.wide[:len(v.wide)-1]
+			v.wides = v.wides[:len(v.wides)-1]
 		}
 	}
-	s.arcs, s.wides, s.mem = s.arcs[:m.arcs], s.wides[:m.wides], s.mem[:m.cells]
-	s.lost.empty()
-	s.raised.empty()
-	s.check.empty()
-	s.loose.empty()
+	s.arcs, s.wides, s.cells = s.arcs[:m.arcs], s.wides[:m.wides], s.cells[:m.cells]
+	s.shrunk.clear()
+	s.raised.clear()
+	s.doubtful.clear()
+	s.eliminable.clear()
 	s.fixed = s.fixed[:0]
 }
 
-// alive are the live values of x.
-func (s *state) alive(x int32) []int32 {
+// liveValues returns the values of x that are not removed. Removing a value reorders the list.
+func (s *state) liveValues(x int32) []int32 {
 	v := &s.vars[x]
-	return v.live[:s.mem[v.size]]
+	return v.live[:s.cells[v.liveCountCell]]
 }
 
+// isLive reports whether value a of x is not removed.
 func (s *state) isLive(x, a int32) bool {
 	v := &s.vars[x]
-	return int64(v.place[a]) < s.mem[v.size]
+	return int64(v.position[a]) < s.cells[v.liveCountCell]
 }
 
-func (s *state) isOpen(x int32) bool { return s.mem[s.vars[x].state] == open }
+// isOpen reports whether x is neither assigned nor eliminated.
+func (s *state) isOpen(x int32) bool { return s.cells[s.vars[x].stateCell] == open }
 
-// remove takes a value out. It reports false where none is left.
-func (s *state) remove(x, a int32) bool {
+// removeValue removes a live value of x. It returns false if x has none left.
+func (s *state) removeValue(x, a int32) bool {
 	v := &s.vars[x]
-	n := int32(s.mem[v.size]) - 1
-	at := v.place[a]
-	last := v.live[n]
-	v.live[at], v.live[n] = last, a
-	v.place[last], v.place[a] = at, n
-	s.set(v.size, int64(n))
-	s.lost.add(v.rank)
-	s.check.add(v.rank)
-	s.loose.add(v.rank)
-	if n == 1 {
+	remaining := int32(s.cells[v.liveCountCell]) - 1
+	// The value changes places with the last live one, behind which the list of live values ends then.
+	place, last := v.position[a], v.live[remaining]
+	v.live[place], v.live[remaining] = last, a
+	v.position[last], v.position[a] = place, remaining
+	s.set(v.liveCountCell, int64(remaining))
+	s.shrunk.insert(v.rank)
+	s.doubtful.insert(v.rank)
+	s.eliminable.insert(v.rank)
+	if remaining == 1 {
 		s.fixed = append(s.fixed, x)
 	}
-	return n > 0
+	return remaining > 0
 }
 
-// settle takes the least unary cost of x to the bound and removes values that cost too much. It reports false for a conflict.
-func (s *state) settle(x int32) bool {
+// makeNodeConsistent moves the least unary cost of x to the bound and removes values that no assignment of interest has. It returns false
+// on a conflict: x has no value left, or the bound has reached upperBound.
+func (s *state) makeNodeConsistent(x int32) bool {
 	v := &s.vars[x]
-	live := v.live[:s.mem[v.size]]
+	live := v.live[:s.cells[v.liveCountCell]]
 	if len(live) == 0 {
 		return false
 	}
 	s.work += int64(len(live)) + 4
-	unary := s.mem[v.unary : v.unary+v.d]
+	unary := s.cells[v.unaryCell : v.unaryCell+v.domainSize]
 	least := int64(math.MaxInt64)
 	for _, a := range live {
 		least = min(least, unary[a])
 	}
 	if least > 0 {
 		for _, a := range live {
-			s.set(v.unary+int(a), unary[a]-least)
+			s.set(v.unaryCell+int(a), unary[a]-least)
 		}
-		s.set(s.bound, s.mem[s.bound]+least)
+		s.set(s.boundCell, s.lowerBound()+least)
 	}
-	room := s.ub - s.mem[s.bound]
-	if room <= 0 {
+	slack := s.slack()
+	if slack <= 0 {
 		return false
 	}
 	for k := len(live) - 1; k >= 0; k-- {
-		if a := live[k]; unary[a] >= room && !s.remove(x, a) {
+		if a := live[k]; unary[a] >= slack && !s.removeValue(x, a) {
 			return false
 		}
 	}
 	return true
 }
 
-// sweep removes values that cost too much since the bound has risen.
-func (s *state) sweep() bool {
-	room, high := s.ub-s.mem[s.bound], int64(0)
-	if room <= 0 {
+// removeCostlyValues removes the values of all open variables whose unary cost the bound has left no room for, and updates the highest
+// unary cost. It returns false on a conflict.
+func (s *state) removeCostlyValues() bool {
+	slack, highest := s.slack(), int64(0)
+	if slack <= 0 {
 		return false
 	}
 	for x := range s.vars {
 		v := &s.vars[x]
-		if s.mem[v.state] != open {
+		if s.cells[v.stateCell] != open {
 			continue
 		}
-		unary := s.mem[v.unary : v.unary+v.d]
-		live := v.live[:s.mem[v.size]]
+		unary := s.cells[v.unaryCell : v.unaryCell+v.domainSize]
+		live := v.live[:s.cells[v.liveCountCell]]
 		s.work += int64(len(live))
 		for k := len(live) - 1; k >= 0; k-- {
 			a := live[k]
-			if unary[a] < room {
-				high = max(high, unary[a])
-			} else if !s.remove(int32(x), a) {
+			if unary[a] < slack {
+				highest = max(highest, unary[a])
+			} else if !s.removeValue(int32(x), a) {
 				return false
 			}
 		}
 	}
-	s.set(s.high, high)
+	s.set(s.highestCell, highest)
 	return true
 }
 
-// raise adds to a unary cost, and says that x was raised where it was 0.
-func (s *state) raise(x, a int32, by int64) {
+// raiseUnary adds a cost to the unary cost of value a of x. It queues x if that was 0 before.
+func (s *state) raiseUnary(x, a int32, cost int64) {
 	v := &s.vars[x]
-	cell := v.unary + int(a)
-	if s.mem[cell] == 0 {
-		s.raised.add(v.rank)
+	cell := v.unaryCell + int(a)
+	if s.cells[cell] == 0 {
+		s.raised.insert(v.rank)
 	}
-	s.set(cell, s.mem[cell]+by)
-	if s.mem[cell] > s.mem[s.high] {
-		s.set(s.high, s.mem[cell])
+	s.set(cell, s.cells[cell]+cost)
+	if s.cells[cell] > s.cells[s.highestCell] {
+		s.set(s.highestCell, s.cells[cell])
 	}
 }

@@ -1,125 +1,153 @@
 package branching
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
-// struck is a value that no assignment without costs has: its own cost says so, or a function.
-type struck struct {
-	x, a int32
-	by   int32 // the arc from x, or −2 less the number of a wide function; ownCost: its own
+// struckValue is a value that was struck from the closure: it costs more than theta with all that is left of the others.
+type struckValue struct {
+	x, a   int32
+	reason int32 // what makes it cost that: an arc from x, a wide function as wideReason, or ownCost
 }
 
+// wideReason returns the reason for a wide function, −2 less its number, and from such a reason the number.
+func wideReason(id int32) int32 { return -2 - id }
+
+// ownCost is the reason of a value that was struck for its unary cost.
 const ownCost = -1
 
-// virtual is the closure of the network's values under arc consistency where costs up to theta are none, and a direction of moves that
-// raises the bound where the closure is empty (virtual arc consistency: Cooper, de Givry, Sanchez, Schiex, Zytnicki and Werner,
-// Artificial Intelligence 2010).
+// virtual is the closure of the network's values under arc consistency, in which costs up to theta count as none. If the closure leaves a
+// variable without values, the strikes give a direction: moves of costs that raise the bound (virtual arc consistency: Cooper, de Givry,
+// Sanchez, Schiex, Zytnicki and Werner, Artificial Intelligence 2010).
 type virtual struct {
 	*propagator
-	theta int64
-	list  []struck
-	first []int          // by variable: of its values in when and need
-	when  []int32        // by value: its number in list, from 1; 0: it is not struck
-	need  []int64        // by value: units to be moved to it for a unit of the bound
-	moves map[int]int64  // by cell: what is added to it for a unit of the bound
-	asked map[int]int64  // by cell of moved costs: units that a value gives to the function
-	used  map[int32]bool // functions that the last direction goes through, as in struck, pairs by their first arc
+	theta         int64
+	struckValues  []struckValue  // in the order of strikes
+	firstValue    []int          // by variable: index of its first value in strikeNumber and unitsNeeded
+	strikeNumber  []int32        // by value: its place in struckValues, from 1; 0: it is not struck
+	unitsNeeded   []int64        // by value: units of cost to be moved to it for each unit that the bound rises
+	movesPerUnit  map[int]int64  // by cell: what is added to it for each unit that the bound rises
+	unitsAsked    map[int]int64  // by cell of moved costs: units that the value gives to the function
+	usedFunctions map[int32]bool // functions that the last direction goes through, as reasons; of two arcs the first one
 }
 
+// newVirtual returns a virtual without strikes. theta begins at half of the largest unary cost, or half of the gap if that is less.
 func (s *solver) newVirtual() *virtual {
-	v := &virtual{propagator: &s.propagator, moves: map[int]int64{}, asked: map[int]int64{}, used: map[int32]bool{}}
+	v := &virtual{propagator: &s.propagator, movesPerUnit: map[int]int64{}, unitsAsked: map[int]int64{}, usedFunctions: map[int32]bool{}}
 	n := 0
 	for x := range s.vars {
-		v.first = append(v.first, n)
-		n += s.vars[x].d
+		v.firstValue = append(v.firstValue, n)
+		n += s.vars[x].domainSize
 	}
-	v.when, v.need = make([]int32, n), make([]int64, n)
+	v.strikeNumber, v.unitsNeeded = make([]int32, n), make([]int64, n)
 	for x := range s.vars {
 		if s.isOpen(int32(x)) {
-			for _, a := range s.alive(int32(x)) {
-				v.theta = max(v.theta, s.mem[s.vars[x].unary+int(a)])
+			for _, a := range s.liveValues(int32(x)) {
+				v.theta = max(v.theta, s.cells[s.vars[x].unaryCell+int(a)])
 			}
 		}
 	}
-	v.theta = min(v.theta, s.ub-s.mem[s.bound]) / 2
+	v.theta = min(v.theta, s.slack()) / 2
 	return v
 }
 
-// strike takes a value out of the closure. It reports false where none is left.
-func (v *virtual) strike(x, a, by int32) bool {
-	v.list = append(v.list, struck{x, a, by})
-	v.when[v.first[x]+int(a)] = int32(len(v.list))
-	return v.remove(x, a)
+// strike takes value a of x out of the closure for a reason. It returns false if x has no value left.
+func (v *virtual) strike(x, a, reason int32) bool {
+	v.struckValues = append(v.struckValues, struckValue{x, a, reason})
+	v.strikeNumber[v.firstValue[x]+int(a)] = int32(len(v.struckValues))
+	return v.removeValue(x, a)
 }
 
-// wiped closes the network, and returns a variable without values in the closure, or −1.
-func (v *virtual) wiped() int32 {
-	for _, d := range v.list {
-		v.when[v.first[d.x]+int(d.a)] = 0
+// findWipedOut computes the closure and returns the first variable that has no value left, or −1 if there is none or the work has ended.
+// The network is as before then; the strikes remain. Functions of the last direction are looked at even if their variables lose no values.
+func (v *virtual) findWipedOut() int32 {
+	for _, d := range v.struckValues {
+		v.strikeNumber[v.firstValue[d.x]+int(d.a)] = 0
 	}
-	v.list = v.list[:0]
+	v.struckValues = v.struckValues[:0]
 	v.push()
 	defer v.pop()
-	for f := range v.used {
-		if f >= 0 {
-			v.lost.add(v.vars[v.arcs[f].from].rank)
-			v.lost.add(v.vars[v.arcs[f].to].rank)
+	for reason := range v.usedFunctions {
+		if reason >= 0 {
+			e := &v.arcs[reason]
+			v.shrunk.insert(v.vars[e.from].rank)
+			v.shrunk.insert(v.vars[e.to].rank)
 		} else {
-			for _, x := range v.wides[-2-f].scope {
-				v.lost.add(v.vars[x].rank)
+			for _, x := range v.wides[wideReason(reason)].scope {
+				v.shrunk.insert(v.vars[x].rank)
 			}
 		}
 	}
 	for x := range v.vars {
-		if !v.isOpen(int32(x)) {
-			continue
-		}
-		live := v.alive(int32(x))
-		v.work += int64(len(live))
-		for k := len(live) - 1; k >= 0; k-- {
-			if a := live[k]; v.mem[v.vars[x].unary+int(a)] > v.theta && !v.strike(int32(x), a, ownCost) {
-				return int32(x)
-			}
+		if !v.strikeByOwnCost(int32(x)) {
+			return int32(x)
 		}
 	}
-	for v.lost.count > 0 && !v.over() {
-		y := v.order[v.lost.first()]
+	for v.shrunk.count > 0 && !v.isOver() {
+		y := v.order[v.shrunk.popFirst()]
 		if !v.isOpen(y) {
 			continue
 		}
-		for _, id := range v.vars[y].arcs {
-			if v.mem[v.arcs[id].on] != 0 && !v.strikePair(id^1) {
-				return v.arcs[id].to
-			}
+		if x := v.strikeNeighbours(y); x >= 0 {
+			return x
 		}
-		for _, id := range v.vars[y].wide {
-			w := &v.wides[id]
-			for i, x := range w.scope {
-				if v.mem[w.on] != 0 && x != y && v.isOpen(x) && !v.strikeWide(id, i) {
-					return x
-				}
+	}
+	return -1
+}
+
+// strikeByOwnCost strikes the values of x whose unary cost is above theta, if x is open. It returns false if x has no value left.
+func (v *virtual) strikeByOwnCost(x int32) bool {
+	if !v.isOpen(x) {
+		return true
+	}
+	live := v.liveValues(x)
+	v.work += int64(len(live))
+	for k := len(live) - 1; k >= 0; k-- {
+		if a := live[k]; v.cells[v.vars[x].unaryCell+int(a)] > v.theta && !v.strike(x, a, ownCost) {
+			return false
+		}
+	}
+	return true
+}
+
+// strikeNeighbours strikes the values of y's neighbours that the functions of y leave without support. It returns the first neighbour that
+// has no value left, or −1.
+func (v *virtual) strikeNeighbours(y int32) int32 {
+	for _, id := range v.vars[y].arcs {
+		if v.cells[v.arcs[id].activeCell] != 0 && !v.strikePair(id^1) {
+			return v.arcs[id].to
+		}
+	}
+	for _, id := range v.vars[y].wides {
+		w := &v.wides[id]
+		for i, x := range w.scope {
+			if v.cells[w.activeCell] != 0 && x != y && v.isOpen(x) && !v.strikeWide(id, i) {
+				return x
 			}
 		}
 	}
 	return -1
 }
 
-// strikePair strikes the values of an arc's first variable that cost more than theta with every value left of the other one.
+// strikePair strikes the values of an arc's first variable that cost more than theta with every value left of the second one. It returns
+// false if the first variable has no value left.
 func (v *virtual) strikePair(id int32) bool {
-	e, r := &v.arcs[id], &v.arcs[id^1]
-	d := v.vars[e.to].d
-	other, others := v.mem[r.moved:][:d], v.alive(e.to)
-	mine := v.alive(e.from)
-	v.work += int64(len(mine))
-	for k := len(mine) - 1; k >= 0; k-- {
-		a := mine[k]
-		row, most := e.table[int(a)*d:][:d], v.mem[e.moved+int(a)]+v.theta
-		if b := e.support[a]; v.isLive(e.to, b) && row[b]-other[b] <= most {
+	e, back := &v.arcs[id], &v.arcs[id^1]
+	d := v.vars[e.to].domainSize
+	movedOut, partners := v.cells[back.movedCell:][:d], v.liveValues(e.to)
+	own := v.liveValues(e.from)
+	v.work += int64(len(own))
+	for k := len(own) - 1; k >= 0; k-- {
+		a := own[k]
+		row, limit := e.table[int(a)*d:][:d], v.cells[e.movedCell+int(a)]+v.theta
+		if b := e.support[a]; v.isLive(e.to, b) && row[b]-movedOut[b] <= limit {
 			continue
 		}
-		v.work += int64(len(others))
-		at := slices.IndexFunc(others, func(b int32) bool { return row[b]-other[b] <= most })
-		if at >= 0 {
-			e.support[a] = others[at]
+		v.work += int64(len(partners))
+		i := slices.IndexFunc(partners, func(b int32) bool { return row[b]-movedOut[b] <= limit })
+		if i >= 0 {
+			e.support[a] = partners[i]
 		} else if !v.strike(e.from, a, id) {
 			return false
 		}
@@ -127,179 +155,209 @@ func (v *virtual) strikePair(id int32) bool {
 	return true
 }
 
-// strikeWide is strikePair for variable i of a wide function.
+// strikeWide is strikePair for the variable at position i of a wide function. It returns false if the variable has no value left.
 func (v *virtual) strikeWide(id int32, i int) bool {
 	w := &v.wides[id]
 	x := w.scope[i]
-	mine := v.alive(x)
-	for _, a := range mine {
-		v.p[a] = 1 << 62
+	own := v.liveValues(x)
+	least := v.gains // by value: its least cost
+	for _, a := range own {
+		least[a] = noCost
 	}
-	v.eachTuple(w, i, -1, false, func(t []int32, _ int32, cost int64) { v.p[t[i]] = min(v.p[t[i]], cost) })
-	for k := len(mine) - 1; k >= 0; k-- {
-		if a := mine[k]; v.p[a] > v.theta && !v.strike(x, a, -2-id) {
+	v.visitTuples(w, i, -1, false, func(t []int32, _ int32, cost int64) { least[t[i]] = min(least[t[i]], cost) })
+	for k := len(own) - 1; k >= 0; k-- {
+		if a := own[k]; least[a] > v.theta && !v.strike(x, a, wideReason(id)) {
 			return false
 		}
 	}
 	return true
 }
 
-// raiseAlong moves costs along the reasons why a variable has no value in the closure, from the last to the first, as far as they go
-// without a cost below 0. It returns the rise of the bound.
+// raiseAlong moves costs along the reasons why the variable wiped has no value in the closure, as far as no cost falls below 0. It returns
+// the rise of the bound.
 func (v *virtual) raiseAlong(wiped int32) int64 {
-	clear(v.need)
-	clear(v.moves)
-	clear(v.asked)
-	clear(v.used)
-	for _, a := range v.alive(wiped) {
-		v.need[v.first[wiped]+int(a)] = 1
+	rise, ok := v.findDirection(wiped)
+	if !ok {
+		return 0
 	}
-	rise := v.ub
-	for n := len(v.list) - 1; n >= 0; n-- {
-		d := v.list[n]
-		need := v.need[v.first[d.x]+int(d.a)]
-		switch {
-		case need == 0:
-		case need > 1<<30:
-			return 0
-		case d.by == ownCost:
-			cell := v.vars[d.x].unary + int(d.a)
-			v.moves[cell] -= need
-			rise = min(rise, v.mem[cell]/need)
-		case d.by >= 0:
-			v.owePair(d, need)
-		default:
-			v.oweWide(d, need)
+	for reason := range v.usedFunctions {
+		if reason >= 0 {
+			rise = min(rise, v.largestRiseOfPair(reason))
+		} else {
+			rise = min(rise, v.largestRiseOfWide(wideReason(reason)))
 		}
 	}
-	for f := range v.used {
-		if f >= 0 {
-			e, r := &v.arcs[f], &v.arcs[f^1]
-			dy := v.vars[e.to].d
-			for _, a := range v.alive(e.from) {
-				for _, b := range v.alive(e.to) {
-					if owed := v.moves[e.moved+int(a)] + v.moves[r.moved+int(b)]; owed > 0 {
-						rise = min(rise, (e.table[int(a)*dy+int(b)]-v.mem[e.moved+int(a)]-v.mem[r.moved+int(b)])/owed)
-					}
-				}
-				v.work += int64(dy)
-			}
-			continue
-		}
-		w := &v.wides[-2-f]
-		v.eachTuple(w, 0, -1, false, func(t []int32, _ int32, cost int64) {
-			owed := int64(0)
-			for i, a := range t {
-				owed += v.moves[w.moved[i]+int(a)]
-			}
-			if owed > 0 {
-				rise = min(rise, cost/owed)
-			}
-		})
-	}
-	for cell, n := range v.moves {
-		if n != 0 {
-			rise = min(rise, (far-max(v.mem[cell], -v.mem[cell]))/max(n, -n))
+	for cell, perUnit := range v.movesPerUnit {
+		if perUnit != 0 { // no cell goes beyond maxMoved
+			rise = min(rise, (maxMoved-max(v.cells[cell], -v.cells[cell]))/max(perUnit, -perUnit))
 		}
 	}
 	if rise <= 0 {
 		return 0
 	}
-	for cell, n := range v.moves {
-		v.set(cell, v.mem[cell]+rise*n)
+	for cell, perUnit := range v.movesPerUnit {
+		v.set(cell, v.cells[cell]+rise*perUnit)
 	}
-	v.set(v.bound, v.mem[v.bound]+rise)
+	v.set(v.boundCell, v.lowerBound()+rise)
 	return rise
 }
 
-// owe notes that a value is to give so much to a function, by the cell of what was moved between the two.
-func (v *virtual) owe(value, cell int, need int64) {
-	if more := need - v.asked[cell]; more > 0 {
-		v.asked[cell] = need
-		v.moves[cell] -= more
-		v.need[value] += more
+// findDirection finds what each cell changes by if every value of the variable wiped gets one unit: it follows the strikes from the last to
+// the first, and asks the reason of each for the units that its value needs. It returns the largest rise that the unary costs allow. ok is
+// false if a value needs more than 2^30 units.
+func (v *virtual) findDirection(wiped int32) (largestRise int64, ok bool) {
+	clear(v.unitsNeeded)
+	clear(v.movesPerUnit)
+	clear(v.unitsAsked)
+	clear(v.usedFunctions)
+	for _, a := range v.liveValues(wiped) {
+		v.unitsNeeded[v.firstValue[wiped]+int(a)] = 1
+	}
+	largestRise = v.upperBound
+	for n := len(v.struckValues) - 1; n >= 0; n-- {
+		d := v.struckValues[n]
+		units := v.unitsNeeded[v.firstValue[d.x]+int(d.a)]
+		switch {
+		case units == 0:
+		case units > 1<<30:
+			return 0, false
+		case d.reason == ownCost:
+			cell := v.vars[d.x].unaryCell + int(d.a)
+			v.movesPerUnit[cell] -= units
+			largestRise = min(largestRise, v.cells[cell]/units)
+		case d.reason >= 0:
+			v.demandFromPair(d, units)
+		default:
+			v.demandFromWide(d, units)
+		}
+	}
+	return largestRise, true
+}
+
+// largestRiseOfPair returns the largest rise of the bound with which no cost of the function of an arc falls below 0.
+func (v *virtual) largestRiseOfPair(id int32) int64 {
+	e, back := &v.arcs[id], &v.arcs[id^1]
+	d := v.vars[e.to].domainSize
+	largest := int64(math.MaxInt64)
+	for _, a := range v.liveValues(e.from) {
+		for _, b := range v.liveValues(e.to) {
+			if units := v.movesPerUnit[e.movedCell+int(a)] + v.movesPerUnit[back.movedCell+int(b)]; units > 0 {
+				cost := e.table[int(a)*d+int(b)] - v.cells[e.movedCell+int(a)] - v.cells[back.movedCell+int(b)]
+				largest = min(largest, cost/units)
+			}
+		}
+		v.work += int64(d)
+	}
+	return largest
+}
+
+// largestRiseOfWide returns the largest rise of the bound with which no cost of a wide function falls below 0.
+func (v *virtual) largestRiseOfWide(id int32) int64 {
+	w := &v.wides[id]
+	largest := int64(math.MaxInt64)
+	v.visitTuples(w, 0, -1, false, func(t []int32, _ int32, cost int64) {
+		units := int64(0)
+		for i, a := range t {
+			units += v.movesPerUnit[w.movedCells[i]+int(a)]
+		}
+		if units > 0 {
+			largest = min(largest, cost/units)
+		}
+	})
+	return largest
+}
+
+// addDemand asks a value for units of a function, of which it may have been asked for some before. movedCell is the cell of what was moved
+// between the two.
+func (v *virtual) addDemand(value, movedCell int, units int64) {
+	if more := units - v.unitsAsked[movedCell]; more > 0 {
+		v.unitsAsked[movedCell] = units
+		v.movesPerUnit[movedCell] -= more
+		v.unitsNeeded[value] += more
 	}
 }
 
-// owePair moves units to a struck value from its pair, and to the pair from the values of the other variable that were struck before.
-func (v *virtual) owePair(d struck, need int64) {
-	e, r := &v.arcs[d.by], &v.arcs[d.by^1]
-	dy := v.vars[e.to].d
-	v.used[min(d.by, d.by^1)] = true
-	v.moves[e.moved+int(d.a)] += need
-	row, most := e.table[int(d.a)*dy:][:dy], v.mem[e.moved+int(d.a)]+v.theta
-	limit := v.when[v.first[d.x]+int(d.a)]
-	for _, b := range v.alive(e.to) {
-		value := v.first[e.to] + int(b)
-		if n := v.when[value]; n > 0 && n < limit && row[b]-v.mem[r.moved+int(b)] <= most {
-			v.owe(value, r.moved+int(b), need)
+// demandFromPair moves units to a struck value from the function that is its reason. The function gets them from the values of the other
+// variable that were struck before and that cost at most theta with the value.
+func (v *virtual) demandFromPair(d struckValue, units int64) {
+	e, back := &v.arcs[d.reason], &v.arcs[d.reason^1]
+	dy := v.vars[e.to].domainSize
+	v.usedFunctions[min(d.reason, d.reason^1)] = true
+	v.movesPerUnit[e.movedCell+int(d.a)] += units
+	row, limit := e.table[int(d.a)*dy:][:dy], v.cells[e.movedCell+int(d.a)]+v.theta
+	ownNumber := v.strikeNumber[v.firstValue[d.x]+int(d.a)]
+	for _, b := range v.liveValues(e.to) {
+		value := v.firstValue[e.to] + int(b)
+		if n := v.strikeNumber[value]; n > 0 && n < ownNumber && row[b]-v.cells[back.movedCell+int(b)] <= limit {
+			v.addDemand(value, back.movedCell+int(b), units)
 		}
 	}
 	v.work += int64(dy)
 }
 
-// oweWide is owePair for a wide function: of several values that were struck before the first one gives.
-func (v *virtual) oweWide(d struck, need int64) {
-	w := &v.wides[-2-d.by]
-	v.used[d.by] = true
-	at := slices.Index(w.scope, d.x)
-	v.moves[w.moved[at]+int(d.a)] += need
-	limit := v.when[v.first[d.x]+int(d.a)]
-	v.eachTuple(w, at, d.a, false, func(t []int32, _ int32, cost int64) {
+// demandFromWide is demandFromPair for a wide function. Of the values of a combination that were struck before, the one struck first gives
+// the units that the combination has not got from others yet.
+func (v *virtual) demandFromWide(d struckValue, units int64) {
+	w := &v.wides[wideReason(d.reason)]
+	v.usedFunctions[d.reason] = true
+	own := slices.Index(w.scope, d.x)
+	v.movesPerUnit[w.movedCells[own]+int(d.a)] += units
+	ownNumber := v.strikeNumber[v.firstValue[d.x]+int(d.a)]
+	v.visitTuples(w, own, d.a, false, func(t []int32, _ int32, cost int64) {
 		if cost > v.theta {
 			return
 		}
-		best, given := -1, int64(0)
-		first := limit
+		giver, asked := -1, int64(0)
+		firstNumber := ownNumber
 		for i, b := range t {
-			if i == at {
+			if i == own {
 				continue
 			}
-			given += v.asked[w.moved[i]+int(b)]
-			if n := v.when[v.first[w.scope[i]]+int(b)]; n > 0 && n < first {
-				best, first = i, n
+			asked += v.unitsAsked[w.movedCells[i]+int(b)]
+			if n := v.strikeNumber[v.firstValue[w.scope[i]]+int(b)]; n > 0 && n < firstNumber {
+				giver, firstNumber = i, n
 			}
 		}
-		if best >= 0 && given < need {
-			cell := w.moved[best] + int(t[best])
-			v.owe(v.first[w.scope[best]]+int(t[best]), cell, v.asked[cell]+need-given)
+		if giver >= 0 && asked < units {
+			cell := w.movedCells[giver] + int(t[giver])
+			v.addDemand(v.firstValue[w.scope[giver]]+int(t[giver]), cell, v.unitsAsked[cell]+units-asked)
 		}
 	})
 }
 
-// A chunk of virtual consistency is a part virtualShare, as a divisor, of the root's work so far. Another one follows where it has raised
-// the bound by more than a part virtualWorth of itself, or of its distance to the best assignment. theta falls down to a part leastTheta
-// of that distance; it is halved where the bound rises by less than a part mostRises of it. Costs moved by message passing lead dives to
-// better assignments, so those moved virtually stay only where their bound is higher than that before, or than that of message passing, by
-// more than a part virtualLead of its distance to the best assignment.
+// A round of virtual consistency takes one part in virtualShare of the root's work so far. Another one follows if the bound has risen by
+// more than one part in virtualWorth of itself, or of its gap to the best assignment. theta falls to one part in thetaFloor of that gap. It
+// is halved when the bound rises by one part in smallRiseShare of it or less. Costs moved by message passing lead dives to better
+// assignments. So virtual moves stay only if their bound is higher by more than one part in virtualLead of its gap: higher than the bound
+// before, or than that of message passing.
 const (
-	virtualShare = 4
-	virtualWorth = 16
-	leastTheta   = 1 << 16
-	mostRises    = 16
-	virtualLead  = 6
+	virtualShare   = 4
+	virtualWorth   = 16
+	thetaFloor     = 1 << 16
+	smallRiseShare = 16
+	virtualLead    = 6
 )
 
-// raiseVirtually raises the bound by virtual arc consistency as long as that is worth its work. It reports false where no assignment of
-// interest is left.
+// raiseVirtually raises the bound by virtual arc consistency as long as that is worth its work, and propagates if the bound has risen. It
+// returns false if no assignment of interest is left.
 func (s *solver) raiseVirtually() bool {
-	v, before := s.newVirtual(), s.mem[s.bound]
+	v, before := s.newVirtual(), s.lowerBound()
 	for {
-		begin, end := s.mem[s.bound], s.work+s.work/virtualShare
-		for v.theta > (s.ub-s.mem[s.bound])/leastTheta && s.work < end && !s.over() {
+		roundBound, end := s.lowerBound(), s.work+s.work/virtualShare
+		for v.theta > s.slack()/thetaFloor && s.work < end && !s.isOver() {
 			rise := int64(0)
-			if x := v.wiped(); x >= 0 {
+			if x := v.findWipedOut(); x >= 0 {
 				rise = v.raiseAlong(x)
 			}
-			if s.mem[s.bound] >= s.ub {
+			if s.lowerBound() >= s.upperBound {
 				return false
 			}
-			if rise <= v.theta/mostRises {
+			if rise <= v.theta/smallRiseShare {
 				v.theta /= 2
 			}
 		}
-		if s.work < end || s.stopped || s.mem[s.bound]-begin < min(begin, s.ub-begin)/virtualWorth {
-			return s.mem[s.bound] == before || s.everywhere()
+		if s.work < end || s.stopped || s.lowerBound()-roundBound < min(roundBound, s.upperBound-roundBound)/virtualWorth {
+			return s.lowerBound() == before || s.propagateAll()
 		}
 	}
 }

@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// total is the cost of an assignment in the network as it is: the bound and all that is left in functions and variables.
-func (s *solver) total(t *testing.T, values []int) int64 {
-	cost := s.mem[s.bound]
+// totalCost returns the cost of an assignment in the network as it is: the bound plus what remains in functions and variables. It fails the
+// test if one of these is below 0.
+func (s *solver) totalCost(t *testing.T, values []int) int64 {
+	cost := s.lowerBound()
 	add := func(c int64) {
 		if c < 0 {
 			t.Fatalf("a cost of %d", c)
@@ -16,19 +17,19 @@ func (s *solver) total(t *testing.T, values []int) int64 {
 		cost += c
 	}
 	for x, a := range values {
-		add(s.mem[s.vars[x].unary+a])
+		add(s.cells[s.vars[x].unaryCell+a])
 	}
 	for k := 0; k < len(s.arcs); k += 2 {
 		e, r := &s.arcs[k], &s.arcs[k+1]
 		a, b := values[e.from], values[e.to]
-		add(e.table[a*s.vars[e.to].d+b] - s.mem[e.moved+a] - s.mem[r.moved+b])
+		add(e.table[a*s.vars[e.to].domainSize+b] - s.cells[e.movedCell+a] - s.cells[r.movedCell+b])
 	}
 	for k := range s.wides {
 		w := &s.wides[k]
 		c, at := int64(0), 0
 		for i, x := range w.scope {
-			at += values[x] * int(w.stride[i])
-			c -= s.mem[w.moved[i]+values[x]]
+			at += values[x] * int(w.strides[i])
+			c -= s.cells[w.movedCells[i]+values[x]]
 		}
 		add(c + w.table[at])
 	}
@@ -40,28 +41,28 @@ func (s *solver) total(t *testing.T, values []int) int64 {
 func TestVirtualMovesKeepTotals(t *testing.T) {
 	rises, wide := 0, 0
 	for seed := range uint64(2000) {
-		n := draw(rand.New(rand.NewPCG(seed, 9)))
+		n := drawNetwork(rand.New(rand.NewPCG(seed, 9)))
 		s, possible := newSolver(context.Background(), n)
 		if !possible {
 			continue
 		}
 		for x := range s.vars {
-			s.settle(int32(x))
+			s.makeNodeConsistent(int32(x))
 		}
 		v := s.newVirtual()
 		for v.theta > 0 {
-			x := v.wiped()
+			x := v.findWipedOut()
 			if x < 0 || v.raiseAlong(x) == 0 {
 				v.theta /= 2
 				continue
 			}
 			rises++
-			for f := range v.used {
+			for f := range v.usedFunctions {
 				if f < ownCost {
 					wide++
 				}
 			}
-			if s.mem[s.bound] >= s.ub {
+			if s.lowerBound() >= s.upperBound {
 				break
 			}
 		}
@@ -72,7 +73,7 @@ func TestVirtualMovesKeepTotals(t *testing.T) {
 				possible = possible && s.isLive(int32(x), int32(a))
 			}
 			if possible {
-				if got, want := s.total(t, values), s.costOfAll(values); got != want {
+				if got, want := s.totalCost(t, values), s.costOfAll(values); got != want {
 					t.Fatalf("seed %d: %v costs %d, %d before", seed, values, got, want)
 				}
 			}
@@ -89,7 +90,7 @@ func TestVirtualMovesKeepTotals(t *testing.T) {
 	}
 }
 
-// shops are supplied each from a warehouse that is to be opened.
+// shops returns a network of n shops, each supplied from one of the houses, which has to be opened at a cost.
 func shops(n, houses int, opening float64, rng *rand.Rand) *Network {
 	network := &Network{Domains: make([]int, n+houses)}
 	for j := range houses {
