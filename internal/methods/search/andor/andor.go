@@ -17,72 +17,80 @@ import (
 )
 
 const (
-	firstEntries = 16.0 // of the least products
-	mostEntries  = 1 << 27
+	firstEntries = 16.0 // entries of a product in the smallest mini-buckets
+	maxEntries   = 1 << 27
 	entryBytes   = 16
-	mostShare    = 3.0 / 4 // of the memory for mini-buckets; the rest remembers
+	bucketShare  = 3.0 / 4 // of the memory, for mini-buckets; the remainder is for what is remembered
 	planWork     = 16      // of a plan of mini-buckets, per variable. Chosen.
-	moveShare    = 2.0 / 3 // of an entry looked at in the time of an operation on a graph. Measured elsewhere: 10 ns of 16.
+	moveShare    = 2.0 / 3 // time of an operation on a graph, in that of an entry looked at. Measured elsewhere: 10 ns of 16.
 )
 
-// Search is a network, a pseudo tree of it and what was found so far. The zero values of its results say nothing.
+// Search is a network, a pseudo tree of it and what was found so far. The results of its zero value mean nothing.
 type Search struct {
 	Work  int64 // entries of tables looked at so far
-	Nodes int64 // variables looked at under a separator's values that were not remembered
+	Nodes int64 // variables searched under separator values that were not remembered
 	Bound int64 // no assignment costs less
 
-	dims      []int
-	functions []minibuckets.Costs
-	shape     contractionorder.Hypergraph
-	room      float64 // bytes
-	entries   float64 // of a product; 0: no mini-buckets yet
-	split     bool    // products were divided: larger ones may bound better
-	ready     bool    // there are mini-buckets
+	dims           []int
+	functions      []minibuckets.Costs
+	shape          contractionorder.Hypergraph
+	memoryLimit    float64 // bytes
+	productEntries float64 // limit of the present mini-buckets' products; 0: there are none yet
+	wasSplit       bool    // buckets were split into several products: larger ones may bound better
+	hasMiniBuckets bool
 
-	order   []int
-	nodes   []node // by variable
-	roots   []int
-	values  []int
-	memory  [][]entry // by variable; nil: nothing is remembered
-	costs   []int64   // stack of the levels' costs
-	end     int64     // of the work
-	pace    *pace.Pace
-	stopped bool
+	order     []int     // of elimination; the way down is the other way round
+	nodes     []node    // by variable
+	roots     []int     // variables
+	values    []int     // assignment under way, by variable
+	memory    [][]entry // by variable: a hash table of what is known below it; nil: nothing is remembered
+	costStack []int64   // costs of all levels on the way down, as pushBounds writes them
+	workEnd   int64     // Work at which the search stops
+	pace      *pace.Pace
+	stopped   bool
 }
 
 // node is a variable of the pseudo tree.
 type node struct {
-	separator []int // its ancestors that it or a descendant shares a function with, the root first
-	children  []int
-	own       []term   // functions whose last variable it is, on the way down
-	below     [][]term // by child: messages out of the child's tree
+	separator []int    // its ancestors that it or a descendant shares a function with, the root first
+	children  []int    // variables
+	functions []term   // whose last variable on the way down it is
+	messages  [][]term // by child: tables that bound the child's tree
 	constant  int64    // of the bound of its tree
 }
 
-// term is a table whose variables have values.
+// term is a table whose variables all have values when its node is searched.
 type term struct {
-	of     []int64
-	vars   []int
-	stride []int
-	at     int // stride of the node's own variable, 0 for none
+	table     []int64
+	vars      []int
+	strides   []int // by place in vars; 0 for the node's variable
+	ownStride int   // of the node's variable; 0: the table does not depend on it
 }
 
-// entry is what is known below a variable: its least cost, or a bound of it.
+// entry is what is known of the tree below a variable under the values of its separator.
 type entry struct {
-	key   uint64 // 1 + the separator's values; 0: nothing
-	known int64  // 2·cost, and 1 for a cost that is reached
+	key   uint64 // number of the separator's values as digits, from 1; 0: nothing is known
+	value int64  // twice a lower bound of the least cost, plus 1 if the bound is the least cost
 }
 
-// New plans a search along the best of some min-fill orders, for some operations on the graph. It returns nil where that is too little.
-// The search keeps room bytes at most. The only error is the context's.
+// isExact reports whether cost is the least cost of the tree, and not only a bound.
+func (e *entry) isExact() bool { return e.value&1 == 1 }
+
+// cost returns the least cost of the tree, or a lower bound of it.
+func (e *entry) cost() int64 { return e.value >> 1 }
+
+// New plans a search along the best of several min-fill orders, for which it takes that work. It returns nil if the work is not enough for
+// an order. The search takes memory of at most room bytes. The only error is that of the context.
 func New(ctx context.Context, dims []int, functions []minibuckets.Costs, room, work int64) (*Search, error) {
-	s := &Search{dims: dims, functions: functions, room: float64(room), shape: contractionorder.Hypergraph{Dims: dims}, Bound: math.MinInt64}
+	s := &Search{
+		dims: dims, functions: functions, memoryLimit: float64(room), shape: contractionorder.Hypergraph{Dims: dims}, Bound: math.MinInt64,
+	}
 	for _, f := range functions {
 		s.shape.Edges = append(s.shape.Edges, f.Scope)
 	}
-	moves := int64(float64(work) / moveShare)
-	_, within, err := contractionorder.MinFillWithin(ctx, s.shape, math.MaxInt32, moves/4)
-	if err != nil || !within {
+	moves := int64(float64(work) / moveShare) // operations on the graph
+	_, isWithin, err := contractionorder.MinFillWithin(ctx, s.shape, math.MaxInt32, moves/4)
+	if err != nil || !isWithin {
 		return nil, err
 	}
 	order, moves, err := contractionorder.BestWithin(ctx, s.shape, moves/2)
@@ -91,14 +99,15 @@ func New(ctx context.Context, dims []int, functions []minibuckets.Costs, room, w
 	}
 	s.Work += int64(float64(moves) * moveShare)
 	s.order = order
-	s.grow()
+	s.buildPseudoTree()
 	return s, nil
 }
 
-// grow makes the pseudo tree: the parent of a variable is the first of its neighbours to be eliminated after it.
-func (s *Search) grow() {
+// buildPseudoTree sets separators, children and roots. The parent of a variable is the first of its neighbours to be eliminated after it,
+// in the graph where the neighbours of an eliminated variable are joined. Variables that the order leaves out come last in it.
+func (s *Search) buildPseudoTree() {
 	n := len(s.dims)
-	place := make([]int, n)
+	place := make([]int, n) // in the order, from 1; 0: not in it
 	for k, v := range s.order {
 		place[v] = k + 1
 	}
@@ -110,26 +119,15 @@ func (s *Search) grow() {
 	}
 	s.nodes = make([]node, n)
 	s.values = make([]int, n)
-	add := func(scope []int) {
-		if len(scope) == 0 {
-			return
-		}
-		v := &s.nodes[earliest(scope, place)]
-		for _, u := range scope {
-			if v != &s.nodes[u] && !slices.Contains(v.separator, u) {
-				v.separator = append(v.separator, u)
-			}
-		}
-	}
 	for _, f := range s.functions {
-		add(f.Scope)
+		s.addToSeparator(f.Scope, place)
 	}
 	for _, v := range s.order {
-		own := &s.nodes[v]
-		slices.SortFunc(own.separator, func(a, b int) int { return place[b] - place[a] })
-		add(own.separator)
-		if k := len(own.separator); k > 0 {
-			parent := &s.nodes[own.separator[k-1]]
+		separator := s.nodes[v].separator
+		slices.SortFunc(separator, func(a, b int) int { return place[b] - place[a] })
+		s.addToSeparator(separator, place)
+		if k := len(separator); k > 0 {
+			parent := &s.nodes[separator[k-1]]
 			parent.children = append(parent.children, v)
 		} else {
 			s.roots = append(s.roots, v)
@@ -137,95 +135,101 @@ func (s *Search) grow() {
 	}
 }
 
-// earliest is the variable of a scope that is eliminated first.
-func earliest(scope, place []int) int {
+// addToSeparator adds the variables of a scope to the separator of the one that is eliminated first. It does nothing for an empty scope.
+func (s *Search) addToSeparator(scope, place []int) {
+	if len(scope) == 0 {
+		return
+	}
+	first := firstEliminated(scope, place)
+	n := &s.nodes[first]
+	for _, u := range scope {
+		if u != first && !slices.Contains(n.separator, u) {
+			n.separator = append(n.separator, u)
+		}
+	}
+}
+
+// firstEliminated returns the variable of a scope that is eliminated first. place has the places in the order of elimination.
+func firstEliminated(scope, place []int) int {
 	return slices.MinFunc(scope, func(a, b int) int { return place[a] - place[b] })
 }
 
-// Widen bounds the network by the largest mini-buckets that so much work and the memory allow. It reports false where that are none larger
-// than before. Errors: the context's, and minibuckets'.
+// Widen bounds the network by the largest mini-buckets that work and memory allow. It returns false if none are larger than those before;
+// after an error or if costs are too large for mini-buckets there are none. Errors: those of the context and of minibuckets.
 func (s *Search) Widen(ctx context.Context, work int64) (wider bool, err error) {
-	var best *minibuckets.Plan
-	size := s.entries
-	if s.entries > 0 && !s.split {
+	if s.productEntries > 0 && !s.wasSplit {
 		return false, nil
 	}
-	for next := max(firstEntries, 2*size); next <= mostEntries; next *= 2 {
-		p, err := minibuckets.NewPlan(s.shape, s.order, next)
-		if err != nil {
-			return false, err
-		}
-		s.Work += planWork * int64(len(s.order))
-		if p.LeastWork() > float64(work) || p.LeastBytes() > mostShare*s.room {
-			break
-		}
-		if best, size = p, next; p.Split == 0 {
-			break
-		}
-	}
-	if best == nil {
-		return false, nil
-	}
-	s.ready = false
-	for v := range s.nodes { // the old ones make room
-		s.nodes[v].own, s.nodes[v].below = nil, nil
-	}
-	s.Work += int64(best.LeastWork())
-	least, err := minibuckets.RunLeast(ctx, s.functions, best)
-	if err != nil || least == nil {
-		s.entries, s.split = mostEntries, false
+	plan, entries, err := s.planMiniBuckets(work)
+	if err != nil || plan == nil {
 		return false, err
 	}
-	s.entries, s.split = size, best.Split > 0
+	s.hasMiniBuckets = false
+	for v := range s.nodes { // free the memory of the mini-buckets before
+		s.nodes[v].functions, s.nodes[v].messages = nil, nil
+	}
+	s.Work += int64(plan.LeastWork())
+	least, err := minibuckets.RunLeast(ctx, s.functions, plan)
+	if err != nil || least == nil {
+		s.productEntries, s.wasSplit = maxEntries, false
+		return false, err
+	}
+	s.productEntries, s.wasSplit = entries, plan.Split > 0
 	s.Bound = max(s.Bound, least.Bound)
-	s.hang(best.Order, least)
-	s.ready = true
+	s.placeTables(plan.Order, least)
+	s.hasMiniBuckets = true
 	return true, nil
 }
 
-// hang gives the tables to the variables that look at them.
-func (s *Search) hang(order []int, least *minibuckets.Least) {
+// planMiniBuckets returns the plan with the largest products that work and memory allow, at least twice as large as the present ones, and
+// the limit of their entries. It stops at products that need no split. The plan is nil if there is none.
+func (s *Search) planMiniBuckets(work int64) (best *minibuckets.Plan, entries float64, err error) {
+	for next := max(firstEntries, 2*s.productEntries); next <= maxEntries; next *= 2 {
+		p, err := minibuckets.NewPlan(s.shape, s.order, next)
+		if err != nil {
+			return nil, 0, err
+		}
+		s.Work += planWork * int64(len(s.order))
+		if p.LeastWork() > float64(work) || p.LeastBytes() > bucketShare*s.memoryLimit {
+			break
+		}
+		if best, entries = p, next; p.Split == 0 {
+			break
+		}
+	}
+	return best, entries, nil
+}
+
+// placeTables gives every node the tables that its search looks at: functions whose last variable it is, and the messages of mini-buckets
+// that bound its children's trees. order is that of elimination.
+func (s *Search) placeTables(order []int, least *minibuckets.Least) {
 	place := make([]int, len(s.dims))
 	for k, v := range order {
 		place[v] = k
 	}
-	table := func(t, v int) term {
-		c := &least.Tables[t]
-		x := term{of: c.Of, stride: make([]int, len(c.Scope)), vars: c.Scope}
-		step := 1
-		for i := len(c.Scope) - 1; i >= 0; i-- {
-			if c.Scope[i] == v {
-				x.at = step
-			} else {
-				x.stride[i] = step
-			}
-			step *= s.dims[c.Scope[i]]
-		}
-		return x
-	}
 	for t := range s.functions {
 		if scope := s.functions[t].Scope; len(scope) > 0 {
-			v := earliest(scope, place)
-			s.nodes[v].own = append(s.nodes[v].own, table(t, v))
+			v := firstEliminated(scope, place)
+			s.nodes[v].functions = append(s.nodes[v].functions, s.newTerm(&least.Tables[t], v))
 		}
 	}
-	out := make([][]int, len(s.dims)) // messages out of the tree below a variable
+	outgoing := make([][]int, len(s.dims)) // by variable: messages out of its tree, to variables above it
 	constant := make([]int64, len(s.dims))
 	for k, v := range order {
 		n := &s.nodes[v]
-		n.below = make([][]term, len(n.children))
+		n.messages = make([][]term, len(n.children))
 		for i, c := range n.children {
 			constant[v] += constant[c]
-			for _, t := range out[c] {
-				n.below[i] = append(n.below[i], table(t, v))
-				if earliest(least.Tables[t].Scope, place) != v {
-					out[v] = append(out[v], t)
+			for _, t := range outgoing[c] {
+				n.messages[i] = append(n.messages[i], s.newTerm(&least.Tables[t], v))
+				if firstEliminated(least.Tables[t].Scope, place) != v {
+					outgoing[v] = append(outgoing[v], t)
 				}
 			}
 		}
 		for _, t := range least.Messages[k] {
 			if len(least.Tables[t].Scope) > 0 {
-				out[v] = append(out[v], t)
+				outgoing[v] = append(outgoing[v], t)
 			} else {
 				constant[v] = min(constant[v]+least.Tables[t].Of[0], minibuckets.Forbidden)
 			}
@@ -234,82 +238,92 @@ func (s *Search) hang(order []int, least *minibuckets.Least) {
 	}
 }
 
-// base is where a table is looked at for the first value of the node's variable.
-func (s *Search) base(t *term) (at int) {
-	for i, v := range t.vars {
-		at += s.values[v] * t.stride[i]
+// newTerm returns a table for the node of variable v.
+func (s *Search) newTerm(c *minibuckets.Costs, v int) term {
+	t := term{table: c.Of, strides: make([]int, len(c.Scope)), vars: c.Scope}
+	stride := 1
+	for i := len(c.Scope) - 1; i >= 0; i-- {
+		if c.Scope[i] == v {
+			t.ownStride = stride
+		} else {
+			t.strides[i] = stride
+		}
+		stride *= s.dims[c.Scope[i]]
 	}
-	return at
+	return t
 }
 
-// look appends to the stack, for the variable under its separator's values: a bound of every value's cost, then by value and child a bound
-// of the tree below the child. It returns where they begin.
-func (s *Search) look(n *node, d int) (at int) {
-	at = len(s.costs)
-	kids := len(n.children)
-	s.costs = slices.Grow(s.costs, d*(1+kids))[:at+d*(1+kids)]
-	bounds, below := s.costs[at:at+d], s.costs[at+d:]
+// baseIndex returns the index in a table for the first value of the node's variable and the present values of the others.
+func (s *Search) baseIndex(t *term) (index int) {
+	for i, v := range t.vars {
+		index += s.values[v] * t.strides[i]
+	}
+	return index
+}
+
+// pushBounds pushes d·(1 + number of children) costs to the stack, for a node of d values under the values of its separator, and returns
+// the index of the first: a lower bound of the cost of each value with all trees below, then by value and child a lower bound of the
+// child's tree. It stops the search if the work or the context has ended.
+func (s *Search) pushBounds(n *node, d int) (start int) {
+	start = len(s.costStack)
+	children := len(n.children)
+	s.costStack = slices.Grow(s.costStack, d*(1+children))[:start+d*(1+children)]
+	bounds, childBounds := s.costStack[start:start+d], s.costStack[start+d:]
 	clear(bounds)
-	for k := range below {
-		below[k] = s.nodes[n.children[k%kids]].constant
+	for k := range childBounds {
+		childBounds[k] = s.nodes[n.children[k%children]].constant
 	}
 	work := d
-	for k := range n.own {
-		t := &n.own[k]
-		from := t.of[s.base(t):]
+	for k := range n.functions {
+		t := &n.functions[k]
+		table := t.table[s.baseIndex(t):]
 		for a := range bounds {
-			bounds[a] = min(bounds[a]+from[a*t.at], minibuckets.Forbidden)
+			bounds[a] = min(bounds[a]+table[a*t.ownStride], minibuckets.Forbidden)
 		}
 		work += d + len(t.vars)
 	}
-	for i := range n.below {
-		for k := range n.below[i] {
-			t := &n.below[i][k]
-			from := t.of[s.base(t):]
+	for i := range n.messages {
+		for k := range n.messages[i] {
+			t := &n.messages[i][k]
+			table := t.table[s.baseIndex(t):]
 			for a := range bounds {
-				x := &below[a*kids+i]
-				*x = min(*x+from[a*t.at], minibuckets.Forbidden)
+				bound := &childBounds[a*children+i]
+				*bound = min(*bound+table[a*t.ownStride], minibuckets.Forbidden)
 			}
 			work += d + len(t.vars)
 		}
 		for a := range bounds {
-			bounds[a] = min(bounds[a]+below[a*kids+i], minibuckets.Forbidden)
+			bounds[a] = min(bounds[a]+childBounds[a*children+i], minibuckets.Forbidden)
 		}
 	}
 	s.Work += int64(work)
-	if s.Work > s.end || s.pace.Over(int64(work)) {
+	if s.Work > s.workEnd || s.pace.Over(int64(work)) {
 		s.stopped = true
 	}
-	return at
+	return start
 }
 
-// Dive returns the assignment that follows the bounds, the root first. Mini-buckets have to be there.
+// Dive returns the assignment in which each variable, the root first, has the value of least bound. There must be mini-buckets.
 func (s *Search) Dive() []int {
-	s.end = math.MaxInt64
+	s.workEnd = math.MaxInt64
 	for k := len(s.order) - 1; k >= 0; k-- {
 		v := s.order[k]
-		at := s.look(&s.nodes[v], s.dims[v])
-		best := 0
-		for a, c := range s.costs[at : at+s.dims[v]] {
-			if c < s.costs[at+best] {
-				best = a
-			}
-		}
-		s.values[v] = best
-		s.costs = s.costs[:at]
+		start := s.pushBounds(&s.nodes[v], s.dims[v])
+		s.values[v] = indexOfLeast(s.costStack[start : start+s.dims[v]])
+		s.costStack = s.costStack[:start]
 	}
 	return slices.Clone(s.values)
 }
 
-// Solve looks for an assignment that costs less than so much, for so much work, and raises Bound to that where there is none. values is the
-// one of least cost, nil where there is none or it was not found; what was found stays for the next time.
+// Solve looks for the assignment of least cost among those that cost less than below. It returns nil if there is none, and raises Bound to
+// below then. It also returns nil if the work or the context ends before. What was found is remembered for the next call.
 func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
-	if !s.ready {
+	if !s.hasMiniBuckets {
 		return nil
 	}
-	s.remember()
-	s.end, s.pace, s.stopped, s.costs = s.Work+work/2, pace.New(ctx), false, s.costs[:0]
-	sum := int64(0)
+	s.makeMemory()
+	s.workEnd, s.pace, s.stopped, s.costStack = s.Work+work/2, pace.New(ctx), false, s.costStack[:0]
+	sum := int64(0) // a lower bound of the cost of all trees, in which more and more bounds become least costs
 	for _, f := range s.functions {
 		if len(f.Scope) == 0 {
 			sum += f.Of[0]
@@ -324,7 +338,7 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 			break
 		}
 		bound := s.nodes[v].constant
-		costs[i] = max(bound, s.solve(v, below-sum+bound))
+		costs[i] = max(bound, s.solveTree(v, below-sum+bound))
 		if s.stopped {
 			return nil
 		}
@@ -334,49 +348,49 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	if sum >= below {
 		return nil
 	}
-	s.end += work / 2
+	s.workEnd += work / 2
 	for i, v := range s.roots {
-		if !s.assign(v, costs[i]) {
+		if !s.assignTree(v, costs[i]) {
 			return nil
 		}
 	}
 	return slices.Clone(s.values)
 }
 
-// solve returns the least cost of the tree of a variable under its separator's values where that is less than below, or else a bound of it
-// that is not. When the search stops it returns nothing of use.
-func (s *Search) solve(v int, below int64) int64 {
-	known, key := s.recall(v)
-	if known != nil && known.key == key && (known.known&1 == 1 || known.known>>1 >= below) {
-		return known.known >> 1
+// solveTree returns the least cost of the tree of v under the values of its separator if that is less than below. If not, it returns a
+// lower bound of the least cost that is at least below. If the search stops, the result means nothing.
+func (s *Search) solveTree(v int, below int64) int64 {
+	remembered, key := s.lookUp(v)
+	if remembered != nil && remembered.key == key && (remembered.isExact() || remembered.cost() >= below) {
+		return remembered.cost()
 	}
 	n, d := &s.nodes[v], s.dims[v]
 	s.Nodes++
-	at := s.look(n, d)
-	least, best := int64(minibuckets.Forbidden), below
+	start := s.pushBounds(n, d)
+	least, limit := int64(minibuckets.Forbidden), below
 	for range d {
-		a := cheapest(s.costs[at : at+d])
-		sum := s.costs[at+a]
-		if sum >= best || s.stopped {
-			least = min(least, sum)
+		a := indexOfLeast(s.costStack[start : start+d])
+		cost := s.costStack[start+a]
+		if cost >= limit || s.stopped {
+			least = min(least, cost)
 			break
 		}
-		s.costs[at+a] = math.MaxInt64
-		sum, _ = s.children(v, a, at+d, sum, best, nil)
-		least, best = min(least, sum), min(best, sum)
+		s.costStack[start+a] = math.MaxInt64 // this value is done
+		cost, _ = s.solveChildren(v, a, start+d, cost, limit, nil)
+		least, limit = min(least, cost), min(limit, cost)
 	}
-	s.costs = s.costs[:at]
-	if known != nil && !s.stopped {
-		*known = entry{key, 2 * least}
+	s.costStack = s.costStack[:start]
+	if remembered != nil && !s.stopped {
+		*remembered = entry{key, 2 * least}
 		if least < below {
-			known.known++
+			remembered.value++
 		}
 	}
 	return least
 }
 
-// cheapest is the first of the least costs.
-func cheapest(costs []int64) (best int) {
+// indexOfLeast returns the index of the least cost, of equal ones the first.
+func indexOfLeast(costs []int64) (best int) {
 	for a, c := range costs {
 		if c < costs[best] {
 			best = a
@@ -385,73 +399,77 @@ func cheapest(costs []int64) (best int) {
 	return best
 }
 
-// children gives v its value a and searches the trees below, whose bounds begin at a place of the stack: sum is the cost so far with them.
-// It ends where that reaches below. each takes the trees' costs.
-func (s *Search) children(v, a, at int, sum, below int64, each []int64) (cost int64, whole bool) {
+// solveChildren sets v to value a and searches the trees of its children. cost is a lower bound with the children's bounds, which begin at
+// childBounds in the stack; the least cost of each tree replaces its bound. It returns the cost then, and isComplete false if the search
+// stopped or the cost reached below. If childCosts is not nil, it takes the least costs of the trees.
+func (s *Search) solveChildren(v, a, childBounds int, cost, below int64, childCosts []int64) (_ int64, isComplete bool) {
 	s.values[v] = a
-	kids := s.nodes[v].children
-	for i, c := range kids {
-		bound := s.costs[at+a*len(kids)+i]
-		own := max(bound, s.solve(c, below-sum+bound))
-		if sum += own - bound; s.stopped || sum >= below {
-			return sum, false
+	children := s.nodes[v].children
+	for i, c := range children {
+		bound := s.costStack[childBounds+a*len(children)+i]
+		childCost := max(bound, s.solveTree(c, below-cost+bound))
+		if cost += childCost - bound; s.stopped || cost >= below {
+			return cost, false
 		}
-		if each != nil {
-			each[i] = own
+		if childCosts != nil {
+			childCosts[i] = childCost
 		}
 	}
-	return sum, true
+	return cost, true
 }
 
-// assign gives values to the tree of a variable whose least cost is known. It reports false where the search stops before.
-func (s *Search) assign(v int, cost int64) bool {
+// assignTree sets the values of the tree of v, whose least cost is known, to an assignment of that cost. It returns false if the search
+// stops before.
+func (s *Search) assignTree(v int, leastCost int64) bool {
 	n, d := &s.nodes[v], s.dims[v]
-	at := s.look(n, d)
-	each := make([]int64, len(n.children))
-	found := false
+	start := s.pushBounds(n, d)
+	childCosts := make([]int64, len(n.children))
+	isAssigned := false
 	for range d {
-		a := cheapest(s.costs[at : at+d])
-		sum := s.costs[at+a]
-		if sum > cost || s.stopped {
+		a := indexOfLeast(s.costStack[start : start+d])
+		cost := s.costStack[start+a]
+		if cost > leastCost || s.stopped {
 			break
 		}
-		s.costs[at+a] = math.MaxInt64
-		if _, found = s.children(v, a, at+d, sum, cost+1, each); found {
+		s.costStack[start+a] = math.MaxInt64 // this value is done
+		if _, isAssigned = s.solveChildren(v, a, start+d, cost, leastCost+1, childCosts); isAssigned {
 			break
 		}
 	}
-	s.costs = s.costs[:at]
+	s.costStack = s.costStack[:start]
 	for i, c := range n.children {
-		found = found && s.assign(c, each[i])
+		isAssigned = isAssigned && s.assignTree(c, childCosts[i])
 	}
-	return found && !s.stopped
+	return isAssigned && !s.stopped
 }
 
-// remember makes the tables of what was found below a variable: for all but those whose parent has the same separator but for itself, where
-// nothing is met again. They take what mini-buckets leave of the memory, in equal parts.
-func (s *Search) remember() {
+// makeMemory makes the hash tables of what is found below each variable, once. They have equal parts of the memory that mini-buckets leave.
+// A variable whose separator is that of its parent and the parent has none: each of its separator values is met only once.
+func (s *Search) makeMemory() {
 	if s.memory != nil {
 		return
 	}
 	s.memory = make([][]entry, len(s.nodes))
-	var list []int
+	var remembering []int // variables
 	for v := range s.nodes {
-		sep := s.nodes[v].separator
-		if k := len(sep); k > 0 && len(s.nodes[sep[k-1]].separator) != k-1 && s.separators(v) < 1<<62 {
-			list = append(list, v)
+		separator := s.nodes[v].separator
+		k := len(separator)
+		if k > 0 && len(s.nodes[separator[k-1]].separator) != k-1 && s.separatorStates(v) < 1<<62 {
+			remembering = append(remembering, v)
 		}
 	}
-	for _, v := range list {
-		size := 1
-		for most := min((1-mostShare)*s.room/entryBytes/float64(len(list)), s.separators(v)); 2*float64(size) <= most; {
+	for _, v := range remembering {
+		limit := min((1-bucketShare)*s.memoryLimit/entryBytes/float64(len(remembering)), s.separatorStates(v))
+		size := 1 // a power of two
+		for 2*float64(size) <= limit {
 			size *= 2
 		}
 		s.memory[v] = make([]entry, size)
 	}
 }
 
-// separators is the number of values of a variable's separator.
-func (s *Search) separators(v int) float64 {
+// separatorStates returns the number of combinations of values of a variable's separator.
+func (s *Search) separatorStates(v int) float64 {
 	n := 1.0
 	for _, u := range s.nodes[v].separator {
 		n *= float64(s.dims[u])
@@ -459,8 +477,9 @@ func (s *Search) separators(v int) float64 {
 	return n
 }
 
-// recall returns the place of what is known below v under its separator's values, nil for none, and their key.
-func (s *Search) recall(v int) (known *entry, key uint64) {
+// lookUp returns the entry for the tree of v under the present values of its separator, and their key. The entry may hold another key; it
+// is nil if v has no memory.
+func (s *Search) lookUp(v int) (remembered *entry, key uint64) {
 	m := s.memory[v]
 	if m == nil {
 		return nil, 0
@@ -469,7 +488,7 @@ func (s *Search) recall(v int) (known *entry, key uint64) {
 	for _, u := range s.nodes[v].separator {
 		key = key*uint64(s.dims[u]) + uint64(s.values[u])
 	}
-	h := key * 0x9e3779b97f4a7c15
-	h = (h ^ h>>29) * 0xbf58476d1ce4e5b9
-	return &m[(h^h>>32)&uint64(len(m)-1)], key + 1
+	hash := key * 0x9e3779b97f4a7c15
+	hash = (hash ^ hash>>29) * 0xbf58476d1ce4e5b9
+	return &m[(hash^hash>>32)&uint64(len(m)-1)], key + 1
 }

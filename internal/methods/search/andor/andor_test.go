@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 )
 
-// draw draws a small network: ties, forbidden combinations, wild and negative costs, variables of one value and of no function.
-func draw(rng *rand.Rand) (dims []int, functions []minibuckets.Costs) {
+// drawNetwork draws a small network: ties, forbidden combinations, wild and negative costs, variables of one value and of no function.
+func drawNetwork(rng *rand.Rand) (dims []int, functions []minibuckets.Costs) {
 	size := 1
 	for range 1 + rng.IntN(9) {
 		d := 1 + rng.IntN(4)
@@ -39,7 +39,7 @@ func draw(rng *rand.Rand) (dims []int, functions []minibuckets.Costs) {
 	return dims, functions
 }
 
-// cost adds up the costs of an assignment.
+// cost returns the cost of an assignment, Forbidden if a function forbids it.
 func cost(dims []int, functions []minibuckets.Costs, values []int) (sum int64) {
 	for _, f := range functions {
 		at := 0
@@ -54,8 +54,8 @@ func cost(dims []int, functions []minibuckets.Costs, values []int) (sum int64) {
 	return sum
 }
 
-// enumerate returns the least cost of all assignments.
-func enumerate(dims []int, functions []minibuckets.Costs) int64 {
+// leastCost returns the least cost of all assignments.
+func leastCost(dims []int, functions []minibuckets.Costs) int64 {
 	least := int64(minibuckets.Forbidden)
 	values := make([]int, len(dims))
 	for {
@@ -80,8 +80,8 @@ func TestEqualToEnumeration(t *testing.T) {
 	searched, parts := int64(0), 0
 	for seed := range uint64(6000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		dims, functions := draw(rng)
-		want := enumerate(dims, functions)
+		dims, functions := drawNetwork(rng)
+		want := leastCost(dims, functions)
 		s, err := New(ctx, dims, functions, []int64{1 << 15, 1 << 17, 1 << 20}[rng.IntN(3)], 1<<30)
 		if err != nil || s == nil {
 			t.Fatal(err)
@@ -98,9 +98,9 @@ func TestEqualToEnumeration(t *testing.T) {
 			if s.Bound > want || s.Bound < before {
 				t.Fatalf("seed %d: bound %d of mini-buckets, before %d, the least cost is %d", seed, s.Bound, before, want)
 			}
-			if tables < 1<<20 && !s.ready {
+			if tables < 1<<20 && !s.hasMiniBuckets {
 				continue
-			} else if !s.ready {
+			} else if !s.hasMiniBuckets {
 				t.Fatalf("seed %d: no mini-buckets", seed)
 			}
 			if values := s.Dive(); wider && cost(dims, functions, values) < want {
@@ -161,7 +161,7 @@ func TestContextEnds(t *testing.T) {
 	if err != nil || s == nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Widen(ctx, 1<<20); err != nil || !s.ready {
+	if _, err := s.Widen(ctx, 1<<20); err != nil || !s.hasMiniBuckets {
 		t.Fatal(err)
 	}
 	end()

@@ -100,10 +100,10 @@ func (s *mover) valuesWithoutFullSupport(id int32) []int32 {
 	y := e.to
 	d := s.vars[y].domainSize
 	movedOut, unary := s.cells[back.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d]
-	partners, own := s.liveValues(y), s.liveValues(e.from)
+	partners, ownValues := s.liveValues(y), s.liveValues(e.from)
 	values := s.gaining[:0]
-	s.work += int64(len(own)) + 4
-	for _, a := range own {
+	s.work += int64(len(ownValues)) + 4
+	for _, a := range ownValues {
 		cell := e.movedCell + int(a)
 		if b := e.support[a]; unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[cell] {
 			continue // b still costs nothing with a

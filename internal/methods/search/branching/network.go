@@ -62,7 +62,7 @@ func (n *Network) Cost(values []int) float64 {
 	return sum.Value()
 }
 
-// has reports whether values are an assignment of the network's variables.
+// isAssignment reports whether values has a value of its domain for each variable of the network.
 func (n *Network) isAssignment(values []int) bool {
 	if len(values) != len(n.Domains) {
 		return false

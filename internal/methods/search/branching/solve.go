@@ -150,14 +150,14 @@ func (s *solver) searchOpenNodes() {
 			decompose(s)
 			s.exploredWork += s.work - before // only the work of other kinds has to double
 		}
-		least := s.open[0]
-		if max(least.bound, s.provenBound) >= s.upperBound {
+		next := s.open[0]
+		if max(next.bound, s.provenBound) >= s.upperBound {
 			s.open = s.open[:0]
 			return
 		}
 		heap.Pop(&s.open)
-		s.openBytes -= least.bytes()
-		s.diveFrom(least, s.backtrackLimit)
+		s.openBytes -= next.bytes()
+		s.diveFrom(next, s.backtrackLimit)
 		switch {
 		case s.stats.Restored > s.stats.Nodes/10 && s.backtrackLimit < maxDive:
 			s.backtrackLimit *= 2

@@ -136,10 +136,10 @@ func (v *virtual) strikePair(id int32) bool {
 	e, back := &v.arcs[id], &v.arcs[id^1]
 	d := v.vars[e.to].domainSize
 	movedOut, partners := v.cells[back.movedCell:][:d], v.liveValues(e.to)
-	own := v.liveValues(e.from)
-	v.work += int64(len(own))
-	for k := len(own) - 1; k >= 0; k-- {
-		a := own[k]
+	ownValues := v.liveValues(e.from)
+	v.work += int64(len(ownValues))
+	for k := len(ownValues) - 1; k >= 0; k-- {
+		a := ownValues[k]
 		row, limit := e.table[int(a)*d:][:d], v.cells[e.movedCell+int(a)]+v.theta
 		if b := e.support[a]; v.isLive(e.to, b) && row[b]-movedOut[b] <= limit {
 			continue
@@ -159,14 +159,14 @@ func (v *virtual) strikePair(id int32) bool {
 func (v *virtual) strikeWide(id int32, i int) bool {
 	w := &v.wides[id]
 	x := w.scope[i]
-	own := v.liveValues(x)
+	ownValues := v.liveValues(x)
 	least := v.gains // by value: its least cost
-	for _, a := range own {
+	for _, a := range ownValues {
 		least[a] = noCost
 	}
 	v.visitTuples(w, i, -1, false, func(t []int32, _ int32, cost int64) { least[t[i]] = min(least[t[i]], cost) })
-	for k := len(own) - 1; k >= 0; k-- {
-		if a := own[k]; least[a] > v.theta && !v.strike(x, a, wideReason(id)) {
+	for k := len(ownValues) - 1; k >= 0; k-- {
+		if a := ownValues[k]; least[a] > v.theta && !v.strike(x, a, wideReason(id)) {
 			return false
 		}
 	}
@@ -300,17 +300,17 @@ func (v *virtual) demandFromPair(d struckValue, units int64) {
 func (v *virtual) demandFromWide(d struckValue, units int64) {
 	w := &v.wides[wideReason(d.reason)]
 	v.usedFunctions[d.reason] = true
-	own := slices.Index(w.scope, d.x)
-	v.movesPerUnit[w.movedCells[own]+int(d.a)] += units
+	ownPosition := slices.Index(w.scope, d.x)
+	v.movesPerUnit[w.movedCells[ownPosition]+int(d.a)] += units
 	ownNumber := v.strikeNumber[v.firstValue[d.x]+int(d.a)]
-	v.visitTuples(w, own, d.a, false, func(t []int32, _ int32, cost int64) {
+	v.visitTuples(w, ownPosition, d.a, false, func(t []int32, _ int32, cost int64) {
 		if cost > v.theta {
 			return
 		}
 		giver, asked := -1, int64(0)
 		firstNumber := ownNumber
 		for i, b := range t {
-			if i == own {
+			if i == ownPosition {
 				continue
 			}
 			asked += v.unitsAsked[w.movedCells[i]+int(b)]
