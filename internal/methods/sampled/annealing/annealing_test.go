@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// model is a random expression over indices of some dimensions: a table over each of the scopes, entries e^±strength, a share of them 0.
-func model(r *rand.Rand, dims []int, scopes [][]int, strength, zeros float64) *sumproduct.Expression {
+// drawModel draws an expression: a table over each of the scopes, with entries e^±strength and a share zeros of them 0.
+func drawModel(r *rand.Rand, dims []int, scopes [][]int, strength, zeros float64) *sumproduct.Expression {
 	e := &sumproduct.Expression{Dims: dims, Scale: scaled.FromFloat(0.3)}
 	for _, s := range scopes {
 		e.Tables = append(e.Tables, oracle.RandomTable(r, dims, s, strength, zeros))
@@ -21,8 +21,8 @@ func model(r *rand.Rand, dims []int, scopes [][]int, strength, zeros float64) *s
 	return e
 }
 
-// pairs are all pairs of n indices, and each alone.
-func pairs(n int) (s [][]int) {
+// pairScopes returns the scopes of all pairs of n indices, and of each index.
+func pairScopes(n int) (s [][]int) {
 	for i := range n {
 		s = append(s, []int{i})
 		for k := range i {
@@ -32,30 +32,30 @@ func pairs(n int) (s [][]int) {
 	return s
 }
 
-// ring is pairs of neighbours on a ring.
-func ring(n int) (s [][]int) {
+// ringScopes returns the scopes of neighbours on a ring.
+func ringScopes(n int) (s [][]int) {
 	for i := range n {
 		s = append(s, []int{i, (i + 1) % n})
 	}
 	return s
 }
 
-// cube is the pairs of corners of a cube along its edges, and each corner alone.
-var cube = [][]int{
+// cubeScopes are the scopes of the edges of a cube, and of each corner.
+var cubeScopes = [][]int{
 	{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7},
 	{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7},
 }
 
-// triples are neighbours by three on a ring.
-func triples(n int) (s [][]int) {
+// tripleScopes returns the scopes of three neighbours on a ring.
+func tripleScopes(n int) (s [][]int) {
 	for i := range n {
 		s = append(s, []int{i, (i + 1) % n, (i + 2) % n})
 	}
 	return s
 }
 
-// enumerate returns Z and the marginals of every index, by all states.
-func enumerate(e *sumproduct.Expression) (z float64, p [][]float64) {
+// exactMarginals returns Z and the marginals of every index, by enumeration.
+func exactMarginals(e *sumproduct.Expression) (z float64, p [][]float64) {
 	for _, d := range e.Dims {
 		p = append(p, make([]float64, d))
 	}
@@ -81,41 +81,41 @@ func TestMeanOfWeightsIsZ(t *testing.T) {
 		e    *sumproduct.Expression
 		step Step
 	}{
-		"sparse, heat bath":  {model(r, []int{2, 2, 2, 2, 2, 2, 2}, ring(7), 1.5, 0), HeatBath},
-		"sparse, metropolis": {model(r, []int{2, 2, 2, 2, 2, 2, 2}, ring(7), 1.5, 0), Metropolis},
-		"dense, heat bath":   {model(r, []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, pairs(10), 0.7, 0), HeatBath},
-		"dense, metropolis":  {model(r, []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, pairs(10), 0.7, 0), Metropolis},
-		"one value":          {model(r, []int{2, 1, 2, 2}, pairs(4), 1, 0), HeatBath},
-		"mixed":              {model(r, []int{3, 2, 4, 2}, append(pairs(4), []int{0, 1, 2}), 1, 0), HeatBath},
-		"zeros":              {model(r, []int{3, 2, 4, 2, 3}, ring(5), 1, 0.2), HeatBath},
-		"arity 4 and 5":      {model(r, []int{2, 2, 2, 2, 2, 2}, [][]int{{0, 1, 2, 3}, {5, 4, 3, 2, 1}, {0, 5, 3}}, 1, 0), HeatBath},
-		"zeros, metropolis":  {model(r, []int{2, 2, 2, 2, 2}, append(ring(5), []int{4, 2, 0}), 0.5, 0.1), Metropolis},
-		"ring, forests":      {model(r, []int{2, 2, 2, 2, 2, 2, 2}, ring(7), 1.5, 0), Forests},
-		"cube, forests":      {model(r, []int{2, 2, 2, 2, 2, 2, 2, 2}, cube, 1.5, 0), Forests},
-		"dense, forests":     {model(r, []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, pairs(10), 0.7, 0), Forests},
-		"two, forests":       {model(r, []int{2, 2, 2, 2, 2}, [][]int{{0, 2}, {3}, {4, 3}, {1}}, 1.5, 0), Forests},
-		"zeros, forests":     {model(r, []int{3, 2, 4, 2, 3}, ring(5), 1, 0.2), Forests},
-		"many values":        {model(r, []int{9, 3, 17}, append(pairs(3), []int{2, 0, 1}), 1, 0), Metropolis},
-		"alone, forests":     {model(r, []int{2, 2}, [][]int{{0}, {1}}, 1, 0), Forests},
-		"no couplings":       {model(r, []int{2, 2}, [][]int{{0}, {1}}, 1, 0), Metropolis},
+		"sparse, heat bath":  {drawModel(r, []int{2, 2, 2, 2, 2, 2, 2}, ringScopes(7), 1.5, 0), HeatBath},
+		"sparse, metropolis": {drawModel(r, []int{2, 2, 2, 2, 2, 2, 2}, ringScopes(7), 1.5, 0), Metropolis},
+		"dense, heat bath":   {drawModel(r, []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, pairScopes(10), 0.7, 0), HeatBath},
+		"dense, metropolis":  {drawModel(r, []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, pairScopes(10), 0.7, 0), Metropolis},
+		"one value":          {drawModel(r, []int{2, 1, 2, 2}, pairScopes(4), 1, 0), HeatBath},
+		"mixed":              {drawModel(r, []int{3, 2, 4, 2}, append(pairScopes(4), []int{0, 1, 2}), 1, 0), HeatBath},
+		"zeros":              {drawModel(r, []int{3, 2, 4, 2, 3}, ringScopes(5), 1, 0.2), HeatBath},
+		"arity 4 and 5":      {drawModel(r, []int{2, 2, 2, 2, 2, 2}, [][]int{{0, 1, 2, 3}, {5, 4, 3, 2, 1}, {0, 5, 3}}, 1, 0), HeatBath},
+		"zeros, metropolis":  {drawModel(r, []int{2, 2, 2, 2, 2}, append(ringScopes(5), []int{4, 2, 0}), 0.5, 0.1), Metropolis},
+		"ring, forests":      {drawModel(r, []int{2, 2, 2, 2, 2, 2, 2}, ringScopes(7), 1.5, 0), Forests},
+		"cube, forests":      {drawModel(r, []int{2, 2, 2, 2, 2, 2, 2, 2}, cubeScopes, 1.5, 0), Forests},
+		"dense, forests":     {drawModel(r, []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, pairScopes(10), 0.7, 0), Forests},
+		"two, forests":       {drawModel(r, []int{2, 2, 2, 2, 2}, [][]int{{0, 2}, {3}, {4, 3}, {1}}, 1.5, 0), Forests},
+		"zeros, forests":     {drawModel(r, []int{3, 2, 4, 2, 3}, ringScopes(5), 1, 0.2), Forests},
+		"many values":        {drawModel(r, []int{9, 3, 17}, append(pairScopes(3), []int{2, 0, 1}), 1, 0), Metropolis},
+		"alone, forests":     {drawModel(r, []int{2, 2}, [][]int{{0}, {1}}, 1, 0), Forests},
+		"no couplings":       {drawModel(r, []int{2, 2}, [][]int{{0}, {1}}, 1, 0), Metropolis},
 	} {
 		m, err := New(c.e)
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		want, marginals := enumerate(c.e)
+		want, marginals := exactMarginals(c.e)
 		for _, product := range []bool{false, true} {
-			isMean(t, name, m, Path{Rungs: 3, Step: c.step, Product: product}, c.e, want, marginals)
+			checkMean(t, name, m, Path{Rungs: 3, Step: c.step, Product: product}, c.e, want, marginals)
 		}
 		for modes := 1; modes <= 3; modes++ {
-			isMean(t, name+", modes", m, Path{Rungs: 3, Step: c.step, Product: modes == 2, Modes: modes}, c.e, want, marginals)
+			checkMean(t, name+", modes", m, Path{Rungs: 3, Step: c.step, Product: modes == 2, Modes: modes}, c.e, want, marginals)
 		}
-		isMean(t, name+", knots", m, Path{Rungs: 5, Step: c.step, Knots: []float64{0.1, 0.3, 1}}, c.e, want, marginals)
+		checkMean(t, name+", knots", m, Path{Rungs: 5, Step: c.step, Knots: []float64{0.1, 0.3, 1}}, c.e, want, marginals)
 	}
 }
 
-// isMean checks weights over seeds.
-func isMean(t *testing.T, name string, m *Model, p Path, e *sumproduct.Expression, want float64, marginals [][]float64) {
+// checkMean fails the test unless the mean of weights over seeds is near want, and weighted shares are near the marginals.
+func checkMean(t *testing.T, name string, m *Model, p Path, e *sumproduct.Expression, want float64, marginals [][]float64) {
 	t.Helper()
 	const seeds = 1000
 	sum, squares := 0.0, 0.0
@@ -162,8 +162,8 @@ func isMean(t *testing.T, name string, m *Model, p Path, e *sumproduct.Expressio
 func TestStatesWeighWhatTheySay(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 7))
 	for name, e := range map[string]*sumproduct.Expression{
-		"spins": model(r, []int{2, 2, 2}, pairs(3), 1, 0), "mixed": model(r, []int{3, 2, 1, 2}, pairs(4), 1, 0.1),
-		"modes": model(r, []int{2, 2, 2}, pairs(3), 2.2, 0),
+		"spins": drawModel(r, []int{2, 2, 2}, pairScopes(3), 1, 0), "mixed": drawModel(r, []int{3, 2, 1, 2}, pairScopes(4), 1, 0.1),
+		"modes": drawModel(r, []int{2, 2, 2}, pairScopes(3), 2.2, 0),
 	} {
 		m, err := New(e)
 		if err != nil {
@@ -195,7 +195,7 @@ func TestStatesWeighWhatTheySay(t *testing.T) {
 			squares[at] += x * x
 			total += x
 		}
-		z, _ := enumerate(e)
+		z, _ := exactMarginals(e)
 		for at := range share {
 			p, rest := math.Exp(e.Scale.LogAbs()), at
 			for i := len(state) - 1; i >= 0; i-- {
@@ -229,18 +229,18 @@ func TestVectorsGiveTheSameBits(t *testing.T) {
 	}
 	mixed := append([]int{3, 9, 17, 1, 5, 2, 2, 2}, dims[:5]...)
 	for name, e := range map[string]*sumproduct.Expression{
-		"sparse": model(r, dims, ring(21), 0.8, 0), "dense": model(r, dims, pairs(21), 0.8, 0),
-		"three":      model(r, dims, triples(21), 0.8, 0),
-		"four, five": model(r, dims, [][]int{{0, 1, 2, 3}, {4, 3, 2, 5, 6}, {7, 8, 9, 10, 1, 11}, {12}, {13, 14}}, 0.8, 0.01),
-		"mixed":      model(r, mixed, append(ring(13), []int{0, 4, 7}, []int{1, 2, 4}, []int{2}), 0.8, 0.01),
-		"alone":      model(r, mixed, [][]int{{0}, {1}, {6}}, 0.8, 0),
+		"sparse": drawModel(r, dims, ringScopes(21), 0.8, 0), "dense": drawModel(r, dims, pairScopes(21), 0.8, 0),
+		"three":      drawModel(r, dims, tripleScopes(21), 0.8, 0),
+		"four, five": drawModel(r, dims, [][]int{{0, 1, 2, 3}, {4, 3, 2, 5, 6}, {7, 8, 9, 10, 1, 11}, {12}, {13, 14}}, 0.8, 0.01),
+		"mixed":      drawModel(r, mixed, append(ringScopes(13), []int{0, 4, 7}, []int{1, 2, 4}, []int{2}), 0.8, 0.01),
+		"alone":      drawModel(r, mixed, [][]int{{0}, {1}, {6}}, 0.8, 0),
 	} {
 		m, err := New(e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.uniform.spins != nil && (m.uniform.spins.dense != nil) != (name == "dense") {
-			t.Fatalf("%s: dense is %v", name, m.uniform.spins.dense != nil)
+		if m.uniform.spins != nil && (m.uniform.spins.denseRows != nil) != (name == "dense") {
+			t.Fatalf("%s: dense is %v", name, m.uniform.spins.denseRows != nil)
 		}
 		for _, step := range []Step{HeatBath, Metropolis, Forests} {
 			var runs [2]*Weights
@@ -264,7 +264,7 @@ func TestVectorsGiveTheSameBits(t *testing.T) {
 func TestSharesOfChainsAreThoseOfTheWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	for _, e := range []*sumproduct.Expression{
-		model(r, []int{2, 2, 2, 2, 2}, ring(5), 1, 0), model(r, []int{3, 2, 2, 4, 2}, ring(5), 1, 0.1),
+		drawModel(r, []int{2, 2, 2, 2, 2}, ringScopes(5), 1, 0), drawModel(r, []int{3, 2, 2, 4, 2}, ringScopes(5), 1, 0.1),
 	} {
 		m, err := New(e)
 		if err != nil {
@@ -312,7 +312,7 @@ func TestBeta(t *testing.T) {
 func TestGainsAddUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for name, e := range map[string]*sumproduct.Expression{
-		"spins": model(r, []int{2, 2, 2, 2, 2}, pairs(5), 1, 0), "mixed": model(r, []int{3, 2, 4}, pairs(3), 1, 0),
+		"spins": drawModel(r, []int{2, 2, 2, 2, 2}, pairScopes(5), 1, 0), "mixed": drawModel(r, []int{3, 2, 4}, pairScopes(3), 1, 0),
 	} {
 		m, err := New(e)
 		if err != nil {
@@ -406,19 +406,19 @@ func BenchmarkSweep(b *testing.B) {
 		}
 		return dims
 	}
-	regular := append(ring(300), ring(150)...)
+	regular := append(ringScopes(300), ringScopes(150)...)
 	for k := range 150 {
 		regular[300+k] = []int{k, k + 150}
 	}
-	four := triples(300)
+	four := tripleScopes(300)
 	for k := range four {
 		four[k] = append(four[k], (7*k+5)%300)
 	}
 	for name, e := range map[string]*sumproduct.Expression{
-		"regular-300": model(r, of(300, 2), regular, 1, 0), "complete-40": model(r, of(40, 2), pairs(40), 0.5, 0),
-		"complete-100": model(r, of(100, 2), pairs(100), 0.2, 0), "triples-300": model(r, of(300, 2), triples(300), 1, 0),
-		"four-300": model(r, of(300, 2), four, 1, 0), "potts-3": model(r, of(300, 3), regular, 1, 0),
-		"potts-8": model(r, of(300, 8), regular, 1, 0), "values-20": model(r, of(300, 20), regular, 1, 0),
+		"regular-300": drawModel(r, of(300, 2), regular, 1, 0), "complete-40": drawModel(r, of(40, 2), pairScopes(40), 0.5, 0),
+		"complete-100": drawModel(r, of(100, 2), pairScopes(100), 0.2, 0), "triples-300": drawModel(r, of(300, 2), tripleScopes(300), 1, 0),
+		"four-300": drawModel(r, of(300, 2), four, 1, 0), "potts-3": drawModel(r, of(300, 3), regular, 1, 0),
+		"potts-8": drawModel(r, of(300, 8), regular, 1, 0), "values-20": drawModel(r, of(300, 20), regular, 1, 0),
 	} {
 		m, err := New(e)
 		if err != nil {

@@ -13,29 +13,25 @@ import (
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
-// mostOdds bounds the logarithm of a spin's odds in size, so that nothing leaves the range of float32, powers of 2.
-const mostOdds = 110
+// maxOdds limits the absolute log odds of a spin, in powers of 2, so that nothing leaves the range of float32.
+const maxOdds = 110
 
-// trees are the forests of a lattice, whose own couplings are those between them: spins come forest by forest, parents before children.
-type trees struct {
-	ends    []int     // of every forest
-	parents []int32   // offset of the parent's row, in bytes; of row n for roots
-	inner   []float32 // −K of every spin and its parent, 0 of roots, padded to eight
-	drift   float64   // Σ K: sums are relative to 2^{βK/2}
+// forests are the forests of a spinModel, whose couplings are those between different forests. Spins are in the order of forests, parents
+// before children.
+type forests struct {
+	forestEnds      []int     // by forest: the first spin behind it
+	parentOffsets   []int32   // by spin: offset of its parent's row, in bytes; roots have row n, which is no spin
+	parentCouplings []float32 // by spin: −K of its coupling to the parent, 0 of roots, padded to eight
+	drift           float64   // Σ K: sums are relative to 2^{βK/2}
 }
 
-// newForests returns the loops that carry forests, nil where odds might leave the range of float32.
-func newForests(s *ising.Model, base []float32, classes [][]int) *lattice {
-	for i := range s.N {
-		sum := unit*math.Abs(s.H[i]) + math.Abs(float64(base[i]))
-		for k := s.First[i]; k < s.First[i+1]; k++ {
-			sum += unit * math.Abs(s.J[k])
-		}
-		if !(sum <= mostOdds) {
-			return nil
-		}
+// newForests returns the spins in the form for steps of forests, which are the classes. It returns nil if odds might leave the range of
+// float32.
+func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel {
+	if !areOddsBounded(s, startOdds) {
+		return nil
 	}
-	t := &trees{parents: make([]int32, s.N), inner: make([]float32, s.N+Group)}
+	t := &forests{parentOffsets: make([]int32, s.N), parentCouplings: make([]float32, s.N+Group)}
 	class := make([]int, s.N)
 	for c, members := range classes {
 		for _, i := range members {
@@ -43,64 +39,78 @@ func newForests(s *ising.Model, base []float32, classes [][]int) *lattice {
 		}
 	}
 	var order []int
-	above := make([]int, s.N) // position of the parent, plus one
-	placed := make([]bool, s.N)
+	parents := make([]int, s.N) // by place in order: that of the parent, plus one
+	isPlaced := make([]bool, s.N)
 	for c, members := range classes {
-		begin := len(order)
-		for _, root := range roots(s, class, members) {
-			order, placed[root] = append(order, root), true
+		firstPlace := len(order)
+		for _, root := range treeRoots(s, class, members) {
+			order, isPlaced[root] = append(order, root), true
 		}
-		for at := begin; at < len(order); at++ {
-			i := order[at]
+		for place := firstPlace; place < len(order); place++ {
+			i := order[place]
 			for k := s.First[i]; k < s.First[i+1]; k++ {
-				to := int(s.To[k])
-				if class[to] != c || placed[to] {
+				child := int(s.To[k])
+				if class[child] != c || isPlaced[child] {
 					continue
 				}
-				t.inner[len(order)] = float32(-unit * s.J[k])
-				above[len(order)] = at + 1
+				t.parentCouplings[len(order)] = float32(-unit * s.J[k])
+				parents[len(order)] = place + 1
 				t.drift += float64(float32(unit * s.J[k]))
-				order, placed[to] = append(order, to), true
+				order, isPlaced[child] = append(order, child), true
 			}
 		}
-		t.ends = append(t.ends, len(order))
+		t.forestEnds = append(t.forestEnds, len(order))
 	}
-	for at, parent := range above {
+	for place, parent := range parents {
 		if parent == 0 {
 			parent = s.N + 1
 		}
-		t.parents[at] = int32((parent - 1) * 4 * Group)
+		t.parentOffsets[place] = int32((parent - 1) * 4 * Group)
 	}
-	l := newSequence(between(s, class).Reordered(order), reordered(base, order), order)
-	l.trees = t
+	l := newOrderedSpins(withoutInnerCouplings(s, class).Reordered(order), reordered(startOdds, order), order)
+	l.forests = t
 	return l
 }
 
-// roots are one spin of every tree of a class: the first.
-func roots(s *ising.Model, class, members []int) (first []int) {
-	seen := map[int]bool{}
+// areOddsBounded reports whether no state of its neighbours gives a spin log odds beyond maxOdds.
+func areOddsBounded(s *ising.Model, startOdds []float32) bool {
+	for i := range s.N {
+		sum := unit*math.Abs(s.H[i]) + math.Abs(float64(startOdds[i]))
+		for k := s.First[i]; k < s.First[i+1]; k++ {
+			sum += unit * math.Abs(s.J[k])
+		}
+		if !(sum <= maxOdds) {
+			return false
+		}
+	}
+	return true
+}
+
+// treeRoots returns one spin of every tree of a class: the first among members.
+func treeRoots(s *ising.Model, class, members []int) (roots []int) {
+	isSeen := map[int]bool{}
 	for _, i := range members {
-		if seen[i] {
+		if isSeen[i] {
 			continue
 		}
-		first = append(first, i)
-		seen[i] = true
-		for queue := []int{i}; len(queue) > 0; {
-			x := queue[len(queue)-1]
-			queue = queue[:len(queue)-1]
+		roots = append(roots, i)
+		isSeen[i] = true
+		for stack := []int{i}; len(stack) > 0; {
+			x := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
 			for _, y := range s.To[s.First[x]:s.First[x+1]] {
-				if y := int(y); class[y] == class[i] && !seen[y] {
-					seen[y] = true
-					queue = append(queue, y)
+				if y := int(y); class[y] == class[i] && !isSeen[y] {
+					isSeen[y] = true
+					stack = append(stack, y)
 				}
 			}
 		}
 	}
-	return first
+	return roots
 }
 
-// between is the model with the couplings between classes alone.
-func between(s *ising.Model, class []int) *ising.Model {
+// withoutInnerCouplings returns the model with only the couplings between spins of different classes.
+func withoutInnerCouplings(s *ising.Model, class []int) *ising.Model {
 	cut := &ising.Model{N: s.N, Constant: s.Constant, H: s.H, First: make([]int32, s.N+1)}
 	for i := range s.N {
 		for k := s.First[i]; k < s.First[i+1]; k++ {
@@ -113,37 +123,38 @@ func between(s *ising.Model, class []int) *ising.Model {
 	return cut
 }
 
-// messages are the tables for summing forests out: rows of odds that children add at the old rung and at the new, 1 between sweeps,
-// and the couplings to parents at both.
+// messages are the tables for summing forests out. The rows of odds are 1 between sweeps; during a sweep they have the product of what
+// children contribute.
 type messages struct {
-	before, after []float32
-	old, new      []float32
+	oldOdds, newOdds           []float32 // at the old rung and at the new one
+	oldCouplings, newCouplings []float32 // 2^{βK} to parents, at the old rung and at the new one
 }
 
-// newMessages returns the messages of chains at their start.
-func (l *lattice) newMessages() *messages {
-	m := &messages{before: make([]float32, (l.n+1)*Group), after: make([]float32, (l.n+1)*Group)}
-	m.old, m.new = make([]float32, len(l.trees.inner)), make([]float32, len(l.trees.inner))
-	for k := range m.before {
-		m.before[k], m.after[k] = 1, 1
+// newMessages returns the messages of chains at their start, where β = 0.
+func (l *spinModel) newMessages() *messages {
+	m := &messages{oldOdds: make([]float32, (l.n+1)*Group), newOdds: make([]float32, (l.n+1)*Group)}
+	m.oldCouplings, m.newCouplings = make([]float32, len(l.forests.parentCouplings)), make([]float32, len(l.forests.parentCouplings))
+	for k := range m.oldOdds {
+		m.oldOdds[k], m.newOdds[k] = 1, 1
 	}
-	for k := range m.new {
-		m.new[k] = 1
+	for k := range m.newCouplings {
+		m.newCouplings[k] = 1
 	}
 	return m
 }
 
-// powerArgs are couplings x for computing 2^{−βx}, eight at a time.
+// powerArgs are the arguments of powersVector: couplings x, eight at a time, whose powers y = 2^{−βx} are computed. The assembly knows the
+// layout.
 type powerArgs struct {
 	n    int64 // a multiple of eight
 	x, y *float32
 	beta float32
 }
 
-// upArgs are some spins that are summed out, the last first.
+// upArgs are the arguments of sumOutVector: some spins that are summed out, the last first. The assembly knows the layout.
 type upArgs struct {
 	n             int64
-	fields        *float32 // here and below, of the last
+	fields        *float32 // of the last spin, as are the pointers down to parents
 	h, base       *float32
 	old, new      *float32
 	parents       *int32
@@ -153,121 +164,125 @@ type upArgs struct {
 	from, to      rung
 }
 
-// downArgs are the spins of a forest that are drawn, the first first.
+// downArgs are the arguments of drawVector: the spins of a forest that are drawn, the first first. The assembly knows the layout.
 type downArgs struct {
-	n        int64
-	spins    *float32 // of row 0
-	at       int64    // offset of the first row, in bytes
-	after    *float32
-	parents  *int32 // here and below, of the first
-	new      *float32
-	ends     *int32
-	to       *int32 // of all couplings between forests
-	j        *float32
-	fields   *float32
-	state    *random
-	coupling int64 // the first of the first spin
-	from, up float32
+	n                int64
+	spins            *float32 // of row 0
+	at               int64    // offset of the first row, in bytes
+	after            *float32
+	parents          *int32 // of the first spin, as are new and ends
+	new              *float32
+	ends             *int32
+	to               *int32 // of all couplings between forests
+	j                *float32
+	fields           *float32
+	state            *random
+	coupling         int64 // the first coupling of the first spin
+	oldRoot, newRoot float32
 }
 
-// carry carries every forest of every chain from the rung of one √β to another's.
-func (b *block) carry(from, to float32) {
-	m, old, rise := b.messages, rung{from * from, from}, rung{to * to, to}
-	m.old, m.new = m.new, m.old
-	b.couplings(rise.beta)
+// sweepForests carries every forest of every chain from one rung to another, given by their √β: it sums the forest out from the leaves up,
+// then draws it from the roots down.
+func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
+	m, old, new := b.messages, rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
+	m.oldCouplings, m.newCouplings = m.newCouplings, m.oldCouplings
+	b.computeParentCouplings(new.beta)
 	for c := range b.gain {
-		b.gain[c] -= b.trees.drift * (float64(rise.beta) - float64(old.beta))
+		b.gain[c] -= b.forests.drift * (float64(new.beta) - float64(old.beta))
 	}
 	first := 0
-	for _, end := range b.trees.ends {
+	for _, end := range b.forests.forestEnds {
 		for last := end; last > first; {
-			n := min(mostFactors, last-first)
-			b.settle(n)
-			b.sumOut(last-n, n, old, rise)
+			n := min(maxFactors, last-first)
+			b.reserveFactors(n)
+			b.sumOut(last-n, n, old, new)
 			last -= n
 		}
-		b.draw(first, end-first, from, to)
+		b.drawForest(first, end-first, oldRoot, newRoot)
 		first = end
 	}
 }
 
-// couplings computes those to parents at the new rung.
-func (b *block) couplings(beta float32) {
+// computeParentCouplings computes the couplings to parents at the new rung.
+func (b *spinChains) computeParentCouplings(beta float32) {
 	n := (b.n + Group - 1) / Group * Group
 	if vectors {
-		powersVector(&powerArgs{n: int64(n), x: &b.trees.inner[0], y: &b.messages.new[0], beta: beta})
+		powersVector(&powerArgs{n: int64(n), x: &b.forests.parentCouplings[0], y: &b.messages.newCouplings[0], beta: beta})
 		return
 	}
 	for k := range n {
-		b.messages.new[k] = exp2(float32(beta * b.trees.inner[k]))
+		b.messages.newCouplings[k] = exp2(float32(beta * b.forests.parentCouplings[k]))
 	}
 }
 
-// sumOut sums n spins from first on out, the last first.
-func (b *block) sumOut(first, n int, from, to rung) {
+// sumOut sums out n spins from first on, the last first: it multiplies the weights by the ratio of the sums at both rungs, and the parents'
+// odds by the factors of their children.
+func (b *spinChains) sumOut(first, n int, old, new rung) {
 	m := b.messages
 	if vectors {
 		last := first + n - 1
 		sumOutVector(&upArgs{
-			n: int64(n), fields: &b.fields[last*Group], h: &b.h[last], base: &b.base[last], old: &m.old[last], new: &m.new[last],
-			parents: &b.trees.parents[last], before: &m.before[0], after: &m.after[0], at: int64(last) * 4 * Group,
-			weight: &b.weight, from: from, to: to,
+			n: int64(n), fields: &b.fieldRows[last*Group], h: &b.fields[last], base: &b.startOdds[last],
+			old: &m.oldCouplings[last], new: &m.newCouplings[last], parents: &b.forests.parentOffsets[last],
+			before: &m.oldOdds[0], after: &m.newOdds[0], at: int64(last) * 4 * Group, weight: &b.weight, from: old, to: new,
 		})
 		return
 	}
 	for i := first + n - 1; i >= first; i-- {
-		field, parent := b.fields[i*Group:][:Group], int(b.trees.parents[i])/4
-		for c, f := range field {
-			x := float32(from.root*f) + float32(float32(from.beta*b.h[i])+b.base[i])
-			y := float32(to.root*f) + float32(float32(to.beta*b.h[i])+b.base[i])
-			before := float32(exp2(-x) * m.before[i*Group+c])
-			after := float32(exp2(-y) * m.after[i*Group+c])
-			m.before[i*Group+c], m.after[i*Group+c] = 1, after
-			was, is := before+m.old[i], after+m.new[i]
-			m.before[parent+c] *= float32(float32(before*m.old[i])+1) / was
-			m.after[parent+c] *= float32(float32(after*m.new[i])+1) / is
-			low, high := math.Float32bits(was), math.Float32bits(is)
-			b.gain[c] += float64(float32(2*int32(high>>23-low>>23)) + (x - y))
-			b.before[c] *= math.Float32frombits(low&0x7fffff | 0x3f800000)
-			b.after[c] *= math.Float32frombits(high&0x7fffff | 0x3f800000)
+		row, parent := b.fieldRows[i*Group:][:Group], int(b.forests.parentOffsets[i])/4
+		for c, field := range row {
+			x := float32(old.root*field) + float32(float32(old.beta*b.fields[i])+b.startOdds[i])
+			y := float32(new.root*field) + float32(float32(new.beta*b.fields[i])+b.startOdds[i])
+			oldOdds := float32(exp2(-x) * m.oldOdds[i*Group+c])
+			newOdds := float32(exp2(-y) * m.newOdds[i*Group+c])
+			m.oldOdds[i*Group+c], m.newOdds[i*Group+c] = 1, newOdds
+			oldSum, newSum := oldOdds+m.oldCouplings[i], newOdds+m.newCouplings[i]
+			m.oldOdds[parent+c] *= float32(float32(oldOdds*m.oldCouplings[i])+1) / oldSum
+			m.newOdds[parent+c] *= float32(float32(newOdds*m.newCouplings[i])+1) / newSum
+			// The exponents of the sums go to the gain, their fractions to the products.
+			oldBits, newBits := math.Float32bits(oldSum), math.Float32bits(newSum)
+			b.gain[c] += float64(float32(2*int32(newBits>>23-oldBits>>23)) + (x - y))
+			b.oldProduct[c] *= math.Float32frombits(oldBits&0x7fffff | 0x3f800000)
+			b.newProduct[c] *= math.Float32frombits(newBits&0x7fffff | 0x3f800000)
 		}
 	}
 }
 
-// draw draws n spins from first on, a forest, given all others.
-func (b *block) draw(first, n int, from, to float32) {
+// drawForest draws the n spins of a forest from first on, given all others, at the new rung, and updates the fields of the spins of other
+// forests.
+func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 	m, k := b.messages, b.model.First[first]
 	if vectors {
 		drawVector(&downArgs{
-			n: int64(n), spins: &b.spins[0], at: int64(first) * 4 * Group, after: &m.after[0], parents: &b.trees.parents[first],
-			new: &m.new[first], ends: &b.ends[first], to: &b.to[0], j: &b.j[0], fields: &b.fields[0], state: &b.random,
-			coupling: int64(k), from: from, up: to,
+			n: int64(n), spins: &b.spins[0], at: int64(first) * 4 * Group, after: &m.newOdds[0], parents: &b.forests.parentOffsets[first],
+			new: &m.newCouplings[first], ends: &b.neighbourEnds[first], to: &b.neighbourOffsets[0], j: &b.couplings[0],
+			fields: &b.fieldRows[0], state: &b.random, coupling: int64(k), oldRoot: oldRoot, newRoot: newRoot,
 		})
 		return
 	}
 	for i := first; i < first+n; i++ {
-		row, parent := b.spins[i*Group:][:Group], b.spins[b.trees.parents[i]/4:][:Group]
-		t := m.new[i]
+		row, parent := b.spins[i*Group:][:Group], b.spins[b.forests.parentOffsets[i]/4:][:Group]
+		t := m.newCouplings[i]
 		var change [Group]float32
 		for c := range row {
-			u := float32(float32(int32(b.next(c)>>1)) * 0x1p-31)
-			o := m.after[i*Group+c]
-			m.after[i*Group+c] = 1
-			up, down := float32(o*t), float32(1)
+			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31)
+			odds := m.newOdds[i*Group+c]
+			m.newOdds[i*Group+c] = 1
+			up, down := float32(odds*t), float32(1)
 			if parent[c] < 0 {
-				up, down = o, t
+				up, down = odds, t
 			}
 			s := float32(-1)
 			if float32(u*float32(up+down)) < up {
 				s = 1
 			}
-			change[c] = float32(to*s) - float32(from*row[c])
+			change[c] = float32(newRoot*s) - float32(oldRoot*row[c])
 			row[c] = s
 		}
-		for ; k < b.ends[i]; k++ {
-			at := int(b.to[k]) / 4
+		for ; k < b.neighbourEnds[i]; k++ {
+			neighbour := int(b.neighbourOffsets[k]) / 4
 			for c := range change {
-				b.fields[at+c] += float32(b.j[k] * change[c])
+				b.fieldRows[neighbour+c] += float32(b.couplings[k] * change[c])
 			}
 		}
 	}

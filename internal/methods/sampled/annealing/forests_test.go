@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// couplings is an expression of spins with tables e^{±j} over pairs and e^{±h} over each, signs by chance.
-func couplings(r *rand.Rand, n int, scopes [][]int, j, h float64) *sumproduct.Expression {
+// drawSpins draws an expression of spins with tables e^{±j} over pairs and e^{±h} over each spin, with random signs.
+func drawSpins(r *rand.Rand, n int, scopes [][]int, j, h float64) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.One}
 	for i := range n {
 		e.Dims = append(e.Dims, 2)
@@ -33,7 +33,7 @@ func TestAForestOfAllSpinsWeighsZ(t *testing.T) {
 	star := [][]int{{0, 1}, {0, 2}, {3, 0}, {4, 5}, {6, 4}, {6, 7}}
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7, 8}
 	for _, j := range []float64{0, 0.1, 1, 5, 11} {
-		e := couplings(r, 9, star, j, 2*r.Float64())
+		e := drawSpins(r, 9, star, j, 2*r.Float64())
 		s := ising.New(e)
 		want := 0.0
 		oracle.Each(e.Dims, func(x []int) { want += math.Exp(oracle.LnWeight(e, x)) })
@@ -55,7 +55,7 @@ func TestAForestOfAllSpinsWeighsZ(t *testing.T) {
 
 // TestForestsBeyondFloat32: where odds would leave the range, steps are the heat bath's.
 func TestForestsBeyondFloat32(t *testing.T) {
-	e := couplings(rand.New(rand.NewPCG(6, 7)), 7, ring(7), 20, 1)
+	e := drawSpins(rand.New(rand.NewPCG(6, 7)), 7, ringScopes(7), 20, 1)
 	m, err := New(e)
 	if err != nil {
 		t.Fatal(err)
@@ -77,11 +77,11 @@ func TestForestsBeyondFloat32(t *testing.T) {
 
 // TestForestsHalveTheVariance on a sparse model, at the least: they do better by a factor of ten.
 func TestForestsHalveTheVariance(t *testing.T) {
-	scopes := ring(120)
+	scopes := ringScopes(120)
 	for k := range 60 {
 		scopes = append(scopes, []int{k, k + 60})
 	}
-	m, err := New(model(rand.New(rand.NewPCG(6, 8)), repeat(120, 2), scopes, 0.7, 0))
+	m, err := New(drawModel(rand.New(rand.NewPCG(6, 8)), equalDims(120, 2), scopes, 0.7, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +101,8 @@ func TestForestsHalveTheVariance(t *testing.T) {
 	}
 }
 
-// repeat is n times d.
-func repeat(n, d int) []int {
+// equalDims returns n dimensions of d.
+func equalDims(n, d int) []int {
 	dims := make([]int, n)
 	for i := range dims {
 		dims[i] = d

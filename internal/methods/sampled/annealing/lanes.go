@@ -19,74 +19,74 @@ import (
 // unit turns a field into the logarithm of the odds of a spin in powers of 2.
 const unit = 2 * math.Log2E
 
-// lattice is a model of spins as the loops see it: fields and couplings are in powers of 2 of the odds.
-type lattice struct {
-	model *ising.Model
-	order []int // spins of the expression in the sequence of their steps, the sequence of everything here
-	n     int
-	h     []float32 // padded to eight
-	base  []float32 // of where chains begin, padded to eight
-	up    []float64 // probability that a spin begins at +1
-	ends  []int32   // of the neighbours of every spin
-	to    []int32   // offset of the neighbour's fields, in bytes
-	j     []float32
-	dense []rows // nil where fields are carried along
-	trees *trees // nil where spins take steps one by one
+// spinModel is a model of spins in the form for the loops. Fields and couplings are in powers of 2 of the odds. Spins are in the order of
+// their steps.
+type spinModel struct {
+	model            *ising.Model
+	order            []int        // by spin: its index in the expression
+	n                int          // number of spins
+	fields           []float32    // by spin, padded to eight
+	startOdds        []float32    // by spin: log odds of +1 where chains begin, padded to eight
+	startUp          []float64    // by spin: probability of +1 where chains begin
+	neighbourEnds    []int32      // by spin: the end of its neighbours in neighbourOffsets and couplings
+	neighbourOffsets []int32      // of the neighbours' field rows, in bytes
+	couplings        []float32    // to the neighbours
+	denseRows        []eightSpins // nil: fields are updated with every step
+	forests          *forests     // nil: spins take steps one by one
 }
 
-// rows are eight spins of a dense model, whose fields are computed together before they take their steps.
-type rows struct {
-	n    int       // number used of the eight
-	j    []float32 // j[k·8+r] = J_{k, first+r}
-	ends []int32   // couplings among the eight, to later ones
-	to   []int32
-	in   []float32
+// eightSpins are eight spins of a dense model, whose fields are computed together before they take their steps.
+type eightSpins struct {
+	count          int       // number of spins; below eight in the last group
+	couplings      []float32 // couplings[k·8+r] = J_{k, first+r}
+	laterEnds      []int32   // by spin: the end of its couplings to later ones of the eight
+	laterOffsets   []int32   // of the later spins' field rows, in bytes
+	laterCouplings []float32
 }
 
-// denseShare is the share of all couplings from which on fields are recomputed rather than carried along. Measured: bipartite
-// models of 40 and 40 (a half) take a fifth less time, 24 neighbours among 120 (a fifth) two thirds more.
+// denseShare is the share of all pairs of spins with a coupling from which on fields are recomputed rather than updated. Measured:
+// bipartite models of 40 and 40 (a half) take a fifth less time, 24 neighbours among 120 (a fifth) two thirds more.
 const denseShare = 0.45
 
-// newLattice returns the loops of a model whose chains begin with independent spins, of odds 2^base. The model weighs a state
-// relative to that.
-func newLattice(s *ising.Model, base []float32) *lattice {
+// newSpinModel returns a model whose chains begin with independent spins, of log odds startOdds. Its weights are relative to that start.
+func newSpinModel(s *ising.Model, startOdds []float32) *spinModel {
 	order := make([]int, s.N)
 	for i := range order {
 		order[i] = i
 	}
-	dense := float64(len(s.To)) >= denseShare*float64(s.N)*float64(s.N)
-	if !dense {
+	isDense := float64(len(s.To)) >= denseShare*float64(s.N)*float64(s.N)
+	if !isDense {
 		// Colour by colour: neighbours in sequence would wait for one another. Measured on lattices: two thirds of the time.
 		order = slices.Concat(s.Colours()...)
-		s, base = s.Reordered(order), reordered(base, order)
+		s, startOdds = s.Reordered(order), reordered(startOdds, order)
 	}
-	l := newSequence(s, base, order)
-	if dense {
-		l.densify()
+	l := newOrderedSpins(s, startOdds, order)
+	if isDense {
+		l.makeDenseRows()
 	}
 	return l
 }
 
-// newSequence returns the loops of a model over spins that are in sequence, whose order in the expression is another.
-func newSequence(s *ising.Model, base []float32, order []int) *lattice {
-	l := &lattice{
-		model: s, order: order, base: append(slices.Clone(base), make([]float32, Group)...), up: make([]float64, s.N), n: s.N,
-		h: make([]float32, s.N+Group), ends: make([]int32, s.N+1), to: make([]int32, len(s.To)+1),
-		j: make([]float32, len(s.J)+1),
+// newOrderedSpins returns a model of spins that are in the order of their steps. order has by spin its index in the expression.
+func newOrderedSpins(s *ising.Model, startOdds []float32, order []int) *spinModel {
+	l := &spinModel{
+		model: s, order: order, startOdds: append(slices.Clone(startOdds), make([]float32, Group)...), startUp: make([]float64, s.N), n: s.N,
+		fields: make([]float32, s.N+Group), neighbourEnds: make([]int32, s.N+1), neighbourOffsets: make([]int32, len(s.To)+1),
+		couplings: make([]float32, len(s.J)+1),
 	}
 	for i, h := range s.H {
-		l.h[i] = float32(unit * h)
-		l.up[i] = 1 / (1 + math.Exp2(-float64(base[i])))
-		l.ends[i] = s.First[i+1]
+		l.fields[i] = float32(unit * h)
+		l.startUp[i] = 1 / (1 + math.Exp2(-float64(startOdds[i])))
+		l.neighbourEnds[i] = s.First[i+1]
 	}
 	for k, to := range s.To {
-		l.to[k] = to * 4 * Group
-		l.j[k] = float32(unit * s.J[k])
+		l.neighbourOffsets[k] = to * 4 * Group
+		l.couplings[k] = float32(unit * s.J[k])
 	}
 	return l
 }
 
-// reordered is x in another sequence.
+// reordered returns the entries of x in the sequence of order.
 func reordered(x []float32, order []int) (y []float32) {
 	for _, i := range order {
 		y = append(y, x[i])
@@ -94,105 +94,106 @@ func reordered(x []float32, order []int) (y []float32) {
 	return y
 }
 
-// densify makes rows of eight.
-func (l *lattice) densify() {
+// makeDenseRows makes the groups of eight spins of a dense model.
+func (l *spinModel) makeDenseRows() {
 	for first := 0; first < l.n; first += Group {
-		r := rows{n: min(Group, l.n-first), j: make([]float32, l.n*Group)}
-		for i := first; i < first+r.n; i++ {
+		r := eightSpins{count: min(Group, l.n-first), couplings: make([]float32, l.n*Group)}
+		for i := first; i < first+r.count; i++ {
 			for k := l.model.First[i]; k < l.model.First[i+1]; k++ {
-				to := int(l.model.To[k])
-				r.j[to*Group+i-first] = l.j[k]
-				if to > i && to < first+Group {
-					r.to = append(r.to, int32(to-first)*4*Group)
-					r.in = append(r.in, l.j[k])
+				neighbour := int(l.model.To[k])
+				r.couplings[neighbour*Group+i-first] = l.couplings[k]
+				if neighbour > i && neighbour < first+Group {
+					r.laterOffsets = append(r.laterOffsets, int32(neighbour-first)*4*Group)
+					r.laterCouplings = append(r.laterCouplings, l.couplings[k])
 				}
 			}
-			r.ends = append(r.ends, int32(len(r.to)))
+			r.laterEnds = append(r.laterEnds, int32(len(r.laterOffsets)))
 		}
-		r.to = append(r.to, 0)
-		r.in = append(r.in, 0)
-		l.dense = append(l.dense, r)
+		r.laterOffsets = append(r.laterOffsets, 0) // so that the loops can point to the first
+		r.laterCouplings = append(r.laterCouplings, 0)
+		l.denseRows = append(l.denseRows, r)
 	}
 }
 
-// flops is the time of a sweep of one chain in flops, eight side by side: measured on complete models of 40 and 100 spins,
+// sweepFlops returns the time of a sweep of one chain in flops, with eight side by side. Measured on complete models of 40 and 100 spins,
 // bipartite ones of 40 and 40, and sparse ones of degree 3 to 40.
-func (l *lattice) flops() float64 {
+func (l *spinModel) sweepFlops() float64 {
 	n := float64(l.n)
-	if l.dense == nil {
+	if l.denseRows == nil {
 		return 5.2*n + 0.29*float64(len(l.model.To))
 	}
 	work := n * (9 + 0.06*n)
-	for _, r := range l.dense {
-		work += 1.3 * float64(len(r.in))
+	for _, r := range l.denseRows {
+		work += 1.3 * float64(len(r.laterCouplings))
 	}
 	return work
 }
 
-// onceFlops is the work of a chain beside its rungs: its first state, the first fields, the last weight and its counting. Measured
-// on complete models and rings with chords of 17 to 100 spins.
-func (l *lattice) onceFlops() float64 { return 1000 + 84*float64(l.n) + 2.2*float64(len(l.model.To)) }
+// fixedFlops returns the work of a chain that does not depend on its rungs: its first state, the first fields, the last weight and its
+// counting. Measured on complete models and rings with chords of 17 to 100 spins.
+func (l *spinModel) fixedFlops() float64 {
+	return 1000 + 84*float64(l.n) + 2.2*float64(len(l.model.To))
+}
 
-// forestFlops is the same where forests are carried: measured on random models of degree 2 to 8.
-func (l *lattice) forestFlops() float64 {
+// forestSweepFlops returns the time of a sweep of one chain by forests in flops. Measured on random models of degree 2 to 8.
+func (l *spinModel) forestSweepFlops() float64 {
 	return 6.3*float64(l.n) + 0.22*float64(len(l.model.To))
 }
 
-// block is eight chains over spins: spin i of chain c is spins[i·8+c].
-type block struct {
-	*lattice
-	spins  []float32 // ±1
-	fields []float32 // Σ_j √β_j J_ij s_j; of dense models the sums of the eight spins in turn
+// spinChains are eight chains over spins: spin i of chain c is spins[i·8+c].
+type spinChains struct {
+	*spinModel
+	spins     []float32 // ±1
+	fieldRows []float32 // Σ_j √β_j J_ij s_j, laid out as spins; of dense models the sums of the eight spins in turn
 	random
 	weight
-	messages *messages      // nil without forests
-	ratio    [Group]float64 // of products since the last logarithm
-	count    int            // of spins in them
+	messages    *messages      // nil without forests
+	product     [Group]float64 // of the factors since the last logarithm
+	factorCount int            // of spins in newProduct and oldProduct
 }
 
-// weight is the loops' contribution to the weights of eight chains.
+// weight is the loops' contribution to the weights of eight chains. The assembly knows the layout.
 type weight struct {
-	gain   [Group]float64 // Σ |x| at the new rungs less that at the old, x the odds in powers of 2
-	after  [Group]float32 // Π (1 + 2^−|x|) at the new rungs
-	before [Group]float32 // at the old
+	gain       [Group]float64 // Σ |x| at the new rungs less that at the old, with x the log odds in powers of 2
+	newProduct [Group]float32 // Π (1 + 2^−|x|) at the new rungs
+	oldProduct [Group]float32 // the same at the old rungs
 }
 
-// renewed is the number of rungs after which fields are recomputed, so that roundings do not add up.
-const renewed = 256
+// renewalRungs is the number of rungs after which fields and energies are recomputed, so that roundings do not add up.
+const renewalRungs = 256
 
-// mostFactors bounds the factors, of at most 2 each, of a product in float32.
-const mostFactors = 96
+// maxFactors limits the factors, each at most 2, of a product in float32.
+const maxFactors = 96
 
-// anneal carries chains first to first+7 along a path. See Model.anneal.
-func (l *lattice) anneal(ctx context.Context, p Path, first int64, ln []float64, ends bool) (end []uint8) {
-	b := l.begin(p.Seed, uint64(first))
-	old := float32(0)
+// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. It returns their last states if isEndWanted, index
+// by index. It ends early with the context.
+func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float64, isEndWanted bool) (end []uint8) {
+	b := l.startChains(p.Seed, uint64(first))
+	oldRoot := float32(0)
 	for k := range p.Rungs {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if k%renewed == 0 && b.dense == nil {
-			b.renew(old)
+		if k%renewalRungs == 0 && b.denseRows == nil {
+			b.recomputeFields(oldRoot)
 		}
 		root := float32(math.Sqrt(p.Beta(k + 1)))
-		if b.trees != nil {
-			b.carry(old, root)
+		if b.forests != nil {
+			b.sweepForests(oldRoot, root)
 		} else {
-			b.sweep(old, root, p.Step)
+			b.sweep(oldRoot, root, p.Step)
 		}
-		old = root
-		if part := p.part(k + 1); part >= 0 {
-			b.collect(p.halts.ln[part][first-p.halts.first:][:Group])
+		oldRoot = root
+		if part := p.checkpointAt(k + 1); part >= 0 {
+			b.addLogWeights(p.checkpoints.ln[part][first-p.checkpoints.first:][:Group])
 		}
 	}
-	b.collect(ln)
-	// The path led to fields and couplings in float32: the ratio of the last states' weights with them and without makes
-	// up for it.
-	rounding := b.rounding()
+	b.addLogWeights(ln)
+	correction := b.roundingCorrection()
 	for c := range ln {
-		ln[c] += rounding[c]
+		ln[c] += correction[c]
 	}
-	if ends {
+	if isEndWanted {
 		end = make([]uint8, l.n*Group)
 		for k, s := range b.spins[:l.n*Group] {
 			if s > 0 {
@@ -203,82 +204,86 @@ func (l *lattice) anneal(ctx context.Context, p Path, first int64, ln []float64,
 	return end
 }
 
-// begin returns chains first to first+7 where they begin.
-func (l *lattice) begin(seed, first uint64) *block {
-	b := &block{lattice: l, spins: make([]float32, (l.n+1)*Group), fields: make([]float32, (l.n+Group)*Group), random: seeded(seed, first)}
+// startChains returns chains first to first+7 at states drawn from the start.
+func (l *spinModel) startChains(seed, first uint64) *spinChains {
+	b := &spinChains{
+		spinModel: l, spins: make([]float32, (l.n+1)*Group), fieldRows: make([]float32, (l.n+Group)*Group), random: newRandom(seed, first),
+	}
 	for i := range l.n {
 		for c := range Group {
 			b.spins[i*Group+c] = -1
-			if float64(b.next(c))*0x1p-32 < l.up[i] {
+			if float64(b.nextWord(c))*0x1p-32 < l.startUp[i] {
 				b.spins[i*Group+c] = 1
 			}
 		}
 	}
 	for c := range Group {
-		b.after[c], b.before[c], b.ratio[c] = 1, 1, 1
+		b.newProduct[c], b.oldProduct[c], b.product[c] = 1, 1, 1
 	}
-	if l.trees != nil {
+	if l.forests != nil {
 		b.messages = l.newMessages()
 	}
 	return b
 }
 
-// renew recomputes fields, where all spins are at the same rung.
-func (b *block) renew(root float32) {
-	clear(b.fields)
+// recomputeFields computes the fields anew when all spins are at the same rung. root is its √β.
+func (b *spinChains) recomputeFields(root float32) {
+	clear(b.fieldRows)
 	for i := range b.n {
 		for k := b.model.First[i]; k < b.model.First[i+1]; k++ {
-			at := int(b.model.To[k]) * Group
+			neighbour := int(b.model.To[k]) * Group
 			for c := range Group {
-				b.fields[at+c] += float32(b.j[k] * b.spins[i*Group+c])
+				b.fieldRows[neighbour+c] += float32(b.couplings[k] * b.spins[i*Group+c])
 			}
 		}
 	}
-	for k := range b.fields {
-		b.fields[k] *= root
+	for k := range b.fieldRows {
+		b.fieldRows[k] *= root
 	}
 }
 
-// settle makes room in the products for the factors of n more spins, and takes their logarithms before they leave the range of float64.
-func (b *block) settle(n int) {
-	if b.count += n; b.count <= mostFactors {
+// reserveFactors prepares the products in float32 for the factors of n more spins: if they would be more than maxFactors, the products move
+// to those in float64, and these to the gain before they leave the range of float64.
+func (b *spinChains) reserveFactors(n int) {
+	if b.factorCount += n; b.factorCount <= maxFactors {
 		return
 	}
-	b.count = n
+	b.factorCount = n
 	for c := range Group {
-		b.ratio[c] *= float64(b.after[c]) / float64(b.before[c])
-		b.after[c], b.before[c] = 1, 1
-		if b.ratio[c] < 1e-200 || b.ratio[c] > 1e200 {
-			b.gain[c] += 2 * math.Log2(b.ratio[c])
-			b.ratio[c] = 1
+		b.product[c] *= float64(b.newProduct[c]) / float64(b.oldProduct[c])
+		b.newProduct[c], b.oldProduct[c] = 1, 1
+		if b.product[c] < 1e-200 || b.product[c] > 1e200 {
+			b.gain[c] += 2 * math.Log2(b.product[c])
+			b.product[c] = 1
 		}
 	}
 }
 
-// collect adds the logarithms of the weights.
-func (b *block) collect(ln []float64) {
+// addLogWeights adds the log-weight of every chain so far to ln.
+func (b *spinChains) addLogWeights(ln []float64) {
 	for c := range ln {
-		ratio := b.ratio[c] * float64(b.after[c]) / float64(b.before[c])
-		ln[c] += b.gain[c]*(math.Ln2/2) + math.Log(ratio)
+		product := b.product[c] * float64(b.newProduct[c]) / float64(b.oldProduct[c])
+		ln[c] += b.gain[c]*(math.Ln2/2) + math.Log(product)
 	}
 }
 
-// rounding is ln ψ of every chain less its value by fields and couplings in float32.
-func (b *block) rounding() (ln [Group]float64) {
+// roundingCorrection returns for every chain ln ψ of its last state less its value by fields and couplings in float32. The path led to
+// these, so that the difference is to be added to the log-weight.
+func (b *spinChains) roundingCorrection() (ln [Group]float64) {
 	m := b.model
 	for i := range m.N {
 		var field [Group]float64
-		off := m.H[i] - float64(b.h[i])/unit
+		fieldError := m.H[i] - float64(b.fields[i])/unit
 		for c := range field {
-			field[c] = off
+			field[c] = fieldError
 		}
 		for k := m.First[i]; k < m.First[i+1]; k++ {
 			if int(m.To[k]) < i { // counted there
 				continue
 			}
-			off := m.J[k] - float64(b.j[k])/unit
+			couplingError := m.J[k] - float64(b.couplings[k])/unit
 			for c, s := range b.spins[int(m.To[k])*Group:][:Group] {
-				field[c] += off * float64(s)
+				field[c] += couplingError * float64(s)
 			}
 		}
 		for c, s := range b.spins[i*Group:][:Group] {
@@ -288,12 +293,13 @@ func (b *block) rounding() (ln [Group]float64) {
 	return ln
 }
 
-// sweepArgs are some spins of a block and the couplings that changes go along.
+// sweepArgs are the arguments of sweepVector: some spins that take steps, and the couplings along which fields change. The assembly knows
+// the layout.
 type sweepArgs struct {
 	n        int64
 	spins    *float32
-	fields   *float32
-	own      *float32 // field of the first of the spins
+	fields   *float32 // the rows that neighbourOffsets point into
+	own      *float32 // field row of the first of the spins
 	ends     *int32
 	to       *int32
 	j        *float32
@@ -301,125 +307,134 @@ type sweepArgs struct {
 	base     *float32
 	state    *random
 	weight   *weight
-	coupling int64 // the first of the first spin
+	coupling int64 // the first coupling of the first spin
 	old, new rung
 	step     Step
 }
 
-// rung is a place on the path, and the square root of it.
+// rung is a place on the path: β and √β.
 type rung struct{ beta, root float32 }
 
-// fieldArgs are the fields of eight spins, of all others.
+// fieldArgs are the arguments of fieldsVector, which computes the fields of eight spins. The assembly knows the layout.
 type fieldArgs struct {
-	n      int64
+	n      int64 // number of all spins
 	moved  int64 // number of spins at the new rung
 	spins  *float32
-	j      *float32 // eight a spin
+	j      *float32 // eight for each spin
 	fields *float32 // of the eight
-	old    float32  // √β
-	new    float32
+	old    float32  // √β of the old rung
+	new    float32  // √β of the new rung
 }
 
-// sweep carries every spin of every chain from the rung of one √β to another's.
-func (b *block) sweep(from, to float32, step Step) {
-	a := sweepArgs{state: &b.random, weight: &b.weight, old: rung{from * from, from}, new: rung{to * to, to}, step: step}
-	if b.dense == nil {
-		for first := 0; first < b.n; first += mostFactors {
-			n := min(mostFactors, b.n-first)
-			b.settle(n)
-			b.steps(&a, view{
-				first, n, int(b.model.First[first]), b.fields, b.fields[first*Group:], b.ends[first:], b.to, b.j,
+// sweep carries every spin of every chain from one rung to another, given by their √β.
+func (b *spinChains) sweep(oldRoot, newRoot float32, step Step) {
+	old, new := rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
+	a := sweepArgs{state: &b.random, weight: &b.weight, old: old, new: new, step: step}
+	if b.denseRows == nil {
+		for first := 0; first < b.n; first += maxFactors {
+			n := min(maxFactors, b.n-first)
+			b.reserveFactors(n)
+			b.stepSpins(&a, stepRange{
+				first, n, int(b.model.First[first]), b.fieldRows, b.fieldRows[first*Group:],
+				b.neighbourEnds[first:], b.neighbourOffsets, b.couplings,
 			})
 		}
 		return
 	}
-	for k := range b.dense {
-		r := &b.dense[k]
-		b.fieldsOf(r, k*Group, from, to)
-		b.settle(r.n)
-		b.steps(&a, view{k * Group, r.n, 0, b.fields, b.fields, r.ends, r.to, r.in})
+	for k := range b.denseRows {
+		r := &b.denseRows[k]
+		b.computeFields(r, k*Group, oldRoot, newRoot)
+		b.reserveFactors(r.count)
+		b.stepSpins(&a, stepRange{k * Group, r.count, 0, b.fieldRows, b.fieldRows, r.laterEnds, r.laterOffsets, r.laterCouplings})
 	}
 }
 
-// view is some spins and the couplings that their changes go along.
-type view struct {
-	first, n, coupling int
-	fields, own        []float32 // own begins with the first spin's
-	ends, to           []int32
-	j                  []float32
+// stepRange is some spins that take steps, and the couplings along which fields change.
+type stepRange struct {
+	first, n  int       // spins
+	coupling  int       // index of the first coupling of the first spin
+	fields    []float32 // rows that offsets point into
+	ownFields []float32 // rows from the first spin on
+	ends      []int32   // by spin: the end of its couplings
+	offsets   []int32   // of the neighbours' rows in fields, in bytes
+	couplings []float32
 }
 
-// steps carries the spins of a view: by the processor's vectors, or the same without.
-func (b *block) steps(a *sweepArgs, v view) {
+// stepSpins carries the spins of a range to the new rung, with the processor's vectors if it has them.
+func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 	if !vectors {
-		b.portable(a, v)
+		b.stepSpinsPortable(a, r)
 		return
 	}
-	a.n, a.coupling = int64(v.n), int64(v.coupling)
-	a.spins, a.h, a.base = &b.spins[v.first*Group], &b.h[v.first], &b.base[v.first]
-	a.fields, a.own, a.ends, a.to, a.j = &v.fields[0], &v.own[0], &v.ends[0], &v.to[0], &v.j[0]
+	a.n, a.coupling = int64(r.n), int64(r.coupling)
+	a.spins, a.h, a.base = &b.spins[r.first*Group], &b.fields[r.first], &b.startOdds[r.first]
+	a.fields, a.own, a.ends, a.to, a.j = &r.fields[0], &r.ownFields[0], &r.ends[0], &r.offsets[0], &r.couplings[0]
 	sweepVector(a)
 }
 
-// portable is the loop without vectors.
-func (b *block) portable(a *sweepArgs, v view) {
-	k := int32(v.coupling)
-	for i := range v.n {
-		row, field := b.spins[(v.first+i)*Group:][:Group], v.own[i*Group:][:Group]
-		h, base := b.h[v.first+i], b.base[v.first+i]
+// stepSpinsPortable is the loop of stepSpins without vectors.
+func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
+	k := int32(r.coupling)
+	for i := range r.n {
+		row, field := b.spins[(r.first+i)*Group:][:Group], r.ownFields[i*Group:][:Group]
+		h, start := b.fields[r.first+i], b.startOdds[r.first+i]
 		var change [Group]float32
 		for c := range row {
-			u := float32(float32(int32(b.next(c)>>1)) * 0x1p-31)
-			x := float32(a.old.root*field[c]) + float32(float32(a.old.beta*h)+base)
-			y := float32(a.new.root*field[c]) + float32(float32(a.new.beta*h)+base)
+			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31)
+			// x and y are the log odds of the spin at the old rung and at the new one.
+			x := float32(a.old.root*field[c]) + float32(float32(a.old.beta*h)+start)
+			y := float32(a.new.root*field[c]) + float32(float32(a.new.beta*h)+start)
 			absX, absY := float32(math.Abs(float64(x))), float32(math.Abs(float64(y)))
 			b.gain[c] += float64(absY - absX)
-			before, e := 1+exp2(min(absX, 126)), exp2(min(absY, 126))
-			b.before[c] *= before
-			b.after[c] *= 1 + e
+			oldFactor, e := 1+exp2(min(absX, 126)), exp2(min(absY, 126))
+			b.oldProduct[c] *= oldFactor
+			b.newProduct[c] *= 1 + e
 			u *= 1 + e
-			against := u < e
+			isAgainst := u < e // the new spin is against its odds
 			if a.step == Metropolis && math.Signbit(float64(x)) == math.Signbit(float64(y)) {
-				against = math.Signbit(float64(row[c])) == math.Signbit(float64(y)) && u < float32(e*before)
+				isAgainst = math.Signbit(float64(row[c])) == math.Signbit(float64(y)) && u < float32(e*oldFactor)
 			}
 			s := float32(math.Copysign(1, float64(y)))
-			if against {
+			if isAgainst {
 				s = -s
 			}
 			change[c] = float32(a.new.root*s) - float32(a.old.root*row[c])
 			row[c] = s
 		}
-		for ; k < v.ends[i]; k++ {
-			at := int(v.to[k]) / 4
+		for ; k < r.ends[i]; k++ {
+			neighbour := int(r.offsets[k]) / 4
 			for c := range change {
-				v.fields[at+c] += float32(v.j[k] * change[c])
+				r.fields[neighbour+c] += float32(r.couplings[k] * change[c])
 			}
 		}
 	}
 }
 
-// fieldsOf computes the fields of eight spins from first on: those before them are at the new rung.
-func (b *block) fieldsOf(r *rows, first int, from, to float32) {
+// computeFields computes the fields of eight spins from first on. The spins before them are at the new rung, all others at the old one.
+func (b *spinChains) computeFields(r *eightSpins, first int, oldRoot, newRoot float32) {
 	if vectors {
-		f := fieldArgs{n: int64(b.n), moved: int64(first), spins: &b.spins[0], j: &r.j[0], fields: &b.fields[0], old: from, new: to}
+		f := fieldArgs{
+			n: int64(b.n), moved: int64(first), spins: &b.spins[0], j: &r.couplings[0], fields: &b.fieldRows[0], old: oldRoot, new: newRoot,
+		}
 		fieldsVector(&f)
 		return
 	}
 	for k := range Group {
 		for c := range Group {
-			moved, rest := float32(0), float32(0)
+			newSum, oldSum := float32(0), float32(0)
 			for i := range first {
-				moved += float32(r.j[i*Group+k] * b.spins[i*Group+c])
+				newSum += float32(r.couplings[i*Group+k] * b.spins[i*Group+c])
 			}
 			for i := first; i < b.n; i++ {
-				rest += float32(r.j[i*Group+k] * b.spins[i*Group+c])
+				oldSum += float32(r.couplings[i*Group+k] * b.spins[i*Group+c])
 			}
-			b.fields[k*Group+c] = float32(to*moved) + float32(from*rest)
+			b.fieldRows[k*Group+c] = float32(newRoot*newSum) + float32(oldRoot*oldSum)
 		}
 	}
 }
 
-// exp2 is 2^-x for x from −126 to 126, within 2.5e-7 of its value: a polynomial of degree 5 whose largest relative error is least.
+// exp2 returns 2^-x for x from −126 to 126, within 2.5e-7 of its value. It uses the polynomial of degree 5 whose largest relative error is
+// least.
 func exp2(x float32) float32 {
 	k := float32(math.RoundToEven(float64(x)))
 	f := k - x

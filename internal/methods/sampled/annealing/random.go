@@ -5,8 +5,8 @@ package annealing
 // random is the state of eight generators: word k of chain c is random[k·8+c].
 type random [4 * Group]uint32
 
-// seeded returns the generators of chains first to first+7.
-func seeded(seed, first uint64) (r random) {
+// newRandom returns the generators of chains first to first+7.
+func newRandom(seed, first uint64) (r random) {
 	for c := range Group {
 		x := mix(seed ^ mix(first+uint64(c)))
 		for k := range 4 {
@@ -17,7 +17,7 @@ func seeded(seed, first uint64) (r random) {
 	return r
 }
 
-// mix is the finaliser of splitmix64 (Steele, Lea, Flood, 2014).
+// mix scrambles the bits of x: the finaliser of splitmix64 (Steele, Lea, Flood, 2014).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -25,8 +25,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// next is a random word of chain c: xoshiro128+ (Blackman, Vigna, 2018).
-func (r *random) next(c int) uint32 {
+// nextWord returns a random word of chain c: xoshiro128+ (Blackman, Vigna, 2018).
+func (r *random) nextWord(c int) uint32 {
 	s0, s1, s2, s3 := r[c], r[Group+c], r[2*Group+c], r[3*Group+c]
 	word := s0 + s3
 	t := s1 << 9

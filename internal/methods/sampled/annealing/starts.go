@@ -18,82 +18,86 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Starts is the number of starts of a component's chains.
+// Starts returns the largest number of starts of a component's chains.
 func (p *Path) Starts() float64 { return float64(1 + p.Modes + len(p.Given)) }
 
-// ModesFlops is the cost of the search for modes and of the beliefs that it begins with.
-func (m *Model) ModesFlops() float64 { return modes.Work(m.e) + m.StartFlops() }
+// ModesFlops returns the cost of the search for modes and of the beliefs that it begins with.
+func (m *Model) ModesFlops() float64 { return modes.Work(m.expression) + m.StartFlops() }
 
-// Modes returns the number of starts beside the path's own, found without regard to the weight near them and to p.Modes.
-// Errors: as modes.Find; the context's. Cost: ModesFlops, once.
+// Modes returns the number of starts in addition to the path's first one and those given. It does not depend on the weight near them or on
+// p.Modes. Errors: those of modes.Find, of the context and of newWalker. Cost: ModesFlops, once.
 func (m *Model) Modes(ctx context.Context, p Path) (int, error) {
 	p.Modes = modes.Most + 1
-	starts, err := m.starts(ctx, p)
-	return max(len(starts)-1, 0), err
+	walkers, err := m.walkers(ctx, p)
+	return max(len(walkers)-1, 0), err
 }
 
-// given are the loops of given starts.
-type given struct {
-	mu    sync.Mutex
-	of    [][][]float64
-	walks []*walk
+// givenWalkers are the walkers of the given starts that were asked for last.
+type givenWalkers struct {
+	mu      sync.Mutex
+	starts  [][][]float64
+	walkers []*walker
 }
 
-// walksOf returns the loops of product distributions: the last ones made, or new ones.
-func (g *given) walksOf(e *sumproduct.Expression, of [][][]float64) ([]*walk, error) {
+// walkersOf returns the walkers of product distributions. It makes new ones unless the distributions are those asked for last: as many,
+// with the same memory for the first. Errors: those of newWalker.
+func (g *givenWalkers) walkersOf(e *sumproduct.Expression, starts [][][]float64) ([]*walker, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	same := func(k int) bool { return len(of[k]) > 0 && len(g.of[k]) > 0 && &of[k][0] == &g.of[k][0] }
-	if len(g.of) != len(of) || len(of) > 0 && !same(0) {
-		g.of, g.walks = of, nil
-		for _, p := range of {
-			w, err := newWalk(e, floored(p))
+	isSame := func(k int) bool {
+		return len(starts[k]) > 0 && len(g.starts[k]) > 0 && &starts[k][0] == &g.starts[k][0]
+	}
+	if len(g.starts) != len(starts) || len(starts) > 0 && !isSame(0) {
+		g.starts, g.walkers = starts, nil
+		for _, p := range starts {
+			w, err := newWalker(e, mixWithUniform(p))
 			if err != nil {
-				g.of = nil
+				g.starts = nil
 				return nil, err
 			}
-			g.walks = append(g.walks, w)
+			g.walkers = append(g.walkers, w)
 		}
 	}
-	return g.walks, nil
+	return g.walkers, nil
 }
 
-// starts returns up to 1 + p.Modes starts of a path, beside those given: its own, uniform draws if its own are from beliefs, and modes.
-func (m *Model) starts(ctx context.Context, p Path) ([]*walk, error) {
-	own, err := m.from(ctx, p.Product)
+// walkers returns the walkers of up to 1 + p.Modes starts of a path, without those given: the path's first start, uniform draws if the
+// first are from beliefs, and modes, which it looks for once. Errors: those of modes.Find, of the context and of newWalker.
+func (m *Model) walkers(ctx context.Context, p Path) ([]*walker, error) {
+	first, err := m.walkerOf(ctx, p.Product)
 	if err != nil || p.Modes == 0 {
-		return []*walk{own}, err
+		return []*walker{first}, err
 	}
-	beliefs, err := m.from(ctx, true)
+	fromBeliefs, err := m.walkerOf(ctx, true)
 	if err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.sought {
-		found, err := modes.Find(ctx, m.e, likeliest(beliefs.start))
+	if !m.hasSoughtModes {
+		found, err := modes.Find(ctx, m.expression, mostProbable(fromBeliefs.startLn))
 		if err != nil {
 			return nil, err
 		}
 		for _, mode := range found {
-			w, err := newWalk(m.e, floored(mode.Given))
+			w, err := newWalker(m.expression, mixWithUniform(mode.Given))
 			if err != nil {
 				return nil, err
 			}
-			m.modes = append(m.modes, w)
+			m.fromModes = append(m.fromModes, w)
 		}
-		m.sought = true
+		m.hasSoughtModes = true
 	}
-	all := []*walk{own}
+	walkers := []*walker{first}
 	if p.Product {
-		all = append(all, m.uniform)
+		walkers = append(walkers, m.uniform)
 	}
-	all = append(all, m.modes...)
-	return all[:min(1+p.Modes, len(all))], nil
+	walkers = append(walkers, m.fromModes...)
+	return walkers[:min(1+p.Modes, len(walkers))], nil
 }
 
-// likeliest returns the most probable value of every index.
-func likeliest(p [][]float64) []int {
+// mostProbable returns the value of largest probability, or log-probability, of every index.
+func mostProbable(p [][]float64) []int {
 	x := make([]int, len(p))
 	for i, row := range p {
 		for a, q := range row {
@@ -105,21 +109,21 @@ func likeliest(p [][]float64) []int {
 	return x
 }
 
-// floored returns the logarithms of p mixed with the uniform distribution, which has weight leastStart: no probability is
-// below leastStart over the number of values.
-func floored(p [][]float64) [][]float64 {
-	start := make([][]float64, len(p))
+// mixWithUniform returns the logarithms of p mixed with the uniform distribution, which has weight uniformShare: no probability is below
+// uniformShare over the number of values.
+func mixWithUniform(p [][]float64) (ln [][]float64) {
+	ln = make([][]float64, len(p))
 	for i, row := range p {
-		start[i] = make([]float64, len(row))
+		ln[i] = make([]float64, len(row))
 		for a, q := range row {
-			start[i][a] = math.Log((1-leastStart)*q + leastStart/float64(len(row)))
+			ln[i][a] = math.Log((1-uniformShare)*q + uniformShare/float64(len(row)))
 		}
 	}
-	return start
+	return ln
 }
 
-// near is ln g of a state: 0 for uniform draws; for another start below 0 where its draws are rare.
-func (w *walk) near(state []int) float64 { return w.lnStart(state) - w.level }
+// lnG returns ln g of a state: 0 for uniform draws. For another start it is below 0 if draws of the state from there are rare.
+func (w *walker) lnG(state []int) float64 { return w.lnProbability(state) - w.rareLevel }
 
 // A draw is rare if its log-probability is below the mean by more than rareDeviations standard deviations plus rareNats:
 // another start may have drawn it, too. Chosen.
@@ -128,51 +132,52 @@ const (
 	rareNats       = 3
 )
 
-// levelOf is the log-probability below which draws are rare, at least the log-probability of a uniform draw.
-func levelOf(start [][]float64) float64 {
-	mean, variance, uniform := 0.0, 0.0, 0.0
-	for _, row := range start {
-		own, square := 0.0, 0.0
+// rareLevelOf returns the log-probability below which draws from a product distribution are rare. It is at least the log-probability of a
+// uniform draw.
+func rareLevelOf(startLn [][]float64) float64 {
+	mean, variance, uniformLn := 0.0, 0.0, 0.0
+	for _, row := range startLn {
+		rowMean, rowSquares := 0.0, 0.0
 		for _, ln := range row {
-			own += ln * math.Exp(ln)
-			square += ln * ln * math.Exp(ln)
+			rowMean += ln * math.Exp(ln)
+			rowSquares += ln * ln * math.Exp(ln)
 		}
-		mean += own
-		variance += max(0, square-own*own)
-		uniform -= math.Log(float64(len(row)))
+		mean += rowMean
+		variance += max(0, rowSquares-rowMean*rowMean)
+		uniformLn -= math.Log(float64(len(row)))
 	}
-	return max(mean-rareDeviations*math.Sqrt(variance)-rareNats, uniform)
+	return max(mean-rareDeviations*math.Sqrt(variance)-rareNats, uniformLn)
 }
 
-// recordStarts records ln g of every start at the last state of every chain.
-func (m *Model) recordStarts(w *Weights, starts []*walk) {
+// recordLnG records ln g of every start at the last state of every chain.
+func (m *Model) recordLnG(w *Weights, walkers []*walker) {
 	state := make([]int, len(m.dims))
-	w.by = make([]float64, 0, len(w.alone)*len(starts))
+	w.lnGs = make([]float64, 0, len(w.chainLn)*len(walkers))
 	for c := range w.Ln {
-		for k := range starts {
-			m.state(w, c, k, state)
-			for _, other := range starts {
-				w.by = append(w.by, other.near(state))
+		for k := range walkers {
+			m.writeState(w, c, k, state)
+			for _, other := range walkers {
+				w.lnGs = append(w.lnGs, other.lnG(state))
 			}
 		}
 	}
 }
 
-// Among returns the log-weights of components and of their chains with the first starts alone.
+// Among returns the log-weights of components and of their chains as if only the first starts were there.
 func (w *Weights) Among(starts int) (ln, each []float64) {
-	all := max(1, len(w.alone)/len(w.Ln))
-	if all == 1 {
+	allStarts := max(1, len(w.chainLn)/len(w.Ln))
+	if allStarts == 1 {
 		return w.Ln, w.Ln
 	}
 	ln, each = make([]float64, len(w.Ln)), make([]float64, starts*len(w.Ln))
 	for c := range ln {
-		own := each[c*starts:][:starts]
-		for k := range own {
-			at := c*all + k
-			by := w.by[at*all:][:starts]
-			own[k] = w.alone[at] + by[k] - floats.LnSum(by)
+		chains := each[c*starts:][:starts]
+		for k := range chains {
+			chain := c*allStarts + k
+			lnGs := w.lnGs[chain*allStarts:][:starts]
+			chains[k] = w.chainLn[chain] + lnGs[k] - floats.LnSum(lnGs) // ln of w_k φ_k
 		}
-		ln[c] = floats.LnSum(own)
+		ln[c] = floats.LnSum(chains)
 	}
 	return ln, each
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// pulled is a model of n indices that are independent given a switch: uniform at its value 0, pulled to a random pattern at
-// 1, which has a share of Z. It returns ln Z, known in closed form.
-func pulled(n, values int, share float64) (e *sumproduct.Expression, lnZ float64) {
+// switchedPull returns a model of n indices that are independent given a switch: uniform at its value 0, pulled to a random pattern at 1,
+// which has a share of Z. It returns ln Z, known in closed form.
+func switchedPull(n, values int, share float64) (e *sumproduct.Expression, lnZ float64) {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(values)))
 	e = &sumproduct.Expression{Scale: scaled.One, Dims: append(slices.Repeat([]int{values}, n), 2)}
 	wide := float64(n) * math.Log(float64(values))
@@ -35,7 +35,7 @@ func pulled(n, values int, share float64) (e *sumproduct.Expression, lnZ float64
 func TestChainsFromModesFindThem(t *testing.T) {
 	for _, values := range []int{2, 3} {
 		for _, share := range []float64{0.1, 0.5, 0.9} {
-			e, lnZ := pulled(40, values, share)
+			e, lnZ := switchedPull(40, values, share)
 			m, err := New(e)
 			if err != nil {
 				t.Fatal(err)
@@ -63,7 +63,7 @@ func TestChainsFromModesFindThem(t *testing.T) {
 // pull right.
 func TestChainsFromGivenStarts(t *testing.T) {
 	for _, values := range []int{2, 3} {
-		e, lnZ := pulled(40, values, 0.7)
+		e, lnZ := switchedPull(40, values, 0.7)
 		pull, wrong := make([][]float64, 41), make([][]float64, 41)
 		for i, d := range e.Dims {
 			pull[i], wrong[i] = slices.Repeat([]float64{0.01}, d), slices.Repeat([]float64{0.02}, d)
@@ -101,7 +101,7 @@ func TestAmong(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 9))
 	tested := 0
 	for range 20 {
-		e := model(r, []int{2, 2, 3, 2, 2}, ring(5), 3, 0)
+		e := drawModel(r, []int{2, 2, 3, 2, 2}, ringScopes(5), 3, 0)
 		m, err := New(e)
 		if err != nil {
 			t.Fatal(err)

@@ -10,53 +10,54 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// walk are the loops of a model whose chains begin with a product distribution.
-type walk struct {
-	ln      float64     // ln of the factors outside the chains
-	start   [][]float64 // ln of where chains begin, by value
-	level   float64     // log-probability below which draws from start are rare
-	spins   *lattice
-	factors *factors
-	model   *ising.Model // nil where there are others than spins
-	base    []float32    // of the model: where chains begin, as lattices have it
-	once    sync.Once
-	forests *lattice // nil where there are none, and before it was asked for
+// walker carries the chains of a model that begin with one product distribution. It has either spins or tables.
+type walker struct {
+	lnConstant  float64     // ln of the factors that chains leave out
+	startLn     [][]float64 // log-probability of each value with which a chain begins, by index
+	rareLevel   float64     // log-probability of a state below which draws from the start are rare
+	spins       *spinModel
+	tables      *tableModel
+	model       *ising.Model // nil if not all indices are spins
+	startOdds   []float32    // by spin of model: log odds of +1 where chains begin, in powers of 2
+	forestsOnce sync.Once
+	forests     *spinModel // nil until it is asked for, or if there are none
 }
 
-// newWalk returns the loops of chains that begin with independent draws, start their logarithms.
-func newWalk(e *sumproduct.Expression, start [][]float64) (w *walk, err error) {
-	w = &walk{ln: e.Scale.LogAbs(), start: start, level: levelOf(start)}
+// newWalker returns the walker of chains that begin with independent draws, with log-probabilities startLn. Errors: those of newTableModel.
+func newWalker(e *sumproduct.Expression, startLn [][]float64) (w *walker, err error) {
+	w = &walker{lnConstant: e.Scale.LogAbs(), startLn: startLn, rareLevel: rareLevelOf(startLn)}
 	s := ising.New(e)
 	if s == nil {
-		w.factors, err = newFactors(e, start)
+		w.tables, err = newTableModel(e, startLn)
 		return w, err
 	}
-	w.ln += s.Constant
-	base := make([]float32, s.N)
-	for i, p := range start {
-		if len(p) == 2 {
-			base[i] = float32((p[1] - p[0]) * math.Log2E)
+	w.lnConstant += s.Constant
+	startOdds := make([]float32, s.N)
+	for i, ln := range startLn {
+		if len(ln) == 2 {
+			startOdds[i] = float32((ln[1] - ln[0]) * math.Log2E)
 		}
-		b := float64(base[i]) / unit
-		s.H[i] -= b
-		w.ln += math.Ln2 + math.Log(math.Cosh(b))
+		// The model weighs states relative to the start, whose weights 2cosh(field) are part of the constant.
+		field := float64(startOdds[i]) / unit
+		s.H[i] -= field
+		w.lnConstant += math.Ln2 + math.Log(math.Cosh(field))
 	}
-	w.spins, w.model, w.base = newLattice(s, base), s, base
+	w.spins, w.model, w.startOdds = newSpinModel(s, startOdds), s, startOdds
 	return w, nil
 }
 
-// bytes bounds the memory of the loops.
-func (w *walk) bytes() float64 {
+// bytes bounds the memory of a walker.
+func (w *walker) bytes() float64 {
 	if w.spins != nil {
-		return 32 * float64(len(w.spins.j)+w.spins.n+Group)
+		return 32 * float64(len(w.spins.couplings)+w.spins.n+Group)
 	}
-	return 32 * float64(len(w.factors.ln)+len(w.factors.own)+w.factors.height)
+	return 32 * float64(len(w.tables.differences)+len(w.tables.unaryDifferences)+w.tables.rowCount)
 }
 
-// lnStart is the log-probability that a chain begins with a state.
-func (w *walk) lnStart(state []int) (ln float64) {
+// lnProbability returns the log-probability that a chain begins with a state.
+func (w *walker) lnProbability(state []int) (ln float64) {
 	for i, a := range state {
-		ln += w.start[i][a]
+		ln += w.startLn[i][a]
 	}
 	return ln
 }
