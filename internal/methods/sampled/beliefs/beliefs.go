@@ -25,19 +25,18 @@ import (
 
 // Sampler is the density of states that messages suggest. It does not change and may be used by several goroutines.
 type Sampler struct {
-	e      *sumproduct.Expression
-	follow float64
-	draws  []conditional // in the sequence of the draws
-	reach  []float64     // of every table: the largest logarithm of an entry above 0, absolutely
+	expression   *sumproduct.Expression
+	tolerance    float64       // change of a message from which on others follow it; 0: messages stay as they were
+	conditionals []conditional // in the sequence of the draws
+	maxLn        []float64     // by table: the largest absolute logarithm of an entry above 0
+	incidences   [][]incidence // by index
 
-	// where messages follow: the messages of table t to the k-th of its indices begin at first[t][k] of
-	// messages
-	over     [][]incidence // of every index
-	first    [][]int
-	stride   [][]int
-	messages []float64
-	flops    float64
-	longest  int // indices of a table
+	// Used if messages follow the values.
+	messageStarts [][]int   // by table and place in its scope: where the message of the table to that index begins in messages
+	strides       [][]int   // by table and place in its scope
+	messages      []float64 // before the first draw
+	flops         float64   // of a draw
+	maxArity      int       // largest number of indices of a table
 }
 
 // incidence is the k-th index of a table.
@@ -45,36 +44,36 @@ type incidence struct{ table, k int }
 
 // conditional is the distribution of an index given those drawn before.
 type conditional struct {
-	index int
-	// decided are tables whose other indices all have values, open are tables where some have none: there the messages as they
-	// were.
-	decided, open []lookup
-	wide          bool      // the product of those decided may leave the range of float64
-	own           []float64 // the product of the open tables that depend on no value
-	to            []int     // where messages follow: where those from the tables of open begin
+	index        int
+	decided      []slicedTable // tables whose other indices all have values then
+	open         []slicedTable // tables with indices that have no value then, summed out with the messages as they were
+	mayUnderflow bool          // the product of the decided tables may leave the range of float64
+	fixedProduct []float64     // by value: the product of the open tables that depend on no value
+	following    []int         // if messages follow: where those of the open tables begin
 }
 
-// widest is the sum of the largest logarithms of entries, nats, up to which float64 holds a product of rows that are scaled one by one:
-// the rest of a value is above e^-(2 widest), as least.
-const widest = 200
+// maxLnRange is the sum of the largest absolute logarithms of entries, nats, up to which float64 holds a product of rows that are scaled
+// one by one: each value's part is above e^-(2 maxLnRange), as leastAllowed.
+const maxLnRange = 200
 
-// lookup is a table over indices drawn before, with strides, and the index itself.
-type lookup struct {
-	data          []float64
-	scope, stride []int
-	own           int // stride of the index itself
+// slicedTable is a table over an index and indices drawn before, whose values select a row.
+type slicedTable struct {
+	data      []float64
+	scope     []int // the indices drawn before
+	strides   []int // by place in scope
+	ownStride int   // of the index
 }
 
-// updates bounds the updates per message before the first draw.
-const updates = 20
+// updatesPerMessage limits the updates per message before the first draw, on average.
+const updatesPerMessage = 20
 
-// Messages passes the messages of an expression whose entries are at least 0. Errors: unsupported for entries below 0, and where messages
-// contradict one another; bp.Run's; the context's. Cost: Setup at most, Took.
+// Messages passes the messages of an expression whose entries are at least 0. Cost: Setup at most, Took. Errors: unsupported for entries
+// below 0, and if messages contradict one another; those of bp.Run and of the context.
 func Messages(ctx context.Context, e *sumproduct.Expression) (*bp.State, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "beliefs: an entry is below 0, and densities are not")
 	}
-	state, err := bp.Run(ctx, e, bp.Options{Updates: mostUpdates(e), Tolerance: 1e-6})
+	state, err := bp.Run(ctx, e, bp.Options{Updates: maxUpdates(e), Tolerance: 1e-6})
 	if err != nil {
 		return nil, err
 	}
@@ -84,29 +83,30 @@ func Messages(ctx context.Context, e *sumproduct.Expression) (*bp.State, error) 
 	return state, nil
 }
 
-// New returns a sampler from the messages of an expression: they follow the values with a tolerance of follow, or stay as they
-// were where it is 0. The error is the context's. Cost: the tables' entries times their order, and some draws.
+// New returns a sampler from the messages of an expression. Messages follow the values: those that depend on a message are recomputed if it
+// changes by more than follow. If follow is 0, they stay as they were. The error is that of the context. Cost: the tables' entries times
+// their order, and some draws.
 func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow float64) (*Sampler, error) {
-	s := &Sampler{e: e, follow: follow, over: make([][]incidence, len(e.Dims))}
-	for t, own := range e.Tables {
-		first, stride := make([]int, len(own.Scope)), sumproduct.Along(e.Dims, own.Scope, own.Scope)
-		for k, i := range own.Scope {
-			s.over[i] = append(s.over[i], incidence{t, k})
-			first[k] = len(s.messages)
+	s := &Sampler{expression: e, tolerance: follow, incidences: make([][]incidence, len(e.Dims))}
+	for t, table := range e.Tables {
+		starts, strides := make([]int, len(table.Scope)), sumproduct.Along(e.Dims, table.Scope, table.Scope)
+		for k, i := range table.Scope {
+			s.incidences[i] = append(s.incidences[i], incidence{t, k})
+			starts[k] = len(s.messages)
 			s.messages = append(s.messages, state.ToVariable(t, k)...)
 		}
-		s.first, s.stride = append(s.first, first), append(s.stride, stride)
-		s.longest = max(s.longest, len(own.Scope))
-		reach := 0.0
-		for _, x := range own.Data {
+		s.messageStarts, s.strides = append(s.messageStarts, starts), append(s.strides, strides)
+		s.maxArity = max(s.maxArity, len(table.Scope))
+		maxLn := 0.0
+		for _, x := range table.Data {
 			if x > 0 {
-				reach = max(reach, math.Abs(floats.Ln(x)))
+				maxLn = max(maxLn, math.Abs(floats.Ln(x)))
 			}
 		}
-		s.reach = append(s.reach, reach)
+		s.maxLn = append(s.maxLn, maxLn)
 	}
 
-	order := s.order()
+	order := s.drawOrder()
 	position := make([]int, len(order))
 	for n, i := range order {
 		position[i] = n
@@ -115,40 +115,40 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s.draws = append(s.draws, s.conditional(state, i, position))
+		s.conditionals = append(s.conditionals, s.newConditional(state, i, position))
 	}
-	s.measure()
+	s.measureFlops()
 	return s, ctx.Err()
 }
 
-// mostUpdates bounds the messages computed before the first draw.
-func mostUpdates(e *sumproduct.Expression) int64 {
+// maxUpdates returns the limit of the updates before the first draw.
+func maxUpdates(e *sumproduct.Expression) int64 {
 	n := 1
 	for _, t := range e.Tables {
 		n += len(t.Scope)
 	}
-	return updates * int64(n)
+	return updatesPerMessage * int64(n)
 }
 
-// Setup bounds the work of Messages and New, flops.
+// Setup returns a bound of the work of Messages and New, flops.
 func Setup(e *sumproduct.Expression) float64 {
-	return float64(mostUpdates(e))*policy.UpdateFlops + tables(e)
+	return float64(maxUpdates(e))*policy.UpdateFlops + tableFlops(e)
 }
 
-// Took is the work that Messages and New have done, flops.
+// Took returns the work that Messages and New have done, flops.
 func Took(e *sumproduct.Expression, state *bp.State) float64 {
-	return float64(state.Updates)*policy.UpdateFlops + tables(e)
+	return float64(state.Updates)*policy.UpdateFlops + tableFlops(e)
 }
 
-// tables is the work of New, flops.
-func tables(e *sumproduct.Expression) (work float64) {
+// tableFlops returns the work of New, flops.
+func tableFlops(e *sumproduct.Expression) (work float64) {
 	for _, t := range e.Tables {
 		work += 10 * float64(len(t.Scope)*len(t.Scope)) * float64(len(t.Data))
 	}
 	return work
 }
 
-// Bytes bounds the memory of the numbers of New and of a Drawer.
+// Bytes returns a bound of the memory of the numbers of New and of a Drawer.
 func Bytes(e *sumproduct.Expression) float64 {
 	bytes := 0.0
 	for _, t := range e.Tables {
@@ -158,45 +158,38 @@ func Bytes(e *sumproduct.Expression) float64 {
 			dims = append(dims, e.Dims[i])
 		}
 		slices.Sort(dims)
-		step := 8.0
-		for k := len(dims) - 1; k > 0; k-- { // the rest of it for all but the last index drawn
-			step *= float64(dims[k])
-			bytes += step
+		size := 8.0
+		for k := len(dims) - 1; k > 0; k-- { // the table with later indices summed out, for each index but the last one
+			size *= float64(dims[k])
+			bytes += size
 		}
 	}
 	return bytes
 }
 
-// order draws the index next that is bound most to those drawn before, by the spans of the logarithms of the tables that they share.
-func (s *Sampler) order() []int {
-	bonds := make([]float64, len(s.e.Tables))
-	for t, own := range s.e.Tables {
-		least, largest := math.Inf(1), math.Inf(-1)
-		for _, x := range own.Data {
-			ln := floats.Ln(max(x, math.SmallestNonzeroFloat64))
-			least, largest = min(least, ln), max(largest, ln)
-		}
-		bonds[t] = min(largest-least, 14) // of hard constraints as of strong ones
-	}
-	score := make([]float64, len(s.e.Dims))
-	done := make([]bool, len(s.e.Dims))
+// drawOrder returns the indices in the sequence of draws: the next one is always that with the strongest bonds to those before. The bond of
+// a table is the span of the logarithms of its entries.
+func (s *Sampler) drawOrder() []int {
+	bonds := s.bonds()
+	score := make([]float64, len(s.expression.Dims))
+	isDone := make([]bool, len(s.expression.Dims))
 	q := &queue{}
 	for i := range score {
-		q.entries = append(q.entries, entry{0, i})
+		q.entries = append(q.entries, queueEntry{0, i})
 	}
 	var order []int
 	for len(order) < len(score) {
-		next := heap.Pop(q).(entry)
-		if done[next.index] || next.score < score[next.index] {
+		next := heap.Pop(q).(queueEntry)
+		if isDone[next.index] || next.score < score[next.index] { // there is an entry with a higher score
 			continue
 		}
-		done[next.index] = true
+		isDone[next.index] = true
 		order = append(order, next.index)
-		for _, at := range s.over[next.index] {
-			for _, j := range s.e.Tables[at.table].Scope {
-				if !done[j] && bonds[at.table] > 0 {
-					score[j] += bonds[at.table]
-					heap.Push(q, entry{score[j], j})
+		for _, in := range s.incidences[next.index] {
+			for _, j := range s.expression.Tables[in.table].Scope {
+				if !isDone[j] && bonds[in.table] > 0 {
+					score[j] += bonds[in.table]
+					heap.Push(q, queueEntry{score[j], j})
 				}
 			}
 		}
@@ -204,14 +197,28 @@ func (s *Sampler) order() []int {
 	return order
 }
 
-// entry is an index with the strength of its ties to the ones drawn before.
-type entry struct {
+// bonds returns by table the span of the logarithms of its entries, up to that of a strong constraint.
+func (s *Sampler) bonds() []float64 {
+	bonds := make([]float64, len(s.expression.Tables))
+	for t, table := range s.expression.Tables {
+		least, largest := math.Inf(1), math.Inf(-1)
+		for _, x := range table.Data {
+			ln := floats.Ln(max(x, math.SmallestNonzeroFloat64))
+			least, largest = min(least, ln), max(largest, ln)
+		}
+		bonds[t] = min(largest-least, 14) // of hard constraints as of strong ones
+	}
+	return bonds
+}
+
+// queueEntry is an index with the strength of its bonds to those drawn before.
+type queueEntry struct {
 	score float64
 	index int
 }
 
-// queue has the strongest entry first, of equal ones the least index first.
-type queue struct{ entries []entry }
+// queue is a heap with the strongest entry first, of equal ones the smallest index first.
+type queue struct{ entries []queueEntry }
 
 func (q *queue) Len() int { return len(q.entries) }
 func (q *queue) Less(a, b int) bool {
@@ -219,7 +226,7 @@ func (q *queue) Less(a, b int) bool {
 	return x.score > y.score || x.score == y.score && x.index < y.index
 }
 func (q *queue) Swap(a, b int) { q.entries[a], q.entries[b] = q.entries[b], q.entries[a] }
-func (q *queue) Push(x any)    { q.entries = append(q.entries, x.(entry)) }
+func (q *queue) Push(x any)    { q.entries = append(q.entries, x.(queueEntry)) }
 func (q *queue) Pop() any {
 	last := len(q.entries) - 1
 	x := q.entries[last]
@@ -227,96 +234,97 @@ func (q *queue) Pop() any {
 	return x
 }
 
-// conditional makes the conditional of an index, where indices are drawn in the sequence of their positions.
-func (s *Sampler) conditional(state *bp.State, i int, position []int) conditional {
-	c := conditional{index: i, own: slices.Repeat([]float64{1}, s.e.Dims[i])}
-	reach := 0.0
-	for _, at := range s.over[i] {
-		scope := s.e.Tables[at.table].Scope
-		open := slices.ContainsFunc(scope, func(j int) bool { return position[j] > position[i] })
-		if open && s.follow > 0 {
-			c.to = append(c.to, s.first[at.table][at.k])
+// newConditional returns the conditional distribution of index i, where indices are drawn in the sequence of their positions.
+func (s *Sampler) newConditional(state *bp.State, i int, position []int) conditional {
+	c := conditional{index: i, fixedProduct: slices.Repeat([]float64{1}, s.expression.Dims[i])}
+	lnRange := 0.0
+	for _, in := range s.incidences[i] {
+		scope := s.expression.Tables[in.table].Scope
+		isOpen := slices.ContainsFunc(scope, func(j int) bool { return position[j] > position[i] })
+		if isOpen && s.tolerance > 0 {
+			c.following = append(c.following, s.messageStarts[in.table][in.k])
 			continue
 		}
-		if !open {
-			c.decided = append(c.decided, s.whole(at))
-			reach += s.reach[at.table]
+		if !isOpen {
+			c.decided = append(c.decided, s.wholeTable(in))
+			lnRange += s.maxLn[in.table]
 			continue
 		}
-		if l := s.lookup(state, at, position); len(l.scope) > 0 {
-			c.open = append(c.open, l)
+		if t := s.sumLaterIndices(state, in, position); len(t.scope) > 0 {
+			c.open = append(c.open, t)
 		} else {
-			multiply(c.own, l.data)
-			rescale(c.own)
+			multiply(c.fixedProduct, t.data)
+			rescale(c.fixedProduct)
 		}
 	}
-	c.wide = reach > widest
+	c.mayUnderflow = lnRange > maxLnRange
 	return c
 }
 
-// whole is a table as it is.
-func (s *Sampler) whole(at incidence) lookup {
-	t := s.e.Tables[at.table]
-	l := lookup{data: t.Data, own: s.stride[at.table][at.k]}
+// wholeTable returns the table of an incidence as it is, for the incidence's index.
+func (s *Sampler) wholeTable(in incidence) slicedTable {
+	t := s.expression.Tables[in.table]
+	sliced := slicedTable{data: t.Data, ownStride: s.strides[in.table][in.k]}
 	for k, j := range t.Scope {
-		if k != at.k {
-			l.scope, l.stride = append(l.scope, j), append(l.stride, s.stride[at.table][k])
+		if k != in.k {
+			sliced.scope, sliced.strides = append(sliced.scope, j), append(sliced.strides, s.strides[in.table][k])
 		}
 	}
-	return l
+	return sliced
 }
 
-// lookup sums out of a table, with the messages to it, the indices drawn later than its k-th one.
-func (s *Sampler) lookup(state *bp.State, at incidence, position []int) (l lookup) {
-	t := s.e.Tables[at.table]
-	l.own = 1
-	d := s.e.Dims[t.Scope[at.k]]
-	strides, step := make([]int, len(t.Scope)), d // of the new table; 0 for summed indices
-	strides[at.k] = 1
-	weights := make([][]float64, len(t.Scope))
+// sumLaterIndices returns the table of an incidence, for the incidence's index. Indices drawn later are summed out, weighted with their
+// messages to the table. The largest entry is 1 unless all are 0.
+func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int) (sliced slicedTable) {
+	t := s.expression.Tables[in.table]
+	sliced.ownStride = 1
+	size := s.expression.Dims[t.Scope[in.k]]   // of the new table
+	strides := make([]int, len(t.Scope))       // of the new table; 0 for summed indices
+	weights := make([][]float64, len(t.Scope)) // of summed indices
+	strides[in.k] = 1
 	for k := len(t.Scope) - 1; k >= 0; k-- {
 		switch j := t.Scope[k]; {
-		case k == at.k:
-		case position[j] < position[t.Scope[at.k]]:
-			l.scope, l.stride = append(l.scope, j), append(l.stride, step)
-			strides[k] = step
-			step *= s.e.Dims[j]
+		case k == in.k:
+		case position[j] < position[t.Scope[in.k]]:
+			sliced.scope, sliced.strides = append(sliced.scope, j), append(sliced.strides, size)
+			strides[k] = size
+			size *= s.expression.Dims[j]
 		default:
-			weights[k] = state.ToFactor(at.table, k)
+			weights[k] = state.ToFactor(in.table, k)
 		}
 	}
-	l.data = make([]float64, step)
-	walk := sumproduct.NewWalk(s.e.Dims, t.Scope)
+	sliced.data = make([]float64, size)
+	walk := sumproduct.NewWalk(s.expression.Dims, t.Scope)
 	for _, v := range t.Data {
-		to := 0
+		entry := 0
 		for k, a := range walk.X {
-			to += a * strides[k]
+			entry += a * strides[k]
 			if weights[k] != nil {
 				v *= weights[k][a]
 			}
 		}
-		l.data[to] += v
+		sliced.data[entry] += v
 		walk.Next()
 	}
-	if top := slices.Max(l.data); top > 0 && !math.IsInf(top, 1) {
-		for k := range l.data {
-			l.data[k] /= top
+	if top := slices.Max(sliced.data); top > 0 && !math.IsInf(top, 1) {
+		for k := range sliced.data {
+			sliced.data[k] /= top
 		}
 	}
-	return l
+	return sliced
 }
 
-// Flops is about the time of a draw in flops: measured on some draws where messages follow.
+// Flops returns about the time of a draw in flops. If messages follow, it is measured on some draws.
 func (s *Sampler) Flops() float64 { return s.flops }
 
-// measured is the number of draws that are timed.
-const measured = 4
+// measuredDraws is the number of draws whose work is measured.
+const measuredDraws = 4
 
-// measure fills in the time of a draw, with random numbers that no component has.
-func (s *Sampler) measure() {
-	d, x := s.NewDrawer(policy.BeliefsDefence), make([]int, len(s.e.Dims))
-	for c := range uint64(measured) {
+// measureFlops sets the work of a draw to the mean of some draws, with random numbers that no component has.
+func (s *Sampler) measureFlops() {
+	d, x := s.NewDrawer(policy.BeliefsDefence), make([]int, len(s.expression.Dims))
+	for c := range uint64(measuredDraws) {
 		d.Draw(rand.New(rand.NewPCG(c, 0x62656c)), x)
 	}
-	s.flops = d.work / measured
+	s.flops = d.work / measuredDraws
 }

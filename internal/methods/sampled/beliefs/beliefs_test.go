@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// random is an expression of tables over one to three of some indices of one to three values, some of them with entries of 0.
-func random(r *rand.Rand) *sumproduct.Expression {
+// drawExpression draws an expression of tables over one to three of some indices of one to three values, some of them with entries of 0.
+func drawExpression(r *rand.Rand) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.One}
 	for range 3 + r.IntN(6) {
 		e.Dims = append(e.Dims, []int{1, 2, 2, 2, 2, 3}[r.IntN(6)])
@@ -28,8 +28,8 @@ func random(r *rand.Rand) *sumproduct.Expression {
 	return e
 }
 
-// sampler is nil where messages contradict one another.
-func sampler(t *testing.T, e *sumproduct.Expression, follow float64) *Sampler {
+// newSampler returns a sampler of an expression, or nil if messages contradict one another.
+func newSampler(t *testing.T, e *sumproduct.Expression, follow float64) *Sampler {
 	t.Helper()
 	state, err := Messages(t.Context(), e)
 	if err != nil {
@@ -47,8 +47,8 @@ func TestDensitiesAreNormalised(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 11))
 	models := 0
 	for k := range 300 {
-		e := random(r)
-		s := sampler(t, e, []float64{0, 0.1, 1e-4}[k%3])
+		e := drawExpression(r)
+		s := newSampler(t, e, []float64{0, 0.1, 1e-4}[k%3])
 		if s == nil {
 			continue
 		}
@@ -74,8 +74,8 @@ func TestDensitiesAreNormalised(t *testing.T) {
 func TestDrawsHaveTheirDensity(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 11))
 	for k := range 12 {
-		e := random(r)
-		s := sampler(t, e, []float64{0, 0.05}[k%2])
+		e := drawExpression(r)
+		s := newSampler(t, e, []float64{0, 0.05}[k%2])
 		if s == nil {
 			continue
 		}
@@ -87,18 +87,19 @@ func TestDrawsHaveTheirDensity(t *testing.T) {
 			if other := again.LnDensity(x); other != ln {
 				t.Fatalf("model %d: drawn with e^%v, density e^%v", k, ln, other)
 			}
-			count[name(x)]++
+			count[stateKey(x)]++
 		}
 		oracle.Each(e.Dims, func(x []int) {
 			q := math.Exp(d.LnDensity(x))
-			if got := count[name(x)] / n; math.Abs(got-q) > 5*math.Sqrt(q/n)+5.0/n {
+			if got := count[stateKey(x)] / n; math.Abs(got-q) > 5*math.Sqrt(q/n)+5.0/n {
 				t.Errorf("model %d: state %v has %v of the draws, its density is %v", k, x, got, q)
 			}
 		})
 	}
 }
 
-func name(x []int) string {
+// stateKey returns a key of a state for maps.
+func stateKey(x []int) string {
 	var b []byte
 	for _, a := range x {
 		b = append(b, byte(a))
@@ -129,7 +130,7 @@ func TestTreesAreDrawnExactly(t *testing.T) {
 			}
 			e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 		}
-		s := sampler(t, e, []float64{0, 0.3, 1e-9}[k%3])
+		s := newSampler(t, e, []float64{0, 0.3, 1e-9}[k%3])
 		z := 0.0
 		oracle.Each(e.Dims, func(x []int) { z += math.Exp(oracle.LnWeight(e, x)) })
 		d := s.NewDrawer(1e-12)
@@ -170,7 +171,7 @@ func TestUnderflowLeavesNoValueOut(t *testing.T) {
 		z := 0.0
 		oracle.Each(e.Dims, func(x []int) { z += math.Exp(oracle.LnWeight(e, x) + common) })
 		for _, follow := range []float64{0, 1e-3} {
-			s := sampler(t, e, follow)
+			s := newSampler(t, e, follow)
 			if s == nil {
 				t.Fatalf("%s: messages contradict one another", c.name)
 			}
@@ -218,7 +219,7 @@ func TestMessagesThatFollowAreCloser(t *testing.T) {
 		z := 0.0
 		oracle.Each(e.Dims, func(x []int) { z += math.Exp(oracle.LnWeight(e, x)) })
 		for k, follow := range []float64{0, 1e-3} {
-			d := sampler(t, e, follow).NewDrawer(1e-3)
+			d := newSampler(t, e, follow).NewDrawer(1e-3)
 			oracle.Each(e.Dims, func(x []int) {
 				ln := oracle.LnWeight(e, x)
 				total[k] += math.Exp(ln) / z * (ln - math.Log(z) - d.LnDensity(x))

@@ -10,54 +10,59 @@ import (
 	"github.com/basetensor/basetensor/internal/base/floats"
 )
 
-// Drawer draws from a sampler, one state after the other; it is for one goroutine.
+// Drawer draws from a sampler, one state after the other. It is for one goroutine.
 type Drawer struct {
-	s        *Sampler
-	floor    float64
-	p, allow []float64 // by value: probabilities, the product of the tables that are decided
-	work     float64
+	sampler       *Sampler
+	floor         float64   // least probability of a value, before the decided tables multiply it
+	probabilities []float64 // scratch by value
+	allowed       []float64 // scratch by value: the product of the decided tables
+	work          float64   // flops of all draws so far
 
-	messages []float64
-	known    []bool // by index
-	queue    []incidence
-	waiting  []bool // by where a message begins
-	out      []float64
-	open     []summed
-	room     []float64
+	// Used if messages follow the values.
+	messages     []float64
+	isDrawn      []bool        // by index
+	pending      []incidence   // messages to be recomputed, of the table to the index
+	isPending    []bool        // by start of a message
+	sums         []float64     // scratch by value: a new message
+	summed       []summedIndex // scratch
+	weightBuffer []float64     // scratch for the weights of summed
 }
 
-// summed is an index of a table that is summed out: its weights, and its place.
-type summed struct {
-	weights   []float64
-	stride, a int
+// summedIndex is an index of a table that is summed out.
+type summedIndex struct {
+	weights []float64 // by value
+	stride  int       // in the table
+	value   int       // at which the sum is at present
 }
 
-// NewDrawer returns a drawer that draws also values that the messages wrongly exclude: every value allowed by the decided tables
-// has at least the largest probability times lost over the number of indices, apart from these tables' own factors.
+// NewDrawer returns a drawer that also draws values that the messages wrongly exclude: every value that the decided tables allow has, apart
+// from the factors of these tables, at least the largest probability times lost over the number of indices.
 func (s *Sampler) NewDrawer(lost float64) *Drawer {
-	top := slices.Max(append(slices.Clone(s.e.Dims), 1))
-	d := &Drawer{s: s, floor: lost / float64(max(1, len(s.draws))), p: make([]float64, top), allow: make([]float64, top)}
-	if s.follow > 0 {
-		d.messages, d.known = make([]float64, len(s.messages)), make([]bool, len(s.e.Dims))
-		d.waiting, d.out = make([]bool, len(s.messages)), make([]float64, top)
-		d.open, d.room = make([]summed, 0, s.longest), make([]float64, s.longest*top)
+	values := slices.Max(append(slices.Clone(s.expression.Dims), 1))
+	d := &Drawer{
+		sampler: s, floor: lost / float64(max(1, len(s.conditionals))), probabilities: make([]float64, values), allowed: make([]float64, values),
+	}
+	if s.tolerance > 0 {
+		d.messages, d.isDrawn = make([]float64, len(s.messages)), make([]bool, len(s.expression.Dims))
+		d.isPending, d.sums = make([]bool, len(s.messages)), make([]float64, values)
+		d.summed, d.weightBuffer = make([]summedIndex, 0, s.maxArity), make([]float64, s.maxArity*values)
 	}
 	return d
 }
 
 // Draw draws a state x, a value per index, and returns ln of its density, nats. Cost: Flops.
-func (d *Drawer) Draw(r *rand.Rand, x []int) float64 { return d.walk(r, x) }
+func (d *Drawer) Draw(r *rand.Rand, x []int) float64 { return d.drawOrWeigh(r, x) }
 
-// LnDensity returns ln of the density of a state, nats; −Inf where a table is 0 there. Cost: Flops.
-func (d *Drawer) LnDensity(x []int) float64 { return d.walk(nil, x) }
+// LnDensity returns ln of the density of a state, nats, −Inf if a table is 0 there. Cost: Flops.
+func (d *Drawer) LnDensity(x []int) float64 { return d.drawOrWeigh(nil, x) }
 
-// walk goes through the conditional distributions, drawing from them with r, else at x.
-func (d *Drawer) walk(r *rand.Rand, x []int) (ln float64) {
-	copy(d.messages, d.s.messages)
-	clear(d.known)
+// drawOrWeigh goes through the conditional distributions and returns ln of the density of x. If r is not nil, it draws x first.
+func (d *Drawer) drawOrWeigh(r *rand.Rand, x []int) (ln float64) {
+	copy(d.messages, d.sampler.messages)
+	clear(d.isDrawn)
 	product := 1.0
-	for k := range d.s.draws {
-		c := &d.s.draws[k]
+	for k := range d.sampler.conditionals {
+		c := &d.sampler.conditionals[k]
 		p, total := d.conditional(c, x)
 		if r != nil {
 			u := r.Float64() * total
@@ -70,43 +75,43 @@ func (d *Drawer) walk(r *rand.Rand, x []int) (ln float64) {
 				}
 			}
 		}
-		// Logarithms of products: one of many factors.
+		// One logarithm for many factors: before their product leaves the range of float64.
 		if product *= p[x[c.index]] / total; product < 1e-100 {
 			ln += floats.Ln(product)
 			product = 1
 		}
-		if d.s.follow > 0 {
-			d.follow(c.index, x)
+		if d.sampler.tolerance > 0 {
+			d.followValue(c.index, x)
 		}
 	}
 	return ln + floats.Ln(product)
 }
 
-// Measured work in flops: of an index, of a factor of a conditional distribution and of an index that says which, of a message and of an
-// entry of its table times its order.
+// Measured work in flops.
 const (
-	indexWork   = 90
-	factorWork  = 8
-	lookWork    = 8
-	messageWork = 60
-	entryWork   = 6
-	logWork     = 30 // chosen: ten nanoseconds
+	indexFlops   = 90 // of an index
+	factorFlops  = 8  // of a factor of a conditional distribution, per value
+	lookupFlops  = 8  // of an index that selects a row of a factor
+	messageFlops = 60 // of a message
+	entryFlops   = 6  // of an entry of its table, times the number of summed indices and 1
+	logFlops     = 30 // chosen: ten nanoseconds
 )
 
-// conditional is the distribution of an index at the values drawn so far, and its sum.
+// conditional returns the distribution of an index given the values drawn so far, not normalised, and its sum. If no value is possible all
+// have the same probability: the weight of the state is 0 then. The slice is valid until the next call.
 func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float64) {
-	n := len(c.own)
-	p = d.p[:n]
-	copy(p, c.own)
+	n := len(c.fixedProduct)
+	p = d.probabilities[:n]
+	copy(p, c.fixedProduct)
 	for k := range c.open {
 		c.open[k].multiply(p, x)
 		if k%8 == 7 {
 			rescale(p)
 		}
-		d.work += lookWork * float64(len(c.open[k].scope))
+		d.work += lookupFlops * float64(len(c.open[k].scope))
 	}
-	for k, from := range c.to {
-		multiply(p, d.messages[from:])
+	for k, start := range c.following {
+		multiply(p, d.messages[start:])
 		if k%8 == 7 {
 			rescale(p)
 		}
@@ -115,77 +120,78 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 	for v := range p {
 		p[v] = max(p[v], d.floor)
 	}
-	allow := d.allow[:n]
-	if c.wide {
-		d.allowed(allow, c, x)
+	allowed := d.allowed[:n]
+	if c.mayUnderflow {
+		d.writeAllowed(allowed, c, x)
 	} else {
-		for v := range allow {
-			allow[v] = 1
+		for v := range allowed {
+			allowed[v] = 1
 		}
 		for k := range c.decided {
-			c.decided[k].multiply(allow, x)
-			rescale(allow)
+			c.decided[k].multiply(allowed, x)
+			rescale(allowed)
 		}
 	}
 	for k := range c.decided {
-		d.work += lookWork * float64(len(c.decided[k].scope))
+		d.work += lookupFlops * float64(len(c.decided[k].scope))
 	}
-	multiply(p, allow)
+	multiply(p, allowed)
 	for _, q := range p {
 		total += q
 	}
-	if !(total > 0) { // no value is possible: any will do, the weight is 0
+	if !(total > 0) {
 		for v := range p {
 			p[v] = 1
 		}
 		total = float64(n)
 	}
-	d.work += indexWork + factorWork*float64(n*(len(c.open)+len(c.decided)+len(c.to)+2))
+	d.work += indexFlops + factorFlops*float64(n*(len(c.open)+len(c.decided)+len(c.following)+2))
 	return p, total
 }
 
-// at is where the row of values of the index itself begins, at the values of the others.
-func (l *lookup) at(x []int) (at int) {
-	for k, j := range l.scope {
-		at += l.stride[k] * x[j]
+// rowStart returns the index of the entry for value 0 of the table's own index, at the values x of the others.
+func (t *slicedTable) rowStart(x []int) (start int) {
+	for k, j := range t.scope {
+		start += t.strides[k] * x[j]
 	}
-	return at
+	return start
 }
 
-// multiply multiplies by the row of values of the index itself, at the values of the others.
-func (l *lookup) multiply(p []float64, x []int) {
-	at := l.at(x)
+// multiply multiplies p, by value of the table's own index, by the entries at the values x of the others.
+func (t *slicedTable) multiply(p []float64, x []int) {
+	entry := t.rowStart(x)
 	for v := range p {
-		p[v] *= l.data[at]
-		at += l.own
+		p[v] *= t.data[entry]
+		entry += t.ownStride
 	}
 }
 
-// least is the minimum weight of a value that decided tables of a wide range allow, relative to the largest: float64 holds it times
+// leastAllowed is the minimum weight of a value that decided tables of a large range allow, relative to the largest: float64 holds it times
 // the floor and the product of densities before it.
-const least = 1e-180
+const leastAllowed = 1e-180
 
-// allowed is the product of the decided tables, the largest 1, in logarithms: it leaves the range of float64 on the way.
-func (d *Drawer) allowed(p []float64, c *conditional, x []int) {
+// writeAllowed writes to p the product of the decided tables by value, the largest 1. It adds logarithms, since the product may leave the
+// range of float64 on the way. Values that are allowed have at least leastAllowed.
+func (d *Drawer) writeAllowed(p []float64, c *conditional, x []int) {
 	clear(p)
 	for k := range c.decided {
-		l := &c.decided[k]
-		at := l.at(x)
+		t := &c.decided[k]
+		entry := t.rowStart(x)
 		for v := range p {
-			p[v] += floats.Ln(l.data[at])
-			at += l.own
+			p[v] += floats.Ln(t.data[entry])
+			entry += t.ownStride
 		}
 	}
 	top := slices.Max(p)
 	for v, ln := range p {
 		if p[v] = 0; !math.IsInf(ln, -1) {
-			p[v] = max(math.Exp(ln-top), least)
+			p[v] = max(math.Exp(ln-top), leastAllowed)
 		}
 	}
-	d.work += logWork * float64(len(p)*(1+len(c.decided)))
+	d.work += logFlops * float64(len(p)*(1+len(c.decided)))
 }
 
-// multiply multiplies p by the first of q.
+// multiply multiplies p by the first entries of q.
 func multiply(p, q []float64) {
 	q = q[:len(p)]
 	for v := range p {
@@ -193,7 +199,7 @@ func multiply(p, q []float64) {
 	}
 }
 
-// rescale divides by the largest unless that is 0.
+// rescale divides p by its largest entry unless that is 0.
 func rescale(p []float64) {
 	top := 0.0
 	for _, x := range p {
@@ -206,113 +212,118 @@ func rescale(p []float64) {
 	}
 }
 
-// mostFollowing bounds the messages that follow one value. Measured on 24 families, colourings most: see the decision on families.
-const mostFollowing = 200
+// maxFollowing limits the messages that follow one value. Measured on 24 families, colourings most: see the decision on families.
+const maxFollowing = 200
 
-// follow recomputes the messages that depend on the value of an index which has just been drawn, and their dependants where they
-// change enough, breadth first.
-func (d *Drawer) follow(i int, x []int) {
-	d.known[i] = true
-	d.queue = d.queue[:0]
-	d.enqueue(i, -1)
-	first := len(d.queue)
+// followValue recomputes the messages that depend on the value of index i, which has just been drawn. Then it recomputes, breadth first,
+// the messages that depend on one that has changed by more than the tolerance.
+func (d *Drawer) followValue(i int, x []int) {
+	s := d.sampler
+	d.isDrawn[i] = true
+	d.pending = d.pending[:0]
+	d.enqueueMessages(i, -1)
+	direct := len(d.pending)
 	done := 0
-	for ; done < len(d.queue) && done < max(first, mostFollowing); done++ {
-		at := d.queue[done]
-		d.waiting[d.s.first[at.table][at.k]] = false
-		if d.update(at, x) > d.s.follow {
-			d.enqueue(d.s.e.Tables[at.table].Scope[at.k], at.table)
+	for ; done < len(d.pending) && done < max(direct, maxFollowing); done++ {
+		in := d.pending[done]
+		d.isPending[s.messageStarts[in.table][in.k]] = false
+		if d.updateMessage(in, x) > s.tolerance {
+			d.enqueueMessages(s.expression.Tables[in.table].Scope[in.k], in.table)
 		}
 	}
-	for _, at := range d.queue[done:] {
-		d.waiting[d.s.first[at.table][at.k]] = false
+	for _, in := range d.pending[done:] {
+		d.isPending[s.messageStarts[in.table][in.k]] = false
 	}
 }
 
-// enqueue notes the messages that depend on those to an index from the tables but one, to indices that have no value.
-func (d *Drawer) enqueue(i, but int) {
-	for _, own := range d.s.over[i] {
-		if own.table == but {
+// enqueueMessages enqueues the messages that depend on index i: those of its tables other than except to their other indices that are not
+// drawn.
+func (d *Drawer) enqueueMessages(i, except int) {
+	for _, in := range d.sampler.incidences[i] {
+		if in.table == except {
 			continue
 		}
-		for k, j := range d.s.e.Tables[own.table].Scope {
-			if at := d.s.first[own.table][k]; k != own.k && !d.known[j] && !d.waiting[at] {
-				d.waiting[at] = true
-				d.queue = append(d.queue, incidence{own.table, k})
+		for k, j := range d.sampler.expression.Tables[in.table].Scope {
+			if start := d.sampler.messageStarts[in.table][k]; k != in.k && !d.isDrawn[j] && !d.isPending[start] {
+				d.isPending[start] = true
+				d.pending = append(d.pending, incidence{in.table, k})
 			}
 		}
 	}
 }
 
-// update recomputes a message and returns its change.
-func (d *Drawer) update(at incidence, x []int) (change float64) {
-	t := &d.s.e.Tables[at.table]
-	stride := d.s.stride[at.table]
-	offset, entries := 0, 1
-	d.open = d.open[:0]
-	room := d.room
+// updateMessage recomputes the message of a table to one of its indices, and returns the largest change of an entry. Of the table's other
+// indices, those drawn have their values, and all others are summed out.
+func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
+	t := &d.sampler.expression.Tables[in.table]
+	strides := d.sampler.strides[in.table]
+	offset, combinations := 0, 1
+	d.summed = d.summed[:0]
+	buffer := d.weightBuffer
 	for k, j := range t.Scope {
 		switch {
-		case k == at.k:
-		case d.known[j]:
-			offset += stride[k] * x[j]
+		case k == in.k:
+		case d.isDrawn[j]:
+			offset += strides[k] * x[j]
 		default:
-			n := d.s.e.Dims[j]
-			d.towards(j, at.table, room[:n])
-			d.open = append(d.open, summed{room[:n], stride[k], 0})
-			room = room[n:]
-			entries *= n
+			n := d.sampler.expression.Dims[j]
+			d.writeProductTo(j, in.table, buffer[:n])
+			d.summed = append(d.summed, summedIndex{buffer[:n], strides[k], 0})
+			buffer = buffer[n:]
+			combinations *= n
 		}
 	}
-	n, by := d.s.e.Dims[t.Scope[at.k]], stride[at.k]
-	out := d.out[:n]
-	clear(out)
-	if len(d.open) == 1 { // most tables have two indices
-		one := d.open[0]
-		for b, w := range one.weights {
-			for a, from := 0, offset+b*one.stride; a < n; a, from = a+1, from+by {
-				out[a] += w * t.Data[from]
+	n, ownStride := d.sampler.expression.Dims[t.Scope[in.k]], strides[in.k]
+	sums := d.sums[:n]
+	clear(sums)
+	if len(d.summed) == 1 { // most tables have two indices
+		other := d.summed[0]
+		for b, w := range other.weights {
+			for a, entry := 0, offset+b*other.stride; a < n; a, entry = a+1, entry+ownStride {
+				sums[a] += w * t.Data[entry]
 			}
 		}
 	} else {
-		d.sum(out, t.Data, offset, by)
+		d.sumOut(sums, t.Data, offset, ownStride)
 	}
 	total := 0.0
-	for _, v := range out {
+	for _, v := range sums {
 		total += v
 	}
-	d.work += messageWork + entryWork*float64(entries*n*(1+len(d.open)))
-	into := d.messages[d.s.first[at.table][at.k]:][:n]
-	for a := range into {
-		v := 1 / float64(n) // no value is possible, as far as messages say
+	d.work += messageFlops + entryFlops*float64(combinations*n*(1+len(d.summed)))
+	message := d.messages[d.sampler.messageStarts[in.table][in.k]:][:n]
+	for a := range message {
+		v := 1 / float64(n) // if the messages leave no value possible
 		if total > 0 {
-			v = out[a] / total
+			v = sums[a] / total
 		}
-		change = max(change, math.Abs(v-into[a]))
-		into[a] = v
+		change = max(change, math.Abs(v-message[a]))
+		message[a] = v
 	}
 	return change
 }
 
-// sum adds up the entries of a table over the indices in d.open, by value of the one that is left.
-func (d *Drawer) sum(out, data []float64, offset, by int) {
+// sumOut adds up the entries of a table over the indices in d.summed, with their weights, by value of the one index that remains: its
+// entries begin at offset and are ownStride apart.
+func (d *Drawer) sumOut(sums, data []float64, offset, ownStride int) {
 	for {
-		w, from := 1.0, offset
-		for k := range d.open {
-			w *= d.open[k].weights[d.open[k].a]
-			from += d.open[k].stride * d.open[k].a
+		w, entry := 1.0, offset
+		for k := range d.summed {
+			w *= d.summed[k].weights[d.summed[k].value]
+			entry += d.summed[k].stride * d.summed[k].value
 		}
-		for a := range out {
-			out[a] += w * data[from]
-			from += by
+		for a := range sums {
+			sums[a] += w * data[entry]
+			entry += ownStride
 		}
-		k := len(d.open) - 1
+		// Go on to the next combination of values, the last index fastest.
+		k := len(d.summed) - 1
 		for ; k >= 0; k-- {
-			o := &d.open[k]
-			if o.a++; o.a < len(o.weights) {
+			index := &d.summed[k]
+			if index.value++; index.value < len(index.weights) {
 				break
 			}
-			o.a = 0
+			index.value = 0
 		}
 		if k < 0 {
 			return
@@ -320,19 +331,19 @@ func (d *Drawer) sum(out, data []float64, offset, by int) {
 	}
 }
 
-// towards is the product of the messages to an index from all tables but one, scaled.
-func (d *Drawer) towards(i, but int, into []float64) {
-	for v := range into {
-		into[v] = 1
+// writeProductTo writes the product of the messages to index i from all tables other than except, the largest entry 1.
+func (d *Drawer) writeProductTo(i, except int, product []float64) {
+	for v := range product {
+		product[v] = 1
 	}
-	for n, own := range d.s.over[i] {
-		if own.table != but {
-			multiply(into, d.messages[d.s.first[own.table][own.k]:])
-			d.work += factorWork * float64(len(into))
+	for n, in := range d.sampler.incidences[i] {
+		if in.table != except {
+			multiply(product, d.messages[d.sampler.messageStarts[in.table][in.k]:])
+			d.work += factorFlops * float64(len(product))
 		}
 		if n%8 == 7 {
-			rescale(into)
+			rescale(product)
 		}
 	}
-	rescale(into)
+	rescale(product)
 }
