@@ -7,55 +7,58 @@ import (
 	"math/rand/v2"
 )
 
-// leastCount is the least probability of a count under independent indices at which S is learned: below it float64 loses the recursion.
-const leastCount = 1e-200
+// leastCountProbability is the least probability of a count under independent indices at which S is learned: below it float64 loses the
+// recursion.
+const leastCountProbability = 1e-200
 
-// counts is S of a component and the recursion by which states are drawn.
-type counts struct {
-	centre []int
-	away   []float64 // by index: the probability under R that it is not at the centre
-	of     []float64 // P(k): of the component
-	ln     []float64 // ln S(k) = ln P(k)/P_R(k)
-	// rest[i][k] is the probability under R that k of the indices from i on are not at the centre
-	rest [][]float64
+// countDensity is S of a component and the recursion by which states are drawn. A count is the number of indices that are not at the
+// centre.
+type countDensity struct {
+	centre          []int
+	awayProbability []float64   // by index: the probability under R that it is not at the centre
+	probability     []float64   // by count, of the component
+	lnS             []float64   // by count: ln of its probability over that under R
+	suffixCounts    [][]float64 // suffixCounts[i][k]: the probability under R that k of the indices from i on are not at the centre
 }
 
-// newCounts returns S for a distribution of the counts. A count that R has less often than leastCount has probability 0, and the others
-// have it in their place.
-func newCounts(centre []int, away, of []float64) *counts {
+// newCountDensity returns S for a distribution of the counts. A count whose probability under R is below leastCountProbability has
+// probability 0, and the others have it in its place. If no count remains, S is 1.
+func newCountDensity(centre []int, away, wanted []float64) *countDensity {
 	n := len(away)
-	c := &counts{centre: centre, away: away, rest: make([][]float64, n+1), of: make([]float64, n+1), ln: make([]float64, n+1)}
-	c.rest[n] = []float64{1}
+	c := &countDensity{centre: centre, awayProbability: away, suffixCounts: make([][]float64, n+1)}
+	c.probability, c.lnS = make([]float64, n+1), make([]float64, n+1)
+	c.suffixCounts[n] = []float64{1}
 	for i := n - 1; i >= 0; i-- {
-		later := c.rest[i+1]
+		later := c.suffixCounts[i+1]
 		row := make([]float64, len(later)+1)
 		for k, p := range later {
 			row[k] += (1 - away[i]) * p
 			row[k+1] += away[i] * p
 		}
-		c.rest[i] = row
+		c.suffixCounts[i] = row
 	}
+	independent := c.suffixCounts[0]
 	total := 0.0
-	for k, p := range of {
-		if c.rest[0][k] >= leastCount {
-			c.of[k] = p
+	for k, p := range wanted {
+		if independent[k] >= leastCountProbability {
+			c.probability[k] = p
 			total += p
 		}
 	}
-	for k := range c.of {
-		if c.of[k] /= total; !(total > 0) {
-			c.of[k] = c.rest[0][k] // none of the counts: R alone
+	for k := range c.probability {
+		if c.probability[k] /= total; !(total > 0) {
+			c.probability[k] = independent[k]
 		}
-		c.ln[k] = math.Inf(-1)
-		if c.of[k] > 0 {
-			c.ln[k] = math.Log(c.of[k]) - math.Log(c.rest[0][k])
+		c.lnS[k] = math.Inf(-1)
+		if c.probability[k] > 0 {
+			c.lnS[k] = math.Log(c.probability[k]) - math.Log(independent[k])
 		}
 	}
 	return c
 }
 
-// count is the number of indices of a state that are not at the centre.
-func (c *counts) count(x []int) (k int) {
+// countAway returns the number of indices of a state that are not at the centre.
+func (c *countDensity) countAway(x []int) (k int) {
 	for i, a := range x {
 		if a != c.centre[i] {
 			k++
@@ -64,48 +67,48 @@ func (c *counts) count(x []int) (k int) {
 	return k
 }
 
-// next is the probability that index i is not at the centre where k of the indices from i on are not.
-func (c *counts) next(i, k int) float64 {
+// nextAway returns the probability that index i is not at the centre if k of the indices from i on are not.
+func (c *countDensity) nextAway(i, k int) float64 {
 	if k == 0 {
 		return 0
 	}
-	if k == len(c.away)-i {
+	if k == len(c.awayProbability)-i {
 		return 1
 	}
-	return c.away[i] * c.rest[i+1][k-1] / c.rest[i][k]
+	return c.awayProbability[i] * c.suffixCounts[i+1][k-1] / c.suffixCounts[i][k]
 }
 
-// draw draws the count, then the indices in their sequence.
-func (c *counts) draw(r *rand.Rand, values [][]float64, x []int) {
-	k := choose(r, len(c.of), func(k int) float64 { return c.of[k] })
+// draw draws a state x: the count, then the indices in their sequence. values are the probabilities r of the values by index.
+func (c *countDensity) draw(r *rand.Rand, values [][]float64, x []int) {
+	remaining := choose(r, len(c.probability), func(k int) float64 { return c.probability[k] }) // count of the indices from i on
 	for i, row := range values {
 		x[i] = c.centre[i]
-		if r.Float64() >= c.next(i, k) {
+		if r.Float64() >= c.nextAway(i, remaining) {
 			continue
 		}
-		k--
+		remaining--
 		x[i] = choose(r, len(row), func(a int) float64 {
 			if a == c.centre[i] {
 				return 0
 			}
-			return row[a] / c.away[i]
+			return row[a] / c.awayProbability[i]
 		})
 	}
 }
 
-// marginals returns the probabilities that the indices are not at the centre. Cost: the square of the indices.
-func (c *counts) marginals() []float64 {
-	n := len(c.away)
-	out := make([]float64, n)
-	left := append([]float64(nil), c.of...) // of so many of the indices from i on
-	for i := range out {
+// awayMarginals returns by index the probability that it is not at the centre. Cost: the square of the indices.
+func (c *countDensity) awayMarginals() []float64 {
+	n := len(c.awayProbability)
+	marginals := make([]float64, n)
+	remaining := append([]float64(nil), c.probability...) // by count of the indices from i on
+	for i := range marginals {
 		later := make([]float64, n-i)
-		for k, p := range left {
+		for k, p := range remaining {
 			if p == 0 {
 				continue // the recursion may have lost it, too
 			}
-			q := p * c.next(i, k)
-			out[i] += q
+			q := p * c.nextAway(i, k)
+			marginals[i] += q
 			if k > 0 {
 				later[k-1] += q
 			}
@@ -113,7 +116,7 @@ func (c *counts) marginals() []float64 {
 				later[k] += p - q
 			}
 		}
-		left = later
+		remaining = later
 	}
-	return out
+	return marginals
 }

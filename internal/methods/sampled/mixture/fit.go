@@ -12,76 +12,76 @@ import (
 
 // Parameters of learning. Chosen.
 const (
-	rounds     = 30   // of expectation and maximisation, at most
-	settled    = 1e-3 // the gain of a round, nats of ln q on average, below which it is the last
-	centred    = 4    // rounds of a search for a centre
-	balanced   = 4    // steps to the marginals of a component that counts, in every round
-	balance    = 0.7  // the part of such a step that is taken
-	pseudo     = 1    // states that every component has seen beside the others, spread evenly over the values
-	flopsOf    = 12   // of an index of a state in a component and round
-	rareCounts = 0.05 // part of the counts that R says
+	maxRounds        = 30   // of expectation and maximisation
+	settledGain      = 1e-3 // gain of a round, nats of ln q on average, below which it is the last
+	centreRounds     = 4    // of a search for a centre
+	balanceSteps     = 4    // to the marginals of a component that counts, in every round
+	balanceExponent  = 0.7  // of such a step: 1 would be the whole ratio of odds
+	pseudoStates     = 1    // number of states, spread evenly over the values, that every component has seen in addition
+	indexFlops       = 12   // of an index of a state in a component and round
+	independentShare = 0.05 // of the counts' distribution, for that of independent indices
 )
 
-// Options of a fit.
+// Options are those of a fit.
 type Options struct {
 	Components int
-	Counted    bool // components count, where there are at most MostCounted indices
+	Counted    bool // components have counts, if there are at most MostCounted indices
 	Seed       uint64
 }
 
-// Work bounds the cost of a fit in flops.
+// Work returns a bound of the cost of a fit in flops.
 func Work(o Options, states int, dims []int) float64 {
 	n := float64(len(dims))
-	each := flopsOf * n * float64(states)
+	perRound := indexFlops * n * float64(states)
 	if o.Counted {
-		each += 2*flopsOf*n*float64(states)/rounds*centred + 8*balanced*n*n
+		perRound += 2*indexFlops*n*float64(states)/maxRounds*centreRounds + 8*balanceSteps*n*n
 	}
-	return each * rounds * float64(o.Components)
+	return perRound * maxRounds * float64(o.Components)
 }
 
-// Fit learns a mixture from states whose weights add up to 1, each with a value per index. The same input gives the same mixture. The
-// error is the context's. Cost: Work, at most.
+// Fit learns a mixture from states whose weights add up to 1, each with a value per index. The same input gives the same mixture. The error
+// is that of the context. Cost: at most Work.
 func Fit(ctx context.Context, dims []int, states [][]int, weights []float64, o Options) (*Mixture, error) {
-	f := &fit{dims: dims, states: states, weights: weights, seen: effective(weights)}
-	o.Counted = o.Counted && len(dims) <= MostCounted
+	f := &fitter{dims: dims, states: states, weights: weights, effectiveStates: effectiveNumber(weights)}
+	isCounted := o.Counted && len(dims) <= MostCounted
 	m := &Mixture{Components: make([]Component, min(o.Components, Most))}
-	shares := f.begin(len(m.Components), rand.New(rand.NewPCG(o.Seed, 0x6d6978)))
+	shares := f.divideStates(len(m.Components), rand.New(rand.NewPCG(o.Seed, 0x6d6978)))
 	for k := range m.Components {
-		if o.Counted {
-			m.Components[k].Centre = f.centre(shares[k])
+		if isCounted {
+			m.Components[k].Centre = f.findCentre(shares[k])
 		}
 	}
-	before := math.Inf(-1)
-	for range rounds {
+	previousLn := math.Inf(-1)
+	for range maxRounds {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		for k := range m.Components {
 			f.maximise(&m.Components[k], shares[k])
 		}
-		f.scale(m)
-		now, err := f.expect(m, shares)
+		f.normaliseWeights(m)
+		meanLn, err := f.expect(m, shares)
 		if err != nil {
 			return nil, err
 		}
-		if now < before+settled {
+		if meanLn < previousLn+settledGain {
 			break
 		}
-		before = now
+		previousLn = meanLn
 	}
 	return m, nil
 }
 
-// fit is what a mixture is learned from.
-type fit struct {
-	dims    []int
-	states  [][]int
-	weights []float64
-	seen    float64 // effective number of states
+// fitter is what a mixture is learned from.
+type fitter struct {
+	dims            []int
+	states          [][]int
+	weights         []float64 // by state
+	effectiveStates float64   // effective number of states
 }
 
-// effective is (Σ w)²/Σ w².
-func effective(w []float64) float64 {
+// effectiveNumber returns (Σ w)²/Σ w², the number of equal weights that vary as much in their sum.
+func effectiveNumber(w []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, x := range w {
 		sum += x
@@ -90,26 +90,27 @@ func effective(w []float64) float64 {
 	return sum * sum / squares
 }
 
-// begin divides the states between components: seeds far from each other (Arthur, Vassilvitskii, k-means++, 2007), and every state with the
-// nearest one. shares[k][j] is the part of state j's weight.
-func (f *fit) begin(components int, r *rand.Rand) (shares [][]float64) {
-	apart := make([]float64, len(f.states)) // from the nearest seed
+// divideStates divides the states between components: it draws seeds far from each other (Arthur, Vassilvitskii, k-means++, 2007), and
+// gives every state to the nearest one. shares[k][j] is the part of state j's weight that component k has.
+func (f *fitter) divideStates(components int, r *rand.Rand) (shares [][]float64) {
+	distances := make([]float64, len(f.states)) // by state: to the nearest seed
 	nearest := make([]int, len(f.states))
 	for k := range components {
 		total := 0.0
 		for j, w := range f.weights {
 			if k == 0 {
-				apart[j] = 1
+				distances[j] = 1
 			}
-			total += w * apart[j] * apart[j]
+			total += w * distances[j] * distances[j]
 		}
 		if !(total > 0) {
 			break // all states are seeds
 		}
-		seed := f.states[choose(r, len(f.states), func(j int) float64 { return f.weights[j] * apart[j] * apart[j] / total })]
+		probability := func(j int) float64 { return f.weights[j] * distances[j] * distances[j] / total }
+		seed := f.states[choose(r, len(f.states), probability)]
 		for j, x := range f.states {
-			if d := distance(x, seed); k == 0 || d < apart[j] {
-				apart[j], nearest[j] = d, k
+			if d := distance(x, seed); k == 0 || d < distances[j] {
+				distances[j], nearest[j] = d, k
 			}
 		}
 	}
@@ -123,7 +124,7 @@ func (f *fit) begin(components int, r *rand.Rand) (shares [][]float64) {
 	return shares
 }
 
-// distance is the number of indices at which states differ.
+// distance returns the number of indices at which states differ.
 func distance(x, y []int) (d float64) {
 	for i, a := range x {
 		if a != y[i] {
@@ -133,22 +134,23 @@ func distance(x, y []int) (d float64) {
 	return d
 }
 
-// centre returns the values that agree with each other most in these shares of the states: of spins the signs of the first principal
-// component, so that a mode and its mirror image are near and far from it.
-func (f *fit) centre(share []float64) []int {
-	at, most := 0, -1.0
+// findCentre returns the values that agree most with each other in a component's shares of the states: of spins the signs of the first
+// principal component, so that a mode is near the centre and its mirror image far from it. It begins with the state of largest share. In
+// each round every index takes the value that goes most with nearness to the centre.
+func (f *fitter) findCentre(share []float64) []int {
+	heaviest, largest := 0, -1.0
 	for j, w := range share {
-		if w > most {
-			at, most = j, w
+		if w > largest {
+			heaviest, largest = j, w
 		}
 	}
-	centre := append([]int(nil), f.states[at]...)
-	near := make([]float64, len(f.states))
-	for range centred {
+	centre := append([]int(nil), f.states[heaviest]...)
+	nearness := make([]float64, len(f.states))
+	for range centreRounds {
 		mean, total := 0.0, 0.0
 		for j, x := range f.states {
-			near[j] = -distance(x, centre)
-			mean += share[j] * near[j]
+			nearness[j] = -distance(x, centre)
+			mean += share[j] * nearness[j]
 			total += share[j]
 		}
 		if !(total > 0) {
@@ -156,12 +158,12 @@ func (f *fit) centre(share []float64) []int {
 		}
 		mean /= total
 		for i, d := range f.dims {
-			agree := make([]float64, d)
+			covariance := make([]float64, d) // by value: of having it and nearness
 			for j, x := range f.states {
-				agree[x[i]] += share[j] * (near[j] - mean)
+				covariance[x[i]] += share[j] * (nearness[j] - mean)
 			}
-			for a, s := range agree {
-				if s > agree[centre[i]] {
+			for a, s := range covariance {
+				if s > covariance[centre[i]] {
 					centre[i] = a
 				}
 			}
@@ -170,14 +172,14 @@ func (f *fit) centre(share []float64) []int {
 	return centre
 }
 
-// maximise sets a component to the most likely one for these shares of the states, smoothed as if it had seen others beside them.
-func (f *fit) maximise(c *Component, share []float64) {
+// maximise sets a component to the most likely one for its shares of the states, smoothed by pseudoStates.
+func (f *fitter) maximise(c *Component, share []float64) {
 	total := 0.0
 	for _, w := range share {
 		total += w
 	}
-	beside := pseudo / f.seen
-	c.Weight = (total + beside) / (1 + beside)
+	pseudoWeight := pseudoStates / f.effectiveStates
+	c.Weight = (total + pseudoWeight) / (1 + pseudoWeight)
 	values := make([][]float64, len(f.dims))
 	for i, d := range f.dims {
 		row := make([]float64, d)
@@ -185,7 +187,7 @@ func (f *fit) maximise(c *Component, share []float64) {
 			row[x[i]] += share[j]
 		}
 		for a := range row {
-			row[a] = (row[a] + beside/float64(d)) / (total + beside)
+			row[a] = (row[a] + pseudoWeight/float64(d)) / (total + pseudoWeight)
 		}
 		values[i] = row
 	}
@@ -193,61 +195,68 @@ func (f *fit) maximise(c *Component, share []float64) {
 		c.Values = values
 		return
 	}
-	f.count(c, share, values, total, beside)
+	f.maximiseCounts(c, share, values, total, pseudoWeight)
 }
 
-// count learns S, then R such that the indices are at the centre as often as values say. c.Values are those of the round before, if any.
-func (f *fit) count(c *Component, share []float64, values [][]float64, total, beside float64) {
+// maximiseCounts learns the counts of a component, then R such that the indices are at the centre as often as values, its marginals, have
+// it. It begins with c.Values, those of the round before, or with values if there are none. total is the sum of share.
+func (f *fitter) maximiseCounts(c *Component, share []float64, values [][]float64, total, pseudoWeight float64) {
 	n := len(f.dims)
-	away := make([]float64, n) // under R
+	away := make([]float64, n) // by index: probability under R that it is not at the centre
 	for i, a := range c.Centre {
 		if away[i] = 1 - values[i][a]; c.Values != nil {
 			away[i] = 1 - c.Values[i][a]
 		}
 	}
-	seen := make([]float64, n+1)
+	countWeights := make([]float64, n+1)
 	for j, x := range f.states {
 		if share[j] > 0 {
-			seen[int(distance(x, c.Centre))] += share[j]
+			countWeights[int(distance(x, c.Centre))] += share[j]
 		}
 	}
-	for range balanced {
-		c.Counts = smooth(seen, newCounts(c.Centre, away, seen).rest[0], total, beside)
-		now := newCounts(c.Centre, away, c.Counts).marginals()
+	smoothed := func() []float64 {
+		return smoothCounts(countWeights, newCountDensity(c.Centre, away, countWeights).suffixCounts[0], total, pseudoWeight)
+	}
+	for range balanceSteps {
+		c.Counts = smoothed()
+		marginals := newCountDensity(c.Centre, away, c.Counts).awayMarginals()
 		for i, a := range c.Centre {
 			if f.dims[i] == 1 {
 				continue
 			}
-			want, is := 1-values[i][a], min(max(now[i], 1e-12), 1-1e-12)
-			odds := away[i] / (1 - away[i]) * math.Pow(want/(1-want)*(1-is)/is, balance)
+			// Scale the odds of R by those wanted over those that the component has.
+			want, is := 1-values[i][a], min(max(marginals[i], 1e-12), 1-1e-12)
+			odds := away[i] / (1 - away[i]) * math.Pow(want/(1-want)*(1-is)/is, balanceExponent)
 			away[i] = min(max(odds/(1+odds), 1e-9), 1-1e-9)
 		}
 	}
-	c.Counts = smooth(seen, newCounts(c.Centre, away, seen).rest[0], total, beside)
+	c.Counts = smoothed()
 	for i, a := range c.Centre {
 		if f.dims[i] == 1 {
 			continue
 		}
-		others := 1 - values[i][a]
+		marginal := 1 - values[i][a]
 		for b := range values[i] {
-			values[i][b] *= away[i] / others
+			values[i][b] *= away[i] / marginal
 		}
 		values[i][a] = 1 - away[i]
 	}
 	c.Values = values
 }
 
-// smooth is a distribution of counts of these weights, with a part as independent indices have them.
-func smooth(seen, independent []float64, total, beside float64) []float64 {
-	out := make([]float64, len(seen))
-	for k, w := range seen {
-		out[k] = (1-rareCounts)*w/(total+beside) + (rareCounts+(1-rareCounts)*beside/(total+beside))*independent[k]
+// smoothCounts returns a distribution of the counts with these weights, whose sum is total. That of independent indices has a part in it:
+// independentShare, and that of the pseudo-states.
+func smoothCounts(weights, independent []float64, total, pseudoWeight float64) []float64 {
+	out := make([]float64, len(weights))
+	sum := total + pseudoWeight
+	for k, w := range weights {
+		out[k] = (1-independentShare)*w/sum + (independentShare+(1-independentShare)*pseudoWeight/sum)*independent[k]
 	}
 	return out
 }
 
-// scale makes the weights add up to 1.
-func (f *fit) scale(m *Mixture) {
+// normaliseWeights scales the weights of the components so that they add up to 1.
+func (f *fitter) normaliseWeights(m *Mixture) {
 	total := 0.0
 	for _, c := range m.Components {
 		total += c.Weight
@@ -257,8 +266,8 @@ func (f *fit) scale(m *Mixture) {
 	}
 }
 
-// expect divides the states between the components by their densities, and returns the mean of ln q.
-func (f *fit) expect(m *Mixture, shares [][]float64) (mean float64, err error) {
+// expect divides the states between the components by their densities, and returns the weighted mean of ln q.
+func (f *fitter) expect(m *Mixture, shares [][]float64) (mean float64, err error) {
 	s, err := New(m, f.dims)
 	if err != nil {
 		return 0, err
@@ -268,10 +277,10 @@ func (f *fit) expect(m *Mixture, shares [][]float64) (mean float64, err error) {
 		for k := range ln {
 			ln[k] = s.components[k].lnDensity(x)
 		}
-		all := floats.LnSum(ln)
-		mean += f.weights[j] * all
+		lnSum := floats.LnSum(ln)
+		mean += f.weights[j] * lnSum
 		for k, l := range ln {
-			shares[k][j] = f.weights[j] * math.Exp(l-all)
+			shares[k][j] = f.weights[j] * math.Exp(l-lnSum)
 		}
 	}
 	return mean, nil

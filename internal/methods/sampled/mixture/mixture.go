@@ -16,17 +16,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Most bounds the components of a mixture.
+// Most is the largest number of components of a mixture.
 const Most = 16
 
-// MostCounted bounds the indices of components with counts: their recursion has a table of its square. Chosen: half a megabyte each.
+// MostCounted is the largest number of indices of components with counts: their recursion has a table of its square. Chosen: half a
+// megabyte each.
 const MostCounted = 256
 
 // Component is one component of a mixture.
 type Component struct {
 	Weight float64     `msgpack:"weight"`
 	Values [][]float64 `msgpack:"values"` // r by index: probabilities of the values
-	// Counts[k] is the probability that k indices are not at the centre, Centre the values of the centre; both nil for a component of
+	// Counts[k] is the probability that k indices are not at the centre, Centre the values of the centre. Both are nil for a component of
 	// rank one.
 	Counts []float64 `msgpack:"counts,omitempty"`
 	Centre []int     `msgpack:"centre,omitempty"`
@@ -37,7 +38,7 @@ type Mixture struct {
 	Components []Component `msgpack:"components"`
 }
 
-// RankOne reports whether there is a component, and none has counts.
+// RankOne reports whether the mixture has a valid number of components, and none of them has counts.
 func (m *Mixture) RankOne() bool {
 	return len(m.Components) > 0 && len(m.Components) <= Most &&
 		!slices.ContainsFunc(m.Components, func(c Component) bool { return c.Counts != nil })
@@ -51,7 +52,7 @@ func (m *Mixture) Values() (r [][][]float64) {
 	return r
 }
 
-// Numbers is the number of parameters.
+// Numbers returns the number of parameters.
 func (m *Mixture) Numbers() (n int) {
 	for _, c := range m.Components {
 		n += 1 + len(c.Counts)
@@ -62,7 +63,7 @@ func (m *Mixture) Numbers() (n int) {
 	return n
 }
 
-// Flops is the time of a draw with its density in flops, at 3e9 a second.
+// Flops returns the time of a draw with its density in flops, at 3e9 a second.
 func (m *Mixture) Flops() float64 {
 	indices := float64(len(m.Components[0].Values))
 	return 60 * (indices + 1) * float64(len(m.Components)+4)
@@ -74,71 +75,71 @@ type Sampler struct {
 	components []component
 }
 
-// component is one component, prepared.
+// component is a component of a mixture with what its density needs.
 type component struct {
-	weight float64
-	values [][]float64 // r
-	ln     [][]float64 // ln r
-	counts *counts     // nil for rank one
-	lnA    float64     // ln of the weight
+	weight   float64
+	lnWeight float64
+	values   [][]float64   // r, by index
+	lnValues [][]float64   // ln r
+	counts   *countDensity // nil for rank one
 }
 
-// New prepares a mixture for indices of these dimensions. Errors: bad input where it is none for them: weights, probabilities and counts
-// are above 0 or 0, and add up to 1.
+// New returns a sampler of a mixture for indices of these dimensions. Errors: bad input if it does not fit them, or if weights,
+// probabilities or counts are below 0 or do not add up to 1.
 func New(m *Mixture, dims []int) (*Sampler, error) {
 	s := &Sampler{dims: dims}
 	total := 0.0
 	for k := range m.Components {
-		own, err := prepare(&m.Components[k], dims)
+		c, err := newComponent(&m.Components[k], dims)
 		if err != nil {
 			return nil, err
 		}
-		total += own.weight
-		s.components = append(s.components, own)
+		total += c.weight
+		s.components = append(s.components, c)
 	}
-	if len(m.Components) > Most || !sums(total) {
+	if len(m.Components) > Most || !isOne(total) {
 		return nil, fault.New(fault.BadInput, "mixture: weights of %d components add up to %v", len(m.Components), total)
 	}
 	return s, nil
 }
 
-// sums reports whether probabilities with this sum add up to 1, but for rounding.
-func sums(total float64) bool { return math.Abs(total-1) <= 1e-9 }
+// isOne reports whether the sum of probabilities is 1, apart from rounding.
+func isOne(total float64) bool { return math.Abs(total-1) <= 1e-9 }
 
-// prepare checks a component and takes logarithms.
-func prepare(c *Component, dims []int) (component, error) {
-	own := component{weight: c.Weight, values: c.Values, lnA: math.Log(c.Weight), ln: make([][]float64, len(dims))}
+// newComponent checks a component and computes what its density needs. Errors: those of New.
+func newComponent(c *Component, dims []int) (component, error) {
+	out := component{weight: c.Weight, values: c.Values, lnWeight: math.Log(c.Weight), lnValues: make([][]float64, len(dims))}
 	if len(c.Values) != len(dims) || !(c.Weight >= 0) {
-		return own, fault.New(fault.BadInput, "mixture: a component of weight %v over %d of %d indices", c.Weight, len(c.Values), len(dims))
+		return out, fault.New(fault.BadInput, "mixture: a component of weight %v over %d of %d indices", c.Weight, len(c.Values), len(dims))
 	}
 	for i, row := range c.Values {
-		if len(row) != dims[i] || !distribution(row) {
-			return own, fault.New(fault.BadInput, "mixture: index %d has no distribution of %d values", i, dims[i])
+		if len(row) != dims[i] || !isDistribution(row) {
+			return out, fault.New(fault.BadInput, "mixture: index %d has no distribution of %d values", i, dims[i])
 		}
-		own.ln[i] = make([]float64, len(row))
+		out.lnValues[i] = make([]float64, len(row))
 		for a, p := range row {
-			own.ln[i][a] = math.Log(p)
+			out.lnValues[i][a] = math.Log(p)
 		}
 	}
 	if c.Counts == nil {
-		return own, nil
+		return out, nil
 	}
-	if len(c.Counts) != len(dims)+1 || len(c.Centre) != len(dims) || len(dims) > MostCounted || !distribution(c.Counts) {
-		return own, fault.New(fault.BadInput, "mixture: no distribution of the counts of %d indices, at most %d", len(dims), MostCounted)
+	if len(c.Counts) != len(dims)+1 || len(c.Centre) != len(dims) || len(dims) > MostCounted || !isDistribution(c.Counts) {
+		return out, fault.New(fault.BadInput, "mixture: no distribution of the counts of %d indices, at most %d", len(dims), MostCounted)
 	}
-	away := make([]float64, len(dims))
+	away := make([]float64, len(dims)) // probability that an index is not at the centre
 	for i, a := range c.Centre {
 		if a < 0 || a >= dims[i] {
-			return own, fault.New(fault.BadInput, "mixture: value %d of %d is no centre", a, dims[i])
+			return out, fault.New(fault.BadInput, "mixture: value %d of %d is no centre", a, dims[i])
 		}
 		away[i] = 1 - c.Values[i][a]
 	}
-	own.counts = newCounts(c.Centre, away, c.Counts)
-	return own, nil
+	out.counts = newCountDensity(c.Centre, away, c.Counts)
+	return out, nil
 }
 
-// distribution reports whether numbers are probabilities.
-func distribution(p []float64) bool {
+// isDistribution reports whether p are probabilities that add up to 1.
+func isDistribution(p []float64) bool {
 	total := 0.0
 	for _, x := range p {
 		if !(x >= 0) {
@@ -146,38 +147,37 @@ func distribution(p []float64) bool {
 		}
 		total += x
 	}
-	return sums(total)
+	return isOne(total)
 }
 
 // Draw draws a state into x and returns ln q of it, nats. Cost: Flops.
 func (s *Sampler) Draw(r *rand.Rand, x []int) float64 {
-	k := choose(r, len(s.components), func(k int) float64 { return s.components[k].weight })
-	own := &s.components[k]
-	if own.counts == nil {
-		for i, row := range own.values {
+	c := &s.components[choose(r, len(s.components), func(k int) float64 { return s.components[k].weight })]
+	if c.counts == nil {
+		for i, row := range c.values {
 			x[i] = choose(r, len(row), func(a int) float64 { return row[a] })
 		}
 	} else {
-		own.counts.draw(r, own.values, x)
+		c.counts.draw(r, c.values, x)
 	}
 	return s.LnDensity(x)
 }
 
-// choose draws one of n with these probabilities.
-func choose(r *rand.Rand, n int, p func(int) float64) (at int) {
+// choose draws one of n with probabilities p. If these add up to a little less than 1, the last one that is above 0 has the difference.
+func choose(r *rand.Rand, n int, p func(int) float64) (chosen int) {
 	u := r.Float64()
 	for k := range n {
 		if x := p(k); x > 0 {
-			if at = k; u < x {
+			if chosen = k; u < x {
 				break
 			}
 			u -= x
 		}
 	}
-	return at
+	return chosen
 }
 
-// LnDensity returns ln q of a state, nats; −Inf where it is 0.
+// LnDensity returns ln q of a state, nats, −Inf if q is 0.
 func (s *Sampler) LnDensity(x []int) float64 {
 	var room [Most]float64
 	ln := room[:len(s.components)]
@@ -187,14 +187,14 @@ func (s *Sampler) LnDensity(x []int) float64 {
 	return floats.LnSum(ln)
 }
 
-// lnDensity is ln of the component's weight times its density.
+// lnDensity returns ln of the component's weight times its density.
 func (c *component) lnDensity(x []int) float64 {
-	ln := c.lnA
+	ln := c.lnWeight
 	for i, a := range x {
-		ln += c.ln[i][a]
+		ln += c.lnValues[i][a]
 	}
 	if c.counts != nil {
-		ln += c.counts.ln[c.counts.count(x)]
+		ln += c.counts.lnS[c.counts.countAway(x)]
 	}
 	return ln
 }

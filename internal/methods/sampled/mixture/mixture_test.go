@@ -8,21 +8,21 @@ import (
 	"testing"
 )
 
-// made is a random mixture over a few indices, with and without counts.
-func made(r *rand.Rand) (*Mixture, []int) {
+// drawMixture draws a mixture over a few indices, with and without counts, and returns it with their dimensions.
+func drawMixture(r *rand.Rand) (*Mixture, []int) {
 	dims := make([]int, 2+r.IntN(4))
 	for i := range dims {
 		dims[i] = 1 + r.IntN(3)
 	}
 	m := &Mixture{Components: make([]Component, 1+r.IntN(3))}
-	weights := random(r, len(m.Components))
+	weights := drawDistribution(r, len(m.Components))
 	for k := range m.Components {
 		c := Component{Weight: weights[k]}
 		for _, d := range dims {
-			c.Values = append(c.Values, random(r, d))
+			c.Values = append(c.Values, drawDistribution(r, d))
 		}
 		if r.IntN(3) > 0 {
-			c.Counts = random(r, len(dims)+1)
+			c.Counts = drawDistribution(r, len(dims)+1)
 			for _, d := range dims {
 				c.Centre = append(c.Centre, r.IntN(d))
 			}
@@ -32,8 +32,8 @@ func made(r *rand.Rand) (*Mixture, []int) {
 	return m, dims
 }
 
-// random is a distribution.
-func random(r *rand.Rand, n int) []float64 {
+// drawDistribution draws a distribution over n values.
+func drawDistribution(r *rand.Rand, n int) []float64 {
 	p, total := make([]float64, n), 0.0
 	for k := range p {
 		p[k] = 0.05 + r.Float64()
@@ -45,8 +45,8 @@ func random(r *rand.Rand, n int) []float64 {
 	return p
 }
 
-// each visits all states.
-func each(dims []int, visit func(at int, x []int)) {
+// eachState visits all states.
+func eachState(dims []int, visit func(at int, x []int)) {
 	x := make([]int, len(dims))
 	for at := 0; ; at++ {
 		visit(at, x)
@@ -69,7 +69,7 @@ func TestDensitiesAreThoseOfTheDraws(t *testing.T) {
 	const draws = 4000
 	chi, freedom := 0.0, 0.0
 	for k := range 60 {
-		m, dims := made(r)
+		m, dims := drawMixture(r)
 		s, err := New(m, dims)
 		if err != nil {
 			t.Fatal(err)
@@ -81,14 +81,14 @@ func TestDensitiesAreThoseOfTheDraws(t *testing.T) {
 			if own := s.LnDensity(x); own != ln {
 				t.Fatalf("model %d: a draw says %v, its density is %v", k, ln, own)
 			}
-			seen[key(x)]++
+			seen[stateKey(x)]++
 		}
 		total := 0.0
-		each(dims, func(_ int, x []int) {
+		eachState(dims, func(_ int, x []int) {
 			q := math.Exp(s.LnDensity(x))
 			total += q
 			if want := draws * q; want > 5 {
-				chi += (seen[key(x)] - want) * (seen[key(x)] - want) / want
+				chi += (seen[stateKey(x)] - want) * (seen[stateKey(x)] - want) / want
 				freedom++
 			}
 		})
@@ -101,7 +101,8 @@ func TestDensitiesAreThoseOfTheDraws(t *testing.T) {
 	}
 }
 
-func key(x []int) string {
+// stateKey returns a key of a state for maps.
+func stateKey(x []int) string {
 	b := make([]byte, len(x))
 	for i, a := range x {
 		b[i] = byte(a)
@@ -113,7 +114,7 @@ func key(x []int) string {
 func TestMarginalsOfCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	for range 30 {
-		m, dims := made(r)
+		m, dims := drawMixture(r)
 		m.Components = m.Components[:1]
 		m.Components[0].Weight = 1
 		s, err := New(m, dims)
@@ -125,14 +126,14 @@ func TestMarginalsOfCounts(t *testing.T) {
 			continue
 		}
 		want := make([]float64, len(dims))
-		each(dims, func(_ int, x []int) {
+		eachState(dims, func(_ int, x []int) {
 			for i, a := range x {
 				if a != c.centre[i] {
 					want[i] += math.Exp(s.LnDensity(x))
 				}
 			}
 		})
-		for i, p := range c.marginals() {
+		for i, p := range c.awayMarginals() {
 			if math.Abs(p-want[i]) > 1e-12 {
 				t.Errorf("index %d of %v is not at the centre with %v, %v by enumeration", i, dims, p, want[i])
 			}
@@ -151,7 +152,7 @@ func TestFitsComeNearTheirMixtures(t *testing.T) {
 	for i := range n {
 		dims[i] = 2
 		counted.Centre[i] = r.IntN(2)
-		counted.Values = append(counted.Values, random(r, 2))
+		counted.Values = append(counted.Values, drawDistribution(r, 2))
 		p := 0.1 + 0.1*r.Float64()
 		modes.Components[0].Values = append(modes.Components[0].Values, []float64{p, 1 - p})
 		modes.Components[1].Values = append(modes.Components[1].Values, []float64{1 - p, p})
