@@ -23,46 +23,48 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Proposal is a distribution that states are drawn from. It does not change and may be used by several
-// goroutines.
+// Proposal is a distribution that states are drawn from. It does not change and may be used by several goroutines.
 type Proposal struct {
-	e     *sumproduct.Expression
-	bound *minibuckets.Bound
-	other func() drawer   // nil for mini-buckets alone
-	share float64         // ε, 1 for mini-buckets alone; also the share of values which the others may have lost
-	rest  *cutset.Program // the indices summed out instead of drawn, the first ones of the mini-buckets' order; nil where all are drawn
-	drawn int
+	expression *sumproduct.Expression
+	bound      *minibuckets.Bound
+	newDrawer  func() stateDrawer // of the other density; nil: only mini-buckets
+	share      float64            // ε, 1 for only mini-buckets; also the share of values which the other density may have lost
+	// For slices: what sums out the first indices of the mini-buckets' order, and the place of the first drawn index there. nil: all indices
+	// are drawn.
+	program    *cutset.Program
+	firstDrawn int
 }
 
-// drawer draws states with a density that is known: of a sweep, of messages, or of a mixture.
-type drawer interface {
+// stateDrawer draws states of a known density: that of a sweep, of messages, or of a mixture. Both methods return its logarithm.
+type stateDrawer interface {
 	Draw(r *rand.Rand, x []int) (ln float64)
 	LnDensity(x []int) (ln float64)
 }
 
-// New returns the proposal of an upper bound by mini-buckets, and, unless it is nil, of a sweep of the same expression, in which the
-// mini-buckets have a share above 0. Errors: bad input for another share; unsupported where an index has more than 65,536 values.
+// New returns the proposal of an upper bound by mini-buckets and of a sweep of the same expression, in which the mini-buckets have a share
+// above 0. If sweep is nil, it is of mini-buckets only. Errors: bad input for another share; unsupported if an index has more than 65,536
+// values.
 func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *sweeps.Sampler, share float64) (*Proposal, error) {
 	if sweep == nil {
-		return mixed(e, bound, nil, 1)
+		return newProposal(e, bound, nil, 1)
 	}
-	return mixed(e, bound, func() drawer { return sweep.NewDrawer(share) }, share)
+	return newProposal(e, bound, func() stateDrawer { return sweep.NewDrawer(share) }, share)
 }
 
 // NewBeliefs returns the proposal of an upper bound by mini-buckets, which have a share above 0, and of messages of the same expression.
-// Errors as of New.
+// Errors: those of New.
 func NewBeliefs(e *sumproduct.Expression, bound *minibuckets.Bound, messages *beliefs.Sampler, share float64) (*Proposal, error) {
-	return mixed(e, bound, func() drawer { return messages.NewDrawer(share) }, share)
+	return newProposal(e, bound, func() stateDrawer { return messages.NewDrawer(share) }, share)
 }
 
 // NewMixture returns the proposal of an upper bound by mini-buckets, which have a share above 0, and of a learned mixture over the same
-// indices. Errors as of New.
+// indices. Errors: those of New.
 func NewMixture(e *sumproduct.Expression, bound *minibuckets.Bound, learned *mixture.Sampler, share float64) (*Proposal, error) {
-	return mixed(e, bound, func() drawer { return learned }, share)
+	return newProposal(e, bound, func() stateDrawer { return learned }, share)
 }
 
-// mixed is a proposal of mini-buckets and of another density.
-func mixed(e *sumproduct.Expression, bound *minibuckets.Bound, other func() drawer, share float64) (*Proposal, error) {
+// newProposal returns a proposal of mini-buckets with a share and of another density, nil for none. Errors: those of New.
+func newProposal(e *sumproduct.Expression, bound *minibuckets.Bound, newDrawer func() stateDrawer, share float64) (*Proposal, error) {
 	if !(share > 0 && share <= 1) {
 		return nil, fault.New(fault.BadInput, "importance: mini-buckets have a share of %v", share)
 	}
@@ -71,98 +73,72 @@ func mixed(e *sumproduct.Expression, bound *minibuckets.Bound, other func() draw
 			return nil, fault.New(fault.Unsupported, "importance: index %d has %d values, at most %d", i, d, 1<<16)
 		}
 	}
-	return &Proposal{e: e, bound: bound, other: other, share: share}, nil
+	return &Proposal{expression: e, bound: bound, newDrawer: newDrawer, share: share}, nil
 }
 
-// NewSlices returns the proposal of slices: mini-buckets draw the indices that their order has from drawn on, and the rest of the same
-// expression is summed out for them, along the same order. No weight exceeds the bound, as no state's weight does. Errors: those of
-// New.
-func NewSlices(e *sumproduct.Expression, bound *minibuckets.Bound, rest *cutset.Program, drawn int) (*Proposal, error) {
+// NewSlices returns the proposal of slices: mini-buckets draw the indices of their order from place firstDrawn on, and the program sums out
+// the indices before, along the same order. No weight exceeds the bound, as no state's weight does. Errors: those of New.
+func NewSlices(e *sumproduct.Expression, bound *minibuckets.Bound, program *cutset.Program, firstDrawn int) (*Proposal, error) {
 	p, err := New(e, bound, nil, 1)
 	if err == nil {
-		p.rest, p.drawn = rest, drawn
+		p.program, p.firstDrawn = program, firstDrawn
 	}
 	return p, err
 }
 
-// LnMost is ln of an upper bound of all weights, nats; −Inf where Z is 0.
+// LnMost returns ln of an upper bound of all weights, nats, −Inf if Z is 0.
 func (p *Proposal) LnMost() float64 { return p.bound.Ln - math.Log(p.share) }
 
-// Bytes is the memory of so many draws beside the proposal.
+// Bytes returns the memory of that many draws. That of the proposal is not part of it.
 func Bytes(draws int64, indices int, marginals bool) float64 {
-	each := 8.0
+	perDraw := 8.0
 	if marginals {
-		each += 2 * float64(indices)
+		perDraw += 2 * float64(indices)
 	}
-	return each * float64(draws)
+	return perDraw * float64(draws)
 }
 
 // Weights are the weights of some draws.
 type Weights struct {
-	// Ln are ln w of every draw in sequence, −Inf for 0: their mean is Z.
+	// Ln are ln w of every draw in sequence, −Inf for 0. The mean of w estimates Z.
 	Ln []float64
-	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the draws with index i at value a, Squares the same with e^{2(Ln−Top)};
-	// nil where they were not asked for. A slice counts by the share that the value has in it, as if its state had been drawn:
-	// squares of weights overstate their variation.
+	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the draws with index i at value a, Squares the same with e^{2(Ln−Top)}. Both
+	// are nil if they were not asked for. A slice counts by the share that the value has in it, as if its state had been drawn: squares of
+	// weights overstate their variation.
 	Top            float64
 	Share, Squares [][]float64
 }
 
-// block is the number of draws that a goroutine takes at a time.
-const block = 16
+// blockSize is the number of draws that a goroutine takes at a time.
+const blockSize = 16
 
-// rounding bounds the excess of a weight's logarithm over its bound by rounding, per nat and one nat: it is cut
-// there.
-const rounding = 1e-9
+// roundingAllowance limits by how much rounding may lift a weight's logarithm above its bound, relative to the bound and 1 nat. Such a
+// weight is cut to the bound.
+const roundingAllowance = 1e-9
 
-// Run returns the weights of draws from ≤ c < to, by so many goroutines (0: one a processor). The same input gives the same bits for any
-// number of them. Errors: internal where a weight exceeds the bound, which a right density does not let happen; slices' errors; the
-// context's, which is looked at after every block of draws. Cost: a draw of each part of the mixture, twice; a slice.
+// Run returns the weights of draws from ≤ c < to, by that many goroutines (0: one per processor). The same input gives the same bits for
+// any number of them. Cost: a draw of each part of the mixture, twice, or a slice. Errors: internal if a weight exceeds the bound, which a
+// right density does not let happen; those of slices; that of the context, which is looked at after every block of draws.
 func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
 	threads = sumproduct.Threads(threads)
-	if p.rest != nil {
-		threads = min(threads, p.rest.Goroutines())
+	if p.program != nil {
+		threads = min(threads, p.program.Goroutines())
 	}
 	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
-	n := len(p.e.Dims)
-	blocks := (len(w.Ln) + block - 1) / block
-	var states []uint16
-	sums := &sums{waiting: map[int]*tally{}, all: newTally(p.e.Dims)}
-	if marginals && p.rest == nil {
-		states = make([]uint16, len(w.Ln)*n)
+	run := &run{Proposal: p, seed: seed, from: from, ln: w.Ln, sums: newOrderedSums(p.expression.Dims)}
+	if marginals && p.program == nil {
+		run.states = make([]uint16, len(w.Ln)*len(p.expression.Dims))
 	}
-	rooms := make([]*room, min(threads, blocks))
-	err := sumproduct.Share(ctx, len(rooms), blocks, func(worker, chunk int) error {
-		if rooms[worker] == nil {
-			rooms[worker] = p.newRoom(marginals)
+	blocks := (len(w.Ln) + blockSize - 1) / blockSize
+	scratches := make([]*scratch, min(threads, blocks))
+	err := sumproduct.Share(ctx, len(scratches), blocks, func(worker, block int) error {
+		if scratches[worker] == nil {
+			scratches[worker] = p.newScratch(marginals)
 		}
-		own := rooms[worker]
-		var t *tally
-		if own.shares != nil {
-			t = newTally(p.e.Dims)
+		if p.program != nil {
+			return run.sliceBlock(ctx, block, scratches[worker])
 		}
-		for c := chunk * block; c < min((chunk+1)*block, len(w.Ln)); c++ {
-			r := rand.New(rand.NewPCG(seed, uint64(from)+uint64(c)))
-			if p.rest != nil {
-				l, err := p.slice(ctx, r, own)
-				if err != nil {
-					return err
-				}
-				if w.Ln[c] = l; t != nil {
-					t.add(min(l, p.LnMost()), own.shares)
-				}
-				continue
-			}
-			w.Ln[c] = p.draw(r, own.drawer, own.x)
-			if marginals {
-				for i, a := range own.x {
-					states[c*n+i] = uint16(a)
-				}
-			}
-		}
-		if t != nil {
-			sums.put(chunk, t)
-		}
+		run.drawBlock(block, scratches[worker])
 		return nil
 	})
 	if err != nil {
@@ -170,98 +146,153 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 	}
 	most := p.LnMost()
 	for c, l := range w.Ln {
-		if math.IsNaN(l) || l > most+rounding*(1+math.Abs(most)) {
+		if math.IsNaN(l) || l > most+roundingAllowance*(1+math.Abs(most)) {
 			return nil, fault.New(fault.Internal, "importance: draw %d weighs e^%v, at most e^%v is possible", from+int64(c), l, most)
 		}
 		w.Ln[c] = min(l, most)
 		w.Top = max(w.Top, w.Ln[c])
 	}
 	switch {
-	case marginals && p.rest != nil:
-		w.Share, w.Squares = sums.all.share, sums.all.squares
+	case marginals && p.program != nil:
+		w.Share, w.Squares = run.sums.total.share, run.sums.total.squares
 	case marginals:
-		w.count(p.e.Dims, states)
+		w.addShares(p.expression.Dims, run.states)
 	}
 	return w, nil
 }
 
-// Weigh returns ln of the weights of these states as draws, nats: for slices, of the slices that contain the states. Errors:
-// slices' and the context's. Cost: a draw each.
+// run is what the blocks of a Run write to, each its part.
+type run struct {
+	*Proposal
+	seed   uint64
+	from   int64        // number of the first draw
+	ln     []float64    // by draw
+	states []uint16     // draw by draw, a value for each index; nil: marginals are not asked for, or draws are slices
+	sums   *orderedSums // of slices with marginals
+}
+
+// draws returns the range of the draws of a block, as indices in ln.
+func (r *run) draws(block int) (first, end int) {
+	return block * blockSize, min((block+1)*blockSize, len(r.ln))
+}
+
+// random returns the random numbers of draw c, an index in ln.
+func (r *run) random(c int) *rand.Rand {
+	return rand.New(rand.NewPCG(r.seed, uint64(r.from)+uint64(c)))
+}
+
+// drawBlock draws the states of a block.
+func (r *run) drawBlock(block int, s *scratch) {
+	n := len(r.expression.Dims)
+	for c, end := r.draws(block); c < end; c++ {
+		r.ln[c] = r.drawWeight(r.random(c), s.drawer, s.state)
+		if r.states != nil {
+			for i, a := range s.state {
+				r.states[c*n+i] = uint16(a)
+			}
+		}
+	}
+}
+
+// sliceBlock draws the slices of a block. Errors: those of slices.
+func (r *run) sliceBlock(ctx context.Context, block int, s *scratch) error {
+	var blockSums *shareSums
+	if s.shares != nil {
+		blockSums = newShareSums(r.expression.Dims)
+	}
+	for c, end := r.draws(block); c < end; c++ {
+		ln, err := r.drawSlice(ctx, r.random(c), s)
+		if err != nil {
+			return err
+		}
+		r.ln[c] = ln
+		if blockSums != nil {
+			blockSums.add(min(ln, r.LnMost()), s.shares)
+		}
+	}
+	if blockSums != nil {
+		r.sums.add(block, blockSums)
+	}
+	return nil
+}
+
+// Weigh returns ln of the weights that draws of these states have, nats. For slices, it is of the slices that contain the states. Cost: a
+// draw each. Errors: those of slices and of the context.
 func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error) {
-	own := p.newRoom(false)
+	s := p.newScratch(false)
 	ln := make([]float64, len(states))
 	for c, state := range states {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		copy(own.x, state)
-		if ln[c] = math.Inf(-1); p.rest == nil && math.IsInf(p.bound.LnProduct(own.x, p.e), -1) {
-			continue // no density is asked for where there may be none
+		copy(s.state, state)
+		if ln[c] = math.Inf(-1); p.program == nil && math.IsInf(p.bound.LnProduct(s.state, p.expression), -1) {
+			continue // the densities need not be defined there
 		}
 		switch {
-		case p.rest != nil:
-			lnq := p.bound.LnDensityLast(own.x, p.drawn)
-			z, err := own.space.LnSlice(ctx, rand.New(rand.NewPCG(uint64(c), 0)), own.x, nil)
+		case p.program != nil:
+			lnDensity := p.bound.LnDensityLast(s.state, p.firstDrawn)
+			lnSlice, err := s.space.LnSlice(ctx, rand.New(rand.NewPCG(uint64(c), 0)), s.state, nil)
 			if err != nil {
 				return nil, err
 			}
-			if !math.IsInf(z, -1) {
-				ln[c] = z - lnq
+			if !math.IsInf(lnSlice, -1) {
+				ln[c] = lnSlice - lnDensity
 			}
-		case p.other != nil:
-			ln[c] = p.weight(own.x, own.drawer.LnDensity(own.x), p.bound.LnDensity(own.x))
+		case p.newDrawer != nil:
+			ln[c] = p.lnWeight(s.state, s.drawer.LnDensity(s.state), p.bound.LnDensity(s.state))
 		default:
-			ln[c] = p.bound.LnProduct(own.x, p.e) - p.bound.LnDensity(own.x)
+			ln[c] = p.bound.LnProduct(s.state, p.expression) - p.bound.LnDensity(s.state)
 		}
 	}
 	return ln, nil
 }
 
-// room is a goroutine's memory.
-type room struct {
-	x      []int
-	drawer drawer        // beside mini-buckets
-	space  *cutset.Space // of slices
-	shares [][]float64   // of the values of indices in a slice
+// scratch is the memory of a goroutine.
+type scratch struct {
+	state  []int
+	drawer stateDrawer   // of the other density; nil: only mini-buckets
+	space  *cutset.Space // for slices
+	shares [][]float64   // of the values of indices in a slice; nil: they are not asked for
 }
 
-// newRoom returns room for draws.
-func (p *Proposal) newRoom(marginals bool) *room {
-	own := &room{x: make([]int, len(p.e.Dims))}
-	if p.other != nil {
-		own.drawer = p.other()
+// newScratch returns the memory that a goroutine draws with.
+func (p *Proposal) newScratch(marginals bool) *scratch {
+	s := &scratch{state: make([]int, len(p.expression.Dims))}
+	if p.newDrawer != nil {
+		s.drawer = p.newDrawer()
 	}
-	if p.rest != nil {
-		own.space = p.rest.NewSpace()
+	if p.program != nil {
+		s.space = p.program.NewSpace()
 		if marginals {
-			own.shares = make([][]float64, len(p.e.Dims))
-			for i, d := range p.e.Dims {
-				own.shares[i] = make([]float64, d)
+			s.shares = make([][]float64, len(p.expression.Dims))
+			for i, d := range p.expression.Dims {
+				s.shares[i] = make([]float64, d)
 			}
 		}
 	}
-	return own
+	return s
 }
 
-// draw draws a state x and returns ln of its weight.
-func (p *Proposal) draw(r *rand.Rand, drawer drawer, x []int) float64 {
+// drawWeight draws a state x, with probability share from mini-buckets, else from drawer, and returns ln of its weight.
+func (p *Proposal) drawWeight(r *rand.Rand, drawer stateDrawer, x []int) float64 {
 	if drawer == nil {
-		return p.bound.Draw(r, x, p.e)
+		return p.bound.Draw(r, x, p.expression)
 	}
 	var other, buckets float64 // ln of the densities
 	if r.Float64() < p.share {
-		p.bound.Draw(r, x, p.e)
+		p.bound.Draw(r, x, p.expression)
 		other, buckets = drawer.LnDensity(x), p.bound.LnDensity(x)
 	} else {
 		other = drawer.Draw(r, x)
 		buckets = p.bound.LnDensity(x)
 	}
-	return p.weight(x, other, buckets)
+	return p.lnWeight(x, other, buckets)
 }
 
-// weight is ln ψ/q of a state of these logarithms of its densities.
-func (p *Proposal) weight(x []int, other, buckets float64) float64 {
-	ln := p.bound.LnProduct(x, p.e)
+// lnWeight returns ln ψ/q of state x, where other and buckets are the logarithms of the two densities that q is a mixture of.
+func (p *Proposal) lnWeight(x []int, other, buckets float64) float64 {
+	ln := p.bound.LnProduct(x, p.expression)
 	if math.IsInf(ln, -1) {
 		return ln
 	}
@@ -271,8 +302,8 @@ func (p *Proposal) weight(x []int, other, buckets float64) float64 {
 	return ln - top - math.Log(math.Exp(other-top)+math.Exp(buckets-top))
 }
 
-// count adds up the weights of the states.
-func (w *Weights) count(dims []int, states []uint16) {
+// addShares adds up Share and Squares over the states.
+func (w *Weights) addShares(dims []int, states []uint16) {
 	w.Share, w.Squares = make([][]float64, len(dims)), make([][]float64, len(dims))
 	for i, d := range dims {
 		w.Share[i], w.Squares[i] = make([]float64, d), make([]float64, d)

@@ -17,8 +17,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// random is an expression of tables over one to three of some indices of one to three values, entries e^±strength, a share of them 0.
-func random(r *rand.Rand) *sumproduct.Expression {
+// drawExpression draws an expression of tables over one to three of some indices of one to three values, with entries e^±strength and a
+// share of them 0.
+func drawExpression(r *rand.Rand) *sumproduct.Expression {
 	n := 3 + r.IntN(6)
 	e := &sumproduct.Expression{Scale: scaled.FromFloat(math.Exp(3 * r.NormFloat64()))}
 	for range n {
@@ -32,8 +33,8 @@ func random(r *rand.Rand) *sumproduct.Expression {
 	return e
 }
 
-// enumerate is ψ of all states, and ln Z.
-func enumerate(e *sumproduct.Expression) (states [][]int, psi []float64, lnZ float64) {
+// exactStates returns all states, ψ of each, and ln Z.
+func exactStates(e *sumproduct.Expression) (states [][]int, psi []float64, lnZ float64) {
 	z := 0.0
 	oracle.Each(e.Dims, func(x []int) {
 		v := math.Exp(oracle.LnWeight(e, x))
@@ -43,8 +44,8 @@ func enumerate(e *sumproduct.Expression) (states [][]int, psi []float64, lnZ flo
 	return states, psi, math.Log(z)
 }
 
-// bounded is the bound by mini-buckets of at most so many entries along an order, and their plan.
-func bounded(t *testing.T, e *sumproduct.Expression, order []int, entries float64) (*minibuckets.Bound, *minibuckets.Plan) {
+// newBound returns the bound by mini-buckets with a limit of entries along an order, and their plan.
+func newBound(t *testing.T, e *sumproduct.Expression, order []int, entries float64) (*minibuckets.Bound, *minibuckets.Plan) {
 	t.Helper()
 	plan, err := minibuckets.NewPlan(e.Hypergraph(), order, entries)
 	if err != nil {
@@ -57,11 +58,12 @@ func bounded(t *testing.T, e *sumproduct.Expression, order []int, entries float6
 	return bound, plan
 }
 
-// proposal is one of mini-buckets of at most so many entries, and of a sweep of a bond where that is above 0; nil where the sweep is lost.
-func proposal(t *testing.T, e *sumproduct.Expression, entries float64, bond int, share float64) (*Proposal, *sweeps.Sampler) {
+// newTestProposal returns a proposal of mini-buckets with a limit of entries, and of a sweep if bond is above 0. It returns nil if the
+// sweep is lost.
+func newTestProposal(t *testing.T, e *sumproduct.Expression, entries float64, bond int, share float64) (*Proposal, *sweeps.Sampler) {
 	t.Helper()
 	h := e.Hypergraph()
-	bound, _ := bounded(t, e, orders.MinFill(h), entries)
+	bound, _ := newBound(t, e, orders.MinFill(h), entries)
 	var sweep *sweeps.Sampler
 	if bond > 0 {
 		own, _, err := sweeps.Search(t.Context(), h, sweeps.SearchOptions{Bond: bond, Memory: 1 << 30, Moves: 1})
@@ -85,10 +87,10 @@ func TestDensitiesAreNormalised(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	models := 0
 	for k := range 300 {
-		e := random(r)
-		states, psi, lnZ := enumerate(e)
+		e := drawExpression(r)
+		states, psi, lnZ := exactStates(e)
 		bond := []int{1, 2, 64}[k%3]
-		_, sweep := proposal(t, e, 4, bond, 0.5)
+		_, sweep := newTestProposal(t, e, 4, bond, 0.5)
 		if sweep == nil {
 			if !math.IsInf(lnZ, -1) && bond == 64 {
 				t.Errorf("model %d: nothing is left of the state, ln Z %v", k, lnZ)
@@ -121,20 +123,20 @@ func TestDensitiesAreNormalised(t *testing.T) {
 // and for sweeps that truncate.
 func TestWeightsAreUnbiased(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
-	var c tested
+	var c meanChecks
 	for k := range 40 {
-		e := random(r)
-		_, _, lnZ := enumerate(e)
+		e := drawExpression(r)
+		_, _, lnZ := exactStates(e)
 		bond := []int{0, 1, 2, 1}[k%4]
 		defence := []float64{0.3, 0.02}[k/2%2]
-		p, _ := proposal(t, e, []float64{2, 6}[k%2], bond, defence)
+		p, _ := newTestProposal(t, e, []float64{2, 6}[k%2], bond, defence)
 		if p == nil || math.IsInf(lnZ, -1) {
 			continue
 		}
-		m := meansOf(t, e, p, lnZ)
+		m := measureMeans(t, e, p, lnZ)
 		deviation := m.deviation()
 		if bond > 0 {
-			deviation = max(deviation, rare(defence))
+			deviation = max(deviation, rareDeviation(defence))
 		}
 		name := fmt.Sprintf("model %d, bond %d", k, bond)
 		c.unbiased(t, name, &m, deviation)
@@ -148,12 +150,12 @@ func TestNoWeightExceedsTheBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	near := 0
 	for k := range 5000 {
-		e := random(r)
-		p, _ := proposal(t, e, []float64{2, 4, 9}[k%3], k%3, 0.1)
+		e := drawExpression(r)
+		p, _ := newTestProposal(t, e, []float64{2, 4, 9}[k%3], k%3, 0.1)
 		if p == nil {
 			continue
 		}
-		if nearBound(t, p, k) {
+		if isNearBound(t, p, k) {
 			near++
 		}
 	}
@@ -164,15 +166,15 @@ func TestNoWeightExceedsTheBound(t *testing.T) {
 
 // TestSameBits for any share of the draws and any number of goroutines.
 func TestSameBits(t *testing.T) {
-	e := random(rand.New(rand.NewPCG(4, 1)))
-	p, _ := proposal(t, e, 4, 2, 0.2)
-	sameBits(t, p)
+	e := drawExpression(rand.New(rand.NewPCG(4, 1)))
+	p, _ := newTestProposal(t, e, 4, 2, 0.2)
+	checkSameBits(t, p)
 }
 
 // TestWhatIsRefused: shares that are none, entries below 0, a context that is over.
 func TestWhatIsRefused(t *testing.T) {
-	e := random(rand.New(rand.NewPCG(5, 1)))
-	p, sweep := proposal(t, e, 4, 2, 0.2)
+	e := drawExpression(rand.New(rand.NewPCG(5, 1)))
+	p, sweep := newTestProposal(t, e, 4, 2, 0.2)
 	for _, share := range []float64{0, -1, 2, math.NaN()} {
 		if _, err := New(e, p.bound, sweep, share); err == nil {
 			t.Errorf("a share of %v is accepted", share)

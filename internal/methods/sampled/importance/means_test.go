@@ -16,11 +16,11 @@ type means struct {
 	shares         [][]float64 // of Z, by index and value
 }
 
-// meansOf draws from a proposal of an expression with a Z of e^lnZ.
-func meansOf(t *testing.T, e *sumproduct.Expression, p *Proposal, lnZ float64) means {
+// measureMeans draws from a proposal of an expression with a Z of e^lnZ.
+func measureMeans(t *testing.T, e *sumproduct.Expression, p *Proposal, lnZ float64) means {
 	t.Helper()
 	const seeds, draws = 1000, 4
-	m := means{shares: newTally(e.Dims).share}
+	m := means{shares: newShareSums(e.Dims).share}
 	squares := 0.0
 	for seed := range uint64(seeds) {
 		w, err := p.Run(t.Context(), seed, 8, 8+draws, 1, true)
@@ -46,17 +46,17 @@ func meansOf(t *testing.T, e *sumproduct.Expression, p *Proposal, lnZ float64) m
 	return m
 }
 
-// deviation is the standard error of the mean.
+// deviation returns the standard error of the mean.
 func (m *means) deviation() float64 { return math.Sqrt(m.variance/1000) + 1e-9 }
 
-// rare is the deviation of a part that gets so large a share of the draws: it may not have been drawn.
-func rare(share float64) float64 { return math.Sqrt(2 * share / 4000) }
+// rareDeviation returns the deviation of a part that gets that share of the draws: it may not have been drawn.
+func rareDeviation(share float64) float64 { return math.Sqrt(2 * share / 4000) }
 
-// tested counts the outcomes of tested means.
-type tested struct{ models, off, moved int }
+// meanChecks counts the outcomes of checks of means.
+type meanChecks struct{ models, off, moved int }
 
 // unbiased checks a mean by the deviation that it may have.
-func (c *tested) unbiased(t *testing.T, name string, m *means, deviation float64) {
+func (c *meanChecks) unbiased(t *testing.T, name string, m *means, deviation float64) {
 	t.Helper()
 	c.models++
 	if m.deviation() > 1e-6 {
@@ -72,7 +72,7 @@ func (c *tested) unbiased(t *testing.T, name string, m *means, deviation float64
 }
 
 // enough fails where there were fewer models than least, or the means of too many are off or do not differ at all.
-func (c *tested) enough(t *testing.T, least int) {
+func (c *meanChecks) enough(t *testing.T, least int) {
 	t.Helper()
 	if c.models < least || c.off > c.models/6 || c.moved < c.models/2 {
 		t.Errorf("of %d models %d are two standard errors off, %d have weights that differ", c.models, c.off, c.moved)
@@ -82,7 +82,7 @@ func (c *tested) enough(t *testing.T, least int) {
 // marginals checks the shares of all values against enumeration.
 func (m *means) marginals(t *testing.T, name string, e *sumproduct.Expression, deviation float64) {
 	t.Helper()
-	states, psi, lnZ := enumerate(e)
+	states, psi, lnZ := exactStates(e)
 	for i, d := range e.Dims {
 		want := make([]float64, d)
 		for s, x := range states {
@@ -96,8 +96,8 @@ func (m *means) marginals(t *testing.T, name string, e *sumproduct.Expression, d
 	}
 }
 
-// nearBound draws some states or slices, where Run itself fails if they exceed the bound, and reports whether one comes near it.
-func nearBound(t *testing.T, p *Proposal, seed int) bool {
+// isNearBound draws some states or slices, where Run itself fails if they exceed the bound, and reports whether one is near it.
+func isNearBound(t *testing.T, p *Proposal, seed int) bool {
 	t.Helper()
 	w, err := p.Run(t.Context(), uint64(seed), 0, 16, 1, false)
 	if err != nil {
@@ -106,8 +106,8 @@ func nearBound(t *testing.T, p *Proposal, seed int) bool {
 	return w.Top > p.LnMost()-0.5
 }
 
-// sameBits checks that draws do not depend on the number of goroutines, nor on which are asked for.
-func sameBits(t *testing.T, p *Proposal) {
+// checkSameBits fails unless draws depend neither on the number of goroutines nor on which draws are asked for.
+func checkSameBits(t *testing.T, p *Proposal) {
 	t.Helper()
 	whole, err := p.Run(t.Context(), 7, 0, 200, 1, true)
 	if err != nil {

@@ -9,51 +9,53 @@ import (
 	"sync"
 )
 
-// slice draws a slice and returns ln of its weight, and the shares of the values in it where there is room for them.
-func (p *Proposal) slice(ctx context.Context, r *rand.Rand, own *room) (ln float64, err error) {
-	lnq := p.bound.DrawLast(r, own.x, p.drawn)
-	for _, row := range own.shares {
+// drawSlice draws a slice and returns ln of its weight. If s.shares is not nil, it writes the shares of the values in the slice there.
+func (p *Proposal) drawSlice(ctx context.Context, r *rand.Rand, s *scratch) (ln float64, err error) {
+	lnDensity := p.bound.DrawLast(r, s.state, p.firstDrawn)
+	for _, row := range s.shares {
 		clear(row)
 	}
-	ln, err = own.space.LnSlice(ctx, r, own.x, own.shares)
-	return ln - lnq, err
+	ln, err = s.space.LnSlice(ctx, r, s.state, s.shares)
+	return ln - lnDensity, err
 }
 
-// tally sums the weights of shares, relative to the largest weight.
-type tally struct {
+// shareSums are sums over slices of weight times share, and of squared weight times share, by index and value. Weights are relative to
+// e^top, the largest of them.
+type shareSums struct {
 	top            float64
 	share, squares [][]float64
 }
 
-func newTally(dims []int) *tally {
-	t := &tally{top: math.Inf(-1), share: make([][]float64, len(dims)), squares: make([][]float64, len(dims))}
+// newShareSums returns sums over no slices.
+func newShareSums(dims []int) *shareSums {
+	t := &shareSums{top: math.Inf(-1), share: make([][]float64, len(dims)), squares: make([][]float64, len(dims))}
 	for i, d := range dims {
 		t.share[i], t.squares[i] = make([]float64, d), make([]float64, d)
 	}
 	return t
 }
 
-// raise makes a larger weight the largest.
-func (t *tally) raise(ln float64) {
+// raiseTop makes ln the new top, and scales the sums, if it is above the old one.
+func (t *shareSums) raiseTop(ln float64) {
 	if ln <= t.top {
 		return
 	}
-	by := math.Exp(t.top - ln)
+	scale := math.Exp(t.top - ln)
 	t.top = ln
 	for i, row := range t.share {
 		for a := range row {
-			row[a] *= by
-			t.squares[i][a] *= by * by
+			row[a] *= scale
+			t.squares[i][a] *= scale * scale
 		}
 	}
 }
 
-// add counts a slice.
-func (t *tally) add(ln float64, shares [][]float64) {
+// add adds a slice of log-weight ln.
+func (t *shareSums) add(ln float64, shares [][]float64) {
 	if math.IsInf(ln, -1) {
 		return
 	}
-	t.raise(ln)
+	t.raiseTop(ln)
 	w := math.Exp(ln - t.top)
 	for i, row := range shares {
 		for a, x := range row {
@@ -63,12 +65,12 @@ func (t *tally) add(ln float64, shares [][]float64) {
 	}
 }
 
-// merge adds another tally.
-func (t *tally) merge(other *tally) {
+// merge adds the slices of other sums.
+func (t *shareSums) merge(other *shareSums) {
 	if math.IsInf(other.top, -1) {
 		return
 	}
-	t.raise(other.top)
+	t.raiseTop(other.top)
 	w := math.Exp(other.top - t.top)
 	for i, row := range other.share {
 		for a, x := range row {
@@ -78,20 +80,26 @@ func (t *tally) merge(other *tally) {
 	}
 }
 
-// sums adds blocks up in their sequence, whichever is there first.
-type sums struct {
-	mu      sync.Mutex
-	next    int
-	waiting map[int]*tally
-	all     *tally
+// orderedSums adds up the sums of blocks in the order of their numbers, in whatever order they come, so that the bits are always the same.
+type orderedSums struct {
+	mu        sync.Mutex
+	nextBlock int
+	waiting   map[int]*shareSums // by block: those that came before an earlier one
+	total     *shareSums
 }
 
-func (s *sums) put(block int, t *tally) {
+// newOrderedSums returns sums over no blocks.
+func newOrderedSums(dims []int) *orderedSums {
+	return &orderedSums{waiting: map[int]*shareSums{}, total: newShareSums(dims)}
+}
+
+// add takes the sums of a block, and adds up those whose turn it is.
+func (s *orderedSums) add(block int, t *shareSums) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting[block] = t
-	for ; s.waiting[s.next] != nil; s.next++ {
-		s.all.merge(s.waiting[s.next])
-		delete(s.waiting, s.next)
+	for ; s.waiting[s.nextBlock] != nil; s.nextBlock++ {
+		s.total.merge(s.waiting[s.nextBlock])
+		delete(s.waiting, s.nextBlock)
 	}
 }

@@ -11,43 +11,43 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/orders"
 )
 
-// sliced returns a proposal of slices whose products have so many entries at most, the proposal of states along the same order, and
-// the numbers of drawn and of all indices.
-func sliced(t *testing.T, e *sumproduct.Expression, entries, slice float64) (of, states *Proposal, drawn int) {
+// newSliceProposal returns a proposal of slices whose products have at most slice entries, the proposal of states along the same order, and
+// the number of drawn indices.
+func newSliceProposal(t *testing.T, e *sumproduct.Expression, entries, slice float64) (ofSlices, ofStates *Proposal, drawn int) {
 	t.Helper()
 	h := e.Hypergraph()
 	order, rest, ok := cutset.Choose(h, orders.MinFill(h), slice, math.MaxInt)
 	if !ok {
 		t.Fatal("no cut-set")
 	}
-	bound, plan := bounded(t, e, order, entries)
+	bound, plan := newBound(t, e, order, entries)
 	program, err := cutset.New(t.Context(), e, plan.Order, rest, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if of, err = NewSlices(e, bound, program, rest); err != nil {
+	if ofSlices, err = NewSlices(e, bound, program, rest); err != nil {
 		t.Fatal(err)
 	}
-	if states, err = New(e, bound, nil, 1); err != nil {
+	if ofStates, err = New(e, bound, nil, 1); err != nil {
 		t.Fatal(err)
 	}
-	return of, states, len(order) - rest
+	return ofSlices, ofStates, len(order) - rest
 }
 
 // TestSlicesAreUnbiased: means over 1,000 seeds of a few slices each are Z, and their shares the marginals, with no larger a variance than
 // states have that are drawn likewise.
 func TestSlicesAreUnbiased(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
-	var c tested
+	var c meanChecks
 	less := 0
 	for k := range 40 {
-		e := random(r)
-		_, _, lnZ := enumerate(e)
-		of, plain, drawn := sliced(t, e, []float64{2, 6}[k%2], []float64{2, 4}[k/2%2])
+		e := drawExpression(r)
+		_, _, lnZ := exactStates(e)
+		of, plain, drawn := newSliceProposal(t, e, []float64{2, 6}[k%2], []float64{2, 4}[k/2%2])
 		if math.IsInf(lnZ, -1) || drawn == 0 {
 			continue
 		}
-		m, states := meansOf(t, e, of, lnZ), meansOf(t, e, plain, lnZ)
+		m, states := measureMeans(t, e, of, lnZ), measureMeans(t, e, plain, lnZ)
 		name := fmt.Sprintf("model %d, %d drawn", k, drawn)
 		c.unbiased(t, name, &m, m.deviation())
 		m.marginals(t, name, e, m.deviation())
@@ -69,9 +69,9 @@ func TestNoSliceExceedsTheBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	near := 0
 	for k := range 2000 {
-		e := random(r)
-		of, _, _ := sliced(t, e, []float64{2, 4, 9}[k%3], []float64{1, 2, 4}[k/3%3])
-		if nearBound(t, of, k) {
+		e := drawExpression(r)
+		of, _, _ := newSliceProposal(t, e, []float64{2, 4, 9}[k%3], []float64{1, 2, 4}[k/3%3])
+		if isNearBound(t, of, k) {
 			near++
 		}
 	}
@@ -83,13 +83,13 @@ func TestNoSliceExceedsTheBound(t *testing.T) {
 // TestSlicesHaveTheSameBits for any share of the draws and any number of goroutines.
 func TestSlicesHaveTheSameBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
-	e := random(r)
-	of, _, drawn := sliced(t, e, 4, 2)
+	e := drawExpression(r)
+	of, _, drawn := newSliceProposal(t, e, 4, 2)
 	for drawn < 2 {
-		e = random(r)
-		of, _, drawn = sliced(t, e, 4, 2)
+		e = drawExpression(r)
+		of, _, drawn = newSliceProposal(t, e, 4, 2)
 	}
-	sameBits(t, of)
+	checkSameBits(t, of)
 }
 
 // TestSharesOfSlicesAddUp: a slice alone has the shares of its values, which add up to 1, and several those times their weights and the
@@ -98,8 +98,8 @@ func TestSharesOfSlicesAddUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
 	checked := 0
 	for range 30 {
-		e := random(r)
-		of, _, drawn := sliced(t, e, 4, 2)
+		e := drawExpression(r)
+		of, _, drawn := newSliceProposal(t, e, 4, 2)
 		const draws = 70
 		all, err := of.Run(t.Context(), 3, 0, draws, 2, true)
 		if err != nil {
@@ -109,7 +109,7 @@ func TestSharesOfSlicesAddUp(t *testing.T) {
 			continue
 		}
 		checked++
-		share, squares := newTally(e.Dims).share, newTally(e.Dims).squares
+		share, squares := newShareSums(e.Dims).share, newShareSums(e.Dims).squares
 		for c := range int64(draws) {
 			one, err := of.Run(t.Context(), 3, c, c+1, 1, true)
 			if err != nil {

@@ -11,17 +11,17 @@ import (
 func TestStatesWeighWhatTheDrawsThatTheyAreWould(t *testing.T) {
 	tested := map[string]int{}
 	for seed := range uint64(60) {
-		e := random(rand.New(rand.NewPCG(seed, 9)))
-		states, psi, lnZ := enumerate(e)
+		e := drawExpression(rand.New(rand.NewPCG(seed, 9)))
+		states, psi, lnZ := exactStates(e)
 		if math.IsInf(lnZ, -1) {
 			continue
 		}
 		kinds := map[string]*Proposal{}
-		kinds["mini-buckets"], _ = proposal(t, e, 8, 0, 1)
-		kinds["a sweep"], _ = proposal(t, e, 8, 2, 0.01)
-		kinds["beliefs"] = believed(t, e, 8, 0, 0.01)
-		kinds["beliefs that follow"] = believed(t, e, 8, 0.05, 0.01)
-		kinds["slices"], _, _ = sliced(t, e, 8, 8)
+		kinds["mini-buckets"], _ = newTestProposal(t, e, 8, 0, 1)
+		kinds["a sweep"], _ = newTestProposal(t, e, 8, 2, 0.01)
+		kinds["beliefs"] = newBeliefProposal(t, e, 8, 0, 0.01)
+		kinds["beliefs that follow"] = newBeliefProposal(t, e, 8, 0.05, 0.01)
+		kinds["slices"], _, _ = newSliceProposal(t, e, 8, 8)
 		for name, p := range kinds {
 			if p == nil {
 				continue
