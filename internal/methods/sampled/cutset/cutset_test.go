@@ -14,8 +14,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// random is an expression of tables over one to three of some indices of one to three values, entries e^±strength, a share of them 0.
-func random(r *rand.Rand, strength float64) *sumproduct.Expression {
+// drawExpression draws an expression of tables over one to three of some indices of one to three values, with entries e^±strength and a
+// share of them 0.
+func drawExpression(r *rand.Rand, strength float64) *sumproduct.Expression {
 	n := 3 + r.IntN(8)
 	e := &sumproduct.Expression{Scale: scaled.FromFloat(math.Exp(3 * r.NormFloat64()))}
 	for range n {
@@ -29,8 +30,8 @@ func random(r *rand.Rand, strength float64) *sumproduct.Expression {
 	return e
 }
 
-// all returns an order of all indices, an elimination's first, and the number of them summed out for products of so many entries.
-func all(t *testing.T, e *sumproduct.Expression, entries float64) (order []int, rest int) {
+// cutOrder returns an order of all indices, those that are summed out first, and their number, for products with a limit of entries.
+func cutOrder(t *testing.T, e *sumproduct.Expression, entries float64) (order []int, rest int) {
 	t.Helper()
 	h := e.Hypergraph()
 	order, rest, ok := Choose(h, orders.MinFill(h), entries, math.MaxInt)
@@ -45,8 +46,9 @@ func all(t *testing.T, e *sumproduct.Expression, entries float64) (order []int, 
 	return order, rest
 }
 
-// enumerate is ln of the sum over all states with the cut-set at the values of x, and the shares of the values of all indices.
-func enumerate(e *sumproduct.Expression, cut []bool, x []int) (ln float64, shares [][]float64) {
+// exactSlice returns by enumeration ln of the sum over all states with the cut-set at the values of x, and the shares of the values of all
+// indices.
+func exactSlice(e *sumproduct.Expression, cut []bool, x []int) (ln float64, shares [][]float64) {
 	shares = make([][]float64, len(e.Dims))
 	for i, d := range e.Dims {
 		shares[i] = make([]float64, d)
@@ -103,14 +105,14 @@ func TestSlicesAgreeWithEnumeration(t *testing.T) {
 	cuts, zeros, deep, fixed := 0, 0, 0, 0
 	for k := range 1500 {
 		strength := []float64{1, 3, 300}[k%3]
-		e := random(r, strength)
-		order, rest := all(t, e, []float64{1, 2, 4, 8}[k%4])
+		e := drawExpression(r, strength)
+		order, rest := cutOrder(t, e, []float64{1, 2, 4, 8}[k%4])
 		p, err := New(t.Context(), e, order, rest, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for k := range p.steps {
-			if p.fixed[k].data != nil {
+			if p.commonMessages[k].data != nil {
 				fixed++
 			}
 		}
@@ -121,7 +123,7 @@ func TestSlicesAgreeWithEnumeration(t *testing.T) {
 			for i, d := range e.Dims {
 				x[i], shares[i] = r.IntN(d), make([]float64, d)
 			}
-			want, marginals := enumerate(e, p.cut, x)
+			want, marginals := exactSlice(e, p.isCut, x)
 			alone, err := s.LnSlice(t.Context(), r, x, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -179,7 +181,7 @@ func TestDeepSlicesDrawTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, want := enumerate(e, p.cut, []int{0, 0, 1})
+	_, want := exactSlice(e, p.isCut, []int{0, 0, 1})
 	s := p.NewSpace()
 	mean := 0.0
 	const draws = 4000
@@ -202,10 +204,10 @@ func TestDeepSlicesDrawTheRest(t *testing.T) {
 func TestProductsFitTheEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 5))
 	for range 300 {
-		e := random(r, 1)
+		e := drawExpression(r, 1)
 		for _, entries := range []float64{2, 4, 9} {
-			order, rest := all(t, e, entries)
-			steps, _ := eliminate(e.Hypergraph(), order, rest)
+			order, rest := cutOrder(t, e, entries)
+			steps, _ := planSteps(e.Hypergraph(), order, rest)
 			for _, s := range steps {
 				n := float64(e.Dims[s.Drop[0]])
 				for _, i := range s.Out {
@@ -221,10 +223,10 @@ func TestProductsFitTheEntries(t *testing.T) {
 	for i := 1; i < 4; i++ {
 		star.Tables = append(star.Tables, sumproduct.Table{Scope: []int{0, i}, Data: []float64{1, 2, 3, 4}})
 	}
-	if _, rest := all(t, star, 4); rest != 4 {
+	if _, rest := cutOrder(t, star, 4); rest != 4 {
 		t.Errorf("%d indices of a star are summed out", rest)
 	}
-	if order, rest := all(t, star, 2); rest != 3 || order[3] != 0 {
+	if order, rest := cutOrder(t, star, 2); rest != 3 || order[3] != 0 {
 		t.Errorf("order %v, %d summed out: a star is cut at its centre", order, rest)
 	}
 	h := star.Hypergraph()

@@ -14,11 +14,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// block is the number of entries multiplied at once by package buckets, except along a single axis.
-const block = 1024
+// blockEntries is the number of entries that package buckets multiplies at once, except along a single axis.
+const blockEntries = 1024
 
-// deepest bounds a product of entries from below, relative to the largest of each: far above where float64 loses digits.
-const deepest = 1e-280
+// leastProduct is the smallest bound from below of a product of entries, relative to the largest of each, at which slices are multiplied:
+// far above where float64 loses digits.
+const leastProduct = 1e-280
 
 // Cost is the cost of programs.
 type Cost struct {
@@ -30,112 +31,113 @@ type Cost struct {
 
 // Work of a slice, flops at 3e9 a second.
 const (
-	entryWork = 7  // an entry of an operand
-	stepWork  = 90 // a step, and each of its operands
-	backWork  = 1  // marginals, relative to the slice
+	entryFlops = 7  // of an entry of an operand
+	stepFlops  = 90 // of a step, and of each of its operands
+	backShare  = 1  // work of marginals, relative to the slice
 )
 
 // Program contracts slices. It does not change and may be used by several goroutines, each with a Space.
 type Program struct {
-	e          *sumproduct.Expression
-	ln         float64   // of the scale, of the largest entries of all tables, and of the values of indices in no table
-	tables     []table   // of the expression, their largest entries at 1; step k makes table len(tables)+k
-	within     []int     // tables of indices in the cut-set alone
-	free       []int     // indices that are summed out and in no table, or of one value
-	steps      []step    // in sequence
-	cut        []bool    // by index
-	eliminated []int     // the summed indices, in sequence, and in tables
-	fixed      []message // messages common to all slices, by step
-	inner      int       // entries of a block at most
-	memory     int64
-	cost       Cost
+	expression     *sumproduct.Expression
+	lnConstant     float64   // ln of the scale, of the largest entries of all tables, and of the values of indices in no table
+	tables         []table   // of the expression, their largest entries at 1; step k makes table len(tables)+k
+	cutOnly        []int     // tables of indices in the cut-set only
+	free           []int     // summed indices that are in no table, or of one value
+	steps          []step    // in sequence
+	isCut          []bool    // by index
+	eliminated     []int     // summed indices that are in tables, in sequence
+	commonMessages []message // by step: its message if it is the same in all slices, else the zero value
+	maxInner       int       // largest number of entries of a block
+	memory         int64     // bytes that may be used
+	cost           Cost
 }
 
-// table is one of the expression.
+// table is a table of the expression, divided by its largest entry.
 type table struct {
-	scope, stride []int // indices of the cut-set alone
+	scope, stride []int // only the indices of the cut-set
 	data          []float64
-	top           float64 // the largest entry, which data is divided by
-	least         float64 // of the entries above 0
+	divisor       float64 // the largest entry
+	least         float64 // smallest entry of data above 0
 }
 
-// step sums an index out of a product.
+// step sums an index out of a product of tables.
 type step struct {
 	*buckets.Kernel
-	index int
-	same  bool // in all slices
-	last  bool // nothing is left
+	index    int
+	isCommon bool // its message is the same in all slices
+	isLast   bool // its message is a number
 }
 
-// message is the result of a step: its largest entry is 1, or all are 0.
+// message is the result of a step, divided by its largest entry. If all are 0, divisor is 0.
 type message struct {
-	data  []float64
-	least float64 // of the entries above 0
-	top   float64 // its divisor
+	data    []float64
+	least   float64 // smallest entry above 0
+	divisor float64
 }
 
-// Price returns the cost of a program whose cut-set is the order beyond its first rest indices. Errors: bad input for an order that
-// does not have every index once.
+// Price returns the cost of a program that sums out the first rest indices of an order and cuts the others. Errors: bad input for an order
+// that does not have every index once.
 func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 	var c Cost
-	seen := make([]bool, len(h.Dims))
+	isSeen := make([]bool, len(h.Dims))
 	for _, i := range order {
-		if i < 0 || i >= len(seen) || seen[i] {
-			return c, fault.New(fault.BadInput, "cutset: the order has index %d of %d twice or out of range", i, len(seen))
+		if i < 0 || i >= len(isSeen) || isSeen[i] {
+			return c, fault.New(fault.BadInput, "cutset: the order has index %d of %d twice or out of range", i, len(isSeen))
 		}
-		seen[i] = true
+		isSeen[i] = true
 	}
-	if len(order) != len(seen) || rest < 0 || rest > len(order) {
-		return c, fault.New(fault.BadInput, "cutset: %d of %d indices are summed out, of %d altogether", rest, len(order), len(seen))
+	if len(order) != len(isSeen) || rest < 0 || rest > len(order) {
+		return c, fault.New(fault.BadInput, "cutset: %d of %d indices are summed out, of %d altogether", rest, len(order), len(isSeen))
 	}
 	for _, e := range h.Edges {
-		n := 8.0
+		bytes := 8.0
 		for _, i := range e {
-			n *= float64(h.Dims[i])
+			bytes *= float64(h.Dims[i])
 		}
-		c.Bytes += n
+		c.Bytes += bytes
 	}
-	steps, same := eliminate(h, order, rest)
+	steps, isCommon := planSteps(h, order, rest)
 	for k, s := range steps {
-		kept := 1.0
+		outEntries := 1.0 // of the message
 		for _, i := range s.Out {
-			kept *= float64(h.Dims[i])
+			outEntries *= float64(h.Dims[i])
 		}
-		all := kept * float64(h.Dims[s.Drop[0]])
-		work := float64(1+len(s.In)) * (stepWork + entryWork*all)
-		if !same[k] {
-			c.Flops += work
+		productEntries := outEntries * float64(h.Dims[s.Drop[0]])
+		flops := float64(1+len(s.In)) * (stepFlops + entryFlops*productEntries)
+		if !isCommon[k] {
+			c.Flops += flops
 		}
-		c.Marginals += backWork * work
+		c.Marginals += backShare * flops
 		// Messages of the goroutine, the backward ones, and the common ones; offsets.
-		c.Each += 16 * kept
-		c.Bytes += 8*kept + 4*float64(len(s.In))*(block+2*kept/block)
+		c.Each += 16 * outEntries
+		c.Bytes += 8*outEntries + 4*float64(len(s.In))*(blockEntries+2*outEntries/blockEntries)
 	}
-	c.Each += 32*block + 8*float64(len(h.Edges))
+	c.Each += 32*blockEntries + 8*float64(len(h.Edges))
 	c.Flops += 10 * float64(len(h.Edges))
 	return c, nil
 }
 
-// eliminate lists the steps that sum the first rest indices of an order out, and says which of them are the same in all slices.
-func eliminate(h contractionorder.Hypergraph, order []int, rest int) (steps []buckets.Step, same []bool) {
-	left := contractionorder.Hypergraph{Dims: slices.Clone(h.Dims), Edges: h.Edges}
+// planSteps returns the steps that sum out the first rest indices of an order, and by step whether it is the same in all slices.
+func planSteps(h contractionorder.Hypergraph, order []int, rest int) (steps []buckets.Step, isCommon []bool) {
+	sliced := contractionorder.Hypergraph{Dims: slices.Clone(h.Dims), Edges: h.Edges}
 	for _, i := range order[rest:] {
-		left.Dims[i] = 1
+		sliced.Dims[i] = 1
 	}
-	whole := make([]bool, len(h.Edges)) // by table: no index of the cut-set is in it, or in what it is made of
+	isUncut := make([]bool, len(h.Edges)) // by table or message: no index of the cut-set is in it, or in what it is made of
 	for t, scope := range h.Edges {
-		whole[t] = !slices.ContainsFunc(scope, func(i int) bool { return left.Dims[i] < h.Dims[i] })
+		isUncut[t] = !slices.ContainsFunc(scope, func(i int) bool { return sliced.Dims[i] < h.Dims[i] })
 	}
-	steps, _ = buckets.AlongOrder(context.Background(), left, order[:rest], make([]bool, len(h.Dims)))
+	steps, _ = buckets.AlongOrder(context.Background(), sliced, order[:rest], make([]bool, len(h.Dims)))
 	for _, s := range steps {
-		all := !slices.ContainsFunc(s.In, func(t int) bool { return !whole[t] })
-		whole, same = append(whole, all), append(same, all)
+		areUncut := !slices.ContainsFunc(s.In, func(t int) bool { return !isUncut[t] })
+		isUncut, isCommon = append(isUncut, areUncut), append(isCommon, areUncut)
 	}
-	return steps, same
+	return steps, isCommon
 }
 
-// New lays a program out, and does the work common to all slices. Errors: as of Price; over budget where it takes more memory;
-// unsupported for entries below 0 or that do not fit float64; the context's.
+// New returns the program that sums out the first rest indices of an order and cuts the others. It does the work that is common to all
+// slices. Errors: those of Price; over budget if it takes more memory; unsupported for entries below 0 or that do not fit float64; that of
+// the context.
 func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, memory int64) (*Program, error) {
 	h := e.Hypergraph()
 	cost, err := Price(h, order, rest)
@@ -151,75 +153,80 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 	if err := e.Fits(); err != nil {
 		return nil, err
 	}
-	p := &Program{e: e, ln: e.Scale.LogAbs(), cut: make([]bool, len(e.Dims)), inner: 1, memory: memory, cost: cost}
+	p := &Program{expression: e, lnConstant: e.Scale.LogAbs(), isCut: make([]bool, len(e.Dims)), maxInner: 1, memory: memory, cost: cost}
 	for _, i := range order[rest:] {
-		p.cut[i] = true
+		p.isCut[i] = true
 	}
-	inTable := make([]bool, len(e.Dims))
-	for t := range e.Tables {
-		p.load(&e.Tables[t])
-		some := false // indices that are summed out
-		for _, i := range e.Tables[t].Scope {
-			inTable[i] = true
-			some = some || !p.cut[i]
-		}
-		if !some {
-			p.within = append(p.within, t)
-		}
-	}
-	for _, i := range order[:rest] {
-		if !inTable[i] || e.Dims[i] == 1 {
-			p.free = append(p.free, i)
-			p.ln += math.Log(float64(e.Dims[i]))
-		} else {
-			p.eliminated = append(p.eliminated, i)
-		}
-	}
+	p.addTables(order[:rest])
 	stride := make([]int, len(e.Dims))
 	scopes := slices.Clone(h.Edges)
-	steps, same := eliminate(h, order, rest)
+	steps, isCommon := planSteps(h, order, rest)
 	for k, s := range steps {
 		kernel := buckets.NewKernel(e.Dims, &s, scopes, false, stride)
-		p.steps = append(p.steps, step{kernel, s.Drop[0], same[k], len(s.Out) == 0})
-		p.inner = max(p.inner, kernel.Inner)
+		p.steps = append(p.steps, step{kernel, s.Drop[0], isCommon[k], len(s.Out) == 0})
+		p.maxInner = max(p.maxInner, kernel.Inner)
 		scopes = append(scopes, s.Out)
 	}
-	p.fixed = make([]message, len(p.steps))
-	room := p.NewSpace()
+	p.commonMessages = make([]message, len(p.steps))
+	space := p.NewSpace()
 	for k := range p.steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if p.steps[k].same && room.step(k) {
-			p.fixed[k] = room.messages[k]
+		if p.steps[k].isCommon && space.computeMessage(k) {
+			p.commonMessages[k] = space.messages[k]
 		}
 	}
 	return p, nil
 }
 
-// Goroutines is the number of goroutines that may run the program within the memory it was given, at least
-// one.
+// addTables adds the tables of the expression, and divides the summed indices into eliminated and free ones.
+func (p *Program) addTables(summed []int) {
+	e := p.expression
+	isInTable := make([]bool, len(e.Dims))
+	for t := range e.Tables {
+		p.addTable(&e.Tables[t])
+		hasSummed := false
+		for _, i := range e.Tables[t].Scope {
+			isInTable[i] = true
+			hasSummed = hasSummed || !p.isCut[i]
+		}
+		if !hasSummed {
+			p.cutOnly = append(p.cutOnly, t)
+		}
+	}
+	for _, i := range summed {
+		if !isInTable[i] || e.Dims[i] == 1 {
+			p.free = append(p.free, i)
+			p.lnConstant += math.Log(float64(e.Dims[i]))
+		} else {
+			p.eliminated = append(p.eliminated, i)
+		}
+	}
+}
+
+// Goroutines returns the number of goroutines that may run the program within the memory it was given. It is at least one.
 func (p *Program) Goroutines() int {
 	return int(max(1, min((float64(p.memory)-p.cost.Bytes)/p.cost.Each, 1<<16)))
 }
 
-// load takes a table of the expression over.
-func (p *Program) load(t *sumproduct.Table) {
-	top := slices.Max(t.Data)
-	own := table{data: make([]float64, len(t.Data)), top: top, least: 1}
-	p.ln += floats.Ln(top)
+// addTable adds a table of the expression, divided by its largest entry, whose logarithm goes to the constant.
+func (p *Program) addTable(t *sumproduct.Table) {
+	largest := slices.Max(t.Data)
+	added := table{data: make([]float64, len(t.Data)), divisor: largest, least: 1}
+	p.lnConstant += floats.Ln(largest)
 	for k, x := range t.Data {
 		if x > 0 {
-			own.data[k] = x / top
-			own.least = min(own.least, own.data[k])
+			added.data[k] = x / largest
+			added.least = min(added.least, added.data[k])
 		}
 	}
-	step := 1
+	stride := 1
 	for k := len(t.Scope) - 1; k >= 0; k-- {
-		if i := t.Scope[k]; p.cut[i] {
-			own.scope, own.stride = append(own.scope, i), append(own.stride, step)
+		if i := t.Scope[k]; p.isCut[i] {
+			added.scope, added.stride = append(added.scope, i), append(added.stride, stride)
 		}
-		step *= p.e.Dims[t.Scope[k]]
+		stride *= p.expression.Dims[t.Scope[k]]
 	}
-	p.tables = append(p.tables, own)
+	p.tables = append(p.tables, added)
 }

@@ -13,19 +13,20 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Space is the room of one goroutine.
+// Space is the memory of one goroutine.
 type Space struct {
-	p        *Program
-	base     []int       // of tables of the expression: where the entries are at the cut-set's values
-	tables   [][]float64 // and from there on; then the messages
-	messages []message
-	down     [][]float64 // shares of the total by entries of messages
-	tmp      []float64   // a block
+	program   *Program
+	baseIndex []int       // by table of the expression: index of its first entry at the cut-set's values
+	tables    [][]float64 // the tables of the expression from there on, then the messages
+	messages  []message   // by step
+	shares    [][]float64 // by step and entry of its message: share of the total; nil until it is asked for
+	product   []float64   // scratch: a block of a product
 }
 
-// NewSpace returns room for slices. Bytes: Cost.Each.
+// NewSpace returns memory for slices. Bytes: Cost.Each.
 func (p *Program) NewSpace() *Space {
-	s := &Space{p: p, base: make([]int, len(p.tables)), messages: make([]message, len(p.steps)), tmp: make([]float64, p.inner)}
+	s := &Space{program: p, baseIndex: make([]int, len(p.tables))}
+	s.messages, s.product = make([]message, len(p.steps)), make([]float64, p.maxInner)
 	for _, t := range p.tables {
 		s.tables = append(s.tables, t.data)
 	}
@@ -33,32 +34,16 @@ func (p *Program) NewSpace() *Space {
 	return s
 }
 
-// LnSlice returns ln of the sum over all states that have the values of x at the cut-set's indices, nats, −Inf for 0. Where shares is not
-// nil it adds the share of each value of each index to shares[i], which has zeros. Where products may leave the range of float64,
-// package buckets sums with logarithms, and a state drawn from it by r stands for the shares. Errors: from these sums; the
-// context's, which is looked at before each large step. Cost: see Price.
+// LnSlice returns ln of the sum over all states that have the values of x at the cut-set's indices, nats, −Inf for 0. If shares is not nil
+// it adds the share of each value of each index to shares[i], which must have zeros. If products may leave the range of float64, package
+// buckets sums with logarithms; then a state that r draws stands for the shares. Errors: those of these sums; that of the context, which is
+// looked at before each large step. Cost: see Price.
 func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]float64) (ln float64, err error) {
-	p := s.p
+	p := s.program
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	ln = p.ln
-	for t := range p.tables {
-		at := 0
-		for k, i := range p.tables[t].scope {
-			at += x[i] * p.tables[t].stride[k]
-		}
-		s.base[t] = at
-		s.tables[t] = p.tables[t].data[at:]
-	}
-	for _, t := range p.within {
-		x, given := p.tables[t].data[s.base[t]], p.e.Tables[t].Data[s.base[t]]
-		if given > 0 && x < 0x1p-1022 { // the quotient has lost digits, or is 0
-			ln += floats.Ln(given) - floats.Ln(p.tables[t].top)
-		} else {
-			ln += floats.Ln(x)
-		}
-	}
+	ln = s.selectSlice(x)
 	if math.IsInf(ln, -1) {
 		return ln, nil
 	}
@@ -66,20 +51,20 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		if p.steps[k].Outer > 1 && ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		if p.fixed[k].data != nil {
-			s.messages[k] = p.fixed[k]
-			s.tables[len(p.tables)+k] = p.fixed[k].data
-		} else if !s.step(k) {
-			return s.deep(ctx, r, x, shares)
+		if p.commonMessages[k].data != nil {
+			s.messages[k] = p.commonMessages[k]
+			s.tables[len(p.tables)+k] = p.commonMessages[k].data
+		} else if !s.computeMessage(k) {
+			return s.sumByBuckets(ctx, r, x, shares)
 		}
-		if s.messages[k].top == 0 {
+		if s.messages[k].divisor == 0 {
 			return math.Inf(-1), nil
 		}
-		ln += floats.Ln(s.messages[k].top)
+		ln += floats.Ln(s.messages[k].divisor)
 	}
 	if shares != nil {
 		for i := range x {
-			if p.cut[i] {
+			if p.isCut[i] {
 				shares[i][x[i]] = 1
 			}
 		}
@@ -93,92 +78,106 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 	return ln, nil
 }
 
-// step makes message k; false where products may leave the range of float64.
-func (s *Space) step(k int) bool {
-	st := &s.p.steps[k]
-	least := 1.0
+// selectSlice sets the tables to the values of x at the cut-set's indices. It returns ln of the product of the constant and the tables that
+// have no other indices.
+func (s *Space) selectSlice(x []int) (ln float64) {
+	p := s.program
+	for t := range p.tables {
+		base := 0
+		for k, i := range p.tables[t].scope {
+			base += x[i] * p.tables[t].stride[k]
+		}
+		s.baseIndex[t] = base
+		s.tables[t] = p.tables[t].data[base:]
+	}
+	ln = p.lnConstant
+	for _, t := range p.cutOnly {
+		quotient, entry := p.tables[t].data[s.baseIndex[t]], p.expression.Tables[t].Data[s.baseIndex[t]]
+		if entry > 0 && quotient < 0x1p-1022 { // the quotient has lost digits, or is 0
+			ln += floats.Ln(entry) - floats.Ln(p.tables[t].divisor)
+		} else {
+			ln += floats.Ln(quotient)
+		}
+	}
+	return ln
+}
+
+// computeMessage computes the message of step k. It returns false, without a message, if products may leave the range of float64.
+func (s *Space) computeMessage(k int) bool {
+	st := &s.program.steps[k]
+	least := 1.0 // bound of a product from below
 	for i := range st.In {
 		least *= s.smallestEntry(st.In[i].Table)
 	}
-	if least < deepest {
+	if least < leastProduct {
 		return false
 	}
 	m := &s.messages[k]
 	if m.data == nil {
 		m.data = make([]float64, st.Outer*st.Inner)
-		s.tables[len(s.p.tables)+k] = m.data
+		s.tables[len(s.program.tables)+k] = m.data
 	}
 	clear(m.data)
-	tmp := s.tmp[:st.Inner]
+	product := s.product[:st.Inner]
 	for o := range st.Outer {
-		out := m.data[o*st.Inner : (o+1)*st.Inner]
+		sums := m.data[o*st.Inner : (o+1)*st.Inner]
 		for a := range st.Drops {
-			if st.Product(s.tables, o, a, false, tmp) {
-				for j, x := range tmp {
-					out[j] += x
+			if st.Product(s.tables, o, a, false, product) {
+				for j, x := range product {
+					sums[j] += x
 				}
 			}
 		}
 	}
-	m.top, m.least = 0, 1
+	m.divisor, m.least = 0, 1
 	for _, x := range m.data {
-		m.top = max(m.top, x)
+		m.divisor = max(m.divisor, x)
 	}
-	if m.top == 0 {
+	if m.divisor == 0 {
 		return true
 	}
 	for j, x := range m.data {
 		if x > 0 {
-			x /= m.top
+			x /= m.divisor
 			m.data[j], m.least = x, min(m.least, x)
 		}
 	}
 	return true
 }
 
-// smallestEntry returns the smallest entry above 0 of a table or message.
+// smallestEntry returns the smallest entry above 0 of a table, or of the message of a step.
 func (s *Space) smallestEntry(t int) float64 {
-	if n := len(s.p.tables); t >= n {
+	if n := len(s.program.tables); t >= n {
 		return s.messages[t-n].least
 	}
-	return s.p.tables[t].least
+	return s.program.tables[t].least
 }
 
-// passBack goes down from the last step: the share of the total at each entry of a product is the product times the share of the message it
-// goes into, over the message. A zero entry of a message has no share, and nothing below it has.
+// passBack adds to shares the share of each value of each eliminated index. It goes from the last step to the first: the share of the total
+// at each entry of a product is the product times the share of the message that it was summed to, over the message. A zero entry of a
+// message has no share, and nothing that it is made of has.
 func (s *Space) passBack(shares [][]float64) {
-	p := s.p
-	if s.down == nil {
-		s.down = make([][]float64, len(p.steps))
-		for k := range p.steps {
-			s.down[k] = make([]float64, p.steps[k].Outer*p.steps[k].Inner)
-		}
-	}
-	for k := range s.down {
-		clear(s.down[k])
-		if p.steps[k].last {
-			s.down[k][0] = 1
-		}
-	}
+	p := s.program
+	s.startShares()
 	for k := len(p.steps) - 1; k >= 0; k-- {
 		st := &p.steps[k]
-		m, down := &s.messages[k], s.down[k]
-		for j, x := range down {
+		m, ratios := &s.messages[k], s.shares[k]
+		for j, x := range ratios {
 			if x > 0 {
-				down[j] = x / (m.data[j] * m.top)
+				ratios[j] = x / (m.data[j] * m.divisor) // share over message
 			}
 		}
-		tmp := s.tmp[:st.Inner]
+		product := s.product[:st.Inner]
 		for o := range st.Outer {
-			own := down[o*st.Inner : (o+1)*st.Inner]
+			rowRatios := ratios[o*st.Inner : (o+1)*st.Inner]
 			for a := range st.Drops {
-				if !st.Product(s.tables, o, a, false, tmp) {
+				if !st.Product(s.tables, o, a, false, product) {
 					continue
 				}
 				sum := 0.0
-				for j, x := range own {
-					tmp[j] *= x
-					sum += tmp[j]
+				for j, x := range rowRatios {
+					product[j] *= x
+					sum += product[j]
 				}
 				shares[st.index][a] += sum
 				for t := range st.In {
@@ -186,9 +185,9 @@ func (s *Space) passBack(shares [][]float64) {
 					if in.Table < len(p.tables) {
 						continue
 					}
-					to := s.down[in.Table-len(p.tables)][in.Outer[o]+in.Drop[a]:]
-					for j, at := range in.Inner {
-						to[at] += tmp[j]
+					inShares := s.shares[in.Table-len(p.tables)][in.Outer[o]+in.Drop[a]:]
+					for j, entry := range in.Inner {
+						inShares[entry] += product[j]
 					}
 				}
 			}
@@ -196,30 +195,27 @@ func (s *Space) passBack(shares [][]float64) {
 	}
 }
 
-// deep is LnSlice by package buckets.
-func (s *Space) deep(ctx context.Context, r *rand.Rand, x []int, shares [][]float64) (ln float64, err error) {
-	p := s.p
-	e := &sumproduct.Expression{Dims: slices.Clone(p.e.Dims), Scale: p.e.Scale}
-	for i, cut := range p.cut {
-		if cut {
-			e.Dims[i] = 1
+// startShares sets the shares of all messages to 0, and of those that are numbers to 1.
+func (s *Space) startShares() {
+	p := s.program
+	if s.shares == nil {
+		s.shares = make([][]float64, len(p.steps))
+		for k := range p.steps {
+			s.shares[k] = make([]float64, p.steps[k].Outer*p.steps[k].Inner)
 		}
 	}
-	for t := range p.e.Tables {
-		given := &p.e.Tables[t]
-		own := sumproduct.Table{}
-		stride := make([]int, len(p.e.Dims))
-		sumproduct.Strides(stride, p.e.Dims, given.Scope)
-		for _, i := range given.Scope {
-			if !p.cut[i] {
-				own.Scope = append(own.Scope, i)
-			}
+	for k := range s.shares {
+		clear(s.shares[k])
+		if p.steps[k].isLast {
+			s.shares[k][0] = 1
 		}
-		for _, at := range sumproduct.Offsets([]int(nil), p.e.Dims, own.Scope, stride) {
-			own.Data = append(own.Data, given.Data[s.base[t]+at])
-		}
-		e.Tables = append(e.Tables, own)
 	}
+}
+
+// sumByBuckets is LnSlice by package buckets, with logarithms. In place of shares, the values of a state drawn by r have 1.
+func (s *Space) sumByBuckets(ctx context.Context, r *rand.Rand, x []int, shares [][]float64) (ln float64, err error) {
+	p := s.program
+	e := s.slicedExpression()
 	steps, err := buckets.AlongOrder(ctx, e.Hypergraph(), p.eliminated, make([]bool, len(e.Dims)))
 	if err != nil {
 		return 0, err
@@ -235,10 +231,37 @@ func (s *Space) deep(ctx context.Context, r *rand.Rand, x []int, shares [][]floa
 	state := make([]int, len(x))
 	run.Draw(r, state)
 	for i, a := range x {
-		if !p.cut[i] {
+		if !p.isCut[i] {
 			a = state[i]
 		}
 		shares[i][a] = 1
 	}
 	return ln, nil
+}
+
+// slicedExpression returns the expression of the present slice, with one value for each index of the cut-set.
+func (s *Space) slicedExpression() *sumproduct.Expression {
+	p := s.program
+	e := &sumproduct.Expression{Dims: slices.Clone(p.expression.Dims), Scale: p.expression.Scale}
+	for i, isCut := range p.isCut {
+		if isCut {
+			e.Dims[i] = 1
+		}
+	}
+	for t := range p.expression.Tables {
+		whole := &p.expression.Tables[t]
+		sliced := sumproduct.Table{}
+		stride := make([]int, len(p.expression.Dims))
+		sumproduct.Strides(stride, p.expression.Dims, whole.Scope)
+		for _, i := range whole.Scope {
+			if !p.isCut[i] {
+				sliced.Scope = append(sliced.Scope, i)
+			}
+		}
+		for _, offset := range sumproduct.Offsets([]int(nil), p.expression.Dims, sliced.Scope, stride) {
+			sliced.Data = append(sliced.Data, whole.Data[s.baseIndex[t]+offset])
+		}
+		e.Tables = append(e.Tables, sliced)
+	}
+	return e
 }
