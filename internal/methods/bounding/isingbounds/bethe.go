@@ -10,10 +10,10 @@ import (
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
-// Attractive returns signs g_i = ±1 such that J_ij g_i g_j ≥ 0 for all pairs, nil where there are none. Linear time.
+// Attractive returns signs g_i = ±1 such that J_ij g_i g_j ≥ 0 for all pairs, or nil if there are none. Linear time.
 func Attractive(m *ising.Model) []float64 {
 	g := make([]float64, m.N)
-	var stack []int
+	var stack []int // spins with a sign whose neighbours are not looked at yet
 	for root := range m.N {
 		if g[root] != 0 {
 			continue
@@ -27,12 +27,12 @@ func Attractive(m *ising.Model) []float64 {
 				if m.J[k] == 0 {
 					continue
 				}
-				want := math.Copysign(g[i], g[i]*m.J[k])
+				sign := math.Copysign(g[i], g[i]*m.J[k])
 				switch j := m.To[k]; g[j] {
 				case 0:
-					g[j] = want
+					g[j] = sign
 					stack = append(stack, int(j))
-				case -want:
+				case -sign:
 					return nil
 				}
 			}
@@ -42,8 +42,8 @@ func Attractive(m *ising.Model) []float64 {
 }
 
 // Bethe returns Bethe's value of an attractive model (without Constant) at beliefs with P(s_i = +1) = q_i, each pair at the best joint
-// distribution for these: at most ln Z for any q in (0, 1) (Ruozzi, The Bethe partition function of log-supermodular graphical models,
-// 2012; Bethe's value at any locally consistent beliefs is below its maximum). Rounding is on its side. Linear time.
+// distribution for these. It is at most ln Z for any q in (0, 1) (Ruozzi, The Bethe partition function of log-supermodular graphical
+// models, 2012; Bethe's value at any locally consistent beliefs is below its maximum), with a margin for rounding taken off. Linear time.
 func Bethe(m *ising.Model, q []float64) float64 {
 	entropy := func(p ...float64) float64 {
 		h := 0.0
@@ -54,7 +54,7 @@ func Bethe(m *ising.Model, q []float64) float64 {
 		}
 		return h
 	}
-	value, size := 0.0, 0.0
+	value, size := 0.0, 0.0 // size: of what is added up, for the margin
 	for i := range m.N {
 		degree := float64(m.First[i+1] - m.First[i])
 		value += m.H[i]*(2*q[i]-1) - (degree-1)*entropy(q[i], 1-q[i])
@@ -64,7 +64,7 @@ func Bethe(m *ising.Model, q []float64) float64 {
 			if j < i {
 				continue
 			}
-			both := pair(m.J[k], q[i], q[j])
+			both := jointUp(m.J[k], q[i], q[j])
 			value += m.J[k]*(1-2*(q[i]+q[j]-2*both)) + entropy(both, q[i]-both, q[j]-both, 1-q[i]-q[j]+both)
 			size += math.Abs(m.J[k])
 		}
@@ -72,9 +72,9 @@ func Bethe(m *ising.Model, q []float64) float64 {
 	return value - 1e-12*(size+math.Abs(value))
 }
 
-// pair is the P(+1, +1) at which J E s s' + entropy is largest with marginals q and r: a root of a square equation, α = e^{4J} − 1,
-// kept where all four probabilities are at least 0.
-func pair(j, q, r float64) float64 {
+// jointUp returns the P(+1, +1) at which J E s s' + entropy is largest for two spins with P(+1) = q and r: a root of a square equation with
+// α = e^{4J} − 1, kept where all four probabilities are at least 0.
+func jointUp(j, q, r float64) float64 {
 	alpha := math.Expm1(4 * j)
 	both := q * r
 	if math.Abs(alpha) > 1e-9 {
@@ -88,47 +88,53 @@ func pair(j, q, r float64) float64 {
 	return max(max(0, q+r-1), min(both, min(q, r)))
 }
 
-// Below returns the best of some bounds below ln Z of an attractive model (without Constant), nats; −Inf where the model is not attractive.
-// They are Bethe's values at the messages of belief propagation after at most so many rounds, from undecided messages and from all
-// that are aligned one way and the other; and the sum of two such values with one spin, the one with the strongest couplings, held
-// at either value. Cost: nine runs, linear in the couplings a round. The error is the context's.
+// Below returns the best of several lower bounds of ln Z of an attractive model (without Constant), nats, or −Inf if the model is not
+// attractive. The bounds are Bethe's values at the messages of belief propagation after at most that many rounds, from undecided messages
+// and from messages that are all aligned one way or the other; and the sum of two such values with one spin, that with the strongest
+// couplings, held at either value. Cost: nine runs, linear in the couplings a round. The error is that of the context.
 func Below(ctx context.Context, m *ising.Model, rounds int) (float64, error) {
 	g := Attractive(m)
 	if g == nil {
 		return math.Inf(-1), nil
 	}
-	best, err := ascent(ctx, m, g, rounds)
+	best, err := bestOfStarts(ctx, m, g, rounds)
 	if err != nil || m.N < 2 {
 		return best, err
 	}
-	strongest, most := 0, -1.0
+	held := strongestSpin(m)
+	var sides [2]float64
+	for k := range sides {
+		s := float64(2*k - 1)
+		value, err := bestOfStarts(ctx, holdSpin(m, held, s), g, rounds)
+		if err != nil {
+			return 0, err
+		}
+		// The held spin has no couplings or field in that model, and adds ln 2 there.
+		sides[k] = value + s*m.H[held] - math.Ln2
+	}
+	top := max(sides[0], sides[1])
+	sum := top + math.Log(math.Exp(sides[0]-top)+math.Exp(sides[1]-top))
+	return max(best, sum-1e-12*(1+math.Abs(sum))), nil
+}
+
+// strongestSpin returns the spin with the largest sum of absolute couplings.
+func strongestSpin(m *ising.Model) int {
+	strongest, largest := 0, -1.0
 	for i := range m.N {
 		sum := 0.0
 		for k := m.First[i]; k < m.First[i+1]; k++ {
 			sum += math.Abs(m.J[k])
 		}
-		if sum > most {
-			strongest, most = i, sum
+		if sum > largest {
+			strongest, largest = i, sum
 		}
 	}
-	var sides [2]float64
-	for k := range sides {
-		s := float64(2*k - 1)
-		rest := hold(m, strongest, s)
-		value, err := ascent(ctx, rest, g, rounds)
-		if err != nil {
-			return 0, err
-		}
-		// In rest the spin is alone and adds ln 2, which it does not when it is held.
-		sides[k] = value + s*m.H[strongest] - math.Ln2
-	}
-	top := max(sides[0], sides[1])
-	both := top + math.Log(math.Exp(sides[0]-top)+math.Exp(sides[1]-top))
-	return max(best, both-1e-12*(1+math.Abs(both))), nil
+	return strongest
 }
 
-// hold returns the model with spin i at s: its couplings are fields of the neighbours, and it is alone without a field.
-func hold(m *ising.Model, i int, s float64) *ising.Model {
+// holdSpin returns the model with spin i held at s: its couplings become fields of its neighbours. The spin itself stays without couplings
+// or field.
+func holdSpin(m *ising.Model, i int, s float64) *ising.Model {
 	out := &ising.Model{N: m.N, H: slices.Clone(m.H), First: m.First, To: m.To, J: slices.Clone(m.J)}
 	out.H[i] = 0
 	for a := range m.N {
@@ -145,11 +151,11 @@ func hold(m *ising.Model, i int, s float64) *ising.Model {
 	return out
 }
 
-// ascent is the largest of Bethe's values from three starts.
-func ascent(ctx context.Context, m *ising.Model, g []float64, rounds int) (float64, error) {
+// bestOfStarts returns the largest of Bethe's values from three starts of belief propagation. The error is that of the context.
+func bestOfStarts(ctx context.Context, m *ising.Model, g []float64, rounds int) (float64, error) {
 	best := math.Inf(-1)
 	for _, start := range []float64{0, 1, -1} {
-		q, err := propagate(ctx, m, g, start, rounds)
+		q, err := propagateBeliefs(ctx, m, g, start, rounds)
 		if err != nil {
 			return 0, err
 		}
@@ -158,26 +164,20 @@ func ascent(ctx context.Context, m *ising.Model, g []float64, rounds int) (float
 	return best, nil
 }
 
-// propagate runs belief propagation from messages start·g and returns P(s_i = +1).
-func propagate(ctx context.Context, m *ising.Model, g []float64, start float64, rounds int) ([]float64, error) {
-	back := make([]int32, len(m.To)) // the coupling the other way
-	at := slices.Clone(m.First)
+// propagateBeliefs runs belief propagation for at most that many rounds and returns P(s_i = +1). Messages to spin i begin at start·g_i
+// times the absolute coupling. The error is that of the context.
+func propagateBeliefs(ctx context.Context, m *ising.Model, g []float64, start float64, rounds int) ([]float64, error) {
+	reverse := reverseCouplings(m)
+	messages := make([]float64, len(m.To)) // along coupling k of spin i: from its other end to i, a field
 	for i := range m.N {
 		for k := m.First[i]; k < m.First[i+1]; k++ {
-			back[k] = at[m.To[k]]
-			at[m.To[k]]++
+			messages[k] = start * g[i] * math.Abs(m.J[k])
 		}
 	}
-	message := make([]float64, len(m.To)) // along coupling k of spin i: from its other end to i
-	for i := range m.N {
-		for k := m.First[i]; k < m.First[i+1]; k++ {
-			message[k] = start * g[i] * math.Abs(m.J[k])
-		}
-	}
-	total := func(i int) float64 {
+	fieldOf := func(i int) float64 {
 		f := m.H[i]
 		for k := m.First[i]; k < m.First[i+1]; k++ {
-			f += message[k]
+			f += messages[k]
 		}
 		return f
 	}
@@ -187,15 +187,14 @@ func propagate(ctx context.Context, m *ising.Model, g []float64, start float64, 
 		}
 		change := 0.0
 		for i := range m.N {
-			f := total(i)
+			f := fieldOf(i)
 			for k := m.First[i]; k < m.First[i+1]; k++ {
-				to := back[k]
-				u := math.Atanh(math.Tanh(m.J[k]) * math.Tanh(f-message[k]))
+				u := math.Atanh(math.Tanh(m.J[k]) * math.Tanh(f-messages[k]))
 				if math.IsInf(u, 0) || math.IsNaN(u) {
-					u = math.Copysign(math.Abs(m.J[k]), m.J[k]*(f-message[k]))
+					u = math.Copysign(math.Abs(m.J[k]), m.J[k]*(f-messages[k]))
 				}
-				change = max(change, math.Abs(u-message[to]))
-				message[to] = u
+				change = max(change, math.Abs(u-messages[reverse[k]]))
+				messages[reverse[k]] = u
 			}
 		}
 		if change < 1e-10 {
@@ -204,8 +203,22 @@ func propagate(ctx context.Context, m *ising.Model, g []float64, start float64, 
 	}
 	q := make([]float64, m.N)
 	for i := range q {
-		q[i] = 1 / (1 + math.Exp(-2*total(i)))
+		q[i] = 1 / (1 + math.Exp(-2*fieldOf(i)))
 		q[i] = min(max(q[i], 1e-300), 1-0x1p-53)
 	}
 	return q, nil
+}
+
+// reverseCouplings returns for each coupling of a spin the index of the same one among the couplings of its other end. Each spin's
+// neighbours are in ascending order, so that the couplings of the other end are met in their order.
+func reverseCouplings(m *ising.Model) []int32 {
+	reverse := make([]int32, len(m.To))
+	next := slices.Clone(m.First) // by spin: its next coupling to be met
+	for i := range m.N {
+		for k := m.First[i]; k < m.First[i+1]; k++ {
+			reverse[k] = next[m.To[k]]
+			next[m.To[k]]++
+		}
+	}
+	return reverse
 }

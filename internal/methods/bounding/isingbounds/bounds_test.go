@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 )
 
-// random is a model of n spins, each pair coupled with a probability; attract makes couplings attractive after flips.
-func random(r *rand.Rand, n int, share, strength float64, attract bool) *ising.Model {
+// drawModel draws a model of n spins, each pair coupled with probability share. attract makes couplings attractive after flips.
+func drawModel(r *rand.Rand, n int, share, strength float64, attract bool) *ising.Model {
 	j := make([][]float64, n)
 	flips := make([]float64, n)
 	for i := range j {
@@ -42,8 +42,8 @@ func random(r *rand.Rand, n int, share, strength float64, attract bool) *ising.M
 	return m
 }
 
-// enumerate is ln Z by all states.
-func enumerate(m *ising.Model) float64 {
+// exactLn returns ln Z by enumeration.
+func exactLn(m *ising.Model) float64 {
 	var ln []float64
 	top := math.Inf(-1)
 	for x := range 1 << m.N {
@@ -72,8 +72,8 @@ func TestDeterminantIsAbove(t *testing.T) {
 	const models = 300
 	for k := range models {
 		n := 1 + r.IntN(9)
-		m := random(r, n, []float64{0.3, 1}[k%2], []float64{0.1, 0.5, 2}[k%3], false)
-		want := enumerate(m)
+		m := drawModel(r, n, []float64{0.3, 1}[k%2], []float64{0.1, 0.5, 2}[k%3], false)
+		want := exactLn(m)
 		got, err := Determinant(t.Context(), m, r.IntN(31), 1)
 		if err != nil || got < want {
 			t.Errorf("model %d: %v (%v), ln Z %v", k, got, err, want)
@@ -92,11 +92,11 @@ func TestSlicesAreAbove(t *testing.T) {
 	whole, some := 0.0, 0.0
 	for k := range models {
 		n := 1 + r.IntN(8)
-		m := random(r, n, []float64{0.3, 1}[k%2], []float64{0.1, 0.5, 2, 6}[k%4], false)
+		m := drawModel(r, n, []float64{0.3, 1}[k%2], []float64{0.1, 0.5, 2, 6}[k%4], false)
 		if k%7 == 0 {
 			clear(m.H)
 		}
-		want := enumerate(m)
+		want := exactLn(m)
 		last, rounds := math.Inf(1), 1+r.IntN(10)
 		for _, most := range []int{1, 2 + r.IntN(20), 2 << n} {
 			got, err := Determinant(t.Context(), m, rounds, most)
@@ -121,7 +121,7 @@ func TestSlicesAreAbove(t *testing.T) {
 
 // TestSlicesOfSpinGlasses: a complete model of 24 spins comes nearer by two nats with 64 slices.
 func TestSlicesOfSpinGlasses(t *testing.T) {
-	m := random(rand.New(rand.NewPCG(5, 1)), 24, 1, 1, false)
+	m := drawModel(rand.New(rand.NewPCG(5, 1)), 24, 1, 1, false)
 	var got [2]float64
 	for k, most := range []int{1, 64} {
 		var err error
@@ -146,19 +146,19 @@ func TestSlicesOfSpinGlasses(t *testing.T) {
 func TestDeterminantOfSpinGlasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for range 5 {
-		m := random(r, 14, 1, 1/math.Sqrt(14), false)
+		m := drawModel(r, 14, 1, 1/math.Sqrt(14), false)
 		clear(m.H)
 		got, err := Determinant(t.Context(), m, 60, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if gap := got - enumerate(m); gap < 0 || gap > 4.5 {
+		if gap := got - exactLn(m); gap < 0 || gap > 4.5 {
 			t.Errorf("a gap of %v nats", gap)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Determinant(ctx, random(r, 3, 1, 1, false), 5, 9); !errors.Is(err, context.Canceled) {
+	if _, err := Determinant(ctx, drawModel(r, 3, 1, 1, false), 5, 9); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestInformation(t *testing.T) {
 			t.Errorf("I(%v) = %v, not %v", s, got, s-want/weight)
 		}
 		h := 1e-4 * s
-		if got, want := information1(s), (information(s+h)-information(s-h))/(2*h); math.Abs(got-want) > 1e-6*max(1, 1/s) {
+		if got, want := informationSlope(s), (information(s+h)-information(s-h))/(2*h); math.Abs(got-want) > 1e-6*max(1, 1/s) {
 			t.Errorf("I'(%v) = %v, differences give %v", s, got, want)
 		}
 	}
@@ -190,11 +190,11 @@ func TestBetheIsBelow(t *testing.T) {
 	near := 0
 	for k := range 2000 {
 		n := 1 + r.IntN(8)
-		m := random(r, n, []float64{0.3, 1}[k%2], []float64{0.2, 1, 3, 200}[k%4], true)
+		m := drawModel(r, n, []float64{0.3, 1}[k%2], []float64{0.2, 1, 3, 200}[k%4], true)
 		if Attractive(m) == nil {
 			t.Fatalf("model %d is attractive", k)
 		}
-		want := enumerate(m)
+		want := exactLn(m)
 		q := make([]float64, n)
 		for i := range q {
 			q[i] = r.Float64()
@@ -212,11 +212,11 @@ func TestBetheIsBelow(t *testing.T) {
 	}
 	loss := 0.0
 	for k := range 600 {
-		m := random(r, 1+r.IntN(8), []float64{0.3, 1}[k%2], []float64{0.2, 1, 3, 200}[k%4], true)
+		m := drawModel(r, 1+r.IntN(8), []float64{0.3, 1}[k%2], []float64{0.2, 1, 3, 200}[k%4], true)
 		if k%5 == 0 {
 			clear(m.H)
 		}
-		want := enumerate(m)
+		want := exactLn(m)
 		got, err := Below(t.Context(), m, 200)
 		if err != nil || !(got <= want) {
 			t.Errorf("model %d: %v (%v) below ln Z %v", k, got, err, want)
@@ -229,7 +229,7 @@ func TestBetheIsBelow(t *testing.T) {
 	if near < 20 {
 		t.Errorf("%d values are within half a nat: too few to tell anything", near)
 	}
-	frustrated := random(r, 3, 1, 1, true)
+	frustrated := drawModel(r, 3, 1, 1, true)
 	for k := range frustrated.J {
 		frustrated.J[k] = -math.Abs(frustrated.J[k])
 	}
@@ -260,7 +260,7 @@ func TestBetheIsBelow(t *testing.T) {
 func TestFewRoundsBeginWell(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
 	for _, strength := range []float64{0.03, 0.1, 0.3} {
-		m := random(r, 80, 1, strength, false)
+		m := drawModel(r, 80, 1, strength, false)
 		last, err := Determinant(t.Context(), m, 30, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -12,36 +12,36 @@ import (
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
-// Determinant returns a bound above ln Z (without Constant), nats, from H(x) ≤ I(x; y) + Σ_i H(x_i | y_i) for spins x seen through Gaussian
-// noise (docs/explanation/estimates.md): with A the matrix of couplings, fields in a first row and column, any diagonal d with D − A
-// positive definite, and any s > 0,
+// Determinant returns an upper bound of ln Z (without Constant), nats, from H(x) ≤ I(x; y) + Σ_i H(x_i | y_i) for spins x seen through
+// Gaussian noise (docs/explanation/estimates.md): with A the matrix of couplings, fields in a first row and column, any diagonal d with D −
+// A positive definite, and any s > 0,
 //
 //	ln Z ≤ ½ Σ_{i≥0} d_i + ½ Σ_{i≥1} d_i/s_i − ½ ln det(D − A) − (n+1)/2 + Σ_{i≥1} (½ ln s_i + ln 2 − I(s_i)),
 //
-// I(s) = s − E ln cosh(s + √s z), z standard normal. d and s are improved in turn, s each by itself and d by a step of Newton's
-// method, until rounds are over or a round gains less than 1e-4 nats. Any d and s give a bound: the best is returned, rounding on its side.
-// Few rounds, or none, begin with d just above A's largest eigenvalue. The bounds of at most so many slices are added up, see branch.
-// Cost: DeterminantCost. The error is the context's.
+// I(s) = s − E ln cosh(s + √s z), z standard normal. d and s are improved in turn, s each by itself and d by a step of Newton's method,
+// until rounds are over or a round gains less than 1e-4 nats. Any d and s give a bound: the best is returned, with a margin for rounding
+// added. Few rounds, or none, begin with d just above A's largest eigenvalue. The model is divided into slices, with at most that many
+// bounds in all, which are added up (see divideSlices). Cost: DeterminantCost. The error is that of the context.
 func Determinant(ctx context.Context, m *ising.Model, rounds, most int) (float64, error) {
 	p := newDeterminant(m)
 	if rounds < fewRounds {
-		p.spectral(ctx)
+		p.startSpectrally(ctx)
 	}
-	root := &slice{above: p.improve(ctx, rounds), d: p.d, s: p.s, field: m.H}
+	root := &slice{upperBound: p.improve(ctx, rounds), d: p.d, s: p.s, fields: m.H}
 	for i := range m.N {
-		root.left = append(root.left, int32(i))
+		root.open = append(root.open, int32(i))
 	}
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if err := branch(ctx, m, root, most); err != nil {
+	if err := divideSlices(ctx, m, root, most); err != nil {
 		return 0, err
 	}
-	total := root.total()
+	total := root.lnTotal()
 	return total + 1e-12*(math.Abs(total)+1), nil
 }
 
-// DeterminantCost bounds the cost of Determinant for n spins: its time in flops at 3e9 a second, and bytes.
+// DeterminantCost returns a bound of the cost of Determinant for n spins: its time in flops at 3e9 a second, and bytes.
 func DeterminantCost(n, rounds, most int) (flops, bytes float64) {
 	x := float64(n) + 1
 	flops = (5*x*x*x + spinWork*x) * (float64(rounds) + sliceRounds*float64(most-1))
@@ -51,39 +51,39 @@ func DeterminantCost(n, rounds, most int) (flops, bytes float64) {
 	return flops, 48*x*x + 2*float64(most)*(40*x+200)
 }
 
-// fewRounds is the number of rounds from which on the beginning does not matter. Measured on dense models of 100 and 300 spins, whose
-// bounds with one round were 108 and 511 for 92 and 261 in the end; above the largest eigenvalue they begin at 94 and 266.
+// fewRounds is the number of rounds from which on the start does not matter. Measured on dense models of 100 and 300 spins, whose bounds
+// with one round were 108 and 511 for 92 and 261 in the end; above the largest eigenvalue they begin at 94 and 266.
 const fewRounds = 8
 
-// powerSteps is the number of products with A for its largest eigenvalue.
+// powerSteps is the number of products with A in the search for its largest eigenvalue.
 const powerSteps = 80
 
-// spectral begins with one number on the diagonal, from just above the largest eigenvalue up to where the bound rises, and the best s for
-// it, where that is better.
-func (p *determinant) spectral(ctx context.Context) {
-	p.see()
-	best, _ := p.value(p.d)
-	before := math.Inf(1)
-	for x := 1.01 * p.largest(); x > 0 && ctx.Err() == nil; x *= 1.1 {
+// startSpectrally sets all of d to one number and all of s to the best one for it, if that gives a better bound. It tries numbers from just
+// above the largest eigenvalue of A on, in steps of a tenth, until the bound rises.
+func (p *determinant) startSpectrally(ctx context.Context) {
+	p.setSpinTerms()
+	best, _ := p.boundAt(p.d)
+	previous := math.Inf(1)
+	for x := 1.01 * p.largestEigenvalue(); x > 0 && ctx.Err() == nil; x *= 1.1 {
 		s := 1.0
 		for range 12 {
-			s = bestNoise(x, s)
+			s = bestRatio(x, s)
 		}
-		q := &determinant{n: p.n, a: p.a, d: slices.Repeat([]float64{x}, p.n+1), s: slices.Repeat([]float64{s}, p.n)}
-		q.see()
-		v, ok := q.value(q.d)
-		if ok && v >= before || x > p.d[0]+p.d[p.n] && !ok {
+		trial := &determinant{n: p.n, matrix: p.matrix, d: slices.Repeat([]float64{x}, p.n+1), s: slices.Repeat([]float64{s}, p.n)}
+		trial.setSpinTerms()
+		bound, ok := trial.boundAt(trial.d)
+		if ok && bound >= previous || x > p.d[0]+p.d[p.n] && !ok {
 			return
 		}
-		if before = v; v < best {
-			best, p.d, p.s = v, q.d, q.s
+		if previous = bound; bound < best {
+			best, p.d, p.s = bound, trial.d, trial.s
 		}
 	}
 }
 
-// largest is about the largest eigenvalue of A, from below: a Rayleigh quotient by power iteration, A shifted by half of its spectral
-// radius.
-func (p *determinant) largest() float64 {
+// largestEigenvalue returns about the largest eigenvalue of A, from below: a Rayleigh quotient by power iteration. After a quarter of the
+// steps A is shifted by half of its spectral radius, so that the largest eigenvalue has the largest magnitude.
+func (p *determinant) largestEigenvalue() float64 {
 	n := p.n + 1
 	v, w := make([]float64, n), make([]float64, n)
 	for i := range v {
@@ -91,10 +91,10 @@ func (p *determinant) largest() float64 {
 	}
 	shift, quotient := 0.0, 0.0
 	for k := range powerSteps {
-		dot, square := 0.0, 0.0
+		dot, square := 0.0, 0.0 // w·v and w·w of w = (A + shift) v
 		for i := range n {
 			x := shift * v[i]
-			for j, a := range p.a[i*n:][:n] {
+			for j, a := range p.matrix[i*n:][:n] {
 				x += a * v[j]
 			}
 			w[i] = x
@@ -117,54 +117,55 @@ func (p *determinant) largest() float64 {
 	return quotient
 }
 
-// see sets what the s alone add to the bound.
-func (p *determinant) see() {
-	p.seen = 0
-	last, of := math.NaN(), 0.0
+// setSpinTerms computes spinTerms for the present s.
+func (p *determinant) setSpinTerms() {
+	p.spinTerms = 0
+	last, term := math.NaN(), 0.0 // the term of equal s in sequence is computed once
 	for _, s := range p.s {
 		if s != last {
-			last, of = s, math.Log(s)/2+math.Ln2-information(s)
+			last, term = s, math.Log(s)/2+math.Ln2-information(s)
 		}
-		p.seen += of
+		p.spinTerms += term
 	}
 }
 
-// spinWork is the work of a round per spin by itself, flops. Measured.
+// spinWork is the work of a round for a single spin, flops. Measured.
 const spinWork = 5e4
 
 // determinant is the bound at d and s.
 type determinant struct {
-	n    int
-	a    []float64 // (n+1)²
-	d, s []float64
-	seen float64 // Σ (½ ln s_i + ln 2 − I(s_i))
+	n         int
+	matrix    []float64 // A, (n+1)² numbers: the fields in the first row and column, then the couplings
+	d         []float64 // n+1 numbers
+	s         []float64 // n signal-to-noise ratios
+	spinTerms float64   // Σ (½ ln s_i + ln 2 − I(s_i))
 }
 
-// noise is D − A.
-func (p *determinant) noise(d []float64) []float64 {
-	out := make([]float64, len(p.a))
-	for k, x := range p.a {
+// difference returns D − A for a diagonal d.
+func (p *determinant) difference(d []float64) []float64 {
+	out := make([]float64, len(p.matrix))
+	for k, x := range p.matrix {
 		out[k] = -x
 	}
 	for i, x := range d {
-		out[i*(p.n+2)] = x
+		out[i*(p.n+2)] = x // row i, column i of n+1
 	}
 	return out
 }
 
-// newDeterminant begins with a diagonal that dominates its rows.
+// newDeterminant returns the bound of a model at a diagonal that dominates its rows, and s of 1.
 func newDeterminant(m *ising.Model) *determinant {
 	n := m.N
-	p := &determinant{n: n, a: make([]float64, (n+1)*(n+1)), d: make([]float64, n+1), s: make([]float64, n)}
+	p := &determinant{n: n, matrix: make([]float64, (n+1)*(n+1)), d: make([]float64, n+1), s: make([]float64, n)}
 	for i := range n {
-		p.a[i+1], p.a[(i+1)*(n+1)] = m.H[i], m.H[i]
+		p.matrix[i+1], p.matrix[(i+1)*(n+1)] = m.H[i], m.H[i]
 		for k := m.First[i]; k < m.First[i+1]; k++ {
-			p.a[(i+1)*(n+1)+int(m.To[k])+1] = m.J[k]
+			p.matrix[(i+1)*(n+1)+int(m.To[k])+1] = m.J[k]
 		}
 	}
 	for i := range p.d {
 		for k := range n + 1 {
-			p.d[i] += math.Abs(p.a[i*(n+1)+k])
+			p.d[i] += math.Abs(p.matrix[i*(n+1)+k])
 		}
 		p.d[i] = 1.05*p.d[i] + 0.1
 	}
@@ -174,22 +175,23 @@ func newDeterminant(m *ising.Model) *determinant {
 	return p
 }
 
-// improve returns the best bound of so many rounds, or of fewer where the context ends or they gain little; +Inf for none.
+// improve returns the best bound of that many rounds, with a margin for rounding. It ends earlier with the context, or if a round gains
+// little. It returns +Inf if there is no bound.
 func (p *determinant) improve(ctx context.Context, rounds int) float64 {
 	best := math.Inf(1)
 	for k := 0; k <= rounds && ctx.Err() == nil; k++ {
 		if k > 0 {
 			for i := range p.s {
-				p.s[i] = bestNoise(p.d[i+1], p.s[i])
+				p.s[i] = bestRatio(p.d[i+1], p.s[i])
 			}
 		}
-		p.see()
+		p.setSpinTerms()
 		if k > 0 {
-			p.newton()
+			p.stepNewton()
 		}
-		value, _ := p.value(p.d)
-		gain := best - value
-		best = min(best, value)
+		bound, _ := p.boundAt(p.d)
+		gain := best - bound
+		best = min(best, bound)
 		if gain < 1e-4 {
 			break
 		}
@@ -197,22 +199,23 @@ func (p *determinant) improve(ctx context.Context, rounds int) float64 {
 	return best + 1e-11*(math.Abs(best)+float64(p.n))
 }
 
-// value is the bound at a diagonal, false where there is none.
-func (p *determinant) value(d []float64) (float64, bool) {
-	c, err := linalg.NewCholesky(p.noise(d), p.n+1)
+// boundAt returns the bound at a diagonal. It returns +Inf and false if D − A is not positive definite, or too near to that.
+func (p *determinant) boundAt(d []float64) (bound float64, ok bool) {
+	c, err := linalg.NewCholesky(p.difference(d), p.n+1)
 	if err != nil || c.Condition() > 1e10 {
 		return math.Inf(1), false
 	}
-	v := d[0]/2 - c.LogDet()/2 - float64(p.n+1)/2 + p.seen
+	bound = d[0]/2 - c.LogDet()/2 - float64(p.n+1)/2 + p.spinTerms
 	for i, s := range p.s {
-		v += d[i+1]/2 + d[i+1]/s/2
+		bound += d[i+1]/2 + d[i+1]/s/2
 	}
-	return v, true
+	return bound, true
 }
 
-// newton takes a step in d that lowers the bound, which is convex in it: gradient ½(1 + 1/s_i − M_ii), Hessian ½ M_ik² with M = (D − A)^−1.
-func (p *determinant) newton() {
-	inverse, err := linalg.Inverse(p.noise(p.d), p.n+1)
+// stepNewton takes a step of Newton's method in d that lowers the bound, which is convex in d: the gradient is ½(1 + 1/s_i − M_ii), the
+// Hessian ½ M_ik² with M = (D − A)^−1. The step is halved until the bound is lower. d stays as it is if no step is found.
+func (p *determinant) stepNewton() {
+	inverse, err := linalg.Inverse(p.difference(p.d), p.n+1)
 	if err != nil {
 		return
 	}
@@ -235,29 +238,29 @@ func (p *determinant) newton() {
 	if err != nil {
 		return
 	}
-	now, _ := p.value(p.d)
+	present, _ := p.boundAt(p.d)
 	next := make([]float64, p.n+1)
 	for length := 1.0; length > 1e-6; length /= 2 {
 		for i := range next {
 			next[i] = p.d[i] - length*step[i]
 		}
-		if v, ok := p.value(next); ok && v < now {
+		if bound, ok := p.boundAt(next); ok && bound < present {
 			p.d = next
 			return
 		}
 	}
 }
 
-// bestNoise is about the s at which d/(2s) + ½ ln s − I(s) is least, from ½ s0 to 2 s0: its derivative −d/(2s²) + 1/(2s) − I'(s), by
-// bisection, with I' between its values at steps of ln s. Any s is as right.
-func bestNoise(d, s0 float64) float64 {
-	slopes := steps()
-	low, high := math.Log(max(s0/2, leastNoise)), math.Log(min(2*s0, mostNoise))
+// bestRatio returns about the s at which d/(2s) + ½ ln s − I(s) is least, from ½ s0 to 2 s0: the root of its derivative −d/(2s²) + 1/(2s) −
+// I'(s), by bisection. I' is interpolated between informationSlopes. Any s gives a bound.
+func bestRatio(d, s0 float64) float64 {
+	slopes := informationSlopes()
+	low, high := math.Log(max(s0/2, leastRatio)), math.Log(min(2*s0, largestRatio))
 	for range 24 {
 		mid := (low + high) / 2
-		at := (mid - math.Log(leastNoise)) / noiseStep
-		k := min(int(at), len(slopes)-2)
-		slope := slopes[k] + (at-float64(k))*(slopes[k+1]-slopes[k])
+		position := (mid - math.Log(leastRatio)) / ratioStep // in slopes
+		k := min(int(position), len(slopes)-2)
+		slope := slopes[k] + (position-float64(k))*(slopes[k+1]-slopes[k])
 		if s := math.Exp(mid); -d/(2*s*s)+1/(2*s)-slope < 0 {
 			low = mid
 		} else {
@@ -267,42 +270,43 @@ func bestNoise(d, s0 float64) float64 {
 	return math.Exp((low + high) / 2)
 }
 
-// steps are I'(s) at steps of ln s from leastNoise to mostNoise.
-var steps = sync.OnceValue(func() (list []float64) {
-	for ln := math.Log(leastNoise); ln < math.Log(mostNoise)+noiseStep; ln += noiseStep {
-		list = append(list, information1(math.Exp(ln)))
+// informationSlopes returns I'(s) at steps of ratioStep in ln s, from leastRatio to largestRatio.
+var informationSlopes = sync.OnceValue(func() (list []float64) {
+	for ln := math.Log(leastRatio); ln < math.Log(largestRatio)+ratioStep; ln += ratioStep {
+		list = append(list, informationSlope(math.Exp(ln)))
 	}
 	return list
 })
 
-const noiseStep = 1.0 / 64
+// ratioStep is the step of ln s in informationSlopes.
+const ratioStep = 1.0 / 64
 
-// The signal-to-noise ratios looked at: up to mostNoise the sums below are right to 1e-11.
+// The signal-to-noise ratios s that are looked at: up to largestRatio the sums of normalMean are right to 1e-11.
 const (
-	leastNoise = 1e-4
-	mostNoise  = 300
+	leastRatio   = 1e-4
+	largestRatio = 300
 )
 
-// information is I(s) = s − E ln cosh(s + √s z), nats: the information of a spin seen through noise.
+// information returns I(s) = s − E ln cosh(s + √s z), nats: the information about a spin that is seen through noise.
 func information(s float64) float64 {
-	return s - normal(s, func(x float64) float64 {
+	return s - normalMean(s, func(x float64) float64 {
 		x = math.Abs(x)
 		return x + math.Log1p(math.Exp(-2*x)) - math.Ln2
 	})
 }
 
-// information1 is its derivative, half of the error of the best guess: ½ (1 − E tanh(s + √s z)).
-func information1(s float64) float64 { return (1 - normal(s, math.Tanh)) / 2 }
+// informationSlope returns I'(s), half of the error of the best guess: ½ (1 − E tanh(s + √s z)).
+func informationSlope(s float64) float64 { return (1 - normalMean(s, math.Tanh)) / 2 }
 
-// normal is E f(s + √s z) of a function that is analytic within π/2 of the real line: a sum over equal steps, whose error falls with
-// e^{−π²/(step √s)} and e^{−2π²/step²}.
-func normal(s float64, f func(x float64) float64) float64 {
+// normalMean returns E f(s + √s z), z standard normal, of a function that is analytic within π/2 of the real line. It is a sum over equal
+// steps of z, whose error falls with e^{−π²/(step √s)} and e^{−2π²/step²}.
+func normalMean(s float64, f func(x float64) float64) float64 {
 	root := math.Sqrt(s)
-	h := min(0.6, 0.33/root)
-	n := int(math.Ceil(8 / h))
+	step := min(0.6, 0.33/root)
+	n := int(math.Ceil(8 / step))
 	sum, weight := 0.0, 0.0
 	for k := -n; k <= n; k++ {
-		z := float64(k) * h
+		z := float64(k) * step
 		w := math.Exp(-z * z / 2)
 		sum += w * f(s+root*z)
 		weight += w
