@@ -44,9 +44,9 @@ func (s *mover) cheapestPartner(e *arc, a int32, movedOut, unary []int64, live [
 // simpleSupport moves costs from a function of two variables to the first variable of arc id: every value gets the least cost that it has
 // with a value of the other variable. It returns false on a conflict.
 func (s *mover) simpleSupport(id int32) bool {
-	e, back := &s.arcs[id], &s.arcs[id^1]
+	e, reverse := &s.arcs[id], &s.arcs[id^1]
 	x, y := e.from, e.to
-	movedOut := s.cells[back.movedCell:][:s.vars[y].domainSize]
+	movedOut := s.cells[reverse.movedCell:][:s.vars[y].domainSize]
 	partners := s.liveValues(y)
 	d := len(movedOut)
 	changed := false
@@ -96,10 +96,10 @@ func (s *mover) fullSupport(id int32) bool {
 // valuesWithoutFullSupport returns the values of the first variable of arc id that cost more than 0 with every value of the other one and
 // its unary cost. s.gains[k] is the least such cost of the k-th value returned. The list is valid until the next call.
 func (s *mover) valuesWithoutFullSupport(id int32) []int32 {
-	e, back := &s.arcs[id], &s.arcs[id^1]
+	e, reverse := &s.arcs[id], &s.arcs[id^1]
 	y := e.to
 	d := s.vars[y].domainSize
-	movedOut, unary := s.cells[back.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d]
+	movedOut, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d]
 	partners, ownValues := s.liveValues(y), s.liveValues(e.from)
 	values := s.gaining[:0]
 	s.work += int64(len(ownValues)) + 4
@@ -140,15 +140,15 @@ func (s *mover) removeTooCostly(x int32, values []int32) (remaining []int32, ok 
 // takeFromPartner moves unary costs of the second variable of arc id into the function, as much as the gains of values need: value b gives
 // the largest excess of a gain over what its value costs with b already.
 func (s *mover) takeFromPartner(id int32, values []int32) {
-	e, back := &s.arcs[id], &s.arcs[id^1]
+	e, reverse := &s.arcs[id], &s.arcs[id^1]
 	dx, vy := s.vars[e.from].domainSize, &s.vars[e.to]
 	for _, b := range s.liveValues(e.to) {
-		unary, moved := s.cells[vy.unaryCell+int(b)], s.cells[back.movedCell+int(b)]
-		if unary == 0 || s.isFar(back.movedCell+int(b)) {
+		unary, moved := s.cells[vy.unaryCell+int(b)], s.cells[reverse.movedCell+int(b)]
+		if unary == 0 || s.isFar(reverse.movedCell+int(b)) {
 			continue
 		}
 		taken, support := int64(0), int32(-1)
-		column := back.table[int(b)*dx:][:dx]
+		column := reverse.table[int(b)*dx:][:dx]
 		for k, a := range values {
 			if t := s.gains[k] - (column[a] - s.cells[e.movedCell+int(a)] - moved); t > taken {
 				taken, support = t, a
@@ -156,8 +156,8 @@ func (s *mover) takeFromPartner(id int32, values []int32) {
 		}
 		s.work += int64(len(values))
 		if support >= 0 {
-			back.support[b] = support
-			s.set(back.movedCell+int(b), moved-taken)
+			reverse.support[b] = support
+			s.set(reverse.movedCell+int(b), moved-taken)
 			s.set(vy.unaryCell+int(b), unary-taken)
 		}
 	}
@@ -166,7 +166,7 @@ func (s *mover) takeFromPartner(id int32, values []int32) {
 // projectRow takes the function of arc id out of the network after its first variable was fixed to a: the costs of row a are added to the
 // unary costs of the second variable. It returns false on a conflict.
 func (s *mover) projectRow(id int32, a int32) bool {
-	e, back := &s.arcs[id], &s.arcs[id^1]
+	e, reverse := &s.arcs[id], &s.arcs[id^1]
 	y := e.to
 	d := s.vars[y].domainSize
 	row := e.table[int(a)*d:][:d]
@@ -175,7 +175,7 @@ func (s *mover) projectRow(id int32, a int32) bool {
 	s.eliminable.insert(s.vars[y].rank)
 	changed := false
 	for _, b := range s.liveValues(y) {
-		if c := row[b] - moved - s.cells[back.movedCell+int(b)]; c > 0 {
+		if c := row[b] - moved - s.cells[reverse.movedCell+int(b)]; c > 0 {
 			s.raiseUnary(y, b, c)
 			changed = true
 		}

@@ -124,10 +124,10 @@ func newDecomposition(s *solver) *decomposition {
 		}
 	}
 	for k := 0; k < len(s.arcs); k += 2 {
-		if e, back := &s.arcs[k], &s.arcs[k+1]; s.cells[e.activeCell] != 0 {
+		if e, reverse := &s.arcs[k], &s.arcs[k+1]; s.cells[e.activeCell] != 0 {
 			p.addFunction(s, []int32{e.from, e.to}, func(v []int32) int64 {
 				cost := e.table[int(v[0])*s.vars[e.to].domainSize+int(v[1])]
-				return cost - s.cells[e.movedCell+int(v[0])] - s.cells[back.movedCell+int(v[1])]
+				return cost - s.cells[e.movedCell+int(v[0])] - s.cells[reverse.movedCell+int(v[1])]
 			})
 		}
 	}

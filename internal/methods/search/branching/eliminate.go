@@ -41,8 +41,8 @@ func (n *neighbourSet) add(y int32) bool {
 	return true
 }
 
-// eliminateNext eliminates the first variable of the queue if it is open and has few neighbours, to whom its least costs go. Its neighbours
-// may be eliminable then. It returns false on a conflict.
+// eliminateNext takes the first variable from the queue, and eliminates it if it is open and has few neighbours, to whom its least costs
+// go. Its neighbours may be eliminable then. It returns false on a conflict.
 func (s *eliminator) eliminateNext() bool {
 	x := s.order[s.eliminable.popFirst()]
 	v := &s.vars[x]

@@ -273,8 +273,8 @@ func (s *finder) writeValueCosts(x int32, values []int, costs []int64) {
 		if int(id) >= 2*s.networkPairs {
 			break
 		}
-		back := &s.arcs[id^1] // its table has a row of x's values for each value of the other variable
-		for a, c := range back.table[values[back.from]*v.domainSize:][:v.domainSize] {
+		reverse := &s.arcs[id^1] // its table has a row of x's values for each value of the other variable
+		for a, c := range reverse.table[values[reverse.from]*v.domainSize:][:v.domainSize] {
 			costs[a] += c
 		}
 		s.work += int64(v.domainSize)

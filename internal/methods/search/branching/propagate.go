@@ -166,16 +166,16 @@ func (s *propagator) addToPair(x, y int32, cost func(a, b int32) int64) bool {
 	}
 	id := s.newPair(x, y)
 	dx, dy := s.vars[x].domainSize, s.vars[y].domainSize
-	e, back := &s.arcs[id], &s.arcs[id+1]
+	e, reverse := &s.arcs[id], &s.arcs[id+1]
 	for _, a := range s.liveValues(x) {
 		for _, b := range s.liveValues(y) {
 			c := cost(a, b)
 			if replaced >= 0 {
-				old, oldBack := &s.arcs[replaced], &s.arcs[replaced^1]
-				c += old.table[int(a)*dy+int(b)] - s.cells[old.movedCell+int(a)] - s.cells[oldBack.movedCell+int(b)]
+				old, oldReverse := &s.arcs[replaced], &s.arcs[replaced^1]
+				c += old.table[int(a)*dy+int(b)] - s.cells[old.movedCell+int(a)] - s.cells[oldReverse.movedCell+int(b)]
 			}
 			e.table[int(a)*dy+int(b)] = c
-			back.table[int(b)*dx+int(a)] = c
+			reverse.table[int(b)*dx+int(a)] = c
 		}
 	}
 	if replaced >= 0 {
@@ -297,9 +297,9 @@ func (s *propagator) supportLowerRanks(y int32) bool {
 	return s.giveWideSupports(y, false)
 }
 
-// seekExistentialSupport looks for a value of x that costs nothing together with its functions and its neighbours' unary costs. If there is
-// none, and the least cost is worth the work, x gets full support from all its functions, so that the bound rises. It returns false on a
-// conflict, and does nothing if x is not open.
+// seekExistentialSupport looks for a value of x that costs nothing together with its functions and its neighbours' unary costs, of those
+// functions that costWithFunctions counts. If there is none, and the least cost is worth the work, x gets full support from these
+// functions, so that the bound rises. It returns false on a conflict, and does nothing if x is not open.
 func (s *propagator) seekExistentialSupport(x int32) bool {
 	v := &s.vars[x]
 	if s.cells[v.stateCell] != open {
@@ -360,13 +360,13 @@ func (s *propagator) costWithFunctions(x, a int32, enough int64) int64 {
 	v := &s.vars[x]
 	cost := s.cells[v.unaryCell+int(a)]
 	for _, id := range v.arcs {
-		e, back := &s.arcs[id], &s.arcs[id^1]
+		e, reverse := &s.arcs[id], &s.arcs[id^1]
 		y := e.to
 		if s.cells[e.activeCell] == 0 || s.vars[y].rank > v.rank {
 			continue
 		}
 		d := s.vars[y].domainSize
-		movedOut, unary := s.cells[back.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d]
+		movedOut, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d]
 		b := e.support[a]
 		if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[e.movedCell+int(a)] {
 			continue // b still costs nothing with a

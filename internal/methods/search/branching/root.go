@@ -222,8 +222,8 @@ func (s *finder) cheapestGivenRanked(x int32, lower bool) int {
 		if s.cells[e.activeCell] == 0 || (s.vars[e.to].rank < v.rank) != lower {
 			continue
 		}
-		back := &s.arcs[id^1]
-		for a, c := range back.table[s.values[e.to]*v.domainSize:][:v.domainSize] {
+		reverse := &s.arcs[id^1]
+		for a, c := range reverse.table[s.values[e.to]*v.domainSize:][:v.domainSize] {
 			costs[a] += c - s.cells[e.movedCell+a]
 		}
 		s.work += int64(v.domainSize)

@@ -388,7 +388,7 @@ func (s *state) isOpen(x int32) bool { return s.cells[s.vars[x].stateCell] == op
 func (s *state) removeValue(x, a int32) bool {
 	v := &s.vars[x]
 	remaining := int32(s.cells[v.liveCountCell]) - 1
-	// The value changes places with the last live one, behind which the list of live values ends then.
+	// The value swaps places with the last live one. So it is the first one behind the live values then.
 	place, last := v.position[a], v.live[remaining]
 	v.live[place], v.live[remaining] = last, a
 	v.position[last], v.position[a] = place, remaining

@@ -133,9 +133,9 @@ func (v *virtual) strikeNeighbours(y int32) int32 {
 // strikePair strikes the values of an arc's first variable that cost more than theta with every value left of the second one. It returns
 // false if the first variable has no value left.
 func (v *virtual) strikePair(id int32) bool {
-	e, back := &v.arcs[id], &v.arcs[id^1]
+	e, reverse := &v.arcs[id], &v.arcs[id^1]
 	d := v.vars[e.to].domainSize
-	movedOut, partners := v.cells[back.movedCell:][:d], v.liveValues(e.to)
+	movedOut, partners := v.cells[reverse.movedCell:][:d], v.liveValues(e.to)
 	ownValues := v.liveValues(e.from)
 	v.work += int64(len(ownValues))
 	for k := len(ownValues) - 1; k >= 0; k-- {
@@ -236,13 +236,13 @@ func (v *virtual) findDirection(wiped int32) (largestRise int64, ok bool) {
 
 // largestRiseOfPair returns the largest rise of the bound with which no cost of the function of an arc falls below 0.
 func (v *virtual) largestRiseOfPair(id int32) int64 {
-	e, back := &v.arcs[id], &v.arcs[id^1]
+	e, reverse := &v.arcs[id], &v.arcs[id^1]
 	d := v.vars[e.to].domainSize
 	largest := int64(math.MaxInt64)
 	for _, a := range v.liveValues(e.from) {
 		for _, b := range v.liveValues(e.to) {
-			if units := v.movesPerUnit[e.movedCell+int(a)] + v.movesPerUnit[back.movedCell+int(b)]; units > 0 {
-				cost := e.table[int(a)*d+int(b)] - v.cells[e.movedCell+int(a)] - v.cells[back.movedCell+int(b)]
+			if units := v.movesPerUnit[e.movedCell+int(a)] + v.movesPerUnit[reverse.movedCell+int(b)]; units > 0 {
+				cost := e.table[int(a)*d+int(b)] - v.cells[e.movedCell+int(a)] - v.cells[reverse.movedCell+int(b)]
 				largest = min(largest, cost/units)
 			}
 		}
@@ -277,10 +277,10 @@ func (v *virtual) addDemand(value, movedCell int, units int64) {
 	}
 }
 
-// demandFromPair moves units to a struck value from the function that is its reason. The function gets them from the values of the other
-// variable that were struck before and that cost at most theta with the value.
+// demandFromPair adds to the direction that the function which is the reason of a strike gives units to the struck value. The function gets
+// them from the values of the other variable that were struck before and that cost at most theta with the value.
 func (v *virtual) demandFromPair(d struckValue, units int64) {
-	e, back := &v.arcs[d.reason], &v.arcs[d.reason^1]
+	e, reverse := &v.arcs[d.reason], &v.arcs[d.reason^1]
 	dy := v.vars[e.to].domainSize
 	v.usedFunctions[min(d.reason, d.reason^1)] = true
 	v.movesPerUnit[e.movedCell+int(d.a)] += units
@@ -288,15 +288,15 @@ func (v *virtual) demandFromPair(d struckValue, units int64) {
 	ownNumber := v.strikeNumber[v.firstValue[d.x]+int(d.a)]
 	for _, b := range v.liveValues(e.to) {
 		value := v.firstValue[e.to] + int(b)
-		if n := v.strikeNumber[value]; n > 0 && n < ownNumber && row[b]-v.cells[back.movedCell+int(b)] <= limit {
-			v.addDemand(value, back.movedCell+int(b), units)
+		if n := v.strikeNumber[value]; n > 0 && n < ownNumber && row[b]-v.cells[reverse.movedCell+int(b)] <= limit {
+			v.addDemand(value, reverse.movedCell+int(b), units)
 		}
 	}
 	v.work += int64(dy)
 }
 
-// demandFromWide is demandFromPair for a wide function. Of the values of a combination that were struck before, the one struck first gives
-// the units that the combination has not got from others yet.
+// demandFromWide is demandFromPair for a wide function. A combination of values needs the units only from one of its values that were
+// struck before: the one struck first gives what the combination has not got from others yet.
 func (v *virtual) demandFromWide(d struckValue, units int64) {
 	w := &v.wides[wideReason(d.reason)]
 	v.usedFunctions[d.reason] = true

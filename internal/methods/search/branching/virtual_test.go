@@ -20,9 +20,9 @@ func (s *solver) totalCost(t *testing.T, values []int) int64 {
 		add(s.cells[s.vars[x].unaryCell+a])
 	}
 	for k := 0; k < len(s.arcs); k += 2 {
-		e, r := &s.arcs[k], &s.arcs[k+1]
+		e, reverse := &s.arcs[k], &s.arcs[k+1]
 		a, b := values[e.from], values[e.to]
-		add(e.table[a*s.vars[e.to].domainSize+b] - s.cells[e.movedCell+a] - s.cells[r.movedCell+b])
+		add(e.table[a*s.vars[e.to].domainSize+b] - s.cells[e.movedCell+a] - s.cells[reverse.movedCell+b])
 	}
 	for k := range s.wides {
 		w := &s.wides[k]
