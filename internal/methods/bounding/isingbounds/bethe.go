@@ -189,6 +189,7 @@ func propagateBeliefs(ctx context.Context, m *ising.Model, g []float64, start fl
 		for i := range m.N {
 			f := fieldOf(i)
 			for k := m.First[i]; k < m.First[i+1]; k++ {
+				// The message along the coupling from i, by the field of i without the message from there.
 				u := math.Atanh(math.Tanh(m.J[k]) * math.Tanh(f-messages[k]))
 				if math.IsInf(u, 0) || math.IsNaN(u) {
 					u = math.Copysign(math.Abs(m.J[k]), m.J[k]*(f-messages[k]))

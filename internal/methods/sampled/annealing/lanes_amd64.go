@@ -4,7 +4,7 @@ package annealing
 
 import "golang.org/x/sys/cpu"
 
-// vectors says that the processor has AVX2 and FMA.
+// vectors reports whether the loops use AVX2 and FMA. Tests switch it off.
 var vectors = hasVectors
 
 var hasVectors = cpu.X86.HasAVX2 && cpu.X86.HasFMA

@@ -1,6 +1,6 @@
 package annealing
 
-// Random words of eight chains, which depend on a seed and on the chain's number alone.
+// Random words of eight chains, which depend only on a seed and on the chain's number.
 
 // random is the state of eight generators: word k of chain c is random[k·8+c].
 type random [4 * Group]uint32

@@ -1,6 +1,6 @@
 package annealing
 
-// Several starts: chains from modes beside chains from independent draws, so that no mode that was found is missed.
+// Several starts: chains from modes in addition to chains from independent draws, so that no mode that was found is missed.
 //
 // With start distributions p_0, p_1 … a component is one chain from each. Its weight is Σ_k w_k φ_k(x_k), where x_k is the
 // last state of chain k and φ_k = g_k/Σ_j g_j are mixture weights. E w_k f(x_k) = Σ_x ψ(x) f(x) for any f, and the φ_k add
