@@ -30,7 +30,8 @@ const (
 
 // passMessages moves costs at the root by message passing, in sweeps up and down the order: every variable takes the least costs from its
 // functions, gives the least one to the bound, and shares the others among the functions that lead on. The bound never falls. Brief
-// searches look for a quick end in between. It returns false if no assignment of interest is left.
+// searches look for a quick end in between. It returns false if no assignment of interest is left, and true if the sweeps or the work have
+// ended.
 func (s *solver) passMessages() bool {
 	start, lastSearch := s.lowerBound(), int64(0)
 	for k := 0; k < maxSweeps && !s.stopped; k++ {

@@ -472,7 +472,7 @@ func (s *solver) weightOf(k int) int64 {
 	return s.weights[k]
 }
 
-// chooseVariable returns the open variable with the fewest live values per weight of its active functions.
+// chooseVariable returns the open variable with the fewest live values per weight, which is 1 plus the weights of its active functions.
 func (s *solver) chooseVariable() int32 {
 	best, leastRatio := int32(-1), math.Inf(1)
 	s.work += int64(len(s.vars))

@@ -53,8 +53,8 @@ func (s *mover) cheapestTuple(w *wide, i int, a int32) (least int64, index int32
 	return least, index
 }
 
-// hasSupport reports whether the combination that supported value a of the variable at position i last is still live and costs 0. If
-// withUnary is set, the cost includes the unary costs of the other variables.
+// hasSupport reports whether the combination that supported value a of the variable at position i last is still live and costs 0. It reads
+// the values of the combination off its index in the table. If withUnary is set, the cost includes the unary costs of the other variables.
 func (s *mover) hasSupport(w *wide, i int, a int32, withUnary bool) bool {
 	index := w.supports[i][a]
 	cost := w.table[index]
