@@ -1,11 +1,11 @@
 // Package beliefs draws states index by index from the messages of belief propagation, with their density.
 //
 // Along an order, an index is drawn from Π_t m_t over its tables. If all other indices of table t have values, m_t is the table itself at
-// these values. If not, m_t is the message of the table, given the values so far. Messages either stay as they were when the first index was
-// drawn, or follow the values: messages of the drawn index's tables are recomputed, and, breadth first, messages that depend on one that has
-// changed by more than a tolerance. On a tree, the states are the model's own. The density of a draw is known exactly for any messages,
-// because every conditional distribution is normalised by itself. No value is left out that the tables allow whose indices all have values.
-// Gogate, Dechter, SampleSearch: importance sampling in presence of determinism, 2011, draws from beliefs likewise.
+// these values. If not, m_t is the message of the table, given the values so far. Messages either stay as they were when the first index
+// was drawn, or follow the values: messages of the drawn index's tables are recomputed, and, breadth first, messages that depend on one
+// that has changed by more than a tolerance. On a tree, the states are the model's own. The density of a draw is known exactly for any
+// messages, because every conditional distribution is normalised by itself. No value is left out that the tables allow whose indices all
+// have values. Gogate, Dechter, SampleSearch: importance sampling in presence of determinism, 2011, draws from beliefs likewise.
 package beliefs
 
 import (
