@@ -48,7 +48,7 @@ func BenchmarkFind(b *testing.B) {
 		}
 		b.Run("contract/"+name, func(b *testing.B) {
 			for b.Loop() {
-				part := &structured.Nodes{Of: fit, To: structured.WholeShare}
+				part := &structured.Nodes{Fit: fit, To: structured.WholeShare}
 				v, err := part.Contract(context.Background(), problem.New(net, problem.Options{}), btn.Want{Marginals: true})
 				if err != nil {
 					b.Fatal(err)

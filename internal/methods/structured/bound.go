@@ -4,55 +4,57 @@ package structured
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/linalg"
 )
 
 const (
-	// mostBounded is the largest order of a residual whose eigenvalues are bounded: a factorisation takes a third of its cube in flops.
-	mostBounded = 1536
-	// products is the number of products with the residual that estimate its largest eigenvalue.
-	products = 48
+	// maxBoundedOrder is the largest order of a residual whose eigenvalues are bounded: a factorisation takes a third of its cube in flops.
+	maxBoundedOrder = 1536
+	// lanczosSteps is the number of products with the residual that estimate its largest eigenvalue.
+	lanczosSteps = 48
 )
 
-// beyond returns an upper bound of ln B − ln B̃ = ½ ξᵀ R ξ over all states, nats; +Inf for large residuals R. ξ has the coordinates of
-// every variable's value, of squared length 1 − 1/d at most: it is ½ Σ_v (1 − 1/d_v) times a number σ for which σ − R has a Cholesky
-// factor, so that no eigenvalue is above it. Cost O(order³).
-func (m *interactions) beyond(residual []float64) float64 {
+// boundDeviation returns an upper bound of ln B − ln B̃ = ½ ξᵀ R ξ over all states, nats, for the residual R of the matrix. It returns +Inf
+// for residuals of order above maxBoundedOrder. ξ has the coordinates of each variable's value, whose squares add up to at most 1 − 1/d. So
+// ½ Σ_v (1 − 1/d_v) σ is a bound if no eigenvalue of R is above σ: if σ − R has a Cholesky factor. Cost O(order³).
+func (m *interactions) boundDeviation(residual []float64) float64 {
 	n := m.order
-	if n > mostBounded {
+	if n > maxBoundedOrder {
 		return math.Inf(1)
 	}
-	length := 0.0
+	squares := 0.0 // bounds |ξ|²
 	for v, d := range m.domains {
-		most := 0.0
+		largest := 0.0
 		for x := range d {
 			square := 0.0
 			for p := range d - 1 {
 				square += m.basis[v][p*d+x] * m.basis[v][p*d+x]
 			}
-			most = max(most, square)
+			largest = max(largest, square)
 		}
-		length += most
+		squares += largest
 	}
 	size := norm(residual)
 	if size == 0 {
 		return 0
 	}
 	sigma := size // no eigenvalue is larger than the Frobenius norm
-	about := largest(residual, n)
-	for _, more := range []float64{0.003, 0.01, 0.03, 0.1, 0.3} {
-		if try := about + more*max(math.Abs(about), size/math.Sqrt(float64(n))); try < size && definite(residual, n, try) {
-			sigma = try
+	estimate := estimateLargestEigenvalue(residual, n)
+	for _, margin := range []float64{0.003, 0.01, 0.03, 0.1, 0.3} {
+		candidate := estimate + margin*max(math.Abs(estimate), size/math.Sqrt(float64(n)))
+		if candidate < size && isPositiveDefinite(residual, n, candidate) {
+			sigma = candidate
 			break
 		}
 	}
 	const rounding = 1e-10 // of the factorisation, and of the sums of chains
-	return length/2*max(sigma, 0)*(1+rounding) + rounding*(1+length*size*rounding)
+	return squares/2*max(sigma, 0)*(1+rounding) + rounding*(1+squares*size*rounding)
 }
 
-// definite reports whether σ − R has a Cholesky factor.
-func definite(r []float64, n int, sigma float64) bool {
+// isPositiveDefinite reports whether σ − R has a Cholesky factor, for a symmetric n × n matrix R.
+func isPositiveDefinite(r []float64, n int, sigma float64) bool {
 	a := make([]float64, len(r))
 	for k, x := range r {
 		a[k] = -x
@@ -64,10 +66,11 @@ func definite(r []float64, n int, sigma float64) bool {
 	return err == nil
 }
 
-// largest estimates the largest eigenvalue of a symmetric n × n matrix from below (Lanczos).
-func largest(r []float64, n int) float64 {
-	steps := min(products, n)
-	q, before, next := make([]float64, n), make([]float64, n), make([]float64, n)
+// estimateLargestEigenvalue estimates the largest eigenvalue of a symmetric n × n matrix from below, by lanczosSteps steps of the Lanczos
+// method. It returns 0 if the small eigenvalue problem fails.
+func estimateLargestEigenvalue(r []float64, n int) float64 {
+	steps := min(lanczosSteps, n)
+	q, previous, next := make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range q {
 		q[i] = 1 + 0.5*math.Sin(float64(i)*1.7)
 	}
@@ -75,12 +78,12 @@ func largest(r []float64, n int) float64 {
 	for i := range q {
 		q[i] /= scale
 	}
-	t := make([]float64, steps*steps)
+	tridiagonal := make([]float64, steps*steps)
 	beta := 0.0
 	for k := range steps {
 		alpha := 0.0
 		for i := range n {
-			next[i] = -beta * before[i]
+			next[i] = -beta * previous[i]
 			for j, x := range r[i*n:][:n] {
 				next[i] += x * q[j]
 			}
@@ -89,23 +92,19 @@ func largest(r []float64, n int) float64 {
 		for i := range next {
 			next[i] -= alpha * q[i]
 		}
-		t[k*steps+k] = alpha
+		tridiagonal[k*steps+k] = alpha
 		beta = norm(next)
 		if k+1 == steps || beta <= 1e-12*math.Abs(alpha) {
 			break
 		}
-		t[k*steps+k+1], t[(k+1)*steps+k] = beta, beta
+		tridiagonal[k*steps+k+1], tridiagonal[(k+1)*steps+k] = beta, beta
 		for i := range next {
-			before[i], q[i], next[i] = q[i], next[i]/beta, 0
+			previous[i], q[i], next[i] = q[i], next[i]/beta, 0
 		}
 	}
-	values, _, err := linalg.SymmetricEigen(t, steps)
+	values, _, err := linalg.SymmetricEigen(tridiagonal, steps)
 	if err != nil {
 		return 0
 	}
-	most := values[0]
-	for _, x := range values {
-		most = max(most, x)
-	}
-	return most
+	return slices.Max(values)
 }

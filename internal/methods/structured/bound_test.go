@@ -8,14 +8,15 @@ import (
 	"github.com/basetensor/basetensor/internal/base/linalg"
 )
 
-// TestBeyond: the bound is above ½ ξᵀ R ξ of every state, and within a twentieth of what the largest eigenvalue by a decomposition says.
-func TestBeyond(t *testing.T) {
+// TestBoundDeviation: the bound is above ½ ξᵀ R ξ of every state, and within a twentieth of the one by the largest eigenvalue of a
+// decomposition.
+func TestBoundDeviation(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 29))
 		m := &interactions{}
 		for range 4 + r.IntN(5) {
 			d := 2 + r.IntN(3)
-			m.base, m.domains, m.basis = append(m.base, m.order), append(m.domains, d), append(m.basis, helmert(d))
+			m.coordinate, m.domains, m.basis = append(m.coordinate, m.order), append(m.domains, d), append(m.basis, helmert(d))
 			m.order += d - 1
 		}
 		n := m.order
@@ -26,24 +27,24 @@ func TestBeyond(t *testing.T) {
 				residual[j*n+i] = residual[i*n+j]
 			}
 		}
-		bound := m.beyond(residual)
+		bound := m.boundDeviation(residual)
 		values, _, err := linalg.SymmetricEigen(residual, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		length, most := 0.0, math.Inf(-1)
+		squares, largest := 0.0, math.Inf(-1)
 		for _, d := range m.domains {
-			length += 1 - 1/float64(d)
+			squares += 1 - 1/float64(d)
 		}
-		if by := length / 2 * values[n-1]; bound < by || bound > 1.05*by {
-			t.Errorf("seed %d: %v, %v by eigenvalues", seed, bound, by)
+		if byEigenvalue := squares / 2 * values[n-1]; bound < byEigenvalue || bound > 1.05*byEigenvalue {
+			t.Errorf("seed %d: %v, %v by eigenvalues", seed, bound, byEigenvalue)
 		}
 		x := make([]int, len(m.domains))
 		for {
 			xi := make([]float64, n)
 			for v, a := range x {
 				for p := range m.domains[v] - 1 {
-					xi[m.base[v]+p] = m.basis[v][p*m.domains[v]+a]
+					xi[m.coordinate[v]+p] = m.basis[v][p*m.domains[v]+a]
 				}
 			}
 			sum := 0.0
@@ -52,7 +53,7 @@ func TestBeyond(t *testing.T) {
 					sum += a * b * residual[i*n+j] / 2
 				}
 			}
-			most = max(most, sum)
+			largest = max(largest, sum)
 			v := 0
 			for ; v < len(x); v++ {
 				if x[v]++; x[v] < m.domains[v] {
@@ -64,8 +65,8 @@ func TestBeyond(t *testing.T) {
 				break
 			}
 		}
-		if most > bound {
-			t.Errorf("seed %d: a state has %v, the bound is %v", seed, most, bound)
+		if largest > bound {
+			t.Errorf("seed %d: a state has %v, the bound is %v", seed, largest, bound)
 		}
 	}
 }

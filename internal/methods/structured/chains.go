@@ -20,9 +20,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-const drawBlock = 16 // chains that a goroutine takes at a time
+const chainsPerBlock = 16 // chains that a goroutine takes at a time
 
-// Path is how chains go from a fit to the network.
+// Path is a sequence of distributions from a fit to the network, along which chains go: rung t of Rungs weighs B̃^{1−t/Rungs} B^{t/Rungs}.
 type Path struct {
 	Fit   *Fit `msgpack:"fit"`
 	Rungs int  `msgpack:"rungs"`
@@ -36,79 +36,83 @@ func (p *Path) Fits(n *btn.Network) error {
 	if p.Fit != nil && len(p.Fit.Leaves) > 0 {
 		return btn.Misfit("chains from a fit with %d leaves", len(p.Fit.Leaves))
 	}
-	for _, lambda := range p.Fit.lambda() {
+	for _, lambda := range p.Fit.lambdas() {
 		if !(lambda > 0) {
 			return btn.Misfit("a statistic with λ = %v cannot be drawn from", lambda)
 		}
 	}
-	return (&Nodes{Of: p.Fit, To: WholeShare}).Fits(n)
+	return (&Nodes{Fit: p.Fit, To: WholeShare}).Fits(n)
 }
 
-func (f *Fit) lambda() []float64 {
+// lambdas returns Lambda. It returns nil for a fit that is nil.
+func (f *Fit) lambdas() []float64 {
 	if f == nil {
 		return nil
 	}
 	return f.Lambda
 }
 
-// chains are a fit under the evidence with the residual of the network.
+// chains weighs chains from a fit to the network under the evidence.
 type chains struct {
 	*evaluator
-	list     []node
-	m        *interactions
-	residual []float64 // of the matrix, blocks of single variables 0
-	upTo     []float64 // sums of the nodes' weights
-	lnZ      float64   // ln of Z̃ without the network's scale
-	most     float64   // ln of an upper bound of all weights
-	tables   [][]int   // of the rest, by variable
-	rungs    int
+	nodes            []node
+	interactions     *interactions
+	residual         []float64 // the network's matrix less that of the fit, blocks of single variables 0
+	cumulative       []float64 // by node: the sum of the components up to it
+	lnZ              float64   // ln Z̃ without the network's scale
+	lnBoundOfWeights float64   // ln of an upper bound of all weights
+	tablesOf         [][]int   // by variable: the tables of the rest that have it
+	rungs            int
 }
 
-// chainsSlot is the place of chains among the forms of a problem.
+// chainsSlot is the slot of chains in a problem's memory.
 type chainsSlot struct{}
 
-// chainsOf returns the chains of a problem along a path.
+// chainsOf returns the chains of a problem along a path, made once for each.
 func chainsOf(ctx context.Context, p *problem.Problem, path *Path) (*chains, error) {
 	return problem.Form(ctx, p, chainsSlot{}, path, func() (*chains, error) {
-		m, err := read(ctx, p.Net, p.Memory, false)
+		m, err := readInteractions(ctx, p.Net, p.Memory, false)
 		if err != nil {
 			return nil, err
 		}
 		if m == nil {
 			return nil, fault.New(fault.Internal, "structured: the network has no tables of pairs")
 		}
-		c, err := m.chains(ctx, p.Net, path)
-		if err == nil && !c.zero {
-			c.most = c.lnZ + m.beyond(c.residual)
+		c, err := m.newChains(ctx, p.Net, path)
+		if err == nil && !c.isZero {
+			c.lnBoundOfWeights = c.lnZ + m.boundDeviation(c.residual)
 		}
 		return c, err
 	})
 }
 
-// cumulated returns the sums of the weights of the nodes up to each, in units of the largest, e^most.
-func (e *evaluator) cumulated(ctx context.Context, run *elimination[plain], list []node) (upTo []float64, most float64, err error) {
-	upTo, most = make([]float64, len(list)), math.Inf(-1)
-	for k, at := range list {
+// cumulativeWeights returns, by node, the sum of the components up to it, times their weights, in units of the largest one, e^lnUnit.
+// lnUnit is −Inf if all are 0. Each component is evaluated by run.
+func (e *evaluator) cumulativeWeights(
+	ctx context.Context, run *elimination[plain], nodes []node,
+) (cumulative []float64, lnUnit float64, err error) {
+	cumulative, lnUnit = make([]float64, len(nodes)), math.Inf(-1) // at first ln of the single components
+	for k, n := range nodes {
 		if k%256 == 0 && ctx.Err() != nil {
 			return nil, 0, ctx.Err()
 		}
-		upTo[k] = e.real(at, run) + e.lnWeight(at)
-		z, exp := run.total()
-		upTo[k] += math.Log(float64(z)) + float64(exp)*math.Ln2
-		most = max(most, upTo[k])
+		cumulative[k] = e.fillWeights(n, run) + e.lnWeight(n)
+		z, exp := run.computeTotal()
+		cumulative[k] += math.Log(float64(z)) + float64(exp)*math.Ln2
+		lnUnit = max(lnUnit, cumulative[k])
 	}
 	total := 0.0
-	for k, ln := range upTo {
-		if !math.IsInf(most, -1) {
-			total += math.Exp(ln - most)
+	for k, ln := range cumulative {
+		if !math.IsInf(lnUnit, -1) {
+			total += math.Exp(ln - lnUnit)
 		}
-		upTo[k] = total
+		cumulative[k] = total
 	}
-	return upTo, most, nil
+	return cumulative, lnUnit, nil
 }
 
-// chains prepares chains: the nodes of the fit, each with its weight. Cost O(nodes · Σd + K · (Σ(d−1))²).
-func (m *interactions) chains(ctx context.Context, net *btn.Network, path *Path) (*chains, error) {
+// newChains returns the chains along a path, with the nodes of its fit. lnZ is −Inf if Z̃ is 0. Cost O(nodes · Σd + K · (Σ(d−1))²).
+func (m *interactions) newChains(ctx context.Context, net *btn.Network, path *Path) (*chains, error) {
 	weights, err := weightsOf(net)
 	if err != nil {
 		return nil, err
@@ -117,103 +121,105 @@ func (m *interactions) chains(ctx context.Context, net *btn.Network, path *Path)
 	if err != nil {
 		return nil, err
 	}
-	c := &chains{evaluator: e, m: m, lnZ: math.Inf(-1), rungs: path.Rungs}
-	if e.zero {
+	c := &chains{evaluator: e, interactions: m, lnZ: math.Inf(-1), rungs: path.Rungs}
+	if e.isZero {
 		return c, nil
 	}
-	if c.list, err = e.allNodes(ctx, planWork); err != nil {
+	if c.nodes, err = e.listAllNodes(ctx, planWork); err != nil {
 		return nil, err
 	}
-	most := 0.0
-	if c.upTo, most, err = e.cumulated(ctx, newElimination[plain](e.program, e.fit, e.at, false), c.list); err != nil {
+	run := newElimination[plain](e.program, e.fit, e.offset, false)
+	lnUnit := 0.0
+	if c.cumulative, lnUnit, err = e.cumulativeWeights(ctx, run, c.nodes); err != nil {
 		return nil, err
 	}
-	if n := len(c.upTo); n > 0 && c.upTo[n-1] > 0 {
-		c.lnZ = most + math.Log(c.upTo[n-1]) + path.Fit.Ln
+	if n := len(c.cumulative); n > 0 && c.cumulative[n-1] > 0 {
+		c.lnZ = lnUnit + math.Log(c.cumulative[n-1]) + path.Fit.Ln
 	}
-	c.residual = m.rest(path.Fit)
-	c.tables = make([][]int, len(m.domains))
+	c.residual = m.residualOf(path.Fit)
+	c.tablesOf = make([][]int, len(m.domains))
 	for t, table := range path.Fit.Rest {
 		for _, v := range table.Scope {
-			c.tables[v] = append(c.tables[v], t)
+			c.tablesOf[v] = append(c.tablesOf[v], t)
 		}
 	}
 	return c, nil
 }
 
-// rest is the matrix less the low-rank part of a fit, blocks of single variables 0.
-func (m *interactions) rest(f *Fit) []float64 {
-	out := slices.Clone(m.matrix)
+// residualOf returns the matrix less the low-rank part of a fit, with blocks of single variables 0.
+func (m *interactions) residualOf(f *Fit) []float64 {
+	residual := slices.Clone(m.matrix)
 	values := len(m.field)
 	for k, lambda := range f.Lambda {
-		w := make([]float64, m.order)
+		w := make([]float64, m.order) // coordinates of the statistic
 		for i, d := range m.domains {
 			for p := range d - 1 {
 				for a := range d {
-					w[m.base[i]+p] += m.basis[i][p*d+a] * f.Vectors[k*values+m.at[i]+a]
+					w[m.coordinate[i]+p] += m.basis[i][p*d+a] * f.Vectors[k*values+m.offset[i]+a]
 				}
 			}
 		}
 		for r, x := range w {
-			row := out[r*m.order:][:m.order]
+			row := residual[r*m.order:][:m.order]
 			for c, y := range w {
 				row[c] -= lambda * x * y
 			}
 		}
 	}
 	for i, d := range m.domains {
-		for r := m.base[i]; r < m.base[i]+d-1; r++ {
-			clear(out[r*m.order+m.base[i]:][:d-1])
+		for r := m.coordinate[i]; r < m.coordinate[i]+d-1; r++ {
+			clear(residual[r*m.order+m.coordinate[i]:][:d-1])
 		}
 	}
-	return out
+	return residual
 }
 
-// flops are those of a chain.
-func (c *chains) flops() float64 {
-	n, values := float64(len(c.m.domains)), float64(len(c.field))
-	sweep := values*(26+4*float64(len(c.axes))) + 0.7*n*float64(c.m.order)
-	return 30*values + 3*float64(c.program.entries) + 2*n*float64(c.m.order) + float64(c.rungs)*sweep
+// chainFlops returns the flops of one chain.
+func (c *chains) chainFlops() float64 {
+	n, values := float64(len(c.interactions.domains)), float64(len(c.field))
+	sweep := values*(26+4*float64(len(c.axes))) + 0.7*n*float64(c.interactions.order)
+	return 30*values + 3*float64(c.program.entries) + 2*n*float64(c.interactions.order) + float64(c.rungs)*sweep
 }
 
-// Weights are those of some chains.
+// Weights are the weights of some chains, and with marginals where the chains end.
 type Weights struct {
-	Ln []float64 // ln w of every chain, nats: their mean is Z without the network's scale
-	// Most is ln of an upper bound of all weights, and so of Z, nats; infinite where there is none.
+	Ln []float64 // by chain: ln of its weight, nats. The mean of the weights is Z without the network's scale.
+	// Most is ln of an upper bound of all weights, and so of Z, nats. It is infinite if no bound is known.
 	Most float64
-	// Top is the largest of Ln; Share is Σ e^{Ln−Top} over the chains that end with a variable at a value, by value, Squares the same with
-	// e^{2(Ln−Top)}; nil where marginals were not asked for.
-	Top            float64
+	Top  float64 // the largest of Ln
+	// Share is, by value, Σ e^{Ln−Top} over the chains that end with a variable at the value; Squares is the same of e^{2(Ln−Top)}. Both are
+	// nil without marginals.
 	Share, Squares []float64
 }
 
-// Draw weighs the chains from ≤ c < to of a problem. The same arguments give the same bits for any number of threads. Errors: internal
-// for a network of another kind; over budget; the context's.
+// Draw weighs the chains of a problem with from ≤ number < to, and returns their flops, too. The same arguments give the same bits for any
+// number of threads. Errors: internal for a network of another kind; over budget; the context's.
 func Draw(ctx context.Context, p *problem.Problem, path *Path, seed uint64, from, to int64, marginals bool) (*Weights, float64, error) {
 	c, err := chainsOf(ctx, p, path)
 	if err != nil {
 		return nil, 0, err
 	}
-	w, err := c.draw(ctx, seed, from, to, p.Threads, marginals)
-	return w, c.flops() * float64(to-from), err
+	w, err := c.weighChains(ctx, seed, from, to, p.Threads, marginals)
+	return w, c.chainFlops() * float64(to-from), err
 }
 
-func (c *chains) draw(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
-	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1), Most: c.most}
-	ends := make([][]int, len(w.Ln))
-	blocks := (len(w.Ln) + drawBlock - 1) / drawBlock
-	workers := make([]*walker, max(1, sumproduct.Threads(threads)))
-	err := sumproduct.Share(ctx, len(workers), blocks, func(own, b int) error {
-		if workers[own] == nil {
-			workers[own] = c.walker()
+// weighChains is Draw for chains that are prepared.
+func (c *chains) weighChains(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
+	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1), Most: c.lnBoundOfWeights}
+	ends := make([][]int, len(w.Ln)) // by chain: its last state
+	blocks := (len(w.Ln) + chainsPerBlock - 1) / chainsPerBlock
+	walkers := make([]*walker, max(1, sumproduct.Threads(threads)))
+	err := sumproduct.Share(ctx, len(walkers), blocks, func(thread, b int) error {
+		if walkers[thread] == nil {
+			walkers[thread] = c.newWalker()
 		}
-		for k := b * drawBlock; k < min((b+1)*drawBlock, len(w.Ln)); k++ {
+		for k := b * chainsPerBlock; k < min((b+1)*chainsPerBlock, len(w.Ln)); k++ {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			w.Ln[k] = workers[own].chain(ctx, rand.New(rand.NewPCG(seed, uint64(from)+uint64(k))))
+			w.Ln[k] = walkers[thread].runChain(ctx, rand.New(rand.NewPCG(seed, uint64(from)+uint64(k))))
 			if marginals {
-				ends[k] = slices.Clone(workers[own].x)
+				ends[k] = slices.Clone(walkers[thread].state)
 			}
 		}
 		return nil
@@ -229,61 +235,46 @@ func (c *chains) draw(ctx context.Context, seed uint64, from, to int64, threads 
 		return w, nil
 	}
 	w.Share, w.Squares = make([]float64, len(c.field)), make([]float64, len(c.field))
-	for k, l := range w.Ln {
-		e := math.Exp(l - w.Top)
+	for k, ln := range w.Ln {
+		weight := math.Exp(ln - w.Top)
 		for v, x := range ends[k] {
-			w.Share[c.at[v]+x] += e
-			w.Squares[c.at[v]+x] += e * e
+			w.Share[c.offset[v]+x] += weight
+			w.Squares[c.offset[v]+x] += weight * weight
 		}
 	}
 	return w, nil
 }
 
-// walker carries one chain after the other.
+// walker runs one chain after the other.
 type walker struct {
 	*chains
-	run  *elimination[plain]
-	x    []int
-	s    []float64 // of the statistics
-	f    []float64 // residual · coordinates of x
-	row  []float64 // ln of conditional weights
-	last int       // node of run
+	elimination   *elimination[plain]
+	state         []int     // by variable: its value
+	statistics    []float64 // of the state
+	residualField []float64 // residual times the coordinates of the state
+	lnWeights     []float64 // room for the conditional weights of a variable's values
+	lastNode      int       // that the elimination was run for; −1: none
 }
 
-func (c *chains) walker() *walker {
-	n := len(c.m.domains)
+// newWalker returns a walker without a state.
+func (c *chains) newWalker() *walker {
+	n := len(c.interactions.domains)
 	return &walker{
-		chains: c, run: newElimination[plain](c.program, c.fit, c.at, false), last: -1,
-		x: make([]int, n), s: make([]float64, len(c.axes)), f: make([]float64, c.m.order), row: make([]float64, mostDomain),
+		chains: c, elimination: newElimination[plain](c.program, c.fit, c.offset, false), lastNode: -1,
+		state: make([]int, n), statistics: make([]float64, len(c.axes)), residualField: make([]float64, c.interactions.order),
+		lnWeights: make([]float64, maxDomain),
 	}
 }
 
-// chain carries a chain and returns ln of its weight.
-func (w *walker) chain(ctx context.Context, r *rand.Rand) float64 {
+// runChain draws a state from the fit, carries it over all rungs and returns ln of the chain's weight. It returns −Inf if Z̃ is 0.
+func (w *walker) runChain(ctx context.Context, r *rand.Rand) float64 {
 	if math.IsInf(w.lnZ, -1) {
 		return w.lnZ
 	}
-	at := min(sort.SearchFloat64s(w.upTo, r.Float64()*w.upTo[len(w.upTo)-1]), len(w.list)-1)
-	if at != w.last {
-		w.real(w.list[at], w.run)
-		if len(w.program.cliques) > 0 {
-			w.run.total()
-		}
-		w.last = at
-	}
-	w.run.draw(r, w.x)
-	clear(w.s)
-	clear(w.f)
-	values := len(w.field)
-	for v, x := range w.x {
-		for k := range w.s {
-			w.s[k] += w.fit.Vectors[k*values+w.at[v]+x]
-		}
-		w.move(v, -1, x)
-	}
+	w.drawStart(r)
 	ln := w.lnZ
 	for t := 1; ; t++ {
-		ln += w.deviation() / float64(w.rungs)
+		ln += w.lnDeviation() / float64(w.rungs)
 		if t == w.rungs || ctx.Err() != nil {
 			return ln
 		}
@@ -291,109 +282,137 @@ func (w *walker) chain(ctx context.Context, r *rand.Rand) float64 {
 	}
 }
 
-// move adds the change of a variable's value to the residual's fields; from −1: it had none.
-func (w *walker) move(v, from, to int) {
-	d, n := w.m.domains[v], w.m.order
-	for p := range d - 1 {
-		x := w.m.basis[v][p*d+to]
-		if from >= 0 {
-			x -= w.m.basis[v][p*d+from]
+// drawStart draws a state from the fit: a component by its weight, then all variables. It sets what depends on the state.
+func (w *walker) drawStart(r *rand.Rand) {
+	n := min(sort.SearchFloat64s(w.cumulative, r.Float64()*w.cumulative[len(w.cumulative)-1]), len(w.nodes)-1)
+	if n != w.lastNode {
+		w.fillWeights(w.nodes[n], w.elimination)
+		if len(w.program.cliques) > 0 {
+			w.elimination.computeTotal()
 		}
-		if x == 0 {
+		w.lastNode = n
+	}
+	w.elimination.drawVariables(r, w.state)
+	clear(w.statistics)
+	clear(w.residualField)
+	values := len(w.field)
+	for v, x := range w.state {
+		for k := range w.statistics {
+			w.statistics[k] += w.fit.Vectors[k*values+w.offset[v]+x]
+		}
+		w.addResidual(v, -1, x)
+	}
+}
+
+// addResidual adds to residualField what changes if the value of variable v changes from old to value. If old is −1 the variable had no
+// value before.
+func (w *walker) addResidual(v, old, value int) {
+	m := w.interactions
+	d, n := m.domains[v], m.order
+	for p := range d - 1 {
+		change := m.basis[v][p*d+value]
+		if old >= 0 {
+			change -= m.basis[v][p*d+old]
+		}
+		if change == 0 {
 			continue
 		}
-		row := w.residual[(w.m.base[v]+p)*n:][:n]
-		f := w.f[:n]
+		row := w.residual[(m.coordinate[v]+p)*n:][:n]
+		field := w.residualField[:n]
 		for c, y := range row {
-			f[c] += x * y
+			field[c] += change * y
 		}
 	}
 }
 
-// deviation is ln B − ln B̃ at the state.
-func (w *walker) deviation() (ln float64) {
-	for v, x := range w.x {
-		d := w.m.domains[v]
+// lnDeviation returns ln B − ln B̃ at the state.
+func (w *walker) lnDeviation() (ln float64) {
+	m := w.interactions
+	for v, x := range w.state {
+		d := m.domains[v]
 		for p := range d - 1 {
-			ln += w.m.basis[v][p*d+x] * w.f[w.m.base[v]+p]
+			ln += m.basis[v][p*d+x] * w.residualField[m.coordinate[v]+p]
 		}
 	}
 	return ln / 2
 }
 
-// sweep draws every variable given all others, by B̃^{1−β} B^β L.
+// sweep draws every variable once, given all others, from the distribution B̃^{1−β} B^β L.
 func (w *walker) sweep(r *rand.Rand, beta float64) {
 	values := len(w.field)
-	for v, old := range w.x {
-		d := w.m.domains[v]
-		row := w.row[:d]
-		copy(row, w.field[w.at[v]:])
-		for k := range w.s {
-			vectors := w.fit.Vectors[k*values+w.at[v]:][:d]
-			s := w.s[k] - vectors[old]
+	m := w.interactions
+	for v, old := range w.state {
+		d := m.domains[v]
+		ln := w.lnWeights[:d]
+		copy(ln, w.field[w.offset[v]:])
+		for k := range w.statistics {
+			vectors := w.fit.Vectors[k*values+w.offset[v]:][:d]
+			others := w.statistics[k] - vectors[old]
 			half := w.fit.Lambda[k] / 2
 			for a, y := range vectors {
-				row[a] += half * (s + y) * (s + y)
+				ln[a] += half * (others + y) * (others + y)
 			}
 		}
 		for p := range d - 1 {
-			f := beta * w.f[w.m.base[v]+p]
-			for a, h := range w.m.basis[v][p*d:][:d] {
-				row[a] += h * f
+			f := beta * w.residualField[m.coordinate[v]+p]
+			for a, h := range m.basis[v][p*d:][:d] {
+				ln[a] += h * f
 			}
 		}
-		for _, t := range w.tables[v] {
-			w.given(t, v, row)
+		for _, t := range w.tablesOf[v] {
+			w.addTableLn(t, v, ln)
 		}
-		to := choose(r, row)
-		if to == old {
+		drawn := drawByLn(r, ln)
+		if drawn == old {
 			continue
 		}
-		w.x[v] = to
-		for k := range w.s {
-			vectors := w.fit.Vectors[k*values+w.at[v]:]
-			w.s[k] += vectors[to] - vectors[old]
+		w.state[v] = drawn
+		for k := range w.statistics {
+			vectors := w.fit.Vectors[k*values+w.offset[v]:]
+			w.statistics[k] += vectors[drawn] - vectors[old]
 		}
-		w.move(v, old, to)
+		w.addResidual(v, old, drawn)
 	}
 }
 
-// given adds ln of a table's entries by the values of one variable, all others as they are.
-func (w *walker) given(t, v int, row []float64) {
+// addTableLn adds to ln[a], for each value a of variable v, ln of the entry of table t of the rest with v at a and all other variables as
+// in the state.
+func (w *walker) addTableLn(t, v int, ln []float64) {
 	table := &w.fit.Rest[t]
-	at, stride, step := 0, 1, 0
+	place, stride, strideOfV := 0, 1, 0
 	for k := len(table.Scope) - 1; k >= 0; k-- {
 		if u := table.Scope[k]; u == v {
-			step = stride
+			strideOfV = stride
 		} else {
-			at += stride * w.x[u]
+			place += stride * w.state[u]
 		}
-		stride *= w.m.domains[table.Scope[k]]
+		stride *= w.interactions.domains[table.Scope[k]]
 	}
-	for a := range row {
-		row[a] += math.Log(table.Values[at+a*step])
+	for a := range ln {
+		ln[a] += math.Log(table.Values[place+a*strideOfV])
 	}
 }
 
-// choose draws an index by e^row, which it overwrites.
-func choose(r *rand.Rand, row []float64) int {
-	if len(row) == 2 {
-		if r.Float64()*(1+math.Exp(row[1]-row[0])) < 1 {
+// drawByLn draws an index with a probability proportional to e^ln. It overwrites ln unless there are two.
+func drawByLn(r *rand.Rand, ln []float64) int {
+	if len(ln) == 2 {
+		if r.Float64()*(1+math.Exp(ln[1]-ln[0])) < 1 {
 			return 0
 		}
 		return 1
 	}
-	most := slices.Max(row)
+	largest := slices.Max(ln)
+	weights := ln
 	total := 0.0
-	for a, l := range row {
-		row[a] = math.Exp(l - most)
-		total += row[a]
+	for a, l := range ln {
+		weights[a] = math.Exp(l - largest)
+		total += weights[a]
 	}
 	u := r.Float64() * total
-	for a, x := range row {
+	for a, x := range weights {
 		if u -= x; u < 0 && x > 0 {
 			return a
 		}
 	}
-	return slices.Index(row, slices.Max(row))
+	return slices.Index(weights, slices.Max(weights)) // rounding left u at 0
 }

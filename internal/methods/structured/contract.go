@@ -25,51 +25,52 @@ const (
 	leftOut = 3e-16
 )
 
-// slot is the place of a fit under the evidence among the forms of a problem.
-type slot struct{}
+// formSlot is the slot of forms in a problem's memory.
+type formSlot struct{}
 
 // form is a fit under a problem's evidence, with the region of the nodes that matter.
 type form struct {
 	*evaluator
-	variables []int // the network's of each of the fit, without statistics
-	region    *region
+	variables []int   // by variable of the fit: that of the network. Statistics that are variables have none.
+	region    *region // nil if isZero
 }
 
-// variant is a fit with the variables of a joint marginal, if it has leaves: those become variables.
-type variant struct {
-	of    *Fit
-	joint string
+// formKey tells the forms of a problem apart. Forms of a fit with leaves differ by joint marginal, because the leaves of a joint marginal
+// become variables of the rest.
+type formKey struct {
+	fit   *Fit
+	joint string // the joint marginal's variables as text; empty for fits without leaves
 }
 
-// formOf returns the fit under the problem's evidence, for a joint marginal.
+// formOf returns the form of a fit under a problem's evidence, for a joint marginal or nil. It is made once for a problem.
 func formOf(ctx context.Context, p *problem.Problem, f *Fit, joint []int) (*form, error) {
-	key := variant{of: f}
+	key := formKey{fit: f}
 	if len(f.Leaves) > 0 {
 		key.joint = fmt.Sprint(joint)
 	}
-	return problem.Form(ctx, p, slot{}, key, func() (*form, error) {
+	return problem.Form(ctx, p, formSlot{}, key, func() (*form, error) {
 		weights, err := weightsOf(p.Net)
 		if err != nil {
 			return nil, err
 		}
-		own, err := f.under(ctx, weights, joint)
+		restored, err := f.restoreLeaves(ctx, weights, joint)
 		if err != nil {
 			return nil, err
 		}
-		form := &form{variables: own.variables()}
-		of := make([][]float64, len(form.variables))
+		form := &form{variables: restored.networkVariables()}
+		ownWeights := make([][]float64, len(form.variables))
 		for u, v := range form.variables {
-			of[u] = weights[v]
+			ownWeights[u] = weights[v]
 		}
-		if form.evaluator, err = newEvaluator(own, of); err != nil || form.zero {
+		if form.evaluator, err = newEvaluator(restored, ownWeights); err != nil || form.isZero {
 			return form, err
 		}
-		form.region, err = form.evaluator.region(ctx, contractWork)
+		form.region, err = form.findRegion(ctx, contractWork)
 		return form, err
 	})
 }
 
-// weightsOf lists the weights of a network's variables.
+// weightsOf lists the weights of a network's variables, by variable and value, with the evidence. It is an error if one is below 0.
 func weightsOf(net *btn.Network) ([][]float64, error) {
 	weights := make([][]float64, len(net.Variables))
 	for v, place := range net.Variables {
@@ -87,44 +88,44 @@ func weightsOf(net *btn.Network) ([][]float64, error) {
 	return weights, nil
 }
 
-// Contract implements contraction.Contractor. The sum over the nodes of a share is exact up to rounding and Fit.LnError; where a
-// statistic has λ < 0 terms cancel, which is counted.
-func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	j, err := contraction.Begin(ctx, of, want)
+// Contract implements contraction.Contractor. The sum over the nodes of a share is exact up to rounding and Fit.LnError. If a statistic has
+// λ < 0, terms cancel, and the value states how many digits are left.
+func (p *Nodes) Contract(ctx context.Context, on *problem.Problem, want btn.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, on, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if p.Of.Integers != nil {
-		return p.counted(ctx, j, of.Memory, want)
+	if p.Fit.Integers != nil {
+		return p.contractHistogram(ctx, j, on.Memory, want)
 	}
-	f, err := formOf(ctx, of, p.Of, want.Joint)
+	f, err := formOf(ctx, on, p.Fit, want.Joint)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	if p.Ask != "" {
-		return p.drawn(j, f, want)
+		return p.drawAssignments(j, f, want)
 	}
-	list, err := f.own(ctx, p)
+	nodes, err := f.nodesOf(ctx, p)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	s, err := f.share(ctx, list, j.Threads, want.Marginals, nil)
+	s, err := f.sumNodes(ctx, nodes, j.Threads, want.Marginals, nil)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	scale := j.Net.Scale.Mul(scaled.FromLog(p.Of.Ln))
-	value := btn.Value{Z: s.number(s.z).Mul(scale), Flops: s.flops}
-	value.Rounding = f.rounding(&s, len(list), want.Marginals, scale)
-	if f.complex && s.abs > 0 {
-		value.Digits, _ = exact.Cancelled(value.Z, s.number(s.abs).Mul(scale), value.Rounding) // shares cancel with one another
+	scale := j.Net.Scale.Mul(scaled.FromLog(p.Fit.Ln))
+	value := btn.Value{Z: s.inUnits(s.z).Mul(scale), Flops: s.flops}
+	value.Rounding = f.errorBound(&s, len(nodes), want.Marginals, scale)
+	if f.isComplex && s.sumOfSizes > 0 {
+		value.Digits, _ = exact.Cancelled(value.Z, s.inUnits(s.sumOfSizes).Mul(scale), value.Rounding) // shares cancel with one another
 	}
 	if j.M != nil {
 		if s.shares != nil {
-			if err := f.closeLeaves(ctx, list, j.Threads, &s); err != nil {
+			if err := f.addDependentLeaves(ctx, nodes, j.Threads, &s); err != nil {
 				return btn.Value{}, err
 			}
 			value.Flops = s.flops
-			f.collect(&s, j.M)
+			f.collectMarginals(&s, j.M)
 		}
 		if err := j.M.Finite(); err != nil {
 			return btn.Value{}, err
@@ -134,7 +135,7 @@ func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want btn.Want
 	if j.Joint == nil {
 		return value, nil
 	}
-	cells, flops, err := f.cells(ctx, list, j)
+	cells, flops, err := f.jointCells(ctx, nodes, j)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -148,224 +149,231 @@ func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want btn.Want
 	return value, nil
 }
 
-// collect takes the marginals from a sum.
-func (f *form) collect(s *sum, to *contraction.Collected) {
-	take := func(v, at, d int) {
+// collectMarginals copies the shares of a sum to those of the network's variables.
+func (f *form) collectMarginals(s *sum, to *contraction.Collected) {
+	copyShares := func(v, offset, d int) {
 		for x := range d {
-			to.At[to.Offset[v]+x] = s.number(s.shares[at+x])
+			to.At[to.Offset[v]+x] = s.inUnits(s.shares[offset+x])
 		}
 	}
 	for u, v := range f.variables {
-		take(v, f.at[u], f.fit.Domains[u])
+		copyShares(v, f.offset[u], f.fit.Domains[u])
 	}
 	for k, l := range f.program.leaves {
-		take(f.fit.Leaves[k].Variable, l.at, l.values)
+		copyShares(f.fit.Leaves[k].Variable, l.offset, l.values)
 	}
 }
 
-// rounding bounds the error of a sum over so many nodes, and of its shares with marginals: by roundings, the quadrature, and the fit.
-func (f *form) rounding(s *sum, nodes int, marginals bool, scale scaled.Number) *scaled.Number {
-	off := s.off
-	if marginals { // a variable's share is not smaller where the sum of its weights is
-		off = s.plain * f.steps(len(f.program.clique), f.program.roundings)
+// errorBound bounds the error of a sum over so many nodes times scale: by roundings, by the quadrature, and by the fit. With hasMarginals
+// it bounds the errors of the shares, too.
+func (f *form) errorBound(s *sum, nodes int, hasMarginals bool, scale scaled.Number) *scaled.Number {
+	roundings := s.roundings
+	if hasMarginals { // a share may be large although the sum of its variable's weights cancels
+		roundings = s.withoutPhases * f.roundingsOfProduct(len(f.program.cliqueOf), f.program.roundings)
 	}
-	blocks := float64(min(nodes, blockNodes) + (nodes+blockNodes-1)/blockNodes)
-	off += s.plain * (2*blocks + math.Abs(f.fit.Ln) + 8)
-	off = math.Ldexp(off, -53) + leftOut*s.plain
-	bound := s.number(off).Add(s.number(math.Abs(s.z) * math.Expm1(f.fit.LnError))).Mul(scale.Abs())
+	additions := float64(min(nodes, blockNodes) + (nodes+blockNodes-1)/blockNodes) // within a block and over blocks
+	roundings += s.withoutPhases * (2*additions + math.Abs(f.fit.Ln) + 8)
+	off := math.Ldexp(roundings, -53) + leftOut*s.withoutPhases
+	bound := s.inUnits(off).Add(s.inUnits(math.Abs(s.z) * math.Expm1(f.fit.LnError))).Mul(scale.Abs())
 	return &bound
 }
 
-// steps bounds the roundings of a product of so many sums over weights, and of a rest with some of its own.
-func (e *evaluator) steps(sums int, rest float64) float64 {
-	return float64(sums)*e.own + rest
+// roundingsOfProduct bounds the roundings of a product of some variables' sums of weights and of the rest, whose roundings are given.
+func (e *evaluator) roundingsOfProduct(sums int, ofRest float64) float64 {
+	return float64(sums)*e.sumRoundings + ofRest
 }
 
-// sum is Σ over some nodes, in units of e^ln.
+// sum is a sum over nodes. All numbers but lnUnit and flops are in units of e^lnUnit.
 type sum struct {
-	ln     float64
-	z, abs float64 // abs: with no cancellation
-	plain  float64 // without phases
-	off    float64 // the error of z by roundings, in units of 2^-53
-	shares []float64
-	flops  float64
+	lnUnit        float64
+	z             float64
+	sumOfSizes    float64   // what z would be if nothing cancelled
+	withoutPhases float64   // Σ of the nodes with the statistics of λ < 0 left out
+	roundings     float64   // bounds the error of z by roundings, in 2^-53 of the unit
+	shares        []float64 // by value, leaves last: z with the variable fixed to the value; nil without marginals, or if z has no terms
+	flops         float64
 }
 
-// number is x · e^ln.
-func (s *sum) number(x float64) scaled.Number { return scaled.FromFloat(x).Mul(scaled.FromLog(s.ln)) }
+// inUnits returns x · e^lnUnit.
+func (s *sum) inUnits(x float64) scaled.Number {
+	return scaled.FromFloat(x).Mul(scaled.FromLog(s.lnUnit))
+}
 
-// raise changes the unit to e^ln where that is larger.
-func (s *sum) raise(ln float64) {
-	if s.plain == 0 {
-		s.ln = ln
+// raiseUnit changes the unit to e^ln if that is larger, or if the sum has no terms yet.
+func (s *sum) raiseUnit(ln float64) {
+	if s.withoutPhases == 0 {
+		s.lnUnit = ln
 		return
 	}
-	if ln <= s.ln {
+	if ln <= s.lnUnit {
 		return
 	}
-	f := math.Exp(s.ln - ln)
+	f := math.Exp(s.lnUnit - ln)
 	s.z *= f
-	s.abs *= f
-	s.plain *= f
-	s.off *= f
+	s.sumOfSizes *= f
+	s.withoutPhases *= f
+	s.roundings *= f
 	for x := range s.shares {
 		s.shares[x] *= f
 	}
-	s.ln = ln
+	s.lnUnit = ln
 }
 
 // add adds another sum.
-func (s *sum) add(o *sum) {
-	s.flops += o.flops
-	if o.plain == 0 {
+func (s *sum) add(other *sum) {
+	s.flops += other.flops
+	if other.withoutPhases == 0 {
 		return
 	}
-	s.raise(o.ln)
-	f := math.Exp(o.ln - s.ln)
-	s.z += f * o.z
-	s.abs += f * o.abs
-	s.plain += f * o.plain
-	s.off += f * o.off
-	if o.shares != nil && s.shares == nil {
-		s.shares = make([]float64, len(o.shares))
+	s.raiseUnit(other.lnUnit)
+	f := math.Exp(other.lnUnit - s.lnUnit)
+	s.z += f * other.z
+	s.sumOfSizes += f * other.sumOfSizes
+	s.withoutPhases += f * other.withoutPhases
+	s.roundings += f * other.roundings
+	if other.shares != nil && s.shares == nil {
+		s.shares = make([]float64, len(other.shares))
 	}
-	for x, y := range o.shares {
+	for x, y := range other.shares {
 		s.shares[x] += f * y
 	}
 }
 
-// own returns the nodes of a share.
-func (f *form) own(ctx context.Context, p *Nodes) ([]node, error) {
-	if f.zero {
+// nodesOf lists the nodes of a part. It returns none if no assignment is possible.
+func (f *form) nodesOf(ctx context.Context, p *Nodes) ([]node, error) {
+	if f.isZero {
 		return nil, nil
 	}
-	return f.nodes(ctx, f.region, p.From, p.To)
+	return f.listNodes(ctx, f.region, p.From, p.To)
 }
 
-// share sums nodes, block by block. clamp, by value: what the weights are multiplied by; nil: 1.
-func (f *form) share(ctx context.Context, list []node, threads int, marginals bool, clamp []bool) (sum, error) {
-	blocks := (len(list) + blockNodes - 1) / blockNodes
+// sumNodes sums nodes, block by block. If isAllowed is not nil, values where it is false have weight 0.
+func (f *form) sumNodes(ctx context.Context, nodes []node, threads int, hasMarginals bool, isAllowed []bool) (sum, error) {
+	blocks := (len(nodes) + blockNodes - 1) / blockNodes
 	sums := make([]sum, blocks)
-	workers := make([]*worker, max(1, sumproduct.Threads(threads)))
+	workers := make([]*nodeWorker, max(1, sumproduct.Threads(threads)))
 	err := sumproduct.Share(ctx, len(workers), blocks, func(w, b int) error {
 		if workers[w] == nil {
-			workers[w] = f.worker(marginals, clamp)
+			workers[w] = f.newWorker(hasMarginals, isAllowed)
 		}
-		for _, at := range list[b*blockNodes : min((b+1)*blockNodes, len(list))] {
-			workers[w].node(at, &sums[b])
+		for _, n := range nodes[b*blockNodes : min((b+1)*blockNodes, len(nodes))] {
+			workers[w].addNode(n, &sums[b])
 		}
 		return ctx.Err()
 	})
 	if err != nil {
 		return sum{}, err
 	}
-	var all sum
+	var total sum
 	for b := range sums {
-		all.add(&sums[b])
+		total.add(&sums[b])
 	}
-	return all, nil
+	return total, nil
 }
 
-// worker computes one node after the other.
-type worker struct {
-	of        *evaluator
-	marginals bool
-	clamp     []bool
-	plain     *elimination[plain]
-	phase     *elimination[phase] // where a λ is below 0
-	flops     float64             // of a node
+// nodeWorker evaluates one node after the other and adds it to a sum.
+type nodeWorker struct {
+	evaluator    *evaluator
+	hasMarginals bool
+	isAllowed    []bool // by value; nil: all are
+	plain        *elimination[plain]
+	phase        *elimination[phase] // nil if no λ is below 0
+	flops        float64             // of a node
 }
 
-func (e *evaluator) worker(marginals bool, clamp []bool) *worker {
-	w := &worker{of: e, marginals: marginals, clamp: clamp, flops: e.flops(marginals)}
-	w.plain = newElimination[plain](e.program, e.fit, e.at, marginals)
-	if e.complex {
-		w.phase = newElimination[phase](e.program, e.fit, e.at, marginals)
+// newWorker returns a worker. isAllowed is that of sumNodes.
+func (e *evaluator) newWorker(hasMarginals bool, isAllowed []bool) *nodeWorker {
+	w := &nodeWorker{evaluator: e, hasMarginals: hasMarginals, isAllowed: isAllowed, flops: e.nodeFlops(hasMarginals)}
+	w.plain = newElimination[plain](e.program, e.fit, e.offset, hasMarginals)
+	if e.isComplex {
+		w.phase = newElimination[phase](e.program, e.fit, e.offset, hasMarginals)
 	}
 	return w
 }
 
-// flops are those of one node: two for each exponential that the tables spare.
-func (e *evaluator) flops(marginals bool) float64 {
+// nodeFlops returns the flops of one node.
+func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 	values := float64(len(e.field))
-	each := 4.0
-	if e.tables.base == nil {
-		each = float64(60 + 2*len(e.axes))
+	flopsOfValue := 4.0
+	if e.factors.base == nil { // no tables spare the exponentials
+		flopsOfValue = float64(60 + 2*len(e.axes))
 	}
-	flops := each*values + float64(6*e.program.entries)
-	if marginals {
+	flops := flopsOfValue*values + float64(6*e.program.entries)
+	if hasMarginals {
 		flops += 6*values + float64(9*e.program.entries)
 		for k := range e.program.leaves {
-			flops += float64(3 * len(e.program.leaves[k].given))
+			flops += float64(3 * len(e.program.leaves[k].conditional))
 		}
 	}
-	if e.complex {
+	if e.isComplex {
 		flops *= 4
 	}
 	return flops
 }
 
-// node adds a node to a sum.
-func (w *worker) node(at node, to *sum) {
-	e := w.of
-	ln := e.real(at, w.plain) + e.lnWeight(at)
-	for x, allowed := range w.clamp {
+// addNode adds the component of a node, times its weight, to a sum.
+func (w *nodeWorker) addNode(n node, to *sum) {
+	e := w.evaluator
+	ln := e.fillWeights(n, w.plain) + e.lnWeight(n)
+	for x, allowed := range w.isAllowed {
 		if !allowed {
-			w.plain.g[x] = 0
+			w.plain.weights[x] = 0
 		}
 	}
 	to.flops += w.flops
-	z, exp := w.plain.total()
+	z, exp := w.plain.computeTotal()
 	if z == 0 {
 		return
 	}
-	roundings := 2 * math.Abs(ln+float64(exp)*math.Ln2) // of the unit, which goes through its logarithm
+	unitRoundings := 2 * math.Abs(ln+float64(exp)*math.Ln2) // the unit goes through its logarithm
 	if w.phase == nil {
-		put(to, w.plain, ln, z, exp, w.marginals, func(x plain) float64 { return float64(x) })
-		unit := math.Exp(ln + float64(exp)*math.Ln2 - to.ln)
-		to.plain += unit * float64(z)
-		to.off += unit * float64(z) * (roundings + e.steps(len(w.plain.sums), e.program.roundings))
+		addComponent(to, w.plain, ln, z, exp, w.hasMarginals, func(x plain) float64 { return float64(x) })
+		unit := math.Exp(ln + float64(exp)*math.Ln2 - to.lnUnit)
+		to.withoutPhases += unit * float64(z)
+		to.roundings += unit * float64(z) * (unitRoundings + e.roundingsOfProduct(len(w.plain.singleSums), e.program.roundings))
 		return
 	}
-	e.turned(at, w.plain.g, w.phase)
-	turned, turnedExp := w.phase.total()
+	e.fillPhases(n, w.plain.weights, w.phase)
+	turned, turnedExp := w.phase.computeTotal()
 	turned = turned.times(math.Ldexp(1, turnedExp-exp))
-	put(to, w.phase, ln, turned, exp, w.marginals, func(x phase) float64 { return real(x) })
-	unit := math.Exp(ln + float64(exp)*math.Ln2 - to.ln)
-	off := w.off(turned, exp)
-	to.abs += unit * off
-	to.plain += unit * float64(z)
-	to.off += unit * (roundings*turned.size()*math.Sqrt2 + off*(e.own+e.program.roundings))
+	addComponent(to, w.phase, ln, turned, exp, w.hasMarginals, func(x phase) float64 { return real(x) })
+	unit := math.Exp(ln + float64(exp)*math.Ln2 - to.lnUnit)
+	scale := w.roundingScale(turned, exp)
+	to.sumOfSizes += unit * scale
+	to.withoutPhases += unit * float64(z)
+	to.roundings += unit * (unitRoundings*turned.size()*math.Sqrt2 + scale*(e.sumRoundings+e.program.roundings))
 }
 
-// off is the size of a component with phases, in units of 2^exp, that its roundings are relative to: the sum of a variable, or of a part
-// of the rest, is off by a rounding of its terms' sizes, and the total by that times all others.
-func (w *worker) off(turned phase, exp int) (off float64) {
-	for u, own := range w.phase.sums {
-		off += w.phase.others(turned, exp, u, own).size() * float64(w.plain.sums[u])
+// roundingScale returns what the roundings of a component with phases, turned · 2^exp, are relative to, in units of 2^exp. Each factor of
+// the total, the sum of a variable or the message of a root, is off by a rounding of the sum of its terms' sizes, and this shifts the total
+// by that times all other factors. The result is the sum over the factors.
+func (w *nodeWorker) roundingScale(turned phase, exp int) (scale float64) {
+	for s, factor := range w.phase.singleSums {
+		scale += w.phase.totalWithout(turned, exp, s, factor).size() * float64(w.plain.singleSums[s])
 	}
 	for r, c := range w.phase.roots {
-		own, size := w.phase.messages[c][0], float64(w.plain.messages[c][0])
-		shift := w.plain.exps[c]
-		if own != 0 {
-			shift -= w.phase.exps[c]
+		factor, size := w.phase.messages[c][0], float64(w.plain.messages[c][0])
+		shift := w.plain.exponents[c]
+		if factor != 0 { // the total was divided by the factor without its exponent
+			shift -= w.phase.exponents[c]
 		}
-		off += w.phase.others(turned, exp, len(w.phase.sums)+r, own).size() * size * math.Ldexp(1, shift)
+		scale += w.phase.totalWithout(turned, exp, len(w.phase.singleSums)+r, factor).size() * size * math.Ldexp(1, shift)
 	}
-	return off
+	return scale
 }
 
-// put adds a node's total, z · 2^exp · e^ln, to a sum, and its shares.
-func put[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, marginals bool, part func(T) float64) {
+// addComponent adds the total of elimination e, z · 2^exp · e^ln, to a sum, and with hasMarginals its shares. part returns the real part of
+// a number.
+func addComponent[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, hasMarginals bool, part func(T) float64) {
 	ln += float64(exp) * math.Ln2
-	to.raise(ln)
-	f := math.Exp(ln - to.ln)
+	to.raiseUnit(ln)
+	f := math.Exp(ln - to.lnUnit)
 	to.z += f * part(z)
-	to.abs += f * z.size()
-	if !marginals {
+	to.sumOfSizes += f * z.size()
+	if !hasMarginals {
 		return
 	}
-	e.marginals(z, exp)
+	e.fillShares(z, exp)
 	if to.shares == nil {
 		to.shares = make([]float64, len(e.shares))
 	}
@@ -374,43 +382,40 @@ func put[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, marg
 	}
 }
 
-// clamp allows every value, but for these variables one each.
-func (f *form) clamp(variables, at []int) []bool {
-	clamp := slices.Repeat([]bool{true}, len(f.field))
+// allowOnly returns, by value, whether sums allow it: of each given variable of the fit only one value, of all others every value.
+func (f *form) allowOnly(variables, values []int) []bool {
+	isAllowed := slices.Repeat([]bool{true}, len(f.field))
 	for k, v := range variables {
 		for x := range f.fit.Domains[v] {
-			clamp[f.at[v]+x] = x == at[k]
+			isAllowed[f.offset[v]+x] = x == values[k]
 		}
 	}
-	return clamp
+	return isAllowed
 }
 
-// cells returns the joint marginal of the contraction's set: a sum per combination of values, the last variable fastest.
-func (f *form) cells(ctx context.Context, list []node, j contraction.Contraction) ([]scaled.Number, float64, error) {
-	count := 1
-	for _, v := range j.Joint {
-		count *= j.Net.Variables[v].Domain
-	}
-	cells := make([]scaled.Number, count)
+// jointCells returns the joint marginal of j.Joint: the sum over the nodes for each combination of values, the last variable fastest. It
+// also returns the flops.
+func (f *form) jointCells(ctx context.Context, nodes []node, j contraction.Contraction) ([]scaled.Number, float64, error) {
+	cells := make([]scaled.Number, cellCount(j))
 	flops := 0.0
-	if len(list) == 0 {
+	if len(nodes) == 0 {
 		return cells, 0, nil
 	}
-	places, at := make([]int, len(j.Joint)), make([]int, len(j.Joint))
+	variables, values := make([]int, len(j.Joint)), make([]int, len(j.Joint)) // of the fit
 	for k, v := range j.Joint {
-		places[k] = slices.Index(f.variables, v)
+		variables[k] = slices.Index(f.variables, v)
 	}
 	for c := range cells {
-		rest := c
-		for k, u := range slices.Backward(places) {
-			at[k] = rest % f.fit.Domains[u]
-			rest /= f.fit.Domains[u]
+		remainder := c
+		for k, u := range slices.Backward(variables) {
+			values[k] = remainder % f.fit.Domains[u]
+			remainder /= f.fit.Domains[u]
 		}
-		s, err := f.share(ctx, list, j.Threads, false, f.clamp(places, at))
+		s, err := f.sumNodes(ctx, nodes, j.Threads, false, f.allowOnly(variables, values))
 		if err != nil {
 			return nil, 0, err
 		}
-		cells[c] = s.number(s.z)
+		cells[c] = s.inUnits(s.z)
 		flops += s.flops
 	}
 	return cells, flops, nil

@@ -15,9 +15,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// drawn returns assignments, each drawn with a stream of its own: exact up to rounding.
-func (p *Nodes) drawn(j contraction.Contraction, f *form, want btn.Want) (value btn.Value, err error) {
-	if f.complex {
+// drawAssignments draws want.Samples assignments, exactly up to rounding: first a component by its share of the sum over the part's nodes,
+// then all variables. Each sample has a random stream of its own. The draws are empty if Z of the part is 0.
+func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Want) (value btn.Value, err error) {
+	if f.isComplex {
 		return value, fault.New(fault.Unsupported, "structured: a component with a phase cannot be drawn")
 	}
 	if j.Net.Scale.Sign() < 0 {
@@ -27,44 +28,44 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want btn.Want) (value 
 	if err := query.CheckSamples(len(j.Net.Variables), want.Samples); err != nil {
 		return value, err
 	}
-	list, err := f.own(j.Ctx, p)
-	if err != nil || len(list) == 0 {
+	nodes, err := f.nodesOf(j.Ctx, p)
+	if err != nil || len(nodes) == 0 {
 		return value, err
 	}
-	e := newElimination[plain](f.program, f.fit, f.at, false)
-	upTo, most, err := f.cumulated(j.Ctx, e, list)
-	if err != nil || math.IsInf(most, -1) {
+	e := newElimination[plain](f.program, f.fit, f.offset, false)
+	cumulative, lnUnit, err := f.cumulativeWeights(j.Ctx, e, nodes)
+	if err != nil || math.IsInf(lnUnit, -1) {
 		return value, err
 	}
-	total := upTo[len(upTo)-1]
+	total := cumulative[len(cumulative)-1]
 	type draw struct{ sample, node int }
 	draws := make([]draw, want.Samples)
 	streams := make([]*rand.Rand, want.Samples)
 	for s := range draws {
 		streams[s] = rand.New(rand.NewPCG(want.Seed, uint64(s)))
 		u := streams[s].Float64() * total
-		draws[s] = draw{s, min(sort.SearchFloat64s(upTo, u), len(list)-1)}
+		draws[s] = draw{s, min(sort.SearchFloat64s(cumulative, u), len(nodes)-1)}
 	}
-	slices.SortStableFunc(draws, func(a, b draw) int { return a.node - b.node })
+	slices.SortStableFunc(draws, func(a, b draw) int { return a.node - b.node }) // so that each node is computed once
 	n := len(j.Net.Variables)
 	value.Drawn = &btn.Drawn{
-		Weight: scaled.FromFloat(total).Mul(scaled.FromLog(most + p.Of.Ln)).Mul(j.Net.Scale),
+		Weight: scaled.FromFloat(total).Mul(scaled.FromLog(lnUnit + p.Fit.Ln)).Mul(j.Net.Scale),
 		Values: make([]int, n*want.Samples),
 	}
-	value.Flops = f.flops(false) * float64(len(list))
-	last := -1
-	x := make([]int, len(f.fit.Domains)) // the statistics' values are behind those of the variables
+	value.Flops = f.nodeFlops(false) * float64(len(nodes))
+	computed := -1                       // the node that e was run for
+	x := make([]int, len(f.fit.Domains)) // by variable of the fit; statistics that are variables come last
 	for _, d := range draws {
-		if d.node != last {
-			f.real(list[d.node], e)
-			e.total()
-			last = d.node
-			value.Flops += f.flops(false)
+		if d.node != computed {
+			f.fillWeights(nodes[d.node], e)
+			e.computeTotal()
+			computed = d.node
+			value.Flops += f.nodeFlops(false)
 		}
 		if err := j.Ctx.Err(); err != nil {
 			return value, err
 		}
-		e.draw(streams[d.sample], x)
+		e.drawVariables(streams[d.sample], x)
 		out := value.Drawn.Values[d.sample*n:][:n]
 		for u, v := range f.variables {
 			out[v] = x[u]
@@ -74,36 +75,36 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want btn.Want) (value 
 	return value, nil
 }
 
-// draw draws an assignment of all variables with its share of the total that was computed last.
-func (e *elimination[T]) draw(r *rand.Rand, x []int) {
-	for v, c := range e.of.clique {
+// drawVariables draws the values x of all variables of the fit, by the share of each assignment in the total that was computed last.
+func (e *elimination[T]) drawVariables(r *rand.Rand, x []int) {
+	for v, c := range e.program.cliqueOf {
 		if c < 0 {
-			x[v] = pick(r, e.g[e.at[v]:][:e.fit.Domains[v]])
+			x[v] = drawIndex(r, e.weights[e.offset[v]:][:e.fit.Domains[v]])
 		}
 	}
-	for c := len(e.of.cliques) - 1; c >= 0; c-- {
-		own := &e.of.cliques[c]
-		at := 0 // the entry with the first variable at 0
+	for c := len(e.program.cliques) - 1; c >= 0; c-- { // the other variables of a clique are eliminated later, and drawn before
+		own := &e.program.cliques[c]
+		place := 0 // of the entry with the clique's variable at 0
 		for _, v := range own.scope[1:] {
-			at = at*e.fit.Domains[v] + x[v]
+			place = place*e.fit.Domains[v] + x[v]
 		}
 		d := e.fit.Domains[own.variable]
-		row := make([]T, d)
+		weights := make([]T, d)
 		for a := range d {
-			row[a] = e.tables[c][a*own.length+at]
+			weights[a] = e.tables[c][a*own.messageSize+place]
 		}
-		x[own.variable] = pick(r, row)
+		x[own.variable] = drawIndex(r, weights)
 	}
 }
 
-// pick draws an index by its weight.
-func pick[T number[T]](r *rand.Rand, weights []T) int {
+// drawIndex draws an index with a probability proportional to the size of its weight. It returns 0 if all weights are 0.
+func drawIndex[T number[T]](r *rand.Rand, weights []T) int {
 	total := 0.0
 	for _, w := range weights {
 		total += w.size()
 	}
 	u := r.Float64() * total
-	last := 0
+	last := 0 // index with a weight above 0: rounding may leave u at 0 after it
 	for a, w := range weights {
 		if w.size() > 0 {
 			last = a

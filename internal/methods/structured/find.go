@@ -8,36 +8,37 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// find returns the structure of a network for a quadrature, and for a histogram, if its statistics are integers; nil where it has none. It
-// reads the network once, and multiplies its matrix of interactions some hundreds of times. Cost O(entries + rounds · K · (Σ(d−1))²).
+// find looks for the structure of a network. f is a fit for a quadrature, counted one for a histogram, if the statistics are integers. Each
+// is nil if there is none. It reads the network once, and multiplies its matrix of interactions some hundreds of times. Cost O(entries +
+// rounds · K · (Σ(d−1))²).
 func find(ctx context.Context, net *btn.Network, memory int64) (f, counted *Fit, err error) {
-	m, err := read(ctx, net, memory, true)
+	m, err := readInteractions(ctx, net, memory, true)
 	if err != nil || m == nil {
 		return nil, nil, err
 	}
-	all := m.all()
-	if promising, err := m.promising(ctx, all); err != nil || !promising {
+	pairs := m.allPairs()
+	if looksLowRank, err := m.looksLowRank(ctx, pairs); err != nil || !looksLowRank {
 		return nil, nil, err
 	}
-	for k := 1; k <= MostStatistics; k++ {
+	for k := 1; k <= MaxStatistics; k++ {
 		for _, factor := range apartFactors {
-			s, apart, off, err := m.complete(ctx, all, k, factor)
+			s, apart, residual, err := m.searchRank(ctx, pairs, k, factor)
 			if err != nil {
 				return nil, nil, err
 			}
 			if s == nil {
 				continue
 			}
-			if counted, err = m.counted(ctx, net, s, memory); err != nil {
+			if counted, err = m.integerFit(ctx, net, s, memory); err != nil {
 				return nil, nil, err
 			}
-			if off <= exactError && len(s.lambda) > 1 {
-				if s, off, err = m.grouped(all, s, apart, off); err != nil {
+			if residual <= exactError && len(s.lambda) > 1 {
+				if s, residual, err = m.groupedOrSame(pairs, s, apart, residual); err != nil {
 					return nil, nil, err
 				}
 			}
-			if off <= exactError {
-				f, err = m.fit(ctx, s, apart, off)
+			if residual <= exactError {
+				f, err = m.writeFit(ctx, s, apart, residual)
 			}
 			if f != nil || counted != nil || err != nil { // else the rest is too wide
 				return f, counted, err
@@ -47,22 +48,23 @@ func find(ctx context.Context, net *btn.Network, memory int64) (f, counted *Fit,
 	return nil, nil, nil
 }
 
-// promising reports whether most of a typical interaction is of the largest rank that is looked for: a few rounds say so.
-func (m *interactions) promising(ctx context.Context, all [][2]int) (bool, error) {
-	c, largest := m.completion(all, MostStatistics, true)
-	if m.order < 8*MostStatistics || largest == 0 {
-		return largest > 0, nil // too small for a typical interaction to tell
+// looksLowRank reports whether a few rounds of a search for the largest rank remove most of a typical interaction. It returns true if the
+// matrix is too small for that to tell anything, and false if it has no interactions.
+func (m *interactions) looksLowRank(ctx context.Context, pairs [][2]int) (bool, error) {
+	c, largest := m.newCompletion(pairs, MaxStatistics, true)
+	if m.order < 8*MaxStatistics || largest == 0 {
+		return largest > 0, nil
 	}
-	before := c.typical()
+	before := c.typicalResidual()
 	for range probeRounds {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if c.step() != nil {
+		if c.improve() != nil {
 			return true, nil // it has fewer directions
 		}
-		_, worst := c.rows(c.typical())
-		c.divide(apartFactors[2] * worst)
+		_, worst := c.medianResiduals(c.typicalResidual())
+		c.divideAbove(apartFactors[2] * worst)
 	}
-	return c.typical() < probeShare*before, nil
+	return c.typicalResidual() < probeShare*before, nil
 }

@@ -15,12 +15,12 @@ func TestFloats(t *testing.T) {
 	draw := func() scaled.Number {
 		exp := int64(rng.IntN(2400) - 1200)
 		if rng.IntN(2) > 0 {
-			exp = unitBits*int64(rng.IntN(5)-2) + half*int64(2*rng.IntN(2)-1) + int64(rng.IntN(5)-2)
+			exp = unitBits*int64(rng.IntN(5)-2) + halfUnit*int64(2*rng.IntN(2)-1) + int64(rng.IntN(5)-2)
 		}
 		return scaled.Make(1+rng.Float64(), exp)
 	}
 	near := func(x float, want scaled.Number) bool {
-		return math.Abs(x.number().Div(want).Float64()-1) < 1e-15 && x.mant >= 0x1p-257 && x.mant < 0x1p257
+		return math.Abs(x.scaledNumber().Div(want).Float64()-1) < 1e-15 && x.mant >= 0x1p-257 && x.mant < 0x1p257
 	}
 	for range 20_000 {
 		a, b := draw(), draw()
@@ -46,19 +46,20 @@ func TestLattices(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 10))
 		k, n := 1+int(seed%3), 30
 		m := &interactions{}
-		s := &spectrum{lambda: make([]float64, k), w: make([]float64, k*n)}
+		s := &spectrum{lambda: make([]float64, k), directions: make([]float64, k*n)}
 		turn := make([]float64, k*k)
 		for x := range turn {
 			turn[x] = rng.NormFloat64()
 		}
 		want := make([][]int64, n)
 		for i := range n {
-			m.domains, m.at, m.base, m.basis = append(m.domains, 2), append(m.at, 2*i), append(m.base, i), append(m.basis, helmert(2))
+			m.domains, m.offset = append(m.domains, 2), append(m.offset, 2*i)
+			m.coordinate, m.basis = append(m.coordinate, i), append(m.basis, helmert(2))
 			m.field = append(m.field, floats.Sum{}, floats.Sum{})
 			for c := range k {
 				want[i] = append(want[i], rng.Int64N(13)-6)
 				for r := range k {
-					s.w[r*n+i] += turn[c*k+r] * float64(want[i][c])
+					s.directions[r*n+i] += turn[c*k+r] * float64(want[i][c])
 				}
 			}
 		}
@@ -66,7 +67,7 @@ func TestLattices(t *testing.T) {
 		for c := range s.lambda {
 			s.lambda[c] = math.Copysign(1+rng.Float64(), rng.NormFloat64())
 		}
-		found := m.lattice(s)
+		found := m.findLattice(s)
 		if found == nil {
 			t.Fatalf("seed %d: %d statistics are no integers", seed, k)
 		}
@@ -77,10 +78,10 @@ func TestLattices(t *testing.T) {
 				t.Fatalf("seed %d: %d : %d became %d : %d", seed, want[a][0], want[b][0], found.Values[2*a+1], found.Values[2*b+1])
 			}
 		}
-		for x := range s.w {
-			s.w[x] = rng.NormFloat64()
+		for x := range s.directions {
+			s.directions[x] = rng.NormFloat64()
 		}
-		if found := m.lattice(s); found != nil {
+		if found := m.findLattice(s); found != nil {
 			if _, err := found.keys(m.domains); err == nil {
 				t.Errorf("seed %d: reals are integers", seed)
 			}

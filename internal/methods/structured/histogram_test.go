@@ -91,7 +91,7 @@ func TestIntegersAgainstEnumeration(t *testing.T) {
 				t.Fatalf("%v, %d statistics, strength %v: %+v, %v", c.domains, c.statistics, strength, plan, err)
 			}
 			part := plan.Parts[0].(*structured.Nodes)
-			if part.Of.Integers == nil || len(plan.Parts) > 1 {
+			if part.Fit.Integers == nil || len(plan.Parts) > 1 {
 				t.Fatalf("%v, %d statistics, strength %v: no integers are found", c.domains, c.statistics, strength)
 			}
 			if err := part.Fits(net); err != nil {
@@ -140,7 +140,7 @@ func TestIntegersAgainstEnumeration(t *testing.T) {
 				}
 			}
 			const samples = 2000
-			asked := structured.Asked(plan.Parts, btn.AskSamples)
+			asked := structured.DrawingParts(plan.Parts, btn.AskSamples)
 			drawn, err := asked[0].(*structured.Nodes).Contract(ctx, p, btn.Want{Samples: samples, Seed: 1})
 			if err != nil {
 				t.Fatal(err)

@@ -10,35 +10,35 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// mostCoordinate bounds the coordinates of a sum.
-const mostCoordinate = 1 << 40
+// maxCoordinate bounds the coordinates of a sum.
+const maxCoordinate = 1 << 40
 
-// Integers are statistics whose values are integers, N_k(i, x): the base tensor is
+// Integers are statistics whose values are integers, N_k(i, x). The base tensor is
 //
 //	B(x) = e^c · Π_i e^{u_i(x_i)} · e^{½ S(x)ᵀ G S(x)},   S(x) = Σ_i (N(i, x_i) − mean of N(i, ·))
 //
-// for a symmetric G of any sign. All numbers are pairs, high and low. The value of Fit.Field and Fit.Ln is not used.
+// for a symmetric G of any sign. c, u and G are pairs, high and low. Fit.Field and Fit.Ln are not used.
 type Integers struct {
-	Values   []int64   `msgpack:"values"` // N: statistic by statistic, value by value; 0 for the first value of a variable
+	Values   []int64   `msgpack:"values"` // N: statistic by statistic, and for each by value; 0 for the first value of a variable
 	Form     []float64 `msgpack:"form"`   // G: entries high and low, row by row
-	Field    []float64 `msgpack:"field"`  // u_i(x), nats
-	FieldLow []float64 `msgpack:"low"`
-	Ln       []float64 `msgpack:"ln"` // c, high and low
+	Field    []float64 `msgpack:"field"`  // u_i(x) by value, nats, high
+	FieldLow []float64 `msgpack:"low"`    // low
+	Ln       []float64 `msgpack:"ln"`     // c, high and low
 	// Sequence are the variables in the sequence in which they are added.
 	Sequence []int `msgpack:"sequence"`
-	// States is the number of values of all partial sums in that sequence, Widest that of one of them.
+	// States is the work of all partial sums in that sequence, in states that are merged. Widest is the largest number of states of one.
 	States float64 `msgpack:"states"`
 	Widest float64 `msgpack:"widest"`
 }
 
-// statistics is the number of statistics.
-func (n *Integers) statistics(values int) int { return len(n.Values) / max(1, values) }
+// statisticCount returns the number of statistics for variables with so many values together.
+func (n *Integers) statisticCount(values int) int { return len(n.Values) / max(1, values) }
 
-// fits checks integers of a fit.
-func (n *Integers) fits(f *Fit) error {
+// check checks the integers of a fit.
+func (n *Integers) check(f *Fit) error {
 	values := len(f.Field)
-	k := n.statistics(values)
-	if k == 0 || k > MostStatistics || len(n.Values) != k*values || len(n.Form) != 2*k*k || len(n.Field) != values ||
+	k := n.statisticCount(values)
+	if k == 0 || k > MaxStatistics || len(n.Values) != k*values || len(n.Form) != 2*k*k || len(n.Field) != values ||
 		len(n.FieldLow) != values || len(n.Ln) != 2 || len(n.Sequence) != len(f.Domains) {
 		return btn.Misfit("%d integers, %d numbers of a form, %d fields for %d values", len(n.Values), len(n.Form), len(n.Field), values)
 	}
@@ -70,13 +70,13 @@ func (n *Integers) fits(f *Fit) error {
 	return nil
 }
 
-// counted is the fit of an approximation whose statistics are integers; nil where they are none, their sums have too many values, or
-// there are other tables.
-func (m *interactions) counted(ctx context.Context, net *btn.Network, s *spectrum, memory int64) (*Fit, error) {
-	if len(m.leaves)+len(m.hard)+len(m.apart) > 0 {
+// integerFit returns the fit of an approximation whose statistics are integers. It returns nil if they are none, if their sums have too
+// many states, if the network has tables with zeros or leaves, or if the fit is not exact.
+func (m *interactions) integerFit(ctx context.Context, net *btn.Network, s *spectrum, memory int64) (*Fit, error) {
+	if len(m.leaves)+len(m.otherTables)+len(m.zeroPairs) > 0 {
 		return nil, nil
 	}
-	n := m.lattice(s)
+	n := m.findLattice(s)
 	if n == nil {
 		return nil, nil
 	}
@@ -84,93 +84,95 @@ func (m *interactions) counted(ctx context.Context, net *btn.Network, s *spectru
 	if err != nil {
 		return nil, nil
 	}
-	n.order(m.domains)
-	if within, err := n.count(ctx, m.domains, keys); !within || err != nil || n.bytes() > float64(memory) {
+	n.chooseSequence(m.domains)
+	if within, err := n.countStates(ctx, m.domains, keys); !within || err != nil || n.bytes() > float64(memory) {
 		return nil, err
 	}
-	worst, err := m.refine(ctx, net, n, memory)
+	worst, err := m.fitForm(ctx, net, n, memory)
 	if err != nil || !(worst <= exactError) {
 		return nil, err
 	}
-	return &Fit{Domains: m.domains, Field: m.fields(), Integers: n, LnError: worst}, nil
+	return &Fit{Domains: m.domains, Field: m.roundedFields(), Integers: n, LnError: worst}, nil
 }
 
-// order chooses the sequence in which variables are added: equal ones together, and short ones first, so that partial sums have few
-// values.
-func (n *Integers) order(domains []int) {
+// chooseSequence sets Sequence so that partial sums have few states: variables with small integers come first, and variables with equal
+// integers, up to a sign, follow each other.
+func (n *Integers) chooseSequence(domains []int) {
 	values := 0
-	place := make([]int, len(domains))
+	offset := make([]int, len(domains))
 	for v, d := range domains {
-		place[v] = values
+		offset[v] = values
 		values += d
 	}
-	k := n.statistics(values)
-	row := func(v int) (out []int64) {
-		for x := place[v]; x < place[v]+domains[v]; x++ {
+	k := n.statisticCount(values)
+	rows, size := make([][]int64, len(domains)), make([]int64, len(domains)) // by variable: its integers, and the sum of their sizes
+	for v, d := range domains {
+		for x := offset[v]; x < offset[v]+d; x++ {
 			for c := range k {
-				out = append(out, n.Values[c*values+x])
+				rows[v] = append(rows[v], n.Values[c*values+x])
 			}
 		}
-		sign := int64(1)
-		for _, y := range out {
-			if y != 0 {
-				sign = y / abs(y)
-				break
-			}
-		}
-		for c := range out {
-			out[c] *= sign
-		}
-		return out
-	}
-	rows, length := make([][]int64, len(domains)), make([]int64, len(domains))
-	for v := range domains {
-		rows[v] = row(v)
+		makeFirstPositive(rows[v])
 		for _, y := range rows[v] {
-			length[v] += abs(y)
+			size[v] += abs(y)
 		}
 		n.Sequence = append(n.Sequence, v)
 	}
 	slices.SortStableFunc(n.Sequence, func(a, b int) int {
-		if length[a] != length[b] {
-			return int(length[a] - length[b])
+		if size[a] != size[b] {
+			return int(size[a] - size[b])
 		}
 		return slices.Compare(rows[a], rows[b])
 	})
 }
 
-// keys returns the difference that a variable's value makes to the number of a sum, by value: one number for each sum. Errors: misfit for
-// sums beyond the range of such numbers.
+// makeFirstPositive negates a row if its first entry that is not 0 is below 0.
+func makeFirstPositive(row []int64) {
+	for _, y := range row {
+		if y > 0 {
+			return
+		}
+		if y < 0 {
+			for c := range row {
+				row[c] = -row[c]
+			}
+			return
+		}
+	}
+}
+
+// keys returns, by value, what a variable's value adds to the key of a sum. A key is one number for all statistics: Σ_k stride_k · sum_k,
+// where the stride of a statistic is the product of the spans of those before it. It is a misfit if keys would be too large.
 func (n *Integers) keys(domains []int) ([]int64, error) {
 	values := 0
 	for _, d := range domains {
 		values += d
 	}
-	k := n.statistics(values)
-	out := make([]int64, values)
+	k := n.statisticCount(values)
+	keys := make([]int64, values)
 	stride := 1.0
 	for c := range k {
-		own, span, at := n.Values[c*values:][:values], 1.0, 0
+		ofStatistic, span, offset := n.Values[c*values:][:values], 1.0, 0 // span: the number of integers that the sum may be
 		for _, d := range domains {
-			low, high := own[at], own[at]
-			for _, y := range own[at : at+d] {
-				low, high = min(low, y), max(high, y)
+			lowest, highest := ofStatistic[offset], ofStatistic[offset]
+			for _, y := range ofStatistic[offset : offset+d] {
+				lowest, highest = min(lowest, y), max(highest, y)
 			}
-			if abs(low) > mostCoordinate || abs(high) > mostCoordinate || low == math.MinInt64 {
-				return nil, btn.Misfit("an integer of a statistic is %d", low)
+			if abs(lowest) > maxCoordinate || abs(highest) > maxCoordinate || lowest == math.MinInt64 {
+				return nil, btn.Misfit("an integer of a statistic is %d", lowest)
 			}
-			span += float64(high - low)
-			at += d
+			span += float64(highest - lowest)
+			offset += d
 		}
-		if span > mostCoordinate {
+		if span > maxCoordinate {
 			return nil, btn.Misfit("statistic %d has %.3g values", c, span)
 		}
-		for x, y := range own {
-			out[x] += y * int64(stride)
+		for x, y := range ofStatistic {
+			keys[x] += y * int64(stride)
 		}
 		if stride *= span; stride > 1<<61 {
 			return nil, btn.Misfit("sums of integers have %.3g values", stride)
 		}
 	}
-	return out, nil
+	return keys, nil
 }

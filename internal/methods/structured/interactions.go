@@ -15,43 +15,44 @@ import (
 )
 
 const (
-	// MostStatistics bounds K.
-	MostStatistics = 6
-	// leastDensity is the share of all pairs of variables that have a table, below which nothing is looked for.
-	leastDensity = 0.05
-	// leastVariables is the number of variables below which elimination is cheap.
-	leastVariables = 12
-	// mostEntries bounds the table of one factor.
-	mostEntries = 1 << 16
-	// mostDomain bounds the domain of a variable.
-	mostDomain = 64
+	// MaxStatistics bounds K.
+	MaxStatistics = 6
+	// minDensity is the share of all pairs of variables that have a table, below which nothing is looked for.
+	minDensity = 0.05
+	// minVariables is the number of variables below which elimination is cheap.
+	minVariables = 12
+	// maxTableEntries bounds the table of one factor.
+	maxTableEntries = 1 << 16
+	// maxDomain bounds the domain of a variable.
+	maxDomain = 64
 )
 
 // interactions are the tables of a network, those of two variables centred:
 //
 //	ln φ_ij(a, b) = c_ij + u_ij(a) + u_ji(b) + A_ij(a, b),   Σ_a A_ij(a, b) = Σ_b A_ij(a, b) = 0
 //
-// The matrix holds A in orthonormal coordinates of the centred functions of each variable, d−1 for one of d values.
+// The matrix holds A in orthonormal coordinates of the centred functions of each variable, d−1 for one of d values. Variables are those of
+// the network without leaves, numbered anew.
 type interactions struct {
-	domains []int
-	at      []int // place of the first value of each variable
-	base    []int // place of the first coordinate of each variable in the matrix
-	basis   [][]float64
-	ln      floats.Sum
-	field   []floats.Sum // by value, nats
-	size    float64      // Σ over the tables of the largest |ln| of an entry
-	order   int          // of the matrix
-	matrix  []float64
-	apart   map[[2]int]bool // pairs that have a table with zeros
-	hard    []Table         // the tables with zeros, and of other than two variables
-
-	variables []int // the network's variable of each
-	leaves    []Leaf
+	domains          []int
+	offset           []int        // of the first value of each variable in lists by value
+	coordinate       []int        // of each variable: its first one in the matrix
+	basis            [][]float64  // of each variable: d−1 functions of its values, row by row (helmert)
+	ln               floats.Sum   // Σ c_ij
+	field            []floats.Sum // by value, nats: Σ u, and the tables of one variable
+	lnRoundingSize   float64      // Σ over the tables of the largest |ln| of an entry: what roundings are relative to
+	order            int          // of the matrix
+	matrix           []float64
+	zeroPairs        map[[2]int]bool // pairs that have a table with zeros
+	otherTables      []Table         // tables with zeros, and of three variables and more
+	networkVariables []int           // by variable: that of the network
+	leaves           []Leaf
 }
 
-// read returns the interactions of a network of plain tables, with leaves summed out or without; nil where it is of another kind, too
-// sparse, or the matrix takes more bytes than memory. Cost O(entries of all tables · d). Its errors are the context's.
-func read(ctx context.Context, net *btn.Network, memory int64, sum bool) (*interactions, error) {
+// readInteractions returns the interactions of a network of plain tables. With sumsLeaves its leaves are summed out first. It returns nil
+// if the network has other factors or maps, is too sparse, or if the matrix takes more bytes than memory. Its errors are the context's.
+// Cost O(entries of all tables · d).
+func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsLeaves bool) (*interactions, error) {
 	if net.Choice != query.CoresAreFactors || !Worth(net) {
 		return nil, nil
 	}
@@ -60,72 +61,82 @@ func read(ctx context.Context, net *btn.Network, memory int64, sum bool) (*inter
 			return nil, nil
 		}
 	}
-	var out *leaves
-	if sum {
-		out = leavesOf(net)
+	var sets *leafSets
+	if sumsLeaves {
+		sets = findLeaves(net)
 	}
-	m := &interactions{apart: map[[2]int]bool{}}
-	domains, place := make([]int, len(net.Variables)), make([]int, len(net.Variables))
-	total := 0
-	for v, of := range net.Variables {
-		d := of.Domain
-		cp, ok := net.Links[of.Link].T.(*tensor.CP)
-		if !ok || d > mostDomain || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) { // a map of the leg
+	m := &interactions{zeroPairs: map[[2]int]bool{}}
+	domains, number := make([]int, len(net.Variables)), make([]int, len(net.Variables)) // by variable of the network
+	values := 0
+	for v, place := range net.Variables {
+		d := place.Domain
+		cp, ok := net.Links[place.Link].T.(*tensor.CP)
+		isMapped := ok && slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil })
+		if !ok || d > maxDomain || isMapped {
 			return nil, nil
 		}
-		if domains[v] = d; out.has(v) {
+		if domains[v] = d; sets.isLeaf(v) {
 			continue
 		}
-		place[v] = len(m.domains)
-		m.variables, m.domains, m.basis = append(m.variables, v), append(m.domains, d), append(m.basis, helmert(d))
-		m.at, m.base = append(m.at, total), append(m.base, m.order)
-		total, m.order = total+d, m.order+d-1
+		number[v] = len(m.domains)
+		m.networkVariables, m.domains, m.basis = append(m.networkVariables, v), append(m.domains, d), append(m.basis, helmert(d))
+		m.offset, m.coordinate = append(m.offset, values), append(m.coordinate, m.order)
+		values, m.order = values+d, m.order+d-1
 	}
 	// Two matrices, and every pair of variables with its residual.
 	if n := float64(len(m.domains)); 16*float64(m.order)*float64(m.order)+40*n*n > float64(memory) {
 		return nil, nil
 	}
-	m.field = make([]floats.Sum, total)
+	m.field = make([]floats.Sum, values)
 	m.matrix = make([]float64, m.order*m.order)
-	variable := legVariables(net)
-	tables := map[int][]Table{} // of the leaves
-	for _, core := range net.Cores {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		t, ok := plainTable(core, variable)
-		if !ok {
-			return nil, nil
-		}
-		if v := out.among(t.Scope); v >= 0 {
-			tables[v] = append(tables[v], t)
-			continue
-		}
-		for k, v := range t.Scope {
-			t.Scope[k] = place[v]
-		}
-		m.add(t)
+	if ok, err := m.addTables(ctx, net, sets, domains, number); err != nil || !ok {
+		return nil, err
 	}
-	for _, v := range slices.Sorted(maps.Keys(tables)) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		weights := net.Links[net.Variables[v].Link].T.(*tensor.CP).Weights
-		if !m.sumOut(v, out.of[v], weights, tables[v], domains, place) {
-			return nil, nil
-		}
-	}
-	if dense, err := m.dense(ctx); err != nil || !dense {
+	if isDense, err := m.isDense(ctx); err != nil || !isDense {
 		return nil, err
 	}
 	return m, nil
 }
 
-// dense reports whether enough pairs have an interaction.
-func (m *interactions) dense(ctx context.Context) (bool, error) {
-	most, n := 0.0, len(m.domains)
+// addTables adds the tables of a network, with leaves summed out. domains and number, which are by variable of the network, are the domains
+// and the numbers in the interactions. ok is false if a core is no plain table, or if a leaf cannot be summed out.
+func (m *interactions) addTables(ctx context.Context, net *btn.Network, sets *leafSets, domains, number []int) (ok bool, err error) {
+	variable := legVariables(net)
+	leafTables := map[int][]Table{} // by leaf, over variables of the network
+	for _, core := range net.Cores {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		t, ok := plainTable(core, variable)
+		if !ok {
+			return false, nil
+		}
+		if v := sets.firstLeaf(t.Scope); v >= 0 {
+			leafTables[v] = append(leafTables[v], t)
+			continue
+		}
+		for k, v := range t.Scope {
+			t.Scope[k] = number[v]
+		}
+		m.addTable(t)
+	}
+	for _, v := range slices.Sorted(maps.Keys(leafTables)) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		weights := net.Links[net.Variables[v].Link].T.(*tensor.CP).Weights
+		if !m.sumOutLeaf(v, sets.set[v], weights, leafTables[v], domains, number) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// isDense reports whether at least minDensity of all pairs of variables have an interaction that is no rounding.
+func (m *interactions) isDense(ctx context.Context) (bool, error) {
+	largest, n := 0.0, len(m.domains)
 	for _, x := range m.matrix {
-		most = max(most, math.Abs(x))
+		largest = max(largest, math.Abs(x))
 	}
 	count := 0
 	for i := range n {
@@ -133,15 +144,16 @@ func (m *interactions) dense(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		for j := range i {
-			if m.residual(&spectrum{}, [2]int{j, i}) > residualFloor*most {
+			if m.residual(&spectrum{}, [2]int{j, i}) > residualFloor*largest {
 				count++
 			}
 		}
 	}
-	return most > 0 && float64(count) >= leastDensity*float64(n)*float64(n-1)/2, nil
+	return largest > 0 && float64(count) >= minDensity*float64(n)*float64(n-1)/2, nil
 }
 
-// plainTable returns the table of a core over variables; false where there is none that can be used.
+// plainTable returns the table of a core over variables of the network; variable is that of each leg. ok is false if the core is over no
+// variable, over one variable twice or over other legs, if it is too large, or if an entry is below 0 or not finite.
 func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 	t.Scope = make([]int, len(core.Legs))
 	for k, l := range core.Legs {
@@ -149,7 +161,7 @@ func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 			return t, false
 		}
 	}
-	dense, err := tensor.ToDense(core.T, mostEntries)
+	dense, err := tensor.ToDense(core.T, maxTableEntries)
 	if err != nil || len(t.Scope) == 0 {
 		return t, false
 	}
@@ -162,39 +174,40 @@ func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 	return t, true
 }
 
-// add adds a table of the network.
-func (m *interactions) add(t Table) {
+// addTable adds a table over variables of the interactions. A table of one variable is a field, one of two without zeros an interaction,
+// and all others are tables of the rest.
+func (m *interactions) addTable(t Table) {
 	scope := t.Scope
 	switch {
 	case len(scope) == 1:
 		for a, x := range t.Values {
-			m.addField(m.at[scope[0]]+a, math.Log(x))
+			m.addField(m.offset[scope[0]]+a, math.Log(x))
 		}
 	case len(scope) == 2 && !slices.Contains(t.Values, 0):
 		if i, j := scope[0], scope[1]; i < j {
-			m.centre(i, j, t.Values)
+			m.addPairTable(i, j, t.Values)
 		} else {
-			m.centre(j, i, transposed(t.Values, m.domains[i], m.domains[j]))
+			m.addPairTable(j, i, transpose(t.Values, m.domains[i], m.domains[j]))
 		}
 	default:
 		if len(scope) == 2 {
-			m.apart[[2]int{min(scope[0], scope[1]), max(scope[0], scope[1])}] = true
+			m.zeroPairs[[2]int{min(scope[0], scope[1]), max(scope[0], scope[1])}] = true
 		}
-		m.hard = append(m.hard, t)
+		m.otherTables = append(m.otherTables, t)
 	}
 }
 
-// addField adds to the field of a value.
-func (m *interactions) addField(at int, ln float64) {
-	if sum := &m.field[at]; math.IsInf(ln, -1) || math.IsInf(sum.High, -1) {
+// addField adds ln to the field of a value, which is given by its place in lists by value. Each may be −Inf.
+func (m *interactions) addField(value int, ln float64) {
+	if sum := &m.field[value]; math.IsInf(ln, -1) || math.IsInf(sum.High, -1) {
 		*sum = floats.Sum{High: math.Inf(-1)}
 	} else {
 		sum.Add(ln)
 	}
 }
 
-// transposed returns a table of rows × columns with its variables in the other sequence.
-func transposed(t []float64, rows, columns int) []float64 {
+// transpose returns a table of rows × columns with its two variables swapped.
+func transpose(t []float64, rows, columns int) []float64 {
 	out := make([]float64, len(t))
 	for a := range rows {
 		for b := range columns {
@@ -204,29 +217,31 @@ func transposed(t []float64, rows, columns int) []float64 {
 	return out
 }
 
-// centre adds the table of variables i < j: its mean, its main effects, and its interaction.
-func (m *interactions) centre(i, j int, t []float64) {
+// addPairTable adds a table of variables i < j without zeros, the values of j fastest: its mean to ln, its main effects to the fields, and
+// its interaction to the matrix.
+func (m *interactions) addPairTable(i, j int, t []float64) {
 	di, dj := m.domains[i], m.domains[j]
 	ln := make([]float64, len(t))
-	rows, columns, mean, largestLn := make([]float64, di), make([]float64, dj), 0.0, 0.0
+	rowMeans, columnMeans, mean, largestLn := make([]float64, di), make([]float64, dj), 0.0, 0.0
 	for a := range di {
 		for b := range dj {
 			l := math.Log(t[a*dj+b])
 			ln[a*dj+b] = l
 			largestLn = max(largestLn, math.Abs(l))
-			rows[a] += l / float64(dj)
-			columns[b] += l / float64(di)
+			rowMeans[a] += l / float64(dj)
+			columnMeans[b] += l / float64(di)
 			mean += l / float64(di*dj)
 		}
 	}
 	m.ln.Add(mean)
-	m.size += largestLn
+	m.lnRoundingSize += largestLn
 	for a := range di {
-		m.addField(m.at[i]+a, rows[a]-mean)
+		m.addField(m.offset[i]+a, rowMeans[a]-mean)
 	}
 	for b := range dj {
-		m.addField(m.at[j]+b, columns[b]-mean)
+		m.addField(m.offset[j]+b, columnMeans[b]-mean)
 	}
+	// The functions of the basis sum to 0, so the coordinates of ln are those of the interaction.
 	hi, hj := m.basis[i], m.basis[j]
 	for p := range di - 1 {
 		for q := range dj - 1 {
@@ -236,13 +251,13 @@ func (m *interactions) centre(i, j int, t []float64) {
 					x += hi[p*di+a] * hj[q*dj+b] * ln[a*dj+b]
 				}
 			}
-			m.matrix[(m.base[i]+p)*m.order+m.base[j]+q] += x
-			m.matrix[(m.base[j]+q)*m.order+m.base[i]+p] += x
+			m.matrix[(m.coordinate[i]+p)*m.order+m.coordinate[j]+q] += x
+			m.matrix[(m.coordinate[j]+q)*m.order+m.coordinate[i]+p] += x
 		}
 	}
 }
 
-// helmert returns d−1 orthonormal functions of d values that sum to 0, row by row.
+// helmert returns d−1 orthonormal functions of d values that sum to 0, row by row. Example: for d = 2 it is 1/√2, −1/√2.
 func helmert(d int) []float64 {
 	h := make([]float64, (d-1)*d)
 	for p := 1; p < d; p++ {

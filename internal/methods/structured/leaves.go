@@ -13,22 +13,22 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// mostPairs bounds the leaves of each variable that are variables again: a graph of more edges is wider than mostRestTable.
-const mostPairs = 16
+// maxReturnedLeaves bounds the leaves per variable that become variables again: a graph of more edges is wider than maxRestTable.
+const maxReturnedLeaves = 16
 
-// Leaf is a variable f that is summed out: its tables are over one set of three variables. Their product is the sum, a table of the two
-// others, times
+// Leaf is a variable f of the network that is summed out: all its tables are over one set of three variables. The product of its tables and
+// weights is the sum over f, which is a table of the two others a and b, times
 //
-//	P(f | a, b) = Values(a, b, f) · Weights(f),   Σ_f P(f | a, b) = 1, or 0 where the sum is 0
+//	P(f | a, b) = Values(a, b, f) · Weights(f),   Σ_f P(f | a, b) = 1, or 0 if the sum is 0
 type Leaf struct {
-	Variable int       `msgpack:"variable"` // of the network
-	Of       []int     `msgpack:"of"`       // two variables of the fit
-	Weights  []float64 `msgpack:"weights"`
-	Values   []float64 `msgpack:"values"` // f changes fastest
+	Variable   int       `msgpack:"variable"` // of the network
+	Neighbours []int     `msgpack:"of"`       // a and b: two variables of the fit, increasing
+	Weights    []float64 `msgpack:"weights"`
+	Values     []float64 `msgpack:"values"` // f changes fastest
 }
 
-// given returns P(f | a, b), f fastest.
-func (l *Leaf) given() []float64 {
+// conditional returns P(f | a, b), f fastest.
+func (l *Leaf) conditional() []float64 {
 	out := slices.Clone(l.Values)
 	for at := range out {
 		out[at] *= l.Weights[at%len(l.Weights)]
@@ -36,16 +36,16 @@ func (l *Leaf) given() []float64 {
 	return out
 }
 
-// fits checks a leaf of a fit.
-func (l *Leaf) fits(f *Fit) error {
-	if len(l.Of) != 2 {
-		return btn.Misfit("leaf %d of %d variables", l.Variable, len(l.Of))
+// check checks a leaf of a fit.
+func (l *Leaf) check(f *Fit) error {
+	if len(l.Neighbours) != 2 {
+		return btn.Misfit("leaf %d of %d variables", l.Variable, len(l.Neighbours))
 	}
-	i, j, d := l.Of[0], l.Of[1], len(l.Weights)
+	i, j, d := l.Neighbours[0], l.Neighbours[1], len(l.Weights)
 	if i < 0 || j <= i || j >= len(f.Domains) || d == 0 || len(l.Values) != f.Domains[i]*f.Domains[j]*d {
-		return btn.Misfit("leaf %d of variables %v has %d weights and %d entries", l.Variable, l.Of, d, len(l.Values))
+		return btn.Misfit("leaf %d of variables %v has %d weights and %d entries", l.Variable, l.Neighbours, d, len(l.Values))
 	}
-	for row := range slices.Chunk(l.given(), d) {
+	for row := range slices.Chunk(l.conditional(), d) {
 		sum := 0.0
 		for _, p := range row {
 			if !(p >= 0) {
@@ -60,16 +60,16 @@ func (l *Leaf) fits(f *Fit) error {
 	return nil
 }
 
-// leaves are the variables of a network that are summed out; nil: none is.
-type leaves struct {
-	of    [][3]int // by variable: the set of three that its tables are over, in increasing order; {0, 0, 0}: it is no leaf
-	count int
+// leafSets are the leaves of a network. A nil pointer has none.
+type leafSets struct {
+	set   [][3]int // by variable: of a leaf the set of three that its tables are over, increasing; {0, 0, 0} for all others
+	count int      // of leaves
 }
 
-// has reports whether a variable is a leaf.
-func (l *leaves) has(v int) bool { return l != nil && l.of[v] != [3]int{} }
+// isLeaf reports whether a variable is a leaf.
+func (l *leafSets) isLeaf(v int) bool { return l != nil && l.set[v] != [3]int{} }
 
-// legVariables returns the variable of every leg; −1 for none.
+// legVariables returns the variable of every leg, and −1 for a leg of no variable.
 func legVariables(net *btn.Network) []int {
 	variable := slices.Repeat([]int{-1}, len(net.Dims))
 	for v, place := range net.Variables {
@@ -80,14 +80,38 @@ func legVariables(net *btn.Network) []int {
 	return variable
 }
 
-// leavesOf finds the leaves of a network: of the variables of a set of three, one alone has no tables over another set. Linear time.
-func leavesOf(net *btn.Network) *leaves {
+// findLeaves finds the leaves of a network: a variable whose tables are all over one set of three variables, if the two others of the set
+// have tables over other sets, too. It returns nil if there are none. Linear time.
+func findLeaves(net *btn.Network) *leafSets {
 	if !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return len(c.Legs) == 3 }) {
 		return nil
 	}
-	variable := legVariables(net)
 	none, several := [3]int{}, [3]int{-1, -1, -1}
-	of := make([][3]int, len(net.Variables))
+	setOf := onlySets(net, none, several)
+	found := &leafSets{set: make([][3]int, len(setOf))}
+	for v, set := range setOf {
+		members := 0 // variables of the set that are in no other
+		for _, u := range set {
+			if u >= 0 && setOf[u] == set {
+				members++
+			}
+		}
+		if members == 1 && set != none {
+			found.set[v] = set
+			found.count++
+		}
+	}
+	if found.count == 0 {
+		return nil
+	}
+	return found
+}
+
+// onlySets returns, by variable, the set of three variables that all its tables are over, increasing. It is none for a variable without
+// tables, and several if tables are over other sets or over a set that is not of three.
+func onlySets(net *btn.Network, none, several [3]int) [][3]int {
+	variable := legVariables(net)
+	setOf := make([][3]int, len(net.Variables))
 	for _, core := range net.Cores {
 		set := several
 		if len(core.Legs) == 3 {
@@ -102,59 +126,43 @@ func leavesOf(net *btn.Network) *leaves {
 		for _, l := range core.Legs {
 			switch v := variable[l]; {
 			case v < 0:
-			case of[v] == none:
-				of[v] = set
-			case of[v] != set:
-				of[v] = several
+			case setOf[v] == none:
+				setOf[v] = set
+			case setOf[v] != set:
+				setOf[v] = several
 			}
 		}
 	}
-	found := &leaves{of: make([][3]int, len(of))}
-	for v, set := range of {
-		own := 0
-		for _, u := range set {
-			if u >= 0 && of[u] == set {
-				own++
-			}
-		}
-		if own == 1 && set != none {
-			found.of[v] = set
-			found.count++
-		}
-	}
-	if found.count == 0 {
-		return nil
-	}
-	return found
+	return setOf
 }
 
-// among returns the leaf among some variables; −1 for none.
-func (l *leaves) among(scope []int) int {
+// firstLeaf returns the first leaf among some variables, and −1 if there is none.
+func (l *leafSets) firstLeaf(scope []int) int {
 	for _, v := range scope {
-		if l.has(v) {
+		if l.isLeaf(v) {
 			return v
 		}
 	}
 	return -1
 }
 
-// sumOut adds a leaf, whose tables are over the variables of a network: domains and places are those of all its variables. It returns false
-// where the leaf's weights or sums are no finite numbers of at least 0. The tables are not empty.
-func (m *interactions) sumOut(v int, set [3]int, weights []float64, tables []Table, domains, place []int) bool {
+// sumOutLeaf adds leaf v and the table of its sum. set and tables, of which there is at least one, are over variables of the network;
+// domains and number are those of addTables. It returns false if a weight of the leaf is below 0, or if a sum is not finite.
+func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables []Table, domains, number []int) bool {
 	scope := slices.DeleteFunc(slices.Clone(set[:]), func(u int) bool { return u == v })
-	l := Leaf{Variable: v, Of: []int{place[scope[0]], place[scope[1]]}, Weights: weights}
+	l := Leaf{Variable: v, Neighbours: []int{number[scope[0]], number[scope[1]]}, Weights: weights}
 	scope = append(scope, v)
 	for _, t := range tables {
-		at := places(&Fit{Domains: domains}, scope, t.Scope)
+		places := subsetPlaces(domains, scope, t.Scope)
 		if l.Values == nil {
-			l.Values = slices.Repeat([]float64{1}, len(at))
+			l.Values = slices.Repeat([]float64{1}, len(places))
 		}
-		for e, from := range at {
-			l.Values[e] *= t.Values[from]
+		for entry, place := range places {
+			l.Values[entry] *= t.Values[place]
 		}
 	}
-	sums := Table{Scope: l.Of}
-	for row := range slices.Chunk(l.Values, len(weights)) {
+	sums := Table{Scope: l.Neighbours}
+	for row := range slices.Chunk(l.Values, len(weights)) { // of two values of the neighbours
 		sum := 0.0
 		for f, w := range weights {
 			if !(w >= 0) {
@@ -175,12 +183,12 @@ func (m *interactions) sumOut(v int, set [3]int, weights []float64, tables []Tab
 		sums.Values = append(sums.Values, sum)
 	}
 	m.leaves = append(m.leaves, l)
-	m.add(sums)
+	m.addTable(sums)
 	return true
 }
 
-// variables returns the network's variable of each of the fit, statistics aside.
-func (f *Fit) variables() []int {
+// networkVariables returns, by variable of the fit, that of the network. Statistics that are variables are not in the list.
+func (f *Fit) networkVariables() []int {
 	if f.Variables != nil {
 		return f.Variables
 	}
@@ -191,29 +199,30 @@ func (f *Fit) variables() []int {
 	return list
 }
 
-// under returns the fit in which leaves are variables of the rest again that have other weights than they were summed with, or are asked
-// about together with others. Over budget where the rest has no elimination in small tables then.
-func (f *Fit) under(ctx context.Context, weights [][]float64, joint []int) (*Fit, error) {
-	again := func(l Leaf) bool {
+// restoreLeaves returns the fit under weights, by variable of the network and value, and for a joint marginal. Leaves that have other
+// weights than they were summed out with, or are in the joint marginal, become variables of the rest again. It is over budget if the rest
+// has no elimination in small tables then.
+func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []int) (*Fit, error) {
+	isRestored := func(l Leaf) bool {
 		return !slices.Equal(weights[l.Variable], l.Weights) || slices.Contains(joint, l.Variable)
 	}
-	if !slices.ContainsFunc(f.Leaves, again) {
+	if !slices.ContainsFunc(f.Leaves, isRestored) {
 		return f, nil
 	}
 	g := *f
 	g.Leaves, g.Vectors = nil, nil
 	g.Variables, g.Domains, g.Field, g.Rest = slices.Clone(f.Variables), slices.Clone(f.Domains), slices.Clone(f.Field), slices.Clone(f.Rest)
 	for _, l := range f.Leaves {
-		if !again(l) {
+		if !isRestored(l) {
 			g.Leaves = append(g.Leaves, l)
 			continue
 		}
-		g.Rest = append(g.Rest, Table{Scope: []int{l.Of[0], l.Of[1], len(g.Domains)}, Values: l.Values})
+		g.Rest = append(g.Rest, Table{Scope: []int{l.Neighbours[0], l.Neighbours[1], len(g.Domains)}, Values: l.Values})
 		g.Variables = append(g.Variables, l.Variable)
 		g.Domains = append(g.Domains, len(l.Weights))
 		g.Field = append(g.Field, make([]float64, len(l.Weights))...)
 	}
-	if len(g.Rest)-len(f.Rest) > mostPairs*len(f.Domains) {
+	if len(g.Rest)-len(f.Rest) > maxReturnedLeaves*len(f.Domains) {
 		return nil, fault.Wrap(fault.OverBudget, errWide)
 	}
 	values := len(f.Field)
@@ -221,90 +230,94 @@ func (f *Fit) under(ctx context.Context, weights [][]float64, joint []int) (*Fit
 		g.Vectors = append(g.Vectors, f.Vectors[k*values:][:values]...)
 		g.Vectors = append(g.Vectors, make([]float64, len(g.Field)-values)...)
 	}
-	if f.Summed {
-		h, err := g.withVariables(ctx)
+	if f.StatisticsAreVariables {
+		h, err := g.eliminateStatistics(ctx)
 		if h == nil && err == nil {
 			err = fault.Wrap(fault.OverBudget, errWide)
 		}
 		return h, err
 	}
 	var err error
-	if g.Order, err = g.order(ctx); err != nil {
+	if g.Order, err = g.restOrder(ctx); err != nil {
 		return nil, err
 	}
 	return &g, nil
 }
 
-// summedLeaf is a leaf in a program: its shares follow from those of its two variables.
+// summedLeaf is a leaf in a program. Its shares follow from those of its two neighbours.
 type summedLeaf struct {
-	of, domains [2]int // the two variables
-	close       bool   // they are in one part of the rest, and not independent in a component
-	at, values  int    // place of its first value among the shares, number of values
-	given       []float64
+	neighbours, domains [2]int    // variables of the fit, and their domains
+	isDependent         bool      // the neighbours are in one connected part of the rest, so they depend on each other in a component
+	offset, values      int       // place of its first value among the shares, number of values
+	conditional         []float64 // P(f | a, b), f fastest
 }
 
-// sumLeaves lists the leaves of a fit in a program whose cliques are complete. next is the clique that each sends its message to; −1: none.
-func (p *program) sumLeaves(f *Fit, next []int) {
-	root := make([]int, len(next))
-	for c := len(next) - 1; c >= 0; c-- {
-		if root[c] = c; next[c] >= 0 {
-			root[c] = root[next[c]]
+// addLeaves adds the leaves of a fit to a program whose cliques are complete. receiver is, by clique, the one that its message goes to; −1:
+// none.
+func (p *program) addLeaves(f *Fit, receiver []int) {
+	root := make([]int, len(receiver)) // by clique: the last one of its connected part
+	for c := len(receiver) - 1; c >= 0; c-- {
+		if root[c] = c; receiver[c] >= 0 {
+			root[c] = root[receiver[c]]
 		}
 	}
-	p.shares = len(f.Field)
+	p.shareCount = len(f.Field)
 	for k := range f.Leaves {
 		l := &f.Leaves[k]
-		i, j := l.Of[0], l.Of[1]
-		ci, cj := p.clique[i], p.clique[j]
+		i, j := l.Neighbours[0], l.Neighbours[1]
+		ci, cj := p.cliqueOf[i], p.cliqueOf[j]
 		p.leaves = append(p.leaves, summedLeaf{
-			of: [2]int{i, j}, domains: [2]int{f.Domains[i], f.Domains[j]}, close: ci >= 0 && cj >= 0 && root[ci] == root[cj],
-			at: p.shares, values: len(l.Weights), given: l.given(),
+			neighbours: [2]int{i, j}, domains: [2]int{f.Domains[i], f.Domains[j]},
+			isDependent: ci >= 0 && cj >= 0 && root[ci] == root[cj],
+			offset:      p.shareCount, values: len(l.Weights), conditional: l.conditional(),
 		})
-		p.shares += len(l.Weights)
+		p.shareCount += len(l.Weights)
 	}
 }
 
-// closeBy lists the leaves of variables in one part of the rest by the first of these.
-func (p *program) closeBy() map[int][]*summedLeaf {
-	by := map[int][]*summedLeaf{}
+// dependentLeaves lists the leaves whose neighbours depend on each other, by the first neighbour.
+func (p *program) dependentLeaves() map[int][]*summedLeaf {
+	byFirst := map[int][]*summedLeaf{}
 	for k := range p.leaves {
-		if l := &p.leaves[k]; l.close {
-			by[l.of[0]] = append(by[l.of[0]], l)
+		if l := &p.leaves[k]; l.isDependent {
+			byFirst[l.neighbours[0]] = append(byFirst[l.neighbours[0]], l)
 		}
 	}
-	return by
+	return byFirst
 }
 
-// leafShares fills the shares of the leaves whose variables are independent in a component from those of these variables: the total is z.
-func (e *elimination[T]) leafShares(z T) {
-	for k := range e.of.leaves {
-		l := &e.of.leaves[k]
-		if l.close {
+// fillIndependentLeaves fills the shares of the leaves whose neighbours are independent in a component: Σ_{a,b} share(a) share(b)/z · P(f |
+// a, b), for the total z. The shares of the neighbours are filled already.
+func (e *elimination[T]) fillIndependentLeaves(z T) {
+	for k := range e.program.leaves {
+		l := &e.program.leaves[k]
+		if l.isDependent {
 			continue
 		}
-		left, right := e.shares[e.at[l.of[0]]:][:l.domains[0]], e.shares[e.at[l.of[1]]:][:l.domains[1]]
-		to := e.shares[l.at:][:l.values]
-		clear(to)
-		at := 0
-		for _, a := range left {
+		first, second := e.shares[e.offset[l.neighbours[0]]:][:l.domains[0]], e.shares[e.offset[l.neighbours[1]]:][:l.domains[1]]
+		shares := e.shares[l.offset:][:l.values]
+		clear(shares)
+		row := 0 // of the conditional: first entry for a and b
+		for _, a := range first {
 			a /= z
-			for _, b := range right {
-				for f, p := range l.given[at : at+l.values] {
-					to[f] += (a * b).times(p)
+			for _, b := range second {
+				for f, p := range l.conditional[row : row+l.values] {
+					shares[f] += (a * b).times(p)
 				}
-				at += l.values
+				row += l.values
 			}
 		}
 	}
 }
 
-// closeLeaves adds the shares of all other leaves to a sum over nodes: of the sums with the first variable at each of its values. Cost: as
-// marginals, for each value of such a variable.
-func (f *form) closeLeaves(ctx context.Context, list []node, threads int, to *sum) error {
-	by := f.program.closeBy()
-	for _, first := range slices.Sorted(maps.Keys(by)) {
+// addDependentLeaves adds to a sum over nodes the shares of the leaves whose neighbours depend on each other. For each value of a first
+// neighbour it sums the nodes once more, with that value fixed: the shares of the second neighbour are then joint ones of both. Cost: that
+// of marginals for each such value.
+func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int, to *sum) error {
+	byFirst := f.program.dependentLeaves()
+	for _, first := range slices.Sorted(maps.Keys(byFirst)) {
 		for a := range f.fit.Domains[first] {
-			s, err := f.share(ctx, list, threads, true, f.clamp([]int{first}, []int{a}))
+			s, err := f.sumNodes(ctx, nodes, threads, true, f.allowOnly([]int{first}, []int{a}))
 			if err != nil {
 				return err
 			}
@@ -312,11 +325,12 @@ func (f *form) closeLeaves(ctx context.Context, list []node, threads int, to *su
 			if s.shares == nil {
 				continue
 			}
-			unit := math.Exp(s.ln - to.ln)
-			for _, l := range by[first] {
-				given := l.given[a*l.domains[1]*l.values:]
-				for at, p := range given[:l.domains[1]*l.values] {
-					to.shares[l.at+at%l.values] += unit * p * s.shares[f.at[l.of[1]]+at/l.values]
+			unit := math.Exp(s.lnUnit - to.lnUnit)
+			for _, l := range byFirst[first] {
+				size := l.domains[1] * l.values
+				secondShares := s.shares[f.offset[l.neighbours[1]]:]
+				for entry, p := range l.conditional[a*size:][:size] {
+					to.shares[l.offset+entry%l.values] += unit * p * secondShares[entry/l.values]
 				}
 			}
 		}
@@ -324,14 +338,14 @@ func (f *form) closeLeaves(ctx context.Context, list []node, threads int, to *su
 	return nil
 }
 
-// drawLeaves draws the leaves, by variable of the network, given the variables of the fit.
+// drawLeaves draws the leaves given values x of the variables of the fit, and sets their values in to, by variable of the network.
 func (f *Fit) drawLeaves(r *rand.Rand, x, to []int) {
 	for _, l := range f.Leaves {
-		row := make([]plain, len(l.Weights))
-		at := (x[l.Of[0]]*f.Domains[l.Of[1]] + x[l.Of[1]]) * len(row)
+		weights := make([]plain, len(l.Weights))
+		row := (x[l.Neighbours[0]]*f.Domains[l.Neighbours[1]] + x[l.Neighbours[1]]) * len(weights)
 		for a, w := range l.Weights {
-			row[a] = plain(l.Values[at+a] * w)
+			weights[a] = plain(l.Values[row+a] * w)
 		}
-		to[l.Variable] = pick(r, row)
+		to[l.Variable] = drawIndex(r, weights)
 	}
 }

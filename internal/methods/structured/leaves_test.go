@@ -95,7 +95,7 @@ func TestLeavesAgainstEnumeration(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fit := decoded.Estimates[0].Parts[0].(*structured.Nodes).Of
+			fit := decoded.Estimates[0].Parts[0].(*structured.Nodes).Fit
 			if len(fit.Leaves) != len(pairs) || len(fit.Lambda) != len(lambda) || len(fit.Rest) > 0 {
 				t.Fatalf("%d leaves, λ %v, %d tables of the rest", len(fit.Leaves), fit.Lambda, len(fit.Rest))
 			}
@@ -106,13 +106,13 @@ func TestLeavesAgainstEnumeration(t *testing.T) {
 				}
 				p := problem.New(conditioned, problem.Options{})
 				joint := []int{2, first + 1, first + 3}
-				z, bound, shares, cells := total(t, p, fit, 2, btn.Want{Marginals: true, Joint: joint})
+				z, bound, shares, cells := sumParts(t, p, fit, 2, btn.Want{Marginals: true, Joint: joint})
 				exact := oracle.SumOf(m, e)
 				if off := oracle.RelativeError(z.Mant, z.Exp, exact.Z); off > 1e-11 || off > bound {
 					t.Errorf("evidence %d: ln Z %v, off by %.2g", k, z.LogAbs(), off)
 				}
 				// Without the joint marginal leaves stay summed out.
-				_, _, without, _ := total(t, p, fit, 1, btn.Want{Marginals: true})
+				_, _, without, _ := sumParts(t, p, fit, 1, btn.Want{Marginals: true})
 				for v, row := range exact.Marginals() {
 					for x, q := range row {
 						for _, got := range []float64{shares[2*v+x].Div(z).Float64(), without[2*v+x].Div(z).Float64()} {
@@ -149,7 +149,7 @@ func TestLeavesAgainstEnumeration(t *testing.T) {
 func drawnLike(t *testing.T, p *problem.Problem, fit *structured.Fit, joint []int, probabilities []float64) {
 	t.Helper()
 	const samples = 4000
-	draws := &structured.Nodes{Of: fit, To: structured.WholeShare, Ask: btn.AskSamples}
+	draws := &structured.Nodes{Fit: fit, To: structured.WholeShare, Ask: btn.AskSamples}
 	drawn, err := draws.Contract(t.Context(), p, btn.Want{Samples: samples, Seed: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -17,97 +17,99 @@ const (
 	spacing = 0.72
 	// negligible is the relative size, −ln, of all nodes together that are left out.
 	negligible = 37
-	// mostNodes bounds the nodes that are looked at.
-	mostNodes = 1 << 22
-	// boxWide is the width of boxes of nodes that are taken or left out as a whole.
-	boxWide = 3
-	// coarseBoxes is the number of boxes that parts share.
+	// maxNodes bounds the nodes that are looked at.
+	maxNodes = 1 << 22
+	// smallBoxWidth is the width of boxes that are not halved: all their nodes are taken, or none.
+	smallBoxWidth = 3
+	// coarseBoxes is the number of boxes at which findRegion stops halving; parts share them.
 	coarseBoxes = 4096
 )
 
-// axis are the nodes of one statistic: y = step · m for m from first to last.
+// axis is the nodes of one statistic: y = step · m for m from first to last.
 type axis struct {
-	root        float64 // √|λ|
+	sqrtLambda  float64 // √|λ|
 	step        float64
 	first, last int
-	negative    bool // λ < 0: the exponent is imaginary
-	half        bool // nodes below 0 are the conjugates of those above
+	isNegative  bool // λ < 0: the exponent i √|λ| y s is imaginary
+	isHalved    bool // only nodes with m ≥ 0 are listed: those below 0 are their conjugates, and the weights are doubled for m > 0
 }
 
-// axes returns the nodes of a fit's statistics over all assignments. The step for λ < 0 keeps the images of the Gaussian beyond the
-// range of s.
+// axes returns the nodes of each statistic that suffice for all assignments. For λ < 0 the step is so small that the images of the
+// Gaussian, which repeat at distances 2π/step, stay outside of the range of √|λ| s.
 func (f *Fit) axes() []axis {
 	values := len(f.Field)
-	out := make([]axis, len(f.Lambda))
-	half := false
+	axes := make([]axis, len(f.Lambda))
+	hasHalved := false // one imaginary axis can be halved
 	for k, lambda := range f.Lambda {
-		low, high, at := 0.0, 0.0, k*values
+		lowest, highest, offset := 0.0, 0.0, k*values // of s
 		for _, d := range f.Domains {
 			smallest, largest := math.Inf(1), math.Inf(-1)
-			for _, v := range f.Vectors[at : at+d] {
+			for _, v := range f.Vectors[offset : offset+d] {
 				smallest, largest = min(smallest, v), max(largest, v)
 			}
-			low, high, at = low+smallest, high+largest, at+d
+			lowest, highest, offset = lowest+smallest, highest+largest, offset+d
 		}
-		a := axis{root: math.Sqrt(math.Abs(lambda)), negative: lambda < 0}
-		s := a.root * max(high, -low)
-		if a.negative {
-			a.step = 2 * math.Pi / (s + reach)
+		a := axis{sqrtLambda: math.Sqrt(math.Abs(lambda)), isNegative: lambda < 0}
+		largestExponent := a.sqrtLambda * max(highest, -lowest)
+		if a.isNegative {
+			a.step = 2 * math.Pi / (largestExponent + reach)
 			a.last = int(math.Ceil(reach / a.step))
-			a.first, a.half = -a.last, !half
-			if a.half {
-				a.first, half = 0, true
+			a.first, a.isHalved = -a.last, !hasHalved
+			if a.isHalved {
+				a.first, hasHalved = 0, true
 			}
 		} else {
 			a.step = spacing
-			a.last = int(math.Ceil((s + reach) / a.step))
+			a.last = int(math.Ceil((largestExponent + reach) / a.step))
 			a.first = -a.last
 		}
-		out[k] = a
+		axes[k] = a
 	}
-	return out
+	return axes
 }
 
-// lnWeight is ln |α| of a node.
+// lnWeight returns ln |α| of node m: ln of step/√(2π) · e^{−y²/2}, doubled if the node stands for its conjugate, too.
 func (a axis) lnWeight(m int) float64 {
 	y := a.step * float64(m)
 	ln := math.Log(a.step/math.Sqrt(2*math.Pi)) - y*y/2
-	if a.half && m > 0 {
+	if a.isHalved && m > 0 {
 		ln += math.Ln2
 	}
 	return ln
 }
 
-// node is a point of the quadrature: m by statistic.
-type node [MostStatistics]int32
+// node is a point of the quadrature: m by statistic. Entries beyond the fit's statistics are 0.
+type node [MaxStatistics]int32
 
-func (a node) compare(b node) int {
-	for k := range a {
-		if a[k] != b[k] {
-			return int(a[k] - b[k])
+// compare orders nodes by their first statistic, then by the second, and so on.
+func (n node) compare(other node) int {
+	for k := range n {
+		if n[k] != other[k] {
+			return int(n[k] - other[k])
 		}
 	}
 	return 0
 }
 
-// evaluator is a fit under weights of the variables' values.
+// evaluator sums the components of a fit under weights of the variables' values.
 type evaluator struct {
-	fit     *Fit
-	program *program
-	axes    []axis
-	at      []int
-	field   []float64 // by value, nats: the fit's and ln of the weights
-	zero    bool      // some variable has no value left
-	complex bool      // some λ < 0
-	own     float64   // bound of the roundings of the sum of a variable's weights
-	tables  tables
+	fit          *Fit // with the statistics as variables, if StatisticsAreVariables
+	program      *program
+	axes         []axis
+	offset       []int     // place of the first value of each variable in lists by value
+	field        []float64 // by value, nats: the fit's field plus ln of the weights
+	isZero       bool      // some variable has no value with a weight above 0
+	isComplex    bool      // some λ < 0
+	sumRoundings float64   // bounds the roundings of the sum of a variable's weights
+	factors      factorTables
 }
 
-// newEvaluator returns a fit under weights of the variables, by variable; nil: all ones.
+// newEvaluator returns an evaluator of a fit under weights, by variable and value. Without weights they are 1. It is over budget if the
+// rest is too wide, and a misfit if the fit's statistics cannot be variables but have to be.
 func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
-	if f.Summed {
+	if f.StatisticsAreVariables {
 		var err error
-		if f, err = f.summed(); err != nil {
+		if f, err = f.expandStatistics(); err != nil {
 			return nil, err
 		}
 	}
@@ -115,321 +117,336 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.OverBudget, err)
 	}
-	e := &evaluator{fit: f, program: p, axes: f.axes(), at: make([]int, len(f.Domains)), field: make([]float64, len(f.Field))}
+	e := &evaluator{fit: f, program: p, axes: f.axes(), offset: make([]int, len(f.Domains)), field: make([]float64, len(f.Field))}
 	copy(e.field, f.Field)
-	at := 0
+	offset := 0
 	for v, d := range f.Domains {
-		e.at[v] = at
-		possible := false
+		e.offset[v] = offset
+		isPossible := false
 		for x := range d {
 			if v < len(weights) {
-				e.field[at+x] += math.Log(weights[v][x])
+				e.field[offset+x] += math.Log(weights[v][x])
 			}
-			possible = possible || !math.IsInf(e.field[at+x], -1)
+			isPossible = isPossible || !math.IsInf(e.field[offset+x], -1)
 		}
-		e.zero = e.zero || !possible
-		at += d
+		e.isZero = e.isZero || !isPossible
+		offset += d
 	}
-	widest := 0
-	for _, d := range f.Domains {
-		widest = max(widest, d)
-	}
-	e.own = float64(8 + widest + 4*len(e.axes))
-	for k, a := range e.axes {
-		if e.complex = e.complex || a.negative; !a.negative {
-			continue
-		}
-		for _, y := range f.Vectors[k*len(f.Field):][:len(f.Field)] {
-			e.own = max(e.own, float64(8+widest+4*len(e.axes))+8*reach*a.root*math.Abs(y)) // of an angle
-		}
-	}
-	e.tables = e.tabulate()
+	e.isComplex = f.hasNegativeLambda()
+	e.sumRoundings = e.boundSumRoundings()
+	e.factors = e.tabulateFactors()
 	return e, nil
 }
 
-// lnWeight is ln |α| of a node.
-func (e *evaluator) lnWeight(at node) (ln float64) {
+// boundSumRoundings bounds the roundings of the sum of a variable's weights. The weight of a value has roundings of its exponential, of the
+// factors of all statistics, and of the angle if some λ < 0.
+func (e *evaluator) boundSumRoundings() float64 {
+	widest := 0
+	for _, d := range e.fit.Domains {
+		widest = max(widest, d)
+	}
+	withoutAngles := float64(8 + widest + 4*len(e.axes))
+	bound := withoutAngles
+	values := len(e.fit.Field)
 	for k, a := range e.axes {
-		ln += a.lnWeight(int(at[k]))
-	}
-	return ln
-}
-
-// box is a range of nodes, both ends included.
-type box struct{ low, high node }
-
-// region is where nodes matter: all others together are below e^{−negligible} of the largest one.
-type region struct {
-	boxes []box
-	best  float64 // ln of the largest node seen
-	most  float64 // evaluations that all of it may take
-}
-
-// search bounds boxes of nodes. ln of a component is convex in the exponents, because it is ln of a sum of exponentials; so a box of
-// nodes is bounded by its corners, times the largest weight in it.
-type search struct {
-	*evaluator
-	run       *elimination[plain]
-	known     map[node]float64 // ln without the weight
-	best      float64
-	threshold float64
-	most      float64 // nodes that may be looked at
-}
-
-// search begins a search in the region of all nodes that takes so many evaluations at most.
-func (e *evaluator) search(most float64) *search {
-	return &search{
-		evaluator: e, run: newElimination[plain](e.program, e.fit, e.at, false), known: map[node]float64{}, best: math.Inf(-1),
-		threshold: negligible + math.Log(e.whole().size(len(e.axes))), most: most,
-	}
-}
-
-// whole is the box of all nodes.
-func (e *evaluator) whole() (whole box) {
-	for k, a := range e.axes {
-		whole.low[k], whole.high[k] = int32(a.first), int32(a.last)
-	}
-	return whole
-}
-
-// value is ln of a node's component without its weight.
-func (s *search) value(at node) float64 {
-	for k, a := range s.axes {
-		if a.negative {
-			at[k] = 0
+		if !a.isNegative {
+			continue
+		}
+		for _, v := range e.fit.Vectors[k*values:][:values] {
+			bound = max(bound, withoutAngles+8*reach*a.sqrtLambda*math.Abs(v))
 		}
 	}
-	ln, ok := s.known[at]
-	if !ok {
-		ln = s.real(at, s.run)
-		z, exp := s.run.total()
-		ln += math.Log(float64(z)) + float64(exp)*math.Ln2
-		s.known[at] = ln
-		s.best = max(s.best, ln+s.lnWeight(at))
+	return bound
+}
+
+// lnWeight returns ln |α| of a node: the sum over its statistics.
+func (e *evaluator) lnWeight(n node) (ln float64) {
+	for k, a := range e.axes {
+		ln += a.lnWeight(int(n[k]))
 	}
 	return ln
 }
 
-// climb looks for a large node, from 0 by steps along one statistic after the other.
+// box is a range of nodes for each statistic: from low to high, both included.
+type box struct{ low, high node }
+
+// region is a set of nodes that has all nodes that matter: all others together are below e^{−negligible} of the largest one.
+type region struct {
+	boxes          []box
+	lnLargest      float64 // ln of the largest component seen, with its weight
+	maxEvaluations float64 // that may be spent on all of the region
+}
+
+// search bounds boxes of nodes. ln of a component, without its weight, is convex in the node, because it is ln of a sum of exponentials of
+// linear functions. So no node of a box is above its largest corner times the largest weight in the box.
+type search struct {
+	*evaluator
+	elimination    *elimination[plain]
+	lnKnown        map[node]float64 // ln of the components evaluated so far, without the weight
+	lnLargest      float64          // ln of the largest of these, with the weight
+	threshold      float64          // nodes below e^{−threshold} of the largest do not matter
+	maxEvaluations float64          // nodes that may be looked at
+}
+
+// newSearch begins a search of at most maxEvaluations nodes.
+func (e *evaluator) newSearch(maxEvaluations float64) *search {
+	return &search{
+		evaluator: e, elimination: newElimination[plain](e.program, e.fit, e.offset, false),
+		lnKnown: map[node]float64{}, lnLargest: math.Inf(-1),
+		threshold: negligible + math.Log(e.wholeBox().count(len(e.axes))), maxEvaluations: maxEvaluations,
+	}
+}
+
+// wholeBox returns the box of all nodes.
+func (e *evaluator) wholeBox() (all box) {
+	for k, a := range e.axes {
+		all.low[k], all.high[k] = int32(a.first), int32(a.last)
+	}
+	return all
+}
+
+// lnComponent returns ln of a node's component without its weight α. Statistics with λ < 0 only turn phases: they are left out, which
+// bounds the component's size.
+func (s *search) lnComponent(n node) float64 {
+	for k, a := range s.axes {
+		if a.isNegative {
+			n[k] = 0
+		}
+	}
+	ln, ok := s.lnKnown[n]
+	if !ok {
+		ln = s.fillWeights(n, s.elimination)
+		z, exp := s.elimination.computeTotal()
+		ln += math.Log(float64(z)) + float64(exp)*math.Ln2
+		s.lnKnown[n] = ln
+		s.lnLargest = max(s.lnLargest, ln+s.lnWeight(n))
+	}
+	return ln
+}
+
+// climb looks for a large node, which makes lnLargest large. It starts at 0 and moves along one statistic after the other as long as that
+// helps, first by 16 nodes, then by 8, 4, 2 and 1.
 func (s *search) climb() {
-	var at node
-	own := s.value(at) + s.lnWeight(at)
+	var current node
+	ln := s.lnComponent(current) + s.lnWeight(current)
 	for step := int32(16); step > 0; {
-		better := false
+		moved := false
 		for k, a := range s.axes {
-			for _, by := range []int32{step, -step} {
-				to := at
-				if to[k] += by; a.negative || int(to[k]) < a.first || int(to[k]) > a.last {
+			for _, delta := range []int32{step, -step} {
+				neighbour := current
+				if neighbour[k] += delta; a.isNegative || int(neighbour[k]) < a.first || int(neighbour[k]) > a.last {
 					continue
 				}
-				if ln := s.value(to) + s.lnWeight(to); ln > own {
-					at, own, better = to, ln, true
+				if lnNeighbour := s.lnComponent(neighbour) + s.lnWeight(neighbour); lnNeighbour > ln {
+					current, ln, moved = neighbour, lnNeighbour, true
 				}
 			}
 		}
-		if !better {
+		if !moved {
 			step /= 2
 		}
 	}
 }
 
-// narrow halves boxes and leaves those out that do not matter, until there are so many or all are small. Cost some evaluations per node
-// of what is left.
-func (s *search) narrow(ctx context.Context, live []box, until int) ([]box, error) {
+// narrow halves boxes and drops those that do not matter, until there are at least enough boxes or all are small. It returns the boxes that
+// are left. Cost: some evaluations per node of these.
+func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, error) {
 	var small []box
-	size := 0.0
-	for len(live) > 0 && len(small)+len(live) < until {
-		bounds := make([]float64, len(live))
-		for b := range live {
+	smallNodes := 0.0 // of all small boxes
+	for len(boxes) > 0 && len(small)+len(boxes) < enough {
+		bounds := make([]float64, len(boxes))
+		for k := range boxes {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			bounds[b] = s.bound(live[b], s.value)
-			if float64(len(s.known)) > s.most {
-				return nil, errNodes(float64(len(s.known)))
+			bounds[k] = s.lnBound(boxes[k], s.lnComponent)
+			if float64(len(s.lnKnown)) > s.maxEvaluations {
+				return nil, errTooManyNodes(float64(len(s.lnKnown)))
 			}
 		}
-		var next []box
-		for b, own := range live {
-			if bounds[b] < s.best-s.threshold {
+		var halves []box
+		for k, b := range boxes {
+			if bounds[k] < s.lnLargest-s.threshold {
 				continue
 			}
-			if own.small(len(s.axes)) {
-				if size += own.size(len(s.axes)); size > s.most {
-					return nil, errNodes(size)
+			if b.isSmall(len(s.axes)) {
+				if smallNodes += b.count(len(s.axes)); smallNodes > s.maxEvaluations {
+					return nil, errTooManyNodes(smallNodes)
 				}
-				small = append(small, own)
+				small = append(small, b)
 				continue
 			}
-			next = own.halves(len(s.axes), next)
+			halves = b.appendHalves(len(s.axes), halves)
 		}
-		live = next
+		boxes = halves
 	}
-	return append(small, live...), nil
+	return append(small, boxes...), nil
 }
 
-// region returns the region of the nodes that matter as some hundred boxes, or single nodes of one statistic. Over budget above so many
-// flops for all of its nodes, or above mostNodes.
-func (e *evaluator) region(ctx context.Context, work float64) (*region, error) {
-	r := &region{most: min(mostNodes, work/e.flops(false))}
-	whole := e.whole()
+// findRegion returns the region of the nodes that matter. With one statistic it has a box for each node, otherwise up to some thousand
+// boxes (coarseBoxes). It is over budget if the nodes are more than maxNodes, or take more than work flops.
+func (e *evaluator) findRegion(ctx context.Context, work float64) (*region, error) {
+	r := &region{maxEvaluations: min(maxNodes, work/e.nodeFlops(false))}
+	all := e.wholeBox()
 	if len(e.axes) <= 1 {
-		if count := whole.size(len(e.axes)); count > r.most {
-			return nil, errNodes(count)
+		if count := all.count(len(e.axes)); count > r.maxEvaluations {
+			return nil, errTooManyNodes(count)
 		}
-		for _, at := range whole.list(len(e.axes), nil) {
-			r.boxes = append(r.boxes, box{at, at})
+		for _, n := range all.appendNodes(len(e.axes), nil) {
+			r.boxes = append(r.boxes, box{n, n})
 		}
 		return r, nil
 	}
-	s := e.search(r.most)
-	if math.IsInf(s.value(node{}), -1) { // no assignment is possible, whatever the node
+	s := e.newSearch(r.maxEvaluations)
+	if math.IsInf(s.lnComponent(node{}), -1) { // no assignment is possible, whatever the node
 		return r, nil
 	}
 	s.climb()
 	var err error
-	r.boxes, err = s.narrow(ctx, []box{whole}, coarseBoxes)
-	r.best = s.best
+	r.boxes, err = s.narrow(ctx, []box{all}, coarseBoxes)
+	r.lnLargest = s.lnLargest
 	return r, err
 }
 
-// boxes divides a share of a region into small boxes of nodes that matter. Shares of one size take about one time. Over budget above four
-// times their share of the region's evaluations.
-func (e *evaluator) boxes(ctx context.Context, r *region, from, to int64) ([]box, error) {
-	n := int64(len(r.boxes))
-	boxes := r.boxes[n*from/WholeShare : n*to/WholeShare]
+// smallBoxes divides a share of a region, in units of 1/WholeShare, into small boxes of nodes that matter. Shares of equal size take about
+// the same time. It is over budget above four times the share's part of region.maxEvaluations.
+func (e *evaluator) smallBoxes(ctx context.Context, region *region, from, to int64) ([]box, error) {
+	count := int64(len(region.boxes))
+	boxes := region.boxes[count*from/WholeShare : count*to/WholeShare]
 	if len(e.axes) <= 1 {
 		return boxes, nil
 	}
-	s := e.search(min(r.most, 4*r.most*float64(to-from)/float64(WholeShare)))
-	s.best = r.best
+	s := e.newSearch(min(region.maxEvaluations, 4*region.maxEvaluations*float64(to-from)/float64(WholeShare)))
+	s.lnLargest = region.lnLargest
 	return s.narrow(ctx, boxes, math.MaxInt)
 }
 
-// nodes lists the nodes of a share of a region that matter. Errors: as boxes.
-func (e *evaluator) nodes(ctx context.Context, r *region, from, to int64) (listed []node, err error) {
-	boxes, err := e.boxes(ctx, r, from, to)
+// listNodes lists the nodes that matter of a share of a region, in units of 1/WholeShare. Errors: as smallBoxes.
+func (e *evaluator) listNodes(ctx context.Context, region *region, from, to int64) (nodes []node, err error) {
+	boxes, err := e.smallBoxes(ctx, region, from, to)
 	if err != nil {
 		return nil, err
 	}
 	for _, b := range boxes {
-		listed = b.list(len(e.axes), listed)
+		nodes = b.appendNodes(len(e.axes), nodes)
 	}
-	slices.SortFunc(listed, node.compare) // neighbours share factors: see real
-	return listed, nil
+	slices.SortFunc(nodes, node.compare) // neighbours share factors: see real
+	return nodes, nil
 }
 
-// allNodes lists all nodes that matter. Over budget above so many flops, or above mostNodes.
-func (e *evaluator) allNodes(ctx context.Context, work float64) ([]node, error) {
-	r, err := e.region(ctx, work)
+// listAllNodes lists all nodes that matter. It is over budget if they are more than maxNodes, or take more than work flops.
+func (e *evaluator) listAllNodes(ctx context.Context, work float64) ([]node, error) {
+	region, err := e.findRegion(ctx, work)
 	if err != nil {
 		return nil, err
 	}
-	return e.nodes(ctx, r, 0, WholeShare)
+	return e.listNodes(ctx, region, 0, WholeShare)
 }
 
-// count returns the number of nodes that matter. Errors: as allNodes.
-func (e *evaluator) count(ctx context.Context, work float64) (nodes float64, err error) {
-	r, err := e.region(ctx, work)
+// countNodes returns the number of nodes that matter. Errors: as listAllNodes.
+func (e *evaluator) countNodes(ctx context.Context, work float64) (count float64, err error) {
+	region, err := e.findRegion(ctx, work)
 	if err != nil {
 		return 0, err
 	}
-	boxes, err := e.boxes(ctx, r, 0, WholeShare)
+	boxes, err := e.smallBoxes(ctx, region, 0, WholeShare)
 	for _, b := range boxes {
-		nodes += b.size(len(e.axes))
+		count += b.count(len(e.axes))
 	}
-	return nodes, err
+	return count, err
 }
 
-func errNodes(n float64) error {
+// errTooManyNodes is the error over budget if more than n nodes matter.
+func errTooManyNodes(n float64) error {
 	return fault.New(fault.OverBudget, "structured: more than %.3g nodes of the quadrature matter", n)
 }
 
-// bound is ln of no less than any node of a box.
-func (e *evaluator) bound(b box, value func(node) float64) float64 {
-	k := len(e.axes)
-	most := math.Inf(-1)
-	for corner := range 1 << k {
-		at := b.low
-		skip := false
-		for i := range k {
-			if corner>>i&1 == 1 {
-				if skip = skip || b.low[i] == b.high[i] || e.axes[i].negative; skip {
+// lnBound returns ln of an upper bound of all nodes of a box: its largest corner times the weight of its node nearest to 0. lnComponent is
+// that of a search. Corners that differ only along a statistic of one node, or of λ < 0, are equal and evaluated once.
+func (e *evaluator) lnBound(b box, lnComponent func(node) float64) float64 {
+	axes := len(e.axes)
+	bound := math.Inf(-1)
+	for corner := range 1 << axes { // bit k: the corner is at the high end of statistic k
+		n := b.low
+		isRepeated := false
+		for k := range axes {
+			if corner>>k&1 == 1 {
+				if isRepeated = isRepeated || b.low[k] == b.high[k] || e.axes[k].isNegative; isRepeated {
 					break
 				}
-				at[i] = b.high[i]
+				n[k] = b.high[k]
 			}
 		}
-		if !skip {
-			most = max(most, value(at))
+		if !isRepeated {
+			bound = max(bound, lnComponent(n))
 		}
 	}
-	for i, a := range e.axes {
+	for k, a := range e.axes {
 		nearest := 0
-		if b.low[i] > 0 {
-			nearest = int(b.low[i])
-		} else if b.high[i] < 0 {
-			nearest = int(b.high[i])
+		if b.low[k] > 0 {
+			nearest = int(b.low[k])
+		} else if b.high[k] < 0 {
+			nearest = int(b.high[k])
 		}
-		most += a.lnWeight(nearest)
-		if a.half && nearest == 0 {
-			most += math.Ln2
+		bound += a.lnWeight(nearest)
+		if a.isHalved && nearest == 0 { // the nodes next to it have twice their weight
+			bound += math.Ln2
 		}
 	}
-	return most
+	return bound
 }
 
-// size is the number of nodes of a box.
-func (b box) size(k int) float64 {
-	n := 1.0
-	for i := range k {
-		n *= float64(b.high[i] - b.low[i] + 1)
+// count returns the number of nodes of a box of so many axes.
+func (b box) count(axes int) float64 {
+	count := 1.0
+	for axis := range axes {
+		count *= float64(b.high[axis] - b.low[axis] + 1)
 	}
-	return n
+	return count
 }
 
-// small reports whether a box is at most boxWide nodes wide.
-func (b box) small(k int) bool {
-	for i := range k {
-		if b.high[i]-b.low[i] >= boxWide {
+// isSmall reports whether a box is at most smallBoxWidth nodes wide along each axis.
+func (b box) isSmall(axes int) bool {
+	for axis := range axes {
+		if b.high[axis]-b.low[axis] >= smallBoxWidth {
 			return false
 		}
 	}
 	return true
 }
 
-// halves appends the halves of a box along each side of more than boxWide nodes.
-func (b box) halves(k int, to []box) []box {
+// appendHalves halves a box along each axis with more than smallBoxWidth nodes and appends the parts to others.
+func (b box) appendHalves(axes int, others []box) []box {
 	parts := []box{b}
-	for i := range k {
-		if b.high[i]-b.low[i] < boxWide {
+	for axis := range axes {
+		if b.high[axis]-b.low[axis] < smallBoxWidth {
 			continue
 		}
-		middle := (b.low[i] + b.high[i]) >> 1
+		middle := (b.low[axis] + b.high[axis]) >> 1
 		for p := range len(parts) {
 			upper := parts[p]
-			upper.low[i] = middle + 1
-			parts[p].high[i] = middle
+			upper.low[axis] = middle + 1
+			parts[p].high[axis] = middle
 			parts = append(parts, upper)
 		}
 	}
-	return append(to, parts...)
+	return append(others, parts...)
 }
 
-// list appends the nodes of a box.
-func (b box) list(k int, to []node) []node {
-	at := b.low
+// appendNodes appends all nodes of a box of so many axes, the last axis fastest.
+func (b box) appendNodes(axes int, nodes []node) []node {
+	n := b.low
 	for {
-		to = append(to, at)
-		i := k - 1
-		for ; i >= 0; i-- {
-			if at[i]++; at[i] <= b.high[i] {
+		nodes = append(nodes, n)
+		axis := axes - 1
+		for ; axis >= 0; axis-- {
+			if n[axis]++; n[axis] <= b.high[axis] {
 				break
 			}
-			at[i] = b.low[i]
+			n[axis] = b.low[axis]
 		}
-		if i < 0 {
-			return to
+		if axis < 0 {
+			return nodes
 		}
 	}
 }

@@ -23,18 +23,18 @@ func TestSharesHaveAllNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := e.allNodes(t.Context(), planWork)
+		all, err := e.listAllNodes(t.Context(), planWork)
 		if err != nil || len(all) == 0 {
 			t.Fatalf("%v: %d nodes, %v", lambda, len(all), err)
 		}
-		r, err := e.region(t.Context(), planWork)
+		r, err := e.findRegion(t.Context(), planWork)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, shares := range []int64{1, 3, 64} {
 			times := map[node]int{}
 			for k := range shares {
-				list, err := e.nodes(t.Context(), r, WholeShare*k/shares, WholeShare*(k+1)/shares)
+				list, err := e.listNodes(t.Context(), r, WholeShare*k/shares, WholeShare*(k+1)/shares)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// nearRounds are the rounds of a fit by least squares.
-	nearRounds = 24
-	// mostNear bounds the statistics of a fit that draws begin with.
-	mostNear = 3
-	// nearRungs are the rungs of the pilot, and nearChains the chains.
-	nearRungs, nearChains = 8, 32
-	// mostNearNodes bounds the nodes of such a fit.
-	mostNearNodes = 1 << 17
-	// mostVariance is the variance of ln of a weight, nats², above which the low-rank part says too little.
-	mostVariance = 2.5
+	// leastSquaresRounds are the rounds of a fit by least squares.
+	leastSquaresRounds = 24
+	// maxNearStatistics bounds the statistics of a fit that draws begin with.
+	maxNearStatistics = 3
+	// pilotRungs are the rungs of a pilot, pilotChains its chains.
+	pilotRungs, pilotChains = 8, 32
+	// maxNearNodes bounds the nodes of such a fit.
+	maxNearNodes = 1 << 17
+	// maxVariance is the variance of ln of a weight, nats², above which the low-rank part is no good start.
+	maxVariance = 2.5
 	// goodVariance is the variance that the rungs are chosen for: weights of a larger one have tails that pilots do not see, and more rungs
 	// cost as much as they save.
 	goodVariance = 0.1
@@ -31,65 +31,58 @@ const (
 	// factor of 6 in the error, 3 nothing, 30 loses one of 9.
 	closeVariance = 1.5
 	fewTables     = 20_000
-	// fewChains is the number of chains that a tenth of the budget has to hold.
-	fewChains = 100
+	// chainsPerBudget is the number of chains that a tenth of the budget has to hold.
+	chainsPerBudget = 100
 )
 
-// Near returns the path to a network under its evidence whose low-rank part carries most of the interaction, with the relative variance of
-// a weight that a pilot saw, and the flops of a chain and before the first; nil where there is none within the work, flops. Pilots draw
+// Near returns a path to a network under its evidence from a low-rank part that carries most of the interaction: of the ranks up to
+// maxNearStatistics the one whose chains cost least for their variance. spread is the relative variance of a weight that a pilot saw, each
+// the flops of a chain, and setup the flops before the first chain. The path is nil if there is none within the work, flops. Pilots draw
 // with a seed of their own.
 func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (path *Path, spread, each, setup float64, err error) {
-	m, err := read(ctx, p.Net, p.Memory, false)
+	m, err := readInteractions(ctx, p.Net, p.Memory, false)
 	if err != nil || m == nil || p.Net.Scale.Sign() <= 0 {
 		return nil, 0, 0, 0, err
 	}
-	best := math.Inf(1)
-	for k := 1; k <= mostNear; k++ {
-		s, err := m.nearest(ctx, k)
+	bestCost := math.Inf(1)
+	for k := 1; k <= maxNearStatistics; k++ {
+		s, err := m.nearestPositive(ctx, k)
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
 		if len(s.lambda) < k {
 			break
 		}
-		f, err := m.fit(ctx, s, nil, 0)
+		f, err := m.writeFit(ctx, s, nil, 0)
 		if err != nil || f == nil {
 			return nil, 0, 0, 0, err
 		}
-		count := 1.0
+		nodes := 1.0
 		for _, a := range f.axes() {
-			count *= float64(a.last - a.first + 1)
+			nodes *= float64(a.last - a.first + 1)
 		}
-		if count > mostNearNodes {
+		if nodes > maxNearNodes {
 			break
 		}
-		own := &Path{Fit: f, Rungs: nearRungs}
-		c, err := m.chains(ctx, p.Net, own)
+		c, err := m.newChains(ctx, p.Net, &Path{Fit: f, Rungs: pilotRungs})
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
 		if math.IsInf(c.lnZ, -1) {
 			return nil, 0, 0, 0, nil
 		}
-		chains := int64(max(8, min(nearChains, work/(3*c.flops()))))
-		w, err := c.draw(ctx, ^seed, 0, chains, 1, false)
+		variance, ok, err := c.chooseRungs(ctx, seed, work, len(p.Net.Cores))
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
-		variance := sampling.Variance(w.Ln) * nearRungs
-		c.rungs = max(1, int(min(variance/goodVariance, 1<<20)))
-		for c.rungs > 1 && c.flops() > work/fewChains {
-			c.rungs /= 2
-		}
-		left := variance / float64(c.rungs)
-		if left > mostVariance || variance > closeVariance && len(p.Net.Cores) <= fewTables {
+		if !ok {
 			continue
 		}
-		if cost := math.Expm1(left) * c.flops(); cost < best {
-			best = cost
-			path, spread, each = &Path{Fit: f, Rungs: c.rungs}, math.Expm1(left), c.flops()
-			setup = float64(len(c.list))*c.evaluator.flops(false) + 2*float64(len(c.axes)+4)*float64(m.order)*float64(m.order)
-			if m.order <= mostBounded {
+		if cost := math.Expm1(variance) * c.chainFlops(); cost < bestCost {
+			bestCost = cost
+			path, spread, each = &Path{Fit: f, Rungs: c.rungs}, math.Expm1(variance), c.chainFlops()
+			setup = float64(len(c.nodes))*c.evaluator.nodeFlops(false) + 2*float64(len(c.axes)+4)*float64(m.order)*float64(m.order)
+			if m.order <= maxBoundedOrder {
 				setup += math.Pow(float64(m.order), 3)
 			}
 		}
@@ -97,32 +90,55 @@ func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (p
 	return path, spread, each, setup, nil
 }
 
-// nearest is the part of rank k with λ > 0 that fits the matrix best, by least squares with the blocks of single variables free.
-func (m *interactions) nearest(ctx context.Context, k int) (*spectrum, error) {
-	c, largest := m.completion(m.all(), 2*k, false)
+// chooseRungs runs a pilot of chains with pilotRungs rungs and sets rungs so that the variance of ln of a weight is about goodVariance, but
+// so few that chainsPerBudget chains fit the work, flops. It returns the variance with these rungs, nats². ok is false if that is too
+// large, or if a network of so few tables has better chains in package annealing.
+func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tables int) (variance float64, ok bool, err error) {
+	count := int64(max(8, min(pilotChains, work/(3*c.chainFlops()))))
+	w, err := c.weighChains(ctx, ^seed, 0, count, 1, false)
+	if err != nil {
+		return 0, false, err
+	}
+	ofOneRung := sampling.Variance(w.Ln) * pilotRungs
+	c.rungs = max(1, int(min(ofOneRung/goodVariance, 1<<20)))
+	for c.rungs > 1 && c.chainFlops() > work/chainsPerBudget {
+		c.rungs /= 2
+	}
+	variance = ofOneRung / float64(c.rungs)
+	if variance > maxVariance || ofOneRung > closeVariance && tables <= fewTables {
+		return 0, false, nil
+	}
+	return variance, true, nil
+}
+
+// nearestPositive returns an approximation of at most k directions with λ > 0: the largest ones of a fit of rank 2k by least squares, in
+// which the blocks of single variables are free. It has no directions if the matrix is 0 or too small.
+func (m *interactions) nearestPositive(ctx context.Context, k int) (*spectrum, error) {
+	c, largest := m.newCompletion(m.allPairs(), 2*k, false)
 	if largest == 0 || 4*k > m.order {
 		return &spectrum{}, nil
 	}
-	for range nearRounds {
+	fitted := c.approximation
+	for range leastSquaresRounds {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if c.interactions.step(c.s, c.of) != nil {
+		if m.leastSquaresStep(fitted, c.apartNeighbours) != nil {
 			break
 		}
-		c.s.drop()
+		fitted.dropVanishing()
 	}
-	order := make([]int, len(c.s.lambda))
-	for i := range order {
-		order[i] = i
+	byLambda := make([]int, len(fitted.lambda)) // the largest first
+	for i := range byLambda {
+		byLambda[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(c.s.lambda[b], c.s.lambda[a]), a-b) })
-	out := &spectrum{}
-	for _, i := range order {
-		if len(out.lambda) < k && c.s.lambda[i] > 0 {
-			out.lambda = append(out.lambda, c.s.lambda[i])
-			out.w = append(out.w, c.s.w[i*m.order:(i+1)*m.order]...)
+	slices.SortFunc(byLambda, func(a, b int) int { return cmp.Or(cmp.Compare(fitted.lambda[b], fitted.lambda[a]), a-b) })
+	positive := &spectrum{}
+	for _, i := range byLambda {
+		if len(positive.lambda) < k && fitted.lambda[i] > 0 {
+			positive.lambda = append(positive.lambda, fitted.lambda[i])
+			positive.directions = append(positive.directions, fitted.directions[i*m.order:(i+1)*m.order]...)
 		}
 	}
-	return out, nil
+	return positive, nil
 }

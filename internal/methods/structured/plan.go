@@ -17,103 +17,105 @@ const (
 	// planWork bounds the work for the list of nodes without evidence, contractWork under evidence, flops.
 	planWork     = 1e10
 	contractWork = 4 * planWork
-	// countedWork is the work up to which a histogram is taken without a look at the quadrature.
-	countedWork = 1e8
-	// mostParts bounds the parts of a plan.
-	mostParts = 64
+	// histogramWork is the work up to which a histogram is taken without a look at the quadrature.
+	histogramWork = 1e8
+	// maxParts bounds the parts of a plan.
+	maxParts = 64
 )
 
-// Plan returns the exact estimate of a network by few linear statistics; nil where find finds none, or its nodes are too many. It depends
-// on the base tensor alone: evidence and weights of single variables change which nodes matter, not the fit. Cost: that of find, and the
-// bounds of nodes.
+// Plan returns the exact estimate of a network by few linear statistics: by a histogram or by a quadrature, whichever is cheaper. It
+// returns nil if find finds no structure, or if there are too many nodes. The result depends on the base tensor alone: evidence and weights
+// of single variables change which nodes matter, not the fit. Cost: that of find, and the bounds of nodes.
 func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, error) {
 	f, counted, err := find(ctx, net, memory)
 	if f == nil && counted == nil || err != nil {
 		return nil, err
 	}
-	most := float64(planWork)
-	if counted != nil {
-		if own := counted.countedEstimate(); f == nil || f.signed() || own.Cost.Flops <= countedWork {
-			return own, nil
-		}
-		most = min(most, counted.countedEstimate().Cost.Flops)
+	if counted == nil {
+		return f.quadratureEstimate(ctx, planWork)
 	}
-	estimate, err := f.estimate(ctx, most)
-	if estimate == nil && err == nil && counted != nil {
-		estimate = counted.countedEstimate()
+	histogram := counted.histogramEstimate()
+	if f == nil || f.hasNegativeLambda() || histogram.Cost.Flops <= histogramWork {
+		return histogram, nil
+	}
+	estimate, err := f.quadratureEstimate(ctx, min(planWork, histogram.Cost.Flops))
+	if estimate == nil && err == nil {
+		estimate = histogram
 	}
 	return estimate, err
 }
 
-// signed reports whether a statistic has λ < 0: terms of its quadrature cancel.
-func (f *Fit) signed() bool {
+// hasNegativeLambda reports whether a statistic has λ < 0: the terms of the quadrature cancel then.
+func (f *Fit) hasNegativeLambda() bool {
 	return slices.ContainsFunc(f.Lambda, func(lambda float64) bool { return lambda < 0 })
 }
 
-// countedEstimate is the estimate of a fit by integers.
-func (f *Fit) countedEstimate() *btn.Estimate {
+// histogramEstimate returns the estimate of a fit by integers: one part, by a histogram.
+func (f *Fit) histogramEstimate() *btn.Estimate {
 	return &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
 		Cost:    query.Cost{Flops: f.Integers.flops(true), Bytes: f.Integers.bytes()},
-		Parts:   []btn.Part{&Nodes{Of: f, To: WholeShare}},
+		Parts:   []btn.Part{&Nodes{Fit: f, To: WholeShare}},
 	}
 }
 
-// estimate is the estimate of a fit by the nodes of its quadrature; nil where these take more flops.
-func (f *Fit) estimate(ctx context.Context, most float64) (*btn.Estimate, error) {
+// quadratureEstimate returns the estimate of a fit by the nodes of its quadrature, with its statistics as variables if that is cheaper. It
+// returns nil if both take more than maxWork flops, or if Z is 0.
+func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Estimate, error) {
 	e, err := newEvaluator(f, nil)
-	if err != nil || e.zero {
+	if err != nil || e.isZero {
 		return nil, nil
 	}
-	work := most
-	var g *Fit
-	var own *evaluator
+	work := maxWork
+	var eliminated *Fit // with its statistics as variables
+	var eliminatedEvaluator *evaluator
 	if len(f.Lambda) > 1 {
-		if g, err = f.withVariables(ctx); err != nil {
+		if eliminated, err = f.eliminateStatistics(ctx); err != nil {
 			return nil, err
 		}
-		if g != nil {
-			if own, err = newEvaluator(g, nil); err != nil {
+		if eliminated != nil {
+			if eliminatedEvaluator, err = newEvaluator(eliminated, nil); err != nil {
 				return nil, nil
 			}
-			work = min(work, own.flops(false))
+			work = min(work, eliminatedEvaluator.nodeFlops(false))
 		}
 	}
-	nodes, err := e.count(ctx, work)
-	if err != nil && own != nil && ctx.Err() == nil {
-		f, e = g, own
-		nodes, err = e.count(ctx, most)
+	nodes, err := e.countNodes(ctx, work)
+	if err != nil && eliminatedEvaluator != nil && ctx.Err() == nil {
+		f, e = eliminated, eliminatedEvaluator
+		nodes, err = e.countNodes(ctx, maxWork)
 	}
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	flops := nodes * e.flops(true)
-	parts := int64(max(1, min(mostParts, flops/partFlops, nodes)))
+	flops := nodes * e.nodeFlops(true)
+	parts := int64(max(1, min(maxParts, flops/partFlops, nodes)))
 	estimate := &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
 		Cost:    query.Cost{Flops: flops, Nodes: nodes, Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 32*int(nodes))},
 	}
 	for k := range parts {
-		estimate.Parts = append(estimate.Parts, &Nodes{Of: f, From: WholeShare * k / parts, To: WholeShare * (k + 1) / parts})
+		estimate.Parts = append(estimate.Parts, &Nodes{Fit: f, From: WholeShare * k / parts, To: WholeShare * (k + 1) / parts})
 	}
 	return estimate, nil
 }
 
-// Asked returns the parts that draw assignments from the nodes of others; nil for another question, or where components have phases.
-func Asked(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
+// DrawingParts returns, for the parts of a plan, parts with the same nodes that draw assignments. It returns nil for another question, or
+// if components have phases.
+func DrawingParts(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
 	for _, part := range parts {
 		p, ok := part.(*Nodes)
-		if !ok || ask != btn.AskSamples || p.Of.signed() {
+		if !ok || ask != btn.AskSamples || p.Fit.hasNegativeLambda() {
 			return nil
 		}
-		list = append(list, &Nodes{Of: p.Of, From: p.From, To: p.To, Ask: ask})
+		list = append(list, &Nodes{Fit: p.Fit, From: p.From, To: p.To, Ask: ask})
 	}
 	return list
 }
 
-// Crowded reports whether a network, leaves summed out, has so many tables of two variables for each of them that no elimination is
+// Crowded reports whether a network, with leaves summed out, has so many tables of two variables for each variable that no elimination is
 // cheap. Linear time.
 func Crowded(net *btn.Network) bool {
 	const many = 16
@@ -129,20 +131,20 @@ func Crowded(net *btn.Network) bool {
 	if pairs+triples < many*(len(net.Variables)-triples) { // a leaf has a table of three of its own
 		return false
 	}
-	n, pairs := pairTables(net)
+	n, pairs := countPairTables(net)
 	return pairs >= many*n
 }
 
-// Worth reports whether a network has as many tables of two variables as find looks for. Linear time.
+// Worth reports whether a network has as many variables, and tables of two of them, as find needs. Linear time.
 func Worth(net *btn.Network) bool {
-	n, pairs := pairTables(net)
-	return n >= leastVariables && float64(pairs) >= leastDensity*float64(n)*float64(n-1)/2
+	n, pairs := countPairTables(net)
+	return n >= minVariables && float64(pairs) >= minDensity*float64(n)*float64(n-1)/2
 }
 
-// pairTables is the number of variables and of tables of two of them, leaves summed out.
-func pairTables(net *btn.Network) (n, pairs int) {
+// countPairTables returns the number of variables n and of tables of two of them, with leaves summed out. Linear time.
+func countPairTables(net *btn.Network) (n, pairs int) {
 	n = len(net.Variables)
-	if l := leavesOf(net); l != nil {
+	if l := findLeaves(net); l != nil {
 		n, pairs = n-l.count, l.count
 	}
 	for _, core := range net.Cores {

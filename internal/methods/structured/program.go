@@ -8,119 +8,139 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// errWide says that a table along the elimination of the rest is too large.
+// errWide states that a table along the elimination of the rest is too large.
 var errWide = errors.New("structured: the rest has no elimination in small tables")
 
-// program eliminates the variables of the rest in sequence: each has a clique, the table over itself and all that its factors have.
+// program is a compiled elimination of the rest's variables, one clique for each. It is compiled once and run for every node.
 type program struct {
-	cliques []clique
-	clique  []int // of each variable; −1: in no factor of the rest
-	entries int   // of all cliques together
-	// roundings bounds those of a term of the rest on the way through all cliques, the weights' own aside.
-	roundings float64
-	widest    int
-	leaves    []summedLeaf
-	shares    int // values of all variables, and then of the leaves
+	cliques  []clique // in the sequence of the elimination
+	cliqueOf []int    // by variable; −1: no table of the rest has the variable
+	entries  int      // of all cliques together
+	// roundings bounds those of a term of the rest on its way through all cliques, without those of the weights.
+	roundings  float64
+	leaves     []summedLeaf
+	shareCount int // number of values of all variables and leaves; the values of the leaves are the last ones
 }
 
-// clique is the elimination of a variable. Its table is Π of the variable's weights, some tables of the rest and the messages of
-// earlier cliques; the message is its sum over the variable, the first of the scope.
+// clique is the elimination of one variable. Its table is the product of the variable's weights, of some tables of the rest and of the
+// messages of earlier cliques. Its message is the sum of the table over the variable.
 type clique struct {
-	variable int
-	scope    []int
-	size     int
-	value    []int32 // of the variable, by entry
-	tables   []operand
-	messages []operand
-	out      []int32 // place in the message, by entry
-	length   int     // of the message
+	variable     int
+	scope        []int   // variables of the table: first the eliminated one, then those of the message
+	entries      int     // of the table
+	valueOf      []int32 // by entry: the value of the eliminated variable
+	tables       []operand
+	messages     []operand
+	messagePlace []int32 // by entry: the place in the message that the entry is added to
+	messageSize  int
 }
 
-// operand is a table, or the message of a clique, in the table of another.
+// operand is a factor of a clique's table: a table of the rest, or the message of an earlier clique.
 type operand struct {
-	of    int
-	place []int32 // in the operand, by entry
+	index  int     // of the table in Fit.Rest, or of the earlier clique
+	places []int32 // by entry of the clique's table: the place in the operand
 }
 
-// newProgram compiles the elimination of a fit's rest. It returns errWide where a table has more than mostRestTable entries.
+// newProgram compiles the elimination of a fit's rest along Fit.Order. It returns errWide if a clique has more than maxRestTable entries.
 func newProgram(f *Fit) (*program, error) {
-	p := &program{clique: make([]int, len(f.Domains))}
-	for v := range p.clique {
-		p.clique[v] = -1
+	p := &program{cliqueOf: make([]int, len(f.Domains))}
+	for v := range p.cliqueOf {
+		p.cliqueOf[v] = -1
 	}
-	position := make([]int, len(f.Domains))
-	for at, v := range f.Order {
-		position[v] = at
+	position := make([]int, len(f.Domains)) // of each variable in the order
+	for k, v := range f.Order {
+		position[v] = k
 	}
-	tables := make([][]int, len(f.Order)) // of the rest, by clique
-	for t, table := range f.Rest {
-		first := len(f.Order)
-		for _, v := range table.Scope {
-			first = min(first, position[v])
+	tables := f.restByClique(position)
+	senders := make([][]int, len(f.Order)) // by clique: the earlier ones whose messages it receives
+	receiver := make([]int, len(f.Order))  // by clique: the later one that receives its message; −1: none
+	for k, v := range f.Order {
+		c, ok := p.newClique(f, v, tables[k], senders[k])
+		if !ok {
+			return nil, errWide
 		}
-		if len(table.Scope) > 0 {
-			tables[first] = append(tables[first], t)
+		receiver[k] = -1
+		if len(c.scope) > 1 {
+			next := firstPosition(position, c.scope[1:])
+			senders[next] = append(senders[next], k)
+			receiver[k] = next
 		}
-	}
-	waiting := make([][]int, len(f.Order)) // messages, by clique
-	to := make([]int, len(f.Order))        // clique of the message; −1: none
-	for at, v := range f.Order {
-		c := clique{variable: v, scope: []int{v}, size: f.Domains[v]}
-		has := map[int]bool{v: true}
-		join := func(scope []int) bool {
-			for _, u := range scope {
-				if !has[u] {
-					has[u] = true
-					c.scope = append(c.scope, u)
-					if c.size *= f.Domains[u]; c.size > mostRestTable {
-						return false
-					}
-				}
-			}
-			return true
-		}
-		for _, t := range tables[at] {
-			if !join(f.Rest[t].Scope) {
-				return nil, errWide
-			}
-		}
-		for _, e := range waiting[at] {
-			if !join(p.cliques[e].scope[1:]) {
-				return nil, errWide
-			}
-		}
-		for _, t := range tables[at] {
-			c.tables = append(c.tables, operand{of: t, place: places(f, c.scope, f.Rest[t].Scope)})
-		}
-		for _, e := range waiting[at] {
-			c.messages = append(c.messages, operand{of: e, place: places(f, c.scope, p.cliques[e].scope[1:])})
-		}
-		c.value = places(f, c.scope, c.scope[:1])
-		c.out = places(f, c.scope, c.scope[1:])
-		c.length = c.size / f.Domains[v]
-		to[at] = -1
-		if next := len(f.Order); len(c.scope) > 1 {
-			for _, u := range c.scope[1:] {
-				next = min(next, position[u])
-			}
-			waiting[next] = append(waiting[next], at)
-			to[at] = next
-		}
-		p.clique[v] = at
+		p.cliqueOf[v] = k
 		p.cliques = append(p.cliques, c)
-		p.entries += c.size
+		p.entries += c.entries
 		p.roundings += float64(len(c.tables) + len(c.messages) + f.Domains[v] + 3)
-		p.widest = max(p.widest, c.size)
 	}
-	p.sumLeaves(f, to)
+	p.addLeaves(f, receiver)
 	return p, nil
 }
 
-// places returns, for each entry of a table over scope, the place in a table over some of its variables.
-func places(f *Fit, scope, of []int) []int32 {
+// restByClique lists the tables of the rest by the clique that multiplies them: that of the first eliminated variable of their scope.
+// position is the place of each variable in the order.
+func (f *Fit) restByClique(position []int) [][]int {
+	tables := make([][]int, len(f.Order))
+	for t, table := range f.Rest {
+		if len(table.Scope) > 0 {
+			first := firstPosition(position, table.Scope)
+			tables[first] = append(tables[first], t)
+		}
+	}
+	return tables
+}
+
+// firstPosition returns the smallest position of some variables; there is at least one.
+func firstPosition(position, variables []int) int {
+	first := position[variables[0]]
+	for _, v := range variables {
+		first = min(first, position[v])
+	}
+	return first
+}
+
+// newClique returns the clique that eliminates variable v: it multiplies some tables of the rest and the messages of some earlier cliques,
+// the senders. ok is false if its table has more than maxRestTable entries.
+func (p *program) newClique(f *Fit, v int, tables, senders []int) (c clique, ok bool) {
+	c = clique{variable: v, scope: []int{v}, entries: f.Domains[v]}
+	isIn := map[int]bool{v: true} // the scope
+	addToScope := func(variables []int) bool {
+		for _, u := range variables {
+			if !isIn[u] {
+				isIn[u] = true
+				c.scope = append(c.scope, u)
+				if c.entries *= f.Domains[u]; c.entries > maxRestTable {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	for _, t := range tables {
+		if !addToScope(f.Rest[t].Scope) {
+			return c, false
+		}
+	}
+	for _, s := range senders {
+		if !addToScope(p.cliques[s].scope[1:]) {
+			return c, false
+		}
+	}
+	for _, t := range tables {
+		c.tables = append(c.tables, operand{index: t, places: subsetPlaces(f.Domains, c.scope, f.Rest[t].Scope)})
+	}
+	for _, s := range senders {
+		c.messages = append(c.messages, operand{index: s, places: subsetPlaces(f.Domains, c.scope, p.cliques[s].scope[1:])})
+	}
+	c.valueOf = subsetPlaces(f.Domains, c.scope, c.scope[:1])
+	c.messagePlace = subsetPlaces(f.Domains, c.scope, c.scope[1:])
+	c.messageSize = c.entries / f.Domains[v]
+	return c, true
+}
+
+// subsetPlaces returns, for each entry of a table over scope, the place of the same values in a table over subset, some of the variables of
+// scope. The last variable changes fastest. Example: for binary variables, scope (0, 1) and subset (1) it is 0, 1, 0, 1.
+func subsetPlaces(domains, scope, subset []int) []int32 {
 	out := []int32{0}
-	for k, step := range sumproduct.Along(f.Domains, of, scope) {
-		out = sumproduct.Spread(out, f.Domains[scope[k]], step)
+	for k, step := range sumproduct.Along(domains, subset, scope) {
+		out = sumproduct.Spread(out, domains[scope[k]], step)
 	}
 	return out
 }

@@ -15,60 +15,60 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// contractions is the flops of contractions in the time of one of nodes, which are no large matrices: 0.75e9 a second and core, measured
+// flopsRatio is the flops of contractions in the time of one of nodes, which are no large matrices: 0.75e9 a second and core, measured
 // with four patterns of 100 spins, beside policy.Rate.
-const contractions = 4
+const flopsRatio = 4
 
 const (
-	// mostTried is the work of a sum of terms of both signs up to which it is computed before it is proposed.
-	mostTried = 1e9
+	// maxTriedFlops is the work of a sum of terms of both signs up to which it is computed before it is proposed.
+	maxTriedFlops = 1e9
 	// tolerable is the relative error of a sum that is exact.
 	tolerable = 1e-10
 )
 
-// Propose is the proposal of the sum over the nodes of a model's statistics, which are found once and remembered; nil where the model has
-// none, or they take more than the exact way may. Where no elimination order is known it is asked of crowded networks alone; a known one
-// has to take more. A sum of terms of both signs is computed before it is proposed: without a digit that is
-// certain it is none, and without all of an exact one the families after this come first.
+// Propose proposes the exact sum over a model's few linear statistics, which are found once and remembered. It returns nil if the model has
+// none, or if the sum takes more than the exact way may. If no elimination order is known (ask.Flops is 0), only crowded networks are
+// examined; a known order has to take more than the sum. A sum with a negative λ is computed before it is proposed: it is not proposed if
+// no digit is certain, and if only some digits are, the methods after this one come first.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if ask.Flops == 0 && !Crowded(j.Net) || ask.Flops > 0 && !Worth(j.Net) {
 		return nil, nil
 	}
 	const settings = "structured with integers"
 	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
-		e, err := Plan(computing, j.Net, j.Settings.Memory)
+		estimate, err := Plan(computing, j.Net, j.Settings.Memory)
 		if err != nil {
 			return nil, err
 		}
-		none := &btn.Plan{Method: query.MethodExact}
-		if e != nil {
-			none.Estimates = []btn.Estimate{*e}
+		plan := &btn.Plan{Method: query.MethodExact} // without an estimate if there is none
+		if estimate != nil {
+			plan.Estimates = []btn.Estimate{*estimate}
 		}
-		return none, nil
+		return plan, nil
 	})
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
 	}
-	found := proposal.Priced(plan, hit)
-	f := plan.Estimates[0].Parts[0].(*Nodes).Of
-	fits, err := beside(ctx, j, ask, found, f)
-	if !fits || err != nil {
+	priced := proposal.Priced(plan, hit)
+	f := plan.Estimates[0].Parts[0].(*Nodes).Fit
+	ok, err := priceLeaves(ctx, j, ask, priced, f)
+	if !ok || err != nil {
 		return nil, err
 	}
 	if n := f.Integers; n != nil {
-		found.Cost.Flops = n.flops(ask.Marginals)
+		priced.Cost.Flops = n.flops(ask.Marginals)
 	}
-	work := contractions * found.Cost.Flops
+	work := flopsRatio * priced.Cost.Flops
 	if policy.ExactRate*work > proposal.Limit(j.Settings) || ask.Flops > 0 && work >= ask.Flops {
 		return nil, nil
 	}
-	if f.signed() {
-		switch digits, err := known(ctx, j, ask, f, found.Cost); {
-		case err != nil || digits == none:
+	if f.hasNegativeLambda() {
+		switch digits, err := findCertainty(ctx, j, ask, f, priced.Cost); {
+		case err != nil || digits == noDigit:
 			return nil, err
-		case digits == some && ask.Flops == 0: // an elimination may be cheap
+		case digits == someDigits && ask.Flops == 0: // an elimination may be cheap
 			return nil, nil
-		case digits == some && ask.Next != nil:
+		case digits == someDigits && ask.Next != nil:
 			if next, err := ask.Next(ctx); next != nil && err == nil {
 				return next, nil
 			}
@@ -79,58 +79,59 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		for _, v := range ask.Joint {
 			cells *= float64(j.Net.Variables[v].Domain)
 		}
-		found.Cost.Flops *= 1 + cells
+		priced.Cost.Flops *= 1 + cells
 	}
-	return found, nil
+	return priced, nil
 }
 
-// certainty is what is known of a sum of terms of both signs.
+// certainty is how many digits of a sum of terms of both signs are certain.
 type certainty int
 
 const (
-	none certainty = iota
-	some           // a digit, at least
-	all            // as of an exact sum
+	noDigit    certainty = iota // or nothing is known
+	someDigits                  // one digit, at least
+	allDigits                   // as many as of an exact sum
 )
 
-// known computes the sum of a quadrature with terms of both signs under the evidence, and says what its bound of rounding leaves. A sum
-// that takes long is not computed: nothing is known of it.
-func known(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fit, cost *query.Cost) (certainty, error) {
+// findCertainty computes the sum of a quadrature with terms of both signs under the evidence, and returns how many digits its bound of
+// rounding leaves. It returns noDigit without computing the sum if that takes more than maxTriedFlops.
+func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fit, cost *query.Cost) (certainty, error) {
 	p := j.Problem()
 	form, err := formOf(ctx, p, f, ask.Joint)
 	if err != nil {
-		return none, ctx.Err()
+		return noDigit, ctx.Err()
 	}
-	if form.zero {
-		return all, nil
+	if form.isZero {
+		return allDigits, nil
 	}
-	if cost.Nodes*form.flops(false) > mostTried {
-		return none, nil
+	if cost.Nodes*form.nodeFlops(false) > maxTriedFlops {
+		return noDigit, nil
 	}
-	list, err := form.nodes(ctx, form.region, 0, WholeShare)
+	nodes, err := form.listNodes(ctx, form.region, 0, WholeShare)
 	if err != nil {
-		return none, ctx.Err()
+		return noDigit, ctx.Err()
 	}
-	s, err := form.share(ctx, list, p.Threads, false, nil)
+	s, err := form.sumNodes(ctx, nodes, p.Threads, false, nil)
 	if err != nil {
-		return none, err
+		return noDigit, err
 	}
-	rounding := form.rounding(&s, len(list), ask.Marginals, scaled.One)
-	z := s.number(s.z)
+	bound := form.errorBound(&s, len(nodes), ask.Marginals, scaled.One)
+	z := s.inUnits(s.z)
 	if z.Sign() <= 0 {
-		return none, nil
+		return noDigit, nil
 	}
-	switch off := rounding.Div(z).Float64(); {
-	case off <= tolerable:
-		return all, nil
-	case off <= policy.LeastCertain:
-		return some, nil
+	switch relative := bound.Div(z).Float64(); {
+	case relative <= tolerable:
+		return allDigits, nil
+	case relative <= policy.LeastCertain:
+		return someDigits, nil
 	}
-	return none, nil
+	return noDigit, nil
 }
 
-// beside adds the work for the leaves that are variables under the evidence to a price; false where the rest is too wide with them.
-func beside(ctx context.Context, j *proposal.Job, ask proposal.Ask, found *btn.Assignment, f *Fit) (bool, error) {
+// priceLeaves raises the price of an assignment by the work for the leaves: those that are variables under the evidence, and with marginals
+// those whose neighbours depend on each other. ok is false if the rest is too wide with them.
+func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced *btn.Assignment, f *Fit) (ok bool, err error) {
 	if len(f.Leaves) == 0 {
 		return true, nil
 	}
@@ -138,26 +139,27 @@ func beside(ctx context.Context, j *proposal.Job, ask proposal.Ask, found *btn.A
 	if err != nil {
 		return false, nil
 	}
-	own, err := f.under(ctx, weights, ask.Joint)
+	restored, err := f.restoreLeaves(ctx, weights, ask.Joint)
 	if err != nil {
 		return false, ctx.Err()
 	}
-	e, err := newEvaluator(own, nil)
+	e, err := newEvaluator(restored, nil)
 	if err != nil {
 		return false, nil
 	}
-	flops := e.flops(ask.Marginals)
+	flops := e.nodeFlops(ask.Marginals)
 	if ask.Marginals {
-		for first := range e.program.closeBy() {
-			flops += float64(own.Domains[first]) * e.flops(true)
+		for first := range e.program.dependentLeaves() {
+			flops += float64(restored.Domains[first]) * e.nodeFlops(true)
 		}
 	}
-	found.Cost.Flops = max(found.Cost.Flops, found.Cost.Nodes*flops)
+	priced.Cost.Flops = max(priced.Cost.Flops, priced.Cost.Nodes*flops)
 	return true, nil
 }
 
-// ProposeCrowded is Propose for a network whose orders, all of them, take longer than may be. The error is the reason for that: a search
-// for an order would take long. It returns nil for a network that has an order within reach, or cannot be laid out.
+// ProposeCrowded is Propose for a network of which every elimination order takes longer than the limit. If Propose has no proposal, the
+// error is the reason that no order is within reach, so that nobody searches for one. It returns nil without an error for a network that
+// has an order within reach, or no shape.
 func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
 	if err != nil {
@@ -176,5 +178,5 @@ func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 
 // Finding implements proposal.Finder.
 func (*Nodes) Finding(_ context.Context, _ *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
-	return Asked(parts, ask), nil
+	return DrawingParts(parts, ask), nil
 }

@@ -35,15 +35,15 @@ func TestTrapezoidalRuleIsRightEntryByEntry(t *testing.T) {
 			}
 			exponent, sum := lambda/2*s*s, 0.0
 			for m := a.first; m <= a.last; m++ {
-				turn := a.root * a.step * float64(m) * s
-				if a.negative {
+				turn := a.sqrtLambda * a.step * float64(m) * s
+				if a.isNegative {
 					sum += math.Exp(a.lnWeight(m)) * math.Cos(turn)
 				} else {
 					sum += math.Exp(a.lnWeight(m) + turn - exponent)
 				}
 			}
 			want := 1.0
-			if a.negative {
+			if a.isNegative {
 				want = math.Exp(exponent)
 			}
 			if off, most := math.Abs(sum-want), 1e-15*(8+math.Abs(exponent)); off > most {
@@ -73,7 +73,7 @@ func TestErrorOfEntriesBoundsZ(t *testing.T) {
 			}
 			sum := 0.0
 			for m := a.first; m <= a.last; m++ {
-				sum += math.Exp(a.lnWeight(m) + a.root*a.step*float64(m)*s)
+				sum += math.Exp(a.lnWeight(m) + a.sqrtLambda*a.step*float64(m)*s)
 			}
 			entry := math.Exp(f.Lambda[0] / 2 * s * s)
 			worst = max(worst, math.Abs(sum/entry-1))

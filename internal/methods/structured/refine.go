@@ -12,18 +12,18 @@ import (
 )
 
 // refinements are the steps by which the form's entries get the digits of pairs.
-const refinements = 4
+const refinementSteps = 4
 
-// pairTable is the table of two variables, centred, in pairs.
-type pairTable struct {
-	i, j   int // i < j
-	values []floats.Pair
+// pairLogs is the logarithm of the product of a pair's tables, centred, in twice the digits of float64.
+type pairLogs struct {
+	i, j   int           // i < j
+	values []floats.Pair // the values of j fastest
 }
 
-// centredPairs reads the tables of a network in pairs: c, the fields, and what is left of each two variables; nil where that takes more
-// bytes than memory.
-func (m *interactions) centredPairs(ctx context.Context, net *btn.Network, memory int64) (
-	list []pairTable, ln floats.Pair, field []floats.Pair, err error,
+// readCentredPairs reads the tables of a network in twice the digits of float64: the constant c, ln, the fields by value, and what is left
+// of each pair of variables. The list of pairs is nil if that takes more bytes than memory, or if a core is no plain table.
+func (m *interactions) readCentredPairs(ctx context.Context, net *btn.Network, memory int64) (
+	pairs []pairLogs, ln floats.Pair, field []floats.Pair, err error,
 ) {
 	entries := 0.0
 	variable := legVariables(net)
@@ -38,8 +38,8 @@ func (m *interactions) centredPairs(ctx context.Context, net *btn.Network, memor
 		return nil, ln, nil, nil
 	}
 	field = make([]floats.Pair, len(m.field))
-	place := map[[2]int]int{}
-	known, logarithm := 1.0, floats.Pair{}
+	index := map[[2]int]int{} // of a pair in pairs
+	cached := lastLogarithm{x: 1}
 	for _, core := range net.Cores {
 		if err := ctx.Err(); err != nil {
 			return nil, ln, nil, err
@@ -50,192 +50,233 @@ func (m *interactions) centredPairs(ctx context.Context, net *btn.Network, memor
 		}
 		logs := make([]floats.Pair, len(t.Values))
 		for x, y := range t.Values {
-			switch {
-			case y == 0:
-				logs[x].High = math.Inf(-1)
-				continue
-			case y != known:
-				known, logarithm = y, floats.Log(y)
-			}
-			logs[x] = logarithm
+			logs[x] = cached.of(y)
 		}
 		if len(t.Scope) == 1 {
-			at := m.at[t.Scope[0]]
+			offset := m.offset[t.Scope[0]]
 			for a, l := range logs {
-				field[at+a] = plus(field[at+a], l)
+				field[offset+a] = sumOrImpossible(field[offset+a], l)
 			}
 			continue
 		}
 		i, j := t.Scope[0], t.Scope[1]
-		di, dj := m.domains[i], m.domains[j]
-		rows, columns, mean := make([]floats.Pair, di), make([]floats.Pair, dj), floats.Pair{}
-		for a := range di {
-			for b := range dj {
-				l := logs[a*dj+b]
-				rows[a], columns[b], mean = rows[a].Plus(l), columns[b].Plus(l), mean.Plus(l)
-			}
-		}
-		mean = mean.Over(float64(di * dj))
+		mean, rows, columns := effects(logs, m.domains[i], m.domains[j])
 		ln = ln.Plus(mean)
-		for a := range di {
-			rows[a] = rows[a].Over(float64(dj)).Minus(mean)
-			field[m.at[i]+a] = plus(field[m.at[i]+a], rows[a])
+		for a, effect := range rows {
+			field[m.offset[i]+a] = sumOrImpossible(field[m.offset[i]+a], effect)
 		}
-		for b := range dj {
-			columns[b] = columns[b].Over(float64(di)).Minus(mean)
-			field[m.at[j]+b] = plus(field[m.at[j]+b], columns[b])
+		for b, effect := range columns {
+			field[m.offset[j]+b] = sumOrImpossible(field[m.offset[j]+b], effect)
 		}
-		if j < i {
-			i, j = j, i
+		pair := [2]int{min(i, j), max(i, j)}
+		k, ok := index[pair]
+		if !ok {
+			k = len(pairs)
+			index[pair] = k
+			pairs = append(pairs, pairLogs{i: pair[0], j: pair[1], values: make([]floats.Pair, len(logs))})
 		}
-		of, there := place[[2]int{i, j}]
-		if !there {
-			of = len(list)
-			place[[2]int{i, j}] = of
-			list = append(list, pairTable{i: i, j: j, values: make([]floats.Pair, di*dj)})
-		}
+		di, dj := m.domains[i], m.domains[j]
 		for a := range di {
 			for b := range dj {
-				left := logs[a*dj+b].Minus(mean).Minus(rows[a]).Minus(columns[b])
-				at := a*dj + b
-				if t.Scope[0] > t.Scope[1] {
-					at = b*di + a
+				interaction := logs[a*dj+b].Minus(mean).Minus(rows[a]).Minus(columns[b])
+				entry := a*dj + b
+				if i > j {
+					entry = b*di + a
 				}
-				list[of].values[at] = list[of].values[at].Plus(left)
+				pairs[k].values[entry] = pairs[k].values[entry].Plus(interaction)
 			}
 		}
 	}
-	return list, ln, field, nil
+	return pairs, ln, field, nil
 }
 
-// plus is p + q where either may be −Inf.
-func plus(p, q floats.Pair) floats.Pair {
+// lastLogarithm computes logarithms in twice the digits of float64 and remembers the last one: many entries of a table are equal.
+type lastLogarithm struct {
+	x  float64
+	ln floats.Pair
+}
+
+// of returns ln y, for y ≥ 0: −Inf for 0.
+func (c *lastLogarithm) of(y float64) floats.Pair {
+	if y == 0 {
+		return floats.Pair{High: math.Inf(-1)}
+	}
+	if y != c.x {
+		c.x, c.ln = y, floats.Log(y)
+	}
+	return c.ln
+}
+
+// effects returns the mean of a table of logarithms of di × dj entries, and the main effects of its rows and of its columns.
+func effects(logs []floats.Pair, di, dj int) (mean floats.Pair, rows, columns []floats.Pair) {
+	rows, columns = make([]floats.Pair, di), make([]floats.Pair, dj)
+	for a := range di {
+		for b := range dj {
+			l := logs[a*dj+b]
+			rows[a], columns[b], mean = rows[a].Plus(l), columns[b].Plus(l), mean.Plus(l)
+		}
+	}
+	mean = mean.Over(float64(di * dj))
+	for a := range di {
+		rows[a] = rows[a].Over(float64(dj)).Minus(mean)
+	}
+	for b := range dj {
+		columns[b] = columns[b].Over(float64(di)).Minus(mean)
+	}
+	return mean, rows, columns
+}
+
+// sumOrImpossible returns p + q. It returns −Inf if one of both is −Inf.
+func sumOrImpossible(p, q floats.Pair) floats.Pair {
 	if math.IsInf(p.High, -1) || math.IsInf(q.High, -1) {
 		return floats.Pair{High: math.Inf(-1)}
 	}
 	return p.Plus(q)
 }
 
-// refine fits the form of integers to the tables by least squares, in pairs, and fills in the fields. It returns the error of entries of B,
-// nats: Σ over the pairs of variables of the largest deviation of a logarithm; +Inf where the tables take too many bytes.
-func (m *interactions) refine(ctx context.Context, net *btn.Network, n *Integers, memory int64) (worst float64, err error) {
-	list, ln, field, err := m.centredPairs(ctx, net, memory)
-	if err != nil || list == nil {
+// fitForm fits the form G of integers to the tables by least squares, in twice the digits of float64, and fills in the fields. It returns
+// the error of entries of B, nats: Σ over the pairs of variables of the largest deviation of a logarithm. It returns +Inf if the tables
+// take more bytes than memory, or if the fit fails.
+func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integers, memory int64) (worst float64, err error) {
+	pairs, ln, field, err := m.readCentredPairs(ctx, net, memory)
+	if err != nil || pairs == nil {
 		return math.Inf(1), err
 	}
+	k := n.statisticCount(len(m.field))
+	terms := k * (k + 1) / 2
+	f := &formFit{
+		interactions: m, k: k, centred: m.centredIntegers(n), form: make([]floats.Pair, k*k),
+		features: make([]float64, terms), normal: make([]float64, terms*terms),
+	}
+	count := len(m.domains)
+	hasTable := make([]bool, count*count)
+	before := math.Inf(1)
+	for round := range refinementSteps + 1 {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		f.right, f.worst, f.isFirst = make([]float64, terms), 0, round == 0
+		for _, t := range pairs {
+			f.addPair(t.i, t.j, t.values)
+			hasTable[t.i*count+t.j] = true
+		}
+		for i := range count { // pairs without a table have no interaction
+			for j := i + 1; j < count; j++ {
+				if !hasTable[i*count+j] {
+					f.addPair(i, j, nil)
+				}
+			}
+		}
+		if round == refinementSteps || f.worst > before/2 {
+			break
+		}
+		before = f.worst
+		step := solveNormalEquations(f.normal, f.right, terms)
+		if step == nil {
+			return math.Inf(1), nil
+		}
+		term := 0
+		for p := range k {
+			for q := p; q < k; q++ {
+				f.form[p*k+q] = f.form[p*k+q].Plus(floats.Pair{High: step[term]})
+				f.form[q*k+p] = f.form[p*k+q]
+				term++
+			}
+		}
+	}
+	n.storeFit(m, f.centred, f.form, ln, field)
+	return f.worst, nil
+}
+
+// centredIntegers returns, by value of a variable of d values and by statistic, d · (N − the mean of N over the variable's values).
+func (m *interactions) centredIntegers(n *Integers) [][]float64 {
 	values := len(m.field)
-	k := n.statistics(values)
-	centred := make([][]float64, values) // d · (N − mean)
+	centred := make([][]float64, values)
 	for i, d := range m.domains {
 		for a := range d {
-			for c := range k {
-				own := n.Values[c*values+m.at[i]:][:d]
+			for c := range n.statisticCount(values) {
+				own := n.Values[c*values+m.offset[i]:][:d]
 				sum := int64(0)
 				for _, y := range own {
 					sum += y
 				}
-				centred[m.at[i]+a] = append(centred[m.at[i]+a], float64(int64(d)*own[a]-sum))
+				centred[m.offset[i]+a] = append(centred[m.offset[i]+a], float64(int64(d)*own[a]-sum))
 			}
 		}
 	}
-	form := make([]floats.Pair, k*k)
-	terms := k * (k + 1) / 2
-	features := make([]float64, terms)
-	normal := make([]float64, terms*terms)
-	count := len(m.domains)
-	tabled := make([]bool, count*count)
-	before := math.Inf(1)
-	for round := range refinements + 1 {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		right := make([]float64, terms)
-		worst = 0
-		visit := func(i, j int, table []floats.Pair) {
-			di, dj := m.domains[i], m.domains[j]
-			most := 0.0
-			rows, columns := di, dj
-			if di == 2 { // the others are the same, below 0
-				rows = 1
-			}
-			if dj == 2 {
-				columns = 1
-			}
-			for a := range rows {
-				left := centred[m.at[i]+a]
-				half := make([]floats.Pair, k)
-				for c := range k {
-					for l, y := range left {
-						half[c] = half[c].Plus(form[l*k+c].By(y))
-					}
-				}
-				for b := range columns {
-					other := centred[m.at[j]+b]
-					by := float64(di * dj)
-					sum := floats.Pair{}
-					for c, y := range other {
-						sum = sum.Plus(half[c].By(y))
-					}
-					off := sum.Over(-by)
-					if table != nil {
-						off = off.Plus(table[a*dj+b])
-					}
-					most = max(most, math.Abs(off.High))
-					at := 0
-					for p := range k {
-						for q := p; q < k; q++ {
-							if features[at] = left[p] * other[q] / by; p != q {
-								features[at] += left[q] * other[p] / by
-							}
-							at++
-						}
-					}
-					for p, y := range features {
-						right[p] += y * off.High
-						if round == 0 {
-							for q, z := range features {
-								normal[p*terms+q] += y * z
-							}
-						}
-					}
-				}
-			}
-			worst += most
-		}
-		for _, t := range list {
-			visit(t.i, t.j, t.values)
-			tabled[t.i*count+t.j] = true
-		}
-		for i := range count { // pairs without a table have no interaction
-			for j := i + 1; j < count; j++ {
-				if !tabled[i*count+j] {
-					visit(i, j, nil)
-				}
-			}
-		}
-		if round == refinements || worst > before/2 {
-			break
-		}
-		before = worst
-		step := scaledSolution(normal, right, terms)
-		if step == nil {
-			return math.Inf(1), nil
-		}
-		at := 0
-		for p := range k {
-			for q := p; q < k; q++ {
-				form[p*k+q] = form[p*k+q].Plus(floats.Pair{High: step[at]})
-				form[q*k+p] = form[p*k+q]
-				at++
-			}
-		}
-	}
-	n.write(m, centred, form, ln, field)
-	return worst, nil
+	return centred
 }
 
-// scaledSolution solves normal equations, with the unknowns scaled to a diagonal of ones; nil where they have no solution.
-func scaledSolution(normal, right []float64, n int) []float64 {
+// formFit is a step of least squares for the form G, whose unknowns, the terms, are its entries p ≤ q.
+type formFit struct {
+	*interactions
+	k        int           // statistics
+	centred  [][]float64   // centredIntegers
+	form     []floats.Pair // G so far
+	features []float64     // room for the coefficients of the terms in one entry
+	normal   []float64     // matrix of the normal equations, made in the first step
+	right    []float64     // their right side, for the deviations that the form leaves
+	worst    float64       // Σ over the pairs of the largest deviation, nats
+	isFirst  bool          // step
+}
+
+// addPair adds the entries of a pair of variables to the normal equations and their largest deviation to worst. table is nil for a pair
+// without interaction.
+func (f *formFit) addPair(i, j int, table []floats.Pair) {
+	di, dj := f.domains[i], f.domains[j]
+	k, terms := f.k, len(f.features)
+	largest := 0.0
+	rows, columns := di, dj
+	if di == 2 { // the second row is the first one, negative
+		rows = 1
+	}
+	if dj == 2 {
+		columns = 1
+	}
+	for a := range rows {
+		left := f.centred[f.offset[i]+a]
+		product := make([]floats.Pair, k) // left · G
+		for c := range k {
+			for l, y := range left {
+				product[c] = product[c].Plus(f.form[l*k+c].By(y))
+			}
+		}
+		for b := range columns {
+			right := f.centred[f.offset[j]+b]
+			scale := float64(di * dj) // of left · G · right
+			sum := floats.Pair{}
+			for c, y := range right {
+				sum = sum.Plus(product[c].By(y))
+			}
+			deviation := sum.Over(-scale)
+			if table != nil {
+				deviation = deviation.Plus(table[a*dj+b])
+			}
+			largest = max(largest, math.Abs(deviation.High))
+			term := 0
+			for p := range k {
+				for q := p; q < k; q++ {
+					if f.features[term] = left[p] * right[q] / scale; p != q {
+						f.features[term] += left[q] * right[p] / scale
+					}
+					term++
+				}
+			}
+			for p, y := range f.features {
+				f.right[p] += y * deviation.High
+				if f.isFirst {
+					for q, z := range f.features {
+						f.normal[p*terms+q] += y * z
+					}
+				}
+			}
+		}
+	}
+	f.worst += largest
+}
+
+// solveNormalEquations solves n normal equations, with the unknowns scaled to a diagonal of ones. It returns nil if they have no solution.
+func solveNormalEquations(normal, right []float64, n int) []float64 {
 	a, x := make([]float64, n*n), make([]float64, n)
 	for p := range n {
 		for q := range n {
@@ -256,22 +297,22 @@ func scaledSolution(normal, right []float64, n int) []float64 {
 	return x
 }
 
-// write fills in the form and the fields: less what completes the square.
-func (n *Integers) write(m *interactions, centred [][]float64, form []floats.Pair, ln floats.Pair, field []floats.Pair) {
-	k := n.statistics(len(field))
+// storeFit stores the form, the constant and the fields, less the squares of single variables in ½ SᵀGS.
+func (n *Integers) storeFit(m *interactions, centred [][]float64, form []floats.Pair, ln floats.Pair, field []floats.Pair) {
+	k := n.statisticCount(len(field))
 	for i, d := range m.domains {
-		for x := m.at[i]; x < m.at[i]+d; x++ {
-			square := floats.Pair{}
+		for x := m.offset[i]; x < m.offset[i]+d; x++ {
+			square := floats.Pair{} // d² · the square
 			for p, y := range centred[x] {
 				for q, z := range centred[x] {
 					square = square.Plus(form[p*k+q].By(y).By(z))
 				}
 			}
-			own := plus(field[x], square.Over(-2*float64(d*d)))
-			if math.IsInf(own.High, -1) {
-				own.Low = 0
+			stored := sumOrImpossible(field[x], square.Over(-2*float64(d*d)))
+			if math.IsInf(stored.High, -1) {
+				stored.Low = 0
 			}
-			n.Field, n.FieldLow = append(n.Field, own.High), append(n.FieldLow, own.Low)
+			n.Field, n.FieldLow = append(n.Field, stored.High), append(n.FieldLow, stored.Low)
 		}
 	}
 	for _, g := range form {

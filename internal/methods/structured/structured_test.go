@@ -136,7 +136,7 @@ func TestFoundAgainstEnumeration(t *testing.T) {
 				exact := oracle.SumOf(m, evidence)
 				want, rows := exact.Z, exact.Marginals()
 				p := problem.New(conditioned, problem.Options{})
-				z, bound, shares, joint := total(t, p, fit, 3, btn.Want{Marginals: true, Joint: []int{2, 7}})
+				z, bound, shares, joint := sumParts(t, p, fit, 3, btn.Want{Marginals: true, Joint: []int{2, 7}})
 				if off := oracle.RelativeError(z.Mant, z.Exp, want); off > 1e-11 || off > bound {
 					t.Errorf("seed %d: ln Z %v, off by %.2g, want ln %v", seed, z.LogAbs(), off, oracle.Ln(want))
 				}
@@ -161,14 +161,14 @@ func TestFoundAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// total is the sum over all parts of a fit.
-func total(
+// sumParts divides a fit into parts, contracts them and adds them up.
+func sumParts(
 	t *testing.T, p *problem.Problem, fit *structured.Fit, parts int64, want btn.Want,
 ) (z scaled.Number, bound float64, shares, joint []scaled.Number) {
 	t.Helper()
 	rounding := scaled.Number{}
 	for k := range parts {
-		part := &structured.Nodes{Of: fit, From: structured.WholeShare * k / parts, To: structured.WholeShare * (k + 1) / parts}
+		part := &structured.Nodes{Fit: fit, From: structured.WholeShare * k / parts, To: structured.WholeShare * (k + 1) / parts}
 		v, err := contraction.Part(context.Background(), p, part, want)
 		if err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestLargerThanEnumeration(t *testing.T) {
 				if err != nil || fit == nil {
 					t.Fatal(fit, err)
 				}
-				z, bound, _, _ := total(t, problem.New(net, problem.Options{}), fit, 2, btn.Want{})
+				z, bound, _, _ := sumParts(t, problem.New(net, problem.Options{}), fit, 2, btn.Want{})
 				lnW, sum := math.Log(w), scaled.Number{}
 				for c := range n + 1 {
 					a, _ := math.Lgamma(float64(n + 1))
@@ -271,8 +271,8 @@ func TestGroupsAreSummedOneByOne(t *testing.T) {
 	if err != nil || plan == nil {
 		t.Fatalf("%+v, %v", plan, err)
 	}
-	fit := plan.Parts[0].(*structured.Nodes).Of
-	if !fit.Summed || len(plan.Parts) != 1 {
+	fit := plan.Parts[0].(*structured.Nodes).Fit
+	if !fit.StatisticsAreVariables || len(plan.Parts) != 1 {
 		t.Fatalf("%d parts, statistics %v are a grid", len(plan.Parts), fit.Lambda)
 	}
 	if err := plan.Parts[0].Fits(net); err != nil {
@@ -285,7 +285,7 @@ func TestGroupsAreSummedOneByOne(t *testing.T) {
 	}
 	p := problem.New(conditioned, problem.Options{})
 	pair := []int{each - 1, each + 2}
-	z, bound, shares, joint := total(t, p, fit, 2, btn.Want{Marginals: true, Joint: pair})
+	z, bound, shares, joint := sumParts(t, p, fit, 2, btn.Want{Marginals: true, Joint: pair})
 	exact := oracle.SumOf(m, evidence)
 	if off := oracle.RelativeError(z.Mant, z.Exp, exact.Z); off > 1e-11 || off > bound {
 		t.Errorf("ln Z %v, off by %.2g", z.LogAbs(), off)
@@ -298,7 +298,7 @@ func TestGroupsAreSummedOneByOne(t *testing.T) {
 		}
 	}
 	const samples = 4000
-	draws := &structured.Nodes{Of: fit, To: structured.WholeShare, Ask: btn.AskSamples}
+	draws := &structured.Nodes{Fit: fit, To: structured.WholeShare, Ask: btn.AskSamples}
 	drawn, err := draws.Contract(ctx, p, btn.Want{Samples: samples, Seed: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -13,96 +13,97 @@ import (
 )
 
 const (
-	// mostSteps bounds the nodes of a statistic that is a variable.
-	mostSteps = 1 << 10
-	// mostRange bounds the range of the products of a statistic's tables, nats: no entry vanishes before the last of them.
-	mostRange = 600
+	// maxStatisticNodes bounds the nodes of a statistic that is a variable.
+	maxStatisticNodes = 1 << 10
+	// maxLnRange bounds ln of the range of the product of a statistic's tables, nats, so that no partial product underflows.
+	maxLnRange = 600
 )
 
-// summed returns the fit in which each statistic is a variable of the rest, whose values are its nodes y: e^{½ λ s²} is the sum over y of
-// tables e^{√λ y v(i, x_i)}, with the node's weight divided among them by the squares of v. Errors: misfit for a λ below 0, or nodes or
-// ranges above the bounds.
-func (f *Fit) summed() (*Fit, error) {
+// expandStatistics returns the fit in which each statistic is a variable of the rest, whose values are its nodes. e^{½ λ s²} is then the
+// sum over the node y of tables e^{√λ y v(i, x_i)}, one for each variable i, times the node's weight, which is divided among the tables in
+// proportion to the largest v². It is a misfit if a λ is below 0, or if nodes or ranges are above the bounds.
+func (f *Fit) expandStatistics() (*Fit, error) {
 	n, values := len(f.Domains), len(f.Field)
 	g := *f
-	g.Summed, g.Lambda, g.Vectors = false, nil, nil
+	g.StatisticsAreVariables, g.Lambda, g.Vectors = false, nil, nil
 	g.Domains, g.Field, g.Rest = slices.Clone(f.Domains), slices.Clone(f.Field), slices.Clone(f.Rest)
 	for k, a := range f.axes() {
-		if a.negative || a.last-a.first >= mostSteps {
+		if a.isNegative || a.last-a.first >= maxStatisticNodes {
 			return nil, btn.Misfit("statistic %d of %v nodes is no variable", k, a.last-a.first+1)
 		}
-		count := a.last - a.first + 1
-		v := f.Vectors[k*values:][:values]
-		squares, total, reach, at := make([]float64, n), 0.0, 0.0, 0
+		nodes := a.last - a.first + 1
+		vectors := f.Vectors[k*values:][:values]
+		largestSquare, sumOfSquares, largestExponent, offset := make([]float64, n), 0.0, 0.0, 0 // of v by variable; over all; of √λ |s|
 		for i, d := range f.Domains {
-			for _, y := range v[at : at+d] {
-				squares[i] = max(squares[i], y*y)
+			for _, v := range vectors[offset : offset+d] {
+				largestSquare[i] = max(largestSquare[i], v*v)
 			}
-			total += squares[i]
-			reach += a.root * math.Sqrt(squares[i])
-			at += d
+			sumOfSquares += largestSquare[i]
+			largestExponent += a.sqrtLambda * math.Sqrt(largestSquare[i])
+			offset += d
 		}
-		if reach*reach/2 > mostRange {
-			return nil, btn.Misfit("the tables of statistic %d range over e^%.0f", k, reach*reach/2)
+		if largestExponent*largestExponent/2 > maxLnRange {
+			return nil, btn.Misfit("the tables of statistic %d range over e^%.0f", k, largestExponent*largestExponent/2)
 		}
-		at = 0
+		offset = 0
 		for i, d := range f.Domains {
-			if squares[i] > 0 {
-				t := Table{Scope: []int{i, n + k}, Values: make([]float64, 0, d*count)}
-				for _, y := range v[at : at+d] {
+			if largestSquare[i] > 0 {
+				t := Table{Scope: []int{i, n + k}, Values: make([]float64, 0, d*nodes)}
+				for _, v := range vectors[offset : offset+d] {
 					for m := a.first; m <= a.last; m++ {
-						t.Values = append(t.Values, math.Exp(a.root*a.step*float64(m)*y+a.lnWeight(m)*squares[i]/total))
+						exponent := a.sqrtLambda*a.step*float64(m)*v + a.lnWeight(m)*largestSquare[i]/sumOfSquares
+						t.Values = append(t.Values, math.Exp(exponent))
 					}
 				}
 				g.Rest = append(g.Rest, t)
 			}
-			at += d
+			offset += d
 		}
-		g.Domains = append(g.Domains, count)
-		g.Field = append(g.Field, make([]float64, count)...)
+		g.Domains = append(g.Domains, nodes)
+		g.Field = append(g.Field, make([]float64, nodes)...)
 	}
 	return &g, nil
 }
 
-// withVariables returns the fit with its statistics as variables, and an order that eliminates all; nil where it has no variables in
-// common with few others, or tables that are too large.
-func (f *Fit) withVariables(ctx context.Context) (*Fit, error) {
-	own := *f
-	own.Summed = true
-	g, err := own.summed()
+// eliminateStatistics returns the fit with StatisticsAreVariables and an order that eliminates its rest and its statistics. It returns nil
+// if that needs a table above maxRestTable, as it does if statistics share many variables, or if statistics cannot be variables.
+func (f *Fit) eliminateStatistics(ctx context.Context) (*Fit, error) {
+	g := *f
+	g.StatisticsAreVariables = true
+	expanded, err := g.expandStatistics()
 	if err != nil {
 		return nil, nil
 	}
-	if own.Order, err = g.order(ctx); err != nil {
+	if g.Order, err = expanded.restOrder(ctx); err != nil {
 		return nil, err
 	}
-	g.Order = own.Order
-	if _, err := newProgram(g); err != nil {
+	expanded.Order = g.Order
+	if _, err := newProgram(expanded); err != nil {
 		return nil, nil
 	}
-	return &own, nil
+	return &g, nil
 }
 
-// order lists the variables of the rest in a sequence that eliminates them.
-func (f *Fit) order(ctx context.Context) (order []int, err error) {
+// restOrder returns a sequence that eliminates the variables of the rest: the best one found in orderMoves moves.
+func (f *Fit) restOrder(ctx context.Context) (order []int, err error) {
 	shape := contractionorder.Hypergraph{Dims: slices.Clone(f.Domains)}
-	in := make([]bool, len(f.Domains))
+	isLeft := make([]bool, len(f.Domains)) // in the rest, and not in the order
 	for _, t := range f.Rest {
 		shape.Edges = append(shape.Edges, t.Scope)
 		for _, v := range t.Scope {
-			in[v] = true
+			isLeft[v] = true
 		}
 	}
-	all, _, err := contractionorder.BestWithin(ctx, shape, orderMoves)
+	best, _, err := contractionorder.BestWithin(ctx, shape, orderMoves)
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range all {
-		if in[v] {
-			order, in[v] = append(order, v), false
+	for _, v := range best {
+		if isLeft[v] {
+			order, isLeft[v] = append(order, v), false
 		}
 	}
-	for v, left := range in { // domains of one value
+	for v, left := range isLeft { // domains of one value
 		if left {
 			order = append(order, v)
 		}
@@ -110,63 +111,46 @@ func (f *Fit) order(ctx context.Context) (order []int, err error) {
 	return order, nil
 }
 
-// grouped is an approximation by groups, with Σ of its residuals, nats; the approximation itself where that is too large.
-func (m *interactions) grouped(all [][2]int, s *spectrum, apart map[[2]int]bool, off float64) (*spectrum, float64, error) {
-	g, err := m.groups(s)
-	if err != nil || g == nil || len(g.lambda) > MostStatistics {
-		return s, off, err
+// groupedOrSame returns an approximation aligned to groups, and Σ of its residuals over the pairs that are not apart, nats. It returns the
+// approximation s itself with its sum of residuals if there is one group, or if the aligned one is not exact.
+func (m *interactions) groupedOrSame(
+	pairs [][2]int, s *spectrum, apart map[[2]int]bool, residual float64,
+) (*spectrum, float64, error) {
+	aligned, err := m.alignToGroups(s)
+	if err != nil || aligned == nil || len(aligned.lambda) > MaxStatistics {
+		return s, residual, err
 	}
 	sum := 0.0
-	for _, p := range all {
+	for _, p := range pairs {
 		if !apart[p] {
-			sum += m.residual(g, p)
+			sum += m.residual(aligned, p)
 		}
 	}
 	if sum > exactError {
-		return s, off, nil
+		return s, residual, nil
 	}
-	return g, sum, nil
+	return aligned, sum, nil
 }
 
-// groups turns the directions of an approximation so that each is of one group of variables, where the approximation divides them into
-// groups that do not interact: equal eigenvalues of different groups mix their directions. It returns nil where there is one group.
-func (m *interactions) groups(s *spectrum) (*spectrum, error) {
+// alignToGroups turns the directions of an approximation so that each direction is of one group of coordinates. Groups are the blocks of
+// the approximation that do not interact: if different blocks have equal eigenvalues, eigenvectors mix them. It returns nil if there is one
+// group.
+func (m *interactions) alignToGroups(s *spectrum) (*spectrum, error) {
 	n, k := m.order, len(s.lambda)
-	most := 0.0
+	largest := 0.0
 	for r := range n {
 		for c := range r {
-			most = max(most, math.Abs(s.at(n, r, c)))
+			largest = max(largest, math.Abs(s.entry(n, r, c)))
 		}
 	}
-	group := make([]int, n) // of a coordinate; −1: not reached
-	for r := range group {
-		group[r] = -1
-	}
-	count := 0
-	for first := range n {
-		if group[first] >= 0 {
-			continue
-		}
-		group[first] = count
-		for list := []int{first}; len(list) > 0; {
-			r := list[0]
-			list = list[1:]
-			for c := range n {
-				if group[c] < 0 && math.Abs(s.at(n, r, c)) > vanishing*most {
-					group[c] = count
-					list = append(list, c)
-				}
-			}
-		}
-		count++
-	}
-	out := &spectrum{}
+	group, count := s.groups(n, vanishingShare*largest)
+	aligned := &spectrum{}
 	for g := range count {
-		rows := make([]float64, 0, n*k) // of the directions, row by row
+		rows := make([]float64, 0, n*k) // the group's coordinates of all directions, row by row
 		for r := range n {
 			if group[r] == g {
 				for c := range k {
-					rows = append(rows, s.w[c*n+r])
+					rows = append(rows, s.directions[c*n+r])
 				}
 			}
 		}
@@ -176,10 +160,10 @@ func (m *interactions) groups(s *spectrum) (*spectrum, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The rows' own directions are rows · turn/√size; in them the approximation is (√size turnᵀ) diag(λ) (turn √size).
+		// The rows' own directions are rows · turn/√size. In them the approximation is (√size turnᵀ) diag(λ) (turn √size).
 		var kept []int
 		for c, size := range sizes {
-			if size > vanishing*vanishing {
+			if size > vanishingShare*vanishingShare {
 				kept = append(kept, c)
 			}
 		}
@@ -199,25 +183,50 @@ func (m *interactions) groups(s *spectrum) (*spectrum, error) {
 			return nil, err
 		}
 		for a, lambda := range lambdas {
-			if math.Abs(lambda) <= vanishing*most {
+			if math.Abs(lambda) <= vanishingShare*largest {
 				continue
 			}
-			w := make([]float64, n)
-			at := 0
+			direction := make([]float64, n)
+			row := 0
 			for r := range n {
 				if group[r] != g {
 					continue
 				}
 				for b, cb := range kept {
 					for c := range k {
-						w[r] += rows[at+c] * turn[c*k+cb] / math.Sqrt(sizes[cb]) * vectors[b*len(kept)+a]
+						direction[r] += rows[row+c] * turn[c*k+cb] / math.Sqrt(sizes[cb]) * vectors[b*len(kept)+a]
 					}
 				}
-				at += k
+				row += k
 			}
-			out.lambda = append(out.lambda, lambda)
-			out.w = append(out.w, w...)
+			aligned.lambda = append(aligned.lambda, lambda)
+			aligned.directions = append(aligned.directions, direction...)
 		}
 	}
-	return out, nil
+	return aligned, nil
+}
+
+// groups divides the n coordinates into groups that are joined by entries of the approximation above a limit. It returns the group of each
+// coordinate and the number of groups.
+func (s *spectrum) groups(n int, limit float64) (group []int, count int) {
+	const unreached = -1
+	group = slices.Repeat([]int{unreached}, n)
+	for first := range n {
+		if group[first] != unreached {
+			continue
+		}
+		group[first] = count
+		for queue := []int{first}; len(queue) > 0; {
+			r := queue[0]
+			queue = queue[1:]
+			for c := range n {
+				if group[c] == unreached && math.Abs(s.entry(n, r, c)) > limit {
+					group[c] = count
+					queue = append(queue, c)
+				}
+			}
+		}
+		count++
+	}
+	return group, count
 }

@@ -9,50 +9,53 @@ import (
 )
 
 const (
-	// mostFactors bounds the factors of all nodes of all statistics: 64 MiB of complex ones.
-	mostFactors = 1 << 22
-	// safe is the range, −ln, that the weights of one variable may have: beyond it they are computed one by one.
-	safe = 600
+	// maxFactors bounds the factors of all nodes of all statistics: 64 MiB of complex ones.
+	maxFactors = 1 << 22
+	// maxSpread is the largest −ln of a weight that is a product of factors. Beyond it weights are computed from their exponents.
+	maxSpread = 600
 )
 
-// tables are factors of the weights of values by statistic, node and value.
-type tables struct {
-	base   []plain // e^field, of each variable the largest 1
-	ln     float64 // what base is divided by
-	spread float64 // −ln of the smallest weight above 0 in base
-	axes   []factors
+// factorTables has the factors of the weights of values: the weight of a value under a node is its base times one factor for each
+// statistic. base is nil if the tables would be too large.
+type factorTables struct {
+	base       []plain // by value: e^field, scaled so that the largest of each variable is 1
+	lnBase     float64 // ln of the product of all scales of base
+	baseSpread float64 // −ln of the smallest weight above 0 in base
+	byAxis     []axisFactors
 }
 
-// factors are those of one statistic, by node from the first on: e^{t s(x)}, of each variable the largest 1, or e^{i t s(x)}.
-type factors struct {
-	plain      [][]plain
-	phase      [][]phase
-	ln, spread []float64
+// axisFactors has the factors of one statistic, by node from axis.first on and by value. With y = step · m they are e^{√λ y v}, scaled so
+// that the largest of each variable is 1, or e^{i √|λ| y v} for λ < 0.
+type axisFactors struct {
+	plain   [][]plain
+	phase   [][]phase // instead of plain, for λ < 0
+	lnScale []float64 // by node: ln of the product of all scales
+	spread  []float64 // by node: −ln of the smallest factor
 }
 
-// tabulate computes the tables. They are empty where they would be too large.
-func (e *evaluator) tabulate() (t tables) {
+// tabulateFactors returns the factors of all nodes. It returns empty tables if they would have more than maxFactors numbers.
+func (e *evaluator) tabulateFactors() (tables factorTables) {
 	values := len(e.field)
 	count := 1.0
 	for _, a := range e.axes {
 		count += float64(a.last - a.first + 1)
 	}
-	if count*float64(values) > mostFactors {
-		return t
+	if count*float64(values) > maxFactors {
+		return tables
 	}
-	t.base = make([]plain, values)
-	t.ln, t.spread = e.exponentials(e.field, t.base)
-	args := make([]float64, values)
+	tables.base = make([]plain, values)
+	tables.lnBase, tables.baseSpread = e.fillExponentials(e.field, tables.base)
+	exponents := make([]float64, values)
 	for k, a := range e.axes {
-		var f factors
+		var f axisFactors
 		for m := a.first; m <= a.last; m++ {
-			turn := a.root * a.step * float64(m)
-			for x := range args {
-				args[x] = turn * e.fit.Vectors[k*values+x]
+			slope := a.sqrtLambda * a.step * float64(m)
+			for x := range exponents {
+				exponents[x] = slope * e.fit.Vectors[k*values+x]
 			}
-			if a.negative {
+			if a.isNegative {
 				row := make([]phase, values)
-				for x, angle := range args {
+				for x, angle := range exponents {
 					sin, cos := math.Sincos(angle)
 					row[x] = phase(complex(cos, sin))
 				}
@@ -60,88 +63,89 @@ func (e *evaluator) tabulate() (t tables) {
 				continue
 			}
 			row := make([]plain, values)
-			ln, spread := e.exponentials(args, row)
-			f.plain, f.ln, f.spread = append(f.plain, row), append(f.ln, ln), append(f.spread, spread)
+			lnScale, spread := e.fillExponentials(exponents, row)
+			f.plain, f.lnScale, f.spread = append(f.plain, row), append(f.lnScale, lnScale), append(f.spread, spread)
 		}
-		t.axes = append(t.axes, f)
+		tables.byAxis = append(tables.byAxis, f)
 	}
-	return t
+	return tables
 }
 
-// exponentials fills g with e^args, of each variable the largest 1, and returns ln of what they are divided by, and the largest range of
-// the finite args of a variable.
-func (e *evaluator) exponentials(args []float64, g []plain) (ln, spread float64) {
+// fillExponentials fills to with e^exponents, by value, scaled so that the largest of each variable is 1. lnScale is the sum of the largest
+// exponents of all variables, and spread the largest range of a variable's finite exponents.
+func (e *evaluator) fillExponentials(exponents []float64, to []plain) (lnScale, spread float64) {
 	var sum floats.Sum
 	for v, d := range e.fit.Domains {
-		own := args[e.at[v]:][:d]
-		most, least := math.Inf(-1), math.Inf(1)
-		for _, f := range own {
-			most = max(most, f)
-			if !math.IsInf(f, -1) {
-				least = min(least, f)
+		own := exponents[e.offset[v]:][:d]
+		largest, smallest := math.Inf(-1), math.Inf(1)
+		for _, y := range own {
+			largest = max(largest, y)
+			if !math.IsInf(y, -1) {
+				smallest = min(smallest, y)
 			}
 		}
-		sum.Add(most)
-		spread = max(spread, most-least)
-		for x, f := range own {
-			g[e.at[v]+x] = plain(math.Exp(f - most))
+		sum.Add(largest)
+		spread = max(spread, largest-smallest)
+		for x, y := range own {
+			to[e.offset[v]+x] = plain(math.Exp(y - largest))
 		}
 	}
 	return sum.Value(), spread
 }
 
-// prefix is the product of the factors of all statistics of a kind but the last one: consecutive nodes share it.
+// prefix is the product of the factors of all statistics of one sign of λ but the last one. Consecutive nodes share it.
 type prefix[T any] struct {
-	known      bool
-	at         node
-	g          []T
-	ln, spread float64
+	isSet           bool
+	node            node // that it belongs to; its entry for the last statistic does not matter
+	weights         []T  // by value
+	lnScale, spread float64
 }
 
-// real fills to.g with weights of values for the real part of a node, none of a variable's above 1 and one at least e^{−safe}, and returns
-// ln of what they are divided by.
-func (e *evaluator) real(at node, to *elimination[plain]) (ln float64) {
-	if e.tables.base == nil {
-		return e.realOneByOne(at, to.g)
+// fillWeights fills to.weights with the weights of values under the statistics with λ > 0 at node n. They are scaled so that none is above
+// 1 and the largest of each variable is at least e^{−maxSpread}. It returns ln of the product of all scales.
+func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64) {
+	if e.factors.base == nil {
+		return e.fillWeightsDirectly(n, to.weights)
 	}
-	last := -1
+	last := -1 // statistic with λ > 0
 	p := &to.prefix
-	same := p.known
+	isSame := p.isSet
 	for k := range e.axes {
-		if e.axes[k].negative {
+		if e.axes[k].isNegative {
 			continue
 		}
 		if last >= 0 {
-			same = same && p.at[last] == at[last]
+			isSame = isSame && p.node[last] == n[last]
 		}
 		last = k
 	}
-	if !same {
-		p.known, p.at, p.ln, p.spread = true, at, e.tables.ln, e.tables.spread
-		p.g = append(p.g[:0], e.tables.base...)
+	if !isSame {
+		p.isSet, p.node, p.lnScale, p.spread = true, n, e.factors.lnBase, e.factors.baseSpread
+		p.weights = append(p.weights[:0], e.factors.base...)
 		for k := range last {
-			if m := int(at[k]); !e.axes[k].negative && m != 0 {
-				f := &e.tables.axes[k]
+			if m := int(n[k]); !e.axes[k].isNegative && m != 0 {
+				f := &e.factors.byAxis[k]
 				m -= e.axes[k].first
-				multiply(p.g, p.g, f.plain[m])
-				p.ln += f.ln[m]
+				multiply(p.weights, p.weights, f.plain[m])
+				p.lnScale += f.lnScale[m]
 				p.spread += f.spread[m]
 			}
 		}
 	}
 	if last < 0 {
-		copy(to.g, p.g)
-		return p.ln
+		copy(to.weights, p.weights)
+		return p.lnScale
 	}
-	f := &e.tables.axes[last]
-	m := int(at[last]) - e.axes[last].first
-	if p.spread+f.spread[m] > safe {
-		return e.realOneByOne(at, to.g)
+	f := &e.factors.byAxis[last]
+	m := int(n[last]) - e.axes[last].first
+	if p.spread+f.spread[m] > maxSpread {
+		return e.fillWeightsDirectly(n, to.weights)
 	}
-	multiply(to.g, p.g, f.plain[m])
-	return p.ln + f.ln[m]
+	multiply(to.weights, p.weights, f.plain[m])
+	return p.lnScale + f.lnScale[m]
 }
 
+// multiply sets to to the products of the entries of a and b.
 func multiply[T plain | phase](to, a, b []T) {
 	a, b = a[:len(to)], b[:len(to)]
 	for x := range to {
@@ -149,68 +153,70 @@ func multiply[T plain | phase](to, a, b []T) {
 	}
 }
 
-// realOneByOne is real by the exponents, of each variable the largest weight 1.
-func (e *evaluator) realOneByOne(at node, g []plain) (ln float64) {
-	args := append([]float64(nil), e.field...)
+// fillWeightsDirectly fills weights as fillWeights does, from the sums of their exponents instead of the factors. The largest weight of
+// each variable is 1.
+func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float64) {
+	exponents := append([]float64(nil), e.field...)
 	for k, a := range e.axes {
-		if t := a.root * a.step * float64(at[k]); !a.negative && t != 0 {
-			for x, s := range e.fit.Vectors[k*len(args):][:len(args)] {
-				args[x] += t * s
+		if slope := a.sqrtLambda * a.step * float64(n[k]); !a.isNegative && slope != 0 {
+			for x, v := range e.fit.Vectors[k*len(exponents):][:len(exponents)] {
+				exponents[x] += slope * v
 			}
 		}
 	}
-	ln, _ = e.exponentials(args, g)
-	return ln
+	lnScale, _ = e.fillExponentials(exponents, weights)
+	return lnScale
 }
 
-// turned fills to.g with a node's weights, with the phases of the statistics with λ < 0.
-func (e *evaluator) turned(at node, size []plain, to *elimination[phase]) {
-	if e.tables.base == nil {
+// fillPhases fills to.weights with the weights of node n under all statistics: sizes are those of fillWeights, and the statistics with λ <
+// 0 turn their phases.
+func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
+	if e.factors.base == nil {
 		values := len(e.field)
-		for x, s := range size {
+		for x, size := range sizes {
 			angle := 0.0
 			for k, a := range e.axes {
-				if a.negative {
-					angle += a.root * a.step * float64(at[k]) * e.fit.Vectors[k*values+x]
+				if a.isNegative {
+					angle += a.sqrtLambda * a.step * float64(n[k]) * e.fit.Vectors[k*values+x]
 				}
 			}
 			sin, cos := math.Sincos(angle)
-			to.g[x] = phase(complex(float64(s)*cos, float64(s)*sin))
+			to.weights[x] = phase(complex(float64(size)*cos, float64(size)*sin))
 		}
 		return
 	}
-	last := -1
+	last := -1 // statistic with λ < 0
 	p := &to.prefix
-	same := p.known
+	isSame := p.isSet
 	for k := range e.axes {
-		if !e.axes[k].negative {
+		if !e.axes[k].isNegative {
 			continue
 		}
 		if last >= 0 {
-			same = same && p.at[last] == at[last]
+			isSame = isSame && p.node[last] == n[last]
 		}
 		last = k
 	}
-	row := func(k int) []phase { return e.tables.axes[k].phase[int(at[k])-e.axes[k].first] }
-	if !same {
-		p.known, p.at = true, at
-		p.g = p.g[:0]
+	phasesOf := func(k int) []phase { return e.factors.byAxis[k].phase[int(n[k])-e.axes[k].first] }
+	if !isSame {
+		p.isSet, p.node = true, n
+		p.weights = p.weights[:0] // empty if there is one such statistic
 		for k := range last {
 			switch {
-			case !e.axes[k].negative:
-			case len(p.g) == 0:
-				p.g = append(p.g, row(k)...)
+			case !e.axes[k].isNegative:
+			case len(p.weights) == 0:
+				p.weights = append(p.weights, phasesOf(k)...)
 			default:
-				multiply(p.g, p.g, row(k))
+				multiply(p.weights, p.weights, phasesOf(k))
 			}
 		}
 	}
-	turn := row(last)
-	for x, s := range size {
-		g := turn[x]
-		if len(p.g) > 0 {
-			g *= p.g[x]
+	lastPhases := phasesOf(last)
+	for x, size := range sizes {
+		turn := lastPhases[x]
+		if len(p.weights) > 0 {
+			turn *= p.weights[x]
 		}
-		to.g[x] = phase(complex(float64(s)*real(g), float64(s)*imag(g)))
+		to.weights[x] = phase(complex(float64(size)*real(turn), float64(size)*imag(turn)))
 	}
 }

@@ -8,28 +8,28 @@ import (
 	"slices"
 )
 
-// roundings bounds those of a logarithm: of a table's entry, of its share of a field, and of the statistics.
-const roundings = 8
+// roundingsPerLogarithm bounds the roundings of a logarithm: of a table's entry, of its share of a field, and of the statistics.
+const roundingsPerLogarithm = 8
 
-// fit writes an approximation out by values, and the pairs apart from it as tables of the rest; nil where no order eliminates the
-// rest in small tables.
-func (m *interactions) fit(ctx context.Context, s *spectrum, apart map[[2]int]bool, off float64) (*Fit, error) {
+// writeFit writes an approximation as a fit, by values, with the pairs apart as tables of the rest. residual is Σ of the residuals of all
+// other pairs, nats. It returns nil if no order eliminates the rest in small tables.
+func (m *interactions) writeFit(ctx context.Context, s *spectrum, apart map[[2]int]bool, residual float64) (*Fit, error) {
 	values := len(m.field)
-	f := &Fit{Domains: m.domains, Ln: m.ln.Value(), Field: m.fields(), Lambda: slices.Clone(s.lambda)}
-	f.LnError = off + math.Ldexp(roundings*m.size, -53)
+	f := &Fit{Domains: m.domains, Ln: m.ln.Value(), Field: m.roundedFields(), Lambda: slices.Clone(s.lambda)}
+	f.LnError = residual + math.Ldexp(roundingsPerLogarithm*m.lnRoundingSize, -53)
 	f.Vectors = make([]float64, len(s.lambda)*values)
 	for k, lambda := range s.lambda {
-		v := f.Vectors[k*values:][:values]
+		vectors := f.Vectors[k*values:][:values]
 		for i, d := range m.domains {
 			for p := range d - 1 {
-				w := s.w[k*m.order+m.base[i]+p]
+				w := s.directions[k*m.order+m.coordinate[i]+p]
 				for a := range d {
-					v[m.at[i]+a] += m.basis[i][p*d+a] * w
+					vectors[m.offset[i]+a] += m.basis[i][p*d+a] * w
 				}
 			}
 		}
-		for x, y := range v {
-			f.Field[x] -= lambda / 2 * y * y
+		for x, v := range vectors {
+			f.Field[x] -= lambda / 2 * v * v
 		}
 	}
 	pairs := make([][2]int, 0, len(apart))
@@ -38,15 +38,15 @@ func (m *interactions) fit(ctx context.Context, s *spectrum, apart map[[2]int]bo
 	}
 	slices.SortFunc(pairs, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 	for _, p := range pairs {
-		f.Rest = append(f.Rest, m.deviation(f, s, p))
+		f.Rest = append(f.Rest, m.deviationTable(s, p))
 	}
-	f.Rest = append(f.Rest, m.hard...)
+	f.Rest = append(f.Rest, m.otherTables...)
 	if len(m.leaves) > 0 {
-		f.Variables, f.Leaves = m.variables, m.leaves
+		f.Variables, f.Leaves = m.networkVariables, m.leaves
 	}
 
 	var err error
-	if f.Order, err = f.order(ctx); err != nil {
+	if f.Order, err = f.restOrder(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := newProgram(f); err != nil {
@@ -55,8 +55,8 @@ func (m *interactions) fit(ctx context.Context, s *spectrum, apart map[[2]int]bo
 	return f, nil
 }
 
-// fields are the fields by value, rounded.
-func (m *interactions) fields() []float64 {
+// roundedFields returns the fields by value, rounded to float64.
+func (m *interactions) roundedFields() []float64 {
 	out := make([]float64, len(m.field))
 	for x := range out {
 		out[x] = m.field[x].Value()
@@ -64,9 +64,9 @@ func (m *interactions) fields() []float64 {
 	return out
 }
 
-// deviation is the table e^{A − Ã} of a pair; of one whose tables have zeros e^{−Ã}, as they stand in the rest themselves, and e^{A − Ã}
-// of its other tables.
-func (m *interactions) deviation(f *Fit, s *spectrum, p [2]int) Table {
+// deviationTable returns the table e^{A − Ã} of a pair of variables, for the interaction A of their tables without zeros and its
+// approximation Ã. Their tables with zeros are tables of the rest themselves.
+func (m *interactions) deviationTable(s *spectrum, p [2]int) Table {
 	i, j := p[0], p[1]
 	di, dj := m.domains[i], m.domains[j]
 	t := Table{Scope: []int{i, j}, Values: make([]float64, di*dj)}
@@ -75,7 +75,8 @@ func (m *interactions) deviation(f *Fit, s *spectrum, p [2]int) Table {
 			ln := 0.0
 			for q := range di - 1 {
 				for r := range dj - 1 {
-					x := m.matrix[(m.base[i]+q)*m.order+m.base[j]+r] - s.at(m.order, m.base[i]+q, m.base[j]+r)
+					row, column := m.coordinate[i]+q, m.coordinate[j]+r
+					x := m.matrix[row*m.order+column] - s.entry(m.order, row, column)
 					ln += m.basis[i][q*di+a] * m.basis[j][r*dj+b] * x
 				}
 			}
