@@ -16,13 +16,14 @@ import (
 const (
 	// tieTolerance is the difference of the logarithms of two weights, relative to 1 + |ln|, up to which they are equal.
 	tieTolerance = 0x1p-48
-	// mostTies bounds the count vectors of equal weight that are compared.
-	mostTies = 256
+	// maxTies bounds the count vectors of equal weight that are compared.
+	maxTies = 256
 )
 
-// best returns the most probable assignment, of the largest term of all count vectors. It is nil if Z is 0. Of equal ones it is the
-// smallest in the order of the variables that are no leaves, among mostTies count vectors at most; leaves follow.
-func (c *counted) best(ctx context.Context) (*btn.Found, error) {
+// findBest returns the most probable assignment: one of the largest term of all count vectors. It returns nil if Z is 0. Of equally
+// probable assignments it is the smallest one in the order of the variables that are no leaves, among those of the first maxTies count
+// vectors.
+func (c *summedForm) findBest(ctx context.Context) (*btn.Found, error) {
 	if c.largest.isImpossible() {
 		return nil, nil
 	}
@@ -34,7 +35,7 @@ func (c *counted) best(ctx context.Context) (*btn.Found, error) {
 		if !(c.largest.minus(ln).float() <= slack) {
 			continue
 		}
-		if ties++; ties > mostTies {
+		if ties++; ties > maxTies {
 			break
 		}
 		if err := ctx.Err(); err != nil {
@@ -62,7 +63,7 @@ func (c *counted) best(ctx context.Context) (*btn.Found, error) {
 	return found, nil
 }
 
-// assignSmallest gives variables the values of some counts: each in turn its smallest one that is left.
+// assignSmallest gives each variable in turn its smallest value of which counts, by the class's value, have one left. It uses counts up.
 func (f *form) assignSmallest(variables []int32, counts []int32, values []int) {
 	for _, v := range variables {
 		for x := range f.weights[v] {
@@ -75,29 +76,30 @@ func (f *form) assignSmallest(variables []int32, counts []int32, values []int) {
 	}
 }
 
-// given returns the logarithms of a leaf's values under those of its neighbours.
-func (f *form) given(l *leaf, values []int) []logarithm {
+// leafLogs returns the logarithms of the weights of a leaf's values, given the values of its neighbours.
+func (f *form) leafLogs(l *leaf, values []int) []logarithm {
 	m := f.interactions
-	c := m.conds[l.variable]
-	if len(l.others) < 2 {
+	c := m.conditionals[l.variable]
+	if len(l.neighbours) < 2 {
 		c = f.fields.leaves[l.variable]
 	}
 	row := 0
-	for _, v := range l.others {
+	for _, v := range l.neighbours {
 		row = row*m.domains[v] + values[v]
 	}
 	d := m.domains[l.variable]
 	return c.table[row*d : (row+1)*d]
 }
 
-// maximiseLeaves sets the leaves to their best values; false if one has two that are equal.
+// maximiseLeaves sets each leaf to its most probable value given its neighbours. unique is false if a leaf has two such values, up to
+// slack.
 func (f *form) maximiseLeaves(values []int, slack float64) (unique bool) {
 	unique = true
-	for v, l := range f.interactions.leaf {
+	for v, l := range f.interactions.leafOf {
 		if l == nil {
 			continue
 		}
-		list := f.given(l, values)
+		list := f.leafLogs(l, values)
 		best := 0
 		for x, y := range list {
 			if y.minus(list[best]).float() > slack || list[best].isImpossible() {
@@ -112,8 +114,8 @@ func (f *form) maximiseLeaves(values []int, slack float64) (unique bool) {
 	return unique
 }
 
-// draw returns assignments, each drawn with a stream of its own.
-func (c *counted) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
+// draw draws assignments: a count vector of all classes by its share of Z, then the rest by drawAll. It returns nil if Z is 0.
+func (c *summedForm) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	if c.largest.isImpossible() {
 		return nil, query.CheckSamples(len(c.weights), want.Samples)
 	}
@@ -133,7 +135,7 @@ func (c *counted) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	})
 }
 
-// draw returns assignments, each drawn with a stream of its own.
+// draw draws assignments: the vectors of the classes one after the other, then the rest by drawAll. It returns nil if Z is 0.
 func (e *eliminated) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	if e.ln.isImpossible() {
 		return nil, query.CheckSamples(len(e.weights), want.Samples)
@@ -141,7 +143,8 @@ func (e *eliminated) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error
 	return e.drawAll(ctx, want, e.lists, e.ln, e.drawVectors)
 }
 
-// drawAll draws assignments: the vectors of all classes by draw, then the members of each group that have a value, then the leaves.
+// drawAll draws want.Samples assignments, each with a random stream of its own: the vectors of all classes by draw, then the members of
+// each group that have a value, then the leaves. ln is ln Z.
 func (f *form) drawAll(
 	ctx context.Context, want btn.Want, lists []*list, ln logarithm, draw func(stream *rand.Rand, to []int),
 ) (*btn.Drawn, error) {
@@ -163,16 +166,16 @@ func (f *form) drawAll(
 				f.assignShuffled(stream, g.variables, l.ofGroup(vectors[class], k), values)
 			}
 		}
-		for v, l := range f.interactions.leaf {
+		for v, l := range f.interactions.leafOf {
 			if l != nil {
-				values[v] = pick(stream, f.given(l, values))
+				values[v] = pick(stream, f.leafLogs(l, values))
 			}
 		}
 	}
 	return drawn, nil
 }
 
-// assignShuffled gives variables the values of some counts in any sequence, all equally likely.
+// assignShuffled gives variables values in a random sequence, so that as many have a value as counts, by the class's value, states.
 func (f *form) assignShuffled(stream *rand.Rand, variables []int32, counts []int32, values []int) {
 	list := make([]int, 0, len(variables))
 	for x, c := range counts {
@@ -191,7 +194,7 @@ func (f *form) assignShuffled(stream *rand.Rand, variables []int32, counts []int
 	}
 }
 
-// pick draws a place by the weights whose logarithms are given; one is not 0.
+// pick draws a place with a probability proportional to its weight. lns are the logarithms of the weights; at least one weight is above 0.
 func pick(stream *rand.Rand, lns []logarithm) int {
 	largest := slices.MaxFunc(lns, func(a, b logarithm) int {
 		if a.High < b.High {

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// mostClasses bounds the classes.
-	mostClasses = 64
-	// alike is the difference of two interactions, relative to 1 + |u|, up to which they are taken for equal. What they differ is added up
-	// later.
-	alike = 1e-12
-	// mostRows bounds the tables that a relabelling is looked for in.
-	mostRows = 32
+	// maxClasses bounds the classes.
+	maxClasses = 64
+	// equalTolerance is the difference of two interactions, relative to 1 + |u|, up to which they are equal. What they differ by is added
+	// up later.
+	equalTolerance = 1e-12
+	// maxCompared bounds the interactions by which matchValues chooses a relabelling.
+	maxCompared = 32
 )
 
 // partition is a division of the variables into classes.
@@ -29,7 +29,7 @@ type partition struct {
 	values [][]uint8
 }
 
-// size counts the variables of every class.
+// sizes returns the number of variables of every class.
 func (p *partition) sizes() []int {
 	n := make([]int, p.count)
 	for _, c := range p.class {
@@ -48,148 +48,151 @@ func (p *partition) canonical(v int32, x int) int {
 	return x
 }
 
-// withIndividuals returns a partition in which some variables are classes of their own.
+// withIndividuals returns the partition in which some variables are classes of their own. Classes that become empty are left out.
 func (p *partition) withIndividuals(variables []int32) *partition {
 	if len(variables) == 0 {
 		return p
 	}
-	q := &partition{class: slices.Clone(p.class), value: p.value, values: p.values}
+	out := &partition{class: slices.Clone(p.class), value: p.value, values: p.values}
 	for k, v := range variables {
-		q.class[v] = int32(p.count + k)
+		out.class[v] = int32(p.count + k)
 	}
-	number := slices.Repeat([]int32{-1}, p.count+len(variables))
-	for v, c := range q.class {
+	newNumber := slices.Repeat([]int32{-1}, p.count+len(variables))
+	for v, c := range out.class {
 		if c < 0 {
 			continue
 		}
-		if number[c] < 0 {
-			number[c] = int32(q.count)
-			q.count++
+		if newNumber[c] < 0 {
+			newNumber[c] = int32(out.count)
+			out.count++
 		}
-		q.class[v] = number[c]
+		out.class[v] = newNumber[c]
 	}
-	return q
+	return out
 }
 
-// classesOf finds the classes of the variables that are no leaves; nil if there are more than mostClasses, or than half as many as
-// variables. Cost O(classes · Σ entries).
-func classesOf(ctx context.Context, m *interactions) (*partition, error) {
+// divideIntoClasses divides the variables that are no leaves into classes: each is compared with one member of every class. It returns nil
+// if there are more than maxClasses classes, or more than half as many as variables. Cost O(classes · Σ entries).
+func divideIntoClasses(ctx context.Context, m *interactions) (*partition, error) {
 	n := len(m.domains)
 	p := &partition{class: slices.Repeat([]int32{-1}, n), value: make([]int32, n), values: [][]uint8{nil}}
-	s := swapper{interactions: m, look: pace.New(ctx)}
-	var first []int32
+	swaps := swapper{interactions: m, pace: pace.New(ctx)}
+	var representatives []int32
 	for v := range int32(n) {
-		if m.leaf[v] != nil {
+		if m.leafOf[v] != nil {
 			continue
 		}
 		class := -1
-		for c, r := range first {
-			relabelling, ok := s.swaps(r, v)
+		for c, representative := range representatives {
+			relabelling, ok := swaps.findSwap(representative, v)
 			if !ok {
 				continue
 			}
 			class = c
-			p.value[v] = p.intern(relabelling)
+			p.value[v] = p.internRelabelling(relabelling)
 			break
 		}
-		if s.look.Over(1) || s.ended {
+		if swaps.pace.Over(1) || swaps.ended {
 			return nil, ctx.Err()
 		}
 		if class < 0 {
-			if class = len(first); class == mostClasses {
+			if class = len(representatives); class == maxClasses {
 				return nil, nil
 			}
-			first = append(first, v)
+			representatives = append(representatives, v)
 		}
 		p.class[v] = int32(class)
 	}
-	p.count = len(first)
-	if p.count == 0 || 2*p.count > m.members() {
+	p.count = len(representatives)
+	if p.count == 0 || 2*p.count > m.memberCount() {
 		return nil, nil
 	}
 	return p, nil
 }
 
-// intern returns the place of a relabelling: to[a] is the variable's value that is value a of the class.
-func (p *partition) intern(to []int) int32 {
-	if !slices.ContainsFunc(to, func(x int) bool { return to[x] != x }) {
+// internRelabelling returns the place in values of a variable's relabelling, which it adds if it is new. toValue[a] is the variable's value
+// that is value a of the class.
+func (p *partition) internRelabelling(toValue []int) int32 {
+	if !slices.ContainsFunc(toValue, func(x int) bool { return toValue[x] != x }) {
 		return 0
 	}
-	from := make([]uint8, len(to))
-	for a, x := range to {
-		from[x] = uint8(a)
+	relabelling := make([]uint8, len(toValue))
+	for a, x := range toValue {
+		relabelling[x] = uint8(a)
 	}
-	place := slices.IndexFunc(p.values, func(old []uint8) bool { return slices.Equal(old, from) })
+	place := slices.IndexFunc(p.values, func(known []uint8) bool { return slices.Equal(known, relabelling) })
 	if place < 0 {
 		place = len(p.values)
-		p.values = append(p.values, from)
+		p.values = append(p.values, relabelling)
 	}
 	return int32(place)
 }
 
-// swapper compares variables.
+// swapper compares variables with each other.
 type swapper struct {
 	*interactions
-	look  *pace.Pace
+	pace  *pace.Pace
 	ended bool // the context
 }
 
-// swaps returns the values of variable i that the values of r become when both are swapped; false if some interaction changes then.
-func (s *swapper) swaps(r, i int32) ([]int, bool) {
-	d := s.domains[r]
-	if s.domains[i] != d || len(s.touching[i]) != len(s.touching[r]) {
+// findSwap looks for a relabelling with which variables r and i can be swapped without changing an interaction. It returns, by value of r,
+// the value of i. ok is false if it finds none.
+func (s *swapper) findSwap(r, i int32) ([]int, bool) {
+	values := s.domains[r]
+	if s.domains[i] != values || len(s.touching[i]) != len(s.touching[r]) {
 		return nil, false
 	}
-	to := make([]int, d)
-	for a := range to {
-		to[a] = a
+	toValue := make([]int, values)
+	for a := range toValue {
+		toValue[a] = a
 	}
-	if s.keeps(r, i, to, true) {
-		return to, true
+	if s.keepsInteractions(r, i, toValue, true) {
+		return toValue, true
 	}
-	if !s.relabels(r, i, to) {
+	if !s.matchValues(r, i, toValue) {
 		return nil, false
 	}
-	return to, s.keeps(r, i, to, false)
+	return toValue, s.keepsInteractions(r, i, toValue, false)
 }
 
-// keeps reports whether swapping r and i leaves every interaction as it is.
-func (s *swapper) keeps(r, i int32, to []int, same bool) bool {
-	from := make([]int, len(to))
-	for a, x := range to {
-		from[x] = a
+// keepsInteractions reports whether swapping r and i leaves every interaction as it is: value a of r becomes toValue[a] of i. With
+// isIdentity values keep their names, and equal numbers of interactions suffice. It returns false if the context ends.
+func (s *swapper) keepsInteractions(r, i int32, toValue []int, isIdentity bool) bool {
+	fromValue := make([]int, len(toValue))
+	for a, x := range toValue {
+		fromValue[x] = a
 	}
 	for _, place := range s.touching[r] {
-		a := &s.list[place]
-		other := place
-		both := slices.Contains(a.scope.variables(), i)
-		if !both {
+		a := &s.terms[place]
+		changedPlace := place
+		touchesBoth := slices.Contains(a.scope.variables(), i)
+		if !touchesBoth {
 			var ok bool
-			if other, ok = s.swapped(a.scope, r, i); !ok {
+			if changedPlace, ok = s.placeAfterSwap(a.scope, r, i); !ok {
 				return false
 			}
 		}
-		b := &s.list[other]
-		if s.look.Over(1) {
+		b := &s.terms[changedPlace]
+		if s.pace.Over(1) {
 			s.ended = true
 			return false
 		}
-		if same && !both && a.number == b.number && position(a.scope, r) == position(b.scope, i) {
+		if isIdentity && !touchesBoth && a.number == b.number && position(a.scope, r) == position(b.scope, i) {
 			continue
 		}
-		if s.look.Over(int64(len(a.u))) {
+		if s.pace.Over(int64(len(a.u))) {
 			s.ended = true
 			return false
 		}
-		if !s.equal(a, b, r, i, to, from, both) {
+		if !s.areEqual(a, b, r, i, toValue, fromValue, touchesBoth) {
 			return false
 		}
 	}
 	return true
 }
 
-// swapped returns the place of the interaction of a scope with i for r.
-func (s *swapper) swapped(changed scope, r, i int32) (int32, bool) {
+// placeAfterSwap returns the place of the interaction whose scope is a scope with i in the place of r. ok is false if there is none.
+func (s *swapper) placeAfterSwap(changed scope, r, i int32) (int32, bool) {
 	k := changed.order()
 	changed[position(changed, r)] = i
 	slices.Sort(changed[:k])
@@ -197,11 +200,11 @@ func (s *swapper) swapped(changed scope, r, i int32) (int32, bool) {
 	return place, ok
 }
 
-// position is the axis of a variable.
+// position returns the axis of a variable in a scope.
 func position(s scope, v int32) int { return slices.Index(s[:], v) }
 
-// equal compares interaction a with what b becomes when r and i are swapped.
-func (s *swapper) equal(a, b *interaction, r, i int32, to, from []int, both bool) bool {
+// areEqual reports whether interaction a equals interaction b after r and i are swapped. touchesBoth: their scope has both variables.
+func (s *swapper) areEqual(a, b *interaction, r, i int32, toValue, fromValue []int, touchesBoth bool) bool {
 	list := a.scope.variables()
 	dims := s.dims(a.scope)
 	strides := strides(s.dims(b.scope))
@@ -211,97 +214,97 @@ func (s *swapper) equal(a, b *interaction, r, i int32, to, from []int, both bool
 		for k, v := range list {
 			switch {
 			case v == r:
-				place += to[digits[k]] * strides[position(b.scope, i)]
-			case v == i && both:
-				place += from[digits[k]] * strides[position(b.scope, r)]
+				place += toValue[digits[k]] * strides[position(b.scope, i)]
+			case v == i && touchesBoth:
+				place += fromValue[digits[k]] * strides[position(b.scope, r)]
 			default:
 				place += digits[k] * strides[position(b.scope, v)]
 			}
 		}
-		if !near(x, b.u[place]) {
+		if !areNear(x, b.u[place]) {
 			return false
 		}
-		following(digits, dims)
+		advance(digits, dims)
 	}
 	return true
 }
 
-// near reports whether two entries may be equal but for rounding.
-func near(x, y logarithm) bool {
+// areNear reports whether two entries are equal up to rounding.
+func areNear(x, y logarithm) bool {
 	if x.isImpossible() || y.isImpossible() {
 		return x.isImpossible() == y.isImpossible()
 	}
-	return math.Abs(x.minus(y).float()) <= alike*(1+math.Abs(x.High))
+	return math.Abs(x.minus(y).float()) <= equalTolerance*(1+math.Abs(x.High))
 }
 
-// dims lists the domains of a scope.
+// dims returns the domains of a scope's variables.
 func (f *factors) dims(s scope) []int {
-	dims := make([]int, 0, mostOrder)
+	dims := make([]int, 0, maxOrder)
 	for _, v := range s.variables() {
 		dims = append(dims, f.domains[v])
 	}
 	return dims
 }
 
-// relabels finds the values of i whose interactions with others are nearest to those of the values of r; false if r has no interaction
-// without i.
-func (s *swapper) relabels(r, i int32, to []int) bool {
-	d := len(to)
-	far := make([]float64, d*d)
-	numbers := map[int32]bool{}
+// matchValues sets toValue[x], for each value x of r, to the value of i whose interactions with others are nearest to those of x, each used
+// once. It returns false if r has no interaction without i, or an interaction that i has not.
+func (s *swapper) matchValues(r, i int32, toValue []int) bool {
+	d := len(toValue)
+	distances := make([]float64, d*d)
+	seen := map[int32]bool{}
 	compared := 0
 	for _, place := range s.touching[r] {
-		a := &s.list[place]
-		if numbers[a.number] || compared == mostRows || slices.Contains(a.scope.variables(), i) {
+		a := &s.terms[place]
+		if seen[a.number] || compared == maxCompared || slices.Contains(a.scope.variables(), i) {
 			continue
 		}
-		other, ok := s.swapped(a.scope, r, i)
+		other, ok := s.placeAfterSwap(a.scope, r, i)
 		if !ok {
 			return false
 		}
-		numbers[a.number] = true
+		seen[a.number] = true
 		compared++
-		if s.look.Over(int64(len(a.u) * d)) {
+		if s.pace.Over(int64(len(a.u) * d)) {
 			s.ended = true
 			return false
 		}
-		b := &s.list[other]
+		b := &s.terms[other]
 		dims := s.dims(a.scope)
-		mine, theirs := strides(dims), strides(s.dims(b.scope))
+		strides, otherStrides := strides(dims), strides(s.dims(b.scope))
 		axis, axisOfOther := position(a.scope, r), position(b.scope, i)
 		dims[axis] = 1
 		digits := make([]int, len(dims))
 		for range len(a.u) / d {
-			from, second := 0, 0
+			first, otherFirst := 0, 0
 			for k, v := range a.scope.variables() {
 				if v != r {
-					from += digits[k] * mine[k]
-					second += digits[k] * theirs[position(b.scope, v)]
+					first += digits[k] * strides[k]
+					otherFirst += digits[k] * otherStrides[position(b.scope, v)]
 				}
 			}
 			for x := range d {
 				for y := range d {
-					far[x*d+y] += distance(a.u[from+x*mine[axis]], b.u[second+y*theirs[axisOfOther]])
+					distances[x*d+y] += distance(a.u[first+x*strides[axis]], b.u[otherFirst+y*otherStrides[axisOfOther]])
 				}
 			}
-			following(digits, dims)
+			advance(digits, dims)
 		}
 	}
 	taken := make([]bool, d)
 	for x := range d {
 		best := -1
 		for y := range d {
-			if !taken[y] && (best < 0 || far[x*d+y] < far[x*d+best]) {
+			if !taken[y] && (best < 0 || distances[x*d+y] < distances[x*d+best]) {
 				best = y
 			}
 		}
 		taken[best] = true
-		to[x] = best
+		toValue[x] = best
 	}
 	return compared > 0
 }
 
-// distance is the square of a difference; large if one of both is impossible.
+// distance returns the square of the difference of two logarithms. It is large if one of both is impossible.
 func distance(x, y logarithm) float64 {
 	const large = 1e12
 	switch {

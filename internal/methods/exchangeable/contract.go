@@ -15,12 +15,13 @@ import (
 // evaluation is a form whose terms are added up.
 type evaluation interface {
 	lnZ() logarithm
-	certified() float64 // bounds the error of ln Z, nats
+	relativeError() float64 // bounds the error of ln Z, nats
 	marginals(ctx context.Context) ([][]float64, error)
 	draw(ctx context.Context, want btn.Want) (*btn.Drawn, error)
 }
 
-// Contract implements contraction.Contractor.
+// Contract implements contraction.Contractor. A share without terms of its own, as one after the first if classes are summed out one after
+// the other, has Z = 0.
 func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, of, want)
 	if err != nil {
@@ -38,12 +39,12 @@ func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want btn.Want) 
 			return btn.Value{}, err
 		}
 		if p.Ask == btn.AskMPE {
-			if value.Found, err = c.best(ctx); value.Found != nil {
+			if value.Found, err = c.findBest(ctx); value.Found != nil {
 				value.Found.Weight = value.Found.Weight.Mul(j.Net.Scale)
 			}
 			return value, err
 		}
-		if err := f.fill(&value, j, c); err != nil {
+		if err := f.fillValue(&value, j, c); err != nil {
 			return btn.Value{}, err
 		}
 		var cells []float64
@@ -69,35 +70,36 @@ func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want btn.Want) 
 		}
 		return value, err
 	}
-	err = f.fill(&value, j, e)
+	err = f.fillValue(&value, j, e)
 	return value, err
 }
 
-// evaluate adds up all terms of a share; nil if it has none.
+// evaluate adds up all terms of a share: over all count vectors if these are few, otherwise value by value, otherwise class by class. The
+// latter two are whole sums and belong to the share that begins at 0: it returns nil for other shares. It is over budget if no way fits.
 func (f *form) evaluate(ctx context.Context, split bool, share *Sum, threads int, memory int64) (evaluation, error) {
-	if f.fits(split, memory) == nil {
+	if f.checkSize(split, memory) == nil {
 		return f.sum(ctx, split, share, threads, memory)
 	}
 	if share.From > 0 {
 		return nil, nil
 	}
-	if b := f.byValue(); b != nil {
-		return b, b.run(ctx)
+	if b := f.valueByValue(); b != nil {
+		return b, b.fillWeights(ctx)
 	}
-	e := f.inTurn(split, memory)
+	e := f.eliminationWithin(split, memory)
 	if e == nil {
-		return nil, f.fits(split, memory)
+		return nil, f.checkSize(split, memory)
 	}
 	lists, err := f.makeLists(ctx, split)
 	if err != nil {
 		return nil, err
 	}
 	classes := &eliminated{form: f, elimination: e, lists: lists}
-	return classes, classes.run(ctx, threads)
+	return classes, classes.sumOutAll(ctx, threads)
 }
 
-// fill sets Z, what bounds its error, and the marginals that are wanted.
-func (f *form) fill(value *btn.Value, j contraction.Contraction, e evaluation) error {
+// fillValue sets Z, the bound of its error, and the marginals if they are wanted.
+func (f *form) fillValue(value *btn.Value, j contraction.Contraction, e evaluation) error {
 	ln := e.lnZ()
 	if ln.isImpossible() {
 		if j.M != nil {
@@ -106,7 +108,7 @@ func (f *form) fill(value *btn.Value, j contraction.Contraction, e evaluation) e
 		return nil
 	}
 	value.Z = ln.number().Mul(j.Net.Scale)
-	rounding := value.Z.Abs().Mul(scaled.FromFloat(f.off + e.certified()))
+	rounding := value.Z.Abs().Mul(scaled.FromFloat(f.lnError + e.relativeError()))
 	value.Rounding = &rounding
 	if j.M == nil {
 		return nil
@@ -118,30 +120,33 @@ func (f *form) fill(value *btn.Value, j contraction.Contraction, e evaluation) e
 	return err
 }
 
-// counted is a form with the terms of all its count vectors.
-type counted struct {
+// summedForm is a form with the terms of all its count vectors.
+type summedForm struct {
 	*form
-	*total
+	*termSum
 }
 
-// certified implements evaluation: no term is below 0.
-func (c *counted) certified() float64 { return math.Ldexp(c.roundings, -53) }
+// relativeError implements evaluation. No term is below 0, so that roundings of terms are those of the sum.
+func (c *summedForm) relativeError() float64 { return math.Ldexp(c.roundings, -53) }
 
-// needsSplit reports whether the counts of all groups have to be kept apart: those of leaves' neighbours are, for the leaves' marginals.
+// needsSplit reports whether the counts of all groups have to be kept apart: marginals of leaves need those of their neighbours' groups.
 func (f *form) needsSplit(marginals bool) bool {
-	return marginals && len(f.interactions.conds) > 0
+	return marginals && len(f.interactions.conditionals) > 0
 }
 
-// marginals returns P(x) of every variable, of Z > 0.
-func (c *counted) marginals(ctx context.Context) ([][]float64, error) {
-	return c.rows(ctx, c.lists, c.distributions(), c.jointOf)
+// marginals returns P(x) by variable and value. Z is above 0.
+func (c *summedForm) marginals(ctx context.Context) ([][]float64, error) {
+	return c.marginalRows(ctx, c.lists, c.distributions(), c.jointOf)
 }
 
-// rows returns P(x) of every variable, given the probabilities of every class's vectors. jointOf returns those of two classes together.
-func (f *form) rows(ctx context.Context, lists []*list, distributions [][]float64, jointOf func([]int) []float64) ([][]float64, error) {
+// marginalRows returns P(x) by variable and value, given the probabilities of every class's vectors. jointOf returns those of the vectors
+// of two classes together, the second class fastest.
+func (f *form) marginalRows(
+	ctx context.Context, lists []*list, distributions [][]float64, jointOf func([]int) []float64,
+) ([][]float64, error) {
 	rows := make([][]float64, len(f.weights))
 	for class, l := range lists {
-		shares, err := l.shares(ctx, distributions[class])
+		shares, err := l.groupMarginals(ctx, distributions[class])
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +165,7 @@ func (f *form) rows(ctx context.Context, lists []*list, distributions [][]float6
 // place is the class and the group of a variable.
 type place struct{ class, group int }
 
-// places returns those of all variables that are no leaves.
+// places returns, by variable, the class and the group. The entries of leaves are not used.
 func (f *form) places() []place {
 	list := make([]place, len(f.weights))
 	for c, groups := range f.fields.groups {
@@ -173,11 +178,12 @@ func (f *form) places() []place {
 	return list
 }
 
-// leafMarginals adds the rows of the leaves: P(h) = Σ P(neighbours) P(h | neighbours). of has those of two neighbours.
+// leafMarginals fills in the rows of the leaves: P(h) = Σ P(neighbours) P(h | neighbours). of has the joint probabilities of two
+// neighbours.
 func (f *form) leafMarginals(ctx context.Context, of *pairs, rows [][]float64) error {
 	m := f.interactions
 	places := f.places()
-	for v, l := range m.leaf {
+	for v, l := range m.leafOf {
 		if l == nil {
 			continue
 		}
@@ -186,19 +192,19 @@ func (f *form) leafMarginals(ctx context.Context, of *pairs, rows [][]float64) e
 		}
 		d := m.domains[v]
 		rows[v] = make([]float64, d)
-		given := m.conds[int32(v)]
-		if len(l.others) < 2 {
+		given := m.conditionals[int32(v)]
+		if len(l.neighbours) < 2 {
 			given = f.fields.leaves[int32(v)]
 		}
 		var probability func(row int) float64
-		switch len(l.others) {
+		switch len(l.neighbours) {
 		case 0:
 			probability = func(int) float64 { return 1 }
 		case 1:
-			probability = func(row int) float64 { return rows[l.others[0]][row] }
+			probability = func(row int) float64 { return rows[l.neighbours[0]][row] }
 		default:
-			i, j := l.others[0], l.others[1]
-			pair := of.pair(places[i], places[j])
+			i, j := l.neighbours[0], l.neighbours[1]
+			pair := of.probabilities(places[i], places[j])
 			width, canonical := m.domains[j], f.partition.canonical
 			values := f.values(places[j].class)
 			probability = func(row int) float64 { return pair[canonical(i, row/width)*values+canonical(j, row%width)] }
@@ -220,20 +226,20 @@ func (f *form) leafMarginals(ctx context.Context, of *pairs, rows [][]float64) e
 
 // pairs are the joint probabilities of two variables by their places.
 type pairs struct {
-	lists         []*list
-	distributions [][]float64
-	jointOf       func(classes []int) []float64
-	known         map[[2]place][]float64
-	joint         map[[2]int][]float64
+	lists          []*list
+	distributions  [][]float64
+	jointOf        func(classes []int) []float64
+	cached         map[[2]place][]float64
+	jointOfClasses map[[2]int][]float64
 }
 
 func newPairs(lists []*list, distributions [][]float64, jointOf func([]int) []float64) *pairs {
 	return &pairs{lists, distributions, jointOf, map[[2]place][]float64{}, map[[2]int][]float64{}}
 }
 
-// pair returns P(x_i, x_j) of two different variables at some places, the second one's value fastest.
-func (p *pairs) pair(a, b place) []float64 {
-	if known, ok := p.known[[2]place{a, b}]; ok {
+// probabilities returns P(x_i, x_j) of two different variables at some places, the second one's value fastest.
+func (p *pairs) probabilities(a, b place) []float64 {
+	if known, ok := p.cached[[2]place{a, b}]; ok {
 		return known
 	}
 	first, second := p.lists[a.class], p.lists[b.class]
@@ -259,10 +265,10 @@ func (p *pairs) pair(a, b place) []float64 {
 		}
 	default:
 		key := [2]int{a.class, b.class}
-		joint, ok := p.joint[key]
+		joint, ok := p.jointOfClasses[key]
 		if !ok {
 			joint = p.jointOf(key[:])
-			p.joint[key] = joint
+			p.jointOfClasses[key] = joint
 		}
 		for index, w := range joint {
 			if w > 0 {
@@ -270,11 +276,11 @@ func (p *pairs) pair(a, b place) []float64 {
 			}
 		}
 	}
-	p.known[[2]place{a, b}] = out
+	p.cached[[2]place{a, b}] = out
 	return out
 }
 
-// addProducts adds w times the product of two counts.
+// addProducts adds w · a[x] · b[y] to entry (x, y), for two lists of counts.
 func addProducts(to []float64, a, b []int32, w float64) {
 	for x, c := range a {
 		if c > 0 {
@@ -285,8 +291,8 @@ func addProducts(to []float64, a, b []int32, w float64) {
 	}
 }
 
-// joint returns the joint probabilities of variables that are classes of their own, the last one fastest.
-func (c *counted) joint(variables []int) []float64 {
+// joint returns the joint marginal of variables that are classes of their own, the last variable fastest. Z is above 0.
+func (c *summedForm) joint(variables []int) []float64 {
 	classes := make([]int, len(variables))
 	size := 1
 	for k, v := range variables {

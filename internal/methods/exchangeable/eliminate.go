@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// mostListed bounds the vectors of one class that is summed out.
-const mostListed = 1 << 16
+// maxListed bounds the vectors of one class that is summed out.
+const maxListed = 1 << 16
 
 // elimination is a sequence of the classes, each with those that it interacts with when it is summed out.
 type elimination struct {
@@ -23,8 +23,8 @@ type elimination struct {
 	largest    float64
 }
 
-// eliminationOf returns the sequence in which the table of the next class is the smallest, for classes with so many vectors. together
-// lists sets of classes that have to be in one table. Cost O(classes³).
+// eliminationOf chooses the sequence in which classes are summed out: the next one is always that with the smallest table. sizes are the
+// numbers of vectors of the classes. together lists sets of classes that have to be in one table. Cost O(classes³).
 func eliminationOf(k *kinds, sizes []float64, together [][]int) *elimination {
 	n := len(sizes)
 	adjacent := make([][]bool, n)
@@ -94,8 +94,8 @@ type eliminated struct {
 // classTable is the distribution of a class given each vector of its neighbours. In the tables of jointTables it is their joint
 // distribution.
 type classTable struct {
-	outer   side
-	weights []float64
+	outer         side
+	probabilities []float64
 }
 
 // message is what a class that was summed out leaves, by the vectors of its neighbours.
@@ -104,8 +104,8 @@ type message struct {
 	ln    []logarithm
 }
 
-// run sums out all classes. Cost O(size of the tables).
-func (e *eliminated) run(ctx context.Context, threads int) error {
+// sumOutAll sums out all classes and sets ln Z. Cost O(size of the tables).
+func (e *eliminated) sumOutAll(ctx context.Context, threads int) error {
 	remaining := &kinds{terms: e.kinds.terms, forbidden: e.kinds.forbidden}
 	var messages []message
 	e.ln = e.fields.constant
@@ -114,12 +114,12 @@ func (e *eliminated) run(ctx context.Context, threads int) error {
 			return slices.ContainsFunc(t.members, func(m member) bool { return m.class == class })
 		}
 		mine := &kinds{}
-		mine.terms, remaining.terms = parted(remaining.terms, has)
-		mine.forbidden, remaining.forbidden = parted(remaining.forbidden, has)
-		t := &total{lists: e.lists, inner: sideOf([]int{class}, e.lists), outer: sideOf(e.neighbours[k], e.lists)}
-		t.to = t.outer.size
+		mine.terms, remaining.terms = splitBy(remaining.terms, has)
+		mine.forbidden, remaining.forbidden = splitBy(remaining.forbidden, has)
+		t := &termSum{lists: e.lists, inner: sideOf([]int{class}, e.lists), outer: sideOf(e.neighbours[k], e.lists)}
+		t.endOuter = t.outer.size
 		var received []message
-		received, messages = parted(messages, func(m message) bool { return slices.Contains(m.outer.classes, class) })
+		received, messages = splitBy(messages, func(m message) bool { return slices.Contains(m.outer.classes, class) })
 		sent, weights, err := e.sumOut(ctx, mine, t, received, threads)
 		if err != nil {
 			return err
@@ -135,8 +135,8 @@ func (e *eliminated) run(ctx context.Context, threads int) error {
 	return nil
 }
 
-// parted divides a list by a property.
-func parted[T any](list []T, has func(T) bool) (with, without []T) {
+// splitBy divides a list into the elements that have a property and the others.
+func splitBy[T any](list []T, has func(T) bool) (with, without []T) {
 	for _, x := range list {
 		if has(x) {
 			with = append(with, x)
@@ -147,8 +147,9 @@ func parted[T any](list []T, has func(T) bool) (with, without []T) {
 	return with, without
 }
 
-// sumOut sums the inner class of a table out: terms, and messages of classes before it.
-func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *total, received []message, threads int) (message, []float64, error) {
+// sumOut sums out the inner class of t: its terms k and the messages received. It returns the message to the class's neighbours, and, by
+// vector of the neighbours, the conditional probabilities of the class's vectors.
+func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received []message, threads int) (message, []float64, error) {
 	sent := message{t.outer, make([]logarithm, t.outer.size)}
 	r, err := newSides(ctx, k, t, false)
 	if err != nil {
@@ -157,15 +158,15 @@ func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *total, received []
 	r.isBare = true
 	size := t.inner.size
 	weights := make([]float64, size*t.outer.size)
-	err = t.each(ctx, r, threads, func(w *outerWorker, o int) {
+	err = t.eachOuter(ctx, r, threads, func(w *outerWorker, o int) {
 		row := w.row[:size]
-		w.fill(o, logarithm{}, row)
+		w.fillTerms(o, logarithm{}, row)
 		for _, m := range received {
-			w.receive(m, t.inner.classes[0], row)
+			w.addMessage(m, t.inner.classes[0], row)
 		}
 		largest := impossible
 		for _, x := range row {
-			if x.above(largest) {
+			if x.isAbove(largest) {
 				largest = x
 			}
 		}
@@ -189,27 +190,27 @@ func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *total, received []
 	return sent, weights, err
 }
 
-// receive adds a message to the terms of an outer vector, whose vectors are those of the worker.
-func (w *outerWorker) receive(m message, class int, to []logarithm) {
+// addMessage adds a message to the terms of an outer vector, one for each vector of class. The worker has the outer vector.
+func (w *outerWorker) addMessage(m message, class int, to []logarithm) {
 	for i := range to {
 		w.vectors[class] = i
-		to[i] = to[i].plus(m.ln[m.outer.place(w.vectors)])
+		to[i] = to[i].plus(m.ln[m.outer.placeOf(w.vectors)])
 	}
 }
 
-// place is the number of the vectors of a side's classes.
-func (s *side) place(vectors []int) (place int) {
+// placeOf returns the number of a side's vector, given the vector of every class. It is the inverse of vectors.
+func (s *side) placeOf(vectors []int) (place int) {
 	for k, c := range s.classes {
 		place = place*s.sizes[k] + vectors[c]
 	}
 	return place
 }
 
-// lnZ is ln Z.
+// lnZ returns ln Z.
 func (e *eliminated) lnZ() logarithm { return e.ln }
 
-// certified implements evaluation: no term is below 0.
-func (e *eliminated) certified() float64 {
+// relativeError implements evaluation. No term is below 0, so that roundings of terms are those of the sum.
+func (e *eliminated) relativeError() float64 {
 	longest := 1
 	for _, l := range e.lists {
 		longest = max(longest, l.size)
@@ -217,7 +218,7 @@ func (e *eliminated) certified() float64 {
 	return math.Ldexp(e.roundings+float64(len(e.lists)*longest), -53)
 }
 
-// jointTables turns the conditional tables into joint ones, the last class first.
+// jointTables turns the conditional tables into joint distributions of a class and its neighbours, the class that is summed out last first.
 func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 	joint := make([]classTable, len(e.tables))
 	look := pace.New(ctx)
@@ -226,26 +227,26 @@ func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 		masses := []float64{1}
 		if len(t.outer.classes) > 0 {
 			var err error
-			if masses, err = e.among(ctx, joint, t.outer.classes); err != nil {
+			if masses, err = e.marginalOf(ctx, joint, t.outer.classes); err != nil {
 				return nil, err
 			}
 		}
 		size := e.lists[e.order[k]].size
-		joint[k] = classTable{t.outer, make([]float64, len(t.weights))}
+		joint[k] = classTable{t.outer, make([]float64, len(t.probabilities))}
 		for o, p := range masses {
 			if look.Over(int64(size)) {
 				return nil, look.Err()
 			}
-			for i, w := range t.weights[o*size : (o+1)*size] {
-				joint[k].weights[o*size+i] = p * w
+			for i, w := range t.probabilities[o*size : (o+1)*size] {
+				joint[k].probabilities[o*size+i] = p * w
 			}
 		}
 	}
 	return joint, nil
 }
 
-// among returns the joint probabilities of classes that are in one table, the last class fastest.
-func (e *eliminated) among(ctx context.Context, joint []classTable, classes []int) ([]float64, error) {
+// marginalOf returns the joint probabilities of some classes that are in one table, the last class fastest.
+func (e *eliminated) marginalOf(ctx context.Context, joint []classTable, classes []int) ([]float64, error) {
 	k := 0
 	for ; ; k++ { // the first of them that is summed out has all others beside it
 		if slices.Contains(classes, e.order[k]) {
@@ -262,15 +263,15 @@ func (e *eliminated) among(ctx context.Context, joint []classTable, classes []in
 			return nil, look.Err()
 		}
 		joint[k].outer.vectors(o, vectors)
-		for i, p := range joint[k].weights[o*size : (o+1)*size] {
+		for i, p := range joint[k].probabilities[o*size : (o+1)*size] {
 			vectors[e.order[k]] = i
-			out[to.place(vectors)] += p
+			out[to.placeOf(vectors)] += p
 		}
 	}
 	return out, nil
 }
 
-// marginals returns P(x) of every variable, of Z > 0.
+// marginals returns P(x) by variable and value. Z is above 0.
 func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 	joint, err := e.jointTables(ctx)
 	if err != nil {
@@ -278,32 +279,32 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 	}
 	distributions := make([][]float64, len(e.lists))
 	for c := range e.lists {
-		if distributions[c], err = e.among(ctx, joint, []int{c}); err != nil {
+		if distributions[c], err = e.marginalOf(ctx, joint, []int{c}); err != nil {
 			return nil, err
 		}
 	}
 	jointOf := func(classes []int) []float64 {
-		p, failed := e.among(ctx, joint, classes)
+		p, failed := e.marginalOf(ctx, joint, classes)
 		if failed != nil {
 			err = failed
 			p = make([]float64, e.lists[classes[0]].size*e.lists[classes[1]].size)
 		}
 		return p
 	}
-	rows, failed := e.rows(ctx, e.lists, distributions, jointOf)
+	rows, failed := e.marginalRows(ctx, e.lists, distributions, jointOf)
 	if err != nil {
 		return nil, err
 	}
 	return rows, failed
 }
 
-// drawVectors draws the vector of every class, those that are summed out last first.
+// drawVectors draws the vector of every class, given those of the classes that are summed out after it.
 func (e *eliminated) drawVectors(stream *rand.Rand, to []int) {
 	for k := len(e.order) - 1; k >= 0; k-- {
 		size := e.lists[e.order[k]].size
-		o := e.tables[k].outer.place(to)
+		o := e.tables[k].outer.placeOf(to)
 		u, sum := stream.Float64(), 0.0
-		for i, p := range e.tables[k].weights[o*size : (o+1)*size] {
+		for i, p := range e.tables[k].probabilities[o*size : (o+1)*size] {
 			if p > 0 {
 				to[e.order[k]] = i
 				if sum += p; sum > u {
@@ -314,13 +315,13 @@ func (e *eliminated) drawVectors(stream *rand.Rand, to []int) {
 	}
 }
 
-// together lists the sets of classes that marginals of leaves need in one table.
-func (f *form) together() (sets [][]int) {
+// classPairs lists the pairs of classes that marginals of leaves need in one table.
+func (f *form) classPairs() (sets [][]int) {
 	class := f.partition.class
 	seen := map[[2]int32]bool{}
-	for _, l := range f.interactions.leaf {
-		if l != nil && len(l.others) == 2 {
-			a, b := class[l.others[0]], class[l.others[1]]
+	for _, l := range f.interactions.leafOf {
+		if l != nil && len(l.neighbours) == 2 {
+			a, b := class[l.neighbours[0]], class[l.neighbours[1]]
 			if key := [2]int32{min(a, b), max(a, b)}; a != b && !seen[key] {
 				seen[key] = true
 				sets = append(sets, []int{int(key[0]), int(key[1])})

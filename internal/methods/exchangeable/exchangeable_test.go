@@ -96,7 +96,7 @@ func found(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidence) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes, _, err := find(t.Context(), problem.New(net, problem.Options{}))
+	classes, _, err := findClasses(t.Context(), problem.New(net, problem.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,11 +411,11 @@ func TestValuesAgainstEnumeration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := f.byValue()
+		b := f.valueByValue()
 		if b == nil {
 			t.Fatal("its values interact")
 		}
-		if err := b.run(t.Context()); err != nil {
+		if err := b.fillWeights(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		z := b.lnZ().number().Mul(p.Net.Scale)
@@ -575,8 +575,8 @@ func TestClassesInTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &eliminated{form: f, elimination: f.inTurn(split, 1<<30), lists: lists}
-		if err := e.run(t.Context(), 1); err != nil {
+		e := &eliminated{form: f, elimination: f.eliminationWithin(split, 1<<30), lists: lists}
+		if err := e.sumOutAll(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		z := e.lnZ().number().Mul(p.Net.Scale)
@@ -589,7 +589,7 @@ func TestClassesInTurn(t *testing.T) {
 		}
 		const samples = 4000
 		drawn := make([]int, len(m.Domains)) // how often variables have value 0
-		if split || f.size(true) == f.size(false) {
+		if split || f.vectorCount(true) == f.vectorCount(false) {
 			d, err := e.draw(t.Context(), btn.Want{Samples: samples, Seed: 3})
 			if err != nil {
 				t.Fatal(err)

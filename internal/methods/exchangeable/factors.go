@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// mostOrder bounds the variables of a table, mostEntries its entries, mostDomain the values of a variable.
-	mostOrder   = 6
-	mostEntries = 1 << 14
-	mostDomain  = 64
+	// maxOrder bounds the variables of a table, maxEntries its entries, maxDomain the values of a variable.
+	maxOrder   = 6
+	maxEntries = 1 << 14
+	maxDomain  = 64
 	// scopeBytes is what a table's place takes beside its entries: in a list, a map, and the lists of its variables.
 	scopeBytes = 160
 )
 
 // scope is an increasing set of variables, then −1.
-type scope [mostOrder]int32
+type scope [maxOrder]int32
 
 // empty is the scope without variables.
 var empty = scope{-1, -1, -1, -1, -1, -1}
@@ -37,7 +37,7 @@ func (s *scope) order() int {
 			return k
 		}
 	}
-	return mostOrder
+	return maxOrder
 }
 
 // variables lists the variables.
@@ -65,37 +65,38 @@ type table struct {
 
 // factors are the tables of a network without evidence. Weights of links are not among them.
 type factors struct {
-	domains []int
-	tables  []table
-	list    []placed // over two variables and more, and no leaf among them
-	unary   [][]int32
-	leaf    []*leaf // by variable; nil: it is none
+	domains      []int
+	tables       []table
+	placedTables []placed // over two variables and more, and no leaf among them
+	unaryTables  [][]int32
+	leafOf       []*leaf // by variable; nil: it is none
 
 	sequences []scope // of the cores' legs, while they are read
 }
 
 // leaf is a variable that is summed out: all its tables are over it and at most two others, which are no leaves.
 type leaf struct {
-	variable int32
-	others   []int32  // increasing
-	list     []placed // its tables over more than itself
+	variable   int32
+	neighbours []int32  // increasing
+	tables     []placed // its tables over more than itself
 }
 
-// scopesOf returns the sets of variables that a network has cores over: numbers of cores stand for their tables. It is nil if the network
-// is none of factors over variables as they are, or has more cores than memory has room for. Linear time.
+// scopesOf returns the sets of variables that a network has cores over, with the numbers of the cores in the place of their tables. It
+// returns nil if the network has other factors, maps or domains than this method reads, or more cores than memory has room for. Linear
+// time.
 func scopesOf(net *btn.Network, memory int64) *factors {
 	if net.Choice != query.CoresAreFactors || float64(len(net.Cores))*scopeBytes > float64(memory)/4 {
 		return nil
 	}
 	variable := slices.Repeat([]int32{-1}, len(net.Dims))
 	f := &factors{
-		unary: make([][]int32, len(net.Variables)), leaf: make([]*leaf, len(net.Variables)), domains: make([]int, 0, len(net.Variables)),
-		sequences: make([]scope, 0, len(net.Cores)), list: make([]placed, 0, len(net.Cores)),
+		unaryTables: make([][]int32, len(net.Variables)), leafOf: make([]*leaf, len(net.Variables)), domains: make([]int, 0, len(net.Variables)),
+		sequences: make([]scope, 0, len(net.Cores)), placedTables: make([]placed, 0, len(net.Cores)),
 	}
 	for v, place := range net.Variables {
 		link := net.Links[place.Link]
 		cp, ok := link.T.(*tensor.CP)
-		if !ok || place.Domain > mostDomain || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) {
+		if !ok || place.Domain > maxDomain || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) {
 			return nil
 		}
 		for _, leg := range link.Legs {
@@ -108,7 +109,7 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 	}
 	for c, core := range net.Cores {
 		k := len(core.Legs)
-		if k == 0 || k > mostOrder {
+		if k == 0 || k > maxOrder {
 			return nil
 		}
 		sequence := empty
@@ -119,29 +120,29 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 		}
 		f.sequences = append(f.sequences, sequence)
 		if k == 1 {
-			f.unary[sequence[0]] = append(f.unary[sequence[0]], int32(c))
+			f.unaryTables[sequence[0]] = append(f.unaryTables[sequence[0]], int32(c))
 		} else {
-			f.list = append(f.list, placed{scopeOf(sequence[:k]...), int32(c)})
+			f.placedTables = append(f.placedTables, placed{scopeOf(sequence[:k]...), int32(c)})
 		}
 	}
 	return f
 }
 
-// hasFewClasses reports whether a network may have classes of two variables and more in the mean, and no more than mostClasses, by the
-// neighbours of its variables.
+// hasFewClasses reports whether a network may have at most maxClasses classes, and at most half as many as variables, by the neighbours of
+// its variables alone.
 func hasFewClasses(net *btn.Network, memory int64) bool {
 	f := scopesOf(net, memory)
 	if f == nil {
 		return false
 	}
-	f.takeLeaves()
-	limit := min(mostClasses, f.members()/2)
-	return f.twins(firstTwins, limit) <= limit && f.twins(len(f.domains), limit) <= limit
+	f.moveLeaves()
+	limit := min(maxClasses, f.memberCount()/2)
+	return f.countTwins(firstTwins, limit) <= limit && f.countTwins(len(f.domains), limit) <= limit
 }
 
-// members counts the variables that are no leaves.
-func (f *factors) members() (n int) {
-	for _, l := range f.leaf {
+// memberCount returns the number of variables that are no leaves.
+func (f *factors) memberCount() (n int) {
+	for _, l := range f.leafOf {
 		if l == nil {
 			n++
 		}
@@ -149,37 +150,37 @@ func (f *factors) members() (n int) {
 	return n
 }
 
-// factorsOf reads a network; nil if it is no set of plain tables of numbers of at least 0, or if its tables take more bytes than memory.
-// Cost O(entries of all tables).
+// factorsOf reads the tables of a network. It returns nil if they are no plain tables of numbers of at least 0, or take more bytes than
+// memory. Cost O(entries of all tables).
 func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, error) {
 	f := scopesOf(net, memory)
 	if f == nil {
 		return nil, nil
 	}
-	in := interner{factors: f, seed: maphash.MakeSeed(), known: map[uint64][]int32{}, turned: map[turn]int32{}}
+	in := interner{factors: f, seed: maphash.MakeSeed(), known: map[uint64][]int32{}, permuted: map[permutation]int32{}}
 	look := pace.New(ctx)
 	bytes := 0.0
 	read := func(core int32) (int32, bool) {
-		dense, err := tensor.ToDense(net.Cores[core].T, mostEntries)
+		dense, err := tensor.ToDense(net.Cores[core].T, maxEntries)
 		if err != nil || look.Over(int64(len(dense.Data)+16)) {
 			return 0, false
 		}
 		before := len(f.tables)
-		id, ok := in.table(dense.Shape, dense.Data)
+		id, ok := in.internTable(dense.Shape, dense.Data)
 		if len(f.tables) > before {
 			bytes += float64(32 * len(dense.Data))
 		}
 		return id, ok && bytes <= float64(memory)/4
 	}
-	for k := range f.list {
-		p := &f.list[k]
+	for k := range f.placedTables {
+		p := &f.placedTables[k]
 		id, ok := read(p.table)
 		if !ok {
 			return nil, look.Err()
 		}
-		p.table = in.sorted(id, f.sequences[p.table], p.scope.order())
+		p.table = in.internSorted(id, f.sequences[p.table], p.scope.order())
 	}
-	for _, list := range f.unary {
+	for _, list := range f.unaryTables {
 		for k, core := range list {
 			id, ok := read(core)
 			if !ok {
@@ -189,27 +190,27 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 		}
 	}
 	f.sequences = nil
-	f.takeLeaves()
+	f.moveLeaves()
 	return f, nil
 }
 
 // interner keeps every distinct table once.
 type interner struct {
 	*factors
-	seed   maphash.Seed
-	known  map[uint64][]int32
-	turned map[turn]int32
-	bytes  []byte
+	seed     maphash.Seed
+	known    map[uint64][]int32
+	permuted map[permutation]int32
+	bytes    []byte
 }
 
 // turn is a table with its axes in another sequence.
-type turn struct {
+type permutation struct {
 	table int32
-	axes  [mostOrder]int8
+	axes  [maxOrder]int8
 }
 
-// table returns the number of a table; false if an entry is below 0 or not finite.
-func (in *interner) table(dims []int, data []float64) (int32, bool) {
+// internTable returns the number of a table, which it adds if it is new. ok is false if an entry is below 0 or not finite.
+func (in *interner) internTable(dims []int, data []float64) (int32, bool) {
 	in.bytes = in.bytes[:0]
 	for _, d := range dims {
 		in.bytes = append(in.bytes, byte(d))
@@ -232,12 +233,13 @@ func (in *interner) table(dims []int, data []float64) (int32, bool) {
 	return id, true
 }
 
-// sorted returns the number of a table with its axes in increasing sequence of the variables.
-func (in *interner) sorted(id int32, sequence scope, k int) int32 {
+// internSorted returns the number of a table with its axes in increasing sequence of the variables. The axes of table id, k of them, are in
+// the given sequence of variables.
+func (in *interner) internSorted(id int32, sequence scope, k int) int32 {
 	if slices.IsSorted(sequence[:k]) {
 		return id
 	}
-	t := turn{table: id}
+	t := permutation{table: id}
 	axes := make([]int, k)
 	for at := range axes {
 		axes[at] = at
@@ -246,7 +248,7 @@ func (in *interner) sorted(id int32, sequence scope, k int) int32 {
 	for at, from := range axes {
 		t.axes[at] = int8(from)
 	}
-	if known, ok := in.turned[t]; ok {
+	if known, ok := in.permuted[t]; ok {
 		return known
 	}
 	old := in.tables[id]
@@ -262,14 +264,14 @@ func (in *interner) sorted(id int32, sequence scope, k int) int32 {
 			from += digits[at] * strides[axis]
 		}
 		data[to] = old.data[from]
-		following(digits, dims)
+		advance(digits, dims)
 	}
-	turned, _ := in.table(dims, data)
-	in.turned[t] = turned
+	turned, _ := in.internTable(dims, data)
+	in.permuted[t] = turned
 	return turned
 }
 
-// strides returns the distance of two neighbours along every axis, the last axis fastest.
+// strides returns the distance of neighbouring entries along every axis, the last axis fastest.
 func strides(dims []int) []int {
 	s := make([]int, len(dims))
 	size := 1
@@ -280,8 +282,8 @@ func strides(dims []int) []int {
 	return s
 }
 
-// following changes digits into those of the next entry.
-func following(digits, dims []int) {
+// advance changes the digits of an entry into those of the next one, the last digit fastest. After the last entry comes the first.
+func advance(digits, dims []int) {
 	for k := len(digits) - 1; k >= 0; k-- {
 		if digits[k]++; digits[k] < dims[k] {
 			return
@@ -290,11 +292,11 @@ func following(digits, dims []int) {
 	}
 }
 
-// takeLeaves moves the tables of leaves from the list to the leaves. Linear time.
-func (f *factors) takeLeaves() {
+// moveLeaves finds the leaves and moves their tables from placedTables to them. Linear time.
+func (f *factors) moveLeaves() {
 	n := len(f.domains)
 	others := make([][]int32, n) // up to three distinct ones of each
-	for _, p := range f.list {
+	for _, p := range f.placedTables {
 		list := p.scope.variables()
 		for _, v := range list {
 			for _, u := range list {
@@ -307,13 +309,13 @@ func (f *factors) takeLeaves() {
 	for v := range others {
 		if len(others[v]) < 3 && !slices.ContainsFunc(others[v], func(u int32) bool { return len(others[u]) < 3 }) {
 			slices.Sort(others[v])
-			f.leaf[v] = &leaf{variable: int32(v), others: others[v]}
+			f.leafOf[v] = &leaf{variable: int32(v), neighbours: others[v]}
 		}
 	}
-	f.list = slices.DeleteFunc(f.list, func(p placed) bool {
+	f.placedTables = slices.DeleteFunc(f.placedTables, func(p placed) bool {
 		for _, v := range p.scope.variables() {
-			if l := f.leaf[v]; l != nil {
-				l.list = append(l.list, p)
+			if l := f.leafOf[v]; l != nil {
+				l.tables = append(l.tables, p)
 				return true
 			}
 		}
@@ -322,11 +324,11 @@ func (f *factors) takeLeaves() {
 }
 
 // firstTwins is the number of variables that show of most networks that there are many classes.
-const firstTwins = 64 * mostClasses
+const firstTwins = 64 * maxClasses
 
-// twins counts sets of variables with the same neighbours among the first n variables, of which no two are variables of one class; it stops
-// beyond most. Cost O(Σ (variables of a table)²).
-func (f *factors) twins(n, most int) int {
+// countTwins counts groups of variables with the same neighbours among the first n variables: two variables of one class are in one group.
+// It stops above limit. Cost O(Σ (variables of a table)²).
+func (f *factors) countTwins(n, most int) int {
 	n = min(n, len(f.domains))
 	seed := maphash.MakeSeed()
 	name := make([]uint64, len(f.domains))
@@ -343,7 +345,7 @@ func (f *factors) twins(n, most int) int {
 		sum[u] += name[v]
 		sum[v] += name[u]
 	}
-	for _, p := range f.list {
+	for _, p := range f.placedTables {
 		list := p.scope.variables()
 		for k, v := range list {
 			for _, u := range list[:k] {
@@ -351,15 +353,15 @@ func (f *factors) twins(n, most int) int {
 			}
 		}
 	}
-	for _, l := range f.leaf {
-		if l != nil && len(l.others) == 2 {
-			add(l.others[0], l.others[1])
+	for _, l := range f.leafOf {
+		if l != nil && len(l.neighbours) == 2 {
+			add(l.neighbours[0], l.neighbours[1])
 		}
 	}
 	apart, joined := map[uint64]bool{}, map[uint64]bool{}
 	count := 0
 	for v := range n {
-		if f.leaf[v] != nil {
+		if f.leafOf[v] != nil {
 			continue
 		}
 		if a, j := sum[v], sum[v]+name[v]; !apart[a] && !joined[j] {

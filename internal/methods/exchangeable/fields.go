@@ -22,18 +22,18 @@ type group struct {
 type fields struct {
 	constant logarithm
 	groups   [][]group              // by class
-	off      float64                // Σ of what the weights of a group differ, nats
+	lnError  float64                // Σ of what the weights of a group differ, nats
 	leaves   map[int32]*conditional // leaves of one neighbour or none
 }
 
-// fieldsOf returns the weights of the classes' variables: of the network's links, of tables over one variable, of leaves with one
-// neighbour, and the shares of tables over several. It is nil if a weight is below 0. Cost O(values · log variables).
+// fieldsOf returns the weights of the classes' variables: those of the network's links, of tables over one variable, of leaves with one
+// neighbour, and the shares of tables over several. It returns nil if a weight is below 0. Cost O(values · log variables).
 func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]float64, maximal bool) (*fields, error) {
 	f := &fields{constant: m.constant, leaves: map[int32]*conditional{}}
 	look := pace.New(ctx)
 	logs := make([][]logarithm, len(m.domains))
 	for v, list := range weights {
-		if m.leaf[v] != nil {
+		if m.leafOf[v] != nil {
 			continue
 		}
 		logs[v] = make([]logarithm, len(list))
@@ -43,7 +43,7 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 			}
 			to := &logs[v][p.canonical(int32(v), x)]
 			*to = logarithmOf(w)
-			for _, id := range m.unary[v] {
+			for _, id := range m.unaryTables[v] {
 				*to = to.plus(logarithmOf(m.tables[id].data[x]))
 			}
 			if m.field[v] != nil {
@@ -54,8 +54,8 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 			return nil, look.Err()
 		}
 	}
-	for v, l := range m.leaf {
-		if l == nil || len(l.others) == 2 {
+	for v, l := range m.leafOf {
+		if l == nil || len(l.neighbours) == 2 {
 			continue
 		}
 		c := m.conditional(l, weights[v], maximal)
@@ -63,11 +63,11 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 			return nil, nil
 		}
 		f.leaves[int32(v)] = c
-		if len(l.others) == 0 {
+		if len(l.neighbours) == 0 {
 			f.constant = f.constant.plus(c.sum[0])
 			continue
 		}
-		u := l.others[0]
+		u := l.neighbours[0]
 		for x, y := range c.sum {
 			to := &logs[u][p.canonical(u, x)]
 			*to = to.plus(y)
@@ -83,13 +83,14 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 		}
 	}
 	for _, list := range members {
-		f.groups = append(f.groups, f.grouped(list, logs))
+		f.groups = append(f.groups, f.divideIntoGroups(list, logs))
 	}
 	return f, nil
 }
 
-// grouped divides the variables of a class into groups, in the sequence of their first variables.
-func (f *fields) grouped(variables []int32, logs [][]logarithm) (groups []group) {
+// divideIntoGroups divides the variables of a class into groups, in the sequence of their first variables. logs are the weights, by
+// variable and the class's value.
+func (f *fields) divideIntoGroups(variables []int32, logs [][]logarithm) (groups []group) {
 	sorted := slices.Clone(variables)
 	slices.SortStableFunc(sorted, func(a, b int32) int {
 		return slices.CompareFunc(logs[a], logs[b], func(x, y logarithm) int { return cmp.Compare(x.High, y.High) })
@@ -98,7 +99,7 @@ func (f *fields) grouped(variables []int32, logs [][]logarithm) (groups []group)
 		if index > 0 {
 			last := &groups[len(groups)-1]
 			if difference, same := sameField(last.field, logs[v]); same {
-				f.off += difference
+				f.lnError += difference
 				last.variables = append(last.variables, v)
 				continue
 			}

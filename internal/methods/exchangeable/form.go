@@ -16,10 +16,10 @@ import (
 const (
 	// deviation bounds how far ln of any entry of the product is off, nats: the certified error of an exact ln Z.
 	deviation = 1e-10
-	// mostRounds bounds how often variables are taken out of their classes.
-	mostRounds = 4
-	// mostIndividuals bounds the variables that are taken out of their classes.
-	mostIndividuals = 20
+	// maxRounds bounds how often variables are taken out of their classes.
+	maxRounds = 4
+	// maxIndividuals bounds the variables that are taken out of their classes.
+	maxIndividuals = 20
 )
 
 // errForm says why a network is no function of few counts.
@@ -33,9 +33,9 @@ type form struct {
 	partition    *partition
 	kinds        *kinds
 	fields       *fields
-	weights      [][]float64
-	maximal      bool
-	off          float64 // bounds |ln B̃ − ln B| of every entry, nats
+	weights      [][]float64 // by variable and value, with the evidence
+	isMaximal    bool        // for the most probable assignment: the largest terms take the place of sums over leaves
+	lnError      float64     // bounds |ln B̃ − ln B| of every entry, nats
 }
 
 // question is what a form has to know of a query beside its evidence.
@@ -71,7 +71,8 @@ func weightsOf(net *btn.Network) ([][]float64, error) {
 	return weights, nil
 }
 
-// formOf returns the form of a problem: individuals are classes of their own. Errors: over budget if there is none.
+// formOf returns the form of a problem, made once for each question. individuals are variables that become classes of their own. It is over
+// budget if the network is no function of few counts.
 func formOf(ctx context.Context, p *problem.Problem, part *Sum, individuals []int, maximal bool) (*form, error) {
 	slot := formSlot{question{fmt.Sprint(individuals), maximal}}
 	return problem.Form(ctx, p, slot, part.Classes, func() (*form, error) {
@@ -79,7 +80,7 @@ func formOf(ctx context.Context, p *problem.Problem, part *Sum, individuals []in
 	})
 }
 
-// newForm is formOf without memory.
+// newForm makes what formOf returns.
 func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []int, maximal bool) (*form, error) {
 	tables, err := factorsIn(ctx, p)
 	if err != nil {
@@ -92,13 +93,13 @@ func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []
 	if err != nil {
 		return nil, err
 	}
-	f := &form{weights: weights, maximal: maximal, partition: c.partition(tables)}
+	f := &form{weights: weights, isMaximal: maximal, partition: c.partition(tables)}
 	if f.partition == nil {
 		return nil, fault.Wrap(fault.BadInput, btn.Misfit("other variables are summed out than in the network"))
 	}
 	var list []int32
 	for _, v := range individuals {
-		if tables.leaf[v] != nil {
+		if tables.leafOf[v] != nil {
 			return nil, errForm("variable %d, which is summed out, is asked about together with others", v)
 		}
 		list = append(list, int32(v))
@@ -113,8 +114,8 @@ func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []
 	if f.fields == nil {
 		return nil, errNegative
 	}
-	if f.off = f.kinds.off + f.fields.off; f.off > deviation {
-		return nil, errForm("interactions differ by %.1g nats together", f.off)
+	if f.lnError = f.kinds.lnError + f.fields.lnError; f.lnError > deviation {
+		return nil, errForm("interactions differ by %.1g nats together", f.lnError)
 	}
 	return f, nil
 }
@@ -122,7 +123,7 @@ func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []
 // errNegative says that a weight is below 0.
 var errNegative = fault.New(fault.Unsupported, "exchangeable: weights of at least 0 are needed")
 
-// factorsIn returns the tables of a problem's network, read once for all evidence; nil if it is none of plain tables.
+// factorsIn returns the tables of a problem's network, read once for all evidence. It returns nil if they are no plain tables.
 func factorsIn(ctx context.Context, p *problem.Problem) (*factors, error) {
 	return problem.FormOfBase(ctx, p, factorsSlot{p.Memory}, func() (*factors, error) { return factorsOf(ctx, baseOf(p), p.Memory) })
 }
@@ -138,7 +139,7 @@ func interactionsIn(ctx context.Context, p *problem.Problem, f *factors, maximal
 	})
 }
 
-// baseOf is a problem's network without evidence.
+// baseOf returns a problem's network without evidence.
 func baseOf(p *problem.Problem) *btn.Network {
 	if p.Base == nil {
 		return p.Net
@@ -146,20 +147,20 @@ func baseOf(p *problem.Problem) *btn.Network {
 	return p.Base
 }
 
-// interact finds the interactions and their terms. Those without evidence are taken if no leaf of a pair has any. Variables whose tables
-// deviate from those of their class become individuals.
+// interact finds the interactions and their terms. It takes those without evidence if no leaf of a pair has any. Variables whose tables
+// deviate from those of their class become individuals, in addition to those given.
 func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *Classes, individuals []int32) error {
 	given, err := weightsOf(baseOf(p))
 	if err != nil {
 		return err
 	}
-	isGiven := !slices.ContainsFunc(t.leaf, func(l *leaf) bool {
-		return l != nil && len(l.others) == 2 && !slices.Equal(given[l.variable], f.weights[l.variable])
+	isGiven := !slices.ContainsFunc(t.leafOf, func(l *leaf) bool {
+		return l != nil && len(l.neighbours) == 2 && !slices.Equal(given[l.variable], f.weights[l.variable])
 	})
 	if isGiven {
-		f.interactions, err = interactionsIn(ctx, p, t, f.maximal)
+		f.interactions, err = interactionsIn(ctx, p, t, f.isMaximal)
 	} else {
-		f.interactions, err = interactionsOf(ctx, t, f.weights, f.maximal, p.Memory)
+		f.interactions, err = interactionsOf(ctx, t, f.weights, f.isMaximal, p.Memory)
 	}
 	if err != nil {
 		return err
@@ -169,7 +170,7 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *
 	}
 	classes := f.partition
 	if isGiven && len(individuals) == 0 {
-		f.kinds, err = problem.FormOfBase(ctx, p, kindsSlot{c, f.maximal}, func() (*kinds, error) {
+		f.kinds, err = problem.FormOfBase(ctx, p, kindsSlot{c, f.isMaximal}, func() (*kinds, error) {
 			k, _, err := kindsOf(ctx, f.interactions, classes)
 			return k, err
 		})
@@ -177,8 +178,8 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *
 			return err
 		}
 	}
-	for range mostRounds {
-		if len(individuals) > mostIndividuals {
+	for range maxRounds {
+		if len(individuals) > maxIndividuals {
 			break
 		}
 		f.partition = classes.withIndividuals(individuals)
@@ -200,18 +201,19 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *
 	return errForm("tables of the variables of a class differ")
 }
 
-// size is the number of count vectors, with the counts of all groups apart or, where that is possible and fewer, not.
-func (f *form) size(split bool) float64 {
+// vectorCount returns the number of count vectors. With split the counts of all groups are apart; otherwise they are merged if that is
+// fewer.
+func (f *form) vectorCount(split bool) float64 {
 	size := 1.0
 	for class := range f.fields.groups {
-		vectors, _ := f.listed(class, split)
+		vectors, _ := f.listSize(class, split)
 		size *= vectors
 	}
 	return size
 }
 
-// listed is the number of vectors of a class's list, and its bytes.
-func (f *form) listed(class int, split bool) (vectors, bytes float64) {
+// listSize returns the number of vectors of a class's list, and its bytes.
+func (f *form) listSize(class int, split bool) (vectors, bytes float64) {
 	groups, values := f.fields.groups[class], float64(f.values(class))
 	if f.isMerged(class, split) {
 		vectors = boxSize(groups, f.values(class))
@@ -227,18 +229,18 @@ func (f *form) isMerged(class int, split bool) bool {
 	return !split && len(groups) > 1 && boxSize(groups, f.values(class)) < splitSize(groups)
 }
 
-// values is the number of values of a class's variables.
+// values returns the number of values of a class's variables.
 func (f *form) values(class int) int { return len(f.fields.groups[class][0].field) }
 
-// work is the flops of a sum over all vectors.
-func (f *form) work(split bool) float64 {
-	return f.listWork(split) + f.size(split)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden)))
+// sumFlops returns the flops of a sum over all count vectors.
+func (f *form) sumFlops(split bool) float64 {
+	return f.listFlops(split) + f.vectorCount(split)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden)))
 }
 
-// listWork is the flops of all lists.
-func (f *form) listWork(split bool) (flops float64) {
+// listFlops returns the flops of making all lists.
+func (f *form) listFlops(split bool) (flops float64) {
 	for class, groups := range f.fields.groups {
-		vectors, _ := f.listed(class, split)
+		vectors, _ := f.listSize(class, split)
 		if !f.isMerged(class, split) {
 			flops += 80 * vectors * float64(f.values(class)*len(groups))
 			continue
@@ -250,13 +252,13 @@ func (f *form) listWork(split bool) (flops float64) {
 	return flops
 }
 
-// fits refuses a sum over too many count vectors.
-func (f *form) fits(split bool, memory int64) error {
-	n := f.size(split)
+// checkSize returns an error if a sum over all count vectors has too many or takes too many bytes.
+func (f *form) checkSize(split bool, memory int64) error {
+	n := f.vectorCount(split)
 	bytes := 2 * vectorBytes * n
 	sizes := make([]float64, len(f.fields.groups))
 	for class := range sizes {
-		vectors, listBytes := f.listed(class, split)
+		vectors, listBytes := f.listSize(class, split)
 		sizes[class] = vectors
 		bytes += listBytes
 	}
@@ -266,25 +268,26 @@ func (f *form) fits(split bool, memory int64) error {
 		vectors *= sizes[class]
 	}
 	bytes += basisBytes(f.kinds, inner, vectors)
-	if !(n <= mostVectors && bytes <= float64(memory)) {
-		return errForm("%.3g count vectors take %.3g bytes: more than %d vectors or %d bytes", n, bytes, mostVectors, memory)
+	if !(n <= maxVectors && bytes <= float64(memory)) {
+		return errForm("%.3g count vectors take %.3g bytes: more than %d vectors or %d bytes", n, bytes, maxVectors, memory)
 	}
 	return nil
 }
 
-// inTurn returns the sequence in which the classes are summed out one after the other; nil if its tables are too large.
-func (f *form) inTurn(split bool, memory int64) *elimination {
+// eliminationWithin returns the sequence in which the classes are summed out one after the other. It returns nil if the tables are too
+// large.
+func (f *form) eliminationWithin(split bool, memory int64) *elimination {
 	sizes := make([]float64, len(f.fields.groups))
 	bytes := 0.0
 	for class := range sizes {
 		var listBytes float64
-		sizes[class], listBytes = f.listed(class, split)
-		if bytes += listBytes + basisBytes(f.kinds, []int{class}, sizes[class]); !(sizes[class] <= mostListed) {
+		sizes[class], listBytes = f.listSize(class, split)
+		if bytes += listBytes + basisBytes(f.kinds, []int{class}, sizes[class]); !(sizes[class] <= maxListed) {
 			return nil
 		}
 	}
-	e := eliminationOf(f.kinds, sizes, f.together())
-	if !(e.largest <= mostVectors && bytes+vectorBytes*e.size <= float64(memory)) {
+	e := eliminationOf(f.kinds, sizes, f.classPairs())
+	if !(e.largest <= maxVectors && bytes+vectorBytes*e.size <= float64(memory)) {
 		return nil
 	}
 	return e
@@ -315,8 +318,8 @@ func (f *form) makeLists(ctx context.Context, split bool) ([]*list, error) {
 }
 
 // sum adds up the count vectors of a share.
-func (f *form) sum(ctx context.Context, split bool, share *Sum, threads int, memory int64) (*counted, error) {
-	if err := f.fits(split, memory); err != nil {
+func (f *form) sum(ctx context.Context, split bool, share *Sum, threads int, memory int64) (*summedForm, error) {
+	if err := f.checkSize(split, memory); err != nil {
 		return nil, err
 	}
 	lists, err := f.makeLists(ctx, split)
@@ -324,5 +327,5 @@ func (f *form) sum(ctx context.Context, split bool, share *Sum, threads int, mem
 		return nil, err
 	}
 	t, err := sumOver(ctx, f, lists, share, threads)
-	return &counted{f, t}, err
+	return &summedForm{f, t}, err
 }

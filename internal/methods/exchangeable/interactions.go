@@ -30,12 +30,12 @@ type interaction struct {
 // zeros is a function of its own.
 type interactions struct {
 	*factors
-	constant logarithm
-	field    [][]logarithm // by variable and value; nil: 0
-	list     []interaction
-	places   map[scope]int32 // in list
-	touching [][]int32       // by variable: places in list
-	conds    map[int32]*conditional
+	constant     logarithm
+	field        [][]logarithm // by variable and value; nil: 0
+	terms        []interaction
+	places       map[scope]int32 // in list
+	touching     [][]int32       // by variable: places in list
+	conditionals map[int32]*conditional
 }
 
 // conditional is a leaf's distribution given its neighbours, in sums as they were made.
@@ -47,106 +47,107 @@ type conditional struct {
 // maker makes interactions.
 type maker struct {
 	*interactions
-	maximal bool // leaves are maximised over and not summed
-	weights [][]float64
-	logs    [][]logarithm      // distinct functions
-	raw     map[int32]int32    // of a table
-	sums    map[[2]int32]int32 // of two functions
-	leaves  map[string]*summed
-	splits  map[int32]*parts
-	private map[int32]bool // places in list whose function is a sum of its own
-	bytes   float64        // of functions, interactions and leaves
-	joined  map[scope]bool // scopes of leaves, whose function may be 0 under some evidence alone
+	maximal      bool // leaves are maximised over and not summed
+	weights      [][]float64
+	logs         [][]logarithm      // distinct functions
+	logOfTable   map[int32]int32    // of a table
+	sumOf        map[[2]int32]int32 // of two functions
+	summedLeaves map[string]*summedLeaf
+	partsOfLog   map[int32]*parts
+	isPrivate    map[int32]bool // places in list whose function is a sum of its own
+	bytes        float64        // of functions, interactions and leaves
+	leafScopes   map[scope]bool // scopes of leaves, whose function may be 0 under some evidence alone
 }
 
 // summed is a leaf that was summed out.
-type summed struct {
+type summedLeaf struct {
 	log int32
 	*conditional
 }
 
-// interactionsOf returns those of the tables with leaves summed out with their weights. It is nil if a weight is below 0, or if they take
-// more than a quarter of memory. maximal takes the largest term in place of the sum. Leaves of one neighbour or none are left to fields.
-// Cost O(entries of all tables).
+// interactionsOf returns the interactions of tables, with the leaves of two neighbours summed out under their weights, or maximised with
+// isMaximal. Leaves of one neighbour or none are left to fields. It returns nil if a weight is below 0, or if the interactions take more
+// than a quarter of memory. Cost O(entries of all tables).
 func interactionsOf(ctx context.Context, f *factors, weights [][]float64, maximal bool, memory int64) (*interactions, error) {
 	m := &maker{
 		interactions: &interactions{
-			factors: f, field: make([][]logarithm, len(f.domains)), places: make(map[scope]int32, len(f.list)),
-			conds: map[int32]*conditional{},
+			factors: f, field: make([][]logarithm, len(f.domains)), places: make(map[scope]int32, len(f.placedTables)),
+			conditionals: map[int32]*conditional{},
 		},
-		maximal: maximal, weights: weights, raw: map[int32]int32{}, sums: map[[2]int32]int32{}, leaves: map[string]*summed{},
-		splits: map[int32]*parts{}, private: map[int32]bool{}, joined: map[scope]bool{},
+		maximal: maximal, weights: weights, logOfTable: map[int32]int32{}, sumOf: map[[2]int32]int32{}, summedLeaves: map[string]*summedLeaf{},
+		partsOfLog: map[int32]*parts{}, isPrivate: map[int32]bool{}, leafScopes: map[scope]bool{},
 	}
 	look := pace.New(ctx)
-	logs := make(map[scope]int32, len(f.list)) // of the product of a scope's tables
+	logs := make(map[scope]int32, len(f.placedTables)) // of the product of a scope's tables
 	var sequence []scope
 	add := func(s scope, log int32) {
 		if known, ok := logs[s]; ok {
-			logs[s] = m.product(known, log)
+			logs[s] = m.addLogs(known, log)
 			return
 		}
 		logs[s] = log
 		sequence = append(sequence, s)
 	}
-	for _, p := range f.list {
+	for _, p := range f.placedTables {
 		if look.Over(16) {
 			return nil, look.Err()
 		}
-		add(p.scope, m.log(p.table))
+		add(p.scope, m.logOf(p.table))
 	}
-	for _, l := range f.leaf {
-		if l == nil || len(l.others) != 2 {
+	for _, l := range f.leafOf {
+		if l == nil || len(l.neighbours) != 2 {
 			continue
 		}
-		if look.Over(int64(m.domains[l.variable] * m.domains[l.others[0]] * m.domains[l.others[1]])) {
+		if look.Over(int64(m.domains[l.variable] * m.domains[l.neighbours[0]] * m.domains[l.neighbours[1]])) {
 			return nil, look.Err()
 		}
-		s := m.sumOut(l)
+		s := m.sumOutLeaf(l)
 		if s == nil || m.bytes > float64(memory)/4 {
 			return nil, nil
 		}
-		m.conds[l.variable] = s.conditional
-		m.joined[scopeOf(l.others...)] = true
-		add(scopeOf(l.others...), s.log)
+		m.conditionals[l.variable] = s.conditional
+		m.leafScopes[scopeOf(l.neighbours...)] = true
+		add(scopeOf(l.neighbours...), s.log)
 	}
 	for _, s := range sequence {
 		if look.Over(64) {
 			return nil, look.Err()
 		}
-		if m.split(s, logs[s]); m.bytes > float64(memory)/4 {
+		if m.addParts(s, logs[s]); m.bytes > float64(memory)/4 {
 			return nil, nil
 		}
 	}
-	m.list = slices.DeleteFunc(m.list, func(a interaction) bool {
-		return !m.joined[a.scope] && !slices.ContainsFunc(a.u, func(x logarithm) bool { return math.Abs(x.High) > negligible })
+	m.terms = slices.DeleteFunc(m.terms, func(a interaction) bool {
+		return !m.leafScopes[a.scope] && !slices.ContainsFunc(a.u, func(x logarithm) bool { return math.Abs(x.High) > negligible })
 	})
 	clear(m.places)
 	m.touching = make([][]int32, len(f.domains))
-	for k := range m.list {
-		m.places[m.list[k].scope] = int32(k)
-		for _, v := range m.list[k].scope.variables() {
+	for k := range m.terms {
+		m.places[m.terms[k].scope] = int32(k)
+		for _, v := range m.terms[k].scope.variables() {
 			m.touching[v] = append(m.touching[v], int32(k))
 		}
 	}
 	return m.interactions, nil
 }
 
-// log returns the number of a table's logarithm.
-func (m *maker) log(id int32) int32 {
-	if known, ok := m.raw[id]; ok {
+// logOf returns the number of a table's logarithm.
+func (m *maker) logOf(id int32) int32 {
+	if known, ok := m.logOfTable[id]; ok {
 		return known
 	}
-	m.raw[id] = m.function(logarithms(m.tables[id].data))
-	return m.raw[id]
+	m.logOfTable[id] = m.addFunction(logarithms(m.tables[id].data))
+	return m.logOfTable[id]
 }
 
-// function gives a function a number.
-func (m *maker) function(u []logarithm) int32 {
+// addFunction adds a function to logs and returns its number.
+func (m *maker) addFunction(u []logarithm) int32 {
 	m.logs = append(m.logs, u)
 	m.bytes += float64(16*len(u) + 24)
 	return int32(len(m.logs) - 1)
 }
 
+// logarithms returns the logarithms of numbers.
 func logarithms(data []float64) []logarithm {
 	out := make([]logarithm, len(data))
 	for k, x := range data {
@@ -155,36 +156,37 @@ func logarithms(data []float64) []logarithm {
 	return out
 }
 
-// product returns the number of the sum of two functions of one scope.
-func (m *maker) product(a, b int32) int32 {
+// addLogs returns the number of the sum of two functions of one scope: the logarithm of the product of their tables.
+func (m *maker) addLogs(a, b int32) int32 {
 	key := [2]int32{min(a, b), max(a, b)}
-	if known, ok := m.sums[key]; ok {
+	if known, ok := m.sumOf[key]; ok {
 		return known
 	}
 	u := slices.Clone(m.logs[a])
 	for k, y := range m.logs[b] {
 		u[k] = u[k].plus(y)
 	}
-	m.sums[key] = m.function(u)
-	return m.sums[key]
+	m.sumOf[key] = m.addFunction(u)
+	return m.sumOf[key]
 }
 
-// sumOut returns the sum over a leaf of two neighbours; nil if a weight is below 0. Leaves with the same tables and weights have one sum.
-func (m *maker) sumOut(l *leaf) *summed {
+// sumOutLeaf returns the sum over a leaf of two neighbours, made once for leaves with the same tables and weights. It returns nil if a
+// weight is below 0.
+func (m *maker) sumOutLeaf(l *leaf) *summedLeaf {
 	key := []byte{byte(m.domains[l.variable])}
 	for _, w := range m.weights[l.variable] {
 		key = binary.LittleEndian.AppendUint64(key, math.Float64bits(w))
 	}
-	for _, id := range m.unary[l.variable] {
+	for _, id := range m.unaryTables[l.variable] {
 		key = binary.LittleEndian.AppendUint32(key, uint32(id))
 	}
-	for _, p := range l.list {
+	for _, p := range l.tables {
 		key = binary.LittleEndian.AppendUint32(key, uint32(p.table))
 		for _, v := range p.scope.variables() {
-			key = append(key, byte(slices.Index([]int32{l.variable, l.others[0], l.others[1]}, v)))
+			key = append(key, byte(slices.Index([]int32{l.variable, l.neighbours[0], l.neighbours[1]}, v)))
 		}
 	}
-	if known, ok := m.leaves[string(key)]; ok {
+	if known, ok := m.summedLeaves[string(key)]; ok {
 		return known
 	}
 	cond := m.conditional(l, m.weights[l.variable], m.maximal)
@@ -192,16 +194,17 @@ func (m *maker) sumOut(l *leaf) *summed {
 		return nil
 	}
 	m.bytes += float64(16 * (len(cond.table) + len(cond.sum)))
-	s := &summed{m.function(cond.sum), cond}
-	m.leaves[string(key)] = s
+	s := &summedLeaf{m.addFunction(cond.sum), cond}
+	m.summedLeaves[string(key)] = s
 	return s
 }
 
-// conditional returns the product of a leaf's tables and weights, and its sum over the leaf, or largest term; nil if a weight is below 0.
+// conditional returns the product of a leaf's tables and weights, by the values of its neighbours and its own, and the sum over its own, or
+// the largest term if isMaximal. It returns nil if a weight is below 0.
 func (f *factors) conditional(l *leaf, weights []float64, maximal bool) *conditional {
 	d := f.domains[l.variable]
 	dims := []int{}
-	for _, v := range l.others {
+	for _, v := range l.neighbours {
 		dims = append(dims, f.domains[v])
 	}
 	rows := 1
@@ -217,15 +220,15 @@ func (f *factors) conditional(l *leaf, weights []float64, maximal bool) *conditi
 				return nil
 			}
 			p := scaled.FromFloat(weights[x]).Wide()
-			for _, id := range f.unary[l.variable] {
+			for _, id := range f.unaryTables[l.variable] {
 				p = p.Mul(scaled.FromFloat(f.tables[id].data[x]).Wide())
 			}
-			for _, q := range l.list {
+			for _, q := range l.tables {
 				index := 0
 				for k, v := range q.scope.variables() {
 					digit := x
 					if v != l.variable {
-						digit = digits[slices.Index(l.others, v)]
+						digit = digits[slices.Index(l.neighbours, v)]
 					}
 					index = index*f.tables[q.table].dims[k] + digit
 				}
@@ -242,7 +245,7 @@ func (f *factors) conditional(l *leaf, weights []float64, maximal bool) *conditi
 			largest = logarithmOfWide(sum)
 		}
 		c.sum = append(c.sum, largest)
-		following(digits, dims)
+		advance(digits, dims)
 	}
 	return c
 }
@@ -255,12 +258,12 @@ type parts struct {
 	numbers  []int32
 }
 
-// split adds the parts of a scope's function.
-func (m *maker) split(s scope, log int32) {
-	p, ok := m.splits[log]
+// addParts adds the parts of a scope's function, given by its number, to the constant, the fields and the interactions.
+func (m *maker) addParts(s scope, log int32) {
+	p, ok := m.partsOfLog[log]
 	if !ok {
 		p = m.partsOf(s, log)
-		m.splits[log] = p
+		m.partsOfLog[log] = p
 	}
 	list := s.variables()
 	m.constant = m.constant.plus(p.constant)
@@ -282,23 +285,23 @@ func (m *maker) split(s scope, log int32) {
 				k++
 			}
 		}
-		m.add(sub, p.numbers[index])
+		m.addInteraction(sub, p.numbers[index])
 	}
 }
 
-// add adds a function to the interaction of a scope.
-func (m *maker) add(s scope, number int32) {
+// addInteraction adds a function to the interaction of a scope.
+func (m *maker) addInteraction(s scope, number int32) {
 	place, ok := m.places[s]
 	if !ok {
-		m.places[s] = int32(len(m.list))
+		m.places[s] = int32(len(m.terms))
 		m.bytes += scopeBytes
-		m.list = append(m.list, interaction{s, number, m.logs[number]})
+		m.terms = append(m.terms, interaction{s, number, m.logs[number]})
 		return
 	}
-	a := &m.list[place]
-	if !m.private[place] {
-		m.private[place] = true
-		a.number = m.function(slices.Clone(a.u))
+	a := &m.terms[place]
+	if !m.isPrivate[place] {
+		m.isPrivate[place] = true
+		a.number = m.addFunction(slices.Clone(a.u))
 		a.u = m.logs[a.number]
 	}
 	for k, y := range m.logs[number] {
@@ -306,8 +309,8 @@ func (m *maker) add(s scope, number int32) {
 	}
 }
 
-// partsOf returns the parts of a function: all of it if it is −Inf somewhere, or else for every subset what is left of its mean over the
-// other variables when the parts of smaller sets are taken off.
+// partsOf returns a function as a sum of parts over subsets of its variables. The part of a subset is the mean over the other variables,
+// less the parts of smaller subsets. A function that is −Inf somewhere has one part, the function itself.
 func (m *maker) partsOf(s scope, log int32) *parts {
 	u := m.logs[log]
 	k := s.order()
@@ -353,14 +356,14 @@ func (m *maker) partsOf(s scope, log int32) *parts {
 			}
 		}
 		functions[members] = append(functions[members], y)
-		following(digits, dims)
+		advance(digits, dims)
 	}
 	p.constant = functions[0][0]
 	for members := uint8(1); members <= everything; members++ {
 		if members&(members-1) == 0 {
 			p.fields = append(p.fields, functions[members])
 		} else {
-			p.subsets, p.numbers = append(p.subsets, members), append(p.numbers, m.function(functions[members]))
+			p.subsets, p.numbers = append(p.subsets, members), append(p.numbers, m.addFunction(functions[members]))
 		}
 	}
 	return p

@@ -11,10 +11,10 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// different is the deviation of an interaction from those of its kind, nats, above which its variables are individuals.
-const different = 1e-9
+// deviationLimit is the deviation of an interaction from those of its kind, nats, above which its variables become individuals.
+const deviationLimit = 1e-9
 
-// member says how often a set has a value of a class.
+// member is a factor of a term: times variables of a class have a value.
 type member struct{ class, value, times int }
 
 // term is a share of a function of counts: ln times the number of ways to choose the members' values.
@@ -23,17 +23,17 @@ type term struct {
 	ln      logarithm
 }
 
-// ways is the number of sets among k that have the members: Π C(k_cv, times).
-func ways(members []member, counts [][]int32) float64 {
+// countWays returns the number of sets of variables that have the members, given the counts by class and value: Π C(count, times).
+func countWays(members []member, counts [][]int32) float64 {
 	product := 1.0
 	for _, m := range members {
-		product *= choose(float64(counts[m.class][m.value]), m.times)
+		product *= binomial(float64(counts[m.class][m.value]), m.times)
 	}
 	return product
 }
 
-// choose is C(n, k) for small k.
-func choose(n float64, k int) float64 {
+// binomial returns C(n, k) for small k.
+func binomial(n float64, k int) float64 {
 	c := 1.0
 	for i := range k {
 		c = math.Round(c * (n - float64(i)) / float64(i+1))
@@ -41,76 +41,63 @@ func choose(n float64, k int) float64 {
 	return max(0, c)
 }
 
-// kinds are the interactions of a partition's classes as terms. off bounds what the logarithm of any entry of the product differs, nats.
+// kinds are the interactions of a partition's classes as terms.
 type kinds struct {
 	terms     []term
-	forbidden []term // counts that have such a set are impossible
-	off       float64
+	forbidden []term  // counts that have such a set are impossible
+	lnError   float64 // bounds what ln of any entry of the product is off, because interactions of a kind differ, nats
 }
 
-// pattern is a multiset of values of classes: class · mostDomain + value, increasing, then −1.
-type pattern [mostOrder]int16
+// pattern is a multiset of values of classes: class · maxDomain + value, increasing, then −1.
+type pattern [maxOrder]int16
 
 // kind is the interactions of one tuple of classes.
 type kind struct {
 	classes pattern // of the variables, increasing, then −1
-	shapes  []shape
+	shapes  []shape // distinct ones
 	number  float64 // of interactions
 }
 
 // shape is an interaction up to the identity of its variables.
 type shape struct {
 	number int32
-	class  pattern          // by axis
-	value  [mostOrder]int32 // the variables' relabellings
+	class  pattern         // by axis
+	value  [maxOrder]int32 // the variables' relabellings
 }
 
-// kindsOf returns the terms. deviating lists the variables of interactions that differ from others of their kind: they have to be
-// individuals. It is nil if the classes are none: tables are missing, or some differ without a reason. Cost O(interactions).
+// kindsOf returns the interactions as terms. k is nil if variables of a class have different tables. deviating then lists the variables
+// whose interactions differ from others of their kind and which have to be individuals; it is empty if tables are missing, which
+// individuals do not help. Cost O(interactions).
 func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, deviating []int32, err error) {
 	look := pace.New(ctx)
-	known := map[shape]float64{} // how often
-	var sequence []shape
-	for i := range m.list {
+	frequency := map[shape]float64{}
+	var sequence []shape // distinct ones
+	for i := range m.terms {
 		if look.Over(16) {
 			return nil, nil, look.Err()
 		}
-		s := p.shape(&m.list[i])
-		if known[s]++; known[s] == 1 {
+		s := p.shapeOf(&m.terms[i])
+		if frequency[s]++; frequency[s] == 1 {
 			sequence = append(sequence, s)
 		}
 	}
-	byClasses := map[pattern]*kind{}
-	var all []*kind
-	for _, s := range sequence {
-		classes := s.class
-		slices.Sort(classes[:order(classes)])
-		tuple := byClasses[classes]
-		if tuple == nil {
-			tuple = &kind{classes: classes}
-			byClasses[classes] = tuple
-			all = append(all, tuple)
-		}
-		tuple.shapes = append(tuple.shapes, s)
-		tuple.number += known[s]
-	}
-	functions := map[int32]*interaction{}
-	for i := range m.list {
-		functions[m.list[i].number] = &m.list[i]
+	functions := map[int32]*interaction{} // by number
+	for i := range m.terms {
+		functions[m.terms[i].number] = &m.terms[i]
 	}
 	k = &kinds{}
 	sizes := p.sizes()
-	strange := map[shape]bool{}
-	for _, tuple := range all {
+	deviates := map[shape]bool{}
+	for _, tuple := range groupShapes(sequence, frequency) {
 		if tuple.number != tuple.sets(sizes) {
 			return nil, nil, nil
 		}
-		reference := slices.MaxFunc(tuple.shapes, func(a, b shape) int { return cmp.Compare(known[a], known[b]) })
-		values := map[pattern]logarithm{}
+		reference := slices.MaxFunc(tuple.shapes, func(a, b shape) int { return cmp.Compare(frequency[a], frequency[b]) })
+		values := map[pattern]logarithm{} // of the reference
 		var patterns []pattern
 		for _, s := range slices.Concat([]shape{reference}, tuple.shapes) {
-			largest := 0.0
-			p.entries(m, functions[s.number], s, func(q pattern, x logarithm) {
+			deviation := 0.0
+			p.eachEntry(m, functions[s.number], s, func(q pattern, x logarithm) {
 				y, ok := values[q]
 				if !ok {
 					y = x
@@ -118,53 +105,75 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 					patterns = append(patterns, q)
 				}
 				if x.isImpossible() != y.isImpossible() {
-					largest = math.Inf(1)
+					deviation = math.Inf(1)
 				} else if !x.isImpossible() {
-					largest = max(largest, math.Abs(x.minus(y).float()))
+					deviation = max(deviation, math.Abs(x.minus(y).float()))
 				}
 			})
-			if largest > different {
-				strange[s] = true
+			if deviation > deviationLimit {
+				deviates[s] = true
 			} else {
-				k.off += largest * known[s]
+				k.lnError += deviation * frequency[s]
 			}
 		}
 		for _, q := range patterns {
-			switch t := (term{q.members(), values[q]}); {
-			case t.ln.isImpossible():
-				k.forbidden = append(k.forbidden, t)
-			case t.ln != logarithm{}:
-				k.terms = append(k.terms, t)
-			}
+			k.add(term{q.members(), values[q]})
 		}
 	}
-	if len(strange) > 0 {
-		for i := range m.list {
-			if strange[p.shape(&m.list[i])] {
-				deviating = append(deviating, m.list[i].scope.variables()...)
-			}
-		}
-		slices.Sort(deviating)
-		return nil, slices.Compact(deviating), nil
+	if len(deviates) == 0 {
+		return k, nil, nil
 	}
-	return k, nil, nil
+	for i := range m.terms {
+		if deviates[p.shapeOf(&m.terms[i])] {
+			deviating = append(deviating, m.terms[i].scope.variables()...)
+		}
+	}
+	slices.Sort(deviating)
+	return nil, slices.Compact(deviating), nil
 }
 
-// order is the number of entries of a pattern.
+// groupShapes groups shapes by their classes, in the sequence of their first shapes. frequency is the number of interactions of a shape.
+func groupShapes(shapes []shape, frequency map[shape]float64) (list []*kind) {
+	byClasses := map[pattern]*kind{}
+	for _, s := range shapes {
+		classes := s.class
+		slices.Sort(classes[:order(classes)])
+		tuple := byClasses[classes]
+		if tuple == nil {
+			tuple = &kind{classes: classes}
+			byClasses[classes] = tuple
+			list = append(list, tuple)
+		}
+		tuple.shapes = append(tuple.shapes, s)
+		tuple.number += frequency[s]
+	}
+	return list
+}
+
+// add adds a term, unless it is 0.
+func (k *kinds) add(t term) {
+	if t.ln.isImpossible() {
+		k.forbidden = append(k.forbidden, t)
+	} else if t.ln != (logarithm{}) {
+		k.terms = append(k.terms, t)
+	}
+}
+
+// order returns the number of entries of a pattern.
 func order(q pattern) int {
 	for k, v := range q {
 		if v < 0 {
 			return k
 		}
 	}
-	return mostOrder
+	return maxOrder
 }
 
 // noPattern is the pattern of nothing.
 var noPattern = pattern{-1, -1, -1, -1, -1, -1}
 
-// shape returns an interaction's shape.
-func (p *partition) shape(a *interaction) shape {
+// shapeOf returns the shape of an interaction.
+func (p *partition) shapeOf(a *interaction) shape {
 	s := shape{number: a.number, class: noPattern}
 	for k, v := range a.scope.variables() {
 		s.class[k], s.value[k] = int16(p.class[v]), p.value[v]
@@ -172,8 +181,8 @@ func (p *partition) shape(a *interaction) shape {
 	return s
 }
 
-// entries calls f for every entry of an interaction of some shape: with its pattern.
-func (p *partition) entries(m *interactions, a *interaction, s shape, f func(pattern, logarithm)) {
+// eachEntry calls f for every entry of an interaction of shape s, with its pattern.
+func (p *partition) eachEntry(m *interactions, a *interaction, s shape, f func(pattern, logarithm)) {
 	dims := m.dims(a.scope)
 	digits := make([]int, len(dims))
 	for _, x := range a.u {
@@ -182,18 +191,18 @@ func (p *partition) entries(m *interactions, a *interaction, s shape, f func(pat
 			if relabelling := p.values[s.value[k]]; relabelling != nil {
 				digit = int(relabelling[digit])
 			}
-			q[k] = s.class[k]*mostDomain + int16(digit)
+			q[k] = s.class[k]*maxDomain + int16(digit)
 		}
 		slices.Sort(q[:len(digits)])
 		f(q, x)
-		following(digits, dims)
+		advance(digits, dims)
 	}
 }
 
-// members returns the multiset of a pattern.
+// members returns a pattern as members: equal entries are one member.
 func (q pattern) members() (list []member) {
 	for _, v := range q[:order(q)] {
-		class, value := int(v)/mostDomain, int(v)%mostDomain
+		class, value := int(v)/maxDomain, int(v)%maxDomain
 		if n := len(list); n > 0 && list[n-1].class == class && list[n-1].value == value {
 			list[n-1].times++
 		} else {
@@ -203,7 +212,7 @@ func (q pattern) members() (list []member) {
 	return list
 }
 
-// sets is the number of sets of variables that have one of each of the kind's classes.
+// sets returns the number of sets of variables that have one of each of the kind's classes.
 func (k *kind) sets(sizes []int) float64 {
 	product := 1.0
 	list := k.classes[:order(k.classes)]
@@ -212,7 +221,7 @@ func (k *kind) sets(sizes []int) float64 {
 		for index+times < len(list) && list[index+times] == list[index] {
 			times++
 		}
-		product *= choose(float64(sizes[list[index]]), times)
+		product *= binomial(float64(sizes[list[index]]), times)
 		index += times
 	}
 	return product

@@ -21,15 +21,15 @@ type list struct {
 	// all ways are added up, or there is one group.
 	split     []int32
 	ln        []logarithm   // of Σ over assignments of Π of weights
-	best      []logarithm   // of the weight of one assignment; a merged list has none
+	lnOne     []logarithm   // of the weight of one assignment; a merged list has none
 	steps     []convolution // of a merged list
 	roundings float64       // of a term
 }
 
-// count returns the counts of a vector.
+// count returns the counts of a vector, by value.
 func (l *list) count(index int) []int32 { return l.counts[index*l.values : (index+1)*l.values] }
 
-// ofGroup returns the counts of a group of a vector: of split lists.
+// ofGroup returns the counts of one group in a vector, by value. The list has to be split.
 func (l *list) ofGroup(index, group int) []int32 {
 	if len(l.groups) == 1 {
 		return l.count(index)
@@ -41,7 +41,7 @@ func (l *list) ofGroup(index, group int) []int32 {
 // isSplit reports whether the counts of every group are known.
 func (l *list) isSplit() bool { return len(l.groups) == 1 || l.split != nil }
 
-// compositions is the number of ways to divide n among k values, C(n+k−1, k−1).
+// compositions returns the number of ways to divide n among k values, C(n+k−1, k−1).
 func compositions(n, k int) float64 {
 	if k == 0 {
 		return 0
@@ -53,7 +53,7 @@ func compositions(n, k int) float64 {
 	return c
 }
 
-// splitSize is the number of vectors of a split list.
+// splitSize returns the number of vectors of a split list.
 func splitSize(groups []group) float64 {
 	size := 1.0
 	for _, g := range groups {
@@ -62,7 +62,7 @@ func splitSize(groups []group) float64 {
 	return size
 }
 
-// boxSize is the number of entries of a box that the vectors of a class are in, with the last count left out.
+// boxSize returns the number of entries of a box that has all vectors of a class, with the last count left out.
 func boxSize(groups []group, values int) float64 {
 	n := 0
 	for _, g := range groups {
@@ -71,9 +71,10 @@ func boxSize(groups []group, values int) float64 {
 	return math.Pow(float64(n+1), float64(values-1))
 }
 
-// factorials are ln n! up to some n.
+// factorials are ln n! by n.
 type factorials []logarithm
 
+// factorialsUpTo returns the factorials up to n.
 func factorialsUpTo(n int) factorials {
 	f := make(factorials, n+1)
 	for k := 2; k <= n; k++ {
@@ -82,7 +83,7 @@ func factorialsUpTo(n int) factorials {
 	return f
 }
 
-// divisions calls f for every way to divide n among the values of a support.
+// divisions calls f for every way to divide n among the values of a support, with the counts set by value.
 func divisions(n int, support []int, counts []int32, f func()) {
 	if len(support) == 0 {
 		return
@@ -100,7 +101,8 @@ func divisions(n int, support []int, counts []int32, f func()) {
 	counts[support[0]] = 0
 }
 
-// lnOfGroup returns ln of the sum of the weights of all assignments of the group with some counts, and ln of the weight of one of them.
+// lnOfGroup returns, for counts by value, ln of the sum of the weights of all assignments of the group with these counts, and ln of the
+// weight of one of them.
 func (g *group) lnOfGroup(counts []int32, f factorials) (lnSum, lnOne logarithm) {
 	for _, x := range g.support {
 		count := counts[x]
@@ -110,7 +112,7 @@ func (g *group) lnOfGroup(counts []int32, f factorials) (lnSum, lnOne logarithm)
 	return lnSum.plus(lnOne).plus(f[len(g.variables)]), lnOne
 }
 
-// splitList lists the vectors of all groups. Cost O(vectors · groups · values).
+// splitList returns the list with a vector for each combination of the counts of all groups. Cost O(vectors · groups · values).
 func splitList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
 	l := &list{values: values, groups: groups, roundings: 8}
 	if slices.ContainsFunc(groups, func(g group) bool { return len(g.support) == 0 }) {
@@ -146,7 +148,7 @@ func splitList(ctx context.Context, groups []group, values int, f factorials) (*
 		if len(groups) > 1 {
 			l.split = append(l.split, current...)
 		}
-		l.ln, l.best = append(l.ln, all), append(l.best, one)
+		l.ln, l.lnOne = append(l.ln, all), append(l.lnOne, one)
 		l.size++
 	}
 	walk(0, logarithm{}, logarithm{})
@@ -164,8 +166,8 @@ type convolution struct {
 // box is a polynomial in the counts of all values but the last.
 type box []scaled.Number
 
-// mergedList lists the vectors of a class, all divisions among groups added up: the groups are multiplied one after the other. Terms are
-// of one sign. Cost O(box · vectors of the groups).
+// mergedList returns the list with a vector for each combination of the class's counts. The polynomials of the groups are multiplied one
+// after the other, which adds up all divisions of the counts among groups. Terms are of one sign. Cost O(box · vectors of the groups).
 func mergedList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
 	l := &list{values: values, groups: groups, roundings: 8}
 	n := 0
@@ -237,9 +239,9 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 	return l, nil
 }
 
-// shares returns P(value) of a variable of every group, given the weights of the class's vectors, which add up to 1. Of a merged list by
-// one pass back over its products: no term is below 0. Cost as that of the list.
-func (l *list) shares(ctx context.Context, weights []float64) ([][]float64, error) {
+// groupMarginals returns P(value) of a variable of every group, given the weights of the class's vectors, which add up to 1. For a merged
+// list it takes one pass back over the products. No term is below 0. Cost: that of the list.
+func (l *list) groupMarginals(ctx context.Context, weights []float64) ([][]float64, error) {
 	shares := make([][]float64, len(l.groups))
 	for k := range shares {
 		shares[k] = make([]float64, l.values)
@@ -252,7 +254,7 @@ func (l *list) shares(ctx context.Context, weights []float64) ([][]float64, erro
 				}
 			}
 		}
-	} else if err := l.backward(ctx, weights, shares); err != nil {
+	} else if err := l.addMeanCounts(ctx, weights, shares); err != nil {
 		return nil, err
 	}
 	for k, row := range shares {
@@ -267,8 +269,8 @@ func (l *list) shares(ctx context.Context, weights []float64) ([][]float64, erro
 	return shares, nil
 }
 
-// backward adds the mean counts of every group of a merged list to shares.
-func (l *list) backward(ctx context.Context, weights []float64, shares [][]float64) error {
+// addMeanCounts adds the mean counts of every group of a merged list to shares, by the derivatives of the products.
+func (l *list) addMeanCounts(ctx context.Context, weights []float64, shares [][]float64) error {
 	look := pace.New(ctx)
 	n := 0
 	for _, g := range l.groups {

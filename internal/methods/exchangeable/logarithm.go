@@ -29,7 +29,7 @@ func (a logarithm) plus(b logarithm) logarithm {
 // minus returns a − b, for finite b.
 func (a logarithm) minus(b logarithm) logarithm { return a.plus(logarithm{-b.High, -b.Low}) }
 
-// times returns n·a, for n ≥ 0. Nothing is impossible 0 times.
+// times returns n · a, for n ≥ 0. It is 0 for n = 0 even if a is impossible.
 func (a logarithm) times(n float64) logarithm {
 	switch {
 	case n == 0:
@@ -44,7 +44,7 @@ func (a logarithm) times(n float64) logarithm {
 func (a logarithm) dividedBy(n float64) logarithm { return logarithm(floats.Pair(a).Over(n)) }
 
 // above reports whether a > b.
-func (a logarithm) above(b logarithm) bool {
+func (a logarithm) isAbove(b logarithm) bool {
 	return a.High > b.High || a.High == b.High && a.Low > b.Low
 }
 

@@ -1,4 +1,4 @@
-// Package exchangeable is the family of base tensors that depend on counts alone: variables of few classes, in which swapping two
+// Package exchangeable contracts base tensors that depend on counts alone: variables of few classes, in which swapping two
 // variables changes nothing (Lemmas 3 and 4, found in plain tables).
 //
 // With c_v of the variables of a class at value v, and a function u_S for every set S of variables that is the same for all sets of as
@@ -25,7 +25,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// WholeShare is all count vectors.
+// WholeShare is the unit of Sum.From and Sum.To: the share with all count vectors is from 0 to WholeShare.
 const WholeShare = int64(1) << 20
 
 // Sum is B as a function of the counts of classes: some of its count vectors. Sums that are none over all vectors, value by value or
@@ -68,7 +68,7 @@ func (p *Sum) Fits(n *btn.Network) error {
 		return btn.Misfit("it asks for %.40q", p.Ask)
 	case len(c.Of) != len(n.Variables) || c.Value != nil && len(c.Value) != len(c.Of):
 		return btn.Misfit("classes of %d variables and %d relabellings, the network has %d", len(c.Of), len(c.Value), len(n.Variables))
-	case c.Count < 1 || c.Count > mostClasses || len(c.Values) > len(c.Of)+1 || len(c.Values) > 0 && len(c.Values[0]) > 0:
+	case c.Count < 1 || c.Count > maxClasses || len(c.Values) > len(c.Of)+1 || len(c.Values) > 0 && len(c.Values[0]) > 0:
 		return btn.Misfit("%d classes, %d relabellings", c.Count, len(c.Values))
 	}
 	domain := make([]int, c.Count)
@@ -98,7 +98,7 @@ func (p *Sum) Fits(n *btn.Network) error {
 	return nil
 }
 
-// isPermutation reports whether every number below the length is there.
+// isPermutation reports whether each number below the length is in the list once.
 func isPermutation(list []uint8) bool {
 	seen := make([]bool, len(list))
 	for _, x := range list {
@@ -110,7 +110,7 @@ func isPermutation(list []uint8) bool {
 	return true
 }
 
-// partition returns the classes; nil if they do not say the same as the network of what is summed out.
+// partition returns the classes as a partition of the variables. It returns nil if other variables are leaves than in the network's tables.
 func (c *Classes) partition(f *factors) *partition {
 	p := &partition{count: c.Count, class: c.Of, value: c.Value, values: c.Values}
 	if p.value == nil {
@@ -120,7 +120,7 @@ func (c *Classes) partition(f *factors) *partition {
 		p.values = append([][]uint8{nil}, p.values[min(1, len(p.values)):]...)
 	}
 	for v, class := range c.Of {
-		if (class < 0) != (f.leaf[v] != nil) {
+		if (class < 0) != (f.leafOf[v] != nil) {
 			return nil
 		}
 	}

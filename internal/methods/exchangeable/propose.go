@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// leastVariables is the number of variables below which elimination is cheap.
-	leastVariables = 12
-	// partFlops is the work of a part, at least, without evidence; mostParts bounds the parts of a plan.
+	// minVariables is the number of variables below which elimination is cheap.
+	minVariables = 12
+	// partFlops is the work of a part, at least, without evidence; maxParts bounds the parts of a plan.
 	partFlops = 2e7
-	mostParts = 64
+	maxParts  = 64
 )
 
 // fewClasses is the slot of hasFewClasses.
 type fewClasses struct{ memory int64 }
 
-// Propose is the proposal of a sum over counts; nil if the network has too many classes, or the sum takes more than the exact way may. If
-// no elimination order is known yet, the count vectors have to be so few that none can be cheaper by much.
+// Propose proposes a sum over counts. It returns nil if the network has too many classes, or if the sum takes more than the exact way may.
+// If no elimination order is known yet, the count vectors have to be so few that no order can be cheaper by much.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	if len(j.Net.Variables) < leastVariables {
+	if len(j.Net.Variables) < minVariables {
 		return nil, nil
 	}
 	hasFew, err := proposal.Fact(j.Facts, fewClasses{j.Settings.Memory}, func() (bool, error) {
@@ -39,11 +39,11 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 	plan, hit, err := j.Remember(ctx, "exchangeable", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
-		classes, flops, err := find(computing, j.Problem())
+		classes, flops, err := findClasses(computing, j.Problem())
 		if classes == nil {
 			return &btn.Plan{Method: query.MethodExact}, err
 		}
-		count := int64(max(1, min(mostParts, flops/partFlops)))
+		count := int64(max(1, min(maxParts, flops/partFlops)))
 		var parts []btn.Part
 		for k := range count {
 			parts = append(parts, &Sum{Classes: classes, From: WholeShare * k / count, To: WholeShare * (k + 1) / count})
@@ -61,7 +61,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	split := f.needsSplit(ask.Marginals)
 	cost := f.cost(split, j.Settings.Memory)
 	worth := true
-	if f.fits(split, j.Settings.Memory) == nil {
+	if f.checkSize(split, j.Settings.Memory) == nil {
 		worth = f.compresses(split)
 	} else if len(ask.Joint) > 0 {
 		return nil, nil
@@ -77,25 +77,26 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return found, nil
 }
 
-// cost is that of a sum over all count vectors, value by value, or class by class, whichever is taken; no flops if none can be.
+// cost returns the cost of a sum, in the way that evaluate takes: over all count vectors, value by value, or class by class. It has no
+// flops if no way fits.
 func (f *form) cost(split bool, memory int64) query.Cost {
-	if f.fits(split, memory) == nil {
-		n := f.size(split)
-		return query.Cost{Flops: max(1, f.work(split)), Bytes: vectorBytes * n, Counts: math.Round(n)}
+	if f.checkSize(split, memory) == nil {
+		n := f.vectorCount(split)
+		return query.Cost{Flops: max(1, f.sumFlops(split)), Bytes: vectorBytes * n, Counts: math.Round(n)}
 	}
-	if b := f.byValue(); b != nil {
+	if b := f.valueByValue(); b != nil {
 		states := float64(len(b.functions) * b.states)
-		return query.Cost{Flops: b.work(), Bytes: 32 * states, Counts: states}
+		return query.Cost{Flops: b.flops(), Bytes: 32 * states, Counts: states}
 	}
-	e := f.inTurn(split, memory)
+	e := f.eliminationWithin(split, memory)
 	if e == nil {
 		return query.Cost{}
 	}
 	each := 60 + 12*float64(len(f.kinds.terms)+len(f.kinds.forbidden))/float64(len(e.order))
-	return query.Cost{Flops: f.listWork(split) + each*e.size, Bytes: vectorBytes * e.size, Counts: math.Round(e.size)}
+	return query.Cost{Flops: f.listFlops(split) + each*e.size, Bytes: vectorBytes * e.size, Counts: math.Round(e.size)}
 }
 
-// compresses reports whether the count vectors are at most the root of the number of assignments.
+// compresses reports whether the count vectors are at most the square root of the number of assignments.
 func (f *form) compresses(split bool) bool {
 	bits := 0.0
 	for v := range f.weights {
@@ -109,12 +110,12 @@ func (f *form) compresses(split bool) bool {
 			bits += math.Log2(float64(max(1, values)))
 		}
 	}
-	return math.Log2(f.size(split)) <= bits/2
+	return math.Log2(f.vectorCount(split)) <= bits/2
 }
 
-// find returns the classes of a problem's network without evidence, and the flops of the sum over all their count vectors. It is nil if
-// there are too many.
-func find(ctx context.Context, p *problem.Problem) (classes *Classes, flops float64, err error) {
+// findClasses returns the classes of a problem's network without evidence, and the flops of the sum over all their count vectors. It
+// returns nil if there are too many classes or vectors.
+func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flops float64, err error) {
 	f, err := factorsIn(ctx, p)
 	if f == nil || err != nil {
 		return nil, 0, err
@@ -123,12 +124,12 @@ func find(ctx context.Context, p *problem.Problem) (classes *Classes, flops floa
 	if m == nil || err != nil {
 		return nil, 0, err
 	}
-	found, err := classesOf(ctx, m)
+	found, err := divideIntoClasses(ctx, m)
 	if found == nil || err != nil {
 		return nil, 0, err
 	}
 	k, _, err := kindsOf(ctx, m, found)
-	if k == nil || err != nil || k.off > deviation {
+	if k == nil || err != nil || k.lnError > deviation {
 		return nil, 0, err
 	}
 	sizes := found.sizes()
@@ -137,11 +138,11 @@ func find(ctx context.Context, p *problem.Problem) (classes *Classes, flops floa
 		vectors[c] = compositions(n, f.domains[slices.Index(found.class, int32(c))])
 		all *= vectors[c]
 	}
-	if eliminationOf(k, vectors, nil).largest > mostVectors &&
+	if eliminationOf(k, vectors, nil).largest > maxVectors &&
 		(len(sizes) > 1 || separate(k, sizes[0], f.domains[slices.Index(found.class, 0)]) == nil) {
 		return nil, 0, nil
 	}
-	if all > mostVectors {
+	if all > maxVectors {
 		all = 1 // they are summed otherwise, in one part
 	}
 	classes = &Classes{Count: found.count, Of: found.class, Value: found.value, Values: found.values}
@@ -158,7 +159,7 @@ func (p *Sum) Finding(ctx context.Context, j *proposal.Job, parts []btn.Part, as
 		return nil, ctx.Err()
 	}
 	work := f.cost(true, j.Settings.Memory).Flops
-	if work == 0 || policy.ExactRate*work > proposal.Limit(j.Settings) || ask == btn.AskMPE && f.fits(true, j.Settings.Memory) != nil {
+	if work == 0 || policy.ExactRate*work > proposal.Limit(j.Settings) || ask == btn.AskMPE && f.checkSize(true, j.Settings.Memory) != nil {
 		return nil, nil
 	}
 	var list []btn.Part

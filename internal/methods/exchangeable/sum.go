@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// mostVectors bounds the count vectors of a sum.
-	mostVectors = 1 << 22
-	// leastInner is the number of vectors of the inner side, if there are so many.
-	leastInner = 128
+	// maxVectors bounds the count vectors of a sum.
+	maxVectors = 1 << 22
+	// minInner is the number of vectors that the inner side has at least, if there are as many.
+	minInner = 128
 	// vectorBytes is what a count vector takes: a logarithm and a weight.
 	vectorBytes = 24
 )
@@ -29,6 +29,7 @@ type side struct {
 	size    int
 }
 
+// sideOf returns the side of some classes.
 func sideOf(classes []int, lists []*list) side {
 	s := side{classes: classes, size: 1}
 	for _, c := range classes {
@@ -38,7 +39,7 @@ func sideOf(classes []int, lists []*list) side {
 	return s
 }
 
-// vectors returns the vector of every class, by class, of one of the side's.
+// vectors sets to, by class, to the vectors of the side's classes in one of its own vectors.
 func (s *side) vectors(vector int, to []int) {
 	for k, c := range slices.Backward(s.classes) {
 		to[c] = vector % s.sizes[k]
@@ -46,19 +47,20 @@ func (s *side) vectors(vector int, to []int) {
 	}
 }
 
-// total is the terms of all count vectors.
-type total struct {
-	lists        []*list
-	outer, inner side
-	from, to     int       // the outer vectors of the share
-	largest      logarithm // −Inf: all terms are 0
-	ln           []logarithm
-	masses       []float64 // e^(ln − largest), outer vector by outer vector
-	sum          float64   // of the masses
-	roundings    float64   // roundings of a term
+// termSum is the terms of all count vectors of a share: the combinations of its outer vectors with all inner ones.
+type termSum struct {
+	lists                []*list
+	outer, inner         side
+	firstOuter, endOuter int       // the outer vectors of the share
+	largest              logarithm // term; −Inf: all are 0
+	ln                   []logarithm
+	masses               []float64 // e^(ln − largest), by outer vector and inner vector
+	sum                  float64   // of the masses
+	roundings            float64   // of a term
 }
 
-// innerClasses chooses the classes of the inner side by their numbers of vectors: the largest ones, until there are leastInner vectors.
+// innerClasses divides the classes, whose numbers of vectors are given, between an inner side and an outer one. The inner side has the
+// largest ones, until they have minInner vectors together.
 func innerClasses(sizes []float64) (inner, outer []int) {
 	sequence := make([]int, len(sizes))
 	for c := range sizes {
@@ -66,14 +68,14 @@ func innerClasses(sizes []float64) (inner, outer []int) {
 	}
 	slices.SortStableFunc(sequence, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
 	count, product := 0, 1.0
-	for count < len(sequence) && (count == 0 || product < leastInner) {
+	for count < len(sequence) && (count == 0 || product < minInner) {
 		product *= sizes[sequence[count]]
 		count++
 	}
 	return sequence[:count], sequence[count:]
 }
 
-// basisBytes is what the inner members of terms with members of both sides take, by inner vector.
+// basisBytes returns the bytes of sides.basis for an inner side with so many vectors.
 func basisBytes(k *kinds, inner []int, vectors float64) float64 {
 	monomials := map[string]bool{}
 	for _, x := range slices.Concat(k.terms, k.forbidden) {
@@ -90,10 +92,10 @@ func basisBytes(k *kinds, inner []int, vectors float64) float64 {
 	return 8 * vectors * float64(len(monomials))
 }
 
-// sumOver computes the terms of all vectors: Π of the lists' weights times the kinds' terms. maximal has the weight of one assignment in
-// place of the sum of all. Cost O(vectors · inner members of terms).
-func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads int) (*total, error) {
-	t := &total{lists: lists, largest: impossible}
+// sumOver computes the terms of all vectors of a share: the product of the lists' weights and the kinds' terms. If the form is maximal the
+// weight of one assignment takes the place of the sum of all. Cost O(vectors · inner members of terms).
+func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads int) (*termSum, error) {
+	t := &termSum{lists: lists, largest: impossible}
 	sizes := make([]float64, len(lists))
 	for c, l := range lists {
 		sizes[c] = float64(l.size)
@@ -101,23 +103,23 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 	}
 	inner, outer := innerClasses(sizes)
 	t.inner, t.outer = sideOf(inner, lists), sideOf(outer, lists)
-	t.from, t.to = int(bound(t.outer.size, share.From)), int(bound(t.outer.size, share.To))
-	if t.inner.size == 0 || t.from == t.to {
+	t.firstOuter, t.endOuter = int(shareStart(t.outer.size, share.From)), int(shareStart(t.outer.size, share.To))
+	if t.inner.size == 0 || t.firstOuter == t.endOuter {
 		return t, nil
 	}
-	r, err := newSides(ctx, f.kinds, t, f.maximal)
+	r, err := newSides(ctx, f.kinds, t, f.isMaximal)
 	if err != nil {
 		return nil, err
 	}
-	t.ln = make([]logarithm, t.inner.size*(t.to-t.from))
-	err = t.each(ctx, r, threads, func(w *outerWorker, o int) {
-		w.fill(t.from+o, f.fields.constant, t.ln[o*t.inner.size:(o+1)*t.inner.size])
+	t.ln = make([]logarithm, t.inner.size*(t.endOuter-t.firstOuter))
+	err = t.eachOuter(ctx, r, threads, func(w *outerWorker, o int) {
+		w.fillTerms(t.firstOuter+o, f.fields.constant, t.ln[o*t.inner.size:(o+1)*t.inner.size])
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, x := range t.ln {
-		if x.above(t.largest) {
+		if x.isAbove(t.largest) {
 			t.largest = x
 		}
 	}
@@ -140,14 +142,14 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 	return t, ctx.Err()
 }
 
-// bound is the outer vector at which a share begins.
-func bound(vectors int, share int64) int64 { return int64(vectors) * share / WholeShare }
+// shareStart returns the outer vector at which a share begins.
+func shareStart(vectors int, share int64) int64 { return int64(vectors) * share / WholeShare }
 
-// each calls f for every outer vector of the share, counted from its first, with a worker for each thread.
-func (t *total) each(ctx context.Context, r *sides, threads int, f func(w *outerWorker, o int)) error {
+// eachOuter calls f for every outer vector of the share, numbered from 0, with a worker for each thread.
+func (t *termSum) eachOuter(ctx context.Context, r *sides, threads int, f func(w *outerWorker, o int)) error {
 	threads = sumproduct.Threads(threads)
 	workers := make([]*outerWorker, threads)
-	return sumproduct.Share(ctx, threads, t.to-t.from, func(w, o int) error {
+	return sumproduct.Share(ctx, threads, t.endOuter-t.firstOuter, func(w, o int) error {
 		if workers[w] == nil {
 			workers[w] = r.worker(ctx)
 		}
@@ -156,14 +158,14 @@ func (t *total) each(ctx context.Context, r *sides, threads int, f func(w *outer
 	})
 }
 
-// vectors returns the vector of every class in a term.
-func (t *total) vectors(term int, to []int) {
-	t.outer.vectors(t.from+term/t.inner.size, to)
+// vectors sets to, by class, to the vectors of the classes in a term.
+func (t *termSum) vectors(term int, to []int) {
+	t.outer.vectors(t.firstOuter+term/t.inner.size, to)
 	t.inner.vectors(term%t.inner.size, to)
 }
 
-// lnZ is ln of the sum.
-func (t *total) lnZ() logarithm {
+// lnZ returns ln of the sum.
+func (t *termSum) lnZ() logarithm {
 	if t.largest.isImpossible() {
 		return impossible
 	}
@@ -172,7 +174,7 @@ func (t *total) lnZ() logarithm {
 
 // sides are the kinds' terms, divided between an inner and an outer side.
 type sides struct {
-	*total
+	*termSum
 	maximal bool
 	isBare  bool        // the outer lists' weights are left out
 	basis   [][]float64 // by monomial and inner vector: the ways to choose its members
@@ -188,8 +190,9 @@ type mixedTerm struct {
 	outer    term
 }
 
-func newSides(ctx context.Context, k *kinds, t *total, maximal bool) (*sides, error) {
-	r := &sides{total: t, maximal: maximal, innerLn: make([]logarithm, t.inner.size)}
+// newSides divides the kinds' terms between the sides of a sum and computes what depends on the inner vector alone.
+func newSides(ctx context.Context, k *kinds, t *termSum, maximal bool) (*sides, error) {
+	r := &sides{termSum: t, maximal: maximal, innerLn: make([]logarithm, t.inner.size)}
 	isInner := make([]bool, len(t.lists))
 	for _, c := range t.inner.classes {
 		isInner[c] = true
@@ -205,12 +208,12 @@ func newSides(ctx context.Context, k *kinds, t *total, maximal bool) (*sides, er
 			for _, c := range t.inner.classes {
 				counts[c] = t.lists[c].count(vectors[c])
 			}
-			f(vector, ways(members, counts))
+			f(vector, countWays(members, counts))
 		}
 	}
 	eachInner(nil, func(vector int, _ float64) {
 		for _, c := range t.inner.classes {
-			r.innerLn[vector] = r.innerLn[vector].plus(r.lnOf(c, vectors[c]))
+			r.innerLn[vector] = r.innerLn[vector].plus(r.lnWeight(c, vectors[c]))
 		}
 	})
 	known := map[string]int{}
@@ -263,10 +266,10 @@ func newSides(ctx context.Context, k *kinds, t *total, maximal bool) (*sides, er
 	return r, ctx.Err()
 }
 
-// lnOf is ln of a vector's weight.
-func (r *sides) lnOf(class, vector int) logarithm {
+// lnWeight returns ln of the weight of a class's vector.
+func (r *sides) lnWeight(class, vector int) logarithm {
 	if r.maximal {
-		return r.lists[class].best[vector]
+		return r.lists[class].lnOne[vector]
 	}
 	return r.lists[class].ln[vector]
 }
@@ -281,6 +284,7 @@ type outerWorker struct {
 	look    *pace.Pace
 }
 
+// worker returns a worker.
 func (r *sides) worker(ctx context.Context) *outerWorker {
 	return &outerWorker{
 		r, make([]int, len(r.lists)), make([][]int32, len(r.lists)), make([]logarithm, len(r.basis)), make([]logarithm, len(r.innerLn)),
@@ -288,21 +292,21 @@ func (r *sides) worker(ctx context.Context) *outerWorker {
 	}
 }
 
-// fill sets the logarithms of the terms of an outer vector.
-func (w *outerWorker) fill(vector int, constant logarithm, to []logarithm) {
+// fillTerms sets to the logarithms of the terms of an outer vector, by inner vector.
+func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) {
 	w.outer.vectors(vector, w.vectors)
 	ln := constant
 	for _, c := range w.outer.classes {
 		if !w.isBare {
-			ln = ln.plus(w.lnOf(c, w.vectors[c]))
+			ln = ln.plus(w.lnWeight(c, w.vectors[c]))
 		}
 		w.counts[c] = w.lists[c].count(w.vectors[c])
 	}
 	for _, x := range w.outerTerms {
-		ln = ln.plus(x.ln.times(ways(x.members, w.counts)))
+		ln = ln.plus(x.ln.times(countWays(x.members, w.counts)))
 	}
 	for _, x := range w.outerForbidden {
-		if ways(x.members, w.counts) > 0 {
+		if countWays(x.members, w.counts) > 0 {
 			ln = impossible
 		}
 	}
@@ -317,7 +321,7 @@ func (w *outerWorker) fill(vector int, constant logarithm, to []logarithm) {
 	}
 	clear(w.factors)
 	for _, x := range w.mixedTerms {
-		if n := ways(x.outer.members, w.counts); n > 0 {
+		if n := countWays(x.outer.members, w.counts); n > 0 {
 			w.factors[x.monomial] = w.factors[x.monomial].plus(x.outer.ln.times(n))
 		}
 	}
@@ -332,7 +336,7 @@ func (w *outerWorker) fill(vector int, constant logarithm, to []logarithm) {
 		}
 	}
 	for _, x := range w.mixedForbidden {
-		if ways(x.outer.members, w.counts) > 0 {
+		if countWays(x.outer.members, w.counts) > 0 {
 			for i, n := range w.basis[x.monomial] {
 				if n > 0 {
 					to[i] = impossible
@@ -342,38 +346,38 @@ func (w *outerWorker) fill(vector int, constant logarithm, to []logarithm) {
 	}
 }
 
-// distributions returns the probabilities of every class's vectors.
-func (t *total) distributions() [][]float64 {
-	inner, outer := make([]float64, t.inner.size), make([]float64, t.outer.size)
-	for o := range t.to - t.from {
+// distributions returns, by class, the probabilities of its vectors.
+func (t *termSum) distributions() [][]float64 {
+	innerMasses, outerMasses := make([]float64, t.inner.size), make([]float64, t.outer.size)
+	for o := range t.endOuter - t.firstOuter {
 		sum := 0.0
-		for i, w := range t.masses[o*len(inner) : (o+1)*len(inner)] {
-			inner[i] += w
+		for i, w := range t.masses[o*len(innerMasses) : (o+1)*len(innerMasses)] {
+			innerMasses[i] += w
 			sum += w
 		}
-		outer[t.from+o] = sum
+		outerMasses[t.firstOuter+o] = sum
 	}
-	out := make([][]float64, len(t.lists))
+	distributions := make([][]float64, len(t.lists))
 	for c, l := range t.lists {
-		out[c] = make([]float64, l.size)
+		distributions[c] = make([]float64, l.size)
 	}
 	vectors := make([]int, len(t.lists))
 	for _, s := range []struct {
 		side
 		weights []float64
-	}{{t.inner, inner}, {t.outer, outer}} {
+	}{{t.inner, innerMasses}, {t.outer, outerMasses}} {
 		for vector, w := range s.weights {
 			s.vectors(vector, vectors)
 			for _, c := range s.classes {
-				out[c][vectors[c]] += w / t.sum
+				distributions[c][vectors[c]] += w / t.sum
 			}
 		}
 	}
-	return out
+	return distributions
 }
 
 // jointOf returns the probabilities of the vectors of some classes together, the last class fastest.
-func (t *total) jointOf(classes []int) []float64 {
+func (t *termSum) jointOf(classes []int) []float64 {
 	size := 1
 	stride := make([]int, len(t.lists))
 	for _, c := range slices.Backward(classes) {
@@ -393,7 +397,7 @@ func (t *total) jointOf(classes []int) []float64 {
 	}
 	inner, outer := places(&t.inner), places(&t.outer)
 	out := make([]float64, size)
-	for o, from := range outer[t.from:t.to] {
+	for o, from := range outer[t.firstOuter:t.endOuter] {
 		for i, w := range t.masses[o*len(inner) : (o+1)*len(inner)] {
 			out[from+inner[i]] += w / t.sum
 		}

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// mostStates bounds the states of a sum value by value: the numbers of variables, by group, that have a value.
-	mostStates = 1 << 16
+	// maxStates bounds the states of a sum value by value: the numbers of variables, by group, that have a value.
+	maxStates = 1 << 16
 	// separation bounds the rounding of what values of a class have between them, nats.
 	separation = 1e-20
 )
@@ -26,8 +26,8 @@ const (
 //	ln S(c) = Σ_a functions[a][c_a],   Σ_a c_a = n
 type separated struct{ functions [][]logarithm }
 
-// separate returns the terms of a class of n variables of d values as functions of one count each; nil if two values interact otherwise
-// than by a sum of a share of each: Σ_{a<b} c_a c_b (u_a + u_b) = Σ_a u_a c_a (n − c_a). Cost O(d² + d n).
+// separate returns the terms of a class of n variables of d values as a sum of functions of one count each. It returns nil if two values
+// interact otherwise than by a sum of a share of each: Σ_{a<b} c_a c_b (u_a + u_b) = Σ_a u_a c_a (n − c_a). Cost O(d² + d n).
 func separate(k *kinds, n, d int) *separated {
 	s := &separated{functions: make([][]logarithm, d)}
 	for a := range s.functions {
@@ -39,7 +39,7 @@ func separate(k *kinds, n, d int) *separated {
 		switch {
 		case len(t.members) == 1:
 			for c := range s.functions[first.value] {
-				s.functions[first.value][c] = s.functions[first.value][c].plus(t.ln.times(choose(float64(c), first.times)))
+				s.functions[first.value][c] = s.functions[first.value][c].plus(t.ln.times(binomial(float64(c), first.times)))
 			}
 		case len(t.members) == 2 && first.times == 1 && t.members[1].times == 1:
 			a, b := first.value, t.members[1].value
@@ -85,35 +85,35 @@ func separate(k *kinds, n, d int) *separated {
 type valueSum struct {
 	*form
 	*separated
-	groups    []group // that have several values possible
-	fixed     []int32 // by value: variables that have no other
-	constant  logarithm
-	strides   []int
-	states    int
-	digits    [][]int32         // by state
-	numbers   [][]scaled.Number // by value and state: the weights of the variables that have the value, over their number's factorial
-	forward   []box             // by value: Σ over the values before it, by state
-	roundings float64           // roundings of a term
+	groups     []group // that have several values possible
+	fixedCount []int32 // by value: variables that have no other
+	constant   logarithm
+	strides    []int
+	states     int
+	countsOf   [][]int32         // by state
+	weightsOf  [][]scaled.Number // by value and state: the weights of the variables that have the value, over their number's factorial
+	sumsBefore []box             // by value: Σ over the values before it, by state
+	roundings  float64           // roundings of a term
 }
 
-// byValue returns the sum of a form value by value. It is nil if the form has several classes, if its values interact, or if it has more
-// than mostStates states.
-func (f *form) byValue() *valueSum {
-	if len(f.fields.groups) != 1 || len(f.interactions.conds) > 0 {
+// valueByValue returns the sum of a form value by value. It returns nil if the form has several classes, if its values interact, or if the
+// sum has more than maxStates states.
+func (f *form) valueByValue() *valueSum {
+	if len(f.fields.groups) != 1 || len(f.interactions.conditionals) > 0 {
 		return nil
 	}
 	n, d := 0, f.values(0)
 	for _, g := range f.fields.groups[0] {
 		n += len(g.variables)
 	}
-	b := &valueSum{form: f, fixed: make([]int32, d), states: 1, constant: f.fields.constant}
+	b := &valueSum{form: f, fixedCount: make([]int32, d), states: 1, constant: f.fields.constant}
 	if b.separated = separate(f.kinds, n, d); b.separated == nil {
 		return nil
 	}
 	for _, g := range f.fields.groups[0] {
 		if len(g.support) == 1 {
 			x := g.support[0]
-			b.fixed[x] += int32(len(g.variables))
+			b.fixedCount[x] += int32(len(g.variables))
 			b.constant = b.constant.plus(g.field[x].times(float64(len(g.variables))))
 			continue
 		}
@@ -122,27 +122,27 @@ func (f *form) byValue() *valueSum {
 		}
 		b.groups = append(b.groups, g)
 		b.strides = append(b.strides, b.states)
-		if b.states *= len(g.variables) + 1; b.states > mostStates {
+		if b.states *= len(g.variables) + 1; b.states > maxStates {
 			return nil
 		}
 	}
 	return b
 }
 
-// work is the flops of a sum, with marginals.
-func (b *valueSum) work() float64 {
+// flops returns the flops of a sum, with marginals.
+func (b *valueSum) flops() float64 {
 	return 40 * float64(len(b.functions)) * float64(b.states) * float64(b.states)
 }
 
-// run computes the weights of all values and the sums before each. Cost O(values · states²).
-func (b *valueSum) run(ctx context.Context) error {
+// fillWeights computes the weights of all values and the sums before each value. Cost O(values · states²).
+func (b *valueSum) fillWeights(ctx context.Context) error {
 	total := b.states - 1 // all variables
-	b.digits = make([][]int32, b.states)
+	b.countsOf = make([][]int32, b.states)
 	longest := 1
-	for state := range b.digits {
+	for state := range b.countsOf {
 		remainder := state
 		for _, g := range b.groups {
-			b.digits[state] = append(b.digits[state], int32(remainder%(len(g.variables)+1)))
+			b.countsOf[state] = append(b.countsOf[state], int32(remainder%(len(g.variables)+1)))
 			remainder /= len(g.variables) + 1
 		}
 	}
@@ -151,12 +151,12 @@ func (b *valueSum) run(ctx context.Context) error {
 	}
 	table := factorialsUpTo(longest)
 	look := pace.New(ctx)
-	b.forward = []box{make(box, b.states)}
-	b.forward[0][0] = scaled.One
+	b.sumsBefore = []box{make(box, b.states)}
+	b.sumsBefore[0][0] = scaled.One
 	for a := range b.functions {
 		numbers := make([]scaled.Number, b.states)
-		for state, counts := range b.digits {
-			c, ln := b.fixed[a], logarithm{}
+		for state, counts := range b.countsOf {
+			c, ln := b.fixedCount[a], logarithm{}
 			for k, n := range counts {
 				c += n
 				ln = ln.plus(b.groups[k].field[a].times(float64(n))).minus(table[n])
@@ -164,7 +164,7 @@ func (b *valueSum) run(ctx context.Context) error {
 			numbers[state] = ln.plus(b.functions[a][c]).number()
 		}
 		next := make(box, b.states)
-		for from, y := range b.forward[a] {
+		for from, y := range b.sumsBefore[a] {
 			if look.Over(int64(b.states - from)) {
 				return look.Err()
 			}
@@ -172,12 +172,12 @@ func (b *valueSum) run(ctx context.Context) error {
 				continue
 			}
 			for state := 0; from+state <= total; state++ {
-				if !numbers[state].IsZero() && b.canJoin(from, state) {
+				if !numbers[state].IsZero() && b.isJoinable(from, state) {
 					next[from+state] = next[from+state].Add(y.Mul(numbers[state]))
 				}
 			}
 		}
-		b.numbers, b.forward = append(b.numbers, numbers), append(b.forward, next)
+		b.weightsOf, b.sumsBefore = append(b.weightsOf, numbers), append(b.sumsBefore, next)
 	}
 	for _, g := range b.groups {
 		b.constant = b.constant.plus(table[len(g.variables)])
@@ -186,50 +186,50 @@ func (b *valueSum) run(ctx context.Context) error {
 	return nil
 }
 
-// canJoin reports whether two states together are one.
-func (b *valueSum) canJoin(s, t int) bool {
-	for k, n := range b.digits[s] {
-		if int(n+b.digits[t][k]) > len(b.groups[k].variables) {
+// isJoinable reports whether two states can be added: no group has more variables in both than it has.
+func (b *valueSum) isJoinable(s, t int) bool {
+	for k, n := range b.countsOf[s] {
+		if int(n+b.countsOf[t][k]) > len(b.groups[k].variables) {
 			return false
 		}
 	}
 	return true
 }
 
-// total is Σ of all terms, without the constant.
-func (b *valueSum) total() scaled.Number { return b.forward[len(b.functions)][b.states-1] }
+// sumOfTerms returns the sum of all terms, without the constant.
+func (b *valueSum) sumOfTerms() scaled.Number { return b.sumsBefore[len(b.functions)][b.states-1] }
 
-// lnZ is ln Z.
+// lnZ returns ln Z.
 func (b *valueSum) lnZ() logarithm {
-	return logarithmOfNumber(b.total()).plus(b.constant)
+	return logarithmOfNumber(b.sumOfTerms()).plus(b.constant)
 }
 
-// certified implements evaluation: no term is below 0.
-func (b *valueSum) certified() float64 { return math.Ldexp(b.roundings, -53) }
+// relativeError implements evaluation. No term is below 0, so that roundings of terms are those of the sum.
+func (b *valueSum) relativeError() float64 { return math.Ldexp(b.roundings, -53) }
 
-// shares returns P(value) of a variable of every group.
-func (b *valueSum) shares(ctx context.Context) ([][]float64, error) {
+// groupMarginals returns P(value) of a variable of every group.
+func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 	shares := make([][]float64, len(b.groups))
 	for k := range shares {
 		shares[k] = make([]float64, len(b.functions))
 	}
 	look := pace.New(ctx)
 	backward := make(box, b.states) // of the states after a value
-	backward[b.states-1] = scaled.One.Div(b.total())
+	backward[b.states-1] = scaled.One.Div(b.sumOfTerms())
 	for a := len(b.functions) - 1; a >= 0; a-- {
 		next := make(box, b.states)
-		for from, y := range b.forward[a] {
+		for from, y := range b.sumsBefore[a] {
 			if look.Over(int64(b.states - from)) {
 				return nil, look.Err()
 			}
 			for state := 0; from+state < b.states; state++ {
-				if backward[from+state].IsZero() || !b.canJoin(from, state) {
+				if backward[from+state].IsZero() || !b.isJoinable(from, state) {
 					continue
 				}
-				term := b.numbers[a][state].Mul(backward[from+state])
+				term := b.weightsOf[a][state].Mul(backward[from+state])
 				next[from] = next[from].Add(term)
 				if p := term.Mul(y).Float64(); p > 0 {
-					for k, n := range b.digits[state] {
+					for k, n := range b.countsOf[state] {
 						shares[k][a] += p * float64(n) / float64(len(b.groups[k].variables))
 					}
 				}
@@ -249,9 +249,9 @@ func (b *valueSum) shares(ctx context.Context) ([][]float64, error) {
 	return shares, nil
 }
 
-// marginals returns P(x) of every variable, of Z > 0.
+// marginals returns P(x) by variable and value. Z is above 0.
 func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
-	shares, err := b.shares(ctx)
+	shares, err := b.groupMarginals(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 	return rows, b.leafMarginals(ctx, nil, rows)
 }
 
-// drawStates draws the state that each value has in a term, with the term's share of the total.
+// drawStates draws, by value, the state of the variables that have the value, with the probability of its terms.
 func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 	out := make([][]int32, len(b.functions))
 	to := b.states - 1
@@ -287,13 +287,13 @@ func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 		u, sum, chosen := stream.Float64(), 0.0, -1
 		for state := 0; state <= to && sum <= u; state++ {
 			from := to - state
-			if b.numbers[a][state].IsZero() || b.forward[a][from].IsZero() || !b.canJoin(from, state) {
+			if b.weightsOf[a][state].IsZero() || b.sumsBefore[a][from].IsZero() || !b.isJoinable(from, state) {
 				continue
 			}
 			chosen = state
-			sum += b.numbers[a][state].Mul(b.forward[a][from]).Div(b.forward[a+1][to]).Float64()
+			sum += b.weightsOf[a][state].Mul(b.sumsBefore[a][from]).Div(b.sumsBefore[a+1][to]).Float64()
 		}
-		out[a] = b.digits[chosen]
+		out[a] = b.countsOf[chosen]
 		to -= chosen
 	}
 	return out
@@ -318,7 +318,7 @@ func (b *valueSum) assign(stream *rand.Rand, values []int) {
 	}
 }
 
-// draw returns assignments, each drawn with a stream of its own.
+// draw draws assignments: the counts of all values, then the variables that have them, then the leaves. It returns nil if Z is 0.
 func (b *valueSum) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	n := len(b.weights)
 	if err := query.CheckSamples(n, want.Samples); err != nil || b.lnZ().isImpossible() {
@@ -332,9 +332,9 @@ func (b *valueSum) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) 
 		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
 		values := drawn.Values[s*n : (s+1)*n]
 		b.assign(stream, values)
-		for v, l := range b.interactions.leaf {
+		for v, l := range b.interactions.leafOf {
 			if l != nil {
-				values[v] = pick(stream, b.given(l, values))
+				values[v] = pick(stream, b.leafLogs(l, values))
 			}
 		}
 	}
