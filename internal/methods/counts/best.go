@@ -12,32 +12,32 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// item is a piece that may count or not.
-type item struct {
-	piece int32
-	group int32
-	first int  // the first variable at which its two assignments differ
-	least int8 // the count whose assignment is smaller there
+// optionalPiece is a piece that may count or not.
+type optionalPiece struct {
+	piece           int32
+	group           int32
+	firstDifference int  // the first variable at which its two assignments differ
+	smallerCount    int8 // the count, 0 or 1, whose assignment has the smaller value there
 }
 
-// group is some kinds whose weights have the same ratio: which of their pieces count makes no difference.
+// group is some kinds whose weights have the same ratio: which of their pieces count makes no difference to the weight.
 type group struct {
-	from, to    int // pieces in all groups before it, and with its own
-	ones, zeros int // of its pieces that are decided
+	from, to              int // number of pieces in all groups before it, and with its own
+	counting, notCounting int // of its pieces, those that are decided
 }
 
-// best is the choice of the counting pieces.
-type best struct {
+// bestSearch chooses the pieces that count in the most probable assignment.
+type bestSearch struct {
 	*Form
-	look    *pace.Pace
-	close   float64
-	peaks   []peak  // by kind
-	in      []int32 // by kind: its group, −1 for none
-	groups  []group
-	forced  int // pieces that count in any case
-	free    int // pieces that may
-	weight  []scaled.Number
-	largest scaled.Number
+	pace           *pace.Pace
+	tolerance      float64         // relative difference up to which weights are equal
+	peaks          []pieceMaximum  // by kind
+	groupOf        []int32         // by kind; −1 for none
+	groups         []group         // the largest ratio first
+	alwaysCounting int             // pieces that count in any case
+	optional       int             // pieces that may count
+	weights        []scaled.Number // by number of counting optional pieces
+	largest        scaled.Number
 }
 
 // Best returns the most probable assignment, without the network's scale in its weight; nil where Z is 0.
@@ -50,47 +50,47 @@ type best struct {
 // Cost: the elimination of every kind of piece, O(n log n) for n pieces. Errors: fault.Unsupported where Finds says no; the
 // context's.
 func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
-	if err := f.errFinds(btn.AskMPE); err != nil {
+	if err := f.checkFinds(btn.AskMPE); err != nil {
 		return nil, err
 	}
-	if f.vars > 1 {
+	if f.countVariables > 1 {
 		return f.sweepBest(ctx)
 	}
-	b := &best{Form: f, look: pace.New(ctx), close: f.close()}
-	b.peaks = make([]peak, len(f.kinds))
+	b := &bestSearch{Form: f, pace: pace.New(ctx), tolerance: f.tieTolerance()}
+	b.peaks = make([]pieceMaximum, len(f.kinds))
 	for k := range b.peaks {
-		if b.look.Over(16) {
-			return nil, b.look.Err()
+		if b.pace.Over(16) {
+			return nil, b.pace.Err()
 		}
 		var err error
-		if b.peaks[k], err = f.peak(ctx, &f.kinds[k], b.close); err != nil {
+		if b.peaks[k], err = f.maximumOf(ctx, &f.kinds[k], b.tolerance); err != nil {
 			return nil, err
 		}
 	}
-	if !b.group() {
-		return nil, b.look.Err()
+	if !b.groupByRatio() {
+		return nil, b.pace.Err()
 	}
-	tied := b.weigh()
-	if err := b.look.Err(); err != nil || len(tied) == 0 || f.scale.IsZero() {
+	tied := b.bestCounts()
+	if err := b.pace.Err(); err != nil || len(tied) == 0 || f.scale.IsZero() {
 		return nil, err
 	}
-	found := &btn.Found{Weight: b.largest.Mul(f.scale), Unique: len(tied) == 1, Close: b.close}
+	found := &btn.Found{Weight: b.largest.Mul(f.scale), Unique: len(tied) == 1, Close: b.tolerance}
 	for _, g := range b.groups {
 		if tied[0] > g.from && tied[0] < g.to {
 			found.Unique = false
 		}
 	}
-	counted, err := b.choose(tied)
+	counted, err := b.chooseCounting(tied)
 	if err != nil {
 		return nil, err
 	}
 
 	found.Values = make([]int, len(f.net.Variables))
-	variable := f.variable
-	for t, p := range f.piece {
-		peak := &b.peaks[f.of[t]]
+	variable := f.variableOf
+	for t, p := range f.pieces {
+		peak := &b.peaks[f.kindOf[t]]
 		c := counted[t]
-		found.Unique = found.Unique && peak.unique[c]
+		found.Unique = found.Unique && peak.isUnique[c]
 		for i, link := range p.links {
 			found.Values[variable[link]] = peak.terms[c][i]
 		}
@@ -98,144 +98,147 @@ func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
 	return found, nil
 }
 
-// close is the relative difference up to which weights of assignments are equal.
-func (f *Form) close() float64 { return 2 * float64(len(f.net.Cores)+len(f.net.Variables)+2) * 0x1p-53 }
+// tieTolerance returns the relative difference up to which weights of assignments are equal.
+func (f *Form) tieTolerance() float64 {
+	return 2 * float64(len(f.net.Cores)+len(f.net.Variables)+2) * 0x1p-53
+}
 
-// group sorts the kinds that may count by their ratios, largest first; false where some kind has no weight at all.
-func (b *best) group() bool {
+// groupByRatio sorts the kinds that may count by their ratios, the largest first, and groups equal ones. It returns false if a kind has no
+// weight at all, so that Z is 0, or if the context ends.
+func (b *bestSearch) groupByRatio() bool {
 	type ratio struct {
 		kind int32
 		of   scaled.Number
 	}
-	var list []ratio
+	var ratios []ratio
 	for k, p := range b.peaks {
 		switch {
-		case p.at[0].IsZero() && p.at[1].IsZero():
+		case p.weight[0].IsZero() && p.weight[1].IsZero():
 			return false
-		case p.at[0].IsZero():
-			b.forced += b.kinds[k].members
-		case !p.at[1].IsZero():
-			list = append(list, ratio{int32(k), p.at[1].Div(p.at[0])})
-			b.free += b.kinds[k].members
+		case p.weight[0].IsZero():
+			b.alwaysCounting += b.kinds[k].count
+		case !p.weight[1].IsZero():
+			ratios = append(ratios, ratio{int32(k), p.weight[1].Div(p.weight[0])})
+			b.optional += b.kinds[k].count
 		}
 	}
-	slices.SortStableFunc(list, func(x, y ratio) int { return y.of.Cmp(x.of) })
+	slices.SortStableFunc(ratios, func(x, y ratio) int { return y.of.Cmp(x.of) })
 
-	b.in = slices.Repeat([]int32{-1}, len(b.kinds))
-	b.weight = make([]scaled.Number, 1, b.free+1)
-	b.weight[0] = scaled.One
+	b.groupOf = slices.Repeat([]int32{-1}, len(b.kinds))
+	b.weights = make([]scaled.Number, 1, b.optional+1)
+	b.weights[0] = scaled.One
 	for k, p := range b.peaks {
-		most := p.at[0]
+		most := p.weight[0]
 		if most.IsZero() {
-			most = p.at[1]
+			most = p.weight[1]
 		}
-		for range b.kinds[k].members {
-			b.weight[0] = b.weight[0].Mul(most)
+		for range b.kinds[k].count {
+			b.weights[0] = b.weights[0].Mul(most)
 		}
 	}
-	first := scaled.Number{}
-	for _, x := range list {
-		n := len(b.weight) - 1
-		if len(b.groups) == 0 || !near(x.of, first, b.close) {
+	groupRatio := scaled.Number{}
+	for _, x := range ratios {
+		n := len(b.weights) - 1
+		if len(b.groups) == 0 || !isNear(x.of, groupRatio, b.tolerance) {
 			b.groups = append(b.groups, group{from: n, to: n})
-			first = x.of
+			groupRatio = x.of
 		}
 		g := len(b.groups) - 1
-		b.in[x.kind] = int32(g)
-		b.groups[g].to += b.kinds[x.kind].members
-		for range b.kinds[x.kind].members {
-			b.weight = append(b.weight, b.weight[len(b.weight)-1].Mul(x.of))
+		b.groupOf[x.kind] = int32(g)
+		b.groups[g].to += b.kinds[x.kind].count
+		for range b.kinds[x.kind].count {
+			b.weights = append(b.weights, b.weights[len(b.weights)-1].Mul(x.of))
 		}
 	}
-	return b.look.Err() == nil
+	return b.pace.Err() == nil
 }
 
-// near reports whether x is no less than y, which is larger, up to a relative difference.
-func near(x, y scaled.Number, close float64) bool {
+// isNear reports whether x is less than y, which is not smaller, by at most a relative difference.
+func isNear(x, y scaled.Number, close float64) bool {
 	return y.Sub(x).Cmp(y.Mul(scaled.FromFloat(close))) <= 0
 }
 
-// weigh lists the best numbers of counting free pieces, ascending; none where all terms are 0.
-func (b *best) weigh() (tied []int) {
-	s := b.slots[0].s
-	for c := range b.weight {
-		if b.look.Over(1) {
+// bestCounts returns the numbers of counting optional pieces that have the largest weight, ascending. It returns nil if all weights are 0.
+func (b *bestSearch) bestCounts() (tied []int) {
+	s := b.slots[0].poly
+	for c := range b.weights {
+		if b.pace.Over(1) {
 			return nil
 		}
-		if c+b.forced >= s.Size() {
-			b.weight[c] = scaled.Number{}
+		if c+b.alwaysCounting >= s.Size() {
+			b.weights[c] = scaled.Number{}
 			continue
 		}
-		b.weight[c] = b.weight[c].Mul(s.Coef.At(c + b.forced))
-		if c == 0 || b.weight[c].Cmp(b.largest) > 0 {
-			b.largest = b.weight[c]
+		b.weights[c] = b.weights[c].Mul(s.Coef.At(c + b.alwaysCounting))
+		if c == 0 || b.weights[c].Cmp(b.largest) > 0 {
+			b.largest = b.weights[c]
 		}
 	}
 	if b.largest.IsZero() {
 		return nil
 	}
-	for c, w := range b.weight {
-		if near(w, b.largest, b.close) {
+	for c, w := range b.weights {
+		if isNear(w, b.largest, b.tolerance) {
 			tied = append(tied, c)
 		}
 	}
 	return tied
 }
 
-// choose returns, piece by piece, whether it counts: of all choices with as many as tied says, of the largest ratios, the one
-// whose assignment is the smallest.
-func (b *best) choose(tied []int) ([]int8, error) {
-	counted := make([]int8, len(b.piece))
-	items := make([]item, 0, b.free)
-	variable := b.variable
-	for t, p := range b.piece {
-		if b.look.Over(int64(len(p.links))) {
-			return nil, b.look.Err()
+// chooseCounting returns, by piece, whether it counts. The number of counting optional pieces is one of tied, and they have the largest
+// ratios. Of all such choices it takes the one whose assignment is the smallest.
+func (b *bestSearch) chooseCounting(tied []int) ([]int8, error) {
+	counted := make([]int8, len(b.pieces))
+	items := make([]optionalPiece, 0, b.optional)
+	variable := b.variableOf
+	for t, p := range b.pieces {
+		if b.pace.Over(int64(len(p.links))) {
+			return nil, b.pace.Err()
 		}
-		k := b.of[t]
+		k := b.kindOf[t]
 		peak := &b.peaks[k]
-		if b.in[k] < 0 {
-			if peak.at[0].IsZero() {
+		if b.groupOf[k] < 0 {
+			if peak.weight[0].IsZero() {
 				counted[t] = 1
 			}
 			continue
 		}
-		x := item{piece: int32(t), group: b.in[k], first: -1}
+		next := optionalPiece{piece: int32(t), group: b.groupOf[k], firstDifference: -1}
 		for i, link := range p.links {
 			v := variable[link]
-			if peak.terms[0][i] != peak.terms[1][i] && (x.first < 0 || v < x.first) {
-				x.first, x.least = v, 0
+			if peak.terms[0][i] != peak.terms[1][i] && (next.firstDifference < 0 || v < next.firstDifference) {
+				next.firstDifference, next.smallerCount = v, 0
 				if peak.terms[1][i] < peak.terms[0][i] {
-					x.least = 1
+					next.smallerCount = 1
 				}
 			}
 		}
-		items = append(items, x)
+		items = append(items, next)
 	}
-	slices.SortFunc(items, func(x, y item) int { return x.first - y.first })
+	slices.SortFunc(items, func(next, y optionalPiece) int { return next.firstDifference - y.firstDifference })
 
 	// So many count as some entry of tied between low and high says.
-	low, high := 0, b.free
-	for _, x := range items {
-		if b.look.Over(8) {
-			return nil, b.look.Err()
+	low, high := 0, b.optional
+	for _, next := range items {
+		if b.pace.Over(8) {
+			return nil, b.pace.Err()
 		}
-		g := &b.groups[x.group]
-		up, down := max(low, g.from+g.ones+1), min(high, g.to-g.zeros-1)
-		if x.least == 1 && within(tied, up, high) || !within(tied, low, down) {
-			counted[x.piece] = 1
-			g.ones++
-			low = up
+		group := &b.groups[next.group]
+		lowIfCounting, highIfNot := max(low, group.from+group.counting+1), min(high, group.to-group.notCounting-1)
+		if next.smallerCount == 1 && hasEntryBetween(tied, lowIfCounting, high) || !hasEntryBetween(tied, low, highIfNot) {
+			counted[next.piece] = 1
+			group.counting++
+			low = lowIfCounting
 		} else {
-			g.zeros++
-			high = down
+			group.notCounting++
+			high = highIfNot
 		}
 	}
 	return counted, nil
 }
 
-// within reports whether an ascending list has an entry from low to high.
-func within(list []int, low, high int) bool {
+// hasEntryBetween reports whether an ascending list has an entry from low to high.
+func hasEntryBetween(list []int, low, high int) bool {
 	i, _ := slices.BinarySearch(list, low)
 	return i < len(list) && list[i] <= high
 }

@@ -18,46 +18,45 @@ import (
 )
 
 const (
-	block = 128 // coefficients with one bound
-	// large is the degree above which products are looked at block by block; smaller ones are done whole.
-	large = 1 << 12
-	// none is the bound of zeros.
-	none = math.MinInt64 / 8
+	blockSize = 128 // coefficients with one bound
+	// largeDegree is the degree from which on products are treated block by block; smaller ones are done whole.
+	largeDegree = 1 << 12
+	// noBound is the bound of zeros.
+	noBound = math.MinInt64 / 8
 )
 
-// bounds of a node: exponents of 2, by block.
-type bounds struct {
-	of     []int64 // the node's coefficients lie below 2^of
-	rest   []int64 // and their multipliers below 2^rest
-	wanted []span  // coefficients that count; nil: all
+// nodeBounds are the bounds of a node, by block of blockSize coefficients.
+type nodeBounds struct {
+	coefficients []int64 // exponents of 2: the node's coefficients lie below
+	multipliers  []int64 // exponents of 2: what they are multiplied by in the rest of the contraction lies below
+	wanted       []span  // coefficients that matter; nil: all
 }
 
-// isLarge reports whether a node is looked at block by block.
-func (n *node) isLarge() bool { return n.degree >= large }
+// isLarge reports whether a node is treated block by block.
+func (n *node) isLarge() bool { return n.degree >= largeDegree }
 
-// blocks returns the bounds of a list of coefficients.
-func blocks(mant []float64, exp []int64) []int64 {
-	out := slices.Repeat([]int64{none}, (len(mant)+block-1)/block)
+// blockBounds returns the bounds of coefficients: by block, an exponent of 2 that all lie below.
+func blockBounds(mant []float64, exp []int64) []int64 {
+	out := slices.Repeat([]int64{noBound}, (len(mant)+blockSize-1)/blockSize)
 	for i, m := range mant {
 		if m != 0 {
-			out[i/block] = max(out[i/block], exp[i]+1)
+			out[i/blockSize] = max(out[i/blockSize], exp[i]+1)
 		}
 	}
 	return out
 }
 
-// log2 is the least integer at least log2 n, for n ≥ 1.
+// log2 returns the smallest integer that is at least log2 n, for n ≥ 1.
 func log2(n int) int64 { return int64(bits.Len(uint(n - 1))) }
 
-// boundUp fills the bounds of a node and of the large ones below it. Leaves and small nodes are
-// computed.
+// boundUp bounds the coefficients of a node and of the large ones below it. Leaves and small nodes are computed.
 func (l *line) boundUp(n *node) error {
 	if n.left == nil || !n.isLarge() {
-		if err := l.forth(n); err != nil {
+		if err := l.multiplyUp(n); err != nil {
 			return err
 		}
-		c := n.parts[0].p.Coef
-		n.bounds.of = blocks(c.Mant, c.Exp)
+		c := n.windows[0].p.Coef
+		n.bounds.coefficients = blockBounds(c.Mant, c.Exp)
 		return nil
 	}
 	if err := l.boundUp(n.left); err != nil {
@@ -68,33 +67,33 @@ func (l *line) boundUp(n *node) error {
 	}
 
 	// Coefficients i of block I and j of block J meet in blocks I+J and I+J+1.
-	a, b := n.left.bounds.of, n.right.bounds.of
-	out := slices.Repeat([]int64{none}, n.degree/block+1)
+	left, right := n.left.bounds.coefficients, n.right.bounds.coefficients
+	bounds := slices.Repeat([]int64{noBound}, n.degree/blockSize+1)
 	p := pace.New(l.ctx)
-	for i, x := range a {
-		if x == none {
+	for i, x := range left {
+		if x == noBound {
 			continue
 		}
-		if p.Over(int64(len(b))) {
+		if p.Over(int64(len(right))) {
 			return p.Err()
 		}
-		row := out[i:]
-		for j, y := range b {
+		row := bounds[i:]
+		for j, y := range right {
 			row[j] = max(row[j], x+y)
 		}
 	}
-	for k := len(out) - 1; k > 0; k-- {
-		out[k] = max(out[k], out[k-1])
+	for k := len(bounds) - 1; k > 0; k-- {
+		bounds[k] = max(bounds[k], bounds[k-1])
 	}
 	pairs := log2(min(n.left.degree, n.right.degree) + 1)
-	for k := range out {
-		out[k] = max(none, out[k]+pairs)
+	for k := range bounds {
+		bounds[k] = max(noBound, bounds[k]+pairs)
 	}
-	n.bounds.of = out
+	n.bounds.coefficients = bounds
 	return nil
 }
 
-// boundDown fills the bounds of large nodes' multipliers, from n's.
+// boundDown bounds the multipliers of the large nodes below a node, given those of the node.
 func (n *node) boundDown(ctx context.Context) error {
 	if n.left == nil || !n.isLarge() {
 		return nil
@@ -104,24 +103,24 @@ func (n *node) boundDown(ctx context.Context) error {
 		if !child.isLarge() {
 			continue
 		}
-		out := make([]int64, child.degree/block+1)
+		out := make([]int64, child.degree/blockSize+1)
 		p := pace.New(ctx)
 		for i := range out {
-			if p.Over(int64(len(other.bounds.of))) {
+			if p.Over(int64(len(other.bounds.coefficients))) {
 				return p.Err()
 			}
-			out[i] = none
-			for j, y := range other.bounds.of {
+			out[i] = noBound
+			for j, y := range other.bounds.coefficients {
 				// Σ_j other[j] rest[i+j]: i+j is in block I+J or the next.
-				x := n.bounds.rest[min(i+j, len(n.bounds.rest)-1)]
-				if i+j+1 < len(n.bounds.rest) {
-					x = max(x, n.bounds.rest[i+j+1])
+				x := n.bounds.multipliers[min(i+j, len(n.bounds.multipliers)-1)]
+				if i+j+1 < len(n.bounds.multipliers) {
+					x = max(x, n.bounds.multipliers[i+j+1])
 				}
 				out[i] = max(out[i], x+y)
 			}
-			out[i] = max(none, out[i]+log2(other.degree+1))
+			out[i] = max(noBound, out[i]+log2(other.degree+1))
 		}
-		child.bounds.rest = out
+		child.bounds.multipliers = out
 		if err := child.boundDown(ctx); err != nil {
 			return err
 		}
@@ -129,16 +128,16 @@ func (n *node) boundDown(ctx context.Context) error {
 	return nil
 }
 
-// choose marks the coefficients of n and the large nodes below it whose bound is 2^least or more, and
-// returns the number of the others.
-func (n *node) choose(least int64) (dropped int) {
+// chooseWindows sets the wanted coefficients of a node and of the large ones below it: the blocks whose bound, times that of the
+// multipliers, is 2^least or more. It returns the number of all other coefficients.
+func (n *node) chooseWindows(least int64) (dropped int) {
 	if !n.isLarge() {
 		return 0
 	}
 	n.bounds.wanted = []span{}
-	for k := range n.bounds.of {
-		from, to := k*block, min((k+1)*block, n.degree+1)
-		if n.bounds.of[k] == none || n.bounds.rest[k] == none || n.bounds.of[k]+n.bounds.rest[k] < least {
+	for k := range n.bounds.coefficients {
+		from, to := k*blockSize, min((k+1)*blockSize, n.degree+1)
+		if n.bounds.coefficients[k] == noBound || n.bounds.multipliers[k] == noBound || n.bounds.coefficients[k]+n.bounds.multipliers[k] < least {
 			dropped += to - from
 			continue
 		}
@@ -149,30 +148,30 @@ func (n *node) choose(least int64) (dropped int) {
 		}
 	}
 	if n.left != nil {
-		dropped += n.left.choose(least) + n.right.choose(least)
+		dropped += n.left.chooseWindows(least) + n.right.chooseWindows(least)
 	}
 	return dropped
 }
 
-// top bounds the total from above: Σ_k root[k] s[k] is below 2^top.
-func (n *node) top() int64 {
-	top := int64(none)
-	for k, x := range n.bounds.of {
-		top = max(top, x+n.bounds.rest[k])
+// totalBound returns an exponent of 2 that the total lies below, for a root whose multipliers are bounded.
+func (n *node) totalBound() int64 {
+	top := int64(noBound)
+	for k, x := range n.bounds.coefficients {
+		top = max(top, x+n.bounds.multipliers[k])
 	}
-	return max(none, top+log2(n.degree+1))
+	return max(noBound, top+log2(n.degree+1))
 }
 
-// windowed is the multiply-adds of all products below a node in the windows that are chosen.
-func (n *node) windowed() float64 {
+// windowedCost returns the multiply-adds of all products below a node in the windows that are chosen.
+func (n *node) windowedCost() float64 {
 	if n.left == nil || !n.isLarge() {
 		return n.cost()
 	}
 	width := func(n *node) (w float64) {
-		for _, s := range n.spans() {
+		for _, s := range n.wantedSpans() {
 			w += float64(s.to - s.from)
 		}
 		return w
 	}
-	return n.left.windowed() + n.right.windowed() + width(n.left)*width(n.right)
+	return n.left.windowedCost() + n.right.windowedCost() + width(n.left)*width(n.right)
 }

@@ -12,31 +12,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// factor is a kind to its power, or all kinds whose exponents are multiples of one count vector: they
-// are multiplied in one variable first.
-type factor struct {
-	base  countspace.Poly
-	power int
-	kind  int   // −1: a ray
-	ray   []int // the count vector
-	kinds []int // on the ray
-	line  *line
-	shape []int           // the box of base^power
-	terms float64         // coefficients of base^power that are not 0
-	full  countspace.Poly // base^power, once it was needed
-	first bool            // of the product
+// chainFactor is a factor of a product in several variables: a kind to its power, or a ray. A ray is all kinds whose exponents are
+// multiples of one count vector; they are multiplied in one variable first.
+type chainFactor struct {
+	base  countspace.Poly // of a kind
+	power int             // 1 for a ray
+	kind  int             // −1: a ray
+
+	ray        []int // the count vector
+	kindsOnRay []int
+	line       *line // the product in one variable
+
+	shape   []int           // the box of base^power, or of the ray's product
+	terms   float64         // its coefficients that are not 0
+	product countspace.Poly // base^power, or the ray's product, once it was needed
+	isFirst bool            // of the chain
 }
 
-// factors sorts kinds into rays and others. polys may be blanks.
-func factors(
+// chainFactors makes the factors of all kinds, those with the most terms first. Kinds on one ray are one factor. polys may be those of
+// boxes.
+func chainFactors(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
-) []*factor {
-	var out []*factor
-	rays := map[string]*factor{}
+) []*chainFactor {
+	var out []*chainFactor
+	rays := map[string]*chainFactor{}
 	for k, p := range polys {
 		ray := rayOf(p)
 		if ray == nil {
-			out = append(out, plainFactor(p, powers[k], k))
+			out = append(out, newFactor(p, powers[k], k))
 			continue
 		}
 		key := ""
@@ -45,25 +48,25 @@ func factors(
 		}
 		x := rays[key]
 		if x == nil {
-			x = &factor{kind: -1, ray: ray, power: 1}
+			x = &chainFactor{kind: -1, ray: ray, power: 1}
 			rays[key] = x
 			out = append(out, x)
 		}
-		x.kinds = append(x.kinds, k)
+		x.kindsOnRay = append(x.kindsOnRay, k)
 	}
 	for _, x := range out {
 		if x.kind < 0 {
-			x.onRay(ctx, polys, powers, ops)
+			x.planRay(ctx, polys, powers, ops)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *factor) int { return cmp.Compare(b.terms, a.terms) })
-	out[0].first = true
+	slices.SortStableFunc(out, func(a, b *chainFactor) int { return cmp.Compare(b.terms, a.terms) })
+	out[0].isFirst = true
 	return out
 }
 
-// plainFactor is a kind that is on no ray.
-func plainFactor(p countspace.Poly, power, k int) *factor {
-	x := &factor{base: p, power: power, kind: k, shape: make([]int, len(p.Shape)), terms: 1}
+// newFactor returns the factor of a kind that is on no ray: polynomial p to a power.
+func newFactor(p countspace.Poly, power, k int) *chainFactor {
+	x := &chainFactor{base: p, power: power, kind: k, shape: make([]int, len(p.Shape)), terms: 1}
 	n := 0
 	for _, m := range p.Coef.Mant {
 		if m != 0 {
@@ -86,8 +89,8 @@ func plainFactor(p countspace.Poly, power, k int) *factor {
 	return x
 }
 
-// rayOf returns the primitive vector that all exponents of p are multiples of, nil if there is none. Of
-// constants it is the first unit vector.
+// rayOf returns the primitive vector that all exponents of p are multiples of. It returns nil if there is none, or no variable. For
+// constants it returns the first unit vector.
 func rayOf(p countspace.Poly) []int {
 	ray := make([]int, len(p.Shape))
 	c := make([]int, len(p.Shape))
@@ -148,11 +151,11 @@ func multiple(c, v []int) bool {
 }
 
 // onRay makes the product of the kinds on a ray, in one variable.
-func (x *factor) onRay(ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops) {
-	bases := make([]countspace.Poly, len(x.kinds))
-	own := make([]int, len(x.kinds))
-	for i, k := range x.kinds {
-		bases[i] = x.along(polys[k])
+func (x *chainFactor) planRay(ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops) {
+	bases := make([]countspace.Poly, len(x.kindsOnRay))
+	own := make([]int, len(x.kindsOnRay))
+	for i, k := range x.kindsOnRay {
+		bases[i] = x.restrictToRay(polys[k])
 		own[i] = powers[k]
 	}
 	x.line = newLine(ctx, bases, own, ops)
@@ -163,69 +166,69 @@ func (x *factor) onRay(ctx context.Context, polys []countspace.Poly, powers []in
 	x.terms = float64(x.line.root.degree + 1)
 }
 
-// along reads the coefficients of p at the multiples of the ray, as far as p's box goes.
-func (x *factor) along(p countspace.Poly) countspace.Poly {
-	n := math.MaxInt
+// restrictToRay returns the coefficients of p at the multiples of the ray, as far as p's box goes.
+func (x *chainFactor) restrictToRay(p countspace.Poly) countspace.Poly {
+	length := math.MaxInt
 	for a, r := range x.ray {
 		if r > 0 {
-			n = min(n, (p.Shape[a]-1)/r+1)
+			length = min(length, (p.Shape[a]-1)/r+1)
 		}
 	}
-	out := countspace.New([]int{n})
-	c := make([]int, len(x.ray))
-	for j := range n {
-		y := p.At(c)
-		out.Coef.Mant[j], out.Coef.Exp[j] = y.Mant, y.Exp
+	out := countspace.New([]int{length})
+	place := make([]int, len(x.ray))
+	for k := range length {
+		coefficient := p.At(place)
+		out.Coef.Mant[k], out.Coef.Exp[k] = coefficient.Mant, coefficient.Exp
 		for a, r := range x.ray {
-			c[a] += r
+			place[a] += r
 		}
 	}
 	return out
 }
 
-// whole is base^power, or the product on the ray, over its box.
-func (x *factor) whole(ops *countspace.Ops) (countspace.Poly, error) {
-	if x.full.Shape != nil {
-		return x.full, nil
+// wholeProduct returns base^power, or the product on the ray, over its box.
+func (x *chainFactor) wholeProduct(ops *countspace.Ops) (countspace.Poly, error) {
+	if x.product.Shape != nil {
+		return x.product, nil
 	}
 	if x.kind >= 0 {
-		x.full = countspace.Power(x.base, x.power, ops)
-		return x.full, nil
+		x.product = countspace.Power(x.base, x.power, ops)
+		return x.product, nil
 	}
-	if err := x.line.forth(x.line.root); err != nil {
+	if err := x.line.multiplyUp(x.line.root); err != nil {
 		return countspace.Poly{}, err
 	}
 	out := countspace.New(x.shape)
-	c := make([]int, len(x.ray))
-	q := x.line.root.parts[0].p
-	for j := range q.Coef.Mant {
-		out.Set(c, q.Coef.At(j))
+	place := make([]int, len(x.ray))
+	product := x.line.root.windows[0].p
+	for j := range product.Coef.Mant {
+		out.Set(place, product.Coef.At(j))
 		for a, r := range x.ray {
-			c[a] += r
+			place[a] += r
 		}
 	}
-	x.full = out
+	x.product = out
 	return out, nil
 }
 
-// stepwise reports whether multiplying by the base again and again is less work than by the power.
-func (x *factor) stepwise() bool {
-	if x.kind < 0 || x.power == 1 || x.first {
+// isStepwise reports whether multiplying by the base again and again is less work than multiplying by its power.
+func (x *chainFactor) isStepwise() bool {
+	if x.kind < 0 || x.power == 1 || x.isFirst {
 		return false
 	}
 	return float64(x.power*x.base.Size()) < x.terms
 }
 
-// steps is the number of terms of a product with the factor per coefficient of the other operand.
-func (x *factor) steps() float64 {
-	if x.stepwise() {
+// termsPerCoefficient returns the multiply-adds of a product with the factor, by coefficient of the other operand.
+func (x *chainFactor) termsPerCoefficient() float64 {
+	if x.isStepwise() {
 		return float64(x.power * x.base.Size())
 	}
 	return x.terms
 }
 
-// chainCost is the multiply-adds of a product of factors and the bytes of its partial products.
-func chainCost(factors []*factor, size float64) (muladds, bytes float64) {
+// chainCost returns the multiply-adds of a product of factors and the bytes of its partial products. size is that of the whole count space.
+func chainCost(factors []*chainFactor, size float64) (muladds, bytes float64) {
 	box := []float64{}
 	peak := 0.0
 	for i, x := range factors {
@@ -241,57 +244,57 @@ func chainCost(factors []*factor, size float64) (muladds, bytes float64) {
 			for a, side := range x.shape {
 				box[a] += float64(side) - 1
 			}
-			muladds += volume(box) * x.steps()
+			muladds += boxVolume(box) * x.termsPerCoefficient()
 		}
-		peak += volume(box)
+		peak += boxVolume(box)
 	}
 	// The sums of a product take as much again, S and its derivative too.
 	return muladds + size, bytesPerCoefficient * (min(peak, 3*math.Sqrt(float64(len(factors)))*size) + 6*size)
 }
 
-// chain is a product of factors, and the way back over it.
+// chain is a product of factors in several variables, one after the other, and the way back over it.
 type chain struct {
-	ctx     context.Context
-	ops     *countspace.Ops
-	vars    int
-	signed  bool
-	polys   []countspace.Poly
-	factors []*factor
-	kept    []countspace.Poly // partial products, those in reach
-	stride  int               // every stride'th stays
+	ctx            context.Context
+	ops            *countspace.Ops
+	countVariables int
+	isSigned       bool
+	polys          []countspace.Poly // by kind
+	factors        []*chainFactor
+	partials       []countspace.Poly // by factor: the product up to it, or empty if it is not kept
+	stride         int               // every stride'th partial product is kept
 }
 
-// newChain multiplies the factors of all kinds. Where the partial products are too many for the memory every
-// ⌈√k⌉th is kept, and the others are computed again.
+// newChain multiplies the factors of all kinds. If the partial products are too many for the memory every ⌈√k⌉th is kept, and the others
+// are computed again on the way back.
 func (f *Form) newChain(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
 ) (*chain, error) {
-	c := &chain{ctx: ctx, ops: ops, vars: f.vars, signed: f.signed, polys: polys, stride: 1}
-	c.factors = factors(ctx, polys, powers, ops)
-	c.kept = make([]countspace.Poly, len(c.factors))
-	if float64(len(c.factors))*f.size()*bytesPerCoefficient > float64(f.memory)/2 {
+	c := &chain{ctx: ctx, ops: ops, countVariables: f.countVariables, isSigned: f.isSigned, polys: polys, stride: 1}
+	c.factors = chainFactors(ctx, polys, powers, ops)
+	c.partials = make([]countspace.Poly, len(c.factors))
+	if float64(len(c.factors))*f.spaceSize()*bytesPerCoefficient > float64(f.memory)/2 {
 		c.stride = int(math.Ceil(math.Sqrt(float64(len(c.factors)))))
 	}
-	first, err := c.factors[0].whole(ops)
+	first, err := c.factors[0].wholeProduct(ops)
 	if err != nil {
 		return nil, err
 	}
-	c.kept[0] = first
+	c.partials[0] = first
 	for i := 1; i < len(c.factors); i++ {
-		if c.kept[i], err = c.multiply(c.kept[i-1], c.factors[i], c.factors[i].power); err != nil {
+		if c.partials[i], err = c.multiply(c.partials[i-1], c.factors[i], c.factors[i].power); err != nil {
 			return nil, err
 		}
 		if (i-1)%c.stride != 0 {
-			c.kept[i-1] = countspace.Poly{}
+			c.partials[i-1] = countspace.Poly{}
 		}
 	}
 	return c, nil
 }
 
-// multiply returns p · base^power, or p times the product on the ray.
-func (c *chain) multiply(p countspace.Poly, x *factor, power int) (countspace.Poly, error) {
-	if !x.stepwise() {
-		q, err := x.whole(c.ops)
+// multiply returns p · base^power, or p times the product on the ray of the factor.
+func (c *chain) multiply(p countspace.Poly, x *chainFactor, power int) (countspace.Poly, error) {
+	if !x.isStepwise() {
+		q, err := x.wholeProduct(c.ops)
 		if err != nil {
 			return q, err
 		}
@@ -306,41 +309,41 @@ func (c *chain) multiply(p countspace.Poly, x *factor, power int) (countspace.Po
 	return p, nil
 }
 
-// upTo returns the product of the first i factors.
-func (c *chain) upTo(i int) (countspace.Poly, error) {
+// partialProduct returns the product of the first i factors.
+func (c *chain) partialProduct(i int) (countspace.Poly, error) {
 	if i == 0 {
-		return countspace.Constant(c.vars, scaled.One), nil
+		return countspace.Constant(c.countVariables, scaled.One), nil
 	}
 	from := i - 1
-	for c.kept[from].Shape == nil {
+	for c.partials[from].Shape == nil {
 		from--
 	}
 	for k := from + 1; k < i; k++ {
 		var err error
-		if c.kept[k], err = c.multiply(c.kept[k-1], c.factors[k], c.factors[k].power); err != nil {
+		if c.partials[k], err = c.multiply(c.partials[k-1], c.factors[k], c.factors[k].power); err != nil {
 			return countspace.Poly{}, err
 		}
 	}
-	return c.kept[i-1], nil
+	return c.partials[i-1], nil
 }
 
-// back visits every kind that is wanted with the derivative of ⟨s, Π⟩ by one of its polynomials.
-func (c *chain) back(s countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error) error {
-	h := countspace.Crop(s, c.kept[len(c.kept)-1].Shape)
+// visitDerivatives calls visit for every kind that is wanted, with the derivative of ⟨s, Π⟩ by one of its polynomials.
+func (c *chain) visitDerivatives(s countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error) error {
+	h := countspace.Crop(s, c.partials[len(c.partials)-1].Shape)
 	for i := len(c.factors) - 1; i >= 0; i-- {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		before, err := c.upTo(i)
+		before, err := c.partialProduct(i)
 		if err != nil {
 			return err
 		}
-		if err := c.visit(c.factors[i], h, before, wanted, visit); err != nil {
+		if err := c.visitFactor(c.factors[i], h, before, wanted, visit); err != nil {
 			return err
 		}
-		c.kept[i] = countspace.Poly{}
+		c.partials[i] = countspace.Poly{}
 		if i > 0 {
-			if h, err = c.without(h, c.factors[i]); err != nil {
+			if h, err = c.derivativeOfOperand(h, c.factors[i]); err != nil {
 				return err
 			}
 		}
@@ -348,10 +351,10 @@ func (c *chain) back(s countspace.Poly, wanted func(int) bool, visit func(int, c
 	return nil
 }
 
-// without returns the derivative by the operand that the factor was multiplied to.
-func (c *chain) without(h countspace.Poly, x *factor) (countspace.Poly, error) {
-	if !x.stepwise() {
-		q, err := x.whole(c.ops)
+// derivativeOfOperand returns, for the derivative h of a product with a factor, the derivative by the other operand.
+func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspace.Poly, error) {
+	if !x.isStepwise() {
+		q, err := x.wholeProduct(c.ops)
 		if err != nil {
 			return q, err
 		}
@@ -366,50 +369,53 @@ func (c *chain) without(h countspace.Poly, x *factor) (countspace.Poly, error) {
 	return h, nil
 }
 
-// visit hands on the derivatives by a factor's kinds.
-func (c *chain) visit(
-	x *factor, h, before countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
+// visitFactor calls visit for the wanted kinds of a factor. h is the derivative by the product up to the factor, and before the product of
+// the factors before it.
+func (c *chain) visitFactor(
+	x *chainFactor, h, before countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) error {
 	if x.kind >= 0 {
 		if !wanted(x.kind) {
 			return nil
 		}
-		p, err := c.one(x, h, before)
+		p, err := c.derivativeOfOne(x, h, before)
 		if err != nil {
 			return err
 		}
 		return visit(x.kind, p)
 	}
-	if !slices.ContainsFunc(x.kinds, wanted) {
+	if !slices.ContainsFunc(x.kindsOnRay, wanted) {
 		return nil
 	}
-	on := x.along(countspace.CorrelateOn(h, before, x.places(), c.ops))
-	if err := x.line.forth(x.line.root); err != nil {
+	on := x.restrictToRay(countspace.CorrelateOn(h, before, x.rayPlaces(), c.ops))
+	if err := x.line.multiplyUp(x.line.root); err != nil {
 		return err
 	}
-	return x.line.back(x.line.root, []window{{p: on}},
-		func(leaf int) bool { return wanted(x.kinds[leaf]) },
-		func(leaf int, q countspace.Poly) error { return visit(x.kinds[leaf], x.off(q, c.polys[x.kinds[leaf]])) })
+	return x.line.propagateDown(x.line.root, []window{{p: on}},
+		func(leaf int) bool { return wanted(x.kindsOnRay[leaf]) },
+		func(leaf int, q countspace.Poly) error {
+			return visit(x.kindsOnRay[leaf], x.spreadFromRay(q, c.polys[x.kindsOnRay[leaf]]))
+		})
 }
 
-// one is the derivative by one of a kind's polynomials, all else being before and the other factors.
-func (c *chain) one(x *factor, h, before countspace.Poly) (countspace.Poly, error) {
-	if x.stepwise() {
+// derivativeOfOne returns the derivative by one of the polynomials of a kind's factor. h and before are those of visitFactor.
+func (c *chain) derivativeOfOne(x *chainFactor, h, before countspace.Poly) (countspace.Poly, error) {
+	if x.isStepwise() {
 		others, err := c.multiply(before, x, x.power-1)
-		return countspace.CorrelateOn(h, others, c.places(x.base), c.ops), err
+		return countspace.CorrelateOn(h, others, c.wantedPlaces(x.base), c.ops), err
 	}
 	if x.power == 1 {
-		return countspace.CorrelateOn(h, before, c.places(x.base), c.ops), nil
+		return countspace.CorrelateOn(h, before, c.wantedPlaces(x.base), c.ops), nil
 	}
-	p := countspace.CorrelateOn(h, before, c.places(x.full), c.ops)
+	p := countspace.CorrelateOn(h, before, c.wantedPlaces(x.product), c.ops)
 	below := countspace.Power(x.base, x.power-1, c.ops)
-	return countspace.CorrelateOn(p, below, c.places(x.base), c.ops), nil
+	return countspace.CorrelateOn(p, below, c.wantedPlaces(x.base), c.ops), nil
 }
 
-// places are the coefficients of p by which derivatives are wanted: those that are not 0, and where terms of
-// both signs may have cancelled all of them.
-func (c *chain) places(p countspace.Poly) countspace.Poly {
-	if !c.signed {
+// wantedPlaces returns a polynomial whose coefficients are not 0 at the places at which derivatives by p are wanted: those at which p's are
+// not 0, and all places if terms of both signs may have cancelled there.
+func (c *chain) wantedPlaces(p countspace.Poly) countspace.Poly {
+	if !c.isSigned {
 		return p
 	}
 	all := countspace.New(p.Shape)
@@ -419,29 +425,29 @@ func (c *chain) places(p countspace.Poly) countspace.Poly {
 	return all
 }
 
-// places are the multiples of the ray as far as the product goes.
-func (x *factor) places() countspace.Poly {
+// rayPlaces returns a polynomial with ones at the multiples of the ray, as far as the product goes.
+func (x *chainFactor) rayPlaces() countspace.Poly {
 	out := countspace.New(x.shape)
-	k := make([]int, len(x.ray))
+	place := make([]int, len(x.ray))
 	for range x.line.root.degree + 1 {
-		out.Set(k, scaled.One)
+		out.Set(place, scaled.One)
 		for a, r := range x.ray {
-			k[a] += r
+			place[a] += r
 		}
 	}
 	return out
 }
 
-// off writes a polynomial on the ray over the box of a kind's.
-func (x *factor) off(q, like countspace.Poly) countspace.Poly {
-	out := countspace.New(like.Shape)
-	c := make([]int, len(x.ray))
-	for j := range q.Coef.Mant {
-		if y := q.Coef.At(j); !y.IsZero() {
-			out.Set(c, y)
+// spreadFromRay writes a polynomial on the ray as one over the box of a kind's polynomial.
+func (x *chainFactor) spreadFromRay(onRay, kindPoly countspace.Poly) countspace.Poly {
+	out := countspace.New(kindPoly.Shape)
+	place := make([]int, len(x.ray))
+	for j := range onRay.Coef.Mant {
+		if y := onRay.Coef.At(j); !y.IsZero() {
+			out.Set(place, y)
 		}
 		for a, r := range x.ray {
-			c[a] += r
+			place[a] += r
 		}
 	}
 	return out

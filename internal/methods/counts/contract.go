@@ -22,15 +22,15 @@ import (
 // formSlot is the place of the network in count space among the forms of a problem.
 type formSlot struct{}
 
-// Of returns the problem's network in count space, for a part. Errors: those of New.
+// Of returns the form of a problem's network for a part, made once for each. Errors: those of New.
 func Of(ctx context.Context, p *problem.Problem, part *Counts) (*Form, error) {
 	return problem.Form(ctx, p, formSlot{}, fmt.Sprint(part.Cores, part.Terms), func() (*Form, error) {
 		return New(ctx, p.Net, part, Options{Memory: p.Memory})
 	})
 }
 
-// contracted is one contraction of one part.
-type contracted struct{ contraction.Contraction }
+// partContraction is one contraction of one part.
+type partContraction struct{ contraction.Contraction }
 
 // Contract implements contraction.Contractor.
 func (p *Counts) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
@@ -38,13 +38,13 @@ func (p *Counts) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 	if err != nil {
 		return btn.Value{}, err
 	}
-	j := contracted{own}
+	j := partContraction{own}
 	form, err := Of(ctx, of, p)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	if p.Ask != "" {
-		return j.inCounts(form, p, want)
+		return j.findAssignments(form, p, want)
 	}
 	a, err := form.Value(ctx, j.M != nil)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *Counts) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 		}
 		value.Marginals = j.M.Result(j.Net.Scale)
 	}
-	if err := j.judgeCounts(&value, p); err != nil || j.Joint == nil {
+	if err := j.judgeCancellation(&value, p); err != nil || j.Joint == nil {
 		return value, err
 	}
 
@@ -77,8 +77,9 @@ func (p *Counts) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 	return value, nil
 }
 
-// inCounts finds assignments in count space, of a network whose one symmetric core is a term times its weight.
-func (j contracted) inCounts(form *Form, part *Counts, want btn.Want) (value btn.Value, err error) {
+// findAssignments finds the most probable assignment or draws, as part.Ask demands. The weights of the part's terms go into the scale. The
+// value has no assignments if Z is 0.
+func (j partContraction) findAssignments(form *Form, part *Counts, want btn.Want) (value btn.Value, err error) {
 	scale := j.Net.Scale
 	for k, c := range part.Cores {
 		scale = scale.Mul(scaled.FromFloat(Terms(j.Net.Cores[c].T).Terms[part.Terms[k]].Alpha))
@@ -106,8 +107,8 @@ func (j contracted) inCounts(form *Form, part *Counts, want btn.Want) (value btn
 	return value, nil
 }
 
-// judgeCounts fills Digits and Doubt where terms may cancel, by the same contraction without signs.
-func (j contracted) judgeCounts(value *btn.Value, part *Counts) error {
+// judgeCancellation sets Rounding, Digits and Doubt if terms may cancel: it compares the value with the same contraction without signs.
+func (j partContraction) judgeCancellation(value *btn.Value, part *Counts) error {
 	if !Signed(j.Net) {
 		return nil
 	}
@@ -141,7 +142,7 @@ func (j contracted) judgeCounts(value *btn.Value, part *Counts) error {
 	return nil
 }
 
-// absoluteNetwork is a network with the absolute value of every number of its cores and links.
+// absoluteNetwork returns the network with the absolute value of every number of its cores and links.
 func absoluteNetwork(net *btn.Network) *btn.Network {
 	out := *net
 	out.Links = make([]btn.Link, len(net.Links))

@@ -16,18 +16,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Form is a network under evidence in count space.
+// Form is a network under evidence in count space: connected pieces, each a polynomial in the count variables.
 type Form struct {
 	*layout
-	kinds  []kind
-	piece  []piece
-	of     []int32           // kinds of the pieces
-	polys  []countspace.Poly // by kind; of those with tables once they were needed
-	signed bool
-	// The variable whose weights a link has, −1 for none.
-	variable []int
-	memory   int64
-	mu       sync.Mutex // of polys
+	pieces     []piece
+	kinds      []kind            // of equal pieces
+	kindOf     []int32           // by piece
+	polys      []countspace.Poly // by kind; those of kinds with tables are empty until computePolys
+	isSigned   bool              // a number of the network is below 0
+	variableOf []int             // by link: the variable whose weights it has, −1 for none
+	memory     int64
+	mu         sync.Mutex // of polys
 }
 
 // Options bound a contraction.
@@ -35,16 +34,16 @@ type Options struct {
 	Memory int64 // bytes for count polynomials
 }
 
-// New lays a network out in count space. Errors: the context's, and one that IsForm knows where a piece cannot
-// be written in this form.
+// New lays a network out in count space for a part. Errors: the context's, and one that IsForm recognises if a piece cannot be written in
+// this form.
 func New(ctx context.Context, net *btn.Network, part *Counts, o Options) (*Form, error) {
 	l, err := newLayout(ctx, net, part)
 	if err != nil {
 		return nil, err
 	}
-	f := &Form{layout: l, memory: o.Memory, signed: Signed(net), variable: variables(net)}
-	f.piece = l.pieces()
-	if f.kinds, f.of, err = l.kinds(ctx, f.piece); err != nil {
+	f := &Form{layout: l, memory: o.Memory, isSigned: Signed(net), variableOf: linkVariables(net)}
+	f.pieces = l.findPieces()
+	if f.kinds, f.kindOf, err = l.findKinds(ctx, f.pieces); err != nil {
 		return nil, err
 	}
 	f.polys = make([]countspace.Poly, len(f.kinds))
@@ -54,9 +53,9 @@ func New(ctx context.Context, net *btn.Network, part *Counts, o Options) (*Form,
 		}
 		kind := &f.kinds[k]
 		if len(kind.cores) > 0 {
-			kind.wired, err = l.newNet(ctx, kind.piece)
+			kind.tables, err = l.planNet(ctx, kind.piece)
 		} else {
-			f.polys[k], err = l.plain(kind.links[0], nil)
+			f.polys[k], err = l.linkPoly(kind.links[0], nil)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("counts: link %d: %w", kind.links[0], err)
@@ -68,7 +67,7 @@ func New(ctx context.Context, net *btn.Network, part *Counts, o Options) (*Form,
 // Wired reports whether some piece has tables.
 func (f *Form) Wired() bool {
 	for k := range f.kinds {
-		if f.kinds[k].wired != nil {
+		if f.kinds[k].tables != nil {
 			return true
 		}
 	}
@@ -90,20 +89,21 @@ func Signed(net *btn.Network) bool {
 	return false
 }
 
-// shapes are the polynomials of all kinds; ones over their boxes where they are not computed yet.
-func (f *Form) shapes() []countspace.Poly {
+// boxes returns the polynomials of all kinds. A polynomial that is not computed yet is replaced by ones over its box, which has the same
+// cost.
+func (f *Form) boxes() []countspace.Poly {
 	out := slices.Clone(f.polys)
 	for k := range out {
 		if out[k].Shape != nil {
 			continue
 		}
-		box := slices.Repeat([]float64{1}, f.vars)
+		box := slices.Repeat([]float64{1}, f.countVariables)
 		for _, link := range f.kinds[k].links {
 			for _, leg := range f.net.Links[link].Legs {
 				f.widen(box, leg)
 			}
 		}
-		shape := make([]int, f.vars)
+		shape := make([]int, f.countVariables)
 		for v := range box {
 			shape[v] = int(box[v])
 		}
@@ -115,16 +115,16 @@ func (f *Form) shapes() []countspace.Poly {
 	return out
 }
 
-// fill computes the polynomials of the kinds that have tables.
-func (f *Form) fill(ctx context.Context, ops *countspace.Ops) error {
+// computePolys computes the polynomials of the kinds that have tables, unless they are known.
+func (f *Form) computePolys(ctx context.Context, ops *countspace.Ops) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for k := range f.polys {
 		if f.polys[k].Shape != nil {
 			continue
 		}
-		r := &run{layout: f.layout, net: f.kinds[k].wired, ctx: ctx, ops: ops}
-		p, err := r.up()
+		r := &tableRun{layout: f.layout, netPlan: f.kinds[k].tables, ctx: ctx, ops: ops}
+		p, err := r.fillTables()
 		if err == nil {
 			err = ctx.Err() // an unfinished one must not be kept
 		}
@@ -136,15 +136,15 @@ func (f *Form) fill(ctx context.Context, ops *countspace.Ops) error {
 	return nil
 }
 
-// Cost bounds the work of the value, without computing any of it: flops of the value alone, and with
-// all marginals, and the bytes at the peak. A multiply-add is two flops.
+// Cost bounds the work of the value, or of the value and all marginals, without computing any of it: the flops, of which a multiply-add is
+// two, and the bytes at the peak.
 func (f *Form) Cost(marginals bool) query.Cost {
 	muladds, wired, bytes := 0.0, 0.0, 0.0
 	for k := range f.kinds {
-		if f.kinds[k].wired == nil {
+		if f.kinds[k].tables == nil {
 			continue
 		}
-		m, b := f.kinds[k].wired.cost()
+		m, b := f.kinds[k].tables.cost()
 		wired += m
 		bytes = max(bytes, b)
 	}
@@ -157,49 +157,49 @@ func (f *Form) Cost(marginals bool) query.Cost {
 	return query.Cost{Flops: 2 * muladds, Bytes: bytes + b}
 }
 
-// productCost is the multiply-adds and bytes of the product of all kinds.
+// productCost returns the multiply-adds and the bytes of the product of all kinds.
 func (f *Form) productCost() (muladds, bytes float64) {
-	if f.vars == 1 {
-		l := f.blank()
+	if f.countVariables == 1 {
+		l := f.plannedLine()
 		return l.root.cost(), 3 * l.root.bytes()
 	}
-	return chainCost(factors(context.Background(), f.shapes(), f.powers(), nil), f.size())
+	return chainCost(chainFactors(context.Background(), f.boxes(), f.powers(), nil), f.spaceSize())
 }
 
-// size is the number of coefficients of the whole count space.
-func (f *Form) size() float64 {
+// spaceSize returns the number of coefficients of the whole count space.
+func (f *Form) spaceSize() float64 {
 	size := 1.0
 	for i := range f.slots {
-		size *= float64(f.slots[i].s.Size())
+		size *= float64(f.slots[i].poly.Size())
 	}
 	return size
 }
 
-// blank is the line of all kinds, where kinds with tables need not be computed.
-func (f *Form) blank() *line {
-	return newLine(context.Background(), f.shapes(), f.powers(), nil)
+// plannedLine returns the product tree of all kinds, for its cost: polynomials of kinds with tables need not be computed.
+func (f *Form) plannedLine() *line {
+	return newLine(context.Background(), f.boxes(), f.powers(), nil)
 }
 
-// powers lists the number of pieces of every kind.
+// powers returns, by kind, the number of its pieces.
 func (f *Form) powers() []int {
 	powers := make([]int, len(f.kinds))
 	for k := range powers {
-		powers[k] = f.kinds[k].members
+		powers[k] = f.kinds[k].count
 	}
 	return powers
 }
 
-// space returns S over the count variables of all slots.
-func (f *Form) space() countspace.Poly {
-	s := f.slots[0].s
+// spacePoly returns S over the count variables of all slots: the product of the slots' polynomials.
+func (f *Form) spacePoly() countspace.Poly {
+	s := f.slots[0].poly
 	for i := range f.slots[1:] {
-		s = outer(s, f.slots[i+1].s)
+		s = outerProduct(s, f.slots[i+1].poly)
 	}
 	return s
 }
 
-// outer returns a(y)·b(z), a polynomial in the variables of both.
-func outer(a, b countspace.Poly) countspace.Poly {
+// outerProduct returns a(y)·b(z), a polynomial in the variables of both, those of b last.
+func outerProduct(a, b countspace.Poly) countspace.Poly {
 	shape := append(append([]int{}, a.Shape...), b.Shape...)
 	out := countspace.Poly{Shape: shape, Coef: scaled.NewVector(a.Size() * b.Size())}
 	for i := range a.Size() {
@@ -211,12 +211,12 @@ func outer(a, b countspace.Poly) countspace.Poly {
 	return out
 }
 
-// fits refuses a value that does not fit the memory.
-func (f *Form) fits(marginals bool) error {
+// checkMemory returns an error if the value, or the value and all marginals, takes more bytes than the memory.
+func (f *Form) checkMemory(marginals bool) error {
 	if c := f.Cost(marginals); c.Bytes > float64(f.memory) {
 		return fault.New(fault.OverBudget,
 			"counts: a count space of %.3g coefficients takes %.3g bytes, the budget is %d bytes",
-			f.size(), c.Bytes, f.memory)
+			f.spaceSize(), c.Bytes, f.memory)
 	}
 	return nil
 }

@@ -21,18 +21,18 @@ import (
 // Value; fault.OverBudget where the cells take too much.
 func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
-	if err := f.fits(true); err != nil {
+	if err := f.checkMemory(true); err != nil {
 		return Answer{}, err
 	}
-	if err := f.fill(ctx, e.ops); err != nil {
+	if err := f.computePolys(ctx, e.ops); err != nil {
 		return Answer{}, err
 	}
-	j, err := e.jointOf(set)
+	j, err := e.newJoint(set)
 	if err != nil {
 		return Answer{}, err
 	}
 
-	h, err := j.others()
+	h, err := j.othersPoly()
 	if err != nil {
 		return Answer{}, err
 	}
@@ -42,7 +42,7 @@ func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 	}
 	out := make([]scaled.Number, cells)
 	for cell := range out {
-		p, err := j.cell(cell)
+		p, err := j.cellPoly(cell)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -51,28 +51,28 @@ func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 	return Answer{Joint: out, MulAdds: e.ops.MulAdds}, ctx.Err()
 }
 
-// joint is a set of variables and the pieces that have them.
-type joint struct {
+// jointMarginal is a set of variables and the pieces that have them.
+type jointMarginal struct {
 	*evaluation
-	set    []int
-	link   []int // by place in the set
-	pieces []int
-	terms  map[int]int // by link: the term of the cell in view
+	set         []int
+	links       []int // by place in the set
+	piecesOfSet []int
+	terms       map[int]int // by link: the term in the present cell
 }
 
-// jointOf finds the pieces of a set.
-func (e *evaluation) jointOf(set []int) (*joint, error) {
-	j := &joint{evaluation: e, set: set, terms: map[int]int{}}
+// newJoint finds the pieces of a set. It is over budget if the cells take too many flops.
+func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
+	j := &jointMarginal{evaluation: e, set: set, terms: map[int]int{}}
 	cells, price := 1.0, 0.0
 	for _, v := range set {
-		j.link = append(j.link, e.net.Variables[v].Link)
+		j.links = append(j.links, e.net.Variables[v].Link)
 		cells *= float64(e.net.Variables[v].Domain)
 	}
-	for t := range e.piece {
-		if slices.ContainsFunc(e.piece[t].links, func(k int) bool { return slices.Contains(j.link, k) }) {
-			j.pieces = append(j.pieces, t)
-			price += float64(e.polys[e.of[t]].Size())
-			if w := e.kinds[e.of[t]].wired; w != nil {
+	for t := range e.pieces {
+		if slices.ContainsFunc(e.pieces[t].links, func(k int) bool { return slices.Contains(j.links, k) }) {
+			j.piecesOfSet = append(j.piecesOfSet, t)
+			price += float64(e.polys[e.kindOf[t]].Size())
+			if w := e.kinds[e.kindOf[t]].tables; w != nil {
 				m, _ := w.cost()
 				price += m
 			}
@@ -86,41 +86,40 @@ func (e *evaluation) jointOf(set []int) (*joint, error) {
 	return j, nil
 }
 
-// others returns S contracted with all pieces that have nothing of the set, over the box of the product of
-// those that have.
-func (j *joint) others() (countspace.Poly, error) {
+// othersPoly returns S contracted with all pieces without a variable of the set, over the box of the product of the pieces that have one.
+func (j *jointMarginal) othersPoly() (countspace.Poly, error) {
 	polys, powers := slices.Clone(j.polys), j.powers()
-	own := countspace.Constant(j.vars, scaled.One)
-	for _, t := range j.pieces {
-		own = own.Mul(j.polys[j.of[t]], j.ops)
-		powers[j.of[t]]--
+	productOfSet := countspace.Constant(j.countVariables, scaled.One)
+	for _, t := range j.piecesOfSet {
+		productOfSet = productOfSet.Mul(j.polys[j.kindOf[t]], j.ops)
+		powers[j.kindOf[t]]--
 	}
-	left, at := []countspace.Poly{}, []int{}
+	otherPolys, otherPowers := []countspace.Poly{}, []int{}
 	for k, n := range powers {
 		if n > 0 {
-			left, at = append(left, polys[k]), append(at, n)
+			otherPolys, otherPowers = append(otherPolys, polys[k]), append(otherPowers, n)
 		}
 	}
-	last := len(left)
-	left, at = append(left, own), append(at, 1)
-	var h countspace.Poly
-	_, err := j.total(left, at, func(k int) bool { return k == last }, func(_ int, d countspace.Poly) error {
-		h = d
+	last := len(otherPolys)
+	otherPolys, otherPowers = append(otherPolys, productOfSet), append(otherPowers, 1)
+	var derivative countspace.Poly
+	_, err := j.sumProduct(otherPolys, otherPowers, func(k int) bool { return k == last }, func(_ int, d countspace.Poly) error {
+		derivative = d
 		return nil
 	})
-	return h, err
+	return derivative, err
 }
 
-// cell returns Π_t p_t(z | x) for a cell.
-func (j *joint) cell(cell int) (countspace.Poly, error) {
+// cellPoly returns Π_t p_t(z | x) for a cell.
+func (j *jointMarginal) cellPoly(cell int) (countspace.Poly, error) {
 	for k := len(j.set) - 1; k >= 0; k-- {
 		domain := j.net.Variables[j.set[k]].Domain
-		j.terms[j.link[k]] = cell % domain
+		j.terms[j.links[k]] = cell % domain
 		cell /= domain
 	}
-	out := countspace.Constant(j.vars, scaled.One)
-	for _, t := range j.pieces {
-		p, err := j.given(t)
+	out := countspace.Constant(j.countVariables, scaled.One)
+	for _, t := range j.piecesOfSet {
+		p, err := j.piecePoly(t)
 		if err != nil {
 			return p, err
 		}
@@ -129,14 +128,14 @@ func (j *joint) cell(cell int) (countspace.Poly, error) {
 	return out, nil
 }
 
-// given returns the polynomial of a piece with the terms of the cell.
-func (j *joint) given(t int) (countspace.Poly, error) {
-	kind := &j.kinds[j.of[t]]
-	links := j.piece[t].links
-	if kind.wired == nil {
+// piecePoly returns the polynomial of a piece with the terms of the present cell.
+func (j *jointMarginal) piecePoly(t int) (countspace.Poly, error) {
+	kind := &j.kinds[j.kindOf[t]]
+	links := j.pieces[t].links
+	if kind.tables == nil {
 		x := j.terms[links[0]]
 		w := j.net.Links[links[0]].T.(*tensor.CP).Weights[x]
-		return j.term(links[0], x, j.ops).Scale(scaled.FromFloat(w)), j.ctx.Err()
+		return j.termPoly(links[0], x, j.ops).Scale(scaled.FromFloat(w)), j.ctx.Err()
 	}
 	only := make([]int, len(links)) // 1 + the term, 0 for all
 	for i, link := range links {
@@ -145,6 +144,6 @@ func (j *joint) given(t int) (countspace.Poly, error) {
 		}
 	}
 	// The numbers of the piece are its kind's, link by link.
-	r := &run{layout: j.layout, net: kind.wired, ctx: j.ctx, ops: j.ops, only: only}
-	return r.up()
+	r := &tableRun{layout: j.layout, netPlan: kind.tables, ctx: j.ctx, ops: j.ops, fixedTerm: only}
+	return r.fillTables()
 }

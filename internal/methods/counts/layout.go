@@ -23,44 +23,43 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// slot is a symmetric core in count space: one term of it.
+// slot is one term of a symmetric core in count space.
 type slot struct {
-	levels countspace.Levels
-	first  int // its first count variable
-	s      countspace.Poly
-	r      [][]float64 // by mode; nil: all ones
+	levels        countspace.Levels
+	firstVariable int             // its first count variable
+	poly          countspace.Poly // S of the term
+	vectors       [][]float64     // R of the term, by mode; nil: all ones
 }
 
-// layout is a network with some of its cores in count space.
+// layout is a network with some of its cores in count space. The other cores are of rank one, and belong to the links, or tables.
 type layout struct {
-	net   *btn.Network
-	vars  int // count variables of all slots together
-	slots []slot
-	// By leg: its core, the mode there, and the slot of the core (−1: none).
-	core, mode, slot []int32
-	vector           [][]float64   // by leg: the vector of a rank-one core; nil: ones
-	table            []bool        // by core: it is neither in count space nor of rank one
-	scale            scaled.Number // of the rank-one cores
-	link             []int         // by leg
+	net                    *btn.Network
+	countVariables         int // of all slots together
+	slots                  []slot
+	coreOf, modeOf, slotOf []int32       // by leg: its core, the mode of the core, and the core's slot (−1: none)
+	vectorOf               [][]float64   // by leg: the vector of a rank-one core; nil: ones
+	isTable                []bool        // by core: it is neither in count space nor of rank one
+	scale                  scaled.Number // of the rank-one cores
+	linkOf                 []int         // by leg
 }
 
-// newLayout classifies the cores of a network. Cores without legs must not be among them.
+// newLayout classifies the cores of a network: those of the part, those of rank one, and tables. Every core needs a leg.
 func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, error) {
 	n := len(net.Dims)
 	l := &layout{
-		net:    net,
-		core:   make([]int32, n),
-		mode:   make([]int32, n),
-		slot:   make([]int32, n),
-		vector: make([][]float64, n),
-		table:  make([]bool, len(net.Cores)),
-		scale:  scaled.One,
-		link:   net.LegLink(),
+		net:      net,
+		coreOf:   make([]int32, n),
+		modeOf:   make([]int32, n),
+		slotOf:   make([]int32, n),
+		vectorOf: make([][]float64, n),
+		isTable:  make([]bool, len(net.Cores)),
+		scale:    scaled.One,
+		linkOf:   net.LegLink(),
 	}
-	kept := make([]int, len(net.Cores)) // 1 + the slot
+	slotNumber := make([]int, len(net.Cores)) // 1 + the slot
 	for k, c := range part.Cores {
-		kept[c] = k + 1
-		l.add(net.Cores[c].T, part.Terms[k])
+		slotNumber[c] = k + 1
+		l.addSlot(net.Cores[c].T, part.Terms[k])
 	}
 
 	p := pace.New(ctx)
@@ -69,76 +68,76 @@ func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, er
 			return nil, p.Err()
 		}
 		for mode, leg := range core.Legs {
-			l.core[leg] = int32(c)
-			l.mode[leg] = int32(mode)
-			l.slot[leg] = int32(kept[c] - 1)
+			l.coreOf[leg] = int32(c)
+			l.modeOf[leg] = int32(mode)
+			l.slotOf[leg] = int32(slotNumber[c] - 1)
 		}
-		if kept[c] > 0 {
+		if slotNumber[c] > 0 {
 			continue
 		}
 		weight, r, ok := RankOne(core.T)
 		if !ok {
-			l.table[c] = true
+			l.isTable[c] = true
 			continue
 		}
 		l.scale = l.scale.Mul(weight)
 		for mode, leg := range core.Legs {
-			l.vector[leg] = r[mode]
+			l.vectorOf[leg] = r[mode]
 		}
 	}
 	return l, nil
 }
 
-// add gives the term of a symmetric core count variables of its own.
-func (l *layout) add(t tensor.Tensor, term int) {
+// addSlot gives a term of a symmetric core count variables of its own.
+func (l *layout) addSlot(t tensor.Tensor, term int) {
 	form := Terms(t)
 	shape := form.Levels.Shape()
 	s := countspace.Poly{Shape: shape, Coef: form.Terms[term].S}
 	l.slots = append(l.slots, slot{
-		levels: form.Levels,
-		first:  l.vars,
-		s:      countspace.Crop(s, shape), // normalised
-		r:      form.Terms[term].R,
+		levels:        form.Levels,
+		firstVariable: l.countVariables,
+		poly:          countspace.Crop(s, shape), // normalised
+		vectors:       form.Terms[term].R,
 	})
-	l.vars += len(shape)
+	l.countVariables += len(shape)
 }
 
-// weight returns the contribution of value y of a leg: a weight, and the level that it counts at,
-// 0 for none.
-func (l *layout) weight(leg, y int) (w float64, level int) {
+// contribution returns what value y of a leg contributes: a weight w, and the count variable that it counts at, from 1 on. It returns 0 for
+// a value that does not count.
+func (l *layout) contribution(leg, y int) (w float64, level int) {
 	w = 1
-	if v := l.vector[leg]; v != nil {
+	if v := l.vectorOf[leg]; v != nil {
 		w = v[y]
 	}
-	if l.slot[leg] < 0 {
+	if l.slotOf[leg] < 0 {
 		return w, 0
 	}
-	s := &l.slots[l.slot[leg]]
-	mode := l.mode[leg]
-	if s.r != nil && s.r[mode] != nil {
-		w = s.r[mode][y]
+	s := &l.slots[l.slotOf[leg]]
+	mode := l.modeOf[leg]
+	if s.vectors != nil && s.vectors[mode] != nil {
+		w = s.vectors[mode][y]
 	}
 	if a := int(s.levels.Of[mode][y]); a > 0 {
-		level = s.first + a
+		level = s.firstVariable + a
 	}
 	return w, level
 }
 
-// legWeights returns the weights of a leg that no table has, split by level.
+// legWeights returns the contributions of the values of a leg that no table has, as a matrix by value and count variable.
 func (l *layout) legWeights(leg int) tensor.LegWeights {
-	dim, d := l.net.Dims[leg], l.vars+1
+	dim, d := l.net.Dims[leg], l.countVariables+1
 	w := make(tensor.LegWeights, dim*d)
 	for y := range dim {
-		x, level := l.weight(leg, y)
+		x, level := l.contribution(leg, y)
 		w[y*d+level] = x
 	}
 	return w
 }
 
 // onTable reports whether a leg's core is a table.
-func (l *layout) onTable(leg int) bool { return l.table[l.core[leg]] }
+func (l *layout) onTable(leg int) bool { return l.isTable[l.coreOf[leg]] }
 
-// Terms views a symmetric form as symmetry-CP; nil for other forms.
+// Terms returns a symmetric tensor as a sum of symmetric terms times rank-one tensors. It returns nil for other tensors.
 func Terms(t tensor.Tensor) *tensor.SymmetryCP {
 	switch t := t.(type) {
 	case *tensor.Symmetric:
@@ -154,9 +153,8 @@ func Terms(t tensor.Tensor) *tensor.SymmetryCP {
 // down to rounding.
 const strictTolerance = 1e-15
 
-// RankOne writes a tensor as weight · ⊗ r, exactly up to the rounding of every single entry: zeros
-// are zeros, and entries far below the largest count like all others. A nil vector is all ones. It is
-// false for tensors of any other rank.
+// RankOne writes a tensor as weight · ⊗ r, exactly up to the rounding of every single entry: zeros are zeros, and entries far below the
+// largest count like all others. A nil vector is all ones. ok is false for a tensor of another rank or form.
 func RankOne(t tensor.Tensor) (weight scaled.Number, r [][]float64, ok bool) {
 	switch t := t.(type) {
 	case *tensor.CP:
@@ -170,10 +168,10 @@ func RankOne(t tensor.Tensor) (weight scaled.Number, r [][]float64, ok bool) {
 	return weight, nil, false
 }
 
-// denseRankOne compares t[x] · p^(n−1) with Π_k t[p at x_k], p being the largest entry and its place.
+// denseRankOne is RankOne for a table t. Its vectors are the rows through the largest entry p, and its weight is 1/p^(n−1) for n axes.
 func denseRankOne(t *tensor.Dense) (weight scaled.Number, r [][]float64, ok bool) {
-	n := len(t.Shape)
-	if n == 0 {
+	order := len(t.Shape)
+	if order == 0 {
 		return scaled.FromFloat(t.Data[0]), nil, true
 	}
 	pivot := 0
@@ -182,29 +180,29 @@ func denseRankOne(t *tensor.Dense) (weight scaled.Number, r [][]float64, ok bool
 			pivot = i
 		}
 	}
-	p := scaled.FromFloat(t.Data[pivot])
-	if p.IsZero() {
-		return p, make([][]float64, n), true
+	pivotEntry := scaled.FromFloat(t.Data[pivot])
+	if pivotEntry.IsZero() {
+		return pivotEntry, make([][]float64, order), true
 	}
 
 	weight = scaled.One
-	for range n - 1 {
-		weight = weight.Div(p)
+	for range order - 1 {
+		weight = weight.Div(pivotEntry)
 	}
-	r = make([][]float64, n)
+	r = make([][]float64, order)
 	stride := len(t.Data)
 	for k, d := range t.Shape {
 		stride /= d
-		at := pivot - pivot/stride%d*stride
+		firstOfRow := pivot - pivot/stride%d*stride
 		r[k] = make([]float64, d)
 		for x := range d {
-			r[k][x] = t.Data[at+x*stride]
+			r[k][x] = t.Data[firstOfRow+x*stride]
 		}
 	}
 	return weight, r, isProduct(t, weight, r)
 }
 
-// isProduct reports whether a table equals weight · ⊗ r, entry by entry.
+// isProduct reports whether each entry of a table equals that of weight · ⊗ r, up to strictTolerance for each axis.
 func isProduct(t *tensor.Dense, weight scaled.Number, r [][]float64) bool {
 	tolerance := scaled.FromFloat(strictTolerance * float64(len(t.Shape)))
 	for i, want := range t.Data {

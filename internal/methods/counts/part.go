@@ -7,9 +7,9 @@ import (
 
 // Parts in count space.
 
-// Counts is B, or a term of it, in count space (Lemmas 3 and 4): some symmetric cores, one term of
-// each, are functions of their counts, every one with count variables of its own. How all else
-// becomes polynomials in these follows from the network under its evidence.
+// Counts is B, or a term of it, in count space (Lemmas 3 and 4): one term each of some symmetric cores, which are functions of their
+// counts. Every core has count variables of its own. How all else becomes polynomials in these variables follows from the network under its
+// evidence.
 type Counts struct {
 	Cores []int `msgpack:"cores"` // ascending
 	Terms []int `msgpack:"terms"` // the term of each: 0 for a plain symmetric tensor

@@ -11,20 +11,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// run holds the tables of one evaluation, by step: entries over the scope, the last index fastest.
-type run struct {
+// tableRun is one evaluation of a piece with tables.
+type tableRun struct {
 	*layout
-	*net
-	ctx    context.Context
-	ops    *countspace.Ops
-	tables [][]countspace.Poly
-	only   []int // by link: 1 + the one term that is not 0, 0 for all; nil: all
+	*netPlan
+	ctx       context.Context
+	ops       *countspace.Ops
+	tables    [][]countspace.Poly // by step: entries over its scope, the last index fastest
+	fixedTerm []int               // by link: 1 + the one term that is not 0, or 0 for all terms; nil: all terms of all links
 }
 
-// up fills the tables and returns the polynomial of the piece.
-func (r *run) up() (countspace.Poly, error) {
-	if r.e.Scale.IsZero() {
-		return countspace.Constant(r.vars, scaled.Number{}), nil
+// fillTables fills the tables of all steps and returns the polynomial of the piece.
+func (r *tableRun) fillTables() (countspace.Poly, error) {
+	if r.expression.Scale.IsZero() {
+		return countspace.Constant(r.countVariables, scaled.Number{}), nil
 	}
 	r.tables = make([][]countspace.Poly, len(r.steps))
 	for i := range r.steps {
@@ -32,11 +32,11 @@ func (r *run) up() (countspace.Poly, error) {
 		var err error
 		switch s.op {
 		case opTable:
-			r.tables[i] = r.constants(s)
+			r.tables[i] = r.tableEntries(s)
 		case opUnary:
-			r.tables[i] = r.unary(s.a)
+			r.tables[i] = r.linkTerms(s.first)
 		case opProduct:
-			r.tables[i], err = r.product(s)
+			r.tables[i], err = r.multiplyTables(s)
 		case opSum:
 			r.tables[i], err = r.sumOut(s)
 		}
@@ -44,50 +44,50 @@ func (r *run) up() (countspace.Poly, error) {
 			return countspace.Poly{}, err
 		}
 	}
-	return r.tables[len(r.steps)-1][0].Scale(r.e.Scale), nil
+	return r.tables[len(r.steps)-1][0].Scale(r.expression.Scale), nil
 }
 
-// constants are the entries of a table of the expression, over its scope in ascending sequence.
-func (r *run) constants(s *step) []countspace.Poly {
-	t := &r.e.Tables[s.a]
+// tableEntries returns the entries of a table of the expression as constants, over its scope in ascending sequence.
+func (r *tableRun) tableEntries(s *step) []countspace.Poly {
+	t := &r.expression.Tables[s.first]
 	out := make([]countspace.Poly, len(t.Data))
-	w := r.walk(s.scope, t.Scope)
-	for at := range out {
-		from := w.At[0]
-		x := scaled.FromFloat(t.Data[from])
+	walk := r.walk(s.scope, t.Scope)
+	for entry := range out {
+		place := walk.At[0]
+		x := scaled.FromFloat(t.Data[place])
 		if t.Exp != nil {
-			x = scaled.Make(t.Data[from], t.Exp[from])
+			x = scaled.Make(t.Data[place], t.Exp[place])
 		}
-		out[at] = countspace.Constant(r.vars, x)
-		w.Next()
+		out[entry] = countspace.Constant(r.countVariables, x)
+		walk.Next()
 	}
 	return out
 }
 
-// unary are the polynomials of the terms of a link that its index has.
-func (r *run) unary(link int) []countspace.Poly {
-	out := make([]countspace.Poly, r.e.Dims[r.net.index[link]])
-	for at := range out {
-		x := r.termOf(link, at)
-		if r.only != nil && r.only[link] > 0 && r.only[link] != x+1 {
-			out[at] = countspace.Constant(r.vars, scaled.Number{})
+// linkTerms returns, by value of its index, the polynomials of a link's terms. Terms other than a fixed one are 0.
+func (r *tableRun) linkTerms(link int) []countspace.Poly {
+	out := make([]countspace.Poly, r.expression.Dims[r.netPlan.index[link]])
+	for value := range out {
+		x := r.termOf(link, value)
+		if r.fixedTerm != nil && r.fixedTerm[link] > 0 && r.fixedTerm[link] != x+1 {
+			out[value] = countspace.Constant(r.countVariables, scaled.Number{})
 			continue
 		}
-		out[at] = r.term(r.links[link], x, r.ops)
+		out[value] = r.termPoly(r.links[link], x, r.ops)
 	}
 	return out
 }
 
-// termOf is the term of a link that a value of its index is.
-func (r *run) termOf(link, at int) int {
-	if support := r.e.Support[r.net.index[link]]; support != nil {
-		return support[at]
+// termOf returns the term of a link that a value of the link's index stands for.
+func (r *tableRun) termOf(link, value int) int {
+	if support := r.expression.Support[r.netPlan.index[link]]; support != nil {
+		return support[value]
 	}
-	return at
+	return value
 }
 
-// times is p·q, quick where one of them is a constant.
-func (r *run) times(p, q countspace.Poly) countspace.Poly {
+// multiplyEntries returns p·q. It is quick if one of them is a constant.
+func (r *tableRun) multiplyEntries(p, q countspace.Poly) countspace.Poly {
 	if q.Size() == 1 {
 		p, q = q, p
 	}
@@ -98,49 +98,49 @@ func (r *run) times(p, q countspace.Poly) countspace.Poly {
 	r.ops.Add(q.Size())
 	switch {
 	case x.IsZero():
-		return countspace.Constant(r.vars, x)
+		return countspace.Constant(r.countVariables, x)
 	case x == scaled.One:
 		return q
 	}
 	return q.Scale(x)
 }
 
-// product multiplies two tables.
-func (r *run) product(s *step) ([]countspace.Poly, error) {
-	w := r.walk(s.scope, r.steps[s.a].scope, r.steps[s.b].scope)
-	out := make([]countspace.Poly, int(r.states(s)))
-	for at := range out {
+// multiplyTables returns the table of a product step.
+func (r *tableRun) multiplyTables(s *step) ([]countspace.Poly, error) {
+	walk := r.walk(s.scope, r.steps[s.first].scope, r.steps[s.second].scope)
+	out := make([]countspace.Poly, int(r.entries(s)))
+	for entry := range out {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		out[at] = r.times(r.tables[s.a][w.At[0]], r.tables[s.b][w.At[1]])
-		w.Next()
+		out[entry] = r.multiplyEntries(r.tables[s.first][walk.At[0]], r.tables[s.second][walk.At[1]])
+		walk.Next()
 	}
 	return out, nil
 }
 
-// sumOut adds the entries of a table up over an index.
-func (r *run) sumOut(s *step) ([]countspace.Poly, error) {
-	from := &r.steps[s.a]
-	w := r.walk(from.scope, s.scope)
-	out := make([]countspace.Poly, int(r.states(s)))
-	for _, p := range r.tables[s.a] {
+// sumOut returns the table of a sum step.
+func (r *tableRun) sumOut(s *step) ([]countspace.Poly, error) {
+	summand := &r.steps[s.first]
+	walk := r.walk(summand.scope, s.scope)
+	out := make([]countspace.Poly, int(r.entries(s)))
+	for _, p := range r.tables[s.first] {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		if at := w.At[0]; out[at].Shape == nil {
-			out[at] = p
+		if entry := walk.At[0]; out[entry].Shape == nil {
+			out[entry] = p
 		} else if !p.IsZero() {
-			out[at] = out[at].Add(p)
+			out[entry] = out[entry].Add(p)
 		}
-		w.Next()
+		walk.Next()
 	}
 	return out, nil
 }
 
-// down returns M(x) = w(x) ∂⟨h, p⟩/∂w(x) of every term of every link, where p is the polynomial of the
-// piece and h a function on its coefficients, over p's box. Tables are let go of on the way.
-func (r *run) down(h countspace.Poly) ([][]scaled.Number, error) {
+// termMarginals returns M(x) = w(x) ∂⟨h, p⟩/∂w(x) of every term of every link. p is the polynomial of the piece, and h, the argument, a
+// function on its coefficients, over p's box. Tables are dropped on the way.
+func (r *tableRun) termMarginals(derivative countspace.Poly) ([][]scaled.Number, error) {
 	out := make([][]scaled.Number, len(r.links))
 	for k, link := range r.links {
 		out[k] = make([]scaled.Number, len(r.layout.net.Links[link].T.(*tensor.CP).Weights))
@@ -150,21 +150,21 @@ func (r *run) down(h countspace.Poly) ([][]scaled.Number, error) {
 	}
 
 	adjoint := make([][]countspace.Poly, len(r.steps))
-	adjoint[len(r.steps)-1] = []countspace.Poly{h.Scale(r.e.Scale)}
+	adjoint[len(r.steps)-1] = []countspace.Poly{derivative.Scale(r.expression.Scale)}
 	for i := len(r.steps) - 1; i >= 0; i-- {
-		s := &r.steps[i]
+		step := &r.steps[i]
 		var err error
-		switch s.op {
+		switch step.op {
 		case opUnary:
-			for at, p := range r.tables[i] {
-				if a := adjoint[i][at]; a.Shape != nil {
-					out[s.a][r.termOf(s.a, at)] = countspace.Dot(a, p, r.ops)
+			for entry, p := range r.tables[i] {
+				if a := adjoint[i][entry]; a.Shape != nil {
+					out[step.first][r.termOf(step.first, entry)] = countspace.Dot(a, p, r.ops)
 				}
 			}
 		case opProduct:
-			err = r.productDown(s, adjoint, adjoint[i])
+			err = r.propagateProduct(step, adjoint, adjoint[i])
 		case opSum:
-			err = r.sumDown(s, adjoint, adjoint[i])
+			err = r.propagateSum(step, adjoint, adjoint[i])
 		}
 		if err != nil {
 			return nil, err
@@ -174,33 +174,33 @@ func (r *run) down(h countspace.Poly) ([][]scaled.Number, error) {
 	return out, nil
 }
 
-// productDown carries the derivative by a product to its factors.
-func (r *run) productDown(s *step, adjoint [][]countspace.Poly, h []countspace.Poly) error {
-	a, b := &r.steps[s.a], &r.steps[s.b]
-	w := r.walk(s.scope, a.scope, b.scope)
-	adjoint[s.a] = make([]countspace.Poly, len(r.tables[s.a]))
-	adjoint[s.b] = make([]countspace.Poly, len(r.tables[s.b]))
-	for at := range h {
+// propagateProduct adds, for the derivative h by a product step, the derivatives by its factors to adjoint.
+func (r *tableRun) propagateProduct(step *step, adjoint [][]countspace.Poly, h []countspace.Poly) error {
+	a, b := &r.steps[step.first], &r.steps[step.second]
+	walk := r.walk(step.scope, a.scope, b.scope)
+	adjoint[step.first] = make([]countspace.Poly, len(r.tables[step.first]))
+	adjoint[step.second] = make([]countspace.Poly, len(r.tables[step.second]))
+	for entry := range h {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		if h[at].Shape != nil && !h[at].IsZero() {
-			p, q := r.tables[s.a][w.At[0]], r.tables[s.b][w.At[1]]
+		if h[entry].Shape != nil && !h[entry].IsZero() {
+			p, q := r.tables[step.first][walk.At[0]], r.tables[step.second][walk.At[1]]
 			// A table that nobody asks of ends here.
 			if a.op != opTable {
-				r.gather(&adjoint[s.a][w.At[0]], h[at], p, q)
+				r.addDerivative(&adjoint[step.first][walk.At[0]], h[entry], p, q)
 			}
 			if b.op != opTable {
-				r.gather(&adjoint[s.b][w.At[1]], h[at], q, p)
+				r.addDerivative(&adjoint[step.second][walk.At[1]], h[entry], q, p)
 			}
 		}
-		w.Next()
+		walk.Next()
 	}
 	return nil
 }
 
-// gather adds the derivative by p of ⟨h, p·q⟩ to a sum.
-func (r *run) gather(sum *countspace.Poly, h, p, q countspace.Poly) {
+// addDerivative adds the derivative of ⟨h, p·q⟩ by p to a sum.
+func (r *tableRun) addDerivative(sum *countspace.Poly, h, p, q countspace.Poly) {
 	if q.IsZero() {
 		return
 	}
@@ -215,12 +215,12 @@ func (r *run) gather(sum *countspace.Poly, h, p, q countspace.Poly) {
 		for v := range shape {
 			shape[v] = p.Shape[v] + q.Shape[v] - 1
 		}
-		if !equal(shape, h.Shape) {
+		if !areEqual(shape, h.Shape) {
 			h = countspace.Crop(h, shape)
 		}
 		d = countspace.Correlate(h, q, r.ops)
 	}
-	if !equal(d.Shape, p.Shape) {
+	if !areEqual(d.Shape, p.Shape) {
 		d = countspace.Crop(d, p.Shape)
 	}
 	if sum.Shape == nil {
@@ -230,7 +230,8 @@ func (r *run) gather(sum *countspace.Poly, h, p, q countspace.Poly) {
 	*sum = sum.Add(d)
 }
 
-func equal(a, b []int) bool {
+// areEqual reports whether two shapes of one length are equal.
+func areEqual(a, b []int) bool {
 	for i := range a {
 		if a[i] != b[i] {
 			return false
@@ -239,30 +240,30 @@ func equal(a, b []int) bool {
 	return true
 }
 
-// sumDown carries the derivative by a sum to every term.
-func (r *run) sumDown(s *step, adjoint [][]countspace.Poly, h []countspace.Poly) error {
-	from := &r.steps[s.a]
-	if from.op == opTable {
+// propagateSum sets, for the derivative h by a sum step, the derivatives by its terms in adjoint.
+func (r *tableRun) propagateSum(step *step, adjoint [][]countspace.Poly, h []countspace.Poly) error {
+	summand := &r.steps[step.first]
+	if summand.op == opTable {
 		return nil
 	}
-	w := r.walk(from.scope, s.scope)
-	adjoint[s.a] = make([]countspace.Poly, len(r.tables[s.a]))
-	for at, p := range r.tables[s.a] {
+	walk := r.walk(summand.scope, step.scope)
+	adjoint[step.first] = make([]countspace.Poly, len(r.tables[step.first]))
+	for entry, p := range r.tables[step.first] {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		if d := h[w.At[0]]; d.Shape != nil {
-			if !equal(d.Shape, p.Shape) {
+		if d := h[walk.At[0]]; d.Shape != nil {
+			if !areEqual(d.Shape, p.Shape) {
 				d = countspace.Crop(d, p.Shape)
 			}
-			adjoint[s.a][at] = d
+			adjoint[step.first][entry] = d
 		}
-		w.Next()
+		walk.Next()
 	}
 	return nil
 }
 
-// walk goes through the values of some indices, with the places in tables over parts of them.
-func (r *run) walk(scope []int, tables ...[]int) *sumproduct.Walk {
-	return sumproduct.NewWalk(r.e.Dims, scope, tables...)
+// walk goes through the values of a scope, with the places in tables over parts of the scope.
+func (r *tableRun) walk(scope []int, tables ...[]int) *sumproduct.Walk {
+	return sumproduct.NewWalk(r.expression.Dims, scope, tables...)
 }

@@ -10,44 +10,44 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// peak is the largest weight of a piece at count 0 and 1, with the terms of its links that have it.
-type peak struct {
-	at     [2]scaled.Number
-	unique [2]bool
-	terms  [2][]int // by link
+// pieceMaximum has, for count 0 and 1, the largest weight of a piece, whether one assignment alone has it, and an assignment that has it.
+type pieceMaximum struct {
+	weight   [2]scaled.Number // 0 if the piece cannot have the count
+	isUnique [2]bool
+	terms    [2][]int // by link
 }
 
-// single reports whether a kind has one leg that counts at most, and sums over nothing but the values of variables.
-func (f *Form) single(kind *kind) bool {
+// countsOnce reports whether the pieces of a kind have at most one leg that counts, and sum over no index but those of variables.
+func (f *Form) countsOnce(kind *kind) bool {
 	counting := 0
 	for _, link := range kind.links {
-		most := 0
+		largest := 0
 		for x := range f.net.Links[link].T.(*tensor.CP).Weights {
-			c, _, ok := f.counts(link, x)
+			c, _, ok := f.termCount(link, x)
 			if !ok {
 				return false
 			}
-			most = max(most, c)
+			largest = max(largest, c)
 		}
-		counting += most
+		counting += largest
 	}
-	if counting > 1 || kind.wired == nil {
+	if counting > 1 || kind.tables == nil {
 		return counting <= 1
 	}
-	of := make([]bool, len(kind.wired.e.Dims))
-	for _, i := range kind.wired.index {
-		of[i] = true
+	isOfVariable := make([]bool, len(kind.tables.expression.Dims))
+	for _, i := range kind.tables.index {
+		isOfVariable[i] = true
 	}
-	for i, d := range kind.wired.e.Dims {
-		if !of[i] && d > 1 {
+	for i, d := range kind.tables.expression.Dims {
+		if !isOfVariable[i] && d > 1 {
 			return false
 		}
 	}
 	return true
 }
 
-// counts returns how often term x of a link counts, and with which weight; false where that is not one number.
-func (f *Form) counts(link, x int) (c int, w scaled.Number, ok bool) {
+// termCount returns how often term x of a link counts, and with which weight. ok is false if its legs are not fixed to one value each.
+func (f *Form) termCount(link, x int) (c int, w scaled.Number, ok bool) {
 	k := &f.net.Links[link]
 	cp := k.T.(*tensor.CP)
 	w = scaled.One
@@ -58,108 +58,110 @@ func (f *Form) counts(link, x int) (c int, w scaled.Number, ok bool) {
 		if cp.Vectors[mode] != nil {
 			return 0, w, false
 		}
-		own, level := f.weight(leg, x)
+		own, level := f.contribution(leg, x)
 		w = w.Mul(scaled.FromFloat(own))
 		c += level
 	}
 	return c, w, true
 }
 
-// peak finds the largest weights of a kind. Weights whose relative difference is at most close are equal.
-func (f *Form) peak(ctx context.Context, kind *kind, close float64) (peak, error) {
-	if kind.wired != nil {
-		return f.wiredPeak(ctx, kind, close)
+// maximumOf returns the largest weights of a kind's pieces. Weights are equal up to the relative difference close.
+func (f *Form) maximumOf(ctx context.Context, kind *kind, close float64) (pieceMaximum, error) {
+	if kind.tables != nil {
+		return f.maximumOfTables(ctx, kind, close)
 	}
-	p := peak{terms: [2][]int{{0}, {0}}}
+	p := pieceMaximum{terms: [2][]int{{0}, {0}}}
 	link := kind.links[0]
-	var top [2]ranked
+	var top [2]maximum
 	for x, own := range f.net.Links[link].T.(*tensor.CP).Weights {
-		c, w, _ := f.counts(link, x)
-		next := ranked{scaled.FromFloat(own).Mul(w), 1}
-		if next.w.IsZero() {
+		c, w, _ := f.termCount(link, x)
+		next := maximum{scaled.FromFloat(own).Mul(w), 1}
+		if next.weight.IsZero() {
 			continue
 		}
-		if !near(top[c].w, next.w, close) {
+		if !isNear(top[c].weight, next.weight, close) {
 			p.terms[c][0] = x
 		}
-		top[c] = top[c].or(next, close)
+		top[c] = top[c].larger(next, close)
 	}
 	for c, r := range top {
-		p.at[c], p.unique[c] = r.w, r.ties == 1
+		p.weight[c], p.isUnique[c] = r.weight, r.ties == 1
 	}
 	return p, nil
 }
 
-// ranked is the largest of some weights, and its multiplicity, 2 for more than one.
-type ranked struct {
-	w    scaled.Number
-	ties int8
+// maximum is the largest of some weights, and how often it occurs: 2 for more than once.
+type maximum struct {
+	weight scaled.Number
+	ties   int8
 }
 
-// or is the larger of two.
-func (a ranked) or(b ranked, close float64) ranked {
-	if b.w.Cmp(a.w) > 0 {
+// larger returns the larger of two. It occurs twice if both are equal up to close.
+func (a maximum) larger(b maximum, close float64) maximum {
+	if b.weight.Cmp(a.weight) > 0 {
 		a, b = b, a
 	}
-	if !b.w.IsZero() && near(b.w, a.w, close) {
+	if !b.weight.IsZero() && isNear(b.weight, a.weight, close) {
 		a.ties = 2
 	}
 	return a
 }
 
-// times is the largest product.
-func (a ranked) times(b ranked) ranked { return ranked{a.w.Mul(b.w), max(a.ties, b.ties)} }
-
-// climb is a piece with tables under maximisation, its legs counting a given number of times.
-type climb struct {
-	*run
-	form     *Form
-	close    float64
-	count    int
-	counting int   // the link that counts, −1: none
-	fixed    []int // by link: the one term that it may have, −1: all
-	ranks    [][]ranked
-	value    []int // by index
+// product returns the product of two maxima: the largest product of their weights.
+func (a maximum) product(b maximum) maximum {
+	return maximum{a.weight.Mul(b.weight), max(a.ties, b.ties)}
 }
 
-// mostAgain bounds the entries computed to find the smallest of several assignments of a piece.
-const mostAgain = 1 << 20
+// maximiser finds the largest weight of a piece with tables whose legs count a required number of times.
+type maximiser struct {
+	*tableRun
+	form          *Form
+	tolerance     float64
+	requiredCount int
+	countingLink  int         // the link that counts, −1: none
+	fixedTerm     []int       // by link: the one term that it may have, −1: all
+	maxima        [][]maximum // by step and entry
+	value         []int       // by index
+}
 
-// wiredPeak is peak for a piece with tables.
-func (f *Form) wiredPeak(ctx context.Context, kind *kind, close float64) (p peak, err error) {
-	m := &climb{
-		run:      &run{layout: f.layout, net: kind.wired, ctx: ctx},
-		form:     f,
-		close:    close,
-		counting: -1,
-		fixed:    slices.Repeat([]int{-1}, len(kind.links)),
-		value:    make([]int, len(kind.wired.e.Dims)),
+// maxReevaluated bounds the entries computed to find the smallest of several assignments of a piece.
+const maxReevaluated = 1 << 20
+
+// maximumOfTables is maximumOf for a kind with tables.
+func (f *Form) maximumOfTables(ctx context.Context, kind *kind, close float64) (p pieceMaximum, err error) {
+	m := &maximiser{
+		tableRun:     &tableRun{layout: f.layout, netPlan: kind.tables, ctx: ctx},
+		form:         f,
+		tolerance:    close,
+		countingLink: -1,
+		fixedTerm:    slices.Repeat([]int{-1}, len(kind.links)),
+		value:        make([]int, len(kind.tables.expression.Dims)),
 	}
 	for i, link := range kind.links {
 		for x := range f.net.Links[link].T.(*tensor.CP).Weights {
-			if c, _, _ := f.counts(link, x); c > 0 {
-				m.counting = i
+			if c, _, _ := f.termCount(link, x); c > 0 {
+				m.countingLink = i
 			}
 		}
 	}
-	for c := range p.at {
+	for c := range p.weight {
 		p.terms[c] = make([]int, len(kind.links))
-		if m.count = c; c > 0 && m.counting < 0 {
+		if m.requiredCount = c; c > 0 && m.countingLink < 0 {
 			continue
 		}
-		top, err := m.up()
+		top, err := m.fillMaxima()
 		if err != nil {
 			return p, err
 		}
-		if p.at[c], p.unique[c] = top.w, top.ties == 1; top.w.IsZero() {
+		if p.weight[c], p.isUnique[c] = top.weight, top.ties == 1; top.weight.IsZero() {
 			continue
 		}
-		m.down(len(m.steps) - 1)
+		m.readArgument(len(m.steps) - 1)
 		for i, index := range m.index {
 			p.terms[c][i] = m.termOf(i, m.value[index])
 		}
 		if top.ties > 1 {
-			if err := m.smallest(top.w, p.terms[c]); err != nil {
+			if err := m.findSmallest(top.weight, p.terms[c]); err != nil {
 				return p, err
 			}
 		}
@@ -167,120 +169,120 @@ func (f *Form) wiredPeak(ctx context.Context, kind *kind, close float64) (p peak
 	return p, nil
 }
 
-// up returns the largest weight of the piece.
-func (m *climb) up() (ranked, error) {
-	if m.e.Scale.IsZero() {
-		return ranked{}, nil
+// fillMaxima fills the maxima of all steps and returns the largest weight of the piece.
+func (m *maximiser) fillMaxima() (maximum, error) {
+	if m.expression.Scale.IsZero() {
+		return maximum{}, nil
 	}
-	m.ranks = make([][]ranked, len(m.steps))
+	m.maxima = make([][]maximum, len(m.steps))
 	for i := range m.steps {
 		s := &m.steps[i]
 		if err := m.ctx.Err(); err != nil {
-			return ranked{}, err
+			return maximum{}, err
 		}
-		out := make([]ranked, int(m.states(s)))
+		maxima := make([]maximum, int(m.entries(s)))
 		switch s.op {
 		case opTable:
-			for at, p := range m.constants(s) {
-				out[at] = ranked{p.Coef.At(0), 1}
+			for entry, p := range m.tableEntries(s) {
+				maxima[entry] = maximum{p.Coef.At(0), 1}
 			}
 		case opUnary:
-			for at := range out {
-				out[at] = m.unary(s.a, m.termOf(s.a, at))
+			for entry := range maxima {
+				maxima[entry] = m.linkMaximum(s.first, m.termOf(s.first, entry))
 			}
 		case opProduct:
-			w := m.walk(s.scope, m.steps[s.a].scope, m.steps[s.b].scope)
-			for at := range out {
-				out[at] = m.ranks[s.a][w.At[0]].times(m.ranks[s.b][w.At[1]])
-				w.Next()
+			walk := m.walk(s.scope, m.steps[s.first].scope, m.steps[s.second].scope)
+			for entry := range maxima {
+				maxima[entry] = m.maxima[s.first][walk.At[0]].product(m.maxima[s.second][walk.At[1]])
+				walk.Next()
 			}
 		case opSum:
-			w := m.walk(m.steps[s.a].scope, s.scope)
-			for _, r := range m.ranks[s.a] {
-				out[w.At[0]] = out[w.At[0]].or(r, m.close)
-				w.Next()
+			walk := m.walk(m.steps[s.first].scope, s.scope)
+			for _, r := range m.maxima[s.first] {
+				maxima[walk.At[0]] = maxima[walk.At[0]].larger(r, m.tolerance)
+				walk.Next()
 			}
 		}
-		m.ranks[i] = out
+		m.maxima[i] = maxima
 	}
-	top := m.ranks[len(m.steps)-1][0]
-	top.w = top.w.Mul(m.e.Scale)
+	top := m.maxima[len(m.steps)-1][0]
+	top.weight = top.weight.Mul(m.expression.Scale)
 	return top, nil
 }
 
-// unary is the weight of a term of a link on the legs that no table has, 0 where it may not be.
-func (m *climb) unary(link, x int) ranked {
-	c, w, _ := m.form.counts(m.links[link], x)
-	if m.fixed[link] >= 0 && m.fixed[link] != x || link == m.counting && c != m.count {
-		return ranked{}
+// linkMaximum returns the weight of a term of a link on the legs that no table has. It returns 0 for a term that is not allowed.
+func (m *maximiser) linkMaximum(link, x int) maximum {
+	c, w, _ := m.form.termCount(m.links[link], x)
+	if m.fixedTerm[link] >= 0 && m.fixedTerm[link] != x || link == m.countingLink && c != m.requiredCount {
+		return maximum{}
 	}
-	return ranked{w, 1}
+	return maximum{w, 1}
 }
 
-// down fills the values of the indices below a step with its largest entry's, the smallest of each where several have it.
-func (m *climb) down(step int) {
+// readArgument sets the values of the indices below a step to those that give its present entry. Of several it takes the smallest.
+func (m *maximiser) readArgument(step int) {
 	s := &m.steps[step]
 	switch s.op {
 	case opSum:
 		top := m.entry(step)
-		for x := range m.e.Dims[s.index] {
-			if m.value[s.index] = x; near(m.entry(s.a), top, m.close) {
+		for x := range m.expression.Dims[s.index] {
+			if m.value[s.index] = x; isNear(m.entry(s.first), top, m.tolerance) {
 				break
 			}
 		}
-		m.down(s.a)
+		m.readArgument(s.first)
 	case opProduct:
-		m.down(s.a)
-		m.down(s.b)
+		m.readArgument(s.first)
+		m.readArgument(s.second)
 	}
 }
 
-// entry returns the entry of a step's table at the present values of its indices.
-func (m *climb) entry(step int) scaled.Number {
-	at := 0
+// entry returns the entry of a step at the present values of its indices.
+func (m *maximiser) entry(step int) scaled.Number {
+	place := 0
 	for _, i := range m.steps[step].scope {
-		at = at*m.e.Dims[i] + m.value[i]
+		place = place*m.expression.Dims[i] + m.value[i]
 	}
-	return m.ranks[step][at].w
+	return m.maxima[step][place].weight
 }
 
-// smallest replaces an assignment of weight top by the smallest one, in the order of the variables, where finding it takes no more
-// than mostAgain entries.
-func (m *climb) smallest(top scaled.Number, terms []int) error {
-	work, again := 0.0, 0.0
+// findSmallest replaces an assignment of weight top by the smallest one of that weight, in the order of the variables. It leaves the
+// assignment as it is if that takes more than maxReevaluated entries.
+func (m *maximiser) findSmallest(top scaled.Number, terms []int) error {
+	entries, reevaluations := 0.0, 0.0
 	for i := range m.steps {
-		work += m.states(&m.steps[i])
+		entries += m.entries(&m.steps[i])
 	}
 	for i := range terms {
-		again += float64(m.e.Dims[m.index[i]])
+		reevaluations += float64(m.expression.Dims[m.index[i]])
 	}
-	if work*again > mostAgain {
+	if entries*reevaluations > maxReevaluated {
 		return nil
 	}
 
-	variable := m.form.variable
+	variable := m.form.variableOf
 	order := make([]int, len(terms))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return variable[m.links[a]] - variable[m.links[b]] })
 	defer func() {
-		for i := range m.fixed {
-			m.fixed[i] = -1
+		for i := range m.fixedTerm {
+			m.fixedTerm[i] = -1
 		}
 	}()
 	for _, i := range order {
-		for at := range m.e.Dims[m.index[i]] {
-			m.fixed[i] = m.termOf(i, at)
-			own, err := m.up()
+		for value := range m.expression.Dims[m.index[i]] {
+			m.fixedTerm[i] = m.termOf(i, value)
+			found, err := m.fillMaxima()
 			if err != nil {
 				return err
 			}
-			if near(own.w, top, m.close) {
+			if isNear(found.weight, top, m.tolerance) {
 				break
 			}
 		}
-		terms[i] = m.fixed[i]
+		terms[i] = m.fixedTerm[i]
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (p Product) Sum(
 	if p.Wanted != nil && need > float64(p.Memory) {
 		return scaled.Number{}, OverBudget(need, p.Memory)
 	}
-	return l.total(p.S, p.Signed, p.Wanted, visit)
+	return l.sumInWindows(p.S, p.Signed, p.Wanted, visit)
 }
 
 // OverBudget says that derivatives need too much memory. It wraps contraction.ErrMemory.

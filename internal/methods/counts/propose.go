@@ -20,14 +20,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Propose is the proposal of the form in count space, nil where there is none. The error says why there is one that cannot be
-// taken: over budget, with the price.
+// Propose proposes the form in count space. It returns nil if there is none, and an error over budget, with the price, if there is one that
+// takes too much.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	form, err := countsOf(ctx, j)
+	form, err := formIn(ctx, j)
 	if form == nil || err != nil {
 		return nil, err
 	}
-	cost, err := costUnder(ctx, j, &form.Estimates[0], ask.Marginals)
+	cost, err := costUnderEvidence(ctx, j, &form.Estimates[0], ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +50,9 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 // Chosen: a tenth of a second, at 1.2 ns a multiply-add (decision 2).
 const countFlops = 1e8
 
-// costUnder is the price of an estimate in count space under the query's evidence, which may tell equal legs apart:
-// looked at where the network is so large that this matters.
-func costUnder(ctx context.Context, j *proposal.Job, e *btn.Estimate, marginals bool) (query.Cost, error) {
+// costUnderEvidence returns the price of an estimate in count space under the query's evidence, which may make equal legs different. It is
+// that without evidence for networks so small that this does not matter.
+func costUnderEvidence(ctx context.Context, j *proposal.Job, e *btn.Estimate, marginals bool) (query.Cost, error) {
 	part, ok := e.Parts[0].(*Counts)
 	if n := float64(len(j.Net.Dims)); !ok || j.Evidence.IsEmpty() && !marginals || n*n < countFlops {
 		return e.Cost, nil
@@ -61,7 +61,7 @@ func costUnder(ctx context.Context, j *proposal.Job, e *btn.Estimate, marginals 
 	if err != nil {
 		return query.Cost{}, err
 	}
-	cost, err := countCost(ctx, form, marginals)
+	cost, err := windowedCostOf(ctx, form, marginals)
 	cost.Flops *= float64(len(e.Parts))
 	return cost, err
 }
@@ -69,13 +69,11 @@ func costUnder(ctx context.Context, j *proposal.Job, e *btn.Estimate, marginals 
 // countBytes is what a coefficient takes at the peak: a float64 and an int64, four times.
 const countBytes = 64
 
-// counted returns B in count space where some symmetric core is so large that elimination would begin with a
-// long chain of counters, and every connected part of the network has such a form or a cheap elimination
-// order. It returns nil where there is none, and an error (over budget, with the bytes) where there is one
-// that does not fit.
-//
-// Its Plan has the flops and the bytes that the value takes. Cost: one pass over the cores.
-func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
+// findForm returns B in count space if some symmetric core is so large that elimination would begin with a long chain of counters, and
+// every connected part of the network has such a form or a cheap elimination order. It returns nil if there is no such form, and an error
+// over budget, with the bytes, if there is one that does not fit. The plan has the flops and bytes of the value. Cost: one pass over the
+// cores.
+func findForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
 	if !hasLongChain(net) {
 		return nil, nil
 	}
@@ -86,8 +84,8 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, er
 	}
 
 	long, rest := longParts(net)
-	if len(long) == 1 && !hasLegs(net, rest) {
-		return countForm(ctx, net, memory)
+	if len(long) == 1 && !anyHasLegs(net, rest) {
+		return symmetricForm(ctx, net, memory)
 	}
 	if len(rest) > 0 {
 		long = append(long, rest)
@@ -96,7 +94,7 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, er
 	cost := query.Cost{}
 	for _, links := range long {
 		part, _ := net.Sub(links)
-		form, err := partForm(ctx, part, memory)
+		form, err := formOfPart(ctx, part, memory)
 		if err != nil || form == nil {
 			return nil, err
 		}
@@ -109,7 +107,7 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, er
 	return proposal.Exact(cost, product), nil
 }
 
-// longParts lists the links of every connected part that has a long chain, and those of all other parts together.
+// longParts returns the links of each connected part that has a long chain of counters, and the links of all other parts together.
 func longParts(net *btn.Network) (long [][]int, rest []int) {
 	chained := make([]bool, len(net.Dims))
 	for _, core := range net.Cores {
@@ -137,14 +135,15 @@ func longParts(net *btn.Network) (long [][]int, rest []int) {
 	return long, rest
 }
 
-func hasLegs(net *btn.Network, links []int) bool {
+// anyHasLegs reports whether some of the links have legs.
+func anyHasLegs(net *btn.Network, links []int) bool {
 	return slices.ContainsFunc(links, func(k int) bool { return len(net.Links[k].Legs) > 0 })
 }
 
-// partForm is counted for one part of a network: in count space, or along an elimination order that is cheap.
-// Parts are multiplied where nobody counts what cancels, so that a form of several terms must have one sign.
-func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, error) {
-	d, err := countForm(ctx, part, memory)
+// formOfPart returns the plan of one part of a network: in count space, or along a cheap elimination order. It returns nil if there is
+// neither. Parts are multiplied, and nobody counts what cancels then: a form of several terms must have one sign.
+func formOfPart(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, error) {
+	d, err := symmetricForm(ctx, part, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -179,17 +178,18 @@ func hasLongChain(net *btn.Network) bool {
 	return slices.ContainsFunc(net.Cores, isLongChain)
 }
 
-// longChain is the number of counters times legs above which a chain of counters costs more to
+// longChainSize is the number of counters times legs above which a chain of counters costs more to
 // derive than the count polynomials cost to multiply: a symmetric core over 64 binary legs.
 // Derived: decision 3 has both ways side by side.
-const longChain = 1 << 12
+const longChainSize = 1 << 12
 
+// isLongChain reports whether a core is symmetric and its chain of counters costs more than its count polynomials.
 func isLongChain(core btn.Core) bool {
 	form := Terms(core.T)
-	return form != nil && counters(form)*float64(len(core.Legs)+1) >= longChain
+	return form != nil && counters(form)*float64(len(core.Legs)+1) >= longChainSize
 }
 
-// counters is the number of count vectors of a symmetric core.
+// counters returns the number of count vectors of a symmetric core.
 func counters(form *tensor.SymmetryCP) float64 {
 	n := 1.0
 	for _, side := range form.Levels.Shape() {
@@ -198,15 +198,15 @@ func counters(form *tensor.SymmetryCP) float64 {
 	return n
 }
 
-// mostCountTerms bounds the components of a form in count space.
+// maxCountTerms bounds the components of a form in count space.
 // A bound against absurd input: planted networks have up to 200, no reference model more than one.
-const mostCountTerms = 1 << 10
+const maxCountTerms = 1 << 10
 
-// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains (all of them, where there is
-// none), every one with counts of its own: one component per choice of a term in every core. What else the network
-// has hangs on their legs: cores of rank one as vectors, others as tables whose entries are polynomials in the counts. It is nil where that
-// costs more than countFlops and than an elimination order, if several cores are symmetric or there are tables.
-func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
+// symmetricForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains, or over all symmetric ones if none has a long
+// chain. Each has counts of its own, and there is one component for each choice of a term in every core. Cores of rank one become vectors
+// on the legs, other cores tables whose entries are polynomials in the counts. It returns nil if there are no such cores, or too many
+// terms. With several such cores, or with tables, it also returns nil if the form costs more than countFlops and than an elimination order.
+func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
 	part := &Counts{}
 	terms, coefficients := 1, 1.0
 	long := hasLongChain(net)
@@ -215,7 +215,7 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, 
 		if form == nil || long && !isLongChain(core) {
 			continue
 		}
-		if len(form.Terms) == 0 || len(form.Terms) > mostCountTerms/terms {
+		if len(form.Terms) == 0 || len(form.Terms) > maxCountTerms/terms {
 			return nil, nil
 		}
 		part.Cores = append(part.Cores, c)
@@ -235,11 +235,11 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, 
 
 	form, err := New(ctx, net, part, Options{Memory: memory})
 	if err != nil {
-		return nil, unlessForm(err)
+		return nil, ignoreNoForm(err)
 	}
-	cost, err := countCost(ctx, form, false)
+	cost, err := windowedCostOf(ctx, form, false)
 	if err != nil {
-		return nil, unlessForm(err)
+		return nil, ignoreNoForm(err)
 	}
 	cost.Flops *= float64(terms)
 	if cost.Flops > countFlops && (len(part.Cores) > 1 || form.Wired()) {
@@ -255,16 +255,16 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, 
 	return countPlan(net, part, cost), nil
 }
 
-// unlessForm is nil for networks that have no form in count space.
-func unlessForm(err error) error {
+// ignoreNoForm returns nil for the error of a network that has no form in count space, and every other error as it is.
+func ignoreNoForm(err error) error {
 	if IsForm(err) {
 		return nil
 	}
 	return err
 }
 
-// countCost is what a form takes, in windows where the whole takes long.
-func countCost(ctx context.Context, form *Form, marginals bool) (query.Cost, error) {
+// windowedCostOf returns what a form takes, in windows if the whole takes long.
+func windowedCostOf(ctx context.Context, form *Form, marginals bool) (query.Cost, error) {
 	cost := form.Cost(marginals)
 	if cost.Flops <= countFlops {
 		return cost, nil
@@ -287,7 +287,7 @@ func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory
 	return err == nil && cost.Flops < flops && cost.Bytes <= float64(memory), err
 }
 
-// countPlan lists a component for every choice of a term in every core, the last core's fastest.
+// countPlan returns the plan with a component for every choice of a term in every core, the last core's fastest.
 func countPlan(net *btn.Network, part *Counts, cost query.Cost) *btn.Plan {
 	forms := make([][]tensor.SymmetryRankOne, len(part.Cores))
 	for k, c := range part.Cores {
@@ -311,20 +311,20 @@ func countPlan(net *btn.Network, part *Counts, cost query.Cost) *btn.Plan {
 	}
 }
 
-// countedSlot is that of a network's form in count space under a memory budget.
-type countedSlot struct{ memory int64 }
+// formFactSlot is the slot of a network's form in count space under a memory budget.
+type formFactSlot struct{ memory int64 }
 
-// countedForm is the answer of counted.
-type countedForm struct {
+// formFact is the result of findForm.
+type formFact struct {
 	plan *btn.Plan
 	err  error
 }
 
-// countsOf returns the network's form in count space, see counted, found once per network.
-func countsOf(ctx context.Context, j *proposal.Job) (*btn.Plan, error) {
-	c, err := proposal.Fact(j.Facts, countedSlot{j.Settings.Memory}, func() (countedForm, error) {
-		plan, err := counted(ctx, j.Net, j.Settings.Memory)
-		return countedForm{plan, err}, ctx.Err()
+// formIn returns the result of findForm, which runs once for a network.
+func formIn(ctx context.Context, j *proposal.Job) (*btn.Plan, error) {
+	c, err := proposal.Fact(j.Facts, formFactSlot{j.Settings.Memory}, func() (formFact, error) {
+		plan, err := findForm(ctx, j.Net, j.Settings.Memory)
+		return formFact{plan, err}, ctx.Err()
 	})
 	if err != nil {
 		return nil, err
@@ -332,8 +332,7 @@ func countsOf(ctx context.Context, j *proposal.Job) (*btn.Plan, error) {
 	return c.plan, c.err
 }
 
-// NextChoice moves choice, one of factors[c] for every c, on to the next, the last counting fastest; false
-// after the last one.
+// NextChoice changes choice, one of factors[c] for every c, into the next one, the last c fastest. It returns false after the last choice.
 func NextChoice[T any](choice []int, factors [][]T) bool {
 	for c := len(choice) - 1; c >= 0; c-- {
 		if choice[c]++; choice[c] < len(factors[c]) {

@@ -14,58 +14,57 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// sweep is a network of pieces without tables, in the sequence of their variables. After t of them the counts c are in a box;
+// variableSweep goes over a network of pieces without tables, one variable after the other. The counts c of the variables before variable t
+// are in a box. The weight of all that can follow, or the largest such weight with max in the place of Σ, is
 //
-//	rest_t[c] = Σ_x w_t(x) rest_{t+1}[c + λ_t(x)]     rest_n[c] = S[c]
-//
-// is the weight of all that can come, or the largest, with max in the place of Σ.
-type sweep struct {
+//	remaining_t[c] = Σ_x w_t(x) remaining_{t+1}[c + λ_t(x)]     remaining_n[c] = S[c]
+type variableSweep struct {
 	*Form
-	look  *pace.Pace
-	links []int             // by variable: its link
-	terms [][]choice        // by kind of piece
-	kind  []int32           // by variable
-	shape [][]int           // by variable, and after the last: the box of the counts so far
-	rest  [][]scaled.Number // the last count the fastest
+	pace      *pace.Pace
+	links     []int             // by variable: its link
+	terms     [][]valueChoice   // by kind of piece
+	kind      []int32           // by variable
+	shape     [][]int           // by variable, and after the last: the box of the counts so far
+	remaining [][]scaled.Number // by variable, and after the last: the last count the fastest
 }
 
-// choice is a value of a variable.
-type choice struct {
-	w     scaled.Number
-	count []int // by count variable
+// valueChoice is a value of a variable.
+type valueChoice struct {
+	weight scaled.Number
+	count  []int // by count variable
 }
 
-// sweeps reports whether all pieces are variables without tables, and the cost of a sweep over them.
-func (f *Form) sweeps() (bytes, muladds float64, ok bool) {
-	hi := make([]float64, f.vars)
-	for t := range f.piece {
-		k := &f.kinds[f.of[t]]
-		if k.wired != nil || len(k.links) != 1 {
+// sweepCost returns the cost of a sweep. ok is false if some piece is more than a variable without tables.
+func (f *Form) sweepCost() (bytes, muladds float64, ok bool) {
+	highest := make([]float64, f.countVariables)
+	for t := range f.pieces {
+		k := &f.kinds[f.kindOf[t]]
+		if k.tables != nil || len(k.links) != 1 {
 			return 0, 0, false
 		}
 		size := 1.0
-		for _, h := range hi {
+		for _, h := range highest {
 			size *= h + 1
 		}
-		link := &f.net.Links[f.piece[t].links[0]]
+		link := &f.net.Links[f.pieces[t].links[0]]
 		cp := link.T.(*tensor.CP)
 		for mode, leg := range link.Legs {
 			if cp.Vectors[mode] != nil {
 				return 0, 0, false
 			}
-			f.reached(leg, hi)
+			f.widenCounts(leg, highest)
 		}
 		bytes += 16 * size
 		muladds += size * float64(len(cp.Weights))
 	}
-	return bytes + 16*f.size(), muladds, true
+	return bytes + 16*f.spaceSize(), muladds, true
 }
 
-// reached adds one to the counts that a leg may count at.
-func (f *Form) reached(leg int, hi []float64) {
-	levels := make([]bool, f.vars)
+// widenCounts adds one to the largest counts, by count variable, of those at which a leg may count.
+func (f *Form) widenCounts(leg int, hi []float64) {
+	levels := make([]bool, f.countVariables)
 	for y := range f.net.Dims[leg] {
-		if _, level := f.weight(leg, y); level > 0 {
+		if _, level := f.contribution(leg, y); level > 0 {
 			levels[level-1] = true
 		}
 	}
@@ -76,53 +75,54 @@ func (f *Form) reached(leg int, hi []float64) {
 	}
 }
 
-// newSweep fills the tables of a sweep. Errors: over budget, with the bytes, before anything is made; the context's.
-func (f *Form) newSweep(ctx context.Context, maxed bool) (*sweep, error) {
-	if bytes, _, _ := f.sweeps(); bytes > float64(f.memory) {
+// newSweep fills the tables of a sweep, with the largest weights instead of sums if maxed. Errors: over budget, with the bytes, before
+// anything is made; the context's.
+func (f *Form) newSweep(ctx context.Context, maxed bool) (*variableSweep, error) {
+	if bytes, _, _ := f.sweepCost(); bytes > float64(f.memory) {
 		return nil, fault.New(fault.OverBudget, "counts: assignments with %d counts take %.3g bytes, the budget is %d bytes",
-			f.vars, bytes, f.memory)
+			f.countVariables, bytes, f.memory)
 	}
 	n := len(f.net.Variables)
-	s := &sweep{
-		Form: f, look: pace.New(ctx),
-		links: make([]int, n), kind: make([]int32, n), terms: make([][]choice, len(f.kinds)),
-		shape: make([][]int, n+1), rest: make([][]scaled.Number, n+1),
+	s := &variableSweep{
+		Form: f, pace: pace.New(ctx),
+		links: make([]int, n), kind: make([]int32, n), terms: make([][]valueChoice, len(f.kinds)),
+		shape: make([][]int, n+1), remaining: make([][]scaled.Number, n+1),
 	}
-	for t, p := range f.piece {
-		v := f.variable[p.links[0]]
-		s.links[v], s.kind[v] = p.links[0], f.of[t]
+	for t, p := range f.pieces {
+		v := f.variableOf[p.links[0]]
+		s.links[v], s.kind[v] = p.links[0], f.kindOf[t]
 	}
-	hi := make([]float64, f.vars)
+	highest := make([]float64, f.countVariables)
 	for v := range n + 1 {
-		s.shape[v] = make([]int, f.vars)
-		for k, h := range hi {
+		s.shape[v] = make([]int, f.countVariables)
+		for k, h := range highest {
 			s.shape[v][k] = int(h) + 1
 		}
 		if v == n {
 			break
 		}
 		for _, leg := range f.net.Links[s.links[v]].Legs {
-			f.reached(leg, hi)
+			f.widenCounts(leg, highest)
 		}
 		if k := s.kind[v]; s.terms[k] == nil {
 			s.terms[k] = f.choices(s.links[v])
 		}
 	}
 
-	all := f.space()
-	s.rest[n] = s.box(n, func(c []int) scaled.Number {
+	space := f.spacePoly()
+	s.remaining[n] = s.fillBox(n, func(c []int) scaled.Number {
 		i := 0
 		for k, x := range c {
-			i = i*all.Shape[k] + x
+			i = i*space.Shape[k] + x
 		}
-		return all.Coef.At(i)
+		return space.Coef.At(i)
 	})
 	for v := n - 1; v >= 0; v-- {
 		terms := s.terms[s.kind[v]]
-		s.rest[v] = s.box(v, func(c []int) scaled.Number {
+		s.remaining[v] = s.fillBox(v, func(c []int) scaled.Number {
 			var sum scaled.Number
 			for x := range terms {
-				w := s.after(v, c, &terms[x])
+				w := s.weightWith(v, c, &terms[x])
 				if !maxed {
 					sum = sum.Add(w)
 				} else if w.Cmp(sum) > 0 {
@@ -131,22 +131,22 @@ func (f *Form) newSweep(ctx context.Context, maxed bool) (*sweep, error) {
 			}
 			return sum
 		})
-		if err := s.look.Err(); err != nil {
+		if err := s.pace.Err(); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-// choices lists the values of a link's variable.
-func (f *Form) choices(link int) []choice {
+// choices returns the values of a link's variable.
+func (f *Form) choices(link int) []valueChoice {
 	k := &f.net.Links[link]
-	out := make([]choice, len(k.T.(*tensor.CP).Weights))
+	out := make([]valueChoice, len(k.T.(*tensor.CP).Weights))
 	for x, own := range k.T.(*tensor.CP).Weights {
-		out[x] = choice{w: scaled.FromFloat(own), count: make([]int, f.vars)}
+		out[x] = valueChoice{weight: scaled.FromFloat(own), count: make([]int, f.countVariables)}
 		for _, leg := range k.Legs {
-			w, level := f.weight(leg, x)
-			out[x].w = out[x].w.Mul(scaled.FromFloat(w))
+			w, level := f.contribution(leg, x)
+			out[x].weight = out[x].weight.Mul(scaled.FromFloat(w))
 			if level > 0 {
 				out[x].count[level-1]++
 			}
@@ -155,20 +155,20 @@ func (f *Form) choices(link int) []choice {
 	return out
 }
 
-// box fills a table over the counts before a variable.
-func (s *sweep) box(v int, entry func(c []int) scaled.Number) []scaled.Number {
+// fillBox returns a table over the counts before variable v, with an entry for each count vector.
+func (s *variableSweep) fillBox(v int, entry func(c []int) scaled.Number) []scaled.Number {
 	size := 1
 	for _, n := range s.shape[v] {
 		size *= n
 	}
 	out := make([]scaled.Number, size)
-	c := make([]int, s.vars)
-	for at := range out {
-		if s.look.Over(8) {
+	c := make([]int, s.countVariables)
+	for index := range out {
+		if s.pace.Over(8) {
 			return out
 		}
-		out[at] = entry(c)
-		for k := s.vars - 1; k >= 0; k-- {
+		out[index] = entry(c)
+		for k := s.countVariables - 1; k >= 0; k-- {
 			if c[k]++; c[k] < s.shape[v][k] {
 				break
 			}
@@ -178,33 +178,32 @@ func (s *sweep) box(v int, entry func(c []int) scaled.Number) []scaled.Number {
 	return out
 }
 
-// after is the weight of a value of variable v, given the counts before it, times the total of the variables
-// after it.
-func (s *sweep) after(v int, c []int, x *choice) scaled.Number {
-	if x.w.IsZero() {
+// weightWith returns the weight of value x of variable v times the weight of all that can follow, given the counts before the variable.
+func (s *variableSweep) weightWith(v int, c []int, x *valueChoice) scaled.Number {
+	if x.weight.IsZero() {
 		return scaled.Number{}
 	}
-	at := 0
+	place := 0
 	for k, n := range s.shape[v+1] {
-		at = at*n + c[k] + x.count[k]
+		place = place*n + c[k] + x.count[k]
 	}
-	return x.w.Mul(s.rest[v+1][at])
+	return x.weight.Mul(s.remaining[v+1][place])
 }
 
-// draw draws the values of all variables.
-func (s *sweep) draw(rng *rand.Rand, values []int) error {
-	var d drawer
-	c := make([]int, s.vars)
+// drawValues draws the values of all variables.
+func (s *variableSweep) drawValues(rng *rand.Rand, values []int) error {
+	var d drawState
+	c := make([]int, s.countVariables)
 	for v := range values {
 		terms := s.terms[s.kind[v]]
-		if s.look.Over(int64(len(terms))) {
-			return s.look.Err()
+		if s.pace.Over(int64(len(terms))) {
+			return s.pace.Err()
 		}
-		d.begin()
+		d.clearWeights()
 		for x := range terms {
-			d.add(x, s.after(v, c, &terms[x]))
+			d.addWeight(x, s.weightWith(v, c, &terms[x]))
 		}
-		values[v] = d.pick(rng)
+		values[v] = d.drawPlace(rng)
 		for k, n := range terms[values[v]].count {
 			c[k] += n
 		}
@@ -212,33 +211,33 @@ func (s *sweep) draw(rng *rand.Rand, values []int) error {
 	return nil
 }
 
-// best is the assignment of the largest weight, of several the smallest; nil where all weights are 0.
-func (s *sweep) best(close float64) *btn.Found {
-	top := s.rest[0][0]
+// findBest returns the assignment of the largest weight, of several the smallest. It returns nil if all weights are 0.
+func (s *variableSweep) findBest(close float64) *btn.Found {
+	top := s.remaining[0][0]
 	if top.IsZero() || s.scale.IsZero() {
 		return nil
 	}
 	found := &btn.Found{Weight: top.Mul(s.scale), Values: make([]int, len(s.kind)), Unique: true, Close: close}
-	before := scaled.One
-	c := make([]int, s.vars)
+	weightBefore := scaled.One
+	c := make([]int, s.countVariables)
 	for v := range found.Values {
 		terms := s.terms[s.kind[v]]
-		first, tied := 0, 0
+		first, ties := 0, 0
 		var largest scaled.Number
 		for x := range terms {
-			w := before.Mul(s.after(v, c, &terms[x]))
+			w := weightBefore.Mul(s.weightWith(v, c, &terms[x]))
 			switch {
-			case near(w, top, close):
-				if tied++; tied == 1 {
+			case isNear(w, top, close):
+				if ties++; ties == 1 {
 					first = x
 				}
-			case tied == 0 && w.Cmp(largest) > 0:
+			case ties == 0 && w.Cmp(largest) > 0:
 				first, largest = x, w
 			}
 		}
-		found.Unique = found.Unique && tied <= 1
+		found.Unique = found.Unique && ties <= 1
 		found.Values[v] = first
-		before = before.Mul(terms[first].w)
+		weightBefore = weightBefore.Mul(terms[first].weight)
 		for k, n := range terms[first].count {
 			c[k] += n
 		}
@@ -252,7 +251,7 @@ func (f *Form) sweepBest(ctx context.Context) (*btn.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.best(f.close()), nil
+	return s.findBest(f.tieTolerance()), nil
 }
 
 // sweepDraw is Draw by a sweep.
@@ -261,15 +260,15 @@ func (f *Form) sweepDraw(ctx context.Context, n int, stream func(k int) *rand.Ra
 	if err != nil {
 		return a, nil, err
 	}
-	if s.rest[0][0].IsZero() || f.scale.IsZero() {
+	if s.remaining[0][0].IsZero() || f.scale.IsZero() {
 		return a, nil, nil
 	}
-	_, muladds, _ := f.sweeps()
-	a = Answer{Z: s.rest[0][0].Mul(f.scale), MulAdds: int64(muladds)}
+	_, muladds, _ := f.sweepCost()
+	a = Answer{Z: s.remaining[0][0].Mul(f.scale), MulAdds: int64(muladds)}
 	width := len(f.net.Variables)
 	values = make([]int, n*width)
 	for i := range n {
-		if err := s.draw(stream(i), values[i*width:][:width]); err != nil {
+		if err := s.drawValues(stream(i), values[i*width:][:width]); err != nil {
 			return a, nil, err
 		}
 	}

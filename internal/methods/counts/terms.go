@@ -8,31 +8,31 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// term returns Π_ℓ Σ_y A_ℓ[x, y] w_ℓ(y) z^{level(y)} over the legs of a CP link that no table has:
-// the polynomial of its term x, without the weight.
-func (l *layout) term(link, x int, ops *countspace.Ops) countspace.Poly {
+// termPoly returns the polynomial of term x of a CP link without its weight: Π_ℓ Σ_y A_ℓ[x, y] w_ℓ(y) z^{level(y)} over the legs ℓ that no
+// table has.
+func (l *layout) termPoly(link, x int, ops *countspace.Ops) countspace.Poly {
 	k := &l.net.Links[link]
 	cp := k.T.(*tensor.CP)
 	var factors []countspace.Poly
 	for mode, leg := range k.Legs {
 		if !l.onTable(leg) {
-			factors = append(factors, l.leg(leg, cp.Vectors[mode], x))
+			factors = append(factors, l.legFactor(leg, cp.Vectors[mode], x))
 		}
 	}
-	return countspace.Product(l.vars, factors, ops)
+	return countspace.Product(l.countVariables, factors, ops)
 }
 
-// leg is the factor of one leg in term x; v are the link's vectors on it, nil for the identity.
-func (l *layout) leg(leg int, v []float64, x int) countspace.Poly {
-	row := make([]scaled.Number, l.vars+1)
+// legFactor returns the factor of one leg in term x. v are the link's vectors on the leg, nil for the identity.
+func (l *layout) legFactor(leg int, v []float64, x int) countspace.Poly {
+	row := make([]scaled.Number, l.countVariables+1)
 	if v == nil {
-		w, level := l.weight(leg, x)
+		w, level := l.contribution(leg, x)
 		row[level] = scaled.FromFloat(w)
 		return Linear(row)
 	}
 	dim := l.net.Dims[leg]
 	for y, a := range v[x*dim : (x+1)*dim] {
-		w, level := l.weight(leg, y)
+		w, level := l.contribution(leg, y)
 		row[level] = row[level].Add(scaled.FromFloat(a).Mul(scaled.FromFloat(w)))
 	}
 	return Linear(row)
@@ -60,12 +60,12 @@ func Linear(row []scaled.Number) countspace.Poly {
 	return p
 }
 
-// plain returns the polynomial of a link that meets no table.
-func (l *layout) plain(link int, ops *countspace.Ops) (countspace.Poly, error) {
+// linkPoly returns the polynomial of a link that meets no table.
+func (l *layout) linkPoly(link int, ops *countspace.Ops) (countspace.Poly, error) {
 	k := &l.net.Links[link]
 	w := make([]tensor.LegWeights, len(k.Legs))
 	for mode, leg := range k.Legs {
 		w[mode] = l.legWeights(leg)
 	}
-	return tensor.CountPoly(k.T, w, l.vars+1, ops)
+	return tensor.CountPoly(k.T, w, l.countVariables+1, ops)
 }

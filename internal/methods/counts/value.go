@@ -24,31 +24,28 @@ type Answer struct {
 	MulAdds   int64
 }
 
-// Value returns Z, and all marginals where they are wanted. Common data of equal pieces is computed
-// once.
-//
-// Numbers carry exponents, and a coefficient is summed with the rounding of its own terms. In windows,
-// where no number is below 0, the dropped terms are below 2^-60 of Z and of every marginal that is not
-// below 2^-1000 of Z. Errors: fault.OverBudget with the bytes; the context's.
+// Value returns Z, and all marginals if they are wanted. What equal pieces have in common is computed once. Numbers carry exponents, and a
+// coefficient is summed with the rounding of its own terms. In windows, which need numbers of at least 0, the dropped terms are below 2^-60
+// of Z and of every marginal that is not below 2^-1000 of Z. Errors: fault.OverBudget with the bytes; the context's.
 func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
-	if err := f.fits(marginals); err != nil {
+	if err := f.checkMemory(marginals); err != nil {
 		return Answer{}, err
 	}
-	if err := f.fill(ctx, e.ops); err != nil {
+	if err := f.computePolys(ctx, e.ops); err != nil {
 		return Answer{}, err
 	}
 
 	var wanted func(int) bool
 	var a Answer
 	if marginals {
-		variable := f.variable
+		variable := f.variableOf
 		wanted = func(k int) bool {
 			return slices.ContainsFunc(f.kinds[k].links, func(link int) bool { return variable[link] >= 0 })
 		}
 	}
 	derivatives := make([]countspace.Poly, len(f.kinds))
-	z, err := e.total(f.polys, f.powers(), wanted, func(k int, h countspace.Poly) error {
+	z, err := e.sumProduct(f.polys, f.powers(), wanted, func(k int, h countspace.Poly) error {
 		derivatives[k] = h
 		return nil
 	})
@@ -57,7 +54,7 @@ func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 	}
 	a.Z = z.Mul(f.scale)
 	if marginals {
-		if a.Marginals, err = e.marginals(derivatives); err != nil {
+		if a.Marginals, err = e.spreadMarginals(derivatives); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -77,50 +74,51 @@ type evaluation struct {
 	ops *countspace.Ops
 }
 
-// total returns Σ_c S_c [z^c] Π_k polys[k]^powers[k] and visits the derivative by one of the factors of every k
-// that is wanted; wanted nil: none.
-func (e *evaluation) total(
+// sumProduct returns Σ_c S_c [z^c] Π_k polys[k]^powers[k], and calls visit for every k that is wanted, with the derivative by one of its
+// factors. If wanted is nil it calls visit for none.
+func (e *evaluation) sumProduct(
 	polys []countspace.Poly, powers []int, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) (scaled.Number, error) {
-	s := e.space()
-	if e.vars == 1 {
+	s := e.spacePoly()
+	if e.countVariables == 1 {
 		l := newLine(e.ctx, polys, powers, e.ops)
-		return l.total(s, e.signed, wanted, visit)
+		return l.sumInWindows(s, e.isSigned, wanted, visit)
 	}
 
 	c, err := e.newChain(e.ctx, polys, powers, e.ops)
 	if err != nil {
 		return scaled.Number{}, err
 	}
-	z := countspace.Dot(s, c.kept[len(c.kept)-1], e.ops)
+	z := countspace.Dot(s, c.partials[len(c.partials)-1], e.ops)
 	if wanted == nil {
 		return z, nil
 	}
-	return z, c.back(s, wanted, visit)
+	return z, c.visitDerivatives(s, wanted, visit)
 }
 
-// total is Σ_c S_c [z^c] Π, and visits the derivative by one of the factors of every leaf that is wanted: whole where that is little
-// work or terms have both signs, else in windows, which are widened until the dropped terms are known to matter nowhere.
-func (l *line) total(
+// sumInWindows returns Σ_c s_c [z^c] Π and calls visit for every wanted leaf, with the derivative by one of its factors. It takes the whole
+// products if that is little work or if terms have both signs. Otherwise it takes windows, and wider ones until the dropped terms are known
+// to change no digit.
+func (l *line) sumInWindows(
 	s countspace.Poly, signed bool, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) (scaled.Number, error) {
 	if signed || !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
-		return l.whole(s, wanted, visit)
+		return l.sumWhole(s, wanted, visit)
 	}
-	w, err := l.narrow(s)
+	w, err := l.newWindowedLine(s)
 	if err != nil {
 		return scaled.Number{}, err
 	}
 	for _, width := range []int64{firstWindow, lastWindow} {
-		z, dropped, err := w.forth(width)
+		z, dropped, err := w.sumWithin(width)
 		if err != nil || wanted == nil || z.IsZero() {
 			return z, err
 		}
 		right := true // every derivative is
 		found := map[int]countspace.Poly{}
-		err = l.back(l.root, cut(w.s, l.root.bounds.wanted), wanted, func(leaf int, h countspace.Poly) error {
+		err = l.propagateDown(l.root, cutWindows(w.s, l.root.bounds.wanted), wanted, func(leaf int, h countspace.Poly) error {
 			found[leaf] = h
-			right = right && covers(l.leaves[leaf].base, h, dropped)
+			right = right && standAbove(l.leaves[leaf].base, h, dropped)
 			return nil
 		})
 		if err != nil {
@@ -146,64 +144,64 @@ func (l *line) total(
 const (
 	firstWindow = 192
 	lastWindow  = 1200
-	// beside is the required distance of dropped terms below a correct number: more than its digits.
-	beside = 60
+	// margin is the required distance of dropped terms below a correct number: more than its digits.
+	margin = 60
 )
 
-// covers reports whether all terms p_e · h_e lie so far above 2^dropped that the dropped ones change none.
-func covers(p, h countspace.Poly, dropped int64) bool {
+// standAbove reports whether all terms p_e · h_e lie so far above 2^dropped that the dropped ones change no digit of them.
+func standAbove(p, h countspace.Poly, dropped int64) bool {
 	for i := range p.Coef.Mant {
 		x := p.Coef.At(i).Mul(h.Coef.At(i))
-		if p.Coef.Mant[i] != 0 && (x.IsZero() || x.Exp < dropped+beside) {
+		if p.Coef.Mant[i] != 0 && (x.IsZero() || x.Exp < dropped+margin) {
 			return false
 		}
 	}
 	return true
 }
 
-// whole is the total without windows.
-func (l *line) whole(
+// sumWhole is sumInWindows without windows.
+func (l *line) sumWhole(
 	s countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) (scaled.Number, error) {
-	if err := l.forth(l.root); err != nil {
+	if err := l.multiplyUp(l.root); err != nil {
 		return scaled.Number{}, err
 	}
-	z := l.dot([]window{{p: s}}, l.root.parts)
+	z := l.dot([]window{{p: s}}, l.root.windows)
 	if wanted == nil {
 		return z, nil
 	}
-	return z, l.back(l.root, []window{{p: countspace.Crop(s, []int{l.root.degree + 1})}}, wanted, visit)
+	return z, l.propagateDown(l.root, []window{{p: countspace.Crop(s, []int{l.root.degree + 1})}}, wanted, visit)
 }
 
-// narrowed is a line with bounds of its coefficients.
-type narrowed struct {
+// windowedLine is a line with bounds of its coefficients.
+type windowedLine struct {
 	*line
 	s countspace.Poly // over the box of the root
 }
 
-// narrow fills the bounds of a line.
-func (l *line) narrow(s countspace.Poly) (*narrowed, error) {
-	w := &narrowed{line: l, s: countspace.Crop(s, []int{l.root.degree + 1})}
+// newWindowedLine computes the bounds of a line.
+func (l *line) newWindowedLine(s countspace.Poly) (*windowedLine, error) {
+	w := &windowedLine{line: l, s: countspace.Crop(s, []int{l.root.degree + 1})}
 	if err := l.boundUp(l.root); err != nil {
 		return nil, err
 	}
-	l.root.bounds.rest = blocks(w.s.Coef.Mant, w.s.Coef.Exp)
+	l.root.bounds.multipliers = blockBounds(w.s.Coef.Mant, w.s.Coef.Exp)
 	return w, l.root.boundDown(l.ctx)
 }
 
-// forth computes the total in windows, such that dropped terms are below 2^-width of it or so, and
-// below 2^dropped.
-func (w *narrowed) forth(width int64) (z scaled.Number, dropped int64, err error) {
-	least := w.root.top() - width
+// sumWithin computes the total z in windows that are so wide that the dropped terms together are below 2^dropped, which is about 2^-width
+// of z.
+func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, err error) {
+	least := w.root.totalBound() - width
 	for further := int64(1 << 12); ; further *= 2 {
-		n := w.root.choose(least)
-		if err := w.line.forth(w.root); err != nil {
+		n := w.root.chooseWindows(least)
+		if err := w.line.multiplyUp(w.root); err != nil {
 			return z, 0, err
 		}
-		z = w.dot(cut(w.s, w.root.bounds.wanted), w.root.parts)
+		z = w.dot(cutWindows(w.s, w.root.bounds.wanted), w.root.windows)
 		dropped = least + log2(n+1)
 		switch {
-		case n == 0 || !z.IsZero() && z.Exp >= dropped+width-beside:
+		case n == 0 || !z.IsZero() && z.Exp >= dropped+width-margin:
 			return z, dropped, nil
 		case z.IsZero():
 			least -= further
@@ -213,35 +211,35 @@ func (w *narrowed) forth(width int64) (z scaled.Number, dropped int64, err error
 	}
 }
 
-// Windowed returns the cost of the value where products are cut to windows, from bounds of all
-// coefficients; the same as Cost where they are not. It computes all pieces.
+// Windowed returns the flops of the value if products are cut to windows, by bounds of all coefficients. It returns those of Cost if they
+// are not cut. It computes all pieces.
 func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err error) {
 	whole := f.Cost(marginals).Flops
-	if f.vars != 1 || f.signed {
+	if f.countVariables != 1 || f.isSigned {
 		return whole, nil
 	}
 	ops := newOps(ctx)
-	if err := f.fill(ctx, ops); err != nil {
+	if err := f.computePolys(ctx, ops); err != nil {
 		return 0, err
 	}
 	l := newLine(ctx, f.polys, f.powers(), ops)
 	if !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
 		return whole, nil
 	}
-	w, err := l.narrow(f.space())
+	w, err := l.newWindowedLine(f.spacePoly())
 	if err != nil {
 		return 0, err
 	}
-	l.root.choose(l.root.top() - firstWindow)
-	flops = 2 * w.root.windowed()
+	l.root.chooseWindows(l.root.totalBound() - firstWindow)
+	flops = 2 * w.root.windowedCost()
 	if marginals {
 		flops *= 3
 	}
 	return math.Min(whole, flops), ctx.Err()
 }
 
-// variables returns the variable whose weights a link has, −1 for none.
-func variables(net *btn.Network) []int {
+// linkVariables returns, by link, the variable whose weights the link has, and −1 for none.
+func linkVariables(net *btn.Network) []int {
 	out := slices.Repeat([]int{-1}, len(net.Links))
 	for v, place := range net.Variables {
 		out[place.Link] = v
@@ -249,8 +247,8 @@ func variables(net *btn.Network) []int {
 	return out
 }
 
-// marginals spreads the derivatives by the kinds over the variables of all pieces.
-func (e *evaluation) marginals(derivatives []countspace.Poly) ([]scaled.Number, error) {
+// spreadMarginals returns the marginals of all variables, given the derivatives by the polynomials of the kinds.
+func (e *evaluation) spreadMarginals(derivatives []countspace.Poly) ([]scaled.Number, error) {
 	// By kind and link: a number for every term.
 	rows := make([][][]scaled.Number, len(e.kinds))
 	for k, h := range derivatives {
@@ -258,7 +256,7 @@ func (e *evaluation) marginals(derivatives []countspace.Poly) ([]scaled.Number, 
 			continue
 		}
 		var err error
-		if rows[k], err = e.rows(k, h); err != nil {
+		if rows[k], err = e.linkMarginals(k, h); err != nil {
 			return nil, err
 		}
 	}
@@ -270,35 +268,35 @@ func (e *evaluation) marginals(derivatives []countspace.Poly) ([]scaled.Number, 
 		total += place.Domain
 	}
 	out := make([]scaled.Number, total)
-	variable := e.variable
-	for t, p := range e.piece {
+	variable := e.variableOf
+	for t, p := range e.pieces {
 		for i, link := range p.links {
-			if v := variable[link]; v >= 0 && rows[e.of[t]] != nil {
-				copy(out[offset[v]:], rows[e.of[t]][i])
+			if v := variable[link]; v >= 0 && rows[e.kindOf[t]] != nil {
+				copy(out[offset[v]:], rows[e.kindOf[t]][i])
 			}
 		}
 	}
 	return out, nil
 }
 
-// rows returns the marginals of the links of a kind, from the derivative by its polynomial.
-func (e *evaluation) rows(k int, h countspace.Poly) ([][]scaled.Number, error) {
+// linkMarginals returns the marginals of the links of kind k, given the derivative h by its polynomial.
+func (e *evaluation) linkMarginals(k int, h countspace.Poly) ([][]scaled.Number, error) {
 	kind := &e.kinds[k]
 	h = h.Scale(e.scale)
-	if kind.wired == nil {
-		return [][]scaled.Number{e.plainRow(kind.links[0], h)}, nil
+	if kind.tables == nil {
+		return [][]scaled.Number{e.termMarginals(kind.links[0], h)}, nil
 	}
-	r := &run{layout: e.layout, net: kind.wired, ctx: e.ctx, ops: e.ops}
-	if _, err := r.up(); err != nil {
+	r := &tableRun{layout: e.layout, netPlan: kind.tables, ctx: e.ctx, ops: e.ops}
+	if _, err := r.fillTables(); err != nil {
 		return nil, err
 	}
-	return r.down(h)
+	return r.termMarginals(h)
 }
 
 // plainRow returns the marginal of a link that meets no table: value x is term x,
 //
 //	M(x) = w(x) Σ_c h_c [z^c] Π_ℓ Σ_y A_ℓ[x, y] w_ℓ(y) z^{level(y)}
-func (e *evaluation) plainRow(link int, h countspace.Poly) []scaled.Number {
+func (e *evaluation) termMarginals(link int, h countspace.Poly) []scaled.Number {
 	cp, ok := e.net.Links[link].T.(*tensor.CP)
 	if !ok {
 		return nil
@@ -306,7 +304,7 @@ func (e *evaluation) plainRow(link int, h countspace.Poly) []scaled.Number {
 	row := make([]scaled.Number, len(cp.Weights))
 	for x, w := range cp.Weights {
 		if w != 0 {
-			row[x] = scaled.FromFloat(w).Mul(countspace.Dot(h, e.term(link, x, e.ops), e.ops))
+			row[x] = scaled.FromFloat(w).Mul(countspace.Dot(h, e.termPoly(link, x, e.ops), e.ops))
 		}
 	}
 	return row

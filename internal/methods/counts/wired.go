@@ -22,21 +22,21 @@ var errForm = errors.New("counts: a linked tensor beside tables is not in CP for
 // IsForm reports whether an error says that a network cannot be written in count space.
 func IsForm(err error) bool { return errors.Is(err, errForm) }
 
-// net is a piece as tables over indices, and the steps of its elimination.
-type net struct {
-	links []int                  // of the network
-	e     *sumproduct.Expression // the tables of the piece, without counting factors
-	index []int                  // by link: the index over its terms
-	steps []step                 // leaves first; the last one has no index left
+// netPlan is a piece as tables over indices, with the steps of its elimination.
+type netPlan struct {
+	links      []int                  // of the network
+	expression *sumproduct.Expression // the tables of the piece, without what counts
+	index      []int                  // by link: the index over its terms
+	steps      []step                 // leaves first; the last one has no index left
 }
 
 // step is a table with polynomials as entries, and how it is made.
 type step struct {
-	op    op
-	a, b  int       // steps, or a table or link in a
-	index int       // of a sum
-	scope []int     // its indices, ascending
-	box   []float64 // an upper bound of the sides of its entries
+	op            op
+	first, second int       // steps; of a leaf, first is a table of the expression or a link
+	index         int       // of a sum
+	scope         []int     // its indices, ascending
+	box           []float64 // by count variable: an upper bound of the side of its entries
 }
 
 // op is how a step's table is made.
@@ -49,10 +49,10 @@ const (
 	opSum               // of step a, over an index
 )
 
-// newNet plans the elimination of a piece. The order is contractionorder.MinFill's; tables of one index are
-// multiplied smallest box first.
-func (l *layout) newNet(ctx context.Context, p piece) (*net, error) {
-	sub, err := l.sub(p)
+// planNet plans the elimination of a piece. The order is contractionorder.MinFill's. The tables of one index are multiplied smallest box
+// first.
+func (l *layout) planNet(ctx context.Context, p piece) (*netPlan, error) {
+	sub, err := l.subnetwork(p)
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +61,13 @@ func (l *layout) newNet(ctx context.Context, p piece) (*net, error) {
 		return nil, err
 	}
 
-	n := &net{links: p.links, e: e, index: e.Variables}
+	n := &netPlan{links: p.links, expression: e, index: e.Variables}
 	h := contractionorder.Hypergraph{Dims: e.Dims}
 	for t := range e.Tables {
-		n.leaf(opTable, t, e.Tables[t].Scope, l.vars)
+		n.addLeaf(opTable, t, e.Tables[t].Scope, l.countVariables)
 	}
 	for k, i := range n.index {
-		n.leaf(opUnary, k, []int{i}, l.vars)
+		n.addLeaf(opUnary, k, []int{i}, l.countVariables)
 		box := n.steps[len(n.steps)-1].box
 		for _, leg := range l.net.Links[p.links[k]].Legs {
 			l.widen(box, leg)
@@ -84,36 +84,36 @@ func (l *layout) newNet(ctx context.Context, p piece) (*net, error) {
 	return n, nil
 }
 
-// widen adds the levels of a leg that no table has to a box.
+// widen adds the levels of a leg to a box, unless a table has the leg or its core does not count.
 func (l *layout) widen(box []float64, leg int) {
-	if l.onTable(leg) || l.slot[leg] < 0 {
+	if l.onTable(leg) || l.slotOf[leg] < 0 {
 		return
 	}
-	s := &l.slots[l.slot[leg]]
-	seen := make([]bool, s.levels.D)
-	for _, a := range s.levels.Of[l.mode[leg]] {
+	slot := &l.slots[l.slotOf[leg]]
+	seen := make([]bool, slot.levels.D)
+	for _, a := range slot.levels.Of[l.modeOf[leg]] {
 		if a > 0 && !seen[a] {
 			seen[a] = true
-			box[s.first+int(a)-1]++
+			box[slot.firstVariable+int(a)-1]++
 		}
 	}
 }
 
-// leaf adds a step without steps before it.
-func (n *net) leaf(o op, a int, scope []int, vars int) {
+// addLeaf adds a step that needs no other step. first is a table or a link.
+func (n *netPlan) addLeaf(o op, a int, scope []int, vars int) {
 	box := slices.Repeat([]float64{1}, vars)
 	scope = slices.Clone(scope)
 	slices.Sort(scope)
-	n.steps = append(n.steps, step{op: o, a: a, scope: scope, box: box})
+	n.steps = append(n.steps, step{op: o, first: a, scope: scope, box: box})
 }
 
 // eliminate adds products and sums until one step without indices is left.
-func (n *net) eliminate(order []int) {
-	used := make([]bool, len(n.steps), 4*len(n.steps))
-	with := make([][]int, len(n.e.Dims)) // by index: the steps that have it, ascending
+func (n *netPlan) eliminate(order []int) {
+	isUsed := make([]bool, len(n.steps), 4*len(n.steps))
+	stepsWith := make([][]int, len(n.expression.Dims)) // by index: the steps that have it, ascending
 	add := func(s int) {
 		for _, i := range n.steps[s].scope {
-			with[i] = append(with[i], s)
+			stepsWith[i] = append(stepsWith[i], s)
 		}
 	}
 	for s := range n.steps {
@@ -121,87 +121,87 @@ func (n *net) eliminate(order []int) {
 	}
 
 	// Indices of one value are summed first: they are in no order.
-	seen := make([]bool, len(n.e.Dims))
+	isOrdered := make([]bool, len(n.expression.Dims))
 	for _, i := range order {
-		seen[i] = true
+		isOrdered[i] = true
 	}
-	for i, ordered := range seen {
+	for i, ordered := range isOrdered {
 		if !ordered {
 			order = append(order, i)
 		}
 	}
 
 	for _, i := range order {
-		own := slices.DeleteFunc(with[i], func(s int) bool { return used[s] })
-		if len(own) == 0 {
+		factors := slices.DeleteFunc(stepsWith[i], func(s int) bool { return isUsed[s] })
+		if len(factors) == 0 {
 			continue // an index without tables has one value
 		}
-		for _, s := range own {
-			used[s] = true
+		for _, s := range factors {
+			isUsed[s] = true
 		}
-		s := n.sum(n.multiply(own), i)
-		for len(used) < s {
-			used = append(used, true) // products on the way
+		s := n.addSum(n.addProduct(factors), i)
+		for len(isUsed) < s {
+			isUsed = append(isUsed, true) // products on the way
 		}
-		used = append(used, false)
+		isUsed = append(isUsed, false)
 		add(s)
 	}
-	var left []int
-	for s := range used {
-		if !used[s] {
-			left = append(left, s)
+	var remaining []int
+	for s := range isUsed {
+		if !isUsed[s] {
+			remaining = append(remaining, s)
 		}
 	}
-	n.multiply(left)
+	n.addProduct(remaining)
 }
 
-// multiply adds the product of some steps and returns it.
-func (n *net) multiply(list []int) int {
-	slices.SortStableFunc(list, func(a, b int) int {
-		return cmp.Compare(volume(n.steps[a].box), volume(n.steps[b].box))
+// addProduct adds steps for the product of some steps, of which there is at least one, and returns the last.
+func (n *netPlan) addProduct(factors []int) int {
+	slices.SortStableFunc(factors, func(a, b int) int {
+		return cmp.Compare(boxVolume(n.steps[a].box), boxVolume(n.steps[b].box))
 	})
-	out := list[0]
-	for _, s := range list[1:] {
-		a, b := n.steps[out], n.steps[s]
+	product := factors[0]
+	for _, s := range factors[1:] {
+		a, b := n.steps[product], n.steps[s]
 		box := make([]float64, len(a.box))
 		for v := range box {
 			box[v] = a.box[v] + b.box[v] - 1
 		}
 		scope := slices.Concat(a.scope, b.scope)
 		slices.Sort(scope)
-		n.steps = append(n.steps, step{op: opProduct, a: out, b: s, scope: slices.Compact(scope), box: box})
-		out = len(n.steps) - 1
+		n.steps = append(n.steps, step{op: opProduct, first: product, second: s, scope: slices.Compact(scope), box: box})
+		product = len(n.steps) - 1
 	}
-	return out
+	return product
 }
 
-// sum adds the sum of a step over an index and returns it.
-func (n *net) sum(s, index int) int {
+// addSum adds the sum of a step over an index and returns it.
+func (n *netPlan) addSum(s, index int) int {
 	scope := slices.DeleteFunc(slices.Clone(n.steps[s].scope), func(i int) bool { return i == index })
-	n.steps = append(n.steps, step{op: opSum, a: s, index: index, scope: scope, box: n.steps[s].box})
+	n.steps = append(n.steps, step{op: opSum, first: s, index: index, scope: scope, box: n.steps[s].box})
 	return len(n.steps) - 1
 }
 
-// states is the number of entries of a step's table.
-func (n *net) states(s *step) float64 {
+// entries returns the number of entries of a step's table.
+func (n *netPlan) entries(s *step) float64 {
 	states := 1.0
 	for _, i := range s.scope {
-		states *= float64(n.e.Dims[i])
+		states *= float64(n.expression.Dims[i])
 	}
 	return states
 }
 
 // cost bounds the multiply-adds of the value and the bytes of all tables.
-func (n *net) cost() (muladds, bytes float64) {
+func (n *netPlan) cost() (muladds, bytes float64) {
 	for i := range n.steps {
 		s := &n.steps[i]
-		states := n.states(s)
-		bytes += states * (polyBytes + bytesPerCoefficient*volume(s.box))
+		states := n.entries(s)
+		bytes += states * (polyBytes + bytesPerCoefficient*boxVolume(s.box))
 		switch s.op {
 		case opProduct:
-			muladds += states * volume(n.steps[s.a].box) * volume(n.steps[s.b].box)
+			muladds += states * boxVolume(n.steps[s.first].box) * boxVolume(n.steps[s.second].box)
 		case opSum:
-			muladds += states * float64(n.e.Dims[s.index]) * volume(s.box)
+			muladds += states * float64(n.expression.Dims[s.index]) * boxVolume(s.box)
 		}
 	}
 	return muladds, bytes
@@ -212,8 +212,8 @@ const (
 	polyBytes           = 150 // a polynomial without its coefficients
 )
 
-// volume is the number of coefficients of a box.
-func volume(box []float64) float64 {
+// boxVolume returns the number of coefficients of a box.
+func boxVolume(box []float64) float64 {
 	v := 1.0
 	for _, side := range box {
 		v *= side
@@ -221,8 +221,9 @@ func volume(box []float64) float64 {
 	return v
 }
 
-// sub is a piece as a network of its own: its tables, and of its links the legs that these have.
-func (l *layout) sub(p piece) (*btn.Network, error) {
+// subnetwork returns a piece as a network: its tables, and its links with the legs that these have. It returns errForm if a link is not in
+// CP form.
+func (l *layout) subnetwork(p piece) (*btn.Network, error) {
 	out := &btn.Network{Scale: scaled.One, Variables: []btn.Variable{}}
 	number := map[int]int{} // of the legs
 	for _, k := range p.links {
