@@ -13,83 +13,78 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// backward is one pass forth and back over polynomials ps.
-type backward struct {
+// derivativePass is one pass forth and back over the product of the polynomials of the links.
+type derivativePass struct {
 	form
 	counts.Product
-	visit func(k int, h countspace.Poly) error
+	visit func(k int, h countspace.Poly) error // takes the derivative h by polynomial k
 }
 
 // bytesPerCoefficient is a float64 and an int64.
 const bytesPerCoefficient = 16
 
-// run is Sum, with the bits of counts.Multiply and Dot. The way back needs every partial product. Where they are too many for the
-// budget, every ⌈√k⌉th is kept and the others are computed again, run by run: four times the cost of Z in all, where it is three.
-func (b backward) run() (scaled.Number, error) {
-	order := make([]int, len(b.Polys))
+// sumAndVisit is counts.Product.Sum in several variables, with the bits of counts.Multiply and Dot. The way back needs every partial
+// product. If they are too many for the memory, every ⌈√k⌉th is kept and the others are computed again, run by run: four times the cost of
+// Z in all, where it is three.
+func (b derivativePass) sumAndVisit() (scaled.Number, error) {
+	order := make([]int, len(b.Polys)) // the largest first
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(b.Polys[k].Size(), b.Polys[i].Size()) })
-	stride, err := b.stride(order)
+	stride, err := b.chooseStride(order)
 	if err != nil {
 		return scaled.Number{}, err
 	}
 
-	kept := make([]countspace.Poly, len(order)) // partial products, those in reach
-	kept[0] = b.Polys[order[0]]
+	partials := make([]countspace.Poly, len(order)) // by place in order: the product up to it, if it is kept
+	partials[0] = b.Polys[order[0]]
 
-	// forth multiplies from one kept product on; all: every partial product on the way is kept.
-	forth := func(from, to int, all bool) error {
-		p := kept[from]
-		for i := from + 1; i < to; i++ {
+	// multiplyFrom computes the partial products after a kept one, up to place end. It keeps all of them, or every stride'th and the last.
+	multiplyFrom := func(first, end int, keepsAll bool) error {
+		p := partials[first]
+		for i := first + 1; i < end; i++ {
 			if err := b.Ctx.Err(); err != nil {
 				return err
 			}
 			p = p.Mul(b.Polys[order[i]], b.Ops)
-			if all || i%stride == 0 || i == len(order)-1 {
-				kept[i] = p
+			if keepsAll || i%stride == 0 || i == len(order)-1 {
+				partials[i] = p
 			}
 		}
 		return nil
 	}
-
-	if err := forth(0, len(order), false); err != nil {
+	if err := multiplyFrom(0, len(order), false); err != nil {
 		return scaled.Number{}, err
 	}
 
 	last := len(order) - 1
-	z := countspace.Dot(b.S, kept[last], b.Ops)
-	h := countspace.Crop(b.S, kept[last].Shape)
+	z := countspace.Dot(b.S, partials[last], b.Ops)
+	h := countspace.Crop(b.S, partials[last].Shape) // derivative of Z by the product up to place i
 
-	least := 0 // nothing before it is wanted
-	for least < last && !b.Wanted(order[least]) {
-		least++
+	firstWanted := 0
+	for firstWanted < last && !b.Wanted(order[firstWanted]) {
+		firstWanted++
 	}
 	for i := last; i > 0; i-- {
-		if i < least {
+		if i < firstWanted {
 			return z, nil
 		}
-
 		if err := b.Ctx.Err(); err != nil {
 			return scaled.Number{}, err
 		}
-
-		// Partial products between two kept ones are computed again.
-		if kept[i-1].Shape == nil {
-			if err := forth((i-1)/stride*stride, i, true); err != nil {
+		if partials[i-1].Shape == nil { // not kept
+			if err := multiplyFrom((i-1)/stride*stride, i, true); err != nil {
 				return scaled.Number{}, err
 			}
 		}
-
 		if b.Wanted(order[i]) {
-			if err := b.visit(order[i], countspace.Correlate(h, kept[i-1], b.Ops)); err != nil {
+			if err := b.visit(order[i], countspace.Correlate(h, partials[i-1], b.Ops)); err != nil {
 				return scaled.Number{}, err
 			}
 		}
-
-		kept[i] = countspace.Poly{}
-		if i > least {
+		partials[i] = countspace.Poly{}
+		if i > firstWanted {
 			h = countspace.Correlate(h, b.Polys[order[i]], b.Ops)
 		}
 	}
@@ -100,9 +95,9 @@ func (b backward) run() (scaled.Number, error) {
 	return z, nil
 }
 
-// stride returns 1 when all partial products fit the budget,
-// else ⌈√k⌉ when those kept and one run between them do.
-func (b backward) stride(order []int) (int, error) {
+// chooseStride returns 1 if all partial products fit the memory, and ⌈√k⌉ if every ⌈√k⌉th and one run between two of them do. Otherwise it
+// returns an error over budget. order is the sequence of the polynomials.
+func (b derivativePass) chooseStride(order []int) (int, error) {
 	sizes := make([]float64, len(order))
 
 	// The box of a partial product: its sides add up, less one for every factor after the first.

@@ -19,12 +19,12 @@ import (
 // where the product over the other links is formed once and S contracted with it,
 // so that a cell costs a few small products.
 func (j form) jointCounts() ([]scaled.Number, error) {
-	s, levels := j.s, j.levels
+	s, levels := j.symmetricPoly, j.levels
 	if levels.D == 1 {
 		s = countspace.Constant(0, scaled.One)
 	}
 
-	weights := j.legWeights(j.r, levels)
+	weights := j.legWeights(j.vectors, levels)
 	asked := make(map[int]bool, len(j.Joint))
 	for _, v := range j.Joint {
 		asked[j.Net.Variables[v].Link] = true
@@ -38,47 +38,47 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 		if asked[k] {
 			continue
 		}
-		p, err := tensor.CountPoly(link.T, on(link.Legs, weights), levels.D, j.Ops)
+		p, err := tensor.CountPoly(link.T, pickWeights(link.Legs, weights), levels.D, j.Ops)
 		if err != nil {
 			return nil, fmt.Errorf("link %d: %w", k, err)
 		}
 		polys = append(polys, p)
 	}
 
-	c := jointCells{form: j, left: countspace.Correlate(s, counts.Multiply(levels.D-1, polys, j.Ops), j.Ops)}
+	c := jointCells{form: j, others: countspace.Correlate(s, counts.Multiply(levels.D-1, polys, j.Ops), j.Ops)}
 	for _, v := range j.Joint {
 		link := j.Net.Links[j.Net.Variables[v].Link]
 		cp := link.T.(*tensor.CP)
-		term := termOf(cp, on(link.Legs, weights), levels.D, j.Ops)
+		term := newTerms(cp, pickWeights(link.Legs, weights), levels.D, j.Ops)
 		row := make([]countspace.Poly, len(cp.Weights))
 		for x, w := range cp.Weights {
-			row[x] = term.poly(x).Scale(scaled.FromFloat(w))
+			row[x] = term.termPoly(x).Scale(scaled.FromFloat(w))
 		}
 		c.terms = append(c.terms, row)
 	}
 
-	if err := c.add(0, countspace.Constant(levels.D-1, scaled.One)); err != nil {
+	if err := c.addCells(0, countspace.Constant(levels.D-1, scaled.One)); err != nil {
 		return nil, err
 	}
-	return c.out, nil
+	return c.cells, nil
 }
 
 // jointCells walks the cells of a set, the last variable fastest.
 type jointCells struct {
 	form
-	left  countspace.Poly     // S contracted with all other links
-	terms [][]countspace.Poly // per variable of the set and value
-	out   []scaled.Number
+	others countspace.Poly     // S contracted with all other links
+	terms  [][]countspace.Poly // per variable of the set and value
+	cells  []scaled.Number
 }
 
-// add appends the cells that begin with the values whose product is p.
-func (c *jointCells) add(k int, p countspace.Poly) error {
+// addCells appends the cells that begin with values of the first k variables; p is the product of the polynomials of these values.
+func (c *jointCells) addCells(k int, p countspace.Poly) error {
 	if k == len(c.terms) {
-		c.out = append(c.out, countspace.Dot(c.left, p, c.Ops))
+		c.cells = append(c.cells, countspace.Dot(c.others, p, c.Ops))
 		return c.Ctx.Err()
 	}
 	for _, term := range c.terms[k] {
-		if err := c.add(k+1, p.Mul(term, c.Ops)); err != nil {
+		if err := c.addCells(k+1, p.Mul(term, c.Ops)); err != nil {
 			return err
 		}
 	}

@@ -7,36 +7,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// weightsOf returns the weights of one leg: W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y], a dim × D matrix.
-// v nil means all ones, o nil the identity, of nil that there is one level. Cost O(dim²), O(dim)
-// without a learned map.
-func weightsOf(dim int, v, o []float64, of []uint8, levels int) tensor.LegWeights {
+// weightsOfLeg returns the weights of a leg of dimension dim, W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y], by value and level. A nil vector is all
+// ones, a nil rotation O the identity. If levelOf, which is λ, is nil, there is one level. Cost O(dim²), or O(dim) without a rotation.
+func weightsOfLeg(dim int, vector, rotation []float64, levelOf []uint8, levels int) tensor.LegWeights {
 	w := make(tensor.LegWeights, dim*levels)
 	for y := range dim {
 		value := 1.0
 		level := 0
-		if v != nil {
-			value = v[y]
+		if vector != nil {
+			value = vector[y]
 		}
-		if of != nil {
-			level = int(of[y])
+		if levelOf != nil {
+			level = int(levelOf[y])
 		}
 
-		if o == nil {
+		if rotation == nil {
 			w[y*levels+level] = value
 			continue
 		}
 
 		for x := range dim {
-			w[x*levels+level] += float64(o[x*dim+y] * value)
+			w[x*levels+level] += float64(rotation[x*dim+y] * value)
 		}
 	}
 	return w
 }
 
-// legWeights returns the weights of every leg under vectors r (nil: all ones). Equal ones are
-// shared where that is free to know: legs without vector and learned map, and of one dimension and
-// one row of levels.
+// legWeights returns the weights of every leg under vectors r; nil is all ones. Legs without vector and rotation share their weights if
+// they have one dimension and one row of levels.
 func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWeights {
 	type kind struct {
 		dim int
@@ -65,7 +63,7 @@ func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWe
 		if v == nil && o == nil {
 			if same == nil || k != last {
 				if plain[k] == nil {
-					plain[k] = weightsOf(dim, nil, nil, of, levels.D)
+					plain[k] = weightsOfLeg(dim, nil, nil, of, levels.D)
 				}
 				last, same = k, plain[k]
 			}
@@ -73,13 +71,13 @@ func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWe
 			continue
 		}
 
-		all[l] = weightsOf(dim, v, o, of, levels.D)
+		all[l] = weightsOfLeg(dim, v, o, of, levels.D)
 	}
 	return all
 }
 
-// on picks the weights of a link's legs.
-func on(legs []int, all []tensor.LegWeights) []tensor.LegWeights {
+// pickWeights returns the weights of a link's legs.
+func pickWeights(legs []int, all []tensor.LegWeights) []tensor.LegWeights {
 	w := make([]tensor.LegWeights, len(legs))
 	for k, l := range legs {
 		w[k] = all[l]

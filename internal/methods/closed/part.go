@@ -1,4 +1,4 @@
-// Package closed is the family of the paper's closed forms: components of rank one and in CP form (Lemma 2), symmetric ones (Lemma 3)
+// Package closed contracts the closed forms of the paper: components of rank one and in CP form (Lemma 2), symmetric ones (Lemma 3)
 // and those times a tensor of rank one (Lemma 4).
 package closed
 
@@ -30,7 +30,7 @@ func (p *RankOne) Fits(n *btn.Network) error {
 	return vectorsFit(p.R, n)
 }
 
-// vectorsFit checks a vector per leg, nil for all ones.
+// vectorsFit checks vectors r by leg against a network: nil is all ones, for one leg or for all.
 func vectorsFit(r [][]float64, n *btn.Network) error {
 	if len(r) != 0 && len(r) != len(n.Dims) {
 		return btn.Misfit("vectors for %d legs, the network has %d", len(r), len(n.Dims))

@@ -17,38 +17,38 @@ import (
 // oneLevel is the count space of tensors that count nothing.
 var oneLevel = countspace.Levels{D: 1}
 
-// form is one contraction of such a part.
+// form is one contraction of a part of a closed form.
 type form struct {
 	contraction.Contraction
-	whole     *btn.Network // with all legs, where Net has the first ones alone
-	closed    bool         // B itself, in closed form
-	rotations [][]float64  // of the frame
-	levels    countspace.Levels
-	s         countspace.Poly // over the levels; a constant for parts of rank one
-	r         [][]float64     // vectors by leg, nil: all ones
-	cp        *tensor.CP      // class cp: then there is no r
+	fullNetwork   *btn.Network // with all legs, if Net has only the first ones
+	isClosedForm  bool         // B itself, not a learned component
+	rotations     [][]float64  // of the frame, by leg
+	levels        countspace.Levels
+	symmetricPoly countspace.Poly // S over the levels; empty for parts without S
+	vectors       [][]float64     // R, by leg; nil: all ones
+	cp            *tensor.CP      // of a part in CP form, which has no R
 }
 
 // formOf returns the contraction of a part.
 func formOf(j contraction.Contraction, part btn.Part) form {
-	f := form{Contraction: j, whole: j.Net, levels: oneLevel}
+	f := form{Contraction: j, fullNetwork: j.Net, levels: oneLevel}
 
 	var frame *btn.Frame
 	switch q := part.(type) {
 	case *RankOne:
 		frame = q.Frame
-		f.r = q.R
+		f.vectors = q.R
 	case *CP:
 		frame = q.Frame
 		f.cp = q.Tensor
 	case *SymmetryRankOne:
 		frame = q.Frame
-		f.r = q.R
-		f.s = q.S
+		f.vectors = q.R
+		f.symmetricPoly = q.S
 		f.levels = q.Frame.Levels
 	}
 
-	f.closed = frame.Closed
+	f.isClosedForm = frame.Closed
 	f.rotations = frame.Rotations
 	return f
 }
@@ -59,7 +59,7 @@ func (p *RankOne) Contract(ctx context.Context, of *problem.Problem, want btn.Wa
 	if err != nil {
 		return btn.Value{}, err
 	}
-	return formOf(j, p).value(func(f form) (scaled.Number, error) { return f.rankOne(f.r, scaled.One) })
+	return formOf(j, p).contract(func(f form) (scaled.Number, error) { return f.contractRankOne(f.vectors, scaled.One) })
 }
 
 // Contract implements contraction.Contractor.
@@ -71,7 +71,7 @@ func (p *CP) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (
 	if err != nil {
 		return btn.Value{}, err
 	}
-	return formOf(j, p).value(form.terms)
+	return formOf(j, p).contract(form.contractTerms)
 }
 
 // Contract implements contraction.Contractor.
@@ -80,11 +80,11 @@ func (p *SymmetryRankOne) Contract(ctx context.Context, of *problem.Problem, wan
 	if err != nil {
 		return btn.Value{}, err
 	}
-	return formOf(j, p).value(form.symmetric)
+	return formOf(j, p).contract(form.contractSymmetric)
 }
 
-// value is the outcome of a class whose cost is counted in j.Ops: a multiply-add is two flops.
-func (j form) value(run func(form) (scaled.Number, error)) (btn.Value, error) {
+// contract returns the value of a part, by a contraction that returns Z and adds its marginals to j.M. A multiply-add is two flops.
+func (j form) contract(run func(form) (scaled.Number, error)) (btn.Value, error) {
 	z, err := run(j)
 	if err != nil {
 		return btn.Value{}, err
@@ -98,7 +98,7 @@ func (j form) value(run func(form) (scaled.Number, error)) (btn.Value, error) {
 		out.Marginals = j.M.Result(j.Net.Scale)
 	}
 
-	if err := j.judge(&out, run); err != nil || j.Joint == nil {
+	if err := j.judgeCancellation(&out, run); err != nil || j.Joint == nil {
 		return out, err
 	}
 
@@ -119,9 +119,9 @@ func (j form) value(run func(form) (scaled.Number, error)) (btn.Value, error) {
 	return out, nil
 }
 
-// rankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ (Lemma 2 with r = 1), and adds weight
-// times its marginals up when they are asked for. Otherwise a zero link ends it early.
-func (j form) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error) {
+// contractRankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ for vectors r (Lemma 2 with one term). It adds weight times the marginals if they are
+// wanted. If they are not, it returns 0 at the first link that is 0.
+func (j form) contractRankOne(r [][]float64, weight scaled.Number) (scaled.Number, error) {
 	weights := j.legWeights(r, oneLevel)
 
 	z := scaled.One
@@ -130,7 +130,7 @@ func (j form) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error
 		if err := j.Ctx.Err(); err != nil {
 			return scaled.Number{}, err
 		}
-		p, err := tensor.CountPoly(link.T, on(link.Legs, weights), 1, j.Ops)
+		p, err := tensor.CountPoly(link.T, pickWeights(link.Legs, weights), 1, j.Ops)
 		if err != nil {
 			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
 		}
@@ -147,8 +147,8 @@ func (j form) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error
 	return z, j.rankOneMarginals(parts, weight, weights)
 }
 
-// rankOneMarginals adds what each link's terms are times the product of all other links.
-// The products of those before and after are formed without a division, since any link may be 0.
+// rankOneMarginals adds the marginals of a rank-one term times weight: those of each link times the product of all other links, whose
+// values are parts. The products of those before and after it are formed without a division, since any link may be 0.
 func (j form) rankOneMarginals(
 	parts []scaled.Number, weight scaled.Number, weights []tensor.LegWeights,
 ) error {
@@ -172,16 +172,16 @@ func (j form) rankOneMarginals(
 		if err := j.Ctx.Err(); err != nil {
 			return err
 		}
-		if err := j.link(k, one, others[k], weights); err != nil {
+		if err := j.addMarginals(k, one, others[k], weights); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// terms returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ (Lemma 2), its terms summed with one rounding;
-// their marginals add up one after the other.
-func (j form) terms() (scaled.Number, error) {
+// contractTerms returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ for a part in CP form (Lemma 2), summed with one rounding, and adds the marginals
+// of all terms.
+func (j form) contractTerms() (scaled.Number, error) {
 	t := j.cp
 
 	terms := make([]scaled.Number, 0, len(t.Weights))
@@ -189,7 +189,7 @@ func (j form) terms() (scaled.Number, error) {
 		if w == 0 {
 			continue
 		}
-		z, err := j.rankOne(termVectors(t, i), scaled.FromFloat(w))
+		z, err := j.contractRankOne(termVectors(t, i), scaled.FromFloat(w))
 		if err != nil {
 			return scaled.Number{}, fmt.Errorf("term %d: %w", i, err)
 		}
@@ -198,7 +198,7 @@ func (j form) terms() (scaled.Number, error) {
 	return scaled.Sum(terms), nil
 }
 
-// termVectors returns the vectors of term i, unit vectors where t has the identity.
+// termVectors returns the vectors of term i by leg: unit vectors where t has the identity.
 func termVectors(t *tensor.CP, i int) [][]float64 {
 	r := make([][]float64, len(t.Shape))
 	for l, d := range t.Shape {
@@ -217,7 +217,7 @@ func termVectors(t *tensor.CP, i int) [][]float64 {
 //	M_v(x) = weight · w_v(x) · Σ_c h_c [z^c] Π_ℓ (Σ_y A_ℓ[x, y] Σ_a W_ℓ[y, a] z^a)
 //
 // where h is the derivative of Z by the link's count polynomial and A_ℓ the link's vectors.
-func (j form) link(
+func (j form) addMarginals(
 	k int, h countspace.Poly, weight scaled.Number, weights []tensor.LegWeights,
 ) error {
 	v := j.M.Variable[k]
@@ -226,13 +226,13 @@ func (j form) link(
 	}
 
 	cp := j.Net.Links[k].T.(*tensor.CP)
-	term := termOf(cp, on(j.Net.Links[k].Legs, weights), h.Vars()+1, j.Ops)
+	term := newTerms(cp, pickWeights(j.Net.Links[k].Legs, weights), h.Vars()+1, j.Ops)
 	for x, w := range cp.Weights {
 		if w == 0 {
 			continue
 		}
 		at := &j.M.At[j.M.Offset[v]+x]
-		*at = at.Add(weight.Mul(scaled.FromFloat(w)).Mul(countspace.Dot(h, term.poly(x), j.Ops)))
+		*at = at.Add(weight.Mul(scaled.FromFloat(w)).Mul(countspace.Dot(h, term.termPoly(x), j.Ops)))
 	}
 	return nil
 }

@@ -17,10 +17,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// judge fills Digits and Doubt of a component of a closed form that is exact on paper, and Doubt of a learned one whose value is
-// nothing but rounding of its links' terms of both signs, which its residual does not know.
-func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) error {
-	if j.closed && !j.signed() || !j.closed && !j.signedLinks() {
+// judgeCancellation states what cancels in a value, by the same contraction without signs. For a closed form with negative numbers it sets
+// Digits, Rounding and Doubt. For a learned component over links with negative numbers it sets Doubt if the value is nothing but rounding,
+// which the component's residual does not show.
+func (j form) judgeCancellation(value *btn.Value, run func(form) (scaled.Number, error)) error {
+	if j.isClosedForm && !j.isSigned() || !j.isClosedForm && !j.hasSignedLinks() {
 		return nil
 	}
 
@@ -33,19 +34,19 @@ func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) err
 	flops := 2 * float64(positive.Ops.MulAdds)
 
 	// steps bounds the roundings along any one product.
-	steps := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.whole) +
-		float64(4*len(j.whole.Dims)+len(j.Net.Links))
-	for _, d := range j.whole.Dims {
+	steps := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.fullNetwork) +
+		float64(4*len(j.fullNetwork.Dims)+len(j.Net.Links))
+	for _, d := range j.fullNetwork.Dims {
 		steps += floats.SumRoundings(float64(d))
 	}
-	if n := len(j.s.Coef.Mant); n > 1 { // once a level of the tree of products
-		steps += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.whole.Dims))))
+	if n := len(j.symmetricPoly.Coef.Mant); n > 1 { // once a level of the tree of products
+		steps += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.fullNetwork.Dims))))
 	}
 
 	abs := z.Mul(j.Net.Scale.Abs())
 	rounding := exact.Roundings(abs, steps)
 	digits, doubt := exact.Cancelled(value.Z, abs, rounding)
-	if j.closed {
+	if j.isClosedForm {
 		value.Flops += flops
 		value.Digits, value.Rounding, value.Doubt = digits, rounding, doubt
 	} else if math.Ldexp(steps, -53)*math.Pow(10, digits) >= 1 || value.Z.IsZero() {
@@ -54,37 +55,37 @@ func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) err
 	return nil
 }
 
-// below reports whether a number is below 0.
-func below(x float64) bool { return x < 0 }
+// isNegative reports whether a number is below 0.
+func isNegative(x float64) bool { return x < 0 }
 
-// signed reports whether a number of the component or of a link is below 0.
-func (j form) signed() bool {
+// isSigned reports whether a number of the component or of a link is below 0.
+func (j form) isSigned() bool {
 	any := func(lists ...[]float64) bool {
 		return slices.ContainsFunc(lists,
-			func(list []float64) bool { return slices.ContainsFunc(list, below) })
+			func(list []float64) bool { return slices.ContainsFunc(list, isNegative) })
 	}
-	if any(j.s.Coef.Mant) || any(j.r...) || any(j.rotations...) {
+	if any(j.symmetricPoly.Coef.Mant) || any(j.vectors...) || any(j.rotations...) {
 		return true
 	}
 	if j.cp != nil && tensor.Signed(j.cp) {
 		return true
 	}
 
-	return j.signedLinks()
+	return j.hasSignedLinks()
 }
 
-// signedLinks reports whether a number of a link is below 0.
-func (j form) signedLinks() bool {
+// hasSignedLinks reports whether a number of a link is below 0.
+func (j form) hasSignedLinks() bool {
 	return slices.ContainsFunc(j.Net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
 }
 
-// mixed reports whether a product over the links may have terms of both signs.
-func (j form) mixed(weights []tensor.LegWeights) bool {
-	return slices.ContainsFunc(j.s.Coef.Mant, below) || j.signedLinks() ||
-		slices.ContainsFunc(weights, func(w tensor.LegWeights) bool { return slices.ContainsFunc(w, below) })
+// mayCancel reports whether a product over the links may have terms of both signs.
+func (j form) mayCancel(weights []tensor.LegWeights) bool {
+	return slices.ContainsFunc(j.symmetricPoly.Coef.Mant, isNegative) || j.hasSignedLinks() ||
+		slices.ContainsFunc(weights, func(w tensor.LegWeights) bool { return slices.ContainsFunc(w, isNegative) })
 }
 
-// absolute is the contraction with the absolute value of every number.
+// absolute returns the contraction with the absolute value of every number, without marginals and with a count of multiply-adds of its own.
 func (j form) absolute() form {
 	net := *j.Net
 	net.Links = slices.Clone(net.Links)
@@ -93,8 +94,8 @@ func (j form) absolute() form {
 	}
 
 	j.rotations = contraction.AbsoluteLists(j.rotations)
-	j.s.Coef.Mant = linalg.Abs(j.s.Coef.Mant)
-	j.r = contraction.AbsoluteLists(j.r)
+	j.symmetricPoly.Coef.Mant = linalg.Abs(j.symmetricPoly.Coef.Mant)
+	j.vectors = contraction.AbsoluteLists(j.vectors)
 	if j.cp != nil {
 		j.cp = contraction.Absolute(j.cp).(*tensor.CP)
 	}

@@ -19,19 +19,19 @@ import (
 // polynomials and meets S last, where the paper contracts S with one link after the other; the
 // bound is the same.
 // Source: Hamid and Braun, Lemmas 3 and 4.
-func (j form) symmetric() (scaled.Number, error) {
+func (j form) contractSymmetric() (scaled.Number, error) {
 	levels := j.levels
-	if err := j.fits(levels); err != nil {
+	if err := j.checkMemory(levels); err != nil {
 		return scaled.Number{}, err
 	}
 
-	weights := j.legWeights(j.r, levels)
+	weights := j.legWeights(j.vectors, levels)
 	polys := make([]countspace.Poly, len(j.Net.Links))
 	for k, link := range j.Net.Links {
 		if err := j.Ctx.Err(); err != nil {
 			return scaled.Number{}, err
 		}
-		p, err := tensor.CountPoly(link.T, on(link.Legs, weights), levels.D, j.Ops)
+		p, err := tensor.CountPoly(link.T, pickWeights(link.Legs, weights), levels.D, j.Ops)
 		if err != nil {
 			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
 		}
@@ -41,21 +41,20 @@ func (j form) symmetric() (scaled.Number, error) {
 		polys[k] = p
 	}
 
-	p := counts.Product{S: j.s, Polys: polys, Signed: j.mixed(weights), Memory: j.Memory}
+	p := counts.Product{S: j.symmetricPoly, Polys: polys, Signed: j.mayCancel(weights), Memory: j.Memory}
 	if j.M != nil {
 		p.Wanted = func(k int) bool { return j.M.Variable[k] >= 0 }
 	}
-	visit := func(k int, h countspace.Poly) error { return j.link(k, h, scaled.One, weights) }
+	visit := func(k int, h countspace.Poly) error { return j.addMarginals(k, h, scaled.One, weights) }
 	if p.Wanted != nil && levels.D != 2 && len(polys) > 0 {
-		return backward{j, p, visit}.run()
+		return derivativePass{j, p, visit}.sumAndVisit()
 	}
 	return p.Sum(j.Ctx, j.Ops, visit)
 }
 
-// fits refuses count spaces beyond the budget. The pieces' boxes add up to no more than the whole
-// box, twice over the tree (children and product live together), and the last product needs its
-// canonical copies.
-func (j form) fits(levels countspace.Levels) error {
+// checkMemory returns an error if a count space takes more bytes than the memory. The boxes of the pieces add up to no more than the whole
+// box, twice over the tree, since children and product live together, and the last product needs its canonical copies.
+func (j form) checkMemory(levels countspace.Levels) error {
 	size, err := levels.Size()
 	if err != nil {
 		return err

@@ -9,23 +9,23 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// terms are the rank-one terms of a CP tensor under leg weights.
-// The sum of their polynomials with the tensor's weights is tensor.CountPoly.
+// terms are the rank-one terms of a CP tensor under weights of its legs. The sum of their polynomials, times the tensor's weights, is
+// tensor.CountPoly.
 type terms struct {
 	cp      *tensor.CP
-	weights []tensor.LegWeights // of the tensor's legs
+	weights []tensor.LegWeights // by leg of the tensor
 	levels  int
 	ops     *countspace.Ops
 }
 
-// termOf returns the terms of a tensor under the weights of its legs.
-func termOf(cp *tensor.CP, weights []tensor.LegWeights, levels int, ops *countspace.Ops) terms {
+// newTerms returns the terms of a tensor under the weights of its legs.
+func newTerms(cp *tensor.CP, weights []tensor.LegWeights, levels int, ops *countspace.Ops) terms {
 	return terms{cp: cp, weights: weights, levels: levels, ops: ops}
 }
 
-// poly returns Π_ℓ (Σ_a ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ z^a), linear in every variable per leg.
-// Cost as of one term in tensor.CountPoly.
-func (t terms) poly(x int) countspace.Poly {
+// termPoly returns the polynomial of term x, Π_ℓ (Σ_a ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ z^a), which is linear in every variable for each leg. Cost: that
+// of one term in tensor.CountPoly.
+func (t terms) termPoly(x int) countspace.Poly {
 	if t.levels == 1 {
 		p := scaled.One
 		for leg := range t.cp.Shape {
@@ -46,7 +46,7 @@ func (t terms) poly(x int) countspace.Poly {
 	return counts.Multiply(t.levels-1, factors, t.ops)
 }
 
-// entry returns ⟨A_ℓ[x,·], W_ℓ[·,a]⟩.
+// entry returns ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ for leg ℓ and level a.
 func (t terms) entry(x, leg, a int) scaled.Number {
 	w, v := t.weights[leg], t.cp.Vectors[leg]
 	if v == nil {
