@@ -16,51 +16,52 @@ import (
 )
 
 const (
-	// certain is the error of a marginal that is exact.
-	certain = 1e-10
-	// least is the number below which one is taken to leave the range of float64.
-	least = 0x1p-900
+	// exactMarginal is the error up to which a marginal is exact.
+	exactMarginal = 1e-10
+	// smallestFloat is the size below which a number is taken to leave the range of float64.
+	smallestFloat = 0x1p-900
 )
 
 // form is a network under evidence.
 type form struct {
 	*model
 	*dependence
-	row map[int]int // pivot by first variable
+	pivotAt map[int]int // place in pivots, by the pivot's first variable
 }
 
-// slot is the place of forms.
+// slot is the slot of forms in a problem's memory.
 type slot struct{}
 
-// formOf returns the form of a problem; nil if it has none.
+// formOf returns the form of a problem, made once. It returns nil if the factors are no functions of parities, or if too many parities
+// depend on each other.
 func formOf(ctx context.Context, p *problem.Problem) (*form, error) {
 	return problem.Form(ctx, p, slot{}, nil, func() (*form, error) {
 		m, err := modelOf(ctx, p.Net)
 		if m == nil || err != nil {
 			return nil, err
 		}
-		d, err := depend(ctx, m)
+		d, err := findDependence(ctx, m)
 		if d == nil || err != nil {
 			return nil, err
 		}
-		f := &form{model: m, dependence: d, row: map[int]int{}}
+		f := &form{model: m, dependence: d, pivotAt: map[int]int{}}
 		for place, pivot := range d.pivots {
-			f.row[pivot.first] = place
+			f.pivotAt[pivot.first] = place
 		}
 		return f, nil
 	})
 }
 
-// states is the number of values of the dependent parities.
+// states returns the number of values of the dependent parities together.
 func (f *form) states() int { return 1 << len(f.dependent) }
 
-// work is the flops of Z, and of all marginals.
-func (f *form) work(marginals bool) float64 {
+// flops returns the flops of Z, and with marginals those of all marginals, too.
+func (f *form) flops(marginals bool) float64 {
 	flops := 3 * float64(f.states()) * float64(len(f.independent)+len(f.dependent))
 	if marginals {
-		flops += float64(f.n) * float64(f.states()) * float64(2*len(f.dependent)+40)
+		flops += float64(f.variableCount) * float64(f.states()) * float64(2*len(f.dependent)+40)
 	}
-	return flops + float64(f.n*len(f.factors))
+	return flops + float64(f.variableCount*len(f.factors))
 }
 
 // Contract implements contraction.Contractor.
@@ -82,12 +83,12 @@ func (p *Parities) Contract(ctx context.Context, of *problem.Problem, want btn.W
 	if bytes := 16 * float64(f.states()); bytes > float64(j.Memory) {
 		return btn.Value{}, fault.New(fault.OverBudget, "parity: %d values take %.3g bytes, the budget is %d bytes", f.states(), bytes, j.Memory)
 	}
-	value := btn.Value{Flops: f.work(want.Marginals)}
-	total, err := f.sum(ctx, nil)
+	value := btn.Value{Flops: f.flops(want.Marginals)}
+	total, err := f.weightedSum(ctx, nil)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if value.Z = total.Mul(f.scale).Mul(scaled.Make(1, int64(f.n-len(f.independent)))); value.Z.IsZero() {
+	if value.Z = total.Mul(f.scale).Mul(scaled.Make(1, int64(f.variableCount-len(f.independent)))); value.Z.IsZero() {
 		if j.M != nil {
 			value.Marginals = j.M.Result(scaled.One)
 		}
@@ -105,14 +106,14 @@ func (p *Parities) Contract(ctx context.Context, of *problem.Problem, want btn.W
 	return value, nil
 }
 
-// threads is the number of goroutines for marginals that the memory has room for.
+// threads returns the number of goroutines for marginals that the memory has room for.
 func (f *form) threads(j contraction.Contraction) int {
 	return max(1, min(sumproduct.Threads(j.Threads), int(float64(j.Memory)/(24*float64(f.states())))))
 }
 
-// sum returns Σ_s D(s) Π_j f_j(s_j): in float64 if no number leaves its range, else in numbers with exponents. Of the independent factors
-// whose places are negated, f(1) counts with the other sign.
-func (f *form) sum(ctx context.Context, negatedPlaces set) (scaled.Number, error) {
+// weightedSum returns Σ_s D(s) Π_j f_j(s_j). It computes in float64 if no number leaves its range, otherwise in numbers with exponents. For
+// the independent factors at negated places, f(1) has the other sign: the sum is then Z times the mean of (−1)^parity of these factors.
+func (f *form) weightedSum(ctx context.Context, negatedPlaces set) (scaled.Number, error) {
 	total, isLossy, err := f.sumFloats(ctx, negatedPlaces)
 	if err != nil || !isLossy {
 		return total, err
@@ -120,7 +121,7 @@ func (f *form) sum(ctx context.Context, negatedPlaces set) (scaled.Number, error
 	return f.sumScaled(ctx, negatedPlaces)
 }
 
-// sumFloats is sum in float64. isLossy is true if a number above 0 became less than least of the largest.
+// sumFloats is weightedSum in float64. isLossy is true if a number above 0 became less than smallestFloat.
 func (f *form) sumFloats(ctx context.Context, negatedPlaces set) (total scaled.Number, isLossy bool, err error) {
 	current, next := make([]float64, f.states()), make([]float64, f.states())
 	current[0] = 1
@@ -129,31 +130,32 @@ func (f *form) sumFloats(ctx context.Context, negatedPlaces set) (total scaled.N
 		if err := ctx.Err(); err != nil {
 			return total, false, err
 		}
-		values, shift, ok := f.factors[j].floats()
+		values, shift, ok := f.factors[j].scaledFloats()
 		even, odd, column := values[0], values[1], int(f.columns[i])
 		if negatedPlaces != nil && negatedPlaces.contains(i) {
 			odd = -odd
 		}
 		largest := 0.0
 		for s := range next {
-			a, b := float64(even*current[s]), float64(odd*current[s^column])
-			next[s] = a + b
+			fromEven, fromOdd := float64(even*current[s]), float64(odd*current[s^column])
+			next[s] = fromEven + fromOdd
 			largest = max(largest, math.Abs(next[s]))
-			if math.Abs(a) < least && even != 0 && current[s] != 0 || math.Abs(b) < least && odd != 0 && current[s^column] != 0 {
+			if math.Abs(fromEven) < smallestFloat && even != 0 && current[s] != 0 ||
+				math.Abs(fromOdd) < smallestFloat && odd != 0 && current[s^column] != 0 {
 				ok = false
 			}
 		}
 		current, next = next, current
 		exp += shift + int64(rescale(current, largest))
-		isLossy = isLossy || !ok || largest < least && largest > 0
+		isLossy = isLossy || !ok || largest < smallestFloat && largest > 0
 	}
-	for b, j := range f.dependent {
-		values, shift, ok := f.factors[j].floats()
+	for fromOdd, j := range f.dependent {
+		values, shift, ok := f.factors[j].scaledFloats()
 		largest := 0.0
 		for s, x := range current {
-			current[s] *= values[s>>b&1]
+			current[s] *= values[s>>fromOdd&1]
 			largest = max(largest, math.Abs(current[s]))
-			if math.Abs(current[s]) < least && x != 0 && values[s>>b&1] != 0 {
+			if math.Abs(current[s]) < smallestFloat && x != 0 && values[s>>fromOdd&1] != 0 {
 				ok = false
 			}
 		}
@@ -170,7 +172,7 @@ func (f *form) sumFloats(ctx context.Context, negatedPlaces set) (total scaled.N
 	return scaled.Make(sum, exp), isLossy, nil
 }
 
-// rescale multiplies numbers by a power of 2 if the largest is far from 1, and returns the exponent of what they are divided by.
+// rescale divides numbers by a power of two if the largest is far from 1. It returns the exponent of that power, or 0.
 func rescale(list []float64, largest float64) int {
 	if largest == 0 || largest < 0x1p40 && largest > 0x1p-40 {
 		return 0
@@ -182,7 +184,7 @@ func rescale(list []float64, largest float64) int {
 	return shift
 }
 
-// sumScaled is sum in numbers with exponents.
+// sumScaled is weightedSum in numbers with exponents.
 func (f *form) sumScaled(ctx context.Context, negatedPlaces set) (total scaled.Number, err error) {
 	current, next := make([]scaled.Number, f.states()), make([]scaled.Number, f.states())
 	current[0] = scaled.One
@@ -208,22 +210,22 @@ func (f *form) sumScaled(ctx context.Context, negatedPlaces set) (total scaled.N
 	return scaled.Sum(current), ctx.Err()
 }
 
-// marginals returns P(x) of every variable, of a total above 0.
+// marginals returns P(x) of every variable. total is the sum without negated places and above 0.
 func (f *form) marginals(ctx context.Context, threads int, total scaled.Number) ([][]float64, error) {
-	rows := make([][]float64, f.n)
-	base := f.logarithms(nil)
+	rows := make([][]float64, f.variableCount)
+	base := f.transformTerms(nil)
 	sum, size := base.sums()
-	err := sumproduct.Share(ctx, sumproduct.Threads(threads), f.n, func(_, v int) error {
-		variables, factors := newSet(f.n), newSet(len(f.factors))
+	err := sumproduct.Share(ctx, sumproduct.Threads(threads), f.variableCount, func(_, v int) error {
+		variables, factors := newSet(f.variableCount), newSet(len(f.factors))
 		variables.toggle(v)
-		f.reduce(f.row, variables, factors)
+		f.reduceSet(f.pivotAt, variables, factors)
 		mean := 0.0
 		if variables.first() < 0 {
-			transform := f.logarithms(factors)
+			transform := f.transformTerms(factors)
 			part, partSize := transform.sums()
 			mean = part / sum * math.Exp(transform.largest-base.largest)
-			if !(math.Ldexp((size+partSize*math.Exp(transform.largest-base.largest))/math.Abs(sum), -42) <= certain) {
-				exact, err := f.sum(ctx, factors)
+			if !(math.Ldexp((size+partSize*math.Exp(transform.largest-base.largest))/math.Abs(sum), -42) <= exactMarginal) {
+				exact, err := f.weightedSum(ctx, factors)
 				if err != nil {
 					return err
 				}
@@ -237,19 +239,18 @@ func (f *form) marginals(ctx context.Context, threads int, total scaled.Number) 
 	return rows, err
 }
 
-// transform is the terms of the Walsh–Hadamard transform of a sum: term ω is ± e^ln[ω], below 0 if ω and signs have an odd number of bits
-// in common, or an even one if isNegated.
+// transform is the terms of the Walsh–Hadamard transform of a weighted sum. Term ω has the size e^lnSize[ω]. It is below 0 if ω and
+// signMask have an odd number of bits in common, or, if isNegated, an even number.
 type transform struct {
-	ln        []float64
-	signs     uint32
+	lnSize    []float64
+	signMask  uint32
 	isNegated bool
-	largest   float64 // of ln
+	largest   float64 // of lnSize
 }
 
-// logarithms returns the terms Π over factors of f(0) ± f(1). Of the independent factors that are negated, f(1) counts with the other
-// sign.
-func (f *form) logarithms(negatedPlaces set) *transform {
-	t := &transform{ln: make([]float64, f.states()), largest: math.Inf(-1)}
+// transformTerms returns the terms: products over all factors of f(0) ± f(1). negatedPlaces are those of weightedSum.
+func (f *form) transformTerms(negatedPlaces set) *transform {
+	t := &transform{lnSize: make([]float64, f.states()), largest: math.Inf(-1)}
 	constant := 0.0
 	add := func(values [2]float64, column uint32, negated bool) {
 		plus, minus := values[0]+values[1], values[0]-values[1] // of even and of odd ω · column
@@ -258,42 +259,42 @@ func (f *form) logarithms(negatedPlaces set) *transform {
 		}
 		if plus < 0 {
 			t.isNegated = !t.isNegated
-			t.signs ^= column
+			t.signMask ^= column
 		}
 		if minus < 0 {
-			t.signs ^= column
+			t.signMask ^= column
 		}
 		a, b := math.Log(math.Abs(plus)), math.Log(math.Abs(minus)) // the values differ, and neither is below 0
 		constant += (a + b) / 2
-		t.ln[column] += (a - b) / 2
+		t.lnSize[column] += (a - b) / 2
 	}
 	for i, j := range f.independent {
-		add(f.factors[j].ordinary(), f.columns[i], negatedPlaces != nil && negatedPlaces.contains(i))
+		add(f.factors[j].mantissas(), f.columns[i], negatedPlaces != nil && negatedPlaces.contains(i))
 	}
 	for b, j := range f.dependent {
-		add(f.factors[j].ordinary(), 1<<b, false)
+		add(f.factors[j].mantissas(), 1<<b, false)
 	}
-	for width := 1; width < len(t.ln); width *= 2 {
-		for from := 0; from < len(t.ln); from += 2 * width {
+	for width := 1; width < len(t.lnSize); width *= 2 {
+		for from := 0; from < len(t.lnSize); from += 2 * width {
 			for s := from; s < from+width; s++ {
-				x, y := t.ln[s], t.ln[s+width]
-				t.ln[s], t.ln[s+width] = x+y, x-y
+				x, y := t.lnSize[s], t.lnSize[s+width]
+				t.lnSize[s], t.lnSize[s+width] = x+y, x-y
 			}
 		}
 	}
-	for s := range t.ln {
-		t.ln[s] += constant
-		t.largest = max(t.largest, t.ln[s])
+	for s := range t.lnSize {
+		t.lnSize[s] += constant
+		t.largest = max(t.largest, t.lnSize[s])
 	}
 	return t
 }
 
-// sums returns Σ of the terms, and of their sizes, in units of e^largest.
+// sums returns the sum of the terms and the sum of their sizes, in units of e^largest.
 func (t *transform) sums() (sum, size float64) {
-	for s, ln := range t.ln {
+	for s, ln := range t.lnSize {
 		x := math.Exp(ln - t.largest)
 		size += x
-		if bits.OnesCount32(uint32(s)&t.signs)&1 == 1 {
+		if bits.OnesCount32(uint32(s)&t.signMask)&1 == 1 {
 			x = -x
 		}
 		sum += x

@@ -17,28 +17,33 @@ import (
 )
 
 const (
-	// mostOrder bounds the variables of a factor.
-	mostOrder = 14
-	// mostVariables and mostFactors bound the elimination over GF(2).
-	mostVariables = 1 << 13
-	mostFactors   = 1 << 14
+	// maxOrder bounds the variables of a factor.
+	maxOrder = 14
+	// maxVariables and maxFactors bound the elimination over GF(2).
+	maxVariables = 1 << 13
+	maxFactors   = 1 << 14
 )
 
-// set is a set of numbers, 64 to a word.
+// set is a set of numbers, as bits: 64 to a word.
 type set []uint64
 
-func newSet(n int) set            { return make(set, (n+63)/64) }
-func (s set) toggle(i int)        { s[i/64] ^= 1 << (i % 64) }
+// newSet returns an empty set of numbers below n.
+func newSet(n int) set { return make(set, (n+63)/64) }
+
+// toggle adds i if it is not in the set, and removes it otherwise.
+func (s set) toggle(i int) { s[i/64] ^= 1 << (i % 64) }
+
+// contains reports whether i is in the set.
 func (s set) contains(i int) bool { return s[i/64]>>(i%64)&1 == 1 }
 
-// add adds another set modulo 2.
-func (s set) add(o set) {
-	for k, w := range o {
+// add adds another set modulo 2: numbers in both are removed.
+func (s set) add(other set) {
+	for k, w := range other {
 		s[k] ^= w
 	}
 }
 
-// first is the smallest member; −1 if there is none.
+// first returns the smallest member, and −1 if the set is empty.
 func (s set) first() int {
 	for k, w := range s {
 		if w != 0 {
@@ -54,25 +59,25 @@ type factor struct {
 	values    [2]scaled.Number // of even and of odd parity
 }
 
-// model is a network as a product of functions of parities.
+// model is a network under evidence as a product of functions of parities.
 type model struct {
-	n         int
-	scale     scaled.Number
-	factors   []factor
-	roundings float64 // of all values together, in 2^-53 of Z
+	variableCount int
+	scale         scaled.Number
+	factors       []factor // no two of one set
+	roundings     float64  // of all values together, in 2^-53 of Z
 }
 
-// splits are the values of a table of two variables as parity times weights of each: φ(a, b) = c u(a) v(b) f(a ⊕ b).
-type splits struct {
+// pairSplit is a table of two variables as a function of their parity times weights of each: φ(a, b) = first(a) second(b) parity(a ⊕ b).
+type pairSplit struct {
 	parity        [2]float64
 	first, second [2]float64
 	roundings     float64
 }
 
-// hasParities reports whether the factors of a network are functions of parities, as far as their tables of three variables and more say.
-// long says that there is such a table. Linear time.
-func hasParities(net *btn.Network) (ok, long bool) {
-	if net.Choice != query.CoresAreFactors || len(net.Variables) > mostVariables || len(net.Cores) > mostFactors {
+// hasParities reports whether the factors of a network can be functions of parities, as far as its domains and its tables of three
+// variables and more show. isLong reports whether there is such a table. Linear time.
+func hasParities(net *btn.Network) (ok, isLong bool) {
+	if net.Choice != query.CoresAreFactors || len(net.Variables) > maxVariables || len(net.Cores) > maxFactors {
 		return false, false
 	}
 	for _, v := range net.Variables {
@@ -85,37 +90,38 @@ func hasParities(net *btn.Network) (ok, long bool) {
 			if _, ok := parityOf(core.T, k); !ok {
 				return false, false
 			}
-			long = true
+			isLong = true
 		}
 	}
-	return true, long
+	return true, isLong
 }
 
-// parityOf returns the values of a table that depends on the parity of its k variables alone; false if it does not.
-func parityOf(t tensor.Tensor, k int) (values [2]float64, ok bool) {
-	if k == 0 || k > mostOrder {
+// parityOf returns the values, for even and for odd parity, of a table that depends only on the parity of its variables. order is their
+// number. ok is false for other tables, and for values below 0 or not finite.
+func parityOf(t tensor.Tensor, order int) (values [2]float64, ok bool) {
+	if order == 0 || order > maxOrder {
 		return values, false
 	}
-	dense, err := tensor.ToDense(t, 1<<mostOrder)
-	if err != nil || len(dense.Data) != 1<<k {
+	dense, err := tensor.ToDense(t, 1<<maxOrder)
+	if err != nil || len(dense.Data) != 1<<order {
 		return values, false
 	}
 	values = [2]float64{dense.Data[0], dense.Data[1]}
-	for at, x := range dense.Data {
-		if x != values[bits.OnesCount(uint(at))&1] {
+	for index, x := range dense.Data {
+		if x != values[bits.OnesCount(uint(index))&1] {
 			return values, false
 		}
 	}
 	return values, values[0] >= 0 && values[1] >= 0 && !math.IsInf(values[0]+values[1], 0)
 }
 
-// modelOf reads a network under evidence; nil if its factors are none of parities, or some number is below 0.
+// modelOf reads a network under evidence. It returns nil if its factors are no functions of parities, or if a number is below 0.
 func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 	n := len(net.Variables)
-	if n > mostVariables || len(net.Cores) > mostFactors {
+	if n > maxVariables || len(net.Cores) > maxFactors {
 		return nil, nil
 	}
-	m := &model{n: n, scale: net.Scale}
+	m := &model{variableCount: n, scale: net.Scale}
 	variable := slices.Repeat([]int{-1}, len(net.Dims))
 	weights := make([][2]scaled.Number, n)
 	for v, place := range net.Variables {
@@ -131,10 +137,10 @@ func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 		}
 		weights[v] = [2]scaled.Number{scaled.FromFloat(cp.Weights[0]), scaled.FromFloat(cp.Weights[1])}
 	}
-	known := map[string]int{} // place of a set's factor
+	factorOf := map[string]int{} // place of a set's factor
 	look := pace.New(ctx)
 	for _, core := range net.Cores {
-		k := len(core.Legs)
+		order := len(core.Legs)
 		variables := newSet(n)
 		for _, leg := range core.Legs {
 			if variable[leg] < 0 || variables.contains(variable[leg]) {
@@ -142,31 +148,31 @@ func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 			}
 			variables.toggle(variable[leg])
 		}
-		if look.Over(int64(1<<min(k, mostOrder) + n/64)) {
+		if look.Over(int64(1<<min(order, maxOrder) + n/64)) {
 			return nil, look.Err()
 		}
-		if k == 1 {
+		if order == 1 {
 			dense, err := tensor.ToDense(core.T, 2)
 			if err != nil {
 				return nil, nil
 			}
-			m.weigh(&weights[variable[core.Legs[0]]], [2]float64(dense.Data))
+			m.multiplyWeights(&weights[variable[core.Legs[0]]], [2]float64(dense.Data))
 			continue
 		}
-		values, ok := parityOf(core.T, k)
-		if !ok && k == 2 {
-			var s splits
-			if s, ok = splitPair(core.T); ok {
-				values = s.parity
-				m.weigh(&weights[variable[core.Legs[0]]], s.first)
-				m.weigh(&weights[variable[core.Legs[1]]], s.second)
-				m.roundings += s.roundings
+		values, ok := parityOf(core.T, order)
+		if !ok && order == 2 {
+			var split pairSplit
+			if split, ok = splitPair(core.T); ok {
+				values = split.parity
+				m.multiplyWeights(&weights[variable[core.Legs[0]]], split.first)
+				m.multiplyWeights(&weights[variable[core.Legs[1]]], split.second)
+				m.roundings += split.roundings
 			}
 		}
 		if !ok {
 			return nil, nil
 		}
-		m.multiply(known, variables, [2]scaled.Number{scaled.FromFloat(values[0]), scaled.FromFloat(values[1])})
+		m.multiplyFactor(factorOf, variables, [2]scaled.Number{scaled.FromFloat(values[0]), scaled.FromFloat(values[1])})
 	}
 	for v, w := range weights {
 		if w[0].Sign() < 0 || w[1].Sign() < 0 || !w[0].IsFinite() || !w[1].IsFinite() {
@@ -177,7 +183,7 @@ func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 		}
 		variables := newSet(n)
 		variables.toggle(v)
-		m.multiply(known, variables, w)
+		m.multiplyFactor(factorOf, variables, w)
 	}
 	m.factors = slices.DeleteFunc(m.factors, func(f factor) bool {
 		if f.values[0] != f.values[1] {
@@ -189,25 +195,26 @@ func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 	return m, look.Err()
 }
 
-// weigh multiplies the weights of a variable.
-func (m *model) weigh(w *[2]scaled.Number, by [2]float64) {
-	for x := range w {
-		w[x] = w[x].Mul(scaled.FromFloat(by[x]))
+// multiplyWeights multiplies the weights of a variable by two factors.
+func (m *model) multiplyWeights(weights *[2]scaled.Number, factors [2]float64) {
+	for x := range weights {
+		weights[x] = weights[x].Mul(scaled.FromFloat(factors[x]))
 	}
 	m.roundings++
 }
 
-// multiply multiplies the factor of a set. A new factor whose values are equal is a number.
-func (m *model) multiply(known map[string]int, variables set, values [2]scaled.Number) {
+// multiplyFactor multiplies the factor of a set of variables by values for even and odd parity. Equal values of a new factor go into the
+// scale. factorOf is the place in factors by set.
+func (m *model) multiplyFactor(factorOf map[string]int, variables set, values [2]scaled.Number) {
 	var bytes []byte
 	for _, w := range variables {
 		bytes = binary.LittleEndian.AppendUint64(bytes, w)
 	}
 	key := string(bytes)
-	if place, ok := known[key]; ok {
-		f := &m.factors[place]
-		for p := range values {
-			f.values[p] = values[p].Mul(f.values[p])
+	if index, ok := factorOf[key]; ok {
+		f := &m.factors[index]
+		for parity := range values {
+			f.values[parity] = values[parity].Mul(f.values[parity])
 		}
 		m.roundings++
 		return
@@ -217,12 +224,13 @@ func (m *model) multiply(known map[string]int, variables set, values [2]scaled.N
 		m.roundings++
 		return
 	}
-	known[key] = len(m.factors)
+	factorOf[key] = len(m.factors)
 	m.factors = append(m.factors, factor{variables, values})
 }
 
-// floats returns the values over a power of 2, the larger one between 1 and 2, and the power; false if a value above 0 is too small.
-func (f *factor) floats() (values [2]float64, exp int64, ok bool) {
+// scaledFloats returns the values divided by 2^exp, so that the larger one is between 1 and 2. ok is false if a value above 0 becomes too
+// small.
+func (f *factor) scaledFloats() (values [2]float64, exp int64, ok bool) {
 	larger := f.values[0]
 	if f.values[1].Cmp(larger) > 0 {
 		larger = f.values[1]
@@ -230,48 +238,48 @@ func (f *factor) floats() (values [2]float64, exp int64, ok bool) {
 	ok = true
 	for p, x := range f.values {
 		values[p] = x.Mul(scaled.Make(1, -larger.Exp)).Float64()
-		ok = ok && (x.IsZero() || values[p] > least)
+		ok = ok && (x.IsZero() || values[p] > smallestFloat)
 	}
 	return values, larger.Exp, ok
 }
 
-// ordinary is the values of floats.
-func (f *factor) ordinary() [2]float64 {
-	values, _, _ := f.floats()
+// mantissas returns the values of scaledFloats.
+func (f *factor) mantissas() [2]float64 {
+	values, _, _ := f.scaledFloats()
 	return values
 }
 
-// splitPair splits a table of two variables without zeros; false if it has one.
-func splitPair(t tensor.Tensor) (s splits, ok bool) {
+// splitPair splits a table of two variables. ok is false if it has a zero, or if its logarithms are too large.
+func splitPair(t tensor.Tensor) (split pairSplit, ok bool) {
 	dense, err := tensor.ToDense(t, 4)
 	if err != nil || len(dense.Data) != 4 {
-		return s, false
+		return split, false
 	}
 	var ln [4]float64
-	for at, x := range dense.Data {
+	for index, x := range dense.Data {
 		if !(x > 0) || math.IsInf(x, 1) {
-			return s, false
+			return split, false
 		}
-		ln[at] = math.Log(x)
+		ln[index] = math.Log(x)
 	}
 	mean := (ln[0] + ln[1] + ln[2] + ln[3]) / 4
-	first, second := (ln[0]+ln[1]-ln[2]-ln[3])/4, (ln[0]-ln[1]+ln[2]-ln[3])/4
-	both := (ln[0] - ln[1] - ln[2] + ln[3]) / 4
-	if math.Abs(mean)+math.Abs(first)+math.Abs(second)+math.Abs(both) > 600 {
-		return s, false
+	firstEffect, secondEffect := (ln[0]+ln[1]-ln[2]-ln[3])/4, (ln[0]-ln[1]+ln[2]-ln[3])/4
+	interaction := (ln[0] - ln[1] - ln[2] + ln[3]) / 4
+	if math.Abs(mean)+math.Abs(firstEffect)+math.Abs(secondEffect)+math.Abs(interaction) > 600 {
+		return split, false
 	}
-	s.roundings = 16 + 4*(math.Abs(ln[0])+math.Abs(ln[1])+math.Abs(ln[2])+math.Abs(ln[3]))
-	s.parity = [2]float64{math.Exp(mean + both), math.Exp(mean - both)}
-	s.first = [2]float64{math.Exp(first), math.Exp(-first)}
-	s.second = [2]float64{math.Exp(second), math.Exp(-second)}
-	return s, true
+	split.roundings = 16 + 4*(math.Abs(ln[0])+math.Abs(ln[1])+math.Abs(ln[2])+math.Abs(ln[3]))
+	split.parity = [2]float64{math.Exp(mean + interaction), math.Exp(mean - interaction)}
+	split.first = [2]float64{math.Exp(firstEffect), math.Exp(-firstEffect)}
+	split.second = [2]float64{math.Exp(secondEffect), math.Exp(-secondEffect)}
+	return split, true
 }
 
 // dependence is how the parities of a model's factors depend on each other.
 type dependence struct {
 	independent []int    // factors whose parities are independent
-	dependent   []int    // the others, in the sequence of the bits of columns
-	columns     []uint32 // by independent factor: the dependent ones whose parity it is in
+	dependent   []int    // all others; the k-th one is bit k of columns
+	columns     []uint32 // by place in independent: bits of the dependent factors whose parity it is in
 	pivots      []pivot
 }
 
@@ -282,30 +290,31 @@ type pivot struct {
 	factors   set // places in independent
 }
 
-// mostDependent bounds k.
-const mostDependent = 24
+// maxDependent bounds the number k of dependent factors.
+const maxDependent = 24
 
-// depend eliminates the factors' sets over GF(2); nil if more than mostDependent depend on the others. Cost O(factors² · words).
-func depend(ctx context.Context, m *model) (*dependence, error) {
+// findDependence eliminates the factors' sets over GF(2). It returns nil if more than maxDependent factors depend on the others. Cost
+// O(factors² · words).
+func findDependence(ctx context.Context, m *model) (*dependence, error) {
 	d := &dependence{}
 	look := pace.New(ctx)
-	row := map[int]int{} // pivot by first variable
+	pivotAt := map[int]int{} // pivot by first variable
 	for j, f := range m.factors {
-		if look.Over(int64(len(d.pivots) * (m.n/64 + 1) / 8)) {
+		if look.Over(int64(len(d.pivots) * (m.variableCount/64 + 1) / 8)) {
 			return nil, look.Err()
 		}
 		variables, factors := slices.Clone(f.variables), newSet(len(m.factors))
-		d.reduce(row, variables, factors)
+		d.reduceSet(pivotAt, variables, factors)
 		first := variables.first()
 		if first >= 0 {
 			factors.toggle(len(d.independent))
-			row[first] = len(d.pivots)
+			pivotAt[first] = len(d.pivots)
 			d.pivots = append(d.pivots, pivot{first, variables, factors})
 			d.independent = append(d.independent, j)
 			d.columns = append(d.columns, 0)
 			continue
 		}
-		if len(d.dependent) == mostDependent {
+		if len(d.dependent) == maxDependent {
 			return nil, nil
 		}
 		for i := range d.independent {
@@ -318,12 +327,13 @@ func depend(ctx context.Context, m *model) (*dependence, error) {
 	return d, nil
 }
 
-// reduce takes the pivots' sets off a set, and notes their factors.
-func (d *dependence) reduce(row map[int]int, variables, factors set) {
+// reduceSet adds pivots' sets to a set of variables, modulo 2, until it has no first variable of a pivot, and adds the pivots' factors to
+// factors. pivotAt is the place of a pivot by its first variable.
+func (d *dependence) reduceSet(pivotAt map[int]int, variables, factors set) {
 	for k := range variables {
 		for word := variables[k]; word != 0; {
 			v := 64*k + bits.TrailingZeros64(word)
-			if place, ok := row[v]; ok {
+			if place, ok := pivotAt[v]; ok {
 				variables.add(d.pivots[place].variables)
 				factors.add(d.pivots[place].factors)
 				word = variables[k] &^ (2<<(v%64) - 1)

@@ -1,4 +1,4 @@
-// Package parity is the family of base tensors whose factors depend on parities of binary variables alone: codes, p-spin models, gauge
+// Package parity contracts base tensors whose factors depend on parities of binary variables alone: codes, p-spin models, gauge
 // models, planted exclusive-ors.
 //
 // A factor of the variables S is f(⊕_{i∈S} x_i), two numbers. Of m factors, r have parities that are independent over GF(2): these

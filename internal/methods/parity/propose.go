@@ -13,27 +13,28 @@ import (
 )
 
 const (
-	// leastVariables is the number of variables below which elimination is cheap.
-	leastVariables = 24
+	// minVariables is the number of variables below which elimination is cheap.
+	minVariables = 24
 	// cheap is the work of a sum that is taken before an elimination order is looked for, flops.
 	cheap = 1e8
 )
 
-// structure is the slot of hasParities.
-type structure struct{}
+// paritySlot is the slot of the result of hasParities.
+type paritySlot struct{}
 
-// found is its content.
-type found struct{ ok, isLong bool }
+// parityFact is the result of hasParities.
+type parityFact struct{ ok, isLong bool }
 
-// Propose is the proposal of a sum over parities; nil if the factors are none of parities, or too many parities depend on each other. If
-// no elimination order is known yet it is asked of networks with factors of three variables and more, and has to be cheap.
+// Propose proposes a sum over parities. It returns nil if the factors are no functions of parities, if too many parities depend on each
+// other, or if the sum takes too long. If no elimination order is known yet (ask.Flops is 0), the network needs a factor of three variables
+// or more, and the sum has to be cheap or an elimination out of reach.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	if len(j.Net.Variables) < leastVariables || len(ask.Joint) > 0 {
+	if len(j.Net.Variables) < minVariables || len(ask.Joint) > 0 {
 		return nil, nil
 	}
-	has, err := proposal.Fact(j.Facts, structure{}, func() (found, error) {
+	has, err := proposal.Fact(j.Facts, paritySlot{}, func() (parityFact, error) {
 		ok, long := hasParities(j.Net)
-		return found{ok, long}, nil
+		return parityFact{ok, long}, nil
 	})
 	if err != nil || !has.ok || ask.Flops == 0 && !has.isLong {
 		return nil, err
@@ -42,7 +43,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if f == nil || err != nil {
 		return nil, ctx.Err()
 	}
-	cost := query.Cost{Flops: f.work(ask.Marginals), Bytes: 16 * float64(f.states()), Log2Table: float64(len(f.dependent))}
+	cost := query.Cost{Flops: f.flops(ask.Marginals), Bytes: 16 * float64(f.states()), Log2Table: float64(len(f.dependent))}
 	switch {
 	case policy.ExactRate*cost.Flops > proposal.Limit(j.Settings) || cost.Bytes > float64(j.Settings.Memory):
 		return nil, nil
@@ -60,6 +61,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return assignment, nil
 }
 
-// isWide reports whether an elimination of the factors as they are is out of reach in all likelihood: there are nearly as many as
-// variables.
-func (f *form) isWide() bool { return len(f.independent) > 100 && 4*len(f.factors) >= 3*f.n }
+// isWide reports whether an elimination of the factors is out of reach in all likelihood: there are nearly as many factors as variables.
+func (f *form) isWide() bool {
+	return len(f.independent) > 100 && 4*len(f.factors) >= 3*f.variableCount
+}
