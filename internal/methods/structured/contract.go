@@ -70,7 +70,8 @@ func formOf(ctx context.Context, p *problem.Problem, f *Fit, joint []int) (*form
 	})
 }
 
-// weightsOf lists the weights of a network's variables, by variable and value, with the evidence. It is an error if one is below 0.
+// weightsOf lists the weights of a network's variables, by variable and value, with the evidence. It is an error if a weight is below 0, or
+// if a link is no list of weights.
 func weightsOf(net *btn.Network) ([][]float64, error) {
 	weights := make([][]float64, len(net.Variables))
 	for v, place := range net.Variables {

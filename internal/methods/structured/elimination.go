@@ -260,8 +260,8 @@ func (e *elimination[T]) fillShares(z T, exp int) {
 	e.fillIndependentLeaves(z)
 }
 
-// propagateBack computes, from the adjoint of clique c, the shares of its variable in units of 2^exp and the adjoints of the messages that
-// it received.
+// propagateBack computes two things from the adjoint of clique c: the shares of the clique's variable, in units of 2^exp, and the adjoints
+// of the messages that the clique received. The adjoint of a message is the derivative of the total with respect to the message.
 func (e *elimination[T]) propagateBack(c, exp int) {
 	own := &e.program.cliques[c]
 	table, adjoint := e.tables[c], e.adjoints[c]

@@ -80,8 +80,8 @@ func legVariables(net *btn.Network) []int {
 	return variable
 }
 
-// findLeaves finds the leaves of a network: a variable whose tables are all over one set of three variables, if the two others of the set
-// have tables over other sets, too. It returns nil if there are none. Linear time.
+// findLeaves finds the leaves of a network. A leaf is a variable whose tables are all over one set of three variables, while both other
+// variables of the set have tables over other sets, too. It returns nil if there are none. Linear time.
 func findLeaves(net *btn.Network) *leafSets {
 	if !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return len(c.Legs) == 3 }) {
 		return nil
