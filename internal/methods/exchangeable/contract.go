@@ -178,9 +178,9 @@ func (f *form) places() []place {
 	return list
 }
 
-// leafMarginals fills in the rows of the leaves: P(h) = Σ P(neighbours) P(h | neighbours). of has the joint probabilities of two
-// neighbours.
-func (f *form) leafMarginals(ctx context.Context, of *pairs, rows [][]float64) error {
+// leafMarginals fills in the rows of the leaves: P(h) = Σ P(neighbours) P(h | neighbours). rows has the marginals of all other variables,
+// and pairProbabilities the joint ones of two neighbours.
+func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows [][]float64) error {
 	m := f.interactions
 	places := f.places()
 	for v, l := range m.leafOf {
@@ -192,9 +192,9 @@ func (f *form) leafMarginals(ctx context.Context, of *pairs, rows [][]float64) e
 		}
 		d := m.domains[v]
 		rows[v] = make([]float64, d)
-		given := m.conditionals[int32(v)]
+		conditional := m.conditionals[int32(v)]
 		if len(l.neighbours) < 2 {
-			given = f.fields.leaves[int32(v)]
+			conditional = f.fields.leaves[int32(v)]
 		}
 		var probability func(row int) float64
 		switch len(l.neighbours) {
@@ -204,18 +204,18 @@ func (f *form) leafMarginals(ctx context.Context, of *pairs, rows [][]float64) e
 			probability = func(row int) float64 { return rows[l.neighbours[0]][row] }
 		default:
 			i, j := l.neighbours[0], l.neighbours[1]
-			pair := of.probabilities(places[i], places[j])
+			pair := pairProbabilities.probabilities(places[i], places[j])
 			width, canonical := m.domains[j], f.partition.canonical
 			values := f.values(places[j].class)
 			probability = func(row int) float64 { return pair[canonical(i, row/width)*values+canonical(j, row%width)] }
 		}
-		for row, sum := range given.sum {
+		for row, sum := range conditional.sum {
 			p := probability(row)
 			if p == 0 || sum.isImpossible() {
 				continue
 			}
 			for x := range d {
-				if ln := given.table[row*d+x]; !ln.isImpossible() {
+				if ln := conditional.table[row*d+x]; !ln.isImpossible() {
 					rows[v][x] += p * math.Exp(ln.minus(sum).float())
 				}
 			}

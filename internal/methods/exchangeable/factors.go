@@ -292,7 +292,8 @@ func advance(digits, dims []int) {
 	}
 }
 
-// moveLeaves finds the leaves and moves their tables from placedTables to them. Linear time.
+// moveLeaves finds the leaves and moves their tables from placedTables to them. A leaf shares tables with at most two other variables, of
+// which none shares tables with at most two. Linear time.
 func (f *factors) moveLeaves() {
 	n := len(f.domains)
 	others := make([][]int32, n) // up to three distinct ones of each
