@@ -123,7 +123,8 @@ func (l *layout) contribution(leg, y int) (w float64, level int) {
 	return w, level
 }
 
-// legWeights returns the contributions of the values of a leg that no table has, as a matrix by value and count variable.
+// legWeights returns the contributions of the values of a leg that no table has, as a matrix: row y has the weight of value y in the column
+// of the count variable that it counts at, and zeros in all others. Column 0 is that of values that do not count.
 func (l *layout) legWeights(leg int) tensor.LegWeights {
 	dim, d := l.net.Dims[leg], l.countVariables+1
 	w := make(tensor.LegWeights, dim*d)

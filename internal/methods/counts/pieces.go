@@ -131,7 +131,8 @@ func (w *keyWriter) addPiece(p piece) [digest.Size]byte {
 	return w.Sum()
 }
 
-// addLeg adds what a leg leads to: the mode of a table, or the contributions of its values.
+// addLeg adds to the digest what a leg leads to: the number and the mode of a table in the piece, or, for other cores, the contributions of
+// the leg's values.
 func (w *keyWriter) addLeg(leg int) {
 	if w.onTable(leg) {
 		w.Int(-1)

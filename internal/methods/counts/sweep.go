@@ -190,7 +190,7 @@ func (s *variableSweep) weightWith(v int, c []int, x *valueChoice) scaled.Number
 	return x.weight.Mul(s.remaining[v+1][place])
 }
 
-// drawValues draws the values of all variables.
+// drawValues draws one assignment: it sets values, by variable, each given those before it. Its error is the context's.
 func (s *variableSweep) drawValues(rng *rand.Rand, values []int) error {
 	var d drawState
 	c := make([]int, s.countVariables)

@@ -75,7 +75,7 @@ type evaluation struct {
 }
 
 // sumProduct returns Σ_c S_c [z^c] Π_k polys[k]^powers[k], and calls visit for every k that is wanted, with the derivative by one of its
-// factors. If wanted is nil it calls visit for none.
+// factors. If wanted is nil it calls visit for none. With one count variable the product is a tree, with several a chain.
 func (e *evaluation) sumProduct(
 	polys []countspace.Poly, powers []int, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) (scaled.Number, error) {
