@@ -3,34 +3,34 @@ package region
 // Balls: the indices within some steps of an index.
 
 import (
-	"context"
 	"slices"
 )
 
-// balls makes one region per index: the indices within some steps of it, through tables, and all
-// legs among them, cut to the parts of the 2-core. A ball whose contraction is too wide shrinks;
-// one too wide at radius 1 is dropped.
-type balls struct {
-	w     *worker
-	step  []int32 // 1 + distance of an index; 0: not in the ball
-	met   []bool  // tables
-	index []int32
-	legs  []int32
+// ballBuilder makes balls. The ball of radius r around an index consists of all legs of the indices within r steps of it. A step goes
+// from an index through a table to another index.
+type ballBuilder struct {
+	w       *worker
+	depth   []int32 // by index: 1 + its distance from the centre, or 0 if it is not in the ball; all 0 between calls
+	crossed []bool  // by table: whether the search went through it; all false between calls
+	indices []int32 // of the current ball, by distance from the centre
+	legs    []int32 // of the current ball
 }
 
-// addBalls adds the parts of all balls to s. Cost: per index, the ball and a min-fill order of it.
-func (f *Family) addBalls(ctx context.Context, w *worker, s *store, left *moves) error {
-	b := &balls{w: w, step: make([]int32, len(w.g.dims)), met: make([]bool, len(w.g.edges))}
+// addBalls adds one ball for each index to s: the connected parts of its 2-core. Its radius is the largest up to Options.Size at which
+// no part is wider than Options.MaxWidth. An index without such a radius ≥ 1 has no ball.
+// Cost: per index, the ball and a min-fill order of it.
+func (f *Family) addBalls(w *worker, s *store, remaining *moves) error {
+	b := &ballBuilder{w: w, depth: make([]int32, len(w.g.dims)), crossed: make([]bool, len(w.g.edges))}
 	for i := range w.g.dims {
 		for radius := f.Options.Size; radius > 0; radius-- {
-			narrow, err := b.add(ctx, s, int32(i), radius, f.Options.MaxWidth)
+			isNarrow, err := b.addIfNarrow(s, int32(i), radius, f.Options.MaxWidth)
 			if err != nil {
 				return err
 			}
-			if err := left.spend(buildMoves * len(b.legs)); err != nil {
+			if err := remaining.spend(buildMoves * len(b.legs)); err != nil {
 				return err
 			}
-			if narrow {
+			if isNarrow {
 				break
 			}
 		}
@@ -39,18 +39,19 @@ func (f *Family) addBalls(ctx context.Context, w *worker, s *store, left *moves)
 	return nil
 }
 
-// add adds the parts of one ball, if none is too wide.
-func (b *balls) add(ctx context.Context, s *store, i int32, radius, width int) (narrow bool, err error) {
+// addIfNarrow adds the connected parts of the 2-core of a ball to s, if all of them are narrow. It reports whether they are. A ball
+// without cycles has no parts and counts as narrow.
+func (b *ballBuilder) addIfNarrow(s *store, centre int32, radius, maxWidth int) (isNarrow bool, err error) {
 	var parts [][]int32
-	narrow = true
-	if core := b.w.cut.core(b.ball(i, radius)); len(core) > 0 {
+	isNarrow = true
+	if core := b.w.cut.core(b.ball(centre, radius)); len(core) > 0 {
 		b.w.cut.split(core, func(part []int32) {
-			narrow = narrow && (s.has(part) || b.w.narrow(ctx, part, width))
+			isNarrow = isNarrow && (s.contains(part) || b.w.isNarrow(part, maxWidth))
 			parts = append(parts, slices.Clone(part))
 		})
 	}
 
-	if !narrow {
+	if !isNarrow {
 		return false, nil
 	}
 	for _, part := range parts {
@@ -61,39 +62,44 @@ func (b *balls) add(ctx context.Context, s *store, i int32, radius, width int) (
 	return true, nil
 }
 
-// ball returns the legs of the indices within radius steps of i, ascending.
-func (b *balls) ball(i int32, radius int) []int32 {
+// ball returns all legs of the indices within radius steps of centre, ascending. It is valid until the next call.
+func (b *ballBuilder) ball(centre int32, radius int) []int32 {
 	g := b.w.g
-	b.index, b.legs = append(b.index[:0], i), b.legs[:0]
-	b.step[i] = 1
-	for k := 0; k < len(b.index); k++ {
-		i := b.index[k]
+	b.indices, b.legs = append(b.indices[:0], centre), b.legs[:0]
+	b.depth[centre] = 1
+	for k := 0; k < len(b.indices); k++ { // breadth first; addNeighbours appends to b.indices
+		i := b.indices[k]
 		b.legs = append(b.legs, g.legsOf(i)...)
-		if int(b.step[i]) > radius {
-			continue
-		}
-		for _, leg := range g.legsOf(i) {
-			t := g.table[leg]
-			if b.met[t] {
-				continue
-			}
-			b.met[t] = true
-			for _, j := range g.index[g.first[t]:g.first[t+1]] {
-				if b.step[j] == 0 {
-					b.step[j] = b.step[i] + 1
-					b.index = append(b.index, j)
-				}
-			}
+		if int(b.depth[i]) <= radius {
+			b.addNeighbours(i)
 		}
 	}
 
-	for _, i := range b.index {
-		b.step[i] = 0
+	for _, i := range b.indices {
+		b.depth[i] = 0
 	}
 	for _, leg := range b.legs {
-		b.met[g.table[leg]] = false
+		b.crossed[g.tableOf[leg]] = false
 	}
 
 	slices.Sort(b.legs)
 	return b.legs
+}
+
+// addNeighbours adds the indices that share a table with i and are not yet in the ball. They are one step further than i.
+func (b *ballBuilder) addNeighbours(i int32) {
+	g := b.w.g
+	for _, leg := range g.legsOf(i) {
+		t := g.tableOf[leg]
+		if b.crossed[t] {
+			continue
+		}
+		b.crossed[t] = true
+		for _, j := range g.indicesOf(t) {
+			if b.depth[j] == 0 {
+				b.depth[j] = b.depth[i] + 1
+				b.indices = append(b.indices, j)
+			}
+		}
+	}
 }

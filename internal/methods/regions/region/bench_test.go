@@ -39,7 +39,7 @@ func built(t testing.TB, net *btn.Network) *sumproduct.Expression {
 	return e
 }
 
-func propagated(t testing.TB, e *sumproduct.Expression) *bp.State {
+func propagate(t testing.TB, e *sumproduct.Expression) *bp.State {
 	t.Helper()
 	s, err := bp.Run(context.Background(), e, bp.Options{Tolerance: 1e-12})
 	if err != nil {
@@ -48,9 +48,9 @@ func propagated(t testing.TB, e *sumproduct.Expression) *bp.State {
 	return s
 }
 
-// benchmarked are families of regions: small and alike on lattices, of many shapes on random graphs,
+// benchmarkFamilies returns families of regions: small and alike on lattices, of many shapes on random graphs,
 // a few wide ones, and such of domains above 2.
-func benchmarked(b *testing.B) []struct {
+func benchmarkFamilies(b *testing.B) []struct {
 	name string
 	e    *sumproduct.Expression
 	o    region.Options
@@ -81,8 +81,8 @@ func benchmarked(b *testing.B) []struct {
 // that a worker has, without and with marginals.
 func BenchmarkRegions(b *testing.B) {
 	ctx := context.Background()
-	for _, m := range benchmarked(b) {
-		s := propagated(b, m.e)
+	for _, m := range benchmarkFamilies(b) {
+		s := propagate(b, m.e)
 		for _, marginals := range []bool{false, true} {
 			m.o.Marginals = marginals
 			f, err := region.Plan(ctx, m.e.Hypergraph(), m.o)
@@ -119,7 +119,7 @@ func BenchmarkRegions(b *testing.B) {
 
 // BenchmarkPlan is the choice and pricing of a family.
 func BenchmarkPlan(b *testing.B) {
-	families := benchmarked(b)
+	families := benchmarkFamilies(b)
 	if os.Getenv("BTN_DATA") != "" {
 		for size := 2; size <= 3; size++ {
 			families = append(families, families[0])

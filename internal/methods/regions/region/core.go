@@ -2,138 +2,161 @@ package region
 
 // The 2-core of a set of legs, and its connected parts.
 
-// cutter cuts sets of legs. Its arrays are as long as the graph and clean between calls.
+// cutter cuts sets of legs to their 2-cores, and into connected parts. Its memory serves one call after the other.
 type cutter struct {
 	g *graph
-	// per index: legs left, and the exclusive or of their numbers: of one leg left, the leg
-	degI, xorI []int32
-	degT, xorT []int32
-	dead       []bool
-	part       []int32 // per index: its parent in the union-find forest
-	label      []int32
-	count      []int
-	sorted     []int32
+	// For core, all 0 between calls: the number of legs left of each index and of each table, and the exclusive or of these legs. If
+	// one leg is left, the exclusive or is that leg.
+	indexDegree, indexXor []int32
+	tableDegree, tableXor []int32
+	removed               []bool // by leg; all false between calls
+	// For split, valid for the indices of the current legs only: the parent in a union-find forest, whose trees are the parts, and the
+	// number of the part at the root of its tree, or −1.
+	parent, partOfRoot []int32
+	bounds             []int   // by part: its legs, then its start in sorted, then its end
+	sorted             []int32 // legs by part
 }
 
 // newCutter has room for the legs of a graph.
 func newCutter(g *graph) *cutter {
 	n, m := len(g.dims), len(g.edges)
 	return &cutter{
-		g: g, degI: make([]int32, n), xorI: make([]int32, n), degT: make([]int32, m), xorT: make([]int32, m),
-		dead: make([]bool, len(g.index)), part: make([]int32, n), label: make([]int32, n),
+		g:           g,
+		indexDegree: make([]int32, n), indexXor: make([]int32, n),
+		tableDegree: make([]int32, m), tableXor: make([]int32, m),
+		removed: make([]bool, len(g.indexOf)),
+		parent:  make([]int32, n), partOfRoot: make([]int32, n),
 	}
 }
 
-// core keeps, in place and in order, the legs of the 2-core: the rest after indices and tables
-// with one leg have been removed as long as there are any. Linear time.
+// core returns the legs of the 2-core, in their order: what remains after indices and tables with a single leg have been removed until
+// none has a single leg. It overwrites legs, and the result is a part of the same array. Linear time.
 func (c *cutter) core(legs []int32) []int32 {
 	for _, leg := range legs {
-		i, t := c.g.index[leg], c.g.table[leg]
-		c.degI[i]++
-		c.xorI[i] ^= leg
-		c.degT[t]++
-		c.xorT[t] ^= leg
+		i, t := c.g.indexOf[leg], c.g.tableOf[leg]
+		c.indexDegree[i]++
+		c.indexXor[i] ^= leg
+		c.tableDegree[t]++
+		c.tableXor[t] ^= leg
 	}
 
 	for _, leg := range legs {
 		c.peel(leg)
 	}
-	out := legs[:0]
+	remaining := legs[:0]
 	for _, leg := range legs {
-		i, t := c.g.index[leg], c.g.table[leg]
-		c.degI[i], c.xorI[i], c.degT[t], c.xorT[t] = 0, 0, 0, 0
-		if c.dead[leg] {
-			c.dead[leg] = false
+		i, t := c.g.indexOf[leg], c.g.tableOf[leg]
+		c.indexDegree[i], c.indexXor[i], c.tableDegree[t], c.tableXor[t] = 0, 0, 0, 0
+		if c.removed[leg] {
+			c.removed[leg] = false
 		} else {
-			out = append(out, leg)
+			remaining = append(remaining, leg)
 		}
 	}
 
-	return out
+	return remaining
 }
 
-// peel removes a leg that dangles, then the one that dangles because of it, and so on.
+// peel removes a leg if it is the only leg of its index or of its table. It goes on with the leg that then is the only one at the other
+// end, and so on. It does nothing if the leg was removed before.
 func (c *cutter) peel(leg int32) {
-	for !c.dead[leg] {
-		i, t := c.g.index[leg], c.g.table[leg]
-		if c.degI[i] > 1 && c.degT[t] > 1 {
+	for !c.removed[leg] {
+		i, t := c.g.indexOf[leg], c.g.tableOf[leg]
+		if c.indexDegree[i] > 1 && c.tableDegree[t] > 1 {
 			break
 		}
-		c.dead[leg] = true
-		c.degI[i]--
-		c.xorI[i] ^= leg
-		c.degT[t]--
-		c.xorT[t] ^= leg
+		c.removed[leg] = true
+		c.indexDegree[i]--
+		c.indexXor[i] ^= leg
+		c.tableDegree[t]--
+		c.tableXor[t] ^= leg
+		// One of both has no legs any more, so at most one has a single leg. If none has, the loop ends, since leg is removed.
 		switch {
-		case c.degI[i] == 1:
-			leg = c.xorI[i]
-		case c.degT[t] == 1:
-			leg = c.xorT[t]
+		case c.indexDegree[i] == 1:
+			leg = c.indexXor[i]
+		case c.tableDegree[t] == 1:
+			leg = c.tableXor[t]
 		}
 	}
 }
 
-// split calls yield for every connected part of a set of ascending legs, ascending too, in the order
-// of their first legs. The slices are used again by the next call. Near-linear time.
+// split calls yield for every connected part of a set of ascending legs, which is not empty. The legs of a part are ascending, and the
+// parts come in the order of their first legs. The slices are valid until the next call of split. Near-linear time.
 func (c *cutter) split(legs []int32, yield func(part []int32)) {
-	g := c.g
-	for _, leg := range legs {
-		c.part[g.index[leg]] = g.index[leg]
-		c.label[g.index[leg]] = -1
-	}
-
-	same := true
-	for k := 1; k < len(legs); k++ {
-		if g.table[legs[k]] == g.table[legs[k-1]] {
-			a, b := c.root(g.index[legs[k]]), c.root(g.index[legs[k-1]])
-			c.part[a] = b
-		}
-	}
-
-	first := c.root(g.index[legs[0]])
-	for _, leg := range legs {
-		same = same && c.root(g.index[leg]) == first
-	}
-	if same {
+	c.joinIndices(legs)
+	if c.isConnected(legs) {
 		yield(legs)
 		return
 	}
 
-	c.count = c.count[:0]
-	for _, leg := range legs {
-		root := c.root(g.index[leg])
-		if c.label[root] < 0 {
-			c.label[root] = int32(len(c.count))
-			c.count = append(c.count, 0)
-		}
-		c.count[c.label[root]]++
-	}
-
-	at := 0
-	for p, n := range c.count {
-		c.count[p] = at
-		at += n
-	}
-
-	c.sorted = append(c.sorted[:0], legs...)
-	for _, leg := range legs {
-		p := c.label[c.root(g.index[leg])]
-		c.sorted[c.count[p]] = leg
-		c.count[p]++
-	}
-
-	at = 0
-	for _, end := range c.count {
-		yield(c.sorted[at:end])
-		at = end
+	c.sortByPart(legs)
+	start := 0
+	for _, end := range c.bounds {
+		yield(c.sorted[start:end])
+		start = end
 	}
 }
 
-// root finds the representative of the part that index i belongs to, and shortens the way there.
+// joinIndices makes one union-find tree of the indices of each connected part. The legs of a table follow each other in the ascending
+// order of legs.
+func (c *cutter) joinIndices(legs []int32) {
+	g := c.g
+	for _, leg := range legs {
+		c.parent[g.indexOf[leg]] = g.indexOf[leg]
+		c.partOfRoot[g.indexOf[leg]] = -1
+	}
+	for k := 1; k < len(legs); k++ {
+		if g.tableOf[legs[k]] == g.tableOf[legs[k-1]] {
+			a, b := c.root(g.indexOf[legs[k]]), c.root(g.indexOf[legs[k-1]])
+			c.parent[a] = b
+		}
+	}
+}
+
+// isConnected reports whether all legs are in one part, after joinIndices.
+func (c *cutter) isConnected(legs []int32) bool {
+	first := c.root(c.g.indexOf[legs[0]])
+	for _, leg := range legs {
+		if c.root(c.g.indexOf[leg]) != first {
+			return false
+		}
+	}
+	return true
+}
+
+// sortByPart sets sorted to the legs, part after part, and bounds to the end of each part in sorted, after joinIndices. Parts are
+// numbered by their first legs.
+func (c *cutter) sortByPart(legs []int32) {
+	g := c.g
+	c.bounds = c.bounds[:0]
+	for _, leg := range legs {
+		root := c.root(g.indexOf[leg])
+		if c.partOfRoot[root] < 0 {
+			c.partOfRoot[root] = int32(len(c.bounds))
+			c.bounds = append(c.bounds, 0)
+		}
+		c.bounds[c.partOfRoot[root]]++
+	}
+
+	start := 0
+	for p, n := range c.bounds {
+		c.bounds[p] = start
+		start += n
+	}
+
+	c.sorted = append(c.sorted[:0], legs...) // for the length: all entries are set below
+	for _, leg := range legs {
+		p := c.partOfRoot[c.root(g.indexOf[leg])]
+		c.sorted[c.bounds[p]] = leg
+		c.bounds[p]++ // from the start of the part to its end
+	}
+}
+
+// root returns the representative of the part of index i, and shortens the path to it.
 func (c *cutter) root(i int32) int32 {
-	for c.part[i] != i {
-		c.part[i] = c.part[c.part[i]]
-		i = c.part[i]
+	for c.parent[i] != i {
+		c.parent[i] = c.parent[c.parent[i]]
+		i = c.parent[i]
 	}
 	return i
 }

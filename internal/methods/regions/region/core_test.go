@@ -19,7 +19,7 @@ func TestCoreAndSplitByDefinition(t *testing.T) {
 		cut := newCutter(g)
 		for range 5 {
 			var legs []int32
-			for leg := range g.index {
+			for leg := range g.indexOf {
 				if rng.IntN(8) > 0 {
 					legs = append(legs, int32(leg))
 				}
@@ -53,10 +53,10 @@ func coreByDefinition(g *graph, legs []int32) []int32 {
 		left := slices.DeleteFunc(slices.Clone(legs), func(leg int32) bool {
 			i, t := 0, 0
 			for _, other := range legs {
-				if g.index[other] == g.index[leg] {
+				if g.indexOf[other] == g.indexOf[leg] {
 					i++
 				}
-				if g.table[other] == g.table[leg] {
+				if g.tableOf[other] == g.tableOf[leg] {
 					t++
 				}
 			}
@@ -75,7 +75,7 @@ func partsByDefinition(g *graph, legs []int32) (parts [][]int32) {
 		for grown := true; grown; {
 			grown = false
 			for _, leg := range legs {
-				touches := func(o int32) bool { return g.index[o] == g.index[leg] || g.table[o] == g.table[leg] }
+				touches := func(o int32) bool { return g.indexOf[o] == g.indexOf[leg] || g.tableOf[o] == g.tableOf[leg] }
 				if !slices.Contains(part, leg) && slices.ContainsFunc(part, touches) {
 					part = append(part, leg)
 					grown = true
@@ -92,12 +92,12 @@ func partsByDefinition(g *graph, legs []int32) (parts [][]int32) {
 // TestBytes: the memory predicted for a worker is the memory it holds.
 func TestBytes(t *testing.T) {
 	e := grid(6, 6, 0.5, 1)
-	f := planned(t, e, Options{Kind: Windows, Size: 6})
-	p, err := Prepare(context.Background(), e, propagated(t, e), f)
+	f := planFamily(t, e, Options{Kind: Windows, Size: 6})
+	p, err := Prepare(context.Background(), e, propagate(t, e), f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorker(f.g, p.y)
+	w := newWorker(t.Context(), f.g, p.gauge)
 	legs, _ := f.source.region(0, w)
 	if _, prog := w.ratio(legs, false); f.Bytes != 8*float64(prog.Entries) || f.Flops != prog.Flops {
 		t.Errorf("%d entries, %v bytes predicted; %v flops, %v predicted",
@@ -109,7 +109,7 @@ func TestBytes(t *testing.T) {
 func TestLargeLatticesArePriced(t *testing.T) {
 	e := grid(70, 90, 0.5, 1)
 	o := Options{Kind: Windows, Size: 3}
-	if f, est := planned(t, e, o), estimated(t, e, o); f.Len() <= maxPriced || f.Flops != est.Flops {
+	if f, est := planFamily(t, e, o), estimate(t, e, o); f.Len() <= maxPriced || f.Flops != est.Flops {
 		t.Errorf("%d windows take %v flops, predicted %v", f.Len(), est.Flops, f.Flops)
 	}
 }

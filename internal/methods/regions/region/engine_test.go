@@ -38,7 +38,7 @@ func TestRegionEngine(t *testing.T) {
 			enginetest.Joint:      "it has marginals of indices only",
 			enginetest.Signs:      "ln of a region's Z is taken: estimates are of entries above 0",
 			enginetest.Zeros:      "belief propagation may find a contradiction where Z is above 0",
-			enginetest.Slices:     "families of regions are cut by region: see TestPartsAddUp",
+			enginetest.Slices:     "families of regions are cut by region: see TestPartsDoNotChangeBits",
 			enginetest.OverBudget: "regions are bounded by their width, not by memory: see Options.MaxWidth",
 			enginetest.ZeroZ:      "a contradiction is found by belief propagation, before any region",
 		},

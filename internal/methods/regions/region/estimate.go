@@ -15,22 +15,20 @@ import (
 // Estimate is belief propagation's answer corrected by regions. Logarithms are in nats.
 type Estimate struct {
 	LnZ       float64 // ln |Z_BP| + Σ α_r ln (Z_r / Z_BP), the default
-	Sign      int     // of Z_BP, and of Z where no region is left out
-	LnZBP     float64
+	Sign      int     // of Z_BP. It is the sign of Z as well, if NonPositive is 0
+	LnZBP     float64 // ln |Z_BP|
 	LnZLinear float64 // ln |Z_BP| + ln (1 + Σ α_r (Z_r / Z_BP − 1)); 0 unless LinearOK
-	LinearOK  bool    // the sum is positive and half its digits are left
-	Regions   int
-	Widest    int
+	LinearOK  bool    // LnZLinear can be used: 1 + the sum is positive, and half its digits are left
+	Regions   int     // number of regions
+	Widest    int     // log2 of the largest table of any region's contraction, rounded up
 	Flops     float64 // done
-	// regions left out of LnZ and Marginals: Z_r / Z_BP ≤ 0, or out of range. With any, both are
-	// doubtful
+	// Regions left out of LnZ and Marginals, because Z_r / Z_BP is ≤ 0 or out of range. If there are any, both are doubtful.
 	NonPositive int
-	Negative    int         // marginals inside regions left out
-	Marginals   [][]float64 // per index of the expression; nil where none were asked for
+	Negative    int         // marginals inside regions that were left out, because of a negative entry or a sum that is 0 or out of range
+	Marginals   [][]float64 // by index of the expression; nil if Options.Marginals is false
 }
 
-// Combine adds up parts that cover all regions, given in order, without gaps. The bits depend on the
-// bounds of the parts.
+// Combine adds up parts, which must cover all regions in order and without gaps. The bits depend on the bounds of the parts.
 func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 	est := &Estimate{LnZBP: p.lnZBP, Sign: p.sign, Regions: p.f.Len(), Widest: p.f.Widest}
 	var lnZ, linear, absolute floats.Sum
@@ -52,12 +50,11 @@ func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 	if next != p.f.Len() {
 		return nil, fault.New(fault.Internal, "region: parts cover %d of %d regions", next, p.f.Len())
 	}
-	ln := lnZ
-	ln.Add(p.lnZBP)
-	est.LnZ = ln.Value()
-	one := linear
-	one.Add(1)
-	est.LinearOK = one.Value() > lostDigits*(1+absolute.Value())
+	lnZ.Add(p.lnZBP)
+	est.LnZ = lnZ.Value()
+	onePlusLinear := linear
+	onePlusLinear.Add(1)
+	est.LinearOK = onePlusLinear.Value() > minDigitShare*(1+absolute.Value())
 	if est.LinearOK {
 		est.LnZLinear = p.lnZBP + math.Log1p(linear.Value())
 	}
@@ -67,25 +64,24 @@ func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 	return est, nil
 }
 
-// lostDigits is the part of its terms that a sum must keep.
-const lostDigits = 1e-8
+// minDigitShare is the smallest quotient of a sum and the sum of its absolute terms at which the sum has enough digits: half of 16.
+const minDigitShare = 1e-8
 
-// chunkRegions is the most regions in a part of Run's.
-const chunkRegions = 4096
+// maxPartRegions bounds the regions in a part of Run.
+const maxPartRegions = 4096
 
-// Chunks returns the bounds of the parts that Run makes: part k is regions [bounds[k], bounds[k+1]).
-func (f *Family) Chunks() []int {
+// partBounds returns the bounds of the parts that Run makes: part k has the regions bounds[k] ≤ r < bounds[k+1].
+func (f *Family) partBounds() []int {
 	n := f.Len()
-	size := max(1, min(chunkRegions, (n+63)/64))
+	size := max(1, min(maxPartRegions, (n+63)/64))
 	bounds := []int{0}
-	for at := size; at < n; at += size {
-		bounds = append(bounds, at)
+	for start := size; start < n; start += size {
+		bounds = append(bounds, start)
 	}
 	return append(bounds, n)
 }
 
-// Run contracts all regions on some threads (0: GOMAXPROCS) and combines them. The answer has the
-// same bits for any number.
+// Run contracts all regions on some threads (0: GOMAXPROCS) and combines them. The answer has the same bits for any number of threads.
 func Run(
 	ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family, threads int,
 ) (*Estimate, error) {
@@ -93,7 +89,7 @@ func Run(
 	if err != nil {
 		return nil, err
 	}
-	bounds := f.Chunks()
+	bounds := f.partBounds()
 	parts := make([]*Part, len(bounds)-1)
 	err = sumproduct.Share(ctx, sumproduct.Threads(threads), len(parts), func(_, k int) (err error) {
 		parts[k], err = p.Part(ctx, bounds[k], bounds[k+1])

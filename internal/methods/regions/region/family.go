@@ -10,39 +10,39 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Family is a set of regions closed under intersection, numbered from 0, with their counting
-// numbers. It is a function of the hypergraph and the options: every worker can plan it again.
+// Family is a set of regions closed under intersection, numbered from 0, with their counting numbers. It is a function of the hypergraph
+// and the options, so every worker can plan it again.
 type Family struct {
 	Options Options // as planned: no defaults left
 	Regions int     // with α ≠ 0; of windows, including those cut to nothing
-	// multiplications and additions, without bookkeeping; predicted for windows of large lattices
+	// Flops is the number of multiplications and additions, without bookkeeping. It is predicted for windows of large lattices.
 	Flops  float64
 	Widest int // log2 of the largest table of any region's contraction, rounded up
-	// tables of one worker at the largest region; beside them Prepare's gauge, linear in the model
-	Bytes float64
-	// Moves is the work of planning, out of Options.Moves.
-	Moves  int64
+	// Bytes is the memory for the tables of one worker at the largest region. Prepare's gauge comes in addition, linear in the model.
+	Bytes  float64
+	Moves  int64 // the work of planning, out of Options.Moves
 	g      *graph
 	source source
 }
 
-// source numbers regions. The legs that region returns may be overwritten by the next call with the
-// same worker.
+// source is the numbered list of the regions of a family: windows or list.
 type source interface {
+	// len returns the number of regions.
 	len() int
+	// region returns the legs and the counting number of region r. The next call with the same worker may overwrite the legs.
 	region(r int, w *worker) (legs []int32, alpha int64)
-	largest(r int) bool // false only for regions inside others
+	// mayBeLargest is false only if region r is inside another region.
+	mayBeLargest(r int) bool
 }
 
 // Len returns the number of regions.
 func (f *Family) Len() int { return f.source.len() }
 
-// Plan makes the family that the options ask for, without looking at any entry. Windows take time
-// linear in the model and no memory for regions. Lists of regions are closed under intersection:
-// time goes with regions times those they overlap.
+// Plan makes the family that the options ask for, without looking at any entry. Windows take time linear in the model and no memory for
+// regions. Balls are closed under intersection: their time grows with the number of regions times the number that each overlaps.
 //
-// Errors: fault.Unsupported for windows where there is no lattice; fault.OverBudget for families
-// beyond the options' bounds; fault.BadInput for options; the context's.
+// Errors: fault.Unsupported for windows if the model is no lattice; fault.OverBudget for families beyond the options' bounds;
+// fault.BadInput for options; the context's.
 func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Family, error) {
 	g, err := newGraph(h)
 	if err != nil {
@@ -51,43 +51,51 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
-	w := newWorker(g, nil)
+	w := newWorker(ctx, g, nil)
 	f := &Family{Options: o, g: g}
-	w.left = newMoves(ctx, o.Moves)
+	w.remaining = newMoves(ctx, o.Moves)
 	if o.Kind == Windows {
-		err = f.planWindows(ctx, w)
+		err = f.planWindows(w)
 	} else {
-		err = f.planList(ctx, w)
+		err = f.planBalls(w)
 	}
 	if err != nil {
 		return nil, err
 	}
-	f.Moves = w.left.used()
+	f.Moves = w.remaining.used()
 	if o.Marginals {
 		f.Flops *= marginalFlops
 		f.Bytes *= 2
 	}
-	if f.Widest > o.MaxWidth {
-		return nil, fault.New(fault.OverBudget,
-			"region: %s of size %d have tables of 2^%d entries, 2^%d are allowed",
-			o.Kind, o.Size, f.Widest, o.MaxWidth)
-	}
-	if f.Flops > o.Flops {
-		return nil, fault.New(fault.OverBudget, "region: %s of size %d take %.3g flops, %.3g are allowed",
-			o.Kind, o.Size, f.Flops, o.Flops)
+	if err := f.checkBounds(); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
-// marginalFlops is the cost of a ratio with all marginals, in ratios.
+// checkBounds returns fault.OverBudget if the family is wider or costs more than its options allow.
+func (f *Family) checkBounds() error {
+	o := f.Options
+	if f.Widest > o.MaxWidth {
+		return fault.New(fault.OverBudget,
+			"region: %s of size %d have tables of 2^%d entries, 2^%d are allowed",
+			o.Kind, o.Size, f.Widest, o.MaxWidth)
+	}
+	if f.Flops > o.Flops {
+		return fault.New(fault.OverBudget, "region: %s of size %d take %.3g flops, %.3g are allowed",
+			o.Kind, o.Size, f.Flops, o.Flops)
+	}
+	return nil
+}
+
+// marginalFlops is the work of a ratio Z_r / Z_BP with all marginals, in units of the work of the ratio only.
 const marginalFlops = 3
 
-// maxPriced is the number of windows up to which each is priced, not one for all of the same size.
+// maxPriced is the largest number of windows at which each window is priced. If there are more, one window of each size is.
 const maxPriced = 1 << 14
 
-// planWindows prices the windows of a lattice: each, or one in the middle for all of its kind where
-// they are many.
-func (f *Family) planWindows(ctx context.Context, w *worker) error {
+// planWindows finds the windows of a lattice and prices them. If they are many, it prices one in the middle for all of the same size.
+func (f *Family) planWindows(w *worker) error {
 	l, err := findLattice(f.g, w.cut)
 	if err != nil {
 		return err
@@ -96,14 +104,12 @@ func (f *Family) planWindows(ctx context.Context, w *worker) error {
 	f.source, f.Regions = s, s.len()
 	down, across := s.rows.intervals(s.k), s.cols.intervals(s.k)
 	if f.Regions <= maxPriced {
-		return f.price(ctx, w, 1, 0, 1, f.Regions)
+		return f.priceAll(w)
 	}
-	// Along a line, even intervals are the windows and odd ones their intersections. Those in the
-	// middle stand for all.
-	for _, r := range middle(down) {
-		for _, c := range middle(across) {
-			many := float64(r.many) * float64(c.many)
-			if err := f.price(ctx, w, many, r.at*across+c.at, 1, 1); err != nil {
+	for _, row := range middleIntervals(down) {
+		for _, col := range middleIntervals(across) {
+			count := float64(row.count) * float64(col.count)
+			if err := f.price(w, row.number*across+col.number, count); err != nil {
 				return err
 			}
 		}
@@ -111,29 +117,30 @@ func (f *Family) planWindows(ctx context.Context, w *worker) error {
 	return nil
 }
 
-// pick is one interval of a line that stands for many.
-type pick struct{ at, many int }
+// representative is an interval of a line that stands for count intervals of the same length.
+type representative struct{ number, count int }
 
-// middle returns the intervals in the middle of n, even and odd ones, with the number that each stands for.
-func middle(n int) []pick {
-	even := pick{n / 2 &^ 1, (n + 1) / 2}
+// middleIntervals returns representatives of the n intervals of a line. The intervals with even numbers are windows, those with odd
+// numbers intersections of two windows. So it returns an even and an odd number near n/2, or only the even one if n is 1.
+func middleIntervals(n int) []representative {
+	even := representative{n / 2 &^ 1, (n + 1) / 2}
 	if n == 1 {
-		return []pick{even}
+		return []representative{even}
 	}
-	return []pick{even, {n/2 - 1 | 1, n / 2}}
+	return []representative{even, {n/2 - 1 | 1, n / 2}}
 }
 
-// planList makes balls, closes them under intersection, weighs and prices them.
-func (f *Family) planList(ctx context.Context, w *worker) error {
-	s, left := newStore(f.Options.MaxRegions), w.left
-	if err := f.addBalls(ctx, w, s, left); err != nil {
+// planBalls makes balls, closes them under intersection, and computes their counting numbers and their price.
+func (f *Family) planBalls(w *worker) error {
+	s, remaining := newStore(f.Options.MaxRegions), w.remaining
+	if err := f.addBalls(w, s, remaining); err != nil {
 		return err
 	}
-	if err := closeUnder(w.cut, s, left); err != nil {
+	if err := closeUnder(w.cut, s, remaining); err != nil {
 		return err
 	}
 
-	alpha, err := moebius(f.g, s, left)
+	alpha, err := moebius(f.g, s, remaining)
 	if err != nil {
 		return err
 	}
@@ -143,25 +150,31 @@ func (f *Family) planList(ctx context.Context, w *worker) error {
 	}
 	f.source = l
 	f.Regions = f.Len()
-	return f.price(ctx, w, 1, 0, 1, f.Regions)
+	return f.priceAll(w)
 }
 
-// price adds the flops of regions, each counted many times, and finds the widest.
-func (f *Family) price(ctx context.Context, w *worker, many float64, from, step, n int) error {
-	widest := float64(f.Widest)
-	for k := range n {
-		legs, _ := f.source.region(from+k*step, w)
-		if len(legs) == 0 {
-			continue
-		}
-		c := w.cost(ctx, legs)
-		if err := w.left.spend(1); err != nil {
+// priceAll prices every region of the family.
+func (f *Family) priceAll(w *worker) error {
+	for r := range f.source.len() {
+		if err := f.price(w, r, 1); err != nil {
 			return err
 		}
-		f.Flops += many * c.flops
-		f.Bytes = max(f.Bytes, 8*c.entries)
-		widest = max(widest, c.log2)
 	}
-	f.Widest = int(math.Ceil(widest - 1e-9)) // but for rounding
+	return nil
+}
+
+// price adds count times the flops of region r, and raises Bytes and Widest to those of the region if they are smaller.
+func (f *Family) price(w *worker, r int, count float64) error {
+	legs, _ := f.source.region(r, w)
+	if len(legs) == 0 {
+		return nil
+	}
+	c := w.cost(legs)
+	if err := w.remaining.spend(1); err != nil {
+		return err
+	}
+	f.Flops += count * c.flops
+	f.Bytes = max(f.Bytes, 8*c.entries)
+	f.Widest = max(f.Widest, int(math.Ceil(c.log2-1e-9))) // 1e-9 for rounding errors of log2
 	return nil
 }

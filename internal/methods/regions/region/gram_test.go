@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// gauged returns T̄^(t): the inverse map of its leg applied along every mode of every table.
-func gauged(e *sumproduct.Expression, s *bp.State, t int) []float64 {
+// gaugedTable returns T̄^(t): the inverse map of its leg applied along every mode of every table.
+func gaugedTable(e *sumproduct.Expression, s *bp.State, t int) []float64 {
 	table := e.Tables[t]
 	data := slices.Clone(table.Data)
 	for k, i := range table.Scope {
@@ -44,7 +44,7 @@ func TestGramMatrixGivesMoebiusWeights(t *testing.T) {
 		if seed%2 == 1 {
 			e = random(6, 7, 1, seed)
 		}
-		s := propagated(t, e)
+		s := propagate(t, e)
 		g, err := newGraph(e.Hypergraph())
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestGramMatrixGivesMoebiusWeights(t *testing.T) {
 		regions := plainFamily(t, g, seed)
 		base := make([][]float64, len(e.Tables))
 		for k := range e.Tables {
-			base[k] = gauged(e, s, k)
+			base[k] = gaugedTable(e, s, k)
 		}
 		n := regions.len()
 		gram, b, alpha := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
@@ -87,8 +87,8 @@ func plainFamily(t *testing.T, g *graph, seed uint64) *store {
 	for range 6 {
 		var legs []int32
 		for k := range g.edges {
-			if k == int(g.table[0]) || rng.IntN(2) == 0 {
-				for leg := g.first[k]; leg < g.first[k+1]; leg++ {
+			if k == int(g.tableOf[0]) || rng.IntN(2) == 0 {
+				for leg := g.firstLeg[k]; leg < g.firstLeg[k+1]; leg++ {
 					legs = append(legs, leg)
 				}
 			}
@@ -132,7 +132,7 @@ func norm2(g *graph, e *sumproduct.Expression, base [][]float64, legs []int32) f
 			rest, inside := at, true
 			for k := len(scope) - 1; k >= 0; k-- {
 				d := e.Dims[scope[k]]
-				inside = inside && (rest%d == 0 || slices.Contains(legs, g.first[t]+int32(k)))
+				inside = inside && (rest%d == 0 || slices.Contains(legs, g.firstLeg[t]+int32(k)))
 				rest /= d
 			}
 			if inside {

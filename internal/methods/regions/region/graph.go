@@ -9,19 +9,22 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// graph holds the legs of all tables of order ≥ 2, numbered table after table. Tables of lower order
-// have none.
+// graph is the bipartite graph of the tables and indices of a hypergraph. Its edges are the legs of all tables of order ≥ 2, numbered
+// table after table and in the order of the scope. Tables of lower order have no legs.
+//
+// Example: the scopes (0, 1), (2), (1, 2) have the legs 0 and 1 of table 0, and 2 and 3 of table 2. indexOf is [0 1 1 2].
 type graph struct {
-	dims  []int
-	edges [][]int
-	first []int32 // legs of table t: first[t] ≤ ℓ < first[t+1]
-	index []int32 // of a leg
-	table []int32 // of a leg
-	start []int32 // legs of index i: at[start[i]:start[i+1]], ascending
-	at    []int32
+	dims      []int
+	edges     [][]int // the scope of each table
+	firstLeg  []int32 // table t has the legs firstLeg[t] ≤ leg < firstLeg[t+1]
+	indexOf   []int32 // by leg
+	tableOf   []int32 // by leg
+	start     []int32 // index i has the legs indexLegs[start[i]:start[i+1]], ascending
+	indexLegs []int32
 }
 
-// newGraph numbers the legs of a hypergraph by table. Linear time.
+// newGraph numbers the legs of a hypergraph. Linear time.
+// Errors: fault.OverBudget if legs, indices or tables are too many for int32.
 func newGraph(h contractionorder.Hypergraph) (*graph, error) {
 	legs := 0
 	for _, scope := range h.Edges {
@@ -35,30 +38,41 @@ func newGraph(h contractionorder.Hypergraph) (*graph, error) {
 			legs, len(h.Dims))
 	}
 	g := &graph{
-		dims: h.Dims, edges: h.Edges, first: make([]int32, len(h.Edges)+1), index: make([]int32, 0, legs),
-		table: make([]int32, 0, legs), start: make([]int32, len(h.Dims)+1), at: make([]int32, legs),
+		dims: h.Dims, edges: h.Edges, firstLeg: make([]int32, len(h.Edges)+1), indexOf: make([]int32, 0, legs),
+		tableOf: make([]int32, 0, legs), start: make([]int32, len(h.Dims)+1), indexLegs: make([]int32, legs),
 	}
 	for t, scope := range h.Edges {
 		if len(scope) > 1 {
 			for _, i := range scope {
-				g.index = append(g.index, int32(i))
-				g.table = append(g.table, int32(t))
+				g.indexOf = append(g.indexOf, int32(i))
+				g.tableOf = append(g.tableOf, int32(t))
 				g.start[i+1]++
 			}
 		}
-		g.first[t+1] = int32(len(g.index))
+		g.firstLeg[t+1] = int32(len(g.indexOf))
 	}
 
-	for i := range h.Dims {
-		g.start[i+1] += g.start[i]
-	}
-	fill := append([]int32(nil), g.start...)
-	for leg, i := range g.index {
-		g.at[fill[i]] = int32(leg)
-		fill[i]++
-	}
+	g.listIndexLegs()
 	return g, nil
 }
 
+// listIndexLegs sorts the legs by index into indexLegs. On entry start[i+1] is the number of legs of index i.
+func (g *graph) listIndexLegs() {
+	for i := range g.dims {
+		g.start[i+1] += g.start[i]
+	}
+	next := append([]int32(nil), g.start...) // by index: the place of its next leg
+	for leg, i := range g.indexOf {
+		g.indexLegs[next[i]] = int32(leg)
+		next[i]++
+	}
+}
+
 // legsOf returns the legs of index i, ascending.
-func (g *graph) legsOf(i int32) []int32 { return g.at[g.start[i]:g.start[i+1]] }
+func (g *graph) legsOf(i int32) []int32 { return g.indexLegs[g.start[i]:g.start[i+1]] }
+
+// legRange returns the legs first ≤ leg < end of table t. It is empty for tables of order below 2.
+func (g *graph) legRange(t int32) (first, end int32) { return g.firstLeg[t], g.firstLeg[t+1] }
+
+// indicesOf returns the indices of table t, one for each leg. It is empty for tables of order below 2.
+func (g *graph) indicesOf(t int32) []int32 { return g.indexOf[g.firstLeg[t]:g.firstLeg[t+1]] }

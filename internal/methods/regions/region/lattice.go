@@ -9,131 +9,139 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// lattice has one index, or none, at every point of a rectangle, and indices in no square at the
-// point of a neighbour. Windows of it are closed under intersection wherever indices are; how well
-// they catch cycles depends on it.
+// lattice places indices at the points of a rectangle. A point has at most one index that is in a square. Indices in no square are at the
+// point of a neighbour. Windows of a lattice are closed under intersection wherever indices are; how well they catch cycles depends on it.
 type lattice struct {
 	rows, cols line
-	start      []int32 // of every point, row-major: list[start[p]:start[p+1]] are its indices
+	start      []int32 // point p, counted row by row, has the indices list[start[p]:start[p+1]]
 	list       []int32
 }
 
-// errNoLattice says that a model is no lattice.
+// errNoLattice returns the error that a model is no lattice.
 func errNoLattice(why string) error {
 	return fault.New(fault.Unsupported, "region: no windows: the model is not a lattice (%s)", why)
 }
 
-// mostNeighbours bounds the degree of a lattice's index; a few more than 4, for corners after
+// maxNeighbours bounds the degree of a lattice's index; a few more than 4, for corners after
 // simplification.
-const mostNeighbours = 8
+const maxNeighbours = 8
 
-// embedder finds coordinates: an edge between two neighbours is in at most two squares, one on
-// either side, and squares are cycles of four without chords. From one square on, every edge with
-// one side known tells the other.
+// point is a row and a column.
+type point [2]int32
+
+// embedder finds the points of the indices of a graph. A square is a cycle of four neighbours without chords. An edge between two
+// neighbours is in at most two squares, one on each side. So if the square on one side has its points, the points of the square on the
+// other side follow, and a whole component follows from one square.
 type embedder struct {
-	near   [][]int32 // neighbours through tables of order two
-	placed []bool
-	at     [][2]int32
-	done   []bool   // indices at the upper left of a square that has been met
-	period [2]int32 // where rows and columns close on themselves, or 0
-	order  []int32  // placed indices of the current component
-	todo   []edge
+	near       [][]int32 // by index: the neighbours through tables of order two
+	isPlaced   []bool    // by index
+	at         []point   // by index, if it is placed
+	hasSquare  []bool    // by index: the square with this index at its upper left corner has been met
+	period     point     // the number of rows, and of columns, after which the lattice closes on itself; 0 if it does not
+	component  []int32   // the placed indices of the current component
+	unexplored []edge    // edges whose second square has not been looked for
 }
 
-// edge waits for the square on its far side; behind are the two indices of the known one, next to a
-// and to b.
+// edge is the edge a–b of a square a–b–behindB–behindA that has its points. It waits for the square on its other side.
 type edge struct{ a, b, behindA, behindB int32 }
 
-// findLattice returns the lattice of a graph: every index of its 2-core must have a place.
-// Components are put one below the other. Linear time.
+// findLattice returns the lattice of a graph, in which every index of the 2-core has a point. Connected components are put one below the
+// other. Linear time.
+// Errors: fault.Unsupported if the graph is no lattice.
 func findLattice(g *graph, cut *cutter) (*lattice, error) {
 	e := &embedder{
-		near:   neighbours(g),
-		placed: make([]bool, len(g.dims)),
-		done:   make([]bool, len(g.dims)),
-		at:     make([][2]int32, len(g.dims)),
+		near:      neighbours(g),
+		isPlaced:  make([]bool, len(g.dims)),
+		hasSquare: make([]bool, len(g.dims)),
+		at:        make([]point, len(g.dims)),
 	}
-	core := make([]int32, len(g.index))
-	for leg := range core {
-		core[leg] = int32(leg)
+	inCore, err := e.coreIndices(g, cut)
+	if err != nil {
+		return nil, err
 	}
 
-	core = cut.core(core)
+	var placed []int32 // all placed indices
+	row, components := int32(0), 0
+	for i := range g.dims {
+		if !inCore[i] || e.isPlaced[i] || !e.placeFirstSquare(int32(i)) {
+			continue
+		}
+		if err := e.placeSquares(); err != nil {
+			return nil, err
+		}
+		row = e.moveToRow(row) + 1
+		components++
+		placed = append(placed, e.component...)
+	}
+
+	inSquares := len(placed)
+	placed = e.placeNextToSquares(g, placed, inCore)
+	if !e.isComplete(inCore) || len(placed)-inSquares > len(placed)/minIndicesPerSquareless {
+		return nil, errNoLattice("many indices are in no square")
+	}
+	if components > 1 && e.period != (point{}) {
+		return nil, errNoLattice("it closes on itself, and has several pieces")
+	}
+	return e.lattice(placed, inSquares)
+}
+
+// coreIndices returns, by index, whether it is in the 2-core of the graph. It returns an error if the 2-core is empty, or if an index in
+// it has too many neighbours for a lattice.
+func (e *embedder) coreIndices(g *graph, cut *cutter) (inCore []bool, err error) {
+	core := cut.core(numbers(len(g.indexOf)))
 	if len(core) == 0 {
 		return nil, errNoLattice("it has no cycles")
 	}
-	inCore := make([]bool, len(g.dims))
+	inCore = make([]bool, len(g.dims))
 	for _, leg := range core {
-		i := g.index[leg]
+		i := g.indexOf[leg]
 		inCore[i] = true
-		if len(e.near[i]) > mostNeighbours {
+		if len(e.near[i]) > maxNeighbours {
 			return nil, errNoLattice("an index has too many neighbours")
 		}
 	}
-
-	var all []int32
-	row, pieces := int32(0), 0
-	for i := range g.dims {
-		if !inCore[i] || e.placed[i] || !e.begin(int32(i)) {
-			continue
-		}
-		if err := e.grow(); err != nil {
-			return nil, err
-		}
-		row = e.shift(row) + 1
-		pieces++
-		all = append(all, e.order...)
-	}
-
-	squares := len(all)
-	all, complete := e.beside(g, all, inCore)
-	if !complete || len(all)-squares > len(all)/mostBeside {
-		return nil, errNoLattice("many indices are in no square")
-	}
-	if pieces > 1 && e.period != [2]int32{} {
-		return nil, errNoLattice("it closes on itself, and has several pieces")
-	}
-	return e.lattice(all, squares)
+	return inCore, nil
 }
 
-// mostBeside: one in so many indices may be in no square.
-const mostBeside = 4
+// minIndicesPerSquareless: at most one of this many placed indices may be in no square.
+const minIndicesPerSquareless = 4
 
-// beside puts indices of the 2-core that are in no square, around holes above all, to the nearest
-// index that is. It returns all that have a place, and whether that is the whole 2-core: a component
-// may have no square at all.
-func (e *embedder) beside(g *graph, all []int32, inCore []bool) ([]int32, bool) {
-	for k := 0; k < len(all); k++ {
-		for _, leg := range g.legsOf(all[k]) {
-			t := g.table[leg]
-			for _, j := range g.index[g.first[t]:g.first[t+1]] {
-				if inCore[j] && !e.placed[j] {
-					e.placed[j], e.at[j] = true, e.at[all[k]]
-					all = append(all, j)
+// placeNextToSquares puts the indices of the 2-core that are in no square, most of them around holes, to the point of the nearest placed
+// index. It returns placed with these indices appended. A component without any square stays without points.
+func (e *embedder) placeNextToSquares(g *graph, placed []int32, inCore []bool) []int32 {
+	for k := 0; k < len(placed); k++ { // breadth first, since placed grows
+		for _, leg := range g.legsOf(placed[k]) {
+			for _, j := range g.indicesOf(g.tableOf[leg]) {
+				if inCore[j] && !e.isPlaced[j] {
+					e.isPlaced[j], e.at[j] = true, e.at[placed[k]]
+					placed = append(placed, j)
 				}
 			}
 		}
 	}
-
-	for i, in := range inCore {
-		if in && !e.placed[i] {
-			return all, false
-		}
-	}
-	return all, true
+	return placed
 }
 
-// neighbours lists the indices that share a table of two indices with each, at most one more than a
-// lattice may have.
+// isComplete reports whether all indices of the 2-core have a point.
+func (e *embedder) isComplete(inCore []bool) bool {
+	for i, in := range inCore {
+		if in && !e.isPlaced[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// neighbours lists, by index, the indices that share a table of two indices with it. It stops at one more than a lattice may have.
 func neighbours(g *graph) [][]int32 {
 	near := make([][]int32, len(g.dims))
 	for t := range g.edges {
-		if legs := g.index[g.first[t]:g.first[t+1]]; len(legs) == 2 {
-			a, b := legs[0], legs[1]
-			if len(near[a]) <= mostNeighbours && !slices.Contains(near[a], b) {
+		if indices := g.indicesOf(int32(t)); len(indices) == 2 {
+			a, b := indices[0], indices[1]
+			if len(near[a]) <= maxNeighbours && !slices.Contains(near[a], b) {
 				near[a] = append(near[a], b)
 			}
-			if len(near[b]) <= mostNeighbours && !slices.Contains(near[b], a) {
+			if len(near[b]) <= maxNeighbours && !slices.Contains(near[b], a) {
 				near[b] = append(near[b], a)
 			}
 		}
@@ -141,7 +149,7 @@ func neighbours(g *graph) [][]int32 {
 	return near
 }
 
-// squares calls yield with d and c for every cycle a–b–c–d without chords.
+// squares calls yield with d and c for every square a–b–c–d, a cycle without the chords a–c and b–d.
 func (e *embedder) squares(a, b int32, yield func(d, c int32)) {
 	for _, d := range e.near[a] {
 		if d == b || slices.Contains(e.near[b], d) {
@@ -155,114 +163,119 @@ func (e *embedder) squares(a, b int32, yield func(d, c int32)) {
 	}
 }
 
-// begin places a first square with corner a, if it has one.
-func (e *embedder) begin(a int32) bool {
-	e.order, e.todo = e.order[:0], e.todo[:0]
-	found := false
+// placeFirstSquare begins a component with a square that has the corner a, and queues its edges. It returns false if a is in no square of
+// indices without points.
+func (e *embedder) placeFirstSquare(a int32) (ok bool) {
+	e.component, e.unexplored = e.component[:0], e.unexplored[:0]
 	for _, b := range e.near[a] {
 		e.squares(a, b, func(d, c int32) {
-			if found || e.placed[b] || e.placed[c] || e.placed[d] {
+			if ok || e.isPlaced[b] || e.isPlaced[c] || e.isPlaced[d] {
 				return
 			}
-			found = true
-			e.put(a, [2]int32{0, 0})
-			e.put(b, [2]int32{0, 1})
-			e.put(c, [2]int32{1, 1})
-			e.put(d, [2]int32{1, 0})
-			e.push(a, b, c, d)
+			ok = true
+			e.place(a, point{0, 0})
+			e.place(b, point{0, 1})
+			e.place(c, point{1, 1})
+			e.place(d, point{1, 0})
+			e.queueEdges(a, b, c, d)
 		})
 	}
-	return found
+	return ok
 }
 
-func (e *embedder) put(i int32, at [2]int32) {
-	e.placed[i], e.at[i] = true, at
-	e.order = append(e.order, i)
+// place gives index i a point, and adds it to the current component.
+func (e *embedder) place(i int32, at point) {
+	e.isPlaced[i], e.at[i] = true, at
+	e.component = append(e.component, i)
 }
 
-// push queues the four edges of a square that has not been met, each with the edge opposite.
-func (e *embedder) push(a, b, c, d int32) {
+// queueEdges queues the four edges of the square a–b–c–d, each with the edge opposite, unless the square has been met before. A square is
+// known by its upper left corner.
+func (e *embedder) queueEdges(a, b, c, d int32) {
 	corner := a
 	for _, i := range [3]int32{b, c, d} {
 		if e.at[i][0] <= e.at[corner][0] && e.at[i][1] <= e.at[corner][1] {
 			corner = i
 		}
 	}
-	if e.done[corner] {
+	if e.hasSquare[corner] {
 		return
 	}
-	e.done[corner] = true
-	e.todo = append(e.todo, edge{a, b, d, c}, edge{b, c, a, d}, edge{c, d, b, a}, edge{d, a, c, b})
+	e.hasSquare[corner] = true
+	e.unexplored = append(e.unexplored, edge{a, b, d, c}, edge{b, c, a, d}, edge{c, d, b, a}, edge{d, a, c, b})
 }
 
-// grow places squares beside squares until none is left.
-func (e *embedder) grow() (err error) {
-	for len(e.todo) > 0 && err == nil {
-		w := e.todo[len(e.todo)-1]
-		e.todo = e.todo[:len(e.todo)-1]
-		found := 0
-		e.squares(w.a, w.b, func(d, c int32) {
-			if d == w.behindA && c == w.behindB || err != nil {
+// placeSquares places squares next to placed squares until no edge is unexplored. It returns an error if an edge is in three squares.
+func (e *embedder) placeSquares() (err error) {
+	for len(e.unexplored) > 0 && err == nil {
+		side := e.unexplored[len(e.unexplored)-1]
+		e.unexplored = e.unexplored[:len(e.unexplored)-1]
+		newSquares := 0
+		e.squares(side.a, side.b, func(d, c int32) {
+			isBehind := d == side.behindA && c == side.behindB
+			if isBehind || err != nil {
 				return
 			}
-			if found++; found > 1 {
+			if newSquares++; newSquares > 1 {
 				err = errNoLattice("an edge is in more than two squares")
 				return
 			}
-			e.square(w, d, c)
+			e.placeSquare(side, d, c)
 		})
 	}
 	return err
 }
 
-// square places d beside w.a and c beside w.b, on the side that is not behind.
-func (e *embedder) square(w edge, d, c int32) {
-	for _, p := range [2][3]int32{{d, w.a, w.behindA}, {c, w.b, w.behindB}} {
-		i, from, behind := p[0], e.at[p[1]], e.at[p[2]]
-		at := [2]int32{2*from[0] - behind[0], 2*from[1] - behind[1]}
-		if !e.placed[i] {
-			e.put(i, at)
+// placeSquare places the square side.a–side.b–c–d: d at the point of behindA mirrored at a, and c at that of behindB mirrored at b. If one
+// of them has another point already, the lattice closes on itself.
+func (e *embedder) placeSquare(side edge, d, c int32) {
+	for _, corner := range [2]struct{ index, mirror, behind int32 }{{d, side.a, side.behindA}, {c, side.b, side.behindB}} {
+		i, mirror, behind := corner.index, e.at[corner.mirror], e.at[corner.behind]
+		at := point{2*mirror[0] - behind[0], 2*mirror[1] - behind[1]}
+		if !e.isPlaced[i] {
+			e.place(i, at)
 		} else {
-			e.closes(at[0]-e.at[i][0], at[1]-e.at[i][1])
+			e.notePeriod(at[0]-e.at[i][0], at[1]-e.at[i][1])
 		}
 	}
-	e.push(w.a, w.b, c, d)
+	e.queueEdges(side.a, side.b, c, d)
 }
 
-// closes notes that one index is at two points, apart by whole periods of rows and of columns. A
-// twisted or knotted model breaks this rule: its periods come out so small that two indices have one
-// place.
-func (e *embedder) closes(rows, cols int32) {
-	for axis, by := range [2]int32{rows, cols} {
-		for by != 0 {
-			e.period[axis], by = by, e.period[axis]%by
+// notePeriod takes in that one index is at two points, which differ by rows and cols. Both must be multiples of the periods, so the
+// periods become their greatest common divisors with rows and cols; 0 leaves a period as it is. If the model is twisted or knotted, the
+// periods come out so small that two indices have one point, and lattice returns an error.
+func (e *embedder) notePeriod(rows, cols int32) {
+	for axis, difference := range [2]int32{rows, cols} {
+		for difference != 0 { // Euclid's algorithm
+			e.period[axis], difference = difference, e.period[axis]%difference
 		}
 		e.period[axis] = max(e.period[axis], -e.period[axis])
 	}
 }
 
-// shift moves the current component to rows from row on, and returns the first row below it.
-func (e *embedder) shift(row int32) int32 {
-	low, high := e.at[e.order[0]], e.at[e.order[0]][0]
-	for _, i := range e.order {
-		low[0], low[1], high = min(low[0], e.at[i][0]), min(low[1], e.at[i][1]), max(high, e.at[i][0])
+// moveToRow moves the current component so that its first row is row and its first column 0. It returns the first row below it.
+func (e *embedder) moveToRow(row int32) int32 {
+	first, lastRow := e.at[e.component[0]], e.at[e.component[0]][0]
+	for _, i := range e.component {
+		first[0], first[1] = min(first[0], e.at[i][0]), min(first[1], e.at[i][1])
+		lastRow = max(lastRow, e.at[i][0])
 	}
-	for _, i := range e.order {
-		e.at[i][0] += row - low[0]
-		e.at[i][1] -= low[1]
+	for _, i := range e.component {
+		e.at[i][0] += row - first[0]
+		e.at[i][1] -= first[1]
 	}
-	return row + high - low[0] + 1
+	return row + lastRow - first[0] + 1
 }
 
-// sparsest bounds the points of a lattice by a multiple of its indices.
-const sparsest = 64
+// maxPointsPerIndex bounds the points of a lattice by a multiple of its indices.
+const maxPointsPerIndex = 64
 
-// lattice sorts indices by their points; the first so many are in squares, and have a point of their
-// own.
-func (e *embedder) lattice(all []int32, squares int) (*lattice, error) {
-	l := &lattice{list: make([]int32, len(all))}
-	var size [2]int32
-	for _, i := range all {
+// lattice makes the lattice of all placed indices. The first inSquares of them are in squares.
+// It returns an error if two of these have the same point, or if most points have no index.
+func (e *embedder) lattice(placed []int32, inSquares int) (*lattice, error) {
+	l := &lattice{list: make([]int32, len(placed))}
+	var size point // rows and columns
+	for _, i := range placed {
 		for axis, period := range e.period {
 			if period > 0 {
 				e.at[i][axis] %= period
@@ -273,23 +286,25 @@ func (e *embedder) lattice(all []int32, squares int) (*lattice, error) {
 
 	l.rows = line{int(size[0]), e.period[0] > 0}
 	l.cols = line{int(size[1]), e.period[1] > 0}
-	if l.rows.n > sparsest*len(all)/l.cols.n {
+	if l.rows.n > maxPointsPerIndex*len(placed)/l.cols.n {
 		return nil, errNoLattice("it is mostly holes")
 	}
 
+	// A counting sort. start[p+2] counts the indices at point p. Summed up, start[p+1] is where they begin in the list; it is the place of
+	// the next one while the list is filled, and then where they end.
+	pointOf := func(i int32) int { return int(e.at[i][0])*l.cols.n + int(e.at[i][1]) }
 	l.start = make([]int32, l.rows.n*l.cols.n+2)
-	for k, i := range all {
-		p := int(e.at[i][0])*l.cols.n + int(e.at[i][1])
-		if l.start[p+2]++; k < squares && l.start[p+2] > 1 {
+	for k, i := range placed {
+		p := pointOf(i)
+		if l.start[p+2]++; k < inSquares && l.start[p+2] > 1 {
 			return nil, errNoLattice("two indices have one place")
 		}
 	}
-
 	for p := 2; p < len(l.start); p++ {
 		l.start[p] += l.start[p-1]
 	}
-	for _, i := range all {
-		p := int(e.at[i][0])*l.cols.n + int(e.at[i][1])
+	for _, i := range placed {
+		p := pointOf(i)
 		l.list[l.start[p+1]] = i
 		l.start[p+1]++
 	}

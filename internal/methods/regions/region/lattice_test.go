@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// shuffled renumbers indices and tables.
-func shuffled(e *sumproduct.Expression, seed uint64) *sumproduct.Expression {
+// shuffle returns e with its indices and tables renumbered.
+func shuffle(e *sumproduct.Expression, seed uint64) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	to := rng.Perm(len(e.Dims))
 	out := &sumproduct.Expression{Dims: make([]int, len(e.Dims)), Scale: e.Scale}
@@ -31,8 +31,8 @@ func shuffled(e *sumproduct.Expression, seed uint64) *sumproduct.Expression {
 	return out
 }
 
-// without observes indices at their value 0.
-func without(e *sumproduct.Expression, gone ...int) *sumproduct.Expression {
+// observeZero returns e with the indices gone observed at their value 0.
+func observeZero(e *sumproduct.Expression, gone ...int) *sumproduct.Expression {
 	out := &sumproduct.Expression{Dims: slices.Clone(e.Dims), Scale: e.Scale}
 	for _, i := range gone {
 		out.Dims[i] = 1
@@ -55,13 +55,13 @@ func without(e *sumproduct.Expression, gone ...int) *sumproduct.Expression {
 	return out
 }
 
-// closed returns the generic closure of the windows of a family.
-func closed(t *testing.T, f *Family) *Family {
+// closeFamily returns the generic closure of the windows of a family.
+func closeFamily(t *testing.T, f *Family) *Family {
 	t.Helper()
 	w, s := newWorker(f.g, nil), newStore(10_000)
 	for r := range f.Len() {
 		legs, _ := f.source.region(r, w)
-		if len(legs) == 0 || !f.source.largest(r) {
+		if len(legs) == 0 || !f.source.mayBeLargest(r) {
 			continue
 		}
 		w.cut.split(slices.Sorted(slices.Values(legs)), func(part []int32) {
@@ -70,7 +70,7 @@ func closed(t *testing.T, f *Family) *Family {
 			}
 		})
 	}
-	if err := closeUnder(w.cut, s, plenty()); err != nil {
+	if err := closeUnder(w.cut, s, unlimitedMoves()); err != nil {
 		t.Fatal(err)
 	}
 	return &Family{Options: f.Options, g: f.g, source: newList(f.g, s, weights(t, f.g, s))}
@@ -92,26 +92,26 @@ func TestLatticesAreRecognised(t *testing.T) {
 	}
 	for name, e := range map[string]*sumproduct.Expression{
 		"whole":      grid(6, 7, 0.8, 1),
-		"holes":      without(grid(7, 8, 0.8, 1), 9, 20, 30, 31, 45),
-		"a ring":     without(grid(7, 7, 0.8, 1), 16, 17, 18, 23, 24, 25, 30, 31, 32),
+		"holes":      observeZero(grid(7, 8, 0.8, 1), 9, 20, 30, 31, 45),
+		"a ring":     observeZero(grid(7, 7, 0.8, 1), 16, 17, 18, 23, 24, 25, 30, 31, 32),
 		"two pieces": two,
 	} {
 		for seed := range uint64(4) {
-			e := shuffled(e, seed)
-			s := propagated(t, e)
-			f := planned(t, e, Options{Kind: Windows, Size: 3})
+			e := shuffle(e, seed)
+			s := propagate(t, e)
+			f := planFamily(t, e, Options{Kind: Windows, Size: 3})
 			est, err := Run(context.Background(), e, s, f, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := Run(context.Background(), e, s, closed(t, f), 1)
+			want, err := Run(context.Background(), e, s, closeFamily(t, f), 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if math.Abs(est.LnZ-want.LnZ) > rounding {
 				t.Errorf("%s: windows say %v, their closure of %d regions %v", name, est.LnZ, want.Regions, want.LnZ)
 			}
-			if z, _ := exactly(t, e); math.Abs(est.LnZ-z) > 0.2*math.Abs(est.LnZBP-z) {
+			if z, _ := exactAnswer(t, e); math.Abs(est.LnZ-z) > 0.2*math.Abs(est.LnZBP-z) {
 				t.Errorf("%s: %v, belief propagation %v, exact %v", name, est.LnZ, est.LnZBP, z)
 			}
 		}

@@ -6,25 +6,28 @@ import (
 	"slices"
 )
 
-// list holds regions with α ≠ 0. The legs of each are in the order in which a walk from its first
-// leg meets them, so that regions of one shape look alike.
+// list holds regions with α ≠ 0. The legs of each region are in the order in which a walk from its first leg meets them, so that regions
+// of one shape have the same order of legs.
 type list struct {
-	legs  []int32
-	off   []int
-	alpha []int64
+	legs    []int32
+	offsets []int   // region r has the legs legs[offsets[r]:offsets[r+1]]
+	alpha   []int64 // by region
 }
 
+// len returns the number of regions.
 func (l *list) len() int { return len(l.alpha) }
 
-func (l *list) region(r int, _ *worker) (legs []int32, alpha int64) {
-	return l.legs[l.off[r]:l.off[r+1]], l.alpha[r]
-}
+// legsOf returns the legs of region r in the order of the walk.
+func (l *list) legsOf(r int) []int32 { return l.legs[l.offsets[r]:l.offsets[r+1]] }
 
-func (l *list) largest(int) bool { return true }
+func (l *list) region(r int, _ *worker) (legs []int32, alpha int64) { return l.legsOf(r), l.alpha[r] }
+
+// mayBeLargest is true, since a list does not know which regions are inside others.
+func (l *list) mayBeLargest(int) bool { return true }
 
 // newList takes the regions with α ≠ 0, in lexicographic order of their legs.
 func newList(g *graph, s *store, alpha []int64) *list {
-	l := &list{off: []int{0}}
+	l := &list{offsets: []int{0}}
 	var order []int32
 	for r, a := range alpha {
 		if a != 0 {
@@ -36,98 +39,99 @@ func newList(g *graph, s *store, alpha []int64) *list {
 	})
 	w := newWalker(g)
 	for _, r := range order {
-		l.legs = w.walk(l.legs, s.region(int(r)))
-		l.off = append(l.off, len(l.legs))
+		l.legs = w.appendWalk(l.legs, s.region(int(r)))
+		l.offsets = append(l.offsets, len(l.legs))
 		l.alpha = append(l.alpha, alpha[r])
 	}
 	return l
 }
 
-// walker orders the legs of a region along a breadth-first walk.
+// walker orders the legs of a region along a breadth-first walk. Its marks are all false between walks.
 type walker struct {
 	g            *graph
-	have         []bool // legs of the region not yet met
-	seenI, seenT []bool
+	isAhead      []bool // by leg: it is in the region, and the walk has not met it
+	visitedIndex []bool
+	visitedTable []bool
 }
 
 // newWalker has room for the legs of a graph.
 func newWalker(g *graph) *walker {
 	return &walker{
-		g:     g,
-		have:  make([]bool, len(g.index)),
-		seenI: make([]bool, len(g.dims)),
-		seenT: make([]bool, len(g.edges)),
+		g:            g,
+		isAhead:      make([]bool, len(g.indexOf)),
+		visitedIndex: make([]bool, len(g.dims)),
+		visitedTable: make([]bool, len(g.edges)),
 	}
 }
 
-// walk appends the legs of a connected region to out.
-func (w *walker) walk(out, region []int32) []int32 {
+// appendWalk appends the legs of a connected region to out. It begins with the first leg of the region. After each leg it goes to all
+// legs of the same index, then to all legs of the same table.
+func (w *walker) appendWalk(out, region []int32) []int32 {
 	g := w.g
 	for _, leg := range region {
-		w.have[leg] = true
+		w.isAhead[leg] = true
 	}
-	from := len(out)
+	start := len(out)
 	out = append(out, region[0])
-	w.have[region[0]] = false
-	for k := from; k < len(out); k++ {
-		i, t := g.index[out[k]], g.table[out[k]]
-		if !w.seenI[i] {
-			w.seenI[i] = true
-			out = w.take(out, g.legsOf(i))
+	w.isAhead[region[0]] = false
+	for k := start; k < len(out); k++ {
+		i, t := g.indexOf[out[k]], g.tableOf[out[k]]
+		if !w.visitedIndex[i] {
+			w.visitedIndex[i] = true
+			for _, leg := range g.legsOf(i) {
+				out = w.appendIfAhead(out, leg)
+			}
 		}
-		if !w.seenT[t] {
-			w.seenT[t] = true
-			for leg := g.first[t]; leg < g.first[t+1]; leg++ {
-				if w.have[leg] {
-					w.have[leg] = false
-					out = append(out, leg)
-				}
+		if !w.visitedTable[t] {
+			w.visitedTable[t] = true
+			first, end := g.legRange(t)
+			for leg := first; leg < end; leg++ {
+				out = w.appendIfAhead(out, leg)
 			}
 		}
 	}
 
 	for _, leg := range region {
-		w.seenI[g.index[leg]], w.seenT[g.table[leg]] = false, false
+		w.visitedIndex[g.indexOf[leg]], w.visitedTable[g.tableOf[leg]] = false, false
 	}
 	return out
 }
 
-// take appends the given legs that belong to the region and are not yet met.
-func (w *walker) take(out, legs []int32) []int32 {
-	for _, leg := range legs {
-		if w.have[leg] {
-			w.have[leg] = false
-			out = append(out, leg)
-		}
+// appendIfAhead appends a leg if it is in the region and the walk has not met it.
+func (w *walker) appendIfAhead(out []int32, leg int32) []int32 {
+	if w.isAhead[leg] {
+		w.isAhead[leg] = false
+		out = append(out, leg)
 	}
 	return out
 }
 
-// withFreeLegs adds to every region the legs of its tables that no region has. They dangle, so
-// ratios stay as they are, and the region knows the marginal at their end, which does not follow
-// from the single marginals of the table's other indices.
+// withFreeLegs returns the same regions, where each has in addition the legs of its tables that are in no region. These legs dangle, so
+// the ratios Z_r / Z_BP stay as they are. But the region then has the marginal of the index at such a leg, which does not follow from
+// the single marginals of the table's other indices.
 func (l *list) withFreeLegs(g *graph) *list {
-	taken, met := make([]bool, len(g.index)), make([]bool, len(g.edges))
+	isInRegion, isDone := make([]bool, len(g.indexOf)), make([]bool, len(g.edges))
 	for _, leg := range l.legs {
-		taken[leg] = true
+		isInRegion[leg] = true
 	}
-	out := &list{off: []int{0}, alpha: l.alpha}
+	out := &list{offsets: []int{0}, alpha: l.alpha}
 	for r := range l.alpha {
-		legs := l.legs[l.off[r]:l.off[r+1]]
+		legs := l.legsOf(r)
 		out.legs = append(out.legs, legs...)
 		for _, leg := range legs {
-			t := g.table[leg]
-			for other := g.first[t]; other < g.first[t+1] && !met[t]; other++ {
-				if !taken[other] {
+			t := g.tableOf[leg]
+			first, end := g.legRange(t)
+			for other := first; other < end && !isDone[t]; other++ {
+				if !isInRegion[other] {
 					out.legs = append(out.legs, other)
 				}
 			}
-			met[t] = true
+			isDone[t] = true
 		}
 		for _, leg := range legs {
-			met[g.table[leg]] = false
+			isDone[g.tableOf[leg]] = false
 		}
-		out.off = append(out.off, len(out.legs))
+		out.offsets = append(out.offsets, len(out.legs))
 	}
 
 	return out

@@ -78,8 +78,8 @@ func random(n, tables int, strength float64, seed uint64) *sumproduct.Expression
 	return e
 }
 
-// exactly returns ln Z and the marginals of an expression, by elimination.
-func exactly(t testing.TB, e *sumproduct.Expression) (float64, [][]float64) {
+// exactAnswer returns ln Z and the marginals of an expression, by elimination.
+func exactAnswer(t testing.TB, e *sumproduct.Expression) (float64, [][]float64) {
 	t.Helper()
 	r, _, err := einsum.Marginals(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -94,7 +94,7 @@ func exactly(t testing.TB, e *sumproduct.Expression) (float64, [][]float64) {
 	return r.Z.LogAbs(), out
 }
 
-func propagated(t testing.TB, e *sumproduct.Expression) *bp.State {
+func propagate(t testing.TB, e *sumproduct.Expression) *bp.State {
 	t.Helper()
 	s, err := bp.Run(context.Background(), e, bp.Options{Tolerance: 1e-13})
 	if err != nil {
@@ -106,7 +106,7 @@ func propagated(t testing.TB, e *sumproduct.Expression) *bp.State {
 	return s
 }
 
-func planned(t testing.TB, e *sumproduct.Expression, o Options) *Family {
+func planFamily(t testing.TB, e *sumproduct.Expression, o Options) *Family {
 	t.Helper()
 	f, err := Plan(context.Background(), e.Hypergraph(), o)
 	if err != nil {
@@ -115,9 +115,9 @@ func planned(t testing.TB, e *sumproduct.Expression, o Options) *Family {
 	return f
 }
 
-func estimated(t testing.TB, e *sumproduct.Expression, o Options) *Estimate {
+func estimate(t testing.TB, e *sumproduct.Expression, o Options) *Estimate {
 	t.Helper()
-	est, err := Run(context.Background(), e, propagated(t, e), planned(t, e, o), 1)
+	est, err := Run(context.Background(), e, propagate(t, e), planFamily(t, e, o), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,11 +136,11 @@ func meanError(p, q [][]float64) float64 {
 	return total / float64(n)
 }
 
-func plenty() *moves { return newMoves(context.Background(), 1<<40) }
+func unlimitedMoves() *moves { return newMoves(context.Background(), 1<<40) }
 
 func weights(t testing.TB, g *graph, s *store) []int64 {
 	t.Helper()
-	alpha, err := moebius(g, s, plenty())
+	alpha, err := moebius(g, s, unlimitedMoves())
 	if err != nil {
 		t.Fatal(err)
 	}

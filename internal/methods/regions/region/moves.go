@@ -9,43 +9,44 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// moves counts down the remaining moves of planning, some nanoseconds each, and looks at the
-// context now and then.
+// moves is the budget of planning. A move is work of some nanoseconds.
 type moves struct {
-	ctx      context.Context
-	left, of int64
-	looked   int64 // the rest at the last look
+	ctx              context.Context
+	remaining, total int64
+	checked          int64 // what remained when the context was looked at for the last time
 }
 
+// newMoves returns a budget of n moves. The first spend looks at the context.
 func newMoves(ctx context.Context, n int64) *moves {
-	return &moves{ctx: ctx, left: n, of: n, looked: n + lookEvery}
+	return &moves{ctx: ctx, remaining: n, total: n, checked: n + checkEvery}
 }
 
-const lookEvery = 1 << 20
+// checkEvery is the number of moves after which spend looks at the context again.
+const checkEvery = 1 << 20
 
-// ErrMoves ends the planning of a family that takes too many moves: larger sizes of its kind take more.
+// ErrMoves ends the planning of a family that takes too many moves. Larger sizes of the same kind take more.
 var ErrMoves = errors.New("moves to plan")
 
-// take takes n moves off the budget, if there is one: the next to spend sees the end.
-func (m *moves) take(n int) {
+// deduct takes n moves off the budget. If none is left, the next spend returns the error. It does nothing if m is nil.
+func (m *moves) deduct(n int) {
 	if m != nil {
-		m.left -= int64(n)
+		m.remaining -= int64(n)
 	}
 }
 
-// spend takes n moves off the budget: fault.OverBudget when none is left, and the context's error,
-// looked at now and then.
+// spend takes n moves off the budget. Now and then it looks at the context.
+// Errors: fault.OverBudget with ErrMoves if the budget is overdrawn; the context's.
 func (m *moves) spend(n int) error {
-	m.left -= int64(n)
-	if m.left < 0 {
-		return fault.New(fault.OverBudget, "region: the family takes more than %d %w", m.of, ErrMoves)
+	m.remaining -= int64(n)
+	if m.remaining < 0 {
+		return fault.New(fault.OverBudget, "region: the family takes more than %d %w", m.total, ErrMoves)
 	}
-	if m.looked-m.left >= lookEvery {
-		m.looked = m.left
+	if m.checked-m.remaining >= checkEvery {
+		m.checked = m.remaining
 		return m.ctx.Err()
 	}
 	return nil
 }
 
-// used is the number of moves spent.
-func (m *moves) used() int64 { return m.of - m.left }
+// used returns the number of moves spent.
+func (m *moves) used() int64 { return m.total - m.remaining }

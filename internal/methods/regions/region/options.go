@@ -25,52 +25,50 @@ import (
 // Kinds of families.
 const (
 	Windows = "windows" // Size × Size windows of a lattice
-	Balls   = "balls"   // all within Size steps of an index
+	Balls   = "balls"   // all indices within Size steps of an index
 )
 
-// Options choose a family of regions. Sizes that cost more than the bounds are fault.OverBudget.
+// Options choose a family of regions. If a family costs more than the bounds allow, Plan returns fault.OverBudget.
 type Options struct {
-	Kind string
-	Size int // of the regions
-	// log2 of the largest table of a region's contraction; larger balls shrink, else they go;
-	// default 20
+	Kind string // Windows or Balls
+	Size int    // points along a side of a window, or the radius of a ball in steps
+	// MaxWidth bounds log2 of the entries of the largest table of a region's contraction. A wider ball gets a smaller radius, and is
+	// dropped if it is too wide at radius 1. Default 20.
 	MaxWidth   int
-	MaxRegions int     // kept in a list (windows are not); default 200 000
-	Flops      float64 // of all regions together; default 10^12
-	// of planning: legs and sets of a list's closure looked at; default policy.RegionMoves
-	Moves     int64
-	Marginals bool // the marginals of all indices too: about three times the flops
+	MaxRegions int     // bounds the regions of balls, which are kept in a list; windows are not; default 200 000
+	Flops      float64 // bounds the work of all regions together; default 10^12
+	Moves      int64   // bounds the work of planning, in moves of some nanoseconds; default policy.RegionMoves
+	Marginals  bool    // whether the marginals of all indices are computed, too, for about three times the flops
 }
 
-// maxWidth bounds Options.MaxWidth: offsets are int32.
-const maxWidth = 30
+// largestMaxWidth bounds Options.MaxWidth, since offsets into tables are int32.
+const largestMaxWidth = 30
 
-// regionWidth is log2 of the largest table of a region's contraction, regionCount the maximum
-// number of regions of a list, regionFlops the bound of the work of all regions of one family.
+// Defaults of Options: defaultWidth of MaxWidth, defaultRegions of MaxRegions, defaultFlops of Flops.
 // Measured: a quarter of the table makes 4 of 4 dense models worse, four times 1 of 2 better at
-// 3.3 times the flops. A quarter and four times of regionCount change nothing on 15. regionFlops
+// 3.3 times the flops. A quarter and four times of defaultRegions change nothing on 15. defaultFlops
 // is a bound; no model takes a fiftieth of it. Decision 20.
 const (
-	regionWidth = 20
-	regionCount = 200_000
-	regionFlops = 1e12
+	defaultWidth   = 20
+	defaultRegions = 200_000
+	defaultFlops   = 1e12
 )
 
-// withDefaults fills in defaults and refuses invalid options.
+// withDefaults returns o with defaults for fields that are 0. Errors: fault.BadInput for invalid options.
 func (o Options) withDefaults() (Options, error) {
-	smallest, isKind := map[string]int{Windows: 2, Balls: 1}[o.Kind]
-	o.MaxWidth = cmp.Or(o.MaxWidth, regionWidth)
-	o.MaxRegions = cmp.Or(o.MaxRegions, regionCount)
+	minSize, isKind := map[string]int{Windows: 2, Balls: 1}[o.Kind]
+	o.MaxWidth = cmp.Or(o.MaxWidth, defaultWidth)
+	o.MaxRegions = cmp.Or(o.MaxRegions, defaultRegions)
 	o.Moves = cmp.Or(o.Moves, policy.RegionMoves)
-	o.Flops = cmp.Or(o.Flops, regionFlops)
+	o.Flops = cmp.Or(o.Flops, defaultFlops)
 	if !isKind {
 		return o, fault.New(fault.BadInput, "region: kind %q is neither windows nor balls", o.Kind)
 	}
-	if o.Size < smallest {
-		return o, fault.New(fault.BadInput, "region: %s of size %d, at least %d", o.Kind, o.Size, smallest)
+	if o.Size < minSize {
+		return o, fault.New(fault.BadInput, "region: %s of size %d, at least %d", o.Kind, o.Size, minSize)
 	}
-	if o.MaxWidth < 1 || o.MaxWidth > maxWidth {
-		return o, fault.New(fault.BadInput, "region: width %d, 1 to %d are possible", o.MaxWidth, maxWidth)
+	if o.MaxWidth < 1 || o.MaxWidth > largestMaxWidth {
+		return o, fault.New(fault.BadInput, "region: width %d, 1 to %d are possible", o.MaxWidth, largestMaxWidth)
 	}
 	return o, nil
 }

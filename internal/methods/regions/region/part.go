@@ -20,17 +20,17 @@ type Prepared struct {
 	f     *Family
 	e     *sumproduct.Expression
 	s     *bp.State
-	lnZBP float64
-	sign  int
-	y     *gauge
+	lnZBP float64 // ln |Z_BP|
+	sign  int     // of Z_BP, 1 or −1
+	gauge *gauge
 
 	mu   sync.Mutex
-	idle []*worker
+	idle []*worker // workers that no call uses
 }
 
 // Prepare takes the messages of s, a state for e, and a family planned for e's hypergraph. Time and
 // memory are linear in the model.
-// Errors: fault.FailedEstimate where belief propagation found a contradiction; the context's.
+// Errors: fault.FailedEstimate if belief propagation found a contradiction; the context's.
 func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family) (*Prepared, error) {
 	ln, sign := s.Z()
 	if sign == 0 {
@@ -40,14 +40,13 @@ func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Fami
 	if err != nil {
 		return nil, err
 	}
-	return &Prepared{f: f, e: e, s: s, lnZBP: ln, sign: sign, y: y}, nil
+	return &Prepared{f: f, e: e, s: s, lnZBP: ln, sign: sign, gauge: y}, nil
 }
 
-// With returns p for another family that is planned for the same hypergraph, sharing the data that
-// depend on the expression and the state alone. With nil it has these data and nothing else: to keep
-// for further families.
+// With returns p for another family, which must be planned for the same hypergraph. Both share the data that depend on the expression
+// and the state only. With(nil) has only these data, to be kept for further families.
 func (p *Prepared) With(f *Family) *Prepared {
-	return &Prepared{f: f, e: p.e, s: p.s, lnZBP: p.lnZBP, sign: p.sign, y: p.y}
+	return &Prepared{f: f, e: p.e, s: p.s, lnZBP: p.lnZBP, sign: p.sign, gauge: p.gauge}
 }
 
 // Part is the contribution of the regions From ≤ r < To to the sums.
@@ -56,31 +55,32 @@ type Part struct {
 	LnZ         floats.Sum // Σ α_r ln (Z_r / Z_BP)
 	Linear      floats.Sum // Σ α_r (Z_r / Z_BP − 1)
 	Absolute    floats.Sum // Σ |α_r (Z_r / Z_BP − 1)|
-	NonPositive int        // regions left out, but of Linear, because Z_r / Z_BP is not a positive number
+	NonPositive int        // regions left out of LnZ and of Logs, because Z_r / Z_BP is not a positive finite number
 	Flops       float64    // done
-	Negative    int        // marginals left out because an entry is negative
+	Negative    int        // marginals left out of Logs, because of a negative entry or a sum that is not a positive finite number
 	// Of the marginals: Logs has Σ α_r ln (P_r(x) / P_BP(x)) for all values x of each of Indices,
 	// one after the other; −Inf for values that some region excludes.
 	Indices []int
 	Logs    []float64
 }
 
-// Sums returns Σ α_r ln (Z_r / Z_BP) and Σ α_r (Z_r / Z_BP − 1) over the part's regions, each
-// rounded once.
+// Sums returns Σ α_r ln (Z_r / Z_BP) and Σ α_r (Z_r / Z_BP − 1) over the part's regions, each rounded once.
 func (part *Part) Sums() (ln, linear float64) { return part.LnZ.Value(), part.Linear.Value() }
 
-// worker takes one from the idle, or makes one.
-func (p *Prepared) worker() *worker {
+// worker takes an idle worker, or makes a new one. The caller gives it back by release.
+func (p *Prepared) worker(ctx context.Context) *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.idle); n > 0 {
 		w := p.idle[n-1]
 		p.idle = p.idle[:n-1]
+		w.ctx = ctx
 		return w
 	}
-	return newWorker(p.f.g, p.y)
+	return newWorker(ctx, p.f.g, p.gauge)
 }
 
+// release makes w idle.
 func (p *Prepared) release(w *worker) {
 	p.mu.Lock()
 	p.idle = append(p.idle, w)
@@ -92,7 +92,7 @@ func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 	if from < 0 || to > p.f.Len() || from > to {
 		return nil, fault.New(fault.BadInput, "region: part [%d, %d) of %d regions", from, to, p.f.Len())
 	}
-	w := p.worker()
+	w := p.worker(ctx)
 	defer p.release(w)
 	part := &Part{From: from, To: to}
 	for r := from; r < to; r++ {
@@ -100,19 +100,19 @@ func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 			return nil, ctx.Err()
 		}
 		if legs, alpha := p.f.source.region(r, w); len(legs) > 0 {
-			part.add(w, legs, alpha, p.f.Options.Marginals)
+			part.addRegion(w, legs, alpha, p.f.Options.Marginals)
 		}
 	}
 
 	if p.f.Options.Marginals {
-		part.Indices, part.Logs = w.collect()
+		part.Indices, part.Logs = w.takeLogs()
 	}
 	return part, nil
 }
 
-// add adds α ln (Z_r / Z_BP) and α (Z_r / Z_BP − 1) of one region, and its marginals if they are
-// wanted.
-func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
+// addRegion contracts the region with these legs and adds its terms to the sums: α ln (Z_r / Z_BP) and α (Z_r / Z_BP − 1). If marginals
+// is true, it adds the logarithms of its marginals to the worker's. Terms that are no finite numbers are left out.
+func (part *Part) addRegion(w *worker, legs []int32, alpha int64, marginals bool) {
 	ratio, prog := w.ratio(legs, marginals)
 	part.Flops += prog.Flops
 	a := float64(alpha)
@@ -120,7 +120,7 @@ func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
 		part.Linear.Add(a * (ratio - 1))
 		part.Absolute.Add(math.Abs(a * (ratio - 1)))
 	}
-	if !usable(ratio) {
+	if !isPositiveFinite(ratio) {
 		part.NonPositive++
 		return
 	}
@@ -129,15 +129,16 @@ func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
 	if marginals {
 		part.Flops += (marginalFlops - 1) * prog.Flops
 		prog.marginals(&w.Memory, func(i int, marginal []float64) {
-			if !w.note(w.index[i], marginal, a) {
+			if !w.addLogs(w.indexIDs[i], marginal, a) {
 				part.Negative++
 			}
 		})
 	}
 }
 
-// note adds α ln (P_r / P_BP) of an index; false if an entry is negative, and nothing is added.
-func (w *worker) note(i int32, marginal []float64, alpha float64) bool {
+// addLogs adds α ln (P_r / P_BP) of index i to the worker's logs, for an unnormalised marginal P_r. A value that P_r excludes gets −Inf
+// for good. It adds nothing and returns false if an entry is negative or the sum is not a positive finite number.
+func (w *worker) addLogs(i int32, marginal []float64, alpha float64) (ok bool) {
 	total := 0.0
 	for _, p := range marginal {
 		if p < 0 {
@@ -146,7 +147,7 @@ func (w *worker) note(i int32, marginal []float64, alpha float64) bool {
 		total += p
 	}
 
-	if !usable(total) {
+	if !isPositiveFinite(total) {
 		return false
 	}
 	if w.logs == nil {
@@ -154,10 +155,10 @@ func (w *worker) note(i int32, marginal []float64, alpha float64) bool {
 	}
 	if w.logs[i] == nil {
 		w.logs[i] = make([]float64, len(marginal))
-		w.noted = append(w.noted, i)
+		w.corrected = append(w.corrected, i)
 	}
 	for x, p := range marginal {
-		switch b := w.y.belief[i][x]; {
+		switch b := w.gauge.belief[i][x]; {
 		case p == 0:
 			w.logs[i][x] = math.Inf(-1)
 		case b > 0 && !math.IsInf(w.logs[i][x], -1):
@@ -168,14 +169,14 @@ func (w *worker) note(i int32, marginal []float64, alpha float64) bool {
 	return true
 }
 
-// collect returns the notes, by index, and clears them.
-func (w *worker) collect() (indices []int, logs []float64) {
-	slices.Sort(w.noted)
-	for _, i := range w.noted {
+// takeLogs returns the indices that have logs, ascending, and their logs one after the other. It clears the worker's logs.
+func (w *worker) takeLogs() (indices []int, logs []float64) {
+	slices.Sort(w.corrected)
+	for _, i := range w.corrected {
 		indices = append(indices, int(i))
 		logs = append(logs, w.logs[i]...)
 		w.logs[i] = nil
 	}
-	w.noted = w.noted[:0]
+	w.corrected = w.corrected[:0]
 	return indices, logs
 }

@@ -11,48 +11,51 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// cost is the cost of an elimination: log2 is of the entries of the largest table touched,
-// entries count all outputs.
-type cost struct{ flops, log2, entries float64 }
+// cost is the cost of an elimination.
+type cost struct {
+	flops   float64
+	log2    float64 // of the entries of the largest table touched
+	entries float64 // of all outputs together
+}
 
-// program sums out all indices of a network of one shape. Its leaves are the beliefs of the indices,
-// then the tables.
+// program sums out all indices of a network of one shape. Its leaves are the beliefs of the indices, then the tables.
 type program struct{ *compiled.Program }
 
-// price returns the cost of eliminating a region along its min-fill order, a product with the
-// belief of every index included. It allocates no tables. The only error is the context's.
+// price returns the cost of eliminating a region along its min-fill order, in which each step multiplies by the belief of its index as
+// well. It allocates no tables. The only error is the context's.
 func price(ctx context.Context, h contractionorder.Hypergraph) (c cost, err error) {
 	order, err := contractionorder.MinFill(ctx, h)
 	if err != nil {
 		return cost{}, err
 	}
 	err = contractionorder.WalkPlainly(ctx, h, order, func(s *contractionorder.Step) bool {
-		l := 0.0 // s.Full may be beyond float64
+		summed := float64(h.Dims[s.Sum[0]])
+		log2 := 0.0 // of the table before the sum; s.Full may be beyond float64
 		for _, i := range slices.Backward(s.Out) {
-			l += math.Log2(float64(h.Dims[i]))
+			log2 += math.Log2(float64(h.Dims[i]))
 		}
-		l += math.Log2(float64(h.Dims[s.Sum[0]]))
-		c.log2 = max(c.log2, l)
-		c.flops += math.Exp2(l) * float64(len(s.In)+1)
-		c.entries += math.Exp2(l) / float64(h.Dims[s.Sum[0]])
+		log2 += math.Log2(summed)
+		c.log2 = max(c.log2, log2)
+		c.flops += math.Exp2(log2) * float64(len(s.In)+1)
+		c.entries += math.Exp2(log2) / summed
 		return true
 	})
 	return c, err
 }
 
-// newProgram prepares the elimination of regions of a shape: narrow ones, and priced before. Outputs
-// must fit int32: log2 ≤ 30.
+// newProgram compiles the elimination of all regions with the hypergraph h. They must be narrow: outputs of at most 2^30 entries, since
+// offsets are int32. The only error is the context's.
 func newProgram(ctx context.Context, h contractionorder.Hypergraph) (*program, error) {
 	order, err := contractionorder.MinFill(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	n := len(h.Dims)
-	own, needed := make([]int, n), make([]bool, n+len(h.Edges))
-	edges := make([][]int, n, n+len(h.Edges)) // beliefs come first
+	indices, needed := make([]int, n), make([]bool, n+len(h.Edges)) // the derivatives by beliefs are needed for marginals
+	edges := make([][]int, n, n+len(h.Edges))                       // one for the belief of each index, then the tables
 	for i := range n {
-		own[i], needed[i] = i, true
-		edges[i] = own[i : i+1]
+		indices[i], needed[i] = i, true
+		edges[i] = indices[i : i+1]
 	}
 	h.Edges = append(edges, h.Edges...)
 	var steps []*contractionorder.Step
@@ -63,23 +66,23 @@ func newProgram(ctx context.Context, h contractionorder.Hypergraph) (*program, e
 	return &program{compiled.New(h, steps, needed)}, err
 }
 
-// value returns Σ_x Π_i b_i(x_i) Π_t tables_t(x). Outputs stay for marginals.
+// value returns Σ_x Π_i b_i(x_i) Π_t ρ_t(x) for the leaves in m.Tables. The outputs of the steps stay in m for marginals.
 func (p *program) value(m *compiled.Memory) float64 {
 	z := 1.0
 	for n := range p.Steps {
 		p.Forward(m, n)
-		if p.Steps[n].Size == 1 {
+		if p.Steps[n].Size == 1 { // the last step of a connected part
 			z *= m.Tables[p.Leaves+n][0]
 		}
 	}
 	return z
 }
 
-// marginals calls yield with the unnormalised marginal of every index, after value:
+// marginals calls yield with the unnormalised marginal of every local index, after value:
 //
 //	M_i(x) = b_i(x) ∂Z/∂b_i(x)
 //
-// Each connected part counts for itself. The slice that yield gets is used again.
+// Z is the value of the connected part of the index. The slice that yield gets is overwritten later.
 func (p *program) marginals(m *compiled.Memory, yield func(i int, marginal []float64)) {
 	for n := len(p.Steps) - 1; n >= 0; n-- {
 		s := &p.Steps[n]
@@ -87,7 +90,7 @@ func (p *program) marginals(m *compiled.Memory, yield func(i int, marginal []flo
 			m.Back[p.Leaves+n][0] = 1
 		}
 		p.Backward(m, n)
-		i := s.In[0].Table // the belief of the index summed
+		i := s.In[0].Table // the belief of the index that the step sums out; its leaf has the number of the index
 		marginal := m.Back[i]
 		for x, b := range m.Tables[i] {
 			marginal[x] *= b

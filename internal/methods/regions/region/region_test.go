@@ -40,8 +40,8 @@ func TestOneRegionIsExact(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Marginals = true
-			want, marginals := exactly(t, c.e)
-			est := estimated(t, c.e, c.o)
+			want, marginals := exactAnswer(t, c.e)
+			est := estimate(t, c.e, c.o)
 			// one cycle's correction reaches the other's messages, but not its inside
 			if name == "two cycles apart" {
 				if off, before := math.Abs(est.LnZ-want), math.Abs(est.LnZBP-want); off > 0.2*before {
@@ -81,9 +81,9 @@ func TestWindowsAreTheirClosure(t *testing.T) {
 	} {
 		e := grid(c[0], c[1], 0.7, 9)
 		if c[0] > 5 { // a torus
-			e = shuffled(ising(c[0]*c[1], torusEdges(c[0], c[1]), 0.3, 9), 5)
+			e = shuffle(ising(c[0]*c[1], torusEdges(c[0], c[1]), 0.3, 9), 5)
 		}
-		f := planned(t, e, Options{Kind: Windows, Size: c[2]})
+		f := planFamily(t, e, Options{Kind: Windows, Size: c[2]})
 		w := f.source.(*windows)
 		if n := w.rows.n * w.cols.n; n != c[0]*c[1] {
 			t.Fatalf("a %d × %d grid has %d places", c[0], c[1], n)
@@ -97,13 +97,13 @@ func TestWindowsAreTheirClosure(t *testing.T) {
 				continue
 			}
 			got[name(legs)] += alpha
-			if w.largest(r) {
+			if w.mayBeLargest(r) {
 				if _, _, err := s.add(legs); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		if err := closeUnder(k.cut, s, plenty()); err != nil {
+		if err := closeUnder(k.cut, s, unlimitedMoves()); err != nil {
 			t.Fatal(err)
 		}
 		for r, alpha := range weights(t, f.g, s) {
@@ -144,9 +144,9 @@ func TestRegionsConverge(t *testing.T) {
 		var last, before, lastMean, beforeMean float64
 		for seed := range uint64(4) {
 			e := grid(side, side, 0.5, seed)
-			want, marginals := exactly(t, e)
-			est := estimated(t, e, Options{Kind: Windows, Size: 4, Marginals: true})
-			s := propagated(t, e)
+			want, marginals := exactAnswer(t, e)
+			est := estimate(t, e, Options{Kind: Windows, Size: 4, Marginals: true})
+			s := propagate(t, e)
 			beliefs := make([][]float64, len(e.Dims))
 			for i := range beliefs {
 				beliefs[i] = s.Belief(i)
@@ -177,8 +177,8 @@ func TestAnyTables(t *testing.T) {
 		var off, before float64
 		for seed := range uint64(10) {
 			e := random(12, 14, 1.5, seed)
-			want, _ := exactly(t, e)
-			est := estimated(t, e, o)
+			want, _ := exactAnswer(t, e)
+			est := estimate(t, e, o)
 			off += math.Abs(est.LnZ - want)
 			before += math.Abs(est.LnZBP - want)
 		}
@@ -195,24 +195,24 @@ func TestPartsDoNotChangeBits(t *testing.T) {
 		{Kind: Balls, Size: 2, Marginals: true},
 	} {
 		e := grid(7, 6, 0.8, 3)
-		messages := propagated(t, e).Messages()
+		messages := propagate(t, e).Messages()
 		s, err := bp.Restore(e, messages)
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, err := Run(context.Background(), e, s, planned(t, e, o), 1)
+		one, err := Run(context.Background(), e, s, planFamily(t, e, o), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := planned(t, e, o)
-		bounds := f.Chunks()
+		f := planFamily(t, e, o)
+		bounds := f.partBounds()
 		var parts []*Part
 		for k := len(bounds) - 2; k >= 0; k-- {
 			restored, err := bp.Restore(e, messages)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Prepare(context.Background(), e, restored, planned(t, e, o))
+			p, err := Prepare(context.Background(), e, restored, planFamily(t, e, o))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -275,7 +275,7 @@ func TestNotPositive(t *testing.T) {
 			t.Fatal(err)
 		}
 		est, err := Run(context.Background(), e, s,
-			planned(t, e, Options{Kind: Balls, Size: 2, Marginals: true}), 1)
+			planFamily(t, e, Options{Kind: Balls, Size: 2, Marginals: true}), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,8 +302,8 @@ func TestZerosAndRanges(t *testing.T) {
 	e.Tables[12].Data = []float64{1e-280, 3, 1, 1e-290}   // hardly ever equal
 	e.Tables[14].Data = []float64{1e300, 1, 2e300, 1e290} // and a factor far away
 	e.Tables[4].Data = []float64{0, 1}                    // the centre is 1
-	want, marginals := exactly(t, e)
-	est := estimated(t, e, Options{Kind: Windows, Size: 3, Marginals: true})
+	want, marginals := exactAnswer(t, e)
+	est := estimate(t, e, Options{Kind: Windows, Size: 3, Marginals: true})
 	if math.Abs(est.LnZ-want) > rounding*want {
 		t.Errorf("ln Z = %v, want %v", est.LnZ, want)
 	}

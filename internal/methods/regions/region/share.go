@@ -2,15 +2,15 @@ package region
 
 // Shares of a family: which of its regions a component has, before their number is known.
 
-// shares is log2 of the whole of a family in units of a Share: the regions of a slice are not
-// counted before its evidence is known.
-const shares = 20
+// shareBits: a share bound is a position in a family, from 0 at its beginning to 2^shareBits at its end. The number of regions is not
+// known before the evidence of a slice is.
+const shareBits = 20
 
-// Share returns the bound between part k−1 and part k of n, in 2^20ths of the family.
-func Share(k, n int) int64 { return int64(k) << shares / int64(n) }
+// Share returns the bound between part k−1 and part k of n parts of a family, in units of 2^−20 of the family.
+func Share(k, n int) int64 { return int64(k) << shareBits / int64(n) }
 
-// InShare returns the regions [from, to) of n that lie between two shares.
+// InShare returns the regions from ≤ r < to, out of n, that lie between two bounds of Share.
 func InShare(n int, low, high int64) (from, to int) {
-	at := func(share int64) int { return int(share * int64(n) >> shares) }
-	return at(low), at(high)
+	regionAt := func(bound int64) int { return int(bound * int64(n) >> shareBits) }
+	return regionAt(low), regionAt(high)
 }

@@ -8,63 +8,90 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// store keeps regions in one array, found again by hash.
+// store is a set of regions, numbered in the order in which they were added. It keeps their legs in one array and finds them by hash.
 type store struct {
-	legs  []int32
-	off   []int              // region r: legs[off[r]:off[r+1]]
-	first map[uint64]int32   // hash → a region
-	more  map[uint64][]int32 // hash → the others with the same hash
-	sig   []uint64           // bit set of leg numbers modulo 64: a ⊂ b needs sig_a ⊂ sig_b
-	limit int                // regions
+	legs       []int32
+	offsets    []int              // region r has the legs legs[offsets[r]:offsets[r+1]], ascending
+	byHash     map[uint64]int32   // hash of the legs → the first region with it
+	collisions map[uint64][]int32 // hash → all further regions with it
+	signatures []uint64           // by region; see signature
+	maxRegions int
 }
 
-func newStore(limit int) *store {
-	return &store{off: []int{0}, first: map[uint64]int32{}, more: map[uint64][]int32{}, limit: limit}
+func newStore(maxRegions int) *store {
+	return &store{offsets: []int{0}, byHash: map[uint64]int32{}, collisions: map[uint64][]int32{}, maxRegions: maxRegions}
 }
 
-func (s *store) len() int             { return len(s.off) - 1 }
-func (s *store) region(r int) []int32 { return s.legs[s.off[r]:s.off[r+1]] }
-func (s *store) size(r int) int       { return s.off[r+1] - s.off[r] }
+// len returns the number of regions.
+func (s *store) len() int { return len(s.offsets) - 1 }
 
-// add returns the number of a region, and whether it is new.
-func (s *store) add(legs []int32) (int, bool, error) {
+// region returns the legs of region r, ascending. It is valid until the next add.
+func (s *store) region(r int) []int32 { return s.legs[s.offsets[r]:s.offsets[r+1]] }
+
+// size returns the number of legs of region r.
+func (s *store) size(r int) int { return s.offsets[r+1] - s.offsets[r] }
+
+// add returns the number of the region with these ascending legs, and whether it is new. It copies the legs.
+// Errors: fault.OverBudget if the region is new and the store is full.
+func (s *store) add(legs []int32) (number int, isNew bool, err error) {
 	h := hash(legs)
-	r, seen := s.first[h]
-	if seen {
-		if slices.Equal(s.region(int(r)), legs) {
-			return int(r), false, nil
-		}
-		for _, r := range s.more[h] {
-			if slices.Equal(s.region(int(r)), legs) {
-				return int(r), false, nil
-			}
-		}
+	r, isStored := s.find(h, legs)
+	if isStored {
+		return int(r), false, nil
 	}
 
 	n := s.len()
-	if n >= s.limit {
-		return 0, false, fault.New(fault.OverBudget, "region: more than %d regions", s.limit)
+	if n >= s.maxRegions {
+		return 0, false, fault.New(fault.OverBudget, "region: more than %d regions", s.maxRegions)
 	}
-	if seen {
-		s.more[h] = append(s.more[h], int32(n))
+	if _, isTaken := s.byHash[h]; isTaken {
+		s.collisions[h] = append(s.collisions[h], int32(n))
 	} else {
-		s.first[h] = int32(n)
+		s.byHash[h] = int32(n)
 	}
 
 	s.legs = append(s.legs, legs...)
-	s.off = append(s.off, len(s.legs))
-	s.sig = append(s.sig, signature(legs))
+	s.offsets = append(s.offsets, len(s.legs))
+	s.signatures = append(s.signatures, signature(legs))
 	return n, true, nil
 }
 
-func signature(legs []int32) (sig uint64) {
-	for _, leg := range legs {
-		sig |= 1 << (uint32(leg) * 0x9e3779b1 >> 26)
+// find returns the region with these legs, whose hash is h. If there is none, isStored is false.
+func (s *store) find(h uint64, legs []int32) (r int32, isStored bool) {
+	r, isTaken := s.byHash[h]
+	if !isTaken {
+		return 0, false
 	}
-	return sig
+	if slices.Equal(s.region(int(r)), legs) {
+		return r, true
+	}
+	for _, r := range s.collisions[h] {
+		if slices.Equal(s.region(int(r)), legs) {
+			return r, true
+		}
+	}
+	return 0, false
 }
 
-// hash mixes legs in order (FNV-1a over words, with a final avalanche).
+// contains reports whether the region with these ascending legs is in the store.
+func (s *store) contains(legs []int32) bool {
+	_, isStored := s.find(hash(legs), legs)
+	return isStored
+}
+
+// signature returns a set of 64 bits, in which every leg sets the bit that a hash of its number gives. If a ⊂ b, the bits of a are bits
+// of b.
+func signature(legs []int32) (bits uint64) {
+	for _, leg := range legs {
+		bits |= 1 << (uint32(leg) * 0x9e3779b1 >> 26)
+	}
+	return bits
+}
+
+// mayBeSubset is a quick test for r ⊂ other by signatures. If it is false, r is no subset.
+func (s *store) mayBeSubset(r, other int32) bool { return s.signatures[r]&^s.signatures[other] == 0 }
+
+// hash mixes legs in their order (FNV-1a over words, with a final avalanche).
 func hash(legs []int32) uint64 {
 	h := uint64(14695981039346656037)
 	for _, leg := range legs {
@@ -75,7 +102,7 @@ func hash(legs []int32) uint64 {
 	return h ^ h>>32
 }
 
-// byLeg lists, for every leg of the graph, the given regions that have it, as a compressed table.
+// byLeg lists, for each of the graph's legs, the given regions that contain it: list[start[leg]:start[leg+1]], in the order of regions.
 func (s *store) byLeg(legs int, regions []int32) (start, list []int32) {
 	start = make([]int32, legs+1)
 	for _, r := range regions {
@@ -88,23 +115,13 @@ func (s *store) byLeg(legs int, regions []int32) (start, list []int32) {
 		start[leg+1] += start[leg]
 	}
 	list = make([]int32, start[legs])
-	fill := slices.Clone(start)
+	next := slices.Clone(start) // by leg: the place of its next region
 	for _, r := range regions {
 		for _, leg := range s.region(int(r)) {
-			list[fill[leg]] = r
-			fill[leg]++
+			list[next[leg]] = r
+			next[leg]++
 		}
 	}
 
 	return start, list
-}
-
-// has reports whether a region is there.
-func (s *store) has(legs []int32) bool {
-	h := hash(legs)
-	r, seen := s.first[h]
-	if !seen || slices.Equal(s.region(int(r)), legs) {
-		return seen
-	}
-	return slices.ContainsFunc(s.more[h], func(r int32) bool { return slices.Equal(s.region(int(r)), legs) })
 }

@@ -2,70 +2,76 @@ package region
 
 // Windows of a lattice and their intersections, counted without making a list of them.
 
-// line is a row of n points; the last of a closed one is beside the first.
+// line is a row of n points. If it is closed, the last point is next to the first.
 type line struct {
-	n      int
-	closed bool
+	n        int
+	isClosed bool
 }
 
-// windows are the rectangles that k × k windows of a lattice and their intersections are. A
-// rectangle is an interval of rows times one of columns, and Möbius numbers of products multiply:
-// along a line, windows [p, p+k) have α = 1, the intersections of two next to each other [p+1, p+k)
-// have α = −1, and all smaller ones 0. On a closed line that holds as long as two windows meet in
-// one interval; larger ones are replaced by the whole line.
+// windows are the k × k windows of a lattice and the intersections of windows, all of which are rectangles.
+//
+// A rectangle is an interval of rows times an interval of columns, and counting numbers of products multiply. Along a line the windows
+// [p, p+k) have α = 1, the intersections [p+1, p+k) of two windows next to each other α = −1, and all smaller ones 0. On a closed line
+// this holds as long as two windows meet in one interval. For larger k the whole line is the only interval.
+//
+// Example: 3 points and k = 2 give [0, 2) with 1, [1, 2) with −1, [1, 3) with 1.
 type windows struct {
 	*lattice
 	k int
 }
 
-// whole reports whether one interval is all there is.
-func (l line) whole(k int) bool { return k >= l.n || l.closed && 2*k > l.n+1 }
+// isOneInterval reports whether the whole line is the only interval.
+func (l line) isOneInterval(k int) bool { return k >= l.n || l.isClosed && 2*k > l.n+1 }
 
 // intervals returns the number of intervals with α ≠ 0, for windows of k points.
 func (l line) intervals(k int) int {
 	switch {
-	case l.whole(k):
+	case l.isOneInterval(k):
 		return 1
-	case l.closed:
+	case l.isClosed:
 		return 2 * l.n
 	}
 	return 2*(l.n-k) + 1
 }
 
-// interval returns the j-th of them; on a closed line it may end beyond n.
+// interval returns the j-th interval from ≤ p < to with α ≠ 0, and its α. Even j are windows, odd j are intersections of the windows
+// j−1 and j+1. On a closed line the interval may end beyond n, where point n is point 0 again.
 func (l line) interval(k, j int) (from, to int, alpha int64) {
-	if l.whole(k) {
+	if l.isOneInterval(k) {
 		return 0, l.n, 1
 	}
 	return (j + 1) / 2, j/2 + k, 1 - 2*int64(j%2)
 }
 
+// len returns the number of rectangles with α ≠ 0.
 func (w *windows) len() int { return w.rows.intervals(w.k) * w.cols.intervals(w.k) }
 
-// region returns the legs of window or intersection r, cut to its 2-core, and its counting number.
+// region returns the legs of rectangle r, cut to its 2-core, and its counting number. There are no legs if the rectangle has no cycle.
 func (w *windows) region(r int, m *worker) (legs []int32, alpha int64) {
 	across, n := w.cols.intervals(w.k), w.cols.n
-	top, bottom, a := w.rows.interval(w.k, r/across)
-	left, right, b := w.cols.interval(w.k, r%across)
+	top, bottom, rowAlpha := w.rows.interval(w.k, r/across)
+	left, right, colAlpha := w.cols.interval(w.k, r%across)
 	legs = m.legs[:0]
 	for row := top; row < bottom; row++ {
-		at := row % w.rows.n * n
-		legs = w.add(legs, m.g, at+min(left, n), at+min(right, n))
-		legs = w.add(legs, m.g, at+max(left-n, 0), at+max(right-n, 0))
+		rowStart := row % w.rows.n * n
+		// the columns below n, then those beyond n of a closed line, which begin at 0 again
+		legs = w.appendLegs(legs, m.g, rowStart+min(left, n), rowStart+min(right, n))
+		legs = w.appendLegs(legs, m.g, rowStart+max(left-n, 0), rowStart+max(right-n, 0))
 	}
 	m.legs = legs
-	return m.cut.core(legs), a * b
+	return m.cut.core(legs), rowAlpha * colAlpha
 }
 
-// add appends the legs of the indices at points from ≤ p < to.
-func (w *windows) add(legs []int32, g *graph, from, to int) []int32 {
+// appendLegs appends all legs of the indices at the points from ≤ p < to, which are numbered row by row.
+func (w *windows) appendLegs(legs []int32, g *graph, from, to int) []int32 {
 	for _, i := range w.list[w.start[from]:w.start[to]] {
 		legs = append(legs, g.legsOf(i)...)
 	}
 	return legs
 }
 
-func (w *windows) largest(r int) bool {
+// mayBeLargest reports whether rectangle r is a window, not an intersection of windows.
+func (w *windows) mayBeLargest(r int) bool {
 	across := w.cols.intervals(w.k)
 	return r/across%2 == 0 && r%across%2 == 0
 }

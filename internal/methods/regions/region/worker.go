@@ -10,44 +10,46 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/compiled"
 )
 
-// worker contracts regions. With y nil it prices them only.
+// worker contracts regions, or prices them only if gauge is nil. One goroutine uses it at a time.
 type worker struct {
-	*local
-	compiled.Memory
-	y        *gauge
-	left     *moves // of planning; nil for contractions
-	cut      *cutter
-	legs     []int32 // of the current region, where it is made up on the spot
-	prices   map[string]cost
-	programs map[string]*program
-	cached   int         // entries of offsets of all programs
-	logs     [][]float64 // by index: sums of the marginals' logarithms; see note
-	noted    []int32
-	parts    [][]float64 // contracted tables, by position among the region's tables
+	ctx             context.Context // of its current user
+	*subnetwork                     // the current region
+	compiled.Memory                 // of the contraction of the current region
+	gauge           *gauge
+	remaining       *moves // budget of planning; nil for contractions
+	cut             *cutter
+	legs            []int32             // scratch of windows.region
+	prices          map[string]cost     // by key of the subnetwork
+	programs        map[string]*program // by key of the subnetwork
+	cached          int                 // entries of offsets of all programs
+	logs            [][]float64         // by index: Σ α_r ln (P_r / P_BP) over regions; nil for indices not in corrected; see addLogs
+	corrected       []int32             // the indices that have logs
+	contracted      [][]float64         // by local table: memory of contractedTable
 }
 
-// newWorker has the memory of one goroutine to contract regions; y is nil for planning.
-func newWorker(g *graph, y *gauge) *worker {
+// newWorker returns a worker for the regions of a graph. y is nil for planning.
+func newWorker(ctx context.Context, g *graph, y *gauge) *worker {
 	return &worker{
-		local:    newLocal(g),
-		y:        y,
-		cut:      newCutter(g),
-		prices:   map[string]cost{},
-		programs: map[string]*program{},
+		ctx:        ctx,
+		subnetwork: newSubnetwork(g),
+		gauge:      y,
+		cut:        newCutter(g),
+		prices:     map[string]cost{},
+		programs:   map[string]*program{},
 	}
 }
 
 // maxCached bounds the offsets of the programs kept, about 64 MiB.
 const maxCached = 1 << 24
 
-// program returns the elimination of the current network.
+// program returns the elimination of the current region. It keeps programs by shape, and forgets all when they have too many offsets.
 func (w *worker) program() *program {
 	if p, ok := w.programs[string(w.key)]; ok {
 		return p
 	}
-	p, err := newProgram(context.Background(), w.shape())
+	p, err := newProgram(context.Background(), w.hypergraph())
 	if err != nil {
-		panic(err) // a context without an end
+		panic(err) // cannot be: the only error is that of a context, and this context does not end
 	}
 	size := p.Offsets + 16*len(p.Steps)
 	if w.cached += size; w.cached > maxCached {
@@ -58,70 +60,72 @@ func (w *worker) program() *program {
 	return p
 }
 
-// ratio returns Z_r / Z_BP for the region with these legs, and the program that computed it, which can
-// continue with the marginals.
+// ratio returns Z_r / Z_BP for the region with these legs, and the program that computed it. If marginals is true, the program can
+// compute the marginals next.
 func (w *worker) ratio(legs []int32, marginals bool) (float64, *program) {
 	w.build(legs)
 	p := w.program()
 	w.Prepare(p.Program, marginals)
-	for n, i := range w.index {
-		w.Tables[n] = w.y.belief[i]
+	for n, i := range w.indexIDs {
+		w.Tables[n] = w.gauge.belief[i]
 	}
-	for t := range w.table {
-		w.Tables[len(w.index)+t] = w.tableOf(t)
+	for t := range w.tableIDs {
+		w.Tables[len(w.indexIDs)+t] = w.contractedTable(t)
 	}
 	return p.value(&w.Memory), p
 }
 
-// tableOf returns ρ of a table of the region, its legs outside the region summed out.
-func (w *worker) tableOf(t int) []float64 {
-	g, rho, legs := w.g, w.y.rho[w.table[t]], w.local.legs(t)
-	first, last := g.first[w.table[t]], g.first[w.table[t]+1]
-	if int(last-first) == len(legs) {
+// contractedTable returns ρ of a local table, with the legs outside the region summed out. It is valid until the next region.
+func (w *worker) contractedTable(t int) []float64 {
+	g, rho, legs := w.g, w.gauge.rho[w.tableIDs[t]], w.tableLegs(t)
+	first, end := g.legRange(w.tableIDs[t])
+	if int(end-first) == len(legs) {
 		return rho
 	}
 
-	for len(w.parts) <= t {
-		w.parts = append(w.parts, nil)
+	for len(w.contracted) <= t {
+		w.contracted = append(w.contracted, nil)
 	}
 	size := 1
 	for _, leg := range legs {
-		size *= g.dims[g.index[leg]]
+		size *= g.dims[g.indexOf[leg]]
 	}
 
-	out := slices.Grow(w.parts[t][:0], size)[:size]
+	out := slices.Grow(w.contracted[t][:0], size)[:size]
 	clear(out)
-	w.parts[t] = out
-	w.sumOut(out, rho, first, last, legs)
+	w.contracted[t] = out
+	w.sumOut(out, rho, first, end, legs)
 	return out
 }
 
-// sumOut adds ρ Π q over the legs from first to last that are not among legs.
-func (w *worker) sumOut(out, rho []float64, first, last int32, legs []int32) {
+// sumOut adds to out the sum of ρ Π q over the legs of a table that are not in legs. ρ has the axes first ≤ leg < end, out the axes legs.
+func (w *worker) sumOut(out, rho []float64, first, end int32, legs []int32) {
 	g := w.g
-	var visit func(leg int32, kept []int32, at, to int, weight float64)
-	visit = func(leg int32, kept []int32, at, to int, weight float64) {
-		if leg == last {
-			out[to] += weight * rho[at]
+	// visit goes through the values of leg and of all legs after it. inside are the region's legs from leg on. source and target are the
+	// row-major indices into ρ and out of the values chosen so far, weight is the product of their q.
+	var visit func(leg int32, inside []int32, source, target int, weight float64)
+	visit = func(leg int32, inside []int32, source, target int, weight float64) {
+		if leg == end {
+			out[target] += weight * rho[source]
 			return
 		}
-		d := g.dims[g.index[leg]]
-		if len(kept) > 0 && kept[0] == leg {
+		d := g.dims[g.indexOf[leg]]
+		if len(inside) > 0 && inside[0] == leg {
 			for x := range d {
-				visit(leg+1, kept[1:], at*d+x, to*d+x, weight)
+				visit(leg+1, inside[1:], source*d+x, target*d+x, weight)
 			}
 			return
 		}
-		for x, q := range w.y.q[leg] {
-			visit(leg+1, kept, at*d+x, to, weight*q)
+		for x, q := range w.gauge.q[leg] {
+			visit(leg+1, inside, source*d+x, target, weight*q)
 		}
 	}
 
 	visit(first, legs, 0, 0, 1)
 }
 
-// usable reports whether ln of a ratio can be taken.
-func usable(ratio float64) bool { return ratio > 0 && !math.IsInf(ratio, 1) }
+// isPositiveFinite reports whether v is a positive finite number, so that v has a logarithm and one can divide by it.
+func isPositiveFinite(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 
 // maxPrices bounds the shapes whose cost is remembered.
 const maxPrices = 1 << 16
@@ -133,17 +137,18 @@ const (
 	orderMoves = 400
 )
 
-// cost returns the cost of contracting a region with these legs.
-func (w *worker) cost(ctx context.Context, legs []int32) cost {
+// cost returns the cost of contracting the region with these legs. If the context has ended, log2 is infinite; the caller looks at the
+// context. It keeps costs by shape.
+func (w *worker) cost(legs []int32) cost {
 	w.build(legs)
-	w.left.take(buildMoves * len(legs))
+	w.remaining.deduct(buildMoves * len(legs))
 	if c, ok := w.prices[string(w.key)]; ok {
 		return c
 	}
-	w.left.take(orderMoves * len(legs))
-	c, err := price(ctx, w.shape())
+	w.remaining.deduct(orderMoves * len(legs))
+	c, err := price(w.ctx, w.hypergraph())
 	if err != nil {
-		return cost{log2: math.Inf(1)} // the caller looks at the context
+		return cost{log2: math.Inf(1)}
 	}
 	if len(w.prices) >= maxPrices {
 		clear(w.prices)
@@ -152,6 +157,7 @@ func (w *worker) cost(ctx context.Context, legs []int32) cost {
 	return c
 }
 
-func (w *worker) narrow(ctx context.Context, legs []int32, width int) bool {
-	return w.cost(ctx, legs).log2 <= float64(width)
+// isNarrow reports whether no table of the region's contraction has more than 2^maxWidth entries.
+func (w *worker) isNarrow(legs []int32, maxWidth int) bool {
+	return w.cost(legs).log2 <= float64(maxWidth)
 }
