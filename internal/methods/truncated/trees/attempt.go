@@ -1,7 +1,7 @@
 package trees
 
-// Random trees: drawn afresh, drawn like the best so far, or the best so far from some merge on. The copy tensors of an index are a chain
-// in a global order of the other indices; small sites are merged first, and nodes that a neighbour takes in without growing.
+// Random trees: drawn anew, drawn like the best so far, or the best so far from some merge on. The copy tensors of an index are a chain
+// in a global order of the other indices. Small groups of nodes are merged first, and nodes that a neighbour takes in without growing.
 
 import (
 	"math"
@@ -11,104 +11,127 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// draw is the settings of a random tree.
-type draw struct {
-	order int // of chains: a kind of ranks
-	sites int // merged first: 1 the copy tensors of small variables, 2 tables with their copy tensors, 0 nothing
+// treeSettings are the settings of a random tree.
+type treeSettings struct {
+	order int // of the chains, from 0 to chainOrders − 1: see drawRanks
+	first int // what is merged first: nothingFirst, copiesFirst or tablesFirst
 	rule  rule
 }
 
+// What a random tree merges first.
 const (
-	firstDraws  = 8  // trees before the best so far guides the next
-	chainOrders = 4  // kinds of global orders
-	largestSite = 64 // entries of a site that is merged first, at most
+	nothingFirst = 0
+	copiesFirst  = 1 // the copy tensors of small variables
+	tablesFirst  = 2 // tables with their copy tensors
 )
 
-// draw returns new settings or, half of the time, the settings of the best plan with one of them changed a little.
-func (s *search) draw() draw {
+// Kinds of global orders of the indices, of which there are chainOrders. The last is a random order.
+const (
+	orderByNumber     = 0
+	breadthFirstOrder = 1
+	eliminationOrder  = 2
+	chainOrders       = 4
+)
+
+const (
+	freshTrees      = 8   // trees that are drawn before the best so far guides the next
+	maxFirstEntries = 64  // entries of a node that is merged first, at most
+	nodeMoves       = 200 // moves of a meter that a node of a random tree costs
+)
+
+// drawSettings returns new settings or, half of the time, the settings of the best plan with one of them changed a little.
+func (s *search) drawSettings() treeSettings {
 	r := s.rng
-	if s.tries > firstDraws && s.found && r.IntN(2) == 0 {
-		d := s.drawn
+	if s.trees > freshTrees && s.hasBest && r.IntN(2) == 0 {
+		changed := s.bestSettings
 		switch r.IntN(4) {
 		case 0:
-			d.order = r.IntN(chainOrders)
+			changed.order = r.IntN(chainOrders)
 		case 1:
-			d.rule.alpha = max(0, d.rule.alpha+0.2*r.NormFloat64())
+			changed.rule.alpha = max(0, changed.rule.alpha+0.2*r.NormFloat64())
 		case 2:
-			d.rule.temperature *= math.Exp2(r.NormFloat64())
+			changed.rule.temperature *= math.Exp2(r.NormFloat64())
 		default:
-			d.rule.centre *= math.Exp2(r.NormFloat64())
+			changed.rule.centre *= math.Exp2(r.NormFloat64())
 		}
-		return d
+		return changed
 	}
-	d := draw{order: r.IntN(chainOrders), sites: []int{1, 2, 0, 1}[s.tries%4]}
-	d.rule = rule{alpha: 1.2 * r.Float64(), temperature: math.Exp2(float64(r.IntN(6) - 6))}
+	fresh := treeSettings{order: r.IntN(chainOrders), first: []int{copiesFirst, tablesFirst, nothingFirst, copiesFirst}[s.trees%4]}
+	fresh.rule = rule{alpha: 1.2 * r.Float64(), temperature: math.Exp2(float64(r.IntN(6) - 6))}
 	if r.IntN(2) == 0 {
-		d.rule.centre = math.Exp2(float64(r.IntN(6) - 2))
+		fresh.rule.centre = math.Exp2(float64(r.IntN(6) - 2))
 	}
-	return d
+	return fresh
 }
 
-// attempt considers one random tree: all of it drawn, or the best so far up to some merge.
-func (s *search) attempt() {
-	s.tries++
-	again := s.tries > firstDraws && s.found && s.cost.Loss > 0 && s.rng.IntN(3) == 0
-	d := s.draw()
+// tryRandomTree draws a random tree and considers it. It draws all merges, or keeps the merges of the best plan so far up to a random one
+// and draws the others.
+func (s *search) tryRandomTree() {
+	s.trees++
+	extendsBest := s.trees > freshTrees && s.hasBest && s.cost.Loss > 0 && s.rng.IntN(3) == 0
+	settings := s.drawSettings()
 	p := s.best
-	if !again {
-		ranks, err := s.ranks(d.order)
+	if !extendsBest {
+		ranks, err := s.drawRanks(settings.order)
 		if err != nil {
 			return // the context's: the search ends
 		}
-		p = s.f.chains(ranks)
+		p = s.form.chainPlan(ranks)
 	}
 	n, err := newNetwork(s.h, p)
 	if err != nil {
-		s.moves = s.o.Moves
+		s.moves = s.options.Moves // cannot be; the search ends
 		return
 	}
-	b := &builder{meter: newMeter(n, s.h, s.o.Bond, 0)}
-	switch {
-	case again:
+	b := &builder{meter: newMeter(n, s.h, s.options.Bond, 0)}
+	if extendsBest {
 		for _, pair := range p.Merges[:s.rng.IntN(len(p.Merges)+1)] {
 			b.join(int32(pair[0]), int32(pair[1]))
 		}
-	case d.sites == 1:
-		b.sites(p)
-	case d.sites == 2:
-		b.crossings(p)
-	}
-	if !again {
-		b.simplify()
-	}
-	most := math.Inf(1) // flops, gauges not counted, from which nothing can be won
-	if s.found && s.cost.Bytes <= s.memory {
-		most = max(2*s.cost.Flops, s.o.Flops)
-	}
-	ok := true
-	if root := s.root(n); root >= 0 {
-		var depth []float64
-		if d.rule.centre > 0 {
-			depth = n.distances(root)
+	} else {
+		switch settings.first {
+		case copiesFirst:
+			b.mergeCopies(p)
+		case tablesFirst:
+			b.mergeTablesWithCopies(p)
 		}
-		ok = b.greedy(d.rule, depth, s.rng, func() bool { return b.peak*8 > 4*s.memory || b.flops > most || s.ctx.Err() != nil })
+		b.mergeWithoutGrowth()
 	}
-	s.moves += slowness * (b.moves + int64(200*len(n.node)))
-	if p.Merges = b.merges; ok && s.consider(p) {
-		s.drawn = d
+	isComplete := s.mergeRemaining(b, settings.rule)
+	s.moves += meterMoves * (b.moves + int64(nodeMoves*len(n.nodes)))
+	if p.Merges = b.merges; isComplete && s.consider(p) {
+		s.bestSettings = settings
 	}
 }
 
-// ranks gives a global order of the indices, as places by index: by number, breadth first from a random one, by elimination, or at
-// random.
-func (s *search) ranks(kind int) ([]int, error) {
+// mergeRemaining merges all nodes that b has not merged, by a rule around a random root. It returns false if it stopped because the tree
+// needs too much memory, cannot be better than the best plan, or the context has ended.
+func (s *search) mergeRemaining(b *builder, r rule) (isComplete bool) {
+	maxFlops := math.Inf(1) // gauges not counted; a tree with more cannot be better than the best
+	if s.hasBest && s.cost.Bytes <= s.memory {
+		maxFlops = max(2*s.cost.Flops, s.options.Flops)
+	}
+	root := s.drawRoot(b.n)
+	if root < 0 {
+		return true
+	}
+	var distance []float64
+	if r.centre > 0 {
+		distance = b.n.distancesFrom(root)
+	}
+	return b.greedy(r, distance, s.rng, func() bool { return b.peak*8 > 4*s.memory || b.flops > maxFlops || s.ctx.Err() != nil })
+}
+
+// drawRanks returns a global order of the indices, as the place of each index: by number, breadth first from a random index, by min-fill
+// elimination, or at random. The only error is the context's.
+func (s *search) drawRanks(kind int) ([]int, error) {
 	order := s.rng.Perm(len(s.h.Dims))
 	switch kind {
-	case 0:
+	case orderByNumber:
 		for i := range order {
 			order[i] = i
 		}
-	case 1:
+	case breadthFirstOrder:
 		near, seen := legs.Neighbours(s.h), make([]bool, len(order))
 		var out []int
 		for _, start := range order {
@@ -117,19 +140,19 @@ func (s *search) ranks(kind int) ([]int, error) {
 			}
 		}
 		order = out
-	case 2: // min-fill, indices of dimension 1 last
-		if s.order == nil {
+	case eliminationOrder: // indices of dimension 1, which min-fill leaves out, come last
+		if s.minFill == nil {
 			var err error
-			if s.order, err = contractionorder.MinFill(s.ctx, s.h); err != nil {
+			if s.minFill, err = contractionorder.MinFill(s.ctx, s.h); err != nil {
 				return nil, err
 			}
 			for i, d := range s.h.Dims {
 				if d == 1 {
-					s.order = append(s.order, i)
+					s.minFill = append(s.minFill, i)
 				}
 			}
 		}
-		order = s.order
+		order = s.minFill
 	}
 	rank := make([]int, len(order))
 	for k, i := range order {
@@ -138,11 +161,11 @@ func (s *search) ranks(kind int) ([]int, error) {
 	return rank, nil
 }
 
-// root draws a node that has wires; −1 if none has.
-func (s *search) root(n *network) int32 {
+// drawRoot returns a random node that has wires, or −1 if no node has any.
+func (s *search) drawRoot(n *network) int32 {
 	var linked []int32
-	for i, nd := range n.node {
-		if nd.alive && len(nd.legs) > 0 {
+	for i, nd := range n.nodes {
+		if nd.isAlive && len(nd.legs) > 0 {
 			linked = append(linked, int32(i))
 		}
 	}
@@ -152,10 +175,10 @@ func (s *search) root(n *network) int32 {
 	return linked[s.rng.IntN(len(linked))]
 }
 
-// distances lists the distance of every node from one, in wires; 0 for nodes that are not connected with it.
-func (n *network) distances(root int32) []float64 {
-	out := make([]float64, len(n.node))
-	for _, s := range n.surroundings(root, root, len(n.node)) {
+// distancesFrom returns, by node, its distance from root in wires. It is 0 for nodes that are not connected with root.
+func (n *network) distancesFrom(root int32) []float64 {
+	out := make([]float64, len(n.nodes))
+	for _, s := range n.surroundings(root, root, len(n.nodes)) {
 		if s.parent >= 0 {
 			out[s.node] = out[s.parent] + 1
 		}
@@ -163,13 +186,14 @@ func (n *network) distances(root int32) []float64 {
 	return out
 }
 
-// builder is a meter that writes its merges down.
+// builder is a meter that records its merges.
 type builder struct {
 	*meter
 	merges [][2]int
 }
 
-// join merges two nodes, after which the next merge is not known.
+// join merges two nodes and records the merge. Since the next merge is not known, it truncates every bundle that exceeds the bond. It
+// returns the new node, or false if the merge is not possible.
 func (b *builder) join(x, y int32) (id int32, ok bool) {
 	id, err := b.merge(x, y, nil)
 	if err == nil {
@@ -178,59 +202,60 @@ func (b *builder) join(x, y int32) (id int32, ok bool) {
 	return id, err == nil
 }
 
-// simplify merges every node into a neighbour that does not grow by it.
-func (b *builder) simplify() {
+// mergeWithoutGrowth merges nodes with a neighbour if the result is not larger than the larger of both, until there is no such pair.
+func (b *builder) mergeWithoutGrowth() {
 	n := b.n
-	for again := true; again; {
-		again = false
-		for a := 0; a < len(n.node); a++ {
-			if !n.node[a].alive || n.node[a].copy || len(n.node[a].legs) == 0 {
+	for isMerged := true; isMerged; {
+		isMerged = false
+		for a := 0; a < len(n.nodes); a++ {
+			if !n.nodes[a].isAlive || n.nodes[a].isCopy || len(n.nodes[a].legs) == 0 {
 				continue
 			}
 			for _, o := range slices.Clone(n.neighbours(int32(a))) {
-				if n.estimate(int32(a), o.to, math.Inf(1)) > max(n.node[a].size, n.node[o.to].size) {
+				if n.mergedSize(int32(a), o.to, math.Inf(1)) > max(n.nodes[a].size, n.nodes[o.to].size) {
 					continue
 				}
-				_, again = b.join(int32(a), o.to)
+				_, isMerged = b.join(int32(a), o.to)
 				break
 			}
 		}
 	}
 }
 
-// sites merges the chain of copy tensors of every index into one, where that is small.
-func (b *builder) sites(p Plan) {
+// mergeCopies merges the copy tensors of every index into one node, if that has at most maxFirstEntries. The copy tensors of an index
+// follow each other in Plan.Copies, and k of them in a chain make a node with k + 2 legs.
+func (b *builder) mergeCopies(p Plan) {
 	for c := 0; c < len(p.Copies); {
-		dim := float64(b.n.wire[b.n.node[p.Tables+c].legs[0]].dim)
+		dim := float64(b.n.wires[b.n.nodes[p.Tables+c].legs[0]].dim)
 		end, size := c, dim*dim
 		for ; end < len(p.Copies) && p.Copies[end] == p.Copies[c]; end++ {
 			size *= dim
 		}
-		at := int32(p.Tables + c)
-		for k := c + 1; k < end && size <= largestSite; k++ {
-			at, _ = b.join(at, int32(p.Tables+k))
+		merged := int32(p.Tables + c)
+		for k := c + 1; k < end && size <= maxFirstEntries; k++ {
+			merged, _ = b.join(merged, int32(p.Tables+k))
 		}
 		c = end
 	}
 }
 
-// crossings merges every table with the copy tensors that tie it to chains, where that is small: a dense model becomes a lattice of the
-// places where chains meet.
-func (b *builder) crossings(p Plan) {
-	table := make([]int, len(p.Copies)) // by copy tensor: the table that it ties to the chain, which comes last in chain
+// mergeTablesWithCopies merges every table with the copy tensors that tie it to chains, as long as the result has at most
+// maxFirstEntries. A dense model then becomes a lattice of the places at which chains meet.
+func (b *builder) mergeTablesWithCopies(p Plan) {
+	tableOf := make([]int, len(p.Copies)) // by copy tensor: the table that it ties to the chain, which is the last in addChain
 	for _, w := range p.Wires {
 		if w[1] < p.Tables && w[2] >= p.Tables {
-			table[w[2]-p.Tables] = w[1]
+			tableOf[w[2]-p.Tables] = w[1]
 		}
 	}
-	at := make([]int32, p.Tables) // by table: its node now
-	for t := range at {
-		at[t] = int32(t)
+	nodeOf := make([]int32, p.Tables) // by table: the node that has it now
+	for t := range nodeOf {
+		nodeOf[t] = int32(t)
 	}
-	for c, t := range table {
-		x, y := at[t], int32(p.Tables+c)
-		if b.n.node[x].alive && b.n.node[y].alive && b.n.estimate(x, y, math.Inf(1)) <= largestSite {
-			at[t], _ = b.join(x, y)
+	for c, t := range tableOf {
+		x, y := nodeOf[t], int32(p.Tables+c)
+		if b.n.nodes[x].isAlive && b.n.nodes[y].isAlive && b.n.mergedSize(x, y, math.Inf(1)) <= maxFirstEntries {
+			nodeOf[t], _ = b.join(x, y)
 		}
 	}
 }

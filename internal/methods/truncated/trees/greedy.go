@@ -9,131 +9,134 @@ import (
 	"slices"
 )
 
-// rule scores a merge of a and b into c, with every bundle counted as at most the bond; the lowest is merged first:
+// rule scores a merge of a and b into c, with every bundle counted as at most the bond. The pair with the lowest score is merged first:
 //
-//	log2 |c| − alpha·log2(|a| + |b|) + centre·(distance from the middle) − temperature·Gumbel
+//	log2 |c| − alpha·log2(|a| + |b|) − centre·max(distance of a, distance of b) − temperature·Gumbel
+//
+// Distances are from a random root, so that pairs far from it are merged first. Gumbel is a random number of that distribution.
 type rule struct {
-	alpha       float64 // weight of the inputs, which are freed
-	centre      float64 // bits a wire of distance; 0: distances do not count
+	alpha       float64 // weight of the inputs, whose memory is freed
+	centre      float64 // bits for a wire of distance; 0: distances do not count
 	temperature float64 // bits of noise
 }
 
-// offer is a pair with its score; noise is drawn once.
-type offer struct {
+// candidate is a pair that may be merged, with its score. Its noise is drawn once and is a part of the score.
+type candidate struct {
 	score, noise float64
-	count        int // of offers: older first among equals
+	number       int // in the order of creation: among equal scores the lowest goes first
 	a, b         int32
 }
 
-// offers is a heap, the best offer first.
-type offers []offer
+// candidates is a heap, the lowest score first.
+type candidates []candidate
 
-func (q offers) Len() int { return len(q) }
-func (q offers) Less(i, j int) bool {
-	return q[i].score < q[j].score || q[i].score == q[j].score && q[i].count < q[j].count
+func (q candidates) Len() int { return len(q) }
+func (q candidates) Less(i, j int) bool {
+	return q[i].score < q[j].score || q[i].score == q[j].score && q[i].number < q[j].number
 }
-func (q offers) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *offers) Push(x any)   { *q = append(*q, x.(offer)) }
-func (q *offers) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return x
+func (q candidates) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *candidates) Push(x any)   { *q = append(*q, x.(candidate)) }
+func (q *candidates) Pop() any {
+	list := *q
+	last := list[len(list)-1]
+	*q = list[:len(list)-1]
+	return last
 }
 
-// greedy merges the rest of the network. It returns false when it was stopped.
-func (b *builder) greedy(r rule, depth []float64, rng *rand.Rand, stop func() bool) bool {
+// greedy merges neighbours by the rule until no wires are left. distance is that of each node from the root, or nil if distances do not
+// count. After each merge it calls shouldStop. It returns false if the answer was yes or a merge failed.
+func (b *builder) greedy(r rule, distance []float64, rng *rand.Rand, shouldStop func() bool) (ok bool) {
 	n := b.n
-	var q offers
-	count := 0
-	offered := func(x, y int32) offer {
-		count++
+	var q candidates
+	created := 0
+	newCandidate := func(x, y int32) candidate {
+		created++
 		noise := 0.0
 		if r.temperature > 0 {
 			noise = r.temperature * math.Log2(-math.Log(rng.Float64()+1e-300)+1e-300)
 		}
-		return offer{n.score(x, y, b.bond, r, depth) + noise, noise, count, x, y}
+		return candidate{n.score(x, y, b.bond, r, distance) + noise, noise, created, x, y}
 	}
-	for x := range n.node {
-		if n.node[x].alive {
+	for x := range n.nodes {
+		if n.nodes[x].isAlive {
 			for _, y := range slices.Clone(n.neighbours(int32(x))) {
 				if int(y.to) > x {
-					q = append(q, offered(int32(x), y.to))
+					q = append(q, newCandidate(int32(x), y.to))
 				}
 			}
 		}
 	}
 	heap.Init(&q)
 	for len(q) > 0 {
-		o := heap.Pop(&q).(offer)
-		if !n.node[o.a].alive || !n.node[o.b].alive {
+		c := heap.Pop(&q).(candidate)
+		if !n.nodes[c.a].isAlive || !n.nodes[c.b].isAlive {
 			continue
 		}
 		b.moves += 100
-		// Scores change as neighbours are merged: an offer that has become worse waits for its turn.
-		if s := n.score(o.a, o.b, b.bond, r, depth) + o.noise; s > o.score+1e-9 && len(q) > 0 && s > q[0].score {
-			o.score = s
-			heap.Push(&q, o)
+		// Scores change as neighbours are merged. A candidate whose score has become worse than the next goes back into the heap.
+		if s := n.score(c.a, c.b, b.bond, r, distance) + c.noise; s > c.score+1e-9 && len(q) > 0 && s > q[0].score {
+			c.score = s
+			heap.Push(&q, c)
 			continue
 		}
-		id, ok := b.join(o.a, o.b)
-		if !ok || stop() {
+		id, isMerged := b.join(c.a, c.b)
+		if !isMerged || shouldStop() {
 			return false
 		}
-		if depth != nil {
-			depth = append(depth, min(depth[o.a], depth[o.b]))
+		if distance != nil {
+			distance = append(distance, min(distance[c.a], distance[c.b]))
 		}
 		for _, y := range slices.Clone(n.neighbours(id)) {
-			heap.Push(&q, offered(id, y.to))
+			heap.Push(&q, newCandidate(id, y.to))
 			b.moves += 200
 		}
 	}
 	return true
 }
 
-// score estimates a merge; see rule.
-func (n *network) score(a, b int32, bond int, r rule, depth []float64) float64 {
-	out := n.estimate(a, b, float64(bond))
-	s := math.Log2(out) - r.alpha*math.Log2(n.stored(a)+n.stored(b))
-	if depth != nil {
-		s -= r.centre * max(depth[a], depth[b])
+// score returns the score of merging a and b by a rule, without noise. distance may be nil.
+func (n *network) score(a, b int32, bond int, r rule, distance []float64) float64 {
+	out := n.mergedSize(a, b, float64(bond))
+	s := math.Log2(out) - r.alpha*math.Log2(n.storedSize(a)+n.storedSize(b))
+	if distance != nil {
+		s -= r.centre * max(distance[a], distance[b])
 	}
 	return s
 }
 
-// stored is the size of a node; a copy tensor that no merge has touched is counted as a vector.
-func (n *network) stored(a int32) float64 {
-	if nd := &n.node[a]; !nd.copy {
+// storedSize returns the entries of a node. A copy tensor that no merge has touched is not stored and counts as a vector.
+func (n *network) storedSize(a int32) float64 {
+	if nd := &n.nodes[a]; !nd.isCopy {
 		return nd.size
 	}
-	return float64(n.wire[n.node[a].legs[0]].dim)
+	return float64(n.wires[n.nodes[a].legs[0]].dim)
 }
 
-// estimate is the size of the result of merging a and b with every bundle at most bond.
-func (n *network) estimate(a, b int32, bond float64) float64 {
-	n.begin()
-	n.bundles = n.bundles[:0]
+// mergedSize returns the entries of the result of merging a and b, if every bundle of it then is truncated to the bond.
+func (n *network) mergedSize(a, b int32, bond float64) float64 {
+	n.beginWalk()
+	n.bundleList = n.bundleList[:0]
 	for k, i := range [2]int32{a, b} {
-		for _, w := range n.node[i].legs {
-			o := n.wire[w].other(i)
+		for _, w := range n.nodes[i].legs {
+			o := n.wires[w].other(i)
 			if o == a || o == b {
 				continue
 			}
-			d := float64(n.wire[w].dim)
-			if n.stamp[o] != n.counter {
-				n.stamp[o] = n.counter
-				n.count[o] = int32(len(n.bundles))
-				n.bundles = append(n.bundles, bundle{to: o, dim: d})
+			d := float64(n.wires[w].dim)
+			if !n.isMet(o) {
+				n.meet(o)
+				n.position[o] = int32(len(n.bundleList))
+				n.bundleList = append(n.bundleList, bundle{to: o, dim: d})
 				continue
 			}
-			if n.node[o].copy && k == 1 { // two of its three wires: one is left
+			if n.nodes[o].isCopy && k == 1 { // the merge takes in the copy tensor, and its third wire has the dimension that is counted
 				continue
 			}
-			n.bundles[n.count[o]].dim *= d
+			n.bundleList[n.position[o]].dim *= d
 		}
 	}
 	out := 1.0
-	for _, x := range n.bundles {
+	for _, x := range n.bundleList {
 		out *= min(x.dim, bond)
 	}
 	return out

@@ -14,25 +14,14 @@ import (
 // SearchOptions of a search. The zero value works.
 type SearchOptions struct {
 	Bond   int     // largest bond that the plan is to be used with; 0: 32
-	Memory int64   // bytes of Cost.Bytes at that bond; 0: query.DefaultMemory, 2 GiB
-	Flops  float64 // of a contraction that truncates nothing, at most; 0: 2e9
+	Memory int64   // bounds Cost.Bytes at that bond; 0: query.DefaultMemory, 2 GiB
+	Flops  float64 // bounds a contraction that truncates nothing; 0: 2e9
 	Seed   uint64  // of everything random
-	Moves  int64   // elementary operations of about a nanosecond; 0: 2^30, about a second
+	Moves  int64   // the budget, in elementary operations of about a nanosecond; 0: 2^30, about a second
 }
 
-const slowness = 3 // nanoseconds of a move of the meter
-
-// Search looks for a plan whose peak with wires of at most Bond fits Memory. Among those it prefers exact ones of at most Flops, then the
-// fewest flops, with a little weight on Cost.Loss. It tries exact contraction trees of elimination orders and of contractionorder.Search,
-// whose Loss is 0 where they fit, and greedy trees over several ways to write variables of high degree as chains of copies.
-//
-// The plan is a function of the arguments alone; different seeds give different plans where nothing exact fits. Errors:
-// sumproduct.ErrOverBudget (fault.OverBudget), with the cheapest plan found; bad_input for an inconsistent hypergraph; the context's,
-// with the best plan so far where one that fits the memory is known.
-func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost, error) {
-	if err := h.Validate(); err != nil {
-		return Plan{}, Cost{}, err
-	}
+// withDefaults fills in the defaults, but for Memory.
+func (o SearchOptions) withDefaults() SearchOptions {
 	if o.Bond <= 0 {
 		o.Bond = 32
 	}
@@ -42,15 +31,35 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	if o.Moves <= 0 {
 		o.Moves = 1 << 30
 	}
-	s := &search{ctx: ctx, h: h, f: newForm(h), o: o, memory: legs.Memory(o.Memory), rng: rand.New(rand.NewPCG(o.Seed, 0x7ee))}
-	if err := s.exactTrees(); err != nil && (ctx.Err() == nil || !s.found) {
+	return o
+}
+
+// meterMoves is the number of moves of a search, about a nanosecond each, in the time of a move of a meter.
+const meterMoves = 3
+
+// Search looks for a plan whose peak with wires of at most Bond fits Memory. Among those it prefers exact ones of at most Flops, then the
+// fewest flops, with a little weight on Cost.Loss. It tries exact contraction trees of elimination orders and of contractionorder.Search,
+// whose Loss is 0 if they fit, and greedy trees over several ways to write variables of high degree as chains of copies.
+//
+// The plan is a function of the arguments only. If nothing exact fits, different seeds give different plans.
+// Errors: sumproduct.ErrOverBudget (fault.OverBudget), with the cheapest plan found; bad_input for an inconsistent hypergraph; the
+// context's, with the best plan so far if that fits the memory.
+func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost, error) {
+	if err := h.Validate(); err != nil {
 		return Plan{}, Cost{}, err
 	}
-	for s.moves < o.Moves && ctx.Err() == nil && !(s.found && s.cost.Loss == 0 && s.fits(s.cost)) {
-		s.attempt()
+	o = o.withDefaults()
+	s := &search{
+		ctx: ctx, h: h, form: newForm(h), options: o, memory: legs.Memory(o.Memory), rng: rand.New(rand.NewPCG(o.Seed, 0x7ee)),
+	}
+	if err := s.considerExactTrees(); err != nil && (ctx.Err() == nil || !s.hasBest) {
+		return Plan{}, Cost{}, err
+	}
+	for s.moves < o.Moves && ctx.Err() == nil && !s.isExactAndFits() {
+		s.tryRandomTree()
 	}
 	needed := math.Inf(1)
-	if s.found {
+	if s.hasBest {
 		needed = s.cost.Bytes
 	}
 	err := legs.Fits(needed, s.memory, o.Bond)
@@ -63,37 +72,40 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	return s.best, s.cost, err
 }
 
-// search carries one Search.
+// search is the state of one Search.
 type search struct {
-	ctx    context.Context
-	h      contractionorder.Hypergraph
-	f      *form
-	o      SearchOptions
-	memory float64
-	rng    *rand.Rand
-	moves  int64
-	tries  int   // random trees so far
-	order  []int // min-fill, once it is known
-	drawn  draw  // of the best plan
+	ctx     context.Context
+	h       contractionorder.Hypergraph
+	form    *form
+	options SearchOptions
+	memory  float64 // bytes
+	rng     *rand.Rand
+	moves   int64 // spent
+	trees   int   // random trees so far
+	minFill []int // elimination order of all indices, computed at the first use
 
-	best  Plan
-	cost  Cost
-	found bool
+	hasBest      bool
+	best         Plan
+	cost         Cost         // of the best plan
+	bestSettings treeSettings // of the best random tree
 }
 
-// fits says whether a plan is within the memory, and its flops within the limit for plans that truncate nothing.
-func (s *search) fits(c Cost) bool { return c.Bytes <= s.memory && c.Flops <= s.o.Flops }
+// isExactAndFits reports whether the best plan truncates nothing and is within the memory and the flops: no plan is preferred to it.
+func (s *search) isExactAndFits() bool {
+	return s.hasBest && s.cost.Loss == 0 && s.cost.Bytes <= s.memory && s.cost.Flops <= s.options.Flops
+}
 
-// better orders costs: those within memory, then within the flops, then exact ones, then by price.
-func (s *search) better(a, b Cost) bool {
-	if x, y := a.Bytes <= s.memory, b.Bytes <= s.memory; x != y {
-		return x
-	} else if !x {
+// isBetter orders costs: first those within the memory, then those within the flops, then exact ones, then by price. If none is within
+// the memory, fewer bytes are better. If none is within the flops, exactness does not count.
+func (s *search) isBetter(a, b Cost) bool {
+	if aFits, bFits := a.Bytes <= s.memory, b.Bytes <= s.memory; aFits != bFits {
+		return aFits
+	} else if !aFits {
 		return a.Bytes < b.Bytes
 	}
-	if x, y := a.Flops <= s.o.Flops, b.Flops <= s.o.Flops; x != y {
-		return x
-	} else if x && (a.Loss == 0) != (b.Loss == 0) {
+	if aFits, bFits := a.Flops <= s.options.Flops, b.Flops <= s.options.Flops; aFits != bFits {
+		return aFits
+	} else if aFits && (a.Loss == 0) != (b.Loss == 0) {
 		return a.Loss == 0
 	}
 	return a.price() < b.price()
@@ -104,60 +116,60 @@ func (s *search) better(a, b Cost) bool {
 // of half the flops can be run with a larger bond.
 const lossBits = 40
 
-// price is the figure that a search compares: log2 of the flops and a little for every truncation.
+// price returns the figure by which a search compares costs: log2 of the flops and a little for every truncation.
 func (c Cost) price() float64 { return math.Log2(c.Flops+1) + c.Loss/lossBits }
 
-// consider prices a plan and keeps it if it is better than all before.
-func (s *search) consider(p Plan) bool {
+// consider prices a plan and keeps it if it is better than all before. It reports whether it was kept.
+func (s *search) consider(p Plan) (isBest bool) {
 	n, err := newNetwork(s.h, p)
 	if err != nil {
 		return false
 	}
-	m := newMeter(n, s.h, s.o.Bond, defaultGauge)
-	stopped := false
-	err = m.run(p.Merges, func() bool { // where it is worse than the best already
-		stopped = m.flops > 1e300 || s.found && !s.better(m.cost(), s.cost)
-		return stopped
+	m := newMeter(n, s.h, s.options.Bond, defaultGauge)
+	isWorse := false
+	err = m.mergeAll(p.Merges, func() bool { // costs only grow, so a plan may be worse than the best before its end
+		isWorse = m.flops > 1e300 || s.hasBest && !s.isBetter(m.cost(), s.cost)
+		return isWorse
 	})
-	s.moves += slowness * m.moves
+	s.moves += meterMoves * m.moves
 	c := m.cost()
-	if err != nil || stopped || s.found && !s.better(c, s.cost) {
+	if err != nil || isWorse || s.hasBest && !s.isBetter(c, s.cost) {
 		return false
 	}
-	s.best, s.cost, s.found = p, c, true
+	s.best, s.cost, s.hasBest = p, c, true
 	return true
 }
 
 const (
-	orderMoves = 10  // moves of a search in the time of one of contractionorder.BestWithin
-	farOff     = 1e4 // times the flops allowed: beyond it an exact tree is hardly worth a search
-	effort     = 0.5 // moves that are worth a flop of an exact tree: the tree of the search is seldom contracted
-	cheap      = 1e7 // flops of an exact tree below which no other is looked for
+	orderMoves     = 10  // moves of a search in the time of one of contractionorder.BestWithin
+	hopelessFactor = 1e4 // times the flops allowed: beyond it an exact tree is hardly worth a search
+	effort         = 0.5 // moves that are worth a flop of an exact tree: the tree of the search is seldom contracted
+	cheapFlops     = 1e7 // flops of an exact tree below which no other tree is looked for
 )
 
-// exactTrees considers the trees of exact contraction.
-func (s *search) exactTrees() error {
-	shape := s.f.shape()
-	order, spent, err := contractionorder.BestWithin(s.ctx, shape, s.o.Moves/32)
+// considerExactTrees considers the tree of an elimination order and, if that is not cheap, the tree of a search for exact contractions.
+func (s *search) considerExactTrees() error {
+	h := s.form.unhostedHypergraph()
+	order, spent, err := contractionorder.BestWithin(s.ctx, h, s.options.Moves/32)
 	if err != nil {
 		return err
 	}
 	s.moves += orderMoves * spent
-	t, err := contractionorder.FromOrder(shape, order)
+	t, err := contractionorder.FromOrder(h, order)
 	if err != nil {
 		return err
 	}
-	s.consider(s.f.along(t))
-	s.moves += int64(200 * len(shape.Edges))
-	if s.found && s.cost.Loss == 0 && s.fits(s.cost) && s.cost.Flops < cheap {
+	s.consider(s.form.treePlan(t))
+	s.moves += int64(200 * len(h.Edges))
+	if s.isExactAndFits() && s.cost.Flops < cheapFlops {
 		return nil
 	}
-	moves := s.o.Moves / 4
-	if !s.found || s.cost.Flops > farOff*s.o.Flops {
+	moves := s.options.Moves / 4
+	if !s.hasBest || s.cost.Flops > hopelessFactor*s.options.Flops {
 		moves /= 4
 	}
-	p, err := contractionorder.Search(s.ctx, shape, contractionorder.Options{
-		Seed:   s.o.Seed,
+	p, err := contractionorder.Search(s.ctx, h, contractionorder.Options{
+		Seed:   s.options.Seed,
 		Memory: math.MaxInt64,
 		Moves:  moves,
 		Effort: effort,
@@ -167,7 +179,7 @@ func (s *search) exactTrees() error {
 	}
 	s.moves += p.Moves
 	if len(p.Slices) == 0 {
-		s.consider(s.f.along(p.Tree))
+		s.consider(s.form.treePlan(p.Tree))
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package trees contracts an expression approximately along a tree of dense tensors with truncated wires: exact where no wire is larger
-// than the bond, and otherwise the Frobenius-optimal replacement of one wire after the other.
+// Package trees contracts an expression approximately along a tree of dense tensors with truncated wires. It is exact if no wire is larger
+// than the bond. Otherwise it replaces one wire after the other by a narrower one, each optimally in the Frobenius norm.
 //
 // Sources: J. Gray and G. K.-L. Chan, Hyperoptimized approximate contraction of tensor networks with arbitrary geometry, Phys. Rev. X 14
 // (2024) 011009, arXiv:2206.07044.
@@ -20,19 +20,20 @@ import (
 var ErrPlan = errors.New("trees: invalid plan")
 
 // Plan is a network of tensors joined by wires and the sequence of its merges. Nodes are numbered: the tables of the expression, then one
-// copy tensor δ(i, j, k) per entry of Copies, then the results of the merges. It depends on the scopes of an expression only, and fits
-// others whose dimensions are smaller; an index of dimension 1 may be missing from scopes that had it.
+// copy tensor δ(i, j, k) per entry of Copies, then the results of the merges. A plan depends on the scopes of an expression only. It fits
+// expressions with smaller dimensions, too, and scopes may then lack indices of dimension 1.
 //
-// A copy tensor two of whose wires lead to the two nodes of a merge, or to its result, takes part in the merge and is gone: an index of
-// both that is still needed costs nothing extra.
+// If two wires of a copy tensor lead to the nodes of a merge, the copy tensor takes part in the merge and is gone. So an index of both
+// nodes that is needed later costs nothing extra.
 type Plan struct {
 	Tables int      // of the expression
-	Hosts  []int    // by table: the table it is multiplied into, for tables of one index; −1
+	Hosts  []int    // by table: for a table of one index the table that it is multiplied into, its host; −1 if there is none
 	Copies []int    // by copy tensor: its index
-	Wires  [][3]int // index, node, node; −1 for the second node of an index that one table has
-	Merges [][2]int // every connected part ends as one node without wires
+	Wires  [][3]int // index, node, node; the second node is −1 for an index that only one table has
+	Merges [][2]int // pairs of nodes; every connected part ends as one node without wires
 }
 
+// planError returns an error that wraps ErrPlan.
 func planError(format string, args ...any) error {
 	return fault.New(fault.BadInput, "%w: "+format, append([]any{ErrPlan}, args...)...)
 }
@@ -41,12 +42,12 @@ func planError(format string, args ...any) error {
 type Options struct {
 	Bond      int     // largest dimension of a wire after truncation; 0: 32
 	Cutoff    float64 // singular values below Cutoff times the largest are dropped; 0: 1e-12
-	Gauge     int     // distance of the surroundings that a truncation looks at, 1 to 3; 0: 3; below 0: none
+	Gauge     int     // distance in wires of the surroundings that a truncation looks at, 1 to 3; 0: 3; below 0: none
 	Memory    int64   // bytes, as Cost.Bytes counts them; 0: query.DefaultMemory, 2 GiB
-	Marginals bool
+	Marginals bool    // whether Value.Marginals is computed
 }
 
-// defaultGauge is the distance of surroundings.
+// defaultGauge is the default of Options.Gauge, and its largest value.
 const defaultGauge = 3
 
 // withDefaults fills in the defaults.
@@ -68,13 +69,13 @@ func (o Options) withDefaults() Options {
 //
 //	Z ≈ Scale · Σ_x Π_t Tables[t][x]
 //
-// After a merge every bundle of parallel wires between the new tensor A and a neighbour B whose dimension exceeds the bond is replaced by
-// one wire of at most Bond, with A = Q_A R_A and B = Q_B R_B as matrices (rest × bundle) in the gauge of their surroundings and R_A R_Bᵀ
-// = U S Vᵀ:
+// All wires between two tensors are a bundle. After a merge every bundle between the new tensor A and a neighbour B whose dimension
+// exceeds the bond is replaced by one wire of at most Bond. With A = Q_A R_A and B = Q_B R_B as matrices (rest × bundle) in the gauge of
+// their surroundings, and R_A R_Bᵀ = U S Vᵀ:
 //
 //	A ← A P, B ← B P',  P = R_Bᵀ V S^-½, P' = R_Aᵀ U S^-½
 //
-// Nothing is truncated where no bundle exceeds the bond, and then Z is exact. A common exponent of 2 is carried; within one tensor
+// If no bundle exceeds the bond, nothing is truncated and Z is exact. A common exponent of 2 is carried; within one tensor
 // entries 2^−1000 below the largest may become 0. The same arguments give the same bits. PeakBytes leaves out factorisations and
 // projectors.
 //
@@ -91,7 +92,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 		return legs.Value{}, err
 	}
 	m := newMeter(n.clone(), h, o.Bond, o.Gauge)
-	if err := m.run(p.Merges, nil); err != nil {
+	if err := m.mergeAll(p.Merges, nil); err != nil {
 		return legs.Value{}, err
 	}
 	need := m.cost().Bytes
@@ -101,260 +102,291 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 	if err := legs.Fits(need, legs.Memory(o.Memory), o.Bond); err != nil {
 		return legs.Value{}, err
 	}
-	r := &run{ctx: ctx, e: e, plan: p, n: n, o: o, guests: make([][]int, p.Tables), data: make([][]float64, len(n.node)+len(p.Merges))}
-	r.Limit = int(need / 8)
+	c := &contraction{
+		ctx: ctx, e: e, plan: p, n: n, options: o, guests: make([][]int, p.Tables), data: make([][]float64, len(n.nodes)+len(p.Merges)),
+	}
+	c.Limit = int(need / 8)
 	for _, t := range e.Tables {
-		r.Live += len(t.Data)
+		c.Live += len(t.Data)
 	}
-	err = r.all()
+	err = c.contract()
 	if errors.Is(err, legs.ErrZero) {
-		r.value.Z, err = scaled.Number{}, nil
+		c.value.Z, err = scaled.Number{}, nil
 	}
-	r.value.Flops, r.value.PeakBytes = r.flops, 8*float64(r.Peak)
-	return r.value, err
+	c.value.Flops, c.value.PeakBytes = c.flops, 8*float64(c.Peak)
+	return c.value, err
 }
 
-// run is one contraction.
-type run struct {
+// contraction is the state of one Contract.
+type contraction struct {
 	kernel
-	ctx    context.Context
-	e      *sumproduct.Expression
-	plan   Plan
-	n      *network
-	o      Options
-	guests [][]int     // by table: those that it is the host of
-	data   [][]float64 // by node, in the order of its legs
-	exp    int64       // all tensors together are times 2^exp
-	tape   []product   // with marginals
-	value  legs.Value
+	ctx     context.Context
+	e       *sumproduct.Expression
+	plan    Plan
+	n       *network
+	options Options
+	guests  [][]int     // by table: the tables that it is the host of
+	data    [][]float64 // by node: entries in the order of its legs; nil for copy tensors and for nodes that are gone
+	exp     int64       // the product of all tensors is times 2^exp
+	tape    []product   // the products so far, if marginals are asked for
+	value   legs.Value  // the result
 }
 
-// all loads the tables, goes through the merges, and the way back where marginals are asked for.
-func (r *run) all() error {
-	z := r.e.Scale
-	used := make([]bool, len(r.e.Dims))
-	for _, t := range r.e.Tables {
-		for _, i := range t.Scope {
-			used[i] = true
-		}
-	}
-	for i, d := range r.e.Dims {
-		if !used[i] {
-			z = z.Mul(scaled.FromFloat(float64(d)))
-		}
-	}
+// contract loads the tables and goes through the merges. It sets value.Z and, if they are asked for, value.Marginals. It returns ErrZero
+// if a tensor is 0, and so Z as well.
+func (c *contraction) contract() error {
+	z := c.scaleByUnused()
 	if z.IsZero() {
 		return legs.ErrZero
 	}
-	for t, host := range r.plan.Hosts {
-		if host >= 0 {
-			r.guests[host] = append(r.guests[host], t)
-		}
-	}
-	for t := range r.e.Tables {
-		if r.n.node[t].alive {
-			if err := r.load(t); err != nil {
-				return err
-			}
-		}
-	}
-	partner := partners(r.plan.Merges, len(r.n.node))
-	for _, pair := range r.plan.Merges {
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
-		if err := r.merge(int32(pair[0]), int32(pair[1]), partner); err != nil {
-			return err
-		}
-	}
-	if err := r.n.finished(); err != nil {
+	if err := c.loadTables(); err != nil {
 		return err
 	}
-	for i, nd := range r.n.node {
-		if nd.alive && !nd.copy {
-			z = z.Mul(scaled.FromFloat(r.data[i][0]))
+	partner := partners(c.plan.Merges, len(c.n.nodes))
+	for _, pair := range c.plan.Merges {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.merge(int32(pair[0]), int32(pair[1]), partner); err != nil {
+			return err
 		}
 	}
-	r.value.Z = z.Mul(scaled.Make(1, r.exp))
-	if !r.value.Z.IsFinite() {
+	if err := c.n.checkFinished(); err != nil {
+		return err
+	}
+	for i, nd := range c.n.nodes {
+		if nd.isAlive && !nd.isCopy {
+			z = z.Mul(scaled.FromFloat(c.data[i][0]))
+		}
+	}
+	c.value.Z = z.Mul(scaled.Make(1, c.exp))
+	if !c.value.Z.IsFinite() {
 		return fault.New(fault.Unsupported, "%w", sumproduct.ErrNotFinite)
 	}
-	if r.o.Marginals {
-		return r.marginals()
+	if c.options.Marginals {
+		return c.marginals()
 	}
 	return nil
 }
 
-// whole is table t times the tables of one index that it is the host of, in the layout of its scope.
-func (r *run) whole(t int) []float64 {
-	data := r.Get(len(r.e.Tables[t].Data))
-	copy(data, r.e.Tables[t].Data)
-	for _, guest := range r.guests[t] {
-		weights := r.e.Tables[guest].Data
-		inner := 1
-		scope := r.e.Tables[t].Scope
-		if len(weights) > 1 {
-			for i := len(scope) - 1; scope[i] != r.e.Tables[guest].Scope[0]; i-- {
-				inner *= r.e.Dims[scope[i]]
+// scaleByUnused returns the scale of the expression times the dimensions of the indices that no table has.
+func (c *contraction) scaleByUnused() scaled.Number {
+	z := c.e.Scale
+	isUsed := make([]bool, len(c.e.Dims))
+	for _, t := range c.e.Tables {
+		for _, i := range t.Scope {
+			isUsed[i] = true
+		}
+	}
+	for i, d := range c.e.Dims {
+		if !isUsed[i] {
+			z = z.Mul(scaled.FromFloat(float64(d)))
+		}
+	}
+	return z
+}
+
+// loadTables makes a leaf of every table without a host.
+func (c *contraction) loadTables() error {
+	for t, host := range c.plan.Hosts {
+		if host >= 0 {
+			c.guests[host] = append(c.guests[host], t)
+		}
+	}
+	for t := range c.e.Tables {
+		if c.n.nodes[t].isAlive {
+			if err := c.load(t); err != nil {
+				return err
 			}
 		}
-		for i := range data {
-			data[i] *= weights[i/inner%len(weights)]
+	}
+	return nil
+}
+
+// tableWithGuests returns table t times its guests, the tables of one index that it is the host of. Its layout is that of t's scope.
+func (c *contraction) tableWithGuests(t int) []float64 {
+	data := c.Get(len(c.e.Tables[t].Data))
+	copy(data, c.e.Tables[t].Data)
+	for _, guest := range c.guests[t] {
+		weights := c.e.Tables[guest].Data
+		inner := 1 // entries of the axes after that of the guest's index
+		scope := c.e.Tables[t].Scope
+		if len(weights) > 1 {
+			for axis := len(scope) - 1; scope[axis] != c.e.Tables[guest].Scope[0]; axis-- {
+				inner *= c.e.Dims[scope[axis]]
+			}
+		}
+		for entry := range data {
+			data[entry] *= weights[entry/inner%len(weights)]
 		}
 	}
 	return data
 }
 
-// load makes the leaf of table t: sums over the indices that no other table has.
-func (r *run) load(t int) error {
-	out, in := array{}, array{data: r.whole(t)}
+// load makes the leaf of table t. It sums over the indices that no other table has.
+func (c *contraction) load(t int) error {
+	out, in := array{}, array{data: c.tableWithGuests(t)}
 	var dims []int
-	for i, w := range r.n.node[t].legs {
-		dims = append(dims, r.n.wire[w].dim)
-		in.labels = append(in.labels, int32(i))
-		if r.n.wire[w].end[1] >= 0 {
-			out.labels = append(out.labels, int32(i))
+	for axis, w := range c.n.nodes[t].legs {
+		dims = append(dims, c.n.wires[w].dim)
+		in.labels = append(in.labels, int32(axis))
+		if c.n.wires[w].ends[1] >= 0 {
+			out.labels = append(out.labels, int32(axis))
 		}
 	}
-	r.n.drop(int32(t))
-	r.data[t] = in.data
+	c.n.dropOpenLegs(int32(t))
+	c.data[t] = in.data
 	if len(out.labels) < len(in.labels) {
-		r.data[t] = r.multiply(product{out: out, in: [2]array{in}, dims: dims}).data
-		r.Put(in.data)
+		c.data[t] = c.multiply(product{out: out, in: [2]array{in}, dims: dims}).data
+		c.Put(in.data)
 	}
-	return r.normalise(int32(t))
+	return c.normalise(int32(t))
 }
 
-// normalise scales a node by a power of two so that its largest entry is in [1, 2).
-func (r *run) normalise(i int32) error {
-	e, err := legs.Rescale(r.data[i])
-	r.exp += e
+// normalise scales a node by a power of two so that its largest entry is in [1, 2), and adds the exponent to exp. It returns ErrZero if all
+// entries are 0.
+func (c *contraction) normalise(i int32) error {
+	e, err := legs.Rescale(c.data[i])
+	c.exp += e
 	return err
 }
 
-// keep makes the result of a product the entries of a node. Operands that are no nodes are −1. For marginals the product is remembered,
-// with the entries of an operand whose other is a node; all others are given up.
-func (r *run) keep(node int32, p product, operands [2]int32) error {
-	out := r.multiply(p).data
+// storeProduct computes p and makes the result the entries of node. operands are the nodes of the operands, −1 for an operand that is no
+// node; their entries are gone afterwards. For marginals it records p on the tape. The record keeps the entries of an operand if the other
+// operand is a node, since then the way back needs them.
+func (c *contraction) storeProduct(node int32, p product, operands [2]int32) error {
+	out := c.multiply(p).data
 	for k, i := range operands {
 		if i < 0 {
 			continue
 		}
-		r.data[i] = nil
-		if !r.o.Marginals || operands[1-k] < 0 {
-			r.Put(p.in[k].data)
+		c.data[i] = nil
+		if !c.options.Marginals || operands[1-k] < 0 {
+			c.Put(p.in[k].data)
 			p.in[k].data = nil
 		}
 	}
-	if r.o.Marginals {
-		p.node, p.from = node, operands
-		r.tape = append(r.tape, p)
+	if c.options.Marginals {
+		p.outNode, p.inNodes = node, operands
+		c.tape = append(c.tape, p)
 	}
-	r.data[node] = out
-	return r.normalise(node)
+	c.data[node] = out
+	return c.normalise(node)
 }
 
-// merge makes one tensor of two and truncates the bundles that have become too large.
-func (r *run) merge(a, b int32, partner []int32) error {
-	m := &merging{}
-	id, err := r.n.merge(a, b, m)
+// merge makes one tensor of a and b, and truncates its bundles that are too large. partner is that of bundlesToTruncate.
+func (c *contraction) merge(a, b int32, partner []int32) error {
+	m := &mergeShape{}
+	id, err := c.n.merge(a, b, m)
 	if err != nil {
 		return err
 	}
 	p := product{out: array{labels: m.out}, dims: m.dims}
-	for k, i := range m.operand {
+	for k, i := range m.operands {
 		p.in[k].labels = m.labels[k]
 		if i >= 0 {
-			p.in[k].data = r.data[i]
+			p.in[k].data = c.data[i]
 		}
 	}
-	if err := r.keep(id, p, m.operand); err != nil {
+	if err := c.storeProduct(id, p, m.operands); err != nil {
 		return err
 	}
-	for _, bundle := range r.n.truncatable(id, r.o.Bond, partner) {
-		if err := r.truncate(id, bundle.to); err != nil {
+	for _, bundle := range c.n.bundlesToTruncate(id, c.options.Bond, partner) {
+		if err := c.truncate(id, bundle.to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// marginals goes back over the products: with its projectors held fixed a contraction is a sequence of products, and Z is linear in every
-// tensor. One pass gives ∂Z/∂T for every table, up to a factor, and every index is read at the smallest table that has it.
-func (r *run) marginals() error {
-	adjoint := make([][]float64, len(r.n.node))
-	for i, nd := range r.n.node {
-		if nd.alive {
-			adjoint[i] = r.Get(1)
+// marginals sets value.Marginals by going back over the tape. With its projectors held fixed a contraction is a sequence of products, and Z
+// is linear in every tensor. So one pass gives the adjoint ∂Z/∂T of every table T, up to a factor.
+func (c *contraction) marginals() error {
+	adjoint := make([][]float64, len(c.n.nodes)) // by node
+	for i, nd := range c.n.nodes {
+		if nd.isAlive {
+			adjoint[i] = c.Get(1)
 			adjoint[i][0] = 1
 		}
 	}
-	for k, p := range slices.Backward(r.tape) {
-		if err := r.ctx.Err(); err != nil {
+	for k, p := range slices.Backward(c.tape) {
+		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		// ∂Z/∂A = ∂Z/∂C · B, and the other way round: the product with the result in the place of one input.
-		given := array{data: adjoint[p.node], labels: p.out.labels}
-		adjoint[p.node] = nil
-		for k, i := range p.from {
-			if i < 0 {
-				continue
-			}
-			out := r.multiply(product{out: array{labels: p.in[k].labels}, in: [2]array{given, p.in[1-k]}, dims: p.dims})
-			if _, err := legs.Rescale(out.data); err != nil && !errors.Is(err, legs.ErrZero) {
-				return err
-			}
-			adjoint[i] = out.data
+		if err := c.passBack(p, adjoint); err != nil {
+			return err
 		}
-		for k, i := range p.from {
-			if i >= 0 && p.in[k].data != nil {
-				r.Put(p.in[k].data)
-			}
-		}
-		r.Put(given.data)
-		r.tape[k] = product{}
+		c.tape[k] = product{}
 	}
-	r.read(adjoint)
+	c.readMarginals(adjoint)
 	return nil
 }
 
-// read fills in Value.Marginals from the derivatives by the tables.
-func (r *run) read(adjoint [][]float64) {
-	e := r.e
-	at := slices.Repeat([]int{-1}, len(e.Dims)) // the table to read at
-	for t, table := range e.Tables {
-		for _, i := range table.Scope {
-			if r.plan.Hosts[t] < 0 && (at[i] < 0 || len(table.Data) < len(e.Tables[at[i]].Data)) {
-				at[i] = t
-			}
+// passBack computes the adjoints of the operands of p from that of its result C: ∂Z/∂A = ∂Z/∂C · B and ∂Z/∂B = ∂Z/∂C · A, which are
+// products with the result in the place of one operand. It gives up the adjoint of C and the entries of the operands.
+func (c *contraction) passBack(p product, adjoint [][]float64) error {
+	outAdjoint := array{data: adjoint[p.outNode], labels: p.out.labels}
+	adjoint[p.outNode] = nil
+	for k, i := range p.inNodes {
+		if i < 0 {
+			continue
+		}
+		out := c.multiply(product{out: array{labels: p.in[k].labels}, in: [2]array{outAdjoint, p.in[1-k]}, dims: p.dims})
+		if _, err := legs.Rescale(out.data); err != nil && !errors.Is(err, legs.ErrZero) {
+			return err
+		}
+		adjoint[i] = out.data
+	}
+	for k, i := range p.inNodes {
+		if i >= 0 && p.in[k].data != nil {
+			c.Put(p.in[k].data)
 		}
 	}
-	shared := make([]bool, len(e.Dims)) // wires of the network, not summed where a table is loaded
-	for _, w := range r.plan.Wires {
-		shared[w[0]] = shared[w[0]] || w[2] >= 0
+	c.Put(outAdjoint.data)
+	return nil
+}
+
+// readMarginals sets value.Marginals from the adjoints of the tables: Σ T ∘ ∂Z/∂T over all indices but one, for a table T that has it.
+func (c *contraction) readMarginals(adjoint [][]float64) {
+	isShared := make([]bool, len(c.e.Dims)) // several tables have the index, so it is not summed when a table is loaded
+	for _, w := range c.plan.Wires {
+		isShared[w[0]] = isShared[w[0]] || w[2] >= 0
 	}
-	r.value.Marginals = legs.Flat(e.Dims)
-	for i, t := range at {
+	c.value.Marginals = legs.Flat(c.e.Dims)
+	for i, t := range c.smallestTables() {
 		if t < 0 {
 			continue
 		}
-		x, y := array{data: r.whole(t)}, array{data: adjoint[t]}
+		x, y := array{data: c.tableWithGuests(t)}, array{data: adjoint[t]}
 		var dims []int
-		own := int32(0)
-		for l, j := range e.Tables[t].Scope {
-			dims = append(dims, e.Dims[j])
-			x.labels = append(x.labels, int32(l))
-			if shared[j] {
-				y.labels = append(y.labels, int32(l))
+		label := int32(0) // of index i
+		for axis, j := range c.e.Tables[t].Scope {
+			dims = append(dims, c.e.Dims[j])
+			x.labels = append(x.labels, int32(axis))
+			if isShared[j] {
+				y.labels = append(y.labels, int32(axis))
 			}
 			if j == i {
-				own = int32(l)
+				label = int32(axis)
 			}
 		}
-		row := r.multiply(product{out: array{labels: []int32{own}}, in: [2]array{x, y}, dims: dims})
-		r.value.Marginals[i] = slices.Clone(row.data)
-		legs.Share(r.value.Marginals[i])
-		r.Put(row.data)
-		r.Put(x.data)
+		row := c.multiply(product{out: array{labels: []int32{label}}, in: [2]array{x, y}, dims: dims})
+		c.value.Marginals[i] = slices.Clone(row.data)
+		legs.Share(c.value.Marginals[i])
+		c.Put(row.data)
+		c.Put(x.data)
 	}
+}
+
+// smallestTables returns, by index, the smallest table without a host that has it, or −1 if there is none.
+func (c *contraction) smallestTables() []int {
+	smallest := slices.Repeat([]int{-1}, len(c.e.Dims))
+	for t, table := range c.e.Tables {
+		for _, i := range table.Scope {
+			if c.plan.Hosts[t] < 0 && (smallest[i] < 0 || len(table.Data) < len(c.e.Tables[smallest[i]].Data)) {
+				smallest[i] = t
+			}
+		}
+	}
+	return smallest
 }

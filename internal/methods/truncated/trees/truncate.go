@@ -10,96 +10,98 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// projectors replace a bundle of dimension rows by one wire of dimension cols: A becomes A·left, B becomes B·right, both rows × cols
-// row-major.
+// projectors replace a bundle by one wire of dimension cols. With both tensors as matrices (rest × bundle), A becomes A·left and B becomes
+// B·right. Both projectors are (dimension of the bundle) × cols, row-major.
 type projectors struct {
 	left, right []float64
 	cols        int
 }
 
-// truncate makes one wire of at most Bond out of the bundle of a and b.
-func (r *run) truncate(a, b int32) error {
-	p, err := r.learn(a, b, int(r.n.between(a, b)))
+// truncate replaces the bundle of a and b by one wire of at most Bond. It returns ErrZero if all singular values are 0.
+func (c *contraction) truncate(a, b int32) error {
+	p, err := c.learnProjectors(a, b, int(c.n.bundleDim(a, b)))
 	if err != nil {
 		return err
 	}
-	r.value.Bond = max(r.value.Bond, p.cols)
-	if err := r.apply(a, b, p.left, p.cols); err != nil {
+	if err := c.project(a, b, p.left, p.cols); err != nil {
 		return err
 	}
-	if err := r.apply(b, a, p.right, p.cols); err != nil {
+	if err := c.project(b, a, p.right, p.cols); err != nil {
 		return err
 	}
-	r.n.replace(a, b, p.cols)
+	c.n.replaceBundle(a, b, p.cols)
 	return nil
 }
 
-// apply multiplies the bundle of a that leads to b by a projector; the new axis is the last.
-func (r *run) apply(a, b int32, projector []float64, cols int) error {
-	layout, bundle, dims := r.axes(a, b)
-	fresh := int32(len(dims))
-	rest := layout[:len(layout)-len(bundle)]
-	return r.keep(a, product{
-		out:  array{labels: append(rest, fresh)},
-		in:   [2]array{r.array(a), {data: projector, labels: append(bundle, fresh)}},
+// project multiplies the bundle of a that leads to b by a projector with cols columns. The new axis is the last.
+func (c *contraction) project(a, b int32, projector []float64, cols int) error {
+	layout, bundle, dims := c.arrangeAxes(a, b)
+	newLabel := int32(len(dims))
+	others := layout[:len(layout)-len(bundle)]
+	return c.storeProduct(a, product{
+		out:  array{labels: append(others, newLabel)},
+		in:   [2]array{c.nodeArray(a), {data: projector, labels: append(bundle, newLabel)}},
 		dims: append(dims, cols),
 	}, [2]int32{a, -1})
 }
 
-// array is the entries of a node, its axes numbered.
-func (r *run) array(a int32) array {
-	out := array{data: r.data[a]}
-	for i := range r.n.node[a].legs {
-		out.labels = append(out.labels, int32(i))
+// nodeArray returns the entries of a node, with its axes numbered as labels.
+func (c *contraction) nodeArray(a int32) array {
+	out := array{data: c.data[a]}
+	for axis := range c.n.nodes[a].legs {
+		out.labels = append(out.labels, int32(axis))
 	}
 	return out
 }
 
-// axes lists those of node a in the sequence of the bundles of first, the rest, and the bundle that leads to b, which it returns alone
-// too, and the dimensions of all. The wires of a bundle come as at the other end.
-func (r *run) axes(a, b int32, first ...int32) (layout, bundle []int32, dims []int) {
-	wires := r.n.node[a].legs
-	by := map[int32][]int32{}
-	var rest []int32
-	for i, w := range wires {
-		dims = append(dims, r.n.wire[w].dim)
-		if o := r.n.wire[w].other(a); o == b || slices.Contains(first, o) {
-			by[o] = append(by[o], int32(i))
+// arrangeAxes returns the axes of node a in a new sequence: the bundles that lead to the nodes of first, then all other axes, then the
+// bundle that leads to b. It returns that bundle as well, and the dimensions of all axes by number. The wires of a bundle come in the
+// order of their numbers, and so in the same order at the other end.
+func (c *contraction) arrangeAxes(a, b int32, first ...int32) (layout, bundle []int32, dims []int) {
+	wires := c.n.nodes[a].legs
+	axesTo := map[int32][]int32{} // by node at the other end
+	var others []int32
+	for axis, w := range wires {
+		dims = append(dims, c.n.wires[w].dim)
+		if o := c.n.wires[w].other(a); o == b || slices.Contains(first, o) {
+			axesTo[o] = append(axesTo[o], int32(axis))
 		} else {
-			rest = append(rest, int32(i))
+			others = append(others, int32(axis))
 		}
 	}
 	for _, o := range append(first, b) {
-		slices.SortFunc(by[o], func(x, y int32) int { return int(wires[x] - wires[y]) })
+		slices.SortFunc(axesTo[o], func(x, y int32) int { return int(wires[x] - wires[y]) })
 		if o == b {
-			layout = append(layout, rest...)
+			layout = append(layout, others...)
 		}
-		layout = append(layout, by[o]...)
+		layout = append(layout, axesTo[o]...)
 	}
-	return layout, by[b], dims
+	return layout, axesTo[b], dims
 }
 
-// learn returns the projectors that lose least, in the gauge of the surroundings.
-func (r *run) learn(a, b int32, rows int) (projectors, error) {
-	ra, rb, err := r.gauged(a, b)
+// learnProjectors returns the projectors of the bundle of a and b, of dimension rows, that lose least in the gauge of the surroundings:
+// those of Contract's comment. It returns ErrZero if all singular values are 0.
+func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) {
+	ra, rb, err := c.gaugeBundle(a, b)
 	if err != nil {
 		return projectors{}, err
 	}
+	// R_A R_Bᵀ = U S Vᵀ, of ka × kb
 	ka, kb := len(ra)/rows, len(rb)/rows
 	m := make([]float64, ka*kb)
-	r.MulTB(m, ra, rb, ka, rows, kb)
+	c.MulTB(m, ra, rb, ka, rows, kb)
 	k := min(ka, kb)
 	u, s, vt := make([]float64, ka*k), make([]float64, k), make([]float64, k*kb)
-	if err := r.SVD(m, ka, kb, u, s, vt); err != nil {
+	if err := c.SVD(m, ka, kb, u, s, vt); err != nil {
 		return projectors{}, fault.Wrap(fault.Unsupported, err)
 	}
-	r.flops += 2*float64(ka)*float64(kb)*float64(rows) + 20*float64(ka)*float64(kb)*float64(k)
-	rank := r.value.Rank(s, r.o.Bond, r.o.Cutoff)
+	c.flops += 2*float64(ka)*float64(kb)*float64(rows) + 20*float64(ka)*float64(kb)*float64(k)
+	rank := c.value.Rank(s, c.options.Bond, c.options.Cutoff)
 	if rank == 0 {
 		return projectors{}, legs.ErrZero
 	}
 	// P = R_Bᵀ V S^-½ and P' = R_Aᵀ U S^-½
-	us, vs := make([]float64, ka*rank), make([]float64, kb*rank)
+	us, vs := make([]float64, ka*rank), make([]float64, kb*rank) // U S^-½ and V S^-½
 	for j := range rank {
 		f := 1 / math.Sqrt(s[j])
 		for i := range ka {
@@ -110,74 +112,74 @@ func (r *run) learn(a, b int32, rows int) (projectors, error) {
 		}
 	}
 	p := projectors{left: make([]float64, rows*rank), right: make([]float64, rows*rank), cols: rank}
-	r.MulTA(p.right, ra, us, rows, ka, rank)
-	r.MulTA(p.left, rb, vs, rows, kb, rank)
-	r.flops += 2 * float64(rows) * float64(rank) * float64(ka+kb)
+	c.MulTA(p.right, ra, us, rows, ka, rank)
+	c.MulTA(p.left, rb, vs, rows, kb, rank)
+	c.flops += 2 * float64(rows) * float64(rank) * float64(ka+kb)
 	return p, nil
 }
 
-// gauged returns R_A and R_B, each (at most rows) × rows: the triangles of A and B after every node of their surroundings, the farthest
-// first, has handed its own triangle to the node before it.
-func (r *run) gauged(a, b int32) (ra, rb []float64, err error) {
-	ball := slices.Clone(r.n.surroundings(a, b, r.o.Gauge))
-	behind := make(map[int32][]int32, len(ball)) // children by node, but for those whose triangle is a multiple of the identity
-	triangle := make(map[int32][]float64, len(ball))
-	for i, s := range slices.Backward(ball) {
-		parent := s.parent
-		if parent < 0 {
-			parent = ball[1-i].node
+// gaugeBundle returns R_A and R_B for the bundle of a and b, each of (at most rows) × rows, where rows is the dimension of the bundle. In
+// the trees of surroundings every node, the farthest first, multiplies the triangles of its children onto itself and hands its own
+// triangle to its parent. R_A and R_B are the triangles of a and b at the end.
+func (c *contraction) gaugeBundle(a, b int32) (ra, rb []float64, err error) {
+	surrounding := slices.Clone(c.n.surroundings(a, b, c.options.Gauge))
+	childrenOf := make(map[int32][]int32, len(surrounding)) // without children whose triangle is a multiple of the identity
+	triangleOf := make(map[int32][]float64, len(surrounding))
+	for i, s := range slices.Backward(surrounding) {
+		towards := s.parent
+		if towards < 0 {
+			towards = surrounding[1-i].node // i is 0 for a and 1 for b: the other end of the bundle
 		}
-		children := behind[s.node]
+		children := childrenOf[s.node]
 		slices.Reverse(children)
-		t, err := r.triangleOf(s.node, parent, children, triangle)
+		t, err := c.nodeTriangle(s.node, towards, children, triangleOf)
 		if err != nil {
 			return nil, nil, err
 		}
-		if triangle[s.node] = t; t != nil && s.parent >= 0 {
-			behind[parent] = append(behind[parent], s.node)
+		if triangleOf[s.node] = t; t != nil && s.parent >= 0 {
+			childrenOf[s.parent] = append(childrenOf[s.parent], s.node)
 		}
-		for _, c := range children {
-			delete(triangle, c)
+		for _, child := range children {
+			delete(triangleOf, child)
 		}
 	}
-	return triangle[a], triangle[b], nil
+	return triangleOf[a], triangleOf[b], nil
 }
 
-// triangleOf returns R of node a as (rest × bundle that leads to parent) after multiplying the triangles of children onto their bundles;
-// nil stands for a multiple of the identity.
-func (r *run) triangleOf(a, parent int32, children []int32, triangle map[int32][]float64) ([]float64, error) {
-	in := r.array(a)
-	if r.n.node[a].copy {
+// nodeTriangle multiplies the triangles of children onto the bundles of node a that lead to them, and returns R of the result as a matrix
+// (rest × bundle that leads to towards), scaled by a power of two. It returns nil if R is a multiple of the identity.
+func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleOf map[int32][]float64) ([]float64, error) {
+	in := c.nodeArray(a)
+	if c.n.nodes[a].isCopy {
 		if len(children) == 0 {
 			return nil, nil
 		}
-		d := r.n.wire[r.n.node[a].legs[0]].dim
-		in.data = make([]float64, d*d*d)
-		for i := range d {
-			in.data[i*(d*d+d+1)] = 1
-		}
+		d := c.n.wires[c.n.nodes[a].legs[0]].dim
+		in.data = copyTensor(d)
 	}
-	layout, bundle, dims := r.axes(a, parent, children...)
-	x, borrowed := r.pack(in, dims, layout)
+	layout, bundle, dims := c.arrangeAxes(a, towards, children...)
+	x, isBuffer := c.pack(in, dims, layout)
+	// x has the axes (ranks of the children so far, bundle of the next child, after). Each step replaces the bundle by the rank of the
+	// child's triangle.
 	before := 1
-	for _, c := range children {
-		d := int(r.n.between(a, c))
-		rank := len(triangle[c]) / d
+	for _, child := range children {
+		d := int(c.n.bundleDim(a, child))
+		rank := len(triangleOf[child]) / d
 		after := len(x) / before / d
-		y := r.Get(before * rank * after)
+		y := c.Get(before * rank * after)
 		for i := range before {
-			r.matrices(y[i*rank*after:(i+1)*rank*after], triangle[c], x[i*d*after:(i+1)*d*after], 1, rank, d, after)
+			c.multiplyMatrices(y[i*rank*after:(i+1)*rank*after], triangleOf[child], x[i*d*after:(i+1)*d*after], 1, rank, d, after)
 		}
-		r.flops += 2 * float64(len(y)) * float64(d)
-		if borrowed {
-			r.Put(x)
+		c.flops += 2 * float64(len(y)) * float64(d)
+		if isBuffer {
+			c.Put(x)
 		}
-		x, borrowed = y, true
+		x, isBuffer = y, true
 		before *= rank
 	}
-	t, err := r.triangle(x, volume(dims, bundle))
-	if borrowed {
-		r.Put(x)
+	t, err := c.triangle(x, volume(dims, bundle))
+	if isBuffer {
+		c.Put(x)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Unsupported, err)
@@ -186,31 +188,41 @@ func (r *run) triangleOf(a, parent int32, children []int32, triangle map[int32][
 	return t, err
 }
 
-// A triangle is made chunk by chunk, of chunkRows times its columns or leastChunk rows, so that a chunk stays in cache.
+// copyTensor returns the entries of a copy tensor: 1 if all three indices of dimension d are equal, otherwise 0.
+func copyTensor(d int) []float64 {
+	data := make([]float64, d*d*d)
+	for i := range d {
+		data[i*(d*d+d+1)] = 1
+	}
+	return data
+}
+
+// A triangle is made chunk by chunk, so that a chunk stays in cache. A chunk has chunkFactor times as many rows as columns, but at least
+// minChunkRows.
 const (
-	chunkRows  = 4
-	leastChunk = 256
+	chunkFactor  = 4
+	minChunkRows = 256
 )
 
-// triangle returns R of x = Q R, x of rows × cols, at most cols × cols. It is x's own entries copied where x has no more rows than
-// columns.
-func (r *run) triangle(x []float64, cols int) ([]float64, error) {
+// triangle returns R of x = Q R for x with cols columns. R is cols × cols. If x has no more rows than columns, it returns a copy of x,
+// which serves as well: x = I x.
+func (c *contraction) triangle(x []float64, cols int) ([]float64, error) {
 	rows := len(x) / cols
 	if rows <= cols {
 		return slices.Clone(x), nil
 	}
 	t := make([]float64, cols*cols)
 	k := 0 // rows of t so far
-	chunk := max(chunkRows*cols, leastChunk)
-	block := make([]float64, (cols+min(chunk, rows))*cols)
+	chunk := max(chunkFactor*cols, minChunkRows)
+	block := make([]float64, (cols+min(chunk, rows))*cols) // the triangle so far on top of the next chunk
 	for part := range slices.Chunk(x, chunk*cols) {
 		n := copy(block, t[:k*cols])
 		n += copy(block[n:], part)
 		k = min(n/cols, cols)
-		if err := r.Upper(block[:n], n/cols, cols, t[:k*cols]); err != nil {
+		if err := c.Upper(block[:n], n/cols, cols, t[:k*cols]); err != nil {
 			return nil, err
 		}
 	}
-	r.flops += 4 * float64(rows) * float64(cols) * float64(cols)
+	c.flops += 4 * float64(rows) * float64(cols) * float64(cols)
 	return t[:k*cols], nil
 }
