@@ -1,5 +1,5 @@
 // Package legs holds the parts that sweeps and trees of truncated legs have in common: the value and its account of errors, the rank that
-// a truncation keeps, scaling by powers of 2, shares, and the error of a memory that is too small.
+// a truncation keeps, scaling by powers of 2, normalised marginals, and the error of a memory that is too small.
 package legs
 
 import (
@@ -14,32 +14,32 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// ErrZero ends a contraction whose value is 0.
+// ErrZero ends a contraction early because its value is 0.
 var ErrZero = errors.New("the value is 0")
 
-// Value is an estimate of an expression's value, and its account.
+// Value is an estimate of an expression's value, with what the truncations dropped and what the contraction cost.
 type Value struct {
-	Z scaled.Number // may be negative where truncation went wrong, or the expression is
-	// Marginals[i][v] is the share of Z in which index i has its v-th value; nil unless asked for, and where Z is 0. The entries of an index
-	// sum to 1; for an index in no table they are equal. Truncation can make them negative.
+	Z scaled.Number // may be negative if the expression has negative entries, or if truncation went wrong
+	// Marginals[i][v] is the share of Z in which index i has its v-th value. It is nil if it was not asked for, or if Z is 0. The entries
+	// of an index sum to 1. For an index in no table they are equal. Truncation can make them negative.
 	Marginals [][]float64
 	// Discarded is the largest share Σ s_dropped² / Σ s² of one truncation that the bond forced. It is no bound of the error of Z.
 	Discarded float64
-	Truncated bool    // some truncation dropped singular values above the cutoff
+	Truncated bool    // the bond forced a truncation to drop singular values above the cutoff
 	Bond      int     // largest bond after a truncation
 	Flops     float64 // multiplications and additions, decompositions by their usual counts
 	PeakBytes float64 // most held at once, tables included
 }
 
-// Cost bounds a contraction: bonds are as large as dimensions and their bound let them be.
+// Cost is an upper bound of the cost of a contraction. It takes bonds to be as large as dimensions and their bound allow.
 type Cost struct {
 	Flops float64 // multiplications and additions, of decompositions and gauges too
 	Bytes float64 // most held at once, the expression and workspace included
 }
 
-// Rank is the number of singular values that a truncation keeps, s descending: those above cutoff times the largest, at most bond. It
-// notes the truncation. Rank 0: all are 0.
-func (v *Value) Rank(s []float64, bond int, cutoff float64) int {
+// ChooseRank returns how many of the singular values s, in descending order, a truncation keeps: those above cutoff times the largest, but
+// at most bond. It is 0 if all are 0. ChooseRank updates Bond and, if the bond is what drops values, Truncated and Discarded.
+func (v *Value) ChooseRank(s []float64, bond int, cutoff float64) int {
 	rank := 0
 	for rank < len(s) && s[rank] > cutoff*s[0] {
 		rank++
@@ -47,40 +47,40 @@ func (v *Value) Rank(s []float64, bond int, cutoff float64) int {
 	if rank > bond {
 		rank = bond
 		v.Truncated = true
-		v.Discarded = max(v.Discarded, Squares(s[rank:], s[0])/Squares(s, s[0]))
+		v.Discarded = max(v.Discarded, sumOfSquares(s[rank:], s[0])/sumOfSquares(s, s[0]))
 	}
 	v.Bond = max(v.Bond, rank)
 	return rank
 }
 
-// Squares returns Σ (x/unit)² from the last to the first: in a unit of the largest, squares stay within float64.
-func Squares(s []float64, unit float64) (sum float64) {
+// sumOfSquares returns Σ (x/unit)², added up from the last to the first. If unit is the largest of them, no square overflows.
+func sumOfSquares(s []float64, unit float64) (sum float64) {
 	for _, x := range slices.Backward(s) {
 		sum += (x / unit) * (x / unit)
 	}
 	return sum
 }
 
-// Rescale divides by the power of 2 that makes the largest magnitude be in [1, 2), and returns its exponent. Errors: ErrZero,
-// sumproduct.ErrNotFinite.
-func Rescale(data []float64) (int64, error) {
-	top := floats.LargestBits(data)
+// Rescale divides data by a power of 2, so that the largest magnitude is in [1, 2), and returns the exponent of that power. Errors:
+// ErrZero if all entries are 0; sumproduct.ErrNotFinite.
+func Rescale(data []float64) (exp int64, err error) {
+	largest := floats.LargestBits(data)
 	switch {
-	case top >= floats.Infinity:
+	case largest >= floats.Infinity:
 		return 0, fault.New(fault.Unsupported, "%w", sumproduct.ErrNotFinite)
-	case top == 0:
+	case largest == 0:
 		return 0, ErrZero
 	}
-	return floats.Rescale(data, top).Exp, nil
+	return floats.Rescale(data, largest).Exp, nil
 }
 
-// Share divides a row by its sum; false where that is 0 or not finite.
-func Share(row []float64) bool {
+// Normalise divides a row by its sum. If the sum is 0 or not finite, it changes nothing and returns false.
+func Normalise(row []float64) (ok bool) {
 	total := 0.0
 	for _, v := range row {
 		total += v
 	}
-	if total == 0 || total-total != 0 {
+	if total == 0 || total-total != 0 { // the difference is NaN if the total is not finite
 		return false
 	}
 	for x := range row {
@@ -89,8 +89,8 @@ func Share(row []float64) bool {
 	return true
 }
 
-// Flat returns uniform marginals.
-func Flat(dims []int) [][]float64 {
+// UniformMarginals returns, for each index, 1/d for each of its d values.
+func UniformMarginals(dims []int) [][]float64 {
 	out := make([][]float64, len(dims))
 	for i, d := range dims {
 		out[i] = slices.Repeat([]float64{1 / float64(d)}, d)
@@ -98,7 +98,7 @@ func Flat(dims []int) [][]float64 {
 	return out
 }
 
-// Memory is a budget of bytes: query.DefaultMemory unless it is stated.
+// Memory returns a budget of bytes. It is query.DefaultMemory if bytes is 0 or less.
 func Memory(bytes int64) float64 {
 	if bytes <= 0 {
 		return float64(query.DefaultMemory)
@@ -106,7 +106,7 @@ func Memory(bytes int64) float64 {
 	return float64(bytes)
 }
 
-// Fits is sumproduct.ErrOverBudget (fault.OverBudget) where a schedule with legs of at most bond needs more than a budget.
+// Fits returns sumproduct.ErrOverBudget (fault.OverBudget) if a contraction with legs of at most bond needs more bytes than memory.
 func Fits(bytes, memory float64, bond int) error {
 	if bytes <= memory {
 		return nil
@@ -115,7 +115,8 @@ func Fits(bytes, memory float64, bond int) error {
 		sumproduct.ErrOverBudget, bond, bytes, memory)
 }
 
-// Neighbours lists, for every index of dimension above 1, the others that some edge shares with it, ascending.
+// Neighbours lists, for every index of dimension above 1, the other indices of dimension above 1 that are in an edge with it, ascending. An
+// index of dimension 1 has none.
 func Neighbours(h contractionorder.Hypergraph) [][]int {
 	near := make([][]int, len(h.Dims))
 	for _, e := range h.Edges {
@@ -134,13 +135,14 @@ func Neighbours(h contractionorder.Hypergraph) [][]int {
 	return near
 }
 
-// BreadthFirst lists the indices connected with start and not seen yet, marking them seen. The new neighbours of an index come in the
-// sequence that arrange makes; nil: ascending.
+// BreadthFirst lists start and the indices that can be reached from it through indices not seen yet, in the order of a breadth-first
+// search. It marks them seen. near has the neighbours of each index. If arrange is not nil, it puts the new neighbours of an index into
+// the order in which they are listed; otherwise they come as in near.
 func BreadthFirst(near [][]int, seen []bool, start int, arrange func([]int)) []int {
 	out := []int{start}
 	seen[start] = true
 	for k := 0; k < len(out); k++ {
-		begin := len(out)
+		firstNew := len(out)
 		for _, j := range near[out[k]] {
 			if !seen[j] {
 				seen[j] = true
@@ -148,7 +150,7 @@ func BreadthFirst(near [][]int, seen []bool, start int, arrange func([]int)) []i
 			}
 		}
 		if arrange != nil {
-			arrange(out[begin:])
+			arrange(out[firstNew:])
 		}
 	}
 	return out

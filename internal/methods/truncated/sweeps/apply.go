@@ -190,7 +190,7 @@ func (c *chain) passLeft(
 		if err := c.w.RightSVD(g, f.rows, width, s, vt); err != nil {
 			return nil, 0, err
 		}
-		rank := lim.value.Rank(s, int(lim.bond), lim.cutoff)
+		rank := lim.value.ChooseRank(s, int(lim.bond), lim.cutoff)
 		if rank == 0 {
 			return nil, 0, nil
 		}

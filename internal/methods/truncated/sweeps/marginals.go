@@ -27,7 +27,7 @@ func (s *sweep) back(ctx context.Context) ([][]float64, error) {
 	o := &overlap{w: s.w}
 	if s.e != nil {
 		var b [][]float64
-		out = legs.Flat(s.h.Dims)
+		out = legs.UniformMarginals(s.h.Dims)
 		s.gauge, b = backwardGauge(s.e, s.steps)
 		o.weights = inverseProduct(s.f, b)
 	}
@@ -44,7 +44,7 @@ func (s *sweep) back(ctx context.Context) ([][]float64, error) {
 			return nil, nil
 		}
 		if st.last && s.e != nil {
-			if out[st.index] = o.open(c.sites, s.states[k], st.index); !legs.Share(out[st.index]) {
+			if out[st.index] = o.open(c.sites, s.states[k], st.index); !legs.Normalise(out[st.index]) {
 				return nil, nil
 			}
 		}

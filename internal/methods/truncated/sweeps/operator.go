@@ -129,7 +129,7 @@ func split(w *linalg.Work, rest []float64, sites, dims []int) (cores [][]float64
 		if err := w.SVD(rest, m, n, u, s, vt); err != nil {
 			return nil, nil, err
 		}
-		r := new(legs.Value).Rank(s, k, rankCutoff)
+		r := new(legs.Value).ChooseRank(s, k, rankCutoff)
 		left := make([]float64, m*r)
 		for i := range m {
 			copy(left[i*r:(i+1)*r], u[i*k:])

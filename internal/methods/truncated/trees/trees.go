@@ -352,7 +352,7 @@ func (c *contraction) readMarginals(adjoint [][]float64) {
 	for _, w := range c.plan.Wires {
 		isShared[w[0]] = isShared[w[0]] || w[2] >= 0
 	}
-	c.value.Marginals = legs.Flat(c.e.Dims)
+	c.value.Marginals = legs.UniformMarginals(c.e.Dims)
 	for i, t := range c.smallestTables() {
 		if t < 0 {
 			continue
@@ -372,7 +372,7 @@ func (c *contraction) readMarginals(adjoint [][]float64) {
 		}
 		row := c.multiply(product{out: array{labels: []int32{label}}, in: [2]array{x, y}, dims: dims})
 		c.value.Marginals[i] = slices.Clone(row.data)
-		legs.Share(c.value.Marginals[i])
+		legs.Normalise(c.value.Marginals[i])
 		c.Put(row.data)
 		c.Put(x.data)
 	}

@@ -96,7 +96,7 @@ func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) 
 		return projectors{}, fault.Wrap(fault.Unsupported, err)
 	}
 	c.flops += 2*float64(ka)*float64(kb)*float64(rows) + 20*float64(ka)*float64(kb)*float64(k)
-	rank := c.value.Rank(s, c.options.Bond, c.options.Cutoff)
+	rank := c.value.ChooseRank(s, c.options.Bond, c.options.Cutoff)
 	if rank == 0 {
 		return projectors{}, legs.ErrZero
 	}
