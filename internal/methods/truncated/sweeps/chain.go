@@ -13,49 +13,54 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// site is one tensor of the chain. It is never changed once it is in a chain, so that chains may share it, but for the bonds of a price
-// whose chain shares nothing.
+// site is one tensor of a chain. Chains may share sites, and so a site is never changed once it is in a chain. The only exception is a
+// price whose chain shares nothing: resize then changes the bonds.
 type site struct {
-	index, d int       // and its dimension
-	l, r     float64   // left and right bond; of a price they may exceed int
-	data     []float64 // l × d × r; nil in a price
+	index, dim  int       // the index of the expression and its dimension
+	left, right float64   // dimensions of the bonds; in a price they may exceed int
+	data        []float64 // left × dim × right; nil in a price
 }
 
-// sizes are left bond, dimension and right bond.
-func (a *site) sizes() (l, d, r int) { return int(a.l), a.d, int(a.r) }
+// sizes returns left bond, dimension and right bond.
+func (a *site) sizes() (l, d, r int) { return int(a.left), a.dim, int(a.right) }
 
-func (a *site) entries() float64 { return a.l * float64(a.d) * a.r }
+// entries returns the number of entries.
+func (a *site) entries() float64 { return a.left * float64(a.dim) * a.right }
 
-// chain is scale·(product of the sites). Sites before centre have orthonormal columns as (l·d) × r matrices, sites after it orthonormal
-// rows as l × (d·r) matrices. An empty chain is the number scale.
+// chain is the tensor scale·(product of the sites). Sites before centre have orthonormal columns as (left·dim) × right matrices, sites
+// after it orthonormal rows as left × (dim·right) matrices. An empty chain is the number scale.
 type chain struct {
-	sites  []*site
-	centre int
-	scale  scaled.Number
-	place  []int        // Plan.Position
-	w      *linalg.Work // room for decompositions; nil: the chain has sizes only
-	shared bool         // its sites may be those of other chains
+	sites    []*site // by ascending position of their indices
+	centre   int
+	scale    scaled.Number
+	position []int        // Plan.Position
+	work     *linalg.Work // memory of decompositions; nil in a price, where the chain has sizes only
+	isShared bool         // its sites may also be in other chains
 }
 
-// find returns the place in the chain of a site of the given place, or of its insertion.
-func (c *chain) find(place int) (int, bool) {
-	return slices.BinarySearchFunc(c.sites, place, func(s *site, p int) int { return cmp.Compare(c.place[s.index], p) })
+// isPrice reports whether the chain has sizes only.
+func (c *chain) isPrice() bool { return c.work == nil }
+
+// find returns the place k in sites of the index with this position, or the place at which it would be inserted.
+func (c *chain) find(position int) (k int, found bool) {
+	return slices.BinarySearchFunc(c.sites, position, func(s *site, p int) int { return cmp.Compare(c.position[s.index], p) })
 }
 
-// insert adds a site for an index of dimension d on which the state does not depend yet.
-func (c *chain) insert(index, d int) {
-	k, _ := c.find(c.place[index])
-	s := &site{index: index, d: d, l: 1, r: 1}
+// insert adds a site for an index of dimension dim on which the state does not depend yet. For each of its values the site is the same
+// multiple of the identity.
+func (c *chain) insert(index, dim int) {
+	k, _ := c.find(c.position[index])
+	s := &site{index: index, dim: dim, left: 1, right: 1}
 	if k > 0 && k < len(c.sites) {
-		s.l, s.r = c.sites[k].l, c.sites[k].l
+		s.left, s.right = c.sites[k].left, c.sites[k].left
 	}
-	if c.w != nil {
-		bond := int(s.l)
-		v := 1 / math.Sqrt(float64(d))
-		s.data = make([]float64, bond*d*bond)
+	if !c.isPrice() {
+		bond := int(s.left)
+		v := 1 / math.Sqrt(float64(dim)) // so that rows and columns are orthonormal
+		s.data = make([]float64, bond*dim*bond)
 		for i := range bond {
-			for x := range d {
-				s.data[(i*d+x)*bond+i] = v
+			for x := range dim {
+				s.data[(i*dim+x)*bond+i] = v
 			}
 		}
 		c.scale = c.scale.Mul(scaled.FromFloat(1 / v))
@@ -66,58 +71,79 @@ func (c *chain) insert(index, d int) {
 	}
 }
 
-// move makes site k the centre, and returns the flops. Errors: linalg.ErrNotFinite, linalg.ErrRange.
-func (c *chain) move(k int) (flops float64, err error) {
+// moveCentre makes site k the centre, and returns the flops. Errors: linalg.ErrNotFinite, linalg.ErrRange.
+func (c *chain) moveCentre(k int) (flops float64, err error) {
 	for c.centre < k {
-		a, b := c.sites[c.centre], c.sites[c.centre+1]
-		rows := a.l * float64(a.d)
-		m := min(rows, a.r)
-		flops += 2*qrFlops(rows, a.r) + 2*m*a.r*(float64(b.d)*b.r)
-		left, right := &site{index: a.index, d: a.d, l: a.l, r: m}, &site{index: b.index, d: b.d, l: m, r: b.r}
-		if c.w != nil {
-			r := make([]float64, int(m*a.r))
-			left.data, right.data = make([]float64, int(left.entries())), make([]float64, int(right.entries()))
-			if err := c.w.QR(a.data, int(rows), int(a.r), left.data, r); err != nil {
-				return flops, err
-			}
-			c.w.Mul(right.data, r, b.data, int(m), int(a.r), b.d*int(b.r))
+		f, err := c.moveCentreRight()
+		if flops += f; err != nil {
+			return flops, err
 		}
-		c.sites[c.centre], c.sites[c.centre+1] = left, right
-		c.centre++
 	}
 	for c.centre > k {
-		a, b := c.sites[c.centre-1], c.sites[c.centre]
-		cols := float64(b.d) * b.r
-		m := min(b.l, cols)
-		flops += 2*qrFlops(b.l, cols) + 2*m*b.l*(a.l*float64(a.d))
-		left, right := &site{index: a.index, d: a.d, l: a.l, r: m}, &site{index: b.index, d: b.d, l: m, r: b.r}
-		if c.w != nil {
-			l := make([]float64, int(b.l*m))
-			left.data, right.data = make([]float64, int(left.entries())), make([]float64, int(right.entries()))
-			if err := c.w.LQ(b.data, int(b.l), int(cols), l, right.data); err != nil {
-				return flops, err
-			}
-			c.w.Mul(left.data, a.data, l, int(a.l)*a.d, int(a.r), int(m))
+		f, err := c.moveCentreLeft()
+		if flops += f; err != nil {
+			return flops, err
 		}
-		c.sites[c.centre-1], c.sites[c.centre] = left, right
-		c.centre--
 	}
 	return flops, nil
 }
 
-// normalise moves a power of 2 from data, which is to be multiplied by 2^exp, into the scale; false when the state is 0. Errors:
-// sumproduct.ErrNotFinite where the state has left float64, which is no zero.
-func (c *chain) normalise(data []float64, exp int64) (bool, error) {
-	by, err := legs.Rescale(data)
+// moveCentreRight makes the next site the centre: with A = Q R the centre becomes Q, and the next site B becomes R B.
+func (c *chain) moveCentreRight() (flops float64, err error) {
+	a, b := c.sites[c.centre], c.sites[c.centre+1]
+	rows := a.left * float64(a.dim)
+	m := min(rows, a.right) // the bond afterwards
+	flops = 2*qrFlops(rows, a.right) + 2*m*a.right*(float64(b.dim)*b.right)
+	newA := &site{index: a.index, dim: a.dim, left: a.left, right: m}
+	newB := &site{index: b.index, dim: b.dim, left: m, right: b.right}
+	if !c.isPrice() {
+		r := make([]float64, int(m*a.right))
+		newA.data, newB.data = make([]float64, int(newA.entries())), make([]float64, int(newB.entries()))
+		if err := c.work.QR(a.data, int(rows), int(a.right), newA.data, r); err != nil {
+			return flops, err
+		}
+		c.work.Mul(newB.data, r, b.data, int(m), int(a.right), b.dim*int(b.right))
+	}
+	c.sites[c.centre], c.sites[c.centre+1] = newA, newB
+	c.centre++
+	return flops, nil
+}
+
+// moveCentreLeft makes the site before the centre: with B = L Q the centre becomes Q, and the site A before it becomes A L.
+func (c *chain) moveCentreLeft() (flops float64, err error) {
+	a, b := c.sites[c.centre-1], c.sites[c.centre]
+	cols := float64(b.dim) * b.right
+	m := min(b.left, cols) // the bond afterwards
+	flops = 2*qrFlops(b.left, cols) + 2*m*b.left*(a.left*float64(a.dim))
+	newA := &site{index: a.index, dim: a.dim, left: a.left, right: m}
+	newB := &site{index: b.index, dim: b.dim, left: m, right: b.right}
+	if !c.isPrice() {
+		l := make([]float64, int(b.left*m))
+		newA.data, newB.data = make([]float64, int(newA.entries())), make([]float64, int(newB.entries()))
+		if err := c.work.LQ(b.data, int(b.left), int(cols), l, newB.data); err != nil {
+			return flops, err
+		}
+		c.work.Mul(newA.data, a.data, l, int(a.left)*a.dim, int(a.right), int(m))
+	}
+	c.sites[c.centre-1], c.sites[c.centre] = newA, newB
+	c.centre--
+	return flops, nil
+}
+
+// normalise moves a power of 2 from data into the scale. The entries of data are to be multiplied by 2^exp, which goes into the scale as
+// well. If the state is 0, it sets the scale to 0 and returns false. Errors: sumproduct.ErrNotFinite if the state has left float64, which
+// is no zero.
+func (c *chain) normalise(data []float64, exp int64) (isNonzero bool, err error) {
+	dataExp, err := legs.Rescale(data)
 	if errors.Is(err, legs.ErrZero) {
 		c.scale = scaled.Number{}
 		return false, nil
 	}
-	c.scale = c.scale.Mul(scaled.Make(1, exp+by))
+	c.scale = c.scale.Mul(scaled.Make(1, exp+dataExp))
 	return err == nil, err
 }
 
-// bytes is the size of the sites.
+// bytes returns the size of the sites.
 func (c *chain) bytes() float64 {
 	n := 0.0
 	for _, s := range c.sites {
@@ -126,40 +152,42 @@ func (c *chain) bytes() float64 {
 	return n
 }
 
-// dissolve removes a span of n sites: a matrix of rows × cols is left on a bond, 1 × 1 where the chain ends.
-func (c *chain) dissolve(first, n int, rows, cols float64, f factor) (bool, error) {
+// removeSpan removes n sites from first on. They have been contracted to the matrix f of rows × cols, which it multiplies into the site
+// before them, or after them if first is 0. If no site is left, f is a number and goes into the scale. In a price f is not used. It
+// returns false if the state is 0.
+func (c *chain) removeSpan(first, n int, rows, cols float64, f factor) (isNonzero bool, err error) {
 	c.sites = slices.Delete(c.sites, first, first+n)
 	c.centre = max(first-1, 0)
 	if len(c.sites) == 0 {
-		if c.w == nil {
+		if c.isPrice() {
 			return true, nil
 		}
-		alive, err := c.normalise(f.data, f.exp)
-		if alive {
+		isNonzero, err := c.normalise(f.data, f.exp)
+		if isNonzero {
 			c.scale = c.scale.Mul(scaled.FromFloat(f.data[0]))
 		}
-		return alive, err
+		return isNonzero, err
 	}
-	s := *c.sites[c.centre]
 	a := c.sites[c.centre]
+	changed := *a
 	if first > 0 {
-		s.r = cols
+		changed.right = cols
 	} else {
-		s.l = rows
+		changed.left = rows
 	}
-	c.sites[c.centre] = &s
-	if c.w == nil { // a price has the centre after it, where the next step is as a rule
+	c.sites[c.centre] = &changed
+	if c.isPrice() { // a price has the centre after the span, where the next step usually is
 		c.centre = min(first, len(c.sites)-1)
 		return true, nil
 	}
 	l, d, r := a.sizes()
-	s.data = make([]float64, int(s.entries()))
+	changed.data = make([]float64, int(changed.entries()))
 	if first > 0 {
-		c.w.Mul(s.data, a.data, f.data, l*d, r, int(cols))
+		c.work.Mul(changed.data, a.data, f.data, l*d, r, int(cols))
 	} else {
-		c.w.Mul(s.data, f.data, a.data, int(rows), l, d*r)
+		c.work.Mul(changed.data, f.data, a.data, int(rows), l, d*r)
 	}
-	return c.normalise(s.data, f.exp)
+	return c.normalise(changed.data, f.exp)
 }
 
 // addScaled computes out += v·x.
@@ -170,13 +198,13 @@ func addScaled(out, x []float64, v float64) {
 	}
 }
 
-// qrFlops counts a QR decomposition whose orthonormal factor is not made.
+// qrFlops counts a QR decomposition of m × n whose orthonormal factor is not made.
 func qrFlops(m, n float64) float64 {
 	k := min(m, n)
 	return 2 * k * k * (max(m, n) - k/3)
 }
 
-// svdFlops counts a singular value decomposition without left vectors, about.
+// svdFlops counts a singular value decomposition of m × n without left vectors, about.
 func svdFlops(m, n float64) float64 {
 	k := min(m, n)
 	return 4*max(m, n)*k*k + 8*k*k*k

@@ -12,89 +12,91 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// operator is a core per site of a span.
+// operator is the product of the tables of a step: a core for each site of a span, joined by bonds of states. The states of a bond are
+// the pairs of a value of the step's index and a combination of ranks of the tables that cross the bond.
 type operator struct {
-	cores []core    // nil in a price
-	bonds []float64 // states on the left of every core, and after the last
-	index float64   // dimension of the step's index
+	cores    []core    // nil in a price
+	bonds    []float64 // number of states left of each core, and after the last
+	indexDim float64   // dimension of the step's index
 }
 
-// core multiplies a site of the chain: site value x, left state s and right state t have weight v. The states of a bond are the values a
-// of the step's index and, for each a, the combined ranks of the tables that cross the bond.
+// core multiplies a site of the chain. For each left state, value of the site and right state it has a weight.
 type core struct {
-	left, right int     // states
-	entries     []entry // those that are not 0
+	leftStates, rightStates int
+	entries                 []entry // the weights that are not 0
 }
 
-// entry is an entry of a core: left state, site value, right state, weight.
+// entry is a weight of a core.
 type entry struct {
-	s, x, t int
-	v       float64
+	s, x, t int     // left state, value of the site, right state
+	v       float64 // the weight
 }
 
 // entryBytes is the size of an entry.
 const entryBytes = 32
 
-// entries bounds the entries of core k on a site of dimension d.
-func (o operator) entries(k, d int) float64 {
+// maxEntries returns the number of entries of core k on a site of dimension dim; in a price it is an upper bound.
+func (o operator) maxEntries(k, dim int) float64 {
 	if o.cores != nil {
 		return float64(len(o.cores[k].entries))
 	}
-	return float64(d) * max(o.bonds[k], o.bonds[k+1], o.bonds[k]*o.bonds[k+1]/o.index)
+	return float64(dim) * max(o.bonds[k], o.bonds[k+1], o.bonds[k]*o.bonds[k+1]/o.indexDim)
 }
 
-// sizes is the operator of a step over the sites of span in a price.
-func sizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) operator {
-	o := operator{bonds: append(make([]float64, 0, len(span)+1), 1), index: float64(h.Dims[st.index])}
-	wide := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 })
+// operatorSizes returns the operator of a step over the sites of span for a price: bounds of its bonds, and no cores.
+func operatorSizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) operator {
+	o := operator{bonds: append(make([]float64, 0, len(span)+1), 1), indexDim: float64(h.Dims[st.index])}
+	mayHaveRanks := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 })
 	for _, j := range span {
-		s := min(o.index, hugeBond)
+		states := min(o.indexDim, hugeBond)
 		for _, t := range st.tables {
-			if wide {
-				s = min(s*crossing(h, p, t, st.index, p.Position[j]), hugeBond)
+			if mayHaveRanks {
+				states = min(states*rankBound(h, p, t, st.index, p.Position[j]), hugeBond)
 			}
 		}
-		o.bonds = append(o.bonds, s)
+		o.bonds = append(o.bonds, states)
 	}
 	o.bonds[len(span)] = 1
 	return o
 }
 
-// passing is the operator that does nothing on a site of dimension d.
-func passing(d int) operator {
-	c := core{left: 1, right: 1}
-	for x := range d {
+// identityOperator returns the operator that leaves a site of dimension dim as it is.
+func identityOperator(dim int) operator {
+	c := core{leftStates: 1, rightStates: 1}
+	for x := range dim {
 		c.entries = append(c.entries, entry{x: x, v: 1})
 	}
-	return operator{cores: []core{c}, bonds: []float64{1, 1}, index: float64(d)}
+	return operator{cores: []core{c}, bonds: []float64{1, 1}, indexDim: float64(dim)}
 }
 
-// train is a table of two indices or more: for each value a of the step's index a tensor train over the others.
+// train is a table of two indices or more, at least two of them of dimension above 1: for each value a of the step's index a tensor train
+// over the other indices, which is a product of one core for each.
 type train struct {
-	sites []int         // its other indices, in the sequence of the chain
+	sites []int         // the other indices, by position in the chain
 	cores [][][]float64 // [a][k] is ranks[a][k] × dimension × ranks[a][k+1]
-	ranks [][]int       // [a][k] is the rank on the left of site k; 1 at both ends
+	ranks [][]int       // [a][k] is the rank left of site k; 1 at both ends
 }
 
-// rankCutoff is where the rank of a table ends: rounding of its singular values.
+// rankCutoff is the relative size of singular values of a table that are rounding errors and no rank.
 const rankCutoff = 1e-15
 
-// newTrain splits table t of e by successive singular value decompositions, exactly up to rounding, and up to 2^exp.
+// newTrain returns table t of e, divided by 2^exp, as a train for the step's index. It splits the table by successive singular value
+// decompositions, exactly up to rounding.
 func newTrain(w *linalg.Work, e *sumproduct.Expression, t, index int, p Plan) (tr *train, exp int64, err error) {
 	table := e.Tables[t]
-	stride := make(map[int]int, len(table.Scope))
-	step := 1
+	stride := make(map[int]int, len(table.Scope)) // by index
+	entries := 1
 	for _, i := range slices.Backward(table.Scope) {
-		stride[i] = step
-		step *= e.Dims[i]
+		stride[i] = entries
+		entries *= e.Dims[i]
 	}
-	tr = &train{sites: others(e.Dims, table.Scope, index)}
+	tr = &train{sites: otherIndices(e.Dims, table.Scope, index)}
 	slices.SortFunc(tr.sites, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
 	data := slices.Clone(table.Data)
 	exp, _ = legs.Rescale(data)
 	for a := range e.Dims[index] {
-		slice := gather(nil, data, a*stride[index], tr.sites, stride, e.Dims)
-		cores, ranks, err := split(w, slice, tr.sites, e.Dims)
+		slice := appendSlice(nil, data, a*stride[index], tr.sites, stride, e.Dims)
+		cores, ranks, err := splitTrain(w, slice, tr.sites, e.Dims)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -103,30 +105,33 @@ func newTrain(w *linalg.Work, e *sumproduct.Expression, t, index int, p Plan) (t
 	return tr, exp, nil
 }
 
-// gather appends the entries of a table's slice, the last site fastest.
-func gather(out, data []float64, offset int, sites []int, stride map[int]int, dims []int) []float64 {
+// appendSlice appends the entries of a table, from offset on, over all values of sites, the last site fastest. stride is that of the table
+// by index.
+func appendSlice(out, data []float64, offset int, sites []int, stride map[int]int, dims []int) []float64 {
 	if len(sites) == 0 {
 		return append(out, data[offset])
 	}
 	for x := range dims[sites[0]] {
-		out = gather(out, data, offset+x*stride[sites[0]], sites[1:], stride, dims)
+		out = appendSlice(out, data, offset+x*stride[sites[0]], sites[1:], stride, dims)
 	}
 	return out
 }
 
-// split writes the entries over sites as a tensor train: cores, and the ranks between them.
-func split(w *linalg.Work, rest []float64, sites, dims []int) (cores [][]float64, ranks []int, err error) {
+// splitTrain returns the tensor with these entries over sites as a tensor train: a core for each site, and the ranks before, between and
+// after them. It overwrites data.
+func splitTrain(w *linalg.Work, data []float64, sites, dims []int) (cores [][]float64, ranks []int, err error) {
 	ranks = []int{1}
+	remaining := data // rank × the sites not yet split off
 	for _, j := range sites[:len(sites)-1] {
 		m := ranks[len(ranks)-1] * dims[j]
-		if m == 0 {
+		if m == 0 { // the tensor is 0
 			cores, ranks = append(cores, nil), append(ranks, 0)
 			continue
 		}
-		n := len(rest) / m
+		n := len(remaining) / m
 		k := min(m, n)
 		u, s, vt := make([]float64, m*k), make([]float64, k), make([]float64, k*n)
-		if err := w.SVD(rest, m, n, u, s, vt); err != nil {
+		if err := w.SVD(remaining, m, n, u, s, vt); err != nil {
 			return nil, nil, err
 		}
 		r := new(legs.Value).ChooseRank(s, k, rankCutoff)
@@ -134,27 +139,28 @@ func split(w *linalg.Work, rest []float64, sites, dims []int) (cores [][]float64
 		for i := range m {
 			copy(left[i*r:(i+1)*r], u[i*k:])
 		}
-		rest = vt[:r*n]
-		for i := range rest {
-			rest[i] *= s[i/n]
+		remaining = vt[:r*n]
+		for i := range remaining {
+			remaining[i] *= s[i/n]
 		}
 		cores, ranks = append(cores, left), append(ranks, r)
 	}
-	return append(cores, rest), append(ranks, 1), nil
+	return append(cores, remaining), append(ranks, 1), nil
 }
 
-// reaches reports whether the place of an index is within the train.
-func (tr *train) reaches(p Plan, j int) bool {
+// spans reports whether index j is a site of the train or between two of its sites.
+func (tr *train) spans(p Plan, j int) bool {
 	first, last := tr.sites[0], tr.sites[len(tr.sites)-1]
 	return p.Position[first] <= p.Position[j] && p.Position[j] <= p.Position[last]
 }
 
-// at returns the matrix of the train at site j and value x for the value a of the step's index, the identity if j is none of its sites.
-func (tr *train) at(p Plan, dims []int, j, x, a int) (m []float64, rows, cols int) {
-	k, found := slices.BinarySearchFunc(tr.sites, p.Position[j], func(i, place int) int { return cmp.Compare(p.Position[i], place) })
+// matrix returns the matrix of the train at the place of index j, for its value x and the value a of the step's index. If j is between two
+// sites of the train, it is the identity of the rank there.
+func (tr *train) matrix(p Plan, dims []int, j, x, a int) (m []float64, rows, cols int) {
+	k, isSite := slices.BinarySearchFunc(tr.sites, p.Position[j], func(i, position int) int { return cmp.Compare(p.Position[i], position) })
 	ranks := tr.ranks[a]
-	if !found {
-		return unit(ranks[k]), ranks[k], ranks[k]
+	if !isSite {
+		return identity(ranks[k]), ranks[k], ranks[k]
 	}
 	rows, cols = ranks[k], ranks[k+1]
 	for r := range rows {
@@ -163,83 +169,93 @@ func (tr *train) at(p Plan, dims []int, j, x, a int) (m []float64, rows, cols in
 	return m, rows, cols
 }
 
-// factors are the tables of a step by their part in its operator.
-type factors struct {
-	own    []float64 // by value of the index: the product of the tables over it alone
-	trains []*train
-	exp    int64 // all are to be multiplied by 2^exp
+// stepTables are the tables of a step, times 2^−exp.
+type stepTables struct {
+	weights []float64 // by value of the step's index: the product of the tables over this index only
+	trains  []*train  // all other tables
+	exp     int64
 }
 
-// multiply multiplies a table over the index alone in.
-func (f *factors) multiply(table []float64) {
+// multiplyWeights multiplies the weights by a table over the step's index only.
+func (s *stepTables) multiplyWeights(table []float64) {
 	for a, v := range table {
-		f.own[a] *= v
+		s.weights[a] *= v
 	}
-	exp, _ := legs.Rescale(f.own)
-	f.exp += exp
+	exp, _ := legs.Rescale(s.weights)
+	s.exp += exp
 }
 
-// newOperator returns the operator of a step over the sites of span, all of them in the chain by now, up to 2^exp.
-func newOperator(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, span []int, g gauge) (o operator, exp int64, err error) {
-	f := &factors{own: ones(e.Dims[st.index])}
+// newStepTables splits the tables of a step, and multiplies in the weights with which its index leaves the chain if this is its last step.
+func newStepTables(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, g gauge) (*stepTables, error) {
+	s := &stepTables{weights: ones(e.Dims[st.index])}
 	for _, t := range st.tables {
-		if len(others(e.Dims, e.Tables[t].Scope, st.index)) == 0 {
-			f.multiply(e.Tables[t].Data)
+		if len(otherIndices(e.Dims, e.Tables[t].Scope, st.index)) == 0 {
+			s.multiplyWeights(e.Tables[t].Data)
 			continue
 		}
-		tr, by, err := newTrain(w, e, t, st.index, p)
+		tr, exp, err := newTrain(w, e, t, st.index, p)
 		if err != nil {
-			return o, 0, err
+			return nil, err
 		}
-		f.exp += by
-		f.trains = append(f.trains, tr)
+		s.exp += exp
+		s.trains = append(s.trains, tr)
 	}
-	if leave := g.leave[st.index]; leave != nil && st.last {
-		f.multiply(leave)
+	if leave := g.leave[st.index]; leave != nil && st.isLast {
+		s.multiplyWeights(leave)
 	}
-	o = operator{bonds: []float64{1}, index: float64(len(f.own))}
-	left := make([]int, len(f.own)) // by a: first state of the bond on the left
+	return s, nil
+}
+
+// newOperator returns the operator of a step, divided by 2^exp, over the sites of span. All indices of the step must be in span. The gauge
+// of indices that enter or leave at this step is multiplied in.
+func newOperator(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, span []int, g gauge) (o operator, exp int64, err error) {
+	s, err := newStepTables(w, e, p, st, g)
+	if err != nil {
+		return o, 0, err
+	}
+	o = operator{bonds: []float64{1}, indexDim: float64(len(s.weights))}
+	firstState := make([]int, len(s.weights)) // by value of the step's index: its first state at the bond so far; all 0 before the first site
 	for k, j := range span {
 		var enter []float64
 		if slices.Contains(st.enter, j) {
 			enter = g.enter[j]
 		}
-		c := core{left: int(o.bonds[k])}
-		left = f.fill(&c, left, e.Dims, p, j, j == st.index, k == len(span)-1, enter)
-		o.cores, o.bonds = append(o.cores, c), append(o.bonds, float64(c.right))
+		c := core{leftStates: int(o.bonds[k])}
+		firstState = s.fillCore(&c, firstState, e.Dims, p, coreSite{
+			index: j, isStepIndex: j == st.index, isLast: k == len(span)-1, enter: enter,
+		})
+		o.cores, o.bonds = append(o.cores, c), append(o.bonds, float64(c.rightStates))
 	}
-	return o, f.exp, nil
+	return o, s.exp, nil
 }
 
-// fill makes the core at site j, own says that it is the step's index, with the weights enter. It returns the first state of the bond on
-// the right by value of the index.
-func (f *factors) fill(c *core, left, dims []int, p Plan, j int, own, last bool, enter []float64) []int {
-	var here []*train
-	for _, tr := range f.trains {
-		if tr.reaches(p, j) {
-			here = append(here, tr)
+// coreSite is the site of a core in the span of an operator.
+type coreSite struct {
+	index       int
+	isStepIndex bool      // it is the site of the step's index
+	isLast      bool      // it is the last site of the span
+	enter       []float64 // weights by value, multiplied in because the index enters the chain; nil for ones
+}
+
+// fillCore sets the entries and right states of the core at a site. left and the result are, by value of the step's index, the first state
+// of the value at the bonds on the left and on the right. At the last site, values and ranks come together in a single state.
+func (s *stepTables) fillCore(c *core, left, dims []int, p Plan, at coreSite) []int {
+	var trains []*train // that have a matrix here
+	for _, tr := range s.trains {
+		if tr.spans(p, at.index) {
+			trains = append(trains, tr)
 		}
 	}
 	right := make([]int, len(left))
-	top := 0
+	states := 0 // on the right so far
 	for a := range left {
-		if !last {
-			right[a] = top
+		if !at.isLast {
+			right[a] = states
 		}
-		for x := range dims[j] {
-			v := 1.0
-			switch {
-			case own && x == a:
-				v = f.own[a]
-			case own:
-				v = 0
-			}
-			if enter != nil {
-				v *= enter[x]
-			}
-			m, rows, cols := []float64{v}, 1, 1 // the tables' matrices at this site and value, side by side
-			for _, tr := range here {
-				b, r, q := tr.at(p, dims, j, x, a)
+		for x := range dims[at.index] {
+			m, rows, cols := []float64{s.siteWeight(at, a, x)}, 1, 1
+			for _, tr := range trains {
+				b, r, q := tr.matrix(p, dims, at.index, x, a)
 				m, rows, cols = kronecker(m, rows, cols, b, r, q)
 			}
 			for i, v := range m {
@@ -247,13 +263,29 @@ func (f *factors) fill(c *core, left, dims []int, p Plan, j int, own, last bool,
 					c.entries = append(c.entries, entry{s: left[a] + i/cols, x: x, t: right[a] + i%cols, v: v})
 				}
 			}
-			top = max(top, right[a]+cols)
+			states = max(states, right[a]+cols)
 		}
 	}
-	if c.right = 1; !last {
-		c.right = max(top, 1)
+	if c.rightStates = 1; !at.isLast {
+		c.rightStates = max(states, 1)
 	}
 	return right
+}
+
+// siteWeight returns the weight of value x of a site for the value a of the step's index, without the trains. At the site of the step's
+// index it is 0 unless x is a.
+func (s *stepTables) siteWeight(at coreSite, a, x int) float64 {
+	v := 1.0
+	switch {
+	case at.isStepIndex && x == a:
+		v = s.weights[a]
+	case at.isStepIndex:
+		v = 0
+	}
+	if at.enter != nil {
+		v *= at.enter[x]
+	}
+	return v
 }
 
 // kronecker returns the Kronecker product of an m × n and a p × q matrix, and its size.

@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// shuffle permutes a list with rng, not at all without.
+// shuffle permutes a list in place and returns it. Without rng it leaves the list as it is.
 func shuffle(list []int, rng *rand.Rand) []int {
 	if rng != nil {
 		rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -21,20 +21,21 @@ func shuffle(list []int, rng *rand.Rand) []int {
 	return list
 }
 
-// cuthillMcKee orders the indices by breadth-first search from an index of small degree far away from others (or any, for a random one),
-// neighbours by degree. Source: E. Cuthill and J. McKee, Reducing the bandwidth of sparse symmetric matrices (1969).
-func cuthillMcKee(near [][]int, live []int, rng *rand.Rand) (out []int) {
+// cuthillMcKee returns the indices of each connected part in breadth-first order from an index at its rim. Neighbours come by degree. rng
+// breaks ties and chooses from where the rim is looked for; it may be nil. near has the neighbours by index.
+// Source: E. Cuthill and J. McKee, Reducing the bandwidth of sparse symmetric matrices (1969).
+func cuthillMcKee(near [][]int, indices []int, rng *rand.Rand) (out []int) {
 	seen := make([]bool, len(near))
 	search := func(seen []bool, start int, rng *rand.Rand) []int {
-		return legs.BreadthFirst(near, seen, start, func(fresh []int) {
-			slices.SortStableFunc(shuffle(fresh, rng), func(a, b int) int { return cmp.Compare(len(near[a]), len(near[b])) })
+		return legs.BreadthFirst(near, seen, start, func(found []int) {
+			slices.SortStableFunc(shuffle(found, rng), func(a, b int) int { return cmp.Compare(len(near[a]), len(near[b])) })
 		})
 	}
-	for _, start := range shuffle(slices.Clone(live), rng) {
+	for _, start := range shuffle(slices.Clone(indices), rng) {
 		if seen[start] {
 			continue
 		}
-		for range 4 { // the last of a search is farther out
+		for range 4 { // the last index of a search is farther out than its start
 			reached := search(slices.Clone(seen), start, nil)
 			start = reached[len(reached)-1]
 		}
@@ -43,84 +44,89 @@ func cuthillMcKee(near [][]int, live []int, rng *rand.Rand) (out []int) {
 	return out
 }
 
-// line is a chain in the making. Indices stay in it when they are summed out.
-type line struct {
+// growingChain is the sequence of a chain while it is made. Indices stay in it when they are summed out, so that their places are known.
+type growingChain struct {
 	list.List
-	at []*list.Element // by index; nil outside
+	element []*list.Element // by index; nil if it is not in the chain
 }
 
-func newLine(n int) *line { return &line{at: make([]*list.Element, n)} }
+func newGrowingChain(n int) *growingChain { return &growingChain{element: make([]*list.Element, n)} }
 
-// add puts j just before i, at the end for i < 0.
-func (l *line) add(j, i int) {
+// has reports whether index j is in the chain.
+func (l *growingChain) has(j int) bool { return l.element[j] != nil }
+
+// insertBefore puts index j just before index i, or at the end if i < 0.
+func (l *growingChain) insertBefore(j, i int) {
 	if i < 0 {
-		l.at[j] = l.PushBack(j)
+		l.element[j] = l.PushBack(j)
 	} else {
-		l.at[j] = l.InsertBefore(j, l.at[i])
+		l.element[j] = l.InsertBefore(j, l.element[i])
 	}
 }
 
-// indices lists the chain.
-func (l *line) indices() (out []int) {
+// indices returns the indices in the sequence of the chain.
+func (l *growingChain) indices() (out []int) {
 	for e := l.Front(); e != nil; e = e.Next() {
 		out = append(out, e.Value.(int))
 	}
 	return out
 }
 
-// localInsertion is the chain in which new indices take the place of the one that brings them: those summed out late to the left, those
-// summed out soon to the right.
+// localInsertion returns a chain for an elimination order. When an index is summed out, its neighbours that are not in the chain yet enter
+// at its place: those that are summed out late on the left, those that are summed out soon on the right.
 func localInsertion(near [][]int, order []int) []int {
 	rank := positions(order, len(near))
-	l := newLine(len(near))
+	l := newGrowingChain(len(near))
 	for _, i := range order {
-		if l.at[i] == nil {
-			l.add(i, -1)
+		if !l.has(i) {
+			l.insertBefore(i, -1)
 		}
-		var fresh []int
+		var entering []int
 		for _, j := range near[i] {
-			if l.at[j] == nil {
-				fresh = append(fresh, j)
+			if !l.has(j) {
+				entering = append(entering, j)
 			}
 		}
-		slices.SortFunc(fresh, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
-		for _, j := range fresh {
-			l.add(j, i)
+		slices.SortFunc(entering, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
+		for _, j := range entering {
+			l.insertBefore(j, i)
 		}
 	}
 	return l.indices()
 }
 
-// greedyChain carries one greedy order.
-type greedyChain struct {
+// greedySweep is the state of one greedy elimination.
+type greedySweep struct {
 	h        contractionorder.Hypergraph
-	near     [][]int
-	line     *line
-	done     []bool
-	frontier []int // in the sequence of the chain
-	at       []int // by index: place in the frontier
-	born     []int // by index: its number among those that came into the frontier
-	clock    int
+	near     [][]int // neighbours by index
+	chain    *growingChain
+	isSummed []bool // by index
+	frontier []int  // the indices in the chain that are not summed out, in the sequence of the chain
+	place    []int  // by index: its place in the frontier
+	entry    []int  // by index: its number, from 1, among those that entered the frontier
+	entered  int    // how many have entered
 }
 
-// greedy sums out, again and again, the index of the frontier whose step touches the fewest bits of the chain; new indices take its
-// place. ok is false when it gave up after too many moves.
-func greedy(h contractionorder.Hypergraph, near [][]int, live []int, rng *rand.Rand, moves *int64) (order, chain []int, ok bool) {
+// greedy sums out, again and again, the index of the frontier whose step touches the fewest bits of the chain. Its neighbours that are not
+// in the chain take its place. It takes its work off moves, and returns false if none are left. near has the neighbours by index.
+func greedy(h contractionorder.Hypergraph, near [][]int, indices []int, rng *rand.Rand, moves *int64) (order, chain []int, ok bool) {
 	n := len(near)
-	g := &greedyChain{h: h, near: near, line: newLine(n), done: make([]bool, n), at: make([]int, n), born: make([]int, n)}
-	starts := cuthillMcKee(near, live, rng)
-	for len(order) < len(live) {
-		if len(g.frontier) == 0 {
-			for g.line.at[starts[0]] != nil {
+	g := &greedySweep{
+		h: h, near: near, chain: newGrowingChain(n), isSummed: make([]bool, n), place: make([]int, n), entry: make([]int, n),
+	}
+	starts := cuthillMcKee(near, indices, rng)
+	for len(order) < len(indices) {
+		if len(g.frontier) == 0 { // another connected part begins
+			for g.chain.has(starts[0]) {
 				starts = starts[1:]
 			}
-			g.open(0, starts[0], -1)
+			g.enter(0, starts[0], -1)
 		}
-		best, cost := -1, math.Inf(1)
+		best, bestCost := -1, math.Inf(1)
 		for k, i := range g.frontier {
-			c := g.cost(k) + 1e-6*rng.Float64()
-			if c < cost || c == cost && g.born[i] < g.born[g.frontier[best]] {
-				best, cost = k, c
+			cost := g.cost(k) + 1e-6*rng.Float64()
+			if cost < bestCost || cost == bestCost && g.entry[i] < g.entry[g.frontier[best]] {
+				best, bestCost = k, cost
 			}
 			*moves -= int64(len(near[i]))
 		}
@@ -129,47 +135,48 @@ func greedy(h contractionorder.Hypergraph, near [][]int, live []int, rng *rand.R
 		}
 		order = append(order, g.eliminate(best))
 	}
-	return order, g.line.indices(), true
+	return order, g.chain.indices(), true
 }
 
-// cost of summing out site k: log2 of its dimension for every bond touched, the new sites' dimensions, and some for age.
-func (g *greedyChain) cost(k int) float64 {
+// cost returns the cost of summing out the index at place k of the frontier, in bits. It counts the log2 of its dimension for each bond
+// between its neighbours in the chain, twice the log2 of the growth of the chain, and a little for indices that entered late.
+func (g *greedySweep) cost(k int) float64 {
 	i := g.frontier[k]
-	low, high := k, k
-	fresh := 0.0 // log2 of the dimensions that come into the chain
+	first, last := k, k // of the neighbours' places
+	enteringBits := 0.0
 	for _, j := range g.near[i] {
 		switch {
-		case g.line.at[j] == nil:
-			fresh += math.Log2(float64(g.h.Dims[j]))
-		case !g.done[j]:
-			low, high = min(low, g.at[j]), max(high, g.at[j])
+		case !g.chain.has(j):
+			enteringBits += math.Log2(float64(g.h.Dims[j]))
+		case !g.isSummed[j]:
+			first, last = min(first, g.place[j]), max(last, g.place[j])
 		}
 	}
-	own := math.Log2(float64(g.h.Dims[i]))
-	return float64(high-low)*own + 2*(fresh-own) + 1e-3*float64(g.born[i])/float64(len(g.near))
+	bits := math.Log2(float64(g.h.Dims[i]))
+	return float64(last-first)*bits + 2*(enteringBits-bits) + 1e-3*float64(g.entry[i])/float64(len(g.near))
 }
 
-// open puts index j into the frontier at place k, and into the chain before i.
-func (g *greedyChain) open(k, j, i int) {
-	g.line.add(j, i)
-	g.clock++
-	g.born[j] = g.clock
+// enter puts index j into the frontier at place k, and into the chain before index i, or at its end if i < 0.
+func (g *greedySweep) enter(k, j, i int) {
+	g.chain.insertBefore(j, i)
+	g.entered++
+	g.entry[j] = g.entered
 	g.frontier = slices.Insert(g.frontier, k, j)
 }
 
-// eliminate sums out the index at place k of the frontier, before which its new neighbours come.
-func (g *greedyChain) eliminate(k int) int {
+// eliminate sums out the index at place k of the frontier and returns it. Its neighbours that are not in the chain enter before it.
+func (g *greedySweep) eliminate(k int) int {
 	i := g.frontier[k]
 	for _, j := range g.near[i] {
-		if g.line.at[j] == nil {
-			g.open(k, j, i)
+		if !g.chain.has(j) {
+			g.enter(k, j, i)
 			k++
 		}
 	}
-	g.done[i] = true
+	g.isSummed[i] = true
 	g.frontier = slices.Delete(g.frontier, k, k+1)
 	for k, j := range g.frontier {
-		g.at[j] = k
+		g.place[j] = k
 	}
 	return i
 }

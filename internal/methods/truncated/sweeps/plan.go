@@ -16,13 +16,13 @@ import (
 // ErrPlan is wrapped by the errors of plans that do not fit their expression.
 var ErrPlan = errors.New("sweeps: invalid plan")
 
-// Plan says how an expression is swept. It depends on shapes only.
+// Plan states how an expression is swept. It depends on shapes only.
 type Plan struct {
 	Order    []int // the indices of dimension above 1 in the sequence in which they are summed out
-	Position []int // by index: its rank in the chain, distinct for the indices of Order; −1 elsewhere
+	Position []int // by index: its place in the chain, distinct for the indices of Order; −1 for all other indices
 }
 
-// Restrict returns p without the indices of dimension 1: the plan of an expression under a mask.
+// Restrict returns p without the indices whose dimension in dims is 1: the plan of the same expression under a mask.
 func (p Plan) Restrict(dims []int) Plan {
 	out := Plan{Position: slices.Repeat([]int{-1}, len(dims))}
 	for _, i := range p.Order {
@@ -34,7 +34,7 @@ func (p Plan) Restrict(dims []int) Plan {
 	return out
 }
 
-// positions inverts a chain of n indices.
+// positions returns, for each of n indices, its place in chain, or −1.
 func positions(chain []int, n int) []int {
 	p := slices.Repeat([]int{-1}, n)
 	for k, i := range chain {
@@ -43,34 +43,34 @@ func positions(chain []int, n int) []int {
 	return p
 }
 
-// check says whether p is a plan for h.
+// check returns ErrPlan if p is no plan for h.
 func (p Plan) check(h contractionorder.Hypergraph) error {
-	bad := func(format string, args ...any) error {
+	planError := func(format string, args ...any) error {
 		return fault.New(fault.Internal, "%w: %s", ErrPlan, fmt.Sprintf(format, args...))
 	}
 	if len(p.Position) != len(h.Dims) {
-		return bad("%d positions for %d indices", len(p.Position), len(h.Dims))
+		return planError("%d positions for %d indices", len(p.Position), len(h.Dims))
 	}
 	if want := len(contractionorder.Restrict(nil, h)); len(p.Order) != want {
-		return bad("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), want)
+		return planError("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), want)
 	}
 	seen := make([]bool, len(h.Dims))
-	places := make(map[int]int, len(p.Order))
+	indexAt := make(map[int]int, len(p.Order)) // by position
 	for _, i := range p.Order {
 		if i < 0 || i >= len(seen) || h.Dims[i] == 1 || seen[i] {
-			return bad("index %d in the order is out of range, of dimension 1, or twice", i)
+			return planError("index %d in the order is out of range, of dimension 1, or twice", i)
 		}
 		seen[i] = true
-		if j, taken := places[p.Position[i]]; taken || p.Position[i] < 0 {
-			return bad("indices %d and %d have place %d", i, j, p.Position[i])
+		if j, isTaken := indexAt[p.Position[i]]; isTaken || p.Position[i] < 0 {
+			return planError("indices %d and %d have place %d", i, j, p.Position[i])
 		}
-		places[p.Position[i]] = i
+		indexAt[p.Position[i]] = i
 	}
 	return nil
 }
 
-// others lists the indices of a scope of dimension above 1 other than i.
-func others(dims, scope []int, i int) []int {
+// otherIndices returns the indices of a scope without i and without those of dimension 1.
+func otherIndices(dims, scope []int, i int) []int {
 	out := make([]int, 0, len(scope))
 	for _, j := range scope {
 		if j != i && dims[j] > 1 {
@@ -80,51 +80,52 @@ func others(dims, scope []int, i int) []int {
 	return out
 }
 
-// step multiplies tables into the state. All of them have index; their other indices are in the chain, or join it first.
+// step multiplies some tables of one index into the state. An index has one step or more, one after the other.
 type step struct {
 	index  int
-	tables []int
-	enter  []int // indices that join the chain, by place; index among them if it is new
-	last   bool  // index is summed out
+	tables []int // all of them have index
+	enter  []int // the indices of the tables that join the chain before, by position; index among them if it is new
+	isLast bool  // it is the last step of index, which then is summed out
 }
 
-// growth bounds the factor by which one step may multiply a bond, unless one table alone exceeds it.
-const growth = 16
+// maxGrowth bounds the factor by which one step may multiply a bond. It may be exceeded by one table, or by the dimension of the index.
+const maxGrowth = 16
 
-// schedule lists the steps of p on h. Tables of one or two indices go together: their operator has the bond of index. Larger ones join
-// them while the operator's bond stays within growth.
+// schedule lists the steps of p on h. A step of an index multiplies in its tables that no earlier step has multiplied in. All tables of
+// one or two indices go together, since the bond of their operator is the dimension of the index. Larger tables join them as long as the
+// operator's bond stays within maxGrowth.
 func schedule(h contractionorder.Hypergraph, p Plan) (steps []step) {
-	at := make([][]int, len(h.Dims)) // tables by index
+	tablesOf := make([][]int, len(h.Dims)) // by index
 	for t, e := range h.Edges {
 		for _, i := range e {
-			at[i] = append(at[i], t)
+			tablesOf[i] = append(tablesOf[i], t)
 		}
 	}
-	used, in := make([]bool, len(h.Edges)), make([]bool, len(h.Dims))
+	isUsed, isInChain := make([]bool, len(h.Edges)), make([]bool, len(h.Dims))
 	for _, i := range p.Order {
 		var small, large []int
-		for _, t := range at[i] {
+		for _, t := range tablesOf[i] {
 			switch {
-			case used[t]:
-			case len(others(h.Dims, h.Edges[t], i)) <= 1:
+			case isUsed[t]:
+			case len(otherIndices(h.Dims, h.Edges[t], i)) <= 1:
 				small = append(small, t)
 			default:
 				large = append(large, t)
 			}
-			used[t] = true
+			isUsed[t] = true
 		}
-		groups := group(h, p, i, small, large)
+		groups := groupTables(h, p, i, small, large)
 		for g, tables := range groups {
-			s := step{index: i, tables: tables, last: g == len(groups)-1}
+			s := step{index: i, tables: tables, isLast: g == len(groups)-1}
 			enter := func(j int) {
-				if !in[j] {
-					in[j] = true
+				if !isInChain[j] {
+					isInChain[j] = true
 					s.enter = append(s.enter, j)
 				}
 			}
 			enter(i)
 			for _, t := range tables {
-				for _, j := range others(h.Dims, h.Edges[t], i) {
+				for _, j := range otherIndices(h.Dims, h.Edges[t], i) {
 					enter(j)
 				}
 			}
@@ -135,9 +136,10 @@ func schedule(h contractionorder.Hypergraph, p Plan) (steps []step) {
 	return steps
 }
 
-// group splits the tables of i into those that are multiplied in together.
-func group(h contractionorder.Hypergraph, p Plan, i int, small, large []int) (groups [][]int) {
-	limit := max(float64(growth), float64(h.Dims[i]))
+// groupTables splits the tables of index i into groups, each of which is multiplied in by one step. The first group begins with all small
+// tables. There is at least one group, which is empty if there are no tables.
+func groupTables(h contractionorder.Hypergraph, p Plan, i int, small, large []int) (groups [][]int) {
+	limit := max(float64(maxGrowth), float64(h.Dims[i]))
 	current := small
 	for _, t := range large {
 		joined := append(slices.Clone(current), t)
@@ -150,28 +152,30 @@ func group(h contractionorder.Hypergraph, p Plan, i int, small, large []int) (gr
 	return append(groups, current)
 }
 
-// operatorBond is the largest bond of the operator of some tables of i.
+// operatorBond bounds the largest bond of the operator of some tables of index i. A bond has the values of i and, for each of them, the
+// product of the ranks of the tables that cross it.
 func operatorBond(h contractionorder.Hypergraph, p Plan, i int, tables []int) float64 {
-	top := float64(h.Dims[i])
+	largest := float64(h.Dims[i])
 	for _, t := range tables {
-		for _, j := range others(h.Dims, h.Edges[t], i) { // a bond's size changes at places of the tables' indices only
+		for _, j := range otherIndices(h.Dims, h.Edges[t], i) { // the bonds change only at positions of the tables' indices
 			bond := float64(h.Dims[i])
 			for _, u := range tables {
-				bond *= crossing(h, p, u, i, p.Position[j])
+				bond *= rankBound(h, p, u, i, p.Position[j])
 			}
-			top = max(top, bond)
+			largest = max(largest, bond)
 		}
 	}
-	return top
+	return largest
 }
 
-// crossing bounds the rank of table t, at a fixed value of i, between the places up to and beyond a place.
-func crossing(h contractionorder.Hypergraph, p Plan, t, i, place int) float64 {
+// rankBound bounds the rank of table t at a fixed value of i, as a matrix of its other indices up to a position in the chain by those
+// beyond it: the smaller number of rows or columns, at most hugeBond.
+func rankBound(h contractionorder.Hypergraph, p Plan, t, i, position int) float64 {
 	left, right := 1.0, 1.0
 	for _, j := range h.Edges[t] {
 		switch {
 		case j == i:
-		case p.Position[j] <= place:
+		case p.Position[j] <= position:
 			left *= float64(h.Dims[j])
 		default:
 			right *= float64(h.Dims[j])

@@ -3,8 +3,8 @@
 //
 // The state is the tensor over the frontier: the indices that are not summed yet and share a table with a summed one. It is a chain of
 // three-leg tensors, one per index, with bonds of at most χ. For every index of an elimination order its tables are multiplied in, it is
-// summed out, and the chain is compressed. A bond that is large enough makes the result exact up to rounding; dense models are within
-// reach whose treewidth is hopeless.
+// summed out, and the chain is compressed. A bond that is large enough makes the result exact up to rounding. Dense models of hopeless
+// treewidth are within reach.
 //
 // Source: F. Pan, P. Zhou, S. Li and P. Zhang, Contracting arbitrary tensor networks, arXiv:1912.03014.
 package sweeps
@@ -37,10 +37,10 @@ type Options struct {
 	Bond      int     // χ ≥ 1, the largest bond that compression leaves
 	Cutoff    float64 // singular values below Cutoff times the largest are dropped; 0: DefaultCutoff
 	Memory    int64   // bytes for states and temporaries; 0: query.DefaultMemory, 2 GiB
-	Marginals bool    // compute Value.Marginals too, at less accuracy than Z: see marginals.go
+	Marginals bool    // whether Value.Marginals is computed, at less accuracy than Z: see marginals.go
 }
 
-// hugeBond and hugeCost stand for all that is larger: products of them with each other still fit float64.
+// hugeBond and hugeCost stand for all that is larger. Products of them with each other still fit float64.
 const (
 	hugeBond = 1e60
 	hugeCost = 1e300
@@ -50,7 +50,7 @@ const (
 //
 //	Z = Scale · Σ_x Π_t Tables[t][x]
 //
-// by sweeping a matrix product state along the plan. Where no bond needs more than Options.Bond the result is exact up to rounding. Z = 0
+// by sweeping a matrix product state along the plan. If no bond needs more than Options.Bond, the result is exact up to rounding. Z = 0
 // is an answer. The same input gives the same bits.
 //
 // Errors: ErrPlan, ErrOptions; sumproduct.ErrOverBudget (fault.OverBudget) with the bytes, before anything is computed;
@@ -64,8 +64,8 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 	return s.run(ctx)
 }
 
-// Evaluate is the cost of Contract along p with bonds of at most bond, at most: bonds are as large as dimensions, operators and bond let
-// them be. Errors: ErrPlan, ErrOptions, the context's. Time: Σ over the steps of the sites they touch.
+// Evaluate returns an upper bound of the cost of Contract along p with bonds of at most bond. It takes bonds to be as large as dimensions,
+// operators and bond allow. Errors: ErrPlan, ErrOptions, the context's. Time: Σ over the steps of the sites they touch.
 func Evaluate(
 	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond int, marginals bool,
 ) (legs.Cost, error) {
@@ -79,23 +79,26 @@ func Evaluate(
 	return cost, err
 }
 
-// sweep is one contraction, or, without an expression, the same walk over sizes alone, which is its price.
+// sweep is one contraction. Without an expression it is a price: the same walk over sizes only.
 type sweep struct {
-	h         contractionorder.Hypergraph
-	e         *sumproduct.Expression
-	p         Plan
-	steps     []step
-	w         *linalg.Work
-	lim       limits
-	marginals bool
-	gauge     gauge       // of the pass that is under way
-	f         [][]float64 // of the pass forward
-	states    [][]*site   // states[k] is the chain before step k, with a site for its index; kept for marginals
-	enough    float64     // flops at which a price is high enough
-	visits    int64       // sites looked at
+	h              contractionorder.Hypergraph
+	e              *sumproduct.Expression // nil in a price
+	p              Plan
+	steps          []step
+	work           *linalg.Work // nil in a price
+	account        account
+	marginals      bool        // they are asked for, and so states are kept
+	gauge          gauge       // of the sweep that is under way, forward or back
+	forwardWeights [][]float64 // f of the forward sweep, see gauge.go
+	states         [][]*site   // if marginals: states[k] is the chain before step k, with a site for the step's index
+	maxFlops       float64     // flops at which a price is high enough and the sweep ends
+	visits         int64       // sites looked at: the work of a price
 }
 
-// newSweep checks the input, and that it fits the memory.
+// isPrice reports whether the sweep goes over sizes only.
+func (s *sweep) isPrice() bool { return s.e == nil }
+
+// newSweep returns a sweep over e, ready to run. Errors: those of Contract before anything is computed.
 func newSweep(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (*sweep, error) {
 	if o.Cutoff == 0 {
 		o.Cutoff = DefaultCutoff
@@ -119,25 +122,26 @@ func newSweep(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 	if err := legs.Fits(cost.Bytes, legs.Memory(o.Memory), o.Bond); err != nil {
 		return nil, err
 	}
-	s := &sweep{h: h, e: e, p: p, steps: schedule(h, p), w: new(linalg.Work), marginals: o.Marginals, enough: math.Inf(1)}
-	s.lim = limits{bond: float64(o.Bond), cutoff: o.Cutoff, held: tableBytes(h)}
-	s.lim.value.Bond, s.lim.value.PeakBytes = 1, s.lim.held
-	s.gauge, s.f = forwardGauge(e, s.steps)
+	s := &sweep{h: h, e: e, p: p, steps: schedule(h, p), work: new(linalg.Work), marginals: o.Marginals, maxFlops: math.Inf(1)}
+	s.account = account{bond: float64(o.Bond), cutoff: o.Cutoff, held: tableBytes(h)}
+	s.account.value.Bond, s.account.value.PeakBytes = 1, s.account.held
+	s.gauge, s.forwardWeights = forwardGauge(e, s.steps)
 	return s, nil
 }
 
-// price walks the steps of p over sizes until they cost more than enough flops. It returns the sites looked at too.
+// price goes through the steps of p over sizes only, until they cost more than maxFlops, and returns their cost. visits is the number of
+// sites that it looked at. The only error is the context's.
 func price(
-	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond float64, marginals bool, enough float64,
+	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond float64, marginals bool, maxFlops float64,
 ) (cost legs.Cost, visits int64, err error) {
-	s := &sweep{h: h, p: p, steps: schedule(h, p), marginals: marginals, enough: enough, visits: int64(len(h.Edges))}
-	s.lim = limits{bond: bond, held: tableBytes(h)}
-	s.lim.value.PeakBytes = s.lim.held
-	v, err := s.run(ctx) // without entries its errors are the context's
+	s := &sweep{h: h, p: p, steps: schedule(h, p), marginals: marginals, maxFlops: maxFlops, visits: int64(len(h.Edges))}
+	s.account = account{bond: bond, held: tableBytes(h)}
+	s.account.value.PeakBytes = s.account.held
+	v, err := s.run(ctx)
 	return legs.Cost{Flops: v.Flops, Bytes: v.PeakBytes}, s.visits, err
 }
 
-// tableBytes is the size of the tables.
+// tableBytes returns the size of all tables.
 func tableBytes(h contractionorder.Hypergraph) (bytes float64) {
 	for _, e := range h.Edges {
 		size := 8.0
@@ -149,30 +153,31 @@ func tableBytes(h contractionorder.Hypergraph) (bytes float64) {
 	return bytes
 }
 
-// run sweeps forward, and back where marginals are asked for.
+// run sweeps forward and, if marginals are asked for and Z is not 0, back.
 func (s *sweep) run(ctx context.Context) (legs.Value, error) {
-	c, zero, err := s.ahead(ctx)
+	c, isZero, err := s.sweepForward(ctx)
 	if err != nil {
 		return legs.Value{}, err
 	}
-	var rows [][]float64
-	if s.marginals && !zero {
-		if rows, err = s.back(ctx); err != nil {
+	var marginals [][]float64
+	if s.marginals && !isZero {
+		if marginals, err = s.sweepBack(ctx); err != nil {
 			return legs.Value{}, err
 		}
 	}
-	v := s.lim.value
-	v.Marginals = rows
-	if !zero {
+	v := s.account.value
+	v.Marginals = marginals
+	if !isZero {
 		v.Z = c.scale
 	}
 	return v, nil
 }
 
-// ahead sweeps forward; zero says that the state has become 0.
-func (s *sweep) ahead(ctx context.Context) (c *chain, zero bool, err error) {
-	c = &chain{scale: scaled.One, place: s.p.Position, w: s.w, shared: s.marginals}
-	if s.e != nil {
+// sweepForward applies all steps and returns the chain that is left, whose scale is Z. isZero is true if the state has become 0; the steps
+// after that are left out.
+func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err error) {
+	c = &chain{scale: scaled.One, position: s.p.Position, work: s.work, isShared: s.marginals}
+	if !s.isPrice() {
 		c.scale = s.e.Scale
 		for _, t := range s.e.Tables {
 			if len(t.Data) == 1 {
@@ -180,22 +185,23 @@ func (s *sweep) ahead(ctx context.Context) (c *chain, zero bool, err error) {
 			}
 		}
 	}
-	zero = c.scale.IsZero()
-	for k := 0; k < len(s.steps) && !zero && s.lim.value.Flops <= s.enough; k++ {
+	isZero = c.scale.IsZero()
+	for k := 0; k < len(s.steps) && !isZero && s.account.value.Flops <= s.maxFlops; k++ {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
 		}
-		alive, err := s.forward(c, &s.steps[k])
+		isNonzero, err := s.stepForward(c, &s.steps[k])
 		if err != nil {
 			return nil, false, fmt.Errorf("sweeps: index %d: %w", s.steps[k].index, err)
 		}
-		zero = !alive
+		isZero = !isNonzero
 	}
-	return c, zero, nil
+	return c, isZero, nil
 }
 
-// forward multiplies the tables of a step in, and sums its index out if it is the last of its steps.
-func (s *sweep) forward(c *chain, st *step) (bool, error) {
+// stepForward multiplies the tables of a step in, and sums its index out if it is the last step of the index. For marginals it keeps the
+// chain before. It returns false if the state is 0.
+func (s *sweep) stepForward(c *chain, st *step) (isNonzero bool, err error) {
 	var before []*site
 	if s.marginals {
 		before = slices.Clone(c.sites)
@@ -211,47 +217,48 @@ func (s *sweep) forward(c *chain, st *step) (bool, error) {
 			c.insert(j, s.h.Dims[j])
 		}
 	}
-	alive, err := s.multiply(c, st, func(j int) bool { return st.last && j == st.index })
+	isNonzero, err = s.applyTables(c, st, func(j int) bool { return st.isLast && j == st.index })
 	if s.marginals {
-		s.lim.held = min(s.lim.held+8*fresh(c.sites, before), hugeCost)
+		s.account.held = min(s.account.held+8*newEntries(c.sites, before), hugeCost)
 	}
-	return alive, err
+	return isNonzero, err
 }
 
-// fresh counts the entries of sites that are not among those before.
-func fresh(sites, before []*site) (n float64) {
-	old := make(map[*site]bool, len(before))
+// newEntries counts the entries of sites that are not among the sites before.
+func newEntries(sites, before []*site) (n float64) {
+	isOld := make(map[*site]bool, len(before))
 	for _, a := range before {
-		old[a] = true
+		isOld[a] = true
 	}
 	for _, a := range sites {
-		if !old[a] {
+		if !isOld[a] {
 			n += a.entries()
 		}
 	}
 	return n
 }
 
-// multiply applies the tables of a step to the chain and sums the indices out that gone names.
-func (s *sweep) multiply(c *chain, st *step, gone func(int) bool) (bool, error) {
+// applyTables multiplies the tables of a step into the chain, and sums the indices out for which isSummed is true. It returns false if the
+// state is 0.
+func (s *sweep) applyTables(c *chain, st *step, isSummed func(index int) bool) (isNonzero bool, err error) {
 	first, last := s.span(c, st)
 	s.visits += int64(last-first+1) + int64(len(c.sites)/4)
-	span, leave := make([]int, last-first+1), make([]bool, last-first+1)
+	span, summed := make([]int, last-first+1), make([]bool, last-first+1)
 	for k, a := range c.sites[first : last+1] {
-		span[k], leave[k] = a.index, gone(a.index)
+		span[k], summed[k] = a.index, isSummed(a.index)
 	}
-	if s.e == nil {
-		return c.apply(first, sizes(s.h, s.p, st, span), leave, &s.lim)
+	if s.isPrice() {
+		return c.apply(first, operatorSizes(s.h, s.p, st, span), summed, &s.account)
 	}
-	o, exp, err := newOperator(s.w, s.e, s.p, st, span, s.gauge)
+	o, exp, err := newOperator(s.work, s.e, s.p, st, span, s.gauge)
 	if err != nil {
 		return false, err
 	}
 	c.scale = c.scale.Mul(scaled.Make(1, exp))
-	return c.apply(first, o, leave, &s.lim)
+	return c.apply(first, o, summed, &s.account)
 }
 
-// span returns the first and the last site of the chain that a step's tables touch.
+// span returns the places in the chain of the first and the last site that a step's tables have.
 func (s *sweep) span(c *chain, st *step) (first, last int) {
 	low := s.p.Position[st.index]
 	high := low
