@@ -6,35 +6,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// accumulator adds numbers in a fixed tree of exact sums: batch terms at a time, the sums of
-// batches alike. With at most batch terms the sum is rounded once, and once more per level beyond
-// that.
+// accumulator adds numbers in a fixed tree of exact sums. Level 0 has the numbers themselves. When a level has batch numbers, their sum
+// goes to the next level. With at most batch terms the total is rounded once, and once more for each further level.
 type accumulator struct {
-	level [][]scaled.Number // by level: the sums that wait to be added
+	levels [][]scaled.Number // by level: the numbers that are not added yet
 }
 
 // batch is the number of numbers added at a time.
 const batch = 1 << 16
 
-// add takes a number in.
+// add adds a number to the total.
 func (a *accumulator) add(x scaled.Number) {
 	for l := 0; ; l++ {
-		if l == len(a.level) {
-			a.level = append(a.level, nil)
+		if l == len(a.levels) {
+			a.levels = append(a.levels, nil)
 		}
-		a.level[l] = append(a.level[l], x)
-		if len(a.level[l]) < batch {
+		a.levels[l] = append(a.levels[l], x)
+		if len(a.levels[l]) < batch {
 			return
 		}
-		x = scaled.Sum(a.level[l])
-		a.level[l] = a.level[l][:0]
+		x = scaled.Sum(a.levels[l])
+		a.levels[l] = a.levels[l][:0]
 	}
 }
 
-// total is the sum of all numbers so far.
+// total returns the sum of all numbers so far.
 func (a *accumulator) total() scaled.Number {
 	var all []scaled.Number
-	for _, l := range a.level {
+	for _, l := range a.levels {
 		all = append(all, l...)
 	}
 	return scaled.Sum(all)

@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// backward executes an operation on adjoints. The adjoint of table T is ∂Z/∂T = scale · data.
-func (r *run) backward(o *op) error {
+// executeBackward does one operation on adjoints. The adjoint of table T is ∂Z/∂T = scale · data.
+func (r *run) executeBackward(o *op) error {
 	b := r.buffers
 	switch o.code {
 	case opUnit, opRest:
@@ -35,24 +35,24 @@ func (r *run) backward(o *op) error {
 		if err := r.merge(o, &unused); err != nil {
 			return err
 		}
-		// The table C that a belongs to is the product of its two over C's factor.
+		// a is the adjoint of a table C, which is the product of its two tables divided by C's factor.
 		unit := a.scale.Div(r.factors[o.a-len(r.shape.scope)])
 		out := &b[o.out]
-		out.scale = unit.Mul(r.settled)
+		out.scale = unit.Mul(r.mergeFactor)
 		out.Lost = false // losses of its tables are missing from the value as well
 
-		if r.loses {
+		if r.mergeLoses {
 			table := o.out - len(r.shape.scope)
-			r.stats.Lost = r.stats.Lost || !r.spares(table, o.spec.work, unit) ||
-				!r.spares(table, o.spec.work, out.scale)
+			r.stats.Lost = r.stats.Lost || !r.areNegligible(table, o.spec.work, unit) ||
+				!r.areNegligible(table, o.spec.work, out.scale)
 		}
 	case opRead:
-		r.read(o)
+		r.readMarginals(o)
 	}
 	return r.ctx.Err()
 }
 
-// addScaled adds one scaled table to another.
+// addScaled adds scale · data of x to sum. It keeps the larger of both scales, so that nothing overflows.
 func (r *run) addScaled(sum, x *buffer) {
 	if x.scale.IsZero() {
 		return
@@ -65,7 +65,7 @@ func (r *run) addScaled(sum, x *buffer) {
 		return
 	}
 
-	r.apart(sum, x)
+	r.lowerDepth(sum, x)
 
 	if x.scale.Exp > sum.scale.Exp {
 		f := sum.scale.Div(x.scale).Float64()
@@ -77,22 +77,23 @@ func (r *run) addScaled(sum, x *buffer) {
 
 	kernel.Add(sum.data, x.scale.Div(sum.scale).Float64(), x.data)
 	sum.bound = max(sum.bound, x.bound) + 2
-	sum.Low = r.cancelled(min(sum.Low, x.Low))
+	sum.Low = r.sumDepth(min(sum.Low, x.Low))
 	sum.Measured = false
-	sum.scale = sum.scale.Mul(r.settle(sum))
+	sum.scale = sum.scale.Mul(r.bringIntoRange(sum))
 }
 
-// apart brings the depths of two scaled tables to the larger of their scales.
-func (r *run) apart(a, b *buffer) {
-	small, by := a, int(min(b.scale.Exp-a.scale.Exp, 4000))
-	if by < 0 {
-		small, by = b, int(min(a.scale.Exp-b.scale.Exp, 4000))
+// lowerDepth takes in that the table with the smaller scale is to be brought to the larger scale: its entries get smaller. It notes a
+// loss if they then are too small for a float64.
+func (r *run) lowerDepth(a, b *buffer) {
+	smaller, shift := a, int(min(b.scale.Exp-a.scale.Exp, 4000))
+	if shift < 0 {
+		smaller, shift = b, int(min(a.scale.Exp-b.scale.Exp, 4000))
 	}
 
-	by++ // mantissas are in [1, 2)
-	if small.Low-by < floats.Lowest {
-		small.measure()
-		r.stats.Lost = r.stats.Lost || small.Low-by < floats.Lowest
+	shift++ // mantissas are in [1, 2)
+	if smaller.Low-shift < floats.Lowest {
+		smaller.measureDepth()
+		r.stats.Lost = r.stats.Lost || smaller.Low-shift < floats.Lowest
 	}
-	small.Low -= by
+	smaller.Low -= shift
 }

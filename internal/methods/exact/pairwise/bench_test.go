@@ -31,7 +31,7 @@ func merging(batch, m, n, k int, shuffled bool) (x *spec, a, b, out []float64, w
 	add := func(in [2]bool, out bool) {
 		v := len(s.dims)
 		s.dims = append(s.dims, 2)
-		s.sumAt = append(s.sumAt, v)
+		s.summedAt = append(s.summedAt, v)
 		if in[0] {
 			la.index = append(la.index, v)
 		}
@@ -66,7 +66,7 @@ func merging(batch, m, n, k int, shuffled bool) (x *spec, a, b, out []float64, w
 			l.stride[i] = 1 << (len(l.index) - 1 - i)
 		}
 	}
-	x, _ = s.plan(la, lb, stays)
+	x, _ = s.planMerge(la, lb, stays)
 	a = make([]float64, 1<<len(la.index))
 	b = make([]float64, 1<<len(lb.index))
 	out = make([]float64, x.size)

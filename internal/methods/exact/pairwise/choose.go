@@ -8,61 +8,61 @@ import (
 	"github.com/basetensor/basetensor/internal/base/kernel"
 )
 
-// blend takes the last axes of the result, of any kind, as the run.
-func (g *groups) blend(most int) *spec {
-	at := tail(g.out, most)
-	x := &spec{kind: blend, outer: g.out[:at], run: g.out[at:]}
+// blend returns a merge whose run are the last axes of the result, of at most maxEntries entries. They may be of any group.
+func (g *groups) blend(maxEntries int) *spec {
+	start := suffixStart(g.out, maxEntries)
+	x := &spec{kind: blend, outer: g.out[:start], run: g.out[start:]}
 	x.splitSum(g.sum, max(1, maxStaged/count(x.run)))
 	return x
 }
 
-// panel has its run in operand v alone, and its rows in the other one;
-// nil where v has no index of its own.
-func (g *groups) panel(v, most int) *spec {
+// panel returns a merge whose run are axes of operand v only, of at most maxEntries entries, and whose rows are axes of the other operand
+// only. It returns nil if v has no axes that the other operand does not have.
+func (g *groups) panel(v, maxEntries int) *spec {
 	if len(g.own[v]) == 0 {
 		return nil
 	}
 
-	run := g.own[v][tail(g.own[v], most):]
-	mine := g.own[1-v]
-	row := tail(mine, listed)
-	x := &spec{kind: panel, run: run, rows: mine[row:]}
+	run := g.own[v][suffixStart(g.own[v], maxEntries):]
+	otherAxes := g.own[1-v]
+	rowStart := suffixStart(otherAxes, maxListed)
+	x := &spec{kind: panel, run: run, rows: otherAxes[rowStart:]}
 
 	for _, o := range g.out {
-		if !has(run, o) && !has(mine, o) {
+		if !has(run, o) && !has(otherAxes, o) {
 			x.outer = append(x.outer, o)
 		}
 	}
-	x.outer = append(x.outer, mine[:row]...)
+	x.outer = append(x.outer, otherAxes[:rowStart]...)
 
-	x.splitSum(g.sum, listed)
+	x.splitSum(g.sum, maxListed)
 
-	if v == 0 {
+	if v == 0 { // operand 1 of a panel has the run
 		x.swapped = true
 		for _, list := range []*[]axis{&x.outer, &x.rows, &x.run, &x.sum, &x.steps} {
-			*list = swap(*list)
+			*list = swapOperands(*list)
 		}
 	}
 	return x
 }
 
-// batched takes the last axes of the result as the run if both operands have them, and all rows, columns and
-// values of the sum into the block; nil unless that is a few matrices and each is small.
+// batched returns a merge of matrices side by side. The run are the last axes of the result that both operands have. All rows, columns and
+// values of the sum are in the block. It returns nil if the matrices are too large or too small, or if the run is too short.
 func (g *groups) batched() *spec {
 	rows, columns, sum := count(g.own[0]), count(g.own[1]), count(g.sum)
 	if rows < 2 || columns < 2 || sum < 2 || rows*sum > maxMatrix || columns*sum > maxMatrix || rows*columns > maxMatrix {
 		return nil
 	}
-	at := len(g.out)
-	n := 1
-	for at > 0 && n*g.out[at-1].dim <= side && has(g.batch, g.out[at-1]) {
-		at--
-		n *= g.out[at].dim
+	start := len(g.out) // of the run
+	matrices := 1
+	for start > 0 && matrices*g.out[start-1].dim <= maxMatrices && has(g.batch, g.out[start-1]) {
+		start--
+		matrices *= g.out[start].dim
 	}
-	if n < kernel.Columns {
+	if matrices < kernel.Columns {
 		return nil
 	}
-	x := &spec{kind: batched, rows: g.own[0], columns: g.own[1], sum: g.sum, run: g.out[at:]}
+	x := &spec{kind: batched, rows: g.own[0], columns: g.own[1], sum: g.sum, run: g.out[start:]}
 	for _, o := range g.batch {
 		if !has(x.run, o) {
 			x.outer = append(x.outer, o)
@@ -71,47 +71,46 @@ func (g *groups) batched() *spec {
 	return x
 }
 
-// inner sums along the run, in the sequence of the larger operand; nil unless the result is small and
-// the sum is not.
+// inner returns a merge that sums along the run, in the sequence of the larger operand. It returns nil if the result is large, or if
+// nothing is summed.
 func (g *groups) inner() *spec {
-	if count(g.out) > innerOut || len(g.sum) == 0 {
+	if count(g.out) > maxInnerOut || len(g.sum) == 0 {
 		return nil
 	}
 	sum := slices.Clone(g.sum)
-	large := 0
+	larger := 0
 	if g.size[1] > g.size[0] {
-		large = 1
+		larger = 1
 	}
-	slices.SortStableFunc(sum, func(x, y axis) int { return y.stride[large] - x.stride[large] })
-	at := tail(sum, maxRun)
-	return &spec{kind: inner, outer: g.out, run: sum[at:], steps: sum[:at]}
+	slices.SortStableFunc(sum, func(x, y axis) int { return y.stride[larger] - x.stride[larger] })
+	start := suffixStart(sum, maxRun)
+	return &spec{kind: inner, outer: g.out, run: sum[start:], steps: sum[:start]}
 }
 
-// splitSum takes the last axes of the sum,
-// of at most most values, into a block; the others are steps.
-func (x *spec) splitSum(sum []axis, most int) {
-	at := len(sum)
-	for n := 1; at > 0 && n*sum[at-1].dim <= most; at-- {
-		n *= sum[at-1].dim
+// splitSum puts the last axes of the sum, of at most maxValues values together, into the block. The axes before are steps.
+func (x *spec) splitSum(sum []axis, maxValues int) {
+	start := len(sum)
+	for n := 1; start > 0 && n*sum[start-1].dim <= maxValues; start-- {
+		n *= sum[start-1].dim
 	}
-	if at == len(sum) && at > 0 && x.kind == panel {
-		at-- // blocks of maxSum values are cut out of it
+	if start == len(sum) && start > 0 && x.kind == panel {
+		start-- // a panel takes a longer axis as well, since it cuts blocks of maxSum values out of it
 	}
-	x.steps = sum[:at]
-	x.sum = sum[at:]
+	x.steps = sum[:start]
+	x.sum = sum[start:]
 }
 
-// tail returns where the longest suffix begins whose dimensions multiply to at most most;
-// at least one axis, if any.
-func tail(list []axis, most int) int {
-	at := len(list)
-	for n := 1; at > 0 && (n*list[at-1].dim <= most || n == 1); at-- {
-		n *= list[at-1].dim
+// suffixStart returns the start of the longest suffix of axes with at most maxEntries entries. The suffix has at least one axis if there is
+// any, even if that has more.
+func suffixStart(list []axis, maxEntries int) int {
+	start := len(list)
+	for n := 1; start > 0 && (n*list[start-1].dim <= maxEntries || n == 1); start-- {
+		n *= list[start-1].dim
 	}
-	return at
+	return start
 }
 
-// count returns the number of combinations of values.
+// count returns the number of combinations of values of some axes. It is 1 if there are none.
 func count(list []axis) int {
 	n := 1
 	for i := range list {
@@ -120,7 +119,7 @@ func count(list []axis) int {
 	return n
 }
 
-// has reports whether an axis is in a list.
+// has reports whether an axis of the same index is in a list.
 func has(list []axis, a axis) bool {
 	for i := range list {
 		if list[i].index == a.index {
@@ -130,8 +129,8 @@ func has(list []axis, a axis) bool {
 	return false
 }
 
-// swap returns the axes with the operands exchanged.
-func swap(list []axis) []axis {
+// swapOperands returns copies of the axes with operands 0 and 1 exchanged.
+func swapOperands(list []axis) []axis {
 	out := make([]axis, len(list))
 	for i, a := range list {
 		a.stride[0], a.stride[1] = a.stride[1], a.stride[0]
@@ -140,22 +139,23 @@ func swap(list []axis) []axis {
 	return out
 }
 
-// contiguous says that an operand has the run as the result has it.
-func (x *spec) contiguous(operand int) bool {
-	step := 1
+// isContiguous reports whether the entries of a run follow each other in an operand, in the sequence of the run.
+func (x *spec) isContiguous(operand int) bool {
+	entries := 1
 	for i := len(x.run) - 1; i >= 0; i-- {
-		if x.run[i].stride[operand] != step {
+		if x.run[i].stride[operand] != entries {
 			return false
 		}
-		step *= x.run[i].dim
+		entries *= x.run[i].dim
 	}
 	return true
 }
 
-// repeats is the number of blocks for which an operand is at a place it was not at before.
-func (x *spec) repeats(operand int) float64 {
+// placeChanges returns the number of blocks at which an operand is at another place than at the block before. Its data has to be copied
+// together as often.
+func (x *spec) placeChanges(operand int) float64 {
 	n := float64(count(x.outer))
-	if len(x.steps) == 0 {
+	if len(x.steps) == 0 { // along the last axes of outer that the operand does not have, it stays where it is
 		for i := len(x.outer) - 1; i >= 0 && x.outer[i].stride[operand] == 0; i-- {
 			n /= float64(x.outer[i].dim)
 		}
@@ -170,14 +170,14 @@ const (
 	perBlend    = 0.15
 	perInner    = 0.12
 	perBlock    = 40.0  // of a block
-	perTile     = 200.0 // of a block of a panel, beside: its operands are packed
+	perTile     = 200.0 // of a block of a panel, in addition: its operands are packed
 	perGathered = 1.5   // of an entry that is copied together
 	perCall     = 8.0   // of a call of an innermost loop
 	perBatched  = 0.06  // of a multiplication and addition of matrices side by side
 	perCopied   = 0.3   // of an entry that is copied with its neighbours
 )
 
-// time estimates how long the kernel takes.
+// time returns an estimate of how long the kernel takes, in nanoseconds.
 func (x *spec) time(g *groups) float64 {
 	outer := float64(count(x.outer))
 	steps := float64(count(x.steps))
@@ -191,28 +191,28 @@ func (x *spec) time(g *groups) float64 {
 	case blend:
 		t += g.work*perBlend + outer*steps*sum*perCall
 		for i := range 2 {
-			if !x.contiguous(i) {
-				t += x.repeats(i) * sum * run * perGathered
+			if !x.isContiguous(i) {
+				t += x.placeChanges(i) * sum * run * perGathered
 			}
 		}
 	case panel:
 		t += g.work*perPanel + outer*steps*perTile
-		t += x.repeats(0) * rows * sum * 2
-		if x.packs() {
-			t += x.repeats(1) * sum * run * perGathered
+		t += x.placeChanges(0) * rows * sum * 2
+		if x.packsV() {
+			t += x.placeChanges(1) * sum * run * perGathered
 		}
 	case batched:
 		t += g.work*perBatched + outer*sum*run*(rows+float64(count(x.columns)))*perCopied
 		t += outer * rows * float64(count(x.columns)) * perCall
 		for i := range 2 {
-			if !x.contiguous(i) {
+			if !x.isContiguous(i) {
 				t += g.size[i] * perGathered
 			}
 		}
 	case inner:
 		t += g.work * perInner
 		for i := range 2 {
-			if !x.contiguous(i) {
+			if !x.isContiguous(i) {
 				t += outer * steps * run * perGathered
 			}
 		}
@@ -220,36 +220,36 @@ func (x *spec) time(g *groups) float64 {
 	return t
 }
 
-// smallRows says that S is so small that it stays in the first cache.
-func (x *spec) smallRows() bool {
+// hasSmallS reports whether S of a panel is so small that it stays in the first cache.
+func (x *spec) hasSmallS() bool {
 	return x.kind == panel && count(x.rows)*count(x.sum) <= smallPanel
 }
 
-// apart is the stride of the sum in S where it can be read where it is staged: rows follow one another, values
-// of the sum are in step. It is 0 where S is packed.
-func (x *spec) apart() int {
+// strideInS returns the stride of the values of the sum in S, if S can be read where it is staged: its rows follow each other, and the
+// values of the sum are at equal distances. It returns 0 if S has to be packed.
+func (x *spec) strideInS() int {
 	rows := count(x.rows)
-	if x.staged[0].size == 0 || !x.smallRows() || along(x.rows, 0) != rows {
+	if x.staged[0].size == 0 || !x.hasSmallS() || contiguousEntries(x.rows, 0) != rows {
 		return 0
 	}
 	if len(x.sum) == 0 {
 		return rows
 	}
-	apart := x.sum[len(x.sum)-1].stride[0]
-	n := apart
+	stride := x.sum[len(x.sum)-1].stride[0]
+	n := stride
 	for i := len(x.sum) - 1; i >= 0; i-- {
 		if x.sum[i].stride[0] != n {
 			return 0
 		}
 		n *= x.sum[i].dim
 	}
-	return apart
+	return stride
 }
 
-// packs says that V is written out as a panel: it is not contiguous, or rows enough use it and its rows are so
-// far apart that they would share few sets of the cache. A small one that is staged stays in the first cache.
-func (x *spec) packs() bool {
-	if !x.contiguous(1) {
+// packsV reports whether V is written out as a panel. It is if V is not contiguous, or if enough rows use it and its rows are so far apart
+// that they would share few sets of the cache. A small V that is staged and contiguous stays in the first cache and is not written out.
+func (x *spec) packsV() bool {
+	if !x.isContiguous(1) {
 		return true
 	}
 	if x.staged[1].size > 0 && count(x.run)*count(x.sum) <= smallPanel {

@@ -13,13 +13,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// buffer is a live table: its entries are at most 2^bound in size.
+// buffer is a live table, an adjoint or a sum of adjoints. In size its entries are at most 2^bound.
 type buffer struct {
 	data  []float64
-	owned bool // from the arena
+	owned bool // data is from the arena, and goes back to it
 	bound int
 	sumproduct.Depth
-	scale scaled.Number // of adjoints: multiplier of the entries
+	scale scaled.Number // only of adjoints: multiplier of the entries
 }
 
 // run is a contraction under way.
@@ -27,96 +27,107 @@ type run struct {
 	ctx      context.Context
 	shape    *shape
 	threads  int
-	from, to int64         // slices
-	raw      []buffer      // by leaf: the table of the expression, or a copy in range
-	copied   float64       // entries of those copies
-	limit    float64       // entries that may be live
-	spare    float64       // entries of the budget beyond limit, for slices at the same time
-	start    scaled.Number // factors of all slices, known before
-	common   scaled.Number // the same after the static part
-	scale    scaled.Number // and after the steps done in the slice
-	done     scaled.Number // scale when the slice's value was known
-	value    scaled.Number
-	digits   []int    // by index: value of a sliced one
-	buffers  []buffer // by number, see opcode
-	arena    arena.Arena
-	beside   int // most entries that slices computed at the same time had in addition
-	merger   merger
-	stats    Stats
-	settled  scaled.Number // the factor taken out of the last result
-	// factors: by table, the factor that settle took out of it, 0 for a table of the expression as it is
-	factors  []scaled.Number
-	bounds   []int // by table: its entries are at most 2^bound in size
+	from, to int64    // slices
+	raw      []buffer // by leaf: the table of the expression, or a copy in range
+	copied   float64  // entries of those copies
+	limit    float64  // entries that may be live
+	spare    float64  // entries of the budget beyond limit, for slices at the same time
+
+	// powers of two and scalars that have been taken out of tables
+	start  scaled.Number // factors of all slices, known before any operation
+	common scaled.Number // start and the factors of the operations before the slices
+	scale  scaled.Number // common and the factors of the operations done in the slice
+
+	done  scaled.Number // scale when the slice's value was known
+	value scaled.Number // the value of the slice is done · value
+
+	digits  []int    // by index: the value of a sliced index in this slice
+	buffers []buffer // by number, see opcode
+	arena   arena.Arena
+	beside  int // most entries in addition, of slices computed at the same time
+	merger  merger
+	stats   Stats
+
+	mergeFactor scaled.Number   // the factor taken out of the result of the last merge
+	mergeLoses  bool            // the result of the last merge may lack more than its two tables
+	factors     []scaled.Number // for marginals, by table: the factor taken out of it; 0 for a table of the expression as it is
+	bounds      []int           // for marginals, by table: its bound
+
 	marginal marginals
 	reads    [][]int       // by table: indices whose marginals are read there
-	used     []bool        // by index: a table has it
+	isUsed   []bool        // by index: a table has it
 	signed   bool          // an entry is below 0
 	missing  scaled.Number // bounds the missing part of the slices' values
-	loses    bool          // the last result may lack more than its two tables
 }
 
 const (
-	margin  = 64  // largest entries within 2^±margin are left as they are
-	highest = 256 // bounds above this are measured
-	sampled = 64  // entries looked at to see that a table is not tiny
+	margin   = 64  // largest entries within 2^±margin are left as they are
+	maxBound = 256 // from this bound on, the largest entry is looked up
+	samples  = 64  // entries looked at to see that a table is not tiny
 )
 
-// measure finds the range of every table, copies tables that leave it, and
-// multiplies known factors into the scale.
-func (r *run) measure(e *sumproduct.Expression) error {
+// measureTables finds the range of every table, and sets start to the factors that are known before any operation. Errors:
+// sumproduct.ErrNotFinite.
+func (r *run) measureTables(e *sumproduct.Expression) error {
 	r.raw = make([]buffer, len(e.Tables))
-	r.used = make([]bool, len(e.Dims))
+	r.isUsed = make([]bool, len(e.Dims))
 	for t := range e.Tables {
 		for _, v := range e.Tables[t].Scope {
-			r.used[v] = true
+			r.isUsed[v] = true
 		}
-
-		data := e.Tables[t].Data
-		top, low, signed := floats.Extent(data)
-		if top >= 1024 {
-			return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
-		}
-
-		r.signed = r.signed || signed
-
-		bound := top + 1
-		if floats.LargestBits(data) == 0 {
-			r.start = scaled.Number{}
-			bound = 0
-		} else if bound < -margin || bound > margin {
-			data = append([]float64(nil), data...)
-			r.copied += float64(len(data))
-			r.start = r.start.Mul(floats.Normalise(data))
-			low -= top
-			bound = 1
-		}
-
-		r.raw[t] = buffer{
-			data:  data,
-			bound: bound,
-			Depth: sumproduct.Depth{Low: min(low, 0), Measured: true},
-		}
-		if bound == 1 && top > 0 && low < floats.Lowest { // divided by its largest entry
-			r.raw[t].Lose(sumproduct.Floor)
+		if err := r.measureTable(t, e.Tables[t].Data); err != nil {
+			return err
 		}
 	}
 
 	for v, d := range r.shape.dims {
-		if !r.used[v] && d > 1 {
+		if !r.isUsed[v] && d > 1 {
 			r.start = r.start.Mul(scaled.FromFloat(float64(d)))
 		}
 	}
 	return nil
 }
 
-// sumSlices runs a program and returns the sum over its slices.
-// each, when given, is called after every slice with its value.
-func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Number, error) {
+// measureTable sets raw[t] to a table. If its largest entry is beyond 2^±margin, that is a copy divided by a power of two, which goes into
+// start. If all entries are 0, start becomes 0.
+func (r *run) measureTable(t int, data []float64) error {
+	largest, low, signed := floats.Extent(data)
+	if largest >= 1024 {
+		return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
+	}
+
+	r.signed = r.signed || signed
+
+	bound := largest + 1
+	if floats.LargestBits(data) == 0 {
+		r.start = scaled.Number{}
+		bound = 0
+	} else if bound < -margin || bound > margin {
+		data = append([]float64(nil), data...)
+		r.copied += float64(len(data))
+		r.start = r.start.Mul(floats.Normalise(data))
+		low -= largest
+		bound = 1
+	}
+
+	r.raw[t] = buffer{
+		data:  data,
+		bound: bound,
+		Depth: sumproduct.Depth{Low: min(low, 0), Measured: true},
+	}
+	if bound == 1 && largest > 0 && low < floats.Lowest { // divided by its largest entry
+		r.raw[t].Lose(sumproduct.Floor)
+	}
+	return nil
+}
+
+// sumSlices runs a program and returns the sum over its slices. It calls onSlice, unless that is nil, after every slice with its value.
+func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.Number, error) {
 	s := r.shape
 	r.buffers = make([]buffer, 3*len(s.scope))
 	r.digits = make([]int, len(s.dims))
 	r.arena.Limit = int(r.limit)
-	r.arena.Live = int(s.raw + r.copied)
+	r.arena.Live = int(s.rawEntries + r.copied)
 	r.arena.Peak = r.arena.Live
 	r.arena.Held = r.arena.Live
 
@@ -126,19 +137,19 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 	}
 
 	r.scale = r.common
-	sum, err := r.eachSlice(p, each)
+	sum, err := r.runSlices(p, onSlice)
 	if err != nil {
 		return scaled.Number{}, err
 	}
 
 	total := sum.total()
-	r.stats.Lost = r.stats.Lost || r.lossCounts(total.Abs())
+	r.stats.Lost = r.stats.Lost || r.isLossSignificant(total.Abs())
 
 	if !total.IsZero() {
-		rest := scaled.One
+		scale := scaled.One
 		r.done = total
 		r.value = scaled.One
-		if err := r.do(p.after, &rest); err != nil {
+		if err := r.do(p.after, &scale); err != nil {
 			return scaled.Number{}, err
 		}
 	}
@@ -147,9 +158,9 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 	return total, nil
 }
 
-// slice runs the part of a program that slices differ in, and returns the value of slice n.
-func (r *run) slice(p *program, n int64) (scaled.Number, error) {
-	r.place(n)
+// runSlice runs the part of a program that slices differ in, and returns the value of slice n.
+func (r *run) runSlice(p *program, n int64) (scaled.Number, error) {
+	r.setDigits(n)
 	r.scale = r.common
 	r.done = r.common
 	r.value = scaled.One
@@ -159,14 +170,14 @@ func (r *run) slice(p *program, n int64) (scaled.Number, error) {
 
 	r.stats.Slices++
 	if r.scale.IsZero() {
-		r.abandon()
+		r.freeSlice()
 		return scaled.Number{}, nil
 	}
 	return r.done.Mul(r.value), nil
 }
 
-// place sets the digits of slice n.
-func (r *run) place(n int64) {
+// setDigits sets the values of the sliced indices in slice n, the last index the fastest.
+func (r *run) setDigits(n int64) {
 	for i := len(r.shape.sliced) - 1; i >= 0; i-- {
 		v := r.shape.sliced[i]
 		d := int64(r.shape.h.Dims[v])
@@ -175,17 +186,18 @@ func (r *run) place(n int64) {
 	}
 }
 
-// abandon frees the tables of a slice that turned out to be 0.
-func (r *run) abandon() {
+// freeSlice frees the tables of a slice that turned out to be 0, and their adjoints. Static tables and the sums of adjoints stay.
+func (r *run) freeSlice() {
 	tables := len(r.shape.scope)
 	for i := range r.buffers {
-		if !r.shape.static[i%tables] || i >= tables && i < 2*tables {
+		isAdjoint := i >= tables && i < 2*tables
+		if !r.shape.isStatic[i%tables] || isAdjoint {
 			r.free(i)
 		}
 	}
 }
 
-// free gives up a buffer, and its entries where they are its own.
+// free gives up a buffer. If it owns its entries, they go back to the arena.
 func (r *run) free(i int) {
 	if r.buffers[i].owned {
 		r.arena.Put(r.buffers[i].data)
@@ -193,8 +205,7 @@ func (r *run) free(i int) {
 	r.buffers[i] = buffer{}
 }
 
-// do executes operations and multiplies the powers of two that it takes out of tables into scale.
-// It stops when that is 0.
+// do executes operations and multiplies the factors that they take out of tables into scale. It stops when scale is 0.
 func (r *run) do(ops []op, scale *scaled.Number) error {
 	for i := range ops {
 		if scale.IsZero() {
@@ -207,31 +218,21 @@ func (r *run) do(ops []op, scale *scaled.Number) error {
 	return nil
 }
 
-// execute does one operation.
+// execute does one operation, and multiplies the factor that it takes out into scale.
 func (r *run) execute(o *op, scale *scaled.Number) error {
 	b := r.buffers
 	switch o.code {
 	case opLoad:
 		if o.spec == nil {
 			b[o.out] = r.raw[o.out]
-			r.bound(o.out)
+			r.recordBound(o.out)
 			return nil
 		}
 		return r.load(o, scale)
 	case opMerge:
 		return r.merge(o, scale)
 	case opTake:
-		*scale = scale.Mul(scaled.FromFloat(b[o.b].data[0]))
-		b[o.out] = buffer{data: b[o.a].data, bound: b[o.a].bound, Depth: b[o.a].Depth}
-		switch by := &b[o.b]; {
-		case by.Lost && by.data[0] == 0:
-			r.stats.Lost = true
-		case by.Lost:
-			b[o.out].Lose(by.Off - by.upper() + 1 + b[o.a].upper())
-		}
-		r.bound(o.out)
-		r.stats.Flops++
-		r.stats.Merges++
+		r.takeScalar(o, scale)
 	case opMove:
 		if b[o.out].data == nil {
 			b[o.out] = b[o.a]
@@ -247,55 +248,73 @@ func (r *run) execute(o *op, scale *scaled.Number) error {
 			r.missing = r.missing.Add(scale.Abs().Mul(scaled.Make(1, int64(b[o.a].Off))))
 		}
 	default:
-		return r.backward(o)
+		return r.executeBackward(o)
 	}
 	return nil
 }
 
-// load restricts a leaf to the slice and sums the indices that only it has.
+// takeScalar merges a table with a scalar: the scalar goes into scale, and the entries of the table are shared by the result.
+func (r *run) takeScalar(o *op, scale *scaled.Number) {
+	b := r.buffers
+	table, scalar := &b[o.a], &b[o.b]
+	*scale = scale.Mul(scaled.FromFloat(scalar.data[0]))
+	b[o.out] = buffer{data: table.data, bound: table.bound, Depth: table.Depth}
+	switch {
+	case scalar.Lost && scalar.data[0] == 0:
+		r.stats.Lost = true
+	case scalar.Lost:
+		b[o.out].Lose(scalar.Off - scalar.upperExponent() + 1 + table.upperExponent())
+	}
+	r.recordBound(o.out)
+	r.stats.Flops++
+	r.stats.Merges++
+}
+
+// load makes a leaf: it restricts the table to the slice and sums its lone indices.
 func (r *run) load(o *op, scale *scaled.Number) error {
 	out := buffer{data: r.arena.Get(o.spec.size), owned: true}
 	raw := r.raw[o.out]
-	from := raw.data[r.base(o.out):]
-	if err := r.merger.run(r.ctx, r.threads, o.spec, from, one, out.data); err != nil {
+	from := raw.data[r.sliceOffset(o.out):]
+	if err := r.merger.run(r.ctx, r.threads, o.spec, from, scalarOne, out.data); err != nil {
 		return err
 	}
 
-	alone := r.shape.presum(o.out)/float64(o.spec.size) + 1
-	r.stats.Flops += r.shape.presum(o.out)
-	out.bound = raw.bound + ceilLog2(alone)
-	out.Low = r.cancelled(raw.Low)
+	terms := ceilLog2(r.shape.presumFlops(o.out)/float64(o.spec.size) + 1) // log2 of the terms of an entry
+	r.stats.Flops += r.shape.presumFlops(o.out)
+	out.bound = raw.bound + terms
+	out.Low = r.sumDepth(raw.Low)
 	if raw.Lost {
-		out.Lose(raw.Off + ceilLog2(alone))
+		out.Lose(raw.Off + terms)
 	}
 
-	f := r.settle(&out)
-	r.stats.Lost = r.stats.Lost || out.Lost && f.IsZero()
-	*scale = scale.Mul(f)
+	factor := r.bringIntoRange(&out)
+	r.stats.Lost = r.stats.Lost || out.Lost && factor.IsZero()
+	*scale = scale.Mul(factor)
 
-	r.keep(o.out, f)
+	r.recordFactor(o.out, factor)
 	r.buffers[o.out] = out
-	r.bound(o.out)
+	r.recordBound(o.out)
 	return nil
 }
 
-// base is where the slice begins in a leaf.
-func (r *run) base(leaf int) int {
+// sliceOffset returns the offset of the current slice in the table of a leaf.
+func (r *run) sliceOffset(leaf int) int {
 	scope := r.shape.h.Edges[leaf]
-	at, step := 0, 1
+	offset, stride := 0, 1
 	for i := len(scope) - 1; i >= 0; i-- {
 		if r.shape.dims[scope[i]] == 0 {
-			at += r.digits[scope[i]] * step
+			offset += r.digits[scope[i]] * stride
 		}
-		step *= r.shape.h.Dims[scope[i]]
+		stride *= r.shape.h.Dims[scope[i]]
 	}
-	return at
+	return offset
 }
 
-// merge computes a table from two, out = settled · a · b summed, and says how deep its entries are.
+// merge computes a table from two, a · b summed, and takes a factor out of it, which goes into scale. It sets mergeFactor to this factor,
+// and mergeLoses.
 func (r *run) merge(o *op, scale *scaled.Number) error {
 	a, b := &r.buffers[o.a], &r.buffers[o.b]
-	low, loses := r.descend(a, b)
+	low, loses := r.productDepth(a, b)
 	out := buffer{data: r.arena.Get(o.spec.size), owned: true}
 	if err := r.merger.run(r.ctx, r.threads, o.spec, a.data, b.data, out.data); err != nil {
 		return err
@@ -305,60 +324,54 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	r.stats.Flops += o.spec.work + (o.spec.work - size)
 	r.stats.Merges++
 
-	terms := ceilLog2(o.spec.work / size)
-	out.bound = a.bound + b.bound + terms
+	log2Terms := ceilLog2(o.spec.work / size)
+	out.bound = a.bound + b.bound + log2Terms
 	out.Low = low
-	r.loses = loses
-	out.inherit(a, b, terms, loses)
+	r.mergeLoses = loses
+	out.addLosses(a, b, log2Terms, loses)
 
-	r.settled = r.settle(&out)
-	r.stats.Lost = r.stats.Lost || out.Lost && r.settled.IsZero() && o.out < len(r.shape.scope)
+	r.mergeFactor = r.bringIntoRange(&out)
+	r.stats.Lost = r.stats.Lost || out.Lost && r.mergeFactor.IsZero() && o.out < len(r.shape.scope)
 
 	// a last table of 0 ends nothing: its adjoint may be wanted
-	if r.settled.IsZero() && o.out == len(r.shape.scope)-1 {
-		r.settled = scaled.One
+	if r.mergeFactor.IsZero() && o.out == len(r.shape.scope)-1 {
+		r.mergeFactor = scaled.One
 	}
 
-	r.keep(o.out, r.settled)
-	*scale = scale.Mul(r.settled)
+	r.recordFactor(o.out, r.mergeFactor)
+	*scale = scale.Mul(r.mergeFactor)
 	r.buffers[o.out] = out
-	r.bound(o.out)
+	r.recordBound(o.out)
 	return nil
 }
 
-// keep remembers the factor of a table for the way back.
-func (r *run) keep(table int, factor scaled.Number) {
-	if table < len(r.factors) {
-		r.factors[table] = factor
+// recordFactor records the factor of a table for the way back. It does nothing for adjoints, or without marginals.
+func (r *run) recordFactor(buffer int, factor scaled.Number) {
+	if buffer < len(r.factors) {
+		r.factors[buffer] = factor
 	}
 }
 
-// bound remembers the bound of a table for the way back.
-func (r *run) bound(table int) {
-	if table < len(r.bounds) {
-		r.bounds[table] = r.buffers[table].bound
+// recordBound records the bound of a table for the way back. It does nothing for adjoints, or without marginals.
+func (r *run) recordBound(buffer int) {
+	if buffer < len(r.bounds) {
+		r.bounds[buffer] = r.buffers[buffer].bound
 	}
 }
 
-// settle keeps a table in range: bound limits it from above, a few entries show that it is not
-// tiny. When they do not, or the bound has grown, the largest entry is looked up and divided out.
-// It returns the factor; 0 for a table of zeros.
-func (r *run) settle(t *buffer) scaled.Number {
-	if t.bound < highest {
-		step := max(1, len(t.data)/sampled)
-		for i := 0; i < len(t.data); i += step {
-			if x := t.data[i]; x > 0x1p-64 || x < -0x1p-64 {
-				return scaled.One
-			}
-		}
+// bringIntoRange divides a table by a power of two if its entries are very large or small, and returns the factor. The factor is 1 if the
+// bound is not large and one of a few entries is not tiny. Otherwise the largest entry decides. The factor of a table of zeros is 0.
+func (r *run) bringIntoRange(t *buffer) scaled.Number {
+	if t.bound < maxBound && t.hasSampleAbove(0x1p-64) {
+		return scaled.One
 	}
 
-	top := floats.LargestBits(t.data)
-	if top == 0 {
+	largest := floats.LargestBits(t.data)
+	if largest == 0 {
 		return scaled.Number{}
 	}
 
-	exp := floats.Exponent(top)
+	exp := floats.Exponent(largest)
 	t.bound = exp + 1
 	if t.bound >= -margin && t.bound <= margin {
 		return scaled.One
@@ -367,16 +380,27 @@ func (r *run) settle(t *buffer) scaled.Number {
 	if t.Lost {
 		t.Off -= exp
 	}
-	if exp > 0 && t.Low-exp < floats.Lowest {
-		if t.measure(); t.Low-exp < floats.Lowest {
+	if exp > 0 && t.Low-exp < floats.Lowest { // small entries may get too small for a float64
+		if t.measureDepth(); t.Low-exp < floats.Lowest {
 			t.Lose(sumproduct.Floor)
-			r.loses = true
+			r.mergeLoses = true
 		}
 	}
 
 	t.bound = 1
 	t.Low = max(min(t.Low-exp, 0), sumproduct.Smallest)
-	return floats.Rescale(t.data, top)
+	return floats.Rescale(t.data, largest)
+}
+
+// hasSampleAbove reports whether one of some evenly spaced entries is larger than limit in size.
+func (t *buffer) hasSampleAbove(limit float64) bool {
+	step := max(1, len(t.data)/samples)
+	for i := 0; i < len(t.data); i += step {
+		if x := t.data[i]; x > limit || x < -limit {
+			return true
+		}
+	}
+	return false
 }
 
 // ceilLog2 returns ⌈log2 x⌉ for x > 0.

@@ -12,5 +12,5 @@ func PlanWithin(
 	if err != nil {
 		return Cost{}, err
 	}
-	return s.cost(s.within(budget(memory), s.forward)), nil
+	return s.cost(s.programWithin(budget(memory), s.forwardProgram)), nil
 }

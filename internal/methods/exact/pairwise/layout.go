@@ -14,7 +14,7 @@ type layout struct {
 	stride []int
 }
 
-// strideOf is the stride of an index, 0 for one that the table has not.
+// strideOf returns the stride of an index, or 0 if the table does not have it.
 func (l *layout) strideOf(v int) int {
 	if i := slices.Index(l.index, v); i >= 0 {
 		return l.stride[i]
@@ -22,60 +22,60 @@ func (l *layout) strideOf(v int) int {
 	return 0
 }
 
-// axis is an index of a merge: its dimension and its strides in both operands and the result.
+// axis is a loop of a merge over the values of an index, or over some of them if the index is split.
 type axis struct {
 	index  int
-	dim    int
-	stride [3]int
+	dim    int    // number of values
+	stride [3]int // in operands 0 and 1 and in the result (2); 0 if the table does not have the index
 }
 
 // kind is the loop nest of a merge.
 type kind uint8
 
 const (
-	tiny    kind = iota // few entries: a loop over all
+	tiny    kind = iota // few entries: one plain loop
 	panel               // out[rows, run] += S[rows, k] · V[k, run]
 	blend               // out[run] += A[k, run] · B[k, run]
 	inner               // out[o] = Σ_run A[o, run] · B[o, run]
 	batched             // out[rows, columns, run] = Σ_k A[rows, k, run] · B[k, columns, run]
 )
 
-// spec is a merge ready for its kernel. The result has its axes in the sequence outer, rows, run
-// (for inner: outer; the run is summed; for batched: as long as they stay). Operand 0 of a panel is S, operand 1 is V; swapped says
-// that they are b and a of the operation.
+// spec is a merge ready for its kernel: which index is which loop. A block is the work at one combination of values of outer and steps.
+// The result has its axes in the sequence outer, rows, run. For kind inner these are outer only, since the run is summed. For batched they
+// are sorted by how long they stay. Operand 0 of a panel is S, operand 1 is V.
 type spec struct {
 	kind    kind
-	swapped bool
-	outer   []axis // one block for every combination of their values
-	rows    []axis // of a panel, or of matrices side by side
-	columns []axis // of matrices side by side
-	run     []axis // the innermost loop
-	sum     []axis // summed within a block
-	steps   []axis // summed block after block
-	inside  []axis // of outer or steps: gone through while staged data stays (see stage.go)
-	staged  [2]copying
-	size    int     // entries of the result
-	work    float64 // multiplications
+	swapped bool        // operands 0 and 1 are b and a of the operation
+	outer   []axis      // loops over blocks of the result
+	rows    []axis      // of a panel, or of matrices side by side
+	columns []axis      // of matrices side by side
+	run     []axis      // the innermost loop
+	sum     []axis      // summed within a block
+	steps   []axis      // summed block after block
+	inside  []axis      // split off outer or steps: loops during which staged data stays (see stage.go)
+	staged  [2]copyPlan // by operand; empty if it is read where it is
+	size    int         // entries of the result
+	work    float64     // multiplications
 }
 
 const (
-	tinyWork   = 256     // multiplications up to which a merge is one plain loop
-	maxRun     = 512     // entries of a run
-	maxRows    = 96      // rows of a panel, a multiple of the rows of every tile
-	taskRows   = 384     // rows that use a panel of V while it is packed
-	maxSum     = 256     // values summed within a block
-	listed     = 1024    // entries of the offset lists of rows and sums, unless one axis is longer
-	maxPanel   = 1 << 16 // entries of a packed panel of V: 512 KiB
-	smallPanel = 1 << 11 // entries of an S or a panel of V that is read where it is staged: half of the first cache
-	innerOut   = 64      // entries of a result up to which sums are computed one by one
-	maxMatrix  = 256     // entries of a matrix, when several are multiplied side by side
-	side       = 32      // of those, at most
-	innerPart  = 64      // parts at most into which such a sum is cut for threads
+	tinyWork    = 256     // multiplications up to which a merge is one plain loop
+	maxRun      = 512     // entries of a run
+	maxRows     = 96      // rows of a panel, a multiple of the rows of every tile
+	taskRows    = 384     // rows that use a panel of V while it is packed
+	maxSum      = 256     // values summed within a block
+	maxListed   = 1024    // entries of the offset lists of rows and sums, unless one axis is longer
+	maxPanel    = 1 << 16 // entries of a packed panel of V: 512 KiB
+	smallPanel  = 1 << 11 // entries of an S or a panel of V that is read where it is staged: half of the first cache
+	maxInnerOut = 64      // entries of a result up to which sums are computed one by one
+	maxMatrix   = 256     // entries of a matrix, when several are multiplied side by side
+	maxMatrices = 32      // matrices that are multiplied side by side
+	innerParts  = 64      // parts at most into which the sums of an inner merge are cut for threads
 )
 
-// WorkspaceBytes bounds the memory of one thread of a contraction beside the
+// WorkspaceBytes bounds the memory of one thread of a contraction in addition to the
 // tables, unless a single dimension exceeds 512.
-const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*(topStaged+maxPadding) + maxSum*kernel.Columns + innerPart*innerOut)
+const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*(maxLargeStaged+maxPadding) + maxSum*kernel.Columns + innerParts*maxInnerOut)
 
 // layOut fixes layouts and kernels for all operations of a program.
 func (s *shape) layOut(p *program) {
@@ -85,34 +85,31 @@ func (s *shape) layOut(p *program) {
 	}
 	for _, part := range [][]op{p.before, p.each, p.after} {
 		for i := range part {
-			s.prepare(&part[i])
+			s.prepareOp(&part[i])
 		}
 	}
 }
 
-// prepare fixes layout and kernel of one operation.
-func (s *shape) prepare(o *op) {
-	tables := len(s.scope)
+// prepareOp fixes the layout of the result of an operation and its kernel, if it has one. A table that is computed twice gets the same both
+// times.
+func (s *shape) prepareOp(o *op) {
 	switch o.code {
 	case opLoad:
 		if s.specs[o.out] == nil && s.layouts[o.out].index == nil {
 			raw := s.rawLayout(o.out)
 			s.layouts[o.out] = raw
-			if s.copies(o.out) {
-				s.specs[o.out], s.layouts[o.out] = s.plan(raw, layout{}, s.scope[o.out])
+			if s.isCopied(o.out) {
+				s.specs[o.out], s.layouts[o.out] = s.planMerge(raw, layout{}, s.scope[o.out])
 			}
 		}
 		o.spec = s.specs[o.out]
-	case opMerge:
-		if s.specs[o.out] == nil {
-			s.specs[o.out], s.layouts[o.out] = s.plan(s.layouts[o.a], s.layouts[o.b],
-				s.scope[o.out])
+	case opMerge, opAdjoint:
+		table := o.out
+		if o.code == opAdjoint {
+			table -= len(s.scope)
 		}
-		o.spec = s.specs[o.out]
-	case opAdjoint:
 		if s.specs[o.out] == nil {
-			s.specs[o.out], s.layouts[o.out] = s.plan(s.layouts[o.a], s.layouts[o.b],
-				s.scope[o.out-tables])
+			s.specs[o.out], s.layouts[o.out] = s.planMerge(s.layouts[o.a], s.layouts[o.b], s.scope[table])
 		}
 		o.spec = s.specs[o.out]
 	case opTake, opPass, opSum, opMove:
@@ -120,50 +117,29 @@ func (s *shape) prepare(o *op) {
 	}
 }
 
-// rawLayout is the layout of a table of the expression, without indices of dimension 1 and sliced ones.
+// rawLayout returns the layout of a table of the expression, without indices of dimension 1 and sliced ones.
 func (s *shape) rawLayout(leaf int) layout {
 	e := s.h.Edges[leaf]
 	l := layout{index: []int{}}
-	step := 1
+	stride := 1
 	for i := len(e) - 1; i >= 0; i-- {
 		if s.dims[e[i]] > 1 {
 			l.index = append(l.index, e[i])
-			l.stride = append(l.stride, step)
+			l.stride = append(l.stride, stride)
 		}
-		step *= s.h.Dims[e[i]]
+		stride *= s.h.Dims[e[i]]
 	}
 	slices.Reverse(l.index)
 	slices.Reverse(l.stride)
 	return l
 }
 
-// plan chooses kernel and layout for out = a · b. The rule that keeps reads contiguous: indices
-// that stay longest are last in every table. It is departed from to give panels rows and runs; a
+// planMerge chooses the kernel of out = a · b, a table over the indices out, and the layout of the result. By rule the indices that stay
+// longest are last in every table, so that reads are contiguous. A kernel may depart from it to get rows and runs. Among the candidates a
 // small model of the time of the loops decides.
-func (s *shape) plan(a, b layout, out []int) (*spec, layout) {
-	g := s.classify(a, b, out)
-	best := g.tiny()
-
-	if g.work > tinyWork {
-		best = g.blend(maxRun)
-		cost := best.time(&g)
-		try := func(x *spec) {
-			if x == nil {
-				return
-			}
-			if t := x.time(&g); t < cost {
-				best, cost = x, t
-			}
-		}
-		try(g.blend(64))
-		try(g.inner())
-		for _, run := range []int{maxRun, 64} {
-			try(g.panel(0, run))
-			try(g.panel(1, run))
-		}
-		try(g.batched())
-	}
-
+func (s *shape) planMerge(a, b layout, out []int) (*spec, layout) {
+	g := s.groupIndices(a, b, out)
+	best := g.fastestKernel()
 	best.work = g.work
 
 	l := layout{index: make([]int, 0, len(out))}
@@ -174,41 +150,65 @@ func (s *shape) plan(a, b layout, out []int) (*spec, layout) {
 	case batched:
 		sequence = [][]axis{g.out}
 	}
-	for _, part := range sequence {
-		for _, x := range part {
+	for _, axes := range sequence {
+		for _, x := range axes {
 			l.index = append(l.index, x.index)
 		}
 	}
 
 	l.stride = make([]int, len(l.index))
-	step := 1
+	entries := 1
 	for i := len(l.index) - 1; i >= 0; i-- {
-		l.stride[i] = step
-		step *= s.dims[l.index[i]]
+		l.stride[i] = entries
+		entries *= s.dims[l.index[i]]
 	}
-	best.size = step
-	for _, part := range []*[]axis{&best.outer, &best.rows, &best.columns, &best.run} {
-		*part = slices.Clone(*part)
-		for i := range *part {
-			(*part)[i].stride[2] = l.strideOf((*part)[i].index)
+	best.size = entries
+	for _, axes := range []*[]axis{&best.outer, &best.rows, &best.columns, &best.run} {
+		*axes = slices.Clone(*axes)
+		for i := range *axes {
+			(*axes)[i].stride[2] = l.strideOf((*axes)[i].index)
 		}
 	}
 	best.stage()
 	return best, l
 }
 
-// groups are the indices of a merge by where they are, each sorted by how long they stay.
-type groups struct {
-	batch []axis     // in both operands and the result
-	sum   []axis     // in both operands
-	own   [2][]axis  // in one operand only, and in the result
-	out   []axis     // batch and own
-	size  [2]float64 // entries of the operands
-	work  float64    // multiplications
+// fastestKernel returns the candidate that takes the least time by the model, the first of equals. It is tiny if there is little work.
+func (g *groups) fastestKernel() *spec {
+	if !(g.work > tinyWork) {
+		return g.tiny()
+	}
+	best := g.blend(maxRun)
+	bestTime := best.time(g)
+	for _, x := range []*spec{
+		g.blend(64),
+		g.inner(),
+		g.panel(0, maxRun), g.panel(1, maxRun),
+		g.panel(0, 64), g.panel(1, 64),
+		g.batched(),
+	} {
+		if x == nil { // not for this merge
+			continue
+		}
+		if t := x.time(g); t < bestTime {
+			best, bestTime = x, t
+		}
+	}
+	return best
 }
 
-// classify sorts the indices of a merge of two tables into one over out.
-func (s *shape) classify(a, b layout, out []int) groups {
+// groups are the indices of a merge by the tables that have them, each group sorted by how long they stay.
+type groups struct {
+	batch []axis     // in both operands and the result
+	sum   []axis     // summed: in one or both operands, not in the result
+	own   [2][]axis  // in one operand only, and in the result
+	out   []axis     // in the result: batch and own
+	size  [2]float64 // entries of the operands
+	work  float64    // multiplications: entries over all indices
+}
+
+// groupIndices groups the indices of a merge of two tables into a table over the indices out, which are sorted.
+func (s *shape) groupIndices(a, b layout, out []int) groups {
 	g := groups{size: [2]float64{1, 1}, work: 1}
 	all := make([]int, 0, len(a.index)+len(b.index))
 	all = append(all, a.index...)
@@ -222,14 +222,14 @@ func (s *shape) classify(a, b layout, out []int) groups {
 		g.size[0] *= float64(s.dims[v])
 	}
 
-	slices.SortFunc(all, s.longLived)
+	slices.SortFunc(all, s.byLifetime)
 
 	for _, v := range all {
 		x := axis{index: v, dim: s.dims[v], stride: [3]int{a.strideOf(v), b.strideOf(v), 0}}
 		g.work *= float64(x.dim)
-		_, stays := slices.BinarySearch(out, v)
+		_, isKept := slices.BinarySearch(out, v)
 		switch {
-		case !stays:
+		case !isKept:
 			g.sum = append(g.sum, x)
 			continue
 		case x.stride[1] == 0:
@@ -244,5 +244,5 @@ func (s *shape) classify(a, b layout, out []int) groups {
 	return g
 }
 
-// tiny is the merge as one plain loop.
+// tiny returns the merge as one plain loop.
 func (g *groups) tiny() *spec { return &spec{kind: tiny, outer: g.out, sum: g.sum} }

@@ -37,14 +37,14 @@ type Result struct {
 func Marginals(
 	ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options,
 ) (Result, Stats, error) {
-	r, err := prepare(ctx, e, t, o)
+	r, err := newRun(ctx, e, t, o)
 	if err != nil {
 		return Result{}, Stats{}, err
 	}
 
 	s := r.shape
 	memory := budget(o.Memory) - 8*r.copied
-	p := s.within(memory, func() *program { return s.fit(memory) })
+	p := s.programWithin(memory, func() *program { return s.fitBackward(memory) })
 	if err := r.admit(p, o); err != nil {
 		return Result{}, Stats{}, err
 	}
@@ -53,15 +53,15 @@ func Marginals(
 	r.reads = p.reads
 	r.factors = make([]scaled.Number, len(s.scope))
 	r.bounds = make([]int, len(s.scope))
-	r.marginal.at = make([][]scaled.Number, len(e.Dims))
+	r.marginal.total = make([][]scaled.Number, len(e.Dims))
 	for i, d := range e.Dims {
-		r.marginal.at[i] = make([]scaled.Number, d)
+		r.marginal.total[i] = make([]scaled.Number, d)
 	}
 
 	z, err := r.sumSlices(p, func(value scaled.Number) {
 		for _, v := range s.sliced {
-			n := &r.marginal.at[v][r.digits[v]]
-			*n = n.Add(value)
+			total := &r.marginal.total[v][r.digits[v]]
+			*total = total.Add(value)
 		}
 	})
 
@@ -71,20 +71,21 @@ func Marginals(
 	if z.IsZero() {
 		return Result{}, r.stats, nil
 	}
-	return Result{Z: z, Marginals: r.normalised(z)}, r.stats, nil
+	return Result{Z: z, Marginals: r.normalisedMarginals(z)}, r.stats, nil
 }
 
-// normalised divides every index's sums by their total, which is Z up to rounding.
-func (r *run) normalised(z scaled.Number) [][]float64 {
-	out := make([][]float64, len(r.marginal.at))
-	for i, sums := range r.marginal.at {
+// normalisedMarginals returns every index's sums divided by their total, which is Z up to rounding. If the total is 0, they are divided
+// by Z. An index that no table has gets equal marginals.
+func (r *run) normalisedMarginals(z scaled.Number) [][]float64 {
+	out := make([][]float64, len(r.marginal.total))
+	for i, sums := range r.marginal.total {
 		out[i] = make([]float64, len(sums))
 		total := scaled.Sum(sums)
 		for v, x := range sums {
 			switch {
 			case !total.IsZero():
 				out[i][v] = x.Div(total).Float64()
-			case r.shape.dims[i] == 1 || !r.used[i]:
+			case r.shape.dims[i] == 1 || !r.isUsed[i]:
 				out[i][v] = 1 / float64(len(sums))
 			default:
 				out[i][v] = x.Div(z).Float64()
@@ -95,7 +96,7 @@ func (r *run) normalised(z scaled.Number) [][]float64 {
 }
 
 // PlanMarginals predicts Marginals' Stats for a budget of memory bytes (0: 2 GiB); its PeakBytes
-// exceed the budget when nothing within it was found. Errors wrap contractionorder.ErrTree.
+// exceed the budget if nothing within it was found. Errors wrap contractionorder.ErrTree.
 func PlanMarginals(
 	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int, memory int64,
 ) (Cost, error) {
@@ -103,10 +104,10 @@ func PlanMarginals(
 	if err != nil {
 		return Cost{}, err
 	}
-	return s.cost(s.within(budget(memory), func() *program { return s.fit(budget(memory)) })), nil
+	return s.cost(s.programWithin(budget(memory), func() *program { return s.fitBackward(budget(memory)) })), nil
 }
 
-// budget is the memory of an option, in bytes.
+// budget returns the bytes of a memory option. It is query.DefaultMemory if the option is 0 or less.
 func budget(memory int64) float64 {
 	if memory <= 0 {
 		memory = query.DefaultMemory

@@ -17,17 +17,17 @@ type merger struct {
 	spec     *spec        // of the merge under way
 	operands [2][]float64 // in the sequence of the spec
 	out      []float64
-	tasks    int       // independent parts
-	runs     int       // pieces of the run
-	rows     int       // pieces of the rows
+	tasks    int       // number of independent parts
+	runs     int       // number of pieces that the run is cut into, for tasks
+	rows     int       // number of pieces that the rows are cut into
 	partial  []float64 // by task and entry: sums of an inner merge
 	workers  []worker
 }
 
-// one is the other operand of a table that is only summed.
-var one = []float64{1}
+// scalarOne is the second operand of a merge that only sums its first.
+var scalarOne = []float64{1}
 
-// run computes out = a · b.
+// run computes out = a · b on some threads. The bits do not depend on their number. The only error is the context's.
 func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []float64) error {
 	if x.swapped {
 		a, b = b, a
@@ -42,11 +42,11 @@ func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	}
 
 	if x.kind == tiny {
-		k.workers[0].tiny(k)
+		k.workers[0].doTiny(k)
 		return nil
 	}
 
-	k.plan()
+	k.cutTasks()
 	chunk := max(1, int(chunkWork/(x.work/float64(k.tasks))))
 	chunks := (k.tasks + chunk - 1) / chunk
 	threads = max(1, min(threads, chunks))
@@ -59,7 +59,7 @@ func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	}
 
 	err := sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
-		k.workers[w].span(k, c*chunk, min((c+1)*chunk, k.tasks))
+		k.workers[w].doTasks(k, c*chunk, min((c+1)*chunk, k.tasks))
 		return nil
 	})
 
@@ -72,8 +72,8 @@ func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	return err
 }
 
-// plan cuts the merge into tasks, in a way that does not depend on threads.
-func (k *merger) plan() {
+// cutTasks cuts the merge into tasks, in a way that does not depend on threads.
+func (k *merger) cutTasks() {
 	x := k.spec
 	k.runs = 1
 	k.rows = 1
@@ -86,7 +86,7 @@ func (k *merger) plan() {
 	case blend, batched:
 		k.tasks = count(x.outer)
 	case inner:
-		k.tasks = min(innerPart, count(x.steps))
+		k.tasks = min(innerParts, count(x.steps))
 		n := k.tasks * len(k.out)
 
 		if cap(k.partial) < n {
@@ -97,8 +97,8 @@ func (k *merger) plan() {
 	}
 }
 
-// pieces is ⌈n / most⌉.
-func pieces(n, most int) int { return (n + most - 1) / most }
+// pieces returns how many pieces of at most size entries n entries have: ⌈n / size⌉.
+func pieces(n, size int) int { return (n + size - 1) / size }
 
 // addPartials adds the sums of the tasks of an inner merge, in their sequence.
 func (k *merger) addPartials() {
@@ -111,61 +111,61 @@ func (k *merger) addPartials() {
 	}
 }
 
-// offsets lists where an operand has the values of some axes, in the memory of a list.
+// offsets returns the offsets of an operand for all combinations of values of some axes, the last axis fastest. It uses the memory of list.
 func offsets(list []int, axes []axis, operand int) []int {
 	list = slices.Grow(list[:0], count(axes))[:1]
 	list[0] = 0
 	for i := len(axes) - 1; i >= 0; i-- {
-		n := len(list)
+		n := len(list) // combinations of the axes after this one, for its value 0
 		for x := 1; x < axes[i].dim; x++ {
 			step := x * axes[i].stride[operand]
 			list = list[:(x+1)*n]
-			to := list[x*n:]
-			for j, at := range list[:n] {
-				to[j] = at + step
+			target := list[x*n:]
+			for j, offset := range list[:n] {
+				target[j] = offset + step
 			}
 		}
 	}
 	return list
 }
 
-// odometer is a position on axes, with the offsets of both operands and the result.
+// odometer is a position in a nest of loops: a value of each axis, with the offsets of both operands and the result.
 type odometer struct {
-	axes []axis
-	at   []int  // by axis: its value
-	off  [3]int // by operand, and of the result
+	axes    []axis
+	values  []int  // by axis
+	offsets [3]int // by operand, and of the result
 }
 
 // seek goes to the n-th position, the last axis fastest.
 func (o *odometer) seek(axes []axis, n int) {
 	o.axes = axes
-	o.at = append(o.at[:0], make([]int, len(axes))...)
-	o.off = [3]int{}
+	o.values = append(o.values[:0], make([]int, len(axes))...)
+	o.offsets = [3]int{}
 	for i := len(axes) - 1; i >= 0 && n > 0; i-- {
 		x := n % axes[i].dim
 		n /= axes[i].dim
-		o.at[i] = x
+		o.values[i] = x
 		o.move(&axes[i], x)
 	}
 }
 
-// next goes one position on, and from the last to the first.
+// next goes to the next position, and from the last to the first.
 func (o *odometer) next() {
 	for i := len(o.axes) - 1; i >= 0; i-- {
 		a := &o.axes[i]
-		o.at[i]++
-		if o.at[i] < a.dim {
+		o.values[i]++
+		if o.values[i] < a.dim {
 			o.move(a, 1)
 			return
 		}
-		o.at[i] = 0
+		o.values[i] = 0
 		o.move(a, 1-a.dim)
 	}
 }
 
-// move goes some values on along an axis.
-func (o *odometer) move(a *axis, by int) {
-	for i := range o.off {
-		o.off[i] += by * a.stride[i]
+// move changes the offsets by a number of values along an axis.
+func (o *odometer) move(a *axis, values int) {
+	for i := range o.offsets {
+		o.offsets[i] += values * a.stride[i]
 	}
 }

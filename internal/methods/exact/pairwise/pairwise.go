@@ -29,8 +29,8 @@ import (
 // Options bound a contraction. The zero value works.
 type Options struct {
 	Memory int64 // bytes for tables, the expression's included; 0: query.DefaultMemory, 2 GiB
-	// Threads is the number of goroutines, on slices where Contract has several and the memory
-	// allows it, else on one large merge; 0: GOMAXPROCS. The result does not depend on it.
+	// Threads is the number of goroutines. They compute slices at the same time if Contract has several and the memory
+	// allows it, otherwise parts of one large merge. 0: GOMAXPROCS. The result does not depend on it.
 	Threads int
 	Slices  []int // indices fixed to a value per slice
 	// From and To are the slices to sum, From ≤ s < To; To = 0 means all. Slice s fixes the indices
@@ -39,7 +39,7 @@ type Options struct {
 	From, To int64
 }
 
-// Stats is the cost of a contraction: Plan's prediction for as many slices, unless a table that is
+// Stats is the cost of a contraction. It is Plan's prediction for as many slices, unless a table that is
 // 0 ended a slice early. Slices computed at the same time each hold their own tables: PeakBytes is
 // then larger, within Options.Memory.
 type Stats struct {
@@ -47,9 +47,9 @@ type Stats struct {
 	PeakBytes int64   // largest total of live tables, the expression's included
 	Slices    int64   // slices computed
 	Merges    int64   // merges computed
-	// Lost says that terms may be missing: somewhere a product of entries may have been below
-	// 2^-1020 beside others of its table, where a float64 has no digits for it. A total that is not
-	// Lost has all its terms, and one of 0 has none.
+	// Lost states that terms may be missing: somewhere a product of entries may have been below
+	// 2^-1020 in units of its table, for which a float64 has no digits. A total that is not
+	// Lost has all its terms. If it is 0, it has no terms.
 	Lost bool
 }
 
@@ -60,7 +60,7 @@ type Stats struct {
 //
 // Subtrees without a sliced index are computed once, as far as there is memory to keep their
 // results. The slices are added exactly and rounded once. Z = 0 is an answer. Within one table,
-// entries 2^−900 below the largest may become 0, and Stats.Lost says so.
+// entries 2^−900 below the largest may become 0, and Stats.Lost reports it.
 //
 // Errors: sumproduct.ErrOverBudget with the bytes, before anything is computed;
 // sumproduct.ErrExpression; contractionorder.ErrTree; sumproduct.ErrNotFinite; the context's error,
@@ -69,11 +69,11 @@ type Stats struct {
 func Contract(
 	ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options,
 ) (scaled.Number, Stats, error) {
-	r, err := prepare(ctx, e, t, o)
+	r, err := newRun(ctx, e, t, o)
 	if err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
-	p := r.shape.within(budget(o.Memory)-8*r.copied, r.shape.forward)
+	p := r.shape.programWithin(budget(o.Memory)-8*r.copied, r.shape.forwardProgram)
 	if err := r.admit(p, o); err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
@@ -87,8 +87,9 @@ func Contract(
 	return sum, r.stats, nil
 }
 
-// prepare checks the arguments and measures the tables.
-func prepare(
+// newRun returns a run over the slices of the options, with its tables measured. Errors: those of Contract, except ErrOverBudget for the
+// bytes and the context's.
+func newRun(
 	ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options,
 ) (*run, error) {
 	if err := e.Validate(); err != nil {
@@ -122,10 +123,11 @@ func prepare(
 		return nil, fmt.Errorf("%w: slices %d to %d, there are %.0f",
 			sumproduct.ErrExpression, o.From, o.To, s.slices)
 	}
-	return r, r.measure(e)
+	return r, r.measureTables(e)
 }
 
-// admit compares the bytes of a program, and of tables copied already, with the budget.
+// admit sets the limit to the entries of a program and of the tables copied already. Errors: sumproduct.ErrOverBudget if that is more
+// than the budget; the context's.
 func (r *run) admit(p *program, o Options) error {
 	r.limit = p.peak + r.copied
 	if memory := budget(o.Memory); 8*r.limit > memory {
@@ -134,7 +136,7 @@ func (r *run) admit(p *program, o Options) error {
 	return r.ctx.Err()
 }
 
-// overBudget is the error of a contraction that needs more than memory.
+// overBudget returns the error of a contraction that needs more bytes than memory.
 func overBudget(bytes float64, s *shape, memory float64) error {
 	text := fmt.Sprintf("%.0f bytes", bytes)
 	if bytes > 1e15 {
@@ -143,5 +145,5 @@ func overBudget(bytes float64, s *shape, memory float64) error {
 	return fault.New(fault.OverBudget,
 		"%w: the contraction needs %s of tables (largest table 2^%.1f entries, %.0f slices), "+
 			"the budget is %.0f bytes",
-		sumproduct.ErrOverBudget, text, s.largest(), s.slices, memory)
+		sumproduct.ErrOverBudget, text, s.log2Largest(), s.slices, memory)
 }

@@ -25,31 +25,31 @@ type Cost struct {
 	Log2Table   float64 // log2 of the entries of the largest table
 }
 
-// Flops is the work of n slices in one call.
+// Flops returns the work of n slices in one call.
 func (c Cost) Flops(n float64) float64 { return finite(c.CommonFlops + finite(n*c.SliceFlops)) }
 
-// Plan predicts Contract's Stats where memory is no concern. Errors wrap contractionorder.ErrTree.
+// Plan predicts Contract's Stats if memory is no concern. Errors wrap contractionorder.ErrTree.
 // Time: Σ over the merges of the length of their scopes.
 func Plan(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) (Cost, error) {
 	s, err := newShape(h, t, sliced)
 	if err != nil {
 		return Cost{}, err
 	}
-	return s.cost(s.forward()), nil
+	return s.cost(s.forwardProgram()), nil
 }
 
-// cost prices a program.
+// cost returns the cost of a program.
 func (s *shape) cost(p *program) Cost {
 	return Cost{
 		Slices:      s.slices,
-		CommonFlops: finite(p.flops[0] + p.flops[2]),
-		SliceFlops:  p.flops[1],
+		CommonFlops: finite(p.flops[beforeSlices] + p.flops[afterSlices]),
+		SliceFlops:  p.flops[inEachSlice],
 		PeakBytes:   finite(8 * p.peak),
-		Log2Table:   math.Max(s.largest(), 0),
+		Log2Table:   math.Max(s.log2Largest(), 0),
 	}
 }
 
-// Roundings bounds how often a term of the value is rounded along a tree: products, and additions.
+// Roundings returns an upper bound of how often a term of the value is rounded along a tree, in products and in additions.
 // Errors wrap contractionorder.ErrTree.
 func Roundings(
 	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int,
@@ -60,10 +60,10 @@ func Roundings(
 	}
 	total := 2.0 // of the slices, and the scale
 	for leaf := range s.leaves {
-		total += floats.SumRoundings(s.presum(leaf)/s.size[leaf] + 1)
+		total += floats.SumRoundings(s.presumFlops(leaf)/s.size[leaf] + 1)
 	}
-	for k, full := range s.full {
-		total += 2 + floats.SumRoundings(full/s.size[s.leaves+k])
+	for k, union := range s.unionSize {
+		total += 2 + floats.SumRoundings(union/s.size[s.leaves+k])
 	}
 	return finite(total), nil
 }

@@ -2,12 +2,12 @@ package pairwise
 
 // Programs: a contraction as a list of operations with all allocations known.
 
-// Operations on buffers. Of n tables, buffer t is table t,
-// buffer n+t its adjoint, buffer 2n+t the sum of its adjoint over slices.
+// opcode is a kind of operation on buffers. Of n tables, buffer t is table t, buffer n+t its adjoint, and buffer 2n+t the sum of its
+// adjoint over slices.
 type opcode uint8
 
 const (
-	opLoad    opcode = iota // out: leaf, restricted to the slice, its own indices summed
+	opLoad    opcode = iota // out: leaf, restricted to the slice, its lone indices summed
 	opMerge                 // out = a · b, summed
 	opAdjoint               // out, an adjoint = the adjoint a · the table b, summed
 	opTake                  // out = a, and the scalar b goes into the scale
@@ -17,104 +17,116 @@ const (
 	opClear                 // out, a sum of adjoints, is 0
 	opSum                   // out += a, over slices
 	opRead                  // marginals from table a and its adjoint b
-	opMove                  // out takes over the buffer of a
+	opMove                  // out takes over the memory of a
 	opFree                  // a is not needed any more
 	opDone                  // a is the value of the slice
 )
 
-// op is one operation: its buffers a, b and out, as far as it has them, and the kernel of a merge.
+// op is one operation. A field that the opcode does not mention is 0.
 type op struct {
 	code      opcode
-	a, b, out int
-	spec      *spec
+	a, b, out int   // buffers
+	spec      *spec // how a table is computed; nil if it is not
 }
 
-// program lists the operations before the slices, per slice, and after them.
+// Parts of a program.
+const (
+	beforeSlices = iota
+	inEachSlice
+	afterSlices
+)
+
+// program is the list of operations of a contraction: before the slices, for each slice, and after them.
 type program struct {
 	before, each, after []op
-	// flops of one pass of each part
-	flops  [3]float64
-	peak   float64 // entries
-	shared float64 // entries live before the slices
-	// reads: by table, indices whose marginals are read there, nil without marginals
-	reads [][]int
+	flops               [3]float64 // of one pass of each part
+	peak                float64    // most entries that are live at the same time
+	shared              float64    // entries that are live when the slices begin
+	reads               [][]int    // by table: indices whose marginals are read there; nil without marginals
 }
 
-// emitter writes operations and tracks the live tables.
+// emitter writes a program and tracks which tables are live.
 type emitter struct {
-	s     *shape
-	p     *program
-	part  *[]op     // that is written
-	at    int       // its number: 0 before the slices, 1 in each, 2 after them
-	live  float64   // entries
-	owned []float64 // by buffer: entries it holds
-	have  []bool    // by buffer: it is live
-	steps int       // operations so far
+	s      *shape
+	p      *program
+	part   int       // of the program that is written
+	ops    *[]op     // the operations of this part
+	live   float64   // entries
+	owned  []float64 // by buffer: entries that it holds
+	isLive []bool    // by buffer
+	steps  int       // operations so far, of all parts
 }
 
-// newEmitter begins the part before the slices, the tables of the expression being live.
+// newEmitter begins a program with the part before the slices. The tables of the expression are live.
 func newEmitter(s *shape) *emitter {
 	e := &emitter{
-		s:     s,
-		p:     &program{},
-		live:  s.raw,
-		owned: make([]float64, 3*len(s.scope)),
-		have:  make([]bool, 3*len(s.scope)),
+		s:      s,
+		p:      &program{},
+		live:   s.rawEntries,
+		owned:  make([]float64, 3*len(s.scope)),
+		isLive: make([]bool, 3*len(s.scope)),
 	}
-	e.p.peak = s.raw
-	e.begin(0)
+	e.p.peak = s.rawEntries
+	e.begin(beforeSlices)
 	return e
 }
 
 // begin turns to a part of the program.
 func (e *emitter) begin(part int) {
-	e.at = part
-	e.part = []*[]op{&e.p.before, &e.p.each, &e.p.after}[part]
+	e.part = part
+	e.ops = []*[]op{&e.p.before, &e.p.each, &e.p.after}[part]
 }
 
-// emit writes an operation.
+// emit appends an operation to the part, and notes which buffers are live after it.
 func (e *emitter) emit(o op) {
-	*e.part = append(*e.part, o)
+	*e.ops = append(*e.ops, o)
 	e.steps++
 	switch o.code {
 	case opFree:
-		e.have[o.a] = false
+		e.isLive[o.a] = false
 	case opMove:
-		e.have[o.a] = false
-		e.have[o.out] = true
+		e.isLive[o.a] = false
+		e.isLive[o.out] = true
 	case opRead, opDone:
 	default:
-		e.have[o.out] = true
+		e.isLive[o.out] = true
 	}
 }
 
-// take allocates a buffer.
-func (e *emitter) take(buffer int, size float64) {
+// allocate counts the entries of a buffer as live.
+func (e *emitter) allocate(buffer int, size float64) {
 	e.owned[buffer] = size
 	e.live = finite(e.live + size)
 	e.p.peak = max(e.p.peak, e.live)
 }
 
-// spend counts the flops of an operation.
-func (e *emitter) spend(flops float64) { e.p.flops[e.at] = finite(e.p.flops[e.at] + flops) }
+// moveEntries makes the entries that buffer a holds those of buffer to.
+func (e *emitter) moveEntries(a, to int) {
+	e.owned[to] = e.owned[a]
+	e.owned[a] = 0
+}
 
-// release frees a buffer.
-func (e *emitter) release(buffer int) {
+// addFlops counts the flops of an operation of the part.
+func (e *emitter) addFlops(flops float64) { e.p.flops[e.part] = finite(e.p.flops[e.part] + flops) }
+
+// free emits opFree for a buffer.
+func (e *emitter) free(buffer int) {
 	e.live -= e.owned[buffer]
 	e.owned[buffer] = 0
 	e.emit(op{code: opFree, a: buffer})
 }
 
-// load makes a leaf available.
+// load emits opLoad for a leaf.
 func (e *emitter) load(leaf int) {
-	if e.s.copies(leaf) {
-		e.take(leaf, e.s.size[leaf])
-		e.spend(e.s.presum(leaf))
+	if e.s.isCopied(leaf) {
+		e.allocate(leaf, e.s.size[leaf])
+		e.addFlops(e.s.presumFlops(leaf))
 	}
 	e.emit(op{code: opLoad, out: leaf})
 }
 
-// merge makes table leaves+k from its two, which are live, and does not free them.
+// merge emits the operation that makes table leaves+k from its two, which must be live. It does not free them. If one of them is a scalar,
+// the operation is opTake, otherwise opMerge.
 func (e *emitter) merge(k int) {
 	s := e.s
 	m := s.merges[k]
@@ -122,82 +134,82 @@ func (e *emitter) merge(k int) {
 	for i := range 2 {
 		a, b := m[i], m[1-i]
 		if len(s.scope[b]) == 0 {
-			e.spend(1)
+			e.addFlops(1)
 			e.emit(op{code: opTake, a: a, b: b, out: out})
 			return
 		}
 	}
 
-	e.take(out, s.size[out])
-	e.spend(finite(s.full[k] + (s.full[k] - s.size[out])))
+	e.allocate(out, s.size[out])
+	e.addFlops(finite(s.unionSize[k] + (s.unionSize[k] - s.size[out])))
 	e.emit(op{code: opMerge, a: m[0], b: m[1], out: out})
 }
 
-// forward is the program of Contract.
-func (s *shape) forward() *program {
+// forwardProgram returns the program of Contract.
+func (s *shape) forwardProgram() *program {
 	e := newEmitter(s)
 	e.evaluate(nil)
 	return e.p
 }
 
-// evaluate emits all merges.
-// A table is freed when its merge is done, unless keep says otherwise or other slices need it.
-func (e *emitter) evaluate(keep func(table int) bool) {
+// evaluate emits the merges of static tables before the slices, and all others in each slice. A table is freed after its merge, unless
+// isKept is true for it or further slices need it. With isKept nil no table is kept, and the last is freed, too.
+func (e *emitter) evaluate(isKept func(table int) bool) {
 	s := e.s
-	for part := range 2 {
+	for _, part := range []int{beforeSlices, inEachSlice} {
 		e.begin(part)
 		for k, m := range s.merges {
 			out := s.leaves + k
-			if s.static[out] != (part == 0) {
+			if s.isStatic[out] != (part == beforeSlices) {
 				continue
 			}
 			for _, i := range m {
-				if i < s.leaves && (part == 0 || !s.static[i]) {
+				if i < s.leaves && (part == beforeSlices || !s.isStatic[i]) {
 					e.load(i)
 				}
 			}
 			e.merge(k)
 			for _, i := range m {
-				if keep == nil || !keep(i) {
-					e.drop(i, out)
+				if isKept == nil || !isKept(i) {
+					e.freeMerged(i, out)
 				}
 			}
 		}
 
-		if s.leaves == 1 && part == 1 {
+		if s.leaves == 1 && part == inEachSlice {
 			e.load(0)
 		}
 
-		if part == 0 {
-			e.frontier()
+		if part == beforeSlices {
+			e.loadStaticLeaves()
 			e.p.shared = e.live
 		}
 	}
 	if s.leaves > 0 {
 		e.emit(op{code: opDone, a: len(s.scope) - 1})
 	}
-	if s.leaves > 0 && keep == nil {
-		e.release(len(s.scope) - 1)
+	if s.leaves > 0 && isKept == nil {
+		e.free(len(s.scope) - 1)
 	}
 }
 
-// drop frees a table after the merge into out,
-// moving the ownership when the merge only passed it on.
-func (e *emitter) drop(i, out int) {
-	if e.s.static[i] && !e.s.static[out] {
-		return // the next slice needs it
+// freeMerged frees table i after its merge into out. If the merge only passed its entries on, they go over to out. It does nothing if i is
+// static and out is not, since the next slice needs i.
+func (e *emitter) freeMerged(i, out int) {
+	if e.s.isStatic[i] && !e.s.isStatic[out] {
+		return
 	}
-	if e.passes(i, out) {
-		e.owned[out] = e.owned[i]
-		e.owned[i] = 0
+	if e.passesOn(i, out) {
+		e.moveEntries(i, out)
 		e.emit(op{code: opMove, a: i, out: out})
 		return
 	}
-	e.release(i)
+	e.free(i)
 }
 
-// passes says that merge out takes over the buffer of i.
-func (e *emitter) passes(i, out int) bool {
+// passesOn reports whether the merge into out takes the entries of i as they are, since its other table is a scalar. Of two scalars it
+// takes the first.
+func (e *emitter) passesOn(i, out int) bool {
 	m := e.s.merges[out-e.s.leaves]
 	if len(e.s.scope[m[1]]) == 0 {
 		return i == m[0]
@@ -205,15 +217,15 @@ func (e *emitter) passes(i, out int) bool {
 	return len(e.s.scope[m[0]]) == 0 && i == m[1]
 }
 
-// frontier loads static leaves that merges of the slices use.
-func (e *emitter) frontier() {
+// loadStaticLeaves loads the static leaves that are merged in each slice.
+func (e *emitter) loadStaticLeaves() {
 	s := e.s
 	for k, m := range s.merges {
-		if s.static[s.leaves+k] {
+		if s.isStatic[s.leaves+k] {
 			continue
 		}
 		for _, i := range m {
-			if i < s.leaves && s.static[i] {
+			if i < s.leaves && s.isStatic[i] {
 				e.load(i)
 			}
 		}

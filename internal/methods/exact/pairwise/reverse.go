@@ -6,151 +6,158 @@ import (
 	"math"
 )
 
-// maxSteps bounds the operations of a program per merge:
-// recomputation that needs more is not tried.
-const maxSteps = 64
+// maxStepsPerMerge bounds the operations of a program. Recomputation that needs more is not tried.
+const maxStepsPerMerge = 64
 
-// reading says where marginals are read: the indices summed at a merge at one of its two tables, at
-// the smaller one unless the adjoint of the other is needed anyway; an index that one tensor alone
-// has at that tensor.
-type reading struct {
-	reads   [][]int // by table
-	adjoint []bool  // by table: its adjoint is needed
-	table   []bool  // by table: it is needed in the backward pass
+// isTooLong reports whether the program has too many operations.
+func (e *emitter) isTooLong() bool { return e.steps > maxStepsPerMerge*(len(e.s.merges)+1000) }
+
+// readings states at which tables marginals are read, and what the backward pass needs for it. An index that is summed at a merge is read
+// at one of the two tables: at the smaller one, unless only the adjoint of the other is needed anyway. A lone index is read at its leaf.
+type readings struct {
+	reads        [][]int // by table: the indices read there
+	needsAdjoint []bool  // by table: its adjoint is needed
+	needsTable   []bool  // by table: its entries are needed in the backward pass
 }
 
-// reading decides where marginals are read, from the leaves up.
-func (s *shape) reading() *reading {
+// chooseReadings decides where marginals are read, from the leaves up.
+func (s *shape) chooseReadings() *readings {
 	n := len(s.scope)
-	w := &reading{reads: make([][]int, n), adjoint: make([]bool, n), table: make([]bool, n)}
+	w := &readings{reads: make([][]int, n), needsAdjoint: make([]bool, n), needsTable: make([]bool, n)}
 	for i := range s.leaves {
-		w.reads[i] = s.alone[i]
-		w.adjoint[i] = len(s.alone[i]) > 0
+		w.reads[i] = s.lone[i]
+		w.needsAdjoint[i] = len(s.lone[i]) > 0
 	}
 	for k, m := range s.merges {
 		a, b := m[0], m[1]
 		if len(s.sums[k]) > 0 {
-			at := a
-			if w.adjoint[a] == w.adjoint[b] && s.size[b] < s.size[a] ||
-				w.adjoint[b] && !w.adjoint[a] {
-				at = b
+			table := a
+			if w.needsAdjoint[a] == w.needsAdjoint[b] && s.size[b] < s.size[a] ||
+				w.needsAdjoint[b] && !w.needsAdjoint[a] {
+				table = b
 			}
-			w.reads[at] = append(w.reads[at][:len(w.reads[at]):len(w.reads[at])], s.sums[k]...)
-			w.adjoint[at] = true
+			w.reads[table] = append(w.reads[table][:len(w.reads[table]):len(w.reads[table])], s.sums[k]...)
+			w.needsAdjoint[table] = true
 		}
 
-		w.adjoint[s.leaves+k] = w.adjoint[a] || w.adjoint[b]
-		w.table[a] = w.adjoint[b] || len(w.reads[a]) > 0 && a >= s.leaves
-		w.table[b] = w.adjoint[a] || len(w.reads[b]) > 0 && b >= s.leaves
+		w.needsAdjoint[s.leaves+k] = w.needsAdjoint[a] || w.needsAdjoint[b]
+		// for the adjoint of its partner, or to read marginals; a leaf is read in the expression
+		w.needsTable[a] = w.needsAdjoint[b] || len(w.reads[a]) > 0 && a >= s.leaves
+		w.needsTable[b] = w.needsAdjoint[a] || len(w.reads[b]) > 0 && b >= s.leaves
 
-		for i := range 2 { // of a scalar the value is needed
+		for i := range 2 { // the adjoint of a scalar is computed from its value, see opRest
 			if len(s.scope[m[i]]) == 0 {
-				w.table[m[i]] = w.table[m[i]] || w.adjoint[m[i]]
+				w.needsTable[m[i]] = w.needsTable[m[i]] || w.needsAdjoint[m[i]]
 			}
 		}
 	}
 	return w
 }
 
-// both is the program of Marginals: forward, keeping the tables of at most keep entries
-// that the way back needs, and back. It returns nil when it would take too many operations.
-func (s *shape) both(w *reading, keep float64) *program {
+// backwardProgram returns the program of Marginals: forward, then back. Of the tables that the way back needs it keeps those of at most
+// maxKept entries, and computes the others again. It returns nil if that takes too many operations.
+func (s *shape) backwardProgram(w *readings, maxKept float64) *program {
 	n := len(s.scope)
-	kept := func(t int) bool { return w.table[t] && s.size[t] <= keep }
+	isKept := func(t int) bool { return w.needsTable[t] && s.size[t] <= maxKept }
 	e := newEmitter(s)
 	e.p.reads = w.reads
 
-	var frontier []int // tables that all slices share, next to one they do not
+	frontier := e.clearFrontier(w)
+	e.evaluate(isKept)
 
-	for k, m := range s.merges {
-		for _, i := range m {
-			if s.static[i] && !s.static[s.leaves+k] && w.adjoint[i] {
-				frontier = append(frontier, i)
-				e.take(2*n+i, s.size[i])
-				e.emit(op{code: opClear, out: 2*n + i})
-			}
-		}
-	}
-
-	e.evaluate(kept)
-	e.begin(1)
-
+	e.begin(inEachSlice)
 	root := n - 1
-	if n > 0 && w.adjoint[root] {
-		e.take(n+root, 1)
+	if n > 0 && w.needsAdjoint[root] {
+		e.allocate(n+root, 1)
 		e.emit(op{code: opUnit, out: n + root})
-		e.finish(w, root)
-		e.back(w, kept, root)
+		e.useAdjoint(w, root)
+		e.backFrom(w, isKept, root)
+	}
+	if n > 0 && e.isLive[root] {
+		e.free(root)
 	}
 
-	if n > 0 && e.have[root] {
-		e.release(root)
-	}
-
-	e.begin(2)
+	e.begin(afterSlices)
 	for _, i := range frontier {
-		e.owned[n+i] = e.owned[2*n+i]
-		e.owned[2*n+i] = 0
+		e.moveEntries(2*n+i, n+i)
 		e.emit(op{code: opMove, a: 2*n + i, out: n + i})
-		e.finish(w, i)
-		e.back(w, kept, i)
-		if e.have[i] {
-			e.release(i)
+		e.useAdjoint(w, i)
+		e.backFrom(w, isKept, i)
+		if e.isLive[i] {
+			e.free(i)
 		}
 	}
 
 	for t := range s.scope { // static tables without marginals
-		if e.have[t] {
-			e.release(t)
+		if e.isLive[t] {
+			e.free(t)
 		}
 	}
 
-	if e.steps > maxSteps*(len(s.merges)+1000) {
+	if e.isTooLong() {
 		return nil
 	}
 	return e.p
 }
 
-// back goes from a table whose adjoint is live down its subtree.
-func (e *emitter) back(w *reading, kept func(int) bool, from int) {
+// clearFrontier returns the frontier: the static tables that are merged in each slice and whose adjoint is needed. For each it emits a
+// sum of adjoints over slices, which begins with 0.
+func (e *emitter) clearFrontier(w *readings) (frontier []int) {
+	s := e.s
+	n := len(s.scope)
+	for k, m := range s.merges {
+		for _, i := range m {
+			if s.isStatic[i] && !s.isStatic[s.leaves+k] && w.needsAdjoint[i] {
+				frontier = append(frontier, i)
+				e.allocate(2*n+i, s.size[i])
+				e.emit(op{code: opClear, out: 2*n + i})
+			}
+		}
+	}
+	return frontier
+}
+
+// backFrom emits the adjoints of all tables below table from that need one. The adjoint of from must be live, and each adjoint is freed
+// when those of its two tables are made. It stops if the program is too long.
+func (e *emitter) backFrom(w *readings, isKept func(table int) bool, from int) {
 	s := e.s
 	n := len(s.scope)
 	stack := []int{from}
-	for len(stack) > 0 && e.steps <= maxSteps*(len(s.merges)+1000) {
+	for len(stack) > 0 && !e.isTooLong() {
 		c := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if c < s.leaves || !e.have[n+c] {
+		if c < s.leaves || !e.isLive[n+c] {
 			continue
 		}
 
 		m := s.merges[c-s.leaves]
 		for _, i := range m {
-			if w.table[i] {
-				e.ensure(kept, i)
+			if w.needsTable[i] {
+				e.recompute(isKept, i)
 			}
 		}
 
-		var next []int
+		var next []int // tables whose adjoints are new
 		for i := range 2 {
 			a, b := m[i], m[1-i]
-			if !w.adjoint[a] {
+			if !w.needsAdjoint[a] {
 				continue
 			}
-			e.adjoint(c, a, b)
+			e.makeAdjoint(c, a, b)
 			next = append(next, a)
 		}
 
-		e.release(n + c)
+		e.free(n + c)
 		for _, a := range next {
-			e.finish(w, a)
+			e.useAdjoint(w, a)
 		}
 		for _, i := range m {
-			if e.have[i] && (e.at == 2 || !s.static[i]) {
-				e.release(i)
+			if e.isLive[i] && (e.part == afterSlices || !s.isStatic[i]) {
+				e.free(i)
 			}
 		}
 
-		// the larger one first: it does not wait
+		// The larger table is last on the stack and so goes first: its adjoint does not wait.
 		if len(next) == 2 && s.size[next[0]] > s.size[next[1]] {
 			next[0], next[1] = next[1], next[0]
 		}
@@ -158,59 +165,58 @@ func (e *emitter) back(w *reading, kept func(int) bool, from int) {
 	}
 }
 
-// adjoint makes the adjoint of a from the adjoint of c, the result of a and b.
-func (e *emitter) adjoint(c, a, b int) {
+// makeAdjoint emits the adjoint of a from that of c, the result of the merge of a and b.
+func (e *emitter) makeAdjoint(c, a, b int) {
 	s := e.s
 	n := len(s.scope)
 	switch {
-	case e.passes(a, c):
-		e.take(n+a, 0)
+	case e.passesOn(a, c):
+		e.allocate(n+a, 0)
 		e.emit(op{code: opPass, a: n + c, out: n + a})
-		e.owned[n+a] = e.owned[n+c]
-		e.owned[n+c] = 0
-	case e.passes(b, c):
-		e.take(n+a, 1)
+		e.moveEntries(n+c, n+a)
+	case e.passesOn(b, c): // a is a scalar
+		e.allocate(n+a, 1)
 		e.emit(op{code: opRest, a: a, out: n + a})
 	default:
-		e.take(n+a, s.size[a])
-		full := s.full[c-s.leaves]
-		e.spend(finite(full + (full - s.size[a])))
+		e.allocate(n+a, s.size[a])
+		union := s.unionSize[c-s.leaves]
+		e.addFlops(finite(union + (union - s.size[a])))
 		e.emit(op{code: opAdjoint, a: n + c, b: b, out: n + a})
 	}
 }
 
-// finish reads the marginals at table t, whose adjoint is live;
-// at the border of the common part, it sums the adjoint instead.
-func (e *emitter) finish(w *reading, t int) {
+// useAdjoint emits what is done with the adjoint of table t, which is live. In a slice the adjoint of a static table goes into its sum over
+// slices. Otherwise the marginals of t are read. The adjoint is freed if no adjoint below needs it.
+func (e *emitter) useAdjoint(w *readings, t int) {
 	n := len(e.s.scope)
-	if e.at == 1 && e.s.static[t] {
-		e.spend(e.s.size[t])
+	if e.part == inEachSlice && e.s.isStatic[t] {
+		e.addFlops(e.s.size[t])
 		e.emit(op{code: opSum, a: n + t, out: 2*n + t})
-		e.release(n + t)
+		e.free(n + t)
 		return
 	}
 
 	if len(w.reads[t]) > 0 {
 		size := e.s.size[t]
 		if t < e.s.leaves {
-			size = finite(size + e.s.presum(t))
+			size = finite(size + e.s.presumFlops(t))
 		}
-		e.spend(finite(3 * size))
+		e.addFlops(finite(3 * size))
 		e.emit(op{code: opRead, a: t, b: n + t})
 	}
-	if t < e.s.leaves || !w.adjoint[e.s.merges[t-e.s.leaves][0]] &&
-		!w.adjoint[e.s.merges[t-e.s.leaves][1]] {
-		e.release(n + t)
+	if t < e.s.leaves || !w.needsAdjoint[e.s.merges[t-e.s.leaves][0]] &&
+		!w.needsAdjoint[e.s.merges[t-e.s.leaves][1]] {
+		e.free(n + t)
 	}
 }
 
-// ensure computes a table again that was not kept.
-func (e *emitter) ensure(kept func(int) bool, t int) {
+// recompute emits table t again, with all below it that are not live. It does nothing if t is live, and stops if the program is too long.
+func (e *emitter) recompute(isKept func(table int) bool, t int) {
 	s := e.s
 	stack := []int{t}
-	for len(stack) > 0 && e.steps <= maxSteps*(len(s.merges)+1000) {
+	for len(stack) > 0 && !e.isTooLong() {
 		c := stack[len(stack)-1]
-		if e.have[c] {
+		if e.isLive[c] {
 			stack = stack[:len(stack)-1]
 			continue
 		}
@@ -220,9 +226,9 @@ func (e *emitter) ensure(kept func(int) bool, t int) {
 		}
 
 		m := s.merges[c-s.leaves]
-		if !e.have[m[0]] || !e.have[m[1]] {
+		if !e.isLive[m[0]] || !e.isLive[m[1]] {
 			for _, i := range m {
-				if !e.have[i] {
+				if !e.isLive[i] {
 					stack = append(stack, i)
 				}
 			}
@@ -231,30 +237,30 @@ func (e *emitter) ensure(kept func(int) bool, t int) {
 
 		e.merge(c - s.leaves)
 		for _, i := range m {
-			if !kept(i) {
-				e.drop(i, c)
+			if !isKept(i) {
+				e.freeMerged(i, c)
 			}
 		}
 	}
 }
 
-// fit returns the program of Marginals that keeps as many tables as memory has
-// room for, or else the one of least memory, with its need.
-func (s *shape) fit(memory float64) *program {
-	w := s.reading()
-	top := s.top()
-	var least *program
-	for keep := math.MaxFloat64; ; keep = min(keep, 4*top) / 4 {
-		p := s.both(w, keep)
+// fitBackward returns the program of Marginals that keeps as many tables as memory bytes have room for. If none fits, it returns the one
+// with the smallest peak.
+func (s *shape) fitBackward(memory float64) *program {
+	w := s.chooseReadings()
+	largest := s.largestSize()
+	var smallest *program
+	for maxKept := math.MaxFloat64; ; maxKept = min(maxKept, 4*largest) / 4 {
+		p := s.backwardProgram(w, maxKept)
 		if p == nil {
 			break
 		}
-		if least == nil || p.peak < least.peak {
-			least = p
+		if smallest == nil || p.peak < smallest.peak {
+			smallest = p
 		}
-		if 8*p.peak <= memory || keep < 1 {
+		if 8*p.peak <= memory || maxKept < 1 {
 			break
 		}
 	}
-	return least
+	return smallest
 }

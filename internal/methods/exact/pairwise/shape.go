@@ -11,30 +11,30 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// shape knows the tables of a tree. Tables 0 … leaves−1 are the expression's, less their summed
-// and sliced indices; table leaves+k is the result of merge k; indices of dimension 1 and sliced
-// ones are in no scope.
+// shape is the tables of a contraction tree without entries. Tables 0 … leaves−1 are the leaves: tables of the expression, without their
+// sliced indices and those that they sum out first. Table leaves+k is the result of merge k. Indices of dimension 1 and sliced ones are in
+// no scope.
 type shape struct {
-	h       contractionorder.Hypergraph
-	dims    []int   // 0 for sliced indices
-	sliced  []int   // indices
-	slices  float64 // Π of their dimensions
-	leaves  int
-	merges  [][2]int
-	scope   [][]int   // by table, sorted
-	alone   [][]int   // by leaf: indices only it has
-	cut     [][]int   // by leaf: sliced indices of dimension above 1 it has
-	sums    [][]int   // by merge: indices summed
-	full    []float64 // by merge: entries of the table over all indices of its two
-	size    []float64 // by table: entries
-	raw     float64   // entries of the expression
-	static  []bool    // by table: the same in all slices
-	sumAt   []int     // by index: the merge that sums it
-	layouts []layout  // by buffer
-	specs   []*spec   // by buffer
+	h          contractionorder.Hypergraph
+	dims       []int   // by index; 0 for sliced indices
+	sliced     []int   // indices
+	slices     float64 // number of slices: Π of the dimensions of the sliced indices
+	leaves     int
+	merges     [][2]int
+	scope      [][]int   // by table, sorted
+	lone       [][]int   // by leaf: indices that no other leaf has, which are summed before its merge
+	slicedIn   [][]int   // by leaf: its sliced indices of dimension above 1
+	sums       [][]int   // by merge: indices summed
+	unionSize  []float64 // by merge: entries of a table over all indices of the two that are merged
+	size       []float64 // by table: entries
+	rawEntries float64   // entries of all tables of the expression
+	isStatic   []bool    // by table: it is computed once for all slices, since it is the same in all of them
+	summedAt   []int     // by index: the merge that sums it; −1 if a leaf does
+	layouts    []layout  // by buffer, see opcode
+	specs      []*spec   // by buffer: how the table is computed
 }
 
-// newShape computes the scopes of all tables of a tree.
+// newShape computes the scopes of all tables of a tree. Errors wrap contractionorder.ErrTree.
 func newShape(
 	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int,
 ) (*shape, error) {
@@ -66,14 +66,14 @@ func newShape(
 	tables := t.Leaves + len(t.Merges)
 	s.scope = make([][]int, tables)
 	s.size = make([]float64, tables)
-	s.static = make([]bool, tables)
-	s.alone = make([][]int, t.Leaves)
-	s.cut = make([][]int, t.Leaves)
+	s.isStatic = make([]bool, tables)
+	s.lone = make([][]int, t.Leaves)
+	s.slicedIn = make([][]int, t.Leaves)
 	s.sums = make([][]int, len(t.Merges))
-	s.full = make([]float64, len(t.Merges))
-	s.sumAt = make([]int, len(h.Dims))
+	s.unionSize = make([]float64, len(t.Merges))
+	s.summedAt = make([]int, len(h.Dims))
 
-	count := make([]int, len(h.Dims))
+	count := make([]int, len(h.Dims)) // by index: the tables that have it and are not merged yet
 	for _, e := range h.Edges {
 		for _, v := range e {
 			count[v]++
@@ -81,44 +81,46 @@ func newShape(
 	}
 
 	for i, e := range h.Edges {
-		s.leaf(i, e, count)
+		s.addLeaf(i, e, count)
 	}
 	for k, m := range t.Merges {
-		s.merge(k, m, count)
+		s.addMerge(k, m, count)
 	}
-	s.share(math.MaxFloat64)
+	s.chooseStatic(math.MaxFloat64)
 	return s, nil
 }
 
-// leaf sorts the indices of a table of the expression; count has the number of tables of each.
-func (s *shape) leaf(i int, e, count []int) {
+// addLeaf computes the scope of leaf i, whose table has the scope e, and sorts its other indices into slicedIn and lone. count is the
+// number of tables that have each index.
+func (s *shape) addLeaf(i int, e, count []int) {
 	raw := 1.0
 	for _, v := range e {
 		raw = finite(raw * float64(s.h.Dims[v]))
 		switch {
 		case s.dims[v] == 0 && s.h.Dims[v] > 1:
-			s.cut[i] = append(s.cut[i], v)
-		case s.dims[v] <= 1:
+			s.slicedIn[i] = append(s.slicedIn[i], v)
+		case s.dims[v] <= 1: // of dimension 1, or sliced and of dimension 1
 		case count[v] > 1:
 			s.scope[i] = append(s.scope[i], v)
 		default:
-			s.alone[i] = append(s.alone[i], v)
-			s.sumAt[v] = -1
+			s.lone[i] = append(s.lone[i], v)
+			s.summedAt[v] = -1
 		}
 	}
 	slices.Sort(s.scope[i])
-	s.raw = finite(s.raw + raw)
-	s.size[i] = s.product(s.scope[i])
+	s.rawEntries = finite(s.rawEntries + raw)
+	s.size[i] = s.entriesOver(s.scope[i])
 }
 
-// merge sorts the indices of the result of merge k, and lowers the count of common indices.
-func (s *shape) merge(k int, m [2]int, count []int) {
+// addMerge computes the scope of the result of merge k, of the tables m. An index is summed if no other table has it. count is, by index,
+// the number of tables that have it and are not merged yet; addMerge lowers it for indices of both tables.
+func (s *shape) addMerge(k int, m [2]int, count []int) {
 	a, b := s.scope[m[0]], s.scope[m[1]]
 	out := make([]int, 0, len(a)+len(b))
-	full := 1.0
-	for len(a) > 0 || len(b) > 0 {
+	union := 1.0
+	for len(a) > 0 || len(b) > 0 { // merges two sorted lists
 		var v int
-		both := false
+		isInBoth := false
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
 			v, a = a[0], a[1:]
@@ -127,78 +129,78 @@ func (s *shape) merge(k int, m [2]int, count []int) {
 		default:
 			v = a[0]
 			a, b = a[1:], b[1:]
-			both = true
+			isInBoth = true
 		}
 
-		full *= float64(s.dims[v])
-		if both {
+		union *= float64(s.dims[v])
+		if isInBoth {
 			count[v]--
 		}
 		if count[v] > 1 {
 			out = append(out, v)
 		} else {
 			s.sums[k] = append(s.sums[k], v)
-			s.sumAt[v] = k
+			s.summedAt[v] = k
 		}
 	}
 
-	s.full[k] = finite(full)
+	s.unionSize[k] = finite(union)
 	s.scope[s.leaves+k] = out
-	s.size[s.leaves+k] = s.product(out)
+	s.size[s.leaves+k] = s.entriesOver(out)
 }
 
-// share decides which tables are computed once for all slices:
-// those that are the same in all of them and have at most most entries, and are made of such.
-func (s *shape) share(most float64) {
+// chooseStatic decides which tables are computed once for all slices. These are tables without sliced indices that have at most maxSize
+// entries and are made of such tables only. A leaf that is used as it is in the expression may be larger.
+func (s *shape) chooseStatic(maxSize float64) {
 	if len(s.sliced) == 0 || len(s.scope) == 0 {
 		return
 	}
 	for i := range s.leaves {
-		s.static[i] = len(s.cut[i]) == 0 && (s.size[i] <= most || !s.copies(i))
+		s.isStatic[i] = len(s.slicedIn[i]) == 0 && (s.size[i] <= maxSize || !s.isCopied(i))
 	}
 	for k, m := range s.merges {
-		s.static[s.leaves+k] = s.static[m[0]] && s.static[m[1]] && s.size[s.leaves+k] <= most
+		s.isStatic[s.leaves+k] = s.isStatic[m[0]] && s.isStatic[m[1]] && s.size[s.leaves+k] <= maxSize
 	}
-	s.static[len(s.scope)-1] = false // every slice has a value of its own
+	s.isStatic[len(s.scope)-1] = false // every slice has its value
 }
 
-// within returns the first program that fits into memory, sharing less and less over slices;
-// the last one if none does.
-func (s *shape) within(memory float64, build func() *program) *program {
+// programWithin builds programs with fewer and fewer static tables, until one fits into memory bytes, and returns that one. If none fits,
+// it returns the last, in which only leaves that are used as they are are static.
+func (s *shape) programWithin(memory float64, build func() *program) *program {
 	p := build()
 	if len(s.sliced) == 0 {
 		return p
 	}
-	for most := s.top(); 8*p.peak > memory && most >= 0.5; most /= 4 {
-		s.share(most / 4)
+	for maxSize := s.largestSize(); 8*p.peak > memory && maxSize >= 0.5; maxSize /= 4 {
+		s.chooseStatic(maxSize / 4)
 		p = build()
 	}
 	return p
 }
 
-// top is the size of the largest table.
-func (s *shape) top() float64 {
-	top := 1.0
+// largestSize returns the entries of the largest table, at least 1.
+func (s *shape) largestSize() float64 {
+	largest := 1.0
 	for _, size := range s.size {
-		top = max(top, size)
+		largest = max(largest, size)
 	}
-	return top
+	return largest
 }
 
-// copies says that a leaf is not used as it is in the expression.
-func (s *shape) copies(leaf int) bool { return len(s.cut[leaf]) > 0 || len(s.alone[leaf]) > 0 }
+// isCopied reports whether a leaf needs entries in addition to those of the expression, since it is sliced or has lone indices.
+func (s *shape) isCopied(leaf int) bool { return len(s.slicedIn[leaf]) > 0 || len(s.lone[leaf]) > 0 }
 
-// presum is the number of additions that reduce a leaf to its scope.
-func (s *shape) presum(leaf int) float64 {
+// presumFlops returns the number of additions that sum the lone indices of a leaf out.
+func (s *shape) presumFlops(leaf int) float64 {
 	n := s.size[leaf]
-	for _, v := range s.alone[leaf] {
+	for _, v := range s.lone[leaf] {
 		n = finite(n * float64(s.dims[v]))
 	}
 	return n - s.size[leaf]
 }
 
-// product is the number of entries over a scope.
-func (s *shape) product(scope []int) float64 {
+// entriesOver returns the number of entries of a table over a scope.
+func (s *shape) entriesOver(scope []int) float64 {
 	p := 1.0
 	for _, v := range scope {
 		p *= float64(s.dims[v])
@@ -206,23 +208,23 @@ func (s *shape) product(scope []int) float64 {
 	return finite(p)
 }
 
-// largest is log2 of the entries of the largest table.
-func (s *shape) largest() float64 {
-	top := 0.0
+// log2Largest returns log2 of the entries of the largest table, at least 0.
+func (s *shape) log2Largest() float64 {
+	largest := 0.0
 	for t := range s.scope {
 		sum := 0.0
 		for _, v := range s.scope[t] {
 			sum += math.Log2(float64(s.dims[v]))
 		}
-		top = max(top, sum)
+		largest = max(largest, sum)
 	}
-	return top
+	return largest
 }
 
-// longLived compares indices by how long they stay: those summed later are last. Ties by number.
-func (s *shape) longLived(i, j int) int {
-	return cmp.Or(cmp.Compare(s.sumAt[i], s.sumAt[j]), cmp.Compare(i, j))
+// byLifetime compares indices by how long they stay: an index that is summed later is greater. Ties are broken by number.
+func (s *shape) byLifetime(i, j int) int {
+	return cmp.Or(cmp.Compare(s.summedAt[i], s.summedAt[j]), cmp.Compare(i, j))
 }
 
-// finite replaces an overflow by the largest float64.
+// finite replaces +Inf by the largest float64.
 func finite(x float64) float64 { return min(x, math.MaxFloat64) }

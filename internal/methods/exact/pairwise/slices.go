@@ -10,67 +10,74 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// window bounds the values of concurrent slices that wait to be added in their sequence.
+// window is the number of slices whose values wait to be added in their sequence, if slices are computed at the same time.
 const window = 1 << 12
 
-// eachSlice computes all slices.
-// each, when given, is called after every slice with its value, one at a time.
-func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator, error) {
+// runSlices computes all slices and returns the accumulator of their values. It calls onSlice, unless that is nil, after every slice with
+// its value; then slices are computed one after the other.
+func (r *run) runSlices(p *program, onSlice func(value scaled.Number)) (accumulator, error) {
 	var sum accumulator
-	own := p.peak - p.shared // entries of one slice
+	entries := p.peak - p.shared // of one slice
 	threads := int(min(int64(r.threads), (r.to-r.from)/2))
-	for threads > 1 && float64(threads-1)*own > r.spare {
+	for threads > 1 && float64(threads-1)*entries > r.spare {
 		threads--
 	}
 
-	if each != nil || threads < 2 {
-		for n := r.from; n < r.to; n++ {
-			value, err := r.slice(p, n)
-			if err != nil {
-				return sum, err
-			}
-			sum.add(value)
-			if each != nil {
-				each(value)
-			}
-		}
-		return sum, nil
+	if onSlice == nil && threads >= 2 {
+		err := r.runParallel(p, threads, int(entries), &sum)
+		return sum, err
 	}
+	for n := r.from; n < r.to; n++ {
+		value, err := r.runSlice(p, n)
+		if err != nil {
+			return sum, err
+		}
+		sum.add(value)
+		if onSlice != nil {
+			onSlice(value)
+		}
+	}
+	return sum, nil
+}
 
+// runParallel computes all slices on some threads, each of which may use entries. It adds their values to sum in the sequence of the
+// slices.
+func (r *run) runParallel(p *program, threads, entries int, sum *accumulator) error {
 	team := make([]*run, threads)
 	for i := range team {
-		team[i] = r.fork(int(own))
+		team[i] = r.fork(entries)
 	}
 	values := make([]scaled.Number, min(window, r.to-r.from))
 
 	for from := r.from; from < r.to; from += window {
 		part := values[:min(window, r.to-from)]
 		err := sumproduct.Share(r.ctx, threads, len(part), func(w, n int) (err error) {
-			part[n], err = team[w].slice(p, from+int64(n))
+			part[n], err = team[w].runSlice(p, from+int64(n))
 			return err
 		})
 		if err != nil {
-			return sum, err
+			return err
 		}
 		for _, v := range part {
 			sum.add(v)
 		}
 	}
 
-	for _, w := range team {
-		r.stats.Flops += w.stats.Flops
-		r.stats.Merges += w.stats.Merges
-		r.stats.Slices += w.stats.Slices
-		r.stats.Lost = r.stats.Lost || w.stats.Lost
-		r.missing = r.missing.Add(w.missing)
-		r.beside += w.arena.Peak
+	for _, member := range team {
+		r.stats.Flops += member.stats.Flops
+		r.stats.Merges += member.stats.Merges
+		r.stats.Slices += member.stats.Slices
+		r.stats.Lost = r.stats.Lost || member.stats.Lost
+		r.missing = r.missing.Add(member.missing)
+		r.beside += member.arena.Peak
 	}
 	// Tables alive before the slices are counted in r's arena, and its peak may be from there.
 	r.beside = max(0, r.arena.Live+r.beside-r.arena.Peak)
-	return sum, nil
+	return nil
 }
 
-// fork returns a run for slices that reads r's results for all of them.
+// fork returns a run for one thread that computes slices. It shares the results of r that are the same for all slices, and may use entries
+// in addition.
 func (r *run) fork(entries int) *run {
 	return &run{
 		ctx:     r.ctx,

@@ -1,7 +1,7 @@
 package pairwise
 
 // Staging: an operand whose fastest indices differ from a block's is copied, block after block of
-// some thousand entries, into the sequence in which the kernel reads it. Read where it is, every line
+// some thousand entries, into the sequence in which the kernel reads it. If it were read where it is, every line
 // of the cache would be fetched for one of its entries.
 
 import (
@@ -10,36 +10,36 @@ import (
 )
 
 const (
-	nearby     = 512     // entries of an operand next to each other that a block has, if it can: neighbouring lines come together
-	line       = 8       // entries of a line of the cache
-	maxStaged  = 1 << 15 // entries of a staged block, and of a run for all values of a sum: 256 KiB
-	topStaged  = 1 << 17 // entries of a staged block where less would not hold lines of the cache
-	stageFrom  = 1 << 15 // entries of a table that does not stay in the second cache
-	stagedRun  = 512     // entries of a run of a staged block
-	sameSets   = 512     // entries after which lines share a set of the first cache
-	maxPadding = 2 * line
+	nearby         = 512     // entries of an operand next to each other that a block has, if it can: neighbouring lines come together
+	line           = 8       // entries of a line of the cache
+	maxStaged      = 1 << 15 // entries of a staged block, and of a run for all values of a sum: 256 KiB
+	maxLargeStaged = 1 << 17 // entries of a staged block, if a block of maxStaged would not hold lines of the cache
+	stageFrom      = 1 << 15 // entries of a table that does not stay in the second cache
+	stagedRun      = 512     // entries of a run of a staged block
+	sameSets       = 512     // entries after which lines share a set of the first cache
+	maxPadding     = 2 * line
 )
 
-// stage decides which operands are staged, and takes the axes that are fastest there into the block:
-// as many as there is room for.
+// stage decides which operands are staged. For these it moves axes along which they are fastest into the block, as many as there is room
+// for: it tries blocks that have many neighbouring entries of the operand first.
 func (x *spec) stage() {
 	if x.kind == tiny {
 		return
 	}
-	var need [2]bool
+	var isStaged [2]bool
 	for i := range 2 {
-		need[i] = x.kind == batched || x.large(i) && !x.reads(i)
+		isStaged[i] = x.kind == batched || x.isLarge(i) && !x.readsLines(i)
 	}
-	if !need[0] && !need[1] {
+	if !isStaged[0] && !isStaged[1] {
 		return
 	}
-	least := line
+	minNear := line
 	if x.kind == batched {
-		least = 1 // it is always staged
+		minNear = 1 // it is always staged
 	}
-	for _, most := range []int{maxStaged, topStaged} {
-		for near := nearby; near >= least; near /= 2 {
-			if y, ok := x.staging(need, near, most); ok {
+	for _, maxEntries := range []int{maxStaged, maxLargeStaged} {
+		for near := nearby; near >= minNear; near /= 2 {
+			if y, ok := x.withStaging(isStaged, near, maxEntries); ok {
 				*x = y
 				return
 			}
@@ -47,45 +47,45 @@ func (x *spec) stage() {
 	}
 }
 
-// staging is the merge with operands staged that need it, blocks having near entries next to each other and
-// most entries at most.
-func (x *spec) staging(need [2]bool, near, most int) (y spec, ok bool) {
+// withStaging returns the merge with these operands staged. A block has near neighbouring entries of each and at most maxEntries entries.
+// It returns false if that is not possible.
+func (x *spec) withStaging(isStaged [2]bool, near, maxEntries int) (y spec, ok bool) {
 	y = *x
 	if x.kind != inner && len(x.rows) == 0 {
-		at := tail(x.run, stagedRun)
-		y.run = x.run[at:]
-		y.outer = slices.Concat(x.outer, x.run[:at])
+		start := suffixStart(x.run, stagedRun)
+		y.run = x.run[start:]
+		y.outer = slices.Concat(x.outer, x.run[:start])
 	}
-	fast := map[int]int{}
+	valuesInBlock := map[int]int{} // by index
 	for i := range 2 {
-		if need[i] && x.large(i) && !x.reads(i) {
-			x.fastest(i, near, fast)
+		if isStaged[i] && x.isLarge(i) && !x.readsLines(i) {
+			x.addFastest(i, near, valuesInBlock)
 		}
 	}
-	y.steps, y.inside = split(x.steps, fast)
+	y.steps, y.inside = splitAxes(x.steps, valuesInBlock)
 	if x.kind != inner {
 		y.sum = append(y.inside, x.sum...)
-		y.outer, y.inside = split(y.outer, fast)
+		y.outer, y.inside = splitAxes(y.outer, valuesInBlock)
 	}
 	if x.kind == blend && count(y.sum)*count(y.run) > maxStaged {
 		return y, false
 	}
 	for i := range 2 {
-		if need[i] && !y.arrange(i, most) {
+		if isStaged[i] && !y.arrange(i, maxEntries) {
 			return y, false
 		}
 	}
 	if x.kind != inner {
-		y.wander()
+		y.sortOuter()
 	}
 	return y, true
 }
 
-// wander sorts the blocks: blocks that use the same staged data one after the other, and else
-// so that consecutive ones are near each other in one of the tables.
-func (x *spec) wander() {
-	key := func(a axis) int {
-		least := a.stride[2]
+// sortOuter sorts the loops over blocks by their strides, the largest first. Axes that a staged operand does not have come last, so that
+// blocks that use the same staged data follow each other. Otherwise consecutive blocks are near each other in one of the tables.
+func (x *spec) sortOuter() {
+	smallestStride := func(a axis) int {
+		smallest := a.stride[2]
 		for i := range 2 {
 			if x.staged[i].size == 0 {
 				continue
@@ -93,20 +93,22 @@ func (x *spec) wander() {
 			if a.stride[i] == 0 {
 				return 0
 			}
-			least = min(least, a.stride[i])
+			smallest = min(smallest, a.stride[i])
 		}
-		return least
+		return smallest
 	}
-	slices.SortStableFunc(x.outer, func(a, b axis) int { return cmp.Compare(key(b), key(a)) })
+	slices.SortStableFunc(x.outer, func(a, b axis) int { return cmp.Compare(smallestStride(b), smallestStride(a)) })
 }
 
-// parts are the lists of axes of a merge that operands have.
-func (x *spec) parts() [][]axis { return [][]axis{x.outer, x.rows, x.columns, x.run, x.sum, x.steps} }
+// axisLists returns all lists of axes that operands have, before staging.
+func (x *spec) axisLists() [][]axis {
+	return [][]axis{x.outer, x.rows, x.columns, x.run, x.sum, x.steps}
+}
 
-// large says that an operand does not stay in the second cache.
-func (x *spec) large(operand int) bool {
+// isLarge reports whether an operand does not stay in the second cache.
+func (x *spec) isLarge(operand int) bool {
 	size := 1
-	for _, list := range x.parts() {
+	for _, list := range x.axisLists() {
 		for _, a := range list {
 			if a.stride[operand] != 0 {
 				size *= a.dim
@@ -116,11 +118,12 @@ func (x *spec) large(operand int) bool {
 	return size >= stageFrom
 }
 
-// fastest adds the indices of an operand that vary along near entries to a list, each with the number of
-// its values that do: all, or the least divisor that is enough.
-func (x *spec) fastest(operand, near int, fast map[int]int) {
+// addFastest adds the fastest indices of an operand to valuesInBlock, so that a block has at least near neighbouring entries of it. The
+// value of an index is how many of its values a block has: all of them, or the smallest divisor of its dimension that is enough. If another
+// operand needs a number that does not fit, it is all of them.
+func (x *spec) addFastest(operand, near int, valuesInBlock map[int]int) {
 	var axes []axis
-	for _, list := range x.parts() {
+	for _, list := range x.axisLists() {
 		for _, a := range list {
 			if a.stride[operand] != 0 {
 				axes = append(axes, a)
@@ -128,7 +131,7 @@ func (x *spec) fastest(operand, near int, fast map[int]int) {
 		}
 	}
 	slices.SortFunc(axes, func(a, b axis) int { return cmp.Compare(a.stride[operand], b.stride[operand]) })
-	n := 1
+	n := 1 // neighbouring entries so far
 	for _, a := range axes {
 		if n >= near {
 			break
@@ -139,30 +142,30 @@ func (x *spec) fastest(operand, near int, fast map[int]int) {
 		}
 		values = min(values, a.dim)
 		n *= values
-		if had := fast[a.index]; had > 0 && values%had > 0 && had%values > 0 {
+		if before := valuesInBlock[a.index]; before > 0 && values%before > 0 && before%values > 0 {
 			values = a.dim
 		} else {
-			values = max(values, had)
+			values = max(values, before)
 		}
-		fast[a.index] = values
+		valuesInBlock[a.index] = values
 	}
 }
 
-// reads says that an operand is read line by line as it is: along the run, or, if a panel packs it,
-// along its rows or its sum.
-func (x *spec) reads(operand int) bool {
+// readsLines reports whether the kernel reads whole lines of an operand where it is: along the run or, if a panel packs it, along its rows
+// or its sum.
+func (x *spec) readsLines(operand int) bool {
 	if x.kind != panel {
-		return x.contiguous(operand)
+		return x.isContiguous(operand)
 	}
 	across := x.run
 	if operand == 0 {
 		across = x.rows
 	}
-	return along(across, operand) >= line || along(x.sum, operand) >= line
+	return contiguousEntries(across, operand) >= line || contiguousEntries(x.sum, operand) >= line
 }
 
-// along is the number of consecutive entries along the last axes of a list.
-func along(axes []axis, operand int) int {
+// contiguousEntries returns how many entries of an operand follow each other along the last axes of a list.
+func contiguousEntries(axes []axis, operand int) int {
 	n := 1
 	for i := len(axes) - 1; i >= 0 && axes[i].stride[operand] == n; i-- {
 		n *= axes[i].dim
@@ -170,68 +173,69 @@ func along(axes []axis, operand int) int {
 	return n
 }
 
-// split returns the axes outside the list and the ones in it; an axis with only some values in the list is
-// cut in two.
-func split(axes []axis, list map[int]int) (rest, found []axis) {
+// splitAxes splits axes into loops over blocks and loops within a block. An axis of which a block has only some values is cut in two: 6
+// values with 2 in a block are 3 blocks, at twice the stride, of 2 values each.
+func splitAxes(axes []axis, valuesInBlock map[int]int) (overBlocks, inBlock []axis) {
 	for _, a := range axes {
 		inside, outside := a, a
-		if values := list[a.index]; values > 0 {
+		if values := valuesInBlock[a.index]; values > 0 {
 			inside.dim = values
 			outside.dim = a.dim / values
 			for i := range outside.stride {
 				outside.stride[i] *= values
 			}
-			found = append(found, inside)
+			inBlock = append(inBlock, inside)
 		}
 		if outside.dim > 1 {
-			rest = append(rest, outside)
+			overBlocks = append(overBlocks, outside)
 		}
 	}
-	return rest, found
+	return overBlocks, inBlock
 }
 
-// arrange gives an operand a place of its own for one block, the run the fastest; false where it would
-// be too large.
-func (x *spec) arrange(operand, most int) bool {
-	parts := []*[]axis{&x.run, &x.rows, &x.columns, &x.sum, &x.inside}
+// arrange plans the copy of one block of an operand, with the run the fastest, and sets the operand's strides within the block to those of
+// the copy. It adds lines of padding, so that entries that are used together do not share a set of the first cache. It returns false if the
+// block has more than maxEntries entries.
+func (x *spec) arrange(operand, maxEntries int) bool {
+	lists := []*[]axis{&x.run, &x.rows, &x.columns, &x.sum, &x.inside}
 	if x.kind == inner {
-		parts = append(parts, &x.outer)
+		lists = append(lists, &x.outer)
 	}
 	size := 1
-	for _, part := range parts {
-		for _, a := range *part {
+	for _, list := range lists {
+		for _, a := range *list {
 			if a.stride[operand] != 0 {
 				size *= a.dim
 			}
 		}
 	}
-	if size > most {
+	if size > maxEntries {
 		return false
 	}
 
-	c := copying{size: 1}
-	even := operand == 0 && x.smallRows() // the values of its sum stay in step
-	owed := false
-	for n, part := range parts {
-		*part = slices.Clone(*part)
-		for i := len(*part) - 1; i >= 0; i-- {
-			a := &(*part)[i]
+	c := copyPlan{size: 1}
+	needsEqualSteps := operand == 0 && x.hasSmallS() // so that the kernel can read S where it is staged: see strideInS
+	isPaddingDue := false
+	for n, list := range lists {
+		*list = slices.Clone(*list)
+		for i := len(*list) - 1; i >= 0; i-- {
+			a := &(*list)[i]
 			if a.stride[operand] == 0 {
 				continue
 			}
 			c.axes = append(c.axes, axis{dim: a.dim, stride: [3]int{a.stride[operand], c.size, 0}})
 			a.stride[operand] = c.size
 			c.size *= a.dim
-			if c.size%sameSets != 0 || c.size/a.dim%sameSets == 0 && !owed {
+			if c.size%sameSets != 0 || c.size/a.dim%sameSets == 0 && !isPaddingDue {
 				continue
 			}
-			owed = even && i > 0 && part == &x.sum
-			if !owed && (n > 0 || i == 0) {
+			isPaddingDue = needsEqualSteps && i > 0 && list == &x.sum // it waits until all axes of the sum are in
+			if !isPaddingDue && (n > 0 || i == 0) {
 				c.size += line
 			}
 		}
 	}
-	c.sequence()
+	c.chooseLoop()
 	x.staged[operand] = c
 	return true
 }

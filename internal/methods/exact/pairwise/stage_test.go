@@ -24,7 +24,7 @@ func shuffledMerge(rng *rand.Rand, weights [4]int, most int) (x *spec, a, b, out
 		}
 		v := len(s.dims)
 		s.dims = append(s.dims, d)
-		s.sumAt = append(s.sumAt, rng.IntN(5))
+		s.summedAt = append(s.summedAt, rng.IntN(5))
 		group, n := 0, rng.IntN(total)
 		for n >= weights[group] {
 			n -= weights[group]
@@ -49,7 +49,7 @@ func shuffledMerge(rng *rand.Rand, weights [4]int, most int) (x *spec, a, b, out
 			step *= s.dims[l.index[i]]
 		}
 	}
-	x, out = s.plan(a, b, stays)
+	x, out = s.planMerge(a, b, stays)
 	return x, a, b, out, s.dims
 }
 

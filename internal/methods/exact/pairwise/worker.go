@@ -4,42 +4,42 @@ package pairwise
 
 import "github.com/basetensor/basetensor/internal/base/kernel"
 
-// worker is one thread's workspace.
+// worker is one thread's workspace for a merge. S, V, blocks, steps and runs are those of spec.
 type worker struct {
-	outer, step odometer
-	inside      odometer
-	place       [2]place     // of staged operands
-	run         [2][]int     // offsets of the run, where an operand is not contiguous along it
-	sum         [2][]int     // offsets of the values summed within a block
-	rows        []int        // offsets of the rows of S
-	apart       int          // of values of the sum in S, 0 where it is packed
-	packed      [2][]float64 // panels and runs written out
-	held        [2]int       // offset of the panel that is written out, −1 for none
-	at          []int        // where the rows of the panel of V are
-	direct      [2]bool      // by operand: it is read where it is
+	outer, step odometer       // the block
+	inside      odometer       // the place within staged data
+	staged      [2]stagedBlock // of operands that are staged
+	run         [2][]int       // by operand: offsets of the run; empty if it is read directly
+	sum         [2][]int       // by operand: offsets of the values summed within a block
+	rows        []int          // offsets of the rows of S
+	strideInS   int            // of values of the sum, if S is read where it is staged; 0 if it is packed
+	packed      [2][]float64   // by operand: panels and runs written out
+	packedAt    [2]int         // by operand: offset of what is written out; −1 if nothing is
+	multiples   []int          // memory of multiplesOf
+	isDirect    [2]bool        // by operand: it is read where it is, not from packed
 	matrices    kernel.Places
 }
 
-// start fills in the offsets of a merge.
+// start fills in the offsets for the merge of k.
 func (w *worker) start(k *merger) {
 	x := k.spec
 	for i := range 2 {
-		w.direct[i] = x.contiguous(i)
+		w.isDirect[i] = x.isContiguous(i)
 		if x.kind == panel && i == 1 {
-			w.direct[i] = !x.packs()
+			w.isDirect[i] = !x.packsV()
 		}
 		w.run[i] = w.run[i][:0]
-		if !w.direct[i] {
+		if !w.isDirect[i] {
 			w.run[i] = offsets(w.run[i], x.run, i)
 		}
 		w.sum[i] = offsets(w.sum[i], x.sum, i)
-		w.held[i] = -1
-		w.place[i].start(&x.staged[i])
+		w.packedAt[i] = -1
+		w.staged[i].start(&x.staged[i])
 	}
 	switch x.kind {
 	case panel:
 		w.rows = offsets(w.rows, x.rows, 0)
-		w.apart = x.apart()
+		w.strideInS = x.strideInS()
 	case batched:
 		p := &w.matrices
 		p.ARows, p.OutRows = offsets(p.ARows, x.rows, 0), offsets(p.OutRows, x.rows, 2)
@@ -48,24 +48,24 @@ func (w *worker) start(k *merger) {
 	}
 }
 
-// span does tasks from to to−1.
-func (w *worker) span(k *merger, from, to int) {
+// doTasks does the tasks from ≤ t < to. It leaves out tasks if the context ends.
+func (w *worker) doTasks(k *merger, from, to int) {
 	switch k.spec.kind {
 	case panel:
-		w.panels(k, from, to)
+		w.doPanels(k, from, to)
 	case blend:
-		w.blends(k, from, to)
+		w.doBlends(k, from, to)
 	case batched:
-		w.batches(k, from, to)
+		w.doBatches(k, from, to)
 	case inner:
 		for t := from; t < to; t++ {
-			w.inners(k, t)
+			w.doInner(k, t)
 		}
 	}
 }
 
-// tiny is a plain loop over all entries.
-func (w *worker) tiny(k *merger) {
+// doTiny computes a whole merge of kind tiny by a plain loop over all entries.
+func (w *worker) doTiny(k *merger) {
 	x := k.spec
 	a, b := k.operands[0], k.operands[1]
 	w.sum[0] = offsets(w.sum[0], x.sum, 0)
@@ -84,123 +84,141 @@ func (w *worker) tiny(k *merger) {
 	}
 }
 
-// room returns n entries, in b where there are as many.
-func room(b []float64, n int) []float64 {
+// resize returns n entries of any value, in the memory of b if that has room for them.
+func resize(b []float64, n int) []float64 {
 	if cap(b) < n {
 		return make([]float64, n)
 	}
 	return b[:n]
 }
 
-// panels does tasks of a panel merge:
-// a task is a piece of the rows and a piece of the run at a place of the outer axes.
-func (w *worker) panels(k *merger, from, to int) {
+// doPanels does tasks of a panel merge. A task is a piece of the rows and a piece of the run at one place of the outer axes.
+func (w *worker) doPanels(k *merger, from, to int) {
 	x := k.spec
-	inBlock := k.runs * k.rows
-	w.outer.seek(x.outer, from/inBlock)
+	tasksPerPlace := k.runs * k.rows
+	w.outer.seek(x.outer, from/tasksPerPlace)
 	n, m := count(x.run), len(w.rows)
 	for t := from; t < to; t++ {
 		row, run := t%k.rows, t/k.rows%k.runs
-		r0, r1 := row*m/k.rows, (row+1)*m/k.rows
-		j0, j1 := run*n/k.runs, (run+1)*n/k.runs
-
+		p := panelPiece{
+			r0: row * m / k.rows, r1: (row + 1) * m / k.rows,
+			j0: run * n / k.runs, j1: (run + 1) * n / k.runs,
+			n: n,
+		}
 		w.step.seek(x.steps, 0)
 		for step := range count(x.steps) {
 			w.stage(k)
 			w.inside.seek(x.inside, 0)
 			for range count(x.inside) {
-				out := k.out[w.outer.off[2]+w.inside.off[2]+r0*n+j0:]
-				for s0 := 0; s0 < len(w.sum[0]); s0 += maxSum {
-					if k.ctx.Err() != nil {
-						return
-					}
-					s1 := min(s0+maxSum, len(w.sum[0]))
-					whole := s1-s0 == len(w.sum[0])
-					v, at, apart := w.packV(k, j0, j1, s0, s1, whole && k.runs == 1)
-					for r := r0; r < r1; r += maxRows {
-						end := min(r+maxRows, r1)
-						first := step+s0 == 0
-						if w.apart > 0 {
-							rows, from := w.source(k, 0)
-							kernel.PanelOf(out[(r-r0)*n:], n, end-r, j1-j0, rows[from+s0*w.apart+r:], w.apart, v, at, apart, first)
-							continue
-						}
-						w.packS(k, r, end, s0, s1, whole && m <= maxRows)
-						kernel.Panel(out[(r-r0)*n:], n, end-r, j1-j0, w.packed[0], v, at, apart, first)
-					}
+				if !w.addPanel(k, p, step == 0) {
+					return
 				}
 				w.inside.next()
 			}
 			w.step.next()
 		}
-		if t%inBlock == inBlock-1 {
+		if t%tasksPerPlace == tasksPerPlace-1 {
 			w.outer.next()
 		}
 	}
 }
 
-// stage copies the staged operands' entries for the block at this place.
+// panelPiece is the part of a panel that a task computes.
+type panelPiece struct {
+	r0, r1 int // rows
+	j0, j1 int // of the run
+	n      int // entries of the whole run, and so the distance of rows in the result
+}
+
+// addPanel adds S·V at one place to a piece of the result, or sets it if isFirst. It returns false if the context has ended.
+func (w *worker) addPanel(k *merger, p panelPiece, isFirst bool) bool {
+	out := k.out[w.outer.offsets[2]+w.inside.offsets[2]+p.r0*p.n+p.j0:]
+	for s0 := 0; s0 < len(w.sum[0]); s0 += maxSum {
+		if k.ctx.Err() != nil {
+			return false
+		}
+		s1 := min(s0+maxSum, len(w.sum[0]))
+		isWholeSum := s1-s0 == len(w.sum[0])
+		v, sumV, apartV := w.packV(k, p.j0, p.j1, s0, s1, isWholeSum && k.runs == 1)
+		for r := p.r0; r < p.r1; r += maxRows {
+			end := min(r+maxRows, p.r1)
+			isSet := isFirst && s0 == 0
+			if w.strideInS > 0 {
+				s, offset := w.source(k, 0)
+				kernel.PanelOf(out[(r-p.r0)*p.n:], p.n, end-r, p.j1-p.j0, s[offset+s0*w.strideInS+r:], w.strideInS, v, sumV, apartV, isSet)
+				continue
+			}
+			w.packS(k, r, end, s0, s1, isWholeSum && len(w.rows) <= maxRows)
+			kernel.Panel(out[(r-p.r0)*p.n:], p.n, end-r, p.j1-p.j0, w.packed[0], v, sumV, apartV, isSet)
+		}
+	}
+	return true
+}
+
+// stage copies the block of each staged operand, if it is another than before.
 func (w *worker) stage(k *merger) {
 	for i := range 2 {
-		if k.spec.staged[i].size > 0 && w.place[i].fill(k.operands[i], w.beyond(k, i)) {
-			w.held[i] = -1
+		if k.spec.staged[i].size > 0 && w.staged[i].fill(k.operands[i], w.blockOffset(k, i)) {
+			w.packedAt[i] = -1
 		}
 	}
 }
 
-// beyond is where an operand has the block at this place.
-func (w *worker) beyond(k *merger, i int) int {
-	if k.spec.kind == inner {
-		return w.step.off[i]
+// blockOffset returns the offset of the current block in an operand.
+func (w *worker) blockOffset(k *merger, i int) int {
+	if k.spec.kind == inner { // its outer axes are within the block
+		return w.step.offsets[i]
 	}
-	return w.outer.off[i] + w.step.off[i]
+	return w.outer.offsets[i] + w.step.offsets[i]
 }
 
-// source returns an operand, or its copy, and where the block at this place of inside begins in it.
-func (w *worker) source(k *merger, i int) ([]float64, int) {
+// source returns where to read an operand at the current place of inside: the operand or its staged copy, and the offset in it.
+func (w *worker) source(k *merger, i int) (data []float64, offset int) {
 	if k.spec.staged[i].size > 0 {
-		at := w.inside.off[i]
+		offset = w.inside.offsets[i]
 		if k.spec.kind == inner {
-			at += w.outer.off[i]
+			offset += w.outer.offsets[i]
 		}
-		return w.place[i].data, at
+		return w.staged[i].data, offset
 	}
-	return k.operands[i], w.outer.off[i] + w.step.off[i] + w.inside.off[i]
+	return k.operands[i], w.outer.offsets[i] + w.step.offsets[i] + w.inside.offsets[i]
 }
 
-// packS writes out a block of S, row by row.
-func (w *worker) packS(k *merger, r0, r1, s0, s1 int, same bool) {
-	from, at := w.source(k, 0)
-	if same && w.held[0] == at {
+// packS writes the rows r0 ≤ r < r1 of S, for the values s0 ≤ s < s1 of the sum, into packed. mayReuse states that a packed S at the same
+// offset has the same rows and values.
+func (w *worker) packS(k *merger, r0, r1, s0, s1 int, mayReuse bool) {
+	from, offset := w.source(k, 0)
+	if mayReuse && w.packedAt[0] == offset {
 		return
 	}
-	w.held[0] = at
+	w.packedAt[0] = offset
 	rows := w.rows[r0:r1]
 	sum := w.sum[0][s0:s1]
-	w.packed[0] = room(w.packed[0], len(rows)*len(sum))
-	kernel.PackRows(w.packed[0], from[at:], rows, sum)
+	w.packed[0] = resize(w.packed[0], len(rows)*len(sum))
+	kernel.PackRows(w.packed[0], from[offset:], rows, sum)
 }
 
-// packV returns the panel of V, where it is or written out: its rows begin at the places of the list,
-// and its panels are step entries apart.
-func (w *worker) packV(k *merger, j0, j1, s0, s1 int, same bool) ([]float64, []int, int) {
-	from, at := w.source(k, 1)
-	sum := w.sum[1][s0:s1]
-	if w.direct[1] {
-		return from[at+j0:], sum, kernel.Columns
+// packV returns V for the entries j0 ≤ j < j1 of the run and the values s0 ≤ s < s1 of the sum, where it is or written out. It consists of
+// panels of kernel.Columns columns, which are apart entries apart; sum has the offsets of the values in a panel. mayReuse states that a
+// packed V at the same offset has the same entries and values.
+func (w *worker) packV(k *merger, j0, j1, s0, s1 int, mayReuse bool) (v []float64, sum []int, apart int) {
+	from, offset := w.source(k, 1)
+	sum = w.sum[1][s0:s1]
+	if w.isDirect[1] {
+		return from[offset+j0:], sum, kernel.Columns
 	}
-	if !same || w.held[1] != at {
-		w.held[1] = at
-		w.packed[1] = room(w.packed[1], kernel.PackedColumns(j1-j0, len(sum)))
-		kernel.PackColumns(w.packed[1], from[at:], sum, w.run[1][j0:j1])
+	if !mayReuse || w.packedAt[1] != offset {
+		w.packedAt[1] = offset
+		w.packed[1] = resize(w.packed[1], kernel.PackedColumns(j1-j0, len(sum)))
+		kernel.PackColumns(w.packed[1], from[offset:], sum, w.run[1][j0:j1])
 	}
-	return w.packed[1], w.places(kernel.Columns, len(sum)), kernel.Columns * len(sum)
+	return w.packed[1], w.multiplesOf(kernel.Columns, len(sum)), kernel.Columns * len(sum)
 }
 
-// gather copies entries of a list together.
-func gather(out, from []float64, at []int) {
-	at = at[:len(out)]
-	for i, j := range at {
+// gather copies the entries at some offsets into out.
+func gather(out, from []float64, offsets []int) {
+	offsets = offsets[:len(out)]
+	for i, j := range offsets {
 		out[i] = from[j]
 	}
 }

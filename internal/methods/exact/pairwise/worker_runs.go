@@ -1,6 +1,6 @@
 package pairwise
 
-// The other kinds of block.
+// The work of one thread on blends, batches and inner products.
 
 import "github.com/basetensor/basetensor/internal/base/kernel"
 
@@ -8,8 +8,8 @@ import "github.com/basetensor/basetensor/internal/base/kernel"
 // first-level cache.
 const maxTerms = 16
 
-// blends does tasks of a blend merge: a run at every place of the outer axes.
-func (w *worker) blends(k *merger, from, to int) {
+// doBlends does tasks of a blend merge. A task is a run of the result, at one place of the outer axes.
+func (w *worker) doBlends(k *merger, from, to int) {
 	x := k.spec
 	w.outer.seek(x.outer, from)
 	n := count(x.run)
@@ -22,7 +22,7 @@ func (w *worker) blends(k *merger, from, to int) {
 			w.stage(k)
 			w.inside.seek(x.inside, 0)
 			for range count(x.inside) {
-				w.blend(k, k.out[w.outer.off[2]+w.inside.off[2]:][:n], step == 0)
+				w.addBlend(k, k.out[w.outer.offsets[2]+w.inside.offsets[2]:][:n], step == 0)
 				w.inside.next()
 			}
 			w.step.next()
@@ -31,18 +31,18 @@ func (w *worker) blends(k *merger, from, to int) {
 	}
 }
 
-// blend adds the products of one block to a run of the result, or sets it.
-func (w *worker) blend(k *merger, out []float64, first bool) {
-	a, atA := w.operand(k, 0, len(out))
-	b, atB := w.operand(k, 1, len(out))
-	for s := 0; s < len(atA); s += maxTerms {
-		end := min(s+maxTerms, len(atA))
-		kernel.Blend(out, a, b, atA[s:end], atB[s:end], first && s == 0)
+// addBlend adds the products of one block to a run of the result, or sets the run if isFirst.
+func (w *worker) addBlend(k *merger, out []float64, isFirst bool) {
+	a, offsetsA := w.runs(k, 0, len(out))
+	b, offsetsB := w.runs(k, 1, len(out))
+	for s := 0; s < len(offsetsA); s += maxTerms {
+		end := min(s+maxTerms, len(offsetsA))
+		kernel.Blend(out, a, b, offsetsA[s:end], offsetsB[s:end], isFirst && s == 0)
 	}
 }
 
-// batches does tasks of a batched merge: matrices side by side at every place of the outer axes.
-func (w *worker) batches(k *merger, from, to int) {
+// doBatches does tasks of a batched merge. A task is a product of matrices side by side, at one place of the outer axes.
+func (w *worker) doBatches(k *merger, from, to int) {
 	x := k.spec
 	w.outer.seek(x.outer, from)
 	w.step.seek(nil, 0)
@@ -56,43 +56,44 @@ func (w *worker) batches(k *merger, from, to int) {
 		for range count(x.inside) {
 			a, i := w.source(k, 0)
 			b, j := w.source(k, 1)
-			kernel.Batch(k.out[w.outer.off[2]+w.inside.off[2]:], a[i:], b[j:], n, &w.matrices)
+			kernel.Batch(k.out[w.outer.offsets[2]+w.inside.offsets[2]:], a[i:], b[j:], n, &w.matrices)
 			w.inside.next()
 		}
 		w.outer.next()
 	}
 }
 
-// operand returns the runs of an operand for all values summed within the block:
-// where they are, or written out.
-func (w *worker) operand(k *merger, i, n int) ([]float64, []int) {
-	from, at := w.source(k, i)
-	if w.direct[i] {
-		return from[at:], w.sum[i]
+// runs returns the runs of n entries of an operand for all values summed within the block, and the offset of each: where they are, or
+// written out.
+func (w *worker) runs(k *merger, i, n int) (data []float64, offsets []int) {
+	from, offset := w.source(k, i)
+	if w.isDirect[i] {
+		return from[offset:], w.sum[i]
 	}
 
-	places := w.places(n, len(w.sum[i]))
-	if w.held[i] != at {
-		w.held[i] = at
-		w.packed[i] = room(w.packed[i], n*len(w.sum[i]))
+	offsets = w.multiplesOf(n, len(w.sum[i]))
+	if w.packedAt[i] != offset {
+		w.packedAt[i] = offset
+		w.packed[i] = resize(w.packed[i], n*len(w.sum[i]))
 		for s, d := range w.sum[i] {
-			gather(w.packed[i][s*n:][:n], from[at+d:], w.run[i])
+			gather(w.packed[i][s*n:][:n], from[offset+d:], w.run[i])
 		}
 	}
-	return w.packed[i], places
+	return w.packed[i], offsets
 }
 
-// places lists 0, n, 2n …
-func (w *worker) places(n, times int) []int {
-	w.at = w.at[:0]
+// multiplesOf returns the first multiples of n: 0, n, 2n …. The list is valid until the next call, whose list begins with the same
+// numbers if n is the same.
+func (w *worker) multiplesOf(n, times int) []int {
+	w.multiples = w.multiples[:0]
 	for i := range times {
-		w.at = append(w.at, i*n)
+		w.multiples = append(w.multiples, i*n)
 	}
-	return w.at
+	return w.multiples
 }
 
-// inners does part t of all sums of an inner merge.
-func (w *worker) inners(k *merger, t int) {
+// doInner does task t of an inner merge: for every entry of the result, the sum over a part of the steps.
+func (w *worker) doInner(k *merger, t int) {
 	x := k.spec
 	steps := count(x.steps)
 	from, to := t*steps/k.tasks, (t+1)*steps/k.tasks
@@ -109,7 +110,7 @@ func (w *worker) inners(k *merger, t int) {
 		for range count(x.inside) {
 			w.outer.seek(x.outer, 0)
 			for o := range sums {
-				sums[o] += kernel.Dot(w.summed(k, 0, n), w.summed(k, 1, n))
+				sums[o] += kernel.Dot(w.oneRun(k, 0, n), w.oneRun(k, 1, n))
 				w.outer.next()
 			}
 			w.inside.next()
@@ -118,16 +119,16 @@ func (w *worker) inners(k *merger, t int) {
 	}
 }
 
-// summed returns a run of an operand, where it is or written out.
-func (w *worker) summed(k *merger, i, n int) []float64 {
-	from, at := w.source(k, i)
-	if w.direct[i] {
-		return from[at:][:n]
+// oneRun returns the current run of n entries of an operand, where it is or written out.
+func (w *worker) oneRun(k *merger, i, n int) []float64 {
+	from, offset := w.source(k, i)
+	if w.isDirect[i] {
+		return from[offset:][:n]
 	}
-	if w.held[i] != at {
-		w.held[i] = at
-		w.packed[i] = room(w.packed[i], n)
-		gather(w.packed[i], from[at:], w.run[i])
+	if w.packedAt[i] != offset {
+		w.packedAt[i] = offset
+		w.packed[i] = resize(w.packed[i], n)
+		gather(w.packed[i], from[offset:], w.run[i])
 	}
 	return w.packed[i]
 }
