@@ -29,9 +29,9 @@ func (l line) intervals(k int) int {
 	case l.isOneInterval(k):
 		return 1
 	case l.isClosed:
-		return 2 * l.n
+		return 2 * l.n // n windows, n intersections
 	}
-	return 2*(l.n-k) + 1
+	return 2*(l.n-k) + 1 // n−k+1 windows, n−k intersections
 }
 
 // interval returns the j-th interval from ≤ p < to with α ≠ 0, and its α. Even j are windows, odd j are intersections of the windows
