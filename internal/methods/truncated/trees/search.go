@@ -20,7 +20,7 @@ type SearchOptions struct {
 	Moves  int64   // the budget, in elementary operations of about a nanosecond; 0: 2^30, about a second
 }
 
-// withDefaults fills in the defaults, but for Memory.
+// withDefaults returns o with defaults for Bond, Flops and Moves if they are 0.
 func (o SearchOptions) withDefaults() SearchOptions {
 	if o.Bond <= 0 {
 		o.Bond = 32
