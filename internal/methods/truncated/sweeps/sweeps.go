@@ -173,14 +173,14 @@ func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 	return v, nil
 }
 
-// sweepForward applies all steps and returns the chain that is left, whose scale is Z. isZero is true if the state has become 0; the steps
-// after that are left out.
+// sweepForward applies all steps and returns the chain that is left. It has no sites, and its scale is Z. If the state becomes 0, isZero is
+// true and further steps are left out. A price also ends when it has more than maxFlops.
 func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err error) {
 	c = &chain{scale: scaled.One, position: s.p.Position, work: s.work, isShared: s.marginals}
 	if !s.isPrice() {
 		c.scale = s.e.Scale
 		for _, t := range s.e.Tables {
-			if len(t.Data) == 1 {
+			if len(t.Data) == 1 { // a number, which no step multiplies in
 				c.scale = c.scale.Mul(scaled.FromFloat(t.Data[0]))
 			}
 		}
