@@ -40,8 +40,8 @@ func (r *run) runSlices(p *program, onSlice func(value scaled.Number)) (accumula
 	return sum, nil
 }
 
-// runParallel computes all slices on some threads, each of which may use entries. It adds their values to sum in the sequence of the
-// slices.
+// runParallel computes all slices on some threads, each with tables of at most entries entries. It adds their values to sum in the
+// sequence of the slices.
 func (r *run) runParallel(p *program, threads, entries int, sum *accumulator) error {
 	team := make([]*run, threads)
 	for i := range team {

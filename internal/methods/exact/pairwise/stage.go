@@ -51,7 +51,7 @@ func (x *spec) stage() {
 // It returns false if that is not possible.
 func (x *spec) withStaging(isStaged [2]bool, near, maxEntries int) (y spec, ok bool) {
 	y = *x
-	if x.kind != inner && len(x.rows) == 0 {
+	if x.kind != inner && len(x.rows) == 0 { // a shorter run leaves room in the block for other axes
 		start := suffixStart(x.run, stagedRun)
 		y.run = x.run[start:]
 		y.outer = slices.Concat(x.outer, x.run[:start])
@@ -62,6 +62,8 @@ func (x *spec) withStaging(isStaged [2]bool, near, maxEntries int) (y spec, ok b
 			x.addFastest(i, near, valuesInBlock)
 		}
 	}
+	// The values that are in the block leave the loops over blocks. Those of steps are summed within the block, or, if kind is inner, gone
+	// through by inside. Those of outer are gone through by inside.
 	y.steps, y.inside = splitAxes(x.steps, valuesInBlock)
 	if x.kind != inner {
 		y.sum = append(y.inside, x.sum...)
