@@ -3,6 +3,7 @@ package region
 // Balls: the indices within some steps of an index.
 
 import (
+	"context"
 	"slices"
 )
 
@@ -19,11 +20,11 @@ type ballBuilder struct {
 // addBalls adds one ball for each index to s: the connected parts of its 2-core. Its radius is the largest up to Options.Size at which
 // no part is wider than Options.MaxWidth. An index without such a radius ≥ 1 has no ball.
 // Cost: per index, the ball and a min-fill order of it.
-func (f *Family) addBalls(w *worker, s *store, remaining *moves) error {
+func (f *Family) addBalls(ctx context.Context, w *worker, s *store, remaining *moves) error {
 	b := &ballBuilder{w: w, depth: make([]int32, len(w.g.dims)), crossed: make([]bool, len(w.g.edges))}
 	for i := range w.g.dims {
 		for radius := f.Options.Size; radius > 0; radius-- {
-			isNarrow, err := b.addIfNarrow(s, int32(i), radius, f.Options.MaxWidth)
+			isNarrow, err := b.addIfNarrow(ctx, s, int32(i), radius, f.Options.MaxWidth)
 			if err != nil {
 				return err
 			}
@@ -41,12 +42,12 @@ func (f *Family) addBalls(w *worker, s *store, remaining *moves) error {
 
 // addIfNarrow adds the connected parts of the 2-core of a ball to s, if all of them are narrow. It reports whether they are. A ball
 // without cycles has no parts and counts as narrow.
-func (b *ballBuilder) addIfNarrow(s *store, centre int32, radius, maxWidth int) (isNarrow bool, err error) {
+func (b *ballBuilder) addIfNarrow(ctx context.Context, s *store, centre int32, radius, maxWidth int) (isNarrow bool, err error) {
 	var parts [][]int32
 	isNarrow = true
 	if core := b.w.cut.core(b.ball(centre, radius)); len(core) > 0 {
 		b.w.cut.split(core, func(part []int32) {
-			isNarrow = isNarrow && (s.contains(part) || b.w.isNarrow(part, maxWidth))
+			isNarrow = isNarrow && (s.contains(part) || b.w.isNarrow(ctx, part, maxWidth))
 			parts = append(parts, slices.Clone(part))
 		})
 	}

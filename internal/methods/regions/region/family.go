@@ -51,13 +51,16 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
-	w := newWorker(ctx, g, nil)
+	w := newWorker(g, nil)
 	f := &Family{Options: o, g: g}
 	w.remaining = newMoves(ctx, o.Moves)
 	if o.Kind == Windows {
-		err = f.planWindows(w)
+		err = f.planWindows(ctx, w)
 	} else {
-		err = f.planBalls(w)
+		err = f.planBalls(ctx, w)
+	}
+	if err == nil {
+		err = ctx.Err() // balls whose price nobody waited for were left out
 	}
 	if err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ const marginalFlops = 3
 const maxPriced = 1 << 14
 
 // planWindows finds the windows of a lattice and prices them. If they are many, it prices one in the middle for all of the same size.
-func (f *Family) planWindows(w *worker) error {
+func (f *Family) planWindows(ctx context.Context, w *worker) error {
 	l, err := findLattice(f.g, w.cut)
 	if err != nil {
 		return err
@@ -104,12 +107,12 @@ func (f *Family) planWindows(w *worker) error {
 	f.source, f.Regions = s, s.len()
 	down, across := s.rows.intervals(s.k), s.cols.intervals(s.k)
 	if f.Regions <= maxPriced {
-		return f.priceAll(w)
+		return f.priceAll(ctx, w)
 	}
 	for _, row := range middleIntervals(down) {
 		for _, col := range middleIntervals(across) {
 			count := float64(row.count) * float64(col.count)
-			if err := f.price(w, row.number*across+col.number, count); err != nil {
+			if err := f.price(ctx, w, row.number*across+col.number, count); err != nil {
 				return err
 			}
 		}
@@ -131,9 +134,9 @@ func middleIntervals(n int) []representative {
 }
 
 // planBalls makes balls, closes them under intersection, and computes their counting numbers and their price.
-func (f *Family) planBalls(w *worker) error {
+func (f *Family) planBalls(ctx context.Context, w *worker) error {
 	s, remaining := newStore(f.Options.MaxRegions), w.remaining
-	if err := f.addBalls(w, s, remaining); err != nil {
+	if err := f.addBalls(ctx, w, s, remaining); err != nil {
 		return err
 	}
 	if err := closeUnder(w.cut, s, remaining); err != nil {
@@ -150,13 +153,13 @@ func (f *Family) planBalls(w *worker) error {
 	}
 	f.source = l
 	f.Regions = f.Len()
-	return f.priceAll(w)
+	return f.priceAll(ctx, w)
 }
 
 // priceAll prices every region of the family.
-func (f *Family) priceAll(w *worker) error {
+func (f *Family) priceAll(ctx context.Context, w *worker) error {
 	for r := range f.source.len() {
-		if err := f.price(w, r, 1); err != nil {
+		if err := f.price(ctx, w, r, 1); err != nil {
 			return err
 		}
 	}
@@ -164,12 +167,12 @@ func (f *Family) priceAll(w *worker) error {
 }
 
 // price adds count times the flops of region r, and raises Bytes and Widest to those of the region if they are smaller.
-func (f *Family) price(w *worker, r int, count float64) error {
+func (f *Family) price(ctx context.Context, w *worker, r int, count float64) error {
 	legs, _ := f.source.region(r, w)
 	if len(legs) == 0 {
 		return nil
 	}
-	c := w.cost(legs)
+	c := w.cost(ctx, legs)
 	if err := w.remaining.spend(1); err != nil {
 		return err
 	}

@@ -68,16 +68,15 @@ type Part struct {
 func (part *Part) Sums() (ln, linear float64) { return part.LnZ.Value(), part.Linear.Value() }
 
 // worker takes an idle worker, or makes a new one. The caller gives it back by release.
-func (p *Prepared) worker(ctx context.Context) *worker {
+func (p *Prepared) worker() *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.idle); n > 0 {
 		w := p.idle[n-1]
 		p.idle = p.idle[:n-1]
-		w.ctx = ctx
 		return w
 	}
-	return newWorker(ctx, p.f.g, p.gauge)
+	return newWorker(p.f.g, p.gauge)
 }
 
 // release makes w idle.
@@ -92,7 +91,7 @@ func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 	if from < 0 || to > p.f.Len() || from > to {
 		return nil, fault.New(fault.BadInput, "region: part [%d, %d) of %d regions", from, to, p.f.Len())
 	}
-	w := p.worker(ctx)
+	w := p.worker()
 	defer p.release(w)
 	part := &Part{From: from, To: to}
 	for r := from; r < to; r++ {

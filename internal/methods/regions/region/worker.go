@@ -12,9 +12,8 @@ import (
 
 // worker contracts regions, or prices them only if gauge is nil. One goroutine uses it at a time.
 type worker struct {
-	ctx             context.Context // of its current user
-	*subnetwork                     // the current region
-	compiled.Memory                 // of the contraction of the current region
+	*subnetwork     // the current region
+	compiled.Memory // of the contraction of the current region
 	gauge           *gauge
 	remaining       *moves // budget of planning; nil for contractions
 	cut             *cutter
@@ -28,9 +27,8 @@ type worker struct {
 }
 
 // newWorker returns a worker for the regions of a graph. y is nil for planning.
-func newWorker(ctx context.Context, g *graph, y *gauge) *worker {
+func newWorker(g *graph, y *gauge) *worker {
 	return &worker{
-		ctx:        ctx,
 		subnetwork: newSubnetwork(g),
 		gauge:      y,
 		cut:        newCutter(g),
@@ -139,14 +137,14 @@ const (
 
 // cost returns the cost of contracting the region with these legs. If the context has ended, log2 is infinite; the caller looks at the
 // context. It keeps costs by shape.
-func (w *worker) cost(legs []int32) cost {
+func (w *worker) cost(ctx context.Context, legs []int32) cost {
 	w.build(legs)
 	w.remaining.deduct(buildMoves * len(legs))
 	if c, ok := w.prices[string(w.key)]; ok {
 		return c
 	}
 	w.remaining.deduct(orderMoves * len(legs))
-	c, err := price(w.ctx, w.hypergraph())
+	c, err := price(ctx, w.hypergraph())
 	if err != nil {
 		return cost{log2: math.Inf(1)}
 	}
@@ -158,6 +156,6 @@ func (w *worker) cost(legs []int32) cost {
 }
 
 // isNarrow reports whether no table of the region's contraction has more than 2^maxWidth entries.
-func (w *worker) isNarrow(legs []int32, maxWidth int) bool {
-	return w.cost(legs).log2 <= float64(maxWidth)
+func (w *worker) isNarrow(ctx context.Context, legs []int32, maxWidth int) bool {
+	return w.cost(ctx, legs).log2 <= float64(maxWidth)
 }

@@ -197,14 +197,14 @@ func (d *Drawer) probabilities(c *conditional) (p []float64, total float64) {
 	ln := d.lnTables(c)
 	// Truncation may have made anything of a value that is possible, even a weight ≤ 0. That is no reason not to draw it, so a possible value
 	// has at least the floor.
-	largest := math.Inf(-1)
+	largest, isImpossible := math.Inf(-1), math.IsInf(slices.Max(ln), -1)
 	for v := range p {
 		p[v] = math.Log(max(p[v], 0)) + ln[v]
 		largest = max(largest, p[v])
 	}
 	for v := range p {
 		switch {
-		case math.IsInf(slices.Max(ln), -1):
+		case isImpossible:
 			p[v] = 1 // no value is possible: any will do, since the weight of the draw is 0
 		case math.IsInf(ln[v], -1):
 			p[v] = 0
