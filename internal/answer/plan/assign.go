@@ -195,7 +195,7 @@ func (p planner) exactInTime(ctx context.Context, want btn.Want) (found *btn.Ass
 	if !p.IsAuto() {
 		return p.exact(ctx, ask)
 	}
-	err = p.Within(proposal.AtLeast(ctx, leastExact), policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
+	err = proposal.Within(proposal.AtLeast(ctx, leastExact), policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
 		found, err = p.exact(ctx, ask)
 		return err
 	})

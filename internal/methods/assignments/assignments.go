@@ -258,7 +258,7 @@ func eliminate(
 	if kind == btn.AskSamples || !j.IsAuto() {
 		return descent.Propose(ctx, j, kind, ask.Map)
 	}
-	err = j.Within(ctx, 1, "a plan of an elimination", func(ctx context.Context) error {
+	err = proposal.Within(ctx, 1, "a plan of an elimination", func(ctx context.Context) error {
 		plan, hit, err = descent.Propose(ctx, j, kind, ask.Map)
 		return err
 	})

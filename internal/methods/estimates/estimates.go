@@ -46,7 +46,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		found.Plan = bounding.AtOnce(j, found.Plan)
 	}
 	if j.Settings.NoExact && j.IsAuto() {
-		err = j.Within(ctx, policy.ExactShare, "the price of the exact way", func(ctx context.Context) error {
+		err = proposal.Within(ctx, policy.ExactShare, "the price of the exact way", func(ctx context.Context) error {
 			warning, err := cheaperExactly(ctx, j, ask, found.Plan)
 			if warning != "" {
 				found.Warnings = append(found.Warnings, warning)

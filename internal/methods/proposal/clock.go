@@ -122,9 +122,9 @@ func Recurs(ctx context.Context) bool {
 	return is
 }
 
-// Within runs a part of the planning that there is an alternative to under a share of the time. The end of that share, or of a part of it,
-// is fault.OverBudget; work is named in the error.
-func (j *Job) Within(ctx context.Context, share float64, name string, work func(context.Context) error) error {
+// Within runs work, a step of the planning that has an alternative, under a share of the time that is left for planning. If that time ends
+// first, the error is fault.OverBudget and contains the name of the step.
+func Within(ctx context.Context, share float64, name string, work func(context.Context) error) error {
 	planning, cancel := Planning(ctx, share)
 	defer cancel()
 	return InBudget(ctx, name, work(planning))

@@ -143,7 +143,7 @@ func TestTheEndOfAClockIsOverBudget(t *testing.T) {
 		if got := InBudget(c.ctx, "a search", c.err); fault.CodeOf(got) != c.want {
 			t.Errorf("%v: %v", c.err, got)
 		}
-		if got := new(Job).Within(c.ctx, 1, "a search", func(context.Context) error { return c.err }); fault.CodeOf(got) != c.want {
+		if got := Within(c.ctx, 1, "a search", func(context.Context) error { return c.err }); fault.CodeOf(got) != c.want {
 			t.Errorf("within, %v: %v", c.err, got)
 		}
 	}
@@ -157,7 +157,7 @@ func TestSettingsAreCopies(t *testing.T) {
 	j := &Job{Settings: query.Settings{Budget: 1}, Facts: NewFacts(&btn.Network{}, nil)}
 	made := &btn.Plan{}
 	compute := func(context.Context) (*btn.Plan, error) { return made, nil }
-	err := j.Within(t.Context(), 1, "a plan", func(ctx context.Context) error {
+	err := Within(t.Context(), 1, "a plan", func(ctx context.Context) error {
 		_, _, err := j.WithSettings(query.Settings{Budget: 2}).Recall(ctx, "key", compute)
 		return err
 	})

@@ -117,7 +117,7 @@ func ChainsInTime(ctx context.Context, j *proposal.Job, marginals bool) (chains 
 	if len(j.Net.Cores) <= policy.MostHasty {
 		return ChainsOf(ctx, j.Problem(), marginals)
 	}
-	err = j.Within(ctx, policy.PrepareShare, "the simplification for chains", func(ctx context.Context) error {
+	err = proposal.Within(ctx, policy.PrepareShare, "the simplification for chains", func(ctx context.Context) error {
 		chains, err = ChainsOf(ctx, j.Problem(), marginals)
 		return err
 	})

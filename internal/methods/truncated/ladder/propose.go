@@ -77,7 +77,7 @@ func prepare(ctx context.Context, j *proposal.Job, marginals bool) (own *truncat
 	if !j.IsAuto() {
 		return truncated.Of(ctx, j.Problem(), marginals)
 	}
-	err = j.Within(ctx, policy.PrepareShare, "the simplification for truncated legs", func(ctx context.Context) error {
+	err = proposal.Within(ctx, policy.PrepareShare, "the simplification for truncated legs", func(ctx context.Context) error {
 		own, err = truncated.Of(ctx, j.Problem(), marginals)
 		return err
 	})
