@@ -191,7 +191,7 @@ func byCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
 	var why error
 	for _, settings := range []string{"circuit", "circuit whole"} { // under the first one may stand that little work finds none
 		plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
-			return compile(ctx, computing, j, j.Net, work)
+			return compile(computing, j, j.Net, work)
 		})
 		if why = err; err != nil && !errors.Is(err, errNoCircuit) {
 			return nil, err
@@ -241,7 +241,7 @@ func modelCircuit(ctx context.Context, j *proposal.Job, work int64, final bool) 
 // modelPlan is the plan of modelCircuit, and the state of the cache for it. The error is errNoCircuit where there is none.
 func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Plan, string, error) {
 	return j.Remember(ctx, "circuit", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
-		plan, err := compile(ctx, computing, j, j.Net, work)
+		plan, err := compile(computing, j, j.Net, work)
 		if errors.Is(err, errNoCircuit) && final {
 			return &btn.Plan{Method: query.MethodExact}, nil
 		}
@@ -256,7 +256,7 @@ func circuitGiven(ctx context.Context, j *proposal.Job, work int64) (*btn.Assign
 	}
 	settings := fmt.Sprintf("circuit given %x", j.Conditioned.Digest())
 	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
-		return compile(ctx, computing, j, j.Conditioned, work)
+		return compile(computing, j, j.Conditioned, work)
 	})
 	assignment, err := circuitOf(j, plan, hit, err)
 	if assignment != nil {
@@ -307,7 +307,7 @@ func parametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assi
 		if err != nil {
 			return nil, err
 		}
-		return circuitPlan(ctx, j, of)
+		return circuitPlan(computing, j, of)
 	})
 	if err != nil {
 		return nil, err
@@ -342,14 +342,14 @@ const littleProbes = 1 << 20
 
 // compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is
 // what circuits are not for. An elimination is tried first; where all is logic, after little simplification, of which a search takes less
-// than the whole. Without evidence such a search goes on where an elimination takes longer. computing is the context of the computation,
-// which other jobs may wait for, too; ctx is that of the job.
-func compile(ctx, computing context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
+// than the whole. Without evidence such a search goes on where an elimination takes longer.
+// Other jobs may wait for the result, so that ctx is the context of the computation (proposal.Memo.Do) and not that of a job.
+func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
 	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4)}
-	ways := []func() (*circuit.Compiled, error){func() (*circuit.Compiled, error) { return eliminate(computing, j, net, o) }}
+	ways := []func() (*circuit.Compiled, error){func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }}
 	if work > 0 {
 		ways = append(ways, func() (*circuit.Compiled, error) {
-			of, _, err := logic.Search(computing, net, o)
+			of, _, err := logic.Search(ctx, net, o)
 			return of, err
 		})
 		if logical(j).wholly {
@@ -358,7 +358,7 @@ func compile(ctx, computing context.Context, j *proposal.Job, net *btn.Network, 
 			}
 			little := o
 			little.Probes = littleProbes
-			quick := func() (*circuit.Compiled, error) { return within(logic.Eliminate(computing, net, little)) }
+			quick := func() (*circuit.Compiled, error) { return within(logic.Eliminate(ctx, net, little)) }
 			ways = []func() (*circuit.Compiled, error){quick, ways[1], ways[0]}
 		}
 	}
