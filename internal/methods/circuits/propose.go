@@ -80,7 +80,11 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	plan, hit, why := modelPlan(ctx, j, spent, ask.Again)
 	found, err := circuitOf(j, plan, hit, why)
 	if found == nil && err == nil && spent > 0 && once(ctx, j) && (!j.Evidence.IsEmpty() || errors.Is(why, logic.ErrCircuit)) {
-		found, err = tryCount(ctx, j, max(spent, int64(rival(ctx, j)/2)))
+		var rival float64
+		if rival, err = rivalSteps(ctx, j); err != nil {
+			return nil, err
+		}
+		found, err = tryCount(ctx, j, max(spent, int64(rival/2)))
 	}
 	if found != nil || err != nil {
 		return found, err
@@ -315,23 +319,34 @@ func parametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assi
 	return circuitOf(j, plan, hit, nil)
 }
 
-// rival is the price of an elimination of the simplified network under the query's evidence, in steps of a search, as far as such a search
-// may go: to triedWork where Z alone is wanted once, else to its share of the budget.
-func rival(ctx context.Context, j *proposal.Job) float64 {
+// rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search. It is at most
+// twice the work that a search may take: triedWork if Z alone is wanted once, else circuitShare of the budget. It returns 0 if the network
+// cannot be prepared for an elimination. The only error is that of a context that has ended.
+func rivalSteps(ctx context.Context, j *proposal.Job) (float64, error) {
 	work := circuitWork(j, math.Inf(1))
 	if once(ctx, j) {
 		work = triedWork
 	}
-	p, err := exact.Of(ctx, j.Problem(), false, nil)
-	if err != nil {
-		return 0
-	}
 	limit := 2 * float64(work)
-	_, cost, _, err := contractionorder.MinFillCost(ctx, p.Hypergraph(), limit*policy.StepCells, policy.MostFill)
+	prepared, err := exact.Of(ctx, j.Problem(), false, nil)
 	if err != nil {
-		return 0
+		return 0, ctx.Err()
 	}
-	return min(cost.Flops/policy.StepCells, limit)
+	_, cost, _, err := contractionorder.MinFillCost(ctx, prepared.Hypergraph(), limit*policy.StepCells, policy.MostFill)
+	if err != nil {
+		return 0, ctx.Err()
+	}
+	return min(cost.Flops/policy.StepCells, limit), nil
+}
+
+// askRival is logic.Options.Rival: the price of an elimination (rivalSteps). If ctx has ended, it returns +Inf, so that the search goes on
+// until it looks at ctx and returns its error, which is never remembered as that there is no circuit.
+func askRival(ctx context.Context, j *proposal.Job) float64 {
+	steps, err := rivalSteps(ctx, j)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return steps
 }
 
 // littleProbes is the number of entries that the simplification before an elimination may look at where all factors are logic and a
@@ -354,7 +369,7 @@ func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64)
 		})
 		if logical(j).wholly {
 			if j.Evidence.IsEmpty() {
-				o.Rival = func() float64 { return rival(ctx, j) }
+				o.Rival = func() float64 { return askRival(ctx, j) }
 			}
 			little := o
 			little.Probes = littleProbes

@@ -3,6 +3,7 @@ package circuits
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -79,5 +80,20 @@ func TestACompilationOutlivesItsJob(t *testing.T) {
 	cancel()
 	if plan, _, err := modelPlan(ended, j, work, false); err != nil || plan.Estimates[0].Cost.Edges == 0 {
 		t.Errorf("the plan under a context that has not ended: %v, %v", plan, err)
+	}
+}
+
+// TestAnEndedJobIsNoCheapRival: the price of an elimination under a context that has ended is an error, and no reason for a search to end
+// without a circuit.
+func TestAnEndedJobIsNoCheapRival(t *testing.T) {
+	j := randomClauses(t)
+	j.Settings = j.Settings.WithDefaults()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if steps, err := rivalSteps(ended, j); !errors.Is(err, context.Canceled) || !math.IsInf(askRival(ended, j), 1) {
+		t.Errorf("an ended context: %v steps, %v; the search hears of %v", steps, err, askRival(ended, j))
+	}
+	if steps, err := rivalSteps(t.Context(), j); err != nil || steps <= 0 || askRival(t.Context(), j) != steps {
+		t.Errorf("a context that goes on: %v steps, %v; the search hears of %v", steps, err, askRival(t.Context(), j))
 	}
 }
