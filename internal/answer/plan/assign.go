@@ -153,7 +153,7 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 	if err == nil {
 		found.Summed = exact.Options.Summed
 		p.caution(found)
-		if worth, ok := proposal.InTime(ctx, found.Plan); !ok && p.IsAuto() { // there would be no answer
+		if worth, ok := proposal.FitsDeadline(ctx, found.Plan); !ok && p.IsAuto() { // there would be no answer
 			e := &found.Plan.Estimates[0]
 			err = fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %d parts, and the deadline is worth %.3g for each",
 				e.Cost.Flops, len(e.Parts), worth)
@@ -195,7 +195,7 @@ func (p planner) exactInTime(ctx context.Context, want btn.Want) (found *btn.Ass
 	if !p.IsAuto() {
 		return p.exact(ctx, ask)
 	}
-	err = proposal.Within(proposal.AtLeast(ctx, leastExact), policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
+	err = proposal.Within(proposal.WithMinimumTime(ctx, leastExact), policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
 		found, err = p.exact(ctx, ask)
 		return err
 	})
@@ -249,7 +249,7 @@ func (p planner) orElse(ctx context.Context, want btn.Want, found *btn.Assignmen
 	if err != nil || !estimates.Plan.Grows() {
 		return found, ctx.Err()
 	}
-	estimates.Plan = p.Derived(fmt.Sprintf("else %p", found.Plan), estimates.Plan, func() *btn.Plan {
+	estimates.Plan = p.DerivePlan(fmt.Sprintf("else %p", found.Plan), estimates.Plan, func() *btn.Plan {
 		plan := *estimates.Plan
 		first := 1
 		for first < len(plan.Estimates) && plan.Estimates[first].Rule == btn.Bounding {

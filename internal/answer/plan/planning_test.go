@@ -251,10 +251,10 @@ func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 
 // TestSearchesGrowWithTheBudget: they are counted, and a quarter of it at most.
 func TestSearchesGrowWithTheBudget(t *testing.T) {
-	if got := proposal.Moves(query.Settings{Budget: 3 * policy.Rate}); got != 750_000_000 {
+	if got := proposal.MoveLimit(query.Settings{Budget: 3 * policy.Rate}); got != 750_000_000 {
 		t.Errorf("3 s: %d moves", got)
 	}
-	if got := proposal.Moves(query.Settings{}); got != policy.MostMoves {
+	if got := proposal.MoveLimit(query.Settings{}); got != policy.MostMoves {
 		t.Errorf("by default: %d moves", got)
 	}
 }

@@ -25,10 +25,10 @@ func TestTablesThatSpanTooMuchOrForbid(t *testing.T) {
 		{"a weight of 0", []sumproduct.Table{{Scope: []int{0}, Data: []float64{0, 1}}}, false, false},
 	} {
 		e := &sumproduct.Expression{Dims: []int{2, 2}, Tables: c.tables}
-		if got := proposal.BeyondRange(e); got != c.wide {
+		if got := proposal.ExceedsRange(e); got != c.wide {
 			t.Errorf("%s: wide %v", c.name, got)
 		}
-		if got := proposal.Forbids(e); got != c.hard {
+		if got := proposal.HasConstraint(e); got != c.hard {
 			t.Errorf("%s: forbids %v", c.name, got)
 		}
 	}

@@ -66,7 +66,7 @@ func mayWeigh(ask proposal.Ask) bool {
 // proposeWeighted is the proposal of weighted samples, of exact ones if nothing is left to draw for.
 func proposeWeighted(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	found, err := sampled.ProposeStates(ctx, j, ask)
-	if found != nil && err == nil && proposal.Timed(ctx) {
+	if found != nil && err == nil && proposal.HasDeadline(ctx) {
 		err = regions.Witness(ctx, j, found)
 	}
 	if found != nil || err != nil {
@@ -117,7 +117,7 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 			found.Cache = hit
 		}
 	}
-	if solution != nil && proposal.Timed(ctx) {
+	if solution != nil && proposal.HasDeadline(ctx) {
 		join.prepend([]btn.Part{solution.Part()})
 	}
 	join.finish(found)
@@ -195,7 +195,7 @@ func pilot(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*search.Know
 		return nil, ctx.Err()
 	}
 	share, least, ratio := policy.PilotSearch, pilotFlops, pilotRatio
-	if proposal.Timed(ctx) {
+	if proposal.HasDeadline(ctx) {
 		least, ratio = min(least, proposal.InsuredShare*j.Settings.Budget), math.Inf(1)
 	}
 	limit := max(share*j.Settings.Budget/ratio, least)
@@ -274,7 +274,7 @@ func eliminate(
 		return plan, hit, nil
 	}
 	flops := zFlops + plan.Estimates[0].Cost.Flops
-	if !proposal.Timed(ctx) || flops <= proposal.InsuredShare*j.Settings.Budget {
+	if !proposal.HasDeadline(ctx) || flops <= proposal.InsuredShare*j.Settings.Budget {
 		return plan, hit, nil
 	}
 	first, _, err := searchPlan(ctx, j, ask, kind, solution, min(insuranceRatio*flops/j.Settings.Budget, insuranceShare))

@@ -135,7 +135,7 @@ func Insert(ctx context.Context, j *proposal.Job, at int, to *btn.Plan, whole bo
 	if err == nil {
 		bounds, err = Propose(ctx, own, j.Settings)
 	}
-	if proposal.Late(err) {
+	if proposal.IsLate(err) {
 		return to, false, nil
 	}
 	to.Estimates = slices.Insert(to.Estimates, at, bounds...)
@@ -180,7 +180,7 @@ func Beside(ctx context.Context, j *proposal.Job, from *btn.Plan) (*btn.Plan, er
 
 // AtOnce returns a plan with the bound by messages after the value of belief propagation, where it begins with that.
 func AtOnce(j *proposal.Job, from *btn.Plan) *btn.Plan {
-	return j.Derived("bounded at once", from, func() *btn.Plan { return ByMessages(from) })
+	return j.DerivePlan("bounded at once", from, func() *btn.Plan { return ByMessages(from) })
 }
 
 // ByMessages is AtOnce for a plan of no job.

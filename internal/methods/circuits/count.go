@@ -98,7 +98,7 @@ func tryCount(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment
 
 // countAssignment assigns a search for Z, at the price of all its steps.
 func countAssignment(j *proposal.Job, count *WeightedCount) *btn.Assignment {
-	j.Missed()
+	j.NoteMiss()
 	cost := count.Cost(nil)
 	cost.Bytes = float64(j.Settings.Memory)
 	return proposal.Priced(proposal.Exact(cost, count), btn.CacheMiss)
@@ -106,5 +106,5 @@ func countAssignment(j *proposal.Job, count *WeightedCount) *btn.Assignment {
 
 // once reports whether a query is for Z alone, and method exact searches for it, and no other query of the model may follow.
 func once(ctx context.Context, j *proposal.Job) bool {
-	return j.Once && j.Settings.Method == query.MethodExact && !proposal.Recurs(ctx)
+	return j.Once && j.Settings.Method == query.MethodExact && !proposal.IsRecurring(ctx)
 }

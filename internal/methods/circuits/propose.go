@@ -285,7 +285,7 @@ func ProposeKnown(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.As
 // circuitOf is the assignment of a plan; nil for a plan of nothing, and for errNoCircuit.
 func circuitOf(j *proposal.Job, plan *btn.Plan, hit string, err error) (*btn.Assignment, error) {
 	if errors.Is(err, errNoCircuit) {
-		j.Missed()
+		j.NoteMiss()
 		return nil, nil
 	}
 	if err != nil || len(plan.Estimates) == 0 {

@@ -24,13 +24,13 @@ func Propose(ctx context.Context, j *proposal.Job, ask btn.Ask, variables []int)
 	if err != nil {
 		return nil, "", err
 	}
-	settings := fmt.Sprintf("descent %s seed=%d moves=%d flops=%g %s", ask, j.Settings.Seed, proposal.Moves(j.Settings),
+	settings := fmt.Sprintf("descent %s seed=%d moves=%d flops=%g %s", ask, j.Settings.Seed, proposal.MoveLimit(j.Settings),
 		proposal.Limit(j.Settings), p.Shape())
 	return j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
 		path, cost, err := p.Plan(computing, PlanOptions{
 			Memory: j.Settings.Memory,
 			Seed:   j.Settings.Seed,
-			Moves:  proposal.Moves(j.Settings),
+			Moves:  proposal.MoveLimit(j.Settings),
 			Flops:  proposal.Limit(j.Settings),
 		})
 		if err != nil {
@@ -41,8 +41,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask btn.Ask, variables []int)
 		for k := range chunks {
 			parts[k] = &Descent{
 				Along: path,
-				From:  proposal.Bound(path.Count, chunks, k),
-				To:    proposal.Bound(path.Count, chunks, k+1),
+				From:  proposal.ChunkStart(path.Count, chunks, k),
+				To:    proposal.ChunkStart(path.Count, chunks, k+1),
 			}
 		}
 		return proposal.Exact(cost, parts...), nil

@@ -37,7 +37,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	case err != nil:
 		return learned.ProposeClosed(ctx, j, err)
 	}
-	ask.Again = j.AskedAgain()
+	ask.Again = j.NoteExactAsked()
 	plan, hit, err := remembered(ctx, j, shape)
 	if err != nil {
 		return nil, err
@@ -45,27 +45,27 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	found := proposal.Take(plan, hit)
 	if tree := exact.JunctionOf(plan); tree != nil {
-		proposal.Note(ctx, "elimination", "one tree for all evidence")
+		proposal.AddOffer(ctx, "elimination", "one tree for all evidence")
 		return tree.Propose(j, found, ask)
 	}
 	base := exact.OrderOf(plan)
 	if base == nil {
-		proposal.Note(ctx, "elimination", "%d components in closed form", plan.Len())
+		proposal.AddOffer(ctx, "elimination", "%d components in closed form", plan.Len())
 		return found, nil
 	}
-	ask.Again = ask.Again || hit == btn.CacheHit || proposal.Recurs(ctx)
+	ask.Again = ask.Again || hit == btn.CacheHit || proposal.IsRecurring(ctx)
 	if ask.Again && base.Flops > policy.HeavyFlops {
 		if circuit, err := circuits.ProposeKnown(ctx, j, ask); circuit != nil || err != nil {
 			return circuit, err
 		}
 	}
-	proposal.Note(ctx, "elimination", "an order of %.3g flops without evidence", base.Flops)
+	proposal.AddOffer(ctx, "elimination", "an order of %.3g flops without evidence", base.Flops)
 	order, err := exact.OrderUnder(ctx, j, found, base)
 	if err != nil {
 		return nil, err
 	}
 	if order.Cost.Flops > policy.HeavyFlops {
-		return nil, proposal.TooDear{Flops: order.Cost.Flops}
+		return nil, proposal.TooExpensive{Flops: order.Cost.Flops}
 	}
 	return order.Propose(ctx, j, found, ask)
 }

@@ -37,7 +37,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if !found.Plan.Grows() {
 		return found, nil
 	}
-	if proposal.Timed(ctx) {
+	if proposal.HasDeadline(ctx) {
 		if !slices.ContainsFunc(found.Plan.Estimates, isRegion) {
 			if found, err = regions.First(ctx, j, found); err != nil {
 				return nil, err
@@ -115,7 +115,7 @@ func divided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 	if structured, err := sampled.ProposeStructure(ctx, j, ask.Marginals); structured != nil || err != nil {
 		if structured != nil {
-			proposal.Note(ctx, proposal.Rule, "most of the interaction is of low rank: samples from that structure have the whole budget")
+			proposal.AddOffer(ctx, proposal.Rule, "most of the interaction is of low rank: samples from that structure have the whole budget")
 		}
 		return structured, err
 	}
@@ -124,18 +124,18 @@ func divided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	case err != nil:
 		return nil, err
 	case refused != nil:
-		proposal.Note(ctx, proposal.Rule, "no components are drawn, contractions have the whole budget: %v", refused)
+		proposal.AddOffer(ctx, proposal.Rule, "no components are drawn, contractions have the whole budget: %v", refused)
 		return proposeContractions(ctx, j, ask)
 	case chains.Prepared.Decided():
-		proposal.Note(ctx, proposal.Rule, "nothing is left to draw: contractions have the whole budget")
+		proposal.AddOffer(ctx, proposal.Rule, "nothing is left to draw: contractions have the whole budget")
 		return proposeContractions(ctx, j, ask)
 	}
 
-	limits, cutBefore := j.Settings, j.CutShort()
+	limits, cutBefore := j.Settings, j.CountCutShort()
 	limits.Budget *= 1 - leastShare
 	within := ask
 	within.Exact = func(_ context.Context, of proposal.Ask) (*btn.Assignment, error) { return ask.Exact(ctx, of) } // it has all of the time
-	contracted, err := proposeContractions(proposal.Earlier(ctx, contractionTime), j.WithSettings(limits), within)
+	contracted, err := proposeContractions(proposal.WithTimeShare(ctx, contractionTime), j.WithSettings(limits), within)
 	switch {
 	case ctx.Err() != nil:
 		return contracted, ctx.Err()
@@ -149,7 +149,7 @@ func divided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		samples.Warnings = append(samples.Warnings, "components are sampled alone: "+err.Error())
 		return samples, nil
 	}
-	d := &division{Job: j, ask: ask, contracted: contracted.Plan, chains: chains, isShort: j.CutShort() > cutBefore}
+	d := &division{Job: j, ask: ask, contracted: contracted.Plan, chains: chains, isShort: j.CountCutShort() > cutBefore}
 	plan, hit, err := d.remembered(ctx)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (d *division) remembered(ctx context.Context) (*btn.Plan, string, error) {
 			return nil, "", err
 		}
 		key := d.GrowthKey("families under evidence"+describe(d.contracted), d.ask.Marginals)
-		plan, hit, err := d.RememberWhole(ctx, key, unmasked.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
+		plan, hit, err := d.RememberComplete(ctx, key, unmasked.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
 			return d.make(computing, true)
 		})
 		if err != nil || !slices.ContainsFunc(plan.Estimates, isDrawn) {
@@ -193,7 +193,7 @@ func (d *division) remembered(ctx context.Context) (*btn.Plan, string, error) {
 		return nil, "", err
 	}
 	key := fmt.Sprintf("families %s masked=%t indices %v%s", describe(d.contracted), isModels, d.chains.Prepared.Indices(), boundsKey)
-	return d.RememberWhole(ctx, d.GrowthKey(key, d.ask.Marginals), d.chains.Prepared.Hypergraph(),
+	return d.RememberComplete(ctx, d.GrowthKey(key, d.ask.Marginals), d.chains.Prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			return d.make(computing, isModels && !d.Evidence.IsEmpty())
 		})
@@ -218,10 +218,10 @@ func (d *division) make(ctx context.Context, mayStayWhole bool) (plan *btn.Plan,
 	if d.plan != nil {
 		return d.plan, !d.isShort, nil
 	}
-	planning, cancel := proposal.Planning(ctx, 1)
+	planning, cancel := proposal.PlanningContext(ctx, 1)
 	defer cancel()
 	plan, isWhole, err = d.divide(planning, mayStayWhole)
-	if proposal.OutOfTime(ctx, err) {
+	if proposal.IsOutOfTime(ctx, err) {
 		isWhole = false
 		plan, err = d.divideHastily(ctx)
 	}
@@ -321,15 +321,15 @@ func shareOfDraws(ctx context.Context, legs ladder.Verdict, draws sampled.Sampli
 	f := findings{
 		isTried: legs.Tried, discarded: legs.Discarded, unresolved: legs.Unresolved, spread: pilot.Spread, hiddenModes: pilot.Modes,
 	}
-	proposal.Note(ctx, "samples", "by %s, weights with a variance of %.2g times their mean, squared; %d hidden modes",
+	proposal.AddOffer(ctx, "samples", "by %s, weights with a variance of %.2g times their mean, squared; %d hidden modes",
 		pilot.Kind, f.spread, f.hiddenModes)
 	if f.isTried {
-		proposal.Note(ctx, "truncated legs", "a trial leaves out %.2g of the weight (resolved: %.2g, not resolved: %.2g)",
+		proposal.AddOffer(ctx, "truncated legs", "a trial leaves out %.2g of the weight (resolved: %.2g, not resolved: %.2g)",
 			f.discarded, policy.Resolved, f.unresolved)
 	}
 	for _, rule := range shares {
 		if rule.applies(f) {
-			proposal.Note(ctx, proposal.Rule, "%s: samples have %g of the budget", rule.reason, rule.share)
+			proposal.AddOffer(ctx, proposal.Rule, "%s: samples have %g of the budget", rule.reason, rule.share)
 			return rule.share
 		}
 	}

@@ -68,7 +68,7 @@ func JunctionPlan(
 	}
 	found, err := contractionorder.Search(ctx, h, contractionorder.Options{
 		Seed:    s.Seed,
-		Moves:   min(policy.JunctionMoves, proposal.Moves(s)),
+		Moves:   min(policy.JunctionMoves, proposal.MoveLimit(s)),
 		Effort:  policy.MarginalRate / policy.MoveCost,
 		Threads: searchThreads,
 	})

@@ -43,7 +43,7 @@ func OrderUnder(ctx context.Context, j *proposal.Job, to *btn.Assignment, base *
 	if o.Cost, err = contractionorder.EvaluateOrderWithin(ctx, under, o.order, policy.OutOfReach); err != nil {
 		return nil, err
 	}
-	if o.Cost.Flops > policy.ReplanFlops && !proposal.SameDims(under, shape) {
+	if o.Cost.Flops > policy.ReplanFlops && !proposal.EqualDims(under, shape) {
 		own, c, _, err := MinFill(ctx, under)
 		if err != nil {
 			return nil, err

@@ -71,7 +71,7 @@ func ProposeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.A
 // treeSettings lists what a tree of some kind depends on beside the shape.
 func treeSettings(j *proposal.Job, kind string, marginals bool) string {
 	settings := fmt.Sprintf("%s seed=%d marginals=%t", kind, j.Settings.Seed, marginals)
-	if moves := proposal.Moves(j.Settings); moves < policy.MostMoves {
+	if moves := proposal.MoveLimit(j.Settings); moves < policy.MostMoves {
 		settings += fmt.Sprintf(" moves=%d", moves)
 	}
 	return settings
@@ -82,7 +82,7 @@ func treePlan(ctx context.Context, p *Prepared, s query.Settings) (*btn.Plan, er
 	tree, cost, err := p.PlanWithin(ctx, PlanOptions{
 		Memory: s.Memory,
 		Seed:   s.Seed,
-		Moves:  proposal.Moves(s),
+		Moves:  proposal.MoveLimit(s),
 		Flops:  proposal.Limit(s),
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func treePlan(ctx context.Context, p *Prepared, s query.Settings) (*btn.Plan, er
 	}
 	parts := make([]btn.Part, chunks)
 	for k := range chunks {
-		parts[k] = &Slices{Tree: tree, From: proposal.Bound(tree.Count, chunks, k), To: proposal.Bound(tree.Count, chunks, k+1)}
+		parts[k] = &Slices{Tree: tree, From: proposal.ChunkStart(tree.Count, chunks, k), To: proposal.ChunkStart(tree.Count, chunks, k+1)}
 	}
 	return proposal.Exact(cost, parts...), nil
 }
@@ -131,7 +131,7 @@ func groups(ctx context.Context, j *proposal.Job, p *Prepared, targets []int) (*
 	if len(targets) > 0 {
 		settings += fmt.Sprintf(" targets=%v", targets)
 	}
-	if !j.Knows(j.Key(settings, contractionorder.Hypergraph{})) {
+	if !j.IsKnown(j.Key(settings, contractionorder.Hypergraph{})) {
 		groups, costs, err := p.PlanGroups(ctx, PlanOptions{Memory: j.Settings.Memory, Seed: j.Settings.Seed, Flops: flops / gain}, targets)
 		if err != nil {
 			return nil, err

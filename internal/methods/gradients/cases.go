@@ -119,7 +119,7 @@ type foundTree struct {
 
 // treeOf searches a tree without slices, a function of the shape and the settings alone. ok is false if none fits the memory.
 func treeOf(ctx context.Context, s query.Settings, h contractionorder.Hypergraph) (contractionorder.Tree, bool, error) {
-	moves := min(policy.JunctionMoves, proposal.Moves(s))
+	moves := min(policy.JunctionMoves, proposal.MoveLimit(s))
 	d := digest.New()
 	h.Digest(d)
 	d.Raw(binary.AppendVarint(binary.AppendUvarint(nil, s.Seed), moves))

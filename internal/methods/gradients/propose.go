@@ -52,7 +52,7 @@ func plan(ctx context.Context, s query.Settings, p *Prepared, marginals bool) (*
 	chunks := Chunks(of, policy.SliceTaskFlops)
 	parts := make([]btn.Part, chunks)
 	for k := range chunks {
-		parts[k] = &Adjoints{Plan: of, From: proposal.Bound(of.Count, chunks, k), To: proposal.Bound(of.Count, chunks, k+1)}
+		parts[k] = &Adjoints{Plan: of, From: proposal.ChunkStart(of.Count, chunks, k), To: proposal.ChunkStart(of.Count, chunks, k+1)}
 	}
 	return proposal.Exact(cost, parts...), nil
 }

@@ -14,155 +14,160 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// planningKey is the key of a planning in a context.
+// planningKey is the key of a planningClock in a context.
 type planningKey struct{}
 
-// planning is the time until which plans may be searched for.
-type planning struct {
-	until  time.Time
-	answer bool    // the request has a deadline
-	flops  float64 // what it is worth; 0: not known
+// planningClock states how long plans may be searched for. A context without one sets no end.
+type planningClock struct {
+	end           time.Time // of the search for plans
+	hasDeadline   bool      // the answer has a deadline (Until), not only the plan (PriceUntil)
+	deadlineFlops float64   // flops of truncated legs until the deadline; 0: not known
 }
 
-// Until returns a context under which queries are planned until t at the latest: searches are counted in moves,
-// and where a machine is too busy for those, the result of a greedy search is taken. A plan that is remembered
-// is used whatever the time.
+// Until returns a context under which the search for plans ends at t, and then takes the best plan so far or that of a greedy search. A
+// remembered plan is used whatever the time.
 func Until(ctx context.Context, t time.Time) context.Context {
-	return context.WithValue(ctx, planningKey{}, planning{until: t, answer: true})
+	return context.WithValue(ctx, planningKey{}, planningClock{end: t, hasDeadline: true})
 }
 
-// Worth returns a context under which the deadline of a request is worth flops of truncated legs, beside planning.
+// Worth returns a context that states the flops of truncated legs which the time until the deadline of a request is enough for
+// (FitsDeadline).
 func Worth(ctx context.Context, flops float64) context.Context {
-	p, _ := ctx.Value(planningKey{}).(planning)
-	p.flops = flops
-	return context.WithValue(ctx, planningKey{}, p)
+	clock, _ := ctx.Value(planningKey{}).(planningClock)
+	clock.deadlineFlops = flops
+	return context.WithValue(ctx, planningKey{}, clock)
 }
 
-// InTime reports whether an exact plan can be contracted by the deadline, if there is one: its parts one beside the other, each by a
-// thread at its best (policy.FastExact). worth is the flops of the longest one that can.
-func InTime(ctx context.Context, p *btn.Plan) (worth float64, ok bool) {
-	at, _ := ctx.Value(planningKey{}).(planning)
+// FitsDeadline reports whether the first estimate of p, which is exact, can be contracted by the deadline of the request. Its parts are
+// contracted in parallel, each by a thread at its best rate (policy.FastExact). limit is the largest number of flops of a part that fits.
+// ok is true if no deadline is known (Worth).
+func FitsDeadline(ctx context.Context, p *btn.Plan) (limit float64, ok bool) {
+	clock, _ := ctx.Value(planningKey{}).(planningClock)
 	e := &p.Estimates[0]
-	worth = policy.FastExact * at.flops
-	return worth, at.flops <= 0 || e.Cost.Flops <= worth*float64(len(e.Parts))
+	limit = policy.FastExact * clock.deadlineFlops
+	return limit, clock.deadlineFlops <= 0 || e.Cost.Flops <= limit*float64(len(e.Parts))
 }
 
-// PriceUntil is Until for a caller who asks for a plan and not for an answer: the plan does not begin with an estimate that
-// is sure to be there in time.
+// PriceUntil returns a context under which the search for plans ends at t, for a caller who asks for a plan and not for an answer. In
+// contrast to Until, the plan does not begin with an estimate that is sure to be there in time.
 func PriceUntil(ctx context.Context, t time.Time) context.Context {
-	return context.WithValue(ctx, planningKey{}, planning{until: t})
+	return context.WithValue(ctx, planningKey{}, planningClock{end: t})
 }
 
-// Earlier returns a context under which a share of the time that is left for planning is planned.
-func Earlier(ctx context.Context, share float64) context.Context {
-	p, ok := ctx.Value(planningKey{}).(planning)
+// WithTimeShare returns a context under which the search for plans has only a share of the time that remains for it. It returns ctx if
+// there is no end.
+func WithTimeShare(ctx context.Context, share float64) context.Context {
+	clock, ok := ctx.Value(planningKey{}).(planningClock)
 	if !ok {
 		return ctx
 	}
-	p.until = time.Now().Add(time.Duration(share * float64(time.Until(p.until))))
-	return context.WithValue(ctx, planningKey{}, p)
+	clock.end = time.Now().Add(time.Duration(share * float64(time.Until(clock.end))))
+	return context.WithValue(ctx, planningKey{}, clock)
 }
 
-// AtLeast returns a context under which planning takes d from now on, or as long as it may take under ctx where that is longer.
-func AtLeast(ctx context.Context, d time.Duration) context.Context {
-	p, ok := ctx.Value(planningKey{}).(planning)
-	if until := time.Now().Add(d); ok && p.until.Before(until) {
-		p.until = until
-		return context.WithValue(ctx, planningKey{}, p)
+// WithMinimumTime returns a context under which the search for plans may take d from now on. It returns ctx if there is no end, or a
+// later one.
+func WithMinimumTime(ctx context.Context, d time.Duration) context.Context {
+	clock, ok := ctx.Value(planningKey{}).(planningClock)
+	if end := time.Now().Add(d); ok && clock.end.Before(end) {
+		clock.end = end
+		return context.WithValue(ctx, planningKey{}, clock)
 	}
 	return ctx
 }
 
-// Planning returns a context that ends after a share of the time that is left for planning, with ctx at the latest.
-func Planning(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
-	p, ok := ctx.Value(planningKey{}).(planning)
+// PlanningContext returns a context that is done after a share of the time that remains for planning, or with ctx. Without an end of
+// planning it is done with ctx.
+func PlanningContext(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+	clock, ok := ctx.Value(planningKey{}).(planningClock)
 	if !ok {
-		until, cancel := context.WithCancel(ctx)
-		return pace.Still(until), cancel
+		planning, cancel := context.WithCancel(ctx)
+		return pace.Still(planning), cancel
 	}
-	left := time.Until(p.until)
-	until, cancel := context.WithTimeout(ctx, time.Duration(share*float64(left)))
-	return pace.Still(until), cancel
+	remaining := time.Until(clock.end)
+	planning, cancel := context.WithTimeout(ctx, time.Duration(share*float64(remaining)))
+	return pace.Still(planning), cancel
 }
 
-// ErrNoTime is the end of the time for a part of the planning that has something to fall back on.
+// ErrNoTime is the error of a step of the planning whose time ended, if there is something to fall back on.
 var ErrNoTime = errors.New("plan: no time is left for planning")
 
-// Timed reports whether queries are planned against a clock: the request has a deadline.
-func Timed(ctx context.Context) bool {
-	p, _ := ctx.Value(planningKey{}).(planning)
-	return p.answer
+// HasDeadline reports whether the answer to the request has a deadline (Until).
+func HasDeadline(ctx context.Context) bool {
+	clock, _ := ctx.Value(planningKey{}).(planningClock)
+	return clock.hasDeadline
 }
 
-// Over reports whether a request has a deadline and the time for its planning has passed.
-func Over(ctx context.Context) bool {
-	p, _ := ctx.Value(planningKey{}).(planning)
-	return p.answer && !time.Now().Before(p.until)
+// IsPlanningOver reports whether the request has a deadline and the time for its planning has passed.
+func IsPlanningOver(ctx context.Context) bool {
+	clock, _ := ctx.Value(planningKey{}).(planningClock)
+	return clock.hasDeadline && !time.Now().Before(clock.end)
 }
 
-// OutOfTime reports whether a search ended because its share of the time, or that of a part of it, was over, and not because nobody
-// waits for it any more.
-func OutOfTime(ctx context.Context, err error) bool { return ctx.Err() == nil && Late(err) }
+// IsOutOfTime reports whether err is the end of the time of a search, or of a step of it, while ctx, the context of its caller, has not
+// ended.
+func IsOutOfTime(ctx context.Context, err error) bool { return ctx.Err() == nil && IsLate(err) }
 
-// Late reports whether a part of the planning ended with its time. The results from before it are taken then, and not remembered.
-func Late(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+// IsLate reports whether err is the end of the time of a step of the planning. The caller then takes the results from before it, and does
+// not remember them.
+func IsLate(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
 // recurringKey is the key of Recurring in a context.
 type recurringKey struct{}
 
-// Recurring returns a context under which a network is taken for one that was asked about before, as that of a registered model:
-// plans that serve later queries as well are made at the first.
+// Recurring returns a context under which a network counts as one that was asked about before, as that of a registered model. Plans that
+// serve later queries as well are then made at the first query.
 func Recurring(ctx context.Context) context.Context {
 	return context.WithValue(ctx, recurringKey{}, true)
 }
 
-// Recurs reports whether ctx is one of Recurring.
-func Recurs(ctx context.Context) bool {
-	is, _ := ctx.Value(recurringKey{}).(bool)
-	return is
+// IsRecurring reports whether the network counts as one that was asked about before (Recurring).
+func IsRecurring(ctx context.Context) bool {
+	isRecurring, _ := ctx.Value(recurringKey{}).(bool)
+	return isRecurring
 }
 
 // Within runs work, a step of the planning that has an alternative, under a share of the time that is left for planning. If that time ends
 // first, the error is fault.OverBudget and contains the name of the step.
 func Within(ctx context.Context, share float64, name string, work func(context.Context) error) error {
-	planning, cancel := Planning(ctx, share)
+	planning, cancel := PlanningContext(ctx, share)
 	defer cancel()
 	return InBudget(ctx, name, work(planning))
 }
 
-// InBudget returns the error of a part of the planning, as fault.OverBudget where it is the end of some clock of that part: the job goes
-// on.
+// InBudget returns err, the error of a step of the planning. If it is the end of a clock of that step, so that the job goes on, it
+// returns fault.OverBudget with the name of the step.
 func InBudget(ctx context.Context, name string, err error) error {
-	if OutOfTime(ctx, err) {
+	if IsOutOfTime(ctx, err) {
 		return fault.New(fault.OverBudget, "plan: %s: not done in the time that the deadline leaves", name)
 	}
 	return err
 }
 
-// RememberWhole is Remember for plans that the clock may cut short: one that is not whole serves this job alone,
-// requests that have more time do not find it.
-func (j *Job) RememberWhole(
+// RememberComplete is Remember for plans that the clock may cut short. compute reports isComplete as false for a plan that was cut short:
+// this job then uses that plan, but the memo does not remember it, so that requests with more time do not find it.
+func (j *Job) RememberComplete(
 	ctx context.Context, settings string, shape contractionorder.Hypergraph,
-	compute func(context.Context) (plan *btn.Plan, whole bool, err error),
-) (*btn.Plan, string, error) {
+	compute func(context.Context) (plan *btn.Plan, isComplete bool, err error),
+) (plan *btn.Plan, cacheState string, err error) {
 	for {
-		var short *btn.Plan
-		plan, hit, err := j.Remember(ctx, settings, shape, func(computing context.Context) (*btn.Plan, error) {
-			p, whole, err := compute(computing)
-			if err == nil && !whole {
-				short, err = p, ErrNoTime
+		var shortPlan *btn.Plan // that this job has computed
+		plan, cacheState, err := j.Remember(ctx, settings, shape, func(computing context.Context) (*btn.Plan, error) {
+			plan, isComplete, err := compute(computing)
+			if err == nil && !isComplete {
+				shortPlan, err = plan, ErrNoTime
 			}
-			return p, err
+			return plan, err
 		})
-		if short == nil && errors.Is(err, ErrNoTime) && ctx.Err() == nil {
-			continue // another job's planning ended, whose result this one waited for
-		}
 		if !errors.Is(err, ErrNoTime) || ctx.Err() != nil {
-			return plan, hit, err
+			return plan, cacheState, err
 		}
-		plans := j.plans()
-		plans.missed = true
-		plans.short++
-		return short, j.CacheState(), nil
+		if shortPlan == nil {
+			continue // this job waited for the computation of another one, whose time ended
+		}
+		shared := j.sharedState()
+		shared.hasMissed = true
+		shared.cutShort++
+		return shortPlan, j.CacheState(), nil
 	}
 }

@@ -1,7 +1,6 @@
-// Package proposal is the interface between the planner and the families while a query is planned: the job, its memory of plans,
-// its clock, and the question that a family answers by a proposal.
+// Package proposal is the interface between the planner and the methods while a query is planned.
 //
-// A Job has the network, the settings and the query that is planned for. A Proposer is a family's answer: estimates with
-// their price as an assignment, or nothing. The planner (package plan) divides the budget, asks families in its sequence
-// and chooses.
+// A Job has the network, the settings, the query that is planned for, and the memory of plans. A Proposer is how a method answers: it returns
+// an assignment, which is a plan with its price, or nothing. The planner (package plan) divides the budget, asks the methods in sequence and
+// chooses. The time for planning is kept in the context (clock.go).
 package proposal

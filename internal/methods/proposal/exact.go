@@ -1,6 +1,6 @@
 package proposal
 
-// What proposals are made of, and what they may take.
+// Plans of proposals, and limits of their work.
 
 import (
 	"math"
@@ -11,14 +11,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Approximate is Take for estimates of the network simplified to an expression.
+// Approximate assigns a remembered plan whose estimates approximate the expression e, which is the simplified network under the evidence.
+// It notes whether tables of e have zeros (Hard) and whether terms may be lost (Unsure). hit is the state of the cache for the plan.
 func Approximate(plan *btn.Plan, hit string, e *sumproduct.Expression) *btn.Assignment {
 	a := Take(plan, hit)
-	a.Hard, a.Unsure = Forbids(e), BeyondRange(e)
+	a.Hard, a.Unsure = HasConstraint(e), ExceedsRange(e)
 	return a
 }
 
-// Exact returns the plan of an exact contraction, B = Σ parts: all α = 1. cost is that of all parts together, with the peak of one.
+// Exact returns the plan of an exact contraction, B = Σ parts with all α = 1. cost has the flops of all parts together, and the peak
+// memory of one.
 func Exact(cost query.Cost, parts ...btn.Part) *btn.Plan {
 	return &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule:    btn.Linear,
@@ -29,26 +31,28 @@ func Exact(cost query.Cost, parts ...btn.Part) *btn.Plan {
 	}}}
 }
 
-// InsuredShare is the part of the budget of a job with a deadline from which an exact answer has something before it that is there in time.
+// InsuredShare is a share of the budget. If an exact answer to a job with a deadline takes more than that, its plan has an estimate before it
+// that is there in time.
 // Chosen.
 const InsuredShare = 1.0 / 32
 
-// Bound returns k·count/chunks, rounded down, without overflow: chunks is below 2^11. Chunk k begins there.
-func Bound(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
+// ChunkStart returns the start of chunk k if count items are divided into chunks of almost equal size: k·count/chunks, rounded down,
+// without overflow. The number of chunks is below 2^11.
+func ChunkStart(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
 
-// IsAuto reports whether the planner chooses the way of a query.
+// IsAuto reports whether the request leaves the choice of the method to the planner (method auto).
 func (j *Job) IsAuto() bool { return j.Settings.Method == query.MethodAuto }
 
-// IsPlanned reports whether the method is the planner's own: exact or auto.
+// IsPlanned reports whether the method is auto or exact, under which the planner chooses the way to answer.
 func (j *Job) IsPlanned() bool { return j.IsAuto() || j.Settings.Method == query.MethodExact }
 
-// AutoLimit is the work in flops above which method auto does not take the exact way: the worth of the budget, at
-// most policy.AutoFlops.
+// AutoLimit returns the flops above which method auto does not answer exactly: what the budget is enough for at policy.ExactRate, at most
+// policy.AutoFlops.
 func AutoLimit(s query.Settings) float64 {
 	return min(policy.AutoFlops, policy.ExactRate*s.WithDefaults().Budget)
 }
 
-// Limit is the work in flops above which the exact way is not taken.
+// Limit returns the flops above which no exact answer is proposed: AutoLimit for method auto, else policy.ExactFlops.
 func Limit(s query.Settings) float64 {
 	if s.Method == query.MethodAuto {
 		return AutoLimit(s)
@@ -56,8 +60,8 @@ func Limit(s query.Settings) float64 {
 	return policy.ExactFlops
 }
 
-// Moves bounds the moves of all searches of one query together: policy.PlanningShare of the budget, so
-// that the plan is the same everywhere.
-func Moves(s query.Settings) int64 {
+// MoveLimit returns the largest number of moves of all searches of one query together, policy.PlanningShare of the budget. Moves are
+// counted and not timed, so that the plan is the same on every machine.
+func MoveLimit(s query.Settings) int64 {
 	return max(1, int64(min(policy.PlanningShare*s.WithDefaults().Budget/policy.MoveFlops, float64(policy.MostMoves))))
 }

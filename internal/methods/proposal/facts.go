@@ -12,16 +12,16 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 )
 
-// Facts are what the proposals for one network have in common. They may be used by several goroutines.
+// Facts are results about one network without evidence, which its proposals share. Several goroutines may use them.
 type Facts struct {
-	// Common are those of all networks that the process plans for; its zero value is empty.
+	// Common are results that do not depend on the network, shared by all networks that the process plans for. Its zero value is empty.
 	Common *Facts
 
 	digest [digest.Size]byte
 	forms  problem.Forms
 }
 
-// NewFacts returns those of a network: its digest, and nothing else yet. Linear time.
+// NewFacts returns the facts of a network with its digest and empty slots. It takes linear time.
 func NewFacts(net *btn.Network, common *Facts) *Facts {
 	return &Facts{digest: net.Digest(), Common: common}
 }
@@ -29,14 +29,14 @@ func NewFacts(net *btn.Network, common *Facts) *Facts {
 // Fresh returns the facts of the same network with empty slots.
 func (f *Facts) Fresh() *Facts { return &Facts{digest: f.digest, Common: f.Common} }
 
-// Fact returns the content of a slot, made at the first call: it depends on the network without evidence and on the slot
-// alone. Slots are compared by ==; a package's own type for its slots keeps them apart from all others. An error is not
-// remembered. make may ask for other slots.
+// Fact returns the value of a slot, which the first call makes. The value depends only on the network without evidence and on the slot.
+// Slots are compared by ==; if each package has types of its own for its slots, they differ from those of all other packages. An error is
+// not remembered. make may ask for other slots.
 func Fact[T any](f *Facts, slot any, make func() (T, error)) (T, error) {
 	return problem.FormIn(context.Background(), &f.forms, slot, nil, make)
 }
 
-// shapeSlot is that of the network's shape.
+// shapeSlot is the slot of the network's shape.
 type shapeSlot struct{}
 
 // Shape returns the shape of the network, without evidence.

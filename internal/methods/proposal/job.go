@@ -14,8 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Job is the planning of one job's queries, one after the other. Plans are made at most once per job and key. It is used by one
-// goroutine. WithSettings returns a Job under others, which shares what is made.
+// Job plans the queries of one job, one after the other. It makes a plan at most once for each key. One goroutine uses it. Copies for a query
+// (For, Summed) and under other settings (WithSettings) share the plans that were made.
 type Job struct {
 	Net      *btn.Network   // without evidence
 	Settings query.Settings // with defaults
@@ -25,79 +25,78 @@ type Job struct {
 	Options  problem.Options
 
 	Method *Method // that the request names; nil: exact or auto, the planner's own
-	IsPart bool    // the network is what one question depends on
-	// HasLikelihoods reports whether the network has legs of the query's likelihoods. A task's plans are checked against the network without
-	// them, so that no part may have numbers by leg.
+	IsPart bool    // Net is only what one question depends on
+	// HasLikelihoods reports whether Net has legs for the query's likelihoods. A worker checks the parts of a plan against the network without
+	// those legs, so that no part may then have numbers by leg.
 	HasLikelihoods bool
 
-	// The query that is planned for: its evidence, the network under it, and whether it is the job's only one and wants Z alone.
-	Evidence    factorgraph.Evidence
-	Conditioned *btn.Network
-	Once        bool
+	Evidence    factorgraph.Evidence // of the query that is planned for
+	Conditioned *btn.Network         // Net under Evidence
+	Once        bool                 // the query is the only one of the job, and wants only Z
 
-	shared  *sharedPlans     // what all queries of the job have in common
-	problem *problem.Problem // of the query, once it was needed
+	shared  *sharedState     // nil until it is needed (Job.sharedState)
+	problem *problem.Problem // of the query; nil until it is needed (Job.Problem)
 }
 
-// sharedPlans are the plans that all queries of a job, under any settings, have in common.
-type sharedPlans struct {
-	derived map[derivation]*btn.Plan
-	known   map[string]knownPlan // by key
-	missed  bool                 // a plan was not remembered
-	short   int                  // plans that the clock cut short
-	asked   bool                 // a plan of the exact way was asked for
+// sharedState has the plans of a job and what is known about them, for all its queries under any settings.
+type sharedState struct {
+	derived   map[derivation]*btn.Plan
+	known     map[string]knownPlan // by key
+	hasMissed bool                 // some plan was not remembered
+	cutShort  int                  // number of plans that the clock cut short
+	wasAsked  bool                 // a plan of the exact way was asked for
 }
 
-// plans are those that the job shares.
-func (j *Job) plans() *sharedPlans {
+// sharedState returns the state that all copies of the job share. The first call makes it, which has to be before the job is copied.
+func (j *Job) sharedState() *sharedState {
 	if j.shared == nil {
-		j.shared = &sharedPlans{derived: map[derivation]*btn.Plan{}, known: map[string]knownPlan{}}
+		j.shared = &sharedState{derived: map[derivation]*btn.Plan{}, known: map[string]knownPlan{}}
 	}
 	return j.shared
 }
 
-// WithSettings returns the job under settings of its own.
+// WithSettings returns a copy of the job under other settings.
 func (j *Job) WithSettings(s query.Settings) *Job {
-	j.plans()
-	limited := *j
-	limited.Settings = s
-	return &limited
+	j.sharedState()
+	other := *j
+	other.Settings = s
+	return &other
 }
 
-// CutShort is the number of plans that the clock has cut short.
-func (j *Job) CutShort() int { return j.plans().short }
+// CountCutShort returns the number of plans that the clock has cut short.
+func (j *Job) CountCutShort() int { return j.sharedState().cutShort }
 
-// knownPlan is a plan that is known to the job, and whether the memo knew it before.
+// knownPlan is a plan that the job has made or recalled.
 type knownPlan struct {
 	plan *btn.Plan
-	hit  bool
+	hit  bool // the memo knew it before the job
 }
 
-// For returns the job for a query: with its evidence, on the network under it. isOnce reports whether it is the job's only one and wants Z
-// alone.
+// For returns a copy of the job for a query with this evidence, whose network under it is conditioned. isOnce reports whether the query
+// is the only one of the job and wants only Z.
 func (j *Job) For(evidence factorgraph.Evidence, conditioned *btn.Network, isOnce bool) *Job {
-	j.plans()
+	j.sharedState()
 	query := *j
 	query.Evidence, query.Conditioned, query.Once, query.problem = evidence, conditioned, isOnce, nil
 	return &query
 }
 
-// Summed returns the job for the same query on a network that is summed over variables of Z alone (btn.Network.Summed).
+// Summed returns a copy of the job for the same query on a network that is summed over variables which only Z needs (btn.Network.Summed).
 func (j *Job) Summed(conditioned *btn.Network) *Job {
 	summed := j.For(j.Evidence, conditioned, j.Once)
 	summed.Options.Summed = true
 	return summed
 }
 
-// AskedAgain notes that a plan of the exact way is asked for. It reports whether one was before, in the same job.
-func (j *Job) AskedAgain() bool {
-	plans := j.plans()
-	before := plans.asked
-	plans.asked = true
-	return before
+// NoteExactAsked notes that a plan of the exact way is asked for. It reports whether one was asked for before in the same job.
+func (j *Job) NoteExactAsked() bool {
+	shared := j.sharedState()
+	wasAsked := shared.wasAsked
+	shared.wasAsked = true
+	return wasAsked
 }
 
-// Problem returns the problem of the query, on which families keep their forms.
+// Problem returns the problem of the query, which keeps the forms that methods make of it.
 func (j *Job) Problem() *problem.Problem {
 	if j.problem == nil {
 		j.problem = j.Problems.Of(j.Net, j.Conditioned, j.Evidence, j.Options)
@@ -105,66 +104,67 @@ func (j *Job) Problem() *problem.Problem {
 	return j.problem
 }
 
-// CacheState reports whether all plans that the job needed were remembered: off without a memo.
+// CacheState returns btn.CacheHit if the memo remembered all plans that the job has needed, btn.CacheMiss if not, and btn.CacheOff
+// without a memo.
 func (j *Job) CacheState() string {
 	switch {
 	case j.Memo == nil:
 		return btn.CacheOff
-	case j.plans().missed:
+	case j.sharedState().hasMissed:
 		return btn.CacheMiss
 	}
 	return btn.CacheHit
 }
 
-// Missed notes that a plan was looked for and is not remembered.
-func (j *Job) Missed() { j.plans().missed = true }
+// NoteMiss notes that the job needed a plan that the memo did not remember.
+func (j *Job) NoteMiss() { j.sharedState().hasMissed = true }
 
-// Remember returns the plan of a key (Key), made through the memo at most once per job, and the state of the cache for it.
-// An error is not remembered.
+// Remember returns the plan for settings and a shape (Key), and the state of the cache for it. The plan is made through the memo, at most
+// once in a job. An error is not remembered.
 func (j *Job) Remember(
 	ctx context.Context, settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Plan, error),
-) (*btn.Plan, string, error) {
+) (plan *btn.Plan, cacheState string, err error) {
 	return j.Recall(ctx, j.Key(settings, shape), compute)
 }
 
-// Recall is Remember for a key.
+// Recall is Remember for a key that the caller has.
 func (j *Job) Recall(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
-) (*btn.Plan, string, error) {
-	plans := j.plans()
-	k, ok := plans.known[key]
+) (plan *btn.Plan, cacheState string, err error) {
+	shared := j.sharedState()
+	known, ok := shared.known[key]
 	if !ok {
 		var err error
 		if j.Memo == nil {
-			k.plan, err = compute(ctx)
+			known.plan, err = compute(ctx)
 		} else {
-			k.plan, k.hit, err = j.Memo.Do(ctx, key, compute)
+			known.plan, known.hit, err = j.Memo.Do(ctx, key, compute)
 		}
 		if err != nil {
 			return nil, "", err
 		}
-		plans.known[key] = k
-		plans.missed = plans.missed || !k.hit
+		shared.known[key] = known
+		shared.hasMissed = shared.hasMissed || !known.hit
 	}
 
 	switch {
 	case j.Memo == nil:
-		return k.plan, btn.CacheOff, nil
-	case k.hit:
-		return k.plan, btn.CacheHit, nil
+		return known.plan, btn.CacheOff, nil
+	case known.hit:
+		return known.plan, btn.CacheHit, nil
 	}
 
-	return k.plan, btn.CacheMiss, nil
+	return known.plan, btn.CacheMiss, nil
 }
 
-// Knows reports whether a key's plan is known to the job.
-func (j *Job) Knows(key string) bool {
-	_, known := j.plans().known[key]
-	return known
+// IsKnown reports whether the job has made or recalled the plan of a key.
+func (j *Job) IsKnown(key string) bool {
+	_, isKnown := j.sharedState().known[key]
+	return isKnown
 }
 
-// Key identifies a plan by everything it depends on: algorithm version, base tensor, settings and, for a plan
-// that depends on the shape of a network alone, that shape. The memory budget is among the settings.
+// Key returns the key of a plan, a digest of all that it depends on: the algorithm version, the network without evidence, the settings,
+// the memory budget and, if the plan depends on one, a shape.
 func (j *Job) Key(settings string, shape contractionorder.Hypergraph) string {
 	b := digest.New()
 	b.Raw(j.Facts.digest[:])
@@ -174,36 +174,36 @@ func (j *Job) Key(settings string, shape contractionorder.Hypergraph) string {
 	return "btn:v1:decomposition:" + AlgorithmVersion + ":" + b.Hex()
 }
 
-// GrowthKey lists what a sequence of estimates depends on beside the network's shape: settings for Remember.
+// GrowthKey returns settings for Remember that list what a sequence of estimates depends on in addition to the shape of the network.
 func (j *Job) GrowthKey(kind string, marginals bool) string {
 	s := j.Settings
 	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d",
 		kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
 }
 
-// derivation is a rule by which a plan is made of another one.
+// derivation identifies a plan that a rule makes of another one.
 type derivation struct {
 	rule string
 	from *btn.Plan
 }
 
-// Derived returns the plan that a rule makes of another one: the same for all queries of the job, so that it is sent once.
-func (j *Job) Derived(rule string, from *btn.Plan, make func() *btn.Plan) *btn.Plan {
-	key, derived := derivation{rule, from}, j.plans().derived
+// DerivePlan returns the plan that a rule makes of another one. All queries of the job get the same value, so that it is sent once.
+func (j *Job) DerivePlan(rule string, from *btn.Plan, make func() *btn.Plan) *btn.Plan {
+	key, derived := derivation{rule, from}, j.sharedState().derived
 	if derived[key] == nil {
 		derived[key] = make()
 	}
 	return derived[key]
 }
 
-// Restricts reports whether evidence takes values from the indices of the network; under is the shape that it leaves.
-func (j *Job) Restricts(ctx context.Context, under contractionorder.Hypergraph) (bool, error) {
+// Restricts reports whether evidence excludes values of the network's indices. conditioned is the network's shape under the evidence.
+func (j *Job) Restricts(ctx context.Context, conditioned contractionorder.Hypergraph) (bool, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
-	return err == nil && !SameDims(under, shape), err
+	return err == nil && !EqualDims(conditioned, shape), err
 }
 
-// SameDims reports whether two shapes have the same dimensions.
-func SameDims(a, b contractionorder.Hypergraph) bool {
+// EqualDims reports whether two shapes have the same dimensions.
+func EqualDims(a, b contractionorder.Hypergraph) bool {
 	if len(a.Dims) != len(b.Dims) {
 		return false
 	}

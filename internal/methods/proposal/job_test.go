@@ -109,15 +109,15 @@ func TestChunksOfSlicesLeaveNoGap(t *testing.T) {
 			if chunks > count {
 				continue
 			}
-			if Bound(count, chunks, 0) != 0 || Bound(count, chunks, chunks) != count {
+			if ChunkStart(count, chunks, 0) != 0 || ChunkStart(count, chunks, chunks) != count {
 				t.Errorf("%d slices in %d chunks do not begin at 0 and end at the last", count, chunks)
 			}
 			for k := range chunks {
 				want := new(big.Int).Mul(big.NewInt(count), big.NewInt(k))
-				if want.Div(want, big.NewInt(chunks)); Bound(count, chunks, k) != want.Int64() {
-					t.Errorf("%d slices, chunk %d of %d begins at %d, want %v", count, k, chunks, Bound(count, chunks, k), want)
+				if want.Div(want, big.NewInt(chunks)); ChunkStart(count, chunks, k) != want.Int64() {
+					t.Errorf("%d slices, chunk %d of %d begins at %d, want %v", count, k, chunks, ChunkStart(count, chunks, k), want)
 				}
-				if Bound(count, chunks, k) >= Bound(count, chunks, k+1) {
+				if ChunkStart(count, chunks, k) >= ChunkStart(count, chunks, k+1) {
 					t.Errorf("%d slices: chunk %d of %d is empty", count, k, chunks)
 				}
 			}
@@ -161,12 +161,12 @@ func TestSettingsAreCopies(t *testing.T) {
 		_, _, err := j.WithSettings(query.Settings{Budget: 2}).Recall(ctx, "key", compute)
 		return err
 	})
-	if err != nil || j.Settings.Budget != 1 || !j.Knows("key") {
-		t.Errorf("budget %v, known %t: %v", j.Settings.Budget, j.Knows("key"), err)
+	if err != nil || j.Settings.Budget != 1 || !j.IsKnown("key") {
+		t.Errorf("budget %v, known %t: %v", j.Settings.Budget, j.IsKnown("key"), err)
 	}
 	short := func(context.Context) (*btn.Plan, bool, error) { return made, false, nil }
 	other := j.WithSettings(j.Settings)
-	if _, _, err := other.RememberWhole(t.Context(), "short", contractionorder.Hypergraph{}, short); err != nil || j.CutShort() != 1 {
-		t.Errorf("%d plans are cut short: %v", j.CutShort(), err)
+	if _, _, err := other.RememberComplete(t.Context(), "short", contractionorder.Hypergraph{}, short); err != nil || j.CountCutShort() != 1 {
+		t.Errorf("%d plans are cut short: %v", j.CountCutShort(), err)
 	}
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// Offer is what one way offered for a query, or why it offered nothing, or the rule that decided.
+// Offer is a line for people about how a plan was chosen: what a method offered, why it offered nothing, or which rule decided.
 type Offer struct {
-	Way  string `json:"way"` // a name of the families, "elimination", or "rule"
-	Said string `json:"said"`
+	Way  string `json:"way"`  // the name of a row, "elimination", or "rule" (Rule)
+	Said string `json:"said"` // the text
 }
 
-// Offers collects the offers of a query in the sequence in which they were made. A plan from the cache brings no offers.
+// Offers is the list of offers for a query, in the sequence in which they were made. A plan from the cache adds none.
 type Offers struct {
 	mu   sync.Mutex
 	list []Offer
 }
 
-// List returns the offers so far, not to be changed.
+// List returns the offers so far. The caller must not change them.
 func (o *Offers) List() []Offer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -33,13 +33,13 @@ func (o *Offers) List() []Offer {
 // offersKey is the key of Offers in a context.
 type offersKey struct{}
 
-// Collect returns a context under which offers are collected.
-func Collect(ctx context.Context, into *Offers) context.Context {
-	return context.WithValue(ctx, offersKey{}, into)
+// Collect returns a context under which offers are added to a list.
+func Collect(ctx context.Context, offers *Offers) context.Context {
+	return context.WithValue(ctx, offersKey{}, offers)
 }
 
-// Note collects an offer, if offers are collected under ctx.
-func Note(ctx context.Context, way, format string, args ...any) {
+// AddOffer adds an offer to the list of ctx, if there is one (Collect).
+func AddOffer(ctx context.Context, way, format string, args ...any) {
 	o, _ := ctx.Value(offersKey{}).(*Offers)
 	if o == nil {
 		return
@@ -49,29 +49,29 @@ func Note(ctx context.Context, way, format string, args ...any) {
 	o.list = append(o.list, Offer{Way: way, Said: fmt.Sprintf(format, args...)})
 }
 
-// Rule is the way of an Offer that says which rule decided.
+// Rule is Offer.Way of a text about the rule that decided.
 const Rule = "rule"
 
-// note notes what the method of a row offered, or why it offered nothing.
-func (r Row) note(ctx context.Context, found *btn.Assignment, err error) {
-	var dear TooDear
+// addOffer adds a text about what the method of a row proposed, or why it proposed nothing. It adds none if the error is the end of ctx.
+func (r Row) addOffer(ctx context.Context, assignment *btn.Assignment, err error) {
+	var expensive TooExpensive
 	switch {
 	case ctx.Value(offersKey{}) == nil || err != nil && ctx.Err() != nil: // nobody collects, or nobody waits any more
-	case errors.As(err, &dear):
-		Note(ctx, r.Name, "%v", err)
+	case errors.As(err, &expensive):
+		AddOffer(ctx, r.Name, "%v", err)
 	case err != nil:
-		Note(ctx, r.Name, "no: %v", err)
-	case found == nil:
-		Note(ctx, r.Name, "no: not for this model and query")
+		AddOffer(ctx, r.Name, "no: %v", err)
+	case assignment == nil:
+		AddOffer(ctx, r.Name, "no: not for this model and query")
 	case r.Reason != "":
-		Note(ctx, r.Name, "%s; taken because %s", price(found), r.Reason)
+		AddOffer(ctx, r.Name, "%s; taken because %s", describePrice(assignment), r.Reason)
 	default:
-		Note(ctx, r.Name, "%s", price(found))
+		AddOffer(ctx, r.Name, "%s", describePrice(assignment))
 	}
 }
 
-// price is what a proposal takes, in words.
-func price(a *btn.Assignment) string {
+// describePrice returns the price of a proposal in words. For estimates that grow it is the sum of all flops and the largest memory.
+func describePrice(a *btn.Assignment) string {
 	if a.Plan == nil || len(a.Plan.Estimates) == 0 {
 		return "nothing is left to compute"
 	}

@@ -93,7 +93,7 @@ func First(ctx context.Context, j *proposal.Job, to *btn.Assignment) (*btn.Assig
 
 // once is belief propagation from one start and from maxima, for a share of the budget.
 func once(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
-	enough, cancel := proposal.Planning(ctx, messageShare)
+	enough, cancel := proposal.PlanningContext(ctx, messageShare)
 	defer cancel()
 	states, err := first(ctx, enough, e, j.Settings)
 	if err != nil {
@@ -140,7 +140,7 @@ func hasBounds(p *btn.Plan) bool {
 
 // afterBethe returns the plan with the estimates of another one behind the value of belief propagation.
 func afterBethe(j *proposal.Job, from *btn.Plan) *btn.Plan {
-	return j.Derived("after bethe", from, func() *btn.Plan {
+	return j.DerivePlan("after bethe", from, func() *btn.Plan {
 		plan := *from
 		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), 0, betheEstimate())
 		return &plan

@@ -18,7 +18,7 @@ const messageShare = 1.0 / 2
 
 // passed runs belief propagation under a query's evidence, from all starts and from near maxima.
 func passed(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
-	enough, cancel := proposal.Planning(ctx, messageShare)
+	enough, cancel := proposal.PlanningContext(ctx, messageShare)
 	defer cancel()
 	states, err := bp.Propagate(ctx, e, bp.PropagateOptions{
 		Seed: j.Settings.Seed, Updates: updatesFor(e, j.Settings), Enough: enough,

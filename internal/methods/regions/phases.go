@@ -47,7 +47,7 @@ func further(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, sta
 	if states[0].Signed || states[0].Contradiction >= 0 || len(e.Tables) > policy.PhaseTables || most < 1 {
 		return p, nil
 	}
-	enough, cancel := proposal.Planning(ctx, orderedTime)
+	enough, cancel := proposal.PlanningContext(ctx, orderedTime)
 	defer cancel()
 	kinds, err := modes.Phases(enough, e, most)
 	if err != nil {

@@ -39,7 +39,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if exact.Decided(h) || forest(h) {
 		return nil, nil // belief propagation is exact there, and there is no region
 	}
-	if len(e.Tables) > policy.PhaseTables && proposal.Over(ctx) {
+	if len(e.Tables) > policy.PhaseTables && proposal.IsPlanningOver(ctx) {
 		return proposal.Approximate(betheUnseen(j.Settings), j.CacheState(), e), nil
 	}
 
@@ -72,10 +72,10 @@ func planFor(
 	ctx context.Context, j *proposal.Job, h contractionorder.Hypergraph, marginals bool,
 ) (plan *btn.Plan, hit string, err error) {
 	kind := "regions"
-	if proposal.Timed(ctx) {
+	if proposal.HasDeadline(ctx) {
 		kind += " from the value of belief propagation"
 	}
-	return j.RememberWhole(ctx, j.GrowthKey(kind, marginals), h, func(computing context.Context) (*btn.Plan, bool, error) {
+	return j.RememberComplete(ctx, j.GrowthKey(kind, marginals), h, func(computing context.Context) (*btn.Plan, bool, error) {
 		return planOf(computing, h, j.Settings, marginals)
 	})
 }
@@ -148,12 +148,12 @@ func planOf(
 	ctx context.Context, h contractionorder.Hypergraph, s query.Settings, marginals bool,
 ) (plan *btn.Plan, whole bool, err error) {
 	plan = &btn.Plan{Method: query.MethodRegions, Accuracy: s.Accuracy}
-	if proposal.Timed(ctx) {
+	if proposal.HasDeadline(ctx) {
 		plan.Estimates = append(plan.Estimates, betheEstimate())
 	}
 	g := &growing{h: h, s: s, marginals: marginals, plan: plan, bethe: len(plan.Estimates), left: s.Budget}
-	g.moves = int64(max(policy.MoveFlops/regionMoveFlops*float64(proposal.Moves(s)), leastRegionMoves))
-	planning, cancel := proposal.Planning(ctx, 1)
+	g.moves = int64(max(policy.MoveFlops/regionMoveFlops*float64(proposal.MoveLimit(s)), leastRegionMoves))
+	planning, cancel := proposal.PlanningContext(ctx, 1)
 	defer cancel()
 	err = g.grow(planning, region.Windows, windowSizes)
 	if fault.CodeOf(err) == fault.Unsupported && err != nil { // no lattice
@@ -162,7 +162,7 @@ func planOf(
 	switch {
 	case ctx.Err() != nil:
 		return nil, false, ctx.Err()
-	case proposal.OutOfTime(ctx, err):
+	case proposal.IsOutOfTime(ctx, err):
 		if len(plan.Estimates) == 0 {
 			plan.Estimates = append(plan.Estimates, betheEstimate())
 		}

@@ -67,7 +67,7 @@ func tryBeliefs(ctx context.Context, c *trial) error {
 	defer func() { c.spent = before }()
 	within := c.spent + policy.BeliefsShare*c.work
 	given, plan, bound := &Beliefs{Independent: c.given, Defence: policy.BeliefsDefence}, c.plan, c.bound
-	if given.Kind = ByBeliefs; proposal.Forbids(e) {
+	if given.Kind = ByBeliefs; proposal.HasConstraint(e) {
 		given.Defence = policy.BeliefsHardDefence
 	}
 	room := float64(c.s.Memory) - beliefs.Bytes(e)

@@ -141,7 +141,7 @@ func (c *trial) tryMixtures(
 	}
 	weights, e := tempered(w.Each), c.own.Expression()
 	given := Mixture{Independent: c.given, Defence: policy.BeliefsDefence}
-	if given.Kind = ByMixture; proposal.Forbids(e) {
+	if given.Kind = ByMixture; proposal.HasConstraint(e) {
 		given.Defence = policy.BeliefsHardDefence
 	}
 	left := work / 2

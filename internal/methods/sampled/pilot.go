@@ -29,14 +29,14 @@ func Choose(ctx context.Context, c *Chains, s query.Settings) (along Sampling, w
 		return nil, false, err
 	}
 	ends, err := endsOf(ctx, c.Model, chains, s)
-	if proposal.Late(err) { // draws whose density leaves something out would not be seen
+	if proposal.IsLate(err) { // draws whose density leaves something out would not be seen
 		return chains, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	other, err := among(ctx, c.Prepared, s, proposalShare*s.Budget, ends)
-	if proposal.Late(err) {
+	if proposal.IsLate(err) {
 		whole, err = false, nil
 	}
 	roomless := chains.Bytes(c, annealing.Group, true) > float64(s.Memory)
@@ -148,12 +148,12 @@ func Pilot(ctx context.Context, m *annealing.Model, s query.Settings) (along *An
 	if err != nil {
 		return nil, false, err
 	}
-	if variance, gains, err = others(ctx, m, s, along, few, chains, variance, gains); err != nil && !proposal.Late(err) {
+	if variance, gains, err = others(ctx, m, s, along, few, chains, variance, gains); err != nil && !proposal.IsLate(err) {
 		return nil, false, err
 	}
 	along.Knots = knots(gains)
 	if err == nil {
-		if variance, err = seek(ctx, m, s, along, few, variance); err != nil && !proposal.Late(err) {
+		if variance, err = seek(ctx, m, s, along, few, variance); err != nil && !proposal.IsLate(err) {
 			return nil, false, err
 		}
 	}

@@ -123,7 +123,7 @@ func TestPilotsThatAreCutShort(t *testing.T) {
 	for looks := 0; ; looks += 1 + looks/8 {
 		along, whole, err := Choose(enginetest.EndsAfter(looks, context.DeadlineExceeded), chains, s)
 		if err != nil {
-			if none++; !proposal.Late(err) {
+			if none++; !proposal.IsLate(err) {
 				t.Fatalf("after %d looks: %v", looks, err)
 			}
 			continue

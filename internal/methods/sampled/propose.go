@@ -55,12 +55,12 @@ func chosen(ctx context.Context, j *proposal.Job, ask proposal.Ask, method query
 	if method == query.MethodSymmetryCP { // what is learned depends on the values of the evidence, not on its shape alone
 		beside += fmt.Sprintf(" under %v", j.Evidence)
 	}
-	plan, hit, err := j.RememberWhole(ctx, j.GrowthKey(string(method)+beside, ask.Marginals), own.Hypergraph(),
+	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(string(method)+beside, ask.Marginals), own.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
-			planning, cancel := proposal.Planning(computing, 1)
+			planning, cancel := proposal.PlanningContext(computing, 1)
 			defer cancel()
 			plan, whole, err := planOf(planning, j, chains, ask.Marginals, method, choose)
-			if !proposal.OutOfTime(computing, err) {
+			if !proposal.IsOutOfTime(computing, err) {
 				return plan, whole, err
 			}
 			plan = &btn.Plan{Method: method, Accuracy: j.Settings.Accuracy}

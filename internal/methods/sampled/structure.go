@@ -83,12 +83,12 @@ func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*bt
 	if !structured.Crowded(j.Net) {
 		return nil, nil
 	}
-	plan, hit, err := j.RememberWhole(ctx, j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
+	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
 		func(computing context.Context) (*btn.Plan, bool, error) {
-			planning, cancel := proposal.Planning(computing, policy.ExactShare)
+			planning, cancel := proposal.PlanningContext(computing, policy.ExactShare)
 			defer cancel()
 			path, spread, each, setup, err := structured.Near(planning, j.Problem(), j.Settings.Seed, proposalShare*j.Settings.Budget)
-			if proposal.OutOfTime(computing, err) {
+			if proposal.IsOutOfTime(computing, err) {
 				return &btn.Plan{Method: query.MethodSampled}, false, nil
 			}
 			if err != nil || path == nil {

@@ -67,11 +67,11 @@ func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn
 		return nil, nil
 	}
 	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+own.Shape(), ask.Marginals), ask.Samples)
-	plan, hit, err := j.RememberWhole(ctx, key, terms.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
-		planning, cancel := proposal.Planning(computing, 1)
+	plan, hit, err := j.RememberComplete(ctx, key, terms.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
+		planning, cancel := proposal.PlanningContext(computing, 1)
 		defer cancel()
 		along, whole, err := Pilot(planning, model, j.Settings)
-		if proposal.OutOfTime(computing, err) {
+		if proposal.IsOutOfTime(computing, err) {
 			along, err = quickPilot(computing, j, model)
 		}
 		if err != nil {

@@ -26,8 +26,8 @@ func Try(ctx context.Context, j *proposal.Job, share float64, best int) (*Known,
 	if err != nil || p.Terms().Scale.IsZero() {
 		return nil, err
 	}
-	j.Missed() // a search is repeated for every query
-	within, end := proposal.Planning(ctx, policy.PilotTime)
+	j.NoteMiss() // a search is repeated for every query
+	within, end := proposal.PlanningContext(ctx, policy.PilotTime)
 	defer end()
 	r, err := branching.Solve(within, network(p.Terms()), options(steps(share*j.Settings.Budget), j.Settings.Memory, best))
 	if err != nil || r.Values == nil && r.Proved {

@@ -38,7 +38,7 @@ func Plan(
 		return nil, false, err
 	}
 
-	pricing, cancel := proposal.Planning(ctx, 1)
+	pricing, cancel := proposal.PlanningContext(ctx, 1)
 	defer cancel()
 	if len(p.Expression().Tables) <= policy.MostHasty { // prices are there at once
 		pricing = ctx
@@ -59,7 +59,7 @@ func Plan(
 		(c.Flops <= s.Budget || s.Bond > 0) {
 		rungs = []rung{{bond: bond, cost: query.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
 	} else if rungs, err = bonds(prices, s); err != nil {
-		late := proposal.OutOfTime(ctx, err)
+		late := proposal.IsOutOfTime(ctx, err)
 		switch {
 		case !late:
 			return nil, false, err
@@ -76,7 +76,7 @@ func Plan(
 	if len(rungs) == 0 {
 		return nil, false, fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
 	}
-	if first := rungs[0]; s.Method == query.MethodAuto && s.Bond == 0 && proposal.Timed(ctx) && first.cost.Flops > s.Budget {
+	if first := rungs[0]; s.Method == query.MethodAuto && s.Bond == 0 && proposal.HasDeadline(ctx) && first.cost.Flops > s.Budget {
 		return nil, false, fault.New(fault.OverBudget,
 			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
 			first.bond, first.cost.Flops, s.Budget)
@@ -97,7 +97,7 @@ func Plan(
 // firstRung is the first bond alone along a plan, or the least, whichever fits memory and budget, where the time for prices is over; none
 // where its price takes long, too.
 func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.TruncatedPlan, s query.Settings, marginals bool) []rung {
-	hasty, cancel := proposal.Planning(proposal.AtLeast(ctx, hastyTime), 1)
+	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1)
 	defer cancel()
 	for _, bond := range []int{policy.FirstBond, leastBond} {
 		c, err := p.Price(hasty, plan, bond, marginals)
@@ -121,9 +121,9 @@ func searchPlans(
 	if len(p.Expression().Tables) > policy.MostHasty { // prices take time, too
 		share = searchTime
 	}
-	planning, cancel := proposal.Planning(ctx, share)
+	planning, cancel := proposal.PlanningContext(ctx, share)
 	defer cancel()
-	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: proposal.Moves(s)}
+	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: proposal.MoveLimit(s)}
 	plans, whole, err = p.Search(planning, o)
 	for s.Bond == 0 && o.Bond > leastBond && fault.CodeOf(err) == fault.OverBudget {
 		o.Bond /= 2
@@ -131,7 +131,7 @@ func searchPlans(
 		plans, whole, err = p.Search(planning, o)
 	}
 
-	if proposal.OutOfTime(ctx, err) {
+	if proposal.IsOutOfTime(ctx, err) {
 		whole = false
 		if n := len(p.Expression().Tables); s.Method == query.MethodAuto && n > policy.MostHasty {
 			return nil, 0, false, fault.New(fault.OverBudget,
@@ -157,10 +157,10 @@ func greedy(
 	if s.Method != query.MethodAuto {
 		return p.Greedy(ctx, o)
 	}
-	hasty, cancel := proposal.Planning(proposal.AtLeast(ctx, hastyTime), 1)
+	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1)
 	defer cancel()
 	plans, err := p.Greedy(hasty, o)
-	if proposal.OutOfTime(ctx, err) {
+	if proposal.IsOutOfTime(ctx, err) {
 		return nil, fault.New(fault.OverBudget, "plan: truncated legs: no greedy plan was found in %s", hastyTime)
 	}
 	return plans, err

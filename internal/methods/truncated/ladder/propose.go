@@ -59,7 +59,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its
 	// indices are, for slices.
 	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices(), truncated.Signs(own))
-	plan, hit, err := j.RememberWhole(ctx, j.GrowthKey(kind, marginals), own.Hypergraph(),
+	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(kind, marginals), own.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			return Plan(computing, own, j.Settings, false, marginals)
 		})
@@ -96,7 +96,7 @@ func ofModel(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignm
 	if p.Decided() || p.Expression().Unfit != "" {
 		return nil, truncated.ErrNoMask
 	}
-	plan, hit, err := j.RememberWhole(ctx, j.GrowthKey("truncated"+truncated.Signs(p), marginals), p.Hypergraph(),
+	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey("truncated"+truncated.Signs(p), marginals), p.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			return Plan(computing, p, j.Settings, true, marginals)
 		})
@@ -166,7 +166,7 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 	if legs == nil {
 		return Verdict{}, nil
 	}
-	planning, cancel := proposal.Planning(ctx, trialTime)
+	planning, cancel := proposal.PlanningContext(ctx, trialTime)
 	defer cancel()
 	prepared, err := preparedFor(planning, j, legs.Along.Masked, marginals)
 	if err != nil {
