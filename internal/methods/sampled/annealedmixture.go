@@ -15,18 +15,18 @@ import (
 // ByAnnealedMixture is the kind of AnnealedMixture.
 const ByAnnealedMixture Kind = "annealed mixture"
 
-// AnnealedMixture is chains as those of Annealing, and for every draw one more chain from each component of a learned mixture of rank one.
-// A chain counts near its start (package annealing), so a component that misses a mode does no harm.
+// AnnealedMixture is Annealing with further chains: every draw has one more chain from each component of a learned mixture of rank one. A
+// chain counts only near its start (package annealing), so that a component that misses a mode does no harm.
 type AnnealedMixture struct {
 	Annealing
 	Learned *mixture.Mixture `msgpack:"mixture,omitempty"`
 }
 
-// chains are the chains with their further starts.
+// chains returns the chains with the components of the mixture as further starts.
 func (s *AnnealedMixture) chains() *Annealing {
-	own := s.Annealing
-	own.given = s.Learned.Values()
-	return &own
+	chains := s.Annealing
+	chains.extraStarts = s.Learned.Values()
+	return &chains
 }
 
 // Fits implements Sampling.
@@ -57,33 +57,34 @@ func (s *AnnealedMixture) Draw(ctx context.Context, p *problem.Problem, from, to
 	return s.chains().Draw(ctx, p, from, to, want)
 }
 
-// annealed returns such chains with the steps of others, and their rungs and spread by a pilot of their own; nil where that would take
-// more than pilotShare of the budget.
-func annealed(
-	ctx context.Context, c *Chains, of *Annealing, learned *mixture.Mixture, s query.Settings,
+// pilotMixtureChains returns chains that also begin at the components of a mixture. They have the kind of steps of base; a pilot sets
+// their rungs and their spread. It returns nil if the pilot would take more than pilotShare of the budget, or the chains more than the
+// memory.
+func pilotMixtureChains(
+	ctx context.Context, c *Chains, base *Annealing, learned *mixture.Mixture, s query.Settings,
 ) (*AnnealedMixture, error) {
 	const first = 16 * productChains // other chains than those the mixture was learned from
-	found := &AnnealedMixture{Annealing: *of, Learned: learned}
-	found.Kind, found.Shape = ByAnnealedMixture, c.Prepared.Shape()
-	own := found.chains()
-	own.Seed, own.Rungs = ^s.Seed, pilotRungs
-	path := own.Path()
-	components := groups(pilotChains / path.Starts())
-	takes := func() float64 {
-		each, _ := own.flops(c.Model)
+	result := &AnnealedMixture{Annealing: *base, Learned: learned}
+	result.Kind, result.Shape = ByAnnealedMixture, c.Prepared.Shape()
+	chains := result.chains()
+	chains.Seed, chains.Rungs = ^s.Seed, pilotRungs
+	path := chains.Path()
+	components := wholeGroups(pilotChains / path.Starts())
+	pilotFlops := func() float64 {
+		each, _ := chains.flops(c.Model)
 		return each * float64(components)
 	}
-	for ; own.Rungs > 4 && takes() > pilotShare*s.Budget; own.Rungs /= 2 {
+	for ; chains.Rungs > 4 && pilotFlops() > pilotShare*s.Budget; chains.Rungs /= 2 {
 	}
-	if takes() > pilotShare*s.Budget || own.Bytes(c, annealing.Group, true) > float64(s.Memory) {
+	if pilotFlops() > pilotShare*s.Budget || chains.Bytes(c, annealing.Group, true) > float64(s.Memory) {
 		return nil, nil
 	}
-	w, err := c.Model.Run(ctx, own.Path(), first, first+components, 1, true)
+	w, err := c.Model.Run(ctx, chains.Path(), first, first+components, 1, true)
 	if err != nil {
 		return nil, err
 	}
-	few := own.Rungs
-	own.ladder(c.Model, s, few, lnVariance(w.Ln))
-	found.Rungs, found.Spread = own.Rungs, own.Spread
-	return found, nil
+	pilotedRungs := chains.Rungs
+	chains.setRungs(c.Model, s, pilotedRungs, lnVariance(w.Ln))
+	result.Rungs, result.Spread = chains.Rungs, chains.Spread
+	return result, nil
 }

@@ -26,19 +26,20 @@ const ByAnnealing Kind = "annealing"
 type Annealing struct {
 	Base
 	Rungs int `msgpack:"rungs,omitempty"` // from independent variables to the model
-	// Metropolis says that steps are proposals that are accepted or not, else draws from conditional distributions.
+	// Metropolis: a step proposes a value and accepts it or not. Otherwise a step draws from a conditional distribution.
 	Metropolis bool `msgpack:"metropolis,omitempty"`
-	// Forests says that spins whose couplings among themselves make no cycle are drawn together, given all others.
+	// Forests: a step draws spins whose couplings with each other form no cycle together, given all other spins.
 	Forests bool `msgpack:"forests,omitempty"`
-	// Knots are β at as many equal parts of the rungs, rising, the last of them 1, and β is linear between them; none: from 0 to 1.
+	// Knots[k] is β after (k+1)/len(Knots) of the rungs, and β is linear in between. They rise from above 0 to 1. None: β is linear from 0
+	// to 1.
 	Knots []float64 `msgpack:"knots,omitempty"`
-	// Product says that components begin with draws from beliefs, else from uniform distributions.
+	// Product: a chain begins with a draw from beliefs. Otherwise it begins with a draw from uniform distributions.
 	Product bool `msgpack:"product,omitempty"`
-	// Of is the total number of components where states are drawn among them: then none of the network's variables is summed out
-	// beforehand, and Shape is the shape of its tables of terms. 0: Z and marginals alone.
+	// Of is the number of all components of the plan if the question asks for states. Then no variable of the network is summed out
+	// beforehand, and Shape is the shape of its tables of terms (WalkOf). 0: only Z and marginals are asked for.
 	Of int64 `msgpack:"of,omitempty"`
 
-	given [][][]float64 // further starts, see AnnealedMixture
+	extraStarts [][][]float64 // of further chains of each draw, see AnnealedMixture
 }
 
 // MostKnots bounds the knots of a ladder.
@@ -51,7 +52,7 @@ func (s *Annealing) Fits(_ *btn.Network, end int64) error {
 		return btn.Misfit("%d rungs", s.Rungs)
 	case s.Metropolis && s.Forests:
 		return btn.Misfit("steps of single values and of forests")
-	case !rising(s.Knots):
+	case !isRising(s.Knots):
 		return btn.Misfit("%d knots from 0 to 1 that do not rise, or too many", len(s.Knots))
 	case s.Of < 0 || s.Of > MostComponents || s.Of > 0 && end > s.Of:
 		return btn.Misfit("components up to %d of %d", end, s.Of)
@@ -59,8 +60,8 @@ func (s *Annealing) Fits(_ *btn.Network, end int64) error {
 	return nil
 }
 
-// rising reports whether knots rise from above 0 to 1.
-func rising(knots []float64) bool {
+// isRising reports whether the knots rise from above 0 to 1, and are at most MostKnots. No knots are fine.
+func isRising(knots []float64) bool {
 	last := 0.0
 	for _, x := range knots {
 		if !(x > last) {
@@ -82,9 +83,9 @@ func (s *Annealing) Bytes(c *Chains, components int64, marginals bool) float64 {
 	return c.Model.Bytes(s.Path(), components, 1, marginals)
 }
 
-// Path is how chains are carried.
+// Path returns the options of package annealing for these chains.
 func (s *Annealing) Path() annealing.Path {
-	path := annealing.Path{Rungs: s.Rungs, Product: s.Product, Knots: s.Knots, Seed: s.Seed, Modes: s.Modes, Given: s.given}
+	path := annealing.Path{Rungs: s.Rungs, Product: s.Product, Knots: s.Knots, Seed: s.Seed, Modes: s.Modes, Given: s.extraStarts}
 	switch {
 	case s.Metropolis:
 		path.Step = annealing.Metropolis
@@ -94,7 +95,7 @@ func (s *Annealing) Path() annealing.Path {
 	return path
 }
 
-// flops returns the flops of a component's chains, and of the setup before the first component of a part.
+// flops returns the flops of all chains of a component, and those of the preparation before the first component of a part.
 func (s *Annealing) flops(m *annealing.Model) (each, setup float64) {
 	if s.Forests {
 		setup = m.ForestFlops()
@@ -106,8 +107,8 @@ func (s *Annealing) flops(m *annealing.Model) (each, setup float64) {
 	return m.Flops(path.Step, path.Rungs) * path.Starts(), setup
 }
 
-// rungs is the number of rungs for which a component's chains take so many flops, rounded down.
-func (s *Annealing) rungs(m *annealing.Model, flops float64) float64 {
+// rungsFor returns the number of rungs for which all chains of a component take the given flops. It is a whole number, rounded down.
+func (s *Annealing) rungsFor(m *annealing.Model, flops float64) float64 {
 	path := s.Path()
 	return m.Rungs(path.Step, flops/path.Starts())
 }
@@ -115,7 +116,7 @@ func (s *Annealing) rungs(m *annealing.Model, flops float64) float64 {
 // Draw implements Sampling.
 func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	if s.Of > 0 {
-		return s.states(ctx, p, from, to, want)
+		return s.drawStates(ctx, p, from, to, want)
 	}
 	chains, err := ChainsOf(ctx, p, want.Marginals)
 	if err != nil {
@@ -124,34 +125,35 @@ func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64
 	if shape := chains.Prepared.Shape(); shape != s.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "the components are drawn for a network of another shape")
 	}
-	w, v, err := s.run(ctx, p, chains.Model, from, to, want.Marginals, 0)
+	w, v, err := s.runChains(ctx, p, chains.Model, from, to, want.Marginals, 0)
 	if err != nil || !want.Marginals || math.IsInf(w.Top, -1) {
 		return v, err
 	}
 	v.Weights.Top = w.Top
-	return v, shares(v.Weights, chains.Prepared, w.Share, w.Squares)
+	return v, setShares(v.Weights, chains.Prepared, w.Share, w.Squares)
 }
 
-// run carries the chains of some components on the threads that the memory holds with so many bytes beside them; plans assume one. Weights
-// do not depend on it.
-func (s *Annealing) run(
-	ctx context.Context, p *problem.Problem, m *annealing.Model, from, to int64, marginals bool, beside float64,
+// runChains carries the chains of the components from ≤ c < to, and returns their weights and a value with Z, flops and ln weights. It
+// takes as many threads as fit the memory next to otherBytes, which the caller needs. The weights do not depend on the number of threads.
+// The error is over budget if one thread does not fit.
+func (s *Annealing) runChains(
+	ctx context.Context, p *problem.Problem, m *annealing.Model, from, to int64, marginals bool, otherBytes float64,
 ) (*annealing.Weights, btn.Value, error) {
 	path, threads := s.Path(), sumproduct.Threads(p.Threads)
-	need := m.Bytes(path, to-from, threads, marginals) + beside
-	for ; threads > 1 && need > float64(p.Memory); threads-- {
-		need = m.Bytes(path, to-from, threads-1, marginals) + beside
+	bytes := m.Bytes(path, to-from, threads, marginals) + otherBytes
+	for ; threads > 1 && bytes > float64(p.Memory); threads-- {
+		bytes = m.Bytes(path, to-from, threads-1, marginals) + otherBytes
 	}
-	if need > float64(p.Memory) {
-		return nil, btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", contraction.ErrMemory, need, p.Memory)
+	if bytes > float64(p.Memory) {
+		return nil, btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", contraction.ErrMemory, bytes, p.Memory)
 	}
-	w, err := m.Run(ctx, path, from, to, threads, marginals)
+	weights, err := m.Run(ctx, path, from, to, threads, marginals)
 	if err != nil {
 		return nil, btn.Value{}, err
 	}
 	each, _ := s.flops(m)
-	return w, btn.Value{
-		Z: scaled.FromLog(sampling.LnMean(w.Ln)), Flops: each * float64(to-from), Weights: &btn.Weights{Ln: w.Ln},
+	return weights, btn.Value{
+		Z: scaled.FromLog(sampling.LnMean(weights.Ln)), Flops: each * float64(to-from), Weights: &btn.Weights{Ln: weights.Ln},
 	}, nil
 }
 
@@ -161,18 +163,20 @@ type Chains struct {
 	Model    *annealing.Model
 }
 
-// Places among the forms of a problem.
+// Slots of a problem, in which it keeps the chains and the model of a walk.
 type (
 	chainsSlot struct{ marginals bool }
 	walkSlot   struct{}
 )
 
-// unsignedBytes bounds the tables in which terms of both signs are summed for components that are sampled: clauses of some
-// sixteen literals.
+// unsignedBytes bounds the tables in which terms of both signs are added up before components are sampled. It is enough for clauses of
+// about sixteen literals.
 // Chosen.
 const unsignedBytes = 1 << 24
 
-// ChainsOf returns the chains that components of a problem are drawn from. Errors: those of truncated.Of and of annealing.New.
+// ChainsOf returns the simplified network of a problem and the model over it that chains walk over. If the network has entries below 0,
+// terms of both signs are added up first; if that takes too much memory, the error is that of annealing.New, which refuses the signs.
+// Other errors: those of truncated.Of and of annealing.New.
 func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains, error) {
 	return problem.Form(ctx, p, chainsSlot{marginals}, nil, func() (*Chains, error) {
 		prepared, err := truncated.Of(ctx, p, marginals)
@@ -197,8 +201,8 @@ func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains,
 	})
 }
 
-// WalkOf returns the model that chains walk over where their states are asked for: over the tables of terms of package descent, of which
-// no index is summed out. Errors: those of descent.Of and of annealing.New.
+// WalkOf returns the model that chains walk over if the question asks for states, and the tables of terms (package descent) that it is
+// over. None of their indices is summed out. Errors: those of descent.Of and of annealing.New.
 func WalkOf(ctx context.Context, p *problem.Problem) (*descent.Prepared, *annealing.Model, error) {
 	terms, err := descent.Of(ctx, p, btn.AskSamples, nil)
 	if err != nil {

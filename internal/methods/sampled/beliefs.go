@@ -21,7 +21,7 @@ const ByBeliefs Kind = "beliefs"
 // Beliefs is independent draws, index by index, from messages of belief propagation (package beliefs), mixed with mini-buckets.
 type Beliefs struct {
 	Independent
-	// Follow is the change of a message beyond which its dependants are updated; 0: none does.
+	// Follow is the change of a message from which the messages that depend on it are updated; 0: none is.
 	Follow float64 `msgpack:"follow,omitempty"`
 	// Defence is the share of mini-buckets in the mixture, and the share of values which messages may have lost.
 	Defence float64 `msgpack:"defence,omitempty"`
@@ -40,13 +40,14 @@ func (s *Beliefs) Missed() float64 { return 2 * s.Defence }
 
 // Draw implements Sampling.
 func (s *Beliefs) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
-	return draw(ctx, p, s, from, to, want)
+	return drawIndependent(ctx, p, s, from, to, want)
 }
 
-func (s *Beliefs) proposal(ctx context.Context, b beside) (*importance.Proposal, error) {
-	e := b.own.Expression()
-	if bytes := beliefs.Bytes(e); bytes > float64(b.left) {
-		return nil, fault.New(fault.OverBudget, "messages need %.3g bytes, %d are allowed", bytes, b.left)
+// distribution implements independent: messages, mixed with mini-buckets. The error is over budget if the messages do not fit the memory.
+func (s *Beliefs) distribution(ctx context.Context, m material) (*importance.Proposal, error) {
+	e := m.prepared.Expression()
+	if bytes := beliefs.Bytes(e); bytes > float64(m.freeMemory) {
+		return nil, fault.New(fault.OverBudget, "messages need %.3g bytes, %d are allowed", bytes, m.freeMemory)
 	}
 	state, err := beliefs.Messages(ctx, e)
 	if err != nil {
@@ -56,62 +57,72 @@ func (s *Beliefs) proposal(ctx context.Context, b beside) (*importance.Proposal,
 	if err != nil {
 		return nil, err
 	}
-	return importance.NewBeliefs(e, b.bound, messages, s.Defence)
+	return importance.NewBeliefs(e, m.bound, messages, s.Defence)
 }
 
-// tryBeliefs tries draws from messages that follow the values more and more closely. It has policy.BeliefsShare of the work for itself, and
-// leaves the rest as it is.
+// tryBeliefs tries draws from messages that follow the drawn values more and more closely. It has policy.BeliefsShare of the limit for
+// itself: the trial's spent is as before when it returns. It tries nothing if the messages do not fit the memory or that share, or if
+// they contradict each other.
 func tryBeliefs(ctx context.Context, c *trial) error {
-	e := c.own.Expression()
+	e := c.prepared.Expression()
 	before := c.spent
 	defer func() { c.spent = before }()
-	within := c.spent + policy.BeliefsShare*c.work
-	given, plan, bound := &Beliefs{Independent: c.given, Defence: policy.BeliefsDefence}, c.plan, c.bound
-	if given.Kind = ByBeliefs; proposal.HasConstraint(e) {
-		given.Defence = policy.BeliefsHardDefence
+	limit := c.spent + policy.BeliefsShare*c.limit
+	base := &Beliefs{Independent: c.common, Defence: policy.BeliefsDefence}
+	if base.Kind = ByBeliefs; proposal.HasConstraint(e) {
+		base.Defence = policy.BeliefsHardDefence
 	}
-	room := float64(c.s.Memory) - beliefs.Bytes(e)
-	if plan.Bytes > room { // smaller mini-buckets
-		for err := error(nil); plan.Bytes > room; {
-			if given.Entries /= 2; given.Entries < 1 {
-				return nil
-			}
-			if plan, err = minibuckets.NewPlan(c.own.Hypergraph(), given.Order, given.Entries); err != nil {
-				return err
-			}
-		}
-		var err error
-		if bound, err = minibuckets.Run(ctx, e, plan, 0); err != nil {
-			return err
-		}
-		c.spent += plan.Flops + plan.Matching
-	}
-	if c.spent+beliefs.Setup(e) > within {
-		return nil
+	plan, bound, err := c.bucketsWithin(ctx, &base.Independent, float64(c.settings.Memory)-beliefs.Bytes(e))
+	if err != nil || plan == nil || c.spent+beliefs.Setup(e) > limit {
+		return err
 	}
 	state, err := beliefs.Messages(ctx, e)
 	if err != nil { // they contradict one another, or leave the range of float64
 		return ctx.Err()
 	}
 	c.spent += beliefs.Took(e, state)
-	given.Setup = plan.Flops + plan.Matching + beliefs.Took(e, state)
-	for _, given.Follow = range policy.BeliefsFollow {
-		messages, err := beliefs.New(ctx, e, state, given.Follow)
+	base.Setup = plan.Flops + plan.Matching + beliefs.Took(e, state)
+	for _, base.Follow = range policy.BeliefsFollow {
+		messages, err := beliefs.New(ctx, e, state, base.Follow)
 		if err != nil {
 			return err
 		}
-		given.Each = plan.Draw + messages.Flops()
-		if c.spent+2*given.Each*pilotChains > within {
+		base.Each = plan.Draw + messages.Flops()
+		if c.spent+2*base.Each*pilotChains > limit {
 			continue
 		}
-		p, err := importance.NewBeliefs(e, bound, messages, given.Defence)
+		distribution, err := importance.NewBeliefs(e, bound, messages, base.Defence)
 		if err != nil {
 			return err
 		}
-		own := *given
-		if _, err := c.try(ctx, &own, p); err != nil {
+		candidate := *base
+		if _, err := c.tryKind(ctx, &candidate, distribution); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// bucketsWithin returns mini-buckets of at most so many bytes: those of the trial, or smaller ones, whose number of entries is halved in d
+// until they fit. The plan is nil if none fit.
+func (c *trial) bucketsWithin(ctx context.Context, d *Independent, bytes float64) (*minibuckets.Plan, *minibuckets.Bound, error) {
+	plan := c.plan
+	if plan.Bytes <= bytes {
+		return plan, c.bound, nil
+	}
+	for plan.Bytes > bytes {
+		if d.Entries /= 2; d.Entries < 1 {
+			return nil, nil, nil
+		}
+		var err error
+		if plan, err = minibuckets.NewPlan(c.prepared.Hypergraph(), d.Order, d.Entries); err != nil {
+			return nil, nil, err
+		}
+	}
+	bound, err := minibuckets.Run(ctx, c.prepared.Expression(), plan, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.spent += plan.Flops + plan.Matching
+	return plan, bound, nil
 }

@@ -20,30 +20,31 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Independent is what kinds of independent draws have: mini-buckets, from which or mixed with which they draw. Weights are bounded.
+// Independent has the fields of all kinds of independent draws. They draw from mini-buckets, or from a mixture with mini-buckets, so that
+// their weights are bounded.
 type Independent struct {
 	Base
 	Order   []int   `msgpack:"order,omitempty"`   // indices in the order they are eliminated
-	Entries float64 `msgpack:"entries,omitempty"` // of a product at most
+	Entries float64 `msgpack:"entries,omitempty"` // largest number of entries of a product of tables
 	// Each is the cost of a draw, Setup the cost before the first, flops.
 	Each  float64 `msgpack:"each,omitempty"`
 	Setup float64 `msgpack:"setup,omitempty"`
 }
 
-// independent is such a kind.
+// independent is a kind of independent draws.
 type independent interface {
 	Sampling
 	buckets() *Independent
-	// proposal makes the distribution that is drawn from.
-	proposal(context.Context, beside) (*importance.Proposal, error)
+	// distribution returns the distribution that is drawn from.
+	distribution(context.Context, material) (*importance.Proposal, error)
 }
 
-// beside is what a distribution is made beside: the simplified network, its mini-buckets, and the memory that they leave.
-type beside struct {
-	own   *truncated.Prepared
-	plan  *minibuckets.Plan
-	bound *minibuckets.Bound
-	left  int64
+// material is what a distribution is made of.
+type material struct {
+	prepared   *truncated.Prepared // the simplified network
+	plan       *minibuckets.Plan
+	bound      *minibuckets.Bound // the mini-buckets along plan
+	freeMemory int64              // bytes that the mini-buckets leave
 }
 
 func (d *Independent) buckets() *Independent { return d }
@@ -64,17 +65,18 @@ func (*Independent) Bytes(c *Chains, components int64, marginals bool) float64 {
 	return importance.Bytes(components, len(c.Prepared.Expression().Dims), marginals)
 }
 
-// proposalSlot is the place of a proposal among the forms of a problem: that of the last description.
-type proposalSlot struct{ marginals bool }
+// distributionSlot is the slot of a problem for the distribution of the last kind that was drawn from.
+type distributionSlot struct{ marginals bool }
 
-// draw is Draw of a kind of independent draws.
-func draw(ctx context.Context, p *problem.Problem, s independent, from, to int64, want btn.Want) (btn.Value, error) {
+// drawIndependent implements Sampling.Draw for kinds of independent draws. The value has Z, the ln weights, a bound of all weights if
+// there is one, and the marginals if they are wanted and some weight is above 0.
+func drawIndependent(ctx context.Context, p *problem.Problem, s independent, from, to int64, want btn.Want) (btn.Value, error) {
 	prepared, err := truncated.Of(ctx, p, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	proposal, err := problem.Form(ctx, p, proposalSlot{want.Marginals}, s, func() (*importance.Proposal, error) {
-		return propose(ctx, prepared, s, p.Memory)
+	distribution, err := problem.Form(ctx, p, distributionSlot{want.Marginals}, s, func() (*importance.Proposal, error) {
+		return buildDistribution(ctx, prepared, s, p.Memory)
 	})
 	if err != nil {
 		return btn.Value{}, err
@@ -82,7 +84,7 @@ func draw(ctx context.Context, p *problem.Problem, s independent, from, to int64
 	if bytes := importance.Bytes(to-from, len(prepared.Expression().Dims), want.Marginals); bytes > float64(p.Memory) {
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: draws need %.3g bytes, %d are allowed", contraction.ErrMemory, bytes, p.Memory)
 	}
-	w, err := proposal.Run(ctx, s.About().Seed, from, to, p.Threads, want.Marginals)
+	w, err := distribution.Run(ctx, s.About().Seed, from, to, p.Threads, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -92,20 +94,20 @@ func draw(ctx context.Context, p *problem.Problem, s independent, from, to int64
 		Flops:   d.Setup + d.Each*float64(to-from),
 		Weights: &btn.Weights{Ln: w.Ln},
 	}
-	if most := proposal.LnMost(); !math.IsInf(most, 0) {
-		v.Weights.LnMost = &most
+	if largest := distribution.LnMost(); !math.IsInf(largest, 0) {
+		v.Weights.LnMost = &largest
 	}
 	if !want.Marginals || math.IsInf(w.Top, -1) {
 		return v, nil
 	}
 	v.Weights.Top = w.Top
-	return v, shares(v.Weights, prepared, w.Share, w.Squares)
+	return v, setShares(v.Weights, prepared, w.Share, w.Squares)
 }
 
-// propose makes the distribution that a kind draws from. Errors: internal where the description is for a network of another shape; over
-// budget where the tables of mini-buckets, or what is beside them, do not fit the memory, before they are made; those of package
-// minibuckets and of the kind; the context's.
-func propose(ctx context.Context, prepared *truncated.Prepared, s independent, memory int64) (*importance.Proposal, error) {
+// buildDistribution makes mini-buckets and the distribution that a kind draws from. Errors: internal if the kind was chosen for a network
+// of another shape; over budget if the tables do not fit the memory, before they are made; those of package minibuckets and of the kind;
+// the context's.
+func buildDistribution(ctx context.Context, prepared *truncated.Prepared, s independent, memory int64) (*importance.Proposal, error) {
 	d := s.buckets()
 	if prepared.Shape() != d.Shape {
 		return nil, fault.New(fault.Internal, "the components are drawn for a network of another shape")
@@ -122,28 +124,30 @@ func propose(ctx context.Context, prepared *truncated.Prepared, s independent, m
 	if err != nil {
 		return nil, err
 	}
-	return s.proposal(ctx, beside{prepared, plan, bound, memory - int64(plan.Bytes)})
+	return s.distribution(ctx, material{prepared, plan, bound, memory - int64(plan.Bytes)})
 }
 
-// trial is a choice between independent draws by how far the weights of some of each kind spread, none of which is a component.
+// trial chooses between kinds of independent draws. It makes some draws of each kind, none of which is a component, and keeps the kind
+// whose mean will vary least.
 type trial struct {
-	beside
-	given Independent // what all kinds have
-	s     query.Settings
-	work  float64 // that the choice may take
-	spent float64
-	least float64     // variance of the mean
-	best  independent // nil before the first
-	ends  *ends       // nil where no chain is alive
+	material
+	common        Independent // the fields that all kinds begin with
+	settings      query.Settings
+	limit         float64     // flops that the choice may take
+	spent         float64     // flops so far
+	leastVariance float64     // of the mean, over the square of Z, by the best kind
+	best          independent // nil before the first
+	chainEnds     *chainEnds  // nil if all chains weigh 0
 }
 
-// newTrial makes the mini-buckets of a trial within so much work; nil where nothing can be drawn from.
-func newTrial(ctx context.Context, own *truncated.Prepared, s query.Settings, work float64, ends *ends) (*trial, error) {
-	e := own.Expression()
+// newTrial makes the mini-buckets of a trial of at most limit flops. It returns nil if nothing can be drawn from: entries are below 0, Z
+// is 0, or no mini-buckets fit.
+func newTrial(ctx context.Context, prepared *truncated.Prepared, s query.Settings, limit float64, chainEnds *chainEnds) (*trial, error) {
+	e := prepared.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
 	}
-	order, plan, entries, err := bounding.Buckets(ctx, own.Hypergraph(), firstSearch*work, 1, s)
+	order, plan, entries, err := bounding.Buckets(ctx, prepared.Hypergraph(), firstSearch*limit, 1, s)
 	if err != nil || plan == nil {
 		return nil, err
 	}
@@ -152,19 +156,19 @@ func newTrial(ctx context.Context, own *truncated.Prepared, s query.Settings, wo
 		return nil, err
 	}
 	return &trial{
-		beside: beside{own, plan, bound, s.Memory - int64(plan.Bytes)},
-		s:      s, work: work, spent: plan.Flops + plan.Matching, least: math.Inf(1), ends: ends,
-		given: Independent{
-			Base: Base{Shape: own.Shape(), Seed: s.Seed}, Order: order, Entries: entries, Each: plan.Draw, Setup: plan.Flops + plan.Matching,
+		material: material{prepared, plan, bound, s.Memory - int64(plan.Bytes)},
+		settings: s, limit: limit, spent: plan.Flops + plan.Matching, leastVariance: math.Inf(1), chainEnds: chainEnds,
+		common: Independent{
+			Base: Base{Shape: prepared.Shape(), Seed: s.Seed}, Order: order, Entries: entries, Each: plan.Draw, Setup: plan.Flops + plan.Matching,
 		},
 	}, nil
 }
 
-// among chooses between the kinds of independent draws within so much work; nil where nothing can be drawn from. The weights that draws
-// would have at the ends of some chains count, too: draws never see what their density leaves out. With an error comes the best one
-// before it.
-func among(ctx context.Context, own *truncated.Prepared, s query.Settings, work float64, ends *ends) (Sampling, error) {
-	c, err := newTrial(ctx, own, s, work, ends)
+// chooseIndependent chooses between the kinds of independent draws with at most limit flops. It returns nil if nothing can be drawn from.
+// The weights that draws would have at the ends of some chains count, too, since draws never reach states that their density leaves out.
+// With an error it returns the best kind before it.
+func chooseIndependent(ctx context.Context, prepared *truncated.Prepared, s query.Settings, limit float64, chainEnds *chainEnds) (Sampling, error) {
+	c, err := newTrial(ctx, prepared, s, limit, chainEnds)
 	if err != nil || c == nil {
 		return nil, err
 	}
@@ -181,47 +185,48 @@ func among(ctx context.Context, own *truncated.Prepared, s query.Settings, work 
 	return c.best, err
 }
 
-// try draws as described, and keeps what is best.
-func (c *trial) try(ctx context.Context, s independent, p *importance.Proposal) (better bool, err error) {
-	own := s.buckets()
-	c.spent += own.Each * pilotChains
+// tryKind makes some draws of s from a distribution and sets its spread. It makes s the best kind if its mean varies less at the
+// remaining budget than that of the best kind so far, and reports that as isBetter.
+func (c *trial) tryKind(ctx context.Context, s independent, distribution *importance.Proposal) (isBetter bool, err error) {
+	d := s.buckets()
+	c.spent += d.Each * pilotChains
 	// Pilots have seeds of their own: components never see what has chosen them.
-	w, err := p.Run(ctx, ^c.s.Seed, 0, pilotChains, 1, false)
+	w, err := distribution.Run(ctx, ^c.settings.Seed, 0, pilotChains, 1, false)
 	if err != nil {
 		return false, err
 	}
-	own.Spread = max(relativeVariance(w.Ln), s.Missed())
-	if c.ends != nil {
-		c.spent += own.Each * float64(len(c.ends.states))
-		at, err := p.Weigh(ctx, c.ends.states)
+	d.Spread = max(relativeVariance(w.Ln), s.Missed())
+	if c.chainEnds != nil {
+		c.spent += d.Each * float64(len(c.chainEnds.states))
+		lnAtEnds, err := distribution.Weigh(ctx, c.chainEnds.states)
 		if err != nil {
 			return false, err
 		}
-		own.Spread = max(own.Spread, c.ends.spread(at, sampling.LnMean(w.Ln)))
+		d.Spread = max(d.Spread, c.chainEnds.spread(lnAtEnds, sampling.LnMean(w.Ln)))
 	}
-	if got := own.Spread * own.Each / max(c.s.Budget-own.Setup, own.Each); c.best == nil || got < c.least {
-		c.least, c.best, better = got, s, true
+	if variance := d.Spread * d.Each / max(c.settings.Budget-d.Setup, d.Each); c.best == nil || variance < c.leastVariance {
+		c.leastVariance, c.best, isBetter = variance, s, true
 	}
-	return better, nil
+	return isBetter, nil
 }
 
-// relativeVariance is the variance of weights over the square of their mean, or what it would be if the logarithms above their median
-// were those of a normal distribution, if that is more: large weights that were not seen.
+// relativeVariance returns the variance of weights over the square of their mean. If it is larger, it returns what that would be for a
+// log-normal distribution with the spread of the logarithms above their median, which accounts for large weights that were not seen.
 func relativeVariance(ln []float64) float64 {
-	m := sampling.Of(ln)
-	if math.IsInf(m.Ln, -1) {
+	mean := sampling.Of(ln)
+	if math.IsInf(mean.Ln, -1) {
 		return math.Expm1(50)
 	}
 	sorted := slices.Sorted(slices.Values(ln))
 	median := sorted[len(sorted)/2]
 	if math.IsInf(median, -1) {
-		median = m.Ln
+		median = mean.Ln
 	}
 	above := 0.0
-	for _, l := range sorted[len(sorted)/2:] {
-		if l > median {
-			above += (l - median) * (l - median)
+	for _, x := range sorted[len(sorted)/2:] {
+		if x > median {
+			above += (x - median) * (x - median)
 		}
 	}
-	return max(m.StandardError*m.StandardError*float64(m.N), math.Expm1(min(50, 2*above/float64(m.N))))
+	return max(mean.StandardError*mean.StandardError*float64(mean.N), math.Expm1(min(50, 2*above/float64(mean.N))))
 }

@@ -25,7 +25,7 @@ func TestBoundsOfPools(t *testing.T) {
 		// The mean of e·u^(1/c) is e·c/(c+1).
 		c := 0.1 + 3*r.Float64()
 		want := most + math.Log(c/(c+1))
-		p := NewJudge(&judge.Sequence{}).(*drawnJudge)
+		p := NewJudge(&judge.Sequence{}).(*sampleJudge)
 		p.lnMost = most
 		unbounded := k%4 == 0
 		if unbounded {
@@ -57,7 +57,7 @@ func TestBoundsOfPools(t *testing.T) {
 
 // TestNoMeanIsAboveTheLargestWeight: of few weights their bound is the bound above.
 func TestNoMeanIsAboveTheLargestWeight(t *testing.T) {
-	p := NewJudge(&judge.Sequence{}).(*drawnJudge)
+	p := NewJudge(&judge.Sequence{}).(*sampleJudge)
 	p.lnMost, p.ln = 3, []float64{-1, 2.9}
 	if p.bound(1, 1e-3); p.upper.Ln != 3 {
 		t.Errorf("weights up to e^3 have a mean up to e^%v", p.upper.Ln)
@@ -67,8 +67,8 @@ func TestNoMeanIsAboveTheLargestWeight(t *testing.T) {
 // TestValuesThatWereNeverDrawn are as likely as one over the effective number, for all that is known.
 func TestValuesThatWereNeverDrawn(t *testing.T) {
 	e := &judge.Estimate{}
-	j := drawnJudge{Sequence: &judge.Sequence{}, means: []mean{{
-		Mean: sampling.Mean{N: 200, Effective: 200, Tail: -1}, of: e,
+	j := sampleJudge{Sequence: &judge.Sequence{}, means: []mean{{
+		Mean: sampling.Mean{N: 200, Effective: 200, Tail: -1}, estimate: e,
 		shares: []*btn.Weights{{Domains: []int{2}, Share: []float64{200, 0}, Squares: []float64{200, 0}}},
 	}}}
 	if m := j.Marginals(e); m.P[0][0] != 1 || m.Uncertainty == nil || *m.Uncertainty != 1.0/200 {
@@ -80,7 +80,7 @@ func TestValuesThatWereNeverDrawn(t *testing.T) {
 func TestMarginalsOfTargetsThatAreNotThere(t *testing.T) {
 	e := &judge.Estimate{}
 	shares := []*btn.Weights{{Top: 0, Domains: []int{2}, Share: []float64{1, 3}, Squares: []float64{1, 9}}}
-	j := drawnJudge{Sequence: &judge.Sequence{Targets: []int{0}}, means: []mean{{of: e, shares: shares}}}
+	j := sampleJudge{Sequence: &judge.Sequence{Targets: []int{0}}, means: []mean{{estimate: e, shares: shares}}}
 	if m := j.Marginals(e); len(m.P) != 1 || m.P[0][1] != 0.75 {
 		t.Errorf("marginals %v", m.P)
 	}
@@ -109,7 +109,7 @@ func TestStatesOfABundleAreOne(t *testing.T) {
 	const seeds = 4000
 	second := 0
 	for seed := range uint64(seeds) {
-		r := new(drawnJudge).Samples(e, 3, seed)
+		r := new(sampleJudge).Samples(e, 3, seed)
 		if len(r.Values) != 2 || r.Values[0][0] != 10 {
 			t.Fatalf("samples %v", r.Values)
 		}
@@ -137,7 +137,7 @@ func TestStatesThatContradictEachOther(t *testing.T) {
 		"no weight":      drawn1(&btn.Picked{Ln: []float64{math.Inf(-1)}, Values: []int{1}}),
 		"none":           drawn1(nil),
 	} {
-		if r := new(drawnJudge).Samples(e, 2, 0); r.Values != nil || r.Weights != nil || r.Warning == "" {
+		if r := new(sampleJudge).Samples(e, 2, 0); r.Values != nil || r.Weights != nil || r.Warning == "" {
 			t.Errorf("%s: samples %v, warning %q", name, r.Values, r.Warning)
 		}
 	}

@@ -1,13 +1,13 @@
 package sampled
 
-// Where rungs are, by how far a pilot's weights spread along a linear ladder.
+// The placement of the rungs of chains, by how far the weights of a pilot spread along a linear ladder.
 
 import (
 	"math"
 )
 
-// ladderParts is the number of parts of β into which the pilot divides the path to place rungs,
-// evenShare the share of rungs that are even.
+// ladderParts is the number of equal parts of β for which the pilot measures the spread of weights. evenShare is the share of rungs that
+// are placed evenly, whatever that spread.
 // Measured with 1,024 rungs placed by 64 chains: the variance of ln w is 0.7 to 1 times the
 // variance on an even ladder on seven kinds of large models, 0.8 in the middle.
 const (
@@ -15,44 +15,46 @@ const (
 	evenShare   = 0.25
 )
 
-// knots places rungs by what chains gained over equal parts of a linear ladder. A part of β adds to the variance of ln w its own variance
-// and its covariance with the parts beside it, over the rungs that it has: the sum is least where rungs are dense as the square root. The
-// pilot's is smoothed, and mixed with an even ladder.
-func knots(gains [][]float64) []float64 {
+// placeKnots returns knots of β (Annealing.Knots) by gains[k], the gain in ln w of each chain in part k of a linear ladder. A part of β
+// adds to the variance of ln w the variance of its gains and their covariance with those of the parts next to it, over its number of
+// rungs. The sum is smallest if the density of rungs is the square root of what a part adds. That is smoothed and mixed with an even
+// ladder. It returns nil, an even ladder, if there are too few parts or the variance is 0 or infinite.
+func placeKnots(gains [][]float64) []float64 {
 	parts := len(gains)
-	adds := make([]float64, parts)
+	variance := make([]float64, parts) // that a part adds
 	for k := range gains {
-		adds[k] = covariance(gains[k], gains[k])
-		for _, beside := range []int{k - 1, k + 1} {
-			if beside >= 0 && beside < parts {
-				adds[k] += covariance(gains[k], gains[beside])
+		variance[k] = covariance(gains[k], gains[k])
+		for _, neighbour := range []int{k - 1, k + 1} {
+			if neighbour >= 0 && neighbour < parts {
+				variance[k] += covariance(gains[k], gains[neighbour])
 			}
 		}
-		adds[k] = max(adds[k], 0)
+		variance[k] = max(variance[k], 0)
 	}
 	density, total := make([]float64, parts), 0.0
-	for k := range adds {
-		density[k] = math.Sqrt(adds[max(k-1, 0)]/4 + adds[k]/2 + adds[min(k+1, parts-1)]/4)
+	for k := range variance {
+		density[k] = math.Sqrt(variance[max(k-1, 0)]/4 + variance[k]/2 + variance[min(k+1, parts-1)]/4)
 		total += density[k]
 	}
 	if !(total > 0) || math.IsInf(total, 1) || parts < ladderParts {
 		return nil
 	}
+	// Knot k is the β up to which the shares of rungs add up to (k+1)/parts: part whole parts of β, and a fraction of the next one.
 	out := make([]float64, parts)
-	at, before := 0, 0.0
+	part, sum := 0, 0.0
 	for k := range out {
-		share := func() float64 { return (1-evenShare)*density[at]/total + evenShare/float64(parts) }
-		want := float64(k+1) / float64(parts)
-		for ; at < parts-1 && before+share() < want; at++ {
-			before += share()
+		share := func() float64 { return (1-evenShare)*density[part]/total + evenShare/float64(parts) }
+		target := float64(k+1) / float64(parts)
+		for ; part < parts-1 && sum+share() < target; part++ {
+			sum += share()
 		}
-		out[k] = min((float64(at)+(want-before)/share())/float64(parts), 1)
+		out[k] = min((float64(part)+(target-sum)/share())/float64(parts), 1)
 	}
 	out[parts-1] = 1
 	return out
 }
 
-// covariance is that of two samples in pairs.
+// covariance returns the covariance of pairs (x[k], y[k]).
 func covariance(x, y []float64) (c float64) {
 	mx, my := 0.0, 0.0
 	for k := range x {

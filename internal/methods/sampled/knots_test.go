@@ -21,7 +21,7 @@ func TestKnotsFollowTheSquareRoot(t *testing.T) {
 			}
 		}
 	}
-	at := knots(gains)
+	at := placeKnots(gains)
 	// The first half of β has a third of the rungs, a half of those that are even; the smoothing blurs one part.
 	share := (1-evenShare)/3 + evenShare/2
 	k := int(share * parts)
@@ -32,7 +32,7 @@ func TestKnotsFollowTheSquareRoot(t *testing.T) {
 
 	copy(gains[3], gains[2])
 	copy(gains[1], gains[2])
-	together := knots(gains)
+	together := placeKnots(gains)
 	if a, b := together[2]-together[1], at[2]-at[1]; !(a < 0.8*b) {
 		t.Errorf("parts that move together have steps of %v of β, others %v", a, b)
 	}
@@ -47,7 +47,7 @@ func TestKnotsFollowTheSquareRoot(t *testing.T) {
 		t.Errorf("the last knot is %v", last)
 	}
 	for _, none := range [][][]float64{gains[:4], make([][]float64, 0)} {
-		if got := knots(none); got != nil {
+		if got := placeKnots(none); got != nil {
 			t.Errorf("knots of %d parts: %v", len(none), got)
 		}
 	}

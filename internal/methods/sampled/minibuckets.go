@@ -18,20 +18,21 @@ type MiniBuckets struct{ Independent }
 
 // Draw implements Sampling.
 func (s *MiniBuckets) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
-	return draw(ctx, p, s, from, to, want)
+	return drawIndependent(ctx, p, s, from, to, want)
 }
 
-func (*MiniBuckets) proposal(_ context.Context, b beside) (*importance.Proposal, error) {
-	return importance.New(b.own.Expression(), b.bound, nil, 1)
+// distribution implements independent: the mini-buckets themselves.
+func (*MiniBuckets) distribution(_ context.Context, m material) (*importance.Proposal, error) {
+	return importance.New(m.prepared.Expression(), m.bound, nil, 1)
 }
 
-// tryMiniBuckets tries draws from the mini-buckets of a trial.
+// tryMiniBuckets tries draws from the mini-buckets of a trial, without anything else.
 func tryMiniBuckets(ctx context.Context, c *trial) error {
-	s := &MiniBuckets{c.given}
+	s := &MiniBuckets{c.common}
 	s.Kind = ByMiniBuckets
-	p, err := s.proposal(ctx, c.beside)
+	p, err := s.distribution(ctx, c.material)
 	if err == nil {
-		_, err = c.try(ctx, s, p)
+		_, err = c.tryKind(ctx, s, p)
 	}
 	return err
 }

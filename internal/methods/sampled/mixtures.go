@@ -42,47 +42,49 @@ func (s *Mixture) Missed() float64 { return 2 * s.Defence }
 
 // Draw implements Sampling.
 func (s *Mixture) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
-	return draw(ctx, p, s, from, to, want)
+	return drawIndependent(ctx, p, s, from, to, want)
 }
 
-func (s *Mixture) proposal(_ context.Context, b beside) (*importance.Proposal, error) {
-	e := b.own.Expression()
+// distribution implements independent: the learned components, mixed with mini-buckets.
+func (s *Mixture) distribution(_ context.Context, m material) (*importance.Proposal, error) {
+	e := m.prepared.Expression()
 	learned, err := mixture.New(s.Learned, e.Dims)
 	if err != nil {
 		return nil, err
 	}
-	return importance.NewMixture(e, b.bound, learned, s.Defence)
+	return importance.NewMixture(e, m.bound, learned, s.Defence)
 }
 
-// Learn learns mixtures from the ends of chains of the kind that a pilot chooses, and takes the one with the least error at the rest of the
-// budget, by draws from it or by chains from its components; where no chain is alive, mini-buckets alone. It is a choice as Choose is.
-func Learn(ctx context.Context, c *Chains, s query.Settings) (along Sampling, whole bool, err error) {
-	chains, whole, err := c.pilot(ctx, s)
+// Learn is a chooser, as Choose is. It learns mixtures from the ends of the chains that a pilot chooses. It returns the kind with the
+// smallest predicted variance at the rest of the budget: draws from a mixture, or chains from the components of one. If all chains weigh
+// 0, it returns draws from mini-buckets. If no draws can be made, it returns the chains.
+func Learn(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling, isComplete bool, err error) {
+	chains, isComplete, err := c.pilot(ctx, s)
 	if err != nil {
 		return nil, false, err
 	}
-	t, learned, err := learn(ctx, c, chains, s)
+	t, mixtures, err := learnMixtures(ctx, c, chains, s)
 	if err != nil || t == nil || t.best == nil {
-		return chains, whole, err
+		return chains, isComplete, err
 	}
-	along, least := Sampling(t.best), t.least
-	for _, of := range learned {
-		own, err := annealed(ctx, c, chains, of, s)
+	sampler, leastVariance := Sampling(t.best), t.leastVariance
+	for _, learned := range mixtures {
+		candidate, err := pilotMixtureChains(ctx, c, chains, learned, s)
 		if err != nil {
 			return nil, false, err
 		}
-		if own == nil {
+		if candidate == nil {
 			continue
 		}
-		if got := promise(own, c, s.Budget); got < least {
-			along, least = own, got
+		if variance := predictVariance(candidate, c, s.Budget); variance < leastVariance {
+			sampler, leastVariance = candidate, variance
 		}
 	}
-	return along, whole, nil
+	return sampler, isComplete, nil
 }
 
-// mixtureShare is the part of a budget that mixtures are learned for, half of it for the annealed draws they are learned from, of which
-// there are mixtureChains at most.
+// mixtureShare is the share of a budget that learning mixtures may take. Half of it is for the annealed draws that they are learned from,
+// at most mixtureChains.
 // Chosen.
 const (
 	mixtureShare  = 0.25
@@ -92,82 +94,95 @@ const (
 // LearningWork returns the flops that learning mixtures may take.
 func LearningWork(s query.Settings) float64 { return mixtureShare * s.Budget }
 
-// learn returns the trial of draws from mixtures, nil where nothing can be drawn from, and the mixtures of rank one.
-func learn(ctx context.Context, c *Chains, chains *Annealing, s query.Settings) (t *trial, learned []*mixture.Mixture, err error) {
-	ends, err := endsOf(ctx, c.Model, chains, s)
+// learnMixtures learns mixtures from the ends of chains, and tries draws from each. It returns the trial, and the mixtures of rank one.
+// The trial is nil if nothing can be drawn from. If all chains weigh 0, there are no mixtures, and the trial has mini-buckets.
+func learnMixtures(ctx context.Context, c *Chains, chains *Annealing, s query.Settings) (t *trial, mixtures []*mixture.Mixture, err error) {
+	chainEnds, err := drawChainEnds(ctx, c.Model, chains, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	work := LearningWork(s)
-	left := s
-	left.Budget -= work
-	t, err = newTrial(ctx, c.Prepared, left, proposalShare*s.Budget, ends)
+	flops := LearningWork(s)
+	remaining := s
+	remaining.Budget -= flops
+	t, err = newTrial(ctx, c.Prepared, remaining, proposalShare*s.Budget, chainEnds)
 	switch {
 	case err != nil || t == nil:
 		return nil, nil, err
-	case ends == nil:
+	case chainEnds == nil:
 		err = tryMiniBuckets(ctx, t)
 	default:
-		learned, err = t.tryMixtures(ctx, c.Model, chains, work)
+		mixtures, err = t.tryMixtures(ctx, c.Model, chains, flops)
 	}
 	if t.best != nil {
 		t.best.About().Modes = chains.Modes
 	}
-	return t, learned, err
+	return t, mixtures, err
 }
 
-// tryMixtures learns mixtures of growing numbers of components, of rank one and with counts, from chains within so much work, and tries
-// each. It returns the mixtures of rank one.
+// tryMixtures learns mixtures of growing numbers of components, of rank one and with counts, from the ends of chains, and tries draws
+// from each. All of it takes at most flops, except that the first mixture is always learned. It returns the mixtures of rank one.
 func (c *trial) tryMixtures(
-	ctx context.Context, m *annealing.Model, chains *Annealing, work float64,
-) (learned []*mixture.Mixture, err error) {
-	const first = 8 * productChains // other chains than the pilot's
-	p := chains.Path()
-	each := m.Flops(p.Step, p.Rungs) * p.Starts()
-	components := groups(min(work/2/each, mixtureChains/p.Starts()))
-	if few := pilotChains / p.Starts(); float64(components) < few {
-		components = groups(few)
-		p.Rungs = int(max(4, min(float64(p.Rungs), chains.rungs(m, work/2/float64(components)))))
-	}
-	p.Seed = ^c.s.Seed
-	w, err := m.Run(ctx, p, first, first+components, 1, true)
+	ctx context.Context, m *annealing.Model, chains *Annealing, flops float64,
+) (mixtures []*mixture.Mixture, err error) {
+	states, lnWeights, err := c.drawExamples(ctx, m, chains, flops/2)
 	if err != nil {
 		return nil, err
 	}
-	states := make([][]int, len(w.Each))
-	for k := range states {
-		states[k] = make([]int, m.Indices())
-		m.State(w, k, states[k])
+	weights, dims := temperedWeights(lnWeights), c.prepared.Expression().Dims
+	base := Mixture{Independent: c.common, Defence: policy.BeliefsDefence}
+	if base.Kind = ByMixture; proposal.HasConstraint(c.prepared.Expression()) {
+		base.Defence = policy.BeliefsHardDefence
 	}
-	weights, e := tempered(w.Each), c.own.Expression()
-	given := Mixture{Independent: c.given, Defence: policy.BeliefsDefence}
-	if given.Kind = ByMixture; proposal.HasConstraint(e) {
-		given.Defence = policy.BeliefsHardDefence
-	}
-	left := work / 2
+	remaining := flops / 2
 	for _, size := range policy.MixtureSizes {
 		for _, counted := range []bool{false, true} {
-			o := mixture.Options{Components: min(size, c.s.Components), Counted: counted, Seed: c.s.Seed}
-			if size > c.s.Components || c.best != nil && mixture.Work(o, len(states), e.Dims) > left {
+			o := mixture.Options{Components: min(size, c.settings.Components), Counted: counted, Seed: c.settings.Seed}
+			if size > c.settings.Components || c.best != nil && mixture.Work(o, len(states), dims) > remaining {
 				continue
 			}
-			left -= mixture.Work(o, len(states), e.Dims)
-			own := given
-			if own.Learned, err = mixture.Fit(ctx, e.Dims, states, weights, o); err != nil {
+			remaining -= mixture.Work(o, len(states), dims)
+			candidate := base
+			if candidate.Learned, err = mixture.Fit(ctx, dims, states, weights, o); err != nil {
 				return nil, err
 			}
 			if !counted {
-				learned = append(learned, own.Learned)
+				mixtures = append(mixtures, candidate.Learned)
 			}
-			own.Each = c.plan.Draw + own.Learned.Flops()
-			q, err := own.proposal(ctx, c.beside)
+			candidate.Each = c.plan.Draw + candidate.Learned.Flops()
+			distribution, err := candidate.distribution(ctx, c.material)
 			if err != nil {
 				return nil, err
 			}
-			if _, err := c.try(ctx, &own, q); err != nil {
+			if _, err := c.tryKind(ctx, &candidate, distribution); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return learned, nil
+	return mixtures, nil
+}
+
+// drawExamples returns the ends of chains that mixtures are learned from, and ln of their weights. The chains take at most flops: if there
+// would be too few of them, they have fewer rungs.
+func (c *trial) drawExamples(
+	ctx context.Context, m *annealing.Model, chains *Annealing, flops float64,
+) (states [][]int, lnWeights []float64, err error) {
+	const first = 8 * productChains // other chains than the pilot's
+	path := chains.Path()
+	each := m.Flops(path.Step, path.Rungs) * path.Starts()
+	components := wholeGroups(min(flops/each, mixtureChains/path.Starts()))
+	if few := pilotChains / path.Starts(); float64(components) < few {
+		components = wholeGroups(few)
+		path.Rungs = int(max(4, min(float64(path.Rungs), chains.rungsFor(m, flops/float64(components)))))
+	}
+	path.Seed = ^c.settings.Seed
+	w, err := m.Run(ctx, path, first, first+components, 1, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	states = make([][]int, len(w.Each))
+	for k := range states {
+		states[k] = make([]int, m.Indices())
+		m.State(w, k, states[k])
+	}
+	return states, w.Each, nil
 }

@@ -44,14 +44,14 @@ func learnt(t *testing.T, p *problem.Problem, s query.Settings, byChains bool) S
 	if err != nil || !whole {
 		t.Fatal(whole, err)
 	}
-	tried, learned, err := learn(t.Context(), c, chains, s)
+	tried, learned, err := learnMixtures(t.Context(), c, chains, s)
 	if err != nil || len(learned) == 0 {
 		t.Fatal(len(learned), err)
 	}
 	if !byChains {
 		return tried.best
 	}
-	own, err := annealed(t.Context(), c, chains, learned[len(learned)-1], s)
+	own, err := pilotMixtureChains(t.Context(), c, chains, learned[len(learned)-1], s)
 	if err != nil || own == nil {
 		t.Fatal(own, err)
 	}
@@ -101,8 +101,8 @@ func unbiased(t *testing.T, p *problem.Problem, byChains bool, lnZ float64, marg
 		for x, row := range marginals {
 			for a, want := range row {
 				got := v.Weights.Share[at] * math.Exp(v.Weights.Top-mean.Ln) / draws
-				deviation := math.Sqrt(v.Weights.Squares[at]) * math.Exp(v.Weights.Top-mean.Ln) / draws
-				if at++; math.Abs(got-want) > 6*max(deviation, mean.StandardError) {
+				standardError := math.Sqrt(v.Weights.Squares[at]) * math.Exp(v.Weights.Top-mean.Ln) / draws
+				if at++; math.Abs(got-want) > 6*max(standardError, mean.StandardError) {
 					t.Errorf("seed %d: variable %d has value %d with %v, %v by enumeration", seed, x, a, got, want)
 				}
 			}
@@ -114,10 +114,10 @@ func unbiased(t *testing.T, p *problem.Problem, byChains bool, lnZ float64, marg
 			}
 		}
 	}
-	deviation := math.Sqrt(sum) / seeds
-	t.Logf("%.4f ± %.4f, mean square of z %.2f", pooled, deviation, far)
-	if math.Abs(pooled) > 4*deviation {
-		t.Errorf("the mean is off by %v of Z, its standard error is %v", pooled, deviation)
+	standardError := math.Sqrt(sum) / seeds
+	t.Logf("%.4f ± %.4f, mean square of z %.2f", pooled, standardError, far)
+	if math.Abs(pooled) > 4*standardError {
+		t.Errorf("the mean is off by %v of Z, its standard error is %v", pooled, standardError)
 	}
 	if far > 2.5 {
 		t.Errorf("errors are %v times the standard errors, in squares", far)

@@ -24,14 +24,14 @@ func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
 	if !ok || along.Kind != ByBeliefs || along.Defence != policy.BeliefsHardDefence {
 		t.Fatalf("components are drawn as %+v", chosen)
 	}
-	p, err := propose(t.Context(), chains.Prepared, along, 1<<31)
+	p, err := buildDistribution(t.Context(), chains.Prepared, along, 1<<31)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w, err := p.Run(t.Context(), 7, 0, 64, 0, false); err != nil || relativeVariance(w.Ln) > 10*along.Spread {
 		t.Errorf("other draws vary by %v, the pilot's by %v, error %v", relativeVariance(w.Ln), along.Spread, err)
 	}
-	if _, err := propose(t.Context(), chains.Prepared, along, 1<<10); err == nil {
+	if _, err := buildDistribution(t.Context(), chains.Prepared, along, 1<<10); err == nil {
 		t.Error("a kibibyte is enough")
 	}
 }

@@ -1,6 +1,6 @@
-// Package sampled is the family of unbiased estimates by random components: independent draws and annealed chains, whose weights have
-// the mean Z. A pilot chooses the kind with the least variance for its work. A kind is a type with a file of its own; the sampling
-// itself is in packages importance, engine/annealing, engine/beliefs, engine/cutset and engine/mixture.
+// Package sampled is the method of unbiased estimates by random components: independent draws and annealed chains, whose weights have the
+// mean Z. A pilot chooses the kind with the smallest variance for its work. Each kind is a type in a file of the same name. The sampling
+// itself is in the packages importance, annealing, beliefs, cutset and mixture.
 package sampled
 
 // Parts that are drawn at random, and the kinds of drawing them.
@@ -15,12 +15,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// kinds are the ways of drawing components. The independent ones are tried by a pilot in this sequence, after mini-buckets. A new kind is
-// a line here, and a type of its own.
+// kinds lists the ways of drawing components. A pilot tries those with try in this sequence, after mini-buckets. A new kind is a line
+// here and a type.
 var kinds = []struct {
 	name Kind
-	make func() Sampling // empty, to be decoded into
-	try  func(context.Context, *trial) error
+	make func() Sampling                     // returns an empty value to decode into
+	try  func(context.Context, *trial) error // tries independent draws; nil: not in a trial
 }{
 	{ByAnnealing, func() Sampling { return new(Annealing) }, nil},
 	{ByMiniBuckets, func() Sampling { return new(MiniBuckets) }, nil},
@@ -35,39 +35,39 @@ var kinds = []struct {
 // Kind names a way of drawing components.
 type Kind string
 
-// Sampling is how components are drawn: a pointer to a struct whose fields have msgpack tags, Base among them.
+// Sampling is a way of drawing components with all it needs: a pointer to a struct with msgpack tags that embeds Base.
 type Sampling interface {
 	// About returns the fields of all kinds.
 	About() *Base
 	// Fits checks the kind's own fields for parts whose last component is before end. See btn.Part.
 	Fits(n *btn.Network, end int64) error
-	// Describe fills in what the kind says of an estimate beside its name.
+	// Describe sets the fields of a result that depend on the kind.
 	Describe(*query.EstimateResult)
-	// Takes returns the flops of a component, and before the first of a part.
+	// Takes returns the flops of a component, and those before the first component of a part.
 	Takes(*Chains) (each, setup float64)
-	// Bytes returns the memory of a part of so many components on one thread.
+	// Bytes returns the memory that a part with the given number of components takes on one thread.
 	Bytes(c *Chains, components int64, marginals bool) float64
-	// Missed is the share of draws that may weigh almost nothing, so that a pilot has not seen them; 0 for chains.
+	// Missed returns the share of draws that a pilot may not have seen, since states there are almost never drawn; 0 for chains.
 	Missed() float64
-	// Draw weighs the components from ≤ c < to: Value.Weights. Errors: internal where it was chosen for another network; over budget;
-	// those of the engine; the context's.
+	// Draw draws the components from ≤ c < to and returns their weights in Value.Weights. Errors: internal if the sampling was chosen for
+	// another network; over budget; those of the engine; the context's.
 	Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error)
 }
 
 // Base is what all kinds of Sampling have.
 type Base struct {
 	Kind Kind `msgpack:"kind"`
-	// digest of the simplified network's hypergraph: it fits no other
+	// Shape is the digest of the hypergraph of the simplified network. The sampling fits no other.
 	Shape string `msgpack:"shape"`
 	Seed  uint64 `msgpack:"seed"`
-	// Spread is the variance of a weight over the square of its mean as the pilot saw it: bounds divide the weights by it, beforehand.
+	// Spread is the variance of a weight over the square of its mean in the pilot. It decides into how many bundles a bound divides weights.
 	Spread float64 `msgpack:"spread"`
-	// Modes is the number of starts beside the chains' own, at most: uniform draws, if their own are from beliefs, and modes
-	// from a search. A component is one chain from each start. Other kinds keep the number that was chosen for chains.
+	// Modes is the largest number of additional starts of chains: uniform draws, if chains begin with beliefs, and modes from a search. A
+	// component is one chain from each start. Kinds of independent draws keep the number that was chosen for chains.
 	Modes int `msgpack:"modes,omitempty"`
 }
 
-// MostModes is the largest number of starts beside the chains' own.
+// MostModes is the largest number of additional starts (Base.Modes).
 const MostModes = 32
 
 // About implements Sampling.
@@ -79,9 +79,8 @@ func (*Base) Describe(*query.EstimateResult) {}
 // Missed implements Sampling.
 func (*Base) Missed() float64 { return 0 }
 
-// Sampled is some components of a random decomposition of B: every one is rank one, the indicator of a state x that was drawn, and its
-// weight is such that α·Z(T^Q) = w/N with E w = Z. The components are the draws From ≤ c < To: each depends on the plan and on c
-// alone.
+// Sampled is the components From ≤ c < To of a random decomposition of B into N components. Each has rank one: it is the indicator of a
+// state x that is drawn. Its weight w is such that α·Z(T^Q) = w/N, with E w = Z. A component depends only on the plan and on c.
 type Sampled struct {
 	Along Sampling `msgpack:"-"`
 	From  int64    `msgpack:"from"`
@@ -109,7 +108,7 @@ func (p *Sampled) About() btn.About {
 	return about
 }
 
-// newKind returns an empty sampling of a kind. It returns nil for a kind that this version does not know.
+// newKind returns an empty sampling of the kind of that name. It returns nil for a kind that this version does not know.
 func newKind(name string) any {
 	for _, k := range kinds {
 		if string(k.name) == name {
@@ -119,7 +118,7 @@ func newKind(name string) any {
 	return nil
 }
 
-// Fits implements Part. Whether the shape is the simplified network's is for the contraction to say.
+// Fits implements Part. It does not check the shape of the simplified network, which the contraction does.
 func (p *Sampled) Fits(n *btn.Network) error {
 	if p.Along == nil {
 		return btn.Misfit("it does not say how it is drawn")

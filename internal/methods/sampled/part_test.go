@@ -16,10 +16,10 @@ func TestBundlesShareTheComponents(t *testing.T) {
 		counts := make([]int64, c.n)
 		for from := int64(0); from < c.of; from += c.part {
 			stop := min(from+c.part, c.of)
-			first, end := along.bundles(from, stop, c.n)
+			first, end := along.bundleRange(from, stop, c.n)
 			at := from
 			for k := first; k < end; k++ {
-				from, to := along.bundle(k, c.n, from, stop)
+				from, to := along.bundleComponents(k, c.n, from, stop)
 				if from >= to {
 					continue
 				}

@@ -1,6 +1,6 @@
 package sampled
 
-// Weighted samples: one state of each bundle of components.
+// Weighted samples: one state for each bundle of components.
 
 import (
 	"cmp"
@@ -12,16 +12,16 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/judge"
 )
 
-// piece is the state of what one part has of a bundle.
+// piece is the state that one part has drawn of its components in a bundle.
 type piece struct {
 	bundle int64
-	ln     float64
-	values []int
+	ln     float64 // of the weight of those components
+	values []int   // of the variables
 }
 
-// Samples implements judge.Judge: the state of each bundle, drawn by weight if several parts have a share in it. Bundles without a weight,
-// or that have not arrived, have no sample.
-func (j *drawnJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples judge.Samples) {
+// Samples implements judge.Judge. It returns one state for each bundle, drawn by weight if several parts have a piece of the bundle.
+// Weights add up to 1. A bundle without a weight, or whose parts have not arrived, has no sample; then Warning states how many there are.
+func (j *sampleJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples judge.Samples) {
 	pieces, trouble := piecesOf(e, int64(n))
 	if trouble != "" {
 		return judge.Samples{Warning: "there are no samples: " + trouble}
@@ -53,8 +53,8 @@ func (j *drawnJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples jud
 	return samples
 }
 
-// piecesOf lists the states that the parts of an estimate have drawn, bundle by bundle, without those that weigh nothing. trouble is the
-// reason if there is none.
+// piecesOf returns the states that the parts of an estimate have drawn, bundle after bundle, without those of weight 0. If there is none,
+// or the parts contradict each other, trouble is the reason.
 func piecesOf(e *judge.Estimate, samples int64) (pieces []piece, trouble string) {
 	width := -1
 	for _, v := range e.Parts {
@@ -62,9 +62,9 @@ func piecesOf(e *judge.Estimate, samples int64) (pieces []piece, trouble string)
 			continue
 		}
 		picked := v.Weights.Picked
-		n := len(picked.Values) / max(1, len(picked.Ln))
+		partWidth := len(picked.Values) / max(1, len(picked.Ln))
 		if width < 0 {
-			width = n
+			width = partWidth
 		}
 		if len(picked.Ln) == 0 || len(picked.Values) != width*len(picked.Ln) ||
 			picked.First < 0 || picked.First > samples-int64(len(picked.Ln)) {
@@ -83,7 +83,7 @@ func piecesOf(e *judge.Estimate, samples int64) (pieces []piece, trouble string)
 	return pieces, ""
 }
 
-// drawPiece draws one of the pieces of a bundle by weight. It weighs what they weigh together.
+// drawPiece draws one of the pieces of a bundle by weight. Its weight is then the sum of the weights of all.
 func drawPiece(pieces []piece, r *rand.Rand) piece {
 	top := math.Inf(-1)
 	for _, p := range pieces {

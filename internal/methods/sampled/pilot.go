@@ -1,6 +1,6 @@
 package sampled
 
-// Proposals: chains, their length and their number.
+// The choice of a kind of sampling by pilots, and the division of a budget into components.
 
 import (
 	"context"
@@ -16,57 +16,57 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// proposalShare is the part of a budget that the pilot of independent draws may take: mini-buckets, and sweeps of growing bonds.
+// proposalShare is the share of a budget that the pilot of independent draws may take, with mini-buckets and sweeps of growing bonds.
 // Measured: an attractive grid of 40×40 has a sweep of bond 4 within a tenth of six seconds, not within a twentieth, and a standard
 // error of 0.002 with it where chains have 0.13.
 const proposalShare = 0.1
 
-// Choose chooses how components are drawn where s.Budget is what they may take: by the error at that work that pilots of the kinds promise,
-// which is the variance of a weight times its work. Where the time for planning is over it takes what is best so far, and whole is false.
-func Choose(ctx context.Context, c *Chains, s query.Settings) (along Sampling, whole bool, err error) {
-	chains, whole, err := c.pilot(ctx, s)
+// Choose returns the kind of sampling with the smallest predicted variance of the mean if its components take s.Budget. Pilots show how
+// far the weights of each kind spread. If the time for planning ends, it returns the best kind so far, and isComplete is false.
+func Choose(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling, isComplete bool, err error) {
+	chains, isComplete, err := c.pilot(ctx, s)
 	if err != nil {
 		return nil, false, err
 	}
-	ends, err := endsOf(ctx, c.Model, chains, s)
+	chainEnds, err := drawChainEnds(ctx, c.Model, chains, s)
 	if proposal.IsLate(err) { // draws whose density leaves something out would not be seen
 		return chains, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	other, err := among(ctx, c.Prepared, s, proposalShare*s.Budget, ends)
+	draws, err := chooseIndependent(ctx, c.Prepared, s, proposalShare*s.Budget, chainEnds)
 	if proposal.IsLate(err) {
-		whole, err = false, nil
+		isComplete, err = false, nil
 	}
-	roomless := chains.Bytes(c, annealing.Group, true) > float64(s.Memory)
-	if err == nil && other != nil && (roomless || promise(other, c, s.Budget) < promise(chains, c, s.Budget)) {
-		other.About().Modes = chains.Modes
-		return other, whole, err
+	exceedsMemory := chains.Bytes(c, annealing.Group, true) > float64(s.Memory)
+	if err == nil && draws != nil && (exceedsMemory || predictVariance(draws, c, s.Budget) < predictVariance(chains, c, s.Budget)) {
+		draws.About().Modes = chains.Modes
+		return draws, isComplete, err
 	}
-	return chains, whole, err
+	return chains, isComplete, err
 }
 
-// pilot is Pilot for chains on the prepared network, which their parts name.
-func (c *Chains) pilot(ctx context.Context, s query.Settings) (along *Annealing, whole bool, err error) {
-	if along, whole, err = Pilot(ctx, c.Model, s); err == nil {
-		along.Shape = c.Prepared.Shape()
+// pilot is Pilot for chains over the simplified network, whose shape they note.
+func (c *Chains) pilot(ctx context.Context, s query.Settings) (sampler *Annealing, isComplete bool, err error) {
+	if sampler, isComplete, err = Pilot(ctx, c.Model, s); err == nil {
+		sampler.Shape = c.Prepared.Shape()
 	}
-	return along, whole, err
+	return sampler, isComplete, err
 }
 
-// promise is the variance of the mean over the square of Z.
-func promise(along Sampling, c *Chains, budget float64) float64 {
-	each, setup := along.Takes(c)
-	return along.About().Spread * each / max(budget-setup, each)
+// predictVariance returns the variance of the mean weight over the square of Z, if components are drawn for the budget. It is at least
+// that of one component.
+func predictVariance(sampler Sampling, c *Chains, budget float64) float64 {
+	each, setup := sampler.Takes(c)
+	return sampler.About().Spread * each / max(budget-setup, each)
 }
 
-// pilotShare is the part of a budget that the pilot may take.
+// pilotShare is the share of a budget that the pilot of chains may take.
 // Chosen.
 const pilotShare = 0.05
 
-// setupShare is the largest ratio of the preparation of a part of the components to the work on
-// them.
+// setupShare is the largest ratio of the flops before the first component of a part to the flops of its components.
 // Chosen.
 const setupShare = 0.25
 
@@ -75,37 +75,38 @@ const setupShare = 0.25
 // Chosen: a tail index needs some.
 const leastSampled = 128
 
-// Components divides what s.Budget leaves after the pilot into components: estimates of a sixteenth of it or less, an eighth and so on,
-// each of the components of those before it and as many again. What comes before the first component takes setupShare of a part
-// at most.
-func Components(c *Chains, along Sampling, s query.Settings, marginals bool) (out []btn.Estimate, err error) {
-	each, setup := along.Takes(c)
+// Components divides what the pilot leaves of s.Budget into estimates of components. The first has a sixteenth of all components, or
+// fewer if the accuracy needs fewer by the pilot. Each further estimate adds as many as there were before it, so that the total doubles.
+// The preparation of a part takes at most setupShare of the work on its components. The error is over budget if the smallest part does
+// not fit the memory.
+func Components(c *Chains, sampler Sampling, s query.Settings, marginals bool) (out []btn.Estimate, err error) {
+	each, setup := sampler.Takes(c)
 	work := s.Budget * (1 - pilotShare)
-	least := groups(setup / each / setupShare)
-	part := max(groups(work/each/policy.SampledParts), least)
-	chains := groups(work / (each + setup/float64(part)))
-	bytes := func(part int64) float64 { return along.Bytes(c, part, marginals) }
-	part = fitting(min(part, chains), s.Memory, bytes)
-	chains = min(chains, part*mostSampledParts)
+	leastPart := wholeGroups(setup / each / setupShare)
+	part := max(wholeGroups(work/each/policy.SampledParts), leastPart)
+	total := wholeGroups(work / (each + setup/float64(part)))
+	bytes := func(part int64) float64 { return sampler.Bytes(c, part, marginals) }
+	part = fitToMemory(min(part, total), s.Memory, bytes)
+	total = min(total, part*mostSampledParts)
 	if bytes(part) > float64(s.Memory) {
 		return nil, fault.New(fault.OverBudget, "plan: components need %.3g bytes, %d are allowed", bytes(part), s.Memory)
 	}
 
-	// What the accuracy needs by the pilot comes first where that is less.
-	enough := max(leastSampled, along.About().Spread*math.Pow(2/s.Accuracy, 2))
-	first := min(max(chains/16, part)/part*part, groups(enough), chains)
+	// The first estimate has as many components as the accuracy needs by the pilot, if that is less than a sixteenth.
+	enough := max(leastSampled, sampler.About().Spread*math.Pow(2/s.Accuracy, 2))
+	first := min(max(total/16, part)/part*part, wholeGroups(enough), total)
 	from := int64(0)
-	for to := first; from < chains; to = min(2*to, chains) {
-		if chains-to < to/2 {
-			to = chains
+	for to := first; from < total; to = min(2*to, total) {
+		if total-to < to/2 {
+			to = total
 		}
-		own := min(part, max(least, groups(float64(to-from)/2)))
+		size := min(part, max(leastPart, wholeGroups(float64(to-from)/2)))
 		e := btn.Estimate{
 			Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1, Level: math.Log2(float64(to)),
-			Cost: query.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(own)), Bytes: bytes(own)},
+			Cost: query.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(size)), Bytes: bytes(size)},
 		}
-		for ; from < to; from += own {
-			e.Parts = append(e.Parts, &Sampled{Along: along, From: from, To: min(from+own, to)})
+		for ; from < to; from += size {
+			e.Parts = append(e.Parts, &Sampled{Along: sampler, From: from, To: min(from+size, to)})
 		}
 		from = to
 		out = append(out, e)
@@ -113,16 +114,16 @@ func Components(c *Chains, along Sampling, s query.Settings, marginals bool) (ou
 	return out, nil
 }
 
-// fitting halves a part until it fits the memory, down to one group.
-func fitting(part, memory int64, bytes func(part int64) float64) int64 {
+// fitToMemory halves the size of a part until it fits the memory, down to one group.
+func fitToMemory(part, memory int64, bytes func(part int64) float64) int64 {
 	for part > annealing.Group && bytes(part) > float64(memory) {
-		part = groups(float64(part) / 2)
+		part = wholeGroups(float64(part) / 2)
 	}
 	return part
 }
 
-// groups is a number of components from one group to the most there are, in whole groups.
-func groups(n float64) int64 {
+// wholeGroups returns the largest multiple of annealing.Group up to n, between one group and MostComponents.
+func wholeGroups(n float64) int64 {
 	return max(annealing.Group, int64(min(n, float64(MostComponents)))/annealing.Group*annealing.Group)
 }
 
@@ -134,71 +135,73 @@ const (
 	pilotRungs  = 128
 )
 
-// Pilot chooses steps, rungs and where chains begin by how far the weights of some chains spread, none of which is a component. The
-// logarithm's variance falls as one over the rungs. Where the time for planning is over after the first, the others have no say, and
-// whole is false.
-func Pilot(ctx context.Context, m *annealing.Model, s query.Settings) (along *Annealing, whole bool, err error) {
-	few := pilotRungs
+// Pilot chooses the kind of steps, the start, the knots and the number of rungs of chains, by how far the weights of some chains spread.
+// None of these chains is a component. The variance of ln w falls as one over the number of rungs. If the time for planning ends after
+// the first chains, the other kinds are not tried, and isComplete is false.
+func Pilot(ctx context.Context, m *annealing.Model, s query.Settings) (sampler *Annealing, isComplete bool, err error) {
+	rungs := pilotRungs
 	chains := int64(pilotChains)
-	for ; few > 4 && m.Flops(annealing.HeatBath, few)*float64(2*chains) > pilotShare*s.Budget; few /= 2 {
+	for ; rungs > 4 && m.Flops(annealing.HeatBath, rungs)*float64(2*chains) > pilotShare*s.Budget; rungs /= 2 {
 	}
-	along = &Annealing{Base: Base{Kind: ByAnnealing, Seed: s.Seed}}
+	sampler = &Annealing{Base: Base{Kind: ByAnnealing, Seed: s.Seed}}
 	// Pilots have seeds of their own: components never see what has chosen them.
-	variance, gains, err := weightVariance(ctx, m, annealing.Path{Rungs: few, Seed: ^s.Seed}, chains)
+	result, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed}, chains)
 	if err != nil {
 		return nil, false, err
 	}
-	if variance, gains, err = others(ctx, m, s, along, few, chains, variance, gains); err != nil && !proposal.IsLate(err) {
+	if result, err = tryAlternatives(ctx, m, s, sampler, rungs, chains, result); err != nil && !proposal.IsLate(err) {
 		return nil, false, err
 	}
-	along.Knots = knots(gains)
+	variance := result.variance
+	sampler.Knots = placeKnots(result.gains)
 	if err == nil {
-		if variance, err = seek(ctx, m, s, along, few, variance); err != nil && !proposal.IsLate(err) {
+		if variance, err = findModes(ctx, m, s, sampler, rungs, variance); err != nil && !proposal.IsLate(err) {
 			return nil, false, err
 		}
 	}
-	along.ladder(m, s, few, variance)
-	return along, err == nil, nil
+	sampler.setRungs(m, s, rungs, variance)
+	return sampler, err == nil, nil
 }
 
-// targetVariance is the variance of the logarithm of a weight that the rungs are chosen for.
+// targetVariance is the variance of ln w that the number of rungs is chosen for.
 // Measured: the error at equal work does not depend on it from 1 down (complete, bipartite, three-dimensional, 3-regular models), and
 // is 1.5 to 3 times larger at 8.
 const targetVariance = 0.25
 
-// onceRungs is the minimum ratio of rung work to fixed work per chain, budget permitting.
+// onceRungs is the smallest ratio of the work of all rungs of a chain to the work that does not depend on rungs, if the budget permits it.
 // Chosen: the error at equal work depends on the variance of a weight times its work alone, and
 // that is then a fifth.
 const onceRungs = 4
 
-// ladder sets the number of rungs and the spread of weights by the variance of log-weights over few rungs.
-func (s *Annealing) ladder(m *annealing.Model, of query.Settings, few int, variance float64) {
-	most := max(float64(few), s.rungs(m, of.Budget/leastSampled))
-	least := max(2, onceRungs*m.Once(s.Path().Step))
-	s.Rungs = int(max(2, min(max(least, float64(few)*variance/targetVariance), most, 1<<24)))
-	s.Spread = math.Expm1(min(variance*float64(few)/float64(s.Rungs), 50))
+// setRungs sets the number of rungs and the spread of weights. variance is the variance of ln w with pilotedRungs rungs, and rungs are
+// added until it is targetVariance. There are at least onceRungs times the fixed work in rungs, and so few that the budget holds
+// leastSampled chains.
+func (s *Annealing) setRungs(m *annealing.Model, settings query.Settings, pilotedRungs int, variance float64) {
+	largest := max(float64(pilotedRungs), s.rungsFor(m, settings.Budget/leastSampled))
+	smallest := max(2, onceRungs*m.Once(s.Path().Step))
+	s.Rungs = int(max(2, min(max(smallest, float64(pilotedRungs)*variance/targetVariance), largest, 1<<24)))
+	s.Spread = math.Expm1(min(variance*float64(pilotedRungs)/float64(s.Rungs), 50))
 }
 
-// metropolisGain is the ratio of variances below which Metropolis steps are taken.
+// metropolisGain is the ratio of the variance with Metropolis steps to that of the heat bath, below which they are chosen.
 // Measured: 0.3 to 0.7 of the heat bath's on cold models, 1.7 to 2.5 on warm ones where nothing is
 // summed out; spins 0.5 to 0.9.
 const metropolisGain = 0.9
 
-// forestGain is the ratio of variance times work below which forests are drawn together.
+// forestGain is the ratio of variance times work with forests to that of single spins, below which they are chosen.
 // Chosen: metropolisGain. Measured against the earlier choice: 0.07 and 0.08 on 3-regular graphs
 // of 300 spins, 0.2 on a 4-regular one, 0.6 on a scale-free one; above it on ±J models in three
 // dimensions and on periodic grids, decision 26.
 const forestGain = 0.9
 
-// forestThreads is the number of parallel threads for which the memory has to hold forests, which
-// take twice the memory of other chains.
+// forestThreads is the number of parallel threads for which the memory has to hold forests. They take twice the memory of other chains.
 // Chosen: a worker has no more cores.
 const forestThreads = 64
 
-// productGain is the ratio of variances below which chains begin with beliefs. productDeviations
-// is the number of standard errors by which their mean may be below the mean of other chains, and
-// the statement of the beliefs about their ends above, of productChains at most; productExcess is
-// the number of standard errors above the mean of others from which only they count.
+// productGain is the ratio of variances below which chains may begin with beliefs (mayTrustBeliefs compares at most productChains of them).
+// productDeviations is the number of standard errors by which their mean may be below that of chains from uniform draws, and by which the
+// beliefs about their ends may differ. If their mean is higher by more than productExcess standard errors, chains from uniform draws do not
+// count.
 // Measured on 24 families: 0.1 of the variance or less on Bayesian networks, parity codes, in
 // fields; where there are several modes the mean falls by 0.4 to 12, or by less, and the statement
 // of the beliefs about the ends differs by 3 to 17 standard errors: a restricted Boltzmann machine
@@ -213,61 +216,68 @@ const (
 	productExcess     = 4
 )
 
-// others tries steps other than single ones of the heat bath, and chains that begin with beliefs, against those of this variance. It notes
-// in along what is better, and returns the variance and the gains of that; with an error, those of what was better before it.
-func others(
-	ctx context.Context, m *annealing.Model, s query.Settings, along *Annealing,
-	rungs int, chains int64, variance float64, gains [][]float64,
-) (float64, [][]float64, error) {
+// pilotResult is how far the weights of some chains spread.
+type pilotResult struct {
+	variance float64     // of ln w
+	gains    [][]float64 // in ln w, by part of the rungs and chain (placeKnots)
+}
+
+// tryAlternatives tries Metropolis steps, forests, and chains that begin with beliefs, each with as many chains and rungs as result,
+// which is that of single steps of the heat bath. It sets the fields of sampler for what is better, and returns the result of that. With
+// an error it returns the best result before it.
+func tryAlternatives(
+	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, rungs int, chains int64, result pilotResult,
+) (pilotResult, error) {
 	if m.Binary() {
-		other, of, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
+		metropolis, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
 		if err != nil {
-			return variance, gains, err
+			return result, err
 		}
-		if other < metropolisGain*variance {
-			variance, gains, along.Metropolis = other, of, true
+		if metropolis.variance < metropolisGain*result.variance {
+			result, sampler.Metropolis = metropolis, true
 		}
 	}
-	each, trial := m.Flops(annealing.HeatBath, rungs), m.Flops(annealing.Forests, rungs)
-	room := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.Group, forestThreads, true) <= float64(s.Memory)
-	if room && m.Forests() && max(trial*float64(chains), m.ForestFlops()) < pilotShare*s.Budget {
-		p := annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}
-		other, of, err := weightVariance(ctx, m, p, chains)
+	each, forestEach := m.Flops(annealing.HeatBath, rungs), m.Flops(annealing.Forests, rungs)
+	fitsMemory := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.Group, forestThreads, true) <= float64(s.Memory)
+	if fitsMemory && m.Forests() && max(forestEach*float64(chains), m.ForestFlops()) < pilotShare*s.Budget {
+		forests, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}, chains)
 		if err != nil {
-			return variance, gains, err
+			return result, err
 		}
-		if other*trial < forestGain*variance*each {
-			variance, gains, each, along.Metropolis, along.Forests = other, of, trial, false, true
+		if forests.variance*forestEach < forestGain*result.variance*each {
+			result, each, sampler.Metropolis, sampler.Forests = forests, forestEach, false, true
 		}
 	}
 	if m.StartFlops() >= pilotShare*s.Budget {
-		return variance, gains, nil
+		return result, nil
 	}
-	p := along.Path()
-	p.Rungs, p.Seed, p.Product = rungs, ^s.Seed, true
-	other, of, err := weightVariance(ctx, m, p, chains)
-	if err != nil || other >= productGain*variance {
-		return variance, gains, err
+	path := sampler.Path()
+	path.Rungs, path.Seed, path.Product = rungs, ^s.Seed, true
+	beliefs, err := pilotChainsOn(ctx, m, path, chains)
+	if err != nil || beliefs.variance >= productGain*result.variance {
+		return result, err
 	}
-	many := int64(pilotShare * s.Budget / each / 2)
-	many = min(max(many/annealing.Group*annealing.Group, chains), productChains)
-	if along.Product, err = alike(ctx, m, p, chains, chains+many); err != nil || !along.Product {
-		return variance, gains, err
+	compared := int64(pilotShare * s.Budget / each / 2)
+	compared = min(max(compared/annealing.Group*annealing.Group, chains), productChains)
+	if sampler.Product, err = mayTrustBeliefs(ctx, m, path, chains, chains+compared); err != nil || !sampler.Product {
+		return result, err
 	}
-	return other, of, nil
+	return beliefs, nil
 }
 
-// alike reports whether chains that begin with beliefs are to be believed against those from uniform draws: they weigh as much on average,
-// their weights spread less, and they end where the others do. Beliefs that speak for one of several modes keep chains from the others, of
-// which the spread of their weights tells nothing; but ln of what the beliefs say of where chains end is low in other modes, and one of a
-// tenth of the weight shows in a hundred chains. Chains from uniform draws that weigh far less have no say; it is beliefs from other starts
-// that say then whether there are other modes.
-func alike(ctx context.Context, m *annealing.Model, p annealing.Path, from, to int64) (bool, error) {
+// mayTrustBeliefs reports whether chains that begin with beliefs find all modes. It compares the chains from ≤ c < to with as many from
+// uniform draws: those from beliefs have to weigh as much on average, spread less, and end where the others do.
+//
+// Beliefs that are about one of several modes keep chains away from the others, which the spread of their weights does not show. The
+// beliefs give a low probability to ends in other modes, though, so that a mode of a tenth of the weight shows in a hundred chains.
+// Chains from uniform draws do not count if they weigh far less; then the beliefs from other starts decide, which differ if there are
+// other modes.
+func mayTrustBeliefs(ctx context.Context, m *annealing.Model, path annealing.Path, from, to int64) (bool, error) {
 	var means [2]sampling.Mean
 	var ends [2]moments
 	for k := range means {
-		p.Product = k == 1
-		w, err := m.Run(ctx, p, from, to, 1, true)
+		path.Product = k == 1
+		w, err := m.Run(ctx, path, from, to, 1, true)
 		if err != nil {
 			return false, err
 		}
@@ -276,76 +286,78 @@ func alike(ctx context.Context, m *annealing.Model, p annealing.Path, from, to i
 		if err != nil {
 			return false, err
 		}
-		ends[k] = weighted(beliefs, w.Ln)
+		ends[k] = temperedMoments(beliefs, w.Ln)
 	}
 	uniform, product := means[0], means[1]
 	if math.IsInf(uniform.Ln, -1) {
 		return true, nil
 	}
-	deviation := math.Hypot(uniform.StandardError, product.StandardError)
-	apart := math.Abs(ends[1].mean - ends[0].mean)
+	standardError := math.Hypot(uniform.StandardError, product.StandardError)
+	distance := math.Abs(ends[1].mean - ends[0].mean)
 	switch more := product.Ln - uniform.Ln; {
-	case more < -productDeviations*deviation:
+	case more < -productDeviations*standardError:
 		return false, nil
 	case product.StandardError > math.Sqrt(productGain)*uniform.StandardError:
 		return false, nil
-	case more > productExcess*deviation:
-		divided, err := m.Divided(ctx)
-		return !divided, err
+	case more > productExcess*standardError:
+		isDivided, err := m.Divided(ctx)
+		return !isDivided, err
 	}
-	return apart <= productDeviations*math.Hypot(ends[0].deviation, ends[1].deviation), nil
+	return distance <= productDeviations*math.Hypot(ends[0].standardError, ends[1].standardError), nil
 }
 
-// ends are where some chains that are no components have ended.
-type ends struct {
+// chainEnds are the states where some chains have ended, none of which is a component.
+type chainEnds struct {
 	states  [][]int
-	weights []float64 // of the chains, tempered; they add up to 1
+	weights []float64 // of the chains (temperedWeights); they add up to 1
 	ln      float64   // of the mean of the weights
 }
 
-// endsOf returns the last states of about pilotChains chains of the chosen kind, which have fewer rungs where
-// pilotShare of the budget asks for it; nil where all weigh 0.
-func endsOf(ctx context.Context, m *annealing.Model, along *Annealing, s query.Settings) (*ends, error) {
+// drawChainEnds returns the last states of about pilotChains chains as sampler draws them. They have fewer rungs if they would take more
+// than pilotShare of the budget. It returns nil if all of them weigh 0.
+func drawChainEnds(ctx context.Context, m *annealing.Model, sampler *Annealing, s query.Settings) (*chainEnds, error) {
 	const first = 2 * productChains // other chains than the pilot's
-	p := along.Path()
-	components := groups(pilotChains / p.Starts())
-	p.Rungs = int(max(4, min(float64(along.Rungs), along.rungs(m, pilotShare*s.Budget/float64(components)))))
-	p.Seed = ^s.Seed
-	w, err := m.Run(ctx, p, first, first+components, 1, true)
+	path := sampler.Path()
+	components := wholeGroups(pilotChains / path.Starts())
+	path.Rungs = int(max(4, min(float64(sampler.Rungs), sampler.rungsFor(m, pilotShare*s.Budget/float64(components)))))
+	path.Seed = ^s.Seed
+	w, err := m.Run(ctx, path, first, first+components, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return nil, err
 	}
-	e := &ends{weights: tempered(w.Each), ln: sampling.LnMean(w.Ln)}
-	for c := range w.Each {
-		x := make([]int, m.Indices())
-		m.State(w, c, x)
-		e.states = append(e.states, x)
+	ends := &chainEnds{weights: temperedWeights(w.Each), ln: sampling.LnMean(w.Ln)}
+	for chain := range w.Each {
+		state := make([]int, m.Indices())
+		m.State(w, chain, state)
+		ends.states = append(ends.states, state)
 	}
-	return e, nil
+	return ends, nil
 }
 
-// spread is the variance of weights over the square of their mean as it is at states of the model: E w/Z there, less 1, where draws whose
-// weights have a mean of e^ln would weigh e^at. A part of Z that the density leaves out is rare among draws, and not among the states.
-func (e *ends) spread(at []float64, ln float64) float64 {
-	ln = max(ln, e.ln)
+// spread returns the variance of the weights of independent draws over the square of their mean, as the states of the chains show it: E
+// w/Z over states of the model, less 1. lnWeights are ln of the weights that draws would have at these states; lnMean is ln of the mean
+// weight of draws. In contrast to draws, the states show a part of Z that the density of the draws leaves out.
+func (e *chainEnds) spread(lnWeights []float64, lnMean float64) float64 {
+	lnMean = max(lnMean, e.ln)
 	total := 0.0
-	for c, l := range at {
-		total += e.weights[c] * math.Exp(min(l-ln, 50))
+	for c, ln := range lnWeights {
+		total += e.weights[c] * math.Exp(min(ln-lnMean, 50))
 	}
 	return total - 1
 }
 
-// moments are a mean and its standard error.
-type moments struct{ mean, deviation float64 }
+// moments is a mean with its standard error.
+type moments struct{ mean, standardError float64 }
 
-// tempered are weights e^ln, or a power of them that leaves enough of the chains effective, over their sum.
-func tempered(ln []float64) (w []float64) {
+// temperedWeights returns weights e^(power·ln) that add up to 1. power is 1, halved until at least policy.LeastEffective of the weights
+// are effective.
+func temperedWeights(ln []float64) (w []float64) {
 	w = make([]float64, len(ln))
 	top := slices.Max(ln)
 	for power := 1.0; ; power /= 2 {
 		sum, squares := 0.0, 0.0
-		for c, l := range ln {
-			w[c] = math.Exp(max(power*(l-top), -700))
+		for c, x := range ln {
+			w[c] = math.Exp(max(power*(x-top), -700))
 			sum += w[c]
 			squares += w[c] * w[c]
 		}
@@ -358,42 +370,44 @@ func tempered(ln []float64) (w []float64) {
 	}
 }
 
-// weighted is the mean of x with tempered weights: the mean of few would have no standard error to speak of.
-func weighted(x, ln []float64) (m moments) {
-	w := tempered(ln)
-	for c, y := range x {
-		m.mean += w[c] * y
+// temperedMoments returns the mean of x, and its standard error, by tempered weights. By the weights e^ln few numbers might count, whose
+// mean has no reliable standard error.
+func temperedMoments(x, ln []float64) (m moments) {
+	w := temperedWeights(ln)
+	for c, value := range x {
+		m.mean += w[c] * value
 	}
-	for c, y := range x {
-		m.deviation += w[c] * w[c] * (y - m.mean) * (y - m.mean)
+	for c, value := range x {
+		m.standardError += w[c] * w[c] * (value - m.mean) * (value - m.mean)
 	}
-	m.deviation = math.Sqrt(m.deviation)
+	m.standardError = math.Sqrt(m.standardError)
 	return m
 }
 
-// weightVariance returns the variance of the log-weights of some chains, and their gains over parts of the rungs.
-func weightVariance(ctx context.Context, m *annealing.Model, p annealing.Path, chains int64) (float64, [][]float64, error) {
-	gains, w, err := m.Gains(ctx, p, 0, chains, min(ladderParts, p.Rungs))
+// pilotChainsOn carries some chains on a path and returns how far their weights spread.
+func pilotChainsOn(ctx context.Context, m *annealing.Model, path annealing.Path, chains int64) (pilotResult, error) {
+	gains, w, err := m.Gains(ctx, path, 0, chains, min(ladderParts, path.Rungs))
 	if err != nil {
-		return 0, nil, err
+		return pilotResult{}, err
 	}
-	return lnVariance(w.Ln), gains, nil
+	return pilotResult{lnVariance(w.Ln), gains}, nil
 }
 
-// lnVariance is the variance of log-weights. A weight of 0 counts as e^−3 times the least positive one; 50 where all are 0.
+// lnVariance returns the variance of ln weights. A weight of 0 counts as e^−3 times the smallest positive one. It returns 50 if all
+// weights are 0.
 func lnVariance(ln []float64) float64 {
-	least := math.Inf(1)
-	for _, l := range ln {
-		if !math.IsInf(l, -1) {
-			least = min(least, l)
+	smallest := math.Inf(1)
+	for _, x := range ln {
+		if !math.IsInf(x, -1) {
+			smallest = min(smallest, x)
 		}
 	}
-	if math.IsInf(least, 1) {
+	if math.IsInf(smallest, 1) {
 		return 50
 	}
 	all := make([]float64, len(ln))
-	for k, l := range ln {
-		all[k] = max(l, least-3)
+	for k, x := range ln {
+		all[k] = max(x, smallest-3)
 	}
 	return sampling.Variance(all)
 }

@@ -1,28 +1,30 @@
 package sampled
 
-// Marginals of components: sums over indices as sums over variables.
+// Marginals of components: sums of weights by index become sums by variable.
 
 import (
 	"github.com/basetensor/basetensor/internal/methods/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// shares fills in sums over the values of indices as sums over those of the network's variables.
-func shares(w *btn.Weights, prepared *truncated.Prepared, share, squares [][]float64) (err error) {
-	if w.Share, w.Domains, err = flat(prepared, share); err == nil {
-		w.Squares, _, err = flat(prepared, squares)
+// setShares sets w.Share, w.Squares and w.Domains by variable of the network. share and squares have the sums by index of the simplified
+// network and value.
+func setShares(w *btn.Weights, prepared *truncated.Prepared, share, squares [][]float64) (err error) {
+	if w.Share, w.Domains, err = flattenByVariable(prepared, share); err == nil {
+		w.Squares, _, err = flattenByVariable(prepared, squares)
 	}
 	return err
 }
 
-// flat writes sums over the values of indices as sums over those of the network's variables, one after the other.
-func flat(prepared *truncated.Prepared, of [][]float64) (all []float64, domains []int, err error) {
+// flattenByVariable returns sums by variable and value of the network, one variable after the other, and the number of values of each.
+// byIndex has the sums by index of the simplified network and value. The sums of all indices are equal.
+func flattenByVariable(prepared *truncated.Prepared, byIndex [][]float64) (all []float64, domains []int, err error) {
 	total := 0.0
-	for _, x := range of[0] {
+	for _, x := range byIndex[0] {
 		total += x
 	}
-	shares := make([][]float64, len(of))
-	for i, row := range of {
+	shares := make([][]float64, len(byIndex))
+	for i, row := range byIndex {
 		shares[i] = make([]float64, len(row))
 		for a, x := range row {
 			shares[i][a] = x / total

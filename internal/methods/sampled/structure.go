@@ -1,6 +1,6 @@
 package sampled
 
-// Chains from the part of a network that is a function of few linear statistics.
+// Chains that begin at the low-rank part of a network, a function of few linear statistics.
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 // ByStructure is the kind of Structure.
 const ByStructure Kind = "structure"
 
-// Structure is components that are the ends of chains from the low-rank part of the network's tables, which is drawn from exactly
+// Structure is components that are the ends of chains. A chain begins with an exact draw from the low-rank part of the network's tables
 // (package structured).
 type Structure struct {
 	Base
@@ -77,8 +77,8 @@ func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64
 	return v, nil
 }
 
-// ProposeStructure is the proposal of chains from the model's low-rank part where that carries most of the interaction, for the whole
-// budget, and bounds; nil where it does not. How long the chains are depends on the first query.
+// ProposeStructure proposes chains from the model's low-rank part for the complete budget, and bounds. It returns nil if the low-rank
+// part carries too little of the interaction. The length of chains depends on the first query.
 func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	if !structured.Crowded(j.Net) {
 		return nil, nil

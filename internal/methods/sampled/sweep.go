@@ -19,7 +19,7 @@ const BySweep Kind = "sweep"
 // Sweep is independent draws from the states of a truncated sweep, mixed with mini-buckets.
 type Sweep struct {
 	Independent
-	// Sweep is the plan of the sweep, with its maximum number of values on a leg.
+	// Sweep is the plan of the sweep, and Bond the largest number of values that it keeps on a leg.
 	Sweep *truncated.TruncatedPlan `msgpack:"sweep,omitempty"`
 	Bond  int                      `msgpack:"bond,omitempty"`
 	// Defence is the share of mini-buckets in the mixture, and the share of values which a truncation may have lost.
@@ -42,65 +42,67 @@ func (s *Sweep) Missed() float64 { return 2 * s.Defence }
 
 // Draw implements Sampling.
 func (s *Sweep) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
-	return draw(ctx, p, s, from, to, want)
+	return drawIndependent(ctx, p, s, from, to, want)
 }
 
-func (s *Sweep) proposal(ctx context.Context, b beside) (*importance.Proposal, error) {
-	sweep, err := b.own.Sampler(ctx, s.Sweep, s.Bond, b.left)
+// distribution implements independent: the states of the sweep, mixed with mini-buckets.
+func (s *Sweep) distribution(ctx context.Context, m material) (*importance.Proposal, error) {
+	sweep, err := m.prepared.Sampler(ctx, s.Sweep, s.Bond, m.freeMemory)
 	if err != nil {
 		return nil, err
 	}
-	return importance.New(b.own.Expression(), b.bound, sweep, s.Defence)
+	return importance.New(m.prepared.Expression(), m.bound, sweep, s.Defence)
 }
 
-// pilotBond is the first bond of a sweep. firstSearch is the share of a pilot's work that goes into each of the search for a sweep and
-// the tables of mini-buckets.
+// pilotBond is the first bond of a sweep that is tried. firstSearch is the share of a pilot's work for the search for a sweep, and as
+// much for the tables of mini-buckets.
 // Chosen.
 const (
 	pilotBond   = 4
 	firstSearch = 0.125
 )
 
-// trySweeps tries sweeps of growing bonds mixed with mini-buckets.
+// trySweeps tries sweeps of growing bonds, each mixed with several shares of mini-buckets. It ends if the limit or the memory is reached,
+// or if a bond is no better and the weights spread little already.
 func trySweeps(ctx context.Context, c *trial) error {
-	e := c.own.Expression()
-	sweep, err := c.own.Sweep(ctx, truncated.SearchOptions{
-		Bond: 4 * pilotBond, Memory: c.left, Seed: c.s.Seed, Moves: int64(firstSearch * c.work),
+	e := c.prepared.Expression()
+	sweep, err := c.prepared.Sweep(ctx, truncated.SearchOptions{
+		Bond: 4 * pilotBond, Memory: c.freeMemory, Seed: c.settings.Seed, Moves: int64(firstSearch * c.limit),
 	})
 	if err != nil {
 		return ctx.Err()
 	}
-	c.spent += firstSearch * c.work
-	given := &Sweep{Independent: c.given, Sweep: &sweep}
-	given.Kind = BySweep
-	for given.Bond = pilotBond; ; given.Bond *= 2 {
-		cost, err := c.own.Price(ctx, &sweep, given.Bond, false)
-		if err != nil || c.spent+cost.Flops > c.work {
+	c.spent += firstSearch * c.limit
+	base := &Sweep{Independent: c.common, Sweep: &sweep}
+	base.Kind = BySweep
+	for base.Bond = pilotBond; ; base.Bond *= 2 {
+		cost, err := c.prepared.Price(ctx, &sweep, base.Bond, false)
+		if err != nil || c.spent+cost.Flops > c.limit {
 			return ctx.Err()
 		}
-		sampler, err := c.own.Sampler(ctx, &sweep, given.Bond, c.left)
+		sampler, err := c.prepared.Sampler(ctx, &sweep, base.Bond, c.freeMemory)
 		if err != nil { // no room, or nothing is left of the state
 			return ctx.Err()
 		}
 		c.spent += cost.Flops
-		given.Setup = c.plan.Flops + c.plan.Matching + cost.Flops
-		given.Each = c.plan.Draw + sampler.Flops()
+		base.Setup = c.plan.Flops + c.plan.Matching + cost.Flops
+		base.Each = c.plan.Draw + sampler.Flops()
 		improved := false
 		for _, defence := range policy.PilotDefences {
-			if c.spent+given.Each*pilotChains > c.work {
+			if c.spent+base.Each*pilotChains > c.limit {
 				break
 			}
-			given.Defence = defence
-			p, err := importance.New(e, c.bound, sampler, defence)
+			base.Defence = defence
+			distribution, err := importance.New(e, c.bound, sampler, defence)
 			if err != nil {
 				return err
 			}
-			own := *given
-			better, err := c.try(ctx, &own, p)
+			candidate := *base
+			isBetter, err := c.tryKind(ctx, &candidate, distribution)
 			if err != nil {
 				return err
 			}
-			improved = improved || better
+			improved = improved || isBetter
 		}
 		if !improved && c.best.About().Spread < targetVariance {
 			return nil
