@@ -56,8 +56,8 @@ func BenchmarkSweep(b *testing.B) {
 		}
 		m := &model{sp: sp, norm2: norm2, fit: fit{Residual: 1}}
 		for i := range 2 {
-			m.grow(newPart(sp, 7, 0, i, 0))
-			if err := m.measure(i); err != nil {
+			m.appendPart(newPart(sp, 7, 0, i, 0))
+			if err := m.fitNewPart(i); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,6 @@
 package learned
 
-// What a model is worth, and the plan that is stored and contracted: ρ, ‖B − B̃‖ with all rounding, which is the certificate's.
+// The plan of a learned model with its quality: ρ, and ‖B − B̃‖ with all rounding, from which the certificate follows.
 
 import (
 	"fmt"
@@ -13,14 +13,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Trivial returns the exact plan of a base tensor that is one number, or 0 everywhere; norm2 is its
-// NormSq.
+// Trivial returns the exact plan of a base tensor that has no legs, so that it is one number, or is 0 everywhere. norm2 is its NormSq.
 func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 	e := btn.Estimate{
 		Rule:   btn.Linear,
 		Slices: 1,
 		Alpha:  []scaled.Number{{}},
-		Parts:  []btn.Part{onesOf(net.Dims, &btn.Frame{Closed: true})},
+		Parts:  []btn.Part{newOnes(net.Dims, &btn.Frame{Closed: true})},
 		Quality: &btn.Quality{
 			Exact:         true,
 			ConditionGram: 1,
@@ -45,15 +44,16 @@ func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 	return plan, nil
 }
 
-// onesOf is the component that is 1 everywhere.
-func onesOf(dims []int, frame *btn.Frame) btn.Part {
+// newOnes returns the component of rank one that is 1 everywhere.
+func newOnes(dims []int, frame *btn.Frame) btn.Part {
 	return &closed.RankOne{Frame: frame, R: make([][]float64, len(dims))}
 }
 
-// dependent is the condition number above which a warning says so.
+// dependent is the condition number of the Gram matrix above which a warning states that components are nearly dependent.
 const dependent = 1e10
 
-// plan writes the model out. Parts of weight zero are left out, if that leaves any.
+// plan returns the plan of the model: its components of positive weight, with their quality. If none has positive weight, it has one
+// component of weight 0 and a warning.
 func (m *model) plan() *btn.Plan {
 	plan := &btn.Plan{Method: query.MethodSymmetryCP}
 	quality := &btn.Quality{
@@ -81,7 +81,7 @@ func (m *model) plan() *btn.Plan {
 	}
 
 	if len(e.Parts) == 0 {
-		e.Parts = []btn.Part{onesOf(m.sp.dims, frame)}
+		e.Parts = []btn.Part{newOnes(m.sp.dims, frame)}
 		e.Alpha = []scaled.Number{{}}
 		plan.Warnings = append(plan.Warnings,
 			"no component explains anything of the base tensor: the estimate is 0")

@@ -1,6 +1,6 @@
 package learned
 
-// Exact decompositions in closed form: when the cores' own ranks multiply to a small number, nothing has to be learned.
+// Exact decompositions in closed form: if the product of the ranks of all cores is small, nothing has to be learned.
 
 import (
 	"context"
@@ -17,33 +17,32 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// ExactForm is ClosedForm as a plan of the exact way.
-func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (*btn.Plan, bool, error) {
-	plan, ok, err := ClosedForm(ctx, n, maxTerms)
+// ExactForm is ClosedForm with a plan of method exact.
+func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (plan *btn.Plan, ok bool, err error) {
+	plan, ok, err = ClosedForm(ctx, n, maxTerms)
 	if ok {
 		plan.Method = query.MethodExact
 	}
 	return plan, ok, err
 }
 
-// ClosedForm returns an exact decomposition of at most maxTerms components, or false if it finds none:
+// ClosedForm returns an exact decomposition of at most maxTerms components. ok is false if it finds none. There are two forms:
 //
 //   - every core has low rank (parity, clauses, noisy-or, constants): one rank-one component per choice of a
 //     term in every core; cores of rank one multiply into all of them and add none;
 //   - one symmetric or symmetry-CP core of any rank, low rank for the others: symmetry-rank-one components
 //     with the levels of that core on its legs and level 0 on all others.
 //
-// Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to
-// btn.ClosedFormRounding at most. B = 0 and networks without legs are as in Learn, unless a core has
-// very many terms. ConditionGram is 0, for not computed, beyond one component: with α known exactly nothing is
-// solved. Cost: tensor.LowRank of the cores until the count exceeds maxTerms. It returns an error for a network
+// Exact means up to rounding: the errors of tensor.LowRank for all cores add up to btn.ClosedFormRounding at most. B = 0 and networks
+// without legs are as in Learn, unless a core has very many terms. With more than one component ConditionGram is 0, which stands for not
+// computed, since α is known and nothing is solved. Cost: tensor.LowRank of the cores until the count exceeds maxTerms. Errors: a network
 // whose cores do not cover its legs, and the context's.
-func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan, bool, error) {
+func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.Plan, ok bool, err error) {
 	if maxTerms < 1 {
 		return nil, false, nil
 	}
 	var norm2 scaled.Number
-	expensive := manyTerms(net)
+	expensive := isNormExpensive(net)
 	if !expensive {
 		var err error
 		if norm2, err = NormSq(net); err != nil {
@@ -59,8 +58,8 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 		}
 	}
 
-	factors, symmetric, off, ok := factorise(ctx, net, maxTerms)
-	if err := ctx.Err(); err != nil || !ok || off > btn.ClosedFormRounding(net) {
+	factors, symmetric, residual, ok := factorise(ctx, net, maxTerms)
+	if err := ctx.Err(); err != nil || !ok || residual > btn.ClosedFormRounding(net) {
 		return nil, false, err
 	}
 	if expensive {
@@ -71,10 +70,10 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 	}
 	frame := &btn.Frame{Closed: true}
 	if symmetric >= 0 {
-		frame.Levels = spread(net, symmetric)
+		frame.Levels = coreLevelsOnly(net, symmetric)
 	}
-	parts, alpha := expand(net, factors, frame)
-	plan := proposal.Exact(query.Cost{}, parts...)
+	parts, alpha := expandProduct(net, factors, frame)
+	plan = proposal.Exact(query.Cost{}, parts...)
 	e := &plan.Estimates[0]
 	e.Alpha = alpha
 	e.Quality.LnNormB = norm2.LogAbs() / 2
@@ -84,16 +83,17 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 	return plan, true, nil
 }
 
-// manyTerms reports whether the norm of some core is expensive: a CP core takes the square of its terms times its values.
-func manyTerms(net *btn.Network) bool {
-	const most = 1e7 // flops
+// isNormExpensive reports whether the norm of some core takes more than 10^7 flops. A CP core takes the square of its number of terms
+// times its number of values.
+func isNormExpensive(net *btn.Network) bool {
+	const limit = 1e7 // flops
 	for _, core := range net.Cores {
 		if t, ok := core.T.(*tensor.CP); ok {
 			values := 0.0
 			for _, d := range t.Shape {
 				values += float64(d)
 			}
-			if n := float64(len(t.Weights)); n*n*values > most {
+			if n := float64(len(t.Weights)); n*n*values > limit {
 				return true
 			}
 		}
@@ -101,37 +101,38 @@ func manyTerms(net *btn.Network) bool {
 	return false
 }
 
-// zeroLevels puts every value of every leg at level 0.
+// zeroLevels returns levels in which every value of every leg has level 0.
 func zeroLevels(dims []int) [][]uint8 {
-	of := make([][]uint8, len(dims))
+	levels := make([][]uint8, len(dims))
 	for leg, d := range dims {
-		of[leg] = make([]uint8, d)
-	}
-	return of
-}
-
-// spread returns the levels of one core, level 0 on the legs of all others.
-func spread(net *btn.Network, core int) countspace.Levels {
-	own := counts.Terms(net.Cores[core].T).Levels
-	levels := countspace.Levels{D: own.D, Of: zeroLevels(net.Dims)}
-	for mode, leg := range net.Cores[core].Legs {
-		levels.Of[leg] = own.Of[mode]
+		levels[leg] = make([]uint8, d)
 	}
 	return levels
 }
 
-// factor is one term of one core: weight, vectors by mode (nil: all ones), and S for the core that stays symmetric.
-type factor struct {
-	weight float64
-	r      [][]float64
-	s      *countspace.Poly
+// coreLevelsOnly returns the levels of one core on its legs, and level 0 on the legs of all others.
+func coreLevelsOnly(net *btn.Network, core int) countspace.Levels {
+	coreLevels := counts.Terms(net.Cores[core].T).Levels
+	levels := countspace.Levels{D: coreLevels.D, Of: zeroLevels(net.Dims)}
+	for mode, leg := range net.Cores[core].Legs {
+		levels.Of[leg] = coreLevels.Of[mode]
+	}
+	return levels
 }
 
-// factorise writes every core as few terms. If that takes a core that stays symmetric, it is the one that
-// saves most. off is what they are off by together.
+// factor is one term of one core.
+type factor struct {
+	weight float64
+	r      [][]float64      // vectors by mode; nil: all ones
+	s      *countspace.Poly // of the core that stays symmetric; nil for all others
+}
+
+// factorise returns the terms of every core. If the cores have too many terms at low rank, it keeps the core symmetric for which that
+// saves most, whose number is symmetric (−1: none). residual is the sum of the errors of all cores. ok is false if there would be more
+// than maxTerms components, or more than one core cannot be written as few terms.
 func factorise(
 	ctx context.Context, net *btn.Network, maxTerms int,
-) (factors [][]factor, symmetric int, off float64, ok bool) {
+) (factors [][]factor, symmetric int, residual float64, ok bool) {
 	factors = make([][]factor, len(net.Cores))
 	symmetric = -1
 	saved, product := 1.0, 1.0
@@ -140,21 +141,21 @@ func factorise(
 			return nil, -1, 0, false
 		}
 		form := counts.Terms(core.T)
-		cp, apart, low := tensor.LowRank(core.T, maxTerms)
-		off += apart
-		if !low && form == nil {
+		cp, coreResidual, isLow := tensor.LowRank(core.T, maxTerms)
+		residual += coreResidual
+		if !isLow && form == nil {
 			return nil, -1, 0, false
 		}
 
 		ratio := 1.0
 		switch {
-		case !low:
+		case !isLow:
 			ratio = math.Inf(1)
 		case form != nil:
 			ratio = float64(len(cp.Weights)) / float64(len(form.Terms))
 		}
 
-		if low {
+		if isLow {
 			factors[c] = cpFactors(cp)
 		}
 		if ratio > saved {
@@ -176,14 +177,14 @@ func factorise(
 	}
 
 	if product*saved <= float64(maxTerms) {
-		return factors, -1, off, true // rank one throughout contracts fastest
+		return factors, -1, residual, true // rank one throughout contracts fastest
 	}
 	form := counts.Terms(net.Cores[symmetric].T)
 	factors[symmetric] = symmetricFactors(form)
-	return factors, symmetric, off, true
+	return factors, symmetric, residual, true
 }
 
-// symmetricFactors returns the terms of a symmetric core, which stays symmetric.
+// symmetricFactors returns the terms of a core that stays symmetric.
 func symmetricFactors(form *tensor.SymmetryCP) []factor {
 	var out []factor
 	for _, term := range form.Terms {
@@ -193,7 +194,8 @@ func symmetricFactors(form *tensor.SymmetryCP) []factor {
 	return out
 }
 
-// cpFactors returns the terms of a core in CP form. A mode with the identity for vectors has unit vectors.
+// cpFactors returns the terms of a core in CP form. A mode without vectors stands for the identity: term i has the unit vector of value
+// i.
 func cpFactors(cp *tensor.CP) []factor {
 	out := make([]factor, len(cp.Weights))
 	for i, w := range cp.Weights {
@@ -211,8 +213,9 @@ func cpFactors(cp *tensor.CP) []factor {
 	return out
 }
 
-// expand returns the product of all sums as components and weights. Vectors are normalised by powers of two, exactly.
-func expand(net *btn.Network, factors [][]factor, frame *btn.Frame) (parts []btn.Part, alphas []scaled.Number) {
+// expandProduct returns the product of the sums of all cores as components with their weights, one for each choice of a term in every
+// core. Vectors are normalised by powers of two, which is exact.
+func expandProduct(net *btn.Network, factors [][]factor, frame *btn.Frame) (parts []btn.Part, alphas []scaled.Number) {
 	choice := make([]int, len(factors))
 	for {
 		r := make([][]float64, len(net.Dims))

@@ -1,7 +1,6 @@
 package learned
 
-// Legs of one core, one after another: B's contribution to each leg's equations while the vectors
-// before it change.
+// Walks over the legs of one core: the contribution of B to the equations of each leg, while the vectors of the legs before it change.
 
 import (
 	"slices"
@@ -59,6 +58,7 @@ func (w *polyWalk) numerator() ([]scaled.Number, error) {
 	return w.sp.legProducts(leg, polys, w.t), nil
 }
 
+// advance moves to the next leg. The polynomials of a leg are computed anew from r.
 func (w *polyWalk) advance() { w.mode++ }
 
 // termWalk is a chain per rank-one or symmetry-rank-one term of the core.
@@ -78,8 +78,8 @@ type coreTerm struct {
 	chain  *chain
 }
 
-// walkCP walks over a CP core: the environment is the symmetric part, every term's vectors meet
-// R's.
+// walkCP returns a walk over a CP core. Every term has a chain: the environment is its symmetric part, and its vectors are multiplied by
+// R.
 func (sp *space) walkCP(
 	core *tensor.CP, legs []int, r [][]float64, t countspace.Poly,
 ) (coreWalk, error) {
@@ -95,9 +95,9 @@ func (sp *space) walkCP(
 			} else {
 				copy(v, core.Vectors[mode][i*n:(i+1)*n])
 			}
-			term.v[mode] = sp.learned(leg, v)
+			term.v[mode] = sp.toLearned(leg, v)
 		}
-		if err := w.add(term, t); err != nil {
+		if err := w.addTerm(term, t); err != nil {
 			return nil, err
 		}
 	}
@@ -105,8 +105,8 @@ func (sp *space) walkCP(
 	return w, nil
 }
 
-// learned returns Oᵀv, the coordinates y of a vector that is given in the network's coordinates x.
-func (sp *space) learned(leg int, v []float64) []float64 {
+// toLearned returns Oᵀv: the vector v of a leg, given in the coordinates x of the network, in the learned coordinates y.
+func (sp *space) toLearned(leg int, v []float64) []float64 {
 	o := sp.rot[leg]
 	if o == nil {
 		return v
@@ -120,9 +120,8 @@ func (sp *space) learned(leg int, v []float64) []float64 {
 	return out
 }
 
-// walkSymmetric walks over a symmetric core. Without counting, the core's own levels are the
-// chain's; with counting they must be the problem's, and the legs without maps. Else it is a
-// polyWalk.
+// walkSymmetric returns a walk over a symmetric core. If there is only one level, the chains have the levels of the core. Otherwise these
+// have to be the levels of the space, and no leg may have a map; if that does not hold, it returns a polyWalk.
 func (sp *space) walkSymmetric(
 	c int, core *tensor.SymmetryCP, r [][]float64, t countspace.Poly,
 ) (coreWalk, error) {
@@ -148,7 +147,7 @@ func (sp *space) walkSymmetric(
 		if v == nil {
 			v = make([][]float64, len(legs))
 		}
-		if err := w.add(coreTerm{weight: scaled.FromFloat(term.Alpha), v: v}, s); err != nil {
+		if err := w.addTerm(coreTerm{weight: scaled.FromFloat(term.Alpha), v: v}, s); err != nil {
 			return nil, err
 		}
 	}
@@ -156,8 +155,8 @@ func (sp *space) walkSymmetric(
 	return w, nil
 }
 
-// add puts a term with its symmetric part.
-func (w *termWalk) add(term coreTerm, s countspace.Poly) error {
+// addTerm adds a term with its symmetric part s.
+func (w *termWalk) addTerm(term coreTerm, s countspace.Poly) error {
 	chain, err := newChain(s, len(w.legs), w.sp.ops, func(mode int) (countspace.Poly, error) {
 		return w.piece(term, mode), nil
 	})
@@ -166,7 +165,7 @@ func (w *termWalk) add(term coreTerm, s countspace.Poly) error {
 	return err
 }
 
-// piece is Σ_y v[y] r[y] z^λ(y) of one mode.
+// piece returns Σ_y v[y] r[y] z^λ(y) for one mode of a term.
 func (w *termWalk) piece(term coreTerm, mode int) countspace.Poly {
 	row := make([]float64, w.levels.D)
 	for y, r := range w.r[w.legs[mode]] {
@@ -198,6 +197,7 @@ func (w *termWalk) numerator() ([]scaled.Number, error) {
 	return out, nil
 }
 
+// advance moves all chains past the present leg, with its new vector.
 func (w *termWalk) advance() {
 	for _, term := range w.terms {
 		term.chain.advance(w.piece(term, w.mode))

@@ -25,35 +25,36 @@ type chain struct {
 	stride int
 	// marks[k] = h at piece min((k+1)·stride, m)−1, that is before any piece of segment k was
 	// contracted
-	marks   []countspace.Poly
-	segment []countspace.Poly // segment[i] = h at piece at·stride+i
-	at      int               // which segment is there, −1 for none
-	m, next int
-	prefix  countspace.Poly
+	marks       []countspace.Poly
+	segment     []countspace.Poly // segment[i] = h at piece openSegment·stride+i
+	openSegment int               // whose h are in segment; −1: none
+	pieces      int               // m
+	next        int               // the present piece
+	prefix      countspace.Poly   // f: the product of the pieces before next
 }
 
-// newChain contracts s backwards once. vars is the number of variables of s and of every piece.
+// newChain returns the chain of m pieces over s. It contracts s backwards once. s and every piece have the same number of variables.
 func newChain(
 	s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error),
 ) (*chain, error) {
 	stride := max(1, int(math.Ceil(math.Sqrt(float64(m)))))
 	c := &chain{
-		piece:  piece,
-		ops:    ops,
-		stride: stride,
-		at:     -1,
-		m:      m,
-		prefix: countspace.Constant(s.Vars(), scaled.One),
+		piece:       piece,
+		ops:         ops,
+		stride:      stride,
+		openSegment: -1,
+		pieces:      m,
+		prefix:      countspace.Constant(s.Vars(), scaled.One),
 	}
 	segments := (m + stride - 1) / stride
 	c.marks = make([]countspace.Poly, segments)
-	h := canonical(s)
+	h := canonicalCopy(s)
 	for k := segments - 1; k >= 0; k-- {
-		c.marks[k] = own(h, 0)
+		c.marks[k] = copyPoly(h, 0)
 		if k == 0 {
 			break
 		}
-		for j := c.last(k); j >= k*stride; j-- {
+		for j := c.lastPiece(k); j >= k*stride; j-- {
 			p, err := piece(j)
 			if err != nil {
 				return nil, err
@@ -65,23 +66,23 @@ func newChain(
 	return c, nil
 }
 
-// last returns the last piece of segment k.
-func (c *chain) last(k int) int { return min((k+1)*c.stride, c.m) - 1 }
+// lastPiece returns the number of the last piece of segment k.
+func (c *chain) lastPiece(k int) int { return min((k+1)*c.stride, c.pieces) - 1 }
 
-// suffix returns h at the piece the chain is at.
+// suffix returns h at the present piece.
 func (c *chain) suffix() (countspace.Poly, error) {
 	k := c.next / c.stride
-	if k != c.at {
-		if err := c.open(k); err != nil {
+	if k != c.openSegment {
+		if err := c.loadSegment(k); err != nil {
 			return countspace.Poly{}, err
 		}
 	}
 	return c.segment[c.next-k*c.stride], nil
 }
 
-// open computes the backward contractions inside segment k, whose pieces have not changed yet.
-func (c *chain) open(k int) error {
-	first, last := k*c.stride, c.last(k)
+// loadSegment computes h at all pieces of segment k, which have not changed yet.
+func (c *chain) loadSegment(k int) error {
+	first, last := k*c.stride, c.lastPiece(k)
 	c.segment = make([]countspace.Poly, last-first+1)
 	h := c.marks[k]
 	c.segment[last-first] = h
@@ -90,16 +91,16 @@ func (c *chain) open(k int) error {
 		if err != nil {
 			return err
 		}
-		h = correlate(own(h, 0), p, c.ops)
+		h = correlate(copyPoly(h, 0), p, c.ops)
 		c.segment[j-1-first] = h
 	}
 	c.marks[k] = countspace.Poly{}
-	c.at = k
+	c.openSegment = k
 	return nil
 }
 
-// environment returns t over a box that holds the present piece. A piece that happens to be narrower
-// (zero weights) leaves h and t wider than needed; only the box is computed.
+// environment returns t over a box that has room for the exponents of the present piece. h and t may be wider, if a piece is narrower
+// than its box because of zero weights.
 func (c *chain) environment(box []int) (countspace.Poly, error) {
 	h, err := c.suffix()
 	if err != nil {
@@ -114,7 +115,7 @@ func (c *chain) environment(box []int) (countspace.Poly, error) {
 	return t, nil
 }
 
-// advanceIndex moves an index of a box to the next one, last side fastest.
+// advanceIndex moves e to the next index of a box; the last side runs fastest. After the last index it is 0.
 func advanceIndex(e, box []int) {
 	for a := len(e) - 1; a >= 0; a-- {
 		if e[a]++; e[a] < box[a] {
@@ -145,7 +146,7 @@ func (c *chain) legEnvironment(d int) ([]scaled.Number, error) {
 	return t, nil
 }
 
-// advance puts the present piece, as it is now, into the prefix.
+// advance multiplies the prefix by the present piece, as it is now, and moves to the next.
 func (c *chain) advance(p countspace.Poly) {
 	c.prefix = multiply(c.prefix, p, c.ops)
 	c.next++

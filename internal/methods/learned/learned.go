@@ -1,4 +1,4 @@
-// Package learned is the family of decompositions into few components: closed forms where the cores' own ranks are small, and learned ones
+// Package learned is the method of decompositions into few components: closed forms if the ranks of the cores are small, and learned ones
 // by two objectives. The variance of the stated estimate, the default, learns densities that are drawn from: package sampled, by package
 // mixture. The plain objective ‖B − B̃‖, section "Base Tensor Frobenius Norm Minimisation" of Hamid and Braun, is here, to be read as
 //
@@ -30,11 +30,12 @@ import (
 // Method is method symmetry-cp.
 var Method = proposal.Method{Name: query.MethodSymmetryCP, Propose: Propose, ReadsMaps: true, IsGlobal: true}
 
-// Propose is the proposal of a learned decomposition by its objective; a closed form with few enough terms is used where B has one.
-// Entries below 0 and indices of more than 256 values leave the plain objective alone.
+// Propose proposes a closed form with few enough terms if B has one, or a learned decomposition by the objective of the settings. The
+// variance objective does not apply if entries are below 0 or an index has more than 256 values; then it proposes the plain objective,
+// with a warning.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if j.Settings.Objective == query.ObjectiveFrobenius {
-		return plain(ctx, j)
+		return proposePlain(ctx, j)
 	}
 	closed, hit, err := j.Remember(ctx, fmt.Sprint("closed form of ", j.Settings.Components), contractionorder.Hypergraph{},
 		func(computing context.Context) (*btn.Plan, error) {
@@ -48,22 +49,22 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 	if len(closed.Estimates) > 0 {
-		return certified(ctx, j, proposal.Take(closed, hit))
+		return certify(ctx, j, proposal.Take(closed, hit))
 	}
-	found, err := sampled.ProposeLearned(ctx, j, ask)
+	assignment, err := sampled.ProposeLearned(ctx, j, ask)
 	if fault.CodeOf(err) != fault.Unsupported {
-		return found, err
+		return assignment, err
 	}
-	found, refused := plain(ctx, j)
-	if refused != nil {
-		return nil, refused
+	assignment, plainErr := proposePlain(ctx, j)
+	if plainErr != nil {
+		return nil, plainErr
 	}
-	found.Warnings = append(found.Warnings, "components are learned by the plain objective: "+err.Error())
-	return found, nil
+	assignment.Warnings = append(assignment.Warnings, "components are learned by the plain objective: "+err.Error())
+	return assignment, nil
 }
 
-// Learning by the plain objective has learnShare of the budget; countRate is the number of flops of truncated legs in the time of a
-// multiply-add in count space.
+// learnShare is the share of the budget for learning by the plain objective. countRate is the number of flops of truncated legs in the
+// time of a multiply-add in count space.
 const (
 	learnShare = 0.25
 	countRate  = 16
@@ -77,8 +78,8 @@ func Work(s query.Settings) float64 {
 	return sampled.LearningWork(s)
 }
 
-// plain is the proposal of the paper's decomposition, whose objective is ‖B − B̃‖.
-func plain(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
+// proposePlain proposes a decomposition by the plain objective ‖B − B̃‖, or a closed form.
+func proposePlain(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
 	s := j.Settings
 	s.Method, s.Objective = query.MethodSymmetryCP, query.ObjectiveFrobenius
 	key := fmt.Sprintf("plain components=%d seed=%d maps=%s budget=%g", s.Components, s.Seed, s.Maps, s.Budget)
@@ -92,31 +93,31 @@ func plain(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return certified(ctx, j, proposal.Take(plan, hit))
+	return certify(ctx, j, proposal.Take(plan, hit))
 }
 
-// certified adds the norm of the links, from which the error of ‖B − B̃‖ bounds the error of Z.
-func certified(ctx context.Context, j *proposal.Job, found *btn.Assignment) (*btn.Assignment, error) {
-	links, err := btn.LnLinks(ctx, j.Conditioned)
+// certify adds the norm of the links to an assignment, by which ‖B − B̃‖ bounds the error of Z.
+func certify(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
+	lnLinks, err := btn.LnLinks(ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}
-	found.LnLinks = links
-	return found, nil
+	assignment.LnLinks = lnLinks
+	return assignment, nil
 }
 
-// ProposeClosed is the proposal of a closed form of several components where the network cannot even be laid out for
-// elimination, which is the error that is returned without one.
-func ProposeClosed(ctx context.Context, j *proposal.Job, why error) (*btn.Assignment, error) {
-	if fault.CodeOf(why) != fault.OverBudget {
-		return nil, why
+// ProposeClosed proposes a closed form of several components for a network that is too large even to prepare for an elimination. That is
+// the error cause, over budget, which it returns if there is no closed form. It returns any other cause at once.
+func ProposeClosed(ctx context.Context, j *proposal.Job, cause error) (*btn.Assignment, error) {
+	if fault.CodeOf(cause) != fault.OverBudget {
+		return nil, cause
 	}
 	closed, ok, err := ClosedForm(ctx, j.Net, policy.MostClosedFormTerms)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, why
+		return nil, cause
 	}
 	plan, hit, err := j.Remember(ctx, "closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return closed, nil

@@ -56,7 +56,7 @@ func (m *model) procrustes(ctx context.Context) error {
 	return nil
 }
 
-// rotateCore takes the step on every leg of core c and moves the chains past it.
+// rotateCore learns the map of every leg of core c, and moves the chains past the core. Cores that take no maps keep theirs.
 func (m *model) rotateCore(c int, chains []*chain) error {
 	env := make([]countspace.Poly, len(chains))
 	for k := range chains {
@@ -67,10 +67,10 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 	}
 
 	for mode, leg := range m.sp.cores[c].Legs {
-		if !m.sp.rotatable(c) {
+		if !m.sp.takesMaps(c) {
 			break
 		}
-		overlap := square(m.sp.dims[leg])
+		overlap := zeroMatrix(m.sp.dims[leg])
 		for k, p := range m.parts {
 			if m.fit.Alpha[k].IsZero() {
 				continue
@@ -108,8 +108,8 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 // is no longer a function of one count, and its polynomials cost O(n³) at two levels.
 const largestMapped = 12
 
-// rotatable reports whether the legs of core c take learned maps.
-func (sp *space) rotatable(c int) bool {
+// takesMaps reports whether the legs of core c take learned maps.
+func (sp *space) takesMaps(c int) bool {
 	switch sp.cores[c].T.(type) {
 	case *tensor.Symmetric, *tensor.SymmetryCP:
 		return len(sp.cores[c].Legs) <= largestMapped
@@ -117,17 +117,17 @@ func (sp *space) rotatable(c int) bool {
 	return true
 }
 
-// randomMaps returns a random orthogonal map per leg that takes one, where starts after the first
-// begin when maps are learned: the orthogonal factor of a Gaussian matrix.
+// randomMaps returns a random orthogonal map for each leg that takes one, with which starts after the first begin if maps are learned. It
+// is the orthogonal factor of a Gaussian matrix.
 func (sp *space) randomMaps(seed uint64, start int) [][]float64 {
 	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|1<<41))
 	rot := make([][]float64, len(sp.dims))
 	for c, core := range sp.cores {
-		if !sp.rotatable(c) {
+		if !sp.takesMaps(c) {
 			continue
 		}
 		for _, leg := range core.Legs {
-			draw := square(sp.dims[leg])
+			draw := zeroMatrix(sp.dims[leg])
 			for x := range draw {
 				for y := range draw[x] {
 					draw[x][y] = scaled.FromFloat(rng.NormFloat64())
@@ -140,26 +140,26 @@ func (sp *space) randomMaps(seed uint64, start int) [][]float64 {
 	return rot
 }
 
-// nearestOrthogonal returns U Vᵀ of m = U Σ Vᵀ, row-major; nil if m is 0 or its decomposition fails,
-// where every map is as good.
+// nearestOrthogonal returns U Vᵀ of m = U Σ Vᵀ, row after row. It returns nil if m is 0 or not finite, or the decomposition fails; then
+// no map is better than another.
 func nearestOrthogonal(m [][]scaled.Number) []float64 {
 	d := len(m)
-	var most scaled.Number
+	var largest scaled.Number
 	for _, row := range m {
 		for _, x := range row {
-			if a := x.Abs(); a.Cmp(most) > 0 {
-				most = a
+			if a := x.Abs(); a.Cmp(largest) > 0 {
+				largest = a
 			}
 		}
 	}
 
-	if most.IsZero() || !most.IsFinite() {
+	if largest.IsZero() || !largest.IsFinite() {
 		return nil
 	}
 	a := make([]float64, 0, d*d)
 	for _, row := range m {
 		for _, v := range row {
-			a = append(a, v.Div(most).Float64())
+			a = append(a, v.Div(largest).Float64())
 		}
 	}
 

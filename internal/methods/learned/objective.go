@@ -1,7 +1,7 @@
 package learned
 
-// The plain objective ‖B − Σ_i α_i Q^(i)‖² = ‖B‖² + αᵀGα − 2αᵀb: scalar products in count space, and components with their G, b and α,
-// always consistent with one another.
+// The plain objective ‖B − Σ_i α_i Q^(i)‖² = ‖B‖² + αᵀGα − 2αᵀb: scalar products in count space, and components whose G, b and α are
+// always consistent.
 
 import (
 	"fmt"
@@ -22,18 +22,18 @@ type space struct {
 	dims   []int
 	cores  []btn.Core
 	levels countspace.Levels
-	shape  []int // box of the levels
-	order  []int // all legs, core after core
-	rot    [][]float64
+	shape  []int       // box of the levels
+	order  []int       // all legs, core after core
+	rot    [][]float64 // by leg: the learned map O, O[x, y] row after row; nil: the identity
 	ops    *countspace.Ops
-	// C of fit.Rounding, and the rounding of the maps (btn.MapRounding) relative to ‖B‖; set by scale
+	// C of fit.Rounding, and the rounding of the maps (btn.MapRounding) relative to ‖B‖ (setRounding)
 	cancelled, mapped float64
 }
 
-// levelsOf returns the levels of a network's components, as fine as the work of learning allows: the paper's (D = d, the identity) where
-// all dimensions are equal and the count space is small; two, {0, the others}; or one, which counts nothing, so that the components
-// are of rank one. Maps "bp" have two at most: value 0 is the message there, and the other values of a leg are a basis without a meaning of
-// their own.
+// levelsOf returns the levels of components, as fine as the work of learning allows. They are those of the paper (D = d, the identity) if
+// all dimensions are equal and the count space is small. Otherwise they are two, value 0 and all others. If even that takes too much, it
+// is one level, which counts nothing, so that components have rank one. With maps "bp" there are at most two: value 0 is the message
+// then, and the other values of a leg are a basis whose vectors have no meaning of their own.
 func levelsOf(net *btn.Network, work float64) countspace.Levels {
 	const (
 		firstPart   = 64      // multiply-adds to learn a first part, a leg and coefficient at two levels
@@ -59,7 +59,8 @@ func levelsOf(net *btn.Network, work float64) countspace.Levels {
 	return identity
 }
 
-// newSpace checks cores and levels.
+// newSpace returns the space of a network without learned maps. It returns an error if the cores do not cover the legs, or the levels do
+// not fit.
 func newSpace(net *btn.Network, levels countspace.Levels) (*space, error) {
 	if err := net.ValidateCores(); err != nil {
 		return nil, fmt.Errorf("learned: %w", err)
@@ -121,7 +122,7 @@ func (sp *space) corePoly(c int, r [][]float64) (countspace.Poly, error) {
 	return p, nil
 }
 
-// coreWeights returns the weights of all legs of core c under u = R: see weights.
+// coreWeights returns the weights (see weights) of all legs of core c under u = R.
 func (sp *space) coreWeights(c int, r [][]float64) []tensor.LegWeights {
 	legs := sp.cores[c].Legs
 	w := make([]tensor.LegWeights, len(legs))
@@ -169,8 +170,8 @@ func (sp *space) normSq() (scaled.Number, error) {
 	return n, nil
 }
 
-// scale returns ‖B‖², and sets cancelled and mapped.
-func (sp *space) scale(net *btn.Network) (scaled.Number, error) {
+// setRounding sets cancelled and mapped, and returns ‖B‖².
+func (sp *space) setRounding(net *btn.Network) (scaled.Number, error) {
 	norm2, err := sp.normSq()
 	if err != nil || norm2.IsZero() {
 		return norm2, err
@@ -188,9 +189,8 @@ func (sp *space) scale(net *btn.Network) (scaled.Number, error) {
 	return norm2, nil
 }
 
-// NormSq returns ‖B‖², the product of the cores' own: their legs are disjoint. It returns an error
-// for a network whose cores do not cover its legs, and if a core has no finite norm.
-// Cost: tensor.NormSq of every core.
+// NormSq returns ‖B‖², the product of the norms of the cores, whose legs are disjoint. It returns an error if the cores of the network do
+// not cover its legs, or a core has no finite norm. Cost: tensor.NormSq of every core.
 func NormSq(net *btn.Network) (scaled.Number, error) {
 	sp, err := newSpace(net, countspace.TwoLevels(net.Dims))
 	if err != nil {
@@ -251,8 +251,7 @@ func (sp *space) legProducts(leg int, polys []countspace.Poly, t countspace.Poly
 	return out
 }
 
-// legPolys returns the count polynomials of core c with its mode fixed at each value, all other legs
-// under r.
+// legPolys returns the count polynomials of core c with one mode fixed at each of its values, and all other legs weighted by r.
 func (sp *space) legPolys(c, mode int, r [][]float64) ([]countspace.Poly, error) {
 	core, d := sp.cores[c], sp.levels.D
 	w := sp.coreWeights(c, r)
@@ -296,12 +295,12 @@ type model struct {
 	fit   fit
 }
 
-// snapshot returns a copy that later steps on m leave alone.
+// snapshot returns a copy that later changes of m do not affect.
 func (m *model) snapshot() *model {
 	c := *m
 	c.parts = append([]*part(nil), m.parts...)
 	c.b = append([]scaled.Number(nil), m.b...)
-	c.g = square(len(m.g))
+	c.g = zeroMatrix(len(m.g))
 	for i := range m.g {
 		copy(c.g[i], m.g[i])
 	}
@@ -315,14 +314,14 @@ func (m *model) snapshot() *model {
 func (m *model) refit() error {
 	fit, err := fitWeights(m.g, m.b, m.norm2, len(m.sp.dims))
 	if err == nil {
-		fit.rounds(len(m.sp.dims), m.sp.cancelled)
+		fit.setRounding(len(m.sp.dims), m.sp.cancelled)
 		m.fit = fit
 	}
 	return err
 }
 
-// products are the count polynomials that decide a component's place among the others under its
-// present R: of the base tensor, of the component with itself (N), and with every other component.
+// products are count polynomials of a component under its present R: with the base tensor, with itself (N), and with every other component.
+// They determine its S and its rows of G and b.
 type products struct {
 	base, self countspace.Poly
 	others     []countspace.Poly // by component; unused at the component itself
@@ -344,18 +343,18 @@ func (m *model) products(i int) (products, error) {
 	return q, nil
 }
 
-// measure fits S of the new part i to the residual under its R, and takes it into G and b.
-func (m *model) measure(i int) error {
+// fitNewPart fits S of the new part i to the residual of the others under its R, and sets its rows of G and b.
+func (m *model) fitNewPart(i int) error {
 	q, err := m.products(i)
 	if err != nil {
 		return err
 	}
-	return m.place(i, &part{s: m.symmetricStep(i, q), r: m.parts[i].r}, q)
+	return m.replacePart(i, &part{s: m.symmetricStep(i, q), r: m.parts[i].r}, q)
 }
 
-// place puts part p at i, computes row i of G and b_i from its products, and refits. If the explained
-// fraction falls (by rounding: no step of this package lowers it otherwise), m is as before.
-func (m *model) place(i int, p *part, q products) error {
+// replacePart makes p part i, computes row i of G and b_i from its products, and refits all weights. If the explained fraction falls,
+// which only rounding can cause, m stays as before.
+func (m *model) replacePart(i int, p *part, q products) error {
 	before := m.snapshot()
 	m.parts[i] = p
 	m.b[i] = countspace.Dot(p.s, q.base, m.sp.ops)
@@ -377,12 +376,12 @@ func (m *model) place(i int, p *part, q products) error {
 	return nil
 }
 
-// grow makes room for one more component of norm zero.
-func (m *model) grow(p *part) int {
+// appendPart appends a component of norm zero and returns its number.
+func (m *model) appendPart(p *part) int {
 	i := len(m.parts)
 	m.parts = append(m.parts, p)
 	m.b = append(m.b, scaled.Number{})
-	g := square(i + 1)
+	g := zeroMatrix(i + 1)
 	for k := range m.g {
 		copy(g[k], m.g[k])
 	}
@@ -391,8 +390,8 @@ func (m *model) grow(p *part) int {
 	return i
 }
 
-// square returns an n×n matrix of zeros.
-func square(n int) [][]scaled.Number {
+// zeroMatrix returns an n×n matrix of zeros.
+func zeroMatrix(n int) [][]scaled.Number {
 	g := make([][]scaled.Number, n)
 	for i := range g {
 		g[i] = make([]scaled.Number, n)

@@ -77,7 +77,7 @@ func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	return s
 }
 
-// fitsIn reports whether no side of the box q is longer than the same side of s.
+// fitsIn reports whether no side of the box q is longer than the same side of the box s.
 func fitsIn(q, s []int) bool {
 	for a := range q {
 		if q[a] > s[a] {
@@ -109,10 +109,10 @@ func addTwo(a float64, i int64, b float64, j int64) (float64, int64) {
 	return math.Float64frombits(bits&^(0x7ff<<52) | 1023<<52), i
 }
 
-// own returns a copy of p that the caller may overwrite, with room for more coefficients.
-func own(p countspace.Poly, room int) countspace.Poly {
+// copyPoly returns a copy of p that the caller may overwrite, with capacity for further coefficients.
+func copyPoly(p countspace.Poly, capacity int) countspace.Poly {
 	n := p.Size()
-	m, e := make([]float64, n, n+room), make([]int64, n, n+room)
+	m, e := make([]float64, n, n+capacity), make([]int64, n, n+capacity)
 	copy(m, p.Coef.Mant)
 	copy(e, p.Coef.Exp)
 	p.Coef.Mant, p.Coef.Exp = m, e
@@ -120,8 +120,7 @@ func own(p countspace.Poly, room int) countspace.Poly {
 	return p
 }
 
-// canonical returns a copy of p with normalised coefficients, as every result of countspace has
-// them.
-func canonical(p countspace.Poly) countspace.Poly {
+// canonicalCopy returns a copy of p with normalised coefficients, as every result of countspace has them.
+func canonicalCopy(p countspace.Poly) countspace.Poly {
 	return countspace.Crop(p, p.Shape)
 }

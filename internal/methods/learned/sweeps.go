@@ -1,6 +1,6 @@
 package learned
 
-// The plain objective is minimised: greedy components, cyclic sweeps over all of them, seeded starts.
+// Minimisation of the plain objective: greedy components, cyclic sweeps over all of them, seeded starts.
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// effort is how much is learned, and how long.
+// effort bounds what is learned.
 type effort struct {
-	components, starts, sweeps int
+	components, starts, sweeps int  // at most
 	maps                       bool // orthogonal maps are learned as well
 	seed                       uint64
 	work                       float64 // multiply-adds at most
 }
 
-// effortOf is the effort of settings.
-func effortOf(s query.Settings) effort {
+// effortFrom returns the effort of settings.
+func effortFrom(s query.Settings) effort {
 	return effort{
 		components: s.Components, starts: 2, sweeps: 20, maps: s.Maps == query.MapLearned, seed: s.Seed,
 		work: s.Budget * learnShare / countRate,
@@ -49,17 +49,17 @@ func effortOf(s query.Settings) effort {
 // Source: Hamid and Braun, section on Frobenius norm minimisation.
 // Differs: alternating least squares for R and S.
 func Learn(ctx context.Context, net *btn.Network, s query.Settings) (*btn.Plan, error) {
-	e := effortOf(s)
+	e := effortFrom(s)
 	return learn(ctx, net, levelsOf(net, e.work), e)
 }
 
-// learn is Learn at given levels.
+// learn is Learn with given levels and effort.
 func learn(ctx context.Context, net *btn.Network, levels countspace.Levels, e effort) (*btn.Plan, error) {
 	sp, err := newSpace(net, levels)
 	if err != nil {
 		return nil, err
 	}
-	norm2, err := sp.scale(net)
+	norm2, err := sp.setRounding(net)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func learn(ctx context.Context, net *btn.Network, levels countspace.Levels, e ef
 	var best *model
 	for start := range e.starts {
 		l := newLearner(sp, norm2, e, start)
-		if best != nil && (best.fit.vanished() || l.isSpent()) {
+		if best != nil && (best.fit.hasVanished() || l.isSpent()) {
 			break
 		}
 		if err := l.run(ctx); err != nil {
@@ -97,7 +97,7 @@ type learner struct {
 	start int
 }
 
-// newLearner returns the learner of a start, without components.
+// newLearner returns the learner of a start, without components. If maps are learned, starts after the first begin with random ones.
 func newLearner(sp *space, norm2 scaled.Number, e effort, start int) *learner {
 	m := &model{sp: sp, norm2: norm2, fit: fit{Residual: 1, Condition: 1}}
 	l := &learner{model: m.snapshot(), effort: e, start: start}
@@ -107,14 +107,14 @@ func newLearner(sp *space, norm2 scaled.Number, e effort, start int) *learner {
 	return l
 }
 
-// isSpent reports whether the work of learning is done.
+// isSpent reports whether the work of learning is used up.
 func (l *learner) isSpent() bool { return float64(l.sp.ops.MulAdds) >= l.work }
 
-// run adds components one at a time and sweeps over all of them after each.
+// run adds components one at a time, and sweeps over all of them after each addition.
 func (l *learner) run(ctx context.Context) error {
 	for i := range l.components {
 		before, last := len(l.parts), i == l.components-1
-		if err := l.add(ctx); err != nil {
+		if err := l.addComponent(ctx); err != nil {
 			return err
 		}
 		if len(l.parts) == 0 || len(l.parts) == before && !last {
@@ -127,7 +127,7 @@ func (l *learner) run(ctx context.Context) error {
 		if err := l.sweepAll(ctx, sweeps); err != nil {
 			return err
 		}
-		if l.fit.vanished() || l.isSpent() {
+		if l.fit.hasVanished() || l.isSpent() {
 			break
 		}
 	}
@@ -135,13 +135,12 @@ func (l *learner) run(ctx context.Context) error {
 	return nil
 }
 
-// greedySweeps are the joint sweeps after each component but the last, which gets all of them.
+// greedySweeps is the number of joint sweeps after each component except the last, after which there are effort.sweeps.
 const greedySweeps = 5
 
-// trials returns the number of candidates for every new component, and the sweeps each gets on its
-// own. Minima of small problems are many and cheap to look at; on large ones the candidates differ
-// little and cost much.
-func trials(legs int) (candidates, sweeps int) {
+// trialCounts returns the number of candidates for every new component, and the number of sweeps that each candidate gets. Small problems
+// have many minima that are cheap to look at. On large problems the candidates differ little and cost much.
+func trialCounts(legs int) (candidates, sweeps int) {
 	if legs <= smallProblem {
 		return 6, 8
 	}
@@ -151,18 +150,18 @@ func trials(legs int) (candidates, sweeps int) {
 // smallProblem is the number of legs up to which a sweep takes about a millisecond.
 const smallProblem = 64
 
-// add appends the best of a few candidates, unless none explains anything of the residual.
-func (l *learner) add(ctx context.Context) error {
+// addComponent appends the best of a few candidates. It appends none if no candidate explains anything of the residual.
+func (l *learner) addComponent(ctx context.Context) error {
 	var best *model
-	candidates, sweeps := trials(len(l.sp.dims))
+	candidates, sweeps := trialCounts(len(l.sp.dims))
 	for try := range candidates {
 		if try > 0 && l.isSpent() {
 			break
 		}
 		trial := *l
 		trial.model = l.snapshot()
-		i := trial.grow(newPart(l.sp, l.seed, l.start, len(l.parts), try))
-		if err := trial.measure(i); err != nil {
+		i := trial.appendPart(newPart(l.sp, l.seed, l.start, len(l.parts), try))
+		if err := trial.fitNewPart(i); err != nil {
 			return err
 		}
 		for n := range sweeps {
@@ -188,13 +187,13 @@ func (l *learner) add(ctx context.Context) error {
 	return nil
 }
 
-// improve sweeps part i once: R leg by leg, then S, then α.
+// improve updates part i once: R leg by leg, then S, then all weights.
 func (m *model) improve(ctx context.Context, i int) error {
 	r, q, err := m.vectorSweep(ctx, i)
 	if err != nil {
 		return err
 	}
-	return m.place(i, &part{s: m.symmetricStep(i, q), r: r}, q)
+	return m.replacePart(i, &part{s: m.symmetricStep(i, q), r: r}, q)
 }
 
 // sweepAll runs cyclic sweeps over all parts, until one improves neither the explained fraction nor ρ by the tolerance.
@@ -211,7 +210,7 @@ func (l *learner) sweepAll(ctx context.Context, sweeps int) error {
 	return nil
 }
 
-// sweep improves every part once, then the maps where they are learned.
+// sweep improves every part once, and then the maps if they are learned.
 func (l *learner) sweep(ctx context.Context) error {
 	for i := range l.parts {
 		if err := l.improve(ctx, i); err != nil {
@@ -224,19 +223,19 @@ func (l *learner) sweep(ctx context.Context) error {
 	return nil
 }
 
-// tolerance ends the sweeps when one of them improves the explained fraction by less than this
-// fraction of itself, and ρ by less than this fraction of ρ.
+// tolerance ends the sweeps: the last sweep has improved the explained fraction by less than this share of it, or ρ by less than this
+// share of ρ, whichever is smaller.
 const tolerance = 1e-5
 
-// isSettled reports whether the last sweep improved neither the explained fraction nor ρ by the
-// tolerance.
+// isSettled reports whether the last sweep improved the fit by less than the tolerance, or ρ has vanished. before is the fit before that
+// sweep.
 func (l *learner) isSettled(before fit) bool {
 	gain := l.fit.Explained.Sub(before.Explained)
 	reference := l.fit.Explained
 	if r := scaled.FromFloat(l.fit.Residual); r.Cmp(reference) < 0 {
 		reference = r
 	}
-	return l.fit.vanished() || gain.Cmp(reference.Mul(scaled.FromFloat(tolerance))) <= 0
+	return l.fit.hasVanished() || gain.Cmp(reference.Mul(scaled.FromFloat(tolerance))) <= 0
 }
 
 // newPart returns a part with random unit vectors and S = 0. Try 0 draws positive vectors near
@@ -252,8 +251,7 @@ func newPart(sp *space, seed uint64, start, component, try int) *part {
 	return p
 }
 
-// randomVector draws a unit vector: near all ones, of one sign, or of either, by the number of the
-// try.
+// randomVector draws a unit vector. By the number of the try it is near all ones, of one sign, or of either sign.
 func randomVector(rng *rand.Rand, d, try int) []float64 {
 	v := make([]float64, d)
 	square := 0.0

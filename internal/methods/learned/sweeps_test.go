@@ -67,14 +67,14 @@ func TestSweepsExplainMore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		norm2, err := sp.scale(net)
+		norm2, err := sp.setRounding(net)
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := newLearner(sp, norm2, effort{maps: true, work: most}, 0)
 		for range 3 {
 			before := l.fit.Explained
-			if err := l.add(context.Background()); err != nil {
+			if err := l.addComponent(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			for range 4 {

@@ -1,6 +1,6 @@
 package learned
 
-// One component against the residual of the others, in closed form: R given S, leg by leg, then S given R.
+// Updates of one component against the residual of the others, in closed form: R for a fixed S, leg by leg, then S for that R.
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // newCoreWalk).
 func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, error) {
 	s := newSweep(m, i)
-	if err := s.start(); err != nil {
+	if err := s.newChains(); err != nil {
 		return nil, products{}, err
 	}
 	for c, core := range m.sp.cores {
@@ -39,7 +39,7 @@ func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, 
 			return nil, products{}, err
 		}
 		for _, leg := range core.Legs {
-			if err := s.leg(leg, walk); err != nil {
+			if err := s.solveLeg(leg, walk); err != nil {
 				return nil, products{}, err
 			}
 			walk.advance()
@@ -77,8 +77,8 @@ func newSweep(m *model, i int) *sweep {
 	return s
 }
 
-// start contracts all cores of S backwards.
-func (s *sweep) start() error {
+// newChains makes the chains over all cores and over all pairs of parts, each of which is contracted backwards once.
+func (s *sweep) newChains() error {
 	sp, self := s.m.sp, s.m.parts[s.i]
 	var err error
 	s.base, err = newChain(self.s, len(sp.cores), sp.ops, func(c int) (countspace.Poly, error) {
@@ -101,7 +101,7 @@ func (s *sweep) start() error {
 	return nil
 }
 
-// piece is the polynomial of one leg in the product of part i with part k.
+// piece returns the polynomial of one leg in the product of part i with part k.
 func (s *sweep) piece(k, leg int) countspace.Poly {
 	other := s.m.parts[k].r[leg]
 	if k == s.i {
@@ -110,9 +110,8 @@ func (s *sweep) piece(k, leg int) countspace.Poly {
 	return countspace.Linear(s.m.sp.row(leg, s.r[leg], other))
 }
 
-// leg solves for the vector of one leg, which the walk over its core has reached, and moves all
-// pairs past it.
-func (s *sweep) leg(leg int, walk coreWalk) error {
+// solveLeg sets the vector of one leg, which the walk over its core has reached, and moves all pairs past it.
+func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 	numerator, err := walk.numerator()
 	if err != nil {
 		return err
@@ -143,29 +142,30 @@ func (s *sweep) leg(leg int, walk coreWalk) error {
 	return nil
 }
 
-// solve sets v_ℓ = numerator/denominator, normalised.
+// solve sets v_ℓ to numerator/denominator, normalised. An entry whose denominator is 0 stays as it was. If all entries become 0, the
+// vector stays as it was.
 func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
 	old := s.r[leg]
 	v := make([]scaled.Number, len(old))
-	var most scaled.Number
+	var largest scaled.Number
 	for x := range v {
 		if n := denominator[s.m.sp.levels.Of[leg][x]]; n.Sign() > 0 {
 			v[x] = numerator[x].Div(n)
 		} else {
 			v[x] = s.scale.Mul(scaled.FromFloat(old[x]))
 		}
-		if a := v[x].Abs(); a.Cmp(most) > 0 {
-			most = a
+		if a := v[x].Abs(); a.Cmp(largest) > 0 {
+			largest = a
 		}
 	}
 
-	if most.IsZero() || !most.IsFinite() {
+	if largest.IsZero() || !largest.IsFinite() {
 		return // the residual is orthogonal to everything this leg can do: keep the direction
 	}
 	fresh := make([]float64, len(old))
 	square := 0.0
 	for x := range fresh {
-		fresh[x] = v[x].Div(most).Float64()
+		fresh[x] = v[x].Div(largest).Float64()
 		square += fresh[x] * fresh[x]
 	}
 
@@ -173,11 +173,11 @@ func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
 	for x := range fresh {
 		fresh[x] /= norm
 	}
-	s.scale = most.Mul(scaled.FromFloat(norm))
+	s.scale = largest.Mul(scaled.FromFloat(norm))
 	s.r[leg] = fresh
 }
 
-// products returns the products that the passes have built up.
+// products returns the products that the chains have built up after the last leg.
 func (s *sweep) products() products {
 	q := products{
 		base:   s.base.prefix,

@@ -42,7 +42,7 @@ func newModel(
 			p.s.Set(c, scaled.FromFloat(rng.NormFloat64()))
 			advanceIndex(c, sp.shape)
 		}
-		m.grow(p)
+		m.appendPart(p)
 	}
 	if err := m.system(); err != nil {
 		t.Fatal(err)
@@ -352,7 +352,7 @@ func TestSweepKeepsEntriesWithoutEquation(t *testing.T) {
 	}
 	// The one entry was already fitted by α: the step may be refused for rounding, but not change
 	// anything.
-	if err := m.place(0, &part{s: s, r: r}, q); err != nil {
+	if err := m.replacePart(0, &part{s: s, r: r}, q); err != nil {
 		t.Fatal(err)
 	}
 	b := materialise(net)

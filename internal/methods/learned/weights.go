@@ -1,7 +1,7 @@
 package learned
 
 // The weights of fixed components: α ≥ 0 minimising ‖B‖² + αᵀGα − 2αᵀb, and the explained fraction. S has either sign, so that α ≥ 0
-// leaves nothing out. The active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23), in Gram form.
+// excludes nothing. The active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23), in Gram form.
 
 import (
 	"errors"
@@ -30,18 +30,18 @@ type fit struct {
 	// absolute values, with A = Σ|α_i|‖Q^(i)‖/‖B‖ and C = ‖B′‖/‖B‖, where B′ has all numbers of B's cores
 	// made positive so that no terms cancel (C = 1 in fitWeights). Certificates must add it to ρ.
 	Rounding float64
-	size     float64 // A
+	size     float64 // A of Rounding
 	// Rounding for A ≤ 3: ρ below it is not distinguished from 0, however large the weights are
 	floor float64
 	// condition number of G scaled to a unit diagonal; 2^53 means singular to working precision
 	Condition float64
 }
 
-// LnExplained returns ln(1−ρ) in nats, −Inf when nothing is explained.
+// LnExplained returns ln(1−ρ) in nats. It is −Inf if nothing is explained.
 func (f fit) LnExplained() float64 { return math.Min(0, f.Explained.LogAbs()) }
 
-// vanished reports whether ρ is down to the rounding of its own computation.
-func (f fit) vanished() bool { return f.Residual <= f.floor }
+// hasVanished reports whether ρ is no larger than the rounding of its computation.
+func (f fit) hasVanished() bool { return f.Residual <= f.floor }
 
 // fitWeights minimises norm2 + αᵀGα − 2αᵀb over α ≥ 0.
 //
@@ -90,12 +90,12 @@ func fitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 	}
 	f.Residual = math.Min(1, math.Max(0, 1-f.Explained.Float64()))
 	f.size = size.Float64()
-	f.rounds(legs, 1)
+	f.setRounding(legs, 1)
 	return f, nil
 }
 
-// rounds sets Rounding and floor for C = cancelled.
-func (f *fit) rounds(legs int, cancelled float64) {
+// setRounding sets Rounding and floor for C = cancelled.
+func (f *fit) setRounding(legs int, cancelled float64) {
 	a := cancelled + f.size
 	f.Rounding = 4 * float64(legs+16) * epsilon * a * a
 	f.floor = 4 * float64(legs+16) * epsilon * math.Min(a*a, 16)
@@ -110,7 +110,7 @@ type gram struct {
 	scale scaled.Number
 }
 
-// unitGram normalises the components of positive norm; keep lists them.
+// unitGram normalises the components of positive norm, whose numbers it returns as keep.
 func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 	var u gram
 	var keep []int
@@ -150,7 +150,7 @@ func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 // gramSlack bounds a cosine's excess over 1 by rounding; beyond it G is no Gram matrix.
 const gramSlack = 1e-6
 
-// check refuses numbers that cannot be scalar products.
+// check returns an error if a normalised scalar product exceeds 1 by more than rounding. keep has the numbers of the components.
 func (u gram) check(keep []int) error {
 	for k := range u.g {
 		for l := range k {
@@ -164,8 +164,8 @@ func (u gram) check(keep []int) error {
 	return nil
 }
 
-// checkGram checks sizes, finiteness and the signs of the diagonal. A failure is a broken caller, or
-// data beyond range.
+// checkGram returns an error if sizes differ, a number is not finite, or an entry of the diagonal is negative. A failure means a broken
+// caller, or numbers beyond the range.
 func checkGram(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number) error {
 	if len(g) != len(b) {
 		return fmt.Errorf("learned: G has %d rows, b has %d entries", len(g), len(b))
@@ -250,12 +250,12 @@ func slope(g [][]float64, y, x []float64, i int) float64 {
 	return sum.value()
 }
 
-// descend moves x to the least-squares solution on the passive set, dropping from the set the
-// entries that would turn negative. Every pass drops at least one, so it ends.
+// descend moves x towards the least-squares solution on the passive set. It goes up to where the first entry would turn negative, removes
+// that entry from the set and solves again, until no entry is negative. Every pass removes at least one, so that it ends.
 func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
 	x = append([]float64(nil), x...)
 	for {
-		set := members(passive)
+		set := indicesOf(passive)
 		if len(set) == 0 {
 			return x, nil
 		}
@@ -265,37 +265,37 @@ func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
 			return nil, err
 		}
 
-		step, at := 1.0, -1
+		step, leaving := 1.0, -1
 		for k, i := range set {
 			if solution[k] <= 0 && x[i]-solution[k] > 0 {
-				if t := x[i] / (x[i] - solution[k]); t < step || at < 0 {
-					step, at = t, i
+				if t := x[i] / (x[i] - solution[k]); t < step || leaving < 0 {
+					step, leaving = t, i
 				}
 			} else if solution[k] <= 0 {
-				step, at = 0, i
+				step, leaving = 0, i
 			}
 		}
 
 		for k, i := range set {
 			x[i] += step * (solution[k] - x[i])
-			if at < 0 {
+			if leaving < 0 {
 				x[i] = solution[k]
 			}
 		}
 
-		if at < 0 {
+		if leaving < 0 {
 			return x, nil
 		}
 		for _, i := range set {
-			if i == at || x[i] <= 0 {
+			if i == leaving || x[i] <= 0 {
 				x[i], passive[i] = 0, false
 			}
 		}
 	}
 }
 
-// members lists the indices of a set.
-func members(set []bool) []int {
+// indicesOf returns the indices of a set, in ascending order.
+func indicesOf(set []bool) []int {
 	var out []int
 	for i, in := range set {
 		if in {
@@ -305,7 +305,7 @@ func members(set []bool) []int {
 	return out
 }
 
-// restrict returns the rows and columns of a system that belong to a set.
+// restrict returns the rows and columns of a linear system that belong to a set.
 func restrict(g [][]float64, y []float64, set []int) ([][]float64, []float64) {
 	sub, rhs := make([][]float64, len(set)), make([]float64, len(set))
 	for k, i := range set {
@@ -326,7 +326,7 @@ const rankCut = 0x1p-45
 // Errors: linalg.ErrNotFinite, linalg.ErrConvergence, linalg.ErrRange.
 func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 	r := len(y)
-	values, vectors, err := linalg.SymmetricEigen(flat(g), r)
+	values, vectors, err := linalg.SymmetricEigen(concatenateRows(g), r)
 	if err != nil {
 		return nil, err
 	}
@@ -350,16 +350,16 @@ func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 // condition returns the condition number of a unit-diagonal Gram matrix: the ratio of the extreme eigenvalues, at most 2^53, beyond which
 // they are rounding.
 func condition(g [][]float64) (float64, error) {
-	values, _, err := linalg.SymmetricEigen(flat(g), len(g))
+	values, _, err := linalg.SymmetricEigen(concatenateRows(g), len(g))
 	if err != nil {
 		return 0, err
 	}
-	least, most := values[0], values[len(values)-1]
-	return most / max(least, most*epsilon), nil
+	smallest, largest := values[0], values[len(values)-1]
+	return largest / max(smallest, largest*epsilon), nil
 }
 
-// flat is g row after row.
-func flat(g [][]float64) []float64 {
+// concatenateRows returns g row after row.
+func concatenateRows(g [][]float64) []float64 {
 	return slices.Concat(g...)
 }
 
@@ -381,6 +381,7 @@ func gramGain(g [][]float64, y, x []float64) float64 {
 // product, 2005).
 type compensated struct{ sum, err float64 }
 
+// add adds x, and notes the rounding error.
 func (c *compensated) add(x float64) {
 	s := c.sum + x
 	t := s - c.sum
@@ -388,10 +389,12 @@ func (c *compensated) add(x float64) {
 	c.sum = s
 }
 
+// addProduct adds x·y without the rounding of the product.
 func (c *compensated) addProduct(x, y float64) {
 	p := x * y
 	c.add(p)
 	c.err += math.FMA(x, y, -p)
 }
 
+// value returns the sum with its rounding error added.
 func (c *compensated) value() float64 { return c.sum + c.err }

@@ -31,8 +31,8 @@ func Exact(cost query.Cost, parts ...btn.Part) *btn.Plan {
 	}}}
 }
 
-// InsuredShare is a share of the budget. If an exact answer to a job with a deadline takes more than that, its plan has an estimate before it
-// that is there in time.
+// InsuredShare is a share of the budget. If an exact answer to a job with a deadline takes more than that, its plan has an estimate
+// before it that is there in time.
 // Chosen.
 const InsuredShare = 1.0 / 32
 

@@ -14,8 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Job plans the queries of one job, one after the other. It makes a plan at most once for each key. One goroutine uses it. Copies for a query
-// (For, Summed) and under other settings (WithSettings) share the plans that were made.
+// Job plans the queries of one job, one after the other. It makes a plan at most once for each key. One goroutine uses it. Copies for a
+// query (For, Summed) and under other settings (WithSettings) share the plans that were made.
 type Job struct {
 	Net      *btn.Network   // without evidence
 	Settings query.Settings // with defaults

@@ -96,8 +96,8 @@ func (r Row) Ask(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, error) 
 	return assignment, err
 }
 
-// TooExpensive is the error of a method that declines because its cheapest elimination order takes so many flops. Later methods of the table
-// have to be cheaper.
+// TooExpensive is the error of a method that declines because its cheapest elimination order takes so many flops. Later methods of the
+// table have to be cheaper.
 type TooExpensive struct{ Flops float64 }
 
 func (e TooExpensive) Error() string {

@@ -10,8 +10,8 @@ import (
 )
 
 // widestTable is the largest span of a table's entries, log2 of largest over smallest, for which truncations are trusted. They keep 53 bits
-// of every matrix, so that beyond it they may drop terms that count in the end. widestTogether is the same limit for the sum of the spans of
-// all tables over one index, which meet in one tensor.
+// of every matrix, so that beyond it they may drop terms that count in the end. widestTogether is the same limit for the sum of the spans
+// of all tables over one index, which meet in one tensor.
 // Measured: of 84 reference models only proteins have a table beyond 35 bits (62 to 113), and
 // none 400 together (constraints: 399).
 const (
