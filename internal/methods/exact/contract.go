@@ -22,30 +22,27 @@ type Options struct {
 // normalised over the given slices alone.
 type Answer struct {
 	Z scaled.Number
-	// Rows are the probabilities of every variable's values;
-	// nil where they were not prepared for, or Z is 0.
+	// Rows are the probabilities of the values of every variable. nil: the network was not prepared for them, or Z is 0.
 	Rows  [][]float64
-	Joint []float64 // the joint marginal of the set, the last variable fastest; nil likewise
+	Joint []float64 // the joint marginal of the set, the last variable fastest; nil as for Rows
 	Flops float64
 	// Digits is the number of decimal digits of Z that cancelled among terms of
 	// both signs: log10 of Σ|terms| over |Z|.
 	Digits float64
-	// Rounding bounds the error of Z by roundings of terms of both signs; nil where there are none.
+	// Rounding bounds the error of Z by roundings of terms of both signs; nil: all terms have one sign.
 	Rounding *scaled.Number
-	// Doubt says why Z is not known to be exact:
-	// terms that may be missing, digits that cancelled. Empty where it is.
+	// Doubt states why Z may not be exact: terms may be missing, or digits cancelled. Empty: Z is exact up to rounding.
 	Doubt string
-	// Marginals are the unnormalised marginals of the variables' values, of
-	// Wide: also where Z is 0 and terms cancel.
+	// Marginals are the unnormalised marginals of Wide and of AnswerGroups, which exist also if Z is 0 because terms cancel.
 	Marginals [][]scaled.Number
 }
 
-// Signed reports whether terms of Z have both signs, and may cancel.
+// Signed reports whether the simplified expression has entries below 0, so that terms of Z may cancel.
 func (p *Prepared) Signed() bool { return p.simple.Expression.Signed() }
 
-// Answer returns the part of Z that the slices From ≤ s < To make up, with marginals of every
-// variable, of a set together, or both, as it was prepared and planned. Where an entry is below 0
-// the sum of the absolute values of the terms is computed as well, along the same tree.
+// Answer returns the share of Z of the slices From ≤ s < To, with the marginals of every variable, or the joint marginal of a set, or
+// both, as the network was prepared and c was planned. If an entry is below 0, it also contracts the absolute values along the same tree,
+// which bounds the rounding.
 func (p *Prepared) Answer(ctx context.Context, c *Tree, o Options) (Answer, error) {
 	if err := p.fits(c); err != nil {
 		return Answer{}, err
@@ -74,19 +71,19 @@ func (p *Prepared) Answer(ctx context.Context, c *Tree, o Options) (Answer, erro
 	}
 
 	if p.cells != nil {
-		if a.Joint, err = p.joint(r.Marginals); err != nil {
+		if a.Joint, err = p.recoverJoint(r.Marginals); err != nil {
 			return a, fmt.Errorf("exact: joint marginal: %w", err)
 		}
 	}
 
 	if p.marginals {
-		a.Rows, err = p.rows(r.Marginals)
+		a.Rows, err = p.recoverRows(r.Marginals)
 	}
 	return a, err
 }
 
-// judge states the doubts about a contraction's result: terms that were lost,
-// digits that cancelled.
+// judge sets the doubt, the digits that cancelled and the rounding of a: terms were lost, or terms of both signs cancelled. For the
+// second it contracts the absolute values if the simplified expression has signs.
 func (p *Prepared) judge(
 	ctx context.Context, c *Tree, o Options, stats pairwise.Stats, a *Answer,
 ) error {
@@ -103,7 +100,7 @@ func (p *Prepared) judge(
 	}
 
 	if !p.simple.Expression.Signed() {
-		a.cancel(a.Z.Abs(), steps)
+		a.noteCancellation(a.Z.Abs(), steps)
 		return nil
 	}
 
@@ -112,7 +109,7 @@ func (p *Prepared) judge(
 		return err
 	}
 	a.Flops += more.Flops
-	if a.cancel(abs, steps); more.Lost && a.Doubt == "" {
+	if a.noteCancellation(abs, steps); more.Lost && a.Doubt == "" {
 		a.Doubt = lost
 	}
 	if stats.Lost || more.Lost {
@@ -121,19 +118,17 @@ func (p *Prepared) judge(
 	return nil
 }
 
-// roundings bounds how often a term of Z was rounded,
-// on the way to the simplified expression and in it.
+// roundings bounds the number of roundings of a term of Z, in the simplification and in the contraction along c.
 func (p *Prepared) roundings(c *Tree) (float64, error) {
 	steps, err := pairwise.Roundings(p.Hypergraph(), tree(c), c.Slices)
 	return float64(len(p.net.Rounded)) + p.simple.Rounding + float64(len(p.given.Tables)) +
 		steps, err
 }
 
-// rows returns the marginals of the network's variables from those computed for the contracted tables'
-// indices.
-func (p *Prepared) rows(marginals [][]float64) (rows [][]float64, err error) {
+// recoverRows returns the marginals of all variables of the network. marginals has those of the indices of the contracted tables.
+func (p *Prepared) recoverRows(marginals [][]float64) (rows [][]float64, err error) {
 	for v := range p.net.Variables {
-		row, err := p.row(v, marginals)
+		row, err := p.recoverRow(v, marginals)
 		if err != nil {
 			return nil, err
 		}
@@ -142,28 +137,26 @@ func (p *Prepared) rows(marginals [][]float64) (rows [][]float64, err error) {
 	return rows, nil
 }
 
-// row returns the marginal of one variable likewise.
-func (p *Prepared) row(v int, marginals [][]float64) ([]float64, error) {
+// recoverRow returns the marginal of variable v. marginals has those of the indices of the contracted tables.
+func (p *Prepared) recoverRow(v int, marginals [][]float64) ([]float64, error) {
 	i := p.given.Variables[v]
 	row, err := p.simple.Recover(i, marginals)
 	if err != nil {
 		return nil, fmt.Errorf("exact: marginal of variable %d: %w", v, err)
 	}
-	if !finite(row) {
+	if !isFinite(row) {
 		return nil, fault.New(fault.Unsupported, "%w: marginal of variable %d",
 			sumproduct.ErrNotFinite, v)
 	}
-	return p.full(v, i, row), nil
+	return p.overDomain(v, i, row), nil
 }
 
-// finite reports whether all shares are numbers:
-// shares of cancelling terms may exceed the total beyond the range of
-// float64.
-func finite(row []float64) bool {
+// isFinite reports whether all shares are finite. If terms cancel, a share may exceed the total by more than float64 holds.
+func isFinite(row []float64) bool {
 	return !slices.ContainsFunc(row, func(q float64) bool { return q-q != 0 })
 }
 
-// valueOf is the value of a variable that the k-th value of its index i is.
+// valueOf returns the value of a variable that value k of its index i stands for.
 func (p *Prepared) valueOf(i, k int) int {
 	if support := p.given.Support[i]; support != nil {
 		return support[k]
@@ -171,9 +164,8 @@ func (p *Prepared) valueOf(i, k int) int {
 	return k
 }
 
-// full writes the row of index i as one over all values of variable v:
-// those that the network excludes have probability 0.
-func (p *Prepared) full(v, i int, row []float64) []float64 {
+// overDomain returns the row of index i over all values of its variable v. Values that the network excludes have probability 0.
+func (p *Prepared) overDomain(v, i int, row []float64) []float64 {
 	support := p.given.Support[i]
 	if support == nil {
 		return row
@@ -185,7 +177,7 @@ func (p *Prepared) full(v, i int, row []float64) []float64 {
 	return out
 }
 
-// fits says whether the contraction was planned for this network under this evidence.
+// fits returns an error if c was not planned for this network under this evidence.
 func (p *Prepared) fits(c *Tree) error {
 	if shape := p.Shape(); shape != c.Shape || c.Marginals != p.marginals ||
 		c.Joint != (p.cells != nil) {
@@ -195,7 +187,7 @@ func (p *Prepared) fits(c *Tree) error {
 	return nil
 }
 
-// options are those of package pairwise for slices of a tree.
+// options returns the options of package pairwise for slices of a tree.
 func options(c *Tree, o Options) pairwise.Options {
 	return pairwise.Options{
 		Memory:  o.Memory,

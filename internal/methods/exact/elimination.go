@@ -1,7 +1,6 @@
 package exact
 
-// C = B: the network itself, contracted exactly along an elimination order,
-// or along a tree, slice by slice.
+// C = B: the contraction of the network along an elimination order, and of slices and groups along trees.
 
 import (
 	"cmp"
@@ -22,7 +21,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// run is one contraction of one part.
+// run is the contraction of one part of a plan on one problem.
 type run struct{ contraction.Contraction }
 
 // begin returns the contraction of a part of a problem.
@@ -47,7 +46,8 @@ func (p *Elimination) Contract(ctx context.Context, of *problem.Problem, want bt
 	return j.eliminate(p.Order)
 }
 
-// eliminate contracts the network along an order, in float64 or, where that leaves a doubt, beyond.
+// eliminate contracts the network along an order in float64. If entries do not fit float64, or the result leaves a doubt, it resolves
+// that in wide numbers.
 func (j run) eliminate(order []int) (btn.Value, error) {
 	e, err := lower.Build(j.Ctx, j.Net)
 	if err != nil {
@@ -55,27 +55,28 @@ func (j run) eliminate(order []int) (btn.Value, error) {
 	}
 
 	if e.Unfit != "" {
-		return j.wide(btn.Value{Doubt: e.Unfit}, false)
+		return j.resolveInWideNumbers(btn.Value{Doubt: e.Unfit}, false)
 	}
 
-	value, err := j.ordered(e, order)
+	value, err := j.contractAlong(e, order)
 	switch {
 	case errors.Is(err, sumproduct.ErrNotFinite):
-		return j.wide(btn.Value{Doubt: err.Error()}, false)
+		return j.resolveInWideNumbers(btn.Value{Doubt: err.Error()}, false)
 	case err != nil:
 		return btn.Value{}, err
 	case value.Doubt != "":
-		return j.wide(value, true)
+		return j.resolveInWideNumbers(value, true)
 	}
 	return value, nil
 }
 
-// ordered contracts e in float64 along an order, and says what may be wrong with that.
-func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, err error) {
+// contractAlong contracts e in float64 along an order. Value.Doubt states why the result may be wrong. If e has entries below 0, it
+// contracts the absolute values as well, to bound the rounding.
+func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Value, err error) {
 	o := einsum.Options{Memory: j.Memory, Threads: j.Threads}
 	var stats einsum.Stats
 	if j.M != nil {
-		value, stats, err = j.orderedMarginals(e, order, o)
+		value, stats, err = j.marginalsAlong(e, order, o)
 	} else {
 		value.Z, stats, err = einsum.Contract(j.Ctx, e, order, o)
 	}
@@ -118,27 +119,29 @@ func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, er
 	return value, err
 }
 
-// wide settles a doubt that float64 leaves of a value: without signs where it can, else in wide
-// numbers. Where that is too large, a total with a doubt stays what it is, if there is one that is not 0 and has a
-// certain digit.
-func (j run) wide(value btn.Value, found bool) (btn.Value, error) {
-	if settled, ok, err := j.unsigned(value); ok || err != nil {
+// resolveInWideNumbers resolves the doubt of a value: by a contraction without signs if possible, else in wide numbers. If the
+// likelihoods of the evidence were rounded and the result is still in doubt, it contracts the network without that rounding.
+//
+// hasTotal states that value.Z is a total. If wide numbers take too much, a total that is not 0 and has a certain digit is returned with
+// its doubt. Without such a total the error is over budget.
+func (j run) resolveInWideNumbers(value btn.Value, hasTotal bool) (btn.Value, error) {
+	if settled, ok, err := j.contractUnsigned(value); ok || err != nil {
 		return settled, err
 	}
 	a, err := Wide(j.Ctx, j.Net, j.M != nil, j.Joint, j.Memory)
-	if net := j.unrounded(); net != nil && (err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)) {
-		exactly, failed := Wide(j.Ctx, net, j.M != nil, j.Joint, j.Memory)
-		if fault.CodeOf(failed) != fault.OverBudget || failed == nil {
-			a, err = exactly, failed
+	if net := j.withoutRounding(); net != nil && (err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)) {
+		exactAnswer, exactErr := Wide(j.Ctx, net, j.M != nil, j.Joint, j.Memory)
+		if fault.CodeOf(exactErr) != fault.OverBudget || exactErr == nil {
+			a, err = exactAnswer, exactErr
 		}
 	}
 	switch {
 	case err == nil:
 	case fault.CodeOf(err) != fault.OverBudget:
 		return btn.Value{}, err
-	case found && uncertain(value):
+	case hasTotal && isOnlyRounding(value):
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", ErrCancelled, value.Doubt, err)
-	case found && !value.Z.IsZero():
+	case hasTotal && !value.Z.IsZero():
 		value.Doubt += "; " + err.Error()
 		return value, nil
 	default:
@@ -150,20 +153,20 @@ func (j run) wide(value btn.Value, found bool) (btn.Value, error) {
 	return j.answer(a), nil
 }
 
-// uncertain reports whether rounding leaves no digit of a value that is not 0.
-func uncertain(v btn.Value) bool {
+// isOnlyRounding reports whether v.Z is not 0 and rounding leaves no certain digit of it.
+func isOnlyRounding(v btn.Value) bool {
 	return v.Rounding != nil && !v.Z.IsZero() && v.Rounding.Div(v.Z.Abs()).Float64() > policy.LeastCertain
 }
 
-// unrounded returns the network under evidence without a product of likelihoods that was rounded; nil where none was, or where
-// the evidence is not known.
-func (j run) unrounded() *btn.Network {
+// withoutRounding returns the network under the evidence with each likelihood as a factor of its own, so that no product of likelihoods
+// is rounded. It returns nil if nothing was rounded, or the evidence is not known.
+func (j run) withoutRounding() *btn.Network {
 	p := j.Problem
 	if len(j.Net.Rounded) == 0 || p == nil || p.Base == nil {
 		return nil
 	}
-	of, rest := p.Base.Spread(p.Evidence)
-	net, err := of.Condition(rest)
+	spread, remaining := p.Base.Spread(p.Evidence)
+	net, err := spread.Condition(remaining)
 	if err != nil || len(net.Rounded) > 0 {
 		return nil
 	}
@@ -173,8 +176,8 @@ func (j run) unrounded() *btn.Network {
 	return net
 }
 
-// answer is a part's value of an answer. Marginals in numbers with exponents are taken as they are;
-// probabilities become marginals that add up when they are multiplied by Z.
+// answer returns an answer as the value of a part. Marginals in numbers with exponents stay as they are. Probabilities are multiplied by
+// Z, so that the marginals of parts add up.
 func (j run) answer(a Answer) btn.Value {
 	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Rounding: a.Rounding, Doubt: a.Doubt}
 	if j.Joint != nil {
@@ -190,7 +193,7 @@ func (j run) answer(a Answer) btn.Value {
 	return value
 }
 
-// Contract implements contraction.Contractor. A doubt of all slices together is settled in wide numbers; one of some of them stays.
+// Contract implements contraction.Contractor. A doubt is resolved in wide numbers if the part has all slices; otherwise it stays.
 func (p *Slices) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := begin(ctx, of, want)
 	if err != nil {
@@ -211,7 +214,7 @@ func (p *Slices) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 	return j.settle(a, err, p.Whole())
 }
 
-// Contract implements contraction.Contractor.
+// Contract implements contraction.Contractor. A doubt is resolved in wide numbers if the part has all groups; otherwise it stays.
 func (p *Groups) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
@@ -235,23 +238,23 @@ func (p *Groups) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 	return j.settle(a, err, p.Whole())
 }
 
-// settle makes an answer a value.
-// What all slices together, the whole, leave in doubt is made in wide numbers.
-func (j run) settle(a Answer, err error, whole bool) (btn.Value, error) {
+// settle returns an answer as the value of a part. If the part is complete, that is all slices or groups, it resolves a doubt in wide
+// numbers.
+func (j run) settle(a Answer, err error, isComplete bool) (btn.Value, error) {
 	switch {
-	case whole && (errors.Is(err, sumproduct.ErrSpan) || errors.Is(err, sumproduct.ErrNotFinite)):
-		return j.wide(btn.Value{Doubt: err.Error()}, false)
+	case isComplete && (errors.Is(err, sumproduct.ErrSpan) || errors.Is(err, sumproduct.ErrNotFinite)):
+		return j.resolveInWideNumbers(btn.Value{Doubt: err.Error()}, false)
 	case err != nil:
 		return btn.Value{}, err
-	case whole && a.Doubt != "":
-		return j.wide(j.answer(a), true)
+	case isComplete && a.Doubt != "":
+		return j.resolveInWideNumbers(j.answer(a), true)
 	}
 	return j.answer(a), nil
 }
 
-// orderedMarginals is a contraction with a pass back over the same steps.
-// A value that the network excludes has no place in its index and marginal 0.
-func (j run) orderedMarginals(
+// marginalsAlong contracts e along an order, and goes back over the same steps for the marginals. A value that the network excludes has
+// no place in its index, and marginal 0.
+func (j run) marginalsAlong(
 	e *sumproduct.Expression, order []int, o einsum.Options,
 ) (btn.Value, einsum.Stats, error) {
 	r, stats, err := einsum.Marginals(j.Ctx, e, order, o)
@@ -263,13 +266,13 @@ func (j run) orderedMarginals(
 		if e.Scale.IsZero() { // the network excludes everything
 			break
 		}
-		at := j.M.At[j.M.Offset[v]:][:j.Net.Variables[v].Domain]
+		marginal := j.M.At[j.M.Offset[v]:][:j.Net.Variables[v].Domain]
 		if e.Support[i] == nil {
-			copy(at, r.Marginals[i])
+			copy(marginal, r.Marginals[i])
 			continue
 		}
 		for k, x := range e.Support[i] {
-			at[x] = r.Marginals[i][k]
+			marginal[x] = r.Marginals[i][k]
 		}
 	}
 	return btn.Value{Z: r.Z, Marginals: j.M.Result(scaled.One)}, stats, nil

@@ -1,7 +1,6 @@
 package exact
 
-// Marginals group by group: the indices outside one group are summed out for it, where
-// keeping all of them costs too much.
+// Marginals group by group, if a pass that keeps all indices costs too much: for each group all other indices are summed out.
 
 import (
 	"cmp"
@@ -17,13 +16,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// JointPrice returns the flops and bytes of all marginals from one pass along a quick order:
-// the reference for groups.
+// JointPrice returns the flops and bytes of all marginals in one pass along a quick order, with which groups are compared.
 func (p *Prepared) JointPrice(ctx context.Context) (flops, bytes float64, err error) {
 	return marginalPrice(ctx, p.Hypergraph())
 }
 
-// marginalPrice is the price of a hypergraph's marginals, along the min-fill order.
+// marginalPrice returns the flops and bytes of the marginals of a hypergraph along the min-fill order.
 func marginalPrice(
 	ctx context.Context, h contractionorder.Hypergraph,
 ) (flops, bytes float64, err error) {
@@ -35,8 +33,8 @@ func marginalPrice(
 	return plan.Flops, plan.Bytes, err
 }
 
-// group is the network simplified once more, for a few indices.
-func (p *Prepared) group(ctx context.Context, keep []int) (*Prepared, error) {
+// simplifyFor returns the network simplified once more, with only the indices keep to be kept.
+func (p *Prepared) simplifyFor(ctx context.Context, keep []int) (*Prepared, error) {
 	simple, err := preprocess.Run(ctx, p.simple.Expression, preprocess.Options{
 		Keep:      keep,
 		Probes:    -1,
@@ -49,22 +47,21 @@ func (p *Prepared) group(ctx context.Context, keep []int) (*Prepared, error) {
 	return &Prepared{net: p.net, given: p.given, simple: simple, marginals: true}, nil
 }
 
-// needed lists the remaining indices whose marginals decide those of some variables; nil: of all.
-func (p *Prepared) needed(targets []int) []bool {
-	need := make([]bool, len(p.simple.Expression.Dims))
+// neededIndices reports by remaining index whether the marginal of a target depends on it. No targets stand for all variables.
+func (p *Prepared) neededIndices(targets []int) []bool {
+	isNeeded := make([]bool, len(p.simple.Expression.Dims))
 	for v, i := range p.given.Variables {
 		if len(targets) > 0 && !slices.Contains(targets, v) {
 			continue
 		}
 		if o := p.simple.Origin[i]; o.Index >= 0 && p.simple.Expression.Dims[o.Index] > 1 {
-			need[o.Index] = true
+			isNeeded[o.Index] = true
 		}
 	}
-	return need
+	return isNeeded
 }
 
-// easyGroup is the price up to which the next group of marginals has twice as many indices,
-// mostGroup their maximum number.
+// easyGroup is the flops of a group up to which the next one has twice as many indices, at most mostGroup.
 // Measured: a quarter of easyGroup takes 0.3 to 0.4 of the flops on two models and no less time; a
 // quarter of mostGroup 0.04 to 0.7, four times nothing, decision 20.
 const (
@@ -72,36 +69,35 @@ const (
 	mostGroup = 64
 )
 
-// PlanGroups plans marginals of some variables (nil: of all) group by group: the last index whose marginal is still missing is
-// kept, everything else that need not stay is summed out (barren variables above all), and all
-// indices that are left come out of one pass together. Groups have several indices to keep as long
-// as that is cheap. It returns nil where groups take more than o.Flops together, by quick
-// orders; the flops of each group beside its plan. A group's simplified network depends on the
-// network's entries, not on its shape alone.
+// PlanGroups plans the marginals of targets (nil: of all variables) group by group. For each group it keeps the last index whose marginal
+// is still missing, or several of them as long as that is cheap, and sums out all other indices that need not stay, most of which are
+// barren. One pass then gives the marginals of all indices that remain. It returns the groups and the price of each, or nil if all groups
+// together take more than o.Flops by quick orders. The simplified network of a group depends on the entries of the network, not only on
+// its shape.
 //
 // Errors: as Plan. Cost: a simplification per group, and Plan's.
 func (p *Prepared) PlanGroups(
 	ctx context.Context, o PlanOptions, targets []int,
 ) (*MarginalGroups, []query.Cost, error) {
-	missing := p.needed(targets)
+	missing := p.neededIndices(targets)
 	var groups []*Prepared
 	c := &MarginalGroups{Shape: p.Shape()}
 	total := 0.0
 	batch := 1
 
-	for keep := lastOf(missing, batch); len(keep) > 0; keep = lastOf(missing, batch) {
-		g, err := p.group(ctx, keep)
+	for keep := lastMissing(missing, batch); len(keep) > 0; keep = lastMissing(missing, batch) {
+		simplified, err := p.simplifyFor(ctx, keep)
 		if err != nil {
 			return nil, nil, err
 		}
 
-		flops, _, err := marginalPrice(ctx, g.Hypergraph())
+		flops, _, err := marginalPrice(ctx, simplified.Hypergraph())
 		if err != nil {
 			return nil, nil, err
 		}
 
-		if g.simple.Expression.Scale.IsZero() { // so is Z, and no index is left
-			groups, c.Groups = []*Prepared{g}, []MarginalGroup{{Keep: keep}}
+		if simplified.simple.Expression.Scale.IsZero() { // so is Z, and no index is left
+			groups, c.Groups = []*Prepared{simplified}, []MarginalGroup{{Keep: keep}}
 			break
 		}
 
@@ -119,40 +115,40 @@ func (p *Prepared) PlanGroups(
 			return nil, nil, nil
 		}
 
-		groups = append(groups, g)
-		c.Groups = append(c.Groups, MarginalGroup{Keep: keep, Indices: g.take(missing)})
+		groups = append(groups, simplified)
+		c.Groups = append(c.Groups, MarginalGroup{Keep: keep, Indices: simplified.takeMissing(missing)})
 	}
 
 	if len(groups) == 0 {
 		return nil, nil, nil
 	}
 
-	plans := make([]query.Cost, len(groups))
-	for k, g := range groups {
-		own, plan, err := g.Plan(ctx, o.Memory, o.Seed)
+	prices := make([]query.Cost, len(groups))
+	for k, simplified := range groups {
+		tree, price, err := simplified.Plan(ctx, o.Memory, o.Seed)
 		if err != nil {
 			return nil, nil, err
 		}
-		c.Groups[k].Tree = *own
-		plans[k] = plan
+		c.Groups[k].Tree = *tree
+		prices[k] = price
 	}
-	return c, plans, nil
+	return c, prices, nil
 }
 
-// lastOf lists the last missing indices, at most most of them, the last one first.
-func lastOf(missing []bool, most int) (list []int) {
-	for i := len(missing) - 1; i >= 0 && len(list) < most; i-- {
+// lastMissing lists at most limit missing indices from the last one down.
+func lastMissing(missing []bool, limit int) (indices []int) {
+	for i := len(missing) - 1; i >= 0 && len(indices) < limit; i-- {
 		if missing[i] {
-			list = append(list, i)
+			indices = append(indices, i)
 		}
 	}
-	return list
+	return indices
 }
 
-// take lists the missing indices whose marginals a group recovers, which are missing no more.
-func (p *Prepared) take(missing []bool) (indices []int) {
-	for i, open := range missing {
-		if o := p.simple.Origin[i]; open && (o.From != nil || o.Given != nil) {
+// takeMissing lists the missing indices whose marginals a group recovers, and marks them as no longer missing.
+func (p *Prepared) takeMissing(missing []bool) (indices []int) {
+	for i, isMissing := range missing {
+		if o := p.simple.Origin[i]; isMissing && (o.From != nil || o.Given != nil) {
 			missing[i] = false
 			indices = append(indices, i)
 		}
@@ -160,9 +156,9 @@ func (p *Prepared) take(missing []bool) (indices []int) {
 	return indices
 }
 
-// AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is the network's if the first
-// group is among them, else 0; Marginals has the variables that these groups decide, nil for
-// others: probabilities times their group's Z.
+// AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is that of the network if the first group is among them, else 0.
+// Marginals has the rows of the variables that these groups determine, as probabilities times the Z of their group, and nil for all
+// others.
 func (p *Prepared) AnswerGroups(
 	ctx context.Context, c *MarginalGroups, o Options,
 ) (Answer, error) {
@@ -192,44 +188,44 @@ func (p *Prepared) AnswerGroups(
 	return a, nil
 }
 
-// answerGroup fills the rows of a group;
-// the first one also the rows of variables that no index decides.
+// answerGroup computes a group and sets the rows of its variables. The first group also sets the rows of variables that depend on no
+// index.
 func (p *Prepared) answerGroup(
-	ctx context.Context, group *MarginalGroup, o Options, first bool, rows [][]scaled.Number,
+	ctx context.Context, group *MarginalGroup, o Options, isFirst bool, rows [][]scaled.Number,
 ) (Answer, error) {
-	g, err := p.group(ctx, group.Keep)
+	g, err := p.simplifyFor(ctx, group.Keep)
 	if err != nil {
 		return Answer{}, err
 	}
-	own := &group.Tree
-	if err := g.fits(own); err != nil {
+	groupTree := &group.Tree
+	if err := g.fits(groupTree); err != nil {
 		return Answer{}, err
 	}
 
 	all := Options{Memory: o.Memory, Threads: o.Threads}
-	r, stats, err := pairwise.Marginals(ctx, g.simple.Expression, tree(own), options(own, all))
+	r, stats, err := pairwise.Marginals(ctx, g.simple.Expression, tree(groupTree), options(groupTree, all))
 	a := Answer{Z: r.Z, Flops: stats.Flops}
 	if err == nil {
-		err = g.judge(ctx, own, all, stats, &a)
+		err = g.judge(ctx, groupTree, all, stats, &a)
 	}
 
 	if err != nil || r.Z.IsZero() {
 		return a, err
 	}
 
-	return a, p.groupRows(group, g, r, first, rows)
+	return a, p.groupRows(group, g, r, isFirst, rows)
 }
 
-// groupRows fills the rows of the variables that group decides, from the result r of contracting g.
+// groupRows sets the rows of the variables that a group determines, from the result r of contracting its network g.
 func (p *Prepared) groupRows(
-	group *MarginalGroup, g *Prepared, r pairwise.Result, first bool, rows [][]scaled.Number,
+	group *MarginalGroup, g *Prepared, r pairwise.Result, isFirst bool, rows [][]scaled.Number,
 ) (err error) {
-	left := make([][]float64, len(p.simple.Expression.Dims))
+	marginals := make([][]float64, len(p.simple.Expression.Dims))
 	for _, i := range group.Indices {
-		if i < 0 || i >= len(left) {
+		if i < 0 || i >= len(marginals) {
 			return fmt.Errorf("%w: no index %d", ErrOtherNetwork, i)
 		}
-		if left[i], err = g.simple.Recover(i, r.Marginals); err != nil {
+		if marginals[i], err = g.simple.Recover(i, r.Marginals); err != nil {
 			return err
 		}
 	}
@@ -240,10 +236,10 @@ func (p *Prepared) groupRows(
 	for v := range p.net.Variables {
 		index := p.simple.Origin[p.given.Variables[v]].Index
 		decided := index < 0 || dims[index] == 1
-		if decided && !first || !decided && left[index] == nil {
+		if decided && !isFirst || !decided && marginals[index] == nil {
 			continue
 		}
-		row, err := p.row(v, left)
+		row, err := p.recoverRow(v, marginals)
 		if err != nil {
 			return err
 		}
@@ -255,7 +251,7 @@ func (p *Prepared) groupRows(
 	return nil
 }
 
-// sum adds a list up from the first to the last.
+// sum returns the sum of a list, added from the first number to the last.
 func sum(list []float64) float64 {
 	total := 0.0
 	for _, x := range list {

@@ -15,11 +15,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// cells says where the values of the index of cells are in the table of the joint marginal.
+// cells describes the index over the cells of a joint marginal.
 type cells struct {
-	index int   // −1: the evidence leaves one cell, and no index is needed
-	at    []int // per value of index: its cell, the last variable of the set fastest
-	size  int   // of the table: Π domains of the set
+	index int   // of the expression; −1: the evidence leaves one cell, and no index is needed
+	at    []int // by value of index: its place in the table of the joint marginal, the last variable of the set fastest
+	size  int   // number of entries of that table: Π domains of the set
 }
 
 // unsignedWork is the largest ratio of the flops of chains of states, without signs, to the flops
@@ -79,7 +79,7 @@ func PrepareJoint(
 	return other, nil
 }
 
-// minFillFlops is the work of contracting the simplified tables along the min-fill order.
+// minFillFlops returns the flops of contracting the simplified tables along the min-fill order.
 func (p *Prepared) minFillFlops(ctx context.Context) (float64, error) {
 	h := p.Hypergraph()
 	order, err := contractionorder.MinFill(ctx, h)
@@ -90,7 +90,7 @@ func (p *Prepared) minFillFlops(ctx context.Context) (float64, error) {
 	return cost.Flops, err
 }
 
-// prepare simplifies a network that is written as an expression.
+// prepare simplifies the network net, which given is written as, for all marginals or the joint marginal of set or both.
 func prepare(
 	ctx context.Context, net *btn.Network, given *sumproduct.Expression, marginals bool, set []int, memory int64,
 ) (*Prepared, error) {
@@ -116,7 +116,8 @@ func prepare(
 	return p, nil
 }
 
-// addCells appends the index of cells and its selectors to the expression.
+// addCells appends the index of cells and its selectors to the expression. The error is over budget if the selectors do not fit the
+// memory.
 func (p *Prepared) addCells(set []int, memory int64) error {
 	e := p.given
 	if len(e.Variables) == 0 {
@@ -187,23 +188,24 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 	return nil
 }
 
-// joint returns the table of the joint marginal from the marginals of the contracted tables.
-func (p *Prepared) joint(marginals [][]float64) ([]float64, error) {
+// recoverJoint returns the table of the joint marginal. marginals has those of the indices of the contracted tables.
+func (p *Prepared) recoverJoint(marginals [][]float64) ([]float64, error) {
 	if p.cells.index < 0 {
-		return p.table(nil), nil
+		return p.jointTable(nil), nil
 	}
 	row, err := p.simple.Recover(p.cells.index, marginals)
 	if err != nil {
 		return nil, err
 	}
-	if !finite(row) {
+	if !isFinite(row) {
 		return nil, fault.New(fault.Unsupported, "%w: joint marginal", sumproduct.ErrNotFinite)
 	}
-	return p.table(func(int) []float64 { return row }), nil
+	return p.jointTable(func(int) []float64 { return row }), nil
 }
 
-// table spreads the marginal of the index of cells over the table of the joint marginal.
-func (p *Prepared) table(marginal func(i int) []float64) []float64 {
+// jointTable returns the table of the joint marginal. marginal returns the row of the index of cells; it is not called if there is one
+// cell.
+func (p *Prepared) jointTable(marginal func(i int) []float64) []float64 {
 	out := make([]float64, p.cells.size)
 	row := []float64{1}
 	if p.cells.index >= 0 {

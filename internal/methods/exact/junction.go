@@ -1,6 +1,6 @@
 package exact
 
-// C = B along a tree of the network without evidence, for all its queries.
+// C = B along a tree of the network without evidence, which serves all its queries.
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 type Junction struct {
 	Tables int     `msgpack:"tables"` // leaves of the tree
 	Merges []int   `msgpack:"merges"` // two tables per merge; merge k makes table Tables+k
-	Flops  float64 `msgpack:"flops"`  // of Z, where evidence changes all tables
+	Flops  float64 `msgpack:"flops"`  // of Z, if evidence changes all tables
 }
 
 // Class implements Part.
@@ -32,7 +32,7 @@ func (*Junction) Class() btn.Class { return btn.ClassJunction }
 // About implements btn.Part.
 func (*Junction) About() btn.About { return btn.About{KeepsRange: true} }
 
-// Fits implements Part. Whether the tree is one over the network's tables is for the contraction to say.
+// Fits implements Part. It does not check that the tree is over the tables of the network, which the contraction does.
 func (p *Junction) Fits(*btn.Network) error {
 	if !(p.Flops >= 0) || len(p.Merges)%2 != 0 || p.Tables < 1 {
 		return btn.Misfit("a tree of %d tables and %d merged ones, %v flops", p.Tables, len(p.Merges), p.Flops)
@@ -43,23 +43,24 @@ func (p *Junction) Fits(*btn.Network) error {
 // Cost implements contraction.Priced.
 func (p *Junction) Cost(*problem.Problem) query.Cost { return query.Cost{Flops: p.Flops} }
 
-// tree is the tree as one of the search.
+// tree returns the tree in the form of package contractionorder.
 func (p *Junction) tree() contractionorder.Tree {
 	return tree(&Tree{Tables: p.Tables, Merges: p.Merges})
 }
 
-// JunctionOf returns the part of a plan along a tree of the network without evidence, nil for any other plan.
+// JunctionOf returns the part of a plan along a tree of the network without evidence. It returns nil for any other plan.
 func JunctionOf(plan *btn.Plan) *Junction {
 	p, _ := plan.Estimates[0].Parts[0].(*Junction)
 	return p
 }
 
-// JunctionPlan searches a tree for all queries of a network, of a shape. It says no where there is none (junction.Shape), where it takes
-// more than policy.JunctionFlops, and where its tables or those of marginals take more than policy.JunctionBytes or the memory given.
+// JunctionPlan searches a tree that serves all queries of a network. shape is that of the network. ok is false if the network has no such
+// tree (junction.Shape), if the tree takes more than policy.JunctionFlops, or if the tables of marginals take more than
+// policy.JunctionBytes or the memory.
 func JunctionPlan(
 	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, s query.Settings,
 ) (plan *btn.Plan, ok bool, err error) {
-	if overOne(shape) > junction.MostLeaves {
+	if countWideTables(shape) > junction.MostLeaves {
 		return nil, false, nil
 	}
 	h, ok := junction.Shape(net)
@@ -85,8 +86,8 @@ func JunctionPlan(
 	return proposal.Exact(cost, &Junction{Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Flops: cost.Flops}), true, nil
 }
 
-// overOne counts the tables over more than one index: weights are over one.
-func overOne(shape contractionorder.Hypergraph) (tables int) {
+// countWideTables returns the number of tables over more than one index. All others are weights.
+func countWideTables(shape contractionorder.Hypergraph) (tables int) {
 	for _, scope := range shape.Edges {
 		if len(scope) > 1 {
 			tables++
@@ -95,25 +96,25 @@ func overOne(shape contractionorder.Hypergraph) (tables int) {
 	return tables
 }
 
-// Propose fills the assignment of a query, whose price is that of all tables, as if they were not known, and of the derivatives that its
+// Propose sets the price of the assignment of a query: that of all tables, as if none were known yet, and of the derivatives that its
 // targets need.
-func (p *Junction) Propose(j *proposal.Job, to *btn.Assignment, ask proposal.Ask) (*btn.Assignment, error) {
-	cost := to.Plan.Estimates[0].Cost
+func (p *Junction) Propose(j *proposal.Job, assignment *btn.Assignment, ask proposal.Ask) (*btn.Assignment, error) {
+	cost := assignment.Plan.Estimates[0].Cost
 	if ask.Marginals {
 		cost = junction.WithMarginals(cost)
 	}
-	if prices := p.prices(j); prices != nil {
+	if prices := p.pricesOn(j); prices != nil {
 		cost.Flops = prices.Of(targets(j.Net, ask))
 	}
-	to.Cost = &cost
-	return to, nil
+	assignment.Cost = &cost
+	return assignment, nil
 }
 
-// pricesSlot is that of the prices of a tree.
+// pricesSlot is the slot of the prices of a tree, which its first and last merge and their number identify.
 type pricesSlot struct{ first, last, count int }
 
-// prices are those of the tree, nil where the network has none.
-func (p *Junction) prices(j *proposal.Job) *junction.Prices {
+// pricesOn returns the prices of queries along the tree. It returns nil if the network has no such tree.
+func (p *Junction) pricesOn(j *proposal.Job) *junction.Prices {
 	slot := pricesSlot{count: len(p.Merges)}
 	if slot.count > 0 {
 		slot.first, slot.last = p.Merges[0], p.Merges[slot.count-1]
@@ -137,7 +138,7 @@ func targets(net *btn.Network, ask proposal.Ask) []int {
 	return all
 }
 
-// trees are those of all networks of the process, by identity: nobody finds another's who has not the same network.
+// trees has the trees of all networks of the process, by the identity of the network: a job finds only the trees of its network.
 var trees junction.Trees
 
 // Contract implements contraction.Contractor.
@@ -152,8 +153,8 @@ func (p *Junction) Contract(ctx context.Context, of *problem.Problem, want btn.W
 // Lanes implements contraction.Batcher.
 func (*Junction) Lanes() int { return junction.Lanes }
 
-// ContractAll implements contraction.Batcher. A query whose numbers are beyond the tree's is contracted by itself, along an order of its
-// own.
+// ContractAll implements contraction.Batcher. If the numbers of a query are beyond the range of the tree, it is contracted separately,
+// along an order for its network.
 func (p *Junction) ContractAll(
 	ctx context.Context, of []*problem.Problem, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {
@@ -169,7 +170,7 @@ func (p *Junction) ContractAll(
 			queries[k].Marginals, queries[k].Targets = runs[k].M.At, wants[k].Targets
 		}
 	}
-	answers, err := p.run(ctx, of[0], queries)
+	answers, err := p.runTree(ctx, of[0], queries)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -177,7 +178,7 @@ func (p *Junction) ContractAll(
 		switch {
 		case errs[k] != nil:
 		case answers == nil || !answers[k].OK:
-			values[k], errs[k] = j.alone()
+			values[k], errs[k] = j.contractByOwnOrder()
 		default:
 			values[k] = btn.Value{Z: answers[k].Z, Flops: answers[k].Flops}
 			if j.M != nil {
@@ -188,8 +189,8 @@ func (p *Junction) ContractAll(
 	return values, errs, nil
 }
 
-// run answers queries along the tree; nil where the network has none.
-func (p *Junction) run(ctx context.Context, of *problem.Problem, queries []junction.Query) ([]junction.Answer, error) {
+// runTree answers queries along the tree. It returns nil if the network has no such tree.
+func (p *Junction) runTree(ctx context.Context, of *problem.Problem, queries []junction.Query) ([]junction.Answer, error) {
 	if of.Base == nil {
 		return nil, nil
 	}
@@ -200,8 +201,8 @@ func (p *Junction) run(ctx context.Context, of *problem.Problem, queries []junct
 	return t.Run(ctx, queries, junction.Options{Threads: of.Threads, Memory: of.Memory})
 }
 
-// alone contracts a network along its min-fill order.
-func (j run) alone() (btn.Value, error) {
+// contractByOwnOrder contracts a network along its min-fill order.
+func (j run) contractByOwnOrder() (btn.Value, error) {
 	if j.M != nil {
 		clear(j.M.At)
 	}

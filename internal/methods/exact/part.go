@@ -21,8 +21,7 @@ func (*Elimination) Class() btn.Class { return btn.ClassElimination }
 // About implements btn.Part.
 func (*Elimination) About() btn.About { return btn.About{KeepsRange: true} }
 
-// Fits implements Part. Whether the order is one of the
-// network's expression is for the contraction to say.
+// Fits implements Part. It does not check the order, which the contraction does.
 func (p *Elimination) Fits(*btn.Network) error {
 	if !(p.Flops >= 0) {
 		return btn.Misfit("%v flops", p.Flops)
@@ -65,8 +64,7 @@ func (p *Slices) About() btn.About {
 // Whole reports whether the part is all slices of its tree.
 func (p *Slices) Whole() bool { return p.From == 0 && p.To == p.Tree.Count }
 
-// Fits implements Part. Whether the tree is one over
-// the simplified network is for the contraction to say.
+// Fits implements Part. It does not check that the tree is over the simplified network, which the contraction does.
 func (p *Slices) Fits(*btn.Network) error {
 	switch t := p.Tree; {
 	case t == nil:
@@ -79,8 +77,8 @@ func (p *Slices) Fits(*btn.Network) error {
 	return nil
 }
 
-// Groups are marginals group by group, where that costs less than all of them in one pass:
-// each group is a contraction of the simplified network that has been simplified once more.
+// Groups are marginals group by group, which may cost less than all of them in one pass. Each group is a contraction of the simplified
+// network after a second simplification.
 type Groups struct {
 	Of   *MarginalGroups `msgpack:"-"`
 	From int64           `msgpack:"from,omitempty"` // From ≤ group < To; the first group has Z
@@ -93,7 +91,7 @@ type MarginalGroups struct {
 	Groups []MarginalGroup `msgpack:"groups"`
 }
 
-// MarginalGroup is one of them.
+// MarginalGroup is a group of a simplified network.
 type MarginalGroup struct {
 	Keep    []int `msgpack:"keep"`    // indices that the second simplification keeps
 	Indices []int `msgpack:"indices"` // those whose marginals are taken from it
@@ -120,8 +118,7 @@ func (p *Groups) Fits(*btn.Network) error {
 	return nil
 }
 
-// Product is B as the product of connected parts of the network,
-// each by an exact estimate of its own.
+// Product is B as the product of the connected parts of the network. Each factor has an exact estimate.
 type Product struct {
 	Factors []btn.ProductFactor
 }
@@ -176,7 +173,7 @@ func (p *Product) Fits(n *btn.Network) error {
 
 		sub, _ := n.Sub(factor.Links)
 		for i, part := range e.Parts {
-			if !multiplies(part) {
+			if !mayBeInFactor(part) {
 				return btn.Misfit("factor %d, part %d: it is of no class that an exact estimate has",
 					f, i)
 			}
@@ -188,8 +185,8 @@ func (p *Product) Fits(n *btn.Network) error {
 	return nil
 }
 
-// multiplies reports whether a factor's estimate may have a part: one that is B itself and no product of its own.
-func multiplies(part btn.Part) bool {
+// mayBeInFactor reports whether the estimate of a factor may have the part: it has to be exact and no product.
+func mayBeInFactor(part btn.Part) bool {
 	if part == nil {
 		return false
 	}

@@ -13,13 +13,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Plan searches a contraction tree of the simplified tables within memory bytes (0:
-// query.DefaultMemory): a tree and, where a table would not fit, indices to slice. The search is
-// counted in moves, grows with the cost of the contraction, and is a function of Hypergraph,
-// memory and seed alone. The plan's flops are the work of one task that computes all slices,
-// its bytes the peak of live tables.
+// Plan searches a contraction tree of the simplified tables within memory bytes (0: query.DefaultMemory), with indices to slice if a
+// table would not fit. The search is counted in moves and grows with the price of the contraction. It depends only on Hypergraph, memory
+// and seed. The flops of the price are those of one task that computes all slices, its bytes the peak of live tables.
 //
-// Errors wrap contractionorder.ErrMemory (fault.OverBudget) where no slices fit, and the context's.
+// Errors wrap contractionorder.ErrMemory (fault.OverBudget) if no slices fit, or are the context's.
 func (p *Prepared) Plan(
 	ctx context.Context, memory int64, seed uint64,
 ) (*Tree, query.Cost, error) {
@@ -31,17 +29,16 @@ type PlanOptions struct {
 	Memory int64 // bytes for tables, default query.DefaultMemory
 	Seed   uint64
 	Moves  int64 // of one search, default as in contractionorder
-	// Flops: a contraction that takes more for certain, or seems to by far,
-	// is refused without a search; 0: nothing is.
+	// Flops refuses contractions without a search, if they certainly take more, or seem to take far more; 0: none is refused.
 	Flops float64
 }
 
-// ErrHopeless says that a contraction takes more work than allowed, as was seen without a search.
+// ErrHopeless is the error of a contraction that was refused without a search, since it takes more work than allowed.
 var ErrHopeless = errors.New("exact: out of reach")
 
-// PlanWithin is Plan with bounds on the work. Over budget is reported without a search, with
-// the figure, where the graph has a minor that no order contracts within o.Flops
-// (contractionorder.LowerBound), and where the min-fill order has a table 2^30 times as large.
+// PlanWithin is Plan with bounds on the work. The error is over budget, with the price and without a search, if the graph has a minor
+// that no order contracts within o.Flops (contractionorder.LowerBound), or if the min-fill order has a table 2^30 times as large. If the
+// tree of the first search leaves too little memory for marginals, it searches smaller trees.
 func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.Cost, error) {
 	memory := o.Memory
 	if memory <= 0 {
@@ -49,7 +46,7 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.
 	}
 
 	h := p.Hypergraph()
-	if err := o.possible(ctx, h); err != nil {
+	if err := o.checkReach(ctx, h); err != nil {
 		return nil, query.Cost{}, err
 	}
 
@@ -64,40 +61,39 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.
 		search.Effort *= policy.MarginalRate
 	}
 
-	var over error // of the tree before
+	var overMemory error // of the tree before
 	for {
 		found, err := contractionorder.Search(ctx, h, search)
-		if over != nil && errors.Is(err, contractionorder.ErrMemory) {
-			return nil, query.Cost{}, over
+		if overMemory != nil && errors.Is(err, contractionorder.ErrMemory) {
+			return nil, query.Cost{}, overMemory
 		}
 		if err != nil {
 			return nil, query.Cost{}, err
 		}
-		tree, cost, err := p.planned(h, found, memory)
+		tree, cost, err := p.treeOf(h, found, memory)
 		if err != nil || cost.Bytes <= float64(memory) && cost.Slices < math.MaxInt64 {
 			return tree, cost, err
 		}
 
-		// The way back of marginals holds more than the search knows of. Where its tree leaves no
-		// room for that, another is searched that is smaller by as much.
+		// The backward pass of marginals holds more than the search knows of. If the tree leaves no memory for that, the next search has less
+		// memory by the same factor.
 		fit := float64(search.Memory) / cost.Bytes * float64(memory)
 		search.Memory = min(search.Memory/2, int64(fit))
-		over = sumproduct.OverBudget(cost, memory)
+		overMemory = sumproduct.OverBudget(cost, memory)
 		if search.Memory < max(memory/leastShare, 1) {
-			return nil, query.Cost{}, over
+			return nil, query.Cost{}, overMemory
 		}
 	}
 }
 
-// leastShare is the part of the memory that the way forth has at least, where the way back needs the
-// rest.
+// leastShare is the divisor of the memory that the forward pass has at least, if the backward pass needs all other memory.
 const leastShare = 64
 
-// needsMarginals reports whether marginals are asked for, of every variable or of a set.
+// needsMarginals reports whether marginals of every variable, or of a set, are asked for.
 func (p *Prepared) needsMarginals() bool { return p.marginals || p.cells != nil }
 
-// planned returns a plan of the search as one of the network, and its cost.
-func (p *Prepared) planned(
+// treeOf returns a tree of the search as a Tree of the network, and its price.
+func (p *Prepared) treeOf(
 	h contractionorder.Hypergraph, found contractionorder.Plan, memory int64,
 ) (*Tree, query.Cost, error) {
 	cost, err := pairwise.Plan(h, found.Tree, found.Slices)
@@ -126,29 +122,27 @@ func (p *Prepared) planned(
 	}, nil
 }
 
-// WithinReach refuses hypergraphs of which every order takes more flops than that, by contractionorder.LowerBound.
+// WithinReach returns an error if every elimination order of a hypergraph takes more than the given flops (contractionorder.LowerBound).
 func WithinReach(ctx context.Context, h contractionorder.Hypergraph, flops float64) error {
-	least, err := contractionorder.LowerBound(ctx, h)
-	if err != nil || least <= math.Log2(flops) {
+	log2Flops, err := contractionorder.LowerBound(ctx, h)
+	if err != nil || log2Flops <= math.Log2(flops) {
 		return err
 	}
 	return fault.New(fault.OverBudget, "%w: every order has a table of at least 2^%.1f entries and does as many operations, "+
-		"%.3g are allowed", ErrHopeless, least, flops)
+		"%.3g are allowed", ErrHopeless, log2Flops, flops)
 }
 
-// farOff is the largest ratio of the flops of the min-fill order to the allowed ones at which a
-// search is worth it.
+// farOff is the largest ratio of the flops of the min-fill order to the allowed flops for which a tree is searched.
 // Seen: annealing saved a factor of 2^20 on grids and random graphs, never of 2^30. No command
 // repeats it.
 const farOff = 1 << 30
 
-// fillMoves bounds the same for a simplified network before a tree is searched: ten seconds,
-// which takes a graph of a million indices.
+// fillMoves bounds the moves of that min-fill order: ten seconds, enough for a graph of a million indices.
 // Chosen; the times are not repeated by a command.
 const fillMoves = 1 << 30
 
-// possible refuses hypergraphs that no order contracts within the flops allowed.
-func (o PlanOptions) possible(ctx context.Context, h contractionorder.Hypergraph) error {
+// checkReach returns an error if no order contracts h within o.Flops, or the min-fill order is beyond them by more than farOff.
+func (o PlanOptions) checkReach(ctx context.Context, h contractionorder.Hypergraph) error {
 	if o.Flops <= 0 {
 		return nil
 	}
@@ -157,19 +151,18 @@ func (o PlanOptions) possible(ctx context.Context, h contractionorder.Hypergraph
 		return err
 	}
 
-	most := math.Log2(farOff * o.Flops)
-	_, within, err := contractionorder.MinFillWithin(ctx, h, most, fillMoves)
-	if err != nil || within {
+	log2Table := math.Log2(farOff * o.Flops)
+	_, isWithin, err := contractionorder.MinFillWithin(ctx, h, log2Table, fillMoves)
+	if err != nil || isWithin {
 		return err
 	}
 	return fault.New(fault.OverBudget,
 		"%w: no min-fill order was found whose tables have at most 2^%.0f entries, and %.3g "+
-			"operations are allowed", ErrHopeless, most, o.Flops)
+			"operations are allowed", ErrHopeless, log2Table, o.Flops)
 }
 
-// Chunks returns how many tasks the slices of a contraction are spread over: each costs about
-// chunkFlops, and what all slices share, which every task computes again, is at most a tenth of it.
-// Between 1 and the number of slices.
+// Chunks returns the number of tasks for the slices of a contraction, between 1 and the number of slices. A task takes about chunkFlops.
+// What all slices share is computed in every task, and is at most a tenth of it.
 func (p *Prepared) Chunks(c *Tree, chunkFlops float64) (int64, error) {
 	if c.Count <= 1 {
 		return 1, nil
@@ -183,10 +176,10 @@ func (p *Prepared) Chunks(c *Tree, chunkFlops float64) (int64, error) {
 	return int64(math.Max(1, math.Min(n, float64(c.Count)))), nil
 }
 
-// searchThreads of the tree search; the plan does not depend on it.
+// searchThreads is the number of threads of the tree search. The plan does not depend on it.
 const searchThreads = 2
 
-// tree is a tree of the plan as one of the search.
+// tree returns the tree of a plan in the form of package contractionorder.
 func tree(c *Tree) contractionorder.Tree {
 	t := contractionorder.Tree{Leaves: c.Tables, Merges: make([][2]int, len(c.Merges)/2)}
 	for k := range t.Merges {
@@ -195,7 +188,7 @@ func tree(c *Tree) contractionorder.Tree {
 	return t
 }
 
-// flatten returns the merges of a tree of the search in the plan's form.
+// flatten returns merges in the form of a plan: two tables for each merge, one after the other.
 func flatten(merges [][2]int) []int {
 	out := make([]int, 0, 2*len(merges))
 	for _, m := range merges {

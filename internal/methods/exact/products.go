@@ -1,7 +1,6 @@
 package exact
 
-// C = B as a product: connected parts of the network are multiplied,
-// each by an exact estimate of its own.
+// C = B as the product of the connected parts of the network, each by an exact estimate.
 
 import (
 	"cmp"
@@ -28,17 +27,17 @@ func (p *Product) Cost(*problem.Problem) (cost query.Cost) {
 	return cost
 }
 
-// Contract implements contraction.Contractor: Scale · Π_f Z_f. A marginal is that of its factor times all other Z_f; the joint
-// marginal is the product of the factors' own, for they are independent. Nothing is divided by.
+// Contract implements contraction.Contractor: Z is Scale · Π_f Z_f. A marginal is that of its factor times all other Z_f. The joint
+// marginal is the product of those of the factors, which are independent. There is no division.
 func (p *Product) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := begin(ctx, of, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	return j.product(p.Factors)
+	return j.multiplyFactors(p.Factors)
 }
 
-// factorValue is what one factor contributes.
+// factorValue is the result of one factor.
 type factorValue struct {
 	z         scaled.Number
 	marginals []scaled.Number // of its variables, one after the other
@@ -50,17 +49,17 @@ type factorValue struct {
 	doubt     string          // the first reason why z is not known to be exact
 }
 
-// product returns the product of all factors.
-func (j run) product(factors []btn.ProductFactor) (btn.Value, error) {
+// multiplyFactors contracts all factors and returns their product.
+func (j run) multiplyFactors(factors []btn.ProductFactor) (btn.Value, error) {
 	all := make([]factorValue, len(factors))
 	flops := 0.0
 	for f := range factors {
-		var took float64
+		var factorFlops float64
 		var err error
-		if all[f], took, err = j.factor(&factors[f]); err != nil {
+		if all[f], factorFlops, err = j.contractFactor(&factors[f]); err != nil {
 			return btn.Value{}, fmt.Errorf("factor %d: %w", f, err)
 		}
-		flops += took
+		flops += factorFlops
 	}
 
 	// The product of all values before and after each factor.
@@ -90,7 +89,7 @@ func (j run) product(factors []btn.ProductFactor) (btn.Value, error) {
 		}
 	}
 	if j.M != nil {
-		j.spread(all, others)
+		j.collectMarginals(all, others)
 		if err := j.M.Finite(); err != nil {
 			return btn.Value{}, err
 		}
@@ -102,8 +101,9 @@ func (j run) product(factors []btn.ProductFactor) (btn.Value, error) {
 	return value, nil
 }
 
-// spread collects the marginals of all factors, each times the values of all others.
-func (j run) spread(all []factorValue, others []scaled.Number) {
+// collectMarginals sets the marginals of all factors, each times the values of all other factors. others[p] is the product of the values
+// of all factors except p.
+func (j run) collectMarginals(all []factorValue, others []scaled.Number) {
 	for p, part := range all {
 		at := 0
 		for _, v := range part.variables {
@@ -115,22 +115,22 @@ func (j run) spread(all []factorValue, others []scaled.Number) {
 	}
 }
 
-// factor contracts one factor.
-func (j run) factor(factor *btn.ProductFactor) (factorValue, float64, error) {
+// contractFactor contracts one factor, and returns its value and the flops.
+func (j run) contractFactor(factor *btn.ProductFactor) (factorValue, float64, error) {
 	var v factorValue
 	var net *btn.Network
 	net, v.variables = j.Net.Sub(factor.Links)
 
-	here := make(map[int]int, len(v.variables))
+	localOf := make(map[int]int, len(v.variables))
 	for local, variable := range v.variables {
-		here[variable] = local
+		localOf[variable] = local
 	}
 
 	// The places of the set that the factor has, and its own numbers of their variables.
 	var set []int
-	for at, variable := range j.Joint {
-		if local, ok := here[variable]; ok {
-			v.set = append(v.set, at)
+	for place, variable := range j.Joint {
+		if local, ok := localOf[variable]; ok {
+			v.set = append(v.set, place)
 			set = append(set, local)
 		}
 	}
@@ -138,35 +138,35 @@ func (j run) factor(factor *btn.ProductFactor) (factorValue, float64, error) {
 	want := btn.Want{Marginals: j.M != nil && len(v.variables) > 0}
 
 	// An elimination order has no joint marginals: they are contracted cell by cell.
-	enumerated := false
+	isEnumerated := false
 	if len(set) > 0 {
-		enumerated = factor.Estimate.Parts[0].Class() == btn.ClassElimination
-		if !enumerated {
+		isEnumerated = factor.Estimate.Parts[0].Class() == btn.ClassElimination
+		if !isEnumerated {
 			want.Joint = set
 		}
 	}
 
 	flops, err := j.sumFactor(&v, net, factor.Estimate, want)
-	if err != nil || !enumerated {
+	if err != nil || !isEnumerated {
 		return v, flops, err
 	}
 
-	more, err := j.enumerate(&v, net, factor.Estimate, set)
-	return v, flops + more, err
+	cellFlops, err := j.enumerate(&v, net, factor.Estimate, set)
+	return v, flops + cellFlops, err
 }
 
-// sumFactor adds the parts of a factor's estimate up.
+// sumFactor adds up the parts of a factor's estimate in v, and returns the flops.
 func (j run) sumFactor(
 	v *factorValue, net *btn.Network, e *btn.Estimate, want btn.Want,
 ) (float64, error) {
-	own := problem.New(net, problem.Options{Memory: j.Memory, Threads: j.Threads})
+	p := problem.New(net, problem.Options{Memory: j.Memory, Threads: j.Threads})
 	values := make([]btn.Value, len(e.Parts))
 	z := make([]scaled.Number, len(values))
 	flops := 0.0
 
 	for i := range values {
 		var err error
-		if values[i], err = contraction.Part(j.Ctx, own, e.Parts[i], want); err != nil {
+		if values[i], err = contraction.Part(j.Ctx, p, e.Parts[i], want); err != nil {
 			return 0, err
 		}
 		z[i] = values[i].Z
@@ -205,8 +205,8 @@ func (j run) sumFactor(
 	return flops, nil
 }
 
-// enumerate fills the joint marginal of a part that follows an elimination order:
-// a contraction per cell.
+// enumerate sets the joint marginal of a factor that is contracted along an elimination order, by one contraction for each cell. set has
+// the variables by their numbers in the factor. The error is over budget if that takes more than policy.MostEnumerated flops.
 func (j run) enumerate(
 	v *factorValue, net *btn.Network, e *btn.Estimate, set []int,
 ) (flops float64, err error) {
@@ -225,26 +225,26 @@ func (j run) enumerate(
 		var ev factorgraph.Evidence
 
 		// The digits of the cell are the values of the set, the last variable fastest.
-		rest := cell
+		digits := cell
 		for k := len(set) - 1; k >= 0; k-- {
 			domain := net.Variables[set[k]].Domain
-			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: set[k], Value: rest % domain})
-			rest /= domain
+			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: set[k], Value: digits % domain})
+			digits /= domain
 		}
 		slices.SortFunc(ev.Hard, func(a, b factorgraph.Observation) int { return a.Var - b.Var })
 
-		given, err := net.Condition(ev)
+		conditioned, err := net.Condition(ev)
 		if err != nil {
 			return flops, err
 		}
 
-		var c factorValue
-		took, err := j.sumFactor(&c, given, e, btn.Want{})
+		var value factorValue
+		cellFlops, err := j.sumFactor(&value, conditioned, e, btn.Want{})
 		if err != nil {
 			return flops, err
 		}
-		v.joint[cell] = c.z
-		flops += took
+		v.joint[cell] = value.z
+		flops += cellFlops
 	}
 	return flops, nil
 }

@@ -16,23 +16,23 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Propose is the proposal of a contraction tree over the network simplified under the query's evidence, or of marginals group by
-// group where one pass is expensive. Trees are remembered by the shape that is left, on which alone they depend: evidence on the same
-// variables finds the same tree. The error is over budget, with the price, where that is above proposal.Limit.
+// Propose proposes a contraction tree over the network simplified under the evidence of the query, or marginals group by group if one
+// pass is expensive. Trees are remembered by the remaining shape, on which alone they depend: evidence on the same variables finds the
+// same tree. The error is over budget, with the price, if that exceeds proposal.Limit.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	p, err := Of(ctx, j.Problem(), ask.Marginals, ask.Joint)
 	if err != nil {
 		return nil, err
 	}
-	joint := len(ask.Joint) > 0
-	if ask.Marginals && !joint {
-		if found, err := groups(ctx, j, p, ask.Targets); found != nil || err != nil {
-			return found, err
+	isJoint := len(ask.Joint) > 0
+	if ask.Marginals && !isJoint {
+		if assignment, err := proposeGroups(ctx, j, p, ask.Targets); assignment != nil || err != nil {
+			return assignment, err
 		}
 	}
 
 	settings := treeSettings(j, "tree", ask.Marginals)
-	if joint {
+	if isJoint {
 		settings += " joint"
 	}
 	plan, hit, err := j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
@@ -42,33 +42,33 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 
-	found := proposal.Priced(plan, hit)
-	found.MayCancel = !joint && plan.Estimates[0].Cost.Flops > policy.WideFlops && p.Signed()
-	if limit := proposal.Limit(j.Settings); found.Cost.Flops > limit {
+	assignment := proposal.Priced(plan, hit)
+	assignment.MayCancel = !isJoint && plan.Estimates[0].Cost.Flops > policy.WideFlops && p.Signed()
+	if limit := proposal.Limit(j.Settings); assignment.Cost.Flops > limit {
 		return nil, fault.New(fault.OverBudget,
 			"plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g",
-			found.Cost.Flops, math.Max(found.Cost.Slices, 1), j.Settings.Method, limit)
+			assignment.Cost.Flops, math.Max(assignment.Cost.Slices, 1), j.Settings.Method, limit)
 	}
-	under, err := lower.Shape(ctx, j.Conditioned)
+	conditioned, err := lower.Shape(ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}
-	own, err := j.Restricts(ctx, under)
+	isRestricted, err := j.Restricts(ctx, conditioned)
 	if err != nil {
 		return nil, err
 	}
-	if own {
-		found.Relearned = "contraction tree: for what the evidence leaves"
+	if isRestricted {
+		assignment.Relearned = "contraction tree: for what the evidence leaves"
 	}
-	return found, nil
+	return assignment, nil
 }
 
-// ProposeTree is Propose for Z and marginals, without an order for what the evidence leaves.
+// ProposeTree is Propose for Z and marginals only, without a joint marginal.
 func ProposeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	return Propose(ctx, j, proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets}})
 }
 
-// treeSettings lists what a tree of some kind depends on beside the shape.
+// treeSettings returns settings for Job.Remember that list what a tree depends on in addition to the shape.
 func treeSettings(j *proposal.Job, kind string, marginals bool) string {
 	settings := fmt.Sprintf("%s seed=%d marginals=%t", kind, j.Settings.Seed, marginals)
 	if moves := proposal.MoveLimit(j.Settings); moves < policy.MostMoves {
@@ -77,7 +77,7 @@ func treeSettings(j *proposal.Job, kind string, marginals bool) string {
 	return settings
 }
 
-// treePlan searches the tree and cuts its slices into parts: chunks of about SliceTaskFlops, α = 1 (Lemma 5).
+// treePlan searches a tree and returns the plan of its slices, in parts of about policy.SliceTaskFlops. All α are 1 (Lemma 5).
 func treePlan(ctx context.Context, p *Prepared, s query.Settings) (*btn.Plan, error) {
 	tree, cost, err := p.PlanWithin(ctx, PlanOptions{
 		Memory: s.Memory,
@@ -99,34 +99,33 @@ func treePlan(ctx context.Context, p *Prepared, s query.Settings) (*btn.Plan, er
 	return proposal.Exact(cost, parts...), nil
 }
 
-// groupFlops is the cost of one pass for all marginals, by a quick order, above which groups of
-// marginals are looked at.
+// groupFlops is the flops of one pass for all marginals, by a quick order, above which groups of marginals are planned.
 // Measured: a quarter and four times of it change nothing on 28 models, decision 20: memory
 // decides first.
 const groupFlops = 1e10
 
-// groupGain is the factor by which the groups have to be cheaper together: searches make orders
-// better, the larger ones more.
+// groupGain is the factor by which all groups together have to be cheaper than one pass by quick orders. A search improves the order of the
+// larger pass more.
 // Measured: a quarter and four times of it change nothing on 28 models, decision 20.
 const groupGain = 100
 
-// groups assigns marginals group by group where one pass does not fit, or costs much and groups do not; nil
-// where it does. Groups are of the targets alone, if there are some. What is left for a group depends on the entries, so that groups are
-// remembered by the j.Conditioned network and not by its shape.
-func groups(ctx context.Context, j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error) {
+// proposeGroups proposes marginals group by group, if one pass does not fit the memory, or costs much and the groups do not. It returns
+// nil otherwise. If there are targets, the groups are only for them. The simplified network of a group depends on entries, so that groups
+// are remembered by the digest of the conditioned network and not by its shape.
+func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error) {
 	flops, bytes, err := p.JointPrice(ctx)
 	if err != nil {
 		return nil, err
 	}
-	least, gain := groupFlops, float64(groupGain)
+	cheapFlops, gain := groupFlops, float64(groupGain)
 	if len(targets) > 0 {
-		least, gain = policy.HeavyFlops, 1
+		cheapFlops, gain = policy.HeavyFlops, 1
 	}
-	if flops <= least && bytes <= float64(j.Settings.Memory) {
+	if flops <= cheapFlops && bytes <= float64(j.Settings.Memory) {
 		return nil, nil
 	}
 
-	var found *btn.Plan
+	var computed *btn.Plan
 	settings := fmt.Sprintf("groups seed=%d %x", j.Settings.Seed, j.Conditioned.Digest())
 	if len(targets) > 0 {
 		settings += fmt.Sprintf(" targets=%v", targets)
@@ -139,14 +138,14 @@ func groups(ctx context.Context, j *proposal.Job, p *Prepared, targets []int) (*
 		if groups == nil {
 			return nil, nil
 		}
-		found = groupsPlan(groups, costs)
-		if j.Settings.Method == query.MethodAuto && found.Estimates[0].Cost.Flops > proposal.AutoLimit(j.Settings) {
+		computed = groupsPlan(groups, costs)
+		if j.Settings.Method == query.MethodAuto && computed.Estimates[0].Cost.Flops > proposal.AutoLimit(j.Settings) {
 			return nil, nil
 		}
 	}
 
 	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
-		return found, nil
+		return computed, nil
 	})
 	if err != nil {
 		return nil, err
@@ -154,7 +153,7 @@ func groups(ctx context.Context, j *proposal.Job, p *Prepared, targets []int) (*
 	return proposal.Priced(plan, hit), nil
 }
 
-// groupsPlan cuts groups into parts of about SliceTaskFlops.
+// groupsPlan returns the plan of groups, in parts of about policy.SliceTaskFlops.
 func groupsPlan(groups *MarginalGroups, costs []query.Cost) *btn.Plan {
 	total := query.Cost{Groups: float64(len(costs))}
 	var parts []btn.Part

@@ -1,7 +1,6 @@
 package exact
 
-// Doubts about a contraction in float64, and the contraction in wide numbers
-// that settles it.
+// Doubts about a contraction in float64, and the contraction in wide numbers that resolves them.
 
 import (
 	"context"
@@ -19,20 +18,21 @@ import (
 )
 
 const (
-	// lost is the doubt that entries which vanished leave.
+	// lost is the doubt if entries vanished below the range of float64.
 	lost = "entries span more than float64 holds, and terms of the total may be missing"
 	// tolerance is the rounding, relative to Z, up to which a sum of terms of both signs is exact.
 	tolerance = 1e-10
 )
 
-// Roundings bounds the error of a total, abs = Σ|terms|, whose terms have steps roundings each, a 2^-53 of its size at a time.
+// Roundings returns a bound of the error of a total. abs is the sum of |terms|, and each term is rounded steps times, by 2^−53 of its
+// size at a time.
 func Roundings(abs scaled.Number, steps float64) *scaled.Number {
 	bound := abs.Mul(scaled.FromFloat(math.Ldexp(steps, -53)))
 	return &bound
 }
 
-// Cancelled returns the decimal digits that cancelled in a total, log10 of abs = Σ|terms| over |z|,
-// and a doubt where rounding may have put it off by more than 1e-10 of it. A total of 0 among terms that are not 0 is always doubted.
+// Cancelled returns the number of decimal digits of a total z that cancelled, log10 of abs = Σ|terms| over |z|. doubt is not empty if the
+// rounding may exceed 1e-10 of z, or if z is 0 and the terms are not.
 func Cancelled(z, abs scaled.Number, rounding *scaled.Number) (digits float64, doubt string) {
 	if abs.IsZero() {
 		return 0, ""
@@ -49,8 +49,8 @@ func Cancelled(z, abs scaled.Number, rounding *scaled.Number) (digits float64, d
 	return digits, ""
 }
 
-// cancel fills Digits and Rounding, and Doubt where there is none yet.
-func (a *Answer) cancel(abs scaled.Number, steps float64) {
+// noteCancellation sets Digits and Rounding, and Doubt if there is none yet. abs is Σ|terms|, steps the number of roundings of a term.
+func (a *Answer) noteCancellation(abs scaled.Number, steps float64) {
 	a.Rounding = Roundings(abs, steps)
 	digits, doubt := Cancelled(a.Z, abs, a.Rounding)
 	a.Digits = digits
@@ -59,16 +59,15 @@ func (a *Answer) cancel(abs scaled.Number, steps float64) {
 	}
 }
 
-// ErrCancelled says that a total is nothing but rounding.
+// ErrCancelled is the error if no digit of a total is known, since terms of both signs cancel.
 var ErrCancelled = errors.New("exact: terms of both signs cancel, and no digit of the " +
 	"total is known")
 
-// Wide contracts a network, conditioned on its query's evidence, in wide numbers: Z with the
-// marginals of all variables, of a set of variables together, or both. It is slow and knows no
-// slices. It serves networks that float64 is not enough for; Doubt says where it is not either.
+// Wide contracts a network, conditioned on its query's evidence, in wide numbers. It returns Z with the marginals of all variables, the
+// joint marginal of set, or both. It is slow and has no slices. It serves networks for which float64 is not enough. Doubt states why even
+// wide numbers may not be enough.
 //
-// Errors: over budget, with the figures, before anything is computed;
-// ErrCancelled (fault.Unsupported); the context's.
+// Errors: over budget, with the price, before anything is computed; ErrCancelled (fault.Unsupported); the context's.
 func Wide(
 	ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64,
 ) (Answer, error) {
@@ -96,7 +95,7 @@ func Wide(
 	}
 
 	a := Answer{Z: r.Z, Flops: r.Flops, Digits: r.Digits}
-	if a.Doubt, err = p.doubt(r); err != nil {
+	if a.Doubt, err = p.describeDoubt(r); err != nil {
 		return Answer{}, err
 	}
 	if marginals {
@@ -116,23 +115,22 @@ func Wide(
 	}
 
 	if p.cells != nil {
-		a.Joint = p.table(shares)
+		a.Joint = p.jointTable(shares)
 	}
 
 	if marginals {
 		a.Rows = make([][]float64, len(net.Variables))
 		for v := range net.Variables {
 			i := given.Variables[v]
-			a.Rows[v] = p.full(v, i, shares(i))
+			a.Rows[v] = p.overDomain(v, i, shares(i))
 		}
 	}
 	return a, nil
 }
 
-// doubt says why the total of wide numbers is not known to be exact: likelihoods were rounded
-// before, or more digits cancelled than wide numbers have to spare. It returns ErrCancelled where
-// no digit is known.
-func (p *Prepared) doubt(r wide.Result) (string, error) {
+// describeDoubt returns why the total of wide numbers may not be exact: likelihoods were rounded before, or more digits cancelled than
+// wide numbers have in addition. It returns "" if the total is exact, and ErrCancelled if no digit is known.
+func (p *Prepared) describeDoubt(r wide.Result) (string, error) {
 	rounded := 0.0 // the rounding of likelihoods, relative to Z
 	if len(p.net.Rounded) > 0 && p.given.Signed() {
 		rounded = math.Ldexp(float64(len(p.net.Rounded)), -53) * math.Pow(10, r.Digits)

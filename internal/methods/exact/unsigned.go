@@ -1,6 +1,6 @@
 package exact
 
-// Doubts of terms of both signs, settled by chains of states that have none.
+// Contractions by chains of states without signs, which resolve doubts about terms of both signs.
 
 import (
 	"cmp"
@@ -14,17 +14,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// wideWork is the largest ratio of the flops of chains without signs to the flops of terms of both
-// signs, which left a doubt, at which chains settle it before wide numbers do.
+// wideWork is the largest ratio of the flops of chains without signs to the flops of terms of both signs for which chains are tried
+// before wide numbers.
 // Chosen: about the cost of a flop in wide numbers relative to float64. Of noisy-or over 1,000
 // parents each, 8 there and 100 not, all marginals take 2.3 s of wall time with it on a loaded
 // machine, 11 s in wide numbers.
 const wideWork = 100.0
 
-// unsigned contracts the network with chains of states in the place of terms of both signs, where
-// these leave a doubt of the value they gave, and that takes less time than wide numbers. It
-// returns false where it does not, or where signs are left.
-func (j run) unsigned(value btn.Value) (btn.Value, bool, error) {
+// contractUnsigned contracts the network with chains of states in place of terms of both signs. ok is false if it does not resolve the
+// doubt of value: no digits cancelled, signs remain in the chains, they take more work than wide numbers, or the result is in doubt, too.
+func (j run) contractUnsigned(value btn.Value) (resolved btn.Value, ok bool, err error) {
 	if value.Digits == 0 || j.Joint != nil {
 		return value, false, nil
 	}
@@ -36,31 +35,31 @@ func (j run) unsigned(value btn.Value) (btn.Value, bool, error) {
 	if err != nil || chains == star || chains.Unfit != "" || chains.Signed() {
 		return value, false, err
 	}
-	order, cost, err := j.alongChains(star, chains)
+	order, cost, err := j.chainOrder(star, chains)
 	if err != nil || cost.Flops > wideWork*value.Flops || cost.Bytes > float64(j.Memory) {
 		return value, false, err
 	}
 	if j.M != nil {
 		clear(j.M.At)
 	}
-	settled, err := j.ordered(chains, order)
+	resolved, err = j.contractAlong(chains, order)
 	if err != nil && j.Ctx.Err() == nil {
 		return value, false, nil // wide numbers have no range
 	}
-	settled.Flops += value.Flops
-	return settled, err == nil && settled.Doubt == "", err
+	resolved.Flops += value.Flops
+	return resolved, err == nil && resolved.Doubt == "", err
 }
 
-// alongChains is the order that sweeps over the variables in the sequence in which chains have them,
-// that of star's min-fill order: before a variable goes every state that comes before it.
-func (j run) alongChains(star, chains *sumproduct.Expression) ([]int, query.Cost, error) {
-	along, err := contractionorder.MinFill(j.Ctx, star.Hypergraph())
+// chainOrder returns an order that sweeps over the variables in the sequence of their chains, which is the min-fill order of star, and
+// its price. A state of a chain is eliminated before the last variable of its tables.
+func (j run) chainOrder(star, chains *sumproduct.Expression) ([]int, query.Cost, error) {
+	starOrder, err := contractionorder.MinFill(j.Ctx, star.Hypergraph())
 	if err != nil {
 		return nil, query.Cost{}, err
 	}
 	place := make([]int, len(star.Dims))
-	for at, i := range along {
-		place[i] = at
+	for position, i := range starOrder {
+		place[i] = position
 	}
 
 	const never = math.MinInt
