@@ -1,6 +1,6 @@
 package truncated
 
-// The second contraction of networks with entries below 0, of absolute values: its price, and its place in the memory.
+// The second contraction of networks with entries below 0, which is that of their absolute values: its price and its memory.
 
 import (
 	"github.com/basetensor/basetensor/internal/methods/truncated/legs"
@@ -8,10 +8,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// absolute is the bytes of the tables that are held while their absolute values are contracted; 0: no entry is below 0.
+// absolute is the number of bytes of the tables, which are held while their absolute values are contracted. It is 0 if no entry is below
+// 0, so that there is no second contraction.
 type absolute float64
 
-func absoluteOf(e *sumproduct.Expression) (bytes absolute) {
+// absoluteBytes returns the bytes of all tables of e if an entry is below 0, else 0.
+func absoluteBytes(e *sumproduct.Expression) (bytes absolute) {
 	if !e.Signed() {
 		return 0
 	}
@@ -21,7 +23,7 @@ func absoluteOf(e *sumproduct.Expression) (bytes absolute) {
 	return bytes
 }
 
-// Signs names the second contraction in keys of plans, whose searches and prices know it; empty where there is none.
+// Signs returns a suffix for keys of plans whose searches and prices include the second contraction. It is empty if there is none.
 func Signs(p *Prepared) string {
 	if p.absolute > 0 {
 		return " and absolute values"
@@ -29,20 +31,22 @@ func Signs(p *Prepared) string {
 	return ""
 }
 
-// with adds the second contraction to the cost of the first; alone is the cost without marginals.
-func (a absolute) with(c, alone legs.Cost) legs.Cost {
+// addCost returns c, the cost of the first contraction, with that of the second. withoutMarginals is the cost of a contraction without
+// marginals.
+func (a absolute) addCost(c, withoutMarginals legs.Cost) legs.Cost {
 	if a > 0 {
-		c.Flops += alone.Flops
-		c.Bytes = max(c.Bytes, alone.Bytes+float64(a))
+		c.Flops += withoutMarginals.Flops
+		c.Bytes = max(c.Bytes, withoutMarginals.Bytes+float64(a))
 	}
 	return c
 }
 
-// room is the rest of a memory, bytes; at least 1, as 0 is the default.
-func (a absolute) room(memory int64) int64 { return max(1, int64(legs.Memory(memory))-int64(a)) }
+// freeMemory returns the bytes of a memory that the tables leave, at least 1, since 0 stands for the default.
+func (a absolute) freeMemory(memory int64) int64 { return max(1, int64(legs.Memory(memory))-int64(a)) }
 
-// beside says in an error of room what else takes the memory.
-func (a absolute) beside(err error) error {
+// explain adds to an error over budget of a contraction in freeMemory that the tables take memory, too. It returns other errors as they
+// are.
+func (a absolute) explain(err error) error {
 	if a == 0 || fault.CodeOf(err) != fault.OverBudget {
 		return err
 	}

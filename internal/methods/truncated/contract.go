@@ -1,6 +1,6 @@
 package truncated
 
-// One contraction: a plan, a bond, under evidence and one slice.
+// One contraction along a plan at a bond, under evidence and in one slice.
 
 import (
 	"context"
@@ -20,25 +20,26 @@ import (
 // Answer is the outcome of a contraction.
 type Answer struct {
 	Z          scaled.Number // of either sign
-	Rows       [][]float64   // P(x_v = a) of the network's variables; nil where they were not asked for, or Z is not above 0
+	Rows       [][]float64   // P(x_v = a) of the network's variables; nil: they were not asked for, or Z is not above 0
 	Flops      float64
 	Truncation btn.Truncation
 }
 
-// Contract contracts the network along a plan with at most bond values kept on a leg, within memory bytes (0: query.DefaultMemory).
-// Marginals are there if the network was prepared for them and they are asked for. Errors: over budget with the bytes, before anything is
-// computed; the context's.
+// Contract contracts the network along a plan with at most bond values on a leg, within memory bytes (0: query.DefaultMemory). The answer
+// has marginals if they are asked for and the network was prepared for them. Along a tree nothing is truncated if marginals are asked
+// for, or if that takes little more work (isBetterUntruncated). Errors: over budget with the bytes, before anything is computed; the
+// context's.
 func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, memory int64, marginals bool) (Answer, error) {
 	e := p.simple.Expression
 	if e.Scale.IsZero() {
 		return Answer{}, nil
 	}
 	if plan.Family == query.FamilyTree {
-		whole, err := p.whole(ctx, plan, bond, memory)
+		isBetter, err := p.isBetterUntruncated(ctx, plan, bond, memory)
 		if err != nil {
 			return Answer{}, err
 		}
-		if marginals || whole { // see SearchOptions.Marginals
+		if marginals || isBetter { // see SearchOptions.Marginals
 			bond = mostBond
 		}
 	}
@@ -51,13 +52,13 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 			return Answer{}, err
 		}
 	}
-	v, err := value(ctx, p, e, plan, bond, memory, marginals)
+	v, err := contractExpression(ctx, p, e, plan, bond, memory, marginals)
 	if err != nil {
 		return Answer{}, err
 	}
-	a := answer(v)
+	a := answerOf(v)
 	if p.signed {
-		if err := cancel(p, &a, func() (legs.Value, error) { return value(ctx, p, e.Abs(), plan, bond, memory, false) }); err != nil {
+		if err := boundRounding(p, &a, func() (legs.Value, error) { return contractExpression(ctx, p, e.Abs(), plan, bond, memory, false) }); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -68,9 +69,9 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	return a, err
 }
 
-// value contracts an expression of the network's shape. Among terms of both signs the smallest direction may be all that does not cancel:
-// there only the bond drops any.
-func value(
+// contractExpression contracts an expression of the network's shape along a plan. If terms have both signs, the smallest direction may be
+// all that does not cancel, so that then only the bond drops directions.
+func contractExpression(
 	ctx context.Context, p *Prepared, e *sumproduct.Expression, plan *TruncatedPlan, bond int, memory int64, marginals bool,
 ) (legs.Value, error) {
 	cutoff := 0.0
@@ -81,19 +82,19 @@ func value(
 		return sweeps.Contract(ctx, e, sweepPlan(plan).Restrict(e.Dims),
 			sweeps.Options{Bond: bond, Memory: memory, Marginals: marginals, Cutoff: cutoff})
 	}
-	along, err := decodeTree(plan.Tree)
+	tree, err := decodeTree(plan.Tree)
 	if err != nil {
 		return legs.Value{}, err
 	}
-	return trees.Contract(ctx, e, along, trees.Options{Bond: bond, Memory: memory, Marginals: marginals, Cutoff: cutoff})
+	return trees.Contract(ctx, e, tree, trees.Options{Bond: bond, Memory: memory, Marginals: marginals, Cutoff: cutoff})
 }
 
-// cancel fills Rounding: the roundings of a term, 2^-53 of its size each, times Σ|terms|. The sum of the terms without their signs
-// is the value of positive, the same contraction of absolute values.
-func cancel(p *Prepared, a *Answer, positive func() (legs.Value, error)) error {
+// boundRounding sets the bound of the rounding of Z: the number of roundings of a term, times 2^−53, times Σ|terms|. contractAbsolute
+// contracts the absolute values of all entries, which gives Σ|terms|; it is called if an entry is below 0.
+func boundRounding(p *Prepared, a *Answer, contractAbsolute func() (legs.Value, error)) error {
 	steps, size := p.simple.Rounding+float64(2*len(p.simple.Expression.Tables))+floats.SumRoundings(max(1, a.Flops)), a.Z.Abs()
 	if p.absolute > 0 {
-		v, err := positive()
+		v, err := contractAbsolute()
 		if err != nil {
 			return err
 		}
@@ -108,15 +109,15 @@ func cancel(p *Prepared, a *Answer, positive func() (legs.Value, error)) error {
 	return nil
 }
 
-// answer is a value without marginals.
-func answer(v legs.Value) Answer {
+// answerOf returns the answer of a value, without marginals.
+func answerOf(v legs.Value) Answer {
 	return Answer{Z: v.Z, Flops: v.Flops, Truncation: btn.Truncation{
 		Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes,
 	}}
 }
 
-// Sampler returns the sampler of states along a sweep, within memory bytes (0: query.DefaultMemory). Errors: as sweeps.NewSampler, and
-// internal for the plan of a tree.
+// Sampler returns a sampler of states along a sweep, within memory bytes (0: query.DefaultMemory). Errors: those of sweeps.NewSampler,
+// and internal for the plan of a tree.
 func (p *Prepared) Sampler(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (*sweeps.Sampler, error) {
 	if plan.Family != query.FamilySweep {
 		return nil, fault.New(fault.Internal, "truncated: states are drawn along a sweep, the plan is a %s", plan.Family)
@@ -125,18 +126,18 @@ func (p *Prepared) Sampler(ctx context.Context, plan *TruncatedPlan, bond int, m
 		sweeps.Options{Bond: bond, Memory: memory})
 }
 
-// untruncatedGain is the largest ratio of flops at which a contraction without any truncation, not
-// even of null values, is preferred.
+// untruncatedGain is the largest ratio of flops for which a contraction without any truncation, not even of null directions, is chosen.
 // A bound: none of 69 models takes more flops without truncation than with it, decision 20.
 const untruncatedGain = 4
 
-// whole reports whether a tree that loses nothing at a bond had better be contracted without any truncation: null directions are dropped
-// within rounding of the largest, and may count for more than that in the end.
-func (p *Prepared) whole(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (bool, error) {
-	now, err := p.Price(ctx, plan, bond, false)
-	if err != nil || !now.Lossless {
+// isBetterUntruncated reports whether a tree that loses nothing at a bond is better contracted without any truncation, which has to fit
+// the memory and take little more work. A truncation drops null directions within rounding of the largest, and these may count for more
+// than that in the end.
+func (p *Prepared) isBetterUntruncated(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (bool, error) {
+	truncated, err := p.Price(ctx, plan, bond, false)
+	if err != nil || !truncated.Lossless {
 		return false, err
 	}
-	c, err := p.Price(ctx, plan, mostBond, false)
-	return c.Bytes <= legs.Memory(memory) && c.Flops <= untruncatedGain*now.Flops+treeRate*1e6, err
+	untruncated, err := p.Price(ctx, plan, mostBond, false)
+	return untruncated.Bytes <= legs.Memory(memory) && untruncated.Flops <= untruncatedGain*truncated.Flops+treeRate*1e6, err
 }

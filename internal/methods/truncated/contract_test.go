@@ -50,15 +50,15 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 			continue
 		}
 		o := SearchOptions{Bond: 4, Memory: query.DefaultMemory, Seed: 1, Marginals: true}
-		tree, err := p.tree(t.Context(), o, truncatedLeast)
+		tree, err := p.searchTree(t.Context(), o, truncatedLeast)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sweep, err := p.sweep(t.Context(), o, 1, truncatedLeast)
+		sweep, err := p.searchSweep(t.Context(), o, 1, truncatedLeast)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, plan := range []TruncatedPlan{tree.plan, sweep.plan, reversed(sweep.plan)} {
+		for _, plan := range []TruncatedPlan{tree.plan, sweep.plan, reverseSweep(sweep.plan)} {
 			bond := 1 << 12
 			if plan.Family == query.FamilyTree {
 				bond = 2 // for marginals trees truncate nothing, whatever the bond

@@ -1,6 +1,6 @@
 package truncated
 
-// What truncated legs say of ln Z and of marginals: from what bonds and plans say about each other.
+// The uncertainty of ln Z and of marginals by truncated legs: from the differences between bonds and between plans.
 
 import (
 	"fmt"
@@ -12,19 +12,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// maxMovementRatio is the ratio of movements up to which another plan is compared with.
+// maxMovementRatio is the largest ratio of the next change of another plan to that of the best one for which the distance of the other plan
+// counts in full.
 const maxMovementRatio = 10
 
-// minDecay is the least factor by which the next change is taken to be smaller than the last one: bonds take effect faster than any power.
+// minDecay is the smallest ratio of the next change to the last one that is assumed. Bonds take effect faster than any power.
 const minDecay = 0.003
 
-// secondChangeWeight is the least such factor if a plan has two bonds, and only other plans show the speed at which they take effect, and
-// the weight of the second last change of marginals.
+// secondChangeWeight is that ratio if a plan has two bonds, so that only other plans show how fast bonds take effect. It is also the
+// weight of the second last change of marginals.
 // Measured: three of 15 answers on triangular grids are beyond three times the uncertainty stated
 // with it, five without.
 const secondChangeWeight = 0.3
 
-// priorChangeWeight is the weight of the change before the last one: the last may be small by accident.
+// priorChangeWeight is the weight of the change before the last one, since the last one may be small by accident.
 const priorChangeWeight = 0.01
 
 // The uncertainty of an estimate of a single bond is truncations times the largest discarded
@@ -37,10 +38,11 @@ const (
 	singleBondRoot = 5
 )
 
-// lostSign is the least uncertainty, in nats, if an estimate of the same bond or half of it came out at or below 0: its error was all of Z.
-const lostSign = 1
+// lostSignError is the smallest uncertainty, in nats, if an estimate of the same bond or half of it came out at or below 0: its error was
+// all of Z.
+const lostSignError = 1
 
-// leastBesidePhases is the least uncertainty beside several phases of belief propagation: the root of 1e-12, below which singular values
+// leastBesidePhases is the smallest uncertainty if belief propagation has several phases: the root of 1e-12, below which singular values
 // are always dropped. Measured: 4e-9 was off where 2e-12 was stated.
 const leastBesidePhases = 1e-6
 
@@ -55,7 +57,7 @@ type legsJudge struct {
 func NewJudge(s *judge.Sequence) judge.Judge {
 	j := &legsJudge{Sequence: s}
 	j.tracks = judge.Track{Sequence: s, Rule: btn.Linear, Next: func(e *judge.Estimate) (float64, bool) {
-		return j.next(e, math.Inf(1)) // without help from other plans
+		return j.expectedChange(e, math.Inf(1)) // without help from other plans
 	}}
 	return j
 }
@@ -94,18 +96,18 @@ func (j *legsJudge) Add(e *judge.Estimate) error {
 // State implements judge.Judge. An estimate along a tree that dropped nothing above rounding is complete. Else the best one is of the
 // highest bond, the one whose plan has moved least. Its uncertainty is the largest of
 //
-//   - the change that its own plan would make next: last²/(last but one), and after two bonds as much as the distance between the plans has
-//     fallen (next), but never less than the truncations' share of the last change (accident);
+//   - the change that its plan is expected to make next (expectedChange): last²/(last but one), or after two bonds the last change times the
+//     ratio by which the distance between plans has fallen, but never less than a share of the last change (accidentShare);
 //   - twice its distance (judge.PlanDistanceFactor) from the highest estimates of other plans, that is trees or orders. A plan that still
-//     moves ten times as much (maxMovementRatio) says little about the best one: a tenth of its distance counts;
-//   - what changes and distances do not show: see cautious.
+//     moves ten times as much (maxMovementRatio) tells little about the best one, so that a tenth of its distance counts;
+//   - what changes and distances do not show (raise).
 //
 // If no plan has two bonds yet, the distance of the plans counts tenfold (judge.FirstLevelFactor), and what a truncation leaves out counts
-// at least (unseen). The discarded weight alone is no bound: it was seen at 1e-8 beside an error of 0.1.
+// at least (hiddenTruncation). The discarded weight alone is no bound: it was seen at 1e-8 beside an error of 0.1.
 func (j *legsJudge) State() judge.Statement {
 	for _, e := range j.Estimates {
 		if j.isComplete(e) {
-			return judge.Statement{Best: e, Uncertainty: judge.Finite(max(e.FloorError(), j.leastOfPhases())), IsComplete: true, MaySettle: true}
+			return judge.Statement{Best: e, Uncertainty: judge.Finite(max(e.FloorError(), j.minimumOfPhases())), IsComplete: true, MaySettle: true}
 		}
 	}
 	best := j.tracks.Best()
@@ -126,18 +128,18 @@ func (j *legsJudge) State() judge.Statement {
 		theirs, known := j.tracks.Next(other)
 		if known && hasMoved && theirs > maxMovementRatio*last {
 			worse++
-			far = max(far, distance/maxMovementRatio, distance*max(accident(best), accident(other)))
+			far = max(far, distance/maxMovementRatio, distance*max(accidentShare(best), accidentShare(other)))
 			continue
 		}
 		spread = max(spread, distance)
 	}
 
-	u, _ := j.next(best, spread)
+	u, _ := j.expectedChange(best, spread)
 	u = max(u, judge.PlanDistanceFactor*spread, far)
 	switch {
 	case hasMoved:
 	case len(others) > 0 && best.Discarded != nil: // plans may agree because they are alike, so what was discarded counts as well
-		u = max(u, judge.FirstLevelFactor*spread, unseen(*best.Discarded))
+		u = max(u, judge.FirstLevelFactor*spread, hiddenTruncation(*best.Discarded))
 	case spread > 0:
 		u = max(u, judge.FirstLevelFactor*spread)
 	default:
@@ -146,17 +148,17 @@ func (j *legsJudge) State() judge.Statement {
 	if change, _ := j.LastChange(best); worse == len(others) {
 		u = max(u, change) // there is no plan to compare with, so the next change is not assumed to be smaller
 	}
-	u = j.cautious(best, u, len(others) == 0)
+	u = j.raise(best, u, len(others) == 0)
 	statement.Uncertainty = judge.Finite(max(u, best.FloorError()))
 	return statement
 }
 
-// isComplete reports whether an estimate dropped nothing above rounding, if that makes it exact up to rounding.
+// isComplete reports whether an estimate is exact up to rounding, since it dropped nothing above rounding along a tree.
 func (j *legsJudge) isComplete(e *judge.Estimate) bool {
 	return e.LogZ != nil && e.Plan.Rule == btn.Linear && !e.Truncated && e.Plan.Lossless && !j.IsUnsure
 }
 
-// isRepeated reports whether another plan has an estimate of at least the level of one.
+// isRepeated reports whether another plan has an estimate of at least the level of best.
 func (j *legsJudge) isRepeated(best *judge.Estimate) bool {
 	for _, e := range j.Estimates {
 		if e.LogZ != nil && e.Plan.Rule == btn.Linear && e.Plan.Track != best.Plan.Track && e.Plan.Level >= best.Plan.Level {
@@ -166,10 +168,10 @@ func (j *legsJudge) isRepeated(best *judge.Estimate) bool {
 	return false
 }
 
-// next returns the change that an estimate's plan is expected to make at its next bond. ok is false if the plan has one bond. spread is the
-// distance of the other plans at its bond. With last and before the last two changes it is last · min(1, last/before), but at least a share
-// of either.
-func (j *legsJudge) next(e *judge.Estimate, spread float64) (change float64, ok bool) {
+// expectedChange returns the change of ln Z that the plan of e is expected to make at its next bond. ok is false if the plan has one
+// bond. spread is the distance of other plans from e. With last and before the last two changes it is last · min(1, last/before), but at
+// least a share of either.
+func (j *legsJudge) expectedChange(e *judge.Estimate, spread float64) (change float64, ok bool) {
 	var values, levels []float64
 	for _, r := range j.Estimates {
 		if r.LogZ != nil && r.Plan.Track == e.Plan.Track && r.Plan.Level <= e.Plan.Level {
@@ -187,7 +189,7 @@ func (j *legsJudge) next(e *judge.Estimate, spread float64) (change float64, ok 
 	}
 	if n == 2 { // the distance between plans shows how fast the change falls
 		if before := j.spreadBefore(e); before > 0 {
-			return last * min(1, max(secondChangeWeight, accident(e), spread/before)), true
+			return last * min(1, max(secondChangeWeight, accidentShare(e), spread/before)), true
 		}
 		return last, true
 	}
@@ -195,12 +197,12 @@ func (j *legsJudge) next(e *judge.Estimate, spread float64) (change float64, ok 
 	if before == 0 {
 		return last, true
 	}
-	byRatio := last * min(1, max(minDecay, accident(e), last/before))
-	byAccident := before * min(1, max(priorChangeWeight, accident(e)))
+	byRatio := last * min(1, max(minDecay, accidentShare(e), last/before))
+	byAccident := before * min(1, max(priorChangeWeight, accidentShare(e)))
 	return max(byRatio, byAccident), true
 }
 
-// spreadBefore returns the largest distance of other plans from an estimate's plan at the bond below its own; 0 if there are none.
+// spreadBefore returns the largest distance of other plans from the plan of e at the bond before that of e; 0 if there are none.
 func (j *legsJudge) spreadBefore(e *judge.Estimate) (spread float64) {
 	earlier := j.Before(e)
 	for _, r := range j.Estimates {
@@ -211,26 +213,26 @@ func (j *legsJudge) spreadBefore(e *judge.Estimate) (spread float64) {
 	return spread
 }
 
-// accident returns the share of a change that remains in the uncertainty after a truncation: the fourth root of what it discarded. A small
-// change after truncations of a percent is as likely an accident as a sign of convergence.
-func accident(e *judge.Estimate) float64 {
+// accidentShare returns the share of a change that remains in the uncertainty after a truncation, the fourth root of what e discarded.
+// After truncations of a percent a small change is as likely an accident as a sign of convergence.
+func accidentShare(e *judge.Estimate) float64 {
 	if e.Discarded == nil {
 		return 0
 	}
 	return math.Sqrt(math.Sqrt(max(*e.Discarded, 0)))
 }
 
-// unseen is what truncations leave out if no second bond shows it: many discard as much as the largest share, and their roots add up
-// if that is much.
-func unseen(share float64) float64 {
+// hiddenTruncation returns what truncations may leave out if no second bond shows it. share is the largest discarded share. Many
+// truncations discard that much, and their roots add up if it is large.
+func hiddenTruncation(share float64) float64 {
 	share = max(share, 0)
 	return min(truncations*share, singleBondRoot*math.Sqrt(share))
 }
 
-// cautious returns an uncertainty with what changes and distances do not show. It is at least the discarded share, and the root of it if
-// there is no other plan (isAlone) or the last bond changed nothing. It is lostSign if an estimate of at least half the bond came out at or
-// below 0. It is larger by judge.ForbiddenFactor if tables forbid combinations of values.
-func (j *legsJudge) cautious(best *judge.Estimate, u float64, isAlone bool) float64 {
+// raise returns the uncertainty u, raised to what changes and distances do not show. It is at least the discarded share, and the root of
+// that if there is no other plan (isAlone) or the last bond changed nothing. It is at least lostSignError if an estimate of at least half
+// the bond came out at or below 0. It is judge.ForbiddenFactor times as large if tables forbid combinations of values.
+func (j *legsJudge) raise(best *judge.Estimate, u float64, isAlone bool) float64 {
 	if change, known := j.LastChange(best); best.Discarded != nil {
 		share := max(*best.Discarded, 0)
 		u = max(u, share)
@@ -240,7 +242,7 @@ func (j *legsJudge) cautious(best *judge.Estimate, u float64, isAlone bool) floa
 	}
 	for _, e := range j.Estimates {
 		if e.LogZ == nil && e.Truncated && e.Plan.Rule == btn.Linear && e.Plan.Level >= best.Plan.Level-1 {
-			u = max(u, lostSign)
+			u = max(u, lostSignError)
 		}
 	}
 	if j.IsHard {
@@ -250,27 +252,27 @@ func (j *legsJudge) cautious(best *judge.Estimate, u float64, isAlone bool) floa
 }
 
 // Reconsider implements judge.Judge. A truncation may have lost a mode that chains found (judge.BesideModes), or a phase of belief
-// propagation (leastOfPhases).
+// propagation (minimumOfPhases).
 func (j *legsJudge) Reconsider(own *judge.Statement, others []*judge.Statement) {
 	j.BesideModes(own, others)
 	if own.Uncertainty != nil && j.Propagation != nil && !j.Propagation.Impossible {
-		own.Uncertainty = judge.Finite(max(*own.Uncertainty, j.leastOfPhases()))
+		own.Uncertainty = judge.Finite(max(*own.Uncertainty, j.minimumOfPhases()))
 	}
 }
 
-// leastOfPhases is the least uncertainty beside several phases of belief propagation, 0 beside one. Truncations drop what is below rounding
-// of one phase, also if they drop nothing above it, and the root of that may be left for another phase.
-func (j *legsJudge) leastOfPhases() float64 {
+// minimumOfPhases returns the smallest uncertainty if belief propagation has several phases, and 0 if it has one. Truncations drop what
+// is below rounding of one phase, even if they drop nothing above it, and another phase may have the root of that.
+func (j *legsJudge) minimumOfPhases() float64 {
 	if j.Propagation == nil || j.Propagation.Together == nil {
 		return 0
 	}
 	return leastBesidePhases
 }
 
-// Marginals implements judge.Judge. They are those of all slices together. Their uncertainty is their largest change from the last other
-// estimate of the rule that has marginals, of any plan. Symmetric truncations repeat belief propagation and each other, so what was
-// discarded counts as well: the share, the root of it if nothing changes, and what no second bond shows (unseen) if only another method is
-// there to compare with.
+// Marginals implements judge.Judge. P is that of all slices together. Its uncertainty is its largest change from the last estimate of
+// truncated legs before e that has marginals, of any plan, and a part of that from the second last. Symmetric truncations repeat belief
+// propagation and each other, so that what was discarded counts as well: the share, or the root of it if nothing changes. If only another
+// method is there to compare with, hiddenTruncation counts.
 func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	if m.P, m.Warning = j.SumMarginals(e); m.P == nil {
 		return m
@@ -282,7 +284,7 @@ func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	if j.IsUnsure {
 		return m
 	}
-	var earlier, start [][][]float64 // of truncated legs, and of other methods
+	var earlier, otherMethods [][][]float64 // of truncated legs, and of other methods
 	for _, r := range j.Estimates {
 		if r == e || r.LogZ == nil {
 			continue
@@ -292,7 +294,7 @@ func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 		case r.Plan.Rule == btn.Linear:
 			earlier = append(earlier, p)
 		default:
-			start = append(start, p)
+			otherMethods = append(otherMethods, p)
 		}
 	}
 	share := 0.0
@@ -308,8 +310,8 @@ func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 		if n > 1 {
 			change = max(change, secondChangeWeight*judge.LargestDifference(m.P, earlier[n-2]))
 		}
-	case len(start) > 0:
-		change, share = judge.LargestDifference(m.P, start[len(start)-1]), unseen(share)
+	case len(otherMethods) > 0:
+		change, share = judge.LargestDifference(m.P, otherMethods[len(otherMethods)-1]), hiddenTruncation(share)
 	default:
 		return m
 	}

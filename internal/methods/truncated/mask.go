@@ -1,6 +1,6 @@
 package truncated
 
-// Masks: evidence and slices on a network that has been simplified already.
+// Masks: evidence and slices enter a network that has been simplified before.
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Mask returns the network under evidence at the same simplification: Z is the Z of the conditioned network. An index with one value left
-// is gone from all scopes and has dimension 1; the weights of others are multiplied into their first table. The number and sequence of
-// the tables stay, so a plan for p fits. p does not change. Errors: ErrNoMask for a variable that no index decides any more, and where a
-// product with a weight leaves the range of float64. Cost: one pass over the tables touched.
+// Mask returns the simplified network under evidence. Its Z is that of the network conditioned on the evidence. An index with one value
+// left disappears from all scopes and has dimension 1; the weights of all other indices are multiplied into their first table. The number
+// and sequence of the tables stay, so that a plan for p fits. p does not change. Errors: ErrNoMask if no index determines a variable, if
+// a product with a weight leaves the range of float64, or if p is under a mask already. Cost: one pass over the tables touched.
 func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 	if ev.IsEmpty() {
 		return p, nil
@@ -24,15 +24,15 @@ func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 		return nil, fmt.Errorf("%w: the network is under a mask already", ErrNoMask)
 	}
 	e := p.simple.Expression
-	q := &Prepared{net: p.net, given: p.given, marginals: p.marginals, signed: p.signed, weights: make([][]float64, len(e.Dims))}
-	m := masker{p: p, q: q, scale: e.Scale}
+	masked := &Prepared{net: p.net, given: p.given, marginals: p.marginals, signed: p.signed, weights: make([][]float64, len(e.Dims))}
+	m := masker{network: p, masked: masked, scale: e.Scale}
 	for _, s := range ev.Soft {
-		if err := m.multiply(s.Var, func(x int) float64 { return s.Weights[x] }); err != nil {
+		if err := m.addWeights(s.Var, func(x int) float64 { return s.Weights[x] }); err != nil {
 			return nil, err
 		}
 	}
 	for _, h := range ev.Hard {
-		if err := m.multiply(h.Var, func(x int) float64 {
+		if err := m.addWeights(h.Var, func(x int) float64 {
 			if x == h.Value {
 				return 1
 			}
@@ -42,40 +42,42 @@ func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 		}
 	}
 	simple := *p.simple
-	if simple.Expression = m.apply(); m.beyond {
+	if simple.Expression = m.apply(); m.exceedsRange {
 		return nil, fmt.Errorf("%w: a product of weights leaves the range of float64", ErrNoMask)
 	}
-	q.simple = &simple
+	masked.simple = &simple
 	if p.absolute > 0 {
-		q.absolute = absoluteOf(simple.Expression)
+		masked.absolute = absoluteBytes(simple.Expression)
 	}
-	return q, nil
+	return masked, nil
 }
 
-// masker collects the weights of the indices.
+// masker applies a mask.
 type masker struct {
-	p, q    *Prepared
-	scale   scaled.Number
-	touched []int
-	beyond  bool // a product has lost digits to the range of float64
+	network      *Prepared     // before the mask
+	masked       *Prepared     // whose weights are collected
+	scale        scaled.Number // of the masked expression
+	touched      []int         // indices with weights
+	exceedsRange bool          // a product has lost digits to the range of float64
 }
 
-// leastProduct is the least magnitude of a nonzero product that is trusted to have all its digits, as in package preprocess.
+// leastProduct is the smallest magnitude of a nonzero product that certainly has all its digits, as in package preprocess.
 const leastProduct = 0x1p-1000
 
-// times is the product of an entry and a weight.
-func (m *masker) times(x, weight float64) float64 {
+// product returns the product of an entry and a weight, and notes if it leaves the range of float64.
+func (m *masker) product(x, weight float64) float64 {
 	if x == 0 || weight == 0 || weight == 1 {
 		return x * weight
 	}
 	y := x * weight
-	m.beyond = m.beyond || math.Abs(y) < leastProduct || math.IsInf(y, 0)
+	m.exceedsRange = m.exceedsRange || math.Abs(y) < leastProduct || math.IsInf(y, 0)
 	return y
 }
 
-// multiply puts weights on the values of a variable.
-func (m *masker) multiply(variable int, weight func(x int) float64) error {
-	p := m.p
+// addWeights multiplies the weights of the index that determines a variable by weights of the values x of the variable. If a value of the
+// variable is certain, it multiplies the scale. The error is ErrNoMask if no index determines the variable.
+func (m *masker) addWeights(variable int, weight func(x int) float64) error {
+	p := m.network
 	if variable < 0 || variable >= len(p.given.Variables) {
 		return fmt.Errorf("%w: variable %d of %d", ErrNoMask, variable, len(p.given.Variables))
 	}
@@ -102,20 +104,21 @@ func (m *masker) multiply(variable int, weight func(x int) float64) error {
 	if !slices.Contains(m.touched, j) {
 		m.touched = append(m.touched, j)
 	}
-	w := m.q.weights[j]
+	w := m.masked.weights[j]
 	if w == nil {
 		w = slices.Repeat([]float64{1}, len(o.From))
 	}
 	for y, k := range o.From {
-		w[y] = m.times(w[y], weight(value(k)))
+		w[y] = m.product(w[y], weight(value(k)))
 	}
-	m.q.weights[j] = w
+	m.masked.weights[j] = w
 	return nil
 }
 
-// apply returns the simplified expression under the weights.
+// apply returns the simplified expression under the collected weights. An index whose weights are 0 but for one value is fixed there. The
+// weights of all others go into the first table that has the index. If all weights of an index are 0, so is the scale.
 func (m *masker) apply() *sumproduct.Expression {
-	e := m.p.simple.Expression
+	e := m.network.simple.Expression
 	out := &sumproduct.Expression{
 		Dims:      slices.Clone(e.Dims),
 		Tables:    slices.Clone(e.Tables),
@@ -125,24 +128,24 @@ func (m *masker) apply() *sumproduct.Expression {
 	}
 	slices.Sort(m.touched)
 	fixed := map[int]int{}
-	rest := map[int]bool{}
+	weighted := map[int]bool{}
 	for _, j := range m.touched {
-		w := m.q.weights[j]
-		left, at := 0, 0
+		w := m.masked.weights[j]
+		positive, last := 0, 0
 		for y, x := range w {
 			if x != 0 {
-				left, at = left+1, y
+				positive, last = positive+1, y
 			}
 		}
 		switch {
-		case left == 0:
+		case positive == 0:
 			m.scale = scaled.Number{}
-		case left == 1:
-			fixed[j] = at
-			m.scale = m.scale.Mul(scaled.FromFloat(w[at]))
+		case positive == 1:
+			fixed[j] = last
+			m.scale = m.scale.Mul(scaled.FromFloat(w[last]))
 			out.Dims[j] = 1
 		default:
-			rest[j] = true
+			weighted[j] = true
 		}
 	}
 	used := map[int]bool{}
@@ -150,19 +153,19 @@ func (m *masker) apply() *sumproduct.Expression {
 		touched := false
 		for _, i := range table.Scope {
 			_, isFixed := fixed[i]
-			touched = touched || isFixed || rest[i] && !used[i]
+			touched = touched || isFixed || weighted[i] && !used[i]
 		}
 		if touched {
-			out.Tables[t] = m.cut(table, fixed, rest, used)
+			out.Tables[t] = m.maskTable(table, fixed, weighted, used)
 		}
 		for _, i := range table.Scope {
 			used[i] = true
 		}
 	}
 	for _, j := range m.touched { // an index in no table is a factor of its dimension
-		if rest[j] && !used[j] {
+		if weighted[j] && !used[j] {
 			sum := 0.0
-			for _, x := range m.q.weights[j] {
+			for _, x := range m.masked.weights[j] {
 				sum += x
 			}
 			m.scale = m.scale.Mul(scaled.FromFloat(sum))
@@ -173,35 +176,36 @@ func (m *masker) apply() *sumproduct.Expression {
 	return out
 }
 
-// cut fixes indices of a table and multiplies the weights of others in whose first table it is.
-func (m *masker) cut(t sumproduct.Table, fixed map[int]int, rest, used map[int]bool) sumproduct.Table {
-	dims := m.p.simple.Expression.Dims
+// maskTable returns a table with fixed indices at their values, and multiplied by the weights of those weighted indices that no earlier
+// table has used.
+func (m *masker) maskTable(t sumproduct.Table, fixed map[int]int, weighted, used map[int]bool) sumproduct.Table {
+	dims := m.network.simple.Expression.Dims
 	out := sumproduct.Table{}
 	for _, i := range t.Scope {
-		if _, gone := fixed[i]; !gone {
+		if _, isFixed := fixed[i]; !isFixed {
 			out.Scope = append(out.Scope, i)
 		}
 	}
-	at := sumproduct.NewWalk(dims, t.Scope)
+	walk := sumproduct.NewWalk(dims, t.Scope)
 	for _, x := range t.Data {
-		in := true
+		isKept := true
 		for k, i := range t.Scope {
-			if y, gone := fixed[i]; gone {
-				in = in && at.X[k] == y
-			} else if rest[i] && !used[i] {
-				x = m.times(x, m.q.weights[i][at.X[k]])
+			if y, isFixed := fixed[i]; isFixed {
+				isKept = isKept && walk.X[k] == y
+			} else if weighted[i] && !used[i] {
+				x = m.product(x, m.masked.weights[i][walk.X[k]])
 			}
 		}
-		if in {
+		if isKept {
 			out.Data = append(out.Data, x)
 		}
-		at.Next()
+		walk.Next()
 	}
 	return out
 }
 
-// complete gives indices that a mask fixed, or that are in no table, their marginals.
-func (p *Prepared) complete(marginals [][]float64) [][]float64 {
+// completeMarginals returns marginals with rows for the indices that a mask fixed, or that are in no table.
+func (p *Prepared) completeMarginals(marginals [][]float64) [][]float64 {
 	if p.weights == nil {
 		return marginals
 	}
@@ -210,16 +214,16 @@ func (p *Prepared) complete(marginals [][]float64) [][]float64 {
 		if w == nil || p.simple.Expression.Dims[j] > 1 {
 			continue
 		}
-		sum, left := 0.0, 0
+		sum, positive := 0.0, 0
 		for _, x := range w {
 			sum += x
 			if x != 0 {
-				left++
+				positive++
 			}
 		}
 		row := make([]float64, len(w))
 		for y, x := range w {
-			if left == 1 && x != 0 {
+			if positive == 1 && x != 0 {
 				row[y] = 1
 			} else {
 				row[y] = x / sum
@@ -230,10 +234,11 @@ func (p *Prepared) complete(marginals [][]float64) [][]float64 {
 	return full
 }
 
-// Rows returns the marginals of the network's variables from the marginals of Expression. Each of its values is a mean of the values of
-// the index that decides it. Errors: preprocess.ErrSummedOut where the network was not prepared for marginals.
+// Rows returns the marginals of the network's variables. marginals has those of the indices of Expression. The probability of each value
+// is a mean over the values of the index that determines it. Errors: preprocess.ErrSummedOut if the network was not prepared for
+// marginals.
 func (p *Prepared) Rows(marginals [][]float64) ([][]float64, error) {
-	full := p.complete(marginals)
+	full := p.completeMarginals(marginals)
 	out := make([][]float64, len(p.net.Variables))
 	for v, variable := range p.net.Variables {
 		i := p.given.Variables[v]
@@ -242,11 +247,11 @@ func (p *Prepared) Rows(marginals [][]float64) ([][]float64, error) {
 			return nil, fmt.Errorf("truncated: marginal of variable %d: %w", v, err)
 		}
 		if support := p.given.Support[i]; support != nil {
-			wide := make([]float64, variable.Domain)
+			overDomain := make([]float64, variable.Domain)
 			for k, x := range support {
-				wide[x] = row[k]
+				overDomain[x] = row[k]
 			}
-			row = wide
+			row = overDomain
 		}
 		out[v] = row
 	}

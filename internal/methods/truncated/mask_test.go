@@ -140,7 +140,7 @@ func TestSweepUnderMask(t *testing.T) {
 		if p.Decided() {
 			continue
 		}
-		sweep, err := p.sweep(t.Context(), SearchOptions{Bond: 4, Memory: 1 << 30, Seed: 1}, 1, truncatedLeast)
+		sweep, err := p.searchSweep(t.Context(), SearchOptions{Bond: 4, Memory: 1 << 30, Seed: 1}, 1, truncatedLeast)
 		if err != nil {
 			t.Fatal(err)
 		}

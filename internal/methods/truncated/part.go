@@ -10,7 +10,7 @@ import (
 // Truncated is one slice of B with truncated legs, along a tree or a sweep.
 type Truncated struct {
 	Along *TruncatedPlan `msgpack:"-"`
-	Bond  int            `msgpack:"bond"` // most values that a leg keeps
+	Bond  int            `msgpack:"bond"` // largest number of values that a leg keeps
 	Slice btn.Slice      `msgpack:"slice"`
 }
 
@@ -24,8 +24,8 @@ type TruncatedPlan struct {
 	Position []int  `msgpack:"position,omitempty"` // mps: rank of every index in the chain
 	// tree: the plan, as package trees writes it
 	Tree [][]int `msgpack:"tree,omitempty"`
-	// Masked says that the network was simplified without the query's evidence,
-	// which enters as masks: the plan serves any.
+	// Masked: the network was simplified without evidence, which enters as masks, so that the plan serves any evidence. Otherwise it was
+	// simplified under the evidence of the query.
 	Masked bool `msgpack:"masked,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// slot and baseSlot are the places of the simplified network among the forms of a problem.
+// slot and baseSlot are slots of a problem for the simplified network, under its evidence and without evidence.
 type (
 	slot     struct{ marginals bool }
 	baseSlot struct{}
@@ -29,7 +29,7 @@ func OfBase(ctx context.Context, p *problem.Problem) (*Prepared, error) {
 	return problem.FormOfBase(ctx, p, baseSlot{}, func() (*Prepared, error) { return Prepare(ctx, p.Base, true) })
 }
 
-// run is one contraction of one part.
+// run is the contraction of one part of a plan on one problem.
 type run struct{ contraction.Contraction }
 
 // Contract implements contraction.Contractor. Marginals are probabilities; times Z they add up.
@@ -43,7 +43,7 @@ func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.W
 	}
 	j := run{own}
 
-	prepared, evidence, err := j.prepared(q)
+	prepared, evidence, err := j.prepare(q)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -76,8 +76,9 @@ func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.W
 	return v, nil
 }
 
-// prepared returns the simplified network of the part's plan, and the evidence that is to enter it as a mask.
-func (j run) prepared(q *Truncated) (*Prepared, factorgraph.Evidence, error) {
+// prepare returns the simplified network that the plan of a part is for, and the evidence that has to enter it as a mask. The evidence is
+// empty if the network was simplified under it.
+func (j run) prepare(q *Truncated) (*Prepared, factorgraph.Evidence, error) {
 	if q.Along.Masked {
 		prepared, err := OfBase(j.Ctx, j.Problem)
 		return prepared, j.Problem.Evidence, err

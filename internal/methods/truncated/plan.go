@@ -17,14 +17,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// SearchOptions of Search. Bond is the one that plans are compared at.
+// SearchOptions bound a search for plans.
 type SearchOptions struct {
-	Bond   int
+	Bond   int // at which plans are compared
 	Memory int64
 	Seed   uint64
-	// Marginals are wanted too: then trees are only for contractions without any truncation. With fixed projectors Z is linear in the
-	// weights, but projectors keep a table as it is under its present weights, and drop directions, null ones too, that other values of a
-	// variable would use. A sweep has a pass back of its own.
+	// Marginals: marginals are wanted. Then a tree is only for contractions without any truncation: its projectors keep a table as it is under
+	// its present weights, and drop directions, also null ones, that other values of a variable would need. A sweep has a backward pass that
+	// truncates separately.
 	Marginals bool
 	// Moves bounds the search, in operations of about a nanosecond; 0: 2^30.
 	Moves int64
@@ -41,46 +41,50 @@ const (
 	truncatedSearches       = 3
 )
 
-// unequal is the largest ratio of the flops of a tree and a sweep, either way, at which the two
-// are compared.
+// unequal is the largest ratio of the flops of a tree and a sweep, either way, for which both are planned, to be compared.
 // Measured: 1 makes 1 of 4 models better, none worse; 16 makes 1 of 7 worse, decision 20. Why
 // there are two plans: decision 14.
 const unequal = 4
 
-// Search returns plans, the one to trust most first: a tree alone where it truncates nothing, else the cheaper of the best matrix product
-// state and the best tree and then the other; where no tree fits the memory, two matrix product states from different seeds. The search
-// is counted in moves, about as many as the contraction takes flops, and a function of the hypergraph, Signs and the options, but where
-// ctx has a deadline: the plans found by then are returned, and whole is false. A tree may take a third of that time, and the first sweep
-// half of the rest. Errors: over budget where no plan fits the memory at this bond, the context's where there is no plan.
-func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []TruncatedPlan, whole bool, err error) {
+// Search returns one or two plans, the one to trust most first:
+//
+// If a tree truncates nothing, it is the only plan. If a tree and a sweep take about as many flops, both are plans, the cheaper one
+// first. If one of them takes far fewer, the plans are two of that kind, from different seeds, or the reverse of a sweep. If no tree fits
+// the memory, or marginals are wanted and it truncates, the plans are two sweeps.
+//
+// The search is counted in moves, about as many as the contraction takes flops, and depends only on the hypergraph, Signs and the
+// options. If ctx has a deadline, it ends the search: the tree has a third of the time and the first sweep half of the rest, the best
+// plans by then are returned, and isComplete is false. Errors: over budget if no plan fits the memory at this bond; the context's if
+// there is no plan.
+func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []TruncatedPlan, isComplete bool, err error) {
 	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, false, ctxErr
 	}
-	most := truncatedMoves
+	limit := truncatedMoves
 	if o.Moves > 0 {
-		most = min(most, max(1, o.Moves/truncatedSearches))
+		limit = min(limit, max(1, o.Moves/truncatedSearches))
 	}
-	// whether or not it fits the memory
-	moves := min(max(truncatedLeast, int64(min(quick.Flops, float64(truncatedMoves)))), most)
-	whole = true
-	within := func(share float64, search func(context.Context) (priced, error)) (priced, error) {
-		part, cancel := shareOf(ctx, share)
+	// quick has a price whether or not its plan fits the memory
+	moves := min(max(truncatedLeast, int64(min(quick.Flops, float64(truncatedMoves)))), limit)
+	isComplete = true
+	searchFor := func(share float64, search func(context.Context) (priced, error)) (priced, error) {
+		searching, cancel := withTimeShare(ctx, share)
 		defer cancel()
-		found, err := search(part)
-		if cut := part.Err(); cut != nil {
-			whole = false
-			if errors.Is(err, cut) && found.known() && errors.Is(cut, context.DeadlineExceeded) {
+		found, err := search(searching)
+		if ended := searching.Err(); ended != nil {
+			isComplete = false
+			if errors.Is(err, ended) && found.hasPlan() && errors.Is(ended, context.DeadlineExceeded) {
 				err = nil
 			}
 		}
 		return found, err
 	}
-	treeOf := func(ctx context.Context) (priced, error) { return p.tree(ctx, o, moves) }
+	treeOf := func(ctx context.Context) (priced, error) { return p.searchTree(ctx, o, moves) }
 	sweepOf := func(seed uint64) func(context.Context) (priced, error) {
-		return func(ctx context.Context) (priced, error) { return p.sweep(ctx, o, seed, moves) }
+		return func(ctx context.Context) (priced, error) { return p.searchSweep(ctx, o, seed, moves) }
 	}
-	tree, treeErr := within(1.0/3, treeOf)
+	tree, treeErr := searchFor(1.0/3, treeOf)
 	if treeErr == nil && o.Marginals {
 		c, err := p.Price(ctx, &tree.plan, o.Bond, true)
 		if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
@@ -88,25 +92,25 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 		}
 	}
 	if treeErr == nil && tree.loss == 0 {
-		return []TruncatedPlan{tree.plan}, whole, nil
+		return []TruncatedPlan{tree.plan}, isComplete, nil
 	}
-	sweep, sweepErr := within(1.0/2, sweepOf(o.Seed))
+	sweep, sweepErr := searchFor(1.0/2, sweepOf(o.Seed))
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled), sweepErr != nil && treeErr != nil && ctx.Err() != nil:
 		return nil, false, ctx.Err()
 	case sweepErr != nil && treeErr != nil:
-		return nil, whole, sweepErr
+		return nil, isComplete, sweepErr
 	case sweepErr != nil:
-		return []TruncatedPlan{tree.plan}, whole, nil
+		return []TruncatedPlan{tree.plan}, isComplete, nil
 	case treeErr != nil || tree.flops > unequal*sweep.flops:
-		other, err := within(1, sweepOf(o.Seed+1))
+		other, err := searchFor(1, sweepOf(o.Seed+1))
 		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
-			other.plan = reversed(sweep.plan)
+			other.plan = reverseSweep(sweep.plan)
 		}
 		plans = []TruncatedPlan{sweep.plan, other.plan}
 	case sweep.flops > unequal*tree.flops:
 		o.Seed++
-		other, err := within(1, treeOf)
+		other, err := searchFor(1, treeOf)
 		if err != nil {
 			other = sweep
 		}
@@ -119,11 +123,11 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, false, ctx.Err()
 	}
-	return plans, whole, nil
+	return plans, isComplete, nil
 }
 
-// shareOf ends after a share of the time that a context leaves; where it has no deadline, with it.
-func shareOf(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+// withTimeShare returns a context that ends after a share of the time until the deadline of ctx. It returns ctx if that has no deadline.
+func withTimeShare(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return ctx, func() {}
@@ -131,6 +135,7 @@ func shareOf(ctx context.Context, share float64) (context.Context, context.Cance
 	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(deadline))))
 }
 
+// errTruncates refuses a tree that truncates if marginals are wanted.
 var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tree need one that truncates nothing")
 
 // priced is a plan with its cost at the bond of the search.
@@ -140,20 +145,20 @@ type priced struct {
 	loss  float64 // bits that truncation takes off wires; 0: none, the contraction is exact up to rounding
 }
 
-// known reports whether there is a plan.
-func (f priced) known() bool { return len(f.plan.Order) > 0 || len(f.plan.Tree) > 0 }
+// hasPlan reports whether a plan was found.
+func (f priced) hasPlan() bool { return len(f.plan.Order) > 0 || len(f.plan.Tree) > 0 }
 
-// sweepMove is the number of those moves in the time of one move of the search for a matrix
-// product state.
+// sweepMove is the number of moves (SearchOptions.Moves) in the time of one move of the search for a sweep.
 // Measured: a quarter and four times of it change 17 and 21 of 26 models, without a direction,
 // decision 20.
 const sweepMove = 64
 
-func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
+// searchSweep returns the best sweep that a search of so many moves finds.
+func (p *Prepared) searchSweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
 	found, cost, err := sweeps.Search(ctx, p.Hypergraph(),
-		sweeps.SearchOptions{Bond: o.Bond, Memory: p.absolute.room(o.Memory), Seed: seed, Moves: max(moves/sweepMove, 1)})
+		sweeps.SearchOptions{Bond: o.Bond, Memory: p.absolute.freeMemory(o.Memory), Seed: seed, Moves: max(moves/sweepMove, 1)})
 	plan := TruncatedPlan{Family: query.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}
-	return priced{plan: plan, flops: cost.Flops}, p.absolute.beside(err)
+	return priced{plan: plan, flops: cost.Flops}, p.absolute.explain(err)
 }
 
 // treeRate is the number of flops of a sweep in the time of one along a tree of truncated legs:
@@ -161,75 +166,77 @@ func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, move
 // Measured when trees were priced; no command repeats it.
 const treeRate = 4
 
-func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
+// searchTree returns the best tree that a search of so many moves finds. With an error it may return the best tree before it.
+func (p *Prepared) searchTree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
 	found, cost, err := trees.Search(ctx, p.Hypergraph(),
-		trees.SearchOptions{Bond: o.Bond, Memory: p.absolute.room(o.Memory), Seed: o.Seed, Moves: moves})
-	if err = p.absolute.beside(err); err != nil && found.Tables == 0 {
+		trees.SearchOptions{Bond: o.Bond, Memory: p.absolute.freeMemory(o.Memory), Seed: o.Seed, Moves: moves})
+	if err = p.absolute.explain(err); err != nil && found.Tables == 0 {
 		return priced{}, err
 	}
 	plan := TruncatedPlan{Family: query.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}
 	return priced{plan: plan, flops: treeRate * cost.Flops, loss: cost.Loss}, err
 }
 
-// reversed is the sweep that comes from the other end.
-func reversed(p TruncatedPlan) TruncatedPlan {
+// reverseSweep returns the sweep that begins at the other end.
+func reverseSweep(p TruncatedPlan) TruncatedPlan {
 	p.Order = slices.Clone(p.Order)
 	slices.Reverse(p.Order)
 	return p
 }
 
-// Cost is the price of a contraction along a plan at a bond: flops predicted, in flops of a sweep, and bytes at most.
+// Cost is the price of a contraction along a plan at a bond: predicted flops, counted as flops of a sweep, and the largest number of bytes.
 type Cost struct {
 	legs.Cost
-	Lossless bool // along a tree: nothing is truncated
+	Lossless bool // the plan is a tree, and nothing is truncated
 }
 
-// smallBond is the bond below which a flop of a sweep takes longer, as one over the bond: small matrices.
+// smallBond is the bond below which a flop of a sweep takes longer, in proportion to one over the bond, since matrices are small.
 // Measured by CPU time on a grid of 40×40, a complete and a three-dimensional model: 5 to 7 times at bond 4, 3 to 4 at 8, 2.2 at 16,
 // 1.1 at 20, decision 26.
 const smallBond = 32
 
-// Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves, the
-// context's.
+// Price predicts the cost of a contraction, with marginals if they are wanted. With marginals nothing is truncated along a tree. Errors:
+// plans that contradict themselves; the context's.
 func (p *Prepared) Price(ctx context.Context, plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	h := p.Hypergraph()
 	if plan.Family == query.FamilySweep {
-		along := sweepPlan(plan).Restrict(h.Dims)
-		c, err := sweeps.Evaluate(ctx, h, along, bond, marginals)
-		alone := c
+		schedule := sweepPlan(plan).Restrict(h.Dims)
+		c, err := sweeps.Evaluate(ctx, h, schedule, bond, marginals)
+		withoutMarginals := c
 		if marginals && p.absolute > 0 && err == nil {
-			alone, err = sweeps.Evaluate(ctx, h, along, bond, false)
+			withoutMarginals, err = sweeps.Evaluate(ctx, h, schedule, bond, false)
 		}
-		c = p.absolute.with(c, alone)
+		c = p.absolute.addCost(c, withoutMarginals)
 		c.Flops *= max(1, smallBond/float64(bond))
 		return Cost{Cost: c}, err
 	}
-	along, err := decodeTree(plan.Tree)
+	schedule, err := decodeTree(plan.Tree)
 	if err != nil {
 		return Cost{}, err
 	}
 	if marginals {
 		bond = mostBond
 	}
-	c, err := trees.Evaluate(h, along, bond)
+	c, err := trees.Evaluate(h, schedule, bond)
 	out := Cost{Cost: c.Cost, Lossless: c.Loss == 0}
 	if marginals {
 		out.Flops *= policy.MarginalRate
 		out.Bytes = c.MarginalBytes
 	}
-	out.Cost = p.absolute.with(out.Cost, c.Cost)
+	out.Cost = p.absolute.addCost(out.Cost, c.Cost)
 	out.Flops *= treeRate
 	return out, err
 }
 
+// sweepPlan returns a plan in the form of package sweeps.
 func sweepPlan(plan *TruncatedPlan) sweeps.Plan {
 	return sweeps.Plan{Order: plan.Order, Position: plan.Position}
 }
 
-// mostBond is beyond all bonds.
+// mostBond is larger than all bonds, so that nothing is truncated.
 const mostBond = 1 << 20
 
-// Check says whether a plan was made for this simplification, before masks. Errors: ErrOtherNetwork (fault.Internal).
+// Check returns ErrOtherNetwork (fault.Internal) if the plan was not made for this simplification before masks.
 func (p *Prepared) Check(plan *TruncatedPlan) error {
 	if shape := p.Shape(); plan.Shape != shape {
 		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, plan.Shape))
@@ -237,7 +244,7 @@ func (p *Prepared) Check(plan *TruncatedPlan) error {
 	return nil
 }
 
-// encodeTree writes a plan of package compressed as lists: tables, hosts, copies, wires, merges.
+// encodeTree returns a plan of package trees as lists: number of tables, hosts, copies, wires, merges.
 func encodeTree(p trees.Plan) [][]int {
 	var wires, merges []int
 	for _, w := range p.Wires {
@@ -249,6 +256,7 @@ func encodeTree(p trees.Plan) [][]int {
 	return [][]int{{p.Tables}, p.Hosts, p.Copies, wires, merges}
 }
 
+// decodeTree returns the plan that encodeTree has written as lists.
 func decodeTree(lists [][]int) (trees.Plan, error) {
 	if len(lists) != 5 || len(lists[0]) != 1 || len(lists[3])%3 != 0 || len(lists[4])%2 != 0 {
 		return trees.Plan{}, fault.New(fault.BadInput, "truncated: %d lists are no tree", len(lists))
@@ -263,23 +271,23 @@ func decodeTree(lists [][]int) (trees.Plan, error) {
 	return p, nil
 }
 
-// Greedy returns the plan of a sweep that is found without much search, in milliseconds for a thousand tables, and its reverse.
+// Greedy returns a sweep that is found almost without a search, in milliseconds for a thousand tables, and its reverse.
 func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]TruncatedPlan, error) {
-	found, err := p.sweep(ctx, o, o.Seed, 1)
+	found, err := p.searchSweep(ctx, o, o.Seed, 1)
 	if err != nil {
 		return nil, err
 	}
-	return []TruncatedPlan{found.plan, reversed(found.plan)}, nil
+	return []TruncatedPlan{found.plan, reverseSweep(found.plan)}, nil
 }
 
-// Sweep returns the best plan of a sweep that a search of o.Moves finds. Errors: over budget where none fits the memory at this bond.
+// Sweep returns the best sweep that a search of o.Moves finds. The error is over budget if none fits the memory at this bond.
 func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (TruncatedPlan, error) {
-	found, err := p.sweep(ctx, o, o.Seed, o.Moves)
+	found, err := p.searchSweep(ctx, o, o.Seed, o.Moves)
 	return found.plan, err
 }
 
-// Quick prices the best plan that is found without much search.
+// Quick returns the price of the best sweep that is found almost without a search.
 func (p *Prepared) Quick(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
-	_, c, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: bond, Memory: p.absolute.room(memory), Seed: seed, Moves: 1})
-	return Cost{Cost: p.absolute.with(c, c)}, p.absolute.beside(err)
+	_, c, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: bond, Memory: p.absolute.freeMemory(memory), Seed: seed, Moves: 1})
+	return Cost{Cost: p.absolute.addCost(c, c)}, p.absolute.explain(err)
 }

@@ -23,9 +23,9 @@ import (
 )
 
 var (
-	// ErrOtherNetwork says that a plan was made for another network.
+	// ErrOtherNetwork is the error of a plan that was made for another network.
 	ErrOtherNetwork = errors.New("truncated: the plan was made for another network")
-	// ErrNoMask says that a variable's value cannot be fixed in the simplified network, where no index decides it any more.
+	// ErrNoMask is the error if a variable's value cannot be fixed in the simplified network, since no index determines it.
 	ErrNoMask = errors.New("truncated: the variable is not in the simplified network")
 )
 
@@ -40,8 +40,8 @@ type Prepared struct {
 	weights   [][]float64 // per index of the simplified expression: the weights of a mask on its values; nil for 1
 }
 
-// Prepare writes a network as an expression and simplifies it. With marginals nothing is summed out whose marginal could not be
-// recovered. Errors and cost: as lower.Build and preprocess.Run.
+// Prepare writes a network as an expression and simplifies it. With marginals it sums out only what leaves all marginals recoverable.
+// Errors and cost: as lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
 	given, err := lower.Build(ctx, net)
 	if err != nil {
@@ -52,15 +52,15 @@ func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, 
 		return nil, err
 	}
 	p := &Prepared{net: net, given: given, simple: simple, marginals: marginals}
-	p.absolute = absoluteOf(simple.Expression)
+	p.absolute = absoluteBytes(simple.Expression)
 	p.signed = p.absolute > 0 || given.Signed()
 	return p, nil
 }
 
-// Expression is the sum to be contracted.
+// Expression returns the simplified expression, which is contracted.
 func (p *Prepared) Expression() *sumproduct.Expression { return p.simple.Expression }
 
-// Marginals says that nothing was summed out whose marginal could not be recovered.
+// Marginals reports whether all marginals can be recovered.
 func (p *Prepared) Marginals() bool { return p.marginals }
 
 // Hypergraph returns the shape of Expression.
@@ -88,7 +88,7 @@ func (p *Prepared) Domains() []int {
 	return d
 }
 
-// Index returns the index of the expression that decides a variable, −1 where none does.
+// Index returns the index of the expression that determines a variable. It is −1 if none does.
 func (p *Prepared) Index(variable int) int {
 	if i := p.given.Variables[variable]; p.given.Dims[i] > 1 && p.simple.Origin[i].From != nil {
 		return p.simple.Origin[i].Index
@@ -96,7 +96,8 @@ func (p *Prepared) Index(variable int) int {
 	return -1
 }
 
-// Deciding returns, by variable, the index that decides it, or, with marginals, its probabilities; −1 where none does.
+// Deciding returns, by variable, the index that determines it. If marginals can be recovered, it is otherwise the index that determines
+// its probabilities. It is −1 if there is neither.
 func (p *Prepared) Deciding() []int {
 	out := p.Indices()
 	for v, i := range p.given.Variables {

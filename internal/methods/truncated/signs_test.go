@@ -67,11 +67,11 @@ func signed(t *testing.T, rng *rand.Rand, marginals bool) (*factorgraph.Model, *
 		t.Fatal("no entry is below 0")
 	}
 	o := SearchOptions{Bond: 4, Memory: query.DefaultMemory, Seed: 1, Marginals: marginals}
-	tree, err := p.tree(t.Context(), o, truncatedLeast)
+	tree, err := p.searchTree(t.Context(), o, truncatedLeast)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sweep, err := p.sweep(t.Context(), o, 1, truncatedLeast)
+	sweep, err := p.searchSweep(t.Context(), o, 1, truncatedLeast)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestBothContractionsArePriced(t *testing.T) {
 				t.Errorf("%s: %v bytes of both, %v of absolute values alone, tables %v",
 					plan.Family, both.Truncation.Bytes, alone.Truncation.Bytes, tables)
 			}
-			if room := p.absolute.room(0); float64(room) != float64(query.DefaultMemory)-tables || p.absolute.room(8) != 1 {
+			if room := p.absolute.freeMemory(0); float64(room) != float64(query.DefaultMemory)-tables || p.absolute.freeMemory(8) != 1 {
 				t.Errorf("room of %d bytes beside tables of %v", room, tables)
 			}
 			_, err = p.Sweep(t.Context(), SearchOptions{Bond: bond, Memory: int64(tables), Seed: 1, Moves: 100})

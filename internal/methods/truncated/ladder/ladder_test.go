@@ -21,7 +21,7 @@ func cubic(unit float64, enough int) price {
 
 func TestLadderStaysWithinTheBudget(t *testing.T) {
 	for _, budget := range []float64{1e3, 1e4, 1e5, 1e6, 1e8} {
-		rungs, err := bonds([]price{
+		rungs, err := buildRungs([]price{
 			cubic(1, policy.MostBond), cubic(2, policy.MostBond),
 		}, query.Settings{Budget: budget, Memory: 1 << 40})
 		if err != nil || len(rungs) == 0 {
@@ -44,27 +44,27 @@ func TestLadderStaysWithinTheBudget(t *testing.T) {
 func cubicAt(bond int) float64 { return math.Pow(float64(bond), 3) }
 
 func TestLadderEndsWhereGrowthMeansNothing(t *testing.T) {
-	rungs, err := bonds([]price{cubic(1, 20), cubic(1, 20)}, query.Settings{Budget: 1e12, Memory: 1 << 40})
+	rungs, err := buildRungs([]price{cubic(1, 20), cubic(1, 20)}, query.Settings{Budget: 1e12, Memory: 1 << 40})
 	if err != nil || len(rungs) != 6 || rungs[5].bond != 32 {
 		t.Errorf("%v, %v: want bonds 8, 16, 32, twice each", rungs, err)
 	}
 }
 
 func TestLadderUpToABondThatWasAskedFor(t *testing.T) {
-	rungs, err := bonds([]price{
+	rungs, err := buildRungs([]price{
 		cubic(1e9, policy.MostBond), cubic(1, policy.MostBond),
 	}, query.Settings{Bond: 32, Budget: 1, Memory: 1 << 40})
 	if err != nil || len(rungs) != 6 || rungs[0].bond != 8 || rungs[5].bond != 32 || rungs[5].plan != 1 {
 		t.Errorf("%v, %v", rungs, err)
 	}
-	if rungs, err := bonds([]price{cubic(1, policy.MostBond)}, query.Settings{Bond: 1, Memory: 1 << 40}); err != nil ||
+	if rungs, err := buildRungs([]price{cubic(1, policy.MostBond)}, query.Settings{Bond: 1, Memory: 1 << 40}); err != nil ||
 		len(rungs) != 1 || rungs[0].bond != 1 {
 		t.Errorf("%v, %v", rungs, err)
 	}
 }
 
 func TestLadderStaysWithinTheMemory(t *testing.T) {
-	rungs, err := bonds([]price{
+	rungs, err := buildRungs([]price{
 		cubic(1, policy.MostBond), cubic(1e-3, policy.MostBond),
 	}, query.Settings{Budget: 1e30, Memory: 8 * 40 * 40})
 	if err != nil || rungs[len(rungs)-1].bond != 40 {
@@ -87,7 +87,7 @@ func TestALatePriceEndsTheLadder(t *testing.T) {
 			}
 			return cubic(1, policy.MostBond)(bond)
 		})
-		rungs, err := bonds([]price{late.once()}, query.Settings{Budget: 1e12, Memory: 1 << 40})
+		rungs, err := buildRungs([]price{late.remember()}, query.Settings{Budget: 1e12, Memory: 1 << 40})
 		if !errors.Is(err, context.DeadlineExceeded) || len(rungs) != max(asked-1, 0) && len(rungs) != asked {
 			t.Errorf("%d prices: %v, %v", asked, rungs, err)
 		}
@@ -96,8 +96,8 @@ func TestALatePriceEndsTheLadder(t *testing.T) {
 	once := price(func(bond int) (float64, float64, error) {
 		calls++
 		return cubic(1, 20)(bond)
-	}).once()
-	rungs, err := bonds([]price{once}, query.Settings{Budget: 1e12, Memory: 1 << 40})
+	}).remember()
+	rungs, err := buildRungs([]price{once}, query.Settings{Budget: 1e12, Memory: 1 << 40})
 	if err != nil || len(rungs) != 3 || calls != 4 {
 		t.Errorf("%v, %v: %d prices of four bonds", rungs, err, calls)
 	}

@@ -14,9 +14,9 @@ func TestTheLargestBondIsFoundBetweenTwo(t *testing.T) {
 		cubic := price(func(bond int) (float64, float64, error) {
 			asked++
 			return float64(bond * bond * bond), 1, nil
-		}).once()
+		}).remember()
 		budget := float64(8*8*8 + 16*16*16 + want*want*want)
-		rungs, err := bonds([]price{cubic}, query.Settings{Budget: budget + 1, Memory: 10})
+		rungs, err := buildRungs([]price{cubic}, query.Settings{Budget: budget + 1, Memory: 10})
 		last := rungs[len(rungs)-1].bond
 		if want == 18 {
 			if last != 16 { // hardly more than what is there

@@ -14,8 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// searchBond is the bond at which plans are compared if the request names none, leastBond the one
-// if the memory has no room for more.
+// searchBond is the bond at which plans are compared if the request names none. leastBond is the smallest one, if the memory does not hold
+// more.
 // Measured: a quarter and four times of searchBond make the true error smaller on 3 and 2 models,
 // larger on 1 and 3, the largest from below 4e-7 to 0.06; of leastBond they change nothing in 512
 // KiB, decision 20.
@@ -24,16 +24,15 @@ const (
 	leastBond  = 4
 )
 
-// Plan searches plans and builds the ladder along them. whole is false where the time for planning
-// ended first.
+// Plan searches plans and builds the ladder along them. isComplete is false if the time for planning ended first.
 func Plan(
 	ctx context.Context, p *truncated.Prepared, s query.Settings, masked, marginals bool,
-) (plan *btn.Plan, whole bool, err error) {
+) (plan *btn.Plan, isComplete bool, err error) {
 	bond := s.Bond
 	if bond == 0 {
 		bond = searchBond
 	}
-	plans, bond, whole, err := searchPlans(ctx, p, s, bond, marginals)
+	plans, bond, isComplete, err := searchPlans(ctx, p, s, bond, marginals)
 	if err != nil {
 		return nil, false, err
 	}
@@ -48,7 +47,7 @@ func Plan(
 		prices[k] = price(func(bond int) (float64, float64, error) {
 			c, err := p.Price(pricing, &plans[k], bond, marginals)
 			return c.Flops, c.Bytes, err
-		}).once()
+		}).remember()
 	}
 
 	for k := range plans {
@@ -58,7 +57,7 @@ func Plan(
 	if c, err := p.Price(pricing, &plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
 		(c.Flops <= s.Budget || s.Bond > 0) {
 		rungs = []rung{{bond: bond, cost: query.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
-	} else if rungs, err = bonds(prices, s); err != nil {
+	} else if rungs, err = buildRungs(prices, s); err != nil {
 		late := proposal.IsOutOfTime(ctx, err)
 		switch {
 		case !late:
@@ -70,7 +69,7 @@ func Plan(
 			return nil, false, fault.New(fault.OverBudget,
 				"plan: truncated legs: no bond was priced in the time that the deadline leaves, %d tables are left", len(p.Expression().Tables))
 		}
-		whole = false
+		isComplete = false
 	}
 
 	if len(rungs) == 0 {
@@ -84,18 +83,18 @@ func Plan(
 	if r, ok := slicedRung(pricing, p, plans, rungs, s, marginals); ok {
 		rungs = append(rungs, r)
 	}
-	whole = whole && pricing.Err() == nil
+	isComplete = isComplete && pricing.Err() == nil
 	plan = &btn.Plan{Method: query.MethodTruncated, Accuracy: s.Accuracy}
 	domains := p.Domains()
 	for _, r := range rungs {
 		plan.Estimates = append(plan.Estimates, r.estimate(plans, domains))
 	}
 
-	return plan, whole, nil
+	return plan, isComplete, nil
 }
 
-// firstRung is the first bond alone along a plan, or the least, whichever fits memory and budget, where the time for prices is over; none
-// where its price takes long, too.
+// firstRung returns the rung of the first bond along a plan, or of the smallest bond if that exceeds the memory or the budget. It is for
+// the case that the time for prices is over, and returns none if its price takes long, too.
 func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.TruncatedPlan, s query.Settings, marginals bool) []rung {
 	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1)
 	defer cancel()
@@ -108,15 +107,16 @@ func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.Trunc
 	return nil
 }
 
-// searchTime is the part of the time for planning that the search for plans of larger ones takes at most: the rest is for prices.
+// searchTime is the share of the time for planning that the search for plans of a large network may take. The rest is for prices.
 // Measured: a price of 18,000 tables takes 0.3 s, 0.7 s with marginals, and a ladder up to twenty of them.
 const searchTime = 3.0 / 4
 
-// searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for
-// planning is over it takes what is found, or greedy ones for the least bond.
+// searchPlans searches plans at a bond, and at smaller ones if none fits the memory. It returns the plans and the bond they are for
+// (planned). If the time for planning is over, it returns the plans so far, or greedy ones for the smallest bond, and isComplete is
+// false.
 func searchPlans(
 	ctx context.Context, p *truncated.Prepared, s query.Settings, bond int, marginals bool,
-) (plans []truncated.TruncatedPlan, planned int, whole bool, err error) {
+) (plans []truncated.TruncatedPlan, planned int, isComplete bool, err error) {
 	share := 1.0
 	if len(p.Expression().Tables) > policy.MostHasty { // prices take time, too
 		share = searchTime
@@ -124,15 +124,15 @@ func searchPlans(
 	planning, cancel := proposal.PlanningContext(ctx, share)
 	defer cancel()
 	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: proposal.MoveLimit(s)}
-	plans, whole, err = p.Search(planning, o)
+	plans, isComplete, err = p.Search(planning, o)
 	for s.Bond == 0 && o.Bond > leastBond && fault.CodeOf(err) == fault.OverBudget {
 		o.Bond /= 2
 		o.Moves = max(o.Moves/2, 1)
-		plans, whole, err = p.Search(planning, o)
+		plans, isComplete, err = p.Search(planning, o)
 	}
 
 	if proposal.IsOutOfTime(ctx, err) {
-		whole = false
+		isComplete = false
 		if n := len(p.Expression().Tables); s.Method == query.MethodAuto && n > policy.MostHasty {
 			return nil, 0, false, fault.New(fault.OverBudget,
 				"plan: truncated legs: no plan was found in the time that the deadline leaves, %d tables are left", n)
@@ -140,18 +140,19 @@ func searchPlans(
 		if s.Bond == 0 {
 			o.Bond = leastBond
 		}
-		plans, err = greedy(ctx, p, s, o)
+		plans, err = greedyPlans(ctx, p, s, o)
 	}
 
-	return plans, o.Bond, whole, err
+	return plans, o.Bond, isComplete, err
 }
 
 // hastyTime is how long a greedy plan, or the price of a first bond, may take after the time for planning is over. Chosen: plans of
 // networks with little fill take milliseconds, prices 0.1 s on a grid of 60×60.
 const hastyTime = 250 * time.Millisecond
 
-// greedy returns greedy plans. Method auto has other families where they take long.
-func greedy(
+// greedyPlans returns greedy plans. For method auto, which has other methods, the error is over budget if that takes longer than
+// hastyTime.
+func greedyPlans(
 	ctx context.Context, p *truncated.Prepared, s query.Settings, o truncated.SearchOptions,
 ) ([]truncated.TruncatedPlan, error) {
 	if s.Method != query.MethodAuto {
@@ -166,30 +167,31 @@ func greedy(
 	return plans, err
 }
 
-// slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
+// slicedRung returns a last rung for a ladder that the memory has ended and not the budget: twice the bond, in slices that fit the
+// memory. ok is false if there is none within the budget.
 func slicedRung(
 	ctx context.Context, p *truncated.Prepared, plans []truncated.TruncatedPlan, rungs []rung, s query.Settings, marginals bool,
 ) (rung, bool) {
-	left := s.Budget
+	remaining := s.Budget
 	for _, r := range rungs {
-		left -= r.cost.Flops
+		remaining -= r.cost.Flops
 	}
 	last := rungs[len(rungs)-1]
 	bond := 2 * last.bond
-	if s.Bond > 0 || left <= 0 {
+	if s.Bond > 0 || remaining <= 0 {
 		return rung{}, false
 	}
 
-	whole, err := p.Price(ctx, &plans[last.plan], bond, marginals)
-	if err != nil || whole.Bytes <= float64(s.Memory) || whole.Lossless {
+	unsliced, err := p.Price(ctx, &plans[last.plan], bond, marginals)
+	if err != nil || unsliced.Bytes <= float64(s.Memory) || unsliced.Lossless {
 		return rung{}, false
 	}
 	domains := p.Domains()
-	sliced, cost := lighter(ctx, p, domains, &plans[last.plan], bond, s.Memory, marginals)
+	sliced, cost := findSlices(ctx, p, domains, &plans[last.plan], bond, s.Memory, marginals)
 	if sliced == nil {
 		return rung{}, false
 	}
 	r := rung{plan: last.plan, bond: bond, sliced: sliced, cost: query.Cost{Bytes: cost.Bytes}}
 	r.cost.Flops = cost.Flops * float64(sliceCount(sliced, domains))
-	return r, r.cost.Flops <= left
+	return r, r.cost.Flops <= remaining
 }

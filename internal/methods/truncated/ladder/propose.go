@@ -20,28 +20,27 @@ import (
 // Method is method truncated.
 var Method = proposal.Method{Name: query.MethodTruncated, Propose: Propose, Grows: true}
 
-// Propose is the proposal of the model's own plans, under which evidence enters as masks, or plans for what the
-// query's evidence leaves where those are cheaper by far. A network that simplification decides is contracted
-// exactly: there is nothing to truncate.
+// Propose proposes the plans of the model, under which evidence enters as masks, or plans for what the evidence of the query leaves if
+// those are cheaper by far. If simplification leaves nothing to sum, it proposes an exact contraction.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	marginals := ask.Marginals
-	own, err := prepare(ctx, j, marginals)
+	prepared, err := prepare(ctx, j, marginals)
 	if err != nil {
 		return nil, err
 	}
-	if own.Decided() {
+	if prepared.Decided() {
 		return exact.ProposeTree(ctx, j, ask)
 	}
 
-	if err := own.Expression().Fits(); err != nil {
+	if err := prepared.Expression().Fits(); err != nil {
 		return nil, fmt.Errorf("plan: truncated legs: %w", err)
 	}
-	if n := len(own.Expression().Tables); n > policy.MostTables {
+	if n := len(prepared.Expression().Tables); n > policy.MostTables {
 		return nil, fault.New(fault.OverBudget, "plan: truncated legs are for up to %d tables, %d are left",
 			policy.MostTables, n)
 	}
 
-	model, err := ofModel(ctx, j, marginals)
+	model, err := proposeModelPlans(ctx, j, marginals)
 	if j.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
 		return model, err
 	}
@@ -49,43 +48,44 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return model, ctxErr
 	}
 
-	why := ""
+	reason := ""
 	if err != nil {
-		why = "plans of truncated legs: the model's do not serve: " + err.Error()
-	} else if why = serves(ctx, j, model, own); why == "" {
+		reason = "plans of truncated legs: the model's do not serve: " + err.Error()
+	} else if reason = whyUnfit(ctx, j, model, prepared); reason == "" {
 		return model, ctx.Err()
 	}
 
 	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its
 	// indices are, for slices.
-	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices(), truncated.Signs(own))
-	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(kind, marginals), own.Hypergraph(),
+	kind := fmt.Sprint("truncated under evidence, variables ", prepared.Indices(), truncated.Signs(prepared))
+	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(kind, marginals), prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
-			return Plan(computing, own, j.Settings, false, marginals)
+			return Plan(computing, prepared, j.Settings, false, marginals)
 		})
 	if err != nil {
 		return nil, err
 	}
-	found := proposal.Approximate(plan, hit, own.Expression())
-	found.Relearned = why
-	return found, nil
+	assignment := proposal.Approximate(plan, hit, prepared.Expression())
+	assignment.Relearned = reason
+	return assignment, nil
 }
 
-// prepare simplifies the network under a query's evidence; where regions are left to answer with,
-// for half of the time.
-func prepare(ctx context.Context, j *proposal.Job, marginals bool) (own *truncated.Prepared, err error) {
+// prepare simplifies the network under the evidence of a query. Method auto has other methods to answer with, so that it spends only a
+// share of the time for planning.
+func prepare(ctx context.Context, j *proposal.Job, marginals bool) (prepared *truncated.Prepared, err error) {
 	if !j.IsAuto() {
 		return truncated.Of(ctx, j.Problem(), marginals)
 	}
 	err = proposal.Within(ctx, policy.PrepareShare, "the simplification for truncated legs", func(ctx context.Context) error {
-		own, err = truncated.Of(ctx, j.Problem(), marginals)
+		prepared, err = truncated.Of(ctx, j.Problem(), marginals)
 		return err
 	})
-	return own, err
+	return prepared, err
 }
 
-// ofModel is the proposal of the plans that depend on the model alone.
-func ofModel(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
+// proposeModelPlans proposes the plans that depend only on the model. The error is truncated.ErrNoMask if the evidence cannot enter as a
+// mask, or nothing is left to contract.
+func proposeModelPlans(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	p, err := truncated.OfBase(ctx, j.Problem())
 	if err != nil {
 		return nil, err
@@ -106,9 +106,8 @@ func ofModel(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignm
 	return proposal.Approximate(plan, hit, p.Expression()), nil
 }
 
-// misfit is the ratio of the flops of the model's own plan to a plan for a query's evidence above
-// which the query gets its own, researchFlops the work of a contraction below which a plan of its
-// own is not worth the search.
+// misfit is the ratio of the flops of the model's plan to those of a plan for the evidence above which the query gets a plan for its
+// evidence. researchFlops is the flops of a contraction below which that is not worth the search.
 // Measured: a quarter and four times of misfit change 1 and 3 of 24 queries, of researchFlops
 // none, decision 20.
 const (
@@ -116,14 +115,14 @@ const (
 	researchFlops = 2e8
 )
 
-// serves says why the model's plans are not good enough for what a query's evidence leaves; empty where they are.
-func serves(ctx context.Context, j *proposal.Job, model *btn.Assignment, own *truncated.Prepared) string {
+// whyUnfit returns why the model's plans are too expensive for what the evidence of a query leaves. It returns "" if they serve.
+func whyUnfit(ctx context.Context, j *proposal.Job, model *btn.Assignment, prepared *truncated.Prepared) string {
 	last := &model.Plan.Estimates[len(model.Plan.Estimates)-1]
 	bond := Bond(last)
 	if last.Cost.Flops < researchFlops {
 		return ""
 	}
-	quick, err := own.Quick(ctx, bond, j.Settings.Memory, j.Settings.Seed)
+	quick, err := prepared.Quick(ctx, bond, j.Settings.Memory, j.Settings.Seed)
 	if err != nil || last.Cost.Flops <= misfit*quick.Flops { // what cannot be planned is no better
 		return ""
 	}
@@ -132,24 +131,26 @@ func serves(ctx context.Context, j *proposal.Job, model *btn.Assignment, own *tr
 		last.Cost.Flops, bond, quick.Flops)
 }
 
-// Masked reports whether a plan of truncated legs is the model's own, under which evidence enters as masks.
+// Masked reports whether the plan of truncated legs is that of the model, under which evidence enters as masks.
 func Masked(p *btn.Plan) bool {
 	legs := LegsOf(&p.Estimates[0])
 	return legs != nil && legs.Along.Masked
 }
 
-// A Verdict is what a trial of truncated legs says: whether it took place, whether there was no time for it, whether nothing at all is
-// truncated, the share of the weight that is left out, and the share from which the model is not resolved, +Inf if the trial cannot tell.
+// Verdict is the result of a trial of truncated legs.
 type Verdict struct {
-	Tried, Late, Lossless bool
-	Discarded, Unresolved float64
+	Tried      bool    // it took place
+	Late       bool    // there was no time for it
+	Lossless   bool    // the plan truncates nothing
+	Discarded  float64 // the share of the weight that truncations left out
+	Unresolved float64 // the share from which the model is not resolved; +Inf: the trial cannot tell
 }
 
-// trialTime is the part of the remaining time that a trial of theirs may take.
+// trialTime is the share of the time for planning that a trial may take.
 // Chosen: pilots need the rest.
 const trialTime = 1.0 / 3
 
-// trialShare is the part of a budget that a contraction of truncated legs may take while plans are chosen.
+// trialShare is the share of a budget that a trial may take.
 // Chosen: firstShare, and some room where no smaller bond makes it so.
 const trialShare = 1.0 / 12
 
@@ -157,9 +158,9 @@ const trialShare = 1.0 / 12
 // Measured: a grid of 40×40 leaves out 0.14 at bond 2 and 3e-3 at 4, a three-dimensional model 0.2 and 0.1, decision 26.
 const bondPower = 4
 
-// Trial contracts along the first plan of truncated legs, without marginals, at policy.FirstBond or the largest smaller one that takes
-// a small part of the budget. If half of the budget holds a larger one, what the trial leaves out does not say that the model is not
-// resolved: bond 4 leaves out 0.024 of a planar glass of 60×60 and 0.017 of a Boltzmann machine, bond 8 1e-5 and 0.005.
+// Trial contracts along the first plan of p, without marginals, at policy.FirstBond or the largest smaller bond that takes at most
+// trialShare of the budget. If half of the budget holds a larger bond, the discarded share cannot show whether the model is resolved:
+// bond 4 leaves out 0.024 of a planar glass of 60×60 and 0.017 of a Boltzmann machine, bond 8 1e-5 and 0.005.
 func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (Verdict, error) {
 	first := &p.Estimates[0]
 	legs := LegsOf(first)
@@ -199,7 +200,7 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 	return Verdict{}, nil
 }
 
-// preparedFor returns the network that legs are truncated in, under the evidence as a mask or simplified for it.
+// preparedFor returns the network that a plan is for, under the evidence: as a mask if masked, else simplified under it.
 func preparedFor(ctx context.Context, j *proposal.Job, masked, marginals bool) (*truncated.Prepared, error) {
 	if !masked {
 		return truncated.Of(ctx, j.Problem(), marginals)

@@ -10,17 +10,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// mostSlices bounds the slices of an estimate.
+// mostSlices is the largest number of slices of an estimate.
 // Measured: a quarter and four times of it halve and double the flops, and errors stay as they are on all models but one, decision 20.
 const mostSlices = 64
 
-// mostCandidates bounds the variables that may be fixed.
+// mostCandidates is the largest number of variables that findSlices considers.
 // Chosen.
 const mostCandidates = 24
 
-// lighter looks for slices under which a plan fits the memory at a larger bond: variables whose masks lower
-// the peak most, one after the other. It returns nil where there are none within mostSlices.
-func lighter(
+// findSlices returns variables to fix so that a plan fits the memory at a bond. It adds one variable after the other, always the one
+// whose mask lowers the peak most. It returns nil if that takes more than mostSlices slices.
+func findSlices(
 	ctx context.Context, p *truncated.Prepared, domains []int, plan *truncated.TruncatedPlan, bond int, memory int64, marginals bool,
 ) (sliced []int, cost truncated.Cost) {
 	candidates := byDegree(p, domains)
@@ -40,11 +40,11 @@ func lighter(
 				values[s] = allowed[s]
 			}
 			ev := factorgraph.Observe(values)
-			q, err := p.Mask(ev)
+			masked, err := p.Mask(ev)
 			if err != nil {
 				continue
 			}
-			c, err := q.Price(ctx, plan, bond, marginals)
+			c, err := masked.Price(ctx, plan, bond, marginals)
 			if err == nil && (best < 0 || c.Bytes < bestCost.Bytes) {
 				best, bestCost, bestMask = v, c, ev
 			}
@@ -61,7 +61,7 @@ func lighter(
 	}
 }
 
-// firstValues returns the first value of each variable that the network allows: all of them cost the same.
+// firstValues returns the first value of each variable that the network allows. All values of a variable cost the same.
 func firstValues(p *truncated.Prepared, domains, variables []int) map[int]int {
 	first := map[int]int{}
 	for _, v := range variables {
@@ -75,7 +75,7 @@ func firstValues(p *truncated.Prepared, domains, variables []int) map[int]int {
 	return first
 }
 
-// byDegree returns variables that masks can fix, the ones in most tables first.
+// byDegree returns at most mostCandidates variables that masks can fix, those in the largest number of tables first.
 func byDegree(p *truncated.Prepared, domains []int) []int {
 	e := p.Expression()
 	degree := make([]int, len(e.Dims))
