@@ -1,6 +1,6 @@
 package bounding
 
-// Bounds: mini-buckets and modes of any tables, determinants and Bethe's value of spins.
+// The contraction of bounds: mini-buckets and modes for any tables, determinants and Bethe's value for spins.
 
 import (
 	"context"
@@ -20,15 +20,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// bucketWeights are the weights that bounds below are tried with, see minibuckets.Run.
+// bucketWeights are the weights with which lower bounds are tried (minibuckets.Run).
 var bucketWeights = []float64{0.1, 1}
 
-// Contract implements contraction.Contractor. There is no Z, and nothing else that is wanted.
+// Contract implements contraction.Contractor. The value has bounds, and neither Z nor anything that is wanted. A bound of the kinds for
+// spins is empty if a mask has left other tables.
 func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (btn.Value, error) {
 	if q.Kind == Messages {
-		return byMessages(ctx, p, q)
+		return boundByMessages(ctx, p, q)
 	}
-	prepared, err := simplified(ctx, p, q.Masked)
+	prepared, err := simplify(ctx, p, q.Masked)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -45,20 +46,26 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (b
 	if e.Scale.IsZero() {
 		return v, nil
 	}
-	v.Bound.Least = least(e)
+	v.Bound.Least = lnLeastWeight(e)
 	if q.Kind == Modes {
 		v.Flops = modes.Work(e)
 		v.Bound.Lower, err = modes.Below(ctx, e)
 		return v, err
 	}
 	if q.Kind == MiniBuckets {
-		v.Flops, err = miniBuckets(ctx, e, q, p.Memory, v.Bound)
+		v.Flops, err = boundByMiniBuckets(ctx, e, q, p.Memory, v.Bound)
 		if math.IsInf(v.Bound.Upper, -1) { // Z is 0, which others find out
 			v.Bound.Upper = math.Inf(1)
 		}
 		return v, err
 	}
 
+	return boundSpins(ctx, p, q, e, v)
+}
+
+// boundSpins sets the bound of v by a determinant or by Bethe's value, for positive tables over two spins. Evidence that enters as a mask
+// has weights of 0, so that there may be no such model; then v stays as it is.
+func boundSpins(ctx context.Context, p *problem.Problem, q *Bound, e *sumproduct.Expression, v btn.Value) (_ btn.Value, err error) {
 	model := ising.New(e)
 	if model == nil && q.Masked { // evidence has weights of 0
 		return v, nil
@@ -88,8 +95,8 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (b
 	return v, err
 }
 
-// byMessages returns the bound by the messages of belief propagation, which its value has computed: one more pass.
-func byMessages(ctx context.Context, p *problem.Problem, q *Bound) (btn.Value, error) {
+// boundByMessages returns the upper bound by the messages of belief propagation, which its value has computed, in one more pass.
+func boundByMessages(ctx context.Context, p *problem.Problem, q *Bound) (btn.Value, error) {
 	g, err := regions.GroundOf(ctx, p, int64(q.Rounds))
 	if err != nil {
 		return btn.Value{}, err
@@ -101,8 +108,9 @@ func byMessages(ctx context.Context, p *problem.Problem, q *Bound) (btn.Value, e
 	return v, nil
 }
 
-// least returns ln of the product of the least positive entries of all tables: no allowed state weighs less. nil where it says nothing.
-func least(e *sumproduct.Expression) *float64 {
+// lnLeastWeight returns ln of the product of the smallest positive entries of all tables, which is at most the weight of any allowed
+// state. It returns nil if entries are below 0, or the product is 0 or not finite.
+func lnLeastWeight(e *sumproduct.Expression) *float64 {
 	if e.Signed() {
 		return nil
 	}
@@ -122,16 +130,16 @@ func least(e *sumproduct.Expression) *float64 {
 	return &ln
 }
 
-// simplified returns the network simplified under its evidence, or without it.
-func simplified(ctx context.Context, p *problem.Problem, masked bool) (*truncated.Prepared, error) {
+// simplify returns the simplified network: without evidence if masked, else under it.
+func simplify(ctx context.Context, p *problem.Problem, masked bool) (*truncated.Prepared, error) {
 	if masked {
 		return truncated.OfBase(ctx, p)
 	}
 	return truncated.Of(ctx, p, false)
 }
 
-// miniBuckets fills in the bounds by mini-buckets and returns the flops.
-func miniBuckets(ctx context.Context, e *sumproduct.Expression, q *Bound, memory int64, to *btn.BoundValue) (float64, error) {
+// boundByMiniBuckets sets the bounds by mini-buckets, and returns the flops. A lower bound that is no number is left out.
+func boundByMiniBuckets(ctx context.Context, e *sumproduct.Expression, q *Bound, memory int64, bound *btn.BoundValue) (float64, error) {
 	plan, err := minibuckets.NewPlan(e.Hypergraph(), q.Order, q.Entries)
 	if err != nil {
 		return 0, err
@@ -143,14 +151,14 @@ func miniBuckets(ctx context.Context, e *sumproduct.Expression, q *Bound, memory
 	if err != nil {
 		return 0, err
 	}
-	to.Upper = upper.Ln
+	bound.Upper = upper.Ln
 	for _, t := range bucketWeights {
 		lower, err := minibuckets.Run(ctx, e, plan, t)
 		if err != nil {
 			return 0, err
 		}
-		if lower.Ln > to.Lower { // not where it is no number
-			to.Lower = lower.Ln
+		if lower.Ln > bound.Lower { // not where it is no number
+			bound.Lower = lower.Ln
 		}
 	}
 	return plan.Flops*float64(1+len(bucketWeights)) + plan.Matching, nil

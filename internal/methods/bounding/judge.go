@@ -1,6 +1,6 @@
 package bounding
 
-// What bounds say of ln Z: what it lies between, and no value.
+// The judge of bounds: ln Z lies between them, and they have no value.
 
 import (
 	"fmt"
@@ -18,10 +18,10 @@ type boundsJudge struct {
 // NewJudge returns the judge of bounds.
 func NewJudge(s *judge.Sequence) judge.Judge { return boundsJudge{Sequence: s} }
 
-// TakesAny implements judge.Judge: bounds hold one by one.
+// TakesAny implements judge.Judge: each bound holds without the others.
 func (boundsJudge) TakesAny() bool { return true }
 
-// Add implements judge.Judge: the best bounds of the sequence.
+// Add implements judge.Judge: it adds bounds to the best ones of the sequence.
 func (j boundsJudge) Add(e *judge.Estimate) error {
 	e.IsBound = true
 	for i, v := range e.Parts {
@@ -37,7 +37,7 @@ func (j boundsJudge) Add(e *judge.Estimate) error {
 	return nil
 }
 
-// State implements judge.Judge: bounds are no value.
+// State implements judge.Judge: bounds have no value to state.
 func (boundsJudge) State() judge.Statement { return judge.Statement{} }
 
 // Marginals implements judge.Judge: bounds have none.

@@ -1,4 +1,4 @@
-// Package bounding is the family of bounds of Z: from above by mini-buckets, messages and determinants, from below by mini-buckets,
+// Package bounding is the method of bounds of Z: from above by mini-buckets, messages and determinants, from below by mini-buckets,
 // modes and Bethe's value (docs/explanation/estimates.md). Its parts add nothing to Z.
 package bounding
 
@@ -11,20 +11,21 @@ import (
 
 // Parts that are no share of Z, but bound it.
 
-// Bound is a part that bounds Z by the tables of the simplified network. Messages uses the network without simplification.
+// Bound is a part that bounds Z by the tables of the simplified network. Kind Messages uses the network without simplification.
 type Bound struct {
 	Kind  Kind   `msgpack:"kind"`
 	Shape string `msgpack:"shape"` // digest of the simplified network's hypergraph
-	// Masked says that the network was simplified without the query's evidence, which enters as a mask.
+	// Masked: the network was simplified without the evidence of the query, which enters as a mask.
 	Masked bool `msgpack:"masked,omitempty"`
-	// Of mini-buckets: an order of its indices, and the most entries of a product.
+	// For mini-buckets: an order of the indices, and the largest number of entries of a product.
 	Order   []int   `msgpack:"order,omitempty"`
 	Entries float64 `msgpack:"entries,omitempty"`
-	// Of the others: rounds at most; by messages, updates of belief propagation as of the part of its value, 0: its own bound.
+	// For all other kinds: the largest number of rounds. For messages: the largest number of updates, as in the part with the value of belief
+	// propagation; 0: package bp has a bound.
 	Rounds int `msgpack:"rounds,omitempty"`
-	// Of a determinant: the maximum number of bounded slices; the largest ones are divided further. 0: 1.
+	// For a determinant: the largest number of slices that are bounded, of which the largest are divided further. 0: 1.
 	Slices int `msgpack:"slices,omitempty"`
-	// Start says that a determinant ends where its first round would begin.
+	// Start: a determinant is only its beginning, without a round.
 	Start bool `msgpack:"start,omitempty"`
 }
 
@@ -40,7 +41,7 @@ const (
 	Messages    Kind = "messages"     // above, any tables: reparameterised by messages of belief propagation
 )
 
-// MostSlices is how many slices there are bounds of at most.
+// MostSlices is the largest number of slices of a determinant.
 const MostSlices = 1 << 14
 
 // Class implements Part.
@@ -51,7 +52,7 @@ func (p *Bound) About() btn.About {
 	return btn.About{Result: query.EstimateResult{Kind: string(p.Kind)}, Rule: btn.Bounding}
 }
 
-// Fits implements Part. Whether order and shape are the simplified network's is for the contraction to say.
+// Fits implements Part. It does not check order and shape, which the contraction does.
 func (p *Bound) Fits(*btn.Network) error {
 	switch p.Kind {
 	case MiniBuckets:

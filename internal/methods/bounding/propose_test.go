@@ -66,13 +66,13 @@ func TestStartIsABound(t *testing.T) {
 // mini-buckets with more of either; and they hold, by enumeration.
 func TestBoundsFitTheirShare(t *testing.T) {
 	for work, want := range map[float64][2]int{1e9: {-1, 0}, 2e9: {0, 1}, 1.05e10: {1, 1}, 2e10: {3, 1}, 2e11: {12, 28}} {
-		if rounds, slices := determinant(1000, work, 1<<30); rounds != want[0] || slices != want[1] {
+		if rounds, slices := determinantSize(1000, work, 1<<30); rounds != want[0] || slices != want[1] {
 			t.Errorf("1,000 spins within %g flops: %d rounds, %d slices", work, rounds, slices)
 		} else if flops, _ := isingbounds.DeterminantCost(1000, rounds, slices); rounds >= 0 && flops > work {
 			t.Errorf("1,000 spins within %g flops: they take %g", work, flops)
 		}
 	}
-	if rounds, _ := determinant(14, 1e9, 1000); rounds >= 0 {
+	if rounds, _ := determinantSize(14, 1e9, 1000); rounds >= 0 {
 		t.Errorf("%d rounds in 1000 bytes", rounds)
 	}
 	ising := func(attractive bool) generate.Ising { return generate.Ising{Delta: 1, Attractive: attractive, Seed: 3} }

@@ -1,7 +1,6 @@
 package regions
 
-// The value of belief propagation before everything else: what a job with a deadline answers with if nothing
-// better is there in time.
+// The value of belief propagation as the first estimate of a plan, with which a job answers if nothing better is there by its deadline.
 
 import (
 	"context"
@@ -17,40 +16,40 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// betheEstimate is the value of belief propagation.
+// betheEstimate returns the estimate that is the value of belief propagation.
 func betheEstimate() btn.Estimate {
 	return estimate(betheLevel, btn.KindBethe, 0, 1)
 }
 
-// betheUnseen is a plan of that value alone for a large network whose time for planning is over: messages are passed where it is
-// contracted, once.
-func betheUnseen(s query.Settings) *btn.Plan {
+// hastyBethePlan returns a plan that has only that value, for a large network whose time for planning is over. Its messages are passed
+// where it is contracted, each once.
+func hastyBethePlan(s query.Settings) *btn.Plan {
 	e := betheEstimate()
 	e.Parts[0].(*Regions).Updates = 1
 	return &btn.Plan{Method: query.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 }
 
-// Unplanned assigns the value of belief propagation, nothing else, and passes its messages on the problem, on which the parts of the
-// plan find them: until enough ends, and every message once at least. It is nil where there is no such value.
+// Unplanned assigns a plan that has only the value of belief propagation. It passes messages on the problem, where the parts of the plan
+// find them, until enough ends, and every message at least once. It returns nil if there is no such value.
 func Unplanned(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
-	var passed []*bp.State
-	g, err := groundBy(ctx, p, func(e *sumproduct.Expression) (states []*bp.State, err error) {
-		passed, err = first(ctx, enough, e, s)
-		return passed, err
+	var states []*bp.State
+	ground, err := groundBy(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) {
+		var err error
+		states, err = propagateOnce(ctx, enough, e, s)
+		return states, err
 	})
-	if err != nil || g.State == nil || passed == nil {
+	if err != nil || ground.State == nil || states == nil {
 		return nil, err
 	}
-	found := proposal.Approximate(betheUnseen(s), btn.CacheOff, g.Expression)
-	if found.Propagation = (&phased{states: passed}).report(); found.Propagation.LogZ == nil {
+	assignment := proposal.Approximate(hastyBethePlan(s), btn.CacheOff, ground.Expression)
+	if assignment.Propagation = (&phaseSet{states: states}).report(); assignment.Propagation.LogZ == nil {
 		return nil, nil
 	}
-	return found, nil
+	return assignment, nil
 }
 
-// soonShare is the part of a budget within which the first estimate of truncated legs is certain
-// to be there: the Bethe value is not computed before it then. betheShare is the part that it
-// may take where it is.
+// soonShare is a share of the budget: if the first estimate takes less, it is certain to be there in time, and the Bethe value is not
+// computed before it. betheShare is the share of the budget that the Bethe value may take otherwise.
 // Chosen: 35 of 99 models have a first estimate within a factor of four of soonShare, and it says
 // only whether the Bethe value comes first, decision 20.
 const (
@@ -58,18 +57,18 @@ const (
 	betheShare = 1.0 / 16
 )
 
-// first passes messages from one start until enough ends, for a small part of the budget.
-func first(ctx, enough context.Context, e *sumproduct.Expression, s query.Settings) ([]*bp.State, error) {
+// propagateOnce passes messages from one start until enough ends, for betheShare of the budget.
+func propagateOnce(ctx, enough context.Context, e *sumproduct.Expression, s query.Settings) ([]*bp.State, error) {
 	s.Budget *= betheShare / messageShare
 	return bp.Propagate(ctx, e, bp.PropagateOptions{Seed: s.Seed, Updates: updatesFor(e, s), Starts: 1, Enough: enough})
 }
 
-// First puts the value of belief propagation before estimates of truncated legs or of sampled components. If the first of them is cheap
-// and there are bounds, belief propagation is a Witness alone. If it has no value, nothing changes.
-func First(ctx context.Context, j *proposal.Job, to *btn.Assignment) (*btn.Assignment, error) {
-	bounded := !j.IsAuto() || hasBounds(to.Plan)
-	if bounded && untilFirst(to.Plan) <= soonShare*j.Settings.Budget {
-		return to, Witness(ctx, j, to)
+// First inserts the value of belief propagation before the estimates of an assignment. If the first of them is cheap and the plan has
+// bounds, it only calls Witness. The plan stays as it is if belief propagation has no value.
+func First(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
+	hasAllBounds := !j.IsAuto() || hasBounds(assignment.Plan)
+	if hasAllBounds && flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget {
+		return assignment, Witness(ctx, j, assignment)
 	}
 
 	e, err := expressionOf(ctx, j.Conditioned)
@@ -77,53 +76,53 @@ func First(ctx context.Context, j *proposal.Job, to *btn.Assignment) (*btn.Assig
 		return nil, err
 	}
 	if exact.Decided(e.Hypergraph()) {
-		return to, nil
+		return assignment, nil
 	}
-	ordered, err := once(ctx, j, e)
+	phases, err := propagateForShare(ctx, j, e)
 	if err != nil {
 		return nil, err
 	}
-	p := ordered.report()
-	if s := ordered.states[0]; p.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
-		return to, nil
+	report := phases.report()
+	if s := phases.states[0]; report.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
+		return assignment, nil
 	}
-	to.Propagation, to.Messages, to.Plan = p, ordered.messages(), afterBethe(j, to.Plan)
-	return to, nil
+	assignment.Propagation, assignment.Messages, assignment.Plan = report, phases.messages(), insertBethe(j, assignment.Plan)
+	return assignment, nil
 }
 
-// once is belief propagation from one start and from maxima, for a share of the budget.
-func once(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
+// propagateForShare runs belief propagation from one start and from near maxima, for a share of the time for planning.
+func propagateForShare(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phaseSet, error) {
 	enough, cancel := proposal.PlanningContext(ctx, messageShare)
 	defer cancel()
-	states, err := first(ctx, enough, e, j.Settings)
+	states, err := propagateOnce(ctx, enough, e, j.Settings)
 	if err != nil {
 		return nil, err
 	}
-	return further(ctx, j, e, states)
+	return findPhases(ctx, j, e, states)
 }
 
-// Witness puts down how belief propagation ends where it has several fixed points: estimates that see one phase alone show nothing of it.
-// It takes a share of what the plan takes, or what is granted to any run.
-func Witness(ctx context.Context, j *proposal.Job, to *btn.Assignment) error {
+// Witness notes in an assignment how belief propagation ends if it has several fixed points, since estimates that reach only one phase do
+// not show that. It takes a share of the flops of the plan, or of leastUpdates if that is more.
+func Witness(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) error {
 	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil || exact.Decided(e.Hypergraph()) {
 		return err
 	}
 	planned := 0.0
-	for k := range to.Plan.Estimates {
-		planned += to.Plan.Estimates[k].Cost.Flops
+	for k := range assignment.Plan.Estimates {
+		planned += assignment.Plan.Estimates[k].Cost.Flops
 	}
 	s := j.Settings
 	s.Budget = min(s.WithDefaults().Budget, max(planned, leastUpdates*policy.UpdateFlops/orderedShare))
-	ordered, err := once(ctx, j.WithSettings(s), e)
-	if err == nil && len(ordered.states) > 1 {
-		to.Propagation = ordered.report()
+	phases, err := propagateForShare(ctx, j.WithSettings(s), e)
+	if err == nil && len(phases.states) > 1 {
+		assignment.Propagation = phases.report()
 	}
 	return err
 }
 
-// untilFirst is what a plan takes until there is a value, flops: bounds are none.
-func untilFirst(p *btn.Plan) (flops float64) {
+// flopsBeforeValue returns the flops of a plan until there is a value, which bounds are not.
+func flopsBeforeValue(p *btn.Plan) (flops float64) {
 	for k := range p.Estimates {
 		flops += p.Estimates[k].Cost.Flops
 		if p.Estimates[k].Rule != btn.Bounding {
@@ -133,15 +132,15 @@ func untilFirst(p *btn.Plan) (flops float64) {
 	return flops
 }
 
-// hasBounds reports whether some estimate of a plan is of bounds.
+// hasBounds reports whether a plan has an estimate of bounds.
 func hasBounds(p *btn.Plan) bool {
 	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Bounding })
 }
 
-// afterBethe returns the plan with the estimates of another one behind the value of belief propagation.
-func afterBethe(j *proposal.Job, from *btn.Plan) *btn.Plan {
-	return j.DerivePlan("after bethe", from, func() *btn.Plan {
-		plan := *from
+// insertBethe returns a plan with the value of belief propagation before the estimates of base.
+func insertBethe(j *proposal.Job, base *btn.Plan) *btn.Plan {
+	return j.DerivePlan("after bethe", base, func() *btn.Plan {
+		plan := *base
 		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), 0, betheEstimate())
 		return &plan
 	})

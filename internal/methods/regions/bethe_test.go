@@ -17,7 +17,7 @@ func TestBoundsAreNoFirstValue(t *testing.T) {
 		of   []btn.Estimate
 		want float64
 	}{{[]btn.Estimate{bounds, components, components}, 53}, {[]btn.Estimate{components, bounds}, 50}} {
-		if got := untilFirst(&btn.Plan{Estimates: c.of}); got != c.want {
+		if got := flopsBeforeValue(&btn.Plan{Estimates: c.of}); got != c.want {
 			t.Errorf("%v, want %v", got, c.want)
 		}
 	}

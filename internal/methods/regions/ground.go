@@ -1,6 +1,6 @@
 package regions
 
-// The ground of regions: the network's expression, its state of belief propagation, its gauge.
+// The ground of regions: the expression of the network, and the state of belief propagation on it.
 
 import (
 	"context"
@@ -24,19 +24,19 @@ type Ground struct {
 	Phases []*bp.State
 
 	problem  *problem.Problem
-	prepared *region.Prepared // for no family; nil until there was one
+	prepared *region.Prepared // without a family; nil before the first family
 }
 
-// slot is the place of the ground among the forms of a problem.
+// slot is the slot of a problem for its ground.
 type slot struct{}
 
-// GroundOf returns the ground of a problem: the one made before, or a new one. On a large network it takes longer to make than the regions
-// do. updates bounds those of belief propagation; 0: package bp does.
+// GroundOf returns the ground of a problem, which the first call makes. On a large network that takes longer than the regions do. updates
+// bounds the updates of belief propagation; 0: package bp does.
 func GroundOf(ctx context.Context, p *problem.Problem, updates int64) (*Ground, error) {
 	return groundBy(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) { return propagate(ctx, p, e, updates) })
 }
 
-// groundBy is GroundOf with the states of belief propagation that pass returns.
+// groundBy is GroundOf with the states of belief propagation that pass returns. Error: unsupported if messages of both signs cancel.
 func groundBy(ctx context.Context, p *problem.Problem, pass func(*sumproduct.Expression) ([]*bp.State, error)) (*Ground, error) {
 	return problem.Form(ctx, p, slot{}, nil, func() (g *Ground, err error) {
 		g = &Ground{problem: p}
@@ -64,8 +64,8 @@ func groundBy(ctx context.Context, p *problem.Problem, pass func(*sumproduct.Exp
 	})
 }
 
-// expressionOf returns the network as belief propagation has it: without numbers below 0 where chains of states have none, because
-// messages of both signs cancel. Errors and cost: those of lower.BuildUnsigned.
+// expressionOf returns the network as an expression for belief propagation. If it has numbers below 0 and chains of states have none, it
+// is written with chains, since messages of both signs cancel. Errors and cost: those of lower.BuildUnsigned.
 func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	star, err := lower.Build(ctx, net)
 	if err != nil || !star.Signed() {
@@ -78,7 +78,7 @@ func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression
 	return chains, nil
 }
 
-// propagate restores the states that planning ended with, or runs belief propagation if there are none.
+// propagate returns the states that planning ended with. If there are none, it runs belief propagation.
 func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression, updates int64) ([]*bp.State, error) {
 	if p.Messages != nil {
 		if states, err := restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
@@ -93,8 +93,8 @@ func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression
 	return states[:1], nil
 }
 
-// restore returns the states of messages, which may be those of several phases, one after the other. Messages of several that are no fixed
-// points are those of another expression (fault.BadInput).
+// restore returns the states of messages, which may be those of several phases one after the other. If there are several phases and one
+// is no fixed point, the messages are those of another expression, and the error is bad_input.
 func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, err error) {
 	each := bp.Entries(e)
 	if each == 0 || len(messages)%each != 0 {
@@ -108,19 +108,20 @@ func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, 
 		states = append(states, s)
 	}
 	for _, s := range states[1:] {
-		if !(s.Change <= moved) {
+		if !(s.Change <= largestPhaseChange) {
 			return nil, fault.New(fault.BadInput, "regions: messages of a phase that still change by %v", s.Change)
 		}
 	}
 	return states, nil
 }
 
-// moved is the largest change of the messages of a phase: converged ones change by rounding.
-const moved = 1e-9
+// largestPhaseChange is the largest change of the messages of a phase for which it counts as a fixed point: converged messages change by
+// rounding.
+const largestPhaseChange = 1e-9
 
-// beside returns ln Σ_k Z_k/Z_1 over the Bethe values of all phases, nats, which regions of a family do not correct: 0 for one phase, and
-// for a family whose one region is the network; f is nil for belief propagation alone.
-func (g *Ground) beside(f *region.Family) float64 {
+// lnOtherPhases returns ln Σ_k Z_k/Z_1 over the Bethe values of all phases, in nats, which the regions of a family do not correct. It is
+// 0 if there is one phase, or if the only region of the family is the network. f is nil for belief propagation without regions.
+func (g *Ground) lnOtherPhases(f *region.Family) float64 {
 	if g.Phases == nil || f != nil && f.Regions == 1 {
 		return 0
 	}
@@ -131,12 +132,12 @@ func (g *Ground) beside(f *region.Family) float64 {
 	return math.Log(sum)
 }
 
-// mix mixes the beliefs of the other phases into the marginals of the first, all weighted by their Bethe values. phases is the value of
-// beside.
-func (g *Ground) mix(marginals [][]float64, phases float64) {
+// mix mixes the beliefs of all other phases into the marginals of the first, weighted by their Bethe values. lnPhases is the value of
+// lnOtherPhases.
+func (g *Ground) mix(marginals [][]float64, lnPhases float64) {
 	for i, row := range marginals {
 		for k, s := range g.Phases {
-			weight := math.Exp(s.LnZ() - g.LnBethe - phases)
+			weight := math.Exp(s.LnZ() - g.LnBethe - lnPhases)
 			belief := s.Belief(i)
 			for x := range row {
 				if k == 0 {
@@ -149,18 +150,18 @@ func (g *Ground) mix(marginals [][]float64, phases float64) {
 	}
 }
 
-// familySlot is the place of the regions that were planned last, their options the variant.
+// familySlot is the slot of a problem for the regions that were planned last. Their options are the variant.
 type familySlot struct{}
 
-// Family plans regions on this ground, or returns the last ones if they are the same: an estimate has many parts. Errors: those of
-// region.Plan.
+// Family returns regions planned on this ground. It returns the last ones if the options are the same, since an estimate has many parts.
+// Errors: those of region.Plan.
 func (g *Ground) Family(ctx context.Context, o region.Options) (*region.Family, error) {
 	return problem.Form(ctx, g.problem, familySlot{}, o, func() (*region.Family, error) {
 		return region.Plan(ctx, g.Expression.Hypergraph(), o)
 	})
 }
 
-// For returns the regions of a family on this ground, ready to be contracted.
+// For returns the regions of a family, ready to be contracted on this ground.
 func (g *Ground) For(ctx context.Context, f *region.Family) (*region.Prepared, error) {
 	if g.prepared != nil {
 		return g.prepared.With(f), nil

@@ -1,6 +1,6 @@
 package regions
 
-// What regions and belief propagation say of ln Z and of marginals.
+// The uncertainty of ln Z and of marginals by regions and by belief propagation.
 
 import (
 	"errors"
@@ -15,7 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// minDecay is the least factor by which the next change is taken to be smaller than the last one: the growth of regions is not monotone.
+// minDecay is the smallest ratio of the next change to the one before the last that is assumed. Changes do not fall monotonically with
+// the size of regions.
 const minDecay = 0.1
 
 // correctionShare is the share of the correction by regions that may be missing if their changes fall
@@ -34,7 +35,7 @@ const (
 const marginalsWeight = 8
 
 // errContradiction is the error of regions of constraints of which some allow no value at all: ln Z
-// of the other regions says nothing then.
+// of the other regions tells nothing then.
 var errContradiction = errors.New(
 	"the constraints of a region contradict each other or nearly so: Z may be 0, which " +
 		"the exact way would show",
@@ -50,7 +51,7 @@ type regionsJudge struct {
 // NewJudge returns the judge of regions.
 func NewJudge(s *judge.Sequence) judge.Judge {
 	j := &regionsJudge{Sequence: s}
-	j.tracks = judge.Track{Sequence: s, Rule: btn.LogLinear, Next: j.next}
+	j.tracks = judge.Track{Sequence: s, Rule: btn.LogLinear, Next: j.expectedChange}
 	return j
 }
 
@@ -89,11 +90,11 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 
 // State implements judge.Judge. The best estimate is one of the largest size. Its uncertainty is the largest of
 //
-//   - the change that its own track would make next (next), and twice its distance (judge.PlanDistanceFactor) from regions of another kind,
-//     ten times (judge.FirstLevelFactor) if there is one size alone;
+//   - the change that its own track would make next (expectedChange), and twice its distance (judge.PlanDistanceFactor) from regions of another kind,
+//     ten times (judge.FirstLevelFactor) if there is only one size;
 //   - all of the correction to belief propagation if there is one size of one kind;
-//   - what other fixed points of belief propagation may add (phases), the distance from its value if it did not converge (unconverged), and
-//     a share of the correction if changes fall slowly (corrected).
+//   - what other fixed points of belief propagation may add (otherFixedPoints), the distance from its value if it did not converge
+//     (distanceIfMoving), and a share of the correction if changes fall slowly (shareOfCorrection).
 //
 // It is not known if tables have entries of both signs, or if regions of constraints do not change with their size (isPlateau).
 func (j *regionsJudge) State() judge.Statement {
@@ -109,7 +110,7 @@ func (j *regionsJudge) State() judge.Statement {
 	for _, other := range j.tracks.Others(best) {
 		spread = max(spread, math.Abs(*other.LogZ-*best.LogZ))
 	}
-	u, hasMoved := j.next(best)
+	u, hasMoved := j.expectedChange(best)
 	statement.MaySettle = hasMoved
 	u = max(u, judge.PlanDistanceFactor*spread)
 	switch {
@@ -126,7 +127,7 @@ func (j *regionsJudge) State() judge.Statement {
 	default:
 		return statement
 	}
-	u = max(u, phases(j.Propagation), unconverged(j.Propagation, *best.LogZ), j.corrected(best))
+	u = max(u, otherFixedPoints(j.Propagation), distanceIfMoving(j.Propagation, *best.LogZ), j.shareOfCorrection(best))
 	statement.Uncertainty = judge.Finite(max(u, best.FloorError()))
 	return statement
 }
@@ -138,9 +139,9 @@ func (j *regionsJudge) isPlateau(best *judge.Estimate) bool {
 	return j.IsHard && known && change <= judge.Floor(*best.LogZ)
 }
 
-// next returns the change that an estimate's track is expected to make next. ok is false if the track has one value.
-func (j *regionsJudge) next(e *judge.Estimate) (change float64, ok bool) {
-	values := j.track(e)
+// expectedChange returns the change of ln Z that the track of e is expected to make next. ok is false if the track has one value.
+func (j *regionsJudge) expectedChange(e *judge.Estimate) (change float64, ok bool) {
+	values := j.trackValues(e)
 	n := len(values)
 	if n < 2 {
 		return 0, false
@@ -152,8 +153,9 @@ func (j *regionsJudge) next(e *judge.Estimate) (change float64, ok bool) {
 	return nextChange(last, math.Abs(values[n-2]-values[n-3])), true
 }
 
-// track returns the values of an estimate's track up to it. The same regions as before are left out: their agreement says nothing.
-func (j *regionsJudge) track(e *judge.Estimate) (values []float64) {
+// trackValues returns the values of the track of e up to e. It leaves out an estimate with the same regions as the one before, whose
+// agreement shows nothing.
+func (j *regionsJudge) trackValues(e *judge.Estimate) (values []float64) {
 	regions := int64(-1)
 	for _, r := range j.Estimates {
 		if r.LogZ == nil || r.Plan.Track != e.Plan.Track || r.Plan.Level > e.Plan.Level {
@@ -168,9 +170,9 @@ func (j *regionsJudge) track(e *judge.Estimate) (values []float64) {
 	return values
 }
 
-// nextChange returns how far a track is expected to be from its limit, by its last change and the one before. If changes fall by
-// r = last/before that is last · r/(1−r), at most ten times the last. It is at least a share (minDecay) of the change before, and the last
-// change, because tracks are not monotone. If changes do not fall it is three times the last.
+// nextChange returns how far a track is expected to be from its limit, by its last change and the one before. If changes fall by r =
+// last/before, that is the geometric sum last · r/(1−r), at most ten times the last. It is at least the last change, and minDecay of the
+// change before, since tracks are not monotone. If changes do not fall, it is three times the last.
 func nextChange(last, before float64) float64 {
 	if last >= before {
 		return 3 * last
@@ -178,10 +180,10 @@ func nextChange(last, before float64) float64 {
 	return max(last, minDecay*before, min(10*last, last*last/(before-last)))
 }
 
-// phases returns what other fixed points of belief propagation may add to ln Z, if regions correct the first: at least ln Σ_k exp(ln
-// Z_k − ln Z_1), and ln k for k fixed points, because there may be others between those found. If none of them overlap they are all added
-// already, and another one may be as large as the least of them. It returns 0 for one fixed point.
-func phases(p *query.Propagation) float64 {
+// otherFixedPoints returns what other fixed points of belief propagation may add to ln Z, if regions correct the first. It is at least ln
+// Σ_k exp(ln Z_k − ln Z_1), and ln k for k fixed points, since there may be more between those found. If none of them overlap, all are
+// added already, and another one may be as large as the smallest of them. It returns 0 for one fixed point.
+func otherFixedPoints(p *query.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0
 	}
@@ -196,17 +198,17 @@ func phases(p *query.Propagation) float64 {
 	return max(math.Log(sum), math.Log(float64(len(p.Phases))))
 }
 
-// unconverged returns the distance of regions from a value of belief propagation whose messages still change; 0 at a fixed point.
-func unconverged(p *query.Propagation, lnZ float64) float64 {
+// distanceIfMoving returns the distance of lnZ from the value of belief propagation if its messages still change, and 0 at a fixed point.
+func distanceIfMoving(p *query.Propagation, lnZ float64) float64 {
 	if p == nil || p.Converged || p.LogZ == nil {
 		return 0
 	}
 	return math.Abs(lnZ - *p.LogZ)
 }
 
-// corrected returns a share (correctionShare) of how far regions are from the value of belief propagation, unless their changes fall fast.
-// Where other phases weigh, they fall to a wrong limit.
-func (j *regionsJudge) corrected(best *judge.Estimate) float64 {
+// shareOfCorrection returns correctionShare of the distance of regions from the value of belief propagation, and 0 if their changes fall
+// fast. If other phases have weight, changes fall to a wrong limit.
+func (j *regionsJudge) shareOfCorrection(best *judge.Estimate) float64 {
 	if j.Propagation == nil || j.Propagation.LogZ == nil || best.Plan.Level < 0 {
 		return 0
 	}
@@ -239,24 +241,26 @@ func (j *regionsJudge) decay(best *judge.Estimate) (ratio float64, ok bool) {
 	return last / before, true
 }
 
-// Reconsider implements judge.Judge: see besideFew and judge.BesideModes.
+// Reconsider implements judge.Judge (compareWithFewDraws, judge.BesideModes).
 func (j *regionsJudge) Reconsider(own *judge.Statement, others []*judge.Statement) {
 	for _, other := range others {
 		if other.Best != nil && other.MissesWeight && other.Uncertainty != nil {
-			j.besideFew(own, other)
+			j.compareWithFewDraws(own, other)
 		}
 	}
 	j.BesideModes(own, others)
 }
 
-// besideFew changes the statement of belief propagation alone, and of few drawn components beside it that are not believed. These leave an
-// interval open, from their lower bound (Markov's inequality for their mean is one) up to their mean and its shift, and their mean is
-// mostly too low: few draws miss the largest weights.
+// compareWithFewDraws compares the value of belief propagation with few sampled components whose standard error is not believed, and
+// changes both statements. The components leave an interval open: from their lower bound (Markov's inequality for their mean is one) up
+// to their mean and its shift. Their mean is mostly too low, since few draws miss the largest weights.
 //
-//   - A fixed point of possible beliefs above the mean of fewer than policy.LeastEffective draws that count is better than that mean. It is
-//     uncertain by the distance of the farther end of the interval, and the mean by so much more than its distance from it.
-//   - Another value inside, and more so than the mean, is uncertain by the distance of the farther end.
-func (j *regionsJudge) besideFew(own, few *judge.Statement) {
+// If fewer than policy.LeastEffective draws count and belief propagation is at a fixed point of possible beliefs above their mean, its
+// value is better than that mean. It is uncertain by the distance of the farther end of the interval, and the mean by its distance from
+// the value in addition.
+//
+// Any other value inside the interval is uncertain by the distance of the farther end, if that is less than for the mean.
+func (j *regionsJudge) compareWithFewDraws(own, few *judge.Statement) {
 	if own.Best == nil || own.Best.Plan.Level >= 0 || own.Uncertainty != nil || j.IsUnsure || j.Propagation == nil {
 		return
 	}
@@ -305,7 +309,7 @@ func (j *regionsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	if n > 1 {
 		change = nextChange(change, judge.LargestDifference(earlier[n-1], earlier[n-2]))
 	}
-	change = max(marginalsWeight*change, -math.Expm1(-phases(j.Propagation)))
+	change = max(marginalsWeight*change, -math.Expm1(-otherFixedPoints(j.Propagation)))
 	m.Uncertainty = judge.Finite(min(1, change))
 	return m
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// messageShare is the part of a budget that belief propagation may take, and of the time for planning.
+// messageShare is the share of a budget, and of the time for planning, that belief propagation may take.
 // Measured: a quarter of it makes 2 of 15 models better and 1 worse, decision 20.
 const messageShare = 1.0 / 2
 
-// passed runs belief propagation under a query's evidence, from all starts and from near maxima.
-func passed(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
+// propagateAll runs belief propagation under a query's evidence, from all starts and from near maxima.
+func propagateAll(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phaseSet, error) {
 	enough, cancel := proposal.PlanningContext(ctx, messageShare)
 	defer cancel()
 	states, err := bp.Propagate(ctx, e, bp.PropagateOptions{
@@ -26,26 +26,26 @@ func passed(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*ph
 	if err != nil {
 		return nil, err
 	}
-	return further(ctx, j, e, states)
+	return findPhases(ctx, j, e, states)
 }
 
-// leastUpdates are granted to a run under any budget: some 100 ms.
+// leastUpdates is the number of updates that a run may take under any budget, about 100 ms.
 // Chosen; the time follows from UpdateFlops.
 const leastUpdates = 400_000
 
-// updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message
-// is updated twice at least, so that there is something to answer with.
+// updatesFor returns the largest number of updates of all starts together for the budget. 0 stands for the bound of package bp. A message
+// is updated at least twice, so that there is a value.
 func updatesFor(e *sumproduct.Expression, s query.Settings) int64 {
-	incidences := incidencesOf(e)
-	most := messageShare * s.WithDefaults().Budget / policy.UpdateFlops
-	if most >= policy.MessageUpdates*float64(incidences) {
+	incidences := countIncidences(e)
+	updates := messageShare * s.WithDefaults().Budget / policy.UpdateFlops
+	if updates >= policy.MessageUpdates*float64(incidences) {
 		return 0
 	}
-	return max(int64(most), 2*int64(incidences), leastUpdates)
+	return max(int64(updates), 2*int64(incidences), leastUpdates)
 }
 
-// incidencesOf is the number of pairs of a table and an index of it.
-func incidencesOf(e *sumproduct.Expression) (n int) {
+// countIncidences returns the number of pairs of a table and an index of it.
+func countIncidences(e *sumproduct.Expression) (n int) {
 	for _, t := range e.Tables {
 		n += len(t.Scope)
 	}

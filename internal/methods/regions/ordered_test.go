@@ -86,16 +86,16 @@ func TestPhasesFromMaxima(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := &proposal.Job{Settings: query.Settings{Budget: 20 * policy.Rate}}
-		all, err := further(t.Context(), j, e, first)
+		all, err := findPhases(t.Context(), j, e, first)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, terms := all.together()
+		got, terms := all.sumOfPhases()
 		if math.Abs(got-want) > c.off || terms < 2 || math.Abs(first[0].LnZ()-want) < c.one {
 			t.Errorf("%s: %v by %d of %d states, want %v; the first is %v", name, got, terms, len(all.states), want, first[0].LnZ())
 		}
 		j.Settings.Budget = 1
-		if few, err := further(t.Context(), j, e, first); err != nil || len(few.states) != 1 {
+		if few, err := findPhases(t.Context(), j, e, first); err != nil || len(few.states) != 1 {
 			t.Errorf("%s, without work: %d states, %v", name, len(few.states), err)
 		}
 	}

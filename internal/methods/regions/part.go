@@ -1,5 +1,5 @@
-// Package regions is the family of estimates by regions, for large sparse networks: belief propagation's value, corrected by exact
-// contractions of regions around it. It proposes regions of growing size; package engine/region contracts them.
+// Package regions is the method of estimates by regions, for large sparse networks: the value of belief propagation, corrected by exact
+// contractions of regions. It proposes regions of growing size, which package region contracts.
 package regions
 
 import (
@@ -11,14 +11,14 @@ import (
 type Regions struct {
 	Kind string `msgpack:"kind"` // bethe, windows, balls
 	Size int    `msgpack:"size"` // of the regions; 0 for kind bethe
-	// From and To are a share of the regions, in units of 1/WholeShare: their number is known under evidence only.
+	// The part has the share of all regions from From to To, in units of 1/WholeShare. Their number is only known under the evidence.
 	From int64 `msgpack:"from"`
 	To   int64 `msgpack:"to"`
-	// Updates bounds the updates of belief propagation, if planning has not ended with its messages; 0: package bp does.
+	// Updates bounds the updates of belief propagation if the plan has no messages; 0: package bp does.
 	Updates int64 `msgpack:"updates,omitempty"`
 }
 
-// WholeShare is all regions.
+// WholeShare is the value of To that stands for all regions.
 const WholeShare = int64(1) << 20
 
 // Class implements Part.

@@ -1,6 +1,6 @@
 package regions
 
-// Phases: fixed points of belief propagation that begins near maxima of the product of all tables.
+// Phases: fixed points of belief propagation, found from starts near maxima of the product of all tables.
 
 import (
 	"context"
@@ -13,21 +13,21 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// phased is the states that belief propagation ends in, the one to use first, and the kinds of maxima that it began near.
-type phased struct {
+// phaseSet is the states in which belief propagation ends, with the one to use first, and the kinds of maxima that it started near.
+type phaseSet struct {
 	states []*bp.State
 	kinds  []kind
 }
 
-// kind is equal maxima: the state reached from the first, nil for none, and how many others have reached one, too.
+// kind is a set of equal maxima.
 type kind struct {
 	modes.Phase
-	reached *bp.State
-	begun   int
+	reached *bp.State // from the first maximum; nil: none
+	begun   int       // number of all other maxima from which a state was reached
 }
 
-// orderedStarts is the number of starts near maxima of the product of all tables, for orderedShare of a budget and orderedTime of
-// the time for planning: each takes some orderedUpdates per incidence of factor and variable, and five times as many at most.
+// orderedStarts is the number of starts near maxima of the product of all tables. They have orderedShare of the budget and orderedTime of
+// the time for planning. Each takes about orderedUpdates for each pair of a table and an index, and at most five times as many.
 // Chosen.
 const (
 	orderedStarts  = 8
@@ -36,59 +36,59 @@ const (
 	orderedUpdates = 20
 )
 
-// further adds to states those that belief propagation comes to from near maxima, for orderedShare of the budget and
-// orderedTime of the time for planning.
-func further(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*phased, error) {
-	p := &phased{states: states}
+// findPhases returns states with those that belief propagation reaches from near maxima. That takes at most orderedShare of the budget
+// and orderedTime of the time for planning. If the network is too large or the states are no basis, it returns only states.
+func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*phaseSet, error) {
+	set := &phaseSet{states: states}
 	budget := orderedShare * j.Settings.WithDefaults().Budget
-	each := orderedUpdates * float64(incidencesOf(e)) * policy.UpdateFlops
+	each := orderedUpdates * float64(countIncidences(e)) * policy.UpdateFlops
 	search := modes.PhasesWork(e)
-	most := int(min((budget-search)/each, orderedStarts))
-	if states[0].Signed || states[0].Contradiction >= 0 || len(e.Tables) > policy.PhaseTables || most < 1 {
-		return p, nil
+	limit := int(min((budget-search)/each, orderedStarts))
+	if states[0].Signed || states[0].Contradiction >= 0 || len(e.Tables) > policy.PhaseTables || limit < 1 {
+		return set, nil
 	}
 	enough, cancel := proposal.PlanningContext(ctx, orderedTime)
 	defer cancel()
-	kinds, err := modes.Phases(enough, e, most)
+	kinds, err := modes.Phases(enough, e, limit)
 	if err != nil {
-		return p, ended(ctx, enough, err)
+		return set, earlyError(ctx, enough, err)
 	}
 	var starts [][][]float64
 	for _, k := range kinds {
 		starts = append(starts, k.Given)
 	}
 	for _, k := range kinds {
-		begun := min(len(k.Others), most-len(starts))
+		begun := min(len(k.Others), limit-len(starts))
 		for _, m := range k.Others[:begun] {
 			starts = append(starts, m.Given)
 		}
-		p.kinds = append(p.kinds, kind{Phase: k, begun: begun})
+		set.kinds = append(set.kinds, kind{Phase: k, begun: begun})
 	}
 	all, reached, err := bp.Further(ctx, e, states, starts, bp.Options{
-		Updates: 5 * orderedUpdates * int64(incidencesOf(e)), Enough: enough,
+		Updates: 5 * orderedUpdates * int64(countIncidences(e)), Enough: enough,
 	})
 	if err != nil {
-		return p, err
+		return set, err
 	}
-	p.states = all
+	set.states = all
 	others := reached[len(kinds):]
-	for k := range p.kinds {
-		of := &p.kinds[k]
-		of.reached = reached[k]
-		own := others[:of.begun]
-		others = others[of.begun:]
-		of.begun = 0
-		for _, s := range own {
+	for k := range set.kinds {
+		kind := &set.kinds[k]
+		kind.reached = reached[k]
+		reachedByKind := others[:kind.begun]
+		others = others[kind.begun:]
+		kind.begun = 0
+		for _, s := range reachedByKind {
 			if s != nil {
-				of.begun++
+				kind.begun++
 			}
 		}
 	}
-	return p, nil
+	return set, nil
 }
 
-// ended is the error of a search that ended before its time did, nil where the time was over.
-func ended(ctx, enough context.Context, err error) error {
+// earlyError returns the error of a search whose context is enough. It returns nil if only the time of enough is over.
+func earlyError(ctx, enough context.Context, err error) error {
 	if ctx.Err() == nil && enough.Err() != nil {
 		return nil
 	}
@@ -99,9 +99,10 @@ func ended(ctx, enough context.Context, err error) error {
 // Chosen.
 const phaseOverlap = 0.1
 
-// together returns ln of the sum of the Bethe values of phases that hardly overlap, nats, and their number. A phase that was reached from
-// near one of several equal maxima counts as often as there are such that are not in it, too, and have reached none.
-func (p *phased) together() (ln float64, terms int) {
+// sumOfPhases returns ln of the sum of the Bethe values of the phases that hardly overlap, in nats, and the number of these phases. A
+// phase reached from near one of several equal maxima counts several times: for each of those maxima that is not in it, too, and from
+// which no phase was reached.
+func (p *phaseSet) sumOfPhases() (ln float64, terms int) {
 	phases := bp.Phases(p.states, phaseOverlap)
 	if len(phases) == 0 {
 		return p.states[0].LnZ(), 0
@@ -110,8 +111,8 @@ func (p *phased) together() (ln float64, terms int) {
 	for _, s := range phases {
 		count := 1
 		for k := range p.kinds {
-			if of := &p.kinds[k]; of.reached == s {
-				count = max(count, 1+of.images()-of.begun)
+			if kind := &p.kinds[k]; kind.reached == s {
+				count = max(count, 1+kind.otherImages()-kind.begun)
 			}
 		}
 		sum += float64(count) * math.Exp(s.LnZ()-top)
@@ -119,12 +120,12 @@ func (p *phased) together() (ln float64, terms int) {
 	return top + math.Log(sum), len(phases)
 }
 
-// leastBelief is what a belief counts for at least where states are compared by their beliefs.
+// leastBelief is the smallest belief if states are compared by their beliefs.
 // Chosen.
 const leastBelief = 1e-9
 
-// images returns the number of the other maxima of a kind but for those that its state favours nearly as much as the first.
-func (k *kind) images() (count int) {
+// otherImages returns the number of other maxima of a kind, without those that the reached state favours nearly as much as the first.
+func (k *kind) otherImages() (count int) {
 	beliefs := make([][]float64, len(k.State))
 	for i := range beliefs {
 		beliefs[i] = k.reached.Belief(i)
@@ -135,21 +136,22 @@ func (k *kind) images() (count int) {
 		}
 		return sum
 	}
-	own := ln(k.State)
+	lnFirst := ln(k.State)
 	for _, m := range k.Others {
-		if own-ln(m.State) > -math.Log(phaseOverlap) {
+		if lnFirst-ln(m.State) > -math.Log(phaseOverlap) {
 			count++
 		}
 	}
 	return count
 }
 
-// mostMessages is the number of message entries up to which a plan has those of several fixed points: 4 MiB, encoded.
+// mostMessages is the largest number of message entries for which a plan has the messages of several fixed points: 4 MiB, encoded.
 // Chosen.
 const mostMessages = (4<<20 - 4096) / 9
 
-// messages are those of the phases that hardly overlap, the state to use first.
-func (p *phased) messages() []float64 {
+// messages returns the messages of the phases that hardly overlap, with those of the state to use first. If these are too many, it
+// returns only the messages of that state.
+func (p *phaseSet) messages() []float64 {
 	messages := p.states[0].Messages()
 	phases := bp.Phases(p.states, phaseOverlap)
 	if len(phases) < 2 || phases[0] != p.states[0] || len(phases)*len(messages) > mostMessages {

@@ -18,7 +18,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Sizes of regions, in the sequence of their accuracy: windows on lattices, balls on other graphs.
+// Sizes of regions, in the sequence of their accuracy: of windows on lattices, and of balls on other graphs.
 var (
 	windowSizes = []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 12}
 	ballSizes   = []int{2, 3, 4, 5}
@@ -27,48 +27,47 @@ var (
 // Method is method regions.
 var Method = proposal.Method{Name: query.MethodRegions, Propose: Propose, Grows: true}
 
-// Propose is the proposal of a growing family of regions under the query's evidence, with the messages that belief
-// propagation ended with, so that all parts are computed from the same ones; nil where the exact way is as cheap: there is no cycle, or Z
-// is 0.
+// Propose proposes regions of growing size under the evidence of the query, with the messages that belief propagation ended with, so that
+// all parts have the same messages. It returns nil if the exact way is as cheap: there is no cycle, or Z is 0.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}
 	h := e.Hypergraph()
-	if exact.Decided(h) || forest(h) {
+	if exact.Decided(h) || isForest(h) {
 		return nil, nil // belief propagation is exact there, and there is no region
 	}
 	if len(e.Tables) > policy.PhaseTables && proposal.IsPlanningOver(ctx) {
-		return proposal.Approximate(betheUnseen(j.Settings), j.CacheState(), e), nil
+		return proposal.Approximate(hastyBethePlan(j.Settings), j.CacheState(), e), nil
 	}
 
-	ordered, err := passed(ctx, j, e)
+	phases, err := propagateAll(ctx, j, e)
 	if err != nil {
 		return nil, err
 	}
-	states := ordered.states
+	states := phases.states
 	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
 		return nil, nil // Z = 0, which the exact way confirms
 	}
 
-	plan, hit, err := planFor(ctx, j, h, ask.Marginals)
+	plan, hit, err := rememberPlan(ctx, j, h, ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
-	found := proposal.Approximate(plan, hit, e)
-	found.Propagation, found.Messages = ordered.report(), ordered.messages()
-	if own, err := j.Restricts(ctx, h); err != nil {
+	assignment := proposal.Approximate(plan, hit, e)
+	assignment.Propagation, assignment.Messages = phases.report(), phases.messages()
+	if isRestricted, err := j.Restricts(ctx, h); err != nil {
 		return nil, err
-	} else if own {
-		found.Relearned = "regions: for what the evidence leaves"
+	} else if isRestricted {
+		assignment.Relearned = "regions: for what the evidence leaves"
 	}
 
-	return found, nil
+	return assignment, nil
 }
 
-// planFor returns the plan by regions of a shape, through the memo.
-func planFor(
+// rememberPlan returns the plan by regions of a shape, through the memo, and the state of the cache for it.
+func rememberPlan(
 	ctx context.Context, j *proposal.Job, h contractionorder.Hypergraph, marginals bool,
 ) (plan *btn.Plan, hit string, err error) {
 	kind := "regions"
@@ -76,12 +75,12 @@ func planFor(
 		kind += " from the value of belief propagation"
 	}
 	return j.RememberComplete(ctx, j.GrowthKey(kind, marginals), h, func(computing context.Context) (*btn.Plan, bool, error) {
-		return planOf(computing, h, j.Settings, marginals)
+		return buildPlan(computing, h, j.Settings, marginals)
 	})
 }
 
-// forest reports whether the graph of tables and indices has no cycle.
-func forest(h contractionorder.Hypergraph) bool {
+// isForest reports whether the graph of tables and indices has no cycle.
+func isForest(h contractionorder.Hypergraph) bool {
 	parent := make([]int, len(h.Dims))
 	for i := range parent {
 		parent[i] = i
@@ -106,8 +105,8 @@ func forest(h contractionorder.Hypergraph) bool {
 	return true
 }
 
-// report says how belief propagation ended.
-func (o *phased) report() *query.Propagation {
+// report returns how belief propagation ended.
+func (o *phaseSet) report() *query.Propagation {
 	states := o.states
 	s := states[0]
 	p := &query.Propagation{Converged: s.Converged, Updates: s.Updates, Change: math.MaxFloat64, Signed: s.Signed, Impossible: s.Impossible()}
@@ -127,31 +126,31 @@ func (o *phased) report() *query.Propagation {
 		}
 	}
 
-	if z, terms := o.together(); len(p.Phases) > 1 && !math.IsInf(z, 0) && !math.IsNaN(z) {
+	if z, terms := o.sumOfPhases(); len(p.Phases) > 1 && !math.IsInf(z, 0) && !math.IsNaN(z) {
 		p.Together, p.Apart = &z, terms == len(p.Phases)
 	}
 	return p
 }
 
-// regionMoveFlops is the cost of a move of such a planning, 2.5 ns.
+// regionMoveFlops is the cost of a move of the planning of regions, 2.5 ns.
 // Measured with RegionMoves.
 const regionMoveFlops = 2.5e-9 * policy.Rate
 
-// leastRegionMoves are granted to all families together under any budget: some 170 ms.
+// leastRegionMoves is the number of moves that the planning of all sizes together may take under any budget, about 170 ms.
 // Chosen; like leastUpdates.
 const leastRegionMoves = 1 << 26
 
-// planOf plans regions of growing size within the budget. Under a deadline the first estimate is the value of belief propagation, which is
-// there at once. Planning, which whoever contracts does again, takes the share of the budget for searches at most, a size half of what is
-// left of it. whole is false where the time for planning ended first.
-func planOf(
+// buildPlan plans regions of growing size within the budget. Under a deadline the first estimate is the value of belief propagation,
+// which is there at once. Planning is done again where regions are contracted; it takes at most the share of the budget for searches, and
+// one size at most half of what remains of that. isComplete is false if the time for planning ended first.
+func buildPlan(
 	ctx context.Context, h contractionorder.Hypergraph, s query.Settings, marginals bool,
-) (plan *btn.Plan, whole bool, err error) {
+) (plan *btn.Plan, isComplete bool, err error) {
 	plan = &btn.Plan{Method: query.MethodRegions, Accuracy: s.Accuracy}
 	if proposal.HasDeadline(ctx) {
 		plan.Estimates = append(plan.Estimates, betheEstimate())
 	}
-	g := &growing{h: h, s: s, marginals: marginals, plan: plan, bethe: len(plan.Estimates), left: s.Budget}
+	g := &growing{h: h, s: s, marginals: marginals, plan: plan, bethe: len(plan.Estimates), remaining: s.Budget}
 	g.moves = int64(max(policy.MoveFlops/regionMoveFlops*float64(proposal.MoveLimit(s)), leastRegionMoves))
 	planning, cancel := proposal.PlanningContext(ctx, 1)
 	defer cancel()
@@ -179,14 +178,13 @@ type growing struct {
 	s         query.Settings
 	marginals bool
 
-	plan  *btn.Plan
-	bethe int     // estimates of belief propagation alone
-	left  float64 // flops of the budget
-	moves int64   // that planning may still take
+	plan      *btn.Plan
+	bethe     int     // estimates of belief propagation alone
+	remaining float64 // flops of the budget
+	moves     int64   // that planning may still take
 }
 
-// regionTaskFlops is the target cost of a task of regions, mostRegionParts the maximum number of
-// tasks of a slice of an estimate.
+// regionTaskFlops is the flops of a task of regions, mostRegionParts the largest number of tasks of an estimate.
 // A bound: of 34 models a grid of 200×200 has a family beyond it (1.7e10 flops), no other a fifth
 // of it, decision 20.
 const (
@@ -194,9 +192,9 @@ const (
 	mostRegionParts = 64
 )
 
-// grow adds an estimate for each size of regions of a kind, until the budget ends, or a larger size has the same regions. The error is
-// that of the last size without regions, if there is one: unsupported for windows where there is no lattice, over_budget for regions that
-// are too wide or take too many moves to plan; or that of the context.
+// grow adds an estimate for each size of regions of a kind, until the budget ends, or a larger size has the same regions. It returns the
+// error of the last size without regions, if there is one: unsupported for windows if the graph is no lattice, over_budget for regions
+// that are too wide or take too many moves to plan. Other errors end the planning.
 func (g *growing) grow(ctx context.Context, kind string, sizes []int) (last error) {
 	before, isModel := 0.0, false // flops of the last estimate's regions, and whether its one region is the model
 	for k, size := range sizes {
@@ -204,7 +202,7 @@ func (g *growing) grow(ctx context.Context, kind string, sizes []int) (last erro
 		if g.s.Method == query.MethodRegions && k == 0 { // nothing else would answer
 			moves = policy.RegionMoves
 		}
-		f, err := region.Plan(ctx, g.h, region.Options{Kind: kind, Size: size, Marginals: g.marginals, Moves: moves})
+		family, err := region.Plan(ctx, g.h, region.Options{Kind: kind, Size: size, Marginals: g.marginals, Moves: moves})
 		switch {
 		case fault.CodeOf(err) == fault.OverBudget:
 			g.moves -= moves
@@ -215,38 +213,38 @@ func (g *growing) grow(ctx context.Context, kind string, sizes []int) (last erro
 		case err != nil:
 			return err
 		}
-		g.moves -= f.Moves
-		if f.Len() == 0 {
+		g.moves -= family.Moves
+		if family.Len() == 0 {
 			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle", kind, size)
 			continue
 		}
 		n := len(g.plan.Estimates)
-		if n > g.bethe && f.Flops == before || isModel && f.Regions == 1 {
+		if n > g.bethe && family.Flops == before || isModel && family.Regions == 1 {
 			return last // the same regions again
 		}
-		isModel = f.Regions == 1
-		flops := f.Flops + regionMoveFlops/policy.RegionRate*float64(f.Moves) // whoever contracts plans again
-		if n > g.bethe && policy.RegionRate*flops > g.left {
+		isModel = family.Regions == 1
+		flops := family.Flops + regionMoveFlops/policy.RegionRate*float64(family.Moves) // whoever contracts plans again
+		if n > g.bethe && policy.RegionRate*flops > g.remaining {
 			return last
 		}
-		g.left -= policy.RegionRate * flops
-		before = f.Flops
+		g.remaining -= policy.RegionRate * flops
+		before = family.Flops
 		shares := 1
 		if !g.marginals {
-			shares = max(1, int(min(math.Ceil(f.Flops/regionTaskFlops), mostRegionParts)))
+			shares = max(1, int(min(math.Ceil(family.Flops/regionTaskFlops), mostRegionParts)))
 		}
 		e := estimate(n, kind, size, shares)
-		e.Cost = query.Cost{Flops: flops, Bytes: float64(f.Bytes)}
+		e.Cost = query.Cost{Flops: flops, Bytes: float64(family.Bytes)}
 		g.plan.Estimates = append(g.plan.Estimates, e)
 	}
 	return last
 }
 
-// betheLevel is that of the value of belief propagation, below all others.
+// betheLevel is the level of the value of belief propagation, below those of all regions.
 const betheLevel = -1
 
-// estimate has so many shares of the regions of a kind and a size. level is its place among the estimates: sizes of regions of different
-// kinds do not compare.
+// estimate returns an estimate by regions of a kind and size, in so many parts of equal shares. level is its place among the estimates,
+// since sizes of different kinds do not compare.
 func estimate(level int, kind string, size, shares int) btn.Estimate {
 	e := btn.Estimate{Rule: btn.LogLinear, Level: float64(level), Slices: 1, Track: string(query.FamilyRegions) + " " + kind}
 	for k := range shares {

@@ -29,7 +29,7 @@ func TestPlanningRegionsTakesItsShare(t *testing.T) {
 		_, e := lowered(t, m)
 		h := e.Hypergraph()
 		for _, budget := range []float64{1e7, 1e8, 1e9} {
-			plan, _, err := planOf(t.Context(), h, query.Settings{Budget: budget}, false)
+			plan, _, err := buildPlan(t.Context(), h, query.Settings{Budget: budget}, false)
 			if err != nil {
 				if name == "3-regular" {
 					t.Errorf("%s, %g flops: %v", name, budget, err)

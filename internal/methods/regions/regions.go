@@ -1,6 +1,6 @@
 package regions
 
-// Regions in the BP gauge, contracted.
+// The contraction of regions in the gauge of belief propagation.
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// run is one contraction of one part.
+// run is the contraction of one part of a plan on one problem.
 type run struct{ contraction.Contraction }
 
 // Contract implements contraction.Contractor. With marginals it contracts all regions, and Value.Marginals are those
@@ -52,7 +52,7 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 	}
 
 	out := &btn.RegionPart{
-		LnBethe:   g.LnBethe + g.beside(f),
+		LnBethe:   g.LnBethe + g.lnOtherPhases(f),
 		Widest:    float64(f.Widest),
 		Converged: g.State.Converged,
 	}
@@ -75,10 +75,11 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 	return v, nil
 }
 
-// blockRegions is how many regions are summed at a time.
+// blockRegions is the number of regions in a block.
 const blockRegions = 1 << 14
 
-// blocks contracts regions in blocks, whose bounds do not depend on the number of threads.
+// blocks contracts the regions from ≤ k < to in blocks. Their bounds do not depend on the number of threads, so that the sums have the
+// same bits for any.
 func (j run) blocks(p *region.Prepared, from, to int) ([]*region.Part, error) {
 	var bounds [][2]int
 	for at := from; at < to; at += blockRegions {
@@ -94,9 +95,10 @@ func (j run) blocks(p *region.Prepared, from, to int) ([]*region.Part, error) {
 	return out, err
 }
 
-// bethe is the part without regions: the value and the beliefs of belief propagation, the sum and the mixture of those of several phases.
+// bethe returns the value of the part without regions: the value and the beliefs of belief propagation. If there are several phases, it
+// is the sum of their values, and the mixture of their beliefs.
 func (j run) bethe(g *Ground) btn.Value {
-	phases := g.beside(nil)
+	phases := g.lnOtherPhases(nil)
 	lnBethe := g.LnBethe + phases
 	v := btn.Value{
 		Z:      scaled.FromLog(lnBethe),
@@ -116,14 +118,14 @@ func (j run) bethe(g *Ground) btn.Value {
 	return v
 }
 
-// regionMarginals contracts all regions, and their way back.
+// regionMarginals contracts all regions, with a backward pass for their marginals.
 func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 	est, err := region.Run(j.Ctx, g.Expression, g.State, f, j.Threads)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
-	phases := g.beside(f)
+	phases := g.lnOtherPhases(f)
 	lnBethe := est.LnZBP + phases
 	z := scaled.FromLog(est.LnZ + phases)
 	v := btn.Value{
@@ -151,7 +153,8 @@ func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 	return v, nil
 }
 
-// rows brings the marginals of the expression's indices to the values of the model's variables.
+// rows returns the marginals of the network's variables. marginals has those of the indices of the expression. Values that the network
+// excludes have probability 0.
 func (j run) rows(e *sumproduct.Expression, marginals [][]float64) [][]float64 {
 	rows := make([][]float64, len(j.Net.Variables))
 	for variable, place := range j.Net.Variables {
