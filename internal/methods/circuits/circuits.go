@@ -1,6 +1,6 @@
 package circuits
 
-// C = B as an arithmetic circuit: evaluated under the weights of the network.
+// C = B as an arithmetic circuit: its evaluation under the weights of the network.
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Load implements contraction.Loader. What is wrong with the circuit Fits says.
+// Load implements contraction.Loader. It ignores errors, which Fits reports.
 func (p *Circuit) Load(ctx context.Context) {
 	if p.Of != nil {
 		_, _ = p.Of.Circuit(ctx)
@@ -35,7 +35,7 @@ func (p *Circuit) Cost(*problem.Problem) query.Cost {
 	return query.Cost{Flops: float64(c.Edges())}
 }
 
-// Contract implements contraction.Contractor. Its sums have no terms below 0, and its numbers carry exponents: values are right up to
+// Contract implements contraction.Contractor. Sums have no terms below 0, and numbers have exponents, so that values are exact up to
 // rounding.
 func (p *Circuit) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	c, err := p.Of.Circuit(ctx)
@@ -58,7 +58,7 @@ func (p *Circuit) Contract(ctx context.Context, of *problem.Problem, want btn.Wa
 		return btn.Value{}, err
 	}
 	if p.Of.Parametric {
-		if err := e.numbers(); err != nil {
+		if err := e.setNumbers(); err != nil {
 			return btn.Value{}, err
 		}
 	}
@@ -70,9 +70,9 @@ func (p *Circuit) Contract(ctx context.Context, of *problem.Problem, want btn.Wa
 
 	switch p.Ask {
 	case btn.AskMPE:
-		return e.best()
+		return e.findBest()
 	case btn.AskSamples:
-		return e.drawn(want)
+		return e.drawStates(want)
 	}
 	if want.Derivatives || want.Target != nil {
 		return e.derivatives(want)
@@ -80,7 +80,8 @@ func (p *Circuit) Contract(ctx context.Context, of *problem.Problem, want btn.Wa
 	return e.total()
 }
 
-// circuitWeights are the weights of the network's variables, and 1 for auxiliary ones.
+// circuitWeights returns the weights of the variables of a network, and 1 for auxiliary variables of the circuit. The error is
+// unsupported if a weight is below 0.
 func circuitWeights(net *btn.Network, c *circuit.Circuit) (circuit.Weights, error) {
 	w := c.Ones()
 	for v, at := range net.Variables {
@@ -92,11 +93,11 @@ func circuitWeights(net *btn.Network, c *circuit.Circuit) (circuit.Weights, erro
 			w[c.Offset(v)+a] = scaled.FromFloat(x)
 		}
 	}
-	return w, positive(net)
+	return w, checkPositive(net)
 }
 
-// positive refuses weights of variables below 0.
-func positive(net *btn.Network) error {
+// checkPositive returns an error, unsupported, if a weight of a variable is below 0.
+func checkPositive(net *btn.Network) error {
 	for v, at := range net.Variables {
 		cp, _ := net.Links[at.Link].T.(*tensor.CP)
 		for a, x := range cp.Weights {
@@ -108,25 +109,25 @@ func positive(net *btn.Network) error {
 	return nil
 }
 
-// evaluation is a circuit under weights.
+// evaluation is the evaluation of a circuit under the weights of a network.
 type evaluation struct {
 	contraction.Contraction
 	circuit *circuit.Circuit
 	weights circuit.Weights
-	scale   scaled.Number // of the circuit
+	scale   scaled.Number // that the value of the circuit is multiplied by
 	of      *circuit.Compiled
 
 	parameters *lower.Parametric // the numbers that are weights; nil: none are
 }
 
-// passes is a value that so many passes were made for.
-func (e evaluation) passes(n int) btn.Value {
+// newValue returns a value with the flops of n passes over the circuit.
+func (e evaluation) newValue(n int) btn.Value {
 	return btn.Value{Flops: float64(n) * float64(e.circuit.Edges())}
 }
 
-// total returns Z, and the marginals that are wanted.
+// total returns Z, with the marginals and the joint marginal that are wanted.
 func (e evaluation) total() (btn.Value, error) {
-	value := e.passes(1)
+	value := e.newValue(1)
 	if e.M == nil {
 		z, err := e.circuit.Evaluate(e.Ctx, e.weights)
 		if err != nil {
@@ -138,7 +139,7 @@ func (e evaluation) total() (btn.Value, error) {
 		if err != nil {
 			return btn.Value{}, err
 		}
-		value = e.passes(3)
+		value = e.newValue(3)
 		value.Z = z.Mul(e.scale)
 		copy(e.M.At, shares)
 		value.Marginals = e.M.Result(e.scale)
@@ -154,25 +155,26 @@ func (e evaluation) total() (btn.Value, error) {
 	if err != nil {
 		return btn.Value{}, err
 	}
-	most := 1
+	largestDomain := 1
 	for k := range cells {
 		cells[k] = cells[k].Mul(e.scale)
 	}
 	for _, v := range e.Joint {
-		most = max(most, e.Net.Variables[v].Domain)
+		largestDomain = max(largestDomain, e.Net.Variables[v].Domain)
 	}
 	value.Joint = e.JointOf(cells)
-	value.Flops += e.passes(3 * len(cells) / most).Flops
+	value.Flops += e.newValue(3 * len(cells) / largestDomain).Flops
 	return value, nil
 }
 
-// mostNear is how many assignments of nearly the largest term are looked at.
+// mostNear is the largest number of assignments with nearly the largest term that findBest compares.
 const mostNear = 256
 
-// best returns the most probable assignment. Terms are computed once more in 192 bits, and equal up to a rounding per number
-// is a tie: of tied ones the smallest in the order of the variables is taken.
-func (e evaluation) best() (btn.Value, error) {
-	value := e.passes(1)
+// findBest returns the most probable assignment. It computes the terms near the largest once more in 192 bits. Terms that are equal up to
+// one rounding for each number are a tie, of which it returns the smallest assignment in the order of the variables. Value.Found is nil
+// if all terms are 0. The error is unsupported if maxima over auxiliary variables are no maxima over the variables of the network.
+func (e evaluation) findBest() (btn.Value, error) {
+	value := e.newValue(1)
 	if !e.of.Functional {
 		return value, fault.New(fault.Unsupported,
 			"contract: the circuit has auxiliary variables that do not follow from the others: its maxima are no maxima over these alone")
@@ -213,9 +215,9 @@ func (e evaluation) best() (btn.Value, error) {
 	return value, nil
 }
 
-// drawn returns assignments, each drawn with a stream of its own.
-func (e evaluation) drawn(want btn.Want) (btn.Value, error) {
-	value := e.passes(1)
+// drawStates returns assignments, each drawn with a random stream of its number.
+func (e evaluation) drawStates(want btn.Want) (btn.Value, error) {
+	value := e.newValue(1)
 	if err := query.CheckSamples(len(e.Net.Variables), want.Samples); err != nil {
 		return btn.Value{}, err
 	}

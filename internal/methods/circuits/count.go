@@ -1,6 +1,6 @@
 package circuits
 
-// C = B, summed by a search that makes no circuit.
+// C = B, summed by a search that builds no circuit.
 
 import (
 	"context"
@@ -23,12 +23,12 @@ const (
 	// Measured: 160 random clauses over 80 variables take 60 s by a search of 5e9 steps, 119 s by one of 2e9 in vain and the tree.
 	triedWork = 1 << 33
 
-	// countWork bounds the steps of a search for Z where nothing else answers: some three hours of a core, and two thirds of the flops that
+	// countWork bounds the steps of a search for Z if nothing else answers: about three hours of a core, and two thirds of the flops that
 	// a job may take by default.
 	countWork = 1 << 40
 )
 
-// WeightedCount is Z of B, summed by a search that makes no circuit. It has neither marginals nor assignments.
+// WeightedCount is B, whose Z is summed by a search that builds no circuit. It has neither marginals nor assignments.
 type WeightedCount struct {
 	Work  int64          `msgpack:"work"`        // steps of the search, at most
 	Known *scaled.Number `msgpack:"z,omitempty"` // Z but for the scale, if the search was made while the query was planned
@@ -53,7 +53,7 @@ func (p *WeightedCount) Fits(n *btn.Network) error {
 	return nil
 }
 
-// Cost implements contraction.Priced: what the search may take.
+// Cost implements contraction.Priced: the largest number of flops of the search.
 func (p *WeightedCount) Cost(*problem.Problem) query.Cost {
 	return query.Cost{Flops: policy.CircuitFlops * float64(p.Work)}
 }
@@ -70,7 +70,7 @@ func (p *WeightedCount) Contract(ctx context.Context, of *problem.Problem, want 
 	return btn.Value{Z: z.Mul(of.Net.Scale)}, err
 }
 
-// sum returns Z but for the scale.
+// sum returns Z without the scale of the network. The error is over budget if the search does not end within its work.
 func (p *WeightedCount) sum(ctx context.Context, of *problem.Problem) (scaled.Number, error) {
 	z, _, err := logic.Sum(ctx, of.Net, logic.Options{
 		Work: p.Work, Memory: of.Memory, NoCircuit: true, Rival: func() float64 { return 2 * float64(p.Work) },
@@ -78,10 +78,10 @@ func (p *WeightedCount) sum(ctx context.Context, of *problem.Problem) (scaled.Nu
 	return z, err
 }
 
-// tryCount makes a search for Z within so much work, and proposes what it finds. The assignment is nil if the search does not end or the
-// network is none for a search, and if the query is no single one for Z alone.
+// tryCount searches for Z with at most so much work, and proposes a part with the result. It returns nil if the search does not end, if
+// the network is not for a search, or if the query does not want only Z, once (isOnlyZ).
 func tryCount(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
-	if !once(ctx, j) {
+	if !isOnlyZ(ctx, j) {
 		return nil, nil
 	}
 	count := &WeightedCount{Work: work}
@@ -104,7 +104,7 @@ func countAssignment(j *proposal.Job, count *WeightedCount) *btn.Assignment {
 	return proposal.Priced(proposal.Exact(cost, count), btn.CacheMiss)
 }
 
-// once reports whether a query is for Z alone, and method exact searches for it, and no other query of the model may follow.
-func once(ctx context.Context, j *proposal.Job) bool {
+// isOnlyZ reports whether a query wants only Z, under method exact, and no other query of the model is expected.
+func isOnlyZ(ctx context.Context, j *proposal.Job) bool {
 	return j.Once && j.Settings.Method == query.MethodExact && !proposal.IsRecurring(ctx)
 }

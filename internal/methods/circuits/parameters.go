@@ -1,6 +1,6 @@
 package circuits
 
-// Derivatives by the numbers of the cores: those of a circuit whose weights they are.
+// Derivatives of Z by the numbers of the cores: the derivatives of a circuit by its weights.
 
 import (
 	"github.com/basetensor/basetensor/internal/methods/circuits/logic"
@@ -11,41 +11,43 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// numbers sets the weights that are numbers of the network's cores. Linear time.
-func (e *evaluation) numbers() error {
-	if n, err := gradients.Entries(e.Net); err != nil {
+// setNumbers sets the weights that are numbers of the cores of the network. The circuit has a variable for each table of such numbers. It
+// takes linear time. Errors: over budget if passes and derivatives do not fit the memory; bad_input if the circuit is for another
+// network.
+func (e *evaluation) setNumbers() error {
+	if entries, err := gradients.Entries(e.Net); err != nil {
 		return err
-	} else if need := 2*e.circuit.PassBytes() + gradients.EntryBytes*int64(n); need > e.Memory {
+	} else if bytes := 2*e.circuit.PassBytes() + gradients.EntryBytes*int64(entries); bytes > e.Memory {
 		return fault.New(fault.OverBudget, "%w: the passes over a circuit of %d edges and %d derivatives take %d bytes, the budget is %d",
-			contraction.ErrMemory, e.circuit.Edges(), n, need, e.Memory)
+			contraction.ErrMemory, e.circuit.Edges(), entries, bytes, e.Memory)
 	}
-	p, err := logic.Parameters(e.Ctx, e.Net)
+	parameters, err := logic.Parameters(e.Ctx, e.Net)
 	if err != nil {
 		return err
 	}
-	first, own := len(e.Net.Variables), logic.ParameterWeights(p)
-	at := e.circuit.Offset(first)
-	for v, t := first, 0; t < len(p.Tables); t++ {
-		if p.Sources[t].Core < 0 {
+	first, numbers := len(e.Net.Variables), logic.ParameterWeights(parameters)
+	offset := e.circuit.Offset(first)
+	for v, t := first, 0; t < len(parameters.Tables); t++ {
+		if parameters.Sources[t].Core < 0 {
 			continue
 		}
-		if v >= e.circuit.Variables() || e.circuit.Offset(v+1)-e.circuit.Offset(v) != len(p.Tables[t].Data) {
+		if v >= e.circuit.Variables() || e.circuit.Offset(v+1)-e.circuit.Offset(v) != len(parameters.Tables[t].Data) {
 			return fault.New(fault.BadInput, "%w: table %d of the network is no variable of the circuit", btn.ErrPart, t)
 		}
 		v++
 	}
-	copy(e.weights[at:], own)
-	e.parameters = p
-	e.scale = e.scale.Mul(p.Scale)
+	copy(e.weights[offset:], numbers)
+	e.parameters = parameters
+	e.scale = e.scale.Mul(parameters.Scale)
 	return nil
 }
 
-// derivatives returns Z, its derivatives, and both with the target observed if there is one: two passes each.
+// derivatives returns Z and its derivatives. If there is a target, it also returns both with the target observed. Each takes two passes.
 func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	value := e.passes(3)
+	value := e.newValue(3)
 	z, by, err := e.circuit.Derivatives(e.Ctx, e.weights)
 	if err != nil {
 		return btn.Value{}, err
@@ -76,8 +78,9 @@ func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 	return value, nil
 }
 
-// collect returns the derivatives of Z by the parameters of all cores, of those of the circuit by its weights, where it is z.
-func (e *evaluation) collect(z scaled.Number, by []scaled.Number) []scaled.Number {
+// collect returns the derivatives of Z by the parameters of all cores. byWeight has the derivatives of the circuit by its weights, z is
+// the value of the circuit. A parameter of a core without variables is a factor of Z.
+func (e *evaluation) collect(z scaled.Number, byWeight []scaled.Number) []scaled.Number {
 	sizes := e.parameters.Sizes
 	first := make([]int, len(sizes)) // by core: its first parameter
 	total := 0
@@ -86,7 +89,7 @@ func (e *evaluation) collect(z scaled.Number, by []scaled.Number) []scaled.Numbe
 		total += n
 	}
 	out := make([]scaled.Number, total)
-	at := e.circuit.Offset(len(e.Net.Variables))
+	offset := e.circuit.Offset(len(e.Net.Variables))
 	for _, from := range e.parameters.Sources {
 		if from.Core < 0 {
 			continue
@@ -94,10 +97,10 @@ func (e *evaluation) collect(z scaled.Number, by []scaled.Number) []scaled.Numbe
 		for k, place := range from.At {
 			if place >= 0 {
 				n := &out[first[from.Core]+place]
-				*n = n.Add(by[at+k].Mul(e.scale))
+				*n = n.Add(byWeight[offset+k].Mul(e.scale))
 			}
 		}
-		at += len(from.At)
+		offset += len(from.At)
 	}
 	for _, s := range e.parameters.Single {
 		if !s.Value.IsZero() {

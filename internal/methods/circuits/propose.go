@@ -22,21 +22,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// errNoCircuit says that no circuit was found within what this query may spend on it. It is not remembered.
+// errNoCircuit is the error if no circuit was found within the work that this query may take. It is not remembered.
 var errNoCircuit = errors.New("plan: no circuit within the work that the query may take")
 
-// circuitAgain bounds the work on the circuit of a model that was asked about before, in flops:
+// recurringFlops bounds the work on the circuit of a model that was asked about before, in flops:
 // some five seconds of a core.
 // Chosen: the next thousand queries save it.
-const circuitAgain = 1.5e10
+const recurringFlops = 1.5e10
 
-// circuitShare is the part of the work of a tree, and of a budget, that may go into looking for a
-// circuit first.
+// circuitShare is the share of the work of a tree, and of a budget, that a search for a circuit before it may take.
 // Chosen: a first query is not slower by more.
 const circuitShare = 1.0 / 4
 
-// circuitLeast is the work, in steps, below which no search is begun: trees that cost little are not to be had for less.
-const circuitLeast = 1 << 22
+// leastSteps is the smallest number of steps for which a search is begun. A tree that costs less is not beaten by a circuit.
+const leastSteps = 1 << 22
 
 // circuitProbe is the work, in steps, that a first query of such a network spends on a search for a circuit before it looks for a
 // tree: half a second.
@@ -44,184 +43,210 @@ const circuitLeast = 1 << 22
 // it is too short for. All of CPU time.
 const circuitProbe = 1 << 26
 
-// circuitProbeCore is that work for each core of a large network, whose simplification takes long, and circuitProbeMost the most.
+// circuitProbeCore is the work of a first search for each core of a large network, whose simplification takes long. circuitProbeMost is the
+// largest such work.
 // Chosen: planning formulas of 21,000 to 29,000 clauses take 2^27 to 2^28 steps.
 const (
 	circuitProbeCore = 1 << 14
 	circuitProbeMost = 1 << 29
 )
 
-// Propose is the proposal of a circuit for a network of which no elimination order is cheap; nil where a contraction tree, which is
-// asked for next, is better. A joint marginal has a circuit where no tree fits.
+// Propose proposes a circuit for a network of which no elimination order is cheap. It returns the proposal of the next method, a
+// contraction tree, if that is better, and nil if the network has too little logic or weights below 0. For a joint marginal it proposes a
+// circuit only if no tree fits.
 //
-// A network that was asked about before, or will be again, has its circuit, if there is one: compiling is paid once, and
-// evidence leaves a tree to be looked for each time. On the first time a circuit is taken that an elimination gives, which costs no
-// more than looking for a tree, or a search. Where nearly all factors are logic, that begins before a tree is looked for, in proportion to
-// the price of the order that is known, and goes on as long as an elimination along its own tree decomposition would take. Else it is in
-// proportion to the price of the tree. A circuit that would be too large is none where Z alone is wanted, once: the search itself sums.
+// A network that was asked about before, or will be again (Ask.Again), gets a circuit if there is one: compiling is paid once, while a
+// tree has to be searched for all evidence.
+//
+// A network asked about for the first time gets a circuit by elimination, which takes no longer than searching a tree, or one by search.
+// If nearly all factors are logic (a formula), the search comes before that of a tree, with work in proportion to the price of the known
+// order, and it goes on as long as an elimination along its tree decomposition would take. For other networks it comes after that of a
+// tree, with work in proportion to the price of the tree. If only Z is wanted, once, a circuit that would be too large is not needed: the
+// search itself sums Z.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	if !logical(j).some || positive(j.Conditioned) != nil {
+	if !logicOf(j).hasLogic || checkPositive(j.Conditioned) != nil {
 		return nil, nil
 	}
 	if len(ask.Joint) > 0 {
-		return instead(ctx, j, ask)
+		return proposeJoint(ctx, j, ask)
 	}
-	spent := int64(0) // no search
-	if logical(j).wholly {
-		probe := max(circuitProbe, min(circuitProbeCore*int64(len(j.Net.Cores)), circuitProbeMost))
-		spent = min(circuitWork(j, circuitShare*ask.Flops/policy.ExactRate), probe)
-	}
-	if ask.Again {
-		spent = circuitWork(j, circuitAgain)
-	}
-	if spent < circuitLeast {
-		spent = 0
-	}
-	plan, hit, why := modelPlan(ctx, j, spent, ask.Again)
-	found, err := circuitOf(j, plan, hit, why)
-	if found == nil && err == nil && spent > 0 && once(ctx, j) && (!j.Evidence.IsEmpty() || errors.Is(why, logic.ErrCircuit)) {
-		var rival float64
-		if rival, err = rivalSteps(ctx, j); err != nil {
-			return nil, err
-		}
-		found, err = tryCount(ctx, j, max(spent, int64(rival/2)))
-	}
-	if found != nil || err != nil {
-		return found, err
+	steps := firstSteps(j, ask)
+	assignment, err := proposeBeforeTree(ctx, j, ask, steps)
+	if assignment != nil || err != nil {
+		return assignment, err
 	}
 
-	tree, refused := ask.Next(ctx)
-	if refused != nil && fault.CodeOf(refused) != fault.OverBudget {
-		return nil, refused
+	tree, treeErr := ask.Next(ctx)
+	if treeErr != nil && fault.CodeOf(treeErr) != fault.OverBudget {
+		return nil, treeErr
 	}
-	far := refused != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops
+	isFar := treeErr != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops
 	switch {
-	case refused != nil && once(ctx, j): // nothing else answers
+	case treeErr != nil && isOnlyZ(ctx, j): // nothing else answers
 		return countAssignment(j, &WeightedCount{Work: countWork}), nil
-	case far && once(ctx, j):
-		found, err = tryCount(ctx, j, triedWork)
+	case isFar && isOnlyZ(ctx, j):
+		assignment, err = tryCount(ctx, j, triedWork)
 	default:
-		found, err = again(ctx, j, tree, spent, far)
+		assignment, err = searchInProportion(ctx, j, tree, steps, isFar)
 	}
-	if found != nil || err != nil {
-		return found, err
+	if assignment != nil || err != nil {
+		return assignment, err
 	}
-	if refused != nil {
-		return nil, refused
+	if treeErr != nil {
+		return nil, treeErr
 	}
 	return tree, nil
 }
 
-// searchShare is circuitShare where method exact is asked for and the tree is the only other way: the search is given up when half
-// of the tree's time is spent.
+// firstSteps returns the steps of a search for a circuit before a tree is searched; 0: there is none.
+func firstSteps(j *proposal.Job, ask proposal.Ask) int64 {
+	steps := int64(0)
+	if logicOf(j).isFormula {
+		probe := max(circuitProbe, min(circuitProbeCore*int64(len(j.Net.Cores)), circuitProbeMost))
+		steps = min(searchSteps(j, circuitShare*ask.Flops/policy.ExactRate), probe)
+	}
+	if ask.Again {
+		steps = searchSteps(j, recurringFlops)
+	}
+	if steps < leastSteps {
+		return 0
+	}
+	return steps
+}
+
+// proposeBeforeTree proposes the circuit of the model by a search of so many steps, or by elimination if steps is 0. If there is none,
+// and only Z is wanted once, it proposes the Z that a search without a circuit finds. That search takes half of the price of an
+// elimination, if that is more than steps. It returns nil if there is neither.
+func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, steps int64) (*btn.Assignment, error) {
+	plan, cacheState, planErr := modelPlan(ctx, j, steps, ask.Again)
+	assignment, err := assignPlan(j, plan, cacheState, planErr)
+	if assignment != nil || err != nil {
+		return assignment, err
+	}
+	mayDiffer := !j.Evidence.IsEmpty() || errors.Is(planErr, logic.ErrCircuit) // from the search for the circuit
+	if steps == 0 || !isOnlyZ(ctx, j) || !mayDiffer {
+		return nil, nil
+	}
+	rival, err := rivalSteps(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	return tryCount(ctx, j, max(steps, int64(rival/2)))
+}
+
+// searchShare is circuitShare for method exact, for which the tree is the only other way: the search is given up after half of the time
+// of the tree.
 // Chosen.
 const searchShare = 1.0 / 2
 
-// again is the proposal of a search for a circuit in proportion to the price of the tree, nil where that is refused, after one of so
-// much work has found none: the model's, or one of what the evidence leaves.
-func again(ctx context.Context, j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.Assignment, error) {
-	worth := proposal.Limit(j.Settings)
+// searchInProportion proposes a circuit by a search in proportion to the price of the tree. tree is nil if that was over budget; then it
+// also tries a circuit of what the evidence leaves. steps is the work of the search before, which found none; isFar states that the tree
+// is very expensive or over budget. It returns nil if there is no circuit, or the search would take no more work than the one before.
+func searchInProportion(ctx context.Context, j *proposal.Job, tree *btn.Assignment, steps int64, isFar bool) (*btn.Assignment, error) {
+	treeFlops := proposal.Limit(j.Settings)
 	if tree != nil {
-		worth = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
+		treeFlops = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
 	}
-	more := circuitWork(j, circuitShare*worth)
+	newSteps := searchSteps(j, circuitShare*treeFlops)
 	switch { // method exact has no budget
-	case j.Settings.Method == query.MethodExact && far:
-		more = max(more, triedWork)
+	case j.Settings.Method == query.MethodExact && isFar:
+		newSteps = max(newSteps, triedWork)
 	case j.Settings.Method == query.MethodExact:
-		more = int64(searchShare * worth / policy.CircuitFlops)
+		newSteps = int64(searchShare * treeFlops / policy.CircuitFlops)
 	}
-	if more <= max(spent, circuitLeast) {
+	if newSteps <= max(steps, leastSteps) {
 		return nil, nil
 	}
-	var found *btn.Assignment
+	var assignment *btn.Assignment
 	var err error
-	if spent == 0 || !logical(j).wholly || !j.Evidence.IsEmpty() { // else the search has gone as far
-		found, err = modelCircuit(ctx, j, more, false)
+	if steps == 0 || !logicOf(j).isFormula || !j.Evidence.IsEmpty() { // else the search has gone as far
+		assignment, err = assignModelCircuit(ctx, j, newSteps, false)
 	}
-	if found == nil && err == nil && tree == nil {
-		found, err = circuitGiven(ctx, j, more)
+	if assignment == nil && err == nil && tree == nil {
+		assignment, err = assignConditionedCircuit(ctx, j, newSteps)
 	}
-	return found, err
+	return assignment, err
 }
 
-// instead is the proposal for a joint marginal: the next family's, or a circuit where that is over the budget.
-func instead(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+// proposeJoint proposes a joint marginal: by the next method, or by a circuit if that is over budget.
+func proposeJoint(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	tree, err := ask.Next(ctx)
 	if fault.CodeOf(err) == fault.OverBudget {
-		if found, e := byCircuit(ctx, j); e == nil {
-			return jointly(j, found, ask.Joint)
+		if circuit, circuitErr := proposeCircuit(ctx, j); circuitErr == nil {
+			return addJointPrice(j, circuit, ask.Joint)
 		}
 	}
 	return tree, err
 }
 
 // Method is method circuit.
-var Method = proposal.Method{Name: query.MethodCircuit, Propose: unsigned(answer), Parametric: unsigned(parametric)}
+var Method = proposal.Method{Name: query.MethodCircuit, Propose: namingExact(propose), Parametric: namingExact(proposeParametric)}
 
-// unsigned is a proposal whose refusal of numbers below 0 names the method that has answers for them.
-func unsigned(propose proposal.Proposer) proposal.Proposer {
+// namingExact returns a proposer whose refusal of numbers below 0 names the method that has answers for them.
+func namingExact(inner proposal.Proposer) proposal.Proposer {
 	return func(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-		err := positive(j.Conditioned)
-		var found *btn.Assignment
+		err := checkPositive(j.Conditioned)
+		var assignment *btn.Assignment
 		if err == nil {
-			found, err = propose(ctx, j, ask)
+			assignment, err = inner(ctx, j, ask)
 		}
-		if fault.CodeOf(err) == fault.Unsupported && signed(j.Net) {
+		if fault.CodeOf(err) == fault.Unsupported && hasSigns(j.Net) {
 			err = fault.New(fault.Unsupported, "%w; with numbers below 0 ln Z, probabilities and derivatives are by method exact", err)
 		}
-		return found, err
+		return assignment, err
 	}
 }
 
-// signed reports whether a tensor of a network has a number below 0.
-func signed(net *btn.Network) bool {
+// hasSigns reports whether a tensor of a network has a number below 0.
+func hasSigns(net *btn.Network) bool {
 	return slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return tensor.Signed(c.T) }) ||
 		slices.ContainsFunc(net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
 }
 
-// answer is the proposal of method circuit.
-func answer(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	found, err := byCircuit(ctx, j)
+// propose is the proposer of method circuit.
+func propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	circuit, err := proposeCircuit(ctx, j)
 	if err != nil || len(ask.Joint) == 0 {
-		return found, err
+		return circuit, err
 	}
-	return jointly(j, found, ask.Joint)
+	return addJointPrice(j, circuit, ask.Joint)
 }
 
-// byCircuit is the proposal of the model's circuit, or one of the rest that the evidence leaves, within the worth of the budget.
-func byCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
+// proposeCircuit proposes the circuit of the model, or that of what the evidence leaves, with searches for the complete budget. The error
+// is errNoCircuit if there is none.
+func proposeCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
-	var why error
-	for _, settings := range []string{"circuit", "circuit whole"} { // under the first one may stand that little work finds none
+	var planErr error
+	for _, settings := range []string{"circuit", "circuit whole"} { // under the first key may be remembered that a smaller search found none
 		plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 			return compile(computing, j, j.Net, work)
 		})
-		if why = err; err != nil && !errors.Is(err, errNoCircuit) {
+		if planErr = err; err != nil && !errors.Is(err, errNoCircuit) {
 			return nil, err
 		}
-		if found, _ := circuitOf(j, plan, hit, err); found != nil {
-			return found, nil
+		if assignment, _ := assignPlan(j, plan, hit, err); assignment != nil {
+			return assignment, nil
 		}
 		if err != nil {
 			break
 		}
 	}
-	if found, err := circuitGiven(ctx, j, work); found != nil || err != nil {
-		return found, err
+	if assignment, err := assignConditionedCircuit(ctx, j, work); assignment != nil || err != nil {
+		return assignment, err
 	}
-	return nil, why
+	return nil, planErr
 }
 
-// jointly adds the joint marginal of some variables to an assignment of a circuit, which takes passes for most of its cells.
-func jointly(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Assignment, error) {
-	cells, most := 1.0, 1.0
+// addJointPrice adds the price of a joint marginal of some variables to the assignment of a circuit, which takes passes for most of its
+// cells. The error is over budget if that exceeds policy.MostEnumerated.
+func addJointPrice(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Assignment, error) {
+	cells, largestDomain := 1.0, 1.0
 	for _, v := range joint {
 		cells *= float64(j.Net.Variables[v].Domain)
-		most = max(most, float64(j.Net.Variables[v].Domain))
+		largestDomain = max(largestDomain, float64(j.Net.Variables[v].Domain))
 	}
 	cost := *assignment.Cost
-	passes := cost.Flops * 3 * cells / most
+	passes := cost.Flops * 3 * cells / largestDomain
 	if cost.Flops += passes; passes > policy.MostEnumerated {
 		return nil, fault.New(fault.OverBudget, "plan: the joint marginal takes %.3g flops in passes over a circuit, "+
 			"at most %.0g", passes, float64(policy.MostEnumerated))
@@ -230,31 +255,34 @@ func jointly(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Ass
 	return assignment, nil
 }
 
-// circuitWork is the number of steps of a search that take the time of so many flops of truncated legs, within a share of the budget.
-func circuitWork(j *proposal.Job, flops float64) int64 {
+// searchSteps returns the number of steps of a search that take the time of so many flops of truncated legs, at most circuitShare of the
+// budget.
+func searchSteps(j *proposal.Job, flops float64) int64 {
 	return int64(min(flops, circuitShare*j.Settings.Budget) / policy.CircuitFlops)
 }
 
-// modelCircuit assigns the model's circuit; nil where there is none, or none within so much work. That there is none is remembered where
-// final says so.
-func modelCircuit(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Assignment, error) {
-	plan, hit, err := modelPlan(ctx, j, work, final)
-	return circuitOf(j, plan, hit, err)
+// assignModelCircuit assigns the circuit of the model. It returns nil if there is none, or none within so much work. If isFinal, it is
+// remembered that there is none.
+func assignModelCircuit(ctx context.Context, j *proposal.Job, work int64, isFinal bool) (*btn.Assignment, error) {
+	plan, cacheState, err := modelPlan(ctx, j, work, isFinal)
+	return assignPlan(j, plan, cacheState, err)
 }
 
-// modelPlan is the plan of modelCircuit, and the state of the cache for it. The error is errNoCircuit where there is none.
-func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Plan, string, error) {
+// modelPlan returns the plan of assignModelCircuit, and the state of the cache for it. The error is errNoCircuit if there is none. If
+// isFinal, it returns and remembers a plan without estimates instead.
+func modelPlan(ctx context.Context, j *proposal.Job, work int64, isFinal bool) (*btn.Plan, string, error) {
 	return j.Remember(ctx, "circuit", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		plan, err := compile(computing, j, j.Net, work)
-		if errors.Is(err, errNoCircuit) && final {
+		if errors.Is(err, errNoCircuit) && isFinal {
 			return &btn.Plan{Method: query.MethodExact}, nil
 		}
 		return plan, err
 	})
 }
 
-// circuitGiven assigns a circuit of what evidence leaves of a network; nil where there is none within so much work.
-func circuitGiven(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
+// assignConditionedCircuit assigns a circuit of what the evidence leaves of a network. It returns nil without evidence, and if there is
+// none within so much work.
+func assignConditionedCircuit(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if j.Evidence.IsEmpty() {
 		return nil, nil
 	}
@@ -262,28 +290,28 @@ func circuitGiven(ctx context.Context, j *proposal.Job, work int64) (*btn.Assign
 	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		return compile(computing, j, j.Conditioned, work)
 	})
-	assignment, err := circuitOf(j, plan, hit, err)
+	assignment, err := assignPlan(j, plan, hit, err)
 	if assignment != nil {
 		assignment.Relearned = "circuit: for what the evidence leaves"
 	}
 	return assignment, err
 }
 
-// ProposeKnown is the proposal of the circuit of a model that was asked about before, whatever the evidence leaves; nil where there is
-// none.
+// ProposeKnown proposes the circuit of a model that was asked about before, for any evidence. It returns nil if there is none.
 func ProposeKnown(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
-	if !logical(j).some || positive(j.Conditioned) != nil {
+	if !logicOf(j).hasLogic || checkPositive(j.Conditioned) != nil {
 		return nil, nil
 	}
-	known, err := modelCircuit(ctx, j, circuitWork(j, circuitAgain), true)
+	known, err := assignModelCircuit(ctx, j, searchSteps(j, recurringFlops), true)
 	if known == nil || err != nil {
 		return nil, err
 	}
 	return known, nil
 }
 
-// circuitOf is the assignment of a plan; nil for a plan of nothing, and for errNoCircuit.
-func circuitOf(j *proposal.Job, plan *btn.Plan, hit string, err error) (*btn.Assignment, error) {
+// assignPlan assigns the plan of a circuit. It returns nil if err is errNoCircuit, or the plan has no estimates, which stands for no
+// circuit.
+func assignPlan(j *proposal.Job, plan *btn.Plan, hit string, err error) (*btn.Assignment, error) {
 	if errors.Is(err, errNoCircuit) {
 		j.NoteMiss()
 		return nil, nil
@@ -294,37 +322,37 @@ func circuitOf(j *proposal.Job, plan *btn.Plan, hit string, err error) (*btn.Ass
 	return proposal.Priced(plan, hit), nil
 }
 
-// circuitBytes bounds the circuits that are kept.
+// circuitBytes is the largest number of bytes of a circuit.
 const circuitBytes = 256 << 20
 
-// parametric is the proposal of the model's circuit whose weights are its numbers, too.
-func parametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
+// proposeParametric proposes the circuit of the model in which the numbers of the model are weights, too.
+func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if _, err := gradients.Entries(j.Net); err != nil {
 		return nil, err
 	}
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
 	const settings = "circuit of numbers"
 	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
-		of, _, err := logic.CompileParameters(computing, j.Net, logic.Options{
+		compiled, _, err := logic.CompileParameters(computing, j.Net, logic.Options{
 			Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4),
 		})
 		if err != nil {
 			return nil, err
 		}
-		return circuitPlan(computing, j, of)
+		return circuitPlan(computing, j, compiled)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return circuitOf(j, plan, hit, nil)
+	return assignPlan(j, plan, hit, nil)
 }
 
 // rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search. It is at most
 // twice the work that a search may take: triedWork if Z alone is wanted once, else circuitShare of the budget. It returns 0 if the network
 // cannot be prepared for an elimination. The only error is that of a context that has ended.
 func rivalSteps(ctx context.Context, j *proposal.Job) (float64, error) {
-	work := circuitWork(j, math.Inf(1))
-	if once(ctx, j) {
+	work := searchSteps(j, math.Inf(1))
+	if isOnlyZ(ctx, j) {
 		work = triedWork
 	}
 	limit := 2 * float64(work)
@@ -355,77 +383,87 @@ func askRival(ctx context.Context, j *proposal.Job) float64 {
 // circuitProbeCore, 9.6, 21 and 10 s without.
 const littleProbes = 1 << 20
 
-// compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is
-// what circuits are not for. An elimination is tried first; where all is logic, after little simplification, of which a search takes less
-// than the whole. Without evidence such a search goes on where an elimination takes longer.
-// Other jobs may wait for the result, so that ctx is the context of the computation (proposal.Memo.Do) and not that of a job.
+// compile compiles a network into the plan of a circuit. It tries several ways, each with at most so much work, and takes the first
+// circuit:
+//
+// An elimination is tried first. If work is not 0, a search comes second. For a formula the sequence is an elimination after little
+// simplification, the search, an elimination after all simplification, since the search needs less simplification; without evidence its
+// search also goes on if an elimination would take longer.
+//
+// The error is errNoCircuit if no way has a circuit that fits, or circuits are not for such a network. Other jobs may wait for the
+// result, so that ctx is the context of the computation (proposal.Memo.Do) and not that of a job.
 func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
 	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4)}
-	ways := []func() (*circuit.Compiled, error){func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }}
+	elimination := func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }
+	ways := []func() (*circuit.Compiled, error){elimination}
 	if work > 0 {
-		ways = append(ways, func() (*circuit.Compiled, error) {
-			of, _, err := logic.Search(ctx, net, o)
-			return of, err
-		})
-		if logical(j).wholly {
-			if j.Evidence.IsEmpty() {
-				o.Rival = func() float64 { return askRival(ctx, j) }
-			}
-			little := o
-			little.Probes = littleProbes
-			quick := func() (*circuit.Compiled, error) { return within(logic.Eliminate(ctx, net, little)) }
-			ways = []func() (*circuit.Compiled, error){quick, ways[1], ways[0]}
+		isFormula, little := logicOf(j).isFormula, o
+		little.Probes = littleProbes
+		if isFormula && j.Evidence.IsEmpty() {
+			o.Rival = func() float64 { return askRival(ctx, j) }
+			little.Rival = o.Rival
+		}
+		search := func() (*circuit.Compiled, error) {
+			compiled, _, err := logic.Search(ctx, net, o)
+			return compiled, err
+		}
+		ways = append(ways, search)
+		if isFormula {
+			quick := func() (*circuit.Compiled, error) { return requireCircuit(logic.Eliminate(ctx, net, little)) }
+			ways = []func() (*circuit.Compiled, error){quick, search, elimination}
 		}
 	}
-	var why error
+	var cause error // the most telling reason why there is no circuit
 	for _, way := range ways {
-		of, err := way()
+		compiled, err := way()
 		if err == nil {
-			return circuitPlan(ctx, j, of)
+			return circuitPlan(ctx, j, compiled)
 		}
 		if code := fault.CodeOf(err); code != fault.OverBudget && code != fault.Unsupported {
 			return nil, err
 		}
-		if why == nil || !errors.Is(err, errWide) {
-			why = err
+		if cause == nil || !errors.Is(err, errWide) {
+			cause = err
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", errNoCircuit, why)
+	return nil, fmt.Errorf("%w: %w", errNoCircuit, cause)
 }
 
-// wide is the slot of whether a network's circuit by elimination takes more bytes.
+// wide is the slot of a fact: whether the circuit of a network by elimination takes more than so many bytes.
 type wide struct{ bytes int64 }
 
-// eliminate compiles a network along an elimination order. That there is no short one is found out once.
-func eliminate(ctx context.Context, j *proposal.Job, net *btn.Network, o logic.Options) (of *circuit.Compiled, err error) {
+// eliminate compiles a network along an elimination order. The error is errWide if there is no short order, which is remembered for the
+// network without evidence.
+func eliminate(ctx context.Context, j *proposal.Job, net *btn.Network, o logic.Options) (compiled *circuit.Compiled, err error) {
 	if net == j.Net && (o.Work == 0 || o.Work >= policy.UnrolledFlops) {
 		tooWide, err := proposal.Fact(j.Facts, wide{o.Bytes}, func() (bool, error) {
-			of, err = logic.Eliminate(ctx, net, o)
-			return of == nil, err
+			compiled, err = logic.Eliminate(ctx, net, o)
+			return compiled == nil, err
 		})
-		if err != nil || of != nil {
-			return of, err
+		if err != nil || compiled != nil {
+			return compiled, err
 		}
 		if tooWide {
 			return nil, errWide
 		}
 	}
-	return within(logic.Eliminate(ctx, net, o))
+	return requireCircuit(logic.Eliminate(ctx, net, o))
 }
 
-// within makes no circuit an error.
-func within(of *circuit.Compiled, err error) (*circuit.Compiled, error) {
-	if of == nil && err == nil {
+// requireCircuit returns errWide if there is neither a circuit nor an error.
+func requireCircuit(compiled *circuit.Compiled, err error) (*circuit.Compiled, error) {
+	if compiled == nil && err == nil {
 		err = errWide
 	}
-	return of, err
+	return compiled, err
 }
 
+// errWide is the error of an elimination whose circuit would be too large.
 var errWide = fault.New(fault.OverBudget, "plan: the network is too wide for a circuit by elimination")
 
-// circuitPlan is the plan of a circuit. Its passes have to fit the memory.
-func circuitPlan(ctx context.Context, j *proposal.Job, of *circuit.Compiled) (*btn.Plan, error) {
-	c, err := of.Circuit(ctx)
+// circuitPlan returns the plan of a circuit. The error is errNoCircuit if the passes over it do not fit the memory.
+func circuitPlan(ctx context.Context, j *proposal.Job, compiled *circuit.Compiled) (*btn.Plan, error) {
+	c, err := compiled.Circuit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -434,50 +472,54 @@ func circuitPlan(ctx context.Context, j *proposal.Job, of *circuit.Compiled) (*b
 		return nil, fmt.Errorf("%w: %w", errNoCircuit, fault.New(fault.OverBudget,
 			"plan: a circuit of %d edges takes %.0f bytes with its passes, the budget is %d", c.Edges(), cost.Bytes, j.Settings.Memory))
 	}
-	return proposal.Exact(cost, &Circuit{Of: of}), nil
+	return proposal.Exact(cost, &Circuit{Of: compiled}), nil
 }
 
-// zeros says whether circuits are looked for, see logic.Logical, and whether before trees are.
-type zeros struct{ some, wholly bool }
+// logicContent is how much logic the factors of a network are (logic.Logical).
+type logicContent struct {
+	hasLogic  bool // a share of logicalShare of the factors: circuits are searched
+	isFormula bool // a share of whollyLogicalShare: before trees are
+}
 
-// zerosSlot is that of a network's zeros.
-type zerosSlot struct{}
+// logicSlot is the slot of a network's logicContent.
+type logicSlot struct{}
 
-// logicalShare is the share of factors with zeros among those over several variables from which a circuit is looked for.
+// logicalShare is the share of factors with zeros among those over several variables from which a circuit is searched.
 // Chosen: conditional tables that are functions have zeros, clauses have one each.
 const logicalShare = 0.1
 
-// whollyLogicalShare is logicalShare for a search before a tree is looked for: a model that is not
-// nearly all logic has tables that search does not make smaller.
+// whollyLogicalShare is that share for a search before that of a tree. A model that is not nearly all logic has tables that a search does
+// not make smaller.
 // Measured: formulas have 1, linkage 0.41, Pedigree_11 0.68, BN_69 0.63; with the search they took
 // 1.1 to 2 s of CPU time more.
 const whollyLogicalShare = 0.9
 
-// logical returns the zeros of the job's network. Linear time, once per network.
-func logical(j *proposal.Job) zeros {
-	z, _ := proposal.Fact(j.Facts, zerosSlot{}, func() (z zeros, err error) {
-		z.some = logic.Logical(j.Net, logicalShare)
-		z.wholly = z.some && logic.Logical(j.Net, whollyLogicalShare)
-		return z, nil
+// logicOf returns the logicContent of the job's network. It takes linear time, once for each network.
+func logicOf(j *proposal.Job) logicContent {
+	content, _ := proposal.Fact(j.Facts, logicSlot{}, func() (c logicContent, err error) {
+		c.hasLogic = logic.Logical(j.Net, logicalShare)
+		c.isFormula = c.hasLogic && logic.Logical(j.Net, whollyLogicalShare)
+		return c, nil
 	})
-	return z
+	return content
 }
 
 // Formula reports whether nearly all factors of the job's network are logic.
-func Formula(j *proposal.Job) bool { return logical(j).wholly }
+func Formula(j *proposal.Job) bool { return logicOf(j).isFormula }
 
-// Logical reports whether circuits are looked for, see logic.Logical.
-func Logical(j *proposal.Job) bool { return logical(j).some }
+// Logical reports whether enough factors of the job's network are logic for a circuit to be searched.
+func Logical(j *proposal.Job) bool { return logicOf(j).hasLogic }
 
 // Finding implements proposal.Finder.
 func (p *Circuit) Finding(_ context.Context, _ *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, error) {
-	if !answers(ask, p.Of.Functional) {
+	if !canFind(ask, p.Of.Functional) {
 		return nil, nil
 	}
 	return []btn.Part{&Circuit{Of: p.Of, Ask: ask}}, nil
 }
 
-// answers reports whether circuits answer a question.
-func answers(ask btn.Ask, functional bool) bool {
-	return ask == btn.AskSamples || ask == btn.AskMPE && functional
+// canFind reports whether circuits answer a question about assignments. isFunctional states that the auxiliary variables of the circuit
+// follow from all others, which maxima need.
+func canFind(ask btn.Ask, isFunctional bool) bool {
+	return ask == btn.AskSamples || ask == btn.AskMPE && isFunctional
 }

@@ -69,8 +69,8 @@ func (detachedMemo) Do(
 	return plan, false, err
 }
 
-// TestACompilationOutlivesItsJob: the computation of a plan goes on under the memo's context, although the context of the job has ended. The
-// search spends its work, and goes on because an elimination takes longer.
+// TestACompilationOutlivesItsJob: the computation of a plan goes on under the memo's context, although the context of the job has ended.
+// The search spends its work, and goes on because an elimination takes longer.
 func TestACompilationOutlivesItsJob(t *testing.T) {
 	const work = 1 << 16 // a search that ends here finds no circuit
 	j := randomClauses(t)

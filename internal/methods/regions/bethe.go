@@ -66,8 +66,8 @@ func propagateOnce(ctx, enough context.Context, e *sumproduct.Expression, s quer
 // First inserts the value of belief propagation before the estimates of an assignment. If the first of them is cheap and the plan has
 // bounds, it only calls Witness. The plan stays as it is if belief propagation has no value.
 func First(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
-	hasAllBounds := !j.IsAuto() || hasBounds(assignment.Plan)
-	if hasAllBounds && flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget {
+	hasBoundsIfAuto := !j.IsAuto() || hasBounds(assignment.Plan)
+	if hasBoundsIfAuto && flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget {
 		return assignment, Witness(ctx, j, assignment)
 	}
 
