@@ -17,16 +17,14 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// Propose is the proposal of the network's plan under the query's evidence:
+// Propose proposes the plan of the network under the evidence of the query. The first of these that exists is the proposal:
 //
-//   - its contraction tree, which serves all evidence;
-//   - its closed form, which has no order to adapt and no tables to fit;
-//   - the circuit of a model that was asked about before, if the order without evidence is not cheap;
-//   - its order, or one for what the evidence leaves if that is cheaper, or a contraction tree over the simplified network if a table does
-//     not fit the memory.
+// The contraction tree of the network, which serves all evidence. Its closed form, which has no order to adapt and no tables to fit. The
+// circuit of a model that was asked about before, if the order without evidence is not cheap. The order of the network, or one for what
+// the evidence leaves if that is cheaper, or a contraction tree over the simplified network if a table does not fit the memory.
 //
-// An order of more than policy.HeavyFlops under the evidence is proposal.TooDear. A network that cannot be laid out has a closed form or no
-// answer, for the reason of an earlier method if that gave one.
+// The error is proposal.TooExpensive if the order takes more than policy.HeavyFlops under the evidence. A network that is too large to be
+// laid out has a closed form or no answer. The error of the second is that of an earlier method (Ask.Refused) if there is one.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
 	switch {
@@ -38,36 +36,36 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return learned.ProposeClosed(ctx, j, err)
 	}
 	ask.Again = j.NoteExactAsked()
-	plan, hit, err := remembered(ctx, j, shape)
+	plan, cacheState, err := rememberPlan(ctx, j, shape)
 	if err != nil {
 		return nil, err
 	}
 
-	found := proposal.Take(plan, hit)
+	assignment := proposal.Take(plan, cacheState)
 	if tree := exact.JunctionOf(plan); tree != nil {
 		proposal.AddOffer(ctx, "elimination", "one tree for all evidence")
-		return tree.Propose(j, found, ask)
+		return tree.Propose(j, assignment, ask)
 	}
 	base := exact.OrderOf(plan)
 	if base == nil {
 		proposal.AddOffer(ctx, "elimination", "%d components in closed form", plan.Len())
-		return found, nil
+		return assignment, nil
 	}
-	ask.Again = ask.Again || hit == btn.CacheHit || proposal.IsRecurring(ctx)
+	ask.Again = ask.Again || cacheState == btn.CacheHit || proposal.IsRecurring(ctx)
 	if ask.Again && base.Flops > policy.HeavyFlops {
 		if circuit, err := circuits.ProposeKnown(ctx, j, ask); circuit != nil || err != nil {
 			return circuit, err
 		}
 	}
 	proposal.AddOffer(ctx, "elimination", "an order of %.3g flops without evidence", base.Flops)
-	order, err := exact.OrderUnder(ctx, j, found, base)
+	order, err := exact.OrderUnder(ctx, j, assignment, base)
 	if err != nil {
 		return nil, err
 	}
 	if order.Cost.Flops > policy.HeavyFlops {
 		return nil, proposal.TooExpensive{Flops: order.Cost.Flops}
 	}
-	return order.Propose(ctx, j, found, ask)
+	return order.Propose(ctx, j, assignment, ask)
 }
 
 // HasTree reports whether the network has one contraction tree for all evidence.
@@ -76,18 +74,18 @@ func HasTree(ctx context.Context, j *proposal.Job) bool {
 	if err != nil {
 		return false
 	}
-	plan, _, err := remembered(ctx, j, shape)
+	plan, _, err := rememberPlan(ctx, j, shape)
 	return err == nil && exact.JunctionOf(plan) != nil
 }
 
-// keySlot is that of the key of a network's plan: a digest of its shape, which takes long for a large one.
+// keySlot is the slot of the key of a network's plan. The key is a digest of the shape, which takes long for a large one.
 type keySlot struct {
 	kind   string
 	memory int64
 }
 
-// remembered returns the plan that is remembered for the network, of a shape, and the state of the cache for it.
-func remembered(ctx context.Context, j *proposal.Job, shape contractionorder.Hypergraph) (*btn.Plan, string, error) {
+// rememberPlan returns the plan of the network, whose shape it is given, through the memo, and the state of the cache for it.
+func rememberPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hypergraph) (*btn.Plan, string, error) {
 	slot := keySlot{"exact", j.Settings.Memory}
 	if j.IsPart {
 		slot.kind = "exact, of a part"
@@ -99,12 +97,15 @@ func remembered(ctx context.Context, j *proposal.Job, shape contractionorder.Hyp
 	return j.Recall(ctx, key, func(computing context.Context) (*btn.Plan, error) { return networkPlan(computing, j, shape) })
 }
 
-// networkPlan is made once per network: a tree or an order for C = B, or a closed form. Elimination comes
-// first if it fits, because it adds no terms of both signs. A closed form of one component has none to add
-// either, and is taken if it is cheaper (a symmetric core over 200 variables: count polynomials against a
-// chain of counters). There is no tree of a relevant part, nor of a formula of more than policy.HeavyFlops, which simplification makes
-// cheaper. Bayesian networks have one even if nearly all of their tables are logic. There is no closed form of a network with legs of
-// likelihoods.
+// networkPlan makes the plan of a network without evidence: a closed form, a tree or an order for C = B.
+//
+// An elimination is preferred if it fits, since it adds no terms of both signs. A closed form is taken if the elimination does not fit
+// the memory, or if the closed form has one component, so that it adds none either, and is cheaper (a symmetric core over 200 variables:
+// count polynomials against a chain of counters). A network with legs of likelihoods has no closed form.
+//
+// A tree is preferred to the order. There is none for a relevant part, and for an order of too many flops: of a formula more than
+// policy.HeavyFlops, which simplification makes cheaper, of other networks more than policy.JunctionOrder. Bayesian networks are never
+// formulas here, even if nearly all of their tables are logic.
 func networkPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hypergraph) (*btn.Plan, error) {
 	net, settings := j.Net, j.Settings
 	order, cost, moves, err := exact.MinFill(ctx, shape)

@@ -23,33 +23,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Propose is the proposal of estimates, by the method that the request names if that grows. Under a deadline the value of belief
-// propagation is first, and a bound by its messages.
+// Propose proposes estimates, by the method that the request names or by several methods (proposeDivided). Under a deadline the value of
+// belief propagation comes first, with a bound by its messages. If the request excludes exact answers and one would be cheaper, there is
+// a warning.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	propose := divided
+	propose := proposeDivided
 	if j.Method != nil {
-		propose = orExact(j.Method.Propose)
+		propose = withExactFallback(j.Method.Propose)
 	}
-	found, err := propose(ctx, j, ask)
+	assignment, err := propose(ctx, j, ask)
 	if err = proposal.InBudget(ctx, "estimates", err); err != nil {
 		return nil, err
 	}
-	if !found.Plan.Grows() {
-		return found, nil
+	if !assignment.Plan.Grows() {
+		return assignment, nil
 	}
 	if proposal.HasDeadline(ctx) {
-		if !slices.ContainsFunc(found.Plan.Estimates, isRegion) {
-			if found, err = regions.First(ctx, j, found); err != nil {
+		if !slices.ContainsFunc(assignment.Plan.Estimates, isRegion) {
+			if assignment, err = regions.First(ctx, j, assignment); err != nil {
 				return nil, err
 			}
 		}
-		found.Plan = bounding.AtOnce(j, found.Plan)
+		assignment.Plan = bounding.AtOnce(j, assignment.Plan)
 	}
 	if j.Settings.NoExact && j.IsAuto() {
 		err = proposal.Within(ctx, policy.ExactShare, "the price of the exact way", func(ctx context.Context) error {
-			warning, err := cheaperExactly(ctx, j, ask, found.Plan)
+			warning, err := cheaperExactly(ctx, j, ask, assignment.Plan)
 			if warning != "" {
-				found.Warnings = append(found.Warnings, warning)
+				assignment.Warnings = append(assignment.Warnings, warning)
 			}
 			return err
 		})
@@ -57,59 +58,60 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 			return nil, err
 		}
 	}
-	return found, nil
+	return assignment, nil
 }
 
 // isRegion reports whether an estimate is by regions, or is belief propagation.
 func isRegion(e btn.Estimate) bool { return e.Rule == btn.LogLinear }
 
-// First assigns the value of belief propagation and the bound by its messages, without any planning, and passes the messages on
-// the problem until enough ends: every one of them once at least. It returns nil if belief propagation has no value. Linear time.
+// First assigns the value of belief propagation and the bound by its messages, without any planning. It passes messages on the problem
+// until enough ends, and every message at least once. It returns nil if belief propagation has no value. It takes linear time.
 func First(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
-	found, err := regions.Unplanned(ctx, enough, p, s)
-	if found == nil || err != nil {
+	assignment, err := regions.Unplanned(ctx, enough, p, s)
+	if assignment == nil || err != nil {
 		return nil, err
 	}
-	found.Plan = bounding.ByMessages(found.Plan)
-	return found, nil
+	assignment.Plan = bounding.ByMessages(assignment.Plan)
+	return assignment, nil
 }
 
-// orExact returns a proposer that takes the exact way if that is as cheap as a method, which proposes nothing then.
-func orExact(propose proposal.Proposer) proposal.Proposer {
+// withExactFallback returns a proposer that asks the exact methods if propose returns nil, which it does if they are as cheap.
+func withExactFallback(propose proposal.Proposer) proposal.Proposer {
 	return func(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-		if found, err := propose(ctx, j, ask); found != nil || err != nil {
-			return found, err
+		if assignment, err := propose(ctx, j, ask); assignment != nil || err != nil {
+			return assignment, err
 		}
 		return ask.Exact(ctx, ask)
 	}
 }
 
-// contractions are the methods whose estimates are contractions: the first is asked, and the others if it does not fit.
+// contractions lists the methods whose estimates are contractions. The second is asked if the first is over budget.
 var contractions = [2]proposal.Row{
 	{Name: "truncated legs", Propose: ladder.Propose},
-	{Name: "regions", Propose: orExact(regions.Propose)},
+	{Name: "regions", Propose: withExactFallback(regions.Propose)},
 }
 
-// proposeContractions is the proposal of truncated legs, or of regions if those do not fit.
+// proposeContractions proposes truncated legs, or regions if those are over budget. If both fail, the error has the reasons of both.
 func proposeContractions(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	found, refused := contractions[0].Ask(ctx, j, ask)
-	if fault.CodeOf(refused) != fault.OverBudget {
-		return found, refused
+	assignment, legsErr := contractions[0].Ask(ctx, j, ask)
+	if fault.CodeOf(legsErr) != fault.OverBudget {
+		return assignment, legsErr
 	}
-	found, err := contractions[1].Ask(ctx, j, ask)
+	assignment, err := contractions[1].Ask(ctx, j, ask)
 	if err != nil && ctx.Err() == nil {
-		err = fault.New(fault.CodeOf(err), "%w; %w", refused, err)
+		err = fault.New(fault.CodeOf(err), "%w; %w", legsErr, err)
 	}
-	return found, err
+	return assignment, err
 }
 
-// contractionTime is the part of the time for planning that contractions may take if components are drawn as well.
-// Chosen: they take two thirds of it where nothing else runs.
+// contractionTime is the share of the time for planning that contractions may take if components are drawn as well.
+// Chosen: they take two thirds of it if nothing else runs.
 const contractionTime = 0.6
 
-// divided is the proposal of estimates of one method or of two. Networks that cannot be drawn from have contractions alone, and those that
-// cannot be contracted samples.
-func divided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+// proposeDivided proposes estimates by contractions, by components that are drawn, or by both, which then share the budget (division).
+// Contractions have the complete budget if nothing can be drawn or the request sets a bond; draws have it if contractions fail, or if
+// most of the interaction is of low rank. If the contractions are exact, they are the proposal.
+func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if j.Settings.Bond > 0 {
 		return proposeContractions(ctx, j, ask)
 	}
@@ -119,12 +121,12 @@ func divided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		}
 		return structured, err
 	}
-	chains, refused := sampled.ChainsInTime(ctx, j, ask.Marginals)
+	chains, chainsErr := sampled.ChainsInTime(ctx, j, ask.Marginals)
 	switch err := ctx.Err(); {
 	case err != nil:
 		return nil, err
-	case refused != nil:
-		proposal.AddOffer(ctx, proposal.Rule, "no components are drawn, contractions have the whole budget: %v", refused)
+	case chainsErr != nil:
+		proposal.AddOffer(ctx, proposal.Rule, "no components are drawn, contractions have the whole budget: %v", chainsErr)
 		return proposeContractions(ctx, j, ask)
 	case chains.Prepared.Decided():
 		proposal.AddOffer(ctx, proposal.Rule, "nothing is left to draw: contractions have the whole budget")
@@ -133,24 +135,26 @@ func divided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	limits, cutBefore := j.Settings, j.CountCutShort()
 	limits.Budget *= 1 - leastShare
-	within := ask
-	within.Exact = func(_ context.Context, of proposal.Ask) (*btn.Assignment, error) { return ask.Exact(ctx, of) } // it has all of the time
-	contracted, err := proposeContractions(proposal.WithTimeShare(ctx, contractionTime), j.WithSettings(limits), within)
+	contractionAsk := ask
+	contractionAsk.Exact = func(_ context.Context, exactAsk proposal.Ask) (*btn.Assignment, error) {
+		return ask.Exact(ctx, exactAsk)
+	} // it has all of the time
+	contracted, err := proposeContractions(proposal.WithTimeShare(ctx, contractionTime), j.WithSettings(limits), contractionAsk)
 	switch {
 	case ctx.Err() != nil:
 		return contracted, ctx.Err()
 	case err == nil && !contracted.Plan.Grows():
 		return contracted, nil
 	case err != nil:
-		samples, refused := sampled.Propose(ctx, j, ask)
-		if refused != nil {
+		samples, samplesErr := sampled.Propose(ctx, j, ask)
+		if samplesErr != nil {
 			return contracted, err
 		}
 		samples.Warnings = append(samples.Warnings, "components are sampled alone: "+err.Error())
 		return samples, nil
 	}
 	d := &division{Job: j, ask: ask, contracted: contracted.Plan, chains: chains, isShort: j.CountCutShort() > cutBefore}
-	plan, hit, err := d.remembered(ctx)
+	plan, hit, err := d.rememberPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -161,49 +165,49 @@ func divided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return contracted, nil
 }
 
-// division divides the budget between contractions, components that are drawn, and bounds.
+// division divides the budget of a query between contractions, components that are drawn, and bounds.
 type division struct {
 	*proposal.Job
 	ask        proposal.Ask
-	contracted *btn.Plan // by contractions alone
+	contracted *btn.Plan // only contractions
 	chains     *sampled.Chains
 	isShort    bool      // the clock cut planning short
 	plan       *btn.Plan // the divided plan, once it was made
 }
 
-// remembered returns the divided plan, and the state of the cache for it. A model's own plan serves all evidence: if it resolves the model
-// it is not divided, for that would be done for each evidence anew.
-func (d *division) remembered(ctx context.Context) (*btn.Plan, string, error) {
+// rememberPlan returns the divided plan through the memo, and the state of the cache for it. Contractions along the model's plans serve
+// all evidence. If they resolve the model, the plan stays undivided, since a division depends on the evidence.
+func (d *division) rememberPlan(ctx context.Context) (*btn.Plan, string, error) {
 	isModels := ladder.Masked(d.contracted)
 	if isModels && !d.Evidence.IsEmpty() {
 		unmasked, err := truncated.OfBase(ctx, d.Problem())
 		if err != nil {
 			return nil, "", err
 		}
-		key := d.GrowthKey("families under evidence"+describe(d.contracted), d.ask.Marginals)
-		plan, hit, err := d.RememberComplete(ctx, key, unmasked.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
-			return d.make(computing, true)
+		key := d.GrowthKey("families under evidence"+keyOf(d.contracted), d.ask.Marginals)
+		plan, cacheState, err := d.RememberComplete(ctx, key, unmasked.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
+			return d.makePlan(computing, true)
 		})
 		if err != nil || !slices.ContainsFunc(plan.Estimates, isDrawn) {
-			return plan, hit, err
+			return plan, cacheState, err
 		}
 	}
 	boundsKey, err := bounding.Key(ctx, d.Job, d.ask.Marginals)
 	if err != nil {
 		return nil, "", err
 	}
-	key := fmt.Sprintf("families %s masked=%t indices %v%s", describe(d.contracted), isModels, d.chains.Prepared.Indices(), boundsKey)
+	key := fmt.Sprintf("families %s masked=%t indices %v%s", keyOf(d.contracted), isModels, d.chains.Prepared.Indices(), boundsKey)
 	return d.RememberComplete(ctx, d.GrowthKey(key, d.ask.Marginals), d.chains.Prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
-			return d.make(computing, isModels && !d.Evidence.IsEmpty())
+			return d.makePlan(computing, isModels && !d.Evidence.IsEmpty())
 		})
 }
 
 // isDrawn reports whether the components of an estimate are drawn.
 func isDrawn(e btn.Estimate) bool { return e.Rule == btn.Pooled }
 
-// describe lists what a plan of contractions is, for the key of what is made of it.
-func describe(p *btn.Plan) string {
+// keyOf returns a description of a plan of contractions, for the key of a plan that is made from it.
+func keyOf(p *btn.Plan) string {
 	s := ""
 	for k := range p.Estimates {
 		e := &p.Estimates[k]
@@ -212,45 +216,46 @@ func describe(p *btn.Plan) string {
 	return s
 }
 
-// make returns the divided plan. isWhole is false if the time for planning ended before all was known. mayStayWhole reports whether a plan
-// that resolves the model is not divided.
-func (d *division) make(ctx context.Context, mayStayWhole bool) (plan *btn.Plan, isWhole bool, err error) {
+// makePlan returns the divided plan, which the first call makes. isComplete is false if the time for planning ended first.
+// mayStayUndivided allows the plan of contractions without draws if that resolves the model.
+func (d *division) makePlan(ctx context.Context, mayStayUndivided bool) (plan *btn.Plan, isComplete bool, err error) {
 	if d.plan != nil {
 		return d.plan, !d.isShort, nil
 	}
 	planning, cancel := proposal.PlanningContext(ctx, 1)
 	defer cancel()
-	plan, isWhole, err = d.divide(planning, mayStayWhole)
+	plan, isComplete, err = d.divide(planning, mayStayUndivided)
 	if proposal.IsOutOfTime(ctx, err) {
-		isWhole = false
+		isComplete = false
 		plan, err = d.divideHastily(ctx)
 	}
-	d.plan, d.isShort = plan, d.isShort || !isWhole
+	d.plan, d.isShort = plan, d.isShort || !isComplete
 	return plan, !d.isShort, err
 }
 
-// divide divides the budget by a trial of the contractions and a pilot of the draws.
-func (d *division) divide(ctx context.Context, mayStayWhole bool) (plan *btn.Plan, isWhole bool, err error) {
+// divide divides the budget by a trial of the contractions and a pilot of the draws. If the trial truncates nothing, or draws do not fit
+// the memory, it returns the contractions. If it resolves the model and mayStayUndivided, it returns them with bounds.
+func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn.Plan, isComplete bool, err error) {
 	s := d.Settings
 	legs, err := ladder.Trial(ctx, d.Job, d.contracted, d.ask.Marginals)
 	if err != nil || legs.Lossless {
 		return d.contracted, true, err
 	}
-	if mayStayWhole && legs.Tried && legs.Discarded <= policy.Resolved {
+	if mayStayUndivided && legs.Tried && legs.Discarded <= policy.Resolved {
 		plan, err = bounding.Beside(ctx, d.Job, d.contracted)
 		return plan, true, err
 	}
 	half := s
 	half.Budget /= 2
-	draws, isWhole, err := sampled.Choose(ctx, d.chains, half)
+	draws, isComplete, err := sampled.Choose(ctx, d.chains, half)
 	if err != nil {
 		return nil, false, err
 	}
-	isWhole = isWhole && !legs.Late
+	isComplete = isComplete && !legs.Late
 	share := shareOfDraws(ctx, legs, draws)
 
 	plan = &btn.Plan{Method: d.contracted.Method, Accuracy: s.Accuracy, Warnings: d.contracted.Warnings}
-	contracted, spent := upTo(d.contracted.Estimates, (1-share)*s.Budget)
+	contracted, spent := estimatesWithin(d.contracted.Estimates, (1-share)*s.Budget)
 	if spent > (1-leastShare)*s.Budget { // the first estimate alone
 		contracted, spent, share = nil, 0, 1
 	}
@@ -258,7 +263,7 @@ func (d *division) divide(ctx context.Context, mayStayWhole bool) (plan *btn.Pla
 	remaining.Budget = max(share*s.Budget, s.Budget-spent)
 	components, err := sampled.Components(d.chains, draws, remaining, d.ask.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
-		return d.contracted, isWhole, nil
+		return d.contracted, isComplete, nil
 	}
 	if err != nil {
 		return nil, false, err
@@ -266,11 +271,12 @@ func (d *division) divide(ctx context.Context, mayStayWhole bool) (plan *btn.Pla
 	if share > 1.0/2 {
 		plan.Method = sampled.Method.Name
 	}
-	plan.Estimates = merged(contracted, components)
-	return bounding.Insert(ctx, d.Job, 1, plan, isWhole)
+	plan.Estimates = merge(contracted, components)
+	return bounding.Insert(ctx, d.Job, 1, plan, isComplete)
 }
 
-// divideHastily is divide without a trial, a choice among kinds of draws, and bounds: chains from a small pilot have half of the budget.
+// divideHastily divides the budget in halves, without a trial, a choice among kinds of draws, and bounds: a small pilot chooses chains.
+// If these do not fit the memory, it returns the contractions.
 func (d *division) divideHastily(ctx context.Context) (*btn.Plan, error) {
 	components, err := sampled.Hasty(ctx, d.Job, d.chains, d.ask.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
@@ -279,24 +285,24 @@ func (d *division) divideHastily(ctx context.Context) (*btn.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	contracted, _ := upTo(d.contracted.Estimates, d.Settings.Budget/2)
+	contracted, _ := estimatesWithin(d.contracted.Estimates, d.Settings.Budget/2)
 	return &btn.Plan{
-		Method: d.contracted.Method, Accuracy: d.Settings.Accuracy, Warnings: d.contracted.Warnings, Estimates: merged(contracted, components),
+		Method: d.contracted.Method, Accuracy: d.Settings.Accuracy, Warnings: d.contracted.Warnings, Estimates: merge(contracted, components),
 	}, nil
 }
 
-// leastShare is the part of a budget that the method gets which has little to say.
+// leastShare is the share of a budget for the method that fits the model less.
 // Chosen: one estimate, to be held against those of the other method.
 const leastShare = 1.0 / 8
 
-// evenSpread is the variance of weights, relative to their mean, up to which weights are even.
+// evenSpread is the largest variance of weights, over their mean squared, for which weights count as even.
 // Chosen: a thousand components then have a standard error of a tenth.
 const evenSpread = 10.0
 
 // findings are what a trial of contractions and a pilot of draws have found.
 type findings struct {
-	isTried               bool    // there is a trial
-	discarded, unresolved float64 // the share of the weight that the trial leaves out, and from which the model is not resolved
+	isTried               bool    // there was a trial
+	discarded, unresolved float64 // share of the weight that the trial left out, and the share from which it does not resolve the model
 	spread                float64 // variance of the weights of draws, over their mean squared
 	hiddenModes           int     // modes that chains from other starts miss
 }
@@ -315,7 +321,8 @@ var shares = []struct {
 	{func(findings) bool { return true }, 1.0 / 2, "nothing speaks clearly for either"},
 }
 
-// shareOfDraws returns the part of the budget that draws get beside contractions, and notes why.
+// shareOfDraws returns the share of the budget for draws by the first rule of shares that applies, and adds the findings and the rule to
+// the offers.
 func shareOfDraws(ctx context.Context, legs ladder.Verdict, draws sampled.Sampling) float64 {
 	pilot := draws.About()
 	f := findings{
@@ -336,10 +343,10 @@ func shareOfDraws(ctx context.Context, legs ladder.Verdict, draws sampled.Sampli
 	return 0
 }
 
-// upTo returns the first estimates that a budget holds, one at least, and what they take.
-func upTo(estimates []btn.Estimate, budget float64) (some []btn.Estimate, spent float64) {
+// estimatesWithin returns the first estimates that a budget holds, at least one, and their flops.
+func estimatesWithin(estimates []btn.Estimate, budget float64) (some []btn.Estimate, spent float64) {
 	for k := range estimates {
-		cost := work(&estimates[k])
+		cost := estimateFlops(&estimates[k])
 		if k > 0 && spent+cost > budget {
 			return estimates[:k], spent
 		}
@@ -348,25 +355,26 @@ func upTo(estimates []btn.Estimate, budget float64) (some []btn.Estimate, spent 
 	return estimates, spent
 }
 
-// work is what an estimate takes in flops of truncated legs.
-func work(e *btn.Estimate) float64 {
+// estimateFlops returns the work of an estimate, in flops of truncated legs.
+func estimateFlops(e *btn.Estimate) float64 {
 	if isRegion(*e) {
 		return policy.RegionRate * e.Cost.Flops
 	}
 	return e.Cost.Flops
 }
 
-// merged is two sequences in one: whichever has taken less by its next estimate goes on, so that the cheap ones of both come first.
-func merged(a, b []btn.Estimate) []btn.Estimate {
+// merge returns two sequences as one in which cheap estimates come first: the next estimate is from the sequence that has taken less with
+// it.
+func merge(a, b []btn.Estimate) []btn.Estimate {
 	out := make([]btn.Estimate, 0, len(a)+len(b))
 	var spentA, spentB float64
 	for len(a)+len(b) > 0 {
 		nextA, nextB := math.Inf(1), math.Inf(1)
 		if len(a) > 0 {
-			nextA = spentA + work(&a[0])
+			nextA = spentA + estimateFlops(&a[0])
 		}
 		if len(b) > 0 {
-			nextB = spentB + work(&b[0])
+			nextB = spentB + estimateFlops(&b[0])
 		}
 		if nextA <= nextB {
 			out, a, spentA = append(out, a[0]), a[1:], nextA

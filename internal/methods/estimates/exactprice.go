@@ -1,6 +1,6 @@
 package estimates
 
-// The price of the exact way, of a request that does not want it.
+// The price of an exact answer, for a request that excludes one.
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// cheaperExactly returns a warning if the exact way along a quick order fits the memory and takes less than the estimates of a plan.
-// It returns "" if it does not, or if that takes long to find out.
+// cheaperExactly returns a warning if a contraction along a quick order fits the memory and takes less than the estimates of a plan. It
+// returns "" if not, if finding out takes long, or if both take almost no time.
 func cheaperExactly(ctx context.Context, j *proposal.Job, ask proposal.Ask, plan *btn.Plan) (warning string, err error) {
 	simplified, err := truncated.Of(ctx, j.Problem(), ask.Marginals)
 	if err != nil {
@@ -33,7 +33,7 @@ func cheaperExactly(ctx context.Context, j *proposal.Job, ask proposal.Ask, plan
 	}
 	planned := 0.0
 	for k := range plan.Estimates {
-		planned += work(&plan.Estimates[k])
+		planned += estimateFlops(&plan.Estimates[k])
 	}
 	if planned < policy.ChunkFlops {
 		return "", nil // nobody waits for either

@@ -47,7 +47,7 @@ type polyWalk struct {
 	mode int
 }
 
-// numerator returns the current mode's numerator, see coreWalk.
+// numerator implements coreWalk, by the polynomials of the core for each value of the present leg.
 func (w *polyWalk) numerator() ([]scaled.Number, error) {
 	core := w.sp.cores[w.core]
 	leg := core.Legs[w.mode]
@@ -177,7 +177,7 @@ func (w *termWalk) piece(term coreTerm, mode int) countspace.Poly {
 	return countspace.Linear(row)
 }
 
-// numerator returns the current mode's numerator, summed over the terms: see coreWalk.
+// numerator implements coreWalk: the sum over the terms of the core, each by the environment of the present leg in its chain.
 func (w *termWalk) numerator() ([]scaled.Number, error) {
 	of := w.levels.Of[w.mode]
 	out := make([]scaled.Number, len(of))

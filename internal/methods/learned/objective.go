@@ -264,7 +264,7 @@ func (sp *space) legPolys(c, mode int, r [][]float64) ([]countspace.Poly, error)
 		return polys[mode], nil
 	}
 
-	// One leg of many: fixing it by weights costs less than the polynomials of all legs.
+	// The core has many legs: to fix one by its weights costs less than tensor.LegPolys, which has the polynomials of all.
 	out := make([]countspace.Poly, n)
 	for x := range out {
 		w[mode] = make(tensor.LegWeights, n*d)

@@ -140,8 +140,8 @@ type trial struct {
 	chainEnds     *chainEnds  // nil if all chains weigh 0
 }
 
-// newTrial makes the mini-buckets of a trial of at most limit flops. It returns nil if nothing can be drawn from: entries are below 0, Z
-// is 0, or no mini-buckets fit.
+// newTrial returns a trial of at most limit flops, with its mini-buckets. It returns nil if nothing can be drawn from: entries are below
+// 0, Z is 0, or no mini-buckets fit.
 func newTrial(ctx context.Context, prepared *truncated.Prepared, s query.Settings, limit float64, chainEnds *chainEnds) (*trial, error) {
 	e := prepared.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
