@@ -195,7 +195,8 @@ func (p planner) exactInTime(ctx context.Context, want btn.Want) (found *btn.Ass
 	if !p.IsAuto() {
 		return p.exact(ctx, ask)
 	}
-	err = proposal.Within(proposal.WithMinimumTime(ctx, leastExact), policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
+	planning := proposal.WithMinimumTime(ctx, leastExact)
+	err = proposal.Within(planning, policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
 		found, err = p.exact(ctx, ask)
 		return err
 	})

@@ -48,7 +48,8 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings
 			kinds = 3
 		}
 		rounds, slices := determinantSize(m.N, work/kinds, float64(s.Memory))
-		if dense := 4*len(m.To) >= m.N*m.N; rounds < 0 && dense { // mini-buckets are far off there, so that its beginning may take most of the work
+		// On a dense model mini-buckets are far off, so that the beginning of a determinant may take most of the work.
+		if isDense := 4*len(m.To) >= m.N*m.N; rounds < 0 && isDense {
 			rounds, slices = determinantSize(m.N, mostBeginning*work, float64(s.Memory))
 		}
 		remaining := work / kinds

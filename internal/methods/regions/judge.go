@@ -90,8 +90,8 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 
 // State implements judge.Judge. The best estimate is one of the largest size. Its uncertainty is the largest of
 //
-//   - the change that its own track would make next (expectedChange), and twice its distance (judge.PlanDistanceFactor) from regions of another kind,
-//     ten times (judge.FirstLevelFactor) if there is only one size;
+//   - the change that its track is expected to make next (expectedChange), and twice its distance (judge.PlanDistanceFactor) from regions
+//     of another kind, ten times (judge.FirstLevelFactor) if there is only one size;
 //   - all of the correction to belief propagation if there is one size of one kind;
 //   - what other fixed points of belief propagation may add (otherFixedPoints), the distance from its value if it did not converge
 //     (distanceIfMoving), and a share of the correction if changes fall slowly (shareOfCorrection).

@@ -167,7 +167,9 @@ func newTrial(ctx context.Context, prepared *truncated.Prepared, s query.Setting
 // chooseIndependent chooses between the kinds of independent draws with at most limit flops. It returns nil if nothing can be drawn from.
 // The weights that draws would have at the ends of some chains count, too, since draws never reach states that their density leaves out.
 // With an error it returns the best kind before it.
-func chooseIndependent(ctx context.Context, prepared *truncated.Prepared, s query.Settings, limit float64, chainEnds *chainEnds) (Sampling, error) {
+func chooseIndependent(
+	ctx context.Context, prepared *truncated.Prepared, s query.Settings, limit float64, chainEnds *chainEnds,
+) (Sampling, error) {
 	c, err := newTrial(ctx, prepared, s, limit, chainEnds)
 	if err != nil || c == nil {
 		return nil, err

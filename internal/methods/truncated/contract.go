@@ -58,7 +58,8 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	}
 	a := answerOf(v)
 	if p.signed {
-		if err := boundRounding(p, &a, func() (legs.Value, error) { return contractExpression(ctx, p, e.Abs(), plan, bond, memory, false) }); err != nil {
+		contractAbsolute := func() (legs.Value, error) { return contractExpression(ctx, p, e.Abs(), plan, bond, memory, false) }
+		if err := boundRounding(p, &a, contractAbsolute); err != nil {
 			return Answer{}, err
 		}
 	}

@@ -96,8 +96,8 @@ func (j *legsJudge) Add(e *judge.Estimate) error {
 // State implements judge.Judge. An estimate along a tree that dropped nothing above rounding is complete. Else the best one is of the
 // highest bond, the one whose plan has moved least. Its uncertainty is the largest of
 //
-//   - the change that its plan is expected to make next (expectedChange): last²/(last but one), or after two bonds the last change times the
-//     ratio by which the distance between plans has fallen, but never less than a share of the last change (accidentShare);
+//   - the change that its plan is expected to make next (expectedChange): last²/(last but one), or after two bonds the last change times
+//     the ratio by which the distance between plans has fallen, but never less than a share of the last change (accidentShare);
 //   - twice its distance (judge.PlanDistanceFactor) from the highest estimates of other plans, that is trees or orders. A plan that still
 //     moves ten times as much (maxMovementRatio) tells little about the best one, so that a tenth of its distance counts;
 //   - what changes and distances do not show (raise).

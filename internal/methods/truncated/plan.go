@@ -288,6 +288,7 @@ func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (TruncatedPlan, e
 
 // Quick returns the price of the best sweep that is found almost without a search.
 func (p *Prepared) Quick(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
-	_, c, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: bond, Memory: p.absolute.freeMemory(memory), Seed: seed, Moves: 1})
+	o := sweeps.SearchOptions{Bond: bond, Memory: p.absolute.freeMemory(memory), Seed: seed, Moves: 1}
+	_, c, err := sweeps.Search(ctx, p.Hypergraph(), o)
 	return Cost{Cost: p.absolute.addCost(c, c)}, p.absolute.explain(err)
 }
