@@ -1,10 +1,14 @@
 // Package lower writes a base tensor network as an expression: dense tables over shared indices.
+//
+// A layout splits the tensors of the network into raw tables over nodes, merges nodes into indices and removes values that only zeros
+// have. Build and its variants copy the raw tables of a layout into an expression.
 package lower
 
 // Build and Shape: a network as an expression, with and without its entries.
 
 import (
 	"context"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/arena"
 	"github.com/basetensor/basetensor/internal/base/floats"
@@ -14,26 +18,24 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Shape returns the hypergraph of Build's expression without making its tables:
-// same indices, same numbers, same dimensions, same edges.
+// Shape returns the hypergraph of Build's expression without making its tables. It has the same indices with the same numbers and
+// dimensions, and the same edges.
 //
-// Indices are the hidden index of every CP tensor, which legs with identity vectors share (for
-// cores "factors" and identity maps index i is variable i), the counters of symmetric tensors, and
-// the legs left. The numbering does not depend on weights or entries; the dimensions do: values
-// excluded by zeros (evidence above all) are not counted, and an index that is left with one value
-// has dimension 1 and is in no edge. A network known to be 0 has dimensions 1 and no edges.
+// There are three kinds of indices. Every CP tensor has a hidden index, which legs with identity vectors share. (For cores "factors" and
+// identity maps index i is variable i.) Symmetric tensors have counters. The remaining legs are indices, too. The numbering does not depend
+// on weights or entries. The dimensions do: they do not count values that zeros exclude, above all those of evidence. An index with only
+// one remaining value has dimension 1 and is in no edge. If the network is known to be 0, all dimensions are 1 and there are no edges.
 //
-// Errors: from Network.Validate; ErrOverBudget for symmetric tensors whose counters cannot
-// be written down; the context's. Cost: one pass over the tensors, more over those that
-// have zeros.
+// Errors: that of Network.Validate; ErrOverBudget for symmetric tensors with too many counters; that of the context.
+// Cost: one pass over the tensors, more passes over tables that have zeros.
 func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, error) {
-	l, err := lay(ctx, net, false, nil)
+	l, err := newLayout(ctx, net, form{})
 	if err != nil {
 		return contractionorder.Hypergraph{}, err
 	}
 
 	h := contractionorder.Hypergraph{Dims: l.indexDims(), Edges: [][]int{}}
-	if l.zero {
+	if l.isZero {
 		return h, nil
 	}
 
@@ -41,7 +43,7 @@ func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, 
 		if l.pace.Over(tableWork) {
 			return contractionorder.Hypergraph{}, l.pace.Err()
 		}
-		if !t.gone {
+		if !t.isAbsorbed {
 			if scope := l.scope(t, h.Dims); len(scope) > 0 {
 				h.Edges = append(h.Edges, scope)
 			}
@@ -51,206 +53,198 @@ func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, 
 	return h, nil
 }
 
-// Build returns net as an expression, Z(net) = its value.
+// Build returns net as an expression, whose value is Z(net).
 //
 //   - A dense tensor is a table. Matrices of CP tensors that meet it are applied to it (mode
 //     products), as long as that does not make it larger.
-//   - A CP tensor of rank r is a star: a hidden index of dimension r, its weights, a matrix per
-//     leg.
-//   - A symmetric tensor is a chain of counters: the state after leg ℓ is the number that the legs so far have
-//     counted, states from which S goes on in the same way being one (two for parity). A
-//     symmetry-CP tensor has one more index, over its terms, that all its legs and the last counter
-//     share.
+//   - A CP tensor of rank r is a star: a hidden index of dimension r, a table of its weights, and a
+//     matrix per leg.
+//   - A symmetric tensor is a chain of counters. The state after leg ℓ is the number that the legs
+//     so far have counted. States from which S goes on in the same way are merged (for parity two
+//     states remain). A symmetry-CP tensor has one more index, over its terms, that all its legs and
+//     the last counter share.
 //
-// Each table's largest entry is in [1, 2), the powers of two are in Scale.
-// Errors and cost as for Shape.
+// Each table's largest entry is in [1, 2), and the powers of two are in Scale.
+// Errors and cost are those of Shape.
 //
-// Where an entry relative to others of its tensor is beyond float64, Unfit says so:
-// the pattern of zeros is right and the value is not.
+// If the entries of one tensor are further apart than float64 holds, Unfit of the expression states
+// it: then the zeros of the tables are right and the value is not.
 func Build(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
-	return build(ctx, net, false, nil)
+	return build(ctx, net, form{})
 }
 
-// BuildWide is Build with every entry as it is: tables have exponents where that takes some,
-// symmetric tensors are chains of plain counters, whose states are not joined, and maps are tables
-// of their own. It is for package wide; the numbering of its indices differs from Shape's.
+// BuildWide is Build with every entry exactly as in the network, for package wide. Tables have exponents if float64 does not hold their
+// entries. Symmetric tensors are chains of plain counters, whose states are not merged, and maps are tables. The numbering of the indices
+// differs from Shape's.
 func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
-	return build(ctx, net, true, nil)
+	return build(ctx, net, form{isWide: true})
 }
 
-// build writes the tables of a layout in the order of the tensors: the living entries of
-// each, the largest scaled into [1, 2) where every entry survives that.
-func build(ctx context.Context, net *btn.Network, wide bool, c *chains) (*sumproduct.Expression, error) {
-	l, err := lay(ctx, net, wide, c)
+// build lays net out in form f and copies the living entries of every raw table into an expression, in the sequence of the tensors. It
+// scales the largest entry of a table into [1, 2), unless the table has exponents, the layout is wide, or small entries would lose digits.
+// Tables without an index become factors of the expression's scale.
+func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expression, error) {
+	l, err := newLayout(ctx, net, f)
 	if err != nil {
 		return nil, err
 	}
 
-	e := expression(l, net)
-	if l.zero {
+	e := l.emptyExpression(net)
+	if l.isZero {
 		return e, nil
 	}
 
-	for _, v := range l.counters {
-		if i := l.number[l.find(v)]; i >= 0 {
-			if e.Counters == nil {
-				e.Counters = make([]bool, l.count)
-			}
-			e.Counters[i] = true
-		}
-	}
-
+	e.Counters = l.counterIndices()
 	e.Unfit = l.unfit
 	e.Tables = make([]sumproduct.Table, 0, len(l.tables))
 	var slab arena.Slab[float64]
 	for k, t := range l.tables {
-		l.tables[k] = nil // of a large network the collector takes one while the next is made
-		if t.gone {
+		l.tables[k] = nil // lets the collector free one table of a large network while the next is made
+		if t.isAbsorbed {
 			continue
 		}
 		if l.pace.Over(tableWork + int64(len(t.data))) {
 			return nil, l.pace.Err()
 		}
 
-		data := restrict(l, t, t.data, slab.Make)
-		exp := exponents(l, t)
-		if exp == nil && !wide && !loses(data) {
+		data := copyLiving(l, t, t.data, slab.Make)
+		exp := livingExponents(l, t)
+		if exp == nil && !f.isWide && !normalisingLosesDigits(data) {
 			e.Scale = e.Scale.Mul(floats.Normalise(data))
 		}
 
 		scope := l.scope(t, e.Dims)
-		switch {
-		case len(scope) > 0:
-			e.Tables = append(e.Tables, sumproduct.Table{
-				Scope:   scope,
-				Data:    data,
-				Exp:     exp,
-				Rounded: t.rounded,
-			})
-		default:
-			e.Scale = e.Scale.Mul(first(data, exp))
+		if len(scope) == 0 {
+			e.Scale = e.Scale.Mul(firstEntry(data, exp))
+			continue
 		}
+		e.Tables = append(e.Tables, sumproduct.Table{
+			Scope:   scope,
+			Data:    data,
+			Exp:     exp,
+			Rounded: t.rounded,
+		})
 	}
 	return e, nil
 }
 
-// expression is the expression of a layout without its tables.
-func expression(l *layout, net *btn.Network) *sumproduct.Expression {
+// emptyExpression returns the expression of the layout without tables: dimensions, scale, the values of restricted indices, and the index
+// of every variable. The scale is 0 if the network is known to be 0.
+func (l *layout) emptyExpression(net *btn.Network) *sumproduct.Expression {
 	e := &sumproduct.Expression{
 		Dims:      l.indexDims(),
 		Scale:     l.scale,
-		Support:   make([][]int, l.count),
+		Support:   make([][]int, l.indexCount),
 		Variables: make([]int, len(net.Variables)),
 	}
 	for i, v := range net.Variables {
-		e.Variables[i] = l.number[l.find(l.hidden[v.Link])]
+		e.Variables[i] = l.indexOf[l.root(l.hiddenNode[v.Link])]
 	}
-	if l.zero {
+	if l.isZero {
 		e.Scale = scaled.Number{}
 		return e
 	}
-	for v, i := range l.number {
-		if i >= 0 && !l.whole(v) {
-			e.Support[i] = l.values(v)
+	for r, i := range l.indexOf {
+		if i >= 0 && !l.isComplete(r) {
+			e.Support[i] = l.livingValues(r)
 		}
 	}
 	return e
 }
 
-// exponents are those of the living entries of a table, nil for a table without.
-func exponents(l *layout, t *raw) []int64 {
+// counterIndices reports for every index whether it is a counter, whose value the variables decide. It returns nil if no index is.
+func (l *layout) counterIndices() []bool {
+	var isCounter []bool
+	for _, v := range l.counterNodes {
+		if i := l.indexOf[l.root(v)]; i >= 0 {
+			if isCounter == nil {
+				isCounter = make([]bool, l.indexCount)
+			}
+			isCounter[i] = true
+		}
+	}
+	return isCounter
+}
+
+// livingExponents returns the exponents of the living entries of t, or nil if t has no exponents.
+func livingExponents(l *layout, t *rawTable) []int64 {
 	if t.exp == nil {
 		return nil
 	}
-	return restrict(l, t, t.exp, func(n int) []int64 { return make([]int64, n) })
+	return copyLiving(l, t, t.exp, func(n int) []int64 { return make([]int64, n) })
 }
 
-// first is the first entry of a table.
-func first(data []float64, exp []int64) scaled.Number {
+// firstEntry returns data[0]·2^exp[0], or data[0] if exp is nil.
+func firstEntry(data []float64, exp []int64) scaled.Number {
 	if exp == nil {
 		return scaled.FromFloat(data[0])
 	}
 	return scaled.Make(data[0], exp[0])
 }
 
-// indexDims returns the dimension of every index: the number of values alive.
+// indexDims returns the dimension of every index: the number of its living values, or 1 if the network is known to be 0.
 func (l *layout) indexDims() []int {
-	dims := make([]int, l.count)
-	for v, i := range l.number {
+	dims := make([]int, l.indexCount)
+	for r, i := range l.indexOf {
 		switch {
 		case i < 0:
-		case l.zero:
+		case l.isZero:
 			dims[i] = 1
-		case l.whole(v):
-			dims[i] = l.dims[v]
+		case l.isComplete(r):
+			dims[i] = l.dims[r]
 		default:
-			dims[i] = len(l.values(v))
+			dims[i] = len(l.livingValues(r))
 		}
 	}
 	return dims
 }
 
-// scope returns the indices of dimension above 1 of t, each once.
-func (l *layout) scope(t *raw, dims []int) []int {
-	var few [8]int
-	scope := few[:0]
-next:
+// scope returns the indices of t with a dimension above 1, each once, in the sequence of the modes. dims are those of the indices.
+func (l *layout) scope(t *rawTable, dims []int) []int {
+	var buffer [8]int
+	scope := buffer[:0]
 	for _, v := range t.nodes {
-		i := l.number[l.find(v)]
-		for _, s := range scope {
-			if s == i {
-				continue next
-			}
-		}
-		if dims[i] > 1 {
+		i := l.indexOf[l.root(v)]
+		if dims[i] > 1 && !slices.Contains(scope, i) {
 			scope = append(scope, i)
 		}
 	}
 	return l.scopes.Copy(scope)
 }
 
-// restrict copies the living part of a list over the entries of t, axes in
-// the sequence of scope, into memory from room.
-func restrict[T float64 | int64 | int](l *layout, t *raw, list []T, room func(int) []T) []T {
-	if l.plain(t) {
-		out := room(len(list))
+// copyLiving copies a list with one element per entry of t, without the elements of entries over excluded values. The copy has one axis per
+// index, in the sequence of scope; the last is the fastest. (An index with one living value is in no scope and does not change the
+// sequence.) allocate makes the memory of the copy.
+func copyLiving[T float64 | int64 | int](l *layout, t *rawTable, list []T, allocate func(int) []T) []T {
+	if l.isPlain(t) {
+		out := allocate(len(list))
 		copy(out, list)
 		return out
 	}
-	g := l.gather(t)
+	grid := l.livingGrid(t)
 	size := 1
-	for _, a := range g.axes {
+	for _, a := range grid.axes {
 		size *= len(a.offset)
 	}
 
-	out := room(size)
-	x := make([]int, len(g.axes))
-
+	out := allocate(size)
+	position := make([]int, len(grid.axes))
 	for k := range out {
-		at := 0
-		for a, i := range x {
-			at += g.axes[a].offset[i]
-		}
-		out[k] = list[at]
-		for a := len(x) - 1; a >= 0; a-- {
-			if x[a]++; x[a] < len(g.axes[a].offset) {
-				break
-			}
-			x[a] = 0
-		}
+		out[k] = list[grid.offset(position)]
+		grid.advance(position)
 	}
 	return out
 }
 
-// plain reports whether all of t is alive and its modes are different indices.
-func (l *layout) plain(t *raw) bool {
+// isPlain reports whether every entry of t is alive and its modes are different indices, so that t is copied as it is.
+func (l *layout) isPlain(t *rawTable) bool {
 	for k, v := range t.nodes {
-		r := l.find(v)
-		if !l.whole(r) {
+		r := l.root(v)
+		if !l.isComplete(r) {
 			return false
 		}
 		for _, w := range t.nodes[:k] {
-			if l.find(w) == r {
+			if l.root(w) == r {
 				return false
 			}
 		}
@@ -258,9 +252,9 @@ func (l *layout) plain(t *raw) bool {
 	return true
 }
 
-// loses says whether normalising would take digits from small entries:
-// such a table stays as it is, so that its zeros are the network's.
-func loses(data []float64) bool {
+// normalisingLosesDigits reports whether small entries would lose digits, or become 0, if the largest were scaled into [1, 2). Build leaves
+// such a table as it is, so that its zeros are those of the network.
+func normalisingLosesDigits(data []float64) bool {
 	top, low, _ := floats.Extent(data)
 	return top > 0 && low-top < floats.Lowest
 }

@@ -17,96 +17,137 @@ import (
 )
 
 const (
-	maxCounts       = 1 << 24 // count vectors times legs that a chain is derived from
-	maxChainEntries = 1 << 27 // entries of the tables of one chain: 1 GiB
+	maxCounts       = 1 << 24 // limit of count vectors times legs from which a chain is derived
+	maxChainEntries = 1 << 27 // limit of the entries of the tables of one chain: 1 GiB
 )
 
-// state is a class of count vectors at one layer: all go on in the same way, up to a factor.
-type state struct {
-	to     []int     // per level of the leg: class at the next layer, −1 for a dead end
-	weight []float64 // per level: relative to the state's gain, the largest being ±1
-	final  []float64 // at the last layer: α_i S^(i) of every term, relative to the gain
-	// unfit: a weight or a final value is too small for a float64, and stands here as ±least
-	unfit bool
+// symmetricSum is a symmetric or symmetry-CP tensor of the network: Σ_i α_i S^(i) ∘ R^(i) over its terms. S^(i) depends only on the count
+// vector, which has, for each level above 0, the number of legs at that level. R^(i) is a product of a vector per leg. Count vectors are
+// numbered as in countspace: the box of all count vectors in row-major sequence, 0 for the count of no legs.
+type symmetricSum struct {
+	kind     string // "core" or "link", for error texts
+	position int    // its number among the cores or links, for error texts
+	legs     []int  // nodes of the layout
+	dims     []int  // by leg
+	levels   countspace.Levels
+	terms    []tensor.SymmetryRankOne // at least one
 }
 
-// least stands for values that are not 0 and too small: the pattern of zeros stays right.
-const least = 0x1p-1000
+// hasVectors reports whether some term has a vector on leg k that is more than ones.
+func (s *symmetricSum) hasVectors(k int) bool {
+	return slices.ContainsFunc(s.terms, func(t tensor.SymmetryRankOne) bool { return t.R != nil && t.R[k] != nil })
+}
 
-// reach is the state of a count vector at a layer: a class and the factor it
-// differs by; class −1 for zero.
-type reach struct {
-	class int
+// termMatrix returns the vectors of all terms on leg k, as a matrix (term, value of the leg). It returns nil if all of them are ones.
+func (s *symmetricSum) termMatrix(k int) []float64 {
+	if !s.hasVectors(k) {
+		return nil
+	}
+	m := make([]float64, 0, len(s.terms)*s.dims[k])
+	for _, t := range s.terms {
+		if t.R != nil && t.R[k] != nil {
+			m = append(m, t.R[k]...)
+			continue
+		}
+		for range s.dims[k] {
+			m = append(m, 1)
+		}
+	}
+	return m
+}
+
+// state is a state of the chain before one of its legs, or after the last one. It stands for count vectors from which the remaining legs
+// lead to the same values of S, up to a factor (their gain).
+type state struct {
+	next   []int     // by level of the leg: the state after the leg; −1 if S is 0 from there on. nil after the last leg
+	weight []float64 // by level of the leg: factor of the step, relative to the gain; the largest is ±1
+	final  []float64 // after the last leg, by term: α_i S^(i), relative to the gain
+	// isUnfit: a weight or a final value is not 0 and too small for float64. ±tiny stands for it.
+	isUnfit bool
+}
+
+// tiny stands for values that are not 0 and too small for float64, so that the zeros of a table stay right.
+const tiny = 0x1p-1000
+
+// countState is the state of one count vector: values of S from there on are gain times those of the state. S is 0 from there on if the
+// state is −1.
+type countState struct {
+	state int
 	gain  scaled.Number
 }
 
-// addChain writes Σ_i α_i S^(i) ∘ R^(i) as tables: per leg one over (counter before, leg, counter
-// after), a last one over (counter, term), and a matrix (term, leg) per leg with vectors. The
-// entries of S are spread over the chain as factors near 1, so that S may span any range. Hidden
-// indices: a counter after every leg, and the terms.
-func (l *layout) addChain(
-	what string, at int, legs, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne,
-) error {
-	layers, start, err := automaton(dims, levels, terms)
+// addChain adds s as tables: per leg one over (counter before, leg, counter after), and a last one over (counter, term). If s has several
+// terms, it adds a matrix (term, leg) for every leg with vectors, too; a single term's vectors are multiplied into the tables of the legs.
+// The entries of S are spread over the chain as factors near 1, so that S may span any range. Hidden indices are a counter after every leg,
+// and the terms. The layout is unfit if float64 does not hold all factors, and zero if S is.
+func (l *layout) addChain(s *symmetricSum) error {
+	layers, start, err := s.automaton()
 	if err != nil {
-		return fmt.Errorf("%s %d: %w", what, at, err)
+		return fmt.Errorf("%s %d: %w", s.kind, s.position, err)
 	}
 
-	counters := make([]int, len(legs)+1)
-	for k := range legs {
-		counters[k+1] = l.node(len(layers[k+1]))
+	counters := make([]int, len(s.legs)+1) // counters[k] is the node before leg k; there is none before leg 0
+	for k := range s.legs {
+		counters[k+1] = l.addNode(len(layers[k+1]))
 	}
-	if len(terms) == 1 {
-		l.counters = append(l.counters, counters[1:]...)
+	if len(s.terms) == 1 {
+		l.counterNodes = append(l.counterNodes, counters[1:]...)
 	}
-	term := l.node(len(terms))
+	term := l.addNode(len(s.terms))
 
-	if start.class < 0 {
-		l.zero = true
+	if start.state < 0 {
+		l.isZero = true
 		return nil
 	}
 	l.scale = l.scale.Mul(start.gain)
 
-	for k, leg := range legs {
-		step := l.chainStep(layers[k], len(layers[k+1]), levels.Of[k], terms, k)
-		step.nodes = []int{counters[k], leg, counters[k+1]}
-		if k == 0 { // the counter before the first leg has one state and no index
-			step.nodes = step.nodes[1:]
+	for k, leg := range s.legs {
+		step := l.chainStep(s, k, layers[k], len(layers[k+1]))
+		nodes := []int{counters[k], leg, counters[k+1]}
+		if k == 0 { // before the first leg there is one state and no counter
+			nodes = nodes[1:]
 			step.dims = step.dims[1:]
 		}
-		l.table(step.nodes, step)
-		if len(terms) > 1 {
-			if m := termMatrix(terms, k, dims[k]); m != nil {
-				l.table([]int{term, leg}, raw{dims: []int{len(terms), dims[k]}, data: m})
-			}
+		l.addTable(nodes, step)
+		if len(s.terms) > 1 {
+			l.addTermMatrix(s, k, term)
 		}
 	}
 
-	final := raw{
-		nodes:   []int{counters[len(legs)], term},
-		dims:    []int{len(layers[len(legs)]), len(terms)},
-		rounded: true,
+	last := layers[len(s.legs)]
+	final := rawTable{dims: []int{len(last), len(s.terms)}, rounded: true}
+	for _, state := range last {
+		final.data = append(final.data, state.final...)
 	}
-	for _, s := range layers[len(legs)] {
-		final.data = append(final.data, s.final...)
+	if hasUnfitState(layers) {
+		l.unfit = fmt.Sprintf("values of %s %d are further apart than float64 holds", s.kind, s.position)
 	}
-	if unfit(layers) {
-		l.unfit = fmt.Sprintf("values of %s %d are further apart than float64 holds", what, at)
-	}
-
-	if len(legs) == 0 {
-		final.nodes = final.nodes[1:]
-		final.dims = final.dims[1:]
-	}
-	l.table(final.nodes, final)
+	l.addFinalTable(s, final, counters[len(s.legs)], term)
 	return nil
 }
 
-// unfit reports whether a state of a chain is.
-func unfit(layers [][]state) bool {
+// addTermMatrix adds the vectors on leg k as a table over (term, leg), if they are not all ones.
+func (l *layout) addTermMatrix(s *symmetricSum, k, term int) {
+	if m := s.termMatrix(k); m != nil {
+		l.addTable([]int{term, s.legs[k]}, rawTable{dims: []int{len(s.terms), s.dims[k]}, data: m})
+	}
+}
+
+// addFinalTable adds a table over (counter, term). A tensor without legs has no counter: its table is over term only.
+func (l *layout) addFinalTable(s *symmetricSum, final rawTable, counter, term int) {
+	nodes := []int{counter, term}
+	if len(s.legs) == 0 {
+		nodes = nodes[1:]
+		final.dims = final.dims[1:]
+	}
+	l.addTable(nodes, final)
+}
+
+// hasUnfitState reports whether a state of a layer is unfit.
+func hasUnfitState(layers [][]state) bool {
 	for _, layer := range layers {
 		for _, s := range layer {
-			if s.unfit {
+			if s.isUnfit {
 				return true
 			}
 		}
@@ -114,164 +155,148 @@ func unfit(layers [][]state) bool {
 	return false
 }
 
-// chainStep is the table of leg k over (counter before, value, counter after);
-// a single term's vector v is multiplied in:
+// chainStep returns the table of leg k over (state before, value, state after). The vector v of a single term is multiplied in:
 //
-//	data[i, x, j] = weight_i(λ(x)) · v[x]   where state i goes on to state j by level λ(x), else 0
-func (l *layout) chainStep(
-	layer []state, next int, of []uint8, terms []tensor.SymmetryRankOne, k int,
-) raw {
-	dim := len(of)
-	r := raw{
-		dims:    []int{len(layer), dim, next},
-		data:    make([]float64, len(layer)*dim*next),
+//	data[i, x, j] = weight_i(λ(x)) · v[x]   if level λ(x) leads from state i to state j, else 0
+//
+// layer has the states before the leg, and after is the number of states behind it.
+func (l *layout) chainStep(s *symmetricSum, k int, layer []state, after int) rawTable {
+	levelOf := s.levels.Of[k]
+	dim := len(levelOf)
+	table := rawTable{
+		dims:    []int{len(layer), dim, after},
+		data:    make([]float64, len(layer)*dim*after),
 		rounded: true,
 	}
 
-	var v []float64
-	if len(terms) == 1 && terms[0].R != nil {
-		v = terms[0].R[k]
+	var vector []float64
+	if len(s.terms) == 1 && s.terms[0].R != nil {
+		vector = s.terms[0].R[k]
 	}
 
-	for i, s := range layer {
-		for x, a := range of {
-			j := s.to[a]
+	for i, before := range layer {
+		for x, level := range levelOf {
+			j := before.next[level]
 			if j < 0 {
 				continue
 			}
-			w := s.weight[a]
-			if v != nil {
-				if v[x] == 0 {
+			weight := before.weight[level]
+			if vector != nil {
+				if vector[x] == 0 {
 					continue
 				}
-				w = l.weigh(w, v[x])
+				weight = l.multiplyOrUnfit(weight, vector[x])
 			}
-			r.data[(i*dim+x)*next+j] = w
+			table.data[(i*dim+x)*after+j] = weight
 		}
 	}
-	return r
+	return table
 }
 
-// weigh returns a · b for nonzero a and b; where that is beyond float64 the layout is
-// unfit, and least stands for the product.
-func (l *layout) weigh(a, b float64) float64 {
-	p := a * b
-	if top, low, _ := floats.Extent([]float64{a, b}); low+top < floats.Lowest || p-p != 0 {
+// multiplyOrUnfit returns a · b for a and b that are not 0. If the product is beyond float64, it marks the layout as unfit and returns
+// ±tiny.
+func (l *layout) multiplyOrUnfit(a, b float64) float64 {
+	product := a * b
+	top, low, _ := floats.Extent([]float64{a, b}) // top + low is the exponent of the product, or one less
+	isInfiniteOrNaN := product-product != 0
+	if low+top < floats.Lowest || isInfiniteOrNaN {
 		l.unfit = fmt.Sprintf("entries of a symmetric tensor are beyond float64: %g times %g", a, b)
-		return math.Copysign(least, a) * math.Copysign(1, b)
+		return math.Copysign(tiny, a) * math.Copysign(1, b)
 	}
-	return p
+	return product
 }
 
-// termMatrix is the vectors of all terms on leg k, or nil when all are ones.
-func termMatrix(terms []tensor.SymmetryRankOne, k, dim int) []float64 {
-	m := make([]float64, 0, len(terms)*dim)
-	ones := true
-	for _, t := range terms {
-		if t.R != nil && t.R[k] != nil {
-			m = append(m, t.R[k]...)
-			ones = false
+// automaton derives the states of the chain layer by layer, from the last leg to the first. layers[k] has the states after k legs, and
+// start is the state before the first leg. The error is ErrOverBudget if there are too many count vectors or the tables would be too large.
+// Time and memory: count vectors × legs × levels.
+func (s *symmetricSum) automaton() (layers [][]state, start countState, err error) {
+	strides, boxSize := countStrides(s.levels)
+	legs := len(s.dims)
+
+	if boxSize > maxCounts/(legs+1) {
+		return nil, countState{}, fault.New(fault.OverBudget,
+			"%w: a symmetric tensor over %d legs with %d count vectors is too large for a "+
+				"chain of counters", sumproduct.ErrOverBudget, legs, boxSize)
+	}
+
+	counts := reachableCounts(s.levels, strides, boxSize)
+	layers = make([][]state, legs+1)
+	following := make([]countState, boxSize) // by count vector after leg k
+	entries := 0
+	for k := legs; k >= 0; k-- {
+		layers[k], following = s.layerStates(k, counts[k], strides, following)
+		if k == legs {
 			continue
 		}
-		for range dim {
-			m = append(m, 1)
+		size := len(layers[k]) * len(layers[k+1])
+		if size > maxChainEntries/s.dims[k] || entries+size*s.dims[k] > maxChainEntries {
+			return nil, countState{}, fault.New(fault.OverBudget,
+				"%w: the chain of counters of a symmetric tensor over %d legs needs more "+
+					"than %d bytes", sumproduct.ErrOverBudget, legs, 8*maxChainEntries)
 		}
+		entries += size * s.dims[k]
 	}
-
-	if ones {
-		return nil
-	}
-	return m
+	return layers, following[0], nil
 }
 
-// automaton derives the states of the chain layer by layer from the last leg to the first: count
-// vectors from which the remaining legs reach the same values of S, up to a factor, are one state.
-// Layer k has the states after k legs. Time and memory: count vectors × legs × levels.
-func automaton(
-	dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne,
-) ([][]state, reach, error) {
-	strides, box := countStrides(levels)
-	m := len(dims)
-
-	if box > maxCounts/(m+1) {
-		return nil, reach{}, fault.New(fault.OverBudget,
-			"%w: a symmetric tensor over %d legs with %d count vectors is too large for a "+
-				"chain of counters", sumproduct.ErrOverBudget, m, box)
-	}
-
-	counts := reachable(levels, strides, box)
-	layers := make([][]state, m+1)
-	after := make([]reach, box)
-	entries := 0
-	for k := m; k >= 0; k-- {
-		here := make([]reach, box)
-		index := map[string]int{}
-		for _, c := range counts[k] {
-			var s state
-			var gain scaled.Number
-			if k == m {
-				s, gain = finalState(terms, c)
-			} else {
-				s, gain = innerState(levels, k, strides, after, c)
-			}
-
-			// A count vector from which S is 0 however it goes on is no state.
-			if gain.IsZero() {
-				here[c] = reach{class: -1}
-				continue
-			}
-
-			key := s.key()
-			class, known := index[key]
-			if known {
-				layers[k][class].unfit = layers[k][class].unfit || s.unfit
-			} else {
-				class = len(layers[k])
-				index[key] = class
-				layers[k] = append(layers[k], s)
-			}
-			here[c] = reach{class, gain}
+// layerStates merges the count vectors that k legs can have into states: two of them have one state if the remaining legs lead from both to
+// the same values of S, up to a factor. following has the states of the count vectors after leg k. The results are the states, and by count
+// vector its state and gain.
+func (s *symmetricSum) layerStates(k int, counts, strides []int, following []countState) ([]state, []countState) {
+	var states []state
+	byCount := make([]countState, len(following))
+	stateOf := map[string]int{} // by key
+	for _, c := range counts {
+		var candidate state
+		var gain scaled.Number
+		if k == len(s.dims) {
+			candidate, gain = s.finalState(c)
+		} else {
+			candidate, gain = s.innerState(k, c, strides, following)
 		}
 
-		if k < m {
-			size := len(layers[k]) * len(layers[k+1])
-			if size > maxChainEntries/dims[k] || entries+size*dims[k] > maxChainEntries {
-				return nil, reach{}, fault.New(fault.OverBudget,
-					"%w: the chain of counters of a symmetric tensor over %d legs needs more "+
-						"than %d bytes", sumproduct.ErrOverBudget, m, 8*maxChainEntries)
-			}
-			entries += size * dims[k]
+		if gain.IsZero() { // S is 0 whatever the remaining legs are
+			byCount[c] = countState{state: -1}
+			continue
 		}
 
-		after = here
+		key := candidate.key()
+		i, isKnown := stateOf[key]
+		if isKnown {
+			states[i].isUnfit = states[i].isUnfit || candidate.isUnfit
+		} else {
+			i = len(states)
+			stateOf[key] = i
+			states = append(states, candidate)
+		}
+		byCount[c] = countState{i, gain}
 	}
-	return layers, after[0], nil
+	return states, byCount
 }
 
-// countStrides returns the step in the box of counts that a leg at each level makes,
-// 0 for level 0, and the box's size.
-func countStrides(levels countspace.Levels) ([]int, int) {
+// countStrides returns by which amount a leg at each level changes the number of a count vector, 0 for level 0, and how many count vectors
+// the box has.
+func countStrides(levels countspace.Levels) (strides []int, boxSize int) {
 	shape := levels.Shape()
-	strides := make([]int, len(shape)+1)
-	box := 1
+	strides = make([]int, len(shape)+1)
+	boxSize = 1
 	for a := len(shape) - 1; a >= 0; a-- {
-		strides[a+1] = box
-		box *= shape[a]
+		strides[a+1] = boxSize
+		boxSize *= shape[a]
 	}
-	return strides, box
+	return strides, boxSize
 }
 
-// reachable lists, per layer,
-// the count vectors that the legs before it can have, in increasing order.
-func reachable(levels countspace.Levels, strides []int, box int) [][]int {
+// reachableCounts lists, for k from 0 to the number of legs, the count vectors that the first k legs can have, ascending.
+func reachableCounts(levels countspace.Levels, strides []int, boxSize int) [][]int {
 	counts := [][]int{{0}}
-	stamp := make([]int, box)
-	for k, of := range levels.Of {
+	lastLayer := make([]int, boxSize) // by count vector: the last layer that has it, 0 for none
+	for k, levelOf := range levels.Of {
 		var next []int
 		for _, c := range counts[k] {
-			for _, a := range of {
-				if n := c + strides[a]; stamp[n] != k+1 {
-					stamp[n] = k + 1
+			for _, level := range levelOf {
+				if n := c + strides[level]; lastLayer[n] != k+1 {
+					lastLayer[n] = k + 1
 					next = append(next, n)
 				}
 			}
@@ -282,42 +307,36 @@ func reachable(levels countspace.Levels, strides []int, box int) [][]int {
 	return counts
 }
 
-// finalState returns the state of count vector c after the last leg, and its gain.
-func finalState(terms []tensor.SymmetryRankOne, c int) (state, scaled.Number) {
-	values := make([]scaled.Number, len(terms))
-	for i, t := range terms {
+// finalState returns the state of count vector c after the last leg, and its gain. The gain is 0 if all terms are 0 at c.
+func (s *symmetricSum) finalState(c int) (final state, gain scaled.Number) {
+	values := make([]scaled.Number, len(s.terms))
+	for i, t := range s.terms {
 		values[i] = t.S.At(c).Mul(scaled.FromFloat(t.Alpha))
 	}
-	gain := largest(values)
-	final, fits := relative(values, gain)
-	return state{final: final, unfit: !fits}, gain
+	gain = largest(values)
+	quotients, fits := divideBy(values, gain)
+	return state{final: quotients, isUnfit: !fits}, gain
 }
 
-// innerState returns the state of count vector c before leg k, and its gain.
-func innerState(
-	levels countspace.Levels, k int, strides []int, after []reach, c int,
-) (state, scaled.Number) {
-	s := state{to: make([]int, levels.D)}
-	values := make([]scaled.Number, levels.D)
-
-	for a := range s.to {
-		s.to[a] = -1
+// innerState returns the state of count vector c before leg k, and its gain. following has the states of the count vectors after the leg.
+// The gain is 0 if S is 0 whatever leg k and those after it are.
+func (s *symmetricSum) innerState(k, c int, strides []int, following []countState) (inner state, gain scaled.Number) {
+	inner = state{next: slices.Repeat([]int{-1}, s.levels.D)}
+	values := make([]scaled.Number, s.levels.D)
+	for _, level := range s.levels.Of[k] {
+		after := following[c+strides[level]]
+		inner.next[level] = after.state
+		values[level] = after.gain
 	}
 
-	for _, a := range levels.Of[k] {
-		r := after[c+strides[a]]
-		s.to[a] = r.class
-		values[a] = r.gain
-	}
-
-	gain := largest(values)
+	gain = largest(values)
 	var fits bool
-	s.weight, fits = relative(values, gain)
-	s.unfit = !fits
-	return s, gain
+	inner.weight, fits = divideBy(values, gain)
+	inner.isUnfit = !fits
+	return inner, gain
 }
 
-// largest returns the first number of the largest absolute value.
+// largest returns the number with the largest absolute value, the first of several; 0 for an empty list.
 func largest(values []scaled.Number) scaled.Number {
 	var top scaled.Number
 	for _, v := range values {
@@ -328,10 +347,10 @@ func largest(values []scaled.Number) scaled.Number {
 	return top
 }
 
-// relative divides values by gain, the largest of them.
-// fits is false where a quotient that is not 0 is below least, which then stands for it.
-func relative(values []scaled.Number, gain scaled.Number) (out []float64, fits bool) {
-	out = make([]float64, len(values))
+// divideBy divides values by gain, the largest of them. fits is false if a quotient is not 0 and its absolute value is below tiny: then
+// ±tiny stands for it.
+func divideBy(values []scaled.Number, gain scaled.Number) (quotients []float64, fits bool) {
+	quotients = make([]float64, len(values))
 	fits = true
 	for i, v := range values {
 		if v.IsZero() {
@@ -339,19 +358,19 @@ func relative(values []scaled.Number, gain scaled.Number) (out []float64, fits b
 		}
 		q := v.Div(gain)
 		if q.Exp < -1000 {
-			q = scaled.Make(math.Copysign(least, q.Mant), 0)
+			q = scaled.Make(math.Copysign(tiny, q.Mant), 0)
 			fits = false
 		}
-		out[i] = q.Float64()
+		quotients[i] = q.Float64()
 	}
-	return out, fits
+	return quotients, fits
 }
 
-// key identifies a state: equal keys, equal futures.
+// key returns a string that two states of one layer share if and only if they have the same next states, weights and final values.
 func (s *state) key() string {
-	b := make([]byte, 0, 12*len(s.to)+8*len(s.final))
-	for _, t := range s.to {
-		b = binary.LittleEndian.AppendUint32(b, uint32(int32(t)))
+	b := make([]byte, 0, 12*len(s.next)+8*len(s.final))
+	for _, next := range s.next {
+		b = binary.LittleEndian.AppendUint32(b, uint32(int32(next)))
 	}
 	for _, list := range [][]float64{s.weight, s.final} {
 		for _, w := range list {

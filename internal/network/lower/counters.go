@@ -6,101 +6,94 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
-	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// maxCounterEntries bounds the tables of one chain of plain counters.
+// maxCounterEntries is the limit of the entries of one chain of plain counters.
 const maxCounterEntries = 1 << 22
 
-// addCounters writes Σ_i α_i S^(i) ∘ R^(i) as tables of 0 and 1 over (count before, leg, count
-// after), one over (count, term) with the entries of S as they are, the weights α, and a matrix
-// (term, leg) per leg with vectors. States are count vectors that the legs so far can have: nothing
-// is divided, so every number is one of the tensor's.
-func (l *layout) addCounters(
-	what string, at int, legs, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne,
-) error {
-	strides, box := countStrides(levels)
-	tooLarge := func() error {
-		return fault.New(fault.OverBudget,
-			"%w: a plain chain of counters of %s %d over %d legs has more than %d entries",
-			sumproduct.ErrOverBudget, what, at, len(dims), maxCounterEntries)
+// addPlainChain adds s as tables: per leg one of 0 and 1 over (count before, leg, count after) and, if the leg has vectors, a matrix (term,
+// leg); then one over (count, term) with the entries of S, and one with the weights α. Every count vector that the legs so far can have is
+// a state. Nothing is divided, so every number is one of the tensor's. The error is ErrOverBudget if the tables would be too large.
+func (l *layout) addPlainChain(s *symmetricSum) error {
+	strides, boxSize := countStrides(s.levels)
+	if boxSize > maxCounts/(len(s.dims)+1) {
+		return s.plainChainTooLarge()
 	}
-	if box > maxCounts/(len(dims)+1) {
-		return tooLarge()
-	}
-
-	counts := reachable(levels, strides, box)
+	counts := reachableCounts(s.levels, strides, boxSize)
 	entries := 0
-
-	for k, d := range dims {
+	for k, d := range s.dims {
 		size := len(counts[k]) * len(counts[k+1])
 		if size > maxCounterEntries/d {
-			return tooLarge()
+			return s.plainChainTooLarge()
 		}
 		if entries += size * d; entries > maxCounterEntries {
-			return tooLarge()
+			return s.plainChainTooLarge()
 		}
 	}
 
-	term := l.node(len(terms))
-	before := -1
-	for k, leg := range legs {
-		after := l.node(len(counts[k+1]))
-		if len(terms) == 1 {
-			l.counters = append(l.counters, after)
+	term := l.addNode(len(s.terms))
+	before := -1 // the counter before the leg; there is none before the first
+	for k, leg := range s.legs {
+		after := l.addNode(len(counts[k+1]))
+		if len(s.terms) == 1 {
+			l.counterNodes = append(l.counterNodes, after)
 		}
-		step := raw{
-			dims: []int{len(counts[k]), dims[k], len(counts[k+1])},
-			data: make([]float64, len(counts[k])*dims[k]*len(counts[k+1])),
-		}
-
-		for i, c := range counts[k] {
-			for x, a := range levels.Of[k] {
-				j, _ := slices.BinarySearch(counts[k+1], c+strides[a])
-				step.data[(i*dims[k]+x)*len(counts[k+1])+j] = 1
-			}
-		}
-
+		step := plainStep(s.levels.Of[k], strides, counts[k], counts[k+1])
 		nodes := []int{before, leg, after}
-		if k == 0 { // one count and no index before the first leg
+		if k == 0 { // before the first leg there is one count and no counter
 			nodes = nodes[1:]
 			step.dims = step.dims[1:]
 		}
-
-		l.table(nodes, step)
-		if m := termMatrix(terms, k, dims[k]); m != nil {
-			l.table([]int{term, leg}, raw{dims: []int{len(terms), dims[k]}, data: m})
-		}
+		l.addTable(nodes, step)
+		l.addTermMatrix(s, k, term)
 
 		before = after
 	}
-	l.addFinal(before, term, counts[len(legs)], terms)
+	l.addExactFinal(s, counts[len(s.legs)], before, term)
 	return nil
 }
 
-// addFinal adds S^(i) over (count, term), and α.
-func (l *layout) addFinal(counter, term int, counts []int, terms []tensor.SymmetryRankOne) {
-	final := raw{dims: []int{len(counts), len(terms)}}
-	for _, c := range counts {
-		for _, t := range terms {
-			s := t.S.At(c)
-			final.data = append(final.data, s.Mant)
-			final.exp = append(final.exp, s.Exp)
+// plainChainTooLarge returns the error for a chain of plain counters beyond maxCounterEntries.
+func (s *symmetricSum) plainChainTooLarge() error {
+	return fault.New(fault.OverBudget,
+		"%w: a plain chain of counters of %s %d over %d legs has more than %d entries",
+		sumproduct.ErrOverBudget, s.kind, s.position, len(s.dims), maxCounterEntries)
+}
+
+// plainStep returns the table over (count before, value of a leg, count after) that is 1 if the value's level leads from the one count to
+// the other, else 0. before and after list the count vectors, ascending.
+func plainStep(levelOf []uint8, strides, before, after []int) rawTable {
+	dim := len(levelOf)
+	step := rawTable{
+		dims: []int{len(before), dim, len(after)},
+		data: make([]float64, len(before)*dim*len(after)),
+	}
+	for i, c := range before {
+		for x, level := range levelOf {
+			j, _ := slices.BinarySearch(after, c+strides[level])
+			step.data[(i*dim+x)*len(after)+j] = 1
 		}
 	}
+	return step
+}
 
-	nodes := []int{counter, term}
-	if counter < 0 {
-		nodes = nodes[1:]
-		final.dims = final.dims[1:]
+// addExactFinal adds two tables: S^(i) over (count, term) with exponents, and α_i over term. counts lists the count vectors that all legs
+// can have.
+func (l *layout) addExactFinal(s *symmetricSum, counts []int, counter, term int) {
+	final := rawTable{dims: []int{len(counts), len(s.terms)}}
+	for _, c := range counts {
+		for _, t := range s.terms {
+			value := t.S.At(c)
+			final.data = append(final.data, value.Mant)
+			final.exp = append(final.exp, value.Exp)
+		}
 	}
-	l.table(nodes, final)
+	l.addFinalTable(s, final, counter, term)
 
-	alpha := make([]float64, len(terms))
-	for i, t := range terms {
+	alpha := make([]float64, len(s.terms))
+	for i, t := range s.terms {
 		alpha[i] = t.Alpha
 	}
-	l.table([]int{term}, raw{dims: []int{len(terms)}, data: alpha})
+	l.addTable([]int{term}, rawTable{dims: []int{len(s.terms)}, data: alpha})
 }

@@ -1,6 +1,6 @@
 package lower
 
-// Layout: which tables over which indices a network is, before anything is copied.
+// Layout: a network as raw tables over nodes, before anything is copied.
 
 import (
 	"context"
@@ -9,69 +9,70 @@ import (
 	"github.com/basetensor/basetensor/internal/base/arena"
 	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// raw is a table of the network as it is stored there.
-// Its modes are nodes: legs, and hidden indices of the tensors.
-type raw struct {
+// form is how a layout writes the tensors of a network. The zero value is the form of Build.
+type form struct {
+	// isWide: every entry of the network is kept exactly. Tables have exponents if float64 does not hold their entries, chains count without
+	// merging states, and maps are tables.
+	isWide bool
+	chains *coreChains // CP tensors that are chains without signs; nil: every CP tensor is a star
+}
+
+// rawTable is a table that shares its entries with the network. Its modes are nodes of the layout: legs, and hidden indices of the tensors.
+type rawTable struct {
 	nodes []int
-	dims  []int // of the stored data
+	dims  []int // by mode, of the stored data
 	data  []float64
-	exp   []int64 // entry k is data[k]·2^exp[k]; nil: data[k]. Of wide layouts only
-	// maps[k]: matrix (nodes[k], the mode in data) yet to be applied along
-	// mode k, nil for none; nil when all are.
-	maps   []*raw
-	matrix bool // rank × dimension, rows the terms of a CP tensor
-	gone   bool // absorbed into another table
+	exp   []int64 // entry k is data[k]·2^exp[k]; nil: data[k]. Only wide layouts have exponents
+	// maps[k] is a matrix over (nodes[k], mode k of data) that is still to be applied along mode k, nil for none.
+	// maps is nil if no matrix is to be applied.
+	maps       []*rawTable
+	isMatrix   bool // rank × dimension: row i has term i's vector on a leg of a CP tensor
+	isAbsorbed bool // it is among the maps of another table, and no table of the expression
 
-	rounded bool // sumproduct.Table.Rounded
-	waiting bool // to be looked at, in support
+	rounded  bool // see sumproduct.Table.Rounded
+	isQueued bool // of removeUnsupportedValues
 }
 
-// layout is a network as raw tables. Nodes are the legs first,
-// then the hidden indices of the links, then the cores' ones, each in their order.
+// layout is a network as raw tables over nodes. The nodes are numbered: first the legs, then the hidden indices of the links, then those of
+// the cores, each in their sequence. Some nodes are merged into one index; the root of a node stands for all nodes of its index.
 type layout struct {
-	dims     []int // per node
-	parent   []int // union-find: nodes that are one index
-	tables   []*raw
-	scale    scaled.Number
-	number   []int    // per node that is its own root: index number, −1 where no table has it
-	count    int      // indices
-	legs     int      // nodes below are legs
-	hidden   []int    // per link: its hidden index, if it is in CP form
-	matrices bool     // some table is a matrix
-	alive    [][]bool // per root: values not yet excluded; nil: all
-	zero     bool     // Z is 0
-	pace     *pace.Pace
-	wide     bool    // every entry is exact, at any size
-	counters []int   // nodes whose values the variables decide
-	chains   *chains // nil: CP tensors are stars
-	unfit    string  // why the entries are not all there in float64; empty where they are
+	form
+	dims         []int // by node
+	parent       []int // by node: its parent in a union-find forest; a root is its own parent
+	tables       []*rawTable
+	scale        scaled.Number
+	indexOf      []int // by root: the number of its index, −1 if no table has it
+	indexCount   int
+	legCount     int      // nodes below it are legs
+	hiddenNode   []int    // by link: its hidden index, if the link is in CP form
+	hasMatrices  bool     // some table is a matrix
+	alive        [][]bool // by root, by value: whether it is not excluded. An inner nil: all values are alive; a nil list: all of all roots
+	isZero       bool     // Z is known to be 0
+	pace         *pace.Pace
+	counterNodes []int  // nodes whose values the variables decide
+	unfit        string // why float64 does not hold every entry; empty if it does
 
-	ints   arena.Slab[int]
-	scopes arena.Slab[int] // of the tables made of the layout
-	raws   arena.Slab[raw]
-	hit    []bool // of hits
+	ints      arena.Slab[int]
+	scopes    arena.Slab[int] // scopes of the tables that are made of the layout
+	rawTables arena.Slab[rawTable]
+	supported []bool // buffer of supportedValues
 }
 
-// lay splits every tensor of net into raw tables. The numbering of the indices depends on the
-// forms, shapes and identities of the tensors only, never on entries, so that an order stays good
-// under evidence.
+// newLayout splits every tensor of net into raw tables, numbers the indices and excludes values that have zeros only. The numbering
+// depends on the forms, shapes and identities of the tensors, never on entries, so that an elimination order stays valid under evidence.
 //
-// A wide layout has every entry of net as it is, in tables with exponents where that takes some:
-// chains count without joining states, and maps stay tables of their own. One that is not wide may
-// be unfit.
-func lay(ctx context.Context, net *btn.Network, wide bool, c *chains) (*layout, error) {
-	l, err := layLinks(ctx, net, wide)
+// A wide layout keeps every entry. Another layout may be unfit.
+func newLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
+	l, err := newLinkLayout(ctx, net, f)
 	if err != nil {
 		return nil, err
 	}
-	l.chains = c
-	for c, k := range net.Cores {
-		if err := l.add("core", c, k.Legs, k.T); err != nil {
+	for c, core := range net.Cores {
+		if err := l.addTensor("core", c, core.Legs, core.T); err != nil {
 			return nil, err
 		}
 	}
@@ -80,19 +81,19 @@ func lay(ctx context.Context, net *btn.Network, wide bool, c *chains) (*layout, 
 		return nil, l.pace.Err()
 	}
 
-	if !wide {
-		l.absorb()
+	if !f.isWide {
+		l.absorbMatrices()
 	}
-	l.assign()
-	if !l.zero {
+	l.numberIndices()
+	if !l.isZero {
 		l.applyMaps()
-		l.support()
+		l.removeUnsupportedValues()
 	}
 	return l, l.pace.Err()
 }
 
-// layLinks is a layout of the links of net, before its cores are added.
-func layLinks(ctx context.Context, net *btn.Network, wide bool) (*layout, error) {
+// newLinkLayout returns a layout of the links of net, to which the cores are still to be added.
+func newLinkLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -100,117 +101,119 @@ func layLinks(ctx context.Context, net *btn.Network, wide bool) (*layout, error)
 		return nil, err
 	}
 
-	nodes := len(net.Dims) + len(net.Links)   // most networks have no more
-	tables := len(net.Links) + len(net.Cores) // nor of these
+	nodeRoom := len(net.Dims) + len(net.Links)   // enough for most networks
+	tableRoom := len(net.Links) + len(net.Cores) // also enough for most
 	l := &layout{
-		dims:   append(make([]int, 0, nodes), net.Dims...),
-		parent: make([]int, len(net.Dims), nodes),
-		legs:   len(net.Dims),
-		tables: make([]*raw, 0, tables),
-		hidden: make([]int, 0, len(net.Links)),
-		scale:  net.Scale,
-		zero:   net.Scale.IsZero(),
-		pace:   pace.New(ctx),
-		wide:   wide,
+		form:       f,
+		dims:       append(make([]int, 0, nodeRoom), net.Dims...),
+		parent:     make([]int, len(net.Dims), nodeRoom),
+		legCount:   len(net.Dims),
+		tables:     make([]*rawTable, 0, tableRoom),
+		hiddenNode: make([]int, 0, len(net.Links)),
+		scale:      net.Scale,
+		isZero:     net.Scale.IsZero(),
+		pace:       pace.New(ctx),
 	}
 	for i := range l.parent {
 		l.parent[i] = i
 	}
 
-	for j, k := range net.Links {
-		l.hidden = append(l.hidden, len(l.parent)) // the first node that addCP makes
+	for j, link := range net.Links {
+		l.hiddenNode = append(l.hiddenNode, len(l.parent)) // addStar makes its hidden node first
 		first := len(l.tables)
-		if err := l.add("link", j, k.Legs, k.T); err != nil {
+		if err := l.addTensor("link", j, link.Legs, link.T); err != nil {
 			return nil, err
 		}
 		if len(l.tables) > first && slices.Contains(net.Rounded, j) {
-			l.tables[first].rounded = true // the weights
+			l.tables[first].rounded = true // the first table of a link has its weights
 		}
 	}
 	return l, nil
 }
 
-// tableWork is the cost of a table beside its entries, in operations on them.
+// tableWork is the cost of a table in addition to that of its entries. The unit is an operation on an entry.
 const tableWork = 16
 
-// add writes a tensor as raw tables.
-func (l *layout) add(what string, at int, legs []int, t tensor.Tensor) error {
+// addTensor adds the tables of t, which is the core or the link number position. kind is "core" or "link".
+func (l *layout) addTensor(kind string, position int, legs []int, t tensor.Tensor) error {
 	if l.pace.Over(int64(tableWork + len(legs))) {
 		return l.pace.Err()
 	}
 	switch t := t.(type) {
 	case *tensor.Dense:
-		l.table(legs, raw{dims: t.Shape, data: t.Data})
+		l.addTable(legs, rawTable{dims: t.Shape, data: t.Data})
 	case *tensor.CP:
-		if what != "core" || l.chains == nil || !l.addUnsigned(at, legs, t) {
-			l.addCP(legs, t)
+		if kind != "core" || l.chains == nil || !l.addUnsignedChain(position, legs, t) {
+			l.addStar(legs, t)
 		}
 	case *tensor.Symmetric:
-		one := tensor.SymmetryRankOne{Alpha: 1, S: t.Values}
-		return l.addSymmetric(what, at, legs, t.Shape, t.Levels, []tensor.SymmetryRankOne{one})
+		return l.addSymmetric(&symmetricSum{
+			kind: kind, position: position, legs: legs, dims: t.Shape, levels: t.Levels,
+			terms: []tensor.SymmetryRankOne{{Alpha: 1, S: t.Values}},
+		})
 	case *tensor.SymmetryCP:
-		return l.addSymmetric(what, at, legs, t.Shape, t.Levels, t.Terms)
+		return l.addSymmetric(&symmetricSum{
+			kind: kind, position: position, legs: legs, dims: t.Shape, levels: t.Levels, terms: t.Terms,
+		})
 	}
 	return nil
 }
 
-// addSymmetric writes a tensor that is a sum of symmetric terms times vectors as a chain.
-func (l *layout) addSymmetric(
-	what string, at int, legs, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne,
-) error {
-	if len(terms) == 0 {
-		l.zero = true
+// addSymmetric adds the tables of s as a chain of counters. The network is 0 if s has no terms.
+func (l *layout) addSymmetric(s *symmetricSum) error {
+	if len(s.terms) == 0 {
+		l.isZero = true
 		return nil
 	}
-	if l.wide {
-		return l.addCounters(what, at, legs, dims, levels, terms)
+	if l.isWide {
+		return l.addPlainChain(s)
 	}
-	return l.addChain(what, at, legs, dims, levels, terms)
+	return l.addChain(s)
 }
 
-// addCP makes a star: one hidden index over the terms with the weights, and a matrix per leg.
-// A leg whose vectors are the identity is the hidden index itself.
+// addStar adds the tables of a CP tensor: its weights over one hidden index, and a matrix (hidden index, leg) per leg. A leg whose vectors
+// are the identity is merged with the hidden index. The network is 0 if the tensor has no terms.
 // Source: P. Savický and J. Vomlel,
 // Exploiting tensor rank-one decomposition in probabilistic inference (2007).
-func (l *layout) addCP(legs []int, t *tensor.CP) {
+func (l *layout) addStar(legs []int, t *tensor.CP) {
 	rank := len(t.Weights)
-	hidden := l.node(rank)
+	hidden := l.addNode(rank)
 	if rank == 0 {
-		l.zero = true
+		l.isZero = true
 		return
 	}
-	l.table([]int{hidden}, raw{dims: l.ints.Copy([]int{rank}), data: t.Weights})
+	l.addTable([]int{hidden}, rawTable{dims: l.ints.Copy([]int{rank}), data: t.Weights})
 	for k, leg := range legs {
 		if v := t.Vectors[k]; v == nil {
-			l.parent[l.find(leg)] = l.find(hidden)
+			l.parent[l.root(leg)] = l.root(hidden)
 		} else {
-			l.table([]int{hidden, leg}, raw{
-				dims:   l.ints.Copy([]int{rank, t.Shape[k]}),
-				data:   v,
-				matrix: true,
+			l.addTable([]int{hidden, leg}, rawTable{
+				dims:     l.ints.Copy([]int{rank, t.Shape[k]}),
+				data:     v,
+				isMatrix: true,
 			})
-			l.matrices = true
+			l.hasMatrices = true
 		}
 	}
 }
 
-// node makes an index and returns its number.
-func (l *layout) node(dim int) int {
+// addNode adds a node with dim values, or with one value if dim is 0, and returns its number.
+func (l *layout) addNode(dim int) int {
 	l.dims = append(l.dims, max(dim, 1))
 	l.parent = append(l.parent, len(l.parent))
 	return len(l.parent) - 1
 }
 
-// table adds a raw table over nodes.
-func (l *layout) table(nodes []int, r raw) {
-	own := &l.raws.Make(1)[0]
-	*own = r
-	own.nodes = l.ints.Copy(nodes)
-	l.tables = append(l.tables, own)
+// addTable adds a copy of t whose modes are nodes.
+func (l *layout) addTable(nodes []int, t rawTable) {
+	added := &l.rawTables.Make(1)[0]
+	*added = t
+	added.nodes = l.ints.Copy(nodes)
+	l.tables = append(l.tables, added)
 }
 
-// find returns the root of a node: the one that stands for all nodes of its index.
-func (l *layout) find(v int) int {
+// root returns the node that stands for all nodes of v's index. It shortens the path to the root for later calls.
+func (l *layout) root(v int) int {
 	for l.parent[v] != v {
 		l.parent[v] = l.parent[l.parent[v]]
 		v = l.parent[v]
@@ -218,102 +221,100 @@ func (l *layout) find(v int) int {
 	return v
 }
 
-// absorb removes legs that are nothing but a matrix between two tensors: where a leg joins the
-// matrix of a CP tensor of rank at most the leg's dimension and one other table, that table gets
-// the matrix applied along the mode. A reparameterised network with its maps thus becomes a network
-// over the original variables again.
-func (l *layout) absorb() {
-	if !l.matrices {
+// absorbMatrices removes legs that only join a matrix of a CP tensor with one other table: the matrix will be applied to that table
+// (absorbMatrix). So a reparameterised network with its maps becomes a network over the original variables again.
+func (l *layout) absorbMatrices() {
+	if !l.hasMatrices {
 		return
 	}
-	for _, u := range l.uses() {
+	for _, modes := range l.modesOfLegs() {
 		if l.pace.Over(tableWork) {
 			return
 		}
-		if len(u) != 2 || u[0].t == u[1].t {
+		if len(modes) != 2 || modes[0].table == modes[1].table {
 			continue
 		}
-		if !l.absorbInto(u[1], u[0].t) {
-			l.absorbInto(u[0], u[1].t)
+		if !l.absorbMatrix(modes[0].table, modes[1]) {
+			l.absorbMatrix(modes[1].table, modes[0])
 		}
 	}
 }
 
-// use is a mode of a table.
-type use struct {
-	t    *raw
-	mode int
+// tableMode is one mode of a table.
+type tableMode struct {
+	table *rawTable
+	mode  int
 }
 
-// uses lists the modes that have a leg, for every leg that is an index of its own.
-func (l *layout) uses() [][]use {
-	merged := make([]bool, len(l.parent)) // roots with more than one node
+// modesOfLegs lists, by leg, the modes of tables that are that leg. The list of a leg that is merged with other nodes is empty.
+func (l *layout) modesOfLegs() [][]tableMode {
+	isMerged := make([]bool, len(l.parent)) // by root: its index has more than one node
 	for v := range l.parent {
-		if r := l.find(v); r != v {
-			merged[r] = true
+		if r := l.root(v); r != v {
+			isMerged[r] = true
 		}
 	}
 
-	uses := make([][]use, l.legs)
+	modes := make([][]tableMode, l.legCount)
 	for _, t := range l.tables {
 		for k, v := range t.nodes {
-			if v < l.legs && l.parent[v] == v && !merged[v] {
-				uses[v] = append(uses[v], use{t, k})
+			if v < l.legCount && l.parent[v] == v && !isMerged[v] {
+				modes[v] = append(modes[v], tableMode{t, k})
 			}
 		}
 	}
 
-	return uses
+	return modes
 }
 
-// absorbInto has matrix m applied along a mode of another table, if it is one that may be:
-// then the mode is the hidden index of m, which is gone.
-func (l *layout) absorbInto(other use, m *raw) bool {
-	if !m.matrix || m.dims[0] > m.dims[1] || m.maps != nil || l.has(other.t, m.nodes[0]) {
+// absorbMatrix notes that m, a matrix over (hidden index, leg), is to be applied to target, whose mode is that leg. The mode becomes the
+// hidden index, and m is no table of the expression any more. It returns false and changes nothing if m is no matrix of a CP tensor, has
+// more rows than columns, is itself a target, or if the target's table already has the hidden index.
+func (l *layout) absorbMatrix(m *rawTable, target tableMode) bool {
+	hidden := m.nodes[0]
+	if !m.isMatrix || m.dims[0] > m.dims[1] || m.maps != nil || l.hasIndex(target.table, hidden) {
 		return false
 	}
-	if other.t.maps == nil {
-		other.t.maps = make([]*raw, len(other.t.nodes))
+	if target.table.maps == nil {
+		target.table.maps = make([]*rawTable, len(target.table.nodes))
 	}
-	other.t.maps[other.mode] = m
-	other.t.nodes[other.mode] = m.nodes[0]
-	m.gone = true
+	target.table.maps[target.mode] = m
+	target.table.nodes[target.mode] = hidden
+	m.isAbsorbed = true
 	return true
 }
 
-// has reports whether a node's index is in t.
-func (l *layout) has(t *raw, node int) bool {
+// hasIndex reports whether a mode of t is the index of node.
+func (l *layout) hasIndex(t *rawTable, node int) bool {
 	for _, v := range t.nodes {
-		if l.find(v) == l.find(node) {
+		if l.root(v) == l.root(node) {
 			return true
 		}
 	}
 	return false
 }
 
-// assign numbers the indices that tables have:
-// hidden ones of links, hidden ones of cores, then legs.
-func (l *layout) assign() {
-	used := make([]bool, len(l.parent))
+// numberIndices numbers the indices of the tables that are not absorbed: hidden indices of links first, then those of cores, then legs.
+func (l *layout) numberIndices() {
+	isUsed := make([]bool, len(l.parent)) // by root
 	for _, t := range l.tables {
-		if !t.gone {
+		if !t.isAbsorbed {
 			for _, v := range t.nodes {
-				used[l.find(v)] = true
+				isUsed[l.root(v)] = true
 			}
 		}
 	}
 
-	l.number = make([]int, len(l.parent))
-	for i := range l.number {
-		l.number[i] = -1
+	l.indexOf = make([]int, len(l.parent))
+	for i := range l.indexOf {
+		l.indexOf[i] = -1
 	}
 
-	// Hidden nodes first, legs last.
 	for i := range l.parent {
-		v := (i + l.legs) % len(l.parent)
-		if r := l.find(v); used[r] && l.number[r] < 0 {
-			l.number[r] = l.count
-			l.count++
+		v := (i + l.legCount) % len(l.parent) // hidden nodes first, legs last
+		if r := l.root(v); isUsed[r] && l.indexOf[r] < 0 {
+			l.indexOf[r] = l.indexCount
+			l.indexCount++
 		}
 	}
 }

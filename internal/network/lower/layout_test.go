@@ -49,7 +49,7 @@ func TestAllocationsPerTable(t *testing.T) {
 
 // An unrestricted table is copied as it is: the same entries as axis by axis.
 func TestPlainTablesAreWhatGatheringMakesOfThem(t *testing.T) {
-	l, err := lay(context.Background(), ring(5), false, nil)
+	l, err := newLayout(context.Background(), ring(5), form{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,16 +58,16 @@ func TestPlainTablesAreWhatGatheringMakesOfThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k, r := range l.tables {
-		if !l.plain(r) {
+		if !l.isPlain(r) {
 			t.Fatalf("table %d is restricted", k)
 		}
-		if g := l.gather(r); len(g.axes) != len(r.nodes) || len(e.Tables[k].Data) != len(r.data) {
+		if g := l.livingGrid(r); len(g.axes) != len(r.nodes) || len(e.Tables[k].Data) != len(r.data) {
 			t.Errorf("table %d: %d axes, %d modes", k, len(g.axes), len(r.nodes))
 		}
 	}
 	diagonal := ring(1) // both modes of its one factor are the same variable
-	if l, err = lay(context.Background(), diagonal, false, nil); err != nil ||
-		l.plain(l.tables[len(l.tables)-1]) {
+	if l, err = newLayout(context.Background(), diagonal, form{}); err != nil ||
+		l.isPlain(l.tables[len(l.tables)-1]) {
 		t.Errorf("a diagonal is taken for a plain table: %v", err)
 	}
 	if e, err = Build(context.Background(), diagonal); err != nil || len(e.Tables[1].Data) != 2 ||

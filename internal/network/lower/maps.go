@@ -8,26 +8,25 @@ import (
 	"github.com/basetensor/basetensor/internal/base/linalg"
 )
 
-// applyMaps replaces the data of every table by the product with its maps, so that the zeros of the
-// original tensors are there again. Entries whose terms cancel to within rounding are set to 0: a
-// map and its inverse leave such dust where the model has zeros. Rounding is measured entry by
-// entry, against the same product over absolute values.
+// applyMaps applies the maps of every table to its data, so that the zeros of the original tensors are there again.
 func (l *layout) applyMaps() {
 	for _, t := range l.tables {
-		if t.maps != nil && !t.gone {
-			t.applyMaps()
+		if t.maps != nil && !t.isAbsorbed {
+			t.multiplyByMaps()
 		}
 	}
 }
 
-// applyMaps applies the maps of one table.
-func (t *raw) applyMaps() {
-	const dust = 16 * 0x1p-52
+// multiplyByMaps replaces the data by the product with the maps along all modes. Entries whose terms cancel to within rounding become 0: a
+// map and its inverse leave such dust where the model has zeros. The rounding of an entry is bounded by the same product over absolute
+// values.
+func (t *rawTable) multiplyByMaps() {
+	const dust = 16 * 0x1p-52 // relative to the bound
 	data := t.data
 	bound := linalg.Abs(t.data)
 	t.dims = append([]int(nil), t.dims...)
 
-	inner := 1
+	inner := 1 // the entries per step of mode k
 	for k := len(t.dims) - 1; k >= 0; k-- {
 		if m := t.maps[k]; m != nil {
 			data = modeProduct(data, m.data, m.dims[0], t.dims[k], inner)
@@ -48,19 +47,19 @@ func (t *raw) applyMaps() {
 	t.rounded = true
 }
 
-// modeProduct applies a rows × n matrix along an axis of length n with inner entries per step:
+// modeProduct applies a rows × n matrix along an axis of data. The axis has length n, and its faster axes have inner entries together:
 //
 //	out[o, r, i] = Σ_x m[r, x] · data[o, x, i]
 func modeProduct(data, m []float64, rows, n, inner int) []float64 {
 	outer := len(data) / (n * inner)
 	out := make([]float64, outer*rows*inner)
 	for o := range outer {
-		in := data[o*n*inner : (o+1)*n*inner]
+		block := data[o*n*inner : (o+1)*n*inner]
 		for r := range rows {
-			dst := out[(o*rows+r)*inner:][:inner]
-			for x, c := range m[r*n : (r+1)*n] {
-				for i, v := range in[x*inner : (x+1)*inner] {
-					dst[i] += float64(c * v)
+			sum := out[(o*rows+r)*inner:][:inner]
+			for x, coefficient := range m[r*n : (r+1)*n] {
+				for i, v := range block[x*inner : (x+1)*inner] {
+					sum[i] += float64(coefficient * v)
 				}
 			}
 		}

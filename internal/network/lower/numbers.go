@@ -11,51 +11,25 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Numbers lists the parameters of every core of the model, in the sequence of ParameterSizes, as float64, and the variable of a conditional
-// table. The rows of a conditional probability table are over its last mode where the sums over that are 1, else over the last one
-// where they are. Linear time.
+// Numbers lists the parameters of every core of the model as float64, in the sequence of ParameterSizes. For a dense table it adds scope,
+// shape and the mode that the rows are over, if it is a conditional probability table (rowMode). It adds the groups in which a core is
+// linear, unless a number of the network is below 0 or beyond float64: then no core has groups. Linear time.
 func Numbers(net *btn.Network) []btn.CoreNumbers {
-	variable := make([]int, len(net.Dims)) // by leg
-	for v, of := range net.Variables {
-		for _, leg := range net.Links[of.Link].Legs {
-			variable[leg] = v
+	variableOf := make([]int, len(net.Dims)) // by leg
+	for v, variable := range net.Variables {
+		for _, leg := range net.Links[variable.Link].Legs {
+			variableOf[leg] = v
 		}
 	}
-	out, unsure := make([]btn.CoreNumbers, len(net.Own())), false
+	out, mayHaveGroups := make([]btn.CoreNumbers, len(net.Own())), true
 	for c, core := range net.Own() {
-		n := &out[c]
-		switch t := core.T.(type) {
-		case *tensor.Dense:
-			n.Numbers = slices.Clone(t.Data)
-			n.Shape = slices.Clone(t.Shape)
-			for _, leg := range core.Legs {
-				n.Scope = append(n.Scope, variable[leg])
-			}
-			n.Row = 1 + rowMode(t)
-			n.Groups = [][]int{{len(n.Numbers)}}
-		case *tensor.CP:
-			n.Numbers = slices.Concat(t.Weights, slices.Concat(t.Vectors...))
-			n.Groups = [][]int{append([]int{len(t.Weights)}, sizes(t.Vectors)...)}
-		case *tensor.Symmetric:
-			for k := range t.Values.Len() {
-				n.Numbers = append(n.Numbers, t.Values.At(k).Float64())
-			}
-			n.Groups = [][]int{{len(n.Numbers)}}
-			unsure = unsure || beyondFloats(t.Values, n.Numbers)
-		case *tensor.SymmetryCP:
-			for _, term := range t.Terms {
-				n.Numbers = append(n.Numbers, term.Alpha)
-				for k := range term.S.Len() {
-					n.Numbers = append(n.Numbers, term.S.At(k).Float64())
-				}
-				unsure = unsure || beyondFloats(term.S, n.Numbers[len(n.Numbers)-term.S.Len():])
-				n.Numbers = append(n.Numbers, slices.Concat(term.R...)...)
-				n.Groups = append(n.Groups, append([]int{1, term.S.Len()}, sizes(term.R)...))
-			}
+		numbers, fits := coreNumbers(core, variableOf)
+		out[c] = numbers
+		if !fits || slices.ContainsFunc(numbers.Numbers, func(x float64) bool { return x < 0 }) {
+			mayHaveGroups = false
 		}
-		unsure = unsure || slices.ContainsFunc(n.Numbers, func(x float64) bool { return x < 0 })
 	}
-	if unsure {
+	if !mayHaveGroups {
 		for c := range out {
 			out[c].Groups = nil
 		}
@@ -63,8 +37,50 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 	return out
 }
 
-// beyondFloats reports whether a value that is not 0 is 0 or infinite as a float64.
-func beyondFloats(v scaled.Vector, floats []float64) bool {
+// coreNumbers returns the numbers of one core with their groups. variableOf has the variable of every leg. fits is false if a value of a
+// symmetric tensor is beyond float64.
+func coreNumbers(core btn.Core, variableOf []int) (n btn.CoreNumbers, fits bool) {
+	switch t := core.T.(type) {
+	case *tensor.Dense:
+		n.Numbers = slices.Clone(t.Data)
+		n.Shape = slices.Clone(t.Shape)
+		for _, leg := range core.Legs {
+			n.Scope = append(n.Scope, variableOf[leg])
+		}
+		n.Row = 1 + rowMode(t)
+		n.Groups = [][]int{{len(n.Numbers)}}
+	case *tensor.CP:
+		n.Numbers = slices.Concat(t.Weights, slices.Concat(t.Vectors...))
+		n.Groups = [][]int{append([]int{len(t.Weights)}, sizesOfVectors(t.Vectors)...)}
+	case *tensor.Symmetric:
+		n.Numbers = asFloats(t.Values)
+		n.Groups = [][]int{{len(n.Numbers)}}
+		return n, !isBeyondFloats(t.Values, n.Numbers)
+	case *tensor.SymmetryCP:
+		fits = true
+		for _, term := range t.Terms {
+			values := asFloats(term.S)
+			fits = fits && !isBeyondFloats(term.S, values)
+			n.Numbers = append(append(n.Numbers, term.Alpha), values...)
+			n.Numbers = append(n.Numbers, slices.Concat(term.R...)...)
+			n.Groups = append(n.Groups, append([]int{1, len(values)}, sizesOfVectors(term.R)...))
+		}
+		return n, fits
+	}
+	return n, true
+}
+
+// asFloats returns the values of v as float64; values beyond float64 become 0 or infinite.
+func asFloats(v scaled.Vector) []float64 {
+	var values []float64
+	for k := range v.Len() {
+		values = append(values, v.At(k).Float64())
+	}
+	return values
+}
+
+// isBeyondFloats reports whether a value of v that is not 0 is 0 or infinite among floats, which are v as float64.
+func isBeyondFloats(v scaled.Vector, floats []float64) bool {
 	for k, x := range floats {
 		if x == 0 && !v.At(k).IsZero() || math.IsInf(x, 0) {
 			return true
@@ -73,36 +89,37 @@ func beyondFloats(v scaled.Vector, floats []float64) bool {
 	return false
 }
 
-// sizes are the lengths of the lists that are there.
-func sizes(lists [][]float64) (out []int) {
-	for _, l := range lists {
-		if l != nil {
-			out = append(out, len(l))
+// sizesOfVectors returns the lengths of the vectors that are not nil. (A nil vector is the identity or ones, and has no parameters.)
+func sizesOfVectors(vectors [][]float64) (sizes []int) {
+	for _, v := range vectors {
+		if v != nil {
+			sizes = append(sizes, len(v))
 		}
 	}
-	return out
+	return sizes
 }
 
-// A row of a conditional probability table may miss 1 by this, or by rowSlackEach for every entry where that is more.
+// A row of a conditional probability table may miss 1 by rowSlack, or by rowSlackPerEntry times its length if that is more.
 const (
-	rowSlack     = 1e-5
-	rowSlackEach = 1e-6
+	rowSlack         = 1e-5
+	rowSlackPerEntry = 1e-6
 )
 
-// rowMode is the last mode over which all sums are 1, of entries that are at least 0; −1 where there is none.
+// rowMode returns the mode that the rows of a conditional probability table are over: the last mode such that every sum of t over that mode
+// is 1. It returns −1 if no mode is such or if an entry is below 0.
 func rowMode(t *tensor.Dense) int {
 	if slices.ContainsFunc(t.Data, func(x float64) bool { return x < 0 }) {
 		return -1
 	}
-	stride := 1
+	stride := 1 // the entries per step of mode
 	for mode := len(t.Shape) - 1; mode >= 0; mode-- {
 		d := t.Shape[mode]
 		sums := make([]float64, len(t.Data)/d)
 		for k, x := range t.Data {
-			sums[k/(d*stride)*stride+k%stride] += x
+			sums[k/(d*stride)*stride+k%stride] += x // k without its coordinate of mode
 		}
-		slack := max(rowSlack, rowSlackEach*float64(d))
-		if !slices.ContainsFunc(sums, func(s float64) bool { return math.Abs(s-1) > slack }) {
+		slack := max(rowSlack, rowSlackPerEntry*float64(d))
+		if !slices.ContainsFunc(sums, func(sum float64) bool { return math.Abs(sum-1) > slack }) {
 			return mode
 		}
 		stride *= d

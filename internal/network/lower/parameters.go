@@ -10,7 +10,6 @@ import (
 	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
-	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -21,33 +20,33 @@ import (
 //
 //	Z(net) = Scale · Σ_x Π_t Tables[t][x]
 //
-// A parameter that is 0 is a number like others: only values excluded by the weights of variables,
-// evidence, are left out. The parameters of a core are, in this sequence,
+// A parameter that is 0 is a number like any other: only values that weights of variables exclude, by evidence, are left out. The
+// parameters of a core are, in this sequence,
 //
 //   - dense: the entries;
-//   - CP: the weights, then the vectors of each leg that has some, term by term;
+//   - CP: the weights, then for each leg with vectors those of all terms;
 //   - symmetric: the values, by count;
-//   - symmetry-CP: of each term its weight, its values, its vectors.
+//   - symmetry-CP: for each term its weight, its values, its vectors.
 type Parametric struct {
 	*sumproduct.Expression
 	Sources []Source    // by table
-	Single  []Parameter // those that are factors of Scale, because evidence leaves no other of their table
-	Sizes   []int       // by core: number of its parameters
+	Single  []Parameter // parameters that are factors of Scale, because evidence leaves no other entry of their table
+	Sizes   []int       // by core: the number of its parameters
 }
 
-// Source says which parameters the entries of a table are: entry k is parameter At[k] of core Core.
+// Source tells which parameters the entries of a table are: entry k is parameter At[k] of core Core.
 type Source struct {
-	Core int   // −1: none are
-	At   []int // −1: the entry is none
+	Core int   // −1: no entry of the table is a parameter
+	At   []int // by entry; −1: the entry is no parameter
 }
 
-// Parameter is one number of a core.
+// Parameter is one number of a core: its parameter number At.
 type Parameter struct {
 	Core, At int
 	Value    scaled.Number
 }
 
-// ParameterSizes counts the parameters of every core of the model.
+// ParameterSizes returns the number of parameters of every core of the model.
 func ParameterSizes(net *btn.Network) []int {
 	sizes := make([]int, len(net.Own()))
 	for c, core := range net.Own() {
@@ -70,7 +69,7 @@ func ParameterSizes(net *btn.Network) []int {
 	return sizes
 }
 
-// termSize counts the parameters of a term of a symmetry-CP tensor.
+// termSize returns the number of parameters of a term of a symmetry-CP tensor: its weight, its values and its vectors.
 func termSize(t *tensor.SymmetryRankOne) int {
 	n := 1 + t.S.Len()
 	for _, v := range t.R {
@@ -79,15 +78,13 @@ func termSize(t *tensor.SymmetryRankOne) int {
 	return n
 }
 
-// BuildParameters returns net as a parametric expression. Symmetric tensors are chains of plain
-// counters, tables may have exponents of their own (see Table.Exp), nothing is divided out. The
-// numbering of the indices depends on forms and shapes alone; evidence changes their dimensions.
+// BuildParameters returns net as a parametric expression. Symmetric tensors are chains of plain counters, tables may have exponents (see
+// Table.Exp), and no table is normalised. The numbering of the indices depends on forms and shapes only; evidence changes their dimensions.
 //
-// Errors: from Network.Validate; fault.Unsupported for a network with maps or with its variables as
-// cores; ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
-// Cost: one pass over the tensors.
+// Errors: that of Network.Validate; fault.Unsupported for a network with maps or with its variables as cores; ErrOverBudget for symmetric
+// tensors with too many counters; that of the context. Cost: one pass over the tensors.
 func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error) {
-	l, err := layLinks(ctx, net, true)
+	l, err := newLinkLayout(ctx, net, form{isWide: true})
 	if err != nil {
 		return nil, err
 	}
@@ -97,32 +94,33 @@ func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error)
 	}
 
 	p := &Parametric{Sizes: ParameterSizes(net)}
-	sources := slices.Repeat([]Source{{Core: -1}}, len(l.tables))
-	for c, k := range net.Cores {
-		if err := l.add("core", c, k.Legs, k.T); err != nil {
+	sources := slices.Repeat([]Source{{Core: -1}}, len(l.tables)) // tables of links have no parameters
+	for c, core := range net.Cores {
+		if err := l.addTensor("core", c, core.Legs, core.T); err != nil {
 			return nil, err
 		}
-		for _, at := range places(k.T) {
+		isOfModel := c < len(p.Sizes) // no core of evidence
+		for _, positions := range parameterPositions(core.T) {
 			s := Source{Core: -1}
-			if at != nil && c < len(p.Sizes) {
-				s = Source{Core: c, At: at}
+			if positions != nil && isOfModel {
+				s = Source{Core: c, At: positions}
 			}
 			sources = append(sources, s)
 		}
 	}
 
-	l.assign()
-	if !l.zero {
-		l.observed(net)
+	l.numberIndices()
+	if !l.isZero {
+		l.excludeZeroWeights(net)
 	}
 	if err := l.pace.Err(); err != nil {
 		return nil, err
 	}
-	return p, p.write(l, net, sources)
+	return p, p.writeTables(l, net, sources)
 }
 
-// observed excludes the values that have weight 0.
-func (l *layout) observed(net *btn.Network) {
+// excludeZeroWeights excludes the values of variables that have weight 0.
+func (l *layout) excludeZeroWeights(net *btn.Network) {
 	for _, v := range net.Variables {
 		weights := WeightsAt(net, v.Link)
 		if !hasZero(weights) {
@@ -131,17 +129,18 @@ func (l *layout) observed(net *btn.Network) {
 		if l.alive == nil {
 			l.alive = make([][]bool, len(l.parent))
 		}
-		hit := make([]bool, len(weights))
+		isPossible := make([]bool, len(weights))
 		for x, w := range weights {
-			hit[x] = w != 0
+			isPossible[x] = w != 0
 		}
-		l.shrink(l.find(l.hidden[v.Link]), hit)
+		l.intersectAlive(l.root(l.hiddenNode[v.Link]), isPossible)
 	}
 }
 
-// places lists, by table that layout.add makes of a tensor, which parameter every entry is; nil for
-// tables that have none.
-func places(t tensor.Tensor) [][]int {
+// parameterPositions returns one list for each table that layout.addTensor makes of a core of a wide layout. Element k of a list is the
+// number of the core's parameter that entry k of the table is, or −1 if the entry is no parameter. The list is nil if the table has no
+// parameters.
+func parameterPositions(t tensor.Tensor) [][]int {
 	switch t := t.(type) {
 	case *tensor.Dense:
 		return [][]int{consecutive(0, len(t.Data))}
@@ -149,136 +148,127 @@ func places(t tensor.Tensor) [][]int {
 		if len(t.Weights) == 0 {
 			return nil
 		}
-		at := len(t.Weights)
-		out := [][]int{consecutive(0, at)}
+		first := len(t.Weights)
+		lists := [][]int{consecutive(0, first)}
 		for _, v := range t.Vectors {
 			if v != nil {
-				out = append(out, consecutive(at, len(v)))
-				at += len(v)
+				lists = append(lists, consecutive(first, len(v)))
+				first += len(v)
 			}
 		}
-		return out
+		return lists
 	case *tensor.Symmetric:
-		one := tensor.SymmetryRankOne{Alpha: 1, S: t.Values}
-		out := symmetricPlaces(t.Shape, t.Levels, []tensor.SymmetryRankOne{one}, []int{-1})
-		out[len(out)-1] = nil // the weight 1 is no number of it
-		return out
+		s := &symmetricSum{dims: t.Shape, levels: t.Levels, terms: []tensor.SymmetryRankOne{{Alpha: 1, S: t.Values}}}
+		// The weight 1 of the term is no parameter: the values begin at 0, as if the weight were parameter −1.
+		lists := s.parameterPositions([]int{-1})
+		lists[len(lists)-1] = nil
+		return lists
 	case *tensor.SymmetryCP:
-		first := make([]int, len(t.Terms)+1)
+		first := make([]int, len(t.Terms)) // by term: its first parameter
+		next := 0
 		for i := range t.Terms {
-			first[i+1] = first[i] + termSize(&t.Terms[i])
+			first[i] = next
+			next += termSize(&t.Terms[i])
 		}
-		return symmetricPlaces(t.Shape, t.Levels, t.Terms, first)
+		s := &symmetricSum{dims: t.Shape, levels: t.Levels, terms: t.Terms}
+		return s.parameterPositions(first)
 	}
 	return nil
 }
 
-// symmetricPlaces is places for the tables of addCounters; first says where the parameters of a term
-// begin.
-func symmetricPlaces(
-	dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne, first []int,
-) (out [][]int) {
-	if len(terms) == 0 {
+// parameterPositions is the function of the same name for the tables of addPlainChain: per leg the 0-1 table, without parameters, and the
+// matrix of the vectors, if the leg has some; then the values of S, and the weights. Term i has its weight at first[i], then its values,
+// then its vectors. It returns nil if s has no terms, as it then has no tables.
+func (s *symmetricSum) parameterPositions(first []int) (lists [][]int) {
+	if len(s.terms) == 0 {
 		return nil
 	}
-	vector := make([]int, len(terms)) // where the next vector of a term begins
-	for i := range terms {
-		vector[i] = first[i] + 1 + terms[i].S.Len()
+	nextVector := make([]int, len(s.terms)) // by term: the first parameter of its next vector
+	for i, t := range s.terms {
+		nextVector[i] = first[i] + 1 + t.S.Len()
 	}
-	for k, d := range dims {
-		out = append(out, nil) // counters
-		if termMatrix(terms, k, d) == nil {
-			for i := range terms {
-				if terms[i].R != nil {
-					vector[i] += len(terms[i].R[k])
-				}
-			}
+	for k, d := range s.dims {
+		lists = append(lists, nil)
+		if !s.hasVectors(k) {
 			continue
 		}
-		var at []int
-		for i := range terms {
-			if terms[i].R == nil || terms[i].R[k] == nil {
-				at = append(at, slices.Repeat([]int{-1}, d)...)
+		var matrix []int
+		for i, t := range s.terms {
+			if t.R == nil || t.R[k] == nil {
+				matrix = append(matrix, slices.Repeat([]int{-1}, d)...)
 				continue
 			}
-			at = append(at, consecutive(vector[i], d)...)
-			vector[i] += d
+			matrix = append(matrix, consecutive(nextVector[i], d)...)
+			nextVector[i] += d
 		}
-		out = append(out, at)
+		lists = append(lists, matrix)
 	}
 
-	strides, box := countStrides(levels)
-	counts := reachable(levels, strides, box)
-	var final, alpha []int
-	for _, c := range counts[len(dims)] {
-		for i := range terms {
-			final = append(final, first[i]+1+c)
+	strides, boxSize := countStrides(s.levels)
+	counts := reachableCounts(s.levels, strides, boxSize)
+	var values []int
+	for _, c := range counts[len(s.dims)] {
+		for i := range s.terms {
+			values = append(values, first[i]+1+c)
 		}
 	}
-	for i := range terms {
-		alpha = append(alpha, first[i])
-	}
-	return append(out, final, alpha)
+	return append(lists, values, slices.Clone(first))
 }
 
-// consecutive lists n numbers from first on.
+// consecutive returns the n numbers first, first + 1, and so on.
 func consecutive(first, n int) []int {
-	out := make([]int, n)
-	for k := range out {
-		out[k] = first + k
+	numbers := make([]int, n)
+	for k := range numbers {
+		numbers[k] = first + k
 	}
-	return out
+	return numbers
 }
 
-// write makes the tables of a layout, the living entries of each, with their sources.
-func (p *Parametric) write(l *layout, net *btn.Network, sources []Source) error {
-	e := expression(l, net)
+// writeTables sets the expression of p to that of the layout, with the living entries of every table, and sets the sources of its tables.
+// sources are those of the layout's tables. A table without an index becomes a factor of the scale; if its entry is a parameter, it is in
+// Single.
+func (p *Parametric) writeTables(l *layout, net *btn.Network, sources []Source) error {
+	e := l.emptyExpression(net)
 	p.Expression = e
-	if l.zero {
+	if l.isZero {
 		return nil
 	}
 	for t, table := range l.tables {
 		if l.pace.Over(tableWork + int64(len(table.data))) {
 			return l.pace.Err()
 		}
-		from := sources[t]
-		if from.Core >= 0 {
-			from.At = restrict(l, table, from.At, func(n int) []int { return make([]int, n) })
+		source := sources[t]
+		if source.Core >= 0 {
+			source.At = copyLiving(l, table, source.At, func(n int) []int { return make([]int, n) })
 		}
-		data := restrict(l, table, table.data, func(n int) []float64 { return make([]float64, n) })
-		exp := exponents(l, table)
+		data := copyLiving(l, table, table.data, func(n int) []float64 { return make([]float64, n) })
+		exp := livingExponents(l, table)
 		if scope := l.scope(table, e.Dims); len(scope) > 0 {
 			e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data, Exp: exp})
-			p.Sources = append(p.Sources, from)
+			p.Sources = append(p.Sources, source)
 			continue
 		}
-		value := first(data, exp)
+		value := firstEntry(data, exp)
 		e.Scale = e.Scale.Mul(value)
-		if from.Core >= 0 && from.At[0] >= 0 {
-			p.Single = append(p.Single, Parameter{Core: from.Core, At: from.At[0], Value: value})
+		if source.Core >= 0 && source.At[0] >= 0 {
+			p.Single = append(p.Single, Parameter{Core: source.Core, At: source.At[0], Value: value})
 		}
 	}
 	return nil
 }
 
-// Floats returns the expression with every table's entries in float64, and by table the exponent of
-// the power of two that they were divided by. Where an entry does not fit beside the others of its
-// table the expression is Unfit.
-func (p *Parametric) Floats() (*sumproduct.Expression, []int64) {
+// Floats returns the expression without exponents, and by table the exponent of the power of two by which its entries were divided. If
+// float64 does not hold all entries of a table then, the expression is Unfit.
+func (p *Parametric) Floats() (e *sumproduct.Expression, dividedBy []int64) {
 	out := *p.Expression
 	out.Tables = slices.Clone(p.Tables)
-	divided := make([]int64, len(p.Tables))
+	dividedBy = make([]int64, len(p.Tables))
 	for t := range out.Tables {
 		table := &out.Tables[t]
 		if table.Exp == nil {
 			continue
 		}
-		top := int64(math.MinInt64)
-		for k, x := range table.Data {
-			if x != 0 {
-				top = max(top, table.Exp[k])
-			}
-		}
+		top, isAllZero := largestExponent(table)
 		data := make([]float64, len(table.Data))
 		for k, x := range table.Data {
 			if x == 0 {
@@ -290,11 +280,22 @@ func (p *Parametric) Floats() (*sumproduct.Expression, []int64) {
 			}
 			data[k] = math.Ldexp(x, int(table.Exp[k]-top))
 		}
-		if top > math.MinInt64 {
-			divided[t] = top
+		if !isAllZero {
+			dividedBy[t] = top
 			out.Scale = out.Scale.Mul(scaled.Make(1, top))
 		}
 		table.Data, table.Exp = data, nil
 	}
-	return &out, divided
+	return &out, dividedBy
+}
+
+// largestExponent returns the largest exponent of the entries of t that are not 0, and whether there is none.
+func largestExponent(t *sumproduct.Table) (top int64, isAllZero bool) {
+	top, isAllZero = math.MinInt64, true
+	for k, x := range t.Data {
+		if x != 0 {
+			top, isAllZero = max(top, t.Exp[k]), false
+		}
+	}
+	return top, isAllZero
 }

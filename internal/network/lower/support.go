@@ -1,85 +1,85 @@
 package lower
 
-// Support: values of indices that no non-zero term has.
+// Support: excludes values of indices that only zeros have.
 
 import "slices"
 
-// support removes values from indices until every remaining value of every index has, in every
-// table, a non-zero entry over remaining values. Exact: only zeros are left out. It sets zero when
-// an index has no value left.
-// Cost: the size of the tables that have zeros, for each time one of their indices shrinks.
-func (l *layout) support() {
-	queue, ok := l.withZeros()
+// removeUnsupportedValues excludes values of indices until every living value of every index has, in every table of it, a non-zero entry
+// over living values. Z stays the same, since only zeros are left out. It sets isZero if an index has no living value any more. Tables with
+// zeros wait in a queue; a table waits again if an index of it loses values. Cost: the size of the tables that have zeros, each time one of
+// their indices loses values.
+func (l *layout) removeUnsupportedValues() {
+	queue, ok := l.tablesWithZeros()
 	if !ok || len(queue) == 0 {
 		return
 	}
 
 	l.alive = make([][]bool, len(l.parent))
-	tables := l.byRoot(queue)
+	tablesOf := l.tablesByRoot(queue)
 	for _, t := range queue {
-		t.waiting = true
+		t.isQueued = true
 	}
 
-	for len(queue) > 0 && !l.zero && !l.pace.Over(tableWork) {
+	for len(queue) > 0 && !l.isZero && !l.pace.Over(tableWork) {
 		t := queue[0]
 		queue = queue[1:]
-		t.waiting = false
+		t.isQueued = false
 
-		hit := l.hits(t)
+		supported := l.supportedValues(t)
 		for k, v := range t.nodes {
-			r := l.find(v)
-			var modeHits []bool
-			modeHits, hit = hit[:t.dims[k]], hit[t.dims[k]:]
-			if !l.shrink(r, modeHits) {
+			r := l.root(v)
+			var ofMode []bool
+			ofMode, supported = supported[:t.dims[k]], supported[t.dims[k]:]
+			if !l.intersectAlive(r, ofMode) {
 				continue
 			}
-			for _, o := range tables[r] {
-				if o != t && !o.waiting {
-					o.waiting = true
-					queue = append(queue, o)
+			for _, neighbour := range tablesOf[r] {
+				if neighbour != t && !neighbour.isQueued {
+					neighbour.isQueued = true
+					queue = append(queue, neighbour)
 				}
 			}
 		}
 
 		if len(t.nodes) == 0 && t.data[0] == 0 {
-			l.zero = true
+			l.isZero = true
 		}
 	}
 }
 
-// byRoot lists the tables that have an index, by its root.
-func (l *layout) byRoot(tables []*raw) [][]*raw {
-	count, all := make([]int, len(l.parent)), 0
+// tablesByRoot lists, by root, the tables that have its index, once per mode. All lists share one allocation.
+func (l *layout) tablesByRoot(tables []*rawTable) [][]*rawTable {
+	count, total := make([]int, len(l.parent)), 0
 	for _, t := range tables {
 		for _, v := range t.nodes {
-			count[l.find(v)]++
-			all++
+			count[l.root(v)]++
+			total++
 		}
 	}
-	lists, room := make([][]*raw, len(l.parent)), make([]*raw, all)
+	lists, memory := make([][]*rawTable, len(l.parent)), make([]*rawTable, total)
 	for r, n := range count {
-		lists[r], room = room[:0:n], room[n:]
+		lists[r], memory = memory[:0:n], memory[n:]
 	}
 	for _, t := range tables {
 		for _, v := range t.nodes {
-			r := l.find(v)
+			r := l.root(v)
 			lists[r] = append(lists[r], t)
 		}
 	}
 	return lists
 }
 
-// withZeros lists the tables that have zeros; false where the time is over.
-func (l *layout) withZeros() (list []*raw, ok bool) {
+// tablesWithZeros lists the tables that have an entry 0 and are not absorbed. It returns false if the context has ended.
+func (l *layout) tablesWithZeros() (tables []*rawTable, ok bool) {
 	for _, t := range l.tables {
 		if l.pace.Over(int64(len(t.data))) {
 			return nil, false
 		}
-		if !t.gone && hasZero(t.data) {
-			list = append(list, t)
+		if !t.isAbsorbed && hasZero(t.data) {
+			tables = append(tables, t)
 		}
 	}
-	return list, true
+	return tables, true
 }
 
 // hasZero reports whether an entry is 0.
@@ -92,55 +92,50 @@ func hasZero(data []float64) bool {
 	return false
 }
 
-// shrink keeps the values of root r that hit names, and says whether any was removed.
-func (l *layout) shrink(r int, hit []bool) bool {
+// intersectAlive excludes the values of root r that are not supported, and reports whether any of them was alive before. It sets isZero if
+// no value is alive any more.
+func (l *layout) intersectAlive(r int, supported []bool) (hasChanged bool) {
 	if l.alive[r] == nil {
-		all := true
-		for _, h := range hit {
-			all = all && h
-		}
-		if all {
+		if !slices.Contains(supported, false) {
 			return false
 		}
-		l.alive[r] = make([]bool, l.dims[r])
-		for x := range l.alive[r] {
-			l.alive[r][x] = true
-		}
+		l.alive[r] = slices.Repeat([]bool{true}, l.dims[r])
 	}
 
-	alive, changed := 0, false
-	for x, h := range hit {
-		if l.alive[r][x] && !h {
+	living := 0
+	for x, isSupported := range supported {
+		if l.alive[r][x] && !isSupported {
 			l.alive[r][x] = false
-			changed = true
+			hasChanged = true
 		}
 		if l.alive[r][x] {
-			alive++
+			living++
 		}
 	}
-	l.zero = l.zero || alive == 0
-	return changed
+	l.isZero = l.isZero || living == 0
+	return hasChanged
 }
 
-// hits says of the values of every mode, mode after mode, which have a non-zero entry over values that are alive. The list is good until
-// the next call.
-func (l *layout) hits(t *raw) []bool {
+// supportedValues reports for every value of every mode of t whether it has a non-zero entry over living values. The result is one list:
+// the values of mode 0, then those of mode 1, and so on. It is valid until the next call, and incomplete if the context has ended.
+func (l *layout) supportedValues(t *rawTable) []bool {
 	values := 0
 	for _, d := range t.dims {
 		values += d
 	}
-	l.hit = slices.Grow(l.hit[:0], values)[:values]
-	clear(l.hit)
-	if l.plain(t) {
-		l.hitsOfAll(t)
+	l.supported = slices.Grow(l.supported[:0], values)[:values]
+	clear(l.supported)
+	if l.isPlain(t) {
+		l.markPlainSupport(t)
 	} else {
-		l.hitsOfSome(t)
+		l.markLivingSupport(t)
 	}
-	return l.hit
+	return l.supported
 }
 
-// hitsOfAll is hits of a table whose modes are different indices, all values of which are alive.
-func (l *layout) hitsOfAll(t *raw) {
+// markPlainSupport marks, for supportedValues, the values of all non-zero entries of a plain table. It reads the value of every mode off
+// the place of an entry: place 5 of a 2×3 table has the values 5 % 3 = 2 of mode 1 and 5 / 3 = 1 of mode 0.
+func (l *layout) markPlainSupport(t *rawTable) {
 	for place, x := range t.data {
 		if l.pace.Over(1) {
 			return
@@ -148,80 +143,89 @@ func (l *layout) hitsOfAll(t *raw) {
 		if x == 0 {
 			continue
 		}
-		end := len(l.hit)
+		end := len(l.supported) // of the values of mode k
 		for k := len(t.dims) - 1; k >= 0; k-- {
 			d := t.dims[k]
-			l.hit[end-d+place%d] = true
+			l.supported[end-d+place%d] = true
 			place /= d
 			end -= d
 		}
 	}
 }
 
-// hitsOfSome is hits of any table: every entry over values that are alive, the last axis fastest.
-func (l *layout) hitsOfSome(t *raw) {
-	g := l.gather(t)
-	x := make([]int, len(g.axes))
+// markLivingSupport marks, for supportedValues, the values of the non-zero entries over living values. t may be any table.
+func (l *layout) markLivingSupport(t *rawTable) {
+	grid := l.livingGrid(t)
+	position := make([]int, len(grid.axes))
 	for {
-		place := 0
-		for a, i := range x {
-			place += g.axes[a].offset[i]
-		}
-
 		if l.pace.Over(1) {
 			return
 		}
-		if t.data[place] != 0 {
-			begin := 0
-			for k, a := range g.axis {
-				l.hit[begin+g.axes[a].value[x[a]]] = true
+		if t.data[grid.offset(position)] != 0 {
+			begin := 0 // of the values of mode k
+			for k, a := range grid.axisOf {
+				l.supported[begin+grid.axes[a].value[position[a]]] = true
 				begin += t.dims[k]
 			}
 		}
-
-		a := len(x) - 1
-		for ; a >= 0; a-- {
-			if x[a]++; x[a] < len(g.axes[a].offset) {
-				break
-			}
-			x[a] = 0
-		}
-		if a < 0 {
+		if !grid.advance(position) {
 			return
 		}
 	}
 }
 
-// whole reports whether no value of root r was excluded.
-func (l *layout) whole(r int) bool { return l.alive == nil || l.alive[r] == nil }
+// isComplete reports whether no value of root r is excluded.
+func (l *layout) isComplete(r int) bool { return l.alive == nil || l.alive[r] == nil }
 
-// values lists the values of root r that are alive.
-func (l *layout) values(r int) []int {
-	out := make([]int, 0, l.dims[r])
+// livingValues lists the values of root r that are not excluded.
+func (l *layout) livingValues(r int) []int {
+	values := make([]int, 0, l.dims[r])
 	for x := range l.dims[r] {
-		if l.whole(r) || l.alive[r][x] {
-			out = append(out, x)
+		if l.isComplete(r) || l.alive[r][x] {
+			values = append(values, x)
 		}
 	}
-	return out
+	return values
 }
 
-// axis is one index of a raw table restricted to its living values: their places in the data.
+// grid addresses the entries of a raw table over living values. It has one axis per index; modes of the same index share an axis, so that
+// only the diagonal over them is addressed. A position has one coordinate per axis: coordinate i of an axis is its i-th living value.
+type grid struct {
+	axes   []axis
+	axisOf []int // by mode: its axis
+}
+
+// axis is one index of a raw table with its living values.
 type axis struct {
-	node   int // root
-	value  []int
-	offset []int
+	root   int
+	value  []int // by coordinate: the living value
+	offset []int // by coordinate: its share of an entry's offset in the data
 }
 
-// gathering is a raw table as axes: one per index, modes of one index together (a diagonal).
-type gathering struct {
-	axes []axis
-	axis []int // mode → axis
+// offset returns where in the table's data the entry at a position is.
+func (g *grid) offset(position []int) int {
+	offset := 0
+	for a, i := range position {
+		offset += g.axes[a].offset[i]
+	}
+	return offset
 }
 
-// gather returns the axes of a table: modes of one index share an axis, whose offsets add up.
-func (l *layout) gather(t *raw) gathering {
-	g := gathering{axis: make([]int, len(t.nodes))}
+// advance moves position to the next entry, the last axis fastest. After the last entry it returns false and position is the first again.
+func (g *grid) advance(position []int) bool {
+	for a := len(position) - 1; a >= 0; a-- {
+		if position[a]++; position[a] < len(g.axes[a].offset) {
+			return true
+		}
+		position[a] = 0
+	}
+	return false
+}
+
+// livingGrid returns the grid of t. The offsets of modes that share an axis add up: in a 3×3 table over one index, coordinate i has the
+// offset 3i + i.
+func (l *layout) livingGrid(t *rawTable) grid {
+	g := grid{axisOf: make([]int, len(t.nodes))}
 	stride := make([]int, len(t.nodes))
 	for k, s := len(t.nodes)-1, 1; k >= 0; k-- {
 		stride[k] = s
@@ -229,24 +233,16 @@ func (l *layout) gather(t *raw) gathering {
 	}
 
 	for k, v := range t.nodes {
-		r := l.find(v)
-		g.axis[k] = -1
-		for j, a := range g.axes {
-			if a.node == r {
-				g.axis[k] = j
-				for i, x := range a.value {
-					g.axes[j].offset[i] += x * stride[k]
-				}
-			}
+		r := l.root(v)
+		a := slices.IndexFunc(g.axes, func(a axis) bool { return a.root == r })
+		if a < 0 {
+			a = len(g.axes)
+			values := l.livingValues(r)
+			g.axes = append(g.axes, axis{root: r, value: values, offset: make([]int, len(values))})
 		}
-
-		if g.axis[k] < 0 {
-			a := axis{node: r, value: l.values(r)}
-			for _, x := range a.value {
-				a.offset = append(a.offset, x*stride[k])
-			}
-			g.axis[k] = len(g.axes)
-			g.axes = append(g.axes, a)
+		g.axisOf[k] = a
+		for i, x := range g.axes[a].value {
+			g.axes[a].offset[i] += x * stride[k]
 		}
 	}
 	return g

@@ -1,6 +1,6 @@
 package lower
 
-// Templates: a network's tables with the weights of its variables apart,
+// Templates: a network's tables apart from the weights of its variables,
 // to be compiled once and run under any evidence.
 
 import (
@@ -14,83 +14,89 @@ import (
 )
 
 // Template is Build's expression without the network's scale and
-// without the tables that are nothing but the weights of a variable:
+// without the tables that have nothing but the weights of a variable:
 //
 //	Z(net) = net.Scale · Scale · Σ_x Π_t Tables[t][x] · Π_v w_v[x]
 //
-// Tables are as they are in the network: none is normalised, and some have no index.
+// Tables have the entries of the network: none is normalised, and some have no index.
 type Template struct {
-	Dims    []int
+	Dims    []int // by index
 	Tables  []sumproduct.Table
 	Scale   scaled.Number
 	Weights []Weights // by variable
 }
 
-// Weights says where a variable's weights are, in the network and in the expression.
+// Weights tells where the weights of a variable are, in the network and in the expression.
 type Weights struct {
-	Link  int       // of the network, in CP form: it has the weights
-	Own   []float64 // those without evidence; it shares memory with the network
-	Index int       // of the expression
-	// Values are those that zeros of the network leave, in the sequence of the index; nil: all
+	Link  int       // number of the link, in CP form, whose weights they are
+	Own   []float64 // the weights without evidence; they share memory with the network
+	Index int       // the index of the expression that runs over the variable's values
+	// Values are the values that zeros of the network do not exclude, in the sequence of the index; nil: all values.
 	Values []int
 }
 
-// Apart returns the template of a network without evidence. It returns false where Z is 0 by the
-// zeros of net, where entries do not fit float64 (see Expression.Unfit), and where net is invalid.
-// Cost as of Build.
+// Apart returns the template of a network without evidence. It returns false if Z is 0 by the zeros of net, if float64 does not hold all
+// entries (see Expression.Unfit), if net is invalid, or if the context has ended. Cost as of Build.
 func Apart(ctx context.Context, net *btn.Network) (*Template, bool) {
 	bare := *net
-	bare.Scale = scaled.One // evidence changes it
-	l, err := lay(ctx, &bare, false, nil)
-	if err != nil || l.zero || l.unfit != "" {
+	bare.Scale = scaled.One // evidence changes the network's scale
+	l, err := newLayout(ctx, &bare, form{})
+	if err != nil || l.isZero || l.unfit != "" {
 		return nil, false
 	}
 
-	out := &Template{Dims: l.indexDims(), Scale: l.scale}
-	alone := l.weights(out, net)
+	template := &Template{Dims: l.indexDims(), Scale: l.scale, Weights: l.variableWeights(net)}
+	hasOnlyWeights := l.weightTables(net)
 
-	var floats arena.Slab[float64]
+	var slab arena.Slab[float64]
 	for t, table := range l.tables {
-		if table.gone || alone[t] {
+		if table.isAbsorbed || hasOnlyWeights[t] {
 			continue
 		}
-		data := restrict(l, table, table.data, floats.Make)
-		out.Tables = append(out.Tables, sumproduct.Table{
-			Scope:   l.scope(table, out.Dims),
+		data := copyLiving(l, table, table.data, slab.Make)
+		template.Tables = append(template.Tables, sumproduct.Table{
+			Scope:   l.scope(table, template.Dims),
 			Data:    data,
 			Rounded: table.rounded,
 		})
 	}
-	return out, true
+	return template, true
 }
 
-// weights lists the weights of the variables, and says of every table whether it is nothing else.
-func (l *layout) weights(out *Template, net *btn.Network) []bool {
-	variable := map[int]int{} // by hidden node
-	for v, at := range net.Variables {
-		root := l.find(l.hidden[at.Link])
-		w := Weights{Link: at.Link, Own: WeightsAt(net, at.Link), Index: l.number[root]}
-		if !l.whole(root) {
-			w.Values = l.values(root)
+// variableWeights tells of every variable where its weights are.
+func (l *layout) variableWeights(net *btn.Network) []Weights {
+	var weights []Weights
+	for _, variable := range net.Variables {
+		root := l.root(l.hiddenNode[variable.Link])
+		w := Weights{Link: variable.Link, Own: WeightsAt(net, variable.Link), Index: l.indexOf[root]}
+		if !l.isComplete(root) {
+			w.Values = l.livingValues(root)
 		}
-		out.Weights = append(out.Weights, w)
-		variable[l.hidden[at.Link]] = v
+		weights = append(weights, w)
 	}
+	return weights
+}
 
-	alone := make([]bool, len(l.tables))
+// weightTables reports of every table whether it has nothing but the weights of a variable.
+func (l *layout) weightTables(net *btn.Network) []bool {
+	linkOf := map[int]int{} // by hidden node: the link, if it has the weights of a variable
+	for _, variable := range net.Variables {
+		linkOf[l.hiddenNode[variable.Link]] = variable.Link
+	}
+	hasOnlyWeights := make([]bool, len(l.tables))
 	for t, table := range l.tables {
 		if len(table.nodes) == 1 {
-			v, ok := variable[table.nodes[0]]
-			alone[t] = ok && Same(out.Weights[v].Own, table.data)
+			link, ok := linkOf[table.nodes[0]]
+			hasOnlyWeights[t] = ok && Same(WeightsAt(net, link), table.data)
 		}
 	}
-	return alone
+	return hasOnlyWeights
 }
 
-// WeightsAt returns the weights that a link in CP form has.
+// WeightsAt returns the weights of a link in CP form. They share memory with the network. It panics if the link has another form.
 func WeightsAt(net *btn.Network, link int) []float64 {
 	return net.Links[link].T.(*tensor.CP).Weights
 }
 
-// Same reports whether a and b are one piece of memory.
+// Same reports whether a and b are the same piece of memory. It returns false if they are empty.
 func Same(a, b []float64) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }

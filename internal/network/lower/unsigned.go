@@ -1,6 +1,6 @@
 package lower
 
-// Chains of states: CP tensors with terms of both signs, written without.
+// Chains without signs: CP tensors with terms of both signs as automata whose tables have no number below 0.
 
 import (
 	"cmp"
@@ -14,75 +14,114 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// mostEntries bounds the entries of a CP tensor that stays a star: it is summed out within its factor.
-const mostEntries = 256
+// maxStarEntries is the number of entries up to which a signed CP tensor stays a star: it is small enough to be summed out within its
+// factor.
+const maxStarEntries = 256
 
-// BuildUnsigned is Build, whose result is star, with CP tensors that have numbers below 0 and more than 256 entries written as
-// chains without any, where they are clauses, parities, noisy-or, noisy-max or like them: a table over (state before, leg, state
-// after) per leg, a last one over (state, effect). So no digit cancels in sums over them, and entries stay entries where maxima are
-// taken. A noisy-or whose effect was observed not to be has one term and stays a star. States that the variables decide are
-// Counters of the expression. The numbering of its indices differs from Shape's. It is star where no tensor is such.
+// BuildUnsigned returns the expression of net with signed CP tensors written as chains of states that have no number below 0. star is
+// Build's result for net. So no digit cancels in sums over the tensors, and if maxima are taken, they are taken over entries.
 //
-// A chain takes the variables in the sequence in which star's min-fill order sums them out. Networks with maps other than the
-// identity have signs in other tables, too.
-// Errors and cost: as of Build and contractionorder.MinFill.
+// A core becomes a chain if it is a CP tensor with a number below 0 and more than 256 entries, and a clause, a parity, a noisy-or, a
+// noisy-max or similar. It stays a star if its effect was observed so that no term is negative (a noisy-or that is off). If no core becomes
+// a chain, the result is star.
+//
+// A chain has a table over (state before, leg, state after) per leg, and a last table over (state, effect). It takes the legs in the
+// sequence in which star's min-fill order sums out their variables. Its states are Counters of the expression if the variables decide them.
+// The numbering of the indices differs from Shape's. In networks with maps other than the identity, other tables have signs, too.
+//
+// Errors and cost are those of Build and contractionorder.MinFill.
 func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expression) (*sumproduct.Expression, error) {
-	if star.Scale.IsZero() || !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return needsChain(c.T) }) {
+	if star.Scale.IsZero() || !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return mayNeedChain(c.T) }) {
 		return star, nil
 	}
 	order, err := contractionorder.MinFill(ctx, star.Hypergraph())
 	if err != nil {
 		return nil, err
 	}
-	place := make([]int, len(star.Dims))
-	for at, i := range order {
-		place[i] = at
+	byCore, err := unsignedChains(ctx, net)
+	if err != nil {
+		return nil, err
 	}
-	c := &chains{of: make([]*unsigned.Chain, len(net.Cores)), sequence: make([]int, len(net.Dims))}
-	weights := make([][]float64, len(net.Dims)) // of the values of legs that are variables
-	for v, of := range net.Variables {
-		link := net.Links[of.Link]
-		t, _ := link.T.(*tensor.CP)
-		for k, leg := range link.Legs {
-			if i := star.Variables[v]; i >= 0 {
-				c.sequence[leg] = place[i]
-			}
-			if t != nil && t.Vectors[k] == nil {
-				weights[leg] = t.Weights
-			}
+	if byCore == nil {
+		return star, nil
+	}
+	return build(ctx, net, form{chains: &coreChains{byCore: byCore, legRank: legRanks(net, star, order)}})
+}
+
+// coreChains says which cores are chains without signs and in which sequence a chain reads its legs.
+type coreChains struct {
+	byCore  []*unsigned.Chain // nil: the core is no chain
+	legRank []int             // by leg of the network: a chain reads legs of lower rank first
+}
+
+// legRanks returns by leg the position of its variable in an elimination order of star, 0 if the variable has no index.
+func legRanks(net *btn.Network, star *sumproduct.Expression, order []int) []int {
+	position := make([]int, len(star.Dims)) // by index
+	for p, i := range order {
+		position[i] = p
+	}
+	ranks := make([]int, len(net.Dims))
+	for v, variable := range net.Variables {
+		i := star.Variables[v]
+		if i < 0 {
+			continue
+		}
+		for _, leg := range net.Links[variable.Link].Legs {
+			ranks[leg] = position[i]
 		}
 	}
-	some := false
-	for k, core := range net.Cores {
+	return ranks
+}
+
+// unsignedChains returns by core the chain that it becomes in BuildUnsigned, nil for every other core. It returns nil if no core becomes a
+// chain. The error is that of the context.
+func unsignedChains(ctx context.Context, net *btn.Network) ([]*unsigned.Chain, error) {
+	weights := legWeights(net)
+	var byCore []*unsigned.Chain
+	for c, core := range net.Cores {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if !needsChain(core.T) {
+		if !mayNeedChain(core.T) {
 			continue
 		}
 		t := core.T.(*tensor.CP)
 		chain, ok := unsigned.NewChain(t)
-		if ok && !(chain.Effect >= 0 && settled(t, chain.Effect, weights[core.Legs[chain.Effect]])) {
-			c.of[k], some = chain, true
+		if !ok || chain.Effect >= 0 && isNonNegativeOn(t, chain.Effect, weights[core.Legs[chain.Effect]]) {
+			continue
+		}
+		if byCore == nil {
+			byCore = make([]*unsigned.Chain, len(net.Cores))
+		}
+		byCore[c] = chain
+	}
+	return byCore, nil
+}
+
+// legWeights returns by leg the weights of its variable's values, nil for a leg with a map: its values are not those of a variable.
+func legWeights(net *btn.Network) [][]float64 {
+	weights := make([][]float64, len(net.Dims))
+	for _, variable := range net.Variables {
+		link := net.Links[variable.Link]
+		t, isCP := link.T.(*tensor.CP)
+		if !isCP {
+			continue
+		}
+		for k, leg := range link.Legs {
+			if t.Vectors[k] == nil {
+				weights[leg] = t.Weights
+			}
 		}
 	}
-	if !some {
-		return star, nil
-	}
-	return build(ctx, net, false, c)
+	return weights
 }
 
-// chains says which cores are chains.
-type chains struct {
-	of       []*unsigned.Chain // by core; nil: a star
-	sequence []int             // by leg: its place among those that a chain reads
-}
-
-// settled reports whether the values that weights leave an effect give no term a number below 0: it was observed.
-func settled(t *tensor.CP, effect int, weights []float64) bool {
+// isNonNegativeOn reports whether no term of t, with its weight, has a number below 0 on mode effect, at values whose weight is not 0. It
+// is so after the effect was observed to have a value at which no term is negative. It returns false if weights is nil.
+func isNonNegativeOn(t *tensor.CP, effect int, weights []float64) bool {
 	for y, w := range weights {
-		for i, term := range t.Weights {
-			if w != 0 && term*t.Vectors[effect][i*len(weights)+y] < 0 {
+		for i, coefficient := range t.Weights {
+			if w != 0 && coefficient*t.Vectors[effect][i*len(weights)+y] < 0 {
 				return false
 			}
 		}
@@ -90,64 +129,74 @@ func settled(t *tensor.CP, effect int, weights []float64) bool {
 	return weights != nil
 }
 
-// needsChain reports whether a tensor is a CP tensor with a number below 0 and too many entries to be summed out.
-func needsChain(core tensor.Tensor) bool {
-	t, ok := core.(*tensor.CP)
-	if !ok || !tensor.Signed(t) {
+// mayNeedChain reports whether a core is a CP tensor with a number below 0 and more than maxStarEntries entries.
+func mayNeedChain(core tensor.Tensor) bool {
+	t, isCP := core.(*tensor.CP)
+	if !isCP || !tensor.Signed(t) {
 		return false
 	}
-	entries := 1
+	entries := 1 // at most maxStarEntries + 1, so that it does not overflow
 	for _, d := range t.Shape {
-		entries = min(entries*d, mostEntries+1)
+		entries = min(entries*d, maxStarEntries+1)
 	}
-	return entries > mostEntries
+	return entries > maxStarEntries
 }
 
-// addUnsigned adds a core as a chain, and reports whether it is one.
-func (l *layout) addUnsigned(core int, legs []int, t *tensor.CP) bool {
-	c := l.chains.of[core]
+// addUnsignedChain adds a core as a chain without signs. It returns false and adds nothing if the core is none, or if float64 does not hold
+// its final table. The network is 0 if that table is.
+func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) {
+	c := l.chains.byCore[core]
 	if c == nil {
 		return false
 	}
 	gain := largest(c.Final)
-	final, fits := relative(c.Final, gain)
+	final, fits := divideBy(c.Final, gain)
 	if !fits {
 		return false
 	}
 	if gain.IsZero() {
-		l.zero = true
+		l.isZero = true
 		return true
 	}
 	l.scale = l.scale.Mul(gain)
 
 	modes := slices.Clone(c.Modes)
-	slices.SortStableFunc(modes, func(a, b int) int { return cmp.Compare(l.chains.sequence[legs[a]], l.chains.sequence[legs[b]]) })
-	before := -1
+	slices.SortStableFunc(modes, func(a, b int) int { return cmp.Compare(l.chains.legRank[legs[a]], l.chains.legRank[legs[b]]) })
+	before := -1 // the node of the state before the mode; there is none before the first
 	for _, k := range modes {
-		after := l.node(c.States)
+		after := l.addNode(c.States)
 		if c.Functional {
-			l.counters = append(l.counters, after)
+			l.counterNodes = append(l.counterNodes, after)
 		}
-		step := raw{nodes: []int{before, legs[k], after}, dims: []int{c.States, t.Shape[k], c.States}, rounded: true}
-		for from := range c.States {
-			for x := range t.Shape[k] {
-				for to := range c.States {
-					step.data = append(step.data, c.Step(k, x, from, to))
-				}
-			}
+		dim := t.Shape[k]
+		step := rawTable{dims: []int{c.States, dim, c.States}, data: unsignedStep(c, k, dim), rounded: true}
+		nodes := []int{before, legs[k], after}
+		if before < 0 { // the chain begins in state 0: only its rows remain
+			nodes, step.dims = nodes[1:], step.dims[1:]
+			step.data = step.data[:dim*c.States]
 		}
-		if before < 0 { // the automaton begins in state 0
-			step.nodes, step.dims = step.nodes[1:], step.dims[1:]
-			step.data = step.data[:t.Shape[k]*c.States]
-		}
-		l.table(step.nodes, step)
+		l.addTable(nodes, step)
 		before = after
 	}
 
-	last := raw{nodes: []int{before}, dims: []int{c.States}, data: final, rounded: true}
+	last := rawTable{dims: []int{c.States}, data: final, rounded: true}
+	nodes := []int{before}
 	if c.Effect >= 0 {
-		last.nodes, last.dims = append(last.nodes, legs[c.Effect]), append(last.dims, t.Shape[c.Effect])
+		nodes, last.dims = append(nodes, legs[c.Effect]), append(last.dims, t.Shape[c.Effect])
 	}
-	l.table(last.nodes, last)
+	l.addTable(nodes, last)
 	return true
+}
+
+// unsignedStep returns the entries of the table over (state before, value of mode k, state after) of a chain. dim is the mode's dimension.
+func unsignedStep(c *unsigned.Chain, k, dim int) []float64 {
+	var data []float64
+	for from := range c.States {
+		for x := range dim {
+			for to := range c.States {
+				data = append(data, c.Step(k, x, from, to))
+			}
+		}
+	}
+	return data
 }
