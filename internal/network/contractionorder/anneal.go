@@ -6,33 +6,33 @@ import (
 	"math/rand/v2"
 )
 
-// annealing is a schedule of sweeps over all merges, the temperature falling geometrically.
+// annealing is a schedule: a number of sweeps over all merges, in which the temperature falls geometrically from hot to cold.
 type annealing struct {
-	// temperature in bits: a merge pair costlier by Δ bits is accepted with probability 2^(−Δ/T)
+	// Temperatures in bits: at temperature T a pair of merges that costs Δ bits more than before is accepted with probability 2^(−Δ/T).
 	hot, cold logs
 	sweeps    int
-	stop      <-chan struct{} // ends it early when closed; nil: never
+	stop      <-chan struct{} // closing it ends the annealing early; nil: nothing does
 }
 
-// anneal sweeps over the merges of w. At x = (p, c) with p = (a, b) it proposes ((a, c), b) or ((b,
-// c), a): only the scope of p changes, to the indices that b or the rest of the network has too.
-// The price of the two merges before and after decides, as a ratio, so that small tables are
-// annealed as much as large ones. w becomes the cheapest tree seen at the end of a sweep. It stops
-// when the moves of w reach limit.
-func (w *working) anneal(o objective, plan annealing, rng *rand.PCG, limit int64) {
-	if w.leaves() < 3 {
+// anneal changes w by local rotations, sweep by sweep, and leaves it as the cheapest tree that a sweep ended with, or that w was. It stops
+// when the moves of w reach limit. If the schedule is stopped from outside, w stays as the last sweep left it.
+//
+// The ratio of the prices of two merges before and after a rotation decides about it, so that small tables are annealed as much as large
+// ones.
+func (w *workingTree) anneal(o objective, schedule annealing, rng *rand.PCG, limit int64) {
+	if w.leafCount() < 3 {
 		return
 	}
 
 	best := w.clone()
-	least := w.logTotal(&o)
-	temperature := float64(plan.hot)
-	cool := coolingFactor(float64(plan.cold)/float64(plan.hot), plan.sweeps)
+	lowest := w.log2TotalPrice(&o)
+	temperature := float64(schedule.hot)
+	cooling := coolingFactor(float64(schedule.cold)/float64(schedule.hot), schedule.sweeps)
 	scratch := make([]uint64, w.n.words)
 
-	for range plan.sweeps {
+	for range schedule.sweeps {
 		select {
-		case <-plan.stop:
+		case <-schedule.stop:
 			return
 		default:
 		}
@@ -40,9 +40,9 @@ func (w *working) anneal(o objective, plan annealing, rng *rand.PCG, limit int64
 			break
 		}
 		w.sweep(&o, logs(temperature), rng, scratch)
-		temperature *= cool
-		if t := w.logTotal(&o); t < least {
-			least = t
+		temperature *= cooling
+		if price := w.log2TotalPrice(&o); price < lowest {
+			lowest = price
 			best.copyFrom(w)
 		}
 	}
@@ -50,30 +50,30 @@ func (w *working) anneal(o objective, plan annealing, rng *rand.PCG, limit int64
 	w.copyFrom(best)
 }
 
-// coolingFactor returns ratio^(1/steps) by bisection, from products alone.
+// coolingFactor returns ratio^(1/steps), for a ratio below 1. It uses bisection, since products give the same bits on every machine.
 func coolingFactor(ratio float64, steps int) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
-		mid := (low + high) / 2
-		p := 1.0
+		middle := (low + high) / 2
+		power := 1.0
 		for range steps {
-			p *= mid
+			power *= middle
 		}
-		if p < ratio {
-			low = mid
+		if power < ratio {
+			low = middle
 		} else {
-			high = mid
+			high = middle
 		}
 	}
 	return high
 }
 
-// sweep proposes one rotation at every merge.
-func (w *working) sweep(o *objective, temperature logs, rng *rand.PCG, scratch []uint64) {
-	for x := int32(w.leaves()); int(x) < len(w.left); x++ {
+// sweep proposes one rotation at every merge x = (p, c) with p = (a, b): to ((a, c), b) or to ((b, c), a). scratch has room for a scope.
+func (w *workingTree) sweep(o *objective, temperature logs, rng *rand.PCG, scratch []uint64) {
+	for x := int32(w.leafCount()); int(x) < len(w.left); x++ {
 		random := rng.Uint64()
 
-		// One child of x has to be a merge: p = (a, b). Chance decides which, where both are.
+		// p is a child of x that is a merge. If both children are merges, chance decides.
 		p, c := w.left[x], w.right[x]
 		if w.left[p] == none || w.left[c] != none && random&1 != 0 {
 			p, c = c, p
@@ -82,48 +82,51 @@ func (w *working) sweep(o *objective, temperature logs, rng *rand.PCG, scratch [
 			continue
 		}
 
-		// Chance decides too which of p's inputs changes places with c.
+		// Chance also decides which input of p changes places with c: the one that is called b.
 		a, b := w.left[p], w.right[p]
 		if random&2 != 0 {
 			a, b = b, a
 		}
-		w.rotate(o, temperature, random, x, p, a, b, c, scratch)
+		w.rotate(o, rotation{x: x, p: p, a: a, b: b, c: c}, temperature, random, scratch)
 	}
-	w.moves += int64((len(w.left) - w.leaves()) * (20 + 5*w.n.words))
+	w.moves += int64((len(w.left) - w.leafCount()) * (20 + 5*w.n.words))
 }
 
-// rotate turns x = (p = (a, b), c) into (p = (a, c), b) if the temperature allows.
-// With S(·) the scopes, the new merges cost
+// rotation is a change of x = (p, c) with p = (a, b) into x = (p, b) with p = (a, c). All are nodes.
+type rotation struct{ x, p, a, b, c int32 }
+
+// rotate carries out a rotation if the temperature allows it. random is the chance of the decision. The scope of p becomes
 //
-//	inner = |S(a) ∪ S(c)|
-//	size  = |S'(p)|,   S'(p) = (S(a) ∪ S(c)) ∩ (S(b) ∪ S(x))
-//	outer = |S'(p) ∪ S(b)|
+//	S'(p) = (S(a) ∪ S(c)) ∩ (S(b) ∪ S(x))
 //
-// as logarithms; the scope of x and all others stay.
-func (w *working) rotate(
-	o *objective, temperature logs, random uint64, x, p, a, b, c int32, scratch []uint64,
+// and no other scope changes. The prices of the new merges need log2 of three sizes:
+//
+//	inner = |S(a) ∪ S(c)|,   size = |S'(p)|,   outer = |S'(p) ∪ S(b)|
+func (w *workingTree) rotate(
+	o *objective, r rotation, temperature logs, random uint64, scratch []uint64,
 ) {
-	sa, sb, sc, sx := w.set(a), w.set(b), w.set(c), w.set(x)
+	x, p, a, b, c := r.x, r.p, r.a, r.b, r.c
+	sa, sb, sc, sx := w.scopeOf(a), w.scopeOf(b), w.scopeOf(c), w.scopeOf(x)
 
 	var inner, outer, size logs
-	for i, l := range w.n.log {
+	for i, log2Dim := range w.n.log2Dim {
 		ac := sa[i] | sc[i]
-		out := ac & (sb[i] | sx[i])
-		scratch[i] = out
-		inner += l * logs(ones(ac))
-		size += l * logs(ones(out))
-		outer += l * logs(ones(out|sb[i]))
+		kept := ac & (sb[i] | sx[i])
+		scratch[i] = kept
+		inner += log2Dim * logs(popCount(ac))
+		size += log2Dim * logs(popCount(kept))
+		outer += log2Dim * logs(popCount(kept|sb[i]))
 	}
 
-	// Metropolis: costlier by d > 0 is accepted with probability 2^(−d/T).
-	old := logAdd(o.log(w.full[p], w.size[p]), o.log(w.full[x], w.size[x]))
-	now := logAdd(o.log(inner, size), o.log(outer, w.size[x]))
-	if d := now - old; d > 0 && d > temperature*exponential(random)>>fraction {
+	// Metropolis: an increase Δ > 0 is accepted with probability 2^(−Δ/T).
+	before := logAdd(o.log2Price(w.unionSize[p], w.size[p]), o.log2Price(w.unionSize[x], w.size[x]))
+	after := logAdd(o.log2Price(inner, size), o.log2Price(outer, w.size[x]))
+	if increase := after - before; increase > 0 && increase > temperature*exponential(random)>>fraction {
 		return
 	}
 
-	copy(w.set(p), scratch)
-	w.size[p], w.full[p], w.full[x] = size, inner, outer
+	copy(w.scopeOf(p), scratch)
+	w.size[p], w.unionSize[p], w.unionSize[x] = size, inner, outer
 	w.left[p], w.right[p] = a, c
 	w.parent[c] = p
 	w.left[x], w.right[x] = p, b

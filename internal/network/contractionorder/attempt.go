@@ -1,6 +1,6 @@
 package contractionorder
 
-// Attempts: one start, annealed and reconfigured, sliced where it has to be.
+// Attempts: a start tree that is annealed, reconfigured and, if it is too large, sliced.
 
 import (
 	"math/rand/v2"
@@ -11,215 +11,217 @@ import (
 )
 
 const (
-	together = 2 // attempts that start from the same best tree
-	patience = 8 // attempts in a row without improvement, after which a search ends
+	attemptsPerGroup = 2 // attempts that start from the same best tree
+	maxIdleAttempts  = 8 // a search ends after so many attempts in a row without improvement
 
-	// firstGain is the share of the price that the first group is expected to save.
-	firstGain = 0.25
+	// firstExpectedGain is the share of the price that the first group is expected to save.
+	firstExpectedGain = 0.25
 
-	firstSweeps  = 64    // of annealing, in the attempts of the first group
-	mostSweeps   = 20000 // most sweeps of any attempt
-	fewestSweeps = 16    // fewer are not worth annealing
+	firstSweeps = 64    // of annealing, in an attempt of the first group
+	maxSweeps   = 20000 // limit for any attempt
+	minSweeps   = 16    // fewer are not worth annealing
 
-	shares      = 12 // the share of a price's worth of moves for polishing the last tree
+	finishShare = 12 // the last tree is improved with 1/finishShare of the moves that its price is worth
 	greedyTries = 12 // random greedy trees of one attempt; the cheapest is annealed
-	// words of the scopes of all tensors; a search holds a dozen times as much
-	mostWords = 1 << 20
+	// maxScopeWords is the limit of the words of all tensors' scopes in a search, which holds a dozen times as many.
+	maxScopeWords = 1 << 20
 )
 
-// temperatures are where attempts begin: sparse networks want 2^-1,
-// dense ones with many small tensors 2^-3. The best tree so far is annealed from lower ones.
+// Attempts are annealed from one of startTemperatures: 2^-1 is good for sparse networks, 2^-3 for dense ones with many small tensors.
+// Attempts that begin with the best tree so far are annealed from one of lowerTemperatures.
 var (
-	temperatures = [...]logs{oneBit / 2, oneBit / 4, oneBit, oneBit / 8}
-	lower        = [...]logs{oneBit / 8, oneBit / 4, oneBit / 16, oneBit / 2}
+	startTemperatures = [...]logs{oneBit / 2, oneBit / 4, oneBit, oneBit / 8}
+	lowerTemperatures = [...]logs{oneBit / 8, oneBit / 4, oneBit / 16, oneBit / 2}
 )
 
-// explore makes attempts, together at a time, while they are expected to save more than they cost.
-// The first group has the fewest moves that annealing is worth, each group twice as many as the one
-// before. The next group is expected to save the same share of the price as the last one, or half
-// of the last one's expectation, whichever is more.
+// runAttempts makes attempts in groups, as long as a group is expected to save more than it costs, the moves of the search last, and one of
+// the latest attempts was an improvement. Attempts of the first group have the fewest moves for which annealing is useful, those of each
+// further group twice as many. A group is expected to save the same share of the price as the one before saved, or half the share that was
+// expected of that one, if this is more.
 //
-// The result of an attempt depends on its number and on the best tree before its group; groups are
-// compared in sequence.
-func (s *search) explore() {
-	share := firstSweeps * s.perSweep()
-	expected := firstGain
-	idle := 0
-	for i := 0; idle < patience && s.ctx.Err() == nil; i += together {
-		worth := float64(expected * s.o.Effort * pow2(s.price))
-		if together*float64(share) > worth || s.moves+together*share > s.o.Moves {
+// The result of an attempt depends only on its number and on the best tree before its group. The results of a group are compared in
+// sequence.
+func (s *search) runAttempts() {
+	movesPerAttempt := firstSweeps * s.movesPerSweep()
+	expected := firstExpectedGain
+	idleAttempts := 0
+	for i := 0; idleAttempts < maxIdleAttempts && s.ctx.Err() == nil; i += attemptsPerGroup {
+		worthOfGroup := float64(expected * s.options.Effort * pow2(s.price))
+		if attemptsPerGroup*float64(movesPerAttempt) > worthOfGroup || s.moves+attemptsPerGroup*movesPerAttempt > s.options.Moves {
 			break
 		}
 
-		var found [together]*slicing
-		s.concurrently(func(j int) { found[j] = s.attempt(i+j, share) })
+		var results [attemptsPerGroup]*slicedTree
+		s.runGroup(func(j int) { results[j] = s.runAttempt(i+j, movesPerAttempt) })
 		if s.ctx.Err() != nil {
 			return
 		}
 
-		before := s.price
-		for _, f := range found {
-			if s.take(f) {
-				idle = 0
+		priceBefore := s.price
+		for _, result := range results {
+			if s.adopt(result) {
+				idleAttempts = 0
 			} else {
-				idle++
+				idleAttempts++
 			}
 		}
-		expected = max(expected/2, 1-pow2(s.price-before))
-		share = min(2*share, mostSweeps*s.perSweep())
+		expected = max(expected/2, 1-pow2(s.price-priceBefore))
+		movesPerAttempt = min(2*movesPerAttempt, maxSweeps*s.movesPerSweep())
 	}
 }
 
-// take makes f the best tree if it is cheaper, and says whether that is worth mentioning.
-func (s *search) take(f *slicing) bool {
-	price := s.score(f)
-	s.moves += f.w.moves
-	gained := price < s.price-oneBit/128
+// adopt makes candidate the best tree if it is cheaper, and counts its moves. It reports whether the price fell by more than 1/128 bit.
+func (s *search) adopt(candidate *slicedTree) bool {
+	price := s.score(candidate)
+	s.moves += candidate.tree.moves
+	isWorthwhile := price < s.price-oneBit/128
 	if price < s.price {
-		s.best, s.price = f, price
+		s.best, s.price = candidate, price
 	}
-	return gained
+	return isWorthwhile
 }
 
-// concurrently runs the attempts of a group, beside each other where there are two threads.
-func (s *search) concurrently(run func(j int)) {
-	if s.o.Threads < 2 {
-		for j := range together {
+// runGroup calls run for every attempt of a group, j = 0, 1, concurrently if the search has two threads.
+func (s *search) runGroup(run func(j int)) {
+	if s.options.Threads < 2 {
+		for j := range attemptsPerGroup {
 			run(j)
 		}
 		return
 	}
 
-	var g sync.WaitGroup
-	for j := range together {
-		g.Go(func() { run(j) })
+	var group sync.WaitGroup
+	for j := range attemptsPerGroup {
+		group.Go(func() { run(j) })
 	}
-	g.Wait()
+	group.Wait()
 }
 
-// score ranks attempts: the price of all slices, and as much for every doubling of
-// the memory that a plan needs beyond the budget.
-func (s *search) score(c *slicing) logs {
-	p := c.price(&s.objective)
-	if plan, err := s.plan(s.reduced.expand(s.left, c.w.merges()), c.sliced); err == nil &&
+// score returns log2 of the price of all slices of a candidate. If its plan is over the memory budget, the price doubles for every doubling
+// of the memory beyond it.
+func (s *search) score(candidate *slicedTree) logs {
+	price := candidate.log2Price(&s.objective)
+	if plan, err := s.makePlan(s.reduced.expand(s.remaining, candidate.tree.merges()), candidate.sliced); err == nil &&
 		!s.fits(plan) {
-		p += log2Float(plan.Cost.PeakBytes) - log2Float(float64(s.o.Memory))
+		price += log2Float(plan.Cost.PeakBytes) - log2Float(float64(s.options.Memory))
 	}
-	c.w.moves += int64(16 * len(s.h.Edges))
-	return p
+	candidate.tree.moves += int64(16 * len(s.h.Edges))
+	return price
 }
 
-// attempt number i works with its own random numbers and anneals with about share moves, or as many
-// as its start took where that is more. The result has counted them all.
-func (s *search) attempt(i int, share int64) *slicing {
-	rng := rand.NewPCG(s.o.Seed, uint64(i))
-	c := s.start(i, share, rng)
+// runAttempt makes attempt number i, with random numbers that depend on i, and returns its tree. It anneals with about maxMoves moves, or
+// with as many as the start tree took if they are more. If a table is over the limit then, it slices indices and anneals again. The moves
+// of the tree count all work.
+func (s *search) runAttempt(i int, maxMoves int64) *slicedTree {
+	rng := rand.NewPCG(s.options.Seed, uint64(i))
+	result := s.startTree(i, maxMoves, rng)
 
-	hot := temperatures[i/2%len(temperatures)]
+	temperature := startTemperatures[i/2%len(startTemperatures)]
 	if i%2 == 1 {
-		hot = lower[i/2%len(lower)]
+		temperature = lowerTemperatures[i/2%len(lowerTemperatures)]
 	}
 
-	s.improve(c, hot, c.w.moves+max(share, c.w.moves), rng)
-	if c.w.largest() > s.objective.limit {
-		c.narrow(&s.objective, pieces, c.w.moves+share)
-		s.improve(c, oneBit/4, c.w.moves+share/2, rng)
-		c.narrow(&s.objective, pieces, c.w.moves+share)
+	s.annealAndReconfigure(result, temperature, result.tree.moves+max(maxMoves, result.tree.moves), rng)
+	if result.tree.log2Largest() > s.objective.limit {
+		result.sliceToLimit(&s.objective, pieces, result.tree.moves+maxMoves)
+		s.annealAndReconfigure(result, oneBit/4, result.tree.moves+maxMoves/2, rng)
+		result.sliceToLimit(&s.objective, pieces, result.tree.moves+maxMoves)
 	}
 
-	if len(c.sliced) > 0 {
-		c.exchange(&s.objective, pieces, c.w.moves+share)
-		c.widen(&s.objective)
+	if len(result.sliced) > 0 {
+		result.exchangeSlices(&s.objective, pieces, result.tree.moves+maxMoves)
+		result.removeSlices(&s.objective)
 	}
 
-	if c.price(&s.objective) < s.price {
-		newReconfigurer(c.w, s.objective, largePieces).run(c.w.moves + share)
+	if result.log2Price(&s.objective) < s.price {
+		newReconfigurer(result.tree, s.objective, largePieces).run(result.tree.moves + maxMoves)
 	}
-	return c
+	return result
 }
 
-// perSweep is about the moves of one sweep of annealing and the price after it.
-func (s *search) perSweep() int64 { return int64(len(s.n.edges)*(24+5*s.n.words) + 1) }
+// movesPerSweep estimates the moves of one sweep of annealing with the price after it.
+func (s *search) movesPerSweep() int64 { return int64(len(s.n.edges)*(24+5*s.n.words) + 1) }
 
-// improve anneals from the given temperature and reconfigures, as far as the moves allow: until c's
-// moves reach limit, and a quarter of that more.
-func (s *search) improve(c *slicing, hot logs, limit int64, rng *rand.PCG) {
-	w := c.w
-	start := w.moves
-	sweeps := min((limit-w.moves)*7/8/s.perSweep(), mostSweeps)
-	if sweeps >= fewestSweeps {
-		w.anneal(s.objective, annealing{
-			hot:    hot,
-			cold:   hot / 10,
+// annealAndReconfigure anneals the tree of a candidate from the given temperature until its moves reach limit, unless they suffice for few
+// sweeps only. Then it reconfigures the tree with up to a quarter as many further moves.
+func (s *search) annealAndReconfigure(candidate *slicedTree, temperature logs, limit int64, rng *rand.PCG) {
+	tree := candidate.tree
+	start := tree.moves
+	sweeps := min((limit-tree.moves)*7/8/s.movesPerSweep(), maxSweeps)
+	if sweeps >= minSweeps {
+		tree.anneal(s.objective, annealing{
+			hot:    temperature,
+			cold:   temperature / 10,
 			sweeps: int(sweeps),
 			stop:   s.ctx.Done(),
 		}, rng, limit)
 	}
-	newReconfigurer(w, s.objective, pieces).run(limit + (limit-start)/4)
+	newReconfigurer(tree, s.objective, pieces).run(limit + (limit-start)/4)
 }
 
-// start returns the tree an attempt begins with. Every second one is the best, or the best with half
-// of its slices taken back; the others are from bisection, from greedy merging, and the first tree,
-// in turn.
-func (s *search) start(i int, share int64, rng *rand.PCG) *slicing {
+// startTree returns the tree that attempt number i begins with. Attempts with an even number begin with a tree by bisection, by greedy
+// merging, or the first tree of the search, in turn. The others begin with the best tree so far; every second of these without about half
+// of its slices.
+func (s *search) startTree(i int, maxMoves int64, rng *rand.PCG) *slicedTree {
 	if i%2 == 0 {
 		switch i / 2 % 3 {
 		case 0:
-			return s.dissected(share, rng)
+			return s.bisectionTree(maxMoves, rng)
 		case 1:
-			return s.greedy(share, rng)
+			return s.randomGreedyTree(maxMoves, rng)
 		}
-		return s.begin.again()
+		return s.firstTree.copyWithoutMoves()
 	}
 
-	c := s.best.again()
-	if i%4 == 3 && len(c.sliced) > 0 {
-		c = c.reslice(slices.DeleteFunc(c.sliced, func(int32) bool { return rng.Uint64()%2 == 0 }))
+	start := s.best.copyWithoutMoves()
+	if i%4 == 3 && len(start.sliced) > 0 {
+		start = start.withSlices(slices.DeleteFunc(start.sliced, func(int32) bool { return rng.Uint64()%2 == 0 }))
 	}
-	return c
+	return start
 }
 
-// dissected returns a tree by recursive bisection with
-// a random imbalance and a random price of open indices.
-func (s *search) dissected(share int64, rng *rand.PCG) *slicing {
-	d := dissection{
+// bisectionTree returns a tree by recursive bisection with a random imbalance and a random cost of open indices. It is reconfigured with
+// maxMoves/4 moves.
+func (s *search) bisectionTree(maxMoves int64, rng *rand.PCG) *slicedTree {
+	plan := dissection{
 		imbalance: []int64{24, 48, 80, 128}[rng.Uint64()%4],
-		open:      []logs{0, oneBit / 4, oneBit / 2, oneBit}[rng.Uint64()%4],
-		small:     pieces,
+		openCost:  []logs{0, oneBit / 4, oneBit / 2, oneBit}[rng.Uint64()%4],
+		pieceSize: pieces,
 	}
 
-	merges, moves := dissect(s.n, d, rng, pace.New(s.ctx))
-	c := &slicing{whole: s.n, w: newWorking(s.n, merges)}
-	c.w.moves += moves
-	newReconfigurer(c.w, s.objective, pieces).run(c.w.moves + share/4)
-	return c
+	merges, moves := dissect(s.n, plan, rng, pace.New(s.ctx))
+	result := &slicedTree{whole: s.n, tree: newWorking(s.n, merges)}
+	result.tree.moves += moves
+	newReconfigurer(result.tree, s.objective, pieces).run(result.tree.moves + maxMoves/4)
+	return result
 }
 
-// greedy returns the cheapest of some random greedy trees, each with a rule of its own.
-func (s *search) greedy(share int64, rng *rand.PCG) *slicing {
-	var best *working
-	least := logs(0)
+// randomGreedyTree returns the cheapest of some greedy trees with random rules, reconfigured with maxMoves/4 moves. After the search has
+// ended it returns the best tree so far.
+func (s *search) randomGreedyTree(maxMoves int64, rng *rand.PCG) *slicedTree {
+	var best *workingTree
+	lowest := logs(0)
 	moves := int64(0)
-	for try := 0; try < greedyTries && (try == 0 || moves < share/4); try++ {
+	for try := 0; try < greedyTries && (try == 0 || moves < maxMoves/4); try++ {
 		rule := greedyRule{
-			linear:      rng.Uint64()%2 == 0,
+			isLinear:    rng.Uint64()%2 == 0,
 			alpha:       logs(rng.Uint64() % uint64(oneBit+oneBit/4)),
 			temperature: logs(rng.Uint64() % uint64(oneBit)),
 		}
 
-		p := greedyTree(s.n, rule, rng)
-		if s.n.over() {
-			return &slicing{whole: s.n, w: s.best.w.clone()}
+		product := greedyTree(s.n, rule, rng)
+		if s.n.hasEnded() {
+			return &slicedTree{whole: s.n, tree: s.best.tree.clone()}
 		}
 
-		w := newWorking(s.n, p.finish())
-		moves += p.moves + w.moves
-		if t := w.logTotal(&s.objective); best == nil || t < least {
-			best, least = w, t
+		tree := newWorking(s.n, product.mergeRemaining())
+		moves += product.moves + tree.moves
+		if price := tree.log2TotalPrice(&s.objective); best == nil || price < lowest {
+			best, lowest = tree, price
 		}
 	}
 
 	best.moves = moves
-	newReconfigurer(best, s.objective, pieces).run(moves + share/4)
-	return &slicing{whole: s.n, w: best}
+	newReconfigurer(best, s.objective, pieces).run(moves + maxMoves/4)
+	return &slicedTree{whole: s.n, tree: best}
 }

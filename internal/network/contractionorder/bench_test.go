@@ -24,12 +24,12 @@ func benchGrid() Hypergraph {
 	return h
 }
 
-var benchObjective = objective{write: 4 * oneBit, limit: noLimit}
+var benchObjective = objective{log2Write: 4 * oneBit, limit: noLimit}
 
 func BenchmarkSweep(b *testing.B) {
-	n := fromHypergraph(benchGrid(), nil)
+	n := newSlicedNetwork(benchGrid(), nil)
 	rng := rand.NewPCG(1, 1)
-	w := newWorking(n, greedyTree(n, greedyRule{alpha: oneBit}, rng).finish())
+	w := newWorking(n, greedyTree(n, greedyRule{alpha: oneBit}, rng).mergeRemaining())
 	w.moves = 0
 	scratch := make([]uint64, n.words)
 	for b.Loop() {
@@ -40,7 +40,7 @@ func BenchmarkSweep(b *testing.B) {
 }
 
 func BenchmarkGreedy(b *testing.B) {
-	n := fromHypergraph(benchGrid(), nil)
+	n := newSlicedNetwork(benchGrid(), nil)
 	rng := rand.NewPCG(1, 1)
 	moves := int64(0)
 	for b.Loop() {
@@ -51,19 +51,19 @@ func BenchmarkGreedy(b *testing.B) {
 }
 
 func BenchmarkDissect(b *testing.B) {
-	n := fromHypergraph(benchGrid(), nil)
+	n := newSlicedNetwork(benchGrid(), nil)
 	rng := rand.NewPCG(1, 1)
 	total := int64(0)
 	for b.Loop() {
-		_, moves := dissect(n, dissection{imbalance: 48, open: oneBit / 4, small: pieces}, rng, nil)
+		_, moves := dissect(n, dissection{imbalance: 48, openCost: oneBit / 4, pieceSize: pieces}, rng, nil)
 		total += moves
 	}
 	b.ReportMetric(float64(total)/b.Elapsed().Seconds(), "moves/s")
 }
 
 func BenchmarkReconfigure(b *testing.B) {
-	n := fromHypergraph(benchGrid(), nil)
-	start := newWorking(n, greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(1, 1)).finish())
+	n := newSlicedNetwork(benchGrid(), nil)
+	start := newWorking(n, greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(1, 1)).mergeRemaining())
 	for _, k := range []int{6, 8, 10} {
 		b.Run(string(rune('0'+k/10))+string(rune('0'+k%10)), func(b *testing.B) {
 			moves := int64(0)

@@ -9,94 +9,95 @@ import (
 )
 
 const (
-	worthMore  = 1e7     // flops below which the first order is taken as it is
-	maxRetries = 64      // seeded runs at most
-	retryMoves = 1 << 27 // elementary operations of all seeded runs together at most
+	cheapFlops     = 1e7     // orders that cost fewer flops are not improved
+	maxSeededRuns  = 64      // limit of the runs with seeded tie-breaks
+	maxSeededMoves = 1 << 27 // limit of the elementary operations of all seeded runs together
 )
 
-// Best returns the cheapest by flops of: min-fill, min-weight and, while the cheapest so far costs
-// more than 10^7 flops, up to 64 min-fill runs with seeded tie-breaks. The work spent on them is
-// counted in moves, bounded by a 32nd of the flops they try to save and by 2^27, so that the same
-// hypergraph gives the same order everywhere. The cost is that of EvaluateOrder. The only error is the context's.
+// Best returns the order with the fewest flops of several greedy ones, and its cost by EvaluateOrder. It tries min-fill. While the best
+// order so far costs more than 10^7 flops it also tries min-weight and up to 64 min-fill runs with seeded tie-breaks. The seeded runs take
+// at most 2^27 moves, and at most a 32nd of the flops that they try to save. Since work is counted in moves, the same hypergraph gives the
+// same order everywhere. The only error is that of the context.
 func Best(ctx context.Context, h Hypergraph) ([]int, query.Cost, error) {
 	s, err := newGreedySearch(ctx, h)
 	if err != nil {
 		return nil, query.Cost{}, err
 	}
-	err = s.improve(retryMoves)
+	err = s.tryFurtherOrders(maxSeededMoves)
 	return s.best, s.cost, err
 }
 
-// BestFrom is Best where MinFillCost has returned an order, its cost and the number of moves, and was not at its bounds.
+// BestFrom is Best that begins with the order, its cost and the number of moves that MinFillCost has returned, not stopped by a limit.
 func BestFrom(ctx context.Context, h Hypergraph, order []int, cost query.Cost, moves int64) ([]int, query.Cost, error) {
-	s := &greedySearch{ctx: ctx, h: h, best: order, cost: cost, first: moves, moves: moves}
-	err := s.improve(retryMoves)
+	s := &greedySearch{ctx: ctx, h: h, best: order, cost: cost, firstMoves: moves, moves: moves}
+	err := s.tryFurtherOrders(maxSeededMoves)
 	return s.best, s.cost, err
 }
 
-// BestWithin is Best whose seeded runs take at most most moves, and returns the number of moves, those for the first two orders
-// included, which no limit shortens: some 10^8 a second.
-func BestWithin(ctx context.Context, h Hypergraph, most int64) (best []int, moves int64, err error) {
+// BestWithin is Best whose seeded runs take at most maxMoves moves, some 10^8 a second. It also returns the number of moves that all orders
+// took. No limit shortens the first two orders, min-fill and min-weight.
+func BestWithin(ctx context.Context, h Hypergraph, maxMoves int64) (best []int, moves int64, err error) {
 	s, err := newGreedySearch(ctx, h)
 	if err == nil {
-		err = s.improve(most)
+		err = s.tryFurtherOrders(maxMoves)
 	}
 	return s.best, s.moves, err
 }
 
-// greedySearch is the cheapest of the greedy orders so far.
+// greedySearch is a search among greedy orders of h.
 type greedySearch struct {
-	ctx   context.Context
-	h     Hypergraph
-	best  []int
-	cost  query.Cost
-	first int64 // moves of the first order
-	moves int64 // of all orders so far
+	ctx        context.Context
+	h          Hypergraph
+	best       []int      // the cheapest order so far; nil after an error
+	cost       query.Cost // of best
+	firstMoves int64      // moves of the first order
+	moves      int64      // of all orders so far
 }
 
-// newGreedySearch begins with the min-fill order.
+// newGreedySearch returns a search whose best order is the min-fill order.
 func newGreedySearch(ctx context.Context, h Hypergraph) (s *greedySearch, err error) {
 	s = &greedySearch{ctx: ctx, h: h}
-	if s.best, s.first, err = greedyOrder(ctx, h, byFill, 0); err == nil {
+	if s.best, s.firstMoves, err = greedyOrder(ctx, h, byFill, 0); err == nil {
 		s.cost, err = EvaluateOrder(ctx, h, s.best)
 	}
-	s.moves = s.first
+	s.moves = s.firstMoves
 	return s, err
 }
 
-// improve tries further orders, while they are worth their moves. After an error there is no order.
-func (s *greedySearch) improve(most int64) error {
-	if s.cost.Flops < worthMore {
+// tryFurtherOrders tries min-weight and seeded min-fill orders as Best does. The seeded runs take at most maxMoves moves. After an error
+// there is no best order.
+func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
+	if s.cost.Flops < cheapFlops {
 		return nil
 	}
-	if err := s.try(byWeight, 0); err != nil {
+	if err := s.tryRule(byWeight, 0); err != nil {
 		return err
 	}
-	begun, perRun := s.moves, s.first+1
-	for seed := uint64(1); seed <= maxRetries; seed++ {
-		spent := s.moves - begun
-		if spent+perRun > min(most, retryMoves) || float64(spent) > s.cost.Flops/32 || s.cost.Flops < worthMore {
+	movesBefore, perRun := s.moves, s.firstMoves+1
+	for seed := uint64(1); seed <= maxSeededRuns; seed++ {
+		spent := s.moves - movesBefore
+		if spent+perRun > min(maxMoves, maxSeededMoves) || float64(spent) > s.cost.Flops/32 || s.cost.Flops < cheapFlops {
 			break
 		}
-		r := byFillWeight
+		rule := byFillWeight
 		if seed%2 == 0 {
-			r = byFillRandom
+			rule = byFillRandom
 		}
-		if err := s.try(r, seed); err != nil {
+		if err := s.tryRule(rule, seed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// try takes the order of a rule if it is cheaper than the best so far.
-func (s *greedySearch) try(r rule, seed uint64) error {
-	order, moves, err := greedyOrder(s.ctx, s.h, r, seed)
+// tryRule makes the order of a rule the best one if it is cheaper. After an error there is no best order.
+func (s *greedySearch) tryRule(rule rule, seed uint64) error {
+	order, moves, err := greedyOrder(s.ctx, s.h, rule, seed)
 	s.moves += moves
 	if err == nil {
 		var cost query.Cost
-		var within bool
-		if cost, within, err = evaluateOrder(s.ctx, s.h, order, s.cost.Flops); within && cost.Flops < s.cost.Flops {
+		var isComplete bool
+		if cost, isComplete, err = evaluateOrder(s.ctx, s.h, order, s.cost.Flops); isComplete && cost.Flops < s.cost.Flops {
 			s.best, s.cost = order, cost
 		}
 	}

@@ -8,36 +8,33 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// dissection is how a network is cut up.
+// dissection tells how a network is cut into parts.
 type dissection struct {
 	imbalance int64 // in 256ths: a part may be (1 + imbalance/256)/2 of the whole
-	// cost of cutting an index of dimension 2 once more, 65536 for the full
-	// cost
-	open  logs
-	small int // tensors of a part that is not cut up any further
+	openCost  logs  // the cost of cutting an index that is already cut, relative to that of the first cut: 1<<16 for the same cost
+	pieceSize int   // a part of so many tensors or fewer is not cut further
 }
 
-// dissect builds a tree from the top down: the tensors are split so that the indices in both parts
-// are few, and each part again. Parts of a few tensors are left as chains, for the reconfiguration
-// to put in order.
-// Time: about O(pins · log²). Once the pace has ended, the remaining parts are joined in any
-// sequence.
-func dissect(n *network, d dissection, rng *rand.PCG, p *pace.Pace) (merges [][2]int, moves int64) {
-	c := &cutter{
-		n:     n,
-		d:     d,
-		b:     bisection{rng: rng, imbalance: d.imbalance, pace: p},
-		local: make([]int32, len(n.of)),
-		total: make([]int32, len(n.of)),
+// dissect returns the merges of a tree over n and the number of moves that it took. It builds the tree from the top down: it splits the
+// tensors into two parts that have few indices in common, and each part again. Within a small part the tensors are merged one after the
+// other; the reconfiguration improves that later. After the pace has ended, the remaining parts are merged in any sequence. Time: about
+// O(pins · log²).
+func dissect(n *network, plan dissection, rng *rand.PCG, pace *pace.Pace) (merges [][2]int, moves int64) {
+	d := &dissector{
+		n:           n,
+		plan:        plan,
+		splitter:    bisection{rng: rng, imbalance: plan.imbalance, pace: pace},
+		netOf:       make([]int32, len(n.indexOf)),
+		tensorCount: make([]int32, len(n.indexOf)),
 	}
 
-	for i := range c.local {
-		c.local[i] = none
+	for i := range d.netOf {
+		d.netOf[i] = none
 	}
 
 	for _, e := range n.edges {
 		for _, v := range e {
-			c.total[v]++
+			d.tensorCount[v]++
 		}
 	}
 
@@ -46,82 +43,84 @@ func dissect(n *network, d dissection, rng *rand.PCG, p *pace.Pace) (merges [][2
 		all[t] = int32(t)
 	}
 	if len(all) > 0 {
-		c.tree(all)
+		d.treeOf(all)
 	}
-	return c.merges, c.b.moves
+	return d.merges, d.splitter.moves
 }
 
-// cutter carries one dissection.
-type cutter struct {
-	n      *network
-	d      dissection
-	b      bisection
-	local  []int32 // by index: its net in the part that is being split, none elsewhere
-	total  []int32 // by index: tensors that have it
-	merges [][2]int
+// dissector is the state of one dissection.
+type dissector struct {
+	n           *network
+	plan        dissection
+	splitter    bisection
+	netOf       []int32  // by index: its net in the part that is being split; none for indices that it does not have
+	tensorCount []int32  // by index: the number of tensors that have it
+	merges      [][2]int // so far, as in Tree.Merges
 }
 
-// tree builds the tree of a part and returns its table.
-func (c *cutter) tree(part []int32) int {
-	if len(part) <= max(c.d.small, 1) || c.b.pace.Over(int64(len(part))) {
-		v := int(part[0])
+// treeOf merges the tensors of a part and returns the number of the resulting table.
+func (c *dissector) treeOf(part []int32) int {
+	if len(part) <= max(c.plan.pieceSize, 1) || c.splitter.pace.Over(int64(len(part))) {
+		table := int(part[0])
 		for _, t := range part[1:] {
-			v = c.join(v, int(t))
+			table = c.merge(table, int(t))
 		}
-		return v
+		return table
 	}
 
 	var sides [2][]int32
-	for i, s := range c.b.split(c.hypergraph(part)) {
+	for i, s := range c.splitter.split(c.partHypergraph(part)) {
 		sides[s] = append(sides[s], part[i])
 	}
 	if len(sides[0]) == 0 || len(sides[1]) == 0 {
-		sides = [2][]int32{part[:len(part)/2], part[len(part)/2:]}
+		sides = [2][]int32{part[:len(part)/2], part[len(part)/2:]} // the pace has ended: any split will do
 	}
 
-	a := c.tree(sides[0])
-	return c.join(a, c.tree(sides[1]))
+	a := c.treeOf(sides[0])
+	return c.merge(a, c.treeOf(sides[1]))
 }
 
-// join merges two tables and returns the number of the result.
-func (c *cutter) join(a, b int) int {
+// merge merges two tables and returns the number of the result.
+func (c *dissector) merge(a, b int) int {
 	c.merges = append(c.merges, [2]int{a, b})
 	return len(c.n.edges) + len(c.merges) - 1
 }
 
-// hypergraph has the tensors of a part as vertices and
-// the indices that two or more of them have as nets.
-func (c *cutter) hypergraph(part []int32) *hypergraph {
-	g := &hypergraph{weight: make([]int64, len(part))}
-	var index []int32 // by net
-	for i, t := range part {
-		g.weight[i] = 1
-		for _, v := range c.n.edges[t] {
-			if c.local[v] == none {
-				c.local[v] = int32(len(g.nets))
-				g.nets = append(g.nets, nil)
-				index = append(index, v)
+// partHypergraph returns a hypergraph whose vertices are the given tensors and whose nets are the indices that two or more of them have.
+// The cost of a net is log2 of the dimension of its index. It is multiplied by openCost if other tensors have the index, too: then it is
+// cut already.
+func (c *dissector) partHypergraph(tensors []int32) *hypergraph {
+	part := &hypergraph{weight: make([]int64, len(tensors))}
+	var indexOf []int32 // by net
+	for i, t := range tensors {
+		part.weight[i] = 1
+		for _, index := range c.n.edges[t] {
+			if c.netOf[index] == none {
+				c.netOf[index] = int32(len(part.nets))
+				part.nets = append(part.nets, nil)
+				indexOf = append(indexOf, index)
 			}
-			g.nets[c.local[v]] = append(g.nets[c.local[v]], int32(i))
+			part.nets[c.netOf[index]] = append(part.nets[c.netOf[index]], int32(i))
 		}
-		c.b.moves += int64(32 * len(c.n.edges[t]))
+		c.splitter.moves += int64(32 * len(c.n.edges[t]))
 	}
 
-	// Nets of one vertex cut nothing. An index that other parts have as well is cut already.
-	kept := g.nets[:0]
-	for e, v := range index {
-		c.local[v] = none
-		pins := g.nets[e]
-		cost := c.n.weight(v)
-		if int(c.total[v]) > len(pins) {
-			cost = cost * c.d.open >> fraction
+	// Nets with one vertex are dropped, since no split cuts them.
+	cuttable := part.nets[:0]
+	for e, index := range indexOf {
+		c.netOf[index] = none
+		pins := part.nets[e]
+		cost := c.n.log2DimOf(index)
+		isOpen := int(c.tensorCount[index]) > len(pins)
+		if isOpen {
+			cost = cost * c.plan.openCost >> fraction
 		}
 		if len(pins) > 1 && cost > 0 {
-			kept = append(kept, pins)
-			g.cost = append(g.cost, cost)
+			cuttable = append(cuttable, pins)
+			part.cost = append(part.cost, cost)
 		}
 	}
-	g.nets = kept
-	g.link()
-	return g
+	part.nets = cuttable
+	part.linkNets()
+	return part
 }

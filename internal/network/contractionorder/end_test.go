@@ -29,8 +29,8 @@ func lattice(n int) Hypergraph {
 func TestEndedSearchesDoNothingMore(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	n := fromHypergraph(lattice(40), nil)
-	d := dissection{imbalance: 48, open: oneBit / 4, small: pieces}
+	n := newSlicedNetwork(lattice(40), nil)
+	d := dissection{imbalance: 48, openCost: oneBit / 4, pieceSize: pieces}
 	whole, most := dissect(n, d, rand.NewPCG(1, 1), nil)
 	cut, moves := dissect(n, d, rand.NewPCG(1, 1), pace.New(over))
 	if len(cut) != len(whole) || moves*20 > most {
@@ -40,8 +40,8 @@ func TestEndedSearchesDoNothingMore(t *testing.T) {
 	checkWorking(t, newWorking(n, cut))
 	rule := greedyRule{alpha: oneBit}
 	free := greedyTree(n, rule, rand.NewPCG(1, 1))
-	w := newWorking(n, free.finish())
-	o := objective{write: log2Float(15), limit: 1 << 40, steep: oneBit / 2}
+	w := newWorking(n, free.mergeRemaining())
+	o := objective{log2Write: log2Float(15), limit: 1 << 40, steepness: oneBit / 2}
 	moved := w.clone()
 	newReconfigurer(moved, o, pieces).run(1 << 40)
 	ended := *n

@@ -1,7 +1,7 @@
 package contractionorder
 
 // The primal graph of a hypergraph under elimination:
-// two indices are adjacent when a tensor has both.
+// two indices are adjacent if a tensor has both.
 
 import (
 	"math"
@@ -10,62 +10,60 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// logUnit is the fixed-point unit of log2 dimensions:
-// sums of them are exact, so ties are real ties.
+// logUnit is 1 in the fixed-point numbers for log2 of dimensions. Sums of them are exact, so that ties are real ties.
 const logUnit = 1 << 32
 
-// fillGraph is a graph whose vertices are eliminated one by one,
-// each leaving its neighbours pairwise adjacent.
+// fillGraph is a graph whose vertices are eliminated one by one. The neighbours of an eliminated vertex become pairwise adjacent. Lists are
+// by vertex, that is, by index of the hypergraph.
 type fillGraph struct {
-	adj    [][]int32  // sorted neighbours; nil once eliminated
-	log    []int64    // log2 of the dimension, in units of 1/logUnit
-	weight []int64    // log2 of the table that eliminating the vertex now would touch
-	fill   []int64    // edges that eliminating the vertex now would add; nil when not kept
-	moves  int64      // elementary operations so far
-	limit  int64      // of moves: a greedy order ends there
-	stamp  []int32    // stamp[v] == round: v was touched by the last elimination
-	round  int32      // number of the last elimination
-	touch  []int32    // vertices whose weight or fill the last elimination changed
-	buf    []int32    // scratch of saturate
-	common []int32    // scratch: the last intersection
-	last   []bool     // vertices that a greedy order has after all others; nil: none
-	most   int64      // largest weight a greedy order accepts; 0: any
-	pace   *pace.Pace // once it is over the graph is of no use any more
+	neighbours [][]int32  // sorted; nil for an eliminated vertex
+	log2Dim    []int64    // log2 of the dimension, times logUnit
+	weight     []int64    // log2 of the table over the vertex and its neighbours, times logUnit
+	fillCount  []int64    // edges that eliminating the vertex now would add; nil: not counted
+	moves      int64      // elementary operations so far
+	limit      int64      // of moves, at which a greedy order ends
+	stamp      []int32    // stamp[v] == round: v is in touched
+	round      int32      // number of the last elimination
+	touched    []int32    // vertices whose weight or fill count the last elimination changed, each once
+	rowBuffer  []int32    // scratch of connectAll
+	common     []int32    // scratch: the last intersection
+	isLast     []bool     // whether a greedy order has the vertex after all others; nil: none is last
+	maxWeight  int64      // limit of the weight of a vertex that a greedy order eliminates; 0: no limit
+	pace       *pace.Pace // after it has ended the graph is of no use
 }
 
-// newFillGraph returns the primal graph of h before any elimination,
-// with fill counts where they are wanted.
-func newFillGraph(h Hypergraph, fill bool, p *pace.Pace) *fillGraph {
+// newFillGraph returns the primal graph of h before any elimination, with fill counts if countsFill.
+func newFillGraph(h Hypergraph, countsFill bool, pace *pace.Pace) *fillGraph {
 	n := len(h.Dims)
 	g := &fillGraph{
-		adj:    make([][]int32, n),
-		log:    make([]int64, n),
-		weight: make([]int64, n),
-		stamp:  make([]int32, n),
-		limit:  maxMoves,
-		pace:   p,
+		neighbours: make([][]int32, n),
+		log2Dim:    make([]int64, n),
+		weight:     make([]int64, n),
+		stamp:      make([]int32, n),
+		limit:      maxMoves,
+		pace:       pace,
 	}
 
 	for v, d := range h.Dims {
-		g.log[v] = int64(math.Round(math.Log2(float64(d)) * logUnit))
+		g.log2Dim[v] = int64(math.Round(math.Log2(float64(d)) * logUnit))
 	}
-	g.connect(h)
+	g.connectTensors(h)
 
-	for v, row := range g.adj {
-		g.weight[v] = g.log[v]
+	for v, row := range g.neighbours {
+		g.weight[v] = g.log2Dim[v]
 		for _, u := range row {
-			g.weight[v] += g.log[u]
+			g.weight[v] += g.log2Dim[u]
 		}
 	}
 
-	if fill {
+	if countsFill {
 		g.countFill()
 	}
 	return g
 }
 
-// connect makes the indices of every tensor pairwise adjacent.
-func (g *fillGraph) connect(h Hypergraph) {
+// connectTensors makes the indices of every tensor pairwise adjacent, except indices of dimension 1.
+func (g *fillGraph) connectTensors(h Hypergraph) {
 	degree := make([]int, len(h.Dims))
 	for _, e := range h.Edges {
 		for _, v := range e {
@@ -75,7 +73,7 @@ func (g *fillGraph) connect(h Hypergraph) {
 
 	for v, d := range degree {
 		if h.Dims[v] > 1 {
-			g.adj[v] = make([]int32, 0, d)
+			g.neighbours[v] = make([]int32, 0, d)
 		}
 	}
 
@@ -86,44 +84,43 @@ func (g *fillGraph) connect(h Hypergraph) {
 			}
 			for _, u := range e {
 				if u != v && h.Dims[u] > 1 {
-					g.adj[v] = append(g.adj[v], int32(u))
+					g.neighbours[v] = append(g.neighbours[v], int32(u))
 				}
 			}
 		}
 	}
 
-	for v, row := range g.adj {
+	for v, row := range g.neighbours {
 		if g.pace.Over(8 * int64(len(row))) {
 			return
 		}
 		slices.Sort(row)
-		g.adj[v] = slices.Compact(row)
+		g.neighbours[v] = slices.Compact(row)
 	}
 }
 
-// countFill counts missing edges in every neighbourhood as pairs less triangles,
-// so that a vertex of degree 10^5 does not cost 10^10.
+// countFill counts, for every vertex, the pairs of neighbours that are not adjacent: all pairs, less one for each triangle. So a vertex of
+// degree 10^5 does not cost 10^10.
 func (g *fillGraph) countFill() {
-	g.fill = make([]int64, len(g.adj))
-	for v, row := range g.adj {
-		d := int64(len(row))
-
-		// Every pair of neighbours counts as missing until a triangle shows that it is not.
-		g.fill[v] += d * (d - 1) / 2
+	g.fillCount = make([]int64, len(g.neighbours))
+	for v, row := range g.neighbours {
+		degree := int64(len(row))
+		g.fillCount[v] += degree * (degree - 1) / 2
 		for _, u := range row {
+			// Every edge {v, u} once: with a common neighbour w it is the pair of w's neighbours that a triangle makes adjacent.
 			if int(u) < v || g.pace.Over(int64(len(row))) {
 				continue
 			}
-			g.common = g.intersect(row, g.adj[u], g.common[:0])
+			g.common = g.intersect(row, g.neighbours[u], g.common[:0])
 			for _, w := range g.common {
-				g.fill[w]--
+				g.fillCount[w]--
 			}
 		}
 	}
 }
 
-// intersect appends the common elements of two sorted lists, by bisection when one is much shorter.
-func (g *fillGraph) intersect(a, b, out []int32) []int32 {
+// intersect appends the elements that two sorted lists have in common. If one list is much shorter, it looks its elements up by bisection.
+func (g *fillGraph) intersect(a, b, common []int32) []int32 {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
@@ -132,11 +129,11 @@ func (g *fillGraph) intersect(a, b, out []int32) []int32 {
 		for _, x := range a {
 			i, ok := slices.BinarySearch(b, x)
 			if ok {
-				out = append(out, x)
+				common = append(common, x)
 			}
 			b = b[i:]
 		}
-		return out
+		return common
 	}
 
 	g.moves += int64(len(a) + len(b))
@@ -144,7 +141,7 @@ func (g *fillGraph) intersect(a, b, out []int32) []int32 {
 	for i < len(a) && j < len(b) {
 		x, y := a[i], b[j]
 		if x == y {
-			out = append(out, x)
+			common = append(common, x)
 		}
 		if x <= y {
 			i++
@@ -153,112 +150,111 @@ func (g *fillGraph) intersect(a, b, out []int32) []int32 {
 			j++
 		}
 	}
-	return out
+	return common
 }
 
-// touched notes v once for every elimination.
-func (g *fillGraph) touched(v int32) {
+// markTouched adds v to touched, once per elimination.
+func (g *fillGraph) markTouched(v int32) {
 	if g.stamp[v] != g.round {
 		g.stamp[v] = g.round
-		g.touch = append(g.touch, v)
+		g.touched = append(g.touched, v)
 	}
 }
 
-// eliminate removes v and makes its neighbours pairwise adjacent.
-// g.touch lists the vertices whose keys changed.
+// eliminate removes v and makes its neighbours pairwise adjacent. Then touched lists the vertices whose weight or fill count changed.
 func (g *fillGraph) eliminate(v int32) {
-	near := g.adj[v]
-	g.adj[v] = nil
+	neighbours := g.neighbours[v]
+	g.neighbours[v] = nil
 	g.round++
-	g.touch = g.touch[:0]
+	g.touched = g.touched[:0]
 
-	for _, a := range near {
-		g.touched(a)
-		row := g.adj[a]
+	for _, a := range neighbours {
+		g.markTouched(a)
+		row := g.neighbours[a]
 		if i, ok := slices.BinarySearch(row, v); ok {
 			row = slices.Delete(row, i, i+1)
 		}
-		g.adj[a] = row
-		g.weight[a] -= g.log[v]
+		g.neighbours[a] = row
+		g.weight[a] -= g.log2Dim[v]
 		g.moves += 8
-		if g.fill != nil {
-			g.common = g.intersect(row, near, g.common[:0])
-			g.fill[a] -= int64(len(row) - len(g.common))
+		if g.fillCount != nil { // pairs of v with neighbours of a that are not adjacent to v are gone
+			g.common = g.intersect(row, neighbours, g.common[:0])
+			g.fillCount[a] -= int64(len(row) - len(g.common))
 		}
 	}
 
 	switch {
-	case g.fill == nil:
-		g.saturate(near)
-	case g.fill[v] > 0:
-		g.addMissing(near)
+	case g.fillCount == nil:
+		g.connectAll(neighbours)
+	case g.fillCount[v] > 0:
+		g.addMissing(neighbours)
 	}
 }
 
-// saturate merges near into the row of each of its members.
-func (g *fillGraph) saturate(near []int32) {
-	for _, a := range near {
-		if g.moves > g.limit || g.pace.Over(int64(len(near))) { // the run ends here
+// connectAll makes the vertices of clique, a sorted list, pairwise adjacent, without fill counts. It merges clique into the neighbours of
+// each member.
+func (g *fillGraph) connectAll(clique []int32) {
+	for _, a := range clique {
+		if g.moves > g.limit || g.pace.Over(int64(len(clique))) { // the greedy order ends
 			return
 		}
-		row := g.adj[a]
-		out := g.buf[:0]
+		row := g.neighbours[a]
+		merged := g.rowBuffer[:0]
 
 		i, j := 0, 0
-		for i < len(row) || j < len(near) {
+		for i < len(row) || j < len(clique) {
 			switch {
-			case j == len(near) || i < len(row) && row[i] < near[j]:
-				out = append(out, row[i])
+			case j == len(clique) || i < len(row) && row[i] < clique[j]:
+				merged = append(merged, row[i])
 				i++
-			case i < len(row) && row[i] == near[j]:
-				out = append(out, row[i])
+			case i < len(row) && row[i] == clique[j]:
+				merged = append(merged, row[i])
 				i, j = i+1, j+1
 			default:
-				if near[j] != a {
-					out = append(out, near[j])
-					g.weight[a] += g.log[near[j]]
+				if clique[j] != a {
+					merged = append(merged, clique[j])
+					g.weight[a] += g.log2Dim[clique[j]]
 				}
 				j++
 			}
 		}
 
-		g.moves += int64(len(out))
-		g.adj[a] = append(row[:0], out...)
-		g.buf = out
+		g.moves += int64(len(merged))
+		g.neighbours[a] = append(row[:0], merged...)
+		g.rowBuffer = merged
 	}
 }
 
-// addMissing adds the missing edges among near, keeping the fill counts: a new edge {a, b}
-// completes one pair in every common neighbour, and gives a (and b) one incomplete pair per
-// neighbour that is not common.
-func (g *fillGraph) addMissing(near []int32) {
-	for i, a := range near {
-		if g.moves > g.limit { // the run ends here; nothing reads the fill counts again
+// addMissing makes the vertices of clique, a sorted list, pairwise adjacent, and updates the fill counts. A new edge {a, b} removes one
+// missing pair from every common neighbour. It adds to a, and to b, one missing pair per neighbour that is not common.
+func (g *fillGraph) addMissing(clique []int32) {
+	for i, a := range clique {
+		if g.moves > g.limit { // the greedy order ends; nothing reads the fill counts again
 			return
 		}
-		for _, b := range near[i+1:] {
-			if g.pace.Over(int64(len(g.adj[b]))) {
+		for _, b := range clique[i+1:] {
+			if g.pace.Over(int64(len(g.neighbours[b]))) {
 				return
 			}
-			at, ok := slices.BinarySearch(g.adj[a], b)
+			position, isAdjacent := slices.BinarySearch(g.neighbours[a], b)
 			g.moves += 4
-			if ok {
+			if isAdjacent {
 				continue
 			}
 
-			g.common = g.intersect(g.adj[a], g.adj[b], g.common[:0])
+			g.common = g.intersect(g.neighbours[a], g.neighbours[b], g.common[:0])
 			for _, c := range g.common {
-				g.fill[c]--
-				g.touched(c)
+				g.fillCount[c]--
+				g.markTouched(c)
 			}
-			g.fill[a] += int64(len(g.adj[a]) - len(g.common))
-			g.fill[b] += int64(len(g.adj[b]) - len(g.common))
+			g.fillCount[a] += int64(len(g.neighbours[a]) - len(g.common))
+			g.fillCount[b] += int64(len(g.neighbours[b]) - len(g.common))
 
-			g.adj[a] = slices.Insert(g.adj[a], at, b)
-			at, _ = slices.BinarySearch(g.adj[b], a)
-			g.adj[b] = slices.Insert(g.adj[b], at, a)
-			g.weight[a] += g.log[b]
-			g.weight[b] += g.log[a]
+			g.neighbours[a] = slices.Insert(g.neighbours[a], position, b)
+			position, _ = slices.BinarySearch(g.neighbours[b], a)
+			g.neighbours[b] = slices.Insert(g.neighbours[b], position, a)
+			g.weight[a] += g.log2Dim[b]
+			g.weight[b] += g.log2Dim[a]
 		}
 	}
 }

@@ -16,8 +16,8 @@ const (
 	oneBit   = logs(1) << fraction // log2 of 2
 )
 
-// log2 returns log2 x, rounded down to the unit, for x ≥ 1:
-// the binary digits of a logarithm by repeated squaring.
+// log2 returns log2 x, rounded down to the unit, for x ≥ 1. It finds the binary digits of the logarithm by repeated squaring: the digit is
+// 1 if the square of the mantissa is 2 or more.
 func log2(x uint64) logs {
 	whole := bits.Len64(x) - 1
 	m := x << (63 - whole) // in [1, 2) with 63 binary digits
@@ -35,8 +35,7 @@ func log2(x uint64) logs {
 	return out
 }
 
-// pow2Coarse[k] = 2^(k/256), pow2Fine[k] = 2^(k/65536),
-// by square roots, which IEEE 754 rounds correctly.
+// pow2Coarse[k] = 2^(k/256) and pow2Fine[k] = 2^(k/65536). They are computed by square roots, which IEEE 754 rounds correctly.
 var pow2Coarse, pow2Fine = pow2Tables()
 
 // pow2Tables computes both tables from the 16 roots 2^(2^b/65536).
@@ -60,7 +59,7 @@ func pow2Tables() (coarse, fine [256]float64) {
 	return coarse, fine
 }
 
-// pow2 returns 2^x, at most 2^1000 and 0 below 2^−1000.
+// pow2 returns 2^x. It returns 2^1000 if x is 1000 bits or more, and 0 if x is below −1000 bits.
 func pow2(x logs) float64 {
 	e := x >> fraction
 	if e >= 1000 {
@@ -73,7 +72,7 @@ func pow2(x logs) float64 {
 	return float64(pow2Coarse[f>>8] * pow2Fine[f&255] * math.Float64frombits(uint64(e+1023)<<52))
 }
 
-// log2Float is log2 of x ≥ 2^−1000 to 2^−12 or so, by the digits of its mantissa.
+// log2Float returns log2 of x ≥ 2^−1000 with an error of about 2^−12, by the leading 12 digits of its mantissa.
 func log2Float(x float64) logs {
 	b := math.Float64bits(x)
 	return (logs(b>>52)-1023)<<fraction + mantissaLog[b>>40&0xfff]
@@ -95,7 +94,7 @@ var log1p = func() (table [fraction << 8]logs) {
 	return table
 }()
 
-// logAdd returns log2(2^a + 2^b) to about 2^−10.
+// logAdd returns log2(2^a + 2^b) with an error of about 2^−10.
 func logAdd(a, b logs) logs {
 	if a < b {
 		a, b = b, a
@@ -107,7 +106,7 @@ func logAdd(a, b logs) logs {
 	return a + log1p[d]
 }
 
-// log2Quick is log2 of x ≥ 1 to 2^−12, by its leading digits.
+// log2Quick returns log2 of x ≥ 1 with an error of about 2^−12, by its leading 13 digits.
 func log2Quick(x uint64) logs {
 	whole := bits.Len64(x) - 1
 	return logs(whole)<<fraction + mantissaLog[x<<(63-whole)>>51&0xfff]

@@ -7,7 +7,7 @@
 // its last tensor joins. Indices may be in any number of tensors. FromOrder gives the tree of an
 // order.
 //
-// All work is counted in moves (elementary operations of the search, about a nanosecond each) and
+// All work is counted in moves, the elementary operations of the search of about a nanosecond each, and
 // never in seconds. Decisions depend on integers and on sums, products and square roots of float64
 // only, so that a seed gives the same plan on every machine.
 //
@@ -25,9 +25,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Hypergraph is the shape of a tensor network without free indices: indices with their dimensions,
-// and one edge, the list of its indices, per tensor. An index of dimension 1 costs nothing and
-// takes no part in orders.
+// Hypergraph is the shape of a tensor network without free indices: the dimensions of its indices, and one edge per tensor, which lists the
+// indices of the tensor. An index of dimension 1 costs nothing and is in no order.
 type Hypergraph struct {
 	Dims  []int   // Dims[i] ≥ 1 is the dimension of index i
 	Edges [][]int // Edges[t] is the scope of tensor t, without repetition
@@ -46,30 +45,29 @@ func (h Hypergraph) Digest(b *digest.Builder) {
 	}
 }
 
-// Restrict returns the order over h that agrees with order: indices that h has with dimension above
-// 1, in the sequence of order, each once; those that order does not name follow by number. It
-// carries the order of a model over to the same model with evidence, where observed indices have
-// dimension 1. Linear time.
+// Restrict returns the indices of h with a dimension above 1, each once. First come those that order names, in its sequence; then the
+// remaining ones by number. It carries the order of a model over to the same model with evidence, in which observed indices have dimension
+// 1. Linear time.
 func Restrict(order []int, h Hypergraph) []int {
-	seen := make([]bool, len(h.Dims))
-	out := make([]int, 0, len(order))
+	isListed := make([]bool, len(h.Dims))
+	restricted := make([]int, 0, len(order))
 	for _, v := range order {
-		if v >= 0 && v < len(h.Dims) && !seen[v] && h.Dims[v] > 1 {
-			seen[v] = true
-			out = append(out, v)
+		if v >= 0 && v < len(h.Dims) && !isListed[v] && h.Dims[v] > 1 {
+			isListed[v] = true
+			restricted = append(restricted, v)
 		}
 	}
 
 	for v, d := range h.Dims {
-		if d > 1 && !seen[v] {
-			out = append(out, v)
+		if d > 1 && !isListed[v] {
+			restricted = append(restricted, v)
 		}
 	}
-	return out
+	return restricted
 }
 
-// Validate refuses dimensions below 1 and edges that name an index twice or one that is none:
-// ErrTree, fault.BadInput.
+// Validate returns an error (ErrTree, fault.BadInput) if a dimension is below 1 or if an edge names an index twice or an index that does
+// not exist.
 func (h Hypergraph) Validate() error {
 	for v, d := range h.Dims {
 		if d < 1 {

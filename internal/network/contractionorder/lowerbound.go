@@ -9,106 +9,107 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// boundMoves bounds the work of LowerBound, in elementary operations: some tenths of a second.
+// boundMoves is the limit of the moves of LowerBound: some tenths of a second.
 const boundMoves = 1 << 26
 
-// LowerBound returns log2 of a lower bound of the largest touched table's entries, over all
-// orders and all pairwise trees:
+// LowerBound returns log2 of a number of entries that the largest table of every order and of every pairwise tree has at least, where the
+// table of a step or merge is over all its indices, including those that it sums:
 //
 //	max over tables ≥ max over minors H of min_v (w_v + Σ_{u ∈ N_H(v)} w_u)
 //
-// where w_v is log2 of the dimension of v.
+// where w_v is log2 of the dimension of v and N_H(v) are its neighbours in H. Every contraction does at least 2^bound multiplications,
+// sliced or not.
 //
-// The vertex with the lightest neighbourhood is joined with its lightest neighbour, over and over;
-// the joined vertex weighs as much as the lighter of the two, so that the bound of every minor is
-// one of the graph. Every contraction does at least 2^bound multiplications, sliced or not. It is
-// good for dense and random graphs; planar ones have no such minors above five neighbours.
-// Cost: about edges · log(edges) operations, at most 2^26,
-// after which the best bound so far is returned. The only error is the context's.
+// It walks through minors: over and over it contracts the edge between the vertex with the lightest neighbourhood and that vertex's
+// neighbour with the lightest neighbourhood. The joined vertex weighs as much as the lighter of the two, so that the bound of every minor
+// holds for the graph. The bound is good for dense and random graphs. It is weak for planar graphs, whose minors all have a vertex with at
+// most five neighbours.
+//
+// Cost: about edges · log(edges) operations. After 2^26 operations it returns the best bound so far. The only error is that of the context.
 // Source: V. Gogate and R. Dechter,
 // A complete anytime algorithm for treewidth (UAI 2004), minor-min-width; weighted here.
 func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 	g := newFillGraph(h, false, pace.New(ctx))
-	var q queue
-	done := make([]bool, len(h.Dims))
+	var queue queue
+	isContracted := make([]bool, len(h.Dims))
 	for v, d := range h.Dims {
-		if done[v] = d == 1; !done[v] {
-			q = append(q, g.key(int32(v), byWeight, 0))
+		if isContracted[v] = d == 1; !isContracted[v] {
+			queue = append(queue, g.key(int32(v), byWeight, 0))
 		}
 	}
 
-	q.init()
+	queue.heapify()
 	bound := int64(0)
-	for len(q) > 0 && g.moves < boundMoves && !g.pace.Over(16) {
-		k := q.pop()
-		if done[k.v] || k.first != g.weight[k.v] {
+	for len(queue) > 0 && g.moves < boundMoves && !g.pace.Over(16) {
+		k := queue.pop()
+		if isContracted[k.vertex] || k.first != g.weight[k.vertex] {
 			continue
 		}
 		bound = max(bound, k.first)
-		done[k.v] = true
-		for _, a := range g.join(k.v) {
-			q.push(g.key(a, byWeight, 0))
+		isContracted[k.vertex] = true
+		for _, a := range g.contractEdge(k.vertex) {
+			queue.push(g.key(a, byWeight, 0))
 		}
 	}
 	return float64(bound) / logUnit, g.pace.Err()
 }
 
-// join contracts the edge between v and its neighbour with the lightest neighbourhood,
-// which stays, and returns the vertices whose weights changed.
-func (g *fillGraph) join(v int32) []int32 {
-	near := g.adj[v]
-	g.adj[v] = nil
-	g.moves += 8 * int64(len(near)+1)
-	if len(near) == 0 {
+// contractEdge joins v with the neighbour that has the lightest neighbourhood. The neighbour stays as the joined vertex; v is gone. It
+// returns the vertices whose weights may have changed, some of them twice; nil if v has no neighbours.
+func (g *fillGraph) contractEdge(v int32) []int32 {
+	neighbours := g.neighbours[v]
+	g.neighbours[v] = nil
+	g.moves += 8 * int64(len(neighbours)+1)
+	if len(neighbours) == 0 {
 		return nil
 	}
-	into := near[0]
-	for _, a := range near {
-		if g.weight[a] < g.weight[into] {
-			into = a
+	target := neighbours[0]
+	for _, a := range neighbours {
+		if g.weight[a] < g.weight[target] {
+			target = a
 		}
 	}
-	for _, a := range near {
-		g.without(a, v)
+	for _, a := range neighbours {
+		g.removeNeighbour(a, v)
 	}
 
-	// The joined vertex weighs as much as the lighter of the two.
-	if lighter := min(g.log[into], g.log[v]); lighter < g.log[into] {
-		less := g.log[into] - lighter
-		g.log[into] = lighter
-		g.weight[into] -= less
-		for _, b := range g.adj[into] {
-			g.weight[b] -= less
+	// The log2Dim of the joined vertex is the smaller one of the two.
+	if lighter := min(g.log2Dim[target], g.log2Dim[v]); lighter < g.log2Dim[target] {
+		decrease := g.log2Dim[target] - lighter
+		g.log2Dim[target] = lighter
+		g.weight[target] -= decrease
+		for _, b := range g.neighbours[target] {
+			g.weight[b] -= decrease
 		}
 	}
 
-	for _, a := range near {
-		if a != into {
-			g.connected(into, a)
+	for _, a := range neighbours {
+		if a != target {
+			g.connectPair(target, a)
 		}
 	}
-	return append(slices.Clone(near), g.adj[into]...)
+	return append(slices.Clone(neighbours), g.neighbours[target]...)
 }
 
-// without takes neighbour v from vertex a.
-func (g *fillGraph) without(a, v int32) {
-	if i, ok := slices.BinarySearch(g.adj[a], v); ok {
-		g.moves += int64(len(g.adj[a]))
-		g.adj[a] = slices.Delete(g.adj[a], i, i+1)
-		g.weight[a] -= g.log[v]
+// removeNeighbour removes v from the neighbours of a, if it is one. The neighbours of v stay.
+func (g *fillGraph) removeNeighbour(a, v int32) {
+	if i, ok := slices.BinarySearch(g.neighbours[a], v); ok {
+		g.moves += int64(len(g.neighbours[a]))
+		g.neighbours[a] = slices.Delete(g.neighbours[a], i, i+1)
+		g.weight[a] -= g.log2Dim[v]
 	}
 }
 
-// connected makes two vertices neighbours, if they are not yet.
-func (g *fillGraph) connected(a, b int32) {
-	i, ok := slices.BinarySearch(g.adj[a], b)
+// connectPair makes two vertices adjacent, if they are not.
+func (g *fillGraph) connectPair(a, b int32) {
+	i, ok := slices.BinarySearch(g.neighbours[a], b)
 	if ok {
 		return
 	}
-	g.moves += int64(len(g.adj[a]) + len(g.adj[b]))
-	g.adj[a] = slices.Insert(g.adj[a], i, b)
-	i, _ = slices.BinarySearch(g.adj[b], a)
-	g.adj[b] = slices.Insert(g.adj[b], i, a)
-	g.weight[a] += g.log[b]
-	g.weight[b] += g.log[a]
+	g.moves += int64(len(g.neighbours[a]) + len(g.neighbours[b]))
+	g.neighbours[a] = slices.Insert(g.neighbours[a], i, b)
+	i, _ = slices.BinarySearch(g.neighbours[b], a)
+	g.neighbours[b] = slices.Insert(g.neighbours[b], i, a)
+	g.weight[a] += g.log2Dim[b]
+	g.weight[b] += g.log2Dim[a]
 }

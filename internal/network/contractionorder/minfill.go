@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// maxMoves bounds the elementary operations of one greedy run. A graph that needs more has
-// tables far beyond any memory; the rest of its order follows the weights at that point.
+// maxMoves is the limit of the elementary operations of one greedy run. A graph that needs more has tables far beyond any memory. The
+// remaining indices of its order follow by their weights at that point.
 const maxMoves = 1 << 28
 
 // rule is the criterion that a greedy order minimises at every step.
@@ -26,106 +26,111 @@ const (
 	byFillWeight             // fill, then weight, then a seeded hash
 )
 
-// MinFill returns the elimination order of h's indices of dimension above 1 that always takes the
-// index whose elimination adds the fewest edges; ties go to the smallest table, then to the
-// smallest number. Deterministic.
-// Cost: fill counts are kept up to date, O(degree) for every edge of the triangulated graph;
-// at most 2^28 operations, after which the rest follows by weight. The only error is the context's.
+// MinFill returns an elimination order of the indices of h with a dimension above 1. It always takes the index whose elimination adds the
+// fewest edges; of several that with the smallest table, then that with the smallest number. It is deterministic. Cost: O(degree) for every
+// edge of the triangulated graph, at most 2^28 operations; the indices that remain then follow by their weights. The only error is that of
+// the context.
 func MinFill(ctx context.Context, h Hypergraph) ([]int, error) {
 	order, _, err := greedyOrder(ctx, h, byFill, 0)
 	return order, err
 }
 
-// MinFillWithin is MinFill that gives the order up where it has an index whose table has more than
-// 2^log2Table entries, or after moves operations: within is false then, and the rest of the order
-// follows the weights at that point. Cost: at most moves operations, some 10^8 a second.
+// MinFillWithin is MinFill with limits: isComplete is false if the order comes to an index whose table has more than 2^log2Table entries,
+// or if it takes maxMoves operations. Then the remaining indices follow by their weights at that point. Cost: at most maxMoves operations,
+// some 10^8 a second.
 func MinFillWithin(
-	ctx context.Context, h Hypergraph, log2Table float64, moves int64,
-) (order []int, within bool, err error) {
-	order, within, _, err = minFill(ctx, h, nil, log2Table, moves)
-	return order, within, err
+	ctx context.Context, h Hypergraph, log2Table float64, maxMoves int64,
+) (order []int, isComplete bool, err error) {
+	order, isComplete, _, err = minFill(ctx, h, nil, log2Table, maxMoves)
+	return order, isComplete, err
 }
 
-// MinFillLast is MinFillWithin with some indices after all others; nil: none.
+// MinFillLast is MinFillWithin with the indices for which isLast is true after all others. isLast may be nil.
 func MinFillLast(
-	ctx context.Context, h Hypergraph, last []bool, log2Table float64, moves int64,
-) (order []int, within bool, err error) {
-	order, within, _, err = minFill(ctx, h, last, log2Table, moves)
-	return order, within, err
+	ctx context.Context, h Hypergraph, isLast []bool, log2Table float64, maxMoves int64,
+) (order []int, isComplete bool, err error) {
+	order, isComplete, _, err = minFill(ctx, h, isLast, log2Table, maxMoves)
+	return order, isComplete, err
 }
 
-// minFill is MinFillLast, with the number of operations that were taken.
+// minFill is MinFillLast that also returns the number of operations.
 func minFill(
-	ctx context.Context, h Hypergraph, last []bool, log2Table float64, moves int64,
-) (order []int, within bool, taken int64, err error) {
+	ctx context.Context, h Hypergraph, isLast []bool, log2Table float64, maxMoves int64,
+) (order []int, isComplete bool, movesTaken int64, err error) {
 	g := newFillGraph(h, true, pace.New(ctx))
-	g.last = last
-	g.most, g.limit = int64(min(log2Table*logUnit, math.MaxInt64/2)), moves
-	order, taken, err = g.greedy(h, byFill, 0)
-	return order, g.most > 0 && g.moves < moves, taken, err
+	g.isLast = isLast
+	g.maxWeight, g.limit = int64(min(log2Table*logUnit, math.MaxInt64/2)), maxMoves
+	order, movesTaken, err = g.eliminateAll(h, byFill, 0)
+	hasFit := g.maxWeight > 0 // eliminateAll sets it to 0 at a table beyond
+	return order, hasFit && g.moves < maxMoves, movesTaken, err
 }
 
-// MinFillCost returns the min-fill order, its cost and the number of operations; beyond so many flops, or moves operations, some order,
-// and no less than the flops.
-func MinFillCost(ctx context.Context, h Hypergraph, flops float64, moves int64) (order []int, cost query.Cost, taken int64, err error) {
-	log2Table := math.Log2(flops)
-	order, within, taken, err := minFill(ctx, h, nil, log2Table, moves)
+// MinFillCost returns the min-fill order, its cost and the number of operations. It stops if a table has more than maxFlops entries or
+// after maxMoves operations: then the end of the order follows by weights, and maxFlops stands for the unknown cost. If the flops of the
+// complete order exceed maxFlops, the cost is what EvaluateOrderWithin returns.
+func MinFillCost(
+	ctx context.Context, h Hypergraph, maxFlops float64, maxMoves int64,
+) (order []int, cost query.Cost, movesTaken int64, err error) {
+	log2Table := math.Log2(maxFlops)
+	order, isComplete, movesTaken, err := minFill(ctx, h, nil, log2Table, maxMoves)
 	if err != nil {
-		return nil, query.Cost{}, taken, err
+		return nil, query.Cost{}, movesTaken, err
 	}
-	if !within {
-		return order, query.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: flops, Bytes: 8 * flops}, taken, nil
+	if !isComplete {
+		return order, query.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: maxFlops, Bytes: 8 * maxFlops}, movesTaken, nil
 	}
-	cost, err = EvaluateOrderWithin(ctx, h, order, flops)
-	return order, cost, taken, err
+	cost, err = EvaluateOrderWithin(ctx, h, order, maxFlops)
+	return order, cost, movesTaken, err
 }
 
-// MinWeight is MinFill with the size of the table touched (the product of the dimensions of the
-// index and its neighbours) in place of the fill; ties go to the smallest number. It is faster, and
-// better on some mixed domains.
+// MinWeight is MinFill that always takes the index with the smallest table: the product of the dimensions of the index and its neighbours.
+// Of several it takes the smallest number. It is faster, and better for some mixed domains.
 func MinWeight(ctx context.Context, h Hypergraph) ([]int, error) {
 	order, _, err := greedyOrder(ctx, h, byWeight, 0)
 	return order, err
 }
 
-// greedyOrder eliminates the primal graph of h by a rule, and returns the number of moves.
+// greedyOrder returns the order in which a rule eliminates the primal graph of h, and the number of moves. seed is for rules with a hash.
+// The only error is that of the context.
 func greedyOrder(
-	ctx context.Context, h Hypergraph, r rule, seed uint64,
+	ctx context.Context, h Hypergraph, rule rule, seed uint64,
 ) (order []int, moves int64, err error) {
-	return newFillGraph(h, r != byWeight, pace.New(ctx)).greedy(h, r, seed)
+	return newFillGraph(h, rule != byWeight, pace.New(ctx)).eliminateAll(h, rule, seed)
 }
 
-// greedy eliminates the whole graph. It gives up at a table above g.most, which becomes 0.
-func (g *fillGraph) greedy(
-	h Hypergraph, r rule, seed uint64,
+// eliminateAll returns the order in which a rule eliminates all vertices, and the moves of g so far. If the rule comes to a vertex above
+// maxWeight, it sets maxWeight to 0. From there on, or from the limit of the moves on, the order follows by weights.
+func (g *fillGraph) eliminateAll(
+	h Hypergraph, rule rule, seed uint64,
 ) (order []int, moves int64, err error) {
 	var q queue
 	for v, d := range h.Dims {
 		if d > 1 {
-			q = append(q, g.key(int32(v), r, seed))
+			q = append(q, g.key(int32(v), rule, seed))
 		}
 	}
-	q.init()
+	q.heapify()
 
 	order = make([]int, 0, len(q))
-	done := make([]bool, len(h.Dims))
+	isEliminated := make([]bool, len(h.Dims))
 	for len(q) > 0 && g.moves < g.limit && !g.pace.Over(16) {
 		k := q.pop()
-		if done[k.v] || k != g.key(k.v, r, seed) {
+		isStale := k != g.key(k.vertex, rule, seed)
+		if isEliminated[k.vertex] || isStale {
 			continue
 		}
 
-		if g.most > 0 && g.weight[k.v] > g.most {
-			g.most = 0
+		if g.maxWeight > 0 && g.weight[k.vertex] > g.maxWeight {
+			g.maxWeight = 0
 			break
 		}
 
-		done[k.v] = true
-		order = append(order, int(k.v))
-		g.eliminate(k.v)
-		for _, a := range g.touch {
-			if !done[a] {
-				q.push(g.key(a, r, seed))
+		isEliminated[k.vertex] = true
+		order = append(order, int(k.vertex))
+		g.eliminate(k.vertex)
+		for _, a := range g.touched {
+			if !isEliminated[a] {
+				q.push(g.key(a, rule, seed))
 			}
 		}
 	}
@@ -133,48 +138,49 @@ func (g *fillGraph) greedy(
 	if err := g.pace.Err(); err != nil {
 		return nil, g.moves, err
 	}
-	return append(order, g.rest(h, done)...), g.moves, nil
+	return append(order, g.remainingOrder(h, isEliminated)...), g.moves, nil
 }
 
-// late is added to the fill of v: more than any fill where v comes after others.
-func (g *fillGraph) late(v int32) int64 {
-	if g.last != nil && g.last[v] {
+// lateness returns what is added to the fill count of v: more than any fill count if v is last, else 0.
+func (g *fillGraph) lateness(v int32) int64 {
+	if g.isLast != nil && g.isLast[v] {
 		return 1 << 62
 	}
 	return 0
 }
 
-// rest lists the remaining vertices by weight, then number.
-func (g *fillGraph) rest(h Hypergraph, done []bool) []int {
-	var left []int
+// remainingOrder lists the vertices of dimension above 1 that are not eliminated: by weight, then by number. Those that are last come after
+// all others.
+func (g *fillGraph) remainingOrder(h Hypergraph, isEliminated []bool) []int {
+	var remaining []int
 	for v, d := range h.Dims {
-		if d > 1 && !done[v] {
-			left = append(left, v)
+		if d > 1 && !isEliminated[v] {
+			remaining = append(remaining, v)
 		}
 	}
-	slices.SortStableFunc(left, func(a, b int) int {
-		return cmp.Or(cmp.Compare(g.late(int32(a)), g.late(int32(b))), cmp.Compare(g.weight[a], g.weight[b]))
+	slices.SortStableFunc(remaining, func(a, b int) int {
+		return cmp.Or(cmp.Compare(g.lateness(int32(a)), g.lateness(int32(b))), cmp.Compare(g.weight[a], g.weight[b]))
 	})
-	return left
+	return remaining
 }
 
-// key is v's priority in the queue: smaller keys are eliminated first.
-func (g *fillGraph) key(v int32, r rule, seed uint64) key {
-	switch r {
+// key returns the present priority of v by a rule.
+func (g *fillGraph) key(v int32, rule rule, seed uint64) key {
+	switch rule {
 	case byWeight:
 		return key{g.weight[v], 0, uint64(v), v}
 	case byFillRandom:
-		return key{g.fill[v], 0, mix(seed, uint64(v)), v}
+		return key{g.fillCount[v], 0, mix(seed, uint64(v)), v}
 	case byFillWeight:
-		return key{g.fill[v], g.weight[v], mix(seed, uint64(v)), v}
+		return key{g.fillCount[v], g.weight[v], mix(seed, uint64(v)), v}
 	}
-	return key{g.fill[v] + g.late(v), g.weight[v], uint64(v), v}
+	return key{g.fillCount[v] + g.lateness(v), g.weight[v], uint64(v), v}
 }
 
-// mix hashes a vertex under a seed (the finaliser of splitmix64), a bijection for every seed.
+// mix returns a hash of a vertex under a seed (the finaliser of splitmix64). It is a bijection for every seed, so that there are no ties.
 func mix(seed, v uint64) uint64 {
-	x := v + (seed+1)*0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	h := v + (seed+1)*0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
 }

@@ -11,7 +11,7 @@ import (
 func someNetwork(seed uint64) (Hypergraph, *network) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	h := someHypergraph(r, 5+r.IntN(40), 4+r.IntN(60), 4)
-	return h, fromHypergraph(h, nil)
+	return h, newSlicedNetwork(h, nil)
 }
 
 // TestWorkingAgreesWithEvaluate:
@@ -19,7 +19,7 @@ func someNetwork(seed uint64) (Hypergraph, *network) {
 func TestWorkingAgreesWithEvaluate(t *testing.T) {
 	for seed := range uint64(60) {
 		h, n := someNetwork(seed)
-		merges := greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(seed, 1)).finish()
+		merges := greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(seed, 1)).mergeRemaining()
 		w := newWorking(n, merges)
 		s, err := newScopes(h, Tree{Leaves: len(h.Edges), Merges: merges}, nil)
 		if err != nil {
@@ -31,12 +31,12 @@ func TestWorkingAgreesWithEvaluate(t *testing.T) {
 				t.Fatalf("seed %d: table %d has 2^%v entries, want 2^%v",
 					seed, v, bitsOf(w.size[v]), s.log2Size(v))
 			}
-			if got := pow2(w.full[v]) / s.full[k]; got < 0.999 || got > 1.001 {
+			if got := pow2(w.unionSize[v]) / s.unionSize[k]; got < 0.999 || got > 1.001 {
 				t.Fatalf("seed %d: union of merge %d is off by %v", seed, k, got)
 			}
 			var scope []int
-			for _, x := range members(w.set(int32(v)), nil) {
-				scope = append(scope, n.of[x])
+			for _, x := range appendMembers(w.scopeOf(int32(v)), nil) {
+				scope = append(scope, n.indexOf[x])
 			}
 			slices.Sort(scope)
 			if !slices.Equal(scope, s.scope[v]) {
@@ -70,11 +70,11 @@ func TestAnnealingNeverMakesItDearer(t *testing.T) {
 		_, n := someNetwork(seed)
 		for name, o := range testObjectives {
 			w := newWorking(n, chainOf(len(n.edges)))
-			before := w.logTotal(&o)
+			before := w.log2TotalPrice(&o)
 			w.anneal(o, annealing{hot: oneBit, cold: oneBit / 10, sweeps: 60}, rand.NewPCG(seed, 9),
 				noLimit)
 			checkWorking(t, w)
-			if after := w.logTotal(&o); after > before {
+			if after := w.log2TotalPrice(&o); after > before {
 				t.Errorf("%s, seed %d: price 2^%v after 2^%v",
 					name, seed, bitsOf(after), bitsOf(before))
 			} else if after < before {
@@ -93,10 +93,10 @@ func TestReconfigurationNeverMakesItDearer(t *testing.T) {
 		for name, o := range testObjectives {
 			for _, k := range []int{3, 6, 8} {
 				w := newWorking(n, chainOf(len(n.edges)))
-				before := w.logTotal(&o)
+				before := w.log2TotalPrice(&o)
 				newReconfigurer(w, o, k).run(noLimit)
 				checkWorking(t, w)
-				if after := w.logTotal(&o); after > before {
+				if after := w.log2TotalPrice(&o); after > before {
 					t.Errorf("%s, seed %d: price 2^%v after 2^%v",
 						name, seed, bitsOf(after), bitsOf(before))
 				}
@@ -109,13 +109,13 @@ func TestGreedyAndBisectionMakeTrees(t *testing.T) {
 	for seed := range uint64(60) {
 		_, n := someNetwork(seed)
 		rng := rand.NewPCG(seed, 10)
-		for _, rule := range []greedyRule{{}, {linear: true, alpha: oneBit},
+		for _, rule := range []greedyRule{{}, {isLinear: true, alpha: oneBit},
 			{alpha: oneBit / 2, temperature: oneBit},
-			{linear: true, temperature: oneBit}} {
-			checkWorking(t, newWorking(n, greedyTree(n, rule, rng).finish()))
+			{isLinear: true, temperature: oneBit}} {
+			checkWorking(t, newWorking(n, greedyTree(n, rule, rng).mergeRemaining()))
 		}
-		for _, d := range []dissection{{small: 1}, {imbalance: 80, open: oneBit / 2, small: 8},
-			{imbalance: 255, open: oneBit, small: 2}} {
+		for _, d := range []dissection{{pieceSize: 1}, {imbalance: 80, openCost: oneBit / 2, pieceSize: 8},
+			{imbalance: 255, openCost: oneBit, pieceSize: 2}} {
 			merges, _ := dissect(n, d, rng, nil)
 			checkWorking(t, newWorking(n, merges))
 		}
@@ -134,7 +134,7 @@ func TestReductionMakesNoTableLarger(t *testing.T) {
 					seed, k, bitsOf(p.size[c]), bitsOf(p.size[m[0]]), bitsOf(p.size[m[1]]))
 			}
 		}
-		kernel, left := p.kernel(h.Dims)
+		kernel, left := p.remainingNetwork(h.Dims)
 		tree, err := NewTree(len(h.Edges), p.expand(left, chainOf(len(kernel.edges))))
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestReductionMakesNoTableLarger(t *testing.T) {
 		for i, table := range left {
 			var scope []int
 			for _, v := range kernel.edges[i] {
-				scope = append(scope, kernel.of[v])
+				scope = append(scope, kernel.indexOf[v])
 			}
 			slices.Sort(scope)
 			if !slices.Equal(scope, s.scope[table]) {
@@ -170,8 +170,8 @@ func TestReductionSolvesTrees(t *testing.T) {
 		}
 	}
 	for _, h := range []Hypergraph{chain, star} {
-		p := reduce(fromHypergraph(h, nil))
-		if left := len(p.rest()); left != 1 {
+		p := reduce(newSlicedNetwork(h, nil))
+		if left := len(p.liveTables()); left != 1 {
 			t.Errorf("%d tensors are left", left)
 		}
 		if p.moves > 500*n {
@@ -183,15 +183,15 @@ func TestReductionSolvesTrees(t *testing.T) {
 func TestRefinementCountsItsCut(t *testing.T) {
 	for seed := range uint64(60) {
 		_, n := someNetwork(seed)
-		c := &cutter{n: n, local: make([]int32, len(n.of)), total: make([]int32, len(n.of))}
-		for i := range c.local {
-			c.local[i] = none
+		c := &dissector{n: n, netOf: make([]int32, len(n.indexOf)), tensorCount: make([]int32, len(n.indexOf))}
+		for i := range c.netOf {
+			c.netOf[i] = none
 		}
 		var part []int32
 		for i := range n.edges {
 			part = append(part, int32(i))
 		}
-		g := c.hypergraph(part)
+		g := c.partHypergraph(part)
 		b := bisection{rng: rand.NewPCG(seed, 11), imbalance: 26}
 		side := make([]uint8, len(part))
 		for v := range side {
@@ -207,8 +207,8 @@ func TestRefinementCountsItsCut(t *testing.T) {
 			return cut
 		}
 		before := cutOf()
-		f := newRefinement(g, side, b.half(g), nil)
-		balanced := f.over() == 0
+		f := newRefinement(g, side, b.maxSide(g), nil)
+		balanced := f.excess() == 0
 		for f.pass() {
 			if f.cut != cutOf() {
 				t.Fatalf("seed %d: the cut costs %d, recounted %d", seed, f.cut, cutOf())
@@ -220,14 +220,14 @@ func TestRefinementCountsItsCut(t *testing.T) {
 				}
 			}
 		}
-		if f.over() > 0 {
-			t.Errorf("seed %d: a side is %d too heavy", seed, f.over())
+		if f.excess() > 0 {
+			t.Errorf("seed %d: a side is %d too heavy", seed, f.excess())
 		}
 		if balanced && cutOf() > before {
 			t.Errorf("seed %d: the cut went from %d to %d", seed, before, cutOf())
 		}
 		side = b.split(g)
-		if f := newRefinement(g, side, b.half(g), nil); f.over() > 0 || f.weight[0] == 0 ||
+		if f := newRefinement(g, side, b.maxSide(g), nil); f.excess() > 0 || f.weight[0] == 0 ||
 			f.weight[1] == 0 {
 			t.Errorf("seed %d: sides of %v", seed, f.weight)
 		}
@@ -250,10 +250,10 @@ func TestBisectionOfAGrid(t *testing.T) {
 	for range g.nets {
 		g.cost = append(g.cost, oneBit)
 	}
-	g.link()
+	g.linkNets()
 	for seed := range uint64(10) {
 		b := bisection{rng: rand.NewPCG(seed, 12), imbalance: 26}
-		f := newRefinement(g, b.split(g), b.half(g), nil)
+		f := newRefinement(g, b.split(g), b.maxSide(g), nil)
 		if f.cut > (rows+2)*oneBit {
 			t.Errorf("seed %d: %d edges are cut, 8 are enough", seed, f.cut>>fraction)
 		}
@@ -263,30 +263,30 @@ func TestBisectionOfAGrid(t *testing.T) {
 func TestSlicesAreTakenAndTakenBack(t *testing.T) {
 	for seed := range uint64(40) {
 		_, n := someNetwork(seed)
-		w := newWorking(n, greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(seed, 13)).finish())
-		if w.largest() < 4*oneBit {
+		w := newWorking(n, greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(seed, 13)).mergeRemaining())
+		if w.log2Largest() < 4*oneBit {
 			continue
 		}
-		o := objective{write: 4 * oneBit, limit: w.largest() / 2, steep: oneBit / 2}
-		s := &slicing{whole: n, w: w}
-		if !s.narrow(&o, 6, noLimit) || s.w.largest() > o.limit || len(s.sliced) == 0 {
+		o := objective{log2Write: 4 * oneBit, limit: w.log2Largest() / 2, steepness: oneBit / 2}
+		s := &slicedTree{whole: n, tree: w}
+		if !s.sliceToLimit(&o, 6, noLimit) || s.tree.log2Largest() > o.limit || len(s.sliced) == 0 {
 			t.Fatalf("seed %d: %d slices, largest table 2^%v, limit 2^%v",
-				seed, len(s.sliced), bitsOf(s.w.largest()), bitsOf(o.limit))
+				seed, len(s.sliced), bitsOf(s.tree.log2Largest()), bitsOf(o.limit))
 		}
-		checkWorking(t, s.w)
-		before := s.price(&o)
-		s.exchange(&o, 6, noLimit)
-		checkWorking(t, s.w)
-		s.widen(&o)
-		checkWorking(t, s.w)
-		if s.w.largest() > o.limit || s.price(&o) > before {
+		checkWorking(t, s.tree)
+		before := s.log2Price(&o)
+		s.exchangeSlices(&o, 6, noLimit)
+		checkWorking(t, s.tree)
+		s.removeSlices(&o)
+		checkWorking(t, s.tree)
+		if s.tree.log2Largest() > o.limit || s.log2Price(&o) > before {
 			t.Errorf("seed %d: taking slices back made it worse", seed)
 		}
 		o.limit = noLimit
-		s.widen(&o)
-		if len(s.sliced) > 0 && s.price(&o) > before {
+		s.removeSlices(&o)
+		if len(s.sliced) > 0 && s.log2Price(&o) > before {
 			t.Errorf("seed %d: %v stay sliced without a limit, price 2^%v after 2^%v",
-				seed, s.sliced, bitsOf(s.price(&o)), bitsOf(before))
+				seed, s.sliced, bitsOf(s.log2Price(&o)), bitsOf(before))
 		}
 	}
 }

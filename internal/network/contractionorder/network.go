@@ -10,34 +10,32 @@ import (
 	"slices"
 )
 
-// network is a hypergraph without slices, indices of dimension 1 and indices that only one tensor
-// has. Indices are numbered by dimension, each dimension beginning a new word of the bit set, so
-// that log2 of a set's size is Σ_w popcount(w)·log[w].
+// network is a hypergraph without sliced indices, indices of dimension 1 and indices that only one tensor has. Its indices are numbered by
+// dimension, and each dimension begins a new word of a bit set, so that log2 of the size of a set is Σ_w popCount(set[w])·log2Dim[w].
 type network struct {
-	words int       // of a set
-	log   []logs    // by word: log2 of the dimension of its indices
-	dim   []int     // by word: that dimension
-	of    []int     // by number: the index of the hypergraph, −1 for none
-	edges [][]int32 // by tensor: sorted numbers
-	// of the search: results after its end are of no use; nil: none
-	ctx context.Context
+	words   int             // words of a bit set
+	log2Dim []logs          // by word: log2 of the dimension of its indices
+	wordDim []int           // by word: that dimension
+	indexOf []int           // by number: the index of the hypergraph; −1 for numbers that fill up a word
+	edges   [][]int32       // by tensor: sorted numbers
+	ctx     context.Context // of the search; results after its end are of no use. nil: the search never ends
 }
 
-// over reports whether the search has ended.
-func (n *network) over() bool { return n.ctx != nil && n.ctx.Err() != nil }
+// hasEnded reports whether the search has ended.
+func (n *network) hasEnded() bool { return n.ctx != nil && n.ctx.Err() != nil }
 
-// newNetwork takes the edges of a hypergraph with the given indices left out.
-func newNetwork(dims []int, edges [][]int, without func(v int) bool) *network {
+// newNetwork returns the network of a hypergraph without the indices that isExcluded reports.
+func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network {
 	count := make([]int, len(dims))
-	for _, e := range edges {
-		for _, v := range e {
+	for _, edge := range edges {
+		for _, v := range edge {
 			count[v]++
 		}
 	}
 
-	var active []int
+	var active []int // by dimension
 	for v, d := range dims {
-		if d > 1 && count[v] > 1 && !without(v) {
+		if d > 1 && count[v] > 1 && !isExcluded(v) {
 			active = append(active, v)
 		}
 	}
@@ -46,25 +44,24 @@ func newNetwork(dims []int, edges [][]int, without func(v int) bool) *network {
 	n := &network{}
 	number := slices.Repeat([]int32{-1}, len(dims))
 
-	// A new dimension begins a new word.
 	for i, v := range active {
 		if i > 0 && dims[active[i-1]] != dims[v] {
-			for len(n.of)%64 != 0 {
-				n.of = append(n.of, -1)
+			for len(n.indexOf)%64 != 0 { // a new dimension begins a new word
+				n.indexOf = append(n.indexOf, -1)
 			}
 		}
-		if len(n.of)%64 == 0 {
-			n.log = append(n.log, log2(uint64(dims[v])))
-			n.dim = append(n.dim, dims[v])
+		if len(n.indexOf)%64 == 0 {
+			n.log2Dim = append(n.log2Dim, log2(uint64(dims[v])))
+			n.wordDim = append(n.wordDim, dims[v])
 		}
-		number[v] = int32(len(n.of))
-		n.of = append(n.of, v)
+		number[v] = int32(len(n.indexOf))
+		n.indexOf = append(n.indexOf, v)
 	}
 
-	n.words = len(n.log)
+	n.words = len(n.log2Dim)
 	n.edges = make([][]int32, len(edges))
-	for i, e := range edges {
-		for _, v := range e {
+	for i, edge := range edges {
+		for _, v := range edge {
 			if number[v] >= 0 {
 				n.edges[i] = append(n.edges[i], number[v])
 			}
@@ -74,32 +71,35 @@ func newNetwork(dims []int, edges [][]int, without func(v int) bool) *network {
 	return n
 }
 
-// fromHypergraph is newNetwork with slices.
-func fromHypergraph(h Hypergraph, sliced []int) *network {
+// newSlicedNetwork returns the network of h without the sliced indices.
+func newSlicedNetwork(h Hypergraph, sliced []int) *network {
 	return newNetwork(h.Dims, h.Edges, func(v int) bool { return slices.Contains(sliced, v) })
 }
 
-// weight returns log2 of the dimension of an index.
-func (n *network) weight(v int32) logs { return n.log[v>>6] }
+// log2DimOf returns log2 of the dimension of index number v.
+func (n *network) log2DimOf(v int32) logs { return n.log2Dim[v>>6] }
 
-// weigh returns log2 of the size of a set.
-func (n *network) weigh(set []uint64) logs {
-	var w logs
-	for i, x := range set {
-		w += logs(ones(x)) * n.log[i]
+// log2Size returns log2 of the size of a table whose scope is set.
+func (n *network) log2Size(set []uint64) logs {
+	var size logs
+	for w, word := range set {
+		size += logs(popCount(word)) * n.log2Dim[w]
 	}
-	return w
+	return size
 }
 
-// members appends the numbers in a set to out.
-func members(set []uint64, out []int32) []int32 {
+// appendMembers appends the numbers in a bit set to out, ascending.
+func appendMembers(set []uint64, out []int32) []int32 {
 	for i, x := range set {
 		for ; x != 0; x &= x - 1 {
-			out = append(out, int32(i<<6+trailing(x)))
+			out = append(out, int32(i<<6+lowestBit(x)))
 		}
 	}
 	return out
 }
 
-func ones(x uint64) int     { return bits.OnesCount64(x) }
-func trailing(x uint64) int { return bits.TrailingZeros64(x) }
+// popCount returns the number of ones in a word.
+func popCount(x uint64) int { return bits.OnesCount64(x) }
+
+// lowestBit returns the number of the lowest one in a word, 0 to 63, or 64 if there is none.
+func lowestBit(x uint64) int { return bits.TrailingZeros64(x) }

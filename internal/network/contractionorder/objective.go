@@ -2,70 +2,71 @@ package contractionorder
 
 // The objective of a search.
 
-// objective prices a merge of inputs with union U and result S:
+// objective prices a merge by the size |U| of the union of the inputs' scopes and the size |S| of the result:
 //
-//	2 |U| + (write − 1) |S|,   times 2^(steep · (log2 |S| − limit)) where |S| exceeds the limit
+//	2 |U| + (write − 1) |S|
 //
-// the flops, 2 |U| − |S|, and, in the same unit, the cost to write the result and read it back.
-// The penalty stands for the slices a table over the limit would need: steep = 1 says that they
-// multiply all the work of this merge.
+// These are the flops, 2 |U| − |S|, and the cost to write the result and read it back, in flops. If |S| exceeds the limit, the price is
+// multiplied by 2^(steepness · (log2 |S| − limit)). This penalty stands for the slices that a table over the limit would need; with
+// steepness 1 they multiply all the work of the merge.
 type objective struct {
-	write logs // log2 (write − 1)
-	limit logs // log2 of the entries a table may have
-	steep logs // in units of 2^−16
+	log2Write logs // log2 (write − 1)
+	limit     logs // log2 of the entries that a result may have without penalty
+	steepness logs // in units of 2^−16: 1<<16 is the steepness 1
 }
 
 // noLimit is above the size of every table.
 const noLimit = logs(1) << 60
 
-// log returns log2 of the price.
-func (o *objective) log(full, size logs) logs {
-	p := logAdd(full+oneBit, size+o.write)
-	if size > o.limit {
-		p += (size - o.limit) * o.steep >> fraction
+// log2Price returns log2 of the price of a merge. union and result are log2 |U| and log2 |S|.
+func (o *objective) log2Price(union, result logs) logs {
+	p := logAdd(union+oneBit, result+o.log2Write)
+	if result > o.limit {
+		p += (result - o.limit) * o.steepness >> fraction
 	}
 	return p
 }
 
-// float returns the price relative to 2^base.
-func (o *objective) float(full, size, base logs) float64 {
-	return (2*pow2(full-base) + pow2(size+o.write-base)) * o.penalty(size)
+// relativePrice returns the price of a merge divided by 2^base. union and result are log2 |U| and log2 |S|.
+func (o *objective) relativePrice(union, result, base logs) float64 {
+	return (2*pow2(union-base) + pow2(result+o.log2Write-base)) * o.penalty(result)
 }
 
-// penalty is the factor for a result over the limit.
-func (o *objective) penalty(size logs) float64 {
-	if size <= o.limit {
+// penalty returns the factor for a result of size 2^result: 1 up to the limit.
+func (o *objective) penalty(result logs) float64 {
+	if result <= o.limit {
 		return 1
 	}
-	return pow2((size - o.limit) * o.steep >> fraction)
+	return pow2((result - o.limit) * o.steepness >> fraction)
 }
 
-// total prices a tree, relative to 2^base.
-func (w *working) total(o *objective, base logs) float64 {
+// totalPrice returns the price of all merges of the tree divided by 2^base.
+func (w *workingTree) totalPrice(o *objective, base logs) float64 {
 	sum := 0.0
-	for v := w.leaves(); v < len(w.left); v++ {
-		sum += float64(o.float(w.full[v], w.size[v], base))
+	for v := w.leafCount(); v < len(w.left); v++ {
+		sum += float64(o.relativePrice(w.unionSize[v], w.size[v], base))
 	}
 	w.moves += int64(4 * len(w.left))
 	return sum
 }
 
-// logTotal is log2 of total, for trees of any size.
-func (w *working) logTotal(o *objective) logs {
+// log2TotalPrice returns log2 of the price of all merges, for prices beyond float64, too. It chooses the base of the sum so that the most
+// expensive merge is at most 2^900.
+func (w *workingTree) log2TotalPrice(o *objective) logs {
 	base := logs(0)
-	for v := w.leaves(); v < len(w.left); v++ {
-		base = max(base, o.log(w.full[v], w.size[v]))
+	for v := w.leafCount(); v < len(w.left); v++ {
+		base = max(base, o.log2Price(w.unionSize[v], w.size[v]))
 	}
 
 	base = max(base-900*oneBit, 0)
-	return base + log2Float(max(w.total(o, base), 1))
+	return base + log2Float(max(w.totalPrice(o, base), 1))
 }
 
-// largest returns log2 of the largest result.
-func (w *working) largest() logs {
-	top := logs(0)
-	for v := w.leaves(); v < len(w.left); v++ {
-		top = max(top, w.size[v])
+// log2Largest returns log2 of the size of the largest result of a merge.
+func (w *workingTree) log2Largest() logs {
+	largest := logs(0)
+	for v := w.leafCount(); v < len(w.left); v++ {
+		largest = max(largest, w.size[v])
 	}
-	return top
+	return largest
 }

@@ -10,121 +10,120 @@ import (
 // maxOptimal is the largest number of tables of one optimal tree: 3^12/2 splits.
 const maxOptimal = 12
 
-// optimal finds the cheapest tree over k tables.
-// An index counts by its pattern, the set of tables that have it. With
+// optimal finds the cheapest tree over k ≤ maxOptimal tables. Subsets of the tables are bit masks: table j is bit j. The pattern of an
+// index is the subset of the tables that have it. Let
 //
-//	H(m)   log2 of the indices that some table of the subset m has
-//	I(m)   log2 of the dimensions of the ones that no other table has, neither inside nor outside
+//	H(m) = log2 of the size of the indices that some table of the subset m has
+//	I(m) = log2 of the size of those that only tables of m have, so that they are summed within m
 //
-// a merge of subsets a and b has a union of size H(a∪b) − I(a) − I(b) and a result of size H(a∪b) −
-// I(a∪b), for all trees below. So every split is a lookup: 3^k/2 of them, and k·2^k for the tables
-// H and I.
+// Whatever the trees over a and b are, their merge has log2 sizes H(a∪b) − I(a) − I(b) of the union and H(a∪b) − I(a∪b) of the result. So
+// every split of a subset is a lookup. There are 3^k/2 splits, and H and I take k·2^k operations. All lists are by subset.
 type optimal struct {
-	k       int       // tables
-	hit     []logs    // H(m)
-	closed  []logs    // I(m)
-	hitExp  []float64 // 2·2^(H − base), the multiplications and additions
-	closExp []float64 // 2^−I
-	cost    []float64 // of the optimal tree over a subset
-	split   []uint16  // its first part
-	moves   int64
+	tableCount   int       // k
+	unionSize    []logs    // H; before sumOverSubsets: log2 of the size of the indices with exactly this pattern
+	closedSize   []logs    // I; before sumOverSubsets: the same, only for indices that no table outside has
+	unionPrice   []float64 // 2·2^(H − base): flops of a merge, to be multiplied by the closed factors of its inputs
+	closedFactor []float64 // 2^−I
+	cost         []float64 // of the optimal tree, relative to 2^base
+	firstPart    []uint16  // of the optimal tree: the tables of the root's first input
+	moves        int64
 }
 
-// reset prepares for k tables without indices.
-func (d *optimal) reset(k int) {
-	n := 1 << k
-	if cap(d.hit) < n {
-		d.hit, d.closed = make([]logs, n), make([]logs, n)
-		d.hitExp, d.closExp, d.cost = make([]float64, n), make([]float64, n), make([]float64, n)
-		d.split = make([]uint16, n)
+// reset prepares for a number of tables that have no indices yet. It reuses memory.
+func (d *optimal) reset(tables int) {
+	subsets := 1 << tables
+	if cap(d.unionSize) < subsets {
+		d.unionSize, d.closedSize = make([]logs, subsets), make([]logs, subsets)
+		d.unionPrice, d.closedFactor, d.cost = make([]float64, subsets), make([]float64, subsets), make([]float64, subsets)
+		d.firstPart = make([]uint16, subsets)
 	}
 
-	d.k = k
-	d.hit, d.closed, d.split = d.hit[:n], d.closed[:n], d.split[:n]
-	d.hitExp, d.closExp, d.cost = d.hitExp[:n], d.closExp[:n], d.cost[:n]
+	d.tableCount = tables
+	d.unionSize, d.closedSize, d.firstPart = d.unionSize[:subsets], d.closedSize[:subsets], d.firstPart[:subsets]
+	d.unionPrice, d.closedFactor, d.cost = d.unionPrice[:subsets], d.closedFactor[:subsets], d.cost[:subsets]
 
-	clear(d.hit)
-	clear(d.closed)
+	clear(d.unionSize)
+	clear(d.closedSize)
 }
 
-// add enters an index of the given log2 dimension
-// that the tables in pattern have, and others if open.
-func (d *optimal) add(pattern int, weight logs, open bool) {
-	d.hit[pattern] += weight
-	if !open {
-		d.closed[pattern] += weight
+// addIndex adds an index with the given log2 of its dimension, which the tables of pattern have. isOpen: tables outside have it, too.
+func (d *optimal) addIndex(pattern int, weight logs, isOpen bool) {
+	d.unionSize[pattern] += weight
+	if !isOpen {
+		d.closedSize[pattern] += weight
 	}
 }
 
-// solve finds the optimal tree, all costs relative to 2^base, and returns its cost.
+// solve finds the optimal tree, which firstPart then describes. Its cost is total·2^base.
 func (d *optimal) solve(o *objective) (total float64, base logs) {
-	d.transform()
-	all := len(d.hit) - 1
+	d.sumOverSubsets()
+	all := len(d.unionSize) - 1
 
-	base = max(d.hit[all]-900*oneBit, 0)
-	for m := 1; m <= all; m++ {
-		d.hitExp[m] = 2 * pow2(d.hit[m]-base)
-		d.closExp[m] = pow2(-d.closed[m])
+	base = max(d.unionSize[all]-900*oneBit, 0)
+	for subset := 1; subset <= all; subset++ {
+		d.unionPrice[subset] = 2 * pow2(d.unionSize[subset]-base)
+		d.closedFactor[subset] = pow2(-d.closedSize[subset])
 	}
 
-	for m := 1; m <= all; m++ {
-		d.cost[m] = 0
-		if m&(m-1) != 0 {
-			d.bestSplit(o, m, base)
+	for subset := 1; subset <= all; subset++ {
+		d.cost[subset] = 0
+		if subset&(subset-1) != 0 {
+			d.bestSplit(o, subset, base)
 		}
 	}
 	return d.cost[all], base
 }
 
-// transform turns the weights by pattern into H and I: sums over the patterns inside a subset.
-// A subset hits all patterns except those inside its complement.
-func (d *optimal) transform() {
-	n := len(d.hit)
-	for bit := 1; bit < n; bit <<= 1 {
-		for m := range n {
+// sumOverSubsets turns the sizes by pattern into H and I. I(m) is the sum over all patterns inside m. H(m) is the sum over all patterns
+// except those inside the complement of m.
+func (d *optimal) sumOverSubsets() {
+	subsets := len(d.unionSize)
+	for bit := 1; bit < subsets; bit <<= 1 {
+		for m := range subsets {
 			if m&bit != 0 {
-				d.hit[m] += d.hit[m^bit]
-				d.closed[m] += d.closed[m^bit]
+				d.unionSize[m] += d.unionSize[m^bit]
+				d.closedSize[m] += d.closedSize[m^bit]
 			}
 		}
 	}
 
-	// The complement of m has the indices that m does not.
-	all := d.hit[n-1]
-	for m := range n / 2 {
-		c := n - 1 - m
-		d.hit[m], d.hit[c] = all-d.hit[c], all-d.hit[m]
+	// unionSize[m] is the sum over patterns inside m: the total less it is H of the complement.
+	all := d.unionSize[subsets-1]
+	for m := range subsets / 2 {
+		complement := subsets - 1 - m
+		d.unionSize[m], d.unionSize[complement] = all-d.unionSize[complement], all-d.unionSize[m]
 	}
-	d.moves += int64(4 * d.k * n)
+	d.moves += int64(4 * d.tableCount * subsets)
 }
 
-// bestSplit finds the cheapest split of subset m into a and b:
+// bestSplit finds the cheapest split of a subset m, of two tables or more, into a and b, and its cost:
 //
-//	cost(m) = min_{a ∪ b = m} cost(a) + cost(b) + 2 |H(m)| / (|I(a)| |I(b)|) + write |H(m)| / |I(m)|
+//	cost(m) = min_{a ∪ b = m} cost(a) + cost(b) + p · (2·2^(H(m) − I(a) − I(b)) + write·2^(H(m) − I(m)))
 //
-// times the penalty of a result over the limit; sizes are relative to 2^base.
-func (d *optimal) bestSplit(o *objective, m int, base logs) {
-	size := d.hit[m] - d.closed[m]
-	penalty := o.penalty(size)
-	hit := d.hitExp[m] * penalty
+// p is the penalty of a result over the limit. Costs are relative to 2^base. The loop runs over the subsets of m that contain its lowest
+// table, since a and b may be exchanged.
+func (d *optimal) bestSplit(o *objective, subset int, base logs) {
+	result := d.unionSize[subset] - d.closedSize[subset]
+	penalty := o.penalty(result)
+	union := d.unionPrice[subset] * penalty
 
-	low := m & -m // in the first part, since the parts are not ordered
-	rest := m ^ low
-	best, first := math.Inf(1), low
-	for s := (rest - 1) & rest; ; s = (s - 1) & rest {
-		a, b := s|low, rest^s
-		c := d.cost[a] + d.cost[b]
-		if c < best {
-			if c += float64(hit * float64(d.closExp[a]*d.closExp[b])); c < best {
-				best, first = c, a
+	lowest := subset & -subset // always in a
+	remaining := subset ^ lowest
+	best, first := math.Inf(1), lowest
+	for part := (remaining - 1) & remaining; ; part = (part - 1) & remaining {
+		a, b := part|lowest, remaining^part
+		price := d.cost[a] + d.cost[b]
+		if price < best {
+			if price += float64(union * float64(d.closedFactor[a]*d.closedFactor[b])); price < best {
+				best, first = price, a
 			}
 		}
-		if s == 0 {
+		if part == 0 {
 			break
 		}
 	}
 
-	d.moves += int64(1) << bits.OnesCount(uint(m))
-	d.cost[m] = best + float64(penalty*pow2(size+o.write-base))
-	d.split[m] = uint16(first)
+	d.moves += int64(1) << bits.OnesCount(uint(subset))
+	d.cost[subset] = best + float64(penalty*pow2(result+o.log2Write-base))
+	d.firstPart[subset] = uint16(first)
 }

@@ -7,9 +7,9 @@ import (
 )
 
 var testObjectives = map[string]objective{
-	"flops":   {write: -noLimit, limit: noLimit},
-	"writes":  {write: 4 * oneBit, limit: noLimit},
-	"penalty": {write: 4 * oneBit, limit: 3 * oneBit, steep: oneBit},
+	"flops":   {log2Write: -noLimit, limit: noLimit},
+	"writes":  {log2Write: 4 * oneBit, limit: noLimit},
+	"penalty": {log2Write: 4 * oneBit, limit: 3 * oneBit, steepness: oneBit},
 }
 
 // someHypergraph has mixed dimensions and indices in any number of tensors.
@@ -82,10 +82,10 @@ func TestOptimalAgainstAllTrees(t *testing.T) {
 				leaves = 7
 			}
 			h := someHypergraph(r, 3+r.IntN(7), leaves, 4)
-			n := fromHypergraph(h, nil)
+			n := newSlicedNetwork(h, nil)
 			best := math.Inf(1)
 			count := allTrees(leaves, func(merges [][2]int) {
-				best = min(best, newWorking(n, merges).total(&o, 0))
+				best = min(best, newWorking(n, merges).totalPrice(&o, 0))
 			})
 			if count != doubleFactorial[leaves] {
 				t.Fatalf("%d trees over %d leaves, want (2n−3)!! = %d",
@@ -93,7 +93,7 @@ func TestOptimalAgainstAllTrees(t *testing.T) {
 			}
 			w := newWorking(n, chainOf(leaves))
 			newReconfigurer(w, o, leaves).run(noLimit)
-			if got := w.total(&o, 0); math.Abs(got/best-1) > 1e-5 {
+			if got := w.totalPrice(&o, 0); math.Abs(got/best-1) > 1e-5 {
 				t.Errorf("%s, seed %d: %v, the cheapest of all %d trees costs %v",
 					name, seed, got, count, best)
 			}
@@ -114,13 +114,13 @@ func TestOptimalPredictsItsCost(t *testing.T) {
 					h.Dims[i] = 1 << 40
 				}
 			}
-			w := newWorking(fromHypergraph(h, nil), chainOf(8))
+			w := newWorking(newSlicedNetwork(h, nil), chainOf(8))
 			rec := newReconfigurer(w, o, 8)
-			rec.grow(w.root)
-			rec.load(w.root)
-			predicted, base := rec.d.solve(&o)
-			rec.rebuild(w.root)
-			if got := w.total(&o, base); math.Abs(got/predicted-1) > 1e-5 {
+			rec.collectPiece(w.root)
+			rec.enterIndices(w.root)
+			predicted, base := rec.optimal.solve(&o)
+			rec.rebuildPiece(w.root)
+			if got := w.totalPrice(&o, base); math.Abs(got/predicted-1) > 1e-5 {
 				t.Errorf("%s, seed %d: %v predicted, %v built", name, seed, predicted, got)
 			}
 			checkWorking(t, w)
@@ -141,10 +141,10 @@ func chainOf(leaves int) [][2]int {
 
 // checkWorking compares every scope, size and union of w with the same tree's after a rebuild,
 // and the tree's links with each other.
-func checkWorking(t *testing.T, w *working) {
+func checkWorking(t *testing.T, w *workingTree) {
 	t.Helper()
 	merges := w.merges()
-	tree, err := NewTree(w.leaves(), merges)
+	tree, err := NewTree(w.leafCount(), merges)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,14 +154,14 @@ func checkWorking(t *testing.T, w *working) {
 	fresh := newWorking(w.n, merges)
 	for k, v := range inner(w) {
 		f := int32(tree.Leaves + k)
-		for i := range w.set(v) {
-			if w.set(v)[i] != fresh.set(f)[i] {
-				t.Fatalf("scope of node %d is %x, recounted %x", v, w.set(v), fresh.set(f))
+		for i := range w.scopeOf(v) {
+			if w.scopeOf(v)[i] != fresh.scopeOf(f)[i] {
+				t.Fatalf("scope of node %d is %x, recounted %x", v, w.scopeOf(v), fresh.scopeOf(f))
 			}
 		}
-		if w.size[v] != fresh.size[f] || w.full[v] != fresh.full[f] {
+		if w.size[v] != fresh.size[f] || w.unionSize[v] != fresh.unionSize[f] {
 			t.Fatalf("node %d: sizes %v and %v, recounted %v and %v",
-				v, w.size[v], w.full[v], fresh.size[f], fresh.full[f])
+				v, w.size[v], w.unionSize[v], fresh.size[f], fresh.unionSize[f])
 		}
 		if w.parent[w.left[v]] != v || w.parent[w.right[v]] != v {
 			t.Fatalf("node %d is not the parent of its children", v)
@@ -170,7 +170,7 @@ func checkWorking(t *testing.T, w *working) {
 }
 
 // inner lists the merges of w in postorder.
-func inner(w *working) []int32 {
+func inner(w *workingTree) []int32 {
 	var out []int32
 	for _, v := range w.postorder() {
 		if w.left[v] != none {

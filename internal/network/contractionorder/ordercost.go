@@ -9,57 +9,54 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// hopeless is log2 of a table at which EvaluateOrder stops: nobody can compute it
-// or the later ones, and beyond it the scopes themselves become the cost.
-const hopeless = 1000
+// hopelessLog2Table is log2 of the entries of a table at which EvaluateOrder stops. Nobody can compute such a table, and to list the scopes
+// of even larger ones would take too long.
+const hopelessLog2Table = 1000
 
-// EvaluateOrder prices the contraction of h along order (Restrict is applied to it),
-// following the steps of Walk:
+// EvaluateOrder returns the cost of the contraction of h along order (Restrict is applied to it), by the steps of Walk:
 //
 //	Width      the largest number of indices of dimension above 1 in one table touched, less one
 //	Log2Table  log2 of the entries of the largest table touched, summed indices included
 //	Flops      multiplications and additions
-//	Bytes      8 × the most entries live at once, the tensors of the network included throughout
+//	Bytes      8 × the largest number of entries live at once, always including the tensors of the network
 //
-// A table touched is never stored, its output is.
-// All in float64: a table of 2^46 entries, or of 2^900, is reported. Beyond a table of 2^1000
-// entries the walk stops and the figures are lower bounds. A network of numbers only has width 0.
-// The only error is the context's.
+// A step touches the table over all its indices, but stores only its output. All figures are float64, so that a table of 2^46 entries, or
+// of 2^900, is reported. At a table of 2^1000 entries the walk stops, and the figures are lower bounds. A network of numbers has width 0.
+// The only error is that of the context.
 func EvaluateOrder(ctx context.Context, h Hypergraph, order []int) (query.Cost, error) {
 	plan, _, err := evaluateOrder(ctx, h, order, math.Inf(1))
 	return plan, err
 }
 
-// EvaluateOrderWithin is EvaluateOrder that stops once the flops exceed a limit,
-// with the figures so far.
+// EvaluateOrderWithin is EvaluateOrder that stops after the step at which the flops exceed maxFlops, and returns the figures so far.
 func EvaluateOrderWithin(
-	ctx context.Context, h Hypergraph, order []int, flops float64,
+	ctx context.Context, h Hypergraph, order []int, maxFlops float64,
 ) (query.Cost, error) {
-	plan, _, err := evaluateOrder(ctx, h, order, flops)
+	plan, _, err := evaluateOrder(ctx, h, order, maxFlops)
 	return plan, err
 }
 
-// evaluateOrder stops once the flops exceed limit, and says whether it went to the end.
+// evaluateOrder is EvaluateOrderWithin that also reports whether it went to the end of the order.
 func evaluateOrder(
-	ctx context.Context, h Hypergraph, order []int, limit float64,
-) (query.Cost, bool, error) {
-	var m Meter
-	m.Start(h)
-	within := true
-	err := glance(ctx, h, order, func(s *Step) bool {
-		m.Begin(h, s)
-		m.End(s)
-		within = m.plan.Flops <= limit && m.plan.Log2Table < hopeless
-		return within
+	ctx context.Context, h Hypergraph, order []int, maxFlops float64,
+) (cost query.Cost, isComplete bool, err error) {
+	var meter Meter
+	meter.Start(h)
+	isComplete = true
+	err = walkReusing(ctx, h, order, func(s *Step) bool {
+		meter.Begin(h, s)
+		meter.End(s)
+		isComplete = meter.plan.Flops <= maxFlops && meter.plan.Log2Table < hopelessLog2Table
+		return isComplete
 	})
-	return m.Plan(), within, err
+	return meter.Plan(), isComplete, err
 }
 
 // Meter adds up the cost of steps in sequence.
 // EvaluateOrder and the contraction itself use the same one.
 type Meter struct {
 	plan  query.Cost
-	live  float64   // entries of all live tables
+	live  float64   // entries of all live tables together
 	sizes []float64 // entries by table number; 0 for tensors of the network, which stay live
 }
 
@@ -73,28 +70,28 @@ func (m *Meter) Start(h Hypergraph) {
 		}
 		m.live = finite(m.live + size)
 	}
-	m.peak()
+	m.recordPeak()
 }
 
-// Begin counts a step's work and its output as live beside its inputs.
+// Begin counts the work of a step, and its output as live in addition to its inputs.
 func (m *Meter) Begin(h Hypergraph, s *Step) {
-	if w := len(s.Sum) + len(s.Out) - 1; w > m.plan.Width {
-		m.plan.Width = w
+	if width := len(s.Sum) + len(s.Out) - 1; width > m.plan.Width {
+		m.plan.Width = width
 	}
 
-	table := 0.0
+	log2Table := 0.0
 	for _, v := range s.Sum {
-		table += math.Log2(float64(h.Dims[v]))
+		log2Table += math.Log2(float64(h.Dims[v]))
 	}
 	for _, v := range s.Out {
-		table += math.Log2(float64(h.Dims[v]))
+		log2Table += math.Log2(float64(h.Dims[v]))
 	}
 
-	m.plan.Log2Table = max(m.plan.Log2Table, table)
+	m.plan.Log2Table = max(m.plan.Log2Table, log2Table)
 	m.plan.Flops = finite(m.plan.Flops + s.Flops())
 	m.live = finite(m.live + s.Size)
 	m.sizes = append(m.sizes, s.Size)
-	m.peak()
+	m.recordPeak()
 }
 
 // End releases the inputs of a step.
@@ -107,4 +104,5 @@ func (m *Meter) End(s *Step) {
 // Plan returns the figures so far.
 func (m *Meter) Plan() query.Cost { return m.plan }
 
-func (m *Meter) peak() { m.plan.Bytes = max(m.plan.Bytes, finite(8*m.live)) }
+// recordPeak raises the peak to the live entries, if they are more.
+func (m *Meter) recordPeak() { m.plan.Bytes = max(m.plan.Bytes, finite(8*m.live)) }

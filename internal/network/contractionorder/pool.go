@@ -1,148 +1,150 @@
 package contractionorder
 
-// pool: the tables that are left while a tree is built from the leaves up.
+// pool: the live tables while a tree is built from the leaves up.
 
 import (
 	"slices"
 )
 
-// pool merges tables of a network one pair at a time.
+// pool is the set of tables of a network while they are merged, one pair at a time. Tables are numbered: the tensors first, then the
+// results of the merges. A table is alive until it is merged.
 type pool struct {
 	n     *network
-	scope [][]int32 // by table, sorted
-	// by table and position in its scope: where the table is in the list of that index
-	place  [][]int32
-	size   []logs    // by table
-	alive  []bool    // by table
-	at     [][]int32 // by index: its live tables, in no particular sequence
-	merges [][2]int
-	moves  int64
+	scope [][]int32 // by table, sorted; nil for a table that is not alive
+	// place[t][k] is where table t is in tablesWith of the k-th index of its scope
+	place      [][]int32
+	size       []logs    // by table
+	isAlive    []bool    // by table
+	tablesWith [][]int32 // by index: the live tables that have it, in no particular sequence
+	merges     [][2]int
+	moves      int64
 }
 
+// newPool returns a pool of the tensors of n.
 func newPool(n *network) *pool {
-	p := &pool{n: n, at: make([][]int32, len(n.of))}
-	degree := make([]int, len(n.of))
-	for _, e := range n.edges {
-		for _, v := range e {
+	p := &pool{n: n, tablesWith: make([][]int32, len(n.indexOf))}
+	degree := make([]int, len(n.indexOf))
+	for _, edge := range n.edges {
+		for _, v := range edge {
 			degree[v]++
 		}
 	}
 	for v, d := range degree {
-		p.at[v] = make([]int32, 0, d)
+		p.tablesWith[v] = make([]int32, 0, d)
 	}
 
-	for _, e := range n.edges {
-		p.add(slices.Clone(e))
+	for _, edge := range n.edges {
+		p.addTable(slices.Clone(edge))
 	}
 	return p
 }
 
-// add makes a table.
-func (p *pool) add(scope []int32) int32 {
+// addTable adds a live table over scope, which it keeps, and returns its number.
+func (p *pool) addTable(scope []int32) int32 {
 	t := int32(len(p.scope))
 	place := make([]int32, len(scope))
 	for k, v := range scope {
-		place[k] = int32(len(p.at[v]))
-		p.at[v] = append(p.at[v], t)
+		place[k] = int32(len(p.tablesWith[v]))
+		p.tablesWith[v] = append(p.tablesWith[v], t)
 	}
 	p.scope = append(p.scope, scope)
 	p.place = append(p.place, place)
-	p.size = append(p.size, p.weigh(scope))
-	p.alive = append(p.alive, true)
+	p.size = append(p.size, p.log2Size(scope))
+	p.isAlive = append(p.isAlive, true)
 	p.moves += int64(16 * len(scope))
 	return t
 }
 
-// remove takes a table out of the lists of its indices, the last of a list taking its place.
-func (p *pool) remove(t int32) {
+// removeTable takes t out of the lists of its indices; the last table of a list moves to its place. t is not alive then.
+func (p *pool) removeTable(t int32) {
 	for k, v := range p.scope[t] {
-		list, at := p.at[v], p.place[t][k]
-		last := list[len(list)-1]
-		list[at] = last
-		i, _ := slices.BinarySearch(p.scope[last], v)
-		p.place[last][i] = at
-		p.at[v] = list[:len(list)-1]
+		list, position := p.tablesWith[v], p.place[t][k]
+		moved := list[len(list)-1]
+		list[position] = moved
+		j, _ := slices.BinarySearch(p.scope[moved], v)
+		p.place[moved][j] = position
+		p.tablesWith[v] = list[:len(list)-1]
 	}
 
 	p.moves += int64(16 * len(p.scope[t]))
-	p.alive[t] = false
+	p.isAlive[t] = false
 	p.scope[t], p.place[t] = nil, nil
 }
 
-// weigh returns log2 of the entries of a table over scope.
-func (p *pool) weigh(scope []int32) logs {
+// log2Size returns log2 of the entries of a table over scope.
+func (p *pool) log2Size(scope []int32) logs {
 	var w logs
 	for _, v := range scope {
-		w += p.n.weight(v)
+		w += p.n.log2DimOf(v)
 	}
 	return w
 }
 
-// merge replaces tables a and b by their product, summed over the indices nobody else has.
+// merge replaces tables a and b by their product, summed over the indices that no other table has, and returns the number of the product.
 func (p *pool) merge(a, b int32) int32 {
-	x, y := p.scope[a], p.scope[b]
-	p.remove(a)
-	p.remove(b)
+	restA, restB := p.scope[a], p.scope[b]
+	p.removeTable(a)
+	p.removeTable(b)
 
-	// Of the indices of both, those that a third table has stay.
-	out := make([]int32, 0, len(x)+len(y))
-	for len(x) > 0 && len(y) > 0 {
-		switch v, u := x[0], y[0]; {
+	// The result has the indices of only a or only b, and those of both that a third table has.
+	scope := make([]int32, 0, len(restA)+len(restB))
+	for len(restA) > 0 && len(restB) > 0 {
+		switch v, u := restA[0], restB[0]; {
 		case v < u:
-			out, x = append(out, v), x[1:]
+			scope, restA = append(scope, v), restA[1:]
 		case u < v:
-			out, y = append(out, u), y[1:]
+			scope, restB = append(scope, u), restB[1:]
 		default:
-			if len(p.at[v]) > 0 {
-				out = append(out, v)
+			if len(p.tablesWith[v]) > 0 {
+				scope = append(scope, v)
 			}
-			x, y = x[1:], y[1:]
+			restA, restB = restA[1:], restB[1:]
 		}
 	}
-	out = append(append(out, x...), y...)
+	scope = append(append(scope, restA...), restB...)
 
 	p.merges = append(p.merges, [2]int{int(a), int(b)})
-	return p.add(out)
+	return p.addTable(scope)
 }
 
-// rest lists the live tables.
-func (p *pool) rest() []int32 {
-	var out []int32
-	for t, ok := range p.alive {
-		if ok {
-			out = append(out, int32(t))
+// liveTables lists the live tables, ascending.
+func (p *pool) liveTables() []int32 {
+	var live []int32
+	for t, isAlive := range p.isAlive {
+		if isAlive {
+			live = append(live, int32(t))
 		}
 	}
-	return out
+	return live
 }
 
-// finish multiplies the remaining numbers and unconnected tables, smallest
-// first, and returns all merges.
-func (p *pool) finish() [][2]int {
-	left := p.rest()
-	slices.SortStableFunc(left,
+// mergeRemaining multiplies the live tables in the sequence of their sizes, the smallest first, and returns all merges of the pool. It is
+// called when the live tables share no index or the search has ended.
+func (p *pool) mergeRemaining() [][2]int {
+	remaining := p.liveTables()
+	slices.SortStableFunc(remaining,
 		func(a, b int32) int { return int(min(max(p.size[a]-p.size[b], -1), 1)) })
-	for len(left) > 1 {
-		left[1] = p.merge(left[0], left[1])
-		left = left[1:]
+	for len(remaining) > 1 {
+		remaining[1] = p.merge(remaining[0], remaining[1])
+		remaining = remaining[1:]
 	}
 	return p.merges
 }
 
-// unionSize returns log2 of the size of the union of two scopes.
+// unionSize returns log2 of the size of a table over the scopes of a and b together.
 func (p *pool) unionSize(a, b int32) logs {
-	x, y := p.scope[a], p.scope[b]
-	p.moves += int64(len(x) + len(y))
+	restA, restB := p.scope[a], p.scope[b]
+	p.moves += int64(len(restA) + len(restB))
 	size := p.size[a] + p.size[b]
-	for len(x) > 0 && len(y) > 0 {
-		switch v, u := x[0], y[0]; {
+	for len(restA) > 0 && len(restB) > 0 {
+		switch v, u := restA[0], restB[0]; {
 		case v < u:
-			x = x[1:]
+			restA = restA[1:]
 		case u < v:
-			y = y[1:]
+			restB = restB[1:]
 		default:
-			size -= p.n.weight(v)
-			x, y = x[1:], y[1:]
+			size -= p.n.log2DimOf(v)
+			restA, restB = restA[1:], restB[1:]
 		}
 	}
 	return size

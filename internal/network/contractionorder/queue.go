@@ -2,74 +2,79 @@ package contractionorder
 
 // The priority queue of the greedy orders.
 
-// key orders vertices, the smallest first.
-// A key is stale when it no longer equals the vertex's current one.
+// key is the priority of a vertex: the smallest key is eliminated first. A key in the queue is stale if it differs from the vertex's
+// present key.
 type key struct {
 	first, second int64
 	tie           uint64
-	v             int32
+	vertex        int32
 }
 
-func (k key) less(o key) bool {
-	if k.first != o.first {
-		return k.first < o.first
+// less compares first, then second, then tie.
+func (k key) less(other key) bool {
+	if k.first != other.first {
+		return k.first < other.first
 	}
-	if k.second != o.second {
-		return k.second < o.second
+	if k.second != other.second {
+		return k.second < other.second
 	}
-	return k.tie < o.tie
+	return k.tie < other.tie
 }
 
-// queue is a binary min-heap of keys. Its own code, since container/heap boxes every key.
+// queue is a binary min-heap of keys. It does not use container/heap, which would allocate every key.
 type queue []key
 
-func (q queue) init() {
+// heapify makes a heap of keys in any sequence.
+func (q queue) heapify() {
 	for i := len(q)/2 - 1; i >= 0; i-- {
-		q.down(i)
+		q.siftDown(i)
 	}
 }
 
+// push adds a key.
 func (q *queue) push(k key) {
 	*q = append(*q, k)
-	s := *q
-	i := len(s) - 1
+	heap := *q
+	i := len(heap) - 1
 	for i > 0 {
-		p := (i - 1) / 2
-		if !k.less(s[p]) {
+		parent := (i - 1) / 2
+		if !k.less(heap[parent]) {
 			break
 		}
-		s[i] = s[p]
-		i = p
+		heap[i] = heap[parent]
+		i = parent
 	}
-	s[i] = k
+	heap[i] = k
 }
 
+// pop removes the smallest key and returns it. The queue must not be empty.
 func (q *queue) pop() key {
-	s := *q
-	top := s[0]
-	s[0] = s[len(s)-1]
-	*q = s[:len(s)-1]
+	heap := *q
+	top := heap[0]
+	heap[0] = heap[len(heap)-1]
+	*q = heap[:len(heap)-1]
 	if len(*q) > 0 {
-		q.down(0)
+		q.siftDown(0)
 	}
 	return top
 }
 
-func (q queue) down(i int) {
+// siftDown moves the key at place i down until no child is smaller.
+func (q queue) siftDown(i int) {
 	k := q[i]
 	for {
-		c := 2*i + 1
-		if c >= len(q) {
+		child := 2*i + 1
+		if child >= len(q) {
 			break
 		}
-		if c+1 < len(q) && q[c+1].less(q[c]) {
-			c++
+		if child+1 < len(q) && q[child+1].less(q[child]) {
+			child++
 		}
-		if !q[c].less(k) {
+		if !q[child].less(k) {
 			break
 		}
-		q[i] = q[c]
-		i = c
+		q[i] = q[child]
+		i = child
 	}
 	q[i] = k
 }

@@ -7,212 +7,216 @@ import (
 	"slices"
 )
 
-// reconfigurer replaces the tree between a node and a few of its descendants by the optimal one.
+// reconfigurer improves a tree piece by piece. A piece is the tree between a node, its root, and a few descendants, its border. The
+// reconfigurer replaces it by the optimal tree over the tables of the border.
 type reconfigurer struct {
-	w       *working
-	o       objective
-	k       int // tables of one piece
-	d       optimal
-	front   []int32  // the descendants: tables of the piece
-	inner   []int32  // the merges of the piece, its root first
-	pattern []uint16 // by index: which tables of the piece have it
-	outside []uint64 // scratch of scope
-	clean   []bool   // by node: nothing near has changed since it could not be improved
+	w         *workingTree
+	objective objective
+	maxTables int      // limit of the tables of a piece
+	optimal   optimal  // computes the optimal tree of a piece
+	border    []int32  // of the present piece: its tables. Table j is bit j of a subset
+	merges    []int32  // of the present piece: its merges, the root first
+	pattern   []uint16 // by index: the subset of the border that has it; 0 except in enterIndices
+	outside   []uint64 // scratch of setScope
+	isClean   []bool   // by node: the piece below it could not be improved, and nothing near has changed since
 }
 
-func newReconfigurer(w *working, o objective, k int) *reconfigurer {
+// newReconfigurer returns a reconfigurer of w with pieces of at most maxTables tables.
+func newReconfigurer(w *workingTree, objective objective, maxTables int) *reconfigurer {
 	return &reconfigurer{
-		w:       w,
-		o:       o,
-		k:       min(k, maxOptimal),
-		pattern: make([]uint16, 64*w.n.words),
-		outside: make([]uint64, w.n.words),
-		clean:   make([]bool, len(w.left)),
+		w:         w,
+		objective: objective,
+		maxTables: min(maxTables, maxOptimal),
+		pattern:   make([]uint16, 64*w.n.words),
+		outside:   make([]uint64, w.n.words),
+		isClean:   make([]bool, len(w.left)),
 	}
 }
 
-// negligible is the part of a tree's cost, per merge, below which pieces are left as they are.
+// negligible decides which pieces are not worth work: those whose price is below this share of the tree's price per node.
 const negligible = 0x1p-10
 
-// run goes over the tree from the leaves up until no piece
-// gets cheaper or the moves of the working tree reach limit.
+// run improves the pieces below all nodes, from the leaves up, again and again until no piece gets cheaper or the moves of the tree reach
+// limit. It stops early if the search ends.
 func (r *reconfigurer) run(limit int64) {
 	w := r.w
 	if len(w.left) < 5 {
 		return
 	}
 
-	for changed := true; changed && w.moves < limit; {
-		changed = false
-		floor := w.logTotal(&r.o) + log2Float(negligible) - log2(uint64(len(w.left)))
+	for hasChanged := true; hasChanged && w.moves < limit; {
+		hasChanged = false
+		floor := w.log2TotalPrice(&r.objective) + log2Float(negligible) - log2(uint64(len(w.left)))
 		for _, v := range w.postorder() {
-			if w.left[v] == none || r.clean[v] || w.moves >= limit {
+			if w.left[v] == none || r.isClean[v] || w.moves >= limit {
 				continue
 			}
-			if w.n.over() {
+			if w.n.hasEnded() {
 				return
 			}
-			if r.improve(v, floor) {
-				changed = true
+			if r.improvePiece(v, floor) {
+				hasChanged = true
 			} else {
-				r.clean[v] = true
+				r.isClean[v] = true
 			}
 		}
 	}
 }
 
-// improve replaces the piece below v if that is cheaper.
-func (r *reconfigurer) improve(v int32, floor logs) bool {
+// improvePiece replaces the piece below v by the optimal tree, if that is cheaper, and reports whether it did. It leaves pieces of two
+// tables, and pieces whose log2 price is below floor.
+func (r *reconfigurer) improvePiece(v int32, floor logs) bool {
 	w := r.w
-	r.grow(v)
-	if len(r.front) < 3 {
+	r.collectPiece(v)
+	if len(r.border) < 3 {
 		return false
 	}
 
-	old := -noLimit
-	for _, x := range r.inner {
-		old = logAdd(old, r.o.log(w.full[x], w.size[x]))
+	log2Before := -noLimit
+	for _, x := range r.merges {
+		log2Before = logAdd(log2Before, r.objective.log2Price(w.unionSize[x], w.size[x]))
 	}
-	if old < floor {
+	if log2Before < floor {
 		return false
 	}
 
-	r.load(v)
-	total, base := r.d.solve(&r.o)
-	w.moves += r.d.moves
-	r.d.moves = 0
+	r.enterIndices(v)
+	priceAfter, base := r.optimal.solve(&r.objective)
+	w.moves += r.optimal.moves
+	r.optimal.moves = 0
 
-	before := 0.0
-	for _, x := range r.inner {
-		before += float64(r.o.float(w.full[x], w.size[x], base))
+	priceBefore := 0.0
+	for _, x := range r.merges {
+		priceBefore += float64(r.objective.relativePrice(w.unionSize[x], w.size[x], base))
 	}
 
-	if !(total < before*(1-0x1p-20)) {
+	if !(priceAfter < priceBefore*(1-0x1p-20)) {
 		return false
 	}
-	r.rebuild(v)
+	r.rebuildPiece(v)
 	return true
 }
 
-// grow collects the piece below v:
-// the largest table at its border is replaced by its two children until there are k.
-func (r *reconfigurer) grow(v int32) {
+// collectPiece sets border and merges to the piece below v. It begins with the children of v and replaces the merge of the border with the
+// largest union by its two children, until the border has maxTables tables or only leaves.
+func (r *reconfigurer) collectPiece(v int32) {
 	w := r.w
-	r.front = append(r.front[:0], w.left[v], w.right[v])
-	r.inner = append(r.inner[:0], v)
+	r.border = append(r.border[:0], w.left[v], w.right[v])
+	r.merges = append(r.merges[:0], v)
 
-	for len(r.front) < r.k {
-		at := -1
-		for i, x := range r.front {
-			if w.left[x] != none && (at < 0 || w.full[x] > w.full[r.front[at]]) {
-				at = i
+	for len(r.border) < r.maxTables {
+		largest := -1
+		for i, x := range r.border {
+			if w.left[x] != none && (largest < 0 || w.unionSize[x] > w.unionSize[r.border[largest]]) {
+				largest = i
 			}
 		}
-		if at < 0 {
+		if largest < 0 {
 			break
 		}
-		x := r.front[at]
-		r.inner = append(r.inner, x)
-		r.front[at] = w.left[x]
-		r.front = append(r.front, w.right[x])
+		x := r.border[largest]
+		r.merges = append(r.merges, x)
+		r.border[largest] = w.left[x]
+		r.border = append(r.border, w.right[x])
 	}
-	w.moves += int64(r.k * r.k)
+	w.moves += int64(r.maxTables * r.maxTables)
 }
 
-// load enters the indices of the piece below v.
-func (r *reconfigurer) load(v int32) {
+// enterIndices gives optimal the tables of the piece below v with their indices.
+func (r *reconfigurer) enterIndices(v int32) {
 	w := r.w
-	r.d.reset(len(r.front))
-	for j, x := range r.front {
-		for i, word := range w.set(x) {
+	r.optimal.reset(len(r.border))
+	for j, x := range r.border {
+		for i, word := range w.scopeOf(x) {
 			for ; word != 0; word &= word - 1 {
-				r.pattern[i<<6+trailing(word)] |= 1 << j
+				r.pattern[i<<6+lowestBit(word)] |= 1 << j
 			}
 		}
 	}
 
-	// An index is open where the table of v has it.
-	open := w.set(v)
+	// An index is open, that is, tables outside have it, if the table of v has it.
+	open := w.scopeOf(v)
 	for i := range open {
 		var union uint64
-		for _, x := range r.front {
-			union |= w.set(x)[i]
+		for _, x := range r.border {
+			union |= w.scopeOf(x)[i]
 		}
 		for u := union; u != 0; u &= u - 1 {
-			at := i<<6 + trailing(u)
-			r.d.add(int(r.pattern[at]), w.n.log[i], open[i]&u&-u != 0)
-			r.pattern[at] = 0
+			index := i<<6 + lowestBit(u)
+			r.optimal.addIndex(int(r.pattern[index]), w.n.log2Dim[i], open[i]&u&-u != 0)
+			r.pattern[index] = 0
 		}
 	}
-	w.moves += int64(len(r.front) * (2*w.n.words + 16))
+	w.moves += int64(len(r.border) * (2*w.n.words + 16))
 }
 
-// rebuild puts the optimal tree in place of the piece below v, reusing its nodes.
-func (r *reconfigurer) rebuild(v int32) {
+// rebuildPiece puts the optimal tree in place of the piece below v. It reuses the nodes of the piece. The new merges and the nearest
+// ancestors are no longer clean.
+func (r *reconfigurer) rebuildPiece(v int32) {
 	w := r.w
-	slices.Sort(r.inner[1:])
-	free := r.inner[1:]
-	var build func(x int32, m int)
-	child := func(m int) int32 {
-		if m&(m-1) == 0 {
-			return r.front[trailing(uint64(m))]
+	slices.Sort(r.merges[1:])
+	freeNodes := r.merges[1:]
+	var build func(x int32, subset int) // makes x the merge of a subset of the border
+	child := func(subset int) int32 {
+		if subset&(subset-1) == 0 {
+			return r.border[lowestBit(uint64(subset))]
 		}
-		x := free[0]
-		free = free[1:]
-		build(x, m)
+		x := freeNodes[0]
+		freeNodes = freeNodes[1:]
+		build(x, subset)
 		return x
 	}
-	build = func(x int32, m int) {
-		a := int(r.d.split[m])
-		w.join(x, child(a), child(m^a))
+	build = func(x int32, subset int) {
+		first := int(r.optimal.firstPart[subset])
+		w.setChildren(x, child(first), child(subset^first))
 		if x != v {
-			r.scope(x, v, m)
+			r.setScope(x, v, subset)
 		}
 
-		var full logs
-		p, q := w.set(w.left[x]), w.set(w.right[x])
+		var unionSize logs
+		p, q := w.scopeOf(w.left[x]), w.scopeOf(w.right[x])
 		for i := range p {
-			full += logs(ones(p[i]|q[i])) * w.n.log[i]
+			unionSize += logs(popCount(p[i]|q[i])) * w.n.log2Dim[i]
 		}
-		w.full[x] = full
+		w.unionSize[x] = unionSize
 	}
 
-	build(v, 1<<len(r.front)-1)
-	w.moves += int64(len(r.inner) * (len(r.front) + 2) * w.n.words)
-	for _, x := range r.inner {
-		r.clean[x] = false
+	build(v, 1<<len(r.border)-1)
+	w.moves += int64(len(r.merges) * (len(r.border) + 2) * w.n.words)
+	for _, x := range r.merges {
+		r.isClean[x] = false
 	}
 
-	// Nearby ancestors may get cheaper now.
+	// The pieces below the nearest ancestors may get cheaper now.
 	x := v
-	for range r.k {
+	for range r.maxTables {
 		if x = w.parent[x]; x == none {
 			break
 		}
-		r.clean[x] = false
+		r.isClean[x] = false
 	}
 }
 
-// scope sets the scope of x, which holds subset m of the piece below v: the
-// indices that m shares with tables outside.
-func (r *reconfigurer) scope(x, v int32, m int) {
+// setScope sets scope and size of x, whose table is the product of a subset of the border of the piece below v. The scope is the indices
+// that the subset has and another table has, too: one of the border or, for indices of v, one outside.
+func (r *reconfigurer) setScope(x, v int32, subset int) {
 	w := r.w
-	s := w.set(x)
-	clear(s)
+	inside := w.scopeOf(x)
+	clear(inside)
 
-	copy(r.outside, w.set(v))
-	for j, y := range r.front {
-		to := r.outside
-		if m>>j&1 != 0 {
-			to = s
+	copy(r.outside, w.scopeOf(v))
+	for j, y := range r.border {
+		target := r.outside
+		if subset>>j&1 != 0 {
+			target = inside
 		}
-		for i, word := range w.set(y) {
-			to[i] |= word
+		for i, word := range w.scopeOf(y) {
+			target[i] |= word
 		}
 	}
 
-	for i := range s {
-		s[i] &= r.outside[i]
+	for i := range inside {
+		inside[i] &= r.outside[i]
 	}
-	w.size[x] = w.n.weigh(s)
+	w.size[x] = w.n.log2Size(inside)
 }

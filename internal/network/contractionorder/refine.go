@@ -8,43 +8,44 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// refinement moves single vertices between the sides.
-// Gains are kept up to date; a heap that may hold outdated entries finds the largest.
+// refinement is a split of a hypergraph that changes by flips: a flip moves one vertex to the other side. The gain of a vertex is what its
+// flip saves. Gains are kept up to date. A queue, some of whose entries are outdated, finds the largest gain.
 type refinement struct {
-	g      *hypergraph
-	side   []uint8    // by vertex: 0 or 1
-	half   int64      // maximum weight of a side
-	weight [2]int64   // by side
-	count  [2][]int32 // by net: its vertices on each side
-	gain   []logs     // by vertex: saving of its move
-	locked []bool     // by vertex: it has moved in this pass
-	queue  pairQueue  // score −gain
-	offers uint64     // so far
-	cut    logs       // cost of the nets with vertices on both sides
-	moves  int64
-	pace   *pace.Pace
+	g        *hypergraph
+	side     []uint8    // by vertex: 0 or 1
+	maxSide  int64      // limit of the weight of a side
+	weight   [2]int64   // by side
+	pinsOn   [2][]int32 // by side, by net: the number of the net's vertices on that side
+	gain     []logs     // by vertex: by how much its flip lowers cut
+	hasMoved []bool     // by vertex: it was flipped in this pass, or while a side grows
+	queue    pairQueue  // of vertices, with the score −gain
+	offers   uint64     // the number of entries that were queued so far
+	cut      logs       // the cost of the nets with vertices on both sides
+	moves    int64
+	pace     *pace.Pace
 }
 
-func newRefinement(g *hypergraph, side []uint8, half int64, p *pace.Pace) *refinement {
+// newRefinement returns a refinement of a split, which it changes in place. Gains are not yet known.
+func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) *refinement {
 	f := &refinement{
-		g:      g,
-		side:   side,
-		half:   half,
-		pace:   p,
-		gain:   make([]logs, len(side)),
-		locked: make([]bool, len(side)),
+		g:        g,
+		side:     side,
+		maxSide:  maxSide,
+		pace:     pace,
+		gain:     make([]logs, len(side)),
+		hasMoved: make([]bool, len(side)),
 	}
 
-	f.count = [2][]int32{make([]int32, len(g.nets)), make([]int32, len(g.nets))}
+	f.pinsOn = [2][]int32{make([]int32, len(g.nets)), make([]int32, len(g.nets))}
 	for v, s := range side {
 		f.weight[s] += g.weight[v]
 	}
 
 	for e, pins := range g.nets {
 		for _, v := range pins {
-			f.count[side[v]][e]++
+			f.pinsOn[side[v]][e]++
 		}
-		if f.count[0][e] > 0 && f.count[1][e] > 0 {
+		if f.pinsOn[0][e] > 0 && f.pinsOn[1][e] > 0 {
 			f.cut += g.cost[e]
 		}
 		f.moves += int64(4 * len(pins))
@@ -52,31 +53,32 @@ func newRefinement(g *hypergraph, side []uint8, half int64, p *pace.Pace) *refin
 	return f
 }
 
-// gainOf computes the gain of v from its nets.
+// gainOf computes the gain of v. A net whose only vertex on the side of v is v is cut no more after the flip, if it has other vertices. A
+// net that is on the side of v as a whole is cut then. A net with the only vertex v counts as both.
 func (f *refinement) gainOf(v int32) logs {
 	s := f.side[v]
 	var gain logs
-	for _, e := range f.g.of[v] {
-		if f.count[s][e] == 1 {
+	for _, e := range f.g.netsOf[v] {
+		if f.pinsOn[s][e] == 1 {
 			gain += f.g.cost[e]
 		}
-		if f.count[1-s][e] == 0 {
+		if f.pinsOn[1-s][e] == 0 {
 			gain -= f.g.cost[e]
 		}
 	}
-	f.moves += int64(4 * len(f.g.of[v]))
+	f.moves += int64(4 * len(f.g.netsOf[v]))
 	return gain
 }
 
-// offer queues v with its present gain.
-func (f *refinement) offer(v int32) {
+// queueMove adds v to the queue with its present gain.
+func (f *refinement) queueMove(v int32) {
 	f.offers++
 	f.moves += 60 // most of it for taking it out again
-	f.queue.push(pair{score: -f.gain[v], count: f.offers, a: v})
+	f.queue.push(pair{score: -f.gain[v], offer: f.offers, a: v})
 }
 
-// move puts v on the other side and updates the gains around it.
-func (f *refinement) move(v int32) {
+// flip moves v to the other side and updates cut, weights and gains.
+func (f *refinement) flip(v int32) {
 	from := f.side[v]
 	to := 1 - from
 	f.cut -= f.gain[v]
@@ -84,23 +86,23 @@ func (f *refinement) move(v int32) {
 	f.weight[from] -= f.g.weight[v]
 	f.weight[to] += f.g.weight[v]
 
-	for _, e := range f.g.of[v] {
-		f.count[from][e]--
-		f.count[to][e]++
+	for _, e := range f.g.netsOf[v] {
+		f.pinsOn[from][e]--
+		f.pinsOn[to][e]++
 		f.updateGains(e, v, from)
 	}
 
 	f.gain[v] = f.gainOf(v)
-	f.pace.Over(int64(16 + 4*len(f.g.of[v])))
+	f.pace.Over(int64(16 + 4*len(f.g.netsOf[v])))
 }
 
-// updateGains changes the gains of the vertices of net e after v has left side from. Only the first
-// and the last two vertices of a side matter to others.
+// updateGains changes the gains of the other vertices of net e after v has left side from, and queues those that were not flipped. Gains
+// change only if v was one of the last two vertices on its side, or is now one of the first two on the other.
 func (f *refinement) updateGains(e, v int32, from uint8) {
 	cost := f.g.cost[e]
-	left := f.count[from][e]
-	there := f.count[1-from][e] - 1 // before v came
-	if left > 1 && there > 1 {
+	leftBehind := f.pinsOn[from][e]
+	thereBefore := f.pinsOn[1-from][e] - 1 // on the other side, without v
+	if leftBehind > 1 && thereBefore > 1 {
 		return
 	}
 	for _, u := range f.g.nets[e] {
@@ -109,32 +111,32 @@ func (f *refinement) updateGains(e, v int32, from uint8) {
 		}
 		var change logs
 		if f.side[u] == from {
-			if there == 0 { // cut from now on: following it no longer cuts
+			if thereBefore == 0 { // the net is cut now: u no longer cuts it by following v
 				change += cost
 			}
-			if left == 1 {
+			if leftBehind == 1 { // u is the last one: following v now ends the cut
 				change += cost
 			}
 		} else {
-			if there == 1 { // no longer alone
+			if thereBefore == 1 { // u was the only one on its side: its flip no longer ends the cut
 				change -= cost
 			}
-			if left == 0 {
+			if leftBehind == 0 { // the net is no longer cut: the flip of u would cut it
 				change -= cost
 			}
 		}
 		if change != 0 {
 			f.gain[u] += change
-			if !f.locked[u] {
-				f.offer(u)
+			if !f.hasMoved[u] {
+				f.queueMove(u)
 			}
 		}
 	}
 	f.moves += int64(4 * len(f.g.nets[e]))
 }
 
-// grow moves vertices from side 1 to side 0,
-// beginning with seed, until side 0 has half of the weight.
+// grow flips vertices from side 1 to side 0 until side 0 has about half of the weight. It begins with seed and goes on with the vertex of
+// the largest gain that shares a net with a flipped one; if there is none, with the first vertex of side 1.
 func (f *refinement) grow(seed int32) {
 	for v := range f.gain {
 		f.gain[v] = f.gainOf(int32(v))
@@ -142,25 +144,25 @@ func (f *refinement) grow(seed int32) {
 
 	total := f.weight[0] + f.weight[1]
 	next := seed
-	for v := int32(0); 2*(f.weight[0]+f.g.weight[next]) <= total || f.weight[0] == 0; {
-		f.locked[next] = true
-		f.move(next)
+	for unconnected := int32(0); 2*(f.weight[0]+f.g.weight[next]) <= total || f.weight[0] == 0; {
+		f.hasMoved[next] = true
+		f.flip(next)
 		if f.pace.Err() != nil {
 			return
 		}
 
 		next = none
 		for len(f.queue) > 0 && next == none {
-			if k := f.queue.pop(); !f.locked[k.a] && -k.score == f.gain[k.a] {
-				next = k.a
+			if offer := f.queue.pop(); !f.hasMoved[offer.a] && -offer.score == f.gain[offer.a] {
+				next = offer.a
 			}
 		}
 
-		for next == none && int(v) < len(f.side) { // nothing connected is left
-			if !f.locked[v] {
-				next = v
+		for next == none && int(unconnected) < len(f.side) { // no neighbour of a flipped vertex is left
+			if !f.hasMoved[unconnected] {
+				next = unconnected
 			}
-			v++
+			unconnected++
 		}
 
 		if next == none {
@@ -169,55 +171,55 @@ func (f *refinement) grow(seed int32) {
 	}
 }
 
-// pass moves every vertex once at most, the largest gain first,
-// keeps the best prefix and says whether it gained.
+// pass flips every vertex at most once, the largest gain first, even if the split gets worse for a while. Then it undoes the flips after
+// the best split. It reports whether the split is better than before: first by the weight above the limit, then by the cut. After the pace
+// has ended it returns false.
 func (f *refinement) pass() bool {
 	f.queue = f.queue[:0]
 	for v := range f.gain {
-		f.locked[v] = false
+		f.hasMoved[v] = false
 		f.gain[v] = f.gainOf(int32(v))
-		f.offer(int32(v))
+		f.queueMove(int32(v))
 	}
 
-	var done []int32
-	start, startOver := f.cut, f.over()
-	best, bestOver, keep := start, startOver, 0
+	var moved []int32
+	startCut, startExcess := f.cut, f.excess()
+	bestCut, bestExcess, bestLength := startCut, startExcess, 0
 
 	for len(f.queue) > 0 && f.pace.Err() == nil {
-		k := f.queue.pop()
-		v := k.a
-		if f.locked[v] || -k.score != f.gain[v] || !f.allowed(v) {
+		offer := f.queue.pop()
+		v := offer.a
+		if f.hasMoved[v] || -offer.score != f.gain[v] || !f.mayMove(v) {
 			continue
 		}
 
-		f.locked[v] = true
-		f.move(v)
-		done = append(done, v)
-		if o := f.over(); o < bestOver || o == bestOver && f.cut < best {
-			best, bestOver, keep = f.cut, o, len(done)
+		f.hasMoved[v] = true
+		f.flip(v)
+		moved = append(moved, v)
+		if excess := f.excess(); excess < bestExcess || excess == bestExcess && f.cut < bestCut {
+			bestCut, bestExcess, bestLength = f.cut, excess, len(moved)
 		}
-		if len(done) > keep+100+len(f.side)/8 { // a valley this long is not left again
+		if len(moved) > bestLength+100+len(f.side)/8 { // after so many flips without improvement there will be none
 			break
 		}
 	}
 
-	// Undo the moves after the best prefix.
-	for i := len(done) - 1; i >= keep; i-- {
-		f.move(done[i])
+	for i := len(moved) - 1; i >= bestLength; i-- {
+		f.flip(moved[i])
 	}
-	return f.pace.Err() == nil && (bestOver < startOver || bestOver == startOver && best < start)
+	return f.pace.Err() == nil && (bestExcess < startExcess || bestExcess == startExcess && bestCut < startCut)
 }
 
-// over is the excess weight of the heavier side.
-func (f *refinement) over() int64 { return max(f.weight[0]-f.half, f.weight[1]-f.half, 0) }
+// excess returns by how much the heavier side is above the limit, 0 if it is not.
+func (f *refinement) excess() int64 { return max(f.weight[0]-f.maxSide, f.weight[1]-f.maxSide, 0) }
 
-// allowed says whether v may move: not into a side that becomes too heavy
-// and heavier than the one it leaves, and never the last vertex of a side.
-func (f *refinement) allowed(v int32) bool {
+// mayMove reports whether v may be flipped. The last vertex of a side may not. Otherwise the other side must stay within the limit, or at
+// least become lighter than this one was.
+func (f *refinement) mayMove(v int32) bool {
 	from := f.side[v]
-	w := f.g.weight[v]
-	if f.weight[from] == w {
+	weight := f.g.weight[v]
+	if f.weight[from] == weight {
 		return false
 	}
-	return f.weight[1-from]+w <= f.half || f.weight[1-from]+w < f.weight[from]
+	return f.weight[1-from]+weight <= f.maxSide || f.weight[1-from]+weight < f.weight[from]
 }

@@ -15,23 +15,23 @@ import (
 )
 
 // ErrMemory is wrapped by the error of a search that found no slices
-// for which a contraction fits the memory; its code is fault.OverBudget.
+// with which a contraction fits the memory. The code of the error is fault.OverBudget.
 var ErrMemory = errors.New("contractionorder: over the memory budget")
 
 // Options of a search. The zero value works.
 type Options struct {
-	Seed   uint64  // of everything random
-	Memory int64   // bytes of Cost.PeakBytes; 0: query.DefaultMemory, 2 GiB
-	Moves  int64   // elementary operations at most, roughly; 0: 2^32, some four seconds of one core
-	Effort float64 // moves that are worth a flop that they save; 0: 1/policy.MoveCost
+	Seed   uint64  // of all random numbers
+	Memory int64   // limit of Cost.PeakBytes, in bytes; 0: query.DefaultMemory, 2 GiB
+	Moves  int64   // approximate limit of elementary operations; 0: 2^32, some four seconds of one core
+	Effort float64 // the number of moves that it is worth to save one flop; 0: 1/policy.MoveCost
 	// WriteCost is the cost of writing and reading back an entry of a result,
 	// in flops above 1; 0: 16.
 	WriteCost float64
 	Threads   int // goroutines, 1 or 2; 0: 1. The plan does not depend on it
 }
 
-// Plan is a contraction of a network, along Tree, once for every combination of
-// values of Slices, and its cost.
+// Plan is a contraction of a network along Tree, which is repeated for every combination of
+// values of Slices.
 type Plan struct {
 	Tree   Tree
 	Slices []int // sorted indices of the hypergraph
@@ -40,27 +40,27 @@ type Plan struct {
 }
 
 const (
-	cheap        = 1e7 // flops below which the first tree that fits is taken as it is
+	cheap        = 1e7 // the first tree is the plan if it costs fewer flops and fits the memory
 	defaultMoves = 1 << 32
 
-	// An entry costs 8 bytes written, read and often permuted in between;
-	// a core does some 16 flops meanwhile.
+	// An entry costs 8 bytes written, read and often permuted in between.
+	// Meanwhile a core does some 16 flops.
 	defaultWriteCost = 16
 
-	pieces      = 8  // tables of a piece that is reconfigured as a rule
-	largePieces = 10 // and where a tree is better than all before
+	pieces      = 8  // tables of a piece that is reconfigured, as a rule
+	largePieces = 10 // the same for a tree that is cheaper than all before
 )
 
-// Search returns a plan for h that holds at most Options.Memory bytes. It takes the min-fill order
-// as a tree, improves it by reconfiguration, and returns it when it costs less than 10^7 flops.
-// Otherwise it anneals trees from recursive bisection, from random greedy merging and the best one
-// so far, cheap attempts first, and goes on while the next ones are expected to save more than they
-// cost: Effort is the worth of a flop in moves, and WriteCost the worth of a written entry in
-// flops. Where the best tree does not fit the memory, indices are sliced, interleaved with more
-// annealing; a table over the limit is penalised from the start.
+// Search returns a plan for h that holds at most Options.Memory bytes.
 //
-// The plan depends on h, Seed, Memory, Moves, Effort and WriteCost alone. Errors:
-// ErrTree for an inconsistent hypergraph; ErrMemory, with the best plan found; the context's.
+// It first improves the tree of the min-fill order by reconfiguration, and returns that tree if it fits the memory and costs less than 10^7
+// flops. Otherwise it makes attempts, cheap ones first: it anneals trees from recursive bisection, from random greedy merging, and the best
+// tree so far. It goes on as long as the next attempts are expected to save more than they cost; Effort is the worth of a flop in moves,
+// and WriteCost that of a written entry in flops. If a tree does not fit the memory, it slices indices and anneals again. The price of a
+// tree always has a penalty for tables over the limit.
+//
+// The plan depends only on h, Seed, Memory, Moves, Effort and WriteCost. Errors: ErrTree for an inconsistent hypergraph; ErrMemory, with
+// the best plan found; that of the context.
 func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	if err := h.Validate(); err != nil {
 		return Plan{}, err
@@ -79,179 +79,181 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	}
 
 	s := newSearch(ctx, h, o)
-	if len(s.n.edges)*s.n.words > mostWords {
-		return s.orderOnly()
+	if len(s.n.edges)*s.n.words > maxScopeWords {
+		return s.minFillOnly()
 	}
 
-	plan, err := s.first()
+	plan, err := s.beginWithMinFill()
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return Plan{}, ctxErr // it may be cut short
+		return Plan{}, ctxErr // the plan may be cut short
 	}
 	if err != nil || plan.Cost.Flops < cheap && s.fits(plan) {
 		return plan, err
 	}
 
-	s.explore()
-	if plan, err = s.squeeze(); err != nil {
+	s.runAttempts()
+	if plan, err = s.fitIntoMemory(); err != nil {
 		return Plan{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return Plan{}, err
 	}
-	return plan, s.check(plan)
+	return plan, s.checkMemory(plan)
 }
 
-// check returns ErrMemory for a plan over the budget.
-func (s *search) check(p Plan) error {
+// checkMemory returns an error that wraps ErrMemory for a plan over the memory budget, else nil.
+func (s *search) checkMemory(p Plan) error {
 	if s.fits(p) {
 		return nil
 	}
 	return fault.New(fault.OverBudget, "%w: %s with %d indices sliced, the budget is %d bytes",
-		ErrMemory, bytesText(p.Cost.PeakBytes), len(p.Slices), s.o.Memory)
+		ErrMemory, bytesText(p.Cost.PeakBytes), len(p.Slices), s.options.Memory)
 }
 
-func bytesText(b float64) string {
-	if b > 1e15 {
+// bytesText returns the text of ErrMemory about a number of bytes.
+func bytesText(bytes float64) string {
+	if bytes > 1e15 {
 		return fmt.Sprintf("a contraction needs 2^%.1f bytes",
-			float64(log2Float(b))/float64(oneBit))
+			float64(log2Float(bytes))/float64(oneBit))
 	}
-	return fmt.Sprintf("a contraction needs %.0f bytes", b)
+	return fmt.Sprintf("a contraction needs %.0f bytes", bytes)
 }
 
-// search is the state of a search: the network that reduction leaves, and the best tree over it.
+// search is the state of a search for the best tree over the network that reduction leaves.
 type search struct {
 	ctx       context.Context
 	h         Hypergraph
-	o         Options
-	reduced   *pool    // with the merges of the reduction
-	left      []int32  // the tables that reduction leaves, by their number in reduced
-	n         *network // the network of these tables
+	options   Options  // complete: no value stands for a default
+	reduced   *pool    // the whole network with the merges of the reduction made
+	remaining []int32  // by tensor of n: the number of the table in reduced
+	n         *network // the network that reduction leaves
 	objective objective
-	begin     *slicing // the first tree
-	best      *slicing // the best tree
-	price     logs     // of best
-	moves     int64
+	firstTree *slicedTree // that of the min-fill order, reconfigured
+	best      *slicedTree // so far
+	price     logs        // log2 of the price of best, see score
+	moves     int64       // so far, without those of trees under work
 }
 
+// newSearch reduces the network of h and returns a search that has no tree yet.
 func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
-	s := &search{ctx: ctx, h: h, o: o}
-	s.reduced = reduce(fromHypergraph(h, nil))
-	s.n, s.left = s.reduced.kernel(h.Dims)
+	s := &search{ctx: ctx, h: h, options: o}
+	s.reduced = reduce(newSlicedNetwork(h, nil))
+	s.n, s.remaining = s.reduced.remainingNetwork(h.Dims)
 	s.n.ctx = ctx
 	s.moves = s.reduced.moves
 	s.objective = objective{
-		write: log2Float(o.WriteCost - 1),
-		limit: s.tableLimit(),
-		steep: oneBit / 2,
+		log2Write: log2Float(o.WriteCost - 1),
+		limit:     s.tableLimit(),
+		steepness: oneBit / 2,
 	}
 	return s
 }
 
-// tableLimit is log2 of the largest table when the memory
-// beside the tensors of the network holds two of them.
+// tableLimit returns log2 of the entries that a table may have so that the memory holds the tensors of the network and two such tables.
 func (s *search) tableLimit() logs {
-	free := float64(s.o.Memory) / 8
+	freeEntries := float64(s.options.Memory) / 8
 	for _, e := range s.h.Edges {
 		size := 1.0
 		for _, v := range e {
 			size = finite(size * float64(s.h.Dims[v]))
 		}
-		free -= size
+		freeEntries -= size
 	}
-	return log2Float(max(free, 1)) - oneBit
+	return log2Float(max(freeEntries, 1)) - oneBit
 }
 
-// first makes the min-fill tree the best one.
-func (s *search) first() (Plan, error) {
-	order, err := s.n.minFill(s.ctx)
+// beginWithMinFill makes the tree of the min-fill order, reconfigured, the first and the best tree. It returns its plan, which does not
+// have to fit.
+func (s *search) beginWithMinFill() (Plan, error) {
+	order, err := s.n.minFillOrder(s.ctx)
 	if err != nil {
 		return Plan{}, err
 	}
-	w := newWorking(s.n, alongOrder(s.n, order).finish())
-	newReconfigurer(w, s.objective, pieces).run(s.budget(w))
-	s.begin = &slicing{whole: s.n, w: w}
-	s.best = s.begin.again()
+	tree := newWorking(s.n, eliminateInOrder(s.n, order).mergeRemaining())
+	newReconfigurer(tree, s.objective, pieces).run(s.worthOfTree(tree))
+	s.firstTree = &slicedTree{whole: s.n, tree: tree}
+	s.best = s.firstTree.copyWithoutMoves()
 	s.price = s.score(s.best)
-	s.moves += w.moves + s.best.w.moves
-	return s.finish()
+	s.moves += tree.moves + s.best.tree.moves
+	return s.bestPlan()
 }
 
-// orderOnly is for networks whose scopes as bit sets are too large for a search:
-// the min-fill order, without slices.
-func (s *search) orderOnly() (Plan, error) {
-	order, err := s.n.minFill(s.ctx)
+// minFillOnly returns the plan of the min-fill order without slices, or ErrMemory with it. It is for networks whose scopes are too large as
+// bit sets.
+func (s *search) minFillOnly() (Plan, error) {
+	order, err := s.n.minFillOrder(s.ctx)
 	if err != nil {
 		return Plan{}, err
 	}
-	p := alongOrder(s.n, order)
+	pool := eliminateInOrder(s.n, order)
 	if err := s.ctx.Err(); err != nil {
 		return Plan{}, err
 	}
 
-	s.moves += p.moves
-	plan, err := s.plan(s.reduced.expand(s.left, p.finish()), nil)
+	s.moves += pool.moves
+	plan, err := s.makePlan(s.reduced.expand(s.remaining, pool.mergeRemaining()), nil)
 	if err != nil {
 		return Plan{}, err
 	}
-	return plan, s.check(plan)
+	return plan, s.checkMemory(plan)
 }
 
-// squeeze slices the best tree until it fits the memory: several tables that are held at once may
-// exceed it although each is below the limit. Then it is improved once more, as long as it still
-// fits.
-func (s *search) squeeze() (Plan, error) {
-	share := max(s.worth(s.price)/shares, 1)
-	s.best.w.moves = 0
-	squeezed := false
+// fitIntoMemory slices the best tree until its plan fits the memory, and returns the plan. This may be needed although each table is below
+// the limit, since several tables are held at once. A tree that was sliced so is annealed once more; the result is the plan if it fits and
+// is cheaper. If no index is left to slice, it returns a plan that does not fit.
+func (s *search) fitIntoMemory() (Plan, error) {
+	moves := max(s.worthInMoves(s.price)/finishShare, 1)
+	s.best.tree.moves = 0
+	wasSliced := false
 
-	plan, err := s.finish()
+	plan, err := s.bestPlan()
 	for err == nil && !s.fits(plan) && s.ctx.Err() == nil {
-		o := s.objective
-		o.limit = s.best.w.largest() - 1
-		v := none
-		if o.limit >= 0 && s.best.slices() <= mostSlices {
-			v = s.best.best(&o)
+		tighter := s.objective
+		tighter.limit = s.best.tree.log2Largest() - 1
+		index := none
+		if tighter.limit >= 0 && s.best.log2Slices() <= maxLog2Slices {
+			index = s.best.bestSlice(&tighter)
 		}
-		if v == none {
+		if index == none {
 			return plan, nil
 		}
 
-		squeezed = true
-		s.best = s.best.reslice(append(slices.Clone(s.best.sliced), v))
-		newReconfigurer(s.best.w, s.objective, pieces).run(s.best.w.moves + share)
-		plan, err = s.finish()
+		wasSliced = true
+		s.best = s.best.withSlices(append(slices.Clone(s.best.sliced), index))
+		newReconfigurer(s.best.tree, s.objective, pieces).run(s.best.tree.moves + moves)
+		plan, err = s.bestPlan()
 	}
 
-	s.moves += s.best.w.moves
-	if err != nil || !squeezed || s.ctx.Err() != nil {
+	s.moves += s.best.tree.moves
+	if err != nil || !wasSliced || s.ctx.Err() != nil {
 		return plan, err
 	}
 
-	last := s.best
-	s.best = &slicing{whole: s.n, w: last.w.clone(), sliced: last.sliced}
-	s.improve(s.best, oneBit/4, share, rand.NewPCG(s.o.Seed, 1<<63))
-	s.best.widen(&s.objective)
-	s.moves += s.best.w.moves
+	fitting := s.best
+	s.best = &slicedTree{whole: s.n, tree: fitting.tree.clone(), sliced: fitting.sliced}
+	s.annealAndReconfigure(s.best, oneBit/4, moves, rand.NewPCG(s.options.Seed, 1<<63))
+	s.best.removeSlices(&s.objective)
+	s.moves += s.best.tree.moves
 
-	if again, err := s.finish(); err == nil && s.fits(again) &&
-		again.Cost.price(s.o.WriteCost) < plan.Cost.price(s.o.WriteCost) {
-		return again, nil
+	if improved, err := s.bestPlan(); err == nil && s.fits(improved) &&
+		improved.Cost.price(s.options.WriteCost) < plan.Cost.price(s.options.WriteCost) {
+		return improved, nil
 	}
 
-	s.best = last
+	s.best = fitting
 	plan.Moves = s.moves
 	return plan, nil
 }
 
-// minFill returns the min-fill order of the network, in indices of the hypergraph it is from.
-func (n *network) minFill(ctx context.Context) ([]int, error) {
-	h := Hypergraph{Dims: make([]int, len(n.of)), Edges: make([][]int, len(n.edges))}
+// minFillOrder returns the min-fill order of the network, in indices of the hypergraph from which it was made.
+func (n *network) minFillOrder(ctx context.Context) ([]int, error) {
+	h := Hypergraph{Dims: make([]int, len(n.indexOf)), Edges: make([][]int, len(n.edges))}
 	for v := range h.Dims {
 		h.Dims[v] = 1
 	}
-	for t, e := range n.edges {
-		for _, v := range e {
-			h.Dims[v] = n.dim[v>>6]
+	for t, edge := range n.edges {
+		for _, v := range edge {
+			h.Dims[v] = n.wordDim[v>>6]
 			h.Edges[t] = append(h.Edges[t], int(v))
 		}
 	}
@@ -261,61 +263,64 @@ func (n *network) minFill(ctx context.Context) ([]int, error) {
 		return nil, err
 	}
 	for i, v := range order {
-		order[i] = n.of[v]
+		order[i] = n.indexOf[v]
 	}
 	return order, nil
 }
 
-// budget is the worth of w's price in moves.
-func (s *search) budget(w *working) int64 {
-	return s.worth(w.logTotal(&s.objective))
+// worthOfTree returns the number of moves that it is worth to save the price of w.
+func (s *search) worthOfTree(w *workingTree) int64 {
+	return s.worthInMoves(w.log2TotalPrice(&s.objective))
 }
 
-// worth converts a price into moves.
-func (s *search) worth(price logs) int64 {
-	return int64(min(float64(s.o.Effort*pow2(price)), float64(s.o.Moves)))
+// worthInMoves returns the number of moves that it is worth to save a price, given as log2. It is at most the limit of the search.
+func (s *search) worthInMoves(price logs) int64 {
+	return int64(min(float64(s.options.Effort*pow2(price)), float64(s.options.Moves)))
 }
 
-func (s *search) fits(p Plan) bool { return p.Cost.PeakBytes <= float64(s.o.Memory) }
+// fits reports whether a plan is within the memory budget.
+func (s *search) fits(p Plan) bool { return p.Cost.PeakBytes <= float64(s.options.Memory) }
 
-// finish turns the best tree into a plan: it is expanded to the whole network, and the merges
-// of reduction are reconfigured together with it, unless that takes the plan over the memory.
-func (s *search) finish() (Plan, error) {
-	merges := s.reduced.expand(s.left, s.best.w.merges())
-	plain, err := s.plan(merges, s.best.sliced)
-	n := fromHypergraph(s.h, plain.Slices)
-	n.ctx = s.ctx
-	if err != nil || len(n.edges)*n.words > mostWords {
-		return plain, err
+// bestPlan turns the best tree into a plan. It expands the tree to the whole network and reconfigures it together with the merges of the
+// reduction. It returns the plan before the reconfiguration if only that fits the memory, or if the network is too large for a
+// reconfiguration.
+func (s *search) bestPlan() (Plan, error) {
+	merges := s.reduced.expand(s.remaining, s.best.tree.merges())
+	plan, err := s.makePlan(merges, s.best.sliced)
+	whole := newSlicedNetwork(s.h, plan.Slices)
+	whole.ctx = s.ctx
+	if err != nil || len(whole.edges)*whole.words > maxScopeWords {
+		return plan, err
 	}
 
-	w := newWorking(n, merges)
-	newReconfigurer(w, s.objective, pieces).run(max(s.budget(w)/shares, 1<<16))
-	s.moves += w.moves
+	tree := newWorking(whole, merges)
+	newReconfigurer(tree, s.objective, pieces).run(max(s.worthOfTree(tree)/finishShare, 1<<16))
+	s.moves += tree.moves
 
-	better, err := s.plan(w.merges(), s.best.sliced)
-	if err != nil || s.fits(plain) && !s.fits(better) {
-		better = plain
+	better, err := s.makePlan(tree.merges(), s.best.sliced)
+	if err != nil || s.fits(plan) && !s.fits(better) {
+		better = plan
 	}
 	return better, err
 }
 
-// plan turns merges of the network and indices of its reduction into a plan.
-func (s *search) plan(merges [][2]int, sliced []int32) (Plan, error) {
-	p := Plan{Slices: []int{}, Moves: s.moves}
+// makePlan returns the plan of the merges of a tree over the whole network, scheduled, with its cost. sliced are numbers of the reduced
+// network.
+func (s *search) makePlan(merges [][2]int, sliced []int32) (Plan, error) {
+	plan := Plan{Slices: []int{}, Moves: s.moves}
 	for _, v := range sliced {
-		p.Slices = append(p.Slices, s.n.of[v])
+		plan.Slices = append(plan.Slices, s.n.indexOf[v])
 	}
-	slices.Sort(p.Slices)
+	slices.Sort(plan.Slices)
 
-	t, err := NewTree(len(s.h.Edges), merges)
+	tree, err := NewTree(len(s.h.Edges), merges)
 	if err != nil {
 		return Plan{}, err
 	}
 
-	if p.Tree, err = Schedule(s.h, t, p.Slices); err != nil {
+	if plan.Tree, err = Schedule(s.h, tree, plan.Slices); err != nil {
 		return Plan{}, err
 	}
-	p.Cost, err = EvaluateTree(s.h, p.Tree, p.Slices)
-	return p, err
+	plan.Cost, err = EvaluateTree(s.h, plan.Tree, plan.Slices)
+	return plan, err
 }

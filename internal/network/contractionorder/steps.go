@@ -1,7 +1,7 @@
 package contractionorder
 
-// Steps: the operations of an elimination order, table by table. Pricing and executing an
-// order walk the same steps, so predicted and measured costs agree to the last flop.
+// Steps: the operations of an elimination order, table by table. An order is priced and executed by the same steps, so that predicted and
+// measured costs agree to the last flop.
 
 import (
 	"cmp"
@@ -17,16 +17,15 @@ import (
 //
 //	out[Out] = Σ_Sum Π_k in_k
 //
-// Tables are numbered: the tensors of the hypergraph first, then the outputs of the steps in
-// sequence. A step consumes its inputs. Out lists the index to be eliminated first first, which is
-// the slowest axis: the indices of Sum precede the indices of Out in the same sense, so every
-// input that is itself a step's output has Sum on its slowest axes.
+// Tables are numbered: the tensors of the hypergraph first, then the outputs of the steps in sequence. A step consumes its inputs. Sum and
+// Out list their indices in the sequence of the order, and all of Sum comes before all of Out. The first index of a table is its slowest
+// axis. So an input that is the output of another step has the indices of Sum on its slowest axes.
 type Step struct {
 	In   []int   // tables multiplied, 1 to MaxOperands
 	Sum  []int   // indices summed out, possibly none
 	Out  []int   // scope of the result, possibly empty
-	Full float64 // Π of the dimensions of Sum and Out: the table that is touched and never stored
-	Size float64 // Π of the dimensions of Out
+	Full float64 // Π of the dimensions of Sum and Out: entries of the table that is touched and never stored
+	Size float64 // Π of the dimensions of Out: entries of the result
 }
 
 // Flops counts the multiplications and additions of a step: (len(In)−1)·Full + (Full − Size).
@@ -34,46 +33,44 @@ func (s *Step) Flops() float64 {
 	return finite(float64(len(s.In)-1)*s.Full + (s.Full - s.Size))
 }
 
-// MaxOperands bounds the inputs of one step:
-// normalised entries multiply without leaving the range of float64.
+// MaxOperands is the limit of the inputs of one step. The product of so many normalised entries is within the range of float64.
 const MaxOperands = 8
 
 const (
-	// inputs are merged beforehand while their product stays this small against the full table
-	mergeBelow = 0.25
-	smallTable = 256  // full tables up to this size are multiplied from as many inputs as there are
-	pileUp     = 4096 // entries from which tables of one scope are multiplied where they meet
-	// several indices are summed in one step while the output keeps this many entries,
-	minRun = 512
-	maxRun = 4096 // and the product of their dimensions stays this small
+	// Two inputs of a step are merged beforehand if their product has at most this share of the entries of the full table.
+	mergeShare = 0.25
+	smallTable = 256  // inputs of full tables up to this size are not merged beforehand
+	largeTable = 4096 // tables of one scope with at least so many entries are multiplied as soon as they meet
+	// Several indices are summed in one step if the output keeps at least minRunOutput entries and the product of their dimensions is at most
+	// maxRunSummed.
+	minRunOutput = 512
+	maxRunSummed = 4096
 )
 
-// Walk calls yield for every step of eliminating h along order (Restrict is applied to it), and
-// stops early when yield returns false. The last tables, without scope, are left to multiply as
-// numbers; so are the dimensions of indices that no tensor has. The only error is the context's;
-// steps may have been yielded before it.
+// Walk calls yield for every step of the elimination of h along order (Restrict is applied to it). It stops early if yield returns false.
+// The caller multiplies the tables that remain, which have no indices, and the dimensions of indices that no tensor has. The only error is
+// that of the context; steps may have been yielded before it.
 //
-// Bucket elimination: the tables with the next index are merged pairwise, the pair with the
-// smallest result first, while the result is small against the table over all their indices; the
-// remaining tables are multiplied and summed in one step, together with the following indices of
-// the order that no other table has. Memory: the scopes of the live tables. Time: per bucket of k
-// tables O(k²·width).
+// This is bucket elimination. The bucket of an index has the tables with that index and none before it. They are merged pairwise, as long
+// as a result is small against the table over all indices of the bucket. The remaining tables are multiplied in one step, which sums the
+// index and those indices directly after it in the order that only these tables have. Memory: the scopes of the live tables. Time:
+// O(k²·width) for a bucket of k tables.
 func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
 	return newWalker(ctx, h, order, yield).walk(h)
 }
 
-// WalkPlainly is Walk with one step per index: all tables that have it, however many, are multiplied
-// in the sequence of their numbers, and it alone is summed.
+// WalkPlainly is Walk with one step per index: it multiplies all tables that have the index, however many, in the sequence of their
+// numbers, and sums only this index.
 func WalkPlainly(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
 	w := newWalker(ctx, h, order, yield)
-	w.plain = true
+	w.isPlain = true
 	return w.walk(h)
 }
 
-// glance is Walk whose steps end with their yield: the next one has their memory.
-func glance(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
+// walkReusing is Walk whose steps are valid only until yield returns: the next step has the same memory.
+func walkReusing(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
 	w := newWalker(ctx, h, order, yield)
-	w.passing = new(Step)
+	w.reusedStep = new(Step)
 	return w.walk(h)
 }
 
@@ -81,51 +78,51 @@ func glance(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bo
 func newWalker(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) *walker {
 	order = Restrict(order, h)
 	w := &walker{
-		pace:  pace.New(ctx),
-		order: order,
-		pos:   make([]int32, len(h.Dims)),
-		dim:   make([]float64, len(order)),
-		first: slices.Repeat([]int32{none}, len(order)),
-		last:  make([]int32, len(order)),
-		next:  len(h.Edges),
-		nodes: make([]node, 0, len(h.Edges)),
-		in:    make([]node, 0, MaxOperands),
-		yield: yield,
+		pace:      pace.New(ctx),
+		order:     order,
+		position:  make([]int32, len(h.Dims)),
+		dim:       make([]float64, len(order)),
+		firstOf:   slices.Repeat([]int32{none}, len(order)),
+		lastOf:    make([]int32, len(order)),
+		nextTable: len(h.Edges),
+		nodes:     make([]node, 0, len(h.Edges)),
+		inputs:    make([]node, 0, MaxOperands),
+		yield:     yield,
 	}
-	for v := range w.pos {
-		w.pos[v] = none
+	for v := range w.position {
+		w.position[v] = none
 	}
-	for p, v := range order {
-		w.pos[v] = int32(p)
-		w.dim[p] = float64(h.Dims[v])
+	for position, v := range order {
+		w.position[v] = int32(position)
+		w.dim[position] = float64(h.Dims[v])
 	}
 	return w
 }
 
-// walk yields the steps.
+// walk puts the tensors of h into buckets and eliminates bucket after bucket.
 func (w *walker) walk(h Hypergraph) error {
 	entries := 0
-	for _, e := range h.Edges {
-		entries += len(e)
+	for _, edge := range h.Edges {
+		entries += len(edge)
 	}
 	scopes := make([]int32, 0, entries)
-	for id, e := range h.Edges {
-		from := len(scopes)
-		for _, v := range e {
-			if w.pos[v] >= 0 {
-				scopes = append(scopes, w.pos[v])
+	for id, edge := range h.Edges {
+		begin := len(scopes)
+		for _, v := range edge {
+			if w.position[v] >= 0 {
+				scopes = append(scopes, w.position[v])
 			}
 		}
-		scope := scopes[from:len(scopes):len(scopes)]
+		scope := scopes[begin:len(scopes):len(scopes)]
 		slices.Sort(scope)
-		if !w.place(node{id: int32(id), scope: scope, size: w.size(scope)}) {
+		if !w.addNode(node{id: int32(id), scope: scope, size: w.size(scope)}) {
 			return w.pace.Err()
 		}
 	}
 
-	for p := range w.first {
-		if b := w.take(p); len(b) > 0 {
-			if !w.bucket(p, b) {
+	for position := range w.firstOf {
+		if tables := w.takeBucket(position); len(tables) > 0 {
+			if !w.eliminateFrom(position, tables) {
 				return w.pace.Err()
 			}
 		}
@@ -133,8 +130,8 @@ func (w *walker) walk(h Hypergraph) error {
 	return w.pace.Err()
 }
 
-// Reach extends marks of the tensors of a hypergraph to the outputs of steps: an output is marked
-// where one of its inputs is.
+// Reach extends marks of the tensors of a hypergraph to the outputs of steps: an output is marked if one of its inputs is. It returns the
+// marks of all tables, by number.
 func Reach(marked []bool, steps []*Step) []bool {
 	marked = slices.Clip(marked)
 	for _, s := range steps {
@@ -143,16 +140,16 @@ func Reach(marked []bool, steps []*Step) []bool {
 	return marked
 }
 
-// node is a live table: its scope as sorted positions in the order.
+// node is a live table. Its indices are positions in the order. It is in the bucket of its smallest position.
 type node struct {
-	id    int32
-	next  int32 // place in nodes of the next table of its bucket; none for the last
-	scope []int32
-	size  float64
+	id    int32   // the number of the table
+	next  int32   // slot of the next table in the bucket; none for the last
+	scope []int32 // positions, ascending
+	size  float64 // entries
 }
 
-// bySize puts small tables first; among equals those with early positions, so that merged
-// tables are together in the order and either vary or do not within a run of fast axes.
+// bySize compares tables by size, then by scope, then by number. Tables of one size are sorted by scope so that tables with similar scopes
+// are merged: then the product of them either varies along a run of fast axes or does not.
 func bySize(x, y node) int {
 	if c := cmp.Compare(x.size, y.size); c != 0 {
 		return c
@@ -160,45 +157,47 @@ func bySize(x, y node) int {
 	return cmp.Or(slices.Compare(x.scope, y.scope), cmp.Compare(x.id, y.id))
 }
 
-// walker carries one Walk.
+// walker is the state of one Walk.
 type walker struct {
-	plain bool // nothing is merged beforehand
-	pace  *pace.Pace
-	order []int
-	pos   []int32   // index → position
-	dim   []float64 // dimension by position
-	next  int       // number of the next step's output
-	yield func(*Step) bool
+	isPlain   bool // for WalkPlainly: nothing is merged beforehand
+	pace      *pace.Pace
+	order     []int     // by position: the index
+	position  []int32   // by index: its position; none for an index of dimension 1
+	dim       []float64 // by position: the dimension of its index
+	nextTable int       // number of the next step's output
+	yield     func(*Step) bool
 
-	nodes []node  // live tables, and places of others that are free
-	free  []int32 // places in nodes
-	first []int32 // by position: place of the first live table whose smallest position it is; none
-	last  []int32 // and of the last
+	nodes     []node  // by slot: a live table. Free slots are in freeSlots
+	freeSlots []int32 // slots of nodes without a table
+	firstOf   []int32 // by position: slot of the first table in its bucket; none for an empty bucket
+	lastOf    []int32 // by position: slot of the last table in its bucket, if it has one
 
-	batch []node  // the tables of a bucket
-	in    []node  // inputs of a step
-	scope []int32 // of a bucket, as it is made
-	rest  []int32 // and its inputs
+	bucketTables []node  // buffer of takeBucket
+	inputs       []node  // buffer of the inputs of a step
+	scope        []int32 // buffer of the scope of a bucket
+	unionBuffer  []int32 // buffer of a union
 
-	scopes  arena.Slab[int32]
-	passing *Step // the memory of all steps; nil: each has its own
-	list    []int // and of their lists
-	steps   arena.Slab[Step]
-	lists   arena.Slab[int]
+	scopes     arena.Slab[int32]
+	reusedStep *Step // for walkReusing: the memory of every step; nil: each step has other memory
+	reusedList []int // the memory of the lists of reusedStep
+	steps      arena.Slab[Step]
+	lists      arena.Slab[int]
 }
 
+// size returns the entries of a table over scope.
 func (w *walker) size(scope []int32) float64 {
-	s := 1.0
+	size := 1.0
 	for _, p := range scope {
-		s *= w.dim[p]
+		size *= w.dim[p]
 	}
-	return finite(s)
+	return finite(size)
 }
 
-// place puts a table where it is needed next. A large one is multiplied at once with one of the
-// same scope that waits there: tables over the same indices would pile up otherwise, twenty of them
-// in a bipartite graph of twenty and twenty.
-func (w *walker) place(n node) bool {
+// addNode puts a table into its bucket. If the table is large and the bucket has one of the same scope, it yields the step that multiplies
+// both, and the product takes the place of the other. Otherwise tables over the same indices would pile up: twenty in a bipartite graph of
+// twenty and twenty vertices. A table without indices is dropped, since the caller of Walk multiplies it. It returns false if the walk
+// ends: the context has ended or yield returned false.
+func (w *walker) addNode(n node) (goesOn bool) {
 	if len(n.scope) == 0 {
 		return true
 	}
@@ -206,225 +205,232 @@ func (w *walker) place(n node) bool {
 		return false
 	}
 
-	p := n.scope[0]
-	if n.size >= pileUp && !w.plain {
-		for at := w.first[p]; at != none; at = w.nodes[at].next {
-			if t := w.nodes[at]; slices.Equal(t.scope, n.scope) {
-				product, ok := w.emit(append(w.in[:0], t, n), n.scope, 0)
-				product.next = t.next
-				w.nodes[at] = product
+	position := n.scope[0]
+	if n.size >= largeTable && !w.isPlain {
+		for slot := w.firstOf[position]; slot != none; slot = w.nodes[slot].next {
+			if other := w.nodes[slot]; slices.Equal(other.scope, n.scope) {
+				product, ok := w.yieldStep(append(w.inputs[:0], other, n), n.scope, 0)
+				product.next = other.next
+				w.nodes[slot] = product
 				return ok
 			}
 		}
 	}
 	n.next = none
-	at := w.keep(n)
-	if w.first[p] == none {
-		w.first[p] = at
+	slot := w.store(n)
+	if w.firstOf[position] == none {
+		w.firstOf[position] = slot
 	} else {
-		w.nodes[w.last[p]].next = at
+		w.nodes[w.lastOf[position]].next = slot
 	}
-	w.last[p] = at
+	w.lastOf[position] = slot
 	return true
 }
 
-// keep returns the place of a node.
-func (w *walker) keep(n node) int32 {
-	if last := len(w.free) - 1; last >= 0 {
-		at := w.free[last]
-		w.free = w.free[:last]
-		w.nodes[at] = n
-		return at
+// store puts a node into a free slot and returns the slot.
+func (w *walker) store(n node) int32 {
+	if top := len(w.freeSlots) - 1; top >= 0 {
+		slot := w.freeSlots[top]
+		w.freeSlots = w.freeSlots[:top]
+		w.nodes[slot] = n
+		return slot
 	}
 	w.nodes = append(w.nodes, n)
 	return int32(len(w.nodes) - 1)
 }
 
-// take empties the bucket of a position and returns its tables, in the sequence in which they came.
-func (w *walker) take(p int) []node {
-	b := w.batch[:0]
-	for at := w.first[p]; at != none; {
-		n := w.nodes[at]
-		b = append(b, n)
-		w.nodes[at] = node{}
-		w.free = append(w.free, at)
-		at = n.next
+// takeBucket empties the bucket of a position and returns its tables, in the sequence in which they came. They are valid until the next
+// call.
+func (w *walker) takeBucket(position int) []node {
+	tables := w.bucketTables[:0]
+	for slot := w.firstOf[position]; slot != none; {
+		n := w.nodes[slot]
+		tables = append(tables, n)
+		w.nodes[slot] = node{}
+		w.freeSlots = append(w.freeSlots, slot)
+		slot = n.next
 	}
-	w.first[p] = none
-	w.batch = b
-	return b
+	w.firstOf[position] = none
+	w.bucketTables = tables
+	return tables
 }
 
-// emit yields the step that multiplies in and sums out the first sum positions of scope.
-func (w *walker) emit(in []node, scope []int32, sum int) (node, bool) {
-	n := node{id: int32(w.next), scope: scope[sum:]}
-	w.next++
-	n.size = w.size(n.scope)
-	s, list := w.step(len(in) + len(scope))
+// yieldStep yields the step that multiplies the tables in, whose union of scopes is scope, and sums the first sumCount positions of it. It
+// returns the output, and false if the walk ends.
+func (w *walker) yieldStep(in []node, scope []int32, sumCount int) (output node, goesOn bool) {
+	output = node{id: int32(w.nextTable), scope: scope[sumCount:]}
+	w.nextTable++
+	output.size = w.size(output.scope)
+	step, memory := w.stepMemory(len(in) + len(scope))
 	for k, t := range in {
-		list[k] = int(t.id)
+		memory[k] = int(t.id)
 	}
-	of := list[len(in):]
+	indices := memory[len(in):]
 	for k, p := range scope {
-		of[k] = w.order[p]
+		indices[k] = w.order[p]
 	}
-	*s = Step{
-		In:   list[:len(in):len(in)],
-		Sum:  of[:sum:sum],
-		Out:  of[sum:],
+	*step = Step{
+		In:   memory[:len(in):len(in)],
+		Sum:  indices[:sumCount:sumCount],
+		Out:  indices[sumCount:],
 		Full: w.size(scope),
-		Size: n.size,
+		Size: output.size,
 	}
-	return n, w.yield(s)
+	return output, w.yield(step)
 }
 
-// step returns the memory of a step with some tables and indices.
-func (w *walker) step(n int) (*Step, []int) {
-	if w.passing == nil {
-		return &w.steps.Make(1)[0], w.lists.Make(n)
+// stepMemory returns memory for a step, and a list of the given length for its tables and indices.
+func (w *walker) stepMemory(length int) (*Step, []int) {
+	if w.reusedStep == nil {
+		return &w.steps.Make(1)[0], w.lists.Make(length)
 	}
-	if n > len(w.list) {
-		w.list = make([]int, 2*n)
+	if length > len(w.reusedList) {
+		w.reusedList = make([]int, 2*length)
 	}
-	return w.passing, w.list[:n]
+	return w.reusedStep, w.reusedList[:length]
 }
 
-// bucket eliminates position p, and following positions that only its tables have.
-func (w *walker) bucket(p int, b []node) bool {
+// eliminateFrom yields the steps that eliminate a position, whose bucket has the given tables, and those following positions that only
+// these tables have. It returns false if the walk ends.
+func (w *walker) eliminateFrom(position int, tables []node) (goesOn bool) {
 	ok := true
-	if !w.plain {
-		if b, ok = w.mergeEqual(b); !ok {
+	if !w.isPlain {
+		if tables, ok = w.mergeEqual(tables); !ok {
 			return false
 		}
 	}
 	w.scope = w.scope[:0]
-	for _, t := range b {
+	for _, t := range tables {
 		if w.pace.Over(int64(len(w.scope) + len(t.scope))) {
 			return false
 		}
-		w.rest = appendUnion(w.rest[:0], w.scope, t.scope)
-		w.scope, w.rest = w.rest, w.scope
+		w.unionBuffer = appendUnion(w.unionBuffer[:0], w.scope, t.scope)
+		w.scope, w.unionBuffer = w.unionBuffer, w.scope
 	}
 
 	scope := w.scopes.Copy(w.scope)
-	run := 1
-	if !w.plain {
-		if b, ok = w.mergeSmall(b, w.size(scope)); !ok {
+	sumCount := 1
+	if !w.isPlain {
+		if tables, ok = w.mergeSmall(tables, w.size(scope)); !ok {
 			return false
 		}
-		run = w.run(p, scope)
+		sumCount = w.summedTogether(position, scope)
 	}
-	n, ok := w.emit(b, scope, run)
-	return ok && w.place(n)
+	output, ok := w.yieldStep(tables, scope, sumCount)
+	return ok && w.addNode(output)
 }
 
-// run is the number of positions of a scope, from p on, that are summed in one step: indices that no
-// other table has, while the output stays long.
-func (w *walker) run(p int, scope []int32) int {
-	run := 1
-	left := w.size(scope[1:])
-	summed := w.dim[p]
-	for run < len(scope) && int(scope[run]) == p+run && w.first[p+run] == none {
-		d := w.dim[p+run]
-		if left < minRun*d || summed*d > maxRun {
+// summedTogether returns how many positions, from the given one on, are summed in one step with the given scope. The following positions
+// must be in the scope, and in no other table. The output must keep minRunOutput entries, and the product of the summed dimensions must be
+// at most maxRunSummed.
+func (w *walker) summedTogether(position int, scope []int32) int {
+	count := 1
+	outputSize := w.size(scope[1:])
+	summed := w.dim[position]
+	for count < len(scope) && int(scope[count]) == position+count && w.firstOf[position+count] == none {
+		dim := w.dim[position+count]
+		if outputSize < minRunOutput*dim || summed*dim > maxRunSummed {
 			break
 		}
-		left, summed = left/d, summed*d
-		run++
+		outputSize, summed = outputSize/dim, summed*dim
+		count++
 	}
-	return run
+	return count
 }
 
-// mergeEqual multiplies tables of the same scope, MaxOperands at a time.
-func (w *walker) mergeEqual(b []node) ([]node, bool) {
-	slices.SortStableFunc(b, bySize)
-	out := b[:0]
-	for i := 0; i < len(b); {
+// mergeEqual multiplies tables of the same scope, at most MaxOperands in a step. It returns the products and the other tables by size, and
+// false if the walk ends.
+func (w *walker) mergeEqual(tables []node) (merged []node, goesOn bool) {
+	slices.SortStableFunc(tables, bySize)
+	merged = tables[:0]
+	for i := 0; i < len(tables); {
 		j := i + 1
-		for j < len(b) && slices.Equal(b[i].scope, b[j].scope) {
+		for j < len(tables) && slices.Equal(tables[i].scope, tables[j].scope) {
 			j++
 		}
 
-		t, same := b[i], b[i+1:j]
-		for i = j; len(same) > 0; {
-			k := min(len(same), MaxOperands-1)
+		product, equals := tables[i], tables[i+1:j]
+		for i = j; len(equals) > 0; {
+			count := min(len(equals), MaxOperands-1)
 			var ok bool
-			if t, ok = w.emit(append(append(w.in[:0], t), same[:k]...), t.scope, 0); !ok {
+			if product, ok = w.yieldStep(append(append(w.inputs[:0], product), equals[:count]...), product.scope, 0); !ok {
 				return nil, false
 			}
-			same = same[k:]
+			equals = equals[count:]
 		}
-		out = append(out, t)
+		merged = append(merged, product)
 	}
-	return out, true
+	return merged, true
 }
 
-// mergeSmall multiplies the smallest table with the partner that gives the smallest result,
-// while that is small against full or there are more tables than one step takes.
-func (w *walker) mergeSmall(b []node, full float64) ([]node, bool) {
-	for first := 0; len(b) > 2 && first < len(b); {
-		t := b[first]
+// mergeSmall multiplies pairs of tables of a bucket whose full table has full entries. It takes the smallest table with the partner that
+// gives the smallest result, if this is small against the full table or if there are more tables than one step takes. If it is not, it
+// tries the next smallest table. It returns the remaining tables by size, and false if the walk ends.
+func (w *walker) mergeSmall(tables []node, full float64) (remaining []node, goesOn bool) {
+	for first := 0; len(tables) > 2 && first < len(tables); {
+		smallest := tables[first]
 
-		best, size := -1, math.Inf(1)
-		for i, o := range b {
+		partner, size := -1, math.Inf(1)
+		for i, other := range tables {
 			if i != first {
-				if w.pace.Over(int64(len(t.scope) + 1)) {
+				if w.pace.Over(int64(len(smallest.scope) + 1)) {
 					return nil, false
 				}
-				if s := w.unionSize(t.scope, o.scope, size); s < size {
-					best, size = i, s
+				if union := w.unionSize(smallest.scope, other.scope, size); union < size {
+					partner, size = i, union
 				}
 			}
 		}
 
-		if best < 0 || len(b) <= MaxOperands && (full <= smallTable || size > mergeBelow*full) {
+		if partner < 0 || len(tables) <= MaxOperands && (full <= smallTable || size > mergeShare*full) {
 			first++
 			continue
 		}
 
-		n, ok := w.emit(append(w.in[:0], t, b[best]), w.union(t.scope, b[best].scope), 0)
+		product, ok := w.yieldStep(append(w.inputs[:0], smallest, tables[partner]), w.union(smallest.scope, tables[partner].scope), 0)
 		if !ok {
 			return nil, false
 		}
 
-		b = slices.Delete(b, max(first, best), max(first, best)+1)
-		b = slices.Delete(b, min(first, best), min(first, best)+1)
-		at, _ := slices.BinarySearchFunc(b, n, bySize)
-		b = slices.Insert(b, at, n)
+		tables = slices.Delete(tables, max(first, partner), max(first, partner)+1)
+		tables = slices.Delete(tables, min(first, partner), min(first, partner)+1)
+		position, _ := slices.BinarySearchFunc(tables, product, bySize)
+		tables = slices.Insert(tables, position, product)
 		first = 0
 	}
-	return b, true
+	return tables, true
 }
 
-// unionSize is size(union(a, b)), or anything ≥ limit once it reaches limit.
+// unionSize returns the entries of a table over the scopes a and b together, but at most limit.
 func (w *walker) unionSize(a, b []int32, limit float64) float64 {
-	s := 1.0
+	size := 1.0
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
 		case j == len(b) || i < len(a) && a[i] < b[j]:
-			s *= w.dim[a[i]]
+			size *= w.dim[a[i]]
 			i++
 		case i == len(a) || b[j] < a[i]:
-			s *= w.dim[b[j]]
+			size *= w.dim[b[j]]
 			j++
 		default:
-			s *= w.dim[a[i]]
+			size *= w.dim[a[i]]
 			i, j = i+1, j+1
 		}
-		if s >= limit {
+		if size >= limit {
 			return limit
 		}
 	}
-	return s
+	return size
 }
 
-// union merges two sorted lists.
+// union returns the union of two scopes in memory that stays.
 func (w *walker) union(a, b []int32) []int32 {
-	w.rest = appendUnion(w.rest[:0], a, b)
-	return w.scopes.Copy(w.rest)
+	w.unionBuffer = appendUnion(w.unionBuffer[:0], a, b)
+	return w.scopes.Copy(w.unionBuffer)
 }
 
+// appendUnion appends the union of two ascending lists to out, ascending.
 func appendUnion(out, a, b []int32) []int32 {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
@@ -440,5 +446,5 @@ func appendUnion(out, a, b []int32) []int32 {
 	return append(append(out, a[i:]...), b[j:]...)
 }
 
-// finite replaces +Inf by the largest float64, which JSON can hold.
+// finite returns x, or the largest float64 for +Inf, which JSON cannot hold.
 func finite(x float64) float64 { return min(x, math.MaxFloat64) }

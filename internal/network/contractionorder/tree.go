@@ -21,15 +21,14 @@ type Tree struct {
 	Merges [][2]int
 }
 
-// NewTree returns the tree of the given merges,
-// which it keeps, or the reason why they are none. Linear time.
+// NewTree returns the tree of the given merges, which it keeps. The error, which wraps ErrTree, states why they are no tree. Linear time.
 func NewTree(leaves int, merges [][2]int) (Tree, error) {
 	t := Tree{Leaves: leaves, Merges: merges}
 	return t, t.Validate()
 }
 
-// Validate says where t is no tree: every table is consumed exactly once, by a merge after
-// it was made, the last one excepted. No tensors and no merges are a tree, the empty product.
+// Validate returns an error, which wraps ErrTree, if t is no tree. In a tree every table except the last is consumed exactly once, by a
+// merge after it was made. No tensors and no merges are a tree, too: the empty product.
 func (t Tree) Validate() error {
 	if t.Leaves < 0 || len(t.Merges) != max(t.Leaves-1, 0) {
 		return fmt.Errorf("%w: %d tensors and %d merges", ErrTree, t.Leaves, len(t.Merges))
@@ -55,34 +54,34 @@ func (t Tree) Validate() error {
 // one with the smaller smallest leaf is first, and is made first. Two trees contract the same
 // subsets of tensors if and only if their canonical forms are equal. t must be valid. Linear time.
 func (t Tree) Canonical() Tree {
-	least := make([]int, t.Leaves+len(t.Merges))
+	smallestLeaf := make([]int, t.Leaves+len(t.Merges))
 	for i := range t.Leaves {
-		least[i] = i
+		smallestLeaf[i] = i
 	}
 	for k, m := range t.Merges {
-		least[t.Leaves+k] = min(least[m[0]], least[m[1]])
+		smallestLeaf[t.Leaves+k] = min(smallestLeaf[m[0]], smallestLeaf[m[1]])
 	}
-	return t.arrange(func(i, j int) bool { return least[i] < least[j] })
+	return t.depthFirst(func(i, j int) bool { return smallestLeaf[i] < smallestLeaf[j] })
 }
 
-// arrange rewrites t as a depth-first execution in which,
-// of two subtrees, i comes before j when first(i, j).
-func (t Tree) arrange(first func(i, j int) bool) Tree {
-	out := Tree{Leaves: t.Leaves, Merges: make([][2]int, 0, len(t.Merges))}
+// depthFirst returns the same tree with its merges in a depth-first sequence. Of the two subtrees of a merge, that of table i comes before
+// that of table j if comesFirst(i, j).
+func (t Tree) depthFirst(comesFirst func(i, j int) bool) Tree {
+	arranged := Tree{Leaves: t.Leaves, Merges: make([][2]int, 0, len(t.Merges))}
 	if len(t.Merges) == 0 {
-		return out
+		return arranged
 	}
 
-	number := make([]int, t.Leaves+len(t.Merges)) // old table → new table
+	newNumber := make([]int, t.Leaves+len(t.Merges)) // old table → new table
 	for i := range t.Leaves {
-		number[i] = i
+		newNumber[i] = i
 	}
 	type visit struct {
-		table int
-		ready bool
+		table  int
+		isMade bool // both inputs are made: the merge itself is next
 	}
 
-	stack := []visit{{table: len(number) - 1}}
+	stack := []visit{{table: len(newNumber) - 1}}
 	for len(stack) > 0 {
 		v := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -91,16 +90,16 @@ func (t Tree) arrange(first func(i, j int) bool) Tree {
 		}
 
 		m := t.Merges[v.table-t.Leaves]
-		if !first(m[0], m[1]) {
+		if !comesFirst(m[0], m[1]) {
 			m[0], m[1] = m[1], m[0]
 		}
-		if !v.ready {
+		if !v.isMade {
 			stack = append(stack, visit{v.table, true}, visit{table: m[1]}, visit{table: m[0]})
 			continue
 		}
 
-		number[v.table] = t.Leaves + len(out.Merges)
-		out.Merges = append(out.Merges, [2]int{number[m[0]], number[m[1]]})
+		newNumber[v.table] = t.Leaves + len(arranged.Merges)
+		arranged.Merges = append(arranged.Merges, [2]int{newNumber[m[0]], newNumber[m[1]]})
 	}
-	return out
+	return arranged
 }

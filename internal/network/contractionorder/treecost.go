@@ -8,40 +8,37 @@ import (
 	"slices"
 )
 
-// Cost prices a contraction. With S(v) the scope of table v, the indices shared between
-// its subtree and the rest, and |·| the product of the dimensions, per slice:
+// Cost is the price of a contraction along a tree. The scope S(v) of table v has the indices that both tensors inside and tensors outside
+// its subtree have. |·| is the product of the dimensions. A slice takes
 //
-//	merge v = (a, b)    |S(a) ∪ S(b)| multiplications, |S(a) ∪ S(b)| − |S(v)| additions
-//	leaf                additions, by which an index that only this tensor has is summed first:
-//	                    the difference of the sizes
+//	for a merge v = (a, b)    |S(a) ∪ S(b)| multiplications and |S(a) ∪ S(b)| − |S(v)| additions
+//	for a leaf                additions, one for each entry that is summed away: indices that only it has are summed beforehand
 //
-// Memory is the memory of an executor that works off the merges in their sequence and holds
+// The memory is that of an executor that carries out the merges in their sequence and holds
 //
 //   - the tensors of the network, whole, throughout: the next slice needs them again;
 //   - each result from the merge that makes it to the end of the merge that consumes it;
 //   - during its merge, a copy of a leaf that is sliced or has indices to be summed beforehand.
 //
-// Workspace for permuted copies is not included.
-// Figures are float64, at most MaxFloat64, and finite.
+// Workspace for permuted copies is not included. All figures are finite: MaxFloat64 stands for larger ones.
 type Cost struct {
 	Flops      float64 // multiplications and additions of all slices
-	Slices     float64 // Π of the dimensions of the sliced indices, 1 without
+	Slices     float64 // Π of the dimensions of the sliced indices; 1 without slices
 	SliceFlops float64 // of one slice
 	Writes     float64 // entries of all results of one slice
 	Log2Table  float64 // log2 of the entries of the largest result
 	PeakBytes  float64 // 8 × the largest number of entries held at once
-	Width      int     // most indices in one S(a) ∪ S(b), less one; 0 without merges
+	Width      int     // the largest number of indices in one S(a) ∪ S(b), less one; 0 without merges
 }
 
-// price is the search's criterion: flops, and so many of them for every entry written.
-func (c Cost) price(write float64) float64 {
-	return finite(c.Flops + finite(float64(write*c.Writes)*c.Slices))
+// price returns what a search minimises: the flops, and writeCost flops for every entry written.
+func (c Cost) price(writeCost float64) float64 {
+	return finite(c.Flops + finite(float64(writeCost*c.Writes)*c.Slices))
 }
 
-// EvaluateTree returns the cost of contracting h along t with the given indices sliced (fixed to a
-// value per slice). Errors wrap ErrTree: t is no tree over the edges of h, or a slice is no index
-// of h or is named twice.
-// Time: Σ over the merges of the length of their scopes.
+// EvaluateTree returns the cost of contracting h along t with the given indices sliced, that is, fixed to one value in each slice. It
+// returns an error that wraps ErrTree if t is no tree over the edges of h, or if a sliced index does not exist or is named twice. Time: Σ
+// over the merges of the length of their scopes.
 func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	s, err := newScopes(h, t, sliced)
 	if err != nil {
@@ -52,25 +49,25 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 		c.Slices = finite(c.Slices * float64(h.Dims[v]))
 	}
 
-	live := 0.0
+	liveEntries := 0.0
 	for i := range t.Leaves {
-		live = finite(live + s.raw[i])
-		c.SliceFlops = finite(c.SliceFlops + s.presum[i])
+		liveEntries = finite(liveEntries + s.tensorSize[i])
+		c.SliceFlops = finite(c.SliceFlops + s.presumFlops[i])
 	}
-	c.PeakBytes = finite(8 * live)
+	c.PeakBytes = finite(8 * liveEntries)
 
 	for k, m := range t.Merges {
 		v := t.Leaves + k
-		c.Width = max(c.Width, s.union[k]-1)
+		c.Width = max(c.Width, s.unionCount[k]-1)
 		c.Log2Table = max(c.Log2Table, s.log2Size(v))
-		c.SliceFlops = finite(c.SliceFlops + finite(s.full[k]+(s.full[k]-s.size[v])))
+		c.SliceFlops = finite(c.SliceFlops + finite(s.unionSize[k]+(s.unionSize[k]-s.size[v])))
 		c.Writes = finite(c.Writes + s.size[v])
 
-		live = finite(live + s.size[v])
-		c.PeakBytes = max(c.PeakBytes, finite(8*(live+s.copied[m[0]]+s.copied[m[1]])))
+		liveEntries = finite(liveEntries + s.size[v])
+		c.PeakBytes = max(c.PeakBytes, finite(8*(liveEntries+s.copySize[m[0]]+s.copySize[m[1]])))
 		for _, i := range m {
 			if i >= t.Leaves {
-				live -= s.size[i]
+				liveEntries -= s.size[i]
 			}
 		}
 	}
@@ -79,10 +76,10 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	return c, nil
 }
 
-// Schedule returns t with its merges in the depth-first sequence that holds least at its peak: of
-// two subtrees the one comes first for which max(peak of the first, its result + peak of the
-// second) is smaller (J. W. H. Liu, An application of generalized tree pebbling to sparse matrix
-// factorization, 1987). Equals keep the canonical sequence. Errors as for EvaluateTree.
+// Schedule returns t with its merges in the depth-first sequence with the smallest peak of entries held. Of two subtrees, i is made before
+// j if max(peak of i, result of i + peak of j) is smaller than the same with i and j exchanged. If both are equal, the sequence is that of
+// Canonical. Errors as for EvaluateTree.
+// Source: J. W. H. Liu, An application of generalized tree pebbling to sparse matrix factorization (1987).
 func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 	if err := t.Validate(); err != nil {
 		return Tree{}, err
@@ -92,44 +89,45 @@ func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
+	// By table: the peak of entries held while its subtree is carried out, and the entries of its result; 0 for leaves, which are always held.
 	peak := make([]float64, len(s.size))
-	held := make([]float64, len(s.size))
-	later := make([]bool, len(t.Merges)) // the second subtree goes first
+	resultSize := make([]float64, len(s.size))
+	isReversed := make([]bool, len(t.Merges)) // by merge: the second subtree goes first
 
 	for k, m := range t.Merges {
 		i, j, v := m[0], m[1], t.Leaves+k
 
-		ij := max(peak[i], finite(held[i]+peak[j]))
-		ji := max(peak[j], finite(held[j]+peak[i]))
-		later[k] = ji < ij
-		merging := finite(held[i] + held[j] + s.copied[i] + s.copied[j] + s.size[v])
-		peak[v] = max(min(ij, ji), merging)
-		held[v] = s.size[v]
+		inOrder := max(peak[i], finite(resultSize[i]+peak[j]))
+		reversed := max(peak[j], finite(resultSize[j]+peak[i]))
+		isReversed[k] = reversed < inOrder
+		merging := finite(resultSize[i] + resultSize[j] + s.copySize[i] + s.copySize[j] + s.size[v])
+		peak[v] = max(min(inOrder, reversed), merging)
+		resultSize[v] = s.size[v]
 	}
 
-	parent := make([]int, len(s.size))
+	parent := make([]int, len(s.size)) // by table: the merge that consumes it
 	for k, m := range t.Merges {
 		parent[m[0]], parent[m[1]] = k, k
 	}
-	return t.arrange(func(i, j int) bool {
+	return t.depthFirst(func(i, j int) bool {
 		k := parent[i]
-		return (t.Merges[k][0] == i) != later[k]
+		return (t.Merges[k][0] == i) != isReversed[k]
 	}), nil
 }
 
-// scopes are the scopes and sizes of all tables of a tree.
+// scopes has the scopes and sizes of all tables of a tree, in one slice. Tables are the leaves, then the results of the merges.
 type scopes struct {
-	dims   []int
-	scope  [][]int   // by table, sorted
-	size   []float64 // |S| by table
-	raw    []float64 // by leaf: entries of the whole tensor
-	copied []float64 // by table: entries of the leaf's copy, 0 where none is made
-	presum []float64 // by leaf: additions before its merge
-	full   []float64 // by merge: |S(a) ∪ S(b)|
-	union  []int     // by merge: indices in S(a) ∪ S(b)
+	dims        []int     // by index: its dimension, 0 for a sliced index
+	scope       [][]int   // by table, sorted
+	size        []float64 // by table: |S|
+	tensorSize  []float64 // by leaf: entries of the whole tensor
+	copySize    []float64 // by table: entries of the copy that its merge needs of a leaf; 0 if it needs none
+	presumFlops []float64 // by leaf: additions that sum indices before its merge
+	unionSize   []float64 // by merge: |S(a) ∪ S(b)|
+	unionCount  []int     // by merge: indices in S(a) ∪ S(b)
 }
 
-// newScopes sizes all tables of t, in the sequence of its merges.
+// newScopes returns the scopes and sizes of all tables of t. Errors are those of EvaluateTree.
 func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -154,78 +152,80 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	tables := t.Leaves + len(t.Merges)
 	s.scope = make([][]int, tables)
 	s.size = make([]float64, tables)
-	s.copied = make([]float64, tables)
-	s.raw = make([]float64, t.Leaves)
-	s.presum = make([]float64, t.Leaves)
-	s.full = make([]float64, len(t.Merges))
-	s.union = make([]int, len(t.Merges))
+	s.copySize = make([]float64, tables)
+	s.tensorSize = make([]float64, t.Leaves)
+	s.presumFlops = make([]float64, t.Leaves)
+	s.unionSize = make([]float64, len(t.Merges))
+	s.unionCount = make([]int, len(t.Merges))
 
-	count := make([]int, len(h.Dims)) // tables that have the index now
-	for _, e := range h.Edges {
-		for _, v := range e {
+	count := make([]int, len(h.Dims)) // by index: the tables at this point of the merges that have it
+	for _, edge := range h.Edges {
+		for _, v := range edge {
 			count[v]++
 		}
 	}
 
-	for i, e := range h.Edges {
-		s.leaf(h, i, e, count)
+	for i, edge := range h.Edges {
+		s.measureLeaf(h, i, edge, count)
 	}
 
 	for k, m := range t.Merges {
-		both := mergeSorted(s.scope[m[0]], s.scope[m[1]], count)
-		s.full[k] = s.product(both)
-		s.union[k] = len(both)
+		union := mergeSorted(s.scope[m[0]], s.scope[m[1]], count)
+		s.unionSize[k] = s.sizeOf(union)
+		s.unionCount[k] = len(union)
 
-		out := both[:0]
-		for _, v := range both {
+		result := union[:0]
+		for _, v := range union {
 			if count[v] > 1 {
-				out = append(out, v)
+				result = append(result, v)
 			}
 		}
-		s.scope[t.Leaves+k] = out
-		s.size[t.Leaves+k] = s.product(out)
+		s.scope[t.Leaves+k] = result
+		s.size[t.Leaves+k] = s.sizeOf(result)
 	}
 	return s, nil
 }
 
-// leaf sizes tensor i with edge e. It is copied where a
-// slice fixes an index or an index is summed beforehand.
-func (s *scopes) leaf(h Hypergraph, i int, e, count []int) {
-	s.raw[i] = 1
-	read := 1.0
-	used := false
-	scope := make([]int, 0, len(e))
-	for _, v := range e {
-		s.raw[i] = finite(s.raw[i] * float64(h.Dims[v]))
+// measureLeaf sets scope and sizes of leaf i, a tensor with the given edge. Its merge needs a copy if a slice fixes an index of it, or if
+// an index that only this tensor has is summed beforehand. count has the number of tensors by index.
+func (s *scopes) measureLeaf(h Hypergraph, i int, edge, count []int) {
+	s.tensorSize[i] = 1
+	summedSize := 1.0 // entries of the slice of the tensor that is read
+	isSliced := false
+	scope := make([]int, 0, len(edge))
+	for _, v := range edge {
+		s.tensorSize[i] = finite(s.tensorSize[i] * float64(h.Dims[v]))
 		switch {
 		case s.dims[v] == 0:
-			used = used || h.Dims[v] > 1
+			isSliced = isSliced || h.Dims[v] > 1
 		case s.dims[v] == 1:
 		case count[v] > 1:
 			scope = append(scope, v)
 			fallthrough
 		default:
-			read = finite(read * float64(h.Dims[v]))
+			summedSize = finite(summedSize * float64(h.Dims[v]))
 		}
 	}
 
 	slices.Sort(scope)
 	s.scope[i] = scope
-	s.size[i] = s.product(scope)
-	s.presum[i] = read - s.size[i]
-	if used || s.presum[i] > 0 {
-		s.copied[i] = s.size[i]
+	s.size[i] = s.sizeOf(scope)
+	s.presumFlops[i] = summedSize - s.size[i]
+	if isSliced || s.presumFlops[i] > 0 {
+		s.copySize[i] = s.size[i]
 	}
 }
 
-func (s *scopes) product(scope []int) float64 {
-	p := 1.0
+// sizeOf returns the entries of a table over scope, which has no sliced index.
+func (s *scopes) sizeOf(scope []int) float64 {
+	product := 1.0
 	for _, v := range scope {
-		p *= float64(s.dims[v])
+		product *= float64(s.dims[v])
 	}
-	return finite(p)
+	return finite(product)
 }
 
+// log2Size returns log2 of the entries of table v, also beyond float64.
 func (s *scopes) log2Size(v int) float64 {
 	sum := 0.0
 	for _, i := range s.scope[v] {
@@ -234,19 +234,20 @@ func (s *scopes) log2Size(v int) float64 {
 	return sum
 }
 
-// mergeSorted returns the union of two sorted lists, and lowers the count of common elements.
+// mergeSorted returns the union of two sorted scopes. It lowers the count of common indices by 1, since two tables with the index become
+// one.
 func mergeSorted(a, b []int, count []int) []int {
-	out := make([]int, 0, len(a)+len(b))
+	union := make([]int, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		switch x, y := a[0], b[0]; {
 		case x < y:
-			out, a = append(out, x), a[1:]
+			union, a = append(union, x), a[1:]
 		case y < x:
-			out, b = append(out, y), b[1:]
+			union, b = append(union, y), b[1:]
 		default:
 			count[x]--
-			out, a, b = append(out, x), a[1:], b[1:]
+			union, a, b = append(union, x), a[1:], b[1:]
 		}
 	}
-	return append(append(out, a...), b...)
+	return append(append(union, a...), b...)
 }

@@ -1,6 +1,6 @@
 package contractionorder
 
-// working: a tree under improvement, with the scope and size of every table kept up to date.
+// workingTree: a tree under improvement, with the scope and size of every table kept up to date.
 
 import (
 	"slices"
@@ -9,73 +9,74 @@ import (
 // none stands for a missing child or parent.
 const none = int32(-1)
 
-// working is a tree over a network.
-// Nodes 0 … leaves−1 are tensors, the others merges in no particular sequence.
-type working struct {
+// workingTree is a tree over a network. Nodes 0 … leafCount−1 are tensors. The other nodes are merges, in no particular sequence. S(v) is
+// the scope of the table of node v.
+type workingTree struct {
 	n                   *network
 	left, right, parent []int32  // by node; none for a leaf's children and the root's parent
-	scope               []uint64 // n.words per node
+	scope               []uint64 // n.words words per node: S(v) as a bit set, see scopeOf
 	size                []logs   // log2 |S(v)|
-	full                []logs   // log2 |S(a) ∪ S(b)|; of merges alone
+	unionSize           []logs   // by merge v = (a, b): log2 |S(a) ∪ S(b)|; 0 for leaves
 	root                int32
 	moves               int64 // elementary operations so far
 }
 
-// newWorking builds the tables of a tree over n. Merges are as in Tree.
-func newWorking(n *network, merges [][2]int) *working {
+// newWorking returns the tree over n with the given merges, as in Tree.Merges.
+func newWorking(n *network, merges [][2]int) *workingTree {
 	nodes := len(n.edges) + len(merges)
-	w := &working{
-		n:      n,
-		left:   make([]int32, nodes),
-		right:  make([]int32, nodes),
-		parent: make([]int32, nodes),
-		scope:  make([]uint64, nodes*n.words),
-		size:   make([]logs, nodes),
-		full:   make([]logs, nodes),
-		root:   int32(nodes - 1),
+	w := &workingTree{
+		n:         n,
+		left:      make([]int32, nodes),
+		right:     make([]int32, nodes),
+		parent:    make([]int32, nodes),
+		scope:     make([]uint64, nodes*n.words),
+		size:      make([]logs, nodes),
+		unionSize: make([]logs, nodes),
+		root:      int32(nodes - 1),
 	}
 	for v := range w.left {
 		w.left[v], w.right[v], w.parent[v] = none, none, none
 	}
 
-	for t, e := range n.edges {
-		set := w.set(int32(t))
-		for _, v := range e {
+	for t, edge := range n.edges {
+		set := w.scopeOf(int32(t))
+		for _, v := range edge {
 			set[v>>6] |= 1 << (v & 63)
 		}
-		w.size[t] = n.weigh(set)
+		w.size[t] = n.log2Size(set)
 	}
 
-	for k, m := range merges {
+	for k, merge := range merges {
 		v := int32(len(n.edges) + k)
-		w.join(v, int32(m[0]), int32(m[1]))
+		w.setChildren(v, int32(merge[0]), int32(merge[1]))
 	}
 
-	w.rescope()
+	w.computeScopes()
 	return w
 }
 
-func (w *working) leaves() int { return len(w.n.edges) }
+// leafCount returns the number of tensors. Nodes from it on are merges.
+func (w *workingTree) leafCount() int { return len(w.n.edges) }
 
-// set returns the scope of a node as a bit set, a view.
-func (w *working) set(v int32) []uint64 {
+// scopeOf returns the scope of a node as a bit set, which shares memory with w.
+func (w *workingTree) scopeOf(v int32) []uint64 {
 	k := w.n.words
 	return w.scope[int(v)*k : int(v)*k+k : int(v)*k+k]
 }
 
-// join makes a and b the children of v.
-func (w *working) join(v, a, b int32) {
+// setChildren makes a and b the children of v.
+func (w *workingTree) setChildren(v, a, b int32) {
 	w.left[v], w.right[v] = a, b
 	w.parent[a], w.parent[b] = v, v
 }
 
-// rescope computes every scope from the leaves:
-// an index is open as long as some tensor outside has it.
-func (w *working) rescope() {
-	outside := make([]int32, len(w.n.of)) // tables that have the index and are not merged yet
+// computeScopes computes scope, size and union size of every merge from the scopes of the leaves. An index stays in the result of a merge
+// as long as another table has it.
+func (w *workingTree) computeScopes() {
+	openTables := make([]int32, len(w.n.indexOf)) // by index: the tables at this point of the postorder that have it
 	for _, e := range w.n.edges {
 		for _, v := range e {
-			outside[v]++
+			openTables[v]++
 		}
 	}
 
@@ -84,30 +85,29 @@ func (w *working) rescope() {
 			continue
 		}
 
-		a, b, s := w.set(w.left[v]), w.set(w.right[v]), w.set(v)
+		left, right, result := w.scopeOf(w.left[v]), w.scopeOf(w.right[v]), w.scopeOf(v)
 
-		// An index of both is in one table less from here on.
-		w.full[v] = 0
-		for i := range s {
-			for x := a[i] & b[i]; x != 0; x &= x - 1 {
-				outside[i<<6+trailing(x)]--
+		w.unionSize[v] = 0
+		for i := range result {
+			for x := left[i] & right[i]; x != 0; x &= x - 1 { // two tables with the index become one
+				openTables[i<<6+lowestBit(x)]--
 			}
-			s[i] = 0
-			for x := a[i] | b[i]; x != 0; x &= x - 1 {
-				w.full[v] += w.n.log[i]
-				if outside[i<<6+trailing(x)] > 1 {
-					s[i] |= x & -x
+			result[i] = 0
+			for x := left[i] | right[i]; x != 0; x &= x - 1 {
+				w.unionSize[v] += w.n.log2Dim[i]
+				if openTables[i<<6+lowestBit(x)] > 1 {
+					result[i] |= x & -x
 				}
 			}
 		}
 
-		w.size[v] = w.n.weigh(s)
+		w.size[v] = w.n.log2Size(result)
 	}
 	w.moves += int64(len(w.left) * (w.n.words + 16))
 }
 
 // postorder lists all nodes, children before parents, left subtrees first.
-func (w *working) postorder() []int32 {
+func (w *workingTree) postorder() []int32 {
 	if w.root < 0 {
 		return nil
 	}
@@ -125,8 +125,8 @@ func (w *working) postorder() []int32 {
 	return out
 }
 
-// merges returns the tree as a Tree's merges.
-func (w *working) merges() [][2]int {
+// merges returns the merges of the tree as in Tree.Merges.
+func (w *workingTree) merges() [][2]int {
 	number := make([]int, len(w.left))
 	var out [][2]int
 	for _, v := range w.postorder() {
@@ -134,25 +134,26 @@ func (w *working) merges() [][2]int {
 			number[v] = int(v)
 			continue
 		}
-		number[v] = w.leaves() + len(out)
+		number[v] = w.leafCount() + len(out)
 		out = append(out, [2]int{number[w.left[v]], number[w.right[v]]})
 	}
 	return out
 }
 
-// copyFrom makes w the same tree as o; the moves of w stay its own.
-func (w *working) copyFrom(o *working) {
-	w.n, w.root = o.n, o.root
-	w.left = append(w.left[:0], o.left...)
-	w.right = append(w.right[:0], o.right...)
-	w.parent = append(w.parent[:0], o.parent...)
-	w.scope = append(w.scope[:0], o.scope...)
-	w.size = append(w.size[:0], o.size...)
-	w.full = append(w.full[:0], o.full...)
+// copyFrom makes w the same tree as other, in the memory of w. It leaves the count of moves.
+func (w *workingTree) copyFrom(other *workingTree) {
+	w.n, w.root = other.n, other.root
+	w.left = append(w.left[:0], other.left...)
+	w.right = append(w.right[:0], other.right...)
+	w.parent = append(w.parent[:0], other.parent...)
+	w.scope = append(w.scope[:0], other.scope...)
+	w.size = append(w.size[:0], other.size...)
+	w.unionSize = append(w.unionSize[:0], other.unionSize...)
 }
 
-func (w *working) clone() *working {
-	c := &working{}
-	c.copyFrom(w)
-	return c
+// clone returns a copy of w without moves.
+func (w *workingTree) clone() *workingTree {
+	copied := &workingTree{}
+	copied.copyFrom(w)
+	return copied
 }
