@@ -9,103 +9,115 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// abovePowers are the powers of messages that the bound is tried with, falling: messages that are far from a fixed point say too much.
+// abovePowers are the powers of the messages that Above tries, falling. Messages that are far from a fixed point are too certain: with
+// lower powers they may give a better bound.
 var abovePowers = [...]float64{1, 0.5, 0}
 
-// rounding is added to the bound, for every logarithm in it and in proportion to its size.
-const rounding = 1e-12
+// roundingPerLog is added to the bound for every logarithm in it, times 1 + its absolute value.
+const roundingPerLog = 1e-12
 
-// Above returns ln of a bound on Z from above, for entries ≥ 0: with any positive u_{t→i},
+// Above returns ln of an upper bound on Z, for entries ≥ 0. With any positive u_{t→i},
 //
-//	Z ≤ Scale · Π_t max_x (T_t[x] / Π_i u_{t→i}[x_i]) · Π_i Σ_x Π_t u_{t→i}[x],
+//	Z ≤ Scale · Π_t max_x (T_t[x] / Π_i u_{t→i}[x_i]) · Π_i Σ_x Π_t u_{t→i}[x].
 //
-// where u is the best of some powers of the messages, and the message itself of a table of one index, which loses nothing. +Inf says
-// nothing: for entries below 0, and for a contradiction.
-// Cost: a pass over tables and messages.
+// u is a power of the messages, the same for all tables with several indices; Above tries abovePowers and takes the best. For a table of
+// one index u is the message, which loses nothing. It returns +Inf if an entry is below 0 and for a contradiction. Cost: a pass over tables
+// and messages.
 func (s *State) Above() float64 {
-	best := math.Inf(1)
 	if s.Signed || s.Contradiction >= 0 || s.g.e.Scale.IsZero() {
-		return best
+		return math.Inf(1)
 	}
 	ln := make([]float64, len(s.m))
 	for k, x := range s.m {
 		ln[k] = math.Log(x)
 	}
-	var totals [len(abovePowers)]*logs
-	var sizes [len(abovePowers)]float64
-	add := func(p int, ln float64) {
-		totals[p].Add(ln)
-		sizes[p] += 1 + math.Abs(ln)
-	}
-	for p := range totals {
-		totals[p] = newLogs()
-		add(p, s.g.e.Scale.LogAbs())
+	var bounds powerBounds
+	for p := range abovePowers {
+		bounds.add(p, s.g.e.Scale.LogAbs())
 	}
 	for t := range s.g.e.Tables {
-		for p, most := range s.mostOver(t, ln) {
-			add(p, most)
+		for p, ratio := range s.largestRatios(t, ln) {
+			bounds.add(p, ratio)
 		}
 	}
-	var own, pooled, powered []float64
+	var single, pooled, powered []float64 // ln Π_t m_{t→i} over tables of one index; over the others; with u in place of m
 	for i, d := range s.g.e.Dims {
-		own, pooled, powered = zeros(own, d), zeros(pooled, d), zeros(powered, d)
+		single, pooled, powered = appendZeros(single, d), appendZeros(pooled, d), appendZeros(powered, d)
 		for k := s.g.begin[i]; k < s.g.end[i]; k++ {
-			to := pooled
-			if s.g.roles[k] == only {
-				to = own
+			target := pooled
+			if s.g.role[k] == neverSent {
+				target = single
 			}
 			for a, u := range s.g.message(ln, k) {
-				to[a] += u
+				target[a] += u
 			}
 		}
 		for p, power := range abovePowers {
 			for a := range powered {
-				powered[a] = own[a] + ofPower(power, pooled[a])
+				powered[a] = single[a] + timesPower(power, pooled[a])
 			}
-			add(p, floats.LnSum(powered))
+			bounds.add(p, floats.LnSum(powered))
 		}
 	}
-	for p, l := range totals {
-		if ln := l.Value() + rounding*sizes[p]; ln < best && !math.IsInf(ln, -1) {
+	return bounds.smallest()
+}
+
+// powerBounds adds up ln of the bound for each of abovePowers.
+type powerBounds struct {
+	sums  [len(abovePowers)]floats.Sum
+	sizes [len(abovePowers)]float64 // Σ (1 + |ln|) over the logarithms in a sum, for their rounding
+}
+
+// add adds a logarithm to the bound for power number p.
+func (b *powerBounds) add(p int, ln float64) {
+	b.sums[p].Add(ln)
+	b.sizes[p] += 1 + math.Abs(ln)
+}
+
+// smallest returns the best of the bounds, rounding added. It ignores −Inf and returns +Inf if no bound is left.
+func (b *powerBounds) smallest() float64 {
+	best := math.Inf(1)
+	for p, sum := range b.sums {
+		if ln := sum.Value() + roundingPerLog*b.sizes[p]; ln < best && !math.IsInf(ln, -1) {
 			best = ln
 		}
 	}
 	return best
 }
 
-// mostOver returns the largest of ln T[x] − power · Σ_i ln m_i[x_i] over the entries of a table that are above 0: for each of the powers,
-// for a table of one index with the power 1.
-func (s *State) mostOver(t int, ln []float64) (most [len(abovePowers)]float64) {
-	table, edges := &s.g.e.Tables[t], s.g.alongScope(int32(t))
-	for p := range most {
-		most[p] = math.Inf(-1)
+// largestRatios returns, for each of abovePowers, the largest of ln T[x] − power · Σ_i ln m_i[x_i] over the entries of table t that are
+// above 0. For a table of one index the power is always 1. ln has the logarithms of all messages.
+func (s *State) largestRatios(t int, ln []float64) (largest [len(abovePowers)]float64) {
+	table, incidences := &s.g.e.Tables[t], s.g.alongScope(int32(t))
+	for p := range largest {
+		largest[p] = math.Inf(-1)
 	}
-	at := sumproduct.NewWalk(s.g.e.Dims, table.Scope)
+	walk := sumproduct.NewWalk(s.g.e.Dims, table.Scope)
 	for _, entry := range table.Data {
 		if entry > 0 {
-			left, sum := math.Log(entry), 0.0
-			for n, k := range edges {
-				sum += ln[s.g.at[k]+at.X[n]]
+			lnEntry, lnMessages := math.Log(entry), 0.0
+			for axis, k := range incidences {
+				lnMessages += ln[s.g.offset[k]+walk.X[axis]]
 			}
 			for p, power := range abovePowers {
-				if len(edges) == 1 {
+				if len(incidences) == 1 {
 					power = 1
 				}
-				most[p] = max(most[p], left-ofPower(power, sum))
+				largest[p] = max(largest[p], lnEntry-timesPower(power, lnMessages))
 			}
 		}
-		at.Next()
+		walk.Next()
 	}
-	return most
+	return largest
 }
 
-// ofPower is power · ln, where the power 0 makes 1 of everything.
-func ofPower(power, ln float64) float64 {
+// timesPower returns power · ln, and 0 for the power 0 if ln is infinite, too: x^0 is 1 for every x.
+func timesPower(power, ln float64) float64 {
 	if power == 0 {
 		return 0
 	}
 	return power * ln
 }
 
-// zeros is x with n entries of 0.
-func zeros(x []float64, n int) []float64 { return append(x[:0], make([]float64, n)...) }
+// appendZeros returns n zeros, in the memory of x if it suffices.
+func appendZeros(x []float64, n int) []float64 { return append(x[:0], make([]float64, n)...) }

@@ -1,6 +1,6 @@
 package bp
 
-// Contradictions: Z = 0, or the end of float64?
+// Contradictions: is Z = 0, or is a message only beyond float64?
 
 import (
 	"context"
@@ -10,133 +10,135 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// leastAllowed is the least entry of a message of a bounded run, of a sum of 1, for a value that arc consistency allows.
-const leastAllowed = 0x1p-30
+// minAllowed is the smallest entry for a value that arc consistency allows, in the messages of a bounded run, which sum to 1.
+const minAllowed = 0x1p-30
 
-// contradictInside marks a contradiction of messages that have not converged: sent once more to all tables, as Restore has them, they
-// leave an index or a table without any value.
-func (s *State) contradictInside() {
+// findContradiction sets Contradiction if messages that have not converged exclude all values of an index or of a table once they are sent
+// to all tables again, as Restore sends them.
+func (s *State) findContradiction() {
 	if s.Converged || s.Contradiction >= 0 || s.Signed || s.g.e.Scale.IsZero() {
 		return
 	}
 	sent := newState(s.g)
 	copy(sent.m, s.m)
-	s.Contradiction = sent.sendAll()
+	s.Contradiction = sent.sendAllMessages()
 }
 
-// sendAll computes the messages to all tables. It returns an index without any value, or one of a table without any; −1 for none.
-func (s *State) sendAll() (contradiction int) {
-	c := newKernel(s.g, s.m, s.v)
+// sendAllMessages computes the messages to all tables. It returns an index all of whose values are excluded, or an index of such a table;
+// −1 if there is none.
+func (s *State) sendAllMessages() (contradiction int) {
+	kernel := newKernel(s.g, s.m, s.v)
 	for i := range s.g.e.Dims {
-		if !c.toTables(i) {
+		if !kernel.updateToTables(i) {
 			return i
 		}
 	}
 	for t, table := range s.g.e.Tables {
-		if len(table.Scope) > 0 && c.value(t).IsZero() {
+		if len(table.Scope) > 0 && kernel.tableValue(t).IsZero() {
 			return table.Scope[0]
 		}
 	}
 	return -1
 }
 
-// isOfFloat64 reports whether a run ended in a contradiction that may be one of float64 alone.
-func (s *State) isOfFloat64(allowed []float64) bool {
+// isOnlyOfFloat64 reports whether a run ended in a contradiction that arc consistency does not confirm. allowed is the result of
+// allowedMessages.
+func (s *State) isOnlyOfFloat64(allowed []float64) bool {
 	return s.Contradiction >= 0 && !s.Signed && allowed != nil
 }
 
-// bounded runs again, after a contradiction of float64 alone at some index, with messages that exclude no allowed value. Its messages
-// are no fixed point, also on a tree. The error is sumproduct.ErrSpan where they contradict each other all the same.
-func (r *runner) bounded(index int, allowed []float64) error {
+// rerunBounded runs again, after a contradiction at an index that is only one of float64, with messages that exclude no allowed value. The
+// resulting messages are no fixed point, not even on a tree. It returns an error that wraps sumproduct.ErrSpan if they contradict each
+// other, too.
+func (r *runner) rerunBounded(index int, allowed []float64) error {
 	r.allowed, r.Contradiction = allowed, -1
-	if err := r.start(r.o); err != nil {
+	if err := r.setStart(r.options); err != nil {
 		return err
 	}
 	if err := r.run(); err != nil {
 		return err
 	}
-	r.Converged, r.Change = false, max(r.Change, leastAllowed)
-	r.contradictInside()
+	r.Converged, r.Change = false, max(r.Change, minAllowed)
+	r.findContradiction()
 	if r.Contradiction >= 0 {
 		return fault.New(fault.Unsupported, "%w: messages to index %d exclude all its values", sumproduct.ErrSpan, index)
 	}
 	return nil
 }
 
-// consistent looks at a contradiction between entries ≥ 0 again, with 1 for every entry above 0 and
-// every message rounded to 0 and 1: values excluded by messages then (arc consistency) have no term
-// in Z at all. It returns the messages of allowed values; nil where an index is left without any.
-func (s *State) consistent(ctx context.Context) (allowed []float64, err error) {
+// allowedMessages examines a contradiction between entries ≥ 0 by arc consistency: entries and messages are 0 or 1, so that a value that
+// messages exclude has no term in Z. It returns these messages, which have 1 for the values they allow. It returns nil if an index has no
+// allowed value (then Z = 0), if there is no contradiction, or if entries are below 0.
+func (s *State) allowedMessages(ctx context.Context) (allowed []float64, err error) {
 	if s.Contradiction < 0 || s.Signed {
 		return nil, nil
 	}
-	e := &sumproduct.Expression{
+	rounded := &sumproduct.Expression{
 		Dims:   s.g.e.Dims,
 		Tables: make([]sumproduct.Table, len(s.g.e.Tables)),
 		Scale:  s.g.e.Scale,
 	}
 	for t, table := range s.g.e.Tables {
-		e.Tables[t] = sumproduct.Table{
+		rounded.Tables[t] = sumproduct.Table{
 			Scope: table.Scope,
-			Data:  indicators(append([]float64(nil), table.Data...)),
+			Data:  replaceByIndicators(append([]float64(nil), table.Data...)),
 		}
 	}
 
 	g := *s.g
-	g.e = e
-	support := newState(&g)
-	r := &runner{State: support, c: newKernel(&g, support.m, support.v), ctx: ctx}
-	for a := range support.m {
-		support.m[a] = 1
+	g.e = rounded
+	indicators := newState(&g)
+	r := &runner{State: indicators, kernel: newKernel(&g, indicators.m, indicators.v), ctx: ctx}
+	for a := range indicators.m {
+		indicators.m[a] = 1
 	}
 
-	excluded, err := r.arcConsistent()
-	if err != nil || excluded {
+	isExcluded, err := r.excludeValues()
+	if err != nil || isExcluded {
 		return nil, err
 	}
-	return support.m, nil
+	return indicators.m, nil
 }
 
-// arcConsistent excludes values until nothing changes, and says whether an index is left without
-// any.
-func (r *runner) arcConsistent() (bool, error) {
+// excludeValues passes messages of 0 and 1 until none changes, and reports whether they exclude all values of an index.
+func (r *runner) excludeValues() (isContradiction bool, err error) {
 	for i := range r.g.e.Dims {
-		if r.send(i); r.Contradiction >= 0 {
+		if r.sendFrom(i); r.Contradiction >= 0 {
 			return true, nil
 		}
 	}
 
-	for changed := true; changed; {
-		changed = false
+	for hasChanged := true; hasChanged; {
+		hasChanged = false
 		for n := range 2 * len(r.g.order) {
-			i := int(r.g.order[min(n, 2*len(r.g.order)-1-n)])
+			i := int(r.g.order[min(n, 2*len(r.g.order)-1-n)]) // forwards, then backwards
 			for k := r.g.begin[i]; k < r.g.end[i]; k++ {
-				if err := r.look(len(r.g.e.Tables[r.g.table[k]].Data)); err != nil {
+				if err := r.checkContext(len(r.g.e.Tables[r.g.tableOf[k]].Data)); err != nil {
 					return false, fmt.Errorf("bp: %w", err)
 				}
-				out, ok := r.c.toIndex(k)
+				out, ok := r.kernel.messageToIndex(k)
 				if !ok {
 					return true, nil
 				}
 				m := r.g.message(r.m, k)
-				for a, x := range indicators(out) {
-					changed = changed || x != m[a]
+				for a, x := range replaceByIndicators(out) {
+					hasChanged = hasChanged || x != m[a]
 					m[a] = x
 				}
 			}
 
-			if r.send(i); r.Contradiction >= 0 {
+			if r.sendFrom(i); r.Contradiction >= 0 {
 				return true, nil
 			}
-			indicators(r.v[r.g.at[r.g.begin[i]]:r.g.at[r.g.end[i]]])
+			replaceByIndicators(r.v[r.g.offset[r.g.begin[i]]:r.g.offset[r.g.end[i]]])
 		}
 	}
 
 	return false, nil
 }
 
-// indicators replaces every nonzero entry by 1.
-func indicators(x []float64) []float64 {
+// replaceByIndicators replaces every entry that is not 0 by 1, in place, and returns x.
+func replaceByIndicators(x []float64) []float64 {
 	for a := range x {
 		if x[a] != 0 {
 			x[a] = 1

@@ -1,6 +1,6 @@
 package bp
 
-// The entropy that messages stand for, which shows fixed points that no distribution has.
+// The entropy of beliefs, by which fixed points are found that no distribution has.
 
 import (
 	"math"
@@ -9,10 +9,9 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Entropy returns the Bethe entropy of the beliefs in nats, ln Z_BP − Σ_t E ln T_t: that of the distribution on trees, and on graphs with
-// cycles possibly below 0, where the beliefs of tables contradict each other. NaN says nothing: for entries below 0, for a contradiction,
-// and where products of messages leave float64.
-// Cost: a pass over tables and messages.
+// Entropy returns the Bethe entropy of the beliefs in nats, ln Z_BP − Σ_t E ln T_t. On trees it is the entropy of the distribution. On
+// graphs with cycles it may be below 0, if the beliefs of tables contradict each other. It returns NaN if an entry is below 0, for a
+// contradiction, and if products of messages are beyond float64. Cost: a pass over tables and messages.
 func (s *State) Entropy() float64 {
 	if s.Signed || s.Contradiction >= 0 || s.g.e.Scale.IsZero() {
 		return math.NaN()
@@ -26,24 +25,24 @@ func (s *State) Entropy() float64 {
 	return entropy.Value()
 }
 
-// Impossible reports whether the entropy is below 0 by more than rounding.
+// Impossible reports whether the entropy is below 0 by more than rounding, so that no distribution has these beliefs. It is false for NaN.
 func (s *State) Impossible() bool { return s.Entropy() < -1e-9*(1+math.Abs(s.LnZ())) }
 
-// meanLog is the mean of ln T over the belief of a table.
+// meanLog returns the mean of ln T over the belief of table t, or NaN if the sum of the weights is beyond the safe range of float64.
 func (s *State) meanLog(t int) float64 {
-	table, edges := &s.g.e.Tables[t], s.g.alongScope(int32(t))
-	at := sumproduct.NewWalk(s.g.e.Dims, table.Scope)
+	table, incidences := &s.g.e.Tables[t], s.g.alongScope(int32(t))
+	walk := sumproduct.NewWalk(s.g.e.Dims, table.Scope)
 	total, sum := 0.0, 0.0
 	for _, entry := range table.Data {
 		if entry > 0 {
-			w := entry
-			for n, k := range edges {
-				w *= s.v[s.g.at[k]+at.X[n]]
+			weight := entry
+			for axis, k := range incidences {
+				weight *= s.v[s.g.offset[k]+walk.X[axis]]
 			}
-			total += w
-			sum += w * math.Log(entry)
+			total += weight
+			sum += weight * math.Log(entry)
 		}
-		at.Next()
+		walk.Next()
 	}
 	if !(total > tiny && total < huge) {
 		return math.NaN()

@@ -18,7 +18,7 @@ func Messages(
 	if err != nil {
 		return nil, false, err
 	}
-	for _, at := range g.factors.at {
+	for _, at := range g.factors.incidences {
 		if len(at) > 0 && at[0].table < 0 {
 			return g.state, false, nil
 		}

@@ -19,175 +19,175 @@ import (
 )
 
 const (
-	// maxWritten is the largest symmetric factor that is written out as a table for belief
-	// propagation.
-	maxWritten = 1 << 12
-	// maxChain bounds the entries of the tables of one chain of counters.
-	maxChain = 1 << 24
+	// maxDenseEntries is the limit of the entries up to which a symmetric factor is written as a dense table.
+	maxDenseEntries = 1 << 12
+	// maxChainEntries is the limit of the entries of the tables of one chain of counters.
+	maxChainEntries = 1 << 24
 )
 
-// incidence is the place in an expression of the messages between a factor and the k-th variable
-// of its scope: index k of table t. Table −1: the factor takes no part in belief propagation.
+// incidence tells where the messages between a factor and one of its variables are in an expression: at index number k of the scope of a
+// table. Table −1: the factor takes no part in belief propagation.
 type incidence struct{ table, k int }
 
-// factors are the factors of a model as an expression: index i is variable i, and each factor is a
-// tree of tables, so that the messages to its variables are sums over the factor.
+// factors is a model as an expression. Index i is variable i; further indices are hidden in factors. Each factor is a tree of tables, so
+// that the messages from it to its variables are exact sums over the factor.
 type factors struct {
-	model *factorgraph.Model
-	e     *sumproduct.Expression
-	at    [][]incidence // per factor, per position of its scope; nil below order 2
+	model      *factorgraph.Model
+	expression *sumproduct.Expression
+	incidences [][]incidence // by factor, by position in its scope; nil for a factor of one variable or none
 }
 
-// newFactors takes the weights w_i of the variables, and the factors of order ≥ 2:
+// newFactors writes the weights of the variables as tables of one index, and the factors of two variables or more in this way:
 //
 //   - dense: one table;
 //   - CP: a star, a table (term, value) per variable;
-//   - symmetric: the chain of counters of lower.Build, with a table (value, value the chain has) per
-//     variable; up to 4,096 entries one table;
-//   - symmetry-CP as symmetric; of several terms, which share an index in lower.Build's chain and
-//     make it no tree, a chain that carries the term along.
+//   - symmetric: one dense table up to 4,096 entries, else the chain of counters of lower.Build,
+//     with a table (value, value in the chain) per variable;
+//   - symmetry-CP with one term: as symmetric. With several terms: a chain that carries the term
+//     along, since in lower.Build's chain the tables share an index of the terms and are no tree.
 //
-// A factor too large for its form takes no part.
+// A factor that is too large for its form takes no part. The error is that of the context or of lower.Build.
 func newFactors(
-	ctx context.Context, m *factorgraph.Model, weights [][]float64, scale scaled.Number,
+	ctx context.Context, model *factorgraph.Model, weights [][]float64, scale scaled.Number,
 ) (*factors, error) {
-	n := &factors{model: m, at: make([][]incidence, len(m.Factors))}
-	n.e = &sumproduct.Expression{Scale: scale, Dims: append([]int(nil), m.Domains...)}
-	for i, w := range weights {
-		n.add([]int{i}, w)
+	factors := &factors{model: model, incidences: make([][]incidence, len(model.Factors))}
+	factors.expression = &sumproduct.Expression{Scale: scale, Dims: append([]int(nil), model.Domains...)}
+	for i, weights := range weights {
+		factors.addTable([]int{i}, weights)
 	}
-	for j, f := range m.Factors {
+	for j, f := range model.Factors {
 		if len(f.Scope) < 2 {
 			continue
 		}
-		if err := n.factor(ctx, j, f); err != nil {
+		if err := factors.addFactor(ctx, j, f); err != nil {
 			return nil, err
 		}
 	}
-	return n, nil
+	return factors, nil
 }
 
-// add appends a table and returns its number.
-func (n *factors) add(scope []int, data []float64) int {
-	n.e.Tables = append(n.e.Tables, sumproduct.Table{Scope: scope, Data: data})
-	return len(n.e.Tables) - 1
+// addTable appends a table and returns its number.
+func (n *factors) addTable(scope []int, data []float64) int {
+	n.expression.Tables = append(n.expression.Tables, sumproduct.Table{Scope: scope, Data: data})
+	return len(n.expression.Tables) - 1
 }
 
-// index appends an index and returns its number.
-func (n *factors) index(dim int) int {
-	n.e.Dims = append(n.e.Dims, dim)
-	return len(n.e.Dims) - 1
+// addIndex appends an index and returns its number.
+func (n *factors) addIndex(dim int) int {
+	n.expression.Dims = append(n.expression.Dims, dim)
+	return len(n.expression.Dims) - 1
 }
 
-// factor writes factor j as a tree of tables in its own form, or leaves it out where that is too
-// large.
-func (n *factors) factor(ctx context.Context, j int, f factorgraph.Factor) error {
-	at := make([]incidence, len(f.Scope))
-	n.at[j] = at
+// addFactor writes factor j as a tree of tables, as newFactors describes, or leaves it out if it is too large.
+func (n *factors) addFactor(ctx context.Context, j int, f factorgraph.Factor) error {
+	incidences := make([]incidence, len(f.Scope))
+	n.incidences[j] = incidences
 	switch t := f.Table.(type) {
 	case *tensor.Dense:
-		n.dense(at, f.Scope, t)
+		n.addDense(incidences, f.Scope, t)
 		return nil
 	case *tensor.CP:
-		n.star(at, f.Scope, t)
+		n.addStar(incidences, f.Scope, t)
 		return nil
 	}
 
-	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= maxWritten {
-		if t, err := tensor.ToDense(f.Table, maxWritten); err == nil {
-			n.dense(at, f.Scope, t)
+	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= maxDenseEntries {
+		if t, err := tensor.ToDense(f.Table, maxDenseEntries); err == nil {
+			n.addDense(incidences, f.Scope, t)
 		} else { // entries that no float64 holds
-			leaveOut(at)
+			leaveOut(incidences)
 		}
 		return nil
 	}
 
 	if t, ok := f.Table.(*tensor.SymmetryCP); ok && len(t.Terms) > 1 {
-		if !n.addTermChain(at, f.Scope, t) {
-			leaveOut(at)
+		if !n.addTermChain(incidences, f.Scope, t) {
+			leaveOut(incidences)
 		}
 		return nil
 	}
 
-	return n.chain(ctx, at, f)
+	return n.addChain(ctx, incidences, f)
 }
 
-func leaveOut(at []incidence) {
-	for k := range at {
-		at[k].table = -1
+// leaveOut marks that a factor takes no part.
+func leaveOut(incidences []incidence) {
+	for k := range incidences {
+		incidences[k].table = -1
 	}
 }
 
-func (n *factors) dense(at []incidence, scope []int, t *tensor.Dense) {
-	table := n.add(scope, t.Data)
-	for k := range at {
-		at[k] = incidence{table, k}
+// addDense writes a factor as one table.
+func (n *factors) addDense(incidences []incidence, scope []int, t *tensor.Dense) {
+	table := n.addTable(scope, t.Data)
+	for k := range incidences {
+		incidences[k] = incidence{table, k}
 	}
 }
 
-// star writes a CP factor: its weights over a hidden index of the terms, and a matrix (term, value)
-// per variable.
-func (n *factors) star(at []incidence, scope []int, t *tensor.CP) {
+// addStar writes a CP factor as its weights over a hidden index of the terms, and a matrix (term, value) per variable.
+func (n *factors) addStar(incidences []incidence, scope []int, t *tensor.CP) {
 	rank := len(t.Weights)
-	if rank == 0 { // a factor of zeros: no value is left
+	if rank == 0 { // a factor of zeros excludes all values
 		for k, i := range scope {
-			at[k] = incidence{n.add([]int{i}, make([]float64, n.e.Dims[i])), 0}
+			incidences[k] = incidence{n.addTable([]int{i}, make([]float64, n.expression.Dims[i])), 0}
 		}
 		return
 	}
-	hidden := n.index(rank)
-	n.add([]int{hidden}, t.Weights)
+	hidden := n.addIndex(rank)
+	n.addTable([]int{hidden}, t.Weights)
 	for k, i := range scope {
 		data := t.Vectors[k]
 		if data == nil {
-			data = selection(rank, nil)
+			data = selectionMatrix(rank, nil)
 		}
-		at[k] = incidence{n.add([]int{hidden, i}, data), 1}
+		incidences[k] = incidence{n.addTable([]int{hidden, i}, data), 1}
 	}
 }
 
-// chain embeds the expression of the factor alone, with a table between each variable and the index
-// that stands for it.
-func (n *factors) chain(ctx context.Context, at []incidence, f factorgraph.Factor) error {
-	net := alone(f.Table)
-	if shape, err := lower.Shape(ctx, net); err != nil || entries(shape) > maxChain {
+// addChain writes a symmetric factor by the tables of lower.Build's expression of it. The indices of that expression become further
+// indices. For each variable a table joins it with the index that stands for it, which may have fewer values. The factor is left out if the
+// chain would be too large or if float64 does not hold its entries.
+func (n *factors) addChain(ctx context.Context, incidences []incidence, f factorgraph.Factor) error {
+	net := networkOfTensor(f.Table)
+	if shape, err := lower.Shape(ctx, net); err != nil || entryCount(shape) > maxChainEntries {
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return ctxErr
 		}
-		leaveOut(at) // no chain of counters can be written down
+		leaveOut(incidences) // no chain of counters can be written down
 		return nil
 	}
 
-	e, err := lower.Build(ctx, net)
+	chain, err := lower.Build(ctx, net)
 	if err != nil {
 		return err
 	}
-	if e.Unfit != "" {
-		leaveOut(at)
+	if chain.Unfit != "" {
+		leaveOut(incidences)
 		return nil
 	}
 
-	n.e.Scale = n.e.Scale.Mul(e.Scale)
-	base := len(n.e.Dims)
-	n.e.Dims = append(n.e.Dims, e.Dims...)
-	for _, t := range e.Tables {
+	n.expression.Scale = n.expression.Scale.Mul(chain.Scale)
+	firstIndex := len(n.expression.Dims)
+	n.expression.Dims = append(n.expression.Dims, chain.Dims...)
+	for _, t := range chain.Tables {
 		scope := make([]int, len(t.Scope))
 		for k, i := range t.Scope {
-			scope[k] = base + i
+			scope[k] = firstIndex + i
 		}
-		n.add(scope, t.Data)
+		n.addTable(scope, t.Data)
 	}
 
 	for k, i := range f.Scope {
-		local := e.Variables[k]
-		data := selection(n.model.Domains[i], e.Support[local])
-		at[k] = incidence{n.add([]int{i, base + local}, data), 0}
+		local := chain.Variables[k]
+		data := selectionMatrix(n.model.Domains[i], chain.Support[local])
+		incidences[k] = incidence{n.addTable([]int{i, firstIndex + local}, data), 0}
 	}
 	return nil
 }
 
-// alone is the network of one tensor: a core, and a variable of weight 1 on each of its legs.
-func alone(t tensor.Tensor) *btn.Network {
+// networkOfTensor returns the network of one core t, with a variable of weight 1 on each of its legs.
+func networkOfTensor(t tensor.Tensor) *btn.Network {
 	dims := t.Dims()
 	net := &btn.Network{Scale: scaled.One, Dims: dims, Choice: query.CoresAreFactors}
 	core := btn.Core{Legs: make([]int, len(dims)), T: t}
@@ -202,8 +202,8 @@ func alone(t tensor.Tensor) *btn.Network {
 	return net
 }
 
-// entries counts the entries of all tables of a shape.
-func entries(h contractionorder.Hypergraph) float64 {
+// entryCount returns the number of entries of all tables of a shape.
+func entryCount(h contractionorder.Hypergraph) float64 {
 	total := 0.0
 	for _, edge := range h.Edges {
 		size := 1.0
@@ -215,20 +215,20 @@ func entries(h contractionorder.Hypergraph) float64 {
 	return min(total, math.MaxFloat64)
 }
 
-// selection is the matrix of d values and those in support, 1 where they are the same; nil: all of
-// them.
-func selection(d int, support []int) []float64 {
+// selectionMatrix returns the matrix (value, position in support) that is 1 if support has the value at that position, else 0. If support
+// is nil, it is the identity.
+func selectionMatrix(values int, support []int) []float64 {
 	columns := len(support)
 	if support == nil {
-		columns = d
+		columns = values
 	}
-	data := make([]float64, d*columns)
-	for c := range columns {
-		x := c
+	data := make([]float64, values*columns)
+	for column := range columns {
+		x := column
 		if support != nil {
-			x = support[c]
+			x = support[column]
 		}
-		data[x*columns+c] = 1
+		data[x*columns+column] = 1
 	}
 	return data
 }

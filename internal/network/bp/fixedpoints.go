@@ -11,52 +11,52 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Two states are one fixed point when ln Z and all beliefs agree this well: far above the
-// uncertainty of converged messages, far below the difference of phases.
+// Two states are one fixed point if ln Z and all beliefs differ by no more than this. It is far above the uncertainty of converged messages
+// and far below the difference of phases.
 const (
-	sameLnZ    = 1e-7
+	sameLnZ    = 1e-7 // relative, for |ln Z| above 1
 	sameBelief = 1e-5
 )
 
-// FixedPoints runs from o's own start and from starts−1 random ones (seeds o.Seed+1, o.Seed+2, …)
-// and returns the distinct states: the converged ones first, the largest ln Z first among them, each
-// as it was met first. Where the Bethe value has several maxima (phases), these are among them. Once o.Enough has ended
-// no further start is made. Errors and cost as for Run, times starts; a state keeps its messages.
+// FixedPoints runs from the start of o and from starts−1 random ones (seeds o.Seed+1, o.Seed+2, …) and returns the distinct states.
+// Converged states come first; states that are equal in that are sorted by ln Z, the largest first. If the Bethe value has several maxima
+// (phases), the converged states are some of them. After o.Enough has ended it makes no further start. Errors as for Run. Cost: that of
+// Run, times starts; each state keeps its messages.
 func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Options) ([]*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
 		return nil, err
 	}
-	var found []*State
+	var states []*State
 	var values []float64
 	for n := 0; n < max(starts, 1); n++ {
-		p := o
+		options := o
 		if n > 0 {
-			p.Seed = o.Seed + uint64(n)
+			options.Seed = o.Seed + uint64(n)
 		}
-		s, err := run(ctx, g, p)
+		s, err := run(ctx, g, options)
 		if err != nil {
 			return nil, err
 		}
-		ln, known := s.LnZ(), false
-		for k, other := range found {
-			known = known || same(s, other, ln, values[k])
+		ln, isKnown := s.LnZ(), false
+		for k, other := range states {
+			isKnown = isKnown || isSameFixedPoint(s, other, ln, values[k])
 		}
 
-		if !known {
-			found, values = append(found, s), append(values, ln)
+		if !isKnown {
+			states, values = append(states, s), append(values, ln)
 		}
-		if o.enough() {
+		if o.hasEnough() {
 			break
 		}
 	}
 
-	return inSequence(found, values), nil
+	return sortStates(states, values), nil
 }
 
-// Further runs from given starts, see Options.Given, and returns the states with those of them that converge to others, in the sequence
-// of FixedPoints. reached says which state each start has come to, nil where it did not converge. Once o.Enough has ended no further
-// start is made. Errors and cost as for Run, times the starts.
+// Further runs from given starts (Options.Given). all is states together with the new fixed points that starts converged to, in the
+// sequence of FixedPoints. reached is, by start, the state of all to which it converged, or nil if it did not converge. After o.Enough has
+// ended it makes no further start. Errors as for Run. Cost: that of Run, times the starts.
 func Further(
 	ctx context.Context, e *sumproduct.Expression, states []*State, starts [][][]float64, o Options,
 ) (all, reached []*State, err error) {
@@ -69,13 +69,13 @@ func Further(
 	for k, s := range all {
 		values[k] = s.LnZ()
 	}
-	for n, given := range starts {
-		if o.enough() {
+	for n, start := range starts {
+		if o.hasEnough() {
 			break
 		}
-		p := o
-		p.Given = given
-		s, err := run(ctx, g, p)
+		options := o
+		options.Given = start
+		s, err := run(ctx, g, options)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -83,24 +83,25 @@ func Further(
 			continue
 		}
 		ln := s.LnZ()
-		if k := slices.IndexFunc(all, func(other *State) bool { return same(s, other, ln, other.LnZ()) }); k >= 0 {
+		if k := slices.IndexFunc(all, func(other *State) bool { return isSameFixedPoint(s, other, ln, other.LnZ()) }); k >= 0 {
 			reached[n] = all[k]
 			continue
 		}
 		all, values, reached[n] = append(all, s), append(values, ln), s
 	}
-	return inSequence(all, values), reached, nil
+	return sortStates(all, values), reached, nil
 }
 
-// inSequence sorts states: the converged ones first, the largest value first among them.
-func inSequence(states []*State, values []float64) []*State {
+// sortStates sorts states in place: converged ones first, then by value, the largest first. values are those of ln Z.
+func sortStates(states []*State, values []float64) []*State {
 	by := &ranked{states, values}
 	sort.Stable(by)
 	return by.states
 }
 
-// same reports whether two states are one fixed point: see sameLnZ and sameBelief.
-func same(a, b *State, lnA, lnB float64) bool {
+// isSameFixedPoint reports whether two states are one fixed point: both converged or both not, both in a contradiction or both not, and ln
+// Z and beliefs within sameLnZ and sameBelief. lnA and lnB are their ln Z.
+func isSameFixedPoint(a, b *State, lnA, lnB float64) bool {
 	if a.Converged != b.Converged || (a.Contradiction < 0) != (b.Contradiction < 0) {
 		return false
 	}
@@ -108,9 +109,9 @@ func same(a, b *State, lnA, lnB float64) bool {
 		return false
 	}
 	for i := range a.g.e.Dims {
-		q := b.Belief(i)
+		beliefB := b.Belief(i)
 		for x, p := range a.Belief(i) {
-			if math.Abs(p-q[x]) > sameBelief {
+			if math.Abs(p-beliefB[x]) > sameBelief {
 				return false
 			}
 		}
@@ -118,7 +119,7 @@ func same(a, b *State, lnA, lnB float64) bool {
 	return true
 }
 
-// ranked sorts converged states first, then by ln Z, the largest first.
+// ranked is a list for package sort: converged states first, then by ln Z, the largest first.
 type ranked struct {
 	states []*State
 	ln     []float64

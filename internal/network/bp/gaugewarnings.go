@@ -1,6 +1,6 @@
 package bp
 
-// The gauge of belief propagation as it arrived: its distance from a fixed point, and the legs concerned.
+// Warnings about a gauge of belief propagation: how far it is from a fixed point, and which legs have none.
 
 import (
 	"fmt"
@@ -11,15 +11,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// unbalanced is the size of entries with one excited leg, relative to that with none, above which
-// messages have not converged.
+// unbalanced is the size of an entry with one excited leg, relative to the entry with none, above which the messages have not converged.
 const unbalanced = 1e-6
 
-// gaugeWarnings reports the residues of belief propagation: entries with exactly one
-// excited leg, which vanish at a fixed point, and legs that keep the identity. Either makes no
-// answer wrong. Cost: an entry per value of every leg.
+// gaugeWarnings returns warnings about a network in the gauge of belief propagation: that entries with exactly one excited leg (a value
+// other than 0) are not 0, as they are at a fixed point; and that legs keep the identity. Neither makes an answer wrong. It returns nil if
+// no leg is in the gauge. Cost: an entry per value of every leg.
 func gaugeWarnings(net *btn.Network) []string {
-	gauged, worst := 0, 0.0
+	gauged, largest := 0, 0.0
 	for _, m := range net.Maps {
 		if m.Kind == query.MapBP {
 			gauged++
@@ -29,29 +28,29 @@ func gaugeWarnings(net *btn.Network) []string {
 		return nil
 	}
 	for _, c := range net.Cores {
-		worst = max(worst, singleExcitation(net, c.Legs, c.T))
+		largest = max(largest, singleExcitation(net, c.Legs, c.T))
 	}
 
 	var warnings []string
-	if worst > unbalanced {
+	if largest > unbalanced {
 		warnings = append(warnings,
 			fmt.Sprintf("belief propagation did not converge: a factor in its gauge has %.1e of its entry "+
 				"at 0…0 where one leg is excited",
-				worst))
+				largest))
 	}
 
-	if rest := len(net.Maps) - gauged; rest > 0 && net.Choice != query.CoresAreVariables {
+	if identities := len(net.Maps) - gauged; identities > 0 && net.Choice != query.CoresAreVariables {
 		warnings = append(warnings,
 			fmt.Sprintf("%d of %d legs keep the identity map: their messages make no well-conditioned "+
 				"one, or their factor is too large",
-				rest, len(net.Maps)))
+				identities, len(net.Maps)))
 	}
 
 	return warnings
 }
 
-// singleExcitation returns the largest entry with one leg excited, relative to that with none; 0 for
-// a tensor with a leg that is not in the gauge.
+// singleExcitation returns the largest entry of t with one leg excited, divided by the entry with none, in absolute values. It returns 0 if
+// a leg is not in the gauge.
 func singleExcitation(net *btn.Network, legs []int, t tensor.Tensor) float64 {
 	for _, l := range legs {
 		if net.Maps[l].Kind != query.MapBP {
@@ -59,14 +58,14 @@ func singleExcitation(net *btn.Network, legs []int, t tensor.Tensor) float64 {
 		}
 	}
 	x := make([]int, len(legs))
-	zero, worst := tensor.At(t, x).Abs(), 0.0
+	ground, largest := tensor.At(t, x).Abs(), 0.0
 	for k, l := range legs {
 		for x[k] = 1; x[k] < net.Dims[l]; x[k]++ {
-			if e := tensor.At(t, x).Abs(); e.Sign() > 0 {
-				worst = max(worst, min(e.Div(zero).Float64(), math.MaxFloat64))
+			if excited := tensor.At(t, x).Abs(); excited.Sign() > 0 {
+				largest = max(largest, min(excited.Div(ground).Float64(), math.MaxFloat64))
 			}
 		}
 		x[k] = 0
 	}
-	return worst
+	return largest
 }

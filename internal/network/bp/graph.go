@@ -13,32 +13,33 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// graph numbers the incidences as sweeps meet them, so that an index's messages in and out are one
-// piece of memory: index i has incidences begin[i] to end[i], by table.
+// graph is the factor graph of an expression. An incidence is a pair of a table and an index of its scope. Incidences are numbered index by
+// index, in the sequence in which sweeps visit the indices, so that all messages to and from one index are one piece of memory: index i has
+// the incidences begin[i] to end[i]−1, by table.
 type graph struct {
 	e *sumproduct.Expression
-	// the incidences of table t are incidences[tableEdge[t]:tableEdge[t+1]], along its scope
+	// The incidences of table t are incidences[tableEdge[t]:tableEdge[t+1]], in the sequence of its scope.
 	tableEdge  []int32
 	incidences []int32
-	table      []int32 // the table of an incidence
-	slot       []int32 // and which of its indices it is
-	at         []int   // at[k]: where the message of incidence k begins; one more at the end
-	roles      []role  // of an incidence
+	tableOf    []int32 // by incidence: its table
+	slot       []int32 // by incidence: the position of its index in the scope of the table
+	offset     []int   // by incidence: where its message begins in a list of all messages; one more at the end
+	role       []role  // by incidence
 	begin, end []int32
-	order      []int32 // indices, breadth first over each connected part
-	signed     bool    // some entry is negative
+	order      []int32 // the indices, breadth first in each connected part
+	isSigned   bool    // some entry is below 0
 }
 
-// role says when sweeps send the message of an incidence to its index.
+// role tells in which sweep the message of an incidence is sent to its index.
 type role uint8
 
 const (
-	later role = iota // forwards
-	first             // backwards: no other index of the table comes earlier in order
-	only              // never: the table has one index, and its message is the table
+	sentForwards  role = iota // in the sweep forwards over order
+	sentBackwards             // in the sweep backwards: the index is the first of its table in order
+	neverSent                 // in none: the table has only this index, so that its message never changes
 )
 
-// newGraph checks an expression and numbers its incidences. Linear time.
+// newGraph checks an expression and returns its graph. Errors are those of Run about the expression. Linear time.
 func newGraph(e *sumproduct.Expression) (*graph, error) {
 	g := &graph{e: e, tableEdge: make([]int32, len(e.Tables)+1)}
 	count := 0
@@ -56,17 +57,17 @@ func newGraph(e *sumproduct.Expression) (*graph, error) {
 		if err := e.Finite(t); err != nil {
 			return nil, err
 		}
-		_, _, negative := floats.Extent(e.Tables[t].Data)
-		g.signed = g.signed || negative
+		_, _, hasNegative := floats.Extent(e.Tables[t].Data)
+		g.isSigned = g.isSigned || hasNegative
 		g.tableEdge[t+1] = g.tableEdge[t] + int32(len(e.Tables[t].Scope))
 	}
 
-	g.number(g.breadthFirst())
+	g.numberIncidences(g.breadthFirst())
 	return g, nil
 }
 
-// byIndex lists the tables of every index: index i has tables[start[i]:start[i+1]].
-func (g *graph) byIndex() (start, tables []int32) {
+// tablesByIndex lists the tables of every index: those of index i are tables[start[i]:start[i+1]].
+func (g *graph) tablesByIndex() (start, tables []int32) {
 	start = make([]int32, len(g.e.Dims)+1)
 	for _, t := range g.e.Tables {
 		for _, i := range t.Scope {
@@ -89,32 +90,32 @@ func (g *graph) byIndex() (start, tables []int32) {
 	return start, tables
 }
 
-// breadthFirst orders the indices and returns the first index of every table. In a tree it is
-// nearest to the root, so that one sweep backwards (messages to first indices) and one forwards (to
-// the others) send every message once, after its inputs.
+// breadthFirst sets order and returns, by table, its first index in that order, −1 for a table without indices. In a tree the first index
+// is the one nearest to the root. So one sweep backwards, with the messages to first indices, and one forwards, with the messages to the
+// other indices, send every message once, after those it depends on.
 func (g *graph) breadthFirst() (firsts []int32) {
-	start, tables := g.byIndex()
+	start, tables := g.tablesByIndex()
 	g.order = make([]int32, 0, len(g.e.Dims))
 	firsts = slices.Repeat([]int32{-1}, len(g.e.Tables))
 
-	seen := make([]bool, len(g.e.Dims))
+	isListed := make([]bool, len(g.e.Dims))
 	for root := range g.e.Dims {
-		if seen[root] {
+		if isListed[root] {
 			continue
 		}
-		seen[root] = true
-		done := len(g.order)
+		isListed[root] = true
+		next := len(g.order)
 		g.order = append(g.order, int32(root))
-		for ; done < len(g.order); done++ {
-			from := g.order[done]
-			for _, t := range tables[start[from]:start[from+1]] {
+		for ; next < len(g.order); next++ {
+			index := g.order[next]
+			for _, t := range tables[start[index]:start[index+1]] {
 				if firsts[t] >= 0 {
 					continue
 				}
-				firsts[t] = from
+				firsts[t] = index
 				for _, i := range g.e.Tables[t].Scope {
-					if !seen[i] {
-						seen[i] = true
+					if !isListed[i] {
+						isListed[i] = true
 						g.order = append(g.order, int32(i))
 					}
 				}
@@ -125,12 +126,12 @@ func (g *graph) breadthFirst() (firsts []int32) {
 	return firsts
 }
 
-// number numbers the incidences by the order of the indices.
-func (g *graph) number(firsts []int32) {
-	start, tables := g.byIndex()
+// numberIncidences numbers the incidences in the order of the indices. firsts has the first index of every table.
+func (g *graph) numberIncidences(firsts []int32) {
+	start, tables := g.tablesByIndex()
 	count := len(tables)
-	g.incidences, g.table, g.slot = make([]int32, count), make([]int32, count), make([]int32, count)
-	g.roles, g.at = make([]role, count), make([]int, count+1)
+	g.incidences, g.tableOf, g.slot = make([]int32, count), make([]int32, count), make([]int32, count)
+	g.role, g.offset = make([]role, count), make([]int, count+1)
 	g.begin, g.end = make([]int32, len(g.e.Dims)), make([]int32, len(g.e.Dims))
 	k := int32(0)
 	for _, i := range g.order {
@@ -138,13 +139,13 @@ func (g *graph) number(firsts []int32) {
 		for _, t := range tables[start[i]:start[i+1]] {
 			scope := g.e.Tables[t].Scope
 			slot := slices.Index(scope, int(i))
-			g.table[k], g.slot[k], g.at[k+1] = t, int32(slot), g.at[k]+g.e.Dims[i]
+			g.tableOf[k], g.slot[k], g.offset[k+1] = t, int32(slot), g.offset[k]+g.e.Dims[i]
 			g.incidences[g.tableEdge[t]+int32(slot)] = k
 			switch {
 			case len(scope) == 1:
-				g.roles[k] = only
+				g.role[k] = neverSent
 			case firsts[t] == i:
-				g.roles[k] = first
+				g.role[k] = sentBackwards
 			}
 			k++
 		}
@@ -152,19 +153,21 @@ func (g *graph) number(firsts []int32) {
 	}
 }
 
-// alongScope returns the incidences of table t.
+// alongScope returns the incidences of table t, in the sequence of its scope.
 func (g *graph) alongScope(t int32) []int32 { return g.incidences[g.tableEdge[t]:g.tableEdge[t+1]] }
 
-// index returns the index of incidence k.
-func (g *graph) index(k int32) int { return g.e.Tables[g.table[k]].Scope[g.slot[k]] }
+// indexOf returns the index of incidence k.
+func (g *graph) indexOf(k int32) int { return g.e.Tables[g.tableOf[k]].Scope[g.slot[k]] }
 
-// edge returns the number of the k-th incidence of table t.
-func (g *graph) edge(t, k int) int32 {
+// incidence returns the number of the incidence of table t with the k-th index of its scope. It panics if there is none.
+func (g *graph) incidence(t, k int) int32 {
 	if k < 0 || k >= len(g.e.Tables[t].Scope) {
 		panic(fmt.Sprintf("bp: table %d has no incidence %d", t, k))
 	}
 	return g.incidences[g.tableEdge[t]+int32(k)]
 }
 
-// message returns the part of messages that belongs to incidence k.
-func (g *graph) message(messages []float64, k int32) []float64 { return messages[g.at[k]:g.at[k+1]] }
+// message returns the part of a list of all messages that is the message of incidence k. It shares memory with the list.
+func (g *graph) message(messages []float64, k int32) []float64 {
+	return messages[g.offset[k]:g.offset[k+1]]
+}

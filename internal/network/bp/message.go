@@ -9,104 +9,106 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Between these a float64 sum of products has lost only terms 2^−600 below its largest; outside it
-// is computed again with exponents.
+// A float64 sum of products between tiny and huge has lost only terms that are 2^−600 times its largest or less. Another sum is computed
+// again with exponents.
 const (
 	tiny = 0x1p-400
 	huge = 0x1p900
 )
 
-// kernel computes messages of g from m (tables to indices) and v (indices to tables), in its own
-// scratch memory.
+// kernel computes messages of a graph from others. It has scratch memory, so it serves one goroutine.
 type kernel struct {
 	g         *graph
-	m, v      []float64
-	out       []float64 // a message
-	half      [2][]float64
-	products  []float64 // prefix products of an index
-	exponents []int64   // and their exponents of 2
+	m, v      []float64 // all messages: m from tables to indices, v from indices to tables
+	buffer    []float64 // for one message
+	halves    [2][]float64
+	products  []float64 // prefix products of the messages to an index
+	exponents []int64   // the binary exponents of products
 }
 
-// newKernel prepares the computation of messages m to indices and v to tables.
+// newKernel returns a kernel of g that reads and writes the messages m to indices and v to tables.
 func newKernel(g *graph, m, v []float64) *kernel {
-	top := 1
+	largestDim := 1
 	for _, d := range g.e.Dims {
-		top = max(top, d)
+		largestDim = max(largestDim, d)
 	}
-	return &kernel{g: g, m: m, v: v, out: make([]float64, top)}
+	return &kernel{g: g, m: m, v: v, buffer: make([]float64, largestDim)}
 }
 
-// toIndex returns Σ T[x] Π_{l≠k} v_l[x_l] as a function of x_k for incidence k, normalised by Σ|·|
-// with a sum ≥ 0. It returns false when all of it is 0. The slice is reused.
-func (c *kernel) toIndex(k int32) ([]float64, bool) {
+// messageToIndex computes the message of incidence k from its table to its index: Σ T[x] Π_{l≠k} v_l[x_l], the sum over all indices except
+// that of the incidence. It is normalised: Σ|·| is 1 and the sum is not negative. It returns false if all entries are 0. The message is
+// valid until the next call.
+func (c *kernel) messageToIndex(k int32) (message []float64, ok bool) {
 	out := c.contract(k)
 	if total := normalise(out); total > tiny && total < huge {
 		return out, true
 	}
-	return out, fromNumbers(out, c.careful(k))
+	return out, writeNormalised(out, c.contractCarefully(k))
 }
 
-// normalise divides x by ±Σ|x| so that its sum is not negative, and returns Σ|x|.
+// normalise divides x by ±Σ|x|, with the sign that makes its sum not negative, and returns Σ|x|. It leaves x if Σ|x| is not between tiny
+// and huge.
 func normalise(x []float64) float64 {
 	sum, total := 0.0, 0.0
 	for _, a := range x {
 		sum += a
 		total += math.Abs(a)
 	}
-	by := total
+	divisor := total
 	if sum < 0 {
-		by = -total
+		divisor = -total
 	}
 	if total > tiny && total < huge {
 		for a := range x {
-			x[a] /= by
+			x[a] /= divisor
 		}
 	}
 	return total
 }
 
-// contract computes toIndex without normalisation: the axes after k's are summed out, last
-// first, then the axes before it.
+// contract computes the message of incidence k from its table to its index without normalisation. It sums out the axes after that of the
+// index, the last first, then the axes before it. The message is valid until the next call.
 func (c *kernel) contract(k int32) []float64 {
 	g := c.g
-	along, slot := g.alongScope(g.table[k]), int(g.slot[k])
-	cur := g.e.Tables[g.table[k]].Data
-	out := c.out[:g.at[k+1]-g.at[k]]
+	along, slot := g.alongScope(g.tableOf[k]), int(g.slot[k])
+	current := g.e.Tables[g.tableOf[k]].Data
+	out := c.buffer[:g.offset[k+1]-g.offset[k]]
 	if len(along) == 1 {
-		copy(out, cur)
+		copy(out, current)
 		return out
 	}
 
 	side := 0
-	dst := func(size int, last bool) []float64 {
-		if last {
+	// nextBuffer returns memory for an intermediate result of the given size, not that of the one before, or for the message if isLast.
+	nextBuffer := func(size int, isLast bool) []float64 {
+		if isLast {
 			return out
 		}
 		side = 1 - side
-		if cap(c.half[side]) < size {
-			c.half[side] = make([]float64, size)
+		if cap(c.halves[side]) < size {
+			c.halves[side] = make([]float64, size)
 		}
-		return c.half[side][:size]
+		return c.halves[side][:size]
 	}
-	for l := len(along) - 1; l > slot; l-- {
-		v := g.message(c.v, along[l])
-		to := dst(len(cur)/len(v), l == slot+1 && slot == 0)
-		inner(to, cur, v)
-		cur = to
+	for axis := len(along) - 1; axis > slot; axis-- {
+		v := g.message(c.v, along[axis])
+		target := nextBuffer(len(current)/len(v), axis == slot+1 && slot == 0)
+		sumLastAxis(target, current, v)
+		current = target
 	}
 
-	for l := range slot {
-		v := g.message(c.v, along[l])
-		to := dst(len(cur)/len(v), l == slot-1)
-		outer(to, cur, v)
-		cur = to
+	for axis := range slot {
+		v := g.message(c.v, along[axis])
+		target := nextBuffer(len(current)/len(v), axis == slot-1)
+		sumFirstAxis(target, current, v)
+		current = target
 	}
 
 	return out
 }
 
-// inner sums out the last axis: to[r] = Σ_b from[r, b] v[b].
-func inner(to, from, v []float64) {
+// sumLastAxis sums out the last axis: to[r] = Σ_b from[r, b] v[b].
+func sumLastAxis(to, from, v []float64) {
 	if len(v) == 2 {
 		for r := range to {
 			to[r] = from[2*r]*v[0] + from[2*r+1]*v[1]
@@ -122,8 +124,8 @@ func inner(to, from, v []float64) {
 	}
 }
 
-// outer sums out the first axis: to[r] = Σ_a v[a] from[a, r].
-func outer(to, from, v []float64) {
+// sumFirstAxis sums out the first axis: to[r] = Σ_a v[a] from[a, r].
+func sumFirstAxis(to, from, v []float64) {
 	for r := range to {
 		to[r] = v[0] * from[r]
 	}
@@ -134,33 +136,33 @@ func outer(to, from, v []float64) {
 	}
 }
 
-// careful is contract term by term, with an exponent per number.
-func (c *kernel) careful(k int32) []scaled.Number {
+// contractCarefully is contract term by term, in numbers with exponents of any size.
+func (c *kernel) contractCarefully(k int32) []scaled.Number {
 	g := c.g
-	t, slot := g.table[k], int(g.slot[k])
+	t, slot := g.tableOf[k], int(g.slot[k])
 	along := g.alongScope(t)
-	out := make([]scaled.Number, g.at[k+1]-g.at[k])
-	at := sumproduct.NewWalk(g.e.Dims, g.e.Tables[t].Scope)
+	out := make([]scaled.Number, g.offset[k+1]-g.offset[k])
+	walk := sumproduct.NewWalk(g.e.Dims, g.e.Tables[t].Scope)
 	for _, entry := range g.e.Tables[t].Data {
 		if entry != 0 {
 			term := scaled.FromFloat(entry)
-			for l, other := range along {
-				if l != slot {
-					term = term.Mul(scaled.FromFloat(g.message(c.v, other)[at.X[l]]))
+			for axis, other := range along {
+				if axis != slot {
+					term = term.Mul(scaled.FromFloat(g.message(c.v, other)[walk.X[axis]]))
 				}
 			}
-			to := &out[at.X[slot]]
-			*to = to.Add(term)
+			sum := &out[walk.X[slot]]
+			*sum = sum.Add(term)
 		}
-		at.Next()
+		walk.Next()
 	}
 
 	return out
 }
 
-// fromNumbers writes xs, normalised by Σ|xs| with a sum ≥ 0, to out. It returns false when all are
-// 0.
-func fromNumbers(out []float64, xs []scaled.Number) bool {
+// writeNormalised writes xs to out, divided by ±Σ|xs| with the sign that makes the sum not negative. It returns false, and writes zeros, if
+// all are 0.
+func writeNormalised(out []float64, xs []scaled.Number) bool {
 	sizes := make([]scaled.Number, len(xs))
 	for a, x := range xs {
 		sizes[a] = x.Abs()
@@ -179,16 +181,16 @@ func fromNumbers(out []float64, xs []scaled.Number) bool {
 	return true
 }
 
-// value returns Σ T[x] Π v_l[x_l] over all indices of table t.
-func (c *kernel) value(t int) scaled.Number {
-	table := c.g.e.Tables[t]
+// tableValue returns z_t = Σ_x T[x] Π_l v_l[x_l] of table t, the sum over all its indices.
+func (kernel *kernel) tableValue(t int) scaled.Number {
+	table := kernel.g.e.Tables[t]
 	if len(table.Scope) == 0 {
 		return scaled.FromFloat(table.Data[0])
 	}
-	k := c.g.edge(t, 0)
-	v := c.g.message(c.v, k)
+	k := kernel.g.incidence(t, 0)
+	v := kernel.g.message(kernel.v, k)
 	sum := 0.0
-	for a, x := range c.contract(k) {
+	for a, x := range kernel.contract(k) {
 		sum += x * v[a]
 	}
 
@@ -196,7 +198,7 @@ func (c *kernel) value(t int) scaled.Number {
 		return scaled.FromFloat(sum)
 	}
 	var xs []scaled.Number
-	for a, x := range c.careful(k) {
+	for a, x := range kernel.contractCarefully(k) {
 		xs = append(xs, x.Mul(scaled.FromFloat(v[a])))
 	}
 	return scaled.Sum(xs)

@@ -17,14 +17,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// maxGauge is the largest condition number of a map made of messages. It is (1 + sin φ)/cos φ, φ the
-// angle between the two messages: near a right angle where the factor all but excludes the values
-// preferred by the rest of the model.
+// maxGauge is the limit of the condition number of a map made of two messages. With φ the angle between them it is (1 + sin φ)/cos φ. φ is
+// near a right angle if the factor almost excludes the values that the remaining model prefers.
 const maxGauge = 1e4
 
-// sameMessages bounds the difference between messages of a symmetric factor's legs (entries of
-// normalised ones) that are taken as one, so that the factor keeps its form: rounding, well above
-// it.
+// sameMessages is the limit of the difference between entries of normalised messages that count as equal. If the messages on all legs of a
+// symmetric factor are equal, all legs get one map, and the factor keeps its form. The limit is well above rounding.
 const sameMessages = 1e-10
 
 // Network returns the base tensor network of m in the gauge of belief propagation without evidence,
@@ -36,12 +34,12 @@ const sameMessages = 1e-10
 // value that is not 0. Cores "variables" get the same maps; the legs to the order-one links keep the
 // identity, and the two statements hold with these summed.
 //
-// A leg keeps the identity where its messages would make a map of condition number above 1e4, where
-// they contradict each other, and where a factor takes no part in belief propagation. Messages that
-// have not converged are a gauge all the same: Z does not depend on it, and a warning says so.
+// A leg keeps the identity if its messages would make a map of condition number above 1e4, if messages contradict each other, or if its
+// factor takes no part in belief propagation. Messages that have not converged are a gauge, too, with a warning: Z does not depend on the
+// maps.
 //
-// Errors: from reparam.Build and Run; messages that float64 cannot hold are no error, all maps are
-// the identity then. Cost: the sum of both.
+// Errors: those of reparam.Build and Run. If float64 cannot hold the messages, this is no error: all maps are the identity. Cost: the sum
+// of both.
 func Network(
 	ctx context.Context, m *factorgraph.Model, cores query.CoreChoice, o Options,
 ) (*btn.Network, error) {
@@ -49,7 +47,7 @@ func Network(
 	if err != nil && !errors.Is(err, sumproduct.ErrSpan) {
 		return nil, err
 	}
-	net, err := reparam.Build(ctx, m, reparam.Options{Maps: query.MapBP, Cores: cores, Given: g.maps})
+	net, err := reparam.Build(ctx, m, reparam.Options{Maps: query.MapBP, Cores: cores, Given: g.mapsOf})
 	if err != nil {
 		return nil, err
 	}
@@ -57,62 +55,62 @@ func Network(
 	return net, nil
 }
 
-// gauge holds the messages of every incidence of a model.
+// gauge has the messages between the factors and the variables of a model.
 type gauge struct {
 	factors *factors
-	state   *State // nil where float64 cannot hold the messages
+	state   *State // nil if float64 cannot hold the messages
 }
 
-// newGauge runs belief propagation on a model. Beside an error that wraps sumproduct.ErrSpan there
-// is a gauge of identities.
+// newGauge runs belief propagation on a model. If float64 cannot hold the messages, it returns an error that wraps sumproduct.ErrSpan
+// together with a gauge without messages, whose maps are identities.
 func newGauge(ctx context.Context, m *factorgraph.Model, o Options) (*gauge, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("bp: %w", err)
 	}
-	w, err := reparam.AbsorbUnary(m)
+	unary, err := reparam.AbsorbUnary(m)
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFactors(ctx, m, w.Of, w.Scale)
+	factors, err := newFactors(ctx, m, unary.Of, unary.Scale)
 	if err != nil {
 		return nil, err
 	}
-	state, err := Run(ctx, f.e, o)
-	return &gauge{factors: f, state: state}, err
+	state, err := Run(ctx, factors.expression, o)
+	return &gauge{factors: factors, state: state}, err
 }
 
-// maps returns the maps of factor j's incidences: the identity where there are no messages (the
-// factor was left out, or messages contradict each other) or where they would make an
-// ill-conditioned map.
-func (g *gauge) maps(j int) []reparam.GivenMap {
-	at := g.factors.at[j]
-	out := make([]reparam.GivenMap, len(at))
-	if len(at) == 0 || at[0].table < 0 || g.state == nil || g.state.Contradiction >= 0 {
-		return out
+// mapsOf returns the maps of factor j, by position in its scope. A zero GivenMap is the identity. All maps are the identity if there are no
+// messages: the factor was left out, or messages contradict each other. One map is, if its messages would make an ill-conditioned one. A
+// symmetric factor gets one map on all legs if the messages on them are equal.
+func (g *gauge) mapsOf(j int) []reparam.GivenMap {
+	incidences := g.factors.incidences[j]
+	maps := make([]reparam.GivenMap, len(incidences))
+	if len(incidences) == 0 || incidences[0].table < 0 || g.state == nil || g.state.Contradiction >= 0 {
+		return maps
 	}
 
-	same := isSymmetric(g.factors.model.Factors[j].Table)
-	for k, here := range at {
-		m := g.state.ToVariable(here.table, here.k)
-		v := g.state.ToFactor(here.table, here.k)
-		if k > 0 && same {
-			same = close(m, g.state.ToVariable(at[0].table, at[0].k)) &&
-				close(v, g.state.ToFactor(at[0].table, at[0].k))
+	keepsForm := isSymmetric(g.factors.model.Factors[j].Table)
+	for k, place := range incidences {
+		m := g.state.ToVariable(place.table, place.k)
+		v := g.state.ToFactor(place.table, place.k)
+		if k > 0 && keepsForm {
+			keepsForm = isClose(m, g.state.ToVariable(incidences[0].table, incidences[0].k)) &&
+				isClose(v, g.state.ToFactor(incidences[0].table, incidences[0].k))
 		}
-		if p, ok := gaugeOf(m, v); ok {
-			out[k] = p
+		if given, ok := gaugeMap(m, v); ok {
+			maps[k] = given
 		}
 	}
 
-	if same {
-		for k := range out {
-			out[k] = out[0]
+	if keepsForm {
+		for k := range maps {
+			maps[k] = maps[0]
 		}
 	}
-	return out
+	return maps
 }
 
-// isSymmetric says whether a tensor keeps its form only under equal maps.
+// isSymmetric reports whether a tensor keeps its form only under equal maps.
 func isSymmetric(t tensor.Tensor) bool {
 	switch t.(type) {
 	case *tensor.Symmetric, *tensor.SymmetryCP:
@@ -121,8 +119,8 @@ func isSymmetric(t tensor.Tensor) bool {
 	return false
 }
 
-// close says whether two messages are the same up to rounding.
-func close(a, b []float64) bool {
+// isClose reports whether two messages have one length and entries that differ by no more than sameMessages, relative for entries above 1.
+func isClose(a, b []float64) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -134,20 +132,20 @@ func close(a, b []float64) bool {
 	return true
 }
 
-// gaugeOf returns Gauge of the messages scaled to one norm; false for a condition number above
-// maxGauge.
-func gaugeOf(m, v []float64) (reparam.GivenMap, bool) {
-	a, b := math.Sqrt(scalarProduct(m, m)), math.Sqrt(scalarProduct(v, v))
-	cos := 1 / (a * b) // ⟨m, v⟩ = 1
+// gaugeMap returns the Gauge of two messages, which it scales to one norm. It returns false if the condition number is above maxGauge or if
+// ⟨m, v⟩ is not 1.
+func gaugeMap(m, v []float64) (given reparam.GivenMap, ok bool) {
+	normM, normV := math.Sqrt(scalarProduct(m, m)), math.Sqrt(scalarProduct(v, v))
+	cos := 1 / (normM * normV) // ⟨m, v⟩ = 1
 	if !(math.Abs(scalarProduct(m, v)-1) < 1e-6) || !((1+math.Sqrt(max(0, 1-cos*cos)))/cos <= maxGauge) {
 		return reparam.GivenMap{}, false
 	}
 
-	by := math.Sqrt(b / a)
+	factor := math.Sqrt(normV / normM)
 	left, right := make([]float64, len(m)), make([]float64, len(v))
 	for x := range m {
-		left[x] = m[x] * by
-		right[x] = v[x] / by
+		left[x] = m[x] * factor
+		right[x] = v[x] / factor
 	}
 	matrix, inverse := Gauge(left, right)
 	return reparam.GivenMap{A: matrix, Inverse: inverse}, true

@@ -10,48 +10,47 @@ import (
 type Schedule int
 
 const (
-	// Auto takes turns: sequential, residual, each again with damping, as Run says.
+	// Auto tries both other schedules in turn, without and with damping, as Run describes.
 	Auto Schedule = iota
-	// Sequential sweeps backwards and forwards over the indices in breadth-first order, each message
-	// once per pair.
+	// Sequential makes pairs of sweeps over the indices in breadth-first order, one backwards and one forwards. A pair computes each message
+	// once.
 	Sequential
-	// Residual visits the index next whose incoming messages have changed most since its last visit.
+	// Residual always visits the index whose incoming messages have changed most since its last visit.
 	Residual
 )
 
-// Options steer a run. The zero value works.
+// Options are those of a run. The zero value works.
 type Options struct {
-	Updates   int64   // most messages computed; 0: 2000 per incidence, at least 1e5 and at most 2e9
-	Tolerance float64 // of Change; 0: 1e-12
-	// part of the old message in [0, 1) that is kept; 0: none at first, raised as Run says; else the
-	// least
+	Updates   int64   // limit of the number of messages computed; 0: 2000 per incidence, at least 1e5 and at most 2e9
+	Tolerance float64 // limit of State.Change for convergence; 0: 1e-12
+	// Damping is the share of the old message, in [0, 1), that an update keeps. The run begins with it and raises it as Run describes.
 	Damping  float64
 	Schedule Schedule // 0: Auto
-	Seed     uint64   // 0: uniform messages; else random ones
-	// Given is a distribution of every index, which its messages begin with; Seed is then ignored. A value that it excludes is let in again.
+	Seed     uint64   // 0: the run starts from uniform messages; else from random ones
+	// Given has a distribution of every index, from which the messages to it start; nil: they start by Seed. Values that it excludes get a
+	// small weight.
 	Given [][]float64
-	// Enough ends a run as spent updates do, with the messages there are: every one of them was
-	// computed once. Nil: never.
+	// If Enough ends, the run ends with its present messages, as if the updates were spent; nil: it never ends.
 	Enough context.Context
 }
 
 // Limits and steps of the defaults.
 const (
-	leastUpdate = 100_000
-	mostUpdates = 2_000_000_000
-	tolerance   = 1e-12
-	patience    = 16   // pairs of sweeps, or as many updates, of a round, after which progress is judged
-	lastStalls  = 8    // rounds without progress that end the last phase
-	progress    = 0.97 // the change must have fallen to this part of the smallest before
+	minUpdates     = 100_000
+	maxUpdates     = 2_000_000_000
+	tolerance      = 1e-12
+	pairsPerRound  = 16   // a round has so many pairs of sweeps, or as many updates; after it progress is judged
+	maxLastStalls  = 8    // so many rounds without progress end the last phase
+	progressFactor = 0.97 // a round has progress if its change is at most this share of the smallest before
 )
 
-// phase is a schedule with a damping, kept until it stalls.
+// phase is a schedule with a damping. A run keeps to it until it makes no progress.
 type phase struct {
 	schedule Schedule
 	damping  float64
 }
 
-// phases lists the schedules to try, in the sequence that converged on most of the reference models.
+// phases lists the phases of a run: the sequence that converged on most of the reference models. No damping is below o.Damping.
 func (o *Options) phases() []phase {
 	all := []phase{
 		{Sequential, 0},
@@ -74,5 +73,5 @@ func (o *Options) phases() []phase {
 	return all
 }
 
-// enough reports whether a run shall end with its present messages.
-func (o *Options) enough() bool { return o.Enough != nil && o.Enough.Err() != nil }
+// hasEnough reports whether a run shall end with its present messages.
+func (o *Options) hasEnough() bool { return o.Enough != nil && o.Enough.Err() != nil }

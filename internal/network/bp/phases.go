@@ -4,9 +4,9 @@ package bp
 
 import "math"
 
-// Phases returns the converged states, in their sequence, that overlap with none of those before by more than most (Overlap); none of
-// networks with negative entries. Their Bethe values add up, as the rank-one components do (structure: the sum over phases).
-func Phases(states []*State, most float64) []*State {
+// Phases returns the converged states whose Overlap with every phase before is at most maxOverlap, in their sequence. It returns none for
+// networks with negative entries. The Bethe values of phases add up, as the rank-one components do (structure: the sum over phases).
+func Phases(states []*State, maxOverlap float64) []*State {
 	var apart []*State
 next:
 	for _, s := range states {
@@ -14,7 +14,7 @@ next:
 			continue
 		}
 		for _, other := range apart {
-			if Overlap(s, other) > most {
+			if Overlap(s, other) > maxOverlap {
 				continue next
 			}
 		}
@@ -27,16 +27,16 @@ next:
 //
 //	Π ⟨m_a, v_b⟩ ⟨m_b, v_a⟩ / (⟨m_a, v_a⟩ ⟨m_b, v_b⟩)
 //
-// over all incidences: 1 for equal states, 0 where one excludes all that the other allows. Linear time.
+// over all incidences. It is 1 for equal states, and 0 if a excludes, somewhere, all values that b allows. Linear time.
 func Overlap(a, b *State) float64 {
-	ln := newLogs()
-	for k := range a.g.table {
+	ln := newLogSum()
+	for k := range a.g.tableOf {
 		ma, va := a.g.message(a.m, int32(k)), a.g.message(a.v, int32(k))
 		mb, vb := b.g.message(b.m, int32(k)), b.g.message(b.v, int32(k))
-		ln.add(dot(ma, vb), false)
-		ln.add(dot(mb, va), false)
-		ln.add(dot(ma, va), true)
-		ln.add(dot(mb, vb), true)
+		ln.add(scalarProductNumber(ma, vb), false)
+		ln.add(scalarProductNumber(mb, va), false)
+		ln.add(scalarProductNumber(ma, va), true)
+		ln.add(scalarProductNumber(mb, vb), true)
 	}
 	value, _ := ln.value()
 	return math.Exp(value)

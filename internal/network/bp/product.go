@@ -1,6 +1,6 @@
 package bp
 
-// The messages of an index to its tables: products of all others that reach it, without division.
+// The messages of an index to its tables: each is the product of the messages from the other tables. They are computed without division.
 
 import (
 	"math"
@@ -8,39 +8,39 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// carefulDegree is the number of messages above which their products are computed with exponents at
-// once.
+// carefulDegree is the number of messages to an index above which their products are computed with exponents without trying float64 first.
 const carefulDegree = 24
 
-// toTables computes v_{i→t} ∝ Π_{s≠t} m_{s→i} for all tables of index i, normalised as messages are,
-// in O(degree · dimension). It returns false when one of them, or the product of all messages, is 0.
-func (c *kernel) toTables(i int) bool {
-	if c.g.end[i]-c.g.begin[i] <= carefulDegree && c.plainProducts(i) {
+// updateToTables computes the messages of index i to all its tables, v_{i→t} ∝ Π_{s≠t} m_{s→i}, normalised. It returns false if one of
+// them, or the product of all messages to i, is 0 for every value. Cost: O(degree · dimension).
+func (c *kernel) updateToTables(i int) bool {
+	if c.g.end[i]-c.g.begin[i] <= carefulDegree && c.multiplyPlain(i) {
 		return true
 	}
-	return c.scaledProducts(i)
+	return c.multiplyScaled(i)
 }
 
-// plainProducts returns false when a product left the range in which float64 is safe.
-func (c *kernel) plainProducts(i int) bool {
+// multiplyPlain is updateToTables in float64. It returns false if a product is not between tiny and huge. The message to table number n of
+// the index is the product of the messages before n (prefix) and of those after n (suffix).
+func (c *kernel) multiplyPlain(i int) bool {
 	begin, d := c.g.begin[i], c.g.e.Dims[i]
 	degree := int(c.g.end[i] - begin)
-	prefix := c.grow((degree + 1) * d)
+	prefix := c.productBuffer((degree + 1) * d)
 	for a := range d {
 		prefix[a] = 1
 	}
 
 	for n := range degree {
-		m, now, next := c.g.message(c.m, begin+int32(n)), prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
+		m, before, next := c.g.message(c.m, begin+int32(n)), prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
 		for a, x := range m {
-			next[a] = now[a] * x
+			next[a] = before[a] * x
 		}
 	}
 
 	if total := sumAbs(prefix[degree*d:]); !(total > tiny && total < huge) {
 		return false
 	}
-	suffix := c.out[:d]
+	suffix := c.buffer[:d]
 	for a := range suffix {
 		suffix[a] = 1
 	}
@@ -60,60 +60,60 @@ func (c *kernel) plainProducts(i int) bool {
 	return true
 }
 
-// scaledProducts is plainProducts with an exponent per entry.
-func (c *kernel) scaledProducts(i int) bool {
+// multiplyScaled is updateToTables with an exponent per entry.
+func (c *kernel) multiplyScaled(i int) bool {
 	begin, d := c.g.begin[i], c.g.e.Dims[i]
 	degree := int(c.g.end[i] - begin)
-	prefix := c.grow((degree + 1) * d)
+	prefix := c.productBuffer((degree + 1) * d)
 	if cap(c.exponents) < len(prefix) {
 		c.exponents = make([]int64, len(prefix))
 	}
-	exps := c.exponents[:len(prefix)]
+	exponents := c.exponents[:len(prefix)]
 	for a := range d {
-		prefix[a], exps[a] = 1, 0
+		prefix[a], exponents[a] = 1, 0
 	}
 
 	for n := range degree {
 		for a, x := range c.g.message(c.m, begin+int32(n)) {
-			prefix[(n+1)*d+a], exps[(n+1)*d+a] = times(prefix[n*d+a], exps[n*d+a], x)
+			prefix[(n+1)*d+a], exponents[(n+1)*d+a] = times(prefix[n*d+a], exponents[n*d+a], x)
 		}
 	}
 
-	ok := sumAbs(prefix[degree*d:]) > 0
-	suffix, suffixExps := c.out[:d], make([]int64, d)
+	isNonzero := sumAbs(prefix[degree*d:]) > 0
+	suffix, suffixExps := c.buffer[:d], make([]int64, d)
 	for a := range suffix {
 		suffix[a] = 1
 	}
 	for n := degree - 1; n >= 0; n-- {
 		k := begin + int32(n)
 		m, v := c.g.message(c.m, k), c.g.message(c.v, k)
-		top, any := int64(math.MinInt64), false
+		largest, hasNonzero := int64(math.MinInt64), false
 		for a := range v {
-			v[a], exps[n*d+a] = times(prefix[n*d+a], exps[n*d+a]+suffixExps[a], suffix[a])
+			v[a], exponents[n*d+a] = times(prefix[n*d+a], exponents[n*d+a]+suffixExps[a], suffix[a])
 			if v[a] != 0 {
-				top, any = max(top, exps[n*d+a]), true
+				largest, hasNonzero = max(largest, exponents[n*d+a]), true
 			}
 			suffix[a], suffixExps[a] = times(suffix[a], suffixExps[a], m[a])
 		}
 
-		if !any {
-			ok = false
+		if !hasNonzero {
+			isNonzero = false
 			continue
 		}
 		for a := range v {
-			v[a] = math.Ldexp(v[a], int(max(exps[n*d+a]-top, -4000)))
+			v[a] = math.Ldexp(v[a], int(max(exponents[n*d+a]-largest, -4000)))
 		}
 		normalise(v)
 	}
 
-	return ok
+	return isNonzero
 }
 
-// times returns mant·2^exp·x with a mantissa in ±[½, 1), or 0.
+// times returns mant·2^exp·x as a mantissa in ±[½, 1), or 0, and an exponent.
 func times(mant float64, exp int64, x float64) (float64, int64) {
-	f, e := math.Frexp(x)
-	mant, by := math.Frexp(mant * f)
-	return mant, exp + int64(e) + int64(by)
+	fraction, e := math.Frexp(x)
+	mant, shift := math.Frexp(mant * fraction)
+	return mant, exp + int64(e) + int64(shift)
 }
 
 // sumAbs returns Σ_x |x|.
@@ -125,15 +125,16 @@ func sumAbs(x []float64) float64 {
 	return total
 }
 
-func (c *kernel) grow(n int) []float64 {
+// productBuffer returns scratch memory for n products, with any content.
+func (c *kernel) productBuffer(n int) []float64 {
 	if cap(c.products) < n {
 		c.products = make([]float64, n)
 	}
 	return c.products[:n]
 }
 
-// product returns Π_t m_{t→i}, entry by entry.
-func (c *kernel) product(i int) []scaled.Number {
+// productOfMessages returns Π_t m_{t→i}, by value of index i.
+func (c *kernel) productOfMessages(i int) []scaled.Number {
 	out := make([]scaled.Number, c.g.e.Dims[i])
 	for a := range out {
 		mant, exp := 1.0, int64(0)
@@ -145,8 +146,8 @@ func (c *kernel) product(i int) []scaled.Number {
 	return out
 }
 
-// inner product of two messages, with exponents where float64 loses it.
-func dot(m, v []float64) scaled.Number {
+// scalarProductNumber returns Σ_x m[x] v[x], with exponents if float64 might lose it.
+func scalarProductNumber(m, v []float64) scaled.Number {
 	sum := 0.0
 	for a := range m {
 		sum += m[a] * v[a]

@@ -1,6 +1,6 @@
 package bp
 
-// Propagate: the starts that planner and engines make, the same for both.
+// Propagate: the starts of belief propagation, the same for the planner and the engines.
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 // PropagateOptions are the options of Propagate. The zero value works.
 type PropagateOptions struct {
 	Seed    uint64
-	Starts  int             // 0: policy.PhaseStarts, which look for competing fixed points
-	Updates int64           // of all starts together; 0: each has its own bound, see Options.Updates
+	Starts  int             // 0: policy.PhaseStarts, enough to find competing fixed points
+	Updates int64           // limit for all starts together; 0: each start has the limit of Options.Updates
 	Enough  context.Context // see Options.Enough
 }
 
-// Propagate returns the distinct states of belief propagation from several seeded starts, the one to
-// use first. The first start is uniform. Networks of more than policy.PhaseTables tables have that one alone. Errors and cost as of
+// Propagate returns the distinct states of belief propagation from several seeded starts, the best first. The first start is uniform if
+// Seed is 0. For expressions of more than policy.PhaseTables tables there is only one start, a uniform one. Errors and cost as of
 // FixedPoints.
 func Propagate(ctx context.Context, e *sumproduct.Expression, o PropagateOptions) ([]*State, error) {
 	starts := policy.PhaseStarts

@@ -6,49 +6,50 @@ import (
 	"math"
 )
 
-// residual is a round that visits the index with the largest residual: it computes all messages to
-// it, then those from it. An index's residual is the sum of the largest changes of the messages that
-// reach its tables since its last visit. At the end of the round, or once all residuals are far
-// below the tolerance, every message is checked; it returns the largest change.
-func (r *runner) residual(q *queue) (float64, error) {
+// residualRound makes a round of the residual schedule: it always visits the index with the largest residual. The residual of an index adds
+// up, for the messages that reach its tables from other indices since its last visit, the largest change of an entry. The round ends after
+// as many updates as pairsPerRound pairs of sweeps have, or if all residuals are far below the tolerance. Then it measures the change of
+// every message, and returns the largest.
+func (r *runner) residualRound(q *queue) (float64, error) {
 	for i := range r.g.e.Dims {
 		q.raise(i, math.MaxFloat64)
 	}
-	end := min(r.o.Updates, r.Updates+patience*int64(len(r.g.table)))
-	for r.Updates < end && q.top() > r.o.Tolerance/16 {
-		if err := r.visit(q.pop(), q); err != nil || r.Contradiction >= 0 {
+	end := min(r.options.Updates, r.Updates+pairsPerRound*int64(len(r.g.tableOf)))
+	for r.Updates < end && q.largest() > r.options.Tolerance/16 {
+		if err := r.visitIndex(q.pop(), q); err != nil || r.Contradiction >= 0 {
 			return math.Inf(1), err
 		}
 	}
-	err := r.check()
+	err := r.measureChange()
 	return r.Change, err
 }
 
-// visit updates index i and raises its neighbours in q.
-func (r *runner) visit(i int, q *queue) error {
+// visitIndex computes all messages to index i, then those from it, and adds their changes to the residuals of the indices that share a
+// table with it.
+func (r *runner) visitIndex(i int, q *queue) error {
 	begin, end := r.g.begin[i], r.g.end[i]
 	for k := begin; k < end; k++ {
-		if r.g.roles[k] == only {
+		if r.g.role[k] == neverSent {
 			continue
 		}
-		if _, err := r.update(k, r.Damping); err != nil || r.Contradiction >= 0 {
+		if _, err := r.updateMessage(k, r.Damping); err != nil || r.Contradiction >= 0 {
 			return err
 		}
 	}
 
-	old := append([]float64(nil), r.v[r.g.at[begin]:r.g.at[end]]...)
-	r.send(i)
-	at := 0
+	old := append([]float64(nil), r.v[r.g.offset[begin]:r.g.offset[end]]...)
+	r.sendFrom(i)
+	offset := 0
 	for k := begin; k < end; k++ {
 		v, change := r.g.message(r.v, k), 0.0
 		for a, x := range v {
-			change = max(change, math.Abs(x-old[at+a]))
+			change = max(change, math.Abs(x-old[offset+a]))
 		}
-		at += len(v)
+		offset += len(v)
 		if change == 0 {
 			continue
 		}
-		for _, other := range r.g.e.Tables[r.g.table[k]].Scope {
+		for _, other := range r.g.e.Tables[r.g.tableOf[k]].Scope {
 			if other != i {
 				q.raise(other, change)
 			}
@@ -58,14 +59,14 @@ func (r *runner) visit(i int, q *queue) error {
 	return nil
 }
 
-// queue is a heap of indices, the largest residual on top, equal ones by number.
+// queue is a heap of all indices: the largest residual is on top, of equal ones the smallest number. Indices stay in it.
 type queue struct {
-	residuals []float64
+	residuals []float64 // by index
 	heap      []int32
-	place     []int32 // in heap
+	place     []int32 // by index: its place in heap
 }
 
-// newQueue has n indices of residual 0.
+// newQueue returns a queue of n indices with the residual 0.
 func newQueue(n int) *queue {
 	q := &queue{residuals: make([]float64, n), heap: make([]int32, n), place: make([]int32, n)}
 	for i := range n {
@@ -74,8 +75,8 @@ func newQueue(n int) *queue {
 	return q
 }
 
-// top is the largest residual, 0 without any index.
-func (q *queue) top() float64 {
+// largest returns the largest residual, 0 if there is no index.
+func (q *queue) largest() float64 {
 	if len(q.heap) == 0 {
 		return 0
 	}
@@ -86,35 +87,35 @@ func (q *queue) top() float64 {
 func (q *queue) pop() int {
 	i := q.heap[0]
 	q.residuals[i] = 0
-	q.down(0)
+	q.siftDown(0)
 	return int(i)
 }
 
-// raise adds to the residual of index i and moves it up.
-func (q *queue) raise(i int, by float64) {
-	q.residuals[i] = min(q.residuals[i]+by, math.MaxFloat64)
-	at := int(q.place[i])
-	for at > 0 && q.before(at, (at-1)/2) {
-		q.swap(at, (at-1)/2)
-		at = (at - 1) / 2
+// raise adds an amount to the residual of index i, and moves the index up in the heap.
+func (q *queue) raise(i int, amount float64) {
+	q.residuals[i] = min(q.residuals[i]+amount, math.MaxFloat64)
+	place := int(q.place[i])
+	for place > 0 && q.before(place, (place-1)/2) {
+		q.swap(place, (place-1)/2)
+		place = (place - 1) / 2
 	}
 }
 
-// down moves the index at a place of the heap down to where it belongs.
-func (q *queue) down(at int) {
+// siftDown moves the index at a place of the heap down until no child comes before it.
+func (q *queue) siftDown(place int) {
 	for {
-		next := 2*at + 1
-		if next >= len(q.heap) {
+		child := 2*place + 1
+		if child >= len(q.heap) {
 			return
 		}
-		if next+1 < len(q.heap) && q.before(next+1, next) {
-			next++
+		if child+1 < len(q.heap) && q.before(child+1, child) {
+			child++
 		}
-		if !q.before(next, at) {
+		if !q.before(child, place) {
 			return
 		}
-		q.swap(at, next)
-		at = next
+		q.swap(place, child)
+		place = child
 	}
 }
 
@@ -127,6 +128,7 @@ func (q *queue) before(a, b int) bool {
 	return i < j
 }
 
+// swap exchanges the indices at two places.
 func (q *queue) swap(a, b int) {
 	q.heap[a], q.heap[b] = q.heap[b], q.heap[a]
 	q.place[q.heap[a]], q.place[q.heap[b]] = int32(a), int32(b)

@@ -18,20 +18,19 @@ import (
 // kept as float64, and computed with exponents where float64 would lose them; within one message,
 // entries 2^−600 below the largest may become 0.
 //
-// A schedule and damping are kept for as long as each round of 16 pairs of sweeps (or as many
-// updates) brings the change below 97 % of the smallest before. Then follow, from where the messages
-// are: residual without damping, sequential and residual with 0.3, sequential with 0.6 and 0.85; a
-// schedule that is asked for goes through these dampings alone. A run ends when the last of them has
-// stalled eight times, or the updates are spent. A tree takes one pair, and one more evaluation of
-// its messages that confirms it.
+// A run goes through phases: sequential, then residual, both without damping; both with 0.3; sequential with 0.6 and with 0.85. If Options
+// ask for a schedule, all phases have that one, with these dampings. Each phase goes on from the messages of the one before. It lasts as
+// long as each round of 16 pairs of sweeps, or as many updates, brings the change to at most 97 % of the smallest before. The run ends when
+// the last phase has failed to do so eight times, or when the updates are spent. A tree takes one pair, and one more evaluation of its
+// messages to confirm them.
 //
-// Not converging is a result (State.Converged, State.Change), and so is a contradiction, which for
-// entries ≥ 0 means Z = 0. A contradiction of float64 alone is no result: a second run keeps the messages of all values that arc
-// consistency allows above 2^−30, and does not converge.
-// Errors: sumproduct.ErrExpression, sumproduct.ErrNotFinite, a start of another shape
-// (fault.Internal); fault.OverBudget for more than 2^31 incidences; sumproduct.ErrSpan where the second
-// run ends in a contradiction, too; the context's. Cost of a pair: each table's entries times
-// its order; memory about 30 bytes an incidence and 16 an entry of a message.
+// Messages that do not converge are a result (State.Converged, State.Change). A contradiction is one, too: for entries ≥ 0 it means Z = 0.
+// A contradiction that is only one of float64 is no result: then a second run keeps the messages of all values that arc consistency allows
+// at 2^−30 or more, and its state has not converged.
+//
+// Errors: sumproduct.ErrExpression; sumproduct.ErrNotFinite; fault.Internal for a start of another shape; fault.OverBudget for more than
+// 2^31 incidences; sumproduct.ErrSpan if the second run ends in a contradiction, too; that of the context. Cost of a pair: for each table
+// the entries times the number of its indices. Memory: about 30 bytes per incidence and 16 per entry of a message.
 func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
@@ -40,69 +39,69 @@ func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*State, erro
 	return run(ctx, g, o)
 }
 
-// run is Run on a graph that is there already.
+// run is Run on the graph of an expression.
 func run(ctx context.Context, g *graph, o Options) (*State, error) {
 	if !(o.Damping >= 0 && o.Damping < 1) {
 		return nil, fault.New(fault.BadInput, "bp: damping %v, at least 0 and below 1", o.Damping)
 	}
 	if o.Updates <= 0 {
-		o.Updates = min(max(policy.MessageUpdates*int64(len(g.table)), leastUpdate), mostUpdates)
+		o.Updates = min(max(policy.MessageUpdates*int64(len(g.tableOf)), minUpdates), maxUpdates)
 	}
 	if !(o.Tolerance > 0) {
 		o.Tolerance = tolerance
 	}
 	s := newState(g)
 	s.Damping = o.Damping
-	if err := s.start(o); err != nil {
+	if err := s.setStart(o); err != nil {
 		return nil, err
 	}
 
-	r := &runner{State: s, c: newKernel(g, s.m, s.v), ctx: ctx, o: o}
+	r := &runner{State: s, kernel: newKernel(g, s.m, s.v), ctx: ctx, options: o}
 	if err := r.run(); err != nil {
 		return nil, err
 	}
-	s.contradictInside()
-	allowed, err := s.consistent(ctx)
-	if err == nil && s.isOfFloat64(allowed) {
-		err = r.bounded(s.Contradiction, allowed)
+	s.findContradiction()
+	allowed, err := s.allowedMessages(ctx)
+	if err == nil && s.isOnlyOfFloat64(allowed) {
+		err = r.rerunBounded(s.Contradiction, allowed)
 	}
 	return s, err
 }
 
-// newState has all messages at 0.
+// newState returns a state of g with all messages 0.
 func newState(g *graph) *State {
-	size := g.at[len(g.at)-1]
+	size := g.offset[len(g.offset)-1]
 	return &State{
 		Contradiction: -1,
-		Signed:        g.signed,
+		Signed:        g.isSigned,
 		g:             g,
 		m:             make([]float64, size),
 		v:             make([]float64, size),
 	}
 }
 
-// runner is a run under way.
+// runner carries out a run. It changes the messages of its State.
 type runner struct {
 	*State
-	c    *kernel
-	ctx  context.Context
-	o    Options
-	work int64 // entries read since the context was looked at
-	// allowed has 1 for every entry of a message that is kept above 0; nil: none is.
+	kernel      *kernel
+	ctx         context.Context
+	options     Options
+	entriesRead int64 // entries read since the last look at the context
+	// allowed is a list of all messages, which is 1 for the entries that stay at minAllowed or more; nil: there are none.
 	allowed []float64
 }
 
-// run goes through the phases until one converges; see Run.
+// run goes through the phases until the run is done, as Run describes. If it has not converged, it measures the change at the end.
 func (r *runner) run() error {
-	if err := r.prepare(); err != nil || r.Contradiction >= 0 {
+	if err := r.sendConstantMessages(); err != nil || r.Contradiction >= 0 {
 		return err
 	}
-	phases := r.o.phases()
+	phases := r.options.phases()
 	for n, p := range phases {
-		if err := r.try(p, n == len(phases)-1); err != nil || r.Contradiction >= 0 {
+		if err := r.runPhase(p, n == len(phases)-1); err != nil || r.Contradiction >= 0 {
 			return err
 		}
-		if r.done() {
+		if r.isDone() {
 			break
 		}
 	}
@@ -110,40 +109,40 @@ func (r *runner) run() error {
 	if r.Converged {
 		return nil
 	}
-	return r.check()
+	return r.measureChange()
 }
 
-// prepare computes the messages of tables of order one, which never change again, and those to
-// tables.
-func (r *runner) prepare() error {
-	for k := range r.g.table {
-		if r.g.roles[k] == only {
-			if _, err := r.update(int32(k), 0); err != nil {
+// sendConstantMessages computes the messages of tables of one index, which never change again, and then the messages of all indices to
+// their tables.
+func (r *runner) sendConstantMessages() error {
+	for k := range r.g.tableOf {
+		if r.g.role[k] == neverSent {
+			if _, err := r.updateMessage(int32(k), 0); err != nil {
 				return err
 			}
 		}
 	}
 	for i := range r.g.e.Dims {
-		r.send(i)
+		r.sendFrom(i)
 	}
 	return nil
 }
 
-// update computes m_{t→i} of incidence k, keeps a part of the old one, and returns its change
-// before damping.
-func (r *runner) update(k int32, damping float64) (float64, error) {
-	if err := r.look(len(r.g.e.Tables[r.g.table[k]].Data)); err != nil {
+// updateMessage computes the message of incidence k from its table to its index and keeps a share of the old one. It returns the largest
+// change of an entry, without damping. If all entries are 0, it sets Contradiction and returns +Inf.
+func (r *runner) updateMessage(k int32, damping float64) (change float64, err error) {
+	if err := r.checkContext(len(r.g.e.Tables[r.g.tableOf[k]].Data)); err != nil {
 		return 0, err
 	}
 	r.Updates++
-	out, ok := r.c.toIndex(k)
+	out, ok := r.kernel.messageToIndex(k)
 	if !ok {
-		r.Contradiction = r.g.index(k)
+		r.Contradiction = r.g.indexOf(k)
 		return math.Inf(1), nil
 	}
-	m, change := r.g.message(r.m, k), 0.0
+	m := r.g.message(r.m, k)
 	if r.allowed != nil {
-		admit(out, r.g.message(r.allowed, k))
+		keepAllowed(out, r.g.message(r.allowed, k))
 	}
 	for a, x := range out {
 		change = max(change, math.Abs(x-m[a]))
@@ -152,134 +151,138 @@ func (r *runner) update(k int32, damping float64) (float64, error) {
 	return change, nil
 }
 
-// admit keeps the allowed entries of a message above leastAllowed.
-func admit(message, allowed []float64) {
-	for a, is := range allowed {
-		if is != 0 {
-			message[a] = max(message[a], leastAllowed)
+// keepAllowed raises the allowed entries of a message to minAllowed, if they are below.
+func keepAllowed(message, allowed []float64) {
+	for a, isAllowed := range allowed {
+		if isAllowed != 0 {
+			message[a] = max(message[a], minAllowed)
 		}
 	}
 }
 
-// send computes the messages of index i to its tables.
-func (r *runner) send(i int) {
-	if !r.c.toTables(i) {
+// sendFrom computes the messages of index i to its tables. It sets Contradiction if they allow no value.
+func (r *runner) sendFrom(i int) {
+	if !r.kernel.updateToTables(i) {
 		r.Contradiction = i
 	}
 }
 
-// look returns the context's error, once every few million entries.
-func (r *runner) look(entries int) error {
-	if r.work += int64(entries) + 8; r.work > 1<<22 {
-		r.work = 0
-		if r.o.enough() {
-			r.o.Updates = min(r.o.Updates, max(r.Updates, 1))
+// checkContext counts entries read. Once in a few million it returns the error of the context, and ends the updates if Options.Enough has
+// ended.
+func (r *runner) checkContext(entries int) error {
+	if r.entriesRead += int64(entries) + 8; r.entriesRead > 1<<22 {
+		r.entriesRead = 0
+		if r.options.hasEnough() {
+			r.options.Updates = min(r.options.Updates, max(r.Updates, 1))
 		}
 		return r.ctx.Err()
 	}
 	return nil
 }
 
-// done says that nothing is left to do.
-func (r *runner) done() bool { return r.Converged || r.Contradiction >= 0 || r.Updates >= r.o.Updates }
+// isDone reports whether the run has converged, met a contradiction, or spent its updates.
+func (r *runner) isDone() bool {
+	return r.Converged || r.Contradiction >= 0 || r.Updates >= r.options.Updates
+}
 
-// try keeps to a phase until the smallest change of a round stalls, the last phase until it has some
-// rounds more.
-func (r *runner) try(p phase, last bool) error {
-	r.Damping = p.damping
-	round, before := r.sweeps, math.Inf(1)
-	if p.schedule == Residual {
+// runPhase makes rounds of a phase until the run is done or a round has no progress: the smallest change is more than progressFactor times
+// that before. The last phase ends only after maxLastStalls such rounds.
+func (r *runner) runPhase(phase phase, isLast bool) error {
+	r.Damping = phase.damping
+	round, smallest := r.sequentialRound, math.Inf(1)
+	if phase.schedule == Residual {
 		q := newQueue(len(r.g.e.Dims))
-		round = func() (float64, error) { return r.residual(q) }
+		round = func() (float64, error) { return r.residualRound(q) }
 	}
 	for stalls := 0; ; {
-		best, err := round()
-		if err != nil || r.done() {
+		change, err := round()
+		if err != nil || r.isDone() {
 			return err
 		}
-		if best > progress*before {
-			if stalls++; !last || stalls == lastStalls {
+		if change > progressFactor*smallest {
+			if stalls++; !isLast || stalls == maxLastStalls {
 				return nil
 			}
 		}
-		before = min(before, best)
+		smallest = min(smallest, change)
 	}
 }
 
-// sweeps is a round of pairs of sweeps; it returns their smallest change.
-func (r *runner) sweeps() (float64, error) {
-	best := math.Inf(1)
-	for range patience {
-		change, err := r.pair()
+// sequentialRound makes up to pairsPerRound pairs of sweeps and returns the smallest change of a pair. It stops early if the run is done.
+func (r *runner) sequentialRound() (float64, error) {
+	smallest := math.Inf(1)
+	for range pairsPerRound {
+		change, err := r.sweepPair()
 		if err != nil || r.Contradiction >= 0 {
-			return best, err
+			return smallest, err
 		}
 		r.Sweeps++
-		best = min(best, change)
-		if change <= r.o.Tolerance || r.Sweeps == 1 {
-			if err := r.check(); err != nil {
-				return best, err
+		smallest = min(smallest, change)
+		if change <= r.options.Tolerance || r.Sweeps == 1 {
+			if err := r.measureChange(); err != nil {
+				return smallest, err
 			}
 		}
-		if r.done() {
+		if r.isDone() {
 			break
 		}
 	}
 
-	return best, nil
+	return smallest, nil
 }
 
-// pair is a sweep backwards, which sends to the first index of every table, and one forwards to the
-// others.
-func (r *runner) pair() (float64, error) {
-	order, change := r.g.order, 0.0
+// sweepPair makes a sweep backwards, which sends the messages to the first index of every table, and one forwards, which sends those to the
+// other indices. It returns the largest change of a message.
+func (r *runner) sweepPair() (change float64, err error) {
+	order := r.g.order
 	for n := range 2 * len(order) {
-		i, now := 0, first
+		i, role := 0, sentBackwards
 		if n < len(order) {
 			i = int(order[len(order)-1-n])
 		} else {
-			i, now = int(order[n-len(order)]), later
+			i, role = int(order[n-len(order)]), sentForwards
 		}
 
 		for k := r.g.begin[i]; k < r.g.end[i]; k++ {
-			if r.g.roles[k] != now {
+			if r.g.role[k] != role {
 				continue
 			}
-			by, err := r.update(k, r.Damping)
+			messageChange, err := r.updateMessage(k, r.Damping)
 			if err != nil || r.Contradiction >= 0 {
-				return by, err
+				return messageChange, err
 			}
-			change = max(change, by)
+			change = max(change, messageChange)
 		}
 
-		if r.send(i); r.Contradiction >= 0 {
+		if r.sendFrom(i); r.Contradiction >= 0 {
 			return math.Inf(1), nil
 		}
 	}
 	return change, nil
 }
 
-// check recomputes every message, changes none, and sets Change and Converged.
-func (r *runner) check() error {
+// measureChange computes every message from the others, changes none, and sets Change and Converged. It sets Contradiction if a message is
+// 0.
+func (r *runner) measureChange() error {
 	change := 0.0
-	for k := range r.g.table {
-		if err := r.look(len(r.g.e.Tables[r.g.table[k]].Data)); err != nil {
+	for k := range r.g.tableOf {
+		if err := r.checkContext(len(r.g.e.Tables[r.g.tableOf[k]].Data)); err != nil {
 			return err
 		}
 		r.Updates++
-		out, ok := r.c.toIndex(int32(k))
+		out, ok := r.kernel.messageToIndex(int32(k))
 		if !ok {
-			r.Contradiction = r.g.index(int32(k))
+			r.Contradiction = r.g.indexOf(int32(k))
 			change = math.Inf(1)
 			break
 		}
-		by := 0.0
+		messageChange := 0.0
 		for a, x := range r.g.message(r.m, int32(k)) {
-			by = max(by, math.Abs(out[a]-x))
+			messageChange = max(messageChange, math.Abs(out[a]-x))
 		}
-		change = max(change, by)
+		change = max(change, messageChange)
 	}
 
-	r.Change, r.Converged = change, change <= r.o.Tolerance
+	r.Change, r.Converged = change, change <= r.options.Tolerance
 	return nil
 }

@@ -1,6 +1,6 @@
 package bp
 
-// Starts of a run: uniform or random messages, or given distributions; and states made of messages alone.
+// Starts of a run: uniform or random messages, or given distributions; and states that are made of messages without a run.
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// start fills m.
-func (s *State) start(o Options) error {
+// setStart sets the messages to indices: to o.Given, or random ones by o.Seed, or uniform ones if Seed is 0.
+func (s *State) setStart(o Options) error {
 	if o.Given != nil {
-		return s.given(o.Given)
+		return s.startFrom(o.Given)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6270))
-	for k := range s.g.table {
+	for k := range s.g.tableOf {
 		m := s.g.message(s.m, int32(k))
 		for a := range m {
 			m[a] = 1
@@ -30,30 +30,31 @@ func (s *State) start(o Options) error {
 	return nil
 }
 
-// readmitted replaces the zeros of a distribution that a run starts from: where they are right, the tables bring them back.
-const readmitted = 0x1p-30
+// minGiven is the smallest weight of a value in a start from given distributions. If a value is impossible, the tables exclude it again.
+const minGiven = 0x1p-30
 
-// given starts from a distribution of every index, and lets the values in that it excludes.
-func (s *State) given(of [][]float64) error {
-	if len(of) != len(s.g.e.Dims) {
-		return fault.New(fault.Internal, "bp: a start of %d indices, the expression has %d", len(of), len(s.g.e.Dims))
+// startFrom sets the messages to every index to its distribution, with minGiven for smaller weights. It returns an error (fault.Internal)
+// if the distributions do not fit the expression.
+func (s *State) startFrom(distributions [][]float64) error {
+	if len(distributions) != len(s.g.e.Dims) {
+		return fault.New(fault.Internal, "bp: a start of %d indices, the expression has %d", len(distributions), len(s.g.e.Dims))
 	}
-	for k := range s.g.table {
-		p, m := of[s.g.index(int32(k))], s.g.message(s.m, int32(k))
+	for k := range s.g.tableOf {
+		p, m := distributions[s.g.indexOf(int32(k))], s.g.message(s.m, int32(k))
 		if len(p) != len(m) {
 			return fault.New(fault.Internal, "bp: a start of %d values for an index of %d", len(p), len(m))
 		}
 		for a := range m {
-			m[a] = max(p[a], readmitted)
+			m[a] = max(p[a], minGiven)
 		}
 		normalise(m)
 	}
 	return nil
 }
 
-// set takes messages over, normalised. It returns fault.BadInput where they do not fit the
-// expression.
-func (s *State) set(messages []float64) error {
+// setMessages sets the messages to indices from a list as of Messages, and normalises them. It returns an error (fault.BadInput) if they do
+// not fit the expression.
+func (s *State) setMessages(messages []float64) error {
 	if len(messages) != len(s.m) {
 		return fault.New(fault.BadInput, "bp: %d numbers in messages, the expression needs %d",
 			len(messages), len(s.m))
@@ -68,30 +69,29 @@ func (s *State) set(messages []float64) error {
 	return nil
 }
 
-// Restore returns the state that messages (State.Messages) describe, without passing any: Change is
-// their distance from a fixed point of e, Converged says whether it is at most 1e-12. Errors as for
-// Run.
+// Restore returns the state of e with the given messages (State.Messages), without a run. Change is their distance from a fixed point of e,
+// and Converged reports whether it is at most 1e-12. Errors as for Run; fault.BadInput if the messages do not fit e.
 func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
 		return nil, err
 	}
 	s := newState(g)
-	if err := s.set(messages); err != nil {
+	if err := s.setMessages(messages); err != nil {
 		return nil, err
 	}
 
 	r := &runner{
-		State: s,
-		c:     newKernel(g, s.m, s.v),
-		ctx:   context.Background(),
-		o:     Options{Tolerance: tolerance},
+		State:   s,
+		kernel:  newKernel(g, s.m, s.v),
+		ctx:     context.Background(),
+		options: Options{Tolerance: tolerance},
 	}
 	for i := range g.e.Dims {
-		r.send(i)
+		r.sendFrom(i)
 	}
 	if r.Contradiction < 0 {
-		if err := r.check(); err != nil {
+		if err := r.measureChange(); err != nil {
 			return nil, fmt.Errorf("bp: %w", err)
 		}
 	}

@@ -10,28 +10,26 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// State holds the messages of a run. It keeps the expression, and nothing of it changes: it may be
-// read by several goroutines.
+// State has the messages of a run. It keeps the expression. It does not change, so that several goroutines may read it.
 type State struct {
 	Converged bool  // Change is at most the tolerance
-	Updates   int64 // messages computed
-	Sweeps    int   // pairs of sweeps among them
-	// Change is the largest change of an entry if every message were recomputed from the others: 0
-	// at a fixed point.
+	Updates   int64 // the number of messages computed
+	Sweeps    int   // pairs of sweeps, in Updates
+	// Change is the largest change of an entry that would result if every message were computed again from the others. It is 0 at a fixed
+	// point.
 	Change  float64
-	Damping float64 // the last, see Run
-	// Contradiction is an index none of whose values the messages allow, −1 for none. With entries ≥
-	// 0 it means Z = 0; messages of either sign may also have cancelled. Such a state has no
-	// beliefs.
+	Damping float64 // that of the last phase, see Run
+	// Contradiction is an index all of whose values the messages exclude, or −1. With entries ≥ 0 it means Z = 0; otherwise messages of both
+	// signs may have cancelled. A state with a contradiction has no beliefs.
 	Contradiction int
 	Signed        bool // some entry of the expression is negative: messages and beliefs may be, too
 
 	g    *graph
-	m, v []float64
+	m, v []float64 // all messages, by graph.offset: m from tables to indices, v from indices to tables
 
-	valued sync.Once // ln and sign are those of Z
-	ln     float64
-	sign   int
+	zOnce sync.Once // for ln and sign, the results of Z
+	ln    float64
+	sign  int
 }
 
 // Z returns the Bethe value, which at a fixed point is
@@ -39,24 +37,23 @@ type State struct {
 //	Z_BP = Scale · Π_t z_t · Π_i z_i / Π_(i,t) ⟨m_{t→i}, v_{i→t}⟩,
 //	z_t = Σ_x T_t[x] Π_i v_{i→t}[x_i],   z_i = Σ_x Π_t m_{t→i}[x],
 //
-// as ln |Z_BP| in nats and its sign; −Inf and 0 for a contradiction. It is Z itself on trees.
-// Logarithms are summed with compensation: the error grows like the rounding of the result.
-// Cost: one pass over tables and messages, at the first call.
+// as ln |Z_BP| in nats and its sign. For a contradiction it returns −Inf and 0. On trees it is Z. Logarithms are summed with compensation,
+// so that the error is like the rounding of the result. Cost: one pass over tables and messages, at the first call.
 func (s *State) Z() (ln float64, sign int) {
-	s.valued.Do(func() { s.ln, s.sign = s.z() })
+	s.zOnce.Do(func() { s.ln, s.sign = s.computeZ() })
 	return s.ln, s.sign
 }
 
-// z is Z at its first call.
-func (s *State) z() (ln float64, sign int) {
+// computeZ computes the results of Z.
+func (s *State) computeZ() (ln float64, sign int) {
 	if s.Contradiction >= 0 || s.g.e.Scale.IsZero() {
 		return math.Inf(-1), 0
 	}
 	c := newKernel(s.g, s.m, s.v)
-	total := newLogs()
+	total := newLogSum()
 	total.add(s.g.e.Scale, false)
 	for t := range s.g.e.Tables {
-		total.add(c.value(t), false)
+		total.add(c.tableValue(t), false)
 	}
 
 	for i, d := range s.g.e.Dims {
@@ -66,7 +63,7 @@ func (s *State) z() (ln float64, sign int) {
 		}
 		total.add(c.sumOfProducts(i), false)
 		for k := s.g.begin[i]; k < s.g.end[i]; k++ {
-			total.add(dot(s.g.message(s.m, k), s.g.message(s.v, k)), true)
+			total.add(scalarProductNumber(s.g.message(s.m, k), s.g.message(s.v, k)), true)
 		}
 	}
 
@@ -79,16 +76,17 @@ func (s *State) LnZ() float64 {
 	return ln
 }
 
-// logs adds up ln |x| and multiplies signs.
-type logs struct {
+// logSum is a product of numbers as the sum of their ln |x| and the product of their signs.
+type logSum struct {
 	floats.Sum
 	sign int
 }
 
-func newLogs() *logs { return &logs{sign: 1} }
+// newLogSum returns the empty product, 1.
+func newLogSum() *logSum { return &logSum{sign: 1} }
 
-// add adds ln |x|, or subtracts it to divide, and multiplies the sign.
-func (l *logs) add(x scaled.Number, divide bool) {
+// add multiplies the product by x, or divides it.
+func (l *logSum) add(x scaled.Number, divide bool) {
 	l.sign *= x.Sign()
 	ln := x.LogAbs()
 	if divide {
@@ -97,19 +95,19 @@ func (l *logs) add(x scaled.Number, divide bool) {
 	l.Add(ln)
 }
 
-func (l *logs) value() (float64, int) {
+// value returns ln of the absolute value of the product, and its sign; −Inf and 0 if a factor was 0.
+func (l *logSum) value() (float64, int) {
 	if l.sign == 0 {
 		return math.Inf(-1), 0
 	}
 	return l.Value(), l.sign
 }
 
-// Belief returns P(i = v) ∝ Π_t m_{t→i}[v], normalised to sum 1; uniform for an index in no table,
-// and where the messages allow no value.
-// Cost: dimension × degree.
+// Belief returns P(i = v) ∝ Π_t m_{t→i}[v], normalised to the sum 1. It is uniform for an index in no table, and if the messages exclude
+// all values. Cost: dimension × degree.
 func (s *State) Belief(i int) []float64 {
 	c := kernel{g: s.g, m: s.m, v: s.v}
-	xs := c.product(i)
+	xs := c.productOfMessages(i)
 	out := make([]float64, len(xs))
 	if total := scaled.Sum(xs); !total.IsZero() {
 		for a, x := range xs {
@@ -123,10 +121,9 @@ func (s *State) Belief(i int) []float64 {
 	return out
 }
 
-// ToVariable returns m_{t→i}, i the k-th index of table t's scope, normalised to sum 1 (to Σ|·| = 1
-// where a message of either sign sums to 0).
+// ToVariable returns m_{t→i}, where i is the k-th index of table t's scope, normalised to the sum 1, or to Σ|·| = 1 if the sum is 0.
 func (s *State) ToVariable(t, k int) []float64 {
-	m := append([]float64(nil), s.g.message(s.m, s.g.edge(t, k))...)
+	m := append([]float64(nil), s.g.message(s.m, s.g.incidence(t, k))...)
 	sum := 0.0
 	for _, x := range m {
 		sum += x
@@ -139,22 +136,21 @@ func (s *State) ToVariable(t, k int) []float64 {
 	return m
 }
 
-// ToFactor returns v_{i→t} ∝ Π_{s≠t} m_{s→i}, i the k-th index of table t's scope, scaled such that
-// ⟨ToVariable(t, k), v⟩ = 1. Where that product is 0, or v would leave float64, Σ|v| is 1.
+// ToFactor returns v_{i→t} ∝ Π_{s≠t} m_{s→i}, where i is the k-th index of table t's scope, scaled so that ⟨ToVariable(t, k), v⟩ is 1. If
+// that product is 0, or too small for float64, v is normalised to Σ|v| = 1.
 func (s *State) ToFactor(t, k int) []float64 {
-	v := append([]float64(nil), s.g.message(s.v, s.g.edge(t, k))...)
-	by := dot(s.ToVariable(t, k), v)
-	if by.IsZero() || by.LogAbs() < -700 {
+	v := append([]float64(nil), s.g.message(s.v, s.g.incidence(t, k))...)
+	product := scalarProductNumber(s.ToVariable(t, k), v)
+	if product.IsZero() || product.LogAbs() < -700 {
 		return v
 	}
 	for a, x := range v {
-		v[a] = scaled.FromFloat(x).Div(by).Float64()
+		v[a] = scaled.FromFloat(x).Div(product).Float64()
 	}
 	return v
 }
 
-// Messages returns all m_{t→i}, table by table, index by index of its scope: for Options.Warm and
-// Restore.
+// Messages returns all m_{t→i}, table by table, in the sequence of the scopes, for Restore.
 func (s *State) Messages() []float64 {
 	out := make([]float64, 0, len(s.m))
 	for _, k := range s.g.incidences {
@@ -163,14 +159,14 @@ func (s *State) Messages() []float64 {
 	return out
 }
 
-// sumOfProducts returns Σ_x Π_t m_{t→i}[x].
+// sumOfProducts returns z_i = Σ_x Π_t m_{t→i}[x].
 func (c *kernel) sumOfProducts(i int) scaled.Number {
 	sum := 0.0
 	if begin, end := c.g.begin[i], c.g.end[i]; end-begin <= carefulDegree {
 		for a := range c.g.e.Dims[i] {
 			p := 1.0
 			for k := begin; k < end; k++ {
-				p *= c.m[c.g.at[k]+a]
+				p *= c.m[c.g.offset[k]+a]
 			}
 			sum += p
 		}
@@ -178,5 +174,5 @@ func (c *kernel) sumOfProducts(i int) scaled.Number {
 	if size := math.Abs(sum); size > tiny && size < huge {
 		return scaled.FromFloat(sum)
 	}
-	return scaled.Sum(c.product(i))
+	return scaled.Sum(c.productOfMessages(i))
 }

@@ -1,7 +1,6 @@
 package bp
 
-// Chains of counters for symmetry-CP factors of several terms: the term travels along the chain, so
-// that it is a tree.
+// Chains of counters for symmetry-CP factors of several terms. The state of a chain is a term and a count, so that the tables form a tree.
 
 import (
 	"slices"
@@ -10,61 +9,62 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// termChain is a chain under construction: the counts that are reached after the legs so far.
+// termChain is a chain under construction, after some of the legs. A count vector is a number, as in countspace: its place in the box of
+// all.
 type termChain struct {
-	n      *factors
-	t      *tensor.SymmetryCP
-	steps  []int // offset of a value at a level in a count vector's box
-	counts []int // places, ascending
-	index  int   // over (term, count); −1 before the first leg
+	factors    *factors
+	tensor     *tensor.SymmetryCP
+	strides    []int // by level: by how much a leg at that level raises the number of a count vector
+	counts     []int // the count vectors that the legs so far can have, ascending
+	stateIndex int   // the index over (term, count) after the legs so far; −1 before the first leg
 }
 
-// addTermChain adds Σ_i α_i S^(i) ∘ R^(i) as one table per leg, over (term and count before, value,
-// term and count after), and one over the last term and count, α_i S^(i). It returns false, and adds
-// nothing, above maxChain entries.
-func (n *factors) addTermChain(at []incidence, scope []int, t *tensor.SymmetryCP) bool {
-	c := &termChain{n: n, t: t, steps: []int{0}, counts: []int{0}, index: -1}
-	step := 1
+// addTermChain adds a factor Σ_i α_i S^(i) ∘ R^(i) as one table per leg, over (term and count before, value, term and count after), and one
+// over the last term and count, α_i S^(i). It sets the incidences of the factor. If the tables had more than maxChainEntries entries, it
+// returns false and adds nothing.
+func (n *factors) addTermChain(incidences []incidence, scope []int, t *tensor.SymmetryCP) bool {
+	chain := &termChain{factors: n, tensor: t, strides: []int{0}, counts: []int{0}, stateIndex: -1}
+	stride := 1
 	for _, side := range slices.Backward(t.Levels.Shape()) {
-		c.steps = slices.Insert(c.steps, 1, step)
-		step *= side
+		chain.strides = slices.Insert(chain.strides, 1, stride)
+		stride *= side
 	}
 
-	total, counts := 0.0, c.counts
+	entries, counts := 0.0, chain.counts
 	for k := range scope {
-		next := c.after(k, counts)
-		total += float64(len(t.Terms)*len(counts)) * float64(t.Shape[k]*len(t.Terms)*len(next))
-		if total > maxChain {
+		next := chain.countsAfter(k, counts)
+		entries += float64(len(t.Terms)*len(counts)) * float64(t.Shape[k]*len(t.Terms)*len(next))
+		if entries > maxChainEntries {
 			return false
 		}
 		counts = next
 	}
 
 	for k, i := range scope {
-		at[k] = c.leg(k, i)
+		incidences[k] = chain.addLeg(k, i)
 	}
-	values := make([]scaled.Number, 0, len(t.Terms)*len(c.counts))
+	values := make([]scaled.Number, 0, len(t.Terms)*len(chain.counts))
 	for _, term := range t.Terms {
-		for _, place := range c.counts {
+		for _, place := range chain.counts {
 			values = append(values, term.S.At(place).Mul(scaled.FromFloat(term.Alpha)))
 		}
 	}
 
-	data, exp := common(values)
-	n.e.Scale = n.e.Scale.Mul(scaled.Make(1, exp))
-	n.add([]int{c.index}, data)
+	data, exp := toCommonExponent(values)
+	n.expression.Scale = n.expression.Scale.Mul(scaled.Make(1, exp))
+	n.addTable([]int{chain.stateIndex}, data)
 	return true
 }
 
-// after returns the counts after leg k.
-func (c *termChain) after(k int, counts []int) []int {
+// countsAfter returns the count vectors that follow counts by the values of leg k, ascending.
+func (c *termChain) countsAfter(k int, counts []int) []int {
 	seen := map[int]bool{}
 	var next []int
-	for _, place := range counts {
-		for _, level := range c.t.Levels.Of[k] {
-			if to := place + c.steps[level]; !seen[to] {
-				seen[to] = true
-				next = append(next, to)
+	for _, count := range counts {
+		for _, level := range c.tensor.Levels.Of[k] {
+			if count := count + c.strides[level]; !seen[count] {
+				seen[count] = true
+				next = append(next, count)
 			}
 		}
 	}
@@ -72,23 +72,24 @@ func (c *termChain) after(k int, counts []int) []int {
 	return next
 }
 
-// leg adds the table of leg k, variable i.
-func (c *termChain) leg(k, i int) incidence {
-	next := c.after(k, c.counts)
-	terms, d := len(c.t.Terms), c.t.Shape[k]
+// addLeg adds the table of leg k, which is variable i, and returns the leg's incidence. An entry is R's entry for the value if the terms
+// before and after are the same and the value's level leads from the one count to the other, else 0.
+func (c *termChain) addLeg(k, i int) incidence {
+	next := c.countsAfter(k, c.counts)
+	terms, d := len(c.tensor.Terms), c.tensor.Shape[k]
 	rows, columns := terms*len(c.counts), terms*len(next)
-	if c.index < 0 {
+	if c.stateIndex < 0 {
 		rows = 1
 	}
 	data := make([]float64, rows*d*columns)
-	for z, term := range c.t.Terms {
+	for z, term := range c.tensor.Terms {
 		for from, place := range c.counts {
 			row := z*len(c.counts) + from
-			if c.index < 0 {
+			if c.stateIndex < 0 {
 				row = 0
 			}
-			for x, level := range c.t.Levels.Of[k] {
-				to, _ := slices.BinarySearch(next, place+c.steps[level])
+			for x, level := range c.tensor.Levels.Of[k] {
+				to, _ := slices.BinarySearch(next, place+c.strides[level])
 				value := 1.0
 				if term.R != nil && term.R[k] != nil {
 					value = term.R[k][x]
@@ -98,26 +99,26 @@ func (c *termChain) leg(k, i int) incidence {
 		}
 	}
 
-	after := c.n.index(columns)
-	scope, slot := []int{c.index, i, after}, 1
-	if c.index < 0 {
+	after := c.factors.addIndex(columns)
+	scope, slot := []int{c.stateIndex, i, after}, 1
+	if c.stateIndex < 0 {
 		scope, slot = scope[1:], 0
 	}
-	c.index, c.counts = after, next
-	return incidence{c.n.add(scope, data), slot}
+	c.stateIndex, c.counts = after, next
+	return incidence{c.factors.addTable(scope, data), slot}
 }
 
-// common returns the numbers as float64 over one power of two, the largest in [1, 2).
-func common(xs []scaled.Number) (data []float64, exp int64) {
-	top := scaled.Number{}
+// toCommonExponent returns numbers as data[i]·2^exp with one exponent, so that the largest is in ±[1, 2).
+func toCommonExponent(xs []scaled.Number) (data []float64, exp int64) {
+	largest := scaled.Number{}
 	for _, x := range xs {
-		if x.Abs().Cmp(top) > 0 {
-			top = x.Abs()
+		if x.Abs().Cmp(largest) > 0 {
+			largest = x.Abs()
 		}
 	}
 	data = make([]float64, len(xs))
 	for i, x := range xs {
-		data[i] = scaled.Number{Mant: x.Mant, Exp: x.Exp - top.Exp}.Float64()
+		data[i] = scaled.Number{Mant: x.Mant, Exp: x.Exp - largest.Exp}.Float64()
 	}
-	return data, top.Exp
+	return data, largest.Exp
 }
