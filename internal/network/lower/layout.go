@@ -311,7 +311,7 @@ func (l *layout) numberIndices() {
 	}
 
 	for i := range l.parent {
-		v := (i + l.legCount) % len(l.parent) // hidden nodes first, legs last
+		v := (i + l.legCount) % len(l.parent) // first the hidden nodes, from legCount on, then the legs
 		if r := l.root(v); isUsed[r] && l.indexOf[r] < 0 {
 			l.indexOf[r] = l.indexCount
 			l.indexCount++

@@ -63,7 +63,7 @@ func Apart(ctx context.Context, net *btn.Network) (*Template, bool) {
 	return template, true
 }
 
-// variableWeights tells of every variable where its weights are.
+// variableWeights returns by variable where its weights are.
 func (l *layout) variableWeights(net *btn.Network) []Weights {
 	var weights []Weights
 	for _, variable := range net.Variables {
@@ -77,7 +77,7 @@ func (l *layout) variableWeights(net *btn.Network) []Weights {
 	return weights
 }
 
-// weightTables reports of every table whether it has nothing but the weights of a variable.
+// weightTables reports for every table whether it has nothing but the weights of a variable.
 func (l *layout) weightTables(net *btn.Network) []bool {
 	linkOf := map[int]int{} // by hidden node: the link, if it has the weights of a variable
 	for _, variable := range net.Variables {
