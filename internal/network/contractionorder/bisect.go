@@ -59,61 +59,61 @@ type dissector struct {
 }
 
 // treeOf merges the tensors of a part and returns the number of the resulting table.
-func (c *dissector) treeOf(part []int32) int {
-	if len(part) <= max(c.plan.pieceSize, 1) || c.splitter.pace.Over(int64(len(part))) {
+func (d *dissector) treeOf(part []int32) int {
+	if len(part) <= max(d.plan.pieceSize, 1) || d.splitter.pace.Over(int64(len(part))) {
 		table := int(part[0])
 		for _, t := range part[1:] {
-			table = c.merge(table, int(t))
+			table = d.merge(table, int(t))
 		}
 		return table
 	}
 
 	var sides [2][]int32
-	for i, s := range c.splitter.split(c.partHypergraph(part)) {
+	for i, s := range d.splitter.split(d.partHypergraph(part)) {
 		sides[s] = append(sides[s], part[i])
 	}
 	if len(sides[0]) == 0 || len(sides[1]) == 0 {
 		sides = [2][]int32{part[:len(part)/2], part[len(part)/2:]} // the pace has ended: any split will do
 	}
 
-	a := c.treeOf(sides[0])
-	return c.merge(a, c.treeOf(sides[1]))
+	a := d.treeOf(sides[0])
+	return d.merge(a, d.treeOf(sides[1]))
 }
 
 // merge merges two tables and returns the number of the result.
-func (c *dissector) merge(a, b int) int {
-	c.merges = append(c.merges, [2]int{a, b})
-	return len(c.n.edges) + len(c.merges) - 1
+func (d *dissector) merge(a, b int) int {
+	d.merges = append(d.merges, [2]int{a, b})
+	return len(d.n.edges) + len(d.merges) - 1
 }
 
 // partHypergraph returns a hypergraph whose vertices are the given tensors and whose nets are the indices that two or more of them have.
 // The cost of a net is log2 of the dimension of its index. It is multiplied by openCost if other tensors have the index, too: then it is
 // cut already.
-func (c *dissector) partHypergraph(tensors []int32) *hypergraph {
+func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 	part := &hypergraph{weight: make([]int64, len(tensors))}
 	var indexOf []int32 // by net
 	for i, t := range tensors {
 		part.weight[i] = 1
-		for _, index := range c.n.edges[t] {
-			if c.netOf[index] == none {
-				c.netOf[index] = int32(len(part.nets))
+		for _, index := range d.n.edges[t] {
+			if d.netOf[index] == none {
+				d.netOf[index] = int32(len(part.nets))
 				part.nets = append(part.nets, nil)
 				indexOf = append(indexOf, index)
 			}
-			part.nets[c.netOf[index]] = append(part.nets[c.netOf[index]], int32(i))
+			part.nets[d.netOf[index]] = append(part.nets[d.netOf[index]], int32(i))
 		}
-		c.splitter.moves += int64(32 * len(c.n.edges[t]))
+		d.splitter.moves += int64(32 * len(d.n.edges[t]))
 	}
 
 	// Nets with one vertex are dropped, since no split cuts them.
 	cuttable := part.nets[:0]
 	for e, index := range indexOf {
-		c.netOf[index] = none
+		d.netOf[index] = none
 		pins := part.nets[e]
-		cost := c.n.log2DimOf(index)
-		isOpen := int(c.tensorCount[index]) > len(pins)
+		cost := d.n.log2DimOf(index)
+		isOpen := int(d.tensorCount[index]) > len(pins)
 		if isOpen {
-			cost = cost * c.plan.openCost >> fraction
+			cost = cost * d.plan.openCost >> fraction
 		}
 		if len(pins) > 1 && cost > 0 {
 			cuttable = append(cuttable, pins)

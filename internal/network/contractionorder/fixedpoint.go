@@ -20,19 +20,19 @@ const (
 // 1 if the square of the mantissa is 2 or more.
 func log2(x uint64) logs {
 	whole := bits.Len64(x) - 1
-	m := x << (63 - whole) // in [1, 2) with 63 binary digits
-	out := logs(whole)
+	mantissa := x << (63 - whole) // in [1, 2) with 63 binary digits
+	digits := logs(whole)
 	for range fraction {
-		hi, _ := bits.Mul64(m, m) // in [1, 4) with 62 digits
-		out <<= 1
-		if hi>>63 != 0 {
-			out |= 1
-			m = hi
+		square, _ := bits.Mul64(mantissa, mantissa) // in [1, 4) with 62 digits
+		digits <<= 1
+		if square>>63 != 0 {
+			digits |= 1
+			mantissa = square
 		} else {
-			m = hi << 1
+			mantissa = square << 1
 		}
 	}
-	return out
+	return digits
 }
 
 // pow2Coarse[k] = 2^(k/256) and pow2Fine[k] = 2^(k/65536). They are computed by square roots, which IEEE 754 rounds correctly.
@@ -99,11 +99,11 @@ func logAdd(a, b logs) logs {
 	if a < b {
 		a, b = b, a
 	}
-	d := (a - b) >> 8
-	if d >= logs(len(log1p)) {
+	step := (a - b) >> 8
+	if step >= logs(len(log1p)) {
 		return a
 	}
-	return a + log1p[d]
+	return a + log1p[step] // log2(2^a + 2^b) = a + log2(1 + 2^(b−a))
 }
 
 // log2Quick returns log2 of x ≥ 1 with an error of about 2^−12, by its leading 13 digits.

@@ -79,6 +79,7 @@ func (d *optimal) solve(o *objective) (total float64, base logs) {
 func (d *optimal) sumOverSubsets() {
 	subsets := len(d.unionSize)
 	for bit := 1; bit < subsets; bit <<= 1 {
+		// Afterwards m has the sum over m and the patterns that lack some of its bits up to this one.
 		for m := range subsets {
 			if m&bit != 0 {
 				d.unionSize[m] += d.unionSize[m^bit]
@@ -87,7 +88,7 @@ func (d *optimal) sumOverSubsets() {
 		}
 	}
 
-	// unionSize[m] is the sum over patterns inside m: the total less it is H of the complement.
+	// Now unionSize[m] is the sum over the patterns inside m. The total less that sum is H of the complement of m.
 	all := d.unionSize[subsets-1]
 	for m := range subsets / 2 {
 		complement := subsets - 1 - m

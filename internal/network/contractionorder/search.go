@@ -198,15 +198,24 @@ func (s *search) minFillOnly() (Plan, error) {
 	return plan, s.checkMemory(plan)
 }
 
-// fitIntoMemory slices the best tree until its plan fits the memory, and returns the plan. This may be needed although each table is below
-// the limit, since several tables are held at once. A tree that was sliced so is annealed once more; the result is the plan if it fits and
-// is cheaper. If no index is left to slice, it returns a plan that does not fit.
+// fitIntoMemory returns the plan of the best tree, sliced until it fits the memory. This may be needed although each table is below the
+// limit, since several tables are held at once. A tree that was sliced so is improved once more. If no index is left to slice, it returns a
+// plan that does not fit.
 func (s *search) fitIntoMemory() (Plan, error) {
 	moves := max(s.worthInMoves(s.price)/finishShare, 1)
 	s.best.tree.moves = 0
-	wasSliced := false
+	plan, hasChanged, err := s.sliceUntilFits(moves)
+	s.moves += s.best.tree.moves
+	if err != nil || !hasChanged || s.ctx.Err() != nil {
+		return plan, err
+	}
+	return s.improveFitting(plan, moves), nil
+}
 
-	plan, err := s.bestPlan()
+// sliceUntilFits slices indices of the largest table of the best tree until the plan fits the memory or the search ends. After each it
+// reconfigures the tree with the given moves. hasChanged is false if the plan fits without, or if no index is left to slice.
+func (s *search) sliceUntilFits(moves int64) (plan Plan, hasChanged bool, err error) {
+	plan, err = s.bestPlan()
 	for err == nil && !s.fits(plan) && s.ctx.Err() == nil {
 		tighter := s.objective
 		tighter.limit = s.best.tree.log2Largest() - 1
@@ -215,20 +224,20 @@ func (s *search) fitIntoMemory() (Plan, error) {
 			index = s.best.bestSlice(&tighter)
 		}
 		if index == none {
-			return plan, nil
+			return plan, false, nil
 		}
 
-		wasSliced = true
+		hasChanged = true
 		s.best = s.best.withSlices(append(slices.Clone(s.best.sliced), index))
 		newReconfigurer(s.best.tree, s.objective, pieces).run(s.best.tree.moves + moves)
 		plan, err = s.bestPlan()
 	}
+	return plan, hasChanged, err
+}
 
-	s.moves += s.best.tree.moves
-	if err != nil || !wasSliced || s.ctx.Err() != nil {
-		return plan, err
-	}
-
+// improveFitting anneals a copy of the best tree, whose plan fits the memory, and takes back slices that it no longer needs. It makes the
+// copy the best tree and returns its plan, if this fits and is cheaper. Otherwise it returns plan.
+func (s *search) improveFitting(plan Plan, moves int64) Plan {
 	fitting := s.best
 	s.best = &slicedTree{whole: s.n, tree: fitting.tree.clone(), sliced: fitting.sliced}
 	s.annealAndReconfigure(s.best, oneBit/4, moves, rand.NewPCG(s.options.Seed, 1<<63))
@@ -237,12 +246,12 @@ func (s *search) fitIntoMemory() (Plan, error) {
 
 	if improved, err := s.bestPlan(); err == nil && s.fits(improved) &&
 		improved.Cost.price(s.options.WriteCost) < plan.Cost.price(s.options.WriteCost) {
-		return improved, nil
+		return improved
 	}
 
 	s.best = fitting
 	plan.Moves = s.moves
-	return plan, nil
+	return plan
 }
 
 // minFillOrder returns the min-fill order of the network, in indices of the hypergraph from which it was made.

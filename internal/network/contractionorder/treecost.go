@@ -140,35 +140,31 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 		return nil, err
 	}
 
-	s := &scopes{dims: slices.Clone(h.Dims)}
-	for _, v := range sliced {
-		if v < 0 || v >= len(h.Dims) || s.dims[v] == 0 {
-			return nil, fmt.Errorf("%w: slice over index %d, which does not exist or is sliced "+
-				"already", ErrTree, v)
-		}
-		s.dims[v] = 0
+	dims, err := dimsOfSlice(h, sliced)
+	if err != nil {
+		return nil, err
+	}
+	tables := t.Leaves + len(t.Merges)
+	s := &scopes{
+		dims:        dims,
+		scope:       make([][]int, tables),
+		size:        make([]float64, tables),
+		copySize:    make([]float64, tables),
+		tensorSize:  make([]float64, t.Leaves),
+		presumFlops: make([]float64, t.Leaves),
+		unionSize:   make([]float64, len(t.Merges)),
+		unionCount:  make([]int, len(t.Merges)),
 	}
 
-	tables := t.Leaves + len(t.Merges)
-	s.scope = make([][]int, tables)
-	s.size = make([]float64, tables)
-	s.copySize = make([]float64, tables)
-	s.tensorSize = make([]float64, t.Leaves)
-	s.presumFlops = make([]float64, t.Leaves)
-	s.unionSize = make([]float64, len(t.Merges))
-	s.unionCount = make([]int, len(t.Merges))
-
-	count := make([]int, len(h.Dims)) // by index: the tables at this point of the merges that have it
+	count := make([]int, len(h.Dims)) // by index: the number of tables that have it, at this point of the merges
 	for _, edge := range h.Edges {
 		for _, v := range edge {
 			count[v]++
 		}
 	}
-
 	for i, edge := range h.Edges {
 		s.measureLeaf(h, i, edge, count)
 	}
-
 	for k, m := range t.Merges {
 		union := mergeSorted(s.scope[m[0]], s.scope[m[1]], count)
 		s.unionSize[k] = s.sizeOf(union)
@@ -184,6 +180,19 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 		s.size[t.Leaves+k] = s.sizeOf(result)
 	}
 	return s, nil
+}
+
+// dimsOfSlice returns the dimensions of h with 0 for sliced indices. The error wraps ErrTree.
+func dimsOfSlice(h Hypergraph, sliced []int) ([]int, error) {
+	dims := slices.Clone(h.Dims)
+	for _, v := range sliced {
+		if v < 0 || v >= len(h.Dims) || dims[v] == 0 {
+			return nil, fmt.Errorf("%w: slice over index %d, which does not exist or is sliced "+
+				"already", ErrTree, v)
+		}
+		dims[v] = 0
+	}
+	return dims, nil
 }
 
 // measureLeaf sets scope and sizes of leaf i, a tensor with the given edge. Its merge needs a copy if a slice fixes an index of it, or if

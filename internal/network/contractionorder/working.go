@@ -73,7 +73,7 @@ func (w *workingTree) setChildren(v, a, b int32) {
 // computeScopes computes scope, size and union size of every merge from the scopes of the leaves. An index stays in the result of a merge
 // as long as another table has it.
 func (w *workingTree) computeScopes() {
-	openTables := make([]int32, len(w.n.indexOf)) // by index: the tables at this point of the postorder that have it
+	openTables := make([]int32, len(w.n.indexOf)) // by index: the number of tables that have it, at this point of the postorder
 	for _, e := range w.n.edges {
 		for _, v := range e {
 			openTables[v]++
@@ -96,7 +96,7 @@ func (w *workingTree) computeScopes() {
 			for x := left[i] | right[i]; x != 0; x &= x - 1 {
 				w.unionSize[v] += w.n.log2Dim[i]
 				if openTables[i<<6+lowestBit(x)] > 1 {
-					result[i] |= x & -x
+					result[i] |= x & -x // the lowest one of x
 				}
 			}
 		}
