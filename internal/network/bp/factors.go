@@ -67,33 +67,33 @@ func newFactors(
 }
 
 // addTable appends a table and returns its number.
-func (n *factors) addTable(scope []int, data []float64) int {
-	n.expression.Tables = append(n.expression.Tables, sumproduct.Table{Scope: scope, Data: data})
-	return len(n.expression.Tables) - 1
+func (fs *factors) addTable(scope []int, data []float64) int {
+	fs.expression.Tables = append(fs.expression.Tables, sumproduct.Table{Scope: scope, Data: data})
+	return len(fs.expression.Tables) - 1
 }
 
 // addIndex appends an index and returns its number.
-func (n *factors) addIndex(dim int) int {
-	n.expression.Dims = append(n.expression.Dims, dim)
-	return len(n.expression.Dims) - 1
+func (fs *factors) addIndex(dim int) int {
+	fs.expression.Dims = append(fs.expression.Dims, dim)
+	return len(fs.expression.Dims) - 1
 }
 
 // addFactor writes factor j as a tree of tables, as newFactors describes, or leaves it out if it is too large.
-func (n *factors) addFactor(ctx context.Context, j int, f factorgraph.Factor) error {
+func (fs *factors) addFactor(ctx context.Context, j int, f factorgraph.Factor) error {
 	incidences := make([]incidence, len(f.Scope))
-	n.incidences[j] = incidences
+	fs.incidences[j] = incidences
 	switch t := f.Table.(type) {
 	case *tensor.Dense:
-		n.addDense(incidences, f.Scope, t)
+		fs.addDense(incidences, f.Scope, t)
 		return nil
 	case *tensor.CP:
-		n.addStar(incidences, f.Scope, t)
+		fs.addStar(incidences, f.Scope, t)
 		return nil
 	}
 
 	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= maxDenseEntries {
 		if t, err := tensor.ToDense(f.Table, maxDenseEntries); err == nil {
-			n.addDense(incidences, f.Scope, t)
+			fs.addDense(incidences, f.Scope, t)
 		} else { // entries that no float64 holds
 			leaveOut(incidences)
 		}
@@ -101,13 +101,13 @@ func (n *factors) addFactor(ctx context.Context, j int, f factorgraph.Factor) er
 	}
 
 	if t, ok := f.Table.(*tensor.SymmetryCP); ok && len(t.Terms) > 1 {
-		if !n.addTermChain(incidences, f.Scope, t) {
+		if !fs.addTermChain(incidences, f.Scope, t) {
 			leaveOut(incidences)
 		}
 		return nil
 	}
 
-	return n.addChain(ctx, incidences, f)
+	return fs.addChain(ctx, incidences, f)
 }
 
 // leaveOut marks that a factor takes no part.
@@ -118,37 +118,37 @@ func leaveOut(incidences []incidence) {
 }
 
 // addDense writes a factor as one table.
-func (n *factors) addDense(incidences []incidence, scope []int, t *tensor.Dense) {
-	table := n.addTable(scope, t.Data)
+func (fs *factors) addDense(incidences []incidence, scope []int, t *tensor.Dense) {
+	table := fs.addTable(scope, t.Data)
 	for k := range incidences {
 		incidences[k] = incidence{table, k}
 	}
 }
 
 // addStar writes a CP factor as its weights over a hidden index of the terms, and a matrix (term, value) per variable.
-func (n *factors) addStar(incidences []incidence, scope []int, t *tensor.CP) {
+func (fs *factors) addStar(incidences []incidence, scope []int, t *tensor.CP) {
 	rank := len(t.Weights)
 	if rank == 0 { // a factor of zeros excludes all values
 		for k, i := range scope {
-			incidences[k] = incidence{n.addTable([]int{i}, make([]float64, n.expression.Dims[i])), 0}
+			incidences[k] = incidence{fs.addTable([]int{i}, make([]float64, fs.expression.Dims[i])), 0}
 		}
 		return
 	}
-	hidden := n.addIndex(rank)
-	n.addTable([]int{hidden}, t.Weights)
+	hidden := fs.addIndex(rank)
+	fs.addTable([]int{hidden}, t.Weights)
 	for k, i := range scope {
 		data := t.Vectors[k]
 		if data == nil {
 			data = selectionMatrix(rank, nil)
 		}
-		incidences[k] = incidence{n.addTable([]int{hidden, i}, data), 1}
+		incidences[k] = incidence{fs.addTable([]int{hidden, i}, data), 1}
 	}
 }
 
 // addChain writes a symmetric factor by the tables of lower.Build's expression of it. The indices of that expression become further
 // indices. For each variable a table joins it with the index that stands for it, which may have fewer values. The factor is left out if the
 // chain would be too large or if float64 does not hold its entries.
-func (n *factors) addChain(ctx context.Context, incidences []incidence, f factorgraph.Factor) error {
+func (fs *factors) addChain(ctx context.Context, incidences []incidence, f factorgraph.Factor) error {
 	net := networkOfTensor(f.Table)
 	if shape, err := lower.Shape(ctx, net); err != nil || entryCount(shape) > maxChainEntries {
 		if ctxErr := ctx.Err(); ctxErr != nil {
@@ -167,21 +167,21 @@ func (n *factors) addChain(ctx context.Context, incidences []incidence, f factor
 		return nil
 	}
 
-	n.expression.Scale = n.expression.Scale.Mul(chain.Scale)
-	firstIndex := len(n.expression.Dims)
-	n.expression.Dims = append(n.expression.Dims, chain.Dims...)
+	fs.expression.Scale = fs.expression.Scale.Mul(chain.Scale)
+	firstIndex := len(fs.expression.Dims)
+	fs.expression.Dims = append(fs.expression.Dims, chain.Dims...)
 	for _, t := range chain.Tables {
 		scope := make([]int, len(t.Scope))
 		for k, i := range t.Scope {
 			scope[k] = firstIndex + i
 		}
-		n.addTable(scope, t.Data)
+		fs.addTable(scope, t.Data)
 	}
 
 	for k, i := range f.Scope {
 		local := chain.Variables[k]
-		data := selectionMatrix(n.model.Domains[i], chain.Support[local])
-		incidences[k] = incidence{n.addTable([]int{i, firstIndex + local}, data), 0}
+		data := selectionMatrix(fs.model.Domains[i], chain.Support[local])
+		incidences[k] = incidence{fs.addTable([]int{i, firstIndex + local}, data), 0}
 	}
 	return nil
 }

@@ -110,13 +110,13 @@ func unitVector(u []float64) []float64 {
 	for _, x := range u {
 		largest = max(largest, math.Abs(x))
 	}
-	unit, norm := make([]float64, len(u)), 0.0
+	unit, squaredNorm := make([]float64, len(u)), 0.0
 	for a, x := range u {
 		unit[a] = x / largest
-		norm += unit[a] * unit[a]
+		squaredNorm += unit[a] * unit[a]
 	}
 	for a := range unit {
-		unit[a] /= math.Sqrt(norm)
+		unit[a] /= math.Sqrt(squaredNorm)
 	}
 	return unit
 }

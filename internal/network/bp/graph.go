@@ -78,12 +78,12 @@ func (g *graph) tablesByIndex() (start, tables []int32) {
 	for i := range g.e.Dims {
 		start[i+1] += start[i]
 	}
-	next := append([]int32(nil), start...)
+	place := append([]int32(nil), start...) // by index: where its next table goes
 	tables = make([]int32, start[len(g.e.Dims)])
 	for t, table := range g.e.Tables {
 		for _, i := range table.Scope {
-			tables[next[i]] = int32(t)
-			next[i]++
+			tables[place[i]] = int32(t)
+			place[i]++
 		}
 	}
 

@@ -28,11 +28,10 @@ const sameMessages = 1e-10
 // Network returns the base tensor network of m in the gauge of belief propagation without evidence,
 // by reparam.Build.
 //
-// With m_{j→i} and v_{i→j} the messages of an incidence, ⟨m, v⟩ = 1 and |m| = |v|, column 0 of
-// A^(i:j) is m_{j→i} and row 0 of its inverse is v_{i→j}. At a fixed point, cores "factors", B_0…0 ·
-// Π_i V^(i)_0…0 · Scale is the Bethe value, and no T̄^(j) or V^(i) has an entry with exactly one
-// value that is not 0. Cores "variables" get the same maps; the legs to the order-one links keep the
-// identity, and the two statements hold with these summed.
+// Let m_{j→i} and v_{i→j} be the messages between factor j and variable i, scaled so that ⟨m, v⟩ = 1 and |m| = |v|. Column 0 of the map
+// A^(i:j) is m_{j→i}, and row 0 of its inverse is v_{i→j}. At a fixed point, with factors as cores, B_0…0 · Π_i V^(i)_0…0 · Scale is the
+// Bethe value, and every entry of T̄^(j) and V^(i) with exactly one value other than 0 is 0. With variables as cores the maps are the same.
+// Then the legs to the links of order one keep the identity, and both statements hold after these legs are summed.
 //
 // A leg keeps the identity if its messages would make a map of condition number above 1e4, if messages contradict each other, or if its
 // factor takes no part in belief propagation. Messages that have not converged are a gauge, too, with a warning: Z does not depend on the
@@ -89,12 +88,12 @@ func (g *gauge) mapsOf(j int) []reparam.GivenMap {
 		return maps
 	}
 
-	keepsForm := isSymmetric(g.factors.model.Factors[j].Table)
+	hasOneMap := isSymmetric(g.factors.model.Factors[j].Table)
 	for k, place := range incidences {
 		m := g.state.ToVariable(place.table, place.k)
 		v := g.state.ToFactor(place.table, place.k)
-		if k > 0 && keepsForm {
-			keepsForm = isClose(m, g.state.ToVariable(incidences[0].table, incidences[0].k)) &&
+		if k > 0 && hasOneMap {
+			hasOneMap = isClose(m, g.state.ToVariable(incidences[0].table, incidences[0].k)) &&
 				isClose(v, g.state.ToFactor(incidences[0].table, incidences[0].k))
 		}
 		if given, ok := gaugeMap(m, v); ok {
@@ -102,7 +101,7 @@ func (g *gauge) mapsOf(j int) []reparam.GivenMap {
 		}
 	}
 
-	if keepsForm {
+	if hasOneMap {
 		for k := range maps {
 			maps[k] = maps[0]
 		}

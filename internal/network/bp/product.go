@@ -60,53 +60,72 @@ func (c *kernel) multiplyPlain(i int) bool {
 	return true
 }
 
-// multiplyScaled is updateToTables with an exponent per entry.
+// multiplyScaled is updateToTables with an exponent per entry. It also multiplies prefix and suffix.
 func (c *kernel) multiplyScaled(i int) bool {
 	begin, d := c.g.begin[i], c.g.e.Dims[i]
 	degree := int(c.g.end[i] - begin)
-	prefix := c.productBuffer((degree + 1) * d)
-	if cap(c.exponents) < len(prefix) {
-		c.exponents = make([]int64, len(prefix))
-	}
-	exponents := c.exponents[:len(prefix)]
-	for a := range d {
-		prefix[a], exponents[a] = 1, 0
-	}
-
-	for n := range degree {
-		for a, x := range c.g.message(c.m, begin+int32(n)) {
-			prefix[(n+1)*d+a], exponents[(n+1)*d+a] = times(prefix[n*d+a], exponents[n*d+a], x)
-		}
-	}
+	prefix, exponents := c.scaledPrefixes(i)
 
 	isNonzero := sumAbs(prefix[degree*d:]) > 0
-	suffix, suffixExps := c.buffer[:d], make([]int64, d)
+	suffix, suffixExponents := c.buffer[:d], make([]int64, d)
 	for a := range suffix {
 		suffix[a] = 1
 	}
 	for n := degree - 1; n >= 0; n-- {
 		k := begin + int32(n)
 		m, v := c.g.message(c.m, k), c.g.message(c.v, k)
-		largest, hasNonzero := int64(math.MinInt64), false
+		exponentsOfV := exponents[n*d : (n+1)*d]
 		for a := range v {
-			v[a], exponents[n*d+a] = times(prefix[n*d+a], exponents[n*d+a]+suffixExps[a], suffix[a])
-			if v[a] != 0 {
-				largest, hasNonzero = max(largest, exponents[n*d+a]), true
-			}
-			suffix[a], suffixExps[a] = times(suffix[a], suffixExps[a], m[a])
+			v[a], exponentsOfV[a] = times(prefix[n*d+a], exponentsOfV[a]+suffixExponents[a], suffix[a])
+			suffix[a], suffixExponents[a] = times(suffix[a], suffixExponents[a], m[a])
 		}
-
-		if !hasNonzero {
+		if !divideByLargestPower(v, exponentsOfV) {
 			isNonzero = false
 			continue
-		}
-		for a := range v {
-			v[a] = math.Ldexp(v[a], int(max(exponents[n*d+a]-largest, -4000)))
 		}
 		normalise(v)
 	}
 
 	return isNonzero
+}
+
+// scaledPrefixes returns the products of the first n messages to index i, for n from 0 to their number, value by value: entry n·d + a is
+// prefix[n·d + a]·2^exponents[n·d + a], where d is the dimension of i. Both lists are scratch memory.
+func (c *kernel) scaledPrefixes(i int) (prefix []float64, exponents []int64) {
+	begin, d := c.g.begin[i], c.g.e.Dims[i]
+	degree := int(c.g.end[i] - begin)
+	prefix = c.productBuffer((degree + 1) * d)
+	if cap(c.exponents) < len(prefix) {
+		c.exponents = make([]int64, len(prefix))
+	}
+	exponents = c.exponents[:len(prefix)]
+	for a := range d {
+		prefix[a], exponents[a] = 1, 0
+	}
+	for n := range degree {
+		for a, x := range c.g.message(c.m, begin+int32(n)) {
+			prefix[(n+1)*d+a], exponents[(n+1)*d+a] = times(prefix[n*d+a], exponents[n*d+a], x)
+		}
+	}
+	return prefix, exponents
+}
+
+// divideByLargestPower replaces v[a] by v[a]·2^exponents[a], divided by the largest of these powers of two. Entries far below it
+// become 0. It returns false if all entries are 0.
+func divideByLargestPower(v []float64, exponents []int64) (isNonzero bool) {
+	largest := int64(math.MinInt64)
+	for a, x := range v {
+		if x != 0 {
+			largest, isNonzero = max(largest, exponents[a]), true
+		}
+	}
+	if !isNonzero {
+		return false
+	}
+	for a := range v {
+		v[a] = math.Ldexp(v[a], int(max(exponents[a]-largest, -4000)))
+	}
+	return true
 }
 
 // times returns mant·2^exp·x as a mantissa in ±[½, 1), or 0, and an exponent.

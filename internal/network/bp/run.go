@@ -185,8 +185,8 @@ func (r *runner) isDone() bool {
 	return r.Converged || r.Contradiction >= 0 || r.Updates >= r.options.Updates
 }
 
-// runPhase makes rounds of a phase until the run is done or a round has no progress: the smallest change is more than progressFactor times
-// that before. The last phase ends only after maxLastStalls such rounds.
+// runPhase makes rounds of a phase until the run is done or a round has no progress: its change is more than progressFactor times the
+// smallest before. The last phase ends only after maxLastStalls such rounds.
 func (r *runner) runPhase(phase phase, isLast bool) error {
 	r.Damping = phase.damping
 	round, smallest := r.sequentialRound, math.Inf(1)

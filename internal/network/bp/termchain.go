@@ -22,8 +22,8 @@ type termChain struct {
 // addTermChain adds a factor Σ_i α_i S^(i) ∘ R^(i) as one table per leg, over (term and count before, value, term and count after), and one
 // over the last term and count, α_i S^(i). It sets the incidences of the factor. If the tables had more than maxChainEntries entries, it
 // returns false and adds nothing.
-func (n *factors) addTermChain(incidences []incidence, scope []int, t *tensor.SymmetryCP) bool {
-	chain := &termChain{factors: n, tensor: t, strides: []int{0}, counts: []int{0}, stateIndex: -1}
+func (fs *factors) addTermChain(incidences []incidence, scope []int, t *tensor.SymmetryCP) bool {
+	chain := &termChain{factors: fs, tensor: t, strides: []int{0}, counts: []int{0}, stateIndex: -1}
 	stride := 1
 	for _, side := range slices.Backward(t.Levels.Shape()) {
 		chain.strides = slices.Insert(chain.strides, 1, stride)
@@ -51,8 +51,8 @@ func (n *factors) addTermChain(incidences []incidence, scope []int, t *tensor.Sy
 	}
 
 	data, exp := toCommonExponent(values)
-	n.expression.Scale = n.expression.Scale.Mul(scaled.Make(1, exp))
-	n.addTable([]int{chain.stateIndex}, data)
+	fs.expression.Scale = fs.expression.Scale.Mul(scaled.Make(1, exp))
+	fs.addTable([]int{chain.stateIndex}, data)
 	return true
 }
 
