@@ -190,7 +190,7 @@ func (s *search) bisectionTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	}
 
 	merges, moves := dissect(s.n, plan, rng, pace.New(s.ctx))
-	result := &slicedTree{whole: s.n, tree: newWorking(s.n, merges)}
+	result := &slicedTree{whole: s.n, tree: newWorkingTree(s.n, merges)}
 	result.tree.moves += moves
 	newReconfigurer(result.tree, s.objective, pieces).run(result.tree.moves + maxMoves/4)
 	return result
@@ -214,7 +214,7 @@ func (s *search) randomGreedyTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 			return &slicedTree{whole: s.n, tree: s.best.tree.clone()}
 		}
 
-		tree := newWorking(s.n, product.mergeRemaining())
+		tree := newWorkingTree(s.n, product.mergeRemaining())
 		moves += product.moves + tree.moves
 		if price := tree.log2TotalPrice(&s.objective); best == nil || price < lowest {
 			best, lowest = tree, price

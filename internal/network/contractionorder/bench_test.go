@@ -29,7 +29,7 @@ var benchObjective = objective{log2Write: 4 * oneBit, limit: noLimit}
 func BenchmarkSweep(b *testing.B) {
 	n := newSlicedNetwork(benchGrid(), nil)
 	rng := rand.NewPCG(1, 1)
-	w := newWorking(n, greedyTree(n, greedyRule{alpha: oneBit}, rng).mergeRemaining())
+	w := newWorkingTree(n, greedyTree(n, greedyRule{alpha: oneBit}, rng).mergeRemaining())
 	w.moves = 0
 	scratch := make([]uint64, n.words)
 	for b.Loop() {
@@ -63,7 +63,7 @@ func BenchmarkDissect(b *testing.B) {
 
 func BenchmarkReconfigure(b *testing.B) {
 	n := newSlicedNetwork(benchGrid(), nil)
-	start := newWorking(n, greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(1, 1)).mergeRemaining())
+	start := newWorkingTree(n, greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(1, 1)).mergeRemaining())
 	for _, k := range []int{6, 8, 10} {
 		b.Run(string(rune('0'+k/10))+string(rune('0'+k%10)), func(b *testing.B) {
 			moves := int64(0)

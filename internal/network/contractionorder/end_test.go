@@ -37,10 +37,10 @@ func TestEndedSearchesDoNothingMore(t *testing.T) {
 		t.Errorf("bisection: %d merges for %d moves, else %d for %d",
 			len(cut), moves, len(whole), most)
 	}
-	checkWorking(t, newWorking(n, cut))
+	checkWorking(t, newWorkingTree(n, cut))
 	rule := greedyRule{alpha: oneBit}
 	free := greedyTree(n, rule, rand.NewPCG(1, 1))
-	w := newWorking(n, free.mergeRemaining())
+	w := newWorkingTree(n, free.mergeRemaining())
 	o := objective{log2Write: log2Float(15), limit: 1 << 40, steepness: oneBit / 2}
 	moved := w.clone()
 	newReconfigurer(moved, o, pieces).run(1 << 40)

@@ -20,7 +20,7 @@ func TestWorkingAgreesWithEvaluate(t *testing.T) {
 	for seed := range uint64(60) {
 		h, n := someNetwork(seed)
 		merges := greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(seed, 1)).mergeRemaining()
-		w := newWorking(n, merges)
+		w := newWorkingTree(n, merges)
 		s, err := newScopes(h, Tree{Leaves: len(h.Edges), Merges: merges}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestRotationsKeepTheTree(t *testing.T) {
 	for seed := range uint64(60) {
 		_, n := someNetwork(seed)
 		rng := rand.NewPCG(seed, 8)
-		w := newWorking(n, chainOf(len(n.edges)))
+		w := newWorkingTree(n, chainOf(len(n.edges)))
 		scratch := make([]uint64, n.words)
 		o := testObjectives["writes"]
 		for _, temperature := range []logs{100 * oneBit, oneBit, 0} {
@@ -69,7 +69,7 @@ func TestAnnealingNeverMakesItDearer(t *testing.T) {
 	for seed := range uint64(30) {
 		_, n := someNetwork(seed)
 		for name, o := range testObjectives {
-			w := newWorking(n, chainOf(len(n.edges)))
+			w := newWorkingTree(n, chainOf(len(n.edges)))
 			before := w.log2TotalPrice(&o)
 			w.anneal(o, annealing{hot: oneBit, cold: oneBit / 10, sweeps: 60}, rand.NewPCG(seed, 9),
 				noLimit)
@@ -92,7 +92,7 @@ func TestReconfigurationNeverMakesItDearer(t *testing.T) {
 		_, n := someNetwork(seed)
 		for name, o := range testObjectives {
 			for _, k := range []int{3, 6, 8} {
-				w := newWorking(n, chainOf(len(n.edges)))
+				w := newWorkingTree(n, chainOf(len(n.edges)))
 				before := w.log2TotalPrice(&o)
 				newReconfigurer(w, o, k).run(noLimit)
 				checkWorking(t, w)
@@ -112,12 +112,12 @@ func TestGreedyAndBisectionMakeTrees(t *testing.T) {
 		for _, rule := range []greedyRule{{}, {isLinear: true, alpha: oneBit},
 			{alpha: oneBit / 2, temperature: oneBit},
 			{isLinear: true, temperature: oneBit}} {
-			checkWorking(t, newWorking(n, greedyTree(n, rule, rng).mergeRemaining()))
+			checkWorking(t, newWorkingTree(n, greedyTree(n, rule, rng).mergeRemaining()))
 		}
 		for _, d := range []dissection{{pieceSize: 1}, {imbalance: 80, openCost: oneBit / 2, pieceSize: 8},
 			{imbalance: 255, openCost: oneBit, pieceSize: 2}} {
 			merges, _ := dissect(n, d, rng, nil)
-			checkWorking(t, newWorking(n, merges))
+			checkWorking(t, newWorkingTree(n, merges))
 		}
 	}
 }
@@ -134,8 +134,8 @@ func TestReductionMakesNoTableLarger(t *testing.T) {
 					seed, k, bitsOf(p.size[c]), bitsOf(p.size[m[0]]), bitsOf(p.size[m[1]]))
 			}
 		}
-		kernel, left := p.remainingNetwork(h.Dims)
-		tree, err := NewTree(len(h.Edges), p.expand(left, chainOf(len(kernel.edges))))
+		remaining, tables := p.remainingNetwork(h.Dims)
+		tree, err := NewTree(len(h.Edges), p.expand(tables, chainOf(len(remaining.edges))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,10 +143,10 @@ func TestReductionMakesNoTableLarger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, table := range left {
+		for i, table := range tables {
 			var scope []int
-			for _, v := range kernel.edges[i] {
-				scope = append(scope, kernel.indexOf[v])
+			for _, v := range remaining.edges[i] {
+				scope = append(scope, remaining.indexOf[v])
 			}
 			slices.Sort(scope)
 			if !slices.Equal(scope, s.scope[table]) {
@@ -171,8 +171,8 @@ func TestReductionSolvesTrees(t *testing.T) {
 	}
 	for _, h := range []Hypergraph{chain, star} {
 		p := reduce(newSlicedNetwork(h, nil))
-		if left := len(p.liveTables()); left != 1 {
-			t.Errorf("%d tensors are left", left)
+		if live := len(p.liveTables()); live != 1 {
+			t.Errorf("%d tensors are left", live)
 		}
 		if p.moves > 500*n {
 			t.Errorf("%d moves for %d tensors", p.moves, n)
@@ -183,15 +183,15 @@ func TestReductionSolvesTrees(t *testing.T) {
 func TestRefinementCountsItsCut(t *testing.T) {
 	for seed := range uint64(60) {
 		_, n := someNetwork(seed)
-		c := &dissector{n: n, netOf: make([]int32, len(n.indexOf)), tensorCount: make([]int32, len(n.indexOf))}
-		for i := range c.netOf {
-			c.netOf[i] = none
+		d := &dissector{n: n, netOf: make([]int32, len(n.indexOf)), tensorCount: make([]int32, len(n.indexOf))}
+		for i := range d.netOf {
+			d.netOf[i] = none
 		}
 		var part []int32
 		for i := range n.edges {
 			part = append(part, int32(i))
 		}
-		g := c.partHypergraph(part)
+		g := d.partHypergraph(part)
 		b := bisection{rng: rand.NewPCG(seed, 11), imbalance: 26}
 		side := make([]uint8, len(part))
 		for v := range side {
@@ -263,7 +263,7 @@ func TestBisectionOfAGrid(t *testing.T) {
 func TestSlicesAreTakenAndTakenBack(t *testing.T) {
 	for seed := range uint64(40) {
 		_, n := someNetwork(seed)
-		w := newWorking(n, greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(seed, 13)).mergeRemaining())
+		w := newWorkingTree(n, greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(seed, 13)).mergeRemaining())
 		if w.log2Largest() < 4*oneBit {
 			continue
 		}

@@ -85,13 +85,13 @@ func TestOptimalAgainstAllTrees(t *testing.T) {
 			n := newSlicedNetwork(h, nil)
 			best := math.Inf(1)
 			count := allTrees(leaves, func(merges [][2]int) {
-				best = min(best, newWorking(n, merges).totalPrice(&o, 0))
+				best = min(best, newWorkingTree(n, merges).totalPrice(&o, 0))
 			})
 			if count != doubleFactorial[leaves] {
 				t.Fatalf("%d trees over %d leaves, want (2n−3)!! = %d",
 					count, leaves, doubleFactorial[leaves])
 			}
-			w := newWorking(n, chainOf(leaves))
+			w := newWorkingTree(n, chainOf(leaves))
 			newReconfigurer(w, o, leaves).run(noLimit)
 			if got := w.totalPrice(&o, 0); math.Abs(got/best-1) > 1e-5 {
 				t.Errorf("%s, seed %d: %v, the cheapest of all %d trees costs %v",
@@ -114,7 +114,7 @@ func TestOptimalPredictsItsCost(t *testing.T) {
 					h.Dims[i] = 1 << 40
 				}
 			}
-			w := newWorking(newSlicedNetwork(h, nil), chainOf(8))
+			w := newWorkingTree(newSlicedNetwork(h, nil), chainOf(8))
 			rec := newReconfigurer(w, o, 8)
 			rec.collectPiece(w.root)
 			rec.enterIndices(w.root)
@@ -151,7 +151,7 @@ func checkWorking(t *testing.T, w *workingTree) {
 	if w.parent[w.root] != none {
 		t.Fatal("the root has a parent")
 	}
-	fresh := newWorking(w.n, merges)
+	fresh := newWorkingTree(w.n, merges)
 	for k, v := range inner(w) {
 		f := int32(tree.Leaves + k)
 		for i := range w.scopeOf(v) {

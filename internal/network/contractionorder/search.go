@@ -169,7 +169,7 @@ func (s *search) beginWithMinFill() (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	tree := newWorking(s.n, eliminateInOrder(s.n, order).mergeRemaining())
+	tree := newWorkingTree(s.n, eliminateInOrder(s.n, order).mergeRemaining())
 	newReconfigurer(tree, s.objective, pieces).run(s.worthOfTree(tree))
 	s.firstTree = &slicedTree{whole: s.n, tree: tree}
 	s.best = s.firstTree.copyWithoutMoves()
@@ -302,7 +302,7 @@ func (s *search) bestPlan() (Plan, error) {
 		return plan, err
 	}
 
-	tree := newWorking(whole, merges)
+	tree := newWorkingTree(whole, merges)
 	newReconfigurer(tree, s.objective, pieces).run(max(s.worthOfTree(tree)/finishShare, 1<<16))
 	s.moves += tree.moves
 

@@ -32,7 +32,7 @@ func (n *network) withoutIndices(sliced []int32) *network {
 // withSlices returns the same tree with other indices sliced. It has the moves of s, and those of its making.
 func (s *slicedTree) withSlices(sliced []int32) *slicedTree {
 	other := &slicedTree{whole: s.whole, sliced: sliced}
-	other.tree = newWorking(s.whole.withoutIndices(sliced), s.tree.merges())
+	other.tree = newWorkingTree(s.whole.withoutIndices(sliced), s.tree.merges())
 	other.tree.moves += s.tree.moves
 	return other
 }

@@ -382,7 +382,9 @@ func (w *walker) mergeSmall(tables []node, full float64) (remaining []node, goes
 			}
 		}
 
-		if partner < 0 || len(tables) <= MaxOperands && (full <= smallTable || size > mergeShare*full) {
+		hasTooMany := len(tables) > MaxOperands
+		isWorthwhile := full > smallTable && size <= mergeShare*full
+		if partner < 0 || !hasTooMany && !isWorthwhile {
 			first++
 			continue
 		}

@@ -21,8 +21,8 @@ type workingTree struct {
 	moves               int64 // elementary operations so far
 }
 
-// newWorking returns the tree over n with the given merges, as in Tree.Merges.
-func newWorking(n *network, merges [][2]int) *workingTree {
+// newWorkingTree returns the tree over n with the given merges, as in Tree.Merges.
+func newWorkingTree(n *network, merges [][2]int) *workingTree {
 	nodes := len(n.edges) + len(merges)
 	w := &workingTree{
 		n:         n,
