@@ -93,8 +93,8 @@ func (s *State) allowedMessages(ctx context.Context) (allowed []float64, err err
 		indicators.m[a] = 1
 	}
 
-	isExcluded, err := r.excludeValues()
-	if err != nil || isExcluded {
+	isContradiction, err := r.excludeValues()
+	if err != nil || isContradiction {
 		return nil, err
 	}
 	return indicators.m, nil

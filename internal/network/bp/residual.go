@@ -9,8 +9,8 @@ import (
 // residualRound makes a round of the residual schedule: it always visits the index with the largest residual. The residual of an index adds
 // up, for the messages that reach its tables from other indices since its last visit, the largest change of an entry. The round ends after
 // as many updates as pairsPerRound pairs of sweeps have, or if all residuals are far below the tolerance. Then it measures the change of
-// every message, and returns the largest.
-func (r *runner) residualRound(q *queue) (float64, error) {
+// every message, and returns the largest. For a contradiction it returns +Inf.
+func (r *runner) residualRound(q *queue) (largestChange float64, err error) {
 	for i := range r.g.e.Dims {
 		q.raise(i, math.MaxFloat64)
 	}
@@ -20,7 +20,7 @@ func (r *runner) residualRound(q *queue) (float64, error) {
 			return math.Inf(1), err
 		}
 	}
-	err := r.measureChange()
+	err = r.measureChange()
 	return r.Change, err
 }
 

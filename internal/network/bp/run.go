@@ -209,8 +209,8 @@ func (r *runner) runPhase(phase phase, isLast bool) error {
 }
 
 // sequentialRound makes up to pairsPerRound pairs of sweeps and returns the smallest change of a pair. It stops early if the run is done.
-func (r *runner) sequentialRound() (float64, error) {
-	smallest := math.Inf(1)
+func (r *runner) sequentialRound() (smallest float64, err error) {
+	smallest = math.Inf(1)
 	for range pairsPerRound {
 		change, err := r.sweepPair()
 		if err != nil || r.Contradiction >= 0 {
