@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
@@ -12,6 +13,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/pull"
+	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -27,12 +30,21 @@ type Contract struct {
 	checked memo.LRU[[2]string, bool]
 }
 
-// later is how long a task is not to be begun by this process.
-func (w *Contract) later(d *bus.Delivered) time.Duration {
-	if pause := later(d); pause > 0 {
-		return pause
+// contract gives w the intake of contract-worker: tasks.
+func (h *Host) contract(w *Worker) {
+	c := &Contract{Loop: w.loop, host: h, checked: memo.LRU[[2]string, bool]{Entries: keepDecoded}}
+	h.listen(w)
+	h.kinds.contracts = true
+	w.beside = append(w.beside, h.kinds.say)
+
+	// Untold: the aggregator reports the progress of contractions.
+	w.intakes = []*intake{
+		{
+			Feed:   streams.Tasks,
+			Intake: hop.Intake{Handler: c.task, Untold: true, Tries: c.tries, Metered: true},
+			pull:   pull.Intake{Prefetch: 1, Slots: 8, Heavy: heavy, Later: c.later},
+		},
 	}
-	return w.host.kinds.pass(d, d.Header.Get(message.HeaderKind))
 }
 
 // task computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
@@ -134,30 +146,6 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	return hop.Done, w.Forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
 }
 
-// needs is the number of bytes of a task's tables at a time, by its plans: of one unit, or, where
-// several threads share one, of one each as far as the request allows.
-func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes float64) {
-	for _, u := range m.Units {
-		a := &assignments[u.Query]
-		if a.Plan == nil {
-			continue
-		}
-		part, e := a.Plan.Part(u.Part)
-		unit := 0.0
-		if e != nil {
-			unit = e.Cost.Bytes
-		}
-		if a.Cost != nil {
-			unit = max(unit, a.Cost.Bytes)
-		}
-		if batcher, ok := part.(contraction.Batcher); ok && len(m.Units) > 1 {
-			unit *= float64(batcher.Lanes())
-		}
-		bytes = max(bytes, unit)
-	}
-	return min(bytes*float64(max(1, w.host.Threads)), max(bytes, float64(w.bytes(m.Memory))))
-}
-
 // fits checks that the plans fit the network and that the task's units exist: anybody may have
 // published either.
 func (w *Contract) fits(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
@@ -210,6 +198,30 @@ func fitRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment
 	return nil
 }
 
+// needs is the number of bytes of a task's tables at a time, by its plans: of one unit, or, where
+// several threads share one, of one each as far as the request allows.
+func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes float64) {
+	for _, u := range m.Units {
+		a := &assignments[u.Query]
+		if a.Plan == nil {
+			continue
+		}
+		part, e := a.Plan.Part(u.Part)
+		unit := 0.0
+		if e != nil {
+			unit = e.Cost.Bytes
+		}
+		if a.Cost != nil {
+			unit = max(unit, a.Cost.Bytes)
+		}
+		if batcher, ok := part.(contraction.Batcher); ok && len(m.Units) > 1 {
+			unit *= float64(batcher.Lanes())
+		}
+		bytes = max(bytes, unit)
+	}
+	return min(bytes*float64(max(1, w.host.Threads)), max(bytes, float64(w.bytes(m.Memory))))
+}
+
 // bytes returns the memory for tables: the limit of the request, and at most this worker's.
 func (w *Contract) bytes(asked int64) int64 {
 	if asked == 0 {
@@ -233,4 +245,39 @@ func samePartial(a, b wire.Message) bool {
 	x.Timings, y.Timings = nil, nil
 	x.Stored, y.Stored = 0, 0
 	return hop.SameBytes(&x, &y)
+}
+
+// later is how long a task is not to be begun by this process.
+func (w *Contract) later(d *bus.Delivered) time.Duration {
+	if pause := later(d); pause > 0 {
+		return pause
+	}
+	return w.host.kinds.pass(d, d.Header.Get(message.HeaderKind))
+}
+
+// heavy reports whether a task is not small, or does not state its cost.
+func heavy(m *bus.Delivered) bool {
+	cost, says := message.Cost(m.Header)
+	return !says || cost > message.SmallFlops
+}
+
+// tries returns how often the work on a task was begun, this time included. Deliveries do not tell
+// where workers put large tasks aside, or pass on tasks of another kind, so after some of them
+// every try leaves a mark, which outlives the process: a task that kills its workers comes to an
+// end. Marks are blobs: they need no other permission and go with time.
+func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
+	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.host.kinds.mixed())
+	if !passed && !heavy(d.Raw) {
+		return d.Attempt
+	}
+	for try := 1; ; try++ {
+		mark := fmt.Appendf(nil, "basetensor: try %d of %s, message %d", try, d.Raw.Subject, d.Raw.Sequence)
+		has, err := w.Bus.Blobs.Has(ctx, wire.Digest(mark))
+		if err == nil && !has {
+			_, err = w.Bus.Blobs.Put(ctx, mark)
+		}
+		if err != nil || !has || try > w.MaxDeliveries {
+			return try
+		}
+	}
 }

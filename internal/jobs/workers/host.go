@@ -7,9 +7,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"sync"
 	"time"
-
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/base/fair"
@@ -22,10 +22,10 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
-	"github.com/basetensor/basetensor/internal/queue/pull"
 	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/query"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Settings are the options of the stages of a process. Package service has their defaults.
@@ -149,116 +149,80 @@ func (h *Host) listen(w *Worker) {
 	}
 }
 
-// reparam gives w the intakes of reparam-worker: models, and those that are to be started again.
-func (h *Host) reparam(w *Worker) {
-	next := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4)
-	r := &Reparam{trail: trail{w.loop}, host: h, next: next}
+// spareBytes is the size per stage of a heap allocation that is never written to. A worker of small
+// models lives in a few megabytes, and the garbage collector, which runs whenever the heap has
+// doubled, would run ten times a second; that makes most of the tail of the latencies. With the
+// spare heap it runs after that much more garbage. A process has one allocation, however often Run
+// is called.
+const spareBytes = 64 << 20
 
-	w.intakes = []*intake{
-		{
-			Feed:   streams.Models,
-			Intake: hop.Intake{Handler: r.model, Metered: true},
-			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: next},
-		},
-		{
-			Feed:   streams.Redrives,
-			Intake: hop.Intake{Handler: r.redriven},
-			pull:   pull.Intake{Prefetch: 1, Slots: 1},
-		},
-	}
-
-	w.beside = append(w.beside, r.serve)
+// spare is the allocation of this process, kept while anybody uses it.
+var spare struct {
+	mu    sync.Mutex
+	users int
+	heap  []byte
 }
 
-// learn gives w the intake of learn-worker: networks.
-func (h *Host) learn(w *Worker) {
-	next := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4)
-	l := &Learn{Loop: w.loop, host: h, next: next}
-	if h.Redis {
-		l.rates.Shared = h.Cache
-	}
-	h.learns = true
-	h.listen(w)
+// SpareHeap keeps a spare heap for a number of stages until the function it returns is called. With
+// a memory limit (GOMEMLIMIT) below 32 times its size there is none.
+func SpareHeap(stages int) (free func()) {
+	spare.mu.Lock()
+	defer spare.mu.Unlock()
 
-	w.intakes = []*intake{
-		{
-			Feed:   streams.Networks,
-			Intake: hop.Intake{Handler: l.network, Metered: true},
-			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: next},
-		},
-	}
-}
-
-// contract gives w the intake of contract-worker: tasks.
-func (h *Host) contract(w *Worker) {
-	c := &Contract{Loop: w.loop, host: h, checked: memo.LRU[[2]string, bool]{Entries: keepDecoded}}
-	h.listen(w)
-	h.kinds.contracts = true
-	w.beside = append(w.beside, h.kinds.say)
-
-	// Untold: the aggregator reports the progress of contractions.
-	w.intakes = []*intake{
-		{
-			Feed:   streams.Tasks,
-			Intake: hop.Intake{Handler: c.task, Untold: true, Tries: c.tries, Metered: true},
-			pull:   pull.Intake{Prefetch: 1, Slots: 8, Heavy: heavy, Later: c.later},
-		},
-	}
-}
-
-// aggregate gives w the intakes of aggregator: partials, deadlines, cancels, ends, and with SweepAfter
-// the stored models.
-func (h *Host) aggregate(w *Worker) {
-	a := &Aggregate{sums: &sums{trail: trail{w.loop}, host: h}}
-	a.tallies = newTallies(a.sums)
-	w.stop = a.tallies.stop
-
-	w.intakes = []*intake{
-		{
-			Feed:   streams.Partials,
-			Intake: hop.Intake{Handler: a.tallies.partial, Metered: true},
-			pull:   pull.Intake{Prefetch: short, Slots: 4},
-		},
-		{
-			Feed:   streams.Deadlines,
-			Intake: hop.Intake{Handler: a.expired},
-			pull:   pull.Intake{Prefetch: short, Slots: 1},
-		},
-		{
-			Feed:   streams.Cancels,
-			Intake: hop.Intake{Handler: a.cancelled},
-			pull:   pull.Intake{Prefetch: short, Slots: 1},
-		},
-		{
-			Feed:   streams.Ends,
-			Intake: hop.Intake{Handler: a.ends},
-			pull:   pull.Intake{Prefetch: short, Slots: 1},
-		},
+	spare.users++
+	size := stages * spareBytes
+	if len(spare.heap) < size && debug.SetMemoryLimit(-1) >= int64(32*size) {
+		spare.heap = make([]byte, size)
 	}
 
-	if h.SweepAfter <= 0 {
-		return
-	}
-	a.keeper = &streams.Keeper{
-		Bus:        h.Bus,
-		Log:        w.loop.Log,
-		SweepAfter: h.SweepAfter,
-		Tell:       h.Metrics.Rooms,
-	}
-	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.stores)
-	if h.Metrics != nil {
-		backlog := &streams.Backlog{
-			Bus:   h.Bus,
-			Log:   w.loop.Log,
-			Own:   w.loop.Meter.Work,
-			Tell:  h.Metrics.Backlog,
-			Fills: h.Metrics.Fills,
+	return func() {
+		spare.mu.Lock()
+		defer spare.mu.Unlock()
+		if spare.users--; spare.users == 0 {
+			spare.heap = nil
 		}
-		w.beside = append(w.beside, backlog.Watch)
 	}
-	w.intakes = append(w.intakes, &intake{
-		Feed:   streams.Sweeps,
-		Intake: hop.Intake{Handler: a.sweep, Headers: streams.Sweeps.Headers, Patient: true},
-		pull:   pull.Intake{Prefetch: sweepAhead, Slots: 1},
+}
+
+// storageEvery is the interval at which it is checked whether a publish or a probe has found that
+// nothing is stored.
+const storageEvery = 500 * time.Millisecond
+
+// WatchStorage checks whether the server stores messages, also while no worker has any to store,
+// and logs the change once in either direction. It returns when ctx ends.
+func WatchStorage(ctx context.Context, c *bus.Conn, log *slog.Logger, m *metrics.Metrics) {
+	stalled := false
+	probed := time.Now()
+	every(ctx, storageEvery, func(over bool) {
+		if !over && time.Since(probed) >= bus.ProbeEvery {
+			// The connection remembers the findings of Probe. That a server is away, or not set up, is reported
+			// elsewhere.
+			_ = c.Probe(ctx)
+			_ = c.Synchronize(ctx)
+			probed = time.Now()
+		}
+
+		err := c.CheckStorage()
+		if ctx.Err() != nil || (err != nil) == stalled {
+			return
+		}
+
+		stalled = err != nil
+		m.Storage(stalled)
+		if stalled {
+			log.Error("nothing is stored: make room on the disk of nats-server, then restart nats-server", "error", err)
+		} else {
+			log.Info("the NATS server stores again")
+		}
 	})
+}
+
+// Forged returns a function that counts every forged message, and logs them as trouble.
+func Forged(log *slog.Logger, m *metrics.Metrics) func(message.Kind, string) {
+	var trouble bus.Trouble
+	return func(kind message.Kind, subject string) {
+		m.Forged(kind)
+		trouble.Warn(log, "a message that no worker signed is ignored", "kind", kind, "subject", subject,
+			"check", "btn doctor names workers with other --message-keys or --answers-key")
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/cached"
-	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -90,18 +88,6 @@ func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arith
 	return k
 }
 
-// listen receives the announcements of contract-workers until ctx ends.
-func (k *kinds) listen(ctx context.Context) error {
-	s, err := k.bus.Conn.NC.Subscribe(message.ServesSubject, k.hear)
-	if err != nil {
-		k.log.Warn("cannot hear of contract-workers of other numeric kinds", "error", err)
-		return nil
-	}
-	defer s.Unsubscribe()
-	<-ctx.Done()
-	return nil
-}
-
 // say says that this process takes tasks, until ctx ends.
 func (k *kinds) say(ctx context.Context) error {
 	m := &message.Serves{Process: nuid.Next(), Numeric: k.own, Cores: runtime.GOMAXPROCS(0)}
@@ -113,6 +99,18 @@ func (k *kinds) say(ctx context.Context) error {
 			k.bus.Log.Publish(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b})
 		}
 	})
+}
+
+// listen receives the announcements of contract-workers until ctx ends.
+func (k *kinds) listen(ctx context.Context) error {
+	s, err := k.bus.Conn.NC.Subscribe(message.ServesSubject, k.hear)
+	if err != nil {
+		k.log.Warn("cannot hear of contract-workers of other numeric kinds", "error", err)
+		return nil
+	}
+	defer s.Unsubscribe()
+	<-ctx.Done()
+	return nil
 }
 
 // hear takes an announcement of a contract-worker.
@@ -185,6 +183,29 @@ func (k *kinds) give(lane int, job string, flops float64, deadline time.Duration
 	return kind
 }
 
+// pass returns for how long a task is passed on that workers of another kind are to compute; 0:
+// this process computes it. A job of one task has the bits of one kind, whichever worker computes
+// it.
+func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
+	if named == k.own || named == "" && !k.mixed() {
+		return 0
+	}
+	s, err := message.ParseSubject(d.Subject)
+	if err != nil || s.N <= 1 {
+		return 0
+	}
+	kind := k.choose(s.Job, named)
+	if kind == "" || kind == k.own {
+		return 0
+	}
+	flops, _ := message.Cost(d.Header)
+	k.mu.Lock()
+	k.wait(kind, s.Lane, s.Job, flops)
+	k.mu.Unlock()
+	most := min(passFirst<<min(d.Attempt-1, 20), passMost)
+	return most/2 + rand.N(most/2) + 1
+}
+
 // choose returns the kind that is to compute a job's tasks, where they name one. It stays the same while the named
 // one is there and returns tasks, or may be: not heard yet. Every process that hears and sees the same says the same.
 func (k *kinds) choose(job, named string) string {
@@ -210,48 +231,4 @@ func rendezvous(job string, cores map[string]int) string {
 		}
 	}
 	return best
-}
-
-// pass returns for how long a task is passed on that workers of another kind are to compute; 0:
-// this process computes it. A job of one task has the bits of one kind, whichever worker computes
-// it.
-func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
-	if named == k.own || named == "" && !k.mixed() {
-		return 0
-	}
-	s, err := message.ParseSubject(d.Subject)
-	if err != nil || s.N <= 1 {
-		return 0
-	}
-	kind := k.choose(s.Job, named)
-	if kind == "" || kind == k.own {
-		return 0
-	}
-	flops, _ := message.Cost(d.Header)
-	k.mu.Lock()
-	k.wait(kind, s.Lane, s.Job, flops)
-	k.mu.Unlock()
-	most := min(passFirst<<min(d.Attempt-1, 20), passMost)
-	return most/2 + rand.N(most/2) + 1
-}
-
-// tries returns how often the work on a task was begun, this time included. Deliveries do not tell
-// where workers put large tasks aside, or pass on tasks of another kind, so after some of them
-// every try leaves a mark, which outlives the process: a task that kills its workers comes to an
-// end. Marks are blobs: they need no other permission and go with time.
-func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
-	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.host.kinds.mixed())
-	if !passed && !heavy(d.Raw) {
-		return d.Attempt
-	}
-	for try := 1; ; try++ {
-		mark := fmt.Appendf(nil, "basetensor: try %d of %s, message %d", try, d.Raw.Subject, d.Raw.Sequence)
-		has, err := w.Bus.Blobs.Has(ctx, wire.Digest(mark))
-		if err == nil && !has {
-			_, err = w.Bus.Blobs.Put(ctx, mark)
-		}
-		if err != nil || !has || try > w.MaxDeliveries {
-			return try
-		}
-	}
 }

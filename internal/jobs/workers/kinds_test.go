@@ -106,3 +106,28 @@ func TestLongTasksAreWaitedFor(t *testing.T) {
 		}
 	})
 }
+
+// A worker passes tasks of another kind on for pauses that differ, as two workers with equal pauses may pass on each other's for ever.
+func TestPausesDiffer(t *testing.T) {
+	k := newKinds(nil, slog.New(slog.DiscardHandler), time.Hour, &Arithmetic{Kind: "one"})
+	k.learn(&message.Serves{Process: "p", Numeric: "two", Cores: 1})
+	d := &bus.Delivered{Msg: &nats.Msg{Subject: message.TaskSubject(3, "job", 6, 3)}, Attempt: 40}
+	seen := map[time.Duration]bool{}
+	for range 50 {
+		pause := k.pass(d, "two")
+		if pause < passMost/2 || pause > passMost {
+			t.Fatalf("a pause of %v", pause)
+		}
+		seen[pause] = true
+	}
+	if len(seen) < 25 {
+		t.Errorf("%d pauses of 50", len(seen))
+	}
+	d.Attempt = 1
+	if pause := k.pass(d, "two"); pause <= 0 || pause > passFirst {
+		t.Errorf("the first pause is %v", pause)
+	}
+	if pause := k.pass(d, "one"); pause != 0 {
+		t.Errorf("a task of its own kind waits %v", pause)
+	}
+}

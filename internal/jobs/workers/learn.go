@@ -1,12 +1,17 @@
 package workers
 
+// The first answer of a job with a deadline: learn-worker stores it before anything begins that may be late, and the aggregator answers
+// with it where all else fails.
+
 import (
 	"context"
+	"fmt"
 	"maps"
-	"slices"
-	"strconv"
+	"runtime/debug"
+	"sync"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
@@ -15,11 +20,11 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
-	"github.com/basetensor/basetensor/internal/queue/tracing"
+	"github.com/basetensor/basetensor/internal/queue/pull"
+	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go"
 )
 
 // Learn makes plans for networks, and cuts the contraction of their parts into tasks.
@@ -29,6 +34,29 @@ type Learn struct {
 	next  *bus.Room // of the task stream
 	rates admission.Rates
 }
+
+// learn gives w the intake of learn-worker: networks.
+func (h *Host) learn(w *Worker) {
+	next := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4)
+	l := &Learn{Loop: w.loop, host: h, next: next}
+	if h.Redis {
+		l.rates.Shared = h.Cache
+	}
+	h.learns = true
+	h.listen(w)
+
+	w.intakes = []*intake{
+		{
+			Feed:   streams.Networks,
+			Intake: hop.Intake{Handler: l.network, Metered: true},
+			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: next},
+		},
+	}
+}
+
+// plannedBefore is the age above which learn-worker looks for a job's earlier plan first, as for a
+// message that is delivered again: the job may have been started again.
+const plannedBefore = 2 * time.Second
 
 // network assigns plans to a job's queries and cuts the work into chunks: network.<lane>.<job> →
 // task.<lane>.<job>.<n>.<k>.
@@ -74,6 +102,79 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	return hop.Done, nil
 }
 
+// planInsured is plan with the first answer of a job with a deadline: it is stored from a goroutine of its own if planning takes longer
+// than its head start, and else before plans are passed on whose contraction may be late. A large network, and a message that is
+// delivered again, have it before planning.
+func (w *Learn) planInsured(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network) (*planned, error) {
+	left := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.Asked)
+	if m.DeadlineMS == 0 {
+		return w.plan(ctx, net, m)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var once sync.Once
+	store := func(left time.Duration) { once.Do(func() { w.storeFirst(ctx, d, net, m, left) }) }
+	head := stage.HeadStart(left, len(net.Cores))
+	if head == 0 || d.Attempt > 1 {
+		store(left)
+	}
+	timer := time.AfterFunc(head, func() { store(left) })
+	defer timer.Stop()
+	p, err := w.plan(ctx, net, m)
+	switch {
+	case err != nil:
+		store(left)
+	default:
+		switch plan.Insure(p.job, m.Settings) {
+		case plan.Insured:
+			store(left)
+		case plan.InsuredBySweep:
+			store(0)
+		}
+	}
+	return p, err
+}
+
+// storeFirst stores the first answer of a job that has so much time left. A failure is logged alone: the job goes on without.
+func (w *Learn) storeFirst(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network, left time.Duration) {
+	var err error
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v: %s", p, debug.Stack())
+		}
+		if err != nil && ctx.Err() == nil {
+			w.Log.Warn("no first answer", "job", m.Job, "error", err)
+		}
+	}()
+
+	subject := message.FirstSubject(m.Job)
+	if d.Attempt > 1 {
+		if has, failed := w.Bus.Log.Has(ctx, bus.StreamPartial, subject); has || failed != nil {
+			err = failed
+			return
+		}
+	}
+	results, err := stage.First(ctx, m.Job, net, m.Queries, m.Settings, left)
+	if err != nil || !stage.Answered(results) {
+		return
+	}
+	names, err := message.DecodeNames(m.Names)
+	if err != nil {
+		return
+	}
+	for i := range results {
+		results[i].Name(names)
+	}
+	first := &wire.Answer{Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusOK, Results: results}
+	msg, err := hop.NewMsg(subject, first, d)
+	if err != nil {
+		return
+	}
+	if _, err = w.Bus.Log.PutOnce(ctx, bus.StreamPartial, msg); err != nil {
+		err = fault.Wrap(fault.Infrastructure, err)
+	}
+}
+
 // plan makes the plans of a job's queries.
 func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) (*planned, error) {
 	planning, settings := w.inTime(ctx, m, len(net.Cores))
@@ -98,53 +199,6 @@ func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) 
 	return &planned{job: job, digest: wire.Digest(blob), blob: blob}, nil
 }
 
-// pass cuts the contraction of a job into tasks and stores them. If an earlier run has passed on
-// another plan, pass completes the tasks of that plan in place of p's.
-func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *planned) error {
-	demands := stage.Demands(net, m.Queries)
-	for range mostPlans {
-		chunks, flops, ends := stage.ChunksAndCosts(net, p.job, w.host.ChunkFlops)
-		begin, err := w.admit(ctx, d, m, p.job, chunks, flops)
-		if err != nil {
-			return err
-		}
-		// The plan travels in the only task of a small job, and is stored for the tasks of any other.
-		if len(chunks) == 1 && len(p.blob) <= inlinePlan {
-			p.inline = p.blob
-		} else if err := w.keep(ctx, p); err != nil {
-			return err
-		}
-		if text := stage.Describe(p.job); text != "" {
-			w.Tell(m.Job, w.Stage, 0, 1, text)
-		}
-		d.Describe(
-			tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(chunks)),
-		)
-
-		tasks := w.tasks(d.Subject.Lane, m, p, demands, chunks, flops, ends)
-		other, err := w.publish(ctx, d, tasks, p, begin)
-		if err != nil || other == nil {
-			return err
-		}
-		p = other
-	}
-	return fault.New(fault.Infrastructure, "pipeline: the tasks of job %s follow several plans", m.Job)
-}
-
-// mostPlans is the maximum number of plans of one job in one run of pass: its own, an earlier run's,
-// and one more if the blob of that was lost.
-const mostPlans = 3
-
-// withTiming returns a copy of the timings with the time of a stage that began at a given time.
-func withTiming(before map[string]float64, stage string, began time.Time) map[string]float64 {
-	after := maps.Clone(before)
-	if after == nil {
-		after = map[string]float64{}
-	}
-	after[stage] = milliseconds(began)
-	return after
-}
-
 // inTime fits the planning of a job to its deadline. The budget depends on the requested deadline
 // and not on the clock, so that every worker makes the same plan; the clock only ends the search
 // for plans.
@@ -162,94 +216,12 @@ func (w *Learn) inTime(ctx context.Context, m *message.Network, tables int) (con
 	return proposal.Worth(proposal.Until(ctx, time.Now().Add(left)), worth), s
 }
 
-// inlinePlan is the size in bytes up to which a plan travels in the message of a job of one task:
-// storing and fetching a blob takes longer than all the rest of a small job.
-const inlinePlan = 16 << 10
-
-// tasks returns one task per chunk.
-func (w *Learn) tasks(
-	lane int, m *message.Network, p *planned, demands []btn.Demand, chunks [][]btn.Unit, flops []float64, ends []int,
-) []*message.Task {
-	kind := "" // of the workers that compute several tasks
-	if len(chunks) > 1 {
-		kind = w.host.kinds.give(lane, m.Job, slices.Max(flops), time.Duration(m.DeadlineMS)*time.Millisecond)
+// withTiming returns a copy of the timings with the time of a stage that began at a given time.
+func withTiming(before map[string]float64, stage string, began time.Time) map[string]float64 {
+	after := maps.Clone(before)
+	if after == nil {
+		after = map[string]float64{}
 	}
-	tasks := make([]*message.Task, len(chunks))
-	for k, units := range chunks {
-		first, named := only(demands, units)
-		tasks[k] = &message.Task{
-			Job:         m.Job,
-			Tenant:      m.Tenant,
-			Digest:      m.Digest,
-			NetworkBlob: m.Blob,
-			JobBlob:     p.digest,
-			Plan:        p.inline,
-			K:           k,
-			N:           len(chunks),
-			Units:       units,
-			OwnCache:    m.OwnCache,
-			NumericKind: kind,
-			Ends:        ends,
-			Cost:        flops[k] * withMarginals(p.job, units),
-			Demands:     named,
-			First:       first,
-			Memory:      m.Settings.WithDefaults().Memory,
-			Stored:      m.Stored,
-			DeadlineMS:  m.DeadlineMS,
-			Timings:     m.Timings,
-		}
-	}
-	tasks[0].Names = m.Names
-	return tasks
-}
-
-// taskMessages returns tasks as NATS messages, with begin, if not zero, as their earliest time.
-func taskMessages(d *hop.Message, tasks []*message.Task, begin time.Time) ([]*nats.Msg, error) {
-	msgs := make([]*nats.Msg, len(tasks))
-	for k, t := range tasks {
-		var err error
-		if msgs[k], err = hop.NewMsg(message.TaskSubject(d.Subject.Lane, t.Job, t.N, k), t, d); err != nil {
-			return nil, err
-		}
-		if !begin.IsZero() {
-			msgs[k].Header[headerBegin] = []string{strconv.FormatInt(begin.UnixMilli(), 10)}
-		}
-		if t.NumericKind != "" {
-			msgs[k].Header[message.HeaderKind] = []string{t.NumericKind}
-		}
-		msgs[k].Header[message.HeaderCost] = []string{message.FormatCost(t.Cost)}
-	}
-	return msgs, nil
-}
-
-// withMarginals returns the factor by which the cost of a chunk's units exceeds the cost of their
-// values alone: 4 if marginals are wanted of one of them.
-func withMarginals(job []btn.Assignment, units []btn.Unit) float64 {
-	for _, u := range units {
-		if u.Query >= 0 && u.Query < len(job) && job[u.Query].Want.Marginals {
-			return 4
-		}
-	}
-	return 1
-}
-
-// only returns the demands that units name, from the first to the last of them, and the position of
-// the first. Demands between them that no unit names are left empty: a task carries only the
-// demands that it needs.
-func only(all []btn.Demand, units []btn.Unit) (first int, named []btn.Demand) {
-	if len(units) == 0 {
-		return 0, nil
-	}
-
-	first, last := len(all), 0
-	for _, u := range units {
-		first = min(first, u.Query)
-		last = max(last, u.Query)
-	}
-
-	named = make([]btn.Demand, last+1-first)
-	for _, u := range units {
-		named[u.Query-first] = all[u.Query]
-	}
-	return first, named
+	after[stage] = milliseconds(began)
+	return after
 }

@@ -16,15 +16,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Aggregate sums the partials of jobs, ends those that are cancelled or late, and looks after those
-// without answer.
-type Aggregate struct {
-	*sums
-	tallies *tallies
-	floors  floors
-	keeper  *streams.Keeper // nil: nothing is swept
-}
-
 // sweepAhead is the prefetch of the sweeper, which looks at every stored job, and must keep up on a
 // busy machine too.
 const sweepAhead = 64
@@ -90,19 +81,6 @@ func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes
 	}
 }
 
-// late reports whether the deadline of a job that came to a halt has passed. Its timer ends it; sweepAfter later that went off, and the
-// answer was lost: then the job is ended here.
-func (w *Aggregate) late(ctx context.Context, lane int, job string) (bool, error) {
-	of, err := w.Submitted(ctx, wire.ModelSubject(lane, job))
-	if errors.Is(err, bus.ErrNotFound) || err == nil && (of.Deadline.IsZero() || w.Bus.Conn.Since(of.Deadline) < 0) {
-		return false, nil
-	}
-	if err != nil || w.Bus.Conn.Since(of.Deadline) < w.host.SweepAfter {
-		return true, err
-	}
-	return true, w.expire(ctx, lane, &wire.Deadline{Job: job, Digest: of.Digest, Tenant: of.Tenant, Time: of.Deadline.UnixMilli()})
-}
-
 // underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is
 // being processed. It looks in the order in which a job passes the stages: each stores its output
 // before it acknowledges its input, so a job cannot slip by. One that was acknowledged and is stored
@@ -112,55 +90,6 @@ func (w *Aggregate) underWay(ctx context.Context, lane int, job string) (bool, e
 		return has, err
 	}
 	return w.between(ctx, lane, job)
-}
-
-// trail finds out the progress of a job, by its stored messages.
-type trail struct{ *hop.Loop }
-
-// between reports whether a network or a task of the job waits or is being processed.
-func (w trail) between(ctx context.Context, lane int, job string) (bool, error) {
-	has, err := w.Bus.Log.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
-	if err != nil || has {
-		return has, err
-	}
-	tasks, err := w.Bus.Log.Subjects(
-		ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job),
-	)
-	return len(tasks) > 0, err
-}
-
-// partials lists the subjects of a job's stored partials. The stream's leader answers, so all that are acknowledged are in the list.
-func (w trail) partials(ctx context.Context, lane int, job string) (map[string]uint64, error) {
-	return w.Bus.Log.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
-}
-
-// floors remembers for a moment up to which sequence the models of lanes are acknowledged by
-// reparam-worker, as the server said. Not longer: a recreated stream begins with 1.
-type floors struct {
-	mu sync.Mutex // held while the server is asked, too
-	of [wire.Lanes]struct {
-		sequence uint64
-		at       time.Time // of the server's word
-	}
-}
-
-// floorFor is the time for which the server's answer about a floor holds.
-const floorFor = 200 * time.Millisecond
-
-// reach reports whether all models of a lane are acknowledged up to a sequence, as far as the
-// consumer's floor tells.
-func (f *floors) reach(ctx context.Context, conn *bus.Conn, lane int, sequence uint64) (bool, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	known := &f.of[lane]
-	if time.Since(known.at) > floorFor {
-		c, _, err := conn.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
-		if err != nil {
-			return false, err
-		}
-		known.sequence, known.at = c.AckFloor.Stream, time.Now()
-	}
-	return known.sequence >= sequence, nil
 }
 
 // staleFloor is the age from which a delivered partial is taken for acknowledged though its consumer's floor is below it: see
@@ -204,4 +133,46 @@ func (w *Aggregate) sumStored(ctx context.Context, lane int, id string) (bool, e
 		return true, err
 	}
 	return false, nil
+}
+
+// late reports whether the deadline of a job that came to a halt has passed. Its timer ends it; sweepAfter later that went off, and the
+// answer was lost: then the job is ended here.
+func (w *Aggregate) late(ctx context.Context, lane int, job string) (bool, error) {
+	of, err := w.Submitted(ctx, wire.ModelSubject(lane, job))
+	if errors.Is(err, bus.ErrNotFound) || err == nil && (of.Deadline.IsZero() || w.Bus.Conn.Since(of.Deadline) < 0) {
+		return false, nil
+	}
+	if err != nil || w.Bus.Conn.Since(of.Deadline) < w.host.SweepAfter {
+		return true, err
+	}
+	return true, w.expire(ctx, lane, &wire.Deadline{Job: job, Digest: of.Digest, Tenant: of.Tenant, Time: of.Deadline.UnixMilli()})
+}
+
+// floors remembers for a moment up to which sequence the models of lanes are acknowledged by
+// reparam-worker, as the server said. Not longer: a recreated stream begins with 1.
+type floors struct {
+	mu sync.Mutex // held while the server is asked, too
+	of [wire.Lanes]struct {
+		sequence uint64
+		at       time.Time // of the server's word
+	}
+}
+
+// floorFor is the time for which the server's answer about a floor holds.
+const floorFor = 200 * time.Millisecond
+
+// reach reports whether all models of a lane are acknowledged up to a sequence, as far as the
+// consumer's floor tells.
+func (f *floors) reach(ctx context.Context, conn *bus.Conn, lane int, sequence uint64) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := &f.of[lane]
+	if time.Since(known.at) > floorFor {
+		c, _, err := conn.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
+		if err != nil {
+			return false, err
+		}
+		known.sequence, known.at = c.AckFloor.Stream, time.Now()
+	}
+	return known.sequence >= sequence, nil
 }

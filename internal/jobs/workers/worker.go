@@ -1,16 +1,25 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"sync/atomic"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/base/fair"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/pull"
 	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -22,6 +31,33 @@ type Worker struct {
 	// functions that run beside the intakes, until their context ends
 	beside []func(context.Context) error
 	stop   func() // is called at the end; may be nil
+}
+
+// intake is a feed of messages, with the handler and the bounds of their processing.
+type intake struct {
+	streams.Feed
+	hop.Intake
+	// pull has Prefetch, Heavy, Later, AtLeast and Room. Its Slots are at least the processors; Concurrency takes their place, except where
+	// they are 1.
+	pull pull.Intake
+
+	obstacle atomic.Pointer[error] // why it has not begun; nil: it has, or nothing is known
+}
+
+// short is the prefetch of messages that take milliseconds at most. For longer ones it is smaller:
+// a message that waits in this process is kept from another process that may be idle.
+const short = 16
+
+// slots returns the number of messages of an intake that are processed at a time, where concurrency
+// is the configured number, 0 for none.
+func (in *intake) slots(concurrency int) int {
+	switch {
+	case in.pull.Slots == 1:
+		return 1
+	case concurrency > 0:
+		return concurrency
+	}
+	return max(in.pull.Slots, fair.Count())
 }
 
 // Run consumes all the intakes of the stage until Soft ends.
@@ -88,25 +124,6 @@ func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) er
 
 // startRetry is the pause between two attempts to start while the server does not answer.
 const startRetry = 200 * time.Millisecond
-
-// Ready reports why the stage cannot do its work, or nil.
-func (w *Worker) Ready() error {
-	ctx, cancel := context.WithTimeout(w.loop.Hard, 2*time.Second)
-	defer cancel()
-
-	for _, in := range w.intakes {
-		if obstacle := in.obstacle.Load(); obstacle != nil {
-			return *obstacle
-		}
-	}
-	if err := w.loop.Bus.Signer.CheckKeys(); err != nil {
-		return err
-	}
-	if err := w.loop.Bus.Conn.CheckStorage(); err != nil {
-		return err
-	}
-	return streams.Healthy(ctx, w.loop.Bus.Conn)
-}
 
 // startPatience is for how long a worker that starts waits for a server that does not answer.
 const startPatience = 30 * time.Second
@@ -176,4 +193,66 @@ func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error
 		}
 	}
 	return names, nil
+}
+
+// Ready reports why the stage cannot do its work, or nil.
+func (w *Worker) Ready() error {
+	ctx, cancel := context.WithTimeout(w.loop.Hard, 2*time.Second)
+	defer cancel()
+
+	for _, in := range w.intakes {
+		if obstacle := in.obstacle.Load(); obstacle != nil {
+			return *obstacle
+		}
+	}
+	if err := w.loop.Bus.Signer.CheckKeys(); err != nil {
+		return err
+	}
+	if err := w.loop.Bus.Conn.CheckStorage(); err != nil {
+		return err
+	}
+	return streams.Healthy(ctx, w.loop.Bus.Conn)
+}
+
+// here says that this worker is there, for people, at once and every message.HereEvery until ctx ends, and at the end that it is gone.
+func (w *Worker) here(ctx context.Context) error {
+	host, _ := os.Hostname() // a machine may have none
+	m := &message.Here{
+		Process: nuid.Next(), Stage: w.loop.Stage, Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Version: telemetry.ThisBuild().Version,
+	}
+	return every(ctx, message.HereEvery, func(over bool) {
+		m.Gone = over
+		m.Messages = w.loop.Meter.Done()
+		m.Time = w.loop.Bus.Conn.Now().UnixMilli()
+		if err := w.nameKeys(m); err != nil {
+			w.loop.Log.Warn("cannot name the keys of answers", "error", err)
+		}
+		if b, err := wire.Encode(m); err == nil {
+			w.loop.Bus.Conn.NC.PublishMsg(&nats.Msg{Subject: message.HereSubject, Header: message.Headers(m, "", "", ""), Data: b})
+		}
+	})
+}
+
+// nameKeys writes the names of the keys of this moment into m: files of keys are read again when they change.
+func (w *Worker) nameKeys(m *message.Here) (err error) {
+	trust := w.loop.Bus.Signer.Trust()
+	m.MessageKeys = trust.Keys.Names()
+	m.AnswersKeys, m.AnswersSigner, err = trust.Answers.Names()
+	return err
+}
+
+// every calls do at once, at every interval until ctx ends, and then a last time.
+func every(ctx context.Context, interval time.Duration, do func(over bool)) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		over := ctx.Err() != nil
+		if do(over); over {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
 }

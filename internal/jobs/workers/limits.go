@@ -14,13 +14,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// headerBegin is the header of a task that is not to be begun before a time, in Unix milliseconds: its
-// tenant has spent its rate.
-const headerBegin = "Btn-Begin"
-
-// mostLater bounds the pause of a task that comes too early; then it is looked at again.
-const mostLater = 10 * time.Minute
-
 // admitRequest refuses a request above its tenant's limits before any work on it.
 func (w *Reparam) admitRequest(d *hop.Message, m *wire.Request) error {
 	if w.host.Tenants == nil {
@@ -37,6 +30,10 @@ func (w *Reparam) admitRequest(d *hop.Message, m *wire.Request) error {
 	class, limits := w.host.Tenants.Tenants().Limits(d.Tenant)
 	return limits.Admit(class, asked.AtLeast(), admission.ByRequest)
 }
+
+// headerBegin is the header of a task that is not to be begun before a time, in Unix milliseconds: its
+// tenant has spent its rate.
+const headerBegin = "Btn-Begin"
 
 // admit refuses a job whose plan takes more than its tenant may have, and returns when its tasks may
 // begin; zero: at once.
@@ -73,6 +70,9 @@ func (w *Learn) admit(
 	}
 	return begin, nil
 }
+
+// mostLater bounds the pause of a task that comes too early; then it is looked at again.
+const mostLater = 10 * time.Minute
 
 // longestLater bounds the time from when a task was stored until it begins: the default life of messages. No learn-worker writes a
 // header beyond it.

@@ -11,6 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/pull"
+	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -22,6 +24,27 @@ type Reparam struct {
 	trail
 	host *Host
 	next *bus.Room // of the network stream
+}
+
+// reparam gives w the intakes of reparam-worker: models, and those that are to be started again.
+func (h *Host) reparam(w *Worker) {
+	next := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4)
+	r := &Reparam{trail: trail{w.loop}, host: h, next: next}
+
+	w.intakes = []*intake{
+		{
+			Feed:   streams.Models,
+			Intake: hop.Intake{Handler: r.model, Metered: true},
+			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: next},
+		},
+		{
+			Feed:   streams.Redrives,
+			Intake: hop.Intake{Handler: r.redriven},
+			pull:   pull.Intake{Prefetch: 1, Slots: 1},
+		},
+	}
+
+	w.beside = append(w.beside, r.serve)
 }
 
 // model turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
@@ -54,11 +77,6 @@ func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
 	}
 	return w.deadline(ctx, d, m.DeadlineMS)
 }
-
-// replayed is the age from which on a model is assumed to be delivered again: a recreated consumer
-// begins with the oldest message, and most jobs have their answer by then, which is looked up
-// before anything is computed.
-const replayed = 10 * time.Second
 
 // redriven starts a stored job again from its kept model: it makes the job's network and passes it on. It notes in d the facts of
 // the request that the answer needs if it fails.
@@ -119,6 +137,15 @@ func identify(d *hop.Message, m *wire.Request) error {
 	}
 	return nil
 }
+
+// replayed is the age from which on a model is assumed to be delivered again: a recreated consumer
+// begins with the oldest message, and most jobs have their answer by then, which is looked up
+// before anything is computed.
+const replayed = 10 * time.Second
+
+// copies is the number of copies of a request in memory while its network is made: as they came,
+// decoded, as a network, and encoded again.
+const copies = 4
 
 // reparameterise turns the model in d.Data into a network and passes it on.
 func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
@@ -184,23 +211,6 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	return nil
 }
 
-// copies is the number of copies of a request in memory while its network is made: as they came,
-// decoded, as a network, and encoded again.
-const copies = 4
-
-// milliseconds returns the time since began, for the answer's timings.
-func milliseconds(began time.Time) float64 {
-	return float64(time.Since(began)) / float64(time.Millisecond)
-}
-
-// sameNetwork compares two networks without timings and times.
-func sameNetwork(a, b wire.Message) bool {
-	x, y := *a.(*message.Network), *b.(*message.Network)
-	x.Timings, y.Timings = nil, nil
-	x.Stored, y.Stored = 0, 0
-	return hop.SameBytes(&x, &y)
-}
-
 // deadline sets the timer of a job that has a deadline. It may be set twice: the server keeps the
 // last message of a timer's subject. A deadline beyond the time for which models are kept is
 // refused, because it would never be answered.
@@ -226,4 +236,17 @@ func (w *Reparam) deadline(ctx context.Context, d *hop.Message, deadlineMS int64
 		Digest: d.Digest,
 		Time:   d.Asked.UnixMilli() + deadlineMS,
 	})
+}
+
+// sameNetwork compares two networks without timings and times.
+func sameNetwork(a, b wire.Message) bool {
+	x, y := *a.(*message.Network), *b.(*message.Network)
+	x.Timings, y.Timings = nil, nil
+	x.Stored, y.Stored = 0, 0
+	return hop.SameBytes(&x, &y)
+}
+
+// milliseconds returns the time since began, for the answer's timings.
+func milliseconds(began time.Time) float64 {
+	return float64(time.Since(began)) / float64(time.Millisecond)
 }

@@ -8,6 +8,31 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
+// Intermediate results are dropped only after the last of several tasks.
+func TestSharedWhileATaskWorks(t *testing.T) {
+	var s shared
+	_, endLong := s.hold()
+	_, endShort := s.hold()
+	endShort()
+	if s.timer != nil {
+		t.Error("to be dropped while a task works")
+	}
+
+	endLong()
+	if s.timer == nil || !s.timer.Stop() {
+		t.Error("not to be dropped after the last task")
+	}
+
+	_, end := s.hold()
+	if s.timer.Stop() {
+		t.Error("to be dropped while the next task works")
+	}
+	end()
+	if !s.timer.Stop() {
+		t.Error("not to be dropped after the next task")
+	}
+}
+
 // A decoded value that came with the message needs no bus, and is not believed.
 func TestDecodedOfAMessage(t *testing.T) {
 	calls := 0

@@ -130,6 +130,21 @@ func (s *service) store(r *nats.Msg, subject string) {
 	s.note(subject, reply.Data)
 }
 
+// enter takes the place of a request in the backlog of its lane, which must be that of its owner, if it has one.
+func (s *service) enter(ctx context.Context, subject string) error {
+	if message.KindOf(subject) != message.KindModel {
+		return nil
+	}
+	model, err := message.ParseSubject(subject)
+	if err == nil && model.Owner != "" && model.Lane != wire.Lane(model.Owner) {
+		err = errors.New("the lane is another tenant's")
+	}
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	return s.models.Enter(ctx, model.Lane)
+}
+
 // note records a user's message that was stored, by the stream's reply: a registered model, a name, a cancellation.
 func (s *service) note(subject string, reply []byte) {
 	var answer struct{ Error *jetstream.APIError }
@@ -153,21 +168,6 @@ func (s *service) note(subject string, reply []byte) {
 		return
 	}
 	s.audit.Note(who, action, what, nil)
-}
-
-// enter takes the place of a request in the backlog of its lane, which must be that of its owner, if it has one.
-func (s *service) enter(ctx context.Context, subject string) error {
-	if message.KindOf(subject) != message.KindModel {
-		return nil
-	}
-	model, err := message.ParseSubject(subject)
-	if err == nil && model.Owner != "" && model.Lane != wire.Lane(model.Owner) {
-		err = errors.New("the lane is another tenant's")
-	}
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	return s.models.Enter(ctx, model.Lane)
 }
 
 // unkept replies with a refusal in the form of a stream's.

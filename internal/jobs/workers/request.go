@@ -170,40 +170,6 @@ func (s *service) begin(room *shares.Room, unit, owner string, n int64, do func(
 	return ""
 }
 
-// room tells clients without permission to ask the server the room of a lane, and the presence of
-// workers. It must not block.
-func (s *service) room(r micro.Request) {
-	name := r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:]
-	lane, err := strconv.Atoi(name)
-	if err != nil || lane < 0 || lane >= wire.Lanes {
-		r.Error(wire.ReplyBadRequest, "no such lane", nil)
-		return
-	}
-	if why := s.begin(&s.rooms, "questions", "lane "+name, 1, func() { s.left(r, lane) }); why != "" {
-		r.Error(wire.ReplyNoRoom, why, nil)
-	}
-}
-
-// left is room in a goroutine of its own.
-func (s *service) left(r micro.Request, lane int) {
-	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
-	defer cancel()
-	var m message.Room
-	m.Left, m.Full = s.models.Remaining(ctx, lane)
-	if string(r.Data()) == message.AskServed {
-		if _, err := s.Bus.Conn.CheckLane(ctx, lane); err != nil {
-			m.Unserved = s.Info(err).Message
-		}
-	}
-
-	b, err := wire.Encode(&m)
-	if err != nil {
-		s.Log.Error("cannot encode a reply", "error", err)
-		return
-	}
-	s.Bus.Conn.NC.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: message.Headers(&m, "", "", ""), Data: b})
-}
-
 // infer submits the request and waits for its answer.
 func (s *service) infer(r micro.Request, began time.Time) {
 	ctx, span := s.Hard, trace.Span(noop.Span{})
@@ -357,4 +323,38 @@ func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	if err != nil {
 		s.Log.Warn("a reply is lost: the answer is stored", "error", err)
 	}
+}
+
+// room tells clients without permission to ask the server the room of a lane, and the presence of
+// workers. It must not block.
+func (s *service) room(r micro.Request) {
+	name := r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:]
+	lane, err := strconv.Atoi(name)
+	if err != nil || lane < 0 || lane >= wire.Lanes {
+		r.Error(wire.ReplyBadRequest, "no such lane", nil)
+		return
+	}
+	if why := s.begin(&s.rooms, "questions", "lane "+name, 1, func() { s.left(r, lane) }); why != "" {
+		r.Error(wire.ReplyNoRoom, why, nil)
+	}
+}
+
+// left is room in a goroutine of its own.
+func (s *service) left(r micro.Request, lane int) {
+	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
+	defer cancel()
+	var m message.Room
+	m.Left, m.Full = s.models.Remaining(ctx, lane)
+	if string(r.Data()) == message.AskServed {
+		if _, err := s.Bus.Conn.CheckLane(ctx, lane); err != nil {
+			m.Unserved = s.Info(err).Message
+		}
+	}
+
+	b, err := wire.Encode(&m)
+	if err != nil {
+		s.Log.Error("cannot encode a reply", "error", err)
+		return
+	}
+	s.Bus.Conn.NC.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: message.Headers(&m, "", "", ""), Data: b})
 }

@@ -160,37 +160,6 @@ func (t *tallies) look(ctx context.Context, j *counted, full bool) error {
 	}
 }
 
-// refuse returns deliveries after a failure. The one with the most attempts reports it, so that the
-// job ends after the last attempt.
-func (t *tallies) refuse(held []*hop.Message, err error) {
-	sort.SliceStable(held, func(a, b int) bool { return held[a].Attempt > held[b].Attempt })
-
-	for i, d := range held {
-		if i == 0 {
-			t.w.Refuse(d, err)
-			continue
-		}
-		d.Raw.Again(hop.Backoff(fault.Infrastructure, d.Attempt))
-	}
-}
-
-// stop stops all timers and returns the deliveries that are held.
-func (t *tallies) stop() {
-	t.mu.Lock()
-	t.done = true
-	var held []*hop.Message
-	for _, j := range t.jobs {
-		t.disarm(j)
-		held = append(held, j.count.Held()...)
-	}
-	t.mu.Unlock()
-
-	for _, d := range held {
-		d.Raw.Again(0)
-	}
-	t.work.Wait()
-}
-
 // reply answers a question of a count from the streams; a panic is an error of the job. A job that has its answer, or is over for
 // another reason, is Yes with that as its error.
 func (t *tallies) reply(ctx context.Context, j *counted, q job.Question) (r job.Reply, stored map[int]bool, err error) {
@@ -254,4 +223,35 @@ func (t *tallies) sum(ctx context.Context, key chunks) (job.Reply, error) {
 		return job.Mixed, t.w.unmix(ctx, key, partials)
 	}
 	return job.Yes, err
+}
+
+// refuse returns deliveries after a failure. The one with the most attempts reports it, so that the
+// job ends after the last attempt.
+func (t *tallies) refuse(held []*hop.Message, err error) {
+	sort.SliceStable(held, func(a, b int) bool { return held[a].Attempt > held[b].Attempt })
+
+	for i, d := range held {
+		if i == 0 {
+			t.w.Refuse(d, err)
+			continue
+		}
+		d.Raw.Again(hop.Backoff(fault.Infrastructure, d.Attempt))
+	}
+}
+
+// stop stops all timers and returns the deliveries that are held.
+func (t *tallies) stop() {
+	t.mu.Lock()
+	t.done = true
+	var held []*hop.Message
+	for _, j := range t.jobs {
+		t.disarm(j)
+		held = append(held, j.count.Held()...)
+	}
+	t.mu.Unlock()
+
+	for _, d := range held {
+		d.Raw.Again(0)
+	}
+	t.work.Wait()
 }

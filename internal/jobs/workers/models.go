@@ -1,10 +1,14 @@
 package workers
 
-// Registered models: a job that names its model by digest does not build the network again where it
+// Networks of models. Registered models: a job that names its model by digest does not build the network again where it
 // is known.
+//
+// Models that requests carry themselves: one that comes again, byte for byte, is not read and built
+// again.
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/jobs/cached"
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -96,43 +101,9 @@ func (w *Reparam) intervened(
 	return p, queries, err
 }
 
-// bytesPerVariable is the number of bytes of names that count as a variable in the bound of
-// remembered networks.
-const bytesPerVariable = 16
-
 // labelsOf returns the function that makes the labels of a model whose network is known.
 func labelsOf(p cached.Network) func() (*factorgraph.Labels, error) {
 	return func() (*factorgraph.Labels, error) { return message.DecodeLabels(p.Names, p.Domains) }
-}
-
-// build makes a model's network for some queries and stores it as a blob.
-func (w *Reparam) build(
-	ctx context.Context, owner string, model *factorgraph.Model, s query.Settings, queries []query.Query,
-) (cached.Network, error) {
-	domains := model.Domains // the model itself is not kept
-	names, err := message.EncodeNames(model)
-	if err != nil {
-		return cached.Network{}, fault.Wrap(fault.Internal, err)
-	}
-	net, err := stage.ReparameteriseFor(ctx, model, s, queries)
-	if err != nil {
-		return cached.Network{}, err
-	}
-
-	blob, err := message.EncodeNetworkOf(owner, net)
-	if err != nil {
-		return cached.Network{}, fault.Wrap(fault.Internal, err)
-	}
-
-	var name string
-	err = w.WithRoom(ctx, func() (err error) {
-		name, err = w.Bus.Blobs.Put(ctx, blob)
-		return err
-	})
-	if err == nil && w.host.learns {
-		w.host.networks.known.Add(name, net, int64(len(blob)))
-	}
-	return cached.Network{Blob: name, Domains: domains, Names: names}, err
 }
 
 // remember returns the network of a registered model: from the cache, if the network is still
@@ -218,6 +189,74 @@ func readModel(body *wire.Model, text string, bytes int) (*factorgraph.Model, er
 		)
 	}
 	return model, model.Validate()
+}
+
+// build makes a model's network for some queries and stores it as a blob.
+func (w *Reparam) build(
+	ctx context.Context, owner string, model *factorgraph.Model, s query.Settings, queries []query.Query,
+) (cached.Network, error) {
+	domains := model.Domains // the model itself is not kept
+	names, err := message.EncodeNames(model)
+	if err != nil {
+		return cached.Network{}, fault.Wrap(fault.Internal, err)
+	}
+	net, err := stage.ReparameteriseFor(ctx, model, s, queries)
+	if err != nil {
+		return cached.Network{}, err
+	}
+
+	blob, err := message.EncodeNetworkOf(owner, net)
+	if err != nil {
+		return cached.Network{}, fault.Wrap(fault.Internal, err)
+	}
+
+	var name string
+	err = w.WithRoom(ctx, func() (err error) {
+		name, err = w.Bus.Blobs.Put(ctx, blob)
+		return err
+	})
+	if err == nil && w.host.learns {
+		w.host.networks.known.Add(name, net, int64(len(blob)))
+	}
+	return cached.Network{Blob: name, Domains: domains, Names: names}, err
+}
+
+// Bounds of the networks that are remembered: their number, and the sum of their variables.
+const (
+	keepInline      = 256
+	inlineVariables = 1 << 20
+)
+
+// bytesPerVariable is the number of bytes of names that count as a variable in the bound of
+// remembered networks.
+const bytesPerVariable = 16
+
+// inline remembers the networks of the models that requests carried last; a variable counts as a
+// byte of its bound.
+type inline = memo.LRU[inlineKey, cached.Network]
+
+// inlineKey identifies a network by whose it is and all it depends on: the bytes of the model in the message, and the settings.
+type inlineKey struct {
+	owner    string // "": everybody's
+	model    [sha256.Size]byte
+	text     bool // the model is the text of a file
+	settings query.Settings
+	// parametric networks have every factor as a core
+	parametric bool
+}
+
+// keyOf returns the key of a request that carries its model, where payload is the message that it
+// was read from. It returns false if the payload has no model.
+func keyOf(owner string, m *wire.Request, payload []byte) (inlineKey, bool) {
+	k := inlineKey{owner: owner, text: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.AreParametric(m.Queries)}
+
+	model := []byte(m.Text)
+	if !k.text {
+		model = codec.Part(payload, "model")
+	}
+
+	k.model = sha256.Sum256(model)
+	return k, len(model) > 0
 }
 
 // storedBlobs remembers when networks were found stored: one that was just found is not looked for again, because looking fetches all of

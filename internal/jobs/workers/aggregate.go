@@ -3,7 +3,6 @@ package workers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -13,15 +12,83 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/pull"
+	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
-	"golang.org/x/sync/errgroup"
 )
+
+// Aggregate sums the partials of jobs, ends those that are cancelled or late, and looks after those
+// without answer.
+type Aggregate struct {
+	*sums
+	tallies *tallies
+	floors  floors
+	keeper  *streams.Keeper // nil: nothing is swept
+}
+
+// aggregate gives w the intakes of aggregator: partials, deadlines, cancels, ends, and with SweepAfter
+// the stored models.
+func (h *Host) aggregate(w *Worker) {
+	a := &Aggregate{sums: &sums{trail: trail{w.loop}, host: h}}
+	a.tallies = newTallies(a.sums)
+	w.stop = a.tallies.stop
+
+	w.intakes = []*intake{
+		{
+			Feed:   streams.Partials,
+			Intake: hop.Intake{Handler: a.tallies.partial, Metered: true},
+			pull:   pull.Intake{Prefetch: short, Slots: 4},
+		},
+		{
+			Feed:   streams.Deadlines,
+			Intake: hop.Intake{Handler: a.expired},
+			pull:   pull.Intake{Prefetch: short, Slots: 1},
+		},
+		{
+			Feed:   streams.Cancels,
+			Intake: hop.Intake{Handler: a.cancelled},
+			pull:   pull.Intake{Prefetch: short, Slots: 1},
+		},
+		{
+			Feed:   streams.Ends,
+			Intake: hop.Intake{Handler: a.ends},
+			pull:   pull.Intake{Prefetch: short, Slots: 1},
+		},
+	}
+
+	if h.SweepAfter <= 0 {
+		return
+	}
+	a.keeper = &streams.Keeper{
+		Bus:        h.Bus,
+		Log:        w.loop.Log,
+		SweepAfter: h.SweepAfter,
+		Tell:       h.Metrics.Rooms,
+	}
+	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.stores)
+	if h.Metrics != nil {
+		backlog := &streams.Backlog{
+			Bus:   h.Bus,
+			Log:   w.loop.Log,
+			Own:   w.loop.Meter.Work,
+			Tell:  h.Metrics.Backlog,
+			Fills: h.Metrics.Fills,
+		}
+		w.beside = append(w.beside, backlog.Watch)
+	}
+	w.intakes = append(w.intakes, &intake{
+		Feed:   streams.Sweeps,
+		Intake: hop.Intake{Handler: a.sweep, Headers: streams.Sweeps.Headers, Patient: true},
+		pull:   pull.Intake{Prefetch: sweepAhead, Slots: 1},
+	})
+}
 
 var (
 	// ErrNumericKinds: the partials of a job were computed by processors whose arithmetic differs
@@ -37,71 +104,6 @@ var (
 type sums struct {
 	trail
 	host *Host
-}
-
-// chunks identifies the partials of a job that is cut into n chunks.
-type chunks struct {
-	lane int
-	job  string
-	n    int
-}
-
-// readers is the number of partials fetched at the same time.
-const readers = 8
-
-// stored lists which of a job's chunks are stored.
-func (w *sums) stored(ctx context.Context, key chunks) (map[int]bool, error) {
-	subjects, err := w.partials(ctx, key.lane, key.job)
-	ks := make(map[int]bool, len(subjects))
-	for s := range subjects {
-		if p, err := message.ParseSubject(s); err == nil && p.N == key.n {
-			ks[p.K] = true
-		}
-	}
-	return ks, err
-}
-
-// fetch reads the first count partials of a job, in the order of their chunks. The error wraps
-// bus.ErrNotFound if some are missing.
-func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Partial, error) {
-	subjects := make([]string, count)
-	for k := range subjects {
-		subjects[k] = message.PartialSubject(key.lane, key.job, key.n, k)
-	}
-	partials, err := w.read(ctx, subjects)
-	if err == nil && slices.Contains(partials, nil) {
-		err = fmt.Errorf("%w: chunks of %d", bus.ErrNotFound, key.n)
-	}
-	return partials, err
-}
-
-// read reads partials; nil is in the place of one that is missing. All are looked at, so that none that is forged is listed any more.
-func (w *sums) read(ctx context.Context, subjects []string) ([]*message.Partial, error) {
-	partials := make([]*message.Partial, len(subjects))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readers)
-	for i, subject := range subjects {
-		g.Go(func() error {
-			m, err := w.Bus.Log.Get(ctx, bus.StreamPartial, subject)
-			if errors.Is(err, bus.ErrNotFound) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-
-			p := &message.Partial{Header: m.Header, Sequence: m.Sequence}
-			if err := wire.Decode(m.Data, p); err != nil {
-				return err
-			}
-			if of, err := message.ParseSubject(subject); err != nil || p.Job != of.Job || p.N != of.N || p.K != of.K {
-				return fault.New(fault.BadInput, "pipeline: %s holds chunk %d of %d of job %s", subject, p.K, p.N, p.Job)
-			}
-			partials[i] = p
-			return nil
-		})
-	}
-	return partials, g.Wait()
 }
 
 // sum turns the partials of a whole job into its answer (Lemma 5) and stores it.
@@ -125,6 +127,34 @@ func (w *sums) settled(ctx context.Context, partials []*message.Partial) (bool, 
 		return false, err
 	}
 	return stage.Settled(job, valuesOf(partials)), nil
+}
+
+// plan checks that the partials belong together, and returns the assignments that they follow.
+func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Assignment, error) {
+	first := partials[0]
+	for _, p := range partials {
+		switch {
+		case p.Digest != first.Digest:
+			return nil, fault.New(fault.BadInput, "%w: chunk %d is of %.16s…, chunk %d of %.16s…",
+				ErrDigests, first.K, first.Digest, p.K, p.Digest)
+		case p.NumericKind != first.NumericKind:
+			return nil, fault.New(
+				fault.Unsupported,
+				"%w: chunk %d is of kind %s, chunk %d of kind %s; "+
+					"let contract-workers of one kind of processor serve a lane",
+				ErrNumericKinds,
+				first.K,
+				first.NumericKind,
+				p.K,
+				p.NumericKind,
+			)
+		case p.JobBlob != first.JobBlob:
+			return nil, fault.New(
+				fault.Unsupported, "%w: %.16s… and %.16s…", ErrPlans, first.JobBlob, p.JobBlob,
+			)
+		}
+	}
+	return w.host.plans.of(ctx, w.Bus.Blobs, first.JobBlob, first.Plan)
 }
 
 // reached is the number of a job's tasks that were contracted when its deadline came. of is 0 where
@@ -224,6 +254,19 @@ func (w *sums) finish(
 	return w.WithRoom(ctx, func() error { return w.Answer(ctx, a, storedAt(first.Stored)) })
 }
 
+// timings returns the milliseconds per stage, the times of contraction summed over the chunks.
+func timings(partials []*message.Partial) map[string]float64 {
+	t := maps.Clone(partials[0].Timings)
+	if t == nil {
+		t = map[string]float64{}
+	}
+
+	for _, p := range partials[1:] {
+		t[query.StageContract] += p.Timings[query.StageContract]
+	}
+	return t
+}
+
 // summing begins the span of the sum over several partials, below the work on the one that came
 // last here, or else on the first, with a link to the work on each.
 func (w *sums) summing(
@@ -249,51 +292,46 @@ func (w *sums) summing(
 	))
 }
 
-// storedAt returns the time that messages carry in Unix milliseconds; zero where they carry none.
-func storedAt(ms int64) time.Time {
-	if ms <= 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
+// mixed reports whether a sum failed on partials of several numeric kinds or plans, and the job may be
+// rebuilt. Several kinds meet if all workers of one kind are gone, or workers do not hear of each
+// other; several plans, if a plan was lost and made again.
+func (w *sums) mixed(err error, job string) bool {
+	return (errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)) && w.Rebuilds.May(job)
 }
 
-// timings returns the milliseconds per stage, the times of contraction summed over the chunks.
-func timings(partials []*message.Partial) map[string]float64 {
-	t := maps.Clone(partials[0].Timings)
-	if t == nil {
-		t = map[string]float64{}
-	}
-
-	for _, p := range partials[1:] {
-		t[query.StageContract] += p.Timings[query.StageContract]
-	}
-	return t
-}
-
-// plan checks that the partials belong together, and returns the assignments that they follow.
-func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Assignment, error) {
-	first := partials[0]
-	for _, p := range partials {
-		switch {
-		case p.Digest != first.Digest:
-			return nil, fault.New(fault.BadInput, "%w: chunk %d is of %.16s…, chunk %d of %.16s…",
-				ErrDigests, first.K, first.Digest, p.K, p.Digest)
-		case p.NumericKind != first.NumericKind:
-			return nil, fault.New(
-				fault.Unsupported,
-				"%w: chunk %d is of kind %s, chunk %d of kind %s; "+
-					"let contract-workers of one kind of processor serve a lane",
-				ErrNumericKinds,
-				first.K,
-				first.NumericKind,
-				p.K,
-				p.NumericKind,
-			)
-		case p.JobBlob != first.JobBlob:
-			return nil, fault.New(
-				fault.Unsupported, "%w: %.16s… and %.16s…", ErrPlans, first.JobBlob, p.JobBlob,
-			)
+// unmix deletes the partials of a job that do not go with the youngest one, and starts the job again.
+// The partials that stay are not computed again.
+func (w *sums) unmix(ctx context.Context, key chunks, partials []*message.Partial) error {
+	kept, others := ofOneRun(partials)
+	for _, p := range others {
+		if err := w.Bus.Log.Delete(ctx, bus.StreamPartial, p.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+			return err
 		}
 	}
-	return w.host.plans.of(ctx, w.Bus.Blobs, first.JobBlob, first.Plan)
+	w.Rebuilds.Count(key.job)
+	w.Log.Warn(
+		"partials of several numeric kinds or plans", "job", key.job, "lane", key.lane, "kept",
+		len(kept), "of", kept[0].NumericKind, "forgotten", len(others),
+	)
+	_, err := w.StartAgain(ctx, key.lane, key.job, "partials of several numeric kinds or plans")
+	return err
+}
+
+// ofOneRun returns the partials with the youngest one's numeric kind, plan and number of chunks, and
+// the others.
+func ofOneRun(partials []*message.Partial) (kept, others []*message.Partial) {
+	youngest := &message.Partial{}
+	for _, p := range partials {
+		if p.Sequence >= youngest.Sequence {
+			youngest = p
+		}
+	}
+	for _, p := range partials {
+		if p.N == youngest.N && p.NumericKind == youngest.NumericKind && p.JobBlob == youngest.JobBlob {
+			kept = append(kept, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return kept, others
 }

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,7 +12,26 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 )
+
+// A task waits until its time, but for a time that no learn-worker writes.
+func TestLater(t *testing.T) {
+	now := time.Now()
+	for header, want := range map[string][2]time.Duration{
+		"":                    {0, 0},
+		"soon":                {0, 0},
+		"9223372036854775807": {0, 0},
+		fmt.Sprint(now.Add(48 * time.Hour).UnixMilli()):  {0, 0},
+		fmt.Sprint(now.Add(5 * time.Hour).UnixMilli()):   {mostLater, mostLater},
+		fmt.Sprint(now.Add(5 * time.Minute).UnixMilli()): {time.Minute, 5 * time.Minute},
+	} {
+		d := &bus.Delivered{Msg: &nats.Msg{Header: nats.Header{headerBegin: {header}}}, Stored: now}
+		if got := later(d); got < want[0] || got > want[1] {
+			t.Errorf("%q: in %v, want from %v to %v", header, got, want[0], want[1])
+		}
+	}
+}
 
 // BenchmarkRefusal is the time between the decoding of a request and its refusal: its digest, which
 // the answer needs, and its bounds.
