@@ -28,38 +28,38 @@ import (
 // without answer.
 type Aggregate struct {
 	*sums
-	tallies *tallies
-	floors  floors
-	keeper  *streams.Keeper // nil: nothing is swept
+	collector *collector
+	ackFloors ackFloors
+	keeper    *streams.Keeper // nil: nothing is swept
 }
 
 // aggregate gives w the intakes of aggregator: partials, deadlines, cancels, ends, and with SweepAfter
 // the stored models.
-func (h *Host) aggregate(w *Worker) {
-	a := &Aggregate{sums: &sums{trail: trail{w.loop}, host: h}}
-	a.tallies = newTallies(a.sums)
-	w.stop = a.tallies.stop
+func (h *Host) setUpAggregate(w *Worker) {
+	a := &Aggregate{sums: &sums{storedJobs: storedJobs{w.loop}, host: h}}
+	a.collector = newCollector(a.sums)
+	w.stop = a.collector.stop
 
 	w.intakes = []*intake{
 		{
 			Feed:   streams.Partials,
-			Intake: hop.Intake{Handler: a.tallies.partial, Metered: true},
-			pull:   pull.Intake{Prefetch: short, Slots: 4},
+			Intake: hop.Intake{Handler: a.collector.handlePartial, Metered: true},
+			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 4},
 		},
 		{
 			Feed:   streams.Deadlines,
-			Intake: hop.Intake{Handler: a.expired},
-			pull:   pull.Intake{Prefetch: short, Slots: 1},
+			Intake: hop.Intake{Handler: a.handleDeadline},
+			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 1},
 		},
 		{
 			Feed:   streams.Cancels,
-			Intake: hop.Intake{Handler: a.cancelled},
-			pull:   pull.Intake{Prefetch: short, Slots: 1},
+			Intake: hop.Intake{Handler: a.handleCancel},
+			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 1},
 		},
 		{
 			Feed:   streams.Ends,
-			Intake: hop.Intake{Handler: a.ends},
-			pull:   pull.Intake{Prefetch: short, Slots: 1},
+			Intake: hop.Intake{Handler: a.handleEnd},
+			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 1},
 		},
 	}
 
@@ -72,7 +72,7 @@ func (h *Host) aggregate(w *Worker) {
 		SweepAfter: h.SweepAfter,
 		Tell:       h.Metrics.Rooms,
 	}
-	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.stores)
+	w.background = append(w.background, a.keeper.Watch, a.tidyQueues, a.restoreStreams)
 	if h.Metrics != nil {
 		backlog := &streams.Backlog{
 			Bus:   h.Bus,
@@ -81,7 +81,7 @@ func (h *Host) aggregate(w *Worker) {
 			Tell:  h.Metrics.Backlog,
 			Fills: h.Metrics.Fills,
 		}
-		w.beside = append(w.beside, backlog.Watch)
+		w.background = append(w.background, backlog.Watch)
 	}
 	w.intakes = append(w.intakes, &intake{
 		Feed:   streams.Sweeps,
@@ -102,27 +102,27 @@ var (
 
 // sums turns the partials of jobs into answers.
 type sums struct {
-	trail
+	storedJobs
 	host *Host
 }
 
 // sum turns the partials of a whole job into its answer (Lemma 5) and stores it.
 func (w *sums) sum(ctx context.Context, partials []*message.Partial) error {
 	first := partials[0]
-	job, err := w.plan(ctx, partials)
+	job, err := w.commonPlan(ctx, partials)
 	if err != nil {
 		return err
 	}
 
 	began := time.Now()
-	return w.finish(
+	return w.storeAnswer(
 		ctx, partials, began, stage.Aggregate(first.Job, job, valuesOf(partials)),
 	)
 }
 
 // settled reports whether the first partials of a job suffice for its answer.
-func (w *sums) settled(ctx context.Context, partials []*message.Partial) (bool, error) {
-	job, err := w.plan(ctx, partials)
+func (w *sums) isSettled(ctx context.Context, partials []*message.Partial) (bool, error) {
+	job, err := w.commonPlan(ctx, partials)
 	if err != nil {
 		return false, err
 	}
@@ -130,7 +130,7 @@ func (w *sums) settled(ctx context.Context, partials []*message.Partial) (bool, 
 }
 
 // plan checks that the partials belong together, and returns the assignments that they follow.
-func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Assignment, error) {
+func (w *sums) commonPlan(ctx context.Context, partials []*message.Partial) ([]btn.Assignment, error) {
 	first := partials[0]
 	for _, p := range partials {
 		switch {
@@ -154,22 +154,22 @@ func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Ass
 			)
 		}
 	}
-	return w.host.plans.of(ctx, w.Bus.Blobs, first.JobBlob, first.Plan)
+	return w.host.plans.get(ctx, w.Bus.Blobs, first.JobBlob, first.Plan)
 }
 
 // reached is the number of a job's tasks that were contracted when its deadline came. of is 0 where
 // none was.
-type reached struct{ tasks, of int }
+type taskProgress struct{ contracted, total int }
 
 // soFar answers a job whose estimates grow with the partials that are stored when its deadline
 // comes. It returns false where they are no answer: none are stored, the job does not grow, or no
 // estimate is complete; then it returns the progress of the job.
-func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (answered bool, at reached, err error) {
-	subjects, err := w.partials(ctx, lane, jobID)
+func (w *sums) answerSoFar(ctx context.Context, lane int, jobID, digest string) (answered bool, at taskProgress, err error) {
+	subjects, err := w.partialSubjects(ctx, lane, jobID)
 	if err != nil {
 		return false, at, err
 	}
-	stored, err := w.read(ctx, slices.Collect(maps.Keys(subjects)))
+	stored, err := w.readPartials(ctx, slices.Collect(maps.Keys(subjects)))
 	if err != nil {
 		return false, at, err
 	}
@@ -179,19 +179,19 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (answe
 		case p == nil:
 			continue
 		case p.Digest != digest: // another request
-			return false, reached{}, nil
+			return false, taskProgress{}, nil
 		}
-		if at = (reached{len(subjects), p.N}); len(p.Ends) == 0 { // not a job that grows
+		if at = (taskProgress{len(subjects), p.N}); len(p.Ends) == 0 { // not a job that grows
 			return false, at, nil
 		}
 	}
-	partials, _ := ofOneRun(slices.DeleteFunc(stored, func(p *message.Partial) bool { return p == nil }))
+	partials, _ := splitByRun(slices.DeleteFunc(stored, func(p *message.Partial) bool { return p == nil }))
 	if len(partials) == 0 {
 		return false, at, nil
 	}
 
 	slices.SortFunc(partials, func(a, b *message.Partial) int { return a.K - b.K })
-	job, err := w.plan(ctx, partials)
+	job, err := w.commonPlan(ctx, partials)
 	if err != nil {
 		return false, at, err
 	}
@@ -200,7 +200,7 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (answe
 	results := stage.AggregateNow(jobID, job, valuesOf(partials))
 	for _, r := range results {
 		if r.Status == query.StatusOK {
-			return true, at, w.finish(ctx, partials, began, results)
+			return true, at, w.storeAnswer(ctx, partials, began, results)
 		}
 	}
 	return false, at, nil
@@ -216,18 +216,18 @@ func valuesOf(partials []*message.Partial) []btn.UnitValue {
 }
 
 // finish stores the results of a job as its answer.
-func (w *sums) finish(
+func (w *sums) storeAnswer(
 	ctx context.Context, partials []*message.Partial, began time.Time, results []query.Result,
 ) error {
 	first := partials[0]
 	if first.Header != nil {
 		ctx = hop.WithHeaders(ctx, first.Header)
 	}
-	ctx, span := w.summing(ctx, partials)
+	ctx, span := w.startSpan(ctx, partials)
 	defer span.End()
 
 	// Another worker may compute the sum, of a job that was started again.
-	timings := timings(partials)
+	timings := sumTimings(partials)
 	timings[query.StageAggregate] = milliseconds(began)
 	if first.Stored > 0 {
 		timings["total"] = max(0, milliseconds(time.UnixMilli(first.Stored)))
@@ -255,7 +255,7 @@ func (w *sums) finish(
 }
 
 // timings returns the milliseconds per stage, the times of contraction summed over the chunks.
-func timings(partials []*message.Partial) map[string]float64 {
+func sumTimings(partials []*message.Partial) map[string]float64 {
 	t := maps.Clone(partials[0].Timings)
 	if t == nil {
 		t = map[string]float64{}
@@ -269,7 +269,7 @@ func timings(partials []*message.Partial) map[string]float64 {
 
 // summing begins the span of the sum over several partials, below the work on the one that came
 // last here, or else on the first, with a link to the work on each.
-func (w *sums) summing(
+func (w *sums) startSpan(
 	ctx context.Context, partials []*message.Partial,
 ) (context.Context, trace.Span) {
 	if w.Tracer == nil || partials[0].Header == nil {
@@ -295,14 +295,14 @@ func (w *sums) summing(
 // mixed reports whether a sum failed on partials of several numeric kinds or plans, and the job may be
 // rebuilt. Several kinds meet if all workers of one kind are gone, or workers do not hear of each
 // other; several plans, if a plan was lost and made again.
-func (w *sums) mixed(err error, job string) bool {
+func (w *sums) mayRestartMixed(err error, job string) bool {
 	return (errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)) && w.Rebuilds.May(job)
 }
 
 // unmix deletes the partials of a job that do not go with the youngest one, and starts the job again.
 // The partials that stay are not computed again.
-func (w *sums) unmix(ctx context.Context, key chunks, partials []*message.Partial) error {
-	kept, others := ofOneRun(partials)
+func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*message.Partial) error {
+	kept, others := splitByRun(partials)
 	for _, p := range others {
 		if err := w.Bus.Log.Delete(ctx, bus.StreamPartial, p.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
 			return err
@@ -319,7 +319,7 @@ func (w *sums) unmix(ctx context.Context, key chunks, partials []*message.Partia
 
 // ofOneRun returns the partials with the youngest one's numeric kind, plan and number of chunks, and
 // the others.
-func ofOneRun(partials []*message.Partial) (kept, others []*message.Partial) {
+func splitByRun(partials []*message.Partial) (kept, others []*message.Partial) {
 	youngest := &message.Partial{}
 	for _, p := range partials {
 		if p.Sequence >= youngest.Sequence {

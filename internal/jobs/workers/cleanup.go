@@ -1,7 +1,7 @@
 package workers
 
-// A job that takes long does not hold the room of all later ones: its stored messages move to the
-// end of the streams.
+// Room in the streams. Messages that nobody will be given are removed. The messages of a job that takes long move to the end of the
+// streams, so that it does not hold the room of all later jobs.
 
 import (
 	"context"
@@ -17,17 +17,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Intervals at which work queues are looked at, and the streams of large bytes.
 const (
-	tidyEvery  = 10 * time.Second
-	storeEvery = 4 * time.Second
+	tidyEvery    = 10 * time.Second // the interval of tidyQueues
+	restoreEvery = 4 * time.Second  // the interval of restoreStreams
 )
 
-// tidy removes acknowledged messages from work queues: a server that was killed may have lost their
-// removal. Nobody would be given them, and they would count as backlog. It removes old large messages of tenants who need the room. It
-// returns when ctx ends.
-func (w *Aggregate) tidy(ctx context.Context) error {
-	return every(ctx, tidyEvery, func(bool) {
+// tidyQueues removes acknowledged messages from work queues, until ctx ends. A server that was killed may have lost their removal; nobody
+// would be given them, and they would count as backlog. It also removes old large messages of tenants who need the room.
+func (w *Aggregate) tidyQueues(ctx context.Context) error {
+	return runEvery(ctx, tidyEvery, func(bool) {
 		for _, stream := range []string{bus.StreamControl, bus.StreamNetwork, bus.StreamTask} {
 			if err := w.tidyQueue(ctx, stream); err != nil && ctx.Err() == nil {
 				w.Log.Debug("cannot look at a work queue", "stream", stream, "error", err)
@@ -39,32 +37,32 @@ func (w *Aggregate) tidy(ctx context.Context) error {
 	})
 }
 
-// tidyQueue removes from a work queue the messages that its consumers take for acknowledged, if it
-// holds more than they will deliver.
+// tidyQueue removes from a work queue the messages that its consumers take for acknowledged. It does so only if the queue holds more
+// messages than its consumers will deliver or have in work.
 func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
 	s, err := w.Bus.Conn.JS.Stream(ctx, stream)
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
-	held := s.CachedInfo().State.Msgs
-	if held == 0 {
+	surplus := s.CachedInfo().State.Msgs // messages that no consumer will deliver or has in work
+	if surplus == 0 {
 		return nil
 	}
 
-	var all []*jetstream.ConsumerInfo
+	var consumers []*jetstream.ConsumerInfo
 	list := s.ListConsumers(ctx)
 	for c := range list.Info() {
-		all = append(all, c)
-		held -= min(held, c.NumPending+uint64(c.NumAckPending))
+		consumers = append(consumers, c)
+		surplus -= min(surplus, c.NumPending+uint64(c.NumAckPending))
 	}
 	if err := list.Err(); err != nil && !errors.Is(err, jetstream.ErrEndOfData) {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
-	if held == 0 {
+	if surplus == 0 {
 		return nil
 	}
 
-	for _, c := range all {
+	for _, c := range consumers {
 		if c.AckFloor.Stream == 0 {
 			continue
 		}
@@ -75,9 +73,10 @@ func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
 	return nil
 }
 
-// stores makes the streams of large bytes again that were deleted: clients need them, and cannot create them. It returns when ctx ends.
-func (w *Aggregate) stores(ctx context.Context) error {
-	return every(ctx, storeEvery, func(bool) {
+// restoreStreams makes the streams of blobs and of registered models again if they were deleted, until ctx ends. Clients need them and
+// cannot make them.
+func (w *Aggregate) restoreStreams(ctx context.Context) error {
+	return runEvery(ctx, restoreEvery, func(bool) {
 		for _, name := range []string{bus.StreamBlob, bus.StreamGraph} {
 			if _, err := w.Bus.Conn.JS.Stream(ctx, name); !errors.Is(err, jetstream.ErrStreamNotFound) {
 				continue
@@ -89,22 +88,19 @@ func (w *Aggregate) stores(ctx context.Context) error {
 	})
 }
 
-// carry moves a job without an answer to the end of the streams if it is in the way of the purge,
-// and reports whether it did. The inputs of the job move first and the model last, because streams
-// are purged up to the oldest model without an answer.
-func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
-	c := w.keeper.Crowded()
-	if !d.Raw.Stored.Before(c.Before) {
+// moveToEnd moves the messages of a job without an answer to the end of their streams if the job is in the way of the purge, and reports
+// whether it did. d is the job's model. Streams are purged up to the oldest model without an answer, so the model moves last.
+func (w *Aggregate) moveToEnd(ctx context.Context, d *hop.Message) (hasMoved bool, err error) {
+	crowd := w.keeper.Crowded()
+	if !d.Raw.Stored.Before(crowd.Before) {
 		return false, nil
 	}
 
-	// All moves have to be done within the margin: the first moved must not be older than the model by
-	// more than that.
-	ctx, cancel := context.WithTimeout(ctx, c.Times.Margin*2/3)
+	// All moves have to be done within the margin: the message that moves first must not be older than the model by more than that.
+	ctx, cancel := context.WithTimeout(ctx, crowd.Times.Margin*2/3)
 	defer cancel()
 
-	lane := d.Subject.Lane
-	job := d.Subject.Job
+	lane, job := d.Subject.Lane, d.Subject.Job
 	model, err := w.Bus.Log.GetRaw(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
 	if errors.Is(err, bus.ErrNotFound) || err == nil && model.Sequence != d.Raw.Sequence {
 		return true, nil // another sweeper moved it
@@ -116,7 +112,7 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	if err := w.Bus.Blobs.RenewPayload(ctx, message.Owner(job), model.Header); err != nil {
 		return false, err
 	}
-	if err := w.carryStored(ctx, lane, job); err != nil {
+	if err := w.moveStored(ctx, lane, job); err != nil {
 		return false, err
 	}
 	if _, err := w.Bus.Log.MoveToEnd(ctx, model); err != nil {
@@ -128,46 +124,59 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	return true, nil
 }
 
-// carryStored renews the blobs that the job's stored messages name, and moves its partials and its first answer to the end of their stream.
-func (w *Aggregate) carryStored(ctx context.Context, lane int, job string) error {
+// moveStored renews the blobs that the job's messages after the model name, and moves its partials and its first answer to the end of
+// their stream. Its network and its tasks stay where they are.
+func (w *Aggregate) moveStored(ctx context.Context, lane int, job string) error {
 	owner := message.Owner(job)
-	for _, of := range []struct{ stream, filter string }{
+	for _, messages := range []struct{ stream, filter string }{
 		{bus.StreamNetwork, message.NetworkSubject(lane, job)},
 		{bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job)},
 		{bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job)},
 		{bus.StreamPartial, message.FirstSubject(job)},
 	} {
-		subjects, err := w.Bus.Log.Subjects(ctx, of.stream, of.filter)
-		if err != nil {
+		if err := w.moveMatching(ctx, owner, messages.stream, messages.filter); err != nil {
 			return err
-		}
-		named := false // all tasks name the same blobs, and all partials
-		for subject := range subjects {
-			m, err := w.Bus.Log.GetRaw(ctx, of.stream, subject)
-			if errors.Is(err, bus.ErrNotFound) {
-				continue
-			}
-			if err == nil {
-				err = w.Bus.Blobs.RenewPayload(ctx, owner, m.Header)
-			}
-			if err == nil && !named {
-				named, err = w.renewNamed(ctx, owner, m)
-			}
-			if err == nil && of.stream == bus.StreamPartial {
-				_, err = w.Bus.Log.MoveToEnd(ctx, m)
-			} else if err == nil && named && !bus.HasBlob(m.Header) {
-				break
-			}
-			if err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// renewNamed renews the blobs that a message names, and reports whether it can be read. HasBlob renews the blobs that it finds.
-func (w *Aggregate) renewNamed(ctx context.Context, owner string, m *jetstream.RawStreamMsg) (bool, error) {
+// moveMatching is moveStored for the job's messages of one kind, which all name the same blobs.
+func (w *Aggregate) moveMatching(ctx context.Context, owner, stream, filter string) error {
+	subjects, err := w.Bus.Log.Subjects(ctx, stream, filter)
+	if err != nil {
+		return err
+	}
+	hasRenewed := false // the blobs that the messages name
+	for subject := range subjects {
+		m, err := w.Bus.Log.GetRaw(ctx, stream, subject)
+		if errors.Is(err, bus.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.Bus.Blobs.RenewPayload(ctx, owner, m.Header); err != nil {
+			return err
+		}
+		if !hasRenewed {
+			if hasRenewed, err = w.renewBlobs(ctx, owner, m); err != nil {
+				return err
+			}
+		}
+		if stream == bus.StreamPartial {
+			if _, err := w.Bus.Log.MoveToEnd(ctx, m); err != nil {
+				return err
+			}
+		} else if hasRenewed && !bus.HasBlob(m.Header) {
+			return nil // the others stay, too, and have no payloads of their own to renew
+		}
+	}
+	return nil
+}
+
+// renewBlobs renews the blobs that a message names. It returns false if the message cannot be read. Blobs.Has renews a blob that it finds.
+func (w *Aggregate) renewBlobs(ctx context.Context, owner string, m *jetstream.RawStreamMsg) (ok bool, err error) {
 	data, err := w.Bus.Blobs.Payload(ctx, owner, m.Header, m.Data)
 	if bus.Unreadable(err) {
 		return false, nil
@@ -175,11 +184,11 @@ func (w *Aggregate) renewNamed(ctx context.Context, owner string, m *jetstream.R
 	if err != nil {
 		return false, err
 	}
-	of, err := follows(m.Subject, data)
+	refs, err := decodeReferences(m.Subject, data)
 	if err != nil {
 		return false, nil
 	}
-	for _, digest := range of.blobs {
+	for _, digest := range refs.blobs {
 		if _, err := w.Bus.Blobs.Has(ctx, digest); err != nil {
 			return false, err
 		}

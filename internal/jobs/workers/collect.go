@@ -18,34 +18,34 @@ import (
 )
 
 // steps is the number of progress messages about the contraction of a job.
-const steps = 32
+const progressSteps = 32
 
 // tallies runs the counts of jobs: it hands them partials and quiet times, answers their questions from the streams, and
 // carries out their effects.
-type tallies struct {
-	w    *sums
-	mu   sync.Mutex
-	jobs map[chunks]*counted
-	done bool           // no timer is set any more
-	work sync.WaitGroup // timers that are set, and the work they have begun
+type collector struct {
+	sums    *sums
+	mu      sync.Mutex
+	jobs    map[jobChunks]*countedJob
+	stopped bool           // no timer is set any more
+	timers  sync.WaitGroup // timers that are set, and the work they have begun
 }
 
 // counted is a job that is counted.
-type counted struct {
-	key    chunks
-	digest string              // of the request of the partial that came first
-	asked  time.Time           // when its model was stored
-	check  *semaphore.Weighted // of 1, held during a look
+type countedJob struct {
+	key      jobChunks
+	digest   string              // of the request of the partial that came first
+	asked    time.Time           // when its model was stored
+	lookSlot *semaphore.Weighted // of 1, held during a look
 
 	// Under tallies.mu:
 	count *job.Count[*hop.Message]
 	timer *time.Timer
 }
 
-func newTallies(w *sums) *tallies { return &tallies{w: w, jobs: map[chunks]*counted{}} }
+func newCollector(w *sums) *collector { return &collector{sums: w, jobs: map[jobChunks]*countedJob{}} }
 
 // partial counts a partial, and sums the job if it may be the last one.
-func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+func (t *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var p message.Partial
 	if err := d.Decode(&p); err != nil {
 		return hop.Done, err
@@ -62,37 +62,37 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 
 	// The only partial of a job needs no count.
 	if p.N == 1 {
-		if !t.w.Fresh(d) {
-			t.w.Progress(p.Job, query.StageContract, 1, 1)
-			if err := t.w.Over(ctx, d.Subject.Lane, p.Job, p.Digest, d.Asked); err != nil {
+		if !t.sums.Fresh(d) {
+			t.sums.Progress(p.Job, query.StageContract, 1, 1)
+			if err := t.sums.Over(ctx, d.Subject.Lane, p.Job, p.Digest, d.Asked); err != nil {
 				return hop.Done, err
 			}
 		}
-		return hop.Done, t.w.sum(ctx, []*message.Partial{&p})
+		return hop.Done, t.sums.sum(ctx, []*message.Partial{&p})
 	}
 
 	// All others are counted, and progress is reported at steps of the count.
-	j, look, seen := t.add(d, &p)
-	if look == job.LookFull || seen*steps/p.N > (seen-1)*steps/p.N {
-		t.w.Progress(p.Job, query.StageContract, seen, p.N)
+	j, look, seen := t.count(d, &p)
+	if look == job.LookFull || seen*progressSteps/p.N > (seen-1)*progressSteps/p.N {
+		t.sums.Progress(p.Job, query.StageContract, seen, p.N)
 	}
 	switch look {
 	case job.LookFull:
 		return hop.Done, t.look(ctx, j, true)
 	case job.LookEarly:
-		t.tolerant(ctx, j)
+		t.lookAndLog(ctx, j)
 	}
 	return hop.Held, nil
 }
 
 // add counts a delivery, and returns the number of chunks seen.
-func (t *tallies) add(d *hop.Message, p *message.Partial) (j *counted, look job.Look, seen int) {
-	key := chunks{d.Subject.Lane, p.Job, p.N}
+func (t *collector) count(d *hop.Message, p *message.Partial) (j *countedJob, look job.Look, seen int) {
+	key := jobChunks{d.Subject.Lane, p.Job, p.N}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if j = t.jobs[key]; j == nil {
-		j = &counted{
-			key: key, digest: d.Digest, asked: d.Asked, check: semaphore.NewWeighted(1), count: job.New[*hop.Message](p.N),
+		j = &countedJob{
+			key: key, digest: d.Digest, asked: d.Asked, lookSlot: semaphore.NewWeighted(1), count: job.New[*hop.Message](p.N),
 		}
 		t.jobs[key] = j
 	}
@@ -102,50 +102,50 @@ func (t *tallies) add(d *hop.Message, p *message.Partial) (j *counted, look job.
 }
 
 // carryOut sets the timer of a job, or ends its count. The caller holds t.mu.
-func (t *tallies) carryOut(j *counted, e job.Effects[*hop.Message]) {
+func (t *collector) carryOut(j *countedJob, e job.Effects[*hop.Message]) {
 	if t.jobs[j.key] != j { // stop looks for timers nowhere else
 		return
 	}
 	if e.Forget {
 		delete(t.jobs, j.key)
-		t.disarm(j)
+		t.stopTimer(j)
 	}
-	if e.Timer > 0 && !t.done {
-		t.disarm(j)
-		t.work.Add(1)
+	if e.Timer > 0 && !t.stopped {
+		t.stopTimer(j)
+		t.timers.Add(1)
 		j.timer = time.AfterFunc(e.Timer, func() {
-			defer t.work.Done()
-			t.tolerant(t.w.Hard, j)
+			defer t.timers.Done()
+			t.lookAndLog(t.sums.Hard, j)
 		})
 	}
 }
 
 // disarm stops the job's timer, unless it has gone off. The caller holds t.mu.
-func (t *tallies) disarm(j *counted) {
+func (t *collector) stopTimer(j *countedJob) {
 	if j.timer != nil && j.timer.Stop() {
-		t.work.Done()
+		t.timers.Done()
 	}
 }
 
 // tolerant is a look that nobody waits for.
-func (t *tallies) tolerant(ctx context.Context, j *counted) {
+func (t *collector) lookAndLog(ctx context.Context, j *countedJob) {
 	if err := t.look(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
-		t.w.Bus.Conn.Trouble.Warn(t.w.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
+		t.sums.Bus.Conn.Trouble.Warn(t.sums.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
 	}
 }
 
 // look sums a job if its partials are stored, or the first of them suffice, and acknowledges or returns the deliveries held until then.
-func (t *tallies) look(ctx context.Context, j *counted, full bool) error {
-	if err := j.check.Acquire(ctx, 1); err != nil {
+func (t *collector) look(ctx context.Context, j *countedJob, full bool) error {
+	if err := j.lookSlot.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer j.check.Release(1)
+	defer j.lookSlot.Release(1)
 
 	t.mu.Lock()
 	question := j.count.Begin(full)
 	t.mu.Unlock()
 	for {
-		reply, stored, err := t.reply(ctx, j, question)
+		reply, stored, err := t.answerQuestion(ctx, j, question)
 		t.mu.Lock()
 		next, effects := j.count.Reply(reply, stored)
 		t.carryOut(j, effects)
@@ -153,7 +153,7 @@ func (t *tallies) look(ctx context.Context, j *counted, full bool) error {
 		for _, d := range effects.Acknowledge { // one whose acknowledgement is lost comes again, and finds the answer
 			d.Raw.Done()
 		}
-		t.refuse(effects.Return, err)
+		t.returnHeld(effects.Return, err)
 		if question = next; question.Ask == job.AskNothing {
 			return err
 		}
@@ -162,8 +162,8 @@ func (t *tallies) look(ctx context.Context, j *counted, full bool) error {
 
 // reply answers a question of a count from the streams; a panic is an error of the job. A job that has its answer, or is over for
 // another reason, is Yes with that as its error.
-func (t *tallies) reply(ctx context.Context, j *counted, q job.Question) (r job.Reply, stored map[int]bool, err error) {
-	w, key := t.w, j.key
+func (t *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Question) (r job.Reply, stored map[int]bool, err error) {
+	w, key := t.sums, j.key
 	defer func() {
 		if p := recover(); p != nil {
 			w.Log.Error("panic", "job", key.job, "panic", p, "stack", string(debug.Stack()))
@@ -181,58 +181,58 @@ func (t *tallies) reply(ctx context.Context, j *counted, q job.Question) (r job.
 	case job.AskOver:
 		return job.No, nil, w.Over(ctx, key.lane, key.job, j.digest, j.asked)
 	case job.AskList:
-		stored, err = w.stored(ctx, key)
+		stored, err = w.listChunks(ctx, key)
 		return job.Listed, stored, err
 	case job.AskFirst:
-		r, err = t.first(ctx, key, q.First)
+		r, err = t.sumFirst(ctx, key, q.First)
 	default:
-		r, err = t.sum(ctx, key)
+		r, err = t.sumAll(ctx, key)
 	}
 	return r, nil, err
 }
 
 // first answers a job whose first chunks suffice.
-func (t *tallies) first(ctx context.Context, key chunks, count int) (job.Reply, error) {
-	partials, err := t.w.fetch(ctx, key, count)
+func (t *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job.Reply, error) {
+	partials, err := t.sums.readChunks(ctx, key, count)
 	if errors.Is(err, bus.ErrNotFound) {
 		return job.Gone, nil
 	}
 	if err != nil {
 		return job.Failed, err
 	}
-	settled, err := t.w.settled(ctx, partials)
+	settled, err := t.sums.isSettled(ctx, partials)
 	if errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) || err == nil && !settled {
 		return job.No, nil // all of them decide
 	}
 	if err == nil {
-		err = t.w.sum(ctx, partials)
+		err = t.sums.sum(ctx, partials)
 	}
 	return job.Yes, err
 }
 
 // sum answers a job by all its chunks.
-func (t *tallies) sum(ctx context.Context, key chunks) (job.Reply, error) {
-	partials, err := t.w.fetch(ctx, key, key.n)
+func (t *collector) sumAll(ctx context.Context, key jobChunks) (job.Reply, error) {
+	partials, err := t.sums.readChunks(ctx, key, key.n)
 	if errors.Is(err, bus.ErrNotFound) {
 		return job.Gone, fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", key.job, err)
 	}
 	if err == nil {
-		err = t.w.sum(ctx, partials)
+		err = t.sums.sum(ctx, partials)
 	}
-	if t.w.mixed(err, key.job) {
-		return job.Mixed, t.w.unmix(ctx, key, partials)
+	if t.sums.mayRestartMixed(err, key.job) {
+		return job.Mixed, t.sums.restartMixed(ctx, key, partials)
 	}
 	return job.Yes, err
 }
 
 // refuse returns deliveries after a failure. The one with the most attempts reports it, so that the
 // job ends after the last attempt.
-func (t *tallies) refuse(held []*hop.Message, err error) {
+func (t *collector) returnHeld(held []*hop.Message, err error) {
 	sort.SliceStable(held, func(a, b int) bool { return held[a].Attempt > held[b].Attempt })
 
 	for i, d := range held {
 		if i == 0 {
-			t.w.Refuse(d, err)
+			t.sums.Refuse(d, err)
 			continue
 		}
 		d.Raw.Again(hop.Backoff(fault.Infrastructure, d.Attempt))
@@ -240,12 +240,12 @@ func (t *tallies) refuse(held []*hop.Message, err error) {
 }
 
 // stop stops all timers and returns the deliveries that are held.
-func (t *tallies) stop() {
+func (t *collector) stop() {
 	t.mu.Lock()
-	t.done = true
+	t.stopped = true
 	var held []*hop.Message
 	for _, j := range t.jobs {
-		t.disarm(j)
+		t.stopTimer(j)
 		held = append(held, j.count.Held()...)
 	}
 	t.mu.Unlock()
@@ -253,5 +253,5 @@ func (t *tallies) stop() {
 	for _, d := range held {
 		d.Raw.Again(0)
 	}
-	t.work.Wait()
+	t.timers.Wait()
 }

@@ -13,12 +13,12 @@ import (
 func TestNoTimerOutlivesItsCount(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
 	for range 200 {
-		c := newTallies(&sums{})
-		known := []*counted{}
+		c := newCollector(&sums{})
+		known := []*countedJob{}
 		for range 12 {
-			key := chunks{job: string(rune('a' + rng.IntN(2))), n: 9}
+			key := jobChunks{job: string(rune('a' + rng.IntN(2))), n: 9}
 			if c.jobs[key] == nil {
-				c.jobs[key] = &counted{key: key, count: job.New[*hop.Message](9)}
+				c.jobs[key] = &countedJob{key: key, count: job.New[*hop.Message](9)}
 				known = append(known, c.jobs[key])
 			}
 			e := job.Effects[*hop.Message]{Forget: rng.IntN(3) == 0}

@@ -31,24 +31,24 @@ type Contract struct {
 }
 
 // contract gives w the intake of contract-worker: tasks.
-func (h *Host) contract(w *Worker) {
-	c := &Contract{Loop: w.loop, host: h, checked: memo.LRU[[2]string, bool]{Entries: keepDecoded}}
-	h.listen(w)
-	h.kinds.contracts = true
-	w.beside = append(w.beside, h.kinds.say)
+func (h *Host) setUpContract(w *Worker) {
+	c := &Contract{Loop: w.loop, host: h, checked: memo.LRU[[2]string, bool]{Entries: decodedEntries}}
+	h.addListener(w)
+	h.kinds.isContractWorker = true
+	w.background = append(w.background, h.kinds.announce)
 
 	// Untold: the aggregator reports the progress of contractions.
 	w.intakes = []*intake{
 		{
 			Feed:   streams.Tasks,
-			Intake: hop.Intake{Handler: c.task, Untold: true, Tries: c.tries, Metered: true},
-			pull:   pull.Intake{Prefetch: 1, Slots: 8, Heavy: heavy, Later: c.later},
+			Intake: hop.Intake{Handler: c.handleTask, Untold: true, Tries: c.countTries, Metered: true},
+			pull:   pull.Intake{Prefetch: 1, Slots: 8, Heavy: isHeavy, Later: c.pauseBefore},
 		},
 	}
 }
 
 // task computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
-func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.Task
 	if err := d.Decode(&m); err != nil {
 		return hop.Done, err
@@ -62,7 +62,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	case m.N != d.Subject.N || m.K != d.Subject.K:
 		return hop.Done, d.Mismatch("chunk", []int{m.K, m.N}, []int{d.Subject.K, d.Subject.N})
 	}
-	if pause := w.host.kinds.pass(d.Raw, m.NumericKind); pause > 0 {
+	if pause := w.host.kinds.passPause(d.Raw, m.NumericKind); pause > 0 {
 		return hop.Later(pause), nil
 	}
 	err := w.Open(ctx, d, m.DeadlineMS)
@@ -81,24 +81,24 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		}
 	}
 
-	net, err := w.host.networks.of(ctx, w.Bus.Blobs, m.NetworkBlob, nil)
+	net, err := w.host.networks.get(ctx, w.Bus.Blobs, m.NetworkBlob, nil)
 	if err != nil {
 		return hop.Done, err
 	}
-	assignments, err := w.host.plans.of(ctx, w.Bus.Blobs, m.JobBlob, m.Plan)
+	assignments, err := w.host.plans.get(ctx, w.Bus.Blobs, m.JobBlob, m.Plan)
 	if err != nil {
 		return hop.Done, err
 	}
-	kept := w.host.keptOf(ownerOf(m.Tenant, m.OwnCache))
-	of, end := kept.shared.hold()
+	kept := w.host.memoryOf(cacheOwner(m.Tenant, m.OwnCache))
+	of, end := kept.shared.begin()
 	defer end()
-	if err := w.fits(&m, net, assignments, of); err != nil {
+	if err := w.checkTask(&m, net, assignments, of); err != nil {
 		d.Broken = true
 		return hop.Done, err
 	}
 
 	d.Queries = stage.CountAsked(assignments)
-	free, err := w.host.free.Hold(ctx, w.needs(&m, assignments))
+	free, err := w.host.memory.Hold(ctx, w.tableBytes(&m, assignments))
 	if err != nil {
 		return hop.Done, err
 	}
@@ -113,7 +113,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		stage.ContractOptions{
 			First:   m.First,
 			Until:   until,
-			Memory:  w.bytes(m.Memory),
+			Memory:  w.memoryLimit(m.Memory),
 			Threads: w.host.Threads,
 			Shared:  of,
 		},
@@ -148,7 +148,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 
 // fits checks that the plans fit the network and that the task's units exist: anybody may have
 // published either.
-func (w *Contract) fits(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
+func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	pair := [2]string{m.NetworkBlob, m.JobBlob}
 	if _, known := w.checked.Get(pair); !known {
 		if err := message.CheckAssignments(net, assignments); err != nil {
@@ -178,11 +178,11 @@ func (w *Contract) fits(m *message.Task, net *btn.Network, assignments []btn.Ass
 			return fault.New(fault.BadInput, "pipeline: demand %d of the task: %w", m.First+i, err)
 		}
 	}
-	return fitRelevant(m, net, assignments, shared)
+	return checkRelevant(m, net, assignments, shared)
 }
 
 // fitRelevant checks the plans of the task's demands that are for relevant parts of the network.
-func fitRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
+func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	checked := map[*btn.Plan]bool{}
 	for _, u := range m.Units {
 		a := &assignments[u.Query]
@@ -200,7 +200,7 @@ func fitRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment
 
 // needs is the number of bytes of a task's tables at a time, by its plans: of one unit, or, where
 // several threads share one, of one each as far as the request allows.
-func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes float64) {
+func (w *Contract) tableBytes(m *message.Task, assignments []btn.Assignment) (bytes float64) {
 	for _, u := range m.Units {
 		a := &assignments[u.Query]
 		if a.Plan == nil {
@@ -219,11 +219,11 @@ func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes f
 		}
 		bytes = max(bytes, unit)
 	}
-	return min(bytes*float64(max(1, w.host.Threads)), max(bytes, float64(w.bytes(m.Memory))))
+	return min(bytes*float64(max(1, w.host.Threads)), max(bytes, float64(w.memoryLimit(m.Memory))))
 }
 
 // bytes returns the memory for tables: the limit of the request, and at most this worker's.
-func (w *Contract) bytes(asked int64) int64 {
+func (w *Contract) memoryLimit(asked int64) int64 {
 	if asked == 0 {
 		asked = query.DefaultMemory
 	}
@@ -248,15 +248,15 @@ func samePartial(a, b wire.Message) bool {
 }
 
 // later is how long a task is not to be begun by this process.
-func (w *Contract) later(d *bus.Delivered) time.Duration {
-	if pause := later(d); pause > 0 {
+func (w *Contract) pauseBefore(d *bus.Delivered) time.Duration {
+	if pause := pauseUntilBegin(d); pause > 0 {
 		return pause
 	}
-	return w.host.kinds.pass(d, d.Header.Get(message.HeaderKind))
+	return w.host.kinds.passPause(d, d.Header.Get(message.HeaderKind))
 }
 
 // heavy reports whether a task is not small, or does not state its cost.
-func heavy(m *bus.Delivered) bool {
+func isHeavy(m *bus.Delivered) bool {
 	cost, says := message.Cost(m.Header)
 	return !says || cost > message.SmallFlops
 }
@@ -265,9 +265,9 @@ func heavy(m *bus.Delivered) bool {
 // where workers put large tasks aside, or pass on tasks of another kind, so after some of them
 // every try leaves a mark, which outlives the process: a task that kills its workers comes to an
 // end. Marks are blobs: they need no other permission and go with time.
-func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
-	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.host.kinds.mixed())
-	if !passed && !heavy(d.Raw) {
+func (w *Contract) countTries(ctx context.Context, d *hop.Message) int {
+	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.host.kinds.mayBeMixed())
+	if !passed && !isHeavy(d.Raw) {
 		return d.Attempt
 	}
 	for try := 1; ; try++ {

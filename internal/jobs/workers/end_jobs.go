@@ -16,7 +16,7 @@ import (
 
 // expired ends a job whose timer went off, unless it has its answer or is not the request that the
 // timer was set for.
-func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+func (w *Aggregate) handleDeadline(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m wire.Deadline
 	if err := d.Decode(&m); err != nil {
 		return hop.Done, err
@@ -45,7 +45,7 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 
 	// The partials of a job that grows carry the request's digest, so they may be its answer before
 	// the model, which may be large, is read.
-	answered, at, err := w.soFar(ctx, lane, m.Job, m.Digest)
+	answered, at, err := w.answerSoFar(ctx, lane, m.Job, m.Digest)
 	if errors.Is(err, hop.ErrForeign) { // a timer of another request ends nothing
 		return nil
 	}
@@ -65,8 +65,8 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 	}
 
 	reason := "the deadline passed at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano)
-	if at.of > 0 {
-		reason += fmt.Sprintf(", with %d of %d tasks contracted", at.tasks, at.of)
+	if at.total > 0 {
+		reason += fmt.Sprintf(", with %d of %d tasks contracted", at.contracted, at.total)
 	}
 	d := &hop.Message{
 		Subject: message.Subject{Lane: lane, Job: m.Job}, Digest: m.Digest, Tenant: m.Tenant, Asked: of.Asked,
@@ -75,7 +75,7 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 }
 
 // cancelled ends a job that somebody cancelled, unless it has its answer.
-func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m wire.Cancel
 	if err := d.Decode(&m); err != nil {
 		return hop.Done, err
@@ -105,7 +105,7 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 }
 
 // ends ends a job with the error that another stage has found.
-func (w *Aggregate) ends(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+func (w *Aggregate) handleEnd(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.End
 	if err := d.Decode(&m); err != nil {
 		return hop.Done, err

@@ -1,6 +1,16 @@
-// Package workers has the four stages as workers on NATS, one struct each, whose handlers decode a
-// message, make one pure call of package stage, and encode the result. Their common part, from
-// delivery to acknowledgement, is in package hop.
+// Package workers has the four stages as workers on NATS. Each stage is a struct, and a handler of it decodes a message, makes one pure
+// call of package stage, and encodes the result. What handlers have in common, from delivery to acknowledgement, is in package hop.
+//
+//	reparameterise.go, models.go      model → network
+//	request.go, store_for_tenants.go  requests for an immediate answer, and messages of users without the right to store them
+//	learn.go, publish_tasks.go        network → plan → tasks
+//	contract.go                       task → partial
+//	kinds.go, kinds_trusted.go        which processors compute the tasks of a job
+//	collect.go, aggregate.go          partials → answer
+//	end_jobs.go                       deadlines, cancels and errors end jobs
+//	sweep.go, cleanup.go              jobs that came to a halt, and room in the streams
+//	host.go, worker.go                what all stages share, and the run of one
+//	limits.go, memory.go, stored.go   limits of tenants, memory between jobs, what is stored of a job
 package workers
 
 import (
@@ -31,16 +41,16 @@ import (
 // Settings are the options of the stages of a process. Package service has their defaults.
 type Settings struct {
 	Lanes       []int   // to serve; empty: all
-	Concurrency int     // messages of one stage processed at a time; 0: see intake
-	Threads     int     // of one contraction
-	Requests    int     // for an immediate answer, that wait at a time
-	Memory      int64   // bytes of tables of one message, a cap on the request's own limit; 0: the request decides
+	Concurrency int     // number of messages that one stage processes at a time; 0: see intake
+	Threads     int     // number of threads of one contraction
+	Requests    int     // number of requests for an immediate answer that wait at a time
+	Memory      int64   // bytes of tables of one message, a cap on the request's limit; 0: the request decides
 	ChunkFlops  float64 // operations that learn-worker gives one task, about; 0: some 100 ms of one core
 	MemoryLimit int64   // bytes of this process; 0: any number
 
-	Audit      *telemetry.Audit // of models, names and cancellations of tenants and clients; nil: none
-	Tenants    *admission.File  // limits of their jobs; nil: none
-	SweepAfter time.Duration    // the age at which a job without answer is looked after; negative: never
+	Audit      *telemetry.Audit // records models, names and cancellations of tenants and clients; nil: nothing is recorded
+	Tenants    *admission.File  // limits of tenants' jobs; nil: there are none
+	SweepAfter time.Duration    // the age at which the sweeper looks at a job without answer; negative: never
 	hop.Options
 
 	Arithmetic *Arithmetic // of contract-worker, in tests; nil: this processor's
@@ -48,7 +58,7 @@ type Settings struct {
 	Replan func(query.Settings) query.Settings
 }
 
-// Served says which lanes are served, for people.
+// Served returns the served lanes as text for people.
 func (s Settings) Served() string {
 	if len(s.Lanes) == 0 {
 		return "all"
@@ -63,42 +73,42 @@ type Host struct {
 	Log     *slog.Logger
 	Metrics *metrics.Metrics
 	Cache   *cache.Cache
-	Tracer  trace.Tracer    // makes spans; nil: nobody records any
-	Redis   bool            // the cache has a Redis: decompositions are remembered
+	Tracer  trace.Tracer    // makes spans; nil: nobody records spans
+	Redis   bool            // the cache has a Redis, which remembers decompositions
 	Hard    context.Context // ends when the drain is over: work in progress is given up
-	Soft    context.Context // ends when the workers shall: nothing new is begun
+	Soft    context.Context // ends when the workers are to stop: nothing new is begun
 
-	plansOf  *cached.Memo             // nil: nothing is remembered, and every decomposition says "off"
-	kept     *kept                    // everybody's
-	keptBy   *memo.LRU[string, *kept] // of owners
-	free     *admission.Memory        // of this process
-	blobs    *storedBlobs             // networks that were found stored a moment ago
-	inline   *inline                  // networks of the models that requests carried last
-	networks *decoded[*btn.Network]
-	learns   bool // a worker reads the networks that others of this process make
-	plans    *decoded[[]btn.Assignment]
-	kinds    *kinds // of contract-workers
-	listens  bool   // a worker hears of them
+	planMemo       *cached.Memo                    // nil: no plan is remembered, and answers report the cache as "off"
+	everybody      *ownerMemory                    // for jobs of tenants without a cache of their own
+	owners         *memo.LRU[string, *ownerMemory] // for jobs of the others, by owner
+	memory         *admission.Memory               // the bytes of this process that are free for tables
+	storedBlobs    *storedBlobs                    // networks that were found stored a moment ago
+	inlineNetworks *inlineNetworks                 // networks of the models that requests carried last
+	networks       *decodedBlobs[*btn.Network]     // the networks that were used last
+	hasLearner     bool                            // a worker of this process reads networks, so reparam-worker adds those it makes
+	plans          *decodedBlobs[[]btn.Assignment] // the plans that were used last
+	kinds          *kinds                          // numeric kinds of contract-workers
+	hasListener    bool                            // a worker of this process runs kinds.listen and kinds.review
 }
 
-// NewHost returns a copy of h with its caches made, ready to make workers.
+// NewHost returns a copy of h with empty caches, ready to make workers.
 func NewHost(h Host) *Host {
 	if h.Redis {
-		h.plansOf = &cached.Memo{Cache: h.Cache}
+		h.planMemo = &cached.Memo{Cache: h.Cache}
 	}
-	h.kept = h.newKept("")
-	h.keptBy = &memo.LRU[string, *kept]{Entries: mostKept}
-	h.blobs = &storedBlobs{Entries: keepStored}
-	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
-	h.networks = newDecoded(decodeNetwork)
+	h.everybody = h.newMemory("")
+	h.owners = &memo.LRU[string, *ownerMemory]{Entries: mostOwners}
+	h.storedBlobs = &storedBlobs{Entries: storedEntries}
+	h.inlineNetworks = &inlineNetworks{Entries: inlineEntries, Bytes: inlineVariables}
+	h.networks = newDecodedBlobs(decodeNetwork)
 	h.Processors = fair.New()
-	h.free = admission.NewMemory(h.MemoryLimit)
-	h.plans = newDecoded(message.DecodeAssignments)
+	h.memory = admission.NewMemory(h.MemoryLimit)
+	h.plans = newDecodedBlobs(message.DecodeAssignments)
 	h.kinds = newKinds(h.Bus, h.Log, h.Heartbeat, h.Arithmetic)
 	return &h
 }
 
-// Worker returns the worker of a stage.
+// Worker returns the worker of the stage with a name.
 func (h *Host) Worker(name string) (*Worker, error) {
 	log := h.Log.With("stage", name)
 	w := &Worker{host: h}
@@ -121,17 +131,17 @@ func (h *Host) Worker(name string) (*Worker, error) {
 
 	switch name {
 	case query.StageReparam:
-		h.reparam(w)
+		h.setUpReparam(w)
 	case query.StageLearn:
-		h.learn(w)
+		h.setUpLearn(w)
 	case query.StageContract:
-		h.contract(w)
+		h.setUpContract(w)
 	case query.StageAggregate:
-		h.aggregate(w)
+		h.setUpAggregate(w)
 	default:
 		return nil, fmt.Errorf("pipeline: no stage %q", name)
 	}
-	w.beside = append(w.beside, w.here)
+	w.background = append(w.background, w.announce)
 
 	var feeds []streams.Feed
 	for _, in := range w.intakes {
@@ -141,30 +151,28 @@ func (h *Host) Worker(name string) (*Worker, error) {
 	return w, nil
 }
 
-// listen has one worker of the process hear of contract-workers.
-func (h *Host) listen(w *Worker) {
-	if !h.listens {
-		h.listens = true
-		w.beside = append(w.beside, h.kinds.listen, h.kinds.review)
+// addListener has w receive the announcements of contract-workers, unless another worker of the process does.
+func (h *Host) addListener(w *Worker) {
+	if !h.hasListener {
+		h.hasListener = true
+		w.background = append(w.background, h.kinds.listen, h.kinds.review)
 	}
 }
 
-// spareBytes is the size per stage of a heap allocation that is never written to. A worker of small
-// models lives in a few megabytes, and the garbage collector, which runs whenever the heap has
-// doubled, would run ten times a second; that makes most of the tail of the latencies. With the
-// spare heap it runs after that much more garbage. A process has one allocation, however often Run
-// is called.
+// spareBytes is the size per stage of a heap allocation that is never written to. A worker of small models lives in a few megabytes. The
+// garbage collector runs whenever the heap has doubled, which would be ten times a second and make most of the tail of the latencies.
+// With the spare heap it runs after that much more garbage. A process has one allocation, however often Run is called.
 const spareBytes = 64 << 20
 
-// spare is the allocation of this process, kept while anybody uses it.
+// spare is the spare heap of this process, which is kept while it has users.
 var spare struct {
 	mu    sync.Mutex
-	users int
+	users int // calls of SpareHeap that have not been freed
 	heap  []byte
 }
 
-// SpareHeap keeps a spare heap for a number of stages until the function it returns is called. With
-// a memory limit (GOMEMLIMIT) below 32 times its size there is none.
+// SpareHeap keeps a spare heap for a number of stages until free is called. It keeps none if the memory limit (GOMEMLIMIT) is below 32
+// times the size.
 func SpareHeap(stages int) (free func()) {
 	spare.mu.Lock()
 	defer spare.mu.Unlock()
@@ -184,19 +192,17 @@ func SpareHeap(stages int) (free func()) {
 	}
 }
 
-// storageEvery is the interval at which it is checked whether a publish or a probe has found that
-// nothing is stored.
+// storageEvery is the interval at which WatchStorage looks whether a publish or a probe has found that nothing is stored.
 const storageEvery = 500 * time.Millisecond
 
-// WatchStorage checks whether the server stores messages, also while no worker has any to store,
-// and logs the change once in either direction. It returns when ctx ends.
+// WatchStorage checks whether the server stores messages, also while no worker has any to store. It logs the change once in either
+// direction. It returns when ctx ends.
 func WatchStorage(ctx context.Context, c *bus.Conn, log *slog.Logger, m *metrics.Metrics) {
 	stalled := false
 	probed := time.Now()
-	every(ctx, storageEvery, func(over bool) {
-		if !over && time.Since(probed) >= bus.ProbeEvery {
-			// The connection remembers the findings of Probe. That a server is away, or not set up, is reported
-			// elsewhere.
+	runEvery(ctx, storageEvery, func(isLast bool) {
+		if !isLast && time.Since(probed) >= bus.ProbeEvery {
+			// The connection remembers the findings of Probe. A server that is away, or not set up, is reported elsewhere.
 			_ = c.Probe(ctx)
 			_ = c.Synchronize(ctx)
 			probed = time.Now()
@@ -217,7 +223,7 @@ func WatchStorage(ctx context.Context, c *bus.Conn, log *slog.Logger, m *metrics
 	})
 }
 
-// Forged returns a function that counts every forged message, and logs them as trouble.
+// Forged returns a function that counts a forged message and logs it, at most once a minute.
 func Forged(log *slog.Logger, m *metrics.Metrics) func(message.Kind, string) {
 	var trouble bus.Trouble
 	return func(kind message.Kind, subject string) {

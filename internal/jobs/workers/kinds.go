@@ -34,39 +34,39 @@ type Arithmetic struct {
 const (
 	// saysEvery is how often a contract-worker says that it is there, in heartbeats: every second.
 	// After silentFor times that it is not there any more.
-	saysEvery = 2
-	silentFor = 4
+	announceEvery = 2
+	silentAfter   = 4
 
 	// passFirst and passMost bound the pause until a task is delivered again that a worker of
 	// another kind passed on. The bound doubles with every delivery, and the pause is drawn below it: with equal pauses, two tasks of two
 	// kinds came to the wrong one of two workers in turn, without end.
-	passFirst = time.Millisecond
-	passMost  = 250 * time.Millisecond
+	firstPassPause   = time.Millisecond
+	longestPassPause = 250 * time.Millisecond
 
 	// replayedSays is the age from which a worker's announcement is not believed: somebody may have
 	// sent it again.
-	replayedSays = 10 * time.Second
+	oldestAnnouncement = 10 * time.Second
 )
 
 // kinds knows which numeric kinds of contract-workers there are.
 type kinds struct {
-	bus   *bus.Bus
-	log   *slog.Logger
-	own   string        // kind of this process
-	every time.Duration // pause between announcements of workers
+	bus      *bus.Bus
+	log      *slog.Logger
+	own      string        // kind of this process
+	interval time.Duration // pause between announcements of workers
 
-	contracts bool // this process is a contract-worker
+	isContractWorker bool // this process is a contract-worker
 
-	mu       sync.Mutex
-	heard    map[string]said  // by process
-	works    map[string]*work // by kind
-	returned bool             // a task of some kind was seen to return
-	since    time.Time        // when this process began
-	others   bool             // another kind than this process's was ever heard of
+	mu            sync.Mutex
+	announcements map[string]announcement // by process
+	records       map[string]*kindRecord  // by kind
+	anyReturned   bool                    // a task of some kind was seen to return
+	started       time.Time               // when this process began
+	heardOther    bool                    // another kind than this process's was ever heard of
 }
 
 // said is the last announcement of a process.
-type said struct {
+type announcement struct {
 	kind  string
 	cores int
 	at    time.Time
@@ -74,13 +74,13 @@ type said struct {
 
 func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arithmetic) *kinds {
 	k := &kinds{
-		bus:   b,
-		log:   log,
-		own:   cached.NumericKind(),
-		every: saysEvery * heartbeat,
-		heard: map[string]said{},
-		works: map[string]*work{},
-		since: time.Now(),
+		bus:           b,
+		log:           log,
+		own:           cached.NumericKind(),
+		interval:      announceEvery * heartbeat,
+		announcements: map[string]announcement{},
+		records:       map[string]*kindRecord{},
+		started:       time.Now(),
 	}
 	if fake != nil {
 		k.own = fake.Kind
@@ -89,12 +89,12 @@ func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arith
 }
 
 // say says that this process takes tasks, until ctx ends.
-func (k *kinds) say(ctx context.Context) error {
+func (k *kinds) announce(ctx context.Context) error {
 	m := &message.Serves{Process: nuid.Next(), Numeric: k.own, Cores: runtime.GOMAXPROCS(0)}
-	return every(ctx, k.every, func(over bool) {
-		m.Gone = over
+	return runEvery(ctx, k.interval, func(isLast bool) {
+		m.Gone = isLast
 		m.Time = k.bus.Conn.Now().UnixMilli()
-		k.learn(m)
+		k.note(m)
 		if b, err := wire.Encode(m); err == nil {
 			k.bus.Log.Publish(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b})
 		}
@@ -103,7 +103,7 @@ func (k *kinds) say(ctx context.Context) error {
 
 // listen receives the announcements of contract-workers until ctx ends.
 func (k *kinds) listen(ctx context.Context) error {
-	s, err := k.bus.Conn.NC.Subscribe(message.ServesSubject, k.hear)
+	s, err := k.bus.Conn.NC.Subscribe(message.ServesSubject, k.receive)
 	if err != nil {
 		k.log.Warn("cannot hear of contract-workers of other numeric kinds", "error", err)
 		return nil
@@ -114,71 +114,71 @@ func (k *kinds) listen(ctx context.Context) error {
 }
 
 // hear takes an announcement of a contract-worker.
-func (k *kinds) hear(msg *nats.Msg) {
+func (k *kinds) receive(msg *nats.Msg) {
 	var m message.Serves
 	if !k.bus.Signer.Genuine(msg.Subject, msg.Header, msg.Data) || wire.Decode(msg.Data, &m) != nil {
 		return
 	}
-	if age := k.bus.Conn.Since(time.UnixMilli(m.Time)).Abs(); age > replayedSays {
+	if age := k.bus.Conn.Since(time.UnixMilli(m.Time)).Abs(); age > oldestAnnouncement {
 		k.log.Debug("a contract-worker's word is old", "process", m.Process, "age", age)
 		return
 	}
-	k.learn(&m)
+	k.note(&m)
 }
 
 // learn notes an announcement of a contract-worker.
-func (k *kinds) learn(m *message.Serves) {
+func (k *kinds) note(m *message.Serves) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if m.Gone {
-		delete(k.heard, m.Process)
+		delete(k.announcements, m.Process)
 		return
 	}
-	if _, known := k.heard[m.Process]; !known {
-		k.forget()
+	if _, known := k.announcements[m.Process]; !known {
+		k.dropSilent()
 	}
-	k.heard[m.Process] = said{m.Numeric, m.Cores, time.Now()}
-	if m.Numeric != k.own && !k.others {
-		k.others = true
+	k.announcements[m.Process] = announcement{m.Numeric, m.Cores, time.Now()}
+	if m.Numeric != k.own && !k.heardOther {
+		k.heardOther = true
 		k.log.Info("contract-workers of another numeric kind are there", "kind", m.Numeric, "own", k.own)
 	}
 }
 
 // forget drops the processes that have been silent for too long. The caller holds k.mu.
-func (k *kinds) forget() {
-	maps.DeleteFunc(k.heard, func(_ string, s said) bool { return time.Since(s.at) > silentFor*k.every })
+func (k *kinds) dropSilent() {
+	maps.DeleteFunc(k.announcements, func(_ string, s announcement) bool { return time.Since(s.at) > silentAfter*k.interval })
 }
 
 // mixed reports whether another kind than this process's was ever heard of, or may be there.
-func (k *kinds) mixed() bool {
+func (k *kinds) mayBeMixed() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.others || time.Since(k.since) < silentFor*k.every
+	return k.heardOther || time.Since(k.started) < silentAfter*k.interval
 }
 
 // cores returns the cores of each kind that is there. The caller holds k.mu.
-func (k *kinds) cores() map[string]int {
-	k.forget()
+func (k *kinds) coresByKind() map[string]int {
+	k.dropSilent()
 	cores := map[string]int{}
-	for _, s := range k.heard {
+	for _, s := range k.announcements {
 		cores[s.kind] += s.cores
 	}
 	return cores
 }
 
 // give returns the kind that is to compute the tasks of a new job, the largest of so many flops; "" if none is known.
-func (k *kinds) give(lane int, job string, flops float64, deadline time.Duration) string {
+func (k *kinds) assign(lane int, job string, flops float64, deadline time.Duration) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	cores, kind := k.cores(), ""
+	cores, kind := k.coresByKind(), ""
 	if deadline == 0 || deadline > trialDeadline {
-		kind = k.trial(cores, time.Now())
+		kind = k.trialKind(cores, time.Now())
 	}
 	if kind == "" {
-		kind = rendezvous(job, k.trusted(cores, func(w *work) bool { return w.believed }))
+		kind = rendezvous(job, k.trustedKinds(cores, func(w *kindRecord) bool { return w.believed }))
 	}
 	if len(cores) > 1 { // else no other kind could do it
-		k.wait(kind, lane, job, flops)
+		k.noteWaiting(kind, lane, job, flops)
 	}
 	return kind
 }
@@ -186,34 +186,34 @@ func (k *kinds) give(lane int, job string, flops float64, deadline time.Duration
 // pass returns for how long a task is passed on that workers of another kind are to compute; 0:
 // this process computes it. A job of one task has the bits of one kind, whichever worker computes
 // it.
-func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
-	if named == k.own || named == "" && !k.mixed() {
+func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
+	if named == k.own || named == "" && !k.mayBeMixed() {
 		return 0
 	}
 	s, err := message.ParseSubject(d.Subject)
 	if err != nil || s.N <= 1 {
 		return 0
 	}
-	kind := k.choose(s.Job, named)
+	kind := k.currentKind(s.Job, named)
 	if kind == "" || kind == k.own {
 		return 0
 	}
 	flops, _ := message.Cost(d.Header)
 	k.mu.Lock()
-	k.wait(kind, s.Lane, s.Job, flops)
+	k.noteWaiting(kind, s.Lane, s.Job, flops)
 	k.mu.Unlock()
-	most := min(passFirst<<min(d.Attempt-1, 20), passMost)
+	most := min(firstPassPause<<min(d.Attempt-1, 20), longestPassPause)
 	return most/2 + rand.N(most/2) + 1
 }
 
 // choose returns the kind that is to compute a job's tasks, where they name one. It stays the same while the named
 // one is there and returns tasks, or may be: not heard yet. Every process that hears and sees the same says the same.
-func (k *kinds) choose(job, named string) string {
+func (k *kinds) currentKind(job, named string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	cores, now := k.cores(), time.Now()
-	trusted := k.trusted(cores, func(w *work) bool { return w.believed || now.Sub(w.doubted) > doubtFor })
-	if named != "" && (trusted[named] > 0 || cores[named] == 0 && now.Sub(k.since) < silentFor*k.every) {
+	cores, now := k.coresByKind(), time.Now()
+	trusted := k.trustedKinds(cores, func(w *kindRecord) bool { return w.believed || now.Sub(w.doubtedAt) > doubtFor })
+	if named != "" && (trusted[named] > 0 || cores[named] == 0 && now.Sub(k.started) < silentAfter*k.interval) {
 		return named
 	}
 	return rendezvous(job, trusted)

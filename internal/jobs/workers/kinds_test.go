@@ -18,11 +18,11 @@ func TestSilentWorkersAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKinds(nil, slog.New(slog.DiscardHandler), 500*time.Millisecond, &Arithmetic{Kind: "own"})
 		for n := range 1000 {
-			k.learn(&message.Serves{Process: fmt.Sprint(n), Numeric: "own", Cores: 1})
+			k.note(&message.Serves{Process: fmt.Sprint(n), Numeric: "own", Cores: 1})
 		}
 		time.Sleep(5 * time.Second)
-		k.learn(&message.Serves{Process: "new", Numeric: "own", Cores: 1})
-		if n := len(k.heard); n != 1 {
+		k.note(&message.Serves{Process: "new", Numeric: "own", Cores: 1})
+		if n := len(k.announcements); n != 1 {
 			t.Errorf("%d are known, and one is there", n)
 		}
 	})
@@ -34,20 +34,20 @@ func TestKindsAreDoubted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		learns := newKinds(nil, slog.New(slog.DiscardHandler), 500*time.Millisecond, &Arithmetic{Kind: "own"})
 		contracts := newKinds(nil, slog.New(slog.DiscardHandler), 500*time.Millisecond, &Arithmetic{Kind: "own"})
-		contracts.contracts = true
+		contracts.isContractWorker = true
 		pass := func(job, named string) bool {
 			d := &bus.Delivered{Msg: &nats.Msg{Subject: message.TaskSubject(3, job, 6, 3)}, Attempt: 1}
-			return contracts.pass(d, named) > 0
+			return contracts.passPause(d, named) > 0
 		}
 		sequence := uint64(0)
 		sleep := func(seconds int) { // both kinds say that they are there, and own tasks return
 			for range seconds {
 				for _, k := range []*kinds{learns, contracts} {
-					k.learn(&message.Serves{Process: "p", Numeric: "own", Cores: 1})
-					k.learn(&message.Serves{Process: "q", Numeric: "other", Cores: 1 << 30})
+					k.note(&message.Serves{Process: "p", Numeric: "own", Cores: 1})
+					k.note(&message.Serves{Process: "q", Numeric: "other", Cores: 1 << 30})
 					k.mu.Lock()
 					sequence++
-					k.returns("own", sequence)
+					k.noteReturn("own", sequence)
 					k.mu.Unlock()
 					k.judge(time.Now())
 				}
@@ -55,10 +55,10 @@ func TestKindsAreDoubted(t *testing.T) {
 			}
 		}
 		for _, k := range []*kinds{learns, contracts} {
-			k.learn(&message.Serves{Process: "q", Numeric: "other", Cores: 1 << 30})
-			k.learn(&message.Serves{Process: "p", Numeric: "own", Cores: 1})
+			k.note(&message.Serves{Process: "q", Numeric: "other", Cores: 1 << 30})
+			k.note(&message.Serves{Process: "p", Numeric: "own", Cores: 1})
 		}
-		give := func(job string, deadline time.Duration) string { return learns.give(3, job, 1, deadline) }
+		give := func(job string, deadline time.Duration) string { return learns.assign(3, job, 1, deadline) }
 		if kind := give("a", 0); kind != "other" {
 			t.Errorf("at first a job goes to %q", kind)
 		}
@@ -82,7 +82,7 @@ func TestKindsAreDoubted(t *testing.T) {
 		if kind := give("e", 0); kind != "own" {
 			t.Errorf("a job beside a trial goes to %q", kind)
 		}
-		learns.returns("other", 1000)
+		learns.noteReturn("other", 1000)
 		if kind := give("f", time.Second); kind != "other" {
 			t.Errorf("when its task has returned a job goes to %q", kind)
 		}
@@ -93,15 +93,15 @@ func TestKindsAreDoubted(t *testing.T) {
 func TestLongTasksAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKinds(nil, slog.New(slog.DiscardHandler), 500*time.Millisecond, &Arithmetic{Kind: "own"})
-		k.wait("other", 3, "job", 60*policy.Rate)
+		k.noteWaiting("other", 3, "job", 60*policy.Rate)
 		time.Sleep(2 * time.Minute)
 		k.judge(time.Now())
-		if !k.seen("other").believed {
+		if !k.record("other").believed {
 			t.Error("a task of a minute is late after two")
 		}
 		time.Sleep(5 * time.Minute)
 		k.judge(time.Now())
-		if k.seen("other").believed {
+		if k.record("other").believed {
 			t.Error("a task of a minute is not late after seven")
 		}
 	})
@@ -110,12 +110,12 @@ func TestLongTasksAreWaitedFor(t *testing.T) {
 // A worker passes tasks of another kind on for pauses that differ, as two workers with equal pauses may pass on each other's for ever.
 func TestPausesDiffer(t *testing.T) {
 	k := newKinds(nil, slog.New(slog.DiscardHandler), time.Hour, &Arithmetic{Kind: "one"})
-	k.learn(&message.Serves{Process: "p", Numeric: "two", Cores: 1})
+	k.note(&message.Serves{Process: "p", Numeric: "two", Cores: 1})
 	d := &bus.Delivered{Msg: &nats.Msg{Subject: message.TaskSubject(3, "job", 6, 3)}, Attempt: 40}
 	seen := map[time.Duration]bool{}
 	for range 50 {
-		pause := k.pass(d, "two")
-		if pause < passMost/2 || pause > passMost {
+		pause := k.passPause(d, "two")
+		if pause < longestPassPause/2 || pause > longestPassPause {
 			t.Fatalf("a pause of %v", pause)
 		}
 		seen[pause] = true
@@ -124,10 +124,10 @@ func TestPausesDiffer(t *testing.T) {
 		t.Errorf("%d pauses of 50", len(seen))
 	}
 	d.Attempt = 1
-	if pause := k.pass(d, "two"); pause <= 0 || pause > passFirst {
+	if pause := k.passPause(d, "two"); pause <= 0 || pause > firstPassPause {
 		t.Errorf("the first pause is %v", pause)
 	}
-	if pause := k.pass(d, "one"); pause != 0 {
+	if pause := k.passPause(d, "one"); pause != 0 {
 		t.Errorf("a task of its own kind waits %v", pause)
 	}
 }

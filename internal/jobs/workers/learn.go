@@ -30,25 +30,25 @@ import (
 // Learn makes plans for networks, and cuts the contraction of their parts into tasks.
 type Learn struct {
 	*hop.Loop
-	host  *Host
-	next  *bus.Room // of the task stream
-	rates admission.Rates
+	host     *Host
+	taskRoom *bus.Room // of the task stream
+	rates    admission.Rates
 }
 
 // learn gives w the intake of learn-worker: networks.
-func (h *Host) learn(w *Worker) {
+func (h *Host) setUpLearn(w *Worker) {
 	next := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4)
-	l := &Learn{Loop: w.loop, host: h, next: next}
+	l := &Learn{Loop: w.loop, host: h, taskRoom: next}
 	if h.Redis {
 		l.rates.Shared = h.Cache
 	}
-	h.learns = true
-	h.listen(w)
+	h.hasLearner = true
+	h.addListener(w)
 
 	w.intakes = []*intake{
 		{
 			Feed:   streams.Networks,
-			Intake: hop.Intake{Handler: l.network, Metered: true},
+			Intake: hop.Intake{Handler: l.handleNetwork, Metered: true},
 			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: next},
 		},
 	}
@@ -56,11 +56,11 @@ func (h *Host) learn(w *Worker) {
 
 // plannedBefore is the age above which learn-worker looks for a job's earlier plan first, as for a
 // message that is delivered again: the job may have been started again.
-const plannedBefore = 2 * time.Second
+const earlierPlanAge = 2 * time.Second
 
 // network assigns plans to a job's queries and cuts the work into chunks: network.<lane>.<job> →
 // task.<lane>.<job>.<n>.<k>.
-func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.Network
 	if err := d.Decode(&m); err != nil {
 		return hop.Done, err
@@ -77,25 +77,25 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, err
 	}
 
-	net, err := w.host.networks.of(ctx, w.Bus.Blobs, m.Blob, nil)
+	net, err := w.host.networks.get(ctx, w.Bus.Blobs, m.Blob, nil)
 	if err != nil {
 		return hop.Done, err
 	}
 
 	began := time.Now()
-	var p *planned
-	if d.Attempt > 1 || w.Bus.Conn.Since(d.Asked) > plannedBefore {
-		p, err = w.earlier(ctx, d, m.Job)
+	var p *jobPlan
+	if d.Attempt > 1 || w.Bus.Conn.Since(d.Asked) > earlierPlanAge {
+		p, err = w.findEarlierPlan(ctx, d, m.Job)
 	}
 	if p == nil && err == nil {
-		p, err = w.planInsured(ctx, d, net, &m)
+		p, err = w.planWithFirstAnswer(ctx, d, net, &m)
 	}
 	if err != nil {
 		return hop.Done, err
 	}
 
 	m.Timings = withTiming(m.Timings, w.Stage, began)
-	if err := w.pass(ctx, d, &m, net, p); err != nil {
+	if err := w.cutAndPublish(ctx, d, &m, net, p); err != nil {
 		return hop.Done, err
 	}
 	w.Progress(m.Job, w.Stage, 1, 1)
@@ -105,27 +105,27 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 // planInsured is plan with the first answer of a job with a deadline: it is stored from a goroutine of its own if planning takes longer
 // than its head start, and else before plans are passed on whose contraction may be late. A large network, and a message that is
 // delivered again, have it before planning.
-func (w *Learn) planInsured(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network) (*planned, error) {
+func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network) (*jobPlan, error) {
 	left := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.Asked)
 	if m.DeadlineMS == 0 {
-		return w.plan(ctx, net, m)
+		return w.makePlan(ctx, net, m)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var once sync.Once
-	store := func(left time.Duration) { once.Do(func() { w.storeFirst(ctx, d, net, m, left) }) }
+	store := func(left time.Duration) { once.Do(func() { w.storeFirstAnswer(ctx, d, net, m, left) }) }
 	head := stage.HeadStart(left, len(net.Cores))
 	if head == 0 || d.Attempt > 1 {
 		store(left)
 	}
 	timer := time.AfterFunc(head, func() { store(left) })
 	defer timer.Stop()
-	p, err := w.plan(ctx, net, m)
+	p, err := w.makePlan(ctx, net, m)
 	switch {
 	case err != nil:
 		store(left)
 	default:
-		switch plan.Insure(p.job, m.Settings) {
+		switch plan.Insure(p.assignments, m.Settings) {
 		case plan.Insured:
 			store(left)
 		case plan.InsuredBySweep:
@@ -136,7 +136,7 @@ func (w *Learn) planInsured(ctx context.Context, d *hop.Message, net *btn.Networ
 }
 
 // storeFirst stores the first answer of a job that has so much time left. A failure is logged alone: the job goes on without.
-func (w *Learn) storeFirst(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network, left time.Duration) {
+func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network, left time.Duration) {
 	var err error
 	defer func() {
 		if p := recover(); p != nil {
@@ -176,17 +176,17 @@ func (w *Learn) storeFirst(ctx context.Context, d *hop.Message, net *btn.Network
 }
 
 // plan makes the plans of a job's queries.
-func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) (*planned, error) {
-	planning, settings := w.inTime(ctx, m, len(net.Cores))
+func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Network) (*jobPlan, error) {
+	planning, settings := w.fitToDeadline(ctx, m, len(net.Cores))
 	if m.Registered {
 		planning = proposal.Recurring(planning)
 	}
 	if w.host.Replan != nil {
 		settings = w.host.Replan(settings)
 	}
-	owner := ownerOf(m.Tenant, m.OwnCache)
-	kept := w.host.keptOf(owner)
-	_, end := kept.shared.hold()
+	owner := cacheOwner(m.Tenant, m.OwnCache)
+	kept := w.host.memoryOf(owner)
+	_, end := kept.shared.begin()
 	defer end()
 	job, err := stage.Learn(planning, net, m.Queries, settings, kept.memo, kept.known)
 	if err != nil {
@@ -196,13 +196,13 @@ func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) 
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
-	return &planned{job: job, digest: wire.Digest(blob), blob: blob}, nil
+	return &jobPlan{assignments: job, digest: wire.Digest(blob), blob: blob}, nil
 }
 
 // inTime fits the planning of a job to its deadline. The budget depends on the requested deadline
 // and not on the clock, so that every worker makes the same plan; the clock only ends the search
 // for plans.
-func (w *Learn) inTime(ctx context.Context, m *message.Network, tables int) (context.Context, query.Settings) {
+func (w *Learn) fitToDeadline(ctx context.Context, m *message.Network, tables int) (context.Context, query.Settings) {
 	s := m.Settings
 	if m.DeadlineMS == 0 {
 		return ctx, s

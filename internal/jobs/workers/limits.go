@@ -46,7 +46,7 @@ func (w *Learn) admit(
 	}
 	var price admission.Cost
 	for k, units := range chunks {
-		price.Flops += flops[k] * withMarginals(job, units)
+		price.Flops += flops[k] * marginalsFactor(job, units)
 		price.Parts += float64(len(units))
 	}
 	for _, a := range job {
@@ -72,17 +72,17 @@ func (w *Learn) admit(
 }
 
 // mostLater bounds the pause of a task that comes too early; then it is looked at again.
-const mostLater = 10 * time.Minute
+const longestBeginPause = 10 * time.Minute
 
 // longestLater bounds the time from when a task was stored until it begins: the default life of messages. No learn-worker writes a
 // header beyond it.
-const longestLater = 24 * time.Hour
+const latestBegin = 24 * time.Hour
 
 // later returns how long a task is not to be begun yet; 0 where its header says a time beyond longestLater.
-func later(m *bus.Delivered) time.Duration {
+func pauseUntilBegin(m *bus.Delivered) time.Duration {
 	begin, err := strconv.ParseInt(m.Header.Get(headerBegin), 10, 64)
-	if err != nil || begin > m.Stored.Add(longestLater).UnixMilli() {
+	if err != nil || begin > m.Stored.Add(latestBegin).UnixMilli() {
 		return 0
 	}
-	return min(time.Until(time.UnixMilli(begin)), mostLater)
+	return min(time.Until(time.UnixMilli(begin)), longestBeginPause)
 }

@@ -23,11 +23,11 @@ func TestLater(t *testing.T) {
 		"soon":                {0, 0},
 		"9223372036854775807": {0, 0},
 		fmt.Sprint(now.Add(48 * time.Hour).UnixMilli()):  {0, 0},
-		fmt.Sprint(now.Add(5 * time.Hour).UnixMilli()):   {mostLater, mostLater},
+		fmt.Sprint(now.Add(5 * time.Hour).UnixMilli()):   {longestBeginPause, longestBeginPause},
 		fmt.Sprint(now.Add(5 * time.Minute).UnixMilli()): {time.Minute, 5 * time.Minute},
 	} {
 		d := &bus.Delivered{Msg: &nats.Msg{Header: nats.Header{headerBegin: {header}}}, Stored: now}
-		if got := later(d); got < want[0] || got > want[1] {
+		if got := pauseUntilBegin(d); got < want[0] || got > want[1] {
 			t.Errorf("%q: in %v, want from %v to %v", header, got, want[0], want[1])
 		}
 	}
@@ -64,7 +64,7 @@ func BenchmarkRefusal(b *testing.B) {
 				b.Fatal(err)
 			}
 			d := &hop.Message{Data: data, Raw: &bus.Delivered{}}
-			w := &Reparam{trail: trail{&hop.Loop{Jobs: hop.Jobs{Bus: &bus.Bus{}}}}, host: &Host{Settings: Settings{Tenants: tenants}}}
+			w := &Reparam{storedJobs: storedJobs{&hop.Loop{Jobs: hop.Jobs{Bus: &bus.Bus{}}}}, host: &Host{Settings: Settings{Tenants: tenants}}}
 			var decoding time.Duration
 			for b.Loop() {
 				began := time.Now()

@@ -22,38 +22,38 @@ import (
 )
 
 // mostKept bounds the owners of which a process keeps more than the cache does.
-const mostKept = 16
+const mostOwners = 16
 
 // kept is what learn-worker and contract-worker keep between the jobs of an owner.
-type kept struct {
-	memo   proposal.Memo // nil: nothing is remembered
-	known  *plan.Known   // of networks, for the planner
-	shared *shared       // one stage does not derive again what the other has derived
+type ownerMemory struct {
+	memo   proposal.Memo  // nil: nothing is remembered
+	known  *plan.Known    // of networks, for the planner
+	shared *sharedResults // one stage does not derive again what the other has derived
 }
 
 // newKept returns the memory of an owner, of everybody without one.
-func (h *Host) newKept(owner string) *kept {
-	k := &kept{shared: &shared{}}
-	if h.plansOf != nil {
-		k.memo = h.plansOf.Of(owner)
+func (h *Host) newMemory(owner string) *ownerMemory {
+	k := &ownerMemory{shared: &sharedResults{}}
+	if h.planMemo != nil {
+		k.memo = h.planMemo.Of(owner)
 	}
 	k.known = &plan.Known{Problems: &k.shared.Shared, Options: problem.Options{Threads: h.Threads}}
 	return k
 }
 
 // keptOf returns the memory of an owner, of everybody without one.
-func (h *Host) keptOf(owner string) *kept {
+func (h *Host) memoryOf(owner string) *ownerMemory {
 	if owner == "" {
-		return h.kept
+		return h.everybody
 	}
-	if k, ok := h.keptBy.Get(owner); ok {
+	if k, ok := h.owners.Get(owner); ok {
 		return k
 	}
-	return h.keptBy.Add(owner, h.newKept(owner), 0)
+	return h.owners.Add(owner, h.newMemory(owner), 0)
 }
 
 // ownCache reports whether a tenant's jobs find only what is remembered of its own. Jobs without a tenant are everybody's.
-func (h *Host) ownCache(tenant string) bool {
+func (h *Host) hasOwnCache(tenant string) bool {
 	if h.Tenants == nil || tenant == "" {
 		return false
 	}
@@ -62,7 +62,7 @@ func (h *Host) ownCache(tenant string) bool {
 }
 
 // ownerOf returns the owner of what is remembered of a tenant's job, "" for everybody.
-func ownerOf(tenant string, ownCache bool) string {
+func cacheOwner(tenant string, ownCache bool) string {
 	if !ownCache {
 		return ""
 	}
@@ -71,11 +71,11 @@ func ownerOf(tenant string, ownCache bool) string {
 
 // keepShared is the time for which intermediate results are kept after a task: for a million
 // variables they are a gigabyte.
-const keepShared = 5 * time.Second
+const keepResults = 5 * time.Second
 
 // shared keeps intermediate results for the plans and tasks of one process. It drops them when neither
 // has been in work for keepShared.
-type shared struct {
+type sharedResults struct {
 	problem.Shared
 	mu     sync.Mutex
 	inWork int
@@ -84,7 +84,7 @@ type shared struct {
 
 // hold returns the intermediate results for a plan or task that begins; end is to be called when it has
 // ended.
-func (s *shared) hold() (of *problem.Shared, end func()) {
+func (s *sharedResults) begin() (of *problem.Shared, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -96,40 +96,40 @@ func (s *shared) hold() (of *problem.Shared, end func()) {
 }
 
 // end notes that a task has ended.
-func (s *shared) end() {
+func (s *sharedResults) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	s.inWork--
 	if s.inWork == 0 {
-		s.timer = time.AfterFunc(keepShared, s.Drop)
+		s.timer = time.AfterFunc(keepResults, s.Drop)
 	}
 }
 
 // Bounds of the decoded blobs that are kept: their number, and the sum of their encoded sizes. All
 // tasks of a job name the same network and plan.
 const (
-	keepDecoded      = 32
-	keepDecodedBytes = 512 << 20
+	decodedEntries = 32
+	decodedBytes   = 512 << 20
 )
 
 // decoded keeps the most recently used blobs of one type in decoded form.
-type decoded[T any] struct {
+type decodedBlobs[T any] struct {
 	decode func([]byte) (T, error)
-	known  memo.LRU[string, T]
+	values memo.LRU[string, T]
 }
 
-func newDecoded[T any](decode func([]byte) (T, error)) *decoded[T] {
-	return &decoded[T]{
+func newDecodedBlobs[T any](decode func([]byte) (T, error)) *decodedBlobs[T] {
+	return &decodedBlobs[T]{
 		decode: decode,
-		known:  memo.LRU[string, T]{Entries: keepDecoded, Bytes: keepDecodedBytes},
+		values: memo.LRU[string, T]{Entries: decodedEntries, Bytes: decodedBytes},
 	}
 }
 
 // of returns the decoded blob of a digest, whose bytes may have come with the message that names it (data, nil if they did not). These
 // are checked against the digest. Two callers may both decode it; both are given the value of one of them.
-func (c *decoded[T]) of(ctx context.Context, blobs *bus.Blobs, digest string, data []byte) (T, error) {
-	if value, ok := c.known.Get(digest); ok {
+func (c *decodedBlobs[T]) get(ctx context.Context, blobs *bus.Blobs, digest string, data []byte) (T, error) {
+	if value, ok := c.values.Get(digest); ok {
 		return value, nil
 	}
 
@@ -148,7 +148,7 @@ func (c *decoded[T]) of(ctx context.Context, blobs *bus.Blobs, digest string, da
 	if err != nil {
 		return value, err
 	}
-	return c.known.Add(digest, value, int64(len(data))), nil
+	return c.values.Add(digest, value, int64(len(data))), nil
 }
 
 // decodeNetwork decodes a stored network and validates it: the codec checks the encoding, not the

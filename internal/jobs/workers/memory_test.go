@@ -10,9 +10,9 @@ import (
 
 // Intermediate results are dropped only after the last of several tasks.
 func TestSharedWhileATaskWorks(t *testing.T) {
-	var s shared
-	_, endLong := s.hold()
-	_, endShort := s.hold()
+	var s sharedResults
+	_, endLong := s.begin()
+	_, endShort := s.begin()
 	endShort()
 	if s.timer != nil {
 		t.Error("to be dropped while a task works")
@@ -23,7 +23,7 @@ func TestSharedWhileATaskWorks(t *testing.T) {
 		t.Error("not to be dropped after the last task")
 	}
 
-	_, end := s.hold()
+	_, end := s.begin()
 	if s.timer.Stop() {
 		t.Error("to be dropped while the next task works")
 	}
@@ -36,11 +36,11 @@ func TestSharedWhileATaskWorks(t *testing.T) {
 // A decoded value that came with the message needs no bus, and is not believed.
 func TestDecodedOfAMessage(t *testing.T) {
 	calls := 0
-	c := newDecoded(
+	c := newDecodedBlobs(
 		func(b []byte) (string, error) { calls++; return strings.ToUpper(string(b)), nil },
 	)
 	for range 2 {
-		v, err := c.of(t.Context(), nil, wire.Digest([]byte("plan")), []byte("plan"))
+		v, err := c.get(t.Context(), nil, wire.Digest([]byte("plan")), []byte("plan"))
 		if v != "PLAN" || err != nil {
 			t.Fatal(v, err)
 		}
@@ -49,7 +49,7 @@ func TestDecodedOfAMessage(t *testing.T) {
 		t.Errorf("decoded %d times", calls)
 	}
 
-	_, err := c.of(t.Context(), nil, wire.Digest([]byte("another")), []byte("plan"))
+	_, err := c.get(t.Context(), nil, wire.Digest([]byte("another")), []byte("plan"))
 	if fault.CodeOf(err) != fault.BadInput {
 		t.Error("bytes of another digest:", err)
 	}

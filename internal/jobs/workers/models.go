@@ -33,23 +33,23 @@ import (
 // remembers for an owner or everybody (""), and the request's queries, checked. The request was decoded from payload. For a
 // repeated delivery, which may have failed for lack of the network, it looks whether a remembered
 // one is still stored.
-func (w *Reparam) prepare(
+func (w *Reparam) prepareNetwork(
 	ctx context.Context, owner string, m *wire.Request, payload []byte, repeated bool,
 ) (p cached.Network, queries []query.Query, err error) {
 	if questions.Intervenes(m.Queries) {
-		return w.intervened(ctx, owner, m, len(payload))
+		return w.buildIntervened(ctx, owner, m, len(payload))
 	}
 	if m.ModelDigest != "" {
-		p, err = w.remember(ctx, owner, m, repeated)
+		p, err = w.registeredNetwork(ctx, owner, m, repeated)
 		if err == nil {
 			queries, err = stage.Queries(p.Domains, labelsOf(p), m.Queries)
 		}
 		return p, queries, err
 	}
 
-	key, named := keyOf(owner, m, payload)
-	if p, ok := w.host.inline.Get(key); ok && named {
-		there, err := w.there(ctx, p.Blob, repeated)
+	key, named := inlineKeyOf(owner, m, payload)
+	if p, ok := w.host.inlineNetworks.Get(key); ok && named {
+		there, err := w.isStored(ctx, p.Blob, repeated)
 		if err != nil {
 			return p, nil, err
 		}
@@ -70,20 +70,20 @@ func (w *Reparam) prepare(
 	// A large model is not needed any more.
 	m.Model = nil
 	m.Text = ""
-	p, err = w.build(ctx, owner, model, m.Settings, m.Queries)
+	p, err = w.buildNetwork(ctx, owner, model, m.Settings, m.Queries)
 	if err == nil && named {
-		w.host.inline.Add(key, p, int64(len(p.Domains)+len(p.Names)/bytesPerVariable))
+		w.host.inlineNetworks.Add(key, p, int64(len(p.Domains)+len(p.Names)/bytesPerVariable))
 	}
 	return p, queries, err
 }
 
 // intervened is prepare for queries that set variables: the network is that of the model with their switches, and it is not remembered.
-func (w *Reparam) intervened(
+func (w *Reparam) buildIntervened(
 	ctx context.Context, owner string, m *wire.Request, payload int,
 ) (p cached.Network, queries []query.Query, err error) {
 	var model *factorgraph.Model
 	if m.ModelDigest != "" {
-		model, err = w.registered(ctx, message.Owner(m.Job), m.ModelDigest)
+		model, err = w.readRegistered(ctx, message.Owner(m.Job), m.ModelDigest)
 	} else {
 		model, err = readModel(m.Model, m.Text, payload)
 		err = fault.Wrap(fault.BadInput, err)
@@ -97,7 +97,7 @@ func (w *Reparam) intervened(
 	if model, queries, err = questions.Intervene(model, queries); err != nil {
 		return p, nil, err
 	}
-	p, err = w.build(ctx, owner, model, m.Settings, queries)
+	p, err = w.buildNetwork(ctx, owner, model, m.Settings, queries)
 	return p, queries, err
 }
 
@@ -108,7 +108,7 @@ func labelsOf(p cached.Network) func() (*factorgraph.Labels, error) {
 
 // remember returns the network of a registered model: from the cache, if the network is still
 // stored.
-func (w *Reparam) remember(
+func (w *Reparam) registeredNetwork(
 	ctx context.Context, owner string, m *wire.Request, repeated bool,
 ) (cached.Network, error) {
 	key, err := cached.NetworkKey(owner, m)
@@ -117,18 +117,18 @@ func (w *Reparam) remember(
 	}
 
 	compute := func(ctx context.Context) ([]byte, error) {
-		model, err := w.registered(ctx, message.Owner(m.Job), m.ModelDigest)
+		model, err := w.readRegistered(ctx, message.Owner(m.Job), m.ModelDigest)
 		if err != nil {
 			return nil, err
 		}
-		p, err := w.build(ctx, owner, model, m.Settings, m.Queries)
+		p, err := w.buildNetwork(ctx, owner, model, m.Settings, m.Queries)
 		return p.Encode(), err
 	}
 
 	b, hit, err := w.host.Cache.GetOrCompute(ctx, key, compute)
 	p, ok := cached.DecodeNetwork(b)
 	if err == nil && ok && hit { // the cache outlives blobs: a network that is not stored any more is built again
-		ok, err = w.there(ctx, p.Blob, repeated)
+		ok, err = w.isStored(ctx, p.Blob, repeated)
 	}
 	if err != nil || ok {
 		return p, err
@@ -144,7 +144,7 @@ func (w *Reparam) remember(
 
 // registered reads a registered model. A digest without a model, or with one that cannot be read,
 // is bad input of the request.
-func (w *Reparam) registered(ctx context.Context, owner, digest string) (*factorgraph.Model, error) {
+func (w *Reparam) readRegistered(ctx context.Context, owner, digest string) (*factorgraph.Model, error) {
 	data, err := w.Bus.Models.Get(ctx, owner, digest)
 	switch {
 	case errors.Is(err, bus.ErrNotFound):
@@ -192,7 +192,7 @@ func readModel(body *wire.Model, text string, bytes int) (*factorgraph.Model, er
 }
 
 // build makes a model's network for some queries and stores it as a blob.
-func (w *Reparam) build(
+func (w *Reparam) buildNetwork(
 	ctx context.Context, owner string, model *factorgraph.Model, s query.Settings, queries []query.Query,
 ) (cached.Network, error) {
 	domains := model.Domains // the model itself is not kept
@@ -215,15 +215,15 @@ func (w *Reparam) build(
 		name, err = w.Bus.Blobs.Put(ctx, blob)
 		return err
 	})
-	if err == nil && w.host.learns {
-		w.host.networks.known.Add(name, net, int64(len(blob)))
+	if err == nil && w.host.hasLearner {
+		w.host.networks.values.Add(name, net, int64(len(blob)))
 	}
 	return cached.Network{Blob: name, Domains: domains, Names: names}, err
 }
 
 // Bounds of the networks that are remembered: their number, and the sum of their variables.
 const (
-	keepInline      = 256
+	inlineEntries   = 256
 	inlineVariables = 1 << 20
 )
 
@@ -233,7 +233,7 @@ const bytesPerVariable = 16
 
 // inline remembers the networks of the models that requests carried last; a variable counts as a
 // byte of its bound.
-type inline = memo.LRU[inlineKey, cached.Network]
+type inlineNetworks = memo.LRU[inlineKey, cached.Network]
 
 // inlineKey identifies a network by whose it is and all it depends on: the bytes of the model in the message, and the settings.
 type inlineKey struct {
@@ -247,7 +247,7 @@ type inlineKey struct {
 
 // keyOf returns the key of a request that carries its model, where payload is the message that it
 // was read from. It returns false if the payload has no model.
-func keyOf(owner string, m *wire.Request, payload []byte) (inlineKey, bool) {
+func inlineKeyOf(owner string, m *wire.Request, payload []byte) (inlineKey, bool) {
 	k := inlineKey{owner: owner, text: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.AreParametric(m.Queries)}
 
 	model := []byte(m.Text)
@@ -266,20 +266,20 @@ type storedBlobs = memo.LRU[string, time.Time]
 // storedFor is short against the time for which blobs are kept, and long against the time between
 // two jobs of a busy model. keepStored bounds the number of remembered networks.
 const (
-	storedFor  = time.Second
-	keepStored = 1024
+	recheckAfter  = time.Second
+	storedEntries = 1024
 )
 
 // there reports whether the blob is stored, and will be for as long as a job that begins now may
 // need it; look: ask the server in any case.
-func (w *Reparam) there(ctx context.Context, blob string, look bool) (bool, error) {
-	if found, ok := w.host.blobs.Get(blob); ok && !look && time.Since(found) < storedFor {
+func (w *Reparam) isStored(ctx context.Context, blob string, look bool) (bool, error) {
+	if found, ok := w.host.storedBlobs.Get(blob); ok && !look && time.Since(found) < recheckAfter {
 		return true, nil
 	}
 	began := time.Now()
 	there, err := w.Bus.Blobs.Has(ctx, blob)
 	if there && err == nil {
-		w.host.blobs.Put(blob, began, 1)
+		w.host.storedBlobs.Put(blob, began, 1)
 	}
 	return there, err
 }

@@ -22,16 +22,16 @@ import (
 )
 
 // planned is the plan of a job.
-type planned struct {
-	job    []btn.Assignment
-	digest string // of the encoded assignments: the name of their blob, unless they are inline
-	blob   []byte // the encoded assignments; nil if an earlier run has stored them
-	inline []byte // the same; nil unless they travel in the job's only task
+type jobPlan struct {
+	assignments []btn.Assignment
+	digest      string // of the encoded assignments: the name of their blob, unless they are inline
+	blob        []byte // the encoded assignments; nil if an earlier run has stored them
+	inline      []byte // the same; nil unless they travel in the job's only task
 }
 
 // inlinePlan is the size in bytes up to which a plan travels in the message of a job of one task:
 // storing and fetching a blob takes longer than all the rest of a small job.
-const inlinePlan = 16 << 10
+const inlinePlanBytes = 16 << 10
 
 // mostPlans is the maximum number of plans of one job in one run of pass: its own, an earlier run's,
 // and one more if the blob of that was lost.
@@ -39,29 +39,29 @@ const mostPlans = 3
 
 // pass cuts the contraction of a job into tasks and stores them. If an earlier run has passed on
 // another plan, pass completes the tasks of that plan in place of p's.
-func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *planned) error {
+func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *jobPlan) error {
 	demands := stage.Demands(net, m.Queries)
 	for range mostPlans {
-		chunks, flops, ends := stage.ChunksAndCosts(net, p.job, w.host.ChunkFlops)
-		begin, err := w.admit(ctx, d, m, p.job, chunks, flops)
+		chunks, flops, ends := stage.ChunksAndCosts(net, p.assignments, w.host.ChunkFlops)
+		begin, err := w.admit(ctx, d, m, p.assignments, chunks, flops)
 		if err != nil {
 			return err
 		}
 		// The plan travels in the only task of a small job, and is stored for the tasks of any other.
-		if len(chunks) == 1 && len(p.blob) <= inlinePlan {
+		if len(chunks) == 1 && len(p.blob) <= inlinePlanBytes {
 			p.inline = p.blob
-		} else if err := w.keep(ctx, p); err != nil {
+		} else if err := w.storePlan(ctx, p); err != nil {
 			return err
 		}
-		if text := stage.Describe(p.job); text != "" {
+		if text := stage.Describe(p.assignments); text != "" {
 			w.Tell(m.Job, w.Stage, 0, 1, text)
 		}
 		d.Describe(
 			tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(chunks)),
 		)
 
-		tasks := w.tasks(d.Subject.Lane, m, p, demands, chunks, flops, ends)
-		other, err := w.publish(ctx, d, tasks, p, begin)
+		tasks := w.makeTasks(d.Subject.Lane, m, p, demands, chunks, flops, ends)
+		other, err := w.publishTasks(ctx, d, tasks, p, begin)
 		if err != nil || other == nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, ne
 }
 
 // keep stores a plan for the tasks that name it.
-func (w *Learn) keep(ctx context.Context, p *planned) error {
+func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
 	if p.blob == nil {
 		return nil
 	}
@@ -82,16 +82,16 @@ func (w *Learn) keep(ctx context.Context, p *planned) error {
 }
 
 // tasks returns one task per chunk.
-func (w *Learn) tasks(
-	lane int, m *message.Network, p *planned, demands []btn.Demand, chunks [][]btn.Unit, flops []float64, ends []int,
+func (w *Learn) makeTasks(
+	lane int, m *message.Network, p *jobPlan, demands []btn.Demand, chunks [][]btn.Unit, flops []float64, ends []int,
 ) []*message.Task {
 	kind := "" // of the workers that compute several tasks
 	if len(chunks) > 1 {
-		kind = w.host.kinds.give(lane, m.Job, slices.Max(flops), time.Duration(m.DeadlineMS)*time.Millisecond)
+		kind = w.host.kinds.assign(lane, m.Job, slices.Max(flops), time.Duration(m.DeadlineMS)*time.Millisecond)
 	}
 	tasks := make([]*message.Task, len(chunks))
 	for k, units := range chunks {
-		first, named := only(demands, units)
+		first, named := demandsOf(demands, units)
 		tasks[k] = &message.Task{
 			Job:         m.Job,
 			Tenant:      m.Tenant,
@@ -105,7 +105,7 @@ func (w *Learn) tasks(
 			OwnCache:    m.OwnCache,
 			NumericKind: kind,
 			Ends:        ends,
-			Cost:        flops[k] * withMarginals(p.job, units),
+			Cost:        flops[k] * marginalsFactor(p.assignments, units),
 			Demands:     named,
 			First:       first,
 			Memory:      m.Settings.WithDefaults().Memory,
@@ -121,7 +121,7 @@ func (w *Learn) tasks(
 // only returns the demands that units name, from the first to the last of them, and the position of
 // the first. Demands between them that no unit names are left empty: a task carries only the
 // demands that it needs.
-func only(all []btn.Demand, units []btn.Unit) (first int, named []btn.Demand) {
+func demandsOf(all []btn.Demand, units []btn.Unit) (first int, named []btn.Demand) {
 	if len(units) == 0 {
 		return 0, nil
 	}
@@ -141,7 +141,7 @@ func only(all []btn.Demand, units []btn.Unit) (first int, named []btn.Demand) {
 
 // withMarginals returns the factor by which the cost of a chunk's units exceeds the cost of their
 // values alone: 4 if marginals are wanted of one of them.
-func withMarginals(job []btn.Assignment, units []btn.Unit) float64 {
+func marginalsFactor(job []btn.Assignment, units []btn.Unit) float64 {
 	for _, u := range units {
 		if u.Query >= 0 && u.Query < len(job) && job[u.Query].Want.Marginals {
 			return 4
@@ -156,18 +156,18 @@ func withMarginals(job []btn.Assignment, units []btn.Unit) float64 {
 // Of two runs at the same time, at least one finds the other's plan. One of them stores its first task
 // last, and by then the other's first task still waits or has left a partial: a task is removed only
 // after its partial is stored.
-func (w *Learn) publish(
-	ctx context.Context, d *hop.Message, tasks []*message.Task, p *planned, begin time.Time,
-) (other *planned, err error) {
+func (w *Learn) publishTasks(
+	ctx context.Context, d *hop.Message, tasks []*message.Task, p *jobPlan, begin time.Time,
+) (other *jobPlan, err error) {
 	msgs, err := taskMessages(d, tasks, begin)
 	if err != nil {
 		return nil, err
 	}
-	w.next.Spend(d.Subject.Lane, len(msgs))
+	w.taskRoom.Spend(d.Subject.Lane, len(msgs))
 
-	stored, taken, err := w.first(ctx, d, msgs[0], tasks[0])
+	stored, taken, err := w.publishFirst(ctx, d, msgs[0], tasks[0])
 	if err == nil && taken != nil {
-		other, err = w.otherPlan(ctx, d, p, taken)
+		other, err = w.differentPlan(ctx, d, p, taken)
 	}
 	if err != nil || other != nil || taken == nil && len(tasks) == 1 {
 		return other, err
@@ -183,7 +183,7 @@ func (w *Learn) publish(
 	})
 	for _, e := range earlier {
 		if e != nil && err == nil && other == nil {
-			other, err = w.otherPlan(ctx, d, p, e)
+			other, err = w.differentPlan(ctx, d, p, e)
 		}
 	}
 	return other, err
@@ -210,7 +210,7 @@ func taskMessages(d *hop.Message, tasks []*message.Task, begin time.Time) ([]*na
 
 // first stores the first task of a job if no task of it waits, and says whether it has. taken is the waiting task or, if the
 // job has several tasks, a stored partial.
-func (w *Learn) first(
+func (w *Learn) publishFirst(
 	ctx context.Context, d *hop.Message, msg *nats.Msg, task *message.Task,
 ) (stored bool, taken *jetstream.RawStreamMsg, err error) {
 	filter := message.ChunksFilter(message.KindTask, d.Subject.Lane, task.Job)
@@ -232,18 +232,18 @@ func (w *Learn) first(
 }
 
 // otherPlan returns the plan of a stored message of the job; nil if it is p or lost.
-func (w *Learn) otherPlan(
-	ctx context.Context, d *hop.Message, p *planned, m *jetstream.RawStreamMsg,
-) (*planned, error) {
-	if of, err := follows(m.Subject, m.Data); err == nil && of.request == d.Digest && of.digest == p.digest {
+func (w *Learn) differentPlan(
+	ctx context.Context, d *hop.Message, p *jobPlan, m *jetstream.RawStreamMsg,
+) (*jobPlan, error) {
+	if of, err := decodeReferences(m.Subject, m.Data); err == nil && of.request == d.Digest && of.plan == p.digest {
 		return nil, nil
 	}
-	return w.planOf(ctx, d, m)
+	return w.readPlan(ctx, d, m)
 }
 
 // planOf returns the plan of a stored task or partial; nil if it is lost.
-func (w *Learn) planOf(ctx context.Context, d *hop.Message, m *jetstream.RawStreamMsg) (*planned, error) {
-	of, err := follows(m.Subject, m.Data)
+func (w *Learn) readPlan(ctx context.Context, d *hop.Message, m *jetstream.RawStreamMsg) (*jobPlan, error) {
+	of, err := decodeReferences(m.Subject, m.Data)
 	if err != nil {
 		return nil, fault.New(
 			fault.Internal, "pipeline: the subject %s of job %s is taken by an unreadable message: %w", m.Subject,
@@ -253,15 +253,15 @@ func (w *Learn) planOf(ctx context.Context, d *hop.Message, m *jetstream.RawStre
 	if of.request != d.Digest {
 		return nil, hop.ErrForeign
 	}
-	job, err := w.host.plans.of(ctx, w.Bus.Blobs, of.digest, of.inline)
+	job, err := w.host.plans.get(ctx, w.Bus.Blobs, of.plan, of.inline)
 	if errors.Is(err, bus.ErrLost) {
 		return nil, nil
 	}
-	return &planned{job: job, digest: of.digest, blob: of.inline}, err
+	return &jobPlan{assignments: job, digest: of.plan, blob: of.inline}, err
 }
 
 // earlier returns the plan of the job's earlier tasks or partials; nil if there are none, or the plan is lost.
-func (w *Learn) earlier(ctx context.Context, d *hop.Message, job string) (*planned, error) {
+func (w *Learn) findEarlierPlan(ctx context.Context, d *hop.Message, job string) (*jobPlan, error) {
 	for _, of := range []struct {
 		stream string
 		kind   message.Kind
@@ -273,7 +273,7 @@ func (w *Learn) earlier(ctx context.Context, d *hop.Message, job string) (*plann
 		if err != nil {
 			return nil, err
 		}
-		return w.planOf(ctx, d, m)
+		return w.readPlan(ctx, d, m)
 	}
 	return nil, nil
 }

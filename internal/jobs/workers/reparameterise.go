@@ -21,37 +21,37 @@ import (
 
 // Reparam turns models into networks, and answers requests for an immediate answer.
 type Reparam struct {
-	trail
-	host *Host
-	next *bus.Room // of the network stream
+	storedJobs
+	host        *Host
+	networkRoom *bus.Room // of the network stream
 }
 
 // reparam gives w the intakes of reparam-worker: models, and those that are to be started again.
-func (h *Host) reparam(w *Worker) {
+func (h *Host) setUpReparam(w *Worker) {
 	next := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4)
-	r := &Reparam{trail: trail{w.loop}, host: h, next: next}
+	r := &Reparam{storedJobs: storedJobs{w.loop}, host: h, networkRoom: next}
 
 	w.intakes = []*intake{
 		{
 			Feed:   streams.Models,
-			Intake: hop.Intake{Handler: r.model, Metered: true},
+			Intake: hop.Intake{Handler: r.handleModel, Metered: true},
 			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: next},
 		},
 		{
 			Feed:   streams.Redrives,
-			Intake: hop.Intake{Handler: r.redriven},
+			Intake: hop.Intake{Handler: r.handleRedrive},
 			pull:   pull.Intake{Prefetch: 1, Slots: 1},
 		},
 	}
 
-	w.beside = append(w.beside, r.serve)
+	w.background = append(w.background, r.serve)
 }
 
 // model turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
-func (w *Reparam) model(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+func (w *Reparam) handleModel(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	d.Asked = bus.StoredAt(d.Raw.Header, d.Raw.Stored)
 	if bus.Moved(d.Raw.Header) {
-		return hop.Done, w.moved(ctx, d)
+		return hop.Done, w.resumeMoved(ctx, d)
 	}
 	return hop.Done, w.reparameterise(ctx, d)
 }
@@ -59,8 +59,8 @@ func (w *Reparam) model(ctx context.Context, d *hop.Message) (hop.Outcome, error
 // moved handles a model that was moved to the end of its stream, because its job takes long or is
 // to be done again. Where the job is under way only its timer is set again, which may not have been
 // moved.
-func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
-	begun, err := w.begun(ctx, d.Subject.Lane, d.Subject.Job)
+func (w *Reparam) resumeMoved(ctx context.Context, d *hop.Message) error {
+	begun, err := w.hasBegun(ctx, d.Subject.Lane, d.Subject.Job)
 	if err != nil {
 		return err
 	}
@@ -75,12 +75,12 @@ func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
 	if err := identify(d, &m); err != nil {
 		return err
 	}
-	return w.deadline(ctx, d, m.DeadlineMS)
+	return w.setDeadline(ctx, d, m.DeadlineMS)
 }
 
 // redriven starts a stored job again from its kept model: it makes the job's network and passes it on. It notes in d the facts of
 // the request that the answer needs if it fails.
-func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var r message.Redrive
 	if err := d.Decode(&r); err != nil {
 		return hop.Done, err
@@ -141,11 +141,11 @@ func identify(d *hop.Message, m *wire.Request) error {
 // replayed is the age from which on a model is assumed to be delivered again: a recreated consumer
 // begins with the oldest message, and most jobs have their answer by then, which is looked up
 // before anything is computed.
-const replayed = 10 * time.Second
+const replayedAge = 10 * time.Second
 
 // copies is the number of copies of a request in memory while its network is made: as they came,
 // decoded, as a network, and encoded again.
-const copies = 4
+const requestCopies = 4
 
 // reparameterise turns the model in d.Data into a network and passes it on.
 func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
@@ -159,24 +159,24 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 
 	// Only a model that may have been delivered before can have its answer.
 	repeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
-	if repeated || bus.Moved(d.Raw.Header) || w.Bus.Conn.Since(d.Asked) > replayed {
+	if repeated || bus.Moved(d.Raw.Header) || w.Bus.Conn.Since(d.Asked) > replayedAge {
 		if err := w.Unanswered(ctx, m.Job, d.Digest); err != nil {
 			return err
 		}
 	}
-	if err := w.deadline(ctx, d, m.DeadlineMS); err != nil {
+	if err := w.setDeadline(ctx, d, m.DeadlineMS); err != nil {
 		return err
 	}
 
 	d.Describe(tracing.Method.String(string(m.Settings.WithDefaults().Method)))
-	free, err := w.host.free.Hold(ctx, copies*float64(len(d.Data)))
+	free, err := w.host.memory.Hold(ctx, requestCopies*float64(len(d.Data)))
 	if err != nil {
 		return err
 	}
 	defer free()
 	began := time.Now()
-	ownCache := w.host.ownCache(d.Tenant)
-	known, queries, err := w.prepare(ctx, ownerOf(d.Tenant, ownCache), &m, d.Data, repeated)
+	ownCache := w.host.hasOwnCache(d.Tenant)
+	known, queries, err := w.prepareNetwork(ctx, cacheOwner(d.Tenant, ownCache), &m, d.Data, repeated)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		out.Names = known.Names
 	}
 
-	w.next.Spend(d.Subject.Lane, 1)
+	w.networkRoom.Spend(d.Subject.Lane, 1)
 	subject := message.NetworkSubject(d.Subject.Lane, m.Job)
 	if err := w.Forward(ctx, bus.StreamNetwork, subject, out, d, sameNetwork); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 // deadline sets the timer of a job that has a deadline. It may be set twice: the server keeps the
 // last message of a timer's subject. A deadline beyond the time for which models are kept is
 // refused, because it would never be answered.
-func (w *Reparam) deadline(ctx context.Context, d *hop.Message, deadlineMS int64) error {
+func (w *Reparam) setDeadline(ctx context.Context, d *hop.Message, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil
 	}

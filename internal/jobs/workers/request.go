@@ -34,28 +34,28 @@ import (
 
 // The service, as `nats micro` shows it.
 const (
-	serviceName    = "btn"
-	serviceVersion = "1.0.0"
-	serviceAbout   = "Answers a model message with its answer message, " +
+	serviceName        = "btn"
+	serviceVersion     = "1.0.0"
+	serviceDescription = "Answers a model message with its answer message, " +
 		"if that takes no longer than a second or the message's deadline."
-	schemasAt = "https://github.com/basetensor/basetensor/schemas/messages/" // as the schemas name themselves
+	schemasURL = "https://github.com/basetensor/basetensor/schemas/messages/" // as the schemas name themselves
 )
 
 // service answers the requests for an immediate answer that come to one process.
 type service struct {
 	*hop.Loop
-	metrics  *metrics.Metrics
-	audit    *telemetry.Audit
-	jobs     *submit.Submitter
-	models   *bus.Room
-	slots    shares.Room // requests for an answer that wait
-	keeps    shares.Room // bytes that are being stored for tenants
-	requests shares.Room // the same, of requests
-	rooms    shares.Room // questions about room
+	metrics      *metrics.Metrics
+	audit        *telemetry.Audit
+	jobs         *submit.Submitter
+	models       *bus.Room
+	waitRoom     shares.Room // requests for an answer that wait
+	storeRoom    shares.Room // bytes that are being stored for tenants
+	requestRoom  shares.Room // the same, of requests
+	questionRoom shares.Room // questions about room
 
-	mu      sync.Mutex
-	closed  bool           // under mu: no request is taken any more
-	waiting sync.WaitGroup // requests that were taken
+	mu     sync.Mutex
+	closed bool           // under mu: no request is taken any more
+	inWork sync.WaitGroup // requests that were taken
 
 	answered, pending, refused atomic.Int64
 }
@@ -63,21 +63,21 @@ type service struct {
 // serve offers the service until ctx ends, then waits for the requests that it has taken.
 func (w *Reparam) serve(ctx context.Context) error {
 	s := &service{
-		Loop:     w.Loop,
-		metrics:  w.host.Metrics,
-		audit:    w.host.Audit,
-		jobs:     submit.On(w.Bus),
-		models:   bus.NewModelRoom(w.Bus.Conn),
-		slots:    shares.Room{Most: int64(w.host.Requests)},
-		keeps:    shares.Room{Most: keepBytes},
-		requests: shares.Room{Most: max(requestBytes, 2*(w.Bus.Conn.NC.MaxPayload()+keepBeside))},
-		rooms:    shares.Room{Most: roomsAtOnce},
+		Loop:         w.Loop,
+		metrics:      w.host.Metrics,
+		audit:        w.host.Audit,
+		jobs:         submit.On(w.Bus),
+		models:       bus.NewModelRoom(w.Bus.Conn),
+		waitRoom:     shares.Room{Most: int64(w.host.Requests)},
+		storeRoom:    shares.Room{Most: mostStoring},
+		requestRoom:  shares.Room{Most: max(mostStoringRequests, 2*(w.Bus.Conn.NC.MaxPayload()+messageOverhead))},
+		questionRoom: shares.Room{Most: mostQuestions},
 	}
 
 	offered, err := micro.AddService(w.Bus.Conn.NC, micro.Config{
 		Name:         serviceName,
 		Version:      serviceVersion,
-		Description:  serviceAbout,
+		Description:  serviceDescription,
 		QueueGroup:   serviceName,
 		StatsHandler: s.stats,
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
@@ -85,21 +85,21 @@ func (w *Reparam) serve(ctx context.Context) error {
 		},
 	})
 	schemas := micro.WithEndpointMetadata(map[string]string{
-		"request_schema": schemasAt + "model.schema.json", "response_schema": schemasAt + "answer.schema.json",
+		"request_schema": schemasURL + "model.schema.json", "response_schema": schemasURL + "answer.schema.json",
 	})
 	for _, endpoint := range [][2]string{
 		{"infer", wire.InferSubject}, {"infer-owned", message.InferSubject("*")},
 	} {
 		if err == nil {
-			err = offered.AddEndpoint(endpoint[0], micro.HandlerFunc(s.take), micro.WithEndpointSubject(endpoint[1]), schemas)
+			err = offered.AddEndpoint(endpoint[0], micro.HandlerFunc(s.handleRequest), micro.WithEndpointSubject(endpoint[1]), schemas)
 		}
 	}
 	if err == nil {
-		err = offered.AddEndpoint("room", micro.HandlerFunc(s.room), micro.WithEndpointSubject(wire.Prefix+"room.*"))
+		err = offered.AddEndpoint("room", micro.HandlerFunc(s.handleRoom), micro.WithEndpointSubject(wire.Prefix+"room.*"))
 	}
-	var doors []door
+	var doors []laneConn
 	if err == nil {
-		doors, err = s.open()
+		doors, err = s.connectLanes()
 	}
 	if err != nil {
 		if offered != nil {
@@ -114,7 +114,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 	}
 	// requests that the server sent before it knew are here after this
 	w.Bus.Conn.NC.FlushTimeout(hop.WriteTimeout)
-	stopHearing(doors)
+	drainLanes(doors)
 
 	s.mu.Lock()
 	s.closed = true
@@ -122,7 +122,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 
 	// Requests that were taken are replied to, and their replies sent, before the connection
 	// closes.
-	s.waiting.Wait()
+	s.inWork.Wait()
 	w.Bus.Conn.NC.FlushTimeout(hop.WriteTimeout)
 	for _, d := range doors {
 		d.close()
@@ -137,21 +137,21 @@ func (s *service) stats(*micro.Endpoint) any {
 		metrics.Answered: s.answered.Load(),
 		metrics.Pending:  s.pending.Load(),
 		metrics.Refused:  s.refused.Load(),
-		"waiting":        s.slots.Used(),
+		"waiting":        s.waitRoom.Used(),
 	}
 }
 
 // take begins a request. It must not block, because the library hands over requests one by one.
-func (s *service) take(r micro.Request) {
+func (s *service) handleRequest(r micro.Request) {
 	began := time.Now()
-	if why := s.begin(&s.slots, "requests", message.OwnerOf(r.Subject()), 1, func() { s.infer(r, began) }); why != "" {
+	if why := s.start(&s.waitRoom, "requests", message.OwnerOf(r.Subject()), 1, func() { s.submitAndWait(r, began) }); why != "" {
 		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: %s: ask again later", why))
 	}
 }
 
 // begin calls do in a goroutine, for whose end serve waits, if an owner finds n units of a room free. It returns at once, with the reason
 // if there are none.
-func (s *service) begin(room *shares.Room, unit, owner string, n int64, do func()) (why string) {
+func (s *service) start(room *shares.Room, unit, owner string, n int64, do func()) (why string) {
 	s.mu.Lock() // so that serve does not begin to wait for none and miss one
 	defer s.mu.Unlock()
 	if s.closed {
@@ -163,7 +163,7 @@ func (s *service) begin(room *shares.Room, unit, owner string, n int64, do func(
 	case share:
 		return fmt.Sprintf("too many %s of %s wait already", unit, owner)
 	}
-	s.waiting.Go(func() {
+	s.inWork.Go(func() {
 		defer room.Give(owner, n)
 		do()
 	})
@@ -171,7 +171,7 @@ func (s *service) begin(room *shares.Room, unit, owner string, n int64, do func(
 }
 
 // infer submits the request and waits for its answer.
-func (s *service) infer(r micro.Request, began time.Time) {
+func (s *service) submitAndWait(r micro.Request, began time.Time) {
 	ctx, span := s.Hard, trace.Span(noop.Span{})
 	if s.Tracer != nil {
 		ctx, span = s.Tracer.Start(
@@ -191,7 +191,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		return
 	}
 
-	m, err := requestOf(r.Subject(), data)
+	m, err := decodeRequest(r.Subject(), data)
 	if err != nil {
 		s.refuse(r, began, "", wire.ReplyBadRequest, err)
 		return
@@ -230,7 +230,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 	s.pending.Add(1)
 	s.metrics.Request(metrics.Pending, time.Since(began))
 
-	s.unanswered(r, wire.ReplyPending, &wire.Unanswered{
+	s.replyUnanswered(r, wire.ReplyPending, &wire.Unanswered{
 		Job:    m.Job,
 		Digest: digest,
 		Status: wire.StatusPending,
@@ -239,7 +239,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 }
 
 // requestOf decodes a request. On an owner's subject its job is the owner's: an id without an owner gets this one, another's is refused.
-func requestOf(subject string, data []byte) (m wire.Request, err error) {
+func decodeRequest(subject string, data []byte) (m wire.Request, err error) {
 	on, err := message.ParseSubject(subject)
 	if err != nil {
 		return m, fault.Wrap(fault.BadInput, err)
@@ -275,14 +275,14 @@ func (s *service) refuse(r micro.Request, began time.Time, job, code string, err
 	s.refused.Add(1)
 	s.metrics.Request(metrics.Refused, time.Since(began))
 	s.Log.Debug("request refused", "job", job, "error", err)
-	s.unanswered(
+	s.replyUnanswered(
 		r, code, &wire.Unanswered{Job: job, Status: wire.StatusRefused, Error: s.Info(err)},
 	)
 }
 
 // unanswered replies with a message that says why there is no answer, and the service error
 // headers.
-func (s *service) unanswered(r micro.Request, code string, u *wire.Unanswered) {
+func (s *service) replyUnanswered(r micro.Request, code string, u *wire.Unanswered) {
 	b, err := wire.Encode(u)
 	if err != nil {
 		s.Log.Error("cannot encode a reply", "error", err)
@@ -327,20 +327,20 @@ func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 
 // room tells clients without permission to ask the server the room of a lane, and the presence of
 // workers. It must not block.
-func (s *service) room(r micro.Request) {
+func (s *service) handleRoom(r micro.Request) {
 	name := r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:]
 	lane, err := strconv.Atoi(name)
 	if err != nil || lane < 0 || lane >= wire.Lanes {
 		r.Error(wire.ReplyBadRequest, "no such lane", nil)
 		return
 	}
-	if why := s.begin(&s.rooms, "questions", "lane "+name, 1, func() { s.left(r, lane) }); why != "" {
+	if why := s.start(&s.questionRoom, "questions", "lane "+name, 1, func() { s.replyRoom(r, lane) }); why != "" {
 		r.Error(wire.ReplyNoRoom, why, nil)
 	}
 }
 
 // left is room in a goroutine of its own.
-func (s *service) left(r micro.Request, lane int) {
+func (s *service) replyRoom(r micro.Request, lane int) {
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
 	var m message.Room

@@ -24,23 +24,23 @@ import (
 
 // Bounds of what one process stores for users at one time, and of questions about room.
 const (
-	keepBytes    = 128 << 20
-	requestBytes = 16 << 20 // or two of the largest messages; quotas do not count them before they are stored
-	keepBeside   = 16 << 10 // bytes of memory of a message beside its payload
-	roomsAtOnce  = 64
+	mostStoring         = 128 << 20
+	mostStoringRequests = 16 << 20 // or two of the largest messages; quotas do not count them before they are stored
+	messageOverhead     = 16 << 10 // bytes of memory of a message beside its payload
+	mostQuestions       = 64
 )
 
 // door is a connection on which this process hears the tenants of a lane.
-type door struct {
+type laneConn struct {
 	*nats.Subscription
 	nc *nats.Conn // nil: the worker's own
 }
 
 // open has this process store for tenants. Each lane has a connection of its own: the server closes a connection that takes messages too
 // slowly, and those of other lanes and of the worker itself go on then. A server in this process has no tenants to fear.
-func (s *service) open() (doors []door, err error) {
+func (s *service) connectLanes() (doors []laneConn, err error) {
 	for lane := range wire.Lanes {
-		d := door{}
+		d := laneConn{}
 		nc := s.Bus.Conn.NC
 		if nc.Opts.InProcessServer == nil {
 			options := nc.Opts
@@ -52,7 +52,7 @@ func (s *service) open() (doors []door, err error) {
 			}
 			nc = d.nc
 		}
-		if d.Subscription, err = nc.QueueSubscribe(message.KeepFilter(lane, ">"), serviceName, s.keep); err != nil {
+		if d.Subscription, err = nc.QueueSubscribe(message.KeepFilter(lane, ">"), serviceName, s.handleStore); err != nil {
 			break
 		}
 		doors = append(doors, d)
@@ -66,18 +66,18 @@ func (s *service) open() (doors []door, err error) {
 }
 
 // stopHearing ends the hearing at all doors together: what came is handled when it returns.
-func stopHearing(doors []door) {
+func drainLanes(doors []laneConn) {
 	for _, d := range doors {
 		d.Drain()
 	}
-	isOpen := func(d door) bool { return d.IsValid() }
+	isOpen := func(d laneConn) bool { return d.IsValid() }
 	for until := time.Now().Add(hop.WriteTimeout); slices.ContainsFunc(doors, isOpen) && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
 // close closes the connection, over which replies go.
-func (d door) close() {
+func (d laneConn) close() {
 	if d.nc != nil {
 		d.nc.FlushTimeout(hop.WriteTimeout)
 		d.nc.Close()
@@ -86,52 +86,52 @@ func (d door) close() {
 
 // keep stores a message of a user and replies with the stream's reply. It must not block. It stores nothing whose sender would not hear
 // of it.
-func (s *service) keep(r *nats.Msg) {
+func (s *service) handleStore(r *nats.Msg) {
 	if r.Reply == "" {
 		return
 	}
 	subject := message.Kept(r.Subject)
 	owner, ok := bus.OwnerOn(subject)
 	if !ok {
-		s.unkept(r, bus.CodeRefused, "nothing is stored under this subject")
+		s.replyRefused(r, bus.CodeRefused, "nothing is stored under this subject")
 		return
 	}
-	room := &s.keeps
+	room := &s.storeRoom
 	if message.KindOf(subject) == message.KindModel {
-		room = &s.requests
+		room = &s.requestRoom
 	}
-	if why := s.begin(room, "bytes", owner, int64(len(r.Data))+keepBeside, func() { s.store(r, subject) }); why != "" {
-		s.unkept(r, bus.CodeBusy, why+": ask again later")
+	if why := s.start(room, "bytes", owner, int64(len(r.Data))+messageOverhead, func() { s.store(r, subject) }); why != "" {
+		s.replyRefused(r, bus.CodeBusy, why+": ask again later")
 	}
 }
 
 // store is keep in a goroutine of its own, for a message that is to be stored on a subject.
 func (s *service) store(r *nats.Msg, subject string) {
 	if err := bus.Intact(subject, r.Header, r.Data); err != nil && message.KindOf(subject) != message.KindTimer { // that is made anew
-		s.unkept(r, bus.CodeDamaged, err.Error())
+		s.replyRefused(r, bus.CodeDamaged, err.Error())
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
 	m, err := s.Bus.Vet(ctx, subject, r.Header, r.Data)
 	if err == nil { // a refused tenant takes no place of its lane
-		err = s.enter(ctx, subject)
+		err = s.takePlace(ctx, subject)
 	}
 	if err != nil {
-		s.unkept(r, bus.CodeOf(err), err.Error())
+		s.replyRefused(r, bus.CodeOf(err), err.Error())
 		return
 	}
 	reply, err := s.Bus.Conn.NC.RequestMsgWithContext(ctx, m)
 	if err != nil {
-		s.unkept(r, bus.CodeBusy, "the server does not answer: "+err.Error())
+		s.replyRefused(r, bus.CodeBusy, "the server does not answer: "+err.Error())
 		return
 	}
 	r.Respond(reply.Data)
-	s.note(subject, reply.Data)
+	s.record(subject, reply.Data)
 }
 
 // enter takes the place of a request in the backlog of its lane, which must be that of its owner, if it has one.
-func (s *service) enter(ctx context.Context, subject string) error {
+func (s *service) takePlace(ctx context.Context, subject string) error {
 	if message.KindOf(subject) != message.KindModel {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (s *service) enter(ctx context.Context, subject string) error {
 }
 
 // note records a user's message that was stored, by the stream's reply: a registered model, a name, a cancellation.
-func (s *service) note(subject string, reply []byte) {
+func (s *service) record(subject string, reply []byte) {
 	var answer struct{ Error *jetstream.APIError }
 	if json.Unmarshal(reply, &answer) != nil || answer.Error != nil {
 		return
@@ -171,7 +171,7 @@ func (s *service) note(subject string, reply []byte) {
 }
 
 // unkept replies with a refusal in the form of a stream's.
-func (s *service) unkept(r *nats.Msg, code jetstream.ErrorCode, why string) {
+func (s *service) replyRefused(r *nats.Msg, code jetstream.ErrorCode, why string) {
 	b, err := json.Marshal(map[string]any{"error": jetstream.APIError{Code: 400, ErrorCode: code, Description: why}})
 	if err != nil {
 		s.Log.Error("cannot encode a reply", "error", err)

@@ -29,7 +29,7 @@ func TestAStopWaitsForStores(t *testing.T) {
 	defer nc.Close()
 	b, err := bus.New(nc, bus.Options{})
 	must(err)
-	w := &Reparam{host: &Host{Settings: Settings{Requests: 1}}, trail: trail{&hop.Loop{Jobs: hop.Jobs{
+	w := &Reparam{host: &Host{Settings: Settings{Requests: 1}}, storedJobs: storedJobs{&hop.Loop{Jobs: hop.Jobs{
 		Stage: "reparam-worker", Bus: b, Log: slog.New(slog.DiscardHandler), Hard: t.Context(), Soft: t.Context(),
 	}}}}
 

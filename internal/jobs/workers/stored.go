@@ -15,20 +15,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// trail finds out the progress of a job, by its stored messages.
-type trail struct{ *hop.Loop }
+// storedJobs finds out, by the stored messages of a job, how far the job has come.
+type storedJobs struct{ *hop.Loop }
 
-// begun reports whether anything of a job is stored after reparam.
-func (w trail) begun(ctx context.Context, lane int, job string) (bool, error) {
-	if busy, err := w.between(ctx, lane, job); err != nil || busy {
-		return busy, err
+// hasBegun reports whether a network, a task or a partial of the job is stored.
+func (w storedJobs) hasBegun(ctx context.Context, lane int, job string) (bool, error) {
+	if waits, err := w.hasNetworkOrTask(ctx, lane, job); err != nil || waits {
+		return waits, err
 	}
-	partials, err := w.partials(ctx, lane, job)
+	partials, err := w.partialSubjects(ctx, lane, job)
 	return len(partials) > 0, err
 }
 
-// between reports whether a network or a task of the job waits or is being processed.
-func (w trail) between(ctx context.Context, lane int, job string) (bool, error) {
+// hasNetworkOrTask reports whether a network or a task of the job waits or is being processed.
+func (w storedJobs) hasNetworkOrTask(ctx context.Context, lane int, job string) (bool, error) {
 	has, err := w.Bus.Log.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
 	if err != nil || has {
 		return has, err
@@ -39,52 +39,54 @@ func (w trail) between(ctx context.Context, lane int, job string) (bool, error) 
 	return len(tasks) > 0, err
 }
 
-// partials lists the subjects of a job's stored partials. The stream's leader answers, so all that are acknowledged are in the list.
-func (w trail) partials(ctx context.Context, lane int, job string) (map[string]uint64, error) {
+// partialSubjects returns the subjects of a job's stored partials, with the number of messages on each. The stream's leader answers, so
+// every partial that is acknowledged to its publisher is in the list.
+func (w storedJobs) partialSubjects(ctx context.Context, lane int, job string) (map[string]uint64, error) {
 	return w.Bus.Log.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
 }
 
-// chunks identifies the partials of a job that is cut into n chunks.
-type chunks struct {
+// jobChunks identifies the partials of a job that is cut into n chunks. A job may have partials of several cuts.
+type jobChunks struct {
 	lane int
 	job  string
 	n    int
 }
 
-// readers is the number of partials fetched at the same time.
-const readers = 8
-
-// stored lists which of a job's chunks are stored.
-func (w *sums) stored(ctx context.Context, key chunks) (map[int]bool, error) {
-	subjects, err := w.partials(ctx, key.lane, key.job)
-	ks := make(map[int]bool, len(subjects))
-	for s := range subjects {
-		if p, err := message.ParseSubject(s); err == nil && p.N == key.n {
-			ks[p.K] = true
+// listChunks returns the set of the job's chunks whose partials are stored.
+func (w *sums) listChunks(ctx context.Context, key jobChunks) (map[int]bool, error) {
+	subjects, err := w.partialSubjects(ctx, key.lane, key.job)
+	chunks := make(map[int]bool, len(subjects))
+	for text := range subjects {
+		if s, err := message.ParseSubject(text); err == nil && s.N == key.n {
+			chunks[s.K] = true
 		}
 	}
-	return ks, err
+	return chunks, err
 }
 
-// fetch reads the first count partials of a job, in the order of their chunks. The error wraps
-// bus.ErrNotFound if some are missing.
-func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Partial, error) {
+// readChunks reads the first count partials of a job, in the order of their chunks. The error wraps bus.ErrNotFound if a partial is
+// missing.
+func (w *sums) readChunks(ctx context.Context, key jobChunks, count int) ([]*message.Partial, error) {
 	subjects := make([]string, count)
 	for k := range subjects {
 		subjects[k] = message.PartialSubject(key.lane, key.job, key.n, k)
 	}
-	partials, err := w.read(ctx, subjects)
+	partials, err := w.readPartials(ctx, subjects)
 	if err == nil && slices.Contains(partials, nil) {
 		err = fmt.Errorf("%w: chunks of %d", bus.ErrNotFound, key.n)
 	}
 	return partials, err
 }
 
-// read reads partials; nil is in the place of one that is missing. All are looked at, so that none that is forged is listed any more.
-func (w *sums) read(ctx context.Context, subjects []string) ([]*message.Partial, error) {
+// parallelReads is the number of partials that readPartials fetches at the same time.
+const parallelReads = 8
+
+// readPartials reads the partials on the subjects. The result has nil in the place of a partial that is missing. It reads all of them,
+// even if one is missing, because reading removes the forged ones, which then are in no list any more.
+func (w *sums) readPartials(ctx context.Context, subjects []string) ([]*message.Partial, error) {
 	partials := make([]*message.Partial, len(subjects))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readers)
+	g.SetLimit(parallelReads)
 	for i, subject := range subjects {
 		g.Go(func() error {
 			m, err := w.Bus.Log.Get(ctx, bus.StreamPartial, subject)
@@ -99,7 +101,7 @@ func (w *sums) read(ctx context.Context, subjects []string) ([]*message.Partial,
 			if err := wire.Decode(m.Data, p); err != nil {
 				return err
 			}
-			if of, err := message.ParseSubject(subject); err != nil || p.Job != of.Job || p.N != of.N || p.K != of.K {
+			if s, err := message.ParseSubject(subject); err != nil || p.Job != s.Job || p.N != s.N || p.K != s.K {
 				return fault.New(fault.BadInput, "pipeline: %s holds chunk %d of %d of job %s", subject, p.K, p.N, p.Job)
 			}
 			partials[i] = p
@@ -109,37 +111,38 @@ func (w *sums) read(ctx context.Context, subjects []string) ([]*message.Partial,
 	return partials, g.Wait()
 }
 
-// followed has the request and the plan of a network, a task or a partial, and the blobs that it names.
-type followed struct {
-	request, digest string
-	inline          []byte
-	blobs           []string
+// references are the digests in a network, a task or a partial.
+type references struct {
+	request string   // of the job's request
+	plan    string   // of the job's plan; "": the message has none
+	inline  []byte   // the encoded plan; nil unless it is in the message
+	blobs   []string // all blobs that the message names, that of the plan among them
 }
 
-// follows decodes a network, a task or a partial.
-func follows(subject string, data []byte) (f followed, err error) {
+// decodeReferences returns the references of a network, a task or a partial. A first answer has none.
+func decodeReferences(subject string, data []byte) (refs references, err error) {
 	switch message.KindOf(subject) {
 	case message.KindNetwork:
 		var m message.Network
 		err = wire.Decode(data, &m)
-		f = followed{m.Digest, "", nil, []string{m.Blob}}
-	case message.KindFirst: // it names nothing
+		refs = references{request: m.Digest, blobs: []string{m.Blob}}
+	case message.KindFirst:
 	case message.KindTask:
 		var m message.Task
 		err = wire.Decode(data, &m)
-		f = followed{m.Digest, m.JobBlob, m.Plan, []string{m.NetworkBlob}}
+		refs = references{request: m.Digest, plan: m.JobBlob, inline: m.Plan, blobs: []string{m.NetworkBlob}}
 	default:
 		var m message.Partial
 		err = wire.Decode(data, &m)
-		f = followed{m.Digest, m.JobBlob, m.Plan, nil}
+		refs = references{request: m.Digest, plan: m.JobBlob, inline: m.Plan}
 	}
-	if f.digest != "" && len(f.inline) == 0 { // else the plan is no blob
-		f.blobs = append(f.blobs, f.digest)
+	if refs.plan != "" && len(refs.inline) == 0 {
+		refs.blobs = append(refs.blobs, refs.plan)
 	}
-	return f, err
+	return refs, err
 }
 
-// storedAt returns the time that messages carry in Unix milliseconds; zero where they carry none.
+// storedAt returns the time of a message's field in Unix milliseconds. It returns the zero time if the message has none.
 func storedAt(ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}

@@ -16,32 +16,30 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// sweepAhead is the prefetch of the sweeper, which looks at every stored job, and must keep up on a
-// busy machine too.
+// sweepAhead is the prefetch of the sweeper, which looks at every stored job, and must keep up on a busy machine too.
 const sweepAhead = 64
 
-// sweep looks after stored jobs: one of a certain age, with no answer and nothing under way, is
-// started again. Messages come in the order in which they were stored, so waiting for the age of
-// one delays none that is due.
+// sweep looks at a stored model when it is SweepAfter old, and starts its job again if the job has no answer and nothing of it is under
+// way (package job decides). Messages come in the order in which they were stored, so waiting for one delays no message that is due.
 func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
-	wait := time.NewTimer(w.host.SweepAfter - w.Bus.Conn.Since(d.Raw.Stored))
-	defer wait.Stop()
+	due := time.NewTimer(w.host.SweepAfter - w.Bus.Conn.Since(d.Raw.Stored))
+	defer due.Stop()
 	select {
-	case <-wait.C:
+	case <-due.C:
 	case <-w.Soft.Done():
 		return hop.Later(time.Millisecond), nil
 	}
 
-	acknowledged, err := w.floors.reach(ctx, w.Bus.Conn, d.Subject.Lane, d.Raw.Sequence)
+	isAcknowledged, err := w.ackFloors.isReached(ctx, w.Bus.Conn, d.Subject.Lane, d.Raw.Sequence)
 	if err != nil {
 		return hop.Done, err
 	}
 	crowd := w.keeper.Crowded()
 	look := job.Sweep{
-		Age: w.Bus.Conn.Since(d.Raw.Stored), After: w.host.SweepAfter, Waits: !acknowledged, Many: crowd.Many, Full: crowd.Full,
+		Age: w.Bus.Conn.Since(d.Raw.Stored), After: w.host.SweepAfter, Waits: !isAcknowledged, Many: crowd.Many, Full: crowd.Full,
 	}
 	for ask := look.Begin(); ask != job.AskNothing; {
-		yes, err := w.reply(ctx, d, ask)
+		yes, err := w.answerQuestion(ctx, d, ask)
 		if err != nil {
 			return hop.Done, err
 		}
@@ -53,8 +51,8 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	return hop.Done, nil
 }
 
-// reply answers a question of a sweep about the job of a stored model.
-func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes bool, err error) {
+// answerQuestion answers a question of a sweep about the job of a stored model, or does what the question asks for.
+func (w *Aggregate) answerQuestion(ctx context.Context, d *hop.Message, ask job.Ask) (yes bool, err error) {
 	lane, id := d.Subject.Lane, d.Subject.Job
 	switch ask {
 	case job.AskOver:
@@ -63,16 +61,16 @@ func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes
 			w.Retire(ctx, a)
 		}
 		return a != nil, err
-	case job.AskPassed: // the floor of reparam-worker stays at another model of the lane that takes long
+	case job.AskPassed: // the model may be acknowledged though the floor is below it: the floor stays at a model that takes long
 		return w.Bus.Log.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, id))
 	case job.AskCarry:
-		return w.carry(ctx, d)
+		return w.moveToEnd(ctx, d)
 	case job.AskUnderWay:
-		return w.underWay(ctx, lane, id)
+		return w.isUnderWay(ctx, lane, id)
 	case job.AskSum:
-		return w.sumStored(ctx, lane, id)
+		return w.recount(ctx, lane, id)
 	default:
-		if late, err := w.late(ctx, lane, id); err != nil || late {
+		if isLate, err := w.endIfLate(ctx, lane, id); err != nil || isLate {
 			return false, err
 		}
 		w.host.Metrics.Sweep(metrics.SweptRedrive)
@@ -81,98 +79,110 @@ func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes
 	}
 }
 
-// underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is
-// being processed. It looks in the order in which a job passes the stages: each stores its output
-// before it acknowledges its input, so a job cannot slip by. One that was acknowledged and is stored
-// again counts until tidy removes it.
-func (w *Aggregate) underWay(ctx context.Context, lane int, job string) (bool, error) {
+// isUnderWay reports whether a message of a job waits or is being processed. The job's model was acknowledged. It looks at the streams in
+// the order in which a job passes the stages: each stage stores its output before it acknowledges its input, so no job slips by. A message
+// that was acknowledged, and is stored still because the server lost its removal, counts until tidyQueues removes it.
+func (w *Aggregate) isUnderWay(ctx context.Context, lane int, job string) (bool, error) {
 	if has, err := w.Bus.Log.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || has {
 		return has, err
 	}
-	return w.between(ctx, lane, job)
+	return w.hasNetworkOrTask(ctx, lane, job)
 }
 
 // staleFloor is the age from which a delivered partial is taken for acknowledged though its consumer's floor is below it: see
 // streams.Keeper.
 const staleFloor = time.Minute
 
-// sumStored has the partials of a job counted again if all of them are stored, and reports whether they are: one of them moves to the
-// end of its stream, from where it is delivered. They may be of several cuts into chunks.
-func (w *Aggregate) sumStored(ctx context.Context, lane int, id string) (bool, error) {
-	subjects, err := w.partials(ctx, lane, id)
+// recount has the partials of a job counted again if all of them are stored, and reports whether they are. It moves the youngest one to
+// the end of its stream, from where it is delivered, unless it will be delivered anyway.
+func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplete bool, err error) {
+	subjects, err := w.partialSubjects(ctx, lane, id)
 	if err != nil {
 		return false, err
 	}
-	stored := map[int]int{} // by the number of chunks
-	for s := range subjects {
-		p, err := message.ParseSubject(s)
-		if err != nil {
-			continue
-		}
-		if stored[p.N]++; stored[p.N] < p.N {
-			continue
-		}
-		youngest, err := w.Bus.Log.GetRaw(ctx, bus.StreamPartial, s[:strings.LastIndexByte(s, '.')]+".*")
-		if errors.Is(err, bus.ErrNotFound) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		c, _, err := w.Bus.Conn.LaneConsumer(ctx, bus.StreamPartial, bus.ConsumerPartial, lane)
-		if err != nil {
-			return false, err
-		}
-		at, floor := youngest.Sequence, c.AckFloor.Stream
-		if c.Delivered.Stream < at || floor < at && w.Bus.Conn.Since(youngest.Time) < staleFloor {
-			return true, nil // it is delivered anyway
-		}
-		w.Log.Info("swept: summing", "job", id, "lane", lane, "chunks", p.N)
-		w.host.Metrics.Sweep(metrics.SweptSum)
-		_, err = w.Bus.Log.MoveToEnd(ctx, youngest)
-		return true, err
-	}
-	return false, nil
-}
-
-// late reports whether the deadline of a job that came to a halt has passed. Its timer ends it; sweepAfter later that went off, and the
-// answer was lost: then the job is ended here.
-func (w *Aggregate) late(ctx context.Context, lane int, job string) (bool, error) {
-	of, err := w.Submitted(ctx, wire.ModelSubject(lane, job))
-	if errors.Is(err, bus.ErrNotFound) || err == nil && (of.Deadline.IsZero() || w.Bus.Conn.Since(of.Deadline) < 0) {
+	filter, n, ok := completeCut(subjects)
+	if !ok {
 		return false, nil
 	}
-	if err != nil || w.Bus.Conn.Since(of.Deadline) < w.host.SweepAfter {
+
+	youngest, err := w.Bus.Log.GetRaw(ctx, bus.StreamPartial, filter)
+	if errors.Is(err, bus.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	c, _, err := w.Bus.Conn.LaneConsumer(ctx, bus.StreamPartial, bus.ConsumerPartial, lane)
+	if err != nil {
+		return false, err
+	}
+	sequence, floor := youngest.Sequence, c.AckFloor.Stream
+	if c.Delivered.Stream < sequence || floor < sequence && w.Bus.Conn.Since(youngest.Time) < staleFloor {
+		return true, nil // it will be delivered, or is delivered and in work
+	}
+
+	w.Log.Info("swept: summing", "job", id, "lane", lane, "chunks", n)
+	w.host.Metrics.Sweep(metrics.SweptSum)
+	_, err = w.Bus.Log.MoveToEnd(ctx, youngest)
+	return true, err
+}
+
+// completeCut returns a cut of a job into n chunks of which every partial is among the subjects, with the filter of its partials. ok is
+// false if there is none. The subjects may be of several cuts: of partial.3.a.2.0, partial.3.a.2.1 and partial.3.a.4.0 the cut into two
+// chunks is complete.
+func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
+	stored := map[int]int{} // the number of chunks by that of the cut
+	for text := range subjects {
+		s, err := message.ParseSubject(text)
+		if err != nil {
+			continue
+		}
+		if stored[s.N]++; stored[s.N] >= s.N {
+			return text[:strings.LastIndexByte(text, '.')] + ".*", s.N, true
+		}
+	}
+	return "", 0, false
+}
+
+// endIfLate reports whether the deadline of a job that came to a halt has passed. The job's timer ends the job. If the deadline passed
+// SweepAfter ago, the timer has gone off and the answer was lost: then endIfLate ends the job.
+func (w *Aggregate) endIfLate(ctx context.Context, lane int, job string) (isLate bool, err error) {
+	request, err := w.Submitted(ctx, wire.ModelSubject(lane, job))
+	if errors.Is(err, bus.ErrNotFound) || err == nil && (request.Deadline.IsZero() || w.Bus.Conn.Since(request.Deadline) < 0) {
+		return false, nil
+	}
+	if err != nil || w.Bus.Conn.Since(request.Deadline) < w.host.SweepAfter {
 		return true, err
 	}
-	return true, w.expire(ctx, lane, &wire.Deadline{Job: job, Digest: of.Digest, Tenant: of.Tenant, Time: of.Deadline.UnixMilli()})
+	return true, w.expire(ctx, lane, &wire.Deadline{
+		Job: job, Digest: request.Digest, Tenant: request.Tenant, Time: request.Deadline.UnixMilli(),
+	})
 }
 
-// floors remembers for a moment up to which sequence the models of lanes are acknowledged by
-// reparam-worker, as the server said. Not longer: a recreated stream begins with 1.
-type floors struct {
-	mu sync.Mutex // held while the server is asked, too
-	of [wire.Lanes]struct {
+// ackFloors remembers for floorAge up to which sequence reparam-worker has acknowledged the models of each lane. It does not remember it
+// for longer, because a stream that was deleted and made again begins with sequence 1.
+type ackFloors struct {
+	mu    sync.Mutex // held while the server is asked, too
+	lanes [wire.Lanes]struct {
 		sequence uint64
-		at       time.Time // of the server's word
+		at       time.Time // of the server's reply
 	}
 }
 
-// floorFor is the time for which the server's answer about a floor holds.
-const floorFor = 200 * time.Millisecond
+// floorAge is the time for which the server's reply about a floor holds.
+const floorAge = 200 * time.Millisecond
 
-// reach reports whether all models of a lane are acknowledged up to a sequence, as far as the
-// consumer's floor tells.
-func (f *floors) reach(ctx context.Context, conn *bus.Conn, lane int, sequence uint64) (bool, error) {
+// isReached reports whether all models of a lane up to a sequence are acknowledged, by the floor of their consumer.
+func (f *ackFloors) isReached(ctx context.Context, conn *bus.Conn, lane int, sequence uint64) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := &f.of[lane]
-	if time.Since(known.at) > floorFor {
+	floor := &f.lanes[lane]
+	if time.Since(floor.at) > floorAge {
 		c, _, err := conn.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
 		if err != nil {
 			return false, err
 		}
-		known.sequence, known.at = c.AckFloor.Stream, time.Now()
+		floor.sequence, floor.at = c.AckFloor.Stream, time.Now()
 	}
-	return known.sequence >= sequence, nil
+	return floor.sequence >= sequence, nil
 }

@@ -25,31 +25,28 @@ import (
 
 // Worker is one stage in one process.
 type Worker struct {
-	loop    *hop.Loop
-	host    *Host
-	intakes []*intake
-	// functions that run beside the intakes, until their context ends
-	beside []func(context.Context) error
-	stop   func() // is called at the end; may be nil
+	loop       *hop.Loop
+	host       *Host
+	intakes    []*intake
+	background []func(context.Context) error // run in addition to the intakes, until their context ends
+	stop       func()                        // is called at the end of Run; nil: nothing is to be done
 }
 
-// intake is a feed of messages, with the handler and the bounds of their processing.
+// intake is a feed of messages, with their handler and the bounds of their processing.
 type intake struct {
 	streams.Feed
 	hop.Intake
-	// pull has Prefetch, Heavy, Later, AtLeast and Room. Its Slots are at least the processors; Concurrency takes their place, except where
-	// they are 1.
-	pull pull.Intake
+	pull pull.Intake // of which consume sets the fields that are the same for all intakes of a worker; see slots for Slots
 
-	obstacle atomic.Pointer[error] // why it has not begun; nil: it has, or nothing is known
+	obstacle atomic.Pointer[error] // why the intake has not begun; nil: it has begun, or no reason is known
 }
 
-// short is the prefetch of messages that take milliseconds at most. For longer ones it is smaller:
-// a message that waits in this process is kept from another process that may be idle.
-const short = 16
+// shortPrefetch is the prefetch of messages that take milliseconds at most. For longer ones it is smaller, because a message that waits
+// in this process is kept from another process that may be idle.
+const shortPrefetch = 16
 
-// slots returns the number of messages of an intake that are processed at a time, where concurrency
-// is the configured number, 0 for none.
+// slots returns the number of messages of an intake that are processed at a time. concurrency is the configured number, 0 if none is
+// configured: then it is at least the number of processors. An intake with one slot keeps it in both cases.
 func (in *intake) slots(concurrency int) int {
 	switch {
 	case in.pull.Slots == 1:
@@ -60,17 +57,17 @@ func (in *intake) slots(concurrency int) int {
 	return max(in.pull.Slots, fair.Count())
 }
 
-// Run consumes all the intakes of the stage until Soft ends.
+// Run consumes all intakes of the stage until Soft ends.
 func (w *Worker) Run() error {
 	if w.stop != nil {
 		defer w.stop()
 	}
 
 	// All consumers are looked up before any message is processed, because this may fail.
-	all := make([][]string, len(w.intakes))
+	consumers := make([][]string, len(w.intakes)) // by intake
 	for i, in := range w.intakes {
 		var err error
-		if all[i], err = w.found(in); err != nil {
+		if consumers[i], err = w.waitForConsumers(in); err != nil {
 			return err
 		}
 	}
@@ -81,10 +78,10 @@ func (w *Worker) Run() error {
 
 	g, ctx := errgroup.WithContext(w.loop.Soft)
 	for i, in := range w.intakes {
-		g.Go(func() error { return w.consumeAgain(ctx, in, all[i]) })
+		g.Go(func() error { return w.keepConsuming(ctx, in, consumers[i]) })
 	}
 
-	for _, run := range w.beside {
+	for _, run := range w.background {
 		g.Go(func() error { return run(ctx) })
 	}
 
@@ -92,9 +89,8 @@ func (w *Worker) Run() error {
 	return g.Wait()
 }
 
-// consumeAgain is consume for as long as there are consumers, which are looked up again when they
-// are gone.
-func (w *Worker) consumeAgain(ctx context.Context, in *intake, consumers []string) error {
+// keepConsuming consumes an intake until ctx ends. If its consumers are gone it waits for new ones.
+func (w *Worker) keepConsuming(ctx context.Context, in *intake, consumers []string) error {
 	for {
 		err := w.consume(ctx, in, consumers)
 		if !errors.Is(err, bus.ErrGone) || ctx.Err() != nil {
@@ -102,14 +98,14 @@ func (w *Worker) consumeAgain(ctx context.Context, in *intake, consumers []strin
 		}
 
 		w.loop.Log.Warn("consumers are gone", "error", err)
-		if consumers, err = w.found(in); err != nil {
+		if consumers, err = w.waitForConsumers(in); err != nil {
 			return err
 		}
 	}
 }
 
-// consume processes the messages of an intake until ctx ends. With a configured concurrency no
-// message is heavy: that many are processed at a time, at any cost of each.
+// consume processes the messages of an intake until ctx ends. If a concurrency is configured, that number of messages is processed at a
+// time whatever they cost: no message is heavy.
 func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) error {
 	p := in.pull
 	p.Stream, p.Name, p.Consumers = in.Stream, in.Name, consumers
@@ -122,37 +118,37 @@ func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) er
 	return pull.Run(ctx, w.loop.Bus.Conn, p)
 }
 
-// startRetry is the pause between two attempts to start while the server does not answer.
-const startRetry = 200 * time.Millisecond
+const (
+	// startRetry is the pause between two attempts to start while the server does not answer.
+	startRetry = 200 * time.Millisecond
+	// startPatience is the time for which a worker that starts waits for a server that does not answer.
+	startPatience = 30 * time.Second
+	// setupRetry is the interval at which a worker checks whether streams have been set up, and logs that they are not.
+	setupRetry = 2 * time.Second
+)
 
-// startPatience is for how long a worker that starts waits for a server that does not answer.
-const startPatience = 30 * time.Second
-
-// setupRetry is the interval at which a worker checks whether streams have been set up, and logs
-// that they are not.
-const setupRetry = 2 * time.Second
-
-// found returns the names of the consumers of an intake's feed. While the server does not answer, which may
-// be restarting, it tries again. Missing streams and consumers are made if others are there. The worker waits, not ready, for somebody to
-// run btn setup where there are none or its user may not make them, and logs that. A user whose account sees no streams is an error.
-func (w *Worker) found(in *intake) ([]string, error) {
+// waitForConsumers returns the names of the consumers of an intake's feed. It tries again for startPatience while the server does not
+// answer, because it may be restarting. It makes missing streams and consumers if others are there. If there are none, or the worker's
+// user may not make them, it waits without end for somebody to run btn setup, and logs that; the worker is not ready meanwhile. It
+// returns an error if the account of the user sees no streams.
+func (w *Worker) waitForConsumers(in *intake) ([]string, error) {
 	defer in.obstacle.Store(nil)
 	for began := time.Now(); ; {
-		names, err := w.consumers(w.loop.Soft, in.Feed)
+		names, err := w.findConsumers(w.loop.Soft, in.Feed)
 
 		pause := startRetry
 
 		if bus.Missing(err) {
-			mended := w.loop.Mend(w.loop.Soft)
+			mendErr := w.loop.Mend(w.loop.Soft)
 			switch {
-			case mended == nil:
-				if names, err = w.consumers(w.loop.Soft, in.Feed); bus.Missing(err) {
+			case mendErr == nil:
+				if names, err = w.findConsumers(w.loop.Soft, in.Feed); bus.Missing(err) {
 					return nil, fmt.Errorf("%w (lanes are named: has `btn setup` been run without --one-consumer?)", err)
 				}
-			case !errors.Is(err, bus.ErrNoStream): // which says by itself what to do
-				err = fmt.Errorf("%w: %w", err, mended)
+			case !errors.Is(err, bus.ErrNoStream): // the text of ErrNoStream states what to do
+				err = fmt.Errorf("%w: %w", err, mendErr)
 			}
-			if errors.Is(mended, bus.ErrNoStream) || errors.Is(mended, streams.ErrRefused) {
+			if errors.Is(mendErr, bus.ErrNoStream) || errors.Is(mendErr, streams.ErrRefused) { // somebody has to run btn setup
 				began = time.Now()
 				pause = setupRetry
 			}
@@ -169,10 +165,10 @@ func (w *Worker) found(in *intake) ([]string, error) {
 	}
 }
 
-// consumers returns the names of a feed's durable consumers that this worker serves: the consumers
-// of its lanes if it has any, else the consumer over all lanes if there is one, else the consumers
-// of all lanes.
-func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error) {
+// findConsumers returns the names of the durable consumers of a feed that this worker serves. If the worker is configured to serve some
+// lanes, these are the consumers of those lanes. Otherwise it is the consumer over all lanes, or, if there is none, the consumer of each
+// lane.
+func (w *Worker) findConsumers(ctx context.Context, f streams.Feed) ([]string, error) {
 	names := []string{f.Name}
 	switch {
 	case f.Laned && len(w.host.Lanes) > 0:
@@ -195,7 +191,7 @@ func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error
 	return names, nil
 }
 
-// Ready reports why the stage cannot do its work, or nil.
+// Ready returns why the stage cannot do its work, or nil if it can.
 func (w *Worker) Ready() error {
 	ctx, cancel := context.WithTimeout(w.loop.Hard, 2*time.Second)
 	defer cancel()
@@ -214,14 +210,15 @@ func (w *Worker) Ready() error {
 	return streams.Healthy(ctx, w.loop.Bus.Conn)
 }
 
-// here says that this worker is there, for people, at once and every message.HereEvery until ctx ends, and at the end that it is gone.
-func (w *Worker) here(ctx context.Context) error {
+// announce publishes, for people, that this worker is there: at once and every message.HereEvery until ctx ends. At the end it publishes
+// that the worker is gone.
+func (w *Worker) announce(ctx context.Context) error {
 	host, _ := os.Hostname() // a machine may have none
 	m := &message.Here{
 		Process: nuid.Next(), Stage: w.loop.Stage, Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Version: telemetry.ThisBuild().Version,
 	}
-	return every(ctx, message.HereEvery, func(over bool) {
-		m.Gone = over
+	return runEvery(ctx, message.HereEvery, func(isLast bool) {
+		m.Gone = isLast
 		m.Messages = w.loop.Meter.Done()
 		m.Time = w.loop.Bus.Conn.Now().UnixMilli()
 		if err := w.nameKeys(m); err != nil {
@@ -233,7 +230,8 @@ func (w *Worker) here(ctx context.Context) error {
 	})
 }
 
-// nameKeys writes the names of the keys of this moment into m: files of keys are read again when they change.
+// nameKeys writes the names of the present keys into m. They may differ from call to call, because files of keys are read again when they
+// change.
 func (w *Worker) nameKeys(m *message.Here) (err error) {
 	trust := w.loop.Bus.Signer.Trust()
 	m.MessageKeys = trust.Keys.Names()
@@ -241,13 +239,13 @@ func (w *Worker) nameKeys(m *message.Here) (err error) {
 	return err
 }
 
-// every calls do at once, at every interval until ctx ends, and then a last time.
-func every(ctx context.Context, interval time.Duration, do func(over bool)) error {
+// runEvery calls do at once, at every interval until ctx ends, and then a last time. It returns nil.
+func runEvery(ctx context.Context, interval time.Duration, do func(isLast bool)) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		over := ctx.Err() != nil
-		if do(over); over {
+		isLast := ctx.Err() != nil
+		if do(isLast); isLast {
 			return nil
 		}
 		select {
