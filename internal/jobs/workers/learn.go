@@ -1,7 +1,7 @@
 package workers
 
-// The first answer of a job with a deadline: learn-worker stores it before anything begins that may be late, and the aggregator answers
-// with it where all else fails.
+// learn-worker makes the plan of a job. For a job with a deadline it also stores a first answer before anything begins that may be late,
+// and the aggregator answers with it if all else fails. The tasks are cut in publish_tasks.go.
 
 import (
 	"context"
@@ -31,14 +31,14 @@ import (
 type Learn struct {
 	*hop.Loop
 	host     *Host
-	taskRoom *bus.Room // of the task stream
-	rates    admission.Rates
+	taskRoom *bus.Room       // of the task stream
+	rates    admission.Rates // what tenants have spent of their rates
 }
 
-// learn gives w the intake of learn-worker: networks.
+// setUpLearn gives w the intake of learn-worker: networks.
 func (h *Host) setUpLearn(w *Worker) {
-	next := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4)
-	l := &Learn{Loop: w.loop, host: h, taskRoom: next}
+	room := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4)
+	l := &Learn{Loop: w.loop, host: h, taskRoom: room}
 	if h.Redis {
 		l.rates.Shared = h.Cache
 	}
@@ -49,17 +49,16 @@ func (h *Host) setUpLearn(w *Worker) {
 		{
 			Feed:   streams.Networks,
 			Intake: hop.Intake{Handler: l.handleNetwork, Metered: true},
-			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: next},
+			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: room},
 		},
 	}
 }
 
-// plannedBefore is the age above which learn-worker looks for a job's earlier plan first, as for a
-// message that is delivered again: the job may have been started again.
+// earlierPlanAge is the age of a job above which learn-worker first looks for an earlier plan, as it does for a message that is delivered
+// again: the job may have been started again.
 const earlierPlanAge = 2 * time.Second
 
-// network assigns plans to a job's queries and cuts the work into chunks: network.<lane>.<job> →
-// task.<lane>.<job>.<n>.<k>.
+// handleNetwork assigns plans to a job's queries and cuts the work into tasks: network.<lane>.<job> → task.<lane>.<job>.<n>.<k>.
 func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.Network
 	if err := d.Decode(&m); err != nil {
@@ -102,41 +101,43 @@ func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome,
 	return hop.Done, nil
 }
 
-// planInsured is plan with the first answer of a job with a deadline: it is stored from a goroutine of its own if planning takes longer
-// than its head start, and else before plans are passed on whose contraction may be late. A large network, and a message that is
-// delivered again, have it before planning.
+// planWithFirstAnswer makes the plans of a job's queries. If the job has a deadline it also stores a first answer, at most once:
+//   - before planning, if the network is large or the message is delivered again
+//   - from a goroutine, if planning takes longer than its head start
+//   - after planning, if planning failed or the contraction of the plans may be late
 func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network) (*jobPlan, error) {
-	left := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.Asked)
 	if m.DeadlineMS == 0 {
 		return w.makePlan(ctx, net, m)
 	}
+	remaining := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.Asked)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var once sync.Once
-	store := func(left time.Duration) { once.Do(func() { w.storeFirstAnswer(ctx, d, net, m, left) }) }
-	head := stage.HeadStart(left, len(net.Cores))
-	if head == 0 || d.Attempt > 1 {
-		store(left)
+	store := func(remaining time.Duration) { once.Do(func() { w.storeFirstAnswer(ctx, d, net, m, remaining) }) }
+	headStart := stage.HeadStart(remaining, len(net.Cores))
+	if headStart == 0 || d.Attempt > 1 {
+		store(remaining)
 	}
-	timer := time.AfterFunc(head, func() { store(left) })
+	timer := time.AfterFunc(headStart, func() { store(remaining) })
 	defer timer.Stop()
+
 	p, err := w.makePlan(ctx, net, m)
-	switch {
-	case err != nil:
-		store(left)
-	default:
-		switch plan.Insure(p.assignments, m.Settings) {
-		case plan.Insured:
-			store(left)
-		case plan.InsuredBySweep:
-			store(0)
-		}
+	if err != nil {
+		store(remaining)
+		return p, err
 	}
-	return p, err
+	switch plan.Insure(p.assignments, m.Settings) {
+	case plan.Insured:
+		store(remaining)
+	case plan.InsuredBySweep:
+		store(0)
+	}
+	return p, nil
 }
 
-// storeFirst stores the first answer of a job that has so much time left. A failure is logged alone: the job goes on without.
-func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network, left time.Duration) {
+// storeFirstAnswer stores the first answer of a job with some remaining time. It only logs a failure or a panic, because the job goes on
+// without a first answer.
+func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network, remaining time.Duration) {
 	var err error
 	defer func() {
 		if p := recover(); p != nil {
@@ -149,12 +150,12 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 
 	subject := message.FirstSubject(m.Job)
 	if d.Attempt > 1 {
-		if has, failed := w.Bus.Log.Has(ctx, bus.StreamPartial, subject); has || failed != nil {
-			err = failed
+		var isStored bool
+		if isStored, err = w.Bus.Log.Has(ctx, bus.StreamPartial, subject); isStored || err != nil {
 			return
 		}
 	}
-	results, err := stage.First(ctx, m.Job, net, m.Queries, m.Settings, left)
+	results, err := stage.First(ctx, m.Job, net, m.Queries, m.Settings, remaining)
 	if err != nil || !stage.Answered(results) {
 		return
 	}
@@ -175,7 +176,7 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 	}
 }
 
-// plan makes the plans of a job's queries.
+// makePlan makes the plans of a job's queries.
 func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Network) (*jobPlan, error) {
 	planning, settings := w.fitToDeadline(ctx, m, len(net.Cores))
 	if m.Registered {
@@ -185,43 +186,43 @@ func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Netwo
 		settings = w.host.Replan(settings)
 	}
 	owner := cacheOwner(m.Tenant, m.OwnCache)
-	kept := w.host.memoryOf(owner)
-	_, end := kept.shared.begin()
+	memory := w.host.memoryOf(owner)
+	_, end := memory.shared.begin()
 	defer end()
-	job, err := stage.Learn(planning, net, m.Queries, settings, kept.memo, kept.known)
+	assignments, err := stage.Learn(planning, net, m.Queries, settings, memory.memo, memory.known)
 	if err != nil {
 		return nil, err
 	}
-	blob, err := message.EncodeAssignmentsOf(owner, job)
+	blob, err := message.EncodeAssignmentsOf(owner, assignments)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
-	return &jobPlan{assignments: job, digest: wire.Digest(blob), blob: blob}, nil
+	return &jobPlan{assignments: assignments, digest: wire.Digest(blob), blob: blob}, nil
 }
 
-// inTime fits the planning of a job to its deadline. The budget depends on the requested deadline
-// and not on the clock, so that every worker makes the same plan; the clock only ends the search
-// for plans.
+// fitToDeadline returns the context and the settings for the planning of a job, which end the search for plans and bound the budget by the
+// job's deadline. The budget depends on the requested deadline and not on the clock, so that every worker makes the same plan. The clock
+// only ends the search.
 func (w *Learn) fitToDeadline(ctx context.Context, m *message.Network, tables int) (context.Context, query.Settings) {
-	s := m.Settings
+	settings := m.Settings
 	if m.DeadlineMS == 0 {
-		return ctx, s
+		return ctx, settings
 	}
 
 	deadline := time.Duration(m.DeadlineMS) * time.Millisecond
-	worth := policy.WorkShare * deadline.Seconds() * policy.Rate
-	s.Budget = min(s.WithDefaults().Budget, worth)
+	work := policy.WorkShare * deadline.Seconds() * policy.Rate // operations within the deadline
+	settings.Budget = min(settings.WithDefaults().Budget, work)
 
-	left := stage.PlanningTime(deadline, tables) - w.Bus.Conn.Since(time.UnixMilli(m.Stored))
-	return proposal.Worth(proposal.Until(ctx, time.Now().Add(left)), worth), s
+	remaining := stage.PlanningTime(deadline, tables) - w.Bus.Conn.Since(time.UnixMilli(m.Stored))
+	return proposal.Worth(proposal.Until(ctx, time.Now().Add(remaining)), work), settings
 }
 
-// withTiming returns a copy of the timings with the time of a stage that began at a given time.
-func withTiming(before map[string]float64, stage string, began time.Time) map[string]float64 {
-	after := maps.Clone(before)
-	if after == nil {
-		after = map[string]float64{}
+// withTiming returns a copy of timings with the time since a stage began.
+func withTiming(timings map[string]float64, stage string, began time.Time) map[string]float64 {
+	timings = maps.Clone(timings)
+	if timings == nil {
+		timings = map[string]float64{}
 	}
-	after[stage] = milliseconds(began)
-	return after
+	timings[stage] = milliseconds(began)
+	return timings
 }

@@ -1,5 +1,8 @@
 package workers
 
+// Limits of tenants: reparam-worker refuses requests that are too large, learn-worker refuses plans that take too much and delays tasks of
+// tenants that have spent their rate, and contract-worker waits until a delayed task may begin.
+
 import (
 	"context"
 	"strconv"
@@ -7,14 +10,13 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/questions"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// admitRequest refuses a request above its tenant's limits before any work on it.
+// admitRequest returns an error if a request is above its tenant's limits, before any work on the request.
 func (w *Reparam) admitRequest(d *hop.Message, m *wire.Request) error {
 	if w.host.Tenants == nil {
 		return nil
@@ -31,37 +33,21 @@ func (w *Reparam) admitRequest(d *hop.Message, m *wire.Request) error {
 	return limits.Admit(class, asked.AtLeast(), admission.ByRequest)
 }
 
-// headerBegin is the header of a task that is not to be begun before a time, in Unix milliseconds: its
-// tenant has spent its rate.
+// headerBegin is the header of a task whose tenant has spent its rate: the time in Unix milliseconds before which the task may not begin.
 const headerBegin = "Btn-Begin"
 
-// admit refuses a job whose plan takes more than its tenant may have, and returns when its tasks may
-// begin; zero: at once.
-func (w *Learn) admit(
-	ctx context.Context, d *hop.Message, m *message.Network, job []btn.Assignment, chunks [][]btn.Unit,
-	flops []float64,
-) (begin time.Time, err error) {
+// admit returns an error if a job's plan takes more than its tenant may have. Otherwise it books the work on the tenant's rate and returns
+// when the job's tasks may begin; the zero time means at once. A message that is delivered again was booked before.
+func (w *Learn) admit(ctx context.Context, d *hop.Message, m *message.Network, cut *planCut) (begin time.Time, err error) {
 	if w.host.Tenants == nil {
 		return time.Time{}, nil
 	}
-	var price admission.Cost
-	for k, units := range chunks {
-		price.Flops += flops[k] * marginalsFactor(job, units)
-		price.Parts += float64(len(units))
-	}
-	for _, a := range job {
-		if a.Plan != nil {
-			for k := range a.Plan.Estimates {
-				price.Bytes = max(price.Bytes, a.Plan.Estimates[k].Cost.Bytes)
-			}
-		}
-	}
-
+	price := cut.price()
 	class, limits := w.host.Tenants.Tenants().Limits(m.Tenant)
 	if err := limits.Admit(class, price, admission.ByPlan); err != nil {
 		return time.Time{}, err
 	}
-	if d.Attempt > 1 { // its work was booked
+	if d.Attempt > 1 {
 		return time.Time{}, nil
 	}
 	now := time.Now()
@@ -71,14 +57,32 @@ func (w *Learn) admit(
 	return begin, nil
 }
 
-// mostLater bounds the pause of a task that comes too early; then it is looked at again.
-const longestBeginPause = 10 * time.Minute
+// price returns what a plan takes: the operations and parts of all its chunks, and the bytes of its largest estimate.
+func (c *planCut) price() (price admission.Cost) {
+	for k, units := range c.chunks {
+		price.Flops += c.cost(k)
+		price.Parts += float64(len(units))
+	}
+	for _, a := range c.assignments {
+		if a.Plan != nil {
+			for k := range a.Plan.Estimates {
+				price.Bytes = max(price.Bytes, a.Plan.Estimates[k].Cost.Bytes)
+			}
+		}
+	}
+	return price
+}
 
-// longestLater bounds the time from when a task was stored until it begins: the default life of messages. No learn-worker writes a
-// header beyond it.
-const latestBegin = 24 * time.Hour
+const (
+	// latestBegin bounds the time from when a task was stored until it begins: the default life of messages. No learn-worker writes a
+	// header beyond it.
+	latestBegin = 24 * time.Hour
+	// longestBeginPause bounds a pause before a task. After it the header is read again.
+	longestBeginPause = 10 * time.Minute
+)
 
-// later returns how long a task is not to be begun yet; 0 where its header says a time beyond longestLater.
+// pauseUntilBegin returns the time until a task may begin. It returns 0 or less if the task may begin now, if it has no time, or if its
+// time is beyond latestBegin.
 func pauseUntilBegin(m *bus.Delivered) time.Duration {
 	begin, err := strconv.ParseInt(m.Header.Get(headerBegin), 10, 64)
 	if err != nil || begin > m.Stored.Add(latestBegin).UnixMilli() {

@@ -1,10 +1,7 @@
 package workers
 
-// Networks of models. Registered models: a job that names its model by digest does not build the network again where it
-// is known.
-//
-// Models that requests carry themselves: one that comes again, byte for byte, is not read and built
-// again.
+// The networks of models. A network is built once while it is remembered: that of a registered model, which jobs name by its digest, and
+// that of a model in a request that comes again, byte for byte.
 
 import (
 	"context"
@@ -29,87 +26,85 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// prepare returns the stored network of a request's model, which it builds or
-// remembers for an owner or everybody (""), and the request's queries, checked. The request was decoded from payload. For a
-// repeated delivery, which may have failed for lack of the network, it looks whether a remembered
-// one is still stored.
+// prepareNetwork returns the stored network of a request's model and the request's queries, which it checks. It builds the network, or
+// takes it from what is remembered for an owner; "" is everybody. The request was decoded from payload. If the delivery is repeated, the
+// earlier one may have failed for lack of the network: then it asks the server whether a remembered network is still stored.
 func (w *Reparam) prepareNetwork(
-	ctx context.Context, owner string, m *wire.Request, payload []byte, repeated bool,
-) (p cached.Network, queries []query.Query, err error) {
+	ctx context.Context, owner string, m *wire.Request, payload []byte, isRepeated bool,
+) (network cached.Network, queries []query.Query, err error) {
 	if questions.Intervenes(m.Queries) {
 		return w.buildIntervened(ctx, owner, m, len(payload))
 	}
 	if m.ModelDigest != "" {
-		p, err = w.registeredNetwork(ctx, owner, m, repeated)
+		network, err = w.registeredNetwork(ctx, owner, m, isRepeated)
 		if err == nil {
-			queries, err = stage.Queries(p.Domains, labelsOf(p), m.Queries)
+			queries, err = stage.Queries(network.Domains, labelsOf(network), m.Queries)
 		}
-		return p, queries, err
+		return network, queries, err
 	}
 
-	key, named := inlineKeyOf(owner, m, payload)
-	if p, ok := w.host.inlineNetworks.Get(key); ok && named {
-		there, err := w.isStored(ctx, p.Blob, repeated)
+	key, hasModel := inlineKeyOf(owner, m, payload)
+	if remembered, ok := w.host.inlineNetworks.Get(key); ok && hasModel {
+		isStored, err := w.isStored(ctx, remembered.Blob, isRepeated)
 		if err != nil {
-			return p, nil, err
+			return remembered, nil, err
 		}
-		if there {
-			queries, err = stage.Queries(p.Domains, labelsOf(p), m.Queries)
-			return p, queries, err
+		if isStored {
+			queries, err = stage.Queries(remembered.Domains, labelsOf(remembered), m.Queries)
+			return remembered, queries, err
 		}
 	}
 
 	model, err := readModel(m.Model, m.Text, len(payload))
 	if err != nil {
-		return p, nil, fault.Wrap(fault.BadInput, err)
+		return network, nil, fault.Wrap(fault.BadInput, err)
 	}
 	if queries, err = stage.Queries(model.Domains, model.Labels, m.Queries); err != nil {
-		return p, nil, err
+		return network, nil, err
 	}
 
-	// A large model is not needed any more.
-	m.Model = nil
-	m.Text = ""
-	p, err = w.buildNetwork(ctx, owner, model, m.Settings, m.Queries)
-	if err == nil && named {
-		w.host.inlineNetworks.Add(key, p, int64(len(p.Domains)+len(p.Names)/bytesPerVariable))
+	m.Model, m.Text = nil, "" // so that the memory of a large request is free
+	network, err = w.buildNetwork(ctx, owner, model, m.Settings, m.Queries)
+	if err == nil && hasModel {
+		w.host.inlineNetworks.Add(key, network, int64(len(network.Domains)+len(network.Names)/bytesPerVariable))
 	}
-	return p, queries, err
+	return network, queries, err
 }
 
-// intervened is prepare for queries that set variables: the network is that of the model with their switches, and it is not remembered.
+// buildIntervened is prepareNetwork for queries that set variables. It builds the network of the model with switches at those variables,
+// which is not remembered.
 func (w *Reparam) buildIntervened(
-	ctx context.Context, owner string, m *wire.Request, payload int,
-) (p cached.Network, queries []query.Query, err error) {
+	ctx context.Context, owner string, m *wire.Request, payloadBytes int,
+) (network cached.Network, queries []query.Query, err error) {
 	var model *factorgraph.Model
 	if m.ModelDigest != "" {
 		model, err = w.readRegistered(ctx, message.Owner(m.Job), m.ModelDigest)
 	} else {
-		model, err = readModel(m.Model, m.Text, payload)
+		model, err = readModel(m.Model, m.Text, payloadBytes)
 		err = fault.Wrap(fault.BadInput, err)
 	}
 	if err != nil {
-		return p, nil, err
+		return network, nil, err
 	}
 	if queries, err = stage.Queries(model.Domains, model.Labels, m.Queries); err != nil {
-		return p, nil, err
+		return network, nil, err
 	}
 	if model, queries, err = questions.Intervene(model, queries); err != nil {
-		return p, nil, err
+		return network, nil, err
 	}
-	p, err = w.buildNetwork(ctx, owner, model, m.Settings, queries)
-	return p, queries, err
+	network, err = w.buildNetwork(ctx, owner, model, m.Settings, queries)
+	return network, queries, err
 }
 
-// labelsOf returns the function that makes the labels of a model whose network is known.
-func labelsOf(p cached.Network) func() (*factorgraph.Labels, error) {
-	return func() (*factorgraph.Labels, error) { return message.DecodeLabels(p.Names, p.Domains) }
+// labelsOf returns a function that decodes the labels of a network's model.
+func labelsOf(network cached.Network) func() (*factorgraph.Labels, error) {
+	return func() (*factorgraph.Labels, error) { return message.DecodeLabels(network.Names, network.Domains) }
 }
 
-// remember returns the network of a registered model: from the cache, if the network is still
-// stored.
+// registeredNetwork returns the network of a registered model. It takes the network from the cache if it is there and still stored, and
+// builds it otherwise.
 func (w *Reparam) registeredNetwork(
-	ctx context.Context, owner string, m *wire.Request, repeated bool,
+	ctx context.Context, owner string, m *wire.Request, isRepeated bool,
 ) (cached.Network, error) {
 	key, err := cached.NetworkKey(owner, m)
 	if err != nil {
@@ -121,29 +116,29 @@ func (w *Reparam) registeredNetwork(
 		if err != nil {
 			return nil, err
 		}
-		p, err := w.buildNetwork(ctx, owner, model, m.Settings, m.Queries)
-		return p.Encode(), err
+		network, err := w.buildNetwork(ctx, owner, model, m.Settings, m.Queries)
+		return network.Encode(), err
 	}
 
-	b, hit, err := w.host.Cache.GetOrCompute(ctx, key, compute)
-	p, ok := cached.DecodeNetwork(b)
-	if err == nil && ok && hit { // the cache outlives blobs: a network that is not stored any more is built again
-		ok, err = w.isStored(ctx, p.Blob, repeated)
+	encoded, isHit, err := w.host.Cache.GetOrCompute(ctx, key, compute)
+	network, ok := cached.DecodeNetwork(encoded)
+	if err == nil && ok && isHit { // the cache outlives blobs
+		ok, err = w.isStored(ctx, network.Blob, isRepeated)
 	}
 	if err != nil || ok {
-		return p, err
+		return network, err
 	}
 
 	w.host.Cache.Forget(ctx, key)
-	if b, err = compute(ctx); err == nil {
-		p, _ = cached.DecodeNetwork(b)
-		w.host.Cache.Put(ctx, key, b)
+	if encoded, err = compute(ctx); err == nil {
+		network, _ = cached.DecodeNetwork(encoded)
+		w.host.Cache.Put(ctx, key, encoded)
 	}
-	return p, err
+	return network, err
 }
 
-// registered reads a registered model. A digest without a model, or with one that cannot be read,
-// is bad input of the request.
+// readRegistered reads a registered model. If there is none under the digest, or it cannot be read, the error has the code bad input: the
+// request is at fault.
 func (w *Reparam) readRegistered(ctx context.Context, owner, digest string) (*factorgraph.Model, error) {
 	data, err := w.Bus.Models.Get(ctx, owner, digest)
 	switch {
@@ -152,7 +147,7 @@ func (w *Reparam) readRegistered(ctx context.Context, owner, digest string) (*fa
 			fault.BadInput, "pipeline: no model is registered under the digest %s", digest,
 		)
 	case errors.Is(err, bus.ErrDigest):
-		// not fault.Wrap, which keeps the code of err: it will not pass
+		// fault.Wrap would keep the code of err, by which the message would be tried again.
 		return nil, &fault.Error{Code: fault.BadInput, Err: err}
 	case errors.Is(err, bus.ErrLost):
 		return nil, fault.New(
@@ -174,8 +169,9 @@ func (w *Reparam) readRegistered(ctx context.Context, owner, digest string) (*fa
 	return nil, fault.Wrap(fault.BadInput, fmt.Errorf("registered model %s: %w", digest, err))
 }
 
-// readModel returns the factor graph in a message of so many bytes: its body, or its text.
-func readModel(body *wire.Model, text string, bytes int) (*factorgraph.Model, error) {
+// readModel returns the factor graph of a message: that of body, or of text if body is nil. messageBytes is the size of the message, which
+// bounds the number of values of the variables.
+func readModel(body *wire.Model, text string, messageBytes int) (*factorgraph.Model, error) {
 	if body == nil {
 		return formats.Read(strings.NewReader(text), "", "", uai.Limits{})
 	}
@@ -183,24 +179,24 @@ func readModel(body *wire.Model, text string, bytes int) (*factorgraph.Model, er
 	if err != nil {
 		return nil, err
 	}
-	if all, most := model.Values(int64(bytes)); all > most {
+	if values, limit := model.Values(int64(messageBytes)); values > limit {
 		return nil, fault.New(
-			fault.BadInput, "pipeline: the variables have %d values together, at most the message's bytes and 2^20: %d", all, most,
+			fault.BadInput, "pipeline: the variables have %d values together, at most the message's bytes and 2^20: %d", values, limit,
 		)
 	}
 	return model, model.Validate()
 }
 
-// build makes a model's network for some queries and stores it as a blob.
+// buildNetwork makes a model's network for some queries and stores it as a blob.
 func (w *Reparam) buildNetwork(
-	ctx context.Context, owner string, model *factorgraph.Model, s query.Settings, queries []query.Query,
+	ctx context.Context, owner string, model *factorgraph.Model, settings query.Settings, queries []query.Query,
 ) (cached.Network, error) {
 	domains := model.Domains // the model itself is not kept
 	names, err := message.EncodeNames(model)
 	if err != nil {
 		return cached.Network{}, fault.Wrap(fault.Internal, err)
 	}
-	net, err := stage.ReparameteriseFor(ctx, model, s, queries)
+	net, err := stage.ReparameteriseFor(ctx, model, settings, queries)
 	if err != nil {
 		return cached.Network{}, err
 	}
@@ -210,76 +206,70 @@ func (w *Reparam) buildNetwork(
 		return cached.Network{}, fault.Wrap(fault.Internal, err)
 	}
 
-	var name string
+	var digest string
 	err = w.WithRoom(ctx, func() (err error) {
-		name, err = w.Bus.Blobs.Put(ctx, blob)
+		digest, err = w.Bus.Blobs.Put(ctx, blob)
 		return err
 	})
 	if err == nil && w.host.hasLearner {
-		w.host.networks.values.Add(name, net, int64(len(blob)))
+		w.host.networks.values.Add(digest, net, int64(len(blob)))
 	}
-	return cached.Network{Blob: name, Domains: domains, Names: names}, err
+	return cached.Network{Blob: digest, Domains: domains, Names: names}, err
 }
 
-// Bounds of the networks that are remembered: their number, and the sum of their variables.
+// Bounds of inlineNetworks.
 const (
-	inlineEntries   = 256
-	inlineVariables = 1 << 20
+	inlineEntries    = 256     // networks
+	inlineVariables  = 1 << 20 // variables of all networks; a variable counts as a byte of the cache's bound
+	bytesPerVariable = 16      // bytes of names that count as a variable
 )
 
-// bytesPerVariable is the number of bytes of names that count as a variable in the bound of
-// remembered networks.
-const bytesPerVariable = 16
-
-// inline remembers the networks of the models that requests carried last; a variable counts as a
-// byte of its bound.
+// inlineNetworks remembers the networks of the models that requests carried last.
 type inlineNetworks = memo.LRU[inlineKey, cached.Network]
 
-// inlineKey identifies a network by whose it is and all it depends on: the bytes of the model in the message, and the settings.
+// inlineKey identifies a network by its owner and all that it depends on.
 type inlineKey struct {
-	owner    string // "": everybody's
-	model    [sha256.Size]byte
-	text     bool // the model is the text of a file
-	settings query.Settings
-	// parametric networks have every factor as a core
-	parametric bool
+	owner      string            // "": everybody
+	model      [sha256.Size]byte // a hash of the model's bytes in the message
+	isText     bool              // the model is the text of a file
+	settings   query.Settings
+	parametric bool // the network has every factor as a core
 }
 
-// keyOf returns the key of a request that carries its model, where payload is the message that it
-// was read from. It returns false if the payload has no model.
-func inlineKeyOf(owner string, m *wire.Request, payload []byte) (inlineKey, bool) {
-	k := inlineKey{owner: owner, text: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.AreParametric(m.Queries)}
+// inlineKeyOf returns the key of the model in a request. The request was decoded from payload. ok is false if the payload has no model.
+func inlineKeyOf(owner string, m *wire.Request, payload []byte) (key inlineKey, ok bool) {
+	key = inlineKey{owner: owner, isText: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.AreParametric(m.Queries)}
 
 	model := []byte(m.Text)
-	if !k.text {
+	if !key.isText {
 		model = codec.Part(payload, "model")
 	}
 
-	k.model = sha256.Sum256(model)
-	return k, len(model) > 0
+	key.model = sha256.Sum256(model)
+	return key, len(model) > 0
 }
 
-// storedBlobs remembers when networks were found stored: one that was just found is not looked for again, because looking fetches all of
-// it.
+// storedBlobs remembers when the blobs of networks were found stored, because looking for a blob fetches all of it.
 type storedBlobs = memo.LRU[string, time.Time]
 
-// storedFor is short against the time for which blobs are kept, and long against the time between
-// two jobs of a busy model. keepStored bounds the number of remembered networks.
 const (
-	recheckAfter  = time.Second
+	// recheckAfter is the time for which a blob that was found is believed to be stored. It is short against the time for which blobs are
+	// kept, and long against the time between two jobs of a busy model.
+	recheckAfter = time.Second
+	// storedEntries bounds the number of remembered blobs.
 	storedEntries = 1024
 )
 
-// there reports whether the blob is stored, and will be for as long as a job that begins now may
-// need it; look: ask the server in any case.
-func (w *Reparam) isStored(ctx context.Context, blob string, look bool) (bool, error) {
-	if found, ok := w.host.storedBlobs.Get(blob); ok && !look && time.Since(found) < recheckAfter {
+// isStored reports whether a blob is stored, and will be for as long as a job that begins now may need it. If mustAsk is set it asks the
+// server even if the blob was found a moment ago.
+func (w *Reparam) isStored(ctx context.Context, blob string, mustAsk bool) (bool, error) {
+	if found, ok := w.host.storedBlobs.Get(blob); ok && !mustAsk && time.Since(found) < recheckAfter {
 		return true, nil
 	}
 	began := time.Now()
-	there, err := w.Bus.Blobs.Has(ctx, blob)
-	if there && err == nil {
+	isStored, err := w.Bus.Blobs.Has(ctx, blob)
+	if isStored && err == nil {
 		w.host.storedBlobs.Put(blob, began, 1)
 	}
-	return there, err
+	return isStored, err
 }

@@ -1,7 +1,8 @@
 package workers
 
-// A job keeps its first plan, because a search that the clock ends finds another one the next time. The
-// first plan with a stored task stays, and a later run of the same work completes its tasks.
+// learn-worker cuts the contraction of a plan into tasks and publishes them. A job keeps its first plan, because a search that the clock
+// ends finds another plan the next time: the first plan with a stored task stays, and a later run of the same work completes the tasks of
+// that plan.
 
 import (
 	"context"
@@ -21,34 +22,53 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// planned is the plan of a job.
+// jobPlan is the plan of a job.
 type jobPlan struct {
 	assignments []btn.Assignment
 	digest      string // of the encoded assignments: the name of their blob, unless they are inline
 	blob        []byte // the encoded assignments; nil if an earlier run has stored them
-	inline      []byte // the same; nil unless they travel in the job's only task
+	inline      []byte // the encoded assignments if they travel in the job's only task, otherwise nil
 }
 
-// inlinePlan is the size in bytes up to which a plan travels in the message of a job of one task:
-// storing and fetching a blob takes longer than all the rest of a small job.
+// planCut is a plan whose parts are cut into chunks.
+type planCut struct {
+	assignments []btn.Assignment
+	chunks      [][]btn.Unit
+	flops       []float64 // by chunk: the expected work, without that for marginals
+	ends        []int     // numbers of first chunks whose values may suffice for an answer
+}
+
+// cost returns the expected operations of chunk k. If marginals are wanted of one of its units, all of them take four times as long.
+func (c *planCut) cost(k int) float64 {
+	for _, u := range c.chunks[k] {
+		if u.Query >= 0 && u.Query < len(c.assignments) && c.assignments[u.Query].Want.Marginals {
+			return c.flops[k] * 4
+		}
+	}
+	return c.flops[k]
+}
+
+// inlinePlanBytes is the size up to which a plan travels in the message of a job of one task: storing and fetching a blob takes longer than
+// the remaining work of a small job.
 const inlinePlanBytes = 16 << 10
 
-// mostPlans is the maximum number of plans of one job in one run of pass: its own, an earlier run's,
-// and one more if the blob of that was lost.
+// mostPlans is the maximum number of plans of one job in one run of cutAndPublish: the plan of this run, the plan of an earlier run, and
+// one more if the blob of the latter was lost.
 const mostPlans = 3
 
-// pass cuts the contraction of a job into tasks and stores them. If an earlier run has passed on
-// another plan, pass completes the tasks of that plan in place of p's.
+// cutAndPublish cuts the contraction of a job by plan p into tasks and stores them. If an earlier run has published tasks of another plan,
+// it completes the tasks of that plan instead.
 func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *jobPlan) error {
 	demands := stage.Demands(net, m.Queries)
 	for range mostPlans {
-		chunks, flops, ends := stage.ChunksAndCosts(net, p.assignments, w.host.ChunkFlops)
-		begin, err := w.admit(ctx, d, m, p.assignments, chunks, flops)
+		cut := &planCut{assignments: p.assignments}
+		cut.chunks, cut.flops, cut.ends = stage.ChunksAndCosts(net, p.assignments, w.host.ChunkFlops)
+		begin, err := w.admit(ctx, d, m, cut)
 		if err != nil {
 			return err
 		}
-		// The plan travels in the only task of a small job, and is stored for the tasks of any other.
-		if len(chunks) == 1 && len(p.blob) <= inlinePlanBytes {
+		// The plan travels in the only task of a small job. For the tasks of other jobs it is stored.
+		if len(cut.chunks) == 1 && len(p.blob) <= inlinePlanBytes {
 			p.inline = p.blob
 		} else if err := w.storePlan(ctx, p); err != nil {
 			return err
@@ -57,10 +77,10 @@ func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Ne
 			w.Tell(m.Job, w.Stage, 0, 1, text)
 		}
 		d.Describe(
-			tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(chunks)),
+			tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(cut.chunks)),
 		)
 
-		tasks := w.makeTasks(d.Subject.Lane, m, p, demands, chunks, flops, ends)
+		tasks := w.makeTasks(d.Subject.Lane, m, p, demands, cut)
 		other, err := w.publishTasks(ctx, d, tasks, p, begin)
 		if err != nil || other == nil {
 			return err
@@ -70,7 +90,7 @@ func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Ne
 	return fault.New(fault.Infrastructure, "pipeline: the tasks of job %s follow several plans", m.Job)
 }
 
-// keep stores a plan for the tasks that name it.
+// storePlan stores a plan as a blob, unless an earlier run has.
 func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
 	if p.blob == nil {
 		return nil
@@ -81,17 +101,16 @@ func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
 	})
 }
 
-// tasks returns one task per chunk.
-func (w *Learn) makeTasks(
-	lane int, m *message.Network, p *jobPlan, demands []btn.Demand, chunks [][]btn.Unit, flops []float64, ends []int,
-) []*message.Task {
-	kind := "" // of the workers that compute several tasks
-	if len(chunks) > 1 {
-		kind = w.host.kinds.assign(lane, m.Job, slices.Max(flops), time.Duration(m.DeadlineMS)*time.Millisecond)
+// makeTasks returns one task per chunk. The first task carries the names of the model. If there are several, one numeric kind of workers
+// is to compute all of them.
+func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []btn.Demand, cut *planCut) []*message.Task {
+	kind := ""
+	if len(cut.chunks) > 1 {
+		kind = w.host.kinds.assign(lane, m.Job, slices.Max(cut.flops), time.Duration(m.DeadlineMS)*time.Millisecond)
 	}
-	tasks := make([]*message.Task, len(chunks))
-	for k, units := range chunks {
-		first, named := demandsOf(demands, units)
+	tasks := make([]*message.Task, len(cut.chunks))
+	for k, units := range cut.chunks {
+		first, named := demandsOf(units, demands)
 		tasks[k] = &message.Task{
 			Job:         m.Job,
 			Tenant:      m.Tenant,
@@ -100,12 +119,12 @@ func (w *Learn) makeTasks(
 			JobBlob:     p.digest,
 			Plan:        p.inline,
 			K:           k,
-			N:           len(chunks),
+			N:           len(cut.chunks),
 			Units:       units,
 			OwnCache:    m.OwnCache,
 			NumericKind: kind,
-			Ends:        ends,
-			Cost:        flops[k] * marginalsFactor(p.assignments, units),
+			Ends:        cut.ends,
+			Cost:        cut.cost(k),
 			Demands:     named,
 			First:       first,
 			Memory:      m.Settings.WithDefaults().Memory,
@@ -118,15 +137,14 @@ func (w *Learn) makeTasks(
 	return tasks
 }
 
-// only returns the demands that units name, from the first to the last of them, and the position of
-// the first. Demands between them that no unit names are left empty: a task carries only the
-// demands that it needs.
-func demandsOf(all []btn.Demand, units []btn.Unit) (first int, named []btn.Demand) {
+// demandsOf returns the demands that units name, so that a task carries only those it needs. named[i] is the demand first+i, or empty if no
+// unit names it: units for the queries 5 and 7 give first = 5, and named has demand 5, an empty demand and demand 7.
+func demandsOf(units []btn.Unit, demands []btn.Demand) (first int, named []btn.Demand) {
 	if len(units) == 0 {
 		return 0, nil
 	}
 
-	first, last := len(all), 0
+	first, last := len(demands), 0
 	for _, u := range units {
 		first = min(first, u.Query)
 		last = max(last, u.Query)
@@ -134,28 +152,16 @@ func demandsOf(all []btn.Demand, units []btn.Unit) (first int, named []btn.Deman
 
 	named = make([]btn.Demand, last+1-first)
 	for _, u := range units {
-		named[u.Query-first] = all[u.Query]
+		named[u.Query-first] = demands[u.Query]
 	}
 	return first, named
 }
 
-// withMarginals returns the factor by which the cost of a chunk's units exceeds the cost of their
-// values alone: 4 if marginals are wanted of one of them.
-func marginalsFactor(job []btn.Assignment, units []btn.Unit) float64 {
-	for _, u := range units {
-		if u.Query >= 0 && u.Query < len(job) && job[u.Query].Want.Marginals {
-			return 4
-		}
-	}
-	return 1
-}
-
-// publish stores the tasks of a plan, the first one only if no task of the job waits. If tasks or
-// partials of an earlier run follow another plan, it returns that plan.
+// publishTasks stores the tasks of plan p. It stores the first task only if no task of the job waits. If tasks or partials of an earlier
+// run follow another plan, it returns that plan, and nil otherwise.
 //
-// Of two runs at the same time, at least one finds the other's plan. One of them stores its first task
-// last, and by then the other's first task still waits or has left a partial: a task is removed only
-// after its partial is stored.
+// Of two runs at the same time, at least one finds the other's plan: one of them stores its first task last, and by then the first task of
+// the other waits still or has left a partial. A task is removed only after its partial is stored.
 func (w *Learn) publishTasks(
 	ctx context.Context, d *hop.Message, tasks []*message.Task, p *jobPlan, begin time.Time,
 ) (other *jobPlan, err error) {
@@ -165,15 +171,15 @@ func (w *Learn) publishTasks(
 	}
 	w.taskRoom.Spend(d.Subject.Lane, len(msgs))
 
-	stored, taken, err := w.publishFirst(ctx, d, msgs[0], tasks[0])
-	if err == nil && taken != nil {
-		other, err = w.differentPlan(ctx, d, p, taken)
+	stored, earlierMessage, err := w.publishFirst(ctx, d, msgs[0], tasks[0])
+	if err == nil && earlierMessage != nil {
+		other, err = w.differentPlan(ctx, d, p, earlierMessage)
 	}
-	if err != nil || other != nil || taken == nil && len(tasks) == 1 {
+	if err != nil || other != nil || earlierMessage == nil && len(tasks) == 1 {
 		return other, err
 	}
 
-	if stored { // its partial may be there by now, and the task gone
+	if stored { // not again: the first task may be contracted and removed by now
 		msgs = msgs[1:]
 	}
 	var earlier []*jetstream.RawStreamMsg
@@ -189,7 +195,7 @@ func (w *Learn) publishTasks(
 	return other, err
 }
 
-// taskMessages returns tasks as NATS messages, with begin, if not zero, as their earliest time.
+// taskMessages returns tasks as NATS messages. If begin is not zero, they may not begin before it.
 func taskMessages(d *hop.Message, tasks []*message.Task, begin time.Time) ([]*nats.Msg, error) {
 	msgs := make([]*nats.Msg, len(tasks))
 	for k, t := range tasks {
@@ -208,65 +214,66 @@ func taskMessages(d *hop.Message, tasks []*message.Task, begin time.Time) ([]*na
 	return msgs, nil
 }
 
-// first stores the first task of a job if no task of it waits, and says whether it has. taken is the waiting task or, if the
-// job has several tasks, a stored partial.
+// publishFirst stores the first task of a job if no task of the job waits, and reports whether it did. earlier is a message of the job
+// that was there before: the waiting task or, if the job has several tasks, a partial. It is nil if there is none.
 func (w *Learn) publishFirst(
 	ctx context.Context, d *hop.Message, msg *nats.Msg, task *message.Task,
-) (stored bool, taken *jetstream.RawStreamMsg, err error) {
+) (stored bool, earlier *jetstream.RawStreamMsg, err error) {
 	filter := message.ChunksFilter(message.KindTask, d.Subject.Lane, task.Job)
 	err = w.WithRoom(ctx, func() (err error) {
-		taken, err = w.Bus.Log.PutOnceUnder(ctx, bus.StreamTask, msg, filter)
+		earlier, err = w.Bus.Log.PutOnceUnder(ctx, bus.StreamTask, msg, filter)
 		return err
 	})
-	stored = err == nil && taken == nil
+	stored = err == nil && earlier == nil
 	if !stored || task.N == 1 {
-		return stored, taken, err
+		return stored, earlier, err
 	}
-	taken, err = w.Bus.Log.Get(
+	earlier, err = w.Bus.Log.Get(
 		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, d.Subject.Lane, task.Job),
 	)
 	if errors.Is(err, bus.ErrNotFound) {
 		return stored, nil, nil
 	}
-	return stored, taken, err
+	return stored, earlier, err
 }
 
-// otherPlan returns the plan of a stored message of the job; nil if it is p or lost.
+// differentPlan returns the plan of a stored message of the job. It returns nil if that is p or is lost.
 func (w *Learn) differentPlan(
 	ctx context.Context, d *hop.Message, p *jobPlan, m *jetstream.RawStreamMsg,
 ) (*jobPlan, error) {
-	if of, err := decodeReferences(m.Subject, m.Data); err == nil && of.request == d.Digest && of.plan == p.digest {
+	if refs, err := decodeReferences(m.Subject, m.Data); err == nil && refs.request == d.Digest && refs.plan == p.digest {
 		return nil, nil
 	}
 	return w.readPlan(ctx, d, m)
 }
 
-// planOf returns the plan of a stored task or partial; nil if it is lost.
+// readPlan returns the plan of a stored task or partial. It returns nil if the plan is lost, and hop.ErrForeign if the message belongs to
+// another request.
 func (w *Learn) readPlan(ctx context.Context, d *hop.Message, m *jetstream.RawStreamMsg) (*jobPlan, error) {
-	of, err := decodeReferences(m.Subject, m.Data)
+	refs, err := decodeReferences(m.Subject, m.Data)
 	if err != nil {
 		return nil, fault.New(
 			fault.Internal, "pipeline: the subject %s of job %s is taken by an unreadable message: %w", m.Subject,
 			d.Subject.Job, err,
 		)
 	}
-	if of.request != d.Digest {
+	if refs.request != d.Digest {
 		return nil, hop.ErrForeign
 	}
-	job, err := w.host.plans.get(ctx, w.Bus.Blobs, of.plan, of.inline)
+	assignments, err := w.host.plans.get(ctx, w.Bus.Blobs, refs.plan, refs.inline)
 	if errors.Is(err, bus.ErrLost) {
 		return nil, nil
 	}
-	return &jobPlan{assignments: job, digest: of.plan, blob: of.inline}, err
+	return &jobPlan{assignments: assignments, digest: refs.plan, blob: refs.inline}, err
 }
 
-// earlier returns the plan of the job's earlier tasks or partials; nil if there are none, or the plan is lost.
+// findEarlierPlan returns the plan of the job's stored tasks or partials. It returns nil if there are none, or the plan is lost.
 func (w *Learn) findEarlierPlan(ctx context.Context, d *hop.Message, job string) (*jobPlan, error) {
-	for _, of := range []struct {
+	for _, place := range []struct {
 		stream string
 		kind   message.Kind
 	}{{bus.StreamTask, message.KindTask}, {bus.StreamPartial, message.KindPartial}} {
-		m, err := w.Bus.Log.Get(ctx, of.stream, message.ChunksFilter(of.kind, d.Subject.Lane, job))
+		m, err := w.Bus.Log.Get(ctx, place.stream, message.ChunksFilter(place.kind, d.Subject.Lane, job))
 		if errors.Is(err, bus.ErrNotFound) {
 			continue
 		}

@@ -26,16 +26,16 @@ type Reparam struct {
 	networkRoom *bus.Room // of the network stream
 }
 
-// reparam gives w the intakes of reparam-worker: models, and those that are to be started again.
+// setUpReparam gives w the intakes of reparam-worker: models, and orders to start a job again.
 func (h *Host) setUpReparam(w *Worker) {
-	next := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4)
-	r := &Reparam{storedJobs: storedJobs{w.loop}, host: h, networkRoom: next}
+	room := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4)
+	r := &Reparam{storedJobs: storedJobs{w.loop}, host: h, networkRoom: room}
 
 	w.intakes = []*intake{
 		{
 			Feed:   streams.Models,
 			Intake: hop.Intake{Handler: r.handleModel, Metered: true},
-			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: next},
+			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: room},
 		},
 		{
 			Feed:   streams.Redrives,
@@ -47,7 +47,7 @@ func (h *Host) setUpReparam(w *Worker) {
 	w.background = append(w.background, r.serve)
 }
 
-// model turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
+// handleModel turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
 func (w *Reparam) handleModel(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	d.Asked = bus.StoredAt(d.Raw.Header, d.Raw.Stored)
 	if bus.Moved(d.Raw.Header) {
@@ -56,20 +56,19 @@ func (w *Reparam) handleModel(ctx context.Context, d *hop.Message) (hop.Outcome,
 	return hop.Done, w.reparameterise(ctx, d)
 }
 
-// moved handles a model that was moved to the end of its stream, because its job takes long or is
-// to be done again. Where the job is under way only its timer is set again, which may not have been
-// moved.
+// resumeMoved handles a model that was moved to the end of its stream, because its job takes long or is to be done again. If the job has
+// begun it only sets the job's timer again, which may not have moved.
 func (w *Reparam) resumeMoved(ctx context.Context, d *hop.Message) error {
-	begun, err := w.hasBegun(ctx, d.Subject.Lane, d.Subject.Job)
+	hasBegun, err := w.hasBegun(ctx, d.Subject.Lane, d.Subject.Job)
 	if err != nil {
 		return err
 	}
-	if !begun {
+	if !hasBegun {
 		return w.reparameterise(ctx, d)
 	}
 
 	if codec.Part(d.Data, "deadline_ms") == nil {
-		return nil // it was decoded when the job began, and need not be again
+		return nil // no deadline; the request, which may be large, is not decoded
 	}
 	var m wire.Request
 	if err := identify(d, &m); err != nil {
@@ -78,8 +77,8 @@ func (w *Reparam) resumeMoved(ctx context.Context, d *hop.Message) error {
 	return w.setDeadline(ctx, d, m.DeadlineMS)
 }
 
-// redriven starts a stored job again from its kept model: it makes the job's network and passes it on. It notes in d the facts of
-// the request that the answer needs if it fails.
+// handleRedrive starts a stored job again from its model: it makes the job's network and passes it on. It writes the facts of the request
+// into d, because the answer needs them if the work fails.
 func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var r message.Redrive
 	if err := d.Decode(&r); err != nil {
@@ -91,7 +90,7 @@ func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcom
 	m, err := w.Bus.Log.GetRaw(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Warn("nothing to start again: the model is gone", "job", r.Job)
-		return hop.Done, nil // without its model nobody can answer it
+		return hop.Done, nil // nobody can answer a job without its model
 	}
 	if err != nil {
 		return hop.Done, err
@@ -115,8 +114,8 @@ func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcom
 	return hop.Done, w.reparameterise(w.Resume(ctx, d, m.Header), d)
 }
 
-// identify decodes the request in d.Data and notes in d whose it is: of a job with an owner, whom the subject names, never of
-// anybody whom the payload names. The request must be in its tenant's lane.
+// identify decodes the request in d.Data into m and writes the facts of the request into d. The tenant of a job with an owner is that
+// owner, whom the subject names, whatever the payload states. The request must be in its tenant's lane.
 func identify(d *hop.Message, m *wire.Request) error {
 	if err := d.Decode(m); err != nil {
 		return err
@@ -138,16 +137,15 @@ func identify(d *hop.Message, m *wire.Request) error {
 	return nil
 }
 
-// replayed is the age from which on a model is assumed to be delivered again: a recreated consumer
-// begins with the oldest message, and most jobs have their answer by then, which is looked up
-// before anything is computed.
+// replayedAge is the age from which a model is assumed to be delivered again: a consumer that was made again begins with the oldest
+// message. Most jobs of that age have their answer, so it is looked up before anything is computed.
 const replayedAge = 10 * time.Second
 
-// copies is the number of copies of a request in memory while its network is made: as they came,
-// decoded, as a network, and encoded again.
+// requestCopies is the number of copies of a request in memory while its network is made: as it came, decoded, as a network, and encoded
+// again.
 const requestCopies = 4
 
-// reparameterise turns the model in d.Data into a network and passes it on.
+// reparameterise turns the model in d.Data into a network and passes it on. It returns hop.ErrAnswered if the job has its answer.
 func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	var m wire.Request
 	if err := identify(d, &m); err != nil {
@@ -158,8 +156,8 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	}
 
 	// Only a model that may have been delivered before can have its answer.
-	repeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
-	if repeated || bus.Moved(d.Raw.Header) || w.Bus.Conn.Since(d.Asked) > replayedAge {
+	isRepeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
+	if isRepeated || bus.Moved(d.Raw.Header) || w.Bus.Conn.Since(d.Asked) > replayedAge {
 		if err := w.Unanswered(ctx, m.Job, d.Digest); err != nil {
 			return err
 		}
@@ -176,7 +174,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	defer free()
 	began := time.Now()
 	ownCache := w.host.hasOwnCache(d.Tenant)
-	known, queries, err := w.prepareNetwork(ctx, cacheOwner(d.Tenant, ownCache), &m, d.Data, repeated)
+	network, queries, err := w.prepareNetwork(ctx, cacheOwner(d.Tenant, ownCache), &m, d.Data, isRepeated)
 	if err != nil {
 		return err
 	}
@@ -185,7 +183,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		Job:        m.Job,
 		Tenant:     d.Tenant,
 		Digest:     d.Digest,
-		Blob:       known.Blob,
+		Blob:       network.Blob,
 		Queries:    queries,
 		Settings:   m.Settings,
 		Registered: m.ModelDigest != "",
@@ -195,11 +193,8 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		Timings:    map[string]float64{w.Stage: milliseconds(began)},
 	}
 
-	// Results about variables, and reasons for impossible evidence, need the names.
-	if slices.ContainsFunc(queries, func(q query.Query) bool {
-		return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft)+len(q.Do)+len(q.Believe) > 0
-	}) {
-		out.Names = known.Names
+	if slices.ContainsFunc(queries, needsNames) {
+		out.Names = network.Names
 	}
 
 	w.networkRoom.Spend(d.Subject.Lane, 1)
@@ -211,9 +206,15 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	return nil
 }
 
-// deadline sets the timer of a job that has a deadline. It may be set twice: the server keeps the
-// last message of a timer's subject. A deadline beyond the time for which models are kept is
-// refused, because it would never be answered.
+// needsNames reports whether the answer to a query needs the names of the model: for results about variables, and for the reason why
+// evidence is impossible.
+func needsNames(q query.Query) bool {
+	return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft)+len(q.Do)+len(q.Believe) > 0
+}
+
+// setDeadline sets the timer of a job that has a deadline. It may be set twice, because the server keeps only the last message on a
+// timer's subject. It refuses a deadline beyond the time for which models are kept, because the job would never be answered. It returns
+// an error if the deadline has passed.
 func (w *Reparam) setDeadline(ctx context.Context, d *hop.Message, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil
@@ -238,7 +239,7 @@ func (w *Reparam) setDeadline(ctx context.Context, d *hop.Message, deadlineMS in
 	})
 }
 
-// sameNetwork compares two networks without timings and times.
+// sameNetwork reports whether two networks are the same but for timings and times.
 func sameNetwork(a, b wire.Message) bool {
 	x, y := *a.(*message.Network), *b.(*message.Network)
 	x.Timings, y.Timings = nil, nil
@@ -246,7 +247,7 @@ func sameNetwork(a, b wire.Message) bool {
 	return hop.SameBytes(&x, &y)
 }
 
-// milliseconds returns the time since began, for the answer's timings.
+// milliseconds returns the time since began in milliseconds.
 func milliseconds(began time.Time) float64 {
 	return float64(time.Since(began)) / float64(time.Millisecond)
 }

@@ -1,7 +1,6 @@
 package workers
 
-// Request and reply: a NATS micro service that submits a request as any client would, and replies
-// with its answer.
+// Request and reply: reparam-worker offers a NATS micro service that submits a request as any client would, and replies with the answer.
 
 import (
 	"context"
@@ -41,26 +40,27 @@ const (
 	schemasURL = "https://github.com/basetensor/basetensor/schemas/messages/" // as the schemas name themselves
 )
 
-// service answers the requests for an immediate answer that come to one process.
+// service answers the requests for an immediate answer that come to one process. It also stores messages for tenants and clients
+// (store_for_tenants.go). A shares.Room bounds each kind of work in total and by tenant.
 type service struct {
 	*hop.Loop
 	metrics      *metrics.Metrics
 	audit        *telemetry.Audit
 	jobs         *submit.Submitter
-	models       *bus.Room
-	waitRoom     shares.Room // requests for an answer that wait
-	storeRoom    shares.Room // bytes that are being stored for tenants
-	requestRoom  shares.Room // the same, of requests
-	questionRoom shares.Room // questions about room
+	models       *bus.Room   // of the model stream
+	waitRoom     shares.Room // number of requests that wait for an answer
+	storeRoom    shares.Room // bytes of messages that are being stored, without requests
+	requestRoom  shares.Room // bytes of requests that are being stored
+	questionRoom shares.Room // number of questions about room that are being answered
 
 	mu     sync.Mutex
-	closed bool           // under mu: no request is taken any more
-	inWork sync.WaitGroup // requests that were taken
+	closed bool           // under mu: no work is started any more
+	inWork sync.WaitGroup // work that was started
 
-	answered, pending, refused atomic.Int64
+	answered, pending, refused atomic.Int64 // requests, by their reply
 }
 
-// serve offers the service until ctx ends, then waits for the requests that it has taken.
+// serve offers the service until ctx ends, then waits for the work that it has started.
 func (w *Reparam) serve(ctx context.Context) error {
 	s := &service{
 		Loop:         w.Loop,
@@ -74,14 +74,49 @@ func (w *Reparam) serve(ctx context.Context) error {
 		questionRoom: shares.Room{Most: mostQuestions},
 	}
 
-	offered, err := micro.AddService(w.Bus.Conn.NC, micro.Config{
+	server, err := s.offer()
+	var lanes []laneConn
+	if err == nil {
+		lanes, err = s.connectLanes()
+	}
+	if err != nil {
+		if server != nil {
+			server.Stop()
+		}
+		return fault.New(fault.Infrastructure, "pipeline: service: %w", err)
+	}
+
+	<-ctx.Done()
+	if err := server.Stop(); err != nil {
+		w.Log.Warn("service", "error", err)
+	}
+	// After this flush the requests are here that the server sent before it knew of the stop.
+	w.Bus.Conn.NC.FlushTimeout(hop.WriteTimeout)
+	drainLanes(lanes)
+
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+
+	// Work that was started sends its replies before the connection closes.
+	s.inWork.Wait()
+	w.Bus.Conn.NC.FlushTimeout(hop.WriteTimeout)
+	for _, lane := range lanes {
+		lane.close()
+	}
+	return nil
+}
+
+// offer begins to take requests and questions about room. The service may be there with an error, too.
+func (s *service) offer() (micro.Service, error) {
+	server, err := micro.AddService(s.Bus.Conn.NC, micro.Config{
 		Name:         serviceName,
 		Version:      serviceVersion,
 		Description:  serviceDescription,
 		QueueGroup:   serviceName,
 		StatsHandler: s.stats,
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
-			w.Log.Warn("service", "error", err)
+			s.Log.Warn("service", "error", err)
 		},
 	})
 	schemas := micro.WithEndpointMetadata(map[string]string{
@@ -91,47 +126,16 @@ func (w *Reparam) serve(ctx context.Context) error {
 		{"infer", wire.InferSubject}, {"infer-owned", message.InferSubject("*")},
 	} {
 		if err == nil {
-			err = offered.AddEndpoint(endpoint[0], micro.HandlerFunc(s.handleRequest), micro.WithEndpointSubject(endpoint[1]), schemas)
+			err = server.AddEndpoint(endpoint[0], micro.HandlerFunc(s.handleRequest), micro.WithEndpointSubject(endpoint[1]), schemas)
 		}
 	}
 	if err == nil {
-		err = offered.AddEndpoint("room", micro.HandlerFunc(s.handleRoom), micro.WithEndpointSubject(wire.Prefix+"room.*"))
+		err = server.AddEndpoint("room", micro.HandlerFunc(s.handleRoom), micro.WithEndpointSubject(wire.Prefix+"room.*"))
 	}
-	var doors []laneConn
-	if err == nil {
-		doors, err = s.connectLanes()
-	}
-	if err != nil {
-		if offered != nil {
-			offered.Stop()
-		}
-		return fault.New(fault.Infrastructure, "pipeline: service: %w", err)
-	}
-
-	<-ctx.Done()
-	if err := offered.Stop(); err != nil {
-		w.Log.Warn("service", "error", err)
-	}
-	// requests that the server sent before it knew are here after this
-	w.Bus.Conn.NC.FlushTimeout(hop.WriteTimeout)
-	drainLanes(doors)
-
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-
-	// Requests that were taken are replied to, and their replies sent, before the connection
-	// closes.
-	s.inWork.Wait()
-	w.Bus.Conn.NC.FlushTimeout(hop.WriteTimeout)
-	for _, d := range doors {
-		d.close()
-	}
-	return nil
+	return server, err
 }
 
-// stats are figures for `nats micro stats` beside the library's own, which are of taking requests
-// only.
+// stats returns figures for `nats micro stats` in addition to those of the library, which are about the taking of requests only.
 func (s *service) stats(*micro.Endpoint) any {
 	return map[string]int64{
 		metrics.Answered: s.answered.Load(),
@@ -141,36 +145,38 @@ func (s *service) stats(*micro.Endpoint) any {
 	}
 }
 
-// take begins a request. It must not block, because the library hands over requests one by one.
+// handleRequest starts submitAndWait for a request, or refuses the request. It must not block, because the library hands over requests
+// one by one.
 func (s *service) handleRequest(r micro.Request) {
 	began := time.Now()
-	if why := s.start(&s.waitRoom, "requests", message.OwnerOf(r.Subject()), 1, func() { s.submitAndWait(r, began) }); why != "" {
-		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: %s: ask again later", why))
+	if refusal := s.start(&s.waitRoom, "requests", message.OwnerOf(r.Subject()), 1, func() { s.submitAndWait(r, began) }); refusal != "" {
+		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: %s: ask again later", refusal))
 	}
 }
 
-// begin calls do in a goroutine, for whose end serve waits, if an owner finds n units of a room free. It returns at once, with the reason
-// if there are none.
-func (s *service) start(room *shares.Room, unit, owner string, n int64, do func()) (why string) {
-	s.mu.Lock() // so that serve does not begin to wait for none and miss one
+// start calls work in a goroutine if n units of a room are free for an owner, and returns at once. It returns the reason if they are not
+// free. serve waits for the end of the goroutine.
+func (s *service) start(room *shares.Room, unit, owner string, n int64, work func()) (refusal string) {
+	s.mu.Lock() // so that no work is added to inWork when serve waits for it
 	defer s.mu.Unlock()
 	if s.closed {
 		return "this worker is stopping"
 	}
-	switch full, share := room.Take(owner, n); {
-	case full:
+	switch isFull, hasShare := room.Take(owner, n); {
+	case isFull:
 		return fmt.Sprintf("%d %s wait already", room.Most, unit)
-	case share:
+	case hasShare:
 		return fmt.Sprintf("too many %s of %s wait already", unit, owner)
 	}
 	s.inWork.Go(func() {
 		defer room.Give(owner, n)
-		do()
+		work()
 	})
 	return ""
 }
 
-// infer submits the request and waits for its answer.
+// submitAndWait submits a request and replies with its answer. If there is none in time it replies that the job goes on. If the request
+// cannot be submitted it replies with the reason.
 func (s *service) submitAndWait(r micro.Request, began time.Time) {
 	ctx, span := s.Hard, trace.Span(noop.Span{})
 	if s.Tracer != nil {
@@ -203,7 +209,7 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 		return
 	}
 
-	// The request is stored from here on: in every case the reply says that its job goes on.
+	// The request is stored from here on, so every other reply states that its job goes on.
 	patience := message.Patience(m.DeadlineMS)
 	wait, cancel := context.WithTimeout(s.Hard, patience)
 	defer cancel()
@@ -238,20 +244,21 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 	})
 }
 
-// requestOf decodes a request. On an owner's subject its job is the owner's: an id without an owner gets this one, another's is refused.
+// decodeRequest decodes a request that came on a subject. If the subject has an owner the job must be that owner's; a job without an id
+// gets an id of that owner.
 func decodeRequest(subject string, data []byte) (m wire.Request, err error) {
-	on, err := message.ParseSubject(subject)
+	s, err := message.ParseSubject(subject)
 	if err != nil {
 		return m, fault.Wrap(fault.BadInput, err)
 	}
-	fresh := nuid.Next
-	if on.Owner != "" {
-		fresh = func() string { return on.Owner + "." + nuid.Next() }
+	newID := nuid.Next
+	if s.Owner != "" {
+		newID = func() string { return s.Owner + "." + nuid.Next() }
 	}
-	if err := message.DecodeRequest(data, &m, fresh); err != nil {
+	if err := message.DecodeRequest(data, &m, newID); err != nil {
 		return m, err
 	}
-	if owner := message.Owner(m.Job); owner != on.Owner {
+	if owner := message.Owner(m.Job); owner != s.Owner {
 		return m, fault.New(fault.BadInput, "pipeline: job %s is asked for on %s, which is not its owner's", m.Job, subject)
 	}
 	return m, nil
@@ -270,7 +277,7 @@ func replyCode(err error) string {
 	return wire.ReplyFailed
 }
 
-// refuse replies to a request that was not submitted, as far as is known here.
+// refuse replies that a request was not submitted, with the reason. After an error the request may be stored nevertheless.
 func (s *service) refuse(r micro.Request, began time.Time, job, code string, err error) {
 	s.refused.Add(1)
 	s.metrics.Request(metrics.Refused, time.Since(began))
@@ -280,8 +287,7 @@ func (s *service) refuse(r micro.Request, began time.Time, job, code string, err
 	)
 }
 
-// unanswered replies with a message that says why there is no answer, and the service error
-// headers.
+// replyUnanswered replies with a message that states why there is no answer, and with the headers of a service error.
 func (s *service) replyUnanswered(r micro.Request, code string, u *wire.Unanswered) {
 	b, err := wire.Encode(u)
 	if err != nil {
@@ -294,8 +300,7 @@ func (s *service) replyUnanswered(r micro.Request, code string, u *wire.Unanswer
 	s.reply(r, h, b)
 }
 
-// oneLine returns the text as a header value: control characters are spaces, and it has 200
-// characters at most.
+// oneLine returns text as the value of a header: at most 200 characters, with spaces in place of control characters.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' {
@@ -305,9 +310,8 @@ func oneLine(text string) string {
 	}, fmt.Sprintf("%.200s", text))
 }
 
-// reply sends data, or the digest of a blob with it where it exceeds the server's limit. It does
-// not go through micro.Request, whose error field the library reads when the handler has returned,
-// while this may run later.
+// reply sends data as the reply to a request, or the digest of a blob with data if data exceeds the server's limit. It does not use
+// r.Respond, which writes a field that the library reads when the handler has returned; reply may run later.
 func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	if r.Reply() == "" || len(r.Reply()) > bus.LongestSubject {
 		return // no subject for a reply, or one too long for the server
@@ -325,8 +329,7 @@ func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	}
 }
 
-// room tells clients without permission to ask the server the room of a lane, and the presence of
-// workers. It must not block.
+// handleRoom starts replyRoom for a question about the room of a lane, or refuses the question. It must not block.
 func (s *service) handleRoom(r micro.Request) {
 	name := r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:]
 	lane, err := strconv.Atoi(name)
@@ -334,12 +337,12 @@ func (s *service) handleRoom(r micro.Request) {
 		r.Error(wire.ReplyBadRequest, "no such lane", nil)
 		return
 	}
-	if why := s.start(&s.questionRoom, "questions", "lane "+name, 1, func() { s.replyRoom(r, lane) }); why != "" {
-		r.Error(wire.ReplyNoRoom, why, nil)
+	if refusal := s.start(&s.questionRoom, "questions", "lane "+name, 1, func() { s.replyRoom(r, lane) }); refusal != "" {
+		r.Error(wire.ReplyNoRoom, refusal, nil)
 	}
 }
 
-// left is room in a goroutine of its own.
+// replyRoom replies with the room of a lane and, if asked, whether workers serve the lane, to a client that may not ask the server.
 func (s *service) replyRoom(r micro.Request, lane int) {
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()

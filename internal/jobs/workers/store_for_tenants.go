@@ -1,7 +1,7 @@
 package workers
 
-// Tenants and clients have no right to publish to streams: reparam-worker stores their messages for them, within quotas, after its checks,
-// and so that no tenant has all of its time.
+// Tenants and clients have no right to publish to streams. reparam-worker stores their messages for them, within quotas and after checks.
+// Each of them has a share of what it stores at a time, so that no tenant takes all of its time.
 
 import (
 	"context"
@@ -22,70 +22,71 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Bounds of what one process stores for users at one time, and of questions about room.
+// Bounds of the work of one process for users at a time.
 const (
-	mostStoring         = 128 << 20
-	mostStoringRequests = 16 << 20 // or two of the largest messages; quotas do not count them before they are stored
-	messageOverhead     = 16 << 10 // bytes of memory of a message beside its payload
-	mostQuestions       = 64
+	mostStoring         = 128 << 20 // bytes of messages that are being stored, without requests
+	mostStoringRequests = 16 << 20  // bytes of requests, or two of the largest messages; quotas count requests only when they are stored
+	messageOverhead     = 16 << 10  // bytes of memory that a message takes in addition to its payload
+	mostQuestions       = 64        // questions about room
 )
 
-// door is a connection on which this process hears the tenants of a lane.
+// laneConn is a subscription to the messages that tenants of a lane want to be stored.
 type laneConn struct {
 	*nats.Subscription
-	nc *nats.Conn // nil: the worker's own
+	nc *nats.Conn // the connection of the lane; nil: the subscription uses the connection of the worker
 }
 
-// open has this process store for tenants. Each lane has a connection of its own: the server closes a connection that takes messages too
-// slowly, and those of other lanes and of the worker itself go on then. A server in this process has no tenants to fear.
-func (s *service) connectLanes() (doors []laneConn, err error) {
-	for lane := range wire.Lanes {
-		d := laneConn{}
+// connectLanes subscribes to the messages that tenants want to be stored. Each lane has a connection of its own, because the server closes
+// a connection that takes messages too slowly: the connections of the other lanes and of the worker stay. A server in this process is for
+// no tenants, and all lanes use the connection of the worker.
+func (s *service) connectLanes() (lanes []laneConn, err error) {
+	for n := range wire.Lanes {
+		lane := laneConn{}
 		nc := s.Bus.Conn.NC
 		if nc.Opts.InProcessServer == nil {
 			options := nc.Opts
-			options.Name += " lane " + strconv.Itoa(lane)
+			options.Name += " lane " + strconv.Itoa(n)
 			options.ClosedCB = nil
 			options.RetryOnFailedConnect = true // a server that is away at this moment ends no worker
-			if d.nc, err = options.Connect(); err != nil {
+			if lane.nc, err = options.Connect(); err != nil {
 				break
 			}
-			nc = d.nc
+			nc = lane.nc
 		}
-		if d.Subscription, err = nc.QueueSubscribe(message.KeepFilter(lane, ">"), serviceName, s.handleStore); err != nil {
+		if lane.Subscription, err = nc.QueueSubscribe(message.KeepFilter(n, ">"), serviceName, s.handleStore); err != nil {
 			break
 		}
-		doors = append(doors, d)
+		lanes = append(lanes, lane)
 	}
 	if err != nil {
-		for _, d := range doors {
-			d.close()
+		for _, lane := range lanes {
+			lane.close()
 		}
 	}
-	return doors, err
+	return lanes, err
 }
 
-// stopHearing ends the hearing at all doors together: what came is handled when it returns.
-func drainLanes(doors []laneConn) {
-	for _, d := range doors {
-		d.Drain()
+// drainLanes ends all subscriptions, and waits until the messages that came before are handled, for at most hop.WriteTimeout.
+func drainLanes(lanes []laneConn) {
+	for _, lane := range lanes {
+		lane.Drain()
 	}
-	isOpen := func(d laneConn) bool { return d.IsValid() }
-	for until := time.Now().Add(hop.WriteTimeout); slices.ContainsFunc(doors, isOpen) && time.Now().Before(until); {
+	isOpen := func(lane laneConn) bool { return lane.IsValid() }
+	for end := time.Now().Add(hop.WriteTimeout); slices.ContainsFunc(lanes, isOpen) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// close closes the connection, over which replies go.
-func (d laneConn) close() {
-	if d.nc != nil {
-		d.nc.FlushTimeout(hop.WriteTimeout)
-		d.nc.Close()
+// close closes the connection of the lane, after the replies on it are sent.
+func (c laneConn) close() {
+	if c.nc != nil {
+		c.nc.FlushTimeout(hop.WriteTimeout)
+		c.nc.Close()
 	}
 }
 
-// keep stores a message of a user and replies with the stream's reply. It must not block. It stores nothing whose sender would not hear
-// of it.
+// handleStore starts store for a message of a user, or refuses the message. It ignores a message whose sender expects no reply. It must
+// not block.
 func (s *service) handleStore(r *nats.Msg) {
 	if r.Reply == "" {
 		return
@@ -100,21 +101,22 @@ func (s *service) handleStore(r *nats.Msg) {
 	if message.KindOf(subject) == message.KindModel {
 		room = &s.requestRoom
 	}
-	if why := s.start(room, "bytes", owner, int64(len(r.Data))+messageOverhead, func() { s.store(r, subject) }); why != "" {
-		s.replyRefused(r, bus.CodeBusy, why+": ask again later")
+	if refusal := s.start(room, "bytes", owner, int64(len(r.Data))+messageOverhead, func() { s.store(r, subject) }); refusal != "" {
+		s.replyRefused(r, bus.CodeBusy, refusal+": ask again later")
 	}
 }
 
-// store is keep in a goroutine of its own, for a message that is to be stored on a subject.
+// store stores a message of a user on a subject, after checks, and replies with the stream's reply or with a refusal. A timer need not be
+// intact, because it is made anew.
 func (s *service) store(r *nats.Msg, subject string) {
-	if err := bus.Intact(subject, r.Header, r.Data); err != nil && message.KindOf(subject) != message.KindTimer { // that is made anew
+	if err := bus.Intact(subject, r.Header, r.Data); err != nil && message.KindOf(subject) != message.KindTimer {
 		s.replyRefused(r, bus.CodeDamaged, err.Error())
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
 	m, err := s.Bus.Vet(ctx, subject, r.Header, r.Data)
-	if err == nil { // a refused tenant takes no place of its lane
+	if err == nil { // last, because a refused message must take no place of its lane
 		err = s.takePlace(ctx, subject)
 	}
 	if err != nil {
@@ -130,7 +132,8 @@ func (s *service) store(r *nats.Msg, subject string) {
 	s.record(subject, reply.Data)
 }
 
-// enter takes the place of a request in the backlog of its lane, which must be that of its owner, if it has one.
+// takePlace takes a place for a request in the backlog of its lane. It returns an error if the lane has no place, or if the request has an
+// owner and the lane is not that owner's. Messages other than requests need no place.
 func (s *service) takePlace(ctx context.Context, subject string) error {
 	if message.KindOf(subject) != message.KindModel {
 		return nil
@@ -145,34 +148,35 @@ func (s *service) takePlace(ctx context.Context, subject string) error {
 	return s.models.Enter(ctx, model.Lane)
 }
 
-// note records a user's message that was stored, by the stream's reply: a registered model, a name, a cancellation.
+// record records in the audit log that a user's message was stored, if the stream's reply is no error and the message is a registered
+// model, a name of a model or a cancellation.
 func (s *service) record(subject string, reply []byte) {
 	var answer struct{ Error *jetstream.APIError }
 	if json.Unmarshal(reply, &answer) != nil || answer.Error != nil {
 		return
 	}
 	owner, _ := bus.OwnerOn(subject)
-	who := "a client"
+	actor := "a client"
 	if owner != "" {
-		who = "tenant " + owner
+		actor = "tenant " + owner
 	}
-	action, what := "", subject[strings.LastIndexByte(subject, '.')+1:]
+	action, object := "", subject[strings.LastIndexByte(subject, '.')+1:]
 	switch message.KindOf(subject) {
 	case message.KindGraph:
-		if action = telemetry.ActPut; bus.IsAlias(what) {
+		if action = telemetry.ActPut; bus.IsAlias(object) {
 			action = telemetry.ActName
 		}
 	case message.KindCancel:
-		action, what = telemetry.ActCancel, strings.TrimPrefix(subject, wire.CancelSubject(""))
+		action, object = telemetry.ActCancel, strings.TrimPrefix(subject, wire.CancelSubject(""))
 	default:
 		return
 	}
-	s.audit.Note(who, action, what, nil)
+	s.audit.Note(actor, action, object, nil)
 }
 
-// unkept replies with a refusal in the form of a stream's.
-func (s *service) replyRefused(r *nats.Msg, code jetstream.ErrorCode, why string) {
-	b, err := json.Marshal(map[string]any{"error": jetstream.APIError{Code: 400, ErrorCode: code, Description: why}})
+// replyRefused replies with a refusal in the form in which a stream refuses a message.
+func (s *service) replyRefused(r *nats.Msg, code jetstream.ErrorCode, reason string) {
+	b, err := json.Marshal(map[string]any{"error": jetstream.APIError{Code: 400, ErrorCode: code, Description: reason}})
 	if err != nil {
 		s.Log.Error("cannot encode a reply", "error", err)
 		return
