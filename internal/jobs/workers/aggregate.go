@@ -30,11 +30,11 @@ type Aggregate struct {
 	*sums
 	collector *collector
 	ackFloors ackFloors
-	keeper    *streams.Keeper // nil: nothing is swept
+	keeper    *streams.Keeper // watches the room in the streams; nil: nothing is swept
 }
 
-// aggregate gives w the intakes of aggregator: partials, deadlines, cancels, ends, and with SweepAfter
-// the stored models.
+// setUpAggregate gives w the intakes of aggregator: partials, deadlines, cancels, ends and, if SweepAfter is positive, the stored models.
+// With SweepAfter it also looks after the streams.
 func (h *Host) setUpAggregate(w *Worker) {
 	a := &Aggregate{sums: &sums{storedJobs: storedJobs{w.loop}, host: h}}
 	a.collector = newCollector(a.sums)
@@ -91,12 +91,11 @@ func (h *Host) setUpAggregate(w *Worker) {
 }
 
 var (
-	// ErrNumericKinds: the partials of a job were computed by processors whose arithmetic differs
-	// in the last bits.
+	// ErrNumericKinds means that the partials of a job were computed by processors whose arithmetic differs in the last bits.
 	ErrNumericKinds = errors.New("pipeline: partials of different numeric kinds")
-	// ErrDigests: the partials under one job's id belong to different requests.
+	// ErrDigests means that the partials under one job's id belong to different requests.
 	ErrDigests = errors.New("pipeline: partials of different requests")
-	// ErrPlans: the partials of a job follow different decompositions.
+	// ErrPlans means that the partials of a job follow different decompositions.
 	ErrPlans = errors.New("pipeline: partials of different decompositions")
 )
 
@@ -108,28 +107,28 @@ type sums struct {
 
 // sum turns the partials of a whole job into its answer (Lemma 5) and stores it.
 func (w *sums) sum(ctx context.Context, partials []*message.Partial) error {
-	first := partials[0]
-	job, err := w.commonPlan(ctx, partials)
+	assignments, err := w.commonPlan(ctx, partials)
 	if err != nil {
 		return err
 	}
 
 	began := time.Now()
 	return w.storeAnswer(
-		ctx, partials, began, stage.Aggregate(first.Job, job, valuesOf(partials)),
+		ctx, partials, began, stage.Aggregate(partials[0].Job, assignments, valuesOf(partials)),
 	)
 }
 
-// settled reports whether the first partials of a job suffice for its answer.
+// isSettled reports whether partials, the first ones of a job, suffice for its answer.
 func (w *sums) isSettled(ctx context.Context, partials []*message.Partial) (bool, error) {
-	job, err := w.commonPlan(ctx, partials)
+	assignments, err := w.commonPlan(ctx, partials)
 	if err != nil {
 		return false, err
 	}
-	return stage.Settled(job, valuesOf(partials)), nil
+	return stage.Settled(assignments, valuesOf(partials)), nil
 }
 
-// plan checks that the partials belong together, and returns the assignments that they follow.
+// commonPlan returns the assignments that the partials follow. It returns ErrDigests, ErrNumericKinds or ErrPlans if the partials do not
+// belong together.
 func (w *sums) commonPlan(ctx context.Context, partials []*message.Partial) ([]btn.Assignment, error) {
 	first := partials[0]
 	for _, p := range partials {
@@ -157,53 +156,57 @@ func (w *sums) commonPlan(ctx context.Context, partials []*message.Partial) ([]b
 	return w.host.plans.get(ctx, w.Bus.Blobs, first.JobBlob, first.Plan)
 }
 
-// reached is the number of a job's tasks that were contracted when its deadline came. of is 0 where
-// none was.
+// taskProgress is the number of a job's tasks that were contracted when its deadline came. total is 0 if it is not known, because none was.
 type taskProgress struct{ contracted, total int }
 
-// soFar answers a job whose estimates grow with the partials that are stored when its deadline
-// comes. It returns false where they are no answer: none are stored, the job does not grow, or no
-// estimate is complete; then it returns the progress of the job.
-func (w *sums) answerSoFar(ctx context.Context, lane int, jobID, digest string) (answered bool, at taskProgress, err error) {
-	subjects, err := w.partialSubjects(ctx, lane, jobID)
+// answerSoFar answers a job whose deadline came by the best estimate of its stored partials. It returns false if they are no answer: none
+// is stored, the job is not one whose estimates grow, or no estimate is complete.
+func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (answered bool, progress taskProgress, err error) {
+	subjects, err := w.partialSubjects(ctx, lane, job)
 	if err != nil {
-		return false, at, err
+		return false, progress, err
 	}
 	stored, err := w.readPartials(ctx, slices.Collect(maps.Keys(subjects)))
 	if err != nil {
-		return false, at, err
+		return false, progress, err
+	}
+	partials, progress := growingPartials(stored, digest)
+	if len(partials) == 0 {
+		return false, progress, nil
+	}
+	assignments, err := w.commonPlan(ctx, partials)
+	if err != nil {
+		return false, progress, err
 	}
 
+	began := time.Now()
+	results := stage.AggregateNow(job, assignments, valuesOf(partials))
+	for _, r := range results {
+		if r.Status == query.StatusOK {
+			return true, progress, w.storeAnswer(ctx, partials, began, results)
+		}
+	}
+	return false, progress, nil
+}
+
+// growingPartials returns the partials of the youngest run of a job whose estimates grow, in the order of their chunks. A stored partial
+// that could not be read is nil. It returns no partials if the job's estimates do not grow, and no progress either if a partial belongs to
+// another request than digest.
+func growingPartials(stored []*message.Partial, digest string) (partials []*message.Partial, progress taskProgress) {
 	for _, p := range stored {
 		switch {
 		case p == nil:
 			continue
-		case p.Digest != digest: // another request
-			return false, taskProgress{}, nil
+		case p.Digest != digest:
+			return nil, taskProgress{}
 		}
-		if at = (taskProgress{len(subjects), p.N}); len(p.Ends) == 0 { // not a job that grows
-			return false, at, nil
+		if progress = (taskProgress{len(stored), p.N}); len(p.Ends) == 0 {
+			return nil, progress
 		}
 	}
-	partials, _ := splitByRun(slices.DeleteFunc(stored, func(p *message.Partial) bool { return p == nil }))
-	if len(partials) == 0 {
-		return false, at, nil
-	}
-
+	partials, _ = splitByRun(slices.DeleteFunc(stored, func(p *message.Partial) bool { return p == nil }))
 	slices.SortFunc(partials, func(a, b *message.Partial) int { return a.K - b.K })
-	job, err := w.commonPlan(ctx, partials)
-	if err != nil {
-		return false, at, err
-	}
-
-	began := time.Now()
-	results := stage.AggregateNow(jobID, job, valuesOf(partials))
-	for _, r := range results {
-		if r.Status == query.StatusOK {
-			return true, at, w.storeAnswer(ctx, partials, began, results)
-		}
-	}
-	return false, at, nil
+	return partials, progress
 }
 
 // valuesOf returns the values of all partials, in their order.
@@ -215,7 +218,7 @@ func valuesOf(partials []*message.Partial) []btn.UnitValue {
 	return values
 }
 
-// finish stores the results of a job as its answer.
+// storeAnswer stores the results of a job as its answer, with timings and names. The sum began at the time began.
 func (w *sums) storeAnswer(
 	ctx context.Context, partials []*message.Partial, began time.Time, results []query.Result,
 ) error {
@@ -226,7 +229,6 @@ func (w *sums) storeAnswer(
 	ctx, span := w.startSpan(ctx, partials)
 	defer span.End()
 
-	// Another worker may compute the sum, of a job that was started again.
 	timings := sumTimings(partials)
 	timings[query.StageAggregate] = milliseconds(began)
 	if first.Stored > 0 {
@@ -254,21 +256,21 @@ func (w *sums) storeAnswer(
 	return w.WithRoom(ctx, func() error { return w.Answer(ctx, a, storedAt(first.Stored)) })
 }
 
-// timings returns the milliseconds per stage, the times of contraction summed over the chunks.
+// sumTimings returns the milliseconds per stage. Those of contraction are summed over the chunks.
 func sumTimings(partials []*message.Partial) map[string]float64 {
-	t := maps.Clone(partials[0].Timings)
-	if t == nil {
-		t = map[string]float64{}
+	timings := maps.Clone(partials[0].Timings)
+	if timings == nil {
+		timings = map[string]float64{}
 	}
 
 	for _, p := range partials[1:] {
-		t[query.StageContract] += p.Timings[query.StageContract]
+		timings[query.StageContract] += p.Timings[query.StageContract]
 	}
-	return t
+	return timings
 }
 
-// summing begins the span of the sum over several partials, below the work on the one that came
-// last here, or else on the first, with a link to the work on each.
+// startSpan begins the span of the sum over partials, with a link to the work on each partial. Its parent is the span of ctx, which is the
+// work on the partial that came last to this worker. If ctx has none, it is the work on the first partial.
 func (w *sums) startSpan(
 	ctx context.Context, partials []*message.Partial,
 ) (context.Context, trace.Span) {
@@ -280,9 +282,9 @@ func (w *sums) startSpan(
 	}
 	var links []trace.Link
 	for _, p := range partials {
-		if of := tracing.Of(p.Header); of.IsValid() {
+		if work := tracing.Of(p.Header); work.IsValid() {
 			links = append(links, trace.Link{
-				SpanContext: of, Attributes: []attribute.KeyValue{tracing.Chunk.Int(p.K)},
+				SpanContext: work, Attributes: []attribute.KeyValue{tracing.Chunk.Int(p.K)},
 			})
 		}
 	}
@@ -292,15 +294,15 @@ func (w *sums) startSpan(
 	))
 }
 
-// mixed reports whether a sum failed on partials of several numeric kinds or plans, and the job may be
-// rebuilt. Several kinds meet if all workers of one kind are gone, or workers do not hear of each
-// other; several plans, if a plan was lost and made again.
+// mayRestartMixed reports whether a sum failed on partials of several numeric kinds or plans, and the job may be started again. A job has
+// several kinds if all workers of one kind are gone, or workers do not hear of each other. It has several plans if a plan was lost and
+// made again.
 func (w *sums) mayRestartMixed(err error, job string) bool {
 	return (errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)) && w.Rebuilds.May(job)
 }
 
-// unmix deletes the partials of a job that do not go with the youngest one, and starts the job again.
-// The partials that stay are not computed again.
+// restartMixed deletes the partials of a job that are not of the youngest one's run, and starts the job again. The partials that stay are
+// not computed again.
 func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*message.Partial) error {
 	kept, others := splitByRun(partials)
 	for _, p := range others {
@@ -317,8 +319,7 @@ func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*mess
 	return err
 }
 
-// ofOneRun returns the partials with the youngest one's numeric kind, plan and number of chunks, and
-// the others.
+// splitByRun divides partials into those with the numeric kind, plan and number of chunks of the youngest one, and the others.
 func splitByRun(partials []*message.Partial) (kept, others []*message.Partial) {
 	youngest := &message.Partial{}
 	for _, p := range partials {

@@ -17,47 +17,38 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// steps is the number of progress messages about the contraction of a job.
+// progressSteps is the number of progress messages about the contraction of a job.
 const progressSteps = 32
 
-// tallies runs the counts of jobs: it hands them partials and quiet times, answers their questions from the streams, and
-// carries out their effects.
+// collector counts the partials of jobs until they can be summed. A job.Count decides for each job: collector hands it partials and quiet
+// times, answers its questions from the streams, and carries out its effects.
 type collector struct {
 	sums    *sums
 	mu      sync.Mutex
 	jobs    map[jobChunks]*countedJob
 	stopped bool           // no timer is set any more
-	timers  sync.WaitGroup // timers that are set, and the work they have begun
+	timers  sync.WaitGroup // timers that are set, and the work that they have begun
 }
 
-// counted is a job that is counted.
+// countedJob is a job that is counted.
 type countedJob struct {
 	key      jobChunks
 	digest   string              // of the request of the partial that came first
 	asked    time.Time           // when its model was stored
 	lookSlot *semaphore.Weighted // of 1, held during a look
 
-	// Under tallies.mu:
+	// Under collector.mu:
 	count *job.Count[*hop.Message]
-	timer *time.Timer
+	timer *time.Timer // that begins a look; nil: none was set
 }
 
 func newCollector(w *sums) *collector { return &collector{sums: w, jobs: map[jobChunks]*countedJob{}} }
 
-// partial counts a partial, and sums the job if it may be the last one.
+// handlePartial counts a partial, and sums the job if it may be the last one. A partial that is counted is held until a look.
 func (t *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var p message.Partial
-	if err := d.Decode(&p); err != nil {
+	if err := decodePartial(d, &p); err != nil {
 		return hop.Done, err
-	}
-	d.Digest = p.Digest
-	d.Tenant = p.Tenant
-	d.Asked = storedAt(p.Stored)
-	switch {
-	case p.Job != d.Subject.Job:
-		return hop.Done, d.Mismatch("job", p.Job, d.Subject.Job)
-	case p.N != d.Subject.N || p.K != d.Subject.K:
-		return hop.Done, d.Mismatch("chunk", []int{p.K, p.N}, []int{d.Subject.K, d.Subject.N})
 	}
 
 	// The only partial of a job needs no count.
@@ -71,7 +62,7 @@ func (t *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 		return hop.Done, t.sums.sum(ctx, []*message.Partial{&p})
 	}
 
-	// All others are counted, and progress is reported at steps of the count.
+	// Progress is reported when the number of seen chunks passes a multiple of N/progressSteps.
 	j, look, seen := t.count(d, &p)
 	if look == job.LookFull || seen*progressSteps/p.N > (seen-1)*progressSteps/p.N {
 		t.sums.Progress(p.Job, query.StageContract, seen, p.N)
@@ -85,7 +76,24 @@ func (t *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 	return hop.Held, nil
 }
 
-// add counts a delivery, and returns the number of chunks seen.
+// decodePartial decodes a partial into p and checks that it belongs to its subject. It writes the facts of the request into d.
+func decodePartial(d *hop.Message, p *message.Partial) error {
+	if err := d.Decode(p); err != nil {
+		return err
+	}
+	d.Digest = p.Digest
+	d.Tenant = p.Tenant
+	d.Asked = storedAt(p.Stored)
+	switch {
+	case p.Job != d.Subject.Job:
+		return d.Mismatch("job", p.Job, d.Subject.Job)
+	case p.N != d.Subject.N || p.K != d.Subject.K:
+		return d.Mismatch("chunk", []int{p.K, p.N}, []int{d.Subject.K, d.Subject.N})
+	}
+	return nil
+}
+
+// count counts a delivery. It returns its job, whether the caller has to look at what is stored, and the number of chunks seen.
 func (t *collector) count(d *hop.Message, p *message.Partial) (j *countedJob, look job.Look, seen int) {
 	key := jobChunks{d.Subject.Lane, p.Job, p.N}
 	t.mu.Lock()
@@ -101,9 +109,10 @@ func (t *collector) count(d *hop.Message, p *message.Partial) (j *countedJob, lo
 	return j, look, j.count.Seen()
 }
 
-// carryOut sets the timer of a job, or ends its count. The caller holds t.mu.
+// carryOut ends the count of a job or sets its timer, whichever the effects ask for. It does nothing for a count that has ended, because
+// stop would not find its timer. The caller holds t.mu.
 func (t *collector) carryOut(j *countedJob, e job.Effects[*hop.Message]) {
-	if t.jobs[j.key] != j { // stop looks for timers nowhere else
+	if t.jobs[j.key] != j {
 		return
 	}
 	if e.Forget {
@@ -120,29 +129,30 @@ func (t *collector) carryOut(j *countedJob, e job.Effects[*hop.Message]) {
 	}
 }
 
-// disarm stops the job's timer, unless it has gone off. The caller holds t.mu.
+// stopTimer stops the job's timer, unless it has gone off. The caller holds t.mu.
 func (t *collector) stopTimer(j *countedJob) {
 	if j.timer != nil && j.timer.Stop() {
 		t.timers.Done()
 	}
 }
 
-// tolerant is a look that nobody waits for.
+// lookAndLog is look for a caller that does not return the error. It logs the error, unless the job has its answer.
 func (t *collector) lookAndLog(ctx context.Context, j *countedJob) {
 	if err := t.look(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
 		t.sums.Bus.Conn.Trouble.Warn(t.sums.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
 	}
 }
 
-// look sums a job if its partials are stored, or the first of them suffice, and acknowledges or returns the deliveries held until then.
-func (t *collector) look(ctx context.Context, j *countedJob, full bool) error {
+// look sums a job if all its partials are stored, or the first of them suffice. It acknowledges the deliveries that were held when it
+// began, or returns them after a failure. isFull tells that every chunk is counted.
+func (t *collector) look(ctx context.Context, j *countedJob, isFull bool) error {
 	if err := j.lookSlot.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer j.lookSlot.Release(1)
 
 	t.mu.Lock()
-	question := j.count.Begin(full)
+	question := j.count.Begin(isFull)
 	t.mu.Unlock()
 	for {
 		reply, stored, err := t.answerQuestion(ctx, j, question)
@@ -150,7 +160,7 @@ func (t *collector) look(ctx context.Context, j *countedJob, full bool) error {
 		next, effects := j.count.Reply(reply, stored)
 		t.carryOut(j, effects)
 		t.mu.Unlock()
-		for _, d := range effects.Acknowledge { // one whose acknowledgement is lost comes again, and finds the answer
+		for _, d := range effects.Acknowledge { // a delivery whose acknowledgement is lost comes again, and finds the answer
 			d.Raw.Done()
 		}
 		t.returnHeld(effects.Return, err)
@@ -160,8 +170,8 @@ func (t *collector) look(ctx context.Context, j *countedJob, full bool) error {
 	}
 }
 
-// reply answers a question of a count from the streams; a panic is an error of the job. A job that has its answer, or is over for
-// another reason, is Yes with that as its error.
+// answerQuestion answers a question of a count from the streams, or does what the question asks for. stored is the set of chunks of a reply
+// Listed. If the job has its answer, the reply is Yes with hop.ErrAnswered. A panic becomes an error of the job.
 func (t *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Question) (r job.Reply, stored map[int]bool, err error) {
 	w, key := t.sums, j.key
 	defer func() {
@@ -191,7 +201,8 @@ func (t *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Que
 	return r, nil, err
 }
 
-// first answers a job whose first chunks suffice.
+// sumFirst answers a job by its first count chunks, if they suffice: Yes. If they do not, or are not of one run, it replies No: all chunks
+// decide. If one is missing it replies Gone.
 func (t *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job.Reply, error) {
 	partials, err := t.sums.readChunks(ctx, key, count)
 	if errors.Is(err, bus.ErrNotFound) {
@@ -200,9 +211,9 @@ func (t *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job
 	if err != nil {
 		return job.Failed, err
 	}
-	settled, err := t.sums.isSettled(ctx, partials)
-	if errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) || err == nil && !settled {
-		return job.No, nil // all of them decide
+	isSettled, err := t.sums.isSettled(ctx, partials)
+	if errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) || err == nil && !isSettled {
+		return job.No, nil
 	}
 	if err == nil {
 		err = t.sums.sum(ctx, partials)
@@ -210,7 +221,8 @@ func (t *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job
 	return job.Yes, err
 }
 
-// sum answers a job by all its chunks.
+// sumAll answers a job by all its chunks: Yes. If one is missing it replies Gone. If they are of several runs it starts the job again and
+// replies Mixed.
 func (t *collector) sumAll(ctx context.Context, key jobChunks) (job.Reply, error) {
 	partials, err := t.sums.readChunks(ctx, key, key.n)
 	if errors.Is(err, bus.ErrNotFound) {
@@ -225,8 +237,8 @@ func (t *collector) sumAll(ctx context.Context, key jobChunks) (job.Reply, error
 	return job.Yes, err
 }
 
-// refuse returns deliveries after a failure. The one with the most attempts reports it, so that the
-// job ends after the last attempt.
+// returnHeld returns deliveries after a failure. The delivery with the most attempts reports the failure, so that the job ends after the
+// last attempt.
 func (t *collector) returnHeld(held []*hop.Message, err error) {
 	sort.SliceStable(held, func(a, b int) bool { return held[a].Attempt > held[b].Attempt })
 
@@ -239,7 +251,7 @@ func (t *collector) returnHeld(held []*hop.Message, err error) {
 	}
 }
 
-// stop stops all timers and returns the deliveries that are held.
+// stop stops all timers, returns the deliveries that are held, and waits for the work of timers that went off.
 func (t *collector) stop() {
 	t.mu.Lock()
 	t.stopped = true

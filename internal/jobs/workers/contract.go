@@ -25,12 +25,12 @@ import (
 type Contract struct {
 	*hop.Loop
 	host *Host
-	// the last plans that were checked against their network, by the blobs of both: the tasks of a job
-	// name the same two, and checking them costs time proportional to their size
+	// checked has the plans that were checked against their network last, by the blobs of network and plan. All tasks of a job name the same
+	// two, and a check takes time proportional to their size.
 	checked memo.LRU[[2]string, bool]
 }
 
-// contract gives w the intake of contract-worker: tasks.
+// setUpContract gives w the intake of contract-worker: tasks.
 func (h *Host) setUpContract(w *Worker) {
 	c := &Contract{Loop: w.loop, host: h, checked: memo.LRU[[2]string, bool]{Entries: decodedEntries}}
 	h.addListener(w)
@@ -47,26 +47,17 @@ func (h *Host) setUpContract(w *Worker) {
 	}
 }
 
-// task computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
+// handleTask computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
 func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.Task
-	if err := d.Decode(&m); err != nil {
+	if err := decodeTask(d, &m); err != nil {
 		return hop.Done, err
-	}
-	d.Digest = m.Digest
-	d.Tenant = m.Tenant
-	d.Asked = storedAt(m.Stored)
-	switch {
-	case m.Job != d.Subject.Job:
-		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
-	case m.N != d.Subject.N || m.K != d.Subject.K:
-		return hop.Done, d.Mismatch("chunk", []int{m.K, m.N}, []int{d.Subject.K, d.Subject.N})
 	}
 	if pause := w.host.kinds.passPause(d.Raw, m.NumericKind); pause > 0 {
 		return hop.Later(pause), nil
 	}
 	err := w.Open(ctx, d, m.DeadlineMS)
-	if fault.CodeOf(err) == fault.Deadline { // its timer ends the job, with the best estimate so far where it has some, or the sweeper
+	if fault.CodeOf(err) == fault.Deadline { // the timer or the sweeper ends the job, with the best estimate so far if it has one
 		return hop.Done, nil
 	}
 	if err != nil {
@@ -89,10 +80,9 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	if err != nil {
 		return hop.Done, err
 	}
-	kept := w.host.memoryOf(cacheOwner(m.Tenant, m.OwnCache))
-	of, end := kept.shared.begin()
+	results, end := w.host.memoryOf(cacheOwner(m.Tenant, m.OwnCache)).shared.begin()
 	defer end()
-	if err := w.checkTask(&m, net, assignments, of); err != nil {
+	if err := w.checkTask(&m, net, assignments, results); err != nil {
 		d.Broken = true
 		return hop.Done, err
 	}
@@ -115,7 +105,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 			Until:   until,
 			Memory:  w.memoryLimit(m.Memory),
 			Threads: w.host.Threads,
-			Shared:  of,
+			Shared:  results,
 		},
 	)
 	if err != nil {
@@ -146,11 +136,28 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	return hop.Done, w.Forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
 }
 
-// fits checks that the plans fit the network and that the task's units exist: anybody may have
-// published either.
+// decodeTask decodes a task into m and checks that it belongs to its subject. It writes the facts of the request into d.
+func decodeTask(d *hop.Message, m *message.Task) error {
+	if err := d.Decode(m); err != nil {
+		return err
+	}
+	d.Digest = m.Digest
+	d.Tenant = m.Tenant
+	d.Asked = storedAt(m.Stored)
+	switch {
+	case m.Job != d.Subject.Job:
+		return d.Mismatch("job", m.Job, d.Subject.Job)
+	case m.N != d.Subject.N || m.K != d.Subject.K:
+		return d.Mismatch("chunk", []int{m.K, m.N}, []int{d.Subject.K, d.Subject.N})
+	}
+	return nil
+}
+
+// checkTask checks that the plans fit the network, that the task's units exist and that its demands are valid: anybody may have published
+// them.
 func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	pair := [2]string{m.NetworkBlob, m.JobBlob}
-	if _, known := w.checked.Get(pair); !known {
+	if _, ok := w.checked.Get(pair); !ok {
 		if err := message.CheckAssignments(net, assignments); err != nil {
 			return err
 		}
@@ -181,16 +188,17 @@ func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []bt
 	return checkRelevant(m, net, assignments, shared)
 }
 
-// fitRelevant checks the plans of the task's demands that are for relevant parts of the network.
+// checkRelevant checks the plans that are for relevant parts of the network, each against the relevant part of its demand. It passes over
+// units without a demand in the task, which stage.Contract refuses.
 func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	checked := map[*btn.Plan]bool{}
 	for _, u := range m.Units {
-		a := &assignments[u.Query]
-		if place := u.Query - m.First; !a.Relevant || checked[a.Plan] || place < 0 || place >= len(m.Demands) {
-			continue // Contract refuses a unit without its demand
+		a, demand := &assignments[u.Query], u.Query-m.First
+		if !a.Relevant || checked[a.Plan] || demand < 0 || demand >= len(m.Demands) {
+			continue
 		}
 		checked[a.Plan] = true
-		part, _ := stage.Planned(net, m.Demands[u.Query-m.First], a, shared)
+		part, _ := stage.Planned(net, m.Demands[demand], a, shared)
 		if err := message.CheckPlan(part, a.Plan); err != nil {
 			return fault.Wrap(fault.BadInput, err)
 		}
@@ -198,44 +206,45 @@ func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignme
 	return nil
 }
 
-// needs is the number of bytes of a task's tables at a time, by its plans: of one unit, or, where
-// several threads share one, of one each as far as the request allows.
-func (w *Contract) tableBytes(m *message.Task, assignments []btn.Assignment) (bytes float64) {
+// tableBytes returns the bytes that a task's tables take at a time, by its plans. That is the size of the largest unit's tables, once for
+// each thread, but not above memoryLimit unless a single unit is.
+func (w *Contract) tableBytes(m *message.Task, assignments []btn.Assignment) float64 {
+	largest := 0.0
 	for _, u := range m.Units {
 		a := &assignments[u.Query]
 		if a.Plan == nil {
 			continue
 		}
-		part, e := a.Plan.Part(u.Part)
-		unit := 0.0
-		if e != nil {
-			unit = e.Cost.Bytes
+		part, estimate := a.Plan.Part(u.Part)
+		bytes := 0.0
+		if estimate != nil {
+			bytes = estimate.Cost.Bytes
 		}
 		if a.Cost != nil {
-			unit = max(unit, a.Cost.Bytes)
+			bytes = max(bytes, a.Cost.Bytes)
 		}
 		if batcher, ok := part.(contraction.Batcher); ok && len(m.Units) > 1 {
-			unit *= float64(batcher.Lanes())
+			bytes *= float64(batcher.Lanes())
 		}
-		bytes = max(bytes, unit)
+		largest = max(largest, bytes)
 	}
-	return min(bytes*float64(max(1, w.host.Threads)), max(bytes, float64(w.memoryLimit(m.Memory))))
+	return min(largest*float64(max(1, w.host.Threads)), max(largest, float64(w.memoryLimit(m.Memory))))
 }
 
-// bytes returns the memory for tables: the limit of the request, and at most this worker's.
-func (w *Contract) memoryLimit(asked int64) int64 {
-	if asked == 0 {
-		asked = query.DefaultMemory
+// memoryLimit returns the bytes that tables may take: the limit of the request, 0 for the default, and at most the limit of this worker.
+func (w *Contract) memoryLimit(requested int64) int64 {
+	if requested == 0 {
+		requested = query.DefaultMemory
 	}
 
 	if w.host.Memory > 0 {
-		return min(asked, w.host.Memory)
+		return min(requested, w.host.Memory)
 	}
-	return asked
+	return requested
 }
 
-// samePartial compares two partials of one chunk as sameNetwork compares networks. Partials of
-// different numeric kinds or plans count as the same: the aggregator refuses to mix them.
+// samePartial reports whether two partials of one chunk are the same but for timings and times. Partials of different numeric kinds or
+// plans count as the same, because the aggregator refuses to mix them.
 func samePartial(a, b wire.Message) bool {
 	x, y := *a.(*message.Partial), *b.(*message.Partial)
 	if x.NumericKind != y.NumericKind || x.JobBlob != y.JobBlob {
@@ -247,7 +256,8 @@ func samePartial(a, b wire.Message) bool {
 	return hop.SameBytes(&x, &y)
 }
 
-// later is how long a task is not to be begun by this process.
+// pauseBefore returns the time until this process may begin a task: until the task may begin at all, or until it is delivered again because
+// workers of another kind are to compute it. It returns 0 or less if the process may begin it now.
 func (w *Contract) pauseBefore(d *bus.Delivered) time.Duration {
 	if pause := pauseUntilBegin(d); pause > 0 {
 		return pause
@@ -255,19 +265,19 @@ func (w *Contract) pauseBefore(d *bus.Delivered) time.Duration {
 	return w.host.kinds.passPause(d, d.Header.Get(message.HeaderKind))
 }
 
-// heavy reports whether a task is not small, or does not state its cost.
+// isHeavy reports whether a task is not small, or does not state its cost.
 func isHeavy(m *bus.Delivered) bool {
-	cost, says := message.Cost(m.Header)
-	return !says || cost > message.SmallFlops
+	cost, ok := message.Cost(m.Header)
+	return !ok || cost > message.SmallFlops
 }
 
-// tries returns how often the work on a task was begun, this time included. Deliveries do not tell
-// where workers put large tasks aside, or pass on tasks of another kind, so after some of them
-// every try leaves a mark, which outlives the process: a task that kills its workers comes to an
-// end. Marks are blobs: they need no other permission and go with time.
+// countTries returns how often the work on a task was begun, this time included, so that a task that kills its workers comes to an end.
+// That is the number of deliveries, unless the task is large, and workers put it aside, or workers pass it on to another kind. Then every
+// call leaves a mark that outlives the process, and the marks are counted. Marks are blobs, which need no further permission and go with
+// time.
 func (w *Contract) countTries(ctx context.Context, d *hop.Message) int {
-	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.host.kinds.mayBeMixed())
-	if !passed && !isHeavy(d.Raw) {
+	mayBePassed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.host.kinds.mayBeMixed())
+	if !mayBePassed && !isHeavy(d.Raw) {
 		return d.Attempt
 	}
 	for try := 1; ; try++ {

@@ -14,8 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// expired ends a job whose timer went off, unless it has its answer or is not the request that the
-// timer was set for.
+// handleDeadline ends a job whose timer went off, unless the job has its answer or is another request than that of the timer.
 func (w *Aggregate) handleDeadline(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m wire.Deadline
 	if err := d.Decode(&m); err != nil {
@@ -27,7 +26,7 @@ func (w *Aggregate) handleDeadline(ctx context.Context, d *hop.Message) (hop.Out
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
 
-	// Both times are the server's. A copy of a timer's message ends no job early.
+	// Both times are of the server's clock. So nobody ends a job early by a copy of its timer's message.
 	if d.Raw.Stored.UnixMilli() < m.Time {
 		w.host.Metrics.Forged(message.KindDeadline)
 		w.Log.Warn("a deadline came before its time", "job", m.Job)
@@ -37,24 +36,23 @@ func (w *Aggregate) handleDeadline(ctx context.Context, d *hop.Message) (hop.Out
 	return hop.Done, w.expire(ctx, d.Subject.Lane, &m)
 }
 
-// expire ends a job whose deadline has passed with the best estimate so far, or with an error, unless it has its answer.
+// expire ends a job whose deadline has passed, unless it has its answer: with the best estimate so far or, if there is none, with an error.
 func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) error {
 	if has, err := w.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job)); err != nil || has {
 		return err
 	}
 
-	// The partials of a job that grows carry the request's digest, so they may be its answer before
-	// the model, which may be large, is read.
-	answered, at, err := w.answerSoFar(ctx, lane, m.Job, m.Digest)
-	if errors.Is(err, hop.ErrForeign) { // a timer of another request ends nothing
+	// Partials carry the digest of their request. So they may become the answer before the model, which may be large, is read.
+	answered, progress, err := w.answerSoFar(ctx, lane, m.Job, m.Digest)
+	if errors.Is(err, hop.ErrForeign) { // the timer of another request
 		return nil
 	}
 	if err != nil && !errors.Is(err, bus.ErrLost) || answered {
 		return err
 	}
 
-	of, err := w.Submitted(ctx, message.AnyLane(m.Job))
-	if errors.Is(err, bus.ErrNotFound) || err == nil && of.Digest != m.Digest && !of.Lost {
+	request, err := w.Submitted(ctx, message.AnyLane(m.Job))
+	if errors.Is(err, bus.ErrNotFound) || err == nil && request.Digest != m.Digest && !request.Lost {
 		w.Log.Info(
 			"no deadline of this job: it is another request, or was never stored", "job", m.Job,
 		)
@@ -65,16 +63,16 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 	}
 
 	reason := "the deadline passed at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano)
-	if at.total > 0 {
-		reason += fmt.Sprintf(", with %d of %d tasks contracted", at.contracted, at.total)
+	if progress.total > 0 {
+		reason += fmt.Sprintf(", with %d of %d tasks contracted", progress.contracted, progress.total)
 	}
 	d := &hop.Message{
-		Subject: message.Subject{Lane: lane, Job: m.Job}, Digest: m.Digest, Tenant: m.Tenant, Asked: of.Asked,
+		Subject: message.Subject{Lane: lane, Job: m.Job}, Digest: m.Digest, Tenant: m.Tenant, Asked: request.Asked,
 	}
 	return w.Fail(d, fault.New(fault.Deadline, "%s", reason))
 }
 
-// cancelled ends a job that somebody cancelled, unless it has its answer.
+// handleCancel ends a job that somebody cancelled, unless it has its answer.
 func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m wire.Cancel
 	if err := d.Decode(&m); err != nil {
@@ -84,7 +82,7 @@ func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outco
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
 
-	of, err := w.Submitted(ctx, message.AnyLane(m.Job))
+	request, err := w.Submitted(ctx, message.AnyLane(m.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Info("nothing to cancel", "job", m.Job)
 		return hop.Done, nil
@@ -93,10 +91,10 @@ func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outco
 		return hop.Done, err
 	}
 
-	d.Digest = of.Digest
-	d.Tenant = of.Tenant
-	d.Asked = of.Asked
-	if m.Digest != "" && m.Digest != of.Digest && !of.Lost {
+	d.Digest = request.Digest
+	d.Tenant = request.Tenant
+	d.Asked = request.Asked
+	if m.Digest != "" && m.Digest != request.Digest && !request.Lost {
 		w.Log.Info("nothing to cancel: the job is another request", "job", m.Job)
 		return hop.Done, nil
 	}
@@ -104,7 +102,7 @@ func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outco
 	return hop.Done, w.Fail(d, fault.New(fault.Cancelled, "%s", cmp.Or(m.Reason, "cancelled")))
 }
 
-// ends ends a job with the error that another stage has found.
+// handleEnd ends a job with the error that another stage has found.
 func (w *Aggregate) handleEnd(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.End
 	if err := d.Decode(&m); err != nil {
