@@ -171,7 +171,7 @@ func (t *collector) look(ctx context.Context, j *countedJob, isFull bool) error 
 }
 
 // answerQuestion answers a question of a count from the streams, or does what the question asks for. stored is the set of chunks of a reply
-// Listed. If the job has its answer, the reply is Yes with hop.ErrAnswered. A panic becomes an error of the job.
+// Listed. If the job has or had its answer, the reply is Yes with hop.ErrAnswered. A panic becomes an error of the job.
 func (t *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Question) (r job.Reply, stored map[int]bool, err error) {
 	w, key := t.sums, j.key
 	defer func() {

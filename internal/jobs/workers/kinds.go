@@ -1,7 +1,7 @@
 package workers
 
-// Contract-workers of several numeric kinds beside each other: which of them computes the tasks of a
-// job, so that its values have the bits of one.
+// Contract-workers of several numeric kinds may serve together. One kind computes all tasks of a job, so that its values have the bits of
+// that kind. learn-worker assigns the kind, and contract-workers pass the tasks of other kinds on.
 
 import (
 	"context"
@@ -32,44 +32,43 @@ type Arithmetic struct {
 }
 
 const (
-	// saysEvery is how often a contract-worker says that it is there, in heartbeats: every second.
-	// After silentFor times that it is not there any more.
+	// announceEvery is the interval of a contract-worker's announcements, in heartbeats: with the default heartbeat, a second.
 	announceEvery = 2
-	silentAfter   = 4
+	// silentAfter is the number of intervals without an announcement after which a contract-worker is taken for gone.
+	silentAfter = 4
 
-	// passFirst and passMost bound the pause until a task is delivered again that a worker of
-	// another kind passed on. The bound doubles with every delivery, and the pause is drawn below it: with equal pauses, two tasks of two
-	// kinds came to the wrong one of two workers in turn, without end.
+	// firstPassPause and longestPassPause bound the pause until a task is delivered again that a worker of another kind passed on. The bound
+	// doubles with every delivery, and the pause is drawn below it: with equal pauses, two tasks of two kinds came to the wrong one of two
+	// workers in turn, without end.
 	firstPassPause   = time.Millisecond
 	longestPassPause = 250 * time.Millisecond
 
-	// replayedSays is the age from which a worker's announcement is not believed: somebody may have
-	// sent it again.
+	// oldestAnnouncement is the age from which an announcement is not believed, because somebody may have sent it again.
 	oldestAnnouncement = 10 * time.Second
 )
 
-// kinds knows which numeric kinds of contract-workers there are.
+// kinds knows which numeric kinds of contract-workers there are, and whether they return their tasks.
 type kinds struct {
 	bus      *bus.Bus
 	log      *slog.Logger
-	own      string        // kind of this process
-	interval time.Duration // pause between announcements of workers
+	own      string        // the kind of this process
+	interval time.Duration // between two announcements of a worker
 
-	isContractWorker bool // this process is a contract-worker
+	isContractWorker bool // a worker of this process is a contract-worker
 
 	mu            sync.Mutex
-	announcements map[string]announcement // by process
+	announcements map[string]announcement // the last one of each process
 	records       map[string]*kindRecord  // by kind
 	anyReturned   bool                    // a task of some kind was seen to return
 	started       time.Time               // when this process began
-	heardOther    bool                    // another kind than this process's was ever heard of
+	heardOther    bool                    // a kind other than that of this process was heard of at some time
 }
 
-// said is the last announcement of a process.
+// announcement is what a contract-worker announced: its kind and its number of cores.
 type announcement struct {
 	kind  string
 	cores int
-	at    time.Time
+	at    time.Time // when it came
 }
 
 func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arithmetic) *kinds {
@@ -88,7 +87,7 @@ func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arith
 	return k
 }
 
-// say says that this process takes tasks, until ctx ends.
+// announce announces that this process takes tasks, until ctx ends.
 func (k *kinds) announce(ctx context.Context) error {
 	m := &message.Serves{Process: nuid.Next(), Numeric: k.own, Cores: runtime.GOMAXPROCS(0)}
 	return runEvery(ctx, k.interval, func(isLast bool) {
@@ -113,7 +112,7 @@ func (k *kinds) listen(ctx context.Context) error {
 	return nil
 }
 
-// hear takes an announcement of a contract-worker.
+// receive notes an announcement of a contract-worker, if it is genuine and not old.
 func (k *kinds) receive(msg *nats.Msg) {
 	var m message.Serves
 	if !k.bus.Signer.Genuine(msg.Subject, msg.Header, msg.Data) || wire.Decode(msg.Data, &m) != nil {
@@ -126,7 +125,7 @@ func (k *kinds) receive(msg *nats.Msg) {
 	k.note(&m)
 }
 
-// learn notes an announcement of a contract-worker.
+// note notes an announcement of a contract-worker.
 func (k *kinds) note(m *message.Serves) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,7 +133,7 @@ func (k *kinds) note(m *message.Serves) {
 		delete(k.announcements, m.Process)
 		return
 	}
-	if _, known := k.announcements[m.Process]; !known {
+	if _, ok := k.announcements[m.Process]; !ok {
 		k.dropSilent()
 	}
 	k.announcements[m.Process] = announcement{m.Numeric, m.Cores, time.Now()}
@@ -144,29 +143,30 @@ func (k *kinds) note(m *message.Serves) {
 	}
 }
 
-// forget drops the processes that have been silent for too long. The caller holds k.mu.
+// dropSilent forgets the processes that have been silent for too long. The caller holds k.mu.
 func (k *kinds) dropSilent() {
-	maps.DeleteFunc(k.announcements, func(_ string, s announcement) bool { return time.Since(s.at) > silentAfter*k.interval })
+	maps.DeleteFunc(k.announcements, func(_ string, a announcement) bool { return time.Since(a.at) > silentAfter*k.interval })
 }
 
-// mixed reports whether another kind than this process's was ever heard of, or may be there.
+// mayBeMixed reports whether a kind other than that of this process was heard of at some time, or may not have been heard yet.
 func (k *kinds) mayBeMixed() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.heardOther || time.Since(k.started) < silentAfter*k.interval
 }
 
-// cores returns the cores of each kind that is there. The caller holds k.mu.
+// coresByKind returns the number of cores of each kind that is there. The caller holds k.mu.
 func (k *kinds) coresByKind() map[string]int {
 	k.dropSilent()
 	cores := map[string]int{}
-	for _, s := range k.announcements {
-		cores[s.kind] += s.cores
+	for _, a := range k.announcements {
+		cores[a.kind] += a.cores
 	}
 	return cores
 }
 
-// give returns the kind that is to compute the tasks of a new job, the largest of so many flops; "" if none is known.
+// assign returns the kind that is to compute the tasks of a new job, "" if none is known. flops is the work of the largest task. A doubted
+// kind gets a job as a trial, unless the job's deadline is near; 0 means that the job has none.
 func (k *kinds) assign(lane int, job string, flops float64, deadline time.Duration) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,17 +175,16 @@ func (k *kinds) assign(lane int, job string, flops float64, deadline time.Durati
 		kind = k.trialKind(cores, time.Now())
 	}
 	if kind == "" {
-		kind = rendezvous(job, k.trustedKinds(cores, func(w *kindRecord) bool { return w.believed }))
+		kind = rendezvous(job, k.trustedKinds(cores, func(r *kindRecord) bool { return r.isBelieved }))
 	}
-	if len(cores) > 1 { // else no other kind could do it
+	if len(cores) > 1 { // a single kind is not doubted, because no other kind could do its work
 		k.noteWaiting(kind, lane, job, flops)
 	}
 	return kind
 }
 
-// pass returns for how long a task is passed on that workers of another kind are to compute; 0:
-// this process computes it. A job of one task has the bits of one kind, whichever worker computes
-// it.
+// passPause returns the pause after which a task is to be delivered again, because workers of another kind are to compute it. It returns 0
+// if this process is to compute it. Any worker computes the task of a job of one task, which has the bits of one kind in every case.
 func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
 	if named == k.own || named == "" && !k.mayBeMixed() {
 		return 0
@@ -202,32 +201,34 @@ func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
 	k.mu.Lock()
 	k.noteWaiting(kind, s.Lane, s.Job, flops)
 	k.mu.Unlock()
-	most := min(firstPassPause<<min(d.Attempt-1, 20), longestPassPause)
-	return most/2 + rand.N(most/2) + 1
+	limit := min(firstPassPause<<min(d.Attempt-1, 20), longestPassPause)
+	return limit/2 + rand.N(limit/2) + 1
 }
 
-// choose returns the kind that is to compute a job's tasks, where they name one. It stays the same while the named
-// one is there and returns tasks, or may be: not heard yet. Every process that hears and sees the same says the same.
+// currentKind returns the kind that is to compute a job's tasks, which name a kind or "". That is the named kind while it is there and
+// returns tasks, or may be there but has not been heard yet. Otherwise it is another kind. Every process that hears and sees the same
+// returns the same.
 func (k *kinds) currentKind(job, named string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	cores, now := k.coresByKind(), time.Now()
-	trusted := k.trustedKinds(cores, func(w *kindRecord) bool { return w.believed || now.Sub(w.doubtedAt) > doubtFor })
+	trusted := k.trustedKinds(cores, func(r *kindRecord) bool { return r.isBelieved || now.Sub(r.doubtedAt) > doubtFor })
 	if named != "" && (trusted[named] > 0 || cores[named] == 0 && now.Sub(k.started) < silentAfter*k.interval) {
 		return named
 	}
 	return rendezvous(job, trusted)
 }
 
-// rendezvous returns a kind for a job: each has a share of the jobs as of the cores, and where one
-// comes or goes only its own jobs change.
+// rendezvous returns a kind for a job by weighted rendezvous hashing, "" if there are no kinds: each kind draws a score from a hash of the
+// job and its name, and the highest one wins. A kind's share of the jobs is its share of the cores. If a kind comes or goes, only the jobs
+// of that kind change.
 func rendezvous(job string, cores map[string]int) string {
-	best, most := "", math.Inf(-1)
+	best, bestScore := "", math.Inf(-1)
 	for _, kind := range slices.Sorted(maps.Keys(cores)) {
 		h := sha256.Sum256([]byte(job + " " + kind))
 		u := (float64(binary.BigEndian.Uint32(h[:])) + 0.5) / (1 << 32)
-		if score := float64(cores[kind]) / -math.Log(u); score > most {
-			best, most = kind, score
+		if score := float64(cores[kind]) / -math.Log(u); score > bestScore {
+			best, bestScore = kind, score
 		}
 	}
 	return best

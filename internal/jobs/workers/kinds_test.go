@@ -96,12 +96,12 @@ func TestLongTasksAreWaitedFor(t *testing.T) {
 		k.noteWaiting("other", 3, "job", 60*policy.Rate)
 		time.Sleep(2 * time.Minute)
 		k.judge(time.Now())
-		if !k.record("other").believed {
+		if !k.record("other").isBelieved {
 			t.Error("a task of a minute is late after two")
 		}
 		time.Sleep(5 * time.Minute)
 		k.judge(time.Now())
-		if k.record("other").believed {
+		if k.record("other").isBelieved {
 			t.Error("a task of a minute is not late after seven")
 		}
 	})

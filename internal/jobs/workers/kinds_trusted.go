@@ -1,7 +1,7 @@
 package workers
 
-// What contract-workers say of themselves is believed as far as their tasks are seen to return: a kind whose tasks wait without a new
-// partial is given no more of them, and the workers that do return take over what waits.
+// Announcements of contract-workers are believed as long as their tasks are seen to return. If the tasks of a kind wait without a new
+// partial, the kind is doubted: learn-worker gives it no more jobs, and workers of kinds that return tasks take over those that wait.
 
 import (
 	"context"
@@ -16,67 +16,69 @@ import (
 )
 
 const (
-	// returnsWithin is the time in which a task of a kind's waiting jobs is to return, beside slowness times what the most expensive of
-	// them takes, at most mostTaskTime each.
+	// A task of a kind's waiting jobs is to return within returnLimit, plus slownessFactor times the time of the most expensive of them. The
+	// time of a task is longestTask at most.
 	returnLimit    = 3 * time.Second
 	slownessFactor = 4
 	longestTask    = 10 * time.Minute
 
-	// A contract-worker leaves a doubted kind its tasks again after doubtFor, and learn-worker gives it one job after trialAfter, to see
-	// whether that returns. Only a job without a deadline within trialDeadline is a trial.
+	// A contract-worker leaves a doubted kind its tasks again after doubtFor. learn-worker gives the kind one job after trialAfter, to see
+	// whether its tasks return. Only a job without a deadline, or with one beyond trialDeadline, is a trial.
 	doubtFor      = 30 * time.Second
 	trialAfter    = time.Minute
 	trialDeadline = 10 * time.Second
 
-	// mostHeld bounds the jobs of a kind that are looked after, mostHeldByAll those of all kinds.
+	// mostWaiting bounds the waiting jobs that are noted of a kind, mostWaitingOfAll those of all kinds.
 	mostWaiting      = 16
 	mostWaitingOfAll = 64
 )
 
-// work is what was seen of the work of a kind.
+// kindRecord is what was seen of the work of a kind.
 type kindRecord struct {
-	believed   bool
-	lastReturn time.Time             // when a task of it returned last, or the first of its jobs began to wait
-	sequence   uint64                // of its youngest partial
-	doubtedAt  time.Time             // when it ceased to be believed; zero: it never did
-	waiting    map[string]waitingJob // by job; at most mostHeld
+	isBelieved bool
+	lastReturn time.Time             // when a task of the kind returned last, or the first of its waiting jobs was noted
+	sequence   uint64                // of the kind's youngest partial
+	doubtedAt  time.Time             // when the kind ceased to be believed; zero: it never did
+	waiting    map[string]waitingJob // by job; at most mostWaiting
 }
 
-// waiting is a job with tasks that wait for a kind.
+// waitingJob is a job with tasks that wait for a kind.
 type waitingJob struct {
 	lane    int
-	longest time.Duration // the longest task
-	noted   time.Time     // when it was noted
+	longest time.Duration // the time of the job's longest task on one core
+	noted   time.Time     // when it was noted that the job waits
 }
 
-// seen returns what was seen of a kind. A kind is believed at first unless another was seen to work by then. The caller holds k.mu.
+// record returns what was seen of a kind. A kind is believed at first, unless a task of another kind was seen to return before. The caller
+// holds k.mu.
 func (k *kinds) record(kind string) *kindRecord {
-	w := k.records[kind]
-	if w == nil {
-		w = &kindRecord{believed: !k.anyReturned, waiting: map[string]waitingJob{}}
-		k.records[kind] = w
+	record := k.records[kind]
+	if record == nil {
+		record = &kindRecord{isBelieved: !k.anyReturned, waiting: map[string]waitingJob{}}
+		k.records[kind] = record
 	}
-	return w
+	return record
 }
 
-// wait notes that tasks of a job wait for a kind, the largest of so many flops. A contract-worker does not doubt its own kind. The
-// caller holds k.mu.
+// noteWaiting notes that tasks of a job wait for a kind, if not too many jobs are noted. flops is the work of the largest task. A
+// contract-worker does not doubt its own kind, and notes nothing of it. The caller holds k.mu.
 func (k *kinds) noteWaiting(kind string, lane int, job string, flops float64) {
-	w, all := k.record(kind), 0
+	record, total := k.record(kind), 0
 	for _, other := range k.records {
-		all += len(other.waiting)
+		total += len(other.waiting)
 	}
-	if _, known := w.waiting[job]; known || len(w.waiting) >= mostWaiting || all >= mostWaitingOfAll || k.isContractWorker && kind == k.own {
+	isFull := len(record.waiting) >= mostWaiting || total >= mostWaitingOfAll
+	if _, isNoted := record.waiting[job]; isNoted || isFull || k.isContractWorker && kind == k.own {
 		return
 	}
 	now := time.Now()
-	if len(w.waiting) == 0 {
-		w.lastReturn = now
+	if len(record.waiting) == 0 {
+		record.lastReturn = now
 	}
-	w.waiting[job] = waitingJob{lane, time.Duration(min(flops/policy.Rate*float64(time.Second), float64(longestTask))), now}
+	record.waiting[job] = waitingJob{lane, time.Duration(min(flops/policy.Rate*float64(time.Second), float64(longestTask))), now}
 }
 
-// review looks every now and then whether tasks return, until ctx ends.
+// review looks at every interval whether tasks return, until ctx ends.
 func (k *kinds) review(ctx context.Context) error {
 	return runEvery(ctx, k.interval, func(isLast bool) {
 		if isLast {
@@ -90,7 +92,7 @@ func (k *kinds) review(ctx context.Context) error {
 	})
 }
 
-// look asks for the partials and answers of all jobs that wait.
+// lookForPartials asks the server for the partials and answers of all waiting jobs, and notes what it finds.
 func (k *kinds) lookForPartials(ctx context.Context) error {
 	type question struct {
 		kind, job string
@@ -98,36 +100,37 @@ func (k *kinds) lookForPartials(ctx context.Context) error {
 	}
 	var questions []question
 	k.mu.Lock()
-	for kind, w := range k.records {
-		for job, j := range w.waiting {
+	for kind, record := range k.records {
+		for job, j := range record.waiting {
 			questions = append(questions, question{kind, job, j.lane})
 		}
 	}
 	k.mu.Unlock()
 	for _, q := range questions {
-		by, sequence, err := k.lastPartial(ctx, q.lane, q.job)
+		partialKind, sequence, err := k.lastPartial(ctx, q.lane, q.job)
 		if err != nil {
 			return err
 		}
-		answered, err := k.bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job))
+		isAnswered, err := k.bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job))
 		if err != nil {
 			return err
 		}
 		k.mu.Lock()
-		if by != "" {
-			k.noteReturn(by, sequence)
+		if partialKind != "" {
+			k.noteReturn(partialKind, sequence)
 		}
-		// A job that another kind answered in place of one that returns nothing stays as the evidence.
-		w := k.record(q.kind)
-		if answered && (by == q.kind || by == "" || w.lastReturn.After(w.waiting[q.job].noted)) {
-			delete(w.waiting, q.job)
+		// An answered job is removed, unless a partial of another kind shows that this kind has returned nothing since the job waits. Such a
+		// job stays as evidence against the kind.
+		record := k.record(q.kind)
+		if isAnswered && (partialKind == q.kind || partialKind == "" || record.lastReturn.After(record.waiting[q.job].noted)) {
+			delete(record.waiting, q.job)
 		}
 		k.mu.Unlock()
 	}
 	return nil
 }
 
-// lastPartial returns the kind of a job's youngest partial, "" if none is stored.
+// lastPartial returns the kind and the sequence of a job's youngest partial. The kind is "" if none is stored, or it cannot be read.
 func (k *kinds) lastPartial(ctx context.Context, lane int, job string) (kind string, sequence uint64, err error) {
 	m, err := k.bus.Log.Get(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
 	if errors.Is(err, bus.ErrNotFound) {
@@ -137,52 +140,52 @@ func (k *kinds) lastPartial(ctx context.Context, lane int, job string) (kind str
 		return "", 0, err
 	}
 	var p message.Partial
-	if wire.Decode(m.Data, &p) != nil { // one that cannot be read is nobody's
+	if wire.Decode(m.Data, &p) != nil {
 		return "", 0, nil
 	}
 	return p.NumericKind, m.Sequence, nil
 }
 
-// returns notes a partial of a kind. The caller holds k.mu.
+// noteReturn notes a partial of a kind, if it is younger than those noted before: the kind is believed. The caller holds k.mu.
 func (k *kinds) noteReturn(kind string, sequence uint64) {
-	w := k.record(kind)
-	if sequence <= w.sequence {
+	record := k.record(kind)
+	if sequence <= record.sequence {
 		return
 	}
-	w.sequence, w.lastReturn, k.anyReturned = sequence, time.Now(), true
-	if !w.believed {
-		w.believed = true
+	record.sequence, record.lastReturn, k.anyReturned = sequence, time.Now(), true
+	if !record.isBelieved {
+		record.isBelieved = true
 		k.log.Info("contract-workers return their tasks", "kind", kind)
 	}
 }
 
-// judge doubts the kinds whose tasks wait for too long, and forgets those of which nothing is heard.
+// judge doubts the kinds whose tasks wait for too long. It forgets the kinds of which nothing is heard and for which no job waits.
 func (k *kinds) judge(now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for kind, w := range k.records {
+	for kind, record := range k.records {
 		longest := time.Duration(0)
-		for _, j := range w.waiting {
+		for _, j := range record.waiting {
 			longest = max(longest, j.longest)
 		}
-		if len(w.waiting) > 0 && now.Sub(w.lastReturn) > returnLimit+slownessFactor*longest {
-			k.log.Warn("contract-workers say that they are there, and return no tasks", "kind", kind, "jobs", len(w.waiting))
-			w.believed, w.doubtedAt = false, now
-			clear(w.waiting)
+		if len(record.waiting) > 0 && now.Sub(record.lastReturn) > returnLimit+slownessFactor*longest {
+			k.log.Warn("contract-workers say that they are there, and return no tasks", "kind", kind, "jobs", len(record.waiting))
+			record.isBelieved, record.doubtedAt = false, now
+			clear(record.waiting)
 		}
 	}
 	cores := k.coresByKind()
-	maps.DeleteFunc(k.records, func(kind string, w *kindRecord) bool {
-		return cores[kind] == 0 && len(w.waiting) == 0 && now.Sub(w.doubtedAt) > trialAfter
+	maps.DeleteFunc(k.records, func(kind string, record *kindRecord) bool {
+		return cores[kind] == 0 && len(record.waiting) == 0 && now.Sub(record.doubtedAt) > trialAfter
 	})
 }
 
-// trusted returns the kinds that are believed, of a contract-worker always its own. Where none is, learn-worker believes all of them. The
-// caller holds k.mu.
-func (k *kinds) trustedKinds(cores map[string]int, believed func(*kindRecord) bool) map[string]int {
+// trustedKinds returns those of the kinds, with their cores, that are believed. A contract-worker always believes its own kind. If no kind
+// is believed, learn-worker trusts all of them. The caller holds k.mu.
+func (k *kinds) trustedKinds(cores map[string]int, isBelieved func(*kindRecord) bool) map[string]int {
 	trusted := map[string]int{}
 	for kind, count := range cores {
-		if k.isContractWorker && kind == k.own || believed(k.record(kind)) {
+		if k.isContractWorker && kind == k.own || isBelieved(k.record(kind)) {
 			trusted[kind] = count
 		}
 	}
@@ -195,15 +198,16 @@ func (k *kinds) trustedKinds(cores map[string]int, believed func(*kindRecord) bo
 	return cores
 }
 
-// trial returns a kind that is to show by one job whether its tasks return, "" for none: one at a time. The caller holds k.mu.
+// trialKind returns a doubted kind that is to show by one job whether its tasks return. It returns "" if there is none, or if a trial of a
+// kind is under way. The caller holds k.mu.
 func (k *kinds) trialKind(cores map[string]int, now time.Time) string {
 	candidates := map[string]int{}
 	for kind, count := range cores {
-		switch w := k.record(kind); {
-		case w.believed:
-		case len(w.waiting) > 0:
+		switch record := k.record(kind); {
+		case record.isBelieved:
+		case len(record.waiting) > 0:
 			return ""
-		case now.Sub(w.doubtedAt) > trialAfter:
+		case now.Sub(record.doubtedAt) > trialAfter:
 			candidates[kind] = count
 		}
 	}

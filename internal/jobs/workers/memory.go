@@ -1,7 +1,8 @@
 package workers
 
-// What a process remembers between jobs, of everybody together and of each tenant with a cache of its own: nobody else's time or answer
-// tells anything of that one. Memories under the digest of a blob need no owner, because an owner's blobs have digests of their own.
+// What a process remembers between jobs. A tenant with a cache of its own has a memory of its own, so that the time or the answer of nobody
+// else's job reveals anything about that tenant's. All others share one. What is remembered under the digest of a blob needs no owner,
+// because the blobs of an owner have digests of their own.
 
 import (
 	"context"
@@ -21,38 +22,38 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// mostKept bounds the owners of which a process keeps more than the cache does.
+// mostOwners bounds the owners whose memory a process keeps.
 const mostOwners = 16
 
-// kept is what learn-worker and contract-worker keep between the jobs of an owner.
+// ownerMemory is what learn-worker and contract-worker remember between the jobs of an owner.
 type ownerMemory struct {
-	memo   proposal.Memo  // nil: nothing is remembered
-	known  *plan.Known    // of networks, for the planner
-	shared *sharedResults // one stage does not derive again what the other has derived
+	memo   proposal.Memo  // remembers plans; nil: no plan is remembered
+	known  *plan.Known    // what the planner knows of networks
+	shared *sharedResults // intermediate results, so that one stage does not derive again what the other has derived
 }
 
-// newKept returns the memory of an owner, of everybody without one.
+// newMemory returns an empty memory for an owner; "" is everybody.
 func (h *Host) newMemory(owner string) *ownerMemory {
-	k := &ownerMemory{shared: &sharedResults{}}
+	memory := &ownerMemory{shared: &sharedResults{}}
 	if h.planMemo != nil {
-		k.memo = h.planMemo.Of(owner)
+		memory.memo = h.planMemo.Of(owner)
 	}
-	k.known = &plan.Known{Problems: &k.shared.Shared, Options: problem.Options{Threads: h.Threads}}
-	return k
+	memory.known = &plan.Known{Problems: &memory.shared.Shared, Options: problem.Options{Threads: h.Threads}}
+	return memory
 }
 
-// keptOf returns the memory of an owner, of everybody without one.
+// memoryOf returns the memory of an owner; "" is everybody.
 func (h *Host) memoryOf(owner string) *ownerMemory {
 	if owner == "" {
 		return h.everybody
 	}
-	if k, ok := h.owners.Get(owner); ok {
-		return k
+	if memory, ok := h.owners.Get(owner); ok {
+		return memory
 	}
 	return h.owners.Add(owner, h.newMemory(owner), 0)
 }
 
-// ownCache reports whether a tenant's jobs find only what is remembered of its own. Jobs without a tenant are everybody's.
+// hasOwnCache reports whether a tenant has a cache of its own, by the tenant's limits. Jobs without a tenant use everybody's.
 func (h *Host) hasOwnCache(tenant string) bool {
 	if h.Tenants == nil || tenant == "" {
 		return false
@@ -61,7 +62,7 @@ func (h *Host) hasOwnCache(tenant string) bool {
 	return limits.Cache == admission.CacheOwn
 }
 
-// ownerOf returns the owner of what is remembered of a tenant's job, "" for everybody.
+// cacheOwner returns the owner of what is remembered of a tenant's job; "" is everybody.
 func cacheOwner(tenant string, ownCache bool) string {
 	if !ownCache {
 		return ""
@@ -69,22 +70,20 @@ func cacheOwner(tenant string, ownCache bool) string {
 	return cache.Owner(tenant)
 }
 
-// keepShared is the time for which intermediate results are kept after a task: for a million
-// variables they are a gigabyte.
+// keepResults is the time for which intermediate results are kept after a task: for a million variables they are a gigabyte.
 const keepResults = 5 * time.Second
 
-// shared keeps intermediate results for the plans and tasks of one process. It drops them when neither
-// has been in work for keepShared.
+// sharedResults keeps intermediate results for the plans and tasks of one process. It drops them when no plan and no task has been in work
+// for keepResults.
 type sharedResults struct {
 	problem.Shared
 	mu     sync.Mutex
-	inWork int
-	timer  *time.Timer // that drops them; it runs while no task is in work
+	inWork int         // plans and tasks
+	timer  *time.Timer // drops the results; it runs while no plan or task is in work
 }
 
-// hold returns the intermediate results for a plan or task that begins; end is to be called when it has
-// ended.
-func (s *sharedResults) begin() (of *problem.Shared, end func()) {
+// begin returns the intermediate results for a plan or task that begins. The caller calls end when the plan or task has ended.
+func (s *sharedResults) begin() (results *problem.Shared, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -95,7 +94,7 @@ func (s *sharedResults) begin() (of *problem.Shared, end func()) {
 	return &s.Shared, s.end
 }
 
-// end notes that a task has ended.
+// end notes that a plan or task has ended.
 func (s *sharedResults) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,14 +105,13 @@ func (s *sharedResults) end() {
 	}
 }
 
-// Bounds of the decoded blobs that are kept: their number, and the sum of their encoded sizes. All
-// tasks of a job name the same network and plan.
+// Bounds of decodedBlobs. A few blobs are enough, because all tasks of a job name the same network and plan.
 const (
 	decodedEntries = 32
-	decodedBytes   = 512 << 20
+	decodedBytes   = 512 << 20 // the sum of the encoded sizes
 )
 
-// decoded keeps the most recently used blobs of one type in decoded form.
+// decodedBlobs keeps the most recently used blobs of one type in decoded form.
 type decodedBlobs[T any] struct {
 	decode func([]byte) (T, error)
 	values memo.LRU[string, T]
@@ -126,8 +124,8 @@ func newDecodedBlobs[T any](decode func([]byte) (T, error)) *decodedBlobs[T] {
 	}
 }
 
-// of returns the decoded blob of a digest, whose bytes may have come with the message that names it (data, nil if they did not). These
-// are checked against the digest. Two callers may both decode it; both are given the value of one of them.
+// get returns the decoded blob of a digest. data has the blob's bytes if they came with the message that names it, and is checked against
+// the digest; otherwise it is nil, and get fetches the blob. Two callers may both decode a blob; both get the value of one of them.
 func (c *decodedBlobs[T]) get(ctx context.Context, blobs *bus.Blobs, digest string, data []byte) (T, error) {
 	if value, ok := c.values.Get(digest); ok {
 		return value, nil
@@ -151,12 +149,11 @@ func (c *decodedBlobs[T]) get(ctx context.Context, blobs *bus.Blobs, digest stri
 	return c.values.Add(digest, value, int64(len(data))), nil
 }
 
-// decodeNetwork decodes a stored network and validates it: the codec checks the encoding, not the
-// conditions of the definition.
+// decodeNetwork decodes a stored network and validates it, because the codec checks the encoding and not the conditions of the definition.
 func decodeNetwork(b []byte) (*btn.Network, error) {
-	n, err := message.DecodeNetwork(b)
+	net, err := message.DecodeNetwork(b)
 	if err != nil {
 		return nil, err
 	}
-	return n, n.Validate()
+	return net, net.Validate()
 }
