@@ -24,8 +24,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Aggregate sums the partials of jobs, ends those that are cancelled or late, and looks after those
-// without answer.
+// Aggregate sums the partials of jobs, ends jobs that are cancelled or late, and looks after jobs without an answer.
 type Aggregate struct {
 	*sums
 	collector *collector

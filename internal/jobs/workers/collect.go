@@ -45,7 +45,7 @@ type countedJob struct {
 func newCollector(w *sums) *collector { return &collector{sums: w, jobs: map[jobChunks]*countedJob{}} }
 
 // handlePartial counts a partial, and sums the job if it may be the last one. A partial that is counted is held until a look.
-func (t *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var p message.Partial
 	if err := decodePartial(d, &p); err != nil {
 		return hop.Done, err
@@ -53,25 +53,25 @@ func (t *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 
 	// The only partial of a job needs no count.
 	if p.N == 1 {
-		if !t.sums.Fresh(d) {
-			t.sums.Progress(p.Job, query.StageContract, 1, 1)
-			if err := t.sums.Over(ctx, d.Subject.Lane, p.Job, p.Digest, d.Asked); err != nil {
+		if !c.sums.Fresh(d) {
+			c.sums.Progress(p.Job, query.StageContract, 1, 1)
+			if err := c.sums.Over(ctx, d.Subject.Lane, p.Job, p.Digest, d.Asked); err != nil {
 				return hop.Done, err
 			}
 		}
-		return hop.Done, t.sums.sum(ctx, []*message.Partial{&p})
+		return hop.Done, c.sums.sum(ctx, []*message.Partial{&p})
 	}
 
 	// Progress is reported when the number of seen chunks passes a multiple of N/progressSteps.
-	j, look, seen := t.count(d, &p)
+	j, look, seen := c.count(d, &p)
 	if look == job.LookFull || seen*progressSteps/p.N > (seen-1)*progressSteps/p.N {
-		t.sums.Progress(p.Job, query.StageContract, seen, p.N)
+		c.sums.Progress(p.Job, query.StageContract, seen, p.N)
 	}
 	switch look {
 	case job.LookFull:
-		return hop.Done, t.look(ctx, j, true)
+		return hop.Done, c.look(ctx, j, true)
 	case job.LookEarly:
-		t.lookAndLog(ctx, j)
+		c.lookAndLog(ctx, j)
 	}
 	return hop.Held, nil
 }
@@ -94,76 +94,76 @@ func decodePartial(d *hop.Message, p *message.Partial) error {
 }
 
 // count counts a delivery. It returns its job, whether the caller has to look at what is stored, and the number of chunks seen.
-func (t *collector) count(d *hop.Message, p *message.Partial) (j *countedJob, look job.Look, seen int) {
+func (c *collector) count(d *hop.Message, p *message.Partial) (j *countedJob, look job.Look, seen int) {
 	key := jobChunks{d.Subject.Lane, p.Job, p.N}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if j = t.jobs[key]; j == nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if j = c.jobs[key]; j == nil {
 		j = &countedJob{
 			key: key, digest: d.Digest, asked: d.Asked, lookSlot: semaphore.NewWeighted(1), count: job.New[*hop.Message](p.N),
 		}
-		t.jobs[key] = j
+		c.jobs[key] = j
 	}
 	look, effects := j.count.Partial(p.K, p.Ends, d, d.Attempt > 1, time.Now())
-	t.carryOut(j, effects)
+	c.carryOut(j, effects)
 	return j, look, j.count.Seen()
 }
 
 // carryOut ends the count of a job or sets its timer, whichever the effects ask for. It does nothing for a count that has ended, because
-// stop would not find its timer. The caller holds t.mu.
-func (t *collector) carryOut(j *countedJob, e job.Effects[*hop.Message]) {
-	if t.jobs[j.key] != j {
+// stop would not find its timer. The caller holds c.mu.
+func (c *collector) carryOut(j *countedJob, e job.Effects[*hop.Message]) {
+	if c.jobs[j.key] != j {
 		return
 	}
 	if e.Forget {
-		delete(t.jobs, j.key)
-		t.stopTimer(j)
+		delete(c.jobs, j.key)
+		c.stopTimer(j)
 	}
-	if e.Timer > 0 && !t.stopped {
-		t.stopTimer(j)
-		t.timers.Add(1)
+	if e.Timer > 0 && !c.stopped {
+		c.stopTimer(j)
+		c.timers.Add(1)
 		j.timer = time.AfterFunc(e.Timer, func() {
-			defer t.timers.Done()
-			t.lookAndLog(t.sums.Hard, j)
+			defer c.timers.Done()
+			c.lookAndLog(c.sums.Hard, j)
 		})
 	}
 }
 
-// stopTimer stops the job's timer, unless it has gone off. The caller holds t.mu.
-func (t *collector) stopTimer(j *countedJob) {
+// stopTimer stops the job's timer, unless it has gone off. The caller holds c.mu.
+func (c *collector) stopTimer(j *countedJob) {
 	if j.timer != nil && j.timer.Stop() {
-		t.timers.Done()
+		c.timers.Done()
 	}
 }
 
 // lookAndLog is look for a caller that does not return the error. It logs the error, unless the job has its answer.
-func (t *collector) lookAndLog(ctx context.Context, j *countedJob) {
-	if err := t.look(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
-		t.sums.Bus.Conn.Trouble.Warn(t.sums.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
+func (c *collector) lookAndLog(ctx context.Context, j *countedJob) {
+	if err := c.look(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
+		c.sums.Bus.Conn.Trouble.Warn(c.sums.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
 	}
 }
 
 // look sums a job if all its partials are stored, or the first of them suffice. It acknowledges the deliveries that were held when it
 // began, or returns them after a failure. isFull tells that every chunk is counted.
-func (t *collector) look(ctx context.Context, j *countedJob, isFull bool) error {
+func (c *collector) look(ctx context.Context, j *countedJob, isFull bool) error {
 	if err := j.lookSlot.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer j.lookSlot.Release(1)
 
-	t.mu.Lock()
+	c.mu.Lock()
 	question := j.count.Begin(isFull)
-	t.mu.Unlock()
+	c.mu.Unlock()
 	for {
-		reply, stored, err := t.answerQuestion(ctx, j, question)
-		t.mu.Lock()
+		reply, stored, err := c.answerQuestion(ctx, j, question)
+		c.mu.Lock()
 		next, effects := j.count.Reply(reply, stored)
-		t.carryOut(j, effects)
-		t.mu.Unlock()
+		c.carryOut(j, effects)
+		c.mu.Unlock()
 		for _, d := range effects.Acknowledge { // a delivery whose acknowledgement is lost comes again, and finds the answer
 			d.Raw.Done()
 		}
-		t.returnHeld(effects.Return, err)
+		c.returnHeld(effects.Return, err)
 		if question = next; question.Ask == job.AskNothing {
 			return err
 		}
@@ -172,8 +172,8 @@ func (t *collector) look(ctx context.Context, j *countedJob, isFull bool) error 
 
 // answerQuestion answers a question of a count from the streams, or does what the question asks for. stored is the set of chunks of a reply
 // Listed. If the job has or had its answer, the reply is Yes with hop.ErrAnswered. A panic becomes an error of the job.
-func (t *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Question) (r job.Reply, stored map[int]bool, err error) {
-	w, key := t.sums, j.key
+func (c *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Question) (r job.Reply, stored map[int]bool, err error) {
+	w, key := c.sums, j.key
 	defer func() {
 		if p := recover(); p != nil {
 			w.Log.Error("panic", "job", key.job, "panic", p, "stack", string(debug.Stack()))
@@ -194,57 +194,57 @@ func (t *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Que
 		stored, err = w.listChunks(ctx, key)
 		return job.Listed, stored, err
 	case job.AskFirst:
-		r, err = t.sumFirst(ctx, key, q.First)
+		r, err = c.sumFirst(ctx, key, q.First)
 	default:
-		r, err = t.sumAll(ctx, key)
+		r, err = c.sumAll(ctx, key)
 	}
 	return r, nil, err
 }
 
 // sumFirst answers a job by its first count chunks, if they suffice: Yes. If they do not, or are not of one run, it replies No: all chunks
 // decide. If one is missing it replies Gone.
-func (t *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job.Reply, error) {
-	partials, err := t.sums.readChunks(ctx, key, count)
+func (c *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job.Reply, error) {
+	partials, err := c.sums.readChunks(ctx, key, count)
 	if errors.Is(err, bus.ErrNotFound) {
 		return job.Gone, nil
 	}
 	if err != nil {
 		return job.Failed, err
 	}
-	isSettled, err := t.sums.isSettled(ctx, partials)
+	isSettled, err := c.sums.isSettled(ctx, partials)
 	if errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) || err == nil && !isSettled {
 		return job.No, nil
 	}
 	if err == nil {
-		err = t.sums.sum(ctx, partials)
+		err = c.sums.sum(ctx, partials)
 	}
 	return job.Yes, err
 }
 
 // sumAll answers a job by all its chunks: Yes. If one is missing it replies Gone. If they are of several runs it starts the job again and
 // replies Mixed.
-func (t *collector) sumAll(ctx context.Context, key jobChunks) (job.Reply, error) {
-	partials, err := t.sums.readChunks(ctx, key, key.n)
+func (c *collector) sumAll(ctx context.Context, key jobChunks) (job.Reply, error) {
+	partials, err := c.sums.readChunks(ctx, key, key.n)
 	if errors.Is(err, bus.ErrNotFound) {
 		return job.Gone, fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", key.job, err)
 	}
 	if err == nil {
-		err = t.sums.sum(ctx, partials)
+		err = c.sums.sum(ctx, partials)
 	}
-	if t.sums.mayRestartMixed(err, key.job) {
-		return job.Mixed, t.sums.restartMixed(ctx, key, partials)
+	if c.sums.mayRestartMixed(err, key.job) {
+		return job.Mixed, c.sums.restartMixed(ctx, key, partials)
 	}
 	return job.Yes, err
 }
 
 // returnHeld returns deliveries after a failure. The delivery with the most attempts reports the failure, so that the job ends after the
 // last attempt.
-func (t *collector) returnHeld(held []*hop.Message, err error) {
+func (c *collector) returnHeld(held []*hop.Message, err error) {
 	sort.SliceStable(held, func(a, b int) bool { return held[a].Attempt > held[b].Attempt })
 
 	for i, d := range held {
 		if i == 0 {
-			t.sums.Refuse(d, err)
+			c.sums.Refuse(d, err)
 			continue
 		}
 		d.Raw.Again(hop.Backoff(fault.Infrastructure, d.Attempt))
@@ -252,18 +252,18 @@ func (t *collector) returnHeld(held []*hop.Message, err error) {
 }
 
 // stop stops all timers, returns the deliveries that are held, and waits for the work of timers that went off.
-func (t *collector) stop() {
-	t.mu.Lock()
-	t.stopped = true
+func (c *collector) stop() {
+	c.mu.Lock()
+	c.stopped = true
 	var held []*hop.Message
-	for _, j := range t.jobs {
-		t.stopTimer(j)
+	for _, j := range c.jobs {
+		c.stopTimer(j)
 		held = append(held, j.count.Held()...)
 	}
-	t.mu.Unlock()
+	c.mu.Unlock()
 
 	for _, d := range held {
 		d.Raw.Again(0)
 	}
-	t.timers.Wait()
+	c.timers.Wait()
 }

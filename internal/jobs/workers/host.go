@@ -85,7 +85,7 @@ type Host struct {
 	storedBlobs    *storedBlobs                    // networks that were found stored a moment ago
 	inlineNetworks *inlineNetworks                 // networks of the models that requests carried last
 	networks       *decodedBlobs[*btn.Network]     // the networks that were used last
-	hasLearner     bool                            // a worker of this process reads networks, so reparam-worker adds those it makes
+	hasLearner     bool                            // learn-worker runs in this process too, so reparam-worker adds its networks to networks
 	plans          *decodedBlobs[[]btn.Assignment] // the plans that were used last
 	kinds          *kinds                          // numeric kinds of contract-workers
 	hasListener    bool                            // a worker of this process runs kinds.listen and kinds.review

@@ -28,7 +28,7 @@ const (
 	trialAfter    = time.Minute
 	trialDeadline = 10 * time.Second
 
-	// mostWaiting bounds the waiting jobs that are noted of a kind, mostWaitingOfAll those of all kinds.
+	// mostWaiting bounds the waiting jobs that are noted of a kind, mostWaitingOfAll the waiting jobs of all kinds.
 	mostWaiting      = 16
 	mostWaitingOfAll = 64
 )
@@ -146,7 +146,8 @@ func (k *kinds) lastPartial(ctx context.Context, lane int, job string) (kind str
 	return p.NumericKind, m.Sequence, nil
 }
 
-// noteReturn notes a partial of a kind, if it is younger than those noted before: the kind is believed. The caller holds k.mu.
+// noteReturn notes a partial of a kind, and that the kind is believed, if the partial is younger than all that were noted. The caller holds
+// k.mu.
 func (k *kinds) noteReturn(kind string, sequence uint64) {
 	record := k.record(kind)
 	if sequence <= record.sequence {
@@ -180,8 +181,8 @@ func (k *kinds) judge(now time.Time) {
 	})
 }
 
-// trustedKinds returns those of the kinds, with their cores, that are believed. A contract-worker always believes its own kind. If no kind
-// is believed, learn-worker trusts all of them. The caller holds k.mu.
+// trustedKinds returns the kinds among cores that are believed, with their cores. A contract-worker always believes its own kind. If no
+// kind is believed, learn-worker trusts all of them. The caller holds k.mu.
 func (k *kinds) trustedKinds(cores map[string]int, isBelieved func(*kindRecord) bool) map[string]int {
 	trusted := map[string]int{}
 	for kind, count := range cores {

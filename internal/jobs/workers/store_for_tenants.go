@@ -33,7 +33,7 @@ const (
 // laneConn is a subscription to the messages that tenants of a lane want to be stored.
 type laneConn struct {
 	*nats.Subscription
-	nc *nats.Conn // the connection of the lane; nil: the subscription uses the connection of the worker
+	nc *nats.Conn // the connection of the lane; nil: the subscription uses that of the worker
 }
 
 // connectLanes subscribes to the messages that tenants want to be stored. Each lane has a connection of its own, because the server closes
