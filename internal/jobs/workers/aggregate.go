@@ -245,14 +245,14 @@ func (w *sums) storeAnswer(
 	if first.N > 1 {
 		w.Progress(first.Job, w.Stage, 1, 1)
 	}
-	a := &wire.Answer{
+	answer := &wire.Answer{
 		Job:     first.Job,
 		Tenant:  first.Tenant,
 		Digest:  first.Digest,
 		Status:  wire.StatusOK,
 		Results: results,
 	}
-	return w.WithRoom(ctx, func() error { return w.Answer(ctx, a, storedAt(first.Stored)) })
+	return w.WithRoom(ctx, func() error { return w.Answer(ctx, answer, storedAt(first.Stored)) })
 }
 
 // sumTimings returns the milliseconds per stage. Those of contraction are summed over the chunks.
@@ -303,7 +303,7 @@ func (w *sums) mayRestartMixed(err error, job string) bool {
 // restartMixed deletes the partials of a job that are not of the youngest one's run, and starts the job again. The partials that stay are
 // not computed again.
 func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*message.Partial) error {
-	kept, others := splitByRun(partials)
+	run, others := splitByRun(partials)
 	for _, p := range others {
 		if err := w.Bus.Log.Delete(ctx, bus.StreamPartial, p.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
 			return err
@@ -312,14 +312,14 @@ func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*mess
 	w.Rebuilds.Count(key.job)
 	w.Log.Warn(
 		"partials of several numeric kinds or plans", "job", key.job, "lane", key.lane, "kept",
-		len(kept), "of", kept[0].NumericKind, "forgotten", len(others),
+		len(run), "of", run[0].NumericKind, "forgotten", len(others),
 	)
 	_, err := w.StartAgain(ctx, key.lane, key.job, "partials of several numeric kinds or plans")
 	return err
 }
 
-// splitByRun divides partials into those with the numeric kind, plan and number of chunks of the youngest one, and the others.
-func splitByRun(partials []*message.Partial) (kept, others []*message.Partial) {
+// splitByRun divides partials into the run of the youngest one, which is all with its numeric kind, plan and number of chunks, and others.
+func splitByRun(partials []*message.Partial) (run, others []*message.Partial) {
 	youngest := &message.Partial{}
 	for _, p := range partials {
 		if p.Sequence >= youngest.Sequence {
@@ -328,10 +328,10 @@ func splitByRun(partials []*message.Partial) (kept, others []*message.Partial) {
 	}
 	for _, p := range partials {
 		if p.N == youngest.N && p.NumericKind == youngest.NumericKind && p.JobBlob == youngest.JobBlob {
-			kept = append(kept, p)
+			run = append(run, p)
 		} else {
 			others = append(others, p)
 		}
 	}
-	return kept, others
+	return run, others
 }

@@ -14,19 +14,19 @@ func TestNoTimerOutlivesItsCount(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
 	for range 200 {
 		c := newCollector(&sums{})
-		known := []*countedJob{}
+		jobs := []*countedJob{}
 		for range 12 {
 			key := jobChunks{job: string(rune('a' + rng.IntN(2))), n: 9}
 			if c.jobs[key] == nil {
 				c.jobs[key] = &countedJob{key: key, count: job.New[*hop.Message](9)}
-				known = append(known, c.jobs[key])
+				jobs = append(jobs, c.jobs[key])
 			}
 			e := job.Effects[*hop.Message]{Forget: rng.IntN(3) == 0}
 			if !e.Forget {
 				e.Timer = job.IdlePause
 			}
 			c.mu.Lock()
-			c.carryOut(known[rng.IntN(len(known))], e)
+			c.carryOut(jobs[rng.IntN(len(jobs))], e)
 			c.mu.Unlock()
 		}
 		stopped := make(chan struct{})

@@ -67,7 +67,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	// A task that is delivered again may have been contracted by somebody else.
 	subject := message.PartialSubject(d.Subject.Lane, m.Job, m.N, m.K)
 	if !w.Fresh(d) {
-		if has, err := w.Bus.Log.Has(ctx, bus.StreamPartial, subject); err != nil || has {
+		if isStored, err := w.Bus.Log.Has(ctx, bus.StreamPartial, subject); err != nil || isStored {
 			return hop.Done, err // the partial is stored, and the stream delivers it to the aggregator
 		}
 	}
@@ -127,7 +127,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 		K:           m.K,
 		N:           m.N,
 		Values:      values,
-		NumericKind: w.host.kinds.own,
+		NumericKind: w.host.kinds.ownKind,
 		Names:       m.Names,
 		Ends:        m.Ends,
 		Stored:      m.Stored,
@@ -282,11 +282,11 @@ func (w *Contract) countTries(ctx context.Context, d *hop.Message) int {
 	}
 	for try := 1; ; try++ {
 		mark := fmt.Appendf(nil, "basetensor: try %d of %s, message %d", try, d.Raw.Subject, d.Raw.Sequence)
-		has, err := w.Bus.Blobs.Has(ctx, wire.Digest(mark))
-		if err == nil && !has {
+		isMarked, err := w.Bus.Blobs.Has(ctx, wire.Digest(mark))
+		if err == nil && !isMarked {
 			_, err = w.Bus.Blobs.Put(ctx, mark)
 		}
-		if err != nil || !has || try > w.MaxDeliveries {
+		if err != nil || !isMarked || try > w.MaxDeliveries {
 			return try
 		}
 	}

@@ -38,7 +38,7 @@ func (w *Aggregate) handleDeadline(ctx context.Context, d *hop.Message) (hop.Out
 
 // expire ends a job whose deadline has passed, unless it has its answer: with the best estimate so far or, if there is none, with an error.
 func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) error {
-	if has, err := w.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job)); err != nil || has {
+	if isAnswered, err := w.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job)); err != nil || isAnswered {
 		return err
 	}
 

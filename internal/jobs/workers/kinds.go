@@ -51,7 +51,7 @@ const (
 type kinds struct {
 	bus      *bus.Bus
 	log      *slog.Logger
-	own      string        // the kind of this process
+	ownKind  string        // the kind of this process
 	interval time.Duration // between two announcements of a worker
 
 	isContractWorker bool // a worker of this process is a contract-worker
@@ -75,21 +75,21 @@ func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arith
 	k := &kinds{
 		bus:           b,
 		log:           log,
-		own:           cached.NumericKind(),
+		ownKind:       cached.NumericKind(),
 		interval:      announceEvery * heartbeat,
 		announcements: map[string]announcement{},
 		records:       map[string]*kindRecord{},
 		started:       time.Now(),
 	}
 	if fake != nil {
-		k.own = fake.Kind
+		k.ownKind = fake.Kind
 	}
 	return k
 }
 
 // announce announces that this process takes tasks, until ctx ends.
 func (k *kinds) announce(ctx context.Context) error {
-	m := &message.Serves{Process: nuid.Next(), Numeric: k.own, Cores: runtime.GOMAXPROCS(0)}
+	m := &message.Serves{Process: nuid.Next(), Numeric: k.ownKind, Cores: runtime.GOMAXPROCS(0)}
 	return runEvery(ctx, k.interval, func(isLast bool) {
 		m.Gone = isLast
 		m.Time = k.bus.Conn.Now().UnixMilli()
@@ -137,9 +137,9 @@ func (k *kinds) note(m *message.Serves) {
 		k.dropSilent()
 	}
 	k.announcements[m.Process] = announcement{m.Numeric, m.Cores, time.Now()}
-	if m.Numeric != k.own && !k.heardOther {
+	if m.Numeric != k.ownKind && !k.heardOther {
 		k.heardOther = true
-		k.log.Info("contract-workers of another numeric kind are there", "kind", m.Numeric, "own", k.own)
+		k.log.Info("contract-workers of another numeric kind are there", "kind", m.Numeric, "own", k.ownKind)
 	}
 }
 
@@ -186,7 +186,7 @@ func (k *kinds) assign(lane int, job string, flops float64, deadline time.Durati
 // passPause returns the pause after which a task is to be delivered again, because workers of another kind are to compute it. It returns 0
 // if this process is to compute it. Any worker computes the task of a job of one task, which has the bits of one kind in every case.
 func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
-	if named == k.own || named == "" && !k.mayBeMixed() {
+	if named == k.ownKind || named == "" && !k.mayBeMixed() {
 		return 0
 	}
 	s, err := message.ParseSubject(d.Subject)
@@ -194,7 +194,7 @@ func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
 		return 0
 	}
 	kind := k.currentKind(s.Job, named)
-	if kind == "" || kind == k.own {
+	if kind == "" || kind == k.ownKind {
 		return 0
 	}
 	flops, _ := message.Cost(d.Header)

@@ -68,7 +68,7 @@ func (k *kinds) noteWaiting(kind string, lane int, job string, flops float64) {
 		total += len(other.waiting)
 	}
 	isFull := len(record.waiting) >= mostWaiting || total >= mostWaitingOfAll
-	if _, isNoted := record.waiting[job]; isNoted || isFull || k.isContractWorker && kind == k.own {
+	if _, isNoted := record.waiting[job]; isNoted || isFull || k.isContractWorker && kind == k.ownKind {
 		return
 	}
 	now := time.Now()
@@ -186,7 +186,7 @@ func (k *kinds) judge(now time.Time) {
 func (k *kinds) trustedKinds(cores map[string]int, isBelieved func(*kindRecord) bool) map[string]int {
 	trusted := map[string]int{}
 	for kind, count := range cores {
-		if k.isContractWorker && kind == k.own || isBelieved(k.record(kind)) {
+		if k.isContractWorker && kind == k.ownKind || isBelieved(k.record(kind)) {
 			trusted[kind] = count
 		}
 	}
@@ -194,7 +194,7 @@ func (k *kinds) trustedKinds(cores map[string]int, isBelieved func(*kindRecord) 
 	case len(trusted) > 0:
 		return trusted
 	case k.isContractWorker:
-		return map[string]int{k.own: 1}
+		return map[string]int{k.ownKind: 1}
 	}
 	return cores
 }

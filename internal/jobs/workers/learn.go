@@ -166,8 +166,8 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 	for i := range results {
 		results[i].Name(names)
 	}
-	first := &wire.Answer{Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusOK, Results: results}
-	msg, err := hop.NewMsg(subject, first, d)
+	answer := &wire.Answer{Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusOK, Results: results}
+	msg, err := hop.NewMsg(subject, answer, d)
 	if err != nil {
 		return
 	}
@@ -189,7 +189,7 @@ func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Netwo
 	memory := w.host.memoryOf(owner)
 	_, end := memory.shared.begin()
 	defer end()
-	assignments, err := stage.Learn(planning, net, m.Queries, settings, memory.memo, memory.known)
+	assignments, err := stage.Learn(planning, net, m.Queries, settings, memory.memo, memory.knowledge)
 	if err != nil {
 		return nil, err
 	}

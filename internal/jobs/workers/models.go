@@ -263,7 +263,7 @@ const (
 // isStored reports whether a blob is stored, and will be for as long as a job that begins now may need it. If mustAsk is set it asks the
 // server even if the blob was found a moment ago.
 func (w *Reparam) isStored(ctx context.Context, blob string, mustAsk bool) (bool, error) {
-	if found, ok := w.host.storedBlobs.Get(blob); ok && !mustAsk && time.Since(found) < recheckAfter {
+	if foundAt, ok := w.host.storedBlobs.Get(blob); ok && !mustAsk && time.Since(foundAt) < recheckAfter {
 		return true, nil
 	}
 	began := time.Now()

@@ -29,9 +29,9 @@ func (w storedJobs) hasBegun(ctx context.Context, lane int, job string) (bool, e
 
 // hasNetworkOrTask reports whether a network or a task of the job waits or is being processed.
 func (w storedJobs) hasNetworkOrTask(ctx context.Context, lane int, job string) (bool, error) {
-	has, err := w.Bus.Log.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
-	if err != nil || has {
-		return has, err
+	isStored, err := w.Bus.Log.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
+	if err != nil || isStored {
+		return isStored, err
 	}
 	tasks, err := w.Bus.Log.Subjects(
 		ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job),

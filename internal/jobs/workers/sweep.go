@@ -45,8 +45,8 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		}
 		ask = look.Reply(yes)
 	}
-	if rest := look.Rest(); rest > 0 {
-		return hop.Later(rest), nil
+	if pause := look.Rest(); pause > 0 {
+		return hop.Later(pause), nil
 	}
 	return hop.Done, nil
 }
@@ -83,8 +83,8 @@ func (w *Aggregate) answerQuestion(ctx context.Context, d *hop.Message, ask job.
 // the order in which a job passes the stages: each stage stores its output before it acknowledges its input, so no job slips by. A message
 // that was acknowledged, and is stored still because the server lost its removal, counts until tidyQueues removes it.
 func (w *Aggregate) isUnderWay(ctx context.Context, lane int, job string) (bool, error) {
-	if has, err := w.Bus.Log.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || has {
-		return has, err
+	if isStored, err := w.Bus.Log.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || isStored {
+		return isStored, err
 	}
 	return w.hasNetworkOrTask(ctx, lane, job)
 }
@@ -112,12 +112,12 @@ func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplet
 	if err != nil {
 		return false, err
 	}
-	c, _, err := w.Bus.Conn.LaneConsumer(ctx, bus.StreamPartial, bus.ConsumerPartial, lane)
+	consumer, _, err := w.Bus.Conn.LaneConsumer(ctx, bus.StreamPartial, bus.ConsumerPartial, lane)
 	if err != nil {
 		return false, err
 	}
-	sequence, floor := youngest.Sequence, c.AckFloor.Stream
-	if c.Delivered.Stream < sequence || floor < sequence && w.Bus.Conn.Since(youngest.Time) < staleFloor {
+	sequence, floor := youngest.Sequence, consumer.AckFloor.Stream
+	if consumer.Delivered.Stream < sequence || floor < sequence && w.Bus.Conn.Since(youngest.Time) < staleFloor {
 		return true, nil // it will be delivered, or is delivered and in work
 	}
 
@@ -178,11 +178,11 @@ func (f *ackFloors) isReached(ctx context.Context, conn *bus.Conn, lane int, seq
 	defer f.mu.Unlock()
 	floor := &f.lanes[lane]
 	if time.Since(floor.at) > floorAge {
-		c, _, err := conn.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
+		consumer, _, err := conn.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
 		if err != nil {
 			return false, err
 		}
-		floor.sequence, floor.at = c.AckFloor.Stream, time.Now()
+		floor.sequence, floor.at = consumer.AckFloor.Stream, time.Now()
 	}
 	return floor.sequence >= sequence, nil
 }
