@@ -1,5 +1,5 @@
 // Package workers has the four stages as workers on NATS. Each stage is a struct, and a handler of it decodes a message, makes one pure
-// call of package stage, and encodes the result. What handlers have in common, from delivery to acknowledgement, is in package hop.
+// call of package stage, and encodes the result.
 //
 //	reparameterise.go, models.go      model → network
 //	request.go, store_for_tenants.go  requests for an immediate answer, and messages of users without the right to store them
@@ -9,8 +9,10 @@
 //	collect.go, aggregate.go          partials → answer
 //	end_jobs.go                       deadlines, cancels and errors end jobs
 //	sweep.go, cleanup.go              jobs that came to a halt, and room in the streams
-//	host.go, worker.go                what all stages share, and the run of one
+//	host.go, worker.go                what all stages share, and the run of a stage
 //	limits.go, memory.go, stored.go   limits of tenants, memory between jobs, what is stored of a job
+//
+// What handlers have in common, from delivery to acknowledgement, is in package hop.
 package workers
 
 import (
