@@ -1,6 +1,6 @@
 package aggregate
 
-// Assignments: the best one of all slices, and draws from all of them.
+// Assignments of values to variables: the best one of all slices, and draws from all of them.
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// descended is what a part found for a question.
-type descended struct {
+// finding is the value of a part that finds assignments, with the kind of assignment that it was to find.
+type finding struct {
 	ask   btn.Ask
 	value btn.Value
 }
 
-// descents counts the parts of a plan that have no share of Z.
-func descents(p *btn.Plan) (n int) {
+// countFinders returns the number of parts of a plan that find assignments. They have no share of Z.
+func countFinders(p *btn.Plan) (n int) {
 	for k := range p.Estimates {
 		for _, part := range p.Estimates[k].Parts {
 			if part.About().Finds != "" {
@@ -33,73 +33,80 @@ func descents(p *btn.Plan) (n int) {
 	return n
 }
 
-// reportAssignments fills in the assignments that the parts found, and the draws. Z is not 0.
-func (r *estimate) reportAssignments(to *Total, want *btn.Want) *query.ErrorInfo {
-	found, searched := r.best()
+// reportAssignments fills in the assignments and the draws that the query wants, from the findings of the estimate. It assumes that Z is
+// not 0, so an error is returned if an assignment or the draws are missing.
+func (r *estimate) reportAssignments(total *Total, want *btn.Want) *query.ErrorInfo {
+	best, searches := r.bestAssignments()
 	for _, ask := range want.Asks() {
 		if ask == btn.AskSamples {
 			continue
 		}
-		f := found[ask]
-		if f == nil || ask == btn.AskMap && (len(f.Values) != len(want.Map) || f.Weight.IsZero()) {
-			return missing(ask, searched[ask])
+		assignment := best[ask]
+		if assignment == nil || ask == btn.AskMap && (len(assignment.Values) != len(want.Map) || assignment.Weight.IsZero()) {
+			return noAssignmentError(ask, searches[ask])
 		}
-		if !f.Bounded {
+		if !assignment.Bounded {
 			continue
 		}
-		if f.Relaxed {
-			to.Result.Ended = endedComplete
-		} else if to.Result.Ended == "" {
-			to.Result.Ended = endedSettled
+		if assignment.Relaxed {
+			total.Result.Ended = endedComplete
+		} else if total.Result.Ended == "" {
+			total.Result.Ended = endedSettled
 		}
 	}
-	to.Found = found
+	total.Found = best
 	if want.Samples == 0 {
 		return nil
 	}
+	return r.reportDraws(total, want)
+}
 
-	var drawn []*btn.Drawn
-	for _, d := range r.found {
-		if d.value.Drawn != nil {
-			drawn = append(drawn, d.value.Drawn)
+// reportDraws fills in the assignments that were drawn. It returns an error if no part has drawn any.
+func (r *estimate) reportDraws(total *Total, want *btn.Want) *query.ErrorInfo {
+	var draws []*btn.Drawn
+	for _, f := range r.findings {
+		if f.value.Drawn != nil {
+			draws = append(draws, f.value.Drawn)
 		}
 	}
-	list, err := mixed(drawn, want.Samples, want.Seed)
+	samples, err := mixDraws(draws, want.Samples, want.Seed)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
 	}
-	if list == nil {
-		return missing(btn.AskSamples, nil)
+	if samples == nil {
+		return noAssignmentError(btn.AskSamples, nil)
 	}
-	to.Samples = list
+	total.Samples = samples
 	return nil
 }
 
-// best returns the best assignments that the parts found, by kind, and what searches found of each kind. A search counts only if no
-// elimination has found the best: it was there for a deadline.
-func (r *estimate) best() (found map[btn.Ask]*btn.Found, searched map[btn.Ask][]*btn.Found) {
-	found, searched = map[btn.Ask]*btn.Found{}, map[btn.Ask][]*btn.Found{}
-	eliminated := map[btn.Ask]bool{}
-	for _, d := range r.found {
-		if bounded(d.value.Found) {
-			searched[d.ask] = append(searched[d.ask], d.value.Found)
+// bestAssignments returns the best assignment of each kind among the findings, and everything that searches found of each kind. If an
+// elimination has looked for a kind, its assignment is the best one, and searches for that kind do not count: they ran only for a
+// deadline.
+func (r *estimate) bestAssignments() (best map[btn.Ask]*btn.Found, searches map[btn.Ask][]*btn.Found) {
+	best, searches = map[btn.Ask]*btn.Found{}, map[btn.Ask][]*btn.Found{}
+	isEliminated := map[btn.Ask]bool{}
+	for _, f := range r.findings {
+		if isFromSearch(f.value.Found) {
+			searches[f.ask] = append(searches[f.ask], f.value.Found)
 			continue
 		}
-		eliminated[d.ask] = true
-		found[d.ask] = found[d.ask].Or(d.value.Found)
+		isEliminated[f.ask] = true
+		best[f.ask] = best[f.ask].Or(f.value.Found)
 	}
-	for ask, list := range searched {
-		if !eliminated[ask] {
-			found[ask] = btn.Searched(list)
+	for ask, results := range searches {
+		if !isEliminated[ask] {
+			best[ask] = btn.Searched(results)
 		}
 	}
-	return found, searched
+	return best, searches
 }
 
-// missing says why there is no assignment of a kind.
-func missing(ask btn.Ask, searched []*btn.Found) *query.ErrorInfo {
+// noAssignmentError returns the error of a query for which no assignment of a kind was found. The code is OverBudget if searches ended
+// with a bound on the weight of any assignment, and Unsupported otherwise: Z is not 0, so the weights were lost in float64.
+func noAssignmentError(ask btn.Ask, searches []*btn.Found) *query.ErrorInfo {
 	bound := math.Inf(-1)
-	for _, f := range searched {
+	for _, f := range searches {
 		bound = max(bound, f.Bound)
 	}
 	if !math.IsInf(bound, -1) {
@@ -109,67 +116,74 @@ func missing(ask btn.Ask, searched []*btn.Found) *query.ErrorInfo {
 		"%s: Z is not 0, and no assignment of a weight above 0 was found: its terms are beyond float64", ask)
 }
 
-// possible reports whether an assignment was found, which has a weight above 0.
-func (r *estimate) possible() bool {
-	return slices.ContainsFunc(r.found, func(d descended) bool { return d.value.Found != nil && !d.value.Found.Weight.IsZero() })
+// hasPossibleAssignment reports whether a part has found an assignment with a weight above 0.
+func (r *estimate) hasPossibleAssignment() bool {
+	return slices.ContainsFunc(r.findings, func(f finding) bool {
+		return f.value.Found != nil && !f.value.Found.Weight.IsZero()
+	})
 }
 
-// atLeast returns ln of the heaviest assignment of an answer, of all variables or of some, −Inf without one. ln Z is no less: where
-// assignments are found no term is below 0. A total that is less misses terms: the bound takes its place, and what it was divided by is
-// left out.
-func (r *estimate) atLeast(t *Total) (lower float64) {
-	to := &t.Result
-	lower = math.Inf(-1)
-	for _, f := range t.Found {
-		if f != nil {
-			lower = max(lower, f.Weight.LogAbs())
+// heaviest returns ln of the largest weight among the assignments of a total, −Inf if there are none.
+func heaviest(total *Total) (ln float64) {
+	ln = math.Inf(-1)
+	for _, assignment := range total.Found {
+		if assignment != nil {
+			ln = max(ln, assignment.Weight.LogAbs())
 		}
 	}
-	if to.LogZ == nil || lower <= *to.LogZ+judge.Widening(lower) {
-		return lower
+	return ln
+}
+
+// raiseTo replaces ln Z by a lower bound if it is below that by more than rounding, and warns of it. The bound is ln of an assignment's
+// weight: if assignments are found no term of Z is below 0, so a smaller total misses terms. Marginals and derivatives were divided by the
+// total, so they are removed.
+func (r *estimate) raiseTo(lower float64, total *Total) {
+	result := &total.Result
+	if result.LogZ == nil || lower <= *result.LogZ+judge.Widening(lower) {
+		return
 	}
-	to.Warnings = append(to.Warnings, fmt.Sprintf("the total is below an assignment's weight by %.2g nats, so terms are missing: "+
-		"ln Z is given as that weight, without marginals and derivatives", lower-*to.LogZ))
+	result.Warnings = append(result.Warnings, fmt.Sprintf("the total is below an assignment's weight by %.2g nats, so terms are missing: "+
+		"ln Z is given as that weight, without marginals and derivatives", lower-*result.LogZ))
 	r.Z = scaled.FromLog(lower)
-	to.LogZ, to.Log10Z, to.Exact = finite(r.Z.LogAbs()), finite(r.Z.Log10Abs()), false
-	t.Marginals, t.Joint, t.Derivatives, t.TargetDerivatives = nil, nil, nil, nil
-	return lower
+	result.LogZ, result.Log10Z, result.Exact = finite(r.Z.LogAbs()), finite(r.Z.Log10Abs()), false
+	total.Marginals, total.Joint, total.Derivatives, total.TargetDerivatives = nil, nil, nil, nil
 }
 
-// explained is the total of a demand for the most probable assignment alone, of all variables or of some, if a search has
-// proved it, or has found it and values are missing at the deadline. Z is left open, whether its values are there or not: which are is
-// chance.
-func (in *Input) explained(to Total, parts []part, missing bool) (Total, bool) {
+// answerBySearch returns the total of a demand that wants only the most probable assignment, of all variables or of some. ok is false
+// unless a search has proved the assignment, or has found one and values are missing at the deadline. Z is left open even if its
+// values have arrived, since it is chance which ones have.
+func (in *Input) answerBySearch(total Total, parts []partValue, isIncomplete bool) (answer Total, ok bool) {
 	a := in.Assignment
-	e, proved := in.searches(parts)
-	if e == nil || !proved && !(missing && in.Deadline) {
-		return to, false
+	search, isProved := in.searchResult(parts)
+	if search == nil || !isProved && !(isIncomplete && in.Deadline) {
+		return total, false
 	}
-	total := to
-	if e.reportAssignments(&total, &a.Want) != nil {
-		return to, false
+	answer = total
+	if search.reportAssignments(&answer, &a.Want) != nil {
+		return total, false
 	}
-	early := &total.Result
-	early.Status, early.Components, early.Error = query.StatusOK, 0, nil
-	why := btn.ProvedWithoutZ
-	if !proved {
-		early.Ended = EndedDeadline
-		why = "Z is left open: the deadline came before it"
+	result := &answer.Result
+	result.Status, result.Components, result.Error = query.StatusOK, 0, nil
+	warning := btn.ProvedWithoutZ
+	if !isProved {
+		result.Ended = EndedDeadline
+		warning = "Z is left open: the deadline came before it"
 	}
-	early.Warnings = append(early.Warnings, why)
-	return total, true
+	result.Warnings = append(result.Warnings, warning)
+	return answer, true
 }
 
-// proved reports whether the searches that have ended are the answer of a query that asks for their assignment alone.
-func (in *Input) proved() bool {
+// isProvedBySearch reports whether the query wants only an assignment, and a search has proved it.
+func (in *Input) isProvedBySearch() bool {
 	parts, broken := collect(in.Query, in.Assignment.Plan.Len(), sortedUnits(in.Values))
-	_, proved := in.searches(parts)
-	return proved && broken == nil
+	_, isProved := in.searchResult(parts)
+	return isProved && broken == nil
 }
 
-// searches returns the assignments that searches have found for a query that asks for one alone, nil where there are none; proved says that
-// the best one is the whole answer in the place of Z.
-func (in *Input) searches(parts []part) (found *estimate, proved bool) {
+// searchResult returns an estimate whose findings are those of all searches. It returns nil if the query wants more than one kind of
+// assignment, or draws, or if no search has ended. isProved reports whether the best assignment is proved and is all that the query wants,
+// so that no Z is needed.
+func (in *Input) searchResult(parts []partValue) (result *estimate, isProved bool) {
 	if parts == nil {
 		return nil, false
 	}
@@ -178,48 +192,48 @@ func (in *Input) searches(parts []part) (found *estimate, proved bool) {
 	if len(asks) != 1 || asks[0] == btn.AskSamples {
 		return nil, false
 	}
-	e, ask := estimate{Estimate: judge.Estimate{Plan: &a.Plan.Estimates[0]}}, asks[0]
-	var list []*btn.Found
+	result = &estimate{Estimate: judge.Estimate{Plan: &a.Plan.Estimates[0]}}
+	var assignments []*btn.Found
 	for _, p := range parts {
-		if p.there && p.err == nil && bounded(p.value.Found) {
-			e.found = append(e.found, descended{ask, p.value})
-			list = append(list, p.value.Found)
+		if p.hasArrived && p.err == nil && isFromSearch(p.value.Found) {
+			result.findings = append(result.findings, finding{asks[0], p.value})
+			assignments = append(assignments, p.value.Found)
 		}
 	}
-	if list == nil {
+	if assignments == nil {
 		return nil, false
 	}
-	best := btn.Searched(list)
-	return &e, a.Alone && best != nil && !best.Relaxed
+	best := btn.Searched(assignments)
+	return result, a.Alone && best != nil && !best.Relaxed
 }
 
-// mixed takes each of n assignments from the draws of one of several parts, chosen with a stream of
-// its own by their weights; nil where all are 0.
-func mixed(parts []*btn.Drawn, n int, seed uint64) ([][]int, error) {
+// mixDraws returns n assignments. Each part (of the plan) has drawn n assignments: number k of the result is number k of one part, which
+// is chosen with the probability weight/total of that part, by a random stream of k and seed. It returns nil if parts is empty.
+func mixDraws(parts []*btn.Drawn, n int, seed uint64) ([][]int, error) {
 	if len(parts) == 0 {
 		return nil, nil
 	}
 	var total scaled.Number
-	ups := make([]scaled.Number, len(parts))
+	cumulative := make([]scaled.Number, len(parts)) // the weights of the parts up to and including i
 	for i, d := range parts {
 		if len(d.Values)%n != 0 || len(d.Values) != len(parts[0].Values) || d.Weight.Sign() <= 0 {
 			return nil, fmt.Errorf("draws %d have %d values for %d assignments", i, len(d.Values), n)
 		}
 		total = total.Add(d.Weight)
-		ups[i] = total
+		cumulative[i] = total
 	}
 
-	width := len(parts[0].Values) / n
-	list := make([][]int, n)
-	for k := range list {
-		of := 0
+	variables := len(parts[0].Values) / n
+	samples := make([][]int, n)
+	for k := range samples {
+		chosen := 0
 		if len(parts) > 1 {
 			u := scaled.FromFloat(rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(k))).Float64()).Mul(total)
-			for of < len(parts)-1 && ups[of].Cmp(u) <= 0 {
-				of++
+			for chosen < len(parts)-1 && cumulative[chosen].Cmp(u) <= 0 {
+				chosen++
 			}
 		}
-		list[k] = parts[of].Values[k*width:][:width]
+		samples[k] = parts[chosen].Values[k*variables:][:variables]
 	}
-	return list, nil
+	return samples, nil
 }

@@ -10,49 +10,55 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// report returns the best bounds of a sequence, nil where there are none: with the level of sampled ones where one of these is the best.
-func (g *sequence) report() *query.Bounds {
+// bestBounds returns the best lower and upper bound on ln Z that the sequence has, as they stand in an answer. Level is below 1 if one of
+// them is sampled. It returns nil if there is no bound on either side.
+func (g *sequence) bestBounds() *query.Bounds {
 	lower, upper, level := g.Bounds.Between()
-	out := &query.Bounds{Lower: finite(lower.Ln), Upper: finite(upper.Ln), Level: level}
+	bounds := &query.Bounds{Lower: finite(lower.Ln), Upper: finite(upper.Ln), Level: level}
 	var how []string
-	if out.Upper != nil {
+	if bounds.Upper != nil {
 		how = append(how, "above by "+upper.By)
 	}
-	if out.Lower != nil {
+	if bounds.Lower != nil {
 		how = append(how, "below by "+lower.By)
 	}
 	if len(how) == 0 {
 		return nil
 	}
-	out.How = strings.Join(how, ", ")
-	return out
+	bounds.How = strings.Join(how, ", ")
+	return bounds
 }
 
-// exactRounding is the error of ln Z up to which an answer is exact.
+// exactRounding is the largest error of ln Z, in nats, of an answer that counts as exact.
 func exactRounding(lnZ float64) float64 { return 1e-10 + math.Ldexp(math.Abs(lnZ), -50) }
 
-// reportExact returns bounds of an exact answer: its value, widened by rounding, and by what it may be off relatively.
-func reportExact(lnZ, rounds float64) *query.Bounds {
-	by := max(judge.Widening(lnZ), apart(lnZ, rounds))
-	return &query.Bounds{Lower: finite(lnZ - by), Upper: finite(lnZ + by), Level: 1, How: "exact, within rounding"}
+// exactBounds returns the bounds of an exact answer: ln Z, widened by the larger of two errors, that of rounding in general and the one
+// that follows from the relative error of Z.
+func exactBounds(lnZ, relativeError float64) *query.Bounds {
+	width := max(judge.Widening(lnZ), logError(lnZ, relativeError))
+	return &query.Bounds{Lower: finite(lnZ - width), Upper: finite(lnZ + width), Level: 1, How: "exact, within rounding"}
 }
 
-// apart is how far ln Z may be from a value that is off by a share of it.
-func apart(lnZ, rounds float64) float64 { return -math.Log1p(-rounds) + judge.Floor(lnZ) }
+// logError returns the largest error of ln Z, in nats, if Z has the relative error e: −ln(1 − e), and the rounding of the logarithm.
+func logError(lnZ, e float64) float64 { return -math.Log1p(-e) + judge.Floor(lnZ) }
 
-// reportRounding states an answer that is exact on paper and whose error is known: it is more than rounding of an exact answer.
-func (r *estimate) reportRounding(t *Total) {
-	to := &t.Result
-	by := apart(*to.LogZ, r.Rounding)
-	to.Uncertainty = finite(by)
-	to.Bounds = &query.Bounds{Lower: finite(*to.LogZ - by), Upper: finite(*to.LogZ + by), Level: 1, How: "the rounding of all terms"}
-	if t.Marginals != nil { // a marginal's terms are some of those of Z, and go as far again on the way back
-		t.MarginalUncertainty = finite(min(1, 4*r.Rounding/(1-r.Rounding)))
+// reportRounding fills in uncertainty and bounds of an answer that is exact on paper, but whose rounding error is too large for an exact
+// answer. The rounding error is known.
+func (r *estimate) reportRounding(total *Total) {
+	result := &total.Result
+	u := logError(*result.LogZ, r.Rounding)
+	result.Uncertainty = finite(u)
+	result.Bounds = &query.Bounds{
+		Lower: finite(*result.LogZ - u), Upper: finite(*result.LogZ + u), Level: 1, How: "the rounding of all terms",
+	}
+	// The terms of a marginal are some of those of Z. They are rounded on the way to Z and once more on the way back from it.
+	if total.Marginals != nil {
+		total.MarginalUncertainty = finite(min(1, 4*r.Rounding/(1-r.Rounding)))
 	}
 }
 
-// reportCertified returns the bounds of a certificate, nil where it is nil.
-func reportCertified(c *query.Certificate) *query.Bounds {
+// certificateBounds returns the interval of a certificate as bounds. It returns nil if c is nil.
+func certificateBounds(c *query.Certificate) *query.Bounds {
 	if c == nil {
 		return nil
 	}
@@ -63,8 +69,9 @@ func reportCertified(c *query.Certificate) *query.Bounds {
 	return b
 }
 
-// reportHeaviest returns the bound that the heaviest assignment is, nil without one.
-func reportHeaviest(ln float64) *query.Bounds {
+// assignmentBounds returns the lower bound on ln Z that the weight of an assignment is; ln is the logarithm of the weight. It returns nil
+// if ln is −Inf.
+func assignmentBounds(ln float64) *query.Bounds {
 	if math.IsInf(ln, -1) {
 		return nil
 	}

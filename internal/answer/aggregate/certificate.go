@@ -9,15 +9,15 @@ import (
 
 // The certificate of an estimate: an interval for ln Z by Cauchy–Schwarz.
 
-// certificate returns the bound on the error of an estimate Z̃ = exp(lnZ),
+// certificate returns the interval that contains ln Z by the inequality of Cauchy and Schwarz, around an estimate Z̃ = exp(lnZ):
 //
 //	|Z − Z̃| = |⟨B − B̃, ⊗_j L^(j)⟩| ≤ ‖B − B̃‖ · Π_j ‖L^(j)‖,   ln Z in [ln(Z̃ − bound), ln(Z̃ + bound)]
 //
-// with lnNormError = ln ‖B − B̃‖ and lnLinks = ln Π_j ‖L^(j)‖ in nats, the network's scale included
-// in one of them; beside it the rounding of Z̃ where digits of it cancelled. The lower end is nil where the bound reaches Z̃. Nil if
-// the bound is not a finite logarithm.
+// lnNormError is ln ‖B − B̃‖ and lnLinks is ln Π_j ‖L^(j)‖, in nats. One of them contains the scale of the network. digits is the number
+// of decimal digits of Z̃ that cancelled. If it is above withinDigits, the rounding of Z̃ is added to the bound. The lower end is nil if
+// the bound is at least Z̃. The result is nil if an argument or the bound is not finite.
 func certificate(lnZ, lnNormError, lnLinks, digits float64) *query.Certificate {
-	bound := lnNormError + lnLinks
+	bound := lnNormError + lnLinks // ln of the bound on |Z − Z̃|
 	if !isFinite(bound) || !isFinite(lnZ) || !isFinite(digits) {
 		return nil
 	}

@@ -14,18 +14,18 @@ import (
 
 // From the values that arrived, in any order and possibly more than once, to one value per part.
 
-// part is the value of a part, once it has arrived.
-type part struct {
-	value btn.Value
-	err   *query.ErrorInfo
-	there bool
+// partValue is the value of one part of the plan, or its error. The zero value stands for a value that has not arrived.
+type partValue struct {
+	value      btn.Value
+	err        *query.ErrorInfo
+	hasArrived bool
 }
 
-// collect returns the sorted values by their parts, of which the plan has n. A value that belongs
-// elsewhere, or contradicts another one, is a failure. Which failure does not depend on the order
-// of arrival, because the values are sorted.
-func collect(query, n int, sorted []btn.UnitValue) ([]part, *query.ErrorInfo) {
-	parts := make([]part, n)
+// collect returns the value of each of the n parts of a plan. It returns an error, with the values before it, if a value is of another
+// query, of no part, or contradicts an earlier value of its part. The values are sorted, so the error does not depend on the order
+// of arrival.
+func collect(query, n int, sorted []btn.UnitValue) ([]partValue, *query.ErrorInfo) {
+	parts := make([]partValue, n)
 	for _, u := range sorted {
 		switch c := u.Part; {
 		case u.Query != query:
@@ -36,33 +36,33 @@ func collect(query, n int, sorted []btn.UnitValue) ([]part, *query.ErrorInfo) {
 			return parts, failure(
 				fault.Internal, "a value of component %d arrived, the plan has %d", c, n,
 			)
-		case parts[c].there && bounded(u.Value.Found) && bounded(parts[c].value.Found):
-			if u.Value.Found.Weight.Cmp(parts[c].value.Found.Weight) > 0 { // two runs, ended by the clock
+		case parts[c].hasArrived && isFromSearch(u.Value.Found) && isFromSearch(parts[c].value.Found):
+			// Two runs of a search were ended by the clock and may differ: the better assignment counts.
+			if u.Value.Found.Weight.Cmp(parts[c].value.Found.Weight) > 0 {
 				parts[c].value = u.Value
 			}
-		case parts[c].there && !identical(u, parts[c]):
+		case parts[c].hasArrived && !isIdentical(u, parts[c]):
 			return parts, failure(
 				fault.Internal, "component %d arrived twice with different values, %s and %s",
 				c, additive.Decimal(parts[c].value.Z), additive.Decimal(u.Value.Z),
 			)
 		default:
-			parts[c] = part{value: u.Value, err: u.Error, there: true}
+			parts[c] = partValue{value: u.Value, err: u.Error, hasArrived: true}
 		}
 	}
 	return parts, nil
 }
 
-// bounded reports whether a search has found an assignment.
-func bounded(f *btn.Found) bool { return f != nil && f.Bounded }
+// isFromSearch reports whether f is an assignment that a search has found. It is false if f is nil.
+func isFromSearch(f *btn.Found) bool { return f != nil && f.Bounded }
 
-// identical reports whether a value is the same, bit by bit, as the one that has arrived for its
-// part.
-func identical(u btn.UnitValue, p part) bool {
+// isIdentical reports whether a value and its error are, bit by bit, those that have arrived for the part before.
+func isIdentical(u btn.UnitValue, p partValue) bool {
 	return compareUnits(u, btn.UnitValue{Unit: u.Unit, Value: p.value, Error: p.err}) == 0
 }
 
-// ownError returns a copy of the error of the query's lowest part that has one.
-func ownError(query int, sorted []btn.UnitValue) *query.ErrorInfo {
+// firstPartError returns a copy of the error of the first part of the query that has one. It returns nil if none has.
+func firstPartError(query int, sorted []btn.UnitValue) *query.ErrorInfo {
 	for _, u := range sorted {
 		if u.Query == query && u.Error != nil {
 			e := *u.Error
@@ -72,7 +72,7 @@ func ownError(query int, sorted []btn.UnitValue) *query.ErrorInfo {
 	return nil
 }
 
-// sortedUnits returns the values in the order of compareUnits.
+// sortedUnits returns the values in the order of compareUnits, and leaves arrived as it is.
 func sortedUnits(arrived []btn.UnitValue) []btn.UnitValue {
 	if len(arrived) < 2 {
 		return arrived
@@ -82,24 +82,25 @@ func sortedUnits(arrived []btn.UnitValue) []btn.UnitValue {
 	return sorted
 }
 
-// compareUnits orders values by query and part, those with an error first, and then by content, bit by bit; 0 means identical.
+// compareUnits orders values by query, by part, by error (values without one come last), and by content. It returns 0 only for values that
+// are identical bit by bit.
 func compareUnits(a, b btn.UnitValue) int {
-	if place := cmp.Or(cmp.Compare(a.Query, b.Query), cmp.Compare(a.Part, b.Part), compareErrors(a.Error, b.Error)); place != 0 {
-		return place
+	if order := cmp.Or(cmp.Compare(a.Query, b.Query), cmp.Compare(a.Part, b.Part), compareErrors(a.Error, b.Error)); order != 0 {
+		return order
 	}
 	return bytes.Compare(content(a.Value), content(b.Value))
 }
 
-// content is all of a value in canonical bytes.
+// content returns a value as bytes, which are the same for the same value.
 func content(v btn.Value) []byte {
-	b, err := codec.Marshal("value", &v, true)
+	encoded, err := codec.Marshal("value", &v, true)
 	if err != nil {
 		panic(err) // no field of a value is a map
 	}
-	return b
+	return encoded
 }
 
-// compareErrors orders errors by code, stage and message; no error comes last.
+// compareErrors orders errors by code, stage and message. A nil error comes last.
 func compareErrors(a, b *query.ErrorInfo) int {
 	switch {
 	case a == nil && b == nil:

@@ -10,21 +10,22 @@ import (
 
 // Derivatives of the components, which add up as Z does (Lemma 5).
 
-// reportDerivatives fills in ∂Z/∂θ = Σ_i α_i ∂Z_i/∂θ of every number, and those of the terms with the target.
-// It fills in nothing if the parts have no derivatives.
-func (r *estimate) reportDerivatives(to *Total, want *btn.Want) *query.ErrorInfo {
-	each := make([]*btn.Derivatives, len(r.Parts))
+// reportDerivatives fills in ∂Z/∂θ = Σ_i α_i ∂Z_i/∂θ for every number θ of the model. If the query has a target, it fills in the same
+// for the sum of the terms of Z that have the target value. It fills in nothing if the parts have no derivatives. It returns an error if
+// the derivatives of parts do not fit together.
+func (r *estimate) reportDerivatives(total *Total, want *btn.Want) *query.ErrorInfo {
+	derivatives := make([]*btn.Derivatives, len(r.Parts))
 	for i := range r.Parts {
-		each[i] = r.Parts[i].Derivatives
+		derivatives[i] = r.Parts[i].Derivatives
 	}
 	var err error
-	if to.Derivatives, err = additive.Derivatives(r.alpha, each); err != nil {
+	if total.Derivatives, err = additive.Derivatives(r.alpha, derivatives); err != nil {
 		return failure(fault.Internal, "%v", err)
 	}
-	if to.Derivatives == nil {
+	if total.Derivatives == nil {
 		return nil
 	}
-	to.Sizes = each[0].Sizes
+	total.Sizes = derivatives[0].Sizes
 	if want.Target == nil {
 		return nil
 	}
@@ -35,14 +36,14 @@ func (r *estimate) reportDerivatives(to *Total, want *btn.Want) *query.ErrorInfo
 		if t == nil {
 			return failure(fault.Internal, "component %d has no value with the target", i)
 		}
-		z[i], each[i] = t.Z, t.Derivatives
+		z[i], derivatives[i] = t.Z, t.Derivatives
 	}
-	to.Target = scaled.SumProducts(r.alpha, z)
-	if to.TargetDerivatives, err = additive.Derivatives(r.alpha, each); err != nil {
+	total.Target = scaled.SumProducts(r.alpha, z)
+	if total.TargetDerivatives, err = additive.Derivatives(r.alpha, derivatives); err != nil {
 		return failure(fault.Internal, "with the target: %v", err)
 	}
-	if len(to.TargetDerivatives) != len(to.Derivatives) {
-		return failure(fault.Internal, "%d derivatives with the target, %d without", len(to.TargetDerivatives), len(to.Derivatives))
+	if len(total.TargetDerivatives) != len(total.Derivatives) {
+		return failure(fault.Internal, "%d derivatives with the target, %d without", len(total.TargetDerivatives), len(total.Derivatives))
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func draws(weight float64, value, n int) *btn.Drawn {
 func TestDrawsAreOfPartsByTheirWeights(t *testing.T) {
 	const n = 20_000
 	parts := []*btn.Drawn{draws(1, 0, n), draws(3, 1, n)}
-	list, err := mixed(parts, n, 7)
+	list, err := mixDraws(parts, n, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,14 +34,14 @@ func TestDrawsAreOfPartsByTheirWeights(t *testing.T) {
 	if off := math.Abs(float64(ones) - 0.75*n); off > 5*math.Sqrt(n*0.75*0.25) {
 		t.Errorf("%d of %d are of the second part", ones, n)
 	}
-	again, err := mixed(parts, n, 7)
+	again, err := mixDraws(parts, n, 7)
 	if err != nil || !slices.EqualFunc(list, again, slices.Equal[[]int]) {
 		t.Errorf("another choice, %v", err)
 	}
-	if other, _ := mixed(parts, n, 8); slices.EqualFunc(list, other, slices.Equal[[]int]) {
+	if other, _ := mixDraws(parts, n, 8); slices.EqualFunc(list, other, slices.Equal[[]int]) {
 		t.Error("seed 8 chooses as seed 7")
 	}
-	if _, err := mixed([]*btn.Drawn{draws(1, 0, 3), draws(1, 0, 2)}, 3, 1); err == nil {
+	if _, err := mixDraws([]*btn.Drawn{draws(1, 0, 3), draws(1, 0, 2)}, 3, 1); err == nil {
 		t.Error("parts with different numbers of draws are mixed")
 	}
 }
@@ -61,7 +61,7 @@ func TestDoubtOfSamples(t *testing.T) {
 		"as good as they look": {1000, 400, finite(1e-3), 0.05},
 	} {
 		r := Total{Result: query.Result{Uncertainty: c.uncertainty}, Weights: make([]float64, c.weights), Effective: &c.effective}
-		if got := sampleDoubt(&r); math.Abs(got-c.want) > 1e-12 {
+		if got := samplesError(&r); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

@@ -21,15 +21,17 @@ import (
 // estimate is an estimate of the plan with the values of its parts and what follows from them.
 type estimate struct {
 	judge.Estimate
-	found []descended     // the values of parts that find assignments
-	alpha []scaled.Number // weights of the parts, if the quality is known
-	// certified reports whether all parts bound their errors: Rounding is of all of them then.
-	certified bool
-	err       *query.ErrorInfo // why there is no value; nil if there is one
+	findings []finding       // the values of parts that find assignments
+	alpha    []scaled.Number // weights of the parts, if the quality is known
+	// isRoundingBounded reports whether all parts bound their rounding errors, so that Rounding bounds the error of the sum.
+	isRoundingBounded bool
+	err               *query.ErrorInfo // why there is no value; nil if there is one
 }
 
-// evaluate computes an estimate from the values of its parts, and of the drawn ones before it. complete is false if some have not arrived.
-func (g *sequence) evaluate(e *btn.Estimate, values []part) (r *estimate, complete bool) {
+// evaluate computes an estimate from the values of its parts. If no quality of the estimate is known, the judge of its rule may also use
+// the estimates that were added to the sequence before. isComplete is false if the values of some parts have not arrived; the estimate is
+// not to be used then.
+func (g *sequence) evaluate(e *btn.Estimate, values []partValue) (r *estimate, isComplete bool) {
 	r = &estimate{Estimate: judge.Estimate{Plan: e}}
 	if len(e.Parts) > 0 {
 		r.EstimateResult = e.Parts[0].About().Result
@@ -39,7 +41,7 @@ func (g *sequence) evaluate(e *btn.Estimate, values []part) (r *estimate, comple
 	r.Parts = make([]btn.Value, 0, len(values))
 	for i := range values {
 		p := &values[i]
-		if !p.there {
+		if !p.hasArrived {
 			return r, false
 		}
 		if p.err != nil && r.err == nil {
@@ -47,7 +49,7 @@ func (g *sequence) evaluate(e *btn.Estimate, values []part) (r *estimate, comple
 		}
 		r.Flops += p.value.Flops
 		if ask := e.Parts[i].About().Finds; ask != "" {
-			r.found = append(r.found, descended{ask, p.value})
+			r.findings = append(r.findings, finding{ask, p.value})
 			r.Components--
 		} else {
 			r.Parts = append(r.Parts, p.value)
@@ -69,7 +71,8 @@ func (g *sequence) evaluate(e *btn.Estimate, values []part) (r *estimate, comple
 	return r, true
 }
 
-// sumJudged combines the parts by the estimate's rule. A total that proves nothing is a failure: the quality of the estimate is not known.
+// sumJudged lets the judge of the estimate's rule combine the parts. It is for estimates of unknown quality, so a total that is 0 or not
+// finite is an error.
 func (g *sequence) sumJudged(r *estimate) *query.ErrorInfo {
 	j := g.judges.Of(r.Plan.Rule)
 	if j == nil {
@@ -96,78 +99,84 @@ func (g *sequence) sumJudged(r *estimate) *query.ErrorInfo {
 // does not have, decision 20.
 const signDigits = 10
 
-// sumKnown is the linear rule Z̃ = Σ_i α_i Z_i where the quality of the estimate is known: a total of
-// 0 and one below 0 can be right then.
-func (r *estimate) sumKnown(unsure bool) *query.ErrorInfo {
-	exact := r.Plan.Quality.Exact
+// sumKnown computes Z̃ = Σ_i α_i Z_i (the linear rule), its cancelled digits and its rounding error, for an estimate of known quality. It
+// returns an error if Z̃ is not finite, if its rounding error is too large, or if checkSign does not accept its sign. isUnsure means that
+// contractions may have lost terms.
+func (r *estimate) sumKnown(isUnsure bool) *query.ErrorInfo {
 	r.alpha = r.Plan.Weights()[:len(r.Parts)]
-	alpha := r.alpha
-
 	z := make([]scaled.Number, len(r.Parts))
 	for i, v := range r.Parts {
 		z[i] = v.Z
 	}
 
 	r.Digits = math.NaN()
-	e, err := additive.Sum(alpha, z)
+	sum, err := additive.Sum(r.alpha, z)
 	switch {
-	case errors.Is(err, additive.ErrNotFinite) && slices.ContainsFunc(z, overflown):
+	case errors.Is(err, additive.ErrNotFinite) && slices.ContainsFunc(z, hasOverflown):
 		return failure(fault.Unsupported, "%v: a table left the range of float64 on the way", err)
 	case errors.Is(err, additive.ErrNotFinite):
 		return failure(fault.Internal, "%v", err)
 	}
 
-	r.Z = e.Z
-	_, r.Digits = cancelled(alpha, r.Parts)
-	r.certify()
+	r.Z = sum.Z
+	_, r.Digits = cancelledDigits(r.alpha, r.Parts)
+	r.sumRounding()
 	if r.Rounding > policy.LeastCertain && !r.Z.IsZero() {
 		return failure(fault.FailedEstimate, "%v: rounding among terms of both signs is up to %.1g of the total, %s",
 			additive.ErrCancelled, r.Rounding, additive.Decimal(r.Z))
 	}
+	return r.checkSign(err, isUnsure)
+}
 
-	switch doubt := first(r.Parts); {
-	case e.Z.IsZero() && err == nil && exact && (doubt != "" || unsure || r.Rounding > 0):
+// checkSign returns an error if the total of an estimate of known quality is 0 or negative without proof that Z is. sumErr is the error of
+// additive.Sum, nil if there is none.
+//
+//   - A total of 0 is right if the estimate is exact and nothing casts doubt on it.
+//   - A negative total is always an error. If the estimate is exact, without doubt and with few cancelled digits, the model is at fault.
+func (r *estimate) checkSign(sumErr error, isUnsure bool) *query.ErrorInfo {
+	isExact, doubt := r.Plan.Quality.Exact, firstDoubt(r.Parts)
+	switch {
+	case r.Z.IsZero() && sumErr == nil && isExact && (doubt != "" || isUnsure || r.Rounding > 0):
 		return failure(
 			fault.Unsupported, "the total came out as 0, which proves nothing: %s",
 			cmp.Or(doubt, "terms may be missing"),
 		)
-	case errors.Is(
-		err, additive.ErrNegative,
-	) && exact && r.Digits < signDigits && doubt == "" && !unsure:
+	case errors.Is(sumErr, additive.ErrNegative) && isExact && r.Digits < signDigits && doubt == "" && !isUnsure:
 		return failure(
 			fault.BadInput, "the total is negative: not a probability model (Z is %s)",
-			additive.Decimal(e.Z),
+			additive.Decimal(r.Z),
 		)
-	case err != nil:
-		return failure(fault.FailedEstimate, "%v", err)
-	case e.Z.IsZero() && !exact:
+	case sumErr != nil:
+		return failure(fault.FailedEstimate, "%v", sumErr)
+	case r.Z.IsZero() && !isExact:
 		return failure(
 			fault.FailedEstimate,
 			"the total of %d components is exactly 0, and an estimate cannot show that Z is 0",
-			len(z),
+			len(r.Parts),
 		)
 	}
 	return nil
 }
 
-// certify adds up what the parts say that they are off.
-func (r *estimate) certify() {
-	off := scaled.Number{}
-	r.certified = len(r.Parts) > 0
+// sumRounding fills in Rounding, the relative error of Z that follows from the errors that the parts state: Σ_i |α_i| error_i / |Z|. It is
+// +Inf if Z is 0 and an error is not. Parts that state no error count as 0 there; isRoundingBounded is false if one of them is not 0.
+func (r *estimate) sumRounding() {
+	sum := scaled.Number{}
+	r.isRoundingBounded = len(r.Parts) > 0
 	for i, v := range r.Parts {
 		switch {
 		case v.Rounding != nil:
-			off = off.Add(v.Rounding.Mul(r.alpha[i].Abs()))
+			sum = sum.Add(v.Rounding.Mul(r.alpha[i].Abs()))
 		case !v.Z.IsZero():
-			r.certified = false
+			r.isRoundingBounded = false
 		}
 	}
 	switch {
-	case off.IsZero():
+	case sum.IsZero():
 		r.Rounding = 0
 	case r.Z.IsZero():
 		r.Rounding = math.Inf(1)
 	default:
-		r.Rounding = off.Div(r.Z.Abs()).Float64()
+		r.Rounding = sum.Div(r.Z.Abs()).Float64()
 	}
 }

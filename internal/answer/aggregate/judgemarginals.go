@@ -8,40 +8,27 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/judge"
 )
 
-// judgeMarginals takes the marginals of the answer's method, or of another one with less than half of its uncertainty, which is that of
-// the share of Z by which that method's ln Z is off the answer, at least (beside). The uncertainty of the result is at least the distance
-// of a credible method's marginals minus twice their own uncertainty, since the largest of many errors exceeds two standard errors, and
-// at least the share of Z that may be missing (missedShare).
+// judgeMarginals returns the marginals of the answer, with the uncertainty that all methods leave them. They are those of the answer's
+// method, or those of another method that is less than half as uncertain about them (surestMarginals). The uncertainty is at least
+//
+//   - the distance from the marginals of each credible method, minus twice the uncertainty of these: the largest of many errors exceeds two
+//     standard errors
+//   - the share of Z that may be missing (missedShare).
+//
+// An estimate that dropped nothing has its own marginals and uncertainty.
 func (g *sequence) judgeMarginals() judge.Marginals {
-	chosen := g.judges.Of(g.best.Plan.Rule).Marginals(&g.best.Estimate)
 	if g.answer.IsComplete {
-		return chosen
+		return g.ownMarginals()
 	}
-	all := []judge.Marginals{chosen}
-	for _, s := range g.statements {
-		if s.Best == &g.best.Estimate {
-			continue
-		}
-		m := g.beside(s.Best)
-		if m.P == nil {
-			continue
-		}
-		isSurer := m.Uncertainty != nil && (chosen.Uncertainty == nil || judge.PlanDistanceFactor**m.Uncertainty < *chosen.Uncertainty)
-		if chosen.P == nil || isSurer {
-			chosen = m
-		}
-		if s.IsCredible {
-			all = append(all, m)
-		}
-	}
-	if (g.IsHard || g.HasHiddenModes()) && g.answer.Uncertainty == nil { // see missedShare
+	chosen, witnesses := g.surestMarginals()
+	if g.mayMissStates() && g.answer.Uncertainty == nil { // see missedShare
 		chosen.Uncertainty = nil
 	}
 	if chosen.Uncertainty == nil {
 		return chosen
 	}
 	u := *chosen.Uncertainty
-	for _, m := range all {
+	for _, m := range witnesses {
 		if m.P != nil && m.Uncertainty != nil {
 			u = max(u, judge.LargestDifference(chosen.P, m.P)-judge.PlanDistanceFactor**m.Uncertainty)
 		}
@@ -50,34 +37,71 @@ func (g *sequence) judgeMarginals() judge.Marginals {
 	return chosen
 }
 
-// settledMarginals is the uncertainty at which probabilities settle even if ln Z needs a higher accuracy.
-// Chosen: six digits are printed.
-const settledMarginals = 1e-6
-
-// marginalsSettled reports whether the marginals, if any, are certain to the accuracy or to settledMarginals.
-func (g *sequence) marginalsSettled() bool {
-	m := g.judgeMarginals()
-	return m.P == nil || m.Uncertainty != nil && *m.Uncertainty <= max(g.Accuracy, settledMarginals)
+// surestMarginals returns the marginals of the answer's method, unless it has none or another method is less than half as uncertain: then
+// those of the other method. witnesses are the marginals of the answer's method and of all credible methods.
+func (g *sequence) surestMarginals() (chosen judge.Marginals, witnesses []judge.Marginals) {
+	chosen = g.ownMarginals()
+	witnesses = []judge.Marginals{chosen}
+	for _, s := range g.statements {
+		if s.Best == &g.best.Estimate {
+			continue
+		}
+		m := g.marginalsOfOther(s.Best)
+		if m.P == nil {
+			continue
+		}
+		isSurer := m.Uncertainty != nil && (chosen.Uncertainty == nil || judge.PlanDistanceFactor**m.Uncertainty < *chosen.Uncertainty)
+		if chosen.P == nil || isSurer {
+			chosen = m
+		}
+		if s.IsCredible {
+			witnesses = append(witnesses, m)
+		}
+	}
+	return chosen, witnesses
 }
 
-// beside returns the marginals of an estimate of another method than the answer's. If the answer is right, that method has lost or
-// invented 1 − e^−D of Z, D its distance from the answer, and all of that may have one value.
-func (g *sequence) beside(e *judge.Estimate) judge.Marginals {
+// ownMarginals returns the marginals of the best estimate, as its own judge states them.
+func (g *sequence) ownMarginals() judge.Marginals {
+	return g.judges.Of(g.best.Plan.Rule).Marginals(&g.best.Estimate)
+}
+
+// marginalsOfOther returns the marginals of an estimate by another method than that of the answer. Let D be the distance of their ln Z. If
+// the answer is right, the other method has lost or invented 1 − e^−D of Z. All of that may have one value of a variable, so the marginals
+// are at least that uncertain.
+func (g *sequence) marginalsOfOther(e *judge.Estimate) judge.Marginals {
 	m := g.judges.Of(e.Plan.Rule).Marginals(e)
 	if m.P != nil && m.Uncertainty != nil {
-		lost := -math.Expm1(-math.Abs(*e.LogZ - g.z.LogAbs()))
-		m.Uncertainty = finite(max(*m.Uncertainty, lost))
+		share := -math.Expm1(-math.Abs(*e.LogZ - g.z.LogAbs()))
+		m.Uncertainty = finite(max(*m.Uncertainty, share))
 	}
 	return m
 }
 
-// missedShare bounds the error of probabilities by the share of Z that may be missing, since all of it may have one value: 1 − e^−D if
-// the contradiction of methods is D nats. If tables forbid values together or chains miss modes, states of some
-// values may never have been seen: then it is at least the uncertainty of ln Z, and none is stated if that is not known.
+// settledMarginals is the uncertainty at which probabilities settle even if ln Z needs a higher accuracy.
+// Chosen: six digits are printed.
+const settledMarginals = 1e-6
+
+// areMarginalsSettled reports whether the uncertainty of the marginals is at most the accuracy or settledMarginals. It is true if there are
+// no marginals.
+func (g *sequence) areMarginalsSettled() bool {
+	m := g.judgeMarginals()
+	return m.P == nil || m.Uncertainty != nil && *m.Uncertainty <= max(g.Accuracy, settledMarginals)
+}
+
+// missedShare returns the share of Z that may be missing from the marginals of the answer: all of it may have one value of a variable, so
+// no probability is more certain.
+//
+//   - If another method contradicts the answer by D nats, it is 1 − e^−D.
+//   - If states of some values may never have been seen (mayMissStates), it is at least the uncertainty of ln Z. If that is not known
+//     either, judgeMarginals states nothing.
 func (g *sequence) missedShare() float64 {
 	u := -math.Expm1(-g.contradicted)
-	if (g.IsHard || g.HasHiddenModes()) && g.answer.Uncertainty != nil {
+	if g.mayMissStates() && g.answer.Uncertainty != nil {
 		u = max(u, *g.answer.Uncertainty)
 	}
 	return min(1, u)
 }
+
+// mayMissStates reports whether states of some values may never have been seen: tables forbid values together, or chains miss modes.
+func (g *sequence) mayMissStates() bool { return g.IsHard || g.HasHiddenModes() }

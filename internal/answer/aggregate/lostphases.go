@@ -9,55 +9,58 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// besidePhases changes a statement beside several phases of belief propagation. Contractions drop a phase that has no weight where they
-// truncate, and chains never cross to some, both without a sign of it. So if the phases together are above an estimate, by as much as
-// some of them weigh, that is uncertain by the distance, but at most by what the others add to the phase that is nearest to it, beside
-// what it states itself.
-func (g *sequence) besidePhases(s *judge.Statement) {
+// widenForLostPhases raises the uncertainty of a statement if its method has probably lost phases. Contractions drop a phase that has no
+// weight where they truncate, and chains never cross to some phases, both without a sign of it.
+//
+// Let the gap be the distance from the estimate up to the sum of all phases. If the gap is about the weight of some of the phases, these are
+// probably lost. The uncertainty is then at least the gap, but no more is needed than what the other phases add to the phase whose value is
+// nearest to the estimate, plus the uncertainty before.
+func (g *sequence) widenForLostPhases(s *judge.Statement) {
 	p := g.Propagation
 	if s.Uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
 		return
 	}
 	ln := *s.Best.LogZ
-	if !weigh(p, *p.Together-ln) {
+	gap := *p.Together - ln
+	if !isWeightOfPhases(p, gap) {
 		return
 	}
-	lost, nearest := 0.0, math.Inf(1)
+	needed, nearest := 0.0, math.Inf(1)
 	for _, phase := range p.Phases {
 		if distance := math.Abs(phase - ln); distance < nearest {
-			nearest, lost = distance, min(*p.Together-ln, *p.Together-phase+*s.Uncertainty)
+			nearest, needed = distance, min(gap, *p.Together-phase+*s.Uncertainty)
 		}
 	}
-	s.Uncertainty = finite(max(*s.Uncertainty, lost))
+	s.Uncertainty = finite(max(*s.Uncertainty, needed))
 }
 
-// mostPieces bounds the phases whose subsets are looked through.
+// mostPieces is the largest number of phases of which all subsets are tried.
 const mostPieces = 12
 
-// weigh reports whether the phases without some of them are lower by about so many nats: by half as much to twice as much. Else the
-// distance is an error of their Bethe values, as all of them are shifted by it.
-func weigh(p *query.Propagation, far float64) bool {
-	if !(far > 0) {
+// isWeightOfPhases reports whether ln Z would fall by about gap nats, between half and twice as many, without some subset of the phases. If
+// no subset fits, the gap is rather an error of the Bethe values, which shifts all phases together.
+func isWeightOfPhases(p *query.Propagation, gap float64) bool {
+	if !(gap > 0) {
 		return false
 	}
-	rest := 1.0 // of phases that mirror those
-	var pieces []float64
-	for _, z := range p.Phases[:min(len(p.Phases), mostPieces)] {
-		share := math.Exp(z - *p.Together)
-		pieces = append(pieces, share)
-		rest -= share
+	remaining := 1.0 // the share of Z of phases that are not listed, which mirror those that are
+	var shares []float64
+	for _, ln := range p.Phases[:min(len(p.Phases), mostPieces)] {
+		share := math.Exp(ln - *p.Together)
+		shares = append(shares, share)
+		remaining -= share
 	}
-	if rest > 1e-9 {
-		pieces = append(pieces, rest)
+	if remaining > 1e-9 {
+		shares = append(shares, remaining)
 	}
-	for set := 1; set < 1<<len(pieces)-1; set++ {
-		share := 0.0
-		for k, x := range pieces {
+	for set := 1; set < 1<<len(shares)-1; set++ { // bit k of set: phase k is lost
+		lost := 0.0
+		for k, share := range shares {
 			if set>>k&1 == 1 {
-				share += x
+				lost += share
 			}
 		}
-		if lost := -math.Log1p(-min(share, 1)); far/2 <= lost && lost <= 2*far {
+		if fall := -math.Log1p(-min(lost, 1)); gap/2 <= fall && fall <= 2*gap {
 			return true
 		}
 	}

@@ -30,42 +30,43 @@ type Input struct {
 	Assignment *btn.Assignment // of this demand
 	Values     []btn.UnitValue // of this demand, in any order; identical duplicates are fine
 
-	// Sampling is how many demands of the job have sampled components: their bounds hold together. 0 is taken for 1.
+	// Sampling is the number of demands of the job that have sampled components: all their bounds hold together. 0 is taken for 1.
 	Sampling int
 
-	// Deadline says that no more values will come: a demand that grows is answered with those that
-	// are there.
+	// Deadline is true if no more values will come since the deadline has come. A plan that grows is answered with the values that have
+	// arrived.
 	Deadline bool
 }
 
-// Total is what the values of a demand add up to: Z, and what is wanted beside it, as far as it is there.
+// Total is what the values of a demand add up to: Z, and everything else that is wanted, as far as the plan gives it.
 type Total struct {
 	// Result has what all answers share: status, ln Z, trust, method, work. It answers no question.
 	query.Result
-	Z    scaled.Number // where the status is ok and Z is not left open
+	Z    scaled.Number // set if the status is ok and Z is not left open
 	Want *btn.Want     // what was wanted
 
-	// Marginals are P(x_v = a | evidence) of the variables wanted. MarginalUncertainty is the largest error of one.
-	// It is nil if it is 0 or not known.
+	// Marginals are P(x_v = a | evidence) of the variables wanted. MarginalUncertainty is the largest error of one of these probabilities;
+	// nil if it is 0 or not known.
 	Marginals           [][]float64
 	MarginalUncertainty *float64
-	// Joint are the cells of the joint marginal, the last variable fastest, and Shape the domains of its variables.
+	// Joint are the cells of the joint marginal, the last variable fastest, and Shape are the domains of its variables.
 	Joint []float64
 	Shape []int
-	// Derivatives are ∂Z/∂θ, core by core, of Sizes numbers each. Target is the sum of the terms of Z that have the target value, and
+	// Derivatives are ∂Z/∂θ, core by core; core c has Sizes[c] of them. Target is the sum of the terms of Z that have the target value, and
 	// TargetDerivatives are its derivatives.
 	Derivatives, TargetDerivatives []scaled.Number
 	Sizes                          []int
 	Target                         scaled.Number
 	// Found are the most probable assignments, by kind.
 	Found map[btn.Ask]*btn.Found
-	// Samples are draws, a value per variable. Weights are theirs if they do not all have the same; they sum to 1. Effective is 1/Σ w² then.
+	// Samples are drawn assignments, a value for each variable. If they do not all count the same, Weights are their weights, which sum to 1,
+	// and Effective is 1/Σ w², the number of equal samples that would be worth as much. Otherwise both are nil.
 	Samples   [][]int
 	Weights   []float64
 	Effective *float64
-	// Cases is what cases add up to.
+	// Cases is the sum over the cases of the demand; nil if it has none.
 	Cases *btn.CasesValue
-	// Conflict has observations that contradict each other, if Z is 0 and it was found out.
+	// Conflict lists observations that contradict each other. It is nil unless Z is 0 and they were found.
 	Conflict *query.Conflict
 }
 
@@ -84,7 +85,7 @@ type Total struct {
 //
 // The same input gives the same result whatever the order of Values.
 func Add(in Input) Total {
-	t := start(in)
+	t := newTotal(in)
 	r := &t.Result
 	fail := func(e *query.ErrorInfo) Total {
 		r.Status = query.StatusError
@@ -92,15 +93,14 @@ func Add(in Input) Total {
 		return Total{Result: *r, Want: t.Want}
 	}
 
-	// The values, and the estimates that are complete.
-	parts, failed := values(in)
-	if early, ok := in.explained(t, parts, failed != nil); ok {
-		return early
+	parts, failed := valuesByPart(in)
+	if answer, ok := in.answerBySearch(t, parts, failed != nil); ok {
+		return answer
 	}
 	if failed != nil {
 		return fail(failed)
 	}
-	s := climb(in, parts, true)
+	s := evaluateSequence(in, parts, true)
 	if s.ended == EndedDeadline && !in.Deadline {
 		return fail(
 			failure(
@@ -109,65 +109,85 @@ func Add(in Input) Total {
 		)
 	}
 
-	s.took(r)
-	var last *estimate
-	if n := len(s.evaluated); n > 0 {
-		last = s.evaluated[n-1]
-	}
-	if r := s.refused; r != nil && (s.best == nil || r.err.Code == fault.BadInput) { // nothing else is there, or the model is at fault
-		last = r
-	}
-	known := last != nil && last.Plan.Quality != nil
-	switch {
-	case !in.Assignment.Plan.Grows():
-	case known: // as if it had been alone
-		quality(r, last.Plan.Quality)
-		r.Components, r.Propagation = last.Components, nil
-	default:
-		r.Ended = s.ended
-		for _, e := range s.evaluated {
-			r.Estimates = append(r.Estimates, e.EstimateResult)
-		}
-		if s.refused != nil {
-			r.Warnings = append(r.Warnings, "the exact way has no answer: "+s.refused.err.Message)
-		}
-		r.Warnings = append(r.Warnings, s.warnings()...)
+	s.reportWork(r)
+	last := s.decisive()
+	isKnown := last != nil && last.Plan.Quality != nil
+	if in.Assignment.Plan.Grows() {
+		s.reportSequence(r, last)
 	}
 
 	if last == nil {
 		return fail(failure(fault.Deadline, "the deadline came before the first estimate"))
 	}
-	if known && last.err != nil {
+	if isKnown && last.err != nil {
 		r.CancellationDigits = finite(last.Digits)
 	}
-	if s.best == nil || known && last.err != nil {
+	if s.best == nil || isKnown && last.err != nil {
 		return fail(last.err)
 	}
-
-	// The best estimate is the answer.
-	best := s.best
-	r.Method = in.Assignment.Plan.By(best.Plan)
-	r.LogZ = finite(s.z.LogAbs())
-	r.Log10Z = finite(s.z.Log10Abs())
-	r.CancellationDigits = finite(best.Digits)
-	if best.Plan.Quality == nil {
-		s.reportJudged(&t, in.Assignment)
-	} else if failed := best.reportKnown(&t, in.Assignment); failed != nil {
-		r.LogZ = nil
-		r.Log10Z = nil
+	if failed := s.reportBest(&t, in.Assignment); failed != nil {
 		return fail(failed)
-	} else {
-		s.z = best.Z
 	}
-
-	r.Status = query.StatusOK
-	t.Z = s.z
 	return t
 }
 
-// values returns the values of the plan's parts that have arrived, or why there is no answer; both where values are missing of a plan that
-// does not grow.
-func values(in Input) ([]part, *query.ErrorInfo) {
+// decisive returns the estimate whose error is that of the query if there is no answer, and whose quality, if it is known, is that of the
+// answer: the last one that was evaluated, or the refused one if there is no answer or the model is at fault. It returns nil if no
+// estimate was evaluated.
+func (g *sequence) decisive() *estimate {
+	if r := g.refused; r != nil && (g.best == nil || r.err.Code == fault.BadInput) {
+		return r
+	}
+	if n := len(g.evaluated); n > 0 {
+		return g.evaluated[n-1]
+	}
+	return nil
+}
+
+// reportSequence fills in what an answer reports of a plan that grows: how the sequence ended, its estimates, and warnings. If the decisive
+// estimate is of known quality, the result is instead that of a plan of this estimate only.
+func (g *sequence) reportSequence(r *query.Result, decisive *estimate) {
+	if decisive != nil && decisive.Plan.Quality != nil {
+		reportQuality(r, decisive.Plan.Quality)
+		r.Components, r.Propagation = decisive.Components, nil
+		return
+	}
+	r.Ended = g.ended
+	for _, e := range g.evaluated {
+		r.Estimates = append(r.Estimates, e.EstimateResult)
+	}
+	if g.refused != nil {
+		r.Warnings = append(r.Warnings, "the exact way has no answer: "+g.refused.err.Message)
+	}
+	r.Warnings = append(r.Warnings, g.warnings()...)
+}
+
+// reportBest fills in the answer: Z of the best estimate, and what follows for the rest of the total. It returns an error, and leaves Z out,
+// if something that is wanted cannot be given.
+func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
+	r, best := &t.Result, g.best
+	r.Method = a.Plan.By(best.Plan)
+	r.LogZ = finite(g.z.LogAbs())
+	r.Log10Z = finite(g.z.Log10Abs())
+	r.CancellationDigits = finite(best.Digits)
+	if best.Plan.Quality == nil {
+		g.reportJudged(t, a)
+	} else if failed := best.reportKnown(t, a); failed != nil {
+		r.LogZ = nil
+		r.Log10Z = nil
+		return failed
+	} else {
+		g.z = best.Z
+	}
+
+	r.Status = query.StatusOK
+	t.Z = g.z
+	return nil
+}
+
+// valuesByPart returns the values of the plan's parts that have arrived. It returns an error if there can be no answer. Both are returned if
+// only values are missing of a plan that does not grow: a search among them may still be the answer.
+func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 	a := in.Assignment
 	switch {
 	case a == nil:
@@ -195,27 +215,27 @@ func values(in Input) ([]part, *query.ErrorInfo) {
 		return parts, broken
 	}
 
-	switch own := ownError(in.Query, sorted); {
+	switch partError := firstPartError(in.Query, sorted); {
 	case in.Deadline && len(in.Values) < n:
 		return parts, failure(
 			fault.Deadline, "the deadline came before all components were contracted",
 		)
-	case own != nil:
-		return nil, own
+	case partError != nil:
+		return nil, partError
 	case broken != nil:
 		return nil, broken
 	}
 
 	for i := range parts {
-		if !parts[i].there {
+		if !parts[i].hasArrived {
 			return parts, failure(fault.Internal, "the value of component %d of %d is missing", i, n)
 		}
 	}
 	return parts, nil
 }
 
-// took fills in what the complete estimates cost.
-func (g *sequence) took(r *query.Result) {
+// reportWork fills in the work of the evaluated estimates: flops, components and slices.
+func (g *sequence) reportWork(r *query.Result) {
 	r.Run = &query.Run{}
 	r.Components = 0
 	for _, e := range g.evaluated {
@@ -229,17 +249,17 @@ func (g *sequence) took(r *query.Result) {
 	r.Run.Flops = min(r.Run.Flops, math.MaxFloat64)
 }
 
-// doubtedSamples is how far a probability from weighted samples may be off without a warning: that of 100 samples.
+// doubtedSamples is the largest error of a probability from weighted samples that needs no warning: that of 100 samples.
 // Chosen.
 const doubtedSamples = 0.1
 
-// reportJudged fills in what the sequence says about its best estimate, whose quality is not known:
-// uncertainty and marginals.
-func (g *sequence) reportJudged(to *Total, a *btn.Assignment) {
-	r := &to.Result
+// reportJudged fills in what the sequence states about its best estimate, whose quality is not known: uncertainty, bounds, samples and
+// marginals.
+func (g *sequence) reportJudged(total *Total, a *btn.Assignment) {
+	r := &total.Result
 	r.Uncertainty = g.answer.Uncertainty
-	r.Bounds = g.report()
-	g.reportSamples(to, &a.Want)
+	r.Bounds = g.bestBounds()
+	g.reportSamples(total, &a.Want)
 
 	m := g.judgeMarginals()
 	if m.Warning != "" {
@@ -248,8 +268,8 @@ func (g *sequence) reportJudged(to *Total, a *btn.Assignment) {
 	if m.P == nil {
 		return
 	}
-	to.Marginals, to.MarginalUncertainty = m.P, m.Uncertainty
-	if to.MarginalUncertainty == nil {
+	total.Marginals, total.MarginalUncertainty = m.P, m.Uncertainty
+	if total.MarginalUncertainty == nil {
 		why := "no other estimate has marginals: nothing is known of their quality, and they need larger bonds than Z"
 		if r.Uncertainty == nil {
 			why = "nothing is known of the quality of the marginals, as of ln Z"
@@ -258,117 +278,148 @@ func (g *sequence) reportJudged(to *Total, a *btn.Assignment) {
 	}
 }
 
-// reportSamples fills in the weighted samples that are wanted, if the best estimate has drawn some.
-func (g *sequence) reportSamples(to *Total, want *btn.Want) {
+// reportSamples fills in the weighted samples that are wanted. It does nothing if the best estimate has no drawn components.
+func (g *sequence) reportSamples(total *Total, want *btn.Want) {
 	if want.Samples == 0 || !hasDraws(*g.best.Plan) {
 		return
 	}
 	samples := g.judges.Of(g.best.Plan.Rule).Samples(&g.best.Estimate, want.Samples, want.Seed)
-	to.Samples, to.Weights = samples.Values, samples.Weights
+	total.Samples, total.Weights = samples.Values, samples.Weights
 	if samples.Warning != "" {
-		to.Result.Warnings = append(to.Result.Warnings, samples.Warning)
+		total.Result.Warnings = append(total.Result.Warnings, samples.Warning)
 	}
 	squares := 0.0
-	for _, w := range to.Weights {
+	for _, w := range total.Weights {
 		squares += w * w
 	}
 	if squares > 0 {
-		to.Effective = finite(1 / squares)
+		total.Effective = finite(1 / squares)
 	}
-	if off := sampleDoubt(to); off > doubtedSamples {
-		to.Result.Warnings = append(to.Result.Warnings, fmt.Sprintf(
+	if e := samplesError(total); e > doubtedSamples {
+		total.Result.Warnings = append(total.Result.Warnings, fmt.Sprintf(
 			"the samples count as %.0f of one weight, and some states may be missing: a probability from them may be off by %.2g",
-			*to.Effective, off))
+			*total.Effective, e))
 	}
 }
 
-// sampleDoubt is how far a probability may be off that weighted samples give: two standard errors of a half by as many as count, and the
-// share of Z by which it may be off, as all of that may have one value. It is 0 without weighted samples.
-func sampleDoubt(t *Total) float64 {
+// samplesError returns the largest error to expect of a probability that is computed from the weighted samples: the larger of
+//
+//   - two standard errors of a probability of 1/2 from n equal samples, 2·√(1/4n) = 1/√n, with n = Effective
+//   - the share of Z that may be missing, since all of it may have one value.
+//
+// It returns 0 if there are no weighted samples, and 1 if the uncertainty of Z is not known.
+func samplesError(t *Total) float64 {
 	if len(t.Weights) == 0 || t.Effective == nil {
 		return 0
 	}
-	off := 1 / math.Sqrt(*t.Effective)
+	statistical := 1 / math.Sqrt(*t.Effective)
 	if t.Result.Uncertainty == nil {
 		return 1
 	}
-	return min(1, max(off, -math.Expm1(-*t.Result.Uncertainty)))
+	return min(1, max(statistical, -math.Expm1(-*t.Result.Uncertainty)))
 }
 
-// reportKnown fills in what follows for an estimate whose quality is known: what was wanted beside Z, and
-// whether it is exact, or else its certificate.
+// reportKnown fills in what follows for an estimate whose quality is known: what the query wants in addition to Z, whether the answer is
+// exact, and its bounds. It returns an error if the total is 0 but an assignment is not, or if parts do not fit together.
 func (r *estimate) reportKnown(t *Total, a *btn.Assignment) *query.ErrorInfo {
-	quality, to := r.Plan.Quality, &t.Result
-	if len(r.Parts) == 0 { // an assignment alone
+	if len(r.Parts) == 0 { // only an assignment is wanted
 		return r.reportAssignments(t, &a.Want)
 	}
 	r.reportCases(t)
-	if r.Z.IsZero() && r.possible() {
-		return failure(fault.Unsupported, "the total came out as 0, and an assignment has a weight above 0: terms are missing")
-	} else if r.Z.IsZero() {
-		to.Zero = true
-		to.LogZ = nil
-		to.Log10Z = nil
-		if len(r.Parts) == 1 {
-			t.Conflict = r.Parts[0].Conflict
-			if why := r.Parts[0].Why; why != "" {
-				to.Warnings = append(to.Warnings, "Z is 0: "+why)
-			}
+	if r.Z.IsZero() {
+		if r.hasPossibleAssignment() {
+			return failure(fault.Unsupported, "the total came out as 0, and an assignment has a weight above 0: terms are missing")
 		}
-	} else if failed := r.reportMarginals(t, &a.Want); failed != nil {
+		r.reportZero(t)
+	} else if failed := r.reportWanted(t, a); failed != nil {
 		return failed
-	} else if failed := r.reportDerivatives(t, &a.Want); failed != nil {
-		return failed
-	} else if failed := r.reportAssignments(t, &a.Want); failed != nil {
-		return failed
-	} else if !quality.Exact && first(r.Parts) == "" {
-		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks, r.Digits)
 	}
+	r.reportTrust(t, a)
+	return nil
+}
 
-	to.Exact = quality.Exact && !a.Unsure
-	if doubt := r.doubts(to); doubt != "" {
-		to.Exact = false
-		to.Warnings = append(to.Warnings, "not marked exact: "+doubt)
+// reportZero fills in that Z is 0, and the reason if the part of the estimate knows it.
+func (r *estimate) reportZero(t *Total) {
+	result := &t.Result
+	result.Zero = true
+	result.LogZ = nil
+	result.Log10Z = nil
+	if len(r.Parts) == 1 {
+		t.Conflict = r.Parts[0].Conflict
+		if why := r.Parts[0].Why; why != "" {
+			result.Warnings = append(result.Warnings, "Z is 0: "+why)
+		}
 	}
+}
 
-	lower := r.atLeast(t)
-	switch {
-	case !to.Exact && r.certified && quality.Exact && !a.Unsure && !to.Zero:
-		r.reportRounding(t)
-	case !to.Exact:
-		to.Warnings = append(to.Warnings, unknownQuality)
-		to.Bounds = cmp.Or(reportCertified(to.Certificate), reportHeaviest(lower))
-	case !to.Zero:
-		to.Bounds = reportExact(*to.LogZ, r.Rounding)
+// reportWanted fills in what the query wants in addition to a Z that is not 0, and the certificate of an estimate that is not exact.
+func (r *estimate) reportWanted(t *Total, a *btn.Assignment) *query.ErrorInfo {
+	if failed := r.reportMarginals(t, &a.Want); failed != nil {
+		return failed
+	}
+	if failed := r.reportDerivatives(t, &a.Want); failed != nil {
+		return failed
+	}
+	if failed := r.reportAssignments(t, &a.Want); failed != nil {
+		return failed
+	}
+	if quality := r.Plan.Quality; !quality.Exact && firstDoubt(r.Parts) == "" {
+		t.Result.Certificate = certificate(*t.Result.LogZ, quality.LnNormError, a.LnLinks, r.Digits)
 	}
 	return nil
 }
 
-// reportMarginals fills in marginals and the joint marginal of a set, as far as the parts have
-// them.
-func (r *estimate) reportMarginals(to *Total, want *btn.Want) *query.ErrorInfo {
-	each := make([]*btn.Marginals, len(r.Parts))
-	together := make([]*btn.Marginals, len(r.Parts))
+// reportTrust fills in whether the answer is exact, and its bounds:
+//
+//   - an exact ln Z, widened by rounding; no bounds if Z is 0
+//   - ln Z with its known rounding error, if that is the only thing which makes the answer not exact
+//   - otherwise the interval of the certificate, or the lower bound by the heaviest assignment, and a warning.
+func (r *estimate) reportTrust(t *Total, a *btn.Assignment) {
+	quality, result := r.Plan.Quality, &t.Result
+	result.Exact = quality.Exact && !a.Unsure
+	if doubt := r.doubt(result); doubt != "" {
+		result.Exact = false
+		result.Warnings = append(result.Warnings, "not marked exact: "+doubt)
+	}
+
+	lower := heaviest(t)
+	r.raiseTo(lower, t)
+	switch {
+	case !result.Exact && r.isRoundingBounded && quality.Exact && !a.Unsure && !result.Zero:
+		r.reportRounding(t)
+	case !result.Exact:
+		result.Warnings = append(result.Warnings, unknownQuality)
+		result.Bounds = cmp.Or(certificateBounds(result.Certificate), assignmentBounds(lower))
+	case !result.Zero:
+		result.Bounds = exactBounds(*result.LogZ, r.Rounding)
+	}
+}
+
+// reportMarginals fills in the marginals of variables and the joint marginal of a set of variables, if the parts have them. It returns an
+// error if the marginals of parts do not fit together.
+func (r *estimate) reportMarginals(total *Total, want *btn.Want) *query.ErrorInfo {
+	marginals := make([]*btn.Marginals, len(r.Parts))
+	joints := make([]*btn.Marginals, len(r.Parts))
 	for i, v := range r.Parts {
-		each[i] = v.Marginals
-		together[i] = v.Joint
+		marginals[i] = v.Marginals
+		joints[i] = v.Joint
 	}
 
-	p, warning, err := additive.Marginals(r.alpha, each, want.Targets)
+	p, warning, err := additive.Marginals(r.alpha, marginals, want.Targets)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
 	}
-	to.Marginals = p
+	total.Marginals = p
 	if warning != "" {
-		to.Result.Warnings = append(to.Result.Warnings, warning)
+		total.Result.Warnings = append(total.Result.Warnings, warning)
 	}
 
-	to.Joint, to.Shape, warning, err = additive.Joint(r.alpha, together, want.Joint)
+	total.Joint, total.Shape, warning, err = additive.Joint(r.alpha, joints, want.Joint)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
 	}
 	if warning != "" {
-		to.Result.Warnings = append(to.Result.Warnings, warning)
+		total.Result.Warnings = append(total.Result.Warnings, warning)
 	}
 	return nil
 }
@@ -382,28 +433,31 @@ const (
 	withinDigits  = 0.3
 )
 
-// doubts returns why a total is not known to be exact, or "": what its components say that they are off all together, where all say so;
-// else the doubt of the first component that has one, or the digits that cancelled between the components on top of those that
-// cancelled in them.
-func (r *estimate) doubts(to *query.Result) string {
-	if to.LogZ != nil && r.Rounding > exactRounding(*to.LogZ) {
+// doubt returns why a total is not known to be exact, in words, or "" if it is:
+//
+//   - If the rounding error is known and too large for an exact answer, that is the reason.
+//   - Otherwise there is no doubt if all components bound their rounding errors.
+//   - Otherwise the reason is the doubt of the first component that has one, or the digits that cancelled between the components in addition
+//     to those that cancelled inside of them.
+func (r *estimate) doubt(result *query.Result) string {
+	if result.LogZ != nil && r.Rounding > exactRounding(*result.LogZ) {
 		return fmt.Sprintf("by rounding and the fit of its components ln Z may be off by %.1g", r.Rounding)
 	}
-	if to.LogZ != nil && r.certified {
+	if result.LogZ != nil && r.isRoundingBounded {
 		return ""
 	}
-	if doubt := first(r.Parts); doubt != "" {
+	if doubt := firstDoubt(r.Parts); doubt != "" {
 		return doubt
 	}
-	if between, all := cancelled(r.alpha, r.Parts); all > trustedDigits &&
+	if between, all := cancelledDigits(r.alpha, r.Parts); all > trustedDigits &&
 		between > withinDigits {
 		return fmt.Sprintf("%.1f digits cancel in the components and between them", all)
 	}
 	return ""
 }
 
-// first returns the doubt of the first component that has one.
-func first(parts []btn.Value) string {
+// firstDoubt returns the doubt of the first component that has one, "" if none has.
+func firstDoubt(parts []btn.Value) string {
 	for _, v := range parts {
 		if v.Doubt != "" {
 			return v.Doubt
@@ -412,12 +466,13 @@ func first(parts []btn.Value) string {
 	return ""
 }
 
-// cancelled returns the decimal digits that cancel between components, log10 (Σ_i |α_i Z_i| / |Z|),
-// and all of them, with the digits d_i that cancelled in component i: log10 (Σ_i |α_i Z_i| 10^d_i /
-// |Z|).
-func cancelled(alpha []scaled.Number, parts []btn.Value) (between, all float64) {
+// cancelledDigits returns how many decimal digits of a total Z = Σ_i α_i Z_i have cancelled, with d_i digits inside component i before:
+//
+//	between = log10 (Σ_i |α_i Z_i| / |Z|)            between the components only
+//	all     = log10 (Σ_i |α_i Z_i| 10^d_i / |Z|)     between them and inside
+func cancelledDigits(alpha []scaled.Number, parts []btn.Value) (between, all float64) {
 	z := make([]scaled.Number, len(parts))
-	terms := make([]scaled.Number, len(parts))
+	terms := make([]scaled.Number, len(parts)) // Z_i 10^d_i
 	for i, v := range parts {
 		z[i] = v.Z
 		terms[i] = v.Z.Mul(scaled.FromLog(v.Digits * math.Ln10))
@@ -429,8 +484,8 @@ func cancelled(alpha []scaled.Number, parts []btn.Value) (between, all float64) 
 	return between, all
 }
 
-// start fills in what does not depend on the values.
-func start(in Input) Total {
+// newTotal returns a total with everything that does not depend on the values: what the assignment knows before.
+func newTotal(in Input) Total {
 	r := query.Result{
 		Job:       in.Job,
 		Query:     in.Query,
@@ -445,10 +500,10 @@ func start(in Input) Total {
 
 	if p := a.Plan; p != nil {
 		r.Method = p.Method
-		r.Components = p.Len() - descents(p)
+		r.Components = p.Len() - countFinders(p)
 		r.Warnings = append(r.Warnings, p.Warnings...)
 		if !p.Grows() && len(p.Estimates) > 0 {
-			quality(&r, p.Estimates[0].Quality)
+			reportQuality(&r, p.Estimates[0].Quality)
 		}
 	}
 	r.Plan = finiteCost(a.Cost)
@@ -462,9 +517,9 @@ func start(in Input) Total {
 	return Total{Result: r, Want: &a.Want}
 }
 
-// quality fills in how well an estimate fits B: the residual ρ, and ln(1−ρ). An exact one has 0 for
-// both by definition.
-func quality(r *query.Result, q *btn.Quality) {
+// reportQuality fills in how well an estimate fits B: the residual ρ and ln(1−ρ), which are both 0 for an exact one, and otherwise also the
+// condition number of the Gram matrix.
+func reportQuality(r *query.Result, q *btn.Quality) {
 	if q.Exact {
 		r.Residual = finite(0)
 		r.LnExplained = finite(0)
@@ -475,28 +530,28 @@ func quality(r *query.Result, q *btn.Quality) {
 	r.ConditionGram = finite(q.ConditionGram)
 }
 
-// overflown reports whether a value exceeded the range of float64.
-func overflown(z scaled.Number) bool { return math.IsInf(z.Mant, 0) }
+// hasOverflown reports whether a value exceeded the range of float64.
+func hasOverflown(z scaled.Number) bool { return math.IsInf(z.Mant, 0) }
 
-// finiteCost returns a copy that JSON can hold: a cost beyond float64 becomes the largest float64.
-// It returns nil if one is NaN.
-func finiteCost(p *query.Cost) *query.Cost {
-	if p == nil {
+// finiteCost returns a copy of a cost that JSON can hold: ±Inf becomes the largest float64 of that sign. It returns nil if the cost is nil,
+// or if one of its numbers is NaN.
+func finiteCost(cost *query.Cost) *query.Cost {
+	if cost == nil {
 		return nil
 	}
 
-	q := *p
-	for _, x := range []*float64{&q.Log2Table, &q.Flops, &q.Bytes} {
+	c := *cost
+	for _, x := range []*float64{&c.Log2Table, &c.Flops, &c.Bytes} {
 		if math.IsNaN(*x) {
 			return nil
 		}
 		*x = max(-math.MaxFloat64, min(math.MaxFloat64, *x))
 	}
-	return &q
+	return &c
 }
 
-// finitePropagation returns a copy that JSON can hold: a change beyond float64 becomes the largest
-// float64, and values that are not finite are left out.
+// finitePropagation returns a copy of p that JSON can hold. A change that is NaN or +Inf becomes the largest float64; a ln Z and phases that
+// are not finite are left out. It returns nil if p is nil.
 func finitePropagation(p *query.Propagation) *query.Propagation {
 	if p == nil {
 		return nil

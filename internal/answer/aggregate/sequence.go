@@ -18,9 +18,11 @@ const (
 	EndedDeadline = "deadline"
 )
 
-// Settled reports whether a query needs no more values: its complete estimates, in sequence, have
-// an uncertainty within the plan's accuracy. An estimate whose quality is known needs all its
-// values, unless a search has proved the assignment that alone is asked for; a query that has failed needs none.
+// Settled reports whether a query needs no more values. That is so if
+//
+//   - the query has failed
+//   - its plan grows, and the uncertainty of its complete estimates is within the plan's accuracy, or values contradict each other
+//   - its plan has an estimate of known quality, and all values are there, or a search has proved the assignment that is all the query wants.
 func Settled(in Input) bool {
 	a := in.Assignment
 	switch {
@@ -29,36 +31,37 @@ func Settled(in Input) bool {
 	case a == nil || a.Plan == nil:
 		return false
 	case !a.Plan.Grows():
-		return len(in.Values) >= a.Plan.Len() || in.proved()
+		return len(in.Values) >= a.Plan.Len() || in.isProvedBySearch()
 	}
 
 	parts, broken := collect(in.Query, a.Plan.Len(), sortedUnits(in.Values))
-	return broken != nil || climb(in, parts, false).ended == endedSettled
+	return broken != nil || evaluateSequence(in, parts, false).ended == endedSettled
 }
 
-// sequence is the complete estimates of a plan, and what follows from them.
+// sequence is the estimates of a plan that have all their values, and what follows from them.
 type sequence struct {
 	*judge.Sequence
 	judges    judge.Judges
-	evaluated []*estimate // all but bounds
-	bounded   []*estimate // those that are bounds alone
-	refused   *estimate   // one whose quality would be known, without a value and with others behind it; nil: none
-	of        map[*judge.Estimate]*estimate
-	ended     string
+	evaluated []*estimate // all estimates that are no bounds, with a value or an error
+	// refused is an estimate of known quality that has an error although further estimates follow it. It is nil if there is none.
+	refused  *estimate
+	byJudged map[*judge.Estimate]*estimate // from an estimate as judges know it to the whole one
+	ended    string                        // why the sequence ended, for answers; "" if it has not
 
 	best       *estimate         // the answer; nil if there is none
-	answer     judge.Statement   // of the best estimate's method, beside the other methods and bounds; zero if its quality is known
+	answer     judge.Statement   // of the best estimate's method, after the other methods and bounds; zero if its quality is known
 	statements []judge.Statement // of the methods that have a value, unless one is complete
-	z          scaled.Number     // of the answer: that of the best estimate, or a bound that it is outside of
-	outside    float64           // how far the best estimate is outside of the bounds if that is beyond what it states, nats
+	z          scaled.Number     // of the answer: that of the best estimate, or a bound if the estimate is outside of it
+	outside    float64           // how far the best estimate is outside of the bounds, nats; 0 if not by more than it states
 	// contradicted is the uncertainty that another method's contradiction makes, nats; 0 if none contradicts.
 	contradicted float64
-	proven       float64 // how far the bounds are at most, +Inf without two
+	proven       float64 // the distance of the answer from the farther bound, nats; +Inf without two bounds
 }
 
-// newSequence returns the sequence of a query without any estimates. sampling is how many queries of the job have drawn components.
+// newSequence returns the sequence of a query, without estimates. sampling is the number of queries of the job that have drawn components:
+// the probability that a sampled bound fails is divided among them.
 func newSequence(a *btn.Assignment, sampling int) *sequence {
-	s := &sequence{of: map[*judge.Estimate]*estimate{}, Sequence: &judge.Sequence{
+	s := &sequence{byJudged: map[*judge.Estimate]*estimate{}, Sequence: &judge.Sequence{
 		Propagation: a.Propagation, IsHard: a.Hard, IsUnsure: a.Unsure, Targets: a.Want.Targets,
 		Accuracy: a.Plan.Accuracy, Delta: judge.BoundsDelta / float64(max(sampling, 1)),
 	}}
@@ -66,39 +69,32 @@ func newSequence(a *btn.Assignment, sampling int) *sequence {
 	return s
 }
 
-// climb adds the estimates whose parts are all there, one after the other, until the sequence has
-// settled. Estimates after an incomplete one count only if no more values will come (last).
-func climb(in Input, parts []part, last bool) *sequence {
+// evaluateSequence evaluates the estimates of a plan one after the other, until they have settled. parts are the values of all parts of the
+// plan. It stops at the first estimate that lacks values, unless no more values will come (isLast). Then it skips that estimate, or uses
+// the values that are there if the rule allows that.
+func evaluateSequence(in Input, parts []partValue, isLast bool) *sequence {
 	a := in.Assignment
 	s := newSequence(a, in.Sampling)
-	isWhole := true
+	hasAll := true
 	for k := range a.Plan.Estimates {
 		e := &a.Plan.Estimates[k]
 		values := parts[:len(e.Parts)]
 		parts = parts[len(e.Parts):]
 
-		if j := s.judges.Of(e.Rule); last && e.Quality == nil && j != nil && j.TakesAny() {
-			e, values, isWhole = arrived(e, values, isWhole)
+		if j := s.judges.Of(e.Rule); isLast && e.Quality == nil && j != nil && j.TakesAny() {
+			if some, arrived, ok := arrivedParts(e, values); ok {
+				e, values, hasAll = some, arrived, false
+			}
 		}
-		r, complete := s.evaluate(e, values)
-		if !complete {
-			isWhole = false
-			if !last {
+		r, isComplete := s.evaluate(e, values)
+		if !isComplete {
+			hasAll = false
+			if !isLast {
 				return s
 			}
 			continue
 		}
-
-		switch {
-		case r.IsBound:
-			s.bounded = append(s.bounded, r)
-		case e.Quality != nil && r.err != nil && k < len(a.Plan.Estimates)-1:
-			s.refused = r
-		default:
-			s.evaluated = append(s.evaluated, r)
-			s.Estimates = append(s.Estimates, &r.Estimate)
-			s.of[&r.Estimate] = r
-		}
+		s.add(r, k == len(a.Plan.Estimates)-1)
 		s.decide()
 		if s.isSettled() {
 			s.ended = endedSettled
@@ -107,31 +103,42 @@ func climb(in Input, parts []part, last bool) *sequence {
 	}
 
 	s.ended = endedComplete
-	if !isWhole {
+	if !hasAll {
 		s.ended = EndedDeadline
 	}
 	return s
 }
 
-// arrived returns the parts of an estimate whose values are there, if no more will come and any of them make an estimate. isWhole is false
-// if some are missing.
-func arrived(e *btn.Estimate, values []part, isWhole bool) (*btn.Estimate, []part, bool) {
-	some := *e
+// add adds an evaluated estimate to the sequence. A bound is known to its judge only. An estimate of known quality that has an error is set
+// aside as refused, unless it is the last one of the plan.
+func (g *sequence) add(r *estimate, isLast bool) {
+	switch {
+	case r.IsBound:
+	case r.Plan.Quality != nil && r.err != nil && !isLast:
+		g.refused = r
+	default:
+		g.evaluated = append(g.evaluated, r)
+		g.Estimates = append(g.Estimates, &r.Estimate)
+		g.byJudged[&r.Estimate] = r
+	}
+}
+
+// arrivedParts returns a copy of an estimate that has only the parts whose values have arrived, and these values. ok is false if all values
+// or none have arrived.
+func arrivedParts(e *btn.Estimate, values []partValue) (some *btn.Estimate, arrived []partValue, ok bool) {
+	some = new(btn.Estimate)
+	*some = *e
 	some.Parts = nil
-	var there []part
 	for i := range values {
-		if values[i].there {
-			some.Parts, there = append(some.Parts, e.Parts[i]), append(there, values[i])
+		if values[i].hasArrived {
+			some.Parts, arrived = append(some.Parts, e.Parts[i]), append(arrived, values[i])
 		}
 	}
-	if len(there) == len(values) || len(there) == 0 {
-		return e, values, isWhole
-	}
-	return &some, there, false
+	return some, arrived, len(arrived) > 0 && len(arrived) < len(values)
 }
 
 // isSettled reports whether no further estimate is needed: the best one has a known quality, or is complete, or both ln Z and the marginals
-// have settled. ln Z settles if its uncertainty is within the accuracy, and follows from bounds or may settle by its method.
+// have settled. ln Z has settled if its uncertainty is within the accuracy, and either both bounds are, or its method may settle.
 func (g *sequence) isSettled() bool {
 	switch u := g.answer.Uncertainty; {
 	case g.best == nil:
@@ -141,10 +148,10 @@ func (g *sequence) isSettled() bool {
 	case u == nil || *u > g.Accuracy:
 		return false
 	}
-	return (g.proven <= g.Accuracy || g.answer.MaySettle) && g.marginalsSettled()
+	return (g.proven <= g.Accuracy || g.answer.MaySettle) && g.areMarginalsSettled()
 }
 
-// Sampling returns how many queries have drawn components, whose bounds hold together.
+// Sampling returns the number of assignments whose plans have drawn components. All their sampled bounds are to hold together.
 func Sampling(assignments []btn.Assignment) int {
 	n := 0
 	for _, a := range assignments {

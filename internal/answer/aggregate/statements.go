@@ -12,15 +12,11 @@ import (
 
 // decide chooses the answer so far and states its uncertainty.
 //
-//   - An estimate whose quality is known is the answer, and has none.
+//   - An estimate whose quality is known is the answer, and has no statement.
 //   - A complete estimate (judge.Statement.IsComplete) is the answer.
-//   - Else it is the best estimate of the method that states least. None is off by more than the farther bound (judge.Bounds.Reach). A
-//     method that states nothing comes last without bounds, but for those whose statements bounds exclude.
-//   - A method that misses weight is not the answer beside one that states more (isSurpassed).
-//   - Phases of belief propagation that a method may have lost count (besidePhases).
-//   - How far another method's best is away counts, less what that states of itself: one of both is further off than it says. It does not
-//     count if bounds exclude all that the other states.
-//   - What is known to hold has the last word (withinBounds).
+//   - Otherwise the answer is the best estimate of the method that states least (leastUncertain).
+//   - If another method contradicts the answer, that counts (contradiction).
+//   - Bounds have the last word (moveIntoBounds).
 func (g *sequence) decide() {
 	g.best, g.answer, g.statements = nil, judge.Statement{}, nil
 	g.outside, g.contradicted, g.proven = 0, 0, math.Inf(1)
@@ -31,12 +27,33 @@ func (g *sequence) decide() {
 		}
 	}
 
+	statements, complete := g.collectStatements()
+	if complete != nil {
+		g.choose(*complete)
+		return
+	}
+	g.statements = statements
+	answer, ok := g.leastUncertain()
+	if !ok {
+		return
+	}
+	g.choose(answer)
+	if g.answer.Uncertainty != nil {
+		if g.contradicted = g.contradiction(answer); g.contradicted > 0 {
+			g.answer.Uncertainty = finite(g.contradicted)
+		}
+	}
+	g.moveIntoBounds()
+}
+
+// collectStatements returns the statements of the judges that have a value, after each judge has seen those of the others, and with the
+// phases that methods may have lost. If the estimate of a judge is complete, only its statement is returned, as complete.
+func (g *sequence) collectStatements() (list []judge.Statement, complete *judge.Statement) {
 	statements := make([]*judge.Statement, 0, len(g.judges.All))
 	for _, j := range g.judges.All {
 		statement := j.State()
 		if statement.IsComplete {
-			g.take(statement)
-			return
+			return nil, &statement
 		}
 		statements = append(statements, &statement)
 	}
@@ -45,60 +62,60 @@ func (g *sequence) decide() {
 	}
 	for _, statement := range statements {
 		if statement.Best != nil {
-			g.besidePhases(statement)
-			g.statements = append(g.statements, *statement)
+			g.widenForLostPhases(statement)
+			list = append(list, *statement)
 		}
 	}
+	return list, nil
+}
 
-	isSound := slices.ContainsFunc(g.statements, func(s judge.Statement) bool { return s.Uncertainty != nil && !g.excludes(s) })
-	var answer judge.Statement
-	least := math.Inf(1)
+// leastUncertain returns the statement with the smallest uncertainty, the first one of equals. An uncertainty is at most the distance from
+// the farther bound (judge.Bounds.Reach), which is also that of a method that states nothing. If there is no such bound either, the method
+// comes last.
+//
+// Methods that miss weight and are surpassed do not count (isSurpassed), nor do statements that bounds exclude if there is another one that
+// they do not exclude. ok is false if there is no statement.
+func (g *sequence) leastUncertain() (answer judge.Statement, ok bool) {
+	isAnySound := slices.ContainsFunc(g.statements, func(s judge.Statement) bool { return s.Uncertainty != nil && !g.excludes(s) })
+	smallest := math.Inf(1)
 	for _, s := range g.statements {
-		if isSound && g.excludes(s) || g.isSurpassed(s) {
+		if isAnySound && g.excludes(s) || g.isSurpassed(s) {
 			continue
 		}
 		u := min(g.Bounds.Reach(*s.Best.LogZ), math.MaxFloat64)
 		if s.Uncertainty != nil {
 			u = min(u, *s.Uncertainty)
 		}
-		if u < least {
-			least, answer = u, s
+		if u < smallest {
+			smallest, answer = u, s
 		}
 	}
-	if answer.Best == nil {
-		return
-	}
-	g.take(answer)
-	if g.answer.Uncertainty != nil {
-		if g.contradicted = g.contradiction(answer); g.contradicted > 0 {
-			g.answer.Uncertainty = finite(g.contradicted)
-		}
-	}
-	g.withinBounds()
+	return answer, answer.Best != nil
 }
 
-// take makes a statement the answer.
-func (g *sequence) take(s judge.Statement) {
-	g.answer, g.best, g.z = s, g.of[s.Best], s.Best.Z
+// choose makes the best estimate of a statement the answer.
+func (g *sequence) choose(s judge.Statement) {
+	g.answer, g.best, g.z = s, g.byJudged[s.Best], s.Best.Z
 }
 
-// isSurpassed reports whether a method that misses weight is below what another method states, within bounds.
+// isSurpassed reports whether a method misses weight, and a credible method, which bounds do not exclude, states a higher ln Z.
 func (g *sequence) isSurpassed(s judge.Statement) bool {
 	return s.MissesWeight && slices.ContainsFunc(g.statements, func(other judge.Statement) bool {
 		return other.IsCredible && other.Uncertainty != nil && !g.excludes(other) && *other.Best.LogZ > *s.Best.LogZ
 	})
 }
 
-// contradiction returns the uncertainty of an answer that another method contradicts, 0 if none does. Two methods
-// contradict each other if their distance exceeds the sum of their uncertainties. One of both is wrong: the uncertainty is
-// the distance minus the other method's uncertainty, and at least half of the distance.
+// contradiction returns the uncertainty of an answer that another method contradicts, 0 if none does. Two methods contradict each other if
+// their distance exceeds the sum of their uncertainties. One of the two is wrong then. So the uncertainty is the distance minus the other
+// method's uncertainty, and at least half of the distance. Another method does not count if bounds exclude all that it states and not all
+// that the answer's method states.
 func (g *sequence) contradiction(answer judge.Statement) (u float64) {
 	for _, s := range g.statements {
 		if s.Best == answer.Best || !s.IsCredible || s.Uncertainty == nil {
 			continue
 		}
 		if g.excludes(s) && !g.excludes(answer) {
-			continue // bounds show which of both is wrong
+			continue // bounds show which of the two is wrong
 		}
 		if distance := math.Abs(*s.Best.LogZ - *answer.Best.LogZ); distance > *s.Uncertainty+*answer.Uncertainty {
 			u = max(u, distance-*s.Uncertainty, distance/2)
@@ -107,34 +124,34 @@ func (g *sequence) contradiction(answer judge.Statement) (u float64) {
 	return u
 }
 
-// excludes reports whether bounds exclude all that a method states.
+// excludes reports whether the whole interval that a method states for ln Z is outside of the bounds. It is false if the method states no
+// uncertainty.
 func (g *sequence) excludes(s judge.Statement) bool {
 	if s.Uncertainty == nil {
 		return false
 	}
-	below, above, _ := g.Bounds.Between()
+	lower, upper, _ := g.Bounds.Between()
 	ln := *s.Best.LogZ
-	return ln+*s.Uncertainty < below.Ln || ln-*s.Uncertainty > above.Ln
+	return ln+*s.Uncertainty < lower.Ln || ln-*s.Uncertainty > upper.Ln
 }
 
-// withinBounds moves an answer outside what is known to bound ln Z to the bound, and is uncertain by how far that was, at least. Inside
-// it is uncertain by the distance of the farther bound at most (judge.Bounds.Reach), if there are both.
-func (g *sequence) withinBounds() {
-	below, above, _ := g.Bounds.Between()
-	lower, upper := below.Ln, above.Ln
+// moveIntoBounds moves an answer that is outside of the bounds to the nearer bound. Its uncertainty is then at least the length of the move.
+// If there are bounds on both sides, the uncertainty is at most the distance from the farther one (judge.Bounds.Reach).
+func (g *sequence) moveIntoBounds() {
+	lower, upper, _ := g.Bounds.Between()
 	ln, u := *g.best.LogZ, g.answer.Uncertainty
-	inside := min(max(ln, lower), upper)
+	inside := min(max(ln, lower.Ln), upper.Ln)
 	if inside != ln {
 		g.z = scaled.FromLog(inside)
-		outside := math.Abs(inside - ln)
-		if u == nil || outside > *u {
-			g.outside = outside
+		move := math.Abs(inside - ln)
+		if u == nil || move > *u {
+			g.outside = move
 		}
 		if u != nil {
-			u = finite(max(*u, outside))
+			u = finite(max(*u, move))
 		}
 	}
-	g.proven = max(upper-inside, inside-lower)
+	g.proven = max(upper.Ln-inside, inside-lower.Ln)
 	if reach := g.Bounds.Reach(inside); isFinite(reach) && (u == nil || *u > reach) {
 		u = finite(max(reach, judge.Floor(inside)))
 	}

@@ -12,7 +12,8 @@ import (
 // DeadlineCame is the warning of an answer that the deadline ended.
 const DeadlineCame = "the deadline came before the estimates settled: this is the best one so far"
 
-// warnings says in words what a number would hide: first what concerns the answer, then what the methods add.
+// warnings returns what a person has to know of an approximate answer: first failed estimates, then how far the answer is to be believed,
+// then what each method adds.
 func (g *sequence) warnings() (list []string) {
 	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	failed := 0
@@ -27,17 +28,18 @@ func (g *sequence) warnings() (list []string) {
 	if g.best != nil {
 		g.warnOfAnswer(warn)
 	}
+	var best *judge.Estimate
+	if g.best != nil {
+		best = &g.best.Estimate
+	}
 	for _, j := range g.judges.All {
-		var best *judge.Estimate
-		if g.best != nil {
-			best = &g.best.Estimate
-		}
 		list = append(list, j.Warnings(best, g.answer.Uncertainty)...)
 	}
 	return list
 }
 
-// warnOfAnswer says how far the answer is to be believed.
+// warnOfAnswer warns if the deadline came, if the uncertainty of the answer is not known or has not settled, if methods contradict each
+// other, and if the answer was moved into bounds.
 func (g *sequence) warnOfAnswer(warn func(format string, args ...any)) {
 	if g.ended == EndedDeadline {
 		warn(DeadlineCame)
