@@ -12,9 +12,9 @@ import (
 // widenForLostPhases raises the uncertainty of a statement if its method has probably lost phases. Contractions drop a phase that has no
 // weight where they truncate, and chains never cross to some phases, both without a sign of it.
 //
-// Let the gap be the distance from the estimate up to the sum of all phases. If the gap is about the weight of some of the phases, these are
-// probably lost. The uncertainty is then at least the gap, but no more is needed than what the other phases add to the phase whose value is
-// nearest to the estimate, plus the uncertainty before.
+// Let the gap be the distance from the estimate up to the sum of all phases. If the gap is about the weight of some of the phases, these
+// are probably lost. The uncertainty is then at least the gap, but no more is needed than what the other phases add to the phase whose
+// value is nearest to the estimate, plus the uncertainty before.
 func (g *sequence) widenForLostPhases(s *judge.Statement) {
 	p := g.Propagation
 	if s.Uncertainty == nil || p == nil || p.Together == nil || p.Impossible {

@@ -162,8 +162,8 @@ func (g *sequence) reportSequence(r *query.Result, decisive *estimate) {
 	r.Warnings = append(r.Warnings, g.warnings()...)
 }
 
-// reportBest fills in the answer: Z of the best estimate, and what follows for the rest of the total. It returns an error, and leaves Z out,
-// if something that is wanted cannot be given.
+// reportBest fills in the answer: Z of the best estimate, and what follows for the rest of the total. It returns an error, and leaves Z
+// out, if something that is wanted cannot be given.
 func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 	r, best := &t.Result, g.best
 	r.Method = a.Plan.By(best.Plan)
@@ -185,8 +185,8 @@ func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 	return nil
 }
 
-// valuesByPart returns the values of the plan's parts that have arrived. It returns an error if there can be no answer. Both are returned if
-// only values are missing of a plan that does not grow: a search among them may still be the answer.
+// valuesByPart returns the values of the plan's parts that have arrived. It returns an error if there can be no answer. Both are returned
+// if only values are missing of a plan that does not grow: a search among them may still be the answer.
 func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 	a := in.Assignment
 	switch {
@@ -437,8 +437,8 @@ const (
 //
 //   - If the rounding error is known and too large for an exact answer, that is the reason.
 //   - Otherwise there is no doubt if all components bound their rounding errors.
-//   - Otherwise the reason is the doubt of the first component that has one, or the digits that cancelled between the components in addition
-//     to those that cancelled inside of them.
+//   - Otherwise the reason is the doubt of the first component that has one, or the digits that cancelled between the components in
+//     addition to those that cancelled inside of them.
 func (r *estimate) doubt(result *query.Result) string {
 	if result.LogZ != nil && r.Rounding > exactRounding(*result.LogZ) {
 		return fmt.Sprintf("by rounding and the fit of its components ln Z may be off by %.1g", r.Rounding)
@@ -550,8 +550,8 @@ func finiteCost(cost *query.Cost) *query.Cost {
 	return &c
 }
 
-// finitePropagation returns a copy of p that JSON can hold. A change that is NaN or +Inf becomes the largest float64; a ln Z and phases that
-// are not finite are left out. It returns nil if p is nil.
+// finitePropagation returns a copy of p that JSON can hold. A change that is NaN or +Inf becomes the largest float64; a ln Z and phases
+// that are not finite are left out. It returns nil if p is nil.
 func finitePropagation(p *query.Propagation) *query.Propagation {
 	if p == nil {
 		return nil

@@ -22,7 +22,8 @@ const (
 //
 //   - the query has failed
 //   - its plan grows, and the uncertainty of its complete estimates is within the plan's accuracy, or values contradict each other
-//   - its plan has an estimate of known quality, and all values are there, or a search has proved the assignment that is all the query wants.
+//   - its plan has an estimate of known quality, and all values are there, or a search has proved the assignment that is all the query
+//     wants.
 func Settled(in Input) bool {
 	a := in.Assignment
 	switch {

@@ -135,8 +135,8 @@ func (g *sequence) excludes(s judge.Statement) bool {
 	return ln+*s.Uncertainty < lower.Ln || ln-*s.Uncertainty > upper.Ln
 }
 
-// moveIntoBounds moves an answer that is outside of the bounds to the nearer bound. Its uncertainty is then at least the length of the move.
-// If there are bounds on both sides, the uncertainty is at most the distance from the farther one (judge.Bounds.Reach).
+// moveIntoBounds moves an answer that is outside of the bounds to the nearer bound. Its uncertainty is then at least the length of the
+// move. If there are bounds on both sides, the uncertainty is at most the distance from the farther one (judge.Bounds.Reach).
 func (g *sequence) moveIntoBounds() {
 	lower, upper, _ := g.Bounds.Between()
 	ln, u := *g.best.LogZ, g.answer.Uncertainty

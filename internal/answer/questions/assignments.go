@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// explanation is the most probable assignment of all variables, or the best few.
+// explanation asks for the most probable assignment of all variables, or for the best few.
 var explanation = kind{
 	name: "explanation",
 	want: func(q *query.Query, w *btn.Want) {
@@ -18,50 +18,55 @@ var explanation = kind{
 		}
 	},
 	answer: func(a *answer) {
-		f := a.total.Found[btn.AskMPE]
-		if f == nil || a.total.Want.Best == 0 {
+		best := a.total.Found[btn.AskMPE]
+		if best == nil || a.total.Want.Best == 0 {
 			return
 		}
-		e := &query.Explanation{Assignment: withoutSwitches(&a.asked.Query, f.Values), LnWeight: f.Weight.LogAbs(), Unique: f.Unique}
-		if f.Bounded {
-			e.LnBound, e.Gap, e.Optimal = finite(f.Bound), finite(f.Bound-f.Last().LogAbs()), isProved(f)
+		q := &a.asked.Query
+		e := &query.Explanation{Assignment: withoutSwitches(q, best.Values), LnWeight: best.Weight.LogAbs(), Unique: best.Unique}
+		if best.Bounded {
+			e.LnBound, e.Gap, e.Optimal = finite(best.Bound), finite(best.Bound-best.Last().LogAbs()), isProved(best)
 		}
 		if a.total.Want.Best > 1 {
-			list := *f
+			list := *best
 			list.Keep(a.total.Want.Best)
 			e.All = list.All
-			for _, o := range list.Others {
-				e.Others = append(e.Others, query.Alternative{Assignment: withoutSwitches(&a.asked.Query, o.Values), LnWeight: o.Weight.LogAbs()})
+			for _, other := range list.Others {
+				e.Others = append(e.Others, query.Alternative{
+					Assignment: withoutSwitches(q, other.Values), LnWeight: other.Weight.LogAbs(),
+				})
 			}
 		}
-		a.to.MPE = e
+		a.result.MPE = e
 	},
 }
 
-// marginalMAP is the most probable assignment of some variables, the others summed out.
+// marginalMAP asks for the most probable assignment of some variables, the other variables summed out.
 var marginalMAP = kind{
 	name: "marginalMAP",
 	want: func(q *query.Query, w *btn.Want) { w.Map = q.Map },
 	answer: func(a *answer) {
-		f := a.total.Found[btn.AskMap]
-		if f == nil || len(a.total.Want.Map) == 0 {
+		best := a.total.Found[btn.AskMap]
+		if best == nil || len(a.total.Want.Map) == 0 {
 			return
 		}
-		m := &query.MarginalMap{Variables: a.total.Want.Map, Assignment: f.Values, LnWeight: f.Weight.LogAbs(), Exact: !f.Relaxed}
-		if f.Relaxed || f.Bounded {
-			m.LnBound = finite(f.Bound)
+		m := &query.MarginalMap{
+			Variables: a.total.Want.Map, Assignment: best.Values, LnWeight: best.Weight.LogAbs(), Exact: !best.Relaxed,
 		}
-		if f.Bounded {
-			m.Gap, m.Optimal = finite(f.Bound-m.LnWeight), isProved(f)
+		if best.Relaxed || best.Bounded {
+			m.LnBound = finite(best.Bound)
 		}
-		if f.Upper != 0 {
-			m.LnUpper = finite(f.Upper)
+		if best.Bounded {
+			m.Gap, m.Optimal = finite(best.Bound-m.LnWeight), isProved(best)
 		}
-		a.to.Map = m
+		if best.Upper != 0 {
+			m.LnUpper = finite(best.Upper)
+		}
+		a.result.Map = m
 	},
 }
 
-// samples are draws from P(x | evidence).
+// samples asks for assignments drawn from P(x | evidence).
 var samples = kind{
 	name: "samples",
 	want: func(q *query.Query, w *btn.Want) { w.Samples, w.Seed = q.Samples, q.Seed },
@@ -73,19 +78,19 @@ var samples = kind{
 		for k, values := range a.total.Samples {
 			draws[k] = withoutSwitches(&a.asked.Query, values)
 		}
-		a.to.Samples = &query.Samples{
+		a.result.Samples = &query.Samples{
 			Assignments: draws, Weights: a.total.Weights, Effective: a.total.Effective, Seed: a.total.Want.Seed,
 		}
 	},
 }
 
-// isProved reports whether a search has proved its assignment.
+// isProved returns a pointer to true if a search has proved its assignment, and to false otherwise, for a field that may be nil.
 func isProved(f *btn.Found) *bool {
 	proved := !f.Relaxed
 	return &proved
 }
 
-// finite returns x, or nil if it is not finite: JSON has no such numbers.
+// finite returns a pointer to x, or nil if x is NaN or ±Inf, which JSON cannot hold.
 func finite(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil

@@ -15,9 +15,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// belief gives variables B the posteriors that are believed. Of the demands with B at b, in row-major sequence, Z_b are the values: P(b) =
-// Z_b / Σ Z_b, r(b) is the distribution with the believed marginals that is nearest to P(b) (fit), and every answer is Σ_b r(b) times that
-// of demand b.
+// belief asks for answers under beliefs: some variables B are given posteriors. A further demand observes B at each combination b of their
+// values, in row-major sequence. Let Z_b be the value of demand b. Then
+//
+//	P(b) = Z_b / Σ Z_b,   r(b) = the distribution nearest to P(b) whose marginals are the beliefs (fit),
+//
+// and every answer is Σ_b r(b) times that of demand b.
 var belief = kind{
 	name: "belief",
 	demands: func(_ []int, q *query.Query) iter.Seq[btn.Demand] {
@@ -47,18 +50,19 @@ var belief = kind{
 			return
 		}
 		if a.asked.Query.Over > 0 {
-			return // event has the answer
+			return // the kind event answers it
 		}
-		a.to.Belief = f.belief
+		a.result.Belief = f.belief
 		a.mix(f.shares)
 		if !f.belief.Exact {
-			a.to.Exact = false
+			a.result.Exact = false
 			a.warn("under the beliefs not everything was computed exactly: their answers are estimates of unknown quality")
 		}
 	},
 }
 
-// combinations yields the combinations of values of the variables of beliefs, the last variable fastest.
+// combinations yields the combinations of values of the variables of beliefs, the last variable fastest. The yielded slice is overwritten
+// by the next combination.
 func combinations(beliefs []factorgraph.Likelihood) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		values := make([]int, len(beliefs))
@@ -66,6 +70,7 @@ func combinations(beliefs []factorgraph.Likelihood) iter.Seq[[]int] {
 			if !yield(values) {
 				return
 			}
+			// Count up by one: the last digit first, with a carry to the digit before it.
 			k := len(values) - 1
 			for ; k >= 0; k-- {
 				if values[k]++; values[k] < len(beliefs[k].Weights) {
@@ -80,32 +85,31 @@ func combinations(beliefs []factorgraph.Likelihood) iter.Seq[[]int] {
 	}
 }
 
-// fitted is a distribution of the believed variables.
+// fitted is a distribution of the believed variables whose marginals are the beliefs.
 type fitted struct {
-	shares []float64 // r(b)
-	belief *query.Belief
+	shares []float64     // r(b), by combination
+	belief *query.Belief // how the distribution was fitted, for the answer
 }
 
-// believe fits the distribution of the believed variables of a query. why says why there is none.
+// believe fits the distribution of the believed variables of a query. If there is none, why is the reason in words; otherwise it is "".
 func believe(a *answer) (f fitted, why string) {
-	extra := a.servedTo("belief")
-	beliefs := a.asked.Query.Believe
-	z := make([]scaled.Number, len(extra))
-	exact := true
-	for b := range extra {
-		if r := &extra[b].Result; r.Status != query.StatusOK {
+	totals := a.furtherTotalsOf("belief")
+	z := make([]scaled.Number, len(totals))
+	isExact := true
+	for b := range totals {
+		if r := &totals[b].Result; r.Status != query.StatusOK {
 			return f, r.Error.Message
 		}
-		z[b] = extra[b].Z
-		exact = exact && extra[b].Result.Exact
+		z[b] = totals[b].Z
+		isExact = isExact && totals[b].Result.Exact
 	}
-	p := shares(z)
+	p := distribution(z)
 	if p == nil {
 		return f, "the queries with the believed variables observed have no positive total"
 	}
-	f, why = fit(p, beliefs)
+	f, why = fit(p, a.asked.Query.Believe)
 	if why == "" {
-		f.belief.Exact = exact
+		f.belief.Exact = isExact
 	}
 	return f, why
 }
@@ -119,67 +123,82 @@ const (
 	mostMissed = 1e-6
 )
 
-// fit returns the distribution with the believed marginals that is nearest to p, which is over their combinations (iterative proportional
-// fitting, Deming and Stephan): each round scales by the belief in each variable in turn.
+// fit returns the distribution nearest to p whose marginals are the beliefs, by iterative proportional fitting (Deming and Stephan). p is
+// over the combinations of values of the believed variables. If there is none, why is the reason in words; otherwise it is "".
 func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 	f.shares = append([]float64{}, p...)
 	f.belief = &query.Belief{Likelihoods: make([][]float64, len(beliefs))}
-	want := make([][]float64, len(beliefs))
+	wanted := make([][]float64, len(beliefs)) // the believed marginals
 	for k, b := range beliefs {
 		sum := 0.0
 		for _, w := range b.Weights {
 			sum += w
 		}
-		want[k] = make([]float64, len(b.Weights))
+		wanted[k] = make([]float64, len(b.Weights))
 		f.belief.Variables = append(f.belief.Variables, b.Var)
 		f.belief.Likelihoods[k] = make([]float64, len(b.Weights))
 		for x, w := range b.Weights {
-			want[k][x], f.belief.Likelihoods[k][x] = w/sum, 1
+			wanted[k][x], f.belief.Likelihoods[k][x] = w/sum, 1
 		}
 	}
 	missed, rounds := math.Inf(1), min(mostRounds, mostScaled/(len(p)*len(beliefs)))
 	for missed > fittedTo && f.belief.Rounds < rounds {
 		f.belief.Rounds++
-		for k := range beliefs {
-			have := marginal(f.shares, beliefs, k)
-			for x, w := range want[k] {
-				switch {
-				case w == 0:
-					f.belief.Likelihoods[k][x] = 0
-				case have[x] == 0:
-					return f, fmt.Sprintf(
-						"variable %d = %d is believed with probability %.6g, and is impossible beside the rest", beliefs[k].Var, x, w,
-					)
-				default:
-					f.belief.Likelihoods[k][x] *= w / have[x]
-				}
-			}
-			scaleBy(f.shares, beliefs, k, want[k], have)
+		if why := f.fitOnce(beliefs, wanted); why != "" {
+			return f, why
 		}
-		missed = 0
-		for k := range beliefs {
-			for x, have := range marginal(f.shares, beliefs, k) {
-				missed = max(missed, math.Abs(have-want[k][x]))
-			}
-		}
+		missed = f.largestMiss(beliefs, wanted)
 	}
 	f.belief.Missed = missed
 	if missed > mostMissed {
 		return f, fmt.Sprintf("the beliefs contradict each other: after %d rounds of fitting one is missed by %.2g", f.belief.Rounds, missed)
 	}
 	for _, weights := range f.belief.Likelihoods {
-		most := 0.0
+		largest := 0.0
 		for _, w := range weights {
-			most = max(most, w)
+			largest = max(largest, w)
 		}
 		for x := range weights {
-			weights[x] /= most
+			weights[x] /= largest
 		}
 	}
 	return f, ""
 }
 
-// marginal returns the probabilities of the values of variable k.
+// fitOnce does one round of proportional fitting: for each variable in turn it scales the distribution so that the marginal of this
+// variable is the wanted one. It multiplies the factors into the likelihoods of the answer. why is not "" if a value is wanted and
+// impossible.
+func (f *fitted) fitOnce(beliefs []factorgraph.Likelihood, wanted [][]float64) (why string) {
+	for k := range beliefs {
+		current := marginal(f.shares, beliefs, k)
+		for x, w := range wanted[k] {
+			switch {
+			case w == 0:
+				f.belief.Likelihoods[k][x] = 0
+			case current[x] == 0:
+				return fmt.Sprintf(
+					"variable %d = %d is believed with probability %.6g, and is impossible beside the rest", beliefs[k].Var, x, w,
+				)
+			default:
+				f.belief.Likelihoods[k][x] *= w / current[x]
+			}
+		}
+		scaleMarginal(f.shares, beliefs, k, wanted[k], current)
+	}
+	return ""
+}
+
+// largestMiss returns the largest difference between a marginal probability of the distribution and the wanted one.
+func (f *fitted) largestMiss(beliefs []factorgraph.Likelihood, wanted [][]float64) (missed float64) {
+	for k := range beliefs {
+		for x, p := range marginal(f.shares, beliefs, k) {
+			missed = max(missed, math.Abs(p-wanted[k][x]))
+		}
+	}
+	return missed
+}
+
+// marginal returns the probability of each value of believed variable k, from the distribution p over all combinations.
 func marginal(p []float64, beliefs []factorgraph.Likelihood, k int) []float64 {
 	sums := make([]float64, len(beliefs[k].Weights))
 	b := 0
@@ -190,55 +209,58 @@ func marginal(p []float64, beliefs []factorgraph.Likelihood, k int) []float64 {
 	return sums
 }
 
-// scaleBy scales the distribution by want over have of variable k.
-func scaleBy(p []float64, beliefs []factorgraph.Likelihood, k int, want, have []float64) {
+// scaleMarginal multiplies the distribution p by wanted[x]/current[x], x the value of believed variable k. That changes the marginal of the
+// variable from current to wanted.
+func scaleMarginal(p []float64, beliefs []factorgraph.Likelihood, k int, wanted, current []float64) {
 	b := 0
 	for values := range combinations(beliefs) {
-		if x := values[k]; want[x] == 0 {
+		if x := values[k]; wanted[x] == 0 {
 			p[b] = 0
 		} else {
-			p[b] *= want[x] / have[x]
+			p[b] *= wanted[x] / current[x]
 		}
 		b++
 	}
 }
 
-// mix writes the marginals and the joint marginal as mixtures of those of the extra demands.
-func (a *answer) mix(weights []float64) {
-	var rows [][]float64
+// mix writes the marginals and the joint marginal into the result: mixtures of those of the further demands of this kind, by the shares of
+// these demands. It writes nothing that the demands do not have.
+func (a *answer) mix(shares []float64) {
+	var marginals [][]float64
 	var cells []float64
-	for b, share := range weights {
+	for b, share := range shares {
 		if share == 0 {
 			continue
 		}
-		t := &a.extra[b]
-		if rows == nil && t.Marginals != nil {
-			rows = make([][]float64, len(t.Marginals))
-			for i := range rows {
-				rows[i] = make([]float64, len(t.Marginals[i]))
+		t := &a.kindTotals[b]
+		if marginals == nil && t.Marginals != nil {
+			marginals = make([][]float64, len(t.Marginals))
+			for i := range marginals {
+				marginals[i] = make([]float64, len(t.Marginals[i]))
 			}
 		}
-		for i := range rows {
+		for i := range marginals {
 			for x, p := range t.Marginals[i] {
-				rows[i][x] += share * p
+				marginals[i][x] += share * p
 			}
 		}
 		if cells == nil && t.Joint != nil {
 			cells = make([]float64, len(t.Joint))
-			a.to.Joint = &query.Joint{Variables: t.Want.Joint, Shape: t.Shape, P: cells}
+			a.result.Joint = &query.Joint{Variables: t.Want.Joint, Shape: t.Shape, P: cells}
 		}
 		for i := range cells {
 			cells[i] += share * t.Joint[i]
 		}
 	}
-	a.to.Marginals = posteriorsOf(rows, a.asked.Query.Targets)
+	a.result.Marginals = posteriorsOf(marginals, a.asked.Query.Targets)
 }
 
-// answerUnderBeliefs writes P(event) under the beliefs of the query that it is asked over, or why there is none.
+// answerUnderBeliefs writes P(event) under beliefs into the result of event, or a warning with the reason why there is none. over is the
+// query that event is asked over. An estimate above 1 by no more than rounding becomes 1.
 func answerUnderBeliefs(event, over *answer) {
-	p, exact, why := believedProbability(event, over)
+	p, isExact, why := believedProbability(event, over)
 	if why == "" && p > 1 {
-		if exceeds := p - 1; exceeds > additive.ProbabilityRounding {
+		if excess := p - 1; excess > additive.ProbabilityRounding {
 			why = fmt.Sprintf("the estimates give the event a probability of %.6g", p)
 		}
 		p = 1
@@ -247,16 +269,16 @@ func answerUnderBeliefs(event, over *answer) {
 		event.warn("no ratio: " + why)
 		return
 	}
-	event.to.Ratio = &query.Ratio{P: &p, Ln: finite(math.Log(p))}
-	if !exact {
-		event.to.Exact = false
+	event.result.Ratio = &query.Ratio{P: &p, Ln: finite(math.Log(p))}
+	if !isExact {
+		event.result.Exact = false
 		event.warn("the probability of the event is an estimate of unknown quality: under the beliefs not everything was computed exactly")
 	}
 }
 
-// believedProbability returns Σ_b r(b) Z_b(event and evidence) / Z_b(evidence), and whether every term is exact. If there is none, why
-// says why.
-func believedProbability(event, over *answer) (p float64, exact bool, why string) {
+// believedProbability returns p = Σ_b r(b) Z_b(event and evidence) / Z_b(evidence), and whether every term of it is exact. If there is no
+// such probability, why is the reason in words; otherwise it is "".
+func believedProbability(event, over *answer) (p float64, isExact bool, why string) {
 	switch {
 	case !reflect.DeepEqual(event.asked.Query.Believe, over.asked.Query.Believe):
 		return 0, false, "the two queries do not believe the same"
@@ -267,11 +289,11 @@ func believedProbability(event, over *answer) (p float64, exact bool, why string
 	if why != "" {
 		return 0, false, why
 	}
-	with, without := event.servedTo("belief"), over.servedTo("belief")
+	with, without := event.furtherTotalsOf("belief"), over.furtherTotalsOf("belief") // by combination, with the event and without it
 	if len(with) != len(without) {
 		return 0, false, "a query with the believed variables observed is missing"
 	}
-	exact = f.belief.Exact
+	isExact = f.belief.Exact
 	for b, share := range f.shares {
 		if share == 0 {
 			continue
@@ -279,11 +301,11 @@ func believedProbability(event, over *answer) (p float64, exact bool, why string
 		if r := &with[b].Result; r.Status != query.StatusOK {
 			return 0, false, r.Error.Message
 		}
-		exact = exact && with[b].Result.Exact
+		isExact = isExact && with[b].Result.Exact
 		p += share * with[b].Z.Div(without[b].Z).Float64()
 	}
 	if !(p >= 0) {
 		return 0, false, fmt.Sprintf("the estimates give the event a probability of %.6g", p)
 	}
-	return p, exact, ""
+	return p, isExact, ""
 }

@@ -5,19 +5,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// conflict is which observations contradict each other, if Z is 0.
+// conflict asks which observations contradict each other, if Z is 0. What the query sets is listed with them.
 var conflict = kind{
 	name:     "conflict",
 	want:     func(q *query.Query, w *btn.Want) { w.Conflict = q.Conflict },
 	isOfZero: true,
 	answer: func(a *answer) {
-		if a.to.Conflict = a.total.Conflict; a.to.Conflict == nil || len(a.asked.Query.Do) == 0 {
+		if a.result.Conflict = a.total.Conflict; a.result.Conflict == nil || len(a.asked.Query.Do) == 0 {
 			return
 		}
-		told := *a.total.Conflict
+		c := *a.total.Conflict
 		for _, set := range a.asked.Query.Do {
-			told.Do = append(told.Do, query.Observed{Variable: set.Var, Value: &set.Value})
+			c.Do = append(c.Do, query.Observed{Variable: set.Var, Value: &set.Value})
 		}
-		a.to.Conflict = &told
+		a.result.Conflict = &c
 	},
 }

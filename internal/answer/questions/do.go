@@ -12,29 +12,25 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Intervenes reports whether a query sets a variable.
+// Intervenes reports whether any of the queries sets a variable, by number or by name.
 func Intervenes(queries []query.Query) bool {
 	return slices.ContainsFunc(queries, func(q query.Query) bool { return len(q.Do) > 0 || q.Named != nil && q.Named.Do != "" })
 }
 
-// Intervene returns a model in which every variable X that a query sets has a switch S as a further parent, behind all variables of the
-// model (Pearl's augmented network): at S = 0 X has its own table if a query leaves X alone, at S = k it has the k-th of the values that
-// queries set it to, for certain. The queries say in Switches at which value each switch is. Switches have 2^p values with probability
-// 2^−p; evidenceOf makes up for that, so that Z is P(evidence | do(…)). Errors: the model is no Bayesian network, or a query is about the
-// numbers of its tables (bad_input); a table is too large or of a form without switches (unsupported). Linear time in the tables of the
-// variables that are set, times their values.
+// Intervene returns a model with switches for the variables that queries set, and the queries with the value of each switch (Pearl's
+// augmented network). A variable X that a query sets gets a switch S as a further parent, numbered behind all variables of the model:
+//
+//   - At S = 0 X has its own table, for queries that leave X alone.
+//   - At S = k X has the k-th of the values that queries set it to, for certain.
+//
+// A switch has 2^p values with probability 2^−p each. evidenceOf makes up for that factor, so that Z is P(evidence | do(…)).
+//
+// Errors: the model is no Bayesian network, or a query is about the numbers of its tables (bad_input); a table is too large or of a form
+// without switches (unsupported). Linear time in the tables of the variables that are set, times their values. If no query sets a variable,
+// model and queries are returned as they are.
 func Intervene(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
-	values := map[int][]int{} // by the variable that is set
-	setters := map[int]int{}  // queries, by the variable
-	for i := range queries {
-		for _, set := range queries[i].Do {
-			setters[set.Var]++
-			if !slices.Contains(values[set.Var], set.Value) {
-				values[set.Var] = append(values[set.Var], set.Value)
-			}
-		}
-	}
-	if len(values) == 0 {
+	settings := settingsOf(queries)
+	if len(settings) == 0 {
 		return m, queries, nil
 	}
 	for i := range queries {
@@ -43,18 +39,13 @@ func Intervene(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model,
 				"query of the job sets variables, which changes tables: they are jobs of their own", i)
 		}
 	}
-	out := *m
-	out.Domains, out.Factors = slices.Clone(m.Domains), slices.Clone(m.Factors)
-	out.Names, out.States = slices.Clone(m.Names), slices.Clone(m.States)
-	out.Aliases, out.Lines = slices.Clone(m.Aliases), slices.Clone(m.Lines)
-	set := make([]int, 0, len(values))
-	for v := range values {
-		set = append(set, v)
-	}
-	slices.Sort(set)
-	for _, v := range set {
-		slices.Sort(values[v])
-		if err := out.AddSwitch(v, values[v], 1<<bits.Len(uint(len(values[v]))), setters[v] < len(queries)); err != nil {
+	augmented := *m
+	augmented.Domains, augmented.Factors = slices.Clone(m.Domains), slices.Clone(m.Factors)
+	augmented.Names, augmented.States = slices.Clone(m.Names), slices.Clone(m.States)
+	augmented.Aliases, augmented.Lines = slices.Clone(m.Aliases), slices.Clone(m.Lines)
+	for _, s := range settings {
+		domain := 1 << bits.Len(uint(len(s.values))) // a power of two above the number of values
+		if err := augmented.AddSwitch(s.variable, s.values, domain, s.queries < len(queries)); err != nil {
 			return nil, nil, fault.Wrap(fault.CodeOf(err), err)
 		}
 	}
@@ -62,26 +53,65 @@ func Intervene(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model,
 	queries = slices.Clone(queries)
 	for i := range queries {
 		q := &queries[i]
-		if q.Marginals && len(q.Targets) == 0 {
+		if q.Marginals && len(q.Targets) == 0 { // all variables of the model, without the switches
 			q.Targets = make([]int, len(m.Domains))
 			for v := range q.Targets {
 				q.Targets[v] = v
 			}
 		}
-		q.Switches = make([]query.Switch, len(set))
-		for k, v := range set {
-			s := query.Switch{Var: len(m.Domains) + k, Of: v}
-			if place, is := slices.BinarySearchFunc(q.Do, v, func(o factorgraph.Observation, v int) int { return cmp.Compare(o.Var, v) }); is {
-				s.Value = 1 + slices.Index(values[v], q.Do[place].Value)
-			}
-			s.Values = out.Domains[s.Var]
-			q.Switches[k] = s
+		q.Switches = make([]query.Switch, len(settings))
+		for k, s := range settings {
+			v := len(m.Domains) + k
+			q.Switches[k] = query.Switch{Var: v, Of: s.variable, Value: s.switchValue(q), Values: augmented.Domains[v]}
 		}
 	}
-	return &out, queries, nil
+	return &augmented, queries, nil
 }
 
-// evidenceOf returns the evidence of a query with its switches: each is observed, with the inverse of its probability as a weight.
+// setting is a variable that queries set.
+type setting struct {
+	variable int
+	values   []int // that queries set it to, ascending and each once
+	queries  int   // the number of queries that set it
+}
+
+// settingsOf returns the variables that queries set, in ascending order.
+func settingsOf(queries []query.Query) []setting {
+	byVariable := map[int]*setting{}
+	for i := range queries {
+		for _, set := range queries[i].Do {
+			s := byVariable[set.Var]
+			if s == nil {
+				s = &setting{variable: set.Var}
+				byVariable[set.Var] = s
+			}
+			s.queries++
+			if !slices.Contains(s.values, set.Value) {
+				s.values = append(s.values, set.Value)
+			}
+		}
+	}
+	settings := make([]setting, 0, len(byVariable))
+	for _, s := range byVariable {
+		slices.Sort(s.values)
+		settings = append(settings, *s)
+	}
+	slices.SortFunc(settings, func(s, t setting) int { return cmp.Compare(s.variable, t.variable) })
+	return settings
+}
+
+// switchValue returns the value of the switch of the setting's variable for a query: 0 if the query leaves the variable alone, or 1 + the
+// position of the value that it sets. The list Do of a query is sorted by variable.
+func (s *setting) switchValue(q *query.Query) int {
+	k, isSet := slices.BinarySearchFunc(q.Do, s.variable, func(o factorgraph.Observation, v int) int { return cmp.Compare(o.Var, v) })
+	if !isSet {
+		return 0
+	}
+	return 1 + slices.Index(s.values, q.Do[k].Value)
+}
+
+// evidenceOf returns the evidence of a query and of its switches. Each switch is observed. The inverse of its probability is a weight, so
+// that the switches do not change Z.
 func evidenceOf(q *query.Query) factorgraph.Evidence {
 	e := q.Evidence
 	if len(q.Switches) == 0 {
@@ -97,7 +127,7 @@ func evidenceOf(q *query.Query) factorgraph.Evidence {
 	return e
 }
 
-// withoutSwitches returns the values of an assignment of all variables of a network that are of the model.
+// withoutSwitches returns the values of the model's variables from an assignment of all variables of the network. The switches are last.
 func withoutSwitches(q *query.Query, values []int) []int {
 	return values[:max(0, len(values)-len(q.Switches))]
 }

@@ -10,49 +10,55 @@ import (
 
 // Conditional probabilities: ratios of the answers to two queries.
 
-// event is ln P(event | given): with Over a query names another one, and
+// event asks for the conditional probability P(event | given). The evidence of the query is given ∧ event, and its field Over names the
+// query whose evidence is given. The answer is
 //
-//	Ratio.Ln = ln (Z / Z_over) in nats, ln P(event | given) if Z is of given ∧ event and Z_over of given,
+//	Ratio.Ln = ln (Z / Z_over) in nats
 //
-// from the quotient and not the difference of logarithms. There is none if the other query has no answer or its Z is 0; a warning says so.
-// If it is a probability (IsEvent), one above 1 within what both queries state is 1, with a warning; one above that is a failed estimate,
-// for at least one of both statements is wrong; an exact answer over an estimate stays, without a ratio. A result with a ratio is not exact
-// if the other query has an estimate.
+// from the quotient and not from the difference of logarithms.
+//
+//   - There is no ratio, and a warning, if the other query has no answer or its Z is 0.
+//   - If the ratio is a probability (IsEvent), it may not be above 1 (limitRatio).
+//   - A result with a ratio is not exact if the other query has an estimate.
+//   - If one of the queries has beliefs, answerUnderBeliefs has the answer.
 var event = kind{name: "event", compare: func(all []answer, a *answer) {
-	r := a.to
-	if a.asked.Query.Over == 0 || r.Status != query.StatusOK {
+	if a.asked.Query.Over == 0 || a.result.Status != query.StatusOK {
 		return
 	}
-	given := a.asked.Query.Over - 1
+	over := a.asked.Query.Over - 1
 	switch {
-	case given < 0 || given >= len(all):
-		a.warn(fmt.Sprintf("no ratio: query %d is not in this job", given))
-	case all[given].to.Status != query.StatusOK:
-		a.warn(fmt.Sprintf("no ratio: query %d, which this one is asked over, has no answer", given))
-	case all[given].to.Zero:
-		a.warn(fmt.Sprintf("no ratio: Z of query %d, which this one is asked over, is 0", given))
+	case over < 0 || over >= len(all):
+		a.warn(fmt.Sprintf("no ratio: query %d is not in this job", over))
+	case all[over].result.Status != query.StatusOK:
+		a.warn(fmt.Sprintf("no ratio: query %d, which this one is asked over, has no answer", over))
+	case all[over].result.Zero:
+		a.warn(fmt.Sprintf("no ratio: Z of query %d, which this one is asked over, is 0", over))
+	case len(a.asked.Query.Believe)+len(all[over].asked.Query.Believe) > 0:
+		answerUnderBeliefs(a, &all[over])
 	default:
-		if len(a.asked.Query.Believe)+len(all[given].asked.Query.Believe) > 0 {
-			answerUnderBeliefs(a, &all[given])
-			return
-		}
-		r.Ratio = &query.Ratio{}
-		if !r.Zero {
-			r.Ratio.Ln = finite(a.total.Z.Div(all[given].total.Z).LogAbs())
-		}
-		if a.asked.IsEvent {
-			limit(r, all[given].to)
-			setProbability(r.Ratio)
-		}
-		if r.Ratio != nil && r.Exact && !all[given].total.Result.Exact {
-			r.Exact = false
-			a.warn(fmt.Sprintf("the ratio is an estimate of unknown quality: "+
-				"query %d, which this one is asked over, has only an estimate", given))
-		}
+		a.divideBy(&all[over], over)
 	}
 }}
 
-// isEvent reports whether a query's evidence is that of the query in its field Over and more of it.
+// divideBy writes the ratio Z / Z_over into the result. The query over is number index of the job, and has an answer that is not 0.
+func (a *answer) divideBy(over *answer, index int) {
+	r := a.result
+	r.Ratio = &query.Ratio{}
+	if !r.Zero {
+		r.Ratio.Ln = finite(a.total.Z.Div(over.total.Z).LogAbs())
+	}
+	if a.asked.IsEvent {
+		limitRatio(r, over.result)
+		setProbability(r.Ratio)
+	}
+	if r.Ratio != nil && r.Exact && !over.total.Result.Exact {
+		r.Exact = false
+		a.warn(fmt.Sprintf("the ratio is an estimate of unknown quality: "+
+			"query %d, which this one is asked over, has only an estimate", index))
+	}
+}
+
+// isEvent reports whether the evidence of query i restricts that of the query in its field Over, so that their ratio is a probability.
 func isEvent(queries []query.Query, i int) bool {
 	over := queries[i].Over
 	return over > 0 && over <= len(queries) && restricts(evidenceOf(&queries[i]), evidenceOf(&queries[over-1]))
@@ -61,42 +67,46 @@ func isEvent(queries []query.Query, i int) bool {
 // surely is how far rounding alone may put a probability above 1, per nat of ln Z and one nat.
 const surely = 1e-9
 
-// limit makes a probability above 1 either 1, if the uncertainties of both answers allow it, or none if r alone is exact, or an error; the
-// other answer is then uncertain by what is missing in it. r is the result whose ratio over the result over may be too large.
-func limit(r, over *query.Result) {
+// limitRatio handles a probability above 1. r is the result with the ratio, over is the result of the query that it is asked over.
+//
+//   - If the uncertainties of both answers allow it, the probability becomes 1, with a warning unless it is only rounding.
+//   - Otherwise Z of over is too small: over gets a warning, and its uncertainty is raised to what it lacks. Then
+//     r loses its ratio, with a warning, if r is exact and over is not, since Z of r is right.
+//     Otherwise r becomes an error, since at least one of both statements is wrong.
+func limitRatio(r, over *query.Result) {
 	if r.Ratio.Ln == nil || *r.Ratio.Ln <= 0 {
 		return
 	}
 
-	above := *r.Ratio.Ln
-	allowed := surely*(1+math.Abs(*r.LogZ)) + stated(r) + stated(over)
+	excess := *r.Ratio.Ln
+	allowed := surely*(1+math.Abs(*r.LogZ)) + uncertaintyOf(r) + uncertaintyOf(over)
 
-	if above <= allowed {
+	if excess <= allowed {
 		r.Ratio.Ln = finite(0)
-		if above > surely {
+		if excess > surely {
 			r.Warnings = append(r.Warnings,
-				fmt.Sprintf("P(event | given) came out as exp(%.2g), within the stated uncertainties: it is given as 1", above))
+				fmt.Sprintf("P(event | given) came out as exp(%.2g), within the stated uncertainties: it is given as 1", excess))
 		}
 		return
 	}
 
 	over.Warnings = append(over.Warnings, fmt.Sprintf(
 		"query %d, which restricts this one, came out larger by %.2g nats: one of both is less certain than stated",
-		r.Query, above,
+		r.Query, excess,
 	))
 	if over.Uncertainty != nil {
-		over.Uncertainty = finite(max(*over.Uncertainty, above-stated(r))) // Z is at least that of the event
+		over.Uncertainty = finite(max(*over.Uncertainty, excess-uncertaintyOf(r))) // its Z is at least that of r
 	}
 	if r.Exact && !over.Exact {
 		r.Ratio = nil
 		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"no ratio: query %d, which this one is asked over, has an estimate that is smaller by %.2g nats", over.Query, above,
+			"no ratio: query %d, which this one is asked over, has an estimate that is smaller by %.2g nats", over.Query, excess,
 		))
 		return
 	}
 	r.Status = query.StatusError
 	r.Error = &query.ErrorInfo{Code: fault.FailedEstimate, Stage: query.StageAggregate, Message: fmt.Sprintf(
-		"P(event | given) came out as exp(%.3g), above 1 by more than the estimates state (%.2g nats)", above, allowed,
+		"P(event | given) came out as exp(%.3g), above 1 by more than the estimates state (%.2g nats)", excess, allowed,
 	)}
 	r.Exact = false
 	r.Zero = false
@@ -105,7 +115,7 @@ func limit(r, over *query.Result) {
 	r.Answers = query.Answers{}
 }
 
-// setProbability writes the probability beside its logarithm; nil of nil.
+// setProbability fills in P of a ratio from its logarithm: 0 if the logarithm is nil. It does nothing if there is no ratio.
 func setProbability(ratio *query.Ratio) {
 	if ratio == nil {
 		return
@@ -117,8 +127,8 @@ func setProbability(ratio *query.Ratio) {
 	ratio.P = &p
 }
 
-// stated returns the uncertainty of an answer in nats, 0 where it has none.
-func stated(r *query.Result) float64 {
+// uncertaintyOf returns the uncertainty of a result in nats, 0 if it has none.
+func uncertaintyOf(r *query.Result) float64 {
 	if r.Uncertainty == nil {
 		return 0
 	}

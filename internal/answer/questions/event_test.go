@@ -158,11 +158,11 @@ func TestProbabilitiesWithinWhatIsStated(t *testing.T) {
 		}
 	}
 	r, over := result(0.1, 0.08), result(0, 0.03)
-	if limit(r, over); r.Status != "ok" || *r.Ratio.Ln != 0 || len(r.Warnings) != 1 {
+	if limitRatio(r, over); r.Status != "ok" || *r.Ratio.Ln != 0 || len(r.Warnings) != 1 {
 		t.Errorf("within: %s", text(t, *r))
 	}
 	r = result(0.1, 0.05)
-	if limit(r, over); r.Status != "error" || r.Ratio != nil || r.Bounds != nil {
+	if limitRatio(r, over); r.Status != "error" || r.Ratio != nil || r.Bounds != nil {
 		t.Errorf("beyond: %s", text(t, *r))
 	}
 	if u := over.Uncertainty; u == nil || math.Abs(*u-0.05) > 1e-15 || len(over.Warnings) != 1 {
@@ -176,9 +176,10 @@ func TestDemandsOfSeveralKinds(t *testing.T) {
 	for i := range totals {
 		totals[i].Result.Query = i
 	}
-	a := answer{served: totals, asked: &btn.Asked{Extra: []btn.Extra{{Kind: "x", Demands: 2}, {Kind: "y", Demands: 3}}}}
-	if x, y := a.servedTo("x"), a.servedTo("y"); len(x) != 2 || len(y) != 3 || x[0].Query != 0 || y[0].Query != 2 || a.servedTo("z") != nil {
-		t.Errorf("x gets %d totals, y %d, z %d", len(x), len(y), len(a.servedTo("z")))
+	a := answer{furtherTotals: totals, asked: &btn.Asked{Extra: []btn.Extra{{Kind: "x", Demands: 2}, {Kind: "y", Demands: 3}}}}
+	x, y, z := a.furtherTotalsOf("x"), a.furtherTotalsOf("y"), a.furtherTotalsOf("z")
+	if len(x) != 2 || len(y) != 3 || x[0].Query != 0 || y[0].Query != 2 || z != nil {
+		t.Errorf("x gets %d totals, y %d, z %d", len(x), len(y), len(z))
 	}
 	seen := map[string]bool{}
 	for _, k := range kinds {

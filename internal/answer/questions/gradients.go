@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// gradients are ∂ ln Z/∂θ by every number θ of every factor.
+// gradients asks for ∂ ln Z/∂θ = (∂Z/∂θ)/Z by every number θ of every factor.
 var gradients = kind{
 	name: "gradients",
 	want: func(q *query.Query, w *btn.Want) { w.Derivatives = w.Derivatives || q.Gradients },
@@ -18,14 +18,14 @@ var gradients = kind{
 		if !a.asked.Query.Gradients || a.total.Derivatives == nil {
 			return
 		}
-		g := quotients(a.total.Derivatives, a.total.Sizes, a.total.Z)
-		if a.to.Gradients = &g; g.By == nil {
+		g := gradientsOf(a.total.Derivatives, a.total.Sizes, a.total.Z)
+		if a.result.Gradients = &g; g.By == nil {
 			a.warn("a gradient is beyond float64: all of them are given as mantissas and exponents")
 		}
 	},
 }
 
-// likelihood is the sum of ln Z over cases.
+// likelihood asks for the sum of ln Z over cases. If a case is impossible, the answer is its position and no sum.
 var likelihood = kind{
 	name:     "likelihood",
 	want:     func(q *query.Query, w *btn.Want) { w.Cases = q.Cases },
@@ -35,42 +35,43 @@ var likelihood = kind{
 		if c == nil {
 			return
 		}
-		a.to.Likelihood = &query.Likelihood{Gradients: c.Gradients}
+		a.result.Likelihood = &query.Likelihood{Gradients: c.Gradients}
 		if c.Impossible > 0 {
-			row := c.Impossible - 1
-			a.to.Likelihood.Impossible = &row
+			row := c.Impossible - 1 // Impossible counts from 1
+			a.result.Likelihood.Impossible = &row
 			return
 		}
-		a.to.Likelihood.Ln = finite(c.Ln)
+		a.result.Likelihood.Ln = finite(c.Ln)
 	},
 }
 
-// quotients divides derivatives by Z, core by core: into numbers with exponents where one is beyond float64.
-func quotients(by []scaled.Number, sizes []int, z scaled.Number) query.Gradients {
-	out := make([][]float64, len(sizes))
-	at := 0
+// gradientsOf divides the derivatives of Z by Z, core by core. Core c has sizes[c] of them. If a quotient is beyond float64, all quotients
+// are given as mantissas and exponents.
+func gradientsOf(derivatives []scaled.Number, sizes []int, z scaled.Number) query.Gradients {
+	quotients := make([][]float64, len(sizes))
+	next := 0 // in derivatives
 	for c, n := range sizes {
-		out[c] = make([]float64, n)
+		quotients[c] = make([]float64, n)
 		for k := range n {
-			if out[c][k] = by[at].Div(z).Float64(); math.IsInf(out[c][k], 0) {
-				return scaledGradients(by, sizes, z)
+			if quotients[c][k] = derivatives[next].Div(z).Float64(); math.IsInf(quotients[c][k], 0) {
+				return scaledGradients(derivatives, sizes, z)
 			}
-			at++
+			next++
 		}
 	}
-	return query.Gradients{By: out}
+	return query.Gradients{By: quotients}
 }
 
-// scaledGradients is gradients for numbers of any range.
-func scaledGradients(by []scaled.Number, sizes []int, z scaled.Number) query.Gradients {
-	out := query.Gradients{Mantissas: make([][]float64, len(sizes)), Exponents: make([][]int64, len(sizes))}
+// scaledGradients divides the derivatives of Z by Z as gradientsOf does, into mantissas and exponents, which hold numbers of any size.
+func scaledGradients(derivatives []scaled.Number, sizes []int, z scaled.Number) query.Gradients {
+	g := query.Gradients{Mantissas: make([][]float64, len(sizes)), Exponents: make([][]int64, len(sizes))}
 	for c, n := range sizes {
-		out.Mantissas[c], out.Exponents[c] = make([]float64, n), make([]int64, n)
+		g.Mantissas[c], g.Exponents[c] = make([]float64, n), make([]int64, n)
 		for k := range n {
-			x := by[k].Div(z)
-			out.Mantissas[c][k], out.Exponents[c][k] = x.Mant, x.Exp
+			x := derivatives[k].Div(z)
+			g.Mantissas[c][k], g.Exponents[c][k] = x.Mant, x.Exp
 		}
-		by = by[n:]
+		derivatives = derivatives[n:]
 	}
-	return out
+	return g
 }

@@ -16,13 +16,13 @@ import (
 
 // What observing a variable would tell about a target, from the demands in which the target is observed at each of its values.
 
-// information is the value of observing each candidate C for a target T. Of the demands with T at t = 0, 1, …, which have the marginals of
-// the candidates in sequence, Z_t are the values:
+// information asks what observing each candidate variable C would tell about a target T. A further demand observes T at each of its values
+// t = 0, 1, …, and wants the marginals of the candidates. Let Z_t be the value of demand t. Then
 //
 //	P(t) = Z_t / Σ Z_t,   P(t, c) = P(t) P(c | t),   I(T; C) = Σ P(t, c) ln (P(c | t) / P(c))
 //
-// With utilities U the gain of C is Σ_c max_a Σ_t P(t, c) U_a(t) − max_a Σ_t P(t) U_a(t). If one of the demands has no total there
-// is a warning instead.
+// With utilities U_a(t) of actions a the gain of C is Σ_c max_a Σ_t P(t, c) U_a(t) − max_a Σ_t P(t) U_a(t). If one of the demands has no
+// total, there is a warning instead of an answer.
 var information = kind{
 	name: "information",
 	demands: func(domains []int, q *query.Query) iter.Seq[btn.Demand] {
@@ -40,10 +40,11 @@ var information = kind{
 			}
 		}
 	},
-	answer: inform,
+	answer: answerInformation,
 }
 
-// observe returns evidence with one more observation, of a variable that is not observed.
+// observe returns evidence with one more observation, v = x, in its place by variable. v is not observed before. The evidence e is not
+// changed.
 func observe(e factorgraph.Evidence, v, x int) factorgraph.Evidence {
 	place, _ := slices.BinarySearchFunc(e.Hard, v, func(o factorgraph.Observation, v int) int { return o.Var - v })
 	return factorgraph.Evidence{
@@ -52,79 +53,43 @@ func observe(e factorgraph.Evidence, v, x int) factorgraph.Evidence {
 	}
 }
 
-// inform writes the information that a query asks for.
-func inform(a *answer) {
-	ask, r := a.asked.Query.Information, a.to
+// answerInformation writes the information that a query asks for, with the candidates sorted from the most useful one on. It writes a
+// warning if a further demand has no total. It does nothing if the query does not ask for information.
+func answerInformation(a *answer) {
+	ask := a.asked.Query.Information
 	if ask == nil {
 		return
 	}
-	z := make([]scaled.Number, len(a.extra))
-	for t := range a.extra {
-		z[t] = a.extra[t].Z
+	z := make([]scaled.Number, len(a.kindTotals))
+	for t := range a.kindTotals {
+		z[t] = a.kindTotals[t].Z
 	}
-	p := shares(z)
+	p := distribution(z) // P(t)
 	var candidates []int
-	if len(a.extra) > 0 {
-		candidates = a.extra[0].Want.Targets
+	if len(a.kindTotals) > 0 {
+		candidates = a.kindTotals[0].Want.Targets
 	}
-	info := &query.Information{Target: ask.Target, Exact: r.Exact}
-	for t := range a.extra {
-		extra := &a.extra[t]
-		if r.Run != nil && extra.Result.Run != nil {
-			r.Run.Flops = min(r.Run.Flops+extra.Result.Run.Flops, math.MaxFloat64)
-			r.Run.Slices += extra.Result.Run.Slices
-		}
-		why := ""
-		switch {
-		case extra.Result.Status != query.StatusOK:
-			why = extra.Result.Error.Message
-		case p == nil:
-			why = "the queries with the target observed have no positive total"
-		case !extra.Result.Zero && len(extra.Marginals) != len(candidates):
-			why = "a query with the target observed has no marginals"
-		}
-		if why != "" {
-			a.warn("no information: " + why)
-			return
-		}
-		info.Exact = info.Exact && extra.Result.Exact
+	isExact, why := a.addTargetTotals(p != nil, len(candidates))
+	if why != "" {
+		a.warn("no information: " + why)
+		return
 	}
-	info.Entropy = entropy(p)
-	now := 0.0 // what the best action is worth
+	info := &query.Information{Target: ask.Target, Exact: isExact, Entropy: entropy(p)}
+	utilityNow := 0.0 // the expected utility of the best action without an observation
 	if len(ask.Utility) > 0 {
-		action, worth := best(ask.Utility, p)
-		info.Action, info.ExpectedUtility, now = &action, &worth, worth
+		action, expected := bestAction(ask.Utility, p)
+		info.Action, info.ExpectedUtility, utilityNow = &action, &expected, expected
 	}
 
 	info.Candidates = make([]query.Observable, 0, len(candidates))
 	for i, v := range candidates {
+		mutual, utilityAfter := valueOfCandidate(a.kindTotals, p, i, ask.Utility)
 		o := query.Observable{Variable: v}
-		after := 0.0
-		joint := make([]float64, len(p)) // P(t, c)
-		for c := range valuesOf(a.extra, i) {
-			total := 0.0
-			for t := range p {
-				joint[t] = 0
-				if p[t] > 0 {
-					joint[t] = p[t] * a.extra[t].Marginals[i][c]
-				}
-				total += joint[t]
-			}
-			for t := range p {
-				if joint[t] > 0 {
-					o.MutualInfo += joint[t] * math.Log(a.extra[t].Marginals[i][c]/total)
-				}
-			}
-			if len(ask.Utility) > 0 {
-				_, worth := best(ask.Utility, joint)
-				after += worth
-			}
-		}
-		o.MutualInfo = max(0, min(o.MutualInfo, info.Entropy)) // but for rounding it is
+		o.MutualInfo = max(0, min(mutual, info.Entropy)) // it is between the two but for rounding
 		o.ExpectedEntropy = info.Entropy - o.MutualInfo
 		if len(ask.Utility) > 0 {
-			gain := after - now
-			if gain < gainRounding*largest(ask.Utility) {
+			gain := utilityAfter - utilityNow
+			if gain < gainRounding*largestUtility(ask.Utility) {
 				gain = 0
 			}
 			o.UtilityGain = &gain
@@ -137,13 +102,64 @@ func inform(a *answer) {
 		}
 		return cmp.Or(cmp.Compare(y.MutualInfo, x.MutualInfo), cmp.Compare(x.Variable, y.Variable))
 	})
-	r.Information = info
+	a.result.Information = info
+}
+
+// addTargetTotals adds the work of the demands with the target observed to that of the result, and checks their totals. isExact reports
+// whether the result and all these totals are exact. If a total cannot be used, why is the reason in words, and it stops there; otherwise
+// why is "". hasDistribution reports whether the sum of the totals is above 0; candidates is the number of marginals that each must have.
+func (a *answer) addTargetTotals(hasDistribution bool, candidates int) (isExact bool, why string) {
+	r := a.result
+	isExact = r.Exact
+	for t := range a.kindTotals {
+		total := &a.kindTotals[t]
+		if r.Run != nil && total.Result.Run != nil {
+			r.Run.Flops = min(r.Run.Flops+total.Result.Run.Flops, math.MaxFloat64)
+			r.Run.Slices += total.Result.Run.Slices
+		}
+		switch {
+		case total.Result.Status != query.StatusOK:
+			return false, total.Result.Error.Message
+		case !hasDistribution:
+			return false, "the queries with the target observed have no positive total"
+		case !total.Result.Zero && len(total.Marginals) != candidates:
+			return false, "a query with the target observed has no marginals"
+		}
+		isExact = isExact && total.Result.Exact
+	}
+	return isExact, ""
+}
+
+// valueOfCandidate returns the mutual information of the target and candidate i in nats, and the expected utility of the best action after
+// the candidate is observed (0 if there are no utilities). totals[t] is the total with the target at t, p[t] = P(t).
+func valueOfCandidate(totals []aggregate.Total, p []float64, i int, utility [][]float64) (mutual, utilityAfter float64) {
+	joint := make([]float64, len(p)) // P(t, c) of one value c of the candidate
+	for c := range valuesOf(totals, i) {
+		sum := 0.0 // P(c)
+		for t := range p {
+			joint[t] = 0
+			if p[t] > 0 {
+				joint[t] = p[t] * totals[t].Marginals[i][c]
+			}
+			sum += joint[t]
+		}
+		for t := range p {
+			if joint[t] > 0 {
+				mutual += joint[t] * math.Log(totals[t].Marginals[i][c]/sum)
+			}
+		}
+		if len(utility) > 0 {
+			_, expected := bestAction(utility, joint)
+			utilityAfter += expected
+		}
+	}
+	return mutual, utilityAfter
 }
 
 // gainRounding is the relative rounding of a sum of utilities.
 const gainRounding = 1e-13
 
-// valuesOf returns how many values candidate i has, from a total that is possible.
+// valuesOf returns the number of values of candidate i, from the first total that is not 0. It returns 0 if all are 0.
 func valuesOf(totals []aggregate.Total, i int) int {
 	for t := range totals {
 		if !totals[t].Result.Zero {
@@ -153,8 +169,8 @@ func valuesOf(totals []aggregate.Total, i int) int {
 	return 0
 }
 
-// shares returns z over its sum; nil if that is not above 0.
-func shares(z []scaled.Number) []float64 {
+// distribution returns z divided by its sum. It returns nil if the sum is not above 0, or if a quotient is no probability.
+func distribution(z []scaled.Number) []float64 {
 	p := make([]float64, len(z))
 	if q, wrong := additive.Distribution(z, p); q == nil || wrong >= 0 {
 		return nil
@@ -162,17 +178,17 @@ func shares(z []scaled.Number) []float64 {
 	return p
 }
 
-// largest is the largest absolute value of utilities.
-func largest(utility [][]float64) (most float64) {
+// largestUtility returns the largest absolute value of a utility.
+func largestUtility(utility [][]float64) (largest float64) {
 	for _, row := range utility {
 		for _, u := range row {
-			most = max(most, math.Abs(u))
+			largest = max(largest, math.Abs(u))
 		}
 	}
-	return most
+	return largest
 }
 
-// entropy is −Σ p ln p in nats.
+// entropy returns −Σ p ln p in nats.
 func entropy(p []float64) (h float64) {
 	for _, x := range p {
 		if x > 0 {
@@ -182,17 +198,18 @@ func entropy(p []float64) (h float64) {
 	return max(0, h)
 }
 
-// best returns the first action of the largest expected utility under weights of the target's values.
-func best(utility [][]float64, p []float64) (action int, worth float64) {
-	worth = math.Inf(-1)
+// bestAction returns the action with the largest Σ_t p[t] utility[action][t], the first one of equals, and that sum. p are weights of the
+// values of the target.
+func bestAction(utility [][]float64, p []float64) (action int, expected float64) {
+	expected = math.Inf(-1)
 	for k, row := range utility {
 		sum := 0.0
 		for t, u := range row {
 			sum += p[t] * u
 		}
-		if sum > worth {
-			action, worth = k, sum
+		if sum > expected {
+			action, expected = k, sum
 		}
 	}
-	return action, worth
+	return action, expected
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// kind is a kind of question. Its functions are called for every query, and do nothing if the query does not ask it.
+// kind is a kind of question. Its functions are called for every query, and do nothing if the query does not ask this question.
 type kind struct {
-	name string // that no other kind has
+	name string // unique among kinds
 	// want adds what the question needs of a plan under the query's evidence.
 	want func(q *query.Query, w *btn.Want)
-	// demands yields further demands on a model with these domains, which serve this question alone; nil: there are never any.
+	// demands yields further demands on a model with these domains, which serve only this question. It is nil if there are never any.
 	demands func(domains []int, q *query.Query) iter.Seq[btn.Demand]
-	// answer writes the answer into the result of a query whose status is ok, and whose Z is not 0 unless isOfZero.
+	// answer writes the answer into the result of a query. It is called only if the status is ok, and Z is not 0 or isOfZero is true.
 	answer   func(a *answer)
-	isOfZero bool
-	// compare writes what follows from the totals of several queries, when all other answers are there; nil: nothing does.
+	isOfZero bool // the question has an answer if Z is 0
+	// compare writes what follows from the totals of several queries, after all calls of answer. It is nil if nothing does.
 	compare func(all []answer, a *answer)
 }
 
@@ -30,20 +30,21 @@ var kinds = []kind{
 	marginals, joint, belief, gradients, sensitivity, explanation, marginalMAP, samples, likelihood, conflict, information, event,
 }
 
-// answer is a query with what was computed for it, and its result.
+// answer is a query with the totals of its demands, and the result into which its answers are written.
 type answer struct {
-	asked   *btn.Asked
-	numbers []btn.CoreNumbers // of the model, if derivatives of the terms with a target are wanted
-	total   *aggregate.Total
-	served  []aggregate.Total // of the demands that serve this query alone
-	extra   []aggregate.Total // those of served that serve the kind whose function is called
-	to      *query.Result
+	asked         *btn.Asked
+	numbers       []btn.CoreNumbers // of the model, if derivatives of the terms with a target are wanted
+	total         *aggregate.Total  // of the query's own demand
+	furtherTotals []aggregate.Total // of the further demands, which serve only this query
+	kindTotals    []aggregate.Total // the further totals that serve the kind whose function is called
+	result        *query.Result
 }
 
 // warn adds a warning to the result.
-func (a *answer) warn(text string) { a.to.Warnings = append(a.to.Warnings, text) }
+func (a *answer) warn(text string) { a.result.Warnings = append(a.result.Warnings, text) }
 
-// Demand returns what a query needs under its evidence. Of what is asked by name it says alone whether that is parametric.
+// Demand returns the query's own demand: its evidence, and what its questions need under it. If names of the query are not resolved yet, of
+// the questions that use them the demand contains only whether they are parametric.
 func Demand(q *query.Query) btn.Demand {
 	d := btn.Demand{Evidence: evidenceOf(q)}
 	for _, k := range kinds {
@@ -54,8 +55,8 @@ func Demand(q *query.Query) btn.Demand {
 	return d
 }
 
-// Demands returns the demands of queries on a model with these domains: one for each, and after these the ones that serve a query alone, in
-// the sequence of the queries. asked says how the answers of the queries follow from them, one for each query.
+// Demands returns the demands of queries on a model with these domains: first one demand of each query, then the further demands, query by
+// query. asked[i] contains query i and the number of its further demands by kind, from which Results finds them again.
 func Demands(domains []int, queries []query.Query) (demands []btn.Demand, asked []btn.Asked) {
 	demands, asked = make([]btn.Demand, len(queries)), make([]btn.Asked, len(queries))
 	for i := range queries {
@@ -67,11 +68,11 @@ func Demands(domains []int, queries []query.Query) (demands []btn.Demand, asked 
 			if k.demands == nil {
 				continue
 			}
-			before := len(demands)
+			start := len(demands)
 			for d := range k.demands(domains, q) {
 				demands = append(demands, d)
 			}
-			if n := len(demands) - before; n > 0 {
+			if n := len(demands) - start; n > 0 {
 				asked[i].Extra = append(asked[i].Extra, btn.Extra{Kind: k.name, Demands: n})
 			}
 		}
@@ -79,15 +80,15 @@ func Demands(domains []int, queries []query.Query) (demands []btn.Demand, asked 
 	return demands, asked
 }
 
-// Size is how much queries ask for, at least.
+// Size is a lower bound on how much queries ask for.
 type Size struct {
-	Demands float64
-	Numbers float64 // of all answers
+	Demands float64 // the number of demands
+	Numbers float64 // the numbers in all answers
 	Cases   float64 // cases times variables
 }
 
-// SizeOf returns how much queries ask of a model with these domains; of a model that is not known yet domains is nil. It holds one demand
-// at a time.
+// SizeOf returns how much queries ask of a model with these domains. domains is nil if the model is not known yet. It holds only one demand
+// at a time in memory.
 func SizeOf(domains []int, queries []query.Query) (size Size) {
 	for i := range queries {
 		q := &queries[i]
@@ -118,31 +119,32 @@ func AreParametric(queries []query.Query) bool {
 	})
 }
 
-// Results answers the queries of a job, inputs[i] being demand i as Demands returns them: the first ones have what was asked. There is one
-// result per query. Queries whose totals have an error have it in their results. Cost: aggregate.Add for each input.
+// Results answers the queries of a job and returns one result per query. inputs[i] belongs to demand i in the sequence of Demands: first
+// the demand of each query, whose assignment has Asked, then the further demands. The error of a query's total is that of its result. If no
+// input has Asked, since the job has failed as a whole, there is one result per input. Cost: aggregate.Add for each input.
 func Results(inputs []aggregate.Input) []query.Result {
 	totals := make([]aggregate.Total, len(inputs))
 	for i, in := range inputs {
 		totals[i] = aggregate.Add(in)
 	}
 
-	n := len(inputs) // the results: without queries, of a job that failed as a whole, one for each input
+	n := len(inputs) // the number of results
 	if k := slices.IndexFunc(inputs, func(in aggregate.Input) bool { return askedBy(in) == nil }); k > 0 {
 		n = k
 	}
 	results := make([]query.Result, n)
 	all := make([]answer, n)
-	next := n // of the totals that serve a query alone
+	next := n // the first further total of the next query
 	for i := range all {
 		results[i] = totals[i].Result
-		all[i] = answer{total: &totals[i], to: &results[i], asked: &btn.Asked{}}
+		all[i] = answer{total: &totals[i], result: &results[i], asked: &btn.Asked{}}
 		asked := askedBy(inputs[i])
 		if asked == nil {
 			continue
 		}
 		all[i].asked, all[i].numbers = asked, inputs[i].Assignment.Numbers
 		end := min(len(totals), next+asked.Served())
-		all[i].served, next = totals[next:end], end
+		all[i].furtherTotals, next = totals[next:end], end
 		all[i].write()
 	}
 	for _, k := range kinds {
@@ -156,7 +158,7 @@ func Results(inputs []aggregate.Input) []query.Result {
 	return results
 }
 
-// askedBy returns the query that a demand's result answers; nil if there is none.
+// askedBy returns the query whose own demand an input belongs to. It returns nil for a further demand, or if there is no assignment.
 func askedBy(in aggregate.Input) *btn.Asked {
 	if in.Assignment == nil {
 		return nil
@@ -164,22 +166,23 @@ func askedBy(in aggregate.Input) *btn.Asked {
 	return in.Assignment.Asked
 }
 
-// write writes the answers to a query's questions.
+// write writes the answers to a query's questions into its result, kind by kind.
 func (a *answer) write() {
 	if file := a.asked.Query.EvidenceFile; file != "" {
-		a.to.EvidenceFile = &file
+		a.result.EvidenceFile = &file
 	}
 	for _, k := range kinds {
-		if k.answer != nil && a.to.Status == query.StatusOK && (!a.to.Zero || k.isOfZero) {
-			a.extra = a.servedTo(k.name)
+		if k.answer != nil && a.result.Status == query.StatusOK && (!a.result.Zero || k.isOfZero) {
+			a.kindTotals = a.furtherTotalsOf(k.name)
 			k.answer(a)
 		}
 	}
 }
 
-// servedTo returns the totals of the demands that serve one kind alone.
-func (a *answer) servedTo(kind string) []aggregate.Total {
-	totals := a.served
+// furtherTotalsOf returns the totals of the further demands that serve one kind of question. The totals of all kinds lie one kind after the
+// other. It returns nil if the query has none of this kind.
+func (a *answer) furtherTotalsOf(kind string) []aggregate.Total {
+	totals := a.furtherTotals
 	for _, extra := range a.asked.Extra {
 		n := min(extra.Demands, len(totals))
 		if extra.Kind == kind {

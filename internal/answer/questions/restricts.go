@@ -6,7 +6,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// restricts reports whether evidence is the given one and more of it, so that no term of Z can grow: all
+// restricts reports whether evidence e contains all of the evidence given and only adds to it what cannot make a term of Z larger: all
 // observations of given, all its weights unchanged, and further weights of at most 1.
 func restricts(e, given factorgraph.Evidence) bool {
 	for _, o := range given.Hard {
@@ -14,15 +14,15 @@ func restricts(e, given factorgraph.Evidence) bool {
 			return false
 		}
 	}
-	kept := 0
+	unchanged := 0 // the number of likelihoods of given that e contains
 	for _, s := range e.Soft {
-		at := slices.IndexFunc(given.Soft, func(g factorgraph.Likelihood) bool { return g.Var == s.Var })
+		i := slices.IndexFunc(given.Soft, func(g factorgraph.Likelihood) bool { return g.Var == s.Var })
 		switch {
-		case at >= 0 && slices.Equal(given.Soft[at].Weights, s.Weights):
-			kept++
-		case at >= 0 || slices.Max(s.Weights) > 1:
+		case i >= 0 && slices.Equal(given.Soft[i].Weights, s.Weights):
+			unchanged++
+		case i >= 0 || slices.Max(s.Weights) > 1:
 			return false
 		}
 	}
-	return kept == len(given.Soft)
+	return unchanged == len(given.Soft)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// marginals are P(x_v = a | evidence) of every variable, or of some.
+// marginals asks for P(x_v = a | evidence) of every variable v, or of some.
 var marginals = kind{
 	name: "marginals",
 	want: func(q *query.Query, w *btn.Want) {
 		if len(q.Believe) > 0 {
-			return // belief has demands of its own
+			return // the kind belief asks for them in its further demands
 		}
 		w.Marginals, w.Targets = q.Marginals || len(q.Targets) > 0, q.Targets
 	},
@@ -20,28 +20,29 @@ var marginals = kind{
 		if a.total.Marginals == nil {
 			return
 		}
-		a.to.MarginalUncertainty = a.total.MarginalUncertainty
-		a.to.Marginals = posteriorsOf(a.total.Marginals, a.total.Want.Targets)
+		a.result.MarginalUncertainty = a.total.MarginalUncertainty
+		a.result.Marginals = posteriorsOf(a.total.Marginals, a.total.Want.Targets)
 	},
 }
 
-// posteriorsOf returns probabilities with the variables that they are of: those of targets, and of all variables without any.
+// posteriorsOf returns the probabilities of each row with the variable that they belong to: rows[i] belongs to targets[i], or to variable i
+// if there are no targets. It returns nil if there are no rows.
 func posteriorsOf(rows [][]float64, targets []int) []query.Posterior {
 	if rows == nil {
 		return nil
 	}
-	all := make([]query.Posterior, len(rows))
+	posteriors := make([]query.Posterior, len(rows))
 	for i, p := range rows {
 		v := i
 		if len(targets) > 0 {
 			v = targets[i]
 		}
-		all[i] = query.Posterior{Variable: v, P: p}
+		posteriors[i] = query.Posterior{Variable: v, P: p}
 	}
-	return all
+	return posteriors
 }
 
-// joint is P(x_v, v in a set | evidence).
+// joint asks for P(x_v, v in a set | evidence).
 var joint = kind{
 	name: "joint",
 	want: func(q *query.Query, w *btn.Want) {
@@ -51,7 +52,7 @@ var joint = kind{
 	},
 	answer: func(a *answer) {
 		if a.total.Joint != nil {
-			a.to.Joint = &query.Joint{Variables: a.total.Want.Joint, Shape: a.total.Shape, P: a.total.Joint}
+			a.result.Joint = &query.Joint{Variables: a.total.Want.Joint, Shape: a.total.Shape, P: a.total.Joint}
 		}
 	},
 }
