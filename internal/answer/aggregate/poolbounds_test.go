@@ -27,7 +27,7 @@ func TestBoundsHoldForAllQueriesOfAJob(t *testing.T) {
 	job := []btn.Assignment{
 		{}, {Plan: &btn.Plan{Estimates: pooled}}, {Plan: &btn.Plan{Estimates: pooled[:1]}}, {Plan: &btn.Plan{Estimates: pooled}},
 	}
-	if got := Sampling(job); got != 2 {
+	if got := CountSampling(job); got != 2 {
 		t.Errorf("%d of two queries have samples", got)
 	}
 }

@@ -152,8 +152,8 @@ func (g *sequence) isSettled() bool {
 	return (g.proven <= g.Accuracy || g.answer.MaySettle) && g.areMarginalsSettled()
 }
 
-// Sampling returns the number of assignments whose plans have drawn components. All their sampled bounds are to hold together.
-func Sampling(assignments []btn.Assignment) int {
+// CountSampling returns the number of assignments whose plans have drawn components. All their sampled bounds are to hold together.
+func CountSampling(assignments []btn.Assignment) int {
 	n := 0
 	for _, a := range assignments {
 		if a.Plan != nil && slices.ContainsFunc(a.Plan.Estimates, hasDraws) {

@@ -10,12 +10,16 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contraction"
 )
 
-// Chunks groups the units of a job into tasks of about policy.ChunkFlops operations, batchGain times as many of parts that queries
-// have in common: first the units of the queries that need all their
-// values, query by query in the order of parts; then the units of the queries that grow, estimate by estimate. A part whose value is an
-// answer of its own is a chunk before all others. It returns at least one chunk, which may be empty, so that every job reaches the
-// aggregator. ends are the numbers of first chunks that may suffice, ascending: an estimate of every query is complete, or the first or all
-// answers of their own are there; nil where there is neither.
+// Chunks groups the units of a job into chunks of about policy.ChunkFlops operations. For parts that queries have in common a chunk has
+// batchGain times as many. The sequence of the chunks is:
+//
+//   - each part whose value is an answer by itself (About.IsInterim), a chunk for each
+//   - the other units of queries that need all their values, query by query in the order of parts
+//   - the units of queries that grow, estimate by estimate; estimate k of all queries begins a new chunk.
+//
+// There is at least one chunk, which may be empty, so that every job reaches the aggregator. ends are the numbers of first chunks that may
+// be enough for an answer, ascending. If queries grow, estimate k of all of them is complete after ends[k] chunks. If none grows and there
+// are interim parts, they are the chunks up to the first interim part, up to the last one, and all. Otherwise ends is nil.
 func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit, ends []int) {
 	chunks, _, ends = ChunksAndCosts(net, assignments, 0)
 	return chunks, ends
@@ -26,55 +30,47 @@ func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit
 // Measured: docs/benchmarks/questions.md.
 const batchGain = 16
 
-// ChunksAndCosts is Chunks with tasks of about each operations (0: policy.ChunkFlops; 1: every unit
-// is a task). flops is their expected work, not counting marginals.
+// ChunksAndCosts returns chunks as Chunks does, but of about chunkFlops operations (0: policy.ChunkFlops; 1: every unit is a chunk). flops
+// is the expected work of each chunk, without that of marginals.
 func ChunksAndCosts(
-	net *btn.Network, assignments []btn.Assignment, each float64,
+	net *btn.Network, assignments []btn.Assignment, chunkFlops float64,
 ) (chunks [][]btn.Unit, flops []float64, ends []int) {
-	if each == 0 {
-		each = policy.ChunkFlops
+	if chunkFlops == 0 {
+		chunkFlops = policy.ChunkFlops
 	}
 
 	c := cutter{chunks: [][]btn.Unit{nil}, costs: []float64{0}}
-	unit := func(q, i int) {
-		e := &assignments[q].Plan.Estimates[0]
-		c.each = each
-		if _, ok := e.Parts[i].(contraction.Batcher); ok {
-			c.each *= batchGain
+	addPart := func(u btn.Unit) {
+		a := &assignments[u.Query]
+		e := &a.Plan.Estimates[0]
+		c.limit = chunkFlops
+		if _, ok := e.Parts[u.Part].(contraction.Batcher); ok {
+			c.limit *= batchGain
 		}
-		c.add(btn.Unit{Query: q, Part: i}, unitFlops(net, &assignments[q], e, i))
+		c.add(u, unitFlops(net, a, e, u.Part))
 	}
-	longest := 0
-	// Answers of their own, a chunk each; then the other parts of queries that need all their values.
-	var rest []btn.Unit
-	for q, a := range assignments {
-		switch {
-		case a.Error != nil:
-		case a.Plan.Grows():
+	interim, others := fixedUnits(assignments)
+	for _, u := range interim {
+		addPart(u)
+		ends = append(ends, len(c.chunks))
+		c.cut()
+	}
+	for _, u := range others {
+		addPart(u)
+	}
+	longest := 0 // the largest number of estimates of a query that grows
+	for _, a := range assignments {
+		if a.Error == nil && a.Plan.Grows() {
 			longest = max(longest, len(a.Plan.Estimates))
-		default:
-			for i, part := range a.Plan.Estimates[0].Parts {
-				if !part.About().IsInterim {
-					rest = append(rest, btn.Unit{Query: q, Part: i})
-					continue
-				}
-				unit(q, i)
-				ends = append(ends, len(c.chunks))
-				c.cut()
-			}
 		}
-	}
-	for _, u := range rest {
-		unit(u.Query, u.Part)
 	}
 	if n := len(ends); n > 0 && longest == 0 {
 		return c.chunks, c.costs, slices.Compact([]int{ends[0], ends[n-1], len(c.chunks)})
 	}
 	ends = nil
 
-	// Queries that grow: estimate k of all of them begins a new chunk.
-	c.each = each
-	first := make([]int, len(assignments)) // part of the next estimate
+	c.limit = chunkFlops
+	next := make([]int, len(assignments)) // the first part of the next estimate of each query
 	for k := range longest {
 		c.cut()
 		for q, a := range assignments {
@@ -83,8 +79,8 @@ func ChunksAndCosts(
 			}
 			e := &a.Plan.Estimates[k]
 			for range e.Parts {
-				c.add(btn.Unit{Query: q, Part: first[q]}, e.Cost.Flops/float64(len(e.Parts)))
-				first[q]++
+				c.add(btn.Unit{Query: q, Part: next[q]}, e.Cost.Flops/float64(len(e.Parts)))
+				next[q]++
 			}
 		}
 		ends = append(ends, len(c.chunks))
@@ -92,26 +88,45 @@ func ChunksAndCosts(
 	return c.chunks, c.costs, ends
 }
 
-// unitFlops returns the expected operations of part i: from the cost under the query's evidence
-// where that is known.
+// fixedUnits returns the units of the queries that need all their values, in the order of queries and parts: those whose value is an answer
+// by itself, and the others.
+func fixedUnits(assignments []btn.Assignment) (interim, others []btn.Unit) {
+	for q, a := range assignments {
+		if a.Error != nil || a.Plan.Grows() {
+			continue
+		}
+		for i, part := range a.Plan.Estimates[0].Parts {
+			u := btn.Unit{Query: q, Part: i}
+			if part.About().IsInterim {
+				interim = append(interim, u)
+			} else {
+				others = append(others, u)
+			}
+		}
+	}
+	return interim, others
+}
+
+// unitFlops returns the expected operations of part i of an estimate. If the cost under the query's evidence is known, it is an equal share
+// of that.
 func unitFlops(net *btn.Network, a *btn.Assignment, e *btn.Estimate, i int) float64 {
 	switch {
 	case a.Cost != nil:
 		return a.Cost.Flops / float64(len(e.Parts))
-	case a.Relevant: // the parts are of a part of the network
+	case a.Relevant: // the parts are of the relevant part of net, which is not at hand
 		return e.Cost.Flops / float64(len(e.Parts))
 	}
 	return contraction.Flops(net, e, i)
 }
 
-// cutter fills one chunk after the other, up to about each operations.
+// cutter distributes units to chunks. It fills the last chunk up to about limit operations, and then begins a new one.
 type cutter struct {
-	each   float64
+	limit  float64 // operations
 	chunks [][]btn.Unit
-	costs  []float64 // operations per chunk
+	costs  []float64 // operations of each chunk
 }
 
-// cut ends the last chunk.
+// cut begins a new chunk, unless the last one is empty.
 func (c *cutter) cut() {
 	if len(c.chunks[len(c.chunks)-1]) > 0 {
 		c.chunks = append(c.chunks, nil)
@@ -119,10 +134,10 @@ func (c *cutter) cut() {
 	}
 }
 
-// add puts a unit into the last chunk, or into a new one if the last would exceed each.
+// add appends a unit to the last chunk, or to a new one if the last one would exceed the limit.
 func (c *cutter) add(u btn.Unit, flops float64) {
 	last := len(c.chunks) - 1
-	if c.costs[last]+flops > c.each {
+	if c.costs[last]+flops > c.limit {
 		c.cut()
 		last = len(c.chunks) - 1
 	}

@@ -12,152 +12,188 @@ import (
 
 // Which observations of impossible evidence contradict each other.
 
-// Bounds of a search for a conflict: so many values of Z, of so many operations together.
+// The largest number of sets of observations that a search for a conflict tests, each by a value of Z, and the largest number of operations
+// of all tests together.
 const (
 	conflictTests = 512
 	conflictFlops = 2e9
 )
 
-// conflicts finds a subset of impossible evidence that is impossible by itself, exactly, by values of Z under subsets.
-type conflicts struct {
-	ctx      context.Context
-	net      *btn.Network
-	o        ContractOptions
-	known    plan.Known
-	switches []query.Switch
-	fixed    factorgraph.Evidence // of switches: a query that sets variables does so in every test
-	items    []observation
-	left     int      // tests
-	nonzero  [][]bool // sets that are possible, and with them all their subsets
+// conflictSearch looks for a subset of impossible evidence that is impossible by itself. It tests subsets by exact values of Z under them.
+// A set of observations is a []bool with an entry for each observation.
+type conflictSearch struct {
+	ctx          context.Context
+	net          *btn.Network
+	o            ContractOptions
+	known        plan.Known
+	switches     []query.Switch
+	fixed        factorgraph.Evidence // on switches: it holds in every test, since the query sets variables in any case
+	observations []observation        // those that may take part in a conflict
+	testsLeft    int
+	possible     [][]bool // sets that were found to be possible; all their subsets are, too
 }
 
-// observation is a part of evidence that may take part in a conflict: an observed value, or a likelihood with a weight of 0.
+// observation is a part of evidence that may take part in a conflict: an observed value, or a likelihood with a weight of 0. The other
+// field is nil.
 type observation struct {
 	hard *factorgraph.Observation
 	soft *factorgraph.Likelihood
 }
 
-// conflict returns a minimal conflicting subset of evidence under which Z is 0, with what the query sets: it is found by deletion of one
-// observation after another from the last to the first, and so none of its own subsets conflicts. Then all smaller subsets of the evidence
-// are tested, small ones first, as far as the number of tests goes: the first that conflicts is the answer then, and if all are possible it
-// is a smallest. It returns nil where a value of Z under a subset takes too much or is not exact.
-func (c *conflicts) conflict(a *btn.Assignment, e factorgraph.Evidence) *query.Conflict {
-	c.left = conflictTests
+// find returns a minimal conflict: a subset of the evidence e under which Z is 0, and is not 0 under any subset of it. a is the assignment
+// of the demand with this evidence, whose cost limits the number of tests. It returns nil if a value of Z under a subset takes too much
+// work or is not exact.
+//
+// First a minimal conflict is found by deletion (deleteOneByOne). Then all smaller subsets of the evidence are tested, the smallest first.
+// The first one that conflicts is the result, and a smallest conflict. If the tests do not go that far, the result is the conflict by
+// deletion, which may not be a smallest one.
+func (s *conflictSearch) find(a *btn.Assignment, e factorgraph.Evidence) *query.Conflict {
+	s.testsLeft = conflictTests
 	if a.Cost != nil && a.Cost.Flops*conflictTests > conflictFlops {
-		c.left = int(conflictFlops / a.Cost.Flops)
+		s.testsLeft = int(conflictFlops / a.Cost.Flops)
 	}
-	for i, o := range e.Hard {
-		if c.isSwitch(o.Var) {
-			c.fixed.Hard = append(c.fixed.Hard, o)
-			continue
-		}
-		c.items = append(c.items, observation{hard: &e.Hard[i]})
-	}
-	for i, l := range e.Soft {
-		if c.isSwitch(l.Var) {
-			c.fixed.Soft = append(c.fixed.Soft, l)
-		} else if slices.Contains(l.Weights, 0) {
-			c.items = append(c.items, observation{soft: &e.Soft[i]})
-		}
-	}
-	in := make([]bool, len(c.items))
-	if len(c.items) >= c.left {
+	s.setObservations(e)
+	if len(s.observations) >= s.testsLeft {
 		return nil
 	}
-	switch zero, ok := c.zero(in); {
+	set := make([]bool, len(s.observations))
+	switch isImpossible, ok := s.test(set); {
 	case !ok:
 		return nil
-	case zero:
-		return c.named(in, true) // the model, with what the query sets, is impossible without any evidence
+	case isImpossible:
+		return s.describe(set, true) // the model, with what the query sets, is impossible without any evidence
 	}
-	for i := range in {
-		in[i] = true
-	}
-	size := len(in)
-	for i := len(in) - 1; i >= 0; i-- {
-		in[i] = false
-		zero, ok := c.zero(in)
-		if !ok {
-			return nil
-		}
-		if zero {
-			size--
-		} else {
-			in[i] = true
-		}
+	size, ok := s.deleteOneByOne(set)
+	if !ok {
+		return nil
 	}
 	for fewer := 1; fewer < size; fewer++ {
-		smaller, complete := c.search(make([]bool, len(in)), 0, fewer)
+		smaller, isComplete := s.firstConflict(make([]bool, len(set)), 0, fewer)
 		if smaller != nil {
-			return c.named(smaller, true)
+			return s.describe(smaller, true)
 		}
-		if !complete {
-			return c.named(in, false)
+		if !isComplete {
+			return s.describe(set, false)
 		}
 	}
-	return c.named(in, true)
+	return s.describe(set, true)
 }
 
-// isSwitch reports whether a variable is a switch, by which the query sets another one.
-func (c *conflicts) isSwitch(variable int) bool {
-	return slices.ContainsFunc(c.switches, func(s query.Switch) bool { return s.Var == variable })
+// setObservations divides evidence into observations that may take part in a conflict, and the fixed evidence on switches. A likelihood
+// without a 0 cannot make Z 0 and is left out.
+func (s *conflictSearch) setObservations(e factorgraph.Evidence) {
+	for i, o := range e.Hard {
+		if s.isSwitch(o.Var) {
+			s.fixed.Hard = append(s.fixed.Hard, o)
+			continue
+		}
+		s.observations = append(s.observations, observation{hard: &e.Hard[i]})
+	}
+	for i, l := range e.Soft {
+		if s.isSwitch(l.Var) {
+			s.fixed.Soft = append(s.fixed.Soft, l)
+		} else if slices.Contains(l.Weights, 0) {
+			s.observations = append(s.observations, observation{soft: &e.Soft[i]})
+		}
+	}
 }
 
-// search tests the sets with so many more of the items from one on, in lexicographic order. It returns the first that conflicts, and
-// whether it has seen all.
-func (c *conflicts) search(in []bool, from, more int) (found []bool, complete bool) {
+// isSwitch reports whether a variable is a switch, by which the query sets another variable.
+func (s *conflictSearch) isSwitch(variable int) bool {
+	return slices.ContainsFunc(s.switches, func(w query.Switch) bool { return w.Var == variable })
+}
+
+// deleteOneByOne makes set a minimal conflict and returns its size. It starts with all observations and removes one after the other, from
+// the last to the first, if the set stays impossible without it. ok is false if a test has no result.
+func (s *conflictSearch) deleteOneByOne(set []bool) (size int, ok bool) {
+	for i := range set {
+		set[i] = true
+	}
+	size = len(set)
+	for i := len(set) - 1; i >= 0; i-- {
+		set[i] = false
+		isImpossible, ok := s.test(set)
+		if !ok {
+			return 0, false
+		}
+		if isImpossible {
+			size--
+		} else {
+			set[i] = true
+		}
+	}
+	return size, true
+}
+
+// firstConflict tests the sets that have, in addition to set, more observations from number start on, in lexicographic order. It returns
+// the first one that is impossible, nil if there is none. isComplete is false if a test had no result, which ends the search. set is used
+// as working space and is the same in the end.
+func (s *conflictSearch) firstConflict(set []bool, start, more int) (conflict []bool, isComplete bool) {
 	if more == 0 {
-		if zero, ok := c.zero(in); !ok || zero {
-			if zero {
-				found = slices.Clone(in)
-			}
-			return found, ok
+		isImpossible, ok := s.test(set)
+		if isImpossible {
+			conflict = slices.Clone(set)
 		}
-		return nil, true
+		return conflict, ok
 	}
-	for i := from; i+more <= len(in); i++ {
-		in[i] = true
-		found, complete := c.search(in, i+1, more-1)
-		in[i] = false
-		if found != nil || !complete {
-			return found, complete
+	for i := start; i+more <= len(set); i++ {
+		set[i] = true
+		conflict, isComplete := s.firstConflict(set, i+1, more-1)
+		set[i] = false
+		if conflict != nil || !isComplete {
+			return conflict, isComplete
 		}
 	}
 	return nil, true
 }
 
-// zero reports whether Z is exactly 0 under some of the items. It says no where that is not found out.
-func (c *conflicts) zero(in []bool) (zero, ok bool) {
-	for _, set := range c.nonzero {
-		if subset(in, set) {
+// test reports whether Z is exactly 0 under the observations of a set. ok is false if that was not found out: no tests are left, the
+// context is done, the plan is too large, or the value is not exact. A subset of a possible set needs no test.
+func (s *conflictSearch) test(set []bool) (isImpossible, ok bool) {
+	for _, possible := range s.possible {
+		if isSubset(set, possible) {
 			return false, true
 		}
 	}
-	if c.left == 0 || c.ctx.Err() != nil {
+	if s.testsLeft == 0 || s.ctx.Err() != nil {
 		return false, false
 	}
-	c.left--
-	var e factorgraph.Evidence
-	for i, o := range c.items {
+	s.testsLeft--
+	isZero, ok := s.isZeroUnder(s.evidenceOf(set))
+	if ok && !isZero {
+		s.possible = append(s.possible, slices.Clone(set))
+	}
+	return isZero, ok
+}
+
+// evidenceOf returns the observations of a set as evidence, followed by that on switches, which are the last variables.
+func (s *conflictSearch) evidenceOf(set []bool) (e factorgraph.Evidence) {
+	for i, o := range s.observations {
 		switch {
-		case !in[i]:
+		case !set[i]:
 		case o.hard != nil:
 			e.Hard = append(e.Hard, *o.hard)
 		default:
 			e.Soft = append(e.Soft, *o.soft)
 		}
 	}
-	e.Hard, e.Soft = append(e.Hard, c.fixed.Hard...), append(e.Soft, c.fixed.Soft...) // switches are the last variables
+	e.Hard, e.Soft = append(e.Hard, s.fixed.Hard...), append(e.Soft, s.fixed.Soft...)
+	return e
+}
+
+// isZeroUnder answers a query for Z under evidence by the exact methods, and reports whether it is 0. ok is false if there is no exact
+// answer, or if its plan has more than conflictTests parts.
+func (s *conflictSearch) isZeroUnder(e factorgraph.Evidence) (isZero, ok bool) {
 	queries := []query.Query{{Evidence: e}}
-	s := query.Settings{Method: query.MethodExact, Memory: c.o.Memory}
-	assignments, err := Learn(c.ctx, c.net, queries, s, nil, &c.known)
+	settings := query.Settings{Method: query.MethodExact, Memory: s.o.Memory}
+	assignments, err := Learn(s.ctx, s.net, queries, settings, nil, &s.known)
 	if err != nil || assignments[0].Error != nil || assignments[0].Plan.Len() > conflictTests {
 		return false, false
 	}
-	demands := Demands(c.net, queries)
-	chunks, _ := Chunks(c.net, assignments)
-	values, err := Contract(c.ctx, c.net, assignments, demands, slices.Concat(chunks...),
-		ContractOptions{Memory: c.o.Memory, Threads: c.o.Threads})
+	demands := Demands(s.net, queries)
+	chunks, _ := Chunks(s.net, assignments)
+	values, err := Contract(s.ctx, s.net, assignments, demands, slices.Concat(chunks...),
+		ContractOptions{Memory: s.o.Memory, Threads: s.o.Threads})
 	if err != nil {
 		return false, false
 	}
@@ -165,14 +201,11 @@ func (c *conflicts) zero(in []bool) (zero, ok bool) {
 	if r.Status != query.StatusOK || !r.Exact {
 		return false, false
 	}
-	if !r.Zero {
-		c.nonzero = append(c.nonzero, slices.Clone(in))
-	}
 	return r.Zero, true
 }
 
-// subset reports whether all of a are of b.
-func subset(a, b []bool) bool {
+// isSubset reports whether every member of set a is one of b.
+func isSubset(a, b []bool) bool {
 	for i := range a {
 		if a[i] && !b[i] {
 			return false
@@ -181,12 +214,12 @@ func subset(a, b []bool) bool {
 	return true
 }
 
-// named returns the chosen observations.
-func (c *conflicts) named(in []bool, smallest bool) *query.Conflict {
-	conflict := &query.Conflict{Observations: []query.Observed{}, Smallest: smallest}
-	for i, o := range c.items {
+// describe returns the observations of a set as a conflict. isSmallest states that no smaller set conflicts.
+func (s *conflictSearch) describe(set []bool, isSmallest bool) *query.Conflict {
+	conflict := &query.Conflict{Observations: []query.Observed{}, Smallest: isSmallest}
+	for i, o := range s.observations {
 		switch {
-		case !in[i]:
+		case !set[i]:
 		case o.hard != nil:
 			conflict.Observations = append(conflict.Observations, query.Observed{Variable: o.hard.Var, Value: &o.hard.Value})
 		default:

@@ -10,8 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// Describe states the expected work of the queries that grow: a line per query, or "" where none
-// grows.
+// Describe states in words the expected work of the queries that grow, a line per query. It returns "" if none grows.
 func Describe(assignments []btn.Assignment) string {
 	var lines []string
 	for q, a := range assignments {
@@ -27,7 +26,7 @@ func Describe(assignments []btn.Assignment) string {
 	return strings.Join(lines, "\n")
 }
 
-// describePlan lists the plan's estimates and the most they take.
+// describePlan lists the plan's estimates in words, with the flops of all together, the largest memory, and the accuracy at which they end.
 func describePlan(p *btn.Plan) string {
 	var steps []string
 	flops, bytes := 0.0, 0.0

@@ -18,10 +18,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// HeadStart is how long planning may take before First begins where so much time is left until a deadline: most exact answers are there
-// by then. It is 0 for a network of so many tables that one sweep takes longer than that: First comes before planning.
+// HeadStart returns how long planning may take before First begins, if the deadline is left away: most exact answers have arrived by then.
+// It returns 0 for a network with so many tables that one sweep of belief propagation takes longer than that: First comes before planning.
 func HeadStart(left time.Duration, tables int) time.Duration {
-	head := half(left)
+	head := halfFirstTime(left)
 	if policy.FirstSeconds*float64(tables) > head.Seconds() {
 		return 0
 	}
@@ -33,18 +33,18 @@ func HeadStart(left time.Duration, tables int) time.Duration {
 // Chosen.
 const firstTime = 0.1
 
-// half is half of the time by which the first answer is to be there.
-func half(left time.Duration) time.Duration {
+// halfFirstTime returns half of the time by which the first answer is stored, if the deadline is left away.
+func halfFirstTime(left time.Duration) time.Duration {
 	return time.Duration(firstTime / 2 * float64(left))
 }
 
-// First answers queries by the value of belief propagation and the bound by its messages: as many as the other
-// half of firstTime holds of the time left, and one at least. The rest fails with code deadline. It plans nothing. Its errors are
-// the context's.
+// First answers queries by the value of belief propagation and the bound by its messages, without planning. It answers one query after the
+// other until halfFirstTime is over, but at least one. The other queries fail with code deadline, as do those that have further demands and
+// those for which belief propagation has no value. It returns an error only if the context is done.
 func First(
 	ctx context.Context, job string, net *btn.Network, queries []query.Query, s query.Settings, left time.Duration,
 ) ([]query.Result, error) {
-	enough, cancel := context.WithTimeout(ctx, half(left))
+	enough, cancel := context.WithTimeout(ctx, halfFirstTime(left))
 	defer cancel()
 	late := errorInfo(fault.New(fault.Deadline, "stage: no time was left for a first value"), query.StageLearn)
 	demands, asked := questions.Demands(contraction.Domains(net), queries)
@@ -52,10 +52,11 @@ func First(
 	values := make([]btn.UnitValue, 0, 2*len(demands))
 	for k := range demands {
 		assignments[k] = btn.Assignment{Error: late, Cache: btn.CacheOff}
-		if enough.Err() != nil && len(values) > 0 || k < len(asked) && len(asked[k].Extra) > 0 {
+		hasFurtherDemands := k < len(asked) && len(asked[k].Extra) > 0
+		if enough.Err() != nil && len(values) > 0 || hasFurtherDemands {
 			continue
 		}
-		a, own, err := firstOf(ctx, enough, net, demands[k], s)
+		a, demandValues, err := firstOf(ctx, enough, net, demands[k], s)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -63,21 +64,22 @@ func First(
 			continue
 		}
 		assignments[k] = *a
-		for _, v := range own {
+		for _, v := range demandValues {
 			v.Query = k
 			values = append(values, v)
 		}
 	}
-	note(assignments, asked)
+	noteAsked(assignments, asked)
 	return AggregateNow(job, assignments, values), nil
 }
 
-// firstOf returns the assignment and the values of a demand's first answer; nil if it has none.
+// firstOf returns the assignment of a demand to belief propagation, and the values of its parts. Belief propagation goes on until enough is
+// done. The assignment is nil if there is no such value or an error. The error of a part is in its value.
 func firstOf(
 	ctx, enough context.Context, net *btn.Network, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, []btn.UnitValue, error) {
-	on, about := (*problem.Shared)(nil).Relevant(net, d)
-	_, _, conditioned, err := on.Given(about.Evidence)
+	relevant, relevantDemand := (*problem.Shared)(nil).Relevant(net, d)
+	_, _, conditioned, err := relevant.Given(relevantDemand.Evidence)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,32 +92,33 @@ func firstOf(
 	for i := range values {
 		values[i].Part = i
 		part, _ := a.Plan.Part(i)
-		v, err := contraction.Part(ctx, p, part, btn.Want{Marginals: about.Marginals})
+		v, err := contraction.Part(ctx, p, part, btn.Want{Marginals: relevantDemand.Marginals})
 		if err != nil {
 			values[i].Error = errorInfo(err, query.StageContract)
 			continue
 		}
 		if v.Marginals != nil {
-			v.Marginals.Domains = contraction.Domains(on)
-			v.Marginals = v.Marginals.Of(about.Targets)
+			v.Marginals.Domains = contraction.Domains(relevant)
+			v.Marginals = v.Marginals.Of(relevantDemand.Targets)
 		}
 		values[i].Value = v
 	}
 	return a, values, nil
 }
 
-// Answered reports whether some query has an answer.
+// Answered reports whether at least one of the results is an answer.
 func Answered(results []query.Result) bool {
 	return slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK })
 }
 
-// OrFirst puts the results of First in the place of those that failed, and says why they stand there. Where the model or the question is at
-// fault, or somebody cancelled, the failure stays.
+// OrFirst returns the results, with that of First in the place of each one that failed, and the failure as a warning. A failure stays if
+// First has no answer to the query either, if the model or the question is at fault, or if somebody cancelled. If the two lists are of
+// different lengths, results is returned as it is.
 func OrFirst(results, first []query.Result) []query.Result {
 	if len(results) != len(first) {
 		return results
 	}
-	out := slices.Clone(results)
+	replaced := slices.Clone(results)
 	for q, r := range results {
 		if r.Status == query.StatusOK || first[q].Status != query.StatusOK || r.Error == nil {
 			continue
@@ -124,20 +127,20 @@ func OrFirst(results, first []query.Result) []query.Result {
 		case fault.BadInput, fault.Cancelled:
 			continue
 		case fault.Deadline:
-			out[q] = first[q]
-			out[q].Ended = aggregate.EndedDeadline
+			replaced[q] = first[q]
+			replaced[q].Ended = aggregate.EndedDeadline
 		default:
-			out[q] = first[q]
+			replaced[q] = first[q]
 		}
-		out[q].TimingsMS = r.TimingsMS
-		out[q].Warnings = append(slices.Clone(first[q].Warnings), "there is the value of belief propagation only: "+r.Error.Message)
+		replaced[q].TimingsMS = r.TimingsMS
+		replaced[q].Warnings = append(slices.Clone(first[q].Warnings), "there is the value of belief propagation only: "+r.Error.Message)
 	}
-	return out
+	return replaced
 }
 
-// PlanningTime returns the time from the request to the end of planning. It leaves a part of the deadline, and the time of the first
-// estimate for a network of that number of tables.
+// PlanningTime returns the time from the request to the end of planning: policy.PlanShare of the deadline, and at most so much that the
+// first estimate of a network with that number of tables is done before the deadline.
 func PlanningTime(deadline time.Duration, tables int) time.Duration {
-	first := time.Duration(policy.FirstSeconds * float64(tables) * float64(time.Second))
-	return min(time.Duration(policy.PlanShare*float64(deadline)), deadline-first)
+	estimate := time.Duration(policy.FirstSeconds * float64(tables) * float64(time.Second))
+	return min(time.Duration(policy.PlanShare*float64(deadline)), deadline-estimate)
 }

@@ -103,7 +103,7 @@ func TestWhatPlanningKnows(t *testing.T) {
 		}
 		values := value(chunks[0])
 		part, _ := assignments[0].Plan.Part(values[0].Part)
-		if first := (asked{Assignment: &assignments[0], part: part}); first.isImpossible(values[0].Value) {
+		if first := (plannedUnit{Assignment: &assignments[0], part: part}); first.showsZero(values[0].Value) {
 			t.Errorf("%s: the evidence of an assignment that was found is said to be impossible", name)
 		}
 		r := AggregateNow("t", assignments, values)[0]

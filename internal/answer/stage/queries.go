@@ -10,13 +10,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Queries returns the queries with names turned into positions and textual evidence parsed, and
-// checked by query.Check. Targets ask for marginals. It does not change asked. It calls labels, if
-// at all, once. Errors come from query.Check and labels, and from named.Evidence and
-// Labels.Variable with the query's position and the field.
+// Queries returns a copy of the asked queries in which names are positions and textual evidence is parsed. Queries with targets ask for
+// marginals. The result has passed query.Check. It calls labels once, or not at all if no query has names. Errors come from query.Check and
+// labels, and from named.Evidence and Labels.Variable with the query's position and the field.
 func Queries(domains []int, labels func() (*factorgraph.Labels, error), asked []query.Query) ([]query.Query, error) {
 	queries := make([]query.Query, len(asked))
-	r := resolver{labels: labels}
+	r := resolver{load: labels}
 	for i, q := range asked {
 		if len(q.Switches) > 0 {
 			return nil, fault.New(fault.BadInput, "query %d: switches: they follow from do, and are not asked for", i)
@@ -30,29 +29,30 @@ func Queries(domains []int, labels func() (*factorgraph.Labels, error), asked []
 	return queries, query.Check(domains, queries)
 }
 
-// resolver has the labels of a model from when the first query needs them.
+// resolver turns names into positions. It loads the labels of the model when the first query needs them.
 type resolver struct {
-	labels func() (*factorgraph.Labels, error)
-	known  *factorgraph.Labels
+	load   func() (*factorgraph.Labels, error)
+	labels *factorgraph.Labels // nil until loaded
 }
 
-// need gets the labels.
-func (r *resolver) need() (err error) {
-	if r.known == nil {
-		r.known, err = r.labels()
+// loadOnce loads the labels unless it has done so before.
+func (r *resolver) loadOnce() (err error) {
+	if r.labels == nil {
+		r.labels, err = r.load()
 	}
 	return err
 }
 
-// resolve turns names and texts of q into positions.
+// resolve turns the textual evidence and the names of q into positions. If it fails, field is the name of the field that is wrong. A query
+// that has evidence in both forms is left as it is, for query.Check to refuse.
 func (r *resolver) resolve(domains []int, q *query.Query) (field string, err error) {
 	switch {
 	case q.Evid == "":
 	case !q.Evidence.IsEmpty():
-		return "", nil // query.Check refuses it
+		return "", nil // evidence in both forms
 	case named.Inline(q.Evid):
-		if err = r.need(); err == nil {
-			q.Evidence, err = named.Evidence(r.known, q.Evid)
+		if err = r.loadOnce(); err == nil {
+			q.Evidence, err = named.Evidence(r.labels, q.Evid)
 		}
 	default:
 		q.Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), domains)
@@ -65,9 +65,9 @@ func (r *resolver) resolve(domains []int, q *query.Query) (field string, err err
 	if q.Named == nil {
 		return "", nil
 	}
-	if err := r.need(); err != nil {
+	if err := r.loadOnce(); err != nil {
 		return "named", err
 	}
-	field, err = named.Resolve(r.known, q)
+	field, err = named.Resolve(r.labels, q)
 	return "named." + field, err
 }

@@ -27,7 +27,7 @@ type Request struct {
 }
 
 // Run answers a request by the four stages in a row: reparameterise, learn, contract chunk by chunk
-// until the answer has settled, aggregate. memo remembers plans between calls and may be nil. Where
+// until the answer has settled, aggregate. memo remembers plans between calls and may be nil. If
 // ctx has a deadline, planning leaves time for the answer, which is the best estimate so far, or else that of First, as in the pipeline.
 // Failures of single queries are in their results; the error returned is the whole request's.
 func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, error) {
@@ -50,7 +50,7 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, er
 
 	r.Queries = queries
 	var results []query.Result
-	if deadline, timed := ctx.Deadline(); timed {
+	if deadline, ok := ctx.Deadline(); ok {
 		results, err = runInsured(ctx, net, r, memo, time.Until(deadline))
 	} else {
 		results, err = run(ctx, net, r, memo)
@@ -61,19 +61,21 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, er
 	return results, err
 }
 
-// outcome is what a run returns, or how it panics.
+// outcome is what a run returns, or the value with which it panicked.
 type outcome struct {
 	results  []query.Result
 	err      error
-	panicked any
+	panicked any // nil if it did not panic
 }
 
-// lastMoment is how long a run that the deadline has ended may take to say what it has.
+// lastMoment is how long a run may take to return its results after the deadline has ended it.
 const lastMoment = 250 * time.Millisecond
 
-// runInsured is run with so much time left until the deadline, and with the results of First where it fails or does not return.
+// runInsured answers a request whose deadline is left away. It calls run in a goroutine, and First, whose results it takes for queries that
+// run does not answer in time. If run answers all queries within HeadStart, First is not called at all; if HeadStart is 0, First is called
+// before run. It returns an error if neither has an answer, and panics if run does.
 func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, left time.Duration) ([]query.Result, error) {
-	planning := proposal.PriceUntil(ctx, time.Now().Add(PlanningTime(left, len(net.Cores))))
+	planned := proposal.PriceUntil(ctx, time.Now().Add(PlanningTime(left, len(net.Cores)))) // with the end of planning
 	var first []query.Result
 	head := HeadStart(left, len(net.Cores))
 	if head == 0 {
@@ -89,26 +91,26 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 			o.panicked = recover()
 			done <- o
 		}()
-		o.results, o.err = run(planning, net, r, memo)
+		o.results, o.err = run(planned, net, r, memo)
 	}()
 
-	o, ended := within(done, nil, head)
-	if ended && o.panicked == nil && o.err == nil && allAnswered(o.results) {
+	o, hasEnded := waitFor(done, nil, head)
+	if hasEnded && o.panicked == nil && o.err == nil && areAllAnswered(o.results) {
 		return o.results, nil
 	}
 	if first == nil {
 		first, _ = First(ctx, r.Job, net, r.Queries, r.Settings, left)
 	}
-	if !ended {
-		o, ended = within(done, ctx.Done(), left)
+	if !hasEnded {
+		o, hasEnded = waitFor(done, ctx.Done(), left)
 	}
-	if !ended {
-		o, ended = within(done, nil, lastMoment)
+	if !hasEnded {
+		o, hasEnded = waitFor(done, nil, lastMoment)
 	}
 	switch {
 	case o.panicked != nil:
 		panic(o.panicked)
-	case !ended:
+	case !hasEnded:
 		o.err = ctx.Err()
 	}
 	if o.err == nil {
@@ -120,25 +122,26 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 	return nil, o.err
 }
 
-// within returns what comes from done in d, or until over is closed.
-func within(done <-chan outcome, over <-chan struct{}, d time.Duration) (o outcome, ended bool) {
+// waitFor waits for an outcome, but for d at most, and only until stop is closed (nil: never). hasEnded is false if none came.
+func waitFor(done <-chan outcome, stop <-chan struct{}, d time.Duration) (o outcome, hasEnded bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case o = <-done:
 		return o, true
-	case <-over:
+	case <-stop:
 	case <-timer.C:
 	}
 	return o, false
 }
 
-// allAnswered reports whether every query has an answer.
-func allAnswered(results []query.Result) bool {
+// areAllAnswered reports whether every query has an answer.
+func areAllAnswered(results []query.Result) bool {
 	return !slices.ContainsFunc(results, func(r query.Result) bool { return r.Status != query.StatusOK })
 }
 
-// run is Run from a network on.
+// run answers a request from its network on: it learns, contracts chunk by chunk until the answer has settled, and aggregates. If the
+// deadline ends the contraction, the results are those of the values so far.
 func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) ([]query.Result, error) {
 	shared := &problem.Shared{}
 	options := problem.Options{
@@ -154,7 +157,7 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 	demands := Demands(net, r.Queries)
 	chunks, ends := Chunks(net, assignments)
 	for k, units := range chunks {
-		part, err := Contract(
+		chunkValues, err := Contract(
 			ctx, net, assignments, demands, units,
 			ContractOptions{
 				Memory: options.Memory,
@@ -164,7 +167,7 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 		if err != nil {
 			return partialResults(ctx, r, assignments, values, err)
 		}
-		values = append(values, part...)
+		values = append(values, chunkValues...)
 		if slices.Contains(ends, k+1) && Settled(assignments, values) {
 			break
 		}
@@ -173,7 +176,8 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 	return Aggregate(r.Job, assignments, values), nil
 }
 
-// partialResults returns the results that the finished values allow, where the context's deadline ended the contraction; else it fails.
+// partialResults returns the results by the values that are finished, if the deadline of the context ended the contraction and at least one
+// query has an answer by them. Otherwise it returns err, the error of the contraction.
 func partialResults(
 	ctx context.Context, r Request, assignments []btn.Assignment, values []btn.UnitValue, err error,
 ) ([]query.Result, error) {
@@ -182,10 +186,8 @@ func partialResults(
 	}
 
 	results := AggregateNow(r.Job, assignments, values)
-	for i := range results {
-		if results[i].Status == query.StatusOK {
-			return results, nil
-		}
+	if Answered(results) {
+		return results, nil
 	}
 	return nil, err
 }

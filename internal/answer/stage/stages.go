@@ -31,7 +31,7 @@ import (
 // without any evidence. Only method symmetry-cp, which learns in them, gets maps; the methods that
 // contract B itself get the identity under all settings, because Z does not depend on maps, and a
 // table multiplied by one loses entries below 10^-16 of its largest. Errors carry fault.BadInput
-// where the model is wrong, and fault.Unsupported where its numbers are beyond the range of this
+// if the model is wrong, and fault.Unsupported if its numbers are beyond the range of this
 // version.
 func Reparameterise(
 	ctx context.Context, m *factorgraph.Model, s query.Settings,
@@ -39,21 +39,21 @@ func Reparameterise(
 	return ReparameteriseFor(ctx, m, s, nil)
 }
 
-// ReparameteriseFor is Reparameterise for some queries: where one of them is parametric, every factor
-// of the model is a core, in their sequence.
+// ReparameteriseFor reparameterises a model, as Reparameterise does, for some queries. If one of them is parametric, every factor
+// of the model is a core, in the sequence of the factors.
 func ReparameteriseFor(
 	ctx context.Context, m *factorgraph.Model, s query.Settings, queries []query.Query,
 ) (*btn.Network, error) {
 	s = s.WithDefaults()
-	parametric := AreParametric(queries)
-	if !plan.ReadsMaps(s.Method) || parametric {
+	areParametric := AreParametric(queries)
+	if !plan.ReadsMaps(s.Method) || areParametric {
 		s.Maps = query.MapIdentity
 	}
-	if parametric {
+	if areParametric {
 		s.Cores = query.CoresAreFactors
 	}
 
-	net, err := reparameterise(ctx, m, s, parametric)
+	net, err := buildNetwork(ctx, m, s, areParametric)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, ctxErr
 	}
@@ -66,21 +66,21 @@ func ReparameteriseFor(
 	return net, nil
 }
 
-// reparameterise builds the network with the maps of the settings.
-func reparameterise(
-	ctx context.Context, m *factorgraph.Model, s query.Settings, parametric bool,
+// buildNetwork builds the network of a model with the maps and cores of the settings. Maps that will be learned start as the identity.
+func buildNetwork(
+	ctx context.Context, m *factorgraph.Model, s query.Settings, isParametric bool,
 ) (*btn.Network, error) {
 	switch s.Maps {
 	case query.MapBP:
 		return bp.Network(ctx, m, s.Cores, bp.Options{})
 	case query.MapLearned:
-		s.Maps = query.MapIdentity // where learning begins
+		s.Maps = query.MapIdentity
 	}
-	return reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores, Parametric: parametric})
+	return reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores, Parametric: isParametric})
 }
 
-// Learn is the second stage: it assigns each demand of the queries, as Demands returns them, the plan that provides it, learned or
-// taken from memo (nil: no memo). known is what earlier calls for the network have found (nil: nothing).
+// Learn is the second stage: it returns an assignment for each demand of the queries, in the sequence of Demands. The plan of an assignment
+// is learned or taken from memo (nil: no memo). known is what earlier calls for the network have found (nil: nothing).
 func Learn(
 	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo, known *plan.Known,
 ) ([]btn.Assignment, error) {
@@ -89,11 +89,11 @@ func Learn(
 	if err != nil {
 		return nil, err
 	}
-	note(assignments, asked)
+	noteAsked(assignments, asked)
 	return assignments, nil
 }
 
-// Demands returns what queries need of a network: see questions.Demands.
+// Demands returns the demands of queries on a network, as questions.Demands does: one for each query, and then the further demands.
 func Demands(net *btn.Network, queries []query.Query) []btn.Demand {
 	demands, _ := questions.Demands(contraction.Domains(net), queries)
 	return demands
@@ -102,14 +102,14 @@ func Demands(net *btn.Network, queries []query.Query) []btn.Demand {
 // AreParametric reports whether one of the queries needs every factor of the model as a core of its own.
 func AreParametric(queries []query.Query) bool { return questions.AreParametric(queries) }
 
-// note writes the queries into the assignments whose results answer them.
-func note(assignments []btn.Assignment, asked []btn.Asked) {
+// noteAsked writes query i into assignment i, whose result answers it. The assignments of further demands have no query.
+func noteAsked(assignments []btn.Assignment, asked []btn.Asked) {
 	for i := range asked {
 		assignments[i].Asked = &asked[i]
 	}
 }
 
-// CountAsked returns how many of the assignments have results: those of the queries.
+// CountAsked returns the number of assignments that belong to a query, and so have a result. Those of further demands do not.
 func CountAsked(assignments []btn.Assignment) int {
 	n := 0
 	for i := range assignments {
@@ -120,13 +120,13 @@ func CountAsked(assignments []btn.Assignment) int {
 	return n
 }
 
-// ContractOptions are the bounds of one worker's contraction, and the memory that it may reuse.
+// ContractOptions are the bounds of one worker's contraction, and intermediate results that it may reuse.
 type ContractOptions struct {
-	First   int   // position in the request of the first of the queries given
+	First   int   // position in the request of the first demand that Contract is given
 	Memory  int64 // bytes for tables, 0 means query.DefaultMemory
 	Threads int   // 0 means all processors
 
-	// Until is when parts end that have an answer at any time; zero: the context's deadline.
+	// Until is when a part ends that has an answer at any time; zero: at the context's deadline.
 	Until time.Time
 
 	// Shared keeps intermediate results for the calls of one job; may be nil. Values do not depend
@@ -135,10 +135,10 @@ type ContractOptions struct {
 }
 
 // Contract is the third stage: it computes the values of some units, each under its demand's
-// evidence, in the order given. The common parts of successive units of a demand, its simplified
-// network above all, are made once, and demands that have one part in common are contracted
-// together where that takes less time. A unit that cannot be computed carries its error; the error
-// returned is the context's or an infrastructure failure.
+// evidence, in the order given. What successive units of a demand have in common, above all its simplified
+// network, is made once. Demands that have one part in common are contracted
+// together if that takes less time. A unit that cannot be computed has its error in its value. The error
+// returned is the context's, or an infrastructure failure.
 func Contract(
 	ctx context.Context, net *btn.Network, assignments []btn.Assignment, demands []btn.Demand,
 	units []btn.Unit, o ContractOptions,
@@ -149,147 +149,150 @@ func Contract(
 	c := &contractor{ctx: ctx, net: net, assignments: assignments, demands: demands, o: o, query: -1}
 	values := make([]btn.UnitValue, len(units))
 	for i := 0; i < len(units); {
-		some, err := c.next(units[i:])
+		next, err := c.contractNext(units[i:])
 		if err != nil {
 			return nil, fmt.Errorf("unit %d: %w", i, err)
 		}
-		i += copy(values[i:], some)
+		i += copy(values[i:], next)
 	}
 	return values, nil
 }
 
-// contractor computes values of units.
+// contractor computes values of units. It remembers the problem of the last unit, since the next one is often of the same demand.
 type contractor struct {
 	ctx         context.Context
 	net         *btn.Network
 	assignments []btn.Assignment
 	demands     []btn.Demand // from o.First on
 	o           ContractOptions
-	query       int              // of problem; -1: none
+	query       int              // the demand of problem; -1: there is no problem
 	problem     *problem.Problem // of the last unit
 }
 
-// asked is what a unit names, and the network that its plan is one for, with the demand on that.
-type asked struct {
+// plannedUnit is a unit with the part, the assignment and the demand that its numbers stand for.
+type plannedUnit struct {
 	btn.Unit
 	*btn.Assignment
-	demand *btn.Demand
-	part   btn.Part
-	net    *btn.Network
-	about  btn.Demand
+	demand    *btn.Demand // on the whole network
+	part      btn.Part
+	net       *btn.Network // the network that the plan is for: the whole or its relevant part
+	netDemand btn.Demand   // the demand on net
 }
 
-// asked finds what a unit names.
-func (c *contractor) asked(u btn.Unit) (asked, error) {
+// resolve looks up what the numbers of a unit stand for. It returns an error if there is no such demand or part.
+func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
 	q := u.Query - c.o.First
 	if q < 0 || q >= len(c.demands) || u.Query < 0 || u.Query >= len(c.assignments) {
-		return asked{}, fault.New(
+		return plannedUnit{}, fault.New(
 			fault.Internal, "stage: query %d is named, there are %d from %d", u.Query, len(c.demands), c.o.First,
 		)
 	}
-	a := asked{Unit: u, Assignment: &c.assignments[u.Query], demand: &c.demands[q]}
-	if a.Plan != nil {
-		a.part, _ = a.Plan.Part(u.Part)
+	p := plannedUnit{Unit: u, Assignment: &c.assignments[u.Query], demand: &c.demands[q]}
+	if p.Plan != nil {
+		p.part, _ = p.Plan.Part(u.Part)
 	}
-	if a.part == nil {
-		return asked{}, fault.New(
+	if p.part == nil {
+		return plannedUnit{}, fault.New(
 			fault.Internal, "stage: part %d of query %d is named, whose plan has none", u.Part, u.Query,
 		)
 	}
-	a.net, a.about = Planned(c.net, *a.demand, a.Assignment, c.o.Shared)
-	return a, nil
+	p.net, p.netDemand = Planned(c.net, *p.demand, p.Assignment, c.o.Shared)
+	return p, nil
 }
 
-// next computes the values of the first units: of one, or of several queries that have its part in common.
-func (c *contractor) next(units []btn.Unit) ([]btn.UnitValue, error) {
-	first, err := c.asked(units[0])
+// contractNext computes the values of one or several of the first units, and returns these. They are several if they have one part in
+// common, for several demands, and the part can be contracted for all of them together.
+func (c *contractor) contractNext(units []btn.Unit) ([]btn.UnitValue, error) {
+	first, err := c.resolve(units[0])
 	if err != nil {
 		return nil, err
 	}
 	batcher, ok := first.part.(contraction.Batcher)
 	if !ok {
-		value, err := c.one(first)
+		value, err := c.contractOne(first)
 		return []btn.UnitValue{value}, err
 	}
-	batch := []asked{first}
+	batch := []plannedUnit{first}
 	for _, u := range units[1:] {
-		a, err := c.asked(u)
-		if err != nil || len(batch) == mostTogether || a.part != first.part || a.net != first.net {
+		unit, err := c.resolve(u)
+		if err != nil || len(batch) == mostTogether || unit.part != first.part || unit.net != first.net {
 			break
 		}
-		batch = append(batch, a)
+		batch = append(batch, unit)
 	}
-	return c.together(batcher, batch)
+	return c.contractBatch(batcher, batch)
 }
 
-// mostTogether bounds the queries whose networks and values are there at a time.
+// mostTogether is the largest number of demands that are contracted together, whose networks and values are in memory at a time.
 const mostTogether = 64
 
-// one computes the value of a unit. The error is the context's.
-func (c *contractor) one(a asked) (btn.UnitValue, error) {
-	value := btn.UnitValue{Unit: a.Unit}
-	p, err := c.problemOf(a)
+// contractOne computes the value of a unit. The error is the context's.
+func (c *contractor) contractOne(u plannedUnit) (btn.UnitValue, error) {
+	value := btn.UnitValue{Unit: u.Unit}
+	p, err := c.problemOf(u)
 	if err != nil {
 		value.Error = errorInfo(err, query.StageContract)
 		return value, nil
 	}
-	v, err := contraction.Part(c.ctx, p, a.part, c.want(a))
-	return c.valueOf(a, p, v, err)
+	v, err := contraction.Part(c.ctx, p, u.part, c.wantOf(u))
+	return c.valueOf(u, p, v, err)
 }
 
-// together computes the values of units with one part. The error is the context's.
-func (c *contractor) together(part contraction.Batcher, batch []asked) ([]btn.UnitValue, error) {
+// contractBatch computes the values of units that have one part in common. The error is the context's.
+func (c *contractor) contractBatch(part contraction.Batcher, batch []plannedUnit) ([]btn.UnitValue, error) {
 	values := make([]btn.UnitValue, len(batch))
 	var problems []*problem.Problem
 	var wants []btn.Want
-	var places []int // of problems in batch
-	for k, a := range batch {
-		p, err := c.problemOf(a)
+	var places []int // places[n] is the position in batch of problem n
+	for k, u := range batch {
+		p, err := c.problemOf(u)
 		if err != nil {
-			values[k] = btn.UnitValue{Unit: a.Unit, Error: errorInfo(err, query.StageContract)}
+			values[k] = btn.UnitValue{Unit: u.Unit, Error: errorInfo(err, query.StageContract)}
 			continue
 		}
-		problems, wants, places = append(problems, p), append(wants, c.want(a)), append(places, k)
+		problems, wants, places = append(problems, p), append(wants, c.wantOf(u)), append(places, k)
 	}
 	if len(problems) == 0 {
 		return values, nil
 	}
-	all, errs, err := contraction.Parts(c.ctx, problems, part, wants)
+	contracted, errs, err := contraction.Parts(c.ctx, problems, part, wants)
 	if err != nil {
 		return nil, err
 	}
 	for n, k := range places {
-		if values[k], err = c.valueOf(batch[k], problems[n], all[n], errs[n]); err != nil {
+		if values[k], err = c.valueOf(batch[k], problems[n], contracted[n], errs[n]); err != nil {
 			return nil, err
 		}
 	}
 	return values, nil
 }
 
-// problemOf returns the problem of a unit, the last one where it is of the same query.
-func (c *contractor) problemOf(a asked) (*problem.Problem, error) {
-	if c.query == a.Query {
+// problemOf returns the problem of a unit: the network under the evidence of its demand. It is that of the last unit if that has the same
+// demand.
+func (c *contractor) problemOf(u plannedUnit) (*problem.Problem, error) {
+	if c.query == u.Query {
 		return c.problem, nil
 	}
-	options := problem.Options{Memory: c.o.Memory, Threads: c.o.Threads, Summed: a.Summed}
-	p, err := c.o.Shared.Problem(a.net, a.about.Evidence, a.Messages, options)
-	c.query, c.problem = a.Query, p
+	options := problem.Options{Memory: c.o.Memory, Threads: c.o.Threads, Summed: u.Summed}
+	p, err := c.o.Shared.Problem(u.net, u.netDemand.Evidence, u.Messages, options)
+	c.query, c.problem = u.Query, p
 	if err != nil {
 		c.query = -1
 	}
 	return p, err
 }
 
-// want is what a unit's demand wants.
-func (c *contractor) want(a asked) btn.Want {
-	want := a.about.Want
+// wantOf returns what the demand of a unit wants, with the time at which its parts are to end.
+func (c *contractor) wantOf(u plannedUnit) btn.Want {
+	want := u.netDemand.Want
 	want.Until = c.o.Until
 	return want
 }
 
-// valueOf makes what a contraction returned the value of a unit. The error is the context's.
-func (c *contractor) valueOf(a asked, p *problem.Problem, v btn.Value, failure error) (btn.UnitValue, error) {
-	value := btn.UnitValue{Unit: a.Unit}
+// valueOf returns the value of a unit from what its contraction returned, a value v or a failure. Marginals are restricted to the targets
+// of the demand. If the value shows that Z is 0, an explanation is added. The error is the context's.
+func (c *contractor) valueOf(u plannedUnit, p *problem.Problem, v btn.Value, failure error) (btn.UnitValue, error) {
+	value := btn.UnitValue{Unit: u.Unit}
 	if err := c.ctx.Err(); err != nil {
 		return value, err
 	}
@@ -298,31 +301,33 @@ func (c *contractor) valueOf(a asked, p *problem.Problem, v btn.Value, failure e
 		return value, nil
 	}
 	if v.Marginals != nil {
-		v.Marginals.Domains = contraction.Domains(a.net)
-		v.Marginals = v.Marginals.Of(a.about.Targets)
+		v.Marginals.Domains = contraction.Domains(u.net)
+		v.Marginals = v.Marginals.Of(u.netDemand.Targets)
 	}
-	if a.isImpossible(v) {
-		c.explain(a, p, &v)
+	if u.showsZero(v) {
+		c.explainZero(u, p, &v)
 	}
 	value.Value = v
 	return value, c.ctx.Err()
 }
 
-// explain says why Z is 0, if the zeros of the network show that, and which observations contradict each other, if that was asked for.
-func (c *contractor) explain(a asked, p *problem.Problem, v *btn.Value) {
+// explainZero adds to the value of a unit why Z is 0, if the zeros of the network show that. If the demand asks for it and has evidence, it
+// also adds which observations contradict each other.
+func (c *contractor) explainZero(u plannedUnit, p *problem.Problem, v *btn.Value) {
 	if conflict, err := preprocess.Explain(c.ctx, p.Net); err == nil {
 		v.Why = strings.TrimSuffix(conflict.String(), ".")
 	}
-	if a.demand.Conflict && !a.demand.Evidence.IsEmpty() {
-		search := &conflicts{ctx: c.ctx, net: c.net, o: c.o}
-		if a.Assignment.Asked != nil {
-			search.switches = a.Assignment.Asked.Query.Switches
+	if u.demand.Conflict && !u.demand.Evidence.IsEmpty() {
+		search := &conflictSearch{ctx: c.ctx, net: c.net, o: c.o}
+		if u.Assignment.Asked != nil {
+			search.switches = u.Assignment.Asked.Query.Switches
 		}
-		v.Conflict = search.conflict(a.Assignment, a.demand.Evidence)
+		v.Conflict = search.find(u.Assignment, u.demand.Evidence)
 	}
 }
 
-// Planned returns the network that an assignment's plan is one for, the whole or its relevant part, and the demand on it.
+// Planned returns the network that the plan of an assignment is for, and the demand d on it: net itself, or its relevant part if the
+// assignment is for that. shared may be nil.
 func Planned(net *btn.Network, d btn.Demand, a *btn.Assignment, shared *problem.Shared) (*btn.Network, btn.Demand) {
 	if !a.Relevant {
 		return net, d
@@ -330,14 +335,14 @@ func Planned(net *btn.Network, d btn.Demand, a *btn.Assignment, shared *problem.
 	return shared.Relevant(net, d)
 }
 
-// isImpossible reports whether the value of a unit says that Z is 0: the unit is the only term of Z. A search has no share of Z: where it
-// finds an assignment Z is not 0.
-func (a *asked) isImpossible(v btn.Value) bool {
-	if !v.Z.IsZero() || v.Found != nil || v.Doubt != "" || a.part.About().Finds != "" {
+// showsZero reports whether the value v of a unit shows that Z is 0: v is 0 without doubt, and the unit is the only term of Z in the plan.
+// Parts that find assignments are no terms of Z, so their value shows nothing.
+func (u *plannedUnit) showsZero(v btn.Value) bool {
+	if !v.Z.IsZero() || v.Found != nil || v.Doubt != "" || u.part.About().Finds != "" {
 		return false
 	}
 	terms := 0
-	for _, e := range a.Plan.Estimates {
+	for _, e := range u.Plan.Estimates {
 		for _, part := range e.Parts {
 			if part.About().Finds == "" {
 				terms++
@@ -347,7 +352,7 @@ func (a *asked) isImpossible(v btn.Value) bool {
 	return terms == 1
 }
 
-// errorInfo returns an error as it stands in results.
+// errorInfo returns an error in the form that it has in results, as one of a stage.
 func errorInfo(err error, stage string) *query.ErrorInfo {
 	return &query.ErrorInfo{Code: fault.CodeOf(err), Message: sentence.Text(err.Error()), Stage: stage}
 }
@@ -358,8 +363,8 @@ func Aggregate(job string, assignments []btn.Assignment, values []btn.UnitValue)
 	return questions.Results(inputs(job, assignments, values))
 }
 
-// AggregateNow is Aggregate for values that no more will follow: queries that grow are answered
-// with these.
+// AggregateNow computes the results as Aggregate does, if no more values will follow: queries that grow are answered
+// with the values that have arrived, and end by the deadline.
 func AggregateNow(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
 	in := inputs(job, assignments, values)
 	for q := range in {
@@ -368,7 +373,7 @@ func AggregateNow(job string, assignments []btn.Assignment, values []btn.UnitVal
 	return questions.Results(in)
 }
 
-// SoFar is AggregateNow for a job that goes on: no deadline ended it.
+// SoFar computes the results by the values so far, of a job that goes on. They do not state that a deadline ended them.
 func SoFar(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
 	results := AggregateNow(job, assignments, values)
 	for i := range results {
@@ -379,7 +384,7 @@ func SoFar(job string, assignments []btn.Assignment, values []btn.UnitValue) []q
 	return results
 }
 
-// Settled reports whether the values suffice: no demand needs any more.
+// Settled reports whether the values are enough for an answer: no demand needs any further value.
 func Settled(assignments []btn.Assignment, values []btn.UnitValue) bool {
 	for _, in := range inputs("", assignments, values) {
 		if !aggregate.Settled(in) {
@@ -389,7 +394,7 @@ func Settled(assignments []btn.Assignment, values []btn.UnitValue) bool {
 	return true
 }
 
-// inputs distributes the values to their demands.
+// inputs returns the input of the aggregation for each demand, with the values that belong to it. Values of no demand are left out.
 func inputs(job string, assignments []btn.Assignment, values []btn.UnitValue) []aggregate.Input {
 	byDemand := make([][]btn.UnitValue, len(assignments))
 	for _, v := range values {
@@ -398,15 +403,15 @@ func inputs(job string, assignments []btn.Assignment, values []btn.UnitValue) []
 		}
 	}
 
-	in := make([]aggregate.Input, len(assignments))
-	sampling := aggregate.Sampling(assignments)
+	list := make([]aggregate.Input, len(assignments))
+	sampling := aggregate.CountSampling(assignments)
 	for q := range assignments {
-		in[q] = aggregate.Input{Job: job, Query: q, Assignment: &assignments[q], Values: byDemand[q], Sampling: sampling}
+		list[q] = aggregate.Input{Job: job, Query: q, Assignment: &assignments[q], Values: byDemand[q], Sampling: sampling}
 	}
-	return in
+	return list
 }
 
-// Failed returns the results of a job none of whose queries has an answer, all for the same reason.
+// Failed returns the results of a job that failed as a whole: every query has the same error, as one of a stage.
 func Failed(job string, queries int, err error, stage string) []query.Result {
 	in := make([]aggregate.Input, queries)
 	for q := range in {
