@@ -4,29 +4,31 @@ package judge
 
 import "math"
 
-// BoundsDelta is the probability that some of the sampled bounds of a job does not hold: of all estimates of all its queries.
+// BoundsDelta is the largest probability that any sampled bound of a job does not hold, of all estimates of all its queries.
 // Chosen: the design's.
 const BoundsDelta = 1e-3
 
-// Bounds are the best ones on either side of ln Z. The zero value has none.
+// Bounds are the best bounds on ln Z on either side. The zero value has none.
 type Bounds struct {
-	proved, sampled interval
-	least           float64 // a lower bound on ln Z unless Z is 0
+	proved  interval // by bounds that follow from the model
+	sampled interval // by bounds that needed a random draw
+	// ifPositive is a further proved lower bound, which holds unless Z is 0. It is −Inf if there is none, and not set until proved is known.
+	ifPositive float64
 }
 
-// interval is what ln Z lies between.
+// interval is two bounds that ln Z lies between. The zero value has none.
 type interval struct {
-	isKnown      bool
+	isKnown      bool // false for the zero value
 	lower, upper Side
 }
 
-// Side is a bound on one side, nats, and what it is by, in words.
+// Side is a bound on one side of ln Z.
 type Side struct {
-	Ln float64
-	By string
+	Ln float64 // nats; −Inf or +Inf if nothing bounds ln Z on this side
+	By string  // what proves it, in words
 }
 
-// narrow takes the better of two bounds on each side.
+// narrow replaces each end of the interval by the given one if that is tighter.
 func (i *interval) narrow(lower, upper Side) {
 	if !i.isKnown {
 		*i = interval{true, Side{Ln: math.Inf(-1)}, Side{Ln: math.Inf(1)}}
@@ -39,19 +41,21 @@ func (i *interval) narrow(lower, upper Side) {
 	}
 }
 
-// Prove takes in a bound that follows from the model alone. least bounds ln Z from below unless Z is 0; −Inf if nothing does.
-func (b *Bounds) Prove(lower, upper, least float64, by string) {
+// Prove adds a lower and an upper bound on ln Z that follow from the model, in nats. A side without a bound is −Inf or +Inf. ifPositive is
+// a lower bound that holds unless Z is 0, −Inf if there is none. by is what proves the bounds, in words.
+func (b *Bounds) Prove(lower, upper, ifPositive float64, by string) {
 	if !b.proved.isKnown {
-		b.least = math.Inf(-1)
+		b.ifPositive = math.Inf(-1)
 	}
 	b.proved.narrow(Side{lower, by}, Side{upper, by})
-	b.least = max(b.least, least)
+	b.ifPositive = max(b.ifPositive, ifPositive)
 }
 
-// Sample takes in bounds that hold with probability 1 − BoundsDelta together with all other sampled bounds of a job.
+// Sample adds a lower and an upper bound on ln Z that needed a random draw. All sampled bounds of a job hold together with probability
+// 1 − BoundsDelta.
 func (b *Bounds) Sample(lower, upper Side) { b.sampled.narrow(lower, upper) }
 
-// Sampled returns the best sampled bounds, −Inf and +Inf if there are none.
+// Sampled returns the best sampled bounds. A side without a bound is −Inf or +Inf.
 func (b *Bounds) Sampled() (lower, upper Side) {
 	if !b.sampled.isKnown {
 		return Side{Ln: math.Inf(-1)}, Side{Ln: math.Inf(1)}
@@ -59,9 +63,9 @@ func (b *Bounds) Sampled() (lower, upper Side) {
 	return b.sampled.lower, b.sampled.upper
 }
 
-// Between returns what ln Z is known to lie between, widened by rounding, and the probability with which it does: −Inf and +Inf if
-// nothing bounds it. Sampled bounds that contradict others are those that fail. Bounds and sampled components are computed in logarithms,
-// which have no range to leave.
+// Between returns the best lower and upper bound on ln Z. A side without a bound is −Inf or +Inf. level is 1 if both are proved, and
+// otherwise 1 − BoundsDelta, the probability with which they hold. Proved bounds are widened by rounding. If sampled bounds contradict the
+// proved ones, they have failed and do not count.
 func (b *Bounds) Between() (lower, upper Side, level float64) {
 	lower, upper, level = Side{Ln: math.Inf(-1)}, Side{Ln: math.Inf(1)}, 1
 	if p := &b.proved; p.isKnown {
@@ -79,19 +83,20 @@ func (b *Bounds) Between() (lower, upper Side, level float64) {
 	return lower, upper, level
 }
 
-// Reach returns the largest distance from ln Z of a value between the bounds, +Inf without an upper or a lower bound. If there is no other
-// lower bound, the least weight of a state is one: it holds unless Z is 0, which no estimate shows.
+// Reach returns the distance in nats from ln to the farther bound on ln Z, the most by which an estimate ln may be off. If ln is outside of
+// the bounds, it counts as the nearer bound. If there is no other lower bound, the one that holds unless Z is 0 is taken, since no estimate
+// shows that Z is 0. It returns +Inf if there is no upper bound or no lower bound.
 func (b *Bounds) Reach(ln float64) float64 {
 	lower, upper, _ := b.Between()
 	if math.IsInf(lower.Ln, -1) && b.proved.isKnown {
-		lower.Ln = b.least
+		lower.Ln = b.ifPositive
 	}
 	ln = min(max(ln, lower.Ln), upper.Ln)
 	return max(upper.Ln-ln, ln-lower.Ln)
 }
 
-// Widening is how far rounding may move a bound or an exact ln Z, nats: ten digits of Z are left, and rounding of its
-// logarithm. It is 0 for a bound that is not finite.
+// Widening returns how far rounding may move a bound or an exact ln Z, in nats: 1e-10 for a Z of ten digits, and the rounding of its
+// logarithm. It returns 0 if ln is not finite.
 func Widening(ln float64) float64 {
 	if ln-ln != 0 {
 		return 0

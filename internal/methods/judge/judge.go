@@ -1,5 +1,5 @@
-// Package judge is the interface between the aggregator and the methods whose estimates grow: what an estimate is worth, and what the
-// estimates of a method state together.
+// Package judge is the interface between the aggregator and the methods whose estimates grow: how an estimate follows from its parts, and
+// what the estimates of a method state together about ln Z.
 //
 // The aggregator evaluates the estimates of a plan in their sequence. It hands each to the judge of its rule, asks all judges for their
 // statements, lets each reconsider its own beside the others, and chooses the answer. It knows no method:
@@ -16,24 +16,27 @@ import "github.com/basetensor/basetensor/internal/network/btn"
 
 // Judge judges the estimates of one rule among those of one query.
 type Judge interface {
-	// Add evaluates an estimate from the values of its parts, and of the estimates that were added before. It fills in Z, Rounding and the
-	// method's fields of the answer, or IsBound. The error is the reason why the estimate has no value. Linear time in the values.
+	// Add evaluates an estimate from the values of its parts and from the estimates that were added before. It fills in Z, Rounding and the
+	// method's fields of the answer. If the estimate is a bound, it fills in IsBound instead. The error is the reason why the estimate has no
+	// value. Linear time in the values.
 	Add(e *Estimate) error
-	// State returns what the estimates so far say of ln Z.
+	// State returns the statement that follows from the estimates added so far. Its Best is nil if none of the rule has a value.
 	State() Statement
-	// Reconsider changes the judge's own statement, or another one, by what the other methods state.
+	// Reconsider changes the judge's statement (own), or those of the other methods, after all methods have made theirs.
 	Reconsider(own *Statement, others []*Statement)
-	// Marginals returns the marginals that an estimate of the rule has, and states how far they are off.
+	// Marginals returns the marginals that an estimate of the rule has, and how far they may be off.
 	Marginals(e *Estimate) Marginals
-	// Samples returns up to n weighted samples that an estimate has drawn. It returns none if it has not drawn any.
+	// Samples returns up to n weighted samples among those that an estimate has drawn. It returns none if it has not drawn any.
 	Samples(e *Estimate, n int, seed uint64) Samples
-	// Warnings lists what a person should know about the answer, of which best is the estimate and uncertainty the statement.
+	// Warnings returns what the method adds to the warnings of an answer, for people. best is the estimate of the answer, which may be by
+	// another method, or nil if there is none. uncertainty is that of the answer, nil if it is not known.
 	Warnings(best *Estimate, uncertainty *float64) []string
-	// TakesAny reports whether any of the parts of an estimate make one by themselves, if no more values will come.
+	// TakesAny reports whether an estimate can be made from any of its parts, if no more values will come.
 	TakesAny() bool
 }
 
-// Defaults is embedded by judges. A statement does not change, there are no samples and no warnings, and an estimate needs all its parts.
+// Defaults is embedded by judges and implements what most of them have in common: a statement does not change, there are no samples and no
+// warnings, and an estimate needs all its parts.
 type Defaults struct{}
 
 // Reconsider implements Judge.
@@ -48,66 +51,67 @@ func (Defaults) Warnings(*Estimate, *float64) []string { return nil }
 // TakesAny implements Judge.
 func (Defaults) TakesAny() bool { return false }
 
-// Statement is what the estimates of one method say of ln Z.
+// Statement is what the estimates of one method state together about ln Z.
 type Statement struct {
-	Best        *Estimate // the best of them; nil if none has a value
-	Uncertainty *float64  // how far ln Z of the best one may be off, nats; nil if that is not known
-	Unknown     string    // why it is not known, for people; "" if there is nothing to compare with
-	// IsComplete reports whether the best one dropped nothing above rounding. It is the answer then, whatever other methods state.
+	Best        *Estimate // the best estimate of the method; nil if none has a value
+	Uncertainty *float64  // how far ln Z of Best may be off, nats; nil if that is not known
+	Unknown     string    // why Uncertainty is nil, for people; "" if the reason is only that there is nothing to compare Best with
+	// IsComplete reports whether Best dropped nothing above rounding. It is the answer then, whatever other methods state.
 	IsComplete bool
 	// MaySettle reports whether the sequence may end with this statement once its uncertainty is small enough.
 	MaySettle bool
-	// IsCredible reports whether the statement is about what the method has not seen, too. A statement that is not does not make others
-	// less certain that disagree with it.
+	// IsCredible reports whether the uncertainty also covers what the method has not seen. If it does not, the statement is no evidence
+	// against those of other methods.
 	IsCredible bool
-	// MissesWeight reports whether ln Z of the best one is mostly too low, by more than its uncertainty shows.
+	// MissesWeight reports whether ln Z of Best is mostly too low, by more than its uncertainty shows.
 	MissesWeight bool
 }
 
-// Marginals are those of an estimate.
+// Marginals are the marginals of an estimate.
 type Marginals struct {
-	P           [][]float64 // by variable, or by target; nil if there are none
-	Uncertainty *float64    // of the least certain probability; nil if that is not known
-	Warning     string      // why there are none; "" if nobody has to know
+	P           [][]float64 // P[i][x] for variable i, or for target i of the query; nil if there are none
+	Uncertainty *float64    // the largest error of one of the probabilities; nil if that is not known
+	Warning     string      // why there are none, for people; "" if there is nothing to tell
 }
 
 // Samples are weighted assignments of values to all variables.
 type Samples struct {
-	Values  [][]int
-	Weights []float64 // they add up to 1; nil if there are no samples
-	Warning string    // what is missing; "" for nothing
+	Values  [][]int   // a value for each variable, by sample
+	Weights []float64 // by sample, with the sum 1; nil if there are no samples
+	Warning string    // what is missing, for people; "" if nothing is
 }
 
-// entry is the judge of a rule.
-type entry struct {
-	rule btn.Rule
-	make func(*Sequence) Judge
+// registration is a rule with the function that makes a judge of it.
+type registration struct {
+	rule     btn.Rule
+	newJudge func(*Sequence) Judge
 }
 
-// entries are the registered judges, in the sequence in which statements are made. Of two that state the same the first one is taken.
-var entries []entry
+// registrations are the rules with a judge, in the sequence in which judges make their statements. If two state the same uncertainty, the
+// aggregator takes the first one.
+var registrations []registration
 
 // Register makes the judge of a rule known. It is called while packages are initialised, in the sequence in which statements are made.
 func Register(rule btn.Rule, newJudge func(*Sequence) Judge) {
-	entries = append(entries, entry{rule, newJudge})
+	registrations = append(registrations, registration{rule, newJudge})
 }
 
-// Judges are those of one query, one for each rule.
+// Judges are the judges of one query, one for each rule.
 type Judges struct {
-	All []Judge // in the sequence in which statements are made
-	of  map[btn.Rule]Judge
+	All    []Judge // in the sequence in which statements are made
+	byRule map[btn.Rule]Judge
 }
 
-// New returns the judges of a query without any estimates.
+// New returns the judges of a query, which share the sequence s and have no estimates yet.
 func New(s *Sequence) Judges {
-	judges := Judges{of: map[btn.Rule]Judge{}}
-	for _, e := range entries {
-		j := e.make(s)
+	judges := Judges{byRule: map[btn.Rule]Judge{}}
+	for _, r := range registrations {
+		j := r.newJudge(s)
 		judges.All = append(judges.All, j)
-		judges.of[e.rule] = j
+		judges.byRule[r.rule] = j
 	}
 	return judges
 }
 
-// Of returns the judge of a rule, nil for a rule that nobody has registered.
-func (j Judges) Of(rule btn.Rule) Judge { return j.of[rule] }
+// Of returns the judge of a rule, nil if none is registered for it.
+func (j Judges) Of(rule btn.Rule) Judge { return j.byRule[rule] }

@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestSampledBoundsThatFail: where bounds from samples contradict those of the model, these are the bounds.
+// TestSampledBoundsThatFail: if sampled bounds contradict the proved ones, only the proved ones count.
 func TestSampledBoundsThatFail(t *testing.T) {
 	for name, sampled := range map[string][2]float64{"above": {8, 9}, "below": {1, 2}, "both": {6.5, 6}} {
 		var b Bounds

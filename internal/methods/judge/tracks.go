@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// PlanDistanceFactor is the factor on the distance of two plans at one level, and the least ratio of two methods' uncertainties of
-// marginals at which the surer one supplies them.
+// PlanDistanceFactor is the factor on the distance of two plans at one level. It is also the ratio of two methods' uncertainties of
+// marginals from which on the surer method supplies the marginals.
 // Chosen.
 const PlanDistanceFactor = 2
 
@@ -20,65 +20,70 @@ const FirstLevelFactor = 10
 // branches, and the next levels do not show them.
 const ForbiddenFactor = 4
 
-// Track is the values of the estimates of a rule, as far as they compare with each other.
+// Track compares the estimates of one rule in a sequence, along all tracks of the rule.
 type Track struct {
 	Sequence *Sequence
 	Rule     btn.Rule
-	// Next is the change that an estimate's track is expected to make next. ok is false if the track has one value.
+	// Next returns the change of ln Z, in nats, that the track of an estimate is expected to make next. ok is false if the track has only
+	// one estimate.
 	Next func(e *Estimate) (change float64, ok bool)
 }
 
-// Best returns the estimate of the highest level. Of several it is the one whose own track has moved least, the first of equals. It returns
-// nil if none has a value.
+// hasValue reports whether an estimate is one of the rule and has a value.
+func (t Track) hasValue(e *Estimate) bool { return e.LogZ != nil && e.Plan.Rule == t.Rule }
+
+// Best returns the estimate of the highest level. If several tracks have reached that level, it is the estimate whose track is expected to
+// change least, the first one of equals. It returns nil if no estimate has a value.
 func (t Track) Best() *Estimate {
-	var best *Estimate
+	var highest *Estimate
 	for _, e := range t.Sequence.Estimates {
-		if e.LogZ != nil && e.Plan.Rule == t.Rule && (best == nil || e.Plan.Level > best.Plan.Level) {
-			best = e
+		if t.hasValue(e) && (highest == nil || e.Plan.Level > highest.Plan.Level) {
+			highest = e
 		}
 	}
-	if best == nil {
+	if highest == nil {
 		return nil
 	}
-	steadiest, least := best, math.Inf(1)
+	steadiest, smallest := highest, math.Inf(1)
 	for _, e := range t.Sequence.Estimates {
-		if e.LogZ == nil || e.Plan.Rule != t.Rule || e.Plan.Level != best.Plan.Level {
+		if !t.hasValue(e) || e.Plan.Level != highest.Plan.Level {
 			continue
 		}
-		if change, moved := t.Next(e); moved && change < least {
-			steadiest, least = e, change
+		if change, ok := t.Next(e); ok && change < smallest {
+			steadiest, smallest = e, change
 		}
 	}
 	return steadiest
 }
 
-// Others returns the highest estimates of the other tracks of the rule. An estimate of a level below 0 is a start and no estimate beside
-// others.
+// Others returns the last estimates of the tracks other than that of best, as far as they have reached the highest level among these
+// tracks. Estimates of a level below 0 are starts of tracks, and do not count.
 func (t Track) Others(best *Estimate) (others []*Estimate) {
-	latest := map[string]*Estimate{}
-	var names []string
-	top := math.Inf(-1)
+	last := map[string]*Estimate{} // by track
+	var tracks []string            // in sequence
 	for _, e := range t.Sequence.Estimates {
-		if e.LogZ == nil || e.Plan.Rule != t.Rule || e.Plan.Track == best.Plan.Track || e.Plan.Level < 0 {
+		if !t.hasValue(e) || e.Plan.Track == best.Plan.Track || e.Plan.Level < 0 {
 			continue
 		}
-		if _, known := latest[e.Plan.Track]; !known {
-			names = append(names, e.Plan.Track)
+		if last[e.Plan.Track] == nil {
+			tracks = append(tracks, e.Plan.Track)
 		}
-		latest[e.Plan.Track] = e
+		last[e.Plan.Track] = e
 	}
-	for _, name := range names {
-		top = max(top, latest[name].Plan.Level)
+	highest := math.Inf(-1)
+	for _, track := range tracks {
+		highest = max(highest, last[track].Plan.Level)
 	}
-	for _, name := range names {
-		if latest[name].Plan.Level == top {
-			others = append(others, latest[name])
+	for _, track := range tracks {
+		if last[track].Plan.Level == highest {
+			others = append(others, last[track])
 		}
 	}
 	return others
 }
 
-// Before returns the estimate before one in its track; nil if it is the first.
+// Before returns the last estimate with a value in the track of e that has a lower level than e. It returns nil if e is the first of its
+// track.
 func (s *Sequence) Before(e *Estimate) *Estimate {
 	var last *Estimate
 	for _, r := range s.Estimates {
@@ -89,7 +94,7 @@ func (s *Sequence) Before(e *Estimate) *Estimate {
 	return last
 }
 
-// LastChange returns the distance of an estimate from the one before it in its track. ok is false if it is the first.
+// LastChange returns the distance in nats of an estimate from the one before it in its track. ok is false if it is the first of its track.
 func (s *Sequence) LastChange(e *Estimate) (change float64, ok bool) {
 	earlier := s.Before(e)
 	if earlier == nil {
@@ -98,13 +103,14 @@ func (s *Sequence) LastChange(e *Estimate) (change float64, ok bool) {
 	return math.Abs(*e.LogZ - *earlier.LogZ), true
 }
 
-// settledBesideModes is the largest uncertainty, in nats, at which contractions are believed beside modes that chains miss.
+// settledBesideModes is the largest uncertainty, in nats, at which contractions are believed although chains miss modes.
 // Measured: where a mode was lost in part, they stated 9e-7 to 0.005 and were off by 0.0002 to 0.02.
 const settledBesideModes = 1e-9
 
-// BesideModes changes the statement of a contraction if components that are drawn have found hidden modes. A truncation may have lost the
-// same share of a mode at every level, which changes do not show. Unless the contraction has settled (settledBesideModes), it is uncertain
-// by its distance from credible drawn components and by one standard error of these, at least.
+// BesideModes raises the uncertainty of a contraction's statement if drawn components have found hidden modes. A truncation may have lost
+// the same share of a mode at every level, which the changes between levels do not show. So the uncertainty is at least the distance from
+// the credible statement of drawn components, and at least the standard error of that. Nothing changes if the contraction states at most
+// settledBesideModes.
 func (s *Sequence) BesideModes(own *Statement, others []*Statement) {
 	if own.Best == nil || own.Uncertainty == nil || *own.Uncertainty <= settledBesideModes || !s.HasHiddenModes() {
 		return
