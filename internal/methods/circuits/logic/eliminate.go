@@ -18,45 +18,39 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// eliminated returns the circuit of a network along an elimination order of its simplified tables, nil where that would be long, or the
-// tables have entries below 0 or beyond float64. Nothing is summed out beforehand: every term of the network is one of the
-// circuit.
-func eliminated(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
-	bare, err := unweighted(net)
+// compileByElimination returns the circuit of a network along an elimination order of its simplified tables. It returns nil if the circuit
+// would be long, or if the tables have entries below 0 or beyond float64. Nothing is summed out beforehand: every term of the network is
+// one of the circuit.
+func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
+	unweighted, err := withUnitWeights(net)
 	if err != nil {
 		return nil, err
 	}
-	given, err := lower.Build(ctx, bare)
+	original, err := lower.Build(ctx, unweighted)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if err != nil || given.Unfit != "" || given.Signed() {
+	if err != nil || original.Unfit != "" || original.Signed() {
 		return nil, nil // the formula has a way, or the reason why there is none
 	}
-	simple, err := preprocess.Run(ctx, given, preprocess.Options{Terms: true, Probes: o.Probes})
+	simplified, err := preprocess.Run(ctx, original, preprocess.Options{Terms: true, Probes: o.Probes})
 	if err != nil {
 		return nil, err
 	}
-	e := simple.Expression
-	h := e.Hypergraph()
-	order, within, err := contractionorder.MinFillWithin(ctx, h, policy.UnrolledWidth, policy.UnrolledFlops)
-	if err != nil || !within {
-		return nil, err
-	}
-	cost, err := contractionorder.EvaluateOrderWithin(ctx, h, order, policy.UnrolledFlops)
-	if err != nil || cost.Flops > policy.UnrolledFlops || o.Work > 0 && cost.Flops > float64(o.Work) {
+	e := simplified.Expression
+	order, ok, err := shortOrder(ctx, e, o.Work)
+	if err != nil || !ok {
 		return nil, err
 	}
 
-	var left []int // indices of more than one value: the variables of the circuit
-	var domains []int
+	var indices, domains []int // the indices of more than one value are the variables of the circuit
 	for i, d := range e.Dims {
 		if d > 1 {
-			left, domains = append(left, i), append(domains, d)
+			indices, domains = append(indices, i), append(domains, d)
 		}
 	}
 	b := circuit.NewBuilder(domains, o.Bytes)
-	root, err := unroll(ctx, e, b, left, order, func(t, k int) circuit.Node { return b.Number(entryOf(&e.Tables[t], k)) })
+	root, err := unroll(ctx, e, b, indices, order, func(t, k int) circuit.Node { return b.Number(entryOf(&e.Tables[t], k)) })
 	if err != nil || b.Full() {
 		return nil, err
 	}
@@ -64,12 +58,27 @@ func eliminated(ctx context.Context, net *btn.Network, o Options) (*circuit.Comp
 	if err != nil {
 		return nil, err
 	}
-	return back(ctx, c, net, given, simple, left)
+	return liftToNetwork(ctx, c, net, original, simplified, indices)
 }
 
-// unweighted returns the network with weights of 1 in the place of its variables', or 0 where those are 0.
-func unweighted(net *btn.Network) (*btn.Network, error) {
-	return reweighted(net, func(w float64) float64 {
+// shortOrder returns an elimination order of an expression. ok is false if the width or the work of the elimination is larger than allowed
+// for a circuit; work is a further limit on its flops, 0 for none.
+func shortOrder(ctx context.Context, e *sumproduct.Expression, work int64) (order []int, ok bool, err error) {
+	h := e.Hypergraph()
+	order, isNarrow, err := contractionorder.MinFillWithin(ctx, h, policy.UnrolledWidth, policy.UnrolledFlops)
+	if err != nil || !isNarrow {
+		return nil, false, err
+	}
+	cost, err := contractionorder.EvaluateOrderWithin(ctx, h, order, policy.UnrolledFlops)
+	if err != nil || cost.Flops > policy.UnrolledFlops || work > 0 && cost.Flops > float64(work) {
+		return nil, false, err
+	}
+	return order, true, nil
+}
+
+// withUnitWeights returns the network with each weight of its variables replaced by 1, unless it is 0, and with a Scale of 1.
+func withUnitWeights(net *btn.Network) (*btn.Network, error) {
+	return mapWeights(net, func(w float64) float64 {
 		if w != 0 {
 			return 1
 		}
@@ -77,79 +86,114 @@ func unweighted(net *btn.Network) (*btn.Network, error) {
 	})
 }
 
-// reweighted returns the network with other weights of its variables, by those that they have, and a Scale of 1.
-func reweighted(net *btn.Network, by func(w float64) float64) (*btn.Network, error) {
-	out := *net
-	out.Scale = scaled.One
-	out.Links = slices.Clone(net.Links)
-	for v, at := range net.Variables {
-		cp, err := weights(net, v)
+// mapWeights returns the network with each weight w of its variables replaced by newWeight(w), and with a Scale of 1. net is not changed.
+func mapWeights(net *btn.Network, newWeight func(w float64) float64) (*btn.Network, error) {
+	mapped := *net
+	mapped.Scale = scaled.One
+	mapped.Links = slices.Clone(net.Links)
+	for v, variable := range net.Variables {
+		link, err := weightsOf(net, v)
 		if err != nil {
 			return nil, err
 		}
-		own := *cp
-		own.Weights = slices.Clone(cp.Weights)
-		for a, w := range own.Weights {
-			own.Weights[a] = by(w)
+		cp := *link
+		cp.Weights = slices.Clone(link.Weights)
+		for a, w := range cp.Weights {
+			cp.Weights[a] = newWeight(w)
 		}
-		out.Links[at.Link].T = &own
+		mapped.Links[variable.Link].T = &cp
 	}
-	return &out, nil
+	return &mapped, nil
 }
 
-// back returns the circuit of the indices that are left over the variables of the network, and over those indices that decide none
-// of them.
-func back(
-	ctx context.Context, c *circuit.Circuit, net *btn.Network, given *sumproduct.Expression, simple *preprocess.Result, left []int,
+// liftToNetwork returns a circuit over indices of the simplified expression as one over the variables of the network, from whose
+// expression, original, it was simplified. Indices that decide no variable of the network become further variables.
+func liftToNetwork(
+	ctx context.Context, c *circuit.Circuit, net *btn.Network, original *sumproduct.Expression, simplified *preprocess.Result, indices []int,
 ) (*circuit.Compiled, error) {
-	dims := simple.Expression.Dims
-	first := make([]int, len(dims)) // by index that is left: the number of its leaf 0
-	leaves := 0
-	for _, i := range left {
-		first[i] = leaves
-		leaves += dims[i]
-	}
-	stands := make([][]int32, leaves)
-	var domains []int
-	var fixed []int32
-	next := 0
-	for v, i := range given.Variables {
-		d := net.Variables[v].Domain
-		domains = append(domains, d)
-		o := simple.Origin[i]
-		for k, from := range o.From {
-			atom := int32(next + from)
-			if s := given.Support[i]; s != nil {
-				atom = int32(next + s[from])
+	dims := simplified.Expression.Dims
+	l := newLifting(dims, indices)
+	for v, i := range original.Variables {
+		leaf := l.addVariable(net.Variables[v].Domain)
+		origin := simplified.Origin[i]
+		for k, value := range origin.From { // the variable has this value if origin.Index has the value k
+			if support := original.Support[i]; support != nil {
+				value = support[value]
 			}
-			if o.Index < 0 || dims[o.Index] == 1 {
-				fixed = append(fixed, atom)
+			if origin.Index < 0 || dims[origin.Index] == 1 {
+				l.fixed = append(l.fixed, int32(leaf+value))
 				break
 			}
-			stands[first[o.Index]+k] = append(stands[first[o.Index]+k], atom)
+			l.setValue(origin.Index, k, leaf+value)
 		}
-		next += d
 	}
-	for _, i := range left {
-		d := dims[i]
-		if len(stands[first[i]]) > 0 {
-			continue
-		}
-		domains = append(domains, d)
-		for k := range d {
-			stands[first[i]+k] = []int32{int32(next + k)}
-		}
-		next += d
-	}
-	lifted, err := c.Lift(ctx, domains, stands, fixed)
+	l.addFreeIndices()
+	lifted, err := l.apply(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return circuit.NewCompiled(lifted, functional(given)), nil
+	return circuit.NewCompiled(lifted, isFunctional(original)), nil
 }
 
-// functional reports whether the variables decide all other indices: counters, and indices of one value.
-func functional(e *sumproduct.Expression) bool {
+// lifting collects what circuit.Lift needs to write a circuit over indices of an expression as one over other variables.
+type lifting struct {
+	dims    []int     // by index of the expression
+	indices []int     // those of more than one value: the first variables of the circuit
+	first   []int     // by index: the number of its leaf 0 in the circuit
+	stands  [][]int32 // by leaf of the circuit: the new leaves whose product it becomes
+	fixed   []int32   // new leaves by which the whole circuit is multiplied
+	domains []int     // of the new variables
+	leaves  int       // the number of new leaves
+}
+
+// newLifting returns the lifting of a circuit over these indices, without new variables.
+func newLifting(dims, indices []int) *lifting {
+	l := &lifting{dims: dims, indices: indices, first: make([]int, len(dims))}
+	leaves := 0
+	for _, i := range indices {
+		l.first[i] = leaves
+		leaves += dims[i]
+	}
+	l.stands = make([][]int32, leaves)
+	return l
+}
+
+// addVariable adds a new variable with d values and returns the number of its first leaf.
+func (l *lifting) addVariable(d int) (leaf int) {
+	l.domains = append(l.domains, d)
+	l.leaves += d
+	return l.leaves - d
+}
+
+// setValue states that value a of an index implies the value of a new variable that the new leaf is for. An index may imply several.
+func (l *lifting) setValue(index, a, leaf int) {
+	k := l.first[index] + a
+	l.stands[k] = append(l.stands[k], int32(leaf))
+}
+
+// addFreeIndices adds a new variable for each index that implies the value of none. hasNone reports whether there is no such index.
+func (l *lifting) addFreeIndices() (hasNone bool) {
+	hasNone = true
+	for _, i := range l.indices {
+		if len(l.stands[l.first[i]]) > 0 {
+			continue
+		}
+		hasNone = false
+		leaf := l.addVariable(l.dims[i])
+		for a := range l.dims[i] {
+			l.setValue(i, a, leaf+a)
+		}
+	}
+	return hasNone
+}
+
+// apply returns the circuit over the new variables.
+func (l *lifting) apply(ctx context.Context, c *circuit.Circuit) (*circuit.Circuit, error) {
+	return c.Lift(ctx, l.domains, l.stands, l.fixed)
+}
+
+// isFunctional reports whether the variables of an expression determine all its other indices: these are counters, or have one value.
+func isFunctional(e *sumproduct.Expression) bool {
 	for i, d := range e.Dims {
 		if d > 1 && !slices.Contains(e.Variables, i) && (e.Counters == nil || !e.Counters[i]) {
 			return false
@@ -158,112 +202,115 @@ func functional(e *sumproduct.Expression) bool {
 	return true
 }
 
-// nodes is a table whose entries are nodes: row-major, the last index fastest.
-type nodes struct {
-	scope []int
-	at    []circuit.Node
+// nodeTable is a table whose entries are nodes of a circuit: row-major, the last index fastest.
+type nodeTable struct {
+	scope   []int
+	entries []circuit.Node
 }
 
 // unroller eliminates indices from tables of nodes.
 type unroller struct {
-	dims     []int
-	variable []int // by index of more than one value: its variable in the circuit
-	b        *circuit.Builder
-	look     *pace.Pace
-	tables   []nodes
-	beside   [][]int // by index: tables that it may be in
-	gone     []bool  // by table
+	dims       []int
+	variable   []int // by index of more than one value: its variable in the circuit
+	b          *circuit.Builder
+	look       *pace.Pace
+	tables     []nodeTable
+	tablesOf   [][]int // by index: the tables that have it, eliminated ones too
+	eliminated []bool  // by table
 }
 
-// unroll returns the circuit of an expression along an elimination order; entry gives the node of an entry of a table.
-// Every sum decides on the index that is eliminated, and an entry of a table that is not 0 is over the indices that were eliminated into
-// it: the circuit is smooth, decomposable and deterministic.
+// unroll returns the circuit of an expression along an elimination order. indices are those of more than one value, in the order of the
+// circuit's variables. entry returns the node of entry k of table t.
+//
+// Every sum decides on the index that is eliminated. The node of an entry that is not 0 is over the indices that were eliminated into its
+// table. So the circuit is smooth, decomposable and deterministic.
 func unroll(
-	ctx context.Context, e *sumproduct.Expression, b *circuit.Builder, left, order []int, entry func(t, k int) circuit.Node,
+	ctx context.Context, e *sumproduct.Expression, b *circuit.Builder, indices, order []int, entry func(t, k int) circuit.Node,
 ) (circuit.Node, error) {
-	u := &unroller{dims: e.Dims, variable: make([]int, len(e.Dims)), b: b, look: pace.New(ctx), beside: make([][]int, len(e.Dims))}
-	for v, i := range left {
+	u := &unroller{dims: e.Dims, variable: make([]int, len(e.Dims)), b: b, look: pace.New(ctx), tablesOf: make([][]int, len(e.Dims))}
+	for v, i := range indices {
 		u.variable[i] = v
 	}
 	for t := range e.Tables {
 		if u.look.Over(int64(len(e.Tables[t].Data))) {
 			return circuit.Zero, u.look.Err()
 		}
-		table := nodes{scope: e.Tables[t].Scope, at: make([]circuit.Node, len(e.Tables[t].Data))}
-		for k := range table.at {
-			table.at[k] = entry(t, k)
+		table := nodeTable{scope: e.Tables[t].Scope, entries: make([]circuit.Node, len(e.Tables[t].Data))}
+		for k := range table.entries {
+			table.entries[k] = entry(t, k)
 		}
 		u.add(table)
 	}
-	all := []circuit.Node{b.Number(e.Scale)}
+	factors := []circuit.Node{b.Number(e.Scale)}
 	for _, i := range order {
 		if u.dims[i] > 1 && !u.eliminate(i) {
 			return circuit.Zero, u.look.Err()
 		}
 	}
 	for t := range u.tables {
-		if !u.gone[t] {
-			all = append(all, u.tables[t].at[0])
+		if !u.eliminated[t] { // all its indices have one value, so it has one entry
+			factors = append(factors, u.tables[t].entries[0])
 		}
 	}
-	return b.Product(all...), nil
+	return b.Product(factors...), nil
 }
 
 // add adds a table.
-func (u *unroller) add(t nodes) {
+func (u *unroller) add(t nodeTable) {
 	for _, i := range t.scope {
-		u.beside[i] = append(u.beside[i], len(u.tables))
+		u.tablesOf[i] = append(u.tablesOf[i], len(u.tables))
 	}
 	u.tables = append(u.tables, t)
-	u.gone = append(u.gone, false)
+	u.eliminated = append(u.eliminated, false)
 }
 
-// eliminate sums an index out of the tables that have it. It returns false where the context ended.
-func (u *unroller) eliminate(i int) bool {
-	var own []nodes
-	var scope []int
-	for _, t := range u.beside[i] {
-		if !u.gone[t] {
-			own = append(own, u.tables[t])
+// eliminate replaces the tables that have index i by one table, which is their product summed over i. It returns false if the context
+// ended.
+func (u *unroller) eliminate(i int) (ok bool) {
+	var factorTables []nodeTable
+	var scope []int // of the result
+	for _, t := range u.tablesOf[i] {
+		if !u.eliminated[t] {
+			factorTables = append(factorTables, u.tables[t])
 			scope = append(scope, u.tables[t].scope...)
-			u.gone[t] = true
+			u.eliminated[t] = true
 		}
 	}
 	slices.Sort(scope)
 	scope = slices.DeleteFunc(slices.Compact(scope), func(j int) bool { return i == j })
 
 	// strides[t][k] is the stride of scope[k] in table t; the last one is the stride of i.
-	strides := make([][]int, len(own))
-	for t := range own {
-		strides[t] = sumproduct.Along(u.dims, own[t].scope, append(slices.Clip(scope), i))
+	strides := make([][]int, len(factorTables))
+	for t := range factorTables {
+		strides[t] = sumproduct.Along(u.dims, factorTables[t].scope, append(slices.Clip(scope), i))
 	}
-	out := nodes{scope: scope}
-	children := make([]circuit.Node, u.dims[i])
-	factors := make([]circuit.Node, 0, len(own)+1)
-	x := make([]int, len(scope))
-	for more := true; more; more = u.next(scope, x) {
-		if u.look.Over(int64(len(own) * len(children))) {
+	result := nodeTable{scope: scope}
+	terms := make([]circuit.Node, u.dims[i])
+	factors := make([]circuit.Node, 0, len(factorTables)+1)
+	x := make([]int, len(scope)) // the values of the indices of scope
+	for more := true; more; more = u.advance(scope, x) {
+		if u.look.Over(int64(len(factorTables) * len(terms))) {
 			return false
 		}
-		for a := range children {
+		for a := range terms {
 			factors = append(factors[:0], u.b.Leaf(u.variable[i], a))
-			for t := range own {
-				at := strides[t][len(scope)] * a
+			for t := range factorTables {
+				offset := strides[t][len(scope)] * a
 				for k, value := range x {
-					at += strides[t][k] * value
+					offset += strides[t][k] * value
 				}
-				factors = append(factors, own[t].at[at])
+				factors = append(factors, factorTables[t].entries[offset])
 			}
-			children[a] = u.b.Product(factors...)
+			terms[a] = u.b.Product(factors...)
 		}
-		out.at = append(out.at, u.b.Sum(children...))
+		result.entries = append(result.entries, u.b.Sum(terms...))
 	}
-	u.add(out)
+	u.add(result)
 	return true
 }
 
-// next moves values on, the last one fastest. It returns false after the last ones.
-func (u *unroller) next(scope, x []int) bool {
+// advance moves the values x of the indices of scope to the next combination, the last index fastest. It returns false after the last one.
+func (u *unroller) advance(scope, x []int) bool {
 	for k := len(x) - 1; k >= 0; k-- {
 		if x[k]++; x[k] < u.dims[scope[k]] {
 			return true
@@ -273,8 +320,8 @@ func (u *unroller) next(scope, x []int) bool {
 	return false
 }
 
-// weights returns the link that has the weights of a variable.
-func weights(net *btn.Network, v int) (*tensor.CP, error) {
+// weightsOf returns the tensor of the link of variable v, which has the weights of the variable.
+func weightsOf(net *btn.Network, v int) (*tensor.CP, error) {
 	cp, ok := net.Links[net.Variables[v].Link].T.(*tensor.CP)
 	if !ok {
 		return nil, errNoWeights

@@ -22,12 +22,13 @@ type Options struct {
 	Rival  func() float64 // see compiler.Options
 	Memory int64          // bytes of formula, search and circuit together; 0: query.DefaultMemory
 	Bytes  int64          // of the circuit; 0: a quarter of the memory
-	// NoCircuit has Sum return Z alone, in less than half the time where the search is long.
+	// NoCircuit makes Sum return only Z and no circuit, in less than half the time if the search is long.
 	NoCircuit bool
-	// Probes bounds the entries that the simplification before an elimination looks at when it tries values; 0: its own bound.
+	// Probes bounds the entries that the simplification before an elimination looks at when it tries values; 0: the default of preprocess.
 	Probes int
 }
 
+// withDefaults returns the options with defaults in the place of zeros.
 func (o Options) withDefaults() Options {
 	if o.Memory <= 0 {
 		o.Memory = query.DefaultMemory
@@ -38,89 +39,90 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ErrCircuit is wrapped where a circuit is larger than allowed, with fault.OverBudget.
+// ErrCircuit is wrapped by the error that a circuit is larger than allowed, with fault.OverBudget.
 var ErrCircuit = errors.New("logic: the circuit is larger than allowed")
 
-// Eliminate returns the circuit of a network, for all weights of its variables except the zero ones, along an elimination order; nil where
-// that is not short. The same network gives the same circuit. Evidence multiplies weights, so it serves all queries to the network. It is
-// read as Circuit's are: Z of the circuit times net.Scale is Z of the network.
+// Eliminate returns the circuit of a network along an elimination order, and nil if that is not short. The circuit is for all weights of
+// the variables, except that weights of 0 stay 0. Evidence multiplies weights, so one circuit serves all queries to the network. Z of the
+// circuit times net.Scale is Z of the network. The same network gives the same circuit.
 func Eliminate(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
-	return eliminated(ctx, net, o.withDefaults())
+	return compileByElimination(ctx, net, o.withDefaults())
 }
 
-// Search is Eliminate by a search, whose work it returns.
+// Search returns a circuit of a network as Eliminate does, but by a search, and the work of the search.
 //
-// Errors: those of formula.FromNetwork and compiler.Compile; over_budget where the circuit is larger than allowed.
-func Search(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, int64, error) {
+// Errors: those of formula.FromNetwork and compiler.Compile; over_budget if the circuit is larger than allowed.
+func Search(ctx context.Context, net *btn.Network, o Options) (compiled *circuit.Compiled, work int64, err error) {
 	o = o.withDefaults()
-	_, of, work, err := search(ctx, net, nil, o)
-	if err == nil && of == nil {
+	_, compiled, work, err = search(ctx, net, nil, o)
+	if err == nil && compiled == nil {
 		err = fault.New(fault.OverBudget, "%w: %d bytes, with all of the search done", ErrCircuit, o.Bytes)
 	}
-	return of, work, err
+	return compiled, work, err
 }
 
-// Sum returns Z of a network but for net.Scale by a search, and the circuit of that: nil where it is larger than allowed. Errors: those of
-// Search but for ErrCircuit.
-func Sum(ctx context.Context, net *btn.Network, o Options) (scaled.Number, *circuit.Compiled, error) {
-	z, of, _, err := search(ctx, net, net, o.withDefaults())
-	return z, of, err
+// Sum returns Z of a network by a search, without the factor net.Scale, and the circuit of the search. The circuit is nil if it is larger
+// than allowed. Errors: those of Search except for ErrCircuit.
+func Sum(ctx context.Context, net *btn.Network, o Options) (z scaled.Number, compiled *circuit.Compiled, err error) {
+	z, compiled, _, err = search(ctx, net, net, o.withDefaults())
+	return z, compiled, err
 }
 
-// formulaOf is the network's formula without the values of weight 0.
+// formulaOf returns the network's formula, in which the values of weight 0 are excluded.
 func formulaOf(ctx context.Context, net *btn.Network, o Options) (*formula.Formula, error) {
 	f, err := formula.FromNetwork(ctx, net, o.Memory/4)
 	if err != nil {
 		return nil, err
 	}
-	return possible(f, net)
+	return excludeZeroWeights(f, net)
 }
 
-// search sums the formula of a network with the weights of another one, nil for 1, and returns its circuit where that has room.
-func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.Number, *circuit.Compiled, int64, error) {
-	none := scaled.Number{}
+// search simplifies the formula of a network and compiles it. z is its sum under the weights of the network weighted, or of no meaning
+// if weighted is nil. compiled is the circuit, nil if it is larger than allowed (and z is wanted) or not wanted (NoCircuit). work is that
+// of simplification and search.
+func search(ctx context.Context, net, weighted *btn.Network, o Options) (z scaled.Number, compiled *circuit.Compiled, work int64, err error) {
 	f, err := formulaOf(ctx, net, o)
 	if err != nil {
-		return none, nil, 0, err
+		return scaled.Number{}, nil, 0, err
 	}
 	reduced, err := formula.Simplify(ctx, f, simplifyWork(o.Work))
 	if err != nil {
-		return none, nil, 0, err
+		return scaled.Number{}, nil, 0, err
 	}
 
-	back := newWayBack(f, reduced, o.Bytes)
-	with := compiler.Options{
+	back := newTranslator(f, reduced, o.Bytes)
+	options := compiler.Options{
 		Work: remainingWork(o.Work, reduced.Work), Rival: o.Rival, Memory: o.Memory / 2,
 		Builder: back.builder, CircuitOnly: weighted == nil, Leaf: back.leaf,
 	}
 	if o.NoCircuit {
-		with.Builder, with.Leaf = nil, nil
+		options.Builder, options.Leaf = nil, nil
 	}
-	fixed := scaled.One
+	fixedWeight := scaled.One // of the values that all assignments have
 	if weighted != nil {
-		if with.Weights, fixed, err = back.weights(weighted); err != nil {
-			return none, nil, 0, err
+		if options.Weights, fixedWeight, err = back.weights(weighted); err != nil {
+			return scaled.Number{}, nil, 0, err
 		}
 	}
-	r, err := compiler.Compile(ctx, reduced.Formula, with)
+	r, err := compiler.Compile(ctx, reduced.Formula, options)
 	r.Stats.Work += reduced.Work
 	if errors.Is(err, circuit.ErrFull) {
 		err = fault.New(fault.OverBudget, "%w: %d bytes: %w", ErrCircuit, o.Bytes, err)
 	}
 	if err != nil || !r.Traced {
-		return r.Z.Mul(fixed), nil, r.Stats.Work, err
+		return r.Z.Mul(fixedWeight), nil, r.Stats.Work, err
 	}
 	c, err := back.finish(ctx, r.Root)
 	if errors.Is(err, circuit.ErrFull) {
-		return r.Z.Mul(fixed), nil, r.Stats.Work, nil
+		return r.Z.Mul(fixedWeight), nil, r.Stats.Work, nil
 	}
 	if err != nil {
-		return none, nil, r.Stats.Work, err
+		return scaled.Number{}, nil, r.Stats.Work, err
 	}
-	return r.Z.Mul(fixed), circuit.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
+	return r.Z.Mul(fixedWeight), circuit.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
 }
 
-// remainingWork returns the work left of a search; 0, no limit, where there was no limit.
+// remainingWork returns the limit on the work of a search after a part of it is done, at least 1. A limit of 0 means no limit and stays 0.
 func remainingWork(work, done int64) int64 {
 	if work <= 0 {
 		return 0
@@ -131,7 +133,7 @@ func remainingWork(work, done int64) int64 {
 // simplifyShare is the part of the work of a search that logical preprocessing may take before it.
 const simplifyShare = 1.0 / 4
 
-// simplifyWork is the work limit of simplification, given the search's.
+// simplifyWork returns the limit on the work of simplification, given that of the search (0: no limit).
 func simplifyWork(work int64) int64 {
 	if work <= 0 {
 		return formula.DefaultWork
@@ -139,47 +141,47 @@ func simplifyWork(work int64) int64 {
 	return min(max(int64(simplifyShare*float64(work)), 1), formula.DefaultWork)
 }
 
-// errNoWeights says that a network is none of this version.
+// errNoWeights is the error of a network that is not one of this version.
 var errNoWeights = fault.New(fault.Internal, "logic: the link of a variable is no list of weights")
 
-// possible excludes the values of weight 0.
-func possible(f *formula.Formula, net *btn.Network) (*formula.Formula, error) {
-	var none []formula.Literal
+// excludeZeroWeights returns the formula conditioned on no variable having a value of weight 0.
+func excludeZeroWeights(f *formula.Formula, net *btn.Network) (*formula.Formula, error) {
+	var excluded []formula.Literal
 	for v := range net.Variables {
-		cp, err := weights(net, v)
+		cp, err := weightsOf(net, v)
 		if err != nil {
 			return nil, err
 		}
 		for a, x := range cp.Weights {
 			if x == 0 {
-				none = append(none, f.Literal(v, a).Not())
+				excluded = append(excluded, f.Literal(v, a).Not())
 			}
 		}
 	}
-	return formula.Condition(f, none), nil
+	return formula.Condition(f, excluded), nil
 }
 
-// Logical reports whether a network has enough structure for search to exploit: at least such a share of the cores over several
-// legs have zeros, or are sums of terms of both signs, as clauses and parities are. A clause counts as one however long it is,
-// though a table of it has one zero among all its entries. Linear in the cores' sizes.
+// Logical reports whether a network has enough structure for a search to exploit: at least the given share of its cores are logical. A core
+// is logical if its table has a zero, or if it is a sum of terms of both signs, as clauses and parities are. A long clause counts as much
+// as a short one, although only one of all its entries is 0. Tables of a single leg do not count. Linear in the cores' sizes.
 func Logical(net *btn.Network, share float64) bool {
 	logical, cores := 0, 0
 	for _, core := range net.Cores {
-		has := false
+		isLogical := false
 		switch t := core.T.(type) {
 		case *tensor.Dense:
 			if len(t.Shape) < 2 {
 				continue
 			}
-			has = slices.Contains(t.Data, 0)
+			isLogical = slices.Contains(t.Data, 0)
 		case *tensor.CP:
-			has = tensor.Signed(t)
+			isLogical = tensor.Signed(t)
 		case *tensor.Symmetric:
-			for i := 0; i < t.Values.Len() && !has; i++ {
-				has = t.Values.At(i) == (scaled.Number{})
+			for i := 0; i < t.Values.Len() && !isLogical; i++ {
+				isLogical = t.Values.At(i) == (scaled.Number{})
 			}
 		}
-		if cores++; has {
+		if cores++; isLogical {
 			logical++
 		}
 	}

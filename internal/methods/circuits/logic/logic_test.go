@@ -25,7 +25,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// models draws models of all forms, with many zeros.
+// model draws a model of any form, with many zeros.
 func model(rng *rand.Rand) *factorgraph.Model {
 	return modeltest.Small(rng, modeltest.SmallOptions{
 		Variables: 1 + rng.IntN(7), Factors: rng.IntN(8), MaxDomain: 3, MaxArity: 4, MaxStates: 1 << 8,

@@ -1,0 +1,110 @@
+package logic
+
+// From a simplified formula back to the network's variables.
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
+	"github.com/basetensor/basetensor/internal/methods/circuits/formula"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// translator writes the circuit of a formula G over the variables of the formula F that G was simplified from.
+type translator struct {
+	builder *circuit.Builder
+	reduced *formula.Reduced // G, and what its atoms stand for in F
+	atoms   []atom           // of F
+	// absent are the auxiliary variables of F that neither an atom of G nor a fixed value stands for: they were summed out.
+	absent []int
+}
+
+// atom is a value of a variable.
+type atom struct{ variable, value int }
+
+// newTranslator returns the translator from r to f, with an empty builder whose circuit may take that number of bytes.
+func newTranslator(f *formula.Formula, r *formula.Reduced, bytes int64) *translator {
+	t := &translator{reduced: r, atoms: make([]atom, 0, f.Atoms())}
+	for v, d := range f.Domains {
+		for a := range d {
+			t.atoms = append(t.atoms, atom{v, a})
+		}
+	}
+
+	isPresent := make([]bool, len(f.Domains))
+	for _, atoms := range append(slices.Clone(r.Stands), r.Fixed) {
+		for _, a := range atoms {
+			isPresent[t.atoms[a].variable] = true
+		}
+	}
+	domains := slices.Clone(f.Domains)
+	for v := f.Links; v < len(domains); v++ { // auxiliary variables; if a link is absent, no assignment is left, and the circuit is 0
+		if !isPresent[v] {
+			domains[v] = 1 // its weight is 1, and so is the weight of its one value in the circuit
+			t.absent = append(t.absent, v)
+		}
+	}
+	t.builder = circuit.NewBuilder(domains, bytes)
+	return t
+}
+
+// leaf returns the product of the leaves of F that value a of variable v of G stands for.
+func (t *translator) leaf(v, a int) circuit.Node {
+	return t.product(t.reduced.Stands[t.reduced.Formula.Offset(v)+a])
+}
+
+// product returns the product of the leaves of some atoms of F.
+func (t *translator) product(atoms []int32) circuit.Node {
+	leaves := make([]circuit.Node, len(atoms))
+	for i, a := range atoms {
+		leaves[i] = t.builder.Leaf(t.atoms[a].variable, t.atoms[a].value)
+	}
+	return t.builder.Product(leaves...)
+}
+
+// weights returns the weight of each atom of G, and the weight that all assignments have in common, from the weights of the variables of a
+// network. Auxiliary variables have weights of 1. It returns an error if a weight is below 0.
+func (t *translator) weights(net *btn.Network) (reduced []scaled.Number, fixed scaled.Number, err error) {
+	original := make([]scaled.Number, len(t.atoms)) // by atom of F
+	for i, a := range t.atoms {
+		original[i] = scaled.One
+		if a.variable >= len(net.Variables) {
+			continue
+		}
+		cp, err := weightsOf(net, a.variable)
+		if err != nil {
+			return nil, scaled.Number{}, err
+		}
+		x := cp.Weights[a.value]
+		if x < 0 {
+			return nil, scaled.Number{}, fault.New(fault.Unsupported,
+				"logic: a search sums terms of at least 0, value %d of variable %d has the weight %v", a.value, a.variable, x)
+		}
+		original[i] = scaled.FromFloat(x)
+	}
+	product := func(atoms []int32) scaled.Number {
+		p := scaled.One
+		for _, a := range atoms {
+			p = p.Mul(original[a])
+		}
+		return p
+	}
+	reduced = make([]scaled.Number, len(t.reduced.Stands))
+	for a, atoms := range t.reduced.Stands {
+		reduced[a] = product(atoms)
+	}
+	return reduced, product(t.reduced.Fixed), nil
+}
+
+// finish returns the circuit over all variables of F: the product of root, the circuit of G, with the fixed values, and a leaf for each
+// absent variable.
+func (t *translator) finish(ctx context.Context, root circuit.Node) (*circuit.Circuit, error) {
+	factors := []circuit.Node{root, t.product(t.reduced.Fixed)}
+	for _, v := range t.absent {
+		factors = append(factors, t.builder.Leaf(v, 0))
+	}
+	return t.builder.Finish(ctx, t.builder.Product(factors...))
+}
