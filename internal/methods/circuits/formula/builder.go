@@ -17,33 +17,35 @@ const (
 	bytesPerVariable = 16
 )
 
-// builder adds factors to a formula.
+// builder builds a formula factor by factor. After an error it adds nothing more.
 type builder struct {
-	f    Formula
-	room int64 // bytes left
-	pace *pace.Pace
-	err  error  // the first one
-	name string // of the factor at hand
+	f          Formula
+	bytesLeft  int64
+	pace       *pace.Pace
+	err        error  // the first one
+	factorName string // of the factor that is being added, for errors; "" if there is none
 }
 
-// newBuilder starts a formula over these links. Memory bounds its size, in bytes.
+// newBuilder returns the builder of a formula whose first variables are links with these domains. The formula may take memory bytes.
 func newBuilder(ctx context.Context, domains []int, memory int64) *builder {
-	b := &builder{room: memory, pace: pace.New(ctx)}
+	b := &builder{bytesLeft: memory, pace: pace.New(ctx)}
 	b.f = Formula{Links: len(domains), Scale: scaled.One, offsets: []int32{0}, Functional: []bool{}}
 	for _, d := range domains {
-		b.variable(d)
+		b.addVariable(d)
 	}
 	return b
 }
 
-// auxiliary adds a variable of d values.
-func (b *builder) auxiliary(d int, functional bool) int {
-	b.f.Functional = append(b.f.Functional, functional)
-	return b.variable(d)
+// addAuxiliary adds an auxiliary variable with d values and returns its number. isFunctional reports whether the links determine its value
+// (Formula.Functional).
+func (b *builder) addAuxiliary(d int, isFunctional bool) int {
+	b.f.Functional = append(b.f.Functional, isFunctional)
+	return b.addVariable(d)
 }
 
-func (b *builder) variable(d int) int {
-	b.take(bytesPerVariable)
+// addVariable adds a variable with d values and returns its number.
+func (b *builder) addVariable(d int) int {
+	b.takeBytes(bytesPerVariable)
 	atoms := int64(b.f.offsets[len(b.f.Domains)]) + int64(d)
 	if atoms > math.MaxInt32/4 {
 		b.fail(fault.New(fault.OverBudget, "formula: more than %d values in all", math.MaxInt32/4))
@@ -54,15 +56,15 @@ func (b *builder) variable(d int) int {
 	return len(b.f.Domains) - 1
 }
 
-// take counts bytes, and fails where there are no more.
-func (b *builder) take(bytes int64) bool {
-	if b.room -= bytes; b.room < 0 {
-		b.fail(fault.New(fault.OverBudget, "formula: %sthe formula takes more memory than the budget", b.at()))
+// takeBytes subtracts bytes from those that are left. It fails if there are not enough, and reports whether there is no error so far.
+func (b *builder) takeBytes(bytes int64) bool {
+	if b.bytesLeft -= bytes; b.bytesLeft < 0 {
+		b.fail(fault.New(fault.OverBudget, "formula: %sthe formula takes more memory than the budget", b.errorPrefix()))
 	}
 	return b.err == nil
 }
 
-// over counts work, and reports whether there is an error or the context has ended.
+// over counts work, and reports whether building is over: there is an error, or the context has ended.
 func (b *builder) over(work int) bool {
 	if b.pace.Over(int64(work)) {
 		b.fail(b.pace.Err())
@@ -70,69 +72,71 @@ func (b *builder) over(work int) bool {
 	return b.err != nil
 }
 
+// fail sets the error of the builder, unless there is one.
 func (b *builder) fail(err error) {
 	if b.err == nil {
 		b.err = err
 	}
 }
 
-// at says in an error which factor it is about.
-func (b *builder) at() string {
-	if b.name == "" {
+// errorPrefix returns the name of the factor for the beginning of an error text, "" if no factor is being added.
+func (b *builder) errorPrefix() string {
+	if b.factorName == "" {
 		return ""
 	}
-	return b.name + ": "
+	return b.factorName + ": "
 }
 
-// is and not are the literals of a value.
+// is returns the literal that variable v has the value a, and not its opposite.
 func (b *builder) is(v, a int) Literal  { return b.f.Literal(v, a) }
 func (b *builder) not(v, a int) Literal { return b.f.Literal(v, a).Not() }
 
-// clause adds a clause.
-func (b *builder) clause(c []Literal) {
-	if b.take(bytesPerClause + bytesPerLiteral*int64(len(c))) {
+// addClause adds a clause, if there is memory for it. The builder keeps c.
+func (b *builder) addClause(c []Literal) {
+	if b.takeBytes(bytesPerClause + bytesPerLiteral*int64(len(c))) {
 		b.f.Clauses = append(b.f.Clauses, c)
 	}
 }
 
-// scale multiplies all by a number.
-func (b *builder) scale(x scaled.Number) { b.f.Scale = b.f.Scale.Mul(x) }
+// multiplyScale multiplies the scale of the formula by x.
+func (b *builder) multiplyScale(x scaled.Number) { b.f.Scale = b.f.Scale.Mul(x) }
 
-// table adds a factor with these entries, at least 0 each: its zeros as clauses, its positive
+// addTable adds a factor with these entries, none below 0: its zeros as clauses, its positive
 // entries as tables.
-func (b *builder) table(scope, dims []int, data []float64) {
+func (b *builder) addTable(scope, dims []int, data []float64) {
 	if b.over(len(data)) {
 		return
 	}
-	scope, dims = choices(scope, dims)
+	scope, dims = withoutConstants(scope, dims)
 	if len(scope) == 0 {
 		if data[0] == 0 {
-			b.clause([]Literal{})
+			b.addClause([]Literal{})
 		} else {
-			b.scale(scaled.FromFloat(data[0]))
+			b.multiplyScale(scaled.FromFloat(data[0]))
 		}
 		return
 	}
-	b.zeros(scope, dims, data)
-	b.entries(scope, dims, data)
+	b.excludeZeros(scope, dims, data)
+	b.addEntries(scope, dims, data)
 }
 
-// choices leaves out variables of one value.
-func choices(scope, dims []int) (left, of []int) {
+// withoutConstants returns a scope and its dimensions without the variables of one value.
+func withoutConstants(scope, dims []int) (varying, varyingDims []int) {
 	for k, d := range dims {
 		if d > 1 {
-			left, of = append(left, scope[k]), append(of, d)
+			varying, varyingDims = append(varying, scope[k]), append(varyingDims, d)
 		}
 	}
-	return left, of
+	return varying, varyingDims
 }
 
-// Exponents of the entries of one table relative to its largest.
+// lowestExponent is the smallest exponent of an entry of a table relative to its largest entry.
 const lowestExponent = -900
 
-// numbers adds a factor whose entries, at least 0 each, may have any range. Those further apart than float64 holds become
-// several tables whose product they are.
-func (b *builder) numbers(scope, dims []int, list []scaled.Number) {
+// addNumbers adds a factor with entries of any range, none below 0. If they are further apart than float64 holds, the factor becomes
+// several tables whose product it is: the first one has the exponents down to lowestExponent, and each further one the next part of what
+// remains.
+func (b *builder) addNumbers(scope, dims []int, list []scaled.Number) {
 	top := int64(math.MinInt64)
 	for _, x := range list {
 		if !x.IsZero() {
@@ -140,35 +144,35 @@ func (b *builder) numbers(scope, dims []int, list []scaled.Number) {
 		}
 	}
 	if top == math.MinInt64 {
-		b.table(scope, dims, make([]float64, len(list)))
+		b.addTable(scope, dims, make([]float64, len(list)))
 		return
 	}
 
-	data, rest := make([]float64, len(list)), make([]int64, len(list))
-	left := false
+	data, remaining := make([]float64, len(list)), make([]int64, len(list)) // remaining: exponents that the tables so far lack
+	isIncomplete := false
 	for i, x := range list {
 		if x.IsZero() {
 			continue
 		}
 		e := max(x.Exp-top, lowestExponent)
-		rest[i] = x.Exp - top - e
-		left = left || rest[i] < 0
+		remaining[i] = x.Exp - top - e
+		isIncomplete = isIncomplete || remaining[i] < 0
 		data[i] = math.Ldexp(x.Mant, int(e))
 	}
-	b.scale(scaled.Make(1, top))
-	b.table(scope, dims, data)
+	b.multiplyScale(scaled.Make(1, top))
+	b.addTable(scope, dims, data)
 
-	for left && !b.over(len(list)) {
-		left = false
+	for isIncomplete && !b.over(len(list)) {
+		isIncomplete = false
 		for i, x := range list {
 			if x.IsZero() {
 				continue // excluded already
 			}
-			e := max(rest[i], lowestExponent)
-			rest[i] -= e
-			left = left || rest[i] < 0
+			e := max(remaining[i], lowestExponent)
+			remaining[i] -= e
+			isIncomplete = isIncomplete || remaining[i] < 0
 			data[i] = math.Ldexp(1, int(e))
 		}
-		b.entries(scope, dims, data)
+		b.addEntries(scope, dims, data)
 	}
 }

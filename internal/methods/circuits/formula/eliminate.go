@@ -4,99 +4,100 @@ package formula
 
 import "slices"
 
-// longestResolvent bounds the literals of a clause made by elimination.
+// longestResolvent is the largest number of literals of a clause that elimination makes.
 const longestResolvent = 12
 
-// eliminate sums out auxiliary variables y of two values that are in no table, by resolution, where that makes no more clauses than there
-// were: with F = Π_c c(y, x) over the clauses that have y,
+// eliminate sums out auxiliary variables y of two values that are in no table, by resolution, if that makes no more clauses than there
+// were. It reports whether it has eliminated one. With F = Π_c c(y, x) over the clauses c that have y,
 //
 //	Σ_y F(y, x) = F(0, x) + F(1, x) = [some y satisfies all c] = Π of all resolvents on y
 //
-// The second step holds where no x with a product that is not 0 has both values, which is the
-// meaning of Functional: the links, which are in x, determine y. It is no step for other variables:
-// resolution proves that there is a value, not that it is the only one. The weight of y is 1, and
-// nothing can be asked about it.
+// The second equation holds if no x has both values of y with F not 0. That is the meaning of Functional: the links, which are in x,
+// determine y. For other variables it does not hold: resolution proves that there is a value, not that it is the only one. The weight of y
+// is 1, and no query can ask about it.
 func (s *simplifier) eliminate() bool {
-	until, from := s.budget(eliminateShare), s.p.Work
+	until, workBefore := s.budget(eliminateShare), s.p.Work
 	inTable := make([]bool, len(s.f.Domains))
 	for _, t := range s.f.Tables {
 		for _, v := range t.Scope {
 			inTable[v] = true
 		}
 	}
-	at := map[Literal][]int{}
+	clausesOf := map[Literal][]int{}
 	for n, c := range s.p.clauses {
-		if !s.p.gone[n] {
-			s.list(at, n, c)
+		if !s.p.removed[n] {
+			s.listClause(clausesOf, n, c)
 		}
 	}
-	found := false
-	for i, functional := range s.f.Functional {
+	hasChanged := false
+	for i, isFunctional := range s.f.Functional {
 		y := s.f.Links + i
-		if !functional || inTable[y] || s.f.Domains[y] != 2 || s.p.value(s.f.Literal(y, 0)) != 0 {
+		if !isFunctional || inTable[y] || s.f.Domains[y] != 2 || s.p.value(s.f.Literal(y, 0)) != 0 {
 			continue
 		}
-		if s.over(until, &from) {
+		if s.over(until, &workBefore) {
 			break
 		}
-		found = s.resolveAway(y, at) || found
+		hasChanged = s.eliminateVariable(y, clausesOf) || hasChanged
 	}
-	return found
+	return hasChanged
 }
 
-// list adds a clause to its literals' lists, if they are of auxiliary variables of two values.
-func (s *simplifier) list(at map[Literal][]int, n int, c []Literal) {
+// listClause adds clause c, number n, to the lists of its literals of auxiliary variables with two values.
+func (s *simplifier) listClause(clausesOf map[Literal][]int, n int, c []Literal) {
 	for _, l := range c {
-		if v := int(s.p.variable[l.Atom()]); v >= s.f.Links && s.f.Domains[v] == 2 {
-			at[s.normal(l)] = append(at[s.normal(l)], n)
+		if v := int(s.p.variableOf[l.Atom()]); v >= s.f.Links && s.f.Domains[v] == 2 {
+			clausesOf[s.canonical(l)] = append(clausesOf[s.canonical(l)], n)
 		}
 	}
 }
 
-// resolveAway eliminates y, if that makes no more clauses and no long ones.
-func (s *simplifier) resolveAway(y int, at map[Literal][]int) bool {
-	left := func(l Literal) []int {
-		return slices.DeleteFunc(slices.Clone(at[l]), func(n int) bool { return s.p.gone[n] })
+// eliminateVariable replaces the clauses that have y by their resolvents on y, and reports whether it has done so. It does not if these
+// were more clauses, or long ones, or if no clause has y, so that both values are possible.
+func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool {
+	remaining := func(l Literal) []int {
+		return slices.DeleteFunc(slices.Clone(clausesOf[l]), func(n int) bool { return s.p.removed[n] })
 	}
-	with, against := left(s.f.Literal(y, 0)), left(s.f.Literal(y, 1))
-	if len(with)+len(against) == 0 {
-		return false // nothing says which value it has
+	zeros, ones := remaining(s.f.Literal(y, 0)), remaining(s.f.Literal(y, 1)) // clauses with y = 0 and with y = 1
+	if len(zeros)+len(ones) == 0 {
+		return false
 	}
 	var resolvents [][]Literal
-	for _, n := range with {
-		for _, m := range against {
-			r, holds := s.resolvent(s.p.clauses[n], s.p.clauses[m], y)
-			if holds {
+	for _, n := range zeros {
+		for _, m := range ones {
+			r, isTautology := s.resolvent(s.p.clauses[n], s.p.clauses[m], y)
+			if isTautology {
 				continue
 			}
-			if resolvents = append(resolvents, r); len(r) > longestResolvent || len(resolvents) > len(with)+len(against) {
+			if resolvents = append(resolvents, r); len(r) > longestResolvent || len(resolvents) > len(zeros)+len(ones) {
 				return false
 			}
 		}
 	}
-	for _, n := range slices.Concat(with, against) {
-		s.p.gone[n] = true
+	for _, n := range slices.Concat(zeros, ones) {
+		s.p.removed[n] = true
 	}
 	for _, r := range resolvents {
-		s.list(at, len(s.p.clauses), r)
-		if s.p.add(r); s.p.False {
+		s.listClause(clausesOf, len(s.p.clauses), r)
+		if s.p.addClause(r); s.p.False {
 			break
 		}
 	}
-	s.drop[y] = true
+	s.eliminated[y] = true
 	return true
 }
 
-// resolvent returns the resolvent of two clauses on y; true where it always holds.
-func (s *simplifier) resolvent(c, d []Literal, y int) (r []Literal, holds bool) {
+// resolvent returns the resolvent of two clauses on y: all their literals except those of y, in canonical form. isTautology is true if it
+// has a literal and the opposite.
+func (s *simplifier) resolvent(c, d []Literal, y int) (r []Literal, isTautology bool) {
 	s.p.Work += int64(len(c) + len(d))
 	for _, l := range slices.Concat(c, d) {
-		if int(s.p.variable[l.Atom()]) == y {
+		if int(s.p.variableOf[l.Atom()]) == y {
 			continue
 		}
-		l = s.normal(l)
+		l = s.canonical(l)
 		switch {
-		case slices.Contains(r, s.normal(l.Not())):
+		case slices.Contains(r, s.canonical(l.Not())):
 			return nil, true
 		case !slices.Contains(r, l):
 			r = append(r, l)

@@ -9,17 +9,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// entries adds the positive entries of a table; those that are 0 are excluded by clauses, and may be anything. Variables on which no
-// positive entry depends are left out, and a table without zeros is split into those whose product it is; both are decided exactly.
-func (b *builder) entries(scope, dims []int, data []float64) {
+// addEntries adds the positive entries of a table. Clauses exclude the entries that are 0, which may be anything here. Variables on which
+// no positive entry depends are left out, and a table without zeros is split into tables whose product it is. Both are decided without
+// rounding.
+func (b *builder) addEntries(scope, dims []int, data []float64) {
 	scope, dims = slices.Clone(scope), slices.Clone(dims)
 	for k := 0; k < len(dims) && !b.over(len(data)); {
-		less, ok := dropMode(dims, data, k)
+		smaller, ok := dropMode(dims, data, k)
 		if !ok {
 			k++
 			continue
 		}
-		data = less
+		data = smaller
 		scope = slices.Delete(scope, k, k+1)
 		dims = slices.Delete(dims, k, k+1)
 	}
@@ -28,31 +29,31 @@ func (b *builder) entries(scope, dims []int, data []float64) {
 	}
 	if len(scope) == 0 {
 		if data[0] != 0 {
-			b.scale(scaled.FromFloat(data[0]))
+			b.multiplyScale(scaled.FromFloat(data[0]))
 		}
 		return
 	}
 	if slices.Contains(data, 0) {
-		b.keep(scope, filled(dims, data))
+		b.storeTable(scope, fillZeros(dims, data))
 		return
 	}
 
-	groups := b.together(dims, data)
-	for _, g := range groups {
-		var part []int
-		for _, k := range g {
-			part = append(part, scope[k])
+	groups := b.interactingModes(dims, data)
+	for _, modes := range groups {
+		var groupScope []int
+		for _, k := range modes {
+			groupScope = append(groupScope, scope[k])
 		}
-		b.keep(part, through(dims, data, g))
+		b.storeTable(groupScope, alongModes(dims, data, modes))
 	}
-	for range len(groups) - 1 {
-		b.scale(scaled.One.Div(scaled.FromFloat(data[0])))
+	for range len(groups) - 1 { // t = Π_g t(x_g, 0) / t(0)^(groups − 1)
+		b.multiplyScale(scaled.One.Div(scaled.FromFloat(data[0])))
 	}
 }
 
-// keep adds a table.
-func (b *builder) keep(scope []int, values []float64) {
-	if !b.take(bytesPerClause + bytesPerEntry*int64(len(values))) {
+// storeTable adds a table of positive values to the formula, if there is memory for it.
+func (b *builder) storeTable(scope []int, values []float64) {
+	if !b.takeBytes(bytesPerClause + bytesPerEntry*int64(len(values))) {
 		return
 	}
 	t := Table{Values: values}
@@ -62,34 +63,35 @@ func (b *builder) keep(scope []int, values []float64) {
 	b.f.Tables = append(b.f.Tables, t)
 }
 
-// dropMode returns a table without mode k, and true, where no positive entry depends on that: an entry of the result is 0 where all it
-// stands for are.
-func dropMode(dims []int, data []float64, k int) ([]float64, bool) {
-	step := 1
+// dropMode returns a table without mode k. ok is false if its positive entries depend on that mode. An entry of the result is 0 if all
+// entries that it stands for are 0.
+func dropMode(dims []int, data []float64, k int) (smaller []float64, ok bool) {
+	stride := 1
 	for _, d := range dims[k+1:] {
-		step *= d
+		stride *= d
 	}
-	out := make([]float64, len(data)/dims[k])
+	smaller = make([]float64, len(data)/dims[k])
 	for i, x := range data {
-		at := i/(step*dims[k])*step + i%step
+		// Entry i without its digit of mode k. Example: dims (2, 3, 2) and k = 1, so stride = 2: entry 9 = (1, 1, 1) goes to 3 = (1, 1).
+		j := i/(stride*dims[k])*stride + i%stride
 		switch {
-		case x == 0 || out[at] == x:
-		case out[at] == 0:
-			out[at] = x
+		case x == 0 || smaller[j] == x:
+		case smaller[j] == 0:
+			smaller[j] = x
 		default:
 			return nil, false
 		}
 	}
-	return out, true
+	return smaller, true
 }
 
-// filled returns a table with a positive number in the place of every 0: its neighbour along the
-// last mode, so that rows become constant where they can.
-func filled(dims []int, data []float64) []float64 {
+// fillZeros returns a table with a positive number in the place of each 0: the first positive entry of its row along the last mode, so
+// that rows become constant if they can, or 1.
+func fillZeros(dims []int, data []float64) []float64 {
 	out := slices.Clone(data)
 	d := dims[len(dims)-1]
-	for from := 0; from < len(out); from += d {
-		row := out[from : from+d]
+	for start := 0; start < len(out); start += d {
+		row := out[start : start+d]
 		fill := 1.0
 		if k := slices.IndexFunc(row, func(x float64) bool { return x > 0 }); k >= 0 {
 			fill = row[k]
@@ -103,17 +105,17 @@ func filled(dims []int, data []float64) []float64 {
 	return out
 }
 
-// together returns the modes in groups: a table t > 0 is Π_g t_g(x_g) over groups between whose
-// members nothing interacts. Modes i and j do not where t(a, b) t(0, 0) = t(a, 0) t(0, b) for all
-// values of the others: all mixed second differences of ln t are 0 then.
-func (b *builder) together(dims []int, data []float64) [][]int {
-	group := make([]int, len(dims))
+// interactingModes returns the modes of a table t > 0 in groups, such that t is Π_g t_g(x_g) over the groups g: modes of different groups
+// do not interact. Modes i and j do not interact if t(a, b) t(0, 0) = t(a, 0) t(0, b) for all values a and b of the two and all values of
+// the other modes: all mixed second differences of ln t are 0 then.
+func (b *builder) interactingModes(dims []int, data []float64) [][]int {
+	group := make([]int, len(dims)) // by mode: the first mode of its group
 	for k := range group {
 		group[k] = k
 	}
 	for i := range dims {
 		for j := range i {
-			if group[i] == group[j] || b.over(len(data)) || independent(dims, data, j, i) {
+			if group[i] == group[j] || b.over(len(data)) || areIndependent(dims, data, j, i) {
 				continue
 			}
 			from, to := max(group[i], group[j]), min(group[i], group[j])
@@ -124,43 +126,46 @@ func (b *builder) together(dims []int, data []float64) [][]int {
 			}
 		}
 	}
-	var out [][]int
-	for k, g := range group {
-		if g == k {
-			out = append(out, nil)
-			for j, h := range group {
-				if h == g {
-					out[len(out)-1] = append(out[len(out)-1], j)
-				}
+	var groups [][]int
+	for k, first := range group {
+		if first != k {
+			continue
+		}
+		var modes []int
+		for j, other := range group {
+			if other == first {
+				modes = append(modes, j)
 			}
 		}
+		groups = append(groups, modes)
 	}
-	return out
+	return groups
 }
 
-// independent reports whether modes i and j do not interact.
-func independent(dims []int, data []float64, i, j int) bool {
-	step := func(k int) int {
+// areIndependent reports whether modes i and j of a positive table do not interact (see interactingModes).
+func areIndependent(dims []int, data []float64, i, j int) bool {
+	stride := func(k int) int {
 		n := 1
 		for _, d := range dims[k+1:] {
 			n *= d
 		}
 		return n
 	}
-	si, sj := step(i), step(j)
-	for at, x := range data {
-		a, b := at/si%dims[i], at/sj%dims[j]
+	si, sj := stride(i), stride(j)
+	for cell, x := range data {
+		a, b := cell/si%dims[i], cell/sj%dims[j] // the values of modes i and j
 		if a == 0 || b == 0 {
 			continue
 		}
-		if !equalProducts(x, data[at-a*si-b*sj], data[at-b*sj], data[at-a*si]) {
+		if !equalProducts(x, data[cell-a*si-b*sj], data[cell-b*sj], data[cell-a*si]) {
 			return false
 		}
 	}
 	return true
 }
 
-// equalProducts reports whether a·b = c·d, without rounding, for positive numbers.
+// equalProducts reports whether a·b = c·d, without rounding, for positive numbers. It writes each product as (high + low)·2^exp, where high
+// is the rounded product of the mantissas, in [1/2, 1), and low its rounding error.
 func equalProducts(a, b, c, d float64) bool {
 	product := func(x, y float64) (high, low float64, exp int) {
 		mx, ex := math.Frexp(x)
@@ -177,23 +182,23 @@ func equalProducts(a, b, c, d float64) bool {
 	return h1 == h2 && l1 == l2 && e1 == e2
 }
 
-// through returns the part of a table along some modes where all others are 0.
-func through(dims []int, data []float64, modes []int) []float64 {
+// alongModes returns the entries of a table at which all modes but the given ones are 0, the last of the given modes fastest.
+func alongModes(dims []int, data []float64, modes []int) []float64 {
 	strides := make([]int, len(dims))
-	step := 1
+	stride := 1
 	for k := len(dims) - 1; k >= 0; k-- {
-		strides[k] = step
-		step *= dims[k]
+		strides[k] = stride
+		stride *= dims[k]
 	}
 	out := []float64{}
-	var walk func(n, at int)
-	walk = func(n, at int) {
+	var walk func(n, cell int) // cell has the values of the first n modes
+	walk = func(n, cell int) {
 		if n == len(modes) {
-			out = append(out, data[at])
+			out = append(out, data[cell])
 			return
 		}
 		for a := range dims[modes[n]] {
-			walk(n+1, at+a*strides[modes[n]])
+			walk(n+1, cell+a*strides[modes[n]])
 		}
 	}
 	walk(0, 0)

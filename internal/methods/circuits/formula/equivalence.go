@@ -4,60 +4,71 @@ package formula
 
 import "slices"
 
-// equivalences finds the literals that imply each other by clauses of two literals, and that a value excludes the variable's
-// others. A variable of two values with a literal equivalent to another variable's is a function of that variable; so is one of
-// more values if each is equivalent to a value of the other. Linear time.
+// equivalences finds variables that are functions of others, as replicas, and reports whether it has found some. Literals are equivalent if
+// they imply each other, by clauses of two literals and since a value of a variable excludes the other values. A variable of two values
+// with a literal equivalent to another variable's is a function of that variable. A variable of more values is one if each of its values is
+// equivalent to a value of the other variable. Linear time.
 func (s *simplifier) equivalences() bool {
 	if s.p.False || s.pace.Over(int64(2*s.f.Atoms())) {
 		return false
 	}
 	component := s.components(s.implications())
-	members := map[int32][]Literal{} // of components with literals of several variables, by number
+	members := map[int32][]Literal{} // by component: its literals that are open
 	for l, c := range component {
 		if c >= 0 && s.p.value(Literal(l)) == 0 {
 			members[c] = append(members[c], Literal(l))
 		}
 	}
 
-	s.same = make([]replica, len(s.f.Domains))
-	isRoot := make([]bool, len(s.f.Domains))
-	found := false
+	s.replicas = make([]replica, len(s.f.Domains))
+	isRoot := make([]bool, len(s.f.Domains)) // by variable: another one is a function of it
+	hasFound := false
 	for l := range component { // in the order of literals
-		c := component[l]
-		list := members[c]
+		list := members[component[l]]
 		if len(list) < 2 || list[0] != Literal(l) {
-			continue
+			continue // each component once, at its first literal
 		}
-		root, ok := s.root(list)
-		if !ok {
-			continue
-		}
-		x := s.p.variable[root.Atom()]
-		for _, k := range list {
-			y := s.p.variable[k.Atom()]
-			if y == x {
-				if k == root.Not() {
-					s.p.False = true
-					return true
-				}
-				continue
-			}
-			if s.replaceable(int(x), int(y)) && s.same[y].of == nil {
-				s.same[y] = replica{int(x), s.function(root, k)}
-				isRoot[x] = true
-				found = true
-			}
+		hasFound = s.replaceMembers(list, isRoot) || hasFound
+		if s.p.False {
+			return true
 		}
 	}
-	return s.bijections(component, isRoot) || found
+	return s.findBijections(component, isRoot) || hasFound
 }
 
-// implications are the literals that follow from every literal by a clause of two.
+// replaceMembers makes the variables of equivalent literals functions of one of them, as far as they may be replaced, and marks that one in
+// isRoot. It reports whether it has found a function. If a literal is equivalent to its opposite, the formula is contradictory.
+func (s *simplifier) replaceMembers(list []Literal, isRoot []bool) (hasFound bool) {
+	root, ok := s.chooseRoot(list)
+	if !ok {
+		return false
+	}
+	x := s.p.variableOf[root.Atom()]
+	for _, l := range list {
+		y := s.p.variableOf[l.Atom()]
+		if y == x {
+			if l == root.Not() {
+				s.p.False = true
+				return true
+			}
+			continue
+		}
+		if s.mayReplace(int(x), int(y)) && s.replicas[y].of == nil {
+			s.replicas[y] = replica{int(x), s.valueMap(root, l)}
+			isRoot[x] = true
+			hasFound = true
+		}
+	}
+	return hasFound
+}
+
+// implications returns for each literal those that follow from it by a clause of two literals, or by the values of its variable. Of a
+// variable with many values only the first mostExclusive exclude each other here.
 func (s *simplifier) implications() [][]Literal {
 	next := make([][]Literal, 2*s.f.Atoms())
 	edge := func(from, to Literal) { next[from] = append(next[from], to) }
 	for n, c := range s.p.clauses {
-		if !s.p.gone[n] && len(c) == 2 {
+		if !s.p.removed[n] && len(c) == 2 {
 			edge(c[0].Not(), c[1])
 			edge(c[1].Not(), c[0])
 		}
@@ -82,12 +93,12 @@ func (s *simplifier) implications() [][]Literal {
 	return next
 }
 
-// mostExclusive is the maximum number of values of a variable whose implications are
-// written down.
+// mostExclusive is the largest number of values of a variable whose mutual exclusions are among the implications.
 const mostExclusive = 32
 
-// components numbers the strongly connected components of a graph (Tarjan, Depth-first search and linear graph algorithms, 1972); −1 for
-// nodes without edges.
+// components returns for each node of a graph the number of its strongly connected component, −1 for a node that no edge leads to or from.
+// next lists the edges from each node. It is Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972) with an explicit
+// stack of calls: index is the order in which nodes are met, from 1 on, and low is the smallest index that a node is known to lead back to.
 func (s *simplifier) components(next [][]Literal) []int32 {
 	n := len(next)
 	component, index, low := make([]int32, n), make([]int32, n), make([]int32, n)
@@ -96,12 +107,12 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 	}
 	type call struct {
 		node Literal
-		edge int
+		edge int // the next edge of node to follow
 	}
 	var stack []Literal
 	var calls []call
 	onStack := make([]bool, n)
-	count, numbered := int32(0), int32(0)
+	met, numbered := int32(0), int32(0) // nodes, components
 	for first := range n {
 		if index[first] != 0 || len(next[first]) == 0 {
 			continue
@@ -111,8 +122,8 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 			c := &calls[len(calls)-1]
 			l := c.node
 			if c.edge == 0 {
-				count++
-				index[l], low[l] = count, count
+				met++
+				index[l], low[l] = met, met
 				stack = append(stack, l)
 				onStack[l] = true
 			}
@@ -128,10 +139,10 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 			}
 			calls = calls[:len(calls)-1]
 			if len(calls) > 0 {
-				up := calls[len(calls)-1].node
-				low[up] = min(low[up], low[l])
+				caller := calls[len(calls)-1].node
+				low[caller] = min(low[caller], low[l])
 			}
-			if low[l] == index[l] {
+			if low[l] == index[l] { // the nodes met since l are one component
 				for {
 					m := stack[len(stack)-1]
 					stack = stack[:len(stack)-1]
@@ -148,12 +159,12 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 	return component
 }
 
-// root chooses the literal that stands for its component: of a variable with more than two values
-// where there is one, else of the first. The component of their opposites is written as the
-// opposite then.
-func (s *simplifier) root(list []Literal) (best Literal, ok bool) {
+// chooseRoot returns the literal of whose variable the other variables of equivalent literals become functions: one of a variable with more
+// than two values if there is one, otherwise one of the first variable. The same choice is made among the opposite literals. ok is
+// false if no variable may be replaced.
+func (s *simplifier) chooseRoot(list []Literal) (best Literal, ok bool) {
 	rank := func(l Literal) int {
-		v := int(s.p.variable[l.Atom()])
+		v := int(s.p.variableOf[l.Atom()])
 		if s.f.Domains[v] > 2 {
 			return v - len(s.f.Domains)
 		}
@@ -165,75 +176,75 @@ func (s *simplifier) root(list []Literal) (best Literal, ok bool) {
 			best = l
 		}
 	}
-	x := s.p.variable[best.Atom()]
+	x := s.p.variableOf[best.Atom()]
 	for _, l := range list {
-		ok = ok || s.replaceable(int(x), int(s.p.variable[l.Atom()]))
+		ok = ok || s.mayReplace(int(x), int(s.p.variableOf[l.Atom()]))
 	}
 	return best, ok
 }
 
-// replaceable reports whether y may become a function of x: tables do not grow.
-func (s *simplifier) replaceable(x, y int) bool {
+// mayReplace reports whether variable y may become a function of x: y has two values, and no table would grow.
+func (s *simplifier) mayReplace(x, y int) bool {
 	if x == y || s.f.Domains[y] != 2 {
 		return false
 	}
 	return s.f.Domains[x] == 2 || !slices.ContainsFunc(s.f.Tables, func(t Table) bool { return slices.Contains(t.Scope, int32(y)) })
 }
 
-// function maps values of root's variable to values of k's, where the two literals hold together.
-func (s *simplifier) function(root, k Literal) []int32 {
-	x, y := int(s.p.variable[root.Atom()]), int(s.p.variable[k.Atom()])
-	holds := int32(k.Atom() - s.f.Offset(y))
-	if k.Negative() {
+// valueMap returns the value of l's variable y for each value of root's variable x, if the two literals are equivalent. y has two values: l
+// holds at one of them, and y has that value if root holds.
+func (s *simplifier) valueMap(root, l Literal) []int32 {
+	x, y := int(s.p.variableOf[root.Atom()]), int(s.p.variableOf[l.Atom()])
+	holds := int32(l.Atom() - s.f.Offset(y)) // the value of y at which l holds
+	if l.Negative() {
 		holds = 1 - holds
 	}
-	of := make([]int32, s.f.Domains[x])
-	for a := range of {
-		if of[a] = 1 - holds; (s.f.Offset(x)+a == root.Atom()) != root.Negative() {
-			of[a] = holds
+	values := make([]int32, s.f.Domains[x])
+	for a := range values {
+		if values[a] = 1 - holds; (s.f.Offset(x)+a == root.Atom()) != root.Negative() {
+			values[a] = holds
 		}
 	}
-	return of
+	return values
 }
 
-// bijections finds variables of more than two values, each equivalent to a value of one earlier variable. Values of that one which
-// no value of the other is equivalent to are impossible.
-func (s *simplifier) bijections(component []int32, isRoot []bool) bool {
-	at := map[int32][]int{} // atoms of values by component
-	found := false
+// findBijections makes variables of more than two values functions of an earlier variable, if each of their values is equivalent to one of
+// that variable. It reports whether it has found one.
+func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound bool) {
+	atomsOf := map[int32][]int{} // by component: the values in it, of the variables so far that are no replicas
 	for v, d := range s.f.Domains {
 		if d < 3 || s.pace.Over(int64(d)) {
 			continue
 		}
-		if of, x := s.bijection(v, component, at); of != nil && !isRoot[v] {
-			s.same[v] = replica{x, of}
+		if values, x := s.bijectionOf(v, component, atomsOf); values != nil && !isRoot[v] {
+			s.replicas[v] = replica{x, values}
 			isRoot[x] = true
-			found = true
+			hasFound = true
 			continue
 		}
 		for a := range d {
 			if l := s.f.Literal(v, a); component[l] >= 0 && s.p.value(l) == 0 {
-				at[component[l]] = append(at[component[l]], l.Atom())
+				atomsOf[component[l]] = append(atomsOf[component[l]], l.Atom())
 			}
 		}
 	}
-	return found
+	return hasFound
 }
 
-// bijection returns y's values by the value of the variable x that determines it, nil where there
-// is none.
-func (s *simplifier) bijection(y int, component []int32, at map[int32][]int) (of []int32, x int) {
-	for _, atom := range at[component[s.f.Literal(y, 0)]] {
-		x = int(s.p.variable[atom])
-		image := make([]int32, s.f.Domains[x])
+// bijectionOf looks for a variable x such that each value of y is equivalent to one of its values. It returns x, and the value of y for
+// each value of x; nil if there is none. A value of x that no value of y is equivalent to is impossible, and excluded.
+func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]int) (values []int32, x int) {
+	for _, atom := range atomsOf[component[s.f.Literal(y, 0)]] {
+		x = int(s.p.variableOf[atom])
+		image := make([]int32, s.f.Domains[x]) // by value of x: the value of y; −1 if there is none
 		for a := range image {
 			image[a] = -1
 		}
-		matched := 0
+		matched := 0 // values of y
 		for b := range s.f.Domains[y] {
 			l := s.f.Literal(y, b)
-			for _, atom := range at[component[l]] {
-				if component[l] >= 0 && int(s.p.variable[atom]) == x {
+			for _, atom := range atomsOf[component[l]] {
+				if component[l] >= 0 && int(s.p.variableOf[atom]) == x {
 					image[atom-s.f.Offset(x)] = int32(b)
 					matched++
 					break

@@ -14,17 +14,17 @@ import (
 // ErrFormula is wrapped by errors about a formula that is not well formed.
 var ErrFormula = errors.New("formula: not well formed")
 
-// Literal says of one value of one variable that it is taken, or that it is not. Values of all variables are
-// numbered one variable after the other (Formula.Literal); the last bit is set where the value is not taken.
+// Literal is the statement that a variable has a certain value, or that it has not. It is twice the number of the value among all values of
+// all variables (its atom, see Formula.Literal), and 1 more if the variable has not the value.
 type Literal int32
 
-// Not returns the opposite.
+// Not returns the opposite literal.
 func (l Literal) Not() Literal { return l ^ 1 }
 
 // Atom returns the number of the value among all values of all variables.
 func (l Literal) Atom() int { return int(l >> 1) }
 
-// Negative reports whether l says that the value is not taken.
+// Negative reports whether l states that the variable has not the value.
 func (l Literal) Negative() bool { return l&1 != 0 }
 
 // Formula is a weighted sum over the assignments that satisfy all clauses:
@@ -38,10 +38,10 @@ type Formula struct {
 	// Links counts the first variables, which are links of the network, in the network's order:
 	// their weights differ from query to query. The others are auxiliary: their weights are 1.
 	Links int
-	// Functional says of every auxiliary variable, in order, that the links determine its value wherever the product is not 0. Where one is
-	// not so, maxima over all variables are not maxima over the links.
+	// Functional reports for each auxiliary variable, in order, whether the links determine its value wherever the product is not 0. If one is
+	// not functional, maxima over all variables are not maxima over the links.
 	Functional []bool
-	// Clauses are disjunctions. A clause has no literal twice, and none that says the same as another one does.
+	// Clauses are disjunctions. No two literals of a clause state the same.
 	Clauses [][]Literal
 	// Tables have positive entries.
 	Tables []Table
@@ -50,8 +50,8 @@ type Formula struct {
 	offsets []int32 // by variable: the number of its value 0; one more at the end
 }
 
-// Table is a factor t(x) > 0 over the variables of Scope, row-major, the last one fastest. Where the clauses exclude a cell its entry
-// is any positive number: nobody reads it.
+// Table is a factor t(x) > 0 over the variables of Scope, row-major, the last one fastest. If the clauses exclude a cell, its entry is any
+// positive number, which is never read.
 type Table struct {
 	Scope  []int32
 	Values []float64
@@ -90,7 +90,8 @@ func New(f Formula) (*Formula, error) {
 	return &f, nil
 }
 
-// check checks one table.
+// check returns an error if a table is not well formed: the scope has a variable twice or one that does not exist, the number of values is
+// wrong, or one of them is not a positive number.
 func (f *Formula) check(t Table) error {
 	cells := 1
 	for i, v := range t.Scope {
@@ -110,15 +111,15 @@ func (f *Formula) check(t Table) error {
 	if cells != len(t.Values) {
 		return fmt.Errorf("has %d entries, its scope has %d cells", len(t.Values), cells)
 	}
-	for at, x := range t.Values {
+	for i, x := range t.Values {
 		if !(x > 0) || math.IsInf(x, 1) {
-			return fmt.Errorf("has the entry %v at %d, not a positive number", x, at)
+			return fmt.Errorf("has the entry %v at %d, not a positive number", x, i)
 		}
 	}
 	return nil
 }
 
-// Literal returns the literal that says of variable v that its value is a.
+// Literal returns the literal that variable v has the value a.
 func (f *Formula) Literal(v, a int) Literal { return Literal(f.offsets[v]+int32(a)) << 1 }
 
 // Atoms returns the number of all values of all variables.

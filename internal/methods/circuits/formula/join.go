@@ -1,6 +1,6 @@
 package formula
 
-// Values of one variable that the network holds as many of two values.
+// One variable of many values that the network holds as many variables of two values.
 
 import (
 	"cmp"
@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// join puts one variable in the place of literals of which every assignment has exactly one: those of a clause that exclude each other in
-// pairs by clauses of two literals. Its values are the literals. Longer clauses come first; a variable is joined once, and none
-// that has a table is.
+// join replaces the literals of a clause by one variable if every assignment has exactly one of them: they exclude each other in pairs, by
+// clauses of two literals. The values of the new variable are the literals. Longer clauses come first. A variable is joined once at most,
+// and not at all if it has a table.
 func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 	f := r.Formula
 	j := &joiner{&simplifier{f: f, p: newPropagator(f)}, make([]bool, len(f.Domains)), map[[2]Literal]bool{}}
@@ -34,25 +34,24 @@ func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 
 	g := Formula{Links: f.Links, Scale: f.Scale, Clauses: f.Clauses, Tables: f.Tables}
 	g.Domains, g.Functional = slices.Clone(f.Domains), slices.Clone(f.Functional)
-	found := nothing(f)
-	found.same = make([]replica, len(f.Domains))
+	replicas := make([]replica, len(f.Domains)) // the old variables as functions of the new ones
 	for _, c := range long {
-		if !j.exactlyOne(c) {
+		if !j.isExactlyOne(c) {
 			continue
 		}
 		x := len(g.Domains)
 		g.Domains = append(g.Domains, len(c))
-		functional := false
+		isFunctional := false
 		for i, l := range c {
-			v := j.p.variable[l.Atom()]
+			v := j.p.variableOf[l.Atom()]
 			j.free[v] = false
-			functional = functional || int(v) >= f.Links && f.Functional[int(v)-f.Links]
-			is := int32(j.normal(l).Atom() - f.Offset(int(v)))
-			of := slices.Repeat([]int32{1 - is}, len(c))
-			of[i] = is
-			found.same[v] = replica{x: x, of: of}
+			isFunctional = isFunctional || int(v) >= f.Links && f.Functional[int(v)-f.Links]
+			holds := int32(j.canonical(l).Atom() - f.Offset(int(v))) // the value of v at which l holds
+			values := slices.Repeat([]int32{1 - holds}, len(c))
+			values[i] = holds
+			replicas[v] = replica{x: x, of: values}
 		}
-		g.Functional = append(g.Functional, functional)
+		g.Functional = append(g.Functional, isFunctional)
 	}
 	if len(g.Domains) == len(f.Domains) {
 		return r, nil
@@ -61,35 +60,36 @@ func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 	if err != nil {
 		return nil, err
 	}
-	with := nothing(joined)
-	with.same = append(found.same, make([]replica, len(g.Domains)-len(f.Domains))...)
+	found := unchanged(joined)
+	found.replicas = append(replicas, make([]replica, len(g.Domains)-len(f.Domains))...)
 	stands := slices.Clone(r.Stands)
 	stands = append(stands, make([][]int32, joined.Atoms()-f.Atoms())...)
-	return rebuild(ctx, &Reduced{Formula: joined, Stands: stands, Fixed: r.Fixed}, with)
+	return rebuild(ctx, &Reduced{Formula: joined, Stands: stands, Fixed: r.Fixed}, found)
 }
 
-// joiner looks for such clauses.
+// joiner looks for clauses of which every assignment has exactly one literal.
 type joiner struct {
 	*simplifier
 	free     []bool              // by variable: it has two values, no table, and is not joined
-	excluded map[[2]Literal]bool // pairs of literals of which one is false
+	excluded map[[2]Literal]bool // pairs of literals that do not hold together
 }
 
+// pair returns two literals in canonical form, as a key that does not depend on their order.
 func (j *joiner) pair(l, m Literal) [2]Literal {
-	a, b := j.normal(l), j.normal(m)
+	a, b := j.canonical(l), j.canonical(m)
 	return [2]Literal{min(a, b), max(a, b)}
 }
 
-// exactlyOne reports whether the literals of a clause are of variables that are free, exclude each other in pairs, and are links, or are
-// all determined by links, or none.
-func (j *joiner) exactlyOne(c []Literal) bool {
-	kind := func(l Literal) (link, functional bool) {
-		v := int(j.p.variable[l.Atom()]) - j.f.Links
-		return v < 0, v >= 0 && j.f.Functional[v]
+// isExactlyOne reports whether the literals of a clause may be joined: their variables are free, they exclude each other in pairs, and
+// their variables are all of one kind: links, or auxiliary and functional, or auxiliary and not functional.
+func (j *joiner) isExactlyOne(c []Literal) bool {
+	type kind struct{ isLink, isFunctional bool }
+	kindOf := func(l Literal) kind {
+		v := int(j.p.variableOf[l.Atom()]) - j.f.Links
+		return kind{v < 0, v >= 0 && j.f.Functional[v]}
 	}
-	link, functional := kind(c[0])
 	for i, l := range c {
-		if isLink, is := kind(l); !j.free[j.p.variable[l.Atom()]] || isLink != link || is != functional {
+		if !j.free[j.p.variableOf[l.Atom()]] || kindOf(l) != kindOf(c[0]) {
 			return false
 		}
 		for _, m := range c[:i] {

@@ -4,9 +4,9 @@ package formula
 
 import "github.com/basetensor/basetensor/internal/network/unsigned"
 
-// ladder adds a CP tensor that is a ladder, and reports whether t is one. The maximum so far is an auxiliary variable per parent; the
-// parents determine it only where their links are deterministic.
-func (b *builder) ladder(c terms) bool {
+// addIfLadder adds a CP tensor as a ladder (a noisy-or or noisy-max), if it is one, and reports whether it is. The level of the maximum of
+// all parents is an auxiliary variable, over which, with the effect, the coefficients are a table.
+func (b *builder) addIfLadder(c terms) bool {
 	l, ok := unsigned.New(c.dims, c.weights, c.vectors)
 	if !ok || b.over(len(c.weights)*len(c.scope)) {
 		return ok
@@ -17,46 +17,48 @@ func (b *builder) ladder(c terms) bool {
 		dims = append(dims, c.dims[l.Effect])
 	}
 	if l.Crisp() {
-		scope[0] = b.inside(c, l)
+		scope[0] = b.addInside(c, l)
 	} else {
-		scope[0] = b.maximum(c, l)
+		scope[0] = b.addMaximum(c, l)
 	}
-	b.numbers(scope, dims, l.Coefficients)
+	b.addNumbers(scope, dims, l.Coefficients)
 	return true
 }
 
-// inside returns an auxiliary variable that is 0 where every parent has a value of the first term, and 1 where one has not.
-func (b *builder) inside(c terms, l *unsigned.Ladder) int {
+// addInside adds the vectors of a ladder of two terms without noise (Crisp), and an auxiliary variable. The variable is 0 if each parent
+// has a value at which the vector of the first term is not 0, and 1 otherwise. It returns the variable.
+func (b *builder) addInside(c terms, l *unsigned.Ladder) int {
 	low, high := l.Order[0], l.Order[1]
-	z := b.auxiliary(2, true)
-	some := []Literal{b.is(z, 0)}
-	b.unary(c, l.Modes, high)
+	z := b.addAuxiliary(2, true)
+	someOutside := []Literal{b.is(z, 0)} // z = 0, or some parent has a value outside of the first term
+	b.addVectors(c, l.Modes, high)
 	for _, k := range l.Modes {
 		v := c.scope[k]
-		some = append(some, b.outside(v, c.vectors[k][low])...)
+		someOutside = append(someOutside, b.literalsOutside(v, c.vectors[k][low])...)
 		for x, f := range c.vectors[k][low] {
 			if f == 0 {
-				b.clause([]Literal{b.is(z, 1), b.not(v, x)})
+				b.addClause([]Literal{b.is(z, 1), b.not(v, x)})
 			}
 		}
 	}
-	b.clause(some)
+	b.addClause(someOutside)
 	return z
 }
 
-// maximum returns an auxiliary variable for the maximum of all levels, the last of a chain.
-func (b *builder) maximum(c terms, l *unsigned.Ladder) int {
+// addMaximum adds a chain of auxiliary variables, one for each parent: the largest level among the parents so far. It returns the last one.
+// The parents determine these variables only if their links are deterministic.
+func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
 	states := len(l.Order)
-	last, functional := -1, true
+	last, isFunctional := -1, true
 	for _, k := range l.Modes {
-		functional = functional && l.Deterministic(k)
-		next := b.auxiliary(states, functional)
+		isFunctional = isFunctional && l.Deterministic(k)
+		next := b.addAuxiliary(states, isFunctional)
 		var data []float64
-		before := states
+		statesBefore := states
 		if last < 0 {
-			before = 1 // level 0
+			statesBefore = 1 // level 0
 		}
-		for from := range before {
+		for from := range statesBefore {
 			for x := range c.dims[k] {
 				for to := range states {
 					data = append(data, l.Rise(k, x, from, to))
@@ -64,9 +66,9 @@ func (b *builder) maximum(c terms, l *unsigned.Ladder) int {
 			}
 		}
 		if last < 0 {
-			b.table([]int{c.scope[k], next}, []int{c.dims[k], states}, data)
+			b.addTable([]int{c.scope[k], next}, []int{c.dims[k], states}, data)
 		} else {
-			b.table([]int{last, c.scope[k], next}, []int{states, c.dims[k], states}, data)
+			b.addTable([]int{last, c.scope[k], next}, []int{states, c.dims[k], states}, data)
 		}
 		if last = next; b.err != nil {
 			break

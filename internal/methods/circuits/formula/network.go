@@ -51,13 +51,13 @@ func FromNetwork(ctx context.Context, net *btn.Network, memory int64) (*Formula,
 	}
 	b := newBuilder(ctx, domains, memory)
 	for _, f := range n.factors {
-		b.name = factorOver(f.scope)
-		if b.over(1+len(f.scope)) || !b.nonzero() {
+		b.factorName = factorOver(f.scope)
+		if b.over(1+len(f.scope)) || !b.isSatisfiable() {
 			break
 		}
-		b.factor(f)
+		b.addFactor(f)
 	}
-	if b.name = ""; b.err != nil {
+	if b.factorName = ""; b.err != nil {
 		return nil, b.err
 	}
 	return New(b.f)
@@ -71,22 +71,24 @@ type factor struct {
 
 // reading is a network's legs and factors in terms of its variables.
 type reading struct {
-	variable []int // by leg; −1 where that is not known
+	variable []int // by leg; −1 if it is not known
 	factors  []factor
 }
 
-// readNetwork finds the variable of every leg: a link in CP form with the identity on the leg is the variable itself. Where the
-// cores are variables every one of them copies its variable to its legs.
+// readNetwork finds the variable of each leg, and returns the tensors that are factors with their variables as scopes. The link of a
+// variable gives its variable to the legs on which it has the identity. If cores are variables, so does a core of weights 1 with the
+// identity on a leg whose variable is known; such cores are no factors. It returns an error if a leg has no variable, or a factor has one
+// twice.
 func readNetwork(net *btn.Network) (*reading, error) {
 	if net.Variables == nil {
 		return nil, fault.New(fault.Unsupported, "formula: the network was built directly and has no variables")
 	}
 	r := &reading{variable: slices.Repeat([]int{-1}, len(net.Dims))}
-	ofVariable := make([]bool, len(net.Links))
-	for v, at := range net.Variables {
-		link := net.Links[at.Link]
-		ofVariable[at.Link] = true
-		r.copies(link.Legs, link.T, v)
+	isVariable := make([]bool, len(net.Links))
+	for v, variable := range net.Variables {
+		link := net.Links[variable.Link]
+		isVariable[variable.Link] = true
+		r.copyVariable(link.Legs, link.T, v)
 	}
 
 	for _, core := range net.Cores {
@@ -100,10 +102,10 @@ func readNetwork(net *btn.Network) (*reading, error) {
 			r.factors = append(r.factors, factor{core.Legs, core.T})
 			continue
 		}
-		r.copies(core.Legs, core.T, r.variable[core.Legs[k]])
+		r.copyVariable(core.Legs, core.T, r.variable[core.Legs[k]])
 	}
 	for j, link := range net.Links {
-		if !ofVariable[j] {
+		if !isVariable[j] {
 			r.factors = append(r.factors, factor{link.Legs, link.T})
 		}
 	}
@@ -124,8 +126,8 @@ func readNetwork(net *btn.Network) (*reading, error) {
 	return r, nil
 }
 
-// copies notes that legs with the identity in a CP tensor are a variable.
-func (r *reading) copies(legs []int, t tensor.Tensor, v int) {
+// copyVariable sets the variable of the legs on which a CP tensor has the identity to v.
+func (r *reading) copyVariable(legs []int, t tensor.Tensor, v int) {
 	for k, leg := range legs {
 		if t.(*tensor.CP).Vectors[k] == nil {
 			r.variable[leg] = v
@@ -133,7 +135,7 @@ func (r *reading) copies(legs []int, t tensor.Tensor, v int) {
 	}
 }
 
-// factorOver names a factor by its variables.
+// factorOver returns the name of a factor in errors, by its variables.
 func factorOver(scope []int) string {
 	const most = 12
 	var names []string
@@ -146,66 +148,67 @@ func factorOver(scope []int) string {
 	return "the factor over variables " + strings.Join(names, ", ")
 }
 
-// nonzero reports whether no clause is empty: the rest does not matter then.
-func (b *builder) nonzero() bool {
+// isSatisfiable reports whether the last clause is not empty. After an empty clause the formula is 0 whatever else is added.
+func (b *builder) isSatisfiable() bool {
 	n := len(b.f.Clauses)
 	return n == 0 || len(b.f.Clauses[n-1]) > 0
 }
 
 // factor adds a factor of any form.
-func (b *builder) factor(f factor) {
+func (b *builder) addFactor(f factor) {
 	switch t := f.t.(type) {
 	case *tensor.Dense:
-		if b.positive(t.Data) {
-			b.table(f.scope, t.Shape, t.Data)
+		if b.checkNotNegative(t.Data) {
+			b.addTable(f.scope, t.Shape, t.Data)
 		}
 	case *tensor.CP:
-		b.cp(f.scope, t)
+		b.addCP(f.scope, t)
 	case *tensor.Symmetric:
-		b.symmetric(f, t.Shape, t.Levels, []tensor.SymmetryRankOne{{Alpha: 1, S: t.Values}})
+		b.addSymmetric(f, t.Shape, t.Levels, []tensor.SymmetryRankOne{{Alpha: 1, S: t.Values}})
 	case *tensor.SymmetryCP:
-		b.symmetric(f, t.Shape, t.Levels, t.Terms)
+		b.addSymmetric(f, t.Shape, t.Levels, t.Terms)
 	}
 }
 
-// positive refuses entries below 0.
-func (b *builder) positive(data []float64) bool {
+// checkNotNegative reports whether no entry is below 0 or NaN. Otherwise the builder fails.
+func (b *builder) checkNotNegative(data []float64) bool {
 	for _, x := range data {
 		if x < 0 || math.IsNaN(x) {
-			b.fail(fault.New(fault.Unsupported, "formula: %s has the entry %v: formulas have numbers of at least 0", b.name, x))
+			b.fail(fault.New(fault.Unsupported, "formula: %s has the entry %v: formulas have numbers of at least 0", b.factorName, x))
 			return false
 		}
 	}
 	return true
 }
 
-// small adds a tensor of few entries as a table, and reports whether it is one, and its entries are in the range of float64.
-func (b *builder) small(f factor) bool {
+// addIfSmall adds a tensor as a table if it has few entries, all in the range of float64, and reports whether it has. The builder fails if
+// one of them is below 0.
+func (b *builder) addIfSmall(f factor) bool {
 	dense, err := tensor.ToDense(f.t, smallTable)
-	if err == nil && b.positive(dense.Data) {
-		b.table(f.scope, dense.Shape, dense.Data)
+	if err == nil && b.checkNotNegative(dense.Data) {
+		b.addTable(f.scope, dense.Shape, dense.Data)
 	}
 	return err == nil
 }
 
-// written adds a tensor as a table of all entries.
-func (b *builder) written(f factor) {
-	dense, err := tensor.ToDense(f.t, int(min(b.room/(4*bytesPerEntry), 1<<26)))
+// addWrittenOut adds a tensor as a table of all its entries. The builder fails if these are too many, or one is below 0.
+func (b *builder) addWrittenOut(f factor) {
+	dense, err := tensor.ToDense(f.t, int(min(b.bytesLeft/(4*bytesPerEntry), 1<<26)))
 	if err != nil {
-		b.fail(fault.New(fault.Unsupported, "formula: %s has terms of both signs, and is no table: %w", b.name, err))
+		b.fail(fault.New(fault.Unsupported, "formula: %s has terms of both signs, and is no table: %w", b.factorName, err))
 		return
 	}
-	if b.positive(dense.Data) {
-		b.table(f.scope, dense.Shape, dense.Data)
+	if b.checkNotNegative(dense.Data) {
+		b.addTable(f.scope, dense.Shape, dense.Data)
 	}
 }
 
-// Condition returns a formula with literals that hold: f and a clause for each of them.
+// Condition returns the formula with a further clause for each of the literals, so that they all hold. f is not changed.
 func Condition(f *Formula, literals []Literal) *Formula {
-	out := *f
-	out.Clauses = slices.Clip(f.Clauses)
+	conditioned := *f
+	conditioned.Clauses = slices.Clip(f.Clauses)
 	for _, l := range literals {
-		out.Clauses = append(out.Clauses, []Literal{l})
+		conditioned.Clauses = append(conditioned.Clauses, []Literal{l})
 	}
-	return &out
+	return &conditioned
 }

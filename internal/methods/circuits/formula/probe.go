@@ -4,19 +4,18 @@ package formula
 
 import "github.com/basetensor/basetensor/internal/methods/circuits/sat"
 
-// probe assumes values one by one. One that unit propagation refutes is excluded; a consequence of
-// both values of a two-valued variable holds; and where one value of x implies a literal and the
-// other its opposite the two are equivalent, which is noted.
+// probe assumes values one by one, and reports whether that has found anything. A value that unit propagation refutes is excluded. If a
+// variable has two values, see probeBoth.
 func (s *simplifier) probe() bool {
-	until, from, fixed := s.budget(probeShare), s.p.Work, len(s.p.Trail)
-	var seen []sat.Literal
-	mark := make([]bool, len(s.p.Value))
+	until, workBefore, fixedBefore := s.budget(probeShare), s.p.Work, len(s.p.Trail)
+	var consequences []sat.Literal
+	isConsequence := make([]bool, len(s.p.Value))
 	for v, d := range s.f.Domains {
-		if s.over(until, &from) {
+		if s.over(until, &workBefore) {
 			break
 		}
 		if d == 2 {
-			s.probeBoth(v, mark, &seen)
+			s.probeBoth(v, isConsequence, &consequences)
 			continue
 		}
 		for a := range d {
@@ -28,53 +27,55 @@ func (s *simplifier) probe() bool {
 			}
 		}
 	}
-	return len(s.p.Trail) > fixed || len(s.pair) > 0
+	return len(s.p.Trail) > fixedBefore || len(s.equivalent) > 0
 }
 
-// probeBoth probes the two values of a variable.
-func (s *simplifier) probeBoth(v int, mark []bool, seen *[]sat.Literal) {
-	l, m := s.f.Literal(v, 0), s.f.Literal(v, 1)
-	if s.p.value(l) != 0 {
+// probeBoth assumes the two values of variable v one after the other. A value that unit propagation refutes is excluded. A literal that
+// both values imply holds. If one value implies a literal and the other one its opposite, value and literal are equivalent, and get clauses
+// that state it. isConsequence (all false, by literal) and consequences are working space.
+func (s *simplifier) probeBoth(v int, isConsequence []bool, consequences *[]sat.Literal) {
+	zero, one := s.f.Literal(v, 0), s.f.Literal(v, 1)
+	if s.p.value(zero) != 0 {
 		return
 	}
-	at := len(s.p.Trail)
-	possible := s.p.Try(s.p.bit(l))
-	*seen = append((*seen)[:0], s.p.Trail[at:]...)
+	trailBefore := len(s.p.Trail)
+	isPossible := s.p.Try(s.p.bit(zero))
+	*consequences = append((*consequences)[:0], s.p.Trail[trailBefore:]...)
 	s.p.Backtrack(0)
-	if !possible {
-		s.p.fix(m)
+	if !isPossible {
+		s.p.fix(one)
 		return
 	}
 
-	for _, k := range *seen {
-		mark[k] = true
+	for _, b := range *consequences {
+		isConsequence[b] = true
 	}
-	var hold []Literal
-	pairs := len(s.pair)
-	if possible = s.p.Try(s.p.bit(m)); possible {
-		for _, b := range s.p.Trail[at+1:] {
-			k := s.p.literals[b]
+	var implied []Literal // by both values
+	pairsBefore := len(s.equivalent)
+	if isPossible = s.p.Try(s.p.bit(one)); isPossible {
+		for _, b := range s.p.Trail[trailBefore+1:] {
+			l := s.p.literalOf[b]
 			switch {
-			case mark[b]:
-				hold = append(hold, k)
-			case mark[b.Not()] && s.f.Domains[s.p.variable[k.Atom()]] == 2:
-				s.pair = append(s.pair, [2]Literal{m, k})
+			case isConsequence[b]:
+				implied = append(implied, l)
+			case isConsequence[b.Not()] && s.f.Domains[s.p.variableOf[l.Atom()]] == 2:
+				s.equivalent = append(s.equivalent, [2]Literal{one, l})
 			}
 		}
 	}
 	s.p.Backtrack(0)
-	for _, k := range *seen {
-		mark[k] = false
+	for _, b := range *consequences {
+		isConsequence[b] = false
 	}
-	if !possible {
-		s.p.fix(l)
+	if !isPossible {
+		s.p.fix(zero)
 		return
 	}
-	for _, k := range hold {
-		s.p.fix(k)
+	for _, l := range implied {
+		s.p.fix(l)
 	}
-	for _, p := range s.pair[pairs:] { // m → k and l → ¬k, as clauses
-		s.p.add([]Literal{p[0].Not(), p[1]})
-		s.p.add([]Literal{p[0], p[1].Not()})
+	for _, p := range s.equivalent[pairsBefore:] { // one → l and zero → ¬l, as clauses
+		s.p.addClause([]Literal{p[0].Not(), p[1]})
+		s.p.addClause([]Literal{p[0], p[1].Not()})
 	}
 }

@@ -8,33 +8,36 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/circuits/sat"
 )
 
-// propagator knows which literals follow from those that were assumed.
+// propagator holds the clauses of a formula for unit propagation and search, and translates its literals to Boolean ones and back.
 type propagator struct {
 	*sat.Satisfier
-	variable []int32       // by atom
-	bits     []sat.Literal // by atom: that it is taken
-	literals []Literal     // by Boolean literal: what it says; of two values that one is taken
-	clauses  [][]Literal
-	gone     []bool  // by clause: it is not one of the formula any more; propagation may still use it, as a consequence of the others
-	handles  []int32 // by clause: of Add
+	variableOf []int32       // by atom
+	bitOf      []sat.Literal // by atom: the Boolean literal that it is taken
+	literalOf  []Literal     // by Boolean literal: the same statement; for a variable of two values, that one of them is taken
+	clauses    [][]Literal
+	// removed reports for each clause whether it is no longer one of the formula. Propagation may still use it, as a consequence of the
+	// others.
+	removed []bool
+	handles []int32 // by clause: the result of Satisfier.Add
 }
 
-// newPropagator returns a propagator of the clauses of f.
+// newPropagator returns a propagator of the clauses of f. A variable of two values is one Boolean variable, true for value 0. A variable of
+// more values has a Boolean variable for each of them.
 func newPropagator(f *Formula) *propagator {
 	p := &propagator{}
-	first := make([]int32, 1, len(f.Domains)+1) // by variable: the first of its Boolean ones
+	first := make([]int32, 1, len(f.Domains)+1) // by variable: its first Boolean variable
 	for v, d := range f.Domains {
 		next := first[v]
 		for a := range d {
-			p.variable = append(p.variable, int32(v))
+			p.variableOf = append(p.variableOf, int32(v))
 			b := sat.Literal(2 * (next + int32(a)))
 			if d == 2 {
 				b = sat.Literal(2*next + 1 - int32(a))
-				p.literals = append(p.literals, f.Literal(v, 1-a))
+				p.literalOf = append(p.literalOf, f.Literal(v, 1-a))
 			} else {
-				p.literals = append(p.literals, f.Literal(v, a), f.Literal(v, a).Not())
+				p.literalOf = append(p.literalOf, f.Literal(v, a), f.Literal(v, a).Not())
 			}
-			p.bits = append(p.bits, b)
+			p.bitOf = append(p.bitOf, b)
 		}
 		if d == 2 {
 			d = 1
@@ -48,55 +51,56 @@ func newPropagator(f *Formula) *propagator {
 		}
 	}
 	for _, c := range f.Clauses {
-		p.add(c)
+		p.addClause(c)
 	}
 	return p
 }
 
-// bit is a literal in Boolean variables.
-func (p *propagator) bit(l Literal) sat.Literal { return p.bits[l.Atom()] ^ sat.Literal(l&1) }
+// bit returns the Boolean literal for l.
+func (p *propagator) bit(l Literal) sat.Literal { return p.bitOf[l.Atom()] ^ sat.Literal(l&1) }
 
-// all is a clause in Boolean variables.
-func (p *propagator) all(c []Literal) []sat.Literal {
-	out := make([]sat.Literal, len(c))
+// toBits returns the Boolean literals for those of a clause.
+func (p *propagator) toBits(c []Literal) []sat.Literal {
+	bits := make([]sat.Literal, len(c))
 	for i, l := range c {
-		out[i] = p.bit(l)
+		bits[i] = p.bit(l)
 	}
-	return out
+	return bits
 }
 
-// value is 1 where l holds, −1 where it does not, 0 where that is open.
+// value returns 1 if l holds, −1 if its opposite holds, and 0 if neither is known.
 func (p *propagator) value(l Literal) int8 { return p.Value[p.bit(l)] }
 
-// add adds a clause where nothing is assumed, and propagates it. It keeps c.
-func (p *propagator) add(c []Literal) {
+// addClause adds a clause and propagates it. No literal may be assumed. It keeps c. A clause of a single literal is a fact of the
+// propagator, and counts as removed.
+func (p *propagator) addClause(c []Literal) {
 	p.clauses = append(p.clauses, c)
-	p.gone = append(p.gone, len(c) < 2)
-	p.handles = append(p.handles, p.Add(p.all(c)...))
+	p.removed = append(p.removed, len(c) < 2)
+	p.handles = append(p.handles, p.Add(p.toBits(c)...))
 }
 
 // fix makes a literal hold for good.
 func (p *propagator) fix(l Literal) { p.Add(p.bit(l)) }
 
-// replace puts a shorter clause in the place of one, where nothing is assumed.
+// replace removes clause n and adds the clause c in its place. No literal may be assumed.
 func (p *propagator) replace(n int, c []Literal) {
-	p.gone[n] = true
-	p.add(c)
+	p.removed[n] = true
+	p.addClause(c)
 }
 
-// without asks a question while a clause is left out, which comes back unless the answer is yes.
-func (p *propagator) without(n int, ask func() bool) bool {
-	left := slices.DeleteFunc(p.all(p.clauses[n]), func(l sat.Literal) bool { return p.Value[l] != 0 })
-	watched := p.handles[n] != sat.Fact && !slices.ContainsFunc(p.clauses[n], func(l Literal) bool { return p.value(l) > 0 })
-	slices.Sort(left)
-	left = slices.Compact(left)
-	if watched {
-		p.Detach(left, p.handles[n])
+// askWithout calls ask while clause n takes no part in propagation, and returns the answer. If it is true, clause n stays out.
+func (p *propagator) askWithout(n int, ask func() bool) bool {
+	open := slices.DeleteFunc(p.toBits(p.clauses[n]), func(l sat.Literal) bool { return p.Value[l] != 0 })
+	isAttached := p.handles[n] != sat.Fact && !slices.ContainsFunc(p.clauses[n], func(l Literal) bool { return p.value(l) > 0 })
+	slices.Sort(open)
+	open = slices.Compact(open)
+	if isAttached {
+		p.Detach(open, p.handles[n])
 	}
-	yes := ask()
+	answer := ask()
 	p.Backtrack(0)
-	if watched && !yes {
-		p.Reattach(left, p.handles[n])
+	if isAttached && !answer {
+		p.Reattach(open, p.handles[n])
 	}
-	return yes
+	return answer
 }

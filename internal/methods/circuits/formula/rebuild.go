@@ -1,6 +1,6 @@
 package formula
 
-// The formula after a round of simplification, over the variables that are left.
+// The formula after a round of simplification, over the variables that remain.
 
 import (
 	"context"
@@ -9,42 +9,42 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// rebuilding maps the variables of a formula to the rebuilt one's.
+// rebuilding writes a formula again, without the values and variables that a round of simplification has removed.
 type rebuilding struct {
-	f     *Formula
-	r     result
-	root  []int     // by variable: the one that it is a function of, or itself
-	alive [][]int32 // by variable that is its own root: values that are left
-	place []int     // by variable that is its own root, and has several values: its number in the new formula; −1 for none
-	b     *builder
+	f           *Formula // before
+	found       result
+	rootOf      []int     // by variable: the variable that it is a function of, or itself (a root)
+	valuesOf    [][]int32 // by root: the values that it may still have
+	newVariable []int     // by root with several values: its number in the rebuilt formula; −1 for other variables
+	b           *builder  // of the rebuilt formula
 }
 
-// rebuild writes a formula in the remaining variables: of two values and more, no function of
-// others, links first. Clauses get their normal form: of a variable they have the values that
-// satisfy them, or the one that does not.
+// rebuild writes the formula of r with what a round of simplification has found. Its variables are those that have two values or more and
+// are no functions of others, links first. Clauses get their normal form: for each variable they have the values that satisfy the clause,
+// or the one value that does not. The result stands for the same original formula as r.
 func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
-	g := &rebuilding{f: r.Formula, r: found}
-	order, links := g.variables()
+	g := &rebuilding{f: r.Formula, found: found}
+	order, links := g.chooseVariables()
 	domains := make([]int, len(order))
 	for i, v := range order {
-		domains[i] = len(g.alive[v])
+		domains[i] = len(g.valuesOf[v])
 	}
 	g.b = newBuilder(ctx, domains, query.DefaultMemory)
-	g.b.f.Links, g.b.f.Functional = links, g.functional(order[links:])
-	g.b.scale(g.f.Scale)
+	g.b.f.Links, g.b.f.Functional = links, g.functionalOf(order[links:])
+	g.b.multiplyScale(g.f.Scale)
 
 	seen := map[string]bool{}
 	for _, c := range found.clauses {
 		if g.b.over(1 + len(c)) {
 			break
 		}
-		g.clause(c, seen)
+		g.addClause(c, seen)
 	}
 	for _, t := range g.f.Tables {
 		if g.b.over(1 + len(t.Values)) {
 			break
 		}
-		g.table(t)
+		g.addTable(t)
 	}
 	if g.b.err != nil {
 		return nil, g.b.err
@@ -53,46 +53,46 @@ func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Reduced{Formula: f, Fixed: slices.Clone(r.Fixed)}
-	g.wayBack(r, out)
-	return out, nil
+	rebuilt := &Reduced{Formula: f, Fixed: slices.Clone(r.Fixed)}
+	g.translate(r, rebuilt)
+	return rebuilt, nil
 }
 
-// at is the value of a variable where its root has value a.
-func (g *rebuilding) at(v int, a int32) int32 {
-	if g.root[v] != v {
-		return g.r.same[v].of[a]
+// valueOf returns the value of variable v if its root has the value a.
+func (g *rebuilding) valueOf(v int, a int32) int32 {
+	if g.rootOf[v] != v {
+		return g.found.replicas[v].of[a]
 	}
 	return a
 }
 
-// variables finds the variables of the new formula in their order, and the number of them that
-// stand for links.
-func (g *rebuilding) variables() (order []int, links int) {
+// chooseVariables fills in rootOf, valuesOf and newVariable. It returns the variables that the rebuilt formula has, in their new order, and
+// the number of them that stand for links, which come first.
+func (g *rebuilding) chooseVariables() (order []int, links int) {
 	n := len(g.f.Domains)
-	g.root, g.alive, g.place = make([]int, n), make([][]int32, n), slices.Repeat([]int{-1}, n)
+	g.rootOf, g.valuesOf, g.newVariable = make([]int, n), make([][]int32, n), slices.Repeat([]int{-1}, n)
 	isLink := make([]bool, n)
 	for v := range n {
-		g.root[v] = v
-		if g.r.same != nil && g.r.same[v].of != nil {
-			g.root[v] = g.r.same[v].x
+		g.rootOf[v] = v
+		if g.found.replicas != nil && g.found.replicas[v].of != nil {
+			g.rootOf[v] = g.found.replicas[v].x
 		}
-		isLink[g.root[v]] = isLink[g.root[v]] || v < g.f.Links
+		isLink[g.rootOf[v]] = isLink[g.rootOf[v]] || v < g.f.Links
 	}
 	for v, d := range g.f.Domains {
-		if g.root[v] != v || g.r.drop[v] {
+		if g.rootOf[v] != v || g.found.eliminated[v] {
 			continue
 		}
 		for a := range d {
-			if g.r.truth[g.f.Offset(v)+a] >= 0 {
-				g.alive[v] = append(g.alive[v], int32(a))
+			if g.found.truth[g.f.Offset(v)+a] >= 0 {
+				g.valuesOf[v] = append(g.valuesOf[v], int32(a))
 			}
 		}
 	}
 	for _, link := range []bool{true, false} {
-		for v, values := range g.alive {
+		for v, values := range g.valuesOf {
 			if len(values) > 1 && isLink[v] == link {
-				g.place[v] = len(order)
+				g.newVariable[v] = len(order)
 				order = append(order, v)
 			}
 		}
@@ -103,27 +103,27 @@ func (g *rebuilding) variables() (order []int, links int) {
 	return order, links
 }
 
-// functional says of auxiliary variables whether one of those that they stand for is determined by the links.
-func (g *rebuilding) functional(order []int) []bool {
-	of := make([]bool, len(g.f.Domains))
+// functionalOf reports for each of some roots whether it is functional: it or one of the variables that are functions of it is.
+func (g *rebuilding) functionalOf(roots []int) []bool {
+	isFunctional := make([]bool, len(g.f.Domains)) // by root
 	for i, is := range g.f.Functional {
-		v := g.f.Links + i
-		of[g.root[v]] = of[g.root[v]] || is
+		root := g.rootOf[g.f.Links+i]
+		isFunctional[root] = isFunctional[root] || is
 	}
-	out := make([]bool, len(order))
-	for i, v := range order {
-		out[i] = of[v]
+	functional := make([]bool, len(roots))
+	for i, v := range roots {
+		functional[i] = isFunctional[v]
 	}
-	return out
+	return functional
 }
 
-// clause adds a clause that does not always hold, once.
-func (g *rebuilding) clause(c []Literal, seen map[string]bool) {
+// addClause adds a clause in the new variables, unless it always holds or is in seen, the set of clauses so far.
+func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 	allowed := map[int][]bool{} // by root: values that satisfy the clause
 	var roots []int
 	for _, l := range c {
-		v := g.variable(l)
-		x := g.root[v]
+		v := g.variableOf(l)
+		x := g.rootOf[v]
 		values := allowed[x]
 		if values == nil {
 			values = make([]bool, g.f.Domains[x])
@@ -131,122 +131,122 @@ func (g *rebuilding) clause(c []Literal, seen map[string]bool) {
 			roots = append(roots, x)
 		}
 		value := int32(l.Atom() - g.f.Offset(v))
-		for _, a := range g.alive[x] {
-			if (g.at(v, a) == value) != l.Negative() {
+		for _, a := range g.valuesOf[x] {
+			if (g.valueOf(v, a) == value) != l.Negative() {
 				values[a] = true
 			}
 		}
 	}
 	slices.Sort(roots)
-	out := []Literal{}
+	clause := []Literal{}
 	for _, x := range roots {
-		literals, holds := g.literals(x, allowed[x])
+		literals, holds := g.literalsOf(x, allowed[x])
 		if holds {
 			return
 		}
-		out = append(out, literals...)
+		clause = append(clause, literals...)
 	}
-	slices.Sort(out)
-	key := make([]byte, 0, 4*len(out))
-	for _, l := range out {
+	slices.Sort(clause)
+	key := make([]byte, 0, 4*len(clause))
+	for _, l := range clause {
 		key = append(key, byte(l), byte(l>>8), byte(l>>16), byte(l>>24))
 	}
 	if !seen[string(key)] {
 		seen[string(key)] = true
-		g.b.clause(out)
+		g.b.addClause(clause)
 	}
 }
 
-// variable returns the variable of a literal.
-func (g *rebuilding) variable(l Literal) int {
-	v, found := slices.BinarySearch(g.f.offsets, int32(l.Atom()))
-	if !found {
+// variableOf returns the variable of a literal.
+func (g *rebuilding) variableOf(l Literal) int {
+	v, isFirst := slices.BinarySearch(g.f.offsets, int32(l.Atom())) // isFirst: it is the first atom of v
+	if !isFirst {
 		return v - 1
 	}
 	return v
 }
 
-// literals say that a root has one of these values, in the new formula; true where it has one in any case.
-func (g *rebuilding) literals(x int, values []bool) (list []Literal, holds bool) {
-	n, other := 0, 0
-	for i, a := range g.alive[x] {
+// literalsOf returns literals of the rebuilt formula whose disjunction states that root x has one of these values. holds is true if it has
+// one in any case.
+func (g *rebuilding) literalsOf(x int, values []bool) (list []Literal, holds bool) {
+	n, other := 0, 0 // how many of its values satisfy that, and the last one that does not
+	for i, a := range g.valuesOf[x] {
 		if values[a] {
 			n++
 		} else {
 			other = i
 		}
 	}
-	d := len(g.alive[x])
+	d := len(g.valuesOf[x])
 	if n == d {
 		return nil, true
 	}
-	if v := g.place[x]; v >= 0 && n == d-1 && d > 2 {
+	if v := g.newVariable[x]; v >= 0 && n == d-1 && d > 2 {
 		return []Literal{g.b.not(v, other)}, false
 	}
-	for i, a := range g.alive[x] {
+	for i, a := range g.valuesOf[x] {
 		if values[a] {
-			list = append(list, g.b.is(g.place[x], i)) // of several values: one of them has been left
+			list = append(list, g.b.is(g.newVariable[x], i)) // a root with one value has returned above, or adds nothing
 		}
 	}
 	return list, false
 }
 
-// table adds the remaining entries of a table.
-func (g *rebuilding) table(t Table) {
-	var roots, dims, scope []int
+// addTable adds the remaining entries of a table, over the roots of its variables. It fails if that are more than maxEntries.
+func (g *rebuilding) addTable(t Table) {
+	var roots, dims, scope []int // dims and scope are by root: its number of values, and its new number
 	size := 1
 	for _, v := range t.Scope {
-		if x := g.root[v]; !slices.Contains(roots, x) {
-			if roots = append(roots, x); size > maxEntries/len(g.alive[x]) {
+		if x := g.rootOf[v]; !slices.Contains(roots, x) {
+			if roots = append(roots, x); size > maxEntries/len(g.valuesOf[x]) {
 				g.b.fail(overBudget())
 				return
 			}
-			size *= len(g.alive[x])
-			dims = append(dims, len(g.alive[x]))
-			scope = append(scope, g.place[x])
+			size *= len(g.valuesOf[x])
+			dims = append(dims, len(g.valuesOf[x]))
+			scope = append(scope, g.newVariable[x])
 		}
 	}
 	values := make([]float64, size)
-	at := make([]int, len(roots))
+	digits := make([]int, len(roots)) // by root: the position of its value among valuesOf
 	for i := range values {
 		cell := 0
 		for _, v := range t.Scope {
-			k := slices.Index(roots, g.root[v])
-			cell = cell*g.f.Domains[v] + int(g.at(int(v), g.alive[roots[k]][at[k]]))
+			k := slices.Index(roots, g.rootOf[v])
+			cell = cell*g.f.Domains[v] + int(g.valueOf(int(v), g.valuesOf[roots[k]][digits[k]]))
 		}
 		values[i] = t.Values[cell]
-		for k := len(at) - 1; k >= 0; k-- {
-			if at[k]++; at[k] < dims[k] {
+		for k := len(digits) - 1; k >= 0; k-- {
+			if digits[k]++; digits[k] < dims[k] {
 				break
 			}
-			at[k] = 0
+			digits[k] = 0
 		}
 	}
-	scope, dims = choices(scope, dims)
-	g.b.entries(scope, dims, values)
+	scope, dims = withoutConstants(scope, dims)
+	g.b.addEntries(scope, dims, values)
 }
 
-// maxEntries bounds a table that variables were replaced in.
+// maxEntries is the largest number of entries of a table in which variables were replaced.
 const maxEntries = 1 << 26
 
-// wayBack writes the old literals of every new atom, and the fixed ones.
-func (g *rebuilding) wayBack(r, out *Reduced) {
-	out.Stands = make([][]int32, out.Formula.Atoms())
-	add := func(v, x int) {
-		for i, a := range g.alive[x] {
-			of := r.Stands[g.f.Offset(v)+int(g.at(v, a))]
-			if u := g.place[x]; u >= 0 {
-				out.Stands[out.Formula.Offset(u)+i] = append(out.Stands[out.Formula.Offset(u)+i], of...)
+// translate fills in the atoms of the original formula that each atom of the rebuilt one stands for, and adds the fixed ones. r is the
+// reduced formula before. A value of a root stands for that value, and for the values that the root's functions have then.
+func (g *rebuilding) translate(r, rebuilt *Reduced) {
+	rebuilt.Stands = make([][]int32, rebuilt.Formula.Atoms())
+	for v, x := range g.rootOf {
+		for i, a := range g.valuesOf[x] {
+			original := r.Stands[g.f.Offset(v)+int(g.valueOf(v, a))]
+			if u := g.newVariable[x]; u >= 0 {
+				atom := rebuilt.Formula.Offset(u) + i
+				rebuilt.Stands[atom] = append(rebuilt.Stands[atom], original...)
 			} else {
-				out.Fixed = append(out.Fixed, of...)
+				rebuilt.Fixed = append(rebuilt.Fixed, original...)
 			}
 		}
 	}
-	for v, x := range g.root {
-		add(v, x)
+	for _, atoms := range rebuilt.Stands {
+		slices.Sort(atoms)
 	}
-	for _, list := range out.Stands {
-		slices.Sort(list)
-	}
-	slices.Sort(out.Fixed)
+	slices.Sort(rebuilt.Fixed)
 }

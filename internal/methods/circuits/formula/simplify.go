@@ -15,8 +15,8 @@ import (
 //
 //	Σ_x F(x) Π_v λ_v(x_v) = Π_{a ∈ Fixed} λ_a · Σ_y G(y) Π_u Π_{a ∈ Stands[u, y_u]} λ_a
 //
-// for every λ: an assignment y of G stands for just one of F's links, with the values Fixed and those that the atoms of y stand for. An
-// atom of F that neither list has is never taken.
+// for every λ. So an assignment y of G stands for exactly one assignment of F's links: it has the values Fixed, and those that the atoms of
+// y stand for. An atom of F that is in neither list is never taken.
 type Reduced struct {
 	Formula *Formula
 	Stands  [][]int32 // by atom of Formula: atoms of the original, in increasing order
@@ -27,7 +27,7 @@ type Reduced struct {
 // DefaultWork is Simplify's default limit of propagation steps.
 const DefaultWork = 64 << 20
 
-// Shares of the remaining work for the parts of a round.
+// The parts of a round may take 1/share of the remaining work each.
 const (
 	probeShare      = 6
 	subsumeShare    = 8
@@ -35,12 +35,12 @@ const (
 	eliminateShare  = 8
 	impliedShare    = 3
 	strengthenShare = 2
-	mostStrengthen  = 2 // rounds that ask about the formula as a whole
+	mostStrengthen  = 2 // the largest number of rounds that ask about the formula as a whole
 	mostRounds      = 6
 )
 
-// Simplify puts one variable in the place of literals of which exactly one holds (join), and takes these out of f, round after round
-// until nothing changes:
+// Simplify returns a formula that f reduces to. It puts one variable in the place of literals of which exactly one holds (join). Then it
+// removes, round after round until nothing changes:
 //
 //   - literals that unit propagation fixes, and those whose opposite it refutes, or that both values of a variable imply;
 //   - variables that are equivalent to literals of others: cycles of implications, and consequences of both values of a variable;
@@ -48,11 +48,11 @@ const (
 //   - literals that no assignment needs, and equivalences, that a search for assignments finds: see strengthen;
 //   - literals that vivification finds to be superfluous, and last the clauses that unit propagation finds to follow from the others:
 //     neither changes which assignments there are;
-//   - auxiliary variables of two values that the links determine, by resolution, where that makes nothing longer.
+//   - auxiliary variables of two values that the links determine, by resolution, if that makes nothing longer.
 //
-// Pure literals stay: without them there would be other assignments. Where no assignment is left, Formula has an empty clause.
+// Pure literals stay: without them there would be other assignments. If no assignment is left, Formula has an empty clause.
 //
-// Work bounds the steps of propagation (0: DefaultWork); all that was found by then is used. The same f gives the same result.
+// work bounds the steps of propagation (0: DefaultWork); all that was found by then is used. The same f gives the same result.
 // Errors: over_budget for tables that would not fit query.DefaultMemory; the context's.
 func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	if work <= 0 {
@@ -62,54 +62,54 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	for a := range f.Atoms() {
 		r.Stands = append(r.Stands, []int32{int32(a)})
 	}
-	p, given := pace.New(ctx), work
-	r, err := rebuild(ctx, r, nothing(f)) // the clauses in their normal form
+	p, limit := pace.New(ctx), work
+	r, err := rebuild(ctx, r, unchanged(f)) // the clauses in their normal form
 	if err == nil {
 		r, err = join(ctx, r)
 	}
-	asked := 0
+	strengthened := 0
 	for round := 0; err == nil && round < mostRounds; round++ {
-		s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, left: work, drop: make([]bool, len(r.Formula.Domains))}
-		s.asked = &asked
-		changed := s.round(round == mostRounds-1)
+		s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
+		s.strengthened = &strengthened
+		changed := s.runRound(round == mostRounds-1)
 		work -= s.p.Work
 		if err = p.Err(); err != nil {
 			break
 		}
 		if s.p.False {
-			return r.zero(given - work), nil
+			return r.unsatisfiable(limit - work), nil
 		}
-		if r, err = rebuild(ctx, r, s.changes()); !changed || work <= 0 {
+		if r, err = rebuild(ctx, r, s.result()); !changed || work <= 0 {
 			break
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return thinned(ctx, r, p, work, given)
+	return dropImplied(ctx, r, p, work, limit)
 }
 
-// thinned leaves out the clauses that follow from the others, within the remainder of the given
-// work. It comes last: they help to find everything else.
-func thinned(ctx context.Context, r *Reduced, p *pace.Pace, work, given int64) (*Reduced, error) {
-	s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, left: work, drop: make([]bool, len(r.Formula.Domains))}
-	s.implied()
+// dropImplied returns r without the clauses that follow from the others, and with its Work. It comes last, since these clauses help to find
+// everything else. work is what remains of the limit.
+func dropImplied(ctx context.Context, r *Reduced, p *pace.Pace, work, limit int64) (*Reduced, error) {
+	s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
+	s.removeImplied()
 	work -= s.p.Work
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	if s.p.False {
-		return r.zero(given - work), nil
+		return r.unsatisfiable(limit - work), nil
 	}
-	out, err := rebuild(ctx, r, s.changes())
+	thinned, err := rebuild(ctx, r, s.result())
 	if err == nil {
-		out.Work = given - work
+		thinned.Work = limit - work
 	}
-	return out, err
+	return thinned, err
 }
 
-// zero returns the result of a formula without assignments.
-func (r *Reduced) zero(work int64) *Reduced {
+// unsatisfiable returns the result for a formula without assignments: one empty clause, and no variables.
+func (r *Reduced) unsatisfiable(work int64) *Reduced {
 	empty := Formula{Domains: []int{}, Functional: []bool{}, Clauses: [][]Literal{{}}, Scale: r.Formula.Scale}
 	f, err := New(empty)
 	if err != nil {
@@ -118,81 +118,84 @@ func (r *Reduced) zero(work int64) *Reduced {
 	return &Reduced{Formula: f, Stands: [][]int32{}, Work: work}
 }
 
-// simplifier is a formula in work.
+// simplifier is a formula in a round of simplification, with what the round has found so far.
 type simplifier struct {
-	f     *Formula
-	p     *propagator
-	pace  *pace.Pace
-	left  int64     // work at the beginning of the round
-	same  []replica // by variable: the other variable that determines it
-	drop  []bool    // by variable: eliminated
-	pair  [][2]Literal
-	asked *int // rounds so far that asked about the formula as a whole
+	f            *Formula
+	p            *propagator
+	pace         *pace.Pace
+	workLimit    int64        // of the round
+	replicas     []replica    // by variable: the other variable that determines it
+	eliminated   []bool       // by variable: it was summed out
+	equivalent   [][2]Literal // pairs of literals that probing has found to be equivalent
+	strengthened *int         // the number of rounds so far that asked about the formula as a whole (strengthen)
 }
 
-// replica says that a variable y is a function of another, x: value a of x makes it value of[a].
+// replica states that a variable is a function of another one, x: if x has the value a, it has the value of[a].
 type replica struct {
 	x  int
-	of []int32 // nil: it is no replica
+	of []int32 // nil: the variable is no replica
 }
 
-// budget returns the work counter's limit for a part of a round.
-func (s *simplifier) budget(share int64) int64 { return s.p.Work + max(0, s.left-s.p.Work)/share }
+// budget returns the value of the work counter at which a part of a round ends that may take 1/share of the remaining work.
+func (s *simplifier) budget(share int64) int64 { return s.p.Work + max(0, s.workLimit-s.p.Work)/share }
 
-// over reports whether the context or the budget has ended; from is the work before.
-func (s *simplifier) over(until int64, from *int64) bool {
-	done := s.p.Work - *from
-	*from = s.p.Work
+// over reports whether a part of a round is to end: the context has ended, the work has reached until, or a contradiction was found.
+// workBefore is the work at the last call, which it updates.
+func (s *simplifier) over(until int64, workBefore *int64) bool {
+	done := s.p.Work - *workBefore
+	*workBefore = s.p.Work
 	return s.pace.Over(1+done) || s.p.Work >= until || s.p.False
 }
 
-// round runs all parts, and reports whether one found anything.
-func (s *simplifier) round(last bool) bool {
+// runRound runs the parts of a round, and reports whether a further round may find more. The costly parts run only if the cheap ones have
+// found nothing, since what these find is to be replaced first.
+func (s *simplifier) runRound(isLast bool) bool {
 	if s.p.False {
 		return false
 	}
-	found := s.probe()
-	found = s.subsume() || found
-	found = s.vivify() || found
-	if found = s.equivalences() || found; found {
-		return true // equivalent literals are replaced first
+	hasFound := s.probe()
+	hasFound = s.subsume() || hasFound
+	hasFound = s.vivify() || hasFound
+	if hasFound = s.equivalences() || hasFound; hasFound {
+		return true
 	}
-	if *s.asked < mostStrengthen {
-		*s.asked++
+	if *s.strengthened < mostStrengthen {
+		*s.strengthened++
 		if s.strengthen() {
 			return true
 		}
 	}
-	return s.eliminate() && !last
+	return s.eliminate() && !isLast
 }
 
-// result is a formula's parts after a round.
+// result is what a round of simplification has found about the variables of a formula, and the clauses that it has left.
 type result struct {
-	clauses [][]Literal
-	truth   []int8
-	same    []replica
-	drop    []bool
+	clauses    [][]Literal
+	truth      []int8    // by atom: 1 if the value is taken in every assignment, −1 if in none, 0 if that is open
+	replicas   []replica // by variable: the other variable that determines it; nil if there is none
+	eliminated []bool    // by variable: it was summed out
 }
 
-func (s *simplifier) changes() result {
-	out := result{same: s.same, drop: s.drop}
+// result returns what the round has found.
+func (s *simplifier) result() result {
+	r := result{replicas: s.replicas, eliminated: s.eliminated}
 	for a := range s.f.Atoms() {
-		out.truth = append(out.truth, s.p.value(Literal(2*a)))
+		r.truth = append(r.truth, s.p.value(Literal(2*a)))
 	}
 	for n, c := range s.p.clauses {
-		if !s.p.gone[n] {
-			out.clauses = append(out.clauses, c)
+		if !s.p.removed[n] {
+			r.clauses = append(r.clauses, c)
 		}
 	}
-	return out
+	return r
 }
 
-// nothing is a round that has found nothing.
-func nothing(f *Formula) result {
-	return result{clauses: f.Clauses, truth: make([]int8, f.Atoms()), drop: make([]bool, len(f.Domains))}
+// unchanged returns the result of a round that has found nothing.
+func unchanged(f *Formula) result {
+	return result{clauses: f.Clauses, truth: make([]int8, f.Atoms()), eliminated: make([]bool, len(f.Domains))}
 }
 
-// overBudget is the error of tables that have become too large.
+// overBudget returns the error of tables that have become too large.
 func overBudget() error {
 	return fault.New(fault.OverBudget, "formula: simplified tables take more than %d bytes", query.DefaultMemory)
 }

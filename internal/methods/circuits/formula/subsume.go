@@ -1,129 +1,137 @@
 package formula
 
-// Subsumption, and literals that resolution with one other clause takes away.
+// Subsumption, and literals that resolution with one other clause removes.
 
 import (
 	"cmp"
 	"slices"
 )
 
-// subsume removes clauses that contain another one, and the literal ¬l from clauses that contain ¬l and the rest of a clause with l.
+// subsume removes clauses that contain another clause. From clauses that contain ¬l and all of a clause with l except l it removes ¬l. It
+// reports whether it has found any. Shorter clauses come first, and each new clause is tried, too.
 // Source: N. Eén and A. Biere, Effective preprocessing in SAT through variable and clause elimination (2005), section 4.
 func (s *simplifier) subsume() bool {
-	until, from := s.budget(subsumeShare), s.p.Work
-	all := &occurrences{s: s, at: make([][]int32, 2*s.f.Atoms()), marks: make([]uint64, 0, len(s.p.clauses))}
+	until, workBefore := s.budget(subsumeShare), s.p.Work
+	all := &occurrences{s: s, clausesOf: make([][]int32, 2*s.f.Atoms()), signatures: make([]uint64, 0, len(s.p.clauses))}
 	var queue []int32
 	for n, c := range s.p.clauses {
-		all.marks = append(all.marks, 0)
-		if !s.p.gone[n] {
+		all.signatures = append(all.signatures, 0)
+		if !s.p.removed[n] {
 			all.add(int32(n), c)
 			queue = append(queue, int32(n))
 		}
 	}
 	slices.SortStableFunc(queue, func(m, n int32) int { return cmp.Compare(len(s.p.clauses[m]), len(s.p.clauses[n])) })
 
-	found := false
-	for len(queue) > 0 && !s.over(until, &from) {
+	hasFound := false
+	for len(queue) > 0 && !s.over(until, &workBefore) {
 		n := queue[0]
 		queue = queue[1:]
-		if s.p.gone[n] {
+		if s.p.removed[n] {
 			continue
 		}
 		c := slices.Clone(s.p.clauses[n])
-		found = all.within(n, c, -1) || found
+		hasFound = all.reduceSupersets(n, c, -1) || hasFound
 		for k := range c {
-			before := len(s.p.clauses)
-			if all.within(n, c, k) {
-				found = true
+			clausesBefore := len(s.p.clauses)
+			if all.reduceSupersets(n, c, k) {
+				hasFound = true
 			}
-			for m := before; m < len(s.p.clauses); m++ { // shorter ones
-				all.marks = append(all.marks, 0)
-				if !s.p.gone[m] {
+			for m := clausesBefore; m < len(s.p.clauses); m++ { // the clauses that became shorter
+				all.signatures = append(all.signatures, 0)
+				if !s.p.removed[m] {
 					all.add(int32(m), s.p.clauses[m])
 					queue = append(queue, int32(m))
 				}
 			}
-			if s.p.gone[n] || s.p.False {
+			if s.p.removed[n] || s.p.False {
 				break
 			}
 		}
 	}
-	return found
+	return hasFound
 }
 
-// occurrences are clauses by literal, and a 64-bit signature of each clause's literals.
+// occurrences lists the clauses of each literal. A clause has a signature, a set of 64 bits with one bit for each literal: a clause can
+// contain another one only if its signature contains that of the other.
 type occurrences struct {
-	s     *simplifier
-	at    [][]int32
-	marks []uint64
+	s          *simplifier
+	clausesOf  [][]int32 // by canonical literal: the clauses that have it
+	signatures []uint64  // by clause: the union of the signatures of its literals
 }
 
+// add lists clause c, number n, under its literals.
 func (o *occurrences) add(n int32, c []Literal) {
 	for _, l := range c {
-		o.at[o.s.normal(l)] = append(o.at[o.s.normal(l)], n)
-		o.marks[n] |= o.mark(l)
+		o.clausesOf[o.s.canonical(l)] = append(o.clausesOf[o.s.canonical(l)], n)
+		o.signatures[n] |= o.signature(l)
 	}
 }
 
-func (o *occurrences) mark(l Literal) uint64 { return 1 << (uint32(o.s.normal(l)) * 2654435761 >> 26) }
+// signature returns the bit of a literal.
+func (o *occurrences) signature(l Literal) uint64 {
+	return 1 << (uint32(o.s.canonical(l)) * 2654435761 >> 26)
+}
 
-// normal is a literal among those that say the same: X = 1 for X ≠ 0 where there are two values.
-func (s *simplifier) normal(l Literal) Literal {
-	v := int(s.p.variable[l.Atom()])
+// canonical returns the one of the literals with the same meaning that stands for them: X = 1 for X ≠ 0, if X has two values.
+func (s *simplifier) canonical(l Literal) Literal {
+	v := int(s.p.variableOf[l.Atom()])
 	if l.Negative() && s.f.Domains[v] == 2 {
 		return s.f.Literal(v, 1-(l.Atom()-s.f.Offset(v)))
 	}
 	return l
 }
 
-// within looks for clauses that contain c, literal flip (−1: none) being the opposite: they are removed, or lose that literal.
-func (o *occurrences) within(n int32, c []Literal, flip int) bool {
+// reduceSupersets looks for other clauses that contain clause n, whose literals are c, and reports whether there are any. If flip is −1, it
+// removes them. Otherwise it looks for clauses that contain c with literal flip replaced by its opposite, and removes that opposite from
+// them.
+func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 	s := o.s
 	want := slices.Clone(c)
-	best := -1
-	var marks uint64
+	rarest := -1 // the literal of want with the fewest clauses
+	var signature uint64
 	for k := range want {
 		if k == flip {
 			want[k] = want[k].Not()
 		}
-		want[k] = s.normal(want[k])
-		marks |= o.mark(want[k])
-		if best < 0 || len(o.at[want[k]]) < len(o.at[want[best]]) {
-			best = k
+		want[k] = s.canonical(want[k])
+		signature |= o.signature(want[k])
+		if rarest < 0 || len(o.clausesOf[want[k]]) < len(o.clausesOf[want[rarest]]) {
+			rarest = k
 		}
 	}
-	if best < 0 {
+	if rarest < 0 {
 		return false
 	}
 
-	found := false
-	for _, m := range o.at[want[best]] {
+	hasFound := false
+	for _, m := range o.clausesOf[want[rarest]] {
 		s.p.Work++
-		if m == n || s.p.gone[m] || marks&^o.marks[m] != 0 || len(s.p.clauses[m]) < len(want) || !o.contains(m, want) {
+		if m == n || s.p.removed[m] || signature&^o.signatures[m] != 0 || len(s.p.clauses[m]) < len(want) || !o.contains(m, want) {
 			continue
 		}
-		found = true
+		hasFound = true
 		if flip < 0 {
-			s.p.gone[m] = true
+			s.p.removed[m] = true
 			continue
 		}
 		var shorter []Literal
 		for _, l := range s.p.clauses[m] {
-			if s.normal(l) != want[flip] {
+			if s.canonical(l) != want[flip] {
 				shorter = append(shorter, l)
 			}
 		}
 		s.p.replace(int(m), shorter)
 	}
-	return found
+	return hasFound
 }
 
-// contains reports whether clause m has all of these literals.
+// contains reports whether clause m has all of these literals, which are canonical.
 func (o *occurrences) contains(m int32, want []Literal) bool {
 	c := o.s.p.clauses[m]
 	o.s.p.Work += int64(len(c))
 	for _, l := range want {
-		if !slices.ContainsFunc(c, func(k Literal) bool { return o.s.normal(k) == l }) {
+		if !slices.ContainsFunc(c, func(k Literal) bool { return o.s.canonical(k) == l }) {
 			return false
 		}
 	}

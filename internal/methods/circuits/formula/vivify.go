@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// longest lists the clauses that are left, longer ones first.
-func (s *simplifier) longest() []int {
+// longestFirst returns the numbers of the clauses that are not removed, longer clauses first.
+func (s *simplifier) longestFirst() []int {
 	var list []int
 	for n := range s.p.clauses {
-		if !s.p.gone[n] {
+		if !s.p.removed[n] {
 			list = append(list, n)
 		}
 	}
@@ -19,34 +19,38 @@ func (s *simplifier) longest() []int {
 	return list
 }
 
-// vivify shortens clauses: with a clause left out, its literals are assumed not to hold, one after the other. Where the other clauses
-// contradict that those so far are a clause, where they imply a literal those so far with it are, and one that they refute is not needed.
+// vivify shortens clauses to the literals that are needed (neededLiterals), and reports whether it has shortened one.
 // Source: C. Piette, Y. Hamadi and L. Saïs, Vivifying propositional clausal formulae (2008).
 func (s *simplifier) vivify() bool {
-	until, from := s.budget(vivifyShare), s.p.Work
-	found := false
-	for _, n := range s.longest() {
-		if s.over(until, &from) {
+	until, workBefore := s.budget(vivifyShare), s.p.Work
+	hasFound := false
+	for _, n := range s.longestFirst() {
+		if s.over(until, &workBefore) {
 			break
 		}
-		if s.p.gone[n] || len(s.p.clauses[n]) < 3 {
+		if s.p.removed[n] || len(s.p.clauses[n]) < 3 {
 			continue
 		}
-		if shorter := s.vivified(n); len(shorter) < len(s.p.clauses[n]) {
+		if shorter := s.neededLiterals(n); len(shorter) < len(s.p.clauses[n]) {
 			s.p.replace(n, shorter)
-			found = true
+			hasFound = true
 		}
 	}
-	return found
+	return hasFound
 }
 
-// vivified returns the literals of a clause that are needed.
-func (s *simplifier) vivified(n int) (kept []Literal) {
-	s.p.without(n, func() bool {
+// neededLiterals returns the literals of clause n that are needed. While the clause is left out, its literals are assumed not to hold, one
+// after the other, and propagated.
+//
+//   - If that is a contradiction, the literals so far are a clause that follows from the other clauses.
+//   - If the other clauses imply a literal, the literals so far, with this one, are such a clause.
+//   - If they refute a literal, it is not needed.
+func (s *simplifier) neededLiterals(n int) (needed []Literal) {
+	s.p.askWithout(n, func() bool {
 		for _, l := range s.p.clauses[n] {
 			value := s.p.value(l)
 			if value >= 0 {
-				kept = append(kept, l)
+				needed = append(needed, l)
 			}
 			if value > 0 || !s.p.Try(s.p.bit(l.Not())) {
 				break
@@ -54,25 +58,26 @@ func (s *simplifier) vivified(n int) (kept []Literal) {
 		}
 		return false
 	})
-	return kept
+	return needed
 }
 
-// implied leaves out clauses from which the others follow by unit propagation, longer ones first: they exclude no assignment.
-func (s *simplifier) implied() {
-	until, from := s.budget(impliedShare), s.p.Work
-	for _, n := range s.longest() {
-		if s.over(until, &from) {
+// removeImplied removes clauses that follow from the others by unit propagation, longer ones first. They exclude no assignment.
+func (s *simplifier) removeImplied() {
+	until, workBefore := s.budget(impliedShare), s.p.Work
+	for _, n := range s.longestFirst() {
+		if s.over(until, &workBefore) {
 			break
 		}
-		if !s.p.gone[n] && s.follows(n) {
-			s.p.gone[n] = true
+		if !s.p.removed[n] && s.isImplied(n) {
+			s.p.removed[n] = true
 		}
 	}
 }
 
-// follows reports whether the other clauses refute that no literal of a clause holds.
-func (s *simplifier) follows(n int) bool {
-	return s.p.without(n, func() bool {
+// isImplied reports whether clause n follows from the other clauses: propagation refutes that none of its literals holds. If it does, the
+// clause no longer takes part in propagation.
+func (s *simplifier) isImplied(n int) bool {
+	return s.p.askWithout(n, func() bool {
 		return slices.ContainsFunc(s.p.clauses[n], func(l Literal) bool { return !s.p.Try(s.p.bit(l.Not())) })
 	})
 }

@@ -8,85 +8,85 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// coverWork bounds the comparisons spent on the boxes of one table. Each cell still uncovered
+// coverWork is the largest number of comparisons spent on the boxes of one table. Each cell that is not covered by then
 // becomes a clause.
 const coverWork = 1 << 24
 
-// largeTable is the size in entries from which a table's zeros are refused if they are no logic:
-// where their clauses have more literals than the table has entries. In mildew's tables of up to
+// largeTable is the number of entries from which a table's zeros are refused if they are no logic:
+// if their clauses have more literals than the table has entries. In mildew's tables of up to
 // 2^17 entries with a zero in five these are 2.7 to one; the tables of functions, and of pairs
 // with few compatible values, are below one.
 const largeTable = 1 << 12
 
-// box is a set of cells: for some of the variables, the values that are in it.
+// box is a set of cells: those whose values of some modes are each in a set of values of that mode.
 type box struct {
 	modes  []int
-	values [][]bool // by place in modes
+	values [][]bool // by position in modes and by value: it is in the set
 }
 
-// cover is the state of covering the zeros of a table.
+// cover is the state of covering the zeros of a table by boxes.
 type cover struct {
 	dims, strides []int
 	data          []float64
-	positive      [][]int32 // the digits of cells that are not 0
-	times         []int32   // by cell: boxes that have it
-	work          int
+	positive      [][]int32 // the values of each mode of the cells that are not 0
+	boxesOf       []int32   // by cell: the number of boxes that contain it
+	work          int       // comparisons so far
 }
 
-// zeros adds clauses that exclude just those cells of a table that are 0. A clause says that a box of zeros is left: x_v ∉ S_v for a
-// variable v of the box, which is the literal X_v ≠ a where S_v = {a}, and X_v = b for every b that is not in S_v otherwise. Every box
-// is as large as a search in bounded work makes it (few variables first, then more values); boxes that others cover together are left
-// out.
-func (b *builder) zeros(scope, dims []int, data []float64) {
+// excludeZeros adds clauses that exclude exactly those cells of a table that are 0. Each clause states that an assignment is outside of a
+// box of zeros (clauseOutside). Each box is as large as a search in bounded work makes it: few variables first, then more values. Boxes
+// that other boxes cover together are left out.
+func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 	if !slices.Contains(data, 0) {
 		return
 	}
 	c := newCover(dims, data)
 	var boxes []box
 	digits := make([]int32, len(dims))
-	for most := range 3 { // boxes of one variable first, then of two: their clauses are the shortest
+	for limit := 1; limit <= 3; limit++ { // boxes of one mode first, then of two, then of any number: their clauses are the shortest
 		for cell, x := range data {
-			if x != 0 || c.times[cell] > 0 {
+			if x != 0 || c.boxesOf[cell] > 0 {
 				continue
 			}
 			c.digits(cell, digits)
-			before := c.work
-			if found, ok := c.grow(digits, most+1); ok {
+			workBefore := c.work
+			if found, ok := c.growBox(digits, limit); ok {
 				boxes = append(boxes, found)
-				c.mark(found, 1)
+				c.countCells(found, 1)
 			}
-			if b.over(c.work - before) {
+			if b.over(c.work - workBefore) {
 				return
 			}
 		}
 	}
 
 	literals := 0
-	for _, found := range c.needed(boxes) {
+	for _, found := range c.withoutCovered(boxes) {
 		if b.over(1) {
 			return
 		}
-		clause := b.leaves(scope, dims, found)
+		clause := b.clauseOutside(scope, found)
 		if literals += len(clause); literals > len(data) && len(data) > largeTable {
 			b.fail(fault.New(fault.Unsupported,
-				"formula: %s: its zeros are no logic: their clauses have more literals than it has entries", b.name))
+				"formula: %s: its zeros are no logic: their clauses have more literals than it has entries", b.factorName))
 			return
 		}
-		b.clause(clause)
+		b.addClause(clause)
 	}
 }
 
-// leaves is the clause that says that a box is left.
-func (b *builder) leaves(scope, dims []int, x box) []Literal {
+// clauseOutside returns the clause that an assignment is outside of a box: for some variable v of the box, its value is not in the set S_v.
+// That is the literal X_v ≠ a if S_v = {a}, and otherwise the literals X_v = b for each b that is not in S_v.
+func (b *builder) clauseOutside(scope []int, x box) []Literal {
 	c := []Literal{}
 	for k, mode := range x.modes {
 		v := scope[mode]
-		if n, first := count(x.values[k]); n == 1 {
+		if n, first := countTrue(x.values[k]); n == 1 {
 			c = append(c, b.not(v, first))
 			continue
 		}
-		for a, in := range x.values[k] {
-			if !in {
+		for a, isMember := range x.values[k] {
+			if !isMember {
 				c = append(c, b.is(v, a))
 			}
 		}
@@ -94,12 +94,14 @@ func (b *builder) leaves(scope, dims []int, x box) []Literal {
 	return c
 }
 
+// newCover returns the cover of a table without boxes. If the table is so large that a search for boxes takes too much work, the work
+// counts as done from the start.
 func newCover(dims []int, data []float64) *cover {
-	c := &cover{dims: dims, data: data, strides: make([]int, len(dims)), times: make([]int32, len(data))}
-	step := 1
+	c := &cover{dims: dims, data: data, strides: make([]int, len(dims)), boxesOf: make([]int32, len(data))}
+	stride := 1
 	for k := len(dims) - 1; k >= 0; k-- {
-		c.strides[k] = step
-		step *= dims[k]
+		c.strides[k] = stride
+		stride *= dims[k]
 	}
 	if len(data) > coverWork/8/len(dims) {
 		c.work = coverWork + 1
@@ -115,54 +117,54 @@ func newCover(dims []int, data []float64) *cover {
 	return c
 }
 
-// digits writes a cell's values.
+// digits writes the value of each mode at a cell.
 func (c *cover) digits(cell int, into []int32) {
 	for k := range into {
 		into[k] = int32(cell / c.strides[k] % c.dims[k])
 	}
 }
 
-// grow returns a box of zeros around a cell, of at most that many variables; any number where that is 3.
-func (c *cover) grow(at []int32, most int) (box, bool) {
+// growBox returns a box of zeros around a zero cell, over at most limit modes; a limit of 3 allows any number. ok is false if there is
+// none. If the work is used up, the box is the cell, which counts as one of any number of modes.
+func (c *cover) growBox(cell []int32, limit int) (x box, ok bool) {
 	if c.work > coverWork {
-		modes := make([]int, len(at))
+		modes := make([]int, len(cell))
 		for k := range modes {
 			modes[k] = k
 		}
-		return c.single(at, modes), most == 3
+		return c.boxAround(cell, modes), limit == 3
 	}
-	modes, ok := c.few(at, most)
+	modes, ok := c.fewModes(cell, limit)
 	if !ok {
 		return box{}, false
 	}
-	x := c.single(at, modes)
+	x = c.boxAround(cell, modes)
 	for k := range x.modes {
-		c.raise(&x, k)
+		c.widen(&x, k)
 	}
 	return x, true
 }
 
-// single is the box of the cells that agree with one on some variables.
-func (c *cover) single(at []int32, modes []int) box {
+// boxAround returns the box of the cells that agree with the given cell on some modes.
+func (c *cover) boxAround(cell []int32, modes []int) box {
 	x := box{modes: modes}
 	for _, k := range modes {
 		values := make([]bool, c.dims[k])
-		values[at[k]] = true
+		values[cell[k]] = true
 		x.values = append(x.values, values)
 	}
 	return x
 }
 
-// few returns few variables on which no positive cell agrees with a zero one: one or two where that
-// suffices, else a greedy hitting set of the differences, less its superfluous members. It reports
-// whether at most that many do.
-func (c *cover) few(at []int32, most int) ([]int, bool) {
-	c.work += len(c.positive) * len(at)
-	differ := make([]uint64, len(c.positive)) // a bit for each mode: at most 62 modes have two values or more
-	common := ^uint64(0)
+// fewModes returns few modes such that each positive cell differs from the given zero cell in one of them. ok is false if it finds no such
+// modes up to limit; a limit of 3 allows any number. It tries one mode, then two, and then a hitting set (hittingSet).
+func (c *cover) fewModes(cell []int32, limit int) (modes []int, ok bool) {
+	c.work += len(c.positive) * len(cell)
+	differ := make([]uint64, len(c.positive)) // by positive cell: the modes that differ, a bit each; at most 62 have two values or more
+	common := ^uint64(0)                      // the modes that differ for all positive cells
 	for i, p := range c.positive {
 		for k, a := range p {
-			if a != at[k] {
+			if a != cell[k] {
 				differ[i] |= 1 << k
 			}
 		}
@@ -171,56 +173,60 @@ func (c *cover) few(at []int32, most int) ([]int, bool) {
 	if len(c.positive) == 0 {
 		return nil, true
 	}
-	for k := range at {
+	for k := range cell {
 		if common>>k&1 != 0 {
 			return []int{k}, true
 		}
 	}
-	for k := range at {
+	for k := range cell {
 		for j := range k {
-			if most > 1 && c.hits(differ, 1<<k|1<<j) {
+			if limit > 1 && c.hitsAll(differ, 1<<k|1<<j) {
 				return []int{j, k}, true
 			}
 		}
 	}
 
-	if most < 3 {
+	if limit < 3 {
 		return nil, false
 	}
+	return c.hittingSet(differ), true
+}
 
+// hittingSet returns modes that have a member in every set of modes. It chooses the mode that is in most of the sets not yet hit, until all
+// are hit. Then it leaves out the modes that the other ones make superfluous.
+func (c *cover) hittingSet(sets []uint64) (modes []int) {
 	var chosen uint64
-	for !c.hits(differ, chosen) {
-		best, by := 0, -1
-		for k := range at {
+	for !c.hitsAll(sets, chosen) {
+		best, hits := 0, -1
+		for k := range c.dims {
 			n := 0
-			for _, d := range differ {
-				if d&chosen == 0 && d>>k&1 != 0 {
+			for _, s := range sets {
+				if s&chosen == 0 && s>>k&1 != 0 {
 					n++
 				}
 			}
-			c.work += len(differ)
-			if n > by {
-				best, by = k, n
+			c.work += len(sets)
+			if n > hits {
+				best, hits = k, n
 			}
 		}
 		chosen |= 1 << best
 	}
-	var modes []int
-	for k := range at {
+	for k := range c.dims {
 		if chosen>>k&1 == 0 {
 			continue
 		}
-		if c.hits(differ, chosen&^(1<<k)) {
+		if c.hitsAll(sets, chosen&^(1<<k)) {
 			chosen &^= 1 << k
 		} else {
 			modes = append(modes, k)
 		}
 	}
-	return modes, true
+	return modes
 }
 
-// hits reports whether every set has a member among the chosen.
-func (c *cover) hits(sets []uint64, chosen uint64) bool {
+// hitsAll reports whether every set has a chosen member.
+func (c *cover) hitsAll(sets []uint64, chosen uint64) bool {
 	for i, s := range sets {
 		if s&chosen == 0 {
 			c.work += i
@@ -231,9 +237,9 @@ func (c *cover) hits(sets []uint64, chosen uint64) bool {
 	return true
 }
 
-// raise adds all values to a box's variable with which it still has no positive cell, if one clause for them together is no longer
-// than one each.
-func (c *cover) raise(x *box, k int) {
+// widen adds to mode k (by position) of a box all values with which the box still has no positive cell, if one clause for all values
+// together is no longer than the clauses for a value each.
+func (c *cover) widen(x *box, k int) {
 	mode := x.modes[k]
 	values := slices.Repeat([]bool{true}, c.dims[mode])
 	c.work += len(c.positive) * len(x.modes)
@@ -247,21 +253,21 @@ positive:
 		values[p[mode]] = false
 	}
 
-	others := 0
+	others := 0 // literals of the other modes in the clause
 	for j, m := range x.modes {
-		if n, _ := count(x.values[j]); j != k && n == 1 {
+		if n, _ := countTrue(x.values[j]); j != k && n == 1 {
 			others++
 		} else if j != k {
 			others += c.dims[m] - n
 		}
 	}
-	if n, _ := count(values); others+c.dims[mode]-n <= n*(others+1) {
+	if n, _ := countTrue(values); others+c.dims[mode]-n <= n*(others+1) {
 		x.values[k] = values
 	}
 }
 
-// count returns the number of true entries, and the first of them.
-func count(list []bool) (n, first int) {
+// countTrue returns the number of true entries, and the position of the first one, −1 if there is none.
+func countTrue(list []bool) (n, first int) {
 	first = -1
 	for i, x := range list {
 		if x {
@@ -273,17 +279,17 @@ func count(list []bool) (n, first int) {
 	return n, first
 }
 
-// each calls f with the cells of a box until that says false.
-func (c *cover) each(x box, f func(cell int) bool) bool {
+// forEachCell calls f with each cell of a box until f returns false. It reports whether f never has.
+func (c *cover) forEachCell(x box, f func(cell int) bool) bool {
 	var walk func(k, cell int) bool
 	walk = func(k, cell int) bool {
 		if k == len(c.dims) {
 			c.work++
 			return f(cell)
 		}
-		at := slices.Index(x.modes, k)
+		i := slices.Index(x.modes, k)
 		for a := range c.dims[k] {
-			if (at < 0 || x.values[at][a]) && !walk(k+1, cell+a*c.strides[k]) {
+			if (i < 0 || x.values[i][a]) && !walk(k+1, cell+a*c.strides[k]) {
 				return false
 			}
 		}
@@ -292,22 +298,23 @@ func (c *cover) each(x box, f func(cell int) bool) bool {
 	return walk(0, 0)
 }
 
-// mark counts a box in, or out, with its cells.
-func (c *cover) mark(x box, by int32) {
-	c.each(x, func(cell int) bool {
-		c.times[cell] += by
+// countCells adds change, 1 or −1, to the number of boxes of each cell of a box.
+func (c *cover) countCells(x box, change int32) {
+	c.forEachCell(x, func(cell int) bool {
+		c.boxesOf[cell] += change
 		return true
 	})
 }
 
-// needed leaves boxes out, those with the longest clauses first, all of whose cells others have.
-func (c *cover) needed(boxes []box) []box {
+// withoutCovered returns the boxes without those whose cells are all in other boxes, as far as the work allows. Boxes with long clauses are
+// left out first. A box with a clause of one literal stays: it excludes a value, which propagation uses at once.
+func (c *cover) withoutCovered(boxes []box) []box {
 	length := func(x box) (n int) {
 		for k, m := range x.modes {
-			if has, _ := count(x.values[k]); has == 1 {
+			if members, _ := countTrue(x.values[k]); members == 1 {
 				n++
 			} else {
-				n += c.dims[m] - has
+				n += c.dims[m] - members
 			}
 		}
 		return n
@@ -317,21 +324,21 @@ func (c *cover) needed(boxes []box) []box {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return length(boxes[j]) - length(boxes[i]) })
-	gone := make([]bool, len(boxes))
+	isCovered := make([]bool, len(boxes))
 	for _, i := range order {
 		if c.work > 2*coverWork || length(boxes[i]) == 1 {
-			break // an impossible value is reported at once
+			break
 		}
-		gone[i] = c.each(boxes[i], func(cell int) bool { return c.times[cell] > 1 })
-		if gone[i] {
-			c.mark(boxes[i], -1)
+		isCovered[i] = c.forEachCell(boxes[i], func(cell int) bool { return c.boxesOf[cell] > 1 })
+		if isCovered[i] {
+			c.countCells(boxes[i], -1)
 		}
 	}
-	var kept []box
+	var remaining []box
 	for i, x := range boxes {
-		if !gone[i] {
-			kept = append(kept, x)
+		if !isCovered[i] {
+			remaining = append(remaining, x)
 		}
 	}
-	return kept
+	return remaining
 }

@@ -80,7 +80,9 @@ func formulaOf(ctx context.Context, net *btn.Network, o Options) (*formula.Formu
 // search simplifies the formula of a network and compiles it. z is its sum under the weights of the network weighted, or of no meaning
 // if weighted is nil. compiled is the circuit, nil if it is larger than allowed (and z is wanted) or not wanted (NoCircuit). work is that
 // of simplification and search.
-func search(ctx context.Context, net, weighted *btn.Network, o Options) (z scaled.Number, compiled *circuit.Compiled, work int64, err error) {
+func search(
+	ctx context.Context, net, weighted *btn.Network, o Options,
+) (z scaled.Number, compiled *circuit.Compiled, work int64, err error) {
 	f, err := formulaOf(ctx, net, o)
 	if err != nil {
 		return scaled.Number{}, nil, 0, err
