@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Node is a node of a circuit that is being built. It means nothing to another builder.
+// Node is a node of a circuit that is being built. It is valid only for the builder that made it.
 type Node int32
 
 // The nodes that every builder has.
@@ -30,22 +30,22 @@ const (
 	kindSum
 )
 
-// Builder makes a circuit. Equal nodes are made once. Its memory is bounded: once the limit is reached it is Full, and
+// Builder makes a circuit. Equal nodes are made once, by a hash table. Its memory is bounded: once the limit is reached it is Full, and
 // every node that it returns is Zero. It is for one goroutine.
 type Builder struct {
 	domains []int
 	offsets []int32
-	limit   int64
+	limit   int64 // bytes
 	full    bool
-	err     error // the first thing that was wrong
+	err     error // the first error
 
-	// By node: its kind, and where its arguments end. A leaf has the number of its weight, a number its place among the
-	// numbers, others have their children.
-	kinds   []kind
-	ends    []int32
+	kinds []kind  // by node
+	ends  []int32 // by node: the end of its arguments in args
+	// args are the arguments of all nodes, one after the other: of a leaf the number of its weight, of a number its position in numbers, of
+	// a sum or product its children in increasing order.
 	args    []int32
 	numbers []scaled.Number
-	table   []int32 // of hashes: 0, or a node; twice as many places as nodes at least
+	table   []int32 // the hash table: a slot is 0 or a node; at least twice as many slots as nodes
 }
 
 const (
@@ -67,7 +67,8 @@ func NewBuilder(domains []int, limit int64) *Builder {
 	return b
 }
 
-// offsetsOf adds domains up; nil where there are too many values.
+// offsetsOf returns the number of the first value of each variable, and at the end the number of all values. It returns nil if a domain is
+// empty, or there are too many values.
 func offsetsOf(domains []int) []int32 {
 	offsets := make([]int32, len(domains)+1)
 	total := 0
@@ -80,7 +81,7 @@ func offsetsOf(domains []int) []int32 {
 	return offsets
 }
 
-// Full reports whether the limit was reached: nodes made since are Zero, and there will be no circuit.
+// Full reports whether the limit was reached. Nodes made since then are Zero, and there will be no circuit.
 func (b *Builder) Full() bool { return b.full }
 
 // Bytes returns the builder's memory.
@@ -89,16 +90,16 @@ func (b *Builder) Bytes() int64 {
 		12*int64(len(b.domains))
 }
 
-// Leaf returns λ_v(a).
+// Leaf returns the leaf λ_v(a).
 func (b *Builder) Leaf(v, a int) Node {
 	if b.offsets == nil || v < 0 || v >= len(b.domains) || a < 0 || a >= b.domains[v] {
 		b.fail("there is no value %d of variable %d", a, v)
 		return Zero
 	}
-	return b.make(kindLeaf, b.offsets[v]+int32(a))
+	return b.makeTerminal(kindLeaf, b.offsets[v]+int32(a))
 }
 
-// Number returns x ≥ 0.
+// Number returns the node of a number x ≥ 0.
 func (b *Builder) Number(x scaled.Number) Node {
 	if x.IsZero() {
 		return Zero
@@ -107,61 +108,62 @@ func (b *Builder) Number(x scaled.Number) Node {
 		b.fail("the number %v·2^%d", x.Mant, x.Exp)
 		return Zero
 	}
-	if !room(b, &b.numbers, 1, numberBytes) {
+	if !reserve(b, &b.numbers, 1, numberBytes) {
 		return Zero
 	}
 	b.numbers = append(b.numbers, scaled.Make(x.Mant, x.Exp))
-	n := b.make(kindNumber, int32(len(b.numbers)-1))
-	if int(n) != len(b.kinds)-1 { // it was there already
+	n := b.makeTerminal(kindNumber, int32(len(b.numbers)-1))
+	if int(n) != len(b.kinds)-1 { // an equal number existed
 		b.numbers = b.numbers[:len(b.numbers)-1]
 	}
 	return n
 }
 
-// maxExponent bounds the exponents of numbers, so that no sum of exponents overflows.
+// maxExponent is the largest absolute exponent of a number, so that no sum of exponents overflows.
 const maxExponent = 1 << 24
 
-// Product returns the product of children that share no variable. Numbers among them become one.
+// Product returns the product of children that share no variable. It multiplies numbers among them into one. The product of no children is
+// One.
 func (b *Builder) Product(children ...Node) Node {
 	if slices.Contains(children, Zero) || b.full {
 		return Zero
 	}
-	from := len(b.args)
-	x := scaled.One
+	start := len(b.args)
+	x := scaled.One // the product of the numbers
 	for _, c := range children {
 		switch {
 		case c == One:
 		case b.kinds[c] == kindNumber:
 			x = x.Mul(b.numbers[b.args[b.start(c)]])
-		case !room(b, &b.args, 1, 4):
+		case !reserve(b, &b.args, 1, 4):
 			return Zero
 		default:
 			b.args = append(b.args, int32(c))
 		}
 	}
 	if x != scaled.One {
-		own := slices.Clone(b.args[from:]) // the number's argument comes in between
-		b.args = b.args[:from]
+		others := slices.Clone(b.args[start:]) // Number appends to args, too
+		b.args = b.args[:start]
 		n := b.Number(x)
-		from = len(b.args)
-		if !room(b, &b.args, len(own)+1, 4) {
+		start = len(b.args)
+		if !reserve(b, &b.args, len(others)+1, 4) {
 			return Zero
 		}
-		b.args = append(append(b.args, int32(n)), own...)
+		b.args = append(append(b.args, int32(n)), others...)
 	}
-	if len(b.args) == from {
+	if len(b.args) == start {
 		return One
 	}
-	return b.intern(kindProduct, from)
+	return b.intern(kindProduct, start)
 }
 
-// Sum returns the sum of children over the same variables. A child that is Zero adds nothing.
+// Sum returns the sum of children over the same variables. It leaves out children that are Zero. The sum of no children is Zero.
 func (b *Builder) Sum(children ...Node) Node {
 	if b.full {
 		return Zero
 	}
-	from := len(b.args)
-	if !room(b, &b.args, len(children), 4) {
+	start := len(b.args)
+	if !reserve(b, &b.args, len(children), 4) {
 		return Zero
 	}
 	for _, c := range children {
@@ -169,13 +171,13 @@ func (b *Builder) Sum(children ...Node) Node {
 			b.args = append(b.args, int32(c))
 		}
 	}
-	if len(b.args) == from {
+	if len(b.args) == start {
 		return Zero
 	}
-	return b.intern(kindSum, from)
+	return b.intern(kindSum, start)
 }
 
-// Free returns Σ λ_v(a) over some values of v, which are different; nil means all.
+// Free returns Σ λ_v(a) over the allowed values a of v, which are different. If allowed is nil, all values are.
 func (b *Builder) Free(v int, allowed []int) Node {
 	if b.offsets == nil || v < 0 || v >= len(b.domains) {
 		b.fail("there is no variable %d", v)
@@ -193,65 +195,65 @@ func (b *Builder) Free(v int, allowed []int) Node {
 	return b.Sum(leaves...)
 }
 
-// make returns the leaf or the number with this argument.
-func (b *Builder) make(k kind, arg int32) Node {
-	if b.full || !room(b, &b.args, 1, 4) {
+// makeTerminal returns the leaf or the number with this argument.
+func (b *Builder) makeTerminal(k kind, arg int32) Node {
+	if b.full || !reserve(b, &b.args, 1, 4) {
 		return Zero
 	}
 	b.args = append(b.args, arg)
 	return b.intern(k, len(b.args)-1)
 }
 
-// intern returns the node of a kind whose arguments are the last ones, from a place on: they are removed where it exists.
-// A product or a sum of one child is that child.
-func (b *Builder) intern(k kind, from int) Node {
-	own := b.args[from:]
+// intern returns the node of kind k whose arguments are the last of args, from start on. If there is an equal node, it returns that one and
+// removes the arguments. A product or a sum of one child is that child.
+func (b *Builder) intern(k kind, start int) Node {
+	args := b.args[start:]
 	if k >= kindProduct {
-		if len(own) == 1 {
-			b.args = b.args[:from]
-			return Node(own[0])
+		if len(args) == 1 {
+			b.args = b.args[:start]
+			return Node(args[0])
 		}
-		slices.Sort(own)
+		slices.Sort(args)
 	}
-	at := b.find(k, own)
-	if n := b.table[at]; n != 0 {
-		b.args = b.args[:from]
+	slot := b.slotOf(k, args)
+	if n := b.table[slot]; n != 0 {
+		b.args = b.args[:start]
 		return Node(n)
 	}
-	n := b.push(k, at)
+	n := b.push(k, slot)
 	if n == Zero {
-		b.args = b.args[:from]
+		b.args = b.args[:start]
 	}
 	return n
 }
 
-// find returns the place of a node in the table, or that where it would be.
-func (b *Builder) find(k kind, own []int32) int {
+// slotOf returns the slot of the hash table that has the node of a kind with these arguments, or the empty slot that is for it.
+func (b *Builder) slotOf(k kind, args []int32) int {
 	mask := uint64(len(b.table) - 1)
-	for at := b.hash(k, own) & mask; ; at = (at + 1) & mask {
-		n := b.table[at]
-		if n == 0 || b.kinds[n] == k && b.same(k, Node(n), own) {
-			return int(at)
+	for slot := b.hash(k, args) & mask; ; slot = (slot + 1) & mask {
+		n := b.table[slot]
+		if n == 0 || b.kinds[n] == k && b.hasArguments(k, Node(n), args) {
+			return int(slot)
 		}
 	}
 }
 
-// same reports whether node n, of kind k, has these arguments; numbers are compared by value.
-func (b *Builder) same(k kind, n Node, own []int32) bool {
+// hasArguments reports whether node n, of kind k, has these arguments. Numbers are compared by value.
+func (b *Builder) hasArguments(k kind, n Node, args []int32) bool {
 	if k == kindNumber {
-		return b.numbers[b.args[b.start(n)]] == b.numbers[own[0]]
+		return b.numbers[b.args[b.start(n)]] == b.numbers[args[0]]
 	}
-	return slices.Equal(b.args[b.start(n):b.ends[n]], own)
+	return slices.Equal(b.args[b.start(n):b.ends[n]], args)
 }
 
-// hash mixes a kind and its arguments.
-func (b *Builder) hash(k kind, own []int32) uint64 {
+// hash returns a hash of a kind and its arguments. That of a number depends on its value.
+func (b *Builder) hash(k kind, args []int32) uint64 {
 	h := uint64(k) * 0x9e3779b97f4a7c15
 	if k == kindNumber {
-		x := b.numbers[own[0]]
+		x := b.numbers[args[0]]
 		return mix(mix(h^math.Float64bits(x.Mant)) ^ uint64(x.Exp))
 	}
-	for _, a := range own {
+	for _, a := range args {
 		h = mix(h ^ uint64(uint32(a)))
 	}
 	return h
@@ -265,23 +267,24 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// push makes a node of the last arguments, which the table has at a place; Zero where there is no room.
-func (b *Builder) push(k kind, at int) Node {
-	if len(b.args) > math.MaxInt32-1 || !room(b, &b.kinds, 1, 1) || !room(b, &b.ends, 1, 4) {
+// push makes a node of kind k, whose arguments end where args ends, and enters it in an empty slot of the hash table. It returns Zero if
+// there is no memory.
+func (b *Builder) push(k kind, slot int) Node {
+	if len(b.args) > math.MaxInt32-1 || !reserve(b, &b.kinds, 1, 1) || !reserve(b, &b.ends, 1, 4) {
 		b.full = true
 		return Zero
 	}
 	b.kinds = append(b.kinds, k)
 	b.ends = append(b.ends, int32(len(b.args)))
 	n := Node(len(b.kinds) - 1)
-	b.table[at] = int32(n)
+	b.table[slot] = int32(n)
 	if 2*len(b.kinds) > len(b.table) {
 		b.rehash()
 	}
 	return n
 }
 
-// rehash doubles the table.
+// rehash doubles the hash table. If there is no memory for that, the builder is full.
 func (b *Builder) rehash() {
 	if b.Bytes()+8*int64(len(b.table)) > b.limit {
 		b.full = true
@@ -289,11 +292,11 @@ func (b *Builder) rehash() {
 	}
 	b.table = make([]int32, 2*len(b.table))
 	for n := 1; n < len(b.kinds); n++ {
-		b.table[b.find(b.kinds[n], b.args[b.start(Node(n)):b.ends[n]])] = int32(n)
+		b.table[b.slotOf(b.kinds[n], b.args[b.start(Node(n)):b.ends[n]])] = int32(n)
 	}
 }
 
-// start is where a node's arguments begin.
+// start returns the position in args at which a node's arguments begin.
 func (b *Builder) start(n Node) int32 {
 	if n == 0 {
 		return 0
@@ -301,20 +304,21 @@ func (b *Builder) start(n Node) int32 {
 	return b.ends[n-1]
 }
 
-// room makes room for n more entries of some bytes each, within the limit also while old and new array are both there. Where there is
-// none the builder is full.
-func room[T any](b *Builder, list *[]T, n, bytes int) bool {
+// reserve grows the capacity of a list for n more entries of some bytes each, if need be, and reports whether it could. The limit holds
+// also while the old and the new array exist together, so if doubling would exceed it, the list grows by an eighth. If that would, too, the
+// builder is full.
+func reserve[T any](b *Builder, list *[]T, n, bytes int) bool {
 	if b.full {
 		return false
 	}
-	l := len(*list)
-	if l+n <= cap(*list) {
+	length := len(*list)
+	if length+n <= cap(*list) {
 		return true
 	}
-	for _, more := range []int{max(l, firstNodes), l / 8} {
-		to := l + max(more, n)
-		if b.Bytes()+int64(to)*int64(bytes) <= b.limit {
-			grown := make([]T, l, to)
+	for _, growth := range []int{max(length, firstNodes), length / 8} {
+		capacity := length + max(growth, n)
+		if b.Bytes()+int64(capacity)*int64(bytes) <= b.limit {
+			grown := make([]T, length, capacity)
 			copy(grown, *list)
 			*list = grown
 			return true
@@ -324,7 +328,7 @@ func room[T any](b *Builder, list *[]T, n, bytes int) bool {
 	return false
 }
 
-// fail keeps the first error.
+// fail sets the error of the builder, unless there is one.
 func (b *Builder) fail(format string, args ...any) {
 	if b.err == nil {
 		b.err = fmt.Errorf("%w: "+format, append([]any{ErrCircuit}, args...)...)

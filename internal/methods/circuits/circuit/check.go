@@ -13,10 +13,11 @@ import (
 // Check checks that children come before their parents, that the circuit is smooth and decomposable, and that the root is over all
 // variables. Errors wrap ErrCircuit.
 //
-// Every variable has a fixed number of 128 bits. A leaf has its variable's, a product the sum of its children's, a sum the common
-// number of its children: so a node has Σ_v n_v h_v, where n_v is the multiplicity of v in its products. These counts never fall on
-// the way up, and every node is below the root; so if the root has Σ_v h_v, nothing met itself. Two different sums are taken for
-// one with a probability of about 2^−128 for each comparison. Linear time, 16 bytes a value. The context's error where that ends.
+// Every variable v has a fixed fingerprint h_v of 128 bits. A leaf has that of its variable, a product the sum of its children's, and a sum
+// the common fingerprint of its children. So a node has Σ_v n_v h_v, where n_v is the multiplicity of v in its products. Multiplicities
+// never fall on the way up, and every node is below the root. So if the root has Σ_v h_v, no product has a variable twice. Two different
+// sums are taken for equal with a probability of about 2^−128 for each comparison. Linear time, 16 bytes a value. The context's error if it
+// ends.
 func (c *Circuit) Check(ctx context.Context) error {
 	if c.root < 0 {
 		if len(c.ends) > 0 || len(c.numbers) > 0 {
@@ -29,52 +30,52 @@ func (c *Circuit) Check(ctx context.Context) error {
 	}
 
 	look := pace.New(ctx)
-	var all mark
-	marks := make([]mark, c.values())
+	var all fingerprint
+	prints := make([]fingerprint, c.values())
 	for v, d := range c.domains {
-		h := markOf(v)
-		all = all.and(h)
+		h := fingerprintOf(v)
+		all = all.plus(h)
 		for a := range d {
-			marks[int(c.offsets[v])+a] = h
+			prints[int(c.offsets[v])+a] = h
 		}
 	}
 	for i := range c.ends {
-		at, children := c.first()+i, c.of(i)
+		node, children := c.firstNode()+i, c.childrenOf(i)
 		if look.Over(int64(len(children))) {
 			return look.Err()
 		}
 		if len(children) < 2 {
-			return fmt.Errorf("%w: node %d has %d children", ErrCircuit, at, len(children))
+			return fmt.Errorf("%w: node %d has %d children", ErrCircuit, node, len(children))
 		}
 		for k, n := range children {
 			switch {
-			case n < 0 || int(n) >= at:
-				return fmt.Errorf("%w: node %d has the child %d", ErrCircuit, at, n)
+			case n < 0 || int(n) >= node:
+				return fmt.Errorf("%w: node %d has the child %d", ErrCircuit, node, n)
 			case k == 0:
-				marks[at] = marks[n]
+				prints[node] = prints[n]
 			case c.products[i]:
-				marks[at] = marks[at].and(marks[n])
-			case marks[n] != marks[at]:
-				return fmt.Errorf("%w: the children of sum %d are not over the same variables", ErrCircuit, at)
+				prints[node] = prints[node].plus(prints[n])
+			case prints[n] != prints[node]:
+				return fmt.Errorf("%w: the children of sum %d are not over the same variables", ErrCircuit, node)
 			}
 		}
 	}
-	if marks[c.root] != all {
+	if prints[c.root] != all {
 		return fmt.Errorf("%w: the root does not have every variable once", ErrCircuit)
 	}
-	return c.needed(look)
+	return c.checkReachable(look)
 }
 
-// needed checks that every sum, product and number is below the root.
-func (c *Circuit) needed(look *pace.Pace) error {
+// checkReachable checks that every sum, product and number is below the root.
+func (c *Circuit) checkReachable(look *pace.Pace) error {
 	below := make([]bool, c.values())
 	below[c.root] = true
 	for i := len(c.ends) - 1; i >= 0; i-- {
-		children := c.of(i)
+		children := c.childrenOf(i)
 		if look.Over(int64(len(children))) {
 			return look.Err()
 		}
-		if below[c.first()+i] {
+		if below[c.firstNode()+i] {
 			for _, n := range children {
 				below[n] = true
 			}
@@ -86,13 +87,13 @@ func (c *Circuit) needed(look *pace.Pace) error {
 	return nil
 }
 
-// mark is a sum of the numbers of variables, modulo 2^64 in both halves.
-type mark [2]uint64
+// fingerprint is a sum of the fingerprints of variables, modulo 2^64 in both halves.
+type fingerprint [2]uint64
 
-// markOf returns the number of a variable.
-func markOf(v int) mark {
-	return mark{mix(2*uint64(v) + 0x5851f42d4c957f2d), mix(2*uint64(v) + 0x14057b7ef767814f)}
+// fingerprintOf returns the fingerprint of a variable.
+func fingerprintOf(v int) fingerprint {
+	return fingerprint{mix(2*uint64(v) + 0x5851f42d4c957f2d), mix(2*uint64(v) + 0x14057b7ef767814f)}
 }
 
-// and adds.
-func (m mark) and(n mark) mark { return mark{m[0] + n[0], m[1] + n[1]} }
+// plus returns the sum of two fingerprints.
+func (m fingerprint) plus(n fingerprint) fingerprint { return fingerprint{m[0] + n[0], m[1] + n[1]} }

@@ -3,7 +3,7 @@
 //
 //   - decomposable: children of a product share no variable,
 //   - smooth: children of a sum are over the same variables,
-//   - deterministic, where maxima are asked for: children of a sum exclude each other on some variable,
+//   - deterministic, if maxima are asked for: children of a sum exclude each other on some variable,
 //
 // over leaves that are the weights λ_v(a) of the value a of variable v, or numbers ≥ 0. With weights λ its root is
 //
@@ -30,14 +30,14 @@ type Circuit struct {
 	domains []int
 	offsets []int32 // by variable: the number of λ_v(0); one more at the end
 	numbers []scaled.Number
-	// By sum or product: where its children end; they begin where its predecessor's end.
+	// By sum or product: the end of its children in the list children. They begin at the end of its predecessor's.
 	ends     []int32
 	children []int32
-	products []bool // whether it is a product
+	products []bool // by sum or product: whether it is a product
 	root     int32  // 0 ≤ root < values; −1: the circuit is 0
 
-	mu        sync.Mutex
-	exclusive verdict // whether the circuit is deterministic, once somebody asked
+	mu          sync.Mutex
+	determinism verdict // whether the circuit is deterministic, once that was asked
 }
 
 // Weights are the λ by number: value a of variable v is at Offset(v) + a. They are finite and not negative.
@@ -46,7 +46,7 @@ type Weights []scaled.Number
 // Variables returns the number of variables.
 func (c *Circuit) Variables() int { return len(c.domains) }
 
-// Offset returns the place of λ_v(0) among all weights; for the number of variables, the number of weights.
+// Offset returns the number of λ_v(0) among all weights. If v is the number of variables, it returns the number of weights.
 func (c *Circuit) Offset(v int) int { return int(c.offsets[v]) }
 
 // Ones returns weights that are all 1.
@@ -69,20 +69,20 @@ func (c *Circuit) Bytes() int64 {
 	return int64(cap(c.ends))*5 + int64(cap(c.children))*4 + int64(cap(c.numbers))*16 + int64(len(c.domains))*12
 }
 
-// PassBytes returns the memory of a pass up beside the circuit; with the pass down it is twice as much.
+// PassBytes returns the memory that a pass up takes in addition to the circuit. With the pass down it is twice as much.
 func (c *Circuit) PassBytes() int64 { return 16 * int64(c.values()) }
 
-// leaves is the number of weights.
+// leaves returns the number of weights.
 func (c *Circuit) leaves() int { return int(c.offsets[len(c.domains)]) }
 
-// values is the number of values of a pass up.
+// values returns the number of values of a pass up: leaves, numbers, sums and products.
 func (c *Circuit) values() int { return c.leaves() + len(c.numbers) + len(c.ends) }
 
-// first is the number of the first sum or product.
-func (c *Circuit) first() int { return c.leaves() + len(c.numbers) }
+// firstNode returns the number of the first sum or product among all values.
+func (c *Circuit) firstNode() int { return c.leaves() + len(c.numbers) }
 
-// of returns the children of sum or product i, counted among sums and products.
-func (c *Circuit) of(i int) []int32 {
+// childrenOf returns the children of sum or product i, counted among sums and products, as numbers among all values.
+func (c *Circuit) childrenOf(i int) []int32 {
 	if i == 0 {
 		return c.children[:c.ends[0]]
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// formVersion is the first byte.
+// formVersion is the first byte of the form.
 const formVersion = 1
 
 // Append appends the circuit to b. Equal circuits have equal bytes:
 //
 //	version, number of variables, domains, number of numbers, their mantissas and exponents, 1 + the root, number of nodes,
-//	and of each 2 · its children + 1 where it is a product, and the distance back to each child
+//	and of each node 2 · its number of children, plus 1 if it is a product, and the distance back to each child
 //
 // Integers are varints, mantissas 8 bytes, little endian. Linear time; two to three bytes an edge.
 func (c *Circuit) Append(b []byte) []byte {
@@ -36,14 +36,14 @@ func (c *Circuit) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(c.root+1))
 	b = binary.AppendUvarint(b, uint64(len(c.ends)))
 	for i := range c.ends {
-		children := c.of(i)
+		children := c.childrenOf(i)
 		head := 2 * uint64(len(children))
 		if c.products[i] {
 			head++
 		}
 		b = binary.AppendUvarint(b, head)
 		for _, n := range children {
-			b = binary.AppendUvarint(b, uint64(int32(c.first()+i)-n))
+			b = binary.AppendUvarint(b, uint64(int32(c.firstNode()+i)-n))
 		}
 	}
 	return b
@@ -53,13 +53,13 @@ func (c *Circuit) Append(b []byte) []byte {
 // does. Errors wrap ErrCircuit, or are the context's. Linear time.
 func Decode(ctx context.Context, b []byte) (*Circuit, error) {
 	look := pace.New(ctx)
-	r := reader{rest: b}
-	if v := r.count(math.MaxInt32); v != formVersion {
+	r := reader{remaining: b}
+	if v := r.integer(math.MaxInt32); v != formVersion {
 		return nil, fmt.Errorf("%w: version %d, %d is known", ErrCircuit, v, formVersion)
 	}
-	c := &Circuit{domains: make([]int, r.list(1))}
+	c := &Circuit{domains: make([]int, r.length(1))}
 	for v := range c.domains {
-		c.domains[v] = r.count(math.MaxInt32)
+		c.domains[v] = r.integer(math.MaxInt32)
 	}
 	if c.offsets = offsetsOf(c.domains); c.offsets == nil {
 		return nil, fmt.Errorf("%w: domains", ErrCircuit)
@@ -68,22 +68,22 @@ func Decode(ctx context.Context, b []byte) (*Circuit, error) {
 		return nil, fmt.Errorf("%w: %d values of variables in %d bytes", ErrCircuit, c.leaves(), len(b))
 	}
 
-	c.numbers = make([]scaled.Number, r.list(9))
+	c.numbers = make([]scaled.Number, r.length(9))
 	for k := range c.numbers {
 		c.numbers[k] = r.number()
 	}
-	c.root = int32(r.count(math.MaxInt32)) - 1
-	c.ends = make([]int32, r.list(3))
+	c.root = int32(r.integer(math.MaxInt32)) - 1
+	c.ends = make([]int32, r.length(3))
 	c.products = make([]bool, len(c.ends))
 	for i := range c.ends {
-		before := len(r.rest)
+		bytesBefore := len(r.remaining)
 		r.node(c, i)
-		if look.Over(int64(before - len(r.rest))) {
+		if look.Over(int64(bytesBefore - len(r.remaining))) {
 			return nil, look.Err()
 		}
 	}
-	if r.err == nil && len(r.rest) > 0 {
-		r.fail("%d bytes are left", len(r.rest))
+	if r.err == nil && len(r.remaining) > 0 {
+		r.fail("%d bytes are left", len(r.remaining))
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -92,73 +92,73 @@ func Decode(ctx context.Context, b []byte) (*Circuit, error) {
 	return c, c.Check(ctx)
 }
 
-// maxLeavesPerByte bounds the values of variables by the bytes that name them: a variable of a large domain is
-// named in few, but a circuit over it has a leaf for most values.
+// maxLeavesPerByte is the largest number of values of variables for each byte of the form. The domain of a variable takes few bytes however
+// large it is, but a circuit over the variable has a leaf for most values.
 const maxLeavesPerByte = 64
 
-// reader reads, and keeps the first error; it returns 0 after one.
+// reader reads a form. After an error its methods return 0, and the first error stays.
 type reader struct {
-	rest []byte
-	err  error
+	remaining []byte
+	err       error
 }
 
-// fail keeps the first error.
+// fail sets the error of the reader, unless there is one, and ends the reading.
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: "+format, append([]any{ErrCircuit}, args...)...)
-		r.rest = nil
+		r.remaining = nil
 	}
 }
 
-// count reads an integer of at most most, in its shortest form.
-func (r *reader) count(most uint64) int {
-	x, n := binary.Uvarint(r.rest)
-	if n <= 0 || x > most || n > 1 && r.rest[n-1] == 0 {
-		r.fail("an integer of at most %d is missing", most)
+// integer reads an integer of at most limit, written in its shortest form.
+func (r *reader) integer(limit uint64) int {
+	x, n := binary.Uvarint(r.remaining)
+	if n <= 0 || x > limit || n > 1 && r.remaining[n-1] == 0 {
+		r.fail("an integer of at most %d is missing", limit)
 		return 0
 	}
-	r.rest = r.rest[n:]
+	r.remaining = r.remaining[n:]
 	return int(x)
 }
 
-// list reads the number of following entries, each of some bytes at least.
-func (r *reader) list(bytes int) int {
-	n := r.count(math.MaxInt32)
-	if n > len(r.rest)/bytes {
-		r.fail("%d entries in %d bytes", n, len(r.rest))
+// length reads the number of entries of a list that follows. Each of them takes at least entryBytes bytes.
+func (r *reader) length(entryBytes int) int {
+	n := r.integer(math.MaxInt32)
+	if n > len(r.remaining)/entryBytes {
+		r.fail("%d entries in %d bytes", n, len(r.remaining))
 		return 0
 	}
 	return n
 }
 
-// number reads a number > 0, normalised.
+// number reads a number above 0, which has to be normalised.
 func (r *reader) number() scaled.Number {
-	if len(r.rest) < 9 {
+	if len(r.remaining) < 9 {
 		r.fail("a number is missing")
 		return scaled.Number{}
 	}
-	m := math.Float64frombits(binary.LittleEndian.Uint64(r.rest))
-	e, n := binary.Varint(r.rest[8:])
-	if n <= 0 || n > 1 && r.rest[7+n] == 0 || !(m >= 1 && m < 2) || e > maxExponent || e < -maxExponent {
+	m := math.Float64frombits(binary.LittleEndian.Uint64(r.remaining))
+	e, n := binary.Varint(r.remaining[8:])
+	if n <= 0 || n > 1 && r.remaining[7+n] == 0 || !(m >= 1 && m < 2) || e > maxExponent || e < -maxExponent {
 		r.fail("a number is not normalised, or out of range")
 		return scaled.Number{}
 	}
-	r.rest = r.rest[8+n:]
+	r.remaining = r.remaining[8+n:]
 	return scaled.Number{Mant: m, Exp: e}
 }
 
-// node reads sum or product i.
+// node reads sum or product i and adds it to the circuit.
 func (r *reader) node(c *Circuit, i int) {
-	head := r.count(math.MaxInt32)
-	if head/2 > len(r.rest) {
-		r.fail("%d children in %d bytes", head/2, len(r.rest))
+	head := r.integer(math.MaxInt32)
+	if head/2 > len(r.remaining) {
+		r.fail("%d children in %d bytes", head/2, len(r.remaining))
 	}
 	if r.err != nil {
 		return
 	}
-	at := c.first() + i
+	node := c.firstNode() + i
 	for range head / 2 {
-		c.children = append(c.children, int32(at-r.count(uint64(at))))
+		c.children = append(c.children, int32(node-r.integer(uint64(node))))
 	}
 	c.ends[i] = int32(len(c.children))
 	c.products[i] = head%2 == 1

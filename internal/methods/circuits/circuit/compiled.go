@@ -10,36 +10,37 @@ import (
 
 // Compiled is a circuit, as it was compiled from a network. It does not change.
 type Compiled struct {
-	// Form is Circuit.Append's. Its first variables are the network's, in order; others are auxiliary.
+	// Form is the circuit in the bytes of Circuit.Append. Its first variables are the network's, in order. Further variables are auxiliary.
 	Form []byte `msgpack:"circuit"`
-	// Functional says that the variables determine the auxiliary ones wherever the product is not 0, which maxima need.
+	// Functional reports whether the network's variables determine the auxiliary ones wherever the product is not 0, which maxima need.
 	Functional bool `msgpack:"functional,omitempty"`
-	// Parametric says that the numbers of the network's cores are weights, too: of the variables after the network's, see
-	// logic.CompileParameters.
+	// Parametric reports whether the numbers of the network's cores are weights, too: those of the variables after the network's
+	// (logic.CompileParameters).
 	Parametric bool `msgpack:"parametric,omitempty"`
 
-	mutex   sync.Mutex
-	read    bool // circuit and err are the decoded form
-	circuit *Circuit
-	err     error
+	mutex     sync.Mutex
+	isDecoded bool // circuit and err are the result of decoding Form
+	circuit   *Circuit
+	err       error
 }
 
-// NewCompiled returns the compiled form of a
-func NewCompiled(c *Circuit, functional bool) *Compiled {
-	return &Compiled{Form: c.Append(nil), Functional: functional, circuit: c, read: true}
+// NewCompiled returns the compiled form of a circuit. isFunctional becomes Compiled.Functional.
+func NewCompiled(c *Circuit, isFunctional bool) *Compiled {
+	return &Compiled{Form: c.Append(nil), Functional: isFunctional, circuit: c, isDecoded: true}
 }
 
-// Circuit returns the circuit, which is read once. Errors wrap ErrCircuit, or are the context's: then it is read the next time.
+// Circuit returns the circuit. The first call decodes it. Errors wrap ErrCircuit, or are the context's; after these the next call tries
+// again.
 func (c *Compiled) Circuit(ctx context.Context) (*Circuit, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.read {
+	if c.isDecoded {
 		return c.circuit, c.err
 	}
-	of, err := Decode(ctx, c.Form)
+	decoded, err := Decode(ctx, c.Form)
 	if err != nil && !errors.Is(err, ErrCircuit) {
 		return nil, err
 	}
-	c.circuit, c.err, c.read = of, err, true
-	return of, err
+	c.circuit, c.err, c.isDecoded = decoded, err, true
+	return decoded, err
 }

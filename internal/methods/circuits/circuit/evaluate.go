@@ -20,37 +20,38 @@ var ErrWeights = errors.New("circuit: weights")
 // rounding per operation of the longest chain. Linear time; 16 bytes a value, kept for the next pass. Errors wrap ErrWeights,
 // or are the context's.
 func (c *Circuit) Evaluate(ctx context.Context, w Weights) (scaled.Number, error) {
-	p, err := c.up(ctx, w, false)
+	p, err := c.passUp(ctx, w, false)
 	if err != nil {
 		return scaled.Number{}, err
 	}
-	defer p.done()
+	defer p.release()
 	return c.total(p).scaled(), nil
 }
 
-// pass is the memory of passes over a circuit.
+// pass is the values of a pass over a circuit, up and down.
 type pass struct {
-	values []number // by number, as of Circuit
-	down   []number // ∂root/∂value
-	prefix []number // products of children from the left
+	values []number // by number of a value, as Circuit counts them
+	down   []number // by number of a value: ∂root/∂value
+	prefix []number // working space of passToFactors
 }
 
 // passes keeps memory for the next pass.
 var passes = sync.Pool{New: func() any { return new(pass) }}
 
-// kept is the number of values kept for the next pass: 16 MiB.
-const kept = 1 << 20
+// mostKept is the largest number of values that are kept for the next pass: 16 MiB.
+const mostKept = 1 << 20
 
-// done gives the memory back.
-func (p *pass) done() {
-	if cap(p.values) <= kept {
+// release makes the memory of a pass available to the next one, unless it is much.
+func (p *pass) release() {
+	if cap(p.values) <= mostKept {
 		passes.Put(p)
 	}
 }
 
-// up returns the values of all nodes, maxima in the place of sums if so asked.
-func (c *Circuit) up(ctx context.Context, w Weights, maxima bool) (*pass, error) {
-	if err := c.fits(w); err != nil {
+// passUp returns the values of all nodes under weights. If isMaximum, a sum has the largest value of its children in the place of their
+// sum.
+func (c *Circuit) passUp(ctx context.Context, w Weights, isMaximum bool) (*pass, error) {
+	if err := c.checkWeights(w); err != nil {
 		return nil, err
 	}
 	p := passes.Get().(*pass)
@@ -62,14 +63,14 @@ func (c *Circuit) up(ctx context.Context, w Weights, maxima bool) (*pass, error)
 		p.values[c.leaves()+k] = numberOf(x)
 	}
 
-	own := p.values[c.first():]
+	results := p.values[c.firstNode():] // by sum or product
 	look := pace.New(ctx)
-	from := int32(0)
-	for i, to := range c.ends {
-		children := c.children[from:to]
-		from = to
+	start := int32(0)
+	for i, end := range c.ends {
+		children := c.children[start:end]
+		start = end
 		if look.Over(int64(len(children))) {
-			p.done()
+			p.release()
 			return nil, look.Err()
 		}
 		x := p.values[children[0]]
@@ -78,7 +79,7 @@ func (c *Circuit) up(ctx context.Context, w Weights, maxima bool) (*pass, error)
 			for _, n := range children[1:] {
 				x = x.times(p.values[n])
 			}
-		case maxima:
+		case isMaximum:
 			for _, n := range children[1:] {
 				if x.less(p.values[n]) {
 					x = p.values[n]
@@ -89,12 +90,12 @@ func (c *Circuit) up(ctx context.Context, w Weights, maxima bool) (*pass, error)
 				x = x.plus(p.values[n])
 			}
 		}
-		own[i] = x
+		results[i] = x
 	}
 	return p, nil
 }
 
-// total is the value of the root.
+// total returns the value of the root after a pass up.
 func (c *Circuit) total(p *pass) number {
 	if c.root < 0 {
 		return number{}
@@ -102,8 +103,8 @@ func (c *Circuit) total(p *pass) number {
 	return p.values[c.root]
 }
 
-// fits checks weights.
-func (c *Circuit) fits(w Weights) error {
+// checkWeights returns an error if weights do not fit the circuit: another number of them, or one that is negative or out of range.
+func (c *Circuit) checkWeights(w Weights) error {
 	if len(w) != c.leaves() {
 		return fmt.Errorf("%w: there are %d, the circuit has %d", ErrWeights, len(w), c.leaves())
 	}

@@ -9,138 +9,137 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// verdict is the knowledge of a circuit's determinism.
+// verdict is what is known of a circuit's determinism.
 type verdict uint8
 
 const (
-	unknown verdict = iota
-	excluding
-	overlapping
+	unknown     verdict = iota
+	excluding           // children of every sum exclude each other
+	overlapping         // some are not seen to exclude each other
 )
 
-// Deterministic reports whether any two children of every sum exclude each other on some variable: the sets of its values that
-// they have a leaf for have none in common. That is sufficient, and true of every sum that decides on a variable. Decisions that are seen
-// from the children themselves cost linear time; the other ones cost a pass per 64 values of variables. A variable of more than 64
-// values tells children apart in the first way only. The answer is kept. The error is the context's.
+// Deterministic reports whether any two children of every sum exclude each other on some variable: the sets of the variable's values for
+// which the two have a leaf have no value in common. That is sufficient for determinism, and true of every sum that decides on a variable.
+//
+// Sums whose children show the decision (isDecision) cost linear time. The other sums cost a pass for each 64 values of variables, and a
+// variable of more than 64 values does not distinguish their children. The answer is kept. The error is the context's.
 func (c *Circuit) Deterministic(ctx context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.exclusive == unknown {
-		ok, err := c.excludes(ctx)
+	if c.determinism == unknown {
+		ok, err := c.isDeterministic(ctx)
 		if err != nil {
 			return false, err
 		}
-		c.exclusive = overlapping
+		c.determinism = overlapping
 		if ok {
-			c.exclusive = excluding
+			c.determinism = excluding
 		}
 	}
-	return c.exclusive == excluding, nil
+	return c.determinism == excluding, nil
 }
 
-// doubt is a sum with pairs of children not yet known to exclude each other.
-type doubt struct {
-	sum   int // counted among sums and products
-	pairs [][2]int32
-}
+// openPairs are the pairs of children of a sum that are not yet known to exclude each other.
+type openPairs [][2]int32
 
-// manyChildren bounds the children of a sum whose pairs are distinguished by different variables.
+// manyChildren is the largest number of children of a sum whose pairs may be distinguished by different variables.
 const manyChildren = 64
 
-// excludes is Deterministic.
-func (c *Circuit) excludes(ctx context.Context) (bool, error) {
+// isDeterministic computes the answer of Deterministic.
+func (c *Circuit) isDeterministic(ctx context.Context) (bool, error) {
 	look := pace.New(ctx)
-	var doubts []doubt
+	var undecided []openPairs // by sum
 	for i := range c.ends {
-		children := c.of(i)
+		children := c.childrenOf(i)
 		if look.Over(int64(len(children))) {
 			return false, look.Err()
 		}
-		if c.products[i] || c.decides(look, children) {
+		if c.products[i] || c.isDecision(look, children) {
 			continue
 		}
 		if len(children) > manyChildren {
 			return false, nil
 		}
-		d := doubt{sum: i}
+		var pairs openPairs
 		for k, n := range children {
 			for _, m := range children[:k] {
-				d.pairs = append(d.pairs, [2]int32{m, n})
+				pairs = append(pairs, [2]int32{m, n})
 			}
 		}
-		doubts = append(doubts, d)
+		undecided = append(undecided, pairs)
 	}
 
-	for v := 0; v < len(c.domains) && len(doubts) > 0; {
-		from := v
-		for v < len(c.domains) && c.offsets[v+1]-c.offsets[from] <= 64 {
+	for v := 0; v < len(c.domains) && len(undecided) > 0; { // variables in groups of at most 64 values together
+		start := v
+		for v < len(c.domains) && c.offsets[v+1]-c.offsets[start] <= 64 {
 			v++
 		}
-		if v == from {
-			v++ // too many values
+		if v == start {
+			v++ // it has too many values
 			continue
 		}
-		if !c.settle(look, from, v, &doubts) {
+		if !c.removeDistinguished(look, start, v, &undecided) {
 			return false, look.Err()
 		}
 	}
-	return len(doubts) == 0, nil
+	return len(undecided) == 0, nil
 }
 
-// decides reports whether a sum decides on a variable, which every child has another leaf of: as itself or as a child of its own.
-func (c *Circuit) decides(look *pace.Pace, children []int32) bool {
-	for _, l := range c.literals(children[0]) {
+// isDecision reports whether the sum of these children decides on a variable: each child has a leaf of it, as itself or as one of its
+// factors, and no two have the same leaf. It is false if the context has ended.
+func (c *Circuit) isDecision(look *pace.Pace, children []int32) bool {
+	for _, l := range c.factorsOf(children[0]) {
 		if int(l) >= c.leaves() {
 			continue
 		}
 		v := c.variable(l)
 		seen := make([]bool, c.domains[v])
-		told := true
-		for k := 0; k < len(children) && told; k++ {
-			own := c.literals(children[k])
-			if look.Over(int64(len(own))) {
+		isDistinguished := true
+		for k := 0; k < len(children) && isDistinguished; k++ {
+			factors := c.factorsOf(children[k])
+			if look.Over(int64(len(factors))) {
 				return false
 			}
-			at := slices.IndexFunc(own, func(n int32) bool { return c.offsets[v] <= n && n < c.offsets[v+1] })
-			told = at >= 0 && !seen[own[at]-c.offsets[v]]
-			if told {
-				seen[own[at]-c.offsets[v]] = true
+			i := slices.IndexFunc(factors, func(n int32) bool { return c.offsets[v] <= n && n < c.offsets[v+1] })
+			isDistinguished = i >= 0 && !seen[factors[i]-c.offsets[v]]
+			if isDistinguished {
+				seen[factors[i]-c.offsets[v]] = true
 			}
 		}
-		if told {
+		if isDistinguished {
 			return true
 		}
 	}
 	return false
 }
 
-// literals returns the children of a product, or a node by itself.
-func (c *Circuit) literals(n int32) []int32 {
-	if i := int(n) - c.first(); i >= 0 && c.products[i] {
-		return c.of(i)
+// factorsOf returns the children of a product. Of another node it returns the node.
+func (c *Circuit) factorsOf(n int32) []int32 {
+	if i := int(n) - c.firstNode(); i >= 0 && c.products[i] {
+		return c.childrenOf(i)
 	}
 	return []int32{n}
 }
 
 // variable returns the variable of a leaf.
 func (c *Circuit) variable(leaf int32) int {
-	v, ok := slices.BinarySearch(c.offsets, leaf)
-	if !ok {
+	v, isFirst := slices.BinarySearch(c.offsets, leaf) // isFirst: it is the leaf of value 0
+	if !isFirst {
 		v--
 	}
 	return v
 }
 
-// settle removes from doubts the pairs that variables [from, to) distinguish. It returns false where the context
-// ended.
-func (c *Circuit) settle(look *pace.Pace, from, to int, doubts *[]doubt) bool {
-	first := c.offsets[from]
-	masks := make([]uint64, c.values())
-	for l := first; l < c.offsets[to]; l++ {
+// removeDistinguished removes the pairs that variables [start, end) distinguish, and the sums that have no pair left. The variables have at
+// most 64 values together: the values that a node has a leaf for are a set of 64 bits. It returns false if the context ended.
+func (c *Circuit) removeDistinguished(look *pace.Pace, start, end int, undecided *[]openPairs) bool {
+	first := c.offsets[start]
+	masks := make([]uint64, c.values()) // by node: the values of the variables that it has a leaf for
+	for l := first; l < c.offsets[end]; l++ {
 		masks[l] = 1 << (l - first)
 	}
 	for i := range c.ends {
-		children := c.of(i)
+		children := c.childrenOf(i)
 		if look.Over(int64(len(children))) {
 			return false
 		}
@@ -148,37 +147,38 @@ func (c *Circuit) settle(look *pace.Pace, from, to int, doubts *[]doubt) bool {
 		for _, n := range children {
 			m |= masks[n]
 		}
-		masks[c.first()+i] = m
+		masks[c.firstNode()+i] = m
 	}
 
-	var of []uint64 // by variable: its values
-	for v := from; v < to; v++ {
-		of = append(of, (1<<c.domains[v]-1)<<(c.offsets[v]-first))
+	var domains []uint64 // by variable: the set of all its values
+	for v := start; v < end; v++ {
+		domains = append(domains, (1<<c.domains[v]-1)<<(c.offsets[v]-first))
 	}
-	left := (*doubts)[:0]
-	for _, d := range *doubts {
-		pairs := d.pairs[:0]
-		for _, p := range d.pairs {
-			if look.Over(int64(len(of))) {
+	remainingSums := (*undecided)[:0]
+	for _, pairs := range *undecided {
+		remaining := pairs[:0]
+		for _, p := range pairs {
+			if look.Over(int64(len(domains))) {
 				return false
 			}
-			if !apart(masks[p[0]], masks[p[1]], of) {
-				pairs = append(pairs, p)
+			if !areExclusive(masks[p[0]], masks[p[1]], domains) {
+				remaining = append(remaining, p)
 			}
 		}
-		if d.pairs = pairs; len(pairs) > 0 {
-			left = append(left, d)
+		if len(remaining) > 0 {
+			remainingSums = append(remainingSums, remaining)
 		}
 	}
-	*doubts = left
+	*undecided = remainingSums
 	return true
 }
 
-// apart reports whether two sets of values have none of some variable in common, which both have.
-func apart(a, b uint64, of []uint64) bool {
-	both := a & b
-	for _, values := range of {
-		if a&values != 0 && both&values == 0 {
+// areExclusive reports whether two sets of values exclude each other on a variable: both have values of it, and none in common. domains are
+// the sets of all values of each variable. Two nodes of one sum are over the same variables, so if a has values of a variable, b has some.
+func areExclusive(a, b uint64, domains []uint64) bool {
+	common := a & b
+	for _, values := range domains {
+		if a&values != 0 && common&values == 0 {
 			return true
 		}
 	}

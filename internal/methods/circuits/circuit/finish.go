@@ -11,11 +11,11 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// ErrFull says that the circuit is larger than its builder was allowed to make it.
+// ErrFull is the error of a circuit that is larger than its builder may make it.
 var ErrFull = errors.New("circuit: larger than allowed")
 
 // Finish returns the circuit of a node, without unreachable nodes. It checks decomposability, smoothness and that all
-// variables are there (see Check). The builder is of no use afterwards. Errors wrap ErrCircuit or ErrFull, or are the
+// variables are in it (see Check). The builder cannot be used afterwards. Errors wrap ErrCircuit or ErrFull, or are the
 // context's. Linear time.
 func (b *Builder) Finish(ctx context.Context, root Node) (*Circuit, error) {
 	switch {
@@ -35,24 +35,24 @@ func (b *Builder) Finish(ctx context.Context, root Node) (*Circuit, error) {
 
 	b.table = nil
 	look := pace.New(ctx)
-	place, ok := b.places(look, root, c)
-	if !ok || !b.pack(look, root, place, c) {
+	numberOf, ok := b.numberNodes(look, root, c)
+	if !ok || !b.pack(look, root, numberOf, c) {
 		return nil, look.Err()
 	}
-	c.root = place[root]
+	c.root = numberOf[root]
 	return c, c.Check(ctx)
 }
 
-// places numbers the values of a circuit: −1 for a node that the root does not need. It moves the numbers.
-// It returns false where the context ended.
-func (b *Builder) places(look *pace.Pace, root Node, c *Circuit) (place []int32, ok bool) {
-	place = make([]int32, len(b.kinds))
-	for n := range place {
-		place[n] = -1
+// numberNodes returns for each node its number among the values of the circuit c, −1 if the root does not need it. It adds the numbers that
+// are needed to c. ok is false if the context ended.
+func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf []int32, ok bool) {
+	numberOf = make([]int32, len(b.kinds))
+	for n := range numberOf {
+		numberOf[n] = -1
 	}
-	place[root] = 0
+	numberOf[root] = 0
 	for n := root; n > 0; n-- {
-		if place[n] < 0 || b.kinds[n] < kindProduct {
+		if numberOf[n] < 0 || b.kinds[n] < kindProduct {
 			continue
 		}
 		children := b.args[b.start(n):b.ends[n]]
@@ -60,7 +60,7 @@ func (b *Builder) places(look *pace.Pace, root Node, c *Circuit) (place []int32,
 			return nil, false
 		}
 		for _, child := range children {
-			place[child] = 0
+			numberOf[child] = 0
 		}
 	}
 
@@ -71,47 +71,47 @@ func (b *Builder) places(look *pace.Pace, root Node, c *Circuit) (place []int32,
 		}
 		arg := b.args[b.start(n)]
 		switch {
-		case place[n] < 0:
+		case numberOf[n] < 0:
 		case b.kinds[n] == kindLeaf:
-			place[n] = arg
+			numberOf[n] = arg
 		case b.kinds[n] == kindNumber:
-			place[n] = next
+			numberOf[n] = next
 			c.numbers = append(c.numbers, b.numbers[arg])
 			next++
 		}
 	}
 	for n := One; n <= root; n++ {
-		if place[n] == 0 && b.kinds[n] >= kindProduct {
-			place[n] = next
+		if numberOf[n] == 0 && b.kinds[n] >= kindProduct {
+			numberOf[n] = next
 			next++
 		}
 	}
-	return place, true
+	return numberOf, true
 }
 
-// pack writes the sums and products that are needed over the builder's arrays, from the left. It returns false where the
-// context ended.
-func (b *Builder) pack(look *pace.Pace, root Node, place []int32, c *Circuit) bool {
+// pack moves the sums and products that are needed to the start of the builder's arrays, and gives these to the circuit c. The children
+// become numbers among the values of c. It returns false if the context ended.
+func (b *Builder) pack(look *pace.Pace, root Node, numberOf []int32, c *Circuit) bool {
 	edges, nodes := 0, 0
-	from := int32(0)
+	start := int32(0)
 	for n := Node(0); n <= root; n++ {
-		to := b.ends[n]
-		if look.Over(int64(to - from)) {
+		end := b.ends[n]
+		if look.Over(int64(end - start)) {
 			return false
 		}
-		if place[n] >= 0 && b.kinds[n] >= kindProduct {
-			for _, child := range b.args[from:to] {
-				b.args[edges] = place[child]
+		if numberOf[n] >= 0 && b.kinds[n] >= kindProduct {
+			for _, child := range b.args[start:end] {
+				b.args[edges] = numberOf[child]
 				edges++
 			}
 			b.ends[nodes] = int32(edges)
 			b.kinds[nodes] = b.kinds[n]
 			nodes++
 		}
-		from = to
+		start = end
 	}
-	c.children = tight(b.args[:edges])
-	c.ends = tight(b.ends[:nodes])
+	c.children = clip(b.args[:edges])
+	c.ends = clip(b.ends[:nodes])
 	c.products = make([]bool, nodes)
 	for i, k := range b.kinds[:nodes] {
 		c.products[i] = k == kindProduct
@@ -121,8 +121,8 @@ func (b *Builder) pack(look *pace.Pace, root Node, place []int32, c *Circuit) bo
 	return true
 }
 
-// tight copies a list that takes much more memory than it has entries.
-func tight(list []int32) []int32 {
+// clip returns a list, copied if it takes over an eighth more memory than its entries need.
+func clip(list []int32) []int32 {
 	if cap(list)-len(list) > len(list)/8 {
 		return slices.Clone(list)
 	}

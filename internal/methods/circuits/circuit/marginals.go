@@ -10,14 +10,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Marginals returns Z and, by number of the weights, w·∂Z/∂w: for every variable they add up to Z, and are its values' shares of it.
-// One pass up and one down; linear time, 32 bytes a value. Errors as of Evaluate.
+// Marginals returns Z and, by number of the weights, w·∂Z/∂w. These are the shares of Z that the values have: those of a variable add up to
+// Z. One pass up and one down; linear time, 32 bytes a value. Errors as of Evaluate.
 func (c *Circuit) Marginals(ctx context.Context, w Weights) (scaled.Number, []scaled.Number, error) {
-	p, err := c.upAndDown(ctx, w)
+	p, err := c.passUpAndDown(ctx, w)
 	if err != nil {
 		return scaled.Number{}, nil, err
 	}
-	defer p.done()
+	defer p.release()
 	shares := make([]scaled.Number, c.leaves())
 	for i := range shares {
 		shares[i] = p.values[i].times(p.down[i]).scaled()
@@ -25,27 +25,25 @@ func (c *Circuit) Marginals(ctx context.Context, w Weights) (scaled.Number, []sc
 	return c.total(p).scaled(), shares, nil
 }
 
-// Derivatives returns Z and ∂Z/∂w, by number of the weights: also by weights that are 0, as nothing is divided by. Cost and
-// errors as of Marginals.
+// Derivatives returns Z and ∂Z/∂w, by number of the weights. Derivatives by weights of 0 are right, too, as nothing is divided by them.
+// Cost and errors as of Marginals.
 func (c *Circuit) Derivatives(ctx context.Context, w Weights) (scaled.Number, []scaled.Number, error) {
-	p, err := c.upAndDown(ctx, w)
+	p, err := c.passUpAndDown(ctx, w)
 	if err != nil {
 		return scaled.Number{}, nil, err
 	}
-	defer p.done()
-	by := make([]scaled.Number, c.leaves())
-	for i := range by {
-		by[i] = p.down[i].scaled()
+	defer p.release()
+	derivatives := make([]scaled.Number, c.leaves())
+	for i := range derivatives {
+		derivatives[i] = p.down[i].scaled()
 	}
-	return c.total(p).scaled(), by, nil
+	return c.total(p).scaled(), derivatives, nil
 }
 
-// upAndDown makes both passes: down[i] = ∂root/∂values[i].
-//
-// A sum hands its derivative to every child, a product its derivative times the product of the other children. The latter is a
-// product of a prefix and a suffix: values may be 0, so nothing is divided by.
-func (c *Circuit) upAndDown(ctx context.Context, w Weights) (*pass, error) {
-	p, err := c.up(ctx, w, false)
+// passUpAndDown makes both passes, with down[i] = ∂root/∂values[i]. A sum adds its derivative to that of each child. A product adds its
+// derivative times the product of the other children (passToFactors).
+func (c *Circuit) passUpAndDown(ctx context.Context, w Weights) (*pass, error) {
+	p, err := c.passUp(ctx, w, false)
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +56,16 @@ func (c *Circuit) upAndDown(ctx context.Context, w Weights) (*pass, error) {
 
 	look := pace.New(ctx)
 	for i := len(c.ends) - 1; i >= 0; i-- {
-		children := c.of(i)
+		children := c.childrenOf(i)
 		if look.Over(int64(2 * len(children))) {
-			p.done()
+			p.release()
 			return nil, look.Err()
 		}
-		d := p.down[c.first()+i]
+		d := p.down[c.firstNode()+i]
 		switch {
 		case d.m == 0:
 		case c.products[i]:
-			p.siblings(children, d)
+			p.passToFactors(children, d)
 		default:
 			for _, n := range children {
 				p.down[n] = p.down[n].plus(d)
@@ -77,8 +75,9 @@ func (c *Circuit) upAndDown(ctx context.Context, w Weights) (*pass, error) {
 	return p, nil
 }
 
-// siblings hands d, the derivative of a product, to each of its children times the others.
-func (p *pass) siblings(children []int32, d number) {
+// passToFactors adds to the derivative of each child of a product d times the product of the other children, where d is the derivative of
+// the product. Values may be 0, so instead of a division the product of the others is a prefix times a suffix of the children.
+func (p *pass) passToFactors(children []int32, d number) {
 	if len(children) == 2 {
 		a, b := children[0], children[1]
 		p.down[a] = p.down[a].plus(d.times(p.values[b]))

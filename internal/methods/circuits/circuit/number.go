@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	radix = 512 // an exponent counts powers of 2^512
-	least = 1.0 / (1 << 128) / (1 << 128)
-	most  = 1.0 * (1 << 128) * (1 << 128)
-	raise = most * most   // 2^512
-	lower = least * least // 2^−512
+	radix = 512                           // an exponent counts powers of 2^512
+	least = 1.0 / (1 << 128) / (1 << 128) // 2^−256, the smallest mantissa
+	most  = 1.0 * (1 << 128) * (1 << 128) // 2^256, above the largest mantissa
+	raise = most * most                   // 2^512
+	lower = least * least                 // 2^−512
 )
 
 // number is m·2^(512·e) with m in [2^−256, 2^256), or 0. Products and sums round as in float64, and never leave its
@@ -23,12 +23,12 @@ type number struct {
 	e int64
 }
 
-// numberOf returns x, exactly.
+// numberOf returns x, exactly. x.Exp = 512·e + r becomes an exponent e and a factor 2^r of the mantissa, with r in [−256, 256).
 func numberOf(x scaled.Number) number {
 	if x.Mant == 0 {
 		return number{}
 	}
-	e := x.Exp >> 9 // rounds down
+	e := x.Exp >> 9 // x.Exp / 512, rounded down
 	r := int(x.Exp - e<<9)
 	if r >= radix/2 {
 		r -= radix
@@ -56,10 +56,10 @@ func (a number) times(b number) number {
 	return number{m, e}
 }
 
-// plus returns a+b, rounded once. Of numbers whose exponents differ by two or more the smaller is below 2^−512 of the larger.
+// plus returns a+b, rounded once.
 func (a number) plus(b number) number {
 	if a.e != b.e {
-		return a.plusFar(b)
+		return a.plusUnaligned(b)
 	}
 	m := a.m + b.m
 	if m >= most {
@@ -68,8 +68,9 @@ func (a number) plus(b number) number {
 	return number{m, a.e}
 }
 
-// plusFar is plus for different exponents.
-func (a number) plusFar(b number) number {
+// plusUnaligned returns a+b for numbers with different exponents. If these differ by two or more, the smaller number is below 2^−512 of the
+// larger one, and the sum is rounded to the larger one.
+func (a number) plusUnaligned(b number) number {
 	switch {
 	case b.m == 0:
 		return a
@@ -102,8 +103,8 @@ func (a number) less(b number) bool {
 	return a.m < b.m
 }
 
-// over returns a/b as a float64, for b > 0; an underflow is 0.
-func (a number) over(b number) float64 {
+// dividedBy returns a/b as a float64, for b > 0. An underflow is 0, an overflow +Inf.
+func (a number) dividedBy(b number) float64 {
 	switch e := a.e - b.e; {
 	case a.m == 0 || e < -3:
 		return 0

@@ -34,8 +34,8 @@ func TestNumbersAreThoseOfScaled(t *testing.T) {
 			t.Fatalf("%v + %v = %v, want %v", x, y, a.plus(b).scaled(), x.Add(y))
 		case a.less(b) != (x.Cmp(y) < 0):
 			t.Fatalf("%v < %v is %v", x, y, a.less(b))
-		case b.m != 0 && a.over(b) != x.Div(y).Float64() && math.Abs(a.over(b)) > 1e-300 && !math.IsInf(a.over(b), 1):
-			t.Fatalf("%v / %v = %v, want %v", x, y, a.over(b), x.Div(y).Float64())
+		case b.m != 0 && a.dividedBy(b) != x.Div(y).Float64() && math.Abs(a.dividedBy(b)) > 1e-300 && !math.IsInf(a.dividedBy(b), 1):
+			t.Fatalf("%v / %v = %v, want %v", x, y, a.dividedBy(b), x.Div(y).Float64())
 		}
 	}
 }

@@ -10,64 +10,67 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Sample returns Z and draws n assignments of all variables with the probabilities C(x) Π w(x) / Z: the values one assignment after the
-// other, nil where Z is 0. Draw i has the stream that it is given, so that draws do not depend on their number. One pass up, and
-// for each draw the nodes on its way. Errors as of Evaluate.
+// Sample returns Z and n assignments of all variables, drawn with the probabilities C(x) Π w(x) / Z: the values of one assignment after the
+// other. They are nil if Z is 0. Draw i uses stream(i), so that it does not depend on the number of draws. One pass up, and for each draw
+// the nodes on its way down. Errors as of Evaluate.
 func (c *Circuit) Sample(ctx context.Context, w Weights, n int, stream func(i int) *rand.Rand) (scaled.Number, []int, error) {
-	p, err := c.up(ctx, w, false)
+	p, err := c.passUp(ctx, w, false)
 	if err != nil {
 		return scaled.Number{}, nil, err
 	}
-	defer p.done()
+	defer p.release()
 	z := c.total(p)
 	if z.m == 0 {
 		return scaled.Number{}, nil, nil
 	}
 	look := pace.New(ctx)
 	values := make([]int, n*len(c.domains))
-	var todo []int32
+	var pending []int32
 	for i := range n {
-		own := values[i*len(c.domains):][:len(c.domains)]
-		if todo = c.draw(p, stream(i), own, look, todo[:0]); look.Err() != nil {
+		assignment := values[i*len(c.domains):][:len(c.domains)]
+		if pending = c.draw(p, stream(i), assignment, look, pending[:0]); look.Err() != nil {
 			return scaled.Number{}, nil, look.Err()
 		}
 	}
 	return z.scaled(), values, nil
 }
 
-// draw draws one assignment. It returns the memory of todo.
-func (c *Circuit) draw(p *pass, rng *rand.Rand, values []int, look *pace.Pace, todo []int32) []int32 {
-	todo = append(todo, c.root)
-	for len(todo) > 0 {
-		n := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+// draw draws one assignment into values: from the root down it visits all children of a product, and one child of a sum, chosen by its
+// share of the sum. pending, the nodes still to be visited, is empty at the start, and is returned for its memory. It ends early if the
+// context ends.
+func (c *Circuit) draw(p *pass, rng *rand.Rand, values []int, look *pace.Pace, pending []int32) []int32 {
+	pending = append(pending, c.root)
+	for len(pending) > 0 {
+		n := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
 		if int(n) < c.leaves() {
 			v := c.variable(n)
 			values[v] = int(n - c.offsets[v])
 			continue
 		}
-		i := int(n) - c.first()
+		i := int(n) - c.firstNode()
 		if i < 0 {
 			continue
 		}
-		children := c.of(i)
+		children := c.childrenOf(i)
 		if look.Over(int64(len(children))) {
-			return todo
+			return pending
 		}
 		if c.products[i] {
-			todo = append(todo, children...)
+			pending = append(pending, children...)
 			continue
 		}
-		todo = append(todo, chooseChild(p, children, p.values[n], rng.Float64()))
+		pending = append(pending, chooseChild(p, children, p.values[n], rng.Float64()))
 	}
-	return todo
+	return pending
 }
 
-// chooseChild returns the child of a sum that u in [0, 1) falls on.
+// chooseChild returns the child of a sum that u in [0, 1) falls on, if the children lie side by side with their shares of the sum as
+// lengths.
 func chooseChild(p *pass, children []int32, sum number, u float64) int32 {
 	last := children[0]
 	for _, n := range children {
-		share := p.values[n].over(sum)
+		share := p.values[n].dividedBy(sum)
 		if share == 0 {
 			continue
 		}
