@@ -57,7 +57,7 @@ type way struct {
 	pending []int32
 	values  []int
 	term    *big.Float
-	floor   float64 // the least share of the largest term that may be lost from here on
+	floor   float64 // the smallest share of its sum that a child may have on this way from here on
 }
 
 // search goes down from the root through all children of sums that are close to the largest child.

@@ -4,37 +4,37 @@ package sat
 //
 // A conflict is a clause that follows from the formula and whose literals are all false. Resolving it with the reasons of its literals on
 // the last level, in the reverse order of the trail, leads to a clause with one literal of that level, at the latest the opposite of its
-// decision, since decisions have no reasons. Where the decision itself was forced by an earlier lesson no literal of the level may be left,
-// and the clause is a conflict of the levels below.
+// decision, since decisions have no reasons. If an earlier lemma has forced the decision, no literal of the level may remain. Then
+// the clause is a conflict of the levels below.
 
-// Analyse resolves the conflict of Propagate at the current level: until one literal of the level is left, or with early unset until that
-// is the decision, whose opposite the lemma says. False where none is: then the lemma is a conflict of the levels below, which can be
-// analysed after Close.
-func (s *Solver) Analyse(early bool) bool {
+// Analyse makes a lemma of the conflict of Propagate. It resolves the conflict until one literal of the current level is left, the asserted
+// one: the first such literal if early, otherwise the opposite of the decision. It returns false if no literal of the level is left. Then
+// the lemma is a conflict of the levels below, which can be analysed after Close.
+func (s *Solver) Analyse(early bool) (isAsserting bool) {
 	s.lemma, s.Met = s.lemma[:0], s.Met[:0]
-	here := 0
+	open := 0 // literals of the current level in the clause so far
 	for _, l := range s.conflict {
-		here += s.mark(l)
+		open += s.meet(l)
 	}
 	s.Work += int64(len(s.conflict))
-	at := len(s.Trail)
+	position := len(s.Trail)
 	var asserted Literal
-	for here > 0 {
-		at--
-		l := s.Trail[at]
+	for open > 0 {
+		position--
+		l := s.Trail[position]
 		v := l.Variable()
 		if !s.seen[v] || s.level[v] != s.depth() {
 			continue
 		}
-		if s.reason[v] == Decided || early && here == 1 {
+		if s.reason[v] == Decided || early && open == 1 {
 			asserted = l.Not()
 			break
 		}
-		here += s.resolve(v) - 1
+		open += s.resolve(v) - 1
 	}
 
 	s.minimise()
-	if here == 0 {
+	if open == 0 {
 		s.conflict = append(s.conflict[:0], s.lemma...)
 		return false
 	}
@@ -43,9 +43,9 @@ func (s *Solver) Analyse(early bool) bool {
 	return true
 }
 
-// mark marks the variable of a literal above the root, adds the literal to the lemma if it is of a lower level, and returns the number of
-// such at the current one.
-func (s *Solver) mark(l Literal) int {
+// meet takes a literal into the clause that is being resolved, unless its variable was met before or is a fact (level 0). A literal of a
+// lower level becomes one of the lemma. It returns 1 if the literal is of the current level and new, and 0 otherwise.
+func (s *Solver) meet(l Literal) int {
 	v := l.Variable()
 	if s.seen[v] || s.level[v] == 0 {
 		return 0
@@ -59,33 +59,33 @@ func (s *Solver) mark(l Literal) int {
 	return 0
 }
 
-// resolve marks the other literals of the reason of v, and returns the number of them at the
-// current level.
-func (s *Solver) resolve(v int32) (here int) {
+// resolve meets the other literals of the reason of variable v, and returns how many new ones are of the current level. The mark of a
+// learned clause falls to the number of levels of its literals now.
+func (s *Solver) resolve(v int32) (open int) {
 	r := s.reason[v]
 	if r&1 != 0 {
-		return s.mark(Literal(r >> 1).Not())
+		return s.meet(Literal(r >> 1).Not())
 	}
-	at := r >> 1
-	c := s.arena[at+clauseHeader:][:s.arena[at+clauseSize]]
+	clause := r >> 1
+	c := s.arena[clause+clauseHeader:][:s.arena[clause+clauseSize]]
 	s.Work += int64(len(c))
 	for _, l := range c {
 		if Literal(l).Variable() != v {
-			here += s.mark(Literal(l))
+			open += s.meet(Literal(l))
 		}
 	}
-	if s.arena[at+clauseMark] > 2 {
-		s.arena[at+clauseMark] = min(s.arena[at+clauseMark], levels(s, c))
+	if s.arena[clause+clauseMark] > 2 {
+		s.arena[clause+clauseMark] = min(s.arena[clause+clauseMark], countLevels(s, c))
 	}
-	return here
+	return open
 }
 
-// minimise takes literals out of the lemma that its others imply: all other literals of their reason are marked or of the root. It
-// takes all marks away.
+// minimise removes literals from the lemma that its other literals imply: all other literals of their reason were met, or are facts. Then
+// it forgets which variables were met.
 func (s *Solver) minimise() {
 	kept := 0
 	for _, l := range s.lemma {
-		if !s.implied(l.Variable()) {
+		if !s.isImplied(l.Variable()) {
 			s.lemma[kept] = l
 			kept++
 		}
@@ -96,8 +96,8 @@ func (s *Solver) minimise() {
 	}
 }
 
-// implied reports whether the reason of v has only v and marked variables.
-func (s *Solver) implied(v int32) bool {
+// isImplied reports whether v has a reason, all of whose other variables were met or are facts.
+func (s *Solver) isImplied(v int32) bool {
 	r := s.reason[v]
 	if r == Decided || r == Fact {
 		return false
@@ -106,8 +106,8 @@ func (s *Solver) implied(v int32) bool {
 		w := Literal(r >> 1).Variable()
 		return s.seen[w] || s.level[w] == 0
 	}
-	at := r >> 1
-	for _, l := range s.arena[at+clauseHeader:][:s.arena[at+clauseSize]] {
+	clause := r >> 1
+	for _, l := range s.arena[clause+clauseHeader:][:s.arena[clause+clauseSize]] {
 		if w := Literal(l).Variable(); w != v && !s.seen[w] && s.level[w] != 0 {
 			return false
 		}
@@ -115,7 +115,8 @@ func (s *Solver) implied(v int32) bool {
 	return true
 }
 
-// arrange brings the asserted literal of the lemma, the last one, to the front, and the one with the highest level of the others behind it.
+// arrange moves the asserted literal of the lemma, which is the last, to the front, and the literal with the highest level among the others
+// to the second place.
 func (s *Solver) arrange() {
 	last := len(s.lemma) - 1
 	s.lemma[0], s.lemma[last] = s.lemma[last], s.lemma[0]
@@ -126,20 +127,21 @@ func (s *Solver) arrange() {
 	}
 }
 
-// levels returns the number of distinct levels among the literals of a clause.
-func levels[L ~int32](s *Solver, c []L) int32 {
+// countLevels returns the number of distinct levels among the literals of a clause.
+func countLevels[L ~int32](s *Solver, c []L) int32 {
 	s.stamp++
 	n := int32(0)
 	for _, l := range c {
-		if at := s.level[Literal(l).Variable()]; s.stamps[at] != s.stamp {
-			s.stamps[at] = s.stamp
+		if level := s.level[Literal(l).Variable()]; s.stamps[level] != s.stamp {
+			s.stamps[level] = s.stamp
 			n++
 		}
 	}
 	return n
 }
 
-// Learn keeps the lemma, whose first literal becomes true when the current level is taken back, and returns the reason that it is.
+// Learn keeps the lemma and returns it as the reason of its first literal, which becomes true when the current level is closed. A lemma of
+// one literal becomes a fact. One of two literals is not kept if such lemmas take a quarter of the room; its reason needs no clause.
 func (s *Solver) Learn() int32 {
 	if len(s.lemma) == 1 {
 		s.facts = append(s.facts, s.lemma[0])
@@ -147,14 +149,14 @@ func (s *Solver) Learn() int32 {
 	}
 	if len(s.lemma) == 2 {
 		if learnedBytes*s.pairs > s.Room/4 {
-			return int32(s.lemma[1].Not())<<1 | 1 // the reason alone takes no room
+			return int32(s.lemma[1].Not())<<1 | 1 // not kept
 		}
 		s.pairs++
 		s.Bytes += learnedBytes
 		return s.Attach(s.lemma, 0)
 	}
-	r := s.Attach(s.lemma, levels(s, s.lemma))
+	r := s.Attach(s.lemma, countLevels(s, s.lemma))
 	s.learned = append(s.learned, r>>1)
-	s.Bytes += s.bytes(r >> 1)
+	s.Bytes += s.bytesOf(r >> 1)
 	return r
 }

@@ -1,79 +1,80 @@
 package sat
 
-// Forgetting: of the learned clauses those go that join literals of many levels, which rarely propagate. Source: G. Audemard
+// Forgetting learned clauses: those that join literals of many levels, which rarely propagate. Source: G. Audemard
 // and L. Simon, Predicting learnt clauses quality in modern SAT solvers (IJCAI 2009).
 
 import (
 	"slices"
 )
 
-// learnedBytes is the memory of a learned clause and its watches, beside 4 bytes for each of its
+// learnedBytes is the memory of a learned clause and its watches, without 4 bytes for each of its
 // literals.
 const learnedBytes = 4 * (clauseHeader + 8)
 
-// bytes is the memory of the learned clause at a place of the arena.
-func (s *Solver) bytes(at int32) int64 {
-	return 4*int64(clauseHeader+s.arena[at+clauseSize]) + learnedBytes
+// bytesOf returns the memory of a learned clause, given by its position in the arena.
+func (s *Solver) bytesOf(clause int32) int64 {
+	return 4*int64(clauseHeader+s.arena[clause+clauseSize]) + learnedBytes
 }
 
 // Kept returns the number of learned clauses of three literals and more.
 func (s *Solver) Kept() int { return len(s.learned) }
 
-// Forget drops about half of the learned clauses once there are too many: the ones of most
-// levels, the older first, except reasons; and more of them where they take more than their share
-// of the memory. It moves all clauses together. Time: linear in all clauses, once in thousands of
+// Forget drops learned clauses if there are Keep of them, or if they take more bytes than Room. The clauses of the most levels go first,
+// and of equal ones the older. Reasons stay, and clauses of at most learnedLevels stay if the room allows it. About half of the clauses go,
+// and more until they take at most half of the room. The remaining clauses move together. Time: linear in all clauses, once in thousands of
 // conflicts, or in as many bytes.
 func (s *Solver) Forget() {
-	full := s.Bytes > s.Room
-	if len(s.learned) < s.Keep && !full {
+	isFull := s.Bytes > s.Room
+	if len(s.learned) < s.Keep && !isFull {
 		return
 	}
 	if len(s.learned) >= s.Keep {
 		s.Keep += s.Keep/16 + 1
 	}
-	reasons := map[int32]bool{}
+	isReason := map[int32]bool{}
 	for _, l := range s.Trail {
 		if r := s.reason[l.Variable()]; r >= 0 && r&1 == 0 {
-			reasons[r>>1] = true
+			isReason[r>>1] = true
 		}
 	}
 	byLevels := slices.Clone(s.learned)
 	slices.SortStableFunc(byLevels, func(a, b int32) int { return int(s.arena[b+clauseMark] - s.arena[a+clauseMark]) })
-	gone := map[int32]bool{}
-	for i, at := range byLevels {
-		many := i < len(byLevels)/2 && s.arena[at+clauseMark] > learnedLevels
-		if (many || full && s.Bytes > s.Room/2) && !reasons[at] {
-			gone[at] = true
-			s.Bytes -= s.bytes(at)
+	dropped := map[int32]bool{}
+	for i, clause := range byLevels {
+		hasManyLevels := i < len(byLevels)/2 && s.arena[clause+clauseMark] > learnedLevels
+		if (hasManyLevels || isFull && s.Bytes > s.Room/2) && !isReason[clause] {
+			dropped[clause] = true
+			s.Bytes -= s.bytesOf(clause)
 		}
 	}
-	s.move(s.compact(gone))
+	s.relocate(s.compact(dropped))
 }
 
-// compact writes the clauses that are not gone into a new arena, and returns where each went.
-func (s *Solver) compact(gone map[int32]bool) map[int32]int32 {
+// compact writes the clauses that are not dropped into a new arena. It returns the new position of each, by the old one.
+func (s *Solver) compact(dropped map[int32]bool) map[int32]int32 {
 	moved := make(map[int32]int32, len(s.learned))
 	arena := make([]int32, 0, len(s.arena))
-	for at := int32(0); at < int32(len(s.arena)); {
-		end := at + clauseHeader + s.arena[at+clauseSize]
-		if !gone[at] {
-			moved[at] = int32(len(arena))
-			arena = append(arena, s.arena[at:end]...)
+	for clause := int32(0); clause < int32(len(s.arena)); {
+		end := clause + clauseHeader + s.arena[clause+clauseSize]
+		if !dropped[clause] {
+			moved[clause] = int32(len(arena))
+			arena = append(arena, s.arena[clause:end]...)
 		}
-		at = end
+		clause = end
 	}
 	s.arena = arena
 	return moved
 }
 
-// move follows clauses to their new places.
-func (s *Solver) move(moved map[int32]int32) {
-	s.moved = true
+// relocate replaces the positions of clauses in watches, reasons and the list of learned clauses by the new ones, and removes dropped
+// clauses from these. moved has the new position of each clause that was not dropped.
+func (s *Solver) relocate(moved map[int32]int32) {
+	s.hasMoved = true
 	for l, list := range s.watches {
 		kept := list[:0]
 		for _, w := range list {
-			if at, ok := moved[w.clause]; ok {
-				kept = append(kept, watch{at, w.blocker})
+			if clause, ok := moved[w.clause]; ok {
+				kept = append(kept, watch{clause, w.blocker})
 			}
 		}
 		s.watches[l] = kept
@@ -84,9 +85,9 @@ func (s *Solver) move(moved map[int32]int32) {
 		}
 	}
 	kept := s.learned[:0]
-	for _, at := range s.learned {
-		if to, ok := moved[at]; ok {
-			kept = append(kept, to)
+	for _, old := range s.learned {
+		if clause, ok := moved[old]; ok {
+			kept = append(kept, clause)
 		}
 	}
 	s.learned = kept

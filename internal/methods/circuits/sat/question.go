@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// firstRestart is the number of conflicts until the first restart; half as many more until every later one.
+// firstRestart is the number of conflicts until the first restart. Each later one takes half as many more.
 const firstRestart = 64
 
 // Satisfier answers whether clauses can hold together with assumptions.
@@ -20,11 +20,12 @@ type Satisfier struct {
 	phase   []bool // by variable: the value it had last
 	restart int    // conflicts until the first restart
 
-	// The queue of variables, those met in conflicts last at its end: a ring through the number of variables.
+	// The queue of variables, in the order in which conflicts met them last: a doubly linked ring, in which entry n, the number of variables,
+	// is before the first and after the last one.
 	before, after []int32
-	since         []int64 // by variable: when it came to the end
-	latest        int64
-	at            int32 // all variables after it have values
+	stampOf       []int64 // by variable: the clock when it came to the end of the queue
+	clock         int64
+	cursor        int32 // a place in the queue: all variables after it have values
 }
 
 // NewSatisfier returns a satisfier without clauses; the groups are New's.
@@ -32,18 +33,18 @@ func NewSatisfier(first []int32) *Satisfier {
 	n := first[len(first)-1]
 	s := &Satisfier{
 		Solver: New(first), phase: make([]bool, n), restart: firstRestart,
-		before: make([]int32, n+1), after: make([]int32, n+1), since: make([]int64, n+1),
+		before: make([]int32, n+1), after: make([]int32, n+1), stampOf: make([]int64, n+1),
 	}
 	s.before[n], s.after[n] = n, n
 	for v := n - 1; v >= 0; v-- {
 		s.before[v], s.after[v] = v, v
-		s.prefer(v)
+		s.moveToEnd(v)
 	}
 	return s
 }
 
-// Add adds a clause while nothing is assumed, without the literals that are false, and returns it as Attach does; Fact where propagation
-// needs no clause.
+// Add takes all assumptions back, adds a clause without its literals that are false, and returns it as Attach does. It returns Fact if
+// propagation needs no clause: a literal is true, or the clause is a tautology, a single literal or empty.
 func (s *Satisfier) Add(c ...Literal) int32 {
 	s.Backtrack(0)
 	c = slices.Clone(c)
@@ -70,22 +71,22 @@ func (s *Satisfier) Add(c ...Literal) int32 {
 	return Fact
 }
 
-// Backtrack takes all levels above one back.
+// Backtrack closes all levels above the given one. Variables remember the values that they had.
 func (s *Satisfier) Backtrack(level int32) {
 	for s.depth() > level {
 		from := s.marks[s.depth()-1]
 		s.Work += int64(len(s.Trail)) - int64(from)
 		for _, l := range s.Trail[from:] {
 			v := l.Variable()
-			if s.phase[v] = l.Positive(); s.since[v] > s.since[s.at] {
-				s.at = v
+			if s.phase[v] = l.Positive(); s.stampOf[v] > s.stampOf[s.cursor] {
+				s.cursor = v
 			}
 		}
 		s.Close()
 	}
 }
 
-// Try assumes a literal and propagates it; false on a contradiction.
+// Try assumes a literal and propagates it, on a new level unless it has a value. It returns false if that is a contradiction.
 func (s *Satisfier) Try(l Literal) bool {
 	if s.Value[l] != 0 {
 		return s.Value[l] > 0
@@ -95,32 +96,32 @@ func (s *Satisfier) Try(l Literal) bool {
 	return s.Propagate()
 }
 
-// Possible reports whether propagation of a literal finds no contradiction, where nothing is assumed.
+// Possible reports whether propagation of a literal finds no contradiction. Nothing may be assumed before, and nothing is afterwards.
 func (s *Satisfier) Possible(l Literal) bool {
 	ok := s.Try(l)
 	s.Backtrack(0)
 	return ok
 }
 
-// Solve reports whether there is an assignment under the assumptions: 1 yes, and it is in Value until the next question; −1 no; 0 where
-// that is not known after so much work, or the context has ended.
-func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) int {
+// Solve searches for an assignment under the assumptions. It returns 1 if there is one, which is in Value until the next call; −1 if there
+// is none; and 0 if that is not known after the given work, or the context has ended.
+func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (verdict int) {
 	if s.Backtrack(0); s.False {
 		return -1
 	}
-	until, conflicts, restart, before := s.Work+work, 0, s.restart, s.Work
+	until, conflicts, restart, workBefore := s.Work+work, 0, s.restart, s.Work
 	for {
 		if !s.Propagate() {
 			if s.depth() == 0 {
 				s.False = true
 				return -1
 			}
-			s.learn()
+			s.resolveConflict()
 			conflicts++
 			continue
 		}
-		done := s.Work - before
-		before = s.Work
+		done := s.Work - workBefore
+		workBefore = s.Work
 		if look.Over(done) || s.Work > until {
 			return 0
 		}
@@ -139,9 +140,10 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) i
 	}
 }
 
-// decide returns the next assumption that is open, or the open variable that was met last in a conflict as it was last; or the verdict.
+// decide returns the literal to decide on, and the verdict 0: the next assumption that is open, or else the open variable that a conflict
+// has met last, with the value that it had last. If an assumption is false, the verdict is −1. If all variables have values, it is 1.
 // Source: A. Biere and A. Fröhlich, Evaluating CDCL variable scoring schemes (SAT 2015).
-func (s *Satisfier) decide(assumptions []Literal) (Literal, int) {
+func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 	for _, l := range assumptions {
 		switch s.Value[l] {
 		case 0:
@@ -150,10 +152,10 @@ func (s *Satisfier) decide(assumptions []Literal) (Literal, int) {
 			return 0, -1
 		}
 	}
-	for ; s.at < int32(len(s.phase)); s.at = s.before[s.at] {
+	for ; s.cursor < int32(len(s.phase)); s.cursor = s.before[s.cursor] {
 		s.Work += 4
-		if l := Literal(2 * s.at); s.Value[l] == 0 {
-			if s.phase[s.at] {
+		if l := Literal(2 * s.cursor); s.Value[l] == 0 {
+			if s.phase[s.cursor] {
 				return l, 0
 			}
 			return l.Not(), 0
@@ -162,31 +164,32 @@ func (s *Satisfier) decide(assumptions []Literal) (Literal, int) {
 	return 0, 1
 }
 
-// learn goes back to the level at which the lemma of a conflict says something, and assigns that.
-func (s *Satisfier) learn() {
+// resolveConflict learns the lemma of a conflict, goes back to the lowest level at which it implies its first literal, and assigns that.
+// The variables that the analysis has met move to the end of the queue.
+func (s *Satisfier) resolveConflict() {
 	s.Analyse(true)
-	slices.SortFunc(s.Met, func(k, l Literal) int { return cmp.Compare(s.since[k.Variable()], s.since[l.Variable()]) })
+	slices.SortFunc(s.Met, func(k, l Literal) int { return cmp.Compare(s.stampOf[k.Variable()], s.stampOf[l.Variable()]) })
 	for _, l := range s.Met {
-		s.prefer(l.Variable())
+		s.moveToEnd(l.Variable())
 	}
-	to, reason := int32(0), Fact
+	level, reason := int32(0), Fact
 	if len(s.lemma) > 1 {
-		to, reason = s.level[s.lemma[1].Variable()], s.Learn()
+		level, reason = s.level[s.lemma[1].Variable()], s.Learn()
 	}
-	s.Backtrack(to)
+	s.Backtrack(level)
 	s.Assign(s.lemma[0], reason)
 }
 
-// prefer takes a variable to the end of the queue.
-func (s *Satisfier) prefer(v int32) {
-	if s.at == v {
-		s.at = s.before[v]
+// moveToEnd moves a variable to the end of the queue.
+func (s *Satisfier) moveToEnd(v int32) {
+	if s.cursor == v {
+		s.cursor = s.before[v]
 	}
 	s.before[s.after[v]], s.after[s.before[v]] = s.before[v], s.after[v]
 	end := int32(len(s.phase))
 	last := s.before[end]
 	s.before[v], s.after[v] = last, end
 	s.after[last], s.before[end] = v, v
-	s.latest++
-	s.since[v] = s.latest
+	s.clock++
+	s.stampOf[v] = s.clock
 }

@@ -12,20 +12,21 @@ import (
 	"slices"
 )
 
-// Literal of a Boolean variable: twice its number, and one more where it is negated.
+// Literal is a Boolean variable or its negation: twice the number of the variable, and one more if it is negated.
 type Literal int32
 
-// Not returns the opposite.
+// Not returns the opposite literal.
 func (l Literal) Not() Literal { return l ^ 1 }
 
 // Variable returns the number of the variable.
 func (l Literal) Variable() int32 { return int32(l) >> 1 }
 
-// Positive reports whether l says that its variable is true.
+// Positive reports whether l is not negated.
 func (l Literal) Positive() bool { return l&1 == 0 }
 
-// Why a literal is true: reasons of the trail. A clause is its place in the arena shifted by one, a binary clause or an at-most-one
-// constraint the other literal's opposite, shifted, with the last bit set.
+// A reason states why a literal of the trail is true. It is one of these constants or a clause: its position in the arena, shifted left by
+// one bit. For a binary clause, or two values of a group, it is the literal that implies the other one, shifted left, with the last bit
+// set.
 const (
 	Decided int32 = -1 // no reason
 	Fact    int32 = -2 // it follows from the formula alone; its level is 0
@@ -34,14 +35,14 @@ const (
 // Layout of a clause in the arena.
 const (
 	clauseSize   = 0 // number of literals
-	clauseMark   = 1 // 0: of the formula; else the number of levels when it was learned or last used
+	clauseMark   = 1 // 0 for a clause of the formula; otherwise the number of levels when it was learned or last used
 	clauseHeader = 2
 )
 
-// watch is a clause that watches a literal, and another literal of it that spares the look where it is true.
+// watch is a clause that watches a literal.
 type watch struct {
-	clause  int32
-	blocker Literal
+	clause  int32   // position in the arena
+	blocker Literal // another literal of the clause: if it is true, the clause need not be looked at
 }
 
 // Solver holds the assignment and its consequences: clauses watched by two literals each, implications of binary clauses, and
@@ -59,7 +60,7 @@ type Solver struct {
 
 	first    []int32 // by group: its first variable; one more at the end
 	group    []int32 // by variable: its group
-	many     []bool  // by variable: its group has others
+	hasGroup []bool  // by variable: its group has others
 	level    []int32
 	reason   []int32
 	head     int     // the trail is propagated up to here
@@ -73,7 +74,7 @@ type Solver struct {
 	stamps   []int32 // by level: the stamp of the last count that met it
 	stamp    int32
 	pairs    int64   // learned clauses of two literals
-	moved    bool    // clauses were forgotten, and others have moved
+	hasMoved bool    // clauses were forgotten, and others have moved
 	learned  []int32 // places of the others in the arena
 }
 
@@ -85,66 +86,66 @@ const (
 	learnedLevels = 2
 )
 
-// New returns a solver without clauses. Group g has the variables from first[g] to first[g+1]: just one of several is true, and nothing is
-// said about one that is alone.
+// New returns a solver without clauses. Group g has the variables from first[g] up to first[g+1]. Exactly one variable of a group of
+// several is true. A group of one variable is not restricted.
 func New(first []int32) *Solver {
 	groups := len(first) - 1
 	n := first[groups]
 	s := &Solver{
-		first: first, group: make([]int32, n), many: make([]bool, n), Taken: make([]int32, groups),
+		first: first, group: make([]int32, n), hasGroup: make([]bool, n), Taken: make([]int32, groups),
 		Value: make([]int8, 2*n), level: make([]int32, n), reason: make([]int32, n),
 		Implies: make([][]Literal, 2*n), watches: make([][]watch, 2*n), seen: make([]bool, n), stamps: make([]int32, n+1),
 		Keep: learnedFirst, Room: math.MaxInt64,
 	}
 	for g := range s.Taken {
 		s.Taken[g] = -1
-		var some []Literal
+		var atLeastOne []Literal
 		for v := first[g]; v < first[g+1]; v++ {
-			s.group[v], s.many[v] = int32(g), first[g+1]-first[g] > 1
-			some = append(some, Literal(2*v))
+			s.group[v], s.hasGroup[v] = int32(g), first[g+1]-first[g] > 1
+			atLeastOne = append(atLeastOne, Literal(2*v))
 		}
-		if len(some) > 1 {
-			s.Attach(some, 0)
+		if len(atLeastOne) > 1 {
+			s.Attach(atLeastOne, 0)
 		}
 	}
 	return s
 }
 
 // Attach adds a clause of two literals or more to propagation and returns it as the reason of its
-// first literal. Where some of its literals are false, the second one has the highest level of all
-// but the first. The mark is 0 for a clause of the formula.
+// first literal. If some of its literals are false, the second one must have the highest level of all
+// but the first. mark is 0 for a clause of the formula, and otherwise the number of its levels.
 func (s *Solver) Attach(c []Literal, mark int32) int32 {
 	if len(c) == 2 {
 		reason := int32(c[1].Not())<<1 | 1
 		s.Reattach(c, reason)
 		return reason
 	}
-	at := int32(len(s.arena))
+	position := int32(len(s.arena))
 	s.arena = append(s.arena, int32(len(c)), mark)
 	for _, l := range c {
 		s.arena = append(s.arena, int32(l))
 	}
-	s.Reattach(c, at<<1)
-	return at << 1
+	s.Reattach(c, position<<1)
+	return position << 1
 }
 
-// Reattach adds a clause again that was detached.
+// Reattach adds a clause to propagation that was detached. reason is the result of Attach for it.
 func (s *Solver) Reattach(c []Literal, reason int32) {
 	if reason&1 != 0 {
 		s.Implies[c[0].Not()] = append(s.Implies[c[0].Not()], c[1])
 		s.Implies[c[1].Not()] = append(s.Implies[c[1].Not()], c[0])
 		return
 	}
-	at := reason >> 1
-	a, b := Literal(s.arena[at+clauseHeader]), Literal(s.arena[at+clauseHeader+1])
-	s.watches[a] = append(s.watches[a], watch{at, b})
-	s.watches[b] = append(s.watches[b], watch{at, a})
+	clause := reason >> 1
+	a, b := Literal(s.arena[clause+clauseHeader]), Literal(s.arena[clause+clauseHeader+1])
+	s.watches[a] = append(s.watches[a], watch{clause, b})
+	s.watches[b] = append(s.watches[b], watch{clause, a})
 }
 
-// Detach takes a clause out of propagation that is no reason; c are its open literals. It panics once clauses were forgotten: others have
-// moved then.
+// Detach removes a clause from propagation. The clause must not be a reason of the trail. c are its open literals, and reason is the result
+// of Attach for it. It panics if clauses were forgotten, since other clauses have moved then.
 func (s *Solver) Detach(c []Literal, reason int32) {
-	if s.moved {
+	if s.hasMoved {
 		panic("sat: a clause is to be detached after others were forgotten")
 	}
 	if reason&1 != 0 {
@@ -164,7 +165,7 @@ func (s *Solver) Detach(c []Literal, reason int32) {
 	}
 }
 
-// depth is the number of open decisions.
+// depth returns the number of the current level, which is that of decisions that are not taken back.
 func (s *Solver) depth() int32 { return int32(len(s.marks)) }
 
 // Open starts a level.
@@ -180,20 +181,20 @@ func (s *Solver) Assign(l Literal, reason int32) {
 	if reason == Fact {
 		s.level[v] = 0
 	}
-	if l.Positive() && s.many[v] {
+	if l.Positive() && s.hasGroup[v] {
 		g := s.group[v]
 		s.Taken[g] = v - s.first[g]
 	}
 	s.Trail = append(s.Trail, l)
 }
 
-// Close takes the last level back.
+// Close takes the last level back: its literals are open again.
 func (s *Solver) Close() {
 	from := s.marks[s.depth()-1]
 	for _, l := range s.Trail[from:] {
 		s.Value[l] = 0
 		s.Value[l.Not()] = 0
-		if v := l.Variable(); l.Positive() && s.many[v] {
+		if v := l.Variable(); l.Positive() && s.hasGroup[v] {
 			s.Taken[s.group[v]] = -1
 		}
 	}
@@ -202,7 +203,7 @@ func (s *Solver) Close() {
 	s.marks = s.marks[:s.depth()-1]
 }
 
-// Propagate assigns the consequences, and reports whether no clause has become false.
+// Propagate assigns the consequences of the trail. It returns false if a clause has become false, which is the conflict then.
 func (s *Solver) Propagate() bool {
 	for _, l := range s.facts {
 		if s.Value[l] < 0 {
@@ -223,7 +224,7 @@ func (s *Solver) Propagate() bool {
 	return true
 }
 
-// propagateBinary assigns the consequences of a true literal by binary clauses and by its group.
+// propagateBinary assigns the consequences of a true literal by binary clauses and by its group. It returns false on a conflict.
 func (s *Solver) propagateBinary(l Literal) bool {
 	because := int32(l)<<1 | 1
 	s.Work += int64(len(s.Implies[l]))
@@ -233,7 +234,7 @@ func (s *Solver) propagateBinary(l Literal) bool {
 		}
 	}
 	v := l.Variable()
-	if !s.many[v] || !l.Positive() {
+	if !s.hasGroup[v] || !l.Positive() {
 		return true
 	}
 	g := s.group[v]
@@ -245,7 +246,7 @@ func (s *Solver) propagateBinary(l Literal) bool {
 	return true
 }
 
-// imply assigns m, which follows from l.
+// imply assigns m, which follows from l, with the reason because. It returns false if m is false, which is a conflict.
 func (s *Solver) imply(l, m Literal, because int32) bool {
 	switch s.Value[m] {
 	case 0:
@@ -257,7 +258,8 @@ func (s *Solver) imply(l, m Literal, because int32) bool {
 	return true
 }
 
-// propagateLong visits the clauses that watch the opposite of a true literal.
+// propagateLong visits the clauses of three or more literals that watch the opposite of the true literal l. Each watches another literal
+// instead, or is true, or implies its other watched literal. It returns false on a conflict.
 func (s *Solver) propagateLong(l Literal) bool {
 	falsified := l.Not()
 	list := s.watches[falsified]
@@ -280,14 +282,14 @@ func (s *Solver) propagateLong(l Literal) bool {
 			continue
 		}
 
-		// The clause stays where it is: it holds, or it says first.
+		// The clause goes on watching this literal: it is true, or it implies first.
 		list[kept] = watch{w.clause, first}
 		kept++
 		switch s.Value[first] {
 		case 0:
 			s.Assign(first, w.clause<<1)
 		case -1:
-			s.explain(c)
+			s.setConflict(c)
 			kept += copy(list[kept:], list[i+1:])
 			s.watches[falsified] = list[:kept]
 			return false
@@ -297,12 +299,13 @@ func (s *Solver) propagateLong(l Literal) bool {
 	return true
 }
 
-// rewatch finds another literal that is not false for the second place of a clause.
-func (s *Solver) rewatch(c []int32, at int32) bool {
+// rewatch moves a literal that is not false to the second place of clause c, which watches it from now on. It returns false if there is
+// none.
+func (s *Solver) rewatch(c []int32, clause int32) bool {
 	for k := 2; k < len(c); k++ {
 		if l := Literal(c[k]); s.Value[l] >= 0 {
 			c[1], c[k] = c[k], c[1]
-			s.watches[l] = append(s.watches[l], watch{at, Literal(c[0])})
+			s.watches[l] = append(s.watches[l], watch{clause, Literal(c[0])})
 			s.Work++
 			return true
 		}
@@ -310,8 +313,8 @@ func (s *Solver) rewatch(c []int32, at int32) bool {
 	return false
 }
 
-// explain takes a clause whose literals are all false as the conflict.
-func (s *Solver) explain(c []int32) {
+// setConflict makes a clause whose literals are all false the conflict.
+func (s *Solver) setConflict(c []int32) {
 	s.conflict = s.conflict[:0]
 	for _, l := range c {
 		s.conflict = append(s.conflict, Literal(l))
