@@ -207,8 +207,9 @@ func (in *Input) searchResult(parts []partValue) (result *estimate, isProved boo
 	return result, a.Alone && best != nil && !best.Relaxed
 }
 
-// mixDraws returns n assignments. Each part (of the plan) has drawn n assignments: number k of the result is number k of one part, which
-// is chosen with the probability weight/total of that part, by a random stream of k and seed. It returns nil if parts is empty.
+// mixDraws returns n assignments. Each part of the plan has drawn n assignments, one after the other in Values. Assignment k of the result
+// is assignment k of one of the parts, which is chosen at random with a probability proportional to its weight. The random number depends
+// only on k and seed. It returns nil if parts is empty, and an error if the parts have drawn different numbers of assignments.
 func mixDraws(parts []*btn.Drawn, n int, seed uint64) ([][]int, error) {
 	if len(parts) == 0 {
 		return nil, nil

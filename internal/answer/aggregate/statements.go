@@ -107,8 +107,8 @@ func (g *sequence) isSurpassed(s judge.Statement) bool {
 
 // contradiction returns the uncertainty of an answer that another method contradicts, 0 if none does. Two methods contradict each other if
 // their distance exceeds the sum of their uncertainties. One of the two is wrong then. So the uncertainty is the distance minus the other
-// method's uncertainty, and at least half of the distance. Another method does not count if bounds exclude all that it states and not all
-// that the answer's method states.
+// method's uncertainty, and at least half of the distance. A statement that bounds exclude is no contradiction, unless they exclude the
+// answer's statement, too.
 func (g *sequence) contradiction(answer judge.Statement) (u float64) {
 	for _, s := range g.statements {
 		if s.Best == answer.Best || !s.IsCredible || s.Uncertainty == nil {

@@ -43,8 +43,8 @@ type answer struct {
 // warn adds a warning to the result.
 func (a *answer) warn(text string) { a.result.Warnings = append(a.result.Warnings, text) }
 
-// Demand returns the query's own demand: its evidence, and what its questions need under it. If names of the query are not resolved yet, of
-// the questions that use them the demand contains only whether they are parametric.
+// Demand returns the query's own demand: its evidence, and what its questions need under it. If names of the query are not resolved yet,
+// the demand lacks what the questions with names need, except that IsParametric is right.
 func Demand(q *query.Query) btn.Demand {
 	d := btn.Demand{Evidence: evidenceOf(q)}
 	for _, k := range kinds {

@@ -39,8 +39,8 @@ func halfFirstTime(left time.Duration) time.Duration {
 }
 
 // First answers queries by the value of belief propagation and the bound by its messages, without planning. It answers one query after the
-// other until halfFirstTime is over, but at least one. The other queries fail with code deadline, as do those that have further demands and
-// those for which belief propagation has no value. It returns an error only if the context is done.
+// other until halfFirstTime is over and one has a value. The remaining queries fail with code deadline, as do those that have further
+// demands and those for which belief propagation has no value. It returns an error only if the context is done.
 func First(
 	ctx context.Context, job string, net *btn.Network, queries []query.Query, s query.Settings, left time.Duration,
 ) ([]query.Result, error) {

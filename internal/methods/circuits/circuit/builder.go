@@ -99,7 +99,8 @@ func (b *Builder) Leaf(v, a int) Node {
 	return b.makeTerminal(kindLeaf, b.offsets[v]+int32(a))
 }
 
-// Number returns the node of a number x ≥ 0.
+// Number returns the node of a number x ≥ 0. Equal numbers have one node; that of 0 is Zero. It also returns Zero, with an error at Finish,
+// if x is negative or out of range.
 func (b *Builder) Number(x scaled.Number) Node {
 	if x.IsZero() {
 		return Zero

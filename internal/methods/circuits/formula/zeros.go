@@ -237,8 +237,8 @@ func (c *cover) hitsAll(sets []uint64, chosen uint64) bool {
 	return true
 }
 
-// widen adds to mode k (by position) of a box all values with which the box still has no positive cell, if one clause for all values
-// together is no longer than the clauses for a value each.
+// widen replaces the values of the box's k-th mode by all values with which the box still has no positive cell. It does so only if the
+// clause of the widened box is no longer than the clauses of one box for each value together.
 func (c *cover) widen(x *box, k int) {
 	mode := x.modes[k]
 	values := slices.Repeat([]bool{true}, c.dims[mode])
