@@ -8,8 +8,8 @@ package sat
 // the clause is a conflict of the levels below.
 
 // Analyse makes a lemma of the conflict of Propagate. It resolves the conflict until one literal of the current level is left, the asserted
-// one: the first such literal if early, otherwise the opposite of the decision. It returns false if no literal of the level is left. Then
-// the lemma is a conflict of the levels below, which can be analysed after Close.
+// one. If early is false, it goes on until that literal is the opposite of the level's decision. It returns false if no literal of the
+// level is left. Then the lemma is a conflict of the levels below, which can be analysed after Close.
 func (s *Solver) Analyse(early bool) (isAsserting bool) {
 	s.lemma, s.Met = s.lemma[:0], s.Met[:0]
 	open := 0 // literals of the current level in the clause so far
