@@ -2,14 +2,15 @@ package btn
 
 // Parts that have derivatives.
 
-// CoreNumbers are the numbers of a core.
+// CoreNumbers are the numbers (parameters) of a core.
 type CoreNumbers struct {
-	Numbers []float64 `msgpack:"n"`           // as lower.ParameterSizes counts them
-	Scope   []int     `msgpack:"s,omitempty"` // of a table: its variables
-	Shape   []int     `msgpack:"d,omitempty"` // and their domains
-	// Groups has the sizes of groups of consecutive numbers, by term of the core: the core is linear in each group, and the sum of its
-	// terms. None where a number of the network is beyond float64 or below 0: a sum over a group is no safer than Z less a part then.
+	Numbers []float64 `msgpack:"n"`           // in the sequence in which lower.ParameterSizes counts them
+	Scope   []int     `msgpack:"s,omitempty"` // the variables, if the core is a table
+	Shape   []int     `msgpack:"d,omitempty"` // the domains of Scope
+	// Groups has, for each term of the core, the sizes of groups of consecutive numbers. The core is the sum of its terms, and linear in
+	// each group. Groups is nil if a number of the network is beyond float64 or below 0: then a sum over a group is no safer against
+	// cancellation than the difference of Z and one share of it.
 	Groups [][]int `msgpack:"g,omitempty"`
-	// Row is 0, or 1 + the mode that the rows of a conditional probability table are over.
+	// Row is 0, or 1 + the mode along which the rows of a conditional probability table sum to 1.
 	Row int `msgpack:"r,omitempty"`
 }

@@ -4,61 +4,60 @@ import "github.com/basetensor/basetensor/pkg/query"
 
 // Data that stages hand on beside the network and the plans.
 
-// Assignment says how one query is answered.
+// Assignment is how one demand is answered: its plan, what belongs to the plan, or the error that the query fails with.
 type Assignment struct {
-	Plan     *Plan       `msgpack:"-"`                  // shared by the queries that it serves; nil when Error is set
+	Plan     *Plan       `msgpack:"-"`                  // shared by the queries that it serves; nil if Error is set
 	Cache    string      `msgpack:"cache"`              // CacheHit, CacheMiss or CacheOff
 	LnLinks  float64     `msgpack:"ln_links"`           // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
-	Cost     *query.Cost `msgpack:"cost,omitempty"`     // under the query's evidence; of the exact way only
-	Warnings []string    `msgpack:"warnings,omitempty"` // for this answer, the network's among them
-	// Relearned names the structure learned for this query's evidence, where
-	// the model's own does not serve; else empty.
+	Cost     *query.Cost `msgpack:"cost,omitempty"`     // under the query's evidence; of an exact plan only
+	Warnings []string    `msgpack:"warnings,omitempty"` // for this answer, including those of the network
+	// Relearned names the structure that was learned for this query's evidence. It is empty if the structure of the model serves.
 	Relearned string `msgpack:"relearned,omitempty"`
-	// Unsure says that the total may miss terms although every step is exact on paper:
-	// the answer is not marked exact.
+	// Unsure reports whether the total may miss terms although every step is exact on paper. Such an answer is not marked exact.
 	Unsure bool `msgpack:"unsure,omitempty"`
-	// Hard says that tables of the simplified network forbid values together (entries of 0 over two
-	// indices or more): estimates that drop small directions can lose whole branches of such a
-	// model.
+	// Hard reports whether tables of the simplified network forbid combinations of values (entries of 0 over two
+	// indices or more). Estimates that drop small directions can lose whole branches of such a model.
 	Hard bool `msgpack:"hard,omitempty"`
-	// Relevant says that the plan is one for the part of the network on which the answer depends (Network.Relevant).
+	// Relevant reports whether the plan is for the part of the network on which the answer depends (Network.Relevant).
 	Relevant bool `msgpack:"relevant,omitempty"`
-	// Summed says that the plan is one for Network.Summed.
+	// Summed reports whether the plan is for Network.Summed.
 	Summed bool `msgpack:"summed,omitempty"`
 	Want   Want `msgpack:"want,omitempty"` // what the plan has to provide, in the variables of the whole network
-	// Alone says that an assignment that a search has proved is the whole answer: nothing that is wanted waits for Z.
+	// Alone reports whether an assignment that a search has proved is the whole answer: nothing that is wanted waits for Z.
 	Alone bool `msgpack:"alone,omitempty"`
-	// MayCancel reports whether the plan contracts terms of both signs at a cost beyond wide numbers: if all digits cancel, nothing settles
-	// what is left.
+	// MayCancel reports whether the plan contracts terms of both signs at a cost beyond wide numbers. If all digits cancel, no other
+	// computation can tell the true sum.
 	MayCancel bool `msgpack:"-"`
-	// Numbers are those of the model, by core, if derivatives are wanted of the terms with a target.
+	// Numbers are the numbers of the model, by core, if derivatives of the terms with a target are wanted.
 	Numbers []CoreNumbers `msgpack:"numbers,omitempty"`
 	// Asked is the query that results answer; nil if the demand only serves another query.
 	Asked *Asked `msgpack:"asked,omitempty"`
 
-	// Propagation is how belief propagation ended, where it was run;
-	// Messages restart it where the regions are contracted.
+	// Propagation is how belief propagation ended; nil if it was not run. Messages are its last messages, from which it starts again
+	// when regions are contracted.
 	Propagation *query.Propagation `msgpack:"bp,omitempty"`
 	Messages    []float64          `msgpack:"messages,omitempty"`
 	Error       *query.ErrorInfo   `msgpack:"error,omitempty"` // why this query cannot be answered, or nil
 }
 
-// Asked is a query as its answer needs it.
+// Asked is a query with the further demands that its answer needs.
 type Asked struct {
 	Query query.Query `msgpack:"query"` // without cases
-	// Extra says which demands serve this query alone. They follow the demands of all queries, in the sequence of the queries.
+	// Extra lists the demands that serve only this query, by kind of question. In the list of all demands they follow the demands of
+	// the queries themselves, in the sequence of the queries.
 	Extra []Extra `msgpack:"extra,omitempty"`
-	// IsEvent says that the evidence is that of the query in Over and more of it, so that this Z is at most the other one.
+	// IsEvent reports whether the evidence consists of the evidence of the query in Over and more, so that this Z is at most the Z of
+	// that query.
 	IsEvent bool `msgpack:"event,omitempty"`
 }
 
-// Extra are demands that serve one kind of question of a query alone.
+// Extra is the number of demands that serve only one kind of question of one query.
 type Extra struct {
 	Kind    string `msgpack:"kind"`
 	Demands int    `msgpack:"n"`
 }
 
-// Served returns the number of demands that serve this query alone.
+// Served returns the number of demands that serve only this query.
 func (a *Asked) Served() (n int) {
 	for _, extra := range a.Extra {
 		n += extra.Demands

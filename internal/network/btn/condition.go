@@ -19,13 +19,13 @@ var ErrNoVariables = errors.New("btn: the network has no variables to condition 
 
 // Condition returns the network under evidence: a shallow copy of n in which the weights of the
 // observed variables are multiplied by the evidence, w_i(x)·[x = observed] for an observation and
-// w_i(x)·e(x) for a likelihood; both may be given for one variable. Cores, maps and all other links
+// w_i(x)·e(x) for a likelihood. A variable may have both. Cores, maps and all other links
 // are shared with n, which does not change. A power of two taken out of extreme weights goes into
-// Scale. Rounded names the links whose products with likelihoods were rounded: an error that
+// Scale. Rounded lists the links whose products with likelihoods were rounded: an error that
 // cancellation among terms of both signs makes larger.
 //
 // Errors: ErrNoVariables for evidence on a network built directly, the errors of
-// Evidence.Validate (factorgraph.ErrEvidence), ErrRange where the weights of one variable
+// Evidence.Validate (factorgraph.ErrEvidence), ErrRange if the weights of one variable
 // differ by more than a factor 2^1400. Cost: O(links + variables). Source: Hamid and Braun,
 // section 2 (queries by conditioning).
 func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
@@ -42,37 +42,28 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 		return nil, err
 	}
 
-	touched := make([]int, 0, len(ev.Hard)+len(ev.Soft))
-	weights := map[int][]scaled.Number{}
+	observed := make([]int, 0, len(ev.Hard)+len(ev.Soft)) // the variables with evidence, each once
+	weights := map[int][]scaled.Number{}                  // by observed variable, under the evidence so far
 
-	// of returns the weights of a variable, changed by the evidence so far.
-	of := func(i int) []scaled.Number {
+	weightsOf := func(i int) []scaled.Number {
 		w, ok := weights[i]
 		if !ok {
 			w = n.weights(i)
 			weights[i] = w
-			touched = append(touched, i)
+			observed = append(observed, i)
 		}
 		return w
 	}
 
 	for _, s := range ev.Soft {
-		w, exact := of(s.Var), true
-		for x := range w {
-			f := scaled.FromFloat(s.Weights[x])
-
-			// The product of two mantissas is exact where the fused multiplication leaves no rest.
-			exact = exact && math.FMA(w[x].Mant, f.Mant, -float64(w[x].Mant*f.Mant)) == 0
-			w[x] = w[x].Mul(f)
-		}
-		if !exact {
+		if isExact := multiply(weightsOf(s.Var), s.Weights); !isExact {
 			out.Rounded = append(slices.Clip(out.Rounded), n.Variables[s.Var].Link)
 		}
 	}
 
 	// An observation leaves one value.
 	for _, h := range ev.Hard {
-		w := of(h.Var)
+		w := weightsOf(h.Var)
 		for x := range w {
 			if x != h.Value {
 				w[x] = scaled.Number{}
@@ -80,7 +71,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 		}
 	}
 
-	for _, i := range touched {
+	for _, i := range observed {
 		if err := out.setWeights(i, weights[i]); err != nil {
 			return nil, fmt.Errorf("variable %d: %w", n.Number(i), err)
 		}
@@ -88,7 +79,20 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	return &out, nil
 }
 
-// domains returns the domains that evidence is checked against.
+// multiply multiplies the weights w of a variable by a likelihood, in place. It reports whether no product was rounded.
+func multiply(w []scaled.Number, likelihood []float64) (isExact bool) {
+	isExact = true
+	for x := range w {
+		f := scaled.FromFloat(likelihood[x])
+
+		// A product of two mantissas is exact if the fused multiplication finds no remainder.
+		isExact = isExact && math.FMA(w[x].Mant, f.Mant, -float64(w[x].Mant*f.Mant)) == 0
+		w[x] = w[x].Mul(f)
+	}
+	return isExact
+}
+
+// domains returns a model with the variables of n and no factors, against which evidence is checked.
 func (n *Network) domains() *factorgraph.Model {
 	m := &factorgraph.Model{Domains: make([]int, len(n.Variables))}
 	for i, v := range n.Variables {
@@ -97,7 +101,7 @@ func (n *Network) domains() *factorgraph.Model {
 	return m
 }
 
-// weights returns w_i(x), without the share in Scale.
+// weights returns w_i(x) of variable i for every value x. The power of two that went into Scale is not in them.
 func (n *Network) weights(i int) []scaled.Number {
 	cp := n.Links[n.Variables[i].Link].T.(*tensor.CP)
 	w := make([]scaled.Number, len(cp.Weights))
@@ -107,7 +111,8 @@ func (n *Network) weights(i int) []scaled.Number {
 	return w
 }
 
-// setWeights replaces the weights of variable i in a network whose Links are its own.
+// setWeights replaces the weights of variable i in place. The list n.Links must not be shared with another network. It returns ErrRange if
+// the weights span too much.
 func (n *Network) setWeights(i int, numbers []scaled.Number) error {
 	w, exp, err := FitWeights(numbers)
 	if err != nil {

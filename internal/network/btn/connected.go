@@ -8,18 +8,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Connected lists the links of every connected part, ascending, parts in the order of their first
-// links: two links are connected that a core joins. Links without legs, which are numbers, make one
-// part together, the last one. Cost O(legs + links).
+// Connected returns the connected parts of the network, each as the ascending list of its links. Two links are connected if a core joins
+// them. The parts are in the order of their first links. Links without legs, which are numbers, make up one further part, the last one.
+// Cost O(legs + links).
 func (n *Network) Connected() [][]int {
-	of := n.LegLink()
+	legLink := n.LegLink()
 	parent := make([]int, len(n.Links))
 	for k := range parent {
 		parent[k] = k
 	}
 
-	// find returns the root of a link's set, halving paths (union-find).
-	find := func(k int) int {
+	// root returns the root of a link's set, halving paths (union-find).
+	root := func(k int) int {
 		for parent[k] != k {
 			parent[k] = parent[parent[k]]
 			k = parent[k]
@@ -29,49 +29,49 @@ func (n *Network) Connected() [][]int {
 
 	for _, core := range n.Cores {
 		for _, leg := range core.Legs {
-			parent[find(of[leg])] = find(of[core.Legs[0]])
+			parent[root(legLink[leg])] = root(legLink[core.Legs[0]])
 		}
 	}
 
 	var parts [][]int
-	var numbers []int
-	place := make(map[int]int)
+	var withoutLegs []int
+	partOfRoot := make(map[int]int)
 
 	for k, link := range n.Links {
 		if len(link.Legs) == 0 {
-			numbers = append(numbers, k)
+			withoutLegs = append(withoutLegs, k)
 			continue
 		}
-		at, known := place[find(k)]
-		if !known {
-			at = len(parts)
-			place[find(k)] = at
+		part, ok := partOfRoot[root(k)]
+		if !ok {
+			part = len(parts)
+			partOfRoot[root(k)] = part
 			parts = append(parts, nil)
 		}
-		parts[at] = append(parts[at], k)
+		parts[part] = append(parts[part], k)
 	}
 
-	if numbers != nil {
-		parts = append(parts, numbers)
+	if withoutLegs != nil {
+		parts = append(parts, withoutLegs)
 	}
 	return parts
 }
 
-// Sub returns the part of n made up of some links and the cores between them, and its variables'
-// numbers in n. The links are all links of some connected parts (see Connected), ascending; links,
+// Sub returns the part of n that consists of some links and the cores between them, and for each variable of that part its
+// number in n. links has all links of one or more connected parts (see Connected), ascending. Links,
 // legs, cores and variables keep their sequence. Cores without legs and the scale stay with n: the
 // scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
 func (n *Network) Sub(links []int) (part *Network, variables []int) {
 	part = &Network{Scale: scaled.One, Choice: n.Choice, Links: make([]Link, len(links))}
-	of := n.LegLink()
-	within := make([]int, len(n.Links)) // 1 + its number in the part
+	legLink := n.LegLink()
+	position := make([]int, len(n.Links)) // by link of n: 1 + its number in the part, 0 if it is not in the part
 	for k, link := range links {
-		within[link] = k + 1
+		position[link] = k + 1
 	}
 
-	number := make([]int, len(n.Dims))
+	number := make([]int, len(n.Dims)) // by leg of n: its number in the part
 	for leg, d := range n.Dims {
-		if within[of[leg]] == 0 {
+		if position[legLink[leg]] == 0 {
 			continue
 		}
 		number[leg] = len(part.Dims)
@@ -93,7 +93,7 @@ func (n *Network) Sub(links []int) (part *Network, variables []int) {
 		part.Links[k] = Link{Legs: renumber(n.Links[link].Legs), T: n.Links[link].T}
 	}
 	for _, core := range n.Cores {
-		if len(core.Legs) > 0 && within[of[core.Legs[0]]] > 0 {
+		if len(core.Legs) > 0 && position[legLink[core.Legs[0]]] > 0 {
 			part.Cores = append(part.Cores, Core{Legs: renumber(core.Legs), T: core.T})
 		}
 	}
@@ -103,7 +103,7 @@ func (n *Network) Sub(links []int) (part *Network, variables []int) {
 	}
 	part.Variables = []Variable{}
 	for v, place := range n.Variables {
-		if k := within[place.Link]; k > 0 {
+		if k := position[place.Link]; k > 0 {
 			part.Variables = append(part.Variables, Variable{Domain: place.Domain, Link: k - 1})
 			variables = append(variables, v)
 		}

@@ -10,46 +10,46 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Ask says which assignments a descent is to find.
+// Ask names a kind of assignments that a descent is to find.
 type Ask string
 
-// Kinds of question.
+// The kinds of assignments.
 const (
-	AskMPE     Ask = "mpe"     // the most probable one
-	AskMap     Ask = "map"     // the most probable one of some variables, the others summed out
-	AskSamples Ask = "samples" // some, drawn with their probabilities
+	AskMPE     Ask = "mpe"     // the most probable assignment of all variables
+	AskMap     Ask = "map"     // the most probable assignment of some variables, the others summed out
+	AskSamples Ask = "samples" // some assignments, drawn with their probabilities
 )
 
-// Found is the best assignment of some slices.
+// Found is the best assignment of some slices, or the best that a search has found in them.
 type Found struct {
-	Values []int         `msgpack:"v"` // of all variables, or of those asked for; empty where a search has found none
-	Weight scaled.Number `msgpack:"w"` // of the assignment
-	Unique bool          `msgpack:"u,omitempty"`
+	Values []int         `msgpack:"v"`           // of all variables, or of those asked for; empty if a search has found no assignment
+	Weight scaled.Number `msgpack:"w"`           // of the assignment; if Upper is not 0, a bound from below of its weight
+	Unique bool          `msgpack:"u,omitempty"` // no other assignment is as good
 	// Close is the relative difference up to which weights count as equal: the bound of their factors' rounding.
 	Close   float64 `msgpack:"c"`
-	Relaxed bool    `msgpack:"r,omitempty"` // there may be a better one
-	Bound   float64 `msgpack:"b,omitempty"` // ln of no less than the weight of any; where Relaxed or Bounded
-	Bounded bool    `msgpack:"d,omitempty"` // by a search
-	Upper   float64 `msgpack:"h,omitempty"` // ln of no less than Weight, where that is a bound from below alone; 0: it is the weight
-	// Others are the next best ones in sequence, where several are asked for; Bound is of all that are not listed then. All says that no
-	// other one is possible.
+	Relaxed bool    `msgpack:"r,omitempty"` // there may be a better assignment
+	Bound   float64 `msgpack:"b,omitempty"` // upper bound of ln of the weight of every assignment; set if Relaxed or Bounded
+	Bounded bool    `msgpack:"d,omitempty"` // a search has set Bound
+	Upper   float64 `msgpack:"h,omitempty"` // upper bound of ln of the assignment's weight; 0: Weight is the weight itself
+	// Others are the next best assignments, the best first, if several are asked for. Then Bound is for all assignments that are not
+	// listed. All reports whether no assignment is possible but those listed.
 	Others []Other `msgpack:"o,omitempty"`
 	All    bool    `msgpack:"l,omitempty"`
 }
 
-// Other is an assignment beside the best one.
+// Other is an assignment that is listed after the best one.
 type Other struct {
 	Values []int         `msgpack:"v"`
 	Weight scaled.Number `msgpack:"w"`
 }
 
-// Compare orders assignments: the heavier first, of equal ones the smaller in the order of the variables.
+// Compare orders assignments, the heavier first. Of equally heavy ones that with the smaller values in the order of the variables is first.
 func (o Other) Compare(p Other) int {
 	return cmp.Or(p.Weight.Cmp(o.Weight), slices.Compare(o.Values, p.Values))
 }
 
-// Or returns the better of two assignments of different slices, of equally good ones the smaller in
-// the order of the variables. Others are those of both then, as far as both lists go. Either may be nil, for slices that are impossible.
+// Or returns the better of two assignments of different slices. If they tie, it returns the one with the smaller values in the order of
+// the variables. Its Others are the merged lists (addOthers). A nil receiver or argument stands for slices without a possible assignment.
 func (f *Found) Or(g *Found) *Found {
 	switch {
 	case f == nil:
@@ -61,44 +61,46 @@ func (f *Found) Or(g *Found) *Found {
 	if other.Weight.Cmp(best.Weight) > 0 {
 		best, other = other, best
 	}
-	tied := best.Tied(other.Weight)
-	if tied && slices.Compare(other.Values, best.Values) < 0 {
+	isTie := best.Tied(other.Weight)
+	if isTie && slices.Compare(other.Values, best.Values) < 0 {
 		best, other = other, best
 	}
-	both := *best
-	both.Unique = best.Unique && !tied
-	both.beside(other)
-	return &both
+	merged := *best
+	merged.Unique = best.Unique && !isTie
+	merged.addOthers(other)
+	return &merged
 }
 
 // ProvedWithoutZ is the warning of an answer that is a proved assignment alone.
 const ProvedWithoutZ = "Z is left open: the assignment was proved without it"
 
-// Tolerance is the largest gap of an assignment that is said to be the best, nats: costs are rounded.
+// Tolerance is the largest gap in nats between the bound of all weights and the weight of an assignment that still counts as proved the
+// best: costs are rounded.
 const Tolerance = 1e-6
 
-// Searched returns the best assignment that several searches for the same one have found. It is nil if none has found any. Its Bound is the
-// least of theirs. If they list several assignments, the best list is returned as it is.
-func Searched(list []*Found) *Found {
+// Searched returns the best assignment among the results of several searches for the same question, with the smallest of their bounds. It
+// returns nil if no search has found an assignment. If the searches list several assignments each, it returns the best list unchanged.
+func Searched(results []*Found) *Found {
 	var best *Found
 	bound := math.Inf(1)
-	for _, f := range list {
+	for _, f := range results {
 		if len(f.Values) > 0 && (best == nil || f.compare(best) < 0) {
 			best = f
 		}
 		bound = min(bound, f.Bound)
 	}
-	if best == nil || len(list) == 1 || best.Others != nil || best.All {
+	if best == nil || len(results) == 1 || best.Others != nil || best.All {
 		return best
 	}
-	found := *best
-	weight := found.Weight.LogAbs()
-	found.Bound = max(bound, weight)
-	found.Relaxed = found.Bound-weight > Tolerance
-	return &found
+	bounded := *best
+	lnWeight := bounded.Weight.LogAbs()
+	bounded.Bound = max(bound, lnWeight)
+	bounded.Relaxed = bounded.Bound-lnWeight > Tolerance
+	return &bounded
 }
 
-// compare orders searches by what they list: the better one first, of equal ones the one with the lower bound.
+// compare orders results of searches, negative if f is better: by the best assignment, then the longer list, then the better list, then the
+// lower bound.
 func (f *Found) compare(g *Found) int {
 	return cmp.Or(
 		Other{f.Values, f.Weight}.Compare(Other{g.Values, g.Weight}), cmp.Compare(len(g.Others), len(f.Others)),
@@ -106,19 +108,19 @@ func (f *Found) compare(g *Found) int {
 	)
 }
 
-// Tied reports whether a weight that is not above the best one counts as equal to it.
+// Tied reports whether w, which is not above f.Weight, counts as equal to it: the difference is at most the share Close of f.Weight.
 func (f *Found) Tied(w scaled.Number) bool {
 	return f.Weight.Sub(w).Cmp(f.Weight.Mul(scaled.FromFloat(f.Close))) <= 0
 }
 
-// Keep cuts the list to the best ones, so many with the first.
-func (f *Found) Keep(best int) {
-	if len(f.Others) >= best {
-		f.Others, f.All = f.Others[:best-1], false
+// Keep shortens the list to the best assignments: count of them, including the first, which is f itself.
+func (f *Found) Keep(count int) {
+	if len(f.Others) >= count {
+		f.Others, f.All = f.Others[:count-1], false
 	}
 }
 
-// Last is the weight of the last one listed.
+// Last returns the weight of the last assignment in the list, which is f itself if there are no others.
 func (f *Found) Last() scaled.Number {
 	if n := len(f.Others); n > 0 {
 		return f.Others[n-1].Weight
@@ -126,8 +128,10 @@ func (f *Found) Last() scaled.Number {
 	return f.Weight
 }
 
-// beside adds another slice's assignments to f's list, as far as both go: one that is not complete has as many as are asked for.
-func (f *Found) beside(g *Found) {
+// addOthers merges the assignments of g, which are of other slices, into f.Others. f is not worse than g. A list that is not All has as
+// many assignments as were asked for, so the merged list is cut to that length: its slices may have further ones that are heavier than
+// what would follow. If only one assignment was asked for, it does nothing.
+func (f *Found) addOthers(g *Found) {
 	if !f.All && f.Others == nil && !g.All && g.Others == nil {
 		return
 	}

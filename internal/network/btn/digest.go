@@ -18,8 +18,8 @@ const baseEncoding = "basetensor base v1"
 // an elimination order does, needs more than this digest to identify it.
 //
 // The encoding is versioned, every list is preceded by its length and every integer and float64 has
-// 8 bytes, little endian. Any difference in a stored entry changes the digest, but for two that are
-// no difference in value: −0 is written as 0, and a scaled number in its normal form.
+// 8 bytes, little endian. Any difference in the value of a stored entry changes the digest: −0 is written as 0, and a scaled number in
+// its normal form.
 func (n *Network) BaseDigest() [digest.Size]byte {
 	e := encoder{digest.New()}
 	e.Text(baseEncoding)
@@ -70,7 +70,7 @@ type encoder struct{ *digest.Builder }
 // DigestTensor adds a tensor to a digest.
 func DigestTensor(b *digest.Builder, t tensor.Tensor) { encoder{b}.tensor(t) }
 
-// optional tells nil (the identity, or all ones) from an empty list.
+// optional writes a list that may be nil (the identity, or all ones). nil and an empty list are written differently.
 func (e encoder) optional(list []float64) {
 	if list == nil {
 		e.Int(-1)
@@ -89,11 +89,12 @@ func (e encoder) vector(v scaled.Vector) {
 	}
 }
 
+// levels writes the number of levels, and per leg the level of each value.
 func (e encoder) levels(l countspace.Levels) {
 	e.Int(l.D)
 	e.Int(len(l.Of))
-	for _, of := range l.Of {
-		e.Bytes(of)
+	for _, levelOfValue := range l.Of {
+		e.Bytes(levelOfValue)
 	}
 }
 

@@ -1,6 +1,6 @@
 package btn
 
-// Likelihoods apart from the weights of their variables.
+// Likelihoods as tensors, apart from the weights of their variables.
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Spread returns n with every likelihood of evidence as a tensor of its own, joined to its variable by a leg of
-// its own, and the evidence without them. So no product of weights is rounded, and none leaves float64. The
-// tensors are cores, or links where the variables are the cores; they come last. The evidence has to be valid.
+// Spread turns every likelihood of the evidence into a tensor of its own, which a new leg joins to its variable. It returns that network,
+// and the evidence without the likelihoods. So no weight is multiplied by a likelihood, where the product may be rounded or leave
+// float64. Each tensor is a core, or a link if the variables are the cores. The new tensors come last. The evidence has to be valid.
 func (n *Network) Spread(ev factorgraph.Evidence) (*Network, factorgraph.Evidence) {
 	if len(ev.Soft) == 0 {
 		return n, ev
@@ -29,36 +29,40 @@ func (n *Network) Spread(ev factorgraph.Evidence) (*Network, factorgraph.Evidenc
 			out.Maps = append(out.Maps, Identity())
 		}
 		legs := []int{leg}
-		own := &tensor.Dense{Shape: []int{len(s.Weights)}, Data: s.Weights}
+		likelihood := &tensor.Dense{Shape: []int{len(s.Weights)}, Data: s.Weights}
 		link := &out.Links[n.Variables[s.Var].Link]
 		if n.Choice == query.CoresAreVariables && len(link.Legs) > 0 {
-			out.Links = append(out.Links, Link{Legs: legs, T: own})
+			// The link has the weights only. Its one leg leads to the variable's core, which gets the new leg.
+			out.Links = append(out.Links, Link{Legs: legs, T: likelihood})
 			c := slices.IndexFunc(n.Cores, func(c Core) bool { return slices.Contains(c.Legs, link.Legs[0]) })
-			out.Cores[c].Legs, out.Cores[c].T = joined(out.Cores[c].Legs, out.Cores[c].T, leg, len(s.Weights))
+			out.Cores[c].Legs, out.Cores[c].T = addLeg(out.Cores[c].Legs, out.Cores[c].T, leg, len(s.Weights))
 			continue
 		}
-		out.Cores = append(out.Cores, Core{Legs: legs, T: own})
+		out.Cores = append(out.Cores, Core{Legs: legs, T: likelihood})
 		out.Likelihoods++
-		link.Legs, link.T = joined(link.Legs, link.T, leg, len(s.Weights))
+		link.Legs, link.T = addLeg(link.Legs, link.T, leg, len(s.Weights))
 	}
 	return &out, factorgraph.Evidence{Hard: ev.Hard}
 }
 
-// Given returns n under evidence. Where likelihoods leave float64 beside the weights of their variables it is
-// Spread; of and rest are the network and the evidence that the result is conditioned from. Errors: those of
-// Condition.
-func (n *Network) Given(ev factorgraph.Evidence) (of *Network, rest factorgraph.Evidence, conditioned *Network, err error) {
+// Given returns n under evidence, as conditioned. If the product of a likelihood and the weights of its variable does not fit float64, it
+// conditions n.Spread(ev) in place of n. base and remaining are the network and the evidence that conditioned was made from. Errors:
+// those of Condition.
+func (n *Network) Given(ev factorgraph.Evidence) (
+	base *Network, remaining factorgraph.Evidence, conditioned *Network, err error,
+) {
 	conditioned, err = n.Condition(ev)
 	if !errors.Is(err, ErrRange) {
 		return n, ev, conditioned, err
 	}
-	of, rest = n.Spread(ev)
-	conditioned, err = of.Condition(rest)
-	return of, rest, conditioned, err
+	base, remaining = n.Spread(ev)
+	conditioned, err = base.Condition(remaining)
+	return base, remaining, conditioned, err
 }
 
-// joined returns the tensor of a variable with one more leg, which has its value.
-func joined(legs []int, t tensor.Tensor, leg, dim int) ([]int, tensor.Tensor) {
+// addLeg returns the legs and the tensor of a variable with one more leg, which has the identity as its map: its index is the value of the
+// variable.
+func addLeg(legs []int, t tensor.Tensor, leg, dim int) ([]int, tensor.Tensor) {
 	cp := *t.(*tensor.CP)
 	cp.Shape = append(slices.Clone(cp.Shape), dim)
 	cp.Vectors = append(slices.Clone(cp.Vectors), nil)

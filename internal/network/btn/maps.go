@@ -66,8 +66,8 @@ func DCT(d int) Map {
 // Inverse returns A⁻¹ for a leg of dimension d, row-major (rows x̄, columns x), and nil for the
 // identity (A nil). A map of kind orthogonal is checked to be so within 1e-12 and transposed.
 //
-// It returns ErrMap for wrong sizes or entries and ErrIllConditioned, with the condition
-// number in the text, for a 2-norm condition number above MaxCondition. Cost O(d³).
+// It returns ErrMap for a wrong size, an entry that is not finite, or an orthogonal map that is not orthogonal. It returns
+// ErrIllConditioned, with the condition number in the text, for a 2-norm condition number above MaxCondition. Cost O(d³).
 func (m Map) Inverse(d int) ([]float64, error) {
 	if m.A == nil {
 		return nil, nil
@@ -95,7 +95,7 @@ func (m Map) Inverse(d int) ([]float64, error) {
 	}
 
 	inverse, err := linalg.Inverse(m.A, d)
-	if err != nil { // a warning above 1/ε, which kappa excludes, or entries beyond float64
+	if err != nil { // entries beyond float64; or a condition number above 1/ε, which kappa excludes
 		return nil, fmt.Errorf("%w: %w", ErrIllConditioned, err)
 	}
 	return inverse, nil
@@ -120,7 +120,7 @@ func condition(a []float64, d int) (float64, error) {
 // rounding of a DCT-II of dimension 1000 is below 1e-14.
 const orthogonalTolerance = 1e-12
 
-// transposed returns Aᵀ, or ErrMap where A is not orthogonal.
+// transposed returns Aᵀ, or ErrMap if A is not orthogonal: row j of Aᵀ times row k has to be 1 for j = k, else 0.
 func (m Map) transposed(d int) ([]float64, error) {
 	t := make([]float64, d*d)
 	for x := range d {
@@ -147,9 +147,11 @@ func (m Map) transposed(d int) ([]float64, error) {
 	return t, nil
 }
 
-// MapRounding bounds the effect of rounding on a mapped network's Z, relative to the product of the norms of B and of the
+// MapRounding returns a bound of the effect of rounding on a mapped network's Z, relative to the product of the norms of B and of the
 // links. A map of condition number κ may amplify the rounding of its leg by κ, in the leg's core and in its link, and the
-// rounding of its inverse once more. It is infinite without a bound.
+// rounding of its inverse once more. It returns +Inf if a condition number cannot be computed.
+//
+// Each core and link with the legs ℓ may be off by the share 4 (legs + 4) 2^−53 κ_max Π_ℓ κ_ℓ =: s, and the bound is Π (1 + s) − 1.
 func MapRounding(n *Network) float64 {
 	kappas, largest := make([]float64, len(n.Dims)), 1.0
 	for l := range n.Dims {
@@ -163,19 +165,19 @@ func MapRounding(n *Network) float64 {
 		}
 		kappas[l], largest = kappa, max(largest, kappa)
 	}
-	ln := 0.0
-	add := func(legs []int) {
-		product := 4 * float64(len(legs)+4) * 0x1p-53 * largest
+	lnProduct := 0.0 // ln Π (1 + s)
+	addTensor := func(legs []int) {
+		share := 4 * float64(len(legs)+4) * 0x1p-53 * largest
 		for _, l := range legs {
-			product *= kappas[l]
+			share *= kappas[l]
 		}
-		ln += math.Log1p(product)
+		lnProduct += math.Log1p(share)
 	}
 	for _, c := range n.Cores {
-		add(c.Legs)
+		addTensor(c.Legs)
 	}
 	for _, l := range n.Links {
-		add(l.Legs)
+		addTensor(l.Legs)
 	}
-	return math.Expm1(ln)
+	return math.Expm1(lnProduct)
 }

@@ -43,23 +43,24 @@ type Network struct {
 	Scale    scaled.Number
 	Choice   query.CoreChoice // empty for a network built directly
 	Warnings []string         // about the model, for every answer; no part of the digests
-	// Rounded lists the links whose weights Condition has rounded, once per likelihood;
-	// networks that are conditioned once more keep them.
+	// Rounded lists the links whose weights Condition has rounded, one entry per likelihood. A network that is conditioned once more keeps
+	// the entries that it had.
 	Rounded []int
-	// Directed says that the network is a Bayesian one without evidence: each core is the conditional probability table of its last leg's
-	// variable given those of the others; the weights of a variable without such a core are its probabilities, all other weights and
-	// the scale are 1. See Relevant.
+	// Directed reports whether the network is a Bayesian one without evidence. Then each core is the conditional probability table of the
+	// variable on its last leg, given the variables on the other legs. The weights of a variable without such a core are its
+	// probabilities. All other weights and the scale are 1. See Relevant.
 	Directed bool
-	// Numbers are those of the variables in the network that this one is a part of, ascending; nil: it is no part. Messages name them.
+	// Numbers has, for every variable, its number in the network that this one was cut from, ascending. It is nil if this network was not
+	// cut from another. Messages to users name variables by these numbers.
 	Numbers []int
-	// Likelihoods is the number of cores, the last ones, that are evidence and no part of the model (Spread).
+	// Likelihoods is how many cores at the end of Cores are evidence and no part of the model (Spread).
 	Likelihoods int
 }
 
-// Own returns the cores that are part of the model.
+// Own returns the cores that are part of the model, without those of likelihoods.
 func (n *Network) Own() []Core { return n.Cores[:len(n.Cores)-n.Likelihoods] }
 
-// Number returns the number of a variable in the network that n is a part of.
+// Number returns the number that variable v has in the network that n was cut from; v if n was not cut from another.
 func (n *Network) Number(v int) int {
 	if n.Numbers == nil {
 		return v

@@ -8,13 +8,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Observed is a network whose weights change in place: Condition for many sets of observations, without a copy for each. It is used by one
-// goroutine.
+// Observed is a network whose weights change in place. It does what Condition does for many sets of observations, without a copy for each.
+// Only one goroutine may use it.
 type Observed struct {
 	net      Network
-	free     []tensor.Tensor // by variable: without evidence
-	observed []*tensor.CP    // by variable
-	values   []int           // that are observed, −1 for none
+	free     []tensor.Tensor // by variable, its link's tensor without evidence
+	observed []*tensor.CP    // by variable, its link's tensor under an observation; nil until it is first observed
+	values   []int           // by variable, the observed value; −1 for none
 }
 
 // NewObserved returns the network without observations. It copies the list of links, which observations change, and shares all else with
@@ -30,12 +30,12 @@ func NewObserved(net *Network) *Observed {
 	return o
 }
 
-// Observe returns the network under observations, a value per variable, −1 for those without: the same network in every call. Time
-// O(variables).
+// Observe returns the network under observations. values has the observed value of every variable, −1 for a variable without one. Each
+// call changes and returns the same network. Time O(variables).
 func (o *Observed) Observe(values []int) *Network {
 	for v, x := range values {
-		was, link := o.values[v], &o.net.Links[o.net.Variables[v].Link]
-		if x == was {
+		previous, link := o.values[v], &o.net.Links[o.net.Variables[v].Link]
+		if x == previous {
 			continue
 		}
 		o.values[v] = x
@@ -49,8 +49,8 @@ func (o *Observed) Observe(values []int) *Network {
 			t.Weights = make([]float64, len(t.Weights))
 			o.observed[v] = &t
 		}
-		if was >= 0 {
-			o.observed[v].Weights[was] = 0
+		if previous >= 0 {
+			o.observed[v].Weights[previous] = 0
 		}
 		o.observed[v].Weights[x] = 1
 		link.T = o.observed[v]

@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// ErrPart says that a part does not fit the network: its levels, shapes or numbers are wrong.
+// ErrPart states that a part does not fit the network: its levels, shapes or numbers are wrong.
 var ErrPart = errors.New("btn: the part does not fit the network")
 
 // Part is one component Q = C ∘ R of an estimate: a unit of contraction, independent of all others. Parts do not change once
@@ -32,15 +32,15 @@ type About struct {
 	Rule Rule
 	// Result has the fields of the answer about an estimate that is made of such parts.
 	Result query.EstimateResult
-	// Finds names the assignments that the part finds in place of a share of Z; "" if it has a share of Z.
+	// Finds names the kind of assignments that the part finds in place of a share of Z; "" if it has a share of Z.
 	Finds Ask
 	// IsInterim reports whether the part's value is an answer of its own if the deadline comes before the other parts.
 	IsInterim bool
 	// Sample describes components that are drawn at random. It is zero if none are.
 	Sample Sample
-	// Slices is the number of slices of a contraction tree that the part is; 0 if it is none.
+	// Slices is the number of slices of a contraction tree that the part consists of; 0 if it is not made of slices.
 	Slices int64
-	// KeepsRange reports whether the contraction keeps every term in range by exponents, or detects the terms that it lost.
+	// KeepsRange reports whether the contraction keeps every term in the range of numbers by exponents, or detects the terms that it lost.
 	KeepsRange bool
 	// Differentiates reports whether the part has derivatives by the parameters of the network.
 	Differentiates bool
@@ -51,7 +51,8 @@ type About struct {
 	SharedKind func(kind string) any
 }
 
-// Shared returns the data that a part shares with others, nil if it shares none.
+// Shared returns the data that a part shares with other parts of its plan, which its field About().Shared points at. It returns nil if the
+// part has no such field, or if the field is nil.
 func Shared(p Part) any {
 	field := p.About().Shared
 	if field == nil {
@@ -63,8 +64,9 @@ func Shared(p Part) any {
 	return nil
 }
 
-// Share makes a part point at data of other parts. It reports whether the part has a field for such data.
-func Share(p Part, data any) bool {
+// Share sets the part's field for shared data (About().Shared) to data of other parts. It returns false, and changes nothing, if the part
+// has no such field or the field is of another type.
+func Share(p Part, data any) (isSet bool) {
 	target := p.About().Shared
 	if target == nil {
 		return false
@@ -80,7 +82,7 @@ func Share(p Part, data any) bool {
 // Class names the parametric class of a component Q = C ∘ R.
 type Class string
 
-// The classes of this version. Package families says what they compute, and their costs.
+// The classes of this version. Package methods explains what they compute, and at what cost.
 const (
 	ClassRankOne         Class = "rank-one"
 	ClassCP              Class = "cp"
@@ -107,22 +109,22 @@ const (
 	ClassSearch          Class = "search"
 )
 
-// kinds are the classes that this process knows: how their parts are made, empty, to be read from bytes.
-var kinds = map[Class]func() Part{}
+// registered has, for every class that this process knows, a function that returns an empty part of it, to be read from bytes.
+var registered = map[Class]func() Part{}
 
 // Register makes a class known. It is called while packages are initialised.
-func Register(c Class, newPart func() Part) { kinds[c] = newPart }
+func Register(c Class, newPart func() Part) { registered[c] = newPart }
 
-// NewPart returns an empty part of a class, false for a class that nobody has registered.
-func NewPart(c Class) (Part, bool) {
-	make, ok := kinds[c]
+// NewPart returns an empty part of a class. ok is false if nobody has registered the class.
+func NewPart(c Class) (part Part, ok bool) {
+	newPart, ok := registered[c]
 	if !ok {
 		return nil, false
 	}
-	return make(), true
+	return newPart(), true
 }
 
-// Misfit is an error of Part.Fits.
+// Misfit returns an error of Part.Fits, with a text made as by fmt.Errorf. It wraps ErrPart.
 func Misfit(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrPart, fmt.Errorf(format, args...))
 }

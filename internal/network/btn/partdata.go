@@ -9,7 +9,7 @@ import (
 
 // Frame is the data shared by the components of one closed form or learned decomposition.
 type Frame struct {
-	// Closed says that they are B itself, in closed form: cancellation among terms of both signs is counted then.
+	// Closed reports whether the components are B itself, in closed form. Then cancellation among terms of both signs is counted.
 	Closed bool
 	// Levels are the levels of all symmetric parts; the zero value if there are none.
 	Levels countspace.Levels
@@ -35,14 +35,14 @@ func (f *Frame) Fits(n *Network) error {
 	return nil
 }
 
-// Tensorial is a part that is made of tensors, which have forms of their own as bytes.
+// Tensorial is a part that is made of tensors, which messages and caches write as bytes in a form of their own.
 type Tensorial interface {
 	Part
 	Tensors() Tensors
 	SetTensors(Tensors)
 }
 
-// Tensors are those of a Tensorial part; the absent ones are nil.
+// Tensors are the tensors of a Tensorial part. A tensor that the part does not have is nil.
 type Tensors struct {
 	CP *tensor.CP
 	S  *countspace.Poly
@@ -56,8 +56,8 @@ type Compound interface {
 	SetPieces([]ProductFactor)
 }
 
-// ProductFactor is the exact estimate of one or more connected parts, in the numbering of
-// Network.Sub(Links). None of its own parts is a product, has truncated legs or is of regions.
+// ProductFactor is the exact estimate of one or more connected parts of the network, in the numbering of Network.Sub(Links). The parts
+// (components) of that estimate are no products, have no truncated legs and are not of regions.
 type ProductFactor struct {
 	Links    []int
 	Estimate *Estimate

@@ -2,11 +2,11 @@ package btn
 
 // States among sampled components: the material of posterior samples.
 
-// Picked are states of the variables, each of a bundle of components that follow one another: of n bundles of N components the k-th are the
-// components kN/n ≤ c < (k+1)N/n, as far as they are of the part. A state is drawn from its bundle by weight, so that Σ W f(x)/Σ W over
-// the bundles, W the total weight of a bundle, is an estimate of the posterior mean of f.
+// Picked are states of the variables, one for each bundle of consecutive components. If N components are divided into n bundles, bundle k
+// has the components kN/n ≤ c < (k+1)N/n that belong to the part. Its state is drawn from them by weight. With W the total weight of a
+// bundle, Σ W f(x) / Σ W over the bundles estimates the posterior mean of f.
 type Picked struct {
 	First  int64     `msgpack:"f"` // number of the first bundle
-	Ln     []float64 `msgpack:"l"` // ln W by bundle, nats; −Inf for one that weighs nothing and has no state
+	Ln     []float64 `msgpack:"l"` // by bundle, ln W in nats; −Inf for a bundle that weighs nothing and has no state
 	Values []int     `msgpack:"v"` // bundle by bundle, a value per variable
 }

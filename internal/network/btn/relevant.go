@@ -8,71 +8,72 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Relevant returns the variables of a directed network on which the values of a demand depend, ascending: those that it names or
-// observes, and their ancestors. Sums over all others are 1. All says that there are no others: because the network is not directed, or
-// because all variables or numbers of the model are asked about. Cost O(legs + links).
-func (n *Network) Relevant(d Demand) (variables []int, all bool) {
-	asked, isAll := d.variables()
+// Relevant returns the variables of a directed network on which the values of a demand depend, ascending: those that the demand names or
+// observes, and their ancestors. Sums over the other variables are 1. isAll is true if the values depend on all variables, and then the
+// list may be nil: the network is not directed, or the demand asks about all variables or numbers of the model. Cost O(legs + links).
+func (n *Network) Relevant(d Demand) (variables []int, isAll bool) {
+	named, isAll := d.variables()
 	if isAll || !n.Directed {
 		return nil, true
 	}
-	variable, table := n.tables()
-	relevant := make([]bool, len(n.Variables))
-	visit := func(v int) {
-		if !relevant[v] {
-			relevant[v] = true
+	variableOfLeg, tableOf := n.tables()
+	isRelevant := make([]bool, len(n.Variables))
+	add := func(v int) {
+		if !isRelevant[v] {
+			isRelevant[v] = true
 			variables = append(variables, v)
 		}
 	}
-	for _, v := range asked {
-		if v < 0 || v >= len(relevant) {
+	for _, v := range named {
+		if v < 0 || v >= len(isRelevant) {
 			return nil, true // whoever conditions the network refuses the demand
 		}
-		visit(v)
+		add(v)
 	}
-	for k := 0; k < len(variables); k++ {
-		if c := table[variables[k]]; c >= 0 {
+	for k := 0; k < len(variables); k++ { // variables grows by the parents of each
+		if c := tableOf[variables[k]]; c >= 0 {
 			for _, leg := range n.Cores[c].Legs {
-				visit(variable[leg])
+				add(variableOfLeg[leg])
 			}
 		}
 	}
 	slices.Sort(variables)
-	return variables, len(variables) == len(relevant)
+	return variables, len(variables) == len(isRelevant)
 }
 
-// tables returns, by leg, its variable, and by variable, the core that is its table, −1 for none, of a directed network.
-func (n *Network) tables() (of, table []int) {
-	of, table = make([]int, len(n.Dims)), make([]int, len(n.Variables))
+// tables returns, for a directed network, the variable of every leg, and for every variable the core that is its conditional probability
+// table, −1 if it has none.
+func (n *Network) tables() (variableOfLeg, tableOf []int) {
+	variableOfLeg, tableOf = make([]int, len(n.Dims)), make([]int, len(n.Variables))
 	for v, place := range n.Variables {
-		table[v] = -1
+		tableOf[v] = -1
 		for _, leg := range n.Links[place.Link].Legs {
-			of[leg] = v
+			variableOfLeg[leg] = v
 		}
 	}
 	for c, core := range n.Cores {
-		table[of[core.Legs[len(core.Legs)-1]]] = c
+		tableOf[variableOfLeg[core.Legs[len(core.Legs)-1]]] = c
 	}
-	return of, table
+	return variableOfLeg, tableOf
 }
 
-// Restrict returns the part of a directed network that some variables make up, which have all their ancestors among them, ascending:
-// the tables of these variables, in the network's sequence. Z under evidence on them, and what it says of them, are the network's.
-// Tensors are shared. Cost O(legs + links) of n.
+// Restrict returns the part of a directed network that consists of some variables and their tables, in the network's sequence. The
+// variables are ascending, and every ancestor of one of them is among them. So Z under evidence on them, and all answers about them, are
+// those of the whole network. Tensors are shared. Cost O(legs + links) of n.
 func (n *Network) Restrict(variables []int) *Network {
-	of, _ := n.tables()
+	variableOfLeg, _ := n.tables()
 	part := &Network{
 		Scale: n.Scale, Choice: n.Choice, Warnings: n.Warnings, Directed: true,
 		Numbers: make([]int, len(variables)), Variables: make([]Variable, len(variables)), Links: make([]Link, len(variables)),
 	}
-	within := make([]bool, len(n.Variables))
+	isInPart := make([]bool, len(n.Variables))
 	for i, v := range variables {
-		within[v] = true
+		isInPart[v] = true
 		part.Numbers[i] = n.Number(v)
 	}
-	number := slices.Repeat([]int{-1}, len(n.Dims)) // of the legs in the part
+	number := slices.Repeat([]int{-1}, len(n.Dims)) // by leg of n: its number in the part, −1 if it is not in the part
 	for _, core := range n.Cores {
-		if !within[of[core.Legs[len(core.Legs)-1]]] {
+		if !isInPart[variableOfLeg[core.Legs[len(core.Legs)-1]]] {
 			continue
 		}
 		legs := make([]int, len(core.Legs))
@@ -87,31 +88,31 @@ func (n *Network) Restrict(variables []int) *Network {
 		part.Cores = append(part.Cores, Core{Legs: legs, T: core.T})
 	}
 	for i, v := range variables {
-		part.Links[i] = restricted(&n.Links[n.Variables[v].Link], number)
+		part.Links[i] = restrictLink(&n.Links[n.Variables[v].Link], number)
 		part.Variables[i] = Variable{Domain: n.Variables[v].Domain, Link: i}
 	}
 	return part
 }
 
-// restricted is the tensor of a variable on the legs that have a number in a part.
-func restricted(link *Link, number []int) Link {
-	whole := link.T.(*tensor.CP)
-	cp := &tensor.CP{Weights: whole.Weights}
+// restrictLink returns the link of a variable with only the legs that have a number in the part, under these numbers.
+func restrictLink(link *Link, number []int) Link {
+	full := link.T.(*tensor.CP)
+	cp := &tensor.CP{Weights: full.Weights}
 	var legs []int
 	for k, leg := range link.Legs {
 		if number[leg] >= 0 {
 			legs = append(legs, number[leg])
-			cp.Shape = append(cp.Shape, whole.Shape[k])
-			cp.Vectors = append(cp.Vectors, whole.Vectors[k])
+			cp.Shape = append(cp.Shape, full.Shape[k])
+			cp.Vectors = append(cp.Vectors, full.Vectors[k])
 		}
 	}
 	return Link{Legs: legs, T: cp}
 }
 
-// On returns a demand on a network as the same demand on a part of it, which has all variables that the demand names.
+// On returns the demand d on n with its variables renumbered for part, a part of n (Restrict) that has all variables that d names.
 func (n *Network) On(part *Network, d Demand) Demand {
 	return d.Renumber(func(v int) int {
-		place, _ := slices.BinarySearch(part.Numbers, n.Number(v))
-		return place
+		position, _ := slices.BinarySearch(part.Numbers, n.Number(v))
+		return position
 	})
 }

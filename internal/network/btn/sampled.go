@@ -4,23 +4,24 @@ package btn
 
 // Weights are the weights of sampled components.
 type Weights struct {
-	// Ln are ln w of every component in sequence, nats, −Inf for 0: Z is their mean.
+	// Ln has ln w of every component in sequence, in nats, −Inf for w = 0. Z is the mean of w.
 	Ln []float64 `msgpack:"l"`
-	// LnMost is ln of an upper bound of these components' weights, nats; none where they are unbounded.
+	// LnMost is ln of an upper bound of these components' weights, in nats; nil if they are unbounded.
 	LnMost *float64 `msgpack:"m,omitempty"`
-	// Share[offset(v)+a] is Σ e^{Ln−Top} over the components where variable v has value a, Squares the same with e^{2(Ln−Top)}; Domains
-	// are the variables' domains. A slice counts by its share of value a. None where marginals were not asked for.
+	// Share[offset(v)+a] is Σ e^{Ln−Top} over the components in which variable v has value a, with offset(v) the sum of the domains of
+	// the variables before v. Squares is the same with e^{2(Ln−Top)}. A component that is a slice, and so has no single state, counts by
+	// its share of value a. Domains are the variables' domains. All three are nil if marginals were not asked for.
 	Top     float64   `msgpack:"t"`
 	Domains []int     `msgpack:"d,omitempty"`
 	Share   []float64 `msgpack:"s,omitempty"`
 	Squares []float64 `msgpack:"q,omitempty"`
-	Picked  *Picked   `msgpack:"x,omitempty"` // nil where states were not asked for
+	Picked  *Picked   `msgpack:"x,omitempty"` // nil if states were not asked for
 }
 
-// Sample is what a part says of its components before they are drawn.
+// Sample describes the components of a part before they are drawn.
 type Sample struct {
 	Components int64
-	Spread     float64 // the variance of a weight over the square of its mean, as a pilot saw it
+	Spread     float64 // the variance of a weight over the square of its mean, as a pilot measured it
 	Missed     float64 // the share of draws that may weigh almost nothing, which a pilot may not have seen
 	Modes      bool    // a pilot has found modes that chains from other starts miss
 }

@@ -7,12 +7,12 @@ import "math"
 // Slice fixes some variables of the model to one value each.
 type Slice struct {
 	Variables []int `msgpack:"variables,omitempty"`
-	// At are the digits of their values, the last variable fastest.
+	// At numbers the combination of their values, the last variable fastest: for two variables of three values, 0 is (0, 0), 1 is (0, 1)
+	// and 3 is (1, 0).
 	At int64 `msgpack:"at,omitempty"`
 }
 
-// Count is the number of slices that fixing the variables makes;
-// math.MaxInt64 where that does not fit.
+// Count returns the number of combinations of values of the variables, and math.MaxInt64 if there are more.
 func (s Slice) Count(n *Network) int64 {
 	count := int64(1)
 	for _, v := range s.Variables {
@@ -25,7 +25,7 @@ func (s Slice) Count(n *Network) int64 {
 	return count
 }
 
-// Fits says what of the slice does not fit a network. The error wraps ErrPart.
+// Fits checks that the slice's variables and its number exist in a network. The error wraps ErrPart.
 func (s Slice) Fits(n *Network) error {
 	for _, v := range s.Variables {
 		if v < 0 || v >= len(n.Variables) {

@@ -7,87 +7,89 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Summed returns n without the terms of CP cores that vanish when a variable of that core alone is
-// summed out:
+// Summed returns n without the terms of CP cores that vanish because a variable that only this core has is summed out. Term i of a
+// core gets the weight
 //
-//	α_i = 0  where  Σ_x w(x) u_i(x) = 0,
+//	α_i = 0  if  Σ_x w(x) u_i(x) = 0
 //
-// to the last bit. Z and every index stay the same; marginals of such variables do not. A noisy-or with
+// to the last bit, for the term's vector u_i on the leg of such a variable with the weights w. Z and the numbers of all legs stay. The
+// marginals of such variables change. It returns n itself if no term vanishes. Example: a noisy-or with
 // an unobserved effect keeps one term, a product of tables over one variable.
 // Cost: one pass over cores, links, and the vectors of such variables.
 func (n *Network) Summed() *Network {
-	alone := func(v Variable) bool {
+	// hasOneLeg reports whether only one core has the variable, and without a map.
+	hasOneLeg := func(v Variable) bool {
 		w, ok := n.Links[v.Link].T.(*tensor.CP)
 		return ok && len(n.Links[v.Link].Legs) == 1 && w.Vectors[0] == nil
 	}
-	if !slices.ContainsFunc(n.Variables, alone) {
+	if !slices.ContainsFunc(n.Variables, hasOneLeg) {
 		return n
 	}
-	at := make([]place, len(n.Dims)) // of every leg in its core
+	modeOfLeg := make([]coreMode, len(n.Dims))
 	for c := range n.Cores {
 		for k, leg := range n.Cores[c].Legs {
-			at[leg] = place{c, k}
+			modeOfLeg[leg] = coreMode{c, k}
 		}
 	}
 
-	out := n
+	summed := n
 	for _, v := range n.Variables {
-		if !alone(v) {
+		if !hasOneLeg(v) {
 			continue
 		}
 		link := n.Links[v.Link]
-		of := at[link.Legs[0]]
-		core, ok := out.Cores[of.core].T.(*tensor.CP)
+		at := modeOfLeg[link.Legs[0]]
+		core, ok := summed.Cores[at.core].T.(*tensor.CP)
 		if !ok {
 			continue
 		}
-		if left := withoutVanishing(core, of.mode, link.T.(*tensor.CP).Weights); left != nil {
-			if out == n {
-				own := *n
-				out = &own
-				out.Directed = false
-				out.Cores = slices.Clone(n.Cores)
+		if reduced, ok := dropVanishingTerms(core, at.mode, link.T.(*tensor.CP).Weights); ok {
+			if summed == n {
+				clone := *n
+				summed = &clone
+				summed.Directed = false
+				summed.Cores = slices.Clone(n.Cores)
 			}
-			out.Cores[of.core].T = left
+			summed.Cores[at.core].T = reduced
 		}
 	}
-	return out
+	return summed
 }
 
-// place is a mode of a core.
-type place struct{ core, mode int }
+// coreMode is a mode of a core.
+type coreMode struct{ core, mode int }
 
-// withoutVanishing returns t with the weight 0 for terms whose sum over a mode is 0; nil where there
-// are none, or no others.
-func withoutVanishing(t *tensor.CP, mode int, w []float64) *tensor.CP {
+// dropVanishingTerms returns t with the weight 0 for each term whose vector on a mode has the sum 0 under the weights w. ok is false if no
+// term vanishes, or if all do.
+func dropVanishingTerms(t *tensor.CP, mode int, w []float64) (reduced *tensor.CP, ok bool) {
 	vectors := t.Vectors[mode]
-	if vectors == nil {
-		return nil
+	if vectors == nil { // unit vectors: term i is 1 for value i only
+		return nil, false
 	}
-	by := numbers(w)
-	left := slices.Clone(t.Weights)
-	some, others := false, false
-	for i, alpha := range left {
+	scaledWeights := scaledNumbers(w)
+	coefficients := slices.Clone(t.Weights)
+	hasVanishing, hasRemaining := false, false
+	for i, alpha := range coefficients {
 		if alpha == 0 {
 			continue
 		}
-		if scaled.SumProducts(by, numbers(vectors[i*len(w):(i+1)*len(w)])).IsZero() {
-			left[i] = 0
-			some = true
+		if scaled.SumProducts(scaledWeights, scaledNumbers(vectors[i*len(w):(i+1)*len(w)])).IsZero() {
+			coefficients[i] = 0
+			hasVanishing = true
 		} else {
-			others = true
+			hasRemaining = true
 		}
 	}
-	if !some || !others {
-		return nil
+	if !hasVanishing || !hasRemaining {
+		return nil, false
 	}
 	out := *t
-	out.Weights = left
-	return &out
+	out.Weights = coefficients
+	return &out, true
 }
 
-// numbers returns a list as scaled numbers.
-func numbers(list []float64) []scaled.Number {
+// scaledNumbers returns a list as scaled numbers.
+func scaledNumbers(list []float64) []scaled.Number {
 	out := make([]scaled.Number, len(list))
 	for i, x := range list {
 		out[i] = scaled.FromFloat(x)

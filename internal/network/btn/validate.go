@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -81,7 +82,7 @@ func (n *Network) validateMaps() error {
 	return nil
 }
 
-// ValidateCores is the part of Validate for cores: they cover every leg once, with its dimension.
+// ValidateCores checks that every core is a valid tensor, and that the cores cover every leg once, with its dimension.
 func (n *Network) ValidateCores() error {
 	owner := newOwners(len(n.Dims))
 	for c, core := range n.Cores {
@@ -92,6 +93,7 @@ func (n *Network) ValidateCores() error {
 	return owner.complete("core")
 }
 
+// validateLinks checks that every link is a valid tensor, and that the links cover every leg once, with its dimension.
 func (n *Network) validateLinks() error {
 	owner := newOwners(len(n.Dims))
 	for j, link := range n.Links {
@@ -102,7 +104,7 @@ func (n *Network) validateLinks() error {
 	return owner.complete("link")
 }
 
-// validatePiece checks one tensor on its legs, and claims the legs for it.
+// validatePiece checks one tensor and its legs, and enters it into owner as the owner of these legs. what is "core" or "link".
 func (n *Network) validatePiece(
 	what string, index int, legs []int, t tensor.Tensor, owner owners,
 ) error {
@@ -168,7 +170,7 @@ func (n *Network) validateVariables() error {
 	return nil
 }
 
-// validateDirected checks that each core of a directed network is the table of another variable. Whether rows sum to 1 is not looked at.
+// validateDirected checks that no two cores of a directed network are tables of the same variable. It does not check that rows sum to 1.
 func (n *Network) validateDirected() error {
 	if !n.Directed {
 		return nil
@@ -176,33 +178,28 @@ func (n *Network) validateDirected() error {
 	if len(n.Links) != len(n.Variables) || n.Choice != query.CoresAreFactors {
 		return fmt.Errorf("%w: it is called directed, and has links that are no variables", ErrInvalid)
 	}
-	of := n.LegLink()
-	child := newOwners(len(n.Links))
+	legLink := n.LegLink()
+	tableOf := slices.Repeat([]int{-1}, len(n.Links)) // by link, the core that is its variable's table
 	for c, core := range n.Cores {
 		if len(core.Legs) == 0 {
 			return fmt.Errorf("%w: it is called directed, and core %d has no legs", ErrInvalid, c)
 		}
-		link := of[core.Legs[len(core.Legs)-1]]
-		if child[link] >= 0 {
-			return fmt.Errorf("%w: it is called directed, and cores %d and %d are tables of one variable", ErrInvalid, child[link], c)
+		link := legLink[core.Legs[len(core.Legs)-1]]
+		if tableOf[link] >= 0 {
+			return fmt.Errorf("%w: it is called directed, and cores %d and %d are tables of one variable", ErrInvalid, tableOf[link], c)
 		}
-		child[link] = c
+		tableOf[link] = c
 	}
 	return nil
 }
 
-// owners maps a leg to the core or link that has it, −1 for none.
+// owners has, for every leg, the core or link that has it; −1 if none has.
 type owners []int
 
-func newOwners(legs int) owners {
-	o := make(owners, legs)
-	for l := range o {
-		o[l] = -1
-	}
-	return o
-}
+// newOwners returns the owners of legs that no core or link has yet.
+func newOwners(legs int) owners { return slices.Repeat(owners{-1}, legs) }
 
-// complete names the first leg that nothing has.
+// complete returns an error that names the first leg without an owner. what is "core" or "link".
 func (o owners) complete(what string) error {
 	for l, i := range o {
 		if i < 0 {

@@ -10,38 +10,40 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Demand is evidence, and what is wanted under it. Variables are those of the network that it is about.
+// Demand is evidence, and what is wanted under it. Its variables are numbered as in the network that it is about.
 type Demand struct {
 	Evidence factorgraph.Evidence `msgpack:"evidence,omitempty"`
 	Want
 }
 
-// Want says what a plan has to provide beside Z. It is the union of what the questions of a query need.
+// Want is what a plan has to provide in addition to Z: the union of what the questions of a query need.
 type Want struct {
 	// Marginals asks for the marginals of Targets, or of all variables if there are no Targets, at about three times the cost of Z.
 	Marginals bool  `msgpack:"marginals,omitempty"`
 	Targets   []int `msgpack:"targets,omitempty"`
 	// Joint lists the variables of a joint marginal.
 	Joint []int `msgpack:"joint,omitempty"`
-	// Derivatives asks for ∂Z/∂θ of every number θ of the model, and with Target for those of the terms of Z that have this value, too.
+	// Derivatives asks for ∂Z/∂θ of every number θ of the model. With Target it also asks for Z and its derivatives with the target
+	// observed.
 	Derivatives bool                     `msgpack:"derivatives,omitempty"`
 	Target      *factorgraph.Observation `msgpack:"target,omitempty"`
-	// Cases are in the place of evidence: Value.Cases is asked for, and Derivatives are those of the sum.
+	// Cases take the place of evidence: Value.Cases is asked for, and derivatives are those of the sum over the cases.
 	Cases *query.Cases `msgpack:"cases,omitempty"`
-	// Best is how many of the most probable assignments of all variables are asked for; 0: none.
+	// Best is the number of most probable assignments of all variables that are asked for.
 	Best int `msgpack:"best,omitempty"`
 	// Map lists the variables whose most probable assignment is asked for, the others summed out.
 	Map []int `msgpack:"map,omitempty"`
-	// Samples is how many assignments are to be drawn, with Seed.
+	// Samples is the number of assignments that are to be drawn, with Seed.
 	Samples int    `msgpack:"samples,omitempty"`
 	Seed    uint64 `msgpack:"seed,omitempty"`
 	// Conflict asks which observations contradict each other, if Z is 0.
 	Conflict bool `msgpack:"conflict,omitempty"`
-	// Until is when a part ends that has an answer at any time; zero: its work alone ends it. Whoever contracts sets it.
+	// Until is the time at which a part ends that has an answer at any time. If it is zero, such a part ends with its work. Whoever
+	// contracts sets it.
 	Until time.Time `msgpack:"-"`
 }
 
-// IsParametric reports whether derivatives by the numbers of the model, or cases, are wanted: every factor is a core of its own then.
+// IsParametric reports whether derivatives by the numbers of the model, or cases, are wanted. Every factor is a core of its own then.
 func (w *Want) IsParametric() bool { return w.Derivatives || w.Cases != nil }
 
 // Descends reports whether assignments of values are wanted.
@@ -52,7 +54,7 @@ func (w *Want) IsTotal() bool {
 	return !w.Marginals && len(w.Joint) == 0 && !w.Descends() && !w.IsParametric()
 }
 
-// Explains reports whether the most probable assignment, of all variables or of some, is all that is wanted beside Z and marginals.
+// Explains reports whether the most probable assignment, of all variables or of some, is wanted, and nothing else but Z and marginals.
 func (w *Want) Explains() bool {
 	return (w.Best > 0) != (len(w.Map) > 0) && w.Samples == 0 && len(w.Joint) == 0 && !w.IsParametric()
 }
@@ -71,7 +73,7 @@ func (w *Want) Asks() (list []Ask) {
 	return list
 }
 
-// variables lists the variables that a demand names or observes. isAll says that what it wants depends on all variables.
+// variables lists the variables that a demand names or observes. If isAll is true, the demand depends on all variables, and named is nil.
 func (d *Demand) variables() (named []int, isAll bool) {
 	if d.Marginals && len(d.Targets) == 0 || d.Best > 0 || d.Samples > 0 || d.IsParametric() {
 		return nil, true
@@ -86,9 +88,10 @@ func (d *Demand) variables() (named []int, isAll bool) {
 	return named, false
 }
 
-// Renumber returns the demand with the variables that it names replaced by others. What it wants may not depend on all variables.
+// Renumber returns the demand with number(v) in place of every variable v that it names or observes. The demand may not be one that
+// depends on all variables without naming them.
 func (d Demand) Renumber(number func(v int) int) Demand {
-	list := func(variables []int) []int {
+	renumberAll := func(variables []int) []int {
 		if variables == nil {
 			return nil
 		}
@@ -98,7 +101,7 @@ func (d Demand) Renumber(number func(v int) int) Demand {
 		}
 		return out
 	}
-	d.Targets, d.Joint, d.Map = list(d.Targets), list(d.Joint), list(d.Map)
+	d.Targets, d.Joint, d.Map = renumberAll(d.Targets), renumberAll(d.Joint), renumberAll(d.Map)
 	evidence := factorgraph.Evidence{}
 	for _, o := range d.Evidence.Hard {
 		evidence.Hard = append(evidence.Hard, factorgraph.Observation{Var: number(o.Var), Value: o.Value})
@@ -110,8 +113,8 @@ func (d Demand) Renumber(number func(v int) int) Demand {
 	return d
 }
 
-// Numbers returns how many numbers are wanted of a model with these domains, at least. Derivatives are counted as one per value
-// of a variable. Variables out of range count nothing.
+// Numbers returns a lower bound of how many numbers the values of such a demand contain, for a model with these domains. Derivatives count
+// as one number per value of a variable. Variables out of range count 0.
 func (w *Want) Numbers(domains []int) float64 {
 	domain := func(v int) float64 {
 		if v < 0 || v >= len(domains) {
@@ -119,7 +122,7 @@ func (w *Want) Numbers(domains []int) float64 {
 		}
 		return float64(domains[v])
 	}
-	everything := func() (total float64) { // only if it is needed: there may be many demands of a large model
+	allValues := func() (total float64) { // a function, since not every demand needs it: a large model may have many demands
 		for v := range domains {
 			total += domain(v)
 		}
@@ -133,7 +136,7 @@ func (w *Want) Numbers(domains []int) float64 {
 			numbers += domain(v)
 		}
 	case w.Marginals:
-		numbers += everything()
+		numbers += allValues()
 	}
 	if len(w.Joint) > 0 {
 		cells := 1.0
@@ -143,13 +146,14 @@ func (w *Want) Numbers(domains []int) float64 {
 		numbers += cells
 	}
 	if w.IsParametric() {
-		numbers += everything()
+		numbers += allValues()
 	}
 	variables := float64(len(domains))
 	return numbers + float64(w.Best)*variables + float64(len(w.Map)) + float64(w.Samples)*max(1, variables)
 }
 
-// Check checks what is wanted against the domains of a model: variables are in range, and numbers within the bounds of package query.
+// Check returns an error if w does not fit a model with these domains: a variable out of range, or a number beyond the bounds of package
+// query.
 func (w *Want) Check(domains []int) error {
 	for _, v := range w.Targets {
 		if v < 0 || v >= len(domains) {

@@ -10,8 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// ErrRange says that the weights of one variable differ
-// by more than float64s with a common exponent can hold.
+// ErrRange states that the weights of one variable differ by more than float64s with a common exponent can hold.
 var ErrRange = errors.New("btn: weights out of range")
 
 const (
@@ -20,14 +19,13 @@ const (
 	ceilExp  = 400   // nor above 2^ceilExp once shifted, so that squares stay finite
 )
 
-// FitWeights writes numbers as w[x]·2^exp with w[x] float64s of moderate size, exactly. exp is 0
-// when all of them are moderate already. Zeros stay zeros. Where the non-zero ones span more than
-// 2^1400 no exponent fits all, and the error wraps ErrRange: losing the small ones silently would
-// be wrong as soon as evidence excludes the others.
+// FitWeights writes numbers[x] as w[x]·2^exp, exactly, with w[x] of moderate size. exp is 0 if all numbers are moderate already. Zeros
+// stay zeros. The error wraps ErrRange if the non-zero numbers span more than 2^1400, so that no exponent fits all: to lose the small ones
+// silently would be wrong as soon as evidence excludes the large ones.
 func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 	w = make([]float64, len(numbers))
 
-	low, high := int64(math.MaxInt64), int64(math.MinInt64)
+	low, high := int64(math.MaxInt64), int64(math.MinInt64) // exponents of the smallest and of the largest number
 	for x, a := range numbers {
 		if !a.IsFinite() {
 			return nil, 0, fmt.Errorf("%w: weight of value %d is %v", ErrRange, x, a.Mant)
@@ -42,12 +40,13 @@ func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 	}
 
 	if high > calmExp || high < -calmExp || low < floorExp {
-		top := max(0, high-low+floorExp)
-		if top > ceilExp {
+		// The largest number goes to 2^0, or as far above as keeps the smallest one at floorExp.
+		shiftedHigh := max(0, high-low+floorExp)
+		if shiftedHigh > ceilExp {
 			return nil, 0, fmt.Errorf("%w: they span a factor of 2^%d, at most 2^%d is supported",
 				ErrRange, high-low, ceilExp-floorExp)
 		}
-		exp = high - top
+		exp = high - shiftedHigh
 	}
 
 	for x, a := range numbers {
