@@ -10,7 +10,7 @@ import (
 
 // Tensors without signs.
 
-// Absolute returns a tensor whose parameters are the absolute values of t's.
+// Absolute returns a tensor with the absolute values of the parameters of t: entries, weights, vectors and coefficients.
 func Absolute(t tensor.Tensor) tensor.Tensor {
 	switch t := t.(type) {
 	case *tensor.Dense:
@@ -42,8 +42,7 @@ func Absolute(t tensor.Tensor) tensor.Tensor {
 	return t
 }
 
-// AbsoluteLists is linalg.Abs for each of several lists;
-// nil lists, which stand for ones, stay nil.
+// AbsoluteLists returns linalg.Abs of every list. A nil list, which stands for ones, stays nil.
 func AbsoluteLists(lists [][]float64) [][]float64 {
 	if lists == nil {
 		return nil

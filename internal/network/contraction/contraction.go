@@ -1,7 +1,8 @@
-// Package contraction has the common code of all families' contractions: the checks before one, the collection of marginals, and errors.
+// Package contraction has the code that the contractions of all methods share: the checks before one, the collection of marginals, and
+// errors.
 package contraction
 
-// Contractions: which part contracts itself, and what it is asked for.
+// Contractions: parts that contract themselves, and the checks before.
 
 import (
 	"cmp"
@@ -16,51 +17,53 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// ErrMemory says that a part needs more memory than the budget.
+// ErrMemory states that a part needs more memory than the budget.
 var ErrMemory = errors.New("contract: over the memory budget")
 
-// ErrNoJoint says that parts of a class have no joint marginal.
+// ErrNoJoint states that parts of a class have no joint marginal.
 var ErrNoJoint = errors.New("contract: a joint marginal needs a contraction tree or a closed form")
 
-// ErrNoDerivatives says that parts of a class have no derivatives by parameters.
+// ErrNoDerivatives states that parts of a class have no derivatives by parameters.
 var ErrNoDerivatives = errors.New("contract: derivatives need an elimination of their own")
 
-// Contractor is a part that contracts itself. What it makes of a problem that other parts of the same plan need, too, is a
-// form of the problem.
+// Contractor is a part that contracts itself. If it derives something from a problem that other parts of the same plan need, too, it
+// keeps that as a form of the problem (problem.Form).
 type Contractor interface {
 	btn.Part
-	// Contract returns Z(T^Q) · Scale, without the part's weight α, and what is wanted. The part fits the network.
+	// Contract returns Z(T^Q) · Scale, without the part's weight α, and the other results that want asks for. The part has to fit the
+	// network.
 	Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error)
 }
 
-// Batcher is a part that contracts itself for several problems, all of one network without evidence, in less time together than one by
-// one, with the same bits. A problem that fails has its error; err is the context's.
+// Batcher is a part that can contract itself for several problems of one network without evidence. That takes less time than one by one,
+// and gives the same bits.
 type Batcher interface {
 	Contractor
-	// Lanes is the number of problems whose tables are held at a time, where there are as many.
+	// Lanes returns how many problems are contracted side by side, so that their tables are in memory at the same time.
 	Lanes() int
-	ContractAll(ctx context.Context, of []*problem.Problem, wants []btn.Want) (values []btn.Value, errs []error, err error)
+	// ContractAll returns a value or an error for every problem. err is the context's.
+	ContractAll(ctx context.Context, problems []*problem.Problem, wants []btn.Want) (values []btn.Value, errs []error, err error)
 }
 
-// Priced is a part whose cost for Z alone is known beforehand, without any of the work. Its flops are within a small factor of
-// Value.Flops and grow like them. The cost of other parts is a share of their estimate's.
+// Priced is a part whose cost for Z alone is known before any of the work. Its flops are within a small factor of
+// Value.Flops and grow like them. For a part that is not Priced, the cost is its share of the cost of its estimate.
 type Priced interface {
 	Cost(p *problem.Problem) query.Cost
 }
 
-// Loader is a part that reads its bytes when it is first used: once, and again after the context's end.
+// Loader is a part that reads its bytes when it is first used. It reads them once, and again if the context ended the reading.
 type Loader interface{ Load(context.Context) }
 
 // Part returns the value of a part of a plan. The network is valid, and
 // conditioned on the query's evidence already. The classes and their costs are listed in package methods.
 //
 // With btn.Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value,
-// by one pass back over what gave Z: products without one link for the classes of rank one,
+// by one pass back over the computation of Z: products without one link for the classes of rank one,
 // correlations down the product tree for the symmetric ones, derivatives step by step for exact
 // contractions. Nothing is divided by.
 //
 // The same arguments give the same bits. ctx is looked at between links and between products.
-// Errors: btn.ErrPart where part and network disagree, ErrNoVariables where there are no variables
+// Errors: btn.ErrPart if the part does not fit the network, ErrNoVariables if the network has no variables
 // to have marginals, ErrNoJoint, ErrMemory (with the bytes needed; fault.OverBudget), those of
 // tensor.CountPoly, and ctx's.
 func Part(
@@ -72,31 +75,32 @@ func Part(
 	}
 	value, err := part.(Contractor).Contract(ctx, p, want)
 	if err != nil {
-		return btn.Value{}, failed(part, err)
+		return btn.Value{}, wrapError(part, err)
 	}
 	return value, ctx.Err() // numbers of arithmetic that ended with the context are void
 }
 
-// Parts returns the values of one part for several problems of one network without evidence, as Part does for each. err is the context's.
+// Parts returns the value, or the error, of one part for each of several problems of one network without evidence, as Part does for one
+// problem. If one of the problems does not fit the part, they are contracted one by one. err is the context's.
 func Parts(
-	ctx context.Context, of []*problem.Problem, part Batcher, wants []btn.Want,
+	ctx context.Context, problems []*problem.Problem, part Batcher, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {
-	for k, p := range of {
+	for k, p := range problems {
 		if wants[k], err = check(ctx, p, part, wants[k]); err != nil {
 			break
 		}
 	}
 	if err == nil {
-		values, errs, err = part.ContractAll(ctx, of, wants)
+		values, errs, err = part.ContractAll(ctx, problems, wants)
 		for k := range errs {
 			if errs[k] != nil {
-				errs[k] = failed(part, errs[k])
+				errs[k] = wrapError(part, errs[k])
 			}
 		}
 		return values, errs, cmp.Or(err, ctx.Err())
 	}
-	values, errs = make([]btn.Value, len(of)), make([]error, len(of))
-	for k, p := range of {
+	values, errs = make([]btn.Value, len(problems)), make([]error, len(problems))
+	for k, p := range problems {
 		if values[k], errs[k] = Part(ctx, p, part, wants[k]); ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -104,18 +108,19 @@ func Parts(
 	return values, errs, nil
 }
 
-// failed names the class of a part in an error.
-func failed(part btn.Part, err error) error {
+// wrapError returns err with the class of the part in its text.
+func wrapError(part btn.Part, err error) error {
 	return fmt.Errorf("contract: a part of class %s: %w", part.Class(), err)
 }
 
-// check refuses a part that does not fit a problem or has not what is wanted. It returns what is wanted of the part.
+// check returns an error if the part does not fit the problem, or cannot give what is wanted. It returns want without derivatives if the
+// part finds assignments and so has none.
 func check(ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want) (btn.Want, error) {
 	if part == nil {
 		return want, fault.New(fault.BadInput, "contract: there is no part")
 	}
 	if _, ok := part.(Contractor); !ok {
-		return want, failed(part, fault.New(fault.BadInput, "it cannot be contracted"))
+		return want, wrapError(part, fault.New(fault.BadInput, "it cannot be contracted"))
 	}
 	if q, ok := part.(Loader); ok {
 		q.Load(ctx)
@@ -124,7 +129,7 @@ func check(ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want
 		return want, err
 	}
 	if err := part.Fits(p.Net); err != nil {
-		return want, failed(part, fault.Wrap(fault.BadInput, err))
+		return want, wrapError(part, fault.Wrap(fault.BadInput, err))
 	}
 	if len(want.Joint) > 0 {
 		if err := query.CheckJoint(Domains(p.Net), want.Joint); err != nil {
@@ -136,13 +141,13 @@ func check(ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want
 		want.Derivatives, want.Target = false, nil
 	}
 	if (want.Derivatives || want.Target != nil) && !about.Differentiates {
-		return want, failed(part, fault.Wrap(fault.Unsupported, ErrNoDerivatives))
+		return want, wrapError(part, fault.Wrap(fault.Unsupported, ErrNoDerivatives))
 	}
 	return want, nil
 }
 
-// Flops predicts what part i of an estimate takes for Z alone.
-// It is 0 for a part that is not there or does not fit.
+// Flops predicts the flops that part i of an estimate takes for Z alone. It returns 0 if the estimate has no part i, or if the part does
+// not fit the network.
 func Flops(net *btn.Network, e *btn.Estimate, i int) float64 {
 	if i < 0 || i >= len(e.Parts) {
 		return 0
@@ -168,19 +173,20 @@ func Domains(net *btn.Network) []int {
 	return d
 }
 
-// Contraction is one contraction of one part.
+// Contraction is the contraction of one part under way.
 type Contraction struct {
 	Ctx     context.Context
 	Problem *problem.Problem
 	Net     *btn.Network
 	Ops     *countspace.Ops // counts the multiply-adds in count space, and ends with the context
 	Memory  int64           // bytes
-	Threads int
-	M       *Collected // nil: no marginals
-	Joint   []int      // nil: no joint marginal
+	Threads int             // goroutines, as problem.Options.Threads
+	M       *Collected      // collects the marginals; nil: none are wanted
+	Joint   []int           // the variables of the joint marginal; nil: none is wanted
 }
 
-// Begin returns the contraction of a part of a problem.
+// Begin returns the contraction of a part of a problem, before any work. It returns ErrNoVariables if marginals are wanted and the network
+// has no variables.
 func Begin(ctx context.Context, p *problem.Problem, want btn.Want) (Contraction, error) {
 	j := Contraction{
 		Ctx:     ctx,
@@ -204,7 +210,7 @@ func Begin(ctx context.Context, p *problem.Problem, want btn.Want) (Contraction,
 	return j, err
 }
 
-// NoJoint refuses joint marginals.
+// NoJoint returns ErrNoJoint if a joint marginal is wanted.
 func NoJoint(w btn.Want) error {
 	if len(w.Joint) == 0 {
 		return nil

@@ -1,6 +1,6 @@
 package contraction
 
-// Marginals of one component: what they are Collected in, and their common exponent.
+// Marginals of one component: their collection, and the common exponent of the result.
 
 import (
 	"errors"
@@ -13,20 +13,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// ErrNoVariables says that marginals were asked for of a network that was built directly:
+// ErrNoVariables states that marginals were asked for of a network that was built directly:
 // it has legs, and no variables.
 var ErrNoVariables = errors.New("contraction: the network has no variables, so there are no marginals")
 
-// Collected is M_v(x) = w_v(x) ∂Z/∂w_v(x) of every variable and value, without the network's scale.
+// Collected is M_v(x) = w_v(x) ∂Z/∂w_v(x) of every variable v and value x, without the network's scale. M_v(x) is At[Offset[v]+x].
 type Collected struct {
-	Variable []int           // per link: the variable whose weights it has, −1 for none
-	Offset   []int           // per Variable: the place of its value 0
-	At       []scaled.Number // variable-major
+	Variable []int           // per link: the variable whose weights it has, −1 if it is no variable's link
+	Offset   []int           // per variable: the position of its value 0 in At
+	At       []scaled.Number // variable by variable, value by value
 }
 
-// newCollected returns zeros for every variable and value of a network that has variables.
+// newCollected returns zeros for every variable and value. It returns ErrNoVariables for a network that was built directly.
 func newCollected(net *btn.Network) (*Collected, error) {
-	// an empty model has none either, but a choice of cores
+	// The network of an empty model has no variables either, but it has a choice of cores.
 	if net.Variables == nil && net.Choice == "" {
 		return nil, fault.Wrap(fault.BadInput, ErrNoVariables)
 	}
@@ -46,16 +46,16 @@ func newCollected(net *btn.Network) (*Collected, error) {
 	return m, nil
 }
 
-// Result returns what was collected times scale under one exponent: the largest mantissa is in ±[1,
-// 2), zeros are +0, and what lies 2^−1022 below the largest loses digits and then everything.
+// Result multiplies the collected numbers by scale, in place, and returns them under one common exponent. The largest mantissa is in
+// ±[1, 2), and zeros are +0. A number more than 2^1022 below the largest loses digits, or becomes 0.
 func (m *Collected) Result(scale scaled.Number) *btn.Marginals {
 	out := &btn.Marginals{Mant: make([]float64, len(m.At))}
-	found := false
+	hasNonZero := false
 	for i, x := range m.At {
 		m.At[i] = x.Mul(scale)
-		if x = m.At[i]; !x.IsZero() && (!found || x.Exp > out.Exp) {
+		if x = m.At[i]; !x.IsZero() && (!hasNonZero || x.Exp > out.Exp) {
 			out.Exp = x.Exp
-			found = true
+			hasNonZero = true
 		}
 	}
 
@@ -68,7 +68,7 @@ func (m *Collected) Result(scale scaled.Number) *btn.Marginals {
 	return out
 }
 
-// canonicalZero turns −0 into +0.
+// canonicalZero returns x, and +0 for −0.
 func canonicalZero(x float64) float64 {
 	if x == 0 {
 		return 0
@@ -76,39 +76,40 @@ func canonicalZero(x float64) float64 {
 	return x
 }
 
-// Finite refuses marginals that are not numbers.
+// Finite returns an error that names the first marginal that is infinite or NaN, if there is one. It wraps tensor.ErrNotFinite.
 func (m *Collected) Finite() error {
-	for v, from := range m.Offset {
-		to := len(m.At)
+	for v, begin := range m.Offset {
+		end := len(m.At)
 		if v+1 < len(m.Offset) {
-			to = m.Offset[v+1]
+			end = m.Offset[v+1]
 		}
-		for x := from; x < to; x++ {
-			if !m.At[x].IsFinite() {
+		for k := begin; k < end; k++ {
+			if !m.At[k].IsFinite() {
 				return fmt.Errorf("%w: marginal of variable %d, value %d",
-					tensor.ErrNotFinite, v, x-from)
+					tensor.ErrNotFinite, v, k-begin)
 			}
 		}
 	}
 	return nil
 }
 
-// JointValue returns probabilities times Z over the domains of the set;
-// nil probabilities are zeros.
-func (j Contraction) JointValue(p []float64, z scaled.Number) *btn.Marginals {
+// JointValue returns the joint marginal of j.Joint with the cells z·probabilities[k]. probabilities has one entry per combination of
+// values, the last variable fastest; nil stands for zeros.
+func (j Contraction) JointValue(probabilities []float64, z scaled.Number) *btn.Marginals {
 	size := 1
 	for _, v := range j.Joint {
 		size *= j.Net.Variables[v].Domain
 	}
 
 	cells := make([]scaled.Number, size)
-	for x, q := range p {
-		cells[x] = scaled.FromFloat(q).Mul(z)
+	for k, p := range probabilities {
+		cells[k] = scaled.FromFloat(p).Mul(z)
 	}
 	return j.JointOf(cells)
 }
 
-// JointOf returns the cells of the set under one exponent.
+// JointOf returns the joint marginal of j.Joint with these cells, under one exponent. There is one cell per combination of values, the last
+// variable fastest.
 func (j Contraction) JointOf(cells []scaled.Number) *btn.Marginals {
 	domains := make([]int, len(j.Joint))
 	for k, v := range j.Joint {
@@ -120,7 +121,8 @@ func (j Contraction) JointOf(cells []scaled.Number) *btn.Marginals {
 	return m
 }
 
-// Given returns marginals per variable under one exponent; variables of no row have zeros.
+// Given returns rows, the unnormalised marginals of variable after variable, under one exponent. A variable beyond the last row, or with
+// an empty row, has zeros.
 func (j Contraction) Given(rows [][]scaled.Number) *btn.Marginals {
 	clear(j.M.At)
 	for v, row := range rows {
@@ -129,13 +131,14 @@ func (j Contraction) Given(rows [][]scaled.Number) *btn.Marginals {
 	return j.M.Result(scaled.One)
 }
 
-// Weighted returns probabilities per variable as marginals that add up to z; variables of no row have zeros.
+// Weighted returns the marginals z·rows[v][x] of every variable v and value x: rows are probabilities, and the marginals of a variable
+// add up to z. A variable beyond the last row, or with an empty row, has zeros.
 func (j Contraction) Weighted(rows [][]float64, z scaled.Number) *btn.Marginals {
 	clear(j.M.At)
 	for v, row := range rows {
-		at := j.M.At[j.M.Offset[v]:]
-		for x, q := range row {
-			at[x] = scaled.FromFloat(q).Mul(z)
+		marginals := j.M.At[j.M.Offset[v]:]
+		for x, p := range row {
+			marginals[x] = scaled.FromFloat(p).Mul(z)
 		}
 	}
 
