@@ -151,7 +151,7 @@ func (m Map) transposed(d int) ([]float64, error) {
 // links. A map of condition number κ may amplify the rounding of its leg by κ, in the leg's core and in its link, and the
 // rounding of its inverse once more. It returns +Inf if a condition number cannot be computed.
 //
-// Each core and link with the legs ℓ may be off by the share 4 (legs + 4) 2^−53 κ_max Π_ℓ κ_ℓ =: s, and the bound is Π (1 + s) − 1.
+// Each core and link with the legs ℓ may be off by the share 4 (legs + 4) 2^−53 κ_max Π_ℓ κ_ℓ =: s. The bound is Π (1 + s) − 1.
 func MapRounding(n *Network) float64 {
 	kappas, largest := make([]float64, len(n.Dims)), 1.0
 	for l := range n.Dims {

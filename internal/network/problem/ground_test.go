@@ -48,7 +48,7 @@ func TestGroundIsMadeOnce(t *testing.T) {
 			t.Fatalf("the state of task %d is another", k)
 		}
 	}
-	if made := problem.Made(shared); made != 1 {
+	if made := problem.FormsBegun(shared); made != 1 {
 		t.Errorf("it was made %d times", made)
 	}
 }

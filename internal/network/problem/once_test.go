@@ -49,7 +49,7 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		if e := assignments[0].Error; e != nil {
 			t.Fatalf("%s: %s", name, e.Message)
 		}
-		apart(&assignments[0].Plan.Estimates[0])
+		splitSlices(&assignments[0].Plan.Estimates[0])
 		var units []btn.Unit
 		for i := range assignments[0].Plan.Len() {
 			units = append(units, btn.Unit{Part: i})
@@ -70,15 +70,15 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 				}
 			}
 		}
-		planned := problem.Made(shared)
+		planned := problem.FormsBegun(shared)
 		contract(shared)
-		if n := problem.Made(shared); n != planned {
+		if n := problem.FormsBegun(shared); n != planned {
 			t.Errorf("%s: simplified %d times for the plan, %d more for its %d parts",
 				name, planned, n-planned, len(units))
 		}
 		another := &problem.Shared{}
 		contract(another)
-		if n := problem.Made(another); n != 1 {
+		if n := problem.FormsBegun(another); n != 1 {
 			t.Errorf("%s, in another process: simplified %d times for %d parts",
 				name, n, len(units))
 		}
@@ -87,14 +87,14 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 	}
 }
 
-// apart makes every slice of a tree a part of its own.
-func apart(e *btn.Estimate) {
-	whole, ok := e.Parts[0].(*exact.Slices)
+// splitSlices makes every slice of a tree a part of its own. It does nothing if the parts are no slices.
+func splitSlices(e *btn.Estimate) {
+	all, ok := e.Parts[0].(*exact.Slices)
 	if !ok {
 		return
 	}
 	e.Parts = nil
-	for at := range whole.Tree.Count {
-		e.Parts = append(e.Parts, &exact.Slices{Tree: whole.Tree, From: at, To: at + 1})
+	for k := range all.Tree.Count {
+		e.Parts = append(e.Parts, &exact.Slices{Tree: all.Tree, From: k, To: k + 1})
 	}
 }

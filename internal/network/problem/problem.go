@@ -10,38 +10,37 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Problem is a network under evidence. Its fields do not change. It may be used by several
-// goroutines; values have the same bits whatever is made already.
+// Problem is a network under evidence. Its fields do not change. Several goroutines may use it. Which forms are made already does not
+// change the bits of any value.
 type Problem struct {
 	Net      *btn.Network // conditioned on Evidence
-	Base     *btn.Network // before; nil for a network that is not asked again with other evidence
+	Base     *btn.Network // Net before evidence; nil for a network that is not asked again with other evidence
 	Evidence factorgraph.Evidence
-	// Messages are those of belief propagation on Net; nil: it is run where regions need it.
+	// Messages are those of belief propagation on Net. If they are nil, regions run belief propagation themselves.
 	Messages []float64
 	Options
 
-	shared *Shared
-	forms  Forms
-	asked  source // for which it was made
+	shared  *Shared // that made the problem, or nil
+	forms   Forms
+	request source // what Shared was asked for when it made the problem
 }
 
-// source is a network and its evidence, as they were given.
+// source is a network and its evidence, as a caller of Shared gave them. Base and Evidence of the problem may differ (btn.Network.Given).
 type source struct {
 	base     *btn.Network
 	evidence factorgraph.Evidence
 }
 
-// Options bound the contractions of a problem. The zero value works.
+// Options bound the memory and the threads of the contractions of a problem. The zero value works.
 type Options struct {
 	Memory int64 // bytes for tables and count polynomials; 0 means query.DefaultMemory
-	// Threads is the number of goroutines that work on one part, 0 means all processors;
-	// values have the same bits for any number.
+	// Threads is the number of goroutines that work on one part, 0 means all processors. Values have the same bits for any number.
 	Threads int
-	// Summed replaces the network by its Summed, for a query of Z alone.
+	// Summed puts btn.Network.Summed in the place of the network. It is for a query of Z alone.
 	Summed bool
 }
 
-// New returns the problem of a conditioned network by itself.
+// New returns the problem of a network that is conditioned already. It shares no forms with other problems.
 func New(net *btn.Network, o Options) *Problem {
 	if o.Memory == 0 {
 		o.Memory = query.DefaultMemory
@@ -49,20 +48,20 @@ func New(net *btn.Network, o Options) *Problem {
 	return &Problem{Net: net, Options: o}
 }
 
-// Given adds a slice, the values of some variables, to evidence.
-// The error wraps factorgraph.ErrContradictory where the evidence excludes the slice.
+// Given returns the evidence with the values of a slice as further observations.
+// The error wraps factorgraph.ErrContradictory if the evidence excludes the slice.
 func (p *Problem) Given(s btn.Slice, evidence factorgraph.Evidence) (factorgraph.Evidence, error) {
 	if len(s.Variables) == 0 {
 		return evidence, nil
 	}
 
 	hard := slices.Clone(evidence.Hard)
-	rest := s.At
+	digits := s.At // in mixed radix, the last variable fastest
 	for k := len(s.Variables) - 1; k >= 0; k-- {
 		v := s.Variables[k]
 		d := int64(p.Net.Variables[v].Domain)
-		hard = append(hard, factorgraph.Observation{Var: v, Value: int(rest % d)})
-		rest /= d
+		hard = append(hard, factorgraph.Observation{Var: v, Value: int(digits % d)})
+		digits /= d
 	}
 	return factorgraph.NewEvidence(hard, evidence.Soft)
 }

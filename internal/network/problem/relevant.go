@@ -1,6 +1,6 @@
 package problem
 
-// Parts of directed networks, each for the questions that depend on it alone.
+// Parts of directed networks, each for the questions that depend only on it.
 
 import (
 	"encoding/binary"
@@ -11,69 +11,70 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// So many parts are kept, of about so many bytes together without their tables, which are the network's.
+// Bounds of the parts that are kept.
 const (
-	keepParts     = 256
-	keepPartBytes = 64 << 20
-	partLegBytes  = 128
+	maxParts     = 256      // number of parts
+	maxPartBytes = 64 << 20 // of all parts together, without their tables, which they share with the network
+	partLegBytes = 128      // estimate for one leg or variable of a part
 )
 
-// parts are those used last.
+// parts is a cache of the parts used last.
 type parts struct {
 	mu    sync.Mutex
-	known *memo.LRU[partKey, *btn.Network]
+	cache *memo.LRU[partKey, *btn.Network] // nil until it is first used
 }
 
-// partKey is a network, by identity, and the variables of a part.
+// partKey identifies a part by its network and its variables.
 type partKey struct {
-	net       weak.Pointer[btn.Network]
-	variables string
+	net       weak.Pointer[btn.Network] // by identity
+	variables string                    // differences of the ascending numbers, as uvarints
 }
 
-// Relevant returns the part of a network on which the values of a demand depend (btn.Network.Relevant), and the demand on it; the
-// network and the demand themselves if that is all of it. Demands that depend on the same variables have one part as long as it is known.
+// Relevant returns the part of a network on which the values of a demand depend (btn.Network.Relevant), and the demand with the variables
+// of that part. It returns net and d themselves if the values depend on the whole network. Demands that depend on the same variables get
+// the same *btn.Network while the cache has it.
 func (s *Shared) Relevant(net *btn.Network, d btn.Demand) (*btn.Network, btn.Demand) {
-	variables, all := net.Relevant(d)
-	if all {
+	variables, isAll := net.Relevant(d)
+	if isAll {
 		return net, d
 	}
 	part := s.part(net, variables)
 	return part, net.On(part, d)
 }
 
-// part returns the part of a network that variables make up, the known one if there is one.
+// part returns net.Restrict(variables), from the cache if it is there. variables are ascending.
 func (s *Shared) part(net *btn.Network, variables []int) *btn.Network {
 	if s == nil {
 		return net.Restrict(variables)
 	}
-	var text []byte
-	before := 0
+	var differences []byte
+	previous := 0
 	for _, v := range variables {
-		text = binary.AppendUvarint(text, uint64(v-before))
-		before = v
+		differences = binary.AppendUvarint(differences, uint64(v-previous))
+		previous = v
 	}
-	known := s.parts.list()
-	key := partKey{weak.Make(net), string(text)}
-	if part, ok := known.Get(key); ok {
+	cache := s.parts.open()
+	key := partKey{weak.Make(net), string(differences)}
+	if part, ok := cache.Get(key); ok {
 		return part
 	}
 	part := net.Restrict(variables)
-	return known.Add(key, part, int64(partLegBytes*(len(part.Dims)+len(variables))))
+	return cache.Add(key, part, int64(partLegBytes*(len(part.Dims)+len(variables))))
 }
 
-// list returns the known parts.
-func (p *parts) list() *memo.LRU[partKey, *btn.Network] {
+// open returns the cache, and makes it if there is none.
+func (p *parts) open() *memo.LRU[partKey, *btn.Network] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.known == nil {
-		p.known = &memo.LRU[partKey, *btn.Network]{Entries: keepParts, Bytes: keepPartBytes}
+	if p.cache == nil {
+		p.cache = &memo.LRU[partKey, *btn.Network]{Entries: maxParts, Bytes: maxPartBytes}
 	}
-	return p.known
+	return p.cache
 }
 
 // drop forgets all parts.
 func (p *parts) drop() {
 	p.mu.Lock()
-	p.known = nil
+	p.cache = nil
 	p.mu.Unlock()
 }

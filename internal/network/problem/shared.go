@@ -9,10 +9,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Shared keeps the last problem for the next task: all tasks of a query are of the same. It keeps
-// forms of the last network without evidence, too (FormOfBase): a network
-// must not change while it is known here. Values have the same bits with
-// it and without. The zero value is empty, nil keeps nothing; it may be used by several goroutines.
+// Shared keeps the last problem for the next task, because all tasks of a query are of the same problem. It also keeps
+// forms of the last network without evidence (FormOfBase), and relevant parts of networks (Relevant). A network
+// must not change while it is known here. Values have the same bits with a Shared and without.
+// The zero value is empty, and a nil *Shared keeps nothing. Several goroutines may use it.
 type Shared struct {
 	mu    sync.Mutex
 	last  *Problem
@@ -20,15 +20,16 @@ type Shared struct {
 	parts parts
 }
 
-// Problem returns the problem of a query to base: its evidence, and the messages of its assignment.
-// Networks, messages and evidence are compared by identity and value. Errors: those of Condition.
+// Problem returns the problem of base under the evidence, with the messages of its assignment. It returns the last problem again if that
+// was asked for with the same arguments: networks and messages are compared by identity, evidence and options by value. Errors: those of
+// btn.Network.Condition.
 func (s *Shared) Problem(
 	base *btn.Network, evidence factorgraph.Evidence, messages []float64, o Options,
 ) (*Problem, error) {
 	return s.problem(base, nil, evidence, messages, o)
 }
 
-// Of is Problem without messages, where the network under the evidence is there already.
+// Of is Problem without messages, for a base that the caller has conditioned on the evidence already.
 func (s *Shared) Of(
 	base, conditioned *btn.Network, evidence factorgraph.Evidence, o Options,
 ) *Problem {
@@ -36,8 +37,8 @@ func (s *Shared) Of(
 	return p
 }
 
-// problem returns the last problem where it is the one asked for; else a new one,
-// which it remembers. It conditions base where there is no network under the evidence yet.
+// problem returns the last problem if it was made for the same request. Else it makes one and remembers it. net is base under the
+// evidence; if it is nil, base is conditioned here, and the error is that of conditioning.
 func (s *Shared) problem(
 	base, net *btn.Network, evidence factorgraph.Evidence, messages []float64, o Options,
 ) (*Problem, error) {
@@ -47,8 +48,8 @@ func (s *Shared) problem(
 	if s != nil {
 		s.mu.Lock()
 		l := s.last
-		if l != nil && l.asked.base == base && l.Options == o && sameList(l.Messages, messages) &&
-			sameEvidence(l.asked.evidence, evidence) {
+		if l != nil && l.request.base == base && l.Options == o && isSameList(l.Messages, messages) &&
+			equalEvidence(l.request.evidence, evidence) {
 			s.mu.Unlock()
 			return l, nil
 		}
@@ -56,7 +57,7 @@ func (s *Shared) problem(
 		s.mu.Unlock()
 	}
 
-	asked := source{base, evidence}
+	request := source{base, evidence}
 	if net == nil {
 		var err error
 		if base, evidence, net, err = base.Given(evidence); err != nil {
@@ -74,7 +75,7 @@ func (s *Shared) problem(
 		Messages: messages,
 		Options:  o,
 		shared:   s,
-		asked:    asked,
+		request:  request,
 	}
 
 	if s != nil {
@@ -97,13 +98,13 @@ func (s *Shared) Drop() {
 	s.parts.drop()
 }
 
-// sameList reports whether a and b are the same piece of memory.
-func sameList(a, b []float64) bool {
+// isSameList reports whether a and b are the same piece of memory, or both empty.
+func isSameList(a, b []float64) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// sameEvidence compares observations and likelihoods, in their sequence, by value.
-func sameEvidence(a, b factorgraph.Evidence) bool {
+// equalEvidence reports whether a and b have equal observations and equal likelihoods in the same sequence.
+func equalEvidence(a, b factorgraph.Evidence) bool {
 	return slices.Equal(a.Hard, b.Hard) &&
 		slices.EqualFunc(a.Soft, b.Soft, func(x, y factorgraph.Likelihood) bool {
 			return x.Var == y.Var && slices.Equal(x.Weights, y.Weights)
