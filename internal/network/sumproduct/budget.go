@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// OverBudget is the error of a plan that needs more than memory bytes.
+// OverBudget returns the error of a plan that needs more than memory bytes. It wraps ErrOverBudget, with the code fault.OverBudget.
 func OverBudget(plan query.Cost, memory int64) error {
 	bytes := fmt.Sprintf("%.0f bytes", plan.Bytes)
 	if plan.Bytes > 1e15 {

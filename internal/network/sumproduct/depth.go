@@ -1,20 +1,19 @@
 package sumproduct
 
-// The depth of a table's entries: the possible loss of their products.
+// The depth of a table: a lower bound of its entries, which tells whether their products may be lost.
 
 import "github.com/basetensor/basetensor/internal/base/floats"
 
-// Depth bounds the entries of a table from below: all but the zeros are 2^Low or more in size, Low
-// ≤ 0. Where Lost, products and divisions on the way to the table have lost something: 2^Off at
-// most in every entry.
+// Depth bounds the entries of a table from below: the absolute value of each entry is 0, or 2^Low or more. Low ≤ 0. If Lost, the products
+// and divisions that gave the table may have lost up to 2^Off in every entry.
 type Depth struct {
 	Low      int  // exponent of 2
-	Measured bool // Low was looked up, no better bound is to be had
-	Lost     bool // digits were lost on the way
-	Off      int  // exponent of 2 of the error bound of an entry; of use where Lost
+	Measured bool // Low is the exponent of the smallest entry and no mere bound of it
+	Lost     bool // digits may have been lost
+	Off      int  // exponent of 2 of the error bound of an entry, if Lost
 }
 
-// Measure looks the smallest entry of the table up, once.
+// Measure sets Low to the exponent of the smallest entry of the table (0 if that is larger). It does nothing if Low was measured already.
 func (d *Depth) Measure(data []float64) {
 	if !d.Measured {
 		_, low, _ := floats.Extent(data)
@@ -26,20 +25,19 @@ func (d *Depth) Measure(data []float64) {
 // Lose adds 2^off to the error bound of an entry.
 func (d *Depth) Lose(off int) {
 	if d.Lost {
-		off = max(off, d.Off) + 1
+		off = max(off, d.Off) + 1 // 2^a + 2^b ≤ 2^(max(a, b) + 1)
 	}
 	d.Lost = true
 	d.Off = off
 }
 
 const (
-	// Cancelled is the maximum distance in bits of a nonzero sum of terms of
-	// both signs below the smallest of them: the bits of a term.
+	// Cancelled bounds how many bits a sum of terms of both signs may be below the smallest term, if it is not 0: the bits of a term.
 	Cancelled = 54
-	// Smallest is the exponent of the least float64 that is not 0: no entry is deeper.
+	// Smallest is the exponent of the smallest float64 that is not 0: no entry is deeper.
 	Smallest = -1074
-	// Floor is the exponent of a product's maximum loss where float64 ends.
+	// Floor is the exponent of 2 of what a product loses at most, if it is below the normal numbers of float64.
 	Floor = -1022
-	// BesideZ is the required distance of the total loss below Z, as an exponent of 2.
+	// BesideZ is how far a total loss has to be below Z, in bits, so that it does not count.
 	BesideZ = 64
 )

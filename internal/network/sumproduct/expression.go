@@ -21,11 +21,11 @@ var (
 	ErrOverBudget = errors.New("sumproduct: over the memory budget")
 	// ErrExpression is wrapped by the errors of expressions and orders that contradict themselves.
 	ErrExpression = errors.New("sumproduct: invalid expression")
-	// ErrNotFinite says that an entry left the range of
+	// ErrNotFinite states that an entry left the range of
 	// float64 although tables carry exponents, or was NaN.
 	ErrNotFinite = errors.New("sumproduct: entry is not finite")
-	// ErrSpan says that the terms of a total span more than float64 holds,
-	// and the computed number is not the total.
+	// ErrSpan states that the terms of a total span more than float64 holds,
+	// so that the computed number is not the total.
 	ErrSpan = errors.New("sumproduct: the entries span more than float64 holds")
 )
 
@@ -33,20 +33,20 @@ var (
 type Expression struct {
 	Dims   []int         // dimension of every index, ≥ 1
 	Tables []Table       // each over some of the indices
-	Scale  scaled.Number // 0 when the network is known to be 0
-	// Support[i] lists the values of index i, as the network numbers them, that Dims[i] counts; nil
-	// where none was removed. A value is removed when every term with it is 0: an observation, a
+	Scale  scaled.Number // 0 if Z is known to be 0
+	// Support[i] lists the values of index i, as the network numbers them, that are left in Dims[i]; nil
+	// if none was removed. A value is removed if every term with it is 0: because of an observation, a
 	// weight of 0, a slice of zeros.
 	Support [][]int
 	// Variables[v] is the index over the values of variable v: the hidden index of the link that
-	// has its weights. Variables that the network forces to be equal may share one. Empty for a
+	// has its weights. Variables that the network forces to be equal may share an index. Empty for a
 	// network without variables.
 	Variables []int
-	// Counters says of every index whether it counts along the legs of a symmetric tensor of one
-	// term: the variables decide its value. nil where no index does.
+	// Counters[i] reports whether index i counts along the legs of a symmetric tensor of one
+	// term, so that the variables decide its value. nil: no index does.
 	Counters []bool
-	// Unfit says which entries do not fit float64 beside the others of their table,
-	// where that is so: only package wide contracts such an expression, after BuildWide. See Fits.
+	// Unfit names the entries that do not fit float64 together with the others of their table, as a text. It is empty if all entries
+	// fit. Only package wide contracts an expression that is unfit, after BuildWide. See Fits.
 	Unfit string
 }
 
@@ -54,13 +54,13 @@ type Expression struct {
 type Table struct {
 	Scope []int     // its indices, each once
 	Data  []float64 // Π Dims[Scope] entries, the last index fastest
-	Exp   []int64   // entry k is Data[k]·2^Exp[k]; nil: Data[k]. Of BuildWide only
-	// Rounded says that an entry may have been rounded where the table was made of the
-	// network's numbers. Entries of other tables are exact to the last bit.
+	Exp   []int64   // entry k is Data[k]·2^Exp[k]; nil: it is Data[k]. Only BuildWide sets it
+	// Rounded reports whether entries may have been rounded when the table was computed from the
+	// network's numbers. If not, they are exact to the last bit.
 	Rounded bool
 }
 
-// Signed reports whether an entry of e is below 0: terms of its value may cancel. Linear time.
+// Signed reports whether an entry of e, or its scale, is below 0, so that terms of its value may cancel. Linear time.
 func (e *Expression) Signed() bool {
 	for t := range e.Tables {
 		for _, x := range e.Tables[t].Data {
@@ -72,7 +72,7 @@ func (e *Expression) Signed() bool {
 	return e.Scale.Sign() < 0
 }
 
-// Fits returns ErrSpan (fault.Unsupported) for an expression that is Unfit.
+// Fits returns ErrSpan (fault.Unsupported) if e is Unfit.
 func (e *Expression) Fits() error {
 	if e.Unfit == "" {
 		return nil
@@ -80,8 +80,7 @@ func (e *Expression) Fits() error {
 	return fault.New(fault.Unsupported, "%w: %s", ErrSpan, e.Unfit)
 }
 
-// Abs returns e with the absolute value of every entry:
-// its value is the sum of the terms of e's without their signs.
+// Abs returns e with the absolute value of every entry and of the scale. Its value is the sum of the absolute values of the terms of e.
 func (e *Expression) Abs() *Expression {
 	out := *e
 	out.Scale = e.Scale.Abs()
@@ -106,10 +105,10 @@ func (e *Expression) Hypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// Validate returns why e cannot be contracted, if so: ErrSpan (see Fits), or ErrExpression
-// (fault.BadInput) for dimensions below 1, scopes that name an index twice or one that is none, a
-// number of entries that is not the scope's, and tables with exponents of their own. After it
-// nothing is out of range. Time O(indices + Σ scopes): entries are not looked at, see Finite.
+// Validate returns an error if e cannot be contracted, and nil if nothing in it is out of range. The error is ErrSpan if e is unfit
+// (Fits). It is ErrExpression (fault.BadInput) if a dimension is below 1, if a scope names an index twice or one that does not exist, if
+// the number of entries of a table does not match its scope, or if a table has exponents.
+// Time O(indices + Σ scopes). Entries are not looked at, see Finite.
 func (e *Expression) Validate() error {
 	if err := e.Fits(); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (e *Expression) Validate() error {
 	return e.ValidateShape()
 }
 
-// ValidateShape is Validate without the question whether entries fit float64.
+// ValidateShape is Validate, except that e may be unfit (Fits).
 func (e *Expression) ValidateShape() error {
 	for i, d := range e.Dims {
 		if d < 1 {
@@ -125,7 +124,7 @@ func (e *Expression) ValidateShape() error {
 		}
 	}
 
-	last := make([]int, len(e.Dims)) // one more than the last table with the index
+	last := make([]int, len(e.Dims)) // by index: one more than the last table that has it
 	for t := range e.Tables {
 		if err := e.validateTable(t, last); err != nil {
 			return err
@@ -134,7 +133,7 @@ func (e *Expression) ValidateShape() error {
 	return nil
 }
 
-// validateTable checks table t; last holds, by index, one more than the last table that has it.
+// validateTable checks table t, after all tables before it. last has, by index, one more than the last table that has it, and is updated.
 func (e *Expression) validateTable(t int, last []int) error {
 	table := &e.Tables[t]
 	if table.Exp != nil {
@@ -166,12 +165,12 @@ func (e *Expression) validateTable(t int, last []int) error {
 	return nil
 }
 
-// Finite returns ErrNotFinite for a table with an entry that is infinite (fault.Unsupported:
-// masks make such of entries that are not) or NaN (fault.BadInput). Time O(entries).
+// Finite returns ErrNotFinite if an entry of table t is infinite or NaN. The code is fault.BadInput for NaN, and fault.Unsupported for an
+// infinite entry, which may come from finite ones that were multiplied by masks. Time O(entries).
 func (e *Expression) Finite(t int) error {
 	for k, x := range e.Tables[t].Data {
 		switch {
-		case x-x == 0:
+		case x-x == 0: // finite: ∞ − ∞ is NaN
 		case math.IsNaN(x):
 			return fault.New(fault.BadInput, "%w: table %d, entry %d is %g", ErrNotFinite, t, k, x)
 		default:
@@ -182,7 +181,7 @@ func (e *Expression) Finite(t int) error {
 	return nil
 }
 
-// ValidateOrder checks that order names every index of dimension above 1 once.
+// ValidateOrder returns ErrExpression unless order names every index of dimension above 1 once, and other indices at most once.
 func (e *Expression) ValidateOrder(order []int) error {
 	seen := make([]bool, len(e.Dims))
 	for _, i := range order {

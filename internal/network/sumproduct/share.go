@@ -1,6 +1,6 @@
 package sumproduct
 
-// Work sharing: a number of chunks, worked off by some goroutines.
+// Work sharing: some goroutines work off a number of chunks.
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// Threads is the number of goroutines that an option of n stands for: GOMAXPROCS for 0 and below.
+// Threads returns the number of goroutines that an option of n stands for: n, or GOMAXPROCS if n is 0 or below.
 func Threads(n int) int {
 	if n > 0 {
 		return n
@@ -17,11 +17,10 @@ func Threads(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Share calls work for every chunk in 0 … chunks−1 once, each worker, 0 … min(threads, chunks)−1,
-// from a goroutine of its own and taking the next chunk that nobody has. A chunk's result must not
-// depend on its worker: then no result depends on threads. With one worker all runs in the caller's
-// goroutine, in sequence. It returns the first error by worker, after which no chunk is begun, or
-// the context's.
+// Share calls work once for every chunk in 0 … chunks−1. There are min(threads, chunks) workers, numbered from 0, each a goroutine that
+// takes the next chunk that no worker has. The result of a chunk must not depend on its worker: then no result depends on threads. A single
+// worker is the caller's goroutine, and takes the chunks in sequence. After an error no further chunk is begun. Share returns the error of
+// the worker with the lowest number, or the context's.
 func Share(ctx context.Context, threads, chunks int, work func(worker, chunk int) error) error {
 	threads = min(threads, chunks)
 	if threads <= 1 {
@@ -36,20 +35,20 @@ func Share(ctx context.Context, threads, chunks int, work func(worker, chunk int
 		return ctx.Err()
 	}
 
-	var next atomic.Int64
-	var failed atomic.Bool
+	var next atomic.Int64 // the first chunk that no worker has
+	var hasFailed atomic.Bool
 	var group sync.WaitGroup
 	errs := make([]error, threads)
 
 	for w := range threads {
 		group.Go(func() {
-			for !failed.Load() && ctx.Err() == nil {
+			for !hasFailed.Load() && ctx.Err() == nil {
 				c := int(next.Add(1)) - 1
 				if c >= chunks {
 					return
 				}
 				if errs[w] = work(w, c); errs[w] != nil {
-					failed.Store(true)
+					hasFailed.Store(true)
 				}
 			}
 		})

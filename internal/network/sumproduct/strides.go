@@ -2,7 +2,7 @@ package sumproduct
 
 // Sizes, strides and offsets: how many entries a table has, and where they are.
 
-// Size is the number of entries of a table over a scope.
+// Size returns the number of entries of a table over a scope.
 func Size(dims, scope []int) int {
 	n := 1
 	for _, i := range scope {
@@ -11,28 +11,28 @@ func Size(dims, scope []int) int {
 	return n
 }
 
-// Strides sets by[i], for every index i of a scope, to the distance between entries of neighbouring
-// values of i in a table over the scope, the last index fastest. Indices outside the scope keep
-// their entries: 0, where by is cleared after use.
-func Strides(by, dims, scope []int) {
-	step := 1
+// Strides sets strides[i], for every index i of a scope, to the distance between the entries of two neighbouring
+// values of i in a table over the scope, the last index fastest. It does not change the strides of other indices, which the caller keeps
+// at 0.
+func Strides(strides, dims, scope []int) {
+	stride := 1
 	for k := len(scope) - 1; k >= 0; k-- {
-		by[scope[k]] = step
-		step *= dims[scope[k]]
+		strides[scope[k]] = stride
+		stride *= dims[scope[k]]
 	}
 }
 
-// Offsets appends to list, for every combination of values of axes,
-// the last fastest, where it is in a table with these strides by index.
-func Offsets[T int | int32](list []T, dims, axes, stride []int) []T {
+// Offsets appends to list, which is empty, the offset of every combination of values of the axes, the last axis fastest, in a table with
+// these strides by index. Example: axes of the dimensions 2 and 3 with the strides 1 and 10 have the offsets 0, 10, 20, 1, 11, 21.
+func Offsets[T int | int32](list []T, dims, axes, strides []int) []T {
 	list = append(list, 0)
 	for _, i := range axes {
-		list = Spread(list, dims[i], stride[i])
+		list = Spread(list, dims[i], strides[i])
 	}
 	return list
 }
 
-// Spread replaces every offset by dim offsets, stride apart:
+// Spread replaces every offset by dim offsets at a distance of stride, in place if there is capacity:
 //
 //	out[i·dim + x] = offsets[i] + x·stride
 func Spread[T int | int32](offsets []T, dim, stride int) []T {
@@ -41,7 +41,7 @@ func Spread[T int | int32](offsets []T, dim, stride int) []T {
 		offsets = append(offsets, 0)
 	}
 
-	for i := n - 1; i >= 0; i-- {
+	for i := n - 1; i >= 0; i-- { // from the back, so that no offset is overwritten before it is read
 		base := offsets[i]
 		for x := dim - 1; x >= 0; x-- {
 			offsets[i*dim+x] = base + T(x*stride)
