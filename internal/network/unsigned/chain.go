@@ -7,47 +7,46 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Chain is a CP tensor as an automaton without signs, which reads one mode after the other, in any sequence, from state 0 on:
+// Chain is a CP tensor as a weighted automaton without negative weights. It starts in state 0 and reads the values of one mode after the
+// other, in any sequence of the modes:
 //
 //	T[x, y] = Σ_{s_1 … s_n} Π_k Step(k, x_k, s_{k−1}, s_k) · Final[s_n, y]
 type Chain struct {
-	Modes  []int // that are read
-	Effect int   // the mode of y; −1 for none, y is 0 then
+	Modes  []int // the modes that are read
+	Effect int   // the mode of y; −1 if there is none, and then y is 0
 	States int
-	Final  []scaled.Number // y the faster
-	// Functional says that the values of the modes determine all states.
+	Final  []scaled.Number // by state and y, y the faster
+	// Functional reports whether the values of the modes determine all states.
 	Functional bool
 
-	ladder  *Ladder
-	parity  *Parity
-	vectors [][][]float64
+	ladder  *Ladder       // one of ladder and parity is set
+	parity  *Parity       // then the state is the parity of the values read so far
+	vectors [][][]float64 // by mode, term and value
 }
 
-// NewChain returns t as a chain, and false where it is neither a ladder nor a parity.
-// Cost as of New.
-func NewChain(t *tensor.CP) (*Chain, bool) {
-	if len(t.Weights) < 2 || len(t.Weights) > mostTerms || slices.ContainsFunc(t.Vectors, func(v []float64) bool { return v == nil }) {
+// NewChain returns t as a chain. ok is false if t is neither a ladder nor a parity. Cost as of New.
+func NewChain(t *tensor.CP) (c *Chain, ok bool) {
+	if len(t.Weights) < 2 || len(t.Weights) > maxTerms || slices.ContainsFunc(t.Vectors, func(v []float64) bool { return v == nil }) {
 		return nil, false
 	}
-	c := &Chain{Effect: -1, vectors: make([][][]float64, len(t.Shape))}
+	c = &Chain{Effect: -1, vectors: make([][][]float64, len(t.Shape))}
 	for k, d := range t.Shape {
 		for i := range t.Weights {
 			c.vectors[k] = append(c.vectors[k], t.Vectors[k][i*d:(i+1)*d])
 		}
 	}
 
-	var ok bool
 	if c.parity, ok = NewParity(t.Weights, c.vectors); ok {
 		for k := range t.Shape {
 			c.Modes = append(c.Modes, k)
 		}
 		c.States, c.Functional = 2, true
 		c.Final = make([]scaled.Number, 2)
-		at := 0
+		accepted := 0
 		if c.parity.Odd {
-			at = 1
+			accepted = 1
 		}
-		c.Final[at] = scaled.FromFloat(t.Weights[c.parity.Plain]).Mul(scaled.FromFloat(2))
+		c.Final[accepted] = scaled.FromFloat(t.Weights[c.parity.Plain]).Mul(scaled.FromFloat(2))
 		return c, true
 	}
 	if c.ladder, ok = New(t.Shape, t.Weights, c.vectors); !ok {
@@ -59,7 +58,7 @@ func NewChain(t *tensor.CP) (*Chain, bool) {
 	return c, true
 }
 
-// Step is the weight with which value x of a mode takes the automaton from one state to another.
+// Step returns the weight with which value x of a mode takes the automaton from one state to another.
 func (c *Chain) Step(mode, x, from, to int) float64 {
 	if c.parity == nil {
 		return c.ladder.Rise(mode, x, from, to)

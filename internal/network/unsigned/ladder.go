@@ -2,7 +2,7 @@
 // parities, noisy-or, noisy-max.
 package unsigned
 
-// Differences of products in an order in which no vector falls.
+// Ladders: differences of products whose terms can be put in an order in which no vector decreases.
 
 import (
 	"math/big"
@@ -11,35 +11,35 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// mostTerms bounds the terms that are put in order.
-const mostTerms = 64
+// maxTerms is the largest number of terms of a ladder.
+const maxTerms = 64
 
-// Ladder is a CP tensor Σ_t c_t(y) Π_k F_k(t|x_k) whose terms are in an order in which no F_k falls. Only the coefficients
-// c_t, which may depend on one variable, have both signs. With f_k(m|x) = F_k(m|x) − F_k(m−1|x) ≥ 0 the products are the
-// distribution of a maximum of independent levels:
+// Ladder is a CP tensor Σ_t c_t(y) Π_k F_k(t|x_k) whose terms t are in an order in which F_k(t|x) never decreases, for any k and x. Only
+// the coefficients c_t, which may depend on one variable y, may have both signs. With f_k(m|x) = F_k(m|x) − F_k(m−1|x) ≥ 0 the products
+// are the distribution of a maximum of independent levels m_k:
 //
-//	Π_k F_k(t|x_k) = Σ_{m ≤ t} Σ_{max_k m_k = m} Π_k f_k(m_k|x_k)
+//	Π_k F_k(t|x_k) = Σ_{m ≤ t} g_m(x),   g_m(x) = Σ_{max_k m_k = m} Π_k f_k(m_k|x_k)
 //
-// so the tensor is Σ_m g_m(x) C_m(y) with C_m(y) = Σ_{t ≥ m} c_t(y), and no number is below 0 where no C_m is.
+// So the tensor is Σ_m g_m(x) C_m(y) with C_m(y) = Σ_{t ≥ m} c_t(y). If no C_m is below 0, this form has no negative number.
 // Source for noisy-max: F. J. Díez and S. F. Galán, Efficient computation for the noisy MAX (2003).
 type Ladder struct {
-	Order        []int           // of the terms
-	Effect       int             // the mode of y; −1 for none
-	Modes        []int           // the others
+	Order        []int           // the terms in that order
+	Effect       int             // the mode of y; −1 if the coefficients depend on no variable
+	Modes        []int           // the modes of the x_k
 	Coefficients []scaled.Number // C_m(y), y the faster
 
-	dims    []int
-	weights []float64
-	vectors [][][]float64
+	dims    []int         // by mode
+	weights []float64     // by term
+	vectors [][][]float64 // by mode, term and value
 }
 
-// New returns the ladder of terms weights[t] Π_k vectors[k][t][x_k], x_k < dims[k], and false where they are none.
-// Cost: the square of the number of terms, at most 64, times their entries.
-func New(dims []int, weights []float64, vectors [][][]float64) (*Ladder, bool) {
-	if len(weights) > mostTerms || len(weights) < 2 {
+// New returns the terms weights[t] Π_k vectors[k][t][x_k], x_k < dims[k], as a ladder. ok is false if they are no ladder without negative
+// coefficients, or have more than 64 terms. Cost: the square of the number of terms, times their entries.
+func New(dims []int, weights []float64, vectors [][][]float64) (l *Ladder, ok bool) {
+	if len(weights) > maxTerms || len(weights) < 2 {
 		return nil, false
 	}
-	l := &Ladder{Effect: -1, dims: dims, weights: weights, vectors: vectors}
+	l = &Ladder{Effect: -1, dims: dims, weights: weights, vectors: vectors}
 	for k, v := range vectors {
 		if !slices.ContainsFunc(v, hasNegative) {
 			l.Modes = append(l.Modes, k)
@@ -54,19 +54,19 @@ func New(dims []int, weights []float64, vectors [][][]float64) (*Ladder, bool) {
 		return nil, false
 	}
 
-	for t := range weights {
-		at := slices.IndexFunc(l.Order, func(u int) bool { return l.nowhereAbove(t, u) })
-		if at < 0 {
-			at = len(l.Order)
+	for t := range weights { // insertion sort by a partial order, which the loop after this one checks
+		position := slices.IndexFunc(l.Order, func(u int) bool { return l.isNowhereAbove(t, u) })
+		if position < 0 {
+			position = len(l.Order)
 		}
-		l.Order = slices.Insert(l.Order, at, t)
+		l.Order = slices.Insert(l.Order, position, t)
 	}
 	for i := range l.Order[1:] {
-		if !l.nowhereAbove(l.Order[i], l.Order[i+1]) {
+		if !l.isNowhereAbove(l.Order[i], l.Order[i+1]) {
 			return nil, false
 		}
 	}
-	return l, l.sum()
+	return l, l.sumCoefficients()
 }
 
 // hasNegative reports whether an entry is below 0.
@@ -74,8 +74,8 @@ func hasNegative(v []float64) bool {
 	return slices.ContainsFunc(v, func(x float64) bool { return x < 0 })
 }
 
-// nowhereAbove reports whether no vector of term t is anywhere above term u's.
-func (l *Ladder) nowhereAbove(t, u int) bool {
+// isNowhereAbove reports whether no entry of a vector of term t is above the same entry of term u.
+func (l *Ladder) isNowhereAbove(t, u int) bool {
 	for _, k := range l.Modes {
 		for x, f := range l.vectors[k][t] {
 			if f > l.vectors[k][u][x] {
@@ -86,33 +86,33 @@ func (l *Ladder) nowhereAbove(t, u int) bool {
 	return true
 }
 
-// sum writes the coefficients, exactly and then rounded once; false where one is below 0.
-func (l *Ladder) sum() bool {
+// sumCoefficients sets Coefficients to the sums C_m(y), computed exactly and rounded once. ok is false if one of them is below 0.
+func (l *Ladder) sumCoefficients() (ok bool) {
 	d := 1
 	if l.Effect >= 0 {
 		d = l.dims[l.Effect]
 	}
 	l.Coefficients = make([]scaled.Number, len(l.Order)*d)
 	for y := range d {
-		tail := new(big.Rat)
+		sum := new(big.Rat) // C_m(y): the terms from m on
 		for m := len(l.Order) - 1; m >= 0; m-- {
 			c := rational(l.weights[l.Order[m]])
 			if l.Effect >= 0 {
 				c.Mul(c, rational(l.vectors[l.Effect][l.Order[m]][y]))
 			}
-			if tail.Add(tail, c).Sign() < 0 {
+			if sum.Add(sum, c).Sign() < 0 {
 				return false
 			}
-			l.Coefficients[m*d+y] = scaled.FromBig(new(big.Float).SetPrec(64).SetRat(tail))
+			l.Coefficients[m*d+y] = scaled.FromBig(new(big.Float).SetPrec(64).SetRat(sum))
 		}
 	}
 	return true
 }
 
-// rational is x without rounding.
+// rational returns x without rounding.
 func rational(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
-// Crisp reports whether every entry of the first of two terms is the second's or 0.
+// Crisp reports whether the ladder has two terms, and each entry of a vector of the first one is 0 or that of the second.
 func (l *Ladder) Crisp() bool {
 	if len(l.Order) != 2 {
 		return false
@@ -127,19 +127,20 @@ func (l *Ladder) Crisp() bool {
 	return true
 }
 
-// Rise is the weight with which value x of mode k takes the maximum of levels from one to another.
+// Rise returns the weight with which value x of mode k changes the maximum of the levels from one level to another: F_k(to|x) if the level
+// of x is at most the maximum and leaves it as it is (to = from), f_k(to|x) if it is above (to > from), 0 if to < from.
 func (l *Ladder) Rise(k, x, from, to int) float64 {
-	f := func(m int) float64 { return l.vectors[k][l.Order[m]][x] }
+	cumulative := func(m int) float64 { return l.vectors[k][l.Order[m]][x] }
 	switch {
 	case to < from:
 		return 0
 	case to == from:
-		return f(to)
+		return cumulative(to)
 	}
-	return f(to) - f(to-1)
+	return cumulative(to) - cumulative(to-1)
 }
 
-// Deterministic reports whether every value of mode k has one level.
+// Deterministic reports whether every value of mode k has at most one level of weight above 0.
 func (l *Ladder) Deterministic(k int) bool {
 	for x := range l.dims[k] {
 		levels := 0
