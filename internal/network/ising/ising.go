@@ -9,18 +9,22 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Model is ln Π T = constant + Σ_i h_i s_i + Σ_{i<j} J_ij s_i s_j over s_i = ±1, −1 for value 0.
+// Model is a sum of products as an Ising model of N spins s_i = ±1, where −1 stands for value 0 and +1 for value 1:
+//
+//	ln Π T = Constant + Σ_i H_i s_i + Σ_{i<j} J_ij s_i s_j
 type Model struct {
 	N        int
 	Constant float64
 	H        []float64
-	// J[k] couples a spin i to spin To[k], First[i] ≤ k < First[i+1], in rising sequence; both ways.
+	// The couplings of spin i have the positions First[i] ≤ k < First[i+1]: J[k] couples it to spin To[k], and To ascends. Every
+	// coupling is there twice, once for each of its spins.
 	First, To []int32
 	J         []float64
 }
 
-// New returns nil for other expressions, without their Scale. An index of one value is a spin that nothing depends on,
-// whose two states Constant makes up for. Cost: linear.
+// New returns an expression, without its Scale, as an Ising model. It returns nil if an index has more than two values, if a table is over
+// more than two spins or has an entry that is not above 0, or if a table has exponents. An index of one value becomes a spin that nothing
+// depends on. Constant is less by ln 2 for it, so that its two states count as one. Cost: linear.
 func New(e *sumproduct.Expression) *Model {
 	n := len(e.Dims)
 	s := &Model{N: n, H: make([]float64, n)}
@@ -32,76 +36,91 @@ func New(e *sumproduct.Expression) *Model {
 			s.Constant -= math.Ln2
 		}
 	}
-	coupled := make([]map[int]float64, n)
-	couple := func(a, b int, j float64) {
-		if coupled[a] == nil {
-			coupled[a] = map[int]float64{}
-		}
-		coupled[a][b] += j
-	}
-	for _, t := range e.Tables {
-		var ln [4]float64
-		var over []int
-		for _, i := range t.Scope {
-			if e.Dims[i] == 2 {
-				over = append(over, i)
-			}
-		}
-		if len(over) > 2 || t.Exp != nil {
+	couplings := make([]map[int]float64, n)
+	for k := range e.Tables {
+		if ok := s.addTable(e.Dims, &e.Tables[k], couplings); !ok {
 			return nil
 		}
-		for k, x := range t.Data {
-			if !(x > 0) {
-				return nil
-			}
-			ln[k] = floats.Ln(x)
-		}
-		switch len(over) {
-		case 0:
-			s.Constant += ln[0]
-		case 1:
-			s.Constant += (ln[0] + ln[1]) / 2
-			s.H[over[0]] += (ln[1] - ln[0]) / 2
-		case 2:
-			a, b := over[0], over[1]
-			s.Constant += (ln[0] + ln[1] + ln[2] + ln[3]) / 4
-			s.H[a] += (ln[2] + ln[3] - ln[0] - ln[1]) / 4
-			s.H[b] += (ln[1] + ln[3] - ln[0] - ln[2]) / 4
-			j := (ln[0] + ln[3] - ln[1] - ln[2]) / 4
-			couple(a, b, j)
-			couple(b, a, j)
-		}
 	}
-	s.First = make([]int32, n+1)
-	for i, by := range coupled {
-		at := len(s.To)
-		for b := range by {
-			s.To = append(s.To, int32(b))
-		}
-		slices.Sort(s.To[at:])
-		for _, b := range s.To[at:] {
-			s.J = append(s.J, by[int(b)])
-		}
-		s.First[i+1] = int32(len(s.To))
-	}
+	s.setCouplings(couplings)
 	return s
 }
 
-// Colours returns all spins in classes in which none is coupled to another, each in rising sequence: a greedy colouring. Cost: linear,
-// times the classes at most.
+// addTable adds ln of a table to the constant, the fields and the couplings, which have J by both spins. ok is false if the table is not
+// one of an Ising model. The terms are averages over the entries: of ln T for the constant, of s_a ln T for the field of spin a, and of
+// s_a s_b ln T for the coupling.
+func (s *Model) addTable(dims []int, t *sumproduct.Table, couplings []map[int]float64) (ok bool) {
+	var spins []int // of the scope
+	for _, i := range t.Scope {
+		if dims[i] == 2 {
+			spins = append(spins, i)
+		}
+	}
+	if len(spins) > 2 || t.Exp != nil {
+		return false
+	}
+	var ln [4]float64
+	for k, x := range t.Data {
+		if !(x > 0) {
+			return false
+		}
+		ln[k] = floats.Ln(x)
+	}
+	addCoupling := func(a, b int, j float64) {
+		if couplings[a] == nil {
+			couplings[a] = map[int]float64{}
+		}
+		couplings[a][b] += j
+	}
+	switch len(spins) {
+	case 0:
+		s.Constant += ln[0]
+	case 1:
+		s.Constant += (ln[0] + ln[1]) / 2
+		s.H[spins[0]] += (ln[1] - ln[0]) / 2
+	case 2:
+		a, b := spins[0], spins[1]
+		s.Constant += (ln[0] + ln[1] + ln[2] + ln[3]) / 4
+		s.H[a] += (ln[2] + ln[3] - ln[0] - ln[1]) / 4
+		s.H[b] += (ln[1] + ln[3] - ln[0] - ln[2]) / 4
+		j := (ln[0] + ln[3] - ln[1] - ln[2]) / 4
+		addCoupling(a, b, j)
+		addCoupling(b, a, j)
+	}
+	return true
+}
+
+// setCouplings writes couplings, which have J by both spins, to First, To and J.
+func (s *Model) setCouplings(couplings []map[int]float64) {
+	s.First = make([]int32, s.N+1)
+	for i, couplingTo := range couplings {
+		begin := len(s.To)
+		for b := range couplingTo {
+			s.To = append(s.To, int32(b))
+		}
+		slices.Sort(s.To[begin:])
+		for _, b := range s.To[begin:] {
+			s.J = append(s.J, couplingTo[int(b)])
+		}
+		s.First[i+1] = int32(len(s.To))
+	}
+}
+
+// Colours returns a greedy colouring: classes of spins, each ascending, that have every spin once and no coupling within a class.
+// Cost: linear, times the number of classes.
 func (s *Model) Colours() (classes [][]int) {
 	colour := make([]int, s.N)
-	taken := []int{} // the last spin that a neighbour of a colour was found for, plus one
+	lastTaken := []int{} // by colour: 1 + the last spin that has a neighbour of this colour
 	for i := range s.N {
 		for _, k := range s.To[s.First[i]:s.First[i+1]] {
 			if int(k) < i {
-				taken[colour[k]] = i + 1
+				lastTaken[colour[k]] = i + 1
 			}
 		}
-		c := slices.IndexFunc(taken, func(at int) bool { return at != i+1 })
+		c := slices.IndexFunc(lastTaken, func(spin int) bool { return spin != i+1 }) // the first colour that no neighbour of i has
 		if c < 0 {
-			c = len(taken)
-			taken = append(taken, 0)
+			c = len(lastTaken)
+			lastTaken = append(lastTaken, 0)
 			classes = append(classes, nil)
 		}
 		colour[i] = c
@@ -110,26 +129,27 @@ func (s *Model) Colours() (classes [][]int) {
 	return classes
 }
 
-// Reordered returns the model whose spin k is spin order[k] of s. Cost: linear, but for sorting neighbours.
+// Reordered returns the model whose spin k is spin order[k] of s. Cost: linear, except for sorting neighbours.
 func (s *Model) Reordered(order []int) *Model {
-	at := make([]int32, s.N)
+	position := make([]int32, s.N) // in order, by spin of s
 	for k, i := range order {
-		at[i] = int32(k)
+		position[i] = int32(k)
 	}
-	to := &Model{N: s.N, Constant: s.Constant, H: make([]float64, s.N), First: make([]int32, s.N+1)}
+	reordered := &Model{N: s.N, Constant: s.Constant, H: make([]float64, s.N), First: make([]int32, s.N+1)}
 	for k, i := range order {
-		to.H[k] = s.H[i]
-		from := len(to.To)
-		by := map[int32]float64{}
+		reordered.H[k] = s.H[i]
+		begin := len(reordered.To)
+		couplingTo := map[int32]float64{}
 		for l := s.First[i]; l < s.First[i+1]; l++ {
-			to.To = append(to.To, at[s.To[l]])
-			by[at[s.To[l]]] = s.J[l]
+			neighbour := position[s.To[l]]
+			reordered.To = append(reordered.To, neighbour)
+			couplingTo[neighbour] = s.J[l]
 		}
-		slices.Sort(to.To[from:])
-		for _, l := range to.To[from:] {
-			to.J = append(to.J, by[l])
+		slices.Sort(reordered.To[begin:])
+		for _, neighbour := range reordered.To[begin:] {
+			reordered.J = append(reordered.J, couplingTo[neighbour])
 		}
-		to.First[k+1] = int32(len(to.To))
+		reordered.First[k+1] = int32(len(reordered.To))
 	}
-	return to
+	return reordered
 }
