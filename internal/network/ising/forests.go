@@ -154,6 +154,7 @@ func (f *forests) isAcyclic(i int, class int32) bool {
 
 // markTree marks the tree of spin k in its class as seen in this call of isAcyclic.
 func (f *forests) markTree(k int) {
+	class := f.class[k]
 	f.stack = append(f.stack[:0], k)
 	f.seen[k] = f.call
 	for len(f.stack) > 0 {
@@ -161,7 +162,7 @@ func (f *forests) markTree(k int) {
 		f.stack = f.stack[:len(f.stack)-1]
 		f.visits++
 		for _, y := range f.To[f.First[x]:f.First[x+1]] {
-			if f.class[y] == f.class[k] && f.seen[y] != f.call {
+			if f.class[y] == class && f.seen[y] != f.call {
 				f.seen[y] = f.call
 				f.stack = append(f.stack, int(y))
 			}
