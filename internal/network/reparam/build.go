@@ -34,8 +34,8 @@ type Options struct {
 	Parametric bool
 }
 
-// GivenMap is the map of one incidence with its inverse, both d×d, row-major, rows x and columns x̄
-// of A. A nil: the identity; Inverse nil: it is computed.
+// GivenMap is the map A of one incidence with its inverse, both d×d and row-major. The rows of A are x, its columns x̄. If A is nil, the
+// map is the identity. If only Inverse is nil, it is computed.
 type GivenMap struct{ A, Inverse []float64 }
 
 // Build returns the base tensor network of m, with Z(network) = Z(m) for every choice of maps:
@@ -43,11 +43,10 @@ type GivenMap struct{ A, Inverse []float64 }
 //	Z = Scale · Σ_x̄ Π_j T̄^(j)[x̄] Π_i V^(i)[x̄],   V^(i)[x̄] = Σ_x w_i(x) Π_{j∈N(i)} A^(i:j)[x, x̄_i:j]
 //
 // Legs are the incidences of factors of order ≥ 2, by factor and then by position in its scope.
-// Factors of order one are multiplied into w_i, of order zero into Scale, in every form; one whose
-// product with the others spans more than weights hold, or is rounded in a model with an entry below
-// 0, gets a leg like the factors of order two, with the identity; all do where the options are
-// Parametric. A variable in no factor of order ≥ 2 becomes a link without legs whose value is Σ_x
-// w_i(x). Variables[i] points at the link that holds w_i.
+// Factors of order one, in any form, are multiplied into w_i, and those of order zero into Scale. A factor of order one gets a leg
+// with the identity instead if its product with the other weights spans more than weights hold, or is rounded in a model with an
+// entry below 0. With Options.Parametric every factor is a tensor of the network. A variable without legs becomes a link without legs
+// whose value is Σ_x w_i(x). Variables[i] points at the link that holds w_i.
 //
 // Cores "factors": B = ⊗_j T̄^(j), one core per factor in their order; link i is V^(i). Cores
 // "variables": B = ⊗_i V^(i) with unit weights; each V^(i) has one more leg, after all incidences
@@ -57,8 +56,8 @@ type GivenMap struct{ A, Inverse []float64 }
 // A factor whose form cannot take its maps (a large symmetric one under unequal maps, say) keeps its
 // entries, and its legs have identity maps: Maps[ℓ].Kind says so.
 //
-// Rows of conditional probability tables are divided by their sums (Model.Normalised) first. Warnings of the network are of that, and
-// of rows that are kept (Rounding.Warnings).
+// Rows of conditional probability tables are divided by their sums first (Model.Normalised). The warnings of the network report that, and
+// which rows are kept as they are (Rounding.Warnings).
 //
 // Errors: from Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map,
 // btn.ErrMap), ErrOptions, btn.ErrRange; the context's. Cost: the application of a d×d
@@ -80,16 +79,16 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	if err != nil {
 		return nil, err
 	}
-	b := builder{model: m, options: o, apart: w.apart}
+	b := builder{model: m, options: o, isSeparate: w.isSeparate}
 	b.net = &btn.Network{Scale: w.Scale, Choice: o.Cores, Variables: make([]btn.Variable, len(m.Domains))}
-	b.room()
-	if err := b.factors(ctx); err != nil {
+	b.allocate()
+	if err := b.addFactors(ctx); err != nil {
 		return nil, err
 	}
 	if o.Cores == query.CoresAreVariables {
-		b.variablesAsCores(w.Of)
+		b.makeVariablesCores(w.Of)
 	} else {
-		b.factorsAsCores(w.Of)
+		b.makeFactorsCores(w.Of)
 	}
 
 	b.net.Directed = o.Cores == query.CoresAreFactors && b.net.Scale == scaled.One && m.Directed()
@@ -97,7 +96,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	return b.net, nil
 }
 
-// fill replaces empty options by the defaults and refuses unknown ones.
+// fill replaces empty options by the defaults. It returns ErrOptions for unknown ones.
 func (o *Options) fill() error {
 	switch o.Maps {
 	case "":
@@ -136,19 +135,19 @@ type builder struct {
 	legs    [][]int // per variable, its legs in the order of the factors
 	pieces  []piece
 	shared  map[int]mapPair // orthogonal maps by dimension
-	// by factor: one of order one that does not fit the weights, and has a leg; nil for none
-	apart []bool
+	// isSeparate is that of Unary.
+	isSeparate []bool
 
-	maps     []btn.Map // of the current factor
-	inverses [][]float64
-	ints     arena.Slab[int]
-	vectors  arena.Slab[[]float64]
-	none     [][]float64 // the identity on as many legs as a variable has at most
-	links    arena.Slab[tensor.CP]
+	maps       []btn.Map   // of the current factor
+	inverses   [][]float64 // of maps
+	ints       arena.Slab[int]
+	vectors    arena.Slab[[]float64]
+	identities [][]float64 // nil vectors, which stand for the identity, as many as any variable has legs
+	links      arena.Slab[tensor.CP]
 }
 
-// room makes the lists of legs, maps and pieces as long as they will become.
-func (b *builder) room() {
+// allocate makes the lists of legs, maps and pieces with the capacity that they will need.
+func (b *builder) allocate() {
 	degree, pieces, legs := make([]int, len(b.model.Domains)), 0, 0
 	for j := range b.model.Factors {
 		if scope := b.model.Factors[j].Scope; b.hasLegs(j) {
@@ -172,11 +171,11 @@ func (b *builder) room() {
 	if b.options.Maps != query.MapIdentity {
 		b.net.Maps = make([]btn.Map, 0, legs)
 	}
-	b.none = make([][]float64, slices.Max(append(degree, 0))+1)
+	b.identities = make([][]float64, slices.Max(append(degree, 0))+1)
 }
 
-// factorsAsCores makes a core of every piece and a link of every variable.
-func (b *builder) factorsAsCores(weights [][]float64) {
+// makeFactorsCores makes a core of every piece and a link of every variable.
+func (b *builder) makeFactorsCores(weights [][]float64) {
 	b.net.Cores = make([]btn.Core, len(b.pieces))
 	for c, p := range b.pieces {
 		b.net.Cores[c] = btn.Core{Legs: p.legs, T: p.t}
@@ -188,9 +187,9 @@ func (b *builder) factorsAsCores(weights [][]float64) {
 	}
 }
 
-// variablesAsCores makes a link of every piece and a core of every variable, with one more leg to a
-// link of its weights.
-func (b *builder) variablesAsCores(weights [][]float64) {
+// makeVariablesCores makes a link of every piece and a core of every variable. A further leg joins the core to a link with the weights of
+// the variable. A variable in no piece is only a link, without legs.
+func (b *builder) makeVariablesCores(weights [][]float64) {
 	b.net.Cores = []btn.Core{}
 	b.net.Links = make([]btn.Link, 0, len(b.pieces)+len(weights))
 	for _, p := range b.pieces {
@@ -200,21 +199,21 @@ func (b *builder) variablesAsCores(weights [][]float64) {
 		d := b.model.Domains[i]
 		var legs []int
 		if len(b.legs[i]) > 0 {
-			extra := len(b.net.Dims)
-			b.leg(d, btn.Identity())
-			all := append(append([]int(nil), b.legs[i]...), extra)
-			b.net.Cores = append(b.net.Cores, btn.Core{Legs: all, T: b.variableTensor(i, ones(d), all)})
-			legs = []int{extra}
+			weightLeg := len(b.net.Dims)
+			b.addLeg(d, btn.Identity())
+			coreLegs := append(append([]int(nil), b.legs[i]...), weightLeg)
+			b.net.Cores = append(b.net.Cores, btn.Core{Legs: coreLegs, T: b.variableTensor(i, ones(d), coreLegs)})
+			legs = []int{weightLeg}
 		}
 		b.net.Variables[i] = btn.Variable{Domain: d, Link: len(b.net.Links)}
 		b.net.Links = append(b.net.Links, btn.Link{Legs: legs, T: b.variableTensor(i, w, legs)})
 	}
 }
 
-// variableTensor returns Σ_x w(x) ⊗_ℓ A_ℓ[x, :] over the given legs.
+// variableTensor returns Σ_x w(x) ⊗_ℓ A_ℓ[x, :] of variable i over the legs ℓ.
 func (b *builder) variableTensor(i int, w []float64, legs []int) *tensor.CP {
 	cp := &b.links.Make(1)[0]
-	cp.Shape, cp.Weights, cp.Vectors = b.ints.Make(len(legs)), w, b.none[:len(legs):len(legs)]
+	cp.Shape, cp.Weights, cp.Vectors = b.ints.Make(len(legs)), w, b.identities[:len(legs):len(legs)]
 	for k := range legs {
 		cp.Shape[k] = b.model.Domains[i]
 	}
@@ -227,13 +226,13 @@ func (b *builder) variableTensor(i int, w []float64, legs []int) *tensor.CP {
 	return cp
 }
 
-// leg adds a leg.
-func (b *builder) leg(dim int, m btn.Map) {
+// addLeg adds a leg with its map to the network.
+func (b *builder) addLeg(dim int, m btn.Map) {
 	b.net.Dims = append(b.net.Dims, dim)
 	if b.net.Maps != nil {
 		b.net.Maps = append(b.net.Maps, m)
 	}
 }
 
-// ones is the vector of d ones.
+// ones returns a vector of d ones.
 func ones(d int) []float64 { return slices.Repeat([]float64{1}, d) }

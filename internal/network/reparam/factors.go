@@ -1,6 +1,6 @@
 package reparam
 
-// Factors of order ≥ 2 get legs and maps, the others become weights.
+// Factors with legs: their maps, and their reparameterised tensors.
 
 import (
 	"context"
@@ -23,8 +23,8 @@ type mapPair struct {
 	inverse []float64
 }
 
-// factors makes a piece of every factor of order ≥ 2, and its legs.
-func (b *builder) factors(ctx context.Context) error {
+// addFactors makes a piece and legs of every factor that has legs (hasLegs). A factor whose form cannot take its maps gets identity maps.
+func (b *builder) addFactors(ctx context.Context) error {
 	p := pace.New(ctx)
 	for j, f := range b.model.Factors {
 		if p.Over(64) {
@@ -53,7 +53,7 @@ func (b *builder) factors(ctx context.Context) error {
 		for k, i := range f.Scope {
 			legs[k] = len(b.net.Dims)
 			b.legs[i] = append(b.legs[i], legs[k])
-			b.leg(b.model.Domains[i], maps[k])
+			b.addLeg(b.model.Domains[i], maps[k])
 		}
 
 		b.pieces = append(b.pieces, piece{legs: legs, t: t})
@@ -62,11 +62,12 @@ func (b *builder) factors(ctx context.Context) error {
 	return nil
 }
 
-// reparameterise applies the inverse maps along every mode: T̄ = T ×_0 A_0⁻¹ ×_1 A_1⁻¹ … (Lemma 1), and returns T̄ · 2^−exp.
+// reparameterise applies the inverse maps along every mode, T̄ = T ×_0 A_0⁻¹ ×_1 A_1⁻¹ … (Lemma 1), and returns mapped = T̄ · 2^−exp. A nil
+// inverse is the identity. It returns t itself if all are.
 func reparameterise(t tensor.Tensor, inverses [][]float64) (mapped tensor.Tensor, exp int64, err error) {
 	for _, a := range inverses {
 		if a != nil {
-			t, exp = centred(t)
+			t, exp = centre(t)
 			mapped, err = tensor.ApplyModes(t, inverses)
 			return mapped, exp, err
 		}
@@ -74,32 +75,33 @@ func reparameterise(t tensor.Tensor, inverses [][]float64) (mapped tensor.Tensor
 	return t, 0, nil
 }
 
-// Numbers between 2^−middle and 2^middle keep all their digits in products with maps.
-const middle = 900
+// safeExp bounds the exponents of safe numbers: numbers between 2^−safeExp and 2^safeExp keep all their digits in products with maps.
+const safeExp = 900
 
-// centred returns t · 2^−exp with its largest numbers near 2^middle, if one is so large or so small that products with maps
+// centre returns t · 2^−exp with its largest numbers near 2^safeExp, if one is so large or so small that products with maps
 // may overflow or lose digits: sums of subnormal products are wrong by more than rounding. Other tensors stay as they are.
 // It may lose entries of a dense table and terms below 2^−1900 of the largest, and entries of a term's vector below 2^−1022
 // of the vector's largest.
-func centred(t tensor.Tensor) (tensor.Tensor, int64) {
+func centre(t tensor.Tensor) (centred tensor.Tensor, exp int64) {
 	switch t := t.(type) {
 	case *tensor.Dense:
-		if inside(t.Data) {
+		if areSafe(t.Data) {
 			return t, 0
 		}
-		data, exp := shifted(t.Data, middle)
+		data, exp := shift(t.Data, safeExp)
 		return &tensor.Dense{Shape: t.Shape, Data: data}, exp
 	case *tensor.CP:
-		if !slices.ContainsFunc(t.Vectors, func(v []float64) bool { return !inside(v) }) {
+		if !slices.ContainsFunc(t.Vectors, func(v []float64) bool { return !areSafe(v) }) {
 			return t, 0
 		}
-		return centredTerms(t)
+		return centreTerms(t)
 	}
 	return t, 0
 }
 
-// centredTerms gives every vector a largest entry near 1, and moves the rest into the weights.
-func centredTerms(t *tensor.CP) (tensor.Tensor, int64) {
+// centreTerms returns t · 2^−exp. It scales every vector of every term so that its largest entry is near 1, and multiplies the weight of
+// the term by the inverse factor. exp brings the largest weight near 2^safeExp.
+func centreTerms(t *tensor.CP) (centred tensor.Tensor, exp int64) {
 	weights := make([]scaled.Number, len(t.Weights))
 	for i, w := range t.Weights {
 		weights[i] = scaled.FromFloat(w)
@@ -110,15 +112,15 @@ func centredTerms(t *tensor.CP) (tensor.Tensor, int64) {
 			continue
 		}
 		for i := range weights {
-			v, exp := shifted(t.Vectors[mode][i*d:(i+1)*d], 0)
-			weights[i] = weights[i].Mul(scaled.Make(1, exp))
+			v, vectorExp := shift(t.Vectors[mode][i*d:(i+1)*d], 0)
+			weights[i] = weights[i].Mul(scaled.Make(1, vectorExp))
 			out.Vectors[mode] = append(out.Vectors[mode], v...)
 		}
 	}
-	exp := int64(math.MinInt64)
+	exp = math.MinInt64
 	for _, w := range weights {
 		if !w.IsZero() {
-			exp = max(exp, w.Exp-middle)
+			exp = max(exp, w.Exp-safeExp)
 		}
 	}
 	if exp == math.MinInt64 {
@@ -130,16 +132,16 @@ func centredTerms(t *tensor.CP) (tensor.Tensor, int64) {
 	return out, exp
 }
 
-// inside reports whether all numbers but 0 are between 2^−middle and 2^middle.
-func inside(list []float64) bool {
+// areSafe reports whether all numbers but zeros are between 2^−safeExp and 2^safeExp in size.
+func areSafe(list []float64) bool {
 	return !slices.ContainsFunc(list, func(x float64) bool {
 		x = math.Abs(x)
 		return x != 0 && !(x >= 0x1p-900 && x <= 0x1p900)
 	})
 }
 
-// shifted returns list · 2^−exp, the largest of its numbers between 2^(top−1) and 2^top; zeros stay.
-func shifted(list []float64, top int) (out []float64, exp int64) {
+// shift returns list · 2^−exp, in which the largest number is between 2^(top−1) and 2^top. It returns the list itself if all numbers are 0.
+func shift(list []float64, top int) (out []float64, exp int64) {
 	largest := 0.0
 	for _, x := range list {
 		largest = max(largest, math.Abs(x))
@@ -155,8 +157,8 @@ func shifted(list []float64, top int) (out []float64, exp int64) {
 	return out, int64(e - top)
 }
 
-// mapsOf returns the maps of factor j's incidences with their inverses, until the next call.
-func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, error) {
+// mapsOf returns the maps of the incidences of factor j, and their inverses. Both lists are valid until the next call.
+func (b *builder) mapsOf(j int, f factorgraph.Factor) (maps []btn.Map, inverses [][]float64, err error) {
 	b.maps, b.inverses = b.maps[:0], b.inverses[:0]
 	if len(f.Scope) == 1 {
 		return append(b.maps, btn.Identity()), append(b.inverses, nil), nil
@@ -166,11 +168,11 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, e
 		given = b.options.Given(j)
 	}
 	for k, i := range f.Scope {
-		var own GivenMap
+		var givenMap GivenMap
 		if k < len(given) {
-			own = given[k]
+			givenMap = given[k]
 		}
-		p, err := b.mapOf(b.model.Domains[i], own)
+		p, err := b.mapOf(b.model.Domains[i], givenMap)
 		if err != nil {
 			return nil, nil, fmt.Errorf("reparam: factor %d, variable %d: %w", j, i, err)
 		}
@@ -180,14 +182,15 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, e
 	return b.maps, b.inverses, nil
 }
 
-// mapOf returns the map of an incidence of dimension d; given is the map in the cases "given" and "bp".
+// mapOf returns the map of an incidence of dimension d, of the kind that the options ask for. For the kinds "given" and "bp" that is given,
+// or the identity if given is empty.
 func (b *builder) mapOf(d int, given GivenMap) (mapPair, error) {
 	switch b.options.Maps {
 	case query.MapOrthogonal: // one pair per dimension, so that equal maps are the same slice
 		if p, ok := b.shared[d]; ok {
 			return p, nil
 		}
-		p, err := pair(btn.Orthogonal(d), d)
+		p, err := withInverse(btn.Orthogonal(d), d)
 		if b.shared == nil {
 			b.shared = map[int]mapPair{}
 		}
@@ -199,20 +202,21 @@ func (b *builder) mapOf(d int, given GivenMap) (mapPair, error) {
 		case given.A != nil && given.Inverse != nil:
 			return mapPair{m: m, inverse: given.Inverse}, nil
 		case given.A != nil:
-			return pair(m, d)
+			return withInverse(m, d)
 		}
 	}
 
 	return mapPair{m: btn.Identity()}, nil
 }
 
-func pair(m btn.Map, d int) (mapPair, error) {
+// withInverse returns a map of dimension d with its inverse. The error is that of btn.Map.Inverse.
+func withInverse(m btn.Map, d int) (mapPair, error) {
 	inverse, err := m.Inverse(d)
 	return mapPair{m: m, inverse: inverse}, err
 }
 
-// hasLegs says whether factor j is a tensor of the network.
+// hasLegs reports whether factor j is a tensor of the network, in contrast to one that becomes weights or a number.
 func (b *builder) hasLegs(j int) bool {
 	order := len(b.model.Factors[j].Scope)
-	return b.options.Parametric || order >= 2 || order == 1 && b.apart != nil && b.apart[j]
+	return b.options.Parametric || order >= 2 || order == 1 && b.isSeparate != nil && b.isSeparate[j]
 }

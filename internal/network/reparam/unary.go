@@ -16,9 +16,11 @@ import (
 
 // Unary is the product of a model's factors of order one and zero, Scale · Π_i w_i(x_i).
 type Unary struct {
-	Of    [][]float64 // w_i, as btn.FitWeights leaves them
+	Of    [][]float64 // by variable: w_i, as btn.FitWeights returns them
 	Scale scaled.Number
-	apart []bool // by factor: one of order one that does not fit the weights, and has a leg; nil for none
+	// isSeparate has, by factor, whether it is of order one but not in the weights, because its product with them does not fit or would
+	// be rounded. Such a factor gets a leg. nil: there is none.
+	isSeparate []bool
 }
 
 // AbsorbUnary multiplies the factors of order one of a valid model into weights of its variables,
@@ -35,7 +37,7 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 	}
 
 	u := &Unary{Of: make([][]float64, len(numbers)), Scale: scaled.One}
-	signed := slices.ContainsFunc(m.Factors, func(f factorgraph.Factor) bool {
+	hasNegative := slices.ContainsFunc(m.Factors, func(f factorgraph.Factor) bool {
 		return tensor.Signed(f.Table)
 	})
 	for j, f := range m.Factors {
@@ -43,13 +45,13 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 		case 0:
 			u.Scale = u.Scale.Mul(tensor.At(f.Table, nil))
 		case 1:
-			if absorb(f.Table, numbers[f.Scope[0]], signed) {
+			if absorb(f.Table, numbers[f.Scope[0]], hasNegative) {
 				continue
 			}
-			if u.apart == nil {
-				u.apart = make([]bool, len(m.Factors))
+			if u.isSeparate == nil {
+				u.isSeparate = make([]bool, len(m.Factors))
 			}
-			u.apart[j] = true
+			u.isSeparate[j] = true
 		}
 	}
 
@@ -65,28 +67,28 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 	return u, nil
 }
 
-// absorb multiplies a table of order one into weights. It does not where the product spans more than
-// weights hold, nor where terms of both signs may cancel (signed) and a weight would be rounded.
-func absorb(table tensor.Tensor, w []scaled.Number, signed bool) bool {
-	at := []int{0}
+// absorb multiplies a table of order one into the weights w. It returns false, and leaves w as it is, if the product spans more than
+// weights hold, or if a weight would be rounded in a model with an entry below 0, where terms of both signs may cancel.
+func absorb(table tensor.Tensor, w []scaled.Number, hasNegative bool) (ok bool) {
+	values := []int{0}
 	product := make([]scaled.Number, len(w))
-	exact := !sums(table)
+	isExact := !isRounded(table)
 	for x := range w {
-		at[0] = x
-		factor := tensor.At(table, at)
+		values[0] = x
+		factor := tensor.At(table, values)
 		product[x] = w[x].Mul(factor)
-		exact = exact && math.FMA(w[x].Mant, factor.Mant, -float64(w[x].Mant*factor.Mant)) == 0
+		// A product of two mantissas is exact if the fused multiplication finds no remainder.
+		isExact = isExact && math.FMA(w[x].Mant, factor.Mant, -float64(w[x].Mant*factor.Mant)) == 0
 	}
-	if _, _, err := btn.FitWeights(product); err != nil || !exact && signed {
+	if _, _, err := btn.FitWeights(product); err != nil || !isExact && hasNegative {
 		return false
 	}
 	copy(w, product)
 	return true
 }
 
-// sums says whether entries of a factor of order one are sums or products of its numbers, which were
-// rounded.
-func sums(t tensor.Tensor) bool {
+// isRounded reports whether the entries of a factor of order one are sums or products of its numbers, and so may have been rounded.
+func isRounded(t tensor.Tensor) bool {
 	switch t := t.(type) {
 	case *tensor.CP:
 		return t.Vectors[0] != nil
