@@ -1,5 +1,5 @@
 // Package compiled contracts small networks by lists of offsets made beforehand: for every step of an
-// elimination order, where each entry of each operand is. Running a program looks at no index any more.
+// elimination order, where each entry of each operand is. A run of such a program computes no positions.
 //
 // The programs know numbers only. The caller keeps entries in the range of float64.
 package compiled
@@ -19,41 +19,42 @@ type Program struct {
 	Flops   float64 // multiplications and additions of all outputs
 	Offsets int     // in all lists
 	Entries int     // of all outputs together
-	sizes   []int   // by table
-	needed  []bool  // by table
+	sizes   []int   // by table: its entries
+	needed  []bool  // by table: its derivative is needed
 	back    int     // entries of all derivatives
-	scratch int     // entries
+	scratch int     // entries of Memory.scratch for Forward and Backward
 
-	products int // of them those of runs back
+	products int // entries of Memory.scratch for Backward
 }
 
 // Step is one table made of others:
 //
 //	out[o] = Σ_s Π_k in_k[outer_k[o / block] + inner_k[o % block, s]]
 //
-// The usually longer axis of inner, the block's, is its fastest. In rows it is the sums' axis.
+// The list inner has the position in the block as its fastest axis, and the term s as its slow one. In rows it is the other way round.
 type Step struct {
 	In         []Operand
 	Size, Sums int // entries of the output, terms of each
-	// Blocks is the number of blocks of the output. A unit of so many of them has entries of the needed operands that no other has:
-	// goroutines may share the units of the way back.
+	// Blocks is the number of blocks of the output. Unit is a number of consecutive blocks. Different units have no entry of a needed
+	// operand in common, so that goroutines may share the units of the way back.
 	Blocks, Unit int
 
-	block int
-	rows  bool
-	split int     // the first axis within a block
-	at    []int32 // where blocks begin in the output; nil: one after the other
+	block      int     // entries of a block
+	isInRows   bool    // the output is one block, and the innermost loops go over the terms of an entry
+	split      int     // the first axis within a block
+	blockStart []int32 // where blocks begin in the output; nil: one after the other
 }
 
 // Operand is a table in a step.
 type Operand struct {
-	Table        int
-	Needed       bool // its derivative is wanted, or leads to one that is
-	fixed        bool // one entry throughout a run
-	outer, inner []int32
+	Table      int
+	Needed     bool    // its derivative is wanted, or leads to a wanted one
+	isConstant bool    // it has the same entry throughout a run (runLength)
+	outer      []int32 // by block: where it begins in the table
+	inner      []int32 // by position in the block and term: the offset from there
 }
 
-// New lists the offsets of the steps of h. needed says, by leaf, whether the derivative by it is wanted.
+// New compiles the steps of h. needed has, by leaf, whether the derivative by it is wanted.
 // Tables must have fewer than 2^31 entries. Time and memory: at most an offset for every operand and term.
 func New(h contractionorder.Hypergraph, steps []*contractionorder.Step, needed []bool) *Program {
 	p := &Program{Leaves: len(h.Edges), Steps: make([]Step, len(steps))}
@@ -77,7 +78,7 @@ func New(h contractionorder.Hypergraph, steps []*contractionorder.Step, needed [
 	return p
 }
 
-// layOut computes the layout of a run.
+// layOut sets the sizes of all tables, given by their scopes, and of the memory of a run. needed is by table.
 func (p *Program) layOut(dims []int, scopes [][]int, needed []bool) {
 	p.needed, p.sizes = needed, make([]int, len(scopes))
 	for t, scope := range scopes {
@@ -92,24 +93,25 @@ func (p *Program) layOut(dims []int, scopes [][]int, needed []bool) {
 	}
 }
 
-// maxList bounds the offsets of an operand within a block, unless one axis is longer: they and their
+// maxInner bounds the number of inner offsets of an operand, unless a single axis has more: they and their
 // entries stay in the first-level cache.
-const maxList = 1024
+const maxInner = 1024
 
-// few is the entries of an output up to which steps are in rows.
-const few = 4
+// maxRowsSize is the number of entries of an output up to which a step is in rows.
+const maxRowsSize = 4
 
-// large is the entries touched from which a step is for several goroutines. Programs of small networks have none as large.
-const large = 1 << 18
+// sharedWork is the number of terms (entries of the output times sums) from which several goroutines share a step. Programs of small
+// networks have no such steps.
+const sharedWork = 1 << 18
 
-// newStep cuts the output of a step into blocks of its fastest axes. Small outputs, and outputs of
-// several sums, are one block in rows.
+// newStep returns a step, without offsets, whose output is cut into blocks of its fastest axes. An output of few entries is a single block
+// in rows. So is one for which several indices are summed, unless the step is large.
 func newStep(dims []int, s *contractionorder.Step) Step {
 	c := Step{Size: int(s.Size), Sums: int(s.Full / s.Size), block: 1, split: len(s.Out)}
-	if c.Size <= few || len(s.Sum) > 1 && s.Full < large {
-		c.block, c.split, c.rows = c.Size, 0, true
+	if c.Size <= maxRowsSize || len(s.Sum) > 1 && s.Full < sharedWork {
+		c.block, c.split, c.isInRows = c.Size, 0, true
 	}
-	for c.split > 0 && (c.block == 1 || c.block*dims[s.Out[c.split-1]]*c.Sums <= maxList) {
+	for c.split > 0 && (c.block == 1 || c.block*dims[s.Out[c.split-1]]*c.Sums <= maxInner) {
 		c.split--
 		c.block *= dims[s.Out[c.split]]
 	}
@@ -118,29 +120,31 @@ func newStep(dims []int, s *contractionorder.Step) Step {
 	return c
 }
 
-// run is the number of inner offsets that derivatives take at a time: the fastest axis, all where few.
-func (s *Step) run() int {
+// runLength returns the number of inner offsets that the way back takes at a time: those along the fastest axis, or all if the output is
+// small.
+func (s *Step) runLength() int {
 	switch {
-	case s.Size <= few:
+	case s.Size <= maxRowsSize:
 		return s.Size * s.Sums
-	case s.rows:
+	case s.isInRows:
 		return s.Sums
 	}
 	return s.block
 }
 
-// products is the entries that derivatives take beside: the products of a run by operand. The output takes those of a block.
-func (s *Step) products(operands int) int { return s.run() * (operands + 1) }
+// products returns the entries of scratch space that the way back takes: products over a run for every operand, and one more.
+func (s *Step) products(operands int) int { return s.runLength() * (operands + 1) }
 
-// offsets is the number of offsets of an operand.
+// offsets returns the number of offsets of an operand, outer and inner.
 func (s *Step) offsets() int { return s.Size/s.block + s.block*s.Sums }
 
-// Bytes is the memory that a run back along steps takes beside tables and derivatives: the lists of offsets of large steps, and the
-// products of their longest run. Those of other steps are few beside tables; those beyond int32 are not made.
+// Bytes returns the memory that a run back along steps takes in addition to tables and derivatives: the lists of offsets of large steps,
+// and the products of their longest run. The lists of other steps are small compared with their tables. Those beyond int32 are never
+// made.
 func Bytes(dims []int, steps []*contractionorder.Step) float64 {
 	offsets, products := 0.0, 0
 	for _, s := range steps {
-		if s.Full < large || s.Full >= 1<<53 || s.Size >= 1<<31 {
+		if s.Full < sharedWork || s.Full >= 1<<53 || s.Size >= 1<<31 {
 			continue
 		}
 		c := newStep(dims, s)
@@ -150,22 +154,23 @@ func Bytes(dims []int, steps []*contractionorder.Step) float64 {
 	return 4*offsets + 8*float64(products)
 }
 
-// lister lists the offsets of one step after the other.
+// lister makes the lists of offsets of one step after the other.
 type lister struct {
 	p        *Program
 	dims     []int
-	stride   []int // by index, of one operand; all 0 between two
-	offsets  []int32
-	operands []Operand
+	stride   []int     // by index: its stride in the current operand; all 0 between two operands
+	offsets  []int32   // memory for the remaining lists
+	operands []Operand // memory for the operands of the remaining steps
 }
 
+// list sets the operands of step c, with their offsets. scopes are the scopes of all tables.
 func (l *lister) list(c *Step, s *contractionorder.Step, scopes [][]int) {
 	c.In, l.operands = l.operands[:len(s.In):len(s.In)], l.operands[len(s.In):]
 	outer, slow, fast := s.Out[:c.split], s.Sum, s.Out[c.split:]
-	if s.Full >= large {
+	if s.Full >= sharedWork {
 		outer = l.divide(c, s, scopes)
 	}
-	if c.rows {
+	if c.isInRows {
 		slow, fast = fast, slow
 	}
 	for k, t := range s.In {
@@ -178,7 +183,7 @@ func (l *lister) list(c *Step, s *contractionorder.Step, scopes [][]int) {
 		for _, i := range fast {
 			in.inner = sumproduct.Spread(in.inner, l.dims[i], l.stride[i])
 		}
-		in.fixed = !slices.ContainsFunc(in.inner[:c.run()], func(at int32) bool { return at != in.inner[0] })
+		in.isConstant = !slices.ContainsFunc(in.inner[:c.runLength()], func(at int32) bool { return at != in.inner[0] })
 		l.offsets = l.offsets[len(in.inner):]
 		for _, i := range scopes[t] {
 			l.stride[i] = 0
@@ -186,7 +191,8 @@ func (l *lister) list(c *Step, s *contractionorder.Step, scopes [][]int) {
 	}
 }
 
-// divide returns the axes outside a block, those that all needed operands have first.
+// divide returns the axes outside a block, first those that all needed operands have. Along these, different values are different entries
+// of every needed operand, so they divide the blocks into units. It sets c.Unit, and where the blocks begin in the output.
 func (l *lister) divide(c *Step, s *contractionorder.Step, scopes [][]int) []int {
 	var common, others []int
 	for _, i := range s.Out[:c.split] {
@@ -199,7 +205,7 @@ func (l *lister) divide(c *Step, s *contractionorder.Step, scopes [][]int) []int
 	}
 	outer := append(common, others...)
 	sumproduct.Strides(l.stride, l.dims, s.Out)
-	c.at = sumproduct.Offsets[int32](nil, l.dims, outer, l.stride)
+	c.blockStart = sumproduct.Offsets[int32](nil, l.dims, outer, l.stride)
 	for _, i := range s.Out {
 		l.stride[i] = 0
 	}

@@ -2,17 +2,18 @@ package compiled
 
 // Steps in rows: the innermost loops go over the terms of one entry of the output.
 
+// forwardRows computes the output of a step in rows. All terms of an entry are next to each other in the lists of offsets.
 func (s *Step) forwardRows(m *Memory, out []float64) {
 	switch in := s.In; len(in) {
 	case 1:
-		s.oneRow(m.Tables[in[0].Table], out)
+		s.forwardOneInRows(m.Tables[in[0].Table], out)
 	case 2:
-		s.twoRow(m.Tables[in[0].Table], m.Tables[in[1].Table], out)
+		s.forwardTwoInRows(m.Tables[in[0].Table], m.Tables[in[1].Table], out)
 	case 3:
-		s.threeRow(m.Tables[in[0].Table], m.Tables[in[1].Table], m.Tables[in[2].Table], out)
+		s.forwardThreeInRows(m.Tables[in[0].Table], m.Tables[in[1].Table], m.Tables[in[2].Table], out)
 	default:
 		term := m.scratch[:len(in[0].inner)]
-		m.product(in, 0, term)
+		m.multiplyAll(in, 0, term)
 		for o := range out {
 			sum := 0.0
 			for _, f := range term[:s.Sums] {
@@ -23,7 +24,8 @@ func (s *Step) forwardRows(m *Memory, out []float64) {
 	}
 }
 
-func (s *Step) oneRow(a, out []float64) {
+// forwardOneInRows computes the output of a step with one operand.
+func (s *Step) forwardOneInRows(a, out []float64) {
 	ia := s.In[0].inner
 	at := 0
 	for o := range out {
@@ -35,7 +37,8 @@ func (s *Step) oneRow(a, out []float64) {
 	}
 }
 
-func (s *Step) twoRow(a, b, out []float64) {
+// forwardTwoInRows computes the output of a step with two operands.
+func (s *Step) forwardTwoInRows(a, b, out []float64) {
 	ia, ib := s.In[0].inner, s.In[1].inner
 	at := 0
 	for o := range out {
@@ -47,7 +50,8 @@ func (s *Step) twoRow(a, b, out []float64) {
 	}
 }
 
-func (s *Step) threeRow(a, b, c, out []float64) {
+// forwardThreeInRows computes the output of a step with three operands.
+func (s *Step) forwardThreeInRows(a, b, c, out []float64) {
 	ia, ib, ic := s.In[0].inner, s.In[1].inner, s.In[2].inner
 	at := 0
 	for o := range out {
@@ -59,7 +63,8 @@ func (s *Step) threeRow(a, b, c, out []float64) {
 	}
 }
 
-func (s *Step) backOneRows(da, d []float64) {
+// backwardOneInRows adds the derivative d by the output to da, the derivative by the only operand, for every term of every entry.
+func (s *Step) backwardOneInRows(da, d []float64) {
 	ia := s.In[0].inner
 	for _, g := range d {
 		for _, i := range ia[:s.Sums] {
@@ -69,7 +74,8 @@ func (s *Step) backOneRows(da, d []float64) {
 	}
 }
 
-func (s *Step) backTwoRows(m *Memory, d []float64) {
+// backwardTwoInRows adds to the derivatives by two operands: each gets d, the derivative by the output, times the other operand.
+func (s *Step) backwardTwoInRows(m *Memory, d []float64) {
 	l, r := &s.In[0], &s.In[1]
 	a, b, da, db := m.Tables[l.Table], m.Tables[r.Table], m.Back[l.Table], m.Back[r.Table]
 	ia, ib := l.inner, r.inner

@@ -158,7 +158,7 @@ func TestStepsAgreeWithEnumeration(t *testing.T) {
 
 		c := &p.Steps[0]
 		byOperands[min(len(s.In), 4)]++
-		if c.rows {
+		if c.isInRows {
 			rows++
 		} else {
 			blocks++
@@ -188,7 +188,7 @@ func TestUnitsOfLargeSteps(t *testing.T) {
 	for round := range 8 {
 		rng := rand.New(rand.NewPCG(seed, uint64(round)))
 		var dims []int
-		for total := 1; total < large; total *= dims[len(dims)-1] {
+		for total := 1; total < sharedWork; total *= dims[len(dims)-1] {
 			dims = append(dims, 2+rng.IntN(3))
 		}
 		perm := rng.Perm(len(dims))
@@ -220,7 +220,7 @@ func TestUnitsOfLargeSteps(t *testing.T) {
 		if c.Blocks%c.Unit != 0 {
 			t.Errorf("round %d: %d blocks, units of %d", round, c.Blocks, c.Unit)
 		}
-		beside, bytes := m.Beside(p), 4*len(c.at)
+		beside, bytes := m.Beside(p), 4*len(c.blockStart)
 		for _, in := range c.In {
 			bytes += 4 * (len(in.outer) + len(in.inner))
 		}
@@ -234,7 +234,7 @@ func TestUnitsOfLargeSteps(t *testing.T) {
 		if c.Blocks > c.Unit {
 			divided++
 		}
-		if c.block*c.Sums > maxList {
+		if c.block*c.Sums > maxInner {
 			crowded++
 		}
 		of := make([][]int, len(h.Edges)) // by entry: 1 + the part that has added to it
