@@ -1,6 +1,5 @@
 // Package einsum contracts an expression exactly along an elimination order, table by table: the component C = B. The cost of
-// an order is known before any table is touched, to the last flop. Small networks are compiled once for all queries: see
-// Program.
+// an order is known before any table is touched, to the last flop.
 package einsum
 
 // Contractions: an expression along an elimination order, for its value, its marginals and derivatives.
@@ -28,12 +27,12 @@ type Options struct {
 	Threads int   // goroutines on one large step; 0: GOMAXPROCS. The result does not depend on it
 }
 
-// Stats is the cost of a contraction, equal to contractionorder.EvaluateOrder's prediction.
+// Stats is the cost of a contraction, which equals the prediction of contractionorder.EvaluateOrder, and whether terms may be missing.
 type Stats struct {
 	Flops     float64 // multiplications and additions
 	PeakBytes int64   // largest total of live tables, the expression's included
-	// Lost says that terms may be missing: somewhere a product of entries may have been below 2^-1020 beside others of its
-	// table, where a float64 has no digits for it. A total that is not Lost has all its terms, and one of 0 has none.
+	// Lost reports whether terms may be missing: whether a product of entries may have been so far below others of its table (2^-1020)
+	// that a float64 has no digits for it. A total that is not Lost has all its terms. If it is 0, it has no term that is not 0.
 	Lost bool
 }
 
@@ -43,12 +42,12 @@ type Stats struct {
 //	Z = Scale · Σ_x Π_t Tables[t][x]
 //
 // Every table carries an exponent of 2, so Z may have any size; within one table, entries 2^−1000 below the largest may
-// become 0, and Stats.Lost says so. Z = 0 is an answer, not an error. The result has the same bits for any number of threads.
+// become 0, and then Stats.Lost is set. Z = 0 is an answer, not an error. The result has the same bits for any number of threads.
 //
 // Errors: ErrOverBudget with the bytes and the width, before anything is computed; ErrExpression; ErrNotFinite; the
 // context's error, looked at between steps and within large ones.
-// Cost: contractionorder.EvaluateOrder(e.Hypergraph(), order), to which tables come whose largest entry is far from 1: they are
-// copied. Build makes none.
+// Cost: contractionorder.EvaluateOrder(e.Hypergraph(), order), and in addition copies of the tables whose largest entry is far from 1. The
+// expressions of lower.Build have no such tables.
 func Contract(ctx context.Context, e *sumproduct.Expression, order []int, o Options) (scaled.Number, Stats, error) {
 	r, stats, err := contract(ctx, e, order, goals{}, o)
 	return r.Z, stats, err
@@ -85,7 +84,7 @@ func Marginals(ctx context.Context, e *sumproduct.Expression, order []int, o Opt
 }
 
 // Derivatives are the derivatives of a value by tables of its expression: ∂Z/∂Tables[t][k] = By[t][k]·2^Exp[t]. By[t] is nil
-// for tables whose derivative was not wanted, and where all of it is 0.
+// if the derivative by table t was not wanted, or if all of it is 0.
 type Derivatives struct {
 	Z         scaled.Number
 	By        [][]float64
@@ -93,9 +92,9 @@ type Derivatives struct {
 	Marginals [][]scaled.Number // as of Result; nil unless asked for
 }
 
-// Differentiate returns the value of e along order and its derivatives by the entries of the tables that wanted names, entries
-// of 0 included, and all marginals where they are asked for. It is the pass back of Marginals, led on to those tables. Nothing
-// is divided by. Stats.Lost says that an entry of a derivative, however small beside others, may lack terms.
+// Differentiate returns the value of e along order and its derivatives by the entries of every table t with wanted[t], entries
+// of 0 included. It returns all marginals, too, if marginals is set. It is the pass back of Marginals, led on to those tables. Nothing
+// is divided by. Stats.Lost is set if an entry of a derivative, however small compared with others, may lack terms.
 //
 // Errors: as Marginals. Cost: PlanDerivatives, and the derivatives that are returned.
 func Differentiate(
@@ -114,7 +113,7 @@ type contraction struct {
 	out    Derivatives
 }
 
-// contract runs the passes that goals need.
+// contract validates and prices the contraction, and runs the passes that the goals need.
 func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goals, o Options) (Derivatives, Stats, error) {
 	none := Derivatives{}
 	if err := cmp.Or(errors.Join(e.Validate(), e.ValidateOrder(order)), ctx.Err()); err != nil {
@@ -128,7 +127,7 @@ func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goal
 	if t == nil { // the forward pass alone is too much
 		return none, Stats{}, sumproduct.OverBudget(plan, o.memory())
 	}
-	if g.back() {
+	if g.hasBackward() {
 		plan = t.plan()
 		if err := o.check(plan); err != nil {
 			return none, Stats{}, err
@@ -136,35 +135,35 @@ func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goal
 	}
 
 	c := &contraction{e: e}
-	var of *compiled.Program
-	if g.back() {
+	var program *compiled.Program
+	if g.hasBackward() {
 		if err := t.addressable(); err != nil {
 			return none, Stats{}, err
 		}
-		of = compiled.New(h, t.steps, t.need[:len(h.Edges)])
+		program = compiled.New(h, t.steps, t.isNeeded[:len(h.Edges)])
 	}
-	c.run = newRun(t, of)
+	c.run = newRun(t, program)
 	c.ctx, c.threads = ctx, sumproduct.Threads(o.Threads)
 	c.arena.Limit = int(plan.Bytes / 8)
 	for _, t := range e.Tables {
 		c.arena.Held += len(t.Data)
 	}
 	err = c.forward()
-	got := c.meter.Plan()
-	if g.back() {
-		got = plan
+	cost := c.meter.Plan()
+	if g.hasBackward() {
+		cost = plan
 	}
-	if err == nil && g.back() {
+	if err == nil && g.hasBackward() {
 		err = c.backward()
 	}
-	stats := Stats{Flops: got.Flops, PeakBytes: int64(got.Bytes), Lost: c.lost}
+	stats := Stats{Flops: cost.Flops, PeakBytes: int64(cost.Bytes), Lost: c.lost}
 	if err != nil {
 		return none, stats, err
 	}
 	return c.out, stats, nil
 }
 
-// check compares the plan of both ways with the budget.
+// check returns an error if the plan of both ways is over the memory budget.
 func (o Options) check(plan query.Cost) error {
 	if memory := o.memory(); plan.Bytes > float64(memory) {
 		return fault.New(fault.OverBudget, "%w: all marginals at once need %.0f bytes of tables and derivatives "+
@@ -174,7 +173,7 @@ func (o Options) check(plan query.Cost) error {
 	return nil
 }
 
-// memory is the number of bytes for tables.
+// memory returns the number of bytes for tables.
 func (o Options) memory() int64 {
 	if o.Memory <= 0 {
 		return query.DefaultMemory
@@ -182,18 +181,18 @@ func (o Options) memory() int64 {
 	return o.Memory
 }
 
-// forward computes Z, and gives up every table that is consumed unless there is a way back.
+// forward computes all tables and Z. Without a way back it releases each table that a step has consumed.
 func (c *contraction) forward() error {
 	c.meter.Start(c.h)
 	c.begin(c.e.Scale)
 	for t := range c.e.Tables {
-		if err := c.input(t); err != nil {
+		if err := c.load(t); err != nil {
 			return err
 		}
 	}
 	for i, d := range c.e.Dims {
-		if !c.used[i] {
-			c.number(noTable, float64(d))
+		if !c.isUsed[i] {
+			c.addFactor(noTable, float64(d))
 		}
 	}
 	for n, s := range c.steps {
@@ -209,12 +208,12 @@ func (c *contraction) forward() error {
 		c.kernel.prepare(c.tape, s, c.Tables, c.Tables[out])
 		top, err := c.kernel.run(c.ctx, c.threads)
 		if err == nil {
-			err = c.settle(n, top)
+			err = c.keepInRange(n, top)
 		}
 		if err != nil {
 			return err
 		}
-		if !c.keep {
+		if !c.keepsTables {
 			for _, t := range s.In {
 				c.release(t)
 			}
@@ -225,7 +224,7 @@ func (c *contraction) forward() error {
 	return nil
 }
 
-// release gives up a table.
+// release drops a table, and gives the memory of one that a step made back to the arena.
 func (c *contraction) release(t int) {
 	if t >= len(c.h.Edges) {
 		c.arena.Put(c.Tables[t])
@@ -233,9 +232,9 @@ func (c *contraction) release(t int) {
 	c.Tables[t] = nil
 }
 
-// input takes a table of the expression as it is, or a rescaled copy where products of its entries could leave the
+// load takes table t of the expression as it is, or a rescaled copy if products of its entries could leave the
 // range of float64.
-func (c *contraction) input(t int) error {
+func (c *contraction) load(t int) error {
 	data := c.e.Tables[t].Data
 	top, low, signed := floats.Extent(data)
 	if top >= 1024 {
@@ -244,12 +243,12 @@ func (c *contraction) input(t int) error {
 	c.signed = c.signed || signed
 	switch {
 	case len(data) == 1: // no index of dimension above 1
-		c.number(t, data[0])
+		c.addFactor(t, data[0])
 	case floats.LargestBits(data) == 0:
-		c.vanish()
+		c.setZero()
 	case top < -margin || top >= margin:
 		data = slices.Clone(data)
-		c.power(t, floats.Normalise(data).Exp)
+		c.addPower(t, floats.Normalise(data).Exp)
 		low -= top
 		c.lost = c.lost || low < floats.Lowest && top > 0
 	}
@@ -258,17 +257,17 @@ func (c *contraction) input(t int) error {
 	return nil
 }
 
-// backward computes the derivatives and marginals that are wanted after forward. The tables are given up on the way.
+// backward computes the derivatives and marginals that are wanted, after forward. It releases tables and derivatives on the way.
 func (c *contraction) backward() error {
 	leaves := len(c.h.Edges)
 	c.out.By, c.out.Exp = make([][]float64, leaves), make([]int64, leaves)
 	if c.goals.marginals {
-		c.out.Marginals = c.unread()
+		c.out.Marginals = c.trivialMarginals()
 	}
-	for n, seed := range c.others() {
-		switch t := c.places[n]; {
+	for n, seed := range c.cofactors() {
+		switch t := c.factorTables[n]; {
 		case t < 0 || seed.IsZero():
-		case t >= leaves && c.need[t]:
+		case t >= leaves && c.isNeeded[t]:
 			c.Back[t] = c.arena.Get(1)
 			c.seed(t, seed)
 		case t < leaves && c.wants(t): // a table of one entry
@@ -278,65 +277,65 @@ func (c *contraction) backward() error {
 	for n, s := range slices.Backward(c.steps) {
 		out := leaves + n
 		c.release(out)
-		if !c.by[out].there {
+		if !c.derivatives[out].isSet {
 			continue
 		}
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
 		for _, t := range s.In {
-			if c.need[t] {
+			if c.isNeeded[t] {
 				c.Back[t] = c.arena.Get(int(c.size(t)))
 			}
 		}
 		if err := c.stepBack(n); err != nil {
 			return err
 		}
-		c.forget(out)
+		c.releaseDerivative(out)
 		for _, t := range s.In {
-			if c.need[t] && (t < leaves || !c.by[t].there) {
-				c.leaf(t)
-				c.forget(t)
+			if c.isNeeded[t] && (t < leaves || !c.derivatives[t].isSet) {
+				c.readLeaf(t)
+				c.releaseDerivative(t)
 			}
 		}
 	}
 	return nil
 }
 
-// forget gives up the derivative by a table.
-func (c *contraction) forget(t int) {
+// releaseDerivative gives the memory of the derivative by a table back to the arena.
+func (c *contraction) releaseDerivative(t int) {
 	c.arena.Put(c.Back[t])
-	c.Back[t], c.by[t].there = nil, false
+	c.Back[t], c.derivatives[t].isSet = nil, false
 }
 
-// leaf reads what is wanted from the derivative by a table of the expression.
-func (c *contraction) leaf(t int) {
-	if !c.by[t].there {
+// readLeaf reads the marginals and the derivative that are wanted from the derivative by table t of the expression.
+func (c *contraction) readLeaf(t int) {
+	if !c.derivatives[t].isSet {
 		return
 	}
 	for _, i := range c.h.Edges[t] {
-		if c.reader[i] == t {
+		if c.readFrom[i] == t {
 			m := c.out.Marginals[i]
-			c.check(t)
+			c.checkProducts(t)
 			for x := range m {
-				m[x] = c.read(t, x, len(m), inner(c.h.Dims, c.h.Edges[t], i))
+				m[x] = c.sumOver(t, x, len(m), stride(c.h.Dims, c.h.Edges[t], i))
 			}
 		}
 	}
 	if c.wants(t) {
-		c.out.By[t], c.out.Exp[t] = slices.Clone(c.Back[t]), c.by[t].exp-c.shift[t]
+		c.out.By[t], c.out.Exp[t] = slices.Clone(c.Back[t]), c.derivatives[t].exp-c.shift[t]
 	}
 }
 
-// unread returns the marginals that no table tells: those of indices with one value or in no table.
-func (c *contraction) unread() [][]scaled.Number {
+// trivialMarginals returns a list of marginals that has those of indices with one value or in no table. All others are still 0.
+func (c *contraction) trivialMarginals() [][]scaled.Number {
 	m := make([][]scaled.Number, len(c.e.Dims))
 	for i, d := range c.e.Dims {
 		m[i] = make([]scaled.Number, d)
 		switch {
 		case d == 1:
 			m[i][0] = c.out.Z
-		case !c.used[i]:
+		case !c.isUsed[i]:
 			for x := range m[i] {
 				m[i][x] = c.out.Z.Div(scaled.FromFloat(float64(d)))
 			}

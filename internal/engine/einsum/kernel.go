@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	minBlock  = 64      // entries of the output computed at a time, at least: the loops over them dominate
-	blockSize = 512     // and preferably: all operands stay in the first cache
-	maxBlock  = 4096    // and at most, unless one axis is longer
-	chunkWork = 1 << 17 // multiplications between two looks at the context, and the unit that threads share out
+	minBlock  = 64      // fewest entries of a block, so that the loops over them dominate
+	blockSize = 512     // preferred entries of a block, so that all operands stay in the first cache
+	maxBlock  = 4096    // most entries of a block, unless one axis is longer
+	chunkWork = 1 << 17 // multiplications of a chunk, which is what threads share, and after which the context is looked at
 )
 
 // kernel holds a prepared step. The output is cut into blocks of its fastest axes; within a block every operand is
@@ -31,6 +31,7 @@ type kernel struct {
 	workers  []worker
 }
 
+// operand is an input of the step, with the positions of its entries.
 type operand struct {
 	data  []float64
 	outer []int   // stride on every outer axis
@@ -67,7 +68,7 @@ func (k *kernel) prepare(t *tape, s *contractionorder.Step, tables [][]float64, 
 	k.scalars, k.vectors = k.scalars[:0], k.vectors[:0]
 	for n := range k.operands {
 		o := &k.operands[n]
-		if o.classify(k.outer, split) == scalar {
+		if o.layOut(k.outer, split) == scalar {
 			k.scalars = append(k.scalars, o)
 		} else {
 			k.vectors = append(k.vectors, o)
@@ -90,7 +91,7 @@ func (k *kernel) split(dims []int) int {
 		}
 		indexed := 0
 		for n := range k.operands {
-			if k.operands[n].shape(dims, a) == indirect {
+			if k.operands[n].accessOf(dims, a) == indirect {
 				indexed++
 			}
 		}
@@ -131,13 +132,13 @@ func (o *operand) prepare(dims []int, s *contractionorder.Step, data []float64, 
 type access int
 
 const (
-	scalar access = iota // not at all
-	direct               // as the output does
-	indirect
+	scalar   access = iota // not at all
+	direct                 // as the output does
+	indirect               // otherwise: by an index list
 )
 
-// shape returns how the operand varies over axes split to the last.
-func (o *operand) shape(dims []int, split int) access {
+// accessOf returns how the operand varies over the output's axes from split on. dims has the dimensions of all its axes.
+func (o *operand) accessOf(dims []int, split int) access {
 	isScalar, isDirect, run := true, true, 1
 	for a := len(dims) - 1; a >= split; a-- {
 		isScalar = isScalar && o.outer[a] == 0
@@ -153,9 +154,10 @@ func (o *operand) shape(dims []int, split int) access {
 	return indirect
 }
 
-// classify fixes the block: the index list is made, and outer keeps the axes outside.
-func (o *operand) classify(dims []int, split int) access {
-	kind := o.shape(dims, split)
+// layOut makes the operand's index list, if it needs one, for blocks of the axes from split on. outer keeps the strides of the axes before
+// split.
+func (o *operand) layOut(dims []int, split int) access {
+	kind := o.accessOf(dims, split)
 	o.index = o.index[:0]
 	if kind == indirect {
 		o.index = append(o.index, 0)
@@ -177,10 +179,10 @@ func (k *kernel) run(ctx context.Context, threads int) (uint64, error) {
 		k.workers = append(k.workers, worker{})
 	}
 	for i := range threads {
-		k.workers[i].start(k)
+		k.workers[i].reset(k)
 	}
 	err := sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
-		k.workers[w].span(k, c*chunk, min((c+1)*chunk, k.blocks))
+		k.workers[w].computeBlocks(k, c*chunk, min((c+1)*chunk, k.blocks))
 		return nil
 	})
 	var top uint64

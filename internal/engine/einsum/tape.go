@@ -17,33 +17,34 @@ import (
 // noTable is the table of a number that is the dimension of an index without tables.
 const noTable = -1
 
-// goals are the results of a contraction beside its value.
+// goals are the results of a contraction in addition to its value.
 type goals struct {
 	marginals bool
-	wanted    []bool // by table of the expression: its derivative is; nil: none
+	wanted    []bool // by table of the expression: the derivative by it is wanted; nil: by no table
 }
 
-// back reports whether there is a way back.
-func (g goals) back() bool { return g.marginals || g.wanted != nil }
+// hasBackward reports whether the goals need a way back.
+func (g goals) hasBackward() bool { return g.marginals || g.wanted != nil }
 
 // wants reports whether the derivative by a table of the expression is wanted.
 func (g goals) wants(t int) bool { return g.wanted != nil && g.wanted[t] }
 
-// tape is an elimination before it is done. Tables are numbered as in contractionorder.Step: the expression's first, then the
-// outputs of the steps.
+// tape is the list of steps of an elimination, before any is done. Tables are numbered as in contractionorder.Step: the expression's first,
+// then the outputs of the steps.
 type tape struct {
 	goals
-	h      contractionorder.Hypergraph
-	steps  []*contractionorder.Step
-	reader []int  // by index: the table of the expression that its marginal is read from, if it is
-	need   []bool // by table: its derivative is needed, because it is wanted, an index is read there, or for one of its inputs
-	used   []bool // by index: some table has it
+	h        contractionorder.Hypergraph
+	steps    []*contractionorder.Step
+	readFrom []int  // by index: the table of the expression that its marginal is read from; noTable if it is not read
+	isNeeded []bool // by table: its derivative is wanted, or a marginal is read there, or the derivative by one of its inputs needs it
+	isUsed   []bool // by index: some table has it
 }
 
-// newTape lists the steps of an order and chooses, for every index, the smallest table of the expression that has it. The cost is that of
-// contractionorder.EvaluateOrder. Where it takes more than memory bytes, or has a hopeless table, there is no tape: nobody computes that.
+// newTape lists the steps of an order, and chooses the smallest table of every index to read its marginal from. The cost is that of
+// contractionorder.EvaluateOrder. If the elimination takes more than memory bytes, or has a hopeless table, it returns the cost and a nil
+// tape.
 func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals, memory float64) (*tape, query.Cost, error) {
-	t := &tape{goals: g, h: h, reader: slices.Repeat([]int{noTable}, len(h.Dims)), used: make([]bool, len(h.Dims))}
+	t := &tape{goals: g, h: h, readFrom: slices.Repeat([]int{noTable}, len(h.Dims)), isUsed: make([]bool, len(h.Dims))}
 	var m contractionorder.Meter
 	m.Start(h)
 	fits := func() bool { return m.Plan().Bytes <= memory && m.Plan().Log2Table < hopeless }
@@ -59,24 +60,24 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g 
 		cost, err := contractionorder.EvaluateOrder(ctx, h, order)
 		return nil, cost, err
 	}
-	least := make([]float64, len(h.Dims))
+	smallest := make([]float64, len(h.Dims)) // by index: the size of readFrom
 	for k, scope := range h.Edges {
 		size := t.size(k)
 		for _, i := range scope {
-			t.used[i] = true
-			if g.marginals && h.Dims[i] > 1 && (t.reader[i] == noTable || size < least[i]) {
-				t.reader[i], least[i] = k, size
+			t.isUsed[i] = true
+			if g.marginals && h.Dims[i] > 1 && (t.readFrom[i] == noTable || size < smallest[i]) {
+				t.readFrom[i], smallest[i] = k, size
 			}
 		}
 	}
-	need := make([]bool, len(h.Edges))
-	copy(need, g.wanted)
-	for _, k := range t.reader {
+	isNeeded := make([]bool, len(h.Edges)) // by table of the expression
+	copy(isNeeded, g.wanted)
+	for _, k := range t.readFrom {
 		if k != noTable {
-			need[k] = true
+			isNeeded[k] = true
 		}
 	}
-	t.need = contractionorder.Reach(need, t.steps)
+	t.isNeeded = contractionorder.Reach(isNeeded, t.steps)
 	return t, m.Plan(), nil
 }
 
@@ -88,7 +89,7 @@ func (t *tape) scope(table int) []int {
 	return t.h.Edges[table]
 }
 
-// size returns the entries of a table.
+// size returns the number of entries of a table.
 func (t *tape) size(table int) float64 {
 	size := 1.0
 	for _, i := range t.scope(table) {
@@ -97,18 +98,18 @@ func (t *tape) size(table int) float64 {
 	return size
 }
 
-// inner is the number of entries of a table over a scope between one value of an index and the next.
-func inner(dims, scope []int, index int) int {
-	inner := 1
+// stride returns the distance between the entries of neighbouring values of an index in a table over a scope that has it.
+func stride(dims, scope []int, index int) int {
+	distance := 1
 	for a := len(scope) - 1; scope[a] != index; a-- {
-		inner *= dims[scope[a]]
+		distance *= dims[scope[a]]
 	}
-	return inner
+	return distance
 }
 
-// addressable refuses tables of 2^31 entries, whose places are beyond int32.
+// addressable returns an error if a table has 2^31 entries or more, whose offsets are beyond int32.
 func (t *tape) addressable() error {
-	for table := range t.need {
+	for table := range t.isNeeded {
 		if size := t.size(table); size >= 1<<31 {
 			return fault.New(fault.OverBudget, "%w: a table of %.3g entries, fewer than 2^31 are allowed", sumproduct.ErrOverBudget, size)
 		}
@@ -129,7 +130,7 @@ func PlanDerivatives(
 	return planBack(ctx, h, order, goals{marginals, wanted})
 }
 
-// hopeless is log2 of a table beyond which the steps of an order are not listed.
+// hopeless is log2 of the entries of a table from which the steps of an order are not listed.
 const hopeless = 1000
 
 // planBack prices a contraction with a way back.
@@ -141,19 +142,19 @@ func planBack(ctx context.Context, h contractionorder.Hypergraph, order []int, g
 	return t.plan(), nil
 }
 
-// backFlops counts the multiplications and additions of the way back over a step of K inputs, m of them needed: per
-// entry of its full table K−1 products from the front, K−2 from the back, m−1 that join both, and m additions.
+// backFlops returns the multiplications and additions of the way back over a step of K inputs, of which m are needed. Per
+// entry of its full table there are K−1 products from the front, K−2 from the back, m−1 that join both, and m additions.
 func (t *tape) backFlops(s *contractionorder.Step) float64 {
 	needed := 0
 	for _, k := range s.In {
-		if t.need[k] {
+		if t.isNeeded[k] {
 			needed++
 		}
 	}
 	return max(1, float64(2*len(s.In)+2*needed-4)) * s.Full
 }
 
-// plan adds the way back to the plan of the way forth. Tables live until the way back has passed the step that made them,
+// plan returns the cost of both ways, forth and back. Tables live until the way back has passed the step that made them,
 // derivatives from the step that consumed the table to the one that made it.
 func (t *tape) plan() query.Cost {
 	var m contractionorder.Meter
@@ -162,9 +163,9 @@ func (t *tape) plan() query.Cost {
 		m.Begin(t.h, s) // and never End: nothing is released
 	}
 	plan := m.Plan()
-	live := plan.Bytes / 8
+	live := plan.Bytes / 8 // entries of live tables and derivatives
 	for n, s := range t.steps {
-		if len(s.Out) == 0 && t.need[len(t.h.Edges)+n] {
+		if len(s.Out) == 0 && t.isNeeded[len(t.h.Edges)+n] {
 			live++ // a seed
 		}
 	}
@@ -172,18 +173,18 @@ func (t *tape) plan() query.Cost {
 	for n := len(t.steps) - 1; n >= 0; n-- {
 		s, out := t.steps[n], len(t.h.Edges)+n
 		live -= s.Size
-		if !t.need[out] {
+		if !t.isNeeded[out] {
 			continue
 		}
 		plan.Flops += t.backFlops(s)
 		leaves := 0.0
 		for _, k := range s.In {
-			if t.need[k] {
+			if t.isNeeded[k] {
 				live += t.size(k)
 				if k < len(t.h.Edges) {
 					leaves += t.size(k)
 					for _, i := range t.h.Edges[k] {
-						if t.reader[i] == k {
+						if t.readFrom[i] == k {
 							plan.Flops += 2 * t.size(k)
 						}
 					}
