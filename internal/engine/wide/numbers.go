@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// field is an arithmetic of numbers of type T. Its results do not share memory with later ones.
+// field is an arithmetic of numbers of type T: it converts, multiplies and adds them. No result shares memory with a later one.
 type field[T any] interface {
 	of(n scaled.Number) T
 	wide(a scaled.Wide) T
@@ -18,7 +18,7 @@ type field[T any] interface {
 	add(a, b T) T
 }
 
-// double has 106 bits.
+// double is the arithmetic of numbers of 106 bits.
 type double struct{}
 
 func (double) of(n scaled.Number) scaled.Wide     { return n.Wide() }
@@ -28,7 +28,7 @@ func (double) isZero(a scaled.Wide) bool          { return a.Hi == 0 }
 func (double) mul(a, b scaled.Wide) scaled.Wide   { return a.Mul(b) }
 func (double) add(a, b scaled.Wide) scaled.Wide   { return a.Add(b) }
 
-// large has any number of bits. nil is 0.
+// large is the arithmetic of numbers of a given precision in bits. nil is 0.
 type large struct{ precision uint }
 
 func (l large) of(n scaled.Number) *big.Float {

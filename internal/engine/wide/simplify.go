@@ -1,7 +1,7 @@
 package wide
 
-// Simplification before an order is looked for: barren variables are summed and values that only zeros
-// meet are removed.
+// Simplification before an order is looked for: indices of a single table are summed out, and values that have only zeros in some table are
+// removed.
 
 import (
 	"math"
@@ -17,7 +17,7 @@ type table struct {
 	scope []int
 	data  []scaled.Wide
 	abs   []scaled.Wide // nil where no entry of the network is below 0
-	exact bool          // no entry was rounded
+	exact bool          // no entry was rounded on the way from the expression
 }
 
 // network is an expression in wide numbers.
@@ -25,17 +25,18 @@ type network struct {
 	dims   []int
 	tables []table
 	scale  scaled.Number
-	zero   bool
-	signed bool
-	worst  float64 // largest ratio of the sum of absolute terms to a rounded sum
+	zero   bool // Z is known to be 0
+	signed bool // an entry is below 0
+	// worstRatio is the largest ratio of the sum of absolute terms to the size of a sum that simplify has rounded.
+	worstRatio float64
 }
 
-// spared bounds the cancellation of terms of both signs in a sum before the order is made: others wait for more
-// digits.
-const spared = 1 << 20
+// maxCancellation bounds the ratio of absolute terms to a sum of terms of both signs that simplify may compute. Sums in which more cancels
+// are left to the elimination, which can be repeated with more digits.
+const maxCancellation = 1 << 20
 
-// exact reports whether no number of the network was rounded.
-func (n *network) exact() bool {
+// isExact reports whether no number of the network was rounded.
+func (n *network) isExact() bool {
 	for t := range n.tables {
 		if !n.tables[t].exact {
 			return false
@@ -44,35 +45,36 @@ func (n *network) exact() bool {
 	return true
 }
 
-// read takes an expression over.
-func read(e *sumproduct.Expression) *network {
+// newNetwork returns an expression in wide numbers.
+func newNetwork(e *sumproduct.Expression) *network {
 	n := &network{
-		dims:   append([]int(nil), e.Dims...),
-		scale:  e.Scale,
-		zero:   e.Scale.IsZero(),
-		signed: e.Signed(),
-		worst:  1,
+		dims:       append([]int(nil), e.Dims...),
+		scale:      e.Scale,
+		zero:       e.Scale.IsZero(),
+		signed:     e.Signed(),
+		worstRatio: 1,
 	}
 	for _, t := range e.Tables {
-		own := table{scope: t.Scope, data: make([]scaled.Wide, len(t.Data)), exact: true}
+		w := table{scope: t.Scope, data: make([]scaled.Wide, len(t.Data)), exact: true}
 		for k, x := range t.Data {
 			a := scaled.FromFloat(x)
 			if t.Exp != nil && x != 0 {
 				a.Exp += t.Exp[k]
 			}
-			own.data[k] = a.Wide()
+			w.data[k] = a.Wide()
 		}
 		if n.signed {
-			own.abs = make([]scaled.Wide, len(own.data))
-			for k, a := range own.data {
-				own.abs[k] = a.Abs()
+			w.abs = make([]scaled.Wide, len(w.data))
+			for k, a := range w.data {
+				w.abs[k] = a.Abs()
 			}
 		}
-		n.tables = append(n.tables, own)
+		n.tables = append(n.tables, w)
 	}
 	return n
 }
 
+// hypergraph returns the shape of the network: an edge is the scope of a table.
 func (n *network) hypergraph() contractionorder.Hypergraph {
 	h := contractionorder.Hypergraph{Dims: n.dims, Edges: make([][]int, len(n.tables))}
 	for t := range n.tables {
@@ -81,24 +83,24 @@ func (n *network) hypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// simplify sums out indices that one table has, and removes values that no term above or below 0 has, until
-// nothing is left to do. Only Z is kept. Cost: a few passes over the tables for every time that one shrinks.
+// simplify sums out the indices that a single table has, and removes the values whose terms are all 0, until nothing changes any more. Z
+// stays; marginals do not. Cost: a few passes over the tables for every time that one shrinks.
 func (n *network) simplify() {
 	for !n.zero {
 		changed := n.prune()
 		if n.zero {
 			return
 		}
-		n.absorb()
+		n.absorbUnary()
 		if !n.sumBarren() && !changed {
 			return
 		}
 	}
 }
 
-// absorb multiplies tables over one index into another table that has it.
-func (n *network) absorb() {
-	host := make([]int, len(n.dims))
+// absorbUnary multiplies every table over a single index into another table that has this index, if there is one.
+func (n *network) absorbUnary() {
+	host := make([]int, len(n.dims)) // by index: the table that takes up the others; one of two or more indices, if there is one
 	for i := range host {
 		host[i] = -1
 	}
@@ -109,29 +111,29 @@ func (n *network) absorb() {
 			}
 		}
 	}
-	left := make([]table, 0, len(n.tables))
-	gone := make([]bool, len(n.tables))
+	remaining := make([]table, 0, len(n.tables))
+	isAbsorbed := make([]bool, len(n.tables))
 	for t := range n.tables {
 		if scope := n.tables[t].scope; len(scope) == 1 && host[scope[0]] != t {
 			n.multiply(&n.tables[host[scope[0]]], &n.tables[t])
-			gone[t] = true
+			isAbsorbed[t] = true
 		}
 	}
 	for t := range n.tables {
-		if !gone[t] {
-			left = append(left, n.tables[t])
+		if !isAbsorbed[t] {
+			remaining = append(remaining, n.tables[t])
 		}
 	}
-	n.tables = left
+	n.tables = remaining
 }
 
-// multiply multiplies a table over one index into t.
+// multiply multiplies the table by, which is over one index of t, into t.
 func (n *network) multiply(t, by *table) {
 	inner := 1
 	for a := len(t.scope) - 1; t.scope[a] != by.scope[0]; a-- {
 		inner *= n.dims[t.scope[a]]
 	}
-	plain := by.exact && t.exact && short(by.data) && (short(t.data) || ones(by.data))
+	isExact := by.exact && t.exact && areShort(by.data) && (areShort(t.data) || arePowersOfTwo(by.data))
 	product := func(list, f []scaled.Wide) []scaled.Wide {
 		out := make([]scaled.Wide, len(list))
 		for k, a := range list {
@@ -139,14 +141,14 @@ func (n *network) multiply(t, by *table) {
 		}
 		return out
 	}
-	t.data, t.exact = product(t.data, by.data), plain
+	t.data, t.exact = product(t.data, by.data), isExact
 	if t.abs != nil {
 		t.abs = product(t.abs, by.abs)
 	}
 }
 
-// short reports whether all numbers have the digits of one float64: products of two such are exact.
-func short(list []scaled.Wide) bool {
+// areShort reports whether all numbers have the digits of one float64: products of two such are exact.
+func areShort(list []scaled.Wide) bool {
 	for _, a := range list {
 		if a.Lo != 0 {
 			return false
@@ -155,8 +157,8 @@ func short(list []scaled.Wide) bool {
 	return true
 }
 
-// ones reports whether all numbers are 0 or powers of two.
-func ones(list []scaled.Wide) bool {
+// arePowersOfTwo reports whether all numbers are 0 or, up to sign, powers of two.
+func arePowersOfTwo(list []scaled.Wide) bool {
 	for _, a := range list {
 		if a.Lo != 0 || a.Hi != 0 && a.Hi != 1 && a.Hi != -1 {
 			return false
@@ -165,9 +167,10 @@ func ones(list []scaled.Wide) bool {
 	return true
 }
 
-// sumBarren sums every index that is in one table only, and takes tables without indices into the scale.
+// sumBarren sums out every index that is in one table only, and moves tables without indices into the scale. It reports whether something
+// has changed.
 func (n *network) sumBarren() bool {
-	uses, where := make([]int, len(n.dims)), make([]int, len(n.dims))
+	uses, where := make([]int, len(n.dims)), make([]int, len(n.dims)) // by index: the number of its tables, and the last of them
 	for t := range n.tables {
 		for _, i := range n.tables[t].scope {
 			uses[i]++
@@ -177,29 +180,29 @@ func (n *network) sumBarren() bool {
 	changed := false
 	for i, d := range n.dims {
 		if uses[i] == 1 && d > 1 {
-			changed = n.sum(&n.tables[where[i]], i) || changed
+			changed = n.sumOut(&n.tables[where[i]], i) || changed
 		}
 	}
-	left := n.tables[:0]
+	remaining := n.tables[:0]
 	for _, t := range n.tables {
 		switch {
-		case len(t.scope) == 0 && t.nothing(0):
+		case len(t.scope) == 0 && t.isZero(0):
 			n.zero = true
 		case len(t.scope) == 0 && !n.signed:
 			n.scale = n.scale.Mul(t.data[0].Number())
 		default:
-			left = append(left, t)
+			remaining = append(remaining, t)
 		}
 	}
-	n.tables = left
+	n.tables = remaining
 	return changed || n.zero
 }
 
-// sum sums index i out of t, which is of dimension 1 then. It says no, and does nothing, where too much cancels.
-func (n *network) sum(t *table, i int) bool {
-	inner, at := 1, len(t.scope)-1
-	for ; t.scope[at] != i; at-- {
-		inner *= n.dims[t.scope[at]]
+// sumOut sums index i out of t, and sets the dimension of i to 1. It returns false, and does nothing, if too much cancels in the sums.
+func (n *network) sumOut(t *table, i int) (ok bool) {
+	inner, axis := 1, len(t.scope)-1 // the stride of i in t, and its position in the scope
+	for ; t.scope[axis] != i; axis-- {
+		inner *= n.dims[t.scope[axis]]
 	}
 	d := n.dims[i]
 	add := func(list []scaled.Wide) []scaled.Wide {
@@ -212,31 +215,31 @@ func (n *network) sum(t *table, i int) bool {
 		}
 		return out
 	}
-	next := table{data: add(t.data), exact: t.exact && d <= 2 && single(t.data)}
+	next := table{data: add(t.data), exact: t.exact && d <= 2 && addExactly(t.data)}
 	if t.abs != nil {
 		next.abs = add(t.abs)
-		worst, ok := next.cancel(t.exact && d <= 2)
+		worst, ok := next.cancellation(t.exact && d <= 2)
 		if !ok {
 			return false
 		}
 		if !next.exact {
-			n.worst = max(n.worst, worst)
+			n.worstRatio = max(n.worstRatio, worst)
 		}
 	}
-	next.scope = append(append([]int(nil), t.scope[:at]...), t.scope[at+1:]...)
+	next.scope = append(append([]int(nil), t.scope[:axis]...), t.scope[axis+1:]...)
 	*t = next
 	n.dims[i] = 1
 	return true
 }
 
-// cancel returns the largest ratio of a sum of absolute terms to its entry, and whether such a loss can be
-// spared. An entry of 0 is 0 for good where two numbers that were not rounded add up to it: they are
-// opposite.
-func (t *table) cancel(proven bool) (worst float64, ok bool) {
+// cancellation returns the largest ratio of a sum of absolute terms to the size of its entry. ok is true if that is at most
+// maxCancellation. It is false if an entry is 0 and its terms are not, unless isProven: each entry is a sum of at most two numbers that
+// were not rounded, and so a sum of 0 is exact. Then the sum of absolute terms of such an entry is set to 0, too.
+func (t *table) cancellation(isProven bool) (worst float64, ok bool) {
 	worst = 1
 	for k, a := range t.data {
 		switch {
-		case a.IsZero() && proven:
+		case a.IsZero() && isProven:
 			t.abs[k] = scaled.Wide{}
 		case t.abs[k].IsZero():
 		case a.IsZero():
@@ -245,23 +248,24 @@ func (t *table) cancel(proven bool) (worst float64, ok bool) {
 			worst = max(worst, t.abs[k].Number().Div(a.Number()).Abs().Float64())
 		}
 	}
-	return worst, worst <= spared
+	return worst, worst <= maxCancellation
 }
 
-// single reports whether any two of the numbers add up exactly: they have the digits of one float64 and are
+// addExactly reports whether the sum of any two of the numbers is exact: they have the digits of one float64 and are
 // not far apart.
-func single(list []scaled.Wide) bool {
+func addExactly(list []scaled.Wide) bool {
 	low, high := int64(math.MaxInt64/2), int64(math.MinInt64/2)
 	for _, a := range list {
 		if a.Hi != 0 {
 			low, high = min(low, a.Exp), max(high, a.Exp)
 		}
 	}
-	return short(list) && high-low <= 100 // also where there are none
+	return areShort(list) && high-low <= 100 // true, too, if all numbers are 0
 }
 
-// prune removes values of indices until every value that is left has, in every table, an entry that is not 0:
-// one pass of arc consistency over all tables. A zero is one whose sum of absolute values is 0 as well.
+// prune removes values of indices until every remaining value has an entry that is not 0 in every table of its index (arc consistency). It
+// reports whether it has removed any. It sets n.zero if an index has no value left. An entry counts as 0 only if the sum of its absolute
+// terms is 0 as well.
 func (n *network) prune() bool {
 	alive := make([][]bool, len(n.dims))
 	for i, d := range n.dims {
@@ -283,12 +287,12 @@ func (n *network) prune() bool {
 	}
 	if removed {
 		for t := range n.tables {
-			n.restrict(&n.tables[t], alive)
+			n.keepAlive(&n.tables[t], alive)
 		}
 		for i := range alive {
 			n.dims[i] = 0
-			for _, on := range alive[i] {
-				if on {
+			for _, isAlive := range alive[i] {
+				if isAlive {
 					n.dims[i]++
 				}
 			}
@@ -300,16 +304,16 @@ func (n *network) prune() bool {
 	return removed
 }
 
-// nothing reports whether entry k is 0 under any rounding.
-func (t *table) nothing(k int) bool {
+// isZero reports whether entry k is 0 for certain: no term of it is not 0.
+func (t *table) isZero(k int) bool {
 	if t.abs != nil {
 		return t.abs[k].IsZero()
 	}
 	return t.data[k].IsZero()
 }
 
-// lives reports whether all values of the indices of a scope are alive.
-func lives(scope, values []int, alive [][]bool) bool {
+// areAlive reports whether the given values of the indices of a scope are all alive.
+func areAlive(scope, values []int, alive [][]bool) bool {
 	for a, v := range values {
 		if !alive[scope[a]][v] {
 			return false
@@ -318,23 +322,25 @@ func lives(scope, values []int, alive [][]bool) bool {
 	return true
 }
 
+// revise marks as not alive every value of an index of t that has no entry but 0 with other values that are alive. It reports whether it
+// has marked any.
 func (n *network) revise(t *table, alive [][]bool) bool {
-	hit := make([][]bool, len(t.scope))
+	hasEntry := make([][]bool, len(t.scope)) // by axis and value: some entry with it is not 0
 	for a, i := range t.scope {
-		hit[a] = make([]bool, n.dims[i])
+		hasEntry[a] = make([]bool, n.dims[i])
 	}
 	for w, k := sumproduct.NewWalk(n.dims, t.scope), 0; k < len(t.data); w.Next() {
-		if !t.nothing(k) && lives(t.scope, w.X, alive) {
+		if !t.isZero(k) && areAlive(t.scope, w.X, alive) {
 			for a, v := range w.X {
-				hit[a][v] = true
+				hasEntry[a][v] = true
 			}
 		}
 		k++
 	}
 	changed := false
 	for a, i := range t.scope {
-		for v, on := range alive[i] {
-			if on && !hit[a][v] {
+		for v, isAlive := range alive[i] {
+			if isAlive && !hasEntry[a][v] {
 				alive[i][v] = false
 				changed = true
 			}
@@ -343,10 +349,11 @@ func (n *network) revise(t *table, alive [][]bool) bool {
 	return changed
 }
 
-func (n *network) restrict(t *table, alive [][]bool) {
+// keepAlive removes the entries of t whose values are not all alive.
+func (n *network) keepAlive(t *table, alive [][]bool) {
 	var data, abs []scaled.Wide
 	for w, k := sumproduct.NewWalk(n.dims, t.scope), 0; k < len(t.data); w.Next() {
-		if lives(t.scope, w.X, alive) {
+		if areAlive(t.scope, w.X, alive) {
 			data = append(data, t.data[k])
 			if t.abs != nil {
 				abs = append(abs, t.abs[k])

@@ -1,6 +1,6 @@
 // Package wide contracts an expression exactly where float64 cannot: in numbers of twice its digits and any
-// range, and in numbers of as many digits as it takes where terms of both signs cancel. It serves the few
-// networks that package einsum and package pairwise say they have lost terms of.
+// range, and in numbers of as many digits as it takes if terms of both signs cancel. It serves the few
+// networks of which package einsum or package pairwise reports lost terms.
 //
 // Every number is a mantissa and an exponent, and 0 is a mantissa of 0: nothing becomes 0 by being small.
 package wide
@@ -36,18 +36,18 @@ type Options struct {
 // Result is a value with the marginals of its indices.
 type Result struct {
 	Z         scaled.Number
-	Marginals [][]scaled.Number // as in einsum.Result; nil where they were not asked for
-	// By[t][k] is ∂Z/∂Tables[t][k], off by at most 2^-102 · operations · Σ|its terms|; nil likewise.
+	Marginals [][]scaled.Number // as in einsum.Result; nil if they were not asked for
+	// By[t][k] is ∂Z/∂Tables[t][k], with an error of at most 2^-102 · operations · Σ|its terms|; nil if derivatives were not asked for.
 	By [][]scaled.Number
-	// Digits is log10 of Σ|terms| over |Z|: the decimal digits that cancel among terms of both signs. 0 where
-	// none has another sign, and for a total of 0.
+	// Digits is log10 of Σ|terms| over |Z|: the decimal digits that cancel among terms of both signs. It is 0 if
+	// all terms have one sign, and for a total of 0.
 	Digits float64
-	// Cancelled says that terms that are not 0 have a total of 0.
+	// Cancelled reports whether the total is 0 although some terms are not.
 	Cancelled bool
-	// Off bounds the error of Z relative to Z, where it is not 0.
+	// Off bounds the relative error of Z, if Z is not 0 and an entry is below 0.
 	Off float64
-	// Exact says that the error of Z, and of every marginal relative to Z, is below Tolerance; of a total of
-	// 0, that no rounding was done on the way to it.
+	// Exact reports whether the error of Z, and of every marginal relative to Z, is below Tolerance. For a total of
+	// 0 it reports whether nothing was rounded on the way to it.
 	Exact bool
 	Flops float64
 }
@@ -64,13 +64,13 @@ type Result struct {
 // than MaxFlops; the context's. Cost: about 15 ns per operation of contractionorder.Best's order, 24 bytes an
 // entry.
 func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result, error) {
-	n := read(e)
+	n := newNetwork(e)
 	o.Marginals = o.Marginals || o.Derivatives // one pass back has both
 	if !o.Marginals {
 		n.simplify()
 	}
 	if n.zero {
-		return zero(e, o), nil
+		return zeroResult(e, o), nil
 	}
 	p, err := newPlan(ctx, n, o)
 	if err != nil {
@@ -89,20 +89,20 @@ func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result,
 		return Result{}, err
 	}
 	r.Flops += abs.Flops
-	if r.judge(abs.Z, scaled.FromFloat(p.operations()*n.worst).Mul(scaled.Make(1, -102))) {
+	if r.judge(abs.Z, scaled.FromFloat(p.operations()*n.worstRatio).Mul(scaled.Make(1, -102))) {
 		return r, nil
 	}
-	if !n.exact() { // nothing may be rounded now: once more from the beginning, if that is no larger
-		whole := read(e)
-		if q, err := newPlan(ctx, whole, o); err == nil {
-			n, p = whole, q
+	if !n.isExact() { // nothing may be rounded now: once more from the beginning, if that is no larger
+		full := newNetwork(e)
+		if q, err := newPlan(ctx, full, o); err == nil {
+			n, p = full, q
 		}
 	}
-	return p.again(ctx, n, r, abs.Z)
+	return p.repeatWithMoreBits(ctx, n, r, abs.Z)
 }
 
-// zero is the result of an expression that is known to be 0.
-func zero(e *sumproduct.Expression, o Options) Result {
+// zeroResult returns the result of an expression that is known to be 0.
+func zeroResult(e *sumproduct.Expression, o Options) Result {
 	r := Result{Exact: true}
 	if o.Derivatives {
 		r.By = make([][]scaled.Number, len(e.Tables))
@@ -119,9 +119,9 @@ func zero(e *sumproduct.Expression, o Options) Result {
 	return r
 }
 
-// judge compares a relative error with the sum of the absolute values of the terms, and reports whether it
-// differs from 0 beyond rounding.
-func (r *Result) judge(abs, rounding scaled.Number) bool {
+// judge sets Digits, Cancelled, Off and Exact of r, and returns Exact. abs is the sum of the absolute values of the terms of Z, and
+// abs · rounding bounds the error of Z. A Z of 0 is exact only if abs is 0, too.
+func (r *Result) judge(abs, rounding scaled.Number) (isExact bool) {
 	r.Exact = abs.IsZero()
 	r.Digits, r.Cancelled = 0, r.Z.IsZero() && !abs.IsZero()
 	if r.Z.IsZero() {
@@ -133,37 +133,38 @@ func (r *Result) judge(abs, rounding scaled.Number) bool {
 	return r.Exact
 }
 
-// again contracts with more bits: as many as make every step exact, if that can be paid for.
-func (p *plan) again(ctx context.Context, n *network, r Result, abs scaled.Number) (Result, error) {
-	need, ok := n.exactBits()
-	precision := min(need, maxBits)
+// repeatWithMoreBits contracts n again, with as many bits as make every step exact, or as many as the work allowed permits. It returns r
+// unchanged if that is fewer than 160. abs is the sum of the absolute values of the terms.
+func (p *plan) repeatWithMoreBits(ctx context.Context, n *network, r Result, abs scaled.Number) (Result, error) {
+	exactBits, ok := n.exactBits()
+	precision := min(exactBits, maxBits)
 	for precision > 256 && p.cost.Flops*math.Pow(float64(precision)/64, 2) > policy.WideBigFlops {
 		precision /= 2
 	}
 	if !ok || precision < 160 {
 		return r, nil
 	}
-	before := r.Flops
+	flopsBefore := r.Flops
 	r, err := evaluate(ctx, p, n, large{precision: uint(precision)})
 	if err != nil {
 		return Result{}, err
 	}
-	r.Flops += before
+	r.Flops += flopsBefore
 	rounding := scaled.FromFloat(p.operations()).Mul(scaled.Make(1, int64(-precision)))
-	exact := n.exact()
-	if !exact { // sums of before the order was made have a double's digits
-		rounding = scaled.FromFloat(p.operations() * n.worst).Mul(scaled.Make(1, -102))
+	isExact := n.isExact()
+	if !isExact { // sums that simplify has computed have the digits of a double
+		rounding = scaled.FromFloat(p.operations() * n.worstRatio).Mul(scaled.Make(1, -102))
 	}
-	if r.judge(abs, rounding); exact && need <= precision {
+	if r.judge(abs, rounding); isExact && exactBits <= precision {
 		r.Exact = true // nothing was rounded
 	}
 	return r, nil
 }
 
-// exactBits bounds the bits of the products of entries, one per table, and of their sums. It says no where
-// exponents are beyond big.Float's.
-func (n *network) exactBits() (int, bool) {
-	bits, reach := 160.0, 0.0
+// exactBits returns a number of bits with which all products of entries, one per table, and their sums are exact. ok is false if
+// exponents are beyond those of big.Float.
+func (n *network) exactBits() (count int, ok bool) {
+	bits, reach := 160.0, 0.0 // reach bounds the exponents of products
 	for _, t := range n.tables {
 		low, high := int64(math.MaxInt64), int64(math.MinInt64)
 		for _, a := range t.data {
@@ -173,7 +174,7 @@ func (n *network) exactBits() (int, bool) {
 			case a.Lo != 0:
 				low = min(low, a.Exp-105)
 			}
-			low, high = min(low, a.Exp-int64(trailing(a.Hi))), max(high, a.Exp)
+			low, high = min(low, a.Exp-int64(fractionBits(a.Hi))), max(high, a.Exp)
 		}
 		if low <= high {
 			bits += float64(high-low) + 2
@@ -189,8 +190,8 @@ func (n *network) exactBits() (int, bool) {
 	return int(min(bits, 1<<30)), true
 }
 
-// trailing returns the number of bits of a mantissa in ±[1, 2) behind the point.
-func trailing(mant float64) int {
+// fractionBits returns the number of bits after the point of a mantissa in ±[1, 2), without zeros at the end: 2 for 1.25.
+func fractionBits(mant float64) int {
 	bits := math.Float64bits(mant)
 	n := 52
 	for n > 0 && bits&1 == 0 {
@@ -200,7 +201,7 @@ func trailing(mant float64) int {
 	return n
 }
 
-// absolute is the network of the sums of absolute values.
+// absolute returns the network whose entries are the sums of the absolute values of the terms. Its Z is the sum of all absolute terms.
 func (n *network) absolute() *network {
 	out := *n
 	out.scale, out.tables = n.scale.Abs(), make([]table, len(n.tables))
@@ -219,9 +220,10 @@ type plan struct {
 	cost        query.Cost
 }
 
+// entryBytes is the memory of a wide number.
 const entryBytes = 24
 
-// newPlan looks for an order, and refuses networks that are too large.
+// newPlan looks for an order and lists its steps. The error is fault.OverBudget for a network that is too large, or the context's.
 func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	h := n.hypergraph()
 	order, cost, err := contractionorder.Best(ctx, h)
@@ -252,6 +254,7 @@ func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	return p, err
 }
 
+// withoutMarginals returns a copy of p for Z alone.
 func (p *plan) withoutMarginals() *plan {
 	q := *p
 	q.marginals = false
