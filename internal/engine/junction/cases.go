@@ -26,10 +26,10 @@ type Numbers struct {
 type CaseTree struct {
 	*Tree
 	net    *btn.Network
-	first  []int   // by leaf: where its derivatives begin; −1: none are wanted
+	first  []int   // by leaf: where its derivatives begin in CaseSum.By; −1: none are wanted
 	exps   []int64 // by leaf: an entry is 2^exp of that of the expression
 	needed []bool  // by table
-	total  int     // derivatives
+	total  int     // number of derivatives
 }
 
 // Case is a case with observations. Values has one per variable of the network, −1 if it is not observed. Weight is how often it counts.
@@ -38,7 +38,7 @@ type Case struct {
 	Weight float64
 }
 
-// CaseSum adds up cases.
+// CaseSum is a sum over cases.
 type CaseSum struct {
 	Ln float64 // Σ weight · ln Z, nats
 	// By is Σ weight · ∂ ln Z/∂θ by the entries θ of the wanted tables of Numbers, table after table; nil unless it is asked for.
@@ -49,9 +49,8 @@ type CaseSum struct {
 	Beyond, Impossible []int
 }
 
-// CaseShape returns the hypergraph of the leaves of a case tree. It says no where Shape would, and if a variable has weights other
-// than 1.
-func CaseShape(n Numbers) (contractionorder.Hypergraph, bool) {
+// CaseShape returns the hypergraph of the leaves of a case tree. ok is false as in Shape, and if a variable has weights other than 1.
+func CaseShape(n Numbers) (h contractionorder.Hypergraph, ok bool) {
 	t, ok := beginCases(n)
 	if !ok {
 		return contractionorder.Hypergraph{}, false
@@ -59,9 +58,9 @@ func CaseShape(n Numbers) (contractionorder.Hypergraph, bool) {
 	return t.shape(), true
 }
 
-// CompileCases makes the tree for the cases of a network along a contraction tree over its CaseShape. It says no where Compile would.
-func CompileCases(n Numbers, tree contractionorder.Tree) (*CaseTree, bool) {
-	t, ok := beginCases(n)
+// CompileCases makes the tree for the cases of a network along a contraction tree over its CaseShape. ok is false as in Compile.
+func CompileCases(n Numbers, tree contractionorder.Tree) (t *CaseTree, ok bool) {
+	t, ok = beginCases(n)
 	if !ok || tree.Leaves != len(t.leaves) || tree.Validate() != nil {
 		return nil, false
 	}
@@ -77,7 +76,7 @@ func CompileCases(n Numbers, tree contractionorder.Tree) (*CaseTree, bool) {
 	return t, t.calibrate(n.Net)
 }
 
-// beginCases makes the leaves of a case tree.
+// beginCases returns a case tree that has only its leaves. The second result is false as in CaseShape.
 func beginCases(n Numbers) (*CaseTree, bool) {
 	e := n.Expression
 	if e.Scale.IsZero() || e.Unfit != "" {
@@ -119,7 +118,7 @@ func beginCases(n Numbers) (*CaseTree, bool) {
 	if !t.addLeaves(template) {
 		return nil, false
 	}
-	t.host(template)
+	t.placeWeights(template)
 	for len(t.first) < len(t.leaves) {
 		t.first, t.exps = append(t.first, -1), append(t.exps, 0)
 	}
@@ -142,18 +141,17 @@ func (t *CaseTree) lay(tree contractionorder.Tree) (scopes [][]int) {
 	return p.scopes
 }
 
-// Shares of cases are summed up apart: as many as have shareCases cases, and shareNumbers derivatives together, whatever the number of
-// threads.
+// The cases are divided into shares, each with a sum of its own. The number of shares does not depend on the number of threads.
 const (
-	shareCases   = 256
-	shareNumbers = 1 << 21
-	mostShares   = 16
+	shareCases   = 256     // cases of a share, about
+	shareNumbers = 1 << 21 // bound of the derivatives of all shares together
+	maxShares    = 16
 )
 
 // Sum sums up cases, with their gradients or without. The same cases in the same sequence give the same bits, for any number of threads.
 // The error is the context's. Time: Price of a query with marginals for each case, or less.
 func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o Options) (CaseSum, error) {
-	shares := max(1, min((len(cases)+shareCases-1)/shareCases, shareNumbers/max(1, t.total), mostShares))
+	shares := max(1, min((len(cases)+shareCases-1)/shareCases, shareNumbers/max(1, t.total), maxShares))
 	threads := sumproduct.Threads(o.Threads)
 	if o.Memory > 0 {
 		threads = max(1, min(threads, int(o.Memory/(2*Lanes*t.bytes()))))
@@ -176,7 +174,7 @@ func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o O
 	return total, err
 }
 
-// add adds up cases, the first of which has a position among all.
+// add adds cases to a sum. first is the position of the first of them among all cases.
 func (t *CaseTree) add(ctx context.Context, cases []Case, first int, hasGradients bool, to *CaseSum) error {
 	r := t.take()
 	defer t.give(r)
@@ -196,19 +194,20 @@ func (t *CaseTree) add(ctx context.Context, cases []Case, first int, hasGradient
 	return nil
 }
 
-// adder adds cases.
+// adder adds cases to a sum, a batch of at most Lanes at a time.
 type adder struct {
 	*run
 	tree   *CaseTree
 	to     *CaseSum
-	nets   [Lanes]*btn.Observed
-	by     []float64 // of a batch
-	weight [Lanes]float64
+	nets   [Lanes]*btn.Observed // by lane: the network under its observations
+	by     []float64            // the gradient of the current batch; nil if gradients are not wanted
+	weight [Lanes]float64       // of the case in each lane; 0 if its Z is 0
 }
 
-// add adds a batch, the first of which has a position among all cases: one by one if digits of some may be lost.
+// add adds a batch. first is the position of its first case among all cases. If digits may be lost, the cases are added one by one, and a
+// case that loses digits alone is listed as Beyond.
 func (a *adder) add(first int, batch []Case) error {
-	answers, isWhole, err := a.together(batch)
+	answers, isWhole, err := a.computeBatch(batch)
 	if err != nil {
 		return err
 	}
@@ -240,8 +239,8 @@ func (a *adder) add(first int, batch []Case) error {
 	return nil
 }
 
-// together computes the likelihoods of a batch and the sum of their gradients. It is whole if no digits are lost.
-func (a *adder) together(batch []Case) (answers []Answer, isWhole bool, err error) {
+// computeBatch computes the likelihoods of a batch, and the sum of their gradients in a.by. isWhole is true if no digits are lost.
+func (a *adder) computeBatch(batch []Case) (answers []Answer, isWhole bool, err error) {
 	queries := make([]Query, len(batch))
 	for lane, c := range batch {
 		queries[lane].Net = a.nets[lane].Observe(c.Values)
@@ -266,10 +265,11 @@ func (a *adder) together(batch []Case) (answers []Answer, isWhole bool, err erro
 	return answers, isWhole && a.lost&(1<<len(batch)-1) == 0, a.ctx.Err()
 }
 
-// backward adds up the gradients of a batch. It is false if one is beyond float64.
-func (a *adder) backward(answers []Answer) bool {
+// backward sums up the gradients of a batch in a.by. isWhole is false if one of them is beyond float64.
+func (a *adder) backward(answers []Answer) (isWhole bool) {
 	clear(a.by)
-	r, isWhole := a.run, true
+	r := a.run
+	isWhole = true
 	root := len(r.by) - 1
 	var z [Lanes]scaled.Number // without the factors that Z and its derivatives have in common
 	for lane := range answers {
@@ -278,7 +278,7 @@ func (a *adder) backward(answers []Answer) bool {
 	r.by[root] = table{data: append(r.pool.take(1)[:0], 1)}
 	for k := len(r.merges) - 1; k >= 0; k-- {
 		m, p, out := &r.merges[k], &r.products[k], len(r.leaves)+k
-		if r.over(m) {
+		if r.isOver(m) {
 			return false
 		}
 		if a.tree.needed[out] {
@@ -314,15 +314,16 @@ func (a *adder) differentiate(answers []Answer, z *[Lanes]scaled.Number, flops f
 	return isWhole
 }
 
-// gather adds up the derivatives by the entries of a leaf, each lane over its Z. Entries that the observations exclude have none.
-func (a *adder) gather(leaf int, z *[Lanes]scaled.Number) bool {
+// gather adds the derivatives by the entries of a leaf to a.by: the sum over the lanes of weight · derivative / Z. Derivatives by entries
+// that the observations exclude are 0. It returns false if a factor weight/Z is beyond float64.
+func (a *adder) gather(leaf int, z *[Lanes]scaled.Number) (isWhole bool) {
 	t := &a.run.by[leaf]
-	for _, v := range a.leaves[leaf].hosted {
+	for _, v := range a.leaves[leaf].weighted {
 		if a.changed[leaf] != 0 {
 			a.multiplyWeights(t, &a.weights[v])
 		}
 	}
-	isWhole := true
+	isWhole = true
 	var factor [Lanes]float64
 	for lane := range a.queries {
 		if a.weight[lane] == 0 {

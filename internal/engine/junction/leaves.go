@@ -13,29 +13,29 @@ import (
 
 // leaf is a table of the network.
 type leaf struct {
-	scope  []int
-	data   []float64 // without weights
-	low    int       // every entry but 0 is 2^low or more
-	hosted []int     // variables whose weights are multiplied in
+	scope    []int
+	data     []float64 // without weights
+	low      int       // every entry but 0 is 2^low or more
+	weighted []int     // the variables whose weights are multiplied into the leaf
 }
 
-// weights are one variable's.
+// weights are where the weights of one variable are.
 type weights struct {
-	without []float64 // evidence
-	link    int
-	values  []int // those that zeros of the network leave; nil: all
-	offset  int   // of its marginals
-	dim     int
-	leaf    int // that has them; −1 where one value is left: they are a number
-	inner   int // entries of the leaf between one value and the next
+	without []float64 // the weights without evidence
+	link    int       // of the network, which has the weights
+	values  []int     // the values that zeros of the network leave; nil: all
+	offset  int       // of its marginals in Query.Marginals
+	dim     int       // number of values left
+	leaf    int       // that the weights are multiplied into; −1 if one value is left: its weight is a factor of Z
+	stride  int       // distance between the leaf's entries of neighbouring values
 }
 
 // spanLimit is log2 of the ratio of two entries of a table, or two weights of a variable, up to which a tree is made, or run.
 const spanLimit = 500
 
-// addLeaves takes the tables that are no weights. It says no where the entries of one are too far apart, and where one is below 0: terms
-// may cancel then, and nobody would count it.
-func (t *Tree) addLeaves(apart *lower.Template) bool {
+// addLeaves makes leaves of the tables that are no weights. ok is false if the entries of a table are too far apart, or if one is below 0:
+// then terms may cancel, and a run would not notice it.
+func (t *Tree) addLeaves(apart *lower.Template) (ok bool) {
 	for _, table := range apart.Tables {
 		data := table.Data
 		top, low, negative := floats.Extent(data)
@@ -53,8 +53,9 @@ func (t *Tree) addLeaves(apart *lower.Template) bool {
 	return true
 }
 
-// host chooses for the weights of every variable the smallest table that has it; a table of ones where there is none.
-func (t *Tree) host(apart *lower.Template) {
+// placeWeights chooses, for the weights of every variable, the smallest leaf that has the variable. If there is none, it adds a leaf of
+// ones.
+func (t *Tree) placeWeights(apart *lower.Template) {
 	smallest := slices.Repeat([]int{-1}, len(t.dims))
 	for k, leaf := range t.leaves {
 		for _, i := range leaf.scope {
@@ -77,12 +78,12 @@ func (t *Tree) host(apart *lower.Template) {
 			}
 			w.leaf = smallest[i]
 			host := &t.leaves[w.leaf]
-			host.hosted = append(host.hosted, v)
-			w.inner = inner(t.dims, host.scope, i)
+			host.weighted = append(host.weighted, v)
+			w.stride = stride(t.dims, host.scope, i)
 		}
 		t.weights = append(t.weights, w)
 	}
-	for _, d := range t.unused() {
+	for _, d := range t.unused() { // the sum over such an index is its dimension
 		t.scale = t.scale.Mul(scaled.FromFloat(float64(d)))
 	}
 }
@@ -103,16 +104,16 @@ func (t *Tree) unused() (list []int) {
 	return list
 }
 
-// inner is the number of entries of a table over a scope between one value of an index and the next.
-func inner(dims, scope []int, index int) int {
-	entries := 1
+// stride returns the distance between the entries of neighbouring values of an index in a table over a scope that has it.
+func stride(dims, scope []int, index int) int {
+	distance := 1
 	for k := len(scope) - 1; scope[k] != index; k-- {
-		entries *= dims[scope[k]]
+		distance *= dims[scope[k]]
 	}
-	return entries
+	return distance
 }
 
-// value is the value of the variable that the k-th of its leaf is.
+// value returns the value of the variable that value k of the leaf's index stands for.
 func (w *weights) value(k int) int {
 	if w.values != nil {
 		return w.values[k]
@@ -123,5 +124,7 @@ func (w *weights) value(k int) int {
 // under returns the weights that the network has under evidence.
 func (w *weights) under(net *btn.Network) []float64 { return lower.WeightsAt(net, w.link) }
 
-// unchanged reports whether a network under evidence has the weights without.
-func (w *weights) unchanged(net *btn.Network) bool { return lower.Same(w.under(net), w.without) }
+// equalsEvidenceFree reports whether a network under evidence has the same weights as without evidence.
+func (w *weights) equalsEvidenceFree(net *btn.Network) bool {
+	return lower.Same(w.under(net), w.without)
+}

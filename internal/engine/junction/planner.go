@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// planner adds merges to a list of tables.
+// planner is a list of tables and merges, with their price.
 type planner struct {
 	dims    []int
 	scopes  [][]int // by table
@@ -19,7 +19,7 @@ type planner struct {
 	width   int     // most indices of a merge, less one
 }
 
-// newPlanner begins with some tables.
+// newPlanner returns a planner with some tables, given by their scopes, and no merges.
 func newPlanner(dims []int, tables [][]int) *planner {
 	p := &planner{dims: dims, uses: make([]int, len(dims))}
 	for _, scope := range tables {

@@ -2,10 +2,10 @@ package junction
 
 import "math/bits"
 
-// pool is memory for tables, in powers of two.
+// pool is memory for tables, in pieces whose sizes are powers of two.
 type pool struct {
-	free  [64][][]float64
-	bytes int // of all that was made
+	free  [64][][]float64 // by log2 of the size
+	bytes int             // of all pieces, also those in use
 }
 
 // take returns n numbers of any value.
@@ -21,7 +21,7 @@ func (p *pool) take(n int) []float64 {
 	return data[:n]
 }
 
-// give returns what take returned.
+// give puts a piece that take returned back into the pool.
 func (p *pool) give(data []float64) {
 	class := bits.Len(uint(cap(data) - 1))
 	p.free[class] = append(p.free[class], data)

@@ -15,9 +15,9 @@ type Prices struct {
 	all    float64   // of all merges
 }
 
-// NewPrices returns those of the tree that Compile makes; false where it makes none for other reasons than lost digits. Cost: that of
-// Shape.
-func NewPrices(net *btn.Network, tree contractionorder.Tree) (*Prices, bool) {
+// NewPrices returns the prices of the tree that Compile makes. ok is false if Compile makes none, unless the reason is lost digits. Cost:
+// that of Shape.
+func NewPrices(net *btn.Network, tree contractionorder.Tree) (prices *Prices, ok bool) {
 	t, scopes, ok := lay(net, tree)
 	if !ok {
 		return nil, false
@@ -37,8 +37,8 @@ func NewPrices(net *btn.Network, tree contractionorder.Tree) (*Prices, bool) {
 	return p, true
 }
 
-// Of returns the flops of a run that computes every table, and derivatives on the way to targets: the most that a query with their
-// marginals takes.
+// Of returns the flops of a run that computes every table, and the derivatives on the way from the root to the targets: an upper bound for
+// a query with the targets' marginals.
 func (p *Prices) Of(targets []int) float64 {
 	flops := p.all
 	needed := make([]bool, len(p.parent))

@@ -13,21 +13,22 @@ import (
 // product is out ← Σ a·b. The indices of all three tables are its blocks, those of out and a its rows, those of out and b its columns,
 // all others are summed. An index of out that neither a nor b has is one of the rows.
 //
-// It is laid out when it is first computed, for all lanes when that is: most products of a tree that is not asked for marginals never are.
+// It is laid out when it is first computed, and for all lanes when it is first computed in all lanes. Many products never are: those for
+// derivatives, if a tree is not asked for marginals.
 type product struct {
 	dims      []int
 	out, a, b []int // scopes
 
 	laid     sync.Once
 	blocks   []block
-	single   kernel.Places // in tables of one lane, of the first of every run of columns
+	single   kernel.Places // positions in tables of one lane; of columns, the first of every run
 	isTurned bool          // a and b are exchanged: b has the rows, which are fewer than the columns
 	terms    int           // of each sum
-	run      int           // columns that follow one another in out and b, from every column on that is listed
-	together int           // blocks that follow one another in all three tables, from every block on that is listed
+	run      int           // each listed column stands for so many columns, which are neighbours in out and in b
+	together int           // each listed block stands for so many blocks, which are neighbours in all three tables
 
 	laidWide sync.Once
-	wide     kernel.Places // in tables of all lanes
+	wide     kernel.Places // positions in tables of all lanes
 }
 
 // block is where the tables begin in one block, in tables of one lane.
@@ -56,7 +57,7 @@ func (p *product) lay() {
 	}
 	common, p.together = withoutRun(dims, common, out, a, b)
 	p.run = 1
-	if sumproduct.Size(dims, rows) < packs {
+	if sumproduct.Size(dims, rows) < minPacked {
 		columns, p.run = withoutRun(dims, columns, out, b)
 	}
 	stride := make([]int, len(dims))
@@ -84,8 +85,8 @@ func (p *product) lay() {
 // longRun is the number of entries from which a run of them takes less than they do one by one.
 const longRun = 16
 
-// withoutRun returns indices without those that are the last ones of all scopes, in one sequence, and the number of values of these
-// together; all of the indices, and 1, if that is less than longRun.
+// withoutRun splits off the indices with which all scopes end in the same sequence: their combinations of values are neighbours in all
+// tables. It returns the other indices, and the number of combinations. If that is below longRun, it returns all indices and 1.
 func withoutRun(dims, indices []int, scopes ...[]int) (others []int, run int) {
 	first := scopes[0]
 	run = 1
@@ -106,18 +107,18 @@ func withoutRun(dims, indices []int, scopes ...[]int) (others []int, run int) {
 	return slices.DeleteFunc(indices, func(i int) bool { return slices.Contains(inRun, i) }), run
 }
 
-// layWide lists the places of the product's entries in tables of all lanes, from those in tables of one lane. The product is laid out.
+// layWide lists the positions of the product's entries in tables of all lanes. The product is laid out already.
 func (p *product) layWide() {
 	p.wide = kernel.Places{
-		OutRows: lanewise(p.single.OutRows, 1), OutColumns: lanewise(p.single.OutColumns, p.run),
-		ARows: lanewise(p.single.ARows, 1), ASum: lanewise(p.single.ASum, 1),
-		BColumns: lanewise(p.single.BColumns, p.run), BSum: lanewise(p.single.BSum, 1),
+		OutRows: widePlaces(p.single.OutRows, 1), OutColumns: widePlaces(p.single.OutColumns, p.run),
+		ARows: widePlaces(p.single.ARows, 1), ASum: widePlaces(p.single.ASum, 1),
+		BColumns: widePlaces(p.single.BColumns, p.run), BSum: widePlaces(p.single.BSum, 1),
 	}
 }
 
-// lanewise returns the places of entries in a table of all lanes, from those in a table of one lane: every entry listed, and the run-1
+// widePlaces returns the positions of entries in a table of all lanes, from those in a table of one lane: every entry listed, and the run-1
 // entries after it.
-func lanewise(entries []int, run int) []int {
+func widePlaces(entries []int, run int) []int {
 	list := make([]int, 0, len(entries)*run)
 	for _, entry := range entries {
 		for k := range run {
@@ -127,7 +128,7 @@ func lanewise(entries []int, run int) []int {
 	return list
 }
 
-// size is the number of entries of out. The product is laid out.
+// size returns the number of entries of out. The product is laid out already.
 func (p *product) size() int {
 	return len(p.blocks) * p.together * len(p.single.ARows) * len(p.single.BColumns) * p.run
 }
@@ -143,15 +144,16 @@ func (p *product) multiplyWide(out, a, b []float64) {
 	}
 }
 
-// packs is the number of rows, and of columns, from which a product in one lane is packed.
-const packs = 4
+// minPacked is the number of rows and of columns from which a product in one lane is packed.
+const minPacked = 4
 
-// multiply computes the product in one lane, with the bits of multiplyWide.
+// multiply computes the product in one lane, with the bits of multiplyWide. The loops differ only in speed: over neighbouring blocks, over
+// runs of columns, over packed rows and columns, or entry by entry.
 func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
 	if p.isTurned {
 		a, b = b, a
 	}
-	isPacked := min(len(p.single.ARows), len(p.single.BColumns)) >= packs
+	isPacked := min(len(p.single.ARows), len(p.single.BColumns)) >= minPacked
 	for _, start := range p.blocks {
 		out, a, b := out[start.out:], a[start.a:], b[start.b:]
 		switch {
@@ -162,13 +164,13 @@ func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
 		case isPacked:
 			m.MultiplyAt(out, a, b, &p.single)
 		default:
-			p.chain(out, a, b)
+			p.multiplyEntries(out, a, b)
 		}
 	}
 }
 
-// chain computes a block in one lane entry after entry.
-func (p *product) chain(out, a, b []float64) {
+// multiplyEntries computes a block in one lane, entry after entry.
+func (p *product) multiplyEntries(out, a, b []float64) {
 	s := &p.single
 	for r, row := range s.ARows {
 		out, a := out[s.OutRows[r]:], a[row:]

@@ -1,33 +1,33 @@
 package junction
 
-// Where a tree has its root: a run computes the tables between the evidence and the root.
+// The choice of a tree's root: a run computes the tables between the evidence and the root.
 
 import "github.com/basetensor/basetensor/internal/network/contractionorder"
 
 // unrooted is a tree without a root: a leaf has one neighbour, a merge three.
 type unrooted struct {
 	leaves     int
-	neighbours [][]int
+	neighbours [][]int   // by table
 	price      []float64 // of a merge, by table
-	hosted     []float64 // variables whose weights a leaf has, by table
+	weighted   []float64 // variables whose weights a leaf has, by table
 }
 
-// side is the part of an unrooted tree at one end of an edge, seen from the other.
+// side is the part of an unrooted tree at one end of an edge: the tables that a cut of the edge separates from the other end.
 type side struct {
-	hosted float64
-	cost   float64 // Σ over its merges of price · variables below it
+	weighted float64
+	cost     float64 // Σ over its merges of price · variables below it
 }
 
-// reroot returns the tree with the root where a run under evidence on one variable, any of them, takes least on average. The price of a
-// merge, with which a table of the tree is made, does not depend on the root.
+// reroot returns the tree with the root on the edge for which runs under evidence on a single variable cost least, on average over the
+// variables. price has, by table, the price of the merge that makes it, which does not depend on the root.
 func reroot(tree contractionorder.Tree, price []float64, leaves []leaf) contractionorder.Tree {
 	if len(tree.Merges) < 2 {
 		return tree
 	}
 	u := &unrooted{leaves: tree.Leaves, neighbours: make([][]int, tree.Leaves+len(tree.Merges)), price: price}
-	u.hosted = make([]float64, len(u.neighbours))
+	u.weighted = make([]float64, len(u.neighbours))
 	for k := range tree.Leaves {
-		u.hosted[k] = float64(len(leaves[k].hosted))
+		u.weighted[k] = float64(len(leaves[k].weighted))
 	}
 	last := len(tree.Merges) - 1
 	for k, m := range tree.Merges {
@@ -46,12 +46,14 @@ func reroot(tree contractionorder.Tree, price []float64, leaves []leaf) contract
 	return r.tree
 }
 
+// join makes two tables neighbours.
 func (u *unrooted) join(a, b int) {
 	u.neighbours[a] = append(u.neighbours[a], b)
 	u.neighbours[b] = append(u.neighbours[b], a)
 }
 
-// best returns the edge with the least cost of both its sides. The edge from is one of the tree.
+// best returns the edge whose two sides cost least together. It begins at an edge from of the tree and descends into both of its sides.
+// While it descends, above is the side beyond the current table, as its child sees it.
 func (u *unrooted) best(from [2]int) [2]int {
 	sides := map[[2]int]side{}
 	below := [2]side{u.side(from[0], from[1], sides), u.side(from[1], from[0], sides)}
@@ -62,18 +64,18 @@ func (u *unrooted) best(from [2]int) [2]int {
 			if child == parent {
 				continue
 			}
-			rest := above // of what is beyond table, seen from child
+			beyond := above // the side of table, seen from child: without child's own side
 			for _, other := range u.neighbours[table] {
 				if other != parent && other != child {
 					s := sides[[2]int{other, table}]
-					rest = side{rest.hosted + s.hosted, rest.cost + s.cost}
+					beyond = side{beyond.weighted + s.weighted, beyond.cost + s.cost}
 				}
 			}
-			rest.cost += u.price[table] * rest.hosted
-			if cost := rest.cost + sides[[2]int{child, table}].cost; cost < least {
+			beyond.cost += u.price[table] * beyond.weighted
+			if cost := beyond.cost + sides[[2]int{child, table}].cost; cost < least {
 				best, least = [2]int{child, table}, cost
 			}
-			descend(child, table, rest)
+			descend(child, table, beyond)
 		}
 	}
 	descend(from[0], from[1], below[1])
@@ -81,18 +83,19 @@ func (u *unrooted) best(from [2]int) [2]int {
 	return best
 }
 
-// side computes the side of a table, seen from a neighbour, and all sides within.
+// side returns the side of a table, seen from the neighbour from. It stores that side, and all sides within it, in sides, under the keys
+// {table, neighbour}.
 func (u *unrooted) side(table, from int, sides map[[2]int]side) side {
-	s := side{hosted: u.hosted[table]}
+	s := side{weighted: u.weighted[table]}
 	for _, next := range u.neighbours[table] {
 		if next != from {
 			below := u.side(next, table, sides)
-			s.hosted += below.hosted
+			s.weighted += below.weighted
 			s.cost += below.cost
 		}
 	}
 	if table >= u.leaves {
-		s.cost += u.price[table] * s.hosted
+		s.cost += u.price[table] * s.weighted
 	}
 	sides[[2]int{table, from}] = s
 	return s
@@ -104,7 +107,7 @@ type rooting struct {
 	tree contractionorder.Tree
 }
 
-// add lists the merges of a table's side, seen from a neighbour, and returns the number of the table in the list.
+// add lists the merges of a table's side, seen from the neighbour from, and returns the number of the table in the new tree.
 func (r *rooting) add(table, from int) int {
 	if table < r.leaves {
 		return table
@@ -118,6 +121,7 @@ func (r *rooting) add(table, from int) int {
 	return r.merge(below[0], below[1])
 }
 
+// merge adds a merge of two tables and returns the number of its output.
 func (r *rooting) merge(left, right int) int {
 	r.tree.Merges = append(r.tree.Merges, [2]int{left, right})
 	return r.leaves + len(r.tree.Merges) - 1

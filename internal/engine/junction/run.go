@@ -25,39 +25,40 @@ type Query struct {
 	Targets []int
 }
 
-// Answer is that of a query.
+// Answer is the answer to a query.
 type Answer struct {
 	Z     scaled.Number
 	Flops float64 // of the tables that its evidence changes, and of its pass back
-	// OK is false where digits may be lost, an entry is not finite, or weights are below 0, and with marginals where Z is 0: package
-	// einsum then contracts the network.
+	// OK is false if digits may be lost, if an entry is not finite, if weights are below 0, or if marginals are asked for and Z is 0. Then
+	// package einsum has to contract the network.
 	OK bool
 }
 
-// run is the memory of a run.
+// run answers up to Lanes queries at a time, one in each lane.
 type run struct {
 	*Tree
 	ctx     context.Context // of the batch; calibration has none that ends
 	queries []Query
-	isWide  bool    // all lanes are computed; else the first one alone
-	changed []lanes // by table
-	tables  []table // by table: base where no lane is changed
+	isWide  bool    // all lanes are computed; else only the first
+	changed []lanes // by table: the lanes in which evidence changes it
+	tables  []table // by table; that of base if no lane is changed
 	by      []table // by table: the derivative of Z by it, once it is needed
 	needed  []bool  // by table: its derivative is
 	pool    pool
-	widened [2][]float64 // operands that are the same in all lanes
+	widened [2][]float64 // copies of tables of one lane for all lanes, for the two operands of a product
 	matrix  kernel.Product
-	factor  [Lanes]scaled.Number
-	lost    lanes
-	list    []float64 // weights of a variable
+	factor  [Lanes]scaled.Number // of Z and of every marginal: the scale, and weights that are in no table
+	lost    lanes                // in which digits may be lost
+	list    []float64            // weights of a variable
 }
 
-// keepFree bounds the runs whose memory is kept for the next ones, keepBytes the memory of each.
+// maxFreeRuns bounds the runs whose memory is kept for the next ones, maxRunBytes the memory of each.
 const (
-	keepFree  = 4
-	keepBytes = 32 << 20
+	maxFreeRuns = 4
+	maxRunBytes = 32 << 20
 )
 
+// take returns a run, one that has ended if there is one.
 func (t *Tree) take() *run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,14 +78,15 @@ func (t *Tree) take() *run {
 	}
 }
 
+// give keeps a run that has ended for take.
 func (t *Tree) give(r *run) {
 	r.queries, r.ctx = nil, context.Background()
-	if r.pool.bytes > keepBytes {
+	if r.pool.bytes > maxRunBytes {
 		r.pool = pool{}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.free) < keepFree {
+	if len(t.free) < maxFreeRuns {
 		t.free = append(t.free, r)
 	}
 }
@@ -119,7 +121,7 @@ func (t *Tree) Run(ctx context.Context, queries []Query, o Options) ([]Answer, e
 	return answers, err
 }
 
-// batch answers at most Lanes queries, together if they may be and that takes less time, or one by one.
+// batch answers at most Lanes queries: all lanes together if mayJoin and that takes less time, else one by one.
 func (r *run) batch(ctx context.Context, queries []Query, answers []Answer, mayJoin bool) error {
 	r.ctx = ctx
 	if r.begin(queries) && mayJoin {
@@ -139,8 +141,8 @@ func (r *run) batch(ctx context.Context, queries []Query, answers []Answer, mayJ
 // begin finds the tables that the evidence of some queries changes. It reports whether the queries take less together than one by one.
 func (r *run) begin(queries []Query) (together bool) {
 	r.queries, r.isWide, r.lost = queries, len(queries) > 1, 0
-	r.compare()
-	all, each := 0.0, 0.0
+	r.findChanges()
+	all, each := 0.0, 0.0 // flops of one lane if all queries run together, and of all queries one by one
 	for k := range r.merges {
 		m, out := &r.merges[k], len(r.leaves)+k
 		r.changed[out] = r.changed[m.left] | r.changed[m.right]
@@ -158,7 +160,7 @@ func (r *run) begin(queries []Query) (together bool) {
 	return Lanes*all < gain*each
 }
 
-// answer answers the queries.
+// answer returns the answers to the queries of begin, and fills their marginals.
 func (r *run) answer() []Answer {
 	answers := make([]Answer, len(r.queries))
 	hasMarginals := slices.ContainsFunc(r.queries, func(q Query) bool { return q.Marginals != nil })
@@ -171,7 +173,7 @@ func (r *run) answer() []Answer {
 	}
 	if hasMarginals {
 		r.backward(answers)
-		r.certain(answers)
+		r.setSingleValues(answers)
 	}
 	for lane, q := range r.queries {
 		if q.Marginals == nil {
@@ -185,8 +187,8 @@ func (r *run) answer() []Answer {
 	return answers
 }
 
-// certain fills the marginals of variables with one value.
-func (r *run) certain(answers []Answer) {
+// setSingleValues sets the marginal of each variable with a single value left: it is Z.
+func (r *run) setSingleValues(answers []Answer) {
 	for lane, q := range r.queries {
 		for v := range r.weights {
 			if w := &r.weights[v]; w.leaf < 0 && q.Marginals != nil {
@@ -196,7 +198,7 @@ func (r *run) certain(answers []Answer) {
 	}
 }
 
-// lanes is the number of lanes that are computed.
+// lanes returns the number of lanes that are computed.
 func (r *run) lanes() int {
 	if r.isWide {
 		return Lanes
@@ -204,11 +206,11 @@ func (r *run) lanes() int {
 	return 1
 }
 
-// longMerge is the flops of a merge from which the context is looked at before it.
+// longMerge is the number of flops of a merge from which the context is looked at before the merge.
 const longMerge = 1 << 16
 
-// over reports whether the context ended before a long merge: what is computed then is void.
-func (r *run) over(m *merge) bool { return m.flops > longMerge && r.ctx.Err() != nil }
+// isOver reports whether the context has ended before a long merge. Then the numbers of this run are void.
+func (r *run) isOver(m *merge) bool { return m.flops > longMerge && r.ctx.Err() != nil }
 
 // forward computes the changed tables and Z, and keeps the tables if there is a way back.
 func (r *run) forward(answers []Answer, keep bool) {
@@ -222,7 +224,7 @@ func (r *run) forward(answers []Answer, keep bool) {
 		if r.tables[out] = r.base[out]; r.changed[out] == 0 {
 			continue
 		}
-		if r.over(m) {
+		if r.isOver(m) {
 			break
 		}
 		r.multiply(&r.tables[out], &r.tables[m.left], &r.tables[m.right], &r.products[k].forth)
@@ -248,7 +250,7 @@ func (r *run) forward(answers []Answer, keep bool) {
 	}
 }
 
-// release gives the memory of a table back that evidence changed.
+// release gives the memory of a table back, if the table is not that of base.
 func (r *run) release(table int) {
 	if r.changed[table] != 0 {
 		r.pool.give(r.tables[table].data)
@@ -256,8 +258,8 @@ func (r *run) release(table int) {
 	}
 }
 
-// compare finds the leaves that evidence changes, and the factors of Z that are no tables.
-func (r *run) compare() {
+// findChanges finds the leaves that the evidence of each lane changes, and the factors of Z that are in no table.
+func (r *run) findChanges() {
 	clear(r.changed)
 	for lane, q := range r.queries {
 		r.factor[lane] = r.scale.Mul(q.Net.Scale)
@@ -266,14 +268,14 @@ func (r *run) compare() {
 			switch {
 			case w.leaf < 0:
 				r.factor[lane] = r.factor[lane].Mul(scaled.FromFloat(w.under(q.Net)[w.value(0)]))
-			case !w.unchanged(q.Net):
+			case !w.equalsEvidenceFree(q.Net):
 				r.changed[w.leaf] |= 1 << lane
 			}
 		}
 	}
 }
 
-// multiply makes a table the product of two.
+// multiply sets out to the product p of two tables, in memory of the pool, and notes the lanes in which digits may be lost.
 func (r *run) multiply(out, a, b *table, p *product) {
 	p.laid.Do(p.lay)
 	out.isWide = r.isWide
@@ -284,7 +286,7 @@ func (r *run) multiply(out, a, b *table, p *product) {
 	} else {
 		p.multiply(&r.matrix, out.data, a.data, b.data)
 	}
-	out.settle()
+	out.keepInRange()
 }
 
 // wide returns the data of a table in all lanes.
@@ -299,7 +301,7 @@ func (r *run) wide(t *table, operand int) []float64 {
 	return wide.data
 }
 
-// weigh multiplies the weights of variables into a leaf.
+// weigh computes leaf k, the table of the network times the weights of variables.
 func (r *run) weigh(k int) {
 	l := &r.leaves[k]
 	t := table{data: l.data}
@@ -312,7 +314,7 @@ func (r *run) weigh(k int) {
 	} else {
 		t.data = room[:copy(room, l.data)]
 	}
-	for _, v := range l.hosted {
+	for _, v := range l.weighted {
 		r.multiplyWeights(&t, &r.weights[v])
 	}
 	for lane := range Lanes {
@@ -325,7 +327,7 @@ func (r *run) weigh(k int) {
 	r.tables[k] = t
 }
 
-// multiplyWeights multiplies the weights of one variable into a leaf. Lanes without a query have those without evidence.
+// multiplyWeights multiplies the weights of one variable into a leaf. Lanes without a query get the weights without evidence.
 func (r *run) multiplyWeights(t *table, w *weights) {
 	n := r.lanes()
 	r.list = append(r.list[:0], make([]float64, n*w.dim)...)
@@ -338,7 +340,7 @@ func (r *run) multiplyWeights(t *table, w *weights) {
 		for k := range list {
 			list[k] = all[w.value(k)]
 		}
-		low, exp, ok := inRange(list)
+		low, exp, ok := normaliseWeights(list)
 		if !ok {
 			r.lost |= 1 << lane
 		}
@@ -347,7 +349,7 @@ func (r *run) multiplyWeights(t *table, w *weights) {
 	}
 	for at := 0; at < len(t.data); {
 		for k := range w.dim {
-			for end := at + w.inner*n; at < end; at += n {
+			for end := at + w.stride*n; at < end; at += n {
 				for lane := range n {
 					t.data[at+lane] *= r.list[lane*w.dim+k]
 				}
@@ -356,9 +358,9 @@ func (r *run) multiplyWeights(t *table, w *weights) {
 	}
 }
 
-// inRange divides weights that are outside the margin by the power of two of the largest, whose exponent it returns with that of the
-// smallest but 0. It is false where they are too far apart or below 0.
-func inRange(list []float64) (low int, exp int64, ok bool) {
+// normaliseWeights divides weights, in place, by the power of two 2^exp of the largest, if one is outside the margin. low is the exponent
+// of the smallest that is not 0, after the division. ok is false if they are too far apart, or if one is below 0.
+func normaliseWeights(list []float64) (low int, exp int64, ok bool) {
 	top, low, isNegative := floats.Extent(list)
 	if isNegative || top-low > spanLimit || top >= 1024 {
 		return 0, 0, false
@@ -371,11 +373,11 @@ func inRange(list []float64) (low int, exp int64, ok bool) {
 
 // backward computes the derivatives by the leaves that have the weights of targets, and the marginals.
 func (r *run) backward(answers []Answer) {
-	r.mark()
+	r.markNeeded()
 	r.by[len(r.by)-1] = table{data: append(r.pool.take(1)[:0], 1)}
 	for k := len(r.merges) - 1; k >= 0; k-- {
 		m, p, out := &r.merges[k], &r.products[k], len(r.leaves)+k
-		if r.over(m) {
+		if r.isOver(m) {
 			return
 		}
 		if r.needed[out] {
@@ -406,21 +408,21 @@ func (r *run) differentiate(answers []Answer, flops float64, out, by, other int,
 		r.lost |= new(table).bound(&r.tables[by], &r.by[by], len(r.leaves[by].data))
 		for lane, q := range r.queries {
 			if q.Marginals != nil {
-				r.read(lane, by)
+				r.readMarginals(lane, by)
 			}
 		}
 		r.pool.give(r.by[by].data)
 	}
 }
 
-// mark finds the tables whose derivatives are needed.
-func (r *run) mark() {
+// markNeeded finds the tables whose derivatives are needed: leaves with the weights of a target, and all merges above these.
+func (r *run) markNeeded() {
 	clear(r.needed)
 	for _, q := range r.queries {
 		if q.Marginals == nil {
 			continue
 		}
-		for v := range r.each(q.Targets) {
+		for v := range r.variables(q.Targets) {
 			if k := r.weights[v].leaf; k >= 0 {
 				r.needed[k] = true
 			}
@@ -431,8 +433,8 @@ func (r *run) mark() {
 	}
 }
 
-// each yields the variables of a list; nil: all.
-func (t *Tree) each(targets []int) func(yield func(int) bool) {
+// variables yields the targets, or all variables if targets is nil.
+func (t *Tree) variables(targets []int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		if targets == nil {
 			for v := range t.weights {
@@ -449,16 +451,16 @@ func (t *Tree) each(targets []int) func(yield func(int) bool) {
 	}
 }
 
-// read fills the marginals of a lane that a leaf has: of all its variables, asked for or not.
-func (r *run) read(lane, leaf int) {
+// readMarginals fills the marginals of a lane for all variables whose weights a leaf has, asked for or not.
+func (r *run) readMarginals(lane, leaf int) {
 	t, by := &r.tables[leaf], &r.by[leaf]
 	entries := len(r.leaves[leaf].data)
-	for _, v := range r.leaves[leaf].hosted {
+	for _, v := range r.leaves[leaf].weighted {
 		w := &r.weights[v]
 		for k := range w.dim {
 			sum := 0.0
-			for from := k * w.inner; from < entries; from += w.inner * w.dim {
-				for at := from; at < from+w.inner; at++ {
+			for from := k * w.stride; from < entries; from += w.stride * w.dim {
+				for at := from; at < from+w.stride; at++ {
 					sum = math.FMA(t.at(at, lane), by.at(at, lane), sum)
 				}
 			}
@@ -467,8 +469,8 @@ func (r *run) read(lane, leaf int) {
 	}
 }
 
-// calibrate computes all tables without evidence. It says no where digits may be lost.
-func (t *Tree) calibrate(net *btn.Network) bool {
+// calibrate computes all tables without evidence, which become base. It returns false if digits may be lost.
+func (t *Tree) calibrate(net *btn.Network) (ok bool) {
 	r := t.take()
 	r.queries = []Query{{Net: net}}
 	for k := range t.leaves {

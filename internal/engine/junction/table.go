@@ -8,12 +8,13 @@ import (
 	"github.com/basetensor/basetensor/internal/base/floats"
 )
 
-// table has entries data[entry·n+lane]·2^exp[lane], n = 1 or Lanes. What it has by lane is the same in all lanes where n = 1.
+// table has the entries data[entry·n+lane]·2^exp[lane], with n = 1 or Lanes. If n = 1, all lanes have the same entries, exponents and
+// bounds.
 type table struct {
 	data   []float64
 	isWide bool // n = Lanes
 	exp    [Lanes]int64
-	// Every entry of a lane but 0 is at least 2^low and below 2^(top+1).
+	// Every entry of a lane that is not 0 is at least 2^low and below 2^(top+1), in data.
 	top, low [Lanes]int
 }
 
@@ -30,8 +31,8 @@ type lanes uint8
 // has reports whether a lane is in the set.
 func (l lanes) has(lane int) bool { return l>>lane&1 != 0 }
 
-// settle keeps the entries of all lanes within the margin.
-func (t *table) settle() {
+// keepInRange rescales the lanes whose bounds are outside the margin.
+func (t *table) keepInRange() {
 	for lane := range Lanes {
 		if t.top[lane] > margin || t.low[lane] < -margin {
 			t.measure()
@@ -41,7 +42,7 @@ func (t *table) settle() {
 	}
 }
 
-// measure replaces the bounds by the exponents of the largest and the smallest entry but 0; both are 0 where all are.
+// measure sets the bounds to the exponents of the largest entry and of the smallest that is not 0. If all entries are 0, both are 0.
 func (t *table) measure() {
 	if !t.isWide {
 		top, low, _ := floats.Extent(t.data)
@@ -50,7 +51,7 @@ func (t *table) measure() {
 		}
 		return
 	}
-	var largest, smallest [Lanes]uint64 // smallest is one less
+	var largest, smallest [Lanes]uint64 // bits of entries; smallest has the bits less one
 	for lane := range Lanes {
 		smallest[lane] = math.MaxUint64
 	}
@@ -104,8 +105,8 @@ func (t *table) multiply(by *[Lanes]float64) {
 	}
 }
 
-// bound sets the exponents of a product of two tables, whose sums have so many terms, and the bounds of its entries. It returns the lanes
-// in which digits of a term may be lost.
+// bound sets the exponents and the bounds of t, which is a product of a and b: each entry is a sum of the given number of terms. It returns
+// the lanes in which digits of a term may be lost. If there are any by the bounds of a and b, it measures these first.
 func (t *table) bound(a, b *table, terms int) (lost lanes) {
 	if lost = t.add(a, b, terms); lost != 0 {
 		a.measure()
@@ -115,7 +116,8 @@ func (t *table) bound(a, b *table, terms int) (lost lanes) {
 	return lost
 }
 
-// add adds exponents and bounds up.
+// add sets the exponents and bounds of a product to the sums of those of a and b. It returns the lanes in which digits of a term may be
+// lost.
 func (t *table) add(a, b *table, terms int) (lost lanes) {
 	more := int(math.Ceil(math.Log2(float64(terms)))) + 1
 	for lane := range Lanes {
@@ -150,7 +152,7 @@ func (t *table) at(entry, lane int) float64 {
 	return t.data[entry]
 }
 
-// spread makes what a table of one lane has by lane that of its first lane.
+// spread copies the exponent and the bounds of the first lane to all lanes. The table has one lane.
 func (t *table) spread() {
 	for lane := range Lanes {
 		t.exp[lane], t.top[lane], t.low[lane] = t.exp[0], t.top[0], t.low[0]

@@ -42,17 +42,17 @@ type merge struct {
 	flops       float64 // in one lane: of the product forth, and of each of those back
 }
 
-// products are those of a merge.
+// products are the three products of a merge.
 type products struct {
 	forth   product // out ← Σ left·right
 	toLeft  product // derivative by left ← Σ derivative by out · right
 	toRight product // derivative by right ← Σ derivative by out · left
 }
 
-// Shape returns the hypergraph of the tables that a tree of net has as leaves: a contraction tree over it is one for Compile. It says no
-// where Z is 0 by the zeros of net, where entries of a table are further apart than 2^500 or one is below 0, where net has more than 2^14
-// tables, and where it is invalid: other engines then contract the network, or have something to say. Cost: that of lower.Apart.
-func Shape(net *btn.Network) (contractionorder.Hypergraph, bool) {
+// Shape returns the hypergraph of the tables that a tree of net has as leaves: a contraction tree over it is one for Compile. ok is false
+// if net is not for this engine: Z is 0 by the zeros of net, entries of a table are further apart than 2^500, an entry is below 0, net has
+// more than 2^14 tables, or it is invalid. Other engines then contract the network, or report the error. Cost: that of lower.Apart.
+func Shape(net *btn.Network) (h contractionorder.Hypergraph, ok bool) {
 	t, ok := begin(net)
 	if !ok {
 		return contractionorder.Hypergraph{}, false
@@ -61,10 +61,10 @@ func Shape(net *btn.Network) (contractionorder.Hypergraph, bool) {
 }
 
 // Compile makes the tree of a network along a contraction tree over its Shape, without the network's own evidence, and computes its
-// tables. It says no where Shape does, where tree is none over it, and where digits may be lost without evidence.
+// tables. ok is false if Shape's is, if tree is not one over Shape, or if digits may be lost even without evidence.
 //
 // Cost: that of Shape, and the flops of Cost(false).
-func Compile(net *btn.Network, tree contractionorder.Tree) (*Tree, bool) {
+func Compile(net *btn.Network, tree contractionorder.Tree) (compiled *Tree, ok bool) {
 	t, scopes, ok := lay(net, tree)
 	if !ok {
 		return nil, false
@@ -73,7 +73,8 @@ func Compile(net *btn.Network, tree contractionorder.Tree) (*Tree, bool) {
 	return t, t.calibrate(net)
 }
 
-// lay lists the merges of a tree, and the scopes of all its tables.
+// lay returns a tree with leaves and merges, but without products and tables, and the scopes of all its tables. ok is false if tree is not
+// one over the Shape of net.
 func lay(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [][]int, ok bool) {
 	t, ok = begin(net)
 	if !ok || tree.Leaves != len(t.leaves) || tree.Validate() != nil {
@@ -87,24 +88,24 @@ func lay(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [][]int,
 	return t, p.scopes, true
 }
 
-// MostLeaves bounds the leaves of a tree: what is kept for each takes some 1,000 bytes.
+// MostLeaves is the largest number of leaves of a tree. Each takes some 1,000 bytes in addition to its entries.
 const MostLeaves = 1 << 14
 
-// begin makes the leaves of a tree.
-func begin(net *btn.Network) (*Tree, bool) {
+// begin returns a tree that has only its leaves. ok is false as in Shape.
+func begin(net *btn.Network) (t *Tree, ok bool) {
 	apart, ok := lower.Apart(context.Background(), net)
 	if !ok {
 		return nil, false
 	}
-	t := &Tree{dims: apart.Dims, scale: apart.Scale}
+	t = &Tree{dims: apart.Dims, scale: apart.Scale}
 	if !t.addLeaves(apart) {
 		return nil, false
 	}
-	t.host(apart)
+	t.placeWeights(apart)
 	return t, len(t.leaves) > 0 && len(t.leaves) <= MostLeaves
 }
 
-// shape is the hypergraph of the leaves.
+// shape returns the hypergraph of the leaves.
 func (t *Tree) shape() contractionorder.Hypergraph {
 	h := contractionorder.Hypergraph{Dims: t.dims}
 	for k := range t.leaves {
@@ -121,19 +122,20 @@ func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (forth, bo
 	return forth, WithMarginals(forth)
 }
 
-// WithMarginals returns the cost of a query with marginals from that without: each merge forth, and one back to each of its tables.
+// WithMarginals returns the cost of a query with marginals, from its cost without: for each merge one product forth, and one back to each
+// of its two tables.
 func WithMarginals(forth query.Cost) query.Cost {
 	forth.Flops *= 3
 	forth.Bytes *= 1.5
 	return forth
 }
 
-// follow lists the merges of a tree over some tables, one more of which has one entry: a table with indices of its own is merged with
-// that first, which sums them. It returns the flops of each of the tree's merges, by table of the tree.
+// follow lists the merges of a tree over the tables of h, and one further table of the single entry 1. A table with an index that no other
+// has is merged with that table first, which sums the index out. price has the flops of each merge of tree, by table of tree.
 func follow(h contractionorder.Hypergraph, tree contractionorder.Tree) (p *planner, price []float64) {
 	tables := h.Edges
 	p = newPlanner(h.Dims, tables)
-	place := make([]int, len(tables), len(tables)+len(tree.Merges)) // of the tables of tree
+	place := make([]int, len(tables), len(tables)+len(tree.Merges)) // by table of tree: its number in p
 	one := len(tables)
 	p.add(nil)
 	for k := range tables {

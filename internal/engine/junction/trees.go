@@ -12,17 +12,17 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// So many trees are remembered, of so many bytes together at most.
+// Bounds of the trees that are remembered: their number, and their bytes together.
 const (
-	keepTrees = 64
-	keepSizes = 256 << 20
+	maxTrees      = 64
+	maxTreesBytes = 256 << 20
 )
 
-// Trees remembers the trees used last. The zero value is empty, nil remembers nothing. It keeps no network alive. It may be used by
-// several goroutines.
+// Trees remembers the trees used last. The zero value is empty, and a nil *Trees remembers nothing. It keeps no network alive.
+// Several goroutines may use it.
 type Trees struct {
 	bounds sync.Once
-	known  memo.LRU[treeKey, *remembered]
+	cache  memo.LRU[treeKey, *cached]
 }
 
 // treeKey is a network, by identity, and the plan of its tree, by a hash.
@@ -31,37 +31,37 @@ type treeKey struct {
 	tree uint64
 }
 
-// remembered is the answer of Compile for a network and a contraction tree.
-type remembered struct {
+// cached is the result of Compile for a network and a contraction tree.
+type cached struct {
 	merges [][2]int
 	once   sync.Once
-	tree   *Tree // nil: no
+	tree   *Tree // nil: Compile makes none
 }
 
-// Of is Compile, remembered. The network must not change any more. Answers are the same as without memory.
+// Of returns what Compile returns, from memory if it is there. The network must not change any more.
 func (t *Trees) Of(net *btn.Network, tree contractionorder.Tree) (*Tree, bool) {
 	if t == nil {
 		return Compile(net, tree)
 	}
-	t.bounds.Do(func() { t.known.Entries, t.known.Bytes = keepTrees, keepSizes })
+	t.bounds.Do(func() { t.cache.Entries, t.cache.Bytes = maxTrees, maxTreesBytes })
 	key := treeKey{weak.Make(net), hash(tree)}
-	r, ok := t.known.Get(key)
+	r, ok := t.cache.Get(key)
 	if !ok {
-		r = t.known.Add(key, &remembered{merges: tree.Merges}, 0)
+		r = t.cache.Add(key, &cached{merges: tree.Merges}, 0)
 	}
 	if !slices.Equal(r.merges, tree.Merges) { // two trees of one hash
 		return Compile(net, tree)
 	}
 	r.once.Do(func() {
-		if made, ok := Compile(net, tree); ok {
-			r.tree = made
-			t.known.Resize(key, made.bytes())
+		if compiled, ok := Compile(net, tree); ok {
+			r.tree = compiled
+			t.cache.Resize(key, compiled.bytes())
 		}
 	})
 	return r.tree, r.tree != nil
 }
 
-// hash is FNV-1a over the merges of a tree.
+// hash returns FNV-1a over the merges of a tree.
 func hash(tree contractionorder.Tree) uint64 {
 	h := uint64(14695981039346656037)
 	for _, m := range tree.Merges {
@@ -72,14 +72,14 @@ func hash(tree contractionorder.Tree) uint64 {
 	return h
 }
 
-// bytesBeside is what is kept for a table beside its entries, about.
-const bytesBeside = 1000
+// bytesPerTable is about the memory of a table without its entries.
+const bytesPerTable = 1000
 
-// bytes is what a tree takes, without the memory of runs.
+// bytes returns the memory of a tree, without that of runs.
 func (t *Tree) bytes() int64 {
 	numbers := 0
 	for k := range t.base {
 		numbers += len(t.base[k].data)
 	}
-	return int64(8*numbers + bytesBeside*len(t.base))
+	return int64(8*numbers + bytesPerTable*len(t.base))
 }
