@@ -1,6 +1,6 @@
 package buckets
 
-// Down again: values of the indices, from the last step to the first.
+// The way down: values of the indices, from the last step to the first.
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// weigh writes the weights of the indices that step k drops, under values of the ones it keeps:
-// logarithms where log is returned as true.
-func (r *Run) weigh(k int, values []int) (weights []float64, log bool) {
+// weightsOf returns the weight of every combination of values of the indices that step k drops, given the values of the indices that it
+// keeps: the product of its inputs. If log is true, the weights are logarithms. The list is valid until the next call.
+func (r *Run) weightsOf(k int, values []int) (weights []float64, log bool) {
 	s := &r.steps[k]
 	size := sumproduct.Size(r.dims, s.Drop)
 	if cap(r.scratch) < size {
@@ -30,20 +30,19 @@ func (r *Run) weigh(k int, values []int) (weights []float64, log bool) {
 			weights[d] = 0
 		}
 	}
-	for _, at := range s.In {
-		t := &r.tables[at]
+	for _, input := range s.In {
+		t := &r.tables[input]
 
-		// place of the entry, and the stride of the dropped indices
-		base, step := 0, 1
+		base, stride := 0, 1 // base is the position of the kept values in t
 		for n := len(t.scope) - 1; n >= 0; n-- {
 			i := t.scope[n]
-			r.stride[i] = step
-			step *= r.dims[i]
+			r.stride[i] = stride
+			stride *= r.dims[i]
 		}
 		for _, i := range s.Out {
 			base += r.stride[i] * values[i]
 		}
-		r.spread(t.data[base:], s.Drop, weights, log)
+		r.multiplyInto(t.data[base:], s.Drop, weights, log)
 		for _, i := range t.scope {
 			r.stride[i] = 0
 		}
@@ -51,8 +50,9 @@ func (r *Run) weigh(k int, values []int) (weights []float64, log bool) {
 	return weights, log
 }
 
-// spread multiplies weights, over the values of some indices, by entries at the strides set.
-func (r *Run) spread(data []float64, drop []int, weights []float64, log bool) {
+// multiplyInto multiplies the weight of every combination of values of the dropped indices by the entry of data at these values, or adds it
+// if they are logarithms. r.stride has the strides of the indices in data.
+func (r *Run) multiplyInto(data []float64, drop []int, weights []float64, log bool) {
 	if len(drop) == 1 {
 		stride := r.stride[drop[0]]
 		for d := range weights {
@@ -85,8 +85,8 @@ func (r *Run) spread(data []float64, drop []int, weights []float64, log bool) {
 	}
 }
 
-// put sets the dropped indices of step k to combination d.
-func (r *Run) put(k, d int, values []int) {
+// setDropped sets the values of the indices that step k drops to their combination d, the last index fastest.
+func (r *Run) setDropped(k, d int, values []int) {
 	drop := r.steps[k].Drop
 	for n := len(drop) - 1; n >= 0; n-- {
 		values[drop[n]] = d % r.dims[drop[n]]
@@ -94,8 +94,8 @@ func (r *Run) put(k, d int, values []int) {
 	}
 }
 
-// Draw sets values, one per index, to a term drawn with its probability. All steps are sums, and
-// their total is not 0.
+// Draw sets values, one per index, to a state drawn with the probability of its term. All steps have to be sums, and
+// their total must not be 0.
 func (r *Run) Draw(rng *rand.Rand, values []int) {
 	for _, i := range r.loose {
 		values[i] = rng.IntN(r.dims[i])
@@ -105,20 +105,20 @@ func (r *Run) Draw(rng *rand.Rand, values []int) {
 		if len(s.Drop) == 0 {
 			continue
 		}
-		sums, known := r.drops[k]
-		if !known {
-			weights, log := r.weigh(k, values)
+		sums, ok := r.cumulated[k]
+		if !ok {
+			weights, log := r.weightsOf(k, values)
 			cumulate(weights, log)
 			if sums = weights; len(s.Out) == 0 {
 				sums = append([]float64(nil), weights...)
-				r.drops[k] = sums
+				r.cumulated[k] = sums
 			}
 		}
-		r.put(k, pick(sums, rng.Float64()), values)
+		r.setDropped(k, pick(sums, rng.Float64()), values)
 	}
 }
 
-// cumulate replaces weights by their sums up to each.
+// cumulate replaces each weight by the sum of the weights up to it. Logarithms are turned into weights first, up to a common factor.
 func cumulate(weights []float64, log bool) {
 	if log {
 		top := math.Inf(-1)
@@ -134,31 +134,30 @@ func cumulate(weights []float64, log bool) {
 	}
 }
 
-// pick returns the first whose cumulated weight is above u of the total.
+// pick returns the first position whose cumulated weight is above the share u of the total.
 func pick(sums []float64, u float64) int {
 	last := len(sums) - 1
-	at := sort.Search(last, func(d int) bool { return sums[d] > u*sums[last] })
-	for at > 0 && sums[at] == sums[at-1] { // rounding must not pick a value without weight
-		at--
+	d := sort.Search(last, func(d int) bool { return sums[d] > u*sums[last] })
+	for d > 0 && sums[d] == sums[d-1] { // rounding must not pick a value without weight
+		d--
 	}
-	return at
+	return d
 }
 
-// Near lists terms, as a value per index, whose logarithm is at most slack below the largest: all
-// of them, or the first most that the steps come to (all is false then). Steps that are sums are
-// passed by, but for those that later ones need, where the heaviest value is taken. The largest
-// term is not 0.
-func (r *Run) Near(ctx context.Context, slack float64, most int) (list [][]int, all bool, err error) {
-	// fork is a step, or a loose index, with several values within the slack.
+// Near lists the terms whose logarithm is at most slack below the largest, each as a value per index. isAll is false if there are more than
+// limit of them; then it lists the first limit that it comes to. It searches depth first, from the last step to the first. In a step that
+// is a sum it takes the heaviest values only. The largest term must not be 0.
+func (r *Run) Near(ctx context.Context, slack float64, limit int) (list [][]int, isAll bool, err error) {
+	// fork is a step, or a loose index, with several choices within the slack.
 	type fork struct {
-		at    int // steps to go, then loose indices as −1, −2, …
-		near  []int
-		short []float64 // shortfall of each from the largest, earlier steps included
-		next  int
+		at    int       // the step; −1, −2, … for loose indices
+		near  []int     // the choices
+		short []float64 // by choice: ln of the largest term less ln of the best term with it and with the choices before
+		next  int       // the next choice to try
 	}
 	values := make([]int, len(r.dims))
 	var forks []fork
-	lost := 0.0 // of the values chosen so far
+	lost := 0.0 // what the choices so far have cost, in nats
 	k := len(r.steps) - 1
 	floor := -1 - len(r.loose)
 	turns := 0
@@ -168,7 +167,7 @@ func (r *Run) Near(ctx context.Context, slack float64, most int) (list [][]int, 
 			if turns++; turns&1023 == 0 && ctx.Err() != nil {
 				return nil, false, ctx.Err()
 			}
-			near, short := r.nearest(k, slack-lost, values)
+			near, short := r.nearHeaviest(k, slack-lost, values)
 			if len(near) == 0 {
 				continue
 			}
@@ -184,7 +183,7 @@ func (r *Run) Near(ctx context.Context, slack float64, most int) (list [][]int, 
 			lost += short[0]
 		}
 
-		if len(list) == most {
+		if len(list) == limit {
 			return list, false, nil
 		}
 		list = append(list, append([]int(nil), values...))
@@ -203,19 +202,19 @@ func (r *Run) Near(ctx context.Context, slack float64, most int) (list [][]int, 
 	}
 }
 
-// choose is put for steps and loose indices.
+// choose sets the values that step k drops to choice d or, for k < 0, the value of loose index −1−k.
 func (r *Run) choose(k, d int, values []int) {
 	if k < 0 {
 		values[r.loose[-1-k]] = d
 		return
 	}
-	r.put(k, d, values)
+	r.setDropped(k, d, values)
 }
 
-// nearest lists the combinations of a step's dropped indices that are within slack of the heaviest
-// one, and their shortfall; none for steps without a choice. The heaviest is among them at any
-// slack; of a sum it is the only one.
-func (r *Run) nearest(k int, slack float64, values []int) (near []int, short []float64) {
+// nearHeaviest lists the combinations of values that step k drops whose logarithmic weight is at most slack below the heaviest, and how far
+// each is below it (short). The heaviest is always among them. If the step is a sum, it is the only one. The lists are empty for a step
+// that drops nothing. For k < 0 they have all values of loose index −1−k.
+func (r *Run) nearHeaviest(k int, slack float64, values []int) (near []int, short []float64) {
 	if k < 0 {
 		for d := range r.dims[r.loose[-1-k]] {
 			near, short = append(near, d), append(short, 0)
@@ -226,7 +225,7 @@ func (r *Run) nearest(k int, slack float64, values []int) (near []int, short []f
 		return nil, nil
 	}
 
-	weights, log := r.weigh(k, values)
+	weights, log := r.weightsOf(k, values)
 	if !r.steps[k].Max {
 		best := 0
 		for d, w := range weights {
@@ -237,7 +236,7 @@ func (r *Run) nearest(k int, slack float64, values []int) (near []int, short []f
 		return []int{best}, []float64{0}
 	}
 	if !log {
-		return nil, nil // no maximum is taken of numbers
+		return nil, nil // cannot happen: maxima are taken of logarithms only
 	}
 	top := math.Inf(-1)
 	for _, w := range weights {
@@ -251,9 +250,10 @@ func (r *Run) nearest(k int, slack float64, values []int) (near []int, short []f
 	return near, short
 }
 
-// Largest lists terms, as a value per index, from the largest on: so many, and at most more further ones whose logarithm is within slack
-// of the last one's. All says that no other is above 0. All steps are maxima, and the largest term is not 0. Cost as of ranked.List.
-func (r *Run) Largest(ctx context.Context, count int, slack float64, more int) (list [][]int, all bool, err error) {
+// Largest lists terms, the largest first, each as a value per index: count of them, and up to more further terms whose logarithm is at most
+// slack below the last of these. isAll is true if all other terms are 0. All steps have to be maxima, and the largest term must not be
+// 0. Cost as of ranked.List.
+func (r *Run) Largest(ctx context.Context, count int, slack float64, more int) (list [][]int, isAll bool, err error) {
 	w := &maxima{run: r, values: make([]int, len(r.dims))}
 	for k := len(r.steps) - 1; k >= 0; k-- {
 		if len(r.steps[k].Drop) > 0 {
@@ -263,32 +263,32 @@ func (r *Run) Largest(ctx context.Context, count int, slack float64, more int) (
 	for k := range r.loose {
 		w.at = append(w.at, -1-k)
 	}
-	all, err = ranked.List(ctx, len(w.at), w, count+more, func(lost float64) float64 {
+	isAll, err = ranked.List(ctx, len(w.at), w, count+more, func(lost float64) float64 {
 		if list = append(list, slices.Clone(w.values)); len(list) < count {
 			return math.Inf(1)
 		}
 		return lost + slack
 	})
-	return list, all, err
+	return list, isAll, err
 }
 
-// maxima are the choices of Largest: of steps to go, then of loose indices as −1, −2, ….
+// maxima are the choices of Largest, as ranked.Choices. Each level is a step or a loose index.
 type maxima struct {
 	run    *Run
-	at     []int
-	values []int
+	at     []int // by level: the step, in the sequence of the way down; then −1, −2, … for the loose indices
+	values []int // by index
 }
 
-// Choose implements ranked.Choices.
+// Choose implements ranked.Choices: it sets the values of a level to an option.
 func (w *maxima) Choose(level, option int) { w.run.choose(w.at[level], option, w.values) }
 
-// Costs implements ranked.Choices.
+// Costs implements ranked.Choices: by option of a level, how much its logarithm is below that of the best option.
 func (w *maxima) Costs(level int) []float64 {
 	k := w.at[level]
 	if k < 0 {
 		return make([]float64, w.run.dims[w.run.loose[-1-k]])
 	}
-	weights, _ := w.run.weigh(k, w.values)
+	weights, _ := w.run.weightsOf(k, w.values)
 	top := slices.Max(weights)
 	for d, x := range weights {
 		weights[d] = top - x

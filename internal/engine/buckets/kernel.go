@@ -11,40 +11,42 @@ import (
 )
 
 const (
-	block     = 1024    // entries of an inner block at most, but for a single axis
+	maxBlock  = 1024    // entries of an inner block at most, but for a single axis
 	shortOut  = 32      // outputs below are made one by one, along dropped indices
 	shareWork = 1 << 16 // operations below which one goroutine does it all
 )
 
-// Kernel computes out[o] = ⊕_d Π_t in_t[o, d]. It says where the entries of the tables are, and serves any tables of its shape.
+// Kernel computes out[o] = ⊕_d Π_t in_t[o, d], where ⊕ is a sum or a maximum. It has the positions of the entries of the tables, and serves
+// any tables of its shape.
 type Kernel struct {
 	In           []Operand
 	Outer, Drops int  // combinations of the outer axes of the output, and of the dropped indices outside of blocks
 	Inner        int  // entries of a block
-	across       bool // blocks run over dropped indices, and outputs are made one by one
+	across       bool // blocks run over dropped indices, and the output is computed entry by entry
 }
 
-// Operand is an input: where its entries are, by outer, dropped and inner combination.
+// Operand is an input: the offsets of its entries, by outer, dropped and inner combination.
 type Operand struct {
 	Table       int
 	Outer, Drop []int
 	Inner       []int32
-	kind        int
+	kind        int // constant, contiguous or scattered
 }
 
 // How an operand varies within a block.
 const (
-	constant = iota
-	contiguous
-	scattered
+	constant   = iota // not at all
+	contiguous        // its entries are neighbours, in the sequence of the block
+	scattered         // otherwise
 )
 
-// NewKernel lays a step out, with tables over these scopes. Blocks run over the last axes of the output or, where that is small and
-// across is set, of the dropped indices. stride is room, 0 by index. Tables have fewer than 2^31 entries.
+// NewKernel returns the kernel of a step with tables over these scopes. Blocks run over the last axes of the output. If across is set, and
+// the output is small and has fewer entries than it has terms, they run over the last dropped indices. stride is scratch space by index, 0
+// before and after. Tables have fewer than 2^31 entries.
 func NewKernel(dims []int, s *Step, scopes [][]int, across bool, stride []int) *Kernel {
 	split := func(scope []int) (head, tail []int) {
 		at, n := len(scope), 1
-		for at > 0 && (n == 1 || n*dims[scope[at-1]] <= block) {
+		for at > 0 && (n == 1 || n*dims[scope[at-1]] <= maxBlock) {
 			at--
 			n *= dims[scope[at]]
 		}
@@ -79,7 +81,7 @@ func NewKernel(dims []int, s *Step, scopes [][]int, across bool, stride []int) *
 	return k
 }
 
-// kindOf says how an operand varies.
+// kindOf returns how an operand with these offsets varies within a block.
 func kindOf(inner []int32) int {
 	fixed, running := true, true
 	for k, at := range inner {
@@ -94,18 +96,18 @@ func kindOf(inner []int32) int {
 	return scattered
 }
 
-// filling is a kernel at work.
+// filling is a kernel with the tables of a step.
 type filling struct {
 	*Kernel
-	tables        [][]float64
-	logs, largest bool
+	tables           [][]float64
+	useLogs, largest bool
 }
 
-// run fills out; chunks of outer combinations are shared out.
+// run computes all of out. Goroutines share chunks of outer combinations.
 func (k *filling) run(ctx context.Context, out []float64, threads int) error {
 	each := max(1, shareWork/max(1, k.Inner*k.Drops*len(k.In)))
 	chunks := (k.Outer + each - 1) / each
-	room := make([]space, max(1, min(sumproduct.Threads(threads), chunks)))
+	room := make([]workspace, max(1, min(sumproduct.Threads(threads), chunks)))
 	return sumproduct.Share(ctx, len(room), chunks, func(worker, chunk int) error {
 		w := &room[worker]
 		if w.tmp == nil {
@@ -113,9 +115,9 @@ func (k *filling) run(ctx context.Context, out []float64, threads int) error {
 		}
 		for o := chunk * each; o < min(k.Outer, (chunk+1)*each); o++ {
 			if k.across {
-				out[o] = k.one(o, w)
+				out[o] = k.computeEntry(o, w)
 			} else {
-				k.block(o, out[o*k.Inner:][:k.Inner], w)
+				k.computeBlock(o, out[o*k.Inner:][:k.Inner], w)
 			}
 			if o&63 == 63 && ctx.Err() != nil {
 				return ctx.Err()
@@ -125,26 +127,26 @@ func (k *filling) run(ctx context.Context, out []float64, threads int) error {
 	})
 }
 
-// space is the room of one worker.
-type space struct{ tmp, sum []float64 }
+// workspace is the scratch space of one worker.
+type workspace struct{ tmp, sum []float64 }
 
-// Product sets tmp to the products of all inputs over a block, the sums of their logarithms where logs is set. It is false, and tmp is as
-// it was, where all are known to be 0.
-func (k *Kernel) Product(tables [][]float64, o, d int, logs bool, tmp []float64) bool {
+// Product sets tmp to the products of all inputs over a block; if useLogs, to the sums of their logarithms. It returns false, and leaves
+// tmp as it is, if a constant input is 0 and so are all products.
+func (k *Kernel) Product(tables [][]float64, o, d int, useLogs bool, tmp []float64) bool {
 	c := 1.0
-	if logs {
+	if useLogs {
 		c = 0
 	}
 	t := 0
 	for ; t < len(k.In) && k.In[t].kind == constant; t++ {
 		in := &k.In[t]
-		if x := tables[in.Table][in.Outer[o]+in.Drop[d]]; logs {
+		if x := tables[in.Table][in.Outer[o]+in.Drop[d]]; useLogs {
 			c += x
 		} else {
 			c *= x
 		}
 	}
-	if logs && math.IsInf(c, -1) || !logs && c == 0 {
+	if useLogs && math.IsInf(c, -1) || !useLogs && c == 0 {
 		return false
 	}
 
@@ -158,7 +160,7 @@ func (k *Kernel) Product(tables [][]float64, o, d int, logs bool, tmp []float64)
 		in := &k.In[t]
 		data := tables[in.Table][in.Outer[o]+in.Drop[d]:]
 		switch {
-		case logs:
+		case useLogs:
 			in.addTo(tmp, data, c, first)
 		case in.kind == contiguous && first:
 			for i, x := range data[:len(tmp)] {
@@ -182,7 +184,7 @@ func (k *Kernel) Product(tables [][]float64, o, d int, logs bool, tmp []float64)
 	return true
 }
 
-// addTo adds logarithms to a block, or sets it to their sums with c.
+// addTo adds the operand's logarithms to a block; if first, it sets the block to their sums with c.
 func (in *Operand) addTo(tmp, data []float64, c float64, first bool) {
 	switch {
 	case in.kind == contiguous && first:
@@ -204,23 +206,23 @@ func (in *Operand) addTo(tmp, data []float64, c float64, first bool) {
 	}
 }
 
-// block makes the outputs of one inner block.
-func (k *filling) block(o int, out []float64, w *space) {
-	nothing := 0.0
-	if k.logs {
-		nothing = math.Inf(-1)
+// computeBlock computes the entries of the output in one inner block.
+func (k *filling) computeBlock(o int, out []float64, w *workspace) {
+	zero := 0.0
+	if k.useLogs {
+		zero = math.Inf(-1)
 	}
 	for i := range out {
-		out[i] = nothing
+		out[i] = zero
 	}
 	clear(w.sum)
 
 	for d := range k.Drops {
-		if !k.Product(k.tables, o, d, k.logs, w.tmp) {
+		if !k.Product(k.tables, o, d, k.useLogs, w.tmp) {
 			continue
 		}
 		switch {
-		case !k.logs:
+		case !k.useLogs:
 			for i, x := range w.tmp {
 				out[i] += x
 			}
@@ -234,26 +236,26 @@ func (k *filling) block(o int, out []float64, w *space) {
 			}
 		}
 	}
-	if k.logs && !k.largest {
+	if k.useLogs && !k.largest {
 		for i := range out {
 			out[i] += math.Log(w.sum[i])
 		}
 	}
 }
 
-// one makes one output, along the dropped indices.
-func (k *filling) one(o int, w *space) float64 {
+// computeEntry computes one entry of the output, in blocks along the dropped indices.
+func (k *filling) computeEntry(o int, w *workspace) float64 {
 	top, sum := 0.0, 0.0
-	if k.logs {
+	if k.useLogs {
 		top = math.Inf(-1)
 	}
 	for d := range k.Drops {
-		if !k.Product(k.tables, o, d, k.logs, w.tmp) {
+		if !k.Product(k.tables, o, d, k.useLogs, w.tmp) {
 			continue
 		}
 		for _, x := range w.tmp {
 			switch {
-			case !k.logs:
+			case !k.useLogs:
 				top += x
 			case k.largest:
 				top = max(top, x)
@@ -262,13 +264,13 @@ func (k *filling) one(o int, w *space) float64 {
 			}
 		}
 	}
-	if k.logs && !k.largest {
+	if k.useLogs && !k.largest {
 		top += math.Log(sum)
 	}
 	return top
 }
 
-// addLog adds exp(x) to exp(top)·sum, top being the largest so far.
+// addLog adds exp(x) to exp(top)·sum, where top is the largest logarithm so far. It returns the new total in the same form.
 func addLog(top, sum, x float64) (newTop, newSum float64) {
 	switch {
 	case math.IsInf(x, -1):

@@ -24,32 +24,32 @@ type Run struct {
 	steps  []Step
 	tables []table
 	scopes [][]int     // by table
-	data   [][]float64 // likewise
+	data   [][]float64 // by table
 	scale  float64     // ln of the expression's scale
 	loose  []int       // indices of dimension above 1 in no table
 	// maximal reports whether the loose indices are maximised over; else they are summed.
 	maximal bool
 
-	stride  []int             // by index, all 0
-	drops   map[int][]float64 // cumulated weights of steps without context, by step
-	scratch []float64
+	stride    []int             // by index, all 0
+	cumulated map[int][]float64 // by step whose output has no index: the cumulated weights of the values that it drops
+	scratch   []float64
 }
 
-// table has entries Data[k]·2^exp, or their logarithms.
+// table has the entries data[k]·2^exp or, if log is set, entries whose logarithms are data[k].
 type table struct {
 	scope []int
 	data  []float64
 	exp   int64
 	log   bool
-	low   int // all entries but zeros are 2^low or more, relative to the largest; of use without log
+	low   int // all entries of data but zeros are 2^low or more, with the largest near 1; not used if log is set
 }
 
-// errDeep says that a product of entries may leave the range of float64 downwards.
-var errDeep = errors.New("buckets: products may underflow")
+// errUnderflow states that a product of entries may be too small for float64.
+var errUnderflow = errors.New("buckets: products may underflow")
 
 // Eliminate runs the steps over an expression whose entries are at least 0. Maxima are taken of
-// logarithms; sums of numbers, or of logarithms where float64 could lose a term. Maximal says of
-// indices in no table which of both is done with them.
+// logarithms. Sums are of numbers, or of logarithms if float64 could lose a term. Indices in no table are maximised over if
+// maximal is set, else summed.
 //
 // Errors: bad_input for an entry below 0; over_budget, before anything is allocated; the context's.
 func Eliminate(
@@ -63,7 +63,7 @@ func Eliminate(
 	}
 
 	r, err := eliminate(ctx, e, steps, o, false)
-	if errors.Is(err, errDeep) {
+	if errors.Is(err, errUnderflow) {
 		r, err = eliminate(ctx, e, steps, o, true)
 	}
 	if err != nil {
@@ -85,17 +85,17 @@ func Eliminate(
 	return r, nil
 }
 
-// eliminate runs the steps; logs says that sums are taken of logarithms, too.
+// eliminate runs the steps once. With useLogs all tables are logarithms, also for sums. It returns errUnderflow if they have to be.
 func eliminate(
-	ctx context.Context, e *sumproduct.Expression, steps []Step, o Options, logs bool,
+	ctx context.Context, e *sumproduct.Expression, steps []Step, o Options, useLogs bool,
 ) (*Run, error) {
 	r := &Run{
-		dims:   e.Dims,
-		steps:  steps,
-		tables: make([]table, 0, len(e.Tables)+len(steps)),
-		stride: make([]int, len(e.Dims)),
-		scale:  math.Inf(-1),
-		drops:  map[int][]float64{},
+		dims:      e.Dims,
+		steps:     steps,
+		tables:    make([]table, 0, len(e.Tables)+len(steps)),
+		stride:    make([]int, len(e.Dims)),
+		scale:     math.Inf(-1),
+		cumulated: map[int][]float64{},
 	}
 	if !e.Scale.IsZero() {
 		r.scale = e.Scale.LogAbs()
@@ -109,7 +109,7 @@ func eliminate(
 		if err != nil {
 			return nil, err
 		}
-		if logs {
+		if useLogs {
 			in.toLog()
 		}
 		r.add(in)
@@ -128,11 +128,12 @@ func (r *Run) add(t table) {
 	r.tables, r.scopes, r.data = append(r.tables, t), append(r.scopes, t.scope), append(r.data, t.data)
 }
 
-// load copies a table of the expression, its largest entry at 1 or below and above ½.
-func load(t *sumproduct.Table, at int) (table, error) {
+// load copies table number of the expression. Its largest entry comes out in (½, 1], unless its entries are so far apart, or have
+// exponents, that logarithms take their place. The error is fault.BadInput for an entry below 0.
+func load(t *sumproduct.Table, number int) (table, error) {
 	for k, x := range t.Data {
 		if x < 0 {
-			return table{}, fault.New(fault.BadInput, "buckets: table %d, entry %d is %g, below 0", at, k, x)
+			return table{}, fault.New(fault.BadInput, "buckets: table %d, entry %d is %g, below 0", number, k, x)
 		}
 	}
 
@@ -158,8 +159,7 @@ func load(t *sumproduct.Table, at int) (table, error) {
 	return out, nil
 }
 
-// normalise takes a power of two out, so that the largest entry is in (½, 1], and notes how deep the
-// others are.
+// normalise divides the entries by a power of two, so that the largest is in (½, 1], and sets low. It does nothing if all entries are 0.
 func (t *table) normalise() {
 	largest, smallest := 0.0, math.Inf(1)
 	for _, x := range t.data {
@@ -184,7 +184,7 @@ func (t *table) normalise() {
 	t.low = down - 1 - up
 }
 
-// toLog replaces the entries by their logarithms.
+// toLog replaces the entries by their logarithms, unless they are logarithms already.
 func (t *table) toLog() {
 	if t.log {
 		return
@@ -197,24 +197,24 @@ func (t *table) toLog() {
 	t.exp = 0
 }
 
-// deepest is the exponent of two below which products of entries might lose digits.
-const deepest = -1000
+// lowest is the exponent of 2 below which products of entries might lose digits.
+const lowest = -1000
 
-// step makes the table of step k.
+// step makes the table of step k. It returns errUnderflow if numbers are not enough and logarithms have to be used from the beginning.
 func (r *Run) step(ctx context.Context, k int, o Options) error {
 	s := &r.steps[k]
-	logs := s.Max
+	useLogs := s.Max
 	low := 0
 	for _, t := range s.In {
-		logs = logs || r.tables[t].log
+		useLogs = useLogs || r.tables[t].log
 		low += r.tables[t].low
 	}
-	if logs {
+	if useLogs {
 		for _, t := range s.In {
 			r.tables[t].toLog()
 		}
-	} else if low < deepest {
-		return errDeep
+	} else if low < lowest {
+		return errUnderflow
 	}
 
 	for _, t := range s.In {
@@ -222,12 +222,12 @@ func (r *Run) step(ctx context.Context, k int, o Options) error {
 			return fault.New(fault.OverBudget, "%w: a table of %d entries, fewer than 2^31 are allowed", sumproduct.ErrOverBudget, len(r.data[t]))
 		}
 	}
-	out := table{scope: s.Out, log: logs, data: make([]float64, sumproduct.Size(r.dims, s.Out))}
-	kernel := filling{NewKernel(r.dims, s, r.scopes, true, r.stride), r.data, logs, s.Max}
+	out := table{scope: s.Out, log: useLogs, data: make([]float64, sumproduct.Size(r.dims, s.Out))}
+	kernel := filling{NewKernel(r.dims, s, r.scopes, true, r.stride), r.data, useLogs, s.Max}
 	if err := kernel.run(ctx, out.data, o.Threads); err != nil {
 		return err
 	}
-	if !logs {
+	if !useLogs {
 		for _, t := range s.In {
 			out.exp += r.tables[t].exp
 		}
@@ -237,18 +237,19 @@ func (r *Run) step(ctx context.Context, k int, o Options) error {
 	return nil
 }
 
-// LnTotal is ln of the product of all steps' scalars: the total, or the largest term. −Inf for 0.
+// LnTotal returns ln of the result, the total or the largest term: the product of the scale and of all tables without indices that are
+// left. It is −Inf for 0.
 func (r *Run) LnTotal() float64 {
-	used := make([]bool, len(r.tables))
+	isConsumed := make([]bool, len(r.tables))
 	for _, s := range r.steps {
 		for _, t := range s.In {
-			used[t] = true
+			isConsumed[t] = true
 		}
 	}
 
 	total := r.scale
 	for t := range r.tables {
-		if used[t] || len(r.tables[t].data) != 1 {
+		if isConsumed[t] || len(r.tables[t].data) != 1 {
 			continue
 		}
 		x := r.tables[t].data[0]
@@ -258,17 +259,17 @@ func (r *Run) LnTotal() float64 {
 		total += x
 	}
 	for _, i := range r.loose {
-		if !r.maximal {
+		if !r.maximal { // a sum of ones
 			total += math.Log(float64(r.dims[i]))
 		}
 	}
 	return total
 }
 
-// Signed returns the table that steps leave, all sums, of an expression without its scale; entries
-// may be below 0. Entry k is Data[k]·2^exp. All sums are of numbers.
+// Signed runs steps that are all sums over an expression without its scale, whose entries may be below 0. It returns the last table. Entry
+// k is Data[k]·2^exp. All sums are of numbers, not of logarithms.
 //
-// Errors: sumproduct.ErrSpan where products may leave the range of float64.
+// Errors: sumproduct.ErrSpan if products may leave the range of float64.
 func Signed(
 	ctx context.Context, e *sumproduct.Expression, steps []Step,
 ) (out sumproduct.Table, exp int64, err error) {
@@ -289,7 +290,7 @@ func Signed(
 	}
 	for k := range steps {
 		err := r.step(ctx, k, Options{})
-		if errors.Is(err, errDeep) {
+		if errors.Is(err, errUnderflow) {
 			err = errSpan
 		}
 		if err != nil {
@@ -300,5 +301,5 @@ func Signed(
 	return sumproduct.Table{Scope: last.scope, Data: last.data, Rounded: true}, last.exp, nil
 }
 
-// errSpan says that sums of numbers are not enough.
+// errSpan states that sums of numbers are not enough.
 var errSpan = fault.New(fault.Unsupported, "%w: entries of the terms of a factor", sumproduct.ErrSpan)

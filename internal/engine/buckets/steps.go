@@ -28,8 +28,8 @@ type Step struct {
 	Max  bool
 }
 
-// AlongOrder returns the steps of eliminating a hypergraph index by index; maximal says of every
-// index whether the maximum over it is taken. The last tables have no index.
+// AlongOrder returns the steps of eliminating a hypergraph index by index. maximal has, by
+// index, whether it is maximised over and not summed. The last tables have no index.
 func AlongOrder(
 	ctx context.Context, h contractionorder.Hypergraph, order []int, maximal []bool,
 ) ([]Step, error) {
@@ -41,8 +41,9 @@ func AlongOrder(
 	return steps, err
 }
 
-// AlongTree returns the steps of contracting a hypergraph along a tree: an index goes with the merge
-// that joins its last two tables, sums before maxima. Fixed indices are in no scope.
+// AlongTree returns the steps of contracting a hypergraph along a tree. An index is dropped with the merge
+// that joins its last two tables. If a merge drops indices of both kinds, the sums are a step before the maxima. Fixed indices and those
+// of one value are in no scope.
 func AlongTree(
 	h contractionorder.Hypergraph, t contractionorder.Tree, fixed []int, maximal []bool,
 ) ([]Step, error) {
@@ -54,72 +55,72 @@ func AlongTree(
 			t.Leaves, len(h.Edges))
 	}
 
-	left := make([]int, len(h.Dims)) // leaves that have an index and are not merged into one yet
-	gone := make([]bool, len(h.Dims))
+	uses := make([]int, len(h.Dims)) // by index: the current tables that have it
+	isFixed := make([]bool, len(h.Dims))
 	for _, i := range fixed {
-		gone[i] = true
+		isFixed[i] = true
 	}
 	scopes := make([][]int, 0, t.Leaves+len(t.Merges)) // by node of the tree
-	tables := make([]int, 0, t.Leaves+len(t.Merges))   // likewise
+	tables := make([]int, 0, t.Leaves+len(t.Merges))   // by node of the tree: the number of its table
 	for k, e := range h.Edges {
 		var scope []int
 		for _, i := range e {
-			if !gone[i] && h.Dims[i] > 1 {
+			if !isFixed[i] && h.Dims[i] > 1 {
 				scope = append(scope, i)
-				left[i]++
+				uses[i]++
 			}
 		}
 		scopes, tables = append(scopes, scope), append(tables, k)
 	}
 
 	var steps []Step
-	// reduce makes a table over a scope out of others, without the indices that are in no other.
-	reduce := func(in, scope []int) {
-		sum, top := Step{In: in}, Step{Max: true}
+	// addSteps adds the steps that multiply the tables in, over a scope together, and drop the indices that no other table has.
+	addSteps := func(in, scope []int) {
+		sum, maximum := Step{In: in}, Step{Max: true}
 		for _, i := range scope {
 			switch {
-			case left[i] > 1:
-				top.Out = append(top.Out, i)
+			case uses[i] > 1:
+				maximum.Out = append(maximum.Out, i)
 			case maximal[i]:
-				top.Drop = append(top.Drop, i)
+				maximum.Drop = append(maximum.Drop, i)
 			default:
 				sum.Drop = append(sum.Drop, i)
 			}
 		}
-		top.In = in
-		if sum.Out = append(slices.Clone(top.Drop), top.Out...); len(sum.Drop) > 0 || len(top.Drop) == 0 {
+		maximum.In = in
+		if sum.Out = append(slices.Clone(maximum.Drop), maximum.Out...); len(sum.Drop) > 0 || len(maximum.Drop) == 0 {
 			steps = append(steps, sum)
-			top.In = []int{len(h.Edges) + len(steps) - 1}
+			maximum.In = []int{len(h.Edges) + len(steps) - 1}
 		}
-		if len(top.Drop) > 0 {
-			steps = append(steps, top)
+		if len(maximum.Drop) > 0 {
+			steps = append(steps, maximum)
 		}
-		scopes, tables = append(scopes, top.Out), append(tables, len(h.Edges)+len(steps)-1)
+		scopes, tables = append(scopes, maximum.Out), append(tables, len(h.Edges)+len(steps)-1)
 	}
 
-	seen := make([]int, len(h.Dims)) // 1 + the last merge that has an index
+	seen := make([]int, len(h.Dims)) // by index: 1 + the last merge whose left table has it
 	for k, m := range t.Merges {
-		both := slices.Clone(scopes[m[0]])
-		for _, i := range both {
+		union := slices.Clone(scopes[m[0]])
+		for _, i := range union {
 			seen[i] = k + 1
 		}
 		for _, i := range scopes[m[1]] {
 			if seen[i] == k+1 {
-				left[i]-- // two tables with it become one
+				uses[i]-- // two tables with it become one
 			} else {
-				both = append(both, i)
+				union = append(union, i)
 			}
 		}
-		reduce([]int{tables[m[0]], tables[m[1]]}, both)
+		addSteps([]int{tables[m[0]], tables[m[1]]}, union)
 	}
 	if len(t.Merges) == 0 && t.Leaves == 1 {
-		reduce([]int{0}, scopes[0])
+		addSteps([]int{0}, scopes[0])
 	}
 	return steps, nil
 }
 
-// Price is the cost of steps over indices of these dimensions: an operation per input and
-// entry touched, and the bytes of all tables made, which stay.
+// Price returns the cost of steps over indices of these dimensions: an operation per input and
+// term, and the bytes of the outputs of all steps, which stay in memory.
 func Price(dims []int, steps []Step) query.Cost {
 	size := func(scope []int) float64 {
 		n := 1.0
@@ -142,8 +143,8 @@ func Price(dims []int, steps []Step) query.Cost {
 	return c
 }
 
-// validate checks steps against an expression: tables that exist and are consumed once, outputs over
-// the indices that their inputs have and the step does not drop.
+// validate returns an error (fault.Internal) if steps do not fit an expression. Every input has to exist and may be consumed once. Every
+// index of the inputs has to be either dropped or in the output, and no other index may be.
 func validate(e *sumproduct.Expression, steps []Step) error {
 	wrong := func(k int, what string) error {
 		return fault.New(fault.Internal, "buckets: step %d: %s", k, what)
@@ -153,16 +154,16 @@ func validate(e *sumproduct.Expression, steps []Step) error {
 		scopes = append(scopes, e.Tables[t].Scope)
 	}
 
-	used := make([]bool, len(e.Tables)+len(steps))
-	in := make([]int, len(e.Dims))  // 1 + the last step whose inputs have an index
-	out := make([]int, len(e.Dims)) // 1 + the last step that drops it or keeps it
+	isConsumed := make([]bool, len(e.Tables)+len(steps))
+	in := make([]int, len(e.Dims))  // by index: 1 + the last step whose inputs have it
+	out := make([]int, len(e.Dims)) // by index: 1 + the last step that drops it or keeps it
 	for k, s := range steps {
-		total := 0
+		total := 0 // indices of the inputs that are not in Drop or Out
 		for _, t := range s.In {
-			if t < 0 || t >= len(scopes) || used[t] {
+			if t < 0 || t >= len(scopes) || isConsumed[t] {
 				return wrong(k, "it names a table that does not exist or is consumed already")
 			}
-			used[t] = true
+			isConsumed[t] = true
 			for _, i := range scopes[t] {
 				if e.Dims[i] > 1 && in[i] != k+1 {
 					in[i] = k + 1
