@@ -1,6 +1,6 @@
 package minibuckets
 
-// Bounds of a least sum of costs that are whole numbers: no rounding.
+// Bounds of the least sum of costs that are integers: nothing is rounded.
 
 import (
 	"context"
@@ -9,23 +9,23 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Costs is a function of some indices, the last one fastest.
+// Costs is a table of integer costs over some indices, the last one fastest.
 type Costs struct {
 	Scope []int
 	Of    []int64
 }
 
-// Forbidden is the cost of the impossible. Below half of it every sum is right.
+// Forbidden is the cost of what is impossible. Sums below half of it are exact.
 const Forbidden = 1 << 58
 
-// Least is a bound of the least sum, from below, and its messages.
+// Least is a lower bound of the least sum, with its messages.
 type Least struct {
 	Bound    int64
 	Tables   []Costs // the functions, then the messages
-	Messages [][]int // by position in the order, those of its index in Tables
+	Messages [][]int // by position in the order: the numbers, in Tables, of the messages of its mini-buckets
 }
 
-// LeastWork is the number of entries that RunLeast looks at.
+// LeastWork returns the number of entries that RunLeast looks at.
 func (p *Plan) LeastWork() (work float64) {
 	for k, minis := range p.buckets {
 		for r := range minis {
@@ -40,20 +40,20 @@ func (p *Plan) LeastWork() (work float64) {
 	return work
 }
 
-// LeastBytes is the memory that RunLeast takes: of its messages, and of the products of one index at once.
+// LeastBytes returns the memory of RunLeast: that of its messages, and of the products of one index at a time.
 func (p *Plan) LeastBytes() float64 {
-	most := 0.0
+	largest := 0.0
 	for k, minis := range p.buckets {
-		own := 0.0
+		products := 0.0
 		for r := range minis {
-			own += 8 * p.entries(k, r)
+			products += 8 * p.entries(k, r)
 		}
-		most = max(most, own)
+		largest = max(largest, products)
 	}
-	return p.Bytes + most
+	return p.Bytes + largest
 }
 
-// entries is the size of the product of a mini-bucket.
+// entries returns the number of entries of the product of mini-bucket r at position k.
 func (p *Plan) entries(k, r int) float64 {
 	n := 1.0
 	for _, i := range p.buckets[k][r].scope {
@@ -62,18 +62,18 @@ func (p *Plan) entries(k, r int) float64 {
 	return n
 }
 
-// RunLeast bounds the least sum of functions whose shape the plan is for. It returns nil where costs are too large for sums in 63 bits. The
+// RunLeast bounds the least sum of functions whose shape the plan is for. It returns nil if costs are too large for sums in 63 bits. The
 // only error is the context's, which is looked at once per product. Cost: LeastWork and LeastBytes.
 func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
 	b := &Least{Tables: slices.Clone(functions), Messages: make([][]int, len(p.buckets))}
-	below := 0.0 // no rest of a sum is lower
-	lowest := func(of []int64) {
-		if len(of) > 0 {
-			below += min(0, float64(slices.Min(of)))
+	below := 0.0 // a lower bound of all partial sums
+	addLowest := func(costs []int64) {
+		if len(costs) > 0 {
+			below += min(0, float64(slices.Min(costs)))
 		}
 	}
 	for _, f := range functions {
-		lowest(f.Of)
+		addLowest(f.Of)
 		if len(f.Scope) == 0 {
 			b.Bound = min(b.Bound+f.Of[0], Forbidden)
 		}
@@ -94,8 +94,8 @@ func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
 				if err := ctx.Err(); err != nil {
 					return nil, err
 				}
-				for _, moved := range level(m, minis, products, p.dims) {
-					lowest(moved)
+				for _, moved := range equalise(m, minis, products, p.dims) {
+					addLowest(moved)
 				}
 			}
 		}
@@ -105,7 +105,7 @@ func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
 			for at := range of {
 				of[at] = slices.Min(products[r][at*d:][:d])
 			}
-			lowest(of)
+			addLowest(of)
 			b.Messages[k] = append(b.Messages[k], len(b.Tables))
 			b.Tables = append(b.Tables, Costs{scope[:len(scope)-1], of})
 			if len(scope) == 1 {
@@ -119,10 +119,10 @@ func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
 	return b, nil
 }
 
-// addCosts adds a table to a product.
-func addCosts(product []int64, scope, own, dims []int, of []int64) {
-	walk(scope, own, dims, func(at, offset int, offsets []int) {
-		row, from := product[at:at+len(offsets)], of[offset:]
+// addCosts adds a table of costs over subscope to a product over scope. No sum exceeds Forbidden.
+func addCosts(product []int64, scope, subscope, dims []int, costs []int64) {
+	walk(scope, subscope, dims, func(at, offset int, offsets []int) {
+		row, from := product[at:at+len(offsets)], costs[offset:]
 		for j, o := range offsets {
 			if x := from[o]; row[j] < Forbidden && x < Forbidden {
 				row[j] = min(row[j]+x, Forbidden)
@@ -133,9 +133,10 @@ func addCosts(product []int64, scope, own, dims []int, of []int64) {
 	})
 }
 
-// level moves costs of the indices that products share between them until their least ones are equal, and returns what it has added to
-// each: the sums are 0. What one forbids is forbidden in all.
-func level(m move, minis []mini, products [][]int64, dims []int) [][]int64 {
+// equalise moves costs between the products of the mini-buckets m.between. Afterwards all have the same least cost for each combination of
+// values of the indices m.shared, up to a remainder that the first one gets. It returns the costs that it has added to each product; they
+// add up to 0. A combination that one product forbids becomes forbidden in all.
+func equalise(m move, minis []mini, products [][]int64, dims []int) [][]int64 {
 	n := sumproduct.Size(dims, m.shared)
 	moved := make([][]int64, len(m.between))
 	for j, r := range m.between {
@@ -150,18 +151,18 @@ func level(m move, minis []mini, products [][]int64, dims []int) [][]int64 {
 	}
 	count := int64(len(moved))
 	for a := range n {
-		mean, rest, possible := int64(0), int64(0), true
+		mean, remainder, isPossible := int64(0), int64(0), true
 		for j := range moved {
 			mean += moved[j][a] / count
-			rest += moved[j][a] % count
-			possible = possible && moved[j][a] < Forbidden
+			remainder += moved[j][a] % count
+			isPossible = isPossible && moved[j][a] < Forbidden
 		}
 		for j := range moved {
 			switch {
-			case !possible:
+			case !isPossible:
 				moved[j][a] = Forbidden
 			case j == 0:
-				moved[j][a] = mean + rest - moved[j][a]
+				moved[j][a] = mean + remainder - moved[j][a]
 			default:
 				moved[j][a] = mean - moved[j][a]
 			}

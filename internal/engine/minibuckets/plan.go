@@ -18,22 +18,22 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Plan says which tables are multiplied where. It depends on the shape alone and serves any tables of it.
+// Plan is a division of the tables of every index into mini-buckets. It depends only on the shape, and serves any tables of this shape.
 type Plan struct {
 	Order []int
-	// Flops is the time of Run in flops at 3e9 a second, measured on complete models of 40 spins, Matching the extra for a bound
-	// from above; Bytes is the memory of its tables together.
+	// Flops is the time of Run, in flops at 3e9 a second, measured on complete models of 40 spins. Matching is the additional time for a
+	// bound from above. Bytes is the memory of all messages and shifts.
 	Flops, Matching, Bytes float64
-	// Split is the number of indices with more than one mini-bucket: without any both bounds are Z.
+	// Split is the number of indices with more than one mini-bucket. If it is 0, both bounds are Z.
 	Split int
 	// Draw is about the time of a draw in flops.
 	Draw float64
-	// Maximal says which indices Run takes the maximum over, for a bound from above without draws; nil: none.
+	// Maximal has, by index, whether Run maximises over it, for a bound from above without draws; nil: over none.
 	Maximal []bool
 
 	dims    []int
 	buckets [][]mini // by position in the order
-	moves   [][]move // likewise
+	moves   [][]move // by position in the order
 }
 
 // drawWork is the work of a draw per table and value, flops. Chosen: about ten nanoseconds.
@@ -48,16 +48,18 @@ type mini struct {
 	scope  []int // of the product, the index itself last
 }
 
-// move is of functions of the indices that some mini-buckets of an index share, which match moves between these.
+// move is an exchange of functions between some mini-buckets of an index, by match.
 type move struct {
-	between, shared []int // the index itself last
+	between []int // the mini-buckets
+	shared  []int // the indices that all of them have, of which the functions are; the index itself last
 }
 
-// mostMoves bounds the earlier mini-buckets that one exchanges functions with. Chosen.
-const mostMoves = 16
+// maxMoves is the largest number of earlier mini-buckets with which a mini-bucket exchanges functions pairwise. Chosen.
+const maxMoves = 16
 
-// moves are those between two mini-buckets that share more than all do, and between all. last is −1 for every index.
-func moves(minis []mini, last []int) (list []move) {
+// listMoves returns a move between every two mini-buckets that share more indices than all do, and as the last one a move between all. last
+// is scratch space by index, −1 before and after.
+func listMoves(minis []mini, last []int) (list []move) {
 	common := minis[0].scope
 	for _, m := range minis[1:] {
 		common = intersect(common, m.scope)
@@ -68,7 +70,7 @@ func moves(minis []mini, last []int) (list []move) {
 		for _, j := range minis[r].scope {
 			last[j] = r
 		}
-		for q, n := 0, 0; q < r && n < mostMoves; q++ {
+		for q, n := 0, 0; q < r && n < maxMoves; q++ {
 			shared := 0
 			for _, j := range minis[q].scope {
 				if last[j] == r {
@@ -89,7 +91,7 @@ func moves(minis []mini, last []int) (list []move) {
 	return append(list, move{all, common})
 }
 
-// sweeps is how often moves are made one after the other. One between all has nothing left to do then.
+// sweeps returns how often a list of moves is made: twice, or once if the only move is that between all, after which nothing is left to do.
 // Measured: of a three-dimensional glass of 6³ spins, the second takes 7 nats off where products have 256 entries and 3 where they
 // have 65,536, for half of the time in addition; 4 times larger products take 3 to 6 off for 2 to 3 times the time.
 func sweeps(list []move) int { return min(len(list), 2) }
@@ -99,17 +101,18 @@ func intersect(a, b []int) []int {
 	return slices.DeleteFunc(slices.Clone(a), func(j int) bool { return !slices.Contains(b, j) })
 }
 
-// message is one that Run has not made yet.
+// message is a table of the expression, or one that Run will make.
 type message struct {
 	scope   []int
 	entries float64
 	bits    uint64 // bit j mod 64 is set for the indices j of several values
 }
 
-// NewPlan divides the tables along an order of all indices of several values that are in one, so that no product has more than so many
-// entries unless a table of the expression has itself. Tables are put, the largest first, where they add the fewest entries.
-// Errors: bad input for an order that is none. Cost: the sum over indices of the square of their tables, times their scopes.
-func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan, error) {
+// NewPlan divides the tables of every index into mini-buckets, along an order that has every index of several values that is in a table. No
+// product has more entries than the limit, unless a single table of the expression has. The tables of an index are taken in the order
+// of their sizes, the largest first, and each goes where it adds the fewest entries. Errors: fault.BadInput for an order that lacks an
+// index, has one twice, or has one out of range. Cost: the sum over indices of the square of their tables, times their scopes.
+func NewPlan(h contractionorder.Hypergraph, order []int, limit float64) (*Plan, error) {
 	position := make([]int, len(h.Dims))
 	for i := range position {
 		position[i] = -1
@@ -161,14 +164,14 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 		var sizes []float64
 		var bits []uint64
 		for _, t := range bucket[k] {
-			best, least := -1, math.Inf(1)
+			best, fewest := -1, math.Inf(1)
 			for r := range minis {
-				if 2*sizes[r] > entries && tables[t].bits&^bits[r] != 0 {
+				if 2*sizes[r] > limit && tables[t].bits&^bits[r] != 0 {
 					continue // it is full, and the table has another index
 				}
-				size := joined(minis[r].scope, tables[t].scope, h.Dims)
-				if more := size - sizes[r]; size <= max(entries, sizes[r]) && more < least {
-					best, least = r, more
+				size := unionSize(minis[r].scope, tables[t].scope, h.Dims)
+				if added := size - sizes[r]; size <= max(limit, sizes[r]) && added < fewest {
+					best, fewest = r, added
 				}
 			}
 			if best < 0 {
@@ -194,7 +197,7 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 		}
 		if len(minis) > 1 {
 			p.Split++
-			p.moves[k] = moves(minis, last)
+			p.moves[k] = listMoves(minis, last)
 			for _, m := range p.moves[k] {
 				for _, r := range m.between {
 					p.Matching += moveWork * sizes[r] * float64(sweeps(p.moves[k]))
@@ -208,7 +211,7 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 	return p, nil
 }
 
-// bit is the bit of an index of several values, 0 for one value.
+// bit returns the bit that stands for index i in message.bits; 0 if the index has only one value.
 func bit(i int, dims []int) uint64 {
 	if dims[i] < 2 {
 		return 0
@@ -216,7 +219,7 @@ func bit(i int, dims []int) uint64 {
 	return 1 << (i % 64)
 }
 
-// DrawWork is about the time, in flops, of drawing the indices of the order from a position on.
+// DrawWork estimates the time, in flops, of drawing the indices at the positions ≥ from of the order.
 func (p *Plan) DrawWork(from int) (flops float64) {
 	for k, minis := range p.buckets[from:] {
 		d := float64(p.dims[p.Order[from+k]])
@@ -230,8 +233,8 @@ func (p *Plan) DrawWork(from int) (flops float64) {
 	return flops
 }
 
-// joined is the number of entries over two scopes together.
-func joined(a, b, dims []int) float64 {
+// unionSize returns the number of entries of a table over the union of two scopes.
+func unionSize(a, b, dims []int) float64 {
 	n := 1.0
 	for _, i := range a {
 		n *= float64(dims[i])

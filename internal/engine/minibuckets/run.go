@@ -13,15 +13,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Bound is a bound and its mini-buckets.
+// Bound is a bound of a sum, with its mini-buckets.
 type Bound struct {
-	Ln float64 // of the bound, nats: rounding is on its side
+	Ln float64 // ln of the bound, in nats. It includes an allowance for rounding, so that it is a bound for certain
 
-	largest float64 // of the summands, for rounding
+	largest float64 // sum of the largest logarithms of all tables and shifts, by size: the measure of rounding
 
 	plan   *Plan
-	minis  [][]weighed // by position in the order
-	tables []table     // of the expression, and messages
+	minis  [][]weightedMini // by position in the order
+	tables []table          // of the expression, then messages
 }
 
 // table is the logarithm of a table: entries with the last index of the scope fastest.
@@ -30,22 +30,23 @@ type table struct {
 	ln    []float64
 }
 
-// weighed is a mini-bucket with its weight.
-type weighed struct {
-	weight  float64
-	shifts  []table // tables added to it, each over indices of its own
-	message int     // table
+// weightedMini is what a run adds to a mini-bucket of the plan.
+type weightedMini struct {
+	weight  float64 // w in the inequality of Hölder
+	shifts  []table // the tables that match has added to it, each over another set of indices
+	message int     // the number of the table that it sends
 }
 
-// thin is the sum of the weights of the mini-buckets of a maximum, (Σ_x f^{1/w})^w ≥ max f: above it by the part w of ln of the domain.
-const thin = 0x1p-40
+// maximumWeight is the sum w of the weights of the mini-buckets of an index that is maximised over: (Σ_x f^{1/w})^w ≥ max f. Its logarithm
+// is above that of the maximum by at most w · ln of the domain.
+const maximumWeight = 0x1p-40
 
-// slack bounds the effect of rounding on a bound, for every table and nat.
+// slack bounds the effect of rounding on a bound, per table and per nat of Bound.largest.
 const slack = 1e-13
 
-// Run bounds an expression whose shape the plan is for: from above where below is 0, and from below with weights −below for all
-// mini-buckets of an index but the first. Errors: unsupported where an entry is below 0; the context's, which is looked at once per
-// mini-bucket. Cost: Plan.Flops and Plan.Bytes.
+// Run bounds an expression whose shape the plan is for. If below is 0 it returns a bound from above. Else it returns one from below, by the
+// weights −below for all mini-buckets of an index but the first. Errors: fault.Unsupported for an entry below 0; the context's, which is
+// looked at once per mini-bucket. Cost: Plan.Flops and Plan.Bytes.
 func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) (*Bound, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "minibuckets: an entry is below 0")
@@ -53,36 +54,36 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 	if err := e.Fits(); err != nil {
 		return nil, err
 	}
-	b := &Bound{Ln: e.Scale.LogAbs(), plan: p, minis: make([][]weighed, len(p.Order))}
+	b := &Bound{Ln: e.Scale.LogAbs(), plan: p, minis: make([][]weightedMini, len(p.Order))}
 	b.largest = math.Abs(b.Ln)
 	for _, t := range e.Tables {
-		own := table{scope: t.Scope, ln: make([]float64, len(t.Data))}
-		most := 0.0
+		logs := table{scope: t.Scope, ln: make([]float64, len(t.Data))}
+		largest := 0.0
 		for k, x := range t.Data {
-			if own.ln[k] = floats.Ln(x); x > 0 {
+			if logs.ln[k] = floats.Ln(x); x > 0 {
 				if t.Exp != nil {
-					own.ln[k] += float64(t.Exp[k]) * math.Ln2
+					logs.ln[k] += float64(t.Exp[k]) * math.Ln2
 				}
-				most = max(most, math.Abs(own.ln[k]))
+				largest = max(largest, math.Abs(logs.ln[k]))
 			}
 		}
-		b.largest += most
-		b.tables = append(b.tables, own)
+		b.largest += largest
+		b.tables = append(b.tables, logs)
 		if len(t.Scope) == 0 {
-			b.Ln += own.ln[0]
+			b.Ln += logs.ln[0]
 		}
 	}
 
 	for k, i := range p.Order {
 		minis, total := p.buckets[k], 1.0
 		if p.Maximal != nil && p.Maximal[i] {
-			total = thin
+			total = maximumWeight
 		}
 		if len(minis) == 0 {
 			b.Ln += total * math.Log(float64(p.dims[i]))
 			continue
 		}
-		own := make([]weighed, len(minis))
+		own := make([]weightedMini, len(minis))
 		b.minis[k] = own
 		products := make([][]float64, len(minis))
 		for r := range minis {
@@ -116,26 +117,26 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 			}
 		}
 	}
-	off := slack * (b.largest + math.Abs(b.Ln) + float64(len(b.tables)))
+	allowance := slack * (b.largest + math.Abs(b.Ln) + float64(len(b.tables)))
 	if below > 0 {
-		off = -off
+		allowance = -allowance
 	}
 	if !math.IsInf(b.Ln, -1) {
-		b.Ln += off
+		b.Ln += allowance
 	}
 	return b, nil
 }
 
-// within bounds the entries of a product's inner block, whose offsets are the same everywhere.
-const within = 256
+// maxInner bounds the entries of an inner block of walk.
+const maxInner = 256
 
-// product is the logarithm of the product of a mini-bucket's tables, over its scope.
+// product returns the logarithm of the product of a mini-bucket's tables, over its scope.
 func (b *Bound) product(m *mini) []float64 {
 	out := make([]float64, sumproduct.Size(b.plan.dims, m.scope))
 	for _, t := range m.tables {
-		own := b.tables[t].ln
+		ln := b.tables[t].ln
 		walk(m.scope, b.tables[t].scope, b.plan.dims, func(at, offset int, offsets []int) {
-			row, entries := out[at:at+len(offsets)], own[offset:]
+			row, entries := out[at:at+len(offsets)], ln[offset:]
 			for j, o := range offsets {
 				row[j] += entries[o]
 			}
@@ -144,30 +145,31 @@ func (b *Bound) product(m *mini) []float64 {
 	return out
 }
 
-// walk calls visit for the entries of a table over a scope, some neighbours at a time, the last index fastest: from which entry on, and
-// where these are in a table over some of its indices, offsets from one entry of that.
-func walk(scope, own, dims []int, visit func(at, offset int, offsets []int)) {
+// walk visits all entries of a table over scope in sequence, a block at a time, with their positions in a smaller table over subscope, some
+// of its indices. Entry at+j of the table is at the position offset+offsets[j] of the smaller one. offsets is the same list for every
+// block.
+func walk(scope, subscope, dims []int, visit func(at, offset int, offsets []int)) {
 	outer, inner := len(scope), 1 // the indices before outer are stepped through one by one
-	for outer > 0 && inner*dims[scope[outer-1]] <= within {
+	for outer > 0 && inner*dims[scope[outer-1]] <= maxInner {
 		outer--
 		inner *= dims[scope[outer]]
 	}
 	n := sumproduct.Size(dims, scope)
-	stride := sumproduct.Along(dims, own, scope)
+	stride := sumproduct.Along(dims, subscope, scope)
 	offsets := make([]int, 1, inner)
 	for k, i := range scope[outer:] {
 		offsets = sumproduct.Spread(offsets, dims[i], stride[outer+k])
 	}
-	at := sumproduct.NewWalk(dims, scope[:outer], own)
+	w := sumproduct.NewWalk(dims, scope[:outer], subscope)
 	for k := 0; k < n; k += inner {
-		visit(k, at.At[0], offsets)
-		at.Next()
+		visit(k, w.At[0], offsets)
+		w.Next()
 	}
 }
 
-// match moves functions of the indices that some mini-buckets of an index share between them, whose sum is 0, so that their weighted
-// marginals agree (moment matching), which makes the bound tighter and keeps it one. A zero of one of them is made so in all: their
-// product is 0 there.
+// match adds a function of the indices m.shared to each of the mini-buckets m.between of position k, so that their weighted marginals over
+// these indices agree (moment matching). The functions add up to 0, so the bound stays one and becomes tighter. Where one mini-bucket is
+// 0, all become 0: their product is 0 there. products are the logarithms of the mini-buckets' products, and are updated.
 func (b *Bound) match(k int, m move, products [][]float64) {
 	own, n := b.minis[k], sumproduct.Size(b.plan.dims, m.shared)
 	mean, total := make([]float64, n), 0.0
@@ -179,10 +181,10 @@ func (b *Bound) match(k int, m move, products [][]float64) {
 		}
 		total += own[r].weight
 	}
-	moved := make([]float64, n) // by all before
+	sumSoFar := make([]float64, n) // of the shifts of the mini-buckets before
 	last := len(m.between) - 1
 	for j, r := range m.between {
-		most := 0.0
+		largest := 0.0
 		for a, x := range shifts[j] {
 			switch {
 			case math.IsInf(mean[a], -1):
@@ -191,19 +193,19 @@ func (b *Bound) match(k int, m move, products [][]float64) {
 			case j < last:
 				shifts[j][a] = own[r].weight * (mean[a]/total - x)
 			default: // so that the sum is 0 up to a rounding
-				shifts[j][a] = -moved[a]
+				shifts[j][a] = -sumSoFar[a]
 			}
-			moved[a] += shifts[j][a]
-			most = max(most, math.Abs(shifts[j][a]))
+			sumSoFar[a] += shifts[j][a]
+			largest = max(largest, math.Abs(shifts[j][a]))
 		}
-		b.largest += most
+		b.largest += largest
 		b.add(k, r, table{m.shared, shifts[j]}, products[r])
-		own[r].move(table{m.shared, shifts[j]})
+		own[r].addShift(table{m.shared, shifts[j]})
 	}
 }
 
-// move adds a table to a mini-bucket's, to the one over the same indices if there is one.
-func (m *weighed) move(t table) {
+// addShift adds t to the mini-bucket's shift over the same indices or, if there is none, to the list of shifts.
+func (m *weightedMini) addShift(t table) {
 	for _, other := range m.shifts {
 		if slices.Equal(other.scope, t.scope) {
 			for a, x := range t.ln {
@@ -215,7 +217,8 @@ func (m *weighed) move(t table) {
 	m.shifts = append(m.shifts, t)
 }
 
-// marginals are ln Σ f^{1/w} of a mini-bucket over all but some of its indices.
+// marginals returns, as a table over the shared indices, ln Σ f^{1/w}, summed over the other indices of mini-bucket r at position k. f is
+// its product, in logarithms, and w its weight.
 func (b *Bound) marginals(k, r int, shared []int, f []float64) []float64 {
 	scope, dims := b.plan.buckets[k][r].scope, b.plan.dims
 	n, w := sumproduct.Size(dims, shared), b.minis[k][r].weight
@@ -244,7 +247,7 @@ func (b *Bound) marginals(k, r int, shared []int, f []float64) []float64 {
 	return sums
 }
 
-// add adds a table to the product of a mini-bucket.
+// add adds a table to f, the product of mini-bucket r at position k, in logarithms.
 func (b *Bound) add(k, r int, t table, f []float64) {
 	walk(b.plan.buckets[k][r].scope, t.scope, b.plan.dims, func(at, offset int, offsets []int) {
 		row, from := f[at:at+len(offsets)], t.ln[offset:]
@@ -254,7 +257,7 @@ func (b *Bound) add(k, r int, t table, f []float64) {
 	})
 }
 
-// powerSums is w ln Σ_a f(·, a)^{1/w} of the logarithms of f, a fastest.
+// powerSums returns w ln Σ_a f(·, a)^{1/w}. f has logarithms, and its last and fastest index a has d values.
 func powerSums(f []float64, d int, w float64) []float64 {
 	out := make([]float64, len(f)/d)
 	for k := range out {
@@ -284,8 +287,9 @@ func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float6
 	return b.LnProduct(x, e) - lnq
 }
 
-// DrawLast draws the values of the indices that the order has from a position on, as Draw does, and returns ln of their density, nats. The
-// sum of ψ over all others is at most that density times the bound, since ψ is at most q times the bound everywhere. Cost: DrawWork.
+// DrawLast draws, as Draw does, the values of the indices at the positions ≥ from of the order, and returns ln of their density in nats.
+// The sum of ψ over all other indices is at most that density times the bound, since ψ is at most q times the bound everywhere. Cost:
+// DrawWork.
 func (b *Bound) DrawLast(r *rand.Rand, x []int, from int) (lnq float64) {
 	dims := b.plan.dims
 	p := make([]float64, 0, 8)
@@ -311,8 +315,7 @@ func (b *Bound) DrawLast(r *rand.Rand, x []int, from int) (lnq float64) {
 // LnDensity returns ln q of a state, nats: the density that Draw draws from. Cost as of Draw.
 func (b *Bound) LnDensity(x []int) (ln float64) { return b.LnDensityLast(x, 0) }
 
-// LnDensityLast is ln of the density of the values of the indices that the order has from a position on, nats, as DrawLast returns
-// it.
+// LnDensityLast returns ln of the density, in nats, that DrawLast returns for the values of x.
 func (b *Bound) LnDensityLast(x []int, from int) (ln float64) {
 	p := make([]float64, 0, 8)
 	for k := from; k < len(b.plan.Order); k++ {
@@ -325,28 +328,29 @@ func (b *Bound) LnDensityLast(x []int, from int) (ln float64) {
 	return ln
 }
 
-// Change is the difference, nats, that the value of the index at a position of the order makes to the bound where all later ones have
-// values: the tables of its mini-buckets at x, less their messages. Cost: DrawWork of one position, per value.
+// Change returns by how much, in nats, the bound changes if the index at position k of the order gets its value in x, and all indices at
+// later positions have theirs: the tables of its mini-buckets at x, less their messages. Cost: DrawWork of one position, per value.
 func (b *Bound) Change(k int, x []int) (ln float64) {
 	for r, m := range b.minis[k] {
 		for _, t := range b.plan.buckets[k][r].tables {
-			ln += b.tables[t].ln[b.at(t, x)]
+			ln += b.tables[t].ln[b.position(t, x)]
 		}
-		ln -= b.tables[m.message].ln[b.at(m.message, x)]
+		ln -= b.tables[m.message].ln[b.position(m.message, x)]
 	}
 	return ln
 }
 
-// LnProduct is ln ψ of a state: of the product of the expression's tables and its scale.
+// LnProduct returns ln ψ of a state x: ln of the product of the expression's tables and its scale.
 func (b *Bound) LnProduct(x []int, e *sumproduct.Expression) float64 {
 	ln := e.Scale.LogAbs()
 	for t := range e.Tables {
-		ln += b.tables[t].ln[b.at(t, x)]
+		ln += b.tables[t].ln[b.position(t, x)]
 	}
 	return ln
 }
 
-// conditional is q of an index given those eliminated after it, in the room of p; it changes the index's own value.
+// conditional returns the distribution q of the index at position k, given the values in x of the indices at later positions. It uses the
+// memory of p, and overwrites the value of the index in x.
 func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 	i := b.plan.Order[k]
 	dims := b.plan.dims
@@ -361,12 +365,12 @@ func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 	}
 	total := 0.0
 	for r, m := range b.minis[k] {
-		lambda := b.tables[m.message].ln[b.at(m.message, x)]
+		lambda := b.tables[m.message].ln[b.position(m.message, x)]
 		for a := range p {
 			x[i] = a
 			f := -lambda
 			for _, t := range b.plan.buckets[k][r].tables {
-				f += b.tables[t].ln[b.at(t, x)]
+				f += b.tables[t].ln[b.position(t, x)]
 			}
 			for _, t := range m.shifts {
 				f += t.ln[entry(t.scope, dims, x)]
@@ -385,13 +389,13 @@ func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 	return p
 }
 
-// at is the entry of a table at a state.
-func (b *Bound) at(t int, x []int) int { return entry(b.tables[t].scope, b.plan.dims, x) }
+// position returns the position of a state x in table t.
+func (b *Bound) position(t int, x []int) int { return entry(b.tables[t].scope, b.plan.dims, x) }
 
-// entry is where a state is in a table over a scope.
-func entry(scope, dims, x []int) (at int) {
+// entry returns the position of a state x in a table over a scope.
+func entry(scope, dims, x []int) (position int) {
 	for _, i := range scope {
-		at = at*dims[i] + x[i]
+		position = position*dims[i] + x[i]
 	}
-	return at
+	return position
 }
