@@ -26,31 +26,31 @@ type Mode struct {
 	Ln float64
 	// Given[i] is the conditional distribution of index i given all others at the mode.
 	Given [][]float64
-	// LnAround is ln of the total weight of the states that differ from it in a set of indices that share no table, nats. It bounds ln Z
-	// from below.
+	// LnAround is ln of the total weight, in nats, of the states that differ from State only in some indices of a set, no two of which
+	// share a table. It bounds ln Z from below.
 	LnAround float64
 }
 
 // Parameters of a search. Chosen.
 const (
-	Most     = 24  // modes that Find returns, at most
-	certain  = 4   // modes of any mass, and
-	within   = 5   // others of e^-within of the largest mass at least
-	tries    = 16  // ascents from random states
-	sweeps   = 30  // over all indices per ascent, at most
-	usual    = 6   // sweeps per ascent in Work
-	apart    = 8   // two modes differ in at least 1/apart of the indices
-	firm     = 0.9 // conditional probability from which an index is firm at a mode; at least 1/few of the indices must be
-	few      = 16
-	heated   = 8    // sweeps of Gibbs sampling from a mode, after which
-	stay     = 0.75 // this share of the firm indices has its value in the mode
-	hardness = 12   // an entry of 0 counts as e^-hardness times the least positive entry of its table in an ascent
-	lookWork = 12   // flops per entry of a table
-	slack    = 1e-13
+	Most            = 24   // modes that Find returns, at most
+	alwaysKept      = 4    // modes that Find returns whatever their mass
+	massRange       = 5    // the masses of all others are at least e^-massRange of the largest
+	tries           = 16   // ascents from random states
+	sweeps          = 30   // over all indices per ascent, at most
+	usualSweeps     = 6    // sweeps per ascent in Work
+	distancePart    = 8    // two modes differ in at least 1/distancePart of the indices
+	firmProbability = 0.9  // conditional probability from which the value of an index is firm at a mode
+	firmPart        = 16   // at least 1/firmPart of the indices of a mode are firm
+	gibbsSweeps     = 8    // sweeps of Gibbs sampling that start at a mode
+	stayShare       = 0.75 // share of the firm indices that have the value of the mode after these sweeps
+	hardness        = 12   // an entry of 0 counts as e^-hardness times the least positive entry of its table in an ascent
+	lookWork        = 12   // flops per entry of a table
+	slack           = 1e-13
 )
 
-// drawing returns the random numbers of a search, always the same ones.
-func drawing() *rand.Rand { return rand.New(rand.NewPCG(0x6d6f646573, 0)) }
+// newRand returns the random numbers of a search, always the same ones.
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(0x6d6f646573, 0)) }
 
 // Work is the price of a search in flops.
 func Work(e *sumproduct.Expression) float64 {
@@ -60,15 +60,15 @@ func Work(e *sumproduct.Expression) float64 {
 			looks += float64(e.Dims[i] + 1)
 		}
 	}
-	return lookWork * (tries*usual + heated*certain) * (looks + float64(len(e.Dims)))
+	return lookWork * (tries*usualSweeps + gibbsSweeps*alwaysKept) * (looks + float64(len(e.Dims)))
 }
 
-// Find returns up to Most modes of an expression with entries of at least 0, by falling mass, from ascents that begin at random states,
-// at grown ones (Phases) and at the given ones. Dropped are maxima of weight 0, those near a mode of larger mass, those that do not hold,
-// and small ones beside many, so that the list may be empty. The same input gives the same modes. Errors: unsupported for an entry below
-// 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
+// Find returns up to Most modes of an expression with entries of at least 0, the largest mass first, from ascents that begin at random
+// states, at grown ones (Phases) and at those of from. It leaves out maxima of weight 0, those near a mode of larger mass, those that are
+// not stable, and small ones if there are many. So the list may be empty. The same input gives the same modes. Errors: unsupported for an
+// entry below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
 func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode, error) {
-	r := drawing()
+	r := newRand()
 	grown, err := grownStates(ctx, e)
 	if err != nil {
 		return nil, err
@@ -83,38 +83,38 @@ func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode,
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if n := len(out); n == Most || n >= certain && m.mass() < out[0].mass()-within {
+		if n := len(out); n == Most || n >= alwaysKept && m.mass() < out[0].mass()-massRange {
 			break
 		}
-		if !slices.ContainsFunc(out, func(o Mode) bool { return near(o.State, m.State) }) && c.holds(&m, r) {
+		if !slices.ContainsFunc(out, func(o Mode) bool { return areNear(o.State, m.State) }) && c.isStable(&m, r) {
 			out = append(out, m)
 		}
 	}
 	return out, nil
 }
 
-// Below returns a lower bound on ln Z in nats, the largest LnAround of the maxima, and of repaired states where all maxima are forbidden;
-// −Inf where these are, too. Errors and cost: as Find.
+// Below returns a lower bound on ln Z in nats: the largest LnAround of the maxima. If all maxima are forbidden, repaired states take their
+// place. It returns −Inf if none can be repaired. Errors and cost: as Find.
 func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 	below := math.Inf(-1)
 	grown, err := grownStates(ctx, e)
 	if err != nil {
 		return below, err
 	}
-	r := drawing()
+	r := newRand()
 	c, found, err := maxima(ctx, e, r, grown)
 	for k := 0; k < tries/2 && len(found) == 0 && err == nil; k++ {
 		if err = ctx.Err(); err != nil {
 			break
 		}
 		if !c.repair(r) {
-			c.begin(r, k)
+			c.start(r, k)
 			continue
 		}
 		allowed := slices.Clone(c.x)
-		if c.climb(c.order(r, false)); c.forbidden() { // by tables that gain more
+		if c.climb(c.order(r, false)); c.isForbidden() { // an ascent may enter an entry of 0 if other tables gain more
 			copy(c.x, allowed)
-			c.enter()
+			c.locate()
 		}
 		found = append(found, c.mode())
 	}
@@ -140,42 +140,42 @@ func maxima(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, from []
 		if k < len(from) {
 			copy(c.x, from[k])
 		} else {
-			c.begin(r, k-len(from))
+			c.start(r, k-len(from))
 		}
 		c.climb(c.order(r, k%2 == 0))
-		if known := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.x) }); !known && !c.forbidden() {
+		if known := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.x) }); !known && !c.isForbidden() {
 			found = append(found, c.mode())
 		}
 	}
 	return c, found, nil
 }
 
-// holds reports whether enough indices are firm at a maximum and keep their values under Gibbs sampling from it. The maxima
+// isStable reports whether enough indices are firm at a maximum and keep their values under Gibbs sampling from it. The maxima
 // of a nearly constant product fail.
-func (c *climber) holds(m *Mode, r *rand.Rand) bool {
-	var kept []int
+func (c *climber) isStable(m *Mode, r *rand.Rand) bool {
+	var firm []int // indices
 	for i, p := range m.Given {
-		if len(p) > 1 && p[m.State[i]] >= firm {
-			kept = append(kept, i)
+		if len(p) > 1 && p[m.State[i]] >= firmProbability {
+			firm = append(firm, i)
 		}
 	}
-	if len(kept) == 0 || len(kept)*few < len(m.State) {
+	if len(firm) == 0 || len(firm)*firmPart < len(m.State) {
 		return false
 	}
 	copy(c.x, m.State)
-	c.enter()
-	for range heated {
+	c.locate()
+	for range gibbsSweeps {
 		for i := range c.x {
-			c.move(i, draw(c.given(i), r))
+			c.move(i, draw(c.conditional(i), r))
 		}
 	}
-	left := 0
-	for _, i := range kept {
+	unchanged := 0
+	for _, i := range firm {
 		if c.x[i] == m.State[i] {
-			left++
+			unchanged++
 		}
 	}
-	return float64(left) >= stay*float64(len(kept))
+	return float64(unchanged) >= stayShare*float64(len(firm))
 }
 
 // draw draws a value from a distribution.
@@ -188,15 +188,15 @@ func draw(p []float64, r *rand.Rand) (a int) {
 	return a
 }
 
-// near reports whether two states differ in less than 1/apart of the indices.
-func near(a, b []int) bool {
+// areNear reports whether two states differ in less than 1/distancePart of the indices.
+func areNear(a, b []int) bool {
 	different := 0
 	for i, v := range a {
 		if v != b[i] {
 			different++
 		}
 	}
-	return different*apart < len(a)
+	return different*distancePart < len(a)
 }
 
 // mass estimates the log-mass around a mode, ln ψ(x) − Σ_i ln p_i(x_i) with p_i = Given[i]. It is exact for independent
@@ -212,16 +212,17 @@ func (m *Mode) mass() float64 {
 // climber is an expression with the current state of an ascent.
 type climber struct {
 	e      *sumproduct.Expression
-	over   [][]place // of every index
-	tables [][]float64
-	x      []int
-	at     []int // of every table: the entry at x
-	score  []float64
+	over   [][]place   // by index: the tables that have it
+	tables [][]float64 // by table: the logarithms of its entries; −hardness below the least positive one for 0
+	x      []int       // the state: by index, its value
+	at     []int       // by table: the position of its entry at x
+	score  []float64   // scratch space of scores
 }
 
-// place is an index in a table.
+// place is a table that has an index, with the stride of the index in it.
 type place struct{ table, stride int }
 
+// newClimber returns a climber at the state of zeros. at is not set (locate).
 func newClimber(e *sumproduct.Expression) *climber {
 	c := &climber{
 		e: e, over: make([][]place, len(e.Dims)), x: make([]int, len(e.Dims)), at: make([]int, len(e.Tables)),
@@ -253,8 +254,8 @@ func newClimber(e *sumproduct.Expression) *climber {
 	return c
 }
 
-// begin draws a random state. The index of most tables takes its values in turn instead, by the number of the try.
-func (c *climber) begin(r *rand.Rand, try int) {
+// start draws a random state. The index of most tables takes its values in turn instead, by the number of the try.
+func (c *climber) start(r *rand.Rand, try int) {
 	hub := 0
 	for i, d := range c.e.Dims {
 		c.x[i] = r.IntN(d)
@@ -267,17 +268,17 @@ func (c *climber) begin(r *rand.Rand, try int) {
 	}
 }
 
-// order returns all indices in random order or, if last is set, by their number of tables, fewest first.
-func (c *climber) order(r *rand.Rand, last bool) []int {
+// order returns all indices in random order or, if isByDegree is set, by their number of tables, fewest first.
+func (c *climber) order(r *rand.Rand, isByDegree bool) []int {
 	order := r.Perm(len(c.x))
-	if last {
+	if isByDegree {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(c.over[a]), len(c.over[b])) })
 	}
 	return order
 }
 
-// enter locates the entry of every table at the state.
-func (c *climber) enter() {
+// locate finds the entry of every table at the state.
+func (c *climber) locate() {
 	for t, table := range c.e.Tables {
 		at := 0
 		for _, i := range table.Scope {
@@ -295,11 +296,11 @@ func (c *climber) move(i, a int) {
 	c.x[i] = a
 }
 
-// climb is coordinate ascent along an order, until a sweep changes nothing, at most sweeps times.
+// climb changes the state by coordinate ascent along an order, until a sweep changes nothing or sweeps of them are done.
 func (c *climber) climb(order []int) {
-	c.enter()
+	c.locate()
 	for range sweeps {
-		moved := false
+		hasMoved := false
 		for _, i := range order {
 			score, best := c.scores(i), c.x[i]
 			for a, s := range score {
@@ -309,16 +310,17 @@ func (c *climber) climb(order []int) {
 			}
 			if best != c.x[i] {
 				c.move(i, best)
-				moved = true
+				hasMoved = true
 			}
 		}
-		if !moved {
+		if !hasMoved {
 			return
 		}
 	}
 }
 
-// scores are the logarithms of the product of an index's tables at each of its values, given all others.
+// scores returns, for each value of index i, the logarithm of the product of its tables, given the values of all other indices. The list is
+// valid until the next call.
 func (c *climber) scores(i int) []float64 {
 	score := c.score[:c.e.Dims[i]]
 	clear(score)
@@ -332,8 +334,8 @@ func (c *climber) scores(i int) []float64 {
 	return score
 }
 
-// forbidden reports whether an entry is 0 at the state.
-func (c *climber) forbidden() bool {
+// isForbidden reports whether an entry is 0 at the state.
+func (c *climber) isForbidden() bool {
 	for t, at := range c.at {
 		if c.e.Tables[t].Data[at] == 0 {
 			return true
@@ -342,7 +344,7 @@ func (c *climber) forbidden() bool {
 	return false
 }
 
-// mode describes the state as a Mode.
+// mode returns the state as a Mode.
 func (c *climber) mode() Mode {
 	m := Mode{State: slices.Clone(c.x), Ln: c.e.Scale.LogAbs()}
 	terms := 1 + math.Abs(m.Ln)
@@ -351,29 +353,29 @@ func (c *climber) mode() Mode {
 		m.Ln += ln
 		terms += 1 + math.Abs(ln)
 	}
-	alone := make([]int, len(c.x)) // indices, by the gain from summing them out
-	adds := make([]float64, len(c.x))
+	byGain := make([]int, len(c.x))   // the indices, the largest gain first
+	gain := make([]float64, len(c.x)) // by index: how much ln of the weight grows if it is summed out
 	for i := range c.x {
-		m.Given = append(m.Given, c.given(i))
-		alone[i], adds[i] = i, -math.Log(m.Given[i][c.x[i]])
+		m.Given = append(m.Given, c.conditional(i))
+		byGain[i], gain[i] = i, -math.Log(m.Given[i][c.x[i]])
 	}
-	slices.SortStableFunc(alone, func(a, b int) int { return cmp.Compare(adds[b], adds[a]) })
-	taken := make([]bool, len(c.e.Tables))
+	slices.SortStableFunc(byGain, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
+	isTaken := make([]bool, len(c.e.Tables)) // an index of the table is summed out
 	m.LnAround = m.Ln - slack*terms
-	for _, i := range alone {
-		if slices.ContainsFunc(c.over[i], func(p place) bool { return taken[p.table] }) {
+	for _, i := range byGain {
+		if slices.ContainsFunc(c.over[i], func(p place) bool { return isTaken[p.table] }) {
 			continue
 		}
 		for _, p := range c.over[i] {
-			taken[p.table] = true
+			isTaken[p.table] = true
 		}
-		m.LnAround += adds[i]
+		m.LnAround += gain[i]
 	}
 	return m
 }
 
-// given is the conditional distribution of an index given all others; forbidden values have probability 0.
-func (c *climber) given(i int) []float64 {
+// conditional returns the distribution of index i given the values of all others. Values that a table forbids have probability 0.
+func (c *climber) conditional(i int) []float64 {
 	p := slices.Clone(c.scores(i))
 	for a := range p {
 		for _, at := range c.over[i] {

@@ -1,6 +1,6 @@
 package modes
 
-// Where phases may be: maxima far from each other, of which equal ones are one kind.
+// Phases: maxima far from each other. Equivalent maxima are one phase.
 
 import (
 	"cmp"
@@ -11,20 +11,20 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Phase is a maximum and others of the same weight and surroundings. A model that looks the same after its values are renamed
-// has as many phases.
+// Phase is a maximum, with the other maxima of the same weight and surroundings. A model that is unchanged if its values are renamed has
+// such maxima: one for each renaming.
 type Phase struct {
 	Mode
 	Others []Mode
 }
 
-// mostGrown bounds the states that Phases grows, and alike is the share of a logarithm by which equal maxima may differ.
+// maxGrown bounds the states that Phases grows, and relativeTolerance is the share of a logarithm by which equal maxima may differ.
 const (
-	mostGrown = 32
-	alike     = 1e-10
+	maxGrown          = 32
+	relativeTolerance = 1e-10
 )
 
-// PhasesWork is the price of Phases in flops.
+// PhasesWork returns the price of Phases in flops. It is 0 if no index has two values.
 func PhasesWork(e *sumproduct.Expression) float64 {
 	hub := newHub(e)
 	if hub < 0 {
@@ -36,20 +36,20 @@ func PhasesWork(e *sumproduct.Expression) float64 {
 			looks += float64(len(t.Data) * len(t.Scope))
 		}
 	}
-	grown := float64(min(e.Dims[hub], mostGrown))
+	grown := float64(min(e.Dims[hub], maxGrown))
 	return Work(e)*(1+grown/tries) + lookWork*grown*looks
 }
 
-// Phases returns at most so many kinds of maxima by falling mass, from ascents that begin at random states and at grown ones: the index
-// of most tables has one of its values, and all others, neighbours first, take the most probable value beside those before. Dropped are
-// those whose surroundings are near those of a maximum of larger mass. The same input gives the same phases. Errors: as of Find. Cost:
-// PhasesWork.
-func Phases(ctx context.Context, e *sumproduct.Expression, most int) ([]Phase, error) {
+// Phases returns up to limit phases, the largest mass first, from ascents that begin at random states and at grown ones. In a grown state
+// the index of most tables has one of its values, and one index after the other, neighbours first, takes the most probable value given
+// those before. It leaves out maxima whose surroundings are near those of a maximum of larger mass. The same input gives the same phases.
+// Errors: as of Find. Cost: PhasesWork.
+func Phases(ctx context.Context, e *sumproduct.Expression, limit int) ([]Phase, error) {
 	grown, err := grownStates(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	_, found, err := maxima(ctx, e, drawing(), grown)
+	_, found, err := maxima(ctx, e, newRand(), grown)
 	if err != nil {
 		return nil, err
 	}
@@ -57,31 +57,32 @@ func Phases(ctx context.Context, e *sumproduct.Expression, most int) ([]Phase, e
 	var far []Mode
 	var kinds []Phase
 	for _, m := range found {
-		if slices.ContainsFunc(far, func(o Mode) bool { return o.around(&m) }) {
+		if slices.ContainsFunc(far, func(o Mode) bool { return o.hasNearSurroundings(&m) }) {
 			continue
 		}
 		far = append(far, m)
 		k := slices.IndexFunc(kinds, func(p Phase) bool {
-			return same(p.Ln, m.Ln) && same(p.mass(), m.mass()) && same(p.LnAround, m.LnAround)
+			return isEqualUpToRounding(p.Ln, m.Ln) && isEqualUpToRounding(p.mass(), m.mass()) && isEqualUpToRounding(p.LnAround, m.LnAround)
 		})
 		switch {
 		case k >= 0:
 			kinds[k].Others = append(kinds[k].Others, m)
-		case len(kinds) < most:
+		case len(kinds) < limit:
 			kinds = append(kinds, Phase{Mode: m})
 		}
 	}
 	return kinds, nil
 }
 
-// grownStates are the states that grow from the values of the index of most tables; none where entries are below 0.
+// grownStates returns the states that grow from each value of the index of most tables. There are none if an entry is below 0, if e is
+// unfit, or if no index has two values.
 func grownStates(ctx context.Context, e *sumproduct.Expression) (grown [][]int, err error) {
 	hub := newHub(e)
 	if hub < 0 || e.Signed() || e.Fits() != nil {
 		return nil, nil
 	}
 	c := newClimber(e)
-	for a := range min(e.Dims[hub], mostGrown) {
+	for a := range min(e.Dims[hub], maxGrown) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -91,21 +92,23 @@ func grownStates(ctx context.Context, e *sumproduct.Expression) (grown [][]int, 
 	return grown, nil
 }
 
-// around reports whether the surroundings of two maxima differ in less than 1/apart of the indices.
-func (m *Mode) around(o *Mode) bool {
+// hasNearSurroundings reports whether the surroundings of two maxima differ in less than 1/distancePart of the indices.
+func (m *Mode) hasNearSurroundings(o *Mode) bool {
 	different := 0.0
 	for i, p := range m.Given {
 		for a, x := range p {
 			different += math.Abs(x-o.Given[i][a]) / 2
 		}
 	}
-	return different*apart < float64(len(m.Given))
+	return different*distancePart < float64(len(m.Given))
 }
 
-// same reports whether two logarithms are equal but for rounding.
-func same(a, b float64) bool { return math.Abs(a-b) <= alike*(1+math.Abs(a)) }
+// isEqualUpToRounding reports whether two logarithms differ by rounding at most.
+func isEqualUpToRounding(a, b float64) bool {
+	return math.Abs(a-b) <= relativeTolerance*(1+math.Abs(a))
+}
 
-// newHub returns the index of most tables, −1 where none has two values.
+// newHub returns the index of two or more values that is in the most tables, −1 if there is none.
 func newHub(e *sumproduct.Expression) int {
 	degree := make([]int, len(e.Dims))
 	for _, t := range e.Tables {
@@ -122,12 +125,13 @@ func newHub(e *sumproduct.Expression) int {
 	return hub
 }
 
-// grow gives an index a value, and all others the most probable one beside those before, along tables that share an index.
+// grow sets the state: the hub gets the value a, and all other indices, in breadth-first order from it, the most probable value given those
+// before.
 func (c *climber) grow(hub, a int) {
-	known := make([]bool, len(c.x))
+	isSet := make([]bool, len(c.x))
 	queue := []int{hub}
-	queued := make([]bool, len(c.x))
-	queued[hub] = true
+	isQueued := make([]bool, len(c.x))
+	isQueued[hub] = true
 	next := 0
 	for len(queue) > 0 {
 		i := queue[0]
@@ -135,35 +139,35 @@ func (c *climber) grow(hub, a int) {
 		if i == hub {
 			c.x[i] = a
 		} else {
-			c.x[i] = c.beside(i, known)
+			c.x[i] = c.bestValue(i, isSet)
 		}
-		known[i] = true
+		isSet[i] = true
 		for _, p := range c.over[i] {
 			for _, j := range c.e.Tables[p.table].Scope {
-				if !queued[j] {
-					queued[j] = true
+				if !isQueued[j] {
+					isQueued[j] = true
 					queue = append(queue, j)
 				}
 			}
 		}
 		for ; len(queue) == 0 && next < len(c.x); next++ { // another component
-			if !queued[next] {
-				queued[next] = true
+			if !isQueued[next] {
+				isQueued[next] = true
 				queue = append(queue, next)
 			}
 		}
 	}
 }
 
-// beside is the value of an index with the largest product of its tables, whose other indices have their values where these are known and
-// their best ones else.
-func (c *climber) beside(i int, known []bool) int {
+// bestValue returns the value of index i for which the product of its tables is largest. In each table the other indices have the values of
+// the state if they are set, else the values that make this table's entry largest.
+func (c *climber) bestValue(i int, isSet []bool) int {
 	score := c.score[:c.e.Dims[i]]
 	clear(score)
 	best := make([]float64, len(score))
 	for _, p := range c.over[i] {
 		table := &c.e.Tables[p.table]
-		if j, step := other(c.e, p, i); j >= 0 && known[j] {
+		if j, step := otherIndex(c.e, p, i); j >= 0 && isSet[j] {
 			for a := range score {
 				score[a] += c.tables[p.table][a*p.stride+c.x[j]*step]
 			}
@@ -174,17 +178,17 @@ func (c *climber) beside(i int, known []bool) int {
 		}
 		at := sumproduct.NewWalk(c.e.Dims, table.Scope)
 		for k := range table.Data {
-			fits, own := true, 0
+			isConsistent, value := true, 0 // with the values that are set; of index i
 			for n, j := range table.Scope {
 				if j == i {
-					own = at.X[n]
-				} else if known[j] && at.X[n] != c.x[j] {
-					fits = false
+					value = at.X[n]
+				} else if isSet[j] && at.X[n] != c.x[j] {
+					isConsistent = false
 					break
 				}
 			}
-			if fits {
-				best[own] = max(best[own], c.tables[p.table][k])
+			if isConsistent {
+				best[value] = max(best[value], c.tables[p.table][k])
 			}
 			at.Next()
 		}
@@ -201,8 +205,9 @@ func (c *climber) beside(i int, known []bool) int {
 	return top
 }
 
-// other returns the index of a table of two beside one of them, and its stride; −1 of other tables.
-func other(e *sumproduct.Expression, p place, i int) (j, stride int) {
+// otherIndex returns the other index of a table over two indices, one of which is i, and its stride. It returns −1 if the table is over
+// more or fewer indices.
+func otherIndex(e *sumproduct.Expression, p place, i int) (j, stride int) {
 	switch scope := e.Tables[p.table].Scope; {
 	case len(scope) != 2:
 		return -1, 0

@@ -64,14 +64,14 @@ func TestRepair(t *testing.T) {
 			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i - side, i}, Data: differ})
 		}
 	}
-	r := drawing()
+	r := newRand()
 	c := newClimber(e)
 	repaired := 0
 	for k := range 10 {
-		c.begin(r, k)
+		c.start(r, k)
 		if c.repair(r) {
 			repaired++
-			if c.enter(); c.forbidden() {
+			if c.locate(); c.isForbidden() {
 				t.Fatal("a repaired state is forbidden")
 			}
 		}
