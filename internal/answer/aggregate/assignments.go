@@ -134,9 +134,8 @@ func heaviest(total *Total) (ln float64) {
 	return ln
 }
 
-// raiseTo replaces ln Z by a lower bound if it is below that by more than rounding, and warns of it. The bound is ln of an assignment's
-// weight: if assignments are found no term of Z is below 0, so a smaller total misses terms. Marginals and derivatives were divided by the
-// total, so they are removed.
+// raiseTo sets ln Z to lower and warns, if ln Z is below lower by more than rounding. lower is ln of the weight of an assignment, in nats.
+// That weight is a term of Z or a sum of terms, and Z has no terms below 0 if assignments are found. So a smaller Z misses terms.
 func (r *estimate) raiseTo(lower float64, total *Total) {
 	result := &total.Result
 	if result.LogZ == nil || lower <= *result.LogZ+judge.Widening(lower) {
@@ -146,6 +145,7 @@ func (r *estimate) raiseTo(lower float64, total *Total) {
 		"ln Z is given as that weight, without marginals and derivatives", lower-*result.LogZ))
 	r.Z = scaled.FromLog(lower)
 	result.LogZ, result.Log10Z, result.Exact = finite(r.Z.LogAbs()), finite(r.Z.Log10Abs()), false
+	// These were divided by the Z that misses terms.
 	total.Marginals, total.Joint, total.Derivatives, total.TargetDerivatives = nil, nil, nil, nil
 }
 

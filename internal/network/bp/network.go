@@ -54,14 +54,15 @@ func Network(
 	return net, nil
 }
 
-// gauge has the messages between the factors and the variables of a model.
+// gauge has the messages of belief propagation between the factors and the variables of a model. The two messages on a leg, one in each
+// direction, make the map of the leg (Gauge). A network with these maps is in the gauge of belief propagation (Network).
 type gauge struct {
 	factors *factors
-	state   *State // nil if float64 cannot hold the messages
+	state   *State // the messages. If float64 cannot hold them, it is nil or has a contradiction
 }
 
-// newGauge runs belief propagation on a model. If float64 cannot hold the messages, it returns an error that wraps sumproduct.ErrSpan
-// together with a gauge without messages, whose maps are identities.
+// newGauge runs belief propagation on a model and returns the gauge of its messages. If float64 cannot hold the messages, the error wraps
+// sumproduct.ErrSpan, and the gauge is not nil: all its maps are identities. With any other error the gauge is nil.
 func newGauge(ctx context.Context, m *factorgraph.Model, o Options) (*gauge, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("bp: %w", err)
@@ -75,6 +76,9 @@ func newGauge(ctx context.Context, m *factorgraph.Model, o Options) (*gauge, err
 		return nil, err
 	}
 	state, err := Run(ctx, factors.expression, o)
+	if err != nil && !errors.Is(err, sumproduct.ErrSpan) {
+		return nil, err
+	}
 	return &gauge{factors: factors, state: state}, err
 }
 

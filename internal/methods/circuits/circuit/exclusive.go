@@ -173,11 +173,13 @@ func (c *Circuit) removeDistinguished(look *pace.Pace, start, end int, undecided
 	return true
 }
 
-// areExclusive reports whether two sets of values exclude each other on a variable: both have values of it, and none in common. domains are
-// the sets of all values of each variable. Two nodes of one sum are over the same variables, so if a has values of a variable, b has some.
+// areExclusive reports whether some variable distinguishes two children of a sum: both have values of the variable, and none in common.
+// a and b are the bit sets of the values that the two children have leaves for. Such a set holds the values of several variables, and
+// domains has one set per variable: the bits of all its values.
 func areExclusive(a, b uint64, domains []uint64) bool {
 	common := a & b
 	for _, values := range domains {
+		// b needs no test: the children of a sum are over the same variables, so b has a value of every variable that a has one of.
 		if a&values != 0 && common&values == 0 {
 			return true
 		}

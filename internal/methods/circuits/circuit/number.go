@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	radix = 512                           // an exponent counts powers of 2^512
-	least = 1.0 / (1 << 128) / (1 << 128) // 2^−256, the smallest mantissa
-	most  = 1.0 * (1 << 128) * (1 << 128) // 2^256, above the largest mantissa
-	raise = most * most                   // 2^512
-	lower = least * least                 // 2^−512
+	radix       = 512                           // an exponent counts powers of 2^512
+	minMantissa = 1.0 / (1 << 128) / (1 << 128) // 2^−256, the smallest mantissa
+	endMantissa = 1.0 * (1 << 128) * (1 << 128) // 2^256, above the largest mantissa
+	scaleUp     = endMantissa * endMantissa     // 2^512: m·scaleUp and e − 1 are the same number as m and e
+	scaleDown   = minMantissa * minMantissa     // 2^−512: m·scaleDown and e + 1 are the same number as m and e
 )
 
 // number is m·2^(512·e) with m in [2^−256, 2^256), or 0. Products and sums round as in float64, and never leave its
@@ -44,14 +44,14 @@ func (a number) scaled() scaled.Number { return scaled.Make(a.m, a.e*radix) }
 func (a number) times(b number) number {
 	m := a.m * b.m
 	e := a.e + b.e
-	if m >= most {
-		return number{m * lower, e + 1}
+	if m >= endMantissa {
+		return number{m * scaleDown, e + 1}
 	}
-	if m < least {
+	if m < minMantissa {
 		if m == 0 {
 			return number{}
 		}
-		return number{m * raise, e - 1}
+		return number{m * scaleUp, e - 1}
 	}
 	return number{m, e}
 }
@@ -62,14 +62,14 @@ func (a number) plus(b number) number {
 		return a.plusUnaligned(b)
 	}
 	m := a.m + b.m
-	if m >= most {
-		return number{m * lower, a.e + 1}
+	if m >= endMantissa {
+		return number{m * scaleDown, a.e + 1}
 	}
 	return number{m, a.e}
 }
 
-// plusUnaligned returns a+b for numbers with different exponents. If these differ by two or more, the smaller number is below 2^−512 of the
-// larger one, and the sum is rounded to the larger one.
+// plusUnaligned returns a+b, rounded once, for numbers with different exponents. An exponent counts powers of 2^512. If the exponents differ
+// by two or more, the smaller number is below 2^−512 times the larger one, and the sum is rounded to the larger one.
 func (a number) plusUnaligned(b number) number {
 	switch {
 	case b.m == 0:
@@ -83,9 +83,9 @@ func (a number) plusUnaligned(b number) number {
 	if a.e-b.e > 1 {
 		return a
 	}
-	m := a.m + b.m*lower
-	if m >= most {
-		return number{m * lower, a.e + 1}
+	m := a.m + b.m*scaleDown // a.e = b.e + 1
+	if m >= endMantissa {
+		return number{m * scaleDown, a.e + 1}
 	}
 	return number{m, a.e}
 }

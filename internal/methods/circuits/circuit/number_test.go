@@ -21,7 +21,7 @@ func TestNumbersAreThoseOfScaled(t *testing.T) {
 		x, y := draw(), draw()
 		a, b := numberOf(x), numberOf(y)
 		for _, n := range []number{a, b} {
-			if n.m != 0 && (n.m < least || n.m >= most) {
+			if n.m != 0 && (n.m < minMantissa || n.m >= endMantissa) {
 				t.Fatalf("%v is not normalised", n)
 			}
 		}

@@ -200,21 +200,35 @@ func (s *Search) planMiniBuckets(work int64) (best *minibuckets.Plan, entries fl
 	return best, entries, nil
 }
 
-// placeTables gives every node the tables that its search looks at: functions whose last variable it is, and the messages of mini-buckets
-// that bound its children's trees. order is that of elimination.
+// placeTables gives every node the tables that its search looks at: functions, and messages of mini-buckets. order is the order of
+// elimination of the mini-buckets.
 func (s *Search) placeTables(order []int, least *minibuckets.Least) {
 	place := make([]int, len(s.dims))
 	for k, v := range order {
 		place[v] = k
 	}
+	s.placeFunctions(place, least)
+	s.placeMessages(order, place, least)
+}
+
+// placeFunctions gives each function to the node of its variable that is eliminated first: the last one to get a value on the way down.
+// place has the places in the order of elimination.
+func (s *Search) placeFunctions(place []int, least *minibuckets.Least) {
 	for t := range s.functions {
 		if scope := s.functions[t].Scope; len(scope) > 0 {
 			v := firstEliminated(scope, place)
 			s.nodes[v].functions = append(s.nodes[v].functions, s.newTerm(&least.Tables[t], v))
 		}
 	}
+}
+
+// placeMessages gives every node the messages that bound the trees of its children, and the constant of the bound of its tree. A message of
+// a node's mini-buckets goes up from parent to parent, and every node on the way gets it. It stops at the node of its variable that is
+// eliminated first, since the mini-buckets of that node contain it. A message without variables is added to the constants of its node and of
+// all nodes above.
+func (s *Search) placeMessages(order, place []int, least *minibuckets.Least) {
 	outgoing := make([][]int, len(s.dims)) // by variable: messages out of its tree, to variables above it
-	constant := make([]int64, len(s.dims))
+	constant := make([]int64, len(s.dims)) // by variable: sum of the messages without variables in its tree
 	for k, v := range order {
 		n := &s.nodes[v]
 		n.messages = make([][]term, len(n.children))
@@ -222,7 +236,7 @@ func (s *Search) placeTables(order []int, least *minibuckets.Least) {
 			constant[v] += constant[c]
 			for _, t := range outgoing[c] {
 				n.messages[i] = append(n.messages[i], s.newTerm(&least.Tables[t], v))
-				if firstEliminated(least.Tables[t].Scope, place) != v {
+				if firstEliminated(least.Tables[t].Scope, place) != v { // the message goes on upwards
 					outgoing[v] = append(outgoing[v], t)
 				}
 			}
