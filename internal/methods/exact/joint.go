@@ -17,9 +17,10 @@ import (
 
 // cells describes the index over the cells of a joint marginal.
 type cells struct {
-	index int   // of the expression; −1: the evidence leaves one cell, and no index is needed
-	at    []int // by value of index: its place in the table of the joint marginal, the last variable of the set fastest
-	size  int   // number of entries of that table: Π domains of the set
+	index int // of the expression, a value for each cell; −1: the evidence leaves one cell, and no index is needed
+	// positions has, by cell, its position in the table of the joint marginal, in which the last variable of the set changes fastest.
+	positions []int
+	size      int // number of entries of that table: Π domains of the set
 }
 
 // unsignedWork is the largest ratio of the flops of chains of states, without signs, to the flops
@@ -141,7 +142,7 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 				"selectors, the budget is %d bytes", len(set), values, need, memory)
 	}
 
-	c := &cells{index: -1, at: make([]int, values), size: 1}
+	c := &cells{index: -1, positions: make([]int, values), size: 1}
 
 	// digit returns index i's digit in the number of a cell, mixed radix over free, the last one fastest
 	digit := func(i, value int) int {
@@ -151,10 +152,10 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 		return value % e.Dims[i]
 	}
 
-	// at[J] = Σ_k x_k Π_{l>k} |domain l|, where x_k is the value of variable k in the network.
+	// positions[J] = Σ_k x_k Π_{l>k} |domain l|, where x_k is the value of variable k in the network.
 	for k := len(set) - 1; k >= 0; k-- {
 		i := e.Variables[set[k]]
-		for value := range c.at {
+		for value := range c.positions {
 			x := 0
 			if e.Dims[i] > 1 {
 				x = digit(i, value)
@@ -162,7 +163,7 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 			if s := e.Support[i]; s != nil {
 				x = s[x]
 			}
-			c.at[value] += x * c.size
+			c.positions[value] += x * c.size
 		}
 		c.size *= p.net.Variables[set[k]].Domain
 	}
@@ -203,16 +204,17 @@ func (p *Prepared) recoverJoint(marginals [][]float64) ([]float64, error) {
 	return p.jointTable(func(int) []float64 { return row }), nil
 }
 
-// jointTable returns the table of the joint marginal. marginal returns the row of the index of cells; it is not called if there is one
-// cell.
-func (p *Prepared) jointTable(marginal func(i int) []float64) []float64 {
-	out := make([]float64, p.cells.size)
-	row := []float64{1}
+// jointTable returns the table of the joint marginal, which has an entry for each combination of values of the set. The cells are those
+// combinations that the evidence leaves. All other entries are 0. marginalOf returns the marginal of an index, by value. It is called for the
+// index whose values are the cells, and not at all if there is only one cell, whose probability is 1.
+func (p *Prepared) jointTable(marginalOf func(index int) []float64) []float64 {
+	table := make([]float64, p.cells.size)
+	probabilities := []float64{1} // by cell
 	if p.cells.index >= 0 {
-		row = marginal(p.cells.index)
+		probabilities = marginalOf(p.cells.index)
 	}
-	for value, q := range row {
-		out[p.cells.at[value]] = q
+	for cell, probability := range probabilities {
+		table[p.cells.positions[cell]] = probability
 	}
-	return out
+	return table
 }

@@ -108,10 +108,11 @@ func (p *Nodes) Fits(n *btn.Network) error {
 	return f.checkRest()
 }
 
-// checkVariables checks that each variable of a network is one variable or one leaf of the fit, with the same domain.
+// checkVariables returns an error unless the variables and leaves of the fit are distinct variables of the network, with the same domains,
+// and every leaf is valid. Fits has compared their numbers before: so each variable of the network is one variable or one leaf of the fit.
 func (f *Fit) checkVariables(n *btn.Network) error {
 	seen := make([]bool, len(n.Variables))
-	match := func(v, d int) error {
+	matchOnce := func(v, d int) error { // checks that v is a variable of the network with d values that was not seen before
 		if v < 0 || v >= len(seen) || seen[v] || d != n.Variables[v].Domain {
 			return btn.Misfit("variable %d comes twice, or has another domain than the %d values in the fit", v, d)
 		}
@@ -119,13 +120,13 @@ func (f *Fit) checkVariables(n *btn.Network) error {
 		return nil
 	}
 	for u, v := range f.networkVariables() {
-		if err := match(v, f.Domains[u]); err != nil {
+		if err := matchOnce(v, f.Domains[u]); err != nil {
 			return err
 		}
 	}
 	for k := range f.Leaves {
 		l := &f.Leaves[k]
-		if err := match(l.Variable, len(l.Weights)); err != nil {
+		if err := matchOnce(l.Variable, len(l.Weights)); err != nil {
 			return err
 		}
 		if err := l.check(f); err != nil {

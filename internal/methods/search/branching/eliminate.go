@@ -318,8 +318,9 @@ func (s *eliminator) fillTriple(w *wide, v *variable, neighbours *neighbourSet, 
 	return hasCosts
 }
 
-// takePairCosts moves out of the table of w, a function of three variables, what every two values cost with all values of the variable at
-// position skip. It writes these least costs to s.pairCosts[skip].
+// takePairCosts moves costs from w, a function of three variables, to s.pairCosts[skip], a function of two of them: those that are not at
+// position skip. For each pair of their values it finds the least cost in w's table over the values of the skipped variable, subtracts it
+// from these entries of the table, and writes it to s.pairCosts[skip].
 func (s *eliminator) takePairCosts(w *wide, skip int) {
 	i, j := otherTwo(skip)
 	d := s.vars[w.scope[j]].domainSize

@@ -159,7 +159,12 @@ func (o *overlap) mul(c, a, b []float64, m, k, n int) {
 	o.flops += 2 * float64(m) * float64(k) * float64(n)
 }
 
-// extendRight is an extension of the product of the left ends of two chains by the next pair of sites: aᵀ·(product·b).
+// extendRight extends the product of the left ends of two chains by the next pair of sites, a and b, to its right. With the weights w of
+// their index it returns, over the right bonds r of a and s of b,
+//
+//	out[r, s] = Σ_{i, j, x} product[i, j] · a[i, x, r] · w[x]·b[j, x, s]
+//
+// in memory, if that is large enough.
 func (o *overlap) extendRight(memory, product []float64, a, b *site) []float64 {
 	l, d, r := a.sizes()
 	ly, _, ry := b.sizes()
@@ -171,7 +176,12 @@ func (o *overlap) extendRight(memory, product []float64, a, b *site) []float64 {
 	return out
 }
 
-// extendLeft is an extension of the product of the right ends of two chains by the pair of sites before: (a·product)·bᵀ.
+// extendLeft extends the product of the right ends of two chains by the next pair of sites, a and b, to its left. With the weights w of
+// their index it returns, over the left bonds i of a and j of b,
+//
+//	out[i, j] = Σ_{x, r, s} a[i, x, r] · product[r, s] · w[x]·b[j, x, s]
+//
+// in memory, if that is large enough.
 func (o *overlap) extendLeft(memory, product []float64, a, b *site) []float64 {
 	l, d, r := a.sizes()
 	ly, _, ry := b.sizes()

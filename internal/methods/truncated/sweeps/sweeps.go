@@ -173,8 +173,11 @@ func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 	return v, nil
 }
 
-// sweepForward applies all steps and returns the chain that is left. It has no sites, and its scale is Z. If the state becomes 0, isZero is
-// true and further steps are left out. A price also ends when it has more than maxFlops.
+// sweepForward applies all steps to a chain that begins without sites. Each index enters as a site and is summed out by its last step, so
+// that the returned chain has no sites again, and its scale is Z. If the state becomes 0, isZero is true and further steps are left out.
+//
+// A price is a dry run: it goes through the same steps over sizes only and counts their cost. It ends early once it has counted more than
+// maxFlops. The scale of its chain means nothing.
 func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err error) {
 	c = &chain{scale: scaled.One, position: s.p.Position, work: s.work, isShared: s.marginals}
 	if !s.isPrice() {
@@ -186,6 +189,7 @@ func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err er
 		}
 	}
 	isZero = c.scale.IsZero()
+	// maxFlops is +Inf unless the sweep is a price.
 	for k := 0; k < len(s.steps) && !isZero && s.account.value.Flops <= s.maxFlops; k++ {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
