@@ -205,8 +205,8 @@ func (p *Prepared) recoverJoint(marginals [][]float64) ([]float64, error) {
 }
 
 // jointTable returns the table of the joint marginal, which has an entry for each combination of values of the set. The cells are those
-// combinations that the evidence leaves. All other entries are 0. marginalOf returns the marginal of an index, by value. It is called for the
-// index whose values are the cells, and not at all if there is only one cell, whose probability is 1.
+// combinations that the evidence leaves. All other entries are 0. marginalOf returns the marginal of an index, by value. It is called for
+// the index whose values are the cells, and not at all if there is only one cell, whose probability is 1.
 func (p *Prepared) jointTable(marginalOf func(index int) []float64) []float64 {
 	table := make([]float64, p.cells.size)
 	probabilities := []float64{1} // by cell

@@ -17,7 +17,7 @@ type reconfigurer struct {
 	border    []int32  // of the present piece: its tables. Table j is bit j of a subset
 	merges    []int32  // of the present piece: its merges, the root first
 	pattern   []uint16 // by index: the subset of the border that has it; 0 except in enterIndices
-	outside   []uint64 // scratch of setScope
+	outside   []uint64 // scratch of setScope: the indices of tables outside a subset
 	isClean   []bool   // by node: the piece below it could not be improved, and nothing near has changed since
 }
 
@@ -197,26 +197,28 @@ func (r *reconfigurer) rebuildPiece(v int32) {
 	}
 }
 
-// setScope sets scope and size of x, whose table is the product of a subset of the border of the piece below v. The scope is the indices
-// that the subset has and another table has, too: one of the border or, for indices of v, one outside.
-func (r *reconfigurer) setScope(x, v int32, subset int) {
+// setScope sets scope and size of node, a merge in the piece below root. Its table is the product of a subset of the border. The scope has
+// the indices of the subset that a table outside the subset has, too; the merge sums over the others. Scopes are bit sets: index 64·i + b is
+// bit b of word i.
+func (r *reconfigurer) setScope(node, root int32, subset int) {
 	w := r.w
-	inside := w.scopeOf(x)
-	clear(inside)
+	scope := w.scopeOf(node)
+	clear(scope)
 
-	copy(r.outside, w.scopeOf(v))
-	for j, y := range r.border {
+	// outside begins with the scope of root: these are the indices of the piece that tables outside the piece have.
+	copy(r.outside, w.scopeOf(root))
+	for j, table := range r.border {
 		target := r.outside
 		if subset>>j&1 != 0 {
-			target = inside
+			target = scope
 		}
-		for i, word := range w.scopeOf(y) {
+		for i, word := range w.scopeOf(table) {
 			target[i] |= word
 		}
 	}
 
-	for i := range inside {
-		inside[i] &= r.outside[i]
+	for i := range scope {
+		scope[i] &= r.outside[i]
 	}
-	w.size[x] = w.n.log2Size(inside)
+	w.size[node] = w.n.log2Size(scope)
 }

@@ -50,52 +50,54 @@ func chain(dims []int, t *table, place []int) (c decomposition, ok bool) {
 	return c, arity > 2
 }
 
-// step says that value x leads from one state to another, with a factor gain.
+// step leads from a state of one counter, by a value x of the index, to a state of the next counter.
 type step struct {
 	from, x, to int
-	gain        float64
+	gain        float64 // the entries that remain after the step are gain times the continuation of state to
 }
 
-// advance takes every state and each of d values to the state whose continuation, of size entries, is
-// the same up to a factor, the gain. ok is false when there are too many states, or an entry would be
-// lost.
+// advance returns the states of the next counter of a chain, and the steps to them. A state is given by its continuation: the entries of the
+// table over the remaining indices, up to a factor. If the next index, with d values, is fixed at x, block x of size entries of the
+// continuation remains. Blocks that are proportional to each other lead to one state, whose continuation is the block divided by its largest
+// entry. A block of zeros has no step. ok is false if there are more than maxStates states, or if the division would lose an entry.
 func advance(states [][]float64, d, size int) (next [][]float64, steps []step, ok bool) {
 	for s, continuation := range states {
 		for x := range d {
-			part := continuation[x*size : (x+1)*size]
-			gain := part[largest(part)]
+			block := continuation[x*size : (x+1)*size]
+			gain := block[largest(block)]
 			if gain == 0 {
 				continue
 			}
-			to := class(next, part, gain)
-			if to == len(next) {
-				if to == maxStates {
+			to, isKnown := findProportional(next, block, gain)
+			if !isKnown {
+				if len(next) == maxStates {
 					return nil, nil, false
 				}
-				q, ok := quotients(part, gain)
+				q, ok := quotients(block, gain)
 				if !ok {
 					return nil, nil, false
 				}
+				to = len(next)
 				next = append(next, q)
 			}
-			steps = append(steps, step{s, x, to, gain})
+			steps = append(steps, step{from: s, x: x, to: to, gain: gain})
 		}
 	}
 	return next, steps, true
 }
 
-// class returns which of the known continuations part is gain times, len(known) for none.
-func class(known [][]float64, part []float64, gain float64) int {
+// findProportional returns the first of the known continuations that, times gain, is block. ok is false if there is none.
+func findProportional(known [][]float64, block []float64, gain float64) (state int, ok bool) {
 next:
-	for c, continuation := range known {
+	for s, continuation := range known {
 		for k, f := range continuation {
-			if !equals(part[k], gain, f) {
+			if !equals(block[k], gain, f) {
 				continue next
 			}
 		}
-		return c
+		return s, true
 	}
-	return len(known)
+	return 0, false
 }
 
 // quotients divides by gain. ok is false when an entry would be lost.

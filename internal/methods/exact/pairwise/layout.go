@@ -96,10 +96,10 @@ func (s *shape) prepareOp(o *op) {
 	switch o.code {
 	case opLoad:
 		if s.specs[o.out] == nil && s.layouts[o.out].index == nil {
-			raw := s.rawLayout(o.out)
-			s.layouts[o.out] = raw
+			stored := s.storedLayout(o.out)
+			s.layouts[o.out] = stored
 			if s.isCopied(o.out) {
-				s.specs[o.out], s.layouts[o.out] = s.planMerge(raw, layout{}, s.scope[o.out])
+				s.specs[o.out], s.layouts[o.out] = s.planMerge(stored, layout{}, s.scope[o.out])
 			}
 		}
 		o.spec = s.specs[o.out]
@@ -117,8 +117,11 @@ func (s *shape) prepareOp(o *op) {
 	}
 }
 
-// rawLayout returns the layout of a table of the expression, without indices of dimension 1 and sliced ones.
-func (s *shape) rawLayout(leaf int) layout {
+// storedLayout returns where one slice of a table of the expression lies in the stored table: its indices with more than one value that are
+// not sliced, with their strides. The table is stored with the full dimensions of all indices, s.h.Dims, and these make the strides. s.dims
+// has the dimensions within a slice, which are 0 for sliced indices. Example: of a stored table over (i, j, k) with dimensions 2, 3, 4 and
+// slices over j, the layout has i with stride 12 and k with stride 1.
+func (s *shape) storedLayout(leaf int) layout {
 	e := s.h.Edges[leaf]
 	l := layout{index: []int{}}
 	stride := 1

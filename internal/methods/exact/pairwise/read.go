@@ -25,7 +25,7 @@ func (r *run) readMarginals(o *op) {
 	factor := r.buffers[o.b].scale
 	if o.a < s.leaves {
 		t = &r.raw[o.a]
-		table, l = t.data[r.sliceOffset(o.a):], s.rawLayout(o.a)
+		table, l = t.data[r.sliceOffset(o.a):], s.storedLayout(o.a)
 		if !r.factors[o.a].IsZero() {
 			factor = factor.Div(r.factors[o.a])
 		}
