@@ -35,7 +35,7 @@ func Assign(
 	}
 	as := planners{
 		settings: s, memo: memo, known: known, problems: known.Problems, options: known.Options,
-		alone: len(demands) == 1, method: requested(s.Method), of: map[*btn.Network]*planner{},
+		hasOneDemand: len(demands) == 1, method: requested(s.Method), of: map[*btn.Network]*planner{},
 	}
 	if as.options.Memory == 0 {
 		as.options.Memory = s.Memory
@@ -87,26 +87,27 @@ func ReadsMaps(name query.Method) bool {
 // planner chooses how demands on one network are answered.
 type planner struct {
 	*proposal.Job
-	facts *facts
-	alone bool // the job has one query
+	facts        *facts
+	hasOneDemand bool // the planner's demand is the only one of the request
 }
 
-// on returns the planner for the same network with another job.
-func (p planner) on(j *proposal.Job) planner {
+// withJob returns the planner of the same network for another job, which is for one query.
+func (p planner) withJob(j *proposal.Job) planner {
 	p.Job = j
 	return p
 }
 
-// assign chooses the way of one demand.
+// assign chooses how one demand is answered: which parts provide what it wants.
 func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, error) {
 	net, remaining, conditioned, err := p.Net.Given(d.Evidence)
-	if err == nil && net != p.Net && p.Method != nil && p.Method.IsGlobal {
-		return nil, fault.New(fault.Unsupported, "plan: likelihoods leave the range of float64 beside the weights of their variables, "+
-			"method exact answers these")
-	}
-	if err == nil && net != p.Net {
+	if wasSpread := net != p.Net; wasSpread && err == nil { // likelihoods left the range of float64, and are tensors of net now
+		if p.Method != nil && p.Method.IsGlobal {
+			return nil, fault.New(fault.Unsupported, "plan: likelihoods leave the range of float64 beside the weights of their variables, "+
+				"method exact answers these")
+		}
+		// Plan for net in place of p.Net. The remaining evidence has no likelihoods, so net is not spread again.
 		d.Evidence = remaining
-		return p.onto(net).assign(ctx, d)
+		return p.forSpreadNetwork(net).assign(ctx, d)
 	}
 	switch {
 	case errors.Is(err, btn.ErrRange):
@@ -117,15 +118,17 @@ func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, err
 		return nil, fault.New(fault.BadInput, "plan: unknown method %q", p.Settings.Method)
 	}
 
-	p = p.on(p.For(d.Evidence, conditioned, p.alone && d.IsTotal()))
+	isOnce := p.hasOneDemand && d.IsTotal()
+	p = p.withJob(p.For(d.Evidence, conditioned, isOnce))
 	if d.Descends() {
-		return methods.Assignments(ctx, p.Job, proposal.Ask{Want: d.Want, Exact: p.beside})
+		return methods.Assignments(ctx, p.Job, proposal.Ask{Want: d.Want, Exact: p.exactForAssignments})
 	}
 	return p.total(ctx, d.Want)
 }
 
-// beside assigns the exact way to Z and what else is wanted beside assignments of values.
-func (p planner) beside(ctx context.Context, ask proposal.Ask) (*btn.Assignment, error) {
+// exactForAssignments assigns the exact way to a demand for assignments of values. Its plan provides Z and all that is wanted in addition to
+// the assignments.
+func (p planner) exactForAssignments(ctx context.Context, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(ask.Joint) > 0 || ask.IsParametric() || p.Method != nil && p.Method.IsExact() {
 		return p.total(ctx, ask.Want)
 	}
@@ -147,7 +150,7 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 
 	exact := p
 	if summed := p.Conditioned.Summed(); summed != p.Conditioned && want.IsTotal() {
-		exact = p.on(p.Summed(summed))
+		exact = p.withJob(p.Summed(summed))
 	}
 	found, err := exact.exactInTime(ctx, want)
 	if err == nil {
@@ -262,8 +265,9 @@ func (p planner) orElse(ctx context.Context, want btn.Want, found *btn.Assignmen
 	return estimates, nil
 }
 
-// onto returns a planner for another network, which is asked about once.
-func (p planner) onto(net *btn.Network) planner {
+// forSpreadNetwork returns a planner for net, which is the planner's network with the likelihoods of one query as tensors. What is learned
+// of net is not kept for other queries.
+func (p planner) forSpreadNetwork(net *btn.Network) planner {
 	facts := new(Known).factsOf(net)
 	p.facts, p.Job = facts, &proposal.Job{
 		Net: net, Settings: p.Settings, Memo: p.Memo, Facts: facts.Facts, Problems: new(problem.Shared), Options: p.Options,

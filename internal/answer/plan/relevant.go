@@ -14,14 +14,14 @@ import (
 
 // planners are those of one job: of its network, and of the parts that queries depend on alone, each made when it is first needed.
 type planners struct {
-	settings query.Settings // with defaults
-	memo     proposal.Memo
-	known    *Known
-	problems *problem.Shared
-	options  problem.Options
-	alone    bool             // the job has one query
-	method   *proposal.Method // nil: the planner's own
-	of       map[*btn.Network]*planner
+	settings     query.Settings // with defaults
+	memo         proposal.Memo
+	known        *Known
+	problems     *problem.Shared
+	options      problem.Options
+	hasOneDemand bool             // the request has one demand
+	method       *proposal.Method // nil: the planner's own
+	of           map[*btn.Network]*planner
 }
 
 // partTables is the number of tables up to which a question to a directed network is answered on the part that it depends on, if
@@ -55,7 +55,7 @@ func (as *planners) on(net *btn.Network, isPart bool) *planner {
 	p := as.of[net]
 	if p == nil {
 		facts := as.known.factsOf(net)
-		p = &planner{facts: facts, alone: as.alone, Job: &proposal.Job{
+		p = &planner{facts: facts, hasOneDemand: as.hasOneDemand, Job: &proposal.Job{
 			Net: net, Settings: as.settings, Memo: as.memo, Facts: facts.Facts, Problems: as.problems, Options: as.options,
 			Method: as.method, IsPart: isPart,
 		}}

@@ -54,11 +54,12 @@ func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cos
 	return path, cost, o.refuse(cost)
 }
 
-// BestOf returns the most probable assignment of the set, nil where Z is 0. Of assignments as good as
-// rounding can tell the smallest in the order of the set is taken, as Best says.
+// BestOf returns the most probable assignment of the set. It returns nil if Z is 0.
 //
-// Along a relaxed path the total is a bound, and the assignment the best that a search finds, value by
-// value from where the path leads, with every weight computed exactly.
+// Assignments are ties if ln of their weights differs from the largest by no more than rounding (slack). Of the ties it returns the
+// smallest one in the order of the set. If there are more than mostTies, it compares only as many, those that it meets first.
+//
+// If the path is relaxed, its total only bounds the weights of assignments. Then climb searches for an assignment.
 func (p *Prepared) BestOf(ctx context.Context, path *Path, o Options) (*btn.Found, error) {
 	steps, err := p.steps(ctx, path)
 	if err != nil {
@@ -67,33 +68,33 @@ func (p *Prepared) BestOf(ctx context.Context, path *Path, o Options) (*btn.Foun
 	if path.Count != 1 || o.From != 0 || o.To != 1 {
 		return nil, fault.New(fault.Internal, "descent: marginal MAP in slices")
 	}
-	r, err := p.run(ctx, path, steps, 0, nil, o)
+	r, err := p.run(ctx, path, steps, 0, nil, o) // slice 0 of one: no index is fixed
 	if err != nil {
 		return nil, err
 	}
-	top := r.LnTotal()
-	if math.IsInf(top, -1) {
+	lnTop := r.LnTotal() // of the largest weight, or a bound of it if the path is relaxed
+	if math.IsInf(lnTop, -1) {
 		return nil, nil
 	}
-	slack := p.slack(steps, top)
+	slack := p.slack(steps, lnTop)
 	if path.Relaxed {
-		return p.climb(ctx, r, top, slack, o)
+		return p.climb(ctx, r, lnTop, slack, o)
 	}
 
-	near, all, err := r.Near(ctx, slack, mostTies)
+	ties, hasAllTies, err := r.Near(ctx, slack, mostTies)
 	if err != nil {
 		return nil, err
 	}
-	best := p.ValuesOf(near[0])
-	for _, at := range near[1:] {
-		if values := p.ValuesOf(at); slices.Compare(values, best) < 0 {
+	best := p.ValuesOf(ties[0])
+	for _, tie := range ties[1:] {
+		if values := p.ValuesOf(tie); slices.Compare(values, best) < 0 {
 			best = values
 		}
 	}
 	return &btn.Found{
 		Values: best,
-		Weight: scaled.FromLog(top),
-		Unique: all && len(near) == 1,
+		Weight: scaled.FromLog(lnTop),
+		Unique: hasAllTies && len(ties) == 1,
 		Close:  slack,
 	}, nil
 }
@@ -138,7 +139,9 @@ func (p *Prepared) starts(ctx context.Context, r *buckets.Run, memory int64, thr
 	return append(led, best...), err
 }
 
-// climb changes one value at a time, as long as that is better, from where a relaxed run leads.
+// climb searches for an assignment of large weight if the path of run r is relaxed. It begins with the best one of starts, and changes one
+// value at a time, as long as that makes ln of the weight larger by more than slack and mapSearchFlops lasts. Every weight is computed
+// exactly. bound is ln of the total of r. The result is Relaxed if bound is above its weight by more than slack: there may be a better one.
 func (p *Prepared) climb(
 	ctx context.Context, r *buckets.Run, bound, slack float64, o Options,
 ) (*btn.Found, error) {

@@ -45,9 +45,9 @@ func (n *Network) Spread(ev factorgraph.Evidence) (*Network, factorgraph.Evidenc
 	return &out, factorgraph.Evidence{Hard: ev.Hard}
 }
 
-// Given returns n under evidence, as conditioned. If the product of a likelihood and the weights of its variable does not fit float64, it
-// conditions n.Spread(ev) in place of n. base and remaining are the network and the evidence that conditioned was made from. Errors:
-// those of Condition.
+// Given returns n under evidence, as conditioned, together with the network base and the evidence remaining that it was conditioned from.
+// These are n and ev, unless the product of a likelihood and the weights of its variable leaves the range of float64. Then they are the
+// results of Spread: base has a tensor for each likelihood, and remaining has the observations only. Errors: those of Condition.
 func (n *Network) Given(ev factorgraph.Evidence) (
 	base *Network, remaining factorgraph.Evidence, conditioned *Network, err error,
 ) {
@@ -55,6 +55,7 @@ func (n *Network) Given(ev factorgraph.Evidence) (
 	if !errors.Is(err, ErrRange) {
 		return n, ev, conditioned, err
 	}
+	// A product left the range of float64: without likelihoods in the evidence there is none.
 	base, remaining = n.Spread(ev)
 	conditioned, err = base.Condition(remaining)
 	return base, remaining, conditioned, err

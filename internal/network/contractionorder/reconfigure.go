@@ -198,8 +198,8 @@ func (r *reconfigurer) rebuildPiece(v int32) {
 }
 
 // setScope sets scope and size of node, a merge in the piece below root. Its table is the product of a subset of the border. The scope has
-// the indices of the subset that a table outside the subset has, too; the merge sums over the others. Scopes are bit sets: index 64·i + b is
-// bit b of word i.
+// the indices of the subset that a table outside the subset has, too. The merge sums over the other indices of the subset. Scopes are bit
+// sets: index 64·i + b is bit b of word i.
 func (r *reconfigurer) setScope(node, root int32, subset int) {
 	w := r.w
 	scope := w.scopeOf(node)

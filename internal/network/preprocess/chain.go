@@ -56,10 +56,10 @@ type step struct {
 	gain        float64 // the entries that remain after the step are gain times the continuation of state to
 }
 
-// advance returns the states of the next counter of a chain, and the steps to them. A state is given by its continuation: the entries of the
-// table over the remaining indices, up to a factor. If the next index, with d values, is fixed at x, block x of size entries of the
-// continuation remains. Blocks that are proportional to each other lead to one state, whose continuation is the block divided by its largest
-// entry. A block of zeros has no step. ok is false if there are more than maxStates states, or if the division would lose an entry.
+// advance returns the states of the next counter of a chain, and the steps to them. A state is given by its continuation: the entries of
+// the table over the remaining indices, up to a factor. If the next index, with d values, is fixed at x, block x of size entries of the
+// continuation remains. Blocks that are proportional to each other lead to one state. Its continuation is the first of them, divided by its
+// largest entry. A block of zeros has no step. ok is false if there are more than maxStates states, or if the division would lose an entry.
 func advance(states [][]float64, d, size int) (next [][]float64, steps []step, ok bool) {
 	for s, continuation := range states {
 		for x := range d {

@@ -68,8 +68,8 @@ func (a number) plus(b number) number {
 	return number{m, a.e}
 }
 
-// plusUnaligned returns a+b, rounded once, for numbers with different exponents. An exponent counts powers of 2^512. If the exponents differ
-// by two or more, the smaller number is below 2^−512 times the larger one, and the sum is rounded to the larger one.
+// plusUnaligned returns a+b, rounded once, for numbers with different exponents. An exponent counts powers of 2^512. If the exponents
+// differ by two or more, the smaller number is below 2^−512 times the larger one, and the sum is rounded to the larger one.
 func (a number) plusUnaligned(b number) number {
 	switch {
 	case b.m == 0:

@@ -12,7 +12,7 @@ import (
 
 // slice is one slice that was met.
 type slice struct {
-	factor   float64 // its first entry: the ratio of the slice to the one that stands for its class
+	factor   float64 // the ratio of the slice to the one that stands for its class: its first entry, or 1 (computeSlice)
 	constant bool    // all entries are the same, or there is only one
 	digest   digest  // of the table and the class
 }
@@ -24,10 +24,10 @@ type sliceTable struct {
 	strides []int32         // of values, by position in the scope
 	number  map[int64]int32 // by code: the values in the radix of one more than the dimension, which stands for open
 	met     []slice
-	classes map[string]digest
-	bytes   []byte
-	size    int64   // bytes of all of it, roughly
-	span    float64 // log2 of the largest entry by the smallest, both counted from 1
+	classes map[string]digest // by key of the class (writeKey)
+	key     []byte            // scratch of writeKey
+	size    int64             // bytes of all of it, roughly
+	span    float64           // log2 of the largest entry by the smallest, both counted from 1
 }
 
 // sliceBytes is the memory of a slice beside its class.
@@ -60,59 +60,61 @@ func (st *sliceTable) find(values []int32) int32 {
 	}
 	number := int32(len(st.met))
 	st.number[code] = number
-	st.met = append(st.met, st.make(values))
+	st.met = append(st.met, st.computeSlice(values))
 	return number
 }
 
-// make computes a slice: its entries, divided by the first, name its class. Where a quotient would leave the range of a
-// float64's digits the entries themselves do.
-func (st *sliceTable) make(values []int32) slice {
-	base := int32(0)
+// computeSlice computes the slice at values, −1 for open ones. Two slices are of one class if they have the same key: the same open
+// positions, and the same entries divided by their first entries. Each class has a digest, drawn when its first slice is met. If a
+// quotient would leave the range in which float64 keeps all digits, the factor of the slice is 1, and its key has the entries themselves.
+func (st *sliceTable) computeSlice(values []int32) slice {
+	first := int32(0) // offset of the first entry of the slice, in which all open variables have value 0
 	for i, a := range values {
-		base += max(a, 0) * st.strides[i]
+		first += max(a, 0) * st.strides[i]
 	}
-	out := slice{factor: st.table.values[base], constant: true}
-	if !st.describe(values, base, &out) {
+	out := slice{factor: st.table.values[first], constant: true}
+	if isInRange := st.writeKey(values, first, &out); !isInRange {
 		out = slice{factor: 1, constant: true}
-		st.describe(values, base, &out)
+		st.writeKey(values, first, &out)
 	}
 
-	class, ok := st.classes[string(st.bytes)]
+	class, ok := st.classes[string(st.key)]
 	if !ok {
 		class = st.numbers.draw()
-		st.classes[string(st.bytes)] = class
+		st.classes[string(st.key)] = class
 	}
-	st.size += int64(len(st.bytes)) + sliceBytes
+	st.size += int64(len(st.key)) + sliceBytes
 	out.digest = class
 	return out
 }
 
-// describe writes which positions are open, and the entries over them divided by the slice's factor. It reports whether all
-// quotients have all digits.
-func (st *sliceTable) describe(values []int32, base int32, out *slice) bool {
-	st.bytes = st.bytes[:0]
+// writeKey sets st.key to the key of the class of a slice with out.factor: which positions are open, and the entries over them divided by
+// the factor. It clears out.constant if a quotient is not 1. It returns false if a quotient is too large or too small to have all digits.
+func (st *sliceTable) writeKey(values []int32, first int32, out *slice) (isInRange bool) {
+	st.key = st.key[:0]
 	for i, a := range values {
 		if a < 0 {
-			st.bytes = append(st.bytes, byte(i), byte(i>>8))
+			st.key = append(st.key, byte(i), byte(i>>8))
 		}
 	}
-	return st.entries(values, 0, base, out) || out.factor == 1
+	return st.appendEntries(values, 0, first, out) || out.factor == 1 // entries divided by 1 keep all digits
 }
 
-// entries appends the bits of all entries of a slice from position i on, divided by its factor.
-func (st *sliceTable) entries(values []int32, i int, at int32, out *slice) bool {
+// appendEntries appends to st.key the bits of all entries of a slice over its open positions from i on, divided by out.factor. offset is
+// that of the first of these entries. out and isInRange change as in writeKey.
+func (st *sliceTable) appendEntries(values []int32, i int, offset int32, out *slice) (isInRange bool) {
 	if i == len(values) {
-		x := st.table.values[at] / out.factor
+		x := st.table.values[offset] / out.factor
 		out.constant = out.constant && x == 1
-		st.bytes = binary.LittleEndian.AppendUint64(st.bytes, math.Float64bits(x))
+		st.key = binary.LittleEndian.AppendUint64(st.key, math.Float64bits(x))
 		return x >= 0x1p-1000 && x <= 0x1p1000
 	}
-	if values[i] >= 0 {
-		return st.entries(values, i+1, at, out)
+	if values[i] >= 0 { // fixed: offset has this value from the beginning
+		return st.appendEntries(values, i+1, offset, out)
 	}
-	fine := true
+	isInRange = true
 	for a := range st.table.dims[i] {
-		fine = st.entries(values, i+1, at+a*st.strides[i], out) && fine
+		isInRange = st.appendEntries(values, i+1, offset+a*st.strides[i], out) && isInRange
 	}
-	return fine
+	return isInRange
 }

@@ -222,10 +222,10 @@ func (s *Search) placeFunctions(place []int, least *minibuckets.Least) {
 	}
 }
 
-// placeMessages gives every node the messages that bound the trees of its children, and the constant of the bound of its tree. A message of
-// a node's mini-buckets goes up from parent to parent, and every node on the way gets it. It stops at the node of its variable that is
-// eliminated first, since the mini-buckets of that node contain it. A message without variables is added to the constants of its node and of
-// all nodes above.
+// placeMessages gives every node the messages that bound the trees of its children, and the constant of the bound of its tree. A message
+// of a node's mini-buckets goes up from parent to parent, and every node on the way gets it. It stops at the node of its variable that is
+// eliminated first, since the mini-buckets of that node contain it. A message without variables is added to the constants of its node and
+// of all nodes above.
 func (s *Search) placeMessages(order, place []int, least *minibuckets.Least) {
 	outgoing := make([][]int, len(s.dims)) // by variable: messages out of its tree, to variables above it
 	constant := make([]int64, len(s.dims)) // by variable: sum of the messages without variables in its tree
