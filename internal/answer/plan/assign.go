@@ -88,7 +88,7 @@ func ReadsMaps(name query.Method) bool {
 type planner struct {
 	*proposal.Job
 	facts        *facts
-	hasOneDemand bool // the planner's demand is the only one of the request
+	hasOneDemand bool // the job has one query
 }
 
 // withJob returns the planner of the same network for another job, which is for one query.
@@ -126,8 +126,8 @@ func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, err
 	return p.total(ctx, d.Want)
 }
 
-// exactForAssignments assigns the exact way to a demand for assignments of values. Its plan provides Z and all that is wanted in addition to
-// the assignments.
+// exactForAssignments assigns the exact way to a demand for assignments of values. Its plan provides Z and all that is wanted in addition
+// to the assignments.
 func (p planner) exactForAssignments(ctx context.Context, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(ask.Joint) > 0 || ask.IsParametric() || p.Method != nil && p.Method.IsExact() {
 		return p.total(ctx, ask.Want)
@@ -265,8 +265,8 @@ func (p planner) orElse(ctx context.Context, want btn.Want, found *btn.Assignmen
 	return estimates, nil
 }
 
-// forSpreadNetwork returns a planner for net, which is the planner's network with the likelihoods of one query as tensors. What is learned
-// of net is not kept for other queries.
+// forSpreadNetwork returns a planner for net, which is the planner's network with the likelihoods of one query as tensors. No other
+// query has this network, so its facts and problems are not shared.
 func (p planner) forSpreadNetwork(net *btn.Network) planner {
 	facts := new(Known).factsOf(net)
 	p.facts, p.Job = facts, &proposal.Job{

@@ -19,7 +19,7 @@ type planners struct {
 	known        *Known
 	problems     *problem.Shared
 	options      problem.Options
-	hasOneDemand bool             // the request has one demand
+	hasOneDemand bool             // the job has one query
 	method       *proposal.Method // nil: the planner's own
 	of           map[*btn.Network]*planner
 }

@@ -169,24 +169,24 @@ func (p *Prepared) climb(
 		}
 	}
 
-	left := mapSearchFlops
-	for better := true; better; {
-		better = false
+	remainingFlops := mapSearchFlops
+	for hasImproved := true; hasImproved; {
+		hasImproved = false
 		for _, i := range Free(p) {
-			for x, was := 0, at[i]; x < p.simple.Dims[i]; x++ {
-				if left -= inner.Cost.Flops; x == was || left < 0 {
+			for x, first := 0, at[i]; x < p.simple.Dims[i]; x++ { // first: the value of i whose weight is known
+				if remainingFlops -= inner.Cost.Flops; x == first || remainingFlops < 0 {
 					continue
 				}
-				kept := at[i]
+				previous := at[i]
 				at[i] = x
 				w, err := inner.Ln(ctx, at)
 				if err != nil {
 					return nil, err
 				}
 				if w > best+slack {
-					best, better = w, true
+					best, hasImproved = w, true
 				} else {
-					at[i] = kept
+					at[i] = previous
 				}
 			}
 		}
