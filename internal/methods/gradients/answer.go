@@ -41,50 +41,62 @@ const lost = "entries span more than float64 holds, and derivatives may lack ter
 // uncounted is the doubt of derivatives whose terms have both signs, where they do not fit wide numbers.
 const uncounted = "terms of both signs may cancel in the derivatives, and nobody has counted them"
 
-// Answer contracts the slices From ≤ s < To in float64, and the whole in wide numbers where float64
-// leaves a doubt: entries beyond its range, or terms of both signs. An entry of a derivative is then
-// right to 1e-11 of the sum of the absolute values of its terms.
+// Answer contracts the slices From ≤ s < To in float64. If they are all slices and float64 leaves a doubt (entries beyond its range, or
+// terms of both signs), it contracts the whole in wide numbers. An entry of a derivative is then right to 1e-11 of the sum of the absolute
+// values of its terms. If wide numbers are over budget, it returns the numbers of float64 with their doubt. If only some slices are asked
+// for, it returns their numbers of float64 with the doubt, if there is one.
 //
-// Errors: fault.OverBudget; fault.Internal for a plan that is another network's; the context's.
+// Errors: fault.OverBudget; sumproduct.ErrSpan (fault.Unsupported) if float64 cannot hold the numbers of some slices, but wide numbers can
+// hold the whole; sumproduct.ErrNotFinite if float64 cannot hold the numbers and wide numbers are over budget; fault.Internal for a plan
+// that is another network's; the context's.
 func (p *Prepared) Answer(ctx context.Context, c *AdjointPlan, o Options) (Answer, error) {
 	if err := p.fits(c); err != nil {
 		return Answer{}, err
 	}
-	signed := p.given.Signed()
-	whole := o.From == 0 && o.To == c.Count
-	var a Answer
+	isSigned := p.given.Signed()
+	isWhole := o.From == 0 && o.To == c.Count
+	var a Answer // in float64; By is nil if float64 was not tried or its numbers are not finite
 	var err error
-	if p.floats.Unfit == "" && !(signed && whole) {
+	if p.floats.Unfit == "" && !(isSigned && isWhole) {
 		a, err = p.inFloats(ctx, c, o)
 		switch {
 		case errors.Is(err, sumproduct.ErrNotFinite):
 			a = Answer{Doubt: err.Error()}
 		case err != nil:
 			return Answer{}, err
-		case signed:
+		case isSigned:
 			a.Doubt = uncounted
 		}
-		if a.Doubt == "" || !whole && a.By != nil {
+		if a.Doubt == "" || !isWhole && a.By != nil {
 			return a, nil
 		}
 	}
 
 	exact, err := p.inWide(ctx, o)
 	switch {
-	case err == nil && whole:
+	case err == nil && isWhole:
 		exact.Flops += a.Flops
 		return exact, nil
-	case err == nil:
+	case err == nil: // wide numbers have no sums of some slices
 		return Answer{}, fault.New(fault.Unsupported, "%w: %s", sumproduct.ErrSpan, p.floats.Unfit)
-	case fault.CodeOf(err) != fault.OverBudget || p.floats.Unfit != "":
+	case fault.CodeOf(err) == fault.OverBudget && p.floats.Unfit == "":
+		return p.doubtfulFloats(ctx, c, o, a)
+	default:
 		return Answer{}, err
 	}
-	if a.By == nil {
-		if a, err = p.inFloats(ctx, c, o); err != nil {
-			return Answer{}, err
-		}
-		a.Doubt = uncounted
+}
+
+// doubtfulFloats returns the answer in float64 with its doubt, if wide numbers are over budget. It returns a if that has numbers. Otherwise
+// float64 was not tried, because terms have both signs, or its numbers were not finite: it contracts in float64, with that doubt or error.
+func (p *Prepared) doubtfulFloats(ctx context.Context, c *AdjointPlan, o Options, a Answer) (Answer, error) {
+	if a.By != nil {
+		return a, nil
 	}
+	a, err := p.inFloats(ctx, c, o)
+	if err != nil {
+		return Answer{}, err
+	}
+	a.Doubt = uncounted
 	return a, nil
 }
 

@@ -34,7 +34,7 @@ func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, 
 			return nil, products{}, err
 		}
 
-		walk, err := m.sp.newCoreWalk(c, s.r, t)
+		walk, err := m.sp.newCoreWalk(c, s.vectors, t)
 		if err != nil {
 			return nil, products{}, err
 		}
@@ -45,32 +45,32 @@ func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, 
 			walk.advance()
 		}
 
-		p, err := m.sp.corePoly(c, s.r)
+		p, err := m.sp.corePoly(c, s.vectors)
 		if err != nil {
 			return nil, products{}, err
 		}
 		s.base.advance(p)
 	}
 
-	return s.r, s.products(), nil
+	return s.vectors, s.products(), nil
 }
 
-// sweep is one pass over the legs of a part.
+// sweep is one pass over the legs of a part, the current one: it solves them against what the other parts leave of the base tensor.
 type sweep struct {
-	m    *model
-	i    int
-	r    [][]float64 // new vectors on the legs already visited, old ones after
-	base *chain
-	// pairs[k] belongs to S_i∘S_k with the legs' products v_i·v_k; at i itself it is the
-	// denominator's. nil where α_k is 0.
+	m       *model
+	current int         // i: the number of the part that is solved
+	vectors [][]float64 // v_i by leg: new on the legs already visited, old after them
+	base    *chain      // over the cores: the base tensor with the current part
+	// pairs[k] is the chain over the legs of the scalar product of the current part with part k: S_i∘S_k with the products v_i·v_k of each
+	// leg. pairs[current] is the part's own norm.
 	pairs []*chain
-	scale scaled.Number
+	scale scaled.Number // α_i, or 1 if that is 0; later the norm that the vector solved last had before it was normalised
 }
 
 // newSweep prepares a sweep over the legs of part i.
 func newSweep(m *model, i int) *sweep {
-	s := &sweep{m: m, i: i, scale: m.fit.Alpha[i]}
-	s.r = append([][]float64(nil), m.parts[i].r...)
+	s := &sweep{m: m, current: i, scale: m.fit.Alpha[i]}
+	s.vectors = append([][]float64(nil), m.parts[i].r...)
 	if s.scale.IsZero() {
 		s.scale = scaled.One
 	}
@@ -79,10 +79,10 @@ func newSweep(m *model, i int) *sweep {
 
 // newChains makes the chains over all cores and over all pairs of parts, each of which is contracted backwards once.
 func (s *sweep) newChains() error {
-	sp, self := s.m.sp, s.m.parts[s.i]
+	sp, self := s.m.sp, s.m.parts[s.current]
 	var err error
 	s.base, err = newChain(self.s, len(sp.cores), sp.ops, func(c int) (countspace.Poly, error) {
-		return sp.corePoly(c, s.r)
+		return sp.corePoly(c, s.vectors)
 	})
 	if err != nil {
 		return err
@@ -104,13 +104,16 @@ func (s *sweep) newChains() error {
 // piece returns the polynomial of one leg in the product of part i with part k.
 func (s *sweep) piece(k, leg int) countspace.Poly {
 	other := s.m.parts[k].r[leg]
-	if k == s.i {
-		other = s.r[leg]
+	if k == s.current {
+		other = s.vectors[leg]
 	}
-	return countspace.Linear(s.m.sp.row(leg, s.r[leg], other))
+	return countspace.Linear(s.m.sp.row(leg, s.vectors[leg], other))
 }
 
-// solveLeg sets the vector of one leg, which the walk over its core has reached, and moves all pairs past it.
+// solveLeg sets the vector of one leg of the current part, which the walk over its core has reached, and moves all pairs past it. The
+// vector is that of least squares. For each value x, the numerator is the scalar product of the current part with the residual: that with
+// the base tensor less those with the other parts, times their weights α. The denominator is the current part's own squared norm. Both are
+// taken with weight 1 at x.
 func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 	numerator, err := walk.numerator()
 	if err != nil {
@@ -118,20 +121,21 @@ func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 	}
 	var denominator []scaled.Number
 	for k := range s.pairs {
-		if k != s.i && s.m.fit.Alpha[k].IsZero() {
+		if k != s.current && s.m.fit.Alpha[k].IsZero() {
 			continue
 		}
-		env, err := s.pairs[k].legEnvironment(s.m.sp.levels.D)
+		env, err := s.pairs[k].legEnvironment(s.m.sp.levels.D) // by level of the leg
 		if err != nil {
 			return err
 		}
-		if k == s.i {
+		if k == s.current {
 			denominator = env
 			continue
 		}
 		for x, v := range s.m.parts[k].r[leg] {
-			sub := env[s.m.sp.levels.Of[leg][x]].Mul(scaled.FromFloat(v)).Mul(s.m.fit.Alpha[k])
-			numerator[x] = numerator[x].Sub(sub)
+			level := s.m.sp.levels.Of[leg][x]
+			overlap := env[level].Mul(scaled.FromFloat(v)).Mul(s.m.fit.Alpha[k])
+			numerator[x] = numerator[x].Sub(overlap)
 		}
 	}
 
@@ -142,10 +146,11 @@ func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 	return nil
 }
 
-// solve sets v_ℓ to numerator/denominator, normalised. An entry whose denominator is 0 stays as it was. If all entries become 0, the
+// solve sets v_ℓ to numerator/denominator, normalised. The numerator is by value, the denominator by level. An entry whose denominator is
+// 0 stays as it was. If all entries become 0, the
 // vector stays as it was.
 func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
-	old := s.r[leg]
+	old := s.vectors[leg]
 	v := make([]scaled.Number, len(old))
 	var largest scaled.Number
 	for x := range v {
@@ -174,18 +179,18 @@ func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
 		fresh[x] /= norm
 	}
 	s.scale = largest.Mul(scaled.FromFloat(norm))
-	s.r[leg] = fresh
+	s.vectors[leg] = fresh
 }
 
 // products returns the products that the chains have built up after the last leg.
 func (s *sweep) products() products {
 	q := products{
 		base:   s.base.prefix,
-		self:   s.pairs[s.i].prefix,
+		self:   s.pairs[s.current].prefix,
 		others: make([]countspace.Poly, len(s.pairs)),
 	}
 	for k, c := range s.pairs {
-		if k != s.i {
+		if k != s.current {
 			q.others[k] = c.prefix
 		}
 	}

@@ -361,25 +361,22 @@ func errTooManyNodes(n float64) error {
 	return fault.New(fault.OverBudget, "structured: more than %.3g nodes of the quadrature matter", n)
 }
 
-// lnBound returns ln of an upper bound of all nodes of a box: its largest corner times the weight of its node nearest to 0. lnComponent is
-// that of a search. Corners that differ only along a statistic of one node, or of λ < 0, are equal and evaluated once.
+// lnBound returns ln of an upper bound of all nodes of a box: its largest corner times the weight of its node nearest to 0. lnComponent
+// returns ln of a node's component without its weight, as search.lnComponent does. Corners with the same component are evaluated once.
 func (e *evaluator) lnBound(b box, lnComponent func(node) float64) float64 {
 	axes := len(e.axes)
 	bound := math.Inf(-1)
 	for corner := range 1 << axes { // bit k: the corner is at the high end of statistic k
+		if e.isRepeatedCorner(b, corner) {
+			continue
+		}
 		n := b.low
-		isRepeated := false
 		for k := range axes {
 			if corner>>k&1 == 1 {
-				if isRepeated = isRepeated || b.low[k] == b.high[k] || e.axes[k].isNegative; isRepeated {
-					break
-				}
 				n[k] = b.high[k]
 			}
 		}
-		if !isRepeated {
-			bound = max(bound, lnComponent(n))
-		}
+		bound = max(bound, lnComponent(n))
 	}
 	for k, a := range e.axes {
 		nearest := 0
@@ -394,6 +391,18 @@ func (e *evaluator) lnBound(b box, lnComponent func(node) float64) float64 {
 		}
 	}
 	return bound
+}
+
+// isRepeatedCorner reports whether a corner of a box has the same component as a corner with fewer high ends. It has if it is at the high
+// end of a statistic along which the box has only one node, or whose λ is below 0, so that it does not enter the component's size. Bit k
+// of corner is 1 if the corner is at the high end of statistic k.
+func (e *evaluator) isRepeatedCorner(b box, corner int) bool {
+	for k, a := range e.axes {
+		if corner>>k&1 == 1 && (b.low[k] == b.high[k] || a.isNegative) {
+			return true
+		}
+	}
+	return false
 }
 
 // count returns the number of nodes of a box of so many axes.

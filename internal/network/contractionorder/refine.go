@@ -96,13 +96,15 @@ func (f *refinement) flip(v int32) {
 	f.pace.Over(int64(16 + 4*len(f.g.netsOf[v])))
 }
 
-// updateGains changes the gains of the other vertices of net e after v has left side from, and queues those that were not flipped. Gains
-// change only if v was one of the last two vertices on its side, or is now one of the first two on the other.
+// updateGains changes the gains of the other vertices of net e after v has left side from, and queues the changed ones that were not
+// flipped in this pass. pinsOn already counts v on its new side. Gains change only if v was one of the last two vertices of the net on its
+// old side, or is now one of the first two on its new side. In each case below, the share of e in the gain of u is given before and after
+// the move of v; see gainOf.
 func (f *refinement) updateGains(e, v int32, from uint8) {
 	cost := f.g.cost[e]
 	leftBehind := f.pinsOn[from][e]
-	thereBefore := f.pinsOn[1-from][e] - 1 // on the other side, without v
-	if leftBehind > 1 && thereBefore > 1 {
+	othersOnNewSide := f.pinsOn[1-from][e] - 1 // without v
+	if leftBehind > 1 && othersOnNewSide > 1 {
 		return
 	}
 	for _, u := range f.g.nets[e] {
@@ -111,17 +113,17 @@ func (f *refinement) updateGains(e, v int32, from uint8) {
 		}
 		var change logs
 		if f.side[u] == from {
-			if thereBefore == 0 { // the net is cut now: u no longer cuts it by following v
+			if othersOnNewSide == 0 { // −cost → 0: the net was whole, and a flip of u would have cut it; now v has cut it
 				change += cost
 			}
-			if leftBehind == 1 { // u is the last one: following v now ends the cut
+			if leftBehind == 1 { // 0 → +cost: u is the last vertex on its side, so its flip would make the net whole
 				change += cost
 			}
 		} else {
-			if thereBefore == 1 { // u was the only one on its side: its flip no longer ends the cut
+			if othersOnNewSide == 1 { // +cost → 0: u was the only vertex on its side; now v is there, too
 				change -= cost
 			}
-			if leftBehind == 0 { // the net is no longer cut: the flip of u would cut it
+			if leftBehind == 0 { // 0 → −cost: the net is whole now, and the flip of u would cut it
 				change -= cost
 			}
 		}

@@ -7,14 +7,8 @@ import "slices"
 // longestResolvent is the largest number of literals of a clause that elimination makes.
 const longestResolvent = 12
 
-// eliminate sums out auxiliary variables y of two values that are in no table, by resolution, if that makes no more clauses than there
-// were. It reports whether it has eliminated one. With F = Π_c c(y, x) over the clauses c that have y,
-//
-//	Σ_y F(y, x) = F(0, x) + F(1, x) = [some y satisfies all c] = Π of all resolvents on y
-//
-// The second equation holds if no x has both values of y with F not 0. That is the meaning of Functional: the links, which are in x,
-// determine y. For other variables it does not hold: resolution proves that there is a value, not that it is the only one. The weight of y
-// is 1, and no query can ask about it.
+// eliminate tries to sum out every candidate (isCandidate), one after the other, and reports whether it has summed out one. It ends early
+// after 1/eliminateShare of the work that the simplifier has left, if the context ends, or if a contradiction is found.
 func (s *simplifier) eliminate() bool {
 	until, workBefore := s.budget(eliminateShare), s.p.Work
 	inTable := make([]bool, len(s.f.Domains))
@@ -30,9 +24,8 @@ func (s *simplifier) eliminate() bool {
 		}
 	}
 	hasChanged := false
-	for i, isFunctional := range s.f.Functional {
-		y := s.f.Links + i
-		if !isFunctional || inTable[y] || s.f.Domains[y] != 2 || s.p.value(s.f.Literal(y, 0)) != 0 {
+	for y := s.f.Links; y < len(s.f.Domains); y++ {
+		if !s.isCandidate(y, inTable) {
 			continue
 		}
 		if s.over(until, &workBefore) {
@@ -41,6 +34,13 @@ func (s *simplifier) eliminate() bool {
 		hasChanged = s.eliminateVariable(y, clausesOf) || hasChanged
 	}
 	return hasChanged
+}
+
+// isCandidate reports whether the auxiliary variable y may be summed out by resolution: the links determine its value, it is in no table,
+// and it has two values, of which none is known to hold.
+func (s *simplifier) isCandidate(y int, inTable []bool) bool {
+	isFunctional := s.f.Functional[y-s.f.Links] // auxiliary variables follow the links
+	return isFunctional && !inTable[y] && s.f.Domains[y] == 2 && s.p.value(s.f.Literal(y, 0)) == 0
 }
 
 // listClause adds clause c, number n, to the lists of its literals of auxiliary variables with two values.
@@ -52,8 +52,15 @@ func (s *simplifier) listClause(clausesOf map[Literal][]int, n int, c []Literal)
 	}
 }
 
-// eliminateVariable replaces the clauses that have y by their resolvents on y, and reports whether it has done so. It does not if these
-// were more clauses, or long ones, or if no clause has y, so that both values are possible.
+// eliminateVariable replaces the clauses that have y by their resolvents on y, and reports whether it has done so. It does not if the
+// resolvents are more than the clauses that have y, or one has more than longestResolvent literals, or if no clause has y, so that both
+// values are possible. With F = Π_c c(y, x) over the clauses c that have y,
+//
+//	Σ_y F(y, x) = F(0, x) + F(1, x) = [some y satisfies all c] = Π of all resolvents on y
+//
+// The second equation holds if no x has both values of y with F not 0. Formula.Functional states this: the links, which are in x, determine
+// y. For other variables the equation does not hold: resolution proves that there is a value, not that it is the only one. The sum needs no
+// weight, since that of y is 1, and no query can ask about y.
 func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool {
 	remaining := func(l Literal) []int {
 		return slices.DeleteFunc(slices.Clone(clausesOf[l]), func(n int) bool { return s.p.removed[n] })
