@@ -43,8 +43,9 @@ type answer struct {
 // warn adds a warning to the result.
 func (a *answer) warn(text string) { a.result.Warnings = append(a.result.Warnings, text) }
 
-// Demand returns the query's own demand: its evidence, and what its questions need under it. If names of the query are not resolved yet,
-// the demand lacks what the questions with names need, except that IsParametric is right.
+// Demand returns the first demand of a query: its evidence, and what the questions of all kinds need of a plan under this evidence.
+// Questions that need other evidence have further demands (Demands). Before the names in the query are resolved, the demand lacks what
+// questions that use names need; only IsParametric can be relied on then.
 func Demand(q *query.Query) btn.Demand {
 	d := btn.Demand{Evidence: evidenceOf(q)}
 	for _, k := range kinds {

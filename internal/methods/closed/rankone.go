@@ -83,7 +83,9 @@ func (p *SymmetryRankOne) Contract(ctx context.Context, of *problem.Problem, wan
 	return formOf(j, p).contract(form.contractSymmetric)
 }
 
-// contract returns the value of a part, by a contraction that returns Z and adds its marginals to j.M. A multiply-add is two flops.
+// contract returns the value of a part: Z, and marginals and a joint marginal if they are wanted. run contracts a form, returns its Z and
+// adds its marginals to the form's M. If numbers are negative, judgeCancellation runs it once more without signs and states in the value
+// what cancels. A multiply-add is two flops.
 func (j form) contract(run func(form) (scaled.Number, error)) (btn.Value, error) {
 	z, err := run(j)
 	if err != nil {
@@ -101,22 +103,28 @@ func (j form) contract(run func(form) (scaled.Number, error)) (btn.Value, error)
 	if err := j.judgeCancellation(&out, run); err != nil || j.Joint == nil {
 		return out, err
 	}
+	if err := j.addJoint(&out); err != nil {
+		return btn.Value{}, err
+	}
+	return out, nil
+}
 
+// addJoint adds the joint marginal and its flops to a value. It returns an error if a cell is not finite.
+func (j form) addJoint(value *btn.Value) error {
 	before := j.Ops.MulAdds
 	cells, err := j.jointCounts()
 	if err != nil {
-		return btn.Value{}, err
+		return err
 	}
-	out.Flops += 2 * float64(j.Ops.MulAdds-before)
+	value.Flops += 2 * float64(j.Ops.MulAdds-before)
 
 	for x := range cells {
 		if cells[x] = cells[x].Mul(j.Net.Scale); !cells[x].IsFinite() {
-			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal",
-				tensor.ErrNotFinite, x)
+			return fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, x)
 		}
 	}
-	out.Joint = j.JointOf(cells)
-	return out, nil
+	value.Joint = j.JointOf(cells)
+	return nil
 }
 
 // contractRankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ for vectors r (Lemma 2 with one term). It adds weight times the marginals if they are
@@ -212,7 +220,7 @@ func termVectors(t *tensor.CP, i int) [][]float64 {
 	return r
 }
 
-// link adds the marginals of a link's variable. Value x is term x of the link, so
+// addMarginals adds the marginals of the variable of link k, times weight. Value x is term x of the link, so
 //
 //	M_v(x) = weight · w_v(x) · Σ_c h_c [z^c] Π_ℓ (Σ_y A_ℓ[x, y] Σ_a W_ℓ[y, a] z^a)
 //

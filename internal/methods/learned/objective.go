@@ -30,28 +30,31 @@ type space struct {
 	cancelled, mapped float64
 }
 
-// levelsOf returns the levels of components, as fine as the work of learning allows. They are those of the paper (D = d, the identity) if
-// all dimensions are equal and the count space is small. Otherwise they are two, value 0 and all others. If even that takes too much, it
-// is one level, which counts nothing, so that components have rank one. With maps "bp" there are at most two: value 0 is the message
-// then, and the other values of a leg are a basis whose vectors have no meaning of their own.
+// levelsOf returns the levels of components, as fine as the work of learning allows. There are three choices: a level per value, as in the
+// paper; two levels, value 0 and all other values; or one level, which counts nothing, so that components have rank one.
 func levelsOf(net *btn.Network, work float64) countspace.Levels {
 	const (
-		firstPart   = 64      // multiply-adds to learn a first part, a leg and coefficient at two levels
+		firstPart   = 64      // multiply-adds to learn a first part at two levels, per leg and coefficient of the count space
 		identityBox = 100_000 // coefficients
 		identitySum = 1e7     // legs times values times coefficients
 	)
 	n := float64(len(net.Dims))
+	// One level: even two take too much work. Their count space has n+1 coefficients.
 	if firstPart*n*(n+1) > work {
 		return countspace.Levels{D: 1, Of: zeroLevels(net.Dims)}
 	}
 	two := countspace.TwoLevels(net.Dims)
+	// Two: there are no legs, or the legs have maps "bp". Value 0 of such a leg is the message, and its other values are a basis, whose
+	// vectors mean nothing one by one.
 	if len(net.Dims) == 0 || slices.ContainsFunc(net.Maps, func(m btn.Map) bool { return m.Kind == query.MapBP }) {
 		return two
 	}
+	// Two: with a level per value the count space would be too large.
 	box := math.Pow(n+1, float64(net.Dims[0]-1))
 	if box > identityBox || box*n*float64(net.Dims[0]) > identitySum {
 		return two
 	}
+	// A level per value, if all dimensions are equal, otherwise two.
 	identity, err := countspace.Identity(net.Dims)
 	if err != nil {
 		return two
@@ -251,12 +254,13 @@ func (sp *space) legProducts(leg int, polys []countspace.Poly, t countspace.Poly
 	return out
 }
 
-// legPolys returns the count polynomials of core c with one mode fixed at each of its values, and all other legs weighted by r.
+// legPolys returns the count polynomials of core c with one of its legs fixed: out[x] with the leg at value x, uncounted, and all other
+// legs weighted by r. mode is the place of the leg among the core's legs.
 func (sp *space) legPolys(c, mode int, r [][]float64) ([]countspace.Poly, error) {
 	core, d := sp.cores[c], sp.levels.D
 	w := sp.coreWeights(c, r)
 	n := sp.dims[core.Legs[mode]]
-	if len(core.Legs) <= n {
+	if len(core.Legs) <= n { // tensor.LegPolys computes the polynomials of all legs at once
 		polys, err := tensor.LegPolys(core.T, w, d, sp.ops)
 		if err != nil {
 			return nil, fmt.Errorf("learned: core %d: %w", c, err)
@@ -264,11 +268,11 @@ func (sp *space) legPolys(c, mode int, r [][]float64) ([]countspace.Poly, error)
 		return polys[mode], nil
 	}
 
-	// The core has many legs: to fix one by its weights costs less than tensor.LegPolys, which has the polynomials of all.
+	// The core has more legs than this leg has values: n calls of CountPoly cost less than one of tensor.LegPolys.
 	out := make([]countspace.Poly, n)
 	for x := range out {
-		w[mode] = make(tensor.LegWeights, n*d)
-		w[mode][x*d] = 1
+		w[mode] = make(tensor.LegWeights, n*d) // entry x·d + a: the weight of value x at level a
+		w[mode][x*d] = 1                       // only value x, at level 0, which is not counted
 		p, err := tensor.CountPoly(core.T, w, d, sp.ops)
 		if err != nil {
 			return nil, fmt.Errorf("learned: core %d: %w", c, err)

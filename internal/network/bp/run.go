@@ -232,31 +232,41 @@ func (r *runner) sequentialRound() (smallest float64, err error) {
 }
 
 // sweepPair makes a sweep backwards, which sends the messages to the first index of every table, and one forwards, which sends those to the
-// other indices. It returns the largest change of a message.
+// other indices. It returns the largest change of a message. At a contradiction it stops and returns +Inf.
 func (r *runner) sweepPair() (change float64, err error) {
 	order := r.g.order
-	for n := range 2 * len(order) {
-		i, role := 0, sentBackwards
-		if n < len(order) {
-			i = int(order[len(order)-1-n])
-		} else {
-			i, role = int(order[n-len(order)]), sentForwards
+	for n := len(order) - 1; n >= 0; n-- {
+		indexChange, err := r.updateIndex(int(order[n]), sentBackwards)
+		if err != nil || r.Contradiction >= 0 {
+			return indexChange, err
 		}
+		change = max(change, indexChange)
+	}
+	for _, i := range order {
+		indexChange, err := r.updateIndex(int(i), sentForwards)
+		if err != nil || r.Contradiction >= 0 {
+			return indexChange, err
+		}
+		change = max(change, indexChange)
+	}
+	return change, nil
+}
 
-		for k := r.g.begin[i]; k < r.g.end[i]; k++ {
-			if r.g.role[k] != role {
-				continue
-			}
-			messageChange, err := r.updateMessage(k, r.Damping)
-			if err != nil || r.Contradiction >= 0 {
-				return messageChange, err
-			}
-			change = max(change, messageChange)
+// updateIndex updates the messages to index i that are sent in the sweep of this role, and then those from i to its tables. It returns the
+// largest change of a message to i. At a contradiction it stops and returns +Inf.
+func (r *runner) updateIndex(i int, role role) (change float64, err error) {
+	for k := r.g.begin[i]; k < r.g.end[i]; k++ {
+		if r.g.role[k] != role {
+			continue
 		}
-
-		if r.sendFrom(i); r.Contradiction >= 0 {
-			return math.Inf(1), nil
+		messageChange, err := r.updateMessage(k, r.Damping)
+		if err != nil || r.Contradiction >= 0 {
+			return messageChange, err // +Inf at a contradiction
 		}
+		change = max(change, messageChange)
+	}
+	if r.sendFrom(i); r.Contradiction >= 0 {
+		return math.Inf(1), nil
 	}
 	return change, nil
 }

@@ -304,19 +304,21 @@ func priceSpan(span []*site, o operator, summed []bool, bond float64) (flops, by
 	return flops, peak, bonds
 }
 
-// priceFactor returns the cost of extendFactor at a site, without the result in bytes, and the rows of the result. left and right are the
-// operator's states on both sides of the site, entries those of its core, rows those of the factor before.
-func priceFactor(a *site, left, right, entries, rows float64, isSummed, mayReduce bool) (flops, bytes, nextRows float64) {
+// priceFactor returns the cost of extendFactor at site a, and the rows of its result. rows are those of the factor before. The operator has
+// opLeft and opRight states on the two sides of the site, and entries in its core. isSummed is true if the site is summed out, so that its
+// values add no rows. mayReduce is true if a QR decomposition may reduce R·B to as many rows as it has columns. bytes are those of R·A,
+// R·B and the decomposition. The caller counts what is kept of the result.
+func priceFactor(a *site, opLeft, opRight, entries, rows float64, isSummed, mayReduce bool) (flops, bytes, nextRows float64) {
 	width := float64(a.dim) * a.right
-	m := rows // rows of R·B
+	productRows, cols := rows, opRight*a.right // of R·B
 	if !isSummed {
-		m *= float64(a.dim)
+		productRows *= float64(a.dim)
 	}
-	flops = 2*rows*left*a.left*width + 2*rows*entries*a.right
-	cols := right * a.right
-	bytes = 8 * (rows*left*width + m*cols)
-	if mayReduce && m > cols {
-		return flops + qrFlops(m, cols), bytes + 16*cols*cols, cols
+	// R·A: (rows·opLeft) × a.left by a.left × width. Then R·B: per row and entry of the core, a.right numbers of R·A are added.
+	flops = 2*rows*opLeft*a.left*width + 2*rows*entries*a.right
+	bytes = 8 * (rows*opLeft*width + productRows*cols)
+	if mayReduce && productRows > cols {
+		return flops + qrFlops(productRows, cols), bytes + 16*cols*cols, cols
 	}
-	return flops, bytes, m
+	return flops, bytes, productRows
 }
