@@ -8,10 +8,13 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// find looks for the structure of a network. f is a fit for a quadrature, counted one for a histogram, if the statistics are integers. Each
-// is nil if there is none. It reads the network once, and multiplies its matrix of interactions some hundreds of times. Cost O(entries +
-// rounds · K · (Σ(d−1))²).
-func find(ctx context.Context, net *btn.Network, memory int64) (f, counted *Fit, err error) {
+// find looks for the structure of a network: few linear statistics that give all interactions but those of a few pairs of variables. These
+// pairs are apart: their interactions become tables, the rest of the fit. find tries one statistic first, then more, and for each number
+// the factors of apartFactors, the first of which sets no pairs apart but those with zeros. It stops at the first search that gives a fit.
+//
+// It returns a fit for a quadrature, and one for a histogram if the statistics are integers. Each is nil if there is none. find reads the
+// network once, and multiplies its matrix of interactions some hundreds of times. Cost O(entries + rounds · K · (Σ(d−1))²).
+func find(ctx context.Context, net *btn.Network, memory int64) (quadrature, histogram *Fit, err error) {
 	m, err := readInteractions(ctx, net, memory, true)
 	if err != nil || m == nil {
 		return nil, nil, err
@@ -29,20 +32,21 @@ func find(ctx context.Context, net *btn.Network, memory int64) (f, counted *Fit,
 			if s == nil {
 				continue
 			}
-			if counted, err = m.integerFit(ctx, net, s, memory); err != nil {
+			if histogram, err = m.integerFit(ctx, net, s, memory); err != nil {
 				return nil, nil, err
 			}
-			if residual <= exactError && len(s.lambda) > 1 {
+			if residual <= exactError && len(s.lambda) > 1 { // turn the statistics to groups of variables, if they stay exact
 				if s, residual, err = m.groupedOrSame(pairs, s, apart, residual); err != nil {
 					return nil, nil, err
 				}
 			}
 			if residual <= exactError {
-				f, err = m.writeFit(ctx, s, apart, residual)
+				quadrature, err = m.writeFit(ctx, s, apart, residual)
 			}
-			if f != nil || counted != nil || err != nil { // else the rest is too wide
-				return f, counted, err
+			if quadrature != nil || histogram != nil || err != nil {
+				return quadrature, histogram, err
 			}
+			// The residual is too large, or the tables of the pairs apart are too wide: search on.
 		}
 	}
 	return nil, nil, nil

@@ -193,8 +193,9 @@ func (b *buckets) placeScope() *bucket {
 	return first
 }
 
-// measure follows the scopes of all sums, and counts their steps, with so many extra ones for every entry. It returns log2 of the factor by
-// which the tables exceed the limit, 0 if they fit.
+// measure follows the scopes of all sums and counts their steps. Each entry of a table takes extra steps in addition to those of its
+// factors. The excess is 0 if all tables together have at most limit entries. If one table has more, the excess is log2 of the factor by
+// which it does, at least 1. If only all together have more, the excess is 1.
 func (b *buckets) measure(limit float64, extra int64) (excess float64) {
 	total := 0.0
 	b.steps, b.logical = 0, false
@@ -213,7 +214,7 @@ func (b *buckets) measure(limit float64, extra int64) (excess float64) {
 		current.steps = int64(cells) * (2 + current.incoming + factors + extra)
 		b.steps += current.steps
 		b.logical = b.logical || len(current.clauses)+len(current.pairs) > 0
-		if len(current.scope) > 1 {
+		if len(current.scope) > 1 { // scope[0] is summed out here; the sum goes to the bucket of scope[1]
 			next := &b.list[current.scope[1]]
 			next.scope = append(next.scope, current.scope[1:]...)
 			next.incoming++

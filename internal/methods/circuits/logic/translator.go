@@ -25,7 +25,9 @@ type translator struct {
 // atom is a value of a variable.
 type atom struct{ variable, value int }
 
-// newTranslator returns the translator from r to f, with an empty builder whose circuit may take that number of bytes.
+// newTranslator returns the translator from r to f, with an empty builder whose circuit may take that number of bytes. r.Stands has, for
+// each atom of G, the atoms of F that hold with it, and r.Fixed has the atoms of F that always hold. A variable of F is absent if it has no
+// atom in either.
 func newTranslator(f *formula.Formula, r *formula.Reduced, bytes int64) *translator {
 	t := &translator{reduced: r, atoms: make([]atom, 0, f.Atoms())}
 	for v, d := range f.Domains {
@@ -40,10 +42,12 @@ func newTranslator(f *formula.Formula, r *formula.Reduced, bytes int64) *transla
 			isPresent[t.atoms[a].variable] = true
 		}
 	}
+	// An absent auxiliary variable was summed out. In the circuit it has one value, whose weight is 1, so the value of the circuit stays the
+	// same. The links, which are the first variables, need nothing: if a link is absent, no assignment is left, and the circuit is 0.
 	domains := slices.Clone(f.Domains)
-	for v := f.Links; v < len(domains); v++ { // auxiliary variables; if a link is absent, no assignment is left, and the circuit is 0
+	for v := f.Links; v < len(domains); v++ {
 		if !isPresent[v] {
-			domains[v] = 1 // its weight is 1, and so is the weight of its one value in the circuit
+			domains[v] = 1
 			t.absent = append(t.absent, v)
 		}
 	}

@@ -151,12 +151,14 @@ func (x *spec) isContiguous(operand int) bool {
 	return true
 }
 
-// placeChanges returns the number of blocks at which an operand is at another place than at the block before. Its data has to be copied
-// together as often.
+// placeChanges returns how often the data of an operand has to be gathered: the number of blocks that read other entries of the operand
+// than the block before. There is a block for each value of the outer axes and, within it, for each of the steps of the sum. With steps, all
+// blocks count, since both operands have the axes of the sum. Without steps, the operand stays where it is while only the last outer axes
+// change, if it does not have these.
 func (x *spec) placeChanges(operand int) float64 {
 	n := float64(count(x.outer))
-	if len(x.steps) == 0 { // along the last axes of outer that the operand does not have, it stays where it is
-		for i := len(x.outer) - 1; i >= 0 && x.outer[i].stride[operand] == 0; i-- {
+	if len(x.steps) == 0 {
+		for i := len(x.outer) - 1; i >= 0 && x.outer[i].stride[operand] == 0; i-- { // stride 0: the operand does not have the axis
 			n /= float64(x.outer[i].dim)
 		}
 	}

@@ -38,7 +38,8 @@ type source interface {
 // Len returns the number of regions.
 func (f *Family) Len() int { return f.source.len() }
 
-// Plan makes the family that the options ask for, without looking at any entry. Windows take time linear in the model and no memory for
+// Plan makes the family of overlapping regions that the options ask for: windows of a lattice, or balls around each index, and their
+// intersections. It predicts their cost and looks at no entry. Windows take time linear in the model and no memory for
 // regions. Balls are closed under intersection: their time grows with the number of regions times the number that each overlaps.
 //
 // Errors: fault.Unsupported for windows if the model is no lattice; fault.OverBudget for families beyond the options' bounds;
@@ -60,7 +61,7 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 		err = f.planBalls(ctx, w)
 	}
 	if err == nil {
-		err = ctx.Err() // balls whose price nobody waited for were left out
+		err = ctx.Err() // if the context has ended, planBalls may have taken balls for too wide and left them out without an error
 	}
 	if err != nil {
 		return nil, err

@@ -35,14 +35,16 @@ type summedIndex struct {
 	value   int       // at which the sum is at present
 }
 
-// NewDrawer returns a drawer that also draws values that the messages wrongly exclude: every value that the decided tables allow has, apart
-// from the factors of these tables, at least the largest probability times lost over the number of indices.
-func (s *Sampler) NewDrawer(lost float64) *Drawer {
+// NewDrawer returns a drawer that also draws values that the messages wrongly exclude. The messages give each value of an index at least
+// lostMass/n of the largest probability, where n is the number of indices that are drawn. Then the decided tables multiply the
+// probabilities, so a value that they exclude is never drawn.
+func (s *Sampler) NewDrawer(lostMass float64) *Drawer {
 	values := slices.Max(append(slices.Clone(s.expression.Dims), 1))
 	d := &Drawer{
-		sampler: s, floor: lost / float64(max(1, len(s.conditionals))), probabilities: make([]float64, values), allowed: make([]float64, values),
+		sampler: s, floor: lostMass / float64(max(1, len(s.conditionals))), probabilities: make([]float64, values),
+		allowed: make([]float64, values),
 	}
-	if s.tolerance > 0 {
+	if s.tolerance > 0 { // messages follow the values that are drawn: memory to recompute them
 		d.messages, d.isDrawn = make([]float64, len(s.messages)), make([]bool, len(s.expression.Dims))
 		d.isPending, d.sums = make([]bool, len(s.messages)), make([]float64, values)
 		d.summed, d.weightBuffer = make([]summedIndex, 0, s.maxArity), make([]float64, s.maxArity*values)
