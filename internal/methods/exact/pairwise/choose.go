@@ -152,9 +152,9 @@ func (x *spec) isContiguous(operand int) bool {
 }
 
 // placeChanges returns how often the data of an operand has to be gathered: the number of blocks that read other entries of the operand
-// than the block before. There is a block for each value of the outer axes and, within it, for each of the steps of the sum. With steps, all
-// blocks count, since both operands have the axes of the sum. Without steps, the operand stays where it is while only the last outer axes
-// change, if it does not have these.
+// than the block before. There is a block for each value of the outer axes and, within that, for each of the steps of the sum. With steps,
+// all blocks count, since both operands have the axes of the sum. Without steps, the operand stays where it is while only the last outer
+// axes change, if it does not have these.
 func (x *spec) placeChanges(operand int) float64 {
 	n := float64(count(x.outer))
 	if len(x.steps) == 0 {

@@ -37,7 +37,7 @@ type summedIndex struct {
 
 // NewDrawer returns a drawer that also draws values that the messages wrongly exclude. The messages give each value of an index at least
 // lostMass/n of the largest probability, where n is the number of indices that are drawn. Then the decided tables multiply the
-// probabilities, so a value that they exclude is never drawn.
+// probabilities, so a value that they exclude is drawn only if they exclude all values.
 func (s *Sampler) NewDrawer(lostMass float64) *Drawer {
 	values := slices.Max(append(slices.Clone(s.expression.Dims), 1))
 	d := &Drawer{
