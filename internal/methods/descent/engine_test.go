@@ -104,7 +104,7 @@ func TestDescentEngine(t *testing.T) {
 			enginetest.Expressions: "it lowers networks itself",
 		},
 	})
-	if sliced == 0 {
+	if sliced == 0 && !testing.Short() { // a short run asks few models
 		t.Error("nothing was sliced")
 	}
 }
