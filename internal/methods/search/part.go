@@ -1,6 +1,6 @@
-// Package search finds the most probable assignment where no elimination fits: by branch and bound over soft local consistency (package
-// engine/search), of some variables alone over mini-buckets (package engine/minibuckets). There is an assignment and a bound of all others
-// whenever it ends.
+// Package search finds the most probable assignment if no elimination fits. It branches and bounds over soft local consistency (package
+// branching) if all variables are wanted, and over mini-buckets if only some are. It has an assignment, and a bound of all others, whenever
+// it ends.
 package search
 
 import (
