@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -46,7 +47,7 @@ func TestPiecesInACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three nats-servers")
 	}
-	servers, all := cluster(t, 1)
+	servers, all := cluster(t, 3)
 	dialer := &strayDialer{}
 	nc, err := nats.Connect(servers.URL, nats.SetCustomDialer(dialer), nats.WriteBufferSize(1)) // every message is a write
 	if err != nil {
@@ -69,18 +70,22 @@ func TestPiecesInACluster(t *testing.T) {
 		t.Errorf("a piece was published again: %d of %d bytes, %v", len(got), len(data), err)
 	}
 
-	unheard, err := all[0].Conn.NC.SubscribeSync("$NO.API.>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := all[0].Conn.NC.Flush(); err != nil {
-		t.Fatal(err)
+	unheard := make(chan *nats.Msg, 64)
+	for _, reader := range all { // one of each server: whichever the reader asks has a subscriber of its own
+		if _, err := reader.Conn.NC.ChanSubscribe("$NO.API.>", unheard); err != nil {
+			t.Fatal(err)
+		}
+		if err := reader.Conn.NC.Flush(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	dialer.next("$JS.API.DIRECT.GET.BTN_BLOB.", "$NO.API.DIRECT.GET.BTN_BLOB.")
 	if got, err := b.Blobs.Get(t.Context(), digest); !bytes.Equal(got, data) {
 		t.Errorf("a reader was not heard: %d of %d bytes, %v", len(got), len(data), err)
 	}
-	if _, err := unheard.NextMsg(0); err == nats.ErrTimeout {
+	select {
+	case <-unheard:
+	case <-time.After(30 * time.Second):
 		t.Error("no reader was unheard")
 	}
 }
