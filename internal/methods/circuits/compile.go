@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
+
 // littleProbes is the number of entries that the simplification before an elimination may look at where all factors are logic and a
 // search comes next: a tenth of a second. preprocess itself takes 16 times as many.
 // Measured: planning formulas of 1,300 to 2,300 variables (log-2, log-3, log-4) take 1.8, 2.6 and 2.0 s of CPU time with it and

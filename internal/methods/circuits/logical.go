@@ -6,6 +6,7 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/circuits/logic"
 	"github.com/basetensor/basetensor/internal/methods/proposal"
 )
+
 // logicContent is how much logic the factors of a network are (logic.Logical).
 type logicContent struct {
 	hasLogic  bool // a share of logicalShare of the factors: circuits are searched
