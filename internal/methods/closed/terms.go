@@ -23,8 +23,12 @@ func newTerms(cp *tensor.CP, weights []tensor.LegWeights, levels int, ops *count
 	return terms{cp: cp, weights: weights, levels: levels, ops: ops}
 }
 
-// termPoly returns the polynomial of term x, Π_ℓ (Σ_a ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ z^a), which is linear in every variable for each leg. Cost: that
-// of one term in tensor.CountPoly.
+// termPoly returns the polynomial of term x: the product over legs ℓ of
+//
+//	c_ℓ0 + Σ_{a≥1} c_ℓa z_a,   c_ℓa = ⟨A_ℓ[x,·], W_ℓ[·,a]⟩
+//
+// with a variable z_a for every level a but level 0, which counts nothing. A_ℓ are the vectors of the CP tensor, W_ℓ the weights of the leg
+// by level. The degree in each variable is at most the number of legs. With one level it is a constant.
 func (t terms) termPoly(x int) countspace.Poly {
 	if t.levels == 1 {
 		p := scaled.One

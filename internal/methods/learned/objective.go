@@ -356,26 +356,27 @@ func (m *model) fitNewPart(i int) error {
 	return m.replacePart(i, &part{s: m.symmetricStep(i, q), r: m.parts[i].r}, q)
 }
 
-// replacePart makes p part i, computes row i of G and b_i from its products, and refits all weights. If the explained fraction falls,
-// which only rounding can cause, m stays as before.
+// replacePart makes p part i and refits all weights. q are the products of p with the base tensor, with itself and with the other parts: row
+// and column i of G, and b_i, follow from them. If the explained fraction falls, which only rounding can cause, m is restored and there is
+// no error. After an error m is not usable.
 func (m *model) replacePart(i int, p *part, q products) error {
-	before := m.snapshot()
+	previous := m.snapshot()
 	m.parts[i] = p
 	m.b[i] = countspace.Dot(p.s, q.base, m.sp.ops)
-	for k, other := range m.parts {
-		x := q.self
+	for k, factor := range m.parts { // p itself at i
+		product := q.self
 		if k != i {
-			x = q.others[k]
+			product = q.others[k]
 		}
-		m.g[i][k] = countspace.Dot(countspace.Hadamard(p.s, other.s), x, m.sp.ops)
+		m.g[i][k] = countspace.Dot(countspace.Hadamard(p.s, factor.s), product, m.sp.ops)
 		m.g[k][i] = m.g[i][k]
 	}
 
 	if err := m.refit(); err != nil {
 		return err
 	}
-	if m.fit.Explained.Cmp(before.fit.Explained) < 0 {
-		*m = *before
+	if m.fit.Explained.Cmp(previous.fit.Explained) < 0 {
+		*m = *previous
 	}
 	return nil
 }

@@ -227,7 +227,7 @@ func (w *walker) addNode(n node) (goesOn bool) {
 	return true
 }
 
-// store puts a node into a free slot and returns the slot.
+// store puts a node into a free slot of w.nodes, or a new one if none is free, and returns the slot.
 func (w *walker) store(n node) int32 {
 	if top := len(w.freeSlots) - 1; top >= 0 {
 		slot := w.freeSlots[top]

@@ -69,7 +69,7 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 	return nil
 }
 
-// otherIndices returns the indices of a scope without i and without those of dimension 1.
+// otherIndices returns the indices of a scope in their sequence, without i and without those of dimension 1, in a new list.
 func otherIndices(dims, scope []int, i int) []int {
 	out := make([]int, 0, len(scope))
 	for _, j := range scope {

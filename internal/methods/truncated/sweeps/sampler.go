@@ -141,11 +141,12 @@ type Drawer struct {
 	x        []int     // the state so far
 }
 
-// NewDrawer returns a drawer that also draws values which truncation may have lost. The probability of a possible value is at least the
-// largest probability times lost over the number of indices. So about a share lost of the draws is spent on such values. The drawer takes
-// two vectors of a bond for every site of the longest chain.
+// NewDrawer returns a drawer that also draws values which truncation may have lost. Let n be the number of indices, each with a conditional
+// distribution. A value that the tables allow has at least lost/n times the largest probability of its conditional. So about a share lost
+// of all draws, of 0 to 1, goes to values that truncation may have lost. Drawing allocates two vectors of a bond for every site of the
+// longest chain.
 func (s *Sampler) NewDrawer(lost float64) *Drawer {
-	largestDim := slices.Max(append(slices.Clone(s.dims), 1))
+	largestDim := slices.Max(append(slices.Clone(s.dims), 1)) // 1 if there is no index
 	return &Drawer{
 		s: s, floor: lost / float64(max(1, len(s.conditionals))), p: make([]float64, largestDim), ln: make([]float64, largestDim),
 	}
