@@ -356,9 +356,9 @@ func (m *model) fitNewPart(i int) error {
 	return m.replacePart(i, &part{s: m.symmetricStep(i, q), r: m.parts[i].r}, q)
 }
 
-// replacePart makes p part i and refits all weights. q are the products of p with the base tensor, with itself and with the other parts: row
-// and column i of G, and b_i, follow from them. If the explained fraction falls, which only rounding can cause, m is restored and there is
-// no error. After an error m is not usable.
+// replacePart makes p part i and refits all weights. q are the products of p with the base tensor, with itself and with the other parts:
+// row and column i of G, and b_i, follow from them. If the explained fraction falls, which only rounding can cause, m is restored and there
+// is no error. After an error m is not usable.
 func (m *model) replacePart(i int, p *part, q products) error {
 	previous := m.snapshot()
 	m.parts[i] = p

@@ -141,10 +141,10 @@ type Drawer struct {
 	x        []int     // the state so far
 }
 
-// NewDrawer returns a drawer that also draws values which truncation may have lost. Let n be the number of indices, each with a conditional
-// distribution. A value that the tables allow has at least lost/n times the largest probability of its conditional. So about a share lost
-// of all draws, of 0 to 1, goes to values that truncation may have lost. Drawing allocates two vectors of a bond for every site of the
-// longest chain.
+// NewDrawer returns a drawer that also draws values which truncation may have lost. Let n be the number of indices, each with a
+// conditional distribution. A value that the tables allow has at least lost/n times the largest probability of its conditional. So about a
+// share lost of all draws, of 0 to 1, goes to values that truncation may have lost. Drawing allocates two vectors of a bond for every site
+// of the longest chain.
 func (s *Sampler) NewDrawer(lost float64) *Drawer {
 	largestDim := slices.Max(append(slices.Clone(s.dims), 1)) // 1 if there is no index
 	return &Drawer{
