@@ -11,8 +11,7 @@ import (
 )
 
 // TestSignsHaveEstimatesBehindThem: an exact plan of terms of both signs beyond wide numbers stands among estimates, which go on if its
-// digits
-// all cancel. One without signs stands for itself.
+// digits all cancel. One without signs stands for itself.
 func TestSignsHaveEstimatesBehindThem(t *testing.T) {
 	for _, isSigned := range []bool{false, true} {
 		m, err := generate.Complete(32, generate.Ising{Delta: 1, Seed: 3})
