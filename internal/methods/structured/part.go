@@ -157,12 +157,15 @@ func (f *Fit) checkNumbers(values int) error {
 	return nil
 }
 
-// checkRest checks that the tables of the rest have the sizes of their scopes and entries that are finite and at least 0, and that the
-// order has each of their variables once and no other.
+// checkRest checks that the tables of the rest have variables, the sizes of their scopes and entries that are finite and at least 0, and
+// that the order has each of their variables once and no other. A table without variables is refused: no clique would multiply it.
 func (f *Fit) checkRest() error {
 	const isOrdered = -1
 	lastTable := make([]int, len(f.Domains)) // by variable: 1 + the last table that has it; 0: no table has it
 	for t, table := range f.Rest {
+		if len(table.Scope) == 0 {
+			return btn.Misfit("table %d of the rest has no variable", t)
+		}
 		size := 1
 		for _, v := range table.Scope {
 			if v < 0 || v >= len(f.Domains) || lastTable[v] == t+1 {
