@@ -11,6 +11,7 @@ package annealing
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
@@ -39,15 +40,15 @@ type givenWalkers struct {
 	walkers []*walker
 }
 
-// walkersOf returns the walkers of product distributions. It makes new ones unless the distributions are those asked for last: as many,
-// with the same memory for the first. Errors: those of newWalker.
+// walkersOf returns the walkers of product distributions: starts[k][i][x] is the probability of value x of index i in start k. It makes new
+// walkers unless the distributions are those asked for last, each in the same memory. Errors: those of newWalker.
 func (g *givenWalkers) walkersOf(e *sumproduct.Expression, starts [][][]float64) ([]*walker, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	isSame := func(k int) bool {
-		return len(starts[k]) > 0 && len(g.starts[k]) > 0 && &starts[k][0] == &g.starts[k][0]
+	inSameMemory := func(a, b [][]float64) bool {
+		return len(a) > 0 && len(b) > 0 && &a[0] == &b[0]
 	}
-	if len(g.starts) != len(starts) || len(starts) > 0 && !isSame(0) {
+	if !slices.EqualFunc(g.starts, starts, inSameMemory) {
 		g.starts, g.walkers = starts, nil
 		for _, p := range starts {
 			w, err := newWalker(e, mixWithUniform(p))

@@ -96,6 +96,42 @@ func TestChainsFromGivenStarts(t *testing.T) {
 	}
 }
 
+// TestStartsThatDifferInTheSecond: a model that was asked for the starts a, b and then for a, c answers as a new model that is asked for a, c.
+func TestStartsThatDifferInTheSecond(t *testing.T) {
+	e := drawModel(rand.New(rand.NewPCG(4, 1)), []int{2, 2, 3, 2, 2}, ringScopes(5), 3, 0)
+	product := func(firstValue float64) [][]float64 {
+		p := make([][]float64, len(e.Dims))
+		for i, d := range e.Dims {
+			p[i] = slices.Repeat([]float64{(1 - firstValue) / float64(d-1)}, d)
+			p[i][0] = firstValue
+		}
+		return p
+	}
+	a, b, c := product(0.5), product(0.9), product(0.1)
+	run := func(m *Model, given ...[][]float64) []float64 {
+		w, err := m.Run(t.Context(), Path{Rungs: 5, Seed: 3, Given: given}, 0, 16, 1, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Ln
+	}
+	models := make([]*Model, 2)
+	for i := range models {
+		var err error
+		if models[i], err = New(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	withB := run(models[0], a, b)
+	got, want := run(models[0], a, c), run(models[1], a, c)
+	if !slices.Equal(got, want) {
+		t.Errorf("weights %v after other starts, %v before any", got, want)
+	}
+	if slices.Equal(got, withB) {
+		t.Error("the second start makes no difference")
+	}
+}
+
 // TestAmong: the weights with the first starts alone agree with a path that has no others.
 func TestAmong(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 9))
