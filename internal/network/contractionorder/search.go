@@ -296,21 +296,27 @@ func (s *search) fits(p Plan) bool { return p.Cost.PeakBytes <= float64(s.option
 func (s *search) bestPlan() (Plan, error) {
 	merges := s.reduced.expand(s.remaining, s.best.tree.merges())
 	plan, err := s.makePlan(merges, s.best.sliced)
+	if err != nil {
+		return Plan{}, err
+	}
 	whole := newSlicedNetwork(s.h, plan.Slices)
 	whole.ctx = s.ctx
-	if err != nil || len(whole.edges)*whole.words > maxScopeWords {
-		return plan, err
+	if len(whole.edges)*whole.words > maxScopeWords {
+		return plan, nil
 	}
 
 	tree := newWorkingTree(whole, merges)
 	newReconfigurer(tree, s.objective, pieces).run(max(s.worthOfTree(tree)/finishShare, 1<<16))
 	s.moves += tree.moves
 
-	better, err := s.makePlan(tree.merges(), s.best.sliced)
-	if err != nil || s.fits(plan) && !s.fits(better) {
-		better = plan
+	improved, err := s.makePlan(tree.merges(), s.best.sliced)
+	if err != nil {
+		return Plan{}, err
 	}
-	return better, err
+	if s.fits(plan) && !s.fits(improved) {
+		return plan, nil
+	}
+	return improved, nil
 }
 
 // makePlan returns the plan of the merges of a tree over the whole network, scheduled, with its cost. sliced are numbers of the reduced
@@ -330,6 +336,8 @@ func (s *search) makePlan(merges [][2]int, sliced []int32) (Plan, error) {
 	if plan.Tree, err = Schedule(s.h, tree, plan.Slices); err != nil {
 		return Plan{}, err
 	}
-	plan.Cost, err = EvaluateTree(s.h, plan.Tree, plan.Slices)
-	return plan, err
+	if plan.Cost, err = EvaluateTree(s.h, plan.Tree, plan.Slices); err != nil {
+		return Plan{}, err
+	}
+	return plan, nil
 }
