@@ -33,7 +33,7 @@ func TestLargeNetworksAreKnown(t *testing.T) {
 			if got := key(net, f.Facts); got != want || f.span != coreSpan(net) {
 				t.Errorf("seed %d: key %s, want %s", seed, got, want)
 			}
-			if _, err := proposal.Fact(f.Facts, "slot", func() (int, error) { made++; return made, nil }); err != nil {
+			if _, err := proposal.Fact(t.Context(), f.Facts, "slot", func() (int, error) { made++; return made, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -75,7 +75,7 @@ type wide struct{ bytes int64 }
 // network without evidence.
 func eliminate(ctx context.Context, j *proposal.Job, net *btn.Network, o logic.Options) (compiled *circuit.Compiled, err error) {
 	if net == j.Net && (o.Work == 0 || o.Work >= policy.UnrolledFlops) {
-		tooWide, err := proposal.Fact(j.Facts, wide{o.Bytes}, func() (bool, error) {
+		tooWide, err := proposal.Fact(ctx, j.Facts, wide{o.Bytes}, func() (bool, error) {
 			compiled, err = logic.Eliminate(ctx, net, o)
 			return compiled == nil, err
 		})

@@ -3,6 +3,8 @@ package circuits
 // Whether the factors of a network are logic: only then are circuits looked for.
 
 import (
+	"context"
+
 	"github.com/basetensor/basetensor/internal/methods/circuits/logic"
 	"github.com/basetensor/basetensor/internal/methods/proposal"
 )
@@ -26,9 +28,10 @@ const logicalShare = 0.1
 // 1.1 to 2 s of CPU time more.
 const whollyLogicalShare = 0.9
 
-// logicOf returns the logicContent of the job's network. It takes linear time, once for each network.
+// logicOf returns the logicContent of the job's network. It takes linear time, once for each network. It does not look at a context: an
+// answer that depended on when a job ends would be another one.
 func logicOf(j *proposal.Job) logicContent {
-	content, _ := proposal.Fact(j.Facts, logicSlot{}, func() (c logicContent, err error) {
+	content, _ := proposal.Fact(context.Background(), j.Facts, logicSlot{}, func() (c logicContent, err error) {
 		c.hasLogic = logic.Logical(j.Net, logicalShare)
 		c.isFormula = c.hasLogic && logic.Logical(j.Net, whollyLogicalShare)
 		return c, nil

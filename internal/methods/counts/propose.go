@@ -322,7 +322,7 @@ type formFact struct {
 
 // formIn returns the result of findForm, which runs once for a network.
 func formIn(ctx context.Context, j *proposal.Job) (*btn.Plan, error) {
-	c, err := proposal.Fact(j.Facts, formFactSlot{j.Settings.Memory}, func() (formFact, error) {
+	c, err := proposal.Fact(ctx, j.Facts, formFactSlot{j.Settings.Memory}, func() (formFact, error) {
 		plan, err := findForm(ctx, j.Net, j.Settings.Memory)
 		return formFact{plan, err}, ctx.Err()
 	})

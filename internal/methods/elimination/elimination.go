@@ -90,7 +90,7 @@ func rememberPlan(ctx context.Context, j *proposal.Job, shape contractionorder.H
 	if j.IsPart {
 		slot.kind = "exact, of a part"
 	}
-	key, err := proposal.Fact(j.Facts, slot, func() (string, error) { return j.Key(slot.kind, shape), nil })
+	key, err := proposal.Fact(ctx, j.Facts, slot, func() (string, error) { return j.Key(slot.kind, shape), nil })
 	if err != nil {
 		return nil, "", err
 	}

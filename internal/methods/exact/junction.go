@@ -113,13 +113,14 @@ func (p *Junction) Propose(j *proposal.Job, assignment *btn.Assignment, ask prop
 // pricesSlot is the slot of the prices of a tree, which its first and last merge and their number identify.
 type pricesSlot struct{ first, last, count int }
 
-// pricesOn returns the prices of queries along the tree. It returns nil if the network has no such tree.
+// pricesOn returns the prices of queries along the tree. It returns nil if the network has no such tree. It takes linear time,
+// once for each network, and does not look at a context: a price that depended on when a job ends would be another one.
 func (p *Junction) pricesOn(j *proposal.Job) *junction.Prices {
 	slot := pricesSlot{count: len(p.Merges)}
 	if slot.count > 0 {
 		slot.first, slot.last = p.Merges[0], p.Merges[slot.count-1]
 	}
-	prices, _ := proposal.Fact(j.Facts, slot, func() (*junction.Prices, error) {
+	prices, _ := proposal.Fact(context.Background(), j.Facts, slot, func() (*junction.Prices, error) {
 		prices, _ := junction.NewPrices(j.Net, p.tree())
 		return prices, nil
 	})

@@ -32,7 +32,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if len(j.Net.Variables) < minVariables {
 		return nil, nil
 	}
-	hasFew, err := proposal.Fact(j.Facts, fewClasses{j.Settings.Memory}, func() (bool, error) {
+	hasFew, err := proposal.Fact(ctx, j.Facts, fewClasses{j.Settings.Memory}, func() (bool, error) {
 		return hasFewClasses(j.Net, j.Settings.Memory), nil
 	})
 	if !hasFew || err != nil {

@@ -31,9 +31,9 @@ func (f *Facts) Fresh() *Facts { return &Facts{digest: f.digest, Common: f.Commo
 
 // Fact returns the value of a slot, which the first call makes. The value depends only on the network without evidence and on the slot.
 // Slots are compared by ==; if each package has types of its own for its slots, they differ from those of all other packages. An error is
-// not remembered. make may ask for other slots.
-func Fact[T any](f *Facts, slot any, make func() (T, error)) (T, error) {
-	return problem.FormIn(context.Background(), &f.forms, slot, nil, make)
+// not remembered. make may ask for other slots. A caller that finds another one at work waits for it, until ctx ends at most.
+func Fact[T any](ctx context.Context, f *Facts, slot any, make func() (T, error)) (T, error) {
+	return problem.FormIn(ctx, &f.forms, slot, nil, make)
 }
 
 // shapeSlot is the slot of the network's shape.
@@ -41,5 +41,5 @@ type shapeSlot struct{}
 
 // Shape returns the shape of the network, without evidence.
 func (f *Facts) Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, error) {
-	return Fact(f, shapeSlot{}, func() (contractionorder.Hypergraph, error) { return lower.Shape(ctx, net) })
+	return Fact(ctx, f, shapeSlot{}, func() (contractionorder.Hypergraph, error) { return lower.Shape(ctx, net) })
 }

@@ -82,7 +82,7 @@ func TestFactsAreMadeOnce(t *testing.T) {
 	type slot struct{ n int }
 	made := 0
 	of := func(f *Facts, n int, err error) int {
-		x, _ := Fact(f, slot{n}, func() (int, error) {
+		x, _ := Fact(t.Context(), f, slot{n}, func() (int, error) {
 			made++
 			return 10 * n, err
 		})
@@ -100,6 +100,30 @@ func TestFactsAreMadeOnce(t *testing.T) {
 	of(f.Common, 3, nil)
 	if of(NewFacts(net, f.Common).Common, 3, nil); made != 4 {
 		t.Errorf("made %d times, want 4", made)
+	}
+}
+
+// TestWaitForAFactEndsWithItsContext, though the caller that makes the fact goes on.
+func TestWaitForAFactEndsWithItsContext(t *testing.T) {
+	f := NewFacts(&btn.Network{}, new(Facts))
+	hasBegun, mayEnd, hasEnded := make(chan struct{}), make(chan struct{}), make(chan int)
+	go func() {
+		x, _ := Fact(context.Background(), f, "slot", func() (int, error) {
+			close(hasBegun)
+			<-mayEnd
+			return 7, nil
+		})
+		hasEnded <- x
+	}()
+	<-hasBegun
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := Fact(ended, f, "slot", func() (int, error) { return 8, nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("the wait ends with %v", err)
+	}
+	close(mayEnd)
+	if x := <-hasEnded; x != 7 {
+		t.Errorf("the fact is %d", x)
 	}
 }
 
