@@ -12,5 +12,6 @@ git worktree add --quiet --detach "$out/base" "$base"
 go build -C "$out/base" -o "$out/btn.base" ./cmd/btn
 go build -o "$out/btn.head" ./cmd/btn
 go build -C lab -o "$out/btnlab" ./cmd/btnlab
-echo "base $(git rev-parse --short "$base"), head $(git rev-parse --short HEAD)"
-"$out/btnlab" ledger "$@" "$out/btn.base" "$out/btn.head" docs/benchmarks/ledger.txt
+base_name=$(git describe --tags --always "$base") head_name=$(git describe --tags --always HEAD)
+echo "base $base_name, head $head_name"
+"$out/btnlab" ledger --base-name "$base_name" --head-name "$head_name" "$@" "$out/btn.base" "$out/btn.head" docs/benchmarks/ledger.txt

@@ -5,8 +5,10 @@ package bench
 import (
 	"bufio"
 	"context"
+	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -35,30 +37,32 @@ const (
 	moreRoundsIfBad = 2 // times the rounds, for a command that is over the limit
 )
 
-// Over reports whether the head takes more than most times the base, or fails where the base does not.
-func (e Entry) Over(most float64) bool {
+// Over reports whether the head takes more than limit times the base, or fails and the base does not.
+func (e Entry) Over(limit float64) bool {
 	return e.Failed[0] == "" && e.Failed[1] != "" ||
-		e.Time() > most && e.CPU[1]-e.CPU[0] > noticeable || e.Memory() > most && e.Peak[1]-e.Peak[0] > noticeablePeak
+		e.Time() > limit && e.CPU[1]-e.CPU[0] > noticeable || e.Memory() > limit && e.Peak[1]-e.Peak[0] > noticeablePeak
 }
 
-// ReadLedger reads a list of commands: arguments of btn, one command per line, with $BTN_DATA for the folder of models. Lines that begin
-// with # say nothing, and those with $BTN_DATA are left out where data is empty.
-func ReadLedger(r io.Reader, data string) ([]string, error) {
+// ReadLedger reads a list of commands: arguments of btn, one command per line, with $BTN_DATA for the folder of models. It skips lines that
+// begin with #, and those with $BTN_DATA if hasData is false.
+func ReadLedger(r io.Reader, hasData bool) ([]string, error) {
 	var list []string
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		line := strings.TrimSpace(lines.Text())
-		if line == "" || strings.HasPrefix(line, "#") || data == "" && strings.Contains(line, "$BTN_DATA") {
+		if line == "" || strings.HasPrefix(line, "#") || !hasData && strings.Contains(line, "$BTN_DATA") {
 			continue
 		}
-		list = append(list, strings.ReplaceAll(line, "$BTN_DATA", data))
+		list = append(list, line)
 	}
 	return list, lines.Err()
 }
 
-// Ledger runs every command by both binaries, rounds times in turns, and again where the head is over the limit most. It calls each with
-// every entry.
-func Ledger(ctx context.Context, binaries [2]string, commands []string, rounds int, most float64, each func(Entry)) error {
+// Ledger runs every command by both binaries, rounds times in turns, and as often again if the head is over the limit. $BTN_DATA in a
+// command stands for the folder data. It calls each with every entry.
+func Ledger(
+	ctx context.Context, binaries [2]string, commands []string, data string, rounds int, limit float64, each func(Entry),
+) error {
 	for _, b := range binaries {
 		if _, err := os.Stat(b); err != nil {
 			return fault.Wrap(fault.BadInput, err)
@@ -66,13 +70,14 @@ func Ledger(ctx context.Context, binaries [2]string, commands []string, rounds i
 	}
 	for _, command := range commands {
 		e := Entry{Command: command}
+		arguments := strings.Fields(strings.ReplaceAll(command, "$BTN_DATA", data))
 		for round := range moreRoundsIfBad * rounds {
-			if round >= rounds && !e.Over(most) {
+			if round >= rounds && !e.Over(limit) {
 				break
 			}
 			for k := range 2 {
 				side := (k + round) % 2
-				e.take(side, runProcess(ctx, append([]string{binaries[side]}, strings.Fields(command)...), 0))
+				e.take(side, runProcess(ctx, append([]string{binaries[side]}, arguments...), 0))
 			}
 			if err := ctx.Err(); err != nil {
 				return err
@@ -94,6 +99,69 @@ func (e *Entry) take(side int, p process) {
 	if e.Peak[side] == 0 || p.Peak < e.Peak[side] {
 		e.Peak[side] = p.Peak
 	}
+}
+
+// A LedgerSummary is what a ledger comes to: a row of the history of versions.
+type LedgerSummary struct {
+	Commands int
+	CPU      [2]time.Duration // all commands together, of the base and of the head
+	Time     float64          // geometric mean of Entry.Time
+	Memory   float64          // geometric mean of Entry.Memory; 0 if the system says no memory of a command
+	Worst    Entry            // the entry with the largest Time
+}
+
+// Summarise returns the summary of the entries whose two sides both ended with exit code 0. It is the zero value if there is none.
+func Summarise(entries []Entry) LedgerSummary {
+	var s LedgerSummary
+	lnTime, lnMemory := 0.0, 0.0
+	for _, e := range entries {
+		if e.Failed != [2]string{} {
+			continue
+		}
+		s.Commands++
+		for side, cpu := range e.CPU {
+			s.CPU[side] += cpu
+		}
+		lnTime += math.Log(e.Time())
+		lnMemory += math.Log(e.Memory())
+		if e.Time() > s.Worst.Time() {
+			s.Worst = e
+		}
+	}
+	if s.Commands > 0 {
+		s.Time, s.Memory = math.Exp(lnTime/float64(s.Commands)), math.Exp(lnMemory/float64(s.Commands))
+	}
+	return s
+}
+
+// HistoryHead is the first row of a history of versions, in CSV. Times are CPU seconds of all commands together, ratios are head to base.
+const HistoryHead = "date,base,head,commands,base CPU s,head CPU s,mean ratio of CPU,largest ratio of CPU,its command,mean ratio of memory"
+
+// AppendHistory appends the summary's row to the CSV file at path, which it begins if there is none. base and head name the two versions.
+func (s LedgerSummary) AppendHistory(path string, date time.Time, base, head string) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	defer file.Close()
+	end, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	w := csv.NewWriter(file)
+	if end == 0 {
+		w.Write(strings.Split(HistoryHead, ","))
+	}
+	w.Write([]string{
+		date.Format(time.DateOnly), base, head, fmt.Sprint(s.Commands),
+		fmt.Sprintf("%.1f", s.CPU[0].Seconds()), fmt.Sprintf("%.1f", s.CPU[1].Seconds()),
+		fmt.Sprintf("%.3f", s.Time), fmt.Sprintf("%.2f", s.Worst.Time()), s.Worst.Command, fmt.Sprintf("%.3f", s.Memory),
+	})
+	w.Flush()
+	if err := w.Error(); err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // String returns a row of a table in Markdown: CPU seconds and MiB of both, their ratios, and failures.

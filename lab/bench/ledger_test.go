@@ -37,7 +37,7 @@ func TestLedgerOver(t *testing.T) {
 
 // Two scripts in the place of two versions: both are run with the command's arguments in every round, and again for a head that fails.
 func TestLedgerRuns(t *testing.T) {
-	list, err := ReadLedger(strings.NewReader("# comment\n\ninfer a b\ninfer $BTN_DATA/c\n"), "")
+	list, err := ReadLedger(strings.NewReader("# comment\n\ninfer a b\ninfer $BTN_DATA/c\n"), false)
 	if err != nil || !slices.Equal(list, []string{"infer a b"}) {
 		t.Fatalf("%q, %v", list, err)
 	}
@@ -52,7 +52,7 @@ func TestLedgerRuns(t *testing.T) {
 		}
 	}
 	var entries []Entry
-	if err := Ledger(t.Context(), binaries, list, 2, 1.25, func(e Entry) { entries = append(entries, e) }); err != nil {
+	if err := Ledger(t.Context(), binaries, list, "", 2, 1.25, func(e Entry) { entries = append(entries, e) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(entries) != 1 || entries[0].Failed != [2]string{"", "exit status 7"} || !strings.Contains(entries[0].String(), "`infer a b`") {
@@ -63,7 +63,33 @@ func TestLedgerRuns(t *testing.T) {
 			t.Errorf("%s: %q, %v", code, text, err)
 		}
 	}
-	if err := Ledger(t.Context(), [2]string{binaries[0], "none"}, list, 1, 1.25, nil); err == nil {
+	if err := Ledger(t.Context(), [2]string{binaries[0], "none"}, list, "", 1, 1.25, nil); err == nil {
 		t.Error("a binary that is missing")
+	}
+}
+
+// TestHistory: two versions are two rows under one head. The mean of ratios is geometric, and a command that failed does not count.
+func TestHistory(t *testing.T) {
+	second := func(base, head float64) [2]time.Duration {
+		return [2]time.Duration{time.Duration(base * 1e9), time.Duration(head * 1e9)}
+	}
+	s := Summarise([]Entry{
+		{Command: "infer a", CPU: second(1, 2), Peak: [2]int64{100, 100}},
+		{Command: "infer b, c", CPU: second(8, 1), Peak: [2]int64{100, 400}},
+		{Command: "infer d", CPU: second(1, 50), Peak: [2]int64{1, 1}, Failed: [2]string{"", "exit status 4"}},
+	})
+	path := filepath.Join(t.TempDir(), "history.csv")
+	for range 2 {
+		if err := s.AppendHistory(path, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), "v0.1.0", "v0.2.0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := "2026-11-30,v0.1.0,v0.2.0,2,9.0,3.0,0.500,2.00,infer a,2.000\n"
+	if want := HistoryHead + "\n" + row + row; string(text) != want {
+		t.Errorf("%q\nwant %q", text, want)
 	}
 }
