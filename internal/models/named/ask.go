@@ -20,70 +20,82 @@ type Ask struct {
 	Utility    json.RawMessage `json:"utility,omitempty"`
 }
 
-// Question returns the question by positions, and the names of the actions.
-func (a *Ask) Question(l *factorgraph.Labels) (asked *query.Ask, actions []string, err error) {
-	asked = &query.Ask{}
-	if asked.Target, err = l.Variable(string(a.Target)); err != nil {
+// Question returns the question by positions, and the names of the actions, the rows of its utilities.
+func (a *Ask) Question(l *factorgraph.Labels) (question *query.Ask, actions []string, err error) {
+	question = &query.Ask{}
+	if question.Target, err = l.Variable(string(a.Target)); err != nil {
 		return nil, nil, err
 	}
-	if asked.Candidates, err = Variables(l, a.Candidates); err != nil {
+	if question.Candidates, err = Variables(l, a.Candidates); err != nil {
 		return nil, nil, fmt.Errorf("candidates: %w", err)
 	}
 	if len(a.Utility) == 0 || string(a.Utility) == "null" {
-		return asked, nil, nil
+		return question, nil, nil
 	}
-	if asked.Utility, actions, err = utilities(a.Utility, l, asked.Target); err != nil {
+	if question.Utility, actions, err = parseUtilities(a.Utility, l, question.Target); err != nil {
 		return nil, nil, fmt.Errorf("utility: %w", err)
 	}
-	return asked, actions, nil
+	return question, actions, nil
 }
 
-// utilities reads {"operate": {"no": -5, "yes": 10}, "wait": [0, -20]}, or a list of such lists or objects. Actions of an object come in
-// the order of their names; a value that is not named is worth 0.
-func utilities(text json.RawMessage, l *factorgraph.Labels, target int) (rows [][]float64, actions []string, err error) {
+// parseUtilities reads {"operate": {"no": -5, "yes": 10}, "wait": [0, -20]}, or a list of such lists or objects. rows[a][x] is the utility of
+// actions[a] if the target has value x. Actions of an object come in the order of their names; those of a list are called by their
+// positions.
+func parseUtilities(text json.RawMessage, l *factorgraph.Labels, target int) (rows [][]float64, actions []string, err error) {
 	if err := jsontext.Once(text); err != nil {
 		return nil, nil, err
 	}
-	byName := map[string]json.RawMessage{}
+	rowOf := map[string]json.RawMessage{} // by action
 	var list []json.RawMessage
 	if json.Unmarshal(text, &list) == nil {
 		for i, row := range list {
-			name := fmt.Sprint(i)
-			byName[name], actions = row, append(actions, name)
+			action := fmt.Sprint(i)
+			rowOf[action], actions = row, append(actions, action)
 		}
-	} else if json.Unmarshal(text, &byName) != nil {
+	} else if json.Unmarshal(text, &rowOf) != nil {
 		return nil, nil, errors.New(`an object of actions is needed, {"wait": {"yes": -20}}`)
 	} else {
-		actions = slices.Sorted(maps.Keys(byName))
+		actions = slices.Sorted(maps.Keys(rowOf))
 	}
 	if len(actions) == 0 {
 		return nil, nil, errors.New("there is no action")
 	}
 	for _, action := range actions {
-		row := make([]float64, l.Domains()[target])
-		var numbers []decimal.Number
-		worth := map[string]decimal.Number{}
-		listed, named := json.Unmarshal(byName[action], &numbers), json.Unmarshal(byName[action], &worth)
-		switch {
-		case listed == nil:
-			row = make([]float64, len(numbers))
-			for x, u := range numbers {
-				row[x] = float64(u)
-			}
-		case named == nil:
-			for state, u := range worth {
-				x, err := l.Value(target, state)
-				if err != nil {
-					return nil, nil, fmt.Errorf("action %q: %w", action, err)
-				}
-				row[x] = float64(u)
-			}
-		case errors.Is(listed, decimal.ErrRange), errors.Is(named, decimal.ErrRange):
-			return nil, nil, fmt.Errorf("action %q: a utility %w", action, decimal.ErrRange)
-		default:
-			return nil, nil, fmt.Errorf("action %q: a number per value of the target is needed", action)
+		row, err := parseUtilityRow(rowOf[action], l, target)
+		if err != nil {
+			return nil, nil, fmt.Errorf("action %q: %w", action, err)
 		}
 		rows = append(rows, row)
 	}
 	return rows, actions, nil
+}
+
+// parseUtilityRow reads the utilities of one action, as a list in the order of the target's values or as an object by their names. A value
+// that the object does not name has utility 0.
+func parseUtilityRow(text json.RawMessage, l *factorgraph.Labels, target int) ([]float64, error) {
+	var list []decimal.Number
+	byValue := map[string]decimal.Number{}
+	listErr, objectErr := json.Unmarshal(text, &list), json.Unmarshal(text, &byValue)
+	switch {
+	case listErr == nil:
+		row := make([]float64, len(list))
+		for x, utility := range list {
+			row[x] = float64(utility)
+		}
+		return row, nil
+	case objectErr == nil:
+		row := make([]float64, l.Domains()[target])
+		for value, utility := range byValue {
+			x, err := l.Value(target, value)
+			if err != nil {
+				return nil, err
+			}
+			row[x] = float64(utility)
+		}
+		return row, nil
+	case errors.Is(listErr, decimal.ErrRange), errors.Is(objectErr, decimal.ErrRange):
+		return nil, fmt.Errorf("a utility %w", decimal.ErrRange)
+	default:
+		return nil, errors.New("a number per value of the target is needed")
+	}
 }

@@ -1,6 +1,6 @@
 package named
 
-// Statements beside evidence: variables that are set, and posteriors that are believed.
+// Interventions, which set variables, and beliefs, which the posteriors become.
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Do returns the values in a text of evidence to which variables are set: smoke=no, or {"smoke": "no"}. Errors carry bad_input.
+// Do reads a text of evidence as the values to which variables are set: smoke=no, or {"smoke": "no"}. Errors carry bad_input.
 func Do(l *factorgraph.Labels, text string) ([]factorgraph.Observation, error) {
 	v, err := Parse(text)
 	if err != nil {
@@ -19,7 +19,7 @@ func Do(l *factorgraph.Labels, text string) ([]factorgraph.Observation, error) {
 	return observations(l, v)
 }
 
-// observations returns values for variables; weights are an error.
+// observations returns one value for each variable that is named. Weights in place of a value are an error.
 func observations(l *factorgraph.Labels, v Values) ([]factorgraph.Observation, error) {
 	e, err := v.Evidence(l)
 	if err == nil && len(e.Soft) > 0 {
@@ -28,8 +28,8 @@ func observations(l *factorgraph.Labels, v Values) ([]factorgraph.Observation, e
 	return e.Hard, err
 }
 
-// Believe returns the distributions in a text of evidence that the posteriors of variables become: smoke=0.2/0.8, or {"smoke": [0.2, 0.8]}.
-// A value alone is believed for certain. Errors carry bad_input.
+// Believe reads a text of evidence as distributions that the posteriors of variables become: smoke=0.2/0.8, or {"smoke": [0.2, 0.8]}.
+// A value has probability 1. Errors carry bad_input.
 func Believe(l *factorgraph.Labels, text string) ([]factorgraph.Likelihood, error) {
 	v, err := Parse(text)
 	if err != nil {
@@ -38,11 +38,11 @@ func Believe(l *factorgraph.Labels, text string) ([]factorgraph.Likelihood, erro
 	return beliefs(l, v)
 }
 
-// beliefs returns distributions of variables.
+// beliefs returns one distribution for each variable that is named, in increasing order of variables.
 func beliefs(l *factorgraph.Labels, v Values) ([]factorgraph.Likelihood, error) {
 	isBelieved := make(map[int]bool, len(v))
-	for _, statement := range v {
-		i, err := l.Variable(statement.of)
+	for _, s := range v {
+		i, err := l.Variable(s.variable)
 		if err != nil {
 			return nil, err
 		}
@@ -55,12 +55,12 @@ func beliefs(l *factorgraph.Labels, v Values) ([]factorgraph.Likelihood, error) 
 	if err != nil {
 		return nil, err
 	}
-	list := slices.Clone(e.Soft)
+	beliefs := slices.Clone(e.Soft)
 	for _, o := range e.Hard {
 		certain := make([]float64, l.Domains()[o.Var])
 		certain[o.Value] = 1
-		list = append(list, factorgraph.Likelihood{Var: o.Var, Weights: certain})
+		beliefs = append(beliefs, factorgraph.Likelihood{Var: o.Var, Weights: certain})
 	}
-	slices.SortFunc(list, func(a, b factorgraph.Likelihood) int { return a.Var - b.Var })
-	return list, nil
+	slices.SortFunc(beliefs, func(a, b factorgraph.Likelihood) int { return a.Var - b.Var })
+	return beliefs, nil
 }

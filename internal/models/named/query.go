@@ -32,56 +32,60 @@ type Query struct {
 	Believe     Values     `json:"believe,omitempty"`
 }
 
-// Queries returns the queries of q, the first of them at position at: with an event there are two:
-// the given evidence, and the same with the event, asked over the first. Results repeat the label.
-// Errors carry bad_input and begin with the field.
-func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Query, error) {
-	given, err := q.Evidence.Evidence(l)
+// Queries returns q by positions. With an event there are two queries: the given evidence, and the same with the event, asked over the
+// first, whose position in the caller's list is position. Results repeat the label. Errors carry bad_input and begin with the field.
+func (q *Query) Queries(l *factorgraph.Labels, label string, position int) ([]query.Query, error) {
+	evidence, err := q.Evidence.Evidence(l)
 	if err != nil {
 		return nil, fmt.Errorf("evidence: %w", err)
 	}
-	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients}
-	if first.Joint, err = Variables(l, q.Joint); err != nil {
+	plain := query.Query{
+		Evidence: evidence, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients,
+		MPE: q.MPE, Best: q.Best, Samples: q.Samples, Seed: q.Seed, Conflict: q.Conflict,
+	}
+	if plain.Joint, err = Variables(l, q.Joint); err != nil {
 		return nil, fmt.Errorf("joint: %w", err)
 	}
-	if first.Targets, err = Variables(l, q.Targets); err != nil {
+	if plain.Targets, err = Variables(l, q.Targets); err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
 	}
 	if q.Information != nil {
-		if first.Information, _, err = q.Information.Question(l); err != nil {
+		if plain.Information, _, err = q.Information.Question(l); err != nil {
 			return nil, fmt.Errorf("information: %w", err)
 		}
 	}
 	if q.Sensitivity != nil {
-		if first.Sensitivity, err = q.Sensitivity.Target(l); err != nil {
+		if plain.Sensitivity, err = q.Sensitivity.Target(l); err != nil {
 			return nil, fmt.Errorf("sensitivity: %w", err)
 		}
 	}
-	if first.Map, err = Variables(l, q.Map); err != nil {
+	if plain.Map, err = Variables(l, q.Map); err != nil {
 		return nil, fmt.Errorf("map: %w", err)
 	}
-	if first.Do, err = observations(l, q.Do); err != nil {
+	if plain.Do, err = observations(l, q.Do); err != nil {
 		return nil, fmt.Errorf("do: %w", err)
 	}
-	if first.Believe, err = beliefs(l, q.Believe); err != nil {
+	if plain.Believe, err = beliefs(l, q.Believe); err != nil {
 		return nil, fmt.Errorf("believe: %w", err)
 	}
-	first.MPE, first.Best, first.Samples, first.Seed, first.Conflict = q.MPE, q.Best, q.Samples, q.Seed, q.Conflict
 
 	if q.Event == nil {
-		return []query.Query{first}, nil
+		return []query.Query{plain}, nil
 	}
 	if len(q.Event) == 0 {
 		return nil, errors.New("event: it says nothing")
 	}
-	both, err := slices.Concat(q.Evidence, q.Event).Evidence(l)
+	evidenceAndEvent, err := slices.Concat(q.Evidence, q.Event).Evidence(l)
 	if err != nil {
 		return nil, fmt.Errorf("event: %w", err)
 	}
 	if label != "" {
 		label += " event"
 	}
-	return []query.Query{first, {Evidence: both, EvidenceFile: label, Over: at + 1, Do: first.Do, Believe: first.Believe}}, nil
+	withEvent := query.Query{
+		Evidence: evidenceAndEvent, EvidenceFile: label, Over: position + 1, Do: plain.Do, Believe: plain.Believe,
+	}
+	return []query.Query{plain, withEvent}, nil
 }
 
 // Pair is a value of a variable, whose probability depends on the numbers of the model, and how they vary.
@@ -98,7 +102,7 @@ func (p *Pair) Target(l *factorgraph.Labels) (*query.Sensitivity, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := value{at: string(p.Value), number: true}.value(l, v)
+	x, err := statement{value: string(p.Value), isNumber: true}.observedValue(l, v)
 	if err != nil {
 		return nil, err
 	}
@@ -108,22 +112,22 @@ func (p *Pair) Target(l *factorgraph.Labels) (*query.Sensitivity, error) {
 // errTwice refuses a question that is asked both by name and by position.
 var errTwice = fault.New(fault.BadInput, "both names and positions are given")
 
-// Resolve turns what a query asks by name into its fields by position, and leaves nothing in Named. Errors have the code bad_input and name
-// the variable or the value; field is the field of Named that is wrong.
+// Resolve fills the fields of q that Named asks for by name, and sets Named to nil. If it fails, field is the field of Named that is wrong.
+// Errors carry bad_input and name the variable or the value.
 func Resolve(l *factorgraph.Labels, q *query.Query) (field string, err error) {
 	n := q.Named
 	for _, list := range []struct {
-		field string
-		names []string
-		to    *[]int
+		field     string
+		names     []string
+		positions *[]int // the field of q to fill
 	}{{"joint", n.Joint, &q.Joint}, {"targets", n.Targets, &q.Targets}, {"map", n.Map, &q.Map}} {
 		switch {
 		case len(list.names) == 0:
 			continue
-		case len(*list.to) > 0:
+		case len(*list.positions) > 0:
 			return list.field, errTwice
 		}
-		if *list.to, err = Variables(l, list.names); err != nil {
+		if *list.positions, err = Variables(l, list.names); err != nil {
 			return list.field, err
 		}
 	}
