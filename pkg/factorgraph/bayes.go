@@ -30,9 +30,9 @@ func (m *Model) WrongRow() string {
 	return text
 }
 
-// unnormalised is WrongRow, with what is done with the row and the number of other tables that are like its own. ln Z of such a model is
-// not ln P(evidence), so people want to know; nothing is computed in another way.
-func (m *Model) unnormalised() string {
+// unnormalisedWarning returns WrongRow's text with what is done with that row, and the number of other such tables. It is "" if there is no
+// such row. People want to know, since ln Z of such a model is not ln P(evidence). Nothing is computed in another way.
+func (m *Model) unnormalisedWarning() string {
 	text, tables, hasParents := m.wrongRow()
 	if text == "" {
 		return ""
@@ -51,8 +51,8 @@ func (m *Model) unnormalised() string {
 	return fmt.Sprintf("%s. %d more tables are like it", text, tables-1)
 }
 
-// wrongRow returns a row of the first table that is no conditional probability table with its sum, the number of such tables, and whether
-// the row is one of several.
+// wrongRow describes a row, with its sum, of the first table that is no conditional probability table. tables is the number of such tables;
+// if it is 0, text is "". hasParents is true if that table has more rows than one.
 func (m *Model) wrongRow() (text string, tables int, hasParents bool) {
 	if !m.Bayes {
 		return "", 0, false
@@ -60,33 +60,33 @@ func (m *Model) wrongRow() (text string, tables int, hasParents bool) {
 	nodes := m.nodes()
 	for j := range m.Factors {
 		t, ok := m.Factors[j].Table.(*tensor.Dense)
-		if !ok || isTableOf(t, nodes, j) {
+		if !ok || isConditionalTable(t, nodes, j) {
 			continue
 		}
 		if tables++; tables == 1 {
-			text, hasParents = m.describeRows(j, t, nodeMode(t, nodes, j)), len(t.Shape) > 1
+			text, hasParents = m.describeRows(j, t, childMode(t, nodes, j)), len(t.Shape) > 1
 		}
 	}
 	return text, tables, hasParents
 }
 
-// nodes returns the position in each factor's scope of the variable whose table the factor is, and nil if the scopes do not tell. It is
-// the last one if no two scopes end with the same variable. Else the scopes tell it in every network in which each variable has one
-// table and none is its own ancestor: one variable of some scope has no table yet while all others there have theirs, and so on to the
-// last factor, in one way only. Time linear in the scopes.
+// nodes returns nodes[j], the position in factor j's scope of the variable whose table the factor is. It returns nil if the scopes do not
+// tell. If no two scopes end with the same variable, each node is the last of its scope. Otherwise factors are matched one after the other:
+// a factor whose scope has one variable without a table is the table of that variable. If every variable has one table and none is its own
+// ancestor, this reaches all factors, in one way only. Time linear in the scopes.
 func (m *Model) nodes() []int {
 	if len(m.Factors) != len(m.Domains) {
 		return nil
 	}
-	if nodes := m.lastNodes(); nodes != nil {
+	if nodes := m.lastPositions(); nodes != nil {
 		return nodes
 	}
-	factors := make([][]int, len(m.Domains)) // that have the variable in their scope
-	missing := make([]int, len(m.Factors))   // variables of the scope without a table so far
-	var ready []int                          // factors with one such variable
+	factorsOf := make([][]int, len(m.Domains)) // by variable: the factors that have it in their scope
+	missing := make([]int, len(m.Factors))     // by factor: the variables of its scope that have no table so far
+	var ready []int                            // factors that have had, at some time, one such variable
 	for j, f := range m.Factors {
 		for _, v := range f.Scope {
-			factors[v] = append(factors[v], j)
+			factorsOf[v] = append(factorsOf[v], j)
 		}
 		if missing[j] = len(f.Scope); missing[j] == 1 {
 			ready = append(ready, j)
@@ -101,7 +101,7 @@ func (m *Model) nodes() []int {
 			return nil // two tables of one variable
 		}
 		nodes[ready[k]], hasTable[scope[mode]] = mode, true
-		for _, j := range factors[scope[mode]] {
+		for _, j := range factorsOf[scope[mode]] {
 			if missing[j]--; missing[j] == 1 {
 				ready = append(ready, j)
 			}
@@ -113,8 +113,8 @@ func (m *Model) nodes() []int {
 	return nodes
 }
 
-// lastNodes is the last position of each scope, and nil if two scopes end with the same variable or one is empty.
-func (m *Model) lastNodes() []int {
+// lastPositions returns the last position of each scope, or nil if two scopes end with the same variable or a scope is empty.
+func (m *Model) lastPositions() []int {
 	nodes, hasTable := make([]int, len(m.Factors)), make([]bool, len(m.Domains))
 	for j, f := range m.Factors {
 		last := len(f.Scope) - 1
@@ -126,50 +126,50 @@ func (m *Model) lastNodes() []int {
 	return nodes
 }
 
-// isTableOf reports whether the rows of factor j's table sum to 1: over its node, or over any one variable where nodes are unknown.
-func isTableOf(t *tensor.Dense, nodes []int, j int) bool {
+// isConditionalTable reports whether the rows of factor j's table sum to 1: over its node, or over some variable if nodes is nil (unknown).
+func isConditionalTable(t *tensor.Dense, nodes []int, j int) bool {
 	if nodes == nil || len(t.Shape) == 0 {
-		return conditional(t)
+		return sumsToOneOverSomeMode(t)
 	}
-	return sumsToOne(t, nodes[j])
+	return sumsToOneOver(t, nodes[j])
 }
 
-// nodeMode is the mode of factor j's node: the last one where nodes are unknown.
-func nodeMode(t *tensor.Dense, nodes []int, j int) int {
+// childMode returns the mode of factor j's node, or the last mode if nodes is nil (unknown).
+func childMode(t *tensor.Dense, nodes []int, j int) int {
 	if nodes == nil {
 		return len(t.Shape) - 1
 	}
 	return nodes[j]
 }
 
-// strideOf is the number of entries between two values of a mode.
+// strideOf returns the distance in Data of two entries that differ by 1 in a mode.
 func strideOf(t *tensor.Dense, mode int) int { return decimal.Entries(t.Shape[mode+1:]) }
 
-// describeRows names the first row of factor j over a mode that rounding does not explain, and counts the other rows that do not sum to 1.
-// There is one that does not.
+// describeRows describes a row of factor j over a mode that does not sum to 1, and counts the others. It takes the first row that rounding
+// does not explain, or the first of all if rounding explains them. It returns "" if all rows sum to 1.
 func (m *Model) describeRows(j int, t *tensor.Dense, mode int) string {
 	table := rowsOf(t, mode)
-	named, wrong := -1, 0
-	isNamedRounded := false
+	wrongRow, wrongRows := -1, 0 // the row to describe, and the number of such rows
+	isWrongRowRounded := false
 	for row := range table.count() {
 		sum := table.sum(row)
-		if isOne(sum, table.length) {
+		if isOneWithinSlack(sum, table.length) {
 			continue
 		}
-		wrong++
-		if isRounded := table.isRounded(row, sum); named < 0 || isNamedRounded && !isRounded {
-			named, isNamedRounded = row, isRounded
+		wrongRows++
+		if isRounded := table.isRounded(row, sum); wrongRow < 0 || isWrongRowRounded && !isRounded {
+			wrongRow, isWrongRowRounded = row, isRounded
 		}
 	}
-	if wrong == 0 {
+	if wrongRows == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s sums to %.6g", m.describeRow(j, t.Shape, mode, named), table.sum(named))
-	if !isNamedRounded {
+	text := fmt.Sprintf("%s sums to %.6g", m.describeRow(j, t.Shape, mode, wrongRow), table.sum(wrongRow))
+	if !isWrongRowRounded {
 		text += ", which rounding does not explain"
 	}
-	if wrong > 1 {
-		text += fmt.Sprintf(" (and %d more of its %d rows not to 1)", wrong-1, table.count())
+	if wrongRows > 1 {
+		text += fmt.Sprintf(" (and %d more of its %d rows not to 1)", wrongRows-1, table.count())
 	}
 	if isTurned(t, mode) {
 		text += "; with its numbers the other way round all rows would sum to 1"
@@ -177,12 +177,12 @@ func (m *Model) describeRows(j int, t *tensor.Dense, mode int) string {
 	return text
 }
 
-// rows are the entries of a table that sum to 1 together if it is one of conditional probabilities: those of one mode at the same values of
-// all others, the last of the others fastest. A constant is a row of one.
+// rows is a table seen as rows: the entries that differ in one mode only. The rows of a conditional probability table sum to 1. Rows are
+// counted with the last of the other modes fastest. A constant is one row of one entry.
 type rows struct {
 	data   []float64
-	length int
-	stride int // from one entry of a row to the next
+	length int // of each row
+	stride int // from one entry of a row to the next, in data
 }
 
 // rowsOf returns the rows of a table over a mode, which is -1 for a constant.
@@ -195,34 +195,34 @@ func rowsOf(t *tensor.Dense, mode int) rows {
 
 func (r rows) count() int { return len(r.data) / r.length }
 
-// first is the place of a row's first entry.
-func (r rows) first(row int) int { return row/r.stride*r.stride*r.length + row%r.stride }
+// firstEntry returns the position in data of a row's first entry.
+func (r rows) firstEntry(row int) int { return row/r.stride*r.stride*r.length + row%r.stride }
 
 func (r rows) sum(row int) float64 {
-	sum, first := 0.0, r.first(row)
+	sum, first := 0.0, r.firstEntry(row)
 	for x := range r.length {
 		sum += r.data[first+x*r.stride]
 	}
 	return sum
 }
 
-// isRounded reports whether a row misses 1 by no more than its digits explain, if it has this sum.
+// isRounded reports whether a row with this sum misses 1 by no more than the rounding of its entries to their digits explains.
 func (r rows) isRounded(row int, sum float64) bool {
-	entries, first := make([]float64, r.length), r.first(row)
+	entries, first := make([]float64, r.length), r.firstEntry(row)
 	for x := range entries {
 		entries[x] = r.data[first+x*r.stride]
 	}
 	return math.Abs(sum-1) <= digitSlack(entries)
 }
 
-// isTurned reports whether a table whose rows do not sum to 1 is one whose numbers were written the other way round: the node slowest
-// where it is to be fastest, or the reverse, or as a table of another variable of the scope.
+// isTurned reports whether the rows of a table, which do not sum to 1 over a mode, would do so with its numbers in another order: over
+// another mode, or, if the mode is the last one, with its values slowest, or fastest in a table that has them slowest.
 func isTurned(t *tensor.Dense, mode int) bool {
 	if mode < 0 || t.Shape[mode] == len(t.Data) {
 		return false
 	}
 	d := t.Shape[mode]
-	if conditional(t) {
+	if sumsToOneOverSomeMode(t) {
 		return true
 	}
 	if mode != len(t.Shape)-1 {
@@ -237,14 +237,15 @@ func isTurned(t *tensor.Dense, mode int) bool {
 	}
 	slowest := &tensor.Dense{Shape: []int{d, rows}, Data: t.Data}
 	fastest := &tensor.Dense{Shape: []int{rows, d}, Data: turned}
-	return sumsToOne(slowest, 0) || sumsToOne(fastest, 1)
+	return sumsToOneOver(slowest, 0) || sumsToOneOver(fastest, 1)
 }
 
-// describeFactor is a factor in a sentence: by the variable whose table it is, at a mode, if that has a name, and by its line.
-func (m *Model) describeFactor(j, mode int) string { return m.table(j, mode) + m.line(j) }
+// describeFactor returns a factor as it is called in a sentence: by the variable at a mode, whose table it is, if that has a name, and by
+// its line.
+func (m *Model) describeFactor(j, mode int) string { return m.tableName(j, mode) + m.lineSuffix(j) }
 
-// table is a factor in a sentence, without its line.
-func (m *Model) table(j, mode int) string {
+// tableName returns a factor as it is called in a sentence, without its line.
+func (m *Model) tableName(j, mode int) string {
 	if mode >= 0 {
 		if v := m.Factors[j].Scope[mode]; v < len(m.Names) && m.Names[v] != "" {
 			return fmt.Sprintf("the table of %q", nearest.Short(m.Names[v]))
@@ -259,22 +260,22 @@ func (m *Model) DescribeRow(factor, mode, row int) string {
 	return m.describeRow(factor, m.Factors[factor].Table.Dims(), mode, row)
 }
 
-// describeRow is DescribeRow where the shape of the table is known.
+// describeRow is DescribeRow for a table of a given shape.
 func (m *Model) describeRow(j int, shape []int, mode, row int) string {
-	values, line := m.parents(j, shape, mode, row), m.rowLine(j, shape, mode, row)
+	values, line := m.describeParents(j, shape, mode, row), m.rowLineSuffix(j, shape, mode, row)
 	switch {
 	case line == "" && values == "":
 		return m.describeFactor(j, mode)
 	case line == "":
 		return m.describeFactor(j, mode) + ": the row of " + values
 	case values == "":
-		return m.table(j, mode) + line
+		return m.tableName(j, mode) + line
 	}
-	return m.table(j, mode) + ": the row of " + values + line
+	return m.tableName(j, mode) + ": the row of " + values + line
 }
 
-// rowLine is the line of a row in parentheses, if it is known.
-func (m *Model) rowLine(j int, shape []int, mode, row int) string {
+// rowLineSuffix returns the line of a row in parentheses, or "" if it is not known.
+func (m *Model) rowLineSuffix(j int, shape []int, mode, row int) string {
 	if mode != len(shape)-1 || j >= len(m.RowLines) || row >= len(m.RowLines[j]) || m.RowLines[j][row] <= 0 {
 		return ""
 	}
@@ -298,32 +299,33 @@ func (m *Model) SetRowLines(factor int, lines []int) {
 	}
 }
 
-// called is a factor in an error, by its position and its line.
-func (m *Model) called(j int) string { return fmt.Sprintf("factor %d%s", j, m.line(j)) }
+// factorAndLine returns a factor as errors call it: by its position and its line.
+func (m *Model) factorAndLine(j int) string { return fmt.Sprintf("factor %d%s", j, m.lineSuffix(j)) }
 
-// line is the line of factor j in parentheses, if it is known.
-func (m *Model) line(j int) string {
+// lineSuffix returns the line of factor j in parentheses, or "" if it is not known.
+func (m *Model) lineSuffix(j int) string {
 	if j < len(m.Lines) && m.Lines[j] > 0 {
 		return fmt.Sprintf(" (line %d)", m.Lines[j])
 	}
 	return ""
 }
 
-// values writes the values of all variables of factor j's scope at an entry.
-func (m *Model) values(j, entry int) string {
-	if text := m.parents(j, m.Factors[j].Table.Dims(), -1, entry); text != "" {
+// entrySuffix returns the values of all variables of factor j's scope at an entry, in parentheses: (a = 0, b = 1).
+func (m *Model) entrySuffix(j, entry int) string {
+	if text := m.describeParents(j, m.Factors[j].Table.Dims(), -1, entry); text != "" {
 		return " (" + text + ")"
 	}
 	return ""
 }
 
-// parents writes the values of all variables of factor j's scope but the one at a mode, in a row.
-func (m *Model) parents(j int, shape []int, mode, row int) string {
+// describeParents returns the values that the variables of factor j's scope, without the one at a mode, have in a row: a = 0, b = 1. With
+// mode −1 it is for all variables of the scope, and row is an entry.
+func (m *Model) describeParents(j int, shape []int, mode, row int) string {
 	scope := m.Factors[j].Scope
 	var values []string
 	for k := len(scope) - 1; k >= 0; k-- {
 		if k != mode {
-			values = append(values, m.observed(scope[k], row%shape[k]))
+			values = append(values, m.describeValue(scope[k], row%shape[k]))
 			row /= shape[k]
 		}
 	}
@@ -331,8 +333,8 @@ func (m *Model) parents(j int, shape []int, mode, row int) string {
 	return strings.Join(values, ", ")
 }
 
-// observed says that a variable is at a value: by their names where they have some.
-func (m *Model) observed(v, x int) string {
+// describeValue returns the text variable = value, with names if there are any.
+func (m *Model) describeValue(v, x int) string {
 	variable, value := fmt.Sprintf("x_%d", v), fmt.Sprint(x)
 	if v < len(m.Names) && m.Names[v] != "" {
 		variable = fmt.Sprintf("%q", nearest.Short(m.Names[v]))
@@ -343,30 +345,31 @@ func (m *Model) observed(v, x int) string {
 	return variable + " = " + value
 }
 
-// conditional reports whether the sums over some one mode are all 1.
-func conditional(t *tensor.Dense) bool {
+// sumsToOneOverSomeMode reports whether there is a mode over which all sums are 1.
+func sumsToOneOverSomeMode(t *tensor.Dense) bool {
 	if len(t.Shape) == 0 {
-		return isOne(t.Data[0], 1)
+		return isOneWithinSlack(t.Data[0], 1)
 	}
 	for mode := len(t.Shape) - 1; mode >= 0; mode-- {
-		if sumsToOne(t, mode) {
+		if sumsToOneOver(t, mode) {
 			return true
 		}
 	}
 	return false
 }
 
-// sumsToOne reports whether the sums over a mode are all 1.
-func sumsToOne(t *tensor.Dense, mode int) bool {
+// sumsToOneOver reports whether all sums over a mode are 1.
+func sumsToOneOver(t *tensor.Dense, mode int) bool {
 	table := rowsOf(t, mode)
 	for row := range table.count() {
-		if !isOne(table.sum(row), table.length) {
+		if !isOneWithinSlack(table.sum(row), table.length) {
 			return false
 		}
 	}
 	return true
 }
 
-func isOne(sum float64, entries int) bool {
+// isOneWithinSlack reports whether a sum of so many entries is 1 to the digits that files have.
+func isOneWithinSlack(sum float64, entries int) bool {
 	return math.Abs(sum-1) <= max(rowSlack, rowSlackEach*float64(entries))
 }

@@ -59,7 +59,7 @@ func TestUnnormalised(t *testing.T) {
 			[]string{"factor 1: the row of x_1 = 0 sums to 0.7, which rounding does not explain (and 2 more of its 3 rows not to 1); with"}},
 	} {
 		m := &Model{Domains: []int{2, 3}, Bayes: c.bayes, Factors: c.factors}
-		got := m.unnormalised()
+		got := m.unnormalisedWarning()
 		if (got == "") != (c.want == nil) {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -75,7 +75,7 @@ func TestUnnormalised(t *testing.T) {
 func TestUnnormalisedByName(t *testing.T) {
 	m := &Model{Domains: []int{2, 3}, Bayes: true, Names: []string{"smoke", "lung"}, States: [][]string{{"no", "yes"}, nil},
 		Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}}}
-	if got := m.unnormalised(); !strings.HasPrefix(got, `the table of "lung": the row of "smoke" = "yes" sums to 0.9`) {
+	if got := m.unnormalisedWarning(); !strings.HasPrefix(got, `the table of "lung": the row of "smoke" = "yes" sums to 0.9`) {
 		t.Error(got)
 	}
 }
@@ -99,7 +99,7 @@ func TestNodes(t *testing.T) {
 				m.Factors[j].Scope, want[j] = scope, slices.Index(scope, order[place])
 			}
 			if got := m.nodes(); !slices.Equal(got, want) {
-				lasts := m.lastNodes()
+				lasts := m.lastPositions()
 				t.Errorf("%v: nodes at %v, want %v (last %v)", m.Factors, got, want, lasts)
 			}
 		}
@@ -141,11 +141,11 @@ func TestSixDigitFilesPass(t *testing.T) {
 			Bayes:   true,
 			Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{7, d}, data...)}},
 		}
-		if got := m.unnormalised(); got != "" {
+		if got := m.unnormalisedWarning(); got != "" {
 			t.Errorf("%d values: %s", d, got)
 		}
 		data[3*d] += 1e-3
-		if got := m.unnormalised(); !strings.Contains(got, "factor 0: the row of x_0 = 3 sums") {
+		if got := m.unnormalisedWarning(); !strings.Contains(got, "factor 0: the row of x_0 = 3 sums") {
 			t.Errorf("%d values: %q", d, got)
 		}
 	}

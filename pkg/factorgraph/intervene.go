@@ -13,16 +13,16 @@ import (
 // maxSwitched bounds the numbers of a table with a switch.
 const maxSwitched = 1 << 26
 
-// AddSwitch adds a variable S with size values of the same probability behind all others, as a parent of variable v: at S = 0 v has its own
-// table if isLeft, at S = k the value values[k−1] for certain. At all other S, which are not used, it has values[0]. There are values, and
-// fewer than size. Errors: m is no Bayesian network (bad_input); the table of v is of a form that has no switch, or too large with one
-// (unsupported). Linear time in the table that is made.
+// AddSwitch adds a switch to variable v: a new last variable S, a parent of v, whose size values have the same probability. At S = k
+// (1 ≤ k ≤ len(values) < size) v has the value values[k−1] with probability 1. At S = 0 it has its table as before, if isLeft; at all other
+// S, which are not used, it has values[0]. Errors: m is no Bayesian network (bad_input); the table of v is of a form that has no switch, or
+// too large with one (unsupported). Linear time in the table that is made.
 func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
 	j, mode, err := m.tableOf(v)
 	if err != nil {
 		return err
 	}
-	positions := make([]int, size) // in values for every S, −1 for the own table
+	positions := make([]int, size) // by value of S: the position in values, or −1 for the table as before
 	for s := range positions {
 		if 1 <= s && s <= len(values) {
 			positions[s] = s - 1
@@ -45,7 +45,7 @@ func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
 		}
 		table = switchedCP(t, mode, values, positions)
 	default:
-		return fault.New(fault.Unsupported, "do: %s has a factor that is no table", m.variable(v))
+		return fault.New(fault.Unsupported, "do: %s has a factor that is no table", m.variableName(v))
 	}
 	s := len(m.Domains)
 	m.Domains = append(m.Domains, size)
@@ -72,10 +72,10 @@ func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
 	return nil
 }
 
-// tooLarge is the error for a table that has too many numbers with a switch.
+// tooLarge returns the error for a table of v that has too many numbers with a switch.
 func (m *Model) tooLarge(v int) error {
 	return fault.New(
-		fault.Unsupported, "do: the table of %s has more than %d numbers with the values that are set", m.variable(v), maxSwitched,
+		fault.Unsupported, "do: the table of %s has more than %d numbers with the values that are set", m.variableName(v), maxSwitched,
 	)
 }
 
@@ -91,7 +91,7 @@ func (m *Model) tableOf(v int) (factor, mode int, err error) {
 			return j, nodes[j], nil
 		}
 	}
-	return 0, 0, fault.New(fault.BadInput, "do: %s has no table", m.variable(v))
+	return 0, 0, fault.New(fault.BadInput, "do: %s has no table", m.variableName(v))
 }
 
 // NetworkNodes returns the position in each factor's scope of the variable whose table the factor is, or nil if m is no Bayesian network by
@@ -110,26 +110,26 @@ func (m *Model) NetworkNodes() []int {
 
 // isAcyclic reports whether parents can be put before their children, if nodes are the places of the children in the scopes.
 func (m *Model) isAcyclic(nodes []int) bool {
-	ordered := Model{Domains: m.Domains, Factors: make([]Factor, len(m.Factors))}
+	childrenLast := Model{Domains: m.Domains, Factors: make([]Factor, len(m.Factors))}
 	for j, f := range m.Factors {
 		scope := slices.Clone(f.Scope)
 		last := len(scope) - 1
 		scope[nodes[j]], scope[last] = scope[last], scope[nodes[j]]
-		ordered.Factors[j].Scope = scope
+		childrenLast.Factors[j].Scope = scope
 	}
-	return ordered.acyclic()
+	return childrenLast.hasParentsFirstOrder()
 }
 
-// variable names variable v in an error.
-func (m *Model) variable(v int) string {
+// variableName names variableName v in an error.
+func (m *Model) variableName(v int) string {
 	if v < len(m.Names) && m.Names[v] != "" {
 		return strconv.Quote(m.Names[v])
 	}
 	return "variable " + strconv.Itoa(v)
 }
 
-// switchedTable puts a switch before all modes of a table. positions are those of the values at every value of the switch, −1 for the
-// table.
+// switchedTable returns a table with a switch as its first mode. At value s of the switch it is t if positions[s] is −1; else it is 1 if
+// the variable at a mode has the value values[positions[s]], and 0 if not.
 func switchedTable(t *tensor.Dense, mode int, values, positions []int) *tensor.Dense {
 	out := &tensor.Dense{Shape: slices.Concat([]int{len(positions)}, t.Shape), Data: make([]float64, 0, len(positions)*len(t.Data))}
 	stride := strideOf(t, mode)
@@ -139,14 +139,14 @@ func switchedTable(t *tensor.Dense, mode int, values, positions []int) *tensor.D
 			continue
 		}
 		for entry := range t.Data {
-			out.Data = append(out.Data, unit(entry/stride%t.Shape[mode] == values[k]))
+			out.Data = append(out.Data, indicator(entry/stride%t.Shape[mode] == values[k]))
 		}
 	}
 	return out
 }
 
-// switchedCP puts a switch before all modes of a CP factor: its terms are there if the position is −1, and a term for each value that is
-// set.
+// switchedCP is switchedTable for a CP factor. The terms of t are 0 unless the position is −1, and one term for each of values is 0 unless
+// the position is its own.
 func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 	terms := len(t.Weights) + len(values)
 	out := &tensor.CP{
@@ -154,28 +154,28 @@ func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 		Weights: slices.Concat(t.Weights, slices.Repeat([]float64{1}, len(values))),
 		Vectors: make([][]float64, 1+len(t.Shape)),
 	}
-	first := make([]float64, 0, terms*len(positions))
+	switchVectors := make([]float64, 0, terms*len(positions))
 	for range t.Weights {
 		for _, k := range positions {
-			first = append(first, unit(k < 0))
+			switchVectors = append(switchVectors, indicator(k < 0))
 		}
 	}
 	for value := range values {
 		for _, k := range positions {
-			first = append(first, unit(k == value))
+			switchVectors = append(switchVectors, indicator(k == value))
 		}
 	}
-	out.Vectors[0] = first
+	out.Vectors[0] = switchVectors
 	for l, d := range t.Shape {
 		vectors := make([]float64, 0, terms*d)
 		for k := range t.Weights {
 			for x := range d {
-				vectors = append(vectors, term{k, 1}.at(t, l, x))
+				vectors = append(vectors, term{k, 1}.entry(t, l, x))
 			}
 		}
 		for _, value := range values {
 			for x := range d {
-				vectors = append(vectors, unit(l != mode || x == value))
+				vectors = append(vectors, indicator(l != mode || x == value))
 			}
 		}
 		out.Vectors[1+l] = vectors
@@ -183,9 +183,9 @@ func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 	return out
 }
 
-// unit is 1 if it is true, else 0.
-func unit(is bool) float64 {
-	if is {
+// indicator returns 1 if the condition holds, else 0.
+func indicator(condition bool) float64 {
+	if condition {
 		return 1
 	}
 	return 0

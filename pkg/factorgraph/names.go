@@ -16,13 +16,14 @@ import (
 // Labels identify the variables of a model and their values: by name, or by position in decimal digits where there is no
 // name. Labels of one model are distinct; aliases, under which variables are found too, need not be. They may be used from any goroutine.
 type Labels struct {
-	domains []int
-	names   []string
-	states  [][]string
-	at      map[string]int   // by name
-	values  []map[string]int // by variable, of more than fewNames values: by name
-	aliases map[string][]int // variables by alias
-	strict  bool             // a name is a number and not its own position: anything with a name cannot be looked up by position
+	domains    []int
+	names      []string
+	states     [][]string
+	positionOf map[string]int   // of a variable, by name
+	valueOf    []map[string]int // by variable: the position of a value by name; nil for a variable of up to fewNames values
+	aliases    map[string][]int // variables by alias
+	// hasMisplacedNumber is true if some name is a number other than its position: then no variable with a name is found by position.
+	hasMisplacedNumber bool
 }
 
 // NewLabels returns the labels of a model with these domains; names and states as Model has them, nil for none. It keeps the
@@ -40,18 +41,17 @@ func NewLabels(domains []int, names []string, states [][]string) (*Labels, error
 		return nil, modelError("names of the values of %d variables, the model has %d", len(states), len(domains))
 	}
 
-	at, strict, err := locate("variable", names)
-	if err != nil {
+	var err error
+	if l.positionOf, l.hasMisplacedNumber, err = locate("variable", names); err != nil {
 		return nil, modelError("%w", err)
 	}
-	l.at, l.strict = at, strict
-	l.values = make([]map[string]int, len(l.states))
-	for v, of := range l.states {
-		if len(of) != 0 && len(of) != domains[v] {
-			return nil, modelError("%s: %d names for %d values", l.describe(v), len(of), domains[v])
+	l.valueOf = make([]map[string]int, len(l.states))
+	for v, states := range l.states {
+		if len(states) != 0 && len(states) != domains[v] {
+			return nil, modelError("%s: %d names for %d values", l.describeVariable(v), len(states), domains[v])
 		}
-		if l.values[v], err = distinctStates(of); err != nil {
-			return nil, modelError("%s: %w", l.describe(v), err)
+		if l.valueOf[v], err = locateStates(states); err != nil {
+			return nil, modelError("%s: %w", l.describeVariable(v), err)
 		}
 	}
 	return l, nil
@@ -87,8 +87,8 @@ func (l *Labels) alias(aliases []string) error {
 	return nil
 }
 
-// aliased is the variable with an alias; false: there is none. An alias of several is an error that names two of them.
-func (l *Labels) aliased(alias string) (v int, ok bool, err error) {
+// variableByAlias returns the variable with an alias. isAlias is false if no variable has it. If several have it, the error names two.
+func (l *Labels) variableByAlias(alias string) (v int, isAlias bool, err error) {
 	switch list := l.aliases[alias]; len(list) {
 	case 0:
 		return 0, false, nil
@@ -96,18 +96,18 @@ func (l *Labels) aliased(alias string) (v int, ok bool, err error) {
 		return list[0], true, nil
 	default:
 		return 0, true, nameError("%q is a display name of %d variables, %s and %s among them", nearest.Short(alias), len(list),
-			l.describe(list[0]), l.describe(list[1]))
+			l.describeVariable(list[0]), l.describeVariable(list[1]))
 	}
 }
 
-// everyName lists names and aliases.
-func (l *Labels) everyName() []string {
+// allNames lists names and aliases.
+func (l *Labels) allNames() []string {
 	return slices.Concat(l.names, slices.Sorted(maps.Keys(l.aliases)))
 }
 
 // Named reports whether any variable or value has a name.
 func (l *Labels) Named() bool {
-	return len(l.at) > 0 || slices.ContainsFunc(l.states, func(of []string) bool { return len(of) > 0 })
+	return len(l.positionOf) > 0 || slices.ContainsFunc(l.states, func(states []string) bool { return len(states) > 0 })
 }
 
 // Domains returns the number of values of every variable. The caller does not change it.
@@ -123,8 +123,8 @@ func (l *Labels) OfVariable(v int) string {
 
 // OfValue returns the label of value x of variable v.
 func (l *Labels) OfValue(v, x int) string {
-	if of := l.stateNames(v); len(of) > 0 && of[x] != "" {
-		return of[x]
+	if states := l.stateNames(v); len(states) > 0 && states[x] != "" {
+		return states[x]
 	}
 	return strconv.Itoa(x)
 }
@@ -138,69 +138,70 @@ func (l *Labels) stateNames(v int) []string {
 }
 
 // Variable returns the variable with this name, at this position in decimal digits, or with this alias. A name wins over a position, and
-// both over an alias; where a name is a number other than its position, only variables without a name are found by position. Errors carry
-// bad_input and list the nearest names, or two variables with one alias.
+// both over an alias. If the name of some variable is a number other than its position, only variables without a name are found by
+// position. Errors carry bad_input and list the nearest names, or two variables with one alias.
 func (l *Labels) Variable(name string) (int, error) {
-	if v, ok := l.at[name]; ok {
+	if v, ok := l.positionOf[name]; ok {
 		return v, nil
 	}
-	if v, ok := digits(name); ok {
-		known := v >= 0 && v < len(l.domains)
-		if known && (!l.strict || l.names[v] == "") {
-			return v, nil
+	position, isNumber := parsePosition(name)
+	if isNumber {
+		isInRange := position >= 0 && position < len(l.domains)
+		if isInRange && (!l.hasMisplacedNumber || l.names[position] == "") {
+			return position, nil
 		}
 	}
-	if v, ok, err := l.aliased(name); ok {
+	if v, isAlias, err := l.variableByAlias(name); isAlias {
 		return v, err
 	}
-	if _, ok := digits(name); ok {
-		if !l.strict {
-			return 0, nameError("variable %s, the model has %d", name, len(l.domains))
-		}
+	if isNumber && !l.hasMisplacedNumber {
+		return 0, nameError("variable %s, the model has %d", name, len(l.domains))
 	}
-	if len(l.at) == 0 {
+	if len(l.positionOf) == 0 {
 		return 0, nameError("no variable %q: the variables have no names, only positions from 0 to %d", nearest.Short(name), len(l.domains)-1)
 	}
-	return 0, nameError("no variable %q%s", nearest.Short(name), nearest.Suggest(name, l.everyName(), nil))
+	return 0, nameError("no variable %q%s", nearest.Short(name), nearest.Suggest(name, l.allNames(), nil))
 }
 
-// Value returns the value of variable v that is called name, or of one without a name the position in decimal digits. Errors carry
-// bad_input and say which values there are.
+// Value returns the value of variable v that is called name. A value without a name is called by its position in decimal digits. Errors
+// carry bad_input and list the values.
 func (l *Labels) Value(v int, name string) (int, error) {
-	of := l.stateNames(v)
-	if x := l.indexOf(v, name); x >= 0 {
+	states := l.stateNames(v)
+	if x := l.valueByName(v, name); x >= 0 {
 		return x, nil
 	}
-	if x, ok := digits(name); ok {
-		if x >= 0 && x < l.domains[v] && (len(of) == 0 || of[x] == "") {
-			return x, nil
+	position, isNumber := parsePosition(name)
+	if isNumber {
+		isInRange := position >= 0 && position < l.domains[v]
+		if isInRange && (len(states) == 0 || states[position] == "") {
+			return position, nil
 		}
-		if len(of) == 0 {
-			return 0, nameError("%s has no value %s, its values are 0 to %d", l.describe(v), name, l.domains[v]-1)
+		if len(states) == 0 {
+			return 0, nameError("%s has no value %s, its values are 0 to %d", l.describeVariable(v), name, l.domains[v]-1)
 		}
 	}
-	if len(of) == 0 {
+	if len(states) == 0 {
 		return 0, nameError("%s has no value %q: its values have no names, only positions from 0 to %d",
-			l.describe(v), nearest.Short(name), l.domains[v]-1)
+			l.describeVariable(v), nearest.Short(name), l.domains[v]-1)
 	}
-	list := make([]string, len(of))
-	for x := range list {
-		list[x] = l.OfValue(v, x)
+	labels := make([]string, len(states))
+	for x := range labels {
+		labels[x] = l.OfValue(v, x)
 	}
-	near := of
-	if _, ok := digits(name); ok {
-		near = nil
+	suggestions := states
+	if isNumber {
+		suggestions = nil // no name is near a number
 	}
-	return 0, nameError("%s has no value %q%s", l.describe(v), nearest.Short(name), nearest.Suggest(name, near, list))
+	return 0, nameError("%s has no value %q%s", l.describeVariable(v), nearest.Short(name), nearest.Suggest(name, suggestions, labels))
 }
 
-// indexOf is the value of v with a name, −1 for none.
-func (l *Labels) indexOf(v int, name string) int {
+// valueByName returns the value of v with a name, or −1 if no value has it.
+func (l *Labels) valueByName(v int, name string) int {
 	if name == "" || l.states == nil {
 		return -1
 	}
-	if at := l.values[v]; at != nil {
-		if x, ok := at[name]; ok {
+	if valueOf := l.valueOf[v]; valueOf != nil {
+		if x, ok := valueOf[name]; ok {
 			return x
 		}
 		return -1
@@ -208,16 +209,16 @@ func (l *Labels) indexOf(v int, name string) int {
 	return slices.Index(l.states[v], name)
 }
 
-// describe is the variable in a sentence.
-func (l *Labels) describe(v int) string {
+// describeVariable returns the variable as it is called in a sentence.
+func (l *Labels) describeVariable(v int) string {
 	if l.names != nil && l.names[v] != "" {
 		return fmt.Sprintf("variable %q", nearest.Short(l.names[v]))
 	}
 	return fmt.Sprintf("variable %d", v)
 }
 
-// digits returns the position that a text is, and whether it is one. One beyond every model is −1.
-func digits(text string) (int, bool) {
+// parsePosition reads decimal digits. isNumber is false if the text has anything else, and the position is −1 if it is beyond every model.
+func parsePosition(text string) (position int, isNumber bool) {
 	if text == "" || strings.Trim(text, "0123456789") != "" {
 		return 0, false
 	}
@@ -228,42 +229,44 @@ func digits(text string) (int, bool) {
 	return n, true
 }
 
-// misplaced reports whether a name is a number other than its position: then a position could be mistaken for a name.
-func misplaced(i int, name string) bool {
-	n, ok := digits(name)
-	return ok && (n != i || name != strconv.Itoa(i))
+// isMisplaced reports whether the name at position i is a number other than i: then a position could be mistaken for a name.
+func isMisplaced(i int, name string) bool {
+	n, isNumber := parsePosition(name)
+	return isNumber && (n != i || name != strconv.Itoa(i))
 }
 
-// locate returns where each name is and whether they are numbered, or an error that names the two that have one name. An empty name is
-// none; its place is called by its position, which no other may have as its name.
-func locate(what string, names []string) (at map[string]int, strict bool, err error) {
+// locate returns the position of each name. what, "variable" or "value", is what errors call them. hasMisplaced is true if some name is a
+// number other than its position. Two equal names are an error, and so is a name that is the position of an empty one, which is called by
+// that position.
+func locate(what string, names []string) (positionOf map[string]int, hasMisplaced bool, err error) {
 	if len(names) > 0 {
-		at = make(map[string]int, len(names))
+		positionOf = make(map[string]int, len(names))
 	}
 	for i, name := range names {
 		if name == "" {
 			continue
 		}
-		if j, twice := at[name]; twice {
+		if j, isTaken := positionOf[name]; isTaken {
 			return nil, false, fmt.Errorf("%ss %d and %d are both called %q", what, j, i, nearest.Short(name))
 		}
-		if j, ok := digits(name); ok && j >= 0 && j < len(names) && names[j] == "" {
+		if j, isNumber := parsePosition(name); isNumber && j >= 0 && j < len(names) && names[j] == "" {
 			return nil, false, fmt.Errorf("%s %d is called %q, the position of one without a name", what, i, nearest.Short(name))
 		}
-		strict = strict || misplaced(i, name)
-		at[name] = i
+		hasMisplaced = hasMisplaced || isMisplaced(i, name)
+		positionOf[name] = i
 	}
-	return at, strict, nil
+	return positionOf, hasMisplaced, nil
 }
 
 // fewNames bounds the names for which comparing all pairs is quicker than a map.
 const fewNames = 8
 
-// distinctStates is locate for the names of the values of one variable: nil for few.
-func distinctStates(names []string) (at map[string]int, err error) {
+// locateStates returns the position of each value's name, or an error if two are equal. The map is nil if there are up to fewNames names
+// and none is empty.
+func locateStates(names []string) (positionOf map[string]int, err error) {
 	if len(names) > fewNames || slices.Contains(names, "") {
-		at, _, err = locate("value", names)
-		return at, err
+		positionOf, _, err = locate("value", names)
+		return positionOf, err
 	}
 	for i, name := range names {
 		if j := slices.Index(names[:i], name); j >= 0 {

@@ -34,15 +34,15 @@ func (m *Model) Normalised() (normal *Model, r Rounding) {
 		if !ok || len(t.Shape) == 0 {
 			continue
 		}
-		mode := nodeMode(t, nodes, j)
+		mode := childMode(t, nodes, j)
 		table := normalisedRows(t, mode)
 		if table == t {
 			continue
 		}
 		if normal == m {
-			own := *m
-			own.Factors = slices.Clone(m.Factors)
-			normal = &own
+			copied := *m
+			copied.Factors = slices.Clone(m.Factors)
+			normal = &copied
 		}
 		normal.Factors[j].Table = table
 		r.add(m, j, t, mode)
@@ -50,29 +50,32 @@ func (m *Model) Normalised() (normal *Model, r Rounding) {
 	return normal, r
 }
 
-// normalisedRows returns t with rows over a mode that sum to 1, or t itself if they do already or are no probabilities.
+// normalisedRows returns t with each row over a mode divided by its sum. It returns t itself if all rows sum to 1 to float64, if some row
+// misses 1 by more than rounding explains, or if t is rather a table of another mode.
 func normalisedRows(t *tensor.Dense, mode int) *tensor.Dense {
 	table := rowsOf(t, mode)
-	exact, fine := true, true // all rows sum to 1 to float64, and to the slack of any file
+	areExact, areWithinSlack := true, true // all rows
 	for row := range table.count() {
 		sum := table.sum(row)
 		if isExactly(sum, table.length) {
 			continue
 		}
-		exact = false
-		if !isOne(sum, table.length) {
-			if fine = false; !table.isRounded(row, sum) {
+		areExact = false
+		if !isOneWithinSlack(sum, table.length) {
+			areWithinSlack = false
+			if !table.isRounded(row, sum) {
 				return t
 			}
 		}
 	}
-	if exact || !fine && conditional(t) { // the probabilities are of another mode
+	isOfAnotherMode := !areWithinSlack && sumsToOneOverSomeMode(t)
+	if areExact || isOfAnotherMode {
 		return t
 	}
 	out := &tensor.Dense{Shape: t.Shape, Data: slices.Clone(t.Data)}
 	for row := range table.count() {
 		if sum := table.sum(row); !isExactly(sum, table.length) {
-			first := table.first(row)
+			first := table.firstEntry(row)
 			for x := range table.length {
 				out.Data[first+x*table.stride] /= sum
 			}
@@ -92,30 +95,31 @@ func sumOf(row []float64) float64 {
 // isExactly reports whether a sum of entries misses 1 by rounding of float64 alone.
 func isExactly(sum float64, entries int) bool { return math.Abs(sum-1) <= float64(entries)*0x1p-52 }
 
-// digitSlack is how much the sum of a row may miss 1 if its entries were rounded to the digits that they have.
+// digitSlack returns the largest distance of a row's sum from 1 that rounding explains: half a unit of the last printed digit for each
+// entry, at most mostRounded.
 func digitSlack(row []float64) float64 {
 	digits := 0
 	var text []byte
 	for _, x := range row {
 		text = strconv.AppendFloat(text[:0], x, 'f', -1, 64)
-		if at := slices.Index(text, '.'); at >= 0 {
-			digits = max(digits, len(text)-1-at)
+		if point := slices.Index(text, '.'); point >= 0 {
+			digits = max(digits, len(text)-1-point)
 		}
 	}
 	slack := float64(len(row)) / 2 * math.Pow(10, -float64(digits))
 	return min(slack, mostRounded) * (1 + 1e-9)
 }
 
-// Rounding is of the rows that were divided by their sums.
+// Rounding describes the rows that were divided by their sums.
 type Rounding struct {
 	Rows     int
-	Furthest float64 // of a sum from 1
+	Furthest float64 // the largest distance of a sum from 1
 
-	coarse int    // rows that miss 1 by more than roundedRow
-	first  string // of them
+	coarseRows  int    // rows that miss 1 by more than roundedRow
+	firstCoarse string // the first of them, in words
 }
 
-// add looks at the rows of a factor's table over a mode.
+// add counts the rows over a mode of a factor's table that do not sum to 1 to float64.
 func (r *Rounding) add(m *Model, j int, t *tensor.Dense, mode int) {
 	table := rowsOf(t, mode)
 	for row := range table.count() {
@@ -129,18 +133,18 @@ func (r *Rounding) add(m *Model, j int, t *tensor.Dense, mode int) {
 		if miss <= roundedRow {
 			continue
 		}
-		if r.coarse++; r.coarse == 1 {
-			r.first = fmt.Sprintf("%s sums to %.6g", m.describeRow(j, t.Shape, mode, row), sum)
+		if r.coarseRows++; r.coarseRows == 1 {
+			r.firstCoarse = fmt.Sprintf("%s sums to %.6g", m.describeRow(j, t.Shape, mode, row), sum)
 		}
 	}
 }
 
-// warning says that rows miss 1 by more than 1e-4; empty if none does.
+// warning returns a text about the rows that miss 1 by more than 1e-4, or "" if there are none.
 func (r Rounding) warning() string {
-	if r.coarse == 0 {
+	if r.coarseRows == 0 {
 		return ""
 	}
-	text := r.first + ": it was divided by its sum, because the rounding of its digits explains that"
+	text := r.firstCoarse + ": it was divided by its sum, because the rounding of its digits explains that"
 	switch r.Rows {
 	case 1:
 		return text
@@ -150,10 +154,10 @@ func (r Rounding) warning() string {
 	return fmt.Sprintf("%s. So were %d more rows; the sums miss 1 by up to %.2g", text, r.Rows-1, r.Furthest)
 }
 
-// Warnings are about the rows of a model that is called a Bayesian network, which normal is normalised from: those that were divided by
-// their sums and miss 1 by more than 1e-4, and those that are kept as they are though they do not sum to 1. At most one of each.
+// Warnings returns at most two texts about the rows of a Bayesian network of which normal is the normalised form: one about rows that are
+// kept though they do not sum to 1, and one about rows that were divided by their sums and missed 1 by more than 1e-4.
 func (r Rounding) Warnings(normal *Model) []string {
-	return slices.DeleteFunc([]string{normal.unnormalised(), r.warning()}, func(text string) bool { return text == "" })
+	return slices.DeleteFunc([]string{normal.unnormalisedWarning(), r.warning()}, func(text string) bool { return text == "" })
 }
 
 // Directed reports whether m is a Bayesian network by its tables: it is called one; each variable is the last in the scope of
@@ -163,19 +167,20 @@ func (m *Model) Directed() bool {
 	if !m.Bayes || len(m.Factors) != len(m.Domains) {
 		return false
 	}
-	table := slices.Repeat([]int{-1}, len(m.Domains))
-	for j, f := range m.Factors {
-		n := len(f.Scope)
-		if n == 0 || table[f.Scope[n-1]] >= 0 || !isConditional(f.Table) {
+	hasTable := make([]bool, len(m.Domains))
+	for _, f := range m.Factors {
+		last := len(f.Scope) - 1
+		if last < 0 || hasTable[f.Scope[last]] || !isConditional(f.Table) {
 			return false
 		}
-		table[f.Scope[n-1]] = j
+		hasTable[f.Scope[last]] = true
 	}
-	return m.acyclic()
+	return m.hasParentsFirstOrder()
 }
 
-// acyclic reports whether parents can be put before their children. Each variable is the last of one scope.
-func (m *Model) acyclic() bool {
+// hasParentsFirstOrder reports whether the variables have an order with parents before their children. Each variable must be the last of
+// one scope, whose other variables are its parents.
+func (m *Model) hasParentsFirstOrder() bool {
 	missing := make([]int, len(m.Domains)) // parents that have no place yet
 	children := make([][]int, len(m.Domains))
 	for _, f := range m.Factors {
@@ -201,13 +206,13 @@ func (m *Model) acyclic() bool {
 	return len(placed) == len(m.Domains)
 }
 
-// isConditional reports whether the sums over the last mode are all 1 to float64. Of forms other than tables and CP it says no.
+// isConditional reports whether all sums over the last mode are 1 to float64. It is false for forms other than tables and CP.
 func isConditional(t tensor.Tensor) bool {
 	switch t := t.(type) {
 	case *tensor.Dense:
 		d := t.Shape[len(t.Shape)-1]
-		for from := 0; from < len(t.Data); from += d {
-			if !isExactly(sumOf(t.Data[from:from+d]), 2*d) {
+		for start := 0; start < len(t.Data); start += d {
+			if !isExactly(sumOf(t.Data[start:start+d]), 2*d) {
 				return false
 			}
 		}
@@ -218,11 +223,11 @@ func isConditional(t tensor.Tensor) bool {
 	return false
 }
 
-// mostEntries bounds the operations on the sums of a CP factor: if there are more, a factor counts as conditional only if its sums are
-// constant term by term.
-const mostEntries = 1 << 20
+// maxOperations bounds the work of isConditionalCP, in entries times terms.
+const maxOperations = 1 << 20
 
-// isConditionalCP sums the last mode out, and looks at each entry that is left.
+// isConditionalCP is isConditional for a CP factor: it sums the last mode out of each term, and adds up the terms at each entry that is
+// left. Modes on which no term depends are left at value 0. The result is false if that takes more than maxOperations.
 func isConditionalCP(t *tensor.CP) bool {
 	last := len(t.Shape) - 1
 	if t.Vectors[last] == nil && len(t.Weights) != t.Shape[last] {
@@ -232,42 +237,42 @@ func isConditionalCP(t *tensor.CP) bool {
 	if len(terms) == 0 {
 		return false
 	}
-	entries, varies := 1.0, []int{} // modes on which some term depends
+	entries, varyingModes := 1.0, []int{} // some term depends on each of these modes; entries is the number of their values' combinations
 	for mode, d := range t.Shape[:last] {
 		if slices.ContainsFunc(terms, func(k term) bool { return !k.isConstant(t, mode) }) {
-			entries, varies = entries*float64(d), append(varies, mode)
+			entries, varyingModes = entries*float64(d), append(varyingModes, mode)
 		}
 	}
-	if entries*float64(len(terms)) > mostEntries {
+	if entries*float64(len(terms)) > maxOperations {
 		return false
 	}
-	at := make([]int, len(t.Shape))
+	values := make([]int, len(t.Shape))
 	for range int(entries) {
 		sum := 0.0
 		for _, k := range terms {
 			product := k.weight
 			for mode := range t.Shape[:last] {
-				product *= k.at(t, mode, at[mode])
+				product *= k.entry(t, mode, values[mode])
 			}
 			sum += product
 		}
 		if !isExactly(sum, 2*(len(terms)+len(t.Shape))) {
 			return false
 		}
-		for _, mode := range varies {
-			if at[mode]++; at[mode] < t.Shape[mode] {
+		for _, mode := range varyingModes { // the next combination
+			if values[mode]++; values[mode] < t.Shape[mode] {
 				break
 			}
-			at[mode] = 0
+			values[mode] = 0
 		}
 	}
 	return true
 }
 
-// term is one of a CP factor, with the sum over the last mode in its weight.
+// term is a term of a CP factor with its last mode summed out.
 type term struct {
-	place  int
-	weight float64
+	index  int     // in the factor
+	weight float64 // of the factor's term, times the sum of its vector of the last mode
 }
 
 // sumsOfTerms lists the terms whose sum over the last mode is not 0.
@@ -285,12 +290,12 @@ func sumsOfTerms(t *tensor.CP) (terms []term) {
 	return terms
 }
 
-// at is the entry of the term's vector of a mode.
-func (k term) at(t *tensor.CP, mode, x int) float64 {
+// entry returns entry x of the term's vector of a mode. A mode without vectors has the unit vectors: term k is 1 at value k.
+func (k term) entry(t *tensor.CP, mode, x int) float64 {
 	switch v := t.Vectors[mode]; {
 	case v != nil:
-		return v[k.place*t.Shape[mode]+x]
-	case k.place == x:
+		return v[k.index*t.Shape[mode]+x]
+	case k.index == x:
 		return 1
 	}
 	return 0
@@ -299,7 +304,7 @@ func (k term) at(t *tensor.CP, mode, x int) float64 {
 // isConstant reports whether the entries of the term's vector of a mode are all the same.
 func (k term) isConstant(t *tensor.CP, mode int) bool {
 	for x := range t.Shape[mode] {
-		if k.at(t, mode, x) != k.at(t, mode, 0) {
+		if k.entry(t, mode, x) != k.entry(t, mode, 0) {
 			return false
 		}
 	}

@@ -40,9 +40,9 @@ func (m *Model) Validate() error {
 	if n := len(m.Layout); n != 0 && n != 2*len(m.Domains) {
 		return modelError("a layout of %d numbers, two for each of %d variables are needed", n, len(m.Domains))
 	}
-	seen := make([]int, len(m.Domains)) // 1 + the last factor whose scope had the variable
+	lastFactor := make([]int, len(m.Domains)) // by variable: 1 + the last factor whose scope has it
 	for j := range m.Factors {
-		if err := m.validateFactor(j, seen); err != nil {
+		if err := m.validateFactor(j, lastFactor); err != nil {
 			return err
 		}
 	}
@@ -60,8 +60,8 @@ func (m *Model) validateProbabilities() error {
 			continue
 		}
 		if i := slices.IndexFunc(t.Data, func(p float64) bool { return p < 0 }); i >= 0 {
-			mode := nodeMode(t, m.nodes(), j)
-			return modelError("%s: entry %d%s is %v, and a probability is at least 0", m.describeFactor(j, mode), i, m.values(j, i), t.Data[i])
+			mode := childMode(t, m.nodes(), j)
+			return modelError("%s: entry %d%s is %v, and a probability is at least 0", m.describeFactor(j, mode), i, m.entrySuffix(j, i), t.Data[i])
 		}
 	}
 	return nil
@@ -70,42 +70,43 @@ func (m *Model) validateProbabilities() error {
 // spareValues is the number of values that the variables of a model may have beyond one per byte of its file.
 const spareValues = 1 << 20
 
-// Values returns the number of values of all variables together, and its maximum for a model read from so many bytes: the cost of a
-// model, above all of its marginals, follows its bytes, not a number in it.
-func (m *Model) Values(bytes int64) (all, most int64) {
+// Values returns the number of values of all variables together, and the largest number that a model read from so many bytes may have. A
+// limit is needed because the cost of a model, above all of its marginals, has to follow the bytes of its file, not a number in it.
+func (m *Model) Values(bytes int64) (count, limit int64) {
 	for _, d := range m.Domains {
-		if all += int64(d); all < 0 {
+		if count += int64(d); count < 0 {
 			return math.MaxInt64, bytes + spareValues
 		}
 	}
-	return all, bytes + spareValues
+	return count, bytes + spareValues
 }
 
-func (m *Model) validateFactor(j int, seen []int) error {
+// validateFactor checks the scope and the table of factor j. lastFactor is by variable 1 + the last factor that had it; it is updated.
+func (m *Model) validateFactor(j int, lastFactor []int) error {
 	f := &m.Factors[j]
 	for pos, v := range f.Scope {
 		if v < 0 || v >= len(m.Domains) {
-			return modelError("%s: scope position %d: variable %d, the model has %d", m.called(j), pos, v, len(m.Domains))
+			return modelError("%s: scope position %d: variable %d, the model has %d", m.factorAndLine(j), pos, v, len(m.Domains))
 		}
-		if seen[v] == j+1 {
-			return modelError("%s: variable %d is twice in the scope", m.called(j), v)
+		if lastFactor[v] == j+1 {
+			return modelError("%s: variable %d is twice in the scope", m.factorAndLine(j), v)
 		}
-		seen[v] = j + 1
+		lastFactor[v] = j + 1
 	}
 	if f.Table == nil {
-		return modelError("%s: no table", m.called(j))
+		return modelError("%s: no table", m.factorAndLine(j))
 	}
 	if err := tensor.Validate(f.Table); err != nil {
-		return modelError("%s: %w", m.called(j), err)
+		return modelError("%s: %w", m.factorAndLine(j), err)
 	}
 	dims := f.Table.Dims()
 	if len(dims) != len(f.Scope) {
-		return modelError("%s: table of order %d over a scope of %d variables", m.called(j), len(dims), len(f.Scope))
+		return modelError("%s: table of order %d over a scope of %d variables", m.factorAndLine(j), len(dims), len(f.Scope))
 	}
 	for pos, v := range f.Scope {
 		if dims[pos] != m.Domains[v] {
 			return modelError("%s: dimension %d at scope position %d, variable %d has a domain of %d",
-				m.called(j), dims[pos], pos, v, m.Domains[v])
+				m.factorAndLine(j), dims[pos], pos, v, m.Domains[v])
 		}
 	}
 	return nil

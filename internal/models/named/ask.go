@@ -38,8 +38,8 @@ func (a *Ask) Question(l *factorgraph.Labels) (question *query.Ask, actions []st
 	return question, actions, nil
 }
 
-// parseUtilities reads {"operate": {"no": -5, "yes": 10}, "wait": [0, -20]}, or a list of such lists or objects. rows[a][x] is the utility of
-// actions[a] if the target has value x. Actions of an object come in the order of their names; those of a list are called by their
+// parseUtilities reads {"operate": {"no": -5, "yes": 10}, "wait": [0, -20]}, or a list of such lists or objects. rows[a][x] is the utility
+// of actions[a] if the target has value x. Actions of an object come in the order of their names; those of a list are called by their
 // positions.
 func parseUtilities(text json.RawMessage, l *factorgraph.Labels, target int) (rows [][]float64, actions []string, err error) {
 	if err := jsontext.Once(text); err != nil {

@@ -1,7 +1,7 @@
 // Package named reads statements about a model by names: evidence, events, variables.
 //
-// A text becomes statements (text.go), which know no model. With the labels of a model they become evidence (evidence.go), interventions and
-// beliefs (interventions.go) or the questions of a query (query.go, ask.go), all by positions.
+// A text becomes statements (text.go), which know no model. With the labels of a model they become evidence (evidence.go), interventions
+// and beliefs (interventions.go) or the questions of a query (query.go, ask.go), all by positions.
 package named
 
 import (

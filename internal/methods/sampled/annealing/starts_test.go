@@ -96,7 +96,8 @@ func TestChainsFromGivenStarts(t *testing.T) {
 	}
 }
 
-// TestStartsThatDifferInTheSecond: a model that was asked for the starts a, b and then for a, c answers as a new model that is asked for a, c.
+// TestStartsThatDifferInTheSecond: a model that was asked for the starts a, b and then for a, c answers as a new model that is asked for
+// a, c.
 func TestStartsThatDifferInTheSecond(t *testing.T) {
 	e := drawModel(rand.New(rand.NewPCG(4, 1)), []int{2, 2, 3, 2, 2}, ringScopes(5), 3, 0)
 	product := func(firstValue float64) [][]float64 {
